@@ -1,0 +1,166 @@
+/* Platforms, devices, contexts, streams, events. Knows no vendor and no maths.
+ *
+ * A platform is one vendor stack's set of devices; two stacks in one process do not see each other. Nothing is started
+ * before the first use, so a process may fork before that. */
+#ifndef UNDERSTUDY_DEVICE_H
+#define UNDERSTUDY_DEVICE_H
+
+#include "device/handles.h"
+#include "device/memory.h"
+#include "report/report.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HANDLE_CONTEXT = 0x01, HANDLE_STREAM = 0x02, HANDLE_EVENT = 0x03 };
+enum { PLATFORM_LIMIT = 4, DEVICE_LIMIT = 64 };
+
+typedef struct Context Context;
+typedef struct Stream Stream;
+typedef struct Event Event;
+
+/* ---- platform and devices ---------------------------------------------------------------------------------------- */
+
+/* What a vendor's product is, as far as this layer cares. */
+typedef struct PlatformProfile {
+    const char *name;       /* "Ascend", "MACA": used in messages */
+    size_t memory_bytes;    /* per device; capped to the host's memory */
+    bool kernels_see_pinned; /* kernels may open pinned host memory (CUDA-like unified addressing) */
+    bool faults_are_sticky_on_device; /* after a fault every later call on the device reports it (CUDA-like) */
+} PlatformProfile;
+
+struct Platform {
+    int id;
+    PlatformProfile profile;
+    int32_t device_count; /* UNDERSTUDY_DEVICES, default 1 */
+    Device *devices[DEVICE_LIMIT];
+    /* Process-wide vendor state that must exist once although vendor libraries may be loaded under two names. */
+    int32_t initialisations; /* calls of the vendor's init minus finalize */
+    bool finalised;
+    int64_t options[16];
+};
+
+/* The platform of a vendor stack, made from `profile` on the first call (id < PLATFORM_LIMIT). NULL: no memory. */
+Platform *us_platform(int id, const PlatformProfile *profile);
+
+struct Device {
+    Platform *platform;
+    int32_t ordinal;
+    Context *primary; /* the default context, made on first use of the device */
+    int32_t references; /* vendor's count of set/reset */
+};
+
+/* Device by number; NULL when out of range or when its memory cannot be reserved. Starts it if needed. */
+Device *us_device(Platform *platform, int32_t ordinal);
+
+/* Lock of a platform's vendor state (initialisations, references, options). */
+void us_platform_lock(Platform *platform);
+void us_platform_unlock(Platform *platform);
+
+/* ---- contexts: a device's streams, and the default stream among them --------------------------------------------- */
+
+struct Context {
+    Device *device;
+    void *handle;           /* what the program holds */
+    Stream *default_stream; /* never NULL */
+    bool primary;
+    int64_t options[16];    /* vendor's context-level settings; `option_set` tells which were set */
+    bool option_set[16];
+};
+
+Context *us_context_primary(Device *device); /* made on first use; NULL: no memory */
+Context *us_context_create(Device *device);
+/* Waits for the context's streams, destroys them, ends the handle. Threads that had it current have none then. */
+void us_context_destroy(Context *context);
+Context *us_context_of_handle(const void *handle); /* NULL when not alive */
+
+/* The calling thread's current context of a platform; NULL when none was set or it has been destroyed. */
+Context *us_context_current(const Platform *platform);
+void us_context_set_current(const Platform *platform, Context *context); /* NULL clears */
+
+/* A small integer per thread and platform for the vendor's "last error" of the thread. */
+int32_t *us_thread_status(const Platform *platform);
+
+/* ---- streams ----------------------------------------------------------------------------------------------------- */
+
+/* What a task that failed leaves on its stream. Vendors map it to their codes. */
+typedef enum DeviceFault {
+    DEVICE_FAULT_NONE,
+    DEVICE_FAULT_ADDRESS,   /* a kernel left its memory, used freed memory or host memory */
+    DEVICE_FAULT_COPY,      /* the same in a queued copy or fill */
+    DEVICE_FAULT_NO_MEMORY, /* host memory for scratch space ran out */
+    DEVICE_FAULT_ABORTED,   /* the stream was aborted */
+} DeviceFault;
+
+typedef enum WaitStatus { WAIT_DONE, WAIT_TIMEOUT, WAIT_FAULT } WaitStatus;
+
+enum { STREAM_NON_BLOCKING = 1 }; /* internal flags: not ordered with the default stream (MACA) */
+
+struct Stream {
+    Context *context;
+    void *handle; /* what the program holds; NULL handles of the vendor mean context->default_stream */
+    uint32_t internal_flags;
+    uint32_t vendor_flags;
+    int32_t priority;
+    int32_t id;
+    int64_t vendor_state[4]; /* failure mode, subscription … : free for the vendor layer */
+};
+
+Stream *us_stream_create(Context *context, uint32_t internal_flags); /* NULL: no memory or no thread */
+/* drain: run what is queued first; otherwise drop what has not started. Ends the handle. */
+void us_stream_destroy(Stream *stream, bool drain);
+Stream *us_stream_of_handle(const void *handle); /* NULL when not alive */
+
+/* A task: `run` is called once on the stream's worker (or on the submitting thread in inline mode) and may fill `why`
+ * when it returns a fault; afterwards `release` (may be NULL) is called with the same pointer, also when the task was
+ * dropped. `name` is a literal. Returns false when memory is exhausted; `release` has then not been called. */
+typedef DeviceFault TaskRun(void *argument, Explanation *why);
+bool us_stream_submit(Stream *stream, const char *name, TaskRun *run, void (*release)(void *argument), void *argument);
+
+/* Waits until everything submitted so far has run. timeout in microseconds, negative: none. WAIT_FAULT when a fault is on
+ * the stream (it stays there): see us_stream_fault. */
+WaitStatus us_stream_synchronize(Stream *stream, int64_t timeout_us);
+bool us_stream_idle(Stream *stream); /* in deferred mode also lets the stream run */
+/* The first fault on the stream (or, on sticky platforms, on its device), with its explanation. */
+DeviceFault us_stream_fault(Stream *stream, Explanation *why);
+void us_stream_abort(Stream *stream); /* drops tasks that have not started and waits for the one that runs */
+/* Later work of `stream` waits for all work submitted so far to `other`. False: no memory. */
+bool us_stream_wait_stream(Stream *stream, Stream *other);
+
+WaitStatus us_context_synchronize(Context *context, int64_t timeout_us); /* all streams of the context */
+WaitStatus us_device_synchronize(Device *device, int64_t timeout_us);    /* all contexts of the device */
+DeviceFault us_device_fault(Device *device, Explanation *why);           /* first fault found on any of its streams */
+/* Forgets faults, destroys all contexts, frees all memory of the device: the vendor's device reset. */
+void us_device_reset(Device *device);
+
+/* Checked copies and fills as tasks. False: no memory. */
+bool us_stream_copy(Stream *stream, const Copy *copy, const char *name);
+bool us_stream_fill(Stream *stream, const Fill *fill, const char *name);
+
+/* ---- events ------------------------------------------------------------------------------------------------------ */
+
+struct Event {
+    Context *context;
+    void *handle;
+    uint32_t vendor_flags;
+    int32_t id;
+    int64_t vendor_state[2];
+};
+
+Event *us_event_create(Context *context); /* NULL: no memory */
+void us_event_destroy(Event *event);      /* does not block; queued records and waits keep what they need */
+Event *us_event_of_handle(const void *handle);
+
+bool us_event_record(Event *event, Stream *stream); /* false: no memory */
+bool us_event_reset(Event *event, Stream *stream);  /* queued: afterwards the event is as never recorded */
+/* Later work of `stream` waits for the most recent record. Never recorded: with `block_until_recorded` the stream blocks
+ * until somebody records, otherwise nothing happens. timeout in microseconds, negative: none; expiry is a fault. */
+bool us_event_wait(Stream *stream, Event *event, bool block_until_recorded, int64_t timeout_us);
+bool us_event_recorded(const Event *event);         /* a record has been submitted */
+bool us_event_complete(Event *event);               /* the most recent record has run; false when never recorded */
+bool us_event_waited(Event *event);                 /* every wait queued on it so far has passed */
+WaitStatus us_event_synchronize(Event *event, int64_t timeout_us); /* never recorded: WAIT_DONE */
+bool us_event_time(Event *event, uint64_t *nanoseconds);            /* monotonic clock; false when not complete */
+
+#endif

@@ -1,0 +1,95 @@
+/* Memory of an emulated device, and what every other pointer is.
+ *
+ * Device memory lives in two views of equal shape: the address the program is given, which the host cannot access, and an
+ * alias that kernels and copies use; translation is one addition. Addresses are never used again while the process
+ * lives, so that a use after free stays detectable; the pages behind large blocks are. */
+#ifndef UNDERSTUDY_MEMORY_H
+#define UNDERSTUDY_MEMORY_H
+
+#include "report/report.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct Platform Platform;
+typedef struct Device Device;
+
+typedef enum MemoryKind {
+    MEMORY_HOST,    /* not ours: ordinary host memory */
+    MEMORY_DEVICE,  /* a device allocation: kernels only */
+    MEMORY_PINNED,  /* page-locked host memory of the vendor's allocator, or registered host memory */
+    MEMORY_MANAGED, /* valid on both sides */
+} MemoryKind;
+
+/* A copy of the registry's entry. */
+typedef struct Allocation {
+    uintptr_t address;
+    size_t size; /* bytes the program may use */
+    MemoryKind kind;
+    Device *device;       /* NULL for pinned memory */
+    uint64_t serial;      /* 1, 2, 3 … in order of allocation on the platform: names the block in messages */
+    const char *function; /* public function that made it: a literal */
+    bool freed;           /* only in entries found by address */
+} Allocation;
+
+typedef enum MemoryStatus {
+    MEMORY_OK,
+    MEMORY_EXHAUSTED, /* the device is full, or the host has no memory */
+    MEMORY_NOT_FOUND, /* not the first byte of a live allocation of that kind */
+} MemoryStatus;
+
+/* Allocates `size` > 0 bytes of kind DEVICE, PINNED or MANAGED, aligned to at least 512. Sizes near 2^63 give
+ * MEMORY_EXHAUSTED. `device` is the device that is charged; for PINNED only its platform matters. */
+MemoryStatus us_memory_allocate(Device *device, MemoryKind kind, size_t size, const char *function, void **address);
+
+/* Frees a block of that kind by its first address. On MEMORY_NOT_FOUND `why` says what the pointer is. */
+MemoryStatus us_memory_free(Platform *platform, MemoryKind kind, void *address, Explanation *why);
+
+/* Registers existing host memory as pinned (aclrtHostRegister, mcHostRegister), and undoes it. Registering a range that
+ * overlaps a registered one gives MEMORY_EXHAUSTED. */
+MemoryStatus us_memory_register(Platform *platform, void *address, size_t size, const char *function);
+MemoryStatus us_memory_unregister(Platform *platform, void *address);
+
+/* Finds the allocation, live or freed, that holds `address` (or whose end it is). False: ordinary host memory. */
+bool us_memory_find(Platform *platform, const void *address, Allocation *found);
+
+/* Bytes of the device: capacity and what is free now. */
+void us_memory_info(const Device *device, size_t *free_bytes, size_t *total_bytes);
+
+/* Who is going to touch the bytes. */
+typedef enum MemoryUser {
+    MEMORY_USER_KERNEL, /* device and managed memory of this device only (pinned too where `device` allows it) */
+    MEMORY_USER_COPY,   /* anything alive; ordinary host memory is passed through unchecked */
+} MemoryUser;
+
+/* The address through which our own code may touch [address, address+size), or NULL with an explanation: freed block,
+ * host memory in a kernel, another device, a range that leaves its block. size 0 is allowed. */
+void *us_memory_open(Platform *platform, const Device *device, const void *address, size_t size, MemoryUser user,
+                     Explanation *why);
+
+/* Copies: a rectangle of `height` rows of `width` bytes; a plain copy has height 1. */
+typedef enum Side { SIDE_ANY, SIDE_HOST, SIDE_DEVICE } Side;
+typedef struct Copy {
+    void *destination;
+    const void *source;
+    size_t width, height;
+    size_t destination_pitch, source_pitch; /* bytes from row to row; unused when height is 1 */
+    Side destination_side, source_side;     /* what the caller claims; SIDE_ANY: infer */
+} Copy;
+
+/* What is wrong with a copy or fill before it runs. */
+typedef enum CopyFault { COPY_OK, COPY_WRONG_SIDE, COPY_OUT_OF_BOUNDS, COPY_FREED } CopyFault;
+CopyFault us_copy_check(Platform *platform, const Copy *copy, Explanation *why);
+CopyFault us_copy_run(Platform *platform, const Copy *copy, Explanation *why); /* checks again, then copies */
+
+/* Sets `count` elements of `element_size` bytes (1 or 4) to the low bytes of `value`. */
+typedef struct Fill {
+    void *destination;
+    size_t count, element_size;
+    uint32_t value;
+} Fill;
+CopyFault us_fill_check(Platform *platform, const Fill *fill, Explanation *why);
+CopyFault us_fill_run(Platform *platform, const Fill *fill, Explanation *why);
+
+#endif

@@ -1,0 +1,31 @@
+/* A planned kernel call: from checked views to a task on a stream. Between the vendors' folders and device + kernels.
+ * plan (views by value, device addresses) -> submit (copied into the stream's queue) -> open (addresses) -> kernel. */
+#ifndef UNDERSTUDY_LAUNCH_H
+#define UNDERSTUDY_LAUNCH_H
+
+#include "device/device.h"
+#include "kernels/kernels.h"
+
+enum { LAUNCH_VIEW_LIMIT = 16, LAUNCH_ATTRIBUTE_LIMIT = 256 };
+
+typedef struct Launch {
+    const char *function; /* the vendor's name: for messages and traces */
+    Kernel *kernel;       /* NULL: nothing to do (empty tensors) */
+    int32_t view_count;
+    View views[LAUNCH_VIEW_LIMIT]; /* `data` holds the address the program gave */
+    const char *names[LAUNCH_VIEW_LIMIT]; /* the vendor's parameter names: for messages */
+    _Alignas(16) unsigned char attributes[LAUNCH_ATTRIBUTE_LIMIT];
+} Launch;
+
+/* Sets up an empty launch; adds a view; sets kernel and attributes (size <= LAUNCH_ATTRIBUTE_LIMIT). */
+void us_launch_begin(Launch *launch, const char *function);
+void us_launch_view(Launch *launch, const char *name, const View *view);
+void us_launch_kernel(Launch *launch, Kernel *kernel, const void *attributes, size_t size);
+
+/* Queues a copy of the launch. On the stream's worker every view's reach is opened on the stream's device; a range that is
+ * freed, host memory, another device's or outside its block becomes DEVICE_FAULT_ADDRESS naming function and parameter.
+ * Absent views and views without elements are not opened.
+ * False: no memory. */
+bool us_launch_submit(const Launch *launch, Stream *stream);
+
+#endif

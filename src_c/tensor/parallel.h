@@ -1,0 +1,19 @@
+/* Work on all cores. Our own small pool instead of OpenMP: it survives fork before first use, does not clash with another
+ * OpenMP runtime in the process, spins only briefly, and thread sanitizers understand it. */
+#ifndef UNDERSTUDY_PARALLEL_H
+#define UNDERSTUDY_PARALLEL_H
+
+#include <stdint.h>
+
+/* One piece of work. Pieces must not depend on each other: which thread runs which piece is not defined. */
+typedef void ParallelBody(void *context, int64_t piece);
+
+/* Calls body(context, 0 … pieces-1), on up to us_parallel_threads() threads, and returns when all are done. The caller
+ * takes part. Results must depend only on the piece number, never on the number of threads. Several threads may call at
+ * once; calls from inside a body run serially. */
+void us_parallel(int64_t pieces, ParallelBody *body, void *context);
+
+/* Threads used: UNDERSTUDY_THREADS, default the number of processors this process may use. */
+int us_parallel_threads(void);
+
+#endif
