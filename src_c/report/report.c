@@ -1,0 +1,85 @@
+#include "report/report.h"
+
+#include "understudy/understudy.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local LastError last_error;
+
+LastError *us_last_error_of_thread(void)
+{
+    return &last_error;
+}
+
+Call us_call_begin(const char *function)
+{
+    return (Call){.function = function, .status = 0, .refusal_level = LOG_LEVEL_WARN};
+}
+
+Call us_call_begin_void(const char *function)
+{
+    return (Call){.function = function, .status = 0, .refusal_level = LOG_LEVEL_ERROR};
+}
+
+int32_t us_call_end(Call *call)
+{
+    return call->status;
+}
+
+void us_refuse(Call *call, const char *parameter, const char *rule, int32_t status, const char *format, ...)
+{
+    if (call->status != 0) {
+        return;
+    }
+    call->status = status;
+    LastError *record = &last_error;
+    record->status = status;
+    record->unread = true;
+    snprintf(record->rule, sizeof record->rule, "%s/%s/%s", call->function, parameter, rule);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(record->text, sizeof record->text, format, arguments);
+    va_end(arguments);
+    us_log(call->refusal_level, "%s: %s (status %d)", record->rule, record->text, (int)status);
+}
+
+void us_explain(Explanation *why, const char *format, ...)
+{
+    if (why == NULL) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why->text, sizeof why->text, format, arguments);
+    va_end(arguments);
+}
+
+const char *understudy_version(void)
+{
+    return UNDERSTUDY_VERSION;
+}
+
+const char *understudy_last_error(void)
+{
+    return last_error.text;
+}
+
+const char *understudy_last_rule(void)
+{
+    return last_error.rule;
+}
+
+int32_t understudy_last_status(void)
+{
+    return last_error.status;
+}
+
+void understudy_clear_last_error(void)
+{
+    last_error.status = 0;
+    last_error.unread = false;
+    last_error.rule[0] = '\0';
+    last_error.text[0] = '\0';
+}
