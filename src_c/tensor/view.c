@@ -1,0 +1,230 @@
+#include "tensor/view.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    size_t size;
+} dtypes[DTYPE_COUNT] = {
+    [DTYPE_NONE] = {"none", 0},
+    [DTYPE_FLOAT32] = {"float32", 4},
+    [DTYPE_FLOAT16] = {"float16", 2},
+    [DTYPE_BFLOAT16] = {"bfloat16", 2},
+    [DTYPE_FLOAT64] = {"float64", 8},
+    [DTYPE_INT8] = {"int8", 1},
+    [DTYPE_INT16] = {"int16", 2},
+    [DTYPE_INT32] = {"int32", 4},
+    [DTYPE_INT64] = {"int64", 8},
+    [DTYPE_UINT8] = {"uint8", 1},
+    [DTYPE_UINT16] = {"uint16", 2},
+    [DTYPE_UINT32] = {"uint32", 4},
+    [DTYPE_UINT64] = {"uint64", 8},
+    [DTYPE_BOOL] = {"bool", 1},
+    [DTYPE_COMPLEX64] = {"complex64", 8},
+    [DTYPE_COMPLEX128] = {"complex128", 16},
+};
+
+static bool is_dtype(DType dtype)
+{
+    return (unsigned)dtype < DTYPE_COUNT;
+}
+
+size_t us_dtype_size(DType dtype)
+{
+    return is_dtype(dtype) ? dtypes[dtype].size : 0;
+}
+
+const char *us_dtype_name(DType dtype)
+{
+    return is_dtype(dtype) ? dtypes[dtype].name : "none";
+}
+
+bool us_dtype_is_float(DType dtype)
+{
+    return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT64;
+}
+
+View us_view_absent(void)
+{
+    View view;
+    memset(&view, 0, sizeof view);
+    return view;
+}
+
+bool us_view_is_absent(const View *view)
+{
+    return view->dtype == DTYPE_NONE;
+}
+
+View us_view_contiguous(void *data, DType dtype, int32_t rank, const int64_t *shape)
+{
+    View view = us_view_absent();
+    view.data = data;
+    view.dtype = dtype;
+    view.rank = rank;
+    if (rank > 0) {
+        memcpy(view.shape, shape, (size_t)rank * sizeof *shape);
+    }
+    us_strides_contiguous(rank, view.shape, view.strides);
+    return view;
+}
+
+/* Unsigned arithmetic: the strides of a shape too large to exist may wrap, but are never undefined. */
+void us_strides_contiguous(int32_t rank, const int64_t *shape, int64_t *strides)
+{
+    uint64_t stride = 1;
+    for (int32_t axis = rank - 1; axis >= 0; axis--) {
+        strides[axis] = (int64_t)stride;
+        stride *= (uint64_t)(shape[axis] > 1 ? shape[axis] : 1);
+    }
+}
+
+int64_t us_shape_elements(int32_t rank, const int64_t *shape)
+{
+    bool empty = false;
+    for (int32_t axis = 0; axis < rank; axis++) {
+        if (shape[axis] < 0) {
+            return -1;
+        }
+        empty |= shape[axis] == 0;
+    }
+    if (empty) {
+        return 0;
+    }
+    int64_t elements = 1;
+    for (int32_t axis = 0; axis < rank; axis++) {
+        if (__builtin_mul_overflow(elements, shape[axis], &elements)) {
+            return -1;
+        }
+    }
+    return elements;
+}
+
+int64_t us_view_elements(const View *view)
+{
+    return us_shape_elements(view->rank, view->shape);
+}
+
+bool us_view_is_empty(const View *view)
+{
+    for (int32_t axis = 0; axis < view->rank; axis++) {
+        if (view->shape[axis] == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool us_view_is_contiguous(const View *view)
+{
+    if (us_view_is_empty(view)) {
+        return true;
+    }
+    int64_t expected = 1;
+    for (int32_t axis = view->rank - 1; axis >= 0; axis--) {
+        if (view->shape[axis] == 1) {
+            continue;
+        }
+        if (view->strides[axis] != expected || __builtin_mul_overflow(expected, view->shape[axis], &expected)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool same_numbers(int32_t count, const int64_t *a, const int64_t *b)
+{
+    return count <= 0 || memcmp(a, b, (size_t)count * sizeof *a) == 0;
+}
+
+bool us_view_same_shape(const View *a, const View *b)
+{
+    return a->rank == b->rank && same_numbers(a->rank, a->shape, b->shape);
+}
+
+bool us_view_same_layout(const View *a, const View *b)
+{
+    return us_view_same_shape(a, b) && same_numbers(a->rank, a->strides, b->strides);
+}
+
+bool us_view_extent(const View *view, int64_t *lowest, int64_t *highest)
+{
+    *lowest = 0;
+    *highest = 0;
+    if (us_view_is_empty(view)) {
+        *highest = -1;
+        return true;
+    }
+    for (int32_t axis = 0; axis < view->rank; axis++) {
+        int64_t reach;
+        if (__builtin_mul_overflow(view->strides[axis], view->shape[axis] - 1, &reach)) {
+            return false;
+        }
+        int64_t *end = reach < 0 ? lowest : highest;
+        if (__builtin_add_overflow(*end, reach, end)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Size of `view` at an axis of the broadcast shape, counted from the last (0 = last axis). */
+static int64_t size_from_end(const View *view, int32_t from_end)
+{
+    return from_end < view->rank ? view->shape[view->rank - 1 - from_end] : 1;
+}
+
+bool us_broadcast_shape(const View *const *views, int count, int32_t *rank, int64_t *shape, int *culprit)
+{
+    *rank = 0;
+    for (int i = 0; i < count; i++) {
+        *rank = views[i]->rank > *rank ? views[i]->rank : *rank;
+    }
+    for (int32_t axis = 0; axis < *rank; axis++) {
+        shape[axis] = 1;
+    }
+    for (int i = 0; i < count; i++) {
+        for (int32_t from_end = 0; from_end < views[i]->rank; from_end++) {
+            int64_t size = size_from_end(views[i], from_end);
+            int64_t *joint = &shape[*rank - 1 - from_end];
+            if (*joint == 1) {
+                *joint = size;
+            } else if (size != *joint && size != 1) {
+                if (culprit) {
+                    *culprit = i;
+                }
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+View us_view_broadcast(const View *view, int32_t rank, const int64_t *shape)
+{
+    View seen = us_view_absent();
+    seen.data = view->data;
+    seen.dtype = view->dtype;
+    seen.rank = rank;
+    for (int32_t axis = 0; axis < rank; axis++) {
+        int32_t own = axis - (rank - view->rank);
+        bool repeated = own < 0 || view->shape[own] != shape[axis];
+        seen.shape[axis] = shape[axis];
+        seen.strides[axis] = repeated ? 0 : view->strides[own];
+    }
+    return seen;
+}
+
+const char *us_shape_text(int32_t rank, const int64_t *shape, char *buffer, size_t size)
+{
+    size_t used = 0;
+    for (int32_t axis = 0; axis < rank && used < size; axis++) {
+        int written = snprintf(buffer + used, size - used, axis ? ",%lld" : "[%lld", (long long)shape[axis]);
+        used += written > 0 ? (size_t)written : 0;
+    }
+    if (used < size) {
+        snprintf(buffer + used, size - used, rank > 0 ? "]" : "[]");
+    }
+    return buffer;
+}
