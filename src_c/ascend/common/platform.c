@@ -1,0 +1,45 @@
+#include "ascend/common/platform.h"
+
+#include <string.h>
+
+#define GIB ((size_t)1 << 30)
+
+/* Core counts are those of the products' common parts; nothing but device queries and one tiling rule depends on them. */
+static const ProductProfile profiles[] = {
+    {PRODUCT_A2, "Ascend910B", "Ascend910B1", "Atlas A2", 64 * GIB, 24, 48},
+    {PRODUCT_910A, "Ascend910", "Ascend910A", "Atlas training series", 32 * GIB, 32, 32},
+    {PRODUCT_A3, "Ascend910_93", "Ascend910_9391", "Atlas A3", 64 * GIB, 24, 48},
+};
+
+static const ProductProfile *profile_of_environment(void)
+{
+    const char *const choices[] = {profiles[0].soc, profiles[1].soc, profiles[2].soc, NULL};
+    return &profiles[us_environment_choice("UNDERSTUDY_SOC", choices, 0)];
+}
+
+Platform *ascend_platform(void)
+{
+    const ProductProfile *product = profile_of_environment();
+    PlatformProfile profile = {.name = product->soc_name, .memory_bytes = product->memory_bytes};
+    return us_platform(ASCEND_PLATFORM, &profile);
+}
+
+/* Asks the platform, not the environment: a program may change its environment, but not its devices. */
+const ProductProfile *ascend_product(void)
+{
+    Platform *platform = ascend_platform();
+    for (size_t i = 0; platform != NULL && i < sizeof profiles / sizeof profiles[0]; i++) {
+        if (strcmp(platform->profile.name, profiles[i].soc_name) == 0)
+            return &profiles[i];
+    }
+    return profile_of_environment();
+}
+
+Stream *ascend_stream(const void *stream)
+{
+    if (stream != NULL)
+        return us_stream_of_handle(stream);
+    Platform *platform = ascend_platform();
+    Context *context = platform != NULL ? us_context_current(platform) : NULL;
+    return context != NULL ? context->default_stream : NULL;
+}

@@ -1,0 +1,1 @@
+#include "ascend/common/platform.h"
