@@ -1,0 +1,53 @@
+/* What the files of this folder share and nobody else needs. */
+#ifndef UNDERSTUDY_DEVICE_INTERNAL_H
+#define UNDERSTUDY_DEVICE_INTERNAL_H
+
+#include "device/arena.h"
+#include "device/device.h"
+
+#include <pthread.h>
+
+enum { REGISTERED_RANGE_LIMIT = 4096 };
+
+/* The private parts behind the public structures: each public structure is the first member. */
+typedef struct PlatformState {
+    Platform public;
+    pthread_mutex_t lock;        /* vendor state */
+    pthread_mutex_t memory_lock; /* every arena and the registered ranges of the platform */
+    pthread_mutex_t device_lock; /* starting devices; lists of contexts, streams */
+    Arena host_arena;            /* pinned and managed memory */
+    Allocation registered[REGISTERED_RANGE_LIMIT];
+    size_t registered_count;
+    uint64_t next_serial;
+} PlatformState;
+
+typedef struct ContextState ContextState;
+
+typedef struct DeviceState {
+    Device public;
+    Arena arena;
+    size_t capacity, used; /* bytes */
+    ContextState *contexts; /* list */
+} DeviceState;
+
+static inline PlatformState *platform_state(const Platform *platform)
+{
+    return (PlatformState *)platform;
+}
+
+static inline DeviceState *device_state(const Device *device)
+{
+    return (DeviceState *)device;
+}
+
+/* All platforms that exist (NULL entries between). */
+Platform *us_platform_at(int id);
+
+/* Reserves the device's arena, sets its capacity and makes host accesses to it stop with a message. */
+bool us_memory_start_device(DeviceState *device);
+void us_memory_free_all(Device *device);
+
+/* Installs the handler once; see host_access.c. */
+void us_host_access_watch(void);
+
+#endif
