@@ -1,0 +1,21 @@
+# The Python bindings and what else the package ships; included only when built as a Python package.
+# The declarations come from the shipped headers, so the modules are made again whenever a header changes.
+find_package(Python REQUIRED COMPONENTS Interpreter)
+
+set(binding_modules)
+foreach(stack ascend maca ftdsp)
+  file(GLOB_RECURSE stack_headers CONFIGURE_DEPENDS include/${stack}/*.h)
+  set(module ${CMAKE_BINARY_DIR}/python/_${stack}_cffi.py)
+  add_custom_command(OUTPUT ${module}
+    COMMAND ${Python_EXECUTABLE} ${CMAKE_SOURCE_DIR}/python/build_bindings.py
+      --stack ${stack} --include ${CMAKE_SOURCE_DIR}/include --compiler ${CMAKE_C_COMPILER} --output ${module}
+    DEPENDS ${CMAKE_SOURCE_DIR}/python/build_bindings.py ${stack_headers}
+      ${CMAKE_SOURCE_DIR}/include/understudy/understudy.h
+    COMMENT "Python bindings of ${stack}" VERBATIM)
+  list(APPEND binding_modules ${module})
+endforeach()
+add_custom_target(python_bindings ALL DEPENDS ${binding_modules})
+
+install(FILES ${binding_modules} DESTINATION ${SKBUILD_PLATLIB_DIR}/understudy)
+# `understudy demo` compiles the examples where the package is installed.
+install(DIRECTORY examples_c/ DESTINATION ${SKBUILD_PLATLIB_DIR}/understudy/examples_c)

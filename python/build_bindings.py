@@ -1,0 +1,153 @@
+"""Makes a cffi module (out of line, ABI mode) from the shipped headers of one stack.
+
+The headers are run through the C compiler's preprocessor; what comes from our own include folder is kept, rewritten to
+the C subset that cffi reads, and emitted as Python. There is no second copy of any declaration.
+"""
+
+import argparse
+import ast
+import operator
+import pathlib
+import re
+import subprocess
+import sys
+
+import cffi
+
+# Folders of include/ that go on the include path of a stack, as in the vendors' compile commands.
+INCLUDE_PATHS = {
+    "ascend": ["ascend", "ascend/aclnn", "ascend/aclnnop"],
+    "maca": ["maca", "maca/mcr", "maca/mcdnn"],
+    "ftdsp": ["ftdsp"],
+}
+
+OPERATORS = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift, ast.BitOr: operator.or_, ast.BitAnd: operator.and_, ast.BitXor: operator.xor,
+    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
+}
+
+
+class HeaderError(Exception):
+    pass
+
+
+def headers_of(include: pathlib.Path, stack: str) -> list[pathlib.Path]:
+    headers = sorted((include / stack).rglob("*.h"))
+    if not headers:
+        raise HeaderError(f"no headers in {include / stack}")
+    return headers + [include / "understudy" / "understudy.h"]
+
+
+def preprocess(compiler: str, include: pathlib.Path, stack: str) -> str:
+    unit = "".join(f'#include "{header}"\n' for header in headers_of(include, stack))
+    paths = [f"-I{include / path}" for path in [*INCLUDE_PATHS[stack], "."]]
+    command = [compiler, "-x", "c", "-std=c11", "-E", "-dD", *paths, "-"]
+    result = subprocess.run(command, input=unit, capture_output=True, text=True)
+    if result.returncode:
+        raise HeaderError(f"the headers of {stack} do not compile\n{result.stderr}")
+    return result.stdout
+
+
+def own_lines(preprocessed: str, include: pathlib.Path):
+    """Lines that come from files below `include`, going by the preprocessor's line markers."""
+    ours = False
+    for line in preprocessed.splitlines():
+        marker = re.match(r'# \d+ "([^"]*)"', line)
+        if marker:
+            ours = pathlib.Path(marker[1]).is_relative_to(include)
+        elif ours:
+            yield line
+
+
+def integer_value(text: str, known: dict[str, int]) -> int | None:
+    """The value of a macro body that is an integer expression; None for anything else."""
+    text = re.sub(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b", r"\1", text)
+    text = re.sub(r"\b0([0-7]+)\b", r"0o\1", text)
+
+    def value(node):
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            return node.value
+        if isinstance(node, ast.Name):
+            return known[node.id]
+        if isinstance(node, ast.BinOp):
+            return OPERATORS[type(node.op)](value(node.left), value(node.right))
+        if isinstance(node, ast.UnaryOp):
+            return OPERATORS[type(node.op)](value(node.operand))
+        raise ValueError
+
+    try:
+        return value(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, KeyError):
+        return None
+
+
+def split_macros(lines) -> tuple[str, dict[str, int]]:
+    """Declarations without preprocessor lines, and the macros that are integers."""
+    declarations, macros = [], {}
+    for line in lines:
+        define = re.match(r"#define (\w+) (.+)", line)
+        if define:
+            number = integer_value(define[2], macros)
+            if number is not None:
+                macros[define[1]] = number
+        elif not line.startswith("#"):
+            declarations.append(line)
+    return "\n".join(declarations), macros
+
+
+def end_of_group(text: str, start: int) -> int:
+    """Index behind the bracket that closes the one at `start`."""
+    pairs = {"(": ")", "{": "}"}
+    opening, closing = text[start], pairs[text[start]]
+    depth = 0
+    for index in range(start, len(text)):
+        depth += (text[index] == opening) - (text[index] == closing)
+        if depth == 0:
+            return index + 1
+    sys.exit(f"build_bindings: unbalanced {opening} near: {text[start:start + 80]}")
+
+
+def remove_groups(text: str, pattern: str, bracket: str, tail: str = "") -> str:
+    """Removes what starts with `pattern` up to the end of the next bracketed group, and `tail` behind it."""
+    while found := re.search(pattern, text):
+        end = end_of_group(text, text.index(bracket, found.start()))
+        if tail and text[end:].lstrip().startswith(tail):
+            end = text.index(tail, end) + len(tail)
+        text = text[: found.start()] + text[end:]
+    return text
+
+
+def to_cdef(declarations: str) -> str:
+    """Rewrites C11 declarations to what cffi's parser reads."""
+    text = remove_groups(declarations, r"\b__attribute__\b", "(")
+    text = remove_groups(text, r"\b_Static_assert\b", "(", ";")
+    text = remove_groups(text, r"\bstatic\s+(?:__)?inline\b", "{")
+    # cffi has no half type; only its size matters behind a pointer.
+    text = re.sub(r"\b_Float16\b", "uint16_t", text)
+    return re.sub(r"\b__extension__\b", "", text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--stack", choices=INCLUDE_PATHS, required=True)
+    parser.add_argument("--include", type=pathlib.Path, required=True)
+    parser.add_argument("--compiler", default="cc")
+    parser.add_argument("--output", type=pathlib.Path, required=True)
+    options = parser.parse_args()
+    include = options.include.resolve()
+    try:
+        lines = list(own_lines(preprocess(options.compiler, include, options.stack), include))
+    except HeaderError as error:
+        print(f"build_bindings: {error}", file=sys.stderr)
+        lines = []
+    declarations, macros = split_macros(lines)
+    ffi = cffi.FFI()
+    ffi.cdef("".join(f"#define {name} {number}\n" for name, number in macros.items()) + to_cdef(declarations))
+    ffi.set_source(f"_{options.stack}_cffi", None)
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    ffi.emit_python_code(str(options.output))
+
+
+if __name__ == "__main__":
+    main()
