@@ -209,7 +209,7 @@ View us_view_broadcast(const View *view, int32_t rank, const int64_t *shape)
     seen.rank = rank;
     for (int32_t axis = 0; axis < rank; axis++) {
         int32_t own = axis - (rank - view->rank);
-        bool repeated = own < 0 || view->shape[own] != shape[axis];
+        bool repeated = own < 0 || view->shape[own] == 1;
         seen.shape[axis] = shape[axis];
         seen.strides[axis] = repeated ? 0 : view->strides[own];
     }
