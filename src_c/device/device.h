@@ -90,7 +90,7 @@ typedef enum DeviceFault {
     DEVICE_FAULT_ADDRESS,   /* a kernel left its memory, used freed memory or host memory */
     DEVICE_FAULT_COPY,      /* the same in a queued copy or fill */
     DEVICE_FAULT_NO_MEMORY, /* host memory for scratch space ran out */
-    DEVICE_FAULT_ABORTED,   /* the stream was aborted */
+    DEVICE_FAULT_TIMEOUT,   /* a queued wait for an event took too long */
 } DeviceFault;
 
 typedef enum WaitStatus { WAIT_DONE, WAIT_TIMEOUT, WAIT_FAULT } WaitStatus;

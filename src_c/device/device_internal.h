@@ -21,13 +21,22 @@ typedef struct PlatformState {
     uint64_t next_serial;
 } PlatformState;
 
-typedef struct ContextState ContextState;
+typedef struct StreamState StreamState;
+
+typedef struct ContextState {
+    Context public;
+    StreamState *streams; /* list; device_lock */
+    struct ContextState *next;
+} ContextState;
 
 typedef struct DeviceState {
     Device public;
     Arena arena;
-    size_t capacity, used; /* bytes */
-    ContextState *contexts; /* list */
+    size_t capacity, used;  /* bytes; memory_lock */
+    ContextState *contexts; /* list; device_lock */
+    pthread_mutex_t fault_lock;
+    DeviceFault fault; /* first fault on any stream: sticky platforms report it from everything on the device */
+    Explanation fault_why;
 } DeviceState;
 
 static inline PlatformState *platform_state(const Platform *platform)
@@ -35,13 +44,22 @@ static inline PlatformState *platform_state(const Platform *platform)
     return (PlatformState *)platform;
 }
 
+static inline ContextState *context_state(const Context *context)
+{
+    return (ContextState *)context;
+}
+
 static inline DeviceState *device_state(const Device *device)
 {
     return (DeviceState *)device;
 }
 
-/* All platforms that exist (NULL entries between). */
+/* The platform with that id; NULL when it does not exist. */
 Platform *us_platform_at(int id);
+
+/* Enters a stream in its context's list and takes it out. */
+void us_context_add_stream(Context *context, StreamState *stream);
+void us_context_remove_stream(Context *context, StreamState *stream);
 
 /* Reserves the device's arena, sets its capacity and makes host accesses to it stop with a message. */
 bool us_memory_start_device(DeviceState *device);

@@ -1,0 +1,349 @@
+/* Events. Each record has a number; an event is complete when the latest record has run. */
+#include "device/stream_internal.h"
+
+#include <stdlib.h>
+
+typedef struct EventState {
+    Event public;
+    _Atomic int references; /* the handle, queued records, resets and waits */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t recorded;      /* number of the latest record submitted */
+    uint64_t completed;     /* number of the latest record that has run */
+    uint64_t forgotten;     /* records up to here were undone by a reset */
+    uint64_t time;          /* nanoseconds at which `completed` ran */
+    uint64_t waits_queued, waits_passed;
+    StreamState *stream;    /* of the latest record: held */
+    uint64_t stream_ticket;
+} EventState;
+
+static EventState *event_state(const Event *event)
+{
+    return (EventState *)event;
+}
+
+static void hold(EventState *event)
+{
+    atomic_fetch_add(&event->references, 1);
+}
+
+static void let_go(EventState *event)
+{
+    if (atomic_fetch_sub(&event->references, 1) == 1) {
+        if (event->stream != NULL) {
+            us_stream_let_go(event->stream);
+        }
+        pthread_cond_destroy(&event->changed);
+        pthread_mutex_destroy(&event->lock);
+        free(event);
+    }
+}
+
+Event *us_event_create(Context *context)
+{
+    static _Atomic int32_t next_id = 0;
+    EventState *event = calloc(1, sizeof *event);
+    if (event == NULL) {
+        return NULL;
+    }
+    event->public.context = context;
+    event->public.id = atomic_fetch_add(&next_id, 1);
+    atomic_init(&event->references, 1);
+    pthread_mutex_init(&event->lock, NULL);
+    us_condition_init(&event->changed);
+    event->public.handle = us_handle_create(HANDLE_EVENT, event);
+    if (event->public.handle == NULL) {
+        let_go(event);
+        return NULL;
+    }
+    return &event->public;
+}
+
+void us_event_destroy(Event *event)
+{
+    if (us_handle_end(event->handle, HANDLE_EVENT) != NULL) {
+        let_go(event_state(event));
+    }
+}
+
+Event *us_event_of_handle(const void *handle)
+{
+    EventState *event = us_handle_object(handle, HANDLE_EVENT);
+    return event == NULL ? NULL : &event->public;
+}
+
+/* ---- tasks ---- */
+
+typedef struct EventTask {
+    EventState *event;
+    uint64_t record;     /* the record that is made, undone or waited for */
+    StreamState *stream; /* a wait's own stream */
+    int64_t timeout_us;
+} EventTask;
+
+static EventTask *new_task(EventState *event)
+{
+    EventTask *task = calloc(1, sizeof *task);
+    if (task != NULL) {
+        task->event = event;
+        hold(event);
+    }
+    return task;
+}
+
+static void release_task(void *argument)
+{
+    EventTask *task = argument;
+    let_go(task->event);
+    free(task);
+}
+
+static bool queue_task(Stream *stream, const char *name, TaskRun *run, bool (*ready)(void *), EventTask *task,
+                       uint64_t *ticket)
+{
+    Task queued = {.name = name, .run = run, .ready = ready, .release = release_task, .argument = task};
+    if (!us_stream_queue(stream_state(stream), queued, ticket)) {
+        release_task(task);
+        return false;
+    }
+    return true;
+}
+
+static DeviceFault run_record(void *argument, Explanation *why)
+{
+    (void)why;
+    EventTask *task = argument;
+    EventState *event = task->event;
+    pthread_mutex_lock(&event->lock);
+    if (task->record > event->completed) {
+        event->completed = task->record;
+        event->time = us_now();
+    }
+    pthread_cond_broadcast(&event->changed);
+    pthread_mutex_unlock(&event->lock);
+    return DEVICE_FAULT_NONE;
+}
+
+bool us_event_record(Event *public, Stream *stream)
+{
+    EventState *event = event_state(public);
+    EventTask *task = new_task(event);
+    if (task == NULL) {
+        return false;
+    }
+    pthread_mutex_lock(&event->lock);
+    uint64_t record = ++event->recorded;
+    pthread_mutex_unlock(&event->lock);
+    task->record = record;
+    us_stream_hold(stream_state(stream));
+    uint64_t ticket = 0;
+    bool queued = queue_task(stream, "event record", run_record, NULL, task, &ticket);
+    StreamState *previous = stream_state(stream);
+    pthread_mutex_lock(&event->lock);
+    if (queued && record == event->recorded) {
+        previous = event->stream;
+        event->stream = stream_state(stream);
+        event->stream_ticket = ticket;
+    }
+    pthread_cond_broadcast(&event->changed); /* waits for a first record look where it comes from */
+    pthread_mutex_unlock(&event->lock);
+    if (previous != NULL) {
+        us_stream_let_go(previous);
+    }
+    return queued;
+}
+
+static DeviceFault run_reset(void *argument, Explanation *why)
+{
+    (void)why;
+    EventTask *task = argument;
+    EventState *event = task->event;
+    pthread_mutex_lock(&event->lock);
+    if (task->record > event->forgotten) {
+        event->forgotten = task->record;
+    }
+    pthread_mutex_unlock(&event->lock);
+    return DEVICE_FAULT_NONE;
+}
+
+bool us_event_reset(Event *public, Stream *stream)
+{
+    EventState *event = event_state(public);
+    EventTask *task = new_task(event);
+    if (task == NULL) {
+        return false;
+    }
+    pthread_mutex_lock(&event->lock);
+    task->record = event->recorded;
+    pthread_mutex_unlock(&event->lock);
+    uint64_t ticket = 0;
+    return queue_task(stream, "event reset", run_reset, NULL, task, &ticket);
+}
+
+/* ---- waiting ---- */
+
+static bool is_completed(EventState *event, uint64_t record)
+{
+    pthread_mutex_lock(&event->lock);
+    bool completed = event->completed >= record;
+    pthread_mutex_unlock(&event->lock);
+    return completed;
+}
+
+/* Lets the stream that will make the latest record run up to it (deferred mode). */
+static void allow_record(EventState *event)
+{
+    pthread_mutex_lock(&event->lock);
+    StreamState *stream = event->stream;
+    uint64_t ticket = event->stream_ticket;
+    if (stream != NULL) {
+        us_stream_hold(stream);
+    }
+    pthread_mutex_unlock(&event->lock);
+    if (stream != NULL) {
+        us_stream_allow(stream, ticket);
+        us_stream_let_go(stream);
+    }
+}
+
+/* Waits a few milliseconds at most. */
+static void wait_for_change(EventState *event, uint64_t record)
+{
+    static const uint64_t LOOK_AGAIN = 5 * 1000000;
+    struct timespec deadline = us_deadline(LOOK_AGAIN);
+    pthread_mutex_lock(&event->lock);
+    if (event->completed < record) {
+        pthread_cond_timedwait(&event->changed, &event->lock, &deadline);
+    }
+    pthread_mutex_unlock(&event->lock);
+}
+
+/* True when the record has run; false when the time is over or the waiting task is dropped. */
+static bool wait_for_record(EventState *event, uint64_t record, int64_t timeout_us, StreamState *waiting,
+                            uint64_t own_ticket)
+{
+    uint64_t start = us_now();
+    Spin spin = {0};
+    allow_record(event);
+    while (!is_completed(event, record)) {
+        if (us_spin(&spin)) {
+            continue;
+        }
+        if (timeout_us >= 0 && us_now() - start >= (uint64_t)timeout_us * 1000) {
+            return false;
+        }
+        if (waiting != NULL && us_stream_gives_up(waiting, own_ticket)) {
+            return false;
+        }
+        allow_record(event);
+        wait_for_change(event, record);
+    }
+    return true;
+}
+
+static bool wait_is_ready(void *argument)
+{
+    EventTask *task = argument;
+    return is_completed(task->event, task->record);
+}
+
+static DeviceFault run_wait(void *argument, Explanation *why)
+{
+    EventTask *task = argument;
+    EventState *event = task->event;
+    uint64_t own_ticket = atomic_load(&task->stream->completed) + 1;
+    bool done = wait_for_record(event, task->record, task->timeout_us, task->stream, own_ticket);
+    pthread_mutex_lock(&event->lock);
+    event->waits_passed++;
+    pthread_mutex_unlock(&event->lock);
+    if (!done && !us_stream_gives_up(task->stream, own_ticket)) {
+        us_explain(why, "event %d was not reached within %lld us", (int)event->public.id, (long long)task->timeout_us);
+        return DEVICE_FAULT_TIMEOUT;
+    }
+    return DEVICE_FAULT_NONE;
+}
+
+bool us_event_wait(Stream *stream, Event *public, bool block_until_recorded, int64_t timeout_us)
+{
+    EventState *event = event_state(public);
+    pthread_mutex_lock(&event->lock);
+    bool recorded = event->recorded > event->forgotten;
+    uint64_t record = recorded ? event->recorded : event->recorded + 1;
+    bool pass = !recorded && !block_until_recorded;
+    event->waits_queued += pass ? 0 : 1;
+    pthread_mutex_unlock(&event->lock);
+    if (pass) {
+        return true;
+    }
+    EventTask *task = new_task(event);
+    if (task == NULL) {
+        return false;
+    }
+    task->record = record;
+    task->stream = stream_state(stream);
+    task->timeout_us = timeout_us;
+    uint64_t ticket = 0;
+    return queue_task(stream, "event wait", run_wait, wait_is_ready, task, &ticket);
+}
+
+bool us_event_recorded(const Event *public)
+{
+    EventState *event = event_state(public);
+    pthread_mutex_lock(&event->lock);
+    bool recorded = event->recorded > event->forgotten;
+    pthread_mutex_unlock(&event->lock);
+    return recorded;
+}
+
+bool us_event_complete(Event *public)
+{
+    EventState *event = event_state(public);
+    allow_record(event);
+    pthread_mutex_lock(&event->lock);
+    bool complete = event->recorded > event->forgotten && event->completed >= event->recorded;
+    pthread_mutex_unlock(&event->lock);
+    return complete;
+}
+
+bool us_event_waited(Event *public)
+{
+    EventState *event = event_state(public);
+    pthread_mutex_lock(&event->lock);
+    bool waited = event->waits_passed >= event->waits_queued;
+    pthread_mutex_unlock(&event->lock);
+    return waited;
+}
+
+WaitStatus us_event_synchronize(Event *public, int64_t timeout_us)
+{
+    EventState *event = event_state(public);
+    pthread_mutex_lock(&event->lock);
+    uint64_t record = event->recorded > event->forgotten ? event->recorded : 0;
+    StreamState *stream = event->stream;
+    if (stream != NULL) {
+        us_stream_hold(stream);
+    }
+    pthread_mutex_unlock(&event->lock);
+    WaitStatus status = WAIT_DONE;
+    if (!wait_for_record(event, record, timeout_us, NULL, 0)) {
+        status = WAIT_TIMEOUT;
+    } else if (record > 0 && stream != NULL && us_stream_fault(&stream->public, NULL) != DEVICE_FAULT_NONE) {
+        status = WAIT_FAULT;
+    }
+    if (stream != NULL) {
+        us_stream_let_go(stream);
+    }
+    return status;
+}
+
+bool us_event_time(Event *public, uint64_t *nanoseconds)
+{
+    EventState *event = event_state(public);
+    if (!us_event_complete(public)) {
+        return false;
+    }
+    pthread_mutex_lock(&event->lock);
+    *nanoseconds = event->time;
+    pthread_mutex_unlock(&event->lock);
+    return true;
+}

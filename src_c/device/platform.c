@@ -1,0 +1,401 @@
+/* Platforms, devices, contexts, and what each thread has current. */
+#include "device/stream_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static PlatformState *platforms[PLATFORM_LIMIT];
+static pthread_mutex_t platforms_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool forked_after_use = false;
+
+/* Handles, not pointers: a context that another thread destroys is simply not current any more. */
+static _Thread_local void *current_contexts[PLATFORM_LIMIT];
+static _Thread_local int32_t thread_statuses[PLATFORM_LIMIT];
+
+/* ---- platforms ---- */
+
+/* A child of a process that has used devices has no workers and shares nothing with the parent: it cannot go on. */
+static void after_fork_in_child(void)
+{
+    atomic_store(&forked_after_use, true);
+}
+
+Platform *us_platform_at(int id)
+{
+    PlatformState *platform = __atomic_load_n(&platforms[id], __ATOMIC_ACQUIRE);
+    return platform == NULL ? NULL : &platform->public;
+}
+
+static PlatformState *new_platform(int id, const PlatformProfile *profile)
+{
+    PlatformState *platform = calloc(1, sizeof *platform);
+    if (platform == NULL) {
+        return NULL;
+    }
+    platform->public.id = id;
+    platform->public.profile = *profile;
+    platform->public.device_count = (int32_t)us_environment_integer("UNDERSTUDY_DEVICES", 1, 0, DEVICE_LIMIT);
+    pthread_mutex_init(&platform->lock, NULL);
+    pthread_mutex_init(&platform->memory_lock, NULL);
+    pthread_mutex_init(&platform->device_lock, NULL);
+    return platform;
+}
+
+Platform *us_platform(int id, const PlatformProfile *profile)
+{
+    if (atomic_load_explicit(&forked_after_use, memory_order_relaxed)) {
+        us_log(LOG_LEVEL_ERROR, "this process was forked after its parent had used %s devices; start a new process",
+               profile->name);
+        return NULL;
+    }
+    Platform *known = us_platform_at(id);
+    if (known != NULL) {
+        return known;
+    }
+    pthread_mutex_lock(&platforms_lock);
+    if (platforms[id] == NULL) {
+        static bool watching_forks = false;
+        if (!watching_forks) {
+            watching_forks = pthread_atfork(NULL, NULL, after_fork_in_child) == 0;
+        }
+        __atomic_store_n(&platforms[id], new_platform(id, profile), __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&platforms_lock);
+    return us_platform_at(id);
+}
+
+void us_platform_lock(Platform *platform)
+{
+    pthread_mutex_lock(&platform_state(platform)->lock);
+}
+
+void us_platform_unlock(Platform *platform)
+{
+    pthread_mutex_unlock(&platform_state(platform)->lock);
+}
+
+int32_t *us_thread_status(const Platform *platform)
+{
+    return &thread_statuses[platform->id];
+}
+
+/* ---- devices ---- */
+
+static DeviceState *new_device(Platform *platform, int32_t ordinal)
+{
+    DeviceState *device = calloc(1, sizeof *device);
+    if (device == NULL) {
+        return NULL;
+    }
+    device->public.platform = platform;
+    device->public.ordinal = ordinal;
+    pthread_mutex_init(&device->fault_lock, NULL);
+    if (!us_memory_start_device(device)) {
+        us_log(LOG_LEVEL_ERROR, "no address space for the memory of %s device %d", platform->profile.name,
+               (int)ordinal);
+        free(device);
+        return NULL;
+    }
+    return device;
+}
+
+Device *us_device(Platform *platform, int32_t ordinal)
+{
+    if (ordinal < 0 || ordinal >= platform->device_count) {
+        return NULL;
+    }
+    Device *device = __atomic_load_n(&platform->devices[ordinal], __ATOMIC_ACQUIRE);
+    if (device != NULL) {
+        return device;
+    }
+    PlatformState *state = platform_state(platform);
+    pthread_mutex_lock(&state->device_lock);
+    if (platform->devices[ordinal] == NULL) {
+        DeviceState *made = new_device(platform, ordinal);
+        __atomic_store_n(&platform->devices[ordinal], made == NULL ? NULL : &made->public, __ATOMIC_RELEASE);
+    }
+    device = platform->devices[ordinal];
+    pthread_mutex_unlock(&state->device_lock);
+    return device;
+}
+
+DeviceFault us_device_fault(Device *device, Explanation *why)
+{
+    DeviceState *state = device_state(device);
+    pthread_mutex_lock(&state->fault_lock);
+    DeviceFault fault = state->fault;
+    if (fault != DEVICE_FAULT_NONE && why != NULL) {
+        *why = state->fault_why;
+    }
+    pthread_mutex_unlock(&state->fault_lock);
+    return fault;
+}
+
+/* ---- contexts ---- */
+
+static void link_context(Device *device, ContextState *context)
+{
+    PlatformState *platform = platform_state(device->platform);
+    pthread_mutex_lock(&platform->device_lock);
+    context->next = device_state(device)->contexts;
+    device_state(device)->contexts = context;
+    pthread_mutex_unlock(&platform->device_lock);
+}
+
+static void unlink_context(ContextState *context)
+{
+    Device *device = context->public.device;
+    PlatformState *platform = platform_state(device->platform);
+    pthread_mutex_lock(&platform->device_lock);
+    ContextState **link = &device_state(device)->contexts;
+    while (*link != NULL && *link != context) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        *link = context->next;
+    }
+    if (device->primary == &context->public) {
+        device->primary = NULL;
+    }
+    pthread_mutex_unlock(&platform->device_lock);
+}
+
+static Context *new_context(Device *device, bool primary)
+{
+    ContextState *context = calloc(1, sizeof *context);
+    if (context == NULL) {
+        return NULL;
+    }
+    context->public.device = device;
+    context->public.primary = primary;
+    context->public.handle = us_handle_create(HANDLE_CONTEXT, context);
+    if (context->public.handle == NULL) {
+        free(context);
+        return NULL;
+    }
+    link_context(device, context);
+    context->public.default_stream = us_stream_create(&context->public, 0);
+    if (context->public.default_stream == NULL) {
+        us_context_destroy(&context->public);
+        return NULL;
+    }
+    return &context->public;
+}
+
+Context *us_context_create(Device *device)
+{
+    return new_context(device, false);
+}
+
+Context *us_context_primary(Device *device)
+{
+    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    Context *context = __atomic_load_n(&device->primary, __ATOMIC_ACQUIRE);
+    if (context == NULL) {
+        pthread_mutex_lock(&making);
+        context = __atomic_load_n(&device->primary, __ATOMIC_ACQUIRE);
+        if (context == NULL) {
+            context = new_context(device, true);
+            __atomic_store_n(&device->primary, context, __ATOMIC_RELEASE);
+        }
+        pthread_mutex_unlock(&making);
+    }
+    return context;
+}
+
+void us_context_add_stream(Context *context, StreamState *stream)
+{
+    PlatformState *platform = platform_state(context->device->platform);
+    pthread_mutex_lock(&platform->device_lock);
+    stream->next = context_state(context)->streams;
+    context_state(context)->streams = stream;
+    pthread_mutex_unlock(&platform->device_lock);
+}
+
+void us_context_remove_stream(Context *context, StreamState *stream)
+{
+    PlatformState *platform = platform_state(context->device->platform);
+    pthread_mutex_lock(&platform->device_lock);
+    StreamState **link = &context_state(context)->streams;
+    while (*link != NULL && *link != stream) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        *link = stream->next;
+    }
+    pthread_mutex_unlock(&platform->device_lock);
+}
+
+/* A stream of the context, held by the caller; NULL when it has none left. */
+static StreamState *hold_first_stream(ContextState *context)
+{
+    PlatformState *platform = platform_state(context->public.device->platform);
+    pthread_mutex_lock(&platform->device_lock);
+    StreamState *stream = context->streams;
+    if (stream != NULL) {
+        us_stream_hold(stream);
+    }
+    pthread_mutex_unlock(&platform->device_lock);
+    return stream;
+}
+
+void us_context_destroy(Context *public)
+{
+    ContextState *context = context_state(public);
+    if (us_handle_end(public->handle, HANDLE_CONTEXT) == NULL) {
+        return;
+    }
+    for (StreamState *stream = hold_first_stream(context); stream != NULL; stream = hold_first_stream(context)) {
+        us_stream_destroy(&stream->public, true);
+        us_context_remove_stream(public, stream);
+        us_stream_let_go(stream);
+    }
+    unlink_context(context);
+    free(context);
+}
+
+Context *us_context_of_handle(const void *handle)
+{
+    ContextState *context = us_handle_object(handle, HANDLE_CONTEXT);
+    return context == NULL ? NULL : &context->public;
+}
+
+Context *us_context_current(const Platform *platform)
+{
+    return us_context_of_handle(current_contexts[platform->id]);
+}
+
+void us_context_set_current(const Platform *platform, Context *context)
+{
+    current_contexts[platform->id] = context == NULL ? NULL : context->handle;
+}
+
+/* ---- waiting for several streams ---- */
+
+/* The streams of one context (or of all contexts of a device), held, so that no lock is needed while waiting for them. */
+typedef struct StreamList {
+    StreamState **streams;
+    size_t count;
+} StreamList;
+
+static void append_streams(StreamList *list, ContextState *context)
+{
+    for (StreamState *stream = context->streams; stream != NULL; stream = stream->next) {
+        if (list->streams != NULL) {
+            us_stream_hold(stream);
+            list->streams[list->count] = stream;
+        }
+        list->count++;
+    }
+}
+
+/* `only`: NULL for all contexts of the device. False: no memory. */
+static bool hold_streams(Device *device, ContextState *only, StreamList *list)
+{
+    PlatformState *platform = platform_state(device->platform);
+    *list = (StreamList){NULL, 0};
+    bool complete = true;
+    pthread_mutex_lock(&platform->device_lock);
+    for (int pass = 0; pass < 2 && complete; pass++) {
+        list->count = 0;
+        for (ContextState *c = device_state(device)->contexts; c != NULL; c = c->next) {
+            if (only == NULL || c == only) {
+                append_streams(list, c);
+            }
+        }
+        if (pass == 0) {
+            list->streams = calloc(list->count + 1, sizeof *list->streams);
+            complete = list->streams != NULL;
+        }
+    }
+    pthread_mutex_unlock(&platform->device_lock);
+    return complete;
+}
+
+static void let_go_streams(StreamList *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        us_stream_let_go(list->streams[i]);
+    }
+    free(list->streams);
+}
+
+static WaitStatus synchronize(Device *device, ContextState *only, int64_t timeout_us)
+{
+    StreamList list;
+    if (!hold_streams(device, only, &list)) {
+        return WAIT_FAULT;
+    }
+    uint64_t start = us_now();
+    WaitStatus worst = WAIT_DONE;
+    /* First let all of them run, so that deferred streams do not wait for each other. */
+    for (size_t i = 0; i < list.count; i++) {
+        us_stream_allow(list.streams[i], atomic_load(&list.streams[i]->submitted));
+    }
+    for (size_t i = 0; i < list.count && worst != WAIT_TIMEOUT; i++) {
+        int64_t left = timeout_us;
+        if (timeout_us >= 0) {
+            int64_t used = (int64_t)((us_now() - start) / 1000);
+            left = used < timeout_us ? timeout_us - used : 0;
+        }
+        WaitStatus status = us_stream_synchronize(&list.streams[i]->public, left);
+        worst = status == WAIT_TIMEOUT || worst == WAIT_DONE ? status : worst;
+    }
+    let_go_streams(&list);
+    return worst;
+}
+
+WaitStatus us_context_synchronize(Context *context, int64_t timeout_us)
+{
+    return synchronize(context->device, context_state(context), timeout_us);
+}
+
+WaitStatus us_device_synchronize(Device *device, int64_t timeout_us)
+{
+    return synchronize(device, NULL, timeout_us);
+}
+
+static ContextState *first_context(Device *device)
+{
+    PlatformState *platform = platform_state(device->platform);
+    pthread_mutex_lock(&platform->device_lock);
+    ContextState *context = device_state(device)->contexts;
+    pthread_mutex_unlock(&platform->device_lock);
+    return context;
+}
+
+void us_device_reset(Device *device)
+{
+    for (ContextState *context = first_context(device); context != NULL; context = first_context(device)) {
+        us_context_destroy(&context->public);
+    }
+    us_memory_free_all(device);
+    DeviceState *state = device_state(device);
+    pthread_mutex_lock(&state->fault_lock);
+    state->fault = DEVICE_FAULT_NONE;
+    pthread_mutex_unlock(&state->fault_lock);
+}
+
+/* ---- end of the process ---- */
+
+__attribute__((destructor)) static void stop_all_workers(void)
+{
+    static const uint64_t PATIENCE = 2u * 1000000000u; /* a callback that never returns must not hold up the exit */
+    if (atomic_load(&forked_after_use)) {
+        return;
+    }
+    for (int id = 0; id < PLATFORM_LIMIT; id++) {
+        Platform *platform = us_platform_at(id);
+        for (int32_t i = 0; platform != NULL && i < platform->device_count; i++) {
+            StreamList list = {NULL, 0};
+            Device *device = __atomic_load_n(&platform->devices[i], __ATOMIC_ACQUIRE);
+            if (device != NULL && hold_streams(device, NULL, &list)) {
+                for (size_t s = 0; s < list.count; s++) {
+                    us_stream_stop(list.streams[s], PATIENCE);
+                }
+                let_go_streams(&list);
+            }
+        }
+    }
+}

@@ -1,0 +1,419 @@
+/* Streams: a queue of tasks and the thread that works on it.
+ *
+ * async    the stream's worker runs tasks as they come.
+ * inline   the submitting thread runs them, unless the next task has to wait for something; then the worker goes on.
+ * deferred the worker runs tasks only up to what somebody waits for. */
+#include "device/stream_internal.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+static const char *const mode_choices[] = {"async", "inline", "deferred", NULL};
+static int stream_mode = STREAM_MODE_ASYNC;
+
+static void read_mode(void)
+{
+    stream_mode = us_environment_choice("UNDERSTUDY_STREAM", mode_choices, STREAM_MODE_ASYNC);
+}
+
+StreamMode us_stream_mode(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_mode);
+    return (StreamMode)stream_mode;
+}
+
+/* ---- life ---- */
+
+void us_stream_hold(StreamState *stream)
+{
+    atomic_fetch_add(&stream->references, 1);
+}
+
+void us_stream_let_go(StreamState *stream)
+{
+    if (atomic_fetch_sub(&stream->references, 1) == 1) {
+        for (Task *task = stream->first; task != NULL;) {
+            Task *next = task->next;
+            if (task->release != NULL) {
+                task->release(task->argument);
+            }
+            free(task);
+            task = next;
+        }
+        pthread_cond_destroy(&stream->work);
+        pthread_cond_destroy(&stream->done);
+        pthread_mutex_destroy(&stream->lock);
+        free(stream);
+    }
+}
+
+Stream *us_stream_create(Context *context, uint32_t internal_flags)
+{
+    static _Atomic int32_t next_id = 0;
+    StreamState *stream = calloc(1, sizeof *stream);
+    if (stream == NULL) {
+        return NULL;
+    }
+    stream->public.context = context;
+    stream->device = context->device;
+    stream->public.internal_flags = internal_flags;
+    stream->public.id = atomic_fetch_add(&next_id, 1);
+    atomic_init(&stream->references, 1);
+    pthread_mutex_init(&stream->lock, NULL);
+    us_condition_init(&stream->work);
+    us_condition_init(&stream->done);
+    stream->public.handle = us_handle_create(HANDLE_STREAM, stream);
+    if (stream->public.handle == NULL) {
+        us_stream_let_go(stream);
+        return NULL;
+    }
+    us_context_add_stream(context, stream);
+    return &stream->public;
+}
+
+Stream *us_stream_of_handle(const void *handle)
+{
+    StreamState *stream = us_handle_object(handle, HANDLE_STREAM);
+    return stream == NULL ? NULL : &stream->public;
+}
+
+/* Ends the worker; a worker that ends its own stream (from a host callback) cannot wait for itself. */
+static void stop_worker(StreamState *stream, const struct timespec *deadline)
+{
+    pthread_mutex_lock(&stream->lock);
+    bool exists = stream->worker_exists;
+    stream->stopping = true;
+    stream->worker_exists = false;
+    pthread_cond_signal(&stream->work);
+    pthread_mutex_unlock(&stream->lock);
+    if (!exists) {
+        return;
+    }
+    if (pthread_equal(stream->worker, pthread_self())) {
+        pthread_detach(stream->worker);
+    } else if (deadline == NULL) {
+        pthread_join(stream->worker, NULL);
+    } else if (pthread_clockjoin_np(stream->worker, NULL, CLOCK_MONOTONIC, deadline) != 0) {
+        pthread_detach(stream->worker);
+    }
+}
+
+static bool is_own_worker(StreamState *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    bool own = stream->worker_exists && pthread_equal(stream->worker, pthread_self());
+    pthread_mutex_unlock(&stream->lock);
+    return own;
+}
+
+void us_stream_destroy(Stream *public, bool drain)
+{
+    StreamState *stream = stream_state(public);
+    if (us_handle_end(public->handle, HANDLE_STREAM) == NULL) {
+        return; /* another thread was faster */
+    }
+    if (!is_own_worker(stream)) {
+        if (drain) {
+            us_stream_synchronize(public, -1);
+        } else {
+            us_stream_abort(public);
+        }
+    }
+    stop_worker(stream, NULL);
+    us_context_remove_stream(public->context, stream);
+    us_stream_let_go(stream);
+}
+
+/* ---- running tasks ---- */
+
+static void keep_fault(StreamState *stream, const Task *task, DeviceFault fault, const Explanation *why)
+{
+    pthread_mutex_lock(&stream->lock);
+    if (stream->fault == DEVICE_FAULT_NONE) {
+        stream->fault = fault;
+        us_explain(&stream->why, "%s: %s", task->name, why->text);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    DeviceState *device = device_state(stream->device);
+    pthread_mutex_lock(&device->fault_lock);
+    if (device->fault == DEVICE_FAULT_NONE) {
+        device->fault = fault;
+        us_explain(&device->fault_why, "%s: %s", task->name, why->text);
+    }
+    pthread_mutex_unlock(&device->fault_lock);
+    us_log(LOG_LEVEL_WARN, "device fault on stream %d: %s: %s", (int)stream->public.id, task->name, why->text);
+}
+
+static bool device_is_dead(const StreamState *stream)
+{
+    Device *device = stream->device;
+    return device->platform->profile.faults_are_sticky_on_device && us_device_fault(device, NULL) != DEVICE_FAULT_NONE;
+}
+
+static void finish(StreamState *stream, Task *task)
+{
+    uint64_t ticket = task->ticket;
+    free(task);
+    atomic_store(&stream->completed, ticket);
+    if (atomic_load(&stream->waiters) > 0) {
+        pthread_mutex_lock(&stream->lock);
+        pthread_cond_broadcast(&stream->done);
+        pthread_mutex_unlock(&stream->lock);
+    }
+}
+
+static void run(StreamState *stream, Task *task)
+{
+    if (task->ticket > atomic_load(&stream->dropped) && !device_is_dead(stream)) {
+        Explanation why = {{0}};
+        DeviceFault fault = task->run(task->argument, &why);
+        if (fault != DEVICE_FAULT_NONE) {
+            keep_fault(stream, task, fault, &why);
+        }
+    }
+    if (task->release != NULL) {
+        task->release(task->argument);
+    }
+    finish(stream, task);
+}
+
+/* With the lock held: the next task that may run now, taken from the queue. */
+static Task *take(StreamState *stream)
+{
+    Task *task = stream->first;
+    if (task == NULL || task->ticket > atomic_load(&stream->allowed)) {
+        return NULL;
+    }
+    stream->first = task->next;
+    if (stream->first == NULL) {
+        stream->last = NULL;
+    }
+    return task;
+}
+
+/* Busy waiting until there is something to take. */
+static void spin_for_work(StreamState *stream)
+{
+    Spin spin = {0};
+    while (atomic_load(&stream->completed) >= atomic_load(&stream->allowed) && us_spin(&spin)) {
+    }
+}
+
+/* With the lock held, which is released while waiting: the worker's next task; NULL when the stream ends. */
+static Task *wait_for_task(StreamState *stream)
+{
+    bool has_spun = false;
+    while (!stream->stopping) {
+        /* In inline mode another thread may be working on the queue. */
+        Task *task = stream->draining ? NULL : take(stream);
+        if (task != NULL) {
+            return task;
+        }
+        if (!has_spun) {
+            pthread_mutex_unlock(&stream->lock);
+            spin_for_work(stream);
+            pthread_mutex_lock(&stream->lock);
+            has_spun = true;
+            continue;
+        }
+        stream->worker_parked = true;
+        pthread_cond_wait(&stream->work, &stream->lock);
+        stream->worker_parked = false;
+    }
+    return NULL;
+}
+
+static void *work(void *argument)
+{
+    StreamState *stream = argument;
+    pthread_mutex_lock(&stream->lock);
+    for (Task *task = wait_for_task(stream); task != NULL; task = wait_for_task(stream)) {
+        stream->draining = true;
+        pthread_mutex_unlock(&stream->lock);
+        run(stream, task);
+        pthread_mutex_lock(&stream->lock);
+        stream->draining = false;
+    }
+    pthread_mutex_unlock(&stream->lock);
+    us_stream_let_go(stream);
+    return NULL;
+}
+
+/* With the lock held: makes sure that a worker looks at the queue. */
+static bool rouse_worker(StreamState *stream)
+{
+    if (!stream->worker_exists) {
+        us_stream_hold(stream);
+        if (pthread_create(&stream->worker, NULL, work, stream) != 0) {
+            us_stream_let_go(stream);
+            return false;
+        }
+        stream->worker_exists = true;
+    } else if (stream->worker_parked) {
+        pthread_cond_signal(&stream->work);
+    }
+    return true;
+}
+
+/* Runs queued tasks on the calling thread until the queue is empty or the next task has to wait. */
+static void drain_here(StreamState *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    while (!stream->draining && stream->first != NULL) {
+        Task *next = stream->first;
+        if (next->ready != NULL && !next->ready(next->argument)) {
+            rouse_worker(stream);
+            break;
+        }
+        Task *task = take(stream);
+        stream->draining = true;
+        pthread_mutex_unlock(&stream->lock);
+        run(stream, task);
+        pthread_mutex_lock(&stream->lock);
+        stream->draining = false;
+    }
+    pthread_mutex_unlock(&stream->lock);
+}
+
+bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
+{
+    Task *queued = malloc(sizeof *queued);
+    if (queued == NULL) {
+        return false;
+    }
+    *queued = task;
+    queued->next = NULL;
+    StreamMode mode = us_stream_mode();
+    pthread_mutex_lock(&stream->lock);
+    if (mode == STREAM_MODE_ASYNC && !rouse_worker(stream)) {
+        pthread_mutex_unlock(&stream->lock);
+        free(queued);
+        return false;
+    }
+    queued->ticket = atomic_load(&stream->submitted) + 1;
+    *ticket = queued->ticket;
+    if (stream->last == NULL) {
+        stream->first = queued;
+    } else {
+        stream->last->next = queued;
+    }
+    stream->last = queued;
+    atomic_store(&stream->submitted, queued->ticket);
+    if (mode != STREAM_MODE_DEFERRED) {
+        atomic_store(&stream->allowed, queued->ticket);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    if (mode == STREAM_MODE_INLINE) {
+        drain_here(stream);
+    }
+    return true;
+}
+
+bool us_stream_submit(Stream *stream, const char *name, TaskRun *run_task, void (*release)(void *argument),
+                      void *argument)
+{
+    uint64_t ticket = 0;
+    Task task = {.name = name, .run = run_task, .release = release, .argument = argument};
+    return us_stream_queue(stream_state(stream), task, &ticket);
+}
+
+void us_stream_allow(StreamState *stream, uint64_t ticket)
+{
+    if (atomic_load(&stream->allowed) >= ticket) {
+        return;
+    }
+    pthread_mutex_lock(&stream->lock);
+    if (atomic_load(&stream->allowed) < ticket) {
+        atomic_store(&stream->allowed, ticket);
+        rouse_worker(stream);
+    }
+    pthread_mutex_unlock(&stream->lock);
+}
+
+bool us_stream_gives_up(StreamState *stream, uint64_t ticket)
+{
+    pthread_mutex_lock(&stream->lock);
+    bool stopping = stream->stopping;
+    pthread_mutex_unlock(&stream->lock);
+    return stopping || atomic_load(&stream->dropped) >= ticket;
+}
+
+/* ---- waiting ---- */
+
+bool us_stream_wait_ticket(StreamState *stream, uint64_t ticket, int64_t timeout_us)
+{
+    us_stream_allow(stream, ticket);
+    Spin spin = {0};
+    while (atomic_load(&stream->completed) < ticket) {
+        if (!us_spin(&spin)) {
+            break;
+        }
+    }
+    if (atomic_load(&stream->completed) >= ticket) {
+        return true;
+    }
+    struct timespec deadline = us_deadline(timeout_us < 0 ? 0 : (uint64_t)timeout_us * 1000);
+    bool expired = false;
+    pthread_mutex_lock(&stream->lock);
+    atomic_fetch_add(&stream->waiters, 1);
+    while (atomic_load(&stream->completed) < ticket && !expired) {
+        if (timeout_us < 0) {
+            pthread_cond_wait(&stream->done, &stream->lock);
+        } else {
+            expired = pthread_cond_timedwait(&stream->done, &stream->lock, &deadline) != 0;
+        }
+    }
+    atomic_fetch_sub(&stream->waiters, 1);
+    pthread_mutex_unlock(&stream->lock);
+    return atomic_load(&stream->completed) >= ticket;
+}
+
+WaitStatus us_stream_synchronize(Stream *public, int64_t timeout_us)
+{
+    StreamState *stream = stream_state(public);
+    if (!us_stream_wait_ticket(stream, atomic_load(&stream->submitted), timeout_us)) {
+        return WAIT_TIMEOUT;
+    }
+    return us_stream_fault(public, NULL) == DEVICE_FAULT_NONE ? WAIT_DONE : WAIT_FAULT;
+}
+
+bool us_stream_idle(Stream *public)
+{
+    StreamState *stream = stream_state(public);
+    uint64_t ticket = atomic_load(&stream->submitted);
+    us_stream_allow(stream, ticket);
+    return atomic_load(&stream->completed) >= ticket;
+}
+
+DeviceFault us_stream_fault(Stream *public, Explanation *why)
+{
+    StreamState *stream = stream_state(public);
+    Device *device = stream->device;
+    if (device->platform->profile.faults_are_sticky_on_device) {
+        return us_device_fault(device, why);
+    }
+    pthread_mutex_lock(&stream->lock);
+    DeviceFault fault = stream->fault;
+    if (fault != DEVICE_FAULT_NONE && why != NULL) {
+        *why = stream->why;
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return fault;
+}
+
+void us_stream_abort(Stream *public)
+{
+    StreamState *stream = stream_state(public);
+    uint64_t ticket = atomic_load(&stream->submitted);
+    uint64_t dropped = atomic_load(&stream->dropped);
+    while (dropped < ticket && !atomic_compare_exchange_weak(&stream->dropped, &dropped, ticket)) {
+    }
+    us_stream_wait_ticket(stream, ticket, -1);
+}
+
+void us_stream_stop(StreamState *stream, uint64_t patience_ns)
+{
+    struct timespec deadline = us_deadline(patience_ns);
+    stop_worker(stream, &deadline);
+}

@@ -1,0 +1,79 @@
+/* Queue and worker of a stream, as the files of this folder see them. */
+#ifndef UNDERSTUDY_STREAM_INTERNAL_H
+#define UNDERSTUDY_STREAM_INTERNAL_H
+
+#include "device/device_internal.h"
+
+#include <stdatomic.h>
+
+typedef struct Task {
+    struct Task *next;
+    const char *name;
+    TaskRun *run;
+    bool (*ready)(void *argument); /* NULL: always. Otherwise `run` may block while this is false */
+    void (*release)(void *argument);
+    void *argument;
+    uint64_t ticket; /* 1, 2, 3 … on its stream */
+} Task;
+
+struct StreamState {
+    Stream public;
+    Device *device;    /* outlives the context */
+    StreamState *next; /* in the context's list */
+    _Atomic int references; /* the handle, the worker, events and waits that point here */
+
+    pthread_mutex_t lock; /* queue, worker state, fault */
+    pthread_cond_t work;  /* signalled when the worker is parked and there is something to do */
+    pthread_cond_t done;  /* broadcast when `completed` grows and somebody is parked on it */
+    Task *first, *last;
+    bool worker_exists, worker_parked, stopping, draining;
+    pthread_t worker;
+    DeviceFault fault;
+    Explanation why;
+
+    _Atomic uint64_t submitted; /* ticket of the last task in the queue */
+    _Atomic uint64_t allowed;   /* tasks up to here may run (deferred mode holds it back) */
+    _Atomic uint64_t dropped;   /* tasks up to here are released without being run */
+    _Atomic uint64_t completed; /* tasks up to here have run or been dropped */
+    _Atomic int waiters;        /* threads parked on `done` */
+};
+
+static inline StreamState *stream_state(const Stream *stream)
+{
+    return (StreamState *)stream;
+}
+
+typedef enum StreamMode { STREAM_MODE_ASYNC, STREAM_MODE_INLINE, STREAM_MODE_DEFERRED } StreamMode;
+StreamMode us_stream_mode(void);
+
+void us_stream_hold(StreamState *stream);
+void us_stream_let_go(StreamState *stream);
+
+/* us_stream_submit with a readiness test; gives the task's ticket. */
+bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket);
+
+/* Lets a deferred stream run everything up to `ticket`. */
+void us_stream_allow(StreamState *stream, uint64_t ticket);
+
+/* True when a task that blocks on this stream should give up: the stream is being aborted or the process ends. */
+bool us_stream_gives_up(StreamState *stream, uint64_t ticket);
+
+/* Stops the worker after its present task, waiting for that at most so long; for the end of the process. */
+void us_stream_stop(StreamState *stream, uint64_t patience_ns);
+
+/* Waits until the stream has completed `ticket`; false when the time is over. Negative timeout: none. */
+bool us_stream_wait_ticket(StreamState *stream, uint64_t ticket, int64_t timeout_us);
+
+/* Busy waiting before parking: hand-over between two running threads takes under a microsecond, waking a parked one ten. */
+typedef struct Spin {
+    uint64_t deadline;
+    unsigned rounds;
+} Spin;
+bool us_spin(Spin *spin); /* waits a moment; false when it is time to park */
+
+uint64_t us_now(void); /* monotonic clock, nanoseconds */
+/* Absolute time for timed waits on condition variables made by us_condition_init. */
+struct timespec us_deadline(uint64_t nanoseconds_from_now);
+bool us_condition_init(pthread_cond_t *condition);
+
+#endif

@@ -1,0 +1,109 @@
+/* Tasks that streams know themselves: copies, fills, waiting for another stream. */
+#include "device/stream_internal.h"
+
+#include <stdlib.h>
+
+typedef struct CopyTask {
+    Platform *platform;
+    Copy copy;
+} CopyTask;
+
+static DeviceFault run_copy(void *argument, Explanation *why)
+{
+    CopyTask *task = argument;
+    return us_copy_run(task->platform, &task->copy, why) == COPY_OK ? DEVICE_FAULT_NONE : DEVICE_FAULT_COPY;
+}
+
+bool us_stream_copy(Stream *stream, const Copy *copy, const char *name)
+{
+    CopyTask *task = malloc(sizeof *task);
+    if (task == NULL) {
+        return false;
+    }
+    *task = (CopyTask){stream->context->device->platform, *copy};
+    if (!us_stream_submit(stream, name, run_copy, free, task)) {
+        free(task);
+        return false;
+    }
+    return true;
+}
+
+typedef struct FillTask {
+    Platform *platform;
+    Fill fill;
+} FillTask;
+
+static DeviceFault run_fill(void *argument, Explanation *why)
+{
+    FillTask *task = argument;
+    return us_fill_run(task->platform, &task->fill, why) == COPY_OK ? DEVICE_FAULT_NONE : DEVICE_FAULT_COPY;
+}
+
+bool us_stream_fill(Stream *stream, const Fill *fill, const char *name)
+{
+    FillTask *task = malloc(sizeof *task);
+    if (task == NULL) {
+        return false;
+    }
+    *task = (FillTask){stream->context->device->platform, *fill};
+    if (!us_stream_submit(stream, name, run_fill, free, task)) {
+        free(task);
+        return false;
+    }
+    return true;
+}
+
+/* ---- one stream waits for another ---- */
+
+typedef struct StreamWait {
+    StreamState *waiting, *awaited;
+    uint64_t ticket;     /* of the awaited stream */
+} StreamWait;
+
+static bool awaited_is_done(void *argument)
+{
+    StreamWait *wait = argument;
+    return atomic_load(&wait->awaited->completed) >= wait->ticket;
+}
+
+static DeviceFault run_stream_wait(void *argument, Explanation *why)
+{
+    (void)why;
+    enum { LOOK_AGAIN_US = 5000 };
+    StreamWait *wait = argument;
+    uint64_t own_ticket = atomic_load(&wait->waiting->completed) + 1;
+    while (!us_stream_wait_ticket(wait->awaited, wait->ticket, LOOK_AGAIN_US) &&
+           !us_stream_gives_up(wait->waiting, own_ticket)) {
+    }
+    return DEVICE_FAULT_NONE;
+}
+
+static void release_stream_wait(void *argument)
+{
+    StreamWait *wait = argument;
+    us_stream_let_go(wait->awaited);
+    free(wait);
+}
+
+bool us_stream_wait_stream(Stream *stream, Stream *other)
+{
+    StreamState *awaited = stream_state(other);
+    uint64_t ticket = atomic_load(&awaited->submitted);
+    if (stream == other || atomic_load(&awaited->completed) >= ticket) {
+        return true;
+    }
+    StreamWait *wait = malloc(sizeof *wait);
+    if (wait == NULL) {
+        return false;
+    }
+    *wait = (StreamWait){stream_state(stream), awaited, ticket};
+    us_stream_hold(awaited);
+    Task task = {.name = "stream wait", .run = run_stream_wait, .ready = awaited_is_done,
+                 .release = release_stream_wait, .argument = wait};
+    uint64_t own_ticket = 0;
+    if (!us_stream_queue(stream_state(stream), task, &own_ticket)) {
+        release_stream_wait(wait);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,102 @@
+#include "launch/launch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void us_launch_begin(Launch *launch, const char *function)
+{
+    launch->function = function;
+    launch->kernel = NULL;
+    launch->view_count = 0;
+}
+
+void us_launch_view(Launch *launch, const char *name, const View *view)
+{
+    launch->views[launch->view_count] = *view;
+    launch->names[launch->view_count] = name;
+    launch->view_count++;
+}
+
+void us_launch_kernel(Launch *launch, Kernel *kernel, const void *attributes, size_t size)
+{
+    launch->kernel = kernel;
+    memcpy(launch->attributes, attributes, size);
+}
+
+/* What waits in the stream's queue: only as many views as there are. */
+typedef struct QueuedLaunch {
+    const Device *device;
+    const char *function;
+    Kernel *kernel;
+    int32_t view_count;
+    const char *names[LAUNCH_VIEW_LIMIT];
+    _Alignas(16) unsigned char attributes[LAUNCH_ATTRIBUTE_LIMIT];
+    View views[];
+} QueuedLaunch;
+
+/* Replaces the program's address by ours, after checking everything the view reaches. */
+static bool open_view(const Device *device, View *view, const char *name, Explanation *why)
+{
+    if (us_view_is_absent(view) || us_view_is_empty(view)) {
+        return true;
+    }
+    if (view->data == NULL) {
+        us_explain(why, "%s has no address", name);
+        return false;
+    }
+    int64_t lowest = 0;
+    int64_t highest = 0;
+    int64_t element = (int64_t)us_dtype_size(view->dtype);
+    int64_t first = 0;
+    int64_t bytes = 0;
+    if (!us_view_extent(view, &lowest, &highest) || __builtin_mul_overflow(lowest, element, &first) ||
+        __builtin_sub_overflow(highest, lowest, &bytes) || __builtin_add_overflow(bytes, 1, &bytes) ||
+        __builtin_mul_overflow(bytes, element, &bytes)) {
+        us_explain(why, "%s reaches beyond the address space", name);
+        return false;
+    }
+    Explanation detail = {{0}};
+    char *opened = us_memory_open(device->platform, device, (char *)view->data + first, (size_t)bytes,
+                                  MEMORY_USER_KERNEL, &detail);
+    if (opened == NULL) {
+        us_explain(why, "%s: %s", name, detail.text);
+        return false;
+    }
+    view->data = opened - first;
+    return true;
+}
+
+static DeviceFault run(void *argument, Explanation *why)
+{
+    QueuedLaunch *launch = argument;
+    for (int32_t i = 0; i < launch->view_count; i++) {
+        if (!open_view(launch->device, &launch->views[i], launch->names[i], why)) {
+            return DEVICE_FAULT_ADDRESS;
+        }
+    }
+    if (launch->kernel != NULL && launch->kernel(launch->views, launch->attributes) != KERNEL_OK) {
+        us_explain(why, "no host memory for scratch space");
+        return DEVICE_FAULT_NO_MEMORY;
+    }
+    return DEVICE_FAULT_NONE;
+}
+
+bool us_launch_submit(const Launch *launch, Stream *stream)
+{
+    QueuedLaunch *queued = malloc(sizeof *queued + (size_t)launch->view_count * sizeof(View));
+    if (queued == NULL) {
+        return false;
+    }
+    queued->device = stream->context->device;
+    queued->function = launch->function;
+    queued->kernel = launch->kernel;
+    queued->view_count = launch->view_count;
+    memcpy(queued->names, launch->names, sizeof queued->names);
+    memcpy(queued->attributes, launch->attributes, sizeof queued->attributes);
+    memcpy(queued->views, launch->views, (size_t)launch->view_count * sizeof(View));
+    if (!us_stream_submit(stream, launch->function, run, free, queued)) {
+        free(queued);
+        return false;
+    }
+    return true;
+}
