@@ -1,0 +1,86 @@
+"""Code, catalogue and cases say the same: no rule without entry, no entry without a pair of cases, and none gets lost."""
+
+import importlib
+import pathlib
+import re
+import tomllib
+
+import pytest
+
+from tests.conformance import harness
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+# The number of rules may grow; a smaller number means that a check was dropped.
+LEAST_RULES = 1
+
+
+def case_modules():
+    files = sorted((ROOT / "tests" / "conformance").rglob("test_*.py"))
+    return [importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts)) for file in files]
+
+
+def cases_by_rule():
+    return {case.rule: case for module in case_modules() for case in getattr(module, "RULES", [])}
+
+
+# us_refuse(call, "parameter", "rule", …), us_require(call, condition, "parameter", "rule", …) and the helpers of a
+# library that end in one of these: the two literals that follow each other are the last parts of the id.
+LITERAL_PAIR = re.compile(r'"([A-Za-z_][A-Za-z0-9_]*)",\s*"([a-z][a-z0-9-]*)",')
+
+
+def rule_tails_in_code():
+    tails = {}
+    for file in sorted((ROOT / "src_c").rglob("*.c")):
+        text = file.read_text()
+        for parameter, rule in LITERAL_PAIR.findall(text):
+            tails.setdefault(f"{parameter}/{rule}", file.name)
+    return tails
+
+
+def test_entries_are_complete():
+    for file in harness.catalogue_files():
+        content = tomllib.loads(file.read_text())
+        assert content["library"].startswith("lib"), file
+        for entry in content.get("rule", []):
+            assert entry["source"] in harness.SOURCES, entry
+            assert entry["sentence"].endswith("."), entry
+            assert entry["where"], entry
+            assert entry["status"] != 0, entry
+            if entry["source"] in ("choice", "cannot-check"):
+                assert entry.get("why"), f"{entry['id']}: a choice needs a reason"
+        for entry in content.get("choice", []):
+            assert entry["sentence"].endswith(".") and entry["where"], entry
+
+
+def test_every_rule_has_a_pair_of_cases():
+    cases = cases_by_rule()
+    missing = [rule.id for rule in harness.catalogue().values()
+               if rule.source != "cannot-check" and rule.id not in cases]
+    assert not missing
+
+
+def test_every_case_has_a_rule():
+    unknown = [rule for rule in cases_by_rule() if rule not in harness.catalogue()]
+    assert not unknown
+
+
+def test_no_rule_is_tested_twice():
+    seen = [case.rule for module in case_modules() for case in getattr(module, "RULES", [])]
+    assert len(seen) == len(set(seen)), sorted(rule for rule in set(seen) if seen.count(rule) > 1)
+
+
+def test_every_rule_in_the_code_is_in_the_catalogue():
+    known = {"/".join(rule.split("/")[-2:]) for rule in harness.catalogue()}
+    unknown = {tail: file for tail, file in rule_tails_in_code().items() if tail not in known}
+    assert not unknown
+
+
+@pytest.mark.parametrize("file", harness.catalogue_files(), ids=lambda file: file.parent.name)
+def test_the_shipped_catalogue_is_the_one_of_the_source(file):
+    relative = file.relative_to(harness.paths.rules())
+    assert file.read_bytes() == (ROOT / "src_c" / relative).read_bytes()
+
+
+def test_no_rule_gets_lost():
+    assert len(harness.catalogue()) >= LEAST_RULES
