@@ -28,14 +28,10 @@ OPERATORS = {
 }
 
 
-class HeaderError(Exception):
-    pass
-
-
 def headers_of(include: pathlib.Path, stack: str) -> list[pathlib.Path]:
     headers = sorted((include / stack).rglob("*.h"))
     if not headers:
-        raise HeaderError(f"no headers in {include / stack}")
+        sys.exit(f"build_bindings: no headers in {include / stack}")
     return headers + [include / "understudy" / "understudy.h"]
 
 
@@ -45,7 +41,7 @@ def preprocess(compiler: str, include: pathlib.Path, stack: str) -> str:
     command = [compiler, "-x", "c", "-std=c11", "-E", "-dD", *paths, "-"]
     result = subprocess.run(command, input=unit, capture_output=True, text=True)
     if result.returncode:
-        raise HeaderError(f"the headers of {stack} do not compile\n{result.stderr}")
+        sys.exit(f"build_bindings: the headers of {stack} do not compile\n{result.stderr}")
     return result.stdout
 
 
@@ -78,21 +74,23 @@ def integer_value(text: str, known: dict[str, int]) -> int | None:
 
     try:
         return value(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, ValueError, KeyError):
+    except (SyntaxError, TypeError, ValueError, KeyError):
         return None
 
 
 def split_macros(lines) -> tuple[str, dict[str, int]]:
     """Declarations without preprocessor lines, and the macros that are integers."""
-    declarations, macros = [], {}
+    declarations, macros, known = [], {}, {}
     for line in lines:
         define = re.match(r"#define (\w+) (.+)", line)
         if define:
-            number = integer_value(define[2], macros)
+            number = integer_value(define[2], known)
             if number is not None:
-                macros[define[1]] = number
+                macros[define[1]] = known[define[1]] = number
         elif not line.startswith("#"):
             declarations.append(line)
+            for name, text in re.findall(r"(\w+) = ([^,}]+)", line):  # enumerators, which macros may use
+                known[name] = integer_value(text, known)
     return "\n".join(declarations), macros
 
 
@@ -136,12 +134,7 @@ def main() -> None:
     parser.add_argument("--output", type=pathlib.Path, required=True)
     options = parser.parse_args()
     include = options.include.resolve()
-    try:
-        lines = list(own_lines(preprocess(options.compiler, include, options.stack), include))
-    except HeaderError as error:
-        print(f"build_bindings: {error}", file=sys.stderr)
-        lines = []
-    declarations, macros = split_macros(lines)
+    declarations, macros = split_macros(own_lines(preprocess(options.compiler, include, options.stack), include))
     ffi = cffi.FFI()
     ffi.cdef("".join(f"#define {name} {number}\n" for name, number in macros.items()) + to_cdef(declarations))
     ffi.set_source(f"_{options.stack}_cffi", None)

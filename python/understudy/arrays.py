@@ -1,0 +1,66 @@
+"""NumPy arrays as the stacks see them: a storage, a shape, strides counted in elements."""
+
+from typing import NamedTuple
+
+import numpy
+
+try:
+    import ml_dtypes
+except ImportError:  # bfloat16 is offered only when this package is there
+    ml_dtypes = None
+
+
+def dtype_table(**names: str) -> dict[numpy.dtype, str]:
+    """NumPy dtypes as keys, the given constants as values; bfloat16 is left out without ml_dtypes."""
+    table = {}
+    for numpy_name, constant in names.items():
+        if numpy_name != "bfloat16":
+            table[numpy.dtype(numpy_name)] = constant
+        elif ml_dtypes is not None:
+            table[numpy.dtype(ml_dtypes.bfloat16)] = constant
+    return table
+
+
+class Storage(NamedTuple):
+    elements: numpy.ndarray  # one-dimensional, contiguous or a plain window of the caller's memory
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]  # in elements
+
+
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def storage_of(array: numpy.ndarray) -> Storage:
+    """The memory behind a view, from its first element to its last, and the strides within it.
+
+    Views with negative strides, or strides that are no multiple of the element size, are copied first."""
+    array = numpy.asarray(array)
+    if array.dtype.byteorder not in "=|":
+        array = array.astype(array.dtype.newbyteorder("="))
+    size = array.itemsize
+    if array.size == 0 or any(stride < 0 or stride % size for stride in array.strides):
+        array = numpy.ascontiguousarray(array).reshape(array.shape)
+    if array.flags.c_contiguous:
+        return Storage(array.reshape(-1), array.shape, contiguous_strides(array.shape))
+    extent = 1 + sum((length - 1) * stride // size for length, stride in zip(array.shape, array.strides))
+    window = numpy.lib.stride_tricks.as_strided(array, (extent,), (size,), writeable=False)
+    return Storage(window, array.shape, tuple(stride // size for stride in array.strides))
+
+
+def code_of(name, choices: dict[str, int], what: str) -> int:
+    """The number of a named option; integers pass, so that the library judges them."""
+    if isinstance(name, str):
+        if name not in choices:
+            raise ValueError(f"{what} is {name!r}, not one of {', '.join(map(repr, choices))}")
+        return choices[name]
+    return int(name)
+
+
+def pointer(ffi, array: numpy.ndarray, writable: bool = False):
+    """A C pointer to a contiguous array. It keeps the array alive only while the pointer object lives."""
+    return ffi.from_buffer("char[]", array.view(numpy.uint8), require_writable=writable)

@@ -1,0 +1,93 @@
+"""The raw ABI of one stack: several shared libraries behind one object, and statuses as exceptions."""
+
+import os
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from understudy.errors import SdkError, StatusError
+from understudy.paths import STACKS
+
+
+class LastError(NamedTuple):
+    """The calling thread's last refusal; status 0 and empty texts when there was none."""
+
+    status: int
+    rule: str
+    text: str
+
+
+class Libraries:
+    """Functions and constants of several libraries of one ABI, looked up in order."""
+
+    def __init__(self, ffi, paths: Iterable[str | os.PathLike]):
+        self._ffi = ffi
+        self._generation = 0
+        self._load(paths)
+
+    def _load(self, paths: Iterable[str | os.PathLike]) -> None:
+        try:
+            self._handles = [self._ffi.dlopen(os.fspath(path)) for path in paths]
+        except OSError as error:
+            raise SdkError(f"cannot load a library: {error}") from None
+        self._generation += 1
+        for name in [name for name in vars(self) if not name.startswith("_")]:
+            delattr(self, name)
+
+    def __getattr__(self, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        for handle in self._handles:
+            try:
+                value = getattr(handle, name)
+            except AttributeError:
+                continue
+            if isinstance(value, self._ffi.CData):
+                setattr(self, name, value)
+            return value
+        raise AttributeError(f"no loaded library has {name}")
+
+    def __dir__(self):
+        return sorted({name for handle in self._handles for name in dir(handle)})
+
+
+class Binding:
+    """`ffi` and `lib` of one stack, and calls that turn a refusal into a StatusError."""
+
+    def __init__(self, stack: str, ffi, status_prefixes: tuple[str, ...] = ()):
+        self.stack = STACKS[stack]
+        self.ffi = ffi
+        self.lib = Libraries(ffi, self.stack.libraries)
+        self._status_prefixes = status_prefixes
+
+    def load(self, paths: Iterable[str | os.PathLike] | None = None) -> None:
+        """Points `lib` at other libraries of the same ABI, such as the vendor's; None: back to our own.
+
+        Objects made with the libraries loaded before are not valid with the new ones."""
+        self.lib._load(self.stack.libraries if paths is None else paths)
+
+    def last_error(self) -> LastError:
+        """The calling thread's last refusal, as the library tells it."""
+        try:
+            status = self.lib.understudy_last_status()
+        except AttributeError:  # not an Understudy library: it has no such texts
+            return LastError(0, "", "")
+        text = [self.lib.understudy_last_rule(), self.lib.understudy_last_error()]
+        return LastError(status, *(self.ffi.string(item).decode("utf-8", "replace") for item in text))
+
+    def status_name(self, function: str, code: int) -> str:
+        """How the headers spell the status `code` of `function`; the number when they do not."""
+        result = self.ffi.typeof(getattr(self.lib, function)).result
+        if result.kind == "enum":
+            return result.elements.get(code, str(code))
+        for name in dir(self.lib):
+            if name.startswith(self._status_prefixes) and getattr(self.lib, name) == code:
+                return name
+        return str(code)
+
+    def call(self, function: str, *arguments) -> None:
+        """Calls a function that returns a status; anything but 0 becomes a StatusError."""
+        code = int(getattr(self.lib, function)(*arguments))
+        if code != 0:
+            last = self.last_error()
+            rule, text = (last.rule, last.text) if last.status == code else ("", "")
+            raise StatusError(function, self.status_name(function, code), code, rule, text)
