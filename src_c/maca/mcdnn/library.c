@@ -1,8 +1,72 @@
-/* The library as a whole: versions, error strings (mcdnn 2, 4.1). */
-#include <stddef.h>
+/* The library as a whole: versions and error strings (mcdnn 2, 4.1, 7.1). */
+#include "check.h"
 
-size_t mcdnnGetVersion(void);
 size_t mcdnnGetVersion(void)
 {
-    return 1101;
+    return MCDNN_VERSION;
+}
+
+/* The vendor's number is unknown; the compiler guide names the device generation xcore1000. */
+size_t mcdnnGetMaxDeviceVersion(void)
+{
+    return 1000;
+}
+
+size_t mcdnnGetCudartVersion(void)
+{
+    int version = 0;
+    return mcRuntimeGetVersion(&version) == mcSuccess ? (size_t)version : 0;
+}
+
+const char *mcdnnGetErrorString(mcdnnStatus_t status)
+{
+    switch (status) {
+    case MCDNN_STATUS_SUCCESS: return "MCDNN_STATUS_SUCCESS";
+    case MCDNN_STATUS_NOT_INITIALIZED: return "MCDNN_STATUS_NOT_INITIALIZED";
+    case MCDNN_STATUS_ALLOC_FAILED: return "MCDNN_STATUS_ALLOC_FAILED";
+    case MCDNN_STATUS_BAD_PARAM: return "MCDNN_STATUS_BAD_PARAM";
+    case MCDNN_STATUS_INTERNAL_ERROR: return "MCDNN_STATUS_INTERNAL_ERROR";
+    case MCDNN_STATUS_INVALID_VALUE: return "MCDNN_STATUS_INVALID_VALUE";
+    case MCDNN_STATUS_ARCH_MISMATCH: return "MCDNN_STATUS_ARCH_MISMATCH";
+    case MCDNN_STATUS_MAPPING_ERROR: return "MCDNN_STATUS_MAPPING_ERROR";
+    case MCDNN_STATUS_EXECUTION_FAILED: return "MCDNN_STATUS_EXECUTION_FAILED";
+    case MCDNN_STATUS_NOT_SUPPORTED: return "MCDNN_STATUS_NOT_SUPPORTED";
+    case MCDNN_STATUS_LICENSE_ERROR: return "MCDNN_STATUS_LICENSE_ERROR";
+    case MCDNN_STATUS_RUNTIME_PREREQUISITE_MISSING: return "MCDNN_STATUS_RUNTIME_PREREQUISITE_MISSING";
+    case MCDNN_STATUS_RUNTIME_IN_PROGRESS: return "MCDNN_STATUS_RUNTIME_IN_PROGRESS";
+    case MCDNN_STATUS_RUNTIME_FP_OVERFLOW: return "MCDNN_STATUS_RUNTIME_FP_OVERFLOW";
+    case MCDNN_STATUS_VERSION_MISMATCH: return "MCDNN_STATUS_VERSION_MISMATCH";
+    }
+    return "unknown mcDNN status";
+}
+
+mcdnnStatus_t mcdnnGetProperty(libraryPropertyType type, int *value)
+{
+    Call call = us_call_begin("mcdnnGetProperty");
+    check_given(&call, "value", value);
+    check_range(&call, "type", type, MAJOR_VERSION, PATCH_LEVEL);
+    if (call.status == 0)
+        *value = type == MAJOR_VERSION ? MCDNN_MAJOR : type == MINOR_VERSION ? MCDNN_MINOR : MCDNN_PATCHLEVEL;
+    return us_call_end(&call);
+}
+
+/* Both parts are in this one library, so they cannot differ from each other: what can differ is the header's triple. */
+mcdnnStatus_t mcdnnOpsInferVersionCheck(void)
+{
+    Call call = us_call_begin("mcdnnOpsInferVersionCheck");
+    us_require(&call,
+               MCDNN_OPS_INFER_MAJOR == MCDNN_MAJOR && MCDNN_OPS_INFER_MINOR == MCDNN_MINOR &&
+                   MCDNN_OPS_INFER_PATCH == MCDNN_PATCHLEVEL,
+               "library", "version", MCDNN_STATUS_VERSION_MISMATCH, "ops_infer has another version than the library");
+    return us_call_end(&call);
+}
+
+mcdnnStatus_t mcdnnOpsTrainVersionCheck(void)
+{
+    Call call = us_call_begin("mcdnnOpsTrainVersionCheck");
+    us_require(&call,
+               MCDNN_OPS_TRAIN_MAJOR == MCDNN_MAJOR && MCDNN_OPS_TRAIN_MINOR == MCDNN_MINOR &&
+                   MCDNN_OPS_TRAIN_PATCH == MCDNN_PATCHLEVEL,
+               "library", "version", MCDNN_STATUS_VERSION_MISMATCH, "ops_train has another version than the library");
+    return us_call_end(&call);
 }

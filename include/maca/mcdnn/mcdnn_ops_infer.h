@@ -1,0 +1,360 @@
+/* Handles, descriptors and the forward functions of the neural-network library.
+ *
+ * Every function returns a status; on anything but MCDNN_STATUS_SUCCESS no output has been changed. Data pointers are
+ * device addresses. Work is queued on the handle's stream: wait for the stream before reading results.
+ *
+ * Scaling factors (`alpha`, `beta`) are host pointers to one value, float for HALF, BFLOAT16 and FLOAT data, double for
+ * DOUBLE data: destination = alpha * result + beta * old destination. With beta 0 the old destination is not read. */
+#ifndef MCDNN_OPS_INFER_H_
+#define MCDNN_OPS_INFER_H_
+
+#include "../mcr/mc_runtime_api.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MCDNN_OPS_INFER_MAJOR 1
+#define MCDNN_OPS_INFER_MINOR 1
+#define MCDNN_OPS_INFER_PATCH 1
+
+#ifndef MCDNNWINAPI
+#define MCDNNWINAPI
+#endif
+
+#define MCDNN_DIM_MAX 8 /* largest number of dimensions of a tensor */
+#define MCDNN_LRN_MIN_N 1
+#define MCDNN_LRN_MAX_N 16
+#define MCDNN_LRN_MIN_K 1e-5
+#define MCDNN_LRN_MIN_BETA 0.01
+#define MCDNN_BN_MIN_EPSILON 0.0
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- handles and descriptors: pointers to structures that only the library knows ---- */
+
+typedef struct mcdnnContext *mcdnnHandle_t;
+typedef struct mcdnnTensorStruct *mcdnnTensorDescriptor_t;
+typedef struct mcdnnFilterStruct *mcdnnFilterDescriptor_t;
+typedef struct mcdnnPoolingStruct *mcdnnPoolingDescriptor_t;
+typedef struct mcdnnActivationStruct *mcdnnActivationDescriptor_t;
+typedef struct mcdnnLRNStruct *mcdnnLRNDescriptor_t;
+typedef struct mcdnnDropoutStruct *mcdnnDropoutDescriptor_t;
+typedef struct mcdnnSpatialTransformerStruct *mcdnnSpatialTransformerDescriptor_t;
+typedef struct mcdnnOpTensorStruct *mcdnnOpTensorDescriptor_t;
+typedef struct mcdnnReduceTensorStruct *mcdnnReduceTensorDescriptor_t;
+typedef struct mcdnnTensorTransformStruct *mcdnnTensorTransformDescriptor_t;
+typedef struct mcdnnCTCLossStruct *mcdnnCTCLossDescriptor_t;
+typedef struct mcdnnAlgorithmStruct *mcdnnAlgorithmDescriptor_t;
+typedef struct mcdnnAlgorithmPerformanceStruct *mcdnnAlgorithmPerformance_t;
+typedef struct mcdnnRuntimeTag_t mcdnnRuntimeTag_t;
+
+/* ---- enumerations ---- */
+
+typedef enum {
+    MCDNN_STATUS_SUCCESS = 0,
+    MCDNN_STATUS_NOT_INITIALIZED = 1,
+    MCDNN_STATUS_ALLOC_FAILED = 2,
+    MCDNN_STATUS_BAD_PARAM = 3,
+    MCDNN_STATUS_INTERNAL_ERROR = 4,
+    MCDNN_STATUS_INVALID_VALUE = 5,
+    MCDNN_STATUS_ARCH_MISMATCH = 6,
+    MCDNN_STATUS_MAPPING_ERROR = 7,
+    MCDNN_STATUS_EXECUTION_FAILED = 8,
+    MCDNN_STATUS_NOT_SUPPORTED = 9,
+    MCDNN_STATUS_LICENSE_ERROR = 10,
+    MCDNN_STATUS_RUNTIME_PREREQUISITE_MISSING = 11,
+    MCDNN_STATUS_RUNTIME_IN_PROGRESS = 12,
+    MCDNN_STATUS_RUNTIME_FP_OVERFLOW = 13,
+    MCDNN_STATUS_VERSION_MISMATCH = 14
+} mcdnnStatus_t;
+
+typedef enum {
+    MCDNN_DATA_FLOAT = 0,
+    MCDNN_DATA_DOUBLE = 1,
+    MCDNN_DATA_HALF = 2,
+    MCDNN_DATA_INT8 = 3,
+    MCDNN_DATA_INT32 = 4,
+    MCDNN_DATA_INT8x4 = 5, /* vectors of 4, 4 and 32 channels: only with MCDNN_TENSOR_NCHW_VECT_C */
+    MCDNN_DATA_UINT8 = 6,
+    MCDNN_DATA_UINT8x4 = 7,
+    MCDNN_DATA_INT8x32 = 8,
+    MCDNN_DATA_BFLOAT16 = 9,
+    MCDNN_DATA_INT64 = 10,
+    MCDNN_DATA_BOOLEAN = 11,
+    MCDNN_DATA_FP8_E4M3 = 12,
+    MCDNN_DATA_FP8_E5M2 = 13,
+    MCDNN_DATA_FAST_FLOAT_FOR_FP8 = 14
+} mcdnnDataType_t;
+
+typedef enum {
+    MCDNN_TENSOR_NCHW = 0,
+    MCDNN_TENSOR_NHWC = 1,
+    MCDNN_TENSOR_NCHW_VECT_C = 2
+} mcdnnTensorFormat_t;
+
+typedef enum { MCDNN_NOT_PROPAGATE_NAN = 0, MCDNN_PROPAGATE_NAN = 1 } mcdnnNanPropagation_t;
+
+typedef enum {
+    MCDNN_DEFAULT_MATH = 0,
+    MCDNN_TENSOR_OP_MATH = 1,
+    MCDNN_TENSOR_OP_MATH_ALLOW_CONVERSION = 2,
+    MCDNN_FMA_MATH = 3
+} mcdnnMathType_t;
+
+typedef enum { MCDNN_NON_DETERMINISTIC = 0, MCDNN_DETERMINISTIC = 1 } mcdnnDeterminism_t;
+
+typedef enum { MCDNN_TRANSFORM_FOLD = 0U, MCDNN_TRANSFORM_UNFOLD = 1U } mcdnnFoldingDirection_t;
+
+typedef enum {
+    MCDNN_ERRQUERY_RAWCODE = 0,
+    MCDNN_ERRQUERY_NONBLOCKING = 1,
+    MCDNN_ERRQUERY_BLOCKING = 2
+} mcdnnErrQueryMode_t;
+
+typedef enum {
+    MCDNN_SEV_FATAL = 0,
+    MCDNN_SEV_ERROR = 1,
+    MCDNN_SEV_WARNING = 2,
+    MCDNN_SEV_INFO = 3
+} mcdnnSeverity_t;
+
+/* Bits of the mask of mcdnnSetCallback. */
+#define MCDNN_SEV_ERROR_EN (1U << MCDNN_SEV_ERROR)
+#define MCDNN_SEV_WARNING_EN (1U << MCDNN_SEV_WARNING)
+#define MCDNN_SEV_INFO_EN (1U << MCDNN_SEV_INFO)
+
+typedef enum {
+    MCDNN_ACTIVATION_SIGMOID = 0,
+    MCDNN_ACTIVATION_RELU = 1,
+    MCDNN_ACTIVATION_TANH = 2,
+    MCDNN_ACTIVATION_CLIPPED_RELU = 3,
+    MCDNN_ACTIVATION_ELU = 4,
+    MCDNN_ACTIVATION_IDENTITY = 5,
+    MCDNN_ACTIVATION_SWISH = 6
+} mcdnnActivationMode_t;
+
+typedef enum {
+    MCDNN_SOFTMAX_FAST = 0,     /* e^x / sum e^x, without a shift: may overflow */
+    MCDNN_SOFTMAX_ACCURATE = 1, /* the same after subtracting the group's maximum */
+    MCDNN_SOFTMAX_LOG = 2       /* logarithm of the accurate form */
+} mcdnnSoftmaxAlgorithm_t;
+
+typedef enum {
+    MCDNN_SOFTMAX_MODE_INSTANCE = 0, /* one group per image, over channels and space */
+    MCDNN_SOFTMAX_MODE_CHANNEL = 1   /* one group per image and position, over channels */
+} mcdnnSoftmaxMode_t;
+
+typedef enum {
+    MCDNN_POOLING_MAX = 0,
+    MCDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING = 1,
+    MCDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING = 2,
+    MCDNN_POOLING_MAX_DETERMINISTIC = 3
+} mcdnnPoolingMode_t;
+
+typedef enum { MCDNN_LRN_CROSS_CHANNEL_DIM1 = 0 } mcdnnLRNMode_t;
+
+typedef enum { MCDNN_DIVNORM_PRECOMPUTED_MEANS = 0 } mcdnnDivNormMode_t;
+
+typedef enum {
+    MCDNN_BATCHNORM_PER_ACTIVATION = 0,    /* statistics over the batch */
+    MCDNN_BATCHNORM_SPATIAL = 1,           /* statistics over batch and space */
+    MCDNN_BATCHNORM_SPATIAL_PERSISTENT = 2 /* the same result; selects a faster kernel */
+} mcdnnBatchNormMode_t;
+
+typedef enum {
+    MCDNN_BATCHNORM_OPS_BN = 0,
+    MCDNN_BATCHNORM_OPS_BN_ACTIVATION = 1,
+    MCDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION = 2
+} mcdnnBatchNormOps_t;
+
+typedef enum { MCDNN_NORM_PER_ACTIVATION = 0, MCDNN_NORM_PER_CHANNEL = 1 } mcdnnNormMode_t;
+
+typedef enum { MCDNN_NORM_ALGO_STANDARD = 0, MCDNN_NORM_ALGO_PERSIST = 1 } mcdnnNormAlgo_t;
+
+typedef enum {
+    MCDNN_NORM_OPS_NORM = 0,
+    MCDNN_NORM_OPS_NORM_ACTIVATION = 1,
+    MCDNN_NORM_OPS_NORM_ADD_ACTIVATION = 2
+} mcdnnNormOps_t;
+
+typedef enum { MCDNN_SAMPLER_BILINEAR = 0 } mcdnnSamplerType_t;
+
+typedef enum {
+    MCDNN_OP_TENSOR_ADD = 0,
+    MCDNN_OP_TENSOR_MUL = 1,
+    MCDNN_OP_TENSOR_MIN = 2,
+    MCDNN_OP_TENSOR_MAX = 3,
+    MCDNN_OP_TENSOR_SQRT = 4, /* of the first operand */
+    MCDNN_OP_TENSOR_NOT = 5   /* 1 - first operand */
+} mcdnnOpTensorOp_t;
+
+typedef enum {
+    MCDNN_REDUCE_TENSOR_ADD = 0,
+    MCDNN_REDUCE_TENSOR_MUL = 1,
+    MCDNN_REDUCE_TENSOR_MIN = 2,
+    MCDNN_REDUCE_TENSOR_MAX = 3,
+    MCDNN_REDUCE_TENSOR_AMAX = 4,
+    MCDNN_REDUCE_TENSOR_AVG = 5,
+    MCDNN_REDUCE_TENSOR_NORM1 = 6,
+    MCDNN_REDUCE_TENSOR_NORM2 = 7,
+    MCDNN_REDUCE_TENSOR_MUL_NO_ZEROS = 8
+} mcdnnReduceTensorOp_t;
+
+typedef enum {
+    MCDNN_REDUCE_TENSOR_NO_INDICES = 0,
+    MCDNN_REDUCE_TENSOR_FLATTENED_INDICES = 1
+} mcdnnReduceTensorIndices_t;
+
+typedef enum {
+    MCDNN_32BIT_INDICES = 0,
+    MCDNN_64BIT_INDICES = 1,
+    MCDNN_16BIT_INDICES = 2,
+    MCDNN_8BIT_INDICES = 3
+} mcdnnIndicesType_t;
+
+typedef enum {
+    MCDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM = 0,
+    MCDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM = 1,
+    MCDNN_CONVOLUTION_FWD_ALGO_GEMM = 2,
+    MCDNN_CONVOLUTION_FWD_ALGO_DIRECT = 3,
+    MCDNN_CONVOLUTION_FWD_ALGO_FFT = 4,
+    MCDNN_CONVOLUTION_FWD_ALGO_FFT_TILING = 5,
+    MCDNN_CONVOLUTION_FWD_ALGO_WINOGRAD = 6,
+    MCDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED = 7,
+    MCDNN_CONVOLUTION_FWD_ALGO_COUNT = 8
+} mcdnnConvolutionFwdAlgo_t;
+
+typedef enum {
+    MCDNN_CONVOLUTION_BWD_FILTER_ALGO_0 = 0,
+    MCDNN_CONVOLUTION_BWD_FILTER_ALGO_1 = 1,
+    MCDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT = 2,
+    MCDNN_CONVOLUTION_BWD_FILTER_ALGO_3 = 3,
+    MCDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD = 4,
+    MCDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED = 5,
+    MCDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING = 6,
+    MCDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT = 7
+} mcdnnConvolutionBwdFilterAlgo_t;
+
+typedef enum {
+    MCDNN_CONVOLUTION_BWD_DATA_ALGO_0 = 0,
+    MCDNN_CONVOLUTION_BWD_DATA_ALGO_1 = 1,
+    MCDNN_CONVOLUTION_BWD_DATA_ALGO_FFT = 2,
+    MCDNN_CONVOLUTION_BWD_DATA_ALGO_FFT_TILING = 3,
+    MCDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD = 4,
+    MCDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED = 5,
+    MCDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT = 6
+} mcdnnConvolutionBwdDataAlgo_t;
+
+typedef enum {
+    MCDNN_RNN_ALGO_STANDARD = 0,
+    MCDNN_RNN_ALGO_PERSIST_STATIC = 1,
+    MCDNN_RNN_ALGO_PERSIST_DYNAMIC = 2,
+    MCDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H = 3,
+    MCDNN_RNN_ALGO_COUNT = 4
+} mcdnnRNNAlgo_t;
+
+typedef enum {
+    MCDNN_CTC_LOSS_ALGO_DETERMINISTIC = 0,
+    MCDNN_CTC_LOSS_ALGO_NON_DETERMINISTIC = 1
+} mcdnnCTCLossAlgo_t;
+
+typedef enum libraryPropertyType_t { MAJOR_VERSION = 0, MINOR_VERSION = 1, PATCH_LEVEL = 2 } libraryPropertyType;
+
+/* ---- structures ---- */
+
+typedef struct mcdnnAlgorithmUnionStruct {
+    union Algorithm {
+        mcdnnConvolutionFwdAlgo_t convFwdAlgo;
+        mcdnnConvolutionBwdFilterAlgo_t convBwdFilterAlgo;
+        mcdnnConvolutionBwdDataAlgo_t convBwdDataAlgo;
+        mcdnnRNNAlgo_t RNNAlgo;
+        mcdnnCTCLossAlgo_t CTCLossAlgo;
+    } algo;
+} mcdnnAlgorithm_t;
+
+/* What a callback is told about the call that reports. Times are those of the call, `stream` that of `handle`. */
+typedef struct mcdnnDebugStruct {
+    unsigned mcdnn_version;
+    mcdnnStatus_t mcdnnStatus;
+    unsigned time_sec;
+    unsigned time_usec;
+    unsigned time_delta;
+    mcdnnHandle_t handle;
+    mcStream_t stream;
+    unsigned long long pid;
+    unsigned long long tid;
+    int deviceId;
+    int reserved[15];
+} mcdnnDebug_t;
+
+typedef void (*mcdnnCallback_t)(mcdnnSeverity_t sev, void *udata, const mcdnnDebug_t *dbg, const char *msg);
+
+/* ---- library ---- */
+
+size_t mcdnnGetVersion(void);          /* MCDNN_VERSION of the library that is loaded */
+size_t mcdnnGetMaxDeviceVersion(void); /* newest device generation the library knows */
+size_t mcdnnGetCudartVersion(void);    /* version of the runtime the library was made for */
+/* Name of a status; a fixed text for an unknown one. Never NULL. */
+const char *mcdnnGetErrorString(mcdnnStatus_t status);
+/* One part of the version. BAD_PARAM: unknown type, value NULL. */
+mcdnnStatus_t mcdnnGetProperty(libraryPropertyType type, int *value);
+/* VERSION_MISMATCH when this part of the library has another version than the rest. */
+mcdnnStatus_t mcdnnOpsInferVersionCheck(void);
+
+/* ---- handle ---- */
+
+/* Makes a handle bound to the calling thread's current device, with the default stream. */
+mcdnnStatus_t mcdnnCreate(mcdnnHandle_t *handle);
+mcdnnStatus_t mcdnnDestroy(mcdnnHandle_t handle);
+/* The stream on which the handle's calls are queued from now on; 0 is the default stream. */
+mcdnnStatus_t mcdnnSetStream(mcdnnHandle_t handle, mcStream_t streamId);
+mcdnnStatus_t mcdnnGetStream(mcdnnHandle_t handle, mcStream_t *streamId);
+
+/* ---- tensor descriptor ----
+ * Sizes and strides count elements (vectors of channels with MCDNN_TENSOR_NCHW_VECT_C, for strides only). */
+
+mcdnnStatus_t mcdnnCreateTensorDescriptor(mcdnnTensorDescriptor_t *tensorDesc);
+/* Packed in the given format. BAD_PARAM: size not positive, unknown format or type. NOT_SUPPORTED: over 2 Gi elements. */
+mcdnnStatus_t mcdnnSetTensor4dDescriptor(
+    mcdnnTensorDescriptor_t tensorDesc, mcdnnTensorFormat_t format, mcdnnDataType_t dataType,
+    int n, int c, int h, int w);
+/* With strides of your own, all positive. */
+mcdnnStatus_t mcdnnSetTensor4dDescriptorEx(
+    mcdnnTensorDescriptor_t tensorDesc, mcdnnDataType_t dataType, int n, int c, int h, int w,
+    int nStride, int cStride, int hStride, int wStride);
+/* Any result pointer may be NULL. A tensor of another rank gives its first four sizes, missing ones as 1. */
+mcdnnStatus_t mcdnnGetTensor4dDescriptor(
+    const mcdnnTensorDescriptor_t tensorDesc, mcdnnDataType_t *dataType, int *n, int *c, int *h,
+    int *w, int *nStride, int *cStride, int *hStride, int *wStride);
+/* Up to MCDNN_DIM_MAX dimensions (more: NOT_SUPPORTED). strideA NULL: packed, last dimension innermost. */
+mcdnnStatus_t mcdnnSetTensorNdDescriptor(
+    mcdnnTensorDescriptor_t tensorDesc, mcdnnDataType_t dataType, int nbDims, const int dimA[],
+    const int strideA[]);
+/* Packed in the given format; NHWC puts dimension 1 innermost. */
+mcdnnStatus_t mcdnnSetTensorNdDescriptorEx(
+    mcdnnTensorDescriptor_t tensorDesc, mcdnnTensorFormat_t format, mcdnnDataType_t dataType,
+    int nbDims, const int dimA[]);
+/* Writes at most nbDimsRequested entries and the true rank. Any result pointer may be NULL. */
+mcdnnStatus_t mcdnnGetTensorNdDescriptor(
+    const mcdnnTensorDescriptor_t tensorDesc, int nbDimsRequested, mcdnnDataType_t *dataType,
+    int *nbDims, int dimA[], int strideA[]);
+/* Bytes from the first to the last element, gaps included. */
+mcdnnStatus_t mcdnnGetTensorSizeInBytes(const mcdnnTensorDescriptor_t tensorDesc, size_t *size);
+/* NULL is accepted. */
+mcdnnStatus_t mcdnnDestroyTensorDescriptor(mcdnnTensorDescriptor_t tensorDesc);
+
+/* ---- softmax ---- */
+
+/* y may be x when the descriptors are equal. BAD_PARAM: sizes or types of x and y differ, unknown algorithm or mode. */
+mcdnnStatus_t mcdnnSoftmaxForward(
+    mcdnnHandle_t handle, mcdnnSoftmaxAlgorithm_t algo, mcdnnSoftmaxMode_t mode,
+    const void *alpha, const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
+    const mcdnnTensorDescriptor_t yDesc, void *y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,127 @@
+#include "check.h"
+
+#include "maca/common/platform.h"
+
+#include <string.h>
+
+const Dnn *check_handle(Call *call, mcdnnHandle_t handle)
+{
+    return descriptor_of(call, "handle", handle, HANDLE_DNN, "a library handle");
+}
+
+const Tensor *check_tensor(Call *call, const char *parameter, mcdnnTensorDescriptor_t descriptor)
+{
+    const Tensor *tensor = descriptor_of(call, parameter, descriptor, HANDLE_TENSOR, "a tensor descriptor");
+    us_require(call, tensor->rank > 0, parameter, "set", MCDNN_STATUS_BAD_PARAM, "%s was given no shape", parameter);
+    return tensor;
+}
+
+void check_given(Call *call, const char *parameter, const void *pointer)
+{
+    us_require(call, pointer != NULL, parameter, "null", MCDNN_STATUS_BAD_PARAM, "%s is NULL", parameter);
+}
+
+void check_range(Call *call, const char *parameter, int64_t value, int64_t lowest, int64_t highest)
+{
+    us_require(call, value >= lowest && value <= highest, parameter, "range", MCDNN_STATUS_BAD_PARAM,
+               "%s is %lld, allowed are %lld to %lld", parameter, (long long)value, (long long)lowest,
+               (long long)highest);
+}
+
+static bool same_numbers(int32_t rank_a, const int64_t *a, int32_t rank_b, const int64_t *b)
+{
+    return rank_a == rank_b && memcmp(a, b, (size_t)rank_a * sizeof *a) == 0;
+}
+
+static bool same_strides(const Tensor *a, const Tensor *b)
+{
+    return same_numbers(a->rank, a->strides, b->rank, b->strides);
+}
+
+void check_same_sizes(Call *call, int32_t status, const char *parameter, const Tensor *tensor,
+                      const char *model_parameter, const Tensor *model)
+{
+    ShapeText text, model_text;
+    us_require(call, same_numbers(tensor->rank, tensor->sizes, model->rank, model->sizes), parameter, "sizes", status,
+               "%s is %s, %s is %s: the sizes must be equal", parameter, sizes_text(tensor, text), model_parameter,
+               sizes_text(model, model_text));
+}
+
+void check_same_strides(Call *call, int32_t status, const char *parameter, const Tensor *tensor,
+                        const char *model_parameter, const Tensor *model)
+{
+    ShapeText text, model_text;
+    us_require(call, same_strides(tensor, model), parameter, "strides", status,
+               "%s has strides %s, %s has %s: they must be equal", parameter, strides_text(tensor, text),
+               model_parameter, strides_text(model, model_text));
+}
+
+void check_same_type(Call *call, int32_t status, const char *parameter, const Tensor *tensor,
+                     const char *model_parameter, const Tensor *model)
+{
+    us_require(call, tensor->type == model->type, parameter, "type", status, "%s is %s, %s is %s: the types must be equal",
+               parameter, type_name(tensor->type), model_parameter, type_name(model->type));
+}
+
+void check_in_place(Call *call, const char *parameter, const void *output, const Tensor *output_tensor,
+                    const void *input, const Tensor *input_tensor)
+{
+    ShapeText text, input_text;
+    us_require(call, output != input || same_strides(output_tensor, input_tensor), parameter, "in-place",
+               MCDNN_STATUS_BAD_PARAM, "%s is also an input, with strides %s and %s: in place they must be equal",
+               parameter, strides_text(output_tensor, text), strides_text(input_tensor, input_text));
+}
+
+void check_float_type(Call *call, const char *parameter, const Tensor *tensor)
+{
+    us_require(call, us_dtype_is_float(type_dtype(tensor->type)), parameter, "unsupported-type",
+               MCDNN_STATUS_NOT_SUPPORTED, "%s is %s, supported are HALF, BFLOAT16, FLOAT and DOUBLE", parameter,
+               type_name(tensor->type));
+}
+
+void check_packed_space(Call *call, const char *parameter, const Tensor *tensor)
+{
+    if (call->status != 0 || tensor->rank <= 5)
+        return;
+    ShapeText sizes, strides;
+    bool packed = true;
+    for (int32_t axis = 2; axis + 1 < tensor->rank; axis++)
+        packed &= tensor->strides[axis] == tensor->strides[axis + 1] * tensor->sizes[axis + 1];
+    us_require(call, packed, parameter, "packed-space", MCDNN_STATUS_NOT_SUPPORTED,
+               "%s is %s with strides %s: beyond 5 dimensions the spatial ones must be packed", parameter,
+               sizes_text(tensor, sizes), strides_text(tensor, strides));
+}
+
+double scaling_factor(const void *factor, const Tensor *destination)
+{
+    if (destination->type == MCDNN_DATA_DOUBLE) {
+        double value;
+        memcpy(&value, factor, sizeof value);
+        return value;
+    }
+    float value;
+    memcpy(&value, factor, sizeof value);
+    return value;
+}
+
+/* The handle is bound to its device, so its default stream is that device's, whatever the thread's current device. */
+static Stream *stream_of(const Dnn *dnn)
+{
+    if (dnn->stream != NULL && dnn->stream != mcStreamLegacy)
+        return maca_stream(dnn->stream);
+    Context *context = us_context_primary(dnn->device);
+    return context != NULL ? context->default_stream : NULL;
+}
+
+void submit(Call *call, const Dnn *dnn, const Launch *launch)
+{
+    if (call->status != 0)
+        return;
+    Stream *stream = stream_of(dnn);
+    us_require(call, stream != NULL, "handle", "launch", MCDNN_STATUS_EXECUTION_FAILED,
+               "the stream of the handle, %p, has been destroyed", (void *)dnn->stream);
+    us_require(call, us_stream_fault(stream, NULL) == DEVICE_FAULT_NONE, "handle", "launch",
+               MCDNN_STATUS_EXECUTION_FAILED, "an earlier call left a device fault; see what synchronizing returns");
+    us_require(call, maca_launch(launch, stream), "handle", "launch", MCDNN_STATUS_EXECUTION_FAILED,
+               "no host memory to queue the call");
+}

@@ -1,0 +1,46 @@
+/* The checks that the library's functions share. All are sticky: after the first refusal the later ones do nothing, so
+ * results of earlier checks may be used without testing them. Statuses: mcdnn 6.0; order: NULL, ranges, BAD_PARAM,
+ * NOT_SUPPORTED (6.0.8). */
+#ifndef MCDNN_CHECK_H
+#define MCDNN_CHECK_H
+
+#include "descriptors.h"
+#include "launch/launch.h"
+
+/* handle/alive */
+const Dnn *check_handle(Call *call, mcdnnHandle_t handle);
+
+/* parameter/alive, parameter/set */
+const Tensor *check_tensor(Call *call, const char *parameter, mcdnnTensorDescriptor_t descriptor);
+
+/* parameter/null */
+void check_given(Call *call, const char *parameter, const void *pointer);
+
+/* parameter/range: an enumeration or number outside lowest … highest */
+void check_range(Call *call, const char *parameter, int64_t value, int64_t lowest, int64_t highest);
+
+/* parameter/sizes, parameter/strides, parameter/type: `tensor` is unlike `model`, which belongs to `model_parameter` */
+void check_same_sizes(Call *call, int32_t status, const char *parameter, const Tensor *tensor,
+                      const char *model_parameter, const Tensor *model);
+void check_same_strides(Call *call, int32_t status, const char *parameter, const Tensor *tensor,
+                        const char *model_parameter, const Tensor *model);
+void check_same_type(Call *call, int32_t status, const char *parameter, const Tensor *tensor,
+                     const char *model_parameter, const Tensor *model);
+
+/* parameter/in-place: output and input are one pointer, and their strides differ */
+void check_in_place(Call *call, const char *parameter, const void *output, const Tensor *output_tensor,
+                    const void *input, const Tensor *input_tensor);
+
+/* parameter/unsupported-type: not HALF, BFLOAT16, FLOAT or DOUBLE (NOT_SUPPORTED) */
+void check_float_type(Call *call, const char *parameter, const Tensor *tensor);
+
+/* parameter/packed-space: more than 5 dimensions, and the spatial ones are not packed (NOT_SUPPORTED) */
+void check_packed_space(Call *call, const char *parameter, const Tensor *tensor);
+
+/* A scaling factor: a host pointer to a float, or to a double when the destination is DOUBLE (mcdnn 6.0.1). */
+double scaling_factor(const void *factor, const Tensor *destination);
+
+/* Queues the launch on the handle's stream, unless the call was refused: handle/launch (EXECUTION_FAILED). */
+void submit(Call *call, const Dnn *dnn, const Launch *launch);
+
+#endif

@@ -1,0 +1,59 @@
+/* What stands behind the library's handles, and the checks of one handle. A handle is a tagged number (device/handles.h):
+ * a dead, foreign or made-up one is refused without touching memory. */
+#ifndef MCDNN_DESCRIPTORS_H
+#define MCDNN_DESCRIPTORS_H
+
+#include "device/device.h"
+#include "report/report.h"
+#include "tensor/view.h"
+
+#include <mcdnn/mcdnn.h>
+
+enum {
+    HANDLE_DNN = 0x31,
+    HANDLE_TENSOR = 0x32,
+};
+
+/* A library handle: the device it was made on and the stream it queues work on, as the program gave it. */
+typedef struct Dnn {
+    Device *device;
+    mcStream_t stream;
+} Dnn;
+
+/* A tensor descriptor. Rank 0 until a shape was set. Strides of vector types count vectors of `lanes` channels. */
+typedef struct Tensor {
+    mcdnnDataType_t type;
+    int32_t rank;
+    int32_t lanes; /* 1; 4 or 32 for the vector types */
+    int64_t sizes[MCDNN_DIM_MAX];
+    int64_t strides[MCDNN_DIM_MAX];
+} Tensor;
+
+/* "FLOAT", "INT8x4" … for messages. */
+const char *type_name(mcdnnDataType_t type);
+
+/* The element type kernels know; DTYPE_NONE for vector and unknown types. */
+DType type_dtype(mcdnnDataType_t type);
+
+/* "[2,3,4,5]" and the same of the strides, into a buffer that is returned. */
+typedef char ShapeText[SHAPE_TEXT_SIZE];
+const char *sizes_text(const Tensor *tensor, ShapeText buffer);
+const char *strides_text(const Tensor *tensor, ShapeText buffer);
+
+/* Number of elements, without gaps. */
+int64_t tensor_elements(const Tensor *tensor);
+
+/* The tensor at a device address, seen with at least `rank` dimensions (missing ones have size 1). */
+View tensor_view(const Tensor *tensor, const void *data, int32_t rank);
+
+/* Makes a descriptor with the contents `initial`. NULL after a refusal: parameter/null, parameter/memory. */
+void *descriptor_create(Call *call, const char *parameter, const void *result, HandleKind kind, const void *initial,
+                        size_t size);
+
+/* Ends a descriptor; NULL is accepted (mcdnn 7.2), anything else that is not alive is parameter/alive. */
+void descriptor_destroy(Call *call, const char *parameter, const void *handle, HandleKind kind);
+
+/* The object behind a handle. NULL after a refusal: parameter/alive. `what` names the kind: "a tensor descriptor". */
+void *descriptor_of(Call *call, const char *parameter, const void *handle, HandleKind kind, const char *what);
+
+#endif
