@@ -1,0 +1,56 @@
+/* The MACA platform as the vendor libraries see it: devices, the calling thread's device and last error, streams behind
+ * the vendor's handles. Compiled into libmcruntime and libmcdnn, so it keeps no state: all state is libunderstudy's. */
+#ifndef MACA_PLATFORM_H
+#define MACA_PLATFORM_H
+
+#include "device/device.h"
+#include "launch/launch.h"
+
+#include <mcr/mc_runtime_types.h>
+#include <stdbool.h>
+
+/* Kinds of handles. mcDNN's own follow from 0x31 on. */
+enum { HANDLE_MEMORY_POOL = 0x30 };
+
+Platform *maca_platform(void); /* NULL: no memory */
+
+/* ---- the calling thread ------------------------------------------------------------------------------------------ */
+
+int maca_device_ordinal(void); /* the thread's current device; 0 until it chose another */
+void maca_set_device_ordinal(int ordinal);
+
+mcError_t maca_last_error(void);
+void maca_set_last_error(mcError_t error);
+
+/* Whether the thread is inside a function queued by mcLaunchHostFunc, which may not call the runtime. */
+bool maca_in_host_function(void);
+void maca_set_in_host_function(bool inside);
+
+/* The thread's current device and its context, started if needed. NULL: no such device or no memory. */
+Device *maca_device(void);
+Context *maca_context(void);
+
+/* The status of a fault, as the next call that meets it returns it. */
+mcError_t maca_error_of_fault(DeviceFault fault);
+
+/* ---- streams ----------------------------------------------------------------------------------------------------- */
+
+/* The stream behind a handle: 0 and mcStreamLegacy are the current device's default stream, mcStreamPerThread is the
+ * calling thread's own. NULL when the handle is dead, foreign or made up (or the device cannot start). */
+Stream *maca_stream(mcStream_t handle);
+
+/* A blocking stream and the default stream wait for each other's work (maca-runtime 5.1). Everything that is queued on a
+ * stream stands between these two calls. maca_stream_enter gives false when memory is exhausted. */
+bool maca_stream_enter(Stream *stream);
+void maca_stream_leave(Stream *stream);
+
+/* us_stream_submit and us_launch_submit with that order. */
+bool maca_submit(Stream *stream, const char *name, TaskRun *run, void (*release)(void *argument), void *argument);
+bool maca_launch(const Launch *launch, Stream *stream);
+
+/* Streams in the context's order with the default stream: the runtime adds a stream it makes and removes it before it
+ * ends. Streams made with STREAM_NON_BLOCKING are left out. */
+void maca_stream_link(Stream *stream);
+void maca_stream_unlink(Stream *stream);
+
+#endif

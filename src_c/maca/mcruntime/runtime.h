@@ -1,0 +1,33 @@
+/* What the files of libmcruntime share: the checks nearly every function begins with, and the end of a call. */
+#ifndef MACA_RUNTIME_H
+#define MACA_RUNTIME_H
+
+#include "maca/common/platform.h"
+#include "report/report.h"
+
+#include <mcr/mc_runtime_api.h>
+
+/* Ends a call: an error becomes the thread's last error; a success leaves that alone (maca-runtime 5.9). */
+mcError_t runtime_end(Call *call);
+
+/* An answer that is not mcSuccess and yet no refusal (mcErrorNotReady). */
+mcError_t runtime_answer(Call *call, mcError_t error);
+
+/* Refuses inside a host function and after a fault on the device. */
+void require_working(Call *call, Device *device);
+
+/* The current device, started and working. After a refusal it may be NULL, and the later checks do nothing. */
+Device *require_device(Call *call);
+
+/* The stream of a live handle, its device working; the event of a live handle. NULL after a refusal. */
+Stream *require_stream(Call *call, mcStream_t handle);
+Event *require_event(Call *call, mcEvent_t handle);
+
+/* Refuses when a submission failed. */
+void require_queued(Call *call, bool queued);
+
+/* Waits until the stream (or device) has done everything; a fault refuses. */
+void runtime_synchronize(Call *call, Stream *stream);
+void runtime_synchronize_device(Call *call, Device *device);
+
+#endif
