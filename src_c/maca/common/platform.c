@@ -84,8 +84,7 @@ mcError_t maca_error_of_fault(DeviceFault fault)
         return mcErrorIllegalAddress;
     case DEVICE_FAULT_NO_MEMORY:
         return mcErrorMemoryAllocation;
-    case DEVICE_FAULT_ABORTED:
+    default:
         return mcErrorLaunchFailure;
     }
-    return mcErrorUnknown;
 }

@@ -36,7 +36,8 @@ mcError_t maca_error_of_fault(DeviceFault fault);
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 /* The stream behind a handle: 0 and mcStreamLegacy are the current device's default stream, mcStreamPerThread is the
- * calling thread's own. NULL when the handle is dead, foreign or made up (or the device cannot start). */
+ * calling thread's own. NULL when the handle is dead, foreign or made up, when the device cannot start, and inside a
+ * host function. */
 Stream *maca_stream(mcStream_t handle);
 
 /* A blocking stream and the default stream wait for each other's work (maca-runtime 5.1). Everything that is queued on a

@@ -188,6 +188,9 @@ static Stream *thread_stream(Context *context)
 
 Stream *maca_stream(mcStream_t handle)
 {
+    if (maca_in_host_function()) {
+        return NULL;
+    }
     if (handle == NULL || handle == mcStreamLegacy || handle == mcStreamPerThread) {
         Context *context = maca_context();
         if (context == NULL) {

@@ -14,15 +14,19 @@ mcError_t runtime_answer(Call *call, mcError_t error)
     return result;
 }
 
-void require_working(Call *call, Device *device)
+/* A host function may not call the runtime (CUDA's rule, see maca-runtime 5.3): waiting there could never end. */
+static void require_outside_host_function(Call *call)
 {
-    /* A host function may not call the runtime (CUDA, which maca-runtime 5.3 points to); waiting there would never end. */
     us_require(call, !maca_in_host_function(), "call", "host-function", mcErrorNotPermitted,
                "called from a function that mcLaunchHostFunc queued, which must not use the runtime");
+}
+
+void require_working(Call *call, Device *device)
+{
     if (call->status != 0) {
         return;
     }
-    Explanation why;
+    Explanation why = {{0}};
     DeviceFault fault = us_device_fault(device, &why);
     us_require(call, fault != DEVICE_FAULT_NO_MEMORY, "device", "exhausted", mcErrorMemoryAllocation,
                "device %d: %s", (int)device->ordinal, why.text);
@@ -32,27 +36,27 @@ void require_working(Call *call, Device *device)
 
 Device *require_device(Call *call)
 {
+    require_outside_host_function(call);
     if (call->status != 0) {
         return NULL;
     }
     Device *device = maca_device();
     us_require(call, device != NULL, "device", "start", mcErrorInitializationError, "device %d cannot be started",
                maca_device_ordinal());
-    if (call->status == 0) {
-        require_working(call, device);
-    }
+    require_working(call, device);
     return device;
 }
 
 Stream *require_stream(Call *call, mcStream_t handle)
 {
+    require_outside_host_function(call);
     if (call->status != 0) {
         return NULL;
     }
     Stream *stream = maca_stream(handle);
     us_require(call, stream != NULL, "stream", "alive", mcErrorInvalidResourceHandle,
                "%p is not a stream that is alive", (void *)handle);
-    if (call->status == 0) {
+    if (stream != NULL) {
         require_working(call, stream->context->device);
     }
     return stream;
@@ -60,6 +64,7 @@ Stream *require_stream(Call *call, mcStream_t handle)
 
 Event *require_event(Call *call, mcEvent_t handle)
 {
+    require_outside_host_function(call);
     if (call->status != 0) {
         return NULL;
     }
@@ -67,10 +72,10 @@ Event *require_event(Call *call, mcEvent_t handle)
     bool alive = event != NULL && event->context->device->platform == maca_platform();
     us_require(call, alive, "event", "alive", mcErrorInvalidResourceHandle, "%p is not an event that is alive",
                (void *)handle);
-    if (call->status == 0) {
+    if (alive) {
         require_working(call, event->context->device);
     }
-    return event;
+    return alive ? event : NULL;
 }
 
 void require_queued(Call *call, bool queued)

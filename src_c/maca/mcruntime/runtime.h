@@ -13,13 +13,14 @@ mcError_t runtime_end(Call *call);
 /* An answer that is not mcSuccess and yet no refusal (mcErrorNotReady). */
 mcError_t runtime_answer(Call *call, mcError_t error);
 
-/* Refuses inside a host function and after a fault on the device. */
+/* Refuses after a fault on the device. */
 void require_working(Call *call, Device *device);
 
-/* The current device, started and working. After a refusal it may be NULL, and the later checks do nothing. */
+/* These also refuse inside a host function. After a refusal they may give NULL, and the later checks do nothing.
+ * The current device, started and working. */
 Device *require_device(Call *call);
 
-/* The stream of a live handle, its device working; the event of a live handle. NULL after a refusal. */
+/* The stream, or event, of a live handle, its device working. */
 Stream *require_stream(Call *call, mcStream_t handle);
 Event *require_event(Call *call, mcEvent_t handle);
 
