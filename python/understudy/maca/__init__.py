@@ -1,0 +1,22 @@
+"""The MACA stack: `ffi` and `lib` are the raw ABI, the rest is the NumPy layer over mcDNN.
+
+    from understudy.maca import ffi, lib
+    lib.mcSetDevice(0)
+"""
+
+from understudy._maca_cffi import ffi
+from understudy.binding import Binding
+
+_binding = Binding("maca", ffi)
+
+lib = _binding.lib
+load = _binding.load
+last_error = _binding.last_error
+call = _binding.call
+
+from understudy.maca.dnn import TensorDescriptor  # noqa: E402  (needs the names above)
+from understudy.maca.ops import softmax_backward, softmax_forward  # noqa: E402
+
+__all__ = [
+    "TensorDescriptor", "call", "ffi", "last_error", "lib", "load", "softmax_backward", "softmax_forward",
+]  # fmt: skip

@@ -1,0 +1,121 @@
+"""What every mcDNN call from NumPy needs: a handle per thread, device copies, tensor descriptors."""
+
+import contextlib
+import threading
+
+import numpy
+
+from understudy.arrays import contiguous_strides, dtype_table, pointer, storage_of
+from understudy.maca import call, ffi, lib
+
+DTYPES = dtype_table(
+    float32="MCDNN_DATA_FLOAT", float64="MCDNN_DATA_DOUBLE", float16="MCDNN_DATA_HALF",
+    bfloat16="MCDNN_DATA_BFLOAT16", int8="MCDNN_DATA_INT8", uint8="MCDNN_DATA_UINT8", int32="MCDNN_DATA_INT32",
+    int64="MCDNN_DATA_INT64", bool="MCDNN_DATA_BOOLEAN",
+)  # fmt: skip
+LOWEST_RANK = 4  # clients give mcDNN at least n, c, h, w
+
+_thread = threading.local()
+
+
+class _Session:
+    """The calling thread's handle and stream on device 0."""
+
+    def __init__(self):
+        call("mcSetDevice", 0)
+        stream, handle = ffi.new("mcStream_t *"), ffi.new("mcdnnHandle_t *")
+        call("mcStreamCreate", stream)
+        call("mcdnnCreate", handle)
+        call("mcdnnSetStream", handle[0], stream[0])
+        self.stream, self.handle, self.generation = stream[0], handle[0], lib._generation
+
+
+def session() -> _Session:
+    if getattr(getattr(_thread, "session", None), "generation", None) != lib._generation:
+        _thread.session = _Session()
+    return _thread.session
+
+
+class TensorDescriptor:
+    """An mcdnnTensorDescriptor_t: shape, dtype and strides in elements (default: packed, last dimension innermost).
+
+    `handle` is what the C functions take. Shapes of fewer than four dimensions get ones appended. It is destroyed with
+    the object, or earlier at the end of a `with` block.
+    """
+
+    def __init__(self, shape, dtype, strides=None):
+        shape = tuple(shape)
+        strides = contiguous_strides(shape) if strides is None else tuple(strides)
+        constant = DTYPES.get(numpy.dtype(dtype))
+        if constant is None:
+            raise TypeError(f"dtype {numpy.dtype(dtype)} has no counterpart in mcdnnDataType_t")
+        missing = max(0, LOWEST_RANK - len(shape))
+        self.shape, self.dtype = shape, numpy.dtype(dtype)
+        self.handle = ffi.NULL
+        created = ffi.new("mcdnnTensorDescriptor_t *")
+        call("mcdnnCreateTensorDescriptor", created)
+        self.handle = created[0]
+        sizes, steps = shape + (1,) * missing, strides + (1,) * missing
+        call("mcdnnSetTensorNdDescriptor", self.handle, getattr(lib, constant), len(sizes), sizes, steps)
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Bytes from the first to the last element."""
+        size = ffi.new("size_t *")
+        call("mcdnnGetTensorSizeInBytes", self.handle, size)
+        return size[0]
+
+    def close(self) -> None:
+        if self.handle != ffi.NULL:
+            lib.mcdnnDestroyTensorDescriptor(self.handle)
+            self.handle = ffi.NULL
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "handle", None):
+            self.close()
+
+
+class Operation(contextlib.ExitStack):
+    """One mcDNN call: what it makes is freed, in reverse order, when the block ends."""
+
+    def __init__(self):
+        super().__init__()
+        self.session = session()
+
+    def upload(self, elements: numpy.ndarray):
+        """A device copy of a storage."""
+        address = ffi.new("void **")
+        call("mcMalloc", address, max(elements.nbytes, 1))
+        self.callback(lib.mcFree, address[0])
+        call("mcMemcpy", address[0], pointer(ffi, elements), elements.nbytes, lib.mcMemcpyHostToDevice)
+        return address[0]
+
+    def input(self, array):
+        """Descriptor and device address of an array; a strided view stays one."""
+        view = storage_of(array)
+        descriptor = self.enter_context(TensorDescriptor(view.shape, view.elements.dtype, view.strides))
+        return descriptor.handle, self.upload(view.elements)
+
+    def output(self, host: numpy.ndarray):
+        """The same for a contiguous array that `download` fills; its old contents are there for `beta`."""
+        descriptor = self.enter_context(TensorDescriptor(host.shape, host.dtype))
+        return descriptor.handle, self.upload(host.reshape(-1))
+
+    def scale(self, value: float, dtype: numpy.dtype):
+        """A scaling factor in the type that goes with the destination: double for float64, else float."""
+        return ffi.new("double *" if dtype == numpy.float64 else "float *", value)
+
+    def run(self, name: str, *arguments) -> None:
+        call(name, self.session.handle, *arguments)
+        call("mcStreamSynchronize", self.session.stream)
+
+    def download(self, host: numpy.ndarray, address) -> numpy.ndarray:
+        target = pointer(ffi, host.reshape(-1), writable=True)
+        call("mcMemcpy", target, address, host.nbytes, lib.mcMemcpyDeviceToHost)
+        return host

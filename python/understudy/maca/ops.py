@@ -1,0 +1,66 @@
+"""mcDNN functions on NumPy arrays: copies to the emulated device, the call, the wait, the copy back.
+
+Arrays may be views: strides are handed to the descriptor as they are. A refusal raises understudy.errors.StatusError.
+"""
+
+import numpy
+
+from understudy.arrays import code_of
+from understudy.maca import lib
+from understudy.maca.dnn import Operation
+
+ALGORITHMS = {"fast": lib.MCDNN_SOFTMAX_FAST, "accurate": lib.MCDNN_SOFTMAX_ACCURATE, "log": lib.MCDNN_SOFTMAX_LOG}
+MODES = {"instance": lib.MCDNN_SOFTMAX_MODE_INSTANCE, "channel": lib.MCDNN_SOFTMAX_MODE_CHANNEL}
+
+
+def _destination(old, like: numpy.ndarray, beta: float, name: str) -> numpy.ndarray:
+    """A fresh array with what the result is blended with."""
+    if old is not None:
+        return numpy.array(old, order="C")
+    if beta != 0:
+        raise ValueError(f"beta is {beta}, so the old {name} is needed")
+    return numpy.zeros(like.shape, like.dtype)
+
+
+def softmax_forward(x, algorithm="accurate", mode="channel", alpha=1.0, beta=0.0, y=None) -> numpy.ndarray:
+    """Softmax: mcdnnSoftmaxForward.
+
+        y = alpha * softmax(x) + beta * y
+
+    x: float16, bfloat16, float32 or float64, shape (n, c, ...); at most 8 dimensions.
+    algorithm: "fast" (e^x / sum e^x, may overflow), "accurate" (after subtracting the maximum) or "log" (its logarithm).
+    mode: "channel" (one group per n and position, over c) or "instance" (one group per n, over everything else).
+    y: the old result, needed when beta is not 0; it is not changed.
+    Returns an array of x's shape and dtype (of y's, when given).
+    Raises StatusError when the library refuses, ValueError for an unknown algorithm or mode or a missing y, TypeError
+    for a dtype that the stack has no name for.
+    """
+    x = numpy.asarray(x)
+    codes = code_of(algorithm, ALGORITHMS, "algorithm"), code_of(mode, MODES, "mode")
+    result = _destination(y, x, beta, "y")
+    with Operation() as op:
+        source, (y_descriptor, y_address) = op.input(x), op.output(result)
+        factors = op.scale(alpha, result.dtype), op.scale(beta, result.dtype)
+        op.run("mcdnnSoftmaxForward", *codes, factors[0], *source, factors[1], y_descriptor, y_address)
+        return op.download(result, y_address)
+
+
+def softmax_backward(y, dy, algorithm="accurate", mode="channel", alpha=1.0, beta=0.0, dx=None) -> numpy.ndarray:
+    """Gradient of the softmax with respect to its input: mcdnnSoftmaxBackward.
+
+        "fast", "accurate":  dx = alpha * y * (dy - sum(y * dy)) + beta * dx
+        "log":               dx = alpha * (dy - e^y * sum(dy)) + beta * dx
+
+    y: result of the forward pass; dy: gradient with respect to it; equal shapes, dtypes and strides.
+    algorithm, mode: as in softmax_forward. dx: the old result, needed when beta is not 0; it is not changed.
+    Returns an array of y's shape and dtype (of dx's, when given).
+    Raises as softmax_forward.
+    """
+    y, dy = numpy.asarray(y), numpy.asarray(dy)
+    codes = code_of(algorithm, ALGORITHMS, "algorithm"), code_of(mode, MODES, "mode")
+    result = _destination(dx, y, beta, "dx")
+    with Operation() as op:
+        sources, (dx_descriptor, dx_address) = (*op.input(y), *op.input(dy)), op.output(result)
+        factors = op.scale(alpha, result.dtype), op.scale(beta, result.dtype)
+        op.run("mcdnnSoftmaxBackward", *codes, factors[0], *sources, factors[1], dx_descriptor, dx_address)
+        return op.download(result, dx_address)
