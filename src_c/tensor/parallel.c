@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "tensor/parallel.h"
 
 #include "report/report.h"
