@@ -78,7 +78,7 @@ def test_every_rule_in_the_code_is_in_the_catalogue():
 
 @pytest.mark.parametrize("file", harness.catalogue_files(), ids=lambda file: file.parent.name)
 def test_the_shipped_catalogue_is_the_one_of_the_source(file):
-    relative = file.relative_to(harness.paths.rules())
+    relative = file.relative_to(harness.rules_folder())
     assert file.read_bytes() == (ROOT / "src_c" / relative).read_bytes()
 
 

@@ -61,8 +61,12 @@ def expand_braces(text: str) -> list[str]:
     return [whole for part in group[1].split(",") for whole in expand_braces(head + part + tail)]
 
 
+def rules_folder() -> pathlib.Path:
+    return paths.sdk() / "rules"
+
+
 def catalogue_files() -> list[pathlib.Path]:
-    return sorted(paths.rules().rglob("rules.toml"))
+    return sorted(rules_folder().rglob("rules.toml"))
 
 
 @functools.cache
@@ -82,7 +86,7 @@ def catalogue() -> dict[str, Rule]:
 
 @functools.cache
 def _core() -> ctypes.CDLL:
-    core = ctypes.CDLL(str(paths.core_library()))
+    core = ctypes.CDLL(str(paths.sdk() / "lib" / "libunderstudy.so"))
     for name in ("understudy_last_rule", "understudy_last_error"):
         getattr(core, name).restype = ctypes.c_char_p
     return core
