@@ -682,6 +682,10 @@ ACL_FUNC_VISIBILITY aclError aclFinalize(void);
 /* What went wrong last on this thread, or NULL. Reading it clears it; the text lives until the thread's next call. */
 ACL_FUNC_VISIBILITY const char *aclGetRecentErrMsg(void);
 
+/* The thread's last status that was not 0; aclrtGetLastError also clears it. level: ACL_RT_THREAD_LEVEL. */
+ACL_FUNC_VISIBILITY aclError aclrtPeekAtLastError(aclrtLastErrLevel level);
+ACL_FUNC_VISIBILITY aclError aclrtGetLastError(aclrtLastErrLevel level);
+
 /* ---- devices ---- */
 
 /* Makes the device the calling thread's, with the device's default context. */

@@ -1,0 +1,226 @@
+#include "ascend/ascendcl/configuration.h"
+
+#include "acl/acl_base.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NESTING_LIMIT = 64, FILE_SIZE_LIMIT = 10 * 1024 * 1024 };
+
+/* ---- a JSON reader that only looks for one value ---- */
+
+typedef struct Reader {
+    const char *at, *end;
+    int depth;
+    bool in_default_device; /* inside the object "defaultDevice" of the outermost object */
+    long default_device;    /* -1: not given; -2: given, but no number */
+} Reader;
+
+static bool read_value(Reader *reader);
+
+static void skip_space(Reader *reader)
+{
+    while (reader->at < reader->end && strchr(" \t\r\n", *reader->at) != NULL && *reader->at != '\0') {
+        reader->at++;
+    }
+}
+
+static bool accept(Reader *reader, char wanted)
+{
+    skip_space(reader);
+    if (reader->at == reader->end || *reader->at != wanted) {
+        return false;
+    }
+    reader->at++;
+    return true;
+}
+
+/* A string; `text` (may be NULL) gets it without quotes, escapes left as they are, cut to `size`. */
+static bool read_string(Reader *reader, char *text, size_t size)
+{
+    if (!accept(reader, '"')) {
+        return false;
+    }
+    const char *first = reader->at;
+    while (reader->at < reader->end && *reader->at != '"') {
+        if ((unsigned char)*reader->at < 0x20) {
+            return false;
+        }
+        reader->at += *reader->at == '\\' && reader->end - reader->at > 1 ? 2 : 1;
+    }
+    if (reader->at >= reader->end) {
+        return false;
+    }
+    if (text != NULL) {
+        snprintf(text, size, "%.*s", (int)(reader->at - first), first);
+    }
+    reader->at++;
+    return true;
+}
+
+static bool read_word(Reader *reader)
+{
+    static const char *const words[] = {"true", "false", "null"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        size_t length = strlen(words[i]);
+        if ((size_t)(reader->end - reader->at) >= length && memcmp(reader->at, words[i], length) == 0) {
+            reader->at += length;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_digits(Reader *reader)
+{
+    const char *first = reader->at;
+    while (reader->at < reader->end && isdigit((unsigned char)*reader->at)) {
+        reader->at++;
+    }
+    return reader->at > first;
+}
+
+static bool read_number(Reader *reader)
+{
+    accept(reader, '-');
+    if (!read_digits(reader) || (accept(reader, '.') && !read_digits(reader))) {
+        return false;
+    }
+    if (reader->at < reader->end && (*reader->at == 'e' || *reader->at == 'E')) {
+        reader->at++;
+        if (reader->at < reader->end && (*reader->at == '+' || *reader->at == '-')) {
+            reader->at++;
+        }
+        return read_digits(reader);
+    }
+    return true;
+}
+
+static void keep_default_device(Reader *reader, const char *first)
+{
+    char text[32];
+    const char *digits = *first == '"' ? first + 1 : first;
+    snprintf(text, sizeof text, "%.*s", (int)(reader->at - digits - (*first == '"')), digits);
+    char *end = NULL;
+    long number = strtol(text, &end, 10);
+    reader->default_device = end != text && *end == '\0' && number >= 0 ? number : -2;
+}
+
+static bool read_member(Reader *reader)
+{
+    char name[64];
+    if (!read_string(reader, name, sizeof name) || !accept(reader, ':')) {
+        return false;
+    }
+    skip_space(reader);
+    const char *first = reader->at;
+    bool outer = reader->depth == 1 && strcmp(name, "defaultDevice") == 0;
+    bool inner = reader->depth == 2 && reader->in_default_device && strcmp(name, "default_device") == 0;
+    reader->in_default_device = reader->in_default_device || outer;
+    bool well_formed = read_value(reader);
+    if (outer) {
+        reader->in_default_device = false;
+    }
+    if (inner && well_formed) {
+        keep_default_device(reader, first);
+    }
+    return well_formed;
+}
+
+/* The inside of { } or [ ]. */
+static bool read_list(Reader *reader, char closing, bool (*read_item)(Reader *))
+{
+    if (accept(reader, closing)) {
+        return true;
+    }
+    do {
+        if (!read_item(reader)) {
+            return false;
+        }
+    } while (accept(reader, ','));
+    return accept(reader, closing);
+}
+
+static bool read_value(Reader *reader)
+{
+    skip_space(reader);
+    if (reader->at == reader->end || reader->depth == NESTING_LIMIT) {
+        return false;
+    }
+    char first = *reader->at;
+    if (first == '{' || first == '[') {
+        reader->at++;
+        reader->depth++;
+        bool well_formed = first == '{' ? read_list(reader, '}', read_member) : read_list(reader, ']', read_value);
+        reader->depth--;
+        return well_formed;
+    }
+    if (first == '"') {
+        return read_string(reader, NULL, 0);
+    }
+    return first == '-' || isdigit((unsigned char)first) ? read_number(reader) : read_word(reader);
+}
+
+static bool read_document(Reader *reader)
+{
+    bool well_formed = read_value(reader);
+    skip_space(reader);
+    return well_formed && reader->at == reader->end;
+}
+
+/* ---- the file ---- */
+
+static uint64_t fingerprint_of(const char *text, size_t length)
+{
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    for (size_t i = 0; i < length; i++) {
+        hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
+    }
+    return hash;
+}
+
+/* The whole file in memory that the caller frees; NULL after a refusal. */
+static char *read_file(Call *call, const char *path, size_t *length)
+{
+    FILE *file = fopen(path, "rb");
+    us_require(call, file != NULL, "configPath", "missing", ACL_ERROR_INVALID_FILE, "%s cannot be opened", path);
+    if (call->status != 0) {
+        return NULL;
+    }
+    char *text = malloc(FILE_SIZE_LIMIT + 1);
+    us_require(call, text != NULL, "configPath", "memory", ACL_ERROR_BAD_ALLOC, "no host memory to read %s", path);
+    if (text != NULL) {
+        *length = fread(text, 1, FILE_SIZE_LIMIT + 1, file);
+        us_require(call, !ferror(file), "configPath", "missing", ACL_ERROR_INVALID_FILE, "%s cannot be read", path);
+        us_require(call, *length > 0 && *length <= FILE_SIZE_LIMIT, "configPath", "size", ACL_ERROR_INVALID_FILE_SIZE,
+                   "%s must hold 1 to %d bytes", path, (int)FILE_SIZE_LIMIT);
+    }
+    fclose(file);
+    if (call->status != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+void acl_read_configuration(Call *call, const char *path, Configuration *configuration)
+{
+    if (call->status != 0 || path == NULL || path[0] == '\0') {
+        return;
+    }
+    size_t length = 0;
+    char *text = read_file(call, path, &length);
+    if (text == NULL) {
+        return;
+    }
+    Reader reader = {.at = text, .end = text + length, .default_device = -1};
+    us_require(call, read_document(&reader), "configPath", "json", ACL_ERROR_PARSE_FILE,
+               "%s is not JSON at byte %zu", path, (size_t)(reader.at - text));
+    us_require(call, reader.default_device >= -1 && reader.default_device <= INT32_MAX, "configPath", "default-device",
+               ACL_ERROR_INVALID_PARAM, "default_device in %s is no device number", path);
+    configuration->fingerprint = fingerprint_of(text, length);
+    configuration->default_device = (int32_t)reader.default_device;
+    free(text);
+}

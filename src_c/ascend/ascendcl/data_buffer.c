@@ -1,0 +1,71 @@
+/* A pair of address and size (cann-runtime 9, doc 25-03). */
+#include "ascend/ascendcl/runtime.h"
+
+#include <stdlib.h>
+
+enum { HANDLE_DATA_BUFFER = 0x2f };
+
+struct aclDataBuffer {
+    void *data;
+    size_t size;
+};
+
+static aclDataBuffer *live_buffer(const aclDataBuffer *handle)
+{
+    return us_handle_object(handle, HANDLE_DATA_BUFFER);
+}
+
+aclDataBuffer *aclCreateDataBuffer(void *data, size_t size)
+{
+    aclDataBuffer *buffer = malloc(sizeof *buffer);
+    if (buffer == NULL) {
+        return NULL;
+    }
+    *buffer = (aclDataBuffer){data, size};
+    void *handle = us_handle_create(HANDLE_DATA_BUFFER, buffer);
+    if (handle == NULL) {
+        free(buffer);
+    }
+    return handle;
+}
+
+aclError aclDestroyDataBuffer(const aclDataBuffer *dataBuffer)
+{
+    Call call = us_call_begin("aclDestroyDataBuffer");
+    us_require(&call, dataBuffer != NULL, "dataBuffer", "null", ACL_ERROR_INVALID_PARAM, "dataBuffer is NULL");
+    aclDataBuffer *buffer = us_handle_end(dataBuffer, HANDLE_DATA_BUFFER);
+    us_require(&call, buffer != NULL, "dataBuffer", "dead", ACL_ERROR_INVALID_PARAM,
+               "dataBuffer %p was destroyed, or never came from this library", (const void *)dataBuffer);
+    free(buffer);
+    return acl_end(&call);
+}
+
+aclError aclUpdateDataBuffer(aclDataBuffer *dataBuffer, void *data, size_t size)
+{
+    Call call = us_call_begin("aclUpdateDataBuffer");
+    us_require(&call, dataBuffer != NULL, "dataBuffer", "null", ACL_ERROR_INVALID_PARAM, "dataBuffer is NULL");
+    aclDataBuffer *buffer = live_buffer(dataBuffer);
+    us_require(&call, buffer != NULL, "dataBuffer", "dead", ACL_ERROR_INVALID_PARAM,
+               "dataBuffer %p was destroyed, or never came from this library", (void *)dataBuffer);
+    if (call.status == 0) {
+        *buffer = (aclDataBuffer){data, size};
+    }
+    return acl_end(&call);
+}
+
+void *aclGetDataBufferAddr(const aclDataBuffer *dataBuffer)
+{
+    const aclDataBuffer *buffer = live_buffer(dataBuffer);
+    return buffer != NULL ? buffer->data : NULL;
+}
+
+size_t aclGetDataBufferSizeV2(const aclDataBuffer *dataBuffer)
+{
+    const aclDataBuffer *buffer = live_buffer(dataBuffer);
+    return buffer != NULL ? buffer->size : 0;
+}
+
+uint32_t aclGetDataBufferSize(const aclDataBuffer *dataBuffer)
+{
+    return (uint32_t)aclGetDataBufferSizeV2(dataBuffer);
+}

@@ -1,0 +1,63 @@
+/* aclInit, aclFinalize (cann-runtime 8). */
+#include "ascend/ascendcl/configuration.h"
+#include "ascend/ascendcl/runtime.h"
+
+#include <stdatomic.h>
+
+static void apply(Runtime *runtime, const Configuration *configuration)
+{
+    runtime->configuration = configuration->fingerprint;
+    atomic_store(&runtime->default_device, configuration->default_device);
+}
+
+aclError aclInit(const char *configPath)
+{
+    Call call = us_call_begin("aclInit");
+    Configuration configuration = {.default_device = -1};
+    acl_require_platform(&call);
+    acl_read_configuration(&call, configPath, &configuration);
+    Runtime *runtime = acl_runtime();
+    us_require(&call, runtime != NULL, "runtime", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for the runtime");
+    if (call.status != 0) {
+        return acl_end(&call);
+    }
+    Platform *platform = runtime->platform;
+    us_platform_lock(platform);
+    if (platform->initialisations == 0) {
+        apply(runtime, &configuration);
+        platform->initialisations = 1;
+        platform->finalised = false;
+    } else {
+        us_require(&call, configuration.fingerprint == runtime->configuration, "configPath", "changed",
+                   ACL_ERROR_INVALID_PARAM, "the first aclInit read another configuration than %s now holds",
+                   configPath != NULL ? configPath : "NULL");
+        us_require(&call, (platform->initialisations++, false), "runtime", "repeated", ACL_ERROR_REPEAT_INITIALIZE,
+                   "aclInit has been called before; calls so far: %d", (int)platform->initialisations);
+    }
+    us_platform_unlock(platform);
+    return acl_end(&call);
+}
+
+/* With the platform's lock held. */
+static void finalize(Platform *platform)
+{
+    platform->initialisations = 0;
+    platform->finalised = true;
+}
+
+aclError aclFinalize(void)
+{
+    Call call = us_call_begin("aclFinalize");
+    Platform *platform = acl_require_platform(&call);
+    if (platform == NULL) {
+        return acl_end(&call);
+    }
+    us_platform_lock(platform);
+    us_require(&call, !platform->finalised, "runtime", "repeated", ACL_ERROR_REPEAT_FINALIZE,
+               "aclFinalize has been called already, with no aclInit since");
+    if (call.status == 0) {
+        finalize(platform);
+    }
+    us_platform_unlock(platform);
+    return acl_end(&call);
+}

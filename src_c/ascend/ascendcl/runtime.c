@@ -1,0 +1,174 @@
+#include "ascend/ascendcl/runtime.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Slot of Platform.options that holds the address of the Runtime. */
+enum { RUNTIME_OPTION = 15 };
+
+static Runtime *create_runtime(Platform *platform)
+{
+    Runtime *runtime = calloc(1, sizeof *runtime);
+    if (runtime == NULL || pthread_key_create(&runtime->chosen_device, NULL) != 0) {
+        free(runtime);
+        return NULL;
+    }
+    runtime->platform = platform;
+    atomic_init(&runtime->default_device, -1);
+    return runtime;
+}
+
+Runtime *acl_runtime(void)
+{
+    Platform *platform = ascend_platform();
+    if (platform == NULL) {
+        return NULL;
+    }
+    int64_t *slot = &platform->options[RUNTIME_OPTION];
+    Runtime *runtime = (Runtime *)(intptr_t)__atomic_load_n(slot, __ATOMIC_ACQUIRE);
+    if (runtime != NULL) {
+        return runtime;
+    }
+    us_platform_lock(platform);
+    runtime = (Runtime *)(intptr_t)*slot;
+    if (runtime == NULL) {
+        runtime = create_runtime(platform);
+        __atomic_store_n(slot, (int64_t)(intptr_t)runtime, __ATOMIC_RELEASE);
+    }
+    us_platform_unlock(platform);
+    return runtime;
+}
+
+aclError acl_end(Call *call)
+{
+    aclError status = us_call_end(call);
+    Platform *platform = status != ACL_SUCCESS ? ascend_platform() : NULL;
+    if (platform != NULL) {
+        *us_thread_status(platform) = status;
+    }
+    return status;
+}
+
+Platform *acl_require_platform(Call *call)
+{
+    if (call->status != 0) {
+        return NULL;
+    }
+    Platform *platform = ascend_platform();
+    us_require(call, platform != NULL, "process", "forked", ACL_ERROR_RT_DRV_INTERNAL_ERROR,
+               "there are no devices: this process was forked after its parent had used them, or memory ran out");
+    return platform;
+}
+
+Device *acl_require_device(Call *call, const char *parameter, const char *rule, int64_t ordinal)
+{
+    Platform *platform = acl_require_platform(call);
+    if (platform == NULL) {
+        return NULL;
+    }
+    int32_t count = platform->device_count;
+    if (ordinal < 0 || ordinal >= count) {
+        us_refuse(call, parameter, rule, ACL_ERROR_RT_INVALID_DEVICEID,
+                  "device %lld does not exist: there are %d devices, numbered from 0", (long long)ordinal, (int)count);
+        return NULL;
+    }
+    Device *device = us_device(platform, (int32_t)ordinal);
+    us_require(call, device != NULL, parameter, "start", ACL_ERROR_RT_MEMORY_ALLOCATION,
+               "device %lld cannot start: no address space for its memory is left", (long long)ordinal);
+    return device;
+}
+
+/* ---- contexts of the thread ---- */
+
+void acl_remember_chosen_device(int32_t ordinal)
+{
+    Runtime *runtime = acl_runtime();
+    if (runtime != NULL) {
+        pthread_setspecific(runtime->chosen_device, (void *)(intptr_t)(ordinal + 1));
+    }
+}
+
+void acl_return_to_chosen_device(void)
+{
+    Runtime *runtime = acl_runtime();
+    if (runtime == NULL) {
+        return;
+    }
+    int32_t ordinal = (int32_t)(intptr_t)pthread_getspecific(runtime->chosen_device) - 1;
+    Device *device = ordinal >= 0 ? us_device(runtime->platform, ordinal) : NULL;
+    if (device != NULL && device->references > 0) {
+        us_context_set_current(runtime->platform, us_context_primary(device));
+    }
+}
+
+Context *acl_current_context(void)
+{
+    Runtime *runtime = acl_runtime();
+    if (runtime == NULL) {
+        return NULL;
+    }
+    Context *context = us_context_current(runtime->platform);
+    int32_t ordinal = context == NULL ? atomic_load(&runtime->default_device) : -1;
+    Device *device = ordinal >= 0 ? us_device(runtime->platform, ordinal) : NULL;
+    if (device != NULL) {
+        context = us_context_primary(device);
+        us_context_set_current(runtime->platform, context);
+    }
+    return context;
+}
+
+Context *acl_require_context(Call *call, const char *parameter, const char *rule)
+{
+    if (acl_require_platform(call) == NULL) {
+        return NULL;
+    }
+    Context *context = acl_current_context();
+    us_require(call, context != NULL, parameter, rule, ACL_ERROR_RT_CONTEXT_NULL,
+               "this thread has no context: call aclrtSetDevice, aclrtCreateContext or aclrtSetCurrentContext first");
+    return context;
+}
+
+/* ---- streams ---- */
+
+Stream *acl_require_stream(Call *call, const char *parameter, const char *rule, aclrtStream handle)
+{
+    if (call->status != 0) {
+        return NULL;
+    }
+    if (handle == NULL) {
+        Context *context = acl_current_context();
+        return context != NULL ? context->default_stream : NULL;
+    }
+    Stream *stream = us_stream_of_handle(handle);
+    us_require(call, stream != NULL, parameter, rule, ACL_ERROR_RT_INVALID_HANDLE,
+               "%s %p is not a live stream: it was destroyed, or never came from this library", parameter, handle);
+    return stream;
+}
+
+void acl_require_own_stream(Call *call, const char *parameter, const char *rule, const Stream *stream,
+                            const Context *context)
+{
+    us_require(call, stream->context == context, parameter, rule, ACL_ERROR_RT_STREAM_CONTEXT,
+               "stream %d belongs to another context (on device %d) than the current one (on device %d)",
+               (int)stream->id, (int)stream->context->device->ordinal, (int)context->device->ordinal);
+}
+
+void acl_refuse_fault(Call *call, const char *parameter, DeviceFault fault, const Explanation *why)
+{
+    switch (fault) {
+    case DEVICE_FAULT_NONE:
+        break;
+    case DEVICE_FAULT_ADDRESS:
+        us_refuse(call, parameter, "kernel-fault", ACL_ERROR_RT_AICORE_EXCEPTION, "%s", why->text);
+        break;
+    case DEVICE_FAULT_COPY:
+        us_refuse(call, parameter, "copy-fault", ACL_ERROR_RT_DEVICE_MEM_ERROR, "%s", why->text);
+        break;
+    case DEVICE_FAULT_NO_MEMORY:
+        us_refuse(call, parameter, "scratch-memory", ACL_ERROR_RT_MEMORY_ALLOCATION, "%s", why->text);
+        break;
+    case DEVICE_FAULT_TIMEOUT:
+        us_refuse(call, parameter, "wait-timeout", ACL_ERROR_RT_TASK_TIMEOUT, "%s", why->text);
+        break;
+    }
+}

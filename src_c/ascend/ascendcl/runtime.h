@@ -1,0 +1,56 @@
+/* What the files of this folder share.
+ *
+ * This folder is linked twice, as libascendcl.so and as libacl_rt.so, and a program may load both. So it has no variables:
+ * everything that must exist once hangs on the platform, which lives in libunderstudy.so. */
+#ifndef ASCENDCL_RUNTIME_H
+#define ASCENDCL_RUNTIME_H
+
+#include "acl/acl.h"
+#include "ascend/common/platform.h"
+#include "device/device.h"
+#include "report/report.h"
+
+#include <pthread.h>
+
+/* State of the process that the platform has no field for. Made on first use, never released. */
+typedef struct Runtime {
+    Platform *platform;
+    pthread_key_t chosen_device; /* per thread: number + 1 of the device aclrtSetDevice chose, as a pointer */
+    _Atomic int32_t default_device; /* from the configuration of aclInit; -1: none */
+    uint64_t configuration;         /* fingerprint of the text aclInit read */
+} Runtime;
+
+Runtime *acl_runtime(void); /* NULL: no memory */
+
+/* Platform.options: what aclrtSetSysParamOpt sets, by option. */
+enum { SYSTEM_OPTION_COUNT = 3 };
+
+/* Ends a call: its status also becomes the thread's last error (aclrtGetLastError) unless it is 0. */
+aclError acl_end(Call *call);
+
+/* The platform, or a refusal: a child of a process that had used devices has none. */
+Platform *acl_require_platform(Call *call);
+
+/* The platform's device by number, or a refusal. */
+Device *acl_require_device(Call *call, const char *parameter, const char *rule, int64_t ordinal);
+
+/* The calling thread's context, or a refusal. */
+Context *acl_require_context(Call *call, const char *parameter, const char *rule);
+Context *acl_current_context(void); /* NULL: none */
+
+/* Lets the thread fall back to the default context of the device it had set, if that is still there. */
+void acl_return_to_chosen_device(void);
+void acl_remember_chosen_device(int32_t ordinal);
+
+/* The stream behind a handle; NULL is the default stream of the current context. Refuses handles that are not alive. */
+Stream *acl_require_stream(Call *call, const char *parameter, const char *rule, aclrtStream handle);
+
+/* Refuses when the stream belongs to another context than the thread's. */
+void acl_require_own_stream(Call *call, const char *parameter, const char *rule, const Stream *stream,
+                            const Context *context);
+
+/* Turns the fault that a wait found into a refusal of the waiting call. Rules: kernel-fault, copy-fault, scratch-memory,
+ * wait-timeout. */
+void acl_refuse_fault(Call *call, const char *parameter, DeviceFault fault, const Explanation *why);
+
+#endif
