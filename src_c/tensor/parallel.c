@@ -1,4 +1,3 @@
-#include "tensor/parallel.h"
 
 #include "report/report.h"
 

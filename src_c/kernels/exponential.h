@@ -1,0 +1,69 @@
+/* exp and log without tables, branches or fused multiply-add: loops over them vectorise, and give the same bits on every
+ * instruction set. Overflow gives inf, subnormal results are kept, NaN stays NaN. */
+#ifndef UNDERSTUDY_EXPONENTIAL_H
+#define UNDERSTUDY_EXPONENTIAL_H
+
+#include "tensor/convert.h"
+
+US_ALWAYS_INLINE uint64_t double_bits(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+US_ALWAYS_INLINE double bits_double(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln 2 / 2. Adding 1.5 * 2^23 leaves n in the low bits of the sum.
+ * ln 2 is subtracted in two parts, of which the first has so few bits that n times it is exact. The polynomial is a
+ * minimax fit of degree 6 (relative error 2^-28.3). 2^n is applied as 2^floor(n/2) * 2^ceil(n/2), both normal numbers,
+ * so that only the last product rounds, also where it is subnormal. */
+US_ALWAYS_INLINE float exp_float(float x)
+{
+    x = x > 90.0f ? 90.0f : x;     /* e^90 = inf */
+    x = x < -105.0f ? -105.0f : x; /* e^-105 = 0 */
+    float shifted = x * 0x1.715476p+0f + 0x1.8p+23f;
+    uint32_t n = float_bits(shifted);
+    float whole = shifted - 0x1.8p+23f;
+    float r = (x - whole * 0x1.63p-1f) - whole * -0x1.bd0106p-13f;
+    float q = 0x1.6a23d0p-10f;
+    q = q * r + 0x1.123a20p-7f;
+    q = q * r + 0x1.5558f2p-5f;
+    q = q * r + 0x1.555492p-3f;
+    q = q * r + 0x1.fffffcp-2f;
+    float power = 1.0f + (r + r * r * q);
+    uint32_t half = n >> 1 << 23;
+    return power * bits_float(half + (127u << 23)) * bits_float((n << 23) - half + (127u << 23));
+}
+
+/* The same in fp64: degree 12 (2^-64). */
+US_ALWAYS_INLINE double exp_double(double x)
+{
+    x = x > 710.0 ? 710.0 : x;
+    x = x < -746.0 ? -746.0 : x;
+    double shifted = x * 0x1.71547652b82fep+0 + 0x1.8p+52;
+    uint64_t n = double_bits(shifted);
+    double whole = shifted - 0x1.8p+52;
+    double r = (x - whole * 0x1.62e42feep-1) - whole * 0x1.a39ef35793c76p-33;
+    double q = 0x1.1e3d093d7ff16p-29;
+    q = q * r + 0x1.af6c1dc159cb2p-26;
+    q = q * r + 0x1.27e5b491ba199p-22;
+    q = q * r + 0x1.71ddf0027bf77p-19;
+    q = q * r + 0x1.a01a01364ec3ap-16;
+    q = q * r + 0x1.a01a01b38a1a0p-13;
+    q = q * r + 0x1.6c16c16c305dbp-10;
+    q = q * r + 0x1.111111110ec3fp-7;
+    q = q * r + 0x1.5555555555503p-5;
+    q = q * r + 0x1.555555555555bp-3;
+    q = q * r + 0.5;
+    double power = 1.0 + (r + r * r * q);
+    uint64_t half = n >> 1 << 52;
+    return power * bits_double(half + (1023ull << 52)) * bits_double((n << 52) - half + (1023ull << 52));
+}
+
+#endif
