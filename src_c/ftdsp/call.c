@@ -1,0 +1,115 @@
+#include "ftdsp/call.h"
+
+#include "ftdsp/chip.h"
+#include "ftdsp/space.h"
+#include "tensor/parallel.h"
+
+static FtCall begin(const char *function, DType dtype)
+{
+    FtCall call = {.checks = us_call_begin_void(function), .dtype = dtype, .cores = 1};
+    ft_require(&call, ft_chip_has(ft_chip(), dtype), "prefix", "chip", FT_BAD_PREFIX,
+               "%s has no %s functions; choose UNDERSTUDY_FT_CHIP=%s", ft_chip()->name, us_dtype_name(dtype),
+               ft_chip_with(dtype));
+    return call;
+}
+
+FtCall ft_shared(const char *function, DType dtype, int core_mask)
+{
+    FtCall call = begin(function, dtype);
+    const int existing = core_mask & ((1 << ft_chip()->core_count) - 1);
+    ft_require(&call, core_mask >= 0, "core_mask", "negative", FT_BAD_CORE_MASK, "core_mask is %d", core_mask);
+    ft_require(&call, existing != 0, "core_mask", "no-core", FT_BAD_CORE_MASK,
+               "core_mask 0x%x names none of the %d cores of %s", (unsigned)core_mask, ft_chip()->core_count,
+               ft_chip()->name);
+    call.shared = true;
+    call.cores = __builtin_popcount((unsigned)existing);
+    return call;
+}
+
+FtCall ft_private(const char *function, DType dtype)
+{
+    return begin(function, dtype);
+}
+
+static void check_space(FtCall *call, const char *name, const void *data, size_t bytes)
+{
+    const FtWindow *window = ft_window_of(data);
+    if (!window) {
+        us_log(LOG_LEVEL_INFO, "%s: %s %p is ordinary host memory, which the chip does not have",
+               call->checks.function, name, data);
+        return;
+    }
+    const size_t left = window->size - ((uintptr_t)data - window->address);
+    ft_require(call, bytes <= left, name, "window", FT_BAD_SPACE, "%s at %p needs %zu bytes, but %s ends after %zu", name,
+               data, bytes, window->name, left);
+    if (window->space != FT_L2) {
+        return;
+    }
+    ft_require(call, !call->shared, name, "private", FT_BAD_SPACE,
+               "%s at %p is in %s, which is private to a core; an _s function needs DDR or SMC", name, data, window->name);
+    ft_require(call, window->core == ft_own_core(), name, "other-core", FT_BAD_SPACE,
+               "%s at %p is in %s, but the call runs on core %d", name, data, window->name, ft_own_core());
+}
+
+void ft_operand(FtCall *call, const char *name, const void *data, int64_t count, DType dtype)
+{
+    if (!ft_ok(call) || count <= 0) {
+        return;
+    }
+    const size_t size = us_dtype_size(dtype);
+    /* The parts of a complex number are elements of their own in memory. */
+    const size_t alignment = dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128 ? size / 2 : size;
+    ft_require(call, data, name, "null", FT_BAD_POINTER, "%s is NULL", name);
+    ft_require(call, (uintptr_t)data % alignment == 0, name, "alignment", FT_BAD_POINTER,
+               "%s at %p is not aligned to its elements of %zu bytes", name, data, alignment);
+    if (ft_ok(call)) {
+        check_space(call, name, data, (size_t)count * size);
+    }
+}
+
+static bool overlap(const void *a, int64_t a_bytes, const void *b, int64_t b_bytes)
+{
+    return a_bytes > 0 && b_bytes > 0 && (uintptr_t)a < (uintptr_t)b + (size_t)b_bytes &&
+           (uintptr_t)b < (uintptr_t)a + (size_t)a_bytes;
+}
+
+void ft_same_or_apart(FtCall *call, const char *name, const void *output, const char *other, const void *input,
+                      int64_t count, DType dtype)
+{
+    const int64_t bytes = count * (int64_t)us_dtype_size(dtype);
+    ft_require(call, output == input || !overlap(output, bytes, input, bytes), name, "overlap", FT_BAD_OVERLAP,
+               "%s at %p overlaps %s at %p in part; they may be the same array or apart", name, output, other, input);
+}
+
+void ft_apart(FtCall *call, const char *name, const void *output, int64_t output_bytes, const char *other,
+              const void *input, int64_t input_bytes)
+{
+    ft_require(call, !overlap(output, output_bytes, input, input_bytes), name, "overlap", FT_BAD_OVERLAP,
+               "%s at %p (%lld bytes) shares memory with %s at %p (%lld bytes)", name, output, (long long)output_bytes,
+               other, input, (long long)input_bytes);
+}
+
+typedef struct Split {
+    FtSlice *body;
+    void *context;
+    int64_t count, slice;
+} Split;
+
+static void run_core(void *context, int64_t core)
+{
+    const Split *split = context;
+    const int64_t begin = core * split->slice;
+    const int64_t end = split->count - begin < split->slice ? split->count : begin + split->slice;
+    split->body(split->context, begin, end);
+}
+
+void ft_split(const FtCall *call, int64_t count, int64_t grain, FtSlice *body, void *context)
+{
+    if (count <= 0) {
+        return;
+    }
+    const int64_t grains = (count + grain - 1) / grain;
+    const int64_t slice = (grains + call->cores - 1) / call->cores * grain;
+    Split split = {body, context, count, slice};
+    us_parallel((count + slice - 1) / slice, run_core, &split);
+}

@@ -1,0 +1,58 @@
+/* One call of a vendor function: its checks and its cores.
+ *
+ * The functions return void: a refused call writes its message, sets the last error and touches nothing. The status
+ * numbers are ours, seen through understudy_last_status() only. */
+#ifndef FTDSP_CALL_H
+#define FTDSP_CALL_H
+
+#include "report/report.h"
+#include "tensor/view.h"
+
+typedef enum FtStatus {
+    FT_BAD_PREFIX = 1,    /* the chip has no functions of this element type */
+    FT_BAD_CORE_MASK = 2, /* no core takes part */
+    FT_BAD_SIZE = 3,      /* a length, dimension or range */
+    FT_BAD_ATTRIBUTE = 4, /* a code or number outside what the operator defines */
+    FT_BAD_POINTER = 5,   /* NULL or not aligned */
+    FT_BAD_SPACE = 6,     /* memory this kind of call cannot use */
+    FT_BAD_OVERLAP = 7,   /* operands share bytes where they must not */
+    FT_NO_MEMORY = 8,     /* host memory for scratch space ran out */
+} FtStatus;
+
+typedef struct FtCall {
+    Call checks;
+    DType dtype;   /* of the prefix */
+    bool shared;   /* _s; else _p */
+    int cores;     /* that take part */
+} FtCall;
+
+/* Begins a call of an _s or a _p function; `function` is a literal. */
+FtCall ft_shared(const char *function, DType dtype, int core_mask);
+FtCall ft_private(const char *function, DType dtype);
+
+/* True until a check refused. */
+static inline bool ft_ok(const FtCall *call)
+{
+    return call->checks.status == 0;
+}
+
+#define ft_require(call, ...) us_require(&(call)->checks, __VA_ARGS__)
+
+/* Checks that [data, data + count elements of dtype) can be an operand of this call: not NULL, aligned to its elements,
+ * inside one window, in a space the call may use. No elements: nothing is checked. */
+void ft_operand(FtCall *call, const char *name, const void *data, int64_t count, DType dtype);
+
+/* An output may be exactly the same array as an input, but not overlap it in part. */
+void ft_same_or_apart(FtCall *call, const char *name, const void *output, const char *other, const void *input,
+                      int64_t count, DType dtype);
+
+/* An output shares no byte with another operand. */
+void ft_apart(FtCall *call, const char *name, const void *output, int64_t output_bytes, const char *other,
+              const void *input, int64_t input_bytes);
+
+/* Runs body(context, begin, end) on the call's cores, each a contiguous slice of 0 … count-1. Slices begin at multiples
+ * of `grain`. A core without work stays idle. */
+typedef void FtSlice(void *context, int64_t begin, int64_t end);
+void ft_split(const FtCall *call, int64_t count, int64_t grain, FtSlice *body, void *context);
+
+#endif

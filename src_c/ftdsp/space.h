@@ -1,0 +1,42 @@
+/* The chip's address map: windows at the literal addresses that programs for the chip use, reserved when the library
+ * loads, and what a pointer is (ft-dsp 2.2 to 2.4; the sizes are not public and our choice).
+ *
+ *   SMC            0x00_0C00_0000     4 MiB    shared by the cores
+ *   L2             0x00_1000_0000   256 MiB    private: each core sees its own here
+ *   DDR            0x00_8000_0000     2 GiB    shared
+ *   DDR, 36 bits   0x0D_0000_0000     4 GiB    shared
+ *   L2 of core n   0x10_n000_0000   256 MiB    the same L2 under an address all cores see; only among several processes
+ *
+ * A process is one core. Several processes become the cores of one chip when they name the same memory file:
+ *   UNDERSTUDY_FT_MEMORY  path of a file that all can open; it is extended as needed
+ *   UNDERSTUDY_FT_CORES   number of processes
+ *   UNDERSTUDY_FT_CORE    this process, 0 … UNDERSTUDY_FT_CORES-1                                                       */
+#ifndef FTDSP_SPACE_H
+#define FTDSP_SPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum FtSpace {
+    FT_HOST, /* none of the windows: ordinary memory of the process */
+    FT_SMC,
+    FT_DDR,
+    FT_L2,
+} FtSpace;
+
+typedef struct FtWindow {
+    const char *name;
+    FtSpace space;
+    int core; /* whose L2 */
+    uintptr_t address;
+    size_t size;
+    bool reserved;
+} FtWindow;
+
+/* The window that holds `address`; NULL for ordinary memory, and where the window could not be reserved. */
+const FtWindow *ft_window_of(const void *address);
+
+int ft_own_core(void);
+
+#endif
