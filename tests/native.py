@@ -1,0 +1,79 @@
+"""Compiling and running C programs against the installed SDK, or against a sanitizer build of the same sources."""
+
+from __future__ import annotations
+
+import functools
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+from understudy import paths
+
+ROOT = pathlib.Path(__file__).parents[1]
+SANITIZERS = {"address": "address,undefined", "thread": "thread"}
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+
+
+def run(command: list, env: dict[str, str] | None = None, timeout: float = 300) -> subprocess.CompletedProcess:
+    """Runs a command; never raises for its exit status."""
+    return subprocess.run([str(part) for part in command], env={**os.environ, **(env or {})}, capture_output=True,
+                          text=True, timeout=timeout)
+
+
+def check(command: list, env: dict[str, str] | None = None, timeout: float = 300) -> str:
+    """Runs a command that must succeed; returns what it printed."""
+    done = run(command, env, timeout)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@functools.cache
+def work_folder() -> pathlib.Path:
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="understudy-tests-"))
+    import atexit
+
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@functools.cache
+def sdk(sanitizer: str = "") -> pathlib.Path:
+    """The SDK trees: the installed ones, or a build of the sources with a sanitizer (made once per test run)."""
+    if not sanitizer:
+        return paths.sdk()
+    build = work_folder() / f"build-{sanitizer}"
+    prefix = work_folder() / f"sdk-{sanitizer}"
+    check(["cmake", "-G", "Ninja", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DUNDERSTUDY_WERROR=ON",
+           f"-DUNDERSTUDY_SANITIZE={SANITIZERS[sanitizer]}", f"-DCMAKE_INSTALL_PREFIX={prefix}"])
+    check(["cmake", "--build", build], timeout=1500)
+    check(["cmake", "--install", build])
+    return prefix
+
+
+def _sanitizer_flags(sanitizer: str) -> list[str]:
+    return [f"-fsanitize={SANITIZERS[sanitizer]}", "-g"] if sanitizer else []
+
+
+def build_internal(source: pathlib.Path, sanitizer: str = "") -> pathlib.Path:
+    """A C program that uses the internal headers and libunderstudy.so."""
+    program = work_folder() / f"{source.stem}-{sanitizer or 'plain'}"
+    folder = sdk(sanitizer) / "lib"
+    check(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", *STRICT, *_sanitizer_flags(sanitizer), f"-I{ROOT / 'src_c'}",
+           f"-I{ROOT / 'include'}", source, "-o", program, f"-L{folder}", "-lunderstudy", "-lpthread", "-lm",
+           f"-Wl,-rpath,{folder}"])
+    return program
+
+
+def build_vendor(source: pathlib.Path, stack: str, sanitizer: str = "", compiler: str = "gcc",
+                 flags: tuple[str, ...] = ()) -> pathlib.Path:
+    """A program as the vendor's user writes it: includes the vendor's headers, links the vendor's names."""
+    vendor = paths.STACKS[stack]
+    root = sdk(sanitizer) / stack
+    program = work_folder() / f"{source.stem}-{stack}-{pathlib.Path(compiler).name}-{sanitizer or 'plain'}"
+    check([compiler, source, *flags, *_sanitizer_flags(sanitizer), "-O1", "-o", program,
+           *(f"-I{root / folder}" for folder in vendor.include), f"-I{sdk(sanitizer) / 'include'}",
+           f"-L{root / vendor.library}", *(f"-l{name}" for name in vendor.link), "-lpthread", "-lm",
+           f"-Wl,-rpath,{root / vendor.library}"])
+    return program

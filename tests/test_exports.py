@@ -1,0 +1,134 @@
+"""Library names and what they export, compared with the public headers."""
+
+import functools
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+import understudy.ascend
+import understudy.ftdsp
+import understudy.maca
+from tests import native
+from understudy import paths
+
+# Library -> headers (folders or files of its stack) whose functions it exports.
+LIBRARIES = {
+    "libascendcl.so": ("ascend", ["acl/"]),
+    "libacl_rt.so": ("ascend", ["acl/"]),
+    "libnnopbase.so": ("ascend", ["aclnn/"]),
+    "libopapi.so": ("ascend", ["aclnnop/"]),
+    "libopapi_nn.so": ("ascend", ["aclnnop/"]),
+    "libopapi_math.so": ("ascend", []),
+    "libmcruntime.so": ("maca", ["mcr/", "mc_common.h", "common/"]),
+    "libmcdnn.so": ("maca", ["mcdnn/"]),
+    "libftdsp.so": ("ftdsp", [""]),
+}
+
+
+def library_path(name):
+    return paths.STACKS[LIBRARIES[name][0]].library_path / name
+
+
+@functools.cache
+def elf_facts(name):
+    """SONAME, needed libraries, exported functions and data, undefined functions."""
+    with open(library_path(name), "rb") as file:
+        elf = ELFFile(file)
+        dynamic = elf.get_section_by_name(".dynamic")
+        tags = [(tag.entry.d_tag, tag) for tag in dynamic.iter_tags()]
+        symbols = list(elf.get_section_by_name(".dynsym").iter_symbols())
+        exported = {symbol.name for symbol in symbols
+                    if symbol["st_shndx"] != "SHN_UNDEF" and symbol["st_info"]["bind"] in ("STB_GLOBAL", "STB_WEAK")}
+        return {
+            "soname": next(tag.soname for kind, tag in tags if kind == "DT_SONAME"),
+            "needed": [tag.needed for kind, tag in tags if kind == "DT_NEEDED"],
+            "runpath": [tag.runpath for kind, tag in tags if kind == "DT_RUNPATH"],
+            "exported": exported,
+        }
+
+
+def declared_functions(stack, headers):
+    """Function names that the compiler sees declared in the given headers of a stack."""
+    vendor = paths.STACKS[stack]
+    root = vendor.root / "include"
+    files = [file for file in sorted(root.rglob("*.h")) if any(str(file.relative_to(root)).startswith(h) for h in headers)]
+    assert files or not headers
+    source = native.work_folder() / f"declared-{stack}.c"
+    names = set()
+    for file in files:
+        source.write_text(f'#include "{file}"\n')
+        listing = native.work_folder() / "declared.txt"
+        native.check(["gcc", "-std=c11", "-fsyntax-only", "-aux-info",
+                      listing, source, *(f"-I{path}" for path in vendor.include_paths)])
+        for line in listing.read_text().splitlines():
+            # /* file:line:NC */ extern type name (parameters);
+            origin, _, declaration = line.partition("*/")
+            path = origin.split(":")[0].removeprefix("/*").strip()
+            if path.startswith(str(root)) and any(path[len(str(root)) + 1 :].startswith(h) for h in headers):
+                names.add(declaration.split(" (")[0].split()[-1].lstrip("*"))
+    return names
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_soname_is_the_vendors(name):
+    assert elf_facts(name)["soname"] == name
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_exports_are_the_public_prototypes(name):
+    stack, headers = LIBRARIES[name]
+    declared = declared_functions(stack, headers)
+    exported = elf_facts(name)["exported"]
+    assert exported - declared == set(), "exported but in no public header"
+    assert declared - exported == set(), "declared in a public header but not exported"
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_libraries_find_each_other(name):
+    facts = elf_facts(name)
+    assert "libunderstudy.so" in facts["needed"]
+    assert facts["runpath"] and all("$ORIGIN" in path for path in facts["runpath"])
+
+
+def test_operator_libraries_need_the_base_library():
+    for name in ("libopapi.so", "libopapi_nn.so", "libopapi_math.so"):
+        assert "libnnopbase.so" in elf_facts(name)["needed"], name
+
+
+@pytest.mark.parametrize("name", ["libopapi.so", "libopapi_nn.so", "libopapi_math.so"])
+def test_base_functions_are_found_through_an_operator_library(name):
+    source = native.work_folder() / "find.c"
+    source.write_text("""
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int count, char **arguments)
+{
+    void *library = count > 1 ? dlopen(arguments[1], RTLD_LAZY) : NULL;
+    const char *names[] = {"aclCreateTensor", "aclCreateScalar", "aclCreateIntArray", "aclCreateTensorList",
+                           "aclDestroyTensor", "aclGetViewShape", "aclnnInit"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        if (library == NULL || dlsym(library, names[i]) == NULL) {
+            printf("missing %s\\n", names[i]);
+            return 1;
+        }
+    }
+    return 0;
+}
+""")
+    program = native.work_folder() / "find"
+    native.check(["gcc", source, "-o", program, "-ldl"])
+    native.check([program, library_path(name)])
+
+
+def test_only_two_kinds_of_names_leave_the_core():
+    with open(paths.sdk() / "lib" / "libunderstudy.so", "rb") as file:
+        symbols = ELFFile(file).get_section_by_name(".dynsym").iter_symbols()
+        names = {s.name for s in symbols if s["st_shndx"] != "SHN_UNDEF" and s["st_info"]["bind"] == "STB_GLOBAL"}
+    assert names and all(name.startswith(("us_", "understudy_")) for name in names)
+
+
+def test_bindings_know_every_declared_function():
+    bindings = {"ascend": understudy.ascend, "maca": understudy.maca, "ftdsp": understudy.ftdsp}
+    for name, (stack, headers) in LIBRARIES.items():
+        for function in declared_functions(stack, headers):
+            assert callable(getattr(bindings[stack].lib, function)), f"{name}: {function}"
