@@ -1,3 +1,4 @@
+#include "tensor/parallel.h"
 
 #include "report/report.h"
 
