@@ -29,16 +29,18 @@ const ProductProfile *ascend_product(void)
 {
     Platform *platform = ascend_platform();
     for (size_t i = 0; platform != NULL && i < sizeof profiles / sizeof profiles[0]; i++) {
-        if (strcmp(platform->profile.name, profiles[i].soc_name) == 0)
+        if (strcmp(platform->profile.name, profiles[i].soc_name) == 0) {
             return &profiles[i];
+        }
     }
     return profile_of_environment();
 }
 
 Stream *ascend_stream(const void *stream)
 {
-    if (stream != NULL)
+    if (stream != NULL) {
         return us_stream_of_handle(stream);
+    }
     Platform *platform = ascend_platform();
     Context *context = platform != NULL ? us_context_current(platform) : NULL;
     return context != NULL ? context->default_stream : NULL;

@@ -1,0 +1,164 @@
+/* Executors: aclnn-base 4 to 6. Unlike other functions, these answer NULL with 561103 and dead executors with 561000. */
+#include "ascend/common/executor.h"
+#include "ascend/common/dtype.h"
+#include "ascend/common/status.h"
+#include "ascend/nnopbase/nnopbase.h"
+
+#include <stdlib.h>
+
+static Executor *require_executor(Call *call, const aclOpExecutor *executor)
+{
+    us_require(call, executor != NULL, "executor", "null", ACLNN_ERR_INNER_NULLPTR, "executor is NULL");
+    if (call->status != 0) {
+        return NULL;
+    }
+    Executor *object = us_handle_object(executor, HANDLE_EXECUTOR);
+    us_require(call, object != NULL, "executor", "handle", ACLNN_ERR_INNER,
+               "executor (%p) is not alive: it has run, was destroyed, or was never created", (const void *)executor);
+    return object;
+}
+
+aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor *executor)
+{
+    Call call = us_call_begin("aclSetAclOpExecutorRepeatable");
+    Executor *object = require_executor(&call, executor);
+    if (call.status == 0) {
+        object->repeatable = true;
+    }
+    return us_call_end(&call);
+}
+
+aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor *executor)
+{
+    Call call = us_call_begin("aclDestroyAclOpExecutor");
+    require_executor(&call, executor);
+    if (call.status == 0) {
+        free(us_handle_end(executor, HANDLE_EXECUTOR));
+    }
+    return us_call_end(&call);
+}
+
+/* ---- addresses of a repeatable executor ---- */
+
+typedef enum Kind { INPUTS, OUTPUTS, BOTH } Kind;
+
+/* Position of input or output number `index`, counted among its own kind; BOTH counts all inputs, then all outputs. */
+static int32_t find_operand(const Executor *executor, Kind kind, size_t index)
+{
+    size_t seen = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        bool outputs = pass == 1;
+        if (kind != BOTH && outputs != (kind == OUTPUTS)) {
+            continue;
+        }
+        for (int32_t i = 0; i < executor->operand_count; i++) {
+            if (executor->operands[i].output == outputs && seen++ == index) {
+                return i;
+            }
+        }
+    }
+    return -1;
+}
+
+/* The tensor's own address changes before the executor is looked at, as the vendor's does. */
+static aclnnStatus set_address(Call call, aclOpExecutor *executor, Kind kind, size_t index, aclTensor *tensor,
+                               void *addr)
+{
+    us_require(&call, tensor != NULL, "tensor", "null", ACLNN_ERR_INNER_NULLPTR, "tensor is NULL");
+    Tensor *object = call.status == 0 ? us_handle_object(tensor, HANDLE_TENSOR) : NULL;
+    us_require(&call, object != NULL, "tensor", "handle", ACLNN_ERR_PARAM_INVALID, "tensor (%p) is not alive",
+               (void *)tensor);
+    if (call.status == 0) {
+        object->address = addr;
+    }
+    Executor *plan = require_executor(&call, executor);
+    int32_t position = call.status == 0 ? find_operand(plan, kind, index) : -1;
+    us_require(&call, position >= 0 && !us_view_is_absent(&plan->operands[position].view), "index", "range",
+               ACLNN_ERR_PARAM_INVALID, "%s has no such tensor number %zu, or it was NULL", plan->launch.function, index);
+    if (call.status == 0 && position < plan->launch.view_count) {
+        const Operand *operand = &plan->operands[position];
+        uintptr_t distance = (uintptr_t)operand->offset * acl_dtype_bytes(operand->dtype);
+        plan->launch.views[position].data = (void *)((uintptr_t)addr + distance);
+    }
+    return us_call_end(&call);
+}
+
+aclnnStatus aclSetInputTensorAddr(aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr)
+{
+    return set_address(us_call_begin("aclSetInputTensorAddr"), executor, INPUTS, index, tensor, addr);
+}
+
+aclnnStatus aclSetOutputTensorAddr(aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr)
+{
+    return set_address(us_call_begin("aclSetOutputTensorAddr"), executor, OUTPUTS, index, tensor, addr);
+}
+
+aclnnStatus aclSetTensorAddr(aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr)
+{
+    return set_address(us_call_begin("aclSetTensorAddr"), executor, BOTH, index, tensor, addr);
+}
+
+/* No operator with a list of tensors exists here, so after the documented checks no number of a list parameter is right. */
+static aclnnStatus set_list_address(Call call, aclOpExecutor *executor, size_t index, size_t relative_index,
+                                    aclTensorList *tensors, void *addr)
+{
+    us_require(&call, tensors != NULL, "tensors", "null", ACLNN_ERR_INNER_NULLPTR, "tensors is NULL");
+    const Array *list = call.status == 0 ? us_handle_object(tensors, HANDLE_TENSOR_LIST) : NULL;
+    us_require(&call, list != NULL, "tensors", "handle", ACLNN_ERR_PARAM_INVALID, "tensors (%p) is not alive",
+               (void *)tensors);
+    us_require(&call, relative_index < list->size, "relativeIndex", "range", ACLNN_ERR_PARAM_INVALID,
+               "relativeIndex is %zu, the list has %llu elements", relative_index, (unsigned long long)list->size);
+    if (call.status == 0) {
+        Tensor *element = us_handle_object(((void *const *)list->elements)[relative_index], HANDLE_TENSOR);
+        if (element != NULL) {
+            element->address = addr;
+        }
+    }
+    const Executor *plan = require_executor(&call, executor);
+    us_require(&call, false, "irIndex", "range", ACLNN_ERR_PARAM_INVALID, "%s has no list of tensors as parameter %zu",
+               plan->launch.function, index);
+    return us_call_end(&call);
+}
+
+aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex,
+                                         aclTensorList *tensors, void *addr)
+{
+    return set_list_address(us_call_begin("aclSetDynamicInputTensorAddr"), executor, irIndex, relativeIndex, tensors,
+                            addr);
+}
+
+aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex,
+                                          aclTensorList *tensors, void *addr)
+{
+    return set_list_address(us_call_begin("aclSetDynamicOutputTensorAddr"), executor, irIndex, relativeIndex, tensors,
+                            addr);
+}
+
+aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex,
+                                    aclTensorList *tensors, void *addr)
+{
+    return set_list_address(us_call_begin("aclSetDynamicTensorAddr"), executor, irIndex, relativeIndex, tensors, addr);
+}
+
+/* ---- the same functions under their other name ---- */
+
+aclnnStatus AclSetInputTensorAddr(aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr)
+    __attribute__((alias("aclSetInputTensorAddr")));
+
+aclnnStatus AclSetOutputTensorAddr(aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr)
+    __attribute__((alias("aclSetOutputTensorAddr")));
+
+aclnnStatus AclSetTensorAddr(aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr)
+    __attribute__((alias("aclSetTensorAddr")));
+
+aclnnStatus AclSetDynamicInputTensorAddr(aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex,
+                                         aclTensorList *tensors, void *addr)
+    __attribute__((alias("aclSetDynamicInputTensorAddr")));
+
+aclnnStatus AclSetDynamicOutputTensorAddr(aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex,
+                                          aclTensorList *tensors, void *addr)
+    __attribute__((alias("aclSetDynamicOutputTensorAddr")));
+
+aclnnStatus AclSetDynamicTensorAddr(aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex,
+                                    aclTensorList *tensors, void *addr)
+    __attribute__((alias("aclSetDynamicTensorAddr")));
