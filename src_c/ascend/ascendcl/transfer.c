@@ -51,7 +51,7 @@ void acl_prepare_copy(Call *call, Copy *copy, void *dst, size_t destMax, const v
     us_require(call, acl_sides_of_kind(kind, &copy->destination_side, &copy->source_side), "kind", "range",
                ACL_ERROR_INVALID_PARAM, "kind is %d; it must be 0 to 5", (int)kind);
     us_require(call, destMax > 0, "destMax", "zero", ACL_ERROR_RT_PARAM_INVALID, "destMax is 0");
-    us_require(call, count <= destMax, "count", "destMax", ACL_ERROR_RT_PARAM_INVALID,
+    us_require(call, count <= destMax, "count", "limit", ACL_ERROR_RT_PARAM_INVALID,
                "count is %zu, but dst may take only %zu bytes", count, destMax);
     us_require(call, count > 0, "count", "zero", ACL_ERROR_RT_PARAM_INVALID, "count is 0");
 }
@@ -72,7 +72,7 @@ aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, a
 void acl_prepare_fill(Call *call, Fill *fill, void *devPtr, size_t maxCount, int32_t value, size_t count)
 {
     us_require(call, devPtr != NULL, "devPtr", "null", ACL_ERROR_INVALID_PARAM, "devPtr is NULL");
-    us_require(call, count <= maxCount, "count", "maxCount", ACL_ERROR_RT_PARAM_INVALID,
+    us_require(call, count <= maxCount, "count", "limit", ACL_ERROR_RT_PARAM_INVALID,
                "count is %zu, but devPtr may take only %zu bytes", count, maxCount);
     us_require(call, count > 0, "count", "zero", ACL_ERROR_RT_PARAM_INVALID, "count is 0");
     *fill = (Fill){.destination = devPtr, .count = count, .element_size = 1, .value = (uint32_t)value & 0xff};
