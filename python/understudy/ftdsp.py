@@ -21,7 +21,7 @@ __all__ = ["binarycrossentropygrad", "call", "ffi", "last_error", "lib", "load"]
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 PREFIXES = {numpy.dtype(numpy.float32): "fp", numpy.dtype(numpy.float16): "hp"}
 POINTERS = {"fp": "float[]", "hp": "half[]"}
-ALL_CORES = 0xF  # the cores that every chip has
+ALL_CORES = 0xFF  # bits beyond the chip's cores do nothing
 
 
 def call(function: str, *arguments) -> None:

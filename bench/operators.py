@@ -1,0 +1,127 @@
+"""What the benchmark runs: one entry per operator, through the raw ABI, on data that is already on the device."""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy
+
+from understudy import ascend, ftdsp, maca
+from understudy.arrays import dtype_table
+from understudy.ascend.runtime import Operation as AscendOperation
+from understudy.maca.dnn import Operation as MacaOperation
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+DTYPES = {str(dtype): dtype for dtype in dtype_table(float32="", float16="", bfloat16="")}
+ROW = 1024  # length of a softmax group
+
+
+@dataclass
+class Case:
+    operator: Callable[[], None]
+    torch: Callable[[], None] | None
+    reads: int  # inputs that must be read once
+    bytes_each: int  # size of each input and of the output
+
+
+def to_torch(array: numpy.ndarray):
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view(numpy.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def random(dtype: str, size: int, low: float, high: float, count: int) -> list[numpy.ndarray]:
+    generator = numpy.random.default_rng(7)
+    elements = size // DTYPES[dtype].itemsize
+    return [generator.uniform(low, high, elements).astype(numpy.float32).astype(DTYPES[dtype]) for _ in range(count)]
+
+
+@contextlib.contextmanager
+def soft_margin_loss_backward(dtype: str, size: int):
+    arrays = random(dtype, size, -3, 3, 3)
+    ffi, lib = ascend.ffi, ascend.lib
+    with AscendOperation() as op:
+        tensors = [op.input(array) for array in arrays]
+        out = op.output(arrays[0].shape, arrays[0].dtype).tensor
+        workspace, executor = ffi.new("uint64_t *"), ffi.new("aclOpExecutor **")
+        first, second = lib.aclnnSoftMarginLossBackwardGetWorkspaceSize, lib.aclnnSoftMarginLossBackward
+        wait, stream = lib.aclrtSynchronizeStream, op.stream
+
+        def run():
+            first(*tensors, 1, out, workspace, executor)
+            second(ffi.NULL, 0, executor[0], stream)
+            wait(stream)
+
+        op.run("aclnnSoftMarginLossBackward", *tensors, 1, out)  # fails loudly, once
+        peer = None
+        if torch is not None:
+            grad, x, target = map(to_torch, arrays)
+            peer = lambda: torch.ops.aten.soft_margin_loss_backward(grad, x, target, 1)  # noqa: E731
+        yield Case(run, peer, 3, size)
+
+
+@contextlib.contextmanager
+def softmax(dtype: str, size: int, backward: bool):
+    arrays = [array.reshape(-1, ROW, 1, 1) for array in random(dtype, size, -1, 1, 2 if backward else 1)]
+    ffi, lib = maca.ffi, maca.lib
+    name = "mcdnnSoftmaxBackward" if backward else "mcdnnSoftmaxForward"
+    with MacaOperation() as op:
+        inputs = [item for array in arrays for item in op.input(array)]
+        output = op.output(arrays[0].copy())
+        one, zero = ffi.new("float *", 1), ffi.new("float *", 0)
+        codes = lib.MCDNN_SOFTMAX_ACCURATE, lib.MCDNN_SOFTMAX_MODE_INSTANCE
+        arguments = [*codes, one, *inputs, zero, *output]
+        function, wait = getattr(lib, name), lib.mcStreamSynchronize
+        handle, stream = op.session.handle, op.session.stream
+
+        def run():
+            function(handle, *arguments)
+            wait(stream)
+
+        op.run(name, *arguments)  # fails loudly, once
+        peer = None
+        if torch is not None:
+            tensors = [to_torch(array).reshape(-1, ROW) for array in arrays]
+            if backward:
+                peer = lambda: torch.ops.aten._softmax_backward_data(tensors[1], tensors[0], -1, tensors[0].dtype)  # noqa: E731
+            else:
+                peer = lambda: torch.softmax(tensors[0], -1)  # noqa: E731
+        yield Case(run, peer, len(arrays), size)
+
+
+def softmax_forward(dtype: str, size: int):
+    return softmax(dtype, size, backward=False)
+
+
+def softmax_backward(dtype: str, size: int):
+    return softmax(dtype, size, backward=True)
+
+
+@contextlib.contextmanager
+def binarycrossentropygrad(dtype: str, size: int):
+    arrays = random(dtype, size, 0.05, 0.95, 3)  # prediction, target, upstream gradient
+    prefix = ftdsp.PREFIXES[arrays[0].dtype]
+    pointers = [ftdsp.ffi.from_buffer(ftdsp.POINTERS[prefix], array.view(numpy.uint8)) for array in arrays]
+    dx = numpy.empty_like(arrays[0])
+    out = ftdsp.ffi.from_buffer(ftdsp.POINTERS[prefix], dx.view(numpy.uint8), require_writable=True)
+    name = f"{prefix}_binarycrossentropygrad_s"
+    function = getattr(ftdsp.lib, name)
+    arguments = [dx.size, 0, *pointers[:2], ftdsp.ffi.NULL, pointers[2], out, 0, ftdsp.ALL_CORES]
+    ftdsp.call(name, *arguments)  # fails loudly, once
+    peer = None
+    if torch is not None:
+        x, y, grad = map(to_torch, arrays)
+        peer = lambda: torch.ops.aten.binary_cross_entropy_backward(grad, x, y, None, 0)  # noqa: E731
+    yield Case(lambda: function(*arguments), peer, 3, size)
+
+
+OPERATORS = [
+    ("soft margin loss backward", list(DTYPES), soft_margin_loss_backward),
+    ("softmax forward", list(DTYPES), softmax_forward),
+    ("softmax backward", list(DTYPES), softmax_backward),
+    ("binary cross entropy grad", ["float32", "float16"], binarycrossentropygrad),
+]

@@ -1,0 +1,121 @@
+"""The command line."""
+
+import argparse
+import os
+import shutil
+import sys
+
+from understudy import __version__, toolchain
+from understudy.errors import SdkError, UsageError
+from understudy.paths import STACKS
+
+DESCRIPTION = "Programs for the Ascend CANN, MetaX MACA and FT DSP operator libraries, built and run on a plain CPU."
+PASS_THROUGH = ("cc", "c++", "run")
+
+
+class Parser(argparse.ArgumentParser):
+    """Errors of use are one line."""
+
+    def error(self, message: str):
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def make_parser() -> Parser:
+    parser = Parser(prog="understudy", description=DESCRIPTION, allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"understudy {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+
+    def command(name: str, text: str, **settings) -> Parser:
+        made = commands.add_parser(name, help=text, description=text, allow_abbrev=False, **settings)
+        made.add_argument("--stack", action="append", choices=STACKS, help="only this stack; may be repeated")
+        return made
+
+    command("demo", "Compile and run the example programs and compare their results with NumPy.")
+    command("env", 'Print shell exports: eval "$(understudy env)".')
+    usage = "understudy {} [--stack STACK] {}"
+    command("cc", "The C compiler with include, library and run-time library paths.",
+            usage=usage.format("cc", "ARGUMENT ..."))  # fmt: skip
+    command("c++", "The C++ compiler, likewise.", usage=usage.format("c++", "ARGUMENT ..."))
+    command("run", "Run a program so that it finds the libraries.", usage=usage.format("run", "PROGRAM [ARGUMENT ...]"))
+    return parser
+
+
+def split_pass_through(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Splits our own leading options from what belongs to the compiler or program."""
+    count = 1
+    while count < len(arguments):
+        if arguments[count] == "--stack":
+            count += 2
+        elif arguments[count].startswith("--stack=") or arguments[count] in ("-h", "--help"):
+            count += 1
+        else:
+            break
+    rest = arguments[count:]
+    return arguments[:count], rest[1:] if rest[:1] == ["--"] else rest
+
+
+def execute(command: list[str], environment: dict[str, str]) -> None:
+    """Becomes the command: its exit status and signals reach the caller as they are."""
+    sys.stdout.flush()
+    try:
+        os.execvpe(command[0], command, environment)
+    except OSError as error:
+        raise UsageError(f"cannot run {command[0]!r}: {error.strerror}") from None
+
+
+def compile_program(language: str, stacks, arguments: list[str]) -> None:
+    if not arguments:
+        raise UsageError("nothing to compile")
+    command = toolchain.compiler(language)
+    execute([*command, *arguments, *toolchain.flags(stacks)], dict(os.environ))
+
+
+def run_program(stacks, arguments: list[str]) -> None:
+    if not arguments:
+        raise UsageError("no program given")
+    if shutil.which(arguments[0]) is None:
+        reason = "not executable" if os.path.exists(arguments[0]) else "not found"
+        raise UsageError(f"program {arguments[0]!r} {reason}")
+    execute(arguments, toolchain.environment(stacks))
+
+
+def dispatch(arguments: list[str]) -> int:
+    rest = []
+    if arguments[:1] and arguments[0] in PASS_THROUGH:
+        arguments, rest = split_pass_through(arguments)
+    parser = make_parser()
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return 0
+    stacks = toolchain.stacks_named(options.stack)
+    if options.command == "env":
+        print(toolchain.shell_exports(stacks))
+    elif options.command == "demo":
+        from understudy import demo  # imports NumPy: only when asked for
+
+        return demo.run(stacks)
+    elif options.command == "run":
+        run_program(stacks, rest)
+    else:
+        compile_program("c" if options.command == "cc" else "c++", stacks, rest)
+    return 0
+
+
+def main() -> int:
+    arguments = sys.argv[1:]
+    try:
+        return dispatch(arguments)
+    except (UsageError, SdkError) as error:
+        name = " ".join(["understudy", *arguments[:1]])
+        print(f"{name}: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

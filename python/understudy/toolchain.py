@@ -1,0 +1,66 @@
+"""What a compiler, a linker and a shell need to know about the SDK trees."""
+
+import os
+import shlex
+import shutil
+
+from understudy.errors import UsageError
+from understudy.paths import STACKS, Stack
+
+
+def stacks_named(names: list[str] | None) -> list[Stack]:
+    """The stacks with these names; all of them for none."""
+    return [STACKS[name] for name in names or STACKS]
+
+
+def compiler(language: str) -> list[str]:
+    """The host compiler for "c" or "c++": $CC or $CXX, else cc or c++."""
+    variable, fallback = ("CC", "cc") if language == "c" else ("CXX", "c++")
+    command = shlex.split(os.environ.get(variable, "")) or [fallback]
+    if shutil.which(command[0]) is None:
+        raise UsageError(f"no compiler {command[0]!r} found; install gcc, or set {variable}")
+    return command
+
+
+def flags(stacks: list[Stack]) -> list[str]:
+    """Include, library and run-time library paths. They come after the caller's arguments, as the vendors' do."""
+    include = [f"-I{path}" for stack in stacks for path in stack.include_paths]
+    library = [flag for stack in stacks for flag in (f"-L{stack.library_path}", f"-Wl,-rpath,{stack.library_path}")]
+    return include + library
+
+
+def variables(stacks: list[Stack]) -> dict[str, str]:
+    """Environment variables that vendors' build files and programs read."""
+    values = {stack.home_variable: str(stack.root) for stack in stacks}
+    if "ASCEND_HOME_PATH" in values:
+        # Link lines of the operator samples also search $ASCEND_OPP_PATH/lib64.
+        values["ASCEND_TOOLKIT_HOME"] = values["ASCEND_OPP_PATH"] = values["ASCEND_HOME_PATH"]
+    return values
+
+
+def search_paths(stacks: list[Stack]) -> dict[str, str]:
+    """Path lists that are to stand in front of what the environment has."""
+    include = ":".join(str(path) for stack in stacks for path in stack.include_paths)
+    library = ":".join(str(stack.library_path) for stack in stacks)
+    return {
+        "C_INCLUDE_PATH": include,
+        "CPLUS_INCLUDE_PATH": include,
+        "LIBRARY_PATH": library,
+        "LD_LIBRARY_PATH": library,
+    }
+
+
+def shell_exports(stacks: list[Stack]) -> str:
+    """Lines for `eval "$(understudy env)"` in a POSIX shell."""
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in variables(stacks).items()]
+    for name, value in search_paths(stacks).items():
+        lines.append(f'export {name}={shlex.quote(value)}"${{{name}:+:${name}}}"')
+    return "\n".join(lines)
+
+
+def environment(stacks: list[Stack]) -> dict[str, str]:
+    """This process's environment, changed as `shell_exports` does."""
+    result = {**os.environ, **variables(stacks)}
+    for name, value in search_paths(stacks).items():
+        result[name] = ":".join(filter(None, [value, os.environ.get(name)]))
+    return result
