@@ -11,6 +11,7 @@ from understudy.paths import STACKS
 
 DESCRIPTION = "Programs for the Ascend CANN, MetaX MACA and FT DSP operator libraries, built and run on a plain CPU."
 PASS_THROUGH = ("cc", "c++", "run")
+COMMANDS = ("demo", "env", *PASS_THROUGH)
 
 
 class Parser(argparse.ArgumentParser):
@@ -107,7 +108,7 @@ def main() -> int:
     try:
         return dispatch(arguments)
     except (UsageError, SdkError) as error:
-        name = " ".join(["understudy", *arguments[:1]])
+        name = f"understudy {arguments[0]}" if arguments[0] in COMMANDS else "understudy"
         print(f"{name}: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
