@@ -12,6 +12,13 @@
 /* Kinds of handles. mcDNN's own follow from 0x31 on. */
 enum { HANDLE_MEMORY_POOL = 0x30 };
 
+/* Our uses of the numbers that a context keeps for us. */
+enum {
+    CONTEXT_DEFAULT_WORK = 0, /* counts what was queued on the default stream */
+    CONTEXT_FIRST_STREAM = 1, /* list of the context's blocking streams */
+    CONTEXT_PEERS = 2,        /* a bit for each device it may access */
+};
+
 Platform *maca_platform(void); /* NULL: no memory */
 
 /* ---- the calling thread ------------------------------------------------------------------------------------------ */
@@ -44,6 +51,9 @@ Stream *maca_stream(mcStream_t handle);
  * stream stands between these two calls. maca_stream_enter gives false when memory is exhausted. */
 bool maca_stream_enter(Stream *stream);
 void maca_stream_leave(Stream *stream);
+
+/* Before waiting for a stream: waiting for the default stream is waiting for the blocking streams too. */
+bool maca_stream_join(Stream *stream);
 
 /* us_stream_submit and us_launch_submit with that order. */
 bool maca_submit(Stream *stream, const char *name, TaskRun *run, void (*release)(void *argument), void *argument);

@@ -2,17 +2,12 @@
  *
  * The default stream waits for the blocking streams that got work since it last waited; a blocking stream waits for the
  * default stream when that got work since the stream last waited. Two blocking streams never wait for each other. */
-#define _GNU_SOURCE
 #include "maca/common/platform.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
-/* Our uses of the numbers that contexts and streams keep for us. */
-enum {
-    CONTEXT_DEFAULT_WORK = 0, /* counts what was queued on the default stream */
-    CONTEXT_FIRST_STREAM = 1, /* list of the context's blocking streams */
-};
+/* Our uses of the numbers that streams keep for us. */
 enum {
     STREAM_SEEN_WORK = 0, /* CONTEXT_DEFAULT_WORK that the stream has waited for */
     STREAM_NEXT = 1,
@@ -93,6 +88,11 @@ static bool wait_for_blocking_streams(Stream *default_stream)
     }
     us_platform_unlock(context->device->platform);
     return queued;
+}
+
+bool maca_stream_join(Stream *stream)
+{
+    return !is_default(stream) || wait_for_blocking_streams(stream);
 }
 
 bool maca_stream_enter(Stream *stream)

@@ -15,7 +15,7 @@ mcError_t runtime_answer(Call *call, mcError_t error)
 }
 
 /* A host function may not call the runtime (CUDA's rule, see maca-runtime 5.3): waiting there could never end. */
-static void require_outside_host_function(Call *call)
+void require_outside_host_function(Call *call)
 {
     us_require(call, !maca_in_host_function(), "call", "host-function", mcErrorNotPermitted,
                "called from a function that mcLaunchHostFunc queued, which must not use the runtime");
@@ -62,6 +62,18 @@ Stream *require_stream(Call *call, mcStream_t handle)
     return stream;
 }
 
+/* An event outlives its context when the device is reset, so it remembers the context by handle. */
+void runtime_bind_event(Event *event, const Context *context)
+{
+    event->vendor_state[0] = (int64_t)(intptr_t)context->handle;
+}
+
+Context *runtime_context_of_event(const Event *event)
+{
+    Context *context = us_context_of_handle((void *)(intptr_t)event->vendor_state[0]);
+    return context != NULL && context->device->platform == maca_platform() ? context : NULL;
+}
+
 Event *require_event(Call *call, mcEvent_t handle)
 {
     require_outside_host_function(call);
@@ -69,13 +81,13 @@ Event *require_event(Call *call, mcEvent_t handle)
         return NULL;
     }
     Event *event = us_event_of_handle(handle);
-    bool alive = event != NULL && event->context->device->platform == maca_platform();
-    us_require(call, alive, "event", "alive", mcErrorInvalidResourceHandle, "%p is not an event that is alive",
+    Context *context = event == NULL ? NULL : runtime_context_of_event(event);
+    us_require(call, context != NULL, "event", "alive", mcErrorInvalidResourceHandle, "%p is not an event that is alive",
                (void *)handle);
-    if (alive) {
-        require_working(call, event->context->device);
+    if (context != NULL) {
+        require_working(call, context->device);
     }
-    return alive ? event : NULL;
+    return context == NULL ? NULL : event;
 }
 
 void require_queued(Call *call, bool queued)
@@ -85,11 +97,6 @@ void require_queued(Call *call, bool queued)
 
 void runtime_synchronize(Call *call, Stream *stream)
 {
-    if (call->status != 0) {
-        return;
-    }
-    /* Waiting is an action in the stream: the default stream first waits for the blocking streams. */
-    require_queued(call, maca_stream_enter(stream));
     if (call->status == 0 && us_stream_synchronize(stream, -1) == WAIT_FAULT) {
         require_working(call, stream->context->device);
     }

@@ -13,6 +13,12 @@ mcError_t runtime_end(Call *call);
 /* An answer that is not mcSuccess and yet no refusal (mcErrorNotReady). */
 mcError_t runtime_answer(Call *call, mcError_t error);
 
+/* Refuses inside a function that mcLaunchHostFunc queued. */
+void require_outside_host_function(Call *call);
+
+/* Refuses when there is no device of that number. */
+void require_ordinal(Call *call, int device);
+
 /* Refuses after a fault on the device. */
 void require_working(Call *call, Device *device);
 
@@ -23,6 +29,16 @@ Device *require_device(Call *call);
 /* The stream, or event, of a live handle, its device working. */
 Stream *require_stream(Call *call, mcStream_t handle);
 Event *require_event(Call *call, mcEvent_t handle);
+
+/* Ties a new event to its context; the context of an event, NULL when that is gone. */
+void runtime_bind_event(Event *event, const Context *context);
+Context *runtime_context_of_event(const Event *event);
+
+/* Allocates size > 0 bytes charged to the device. */
+void runtime_allocate(Call *call, Device *device, MemoryKind kind, size_t size, void **address);
+
+/* Whether mcFreeAsync has queued the end of the block at this address. */
+bool runtime_free_is_queued(const void *address);
 
 /* Refuses when a submission failed. */
 void require_queued(Call *call, bool queued);

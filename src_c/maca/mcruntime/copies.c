@@ -1,0 +1,222 @@
+/* Copies and fills (maca-runtime 5.3, 5.7, 5.8). What a copy touches is checked when it is queued and again when it
+ * runs: the first gives mcErrorInvalidValue at the call, the second mcErrorIllegalAddress at the next synchronise. */
+#include "maca/mcruntime/runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool kind_exists(mcMemcpyKind kind)
+{
+    return (unsigned int)kind <= mcMemcpyDefault;
+}
+
+static void set_sides(Copy *copy, mcMemcpyKind kind)
+{
+    static const Side sides[][2] = {
+        [mcMemcpyHostToHost] = {SIDE_HOST, SIDE_HOST},
+        [mcMemcpyHostToDevice] = {SIDE_DEVICE, SIDE_HOST},
+        [mcMemcpyDeviceToHost] = {SIDE_HOST, SIDE_DEVICE},
+        [mcMemcpyDeviceToDevice] = {SIDE_DEVICE, SIDE_DEVICE},
+        [mcMemcpyDefault] = {SIDE_ANY, SIDE_ANY},
+    };
+    copy->destination_side = sides[kind][0];
+    copy->source_side = sides[kind][1];
+}
+
+/* Page-locked memory is on both sides: the device reaches it at the host's address. */
+static void relax_pinned_side(Platform *platform, const void *address, Side *side)
+{
+    Allocation block;
+    if (*side == SIDE_DEVICE && us_memory_find(platform, address, &block) && block.kind == MEMORY_PINNED) {
+        *side = SIDE_ANY;
+    }
+}
+
+static bool is_pageable(Platform *platform, const void *address)
+{
+    Allocation block;
+    return !us_memory_find(platform, address, &block);
+}
+
+/* Checks what is there to check before the copy runs. */
+static void require_copy(Call *call, Platform *platform, Copy *copy)
+{
+    if (call->status != 0) {
+        return;
+    }
+    relax_pinned_side(platform, copy->destination, &copy->destination_side);
+    relax_pinned_side(platform, copy->source, &copy->source_side);
+    Explanation why = {{0}};
+    CopyFault fault = us_copy_check(platform, copy, &why);
+    us_require(call, fault != COPY_WRONG_SIDE, "kind", "direction", mcErrorInvalidValue, "%s", why.text);
+    us_require(call, fault != COPY_FREED, "range", "freed", mcErrorInvalidValue, "%s", why.text);
+    us_require(call, fault == COPY_OK, "range", "bounds", mcErrorInvalidValue, "%s", why.text);
+}
+
+/* ---- copies from pageable memory: the source may be reused at once, so it is read at the call -------------------- */
+
+typedef struct StagedCopy {
+    Copy copy;
+    unsigned char bytes[];
+} StagedCopy;
+
+static DeviceFault run_staged(void *argument, Explanation *why)
+{
+    StagedCopy *staged = argument;
+    return us_copy_run(maca_platform(), &staged->copy, why) == COPY_OK ? DEVICE_FAULT_NONE : DEVICE_FAULT_COPY;
+}
+
+static bool queue_staged(Stream *stream, const Copy *copy, const char *name)
+{
+    StagedCopy *staged = malloc(sizeof *staged + copy->width * copy->height);
+    if (staged == NULL) {
+        return false;
+    }
+    for (size_t row = 0; row < copy->height; row++) {
+        memcpy(staged->bytes + row * copy->width, (const char *)copy->source + row * copy->source_pitch, copy->width);
+    }
+    staged->copy = *copy;
+    staged->copy.source = staged->bytes;
+    staged->copy.source_pitch = copy->width;
+    if (!us_stream_submit(stream, name, run_staged, free, staged)) {
+        free(staged);
+        return false;
+    }
+    return true;
+}
+
+static void queue_copy(Call *call, Stream *stream, const Copy *copy, bool source_may_change)
+{
+    if (call->status != 0) {
+        return;
+    }
+    bool queued = maca_stream_enter(stream);
+    if (queued) {
+        queued = source_may_change ? queue_staged(stream, copy, call->function)
+                                   : us_stream_copy(stream, copy, call->function);
+    }
+    maca_stream_leave(stream);
+    require_queued(call, queued);
+}
+
+/* ---- the public forms --------------------------------------------------------------------------------------------- */
+
+static mcError_t run_copy(Call call, Copy copy, mcMemcpyKind kind, mcStream_t handle, bool wait)
+{
+    us_require(&call, kind_exists(kind), "kind", "range", mcErrorInvalidMemcpyDirection, "kind is %d", (int)kind);
+    bool empty = copy.width == 0 || copy.height == 0;
+    us_require(&call, copy.destination != NULL || empty, "dst", "null", mcErrorInvalidValue, "dst is NULL");
+    us_require(&call, copy.source != NULL || empty, "src", "null", mcErrorInvalidValue, "src is NULL");
+    Stream *stream = require_stream(&call, handle);
+    if (call.status != 0 || empty) {
+        return runtime_end(&call);
+    }
+    Platform *platform = stream->context->device->platform;
+    set_sides(&copy, kind);
+    require_copy(&call, platform, &copy);
+    queue_copy(&call, stream, &copy, !wait && is_pageable(platform, copy.source));
+    if (wait) {
+        runtime_synchronize(&call, stream);
+    }
+    return runtime_end(&call);
+}
+
+static Copy plain(void *dst, const void *src, size_t n)
+{
+    return (Copy){.destination = dst, .source = src, .width = n, .height = 1};
+}
+
+mcError_t mcMemcpy(void *dst, const void *src, size_t n, mcMemcpyKind kind)
+{
+    return run_copy(us_call_begin("mcMemcpy"), plain(dst, src, n), kind, mcStreamLegacy, true);
+}
+
+mcError_t mcMemcpyAsync(void *dst, const void *src, size_t n, mcMemcpyKind kind, mcStream_t s)
+{
+    return run_copy(us_call_begin("mcMemcpyAsync"), plain(dst, src, n), kind, s, false);
+}
+
+static Copy rectangle(Call *call, void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height)
+{
+    us_require(call, width <= dpitch, "dpitch", "range", mcErrorInvalidPitchValue, "dpitch is %zu, width %zu", dpitch,
+               width);
+    us_require(call, width <= spitch, "spitch", "range", mcErrorInvalidPitchValue, "spitch is %zu, width %zu", spitch,
+               width);
+    return (Copy){.destination = dst, .source = src, .width = width, .height = height, .destination_pitch = dpitch,
+                  .source_pitch = spitch};
+}
+
+mcError_t mcMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+                     mcMemcpyKind kind)
+{
+    Call call = us_call_begin("mcMemcpy2D");
+    Copy copy = rectangle(&call, dst, dpitch, src, spitch, width, height);
+    return run_copy(call, copy, kind, mcStreamLegacy, true);
+}
+
+mcError_t mcMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+                          mcMemcpyKind kind, mcStream_t s)
+{
+    Call call = us_call_begin("mcMemcpy2DAsync");
+    Copy copy = rectangle(&call, dst, dpitch, src, spitch, width, height);
+    return run_copy(call, copy, kind, s, false);
+}
+
+/* Whether `address` lies in a block of that device. */
+static bool belongs_to(const void *address, int device)
+{
+    Allocation block;
+    return us_memory_find(maca_platform(), address, &block) && block.device != NULL && block.device->ordinal == device;
+}
+
+mcError_t mcMemcpyPeerAsync(void *dst, int dstDev, const void *src, int srcDev, size_t n, mcStream_t s)
+{
+    Call call = us_call_begin("mcMemcpyPeerAsync");
+    require_ordinal(&call, dstDev);
+    require_ordinal(&call, srcDev);
+    us_require(&call, dst == NULL || n == 0 || belongs_to(dst, dstDev), "dst", "device", mcErrorInvalidValue,
+               "dst %p is not memory of device %d", dst, dstDev);
+    us_require(&call, src == NULL || n == 0 || belongs_to(src, srcDev), "src", "device", mcErrorInvalidValue,
+               "src %p is not memory of device %d", src, srcDev);
+    return run_copy(call, plain(dst, src, n), mcMemcpyDeviceToDevice, s, false);
+}
+
+/* ---- fills -------------------------------------------------------------------------------------------------------- */
+
+static mcError_t run_fill(Call call, void *p, int value, size_t n, mcStream_t handle, bool wait)
+{
+    us_require(&call, p != NULL || n == 0, "p", "null", mcErrorInvalidValue, "p is NULL");
+    Stream *stream = require_stream(&call, handle);
+    if (call.status != 0 || n == 0) {
+        return runtime_end(&call);
+    }
+    Platform *platform = stream->context->device->platform;
+    us_require(&call, !is_pageable(platform, p), "p", "device", mcErrorInvalidValue,
+               "%p is ordinary host memory, which the device cannot reach", p);
+    Fill fill = {.destination = p, .count = n, .element_size = 1, .value = (uint32_t)value & 0xff};
+    if (call.status == 0) {
+        Explanation why = {{0}};
+        CopyFault fault = us_fill_check(platform, &fill, &why);
+        us_require(&call, fault != COPY_FREED, "range", "freed", mcErrorInvalidValue, "%s", why.text);
+        us_require(&call, fault == COPY_OK, "range", "bounds", mcErrorInvalidValue, "%s", why.text);
+    }
+    if (call.status == 0) {
+        bool queued = maca_stream_enter(stream) && us_stream_fill(stream, &fill, call.function);
+        maca_stream_leave(stream);
+        require_queued(&call, queued);
+    }
+    if (wait) {
+        runtime_synchronize(&call, stream);
+    }
+    return runtime_end(&call);
+}
+
+mcError_t mcMemset(void *p, int value, size_t n)
+{
+    return run_fill(us_call_begin("mcMemset"), p, value, n, mcStreamLegacy, true);
+}
+
+mcError_t mcMemsetAsync(void *p, int value, size_t n, mcStream_t s)
+{
+    return run_fill(us_call_begin("mcMemsetAsync"), p, value, n, s, false);
+}
