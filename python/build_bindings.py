@@ -74,24 +74,40 @@ def integer_value(text: str, known: dict[str, int]) -> int | None:
 
     try:
         return value(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, TypeError, ValueError, KeyError):
+    except (SyntaxError, ValueError, KeyError):
         return None
 
 
-def split_macros(lines) -> tuple[str, dict[str, int]]:
-    """Declarations without preprocessor lines, and the macros that are integers."""
-    declarations, macros, known = [], {}, {}
+def split_macros(lines) -> tuple[str, dict[str, str]]:
+    """Declarations without preprocessor lines, and the bodies of the macros that have one."""
+    declarations, macros = [], {}
     for line in lines:
         define = re.match(r"#define (\w+) (.+)", line)
         if define:
-            number = integer_value(define[2], known)
-            if number is not None:
-                macros[define[1]] = known[define[1]] = number
+            macros[define[1]] = define[2]
         elif not line.startswith("#"):
             declarations.append(line)
-            for name, text in re.findall(r"(\w+) = ([^,}]+)", line):  # enumerators, which macros may use
-                known[name] = integer_value(text, known)
     return "\n".join(declarations), macros
+
+
+def integers(macros: dict[str, str], known: dict[str, int]) -> dict[str, int]:
+    """The macros that are integers; they may use each other and what is `known`, in any order."""
+    values = {}
+    while found := {
+        name: value
+        for name, text in macros.items()
+        if name not in values and (value := integer_value(text, {**known, **values})) is not None
+    }:
+        values.update(found)
+    return values
+
+
+def enumerators(cdef: str) -> dict[str, int]:
+    ffi = cffi.FFI()
+    ffi.cdef(cdef)
+    process = ffi.dlopen(None)
+    constants = {name: getattr(process, name, None) for name in dir(process)}
+    return {name: value for name, value in constants.items() if isinstance(value, int)}
 
 
 def end_of_group(text: str, start: int) -> int:
@@ -126,6 +142,10 @@ def to_cdef(declarations: str) -> str:
     return re.sub(r"\b__extension__\b", "", text)
 
 
+def with_macros(values: dict[str, int], cdef: str) -> str:
+    return "".join(f"#define {name} {number}\n" for name, number in values.items()) + cdef
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stack", choices=INCLUDE_PATHS, required=True)
@@ -135,8 +155,11 @@ def main() -> None:
     options = parser.parse_args()
     include = options.include.resolve()
     declarations, macros = split_macros(own_lines(preprocess(options.compiler, include, options.stack), include))
+    # Array sizes and enumerators may use macros, macros may use enumerators.
+    cdef = with_macros(integers(macros, {}), to_cdef(declarations))
+    cdef = with_macros(integers(macros, enumerators(cdef)), to_cdef(declarations))
     ffi = cffi.FFI()
-    ffi.cdef("".join(f"#define {name} {number}\n" for name, number in macros.items()) + to_cdef(declarations))
+    ffi.cdef(cdef)
     ffi.set_source(f"_{options.stack}_cffi", None)
     options.output.parent.mkdir(parents=True, exist_ok=True)
     ffi.emit_python_code(str(options.output))

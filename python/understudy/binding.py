@@ -39,7 +39,7 @@ class Libraries:
         for handle in self._handles:
             try:
                 value = getattr(handle, name)
-            except AttributeError:
+            except (AttributeError, self._ffi.error):
                 continue
             if isinstance(value, self._ffi.CData):
                 setattr(self, name, value)

@@ -24,4 +24,5 @@ class StatusError(UnderstudyError):
 
     def __init__(self, function: str, name: str, code: int, rule: str, text: str):
         self.function, self.name, self.code, self.rule, self.text = function, name, code, rule, text
-        super().__init__(f"{function}: {name} ({code})" + (f": {text} [{rule}]" if text else ""))
+        status = name if name == str(code) else f"{name} ({code})"
+        super().__init__(f"{function}: {status}" + (f": {text} [{rule}]" if text else ""))
