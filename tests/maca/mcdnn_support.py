@@ -193,8 +193,8 @@ def run(function: str, **arguments) -> None:
 
 
 def assert_close(actual, expected, data_type, ulps=4.0, floor=1.0) -> None:
-    """Within `ulps` roundings of the type, relative to the larger of |expected| and `floor` times its largest value's
-    share that cancellation may leave (floor is a magnitude)."""
+    """Within `ulps` units in the last place of the expected value or, where terms cancel, of `floor`: the magnitude of the
+    terms that were added (a number or one per element)."""
     expected = np.asarray(expected, np.float64)
     tolerance = ulps * 2 * ROUNDING[data_type] * np.maximum(np.abs(expected), floor)
     both_nan = np.isnan(actual) & np.isnan(expected)

@@ -18,7 +18,8 @@ const Tensor *check_tensor(Call *call, const char *parameter, mcdnnTensorDescrip
 
 void check_given(Call *call, const char *parameter, const void *pointer)
 {
-    us_require(call, pointer != NULL, parameter, "null", MCDNN_STATUS_BAD_PARAM, "%s is NULL", parameter);
+    us_require(call, pointer != NULL, parameter, "null", MCDNN_STATUS_BAD_PARAM, "%s is NULL: a pointer is required",
+               parameter);
 }
 
 void check_range(Call *call, const char *parameter, int64_t value, int64_t lowest, int64_t highest)

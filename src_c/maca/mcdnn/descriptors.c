@@ -55,7 +55,8 @@ View tensor_view(const Tensor *tensor, const void *data, int32_t rank)
 void *descriptor_create(Call *call, const char *parameter, const void *result, HandleKind kind, const void *initial,
                         size_t size)
 {
-    us_require(call, result != NULL, parameter, "null", MCDNN_STATUS_BAD_PARAM, "%s is NULL", parameter);
+    us_require(call, result != NULL, parameter, "null", MCDNN_STATUS_BAD_PARAM, "%s is NULL: a pointer is required",
+               parameter);
     if (call->status != 0)
         return NULL;
     void *object = malloc(size);
@@ -80,7 +81,7 @@ void descriptor_destroy(Call *call, const char *parameter, const void *handle, H
 
 void *descriptor_of(Call *call, const char *parameter, const void *handle, HandleKind kind, const char *what)
 {
-    us_require(call, handle != NULL, parameter, "alive", MCDNN_STATUS_BAD_PARAM, "%s is NULL", parameter);
+    us_require(call, handle != NULL, parameter, "alive", MCDNN_STATUS_BAD_PARAM, "%s is NULL, not %s", parameter, what);
     if (call->status != 0)
         return NULL;
     void *object = us_handle_object(handle, kind);
