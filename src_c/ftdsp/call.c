@@ -59,7 +59,7 @@ void ft_operand(FtCall *call, const char *name, const void *data, int64_t count,
     const size_t size = us_dtype_size(dtype);
     /* The parts of a complex number are elements of their own in memory. */
     const size_t alignment = dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128 ? size / 2 : size;
-    ft_require(call, data, name, "null", FT_BAD_POINTER, "%s is NULL", name);
+    ft_require(call, data, name, "null", FT_BAD_POINTER, "%s is NULL; it has %lld elements", name, (long long)count);
     ft_require(call, (uintptr_t)data % alignment == 0, name, "alignment", FT_BAD_POINTER,
                "%s at %p is not aligned to its elements of %zu bytes", name, data, alignment);
     if (ft_ok(call)) {

@@ -16,7 +16,7 @@
 #define MIB (UINT64_C(1) << 20)
 #define L2_SIZE (256 * MIB)
 
-enum { SHARED_WINDOWS = 3, OWN_L2 = 3, FIRST_ALIAS = 4, WINDOW_COUNT = FIRST_ALIAS + FT_CORE_LIMIT };
+enum { OWN_L2 = 3, FIRST_ALIAS = 4, WINDOW_COUNT = FIRST_ALIAS + FT_CORE_LIMIT };
 
 static FtWindow windows[WINDOW_COUNT] = {
     {"SMC", FT_SMC, 0, 0x0C000000, 4 * MIB, false},
@@ -37,7 +37,7 @@ static FtWindow windows[WINDOW_COUNT] = {
 extern void __asan_init(void) __attribute__((weak));
 #define SANITIZER_SHADOW UINT64_C(0x7fff8000)
 
-static void reserve(FtWindow *window, int file, off_t offset)
+static void reserve(FtWindow *window, int protection, int file, off_t offset)
 {
     if (__asan_init && window->address >= SANITIZER_SHADOW) {
         us_log(LOG_LEVEL_INFO, "libftdsp: no %s window under AddressSanitizer", window->name);
@@ -45,8 +45,7 @@ static void reserve(FtWindow *window, int file, off_t offset)
     }
     void *wanted = (void *)window->address;
     const int sharing = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
-    void *got = mmap(wanted, window->size, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE | MAP_FIXED_NOREPLACE, file,
-                     offset);
+    void *got = mmap(wanted, window->size, protection, sharing | MAP_NORESERVE | MAP_FIXED_NOREPLACE, file, offset);
     if (got != MAP_FAILED && got != wanted) { /* kernels before 4.17 take the address as a hint */
         munmap(got, window->size);
         errno = EEXIST;
@@ -81,28 +80,43 @@ static int open_memory(const char *path)
     return file;
 }
 
+/* A chip of one core: there is no other core whose L2 could be reached. */
+static void reserve_alone(void)
+{
+    for (int i = 0; i < WINDOW_COUNT; i++) {
+        const bool other_core = i >= FIRST_ALIAS;
+        if (i != FIRST_ALIAS + ft_own_core()) {
+            reserve(&windows[i], other_core ? PROT_NONE : PROT_READ | PROT_WRITE, -1, 0);
+        }
+    }
+}
+
+static void reserve_together(int file)
+{
+    off_t offset = 0;
+    for (int i = 0; i < WINDOW_COUNT; i++) {
+        if (i == FIRST_ALIAS + ft_own_core()) {
+            reserve(&windows[OWN_L2], PROT_READ | PROT_WRITE, file, offset);
+        }
+        if (i != OWN_L2) {
+            reserve(&windows[i], PROT_READ | PROT_WRITE, file, offset);
+            offset += (off_t)windows[i].size;
+        }
+    }
+}
+
 /* Programs use the addresses without any initialisation call, so the windows exist before main. */
 __attribute__((constructor)) static void reserve_windows(void)
 {
+    windows[OWN_L2].core = ft_own_core();
     const char *path = us_environment_text("UNDERSTUDY_FT_MEMORY", "");
     const int file = path[0] != '\0' ? open_memory(path) : -1;
-    windows[OWN_L2].core = ft_own_core();
-    off_t offset = 0;
-    for (int i = 0; i < WINDOW_COUNT; i++) {
-        if (i == OWN_L2 || (i >= FIRST_ALIAS && file < 0)) {
-            continue;
-        }
-        if (i == FIRST_ALIAS + ft_own_core()) {
-            reserve(&windows[OWN_L2], file, offset);
-        }
-        reserve(&windows[i], file, offset);
-        offset += (off_t)windows[i].size;
+    if (file < 0) {
+        reserve_alone();
+        return;
     }
-    if (file >= 0) {
-        close(file);
-    } else {
-        reserve(&windows[OWN_L2], -1, 0);
-    }
+    reserve_together(file);
+    close(file);
 }
 
 const FtWindow *ft_window_of(const void *address)

@@ -1,0 +1,258 @@
+"""Calls of FT functions with named parameters, and the rule cases that every function with operands has."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+
+import numpy
+
+from tests.conformance.harness import Result, RuleCase
+from understudy.ftdsp import ffi, last_error, lib
+
+DDR, DDR_END, SMC, L2, L2_OF_CORE_3 = 0xA0000000, 0x100000000, 0x0C000000, 0x10000000, 0x1030000000
+UNWRITTEN = 0xA5
+
+ELEMENT = {"fp": numpy.float32, "hp": numpy.float16, "dp": numpy.float64, "i8": numpy.int8, "i16": numpy.int16,
+           "i32": numpy.int32, "c64": numpy.complex64, "c128": numpy.complex128}
+ALIGNMENT = {"c64": 4, "c128": 8}
+CHIP_OF = {"hp": "MT7004", "dp": "FT78NE", "i8": "FT78NE", "c128": "FT78NE"}  # the others exist on both
+
+
+@dataclasses.dataclass(frozen=True)
+class Value:
+    """A number, or a parameter array that is no operand."""
+
+    name: str
+    value: object
+
+
+@dataclasses.dataclass(frozen=True)
+class Input:
+    name: str
+    values: numpy.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """`values`: what it holds before the call (in place); None: nothing yet."""
+
+    name: str
+    count: int
+    dtype: type
+    values: numpy.ndarray | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class At:
+    """A stand-in for an operand's own buffer: an address the operand is copied to, or an address as it is."""
+
+    address: int
+    copy: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Operator:
+    name: str
+    prefixes: tuple[str, ...]
+    parameters: Callable[[str], list]  # of a prefix, in the function's order, without core_mask
+    spaces: str = "sp"
+
+    def functions(self) -> Iterable[tuple[str, str]]:
+        return [(prefix, space) for prefix in self.prefixes for space in self.spaces]
+
+    def symbol(self, prefix: str, space: str) -> str:
+        return f"{prefix}_{self.name}_{space}"
+
+
+def aligned_bytes(content: bytes, offset: int = 0):
+    """A cffi buffer that holds `content` at `offset` from a multiple of 64; the owner and the address."""
+    owner = ffi.new("char[]", len(content) + 128)
+    address = (int(ffi.cast("uintptr_t", owner)) + 63) // 64 * 64 + offset
+    ffi.memmove(ffi.cast("char *", address), content, len(content))
+    return owner, address
+
+
+def initial_bytes(parameter) -> bytes:
+    if isinstance(parameter, Input):
+        return numpy.ascontiguousarray(parameter.values).tobytes()
+    if parameter.values is not None:
+        return numpy.ascontiguousarray(parameter.values).tobytes()
+    return bytes([UNWRITTEN]) * (parameter.count * numpy.dtype(parameter.dtype).itemsize)
+
+
+class Invocation:
+    """One call: its arguments, and what the outputs held before."""
+
+    def __init__(self, symbol: str, parameters: list, replaced: dict, core_mask: int | None):
+        self.symbol, self.owners, self.outputs, self.arguments = symbol, [], {}, []
+        types = ffi.typeof(getattr(lib, symbol)).args
+        by_name = {}
+        for parameter, ctype in zip(parameters, types):
+            instead = replaced.get(parameter.name, parameter)
+            if isinstance(parameter, Value):
+                self.arguments.append(self.plain(instead, ctype))
+                continue
+            content = initial_bytes(parameter)
+            address = self.address(instead, parameter, content, by_name)
+            by_name[parameter.name] = address
+            if isinstance(parameter, Output) and address:
+                self.outputs[parameter.name] = (address, content)
+            self.arguments.append(ffi.cast(ctype, address))
+        if core_mask is not None:
+            self.arguments.append(core_mask)
+
+    def plain(self, value, ctype):
+        value = value.value if isinstance(value, Value) else value
+        if isinstance(value, numpy.ndarray):
+            owner, address = aligned_bytes(value.tobytes())
+            self.owners.append(owner)
+            return ffi.cast(ctype, address)
+        if isinstance(value, bytes):
+            self.owners.append(ffi.new("char[]", value))
+            return self.owners[-1]
+        return ffi.cast(ctype, value) if ctype.kind == "pointer" else value
+
+    def address(self, instead, parameter, content: bytes, by_name: dict) -> int:
+        if isinstance(instead, At):
+            if instead.copy:
+                ffi.memmove(ffi.cast("char *", instead.address), content, len(content))
+            return instead.address
+        if isinstance(instead, tuple):  # (name of another operand, bytes from its start)
+            return by_name[instead[0]] + instead[1]
+        if instead is None:
+            return 0
+        owner, address = aligned_bytes(content, instead if isinstance(instead, int) else 0)
+        self.owners.append(owner)
+        return address
+
+    def run(self) -> Result:
+        getattr(lib, self.symbol)(*self.arguments)
+        untouched = all(bytes(ffi.buffer(ffi.cast("char *", address), len(content))) == content
+                        for address, content in self.outputs.values() if address != L2_OF_CORE_3)
+        return Result(last_error().status, untouched)
+
+    def output(self, name: str, dtype) -> numpy.ndarray:
+        address, content = self.outputs[name]
+        return numpy.frombuffer(bytes(ffi.buffer(ffi.cast("char *", address), len(content))), dtype)
+
+
+def clear() -> None:
+    getattr(lib, "understudy_clear_last_error", lambda: None)()
+
+
+def invoke(operator: Operator, prefix: str, space: str, core_mask: int = 0xFF, /, **replaced) -> Result:
+    parameters = operator.parameters(prefix)
+    mask = core_mask if space == "s" else None
+    return Invocation(operator.symbol(prefix, space), parameters, replaced, mask).run()
+
+
+def compute(symbol: str, parameters: list, core_mask: int = 0xFF) -> dict[str, numpy.ndarray]:
+    """Calls a function and returns its outputs by name; a refusal fails."""
+    clear()
+    call = Invocation(symbol, parameters, {}, core_mask if symbol.endswith("_s") else None)
+    call.run()
+    assert last_error().rule == "", last_error()
+    return {p.name: call.output(p.name, p.dtype) for p in parameters if isinstance(p, Output)}
+
+
+def all_refused(rule: str, calls: Iterable[Callable[[], Result]]) -> Callable[[], Result]:
+    """Several calls that the same rule refuses, seen as one."""
+
+    def run() -> Result:
+        untouched = []
+        for call in calls:
+            clear()
+            result = call()
+            assert last_error().rule in (rule, ""), (rule, last_error())
+            assert last_error().rule == rule or not hasattr(lib, "understudy_last_rule"), "accepted"
+            untouched.append(result.untouched)
+        return Result(result.status, all(untouched))
+
+    return run
+
+
+def all_accepted(calls: Iterable[Callable[[], Result]]) -> Callable[[], Result]:
+    def run() -> Result:
+        for call in calls:
+            assert call().status == 0, last_error()
+        return Result(0)
+
+    return run
+
+
+def case(operator: Operator, prefix: str, space: str, tail: str, refused: list[dict], accepted: list[dict]) -> RuleCase:
+    """The pair of one rule: the parameters that differ from the operator's ordinary call."""
+    rule = f"{operator.symbol(prefix, space)}/{tail}"
+
+    def call(changes: dict) -> Callable[[], Result]:
+        mask = changes.get("core_mask", 0xFF)
+        others = {name: value for name, value in changes.items() if name != "core_mask"}
+        return lambda: invoke(operator, prefix, space, mask, **others)
+
+    return RuleCase(rule, all_refused(rule, [call(changes) for changes in refused]),
+                    all_accepted([call(changes) for changes in accepted]))
+
+
+def operand_size(parameter) -> int:
+    return len(initial_bytes(parameter))
+
+
+def operand_cases(operator: Operator, prefix: str, space: str) -> list[RuleCase]:
+    """The rules of every operand: null, alignment, window, private, other-core."""
+    cases = []
+    for operand in operator.parameters(prefix):
+        if isinstance(operand, Value):
+            continue
+        name, size = operand.name, operand_size(operand)
+        element = (operand.values if isinstance(operand, Input) else numpy.empty(0, operand.dtype)).dtype
+        alignment = element.itemsize // (2 if element.kind == "c" else 1)
+
+        def add(rule, refused, accepted):
+            cases.append(case(operator, prefix, space, f"{name}/{rule}", [{name: r} for r in refused],
+                              [{name: a} for a in accepted]))
+
+        add("null", [None], [operand])
+        if alignment > 1:
+            add("alignment", [1, alignment // 2], [alignment])
+        add("window", [At(DDR_END - size + alignment, copy=False), At(DDR_END - alignment, copy=False)],
+            [At(DDR_END - size)])
+        if space == "s":
+            add("private", [At(L2)], [At(DDR), At(SMC)])
+        else:
+            add("other-core", [At(L2_OF_CORE_3, copy=False)], [At(L2), At(DDR)])
+    return cases
+
+
+def mask_cases(operator: Operator, prefix: str) -> list[RuleCase]:
+    return [
+        case(operator, prefix, "s", "core_mask/negative", [{"core_mask": -1}, {"core_mask": -(2**31)}],
+             [{"core_mask": 1}, {"core_mask": 2**31 - 1}]),
+        case(operator, prefix, "s", "core_mask/no-core", [{"core_mask": 0}, {"core_mask": 0x100}],
+             [{"core_mask": 0x80}, {"core_mask": 0x1FF}]),
+    ]
+
+
+def common_cases(operator: Operator) -> list[RuleCase]:
+    cases = []
+    for prefix, space in operator.functions():
+        cases += operand_cases(operator, prefix, space)
+        if space == "s":
+            cases += mask_cases(operator, prefix)
+    return cases
+
+
+def chip_cases(operator: Operator) -> list[RuleCase]:
+    """Functions whose prefix one of the chips lacks; their neighbour is a prefix that it has."""
+    cases = []
+    for prefix, space in operator.functions():
+        if prefix not in CHIP_OF:
+            continue
+        lacking = "FT78NE" if CHIP_OF[prefix] == "MT7004" else "MT7004"
+        others = [other for other in operator.prefixes if CHIP_OF.get(other, lacking) == lacking]
+        assert others, f"{operator.name}: no prefix of {lacking}"
+        cases.append(RuleCase(f"{operator.symbol(prefix, space)}/prefix/chip",
+                              lambda p=prefix, s=space: invoke(operator, p, s),
+                              lambda p=others[0], s=space: invoke(operator, p, s),
+                              env={"UNDERSTUDY_FT_CHIP": lacking}))
+    return cases
