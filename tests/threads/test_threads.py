@@ -1,0 +1,25 @@
+"""Programs of many threads on each stack's public API: plain, with address and undefined, and with thread sanitizer."""
+
+import pathlib
+
+import pytest
+
+from tests import native
+
+HERE = pathlib.Path(__file__).parent
+
+
+@pytest.mark.parametrize("sanitizer", ["", "address", "thread"], ids=lambda build: build or "plain")
+@pytest.mark.parametrize("mode", ["async", "inline", "deferred"])
+@pytest.mark.parametrize("stack", ["ascend", "maca"])
+def test_threads_share_a_device(stack, mode, sanitizer):
+    program = native.build_vendor(HERE / f"{stack}_threads.c", stack, sanitizer)
+    done = native.run([program], {"UNDERSTUDY_STREAM": mode, "UNDERSTUDY_LOG": "off"})
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
+@pytest.mark.parametrize("sanitizer", ["", "address", "thread"], ids=lambda build: build or "plain")
+def test_threads_share_the_chip(sanitizer):
+    program = native.build_vendor(HERE / "ftdsp_threads.c", "ftdsp", sanitizer)
+    done = native.run([program], {"UNDERSTUDY_LOG": "off"})
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
