@@ -12,7 +12,7 @@ static int device_count(void)
 void require_ordinal(Call *call, int device)
 {
     us_require(call, device >= 0 && device < device_count(), "device", "range", mcErrorInvalidDevice,
-               "device %d; there are devices 0 to %d", device, device_count() - 1);
+               "device %d; %d devices exist, counted from 0", device, device_count());
 }
 
 mcError_t mcInit(unsigned int flags)
@@ -66,9 +66,7 @@ mcError_t mcDeviceReset(void)
     Call call = us_call_begin("mcDeviceReset");
     require_outside_host_function(&call);
     if (call.status == 0) {
-        Device *device = maca_device();
-        us_require(&call, device != NULL, "device", "start", mcErrorInitializationError,
-                   "device %d cannot be started", maca_device_ordinal());
+        Device *device = runtime_started_device(&call);
         if (device != NULL) {
             us_device_reset(device);
         }
@@ -94,7 +92,7 @@ mcError_t mcDeviceCanAccessPeer(int *can, int device, int peer)
     us_require(&call, can != NULL, "can", "null", mcErrorInvalidValue, "can is NULL");
     require_ordinal(&call, device);
     us_require(&call, peer >= 0 && peer < device_count(), "peer", "range", mcErrorInvalidDevice,
-               "peer is device %d; there are devices 0 to %d", peer, device_count() - 1);
+               "peer is device %d; %d devices exist, counted from 0", peer, device_count());
     if (call.status == 0) {
         *can = device != peer;
     }
@@ -114,13 +112,13 @@ mcError_t mcDeviceEnablePeerAccess(int peer, unsigned int flags)
     Device *device = require_device(&call);
     us_require(&call, flags == 0, "flags", "range", mcErrorInvalidValue, "flags is %u, not 0", flags);
     us_require(&call, peer >= 0 && peer < device_count(), "peer", "range", mcErrorInvalidDevice,
-               "peer is device %d; there are devices 0 to %d", peer, device_count() - 1);
+               "peer is device %d; %d devices exist, counted from 0", peer, device_count());
     us_require(&call, peer != device->ordinal, "peer", "self", mcErrorInvalidDevice,
                "peer is the current device %d itself", peer);
     if (call.status == 0) {
         Context *context = us_context_primary(device);
-        us_require(&call, context != NULL, "device", "start", mcErrorInitializationError,
-                   "device %d has no memory for its context", (int)device->ordinal);
+        us_require(&call, context != NULL, "device", "memory", mcErrorMemoryAllocation,
+                   "no memory for the context of device %d", (int)device->ordinal);
         us_require(&call, enable_peer(context, peer), "peer", "enabled", mcErrorPeerAccessAlreadyEnabled,
                    "device %d already has access to device %d", (int)device->ordinal, peer);
     }

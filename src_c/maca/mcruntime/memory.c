@@ -52,10 +52,10 @@ mcError_t mcFree(void *p)
     Platform *platform = current->platform;
     Allocation block;
     bool found = us_memory_find(platform, p, &block) && block.device != NULL;
-    /* Free waits for the work that may still use the block (5.6). */
-    runtime_synchronize_device(&call, found ? block.device : current);
     us_require(&call, !runtime_free_is_queued(p), "p", "queued", mcErrorInvalidValue,
                "%p is being freed by an earlier mcFreeAsync", p);
+    /* Work that may still use the block is waited for (5.6). */
+    runtime_synchronize_device(&call, found ? block.device : current);
     if (call.status == 0) {
         Explanation why = {{0}};
         MemoryKind kind = found && block.kind == MEMORY_MANAGED ? MEMORY_MANAGED : MEMORY_DEVICE;

@@ -34,26 +34,46 @@ void require_working(Call *call, Device *device)
                "device %d, until mcDeviceReset: %s", (int)device->ordinal, why.text);
 }
 
+Device *runtime_started_device(Call *call)
+{
+    Platform *platform = maca_platform();
+    Device *device = maca_device();
+    mcError_t error = platform != NULL && platform->device_count == 0 ? mcErrorNoDevice : mcErrorInitializationError;
+    us_require(call, device != NULL, "device", "start", error, "device %d does not exist or cannot be started",
+               maca_device_ordinal());
+    return device;
+}
+
 Device *require_device(Call *call)
 {
     require_outside_host_function(call);
     if (call->status != 0) {
         return NULL;
     }
-    Device *device = maca_device();
-    us_require(call, device != NULL, "device", "start", mcErrorInitializationError, "device %d cannot be started",
-               maca_device_ordinal());
-    require_working(call, device);
+    Device *device = runtime_started_device(call);
+    if (device != NULL) {
+        require_working(call, device);
+    }
     return device;
+}
+
+static bool is_special(mcStream_t handle)
+{
+    return handle == NULL || handle == mcStreamLegacy || handle == mcStreamPerThread;
 }
 
 Stream *require_stream(Call *call, mcStream_t handle)
 {
     require_outside_host_function(call);
+    if (call->status == 0 && is_special(handle)) {
+        runtime_started_device(call);
+    }
     if (call->status != 0) {
         return NULL;
     }
     Stream *stream = maca_stream(handle);
+    us_require(call, stream != NULL || !is_special(handle), "stream", "memory", mcErrorMemoryAllocation,
+               "no memory for the default stream");
     us_require(call, stream != NULL, "stream", "alive", mcErrorInvalidResourceHandle,
                "%p is not a stream that is alive", (void *)handle);
     if (stream != NULL) {

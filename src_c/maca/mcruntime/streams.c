@@ -58,15 +58,11 @@ mcError_t mcDeviceGetStreamPriorityRange(int *least, int *greatest)
     return runtime_end(&call);
 }
 
-static bool is_special(mcStream_t s)
-{
-    return s == NULL || s == mcStreamLegacy || s == mcStreamPerThread;
-}
-
 mcError_t mcStreamDestroy(mcStream_t s)
 {
     Call call = us_call_begin("mcStreamDestroy");
-    us_require(&call, !is_special(s), "stream", "default", mcErrorInvalidResourceHandle,
+    bool is_own = s != NULL && s != mcStreamLegacy && s != mcStreamPerThread;
+    us_require(&call, is_own, "stream", "default", mcErrorInvalidResourceHandle,
                "%p is a default stream, which cannot be destroyed", (void *)s);
     Stream *stream = require_stream(&call, s);
     if (call.status == 0) {
