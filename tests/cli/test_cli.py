@@ -1,0 +1,234 @@
+"""The command line as a user meets it: fresh processes, exit statuses, one-line errors."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from understudy import paths
+
+PROGRAM = r"""
+#include <stdio.h>
+#include <acl/acl.h>
+#include <aclnn/acl_meta.h>
+int main(int count, char **arguments)
+{
+    const int64_t shape[] = {2, 3};
+    aclTensor *tensor = aclCreateTensor(shape, 2, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, shape, 2, NULL);
+    printf("%d %d %s\n", tensor != NULL, count, count > 1 ? arguments[1] : "");
+    return count > 2 ? 7 : aclDestroyTensor(tensor);
+}
+"""
+LINK = ["-lopapi_nn", "-lnnopbase", "-lascendcl"]
+
+
+def understudy(*arguments, env=None, **settings) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "understudy", *map(str, arguments)], capture_output=True, text=True,
+                          env={**os.environ, **(env or {})}, **settings)  # fmt: skip
+
+
+def assert_error_of_use(done, *words) -> None:
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1 and "Traceback" not in done.stderr
+    assert all(word in done.stderr for word in words), done.stderr
+
+
+@pytest.fixture
+def source(tmp_path) -> pathlib.Path:
+    path = tmp_path / "program.c"
+    path.write_text(PROGRAM)
+    return path
+
+
+def test_entry_point_is_installed():
+    script = pathlib.Path(sys.executable).with_name("understudy")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("understudy ")
+
+
+def test_without_arguments_it_helps():
+    done = understudy()
+    assert done.returncode == 0
+    assert all(command in done.stdout for command in ("demo", "env", "cc", "c++", "run"))
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["polish"], ["invalid choice: 'polish'"]),
+    (["--fast"], ["--fast"]),
+    (["env", "--stack", "cuda"], ["understudy env:", "invalid choice: 'cuda'"]),
+    (["env", "surplus"], ["surplus"]),
+    (["cc"], ["understudy cc:", "nothing to compile"]),
+    (["cc", "--stack"], ["--stack"]),
+    (["c++", "--stack", "ascend"], ["nothing to compile"]),
+    (["run"], ["no program given"]),
+    (["run", "./no-such-program"], ["'./no-such-program' not found"]),
+    (["run", "/"], ["not executable"]),
+])  # fmt: skip
+def test_errors_of_use(arguments, words):
+    assert_error_of_use(understudy(*arguments), *words)
+
+
+def test_a_missing_compiler_is_an_error_of_use(source):
+    assert_error_of_use(understudy("cc", source, env={"CC": "no-such-compiler"}), "no-such-compiler", "CC")
+
+
+def test_a_missing_sdk_is_an_error_of_use():
+    assert_error_of_use(understudy("env", env={"UNDERSTUDY_SDK": "/nowhere"}), "/nowhere", "UNDERSTUDY_SDK")
+
+
+@pytest.mark.parametrize("command", ["demo", "env", "cc", "c++", "run"])
+def test_every_command_has_help(command):
+    done = understudy(command, "--help")
+    assert done.returncode == 0 and f"understudy {command}" in done.stdout and done.stderr == ""
+
+
+# ---- env ----
+
+
+def after_env(script: str, *options: str, env=None) -> str:
+    lines = understudy("env", *options)
+    assert lines.returncode == 0 and lines.stderr == ""
+    clean = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    done = subprocess.run(["sh", "-euc", f"{lines.stdout}\n{script}"], capture_output=True, text=True,
+                          env={**clean, **(env or {})})  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_env_names_the_roots():
+    printed = after_env('echo "$ASCEND_HOME_PATH"; echo "$MACA_PATH"; echo "$FTDSP_PATH"').splitlines()
+    assert printed == [str(stack.root) for stack in paths.STACKS.values()]
+
+
+def test_env_keeps_what_is_there():
+    printed = after_env('echo "$LD_LIBRARY_PATH"', env={"LD_LIBRARY_PATH": "/mine:/also mine"}).strip()
+    assert printed.endswith(":/mine:/also mine") and printed.startswith(str(paths.STACKS["ascend"].library_path))
+    alone = after_env('echo "$LD_LIBRARY_PATH"').strip()
+    assert alone.split(":") == [str(stack.library_path) for stack in paths.STACKS.values()]
+
+
+def test_env_of_one_stack():
+    printed = after_env('echo "${MACA_PATH}" "${ASCEND_HOME_PATH-unset}"', "--stack", "maca").strip()
+    assert printed == f"{paths.STACKS['maca'].root} unset"
+
+
+def test_env_survives_odd_folder_names(tmp_path):
+    odd = tmp_path / "it's a $HOME; folder"
+    odd.mkdir()
+    done = understudy("env", env={"UNDERSTUDY_SDK": str(odd)})
+    shown = subprocess.run(["sh", "-euc", f'{done.stdout}\nprintf %s "$MACA_PATH"'], capture_output=True, text=True)
+    assert shown.stdout == str(odd / "maca")
+
+
+def test_a_plain_compiler_works_after_env(source, tmp_path):
+    program = tmp_path / "program"
+    printed = after_env(f"cc {source} -o {program} {' '.join(LINK)} && {program}")
+    assert printed == "1 1 \n"
+
+
+def test_the_vendors_command_line_works_after_env(source, tmp_path):
+    program = tmp_path / "program"
+    printed = after_env(f"g++ {source} -I $ASCEND_HOME_PATH/include -I $ASCEND_HOME_PATH/include/aclnn "
+                        "-L $ASCEND_OPP_PATH/lib64 -L $ASCEND_HOME_PATH/lib64 -lopapi_nn -lopapi_math -lascendcl "
+                        f"-lnnopbase -o {program} && {program}")  # fmt: skip
+    assert printed == "1 1 \n"
+
+
+# ---- cc, c++, run ----
+
+
+@pytest.mark.parametrize("command", ["cc", "c++"])
+def test_compile_and_start_without_any_environment(command, source, tmp_path):
+    program = tmp_path / "program"
+    done = understudy(command, "--stack", "ascend", source, "-O1", "-Wall", "-Werror", "-o", program, *LINK)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert subprocess.run([program], capture_output=True, text=True, env={}).stdout == "1 1 \n"
+
+
+def test_compiler_errors_are_the_compilers(tmp_path):
+    broken = tmp_path / "broken.c"
+    broken.write_text("int main(void) { return missing; }\n")
+    done = understudy("cc", broken, "-o", tmp_path / "broken")
+    assert done.returncode == 1 and "missing" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_stack_left_out_is_not_found(source, tmp_path):
+    done = understudy("cc", "--stack=maca", source, "-o", tmp_path / "program")
+    assert done.returncode != 0 and "acl/acl.h" in done.stderr
+
+
+def test_options_behind_the_first_argument_belong_to_the_compiler(source):
+    done = understudy("cc", source, "--stack", "ascend")
+    assert done.returncode == 1 and "--stack" in done.stderr
+
+
+def test_run_finds_the_libraries(source, tmp_path):
+    program = tmp_path / "program"
+    root = paths.STACKS["ascend"]
+    subprocess.run(["cc", source, *(f"-I{path}" for path in root.include_paths), f"-L{root.library_path}", *LINK,
+                    "-o", program], check=True)  # fmt: skip
+    clean = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    assert subprocess.run([program], capture_output=True, env=clean).returncode == 127
+    done = understudy("run", program, "--stack", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "1 2 --stack\n")
+
+
+def test_run_passes_the_exit_status_and_signals():
+    assert understudy("run", "sh", "-c", "exit 41").returncode == 41
+    assert understudy("run", "sh", "-c", "kill -TERM $$").returncode == -15
+    assert understudy("run", "--", "true").returncode == 0
+
+
+# ---- demo ----
+
+
+def test_demo():
+    done = understudy("demo")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "\033" not in done.stdout
+    for name in ("soft_margin_loss_backward",):
+        assert any(line.startswith(name) and line.endswith("ok") for line in done.stdout.splitlines())
+    programs = len([*paths.examples().rglob("*.c"), *paths.examples().rglob("*.cpp")])
+    assert f"{programs} programs" in done.stdout and done.stdout.rstrip().endswith(" 0 bad")
+
+
+def test_demo_of_one_stack():
+    done = understudy("demo", "--stack", "ascend")
+    assert done.returncode == 0 and "soft_margin_loss_backward" in done.stdout
+
+
+def test_demo_notices_wrong_numbers_and_broken_programs(tmp_path, monkeypatch, capsys):
+    from understudy import demo
+
+    folder = tmp_path / "ascend" / "soft_margin_loss_backward"
+    folder.mkdir(parents=True)
+    program = folder / "soft_margin_loss_backward.c"
+    monkeypatch.setattr(paths, "examples", lambda: tmp_path)
+    stacks = [paths.STACKS["ascend"]]
+
+    def result(body: str, first="/* gcc soft_margin_loss_backward.c -o soft_margin_loss_backward */") -> tuple[int, str]:
+        program.write_text(f"{first}\n#include <stdio.h>\nint main(void) {{ {body} }}\n")
+        return demo.run(stacks), capsys.readouterr().out
+
+    expected = demo.REFERENCES["soft_margin_loss_backward"]()
+    lines = {label: " ".join(f"{value:.9g}" for value in values) for label, values in expected.items()}
+    good = "".join(f'puts("{label}: {text}");' for label, text in lines.items())
+    status, out = result(good + "return 0;")
+    assert status == 0 and out.count(" ok\n") == len(expected)
+    status, out = result(good.replace("1.46211", "1.46212") + "return 0;")
+    assert status == 1 and "DIFFERS" in out
+    status, out = result('puts("none: 1 2");return 0;')
+    assert status == 1 and "(not printed)" in out
+    status, out = result(good + "return 3;")
+    assert status == 1 and "status 3" in out
+    status, out = result("return missing;")
+    assert status == 1 and "missing" in out
+    status, out = result("return 0;", first="/* no command */")
+    assert status == 1 and "not a compile command" in out
+    program.rename(folder / "other.c")
+    program = folder / "other.c"
+    status, out = result(good + "return 0;", first="/* gcc other.c -o other */")
+    assert status == 1 and "no reference" in out

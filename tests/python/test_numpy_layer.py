@@ -1,0 +1,302 @@
+"""The NumPy layer against the formulas in float64: dtypes, views, broadcasting, empty arrays, threads, refusals."""
+
+import threading
+
+import numpy
+import pytest
+
+from understudy import arrays, ascend, ftdsp, maca
+from understudy.errors import StatusError
+
+# Half a unit in the last place of the result's type, plus a few float32 roundings on the way.
+RELATIVE = {"float64": 2.0**-48, "float32": 2.0**-20, "float16": 2.0**-11 + 2.0**-20, "bfloat16": 2.0**-8 + 2.0**-20}
+SMALLEST = {"float64": 0.0, "float32": 0.0, "float16": 2.0**-24, "bfloat16": 0.0}
+FLOATS = ["float32", "float16", "bfloat16"]
+
+
+def dtype_named(name: str) -> numpy.dtype:
+    return numpy.dtype(pytest.importorskip("ml_dtypes").bfloat16) if name == "bfloat16" else numpy.dtype(name)
+
+
+def uniform(shape, dtype, low=-3.0, high=3.0, seed=1) -> numpy.ndarray:
+    values = numpy.random.default_rng(seed).uniform(low, high, shape)
+    return values.astype(numpy.float32).astype(dtype) if dtype.name == "bfloat16" else values.astype(dtype)
+
+
+def assert_close(got: numpy.ndarray, expected: numpy.ndarray) -> None:
+    name = got.dtype.name
+    numpy.testing.assert_allclose(got.astype(numpy.float64), expected, rtol=RELATIVE[name], atol=SMALLEST[name])
+
+
+# ---- Ascend: soft margin loss ----
+
+
+def soft_margin_reference(grad, x, target, reduction="mean"):
+    grad, x, target = (array.astype(numpy.float64) for array in (grad, x, target))
+    result = -grad * target / (1 + numpy.exp(x * target))
+    return result / result.size if reduction == "mean" else result
+
+
+@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize("shape", [(), (1,), (7,), (3, 1, 5), (1, 2, 3, 1, 2, 1, 3, 2), (1031,)])
+def test_soft_margin_dtypes_and_shapes(name, shape):
+    inputs = [uniform(shape, dtype_named(name), seed=seed) for seed in range(3)]
+    for reduction in ("none", "sum", "mean"):
+        got = ascend.ops.soft_margin_loss_backward(*inputs, reduction)
+        assert got.shape == shape and got.dtype == inputs[0].dtype
+        assert_close(got, soft_margin_reference(*inputs, reduction))
+
+
+def test_soft_margin_views_and_broadcast():
+    single = numpy.dtype(numpy.float32)
+    x = uniform((6, 10), single).T[::2, 1::3]  # (5, 2)
+    target = numpy.broadcast_to(uniform((2,), single, seed=2), (5, 2))
+    for grad in (uniform((5, 1), single, seed=3), uniform((5, 2), single, seed=4)[::-1, ::-1], numpy.float32(0.5)):
+        got = ascend.ops.soft_margin_loss_backward(grad, x, target, "none")
+        assert_close(got, soft_margin_reference(numpy.asarray(grad), x, target, "none"))
+
+
+def test_soft_margin_does_not_change_its_inputs():
+    inputs = [uniform((4, 5), numpy.dtype(numpy.float32), seed=seed) for seed in range(3)]
+    copies = [array.copy() for array in inputs]
+    ascend.ops.soft_margin_loss_backward(*inputs)
+    for array, copy in zip(inputs, copies):
+        numpy.testing.assert_array_equal(array, copy)
+
+
+def test_soft_margin_mixed_dtypes_and_out_dtype():
+    half, single = numpy.dtype(numpy.float16), numpy.dtype(numpy.float32)
+    inputs = uniform(9, half), uniform(9, single, seed=2), uniform(9, half, seed=3)
+    assert ascend.ops.soft_margin_loss_backward(*inputs).dtype == single
+    got = ascend.ops.soft_margin_loss_backward(*inputs, "none", out_dtype=half)
+    assert got.dtype == half
+    assert_close(got, soft_margin_reference(*inputs, "none"))
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 5)])
+def test_soft_margin_empty(shape):
+    empty = numpy.zeros(shape, numpy.float32)
+    assert ascend.ops.soft_margin_loss_backward(empty, empty, empty).shape == shape
+
+
+def test_soft_margin_refusals():
+    ones = numpy.ones((2, 3), numpy.float32)
+    with pytest.raises(StatusError) as caught:
+        ascend.ops.soft_margin_loss_backward(ones, ones, numpy.ones(2, numpy.float32))
+    assert caught.value.code == 161002 and caught.value.rule.startswith("aclnnSoftMarginLossBackward/target/")
+    with pytest.raises(StatusError) as caught:
+        ascend.ops.soft_margin_loss_backward(ones, ones, ones, out_dtype=numpy.float64)
+    assert caught.value.code == 161002 and caught.value.rule == "aclnnSoftMarginLossBackward/out/dtype"
+    with pytest.raises(StatusError, match="reduction"):
+        ascend.ops.soft_margin_loss_backward(ones, ones, ones, 3)
+    with pytest.raises(ValueError, match="reduction is 'median'"):
+        ascend.ops.soft_margin_loss_backward(ones, ones, ones, "median")
+    with pytest.raises(TypeError, match="no counterpart in aclDataType"):
+        ascend.ops.soft_margin_loss_backward(ones, ones, ones.astype("U3"))
+
+
+@pytest.mark.parametrize("make, end", [("aclrtMalloc", "aclrtFree"), ("aclCreateTensor", "aclDestroyTensor")])
+def test_what_is_made_is_freed(monkeypatch, make, end):
+    counts = {make: 0, end: 0}
+
+    def count(name):
+        function = getattr(ascend.lib, name)
+
+        def counted(*arguments):
+            counts[name] += 1
+            return function(*arguments)
+
+        monkeypatch.setattr(ascend.lib, name, counted)
+
+    count(make)
+    count(end)
+    ones = numpy.ones((64, 64), numpy.float32)
+    ascend.ops.soft_margin_loss_backward(ones, ones, ones)
+    with pytest.raises(StatusError):
+        ascend.ops.soft_margin_loss_backward(ones, ones, ones, 3)
+    assert counts[make] == counts[end] >= 8
+
+
+# ---- MACA: softmax ----
+
+
+def groups(mode, rank):
+    return tuple(range(1, rank)) if mode == "instance" else (1,)
+
+
+def softmax_reference(x, algorithm, mode):
+    x = x.astype(numpy.float64)
+    axes = groups(mode, x.ndim)
+    shifted = x - x.max(axis=axes, keepdims=True)
+    total = numpy.exp(shifted).sum(axis=axes, keepdims=True)
+    return shifted - numpy.log(total) if algorithm == "log" else numpy.exp(shifted) / total
+
+
+def softmax_backward_reference(y, dy, algorithm, mode):
+    y, dy = y.astype(numpy.float64), dy.astype(numpy.float64)
+    axes = groups(mode, y.ndim)
+    if algorithm == "log":
+        return dy - numpy.exp(y) * dy.sum(axis=axes, keepdims=True)
+    return y * (dy - (y * dy).sum(axis=axes, keepdims=True))
+
+
+@pytest.mark.parametrize("mode", ["channel", "instance"])
+@pytest.mark.parametrize("algorithm", ["fast", "accurate", "log"])
+@pytest.mark.parametrize("name", ["float64", *FLOATS])
+def test_softmax(name, algorithm, mode):
+    dtype = dtype_named(name)
+    for shape in [(2, 3), (2, 5, 3), (3, 7, 2, 5), (2, 3, 2, 3, 2)]:
+        x = uniform(shape, dtype)
+        y = maca.softmax_forward(x, algorithm, mode)
+        assert y.shape == shape and y.dtype == dtype
+        assert_close(y, softmax_reference(x, algorithm, mode))
+        dy = uniform(shape, dtype, seed=2)
+        expected = softmax_backward_reference(y, dy, algorithm, mode)
+        got = maca.softmax_backward(y, dy, algorithm, mode).astype(numpy.float64)
+        # Differences of terms of size 1 cancel: the error is relative to the terms, not to the result.
+        numpy.testing.assert_allclose(got, expected, rtol=RELATIVE[name], atol=4 * RELATIVE[name] * numpy.abs(dy).max()
+                                      if name in ("float32", "float64") else SMALLEST[name] + 2.0**-18)  # fmt: skip
+
+
+def test_softmax_blends():
+    single = numpy.dtype(numpy.float32)
+    x, old = uniform((2, 3, 4, 5), single), uniform((2, 3, 4, 5), single, seed=2)
+    copy = old.copy()
+    got = maca.softmax_forward(x, alpha=1.5, beta=-0.25, y=old)
+    numpy.testing.assert_allclose(got, 1.5 * softmax_reference(x, "accurate", "channel") - 0.25 * copy, rtol=0, atol=1e-6)
+    numpy.testing.assert_array_equal(old, copy)
+    got = maca.softmax_backward(x, old, alpha=2, beta=3, dx=old)
+    expected = 2 * softmax_backward_reference(x, old, "accurate", "channel") + 3.0 * old
+    numpy.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-4)
+    with pytest.raises(ValueError, match="the old y is needed"):
+        maca.softmax_forward(x, beta=1)
+
+
+def test_softmax_of_a_view():
+    x = uniform((4, 5, 6, 3), numpy.dtype(numpy.float32)).transpose(0, 3, 1, 2)  # channels innermost
+    assert_close(maca.softmax_forward(x), softmax_reference(x, "accurate", "channel"))
+
+
+def test_softmax_refusals():
+    x = numpy.ones((2, 3, 4, 5), numpy.float32)
+    with pytest.raises(StatusError) as caught:
+        maca.softmax_backward(x, x[:, :, :, :4])
+    assert caught.value.name == "MCDNN_STATUS_BAD_PARAM"
+    with pytest.raises(StatusError) as caught:
+        maca.softmax_forward(x.astype(numpy.int32))
+    assert caught.value.name == "MCDNN_STATUS_NOT_SUPPORTED"
+    with pytest.raises(StatusError):
+        maca.softmax_forward(x, algorithm=17)
+    with pytest.raises(ValueError, match="algorithm is 'slow', not one of 'fast', 'accurate', 'log'"):
+        maca.softmax_forward(x, algorithm="slow")
+    with pytest.raises(TypeError, match="no counterpart in mcdnnDataType_t"):
+        maca.softmax_forward(x.astype(numpy.complex64))
+
+
+def test_device_memory_is_given_back():
+    def free_bytes():
+        free, total = maca.ffi.new("size_t *"), maca.ffi.new("size_t *")
+        maca.call("mcMemGetInfo", free, total)
+        return free[0]
+
+    x = numpy.ones((2, 3, 64, 64), numpy.float32)
+    maca.softmax_forward(x)
+    before = free_bytes()
+    for _ in range(3):
+        maca.softmax_backward(x, x)
+        with pytest.raises(StatusError):
+            maca.softmax_forward(x, algorithm=17)
+    assert free_bytes() == before
+
+
+def test_tensor_descriptor():
+    with maca.TensorDescriptor((2, 3, 4, 5), numpy.float32) as packed:
+        assert packed.size_in_bytes == 2 * 3 * 4 * 5 * 4
+    assert packed.handle == maca.ffi.NULL
+    strided = maca.TensorDescriptor((2, 3), numpy.float16, (100, 2))
+    assert strided.size_in_bytes == 2 * (100 + 2 * 2 + 1)
+    strided.close()
+    strided.close()
+    with pytest.raises(StatusError):
+        maca.TensorDescriptor((2, -3, 4, 5), numpy.float32)
+
+
+# ---- FT: binary cross entropy ----
+
+
+def cross_entropy_reference(x, y, dloss, weight, reduction):
+    x, y, dloss = (numpy.asarray(array).astype(numpy.float64) for array in (x, y, dloss))
+    weight = 1.0 if weight is None else weight.astype(numpy.float64)
+    return dloss / (x.size if reduction == "mean" else 1) * weight * (x - y) / (x * (1 - x) + 1e-12)
+
+
+@pytest.mark.parametrize("space", ["s", "p"])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("name", ["float32", "float16"])
+def test_binarycrossentropygrad(name, reduction, space):
+    dtype = numpy.dtype(name)
+    for shape in [(1,), (3, 5), (1031,)]:
+        x, y = uniform(shape, dtype, 0.05, 0.95), uniform(shape, dtype, 0, 1, seed=2)
+        dloss = uniform(shape, dtype, seed=3) if reduction == "none" else dtype.type(1.5)
+        for weight in (None, uniform(shape, dtype, 0.5, 2, seed=4)):
+            got = ftdsp.binarycrossentropygrad(x, y, dloss, weight, reduction, space=space)
+            assert got.shape == shape and got.dtype == dtype
+            assert_close(got, cross_entropy_reference(x, y, dloss, weight, reduction))
+
+
+def test_binarycrossentropygrad_of_a_view_and_every_mask():
+    x = uniform((30, 70), numpy.dtype(numpy.float32), 0.1, 0.9)[::2, ::-1]
+    y = numpy.zeros_like(x)
+    whole = ftdsp.binarycrossentropygrad(x, y, 1)
+    assert_close(whole, cross_entropy_reference(x, y, 1, None, "mean"))
+    for mask in range(1, 16):
+        numpy.testing.assert_array_equal(ftdsp.binarycrossentropygrad(x, y, 1, core_mask=mask), whole)
+
+
+def test_binarycrossentropygrad_refusals():
+    x = numpy.full(4, 0.5, numpy.float32)
+    with pytest.raises(StatusError) as caught:
+        ftdsp.binarycrossentropygrad(x, x, 1, reduction=7)
+    assert caught.value.rule == "fp_binarycrossentropygrad_s/reduction/range"
+    with pytest.raises(StatusError, match="core_mask"):
+        ftdsp.binarycrossentropygrad(x, x, 1, core_mask=0)
+    with pytest.raises(TypeError, match="x is float64"):
+        ftdsp.binarycrossentropygrad(x.astype(float), x, 1)
+    with pytest.raises(TypeError, match="y is float16, x is float32"):
+        ftdsp.binarycrossentropygrad(x, x.astype(numpy.float16), 1)
+    with pytest.raises(ValueError, match="y has 3 elements, needed are 4"):
+        ftdsp.binarycrossentropygrad(x, x[:3], 1)
+    with pytest.raises(ValueError, match="dloss has 4 elements, needed are 1"):
+        ftdsp.binarycrossentropygrad(x, x, x)
+    with pytest.raises(ValueError, match="space is 'q'"):
+        ftdsp.binarycrossentropygrad(x, x, 1, space="q")
+
+
+# ---- threads ----
+
+
+def test_threads_work_in_parallel():
+    x = uniform((2, 3, 40, 50), numpy.dtype(numpy.float32))
+    expected = ascend.ops.soft_margin_loss_backward(x, x, x), maca.softmax_forward(x)
+    problems = []
+
+    def work():
+        try:
+            for _ in range(10):
+                numpy.testing.assert_array_equal(ascend.ops.soft_margin_loss_backward(x, x, x), expected[0])
+                numpy.testing.assert_array_equal(maca.softmax_forward(x), expected[1])
+        except BaseException as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+
+
+def test_bfloat16_without_ml_dtypes_is_left_out():
+    table = arrays.dtype_table(float32="A", bfloat16="B")
+    assert table[numpy.dtype(numpy.float32)] == "A"
+    assert ("B" in table.values()) == (arrays.ml_dtypes is not None)
