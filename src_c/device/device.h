@@ -118,6 +118,13 @@ Stream *us_stream_of_handle(const void *handle); /* NULL when not alive */
 typedef DeviceFault TaskRun(void *argument, Explanation *why);
 bool us_stream_submit(Stream *stream, const char *name, TaskRun *run, void (*release)(void *argument), void *argument);
 
+/* The same for work whose size is known: `category` ("kernel", "copy") and `bytes` appear in traces. */
+typedef struct Work {
+    const char *name, *category;
+    uint64_t bytes;
+} Work;
+bool us_stream_submit_work(Stream *stream, Work work, TaskRun *run, void (*release)(void *argument), void *argument);
+
 /* Waits until everything submitted so far has run. timeout in microseconds, negative: none. WAIT_FAULT when a fault is on
  * the stream (it stays there): see us_stream_fault. */
 WaitStatus us_stream_synchronize(Stream *stream, int64_t timeout_us);

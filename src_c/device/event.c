@@ -101,7 +101,7 @@ static void release_task(void *argument)
 static bool queue_task(Stream *stream, const char *name, TaskRun *run, bool (*ready)(void *), EventTask *task,
                        uint64_t *ticket)
 {
-    Task queued = {.name = name, .run = run, .ready = ready, .release = release_task, .argument = task};
+    Task queued = {.work = {name, "event", 0}, .run = run, .ready = ready, .release = release_task, .argument = task};
     if (!us_stream_queue(stream_state(stream), queued, ticket)) {
         release_task(task);
         return false;

@@ -5,6 +5,9 @@
  * deferred the worker runs tasks only up to what somebody waits for. */
 #include "device/stream_internal.h"
 
+#include "report/trace.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -132,17 +135,17 @@ static void keep_fault(StreamState *stream, const Task *task, DeviceFault fault,
     pthread_mutex_lock(&stream->lock);
     if (stream->fault == DEVICE_FAULT_NONE) {
         stream->fault = fault;
-        us_explain(&stream->why, "%s: %s", task->name, why->text);
+        us_explain(&stream->why, "%s: %s", task->work.name, why->text);
     }
     pthread_mutex_unlock(&stream->lock);
     DeviceState *device = device_state(stream->device);
     pthread_mutex_lock(&device->fault_lock);
     if (device->fault == DEVICE_FAULT_NONE) {
         device->fault = fault;
-        us_explain(&device->fault_why, "%s: %s", task->name, why->text);
+        us_explain(&device->fault_why, "%s: %s", task->work.name, why->text);
     }
     pthread_mutex_unlock(&device->fault_lock);
-    us_log(LOG_LEVEL_WARN, "device fault on stream %d: %s: %s", (int)stream->public.id, task->name, why->text);
+    us_log(LOG_LEVEL_WARN, "device fault on stream %d: %s: %s", (int)stream->public.id, task->work.name, why->text);
 }
 
 static bool device_is_dead(const StreamState *stream)
@@ -163,11 +166,23 @@ static void finish(StreamState *stream, Task *task)
     }
 }
 
+static void trace(const StreamState *stream, const Task *task, uint64_t start, DeviceFault fault)
+{
+    char arguments[160];
+    snprintf(arguments, sizeof arguments, "\"stream\":%d,\"device\":%d,\"bytes\":%llu,\"fault\":%d",
+             (int)stream->public.id, (int)stream->device->ordinal, (unsigned long long)task->work.bytes, (int)fault);
+    us_trace_event(task->work.category, task->work.name, 1 + (int64_t)stream->public.id, start, us_now(), arguments);
+}
+
 static void run(StreamState *stream, Task *task)
 {
     if (task->ticket > atomic_load(&stream->dropped) && !device_is_dead(stream)) {
         Explanation why = {{0}};
+        uint64_t start = us_tracing ? us_now() : 0;
         DeviceFault fault = task->run(task->argument, &why);
+        if (us_tracing) {
+            trace(stream, task, start, fault);
+        }
         if (fault != DEVICE_FAULT_NONE) {
             keep_fault(stream, task, fault, &why);
         }
@@ -313,8 +328,14 @@ bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
 bool us_stream_submit(Stream *stream, const char *name, TaskRun *run_task, void (*release)(void *argument),
                       void *argument)
 {
+    return us_stream_submit_work(stream, (Work){name, "task", 0}, run_task, release, argument);
+}
+
+bool us_stream_submit_work(Stream *stream, Work work, TaskRun *run_task, void (*release)(void *argument),
+                           void *argument)
+{
     uint64_t ticket = 0;
-    Task task = {.name = name, .run = run_task, .release = release, .argument = argument};
+    Task task = {.work = work, .run = run_task, .release = release, .argument = argument};
     return us_stream_queue(stream_state(stream), task, &ticket);
 }
 

@@ -8,7 +8,7 @@
 
 typedef struct Task {
     struct Task *next;
-    const char *name;
+    Work work;
     TaskRun *run;
     bool (*ready)(void *argument); /* NULL: always. Otherwise `run` may block while this is false */
     void (*release)(void *argument);

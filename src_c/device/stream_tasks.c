@@ -21,7 +21,8 @@ bool us_stream_copy(Stream *stream, const Copy *copy, const char *name)
         return false;
     }
     *task = (CopyTask){stream->context->device->platform, *copy};
-    if (!us_stream_submit(stream, name, run_copy, free, task)) {
+    Work work = {name, "copy", (uint64_t)copy->width * copy->height};
+    if (!us_stream_submit_work(stream, work, run_copy, free, task)) {
         free(task);
         return false;
     }
@@ -46,7 +47,8 @@ bool us_stream_fill(Stream *stream, const Fill *fill, const char *name)
         return false;
     }
     *task = (FillTask){stream->context->device->platform, *fill};
-    if (!us_stream_submit(stream, name, run_fill, free, task)) {
+    Work work = {name, "copy", (uint64_t)fill->count * fill->element_size};
+    if (!us_stream_submit_work(stream, work, run_fill, free, task)) {
         free(task);
         return false;
     }
@@ -98,7 +100,7 @@ bool us_stream_wait_stream(Stream *stream, Stream *other)
     }
     *wait = (StreamWait){stream_state(stream), awaited, ticket};
     us_stream_hold(awaited);
-    Task task = {.name = "stream wait", .run = run_stream_wait, .ready = awaited_is_done,
+    Task task = {.work = {"stream wait", "wait", 0}, .run = run_stream_wait, .ready = awaited_is_done,
                  .release = release_stream_wait, .argument = wait};
     uint64_t own_ticket = 0;
     if (!us_stream_queue(stream_state(stream), task, &own_ticket)) {

@@ -1,5 +1,7 @@
 #include "launch/launch.h"
 
+#include "report/trace.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +83,17 @@ static DeviceFault run(void *argument, Explanation *why)
     return DEVICE_FAULT_NONE;
 }
 
+/* Bytes of all elements the views show, each counted once per view. */
+static uint64_t bytes_of(const Launch *launch)
+{
+    uint64_t bytes = 0;
+    for (int32_t i = 0; i < launch->view_count; i++) {
+        int64_t elements = us_view_is_absent(&launch->views[i]) ? 0 : us_view_elements(&launch->views[i]);
+        bytes += (uint64_t)elements * us_dtype_size(launch->views[i].dtype);
+    }
+    return bytes;
+}
+
 bool us_launch_submit(const Launch *launch, Stream *stream)
 {
     QueuedLaunch *queued = malloc(sizeof *queued + (size_t)launch->view_count * sizeof(View));
@@ -94,7 +107,8 @@ bool us_launch_submit(const Launch *launch, Stream *stream)
     memcpy(queued->names, launch->names, sizeof queued->names);
     memcpy(queued->attributes, launch->attributes, sizeof queued->attributes);
     memcpy(queued->views, launch->views, (size_t)launch->view_count * sizeof(View));
-    if (!us_stream_submit(stream, launch->function, run, free, queued)) {
+    Work work = {launch->function, "kernel", us_tracing ? bytes_of(launch) : 0};
+    if (!us_stream_submit_work(stream, work, run, free, queued)) {
         free(queued);
         return false;
     }

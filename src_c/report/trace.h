@@ -1,0 +1,17 @@
+/* A timeline of what happened. UNDERSTUDY_TRACE=FILE: every event becomes one line of that file, a complete JSON object of the
+ * Chrome trace event format (ph "X", times in microseconds of the monotonic clock). `understudy trace` collects them. */
+#ifndef UNDERSTUDY_TRACE_H
+#define UNDERSTUDY_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Off: one predictable branch at each place that could trace. Set before main from the environment. */
+extern bool us_tracing;
+
+/* One event. `lane`: 0 for the calling thread, otherwise 1 + the number of a stream. `arguments_json`: the members of a JSON
+ * object without braces, or "". Times in nanoseconds of CLOCK_MONOTONIC. */
+void us_trace_event(const char *category, const char *name, int64_t lane, uint64_t start, uint64_t end,
+                    const char *arguments_json);
+
+#endif
