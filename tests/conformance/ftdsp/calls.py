@@ -73,6 +73,10 @@ def aligned_bytes(content: bytes, offset: int = 0):
     return owner, address
 
 
+def memory(address: int, size: int) -> bytes:
+    return bytes(ffi.buffer(ffi.cast("char *", address), size))
+
+
 def initial_bytes(parameter) -> bytes:
     if isinstance(parameter, Input):
         return numpy.ascontiguousarray(parameter.values).tobytes()
@@ -98,7 +102,7 @@ class Invocation:
             by_name[parameter.name] = address
             readable = address and not (isinstance(instead, At) and not instead.copy)
             if isinstance(parameter, Output) and readable:
-                self.outputs[parameter.name] = (address, content)
+                self.outputs[parameter.name] = (address, memory(address, len(content)))
             self.arguments.append(ffi.cast(ctype, address))
         if core_mask is not None:
             self.arguments.append(core_mask)
@@ -129,13 +133,13 @@ class Invocation:
 
     def run(self) -> Result:
         getattr(lib, self.symbol)(*self.arguments)
-        untouched = all(bytes(ffi.buffer(ffi.cast("char *", address), len(content))) == content
+        untouched = all(memory(address, len(content)) == content
                         for address, content in self.outputs.values())
         return Result(last_error().status, untouched)
 
     def output(self, name: str, dtype) -> numpy.ndarray:
         address, content = self.outputs[name]
-        return numpy.frombuffer(bytes(ffi.buffer(ffi.cast("char *", address), len(content))), dtype)
+        return numpy.frombuffer(memory(address, len(content)), dtype)
 
 
 def clear() -> None:
