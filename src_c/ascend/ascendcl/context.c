@@ -35,3 +35,39 @@ aclError aclrtDestroyContext(aclrtContext context)
     }
     return acl_end(&call);
 }
+
+aclError aclrtSetCurrentContext(aclrtContext context)
+{
+    Call call = us_call_begin("aclrtSetCurrentContext");
+    us_require(&call, context != NULL, "context", "null", ACL_ERROR_INVALID_PARAM, "context is NULL");
+    Context *found = us_context_of_handle(context);
+    us_require(&call, found != NULL, "context", "dead", ACL_ERROR_RT_PARAM_INVALID,
+               "context %p is not alive: it was destroyed, or never came from this library", context);
+    if (call.status == 0) {
+        us_context_set_current(found->device->platform, found);
+        acl_remember_chosen_device(found->device->ordinal);
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtGetCurrentContext(aclrtContext *context)
+{
+    Call call = us_call_begin("aclrtGetCurrentContext");
+    us_require(&call, context != NULL, "context", "null", ACL_ERROR_INVALID_PARAM, "context is NULL");
+    Context *current = acl_require_context(&call, "context", "none");
+    if (call.status == 0) {
+        *context = current->handle;
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream)
+{
+    Call call = us_call_begin("aclrtCtxGetCurrentDefaultStream");
+    us_require(&call, stream != NULL, "stream", "null", ACL_ERROR_INVALID_PARAM, "stream is NULL");
+    Context *current = acl_require_context(&call, "context", "none");
+    if (call.status == 0) {
+        *stream = current->default_stream->handle;
+    }
+    return acl_end(&call);
+}

@@ -4,7 +4,7 @@
 static void allocate_host(Call *call, const char *parameter, void **hostPtr, size_t size)
 {
     us_require(call, hostPtr != NULL, parameter, "null", ACL_ERROR_INVALID_PARAM, "%s is NULL", parameter);
-    us_require(call, size > 0, "size", "zero", ACL_ERROR_INVALID_PARAM, "size is 0");
+    us_require(call, size > 0, "size", "zero", ACL_ERROR_INVALID_PARAM, "size is 0; it must be at least 1");
     Context *context = acl_require_context(call, "context", "none");
     if (call->status != 0) {
         return;

@@ -7,7 +7,7 @@ enum { MEMORY_UNIT = 32, MEMORY_SPARE = 32 };
 static void allocate(Call *call, void **devPtr, size_t size, size_t spare)
 {
     us_require(call, devPtr != NULL, "devPtr", "null", ACL_ERROR_INVALID_PARAM, "devPtr is NULL");
-    us_require(call, size > 0, "size", "zero", ACL_ERROR_INVALID_PARAM, "size is 0");
+    us_require(call, size > 0, "size", "zero", ACL_ERROR_INVALID_PARAM, "size is 0; it must be at least 1");
     size_t padding = spare + MEMORY_UNIT - 1;
     us_require(call, size <= SIZE_MAX - padding, "size", "overflow", ACL_ERROR_INVALID_PARAM,
                "size is %zu; rounding it up overflows", size);

@@ -1,4 +1,4 @@
-/* Synchronous copies and fills (cann-runtime 8 and 9, doc 11-03). */
+/* Plain copies and fills, synchronous and queued (cann-runtime 8 and 9, doc 11-03). */
 #include "ascend/ascendcl/transfer.h"
 
 bool acl_sides_of_kind(aclrtMemcpyKind kind, Side *destination, Side *source)
@@ -25,7 +25,7 @@ bool acl_sides_of_kind(aclrtMemcpyKind kind, Side *destination, Side *source)
     }
 }
 
-void acl_refuse_transfer(Call *call, CopyFault fault, const Explanation *why)
+static void refuse_transfer(Call *call, CopyFault fault, const Explanation *why)
 {
     switch (fault) {
     case COPY_OK:
@@ -42,6 +42,79 @@ void acl_refuse_transfer(Call *call, CopyFault fault, const Explanation *why)
     }
 }
 
+void acl_run_copy(Call *call, const Copy *copy)
+{
+    Platform *platform = acl_require_platform(call);
+    if (platform != NULL) {
+        Explanation why = {""};
+        refuse_transfer(call, us_copy_run(platform, copy, &why), &why);
+    }
+}
+
+void acl_run_fill(Call *call, const Fill *fill)
+{
+    Platform *platform = acl_require_platform(call);
+    if (platform != NULL) {
+        Explanation why = {""};
+        refuse_transfer(call, us_fill_run(platform, fill, &why), &why);
+    }
+}
+
+/* ---- queued ---- */
+
+/* The stream of a queued transfer; NULL after a refusal. */
+static Stream *require_transfer_stream(Call *call, aclrtStream handle)
+{
+    Context *context = acl_require_context(call, "context", "none");
+    Stream *stream = acl_require_stream(call, "stream", "dead", handle);
+    if (call->status != 0) {
+        return NULL;
+    }
+    acl_require_own_stream(call, "stream", "context", stream, context);
+    return call->status == 0 ? stream : NULL;
+}
+
+static bool is_pageable(Platform *platform, const void *address)
+{
+    Allocation block;
+    return !us_memory_find(platform, address, &block);
+}
+
+void acl_queue_copy(Call *call, const Copy *copy, aclrtStream handle)
+{
+    Stream *stream = require_transfer_stream(call, handle);
+    if (stream == NULL) {
+        return;
+    }
+    Platform *platform = stream->context->device->platform;
+    Explanation why = {""};
+    refuse_transfer(call, us_copy_check(platform, copy, &why), &why);
+    if (call->status != 0) {
+        return;
+    }
+    us_require(call, us_stream_copy(stream, copy, call->function), "stream", "resources",
+               ACL_ERROR_RT_MEMORY_ALLOCATION, "no host memory to queue the copy");
+    if (call->status == 0 && (is_pageable(platform, copy->destination) || is_pageable(platform, copy->source))) {
+        us_stream_synchronize(stream, -1); /* a fault stays on the stream for the next synchronise */
+    }
+}
+
+void acl_queue_fill(Call *call, const Fill *fill, aclrtStream handle)
+{
+    Stream *stream = require_transfer_stream(call, handle);
+    if (stream == NULL) {
+        return;
+    }
+    Explanation why = {""};
+    refuse_transfer(call, us_fill_check(stream->context->device->platform, fill, &why), &why);
+    if (call->status == 0) {
+        us_require(call, us_stream_fill(stream, fill, call->function), "stream", "resources",
+                   ACL_ERROR_RT_MEMORY_ALLOCATION, "no host memory to queue the fill");
+    }
+}
+
+/* ---- plain copies ---- */
+
 void acl_prepare_copy(Call *call, Copy *copy, void *dst, size_t destMax, const void *src, size_t count,
                       aclrtMemcpyKind kind)
 {
@@ -50,10 +123,10 @@ void acl_prepare_copy(Call *call, Copy *copy, void *dst, size_t destMax, const v
     *copy = (Copy){.destination = dst, .source = src, .width = count, .height = 1};
     us_require(call, acl_sides_of_kind(kind, &copy->destination_side, &copy->source_side), "kind", "range",
                ACL_ERROR_INVALID_PARAM, "kind is %d; it must be 0 to 5", (int)kind);
-    us_require(call, destMax > 0, "destMax", "zero", ACL_ERROR_RT_PARAM_INVALID, "destMax is 0");
+    us_require(call, destMax > 0, "destMax", "zero", ACL_ERROR_RT_PARAM_INVALID, "destMax is 0; dst must have room for count bytes");
     us_require(call, count <= destMax, "count", "limit", ACL_ERROR_RT_PARAM_INVALID,
                "count is %zu, but dst may take only %zu bytes", count, destMax);
-    us_require(call, count > 0, "count", "zero", ACL_ERROR_RT_PARAM_INVALID, "count is 0");
+    us_require(call, count > 0, "count", "zero", ACL_ERROR_RT_PARAM_INVALID, "count is 0; it must be at least 1");
 }
 
 aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind)
@@ -61,20 +134,44 @@ aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, a
     Call call = us_call_begin("aclrtMemcpy");
     Copy copy;
     acl_prepare_copy(&call, &copy, dst, destMax, src, count, kind);
-    Platform *platform = acl_require_platform(&call);
-    if (platform != NULL) {
-        Explanation why = {""};
-        acl_refuse_transfer(&call, us_copy_run(platform, &copy, &why), &why);
-    }
+    acl_run_copy(&call, &copy);
     return acl_end(&call);
 }
 
-void acl_prepare_fill(Call *call, Fill *fill, void *devPtr, size_t maxCount, int32_t value, size_t count)
+static void copy_async(Call *call, void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind,
+                       aclrtStream stream)
+{
+    Copy copy;
+    acl_prepare_copy(call, &copy, dst, destMax, src, count, kind);
+    us_require(call, kind != ACL_MEMCPY_HOST_TO_HOST, "kind", "host-to-host", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+               "a stream does not copy from host to host");
+    acl_queue_copy(call, &copy, stream);
+}
+
+aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind,
+                          aclrtStream stream)
+{
+    Call call = us_call_begin("aclrtMemcpyAsync");
+    copy_async(&call, dst, destMax, src, count, kind, stream);
+    return acl_end(&call);
+}
+
+aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind,
+                                       aclrtStream stream)
+{
+    Call call = us_call_begin("aclrtMemcpyAsyncWithCondition");
+    copy_async(&call, dst, destMax, src, count, kind, stream);
+    return acl_end(&call);
+}
+
+/* ---- fills ---- */
+
+static void prepare_fill(Call *call, Fill *fill, void *devPtr, size_t maxCount, int32_t value, size_t count)
 {
     us_require(call, devPtr != NULL, "devPtr", "null", ACL_ERROR_INVALID_PARAM, "devPtr is NULL");
     us_require(call, count <= maxCount, "count", "limit", ACL_ERROR_RT_PARAM_INVALID,
                "count is %zu, but devPtr may take only %zu bytes", count, maxCount);
-    us_require(call, count > 0, "count", "zero", ACL_ERROR_RT_PARAM_INVALID, "count is 0");
+    us_require(call, count > 0, "count", "zero", ACL_ERROR_RT_PARAM_INVALID, "count is 0; it must be at least 1");
     *fill = (Fill){.destination = devPtr, .count = count, .element_size = 1, .value = (uint32_t)value & 0xff};
 }
 
@@ -82,11 +179,16 @@ aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count)
 {
     Call call = us_call_begin("aclrtMemset");
     Fill fill;
-    acl_prepare_fill(&call, &fill, devPtr, maxCount, value, count);
-    Platform *platform = acl_require_platform(&call);
-    if (platform != NULL) {
-        Explanation why = {""};
-        acl_refuse_transfer(&call, us_fill_run(platform, &fill, &why), &why);
-    }
+    prepare_fill(&call, &fill, devPtr, maxCount, value, count);
+    acl_run_fill(&call, &fill);
+    return acl_end(&call);
+}
+
+aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream)
+{
+    Call call = us_call_begin("aclrtMemsetAsync");
+    Fill fill;
+    prepare_fill(&call, &fill, devPtr, maxCount, value, count);
+    acl_queue_fill(&call, &fill, stream);
     return acl_end(&call);
 }

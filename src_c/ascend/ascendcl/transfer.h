@@ -1,4 +1,4 @@
-/* Checks that synchronous and queued copies and fills share. */
+/* What synchronous, queued, plain and rectangular copies and fills share. */
 #ifndef ASCENDCL_TRANSFER_H
 #define ASCENDCL_TRANSFER_H
 
@@ -11,10 +11,14 @@ void acl_prepare_copy(Call *call, Copy *copy, void *dst, size_t destMax, const v
 /* Both ends of a copy by its kind; false when the value is no kind. */
 bool acl_sides_of_kind(aclrtMemcpyKind kind, Side *destination, Side *source);
 
-/* Checks the arguments of a fill and describes it. */
-void acl_prepare_fill(Call *call, Fill *fill, void *devPtr, size_t maxCount, int32_t value, size_t count);
+/* Runs a described copy or fill now; refuses one that does not fit its memory. Rules: kind/direction, count/bounds,
+ * memory/freed. Do nothing after a refusal. */
+void acl_run_copy(Call *call, const Copy *copy);
+void acl_run_fill(Call *call, const Fill *fill);
 
-/* Refuses a transfer that does not fit its memory. Rules: kind, range, freed. */
-void acl_refuse_transfer(Call *call, CopyFault fault, const Explanation *why);
+/* The same as work of the stream. A copy from or to pageable host memory has run when the call returns, after what the
+ * stream still had to do (cann-runtime 9, aclrtMemcpyAsync). */
+void acl_queue_copy(Call *call, const Copy *copy, aclrtStream stream);
+void acl_queue_fill(Call *call, const Fill *fill, aclrtStream stream);
 
 #endif
