@@ -1,0 +1,137 @@
+"""Programs with literal addresses, linked in every way, and what happens when a window is not free."""
+
+import pathlib
+import re
+
+import pytest
+
+from tests import native
+from understudy import paths
+
+SDK = paths.STACKS["ftdsp"]
+EXAMPLES = native.ROOT / "examples_c" / "ftdsp"
+COMPILERS = {"gcc": ["gcc", "-std=c11"], "g++": ["g++", "-std=c++11", "-x", "c++"]}
+LINKS = {
+    "pie": ["-fPIE", "-pie", f"-Wl,-rpath,{SDK.library_path}"],
+    "no-pie": ["-fno-pie", "-no-pie", f"-Wl,-rpath,{SDK.library_path}"],
+    "static-pie": ["-static-pie"],
+}
+
+EXPECTED = {  # ft-dsp 7: mean with weight; none without
+    "shared_space": [0.370370370366, -2.66666666665, 0, -0.666666666663, 3.3333333333, -1.001001],
+    "private_space": [1.1111111111, -3.99999999998, 0, -0.666666666663, 9.99999999989, -1.001001],
+}
+
+
+def build(source: pathlib.Path, compiler: str, link: str, extra=()) -> pathlib.Path:
+    program = native.work_folder() / f"{source.stem}-{compiler}-{link}"
+    native.check([*COMPILERS[compiler], *native.STRICT, "-O1", *extra, source, "-x", "none",
+                  *(f"-I{path}" for path in SDK.include_paths), *LINKS[link], "-o", program,
+                  f"-L{SDK.library_path}", "-lftdsp", *(["-lm", "-pthread"] if link == "static-pie" else [])])
+    return program
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_examples(compiler, link, name):
+    printed = native.check([build(EXAMPLES / "binarycrossentropygrad" / f"{name}.c", compiler, link)])
+    numbers = [float(number) for number in re.findall(r"= (\S+)", printed)]
+    assert numbers == pytest.approx(EXPECTED[name], rel=1e-6, abs=5e-7)  # six decimals are printed
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_compile_command_in_the_first_line_works(name, tmp_path):
+    source = EXAMPLES / "binarycrossentropygrad" / f"{name}.c"
+    command = source.read_text().splitlines()[0].removeprefix("/* ")
+    native.check(["sh", "-ec", f"cd {tmp_path}; cp {source} .; {command}; ./{name}"],
+                 {"FTDSP_PATH": str(SDK.root)})
+
+
+WINDOWS = r"""
+#include <binarycrossentropygrad.h>
+#include <stdio.h>
+
+static void touch(unsigned long long first, unsigned long long last)
+{
+    volatile int *ends[2] = {(volatile int *)first, (volatile int *)(last - 3)};
+    for (int i = 0; i < 2; i++) {
+        if (*ends[i] != 0) {
+            printf("not zero: %p\n", (void *)ends[i]);
+        }
+        *ends[i] = 1;
+    }
+    printf("%llx ok\n", first);
+}
+
+int main(void)
+{
+    touch(0x0C000000, 0x0C3FFFFF);
+    touch(0x10000000, 0x1FFFFFFF);
+    touch(0x80000000, 0xFFFFFFFF);
+    touch(0xD00000000, 0xDFFFFFFFF);
+    fp_binarycrossentropygrad_s(0, 0, 0, 0, 0, 0, 0, 0, 1);
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def windows_source():
+    source = native.work_folder() / "windows.c"
+    source.write_text(WINDOWS)
+    return source
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_windows_exist_before_main_and_hold_zero(windows_source, compiler, link):
+    program = build(windows_source, compiler, link)
+    for _ in range(5):  # addresses are randomised
+        assert native.check([program]).split() == ["c000000", "ok", "10000000", "ok", "80000000", "ok", "d00000000",
+                                                   "ok"]
+
+
+OCCUPANT = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    void *page = mmap((void *)0x90000000, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    void *library = dlopen(argv[1], RTLD_NOW);
+    printf("%d %d\n", page == (void *)0x90000000, library && dlsym(library, "fp_binarycrossentropygrad_s"));
+    *(volatile int *)0x10000000 = 1;
+    return 0;
+}
+"""
+
+
+def test_a_window_that_is_taken_is_reported_and_the_library_loads(tmp_path):
+    source = tmp_path / "occupant.c"
+    source.write_text(OCCUPANT)
+    native.check(["gcc", "-x", "c", source, "-o", tmp_path / "occupant", "-ldl"])
+    done = native.run([tmp_path / "occupant", SDK.library_path / "libftdsp.so"], {"UNDERSTUDY_LOG": "error"})
+    assert done.returncode == 0 and done.stdout.split() == ["1", "1"], done
+    assert re.search(r"error.*cannot reserve the DDR window at 0x80000000", done.stderr), done.stderr
+    assert done.stderr.count("cannot reserve") == 1, done.stderr
+
+
+def test_a_refused_program_says_why(windows_source, tmp_path):
+    source = tmp_path / "refused.c"
+    source.write_text(WINDOWS.replace("(0, 0, 0, 0, 0, 0, 0, 0, 1)", "(4, 0, 0, 0, 0, 0, 0, 0, 1)"))
+    done = native.run([build(source, "gcc", "pie")])
+    assert "fp_binarycrossentropygrad_s/input_x/null: input_x is NULL" in done.stderr
+
+
+def test_the_chip_without_half_names_the_one_that_has_it(tmp_path):
+    source = tmp_path / "half.c"
+    source.write_text(WINDOWS.replace("fp_binary", "hp_binary"))
+    program = build(source, "gcc", "pie")
+    refused = native.run([program], {"UNDERSTUDY_FT_CHIP": "FT78NE"}).stderr
+    assert "hp_binarycrossentropygrad_s/prefix/chip" in refused and "MT7004" in refused
+    for chip in ("MT7004", ""):
+        assert native.run([program], {"UNDERSTUDY_FT_CHIP": chip}).stderr == ""
