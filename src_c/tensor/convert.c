@@ -1,6 +1,6 @@
 #include "tensor/convert.h"
 
-#include "tensor/clones.h"
+#include "tensor/levels.h"
 
 /* C leaves float -> integer undefined outside the integer's range: saturate instead. */
 US_ALWAYS_INLINE int64_t to_signed(double value, int64_t lowest, int64_t highest)
@@ -123,6 +123,9 @@ US_ALWAYS_INLINE uint64_t to_unsigned(double value, uint64_t highest)
 #define WRITE_DOUBLE(value) ((value) != 0)
 #include "tensor/convert_array.inc"
 
+#define LOOPS "tensor/convert_lanes.inc"
+#include "tensor/instantiate.inc"
+
 typedef struct Conversions {
     void (*load_float)(float *to, const void *from, int64_t stride, int64_t count);
     void (*load_double)(double *to, const void *from, int64_t stride, int64_t count);
@@ -149,8 +152,37 @@ static const Conversions conversions[DTYPE_COUNT] = {
     [DTYPE_BOOL] = CONVERSIONS_OF(bool),
 };
 
+/* Unit-stride fp32 conversions of the floating types, by level. */
+typedef struct ArrayConversions {
+    void (*load)(float *to, const void *from, int64_t count);
+    void (*store)(void *to, const float *from, int64_t count);
+} ArrayConversions;
+
+#define ARRAYS_OF_LEVEL(level) {                                                                                   \
+    [DTYPE_FLOAT32] = {load_array_float_##level, store_array_float_##level},                                       \
+    [DTYPE_FLOAT16] = {load_array_half_##level, store_array_half_##level},                                         \
+    [DTYPE_BFLOAT16] = {load_array_bfloat_##level, store_array_bfloat_##level},                                    \
+    [DTYPE_FLOAT64] = {load_array_double_##level, store_array_double_##level}}
+
+static const ArrayConversions arrays[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {
+    [LEVEL_BASE] = ARRAYS_OF_LEVEL(base),
+#ifdef US_HAS_LEVELS
+    [LEVEL_V3] = ARRAYS_OF_LEVEL(v3),
+    [LEVEL_V4] = ARRAYS_OF_LEVEL(v4),
+#endif
+};
+
+static bool is_array(DType dtype, int64_t stride, int64_t count)
+{
+    return stride == 1 && count >= LANES && us_dtype_is_float(dtype);
+}
+
 void us_load_float(float *to, const void *from, DType dtype, int64_t stride, int64_t count)
 {
+    if (is_array(dtype, stride, count)) {
+        arrays[us_level()][dtype].load(to, from, count);
+        return;
+    }
     conversions[dtype].load_float(to, from, stride, count);
 }
 
@@ -161,6 +193,10 @@ void us_load_double(double *to, const void *from, DType dtype, int64_t stride, i
 
 void us_store_float(void *to, DType dtype, int64_t stride, const float *from, int64_t count)
 {
+    if (is_array(dtype, stride, count)) {
+        arrays[us_level()][dtype].store(to, from, count);
+        return;
+    }
     conversions[dtype].store_float(to, stride, from, count);
 }
 

@@ -12,7 +12,7 @@ typedef enum Compute { COMPUTE_FLOAT, COMPUTE_DOUBLE, COMPUTE_FUSED } Compute;
 /* How an operand reaches the body. */
 typedef enum Access {
     ACCESS_DIRECT, /* in place */
-    ACCESS_SCALAR, /* one element seen everywhere: the tile is filled once per piece */
+    ACCESS_SCALAR, /* one element seen everywhere: read once, before anything is written */
     ACCESS_GATHER, /* through a tile */
 } Access;
 
@@ -24,6 +24,7 @@ typedef struct Walk {
     const View *operands[TILE_OPERAND_LIMIT];
     Access access[TILE_OPERAND_LIMIT];
     size_t size[TILE_OPERAND_LIMIT]; /* bytes of an element */
+    double scalar[TILE_OPERAND_LIMIT];
     Compute compute;
     TileBodyFused *fused;
     DType via;
@@ -218,17 +219,32 @@ typedef union Tile {
     uint16_t shorts[TILE_ELEMENTS];
 } __attribute__((aligned(64))) Tile;
 
+static void read_scalars(Walk *walk)
+{
+    for (int k = 0; k < walk->input_count; k++) {
+        if (walk->access[k] == ACCESS_SCALAR) {
+            us_load_double(&walk->scalar[k], walk->operands[k]->data, walk->operands[k]->dtype, 1, 1);
+        }
+    }
+}
+
 static void fill_scalar(const Walk *walk, int k, Tile *tile)
 {
-    const View *view = walk->operands[k];
-    if (walk->compute == COMPUTE_FUSED) {
+    const double value = walk->scalar[k];
+    if (walk->compute == COMPUTE_DOUBLE) {
         for (int i = 0; i < TILE_ELEMENTS; i++) {
-            tile->shorts[i] = *(const uint16_t *)view->data;
+            tile->doubles[i] = value;
         }
-    } else if (walk->compute == COMPUTE_DOUBLE) {
-        us_load_double(tile->doubles, view->data, view->dtype, 0, TILE_ELEMENTS);
+    } else if (walk->compute == COMPUTE_FLOAT) {
+        for (int i = 0; i < TILE_ELEMENTS; i++) {
+            tile->floats[i] = (float)value;
+        }
     } else {
-        us_load_float(tile->floats, view->data, view->dtype, 0, TILE_ELEMENTS);
+        uint16_t narrow;
+        us_store_double(&narrow, walk->operands[k]->dtype, 1, &value, 1);
+        for (int i = 0; i < TILE_ELEMENTS; i++) {
+            tile->shorts[i] = narrow;
+        }
     }
 }
 
@@ -292,6 +308,7 @@ void us_tile_run(const TileKernel *kernel, const void *attributes, int input_cou
     }
     merge_axes(&walk);
     choose_compute(&walk);
+    read_scalars(&walk);
     const int64_t piece_elements = (int64_t)PIECE_TILES * TILE_ELEMENTS;
     const int64_t pieces = (walk.elements + piece_elements - 1) / piece_elements;
     if (walk.elements <= SERIAL_BYTES / (int64_t)bytes_per_element) {

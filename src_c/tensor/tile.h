@@ -6,6 +6,7 @@
 #ifndef UNDERSTUDY_TILE_H
 #define UNDERSTUDY_TILE_H
 
+#include "tensor/levels.h"
 #include "tensor/view.h"
 
 enum { TILE_ELEMENTS = 1024, TILE_OPERAND_LIMIT = 12 };
@@ -24,6 +25,16 @@ typedef struct TileKernel {
     TileBodyFused *body_half;      /* optional: all operands contiguous float16 */
     TileBodyFused *body_bfloat;    /* optional: all operands contiguous bfloat16 */
 } TileKernel;
+
+/* The kernels of all levels, from bodies that tensor/instantiate.inc made:
+ *     static const TileKernel kernels[LEVEL_COUNT] = TILE_KERNELS(body);    … &kernels[us_level()]                  */
+#define TILE_KERNEL_OF(body, level) {body##_float_##level, body##_double_##level, body##_half_##level, \
+                                     body##_bfloat_##level}
+#ifdef US_HAS_LEVELS
+#define TILE_KERNELS(body) {TILE_KERNEL_OF(body, base), TILE_KERNEL_OF(body, v3), TILE_KERNEL_OF(body, v4)}
+#else
+#define TILE_KERNELS(body) {TILE_KERNEL_OF(body, base), TILE_KERNEL_OF(body, base), TILE_KERNEL_OF(body, base)}
+#endif
 
 /* Runs the kernel over `shape`. Inputs must already be broadcast to it (us_view_broadcast); outputs have it. A tile's
  * outputs are written after all its inputs were read, so an output may be the same view as an input. When `via` is not

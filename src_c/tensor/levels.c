@@ -1,0 +1,34 @@
+#include "tensor/levels.h"
+
+#include "report/report.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+static Level best_level(void)
+{
+#ifdef US_HAS_LEVELS
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("x86-64-v4")) {
+        return LEVEL_V4;
+    }
+    if (__builtin_cpu_supports("x86-64-v3")) {
+        return LEVEL_V3;
+    }
+#endif
+    return LEVEL_BASE;
+}
+
+Level us_level(void)
+{
+    static _Atomic int known; /* level + 1; 0: not looked up yet */
+    int level = atomic_load_explicit(&known, memory_order_relaxed) - 1;
+    if (level < 0) {
+        static const char *const names[] = {"base", "v3", "v4", NULL};
+        Level best = best_level();
+        level = us_environment_choice("UNDERSTUDY_ISA", names, (int)best);
+        level = level > (int)best ? (int)best : level;
+        atomic_store_explicit(&known, level + 1, memory_order_relaxed);
+    }
+    return (Level)level;
+}

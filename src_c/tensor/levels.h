@@ -1,0 +1,22 @@
+/* Instruction-set levels chosen at run time, where a loop needs more than clones.h gives: conversions of 16-bit types by
+ * instructions, and a level that tests can choose. A file with loops is instantiated for all types and levels by
+ *     #define LOOPS "kernels/some.inc"
+ *     #include "tensor/instantiate.inc"
+ * which makes NAME(function) = function_<type>_<level>. Results are the same on every level. */
+#ifndef UNDERSTUDY_LEVELS_H
+#define UNDERSTUDY_LEVELS_H
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define US_HAS_LEVELS 1
+#include <immintrin.h>
+#endif
+
+typedef enum Level { LEVEL_BASE, LEVEL_V3, LEVEL_V4, LEVEL_COUNT } Level;
+
+/* The best level of this machine, or less by UNDERSTUDY_ISA=base|v3|v4. */
+Level us_level(void);
+
+/* Elements handled at a time where types are converted: one vector of the widest level. */
+enum { LANES = 16 };
+
+#endif
