@@ -1,0 +1,95 @@
+"""The aclnn headers as a vendor's program meets them: C11 and C++11, alone, in any order, by any of their paths."""
+
+import itertools
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from understudy import paths
+
+INCLUDE = pathlib.Path(__file__).parents[2] / "include" / "ascend"
+HEADERS = sorted(str(file.relative_to(INCLUDE)) for folder in ("aclnn", "aclnnop") for file in (INCLUDE / folder).rglob("*.h"))
+LANGUAGES = {"c": ["gcc", "-std=c11", "-xc"], "c++": ["g++", "-std=c++11", "-xc++"]}
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{INCLUDE}", f"-I{INCLUDE / 'aclnnop'}"]
+
+
+def compiler(language):
+    command = LANGUAGES[language]
+    return [shutil.which(command[0]) or pytest.skip(f"no {command[0]}"), *command[1:], *STRICT]
+
+
+def accepts(language, source):
+    subprocess.run([*compiler(language), "-fsyntax-only", "-"], input=source, text=True, check=True)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("header", HEADERS)
+def test_alone_and_twice(language, header):
+    accepts(language, f'#include "{header}"\n#include "{header}"\nextern int end;\n')
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_in_both_orders(language):
+    lines = [f'#include "{header}"' for header in HEADERS]
+    bare = [f'#include "{pathlib.Path(header).name}"' for header in HEADERS if header.count("/") == 1 and "op/" in header]
+    for order in (lines + bare, bare[::-1] + lines[::-1]):
+        accepts(language, "\n".join([*order, "extern int end;", ""]))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_name_of_the_samples_is_taken(language):
+    """aclnn-base 10: samples define these themselves."""
+    own = "#define CHECK_RET(c, r) r\n#define LOG_PRINT(...) 0\nint Init(void); int GetShapeSize(void); int CreateAclTensor(void);\n"
+    accepts(language, "\n".join([f'#include "{header}"' for header in HEADERS]) + "\n" + own)
+
+
+def test_success_is_called_ok():
+    accepts("c", '#include "aclnn/acl_meta.h"\n_Static_assert(OK == 0, "");\n')
+    accepts("c++", '#include "aclnn/acl_meta.h"\nstatic_assert(OK == 0, ""); const aclnnStatus *p = &OK;\n')
+
+
+@pytest.mark.parametrize("copy", sorted((INCLUDE / "aclnnop/level2").glob("*.h")), ids=lambda file: file.name)
+def test_second_copies_are_copies(copy):
+    assert copy.read_bytes() == (INCLUDE / "aclnnop" / copy.name).read_bytes()
+
+
+PROGRAM = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include "aclnn/acl_meta.h"
+
+static int made, deleted;
+%s
+int main()
+{
+    int64_t dims[] = {2, 3};
+    aclTensor *tensor = aclCreateTensor(dims, 2, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, dims, 2, nullptr);
+    int64_t *shape = nullptr, *storage = nullptr, *strides = nullptr;
+    uint64_t count = 0;
+    if (aclGetViewShape(tensor, &shape, &count) != OK || count != 2 || shape[1] != 3) return 1;
+    if (aclGetStorageShape(tensor, &storage, &count) != OK || aclGetViewStrides(tensor, &strides, &count) != OK) return 1;
+    delete[] shape;
+    delete[] storage;
+    delete[] strides;
+    std::printf("%%d %%d\n", made, deleted);
+    return aclDestroyTensor(tensor);
+}
+"""
+REPLACED = """
+void *operator new[](std::size_t size) { made++; return static_cast<char *>(std::malloc(size + 64)) + 64; }
+void operator delete[](void *block) noexcept { deleted++; std::free(static_cast<char *>(block) - 64); }
+void operator delete[](void *block, std::size_t) noexcept { deleted++; std::free(static_cast<char *>(block) - 64); }
+"""
+
+
+@pytest.mark.parametrize("operators, expected", [("", "0 0"), (REPLACED, "3 3")], ids=["default", "replaced"])
+def test_arrays_are_right_for_delete(tmp_path, operators, expected):
+    """The caller's delete[] must fit, also where the program replaces operator new[]."""
+    library = paths.STACKS["ascend"].library_path
+    program = tmp_path / "program"
+    subprocess.run([*compiler("c++"), "-", "-o", program, f"-L{library}", "-lnnopbase", "-lascendcl",
+                    f"-Wl,-rpath,{library}"], input=PROGRAM % operators, text=True, check=True)  # fmt: skip
+    assert subprocess.run([program], capture_output=True, text=True, check=True).stdout.strip() == expected
