@@ -1,6 +1,7 @@
 """The command line."""
 
 import argparse
+import importlib
 import os
 import shutil
 import sys
@@ -11,7 +12,10 @@ from understudy.paths import STACKS
 
 DESCRIPTION = "Programs for the Ascend CANN, MetaX MACA and FT DSP operator libraries, built and run on a plain CPU."
 PASS_THROUGH = ("cc", "c++", "run")
-COMMANDS = ("demo", "env", *PASS_THROUGH)
+KIT = {  # commands of understudy.kit, each a module of its name
+    "rules": "The rule catalogue: what each function refuses, with which status, from which source, and if it is tested.",
+}
+COMMANDS = ("demo", "env", *PASS_THROUGH, *KIT)
 
 
 class Parser(argparse.ArgumentParser):
@@ -38,7 +42,13 @@ def make_parser() -> Parser:
             usage=usage.format("cc", "ARGUMENT ..."))  # fmt: skip
     command("c++", "The C++ compiler, likewise.", usage=usage.format("c++", "ARGUMENT ..."))
     command("run", "Run a program so that it finds the libraries.", usage=usage.format("run", "PROGRAM [ARGUMENT ...]"))
+    for name, text in KIT.items():
+        kit_module(name).add_arguments(command(name, text))
     return parser
+
+
+def kit_module(name: str):
+    return importlib.import_module(f"understudy.kit.{name}")
 
 
 def split_pass_through(arguments: list[str]) -> tuple[list[str], list[str]]:
@@ -89,6 +99,8 @@ def dispatch(arguments: list[str]) -> int:
     if options.command is None:
         parser.print_help()
         return 0
+    if options.command in KIT:
+        return kit_module(options.command).run(options)
     stacks = toolchain.stacks_named(options.stack)
     if options.command == "env":
         print(toolchain.shell_exports(stacks))

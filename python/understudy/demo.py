@@ -1,7 +1,8 @@
 """`understudy demo`: compiles the example programs as a vendor's user would, runs them, compares with NumPy float64.
 
-An example is a file examples_c/<stack>/<name>/<name>.c or .cpp whose first line is the compile command in a comment. It
-prints lines "label: v v v". What the numbers should be is computed here from the formula, on the same inputs.
+An example is a file examples_c/<stack>/<operator>/<program>.c or .cpp whose first line is the compile command in a comment. It
+prints labelled numbers: "label: v v v", "label[i] = v", or a line with the label and the numbers in the lines below it.
+What the numbers should be is computed here from the formula, on the same inputs.
 """
 
 import os
@@ -20,6 +21,9 @@ from understudy.errors import SdkError
 from understudy.paths import Stack
 
 TIME_LIMIT_SECONDS = 120
+# float32 results: the operators' sums and exponentials stay within a few units in the last place.
+TOLERANCE = 2.0**-20
+LEAST_PLACES = 4  # fewer decimal places tell too little to compare
 
 
 # ---- references: formula and inputs of each example, in float64 ------------------------------------------------------
@@ -33,8 +37,35 @@ def _soft_margin_loss_backward() -> dict[str, numpy.ndarray]:
     return {"none": gradient, "mean": gradient / gradient.size}
 
 
+def _softmax() -> dict[str, numpy.ndarray]:
+    logits = numpy.array([[1, 2, 3, 4], [-1, 0, 1, 0.5], [100, 101, 99, 0]])
+    slopes = numpy.array([[0, 0, 0, 1], [1, -1, 0.5, 0], [0.25, 0.5, 0.75, 1]])
+    powers = numpy.exp(logits - logits.max(axis=1, keepdims=True))
+    y = powers / powers.sum(axis=1, keepdims=True)
+    gradient = y * (slopes - (y * slopes).sum(axis=1, keepdims=True))
+    return {"probabilities": y, "gradient of the logits": gradient}
+
+
+def _cross_entropy_slope(x, target) -> numpy.ndarray:
+    x, target = (numpy.array(values, numpy.float32).astype(numpy.float64) for values in (x, target))
+    return (x - target) / (x * (1 - x) + 1e-12)
+
+
+def _shared_space() -> dict[str, numpy.ndarray]:
+    slope = _cross_entropy_slope([0.1, 0.25, 0.5, 0.75, 0.9, 0.999], [0, 1, 0.5, 1, 0, 1])
+    return {"dx": 2 / slope.size * numpy.array([1, 2, 0.5, 1.5, 1, 3]) * slope}
+
+
+def _private_space() -> dict[str, numpy.ndarray]:
+    slope = _cross_entropy_slope([0.1, 0.25, 0.5, 0.75, 0.9, 0.999], [0, 1, 0.5, 1, 0, 1])
+    return {"dx": numpy.array([1, 1, 2, 0.5, 1, 1]) * slope}
+
+
 REFERENCES = {
     "soft_margin_loss_backward": _soft_margin_loss_backward,
+    "softmax": _softmax,
+    "binarycrossentropygrad/shared_space": _shared_space,
+    "binarycrossentropygrad/private_space": _private_space,
 }
 
 
@@ -42,29 +73,40 @@ REFERENCES = {
 
 
 @dataclass
+class Printed:
+    """The numbers below one label."""
+
+    values: numpy.ndarray
+    resolution: float  # half a unit of the last decimal place, when all are printed with the same number of places
+
+
+@dataclass
 class Comparison:
-    """One printed line beside its reference."""
+    """The numbers of one label beside their reference."""
 
     example: str
     label: str
-    got: numpy.ndarray
+    got: Printed
     expected: numpy.ndarray
-    tolerance: float
 
-    @property
-    def error(self) -> float:
-        """Largest difference, relative to the reference or, for small values, to the line's largest one."""
-        if self.got.shape != self.expected.shape:
+    def _relative(self, forgiven: float) -> float:
+        """Largest difference beyond `forgiven`, relative to the reference or, for small values, to 1/1024 of the largest."""
+        if self.got.values.shape != self.expected.shape:
             return float("inf")
-        scale = numpy.maximum(numpy.abs(self.expected), 2.0**-10 * numpy.abs(self.expected).max(initial=0))
-        difference = numpy.abs(self.got - self.expected)
+        size = numpy.abs(self.expected)
+        scale = numpy.maximum(size, 2.0**-10 * size.max(initial=0))
+        difference = numpy.maximum(numpy.abs(self.got.values - self.expected) - forgiven, 0)
         with numpy.errstate(invalid="ignore", divide="ignore"):
             relative = numpy.where(difference == 0, 0, difference / scale)
         return float(numpy.nan_to_num(relative, nan=numpy.inf).max(initial=0))
 
     @property
+    def error(self) -> float:
+        return self._relative(0)
+
+    @property
     def agrees(self) -> bool:
-        return self.error <= self.tolerance
+        return self._relative(self.got.resolution) <= TOLERANCE
 
 
 class ExampleError(Exception):
@@ -76,6 +118,10 @@ def sources(stacks: list[Stack]) -> Iterator[tuple[Stack, pathlib.Path]]:
         folder = paths.examples() / stack.name
         for source in sorted([*folder.rglob("*.c"), *folder.rglob("*.cpp")]):
             yield stack, source
+
+
+def name_of(source: pathlib.Path) -> str:
+    return source.stem if source.stem == source.parent.name else f"{source.parent.name}/{source.stem}"
 
 
 def compile_command(source: pathlib.Path) -> str:
@@ -106,31 +152,43 @@ def build_and_run(stack: Stack, source: pathlib.Path, folder: str) -> str:
     return run_quietly([f"./{source.stem}"], source.stem, cwd=folder, env=environment)
 
 
-def parse(printed: str) -> dict[str, numpy.ndarray]:
-    """Lines "label: v v v"; lines of other shapes are for the reader."""
-    lines = {}
+def numbers(text: str) -> list[str]:
+    """The words of a text if all of them are numbers, else nothing."""
+    words = text.split()
+    try:
+        [float(word) for word in words]
+    except ValueError:
+        return []
+    return words
+
+
+def parse(printed: str) -> dict[str, Printed]:
+    """Labels and their numbers; other lines are for the reader."""
+    words: dict[str, list[str]] = {}
+    label = ""
     for line in printed.splitlines():
-        label, colon, values = line.partition(":")
-        try:
-            lines[label.strip()] = numpy.array([float(value) for value in values.split()])
-        except ValueError:
-            continue
-    return {label: values for label, values in lines.items() if values.size}
+        if not numbers(line):
+            label, line = re.fullmatch(r"\s*(.*?)(?:\[\d+\])?\s*(?:[:=](.*))?", line).groups(default="")
+        words.setdefault(label, []).extend(numbers(line))
+    return {label: printed_numbers(found) for label, found in words.items() if found}
+
+
+def printed_numbers(words: list[str]) -> Printed:
+    places = {len(word.partition(".")[2]) if "e" not in word.lower() else 0 for word in words}
+    fixed = len(places) == 1 and min(places) >= LEAST_PLACES
+    return Printed(numpy.array([float(word) for word in words]), 0.5 * 10.0 ** -min(places) if fixed else 0.0)
 
 
 def compare(source: pathlib.Path, printed: str) -> list[Comparison]:
-    reference = REFERENCES.get(source.stem)
+    name = name_of(source)
+    reference = REFERENCES.get(name)
     if reference is None:
-        raise ExampleError(f"{source.name}: no reference for this example")
-    expected, got = reference(), parse(printed)
+        raise ExampleError(f"{name}: no reference for this example")
+    got, nothing = parse(printed), Printed(numpy.array([]), 0.0)
     return [
-        Comparison(source.stem, label, got.get(label, numpy.array([])), numpy.ravel(values), TOLERANCE)
-        for label, values in expected.items()
+        Comparison(name, label, got.get(label, nothing), numpy.ravel(values))
+        for label, values in reference().items()
     ]
-
-
-# float32 results: the operators' sums and exponentials stay within a few units in the last place.
-TOLERANCE = 2.0**-20
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------
@@ -149,7 +207,7 @@ def shortened(values: numpy.ndarray) -> str:
 
 def print_table(comparisons: list[Comparison]) -> None:
     rows = [
-        (c.example, c.label, shortened(c.got), shortened(c.expected), f"{c.error:.1e}", "ok" if c.agrees else "DIFFERS")
+        (c.example, c.label, shortened(c.got.values), shortened(c.expected), f"{c.error:.1e}", "ok" if c.agrees else "DIFFERS")
         for c in comparisons
     ]
     header = ("example", "result", "program", "NumPy float64", "error", "")

@@ -1,0 +1,91 @@
+"""The rule catalogue: what every library refuses and chooses, from the rules.toml files of the SDK."""
+
+import functools
+import pathlib
+import re
+import tomllib
+from dataclasses import dataclass
+
+from understudy import paths
+
+SOURCES = ("page", "sheet", "choice", "cannot-check")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A refusal. `id` is "function/parameter/rule", `status` the vendor's."""
+
+    id: str
+    status: int
+    sentence: str
+    source: str
+    where: str
+    why: str
+    library: str
+
+    @property
+    def function(self) -> str:
+        return self.id.partition("/")[0]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Behaviour that refuses nothing, taken where the vendor's is unknown."""
+
+    id: str
+    sentence: str
+    where: str
+    library: str
+
+    @property
+    def function(self) -> str:
+        return self.id.partition("/")[0]
+
+
+def expand_braces(text: str) -> list[str]:
+    """"a/{b,c}" -> ["a/b", "a/c"]; several groups multiply."""
+    group = re.search(r"\{([^{}]*)\}", text)
+    if group is None:
+        return [text]
+    head, tail = text[: group.start()], text[group.end() :]
+    return [whole for part in group[1].split(",") for whole in expand_braces(head + part + tail)]
+
+
+def files() -> list[pathlib.Path]:
+    return sorted((paths.sdk() / "rules").rglob("rules.toml"))
+
+
+def stack_of(file: pathlib.Path) -> str:
+    return file.relative_to(paths.sdk() / "rules").parts[0]
+
+
+@functools.cache
+def rules() -> dict[str, Rule]:
+    """Every rule of every library by id."""
+    found: dict[str, Rule] = {}
+    for file in files():
+        content = tomllib.loads(file.read_text())
+        for entry in content.get("rule", []):
+            for rule_id in expand_braces(entry["id"]):
+                if rule_id in found:
+                    raise ValueError(f"{file}: {rule_id} is listed twice")
+                found[rule_id] = Rule(rule_id, entry["status"], entry["sentence"], entry["source"], entry["where"],
+                                      entry.get("why", ""), content["library"])  # fmt: skip
+    return found
+
+
+@functools.cache
+def choices() -> list[Choice]:
+    found = []
+    for file in files():
+        content = tomllib.loads(file.read_text())
+        for entry in content.get("choice", []):
+            found += [Choice(name, entry["sentence"], entry["where"], content["library"])
+                      for name in expand_braces(entry["id"])]  # fmt: skip
+    return found
+
+
+@functools.cache
+def stack_of_library() -> dict[str, str]:
+    """The stack of each library that has a catalogue."""
+    return {tomllib.loads(file.read_text())["library"]: stack_of(file) for file in files()}
