@@ -47,8 +47,8 @@ mcError_t maca_error_of_fault(DeviceFault fault);
  * host function. */
 Stream *maca_stream(mcStream_t handle);
 
-/* A blocking stream and the default stream wait for each other's work (maca-runtime 5.1). Everything that is queued on a
- * stream stands between these two calls. maca_stream_enter gives false when memory is exhausted. */
+/* A blocking stream and the default stream wait for each other's work (maca-runtime 5.1). Everything that is queued on
+ * a stream stands between these two calls. maca_stream_enter gives false when memory is exhausted. */
 bool maca_stream_enter(Stream *stream);
 void maca_stream_leave(Stream *stream);
 

@@ -99,14 +99,15 @@ static void queue_copy(Call *call, Stream *stream, const Copy *copy, bool source
     require_queued(call, queued);
 }
 
-/* ---- the public forms --------------------------------------------------------------------------------------------- */
+/* ---- the public forms -------------------------------------------------------------------------------------------- */
 
 static mcError_t run_copy(Call call, Copy copy, mcMemcpyKind kind, mcStream_t handle, bool wait)
 {
-    us_require(&call, kind_exists(kind), "kind", "range", mcErrorInvalidMemcpyDirection, "kind is %d", (int)kind);
+    us_require(&call, kind_exists(kind), "kind", "range", mcErrorInvalidMemcpyDirection,
+               "kind is %d; kinds are 0 to 4", (int)kind);
     bool empty = copy.width == 0 || copy.height == 0;
-    us_require(&call, copy.destination != NULL || empty, "dst", "null", mcErrorInvalidValue, "dst is NULL");
-    us_require(&call, copy.source != NULL || empty, "src", "null", mcErrorInvalidValue, "src is NULL");
+    us_require(&call, copy.destination != NULL || empty, "dst", "null", mcErrorInvalidValue, "dst must not be NULL");
+    us_require(&call, copy.source != NULL || empty, "src", "null", mcErrorInvalidValue, "src must not be NULL");
     Stream *stream = require_stream(&call, handle);
     if (call.status != 0 || empty) {
         return runtime_end(&call);
@@ -181,11 +182,11 @@ mcError_t mcMemcpyPeerAsync(void *dst, int dstDev, const void *src, int srcDev, 
     return run_copy(call, plain(dst, src, n), mcMemcpyDeviceToDevice, s, false);
 }
 
-/* ---- fills -------------------------------------------------------------------------------------------------------- */
+/* ---- fills ------------------------------------------------------------------------------------------------------- */
 
 static mcError_t run_fill(Call call, void *p, int value, size_t n, mcStream_t handle, bool wait)
 {
-    us_require(&call, p != NULL || n == 0, "p", "null", mcErrorInvalidValue, "p is NULL");
+    us_require(&call, p != NULL || n == 0, "p", "null", mcErrorInvalidValue, "p must not be NULL");
     Stream *stream = require_stream(&call, handle);
     if (call.status != 0 || n == 0) {
         return runtime_end(&call);

@@ -25,7 +25,7 @@ mcError_t mcInit(unsigned int flags)
 mcError_t mcGetDeviceCount(int *count)
 {
     Call call = us_call_begin("mcGetDeviceCount");
-    us_require(&call, count != NULL, "count", "null", mcErrorInvalidValue, "count is NULL");
+    us_require(&call, count != NULL, "count", "null", mcErrorInvalidValue, "count must not be NULL");
     if (call.status == 0) {
         *count = device_count();
         us_require(&call, *count > 0, "device", "none", mcErrorNoDevice, "there is no device");
@@ -46,7 +46,7 @@ mcError_t mcSetDevice(int device)
 mcError_t mcGetDevice(int *device)
 {
     Call call = us_call_begin("mcGetDevice");
-    us_require(&call, device != NULL, "device", "null", mcErrorInvalidValue, "device is NULL");
+    us_require(&call, device != NULL, "device", "null", mcErrorInvalidValue, "device must not be NULL");
     if (call.status == 0) {
         *device = maca_device_ordinal();
     }
@@ -84,12 +84,12 @@ mcError_t mcDeviceSetLimit(mcLimit_t limit, size_t value)
     return runtime_end(&call);
 }
 
-/* ---- peers: every device reaches every other ---------------------------------------------------------------------- */
+/* ---- peers: every device reaches every other --------------------------------------------------------------------- */
 
 mcError_t mcDeviceCanAccessPeer(int *can, int device, int peer)
 {
     Call call = us_call_begin("mcDeviceCanAccessPeer");
-    us_require(&call, can != NULL, "can", "null", mcErrorInvalidValue, "can is NULL");
+    us_require(&call, can != NULL, "can", "null", mcErrorInvalidValue, "can must not be NULL");
     require_ordinal(&call, device);
     us_require(&call, peer >= 0 && peer < device_count(), "peer", "range", mcErrorInvalidDevice,
                "peer is device %d; %d devices exist, counted from 0", peer, device_count());
@@ -125,11 +125,11 @@ mcError_t mcDeviceEnablePeerAccess(int peer, unsigned int flags)
     return runtime_end(&call);
 }
 
-/* ---- versions ----------------------------------------------------------------------------------------------------- */
+/* ---- versions ---------------------------------------------------------------------------------------------------- */
 
 static mcError_t give_version(Call call, int *version)
 {
-    us_require(&call, version != NULL, "version", "null", mcErrorInvalidValue, "version is NULL");
+    us_require(&call, version != NULL, "version", "null", mcErrorInvalidValue, "version must not be NULL");
     if (call.status == 0) {
         *version = PRODUCT_VERSION;
     }

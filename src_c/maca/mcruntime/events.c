@@ -5,11 +5,11 @@ enum { EVENT_FLAGS = mcEventBlockingSync | mcEventDisableTiming | mcEventInterpr
 
 static mcError_t create(Call call, mcEvent_t *e, unsigned int flags)
 {
-    us_require(&call, e != NULL, "e", "null", mcErrorInvalidValue, "e is NULL");
+    us_require(&call, e != NULL, "e", "null", mcErrorInvalidValue, "e must not be NULL");
     us_require(&call, (flags & ~(unsigned int)EVENT_FLAGS) == 0, "flags", "range", mcErrorInvalidValue,
                "flags is 0x%x; 0x%x are known", flags, (unsigned int)EVENT_FLAGS);
-    us_require(&call, (flags & mcEventInterprocess) == 0 || (flags & mcEventDisableTiming) != 0, "flags", "interprocess",
-               mcErrorInvalidValue, "mcEventInterprocess needs mcEventDisableTiming (flags is 0x%x)", flags);
+    us_require(&call, (flags & mcEventInterprocess) == 0 || (flags & mcEventDisableTiming) != 0, "flags",
+               "interprocess", mcErrorInvalidValue, "mcEventInterprocess needs mcEventDisableTiming (flags is 0x%x)", flags);
     Device *device = require_device(&call);
     if (call.status != 0) {
         return runtime_end(&call);
@@ -64,7 +64,8 @@ mcError_t mcEventRecord(mcEvent_t e, mcStream_t s)
 mcError_t mcEventRecordWithFlags(mcEvent_t e, mcStream_t s, unsigned int flags)
 {
     Call call = us_call_begin("mcEventRecordWithFlags");
-    us_require(&call, flags == mcEventRecordDefault, "flags", "range", mcErrorInvalidValue, "flags is %u, not 0", flags);
+    us_require(&call, flags == mcEventRecordDefault, "flags", "range", mcErrorInvalidValue, "flags is %u, not 0",
+               flags);
     return record(call, e, s);
 }
 
@@ -104,7 +105,7 @@ static void require_timed(Call *call, const Event *event, const char *name)
 mcError_t mcEventElapsedTime(float *ms, mcEvent_t start, mcEvent_t stop)
 {
     Call call = us_call_begin("mcEventElapsedTime");
-    us_require(&call, ms != NULL, "ms", "null", mcErrorInvalidValue, "ms is NULL");
+    us_require(&call, ms != NULL, "ms", "null", mcErrorInvalidValue, "ms must not be NULL");
     Event *first = require_event(&call, start);
     Event *last = require_event(&call, stop);
     require_timed(&call, first, "start");

@@ -9,7 +9,7 @@ enum {
 mcError_t mcMallocHost(void **p, size_t size, unsigned int flags)
 {
     Call call = us_call_begin("mcMallocHost");
-    us_require(&call, p != NULL, "p", "null", mcErrorInvalidValue, "p is NULL");
+    us_require(&call, p != NULL, "p", "null", mcErrorInvalidValue, "p must not be NULL");
     us_require(&call, (flags & ~(unsigned int)HOST_FLAGS) == 0, "flags", "range", mcErrorInvalidValue,
                "flags is 0x%x; 0x%x are known", flags, (unsigned int)HOST_FLAGS);
     Device *device = require_device(&call);
@@ -58,8 +58,8 @@ static bool overlaps_block(Platform *platform, const void *p, size_t n)
 mcError_t mcHostRegister(void *p, size_t n, unsigned int flags)
 {
     Call call = us_call_begin("mcHostRegister");
-    us_require(&call, p != NULL, "p", "null", mcErrorInvalidValue, "p is NULL");
-    us_require(&call, n > 0, "n", "range", mcErrorInvalidValue, "n is 0");
+    us_require(&call, p != NULL, "p", "null", mcErrorInvalidValue, "p must not be NULL");
+    us_require(&call, n > 0, "n", "range", mcErrorInvalidValue, "n must not be 0");
     us_require(&call, n <= UINTPTR_MAX - (uintptr_t)p, "n", "overflow", mcErrorInvalidValue,
                "%zu bytes from %p exceed the address space", n, p);
     us_require(&call, (flags & ~(unsigned int)REGISTER_FLAGS) == 0, "flags", "range", mcErrorInvalidValue,
@@ -83,7 +83,7 @@ mcError_t mcHostRegister(void *p, size_t n, unsigned int flags)
 mcError_t mcHostUnregister(void *p)
 {
     Call call = us_call_begin("mcHostUnregister");
-    us_require(&call, p != NULL, "p", "null", mcErrorInvalidValue, "p is NULL");
+    us_require(&call, p != NULL, "p", "null", mcErrorInvalidValue, "p must not be NULL");
     Device *device = require_device(&call);
     if (call.status == 0) {
         synchronize_started_devices(&call, device->platform);
@@ -96,8 +96,8 @@ mcError_t mcHostUnregister(void *p)
 mcError_t mcHostGetDevicePointer(void **dev, void *host, unsigned int flags)
 {
     Call call = us_call_begin("mcHostGetDevicePointer");
-    us_require(&call, dev != NULL, "dev", "null", mcErrorInvalidValue, "dev is NULL");
-    us_require(&call, host != NULL, "host", "null", mcErrorInvalidValue, "host is NULL");
+    us_require(&call, dev != NULL, "dev", "null", mcErrorInvalidValue, "dev must not be NULL");
+    us_require(&call, host != NULL, "host", "null", mcErrorInvalidValue, "host must not be NULL");
     us_require(&call, flags == 0, "flags", "range", mcErrorInvalidValue, "flags is %u, not 0", flags);
     Device *device = require_device(&call);
     if (call.status == 0) {

@@ -20,7 +20,7 @@ void runtime_allocate(Call *call, Device *device, MemoryKind kind, size_t size, 
 mcError_t mcMalloc(void **p, size_t size)
 {
     Call call = us_call_begin("mcMalloc");
-    us_require(&call, p != NULL, "p", "null", mcErrorInvalidValue, "p is NULL");
+    us_require(&call, p != NULL, "p", "null", mcErrorInvalidValue, "p must not be NULL");
     Device *device = require_device(&call);
     if (call.status == 0 && size == 0) {
         *p = NULL;
@@ -33,8 +33,8 @@ mcError_t mcMalloc(void **p, size_t size)
 mcError_t mcMallocManaged(void **p, size_t size, unsigned int flags)
 {
     Call call = us_call_begin("mcMallocManaged");
-    us_require(&call, p != NULL, "p", "null", mcErrorInvalidValue, "p is NULL");
-    us_require(&call, size > 0, "size", "range", mcErrorInvalidValue, "size is 0");
+    us_require(&call, p != NULL, "p", "null", mcErrorInvalidValue, "p must not be NULL");
+    us_require(&call, size > 0, "size", "range", mcErrorInvalidValue, "size must not be 0");
     us_require(&call, flags == mcMemAttachGlobal || flags == mcMemAttachHost, "flags", "range", mcErrorInvalidValue,
                "flags is %u, neither mcMemAttachGlobal nor mcMemAttachHost", flags);
     Device *device = require_device(&call);
@@ -68,8 +68,8 @@ mcError_t mcFree(void *p)
 mcError_t mcMemGetInfo(size_t *freeBytes, size_t *totalBytes)
 {
     Call call = us_call_begin("mcMemGetInfo");
-    us_require(&call, freeBytes != NULL, "freeBytes", "null", mcErrorInvalidValue, "freeBytes is NULL");
-    us_require(&call, totalBytes != NULL, "totalBytes", "null", mcErrorInvalidValue, "totalBytes is NULL");
+    us_require(&call, freeBytes != NULL, "freeBytes", "null", mcErrorInvalidValue, "freeBytes must not be NULL");
+    us_require(&call, totalBytes != NULL, "totalBytes", "null", mcErrorInvalidValue, "totalBytes must not be NULL");
     Device *device = require_device(&call);
     if (call.status == 0) {
         us_memory_info(device, freeBytes, totalBytes);
@@ -100,8 +100,8 @@ static mcPointerAttribute_t attributes_of(const Allocation *block, const void *a
 mcError_t mcPointerGetAttributes(mcPointerAttribute_t *attr, const void *p)
 {
     Call call = us_call_begin("mcPointerGetAttributes");
-    us_require(&call, attr != NULL, "attr", "null", mcErrorInvalidValue, "attr is NULL");
-    us_require(&call, p != NULL, "p", "null", mcErrorInvalidValue, "p is NULL");
+    us_require(&call, attr != NULL, "attr", "null", mcErrorInvalidValue, "attr must not be NULL");
+    us_require(&call, p != NULL, "p", "null", mcErrorInvalidValue, "p must not be NULL");
     Device *device = require_device(&call);
     if (call.status == 0) {
         Allocation block;

@@ -20,7 +20,7 @@ static size_t device_memory(int ordinal)
 mcError_t mcGetDeviceProperties(mcDeviceProp_t *prop, int device)
 {
     Call call = us_call_begin("mcGetDeviceProperties");
-    us_require(&call, prop != NULL, "prop", "null", mcErrorInvalidValue, "prop is NULL");
+    us_require(&call, prop != NULL, "prop", "null", mcErrorInvalidValue, "prop must not be NULL");
     require_ordinal(&call, device);
     if (call.status == 0) {
         *prop = (mcDeviceProp_t){
@@ -109,7 +109,7 @@ static int attribute_value(mcDeviceAttribute_t attribute, int device)
 mcError_t mcDeviceGetAttribute(int *value, mcDeviceAttribute_t attr, int device)
 {
     Call call = us_call_begin("mcDeviceGetAttribute");
-    us_require(&call, value != NULL, "value", "null", mcErrorInvalidValue, "value is NULL");
+    us_require(&call, value != NULL, "value", "null", mcErrorInvalidValue, "value must not be NULL");
     us_require(&call, (unsigned int)attr < mcDeviceAttributeUnknow, "attr", "range", mcErrorInvalidValue,
                "attribute %d does not exist", (int)attr);
     require_ordinal(&call, device);
@@ -122,7 +122,7 @@ mcError_t mcDeviceGetAttribute(int *value, mcDeviceAttribute_t attr, int device)
 mcError_t mcDeviceGetName(char *name, int len, MCdevice dev)
 {
     Call call = us_call_begin("mcDeviceGetName");
-    us_require(&call, name != NULL, "name", "null", mcErrorInvalidValue, "name is NULL");
+    us_require(&call, name != NULL, "name", "null", mcErrorInvalidValue, "name must not be NULL");
     us_require(&call, len > 0, "len", "range", mcErrorInvalidValue, "len is %d", len);
     require_ordinal(&call, dev);
     if (call.status == 0) {
@@ -135,7 +135,7 @@ mcError_t mcDeviceGetPCIBusId(char *busId, int len, int device)
 {
     enum { NEEDED = sizeof "0000:00:00.0" };
     Call call = us_call_begin("mcDeviceGetPCIBusId");
-    us_require(&call, busId != NULL, "busId", "null", mcErrorInvalidValue, "busId is NULL");
+    us_require(&call, busId != NULL, "busId", "null", mcErrorInvalidValue, "busId must not be NULL");
     us_require(&call, len >= NEEDED, "len", "range", mcErrorInvalidValue, "len is %d, the text needs %d", len, NEEDED);
     require_ordinal(&call, device);
     if (call.status == 0) {
@@ -171,8 +171,8 @@ static bool parse_bus_id(const char *text, unsigned int *domain, unsigned int *b
 mcError_t mcDeviceGetByPCIBusId(int *device, const char *busId)
 {
     Call call = us_call_begin("mcDeviceGetByPCIBusId");
-    us_require(&call, device != NULL, "device", "null", mcErrorInvalidValue, "device is NULL");
-    us_require(&call, busId != NULL, "busId", "null", mcErrorInvalidValue, "busId is NULL");
+    us_require(&call, device != NULL, "device", "null", mcErrorInvalidValue, "device must not be NULL");
+    us_require(&call, busId != NULL, "busId", "null", mcErrorInvalidValue, "busId must not be NULL");
     unsigned int domain = 0;
     unsigned int bus = 0;
     unsigned int slot = 0;

@@ -102,8 +102,8 @@ Event *require_event(Call *call, mcEvent_t handle)
     }
     Event *event = us_event_of_handle(handle);
     Context *context = event == NULL ? NULL : runtime_context_of_event(event);
-    us_require(call, context != NULL, "event", "alive", mcErrorInvalidResourceHandle, "%p is not an event that is alive",
-               (void *)handle);
+    us_require(call, context != NULL, "event", "alive", mcErrorInvalidResourceHandle,
+               "%p is not an event that is alive", (void *)handle);
     if (context != NULL) {
         require_working(call, context->device);
     }

@@ -1,5 +1,5 @@
-/* Stream-ordered memory (maca-runtime 4). A block exists from the call that allocates it: its address is never reused, so
- * nothing queued earlier can disturb it. It ends in the order of the stream it is freed in. */
+/* Stream-ordered memory (maca-runtime 4). A block exists from the call that allocates it: its address is never reused,
+ * so nothing queued earlier can disturb it. It ends in the order of the stream it is freed in. */
 #include "maca/mcruntime/runtime.h"
 
 #include <pthread.h>
@@ -104,7 +104,7 @@ mcError_t mcFreeAsync(void *p, mcStream_t s)
     return runtime_end(&call);
 }
 
-/* ---- allocation --------------------------------------------------------------------------------------------------- */
+/* ---- allocation -------------------------------------------------------------------------------------------------- */
 
 /* Memory that the stream is about to free counts as free: when there is too little, the stream is waited for. */
 static void allocate_in_order(Call *call, Stream *stream, Device *device, size_t n, void **p)
@@ -128,7 +128,7 @@ static void allocate_in_order(Call *call, Stream *stream, Device *device, size_t
 mcError_t mcMallocAsync(void **p, size_t n, mcStream_t s)
 {
     Call call = us_call_begin("mcMallocAsync");
-    us_require(&call, p != NULL, "p", "null", mcErrorInvalidValue, "p is NULL");
+    us_require(&call, p != NULL, "p", "null", mcErrorInvalidValue, "p must not be NULL");
     Stream *stream = require_stream(&call, s);
     allocate_in_order(&call, stream, stream == NULL ? NULL : stream->context->device, n, p);
     return runtime_end(&call);
@@ -150,7 +150,7 @@ static Pool *require_pool(Call *call, mcMemPool_t handle)
 
 static void require_pool_props(Call *call, const mcMemPoolProps *props)
 {
-    us_require(call, props != NULL, "props", "null", mcErrorInvalidValue, "props is NULL");
+    us_require(call, props != NULL, "props", "null", mcErrorInvalidValue, "props must not be NULL");
     us_require(call, props->allocType == mcMemAllocationTypePinned, "allocType", "range", mcErrorInvalidValue,
                "allocType is %d, not mcMemAllocationTypePinned", (int)props->allocType);
     us_require(call, props->handleTypes == mcMemHandleTypeNone, "handleTypes", "supported", mcErrorNotSupported,
@@ -165,7 +165,7 @@ static void require_pool_props(Call *call, const mcMemPoolProps *props)
 mcError_t mcMemPoolCreate(mcMemPool_t *pool, const mcMemPoolProps *props)
 {
     Call call = us_call_begin("mcMemPoolCreate");
-    us_require(&call, pool != NULL, "pool", "null", mcErrorInvalidValue, "pool is NULL");
+    us_require(&call, pool != NULL, "pool", "null", mcErrorInvalidValue, "pool must not be NULL");
     require_pool_props(&call, props);
     require_device(&call);
     if (call.status != 0) {
@@ -200,7 +200,7 @@ mcError_t mcMemPoolDestroy(mcMemPool_t pool)
 mcError_t mcMallocFromPoolAsync(void **p, size_t n, mcMemPool_t pool, mcStream_t s)
 {
     Call call = us_call_begin("mcMallocFromPoolAsync");
-    us_require(&call, p != NULL, "p", "null", mcErrorInvalidValue, "p is NULL");
+    us_require(&call, p != NULL, "p", "null", mcErrorInvalidValue, "p must not be NULL");
     const Pool *from = require_pool(&call, pool);
     Stream *stream = require_stream(&call, s);
     allocate_in_order(&call, stream, from == NULL ? NULL : from->device, n, p);

@@ -8,7 +8,7 @@ enum { PRIORITY_LEAST = 0, PRIORITY_GREATEST = -1 };
 
 static mcError_t create(Call call, mcStream_t *s, unsigned int flags, int priority)
 {
-    us_require(&call, s != NULL, "s", "null", mcErrorInvalidValue, "s is NULL");
+    us_require(&call, s != NULL, "s", "null", mcErrorInvalidValue, "s must not be NULL");
     us_require(&call, flags == mcStreamDefault || flags == mcStreamNonBlocking, "flags", "range", mcErrorInvalidValue,
                "flags is %u, neither mcStreamDefault nor mcStreamNonBlocking", flags);
     Device *device = require_device(&call);
@@ -112,7 +112,7 @@ mcError_t mcStreamWaitEvent(mcStream_t s, mcEvent_t e, unsigned int flags)
     return runtime_end(&call);
 }
 
-/* ---- host functions ----------------------------------------------------------------------------------------------- */
+/* ---- host functions ---------------------------------------------------------------------------------------------- */
 
 typedef struct HostFunction {
     void (*function)(void *);
@@ -132,7 +132,7 @@ static DeviceFault run_host_function(void *argument, Explanation *why)
 mcError_t mcLaunchHostFunc(mcStream_t s, void (*fn)(void *), void *userData)
 {
     Call call = us_call_begin("mcLaunchHostFunc");
-    us_require(&call, fn != NULL, "fn", "null", mcErrorInvalidValue, "fn is NULL");
+    us_require(&call, fn != NULL, "fn", "null", mcErrorInvalidValue, "fn must not be NULL");
     Stream *stream = require_stream(&call, s);
     HostFunction *host = call.status != 0 ? NULL : malloc(sizeof *host);
     require_queued(&call, host != NULL);
