@@ -6,7 +6,7 @@ Uses only the public ABI: parameter names come from the shipped headers, values 
 from __future__ import annotations
 
 import functools
-import itertools
+import hashlib
 import re
 
 import numpy as np
@@ -152,6 +152,16 @@ class Tensor:
         return before[gaps].tobytes() == after[gaps].tobytes()
 
 
+def activation(mode, coef: float, *, propagate_nan=False, swish_beta=1.0):
+    """An activation descriptor that lives as long as the object that is returned."""
+    made = ffi.new("mcdnnActivationDescriptor_t *")
+    ok(lib.mcdnnCreateActivationDescriptor(made))
+    ok(lib.mcdnnSetActivationDescriptor(made[0], mode, int(propagate_nan), coef))
+    if swish_beta is not None:
+        ok(lib.mcdnnSetActivationDescriptorSwishBeta(made[0], swish_beta))
+    return ffi.gc(made[0], lib.mcdnnDestroyActivationDescriptor)
+
+
 def scale(value: float, data_type: int = FLOAT):
     """A host scaling factor: float, or double for DOUBLE data."""
     return ffi.new("double *" if data_type == DOUBLE else "float *", value)
@@ -202,5 +212,14 @@ def assert_close(actual, expected, data_type, ulps=4.0, floor=1.0) -> None:
     assert same.all(), (np.argwhere(~same)[:5], actual[~same][:5], expected[~same][:5])
 
 
-def combinations(*choices):
-    return list(itertools.product(*choices))
+def random(sizes, data_type, seed=0, spread=2.0) -> np.ndarray:
+    """Values between -spread and spread that the type represents exactly."""
+    values = np.random.default_rng(seed).uniform(-spread, spread, sizes)
+    return from_storage(to_storage(values, data_type), data_type)
+
+
+def digest_of(tensors) -> str:
+    found = hashlib.sha256()
+    for tensor in tensors:
+        found.update(tensor.bytes())
+    return found.hexdigest()

@@ -353,6 +353,29 @@ mcdnnStatus_t mcdnnSoftmaxForward(
     const void *alpha, const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
     const mcdnnTensorDescriptor_t yDesc, void *y);
 
+/* ---- activation ---- */
+
+mcdnnStatus_t mcdnnCreateActivationDescriptor(mcdnnActivationDescriptor_t *activationDesc);
+/* coef: upper limit of CLIPPED_RELU, alpha of ELU; not used by the other modes. reluNanOpt: whether the two RELU forms pass
+ * NaN on or take it as 0. Any mode is stored. */
+mcdnnStatus_t mcdnnSetActivationDescriptor(
+    mcdnnActivationDescriptor_t activationDesc, mcdnnActivationMode_t mode,
+    mcdnnNanPropagation_t reluNanOpt, double coef);
+mcdnnStatus_t mcdnnGetActivationDescriptor(
+    const mcdnnActivationDescriptor_t activationDesc, mcdnnActivationMode_t *mode,
+    mcdnnNanPropagation_t *reluNanOpt, double *coef);
+/* Factor b of SWISH, x / (1 + e^(-b x)); 1 in a new descriptor. */
+mcdnnStatus_t mcdnnSetActivationDescriptorSwishBeta(
+    mcdnnActivationDescriptor_t activationDesc, double swish_beta);
+mcdnnStatus_t mcdnnGetActivationDescriptorSwishBeta(
+    mcdnnActivationDescriptor_t activationDesc, double *swish_beta);
+mcdnnStatus_t mcdnnDestroyActivationDescriptor(mcdnnActivationDescriptor_t activationDesc);
+/* y may be x when the descriptors are equal. BAD_PARAM: sizes or types of x and y differ, mode IDENTITY or unknown. */
+mcdnnStatus_t mcdnnActivationForward(
+    mcdnnHandle_t handle, mcdnnActivationDescriptor_t activationDesc, const void *alpha,
+    const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
+    const mcdnnTensorDescriptor_t yDesc, void *y);
+
 #ifdef __cplusplus
 }
 #endif

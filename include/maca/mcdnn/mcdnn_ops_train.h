@@ -25,6 +25,17 @@ mcdnnStatus_t mcdnnSoftmaxBackward(
     const mcdnnTensorDescriptor_t dyDesc, const void *dy, const void *beta,
     const mcdnnTensorDescriptor_t dxDesc, void *dx);
 
+/* ---- activation ---- */
+
+/* RELU, CLIPPED_RELU and SWISH read x, the other modes y; all operands must be given. dx may be dy when the descriptors
+ * are equal. BAD_PARAM: in place with other strides, mode IDENTITY or unknown. NOT_SUPPORTED: sizes or types differ,
+ * strides of y and dy or of x and dx differ. */
+mcdnnStatus_t mcdnnActivationBackward(
+    mcdnnHandle_t handle, mcdnnActivationDescriptor_t activationDesc, const void *alpha,
+    const mcdnnTensorDescriptor_t yDesc, const void *y, const mcdnnTensorDescriptor_t dyDesc,
+    const void *dy, const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
+    const mcdnnTensorDescriptor_t dxDesc, void *dx);
+
 #ifdef __cplusplus
 }
 #endif

@@ -105,6 +105,19 @@ double scaling_factor(const void *factor, const Tensor *destination)
     return value;
 }
 
+void launch_tensor(Launch *launch, const char *parameter, const Tensor *tensor, const void *data, int32_t rank)
+{
+    View view = tensor_view(tensor, data, rank);
+    us_launch_view(launch, parameter, &view);
+}
+
+void launch_output(Launch *launch, const char *parameter, const Tensor *tensor, const void *data, int32_t rank,
+                   double beta)
+{
+    View view = tensor_view(tensor, data, rank);
+    us_launch_access(launch, parameter, &view, beta == 0.0 ? VIEW_WRITE : VIEW_READ_WRITE);
+}
+
 /* The handle is bound to its device, so its default stream is that device's, whatever the thread's current device. */
 static Stream *stream_of(const Dnn *dnn)
 {

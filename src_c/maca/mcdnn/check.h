@@ -13,6 +13,9 @@ const Dnn *check_handle(Call *call, mcdnnHandle_t handle);
 /* parameter/alive, parameter/set */
 const Tensor *check_tensor(Call *call, const char *parameter, mcdnnTensorDescriptor_t descriptor);
 
+/* activationDesc/alive, activationDesc/set */
+const ActivationDescriptor *check_activation(Call *call, mcdnnActivationDescriptor_t activationDesc);
+
 /* parameter/null */
 void check_given(Call *call, const char *parameter, const void *pointer);
 
@@ -39,6 +42,12 @@ void check_packed_space(Call *call, const char *parameter, const Tensor *tensor)
 
 /* A scaling factor: a host pointer to a float, or to a double when the destination is DOUBLE (mcdnn 6.0.1). */
 double scaling_factor(const void *factor, const Tensor *destination);
+
+/* Adds the tensor at a device address to the launch, seen with at least `rank` dimensions. */
+void launch_tensor(Launch *launch, const char *parameter, const Tensor *tensor, const void *data, int32_t rank);
+/* The same for a tensor that is written, and read before unless beta is 0. */
+void launch_output(Launch *launch, const char *parameter, const Tensor *tensor, const void *data, int32_t rank,
+                   double beta);
 
 /* Queues the launch on the handle's stream, unless the call was refused: handle/launch (EXECUTION_FAILED). */
 void submit(Call *call, const Dnn *dnn, const Launch *launch);

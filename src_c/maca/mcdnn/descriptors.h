@@ -12,6 +12,7 @@
 enum {
     HANDLE_DNN = 0x31,
     HANDLE_TENSOR = 0x32,
+    HANDLE_ACTIVATION = 0x33,
 };
 
 /* A library handle: the device it was made on and the stream it queues work on, as the program gave it. */
@@ -28,6 +29,14 @@ typedef struct Tensor {
     int64_t sizes[MCDNN_DIM_MAX];
     int64_t strides[MCDNN_DIM_MAX];
 } Tensor;
+
+typedef struct ActivationDescriptor {
+    bool set;
+    mcdnnActivationMode_t mode;
+    mcdnnNanPropagation_t nan;
+    double coefficient;
+    double swish_beta;
+} ActivationDescriptor;
 
 /* "FLOAT", "INT8x4" … for messages. */
 const char *type_name(mcdnnDataType_t type);

@@ -13,12 +13,6 @@ static Softmax softmax_of(mcdnnSoftmaxAlgorithm_t algorithm, mcdnnSoftmaxMode_t 
                      .beta = beta};
 }
 
-static void add_view(Launch *launch, const char *parameter, const Tensor *tensor, const void *data)
-{
-    View view = tensor_view(tensor, data, 2);
-    us_launch_view(launch, parameter, &view);
-}
-
 mcdnnStatus_t mcdnnSoftmaxForward(
     mcdnnHandle_t handle, mcdnnSoftmaxAlgorithm_t algo, mcdnnSoftmaxMode_t mode,
     const void *alpha, const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
@@ -45,8 +39,8 @@ mcdnnStatus_t mcdnnSoftmaxForward(
 
     Launch launch;
     us_launch_begin(&launch, call.function);
-    add_view(&launch, "x", tx, x);
-    add_view(&launch, "y", ty, y);
+    launch_tensor(&launch, "x", tx, x, 2);
+    launch_output(&launch, "y", ty, y, 2, scaling_factor(beta, ty));
     Softmax softmax =
         softmax_of(algo, mode, launch.views[0].rank, scaling_factor(alpha, ty), scaling_factor(beta, ty));
     us_launch_kernel(&launch, us_softmax_forward, &softmax, sizeof softmax);
@@ -86,9 +80,9 @@ mcdnnStatus_t mcdnnSoftmaxBackward(
 
     Launch launch;
     us_launch_begin(&launch, call.function);
-    add_view(&launch, "yData", ty, yData);
-    add_view(&launch, "dy", tdy, dy);
-    add_view(&launch, "dx", tdx, dx);
+    launch_tensor(&launch, "yData", ty, yData, 2);
+    launch_tensor(&launch, "dy", tdy, dy, 2);
+    launch_output(&launch, "dx", tdx, dx, 2, scaling_factor(beta, tdx));
     Softmax softmax =
         softmax_of(algorithm, mode, launch.views[0].rank, scaling_factor(alpha, tdx), scaling_factor(beta, tdx));
     us_launch_kernel(&launch, us_softmax_backward, &softmax, sizeof softmax);

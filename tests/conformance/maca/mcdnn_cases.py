@@ -10,10 +10,42 @@ from tests.conformance.harness import Result, RuleCase
 from tests.maca.mcdnn_support import Tensor, call, ok, parameters, synchronize
 
 
-def unset_descriptor():
-    made = ffi.new("mcdnnTensorDescriptor_t *")
-    ok(lib.mcdnnCreateTensorDescriptor(made))
-    return ffi.gc(made[0], lib.mcdnnDestroyTensorDescriptor)
+def fresh(kind: str, name: str):
+    """A new descriptor that was not set: fresh("mcdnnTensorDescriptor_t", "Tensor")."""
+    made = ffi.new(f"{kind} *")
+    ok(getattr(lib, f"mcdnnCreate{name}Descriptor")(made))
+    return ffi.gc(made[0], getattr(lib, f"mcdnnDestroy{name}Descriptor"))
+
+
+def unset_tensor():
+    return fresh("mcdnnTensorDescriptor_t", "Tensor")
+
+
+def operands(pairs, make):
+    """Changes that give each pair of a descriptor and a data parameter a new tensor."""
+    return lambda _: {name: tensor for pair in pairs for tensor in [make()] for name in pair}
+
+
+def both(*changes):
+    return lambda arguments: {name: value for change in changes for name, value in change(arguments).items()}
+
+
+def descriptor_rules(name: str, kind: str, parameter: str, users: dict) -> list[RuleCase]:
+    """Creation without a place, destruction twice, and every user of a descriptor given NULL instead."""
+    create, destroy = getattr(lib, f"mcdnnCreate{name}Descriptor"), getattr(lib, f"mcdnnDestroy{name}Descriptor")
+
+    def destroyed(times):
+        made = ffi.new(f"{kind} *")
+        ok(create(made))
+        return Result([int(destroy(made[0])) for _ in range(times)][-1])
+
+    return [
+        RuleCase(f"mcdnnCreate{name}Descriptor/{parameter}/null", lambda: Result(int(create(ffi.NULL))),
+                 lambda: Result(int(create(ffi.new(f"{kind} *"))))),
+        RuleCase(f"mcdnnDestroy{name}Descriptor/{parameter}/alive", lambda: destroyed(2), lambda: destroyed(1)),
+        *[RuleCase(f"{function}/{parameter}/alive", lambda user=user: Result(int(user(ffi.NULL))),
+                   lambda user=user: Result(int(user(fresh(kind, name))))) for function, user in users.items()],
+    ]
 
 
 def broken_handle():
@@ -57,7 +89,7 @@ class Subject:
             if kind.item.kind == "struct":
                 cases.append(self.case(f"{name}/alive", {name: None}))
                 if kind is ffi.typeof("mcdnnTensorDescriptor_t"):
-                    cases.append(self.case(f"{name}/set", lambda _, name=name: {name: unset_descriptor()}))
+                    cases.append(self.case(f"{name}/set", lambda _, name=name: {name: unset_tensor()}))
             else:
                 cases.append(self.case(f"{name}/null", {name: None}))
         return cases

@@ -6,7 +6,7 @@ import pytest
 from understudy.maca import lib
 
 from tests.conformance.harness import check_rule
-from tests.conformance.maca.mcdnn_cases import Subject
+from tests.conformance.maca.mcdnn_cases import Subject, both, operands
 from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, Tensor, descriptor, handle, nhwc_strides,
                                       scale)
 
@@ -36,15 +36,6 @@ def six_dimensions(strides=None):
 
 def gapped_space():
     return six_dimensions((72, 24, 12, 4, 2, 1))
-
-
-def operands(pairs, make):
-    """Changes that give each pair of a descriptor and a data parameter a new tensor."""
-    return lambda _: {name: tensor for pair in pairs for tensor in [make()] for name in pair}
-
-
-def both(first, second):
-    return lambda arguments: {**first(arguments), **second(arguments)}
 
 
 X, Y = ("xDesc", "x"), ("yDesc", "y")
