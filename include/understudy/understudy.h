@@ -24,6 +24,14 @@ int32_t understudy_last_status(void);
 /* Forgets this thread's last refusal. */
 void understudy_clear_last_error(void);
 
+/* Number of findings of UNDERSTUDY_CHECK in this process so far. */
+int64_t understudy_findings(void);
+
+/* A program that `understudy ft-run -n N` has started N times, each process one DSP core of the same chip. */
+int32_t understudy_core(void);       /* the core this process is, 0 … N-1; 0 without ft-run */
+int32_t understudy_core_count(void); /* N; 1 without ft-run */
+void understudy_barrier(void);       /* returns when every core has called it; what they wrote before is then visible */
+
 #ifdef __cplusplus
 }
 #endif

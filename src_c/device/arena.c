@@ -189,6 +189,11 @@ void us_arena_free(Arena *arena, Allocation *block)
     }
 }
 
+size_t us_arena_slack(const Allocation *block)
+{
+    return backing_length(block->size) + PAGE - block->size;
+}
+
 Allocation *us_arena_find(const Arena *arena, uintptr_t address)
 {
     size_t low = 0;

@@ -39,6 +39,9 @@ void us_arena_free(Arena *arena, Allocation *block);
 /* The block, live or freed, that holds the address or ends at it; NULL when the arena knows none. */
 Allocation *us_arena_find(const Arena *arena, uintptr_t address);
 
+/* Bytes between a block's end and the first byte that another block may have. */
+size_t us_arena_slack(const Allocation *block);
+
 static inline bool us_arena_holds(const Arena *arena, uintptr_t address)
 {
     return address - arena->base < arena->span;

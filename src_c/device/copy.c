@@ -1,4 +1,5 @@
 /* Checked copies and fills: between any two memories the platform knows, or ordinary host memory. */
+#include "device/check.h"
 #include "device/device_internal.h"
 
 #include <stdint.h>
@@ -78,7 +79,7 @@ CopyFault us_copy_check(Platform *platform, const Copy *copy, Explanation *why)
     return open_copy(platform, copy, &destination, &source, why);
 }
 
-CopyFault us_copy_run(Platform *platform, const Copy *copy, Explanation *why)
+CopyFault us_copy_perform(Platform *platform, const Copy *copy, Explanation *why)
 {
     void *destination = NULL;
     void *source = NULL;
@@ -89,8 +90,20 @@ CopyFault us_copy_run(Platform *platform, const Copy *copy, Explanation *why)
     for (size_t row = 0; row < copy->height && copy->width > 0; row++) {
         memmove((char *)destination + row * copy->destination_pitch, (const char *)source + row * copy->source_pitch,
                 copy->width);
+        us_check_written(platform, (char *)copy->destination + row * copy->destination_pitch, copy->width);
     }
     return COPY_OK;
+}
+
+CopyFault us_copy_run(Platform *platform, const Copy *copy, Explanation *why)
+{
+    if (us_checks() & CHECK_SYNC) {
+        size_t bytes = 0;
+        if (reach(copy->width, copy->height, copy->source_pitch, &bytes)) {
+            us_check_host_read(copy->source, bytes);
+        }
+    }
+    return us_copy_perform(platform, copy, why);
 }
 
 static CopyFault open_fill(Platform *platform, const Fill *fill, void **destination, Explanation *why)
@@ -116,6 +129,7 @@ CopyFault us_fill_run(Platform *platform, const Fill *fill, Explanation *why)
     if (fault != COPY_OK) {
         return fault;
     }
+    us_check_written(platform, fill->destination, fill->count * fill->element_size);
     if (fill->element_size == 1) {
         memset(destination, (int)(fill->value & 0xff), fill->count);
         return COPY_OK;

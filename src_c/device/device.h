@@ -22,12 +22,20 @@ typedef struct Event Event;
 
 /* ---- platform and devices ---------------------------------------------------------------------------------------- */
 
+/* A kind of object that programs should destroy, for lists of leaks; `name` is plural: "tensors". */
+typedef struct LeakKind {
+    HandleKind kind;
+    const char *name;
+} LeakKind;
+
 /* What a vendor's product is, as far as this layer cares. */
 typedef struct PlatformProfile {
     const char *name;       /* "Ascend", "MACA": used in messages */
     size_t memory_bytes;    /* per device; capped to the host's memory */
     bool kernels_see_pinned; /* kernels may open pinned host memory (CUDA-like unified addressing) */
     bool faults_are_sticky_on_device; /* after a fault every later call on the device reports it (CUDA-like) */
+    const LeakKind *leak_kinds; /* the vendor's objects; static data */
+    size_t leak_kind_count;
 } PlatformProfile;
 
 struct Platform {

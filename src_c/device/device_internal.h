@@ -57,6 +57,9 @@ static inline DeviceState *device_state(const Device *device)
 /* The platform with that id; NULL when it does not exist. */
 Platform *us_platform_at(int id);
 
+/* Streams of the platform that the program created and has not destroyed. */
+uint64_t us_platform_streams(Platform *platform);
+
 /* Enters a stream in its context's list and takes it out. */
 void us_context_add_stream(Context *context, StreamState *stream);
 void us_context_remove_stream(Context *context, StreamState *stream);
@@ -64,6 +67,14 @@ void us_context_remove_stream(Context *context, StreamState *stream);
 /* Reserves the device's arena, sets its capacity and makes host accesses to it stop with a message. */
 bool us_memory_start_device(DeviceState *device);
 void us_memory_free_all(Device *device);
+
+/* Calls `visit` for every live block, with the memory lock held. */
+void us_memory_each(Platform *platform, void (*visit)(Allocation *block, ptrdiff_t alias, void *context), void *context);
+/* With the memory lock held: the registry's own entry for an address; NULL: none. */
+Allocation *us_memory_block(Platform *platform, const void *address);
+
+/* us_copy_run without the questions that only a copy made by the host itself raises. */
+CopyFault us_copy_perform(Platform *platform, const Copy *copy, Explanation *why);
 
 /* Installs the handler once; see host_access.c. */
 void us_host_access_watch(void);

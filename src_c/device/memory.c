@@ -1,3 +1,4 @@
+#include "device/check.h"
 #include "device/device_internal.h"
 
 #include <stdio.h>
@@ -71,6 +72,7 @@ MemoryStatus us_memory_allocate(Device *device, MemoryKind kind, size_t size, co
             block->device = kind == MEMORY_PINNED ? NULL : device;
             block->serial = ++platform->next_serial;
             block->function = function;
+            us_check_allocated(block, arena->alias);
             *address = (void *)block->address;
             status = MEMORY_OK;
         } else if (kind != MEMORY_PINNED) {
@@ -127,6 +129,7 @@ static void describe(Explanation *why, const void *address, const Allocation *bl
 
 static void free_block(Arena *arena, Allocation *block)
 {
+    us_check_freed(block, arena->alias);
     if (block->kind != MEMORY_PINNED) {
         device_state(block->device)->used -= block->size;
     }
@@ -221,6 +224,28 @@ bool us_memory_find(Platform *platform, const void *address, Allocation *found)
     }
     pthread_mutex_unlock(&state->memory_lock);
     return block != NULL;
+}
+
+void us_memory_each(Platform *platform, void (*visit)(Allocation *block, ptrdiff_t alias, void *context), void *context)
+{
+    PlatformState *state = platform_state(platform);
+    pthread_mutex_lock(&state->memory_lock);
+    for (int32_t d = -1; d < platform->device_count; d++) {
+        Device *device = d < 0 ? NULL : __atomic_load_n(&platform->devices[d], __ATOMIC_ACQUIRE);
+        Arena *arena = d < 0 ? &state->host_arena : device == NULL ? NULL : &device_state(device)->arena;
+        for (size_t i = 0; arena != NULL && i < arena->block_count; i++) {
+            if (!arena->blocks[i].freed) {
+                visit(&arena->blocks[i], arena->alias, context);
+            }
+        }
+    }
+    pthread_mutex_unlock(&state->memory_lock);
+}
+
+Allocation *us_memory_block(Platform *platform, const void *address)
+{
+    Arena *arena = NULL;
+    return find_block(platform_state(platform), (uintptr_t)address, &arena);
 }
 
 void us_memory_info(const Device *device, size_t *free_bytes, size_t *total_bytes)

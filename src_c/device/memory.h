@@ -31,6 +31,7 @@ typedef struct Allocation {
     uint64_t serial;      /* 1, 2, 3 … in order of allocation on the platform: names the block in messages */
     const char *function; /* public function that made it: a literal */
     bool freed;           /* only in entries found by address */
+    unsigned char *written; /* UNDERSTUDY_CHECK=init: a bit per byte that has been written; otherwise NULL */
 } Allocation;
 
 typedef enum MemoryStatus {
@@ -81,7 +82,7 @@ typedef struct Copy {
 /* What is wrong with a copy or fill before it runs. */
 typedef enum CopyFault { COPY_OK, COPY_WRONG_SIDE, COPY_OUT_OF_BOUNDS, COPY_FREED } CopyFault;
 CopyFault us_copy_check(Platform *platform, const Copy *copy, Explanation *why);
-CopyFault us_copy_run(Platform *platform, const Copy *copy, Explanation *why); /* checks again, then copies */
+CopyFault us_copy_run(Platform *platform, const Copy *copy, Explanation *why); /* checks again, then copies, now */
 
 /* Sets `count` elements of `element_size` bytes (1 or 4) to the low bytes of `value`. */
 typedef struct Fill {

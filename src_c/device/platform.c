@@ -1,4 +1,5 @@
 /* Platforms, devices, contexts, and what each thread has current. */
+#include "device/check.h"
 #include "device/stream_internal.h"
 
 #include <stdlib.h>
@@ -377,6 +378,22 @@ void us_device_reset(Device *device)
     pthread_mutex_unlock(&state->fault_lock);
 }
 
+uint64_t us_platform_streams(Platform *platform)
+{
+    uint64_t count = 0;
+    pthread_mutex_lock(&platform_state(platform)->device_lock);
+    for (int32_t i = 0; i < platform->device_count; i++) {
+        Device *device = platform->devices[i];
+        for (ContextState *c = device == NULL ? NULL : device_state(device)->contexts; c != NULL; c = c->next) {
+            for (StreamState *stream = c->streams; stream != NULL; stream = stream->next) {
+                count += &stream->public != c->public.default_stream;
+            }
+        }
+    }
+    pthread_mutex_unlock(&platform_state(platform)->device_lock);
+    return count;
+}
+
 /* ---- end of the process ---- */
 
 __attribute__((destructor)) static void stop_all_workers(void)
@@ -387,6 +404,9 @@ __attribute__((destructor)) static void stop_all_workers(void)
     }
     for (int id = 0; id < PLATFORM_LIMIT; id++) {
         Platform *platform = us_platform_at(id);
+        if (platform != NULL) {
+            us_check_leaks(platform);
+        }
         for (int32_t i = 0; platform != NULL && i < platform->device_count; i++) {
             StreamList list = {NULL, 0};
             Device *device = __atomic_load_n(&platform->devices[i], __ATOMIC_ACQUIRE);

@@ -1,4 +1,5 @@
 /* Tasks that streams know themselves: copies, fills, waiting for another stream. */
+#include "device/check.h"
 #include "device/stream_internal.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@ typedef struct CopyTask {
 static DeviceFault run_copy(void *argument, Explanation *why)
 {
     CopyTask *task = argument;
-    return us_copy_run(task->platform, &task->copy, why) == COPY_OK ? DEVICE_FAULT_NONE : DEVICE_FAULT_COPY;
+    return us_copy_perform(task->platform, &task->copy, why) == COPY_OK ? DEVICE_FAULT_NONE : DEVICE_FAULT_COPY;
 }
 
 bool us_stream_copy(Stream *stream, const Copy *copy, const char *name)
@@ -22,10 +23,15 @@ bool us_stream_copy(Stream *stream, const Copy *copy, const char *name)
     }
     *task = (CopyTask){stream->context->device->platform, *copy};
     Work work = {name, "copy", (uint64_t)copy->width * copy->height};
+    size_t source_pitch = copy->height > 1 ? copy->source_pitch : copy->width;
+    size_t destination_pitch = copy->height > 1 ? copy->destination_pitch : copy->width;
+    Use uses[] = {{(uintptr_t)copy->source, source_pitch * copy->height, false},
+                  {(uintptr_t)copy->destination, destination_pitch * copy->height, true}};
     if (!us_stream_submit_work(stream, work, run_copy, free, task)) {
         free(task);
         return false;
     }
+    us_check_queued(stream, name, uses, 2);
     return true;
 }
 
@@ -48,10 +54,12 @@ bool us_stream_fill(Stream *stream, const Fill *fill, const char *name)
     }
     *task = (FillTask){stream->context->device->platform, *fill};
     Work work = {name, "copy", (uint64_t)fill->count * fill->element_size};
+    Use use = {(uintptr_t)fill->destination, fill->count * fill->element_size, true};
     if (!us_stream_submit_work(stream, work, run_fill, free, task)) {
         free(task);
         return false;
     }
+    us_check_queued(stream, name, &use, 1);
     return true;
 }
 

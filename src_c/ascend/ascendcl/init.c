@@ -1,6 +1,7 @@
 /* aclInit, aclFinalize (cann-runtime 8). */
 #include "ascend/ascendcl/configuration.h"
 #include "ascend/ascendcl/runtime.h"
+#include "device/check.h"
 
 #include <stdatomic.h>
 
@@ -59,5 +60,8 @@ aclError aclFinalize(void)
         finalize(platform);
     }
     us_platform_unlock(platform);
+    if (call.status == 0) {
+        us_check_leaks(platform);
+    }
     return acl_end(&call);
 }

@@ -251,7 +251,8 @@ aclnnStatus op_plan(OpCall *op, Kernel *kernel, const void *attributes, size_t s
     Executor *executor = op->executor;
     for (int32_t i = 0; !op_refused(op) && i < executor->operand_count; i++) {
         require_inside_storage(op, &executor->operands[i]);
-        us_launch_view(&executor->launch, executor->operands[i].name, &executor->operands[i].view);
+        us_launch_access(&executor->launch, executor->operands[i].name, &executor->operands[i].view,
+                         executor->operands[i].output ? VIEW_WRITE : VIEW_READ);
     }
     if (!op_refused(op)) {
         us_launch_kernel(&executor->launch, kernel, attributes, size);

@@ -1,5 +1,7 @@
 #include "ascend/common/platform.h"
 
+#include "ascend/common/objects.h"
+
 #include <string.h>
 
 #define GIB ((size_t)1 << 30)
@@ -11,6 +13,13 @@ static const ProductProfile profiles[] = {
     {PRODUCT_A3, "Ascend910_93", "Ascend910_9391", "Atlas A3", 64 * GIB, 24, 48},
 };
 
+static const LeakKind leak_kinds[] = {
+    {HANDLE_TENSOR, "aclTensor"},           {HANDLE_SCALAR, "aclScalar"},
+    {HANDLE_INT_ARRAY, "aclIntArray"},      {HANDLE_FLOAT_ARRAY, "aclFloatArray"},
+    {HANDLE_BOOL_ARRAY, "aclBoolArray"},    {HANDLE_TENSOR_LIST, "aclTensorList"},
+    {HANDLE_SCALAR_LIST, "aclScalarList"},  {HANDLE_EXECUTOR, "aclOpExecutor"},
+};
+
 static const ProductProfile *profile_of_environment(void)
 {
     const char *const choices[] = {profiles[0].soc, profiles[1].soc, profiles[2].soc, NULL};
@@ -20,7 +29,10 @@ static const ProductProfile *profile_of_environment(void)
 Platform *ascend_platform(void)
 {
     const ProductProfile *product = profile_of_environment();
-    PlatformProfile profile = {.name = product->soc_name, .memory_bytes = product->memory_bytes};
+    PlatformProfile profile = {.name = product->soc_name,
+                               .memory_bytes = product->memory_bytes,
+                               .leak_kinds = leak_kinds,
+                               .leak_kind_count = sizeof leak_kinds / sizeof *leak_kinds};
     return us_platform(ASCEND_PLATFORM, &profile);
 }
 

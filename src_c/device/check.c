@@ -1,0 +1,249 @@
+#include "device/check.h"
+
+#include "device/stream_internal.h"
+#include "understudy/understudy.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 0xff makes every float type NaN and every integer -1: values that show. */
+enum { FRESH_BYTE = 0xff, FENCE_BYTE = 0xfd };
+
+static unsigned enabled = 0;
+static _Atomic int64_t findings = 0;
+
+static void read_checks(void)
+{
+    static const char *const names[] = {"memory", "init", "sync", "leak"};
+    char list[128];
+    snprintf(list, sizeof list, "%s", us_environment_text("UNDERSTUDY_CHECK", ""));
+    char *rest = NULL;
+    for (char *word = strtok_r(list, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest)) {
+        unsigned bit = 0;
+        for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+            bit = strcmp(word, names[i]) == 0 ? 1u << i : bit;
+        }
+        if (bit == 0) {
+            us_log(LOG_LEVEL_ERROR, "UNDERSTUDY_CHECK has \"%s\"; known checks: memory, init, sync, leak", word);
+        }
+        enabled |= bit;
+    }
+}
+
+unsigned us_checks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_checks);
+    return enabled;
+}
+
+void us_finding(const char *check, const char *format, ...)
+{
+    char text[768];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    atomic_fetch_add(&findings, 1);
+    us_log(LOG_LEVEL_ERROR, "check %s: %s", check, text);
+}
+
+int64_t understudy_findings(void)
+{
+    return atomic_load(&findings);
+}
+
+static const char *block_text(const Allocation *block, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "block #%llu (%zu bytes from %s)", (unsigned long long)block->serial, block->size,
+             block->function);
+    return buffer;
+}
+
+/* ---- memory and init: what is in a block ---- */
+
+void us_check_allocated(Allocation *block, ptrdiff_t alias)
+{
+    unsigned char *bytes = (unsigned char *)block->address + alias;
+    if (us_checks() & CHECK_MEMORY) {
+        memset(bytes, FRESH_BYTE, block->size);
+        memset(bytes + block->size, FENCE_BYTE, us_arena_slack(block));
+    }
+    if (us_checks() & CHECK_INIT && block->kind == MEMORY_DEVICE) {
+        block->written = calloc(block->size / 8 + 1, 1);
+    }
+}
+
+static void check_fence(const Allocation *block, ptrdiff_t alias)
+{
+    const unsigned char *fence = (const unsigned char *)block->address + alias + block->size;
+    size_t last = us_arena_slack(block);
+    while (last > 0 && fence[last - 1] == FENCE_BYTE) {
+        last--;
+    }
+    if (last > 0) {
+        char text[128];
+        us_finding("memory", "the %zu bytes behind %s were written to", last, block_text(block, text, sizeof text));
+    }
+}
+
+/* ---- what queued tasks use ---- */
+
+typedef struct Pending {
+    struct Pending *next;
+    Use use;
+    const char *name;
+    StreamState *stream; /* held */
+    uint64_t ticket;
+} Pending;
+
+static Pending *pending_uses = NULL;
+static pthread_mutex_t pending_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* With the lock held: forgets uses of tasks that have run. */
+static void forget_completed(void)
+{
+    for (Pending **link = &pending_uses; *link != NULL;) {
+        Pending *pending = *link;
+        if (atomic_load(&pending->stream->completed) >= pending->ticket) {
+            *link = pending->next;
+            us_stream_let_go(pending->stream);
+            free(pending);
+        } else {
+            link = &pending->next;
+        }
+    }
+}
+
+void us_check_queued(Stream *public, const char *name, const Use *uses, int count)
+{
+    if ((us_checks() & (CHECK_SYNC | CHECK_MEMORY)) == 0) {
+        return;
+    }
+    StreamState *stream = stream_state(public);
+    pthread_mutex_lock(&pending_lock);
+    forget_completed();
+    for (int i = 0; i < count; i++) {
+        Pending *pending = malloc(sizeof *pending);
+        if (pending == NULL) {
+            break;
+        }
+        us_stream_hold(stream);
+        *pending = (Pending){pending_uses, uses[i], name, stream, atomic_load(&stream->submitted)};
+        pending_uses = pending;
+    }
+    pthread_mutex_unlock(&pending_lock);
+}
+
+/* The name of a queued task that uses (or, with `writes`, writes) some of the bytes; NULL: none. */
+static const char *user_of(uintptr_t address, size_t size, bool writes)
+{
+    const char *name = NULL;
+    pthread_mutex_lock(&pending_lock);
+    forget_completed();
+    for (const Pending *pending = pending_uses; pending != NULL && name == NULL; pending = pending->next) {
+        bool overlaps = pending->use.address < address + size && address < pending->use.address + pending->use.size;
+        name = overlaps && (pending->use.writes || !writes) ? pending->name : NULL;
+    }
+    pthread_mutex_unlock(&pending_lock);
+    return name;
+}
+
+void us_check_host_read(const void *address, size_t size)
+{
+    const char *name = user_of((uintptr_t)address, size, true);
+    if (name != NULL) {
+        us_finding("sync", "the host copies %zu bytes from %p while %s, which writes there, is still queued; "
+                   "synchronise its stream first", size, address, name);
+    }
+}
+
+void us_check_freed(Allocation *block, ptrdiff_t alias)
+{
+    if (us_checks() & CHECK_MEMORY) {
+        check_fence(block, alias);
+        const char *name = user_of(block->address, block->size, false);
+        if (name != NULL) {
+            char text[128];
+            us_finding("memory", "%s is freed while %s, which uses it, is still queued",
+                       block_text(block, text, sizeof text), name);
+        }
+    }
+    free(block->written);
+    block->written = NULL;
+}
+
+/* ---- init ---- */
+
+void us_check_written(Platform *platform, const void *address, size_t size)
+{
+    if ((us_checks() & CHECK_INIT) == 0 || size == 0) {
+        return;
+    }
+    PlatformState *state = platform_state(platform);
+    pthread_mutex_lock(&state->memory_lock);
+    Allocation *block = us_memory_block(platform, address);
+    if (block != NULL && block->written != NULL) {
+        size_t first = (uintptr_t)address - block->address;
+        for (size_t i = first; i < first + size && i < block->size; i++) {
+            block->written[i / 8] |= (unsigned char)(1u << i % 8);
+        }
+    }
+    pthread_mutex_unlock(&state->memory_lock);
+}
+
+bool us_check_is_written(Platform *platform, const void *address, size_t size, size_t *unwritten)
+{
+    PlatformState *state = platform_state(platform);
+    bool complete = true;
+    pthread_mutex_lock(&state->memory_lock);
+    const Allocation *block = us_memory_block(platform, address);
+    if (block != NULL && block->written != NULL) {
+        size_t first = (uintptr_t)address - block->address;
+        for (size_t i = first; complete && i < first + size && i < block->size; i++) {
+            complete = (block->written[i / 8] >> i % 8 & 1) != 0;
+            *unwritten = i - first;
+        }
+    }
+    pthread_mutex_unlock(&state->memory_lock);
+    return complete;
+}
+
+/* ---- leak ---- */
+
+static void check_block_at_end(Allocation *block, ptrdiff_t alias, void *context)
+{
+    (void)context;
+    if (us_checks() & CHECK_LEAK) {
+        char text[128];
+        us_finding("leak", "%s was not freed", block_text(block, text, sizeof text));
+    }
+    if (us_checks() & CHECK_MEMORY) {
+        check_fence(block, alias);
+    }
+}
+
+static void report_alive(uint64_t alive, const char *name)
+{
+    if (alive > 0) {
+        us_finding("leak", "%llu %s were not destroyed", (unsigned long long)alive, name);
+    }
+}
+
+void us_check_leaks(Platform *platform)
+{
+    static _Atomic bool done[PLATFORM_LIMIT];
+    if ((us_checks() & (CHECK_LEAK | CHECK_MEMORY)) == 0 || atomic_exchange(&done[platform->id], true)) {
+        return;
+    }
+    us_memory_each(platform, check_block_at_end, NULL);
+    if (us_checks() & CHECK_LEAK) {
+        report_alive(us_platform_streams(platform), "streams");
+        report_alive(us_handle_count(HANDLE_EVENT), "events");
+        for (size_t i = 0; i < platform->profile.leak_kind_count; i++) {
+            report_alive(us_handle_count(platform->profile.leak_kinds[i].kind), platform->profile.leak_kinds[i].name);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+/* Extra checks, off unless UNDERSTUDY_CHECK names them (a list with commas):
+ *   memory  fresh memory is filled with NaN patterns, the room behind each block is watched, and freeing what queued work
+ *           still uses is reported;
+ *   init    operator inputs that were never written are reported;
+ *   sync    the host reading what queued work is about to write is reported;
+ *   leak    what is alive when the program finalises, or ends, is listed.
+ * Findings go to the log at `error`; calls and results stay as they are. */
+#ifndef UNDERSTUDY_CHECK_H
+#define UNDERSTUDY_CHECK_H
+
+#include "device/device.h"
+
+typedef enum Check { CHECK_MEMORY = 1, CHECK_INIT = 2, CHECK_SYNC = 4, CHECK_LEAK = 8 } Check;
+
+/* The checks that are on, as bits. */
+unsigned us_checks(void);
+
+/* Called by the registry with its lock held. */
+void us_check_allocated(Allocation *block, ptrdiff_t alias);
+void us_check_freed(Allocation *block, ptrdiff_t alias);
+
+/* init: bytes have been written; whether they have (otherwise *unwritten is the first that has not, counted from
+ * `address`). Memory that the host writes without our knowledge counts as written. */
+void us_check_written(Platform *platform, const void *address, size_t size);
+bool us_check_is_written(Platform *platform, const void *address, size_t size, size_t *unwritten);
+
+/* Bytes that a task uses, as the program addresses them. */
+typedef struct Use {
+    uintptr_t address;
+    size_t size;
+    bool writes;
+} Use;
+/* The task submitted last to `stream`, called `name` (a literal), uses these bytes until it has run. */
+void us_check_queued(Stream *stream, const char *name, const Use *uses, int count);
+void us_check_host_read(const void *address, size_t size);
+
+/* leak: lists live memory, streams, events and the profile's kinds of objects, once per platform. Called by the vendor's
+ * finalise function and at the end of the process. */
+void us_check_leaks(Platform *platform);
+
+void us_finding(const char *check, const char *format, ...) US_PRINTF(2, 3);
+
+#endif

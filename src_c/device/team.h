@@ -1,0 +1,23 @@
+/* Processes that stand for the cores of one chip. They name the same file, which holds what they share:
+ *   UNDERSTUDY_FT_MEMORY  path of a file that all can open for writing; empty at first, it is extended as needed
+ *   UNDERSTUDY_FT_CORES   number of processes, 1 … TEAM_LIMIT
+ *   UNDERSTUDY_FT_CORE    this process, 0 … UNDERSTUDY_FT_CORES-1
+ * Without the file a process is alone. Whoever starts the processes ends the others when one fails: a barrier waits for
+ * all of them. */
+#ifndef UNDERSTUDY_TEAM_H
+#define UNDERSTUDY_TEAM_H
+
+#include <stdint.h>
+
+enum { TEAM_LIMIT = 8 };
+
+typedef struct Team {
+    int rank, size;
+    int file;            /* of the shared memory, kept open; -1: alone */
+    int64_t file_offset; /* first byte of the file that is free for other uses */
+} Team;
+
+const Team *us_team(void); /* read once */
+void us_team_barrier(void);
+
+#endif

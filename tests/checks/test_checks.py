@@ -1,0 +1,59 @@
+"""UNDERSTUDY_CHECK: each check finds its mistake, names the calls involved, and stays silent about correct programs."""
+
+import pathlib
+import re
+
+import pytest
+
+from tests import native
+
+PROGRAM = pathlib.Path(__file__).parent / "mistakes.c"
+ALL = "memory,init,sync,leak"
+
+FINDINGS = {
+    "init": [f"check init: aclnnSoftMarginLossBackward reads {name} at .*, byte 0 of block #1 .*aclrtMalloc"
+             for name in ("gradOutput", "self", "target")],
+    "sync": ["check sync: the host copies 12000 bytes .* while aclnnSoftMarginLossBackward, which writes there"],
+    "early-free": ["check memory: block #1 .* is freed while aclnnSoftMarginLossBackward, which uses it"],
+    "overflow": ["check memory: the 2 bytes behind block #3 \\(100 bytes from aclrtMallocHost\\)"],
+    "leak": ["check leak: block #2 .*aclrtMalloc\\) was not freed", "check leak: 1 streams", "check leak: 1 aclTensor"],
+}
+
+
+def findings(mistake, checks, mode="deferred"):
+    program = native.build_vendor(PROGRAM, "ascend")
+    done = native.run([program, mistake], {"UNDERSTUDY_CHECK": checks, "UNDERSTUDY_STREAM": mode})
+    assert done.returncode == 0 and done.stdout == "done\n", done.stderr
+    return [line for line in done.stderr.splitlines() if ": check " in line]
+
+
+@pytest.mark.parametrize("mistake", FINDINGS)
+def test_each_mistake_is_found(mistake):
+    found = findings(mistake, ALL)
+    assert len(found) == len(FINDINGS[mistake]), found
+    for pattern in FINDINGS[mistake]:
+        assert any(re.search(pattern, line) for line in found), (pattern, found)
+
+
+@pytest.mark.parametrize("mode", ["async", "inline", "deferred"])
+def test_a_correct_program_has_no_findings(mode):
+    assert findings("none", ALL, mode) == []
+
+
+@pytest.mark.parametrize("mistake", FINDINGS)
+def test_nothing_is_checked_unless_asked_for(mistake):
+    assert findings(mistake, "") == []
+
+
+@pytest.mark.parametrize(("mistake", "check"), [("init", "init"), ("sync", "sync"), ("early-free", "memory"),
+                                                ("overflow", "memory"), ("leak", "leak")])
+def test_checks_are_independent(mistake, check):
+    others = ",".join(name for name in ALL.split(",") if name != check)
+    assert findings(mistake, check) != []
+    assert findings(mistake, others) == []
+
+
+def test_an_unknown_check_is_reported():
+    program = native.build_vendor(PROGRAM, "ascend")
+    done = native.run([program], {"UNDERSTUDY_CHECK": "memory,everything"})
+    assert 'UNDERSTUDY_CHECK has "everything"; known checks: memory, init, sync, leak' in done.stderr
