@@ -1,10 +1,10 @@
 #include "ftdsp/space.h"
 
+#include "device/team.h"
 #include "ftdsp/chip.h"
 #include "report/report.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -61,25 +61,6 @@ static void reserve(FtWindow *window, int protection, int file, off_t offset)
     window->reserved = true;
 }
 
-/* The memory that all cores share: in the file, one window behind the other, the L2 of core n last. */
-static int open_memory(const char *path)
-{
-    off_t size = 0;
-    for (int i = 0; i < WINDOW_COUNT; i++) {
-        size += i == OWN_L2 ? 0 : (off_t)windows[i].size;
-    }
-    int file = open(path, O_RDWR | O_CLOEXEC);
-    if (file < 0 || ftruncate(file, size) != 0) {
-        us_log(LOG_LEVEL_ERROR, "libftdsp: cannot use UNDERSTUDY_FT_MEMORY=%s: %s; this process is a chip of its own",
-               path, strerror(errno));
-        if (file >= 0) {
-            close(file);
-        }
-        return -1;
-    }
-    return file;
-}
-
 /* A chip of one core: there is no other core whose L2 could be reached. */
 static void reserve_alone(void)
 {
@@ -91,15 +72,30 @@ static void reserve_alone(void)
     }
 }
 
-static void reserve_together(int file)
+/* In the file one window lies behind the other, the L2 of the cores last. */
+static bool extend(const Team *team)
 {
-    off_t offset = 0;
+    off_t size = team->file_offset;
+    for (int i = 0; i < WINDOW_COUNT; i++) {
+        size += i == OWN_L2 ? 0 : (off_t)windows[i].size;
+    }
+    if (ftruncate(team->file, size) != 0) {
+        us_log(LOG_LEVEL_ERROR, "libftdsp: cannot extend UNDERSTUDY_FT_MEMORY to %lld bytes: %s; this process is a chip "
+               "of its own", (long long)size, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static void reserve_together(const Team *team)
+{
+    off_t offset = team->file_offset;
     for (int i = 0; i < WINDOW_COUNT; i++) {
         if (i == FIRST_ALIAS + ft_own_core()) {
-            reserve(&windows[OWN_L2], PROT_READ | PROT_WRITE, file, offset);
+            reserve(&windows[OWN_L2], PROT_READ | PROT_WRITE, team->file, offset);
         }
         if (i != OWN_L2) {
-            reserve(&windows[i], PROT_READ | PROT_WRITE, file, offset);
+            reserve(&windows[i], PROT_READ | PROT_WRITE, team->file, offset);
             offset += (off_t)windows[i].size;
         }
     }
@@ -109,14 +105,11 @@ static void reserve_together(int file)
 __attribute__((constructor)) static void reserve_windows(void)
 {
     windows[OWN_L2].core = ft_own_core();
-    const char *path = us_environment_text("UNDERSTUDY_FT_MEMORY", "");
-    const int file = path[0] != '\0' ? open_memory(path) : -1;
-    if (file < 0) {
+    if (us_team()->file >= 0 && extend(us_team())) {
+        reserve_together(us_team());
+    } else {
         reserve_alone();
-        return;
     }
-    reserve_together(file);
-    close(file);
 }
 
 const FtWindow *ft_window_of(const void *address)
@@ -131,9 +124,5 @@ const FtWindow *ft_window_of(const void *address)
 
 int ft_own_core(void)
 {
-    static int core = -1; /* first asked by the constructor */
-    if (core < 0) {
-        core = (int)us_environment_integer("UNDERSTUDY_FT_CORE", 0, 0, FT_CORE_LIMIT - 1);
-    }
-    return core;
+    return us_team()->rank;
 }

@@ -8,10 +8,7 @@
  *   L2 of core n   0x10_n000_0000   256 MiB    the same L2 under an address that all cores see
  *
  * A process is one core; alone, it reaches no other core's L2. Several processes become the cores of one chip when they
- * name the same memory file:
- *   UNDERSTUDY_FT_MEMORY  path of a file that all can open; it is extended as needed
- *   UNDERSTUDY_FT_CORES   number of processes
- *   UNDERSTUDY_FT_CORE    this process, 0 … UNDERSTUDY_FT_CORES-1                                                       */
+ * share their memory (device/team.h). */
 #ifndef FTDSP_SPACE_H
 #define FTDSP_SPACE_H
 
