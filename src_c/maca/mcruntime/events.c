@@ -9,7 +9,8 @@ static mcError_t create(Call call, mcEvent_t *e, unsigned int flags)
     us_require(&call, (flags & ~(unsigned int)EVENT_FLAGS) == 0, "flags", "range", mcErrorInvalidValue,
                "flags is 0x%x; 0x%x are known", flags, (unsigned int)EVENT_FLAGS);
     us_require(&call, (flags & mcEventInterprocess) == 0 || (flags & mcEventDisableTiming) != 0, "flags",
-               "interprocess", mcErrorInvalidValue, "mcEventInterprocess needs mcEventDisableTiming (flags is 0x%x)", flags);
+               "interprocess", mcErrorInvalidValue, "mcEventInterprocess needs mcEventDisableTiming; flags is 0x%x",
+               flags);
     Device *device = require_device(&call);
     if (call.status != 0) {
         return runtime_end(&call);

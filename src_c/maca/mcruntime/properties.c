@@ -123,7 +123,7 @@ mcError_t mcDeviceGetName(char *name, int len, MCdevice dev)
 {
     Call call = us_call_begin("mcDeviceGetName");
     us_require(&call, name != NULL, "name", "null", mcErrorInvalidValue, "name must not be NULL");
-    us_require(&call, len > 0, "len", "range", mcErrorInvalidValue, "len is %d", len);
+    us_require(&call, len > 0, "len", "range", mcErrorInvalidValue, "len is %d, the text needs at least 1", len);
     require_ordinal(&call, dev);
     if (call.status == 0) {
         snprintf(name, (size_t)len, "%s", product_name);
@@ -144,28 +144,40 @@ mcError_t mcDeviceGetPCIBusId(char *busId, int len, int device)
     return runtime_end(&call);
 }
 
-/* "[domain:]bus:device[.function]", all hexadecimal. */
-static bool parse_bus_id(const char *text, unsigned int *domain, unsigned int *bus, unsigned int *slot,
-                         unsigned int *function)
+typedef struct BusPlace {
+    unsigned int domain, bus, slot, function;
+} BusPlace;
+
+/* Reads one to four hexadecimal digits; NULL when there are none. */
+static const char *read_number(const char *text, unsigned int *number)
 {
-    int end = 0;
-    *domain = 0;
-    *function = 0;
-    if (sscanf(text, "%x:%x:%x%n", domain, bus, slot, &end) != 3) {
-        *domain = 0;
-        end = 0;
-        if (sscanf(text, "%x:%x%n", bus, slot, &end) != 2) {
-            return false;
-        }
+    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+    const char *start = text;
+    *number = 0;
+    while (*text != '\0' && strchr(digits, *text) != NULL && text < start + 4) {
+        *number = *number * 16 + (unsigned int)(strchr(digits, *text) - digits) % 16;
+        text++;
     }
-    if (text[end] == '.') {
-        int more = 0;
-        if (sscanf(text + end, ".%x%n", function, &more) != 1) {
-            return false;
-        }
-        end += more;
+    return text == start ? NULL : text;
+}
+
+/* "[domain:]bus:device[.function]" */
+static bool parse_bus_id(const char *text, BusPlace *place)
+{
+    unsigned int parts[3] = {0};
+    int count = 0;
+    const char *at = read_number(text, &parts[count++]);
+    while (at != NULL && *at == ':' && count < 3) {
+        at = read_number(at + 1, &parts[count++]);
     }
-    return text[end] == '\0';
+    if (at == NULL || count < 2) {
+        return false;
+    }
+    *place = (BusPlace){.domain = count == 3 ? parts[0] : 0, .bus = parts[count - 2], .slot = parts[count - 1]};
+    if (*at == '.') {
+        at = read_number(at + 1, &place->function);
+    }
+    return at != NULL && *at == '\0';
 }
 
 mcError_t mcDeviceGetByPCIBusId(int *device, const char *busId)
@@ -173,18 +185,15 @@ mcError_t mcDeviceGetByPCIBusId(int *device, const char *busId)
     Call call = us_call_begin("mcDeviceGetByPCIBusId");
     us_require(&call, device != NULL, "device", "null", mcErrorInvalidValue, "device must not be NULL");
     us_require(&call, busId != NULL, "busId", "null", mcErrorInvalidValue, "busId must not be NULL");
-    unsigned int domain = 0;
-    unsigned int bus = 0;
-    unsigned int slot = 0;
-    unsigned int function = 0;
-    us_require(&call, parse_bus_id(busId, &domain, &bus, &slot, &function), "busId", "format", mcErrorInvalidValue,
+    BusPlace place = {0};
+    us_require(&call, parse_bus_id(busId, &place), "busId", "format", mcErrorInvalidValue,
                "\"%.32s\" is not [domain:]bus:device[.function]", busId);
     Platform *platform = maca_platform();
-    bool exists = domain == 0 && slot == 0 && function == 0 && bus >= 1 && platform != NULL &&
-                  bus <= (unsigned int)platform->device_count;
+    bool exists = place.domain == 0 && place.slot == 0 && place.function == 0 && place.bus >= 1 && platform != NULL &&
+                  place.bus <= (unsigned int)platform->device_count;
     us_require(&call, exists, "busId", "found", mcErrorInvalidDevice, "no device at %.32s", busId);
     if (call.status == 0) {
-        *device = (int)bus - 1;
+        *device = (int)place.bus - 1;
     }
     return runtime_end(&call);
 }

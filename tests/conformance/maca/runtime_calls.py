@@ -99,6 +99,7 @@ def run(function: str, changes: dict[int, object] | Callable[[list], dict] = {})
     """Calls with some arguments changed: a dictionary by position, or a function of the legal arguments."""
     arguments = LEGAL[function]()
     changes = changes(arguments) if callable(changes) else changes
+    _kept.append(list(arguments))
     for position, value in changes.items():
         arguments[position] = value
     _kept.append(arguments)
