@@ -14,6 +14,7 @@ DESCRIPTION = "Programs for the Ascend CANN, MetaX MACA and FT DSP operator libr
 PASS_THROUGH = ("cc", "c++", "run")
 KIT = {  # commands of understudy.kit, each a module of its name
     "rules": "The rule catalogue: what each function refuses, with which status, from which source, and if it is tested.",
+    "doctor": "Which symbols and libraries of the stacks a program or library needs, and which of them are emulated.",
 }
 COMMANDS = ("demo", "env", *PASS_THROUGH, *KIT)
 

@@ -7,7 +7,7 @@ import importlib
 import json
 
 from understudy.errors import UsageError
-from understudy.kit import catalogue, table
+from understudy.kit import catalogue, names, table
 
 COLOURS = {"choice": "yellow", "cannot-check": "red"}
 
@@ -18,14 +18,15 @@ def add_arguments(parser) -> None:
 
 
 def status_name(rule: catalogue.Rule) -> str:
-    """The status as the headers spell it; "" when they have no name for it, as in stacks without statuses."""
+    """The status as the vendor spells it; "" in stacks without statuses."""
     stack = catalogue.stack_of_library()[rule.library]
     module = importlib.import_module(f"understudy.{stack}")
     for function in (rule.function, f"{rule.function}GetWorkspaceSize"):
         if hasattr(module.lib, function):
             name = module._binding.status_name(function, rule.status)
-            return "" if name == str(rule.status) else name
-    return ""
+            if name != str(rule.status):
+                return name
+    return names.status_name(stack, rule.status)
 
 
 def tested(rule: catalogue.Rule) -> str:

@@ -1,0 +1,162 @@
+"""`understudy doctor`: which symbols and libraries of the stacks a binary needs, and which of them are emulated."""
+
+import dataclasses
+import json
+import re
+from dataclasses import dataclass
+
+from understudy.kit import catalogue, names, table
+from understudy.paths import STACKS
+
+EMULATED, PARTLY, MISSING, UNKNOWN = "emulated", "partly", "missing", "unknown"
+COLOURS = {EMULATED: "green", PARTLY: "yellow", MISSING: "red", UNKNOWN: "red"}
+CPP_NAME = re.compile(r"_Z(\d+)([A-Za-z_]\w*)")
+LIBRARY_PATTERN = re.compile(r"lib(acl|ascend|opapi|nnopbase|hccl|mc(dnn|blas|fft|rand|solver|sparse|cl|pti|rtc|runtime)"
+                             r"|ftdsp|hthread)\w*\.so")  # fmt: skip
+
+
+def add_arguments(parser) -> None:
+    parser.add_argument("file", nargs="+", metavar="FILE", help="ELF program, library or object file, of any architecture")
+    parser.add_argument("-a", "--all", action="store_true", help="list the emulated symbols too")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.epilog = "Exit status: 0 when all that is needed is emulated, 1 when something is missing or unknown."
+
+
+@dataclass(frozen=True)
+class Finding:
+    name: str
+    stack: str
+    status: str
+    note: str = ""
+
+
+def judge_library(name: str) -> Finding | None:
+    """What a needed library is to us; None for one that belongs to no stack."""
+    from understudy.kit import sdk
+
+    plain = name.partition(".so")[0] + ".so"
+    if plain in sdk.libraries():
+        note = "" if plain == name else f"emulated as {plain}; the version is another"
+        return Finding(name, sdk.libraries()[plain][0], EMULATED if plain == name else MISSING, note)
+    if plain in names.other_libraries():
+        return Finding(name, "", MISSING, names.other_libraries()[plain])
+    if LIBRARY_PATTERN.fullmatch(plain):
+        near = names.nearest(plain, [*sdk.libraries(), *names.other_libraries()])
+        return Finding(name, "", UNKNOWN, f"did you mean {near}?" if near else "")
+    return None
+
+
+def _emulated(name: str, stack: str) -> Finding:
+    limits = catalogue.limits_of(name)
+    return Finding(name, stack, PARTLY if limits else EMULATED, " ".join(limits))
+
+
+def _missing(name: names.Name) -> Finding:
+    place = ", ".join(filter(None, [name.library, name.header]))
+    since = f", since {name.since}" if name.since else ""
+    return Finding(name.name, name.stack, MISSING, f"the vendor has it: {place}{since}")
+
+
+def _unknown(name: str, stack: str) -> Finding:
+    """A name that only looks like the stack's."""
+    from understudy.kit import sdk
+
+    candidates = {other for other in sdk.exporters() if sdk.stack_of(other) == stack}
+    candidates |= {other for other, entry in names.known().items() if entry.stack == stack}
+    near = names.nearest(name, candidates)
+    return Finding(name, stack, UNKNOWN, f"did you mean {near}?" if near else "")
+
+
+def judge_symbol(name: str, stacks: set[str]) -> Finding | None:
+    """What an undefined symbol is to us; None for one that belongs to no stack.
+
+    stacks: those whose libraries the file needs; there, also a name that only resembles one of theirs is reported."""
+    from understudy.kit import sdk
+
+    if stack := sdk.stack_of(name):
+        return _emulated(name, stack)
+    if name in names.known():
+        return _missing(names.known()[name])
+    if stack := names.stack_by_pattern(name):
+        return _unknown(name, stack)
+    mangled = CPP_NAME.match(name)
+    if mangled:
+        plain = mangled[2][: int(mangled[1])]
+        if stack := sdk.stack_of(plain) or (names.known()[plain].stack if plain in names.known() else None):
+            return Finding(name, stack, UNKNOWN, f"{plain} as a C++ function: it was declared without extern \"C\"")
+        return None
+    for stack in stacks:
+        finding = _unknown(name, stack)
+        if finding.note and len(name) > 8:
+            return finding
+    return None
+
+
+@dataclass(frozen=True)
+class Report:
+    facts: object
+    libraries: list[Finding]
+    symbols: list[Finding]
+
+    @property
+    def complete(self) -> bool:
+        return all(finding.status in (EMULATED, PARTLY) for finding in [*self.libraries, *self.symbols])
+
+
+def examine(path: str) -> Report:
+    """Raises UsageError for a file that is no ELF file."""
+    from understudy.kit import elf
+
+    facts = elf.read(path)
+    libraries = [finding for name in facts.needed if (finding := judge_library(name))]
+    stacks = {finding.stack for finding in libraries if finding.stack}
+    symbols = [finding for name in sorted(facts.undefined) if (finding := judge_symbol(name, stacks))]
+    return Report(facts, libraries, symbols)
+
+
+def print_report(report: Report, everything: bool) -> None:
+    facts = report.facts
+    print(table.coloured(f"{facts.path}", "bold") + f": {facts.kind} for {facts.machine}")
+    if not report.libraries and not report.symbols:
+        print("  uses none of the stacks\n")
+        return
+    rows = [(finding.status, finding.name, finding.note) for finding in report.libraries]
+    order = [MISSING, UNKNOWN, PARTLY, EMULATED]
+    for finding in sorted(report.symbols, key=lambda finding: order.index(finding.status)):
+        if everything or finding.status != EMULATED:
+            rows.append((finding.status, finding.name, finding.note))
+    if rows:
+        print(table.render(rows, colours=COLOURS))
+    for stack in STACKS:
+        mine = [finding for finding in report.symbols if finding.stack == stack]
+        if mine:
+            counts = [f"{sum(finding.status == status for finding in mine)} {status}"
+                      for status in (EMULATED, PARTLY, MISSING, UNKNOWN)]  # fmt: skip
+            print(f"  {stack}: {table.plural(len(mine), 'symbol')}: {', '.join(counts)}")
+    if facts.machine != "x64":
+        print("  The emulated libraries are for x64: build the program for this machine to run it here.")
+    print()
+
+
+def as_json(reports: list[Report]) -> str:
+    return json.dumps([{
+        "file": str(report.facts.path), "kind": report.facts.kind, "machine": report.facts.machine,
+        "complete": report.complete,
+        "libraries": [dataclasses.asdict(finding) for finding in report.libraries],
+        "symbols": [dataclasses.asdict(finding) for finding in report.symbols],
+    } for report in reports], indent=1)  # fmt: skip
+
+
+def run(options) -> int:
+    reports = [examine(path) for path in options.file]
+    if options.stack:
+        wanted = set(options.stack)
+        reports = [dataclasses.replace(report, symbols=[f for f in report.symbols if f.stack in wanted],
+                                       libraries=[f for f in report.libraries if f.stack in wanted | {""}])
+                   for report in reports]  # fmt: skip
+    if options.json:
+        print(as_json(reports))
+    else:
+        for report in reports:
+            print_report(report, options.all)
+    return 0 if all(report.complete for report in reports) else 1

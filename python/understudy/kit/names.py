@@ -1,0 +1,78 @@
+"""Names that the vendors' stacks have, whether emulated or not, from the data files in names/."""
+
+import difflib
+import functools
+import pathlib
+import re
+import tomllib
+from dataclasses import dataclass
+
+from understudy.paths import STACKS
+
+FOLDER = pathlib.Path(__file__).parent / "names"
+
+# What a name of a stack looks like, for names that no list has.
+PATTERNS = {
+    "ascend": re.compile(r"(acl(nn|rt|op|mdl|tdt|prof|dump|sys|blas)?[A-Z0-9]|Acl[A-Z]|Hccl[A-Z]|Msprof[A-Z])\w*"),
+    "maca": re.compile(r"(mc(dnn|blas|blasLt|fft|rand|solver|sparse|cl|pti|rtc)?[A-Z])\w*"),
+    "ftdsp": re.compile(r"(hp|fp|dp|i8|i16|i32|c64|c128)_\w+_[sp]|hthread_\w+"),
+}
+
+
+@dataclass(frozen=True)
+class Name:
+    """Where a vendor has a function: library and header, and the first release with it; "" for what is not known."""
+
+    name: str
+    stack: str
+    library: str = ""
+    header: str = ""
+    since: str = ""
+
+
+@functools.cache
+def _content(stack: str) -> dict:
+    return tomllib.loads((FOLDER / f"{stack}.toml").read_text())
+
+
+def _spelled(group: dict) -> list[str]:
+    """The functions of a group: names as they are, operators with what the stack puts around them."""
+    if "names" in group:
+        return group["names"].split()
+    operators = group["operators"].split()
+    if "prefixes" in group:
+        return [f"{prefix}_{operator}_{suffix}" for operator in operators
+                for prefix in group["prefixes"].split() for suffix in group["suffixes"].split()]  # fmt: skip
+    return [f"aclnn{operator}{phase}" for operator in operators for phase in ("", "GetWorkspaceSize")]
+
+
+@functools.cache
+def known() -> dict[str, Name]:
+    """Every listed name of every stack."""
+    found: dict[str, Name] = {}
+    for stack in STACKS:
+        for group in _content(stack)["group"]:
+            where = [group.get(key, "") for key in ("library", "header", "since")]
+            for name in _spelled(group):
+                found.setdefault(name, Name(name, stack, *where))
+    return found
+
+
+@functools.cache
+def other_libraries() -> dict[str, str]:
+    """Libraries of the stacks that are not emulated, and what they are for."""
+    return {name: text for stack in STACKS for name, text in _content(stack).get("libraries", {}).items()}
+
+
+def status_name(stack: str, status: int) -> str:
+    """The vendor's name of a status that no public header names; "" when there is none."""
+    return _content(stack).get("statuses", {}).get(str(status), "")
+
+
+def stack_by_pattern(name: str) -> str | None:
+    return next((stack for stack, pattern in PATTERNS.items() if pattern.fullmatch(name)), None)
+
+
+def nearest(name: str, candidates, cutoff: float = 0.85) -> str:
+    """The candidate most like the name; "" when none is."""
+    return next(iter(difflib.get_close_matches(name, candidates, 1, cutoff)), "")

@@ -1,0 +1,125 @@
+"""`understudy doctor` on programs that need what is emulated, what is not, and what does not exist."""
+
+import pytest
+
+from tests.kit.support import (AARCH64, assert_error_of_use, change_machine, library, program, understudy,
+                               understudy_json)
+from understudy import paths
+
+ABSENT = ["aclnnAddGetWorkspaceSize", "aclrtCreateNotify", "aclrtMaloc", "alcrtMemcpy", "aclrtMemsetZebraThing",
+          "my_helper_function"]  # fmt: skip
+
+
+@pytest.fixture
+def sdk_flags():
+    ascend = paths.STACKS["ascend"]
+    return [*(f"-I{path}" for path in ascend.include_paths), f"-L{ascend.library_path}", "-lascendcl"]
+
+
+def source(*absent):
+    calls = "".join(f"{name}();" for name in absent)
+    return (f'#include "acl/acl.h"\n{"".join(f"void {name}(void);" for name in absent)}\n'
+            f"int main(void) {{ {calls} return aclInit(0); }}\n")  # fmt: skip
+
+
+@pytest.fixture
+def incomplete(tmp_path, sdk_flags):
+    """A program that needs names and a library which are not emulated, as built where the vendor's libraries are."""
+    library(tmp_path, "libacl_op_compiler.so", "".join(f"void {name}(void) {{}}\n" for name in ABSENT))
+    return program(tmp_path, "incomplete", source(*ABSENT), [*sdk_flags, f"-L{tmp_path}", "-lacl_op_compiler"])
+
+
+def by_name(report, kind="symbols"):
+    return {finding["name"]: finding for finding in report[kind]}
+
+
+def test_a_program_that_runs_here_is_complete(tmp_path, sdk_flags):
+    file = program(tmp_path, "good", source(), sdk_flags)
+    (report,), status = understudy_json("doctor", file)
+    assert status == 0 and report["complete"]
+    assert by_name(report)["aclInit"]["status"] in ("emulated", "partly")
+    assert by_name(report, "libraries")["libascendcl.so"]["status"] == "emulated"
+
+
+def test_what_is_absent_is_found_and_explained(incomplete):
+    (report,), status = understudy_json("doctor", incomplete)
+    assert status == 1 and not report["complete"]
+    symbols = by_name(report)
+    assert symbols["aclnnAddGetWorkspaceSize"]["status"] == "missing"
+    assert symbols["aclrtCreateNotify"]["status"] == "missing" and "since 8.5" in symbols["aclrtCreateNotify"]["note"]
+    assert symbols["aclrtMaloc"]["status"] == "unknown"
+    assert symbols["aclrtMaloc"]["note"] == "did you mean aclrtMalloc?"
+    assert symbols["alcrtMemcpy"]["note"] == "did you mean aclrtMemcpy?"
+    assert symbols["aclrtMemsetZebraThing"]["status"] == "unknown"
+    assert "my_helper_function" not in symbols
+    assert by_name(report, "libraries")["libacl_op_compiler.so"]["status"] == "missing"
+
+
+def test_the_table_names_what_is_missing(incomplete):
+    done = understudy("doctor", incomplete)
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert any(line.split()[:2] == ["missing", "aclrtCreateNotify"] for line in lines)
+    assert not any("aclInit" in line for line in lines), "emulated symbols are listed with --all only"
+    assert any(line.split()[:2] == ["emulated", "aclInit"] for line in understudy("doctor", "-a", incomplete).stdout.splitlines())
+
+
+def test_another_architecture(incomplete):
+    change_machine(incomplete, AARCH64)
+    (report,), status = understudy_json("doctor", incomplete)
+    assert report["machine"] == "AArch64" and status == 1
+    assert by_name(report)["aclrtMaloc"]["note"] == "did you mean aclrtMalloc?"
+    assert "for x64" in understudy("doctor", incomplete).stdout
+
+
+def test_an_object_file_with_a_cpp_declaration(tmp_path):
+    file = program(tmp_path, "object.o", "int aclInit(const char *); int use() { return aclInit(0); }\n", ["-c"], "g++")
+    (report,), status = understudy_json("doctor", file)
+    assert status == 1 and report["kind"] == "object file"
+    assert 'without extern "C"' in report["symbols"][0]["note"]
+
+
+@pytest.mark.parametrize("stack, name, status", [
+    ("ftdsp", "fp_binarycrossentropygrad_s", "emulated"),
+    ("ftdsp", "dp_concat_s", "missing"),
+    ("ftdsp", "fp_binarycrossentropygrd_s", "unknown"),
+    ("maca", "mcMalloc", "emulated"),
+    ("maca", "mcStreamBeginCapture", "missing"),
+    ("maca", "mcdnnCreateTensorDescripter", "unknown"),
+    ("maca", "mcblasSgemm", "unknown"),
+])  # fmt: skip
+def test_names_of_the_other_stacks(tmp_path, stack, name, status):
+    file = program(tmp_path, "object.o", f"void {name}(void); void use(void) {{ {name}(); }}\n", ["-c"])
+    (report,), _ = understudy_json("doctor", file)
+    (finding,) = report["symbols"]
+    assert (finding["stack"], finding["status"]) == (stack, status)
+
+
+def test_a_library_with_a_version_in_its_name_is_not_ours(tmp_path):
+    library(tmp_path, "libmcruntime.so.3", "void mcInit(void) {}\n")
+    file = program(tmp_path, "old", "void mcInit(void); int main(void) { mcInit(); }\n", [tmp_path / "libmcruntime.so.3"])
+    (report,), status = understudy_json("doctor", file)
+    assert status == 1
+    assert by_name(report, "libraries")["libmcruntime.so.3"]["status"] == "missing"
+
+
+def test_a_program_of_no_stack():
+    done = understudy("doctor", "/bin/ls")
+    assert done.returncode == 0 and "uses none of the stacks" in done.stdout
+
+
+def test_errors_of_use(tmp_path):
+    text = tmp_path / "text"
+    text.write_text("no program")
+    assert_error_of_use(understudy("doctor", text), "is no ELF file")
+    assert_error_of_use(understudy("doctor", tmp_path / "absent"), "No such file")
+    assert_error_of_use(understudy("doctor", tmp_path), "directory")
+    assert_error_of_use(understudy("doctor"), "required")
+
+
+def test_damaged_files_are_errors_of_use(incomplete):
+    data = incomplete.read_bytes()
+    for size in (20, 64, len(data) // 2, len(data) - 100):
+        incomplete.write_bytes(data[:size])
+        done = understudy("doctor", incomplete)
+        assert done.returncode in (0, 2) and "Traceback" not in done.stderr, (size, done.stderr)

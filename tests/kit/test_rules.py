@@ -1,0 +1,74 @@
+"""`understudy rules`: what it prints is the catalogue."""
+
+import tomllib
+
+import pytest
+
+from tests.kit.support import assert_error_of_use, understudy, understudy_json
+from understudy import paths
+
+
+def entries(kind):
+    for file in (paths.sdk() / "rules").rglob("rules.toml"):
+        yield from tomllib.loads(file.read_text()).get(kind, [])
+
+
+def test_every_entry_is_listed():
+    printed, status = understudy_json("rules")
+    assert status == 0
+    for kind, listed in (("rule", printed["rules"]), ("choice", printed["choices"])):
+        texts = {entry["sentence"] for entry in listed}
+        assert texts == {entry["sentence"] for entry in entries(kind)}
+    assert len({rule["id"] for rule in printed["rules"]}) == len(printed["rules"])
+
+
+def test_totals_add_up():
+    printed, _ = understudy_json("rules")
+    for total in printed["totals"]:
+        mine = [rule for rule in printed["rules"] if rule["library"] == total["library"]]
+        assert total["rules"] == len(mine) == sum(total[key] for key in ("page", "sheet", "choice", "cannot-check"))
+        assert total["tested"] == sum(rule["tested"] for rule in mine)
+        assert total["tested"] + total["cannot-check"] == total["rules"]
+
+
+@pytest.mark.parametrize("function, rule, name", [
+    ("mcdnnSoftmaxForward", "algo/range", "MCDNN_STATUS_BAD_PARAM"),
+    ("mcMemcpy", "kind/range", "mcErrorInvalidMemcpyDirection"),
+    ("aclrtMalloc", "size/zero", "ACL_ERROR_INVALID_PARAM"),
+    ("aclnnSoftMarginLossBackward", "self/null", "ACLNN_ERR_PARAM_NULLPTR"),
+])  # fmt: skip
+def test_statuses_have_the_vendors_names(function, rule, name):
+    printed, _ = understudy_json("rules", function)
+    found = {entry["id"]: entry["status_name"] for entry in printed["rules"]}
+    assert found[f"{function}/{rule}"] == name
+
+
+def test_every_status_of_a_stack_with_statuses_has_a_name():
+    printed, _ = understudy_json("rules")
+    nameless = [rule["id"] for rule in printed["rules"]
+                if rule["library"] != "libftdsp.so" and not rule["status_name"]]  # fmt: skip
+    assert nameless == []
+
+
+def test_a_function_and_its_first_phase_are_one():
+    assert understudy_json("rules", "aclnnSoftMarginLossBackwardGetWorkspaceSize") == understudy_json(
+        "rules", "aclnnSoftMarginLossBackward")  # fmt: skip
+
+
+def test_pattern_and_stack_choose():
+    printed, _ = understudy_json("rules", "mcdnn*")
+    assert {rule["library"] for rule in printed["rules"]} == {"libmcdnn.so"}
+    printed, _ = understudy_json("rules", "--stack", "ftdsp")
+    assert {rule["library"] for rule in printed["rules"]} == {"libftdsp.so"}
+
+
+def test_table_says_why_a_rule_is_not_tested():
+    done = understudy("rules", "mcdnnCreate")
+    assert done.returncode == 0
+    line = next(line for line in done.stdout.splitlines() if "mcdnnCreate/handle/memory" in line)
+    assert "not tested" in line and "cannot be made to run out" in line
+    assert "\033" not in done.stdout, "colours are for terminals"
+
+
+def test_unknown_function_is_an_error_of_use():
+    assert_error_of_use(understudy("rules", "aclMalloc"), "did you mean aclrtMalloc?")
