@@ -19,7 +19,7 @@ def headers(stack):
 
 def compile_unit(language, stack, source, extra=()):
     unit = native.work_folder() / f"unit-{stack}.txt"
-    unit.write_text(source)
+    unit.write_text(source + "extern int a_unit_needs_a_declaration;\n")  # some headers only define constants
     native.check([*LANGUAGES[language], *native.STRICT, "-fsyntax-only", *extra, unit,
                   *(f"-I{path}" for path in paths.STACKS[stack].include_paths), f"-I{paths.sdk() / 'include'}"])
 
@@ -47,9 +47,9 @@ def test_our_own_header_compiles_beside_them(language):
 
 # What a vendor's header may define besides include guards.
 MACRO_NAMES = {
-    "ascend": r"ACL|INC_EXTERNAL_ACL|OP_API_OP_API_COMMON|UCE_INFO_RESERVED_SIZE|MAX_MEM_UCE_INFO_ARRAY_SIZE|FUNC_VISIBILITY",
-    "maca": r"MCDNN|MC_|mc|__INCLUDE_MC|MACA",
-    "ftdsp": r"FTDSP|ACTIVATION_(NONE|RELU|RELU6)$",
+    "ascend": r"ACL|UCE_INFO_RESERVED_SIZE|MAX_MEM_UCE_INFO_ARRAY_SIZE|FUNC_VISIBILITY",
+    "maca": r"MCDNN|MC_|mc|MACA",
+    "ftdsp": r"ACTIVATION_(NONE|RELU|RELU6)$",
 }
 
 
@@ -57,8 +57,10 @@ MACRO_NAMES = {
 def test_macros_keep_to_the_vendors_names(stack):
     root = paths.STACKS[stack].root / "include"
     for header in headers(stack):
-        for name in re.findall(r"^\s*#\s*define\s+(\w+)", (root / header).read_text(), re.MULTILINE):
-            assert re.match(MACRO_NAMES[stack], name), f"{header} defines {name}"
+        text = (root / header).read_text()
+        guard = re.search(r"^#ifndef (\w+)\n#define \1$", text, re.MULTILINE)
+        for name in re.findall(r"^\s*#\s*define\s+(\w+)", text, re.MULTILINE):
+            assert (guard and name == guard[1]) or re.match(MACRO_NAMES[stack], name), f"{header} defines {name}"
 
 
 # Names that vendor samples define themselves: a header that defines them would break those programs.
