@@ -1,0 +1,126 @@
+#include "tensor/axes.h"
+
+#include "tensor/convert.h"
+
+/* Whether an axis can be merged into the last axis for every view. */
+static bool merges(const Axes *axes, const View *const *views, int count, int32_t axis)
+{
+    for (int k = 0; k < count; k++) {
+        int64_t span;
+        if (__builtin_mul_overflow(views[k]->strides[axis], views[k]->shape[axis], &span) ||
+            axes->strides[k][axes->rank - 1] != span) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void us_axes_add(Axes *axes, const View *const *views, int count, int32_t first, int32_t end)
+{
+    const bool is_placeholder = axes->rank == 1 && axes->shape[0] == 1;
+    axes->rank = is_placeholder ? 0 : axes->rank;
+    for (int32_t axis = first; axis < end; axis++) {
+        if (views[0]->shape[axis] == 1) {
+            continue;
+        }
+        if (axes->rank > 0 && merges(axes, views, count, axis)) {
+            axes->shape[axes->rank - 1] *= views[0]->shape[axis];
+        } else {
+            axes->shape[axes->rank++] = views[0]->shape[axis];
+        }
+        for (int k = 0; k < count; k++) {
+            axes->strides[k][axes->rank - 1] = views[k]->strides[axis];
+        }
+    }
+    if (axes->rank == 0) {
+        axes->rank = 1;
+        axes->shape[0] = 1;
+        for (int k = 0; k < count; k++) {
+            axes->strides[k][0] = 1;
+        }
+    }
+}
+
+int64_t us_axes_offset(const Axes *axes, int operand, int64_t position)
+{
+    int64_t offset = 0;
+    for (int32_t axis = axes->rank - 1; axis > 0; axis--) {
+        offset += position % axes->shape[axis] * axes->strides[operand][axis];
+        position /= axes->shape[axis];
+    }
+    return offset + position * axes->strides[operand][0];
+}
+
+/* A run along the last axis. */
+typedef struct Run {
+    int64_t offset, length;
+} Run;
+
+typedef struct Walk {
+    const Axes *axes;
+    const int64_t *strides;
+    int64_t index[VIEW_RANK_LIMIT];
+    int64_t offset, remaining;
+} Walk;
+
+static Walk walk_begin(const Axes *axes, int operand, int64_t begin, int64_t count)
+{
+    Walk walk = {.axes = axes, .strides = axes->strides[operand], .remaining = count};
+    for (int32_t axis = axes->rank - 1; axis >= 0; axis--) {
+        walk.index[axis] = axis > 0 ? begin % axes->shape[axis] : begin;
+        begin /= axes->shape[axis];
+        walk.offset += walk.index[axis] * walk.strides[axis];
+    }
+    return walk;
+}
+
+static Run walk_next(Walk *walk)
+{
+    const int32_t last = walk->axes->rank - 1;
+    const int64_t *shape = walk->axes->shape;
+    int64_t left = shape[last] - walk->index[last];
+    Run run = {walk->offset, left < walk->remaining ? left : walk->remaining};
+    walk->remaining -= run.length;
+    walk->index[last] += run.length;
+    walk->offset += run.length * walk->strides[last];
+    for (int32_t axis = last; axis > 0 && walk->index[axis] == shape[axis]; axis--) {
+        walk->offset += walk->strides[axis - 1] - shape[axis] * walk->strides[axis];
+        walk->index[axis] = 0;
+        walk->index[axis - 1]++;
+    }
+    return run;
+}
+
+void us_axes_load(const Axes *axes, int operand, const void *data, DType dtype, int64_t begin, int64_t count, bool wide,
+                  void *to)
+{
+    const int64_t stride = axes->strides[operand][axes->rank - 1], size = (int64_t)us_dtype_size(dtype);
+    int64_t done = 0;
+    for (Walk walk = walk_begin(axes, operand, begin, count); walk.remaining > 0;) {
+        Run run = walk_next(&walk);
+        const char *from = (const char *)data + run.offset * size;
+        if (wide) {
+            us_load_double((double *)to + done, from, dtype, stride, run.length);
+        } else {
+            us_load_float((float *)to + done, from, dtype, stride, run.length);
+        }
+        done += run.length;
+    }
+}
+
+void us_axes_store(const Axes *axes, int operand, void *data, DType dtype, int64_t begin, int64_t count, bool wide,
+                   const void *from)
+{
+    const int64_t stride = axes->strides[operand][axes->rank - 1], size = (int64_t)us_dtype_size(dtype);
+    int64_t done = 0;
+    for (Walk walk = walk_begin(axes, operand, begin, count); walk.remaining > 0;) {
+        Run run = walk_next(&walk);
+        char *to = (char *)data + run.offset * size;
+        if (wide) {
+            us_store_double(to, dtype, stride, (const double *)from + done, run.length);
+        } else {
+            us_store_float(to, dtype, stride, (const float *)from + done, run.length);
+        }
+        done += run.length;
+    }
+}

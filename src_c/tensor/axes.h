@@ -1,0 +1,29 @@
+/* The axes several views share, with neighbours merged where every view allows it, and walks along them. */
+#ifndef UNDERSTUDY_AXES_H
+#define UNDERSTUDY_AXES_H
+
+#include "tensor/view.h"
+
+enum { AXES_OPERAND_LIMIT = 12 };
+
+typedef struct Axes {
+    int32_t rank; /* at least 1 once axes were added */
+    int64_t shape[VIEW_RANK_LIMIT];
+    int64_t strides[AXES_OPERAND_LIMIT][VIEW_RANK_LIMIT];
+} Axes;
+
+/* Appends axes first … end-1 of the views (all of the same shape). Axes of size 1 vanish; when nothing is left there is
+ * one axis of size and stride 1. */
+void us_axes_add(Axes *axes, const View *const *views, int count, int32_t first, int32_t end);
+
+/* Elements from a view's data to the element at a row-major position. */
+int64_t us_axes_offset(const Axes *axes, int operand, int64_t position);
+
+/* Copies `count` elements of an operand from row-major position `begin` into a unit-stride array of float (of double when
+ * `wide`), and back. */
+void us_axes_load(const Axes *axes, int operand, const void *data, DType dtype, int64_t begin, int64_t count, bool wide,
+                  void *to);
+void us_axes_store(const Axes *axes, int operand, void *data, DType dtype, int64_t begin, int64_t count, bool wide,
+                   const void *from);
+
+#endif
