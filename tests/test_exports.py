@@ -1,6 +1,7 @@
 """Library names and what they export, compared with the public headers."""
 
 import functools
+import os
 
 import pytest
 from elftools.elf.elffile import ELFFile
@@ -63,7 +64,7 @@ def declared_functions(stack, headers):
         for line in listing.read_text().splitlines():
             # /* file:line:NC */ extern type name (parameters);
             origin, _, declaration = line.partition("*/")
-            path = origin.split(":")[0].removeprefix("/*").strip()
+            path = os.path.normpath(origin.split(":")[0].removeprefix("/*").strip())
             if path.startswith(str(root)) and any(path[len(str(root)) + 1 :].startswith(h) for h in headers):
                 names.add(declaration.split(" (")[0].split()[-1].lstrip("*"))
     return names
