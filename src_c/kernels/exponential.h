@@ -66,4 +66,20 @@ US_ALWAYS_INLINE double exp_double(double x)
     return power * bits_double(half + (1023ull << 52)) * bits_double((n << 52) - half + (1023ull << 52));
 }
 
+/* ln x for normal x > 0 and NaN, within 2 ULP: x = 2^n * m with m in [sqrt(1/2), sqrt(2)), and with f = (m-1)/(m+1)
+ * ln m = 2 (f + f^3/3 + f^5/5 + …). */
+US_ALWAYS_INLINE double log_double(double x)
+{
+    const uint64_t offset = double_bits(x) - 0x3fe6a09e667f3bcdull;
+    const double n = (double)(int32_t)((int64_t)offset >> 52);
+    const double m = bits_double(double_bits(x) - (offset & 0xfff0000000000000ull));
+    const double f = (m - 1) / (m + 1), s = f * f;
+    double series = 1.0 / 21;
+    for (int k = 19; k >= 3; k -= 2) {
+        series = series * s + 1.0 / k;
+    }
+    double result = n * 0x1.62e42feep-1 + (2 * f + (2 * f * s * series + n * 0x1.a39ef35793c76p-33));
+    return x == x ? result : x;
+}
+
 #endif

@@ -1,110 +1,384 @@
 #include "kernels/kernels.h"
 
 #include "kernels/exponential.h"
-#include "tensor/tile.h"
+#include "tensor/axes.h"
+#include "tensor/levels.h"
+#include "tensor/parallel.h"
 
 #include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 
+/* Sums are formed in this order on every machine and with any number of threads: rows by LANES over blocks of SUM_BLOCK,
+ * blocks in order over parts of PART, parts in order; columns one by one over blocks of COLUMN_BLOCK, blocks in order. */
+enum { SUM_BLOCK = 1024, PART = 16384, COLUMN_BLOCK = 64 };
 
-static int64_t element_offset(const View *view, int64_t position, bool in_group, const Softmax *softmax)
+/* Groups longer than ROW_LIMIT are taken apart into parts (e^x is formed twice instead of being kept). Columns are handled
+ * so many at a time that the values kept for them fit in a core's cache. PIECE is the least worth of parallel work. */
+enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 32768, PIECE = 16384, SERIAL_BYTES = 128 * 1024 };
+
+#define LOOPS "kernels/softmax.inc"
+#include "tensor/instantiate.inc"
+
+/* The loops of one type at one level. */
+typedef struct Loops {
+    double (*part_max)(const void *x, int64_t count);
+    double (*part_sum)(const void *x, int64_t count, double shift, void *e);
+    void (*part_forward)(const Softmax *softmax, const void *x, int64_t count, double shift, double sum, const void *e,
+                         void *y);
+    double (*part_dot)(const Softmax *softmax, const void *y, const void *dy, int64_t count);
+    void (*part_backward)(const Softmax *softmax, const void *y, const void *dy, int64_t count, double sum, void *dx);
+    void (*columns_forward)(const Softmax *softmax, int64_t group, const int64_t *strides, int64_t width, const void *x,
+                            void *y, void *scratch);
+    void (*columns_backward)(const Softmax *softmax, int64_t group, const int64_t *strides, int64_t width,
+                             const void *y, const void *dy, void *dx);
+} Loops;
+
+#define LOOPS_OF(type, level)                                                                                       \
+    {part_max_##type##_##level,      part_sum_##type##_##level,        part_forward_##type##_##level,               \
+     part_dot_##type##_##level,      part_backward_##type##_##level,   columns_forward_##type##_##level,            \
+     columns_backward_##type##_##level}
+#define LOOPS_OF_LEVEL(level)                                                                                       \
+    {[DTYPE_FLOAT32] = LOOPS_OF(float, level),                                                                      \
+     [DTYPE_FLOAT16] = LOOPS_OF(half, level),                                                                       \
+     [DTYPE_BFLOAT16] = LOOPS_OF(bfloat, level),                                                                    \
+     [DTYPE_FLOAT64] = LOOPS_OF(double, level)}
+
+static const Loops loops[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {
+    [LEVEL_BASE] = LOOPS_OF_LEVEL(base),
+#ifdef US_HAS_LEVELS
+    [LEVEL_V3] = LOOPS_OF_LEVEL(v3),
+    [LEVEL_V4] = LOOPS_OF_LEVEL(v4),
+#endif
+};
+
+/* One call: views are x, y (forward) or y, dy, dx (backward); the last one is written. */
+typedef struct Plan {
+    const Softmax *softmax;
+    const Loops *loops;
+    const View *views[3];
+    int count; /* of views */
+    Axes group_axes, other_axes;
+    int64_t group, others, piece; /* sizes; groups (or blocks of columns) per piece */
+    bool direct;                  /* rows: every group is a unit-stride array of the loops' type */
+    DType compute;                /* float32 or float64 */
+    int64_t width, blocks;        /* columns: groups handled at a time, and how many such blocks the last axis has */
+    size_t scratch_bytes;         /* of one piece */
+    int64_t base[3];              /* parts: offset of the group in hand */
+    double shift, sum;
+    double *partial;
+    atomic_bool no_memory;
+} Plan;
+
+static void *element(const View *view, int64_t offset)
 {
-    int64_t offset = 0;
-    for (int32_t axis = view->rank - 1; axis >= 0; axis--) {
-        if ((axis >= softmax->first_axis && axis <= softmax->last_axis) == in_group) {
-            offset += position % view->shape[axis] * view->strides[axis];
-            position /= view->shape[axis];
+    return (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
+}
+
+static bool is_forward(const Plan *plan)
+{
+    return plan->count == 2;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- rows ---- */
+
+static void forward_row(const Plan *plan, const void *x, void *y, void *e)
+{
+    const Softmax *softmax = plan->softmax;
+    const size_t x_size = us_dtype_size(plan->direct ? plan->views[0]->dtype : plan->compute);
+    const size_t e_size = us_dtype_size(plan->compute);
+    const bool keeps = softmax->algorithm != SOFTMAX_LOG;
+    double shift = softmax->algorithm == SOFTMAX_FAST ? 0 : plan->loops->part_max(x, plan->group);
+    double sum = 0;
+    for (int64_t i = 0; i < plan->group; i += PART) {
+        sum += plan->loops->part_sum((const char *)x + (size_t)i * x_size, smaller(plan->group - i, PART), shift,
+                                     keeps ? (char *)e + (size_t)i * e_size : NULL);
+    }
+    plan->loops->part_forward(softmax, x, plan->group, shift, sum, e, y);
+}
+
+static void backward_row(const Plan *plan, const void *y, const void *dy, void *dx)
+{
+    const size_t size = us_dtype_size(plan->direct ? plan->views[0]->dtype : plan->compute);
+    double sum = 0;
+    for (int64_t i = 0; i < plan->group; i += PART) {
+        const size_t at = (size_t)i * size;
+        sum += plan->loops->part_dot(plan->softmax, (const char *)y + at, (const char *)dy + at,
+                                     smaller(plan->group - i, PART));
+    }
+    plan->loops->part_backward(plan->softmax, y, dy, plan->group, sum, dx);
+}
+
+/* `scratch`: room for e, then, when groups are gathered, for one row of every view. */
+static void run_row(const Plan *plan, int64_t row, char *scratch)
+{
+    const size_t row_bytes = (size_t)plan->group * us_dtype_size(plan->compute);
+    const bool wide = plan->compute == DTYPE_FLOAT64;
+    const int last = plan->count - 1;
+    void *rows[3];
+    for (int k = 0; k < plan->count; k++) {
+        const View *view = plan->views[k];
+        rows[k] = element(view, us_axes_offset(&plan->other_axes, k, row));
+        if (!plan->direct) {
+            void *gathered = scratch + (size_t)(k + 1) * row_bytes;
+            if (k < last || plan->softmax->beta != 0) {
+                us_axes_load(&plan->group_axes, k, rows[k], view->dtype, 0, plan->group, wide, gathered);
+            }
+            rows[k] = gathered;
         }
     }
-    return offset;
+    if (is_forward(plan)) {
+        forward_row(plan, rows[0], rows[1], scratch);
+    } else {
+        backward_row(plan, rows[0], rows[1], rows[2]);
+    }
+    if (!plan->direct) {
+        const View *view = plan->views[last];
+        void *to = element(view, us_axes_offset(&plan->other_axes, last, row));
+        us_axes_store(&plan->group_axes, last, to, view->dtype, 0, plan->group, wide, rows[last]);
+    }
 }
 
-static double read_element(const View *view, int64_t offset)
+/* ---- columns: the last of the other axes has unit stride ---- */
+
+static void run_columns(const Plan *plan, int64_t block, char *scratch)
 {
-    double value;
-    us_load_double(&value, (const char *)view->data + offset * (int64_t)us_dtype_size(view->dtype), view->dtype, 1, 1);
-    return value;
+    const int32_t last = plan->other_axes.rank - 1;
+    const int64_t inner = plan->other_axes.shape[last], begin = block % plan->blocks * plan->width;
+    const int64_t position = block / plan->blocks * inner + begin, width = smaller(inner - begin, plan->width);
+    int64_t strides[3];
+    void *data[3];
+    for (int k = 0; k < plan->count; k++) {
+        strides[k] = plan->group_axes.strides[k][0];
+        data[k] = element(plan->views[k], us_axes_offset(&plan->other_axes, k, position));
+    }
+    if (is_forward(plan)) {
+        plan->loops->columns_forward(plan->softmax, plan->group, strides, width, data[0], data[1], scratch);
+    } else {
+        plan->loops->columns_backward(plan->softmax, plan->group, strides, width, data[0], data[1], data[2]);
+    }
 }
 
-static void write_element(const View *view, int64_t offset, double value)
-{
-    us_store_double((char *)view->data + offset * (int64_t)us_dtype_size(view->dtype), view->dtype, 1, &value, 1);
-}
+/* ---- pieces of rows or of columns ---- */
 
-static double group_shift_and_sum(const View *x, int64_t base, int64_t group, const Softmax *softmax, double *sum)
+static void run_piece(void *context, int64_t piece)
 {
-    double shift = 0;
-    if (softmax->algorithm != SOFTMAX_FAST) {
-        shift = -INFINITY;
-        for (int64_t i = 0; i < group; i++) {
-            double value = read_element(x, base + element_offset(x, i, true, softmax));
-            shift = value > shift || value != value ? value : shift;
+    Plan *plan = context;
+    _Alignas(64) char small[16384];
+    char *scratch = plan->scratch_bytes <= sizeof small ? small : aligned_alloc(64, plan->scratch_bytes);
+    if (!scratch) {
+        atomic_store_explicit(&plan->no_memory, true, memory_order_relaxed);
+        return;
+    }
+    const int64_t begin = piece * plan->piece, end = begin + smaller(plan->others - begin, plan->piece);
+    for (int64_t i = begin; i < end; i++) {
+        if (plan->blocks > 0) {
+            run_columns(plan, i, scratch);
+        } else {
+            run_row(plan, i, scratch);
         }
     }
-    *sum = 0;
-    for (int64_t i = 0; i < group; i++) {
-        *sum += exp(read_element(x, base + element_offset(x, i, true, softmax)) - shift);
+    if (scratch != small) {
+        free(scratch);
     }
-    return shift;
 }
 
-static void store_scaled(const View *y, int64_t offset, double value, const Softmax *softmax)
+static bool is_small(const Plan *plan)
 {
-    double prior = softmax->beta == 0 ? 0 : softmax->beta * read_element(y, offset);
-    write_element(y, offset, softmax->alpha * value + prior);
+    int64_t bytes = 0;
+    for (int k = 0; k < plan->count; k++) {
+        bytes += (int64_t)us_dtype_size(plan->views[k]->dtype);
+    }
+    return us_view_elements(plan->views[0]) <= SERIAL_BYTES / bytes;
 }
 
-static int64_t group_elements(const View *view, const Softmax *softmax)
+static void run_pieces(Plan *plan, size_t scratch_bytes)
 {
-    int64_t group = 1;
-    for (int32_t axis = softmax->first_axis; axis <= softmax->last_axis; axis++) {
-        group *= view->shape[axis];
+    plan->scratch_bytes = (scratch_bytes + 63) / 64 * 64;
+    const int64_t pieces = (plan->others + plan->piece - 1) / plan->piece;
+    if (is_small(plan)) {
+        for (int64_t piece = 0; piece < pieces; piece++) {
+            run_piece(plan, piece);
+        }
+    } else {
+        us_parallel(pieces, run_piece, plan);
     }
-    return group;
+}
+
+/* ---- parts: a few long groups, each on all threads ---- */
+
+static const void *part_of(const Plan *plan, int k, int64_t part)
+{
+    return element(plan->views[k], plan->base[k] + part * PART);
+}
+
+static int64_t part_size(const Plan *plan, int64_t part)
+{
+    return smaller(plan->group - part * PART, PART);
+}
+
+static void part_max(void *context, int64_t part)
+{
+    Plan *plan = context;
+    plan->partial[part] = plan->loops->part_max(part_of(plan, 0, part), part_size(plan, part));
+}
+
+static void part_sum(void *context, int64_t part)
+{
+    Plan *plan = context;
+    plan->partial[part] = plan->loops->part_sum(part_of(plan, 0, part), part_size(plan, part), plan->shift, NULL);
+}
+
+static void part_forward(void *context, int64_t part)
+{
+    Plan *plan = context;
+    plan->loops->part_forward(plan->softmax, part_of(plan, 0, part), part_size(plan, part), plan->shift, plan->sum, NULL,
+                              (void *)part_of(plan, 1, part));
+}
+
+static void part_dot(void *context, int64_t part)
+{
+    Plan *plan = context;
+    plan->partial[part] = plan->loops->part_dot(plan->softmax, part_of(plan, 0, part), part_of(plan, 1, part),
+                                                part_size(plan, part));
+}
+
+static void part_backward(void *context, int64_t part)
+{
+    Plan *plan = context;
+    plan->loops->part_backward(plan->softmax, part_of(plan, 0, part), part_of(plan, 1, part), part_size(plan, part),
+                               plan->sum, (void *)part_of(plan, 2, part));
+}
+
+static double sum_of_parts(const Plan *plan, int64_t parts)
+{
+    double sum = 0;
+    for (int64_t part = 0; part < parts; part++) {
+        sum += plan->partial[part];
+    }
+    return sum;
+}
+
+static double max_of_parts(const Plan *plan, int64_t parts)
+{
+    double highest = -INFINITY;
+    for (int64_t part = 0; part < parts; part++) {
+        highest = plan->partial[part] > highest ? plan->partial[part] : highest;
+    }
+    return highest;
+}
+
+static void run_parts(Plan *plan)
+{
+    const int64_t parts = (plan->group + PART - 1) / PART;
+    plan->partial = malloc((size_t)parts * sizeof *plan->partial);
+    if (!plan->partial) {
+        atomic_store_explicit(&plan->no_memory, true, memory_order_relaxed);
+        return;
+    }
+    for (int64_t row = 0; row < plan->others; row++) {
+        for (int k = 0; k < plan->count; k++) {
+            plan->base[k] = us_axes_offset(&plan->other_axes, k, row);
+        }
+        plan->shift = 0;
+        if (is_forward(plan) && plan->softmax->algorithm != SOFTMAX_FAST) {
+            us_parallel(parts, part_max, plan);
+            plan->shift = max_of_parts(plan, parts);
+        }
+        us_parallel(parts, is_forward(plan) ? part_sum : part_dot, plan);
+        plan->sum = sum_of_parts(plan, parts);
+        us_parallel(parts, is_forward(plan) ? part_forward : part_backward, plan);
+    }
+    free(plan->partial);
+}
+
+/* ---- the choice between rows, columns and parts ---- */
+
+static bool all_of_one_type(const Plan *plan)
+{
+    for (int k = 1; k < plan->count; k++) {
+        if (plan->views[k]->dtype != plan->views[0]->dtype) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool has_unit_stride(const Plan *plan, const Axes *axes)
+{
+    for (int k = 0; k < plan->count; k++) {
+        if (axes->strides[k][axes->rank - 1] != 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void run_rows(Plan *plan)
+{
+    const bool is_long = plan->group > ROW_LIMIT || (plan->group >= 2 * PART && plan->others < us_parallel_threads());
+    if (plan->direct && is_long) {
+        run_parts(plan);
+        return;
+    }
+    plan->piece = plan->group < PIECE ? PIECE / plan->group : 1;
+    const size_t rows = !plan->direct ? (size_t)plan->count + 1 : is_forward(plan) ? 1 : 0;
+    run_pieces(plan, rows * (size_t)plan->group * us_dtype_size(plan->compute));
+}
+
+static void run_all_columns(Plan *plan)
+{
+    const int64_t inner = plan->other_axes.shape[plan->other_axes.rank - 1];
+    int64_t width = COLUMN_CACHE / plan->group / LANES * LANES;
+    width = width < LANES ? LANES : width;
+    plan->width = smaller(smaller(width, COLUMN_LIMIT), inner);
+    plan->blocks = (inner + plan->width - 1) / plan->width;
+    plan->others = plan->others / inner * plan->blocks;
+    int64_t block = plan->width * plan->group;
+    plan->piece = block < PIECE ? PIECE / block : 1;
+    run_pieces(plan, is_forward(plan) ? (size_t)block * us_dtype_size(plan->compute) : 0);
+}
+
+static KernelStatus run(const View *views, int count, const Softmax *softmax)
+{
+    Plan plan = {.softmax = softmax, .count = count, .compute = DTYPE_FLOAT32};
+    for (int k = 0; k < count; k++) {
+        plan.views[k] = &views[k];
+        plan.compute = views[k].dtype == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : plan.compute;
+    }
+    const int64_t elements = us_view_elements(&views[0]);
+    if (elements <= 0) {
+        return KERNEL_OK;
+    }
+    us_axes_add(&plan.group_axes, plan.views, count, softmax->first_axis, softmax->last_axis + 1);
+    us_axes_add(&plan.other_axes, plan.views, count, 0, softmax->first_axis);
+    us_axes_add(&plan.other_axes, plan.views, count, softmax->last_axis + 1, views[0].rank);
+    plan.group = us_shape_elements(plan.group_axes.rank, plan.group_axes.shape);
+    plan.others = elements / plan.group;
+    const bool typed = all_of_one_type(&plan) && us_dtype_is_float(views[0].dtype) && plan.group_axes.rank == 1;
+    const bool columns = typed && (plan.group == 1 || !has_unit_stride(&plan, &plan.group_axes)) &&
+                         has_unit_stride(&plan, &plan.other_axes);
+    plan.direct = typed && !columns && has_unit_stride(&plan, &plan.group_axes);
+    plan.loops = &loops[us_level()][plan.direct || columns ? views[0].dtype : plan.compute];
+    if (columns) {
+        run_all_columns(&plan);
+    } else {
+        run_rows(&plan);
+    }
+    return atomic_load_explicit(&plan.no_memory, memory_order_relaxed) ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 
 KernelStatus us_softmax_forward(const View *views, const void *attributes)
 {
-    const Softmax *softmax = attributes;
-    const View *x = &views[0], *y = &views[1];
-    if (us_view_elements(x) <= 0) {
-        return KERNEL_OK;
-    }
-    const int64_t group = group_elements(x, softmax), groups = us_view_elements(x) / group;
-    for (int64_t g = 0; g < groups; g++) {
-        int64_t from = element_offset(x, g, false, softmax), to = element_offset(y, g, false, softmax);
-        double sum, shift = group_shift_and_sum(x, from, group, softmax, &sum);
-        for (int64_t i = 0; i < group; i++) {
-            double value = read_element(x, from + element_offset(x, i, true, softmax)) - shift;
-            value = softmax->algorithm == SOFTMAX_LOG ? value - log(sum) : exp(value) / sum;
-            store_scaled(y, to + element_offset(y, i, true, softmax), value, softmax);
-        }
-    }
-    return KERNEL_OK;
+    return run(views, 2, attributes);
 }
 
 KernelStatus us_softmax_backward(const View *views, const void *attributes)
 {
-    const Softmax *softmax = attributes;
-    const View *y = &views[0], *dy = &views[1], *dx = &views[2];
-    if (us_view_elements(y) <= 0) {
-        return KERNEL_OK;
-    }
-    const int64_t group = group_elements(y, softmax), groups = us_view_elements(y) / group;
-    const bool is_log = softmax->algorithm == SOFTMAX_LOG;
-    for (int64_t g = 0; g < groups; g++) {
-        int64_t y_base = element_offset(y, g, false, softmax), dy_base = element_offset(dy, g, false, softmax);
-        int64_t dx_base = element_offset(dx, g, false, softmax);
-        double sum = 0;
-        for (int64_t i = 0; i < group; i++) {
-            double gradient = read_element(dy, dy_base + element_offset(dy, i, true, softmax));
-            sum += is_log ? gradient : gradient * read_element(y, y_base + element_offset(y, i, true, softmax));
-        }
-        for (int64_t i = 0; i < group; i++) {
-            double gradient = read_element(dy, dy_base + element_offset(dy, i, true, softmax));
-            double output = read_element(y, y_base + element_offset(y, i, true, softmax));
-            double value = is_log ? gradient - exp(output) * sum : output * (gradient - sum);
-            store_scaled(dx, dx_base + element_offset(dx, i, true, softmax), value, softmax);
-        }
-    }
-    return KERNEL_OK;
+    return run(views, 3, attributes);
 }
