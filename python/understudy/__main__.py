@@ -6,15 +6,23 @@ import os
 import shutil
 import sys
 
-from understudy import __version__, toolchain
+from understudy import __version__, ft_run, toolchain
 from understudy.errors import SdkError, UsageError
 from understudy.paths import STACKS
 
 DESCRIPTION = "Programs for the Ascend CANN, MetaX MACA and FT DSP operator libraries, built and run on a plain CPU."
-PASS_THROUGH = ("cc", "c++", "run")
+STATIC_LINKS = {"-static", "-static-pie"}
+CORE_LIMIT = 8
+PASS_THROUGH = {  # commands that hand on what follows their own leading options, and those of the options with a value
+    "cc": ("--stack",),
+    "c++": ("--stack",),
+    "run": ("--stack",),
+    "ft-run": ("-n",),
+}
 KIT = {  # commands of understudy.kit, each a module of its name
     "rules": "The rule catalogue: what each function refuses, with which status, from which source, and if it is tested.",
     "doctor": "Which symbols and libraries of the stacks a program or library needs, and which of them are emulated.",
+    "abi": "Compare a library, or what a program was compiled against, with the emulated headers.",
 }
 COMMANDS = ("demo", "env", *PASS_THROUGH, *KIT)
 
@@ -39,10 +47,14 @@ def make_parser() -> Parser:
     command("demo", "Compile and run the example programs and compare their results with NumPy.")
     command("env", 'Print shell exports: eval "$(understudy env)".')
     usage = "understudy {} [--stack STACK] {}"
-    command("cc", "The C compiler with include, library and run-time library paths.",
+    command("cc", "The C compiler with the include paths, the libraries and their run-time paths.",
             usage=usage.format("cc", "ARGUMENT ..."))  # fmt: skip
     command("c++", "The C++ compiler, likewise.", usage=usage.format("c++", "ARGUMENT ..."))
     command("run", "Run a program so that it finds the libraries.", usage=usage.format("run", "PROGRAM [ARGUMENT ...]"))
+    text = "Run a program as the DSP cores of one FT chip: a process per core, with common DDR and SMC and an L2 each."
+    cores = commands.add_parser("ft-run", help=text, description=text, allow_abbrev=False,
+                                usage="understudy ft-run [-n CORES] PROGRAM [ARGUMENT ...]")  # fmt: skip
+    cores.add_argument("-n", dest="cores", type=int, default=CORE_LIMIT, metavar="CORES", help="number of cores, 1 to 8")
     for name, text in KIT.items():
         kit_module(name).add_arguments(command(name, text))
     return parser
@@ -54,9 +66,10 @@ def kit_module(name: str):
 
 def split_pass_through(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Splits our own leading options from what belongs to the compiler or program."""
+    own = PASS_THROUGH[arguments[0]]
     count = 1
     while count < len(arguments):
-        if arguments[count] == "--stack":
+        if arguments[count] in own:
             count += 2
         elif arguments[count].startswith("--stack=") or arguments[count] in ("-h", "--help"):
             count += 1
@@ -78,17 +91,27 @@ def execute(command: list[str], environment: dict[str, str]) -> None:
 def compile_program(language: str, stacks, arguments: list[str]) -> None:
     if not arguments:
         raise UsageError("nothing to compile")
-    command = toolchain.compiler(language)
-    execute([*command, *arguments, *toolchain.flags(stacks)], dict(os.environ))
+    command = [*toolchain.compiler(language), *arguments]
+    if STATIC_LINKS.intersection(arguments):  # there are few static libraries: the caller names them
+        command += toolchain.search_flags(stacks)
+    else:
+        command += [*toolchain.flags(stacks), *toolchain.libraries(stacks)]
+    execute(command, dict(os.environ))
 
 
-def run_program(stacks, arguments: list[str]) -> None:
+def check_program(arguments: list[str]) -> None:
     if not arguments:
         raise UsageError("no program given")
     if shutil.which(arguments[0]) is None:
         reason = "not executable" if os.path.exists(arguments[0]) else "not found"
         raise UsageError(f"program {arguments[0]!r} {reason}")
-    execute(arguments, toolchain.environment(stacks))
+
+
+def run_cores(cores: int, arguments: list[str]) -> int:
+    check_program(arguments)
+    if not 1 <= cores <= CORE_LIMIT:
+        raise UsageError(f"-n is {cores}; a chip has 1 to {CORE_LIMIT} cores")
+    return ft_run.run(arguments, cores, toolchain.environment(toolchain.stacks_named(["ftdsp"])))
 
 
 def dispatch(arguments: list[str]) -> int:
@@ -102,6 +125,8 @@ def dispatch(arguments: list[str]) -> int:
         return 0
     if options.command in KIT:
         return kit_module(options.command).run(options)
+    if options.command == "ft-run":
+        return run_cores(options.cores, rest)
     stacks = toolchain.stacks_named(options.stack)
     if options.command == "env":
         print(toolchain.shell_exports(stacks))
@@ -110,7 +135,8 @@ def dispatch(arguments: list[str]) -> int:
 
         return demo.run(stacks)
     elif options.command == "run":
-        run_program(stacks, rest)
+        check_program(rest)
+        execute(rest, toolchain.environment(stacks))
     else:
         compile_program("c" if options.command == "cc" else "c++", stacks, rest)
     return 0

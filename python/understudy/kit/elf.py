@@ -81,5 +81,5 @@ def _read(path: pathlib.Path, elf: ELFFile) -> Facts:
         needed=tuple(tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"),
         exported=frozenset(exported),
         undefined=frozenset(undefined),
-        has_debug_information=elf.has_dwarf_info(),
+        has_debug_information=elf.has_dwarf_info(strict=True),
     )
