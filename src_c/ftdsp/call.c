@@ -31,6 +31,11 @@ FtCall ft_private(const char *function, DType dtype)
     return begin(function, dtype);
 }
 
+void ft_length(FtCall *call, const char *name, int length)
+{
+    ft_require(call, length >= 0, name, "negative", FT_BAD_SIZE, "%s is %d elements", name, length);
+}
+
 static void check_space(FtCall *call, const char *name, const void *data, size_t bytes)
 {
     const FtWindow *window = ft_window_of(data);

@@ -42,6 +42,9 @@ static inline bool ft_ok(const FtCall *call)
  * inside one window, in a space the call may use. No elements: nothing is checked. */
 void ft_operand(FtCall *call, const char *name, const void *data, int64_t count, DType dtype);
 
+/* A number of elements is not negative. */
+void ft_length(FtCall *call, const char *name, int length);
+
 /* An output may be exactly the same array as an input, but not overlap it in part. */
 void ft_same_or_apart(FtCall *call, const char *name, const void *output, const char *other, const void *input,
                       int64_t count, DType dtype);

@@ -8,4 +8,72 @@
 void ft_binarycrossentropygrad(FtCall *call, int input_size, int reduction, const void *input_x, const void *input_y,
                                const void *weight, const void *dloss, void *dx, int weight_defined);
 
+void ft_binarycrossentropy(FtCall *call, int input_size, int reduction, const void *input_x, const void *input_y,
+                           const void *weight, void *loss, void *tmp_loss, int weight_defined);
+
+void ft_sigmoidcrossentropywithlogits(FtCall *call, const void *input0, const void *input1, void *output, int length);
+
+void ft_sigmoidcrossentropywithlogitsgrad(FtCall *call, const void *Input0, const void *Input1, void *output,
+                                          int length);
+
+void ft_smoothl1lossgrad(FtCall *call, const void *dy, void *dx1, const void *x1, const void *x2, int length,
+                         double beta);
+
+void ft_power_grad(FtCall *call, const void *Input1, const void *Input2, void *output, int length, double power,
+                   double scale, double shift);
+
+void ft_log_grad(FtCall *call, const void *input0, const void *input1, void *output, int length);
+
+void ft_relu_grad(FtCall *call, const void *src0, const void *src1, void *dst, int length);
+void ft_relu6_grad(FtCall *call, const void *src0, const void *src1, void *dst, int length);
+void ft_sigmoid_grad(FtCall *call, const void *src0, const void *src1, void *dst, int length);
+void ft_tanh_grad(FtCall *call, const void *src0, const void *src1, void *dst, int length);
+void ft_hsigmoid(FtCall *call, const void *src0, const void *src1, void *dst, int length);
+void ft_hswish(FtCall *call, const void *src0, const void *src1, void *dst, int length);
+void ft_gelu(FtCall *call, const void *src0, const void *src1, void *dst, int length);
+void ft_softplus(FtCall *call, const void *src0, const void *src1, void *dst, int length);
+void ft_l_relu_grad(FtCall *call, const void *src0, const void *src1, void *dst, int length, double alpha);
+void ft_elu(FtCall *call, const void *src0, const void *src1, void *dst, int length, double alpha);
+void ft_hardshrink(FtCall *call, const void *src0, const void *src1, void *dst, int length, double lambd);
+void ft_softshrink(FtCall *call, const void *src0, const void *src1, void *dst, int length, double lambd);
+
+void ft_subext(FtCall *call, const void *input0, const void *input1, double alpha, void *output, int size);
+
+void ft_subrelu(FtCall *call, const void *input0, const void *input1, void *output, int size);
+void ft_subrelu6(FtCall *call, const void *input0, const void *input1, void *output, int size);
+
+void ft_pow_fusion(FtCall *call, const void *Input, const void *exponent, void *output, int length_in, double scale,
+                   double shift, bool broadcast);
+
+void ft_applymomentum(FtCall *call, void *weight, void *accumulate, const void *gradient, double learning_rate,
+                      double moment, bool nesterov, int start, int end);
+
+void ft_apply_momentum(FtCall *call, void *weight, void *accumulate, const void *gradient, bool nesterov,
+                       const float *float_addr, const int *int_addr);
+
+void ft_sgd(FtCall *call, void *weight, void *accumulate, const void *gradient, double learning_rate,
+            double dampening, double moment, bool nesterov, double weight_decay, int start, int end);
+
+void ft_adam(FtCall *call, void *m, void *v, const void *gradient, void *weight, double beta1, double beta2,
+             const float *beta1_power, const float *beta2_power, double eps, double learning_rate, int nesterov,
+             int start, int end);
+
+void ft_adamweightdecay(FtCall *call, void *var, void *m, void *v, const void *gradient, double lr, double beta1,
+                        double beta2, double epsilon, double decay, int start, int end);
+
+void ft_fake_quant_with_min_max_vars(FtCall *call, const void *src, double min_val, double max_val, void *output,
+                                     int length, int quant_min, int quant_max, bool symmetric);
+
+void ft_add(FtCall *call, const void *x, const void *y, void *out, int n);
+
+void ft_sub(FtCall *call, const void *x, const void *y, void *out, int n);
+
+void ft_mul(FtCall *call, const void *x, const void *y, void *out, int n);
+
+void ft_exp(FtCall *call, const void *x, void *out, int n, double in_scale, double out_scale, int scale);
+
+void ft_linspace(FtCall *call, void *out, double start, double end, int n);
+
+void ft_range(FtCall *call, void *out, double start, double delta, int n);
+
 #endif

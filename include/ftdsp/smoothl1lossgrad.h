@@ -1,0 +1,25 @@
+/* Gradient of the smooth L1 loss.
+ *
+ * dx1 = dy where x1 - x2 > beta, -dy where x1 - x2 < -beta, else (x1 - x2) / beta * dy.
+ *
+ * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * FT78NE has no hp_. */
+#ifndef SMOOTHL1LOSSGRAD_H
+#define SMOOTHL1LOSSGRAD_H
+
+#include "ftdsp_half.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+void fp_smoothl1lossgrad_s(float *dy, float *dx1, float *x1, float *x2, int length, float beta, int core_mask);
+void fp_smoothl1lossgrad_p(float *dy, float *dx1, float *x1, float *x2, int length, float beta);
+void hp_smoothl1lossgrad_s(half *dy, half *dx1, half *x1, half *x2, int length, half beta, int core_mask);
+void hp_smoothl1lossgrad_p(half *dy, half *dx1, half *x1, half *x2, int length, half beta);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

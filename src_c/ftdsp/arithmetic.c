@@ -1,0 +1,163 @@
+/* Element-wise arithmetic (ft-dsp 4, 5.1). */
+#include "ftdsp/elementwise.h"
+#include "ftdsp/operators.h"
+#include "tensor/convert.h"
+
+static void sum_like(FtCall *call, const TileKernel *kernel, const void *x, const void *y, void *out, int n)
+{
+    ft_length(call, "n", n);
+    const Elementwise work = {
+        .kernel = kernel,
+        .inputs = {{"x", x}, {"y", y}},
+        .outputs = {{"out", out}},
+    };
+    ft_elementwise(call, &work, n);
+}
+
+void ft_add(FtCall *call, const void *x, const void *y, void *out, int n)
+{
+    sum_like(call, &us_ft_add, x, y, out, n);
+}
+
+void ft_sub(FtCall *call, const void *x, const void *y, void *out, int n)
+{
+    sum_like(call, &us_ft_sub, x, y, out, n);
+}
+
+static void run_complex_product(void *context, int64_t begin, int64_t end)
+{
+    us_ft_complex_product(context, begin, end);
+}
+
+static void multiply_complex(FtCall *call, const void *x, const void *y, void *out, int n)
+{
+    if (n == 0) {
+        return;
+    }
+    ft_operand(call, "x", x, n, call->dtype);
+    ft_operand(call, "y", y, n, call->dtype);
+    ft_operand(call, "out", out, n, call->dtype);
+    ft_same_or_apart(call, "out", out, "x", x, n, call->dtype);
+    ft_same_or_apart(call, "out", out, "y", y, n, call->dtype);
+    if (ft_ok(call)) {
+        FtMap map = {.dtype = call->dtype, .input = {x, y}, .output = {out}};
+        ft_split(call, n, TILE_ELEMENTS, run_complex_product, &map);
+    }
+}
+
+void ft_mul(FtCall *call, const void *x, const void *y, void *out, int n)
+{
+    if (call->dtype != DTYPE_COMPLEX64 && call->dtype != DTYPE_COMPLEX128) {
+        sum_like(call, &us_ft_mul, x, y, out, n);
+        return;
+    }
+    ft_length(call, "n", n);
+    multiply_complex(call, x, y, out, n);
+}
+
+/* in_scale already contains `scale`, a power of the base, and out_scale the shift (ft-dsp 5.1). */
+void ft_exp(FtCall *call, const void *x, void *out, int n, double in_scale, double out_scale, int scale)
+{
+    (void)scale;
+    ft_length(call, "n", n);
+    const Elementwise work = {
+        .kernel = &us_ft_exponential,
+        .numbers = {in_scale, out_scale},
+        .inputs = {{"x", x}},
+        .outputs = {{"out", out}},
+        .output_dtype = call->dtype == DTYPE_INT32 ? DTYPE_FLOAT32 : call->dtype,
+    };
+    ft_elementwise(call, &work, n);
+}
+
+void ft_subext(FtCall *call, const void *input0, const void *input1, double alpha, void *output, int size)
+{
+    ft_length(call, "size", size);
+    const Elementwise work = {
+        .kernel = &us_ft_subext,
+        .numbers = {alpha},
+        .inputs = {{"input0", input0}, {"input1", input1}},
+        .outputs = {{"output", output}},
+    };
+    ft_elementwise(call, &work, size);
+}
+
+void ft_subrelu(FtCall *call, const void *input0, const void *input1, void *output, int size)
+{
+    ft_length(call, "size", size);
+    const Elementwise work = {
+        .kernel = &us_ft_subrelu,
+        .inputs = {{"input0", input0}, {"input1", input1}},
+        .outputs = {{"output", output}},
+    };
+    ft_elementwise(call, &work, size);
+}
+
+void ft_subrelu6(FtCall *call, const void *input0, const void *input1, void *output, int size)
+{
+    ft_length(call, "size", size);
+    const Elementwise work = {
+        .kernel = &us_ft_subrelu6,
+        .inputs = {{"input0", input0}, {"input1", input1}},
+        .outputs = {{"output", output}},
+    };
+    ft_elementwise(call, &work, size);
+}
+
+void ft_pow_fusion(FtCall *call, const void *Input, const void *exponent, void *output, int length_in, double scale,
+                   double shift, bool broadcast)
+{
+    ft_length(call, "length_in", length_in);
+    Elementwise work = {
+        .kernel = &us_ft_pow,
+        .numbers = {scale, shift},
+        .inputs = {{"Input", Input}, {"exponent", exponent}},
+        .outputs = {{"output", output}},
+    };
+    if (broadcast && ft_ok(call) && length_in > 0) {
+        ft_operand(call, "exponent", exponent, 1, call->dtype);
+        if (!ft_ok(call)) {
+            return;
+        }
+        work.kernel = &us_ft_pow_one;
+        us_load_double(&work.numbers[2], exponent, call->dtype, 1, 1);
+        work.inputs[1].name = NULL;
+    }
+    ft_elementwise(call, &work, length_in);
+}
+
+typedef struct Sequence {
+    double start, step;
+    void *out;
+    DType dtype;
+} Sequence;
+
+static void run_sequence(void *context, int64_t begin, int64_t end)
+{
+    const Sequence *work = context;
+    us_ft_sequence(work->start, work->step, work->out, work->dtype, begin, end);
+}
+
+void ft_range(FtCall *call, void *out, double start, double delta, int n)
+{
+    ft_length(call, "n", n);
+    ft_operand(call, "out", out, n, call->dtype);
+    if (ft_ok(call)) {
+        Sequence work = {start, delta, out, call->dtype};
+        ft_split(call, n, TILE_ELEMENTS, run_sequence, &work);
+    }
+}
+
+void ft_linspace(FtCall *call, void *out, double start, double end, int n)
+{
+    ft_length(call, "n", n);
+    ft_operand(call, "out", out, n, call->dtype);
+    if (!ft_ok(call) || n == 0) {
+        return;
+    }
+    Sequence work = {start, n == 1 ? 0 : (end - start) / (n - 1), out, call->dtype};
+    ft_split(call, n, TILE_ELEMENTS, run_sequence, &work);
+    if (n > 1) { /* the end is meant exactly; the product above may miss it by a rounding */
+        us_ft_sequence(end, 0, (char *)out + (n - 1) * (int64_t)us_dtype_size(call->dtype), call->dtype, 0, 1);
+    }
+}

@@ -1,0 +1,16 @@
+/* The functions of prefix c64_: elements are complex: pairs of binary32. */
+#include "add.h"
+#include "mul.h"
+#include "sub.h"
+#include "subext.h"
+#include "ftdsp/operators.h"
+
+#define PREFIX c64
+#define T float
+#define DTYPE DTYPE_COMPLEX64
+#include "ftdsp/names.h"
+
+#include "ftdsp/entries/add.inc"
+#include "ftdsp/entries/mul.inc"
+#include "ftdsp/entries/sub.inc"
+#include "ftdsp/entries/subext.inc"

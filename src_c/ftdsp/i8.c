@@ -1,0 +1,29 @@
+/* The functions of prefix i8_: elements are 8-bit integers. */
+#include "add.h"
+#include "binarycrossentropy.h"
+#include "exp.h"
+#include "mul.h"
+#include "pow_fusion.h"
+#include "range.h"
+#include "sigmoidcrossentropywithlogits.h"
+#include "sub.h"
+#include "subfusion.h"
+#include "ftdsp/operators.h"
+
+#define PREFIX i8
+#define T int8_t
+#define DTYPE DTYPE_INT8
+#define FACTOR_T int8_t /* scale and shift of a power */
+#define NUMBER_T int /* start and step of a sequence */
+#define EXP_T int8_t /* result of exp */
+#include "ftdsp/names.h"
+
+#include "ftdsp/entries/add.inc"
+#include "ftdsp/entries/binarycrossentropy.inc"
+#include "ftdsp/entries/exp.inc"
+#include "ftdsp/entries/mul.inc"
+#include "ftdsp/entries/pow_fusion.inc"
+#include "ftdsp/entries/range.inc"
+#include "ftdsp/entries/sigmoidcrossentropywithlogits.inc"
+#include "ftdsp/entries/sub.inc"
+#include "ftdsp/entries/subfusion.inc"

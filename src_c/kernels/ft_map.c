@@ -1,0 +1,124 @@
+#include "kernels/ft_elementwise.h"
+#include "tensor/convert.h"
+
+typedef union Tile {
+    float floats[TILE_ELEMENTS];
+    double doubles[TILE_ELEMENTS];
+} __attribute__((aligned(64))) Tile;
+
+static DType compute_type(DType dtype)
+{
+    return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 ? DTYPE_FLOAT32 : DTYPE_FLOAT64;
+}
+
+static const void *load(const FtMap *map, DType compute, const void *array, int64_t begin, int64_t count, Tile *tile)
+{
+    const void *elements = (const char *)array + begin * (int64_t)us_dtype_size(map->dtype);
+    if (map->dtype == compute) {
+        return elements;
+    }
+    if (compute == DTYPE_FLOAT32) {
+        us_load_float(tile->floats, elements, map->dtype, 1, count);
+    } else {
+        us_load_double(tile->doubles, elements, map->dtype, 1, count);
+    }
+    return tile;
+}
+
+static void store(const FtMap *map, DType compute, void *array, int64_t begin, int64_t count, const Tile *tile)
+{
+    void *elements = (char *)array + begin * (int64_t)us_dtype_size(map->output_dtype);
+    if (compute == DTYPE_FLOAT32) {
+        us_store_float(elements, map->output_dtype, 1, tile->floats, count);
+    } else {
+        us_store_double(elements, map->output_dtype, 1, tile->doubles, count);
+    }
+}
+
+static void call(const FtMap *map, DType compute, int64_t count, const void **inputs, void **outputs)
+{
+    if (compute == DTYPE_FLOAT32) {
+        map->kernel->body_float(map->numbers, count, (const float *const *)inputs, (float *const *)outputs);
+    } else {
+        map->kernel->body_double(map->numbers, count, (const double *const *)inputs, (double *const *)outputs);
+    }
+}
+
+void us_ft_map(const FtMap *map, int64_t begin, int64_t end)
+{
+    const DType compute = compute_type(map->dtype);
+    const bool direct = map->output_dtype == compute;
+    Tile tiles[FT_INPUTS + FT_OUTPUTS];
+    const void *inputs[FT_INPUTS];
+    void *outputs[FT_OUTPUTS];
+    for (; begin < end; begin += TILE_ELEMENTS) {
+        const int64_t count = end - begin < TILE_ELEMENTS ? end - begin : TILE_ELEMENTS;
+        for (int k = 0; k < map->inputs; k++) {
+            inputs[k] = load(map, compute, map->input[k], begin, count, &tiles[k]);
+        }
+        for (int k = 0; k < map->outputs; k++) {
+            outputs[k] = direct ? (char *)map->output[k] + begin * (int64_t)us_dtype_size(compute)
+                                : (char *)&tiles[FT_INPUTS + k];
+        }
+        call(map, compute, count, inputs, outputs);
+        for (int k = 0; k < map->outputs && !direct; k++) {
+            store(map, compute, map->output[k], begin, count, &tiles[FT_INPUTS + k]);
+        }
+    }
+}
+
+double us_ft_map_sum(const FtMap *map, int64_t begin, int64_t end)
+{
+    const DType compute = compute_type(map->dtype);
+    Tile tiles[FT_INPUTS + FT_OUTPUTS];
+    const void *inputs[FT_INPUTS];
+    void *outputs[FT_OUTPUTS];
+    for (int k = 0; k < map->outputs; k++) {
+        outputs[k] = &tiles[FT_INPUTS + k];
+    }
+    double sum = 0;
+    for (; begin < end; begin += TILE_ELEMENTS) {
+        const int64_t count = end - begin < TILE_ELEMENTS ? end - begin : TILE_ELEMENTS;
+        for (int k = 0; k < map->inputs; k++) {
+            inputs[k] = load(map, compute, map->input[k], begin, count, &tiles[k]);
+        }
+        call(map, compute, count, inputs, outputs);
+        for (int64_t i = 0; i < count; i++) {
+            sum += compute == DTYPE_FLOAT32 ? (double)tiles[FT_INPUTS].floats[i] : tiles[FT_INPUTS].doubles[i];
+        }
+    }
+    return sum;
+}
+
+void us_ft_sequence(double start, double step, void *out, DType dtype, int64_t begin, int64_t end)
+{
+    Tile tile;
+    for (; begin < end; begin += TILE_ELEMENTS) {
+        const int64_t count = end - begin < TILE_ELEMENTS ? end - begin : TILE_ELEMENTS;
+        for (int64_t i = 0; i < count; i++) {
+            tile.doubles[i] = start + (double)(begin + i) * step;
+        }
+        us_store_double((char *)out + begin * (int64_t)us_dtype_size(dtype), dtype, 1, tile.doubles, count);
+    }
+}
+
+void us_ft_complex_product(const FtMap *map, int64_t begin, int64_t end)
+{
+    if (map->dtype == DTYPE_COMPLEX64) {
+        const float *x = map->input[0], *y = map->input[1];
+        float *out = map->output[0];
+        for (int64_t i = 2 * begin; i < 2 * end; i += 2) {
+            const float real = x[i] * y[i] - x[i + 1] * y[i + 1];
+            out[i + 1] = x[i] * y[i + 1] + x[i + 1] * y[i];
+            out[i] = real;
+        }
+        return;
+    }
+    const double *x = map->input[0], *y = map->input[1];
+    double *out = map->output[0];
+    for (int64_t i = 2 * begin; i < 2 * end; i += 2) {
+        const double real = x[i] * y[i] - x[i + 1] * y[i + 1];
+        out[i + 1] = x[i] * y[i + 1] + x[i + 1] * y[i];
+        out[i] = real;
+    }
+}
