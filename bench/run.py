@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from operators import OPERATORS, Case  # noqa: E402
+from operators import OPERATORS, Case, torch  # noqa: E402
 
 from understudy import toolchain  # noqa: E402
 
@@ -117,6 +117,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer rounds: noisier")
     parser.add_argument("--only", default="", metavar="WORD", help='rows whose "operator dtype" contains WORD')
     options = parser.parse_args()
+    if torch is not None:
+        torch.set_num_threads(THREADS)
     with tempfile.TemporaryDirectory() as folder:
         print_table(Stream(pathlib.Path(folder)), 5 if options.quick else 25, options.only)
         if not options.only:

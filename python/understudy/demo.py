@@ -1,13 +1,15 @@
 """`understudy demo`: compiles the example programs as a vendor's user would, runs them, compares with NumPy float64.
 
-An example is a file examples_c/<stack>/<operator>/<program>.c or .cpp whose first line is the compile command in a comment. It
-prints labelled numbers: "label: v v v", "label[i] = v", or a line with the label and the numbers in the lines below it.
-What the numbers should be is computed here from the formula, on the same inputs.
+An example is a file examples_c/<stack>/<operator>/<program>.c or .cpp whose first line is the compile command in a
+comment. It prints labelled numbers: "label: v v v", "label[i] = v", or a line with the label and the numbers in the lines
+below it. What the numbers should be is computed here from the formula, on the same inputs. A program that compares
+results itself prints a sentence. A comment "Run as: understudy …" says how to start a program in another way.
 """
 
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -61,11 +63,30 @@ def _private_space() -> dict[str, numpy.ndarray]:
     return {"dx": numpy.array([1, 1, 2, 0.5, 1, 1]) * slope}
 
 
+def _async_copy() -> dict[str, numpy.ndarray]:
+    bands = (numpy.arange(64 * 96) % 100).reshape(4, 16, 96)
+    shared = numpy.ones(16)
+    shared[4:12] = 2
+    invalid_value, success = 1, 0
+    return {
+        "border sum": numpy.full(4, 0xFF * 96),
+        "inside sum": bands[:, 1:].sum(axis=(1, 2)),
+        "shared byte": shared,
+        "errors": numpy.array([invalid_value, invalid_value, success]),
+    }
+
+
 REFERENCES = {
+    "async_copy": _async_copy,
     "soft_margin_loss_backward": _soft_margin_loss_backward,
     "softmax": _softmax,
     "binarycrossentropygrad/shared_space": _shared_space,
     "binarycrossentropygrad/private_space": _private_space,
+}
+
+# What programs that compare by themselves say.
+SENTENCES = {
+    "cores/slices": "8 cores: the same as one _s call",
 }
 
 
@@ -109,6 +130,27 @@ class Comparison:
         return self._relative(self.got.resolution) <= TOLERANCE
 
 
+    def row(self) -> tuple[str, ...]:
+        shown = shortened(self.got.values), shortened(self.expected), f"{self.error:.1e}"
+        return self.example, self.label, *shown, "ok" if self.agrees else "DIFFERS"
+
+
+@dataclass
+class Statement:
+    """A program's sentence beside the one it should print."""
+
+    example: str
+    got: str
+    expected: str
+
+    @property
+    def agrees(self) -> bool:
+        return self.got == self.expected
+
+    def row(self) -> tuple[str, ...]:
+        return self.example, "says", self.got, self.expected, "", "ok" if self.agrees else "DIFFERS"
+
+
 class ExampleError(Exception):
     """An example does not compile, does not run, or is not known here."""
 
@@ -149,7 +191,13 @@ def build_and_run(stack: Stack, source: pathlib.Path, folder: str) -> str:
     command = compile_command(source)
     (pathlib.Path(folder) / source.name).write_bytes(source.read_bytes())
     run_quietly(["sh", "-c", command], f"compiling {source.name}", cwd=folder, env=environment)
-    return run_quietly([f"./{source.stem}"], source.stem, cwd=folder, env=environment)
+    return run_quietly(start_command(source), source.stem, cwd=folder, env=environment)
+
+
+def start_command(source: pathlib.Path) -> list[str]:
+    """How to start the program in its folder: by itself, or as its comment says."""
+    found = re.search(r"Run as: understudy (.*)", source.read_text())
+    return [sys.executable, "-m", "understudy", *shlex.split(found[1])] if found else [f"./{source.stem}"]
 
 
 def numbers(text: str) -> list[str]:
@@ -179,8 +227,10 @@ def printed_numbers(words: list[str]) -> Printed:
     return Printed(numpy.array([float(word) for word in words]), 0.5 * 10.0 ** -min(places) if fixed else 0.0)
 
 
-def compare(source: pathlib.Path, printed: str) -> list[Comparison]:
+def compare(source: pathlib.Path, printed: str) -> list[Comparison | Statement]:
     name = name_of(source)
+    if name in SENTENCES:
+        return [Statement(name, printed.strip(), SENTENCES[name])]
     reference = REFERENCES.get(name)
     if reference is None:
         raise ExampleError(f"{name}: no reference for this example")
@@ -205,11 +255,8 @@ def shortened(values: numpy.ndarray) -> str:
     return text + (" …" if values.size > 4 else "") if values.size else "(not printed)"
 
 
-def print_table(comparisons: list[Comparison]) -> None:
-    rows = [
-        (c.example, c.label, shortened(c.got.values), shortened(c.expected), f"{c.error:.1e}", "ok" if c.agrees else "DIFFERS")
-        for c in comparisons
-    ]
+def print_table(comparisons: list[Comparison | Statement]) -> None:
+    rows = [comparison.row() for comparison in comparisons]
     header = ("example", "result", "program", "NumPy float64", "error", "")
     widths = [max(len(row[k]) for row in [header, *rows]) for k in range(len(header))]
     for row in [header, *rows]:

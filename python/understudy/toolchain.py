@@ -22,11 +22,22 @@ def compiler(language: str) -> list[str]:
     return command
 
 
+def search_flags(stacks: list[Stack]) -> list[str]:
+    """Include and library paths. They come after the caller's arguments, as the vendors' do."""
+    return [f"-I{path}" for stack in stacks for path in stack.include_paths] + [
+        f"-L{stack.library_path}" for stack in stacks
+    ]
+
+
 def flags(stacks: list[Stack]) -> list[str]:
-    """Include, library and run-time library paths. They come after the caller's arguments, as the vendors' do."""
-    include = [f"-I{path}" for stack in stacks for path in stack.include_paths]
-    library = [flag for stack in stacks for flag in (f"-L{stack.library_path}", f"-Wl,-rpath,{stack.library_path}")]
-    return include + library
+    """The same and run-time library paths. (Not for static programs: -static-pie with a run path crashes at start.)"""
+    return search_flags(stacks) + [f"-Wl,-rpath,{stack.library_path}" for stack in stacks]
+
+
+def libraries(stacks: list[Stack]) -> list[str]:
+    """The stacks' libraries; those that nothing is taken from are not linked."""
+    names = [f"-l{name}" for stack in stacks for name in stack.link]
+    return ["-Wl,--push-state,--as-needed", *names, "-Wl,--pop-state"]
 
 
 def variables(stacks: list[Stack]) -> dict[str, str]:

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -66,6 +67,11 @@ def test_without_arguments_it_helps():
     (["run"], ["no program given"]),
     (["run", "./no-such-program"], ["'./no-such-program' not found"]),
     (["run", "/"], ["not executable"]),
+    (["ft-run"], ["understudy ft-run:", "no program given"]),
+    (["ft-run", "-n", "9", "true"], ["-n is 9", "1 to 8"]),
+    (["ft-run", "-n", "0", "true"], ["-n is 0"]),
+    (["ft-run", "-n", "two", "true"], ["two"]),
+    (["ft-run", "./no-such-program"], ["not found"]),
 ])  # fmt: skip
 def test_errors_of_use(arguments, words):
     assert_error_of_use(understudy(*arguments), *words)
@@ -79,7 +85,7 @@ def test_a_missing_sdk_is_an_error_of_use():
     assert_error_of_use(understudy("env", env={"UNDERSTUDY_SDK": "/nowhere"}), "/nowhere", "UNDERSTUDY_SDK")
 
 
-@pytest.mark.parametrize("command", ["demo", "env", "cc", "c++", "run"])
+@pytest.mark.parametrize("command", ["demo", "env", "cc", "c++", "run", "ft-run"])
 def test_every_command_has_help(command):
     done = understudy(command, "--help")
     assert done.returncode == 0 and f"understudy {command}" in done.stdout and done.stderr == ""
@@ -148,6 +154,31 @@ def test_compile_and_start_without_any_environment(command, source, tmp_path):
     assert subprocess.run([program], capture_output=True, text=True, env={}).stdout == "1 1 \n"
 
 
+def test_libraries_that_are_used_are_linked_and_no_others(source, tmp_path):
+    program, plain = tmp_path / "program", tmp_path / "plain"
+    assert understudy("cc", source, "-o", program).returncode == 0
+    assert subprocess.run([program], capture_output=True, text=True, env={}).stdout == "1 1 \n"
+    (tmp_path / "plain.c").write_text("int main(void) { return 0; }\n")
+    assert understudy("c++", tmp_path / "plain.c", "-o", plain).returncode == 0
+    needed = subprocess.run(["readelf", "-d", program, plain], capture_output=True, text=True, check=True).stdout
+    assert needed.count("libnnopbase.so") == 1
+    assert not any(name in needed for name in ("libmcdnn.so", "libftdsp.so", "libopapi_nn.so"))
+
+
+def test_compile_without_linking(source, tmp_path):
+    done = understudy("cc", "-c", source, "-o", tmp_path / "program.o")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_static_programs_name_their_library(tmp_path):
+    program = tmp_path / "gradient"
+    example = paths.examples() / "ftdsp" / "binarycrossentropygrad" / "shared_space.c"
+    done = understudy("cc", "-static-pie", example, "-o", program, f"-L{paths.STACKS['ftdsp'].library_path}", "-lftdsp",
+                      "-lm", "-lpthread")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert subprocess.run([program], capture_output=True, text=True).stdout.startswith("dx[0] = 0.370370\n")
+
+
 def test_compiler_errors_are_the_compilers(tmp_path):
     broken = tmp_path / "broken.c"
     broken.write_text("int main(void) { return missing; }\n")
@@ -180,6 +211,28 @@ def test_run_passes_the_exit_status_and_signals():
     assert understudy("run", "sh", "-c", "exit 41").returncode == 41
     assert understudy("run", "sh", "-c", "kill -TERM $$").returncode == -15
     assert understudy("run", "--", "true").returncode == 0
+
+
+# ---- ft-run ----
+
+
+def ft_run(cores: int, script: str) -> subprocess.CompletedProcess:
+    return understudy("ft-run", "-n", cores, "sh", "-c", script)
+
+
+def test_ft_run_starts_one_process_per_core():
+    done = ft_run(3, 'echo "$UNDERSTUDY_FT_CORE of $UNDERSTUDY_FT_CORES"; test -r "$UNDERSTUDY_FT_MEMORY"')
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(done.stdout.splitlines()) == ["0 of 3", "1 of 3", "2 of 3"]
+
+
+def test_ft_run_gives_the_status_of_the_core_that_fails_and_stops_the_others():
+    start = time.monotonic()
+    done = ft_run(4, 'test "$UNDERSTUDY_FT_CORE" = 2 && exit 5; exec sleep 60')
+    assert done.returncode == 5 and "core 2 ended with status 5" in done.stderr
+    done = ft_run(2, 'test "$UNDERSTUDY_FT_CORE" = 1 && kill -SEGV $$; exec sleep 60')
+    assert done.returncode == 128 + 11 and "core 1 was ended by SIGSEGV" in done.stderr
+    assert time.monotonic() - start < 30
 
 
 # ---- demo ----

@@ -38,12 +38,14 @@ def test_compile_by_hand(stack, source, compiler, tmp_path):
     for header in source.parent.glob("*.h"):
         (tmp_path / header.name).write_bytes(header.read_bytes())
     subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment, check=True)
-    done = subprocess.run([f"./{source.stem}"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    done = subprocess.run(demo.start_command(source), cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert_right(source, done.stdout)
 
 
-@pytest.mark.parametrize("stack, source", EXAMPLES, ids=identity)
+@pytest.mark.parametrize(
+    "stack, source", [(stack, source) for stack, source in EXAMPLES if (source.parent / "CMakeLists.txt").exists()],
+    ids=identity)  # fmt: skip
 def test_build_with_cmake(stack, source, tmp_path):
     # Only the variable that names the vendor's root, as on a machine with the vendor's install.
     environment = {**os.environ, **toolchain.variables([stack])}
@@ -57,6 +59,8 @@ def test_build_with_cmake(stack, source, tmp_path):
 
 @pytest.mark.parametrize("stack, source", EXAMPLES, ids=identity)
 def test_nothing_of_ours_is_named(stack, source):
+    if demo.name_of(source) == "cores/slices":  # one process per core is our own offer
+        pytest.skip("shows what only this project has")
     assert "understudy" not in source.read_text().lower()
 
 
