@@ -9,6 +9,8 @@
 
 enum { REGISTERED_RANGE_LIMIT = 4096 };
 
+typedef struct VirtualMemory VirtualMemory;
+
 /* The private parts behind the public structures: each public structure is the first member. */
 typedef struct PlatformState {
     Platform public;
@@ -16,6 +18,7 @@ typedef struct PlatformState {
     pthread_mutex_t memory_lock; /* every arena and the registered ranges of the platform */
     pthread_mutex_t device_lock; /* starting devices; lists of contexts, streams */
     Arena host_arena;            /* pinned and managed memory */
+    VirtualMemory *virtual_memory; /* reserved addresses and what is mapped there; NULL before first use; memory_lock */
     Allocation registered[REGISTERED_RANGE_LIMIT];
     size_t registered_count;
     uint64_t next_serial;
@@ -67,6 +70,10 @@ void us_context_remove_stream(Context *context, StreamState *stream);
 /* Reserves the device's arena, sets its capacity and makes host accesses to it stop with a message. */
 bool us_memory_start_device(DeviceState *device);
 void us_memory_free_all(Device *device);
+
+/* With the memory lock held: the arena of reserved addresses, NULL before first use; unmaps all memory of a device. */
+Arena *us_virtual_arena(const PlatformState *platform);
+void us_virtual_memory_unmap_all(PlatformState *platform, const Device *device);
 
 /* Calls `visit` for every live block, with the memory lock held. */
 void us_memory_each(Platform *platform, void (*visit)(Allocation *block, ptrdiff_t alias, void *context), void *context);

@@ -88,6 +88,10 @@ static Arena *arena_of_address(PlatformState *platform, uintptr_t address)
     if (us_arena_holds(&platform->host_arena, address)) {
         return &platform->host_arena;
     }
+    Arena *reserved = us_virtual_arena(platform);
+    if (reserved != NULL && us_arena_holds(reserved, address)) {
+        return reserved;
+    }
     for (int32_t i = 0; i < platform->public.device_count; i++) {
         /* Devices are started under another lock; a pointer into a device's arena was handed out after its start. */
         Device *device = __atomic_load_n(&platform->public.devices[i], __ATOMIC_ACQUIRE);
@@ -149,7 +153,7 @@ MemoryStatus us_memory_free(Platform *platform, MemoryKind kind, void *address, 
         describe(why, address, block, ", which has been freed already");
     } else if (block->address != (uintptr_t)address) {
         describe(why, address, block, ", not its first byte");
-    } else if (block->kind != kind) {
+    } else if (block->kind != kind || arena == us_virtual_arena(state)) {
         describe(why, address, block, ", which another function frees");
     } else {
         free_block(arena, block);
@@ -163,6 +167,7 @@ void us_memory_free_all(Device *device)
 {
     PlatformState *platform = platform_state(device->platform);
     pthread_mutex_lock(&platform->memory_lock);
+    us_virtual_memory_unmap_all(platform, device);
     Arena *arenas[] = {&device_state(device)->arena, &platform->host_arena};
     for (size_t a = 0; a < 2; a++) {
         for (size_t i = 0; i < arenas[a]->block_count; i++) {

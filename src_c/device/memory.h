@@ -58,6 +58,20 @@ bool us_memory_find(Platform *platform, const void *address, Allocation *found);
 /* Bytes of the device: capacity and what is free now. */
 void us_memory_info(const Device *device, size_t *free_bytes, size_t *total_bytes);
 
+/* Addresses without memory and memory without addresses (virtual_memory.c). What is mapped at a reserved address is device
+ * memory like any other, except that us_memory_free refuses it. Addresses are not handed out twice. */
+MemoryStatus us_address_reserve(Platform *platform, size_t size, size_t alignment, void **address);
+MemoryStatus us_address_release(Platform *platform, void *address, Explanation *why); /* NOT_FOUND: also when mapped */
+MemoryStatus us_physical_allocate(Device *device, size_t size, void **handle);
+MemoryStatus us_physical_free(Platform *platform, const void *handle); /* mapped memory lives until it is unmapped */
+/* What a handle is; `number` names the memory inside the process and makes another handle of it. */
+bool us_physical_find(Platform *platform, const void *handle, Device **device, size_t *size, uint64_t *number);
+MemoryStatus us_physical_import(Platform *platform, uint64_t number, void **handle);
+bool us_physical_is_known(Platform *platform, uint64_t number);
+/* All of a handle's memory from `address` on: a page inside reserved addresses, with nothing mapped behind it. */
+MemoryStatus us_memory_map(Platform *platform, void *address, const void *handle, Explanation *why);
+MemoryStatus us_memory_unmap(Platform *platform, void *address, Explanation *why);
+
 /* Who is going to touch the bytes. */
 typedef enum MemoryUser {
     MEMORY_USER_KERNEL, /* device and managed memory of this device only (pinned too where `device` allows it) */
