@@ -47,3 +47,84 @@ aclError aclrtResetDevice(int32_t deviceId)
     }
     return acl_end(&call);
 }
+
+aclError aclrtResetDeviceForce(int32_t deviceId)
+{
+    Call call = us_call_begin("aclrtResetDeviceForce");
+    Device *device = acl_require_device(&call, "deviceId", "range", deviceId);
+    if (device != NULL && drop_reference(&call, device, true)) {
+        us_device_reset(device);
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtGetDevice(int32_t *deviceId)
+{
+    Call call = us_call_begin("aclrtGetDevice");
+    us_require(&call, deviceId != NULL, "deviceId", "null", ACL_ERROR_INVALID_PARAM, "deviceId is NULL");
+    Context *context = acl_require_context(&call, "context", "none");
+    if (call.status == 0) {
+        *deviceId = context->device->ordinal;
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtGetDeviceCount(uint32_t *count)
+{
+    Call call = us_call_begin("aclrtGetDeviceCount");
+    us_require(&call, count != NULL, "count", "null", ACL_ERROR_INVALID_PARAM, "count is NULL");
+    Platform *platform = acl_require_platform(&call);
+    if (platform != NULL) {
+        *count = (uint32_t)platform->device_count;
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtGetRunMode(aclrtRunMode *runMode)
+{
+    Call call = us_call_begin("aclrtGetRunMode");
+    us_require(&call, runMode != NULL, "runMode", "null", ACL_ERROR_INVALID_PARAM, "runMode is NULL");
+    if (call.status == 0) {
+        *runMode = ACL_HOST;
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtSetTsDevice(aclrtTsId tsId)
+{
+    Call call = us_call_begin("aclrtSetTsDevice");
+    us_require(&call, tsId == ACL_TS_ID_AICORE || tsId == ACL_TS_ID_AIVECTOR, "tsId", "range", ACL_ERROR_INVALID_PARAM,
+               "tsId is %d; it must be 0 or 1", (int)tsId);
+    return acl_end(&call);
+}
+
+static void synchronize_device(Call *call, int64_t timeout_us)
+{
+    Context *context = acl_require_context(call, "context", "none");
+    if (context == NULL) {
+        return;
+    }
+    WaitStatus status = us_device_synchronize(context->device, timeout_us);
+    us_require(call, status != WAIT_TIMEOUT, "timeout", "expired", ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
+               "device %d still has work to do after %lld ms", (int)context->device->ordinal,
+               (long long)(timeout_us / 1000));
+    if (status == WAIT_FAULT) {
+        Explanation why = {""};
+        DeviceFault fault = us_device_fault(context->device, &why);
+        acl_refuse_fault(call, "device", fault, &why);
+    }
+}
+
+aclError aclrtSynchronizeDevice(void)
+{
+    Call call = us_call_begin("aclrtSynchronizeDevice");
+    synchronize_device(&call, -1);
+    return acl_end(&call);
+}
+
+aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout)
+{
+    Call call = us_call_begin("aclrtSynchronizeDeviceWithTimeout");
+    synchronize_device(&call, acl_require_timeout(&call, "timeout", "range", timeout));
+    return acl_end(&call);
+}

@@ -65,3 +65,23 @@ aclError aclFinalize(void)
     }
     return acl_end(&call);
 }
+
+aclError aclFinalizeReference(uint64_t *refCount)
+{
+    Call call = us_call_begin("aclFinalizeReference");
+    Platform *platform = acl_require_platform(&call);
+    if (platform == NULL) {
+        return acl_end(&call);
+    }
+    us_platform_lock(platform);
+    us_require(&call, platform->initialisations > 0, "runtime", "repeated", ACL_ERROR_REPEAT_FINALIZE,
+               "there is no aclInit left to undo");
+    if (call.status == 0 && --platform->initialisations == 0) {
+        finalize(platform);
+    }
+    if (call.status == 0 && refCount != NULL) {
+        *refCount = (uint64_t)platform->initialisations;
+    }
+    us_platform_unlock(platform);
+    return acl_end(&call);
+}

@@ -1,39 +1,115 @@
 /* Device memory (cann-runtime 8 and 9, doc 11-01). */
 #include "ascend/ascendcl/runtime.h"
 
+#include <stdatomic.h>
+#include <string.h>
+
 enum { MEMORY_UNIT = 32, MEMORY_SPARE = 32 };
 
+/* ---- allocate ---- */
+
+static void keep_peak(const Device *device)
+{
+    Runtime *runtime = acl_runtime();
+    if (runtime == NULL) {
+        return;
+    }
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    us_memory_info(device, &free_bytes, &total_bytes);
+    _Atomic size_t *peak = &runtime->peak_bytes[device->ordinal];
+    size_t known = atomic_load(peak);
+    while (known < total_bytes - free_bytes && !atomic_compare_exchange_weak(peak, &known, total_bytes - free_bytes)) {
+    }
+}
+
+/* The device a configuration names, or else the current one. */
+static Device *require_charged_device(Call *call, const aclrtMallocConfig *cfg)
+{
+    Context *context = acl_require_context(call, "context", "none");
+    Device *device = context != NULL ? context->device : NULL;
+    size_t count = cfg != NULL ? cfg->numAttrs : 0;
+    us_require(call, count == 0 || cfg->attrs != NULL, "cfg", "null", ACL_ERROR_INVALID_PARAM,
+               "cfg has %zu attributes, but attrs is NULL", count);
+    for (size_t i = 0; i < count && call->status == 0; i++) {
+        us_require(call, (int)cfg->attrs[i].attr >= ACL_RT_MEM_ATTR_RSV && (int)cfg->attrs[i].attr <= ACL_RT_MEM_ATTR_VA_FLAG,
+                   "cfg", "attribute", ACL_ERROR_RT_PARAM_INVALID, "attribute %zu of cfg is %d; it must be 0 to 3", i,
+                   (int)cfg->attrs[i].attr);
+        if (call->status == 0 && cfg->attrs[i].attr == ACL_RT_MEM_ATTR_DEVICE_ID) {
+            device = acl_require_device(call, "cfg", "device", cfg->attrs[i].value.deviceId);
+        }
+    }
+    return device;
+}
+
 /* `spare`: bytes added to the request before it is rounded up. */
-static void allocate(Call *call, void **devPtr, size_t size, size_t spare)
+static void allocate(Call *call, void **devPtr, size_t size, size_t spare, const aclrtMallocConfig *cfg)
 {
     us_require(call, devPtr != NULL, "devPtr", "null", ACL_ERROR_INVALID_PARAM, "devPtr is NULL");
     us_require(call, size > 0, "size", "zero", ACL_ERROR_INVALID_PARAM, "size is 0; it must be at least 1");
     size_t padding = spare + MEMORY_UNIT - 1;
     us_require(call, size <= SIZE_MAX - padding, "size", "overflow", ACL_ERROR_INVALID_PARAM,
                "size is %zu; rounding it up overflows", size);
-    Context *context = acl_require_context(call, "context", "none");
+    Device *device = require_charged_device(call, cfg);
     if (call->status != 0) {
         return;
     }
     size_t usable = (size + padding) / MEMORY_UNIT * MEMORY_UNIT;
-    if (us_memory_allocate(context->device, MEMORY_DEVICE, usable, call->function, devPtr) == MEMORY_OK) {
+    if (us_memory_allocate(device, MEMORY_DEVICE, usable, call->function, devPtr) == MEMORY_OK) {
+        keep_peak(device);
         return;
     }
     size_t free_bytes = 0;
     size_t total_bytes = 0;
-    us_memory_info(context->device, &free_bytes, &total_bytes);
+    us_memory_info(device, &free_bytes, &total_bytes);
     us_refuse(call, "size", "memory", ACL_ERROR_RT_MEMORY_ALLOCATION,
-              "%zu bytes do not fit: device %d has %zu of %zu bytes free", usable, (int)context->device->ordinal,
-              free_bytes, total_bytes);
+              "%zu bytes do not fit: device %d has %zu of %zu bytes free", usable, (int)device->ordinal, free_bytes,
+              total_bytes);
 }
+
+/* Page sizes make no difference here, and unknown policies mean the default (cann-runtime 8): `policy` is not looked at. */
 
 aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy)
 {
-    (void)policy; /* page sizes make no difference here; unknown values mean the default (cann-runtime 8) */
+    (void)policy;
     Call call = us_call_begin("aclrtMalloc");
-    allocate(&call, devPtr, size, MEMORY_SPARE);
+    allocate(&call, devPtr, size, MEMORY_SPARE, NULL);
     return acl_end(&call);
 }
+
+aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy)
+{
+    (void)policy;
+    Call call = us_call_begin("aclrtMallocAlign32");
+    allocate(&call, devPtr, size, 0, NULL);
+    return acl_end(&call);
+}
+
+aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy)
+{
+    (void)policy;
+    Call call = us_call_begin("aclrtMallocCached");
+    allocate(&call, devPtr, size, MEMORY_SPARE, NULL);
+    return acl_end(&call);
+}
+
+aclError aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg)
+{
+    (void)policy;
+    Call call = us_call_begin("aclrtMallocWithCfg");
+    allocate(&call, devPtr, size, MEMORY_SPARE, cfg);
+    return acl_end(&call);
+}
+
+aclError aclrtMallocForTaskScheduler(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg)
+{
+    (void)policy;
+    Call call = us_call_begin("aclrtMallocForTaskScheduler");
+    allocate(&call, devPtr, size, MEMORY_SPARE, cfg);
+    return acl_end(&call);
+}
+
+/* ---- free ---- */
 
 static void free_device_memory(Call *call, void *devPtr)
 {
@@ -51,5 +127,108 @@ aclError aclrtFree(void *devPtr)
 {
     Call call = us_call_begin("aclrtFree");
     free_device_memory(&call, devPtr);
+    return acl_end(&call);
+}
+
+aclError aclrtFreeWithDevSync(void *devPtr)
+{
+    Call call = us_call_begin("aclrtFreeWithDevSync");
+    us_require(&call, devPtr != NULL, "devPtr", "null", ACL_ERROR_INVALID_PARAM, "devPtr is NULL");
+    Context *context = acl_require_context(&call, "context", "none");
+    if (context != NULL) {
+        us_device_synchronize(context->device, -1); /* faults stay for their own streams' synchronise */
+    }
+    free_device_memory(&call, devPtr);
+    return acl_end(&call);
+}
+
+/* ---- caches: the host and the device see the same bytes ---- */
+
+static void check_range(Call *call, void *devPtr, size_t size)
+{
+    us_require(call, devPtr != NULL, "devPtr", "null", ACL_ERROR_INVALID_PARAM, "devPtr is NULL");
+    us_require(call, size > 0, "size", "zero", ACL_ERROR_INVALID_PARAM, "size is 0; it must be at least 1");
+    Platform *platform = acl_require_platform(call);
+    Explanation why = {""};
+    us_require(call, us_memory_open(platform, NULL, devPtr, size, MEMORY_USER_COPY, &why) != NULL, "devPtr", "bounds",
+               ACL_ERROR_RT_PARAM_INVALID, "%s", why.text);
+}
+
+aclError aclrtMemFlush(void *devPtr, size_t size)
+{
+    Call call = us_call_begin("aclrtMemFlush");
+    check_range(&call, devPtr, size);
+    return acl_end(&call);
+}
+
+aclError aclrtMemInvalidate(void *devPtr, size_t size)
+{
+    Call call = us_call_begin("aclrtMemInvalidate");
+    check_range(&call, devPtr, size);
+    return acl_end(&call);
+}
+
+/* ---- how much, and what ---- */
+
+aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total)
+{
+    Call call = us_call_begin("aclrtGetMemInfo");
+    us_require(&call, free != NULL, "free", "null", ACL_ERROR_INVALID_PARAM, "free is NULL");
+    us_require(&call, total != NULL, "total", "null", ACL_ERROR_INVALID_PARAM, "total is NULL");
+    us_require(&call, (int)attr >= ACL_DDR_MEM && (int)attr <= ACL_MEM_P2P_HUGE1G, "attr", "range",
+               ACL_ERROR_RT_INVALID_MEMORY_TYPE, "attr is %d; it must be 0 to %d", (int)attr, (int)ACL_MEM_P2P_HUGE1G);
+    Context *context = acl_require_context(&call, "context", "none");
+    if (call.status == 0) {
+        us_memory_info(context->device, free, total); /* a device has one memory, whatever is asked for */
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo, size_t inputNum, size_t *outputNum)
+{
+    Call call = us_call_begin("aclrtGetMemUsageInfo");
+    us_require(&call, memUsageInfo != NULL, "memUsageInfo", "null", ACL_ERROR_INVALID_PARAM, "memUsageInfo is NULL");
+    us_require(&call, outputNum != NULL, "outputNum", "null", ACL_ERROR_INVALID_PARAM, "outputNum is NULL");
+    us_require(&call, inputNum > 0, "inputNum", "zero", ACL_ERROR_INVALID_PARAM,
+               "inputNum is 0; memUsageInfo must have room for one entry");
+    Device *device = acl_require_device(&call, "deviceId", "range", deviceId);
+    Runtime *runtime = device != NULL ? acl_runtime() : NULL;
+    if (runtime != NULL) {
+        size_t free_bytes = 0;
+        size_t total_bytes = 0;
+        us_memory_info(device, &free_bytes, &total_bytes);
+        memset(memUsageInfo, 0, sizeof *memUsageInfo);
+        strcpy(memUsageInfo->name, "APP"); /* the program: nothing else takes memory here */
+        memUsageInfo->curMemSize = total_bytes - free_bytes;
+        memUsageInfo->memPeakSize = atomic_load(&runtime->peak_bytes[device->ordinal]);
+        *outputNum = 1;
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes)
+{
+    static const uint32_t PAGE = 4096;
+    static const uint32_t HUGE_PAGE = 2u << 20;
+    Call call = us_call_begin("aclrtPointerGetAttributes");
+    us_require(&call, ptr != NULL, "ptr", "null", ACL_ERROR_INVALID_PARAM, "ptr is NULL");
+    us_require(&call, attributes != NULL, "attributes", "null", ACL_ERROR_INVALID_PARAM, "attributes is NULL");
+    Platform *platform = acl_require_platform(&call);
+    if (platform == NULL) {
+        return acl_end(&call);
+    }
+    Allocation block;
+    bool known = us_memory_find(platform, ptr, &block) && !block.freed;
+    memset(attributes, 0, sizeof *attributes);
+    attributes->pageSize = PAGE;
+    if (!known) {
+        attributes->location.type = ACL_MEM_LOCATION_TYPE_UNREGISTERED;
+    } else if (block.kind == MEMORY_DEVICE) {
+        attributes->location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+        attributes->location.id = (uint32_t)block.device->ordinal;
+        attributes->pageSize = block.size >= HUGE_PAGE ? HUGE_PAGE : PAGE;
+    } else {
+        attributes->location.type = ACL_MEM_LOCATION_TYPE_HOST;
+    }
     return acl_end(&call);
 }

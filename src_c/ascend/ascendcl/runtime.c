@@ -15,6 +15,7 @@ static Runtime *create_runtime(Platform *platform)
     }
     runtime->platform = platform;
     atomic_init(&runtime->default_device, -1);
+    pthread_mutex_init(&runtime->report_lock, NULL);
     return runtime;
 }
 
@@ -151,6 +152,38 @@ void acl_require_own_stream(Call *call, const char *parameter, const char *rule,
     us_require(call, stream->context == context, parameter, rule, ACL_ERROR_RT_STREAM_CONTEXT,
                "stream %d belongs to another context (on device %d) than the current one (on device %d)",
                (int)stream->id, (int)stream->context->device->ordinal, (int)context->device->ordinal);
+}
+
+Event *acl_require_event(Call *call, const char *parameter, const char *rule, aclrtEvent handle)
+{
+    if (call->status != 0) {
+        return NULL;
+    }
+    Event *event = us_event_of_handle(handle);
+    us_require(call, event != NULL, parameter, rule, ACL_ERROR_RT_INVALID_HANDLE,
+               "%s %p is not a live event: it was destroyed, or never came from this library", parameter, handle);
+    return event;
+}
+
+/* ---- waiting ---- */
+
+int64_t acl_require_timeout(Call *call, const char *parameter, const char *rule, int32_t milliseconds)
+{
+    us_require(call, milliseconds == -1 || milliseconds > 0, parameter, rule, ACL_ERROR_RT_PARAM_INVALID,
+               "%s is %d; it must be -1 (no limit) or a positive number of milliseconds", parameter,
+               (int)milliseconds);
+    return milliseconds == -1 ? -1 : (int64_t)milliseconds * 1000;
+}
+
+void acl_report_exception(Stream *stream)
+{
+    Runtime *runtime = acl_runtime();
+    aclrtExceptionInfoCallback callback = runtime != NULL ? atomic_load(&runtime->exception_callback) : NULL;
+    int64_t before = __atomic_fetch_or(&stream->vendor_state[STREAM_SETTINGS], STREAM_FAULT_REPORTED, __ATOMIC_RELAXED);
+    if (callback != NULL && (before & STREAM_FAULT_REPORTED) == 0) {
+        /* What the callback gets is opaque: the functions that read it are not emulated. */
+        callback((aclrtExceptionInfo *)stream);
+    }
 }
 
 void acl_refuse_fault(Call *call, const char *parameter, DeviceFault fault, const Explanation *why)

@@ -12,12 +12,21 @@
 
 #include <pthread.h>
 
+typedef struct ReportQueue ReportQueue;
+
 /* State of the process that the platform has no field for. Made on first use, never released. */
 typedef struct Runtime {
     Platform *platform;
     pthread_key_t chosen_device; /* per thread: number + 1 of the device aclrtSetDevice chose, as a pointer */
     _Atomic int32_t default_device; /* from the configuration of aclInit; -1: none */
     uint64_t configuration;         /* fingerprint of the text aclInit read */
+    _Atomic uint32_t wait_timeout_s;     /* aclrtSetOpWaitTimeout; 0: none */
+    _Atomic uint32_t execute_timeout_ms; /* aclrtSetOpExecuteTimeOut */
+    _Atomic int32_t overflow_modes[DEVICE_LIMIT]; /* aclrtSetDeviceSatMode, + 1; 0: never set */
+    _Atomic size_t peak_bytes[DEVICE_LIMIT];
+    _Atomic(aclrtExceptionInfoCallback) exception_callback;
+    pthread_mutex_t report_lock; /* the list of queues and everything in them */
+    ReportQueue *report_queues;
 } Runtime;
 
 Runtime *acl_runtime(void); /* NULL: no memory */
@@ -48,6 +57,25 @@ Stream *acl_require_stream(Call *call, const char *parameter, const char *rule, 
 /* Refuses when the stream belongs to another context than the thread's. */
 void acl_require_own_stream(Call *call, const char *parameter, const char *rule, const Stream *stream,
                             const Context *context);
+
+/* The event behind a handle, or a refusal. */
+Event *acl_require_event(Call *call, const char *parameter, const char *rule, aclrtEvent handle);
+
+/* Stream.vendor_state: settings and flags, the tag, the ReportQueue that runs the stream's callbacks. */
+enum { STREAM_SETTINGS, STREAM_TAG, STREAM_REPORT_QUEUE };
+enum {
+    STREAM_STOPS_ON_FAILURE = 1,
+    STREAM_CHECKS_OVERFLOW = 2,
+    STREAM_CACHES_OPERATORS = 4,
+    STREAM_RUNS_HOST_FUNCTIONS = 8,
+    STREAM_FAULT_REPORTED = 16,
+};
+
+/* Milliseconds of a vendor's call (-1: no limit) in microseconds; refuses 0 and less than -1. */
+int64_t acl_require_timeout(Call *call, const char *parameter, const char *rule, int32_t milliseconds);
+
+/* Tells the program's exception callback, if there is one, about a fault; once per stream. */
+void acl_report_exception(Stream *stream);
 
 /* Turns the fault that a wait found into a refusal of the waiting call. Rules: kernel-fault, copy-fault, scratch-memory,
  * wait-timeout. */

@@ -1,16 +1,27 @@
 /* Streams (cann-runtime 8 and 9). */
 #include "ascend/ascendcl/runtime.h"
 
-static void create_stream(Call *call, aclrtStream *stream, uint32_t flags, int32_t priority)
+enum { STREAM_LIMIT = 2048 };
+static const uint32_t KNOWN_FLAGS = ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC | ACL_STREAM_PERSISTENT |
+                                    ACL_STREAM_HUGE | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY;
+static const uint32_t LOWEST_PRIORITY = 7;
+
+static uint32_t streams_left(void)
+{
+    uint64_t alive = us_handle_count(HANDLE_STREAM);
+    return alive < STREAM_LIMIT ? (uint32_t)(STREAM_LIMIT - alive) : 0;
+}
+
+static void create_stream(Call *call, aclrtStream *stream, uint32_t flags, uint32_t priority)
 {
     us_require(call, stream != NULL, "stream", "null", ACL_ERROR_INVALID_PARAM, "stream is NULL");
     Context *context = acl_require_context(call, "context", "none");
-    Stream *created = context != NULL ? us_stream_create(context, 0) : NULL;
+    Stream *created = context != NULL && streams_left() > 0 ? us_stream_create(context, 0) : NULL;
     us_require(call, created != NULL, "stream", "resources", ACL_ERROR_RT_NO_STREAM_RESOURCE,
-               "no host memory for another stream");
+               "no further stream: there are %d, or the host has no memory", (int)(STREAM_LIMIT - streams_left()));
     if (call->status == 0) {
-        created->vendor_flags = flags;
-        created->priority = priority;
+        created->vendor_flags = flags & KNOWN_FLAGS;
+        created->priority = (int32_t)(priority < LOWEST_PRIORITY ? priority : LOWEST_PRIORITY);
         *stream = created->handle;
     }
 }
@@ -19,6 +30,23 @@ aclError aclrtCreateStream(aclrtStream *stream)
 {
     Call call = us_call_begin("aclrtCreateStream");
     create_stream(&call, stream, 0, 0);
+    return acl_end(&call);
+}
+
+aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag)
+{
+    Call call = us_call_begin("aclrtCreateStreamWithConfig");
+    create_stream(&call, stream, flag, priority);
+    return acl_end(&call);
+}
+
+aclError aclrtGetStreamAvailableNum(uint32_t *streamCount)
+{
+    Call call = us_call_begin("aclrtGetStreamAvailableNum");
+    us_require(&call, streamCount != NULL, "streamCount", "null", ACL_ERROR_INVALID_PARAM, "streamCount is NULL");
+    if (call.status == 0) {
+        *streamCount = streams_left();
+    }
     return acl_end(&call);
 }
 
@@ -45,6 +73,13 @@ aclError aclrtDestroyStream(aclrtStream stream)
     return acl_end(&call);
 }
 
+aclError aclrtDestroyStreamForce(aclrtStream stream)
+{
+    Call call = us_call_begin("aclrtDestroyStreamForce");
+    destroy_stream(&call, stream, false);
+    return acl_end(&call);
+}
+
 /* Streams that only the device may feed report no completion to the host: their synchronise returns at once. */
 static bool has_nothing_to_wait_for(const Stream *stream)
 {
@@ -64,6 +99,7 @@ static void synchronize_stream(Call *call, aclrtStream stream, int64_t timeout_u
     if (status == WAIT_FAULT) {
         Explanation why = {""};
         DeviceFault fault = us_stream_fault(found, &why);
+        acl_report_exception(found);
         acl_refuse_fault(call, "stream", fault, &why);
     }
 }
@@ -72,5 +108,48 @@ aclError aclrtSynchronizeStream(aclrtStream stream)
 {
     Call call = us_call_begin("aclrtSynchronizeStream");
     synchronize_stream(&call, stream, -1);
+    return acl_end(&call);
+}
+
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout)
+{
+    Call call = us_call_begin("aclrtSynchronizeStreamWithTimeout");
+    synchronize_stream(&call, stream, acl_require_timeout(&call, "timeout", "range", timeout));
+    return acl_end(&call);
+}
+
+aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status)
+{
+    Call call = us_call_begin("aclrtStreamQuery");
+    us_require(&call, status != NULL, "status", "null", ACL_ERROR_INVALID_PARAM, "status is NULL");
+    acl_require_context(&call, "context", "none");
+    Stream *found = acl_require_stream(&call, "stream", "dead", stream);
+    if (call.status == 0) {
+        *status = us_stream_idle(found) ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtStreamAbort(aclrtStream stream)
+{
+    Call call = us_call_begin("aclrtStreamAbort");
+    acl_require_context(&call, "context", "none");
+    Stream *found = acl_require_stream(&call, "stream", "dead", stream);
+    if (call.status == 0) {
+        us_stream_abort(found);
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream)
+{
+    Call call = us_call_begin("aclrtActiveStream");
+    us_require(&call, activeStream != NULL, "activeStream", "null", ACL_ERROR_INVALID_PARAM, "activeStream is NULL");
+    us_require(&call, stream != NULL, "stream", "null", ACL_ERROR_INVALID_PARAM, "stream is NULL");
+    acl_require_context(&call, "context", "none");
+    acl_require_stream(&call, "activeStream", "dead", activeStream);
+    acl_require_stream(&call, "stream", "dead", stream);
+    us_refuse(&call, "activeStream", "model", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+              "only streams of a model can be activated, and models are not emulated");
     return acl_end(&call);
 }

@@ -1,0 +1,337 @@
+/* Events (cann-runtime 9, doc 07). */
+#include "ascend/ascendcl/runtime.h"
+
+#include <stdatomic.h>
+
+enum { EVENT_LIMIT = 65536 };
+
+/* Event.vendor_state[EVENT_FORM]: which function made it decides what it allows. */
+enum { EVENT_FORM };
+enum { EVENT_PLAIN, EVENT_WITH_FLAG, EVENT_EX };
+
+static const uint32_t KNOWN_FLAGS = ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE |
+                                    ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_EXTERNAL | ACL_EVENT_IPC;
+
+static uint32_t events_left(void)
+{
+    uint64_t alive = us_handle_count(HANDLE_EVENT);
+    return alive < EVENT_LIMIT ? (uint32_t)(EVENT_LIMIT - alive) : 0;
+}
+
+static void create_event(Call *call, aclrtEvent *event, uint32_t flags, int form)
+{
+    us_require(call, event != NULL, "event", "null", ACL_ERROR_INVALID_PARAM, "event is NULL");
+    us_require(call, flags != 0 && (flags & ~KNOWN_FLAGS) == 0, "flag", "range", ACL_ERROR_RT_PARAM_INVALID,
+               "flag is 0x%x; it must be one or several of 0x%x", (unsigned)flags, (unsigned)KNOWN_FLAGS);
+    Context *context = acl_require_context(call, "context", "none");
+    Event *created = context != NULL && events_left() > 0 ? us_event_create(context) : NULL;
+    us_require(call, created != NULL, "event", "resources", ACL_ERROR_RT_NO_EVENT_RESOURCE,
+               "no further event: there are %d, or the host has no memory", (int)(EVENT_LIMIT - events_left()));
+    if (call->status == 0) {
+        created->vendor_flags = flags;
+        created->vendor_state[EVENT_FORM] = form;
+        *event = created->handle;
+    }
+}
+
+aclError aclrtCreateEvent(aclrtEvent *event)
+{
+    Call call = us_call_begin("aclrtCreateEvent");
+    create_event(&call, event, ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE, EVENT_PLAIN);
+    return acl_end(&call);
+}
+
+aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag)
+{
+    Call call = us_call_begin("aclrtCreateEventWithFlag");
+    create_event(&call, event, flag, EVENT_WITH_FLAG);
+    return acl_end(&call);
+}
+
+aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag)
+{
+    Call call = us_call_begin("aclrtCreateEventExWithFlag");
+    create_event(&call, event, flag, EVENT_EX);
+    return acl_end(&call);
+}
+
+static Event *require_event(Call *call, aclrtEvent handle)
+{
+    us_require(call, handle != NULL, "event", "null", ACL_ERROR_INVALID_PARAM, "event is NULL");
+    return acl_require_event(call, "event", "dead", handle);
+}
+
+static void require_not_ex(Call *call, const Event *event)
+{
+    us_require(call, event->vendor_state[EVENT_FORM] != EVENT_EX, "event", "ex", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+               "event %d was made by aclrtCreateEventExWithFlag, which does not allow this", (int)event->id);
+}
+
+aclError aclrtDestroyEvent(aclrtEvent event)
+{
+    Call call = us_call_begin("aclrtDestroyEvent");
+    Event *found = require_event(&call, event);
+    if (call.status == 0) {
+        us_event_destroy(found);
+    }
+    return acl_end(&call);
+}
+
+/* ---- as work of a stream ---- */
+
+/* The stream an event is recorded, reset or waited for on. */
+static Stream *require_stream(Call *call, aclrtStream handle)
+{
+    Context *context = acl_require_context(call, "context", "none");
+    Stream *stream = acl_require_stream(call, "stream", "dead", handle);
+    acl_require_own_stream(call, "stream", "context", stream, context);
+    return stream;
+}
+
+static void require_queued(Call *call, bool queued)
+{
+    us_require(call, queued, "stream", "resources", ACL_ERROR_RT_MEMORY_ALLOCATION, "no host memory to queue the work");
+}
+
+aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream)
+{
+    Call call = us_call_begin("aclrtRecordEvent");
+    Event *found = require_event(&call, event);
+    Stream *target = require_stream(&call, stream);
+    require_queued(&call, call.status != 0 || us_event_record(found, target));
+    return acl_end(&call);
+}
+
+aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream)
+{
+    Call call = us_call_begin("aclrtResetEvent");
+    Event *found = require_event(&call, event);
+    if (call.status == 0) {
+        require_not_ex(&call, found);
+    }
+    Stream *target = require_stream(&call, stream);
+    require_queued(&call, call.status != 0 || us_event_reset(found, target));
+    return acl_end(&call);
+}
+
+static int64_t wait_timeout_us(void)
+{
+    Runtime *runtime = acl_runtime();
+    uint32_t seconds = runtime != NULL ? atomic_load(&runtime->wait_timeout_s) : 0;
+    return seconds > 0 ? (int64_t)seconds * 1000000 : -1;
+}
+
+/* timeout_s 0: what aclrtSetOpWaitTimeout set. */
+static void wait_for_event(Call *call, aclrtStream stream, Event *event, int32_t timeout_s)
+{
+    us_require(call, (event->vendor_flags & ACL_EVENT_SYNC) != 0, "event", "sync", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+               "event %d was made without ACL_EVENT_SYNC (its flags are 0x%x)", (int)event->id,
+               (unsigned)event->vendor_flags);
+    us_require(call, event->vendor_state[EVENT_FORM] != EVENT_PLAIN || us_event_recorded(event), "event", "unrecorded",
+               ACL_ERROR_RT_PARAM_INVALID, "event %d has never been recorded", (int)event->id);
+    Stream *target = require_stream(call, stream);
+    bool blocks = event != NULL && event->vendor_state[EVENT_FORM] == EVENT_WITH_FLAG;
+    int64_t timeout_us = timeout_s > 0 ? (int64_t)timeout_s * 1000000 : wait_timeout_us();
+    require_queued(call, call->status != 0 || us_event_wait(target, event, blocks, timeout_us));
+}
+
+aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
+{
+    Call call = us_call_begin("aclrtStreamWaitEvent");
+    Event *found = require_event(&call, event);
+    wait_for_event(&call, stream, found, 0);
+    return acl_end(&call);
+}
+
+aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout)
+{
+    Call call = us_call_begin("aclrtStreamWaitEventWithTimeout");
+    /* Not 100000 as everywhere else (cann-runtime 9). */
+    us_require(&call, event != NULL, "event", "null", ACL_ERROR_RT_PARAM_INVALID, "event is NULL");
+    us_require(&call, timeout >= 0, "timeout", "range", ACL_ERROR_RT_PARAM_INVALID,
+               "timeout is %d seconds; it must not be negative", (int)timeout);
+    Event *found = acl_require_event(&call, "event", "dead", event);
+    wait_for_event(&call, stream, found, timeout);
+    return acl_end(&call);
+}
+
+/* ---- from the host ---- */
+
+aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status)
+{
+    Call call = us_call_begin("aclrtQueryEvent");
+    Event *found = require_event(&call, event);
+    us_require(&call, status != NULL, "status", "null", ACL_ERROR_INVALID_PARAM, "status is NULL");
+    if (call.status == 0) {
+        require_not_ex(&call, found);
+    }
+    if (call.status == 0) {
+        *status = us_event_complete(found) ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status)
+{
+    Call call = us_call_begin("aclrtQueryEventStatus");
+    Event *found = require_event(&call, event);
+    us_require(&call, status != NULL, "status", "null", ACL_ERROR_INVALID_PARAM, "status is NULL");
+    if (call.status == 0) {
+        bool trivially = found->vendor_state[EVENT_FORM] == EVENT_EX && !us_event_recorded(found);
+        bool complete = trivially || us_event_complete(found);
+        *status = complete ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status)
+{
+    Call call = us_call_begin("aclrtQueryEventWaitStatus");
+    Event *found = require_event(&call, event);
+    us_require(&call, status != NULL, "status", "null", ACL_ERROR_INVALID_PARAM, "status is NULL");
+    if (call.status == 0) {
+        require_not_ex(&call, found);
+    }
+    if (call.status == 0) {
+        *status = us_event_waited(found) ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
+    }
+    return acl_end(&call);
+}
+
+static void synchronize_event(Call *call, Event *event, int64_t timeout_us)
+{
+    if (call->status != 0) {
+        return;
+    }
+    WaitStatus status = us_event_synchronize(event, timeout_us);
+    us_require(call, status != WAIT_TIMEOUT, "timeout", "expired", ACL_ERROR_RT_EVENT_SYNC_TIMEOUT,
+               "event %d was not reached within %lld ms", (int)event->id, (long long)(timeout_us / 1000));
+    if (status == WAIT_FAULT) {
+        Explanation why = {""};
+        DeviceFault fault = us_device_fault(event->context->device, &why);
+        acl_refuse_fault(call, "event", fault, &why);
+    }
+}
+
+aclError aclrtSynchronizeEvent(aclrtEvent event)
+{
+    Call call = us_call_begin("aclrtSynchronizeEvent");
+    synchronize_event(&call, require_event(&call, event), -1);
+    return acl_end(&call);
+}
+
+aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout)
+{
+    Call call = us_call_begin("aclrtSynchronizeEventWithTimeout");
+    Event *found = require_event(&call, event);
+    synchronize_event(&call, found, acl_require_timeout(&call, "timeout", "range", timeout));
+    return acl_end(&call);
+}
+
+/* ---- time ---- */
+
+/* Nanoseconds of an event's latest record. */
+static uint64_t require_time(Call *call, const char *parameter, Event *event)
+{
+    uint64_t nanoseconds = 0;
+    us_require(call, (event->vendor_flags & ACL_EVENT_TIME_LINE) != 0, parameter, "time-line",
+               ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "%s was made without ACL_EVENT_TIME_LINE (its flags are 0x%x)",
+               parameter, (unsigned)event->vendor_flags);
+    us_require(call, us_event_time(event, &nanoseconds), parameter, "unfinished", ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID,
+               "the latest record of %s has not run yet", parameter);
+    return nanoseconds;
+}
+
+static Event *require_timed_event(Call *call, const char *parameter, aclrtEvent handle)
+{
+    us_require(call, handle != NULL, parameter, "null", ACL_ERROR_INVALID_PARAM, "%s is NULL", parameter);
+    Event *event = acl_require_event(call, parameter, "dead", handle);
+    us_require(call, (event->vendor_flags & (ACL_EVENT_EXTERNAL | ACL_EVENT_IPC)) == 0, parameter, "external",
+               ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s is an event for other processes (its flags are 0x%x)", parameter,
+               (unsigned)event->vendor_flags);
+    us_require(call, us_event_recorded(event), parameter, "unrecorded", ACL_ERROR_RT_INTERNAL_ERROR,
+               "%s has never been recorded", parameter);
+    return event;
+}
+
+aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent)
+{
+    Call call = us_call_begin("aclrtEventElapsedTime");
+    us_require(&call, ms != NULL, "ms", "null", ACL_ERROR_INVALID_PARAM, "ms is NULL");
+    Event *start = require_timed_event(&call, "startEvent", startEvent);
+    Event *end = require_timed_event(&call, "endEvent", endEvent);
+    uint64_t start_time = call.status == 0 ? require_time(&call, "startEvent", start) : 0;
+    uint64_t end_time = call.status == 0 ? require_time(&call, "endEvent", end) : 0;
+    if (call.status == 0) {
+        *ms = (float)((double)(int64_t)(end_time - start_time) / 1e6);
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp)
+{
+    Call call = us_call_begin("aclrtEventGetTimestamp");
+    Event *found = require_event(&call, event);
+    us_require(&call, timestamp != NULL, "timestamp", "null", ACL_ERROR_INVALID_PARAM, "timestamp is NULL");
+    uint64_t nanoseconds = call.status == 0 ? require_time(&call, "event", found) : 0;
+    if (call.status == 0) {
+        *timestamp = nanoseconds / 1000;
+    }
+    return acl_end(&call);
+}
+
+/* ---- numbers ---- */
+
+aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId)
+{
+    Call call = us_call_begin("aclrtGetEventId");
+    Event *found = require_event(&call, event);
+    us_require(&call, eventId != NULL, "eventId", "null", ACL_ERROR_INVALID_PARAM, "eventId is NULL");
+    if (call.status == 0) {
+        *eventId = (uint32_t)found->id;
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtGetEventAvailNum(uint32_t *eventCount)
+{
+    Call call = us_call_begin("aclrtGetEventAvailNum");
+    us_require(&call, eventCount != NULL, "eventCount", "null", ACL_ERROR_INVALID_PARAM, "eventCount is NULL");
+    if (call.status == 0) {
+        *eventCount = events_left();
+    }
+    return acl_end(&call);
+}
+
+/* ---- limits ---- */
+
+static void set_limit(Call *call, bool of_waits, uint32_t value)
+{
+    acl_require_platform(call);
+    Runtime *runtime = call->status == 0 ? acl_runtime() : NULL;
+    us_require(call, runtime != NULL, "runtime", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for the runtime");
+    if (call->status == 0) {
+        atomic_store(of_waits ? &runtime->wait_timeout_s : &runtime->execute_timeout_ms, value);
+    }
+}
+
+aclError aclrtSetOpWaitTimeout(uint32_t timeout)
+{
+    Call call = us_call_begin("aclrtSetOpWaitTimeout");
+    set_limit(&call, true, timeout);
+    return acl_end(&call);
+}
+
+aclError aclrtSetOpExecuteTimeOut(uint32_t timeout)
+{
+    Call call = us_call_begin("aclrtSetOpExecuteTimeOut");
+    set_limit(&call, false, timeout > UINT32_MAX / 1000 ? UINT32_MAX : timeout * 1000);
+    return acl_end(&call);
+}
+
+aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout)
+{
+    Call call = us_call_begin("aclrtSetOpExecuteTimeOutWithMs");
+    set_limit(&call, false, timeout);
+    return acl_end(&call);
+}
