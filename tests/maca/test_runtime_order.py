@@ -112,7 +112,8 @@ def test_waiting_for_a_blocking_stream_is_not_waiting_for_later_default_work():
 @rt.needs_a_gate
 @pytest.mark.parametrize("wait", [
     lambda: lib.mcStreamSynchronize(NULL), lambda: lib.mcStreamSynchronize(rt.LEGACY), lib.mcDeviceSynchronize,
-    lambda: lib.mcMemset(rt.device_memory(), 0, 1), lambda: lib.mcMemcpy(rt.host_memory(), rt.device_memory(), 1, rt.D2H),
+    lambda: lib.mcMemset(rt.device_memory(), 0, 1),
+    lambda: lib.mcMemcpy(rt.host_memory(), rt.device_memory(), 1, rt.D2H),
 ])  # fmt: skip
 def test_what_waits_for_blocking_streams(wait):
     a, own = rt.device_memory(), rt.stream(BLOCKING)
@@ -137,7 +138,8 @@ def test_a_synchronous_copy_sees_the_work_of_a_blocking_stream():
 
 @rt.needs_a_gate
 def test_an_event_orders_two_streams():
-    a, b, one, two, event = rt.device_memory(), rt.device_memory(), *(rt.stream(NON_BLOCKING) for _ in range(2)), rt.event()
+    a, b, event = rt.device_memory(), rt.device_memory(), rt.event()
+    one, two = rt.stream(NON_BLOCKING), rt.stream(NON_BLOCKING)
     gate = rt.Gate(one)
     fill(a, 3, one)
     rt.ok(lib.mcEventRecord(event, one))
@@ -199,8 +201,8 @@ def test_elapsed_time_is_the_time_between_the_records():
     rt.host_function(own, lambda: time.sleep(0.03))
     rt.ok(lib.mcEventRecord(stop, own))
     rt.ok(lib.mcStreamSynchronize(own))
-    forward, back = rt.made("float", lib.mcEventElapsedTime, start, stop), rt.made("float", lib.mcEventElapsedTime, stop,
-                                                                                start)
+    forward = rt.made("float", lib.mcEventElapsedTime, start, stop)
+    back = rt.made("float", lib.mcEventElapsedTime, stop, start)
     assert 30 <= forward < 20000
     assert back == -forward
 
