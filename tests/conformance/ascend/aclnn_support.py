@@ -275,8 +275,14 @@ class Subject:
         return Result(status, [tensor.bytes() for tensor in watched] == before)
 
     def case(self, rule: str, refused, accepted=None, env=None) -> RuleCase:
-        return RuleCase(f"{self.name}/{rule}", lambda: self.result(refused),
-                        lambda: self.result(accepted if accepted is not None else {}), env=env or {})  # fmt: skip
+        def refuse():
+            return self.result(refused)
+
+        def accept():
+            return self.result(accepted if accepted is not None else {})
+
+        refuse.__module__ = self.arguments.__module__  # the harness finds the case there again, in a child process
+        return RuleCase(f"{self.name}/{rule}", refuse, accept, env=env or {})
 
     def phase_cases(self) -> list[RuleCase]:
         """The rules every operator has: of the results of phase 1, and of phase 2."""

@@ -1,0 +1,42 @@
+#include "aclnnop/aclnn_soft_margin_loss.h"
+#include "ascend/common/op_call.h"
+#include "ascend/common/promotion.h"
+#include "kernels/soft_margin_loss.h"
+
+/* aclnn-ops 4.1. */
+aclnnStatus aclnnSoftMarginLossGetWorkspaceSize(const aclTensor *self, const aclTensor *target, int64_t reduction,
+                                                aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor)
+{
+    OpCall op = op_begin("aclnnSoftMarginLoss", workspaceSize, executor);
+    const Operand *x = op_input(&op, "self", self);
+    const Operand *y = op_input(&op, "target", target);
+    const Operand *result = op_output(&op, "out", out);
+
+    op_require_dtype(&op, x, op_float_dtypes(&op));
+    op_require_dtype(&op, y, op_float_dtypes(&op));
+    op_require_dtype(&op, result, op_float_dtypes(&op));
+
+    op_require_rank(&op, x, 0, 8);
+    op_require_rank(&op, y, 0, 8);
+
+    Shape shape = op_shape(x);
+    op_require_broadcast(&op, y, &shape);
+    Shape scalar = {.rank = 0};
+    op_require_shape(&op, result, reduction == 0 ? &shape : &scalar);
+    op_require(&op, us_shape_elements(shape.rank, shape.sizes) >= 0, "target", "size", ACLNN_ERR_PARAM_INVALID,
+               "self and target broadcast to more than 2^63 - 1 elements");
+
+    if (reduction == 0 && (op_empty(x) || op_empty(y))) {
+        return op_plan_nothing(&op);
+    }
+    SoftMarginLoss attributes = {
+        .reduction = reduction == 0 ? LOSS_NONE : reduction == 1 ? LOSS_MEAN : LOSS_SUM,
+        .promoted = dtype_of_acl(acl_promote(x->dtype, y->dtype)),
+    };
+    return op_plan(&op, us_soft_margin_loss, &attributes, sizeof attributes);
+}
+
+aclnnStatus aclnnSoftMarginLoss(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream)
+{
+    return op_execute("aclnnSoftMarginLoss", workspace, workspaceSize, executor, stream);
+}

@@ -1,0 +1,82 @@
+#include "kernels/embedding.h"
+
+#include "kernels/row_index.h"
+#include "tensor/parallel.h"
+
+#include <string.h>
+
+enum { BATCH = 1024, PIECE_BYTES = 1 << 18 };
+
+typedef struct Gather {
+    const View *table, *indices, *out;
+    int64_t count;      /* of indices */
+    int64_t piece_size; /* indices per piece of work */
+    int64_t element;    /* bytes */
+} Gather;
+
+static char *out_row(const Gather *gather, int64_t number)
+{
+    const View *out = gather->out;
+    int64_t offset = 0;
+    for (int32_t axis = gather->indices->rank - 1; axis >= 0; axis--) {
+        offset += number % out->shape[axis] * out->strides[axis];
+        number /= out->shape[axis];
+    }
+    return (char *)out->data + offset * gather->element;
+}
+
+static void copy_row(const Gather *gather, uint32_t row, char *to)
+{
+    const View *table = gather->table;
+    const int64_t columns = table->shape[1];
+    const int64_t element = gather->element;
+    const int64_t to_step = gather->out->strides[gather->out->rank - 1] * element;
+    const int64_t from_step = table->strides[1] * element;
+    if (row == NO_ROW) {
+        for (int64_t i = 0; i < columns; i++) {
+            memset(to + i * to_step, 0, (size_t)element);
+        }
+        return;
+    }
+    const char *from = (const char *)table->data + row * table->strides[0] * element;
+    if (to_step == element && from_step == element) {
+        memcpy(to, from, (size_t)(columns * element));
+        return;
+    }
+    for (int64_t i = 0; i < columns; i++) {
+        memcpy(to + i * to_step, from + i * from_step, (size_t)element);
+    }
+}
+
+static void gather_piece(void *context, int64_t piece)
+{
+    const Gather *gather = context;
+    uint32_t rows[BATCH];
+    int64_t end = (piece + 1) * gather->piece_size;
+    end = end < gather->count ? end : gather->count;
+    for (int64_t first = piece * gather->piece_size; first < end; first += BATCH) {
+        int64_t batch = end - first < BATCH ? end - first : BATCH;
+        row_index_read(gather->indices, first, batch, (uint32_t)gather->table->shape[0], rows);
+        for (int64_t i = 0; i < batch; i++) {
+            copy_row(gather, rows[i], out_row(gather, first + i));
+        }
+    }
+}
+
+KernelStatus us_embedding(const View *views, const void *attributes)
+{
+    (void)attributes;
+    Gather gather = {.table = &views[0], .indices = &views[1], .out = &views[2]};
+    if (us_view_is_empty(gather.out)) {
+        return KERNEL_OK;
+    }
+    if (gather.table->shape[0] >= NO_ROW) {
+        return KERNEL_NO_MEMORY; /* row numbers have 32 bits here */
+    }
+    gather.count = us_view_elements(gather.indices);
+    gather.element = (int64_t)us_dtype_size(gather.table->dtype);
+    int64_t row_bytes = gather.table->shape[1] * gather.element;
+    gather.piece_size = row_bytes < PIECE_BYTES ? PIECE_BYTES / row_bytes : 1;
+    us_parallel((gather.count + gather.piece_size - 1) / gather.piece_size, gather_piece, &gather);
+    return KERNEL_OK;
+}

@@ -1,0 +1,175 @@
+/* The rows of grad are sorted by their index; then every row of out is summed once and written once, so the cost grows with
+ * the bytes touched. Work is divided by buckets of rows and by blocks of columns: a row that most indices name is shared too. */
+#include "kernels/embedding.h"
+
+#include "kernels/row_index.h"
+#include "tensor/clones.h"
+#include "tensor/convert.h"
+#include "tensor/parallel.h"
+
+#include <string.h>
+
+enum {
+    COLUMN_BLOCK = 256, /* columns of a piece of work: a kilobyte of fp32 */
+    PREFETCH_AHEAD = 8, /* rows lie anywhere: their first lines are asked for early */
+    PREFETCH_BYTES = 512,
+};
+
+typedef struct Sum {
+    const EmbeddingDenseBackward *attributes;
+    const View *grad, *out;
+    RowIndex index;
+    int64_t column_blocks, columns;
+    int64_t grad_row_stride; /* elements from row to row of grad, when one stride leads through all */
+    bool uniform;            /* it does */
+} Sum;
+
+static const char *grad_row(const Sum *sum, uint32_t row)
+{
+    const View *grad = sum->grad;
+    int64_t offset = sum->uniform ? (int64_t)row * sum->grad_row_stride : 0;
+    int64_t rest = row;
+    for (int32_t axis = grad->rank - 2; axis >= 0 && !sum->uniform; axis--) {
+        offset += rest % grad->shape[axis] * grad->strides[axis];
+        rest /= grad->shape[axis];
+    }
+    return (const char *)grad->data + offset * (int64_t)us_dtype_size(grad->dtype);
+}
+
+/* Whether the axes before the last are one axis: then *stride leads from row to row. */
+static bool rows_are_uniform(const View *grad, int64_t *stride)
+{
+    *stride = 0;
+    int64_t expected = 0;
+    bool first = true;
+    for (int32_t axis = grad->rank - 2; axis >= 0; axis--) {
+        if (grad->shape[axis] == 1) {
+            continue;
+        }
+        if (first) {
+            *stride = grad->strides[axis];
+        } else if (grad->strides[axis] != expected) {
+            return false;
+        }
+        first = false;
+        if (__builtin_mul_overflow(grad->strides[axis], grad->shape[axis], &expected)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+KERNEL_CLONES static void first_row(float *restrict sum, const float *restrict row, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        sum[i] = 0.0f + row[i]; /* the sum begins with +0, also for a row of -0 */
+    }
+}
+
+KERNEL_CLONES static void add_row(float *restrict sum, const float *restrict row, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        sum[i] += row[i];
+    }
+}
+
+KERNEL_CLONES static void scale_row(float *row, float factor, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        row[i] *= factor;
+    }
+}
+
+static void prefetch_row(const Sum *sum, uint32_t row, int64_t column, int64_t count)
+{
+    int64_t element = (int64_t)us_dtype_size(sum->grad->dtype);
+    const char *start = grad_row(sum, row) + column * element;
+    int64_t bytes = count * element < PREFETCH_BYTES ? count * element : PREFETCH_BYTES;
+    for (int64_t byte = 0; byte < bytes; byte += 64) {
+        __builtin_prefetch(start + byte);
+    }
+}
+
+/* Columns first … first+count-1 of the rows at positions begin … end-1, added up into `total`. */
+static void sum_rows(const Sum *sum, uint32_t begin, uint32_t end, uint32_t prefetch_end, int64_t first, int64_t count,
+                     float factor, float *total)
+{
+    const View *grad = sum->grad;
+    int64_t stride = grad->strides[grad->rank - 1];
+    int64_t element = (int64_t)us_dtype_size(grad->dtype);
+    bool direct = grad->dtype == DTYPE_FLOAT32 && stride == 1;
+    bool scale_rows = sum->attributes->scale_before_sum && factor != 1.0f;
+    float buffer[COLUMN_BLOCK];
+    for (uint32_t i = begin; i < end; i++) {
+        if (i + PREFETCH_AHEAD < prefetch_end) {
+            prefetch_row(sum, sum->index.positions[i + PREFETCH_AHEAD], first, count);
+        }
+        const char *start = grad_row(sum, sum->index.positions[i]) + first * stride * element;
+        const float *row = (const float *)start;
+        if (!direct || scale_rows) {
+            us_load_float(buffer, start, grad->dtype, stride, count);
+            row = buffer;
+        }
+        if (scale_rows) {
+            scale_row(buffer, factor, count);
+        }
+        if (i == begin) {
+            first_row(total, row, count);
+        } else {
+            add_row(total, row, count);
+        }
+    }
+    if (factor != 1.0f && !scale_rows) {
+        scale_row(total, factor, count);
+    }
+}
+
+static void sum_piece(void *context, int64_t piece)
+{
+    const Sum *sum = context;
+    const View *out = sum->out;
+    int64_t bucket = piece / sum->column_blocks;
+    int64_t first = piece % sum->column_blocks * COLUMN_BLOCK;
+    int64_t count = sum->columns - first < COLUMN_BLOCK ? sum->columns - first : COLUMN_BLOCK;
+    bool direct = out->dtype == DTYPE_FLOAT32 && out->strides[1] == 1;
+    float buffer[COLUMN_BLOCK];
+    uint32_t begin = sum->index.bucket_begin[bucket];
+    uint32_t bucket_end = sum->index.bucket_begin[bucket + 1];
+    uint32_t last_row = row_index_first_row(&sum->index, bucket + 1);
+    for (uint32_t row = row_index_first_row(&sum->index, bucket); row < last_row; row++) {
+        uint32_t end = sum->index.ends[row];
+        int64_t offset = (int64_t)row * out->strides[0] + first * out->strides[1];
+        char *target = (char *)out->data + offset * (int64_t)us_dtype_size(out->dtype);
+        float *total = direct ? (float *)target : buffer;
+        if (begin == end) {
+            memset(total, 0, (size_t)count * sizeof *total);
+        } else {
+            float factor = sum->attributes->scale_by_frequency ? 1.0f / (float)(end - begin) : 1.0f;
+            sum_rows(sum, begin, end, bucket_end, first, count, factor, total);
+        }
+        if (!direct) {
+            us_store_float(target, out->dtype, out->strides[1], total, count);
+        }
+        begin = end;
+    }
+}
+
+KernelStatus us_embedding_dense_backward(const View *views, const void *attributes)
+{
+    const EmbeddingDenseBackward *parameters = attributes;
+    const View *indices = &views[1];
+    Sum sum = {.attributes = parameters, .grad = &views[0], .out = &views[2], .columns = views[2].shape[1]};
+    if (us_view_is_empty(sum.out)) {
+        return KERNEL_OK;
+    }
+    /* More rows or indices would need more scratch memory than a host has. */
+    if (sum.out->shape[0] >= NO_ROW || us_view_elements(indices) >= NO_ROW ||
+        !row_index_make(&sum.index, indices, (uint32_t)sum.out->shape[0], parameters->padding)) {
+        return KERNEL_NO_MEMORY;
+    }
+    sum.uniform = rows_are_uniform(sum.grad, &sum.grad_row_stride);
+    sum.column_blocks = (sum.columns + COLUMN_BLOCK - 1) / COLUMN_BLOCK;
+    us_parallel(sum.index.bucket_count * sum.column_blocks, sum_piece, &sum);
+    row_index_free(&sum.index);
+    return KERNEL_OK;
+}

@@ -1,0 +1,195 @@
+#include "kernels/row_index.h"
+
+#include "tensor/convert.h"
+#include "tensor/parallel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BUCKET_LIMIT = 256,    /* their cursors stay in the first-level cache */
+    BUCKET_SHIFT_LEAST = 10, /* rows per bucket: worth a hand-over to another thread */
+    CHUNK = 1 << 16,       /* indices handled at a time; fixed, so that nothing depends on the number of threads */
+    BATCH = 1024,
+};
+
+/* ---- reading indices ---- */
+
+static const char *element_at(const View *view, int64_t number)
+{
+    int64_t offset = 0;
+    for (int32_t axis = view->rank - 1; axis >= 0; axis--) {
+        offset += number % view->shape[axis] * view->strides[axis];
+        number /= view->shape[axis];
+    }
+    return (const char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
+}
+
+/* As double: exact for every value that could be a row, and what is not exact is no row either way. */
+static void read_as_double(const View *indices, int64_t first, int64_t count, double *to)
+{
+    bool line = indices->rank == 1;
+    if (line || us_view_is_contiguous(indices)) {
+        us_load_double(to, element_at(indices, first), indices->dtype, line ? indices->strides[0] : 1, count);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        us_load_double(&to[i], element_at(indices, first + i), indices->dtype, 1, 1);
+    }
+}
+
+void row_index_read(const View *indices, int64_t first, int64_t count, uint32_t rows, uint32_t *to)
+{
+    double values[BATCH];
+    for (int64_t done = 0; done < count; done += BATCH) {
+        int64_t batch = count - done < BATCH ? count - done : BATCH;
+        read_as_double(indices, first + done, batch, values);
+        for (int64_t i = 0; i < batch; i++) {
+            bool inside = values[i] > -1.0 && values[i] < (double)rows;
+            to[done + i] = inside ? (uint32_t)values[i] : NO_ROW;
+        }
+    }
+}
+
+/* ---- sorting ---- */
+
+typedef struct Pair {
+    uint32_t row, position;
+} Pair;
+
+typedef struct Sort {
+    RowIndex *index;
+    const View *indices;
+    int64_t count;
+    uint32_t skipped;
+    uint32_t *keys;
+    uint32_t (*cursors)[BUCKET_LIMIT]; /* per chunk: first counts, then where the next pair of each bucket goes */
+    Pair *pairs;                       /* by bucket, in the order of their positions */
+} Sort;
+
+static int64_t chunk_size(const Sort *sort, int64_t chunk)
+{
+    int64_t left = sort->count - chunk * CHUNK;
+    return left < CHUNK ? left : CHUNK;
+}
+
+static void count_chunk(void *context, int64_t chunk)
+{
+    Sort *sort = context;
+    uint32_t *keys = sort->keys + chunk * CHUNK;
+    uint32_t *counts = sort->cursors[chunk];
+    uint32_t shift = sort->index->bucket_shift;
+    memset(counts, 0, sizeof sort->cursors[chunk]);
+    int64_t size = chunk_size(sort, chunk);
+    row_index_read(sort->indices, chunk * CHUNK, size, sort->index->rows, keys);
+    for (int64_t i = 0; i < size; i++) {
+        keys[i] = keys[i] == sort->skipped ? NO_ROW : keys[i];
+        if (keys[i] != NO_ROW) {
+            counts[keys[i] >> shift]++;
+        }
+    }
+}
+
+static void counts_to_cursors(Sort *sort, int64_t chunks)
+{
+    uint32_t next = 0;
+    for (int64_t bucket = 0; bucket < sort->index->bucket_count; bucket++) {
+        sort->index->bucket_begin[bucket] = next;
+        for (int64_t chunk = 0; chunk < chunks; chunk++) {
+            uint32_t count = sort->cursors[chunk][bucket];
+            sort->cursors[chunk][bucket] = next;
+            next += count;
+        }
+    }
+    sort->index->bucket_begin[sort->index->bucket_count] = next;
+}
+
+static void distribute_chunk(void *context, int64_t chunk)
+{
+    Sort *sort = context;
+    const uint32_t *keys = sort->keys + chunk * CHUNK;
+    uint32_t *cursors = sort->cursors[chunk];
+    uint32_t shift = sort->index->bucket_shift;
+    int64_t size = chunk_size(sort, chunk);
+    for (int64_t i = 0; i < size; i++) {
+        if (keys[i] != NO_ROW) {
+            sort->pairs[cursors[keys[i] >> shift]++] = (Pair){keys[i], (uint32_t)(chunk * CHUNK + i)};
+        }
+    }
+}
+
+/* A counting sort inside one bucket; `ends` serves as counter and cursor on the way. */
+static void sort_bucket(void *context, int64_t bucket)
+{
+    Sort *sort = context;
+    RowIndex *index = sort->index;
+    uint32_t first_row = row_index_first_row(index, bucket);
+    uint32_t last_row = row_index_first_row(index, bucket + 1);
+    uint32_t begin = index->bucket_begin[bucket];
+    uint32_t end = index->bucket_begin[bucket + 1];
+    memset(&index->ends[first_row], 0, (last_row - first_row) * sizeof *index->ends);
+    for (uint32_t i = begin; i < end; i++) {
+        index->ends[sort->pairs[i].row]++;
+    }
+    uint32_t next = begin;
+    for (uint32_t row = first_row; row < last_row; row++) {
+        uint32_t count = index->ends[row];
+        index->ends[row] = next;
+        next += count;
+    }
+    for (uint32_t i = begin; i < end; i++) {
+        index->positions[index->ends[sort->pairs[i].row]++] = sort->pairs[i].position;
+    }
+}
+
+static uint32_t shift_for(uint32_t rows)
+{
+    uint32_t shift = BUCKET_SHIFT_LEAST;
+    while ((rows - 1) >> shift >= BUCKET_LIMIT) {
+        shift++;
+    }
+    return shift;
+}
+
+bool row_index_make(RowIndex *index, const View *indices, uint32_t rows, int64_t skipped)
+{
+    int64_t count = us_view_elements(indices);
+    int64_t chunks = (count + CHUNK - 1) / CHUNK;
+    size_t at_least_one = (size_t)(count > 0 ? count : 1);
+    *index = (RowIndex){.rows = rows, .bucket_shift = shift_for(rows)};
+    index->bucket_count = (int64_t)((rows - 1) >> index->bucket_shift) + 1;
+    index->positions = malloc(at_least_one * sizeof *index->positions);
+    index->ends = malloc((size_t)rows * sizeof *index->ends);
+    index->bucket_begin = malloc((BUCKET_LIMIT + 1) * sizeof *index->bucket_begin);
+    Sort sort = {
+        .index = index,
+        .indices = indices,
+        .count = count,
+        .skipped = skipped >= 0 && skipped < (int64_t)rows ? (uint32_t)skipped : NO_ROW,
+        .keys = malloc(at_least_one * sizeof *sort.keys),
+        .cursors = malloc((size_t)(chunks > 0 ? chunks : 1) * sizeof *sort.cursors),
+        .pairs = malloc(at_least_one * sizeof *sort.pairs),
+    };
+    bool made = index->positions != NULL && index->ends != NULL && index->bucket_begin != NULL && sort.keys != NULL &&
+                sort.cursors != NULL && sort.pairs != NULL;
+    if (made) {
+        us_parallel(chunks, count_chunk, &sort);
+        counts_to_cursors(&sort, chunks);
+        us_parallel(chunks, distribute_chunk, &sort);
+        us_parallel(index->bucket_count, sort_bucket, &sort);
+    }
+    free(sort.keys);
+    free(sort.cursors);
+    free(sort.pairs);
+    if (!made) {
+        row_index_free(index);
+    }
+    return made;
+}
+
+void row_index_free(RowIndex *index)
+{
+    free(index->positions);
+    free(index->ends);
+    free(index->bucket_begin);
+}

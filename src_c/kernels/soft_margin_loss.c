@@ -1,0 +1,106 @@
+#include "kernels/soft_margin_loss.h"
+
+#include "kernels/exponential.h"
+#include "tensor/axes.h"
+#include "tensor/clones.h"
+#include "tensor/parallel.h"
+#include "tensor/tile.h"
+
+#include <stdlib.h>
+
+enum { BLOCK = 16 * TILE_ELEMENTS }; /* elements of a partial sum */
+
+/* ln of 1 and above: x = 2^n * m with m in [sqrt(1/2), sqrt(2)), then ln m = 2 * atanh(s), s = (m-1)/(m+1), as a series in s^2,
+ * |s| <= 0.172: the first term left out is below 2^-28 of the result. Infinity stays, NaN stays. */
+US_ALWAYS_INLINE float log_from_one(float x)
+{
+    uint32_t bits = float_bits(x);
+    uint32_t exponent = (bits - 0x3f3504f3u) >> 23; /* 0x3f3504f3 is sqrt(1/2) */
+    float m = bits_float(bits - (exponent << 23));
+    float s = (m - 1.0f) / (m + 1.0f);
+    float z = s * s;
+    float series = 2.0f / 9.0f;
+    series = series * z + 2.0f / 7.0f;
+    series = series * z + 2.0f / 5.0f;
+    series = series * z + 2.0f / 3.0f;
+    /* n * ln 2 in two parts, the first with so few bits that the product is exact. */
+    float n = (float)(int32_t)exponent;
+    float result = n * 0x1.63p-1f + (2.0f * s + (s * (z * series) + n * -0x1.bd0106p-13f));
+    return x < bits_float(0x7f800000u) ? result : x;
+}
+
+KERNEL_CLONES static void body(const void *attributes, int64_t count, const float *const *inputs, float *const *outputs)
+{
+    (void)attributes;
+    const float *x = inputs[0], *y = inputs[1];
+    float *out = outputs[0];
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = log_from_one(1.0f + exp_float(-y[i] * x[i]));
+    }
+}
+
+typedef struct Reduction {
+    const View *views;
+    Axes axes;
+    int64_t count;
+    double *sums; /* one per block */
+} Reduction;
+
+static void sum_block(void *context, int64_t block)
+{
+    Reduction *reduction = context;
+    float x[TILE_ELEMENTS], y[TILE_ELEMENTS], losses[TILE_ELEMENTS];
+    int64_t end = (block + 1) * BLOCK < reduction->count ? (block + 1) * BLOCK : reduction->count;
+    double sum = 0.0;
+    for (int64_t begin = block * BLOCK; begin < end; begin += TILE_ELEMENTS) {
+        int64_t count = end - begin < TILE_ELEMENTS ? end - begin : TILE_ELEMENTS;
+        us_axes_load(&reduction->axes, 0, reduction->views[0].data, reduction->views[0].dtype, begin, count, false, x);
+        us_axes_load(&reduction->axes, 1, reduction->views[1].data, reduction->views[1].dtype, begin, count, false, y);
+        body(NULL, count, (const float *const[]){x, y}, (float *const[]){losses});
+        for (int64_t i = 0; i < count; i++) {
+            sum += (double)losses[i];
+        }
+    }
+    reduction->sums[block] = sum;
+}
+
+static KernelStatus reduce(const SoftMarginLoss *parameters, const View *inputs, const View *out)
+{
+    Reduction reduction = {.views = inputs, .count = us_view_elements(&inputs[0])};
+    const View *both[] = {&inputs[0], &inputs[1]};
+    us_axes_add(&reduction.axes, both, 2, 0, inputs[0].rank);
+    int64_t blocks = (reduction.count + BLOCK - 1) / BLOCK;
+    reduction.sums = malloc((size_t)(blocks > 0 ? blocks : 1) * sizeof *reduction.sums);
+    if (reduction.sums == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    us_parallel(blocks, sum_block, &reduction);
+    double sum = 0.0;
+    for (int64_t block = 0; block < blocks; block++) {
+        sum += reduction.sums[block];
+    }
+    free(reduction.sums);
+    /* Without elements: 0/0 = NaN for the mean, 0 for the sum. */
+    float result = (float)(parameters->reduction == LOSS_MEAN ? sum / (double)reduction.count : sum);
+    uint64_t rounded;
+    us_store_float(&rounded, parameters->promoted, 1, &result, 1);
+    us_load_float(&result, &rounded, parameters->promoted, 1, 1);
+    us_store_float(out->data, out->dtype, 1, &result, 1);
+    return KERNEL_OK;
+}
+
+KernelStatus us_soft_margin_loss(const View *views, const void *attributes)
+{
+    static const TileKernel kernel = {.body_float = body};
+    const SoftMarginLoss *parameters = attributes;
+    const View *pair[] = {&views[0], &views[1]};
+    int32_t rank;
+    int64_t shape[VIEW_RANK_LIMIT];
+    us_broadcast_shape(pair, 2, &rank, shape, NULL);
+    View inputs[] = {us_view_broadcast(&views[0], rank, shape), us_view_broadcast(&views[1], rank, shape)};
+    if (parameters->reduction != LOSS_NONE) {
+        return reduce(parameters, inputs, &views[2]);
+    }
+    us_tile_run(&kernel, parameters, 2, inputs, 1, &views[2], parameters->promoted);
+    return KERNEL_OK;
+}
