@@ -7,7 +7,8 @@ import tomllib
 
 import pytest
 
-from tests.conformance import harness
+from understudy import paths
+from understudy.kit import catalogue
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -39,11 +40,11 @@ def rule_tails_in_code():
 
 
 def test_entries_are_complete():
-    for file in harness.catalogue_files():
+    for file in catalogue.files():
         content = tomllib.loads(file.read_text())
         assert content["library"].startswith("lib"), file
         for entry in content.get("rule", []):
-            assert entry["source"] in harness.SOURCES, entry
+            assert entry["source"] in catalogue.SOURCES, entry
             assert entry["sentence"].endswith("."), entry
             assert entry["where"], entry
             assert entry["status"] != 0, entry
@@ -55,13 +56,13 @@ def test_entries_are_complete():
 
 def test_every_rule_has_a_pair_of_cases():
     cases = cases_by_rule()
-    missing = [rule.id for rule in harness.catalogue().values()
+    missing = [rule.id for rule in catalogue.rules().values()
                if rule.source != "cannot-check" and rule.id not in cases]
     assert not missing
 
 
 def test_every_case_has_a_rule():
-    unknown = [rule for rule in cases_by_rule() if rule not in harness.catalogue()]
+    unknown = [rule for rule in cases_by_rule() if rule not in catalogue.rules()]
     assert not unknown
 
 
@@ -71,16 +72,16 @@ def test_no_rule_is_tested_twice():
 
 
 def test_every_rule_in_the_code_is_in_the_catalogue():
-    known = {"/".join(rule.split("/")[-2:]) for rule in harness.catalogue()}
+    known = {"/".join(rule.split("/")[-2:]) for rule in catalogue.rules()}
     unknown = {tail: file for tail, file in rule_tails_in_code().items() if tail not in known}
     assert not unknown
 
 
-@pytest.mark.parametrize("file", harness.catalogue_files(), ids=lambda file: file.parent.name)
+@pytest.mark.parametrize("file", catalogue.files(), ids=lambda file: file.parent.name)
 def test_the_shipped_catalogue_is_the_one_of_the_source(file):
-    relative = file.relative_to(harness.rules_folder())
+    relative = file.relative_to(paths.sdk() / "rules")
     assert file.read_bytes() == (ROOT / "src_c" / relative).read_bytes()
 
 
 def test_no_rule_gets_lost():
-    assert len(harness.catalogue()) >= LEAST_RULES
+    assert len(catalogue.rules()) >= LEAST_RULES

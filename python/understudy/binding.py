@@ -50,13 +50,20 @@ class Libraries:
         return sorted({name for handle in self._handles for name in dir(handle)})
 
 
+def paths_from_environment(stack: str) -> list[str]:
+    """Libraries to use instead of ours, as UNDERSTUDY_ASCEND_LIBRARIES=PATH:PATH… names them.
+
+    Unlike `load`, this keeps ours out of the process: a library of the same name would be taken for the other's."""
+    return [path for path in os.environ.get(f"UNDERSTUDY_{stack.upper()}_LIBRARIES", "").split(os.pathsep) if path]
+
+
 class Binding:
     """`ffi` and `lib` of one stack, and calls that turn a refusal into a StatusError."""
 
     def __init__(self, stack: str, ffi, status_prefixes: tuple[str, ...] = ()):
         self.stack = STACKS[stack]
         self.ffi = ffi
-        self.lib = Libraries(ffi, self.stack.libraries)
+        self.lib = Libraries(ffi, paths_from_environment(stack) or self.stack.libraries)
         self._status_prefixes = status_prefixes
 
     def load(self, paths: Iterable[str | os.PathLike] | None = None) -> None:

@@ -12,13 +12,13 @@ import functools
 import importlib
 import os
 import pathlib
-import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable, Mapping
 
-from understudy import paths
+import pytest
+
+from understudy.kit import catalogue
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,73 +38,45 @@ class RuleCase:
     status: int | None = None  # of the refused call; None: as in the catalogue
 
 
-@dataclasses.dataclass(frozen=True)
-class Rule:
-    id: str
-    status: int
-    sentence: str
-    source: str
-    where: str
-    why: str
-    library: str
-
-
-SOURCES = ("page", "sheet", "choice", "cannot-check")
-
-
-def expand_braces(text: str) -> list[str]:
-    """"a/{b,c}" -> ["a/b", "a/c"]; several groups multiply."""
-    group = re.search(r"\{([^{}]*)\}", text)
-    if group is None:
-        return [text]
-    head, tail = text[: group.start()], text[group.end() :]
-    return [whole for part in group[1].split(",") for whole in expand_braces(head + part + tail)]
-
-
-def rules_folder() -> pathlib.Path:
-    return paths.sdk() / "rules"
-
-
-def catalogue_files() -> list[pathlib.Path]:
-    return sorted(rules_folder().rglob("rules.toml"))
-
-
 @functools.cache
-def catalogue() -> dict[str, Rule]:
-    """Every rule of every library by id."""
-    rules: dict[str, Rule] = {}
-    for file in catalogue_files():
-        content = tomllib.loads(file.read_text())
-        for entry in content.get("rule", []):
-            for rule_id in expand_braces(entry["id"]):
-                if rule_id in rules:
-                    raise ValueError(f"{file}: {rule_id} is listed twice")
-                rules[rule_id] = Rule(rule_id, entry["status"], entry["sentence"], entry["source"], entry["where"],
-                                      entry.get("why", ""), content["library"])
-    return rules
-
-
-@functools.cache
-def _core() -> ctypes.CDLL:
-    core = ctypes.CDLL(str(paths.sdk() / "lib" / "libunderstudy.so"))
+def _core() -> ctypes.CDLL | None:
+    """The library that knows rules and sentences; None when the calls go to libraries that are not ours."""
+    try:
+        core = ctypes.CDLL("libunderstudy.so", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    except OSError:
+        return None
     for name in ("understudy_last_rule", "understudy_last_error"):
         getattr(core, name).restype = ctypes.c_char_p
     return core
 
 
+def _told(function: str) -> str:
+    if _core() is None:
+        pytest.skip("only our libraries tell the rule and the sentence")
+    return getattr(_core(), function)().decode()
+
+
 def last_rule() -> str:
-    return _core().understudy_last_rule().decode()
+    return _told("understudy_last_rule")
 
 
 def last_text() -> str:
-    return _core().understudy_last_error().decode()
+    return _told("understudy_last_error")
 
 
 def _check_here(case: RuleCase) -> None:
-    expected = catalogue()[case.rule]
+    expected = catalogue.rules()[case.rule]
+    status = expected.status if case.status is None else case.status
+    if _core() is None:
+        result = case.refused()
+        assert result.status == status, result
+        assert result.untouched is not False, "a refused call has written to its outputs"
+        result = case.accepted()
+        assert result.status == 0, result
+        return
     _core().understudy_clear_last_error()
     result = case.refused()
-    assert result.status == (expected.status if case.status is None else case.status), (result, last_text())
+    assert result.status == status, (result, last_text())
     assert last_rule() == case.rule, last_text()
     assert len(last_text()) > 10, "a refusal must say what is wrong"
     assert result.untouched is not False, "a refused call has written to its outputs"
