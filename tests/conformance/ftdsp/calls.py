@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import struct
 from collections.abc import Callable, Iterable
 
 import numpy
@@ -67,7 +69,7 @@ class Operator:
 
 def aligned_bytes(content: bytes, offset: int = 0):
     """A cffi buffer that holds `content` at `offset` from a multiple of 64; the owner and the address."""
-    owner = ffi.new("char[]", len(content) + 128)
+    owner = ffi.new("char[]", 2 * len(content) + 128)  # room for an output placed behind it
     address = (int(ffi.cast("uintptr_t", owner)) + 63) // 64 * 64 + offset
     ffi.memmove(ffi.cast("char *", address), content, len(content))
     return owner, address
@@ -85,19 +87,38 @@ def initial_bytes(parameter) -> bytes:
     return bytes([UNWRITTEN]) * (parameter.count * numpy.dtype(parameter.dtype).itemsize)
 
 
+def half_by_value(value: float) -> float:
+    """A double whose low 16 bits are those of the half: _Float16 is passed in a vector register, as a double is."""
+    return struct.unpack("<d", numpy.float16(value).tobytes() + bytes(6))[0]
+
+
+@functools.cache
+def function(symbol: str):
+    """The function and its parameter types. cffi knows no half: by value it is declared as uint16_t, which would be passed
+    in another register, so such functions are called as taking a double."""
+    plain = getattr(lib, symbol)
+    types = list(ffi.typeof(plain).args)
+    double = ffi.typeof("double")
+    types = [double if kind is ffi.typeof("uint16_t") else kind for kind in types]
+    return ffi.cast(f"void(*)({', '.join(kind.cname for kind in types)})", plain), types
+
+
 class Invocation:
     """One call: its arguments, and what the outputs held before."""
 
     def __init__(self, symbol: str, parameters: list, replaced: dict, core_mask: int | None):
         self.symbol, self.owners, self.outputs, self.arguments = symbol, [], {}, []
-        types = ffi.typeof(getattr(lib, symbol)).args
+        self.function, types = function(symbol)
+        declared = ffi.typeof(getattr(lib, symbol)).args
         by_name = {}
-        for parameter, ctype in zip(parameters, types):
+        for parameter, ctype, declared_type in zip(parameters, types, declared):
             instead = replaced.get(parameter.name, parameter)
             if isinstance(parameter, Value):
-                self.arguments.append(self.plain(instead, ctype))
+                by_value = ctype is not declared_type
+                plain = self.plain(instead, ctype)
+                self.arguments.append(half_by_value(plain) if by_value else plain)
                 continue
-            content = initial_bytes(parameter)
+            content = initial_bytes(instead if isinstance(instead, Input) else parameter)
             address = self.address(instead, parameter, content, by_name)
             by_name[parameter.name] = address
             readable = address and not (isinstance(instead, At) and not instead.copy)
@@ -132,7 +153,7 @@ class Invocation:
         return address
 
     def run(self) -> Result:
-        getattr(lib, self.symbol)(*self.arguments)
+        self.function(*self.arguments)
         untouched = all(memory(address, len(content)) == content
                         for address, content in self.outputs.values())
         return Result(last_error().status, untouched)
@@ -140,6 +161,49 @@ class Invocation:
     def output(self, name: str, dtype) -> numpy.ndarray:
         address, content = self.outputs[name]
         return numpy.frombuffer(memory(address, len(content)), dtype)
+
+
+COUNT = 6
+
+
+def sample(prefix: str, count: int, seed: int) -> numpy.ndarray:
+    """Values every operator accepts: between 0 and 1, or small integers."""
+    random = numpy.random.default_rng(seed)
+    if prefix.startswith("i"):
+        return random.integers(1, 5, count).astype(ELEMENT[prefix])
+    values = random.uniform(0.1, 0.9, count)
+    if prefix.startswith("c"):
+        values = values + 1j * random.uniform(0.1, 0.9, count)
+    return values.astype(ELEMENT[prefix])
+
+
+def described(text: str) -> Callable[[str], list]:
+    """Parameters from a description: "in x, inout y, out z, one sum, n length, num scale=2, floats a=0.1 0.9, ints b=0 6"."""
+
+    def parameters(prefix: str) -> list:
+        built = []
+        for position, part in enumerate(text.split(", ")):
+            kind, _, rest = part.partition(" ")
+            name, _, value = rest.partition("=")
+            element = ELEMENT[prefix]
+            if kind == "in":
+                built.append(Input(name, sample(prefix, COUNT, position)))
+            elif kind == "inout":
+                built.append(Output(name, COUNT, element, sample(prefix, COUNT, position)))
+            elif kind == "out":
+                built.append(Output(name, COUNT, numpy.dtype(value or element).type))
+            elif kind == "one":
+                built.append(Output(name, 1, numpy.dtype(value or element).type))
+            elif kind == "n":
+                built.append(Value(name, COUNT))
+            elif kind == "num":
+                built.append(Value(name, float(value) if "." in value else int(value)))
+            else:
+                dtype = {"floats": numpy.float32, "ints": numpy.int32}[kind]
+                built.append(Input(name, numpy.array(value.split(), dtype)))
+        return built
+
+    return parameters
 
 
 def clear() -> None:
@@ -220,8 +284,9 @@ def operand_cases(operator: Operator, prefix: str, space: str) -> list[RuleCase]
         add("null", [None], [operand])
         if alignment > 1:
             add("alignment", [1, alignment // 2], [alignment])
-        add("window", [At(DDR_END - size + alignment, copy=False), At(DDR_END - alignment, copy=False)],
-            [At(DDR_END - size)])
+        if size > element.itemsize:
+            add("window", [At(DDR_END - size + alignment, copy=False), At(DDR_END - alignment, copy=False)],
+                [At(DDR_END - size)])
         if space == "s":
             add("private", [At(L2)], [At(DDR), At(SMC)])
         else:
@@ -236,6 +301,28 @@ def mask_cases(operator: Operator, prefix: str) -> list[RuleCase]:
         case(operator, prefix, "s", "core_mask/no-core", [{"core_mask": 0}, {"core_mask": 0x100}],
              [{"core_mask": 0x80}, {"core_mask": 0x1FF}]),
     ]
+
+
+def length_case(operator: Operator, prefix: str, space: str, name: str) -> RuleCase:
+    """A negative number of elements; none at all is fine, and then nobody looks at the operands."""
+    nothing = {p.name: None for p in operator.parameters(prefix) if not isinstance(p, Value)}
+    return case(operator, prefix, space, f"{name}/negative", [{name: -1}, {name: -(2**31)}],
+                [{name: 0}, {name: 0, **nothing}, {name: 1}])
+
+
+def overlap_case(operator: Operator, prefix: str, space: str, output: str) -> RuleCase:
+    """An output shifted against an operand is refused; the same array as an input, or right behind it, is fine."""
+    parameters = operator.parameters(prefix)
+    own = next(p for p in parameters if not isinstance(p, Value) and p.name == output)
+    position = parameters.index(own)
+    size = numpy.dtype(own.dtype).itemsize
+    # only operands before the output in the argument list have an address already when the output's is chosen
+    others = [p for p in parameters[:position] if not isinstance(p, Value) and operand_size(p) == operand_size(own)]
+    shifted = [{output: (p.name, shift)} for p in others for shift in (size, (COUNT - 1) * size)]
+    shifted += [{output: (p.name, 0)} for p in others if isinstance(p, Output)]
+    legal = [{output: (p.name, 0)} for p in others if isinstance(p, Input)]
+    return case(operator, prefix, space, f"{output}/overlap", shifted,
+                legal + [{output: (p.name, COUNT * size)} for p in others])
 
 
 def common_cases(operator: Operator) -> list[RuleCase]:
