@@ -376,6 +376,21 @@ mcdnnStatus_t mcdnnActivationForward(
     const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
     const mcdnnTensorDescriptor_t yDesc, void *y);
 
+/* ---- batch normalization ---- */
+
+/* The descriptor of scale, bias and statistics that belongs to x: 1xCx1x1, or 1xCxHxW per activation; FLOAT, or
+ * DOUBLE for DOUBLE data. */
+mcdnnStatus_t mcdnnDeriveBNTensorDescriptor(
+    mcdnnTensorDescriptor_t derivedBnDesc, const mcdnnTensorDescriptor_t xDesc,
+    mcdnnBatchNormMode_t mode);
+/* y = alpha * (scale * (x - mean) / sqrt(variance + epsilon) + bias) + beta * y. BAD_PARAM: rank not 4 or 5,
+ * parameters of another shape, epsilon below MCDNN_BN_MIN_EPSILON, x and y differ in size or type. */
+mcdnnStatus_t mcdnnBatchNormalizationForwardInference(
+    mcdnnHandle_t handle, mcdnnBatchNormMode_t mode, const void *alpha, const void *beta,
+    const mcdnnTensorDescriptor_t xDesc, const void *x, const mcdnnTensorDescriptor_t yDesc,
+    void *y, const mcdnnTensorDescriptor_t bnScaleBiasMeanVarDesc, const void *bnScale,
+    const void *bnBias, const void *estimatedMean, const void *estimatedVariance, double epsilon);
+
 #ifdef __cplusplus
 }
 #endif

@@ -36,6 +36,70 @@ mcdnnStatus_t mcdnnActivationBackward(
     const void *dy, const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
     const mcdnnTensorDescriptor_t dxDesc, void *dx);
 
+/* ---- batch normalization ---- */
+
+/* Normalizes with the batch's mean and biased variance. The running pair becomes (1 - factor) * old + factor * new,
+ * with the sample variance; the saved pair is the mean and 1 / sqrt(variance + epsilon). Either pair may be NULL.
+ * HALF, BFLOAT16 and FLOAT data have FLOAT parameters, DOUBLE data DOUBLE ones. */
+mcdnnStatus_t mcdnnBatchNormalizationForwardTraining(
+    mcdnnHandle_t handle, mcdnnBatchNormMode_t mode, const void *alpha, const void *beta,
+    const mcdnnTensorDescriptor_t xDesc, const void *x, const mcdnnTensorDescriptor_t yDesc,
+    void *y, const mcdnnTensorDescriptor_t bnScaleBiasMeanVarDesc, const void *bnScale,
+    const void *bnBias, double exponentialAverageFactor, void *resultRunningMean,
+    void *resultRunningVariance, double epsilon, void *resultSaveMean,
+    void *resultSaveInvVariance);
+/* The same followed by an activation, after adding z where bnOps says so; these forms need packed NHWC tensors and a
+ * reserve space, whose contents the backward call reads. RELU and SWISH; z for HALF only. */
+mcdnnStatus_t mcdnnBatchNormalizationForwardTrainingEx(
+    mcdnnHandle_t handle, mcdnnBatchNormMode_t mode, mcdnnBatchNormOps_t bnOps,
+    const void *alpha, const void *beta, const mcdnnTensorDescriptor_t xDesc, const void *xData,
+    const mcdnnTensorDescriptor_t zDesc, const void *zData, const mcdnnTensorDescriptor_t yDesc,
+    void *yData, const mcdnnTensorDescriptor_t bnScaleBiasMeanVarDesc, const void *bnScaleData,
+    const void *bnBiasData, double exponentialAverageFactor, void *resultRunningMeanData,
+    void *resultRunningVarianceData, double epsilon, void *saveMean, void *saveInvVariance,
+    const mcdnnActivationDescriptor_t activationDesc, void *workspace,
+    size_t workSpaceSizeInBytes, void *reserveSpace, size_t reserveSpaceSizeInBytes);
+/* Gradients of x (alphaDataDiff, betaDataDiff), scale and bias (alphaParamDiff, betaParamDiff). The saved pair may
+ * be NULL: mean and variance are then computed again with epsilon. HALF, FLOAT, DOUBLE. */
+mcdnnStatus_t mcdnnBatchNormalizationBackward(
+    mcdnnHandle_t handle, mcdnnBatchNormMode_t mode, const void *alphaDataDiff,
+    const void *betaDataDiff, const void *alphaParamDiff, const void *betaParamDiff,
+    const mcdnnTensorDescriptor_t xDesc, const void *x, const mcdnnTensorDescriptor_t dyDesc,
+    const void *dy, const mcdnnTensorDescriptor_t dxDesc, void *dx,
+    const mcdnnTensorDescriptor_t bnScaleBiasDiffDesc, const void *bnScale,
+    void *resultBnScaleDiff, void *resultBnBiasDiff, double epsilon, const void *savedMean,
+    const void *savedInvVariance);
+/* The same through the activation (RELU); dz is the gradient of z. With MCDNN_BATCHNORM_OPS_BN, y, z, activation and
+ * both spaces may be NULL. */
+mcdnnStatus_t mcdnnBatchNormalizationBackwardEx(
+    mcdnnHandle_t handle, mcdnnBatchNormMode_t mode, mcdnnBatchNormOps_t bnOps,
+    const void *alphaDataDiff, const void *betaDataDiff, const void *alphaParamDiff,
+    const void *betaParamDiff, const mcdnnTensorDescriptor_t xDesc, const void *xData,
+    const mcdnnTensorDescriptor_t yDesc, const void *yData,
+    const mcdnnTensorDescriptor_t dyDesc, const void *dyData,
+    const mcdnnTensorDescriptor_t dzDesc, void *dzData, const mcdnnTensorDescriptor_t dxDesc,
+    void *dxData, const mcdnnTensorDescriptor_t dBnScaleBiasDesc, const void *bnScaleData,
+    const void *bnBiasData, void *dBnScaleData, void *dBnBiasData, double epsilon,
+    const void *savedMean, const void *savedInvVariance,
+    const mcdnnActivationDescriptor_t activationDesc, void *workspace,
+    size_t workSpaceSizeInBytes, void *reserveSpace, size_t reserveSpaceSizeInBytes);
+/* Bytes of the spaces that the two Ex functions take; may be 0. */
+mcdnnStatus_t mcdnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
+    mcdnnHandle_t handle, mcdnnBatchNormMode_t mode, mcdnnBatchNormOps_t bnOps,
+    const mcdnnTensorDescriptor_t xDesc, const mcdnnTensorDescriptor_t zDesc,
+    const mcdnnTensorDescriptor_t yDesc, const mcdnnTensorDescriptor_t bnScaleBiasMeanVarDesc,
+    const mcdnnActivationDescriptor_t activationDesc, size_t *sizeInBytes);
+mcdnnStatus_t mcdnnGetBatchNormalizationBackwardExWorkspaceSize(
+    mcdnnHandle_t handle, mcdnnBatchNormMode_t mode, mcdnnBatchNormOps_t bnOps,
+    const mcdnnTensorDescriptor_t xDesc, const mcdnnTensorDescriptor_t yDesc,
+    const mcdnnTensorDescriptor_t dyDesc, const mcdnnTensorDescriptor_t dzDesc,
+    const mcdnnTensorDescriptor_t dxDesc, const mcdnnTensorDescriptor_t dBnScaleBiasDesc,
+    const mcdnnActivationDescriptor_t activationDesc, size_t *sizeInBytes);
+mcdnnStatus_t mcdnnGetBatchNormalizationTrainingExReserveSpaceSize(
+    mcdnnHandle_t handle, mcdnnBatchNormMode_t mode, mcdnnBatchNormOps_t bnOps,
+    const mcdnnActivationDescriptor_t activationDesc, const mcdnnTensorDescriptor_t xDesc,
+    size_t *sizeInBytes);
+
 #ifdef __cplusplus
 }
 #endif

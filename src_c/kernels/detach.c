@@ -1,0 +1,65 @@
+#include "kernels/detach.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool reach(const View *view, const char **begin, const char **end)
+{
+    int64_t lowest, highest;
+    if (us_view_is_absent(view) || us_view_is_empty(view) || !us_view_extent(view, &lowest, &highest)) {
+        return false;
+    }
+    const int64_t size = (int64_t)us_dtype_size(view->dtype);
+    *begin = (const char *)view->data + lowest * size;
+    *end = (const char *)view->data + (highest + 1) * size;
+    return true;
+}
+
+static bool is_same(const View *a, const View *b)
+{
+    return a->data == b->data && a->dtype == b->dtype && us_view_same_layout(a, b);
+}
+
+static bool shares_memory(const View *a, const View *b)
+{
+    const char *a_begin, *a_end, *b_begin, *b_end;
+    return reach(a, &a_begin, &a_end) && reach(b, &b_begin, &b_end) && a_begin < b_end && b_begin < a_end;
+}
+
+/* The view moved to other memory, gaps included: strides stay as they are. */
+static void *copy_of(View *view)
+{
+    const char *begin = NULL, *end = NULL;
+    reach(view, &begin, &end);
+    char *copy = malloc((size_t)(end - begin));
+    if (copy != NULL) {
+        memcpy(copy, begin, (size_t)(end - begin));
+        view->data = copy + ((char *)view->data - begin);
+    }
+    return copy;
+}
+
+KernelStatus us_detach(Detached *detached, int input_count, const View *inputs, int output_count, const View *outputs)
+{
+    *detached = (Detached){0};
+    for (int i = 0; i < input_count; i++) {
+        detached->inputs[i] = inputs[i];
+        for (int o = 0; o < output_count && detached->copies[i] == NULL; o++) {
+            if (is_same(&inputs[i], &outputs[o]) || !shares_memory(&inputs[i], &outputs[o])) {
+                continue;
+            }
+            detached->copies[i] = copy_of(&detached->inputs[i]);
+            if (detached->copies[i] == NULL) {
+                return KERNEL_NO_MEMORY;
+            }
+        }
+    }
+    return KERNEL_OK;
+}
+
+void us_detach_end(Detached *detached)
+{
+    for (int i = 0; i < DETACH_LIMIT; i++) {
+        free(detached->copies[i]);
+    }
+}

@@ -1,0 +1,66 @@
+/* What the batch normalization and the Normalization functions share: their checks and launches (mcdnn 6.2). */
+#ifndef MCDNN_NORM_H
+#define MCDNN_NORM_H
+
+#include "check.h"
+#include "kernels/batch_norm.h"
+
+/* The forms of the fused call, under either of the two enumerations. */
+typedef enum NormOps { NORM_OPS_PLAIN, NORM_OPS_ACTIVATION, NORM_OPS_ADD_ACTIVATION } NormOps;
+
+/* parameter/rank: not 4 or 5 */
+void check_norm_rank(Call *call, const char *parameter, const Tensor *tensor);
+
+/* parameter/shape: not 1xCx1x1, or 1xCxHxW per activation */
+void check_norm_shape(Call *call, const char *parameter, const Tensor *tensor, const Tensor *x, bool per_activation);
+
+/* parameter/pair: exactly one of two pointers is NULL; `parameter` names the first */
+void check_norm_pair(Call *call, const char *parameter, const void *first, const void *second);
+
+/* epsilon/minimum */
+void check_norm_epsilon(Call *call, double epsilon, double minimum);
+
+/* sizes and type of `tensor` as those of x */
+void check_norm_like(Call *call, const char *parameter, const Tensor *tensor, const Tensor *x);
+
+/* parameter/unsupported-type: the data type of x is not in the table of the function */
+void check_norm_type(Call *call, const char *parameter, const Tensor *x, bool bfloat16);
+
+/* parameter/parameter-type: FLOAT, or DOUBLE for DOUBLE data */
+void check_norm_parameter_type(Call *call, const char *parameter, const Tensor *tensor, const Tensor *x);
+
+/* parameter/channels-last: not packed NHWC, which fused forms need */
+void check_norm_channels_last(Call *call, const char *parameter, const Tensor *tensor);
+
+/* activationDesc/fused-mode: RELU, and SWISH forward */
+void check_norm_activation(Call *call, const ActivationDescriptor *activation, bool forward);
+
+/* zDesc/unsupported-type or dzDesc/…: the sum exists for HALF only */
+void check_norm_sum_type(Call *call, const char *parameter, const Tensor *tensor);
+
+/* reserveSpace/null, reserveSpaceSizeInBytes/minimum */
+void check_norm_reserve(Call *call, const void *reserve, size_t bytes, const Tensor *x, bool per_activation);
+size_t norm_reserve_bytes(const Tensor *x, bool per_activation);
+
+/* Operands of one call; what is not given is NULL. `statistics` describes mean and variance. */
+typedef struct NormOperands {
+    const Tensor *x, *z, *y, *dy, *dx, *parameters, *statistics;
+    const void *x_data, *z_data, *dy_data, *scale, *bias, *mean, *variance;
+    void *y_data, *dz_data, *dx_data, *scale_gradient, *bias_gradient;
+    void *running_mean, *running_variance, *saved_mean, *saved_inverse, *reserve;
+    size_t reserve_bytes;
+} NormOperands;
+
+/* The kernel's attributes; the factors must have been checked. */
+BatchNorm norm_kernel(const Tensor *data, const void *alpha, const void *beta, bool per_activation, double epsilon);
+void norm_set_activation(BatchNorm *kernel, const ActivationDescriptor *activation);
+
+/* Queue the call; they do nothing after a refusal. */
+void norm_launch_training(Call *call, const Dnn *dnn, const NormOperands *operands, const BatchNorm *kernel);
+void norm_launch_inference(Call *call, const Dnn *dnn, const NormOperands *operands, const BatchNorm *kernel);
+void norm_launch_backward(Call *call, const Dnn *dnn, const NormOperands *operands, const BatchNorm *kernel);
+
+/* The parameters' descriptor that belongs to x: packed, FLOAT or DOUBLE. */
+Tensor norm_derived(const Tensor *x, bool per_activation);
+
+#endif
