@@ -22,7 +22,10 @@ PASS_THROUGH = {  # commands that hand on what follows their own leading options
 KIT = {  # commands of understudy.kit, each a module of its name
     "rules": "The rule catalogue: what each function refuses, with which status, from which source, and if it is tested.",
     "doctor": "Which symbols and libraries of the stacks a program or library needs, and which of them are emulated.",
+    "trace": "Run a program; its calls, kernels and copies as a timeline and as a table.",
+    "replay": "Repeat one call of a timeline with a small C program of its own.",
     "abi": "Compare a library, or what a program was compiled against, with the emulated headers.",
+    "conform": "Run the conformance cases against the emulated libraries, or with --lib against others.",
 }
 COMMANDS = ("demo", "env", *PASS_THROUGH, *KIT)
 

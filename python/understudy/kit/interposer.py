@@ -1,0 +1,218 @@
+"""A library that stands in front of the vendors' libraries (LD_PRELOAD), passes each call on, and notes it.
+
+Its C source is made from the bindings, so it knows every function. It knows nothing of who provides them: it also
+stands in front of a vendor's own libraries. Host arrays and new handles are noted, so that a call can be repeated.
+"""
+
+import pathlib
+import subprocess
+
+from understudy import toolchain
+from understudy.errors import UsageError
+from understudy.kit.prototypes import Parameter, Prototype, prototypes
+
+# Array parameters and the parameter that counts them; a number is a fixed count of elements.
+ARRAY_COUNTS = {
+    "viewDims": "viewDimsNum", "stride": "viewDimsNum", "storageDims": "storageDimsNum", "value": "size",
+    "dimA": "nbDims", "strideA": "nbDims", "filterDimA": "nbDims", "windowDimA": "nbDims", "paddingA": "nbDims",
+    "padBeforeA": "nbDims", "padAfterA": "nbDims", "foldA": "nbDims",
+}  # fmt: skip
+# Scaling factors and scalars: 16 bytes hold one of any type.
+SCALARS = {"alpha", "beta", "alpha1", "alpha2", "alphaDataDiff", "betaDataDiff", "alphaParamDiff", "betaParamDiff",
+           "alphaDgrid", "betaDgrid", "valuePtr"}  # fmt: skip
+SCALAR_BYTES = 16
+
+PRELUDE = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct Line { char text[8192]; int used; } Line;
+
+static int trace_file(void)
+{
+    static int file = -2;
+    if (file == -2) {
+        const char *path = getenv("UNDERSTUDY_TRACE");
+        file = path == NULL ? -1 : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    }
+    return file;
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
+}
+
+static void add(Line *line, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int room = (int)sizeof line->text - line->used;
+    int length = vsnprintf(line->text + line->used, (size_t)room, format, arguments);
+    va_end(arguments);
+    line->used += length < room ? length : room - 1;
+}
+
+/* Bytes of our own memory, whether or not they are mapped. */
+static size_t peek(const void *address, void *to, size_t size)
+{
+    struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
+    ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    return got > 0 ? (size_t)got : 0;
+}
+
+static void add_bytes(Line *line, const char *name, const void *address, uint64_t count, size_t element)
+{
+    unsigned char bytes[1024];
+    uint64_t size = count < sizeof bytes / element ? count * element : 0;
+    size_t got = address == NULL || size == 0 ? 0 : peek(address, bytes, (size_t)size);
+    if (got > 0) {
+        add(line, ",\"%s[]\":\"", name);
+        for (size_t i = 0; i < got; i++) {
+            add(line, "%02x", bytes[i]);
+        }
+        add(line, "\"");
+    }
+}
+
+static void add_given(Line *line, const char *name, const void *address)
+{
+    void *value = NULL;
+    if (address != NULL && peek(address, &value, sizeof value) == sizeof value) {
+        add(line, ",\"*%s\":\"%#llx\"", name, (unsigned long long)(uintptr_t)value);
+    }
+}
+
+/* The library is loaded by chance before ours, or the function is nowhere: the program could not have started. */
+static void *next(const char *name)
+{
+    void *function = dlsym(RTLD_NEXT, name);
+    if (function == NULL) {
+        fprintf(stderr, "understudy trace: no library of the program has %s\n", name);
+        abort();
+    }
+    return function;
+}
+
+static void finish(Line *line, double start, double end)
+{
+    add(line, "},\"ts\":%.3f,\"dur\":%.3f,\"pid\":%d,\"tid\":%d}\n", start, end - start, (int)getpid(), (int)gettid());
+    ssize_t written = write(trace_file(), line->text, (size_t)line->used);
+    (void)written;
+}
+"""
+
+
+class Spelling:
+    """C types of the same size and passing class as the vendor's, without the vendor's names."""
+
+    def __init__(self):
+        self.structures: dict[str, str] = {}
+
+    def type_of(self, kind, stack: str) -> str:
+        if kind.kind == "void":
+            return "void"
+        if kind.kind in ("pointer", "array", "function"):
+            return "void *"
+        if kind.kind == "enum":
+            return "int"
+        if kind.kind in ("struct", "union"):
+            return self._structure(kind, stack)
+        if kind.cname in ("float", "double", "_Bool", "bool"):
+            return "_Bool" if kind.cname == "bool" else kind.cname
+        if stack == "ftdsp" and kind.cname == "uint16_t":
+            return "_Float16"  # half by value
+        return {"size_t": "size_t"}.get(kind.cname, kind.cname)
+
+    def _structure(self, kind, stack: str) -> str:
+        name = "by_value_" + "".join(c if c.isalnum() else "_" for c in kind.cname)
+        if name not in self.structures:
+            fields = " ".join(f"{self.type_of(field.type, stack)} f{index};"
+                              for index, (_, field) in enumerate(kind.fields))  # fmt: skip
+            self.structures[name] = f"typedef {kind.kind} {name} {{ {fields} }} {name};"
+        return name
+
+
+def _note(parameter: Parameter, index: int, names: list[str], spelling: str) -> list[str]:
+    """C statements that put one argument into the line, before the call."""
+    value, name = f"a{index}", parameter.name
+    comma = "," if index else ""
+    if parameter.is_pointer:
+        lines = [f'add(&line, "{comma}\\"{name}\\":\\"%#llx\\"", (unsigned long long)(uintptr_t){value});']
+        if name in SCALARS and "const" in parameter.text:
+            lines.append(f'add_bytes(&line, "{name}", {value}, {SCALAR_BYTES}, 1);')
+        elif ARRAY_COUNTS.get(name) in names and parameter.kind.kind != "function":
+            count = f"a{names.index(ARRAY_COUNTS[name])}"
+            element = parameter.kind.item
+            size = 8 if element.kind == "pointer" else _size_of(element)
+            lines.append(f'add_bytes(&line, "{name}", {value}, {count} > 0 ? (uint64_t){count} : 0, {size});')
+        elif name == "value" and "dataType" in names:
+            lines.append(f'add_bytes(&line, "{name}", {value}, {SCALAR_BYTES}, 1);')
+        return lines
+    if spelling in ("float", "double", "_Float16"):
+        return [f'add(&line, "{comma}\\"{name}\\":\\"%a\\"", (double){value});']
+    if spelling.startswith("by_value_"):
+        return [f'add(&line, "{comma}\\"{name}\\":\\"structure\\"");']
+    unsigned = spelling in ("size_t", "uint64_t", "unsigned long", "unsigned long long")
+    form, cast = ("%llu", "unsigned long long") if unsigned else ("%lld", "long long")
+    return [f'add(&line, "{comma}\\"{name}\\":{form}", ({cast}){value});']
+
+
+def _size_of(kind) -> int:
+    import cffi
+
+    return 1 if kind.kind == "void" else cffi.FFI().sizeof(kind.cname)
+
+
+def wrapper(prototype: Prototype, spelling: Spelling) -> str:
+    types = [spelling.type_of(parameter.kind, prototype.stack) for parameter in prototype.parameters]
+    result = spelling.type_of(prototype.result, prototype.stack)
+    names = [parameter.name for parameter in prototype.parameters]
+    declared = ", ".join(f"{kind} a{index}" for index, kind in enumerate(types)) or "void"
+    passed = ", ".join(f"a{index}" for index in range(len(types)))
+    notes = [line for index, parameter in enumerate(prototype.parameters)
+             for line in _note(parameter, index, names, types[index])]  # fmt: skip
+    gives = [f'add_given(&line, "{parameter.name}", a{index});'
+             for index, parameter in enumerate(prototype.parameters) if parameter.gives_handle]  # fmt: skip
+    if result == "void":
+        call, returned, leave = f"real({passed});", [], "return;"
+    else:
+        call, leave = f"{result} status = real({passed});", "return status;"
+        form = ('\\"%#llx\\"", (unsigned long long)(uintptr_t)status' if result == "void *" else
+                '\\"%a\\"", (double)status' if result in ("float", "double") else '%lld", (long long)status')  # fmt: skip
+        returned = ['add(&line, "},\\"result\\":{\\"status\\":' + form + ");"]
+    returned = returned or ['add(&line, "},\\"result\\":{");']
+    body = [f"static {result} (*real)({', '.join(types) or 'void'});", "if (real == NULL) {",
+            f'    *(void **)&real = next("{prototype.name}");', "}",
+            'Line line = {.used = 0};',
+            f'add(&line, "{{\\"ph\\":\\"X\\",\\"cat\\":\\"call\\",\\"name\\":\\"{prototype.name}\\",\\"args\\":{{");',
+            *notes, "double start = now();", call, "double end = now();", *gives, *returned,
+            "finish(&line, start, end);", leave]  # fmt: skip
+    return "\n".join([f"{result} {prototype.name}({declared})", "{", *(f"    {line}" for line in body), "}"])
+
+
+def source() -> str:
+    spelling = Spelling()
+    wrappers = [wrapper(prototype, spelling) for prototype in prototypes().values()]
+    return "\n\n".join([PRELUDE, *spelling.structures.values(), *wrappers]) + "\n"
+
+
+def build(folder: pathlib.Path) -> pathlib.Path:
+    """Compiles the library into a folder."""
+    file, library = folder / "interposer.c", folder / "libinterposer.so"
+    file.write_text(source())
+    command = [*toolchain.compiler("c"), "-w", "-O1", "-shared", "-fPIC", str(file), "-o", str(library), "-ldl"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise UsageError(f"the compiler refuses the tracing library: {done.stderr.splitlines()[0]}")
+    return library

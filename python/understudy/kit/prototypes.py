@@ -1,0 +1,78 @@
+"""Prototypes as calls need them: parameter names and texts from the headers, passing classes from the bindings."""
+
+import functools
+import importlib
+import re
+from dataclasses import dataclass
+
+from understudy.paths import STACKS
+
+
+@dataclass(frozen=True)
+class Parameter:
+    name: str
+    text: str  # as the header spells it
+    kind: object  # cffi type
+
+    @property
+    def is_pointer(self) -> bool:
+        return self.kind.kind in ("pointer", "array", "function")
+
+    @property
+    def gives_handle(self) -> bool:
+        """A pointer to a pointer that the call fills: a new object or an address."""
+        return self.kind.kind == "pointer" and self.kind.item.kind == "pointer" and "const" not in self.text
+
+
+@dataclass(frozen=True)
+class Prototype:
+    name: str
+    stack: str
+    result: object  # cffi type
+    parameters: tuple[Parameter, ...]
+
+
+def _header_text(stack: str) -> str:
+    root = STACKS[stack].root / "include"
+    text = "\n".join(file.read_text() for file in sorted(root.rglob("*.h")))
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
+    return re.sub(r"//[^\n]*|^\s*#.*$", " ", text, flags=re.MULTILINE)
+
+
+@functools.cache
+def _parameter_texts(stack: str) -> dict[str, list[str]]:
+    """Function -> parameter declarations, from the headers."""
+    found = {}
+    for name, inside in re.findall(r"\b(\w+)\s*\(((?:[^()]|\([^()]*\))*)\)\s*(?:__attribute__\s*\(\(.*?\)\)\s*)?;",
+                                   _header_text(stack)):
+        texts = [" ".join(part.split()) for part in re.split(r",(?![^()]*\))", inside)]
+        found.setdefault(name, [] if texts == ["void"] or texts == [""] else texts)
+    return found
+
+
+def _name_of(text: str, index: int) -> str:
+    function_pointer = re.search(r"\(\s*\*\s*(\w+)\s*\)", text)
+    last = function_pointer or re.search(r"(\w+)\s*(?:\[[^\]]*\])*$", text)
+    return last[1] if last else f"argument{index}"
+
+
+@functools.cache
+def prototypes() -> dict[str, Prototype]:
+    """Every function of every stack that is not variadic."""
+    found = {}
+    for stack in STACKS:
+        module = importlib.import_module(f"understudy.{stack}")
+        for name in dir(module.lib):
+            value = getattr(module.lib, name)
+            if name.startswith("understudy_") or not isinstance(value, module.ffi.CData):
+                continue
+            kind = module.ffi.typeof(value)
+            if kind.ellipsis:
+                continue
+            texts = _parameter_texts(stack).get(name, [])
+            if len(texts) != len(kind.args):
+                texts = [""] * len(kind.args)
+            parameters = tuple(Parameter(_name_of(text, index), text, argument)
+                               for index, (text, argument) in enumerate(zip(texts, kind.args)))  # fmt: skip
+            found[name] = Prototype(name, stack, kind.result, parameters)
+    return found

@@ -1,0 +1,235 @@
+"""`understudy replay`: one call of a trace as a small C program of its own that gives the same status."""
+
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+
+from understudy import toolchain
+from understudy.errors import UsageError
+from understudy.kit.interposer import SCALARS
+from understudy.kit.prototypes import Parameter, prototypes
+from understudy.paths import STACKS
+
+# Calls that a later call may depend on although they share no object with it.
+SETTING = re.compile(r"(aclInit|\w*SetDevice|\w*SetCurrentContext|mcInit|\w+SetSysParamOpt)")
+# Calls that change or end an object that is their first argument.
+CHANGING = re.compile(r"\w*(Set|Destroy|Free|Reset|Restore|Derive|Init|Repeatable|Clean)\w*")
+DEVICE_MEMORY = re.compile(r"(aclrtMalloc\w*|mcMalloc\w*)")
+
+HEADERS = {
+    "ascend": '#include "acl/acl.h"\n#include "aclnn/aclnn_base.h"\n{operators}',
+    "maca": "#include <mc_runtime.h>\n#include <mcdnn/mcdnn.h>\n",
+    "ftdsp": "{operators}",
+}
+
+
+def add_arguments(parser) -> None:
+    parser.add_argument("trace", help="file that `understudy trace` wrote")
+    parser.add_argument("number", type=int, help="number of the call (args.call in the timeline)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="keep the C program here")
+    parser.epilog = "Exit status: 0 when the repeated call gives the traced status."
+
+
+def number_of(text) -> int:
+    return int(text, 16) if isinstance(text, str) else int(text)
+
+
+class Call:
+    """A traced call: what it was given, and which new objects it gave."""
+
+    def __init__(self, event: dict):
+        self.name, self.arguments = event["name"], event["args"]
+        self.prototype = prototypes()[self.name]
+
+    def value(self, parameter: Parameter):
+        return self.arguments.get(parameter.name, 0)
+
+    def status(self):
+        return self.arguments.get("status")
+
+    def given(self) -> dict[str, int]:
+        """New objects by the parameter through which they came; "" for the result."""
+        objects = {p.name: number_of(self.arguments[f"*{p.name}"])
+                   for p in self.prototype.parameters if f"*{p.name}" in self.arguments}  # fmt: skip
+        if self.prototype.result.kind == "pointer":
+            objects[""] = number_of(self.status())
+        return {name: value for name, value in objects.items() if value}
+
+    def used(self) -> list[int]:
+        """Pointers that it was given, also those inside arrays."""
+        values = [number_of(self.value(p)) for p in self.prototype.parameters if p.is_pointer and not p.gives_handle]
+        for parameter in self.prototype.parameters:
+            if holds_pointers(parameter) and f"{parameter.name}[]" in self.arguments:
+                values += words(self.arguments[f"{parameter.name}[]"])
+        return [value for value in values if value]
+
+    def block_size(self) -> int:
+        """Bytes of the device memory it gave."""
+        sizes = [self.value(p) for p in self.prototype.parameters if p.name in ("size", "n")]
+        return sizes[0] if sizes and DEVICE_MEMORY.fullmatch(self.name) else 1
+
+
+def holds_pointers(parameter: Parameter) -> bool:
+    return parameter.kind.kind == "pointer" and parameter.kind.item.kind == "pointer" and not parameter.gives_handle
+
+
+def words(digits: str) -> list[int]:
+    data = bytes.fromhex(digits)
+    return [int.from_bytes(data[i : i + 8], "little") for i in range(0, len(data), 8)]
+
+
+def load(trace: str) -> list[Call]:
+    try:
+        events = json.loads(pathlib.Path(trace).read_text())["traceEvents"]
+    except OSError as error:
+        raise UsageError(f"cannot read {trace}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"{trace} is no timeline of `understudy trace`") from None
+    return [Call(event) for event in events if event.get("cat") == "call" and event["name"] in prototypes()]
+
+
+def needed(calls: list[Call], target: int) -> list[Call]:
+    """The target and the earlier calls that made, changed or ended what it uses, in order."""
+    chosen = {target}
+    wanted = set(calls[target].used())
+    growing = True
+    while growing:
+        growing = False
+        for index in range(target - 1, -1, -1):
+            call = calls[index]
+            if index in chosen or not _matters(call, wanted):
+                continue
+            chosen.add(index)
+            wanted |= set(call.used())
+            growing = True
+    return [calls[index] for index in sorted(chosen)]
+
+
+def _matters(call: Call, wanted: set[int]) -> bool:
+    if SETTING.fullmatch(call.name):
+        return True
+    size = call.block_size()
+    if any(value <= pointer < value + size for value in call.given().values() for pointer in wanted):
+        return True
+    used = call.used()
+    return bool(used) and used[0] in wanted and CHANGING.fullmatch(call.name) is not None
+
+
+class Program:
+    """The C program while it is being written."""
+
+    def __init__(self):
+        self.objects: list[tuple[int, int, str]] = []  # first address, bytes, variable; latest last
+        self.hosts: dict[int, int] = {}
+        self.declarations: list[str] = []
+        self.body: list[str] = []
+
+    def new_object(self, value: int, size: int) -> str:
+        variable = f"object{len(self.objects)}"
+        self.objects.append((value, size, variable))
+        self.declarations.append(f"static void *{variable};")
+        return variable
+
+    def pointer(self, value: int) -> str:
+        """How the program spells a pointer of the traced one."""
+        if value == 0:
+            return "NULL"
+        for first, size, variable in reversed(self.objects):
+            if first <= value < first + size:
+                return variable if value == first else f"(void *)((char *){variable} + {value - first})"
+        if value >> 48 or value < 4096:
+            return f"(void *)(uintptr_t){value:#x}"  # a handle nobody made, or a small number
+        slot = self.hosts.setdefault(value, len(self.hosts))
+        return f"(void *)host[{slot}]"
+
+    def array(self, parameter: Parameter, digits: str) -> str:
+        name = f"array{len(self.declarations)}"
+        if holds_pointers(parameter):
+            values = ", ".join(self.pointer(word) for word in words(digits))
+            self.body.append(f"void *{name}[] = {{{values}}};")
+        else:
+            values = ", ".join(f"0x{byte:02x}" for byte in bytes.fromhex(digits))
+            self.declarations.append(f"static _Alignas(16) unsigned char {name}[] = {{{values}}};")
+        return f"(void *){name}"
+
+    def argument(self, call: Call, parameter: Parameter) -> str:
+        value = call.value(parameter)
+        if value == "structure":
+            raise UsageError(f"{call.name} takes a structure by value, which a trace does not hold")
+        if not parameter.is_pointer:
+            return str(value)
+        digits = call.arguments.get(f"{parameter.name}[]")
+        if digits is not None and (parameter.name not in SCALARS or number_of(value)):
+            return self.array(parameter, digits)
+        if parameter.gives_handle and number_of(value):
+            given = call.given().get(parameter.name, 0)
+            return f"(void *)&{self.new_object(given, call.block_size())}"
+        return self.pointer(number_of(value))
+
+    def add(self, call: Call) -> None:
+        arguments = ", ".join(self.argument(call, parameter) for parameter in call.prototype.parameters)
+        text = f"{call.name}({arguments})"
+        result = call.prototype.result
+        if result.kind == "void":
+            self.body += [f"{text};", f'puts("{call.name}");']
+        elif result.kind == "pointer":
+            variable = self.new_object(call.given().get("", 0), 1)
+            self.body += [f"{variable} = (void *){text};",
+                          f'printf("%s: %s\\n", "{call.name}", {variable} == NULL ? "NULL" : "not NULL");']  # fmt: skip
+        else:
+            self.body += [f"status = (long long){text};",
+                          f'printf("%s: %lld (traced: {call.status()})\\n", "{call.name}", status);']  # fmt: skip
+
+    def text(self, target: Call, number: int) -> str:
+        traced = target.status()
+        same = "1" if target.prototype.result.kind in ("void", "pointer") else f"status == {traced}LL"
+        stacks = sorted({target.prototype.stack})
+        head = f"/* Repeats call {number} of a trace: {target.name}, which gave {traced}. */\n"
+        return "\n".join([head + includes(stacks), "#include <stdint.h>", "#include <stdio.h>", "",
+                          "/* Host memory that the traced program passed; its contents are not in the trace. */",
+                          f"static _Alignas(64) char host[{len(self.hosts) + 1}][1 << 16];", *self.declarations, "",
+                          "int main(void)", "{", "    long long status = 0;",
+                          *(f"    {line}" for line in self.body),
+                          f"    return ({same}) ? 0 : 1;", "}", ""])  # fmt: skip
+
+
+def includes(stacks: list[str]) -> str:
+    text = ""
+    for stack in stacks:
+        root = STACKS[stack].root / "include"
+        folder = root / "aclnnop" if stack == "ascend" else root
+        headers = sorted(str(file.relative_to(root)) for file in folder.glob("*.h"))
+        text += HEADERS[stack].format(operators="".join(f'#include "{header}"\n' for header in headers))
+    return text.rstrip()
+
+
+def reproducer(calls: list[Call], number: int) -> str:
+    program = Program()
+    for call in needed(calls, number - 1):
+        program.add(call)
+    return program.text(calls[number - 1], number)
+
+
+def compile_and_run(source: str) -> int:
+    with tempfile.TemporaryDirectory(prefix="understudy-replay-") as name:
+        file, program = pathlib.Path(name) / "replay.c", pathlib.Path(name) / "replay"
+        file.write_text(source)
+        stacks = list(STACKS.values())
+        command = [*toolchain.compiler("c"), "-w", str(file), "-o", str(program), *toolchain.flags(stacks),
+                   *toolchain.libraries(stacks)]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise UsageError(f"the program does not compile: {done.stderr.strip().splitlines()[0]}")
+        return subprocess.run([str(program)], env=toolchain.environment(stacks)).returncode
+
+
+def run(options) -> int:
+    calls = load(options.trace)
+    if not 1 <= options.number <= len(calls):
+        raise UsageError(f"{options.trace} has calls 1 to {len(calls)}")
+    source = reproducer(calls, options.number)
+    if options.output:
+        pathlib.Path(options.output).write_text(source)
+    return compile_and_run(source)
