@@ -1,11 +1,15 @@
 #include "maca/common/platform.h"
 
+static const LeakKind leak_kinds[] = {{HANDLE_MEMORY_POOL, "memory pools"}};
+
 /* 64 GiB and CUDA-like address rules: maca-runtime 2.1 and 5. */
 static const PlatformProfile profile = {
     .name = "MACA",
     .memory_bytes = (size_t)64 << 30,
     .kernels_see_pinned = true,
     .faults_are_sticky_on_device = true,
+    .leak_kinds = leak_kinds,
+    .leak_kind_count = sizeof leak_kinds / sizeof *leak_kinds,
 };
 
 Platform *maca_platform(void)

@@ -1,9 +1,8 @@
-/* Copies and fills (maca-runtime 5.3, 5.7, 5.8). What a copy touches is checked when it is queued and again when it
- * runs: the first gives mcErrorInvalidValue at the call, the second mcErrorIllegalAddress at the next synchronise. */
+/* Copies and fills (maca-runtime 5.3, 5.7, 5.8). What a queued copy touches is checked at the call and again when it
+ * runs: the first gives mcErrorInvalidValue, the second mcErrorIllegalAddress at the next synchronise. */
+#include "device/check.h"
 #include "maca/mcruntime/runtime.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "maca/mcruntime/staging.h"
 
 static bool kind_exists(mcMemcpyKind kind)
 {
@@ -38,65 +37,65 @@ static bool is_pageable(Platform *platform, const void *address)
     return !us_memory_find(platform, address, &block);
 }
 
-/* Checks what is there to check before the copy runs. */
-static void require_copy(Call *call, Platform *platform, Copy *copy)
+static void require_copied(Call *call, CopyFault fault, const Explanation *why)
 {
-    if (call->status != 0) {
-        return;
-    }
-    relax_pinned_side(platform, copy->destination, &copy->destination_side);
-    relax_pinned_side(platform, copy->source, &copy->source_side);
-    Explanation why = {{0}};
-    CopyFault fault = us_copy_check(platform, copy, &why);
-    us_require(call, fault != COPY_WRONG_SIDE, "kind", "direction", mcErrorInvalidValue, "%s", why.text);
-    us_require(call, fault != COPY_FREED, "range", "freed", mcErrorInvalidValue, "%s", why.text);
-    us_require(call, fault == COPY_OK, "range", "bounds", mcErrorInvalidValue, "%s", why.text);
+    us_require(call, fault != COPY_WRONG_SIDE, "kind", "direction", mcErrorInvalidValue, "%s", why->text);
+    us_require(call, fault != COPY_FREED, "range", "freed", mcErrorInvalidValue, "%s", why->text);
+    us_require(call, fault == COPY_OK, "range", "bounds", mcErrorInvalidValue, "%s", why->text);
 }
 
-/* ---- copies from pageable memory: the source may be reused at once, so it is read at the call -------------------- */
-
-typedef struct StagedCopy {
-    Copy copy;
-    unsigned char bytes[];
-} StagedCopy;
-
-static DeviceFault run_staged(void *argument, Explanation *why)
+/* Waits for what the default stream's next work would wait for. */
+static void settle(Call *call, Stream *default_stream)
 {
-    StagedCopy *staged = argument;
-    return us_copy_run(maca_platform(), &staged->copy, why) == COPY_OK ? DEVICE_FAULT_NONE : DEVICE_FAULT_COPY;
+    require_queued(call, maca_stream_join(default_stream));
+    runtime_synchronize(call, default_stream);
 }
 
+/* ---- copies that are queued -------------------------------------------------------------------------------------- */
+
+/* The source is ordinary memory, which the program may reuse at once: it is read at the call. */
 static bool queue_staged(Stream *stream, const Copy *copy, const char *name)
 {
-    StagedCopy *staged = malloc(sizeof *staged + copy->width * copy->height);
+    StagedCopy *staged = runtime_stage(copy);
     if (staged == NULL) {
         return false;
     }
-    for (size_t row = 0; row < copy->height; row++) {
-        memcpy(staged->bytes + row * copy->width, (const char *)copy->source + row * copy->source_pitch, copy->width);
-    }
-    staged->copy = *copy;
-    staged->copy.source = staged->bytes;
-    staged->copy.source_pitch = copy->width;
-    if (!us_stream_submit(stream, name, run_staged, free, staged)) {
-        free(staged);
+    Work work = {name, "copy", (uint64_t)copy->width * copy->height};
+    if (!us_stream_submit_work(stream, work, runtime_run_staged, runtime_release_staged, staged)) {
+        runtime_release_staged(staged);
         return false;
     }
+    size_t pitch = copy->height > 1 ? copy->destination_pitch : copy->width;
+    Use use = {(uintptr_t)copy->destination, pitch * copy->height, true};
+    us_check_queued(stream, name, &use, 1);
     return true;
 }
 
-static void queue_copy(Call *call, Stream *stream, const Copy *copy, bool source_may_change)
+static void queue_copy(Call *call, Stream *stream, const Copy *copy)
 {
     if (call->status != 0) {
         return;
     }
     bool queued = maca_stream_enter(stream);
     if (queued) {
-        queued = source_may_change ? queue_staged(stream, copy, call->function)
-                                   : us_stream_copy(stream, copy, call->function);
+        queued = is_pageable(stream->context->device->platform, copy->source)
+                     ? queue_staged(stream, copy, call->function)
+                     : us_stream_copy(stream, copy, call->function);
     }
     maca_stream_leave(stream);
     require_queued(call, queued);
+}
+
+/* ---- copies that are waited for: made by the calling thread once the default stream has come to rest ------------- */
+
+static void copy_now(Call *call, Stream *default_stream, const Copy *copy)
+{
+    settle(call, default_stream);
+    if (call->status == 0) {
+        Explanation why = {{0}};
+        CopyFault fault = us_copy_run(default_stream->context->device->platform, copy, &why);
+        require_copied(call, fault, &why);
+    }
 }
 
 /* ---- the public forms -------------------------------------------------------------------------------------------- */
@@ -114,10 +113,15 @@ static mcError_t run_copy(Call call, Copy copy, mcMemcpyKind kind, mcStream_t ha
     }
     Platform *platform = stream->context->device->platform;
     set_sides(&copy, kind);
-    require_copy(&call, platform, &copy);
-    queue_copy(&call, stream, &copy, !wait && is_pageable(platform, copy.source));
+    relax_pinned_side(platform, copy.destination, &copy.destination_side);
+    relax_pinned_side(platform, copy.source, &copy.source_side);
+    Explanation why = {{0}};
+    CopyFault fault = us_copy_check(platform, &copy, &why);
+    require_copied(&call, fault, &why);
     if (wait) {
-        runtime_synchronize(&call, stream);
+        copy_now(&call, stream, &copy);
+    } else {
+        queue_copy(&call, stream, &copy);
     }
     return runtime_end(&call);
 }
@@ -184,6 +188,31 @@ mcError_t mcMemcpyPeerAsync(void *dst, int dstDev, const void *src, int srcDev, 
 
 /* ---- fills ------------------------------------------------------------------------------------------------------- */
 
+static void require_filled(Call *call, CopyFault fault, const Explanation *why)
+{
+    us_require(call, fault != COPY_FREED, "range", "freed", mcErrorInvalidValue, "%s", why->text);
+    us_require(call, fault == COPY_OK, "range", "bounds", mcErrorInvalidValue, "%s", why->text);
+}
+
+static void fill_now(Call *call, Stream *default_stream, const Fill *fill)
+{
+    settle(call, default_stream);
+    if (call->status == 0) {
+        Explanation why = {{0}};
+        CopyFault fault = us_fill_run(default_stream->context->device->platform, fill, &why);
+        require_filled(call, fault, &why);
+    }
+}
+
+static void queue_fill(Call *call, Stream *stream, const Fill *fill)
+{
+    if (call->status == 0) {
+        bool queued = maca_stream_enter(stream) && us_stream_fill(stream, fill, call->function);
+        maca_stream_leave(stream);
+        require_queued(call, queued);
+    }
+}
+
 static mcError_t run_fill(Call call, void *p, int value, size_t n, mcStream_t handle, bool wait)
 {
     us_require(&call, p != NULL || n == 0, "p", "null", mcErrorInvalidValue, "p must not be NULL");
@@ -195,19 +224,13 @@ static mcError_t run_fill(Call call, void *p, int value, size_t n, mcStream_t ha
     us_require(&call, !is_pageable(platform, p), "p", "device", mcErrorInvalidValue,
                "%p is ordinary host memory, which the device cannot reach", p);
     Fill fill = {.destination = p, .count = n, .element_size = 1, .value = (uint32_t)value & 0xff};
-    if (call.status == 0) {
-        Explanation why = {{0}};
-        CopyFault fault = us_fill_check(platform, &fill, &why);
-        us_require(&call, fault != COPY_FREED, "range", "freed", mcErrorInvalidValue, "%s", why.text);
-        us_require(&call, fault == COPY_OK, "range", "bounds", mcErrorInvalidValue, "%s", why.text);
-    }
-    if (call.status == 0) {
-        bool queued = maca_stream_enter(stream) && us_stream_fill(stream, &fill, call.function);
-        maca_stream_leave(stream);
-        require_queued(&call, queued);
-    }
+    Explanation why = {{0}};
+    CopyFault fault = us_fill_check(platform, &fill, &why);
+    require_filled(&call, fault, &why);
     if (wait) {
-        runtime_synchronize(&call, stream);
+        fill_now(&call, stream, &fill);
+    } else {
+        queue_fill(&call, stream, &fill);
     }
     return runtime_end(&call);
 }
