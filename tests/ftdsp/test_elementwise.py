@@ -1,0 +1,374 @@
+"""Numbers of the element-wise operators against float64, for every prefix, space, mask and uneven sizes."""
+
+import math
+
+import numpy
+import pytest
+
+from tests.conformance.ftdsp.calls import ELEMENT, Input, Invocation, Output, Value, clear, compute
+from understudy.ftdsp import last_error
+
+FLOATS = ("fp", "hp")
+ALL = ("fp", "hp", "dp", "i8", "i16", "i32", "c64", "c128")
+SIZES = [1, 7, 1025, 20011]
+PART = {"c64": numpy.float32, "c128": numpy.float64}
+erf = numpy.vectorize(math.erf)
+
+
+def logistic(x):
+    return 1 / (1 + numpy.exp(-x))
+
+
+def positive(x):
+    return numpy.where(x > 0, 1.0, 0.0)
+
+
+def values(prefix, count, seed, low, high):
+    random = numpy.random.default_rng(seed)
+    if prefix.startswith("i"):
+        return random.integers(math.ceil(low), math.floor(high) + 1, count).astype(ELEMENT[prefix])
+    drawn = random.uniform(low, high, count)
+    if prefix.startswith("c"):
+        drawn = drawn + 1j * random.uniform(low, high, count)
+    return drawn.astype(ELEMENT[prefix])
+
+
+class Op:
+    """One operator: parameter names in the vendor's order and the formula in float64."""
+
+    def __init__(self, name, prefixes, inputs, output, length, formula, low=-4.0, high=4.0, order=None, numbers=(),
+                 steps=8):
+        self.name, self.prefixes, self.inputs, self.output, self.length = name, prefixes, inputs, output, length
+        self.formula, self.low, self.high, self.numbers, self.steps = formula, low, high, dict(numbers), steps
+        self.order = order or [*inputs, output, length, *self.numbers]
+
+    def parameters(self, prefix, data):
+        made = {name: Input(name, array) for name, array in zip(self.inputs, data)}
+        made[self.output] = Output(self.output, len(data[0]), ELEMENT[prefix])
+        made[self.length] = Value(self.length, len(data[0]))
+        made.update({name: Value(name, number) for name, number in self.numbers.items()})
+        return [made[name] for name in self.order]
+
+    def __repr__(self):
+        return self.name
+
+
+def activation(name, slope, **numbers):
+    return Op(name, FLOATS, ["src0", "src1"], "dst", "length", lambda g, x: g * slope(x), numbers=numbers)
+
+
+OPERATORS = [
+    Op("add", ALL, ["x", "y"], "out", "n", lambda x, y: x + y),
+    Op("sub", ALL, ["x", "y"], "out", "n", lambda x, y: x - y),
+    Op("mul", ALL, ["x", "y"], "out", "n", lambda x, y: x * y),
+    Op("subext", ("hp", "fp", "dp", "c64", "c128"), ["input0", "input1"], "output", "size",
+       lambda a, b: a - b * 0.75, numbers={"alpha": 0.75}, order=["input0", "input1", "alpha", "output", "size"]),
+    Op("subrelu", ("i8", "i16", "i32", "hp", "fp"), ["input0", "input1"], "output", "size",
+       lambda a, b: numpy.maximum(0, a - b)),
+    Op("subrelu6", ("i8", "i16", "i32", "hp", "fp"), ["input0", "input1"], "output", "size",
+       lambda a, b: numpy.clip(a - b, 0, 6), low=-9, high=9),
+    Op("pow_fusion", ("i8", "i16", "i32", "hp", "fp", "dp"), ["Input", "exponent"], "output", "length_in",
+       lambda x, e: (2 * x + 1) ** e, low=1, high=3, numbers={"scale": 2, "shift": 1, "broadcast": 0}, steps=40),
+    Op("sigmoidcrossentropywithlogits", FLOATS, ["input0", "input1"], "output", "length",
+       lambda x, y: -(y * numpy.log(logistic(x)) + (1 - y) * numpy.log(1 - logistic(x))), low=0.1, high=1),
+    Op("sigmoidcrossentropywithlogitsgrad", FLOATS, ["Input0", "Input1"], "output", "length",
+       lambda x, y: logistic(x) - y),
+    Op("smoothl1lossgrad", FLOATS, ["dy", "x1", "x2"], "dx1", "length",
+       lambda dy, a, b: numpy.clip((a - b) / 1.5, -1, 1) * dy, numbers={"beta": 1.5},
+       order=["dy", "dx1", "x1", "x2", "length", "beta"]),
+    Op("power_grad", FLOATS, ["Input1", "Input2"], "output", "length",
+       lambda a, x: 2.5 * 0.5 * a * (0.5 * x + 3) ** 1.5, numbers={"power": 2.5, "scale": 0.5, "shift": 3.0}, steps=40),
+    Op("log_grad", FLOATS, ["input0", "input1"], "output", "length", lambda a, b: a / b, low=0.5),
+    activation("relu_grad", positive),
+    activation("relu6_grad", lambda x: positive(x) * (x <= 6)),
+    activation("sigmoid_grad", lambda x: x * (1 - x)),
+    activation("tanh_grad", lambda x: 1 - x * x),
+    activation("hsigmoid", lambda x: numpy.where(numpy.abs(x) < 3, 1 / 6, 0)),
+    activation("hswish", lambda x: numpy.where(x > 3, 1, numpy.where(x < -3, 0, (2 * x + 3) / 6))),
+    activation("gelu", lambda x: 0.5 * (1 + erf(x / math.sqrt(2))) + x * numpy.exp(-x * x / 2) / math.sqrt(2 * math.pi)),
+    activation("softplus", logistic),
+    activation("l_relu_grad", lambda x: numpy.where(x > 0, 1, 0.25), alpha=0.25),
+    activation("elu", lambda x: numpy.where(x > 0, 1, 1.5 * numpy.exp(x)), alpha=1.5),
+    activation("hardshrink", lambda x: numpy.where(numpy.abs(x) <= 0.5, 0, 1), lambd=0.5),
+    activation("softshrink", lambda x: numpy.where(numpy.abs(x) <= 0.5, 0, 1), lambd=0.5),
+]
+CASES = [(operator, prefix) for operator in OPERATORS for prefix in operator.prefixes]
+
+
+def exact(operator, data):
+    wide = [array.astype(numpy.complex128 if array.dtype.kind == "c" else numpy.float64) for array in data]
+    return operator.formula(*wide)
+
+
+def assert_close(operator, prefix, result, expected, terms):
+    """`steps` roundings of float32 (float64 for dp and c128) relative to the largest term, one to the element type."""
+    if result.dtype.kind == "i":
+        limits = numpy.iinfo(result.dtype)
+        assert numpy.array_equal(result, numpy.clip(expected, limits.min, limits.max))
+        return
+    part = numpy.finfo(PART.get(prefix, ELEMENT[prefix]))
+    compute_eps = 2.0**-53 if prefix in ("dp", "c128") else 2.0**-24
+    scale = numpy.maximum(numpy.abs(expected), terms)
+    allowed = scale * compute_eps * operator.steps + numpy.abs(expected) * part.eps / 2 + float(part.smallest_subnormal)
+    error = numpy.abs(result.astype(expected.dtype) - expected)
+    assert (error <= allowed * 1.01).all(), float((error / allowed).max())
+
+
+@pytest.mark.parametrize("count", SIZES)
+@pytest.mark.parametrize(("operator", "prefix"), CASES, ids=str)
+def test_against_float64(operator, prefix, count):
+    data = [values(prefix, count, seed, operator.low, operator.high) for seed in range(len(operator.inputs))]
+    result = compute(f"{prefix}_{operator.name}_s", operator.parameters(prefix, data))[operator.output]
+    expected = exact(operator, data)
+    largest = max(float(numpy.abs(array.astype(complex)).max()) for array in data)
+    assert_close(operator, prefix, result, expected, max(1.0, largest) ** 2)
+
+
+@pytest.mark.parametrize(("operator", "prefix"), CASES, ids=str)
+def test_no_mask_changes_a_bit(operator, prefix):
+    data = [values(prefix, 5003, seed, operator.low, operator.high) for seed in range(len(operator.inputs))]
+    expected = compute(f"{prefix}_{operator.name}_p", operator.parameters(prefix, data))[operator.output].tobytes()
+    for mask in (1, 2, 3, 5, 0x0F, 0x55, 0xF0, 0x7F, 0xFF, 0x1FF):
+        result = compute(f"{prefix}_{operator.name}_s", operator.parameters(prefix, data), mask)[operator.output]
+        assert result.tobytes() == expected, hex(mask)
+
+
+@pytest.mark.parametrize(("operator", "prefix"), CASES, ids=str)
+def test_in_place_on_the_first_input(operator, prefix):
+    data = [values(prefix, 3001, seed, operator.low, operator.high) for seed in range(len(operator.inputs))]
+    symbol = f"{prefix}_{operator.name}_s"
+    apart = compute(symbol, operator.parameters(prefix, data))[operator.output]
+    clear()
+    call = Invocation(symbol, operator.parameters(prefix, data), {operator.output: (operator.inputs[0], 0)}, 0xFF)
+    call.run()
+    assert last_error().rule == ""
+    assert call.output(operator.output, apart.dtype).tobytes() == apart.tobytes()
+
+
+@pytest.mark.parametrize("prefix", ["i8", "i16", "i32"])
+@pytest.mark.parametrize(("name", "formula"), [("add", lambda a, b: a + b), ("sub", lambda a, b: a - b),
+                                               ("mul", lambda a, b: a * b)])
+def test_integers_saturate(name, formula, prefix):
+    limits = numpy.iinfo(ELEMENT[prefix])
+    ends = numpy.array([limits.min, limits.min + 1, -1, 0, 1, limits.max - 1, limits.max], object)
+    a, b = (grid.ravel() for grid in numpy.meshgrid(ends, ends))
+    expected = [min(max(formula(int(x), int(y)), limits.min), limits.max) for x, y in zip(a, b)]
+    out = compute(f"{prefix}_{name}_s", [Input("x", a.astype(limits.dtype)), Input("y", b.astype(limits.dtype)),
+                                         Output("out", len(a), limits.dtype.type), Value("n", len(a))])["out"]
+    assert out.tolist() == expected
+
+
+def test_broadcast_exponent():
+    x = numpy.linspace(0.5, 3, 1025, dtype=numpy.float32)
+    out = compute("fp_pow_fusion_s", [Input("Input", x), Input("exponent", numpy.float32([2.5])),
+                                      Output("output", len(x), numpy.float32), Value("length_in", len(x)),
+                                      Value("scale", 2.0), Value("shift", 0.5), Value("broadcast", 1)])["output"]
+    numpy.testing.assert_allclose(out, (2 * x.astype(float) + 0.5) ** 2.5, rtol=2e-6)
+
+
+def test_power_grad_is_zero_without_scale():
+    x = numpy.float32([0, 1, numpy.inf])
+    out = compute("fp_power_grad_s", [Input("Input1", x), Input("Input2", x), Output("output", 3, numpy.float32),
+                                      Value("length", 3), Value("power", 2.0), Value("scale", 0.0),
+                                      Value("shift", 0.0)])["output"]
+    assert out.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("prefix", "out_type"), [("fp", "f4"), ("hp", "f2"), ("dp", "f8"), ("i8", "i1"), ("i16", "i2"),
+                                                  ("i32", "f4")])
+def test_exp(prefix, out_type):
+    x = numpy.arange(-2, 3).astype(ELEMENT[prefix])
+    out = compute(f"{prefix}_exp_s", [Input("x", x), Output("out", 5, numpy.dtype(out_type).type), Value("n", 5),
+                                      Value("in_scale", 1.0), Value("out_scale", 2.0), Value("scale", 1)])["out"]
+    expected = 2 * numpy.exp(x.astype(float))
+    if numpy.dtype(out_type).kind == "i":
+        assert out.tolist() == [int(value) for value in expected]
+    else:
+        numpy.testing.assert_allclose(out, expected, rtol=float(numpy.finfo(out_type).eps) * 4)
+
+
+def test_exp_of_int8_is_truncated():
+    """ft-dsp 5.1: exp of 1 gives 2."""
+    out = compute("i8_exp_s", [Input("x", numpy.int8([1])), Output("out", 1, numpy.int8), Value("n", 1),
+                               Value("in_scale", 1.0), Value("out_scale", 1.0), Value("scale", 1)])["out"]
+    assert out.tolist() == [2]
+
+
+@pytest.mark.parametrize("count", SIZES)
+@pytest.mark.parametrize("prefix", ["fp", "hp", "dp", "i8", "i16", "i32"])
+def test_range(prefix, count):
+    start, delta = (5, 3) if prefix.startswith("i") else (0.5, 0.25)
+    out = compute(f"{prefix}_range_s", [Output("out", count, ELEMENT[prefix]), Value("start", start),
+                                        Value("delta", delta), Value("n", count)])["out"]
+    expected = start + delta * numpy.arange(count, dtype=float)
+    if prefix.startswith("i"):
+        limits = numpy.iinfo(ELEMENT[prefix])
+        expected = numpy.clip(expected, limits.min, limits.max)
+    assert numpy.array_equal(out, expected.astype(ELEMENT[prefix]))
+
+
+@pytest.mark.parametrize("count", SIZES)
+@pytest.mark.parametrize("prefix", FLOATS)
+def test_linspace(prefix, count):
+    start, end = numpy.float32(-1.1), numpy.float32(2.3)
+    out = compute(f"{prefix}_linspace_s", [Output("out", count, ELEMENT[prefix]), Value("start", float(start)),
+                                           Value("end", float(end)), Value("n", count)])["out"]
+    expected = numpy.linspace(float(start), float(end), count)
+    numpy.testing.assert_allclose(out, expected, rtol=0, atol=float(numpy.finfo(ELEMENT[prefix]).eps) * 2.3)
+    assert out[0] == ELEMENT[prefix](start)
+    assert count == 1 or out[-1] == ELEMENT[prefix](end)
+
+
+# ---- binary cross entropy ----
+
+X = [0.1, 0.25, 0.5, 0.75, 0.9, 0.999]
+Y = [0, 1, 0.5, 1, 0, 1]
+W = [1, 2, 0.5, 1.5, 1, 3]
+WORKED = {  # ft-dsp 7
+    (0, 0): [0.105360515657, 1.38629436112, 0.69314718056, 0.28768207245, 2.30258509298, 0.00100050033258],
+    (0, 1): [0.105360515657, 2.77258872223, 0.346573590279, 0.431523108676, 2.30258509298, 0.00300150099775],
+    (1, 0): [0.796011620516], (1, 1): [0.993605421804], (2, 0): [4.7760697231], (2, 1): [5.96163253082],
+}
+
+
+def bce(prefix, reduction, weighted, x, y, w, mask=0xFF):
+    element = ELEMENT[prefix]
+    return compute(f"{prefix}_binarycrossentropy_s", [
+        Value("input_size", len(x)), Value("reduction", reduction), Input("input_x", numpy.array(x, element)),
+        Input("input_y", numpy.array(y, element)), Input("weight", numpy.array(w, element)),
+        Output("loss", len(x) if reduction == 0 else 1, element), Output("tmp_loss", len(x), element),
+        Value("weight_defined", weighted)], mask)["loss"]
+
+
+@pytest.mark.parametrize(("reduction", "weighted"), WORKED)
+def test_binary_cross_entropy_worked_numbers(reduction, weighted):
+    loss = bce("fp", reduction, weighted, X, Y, W)
+    # rounding x to float32 near 1 moves log(x) by up to 2^-25 / x, log(1 - x) by 2^-25 / (1 - x)
+    numpy.testing.assert_allclose(loss, WORKED[reduction, weighted], rtol=1e-6, atol=2e-7)
+
+
+@pytest.mark.parametrize(("x", "y", "expected"), [(0, 1, 27.631021), (1, 0, 27.631021), (0, 0, 0), (1, 1, 0)])
+def test_binary_cross_entropy_edges(x, y, expected):
+    assert bce("fp", 0, 0, [x], [y], [1])[0] == pytest.approx(expected, rel=1e-7, abs=1e-11)
+
+
+@pytest.mark.parametrize("reduction", [1, 2])
+@pytest.mark.parametrize("prefix", FLOATS)
+@pytest.mark.parametrize("count", SIZES)
+def test_binary_cross_entropy_sums(prefix, count, reduction):
+    x, y, w = (values(prefix, count, seed, 0.01, 0.99) for seed in range(3))
+    wide = [array.astype(float) for array in (x, y, w)]
+    each = -wide[2] * (wide[1] * numpy.log(wide[0]) + (1 - wide[1]) * numpy.log(1 - wide[0]))
+    expected = each.sum() / (count if reduction == 1 else 1)
+    loss = bce(prefix, reduction, 1, x, y, w)
+    largest = numpy.finfo(ELEMENT[prefix]).max
+    if expected > largest:
+        assert numpy.isinf(loss[0])
+    else:
+        assert loss[0] == pytest.approx(expected, rel=float(numpy.finfo(ELEMENT[prefix]).eps) + 1e-6)
+    masks = {bce(prefix, reduction, 1, x, y, w, mask).tobytes() for mask in (1, 2, 7, 0xFF)}
+    assert len(masks) == 1
+
+
+# ---- optimiser steps: only [start, end) is touched ----
+
+def step_oracle(name, arrays, numbers):
+    n = numbers
+    if name in ("applymomentum", "apply_momentum"):
+        w, a, g = arrays
+        a = n["moment"] * a + g
+        return w - n["learning_rate"] * (a * n["moment"] + g if n["nesterov"] else a), a, g
+    if name == "sgd":
+        w, a, g = arrays
+        h = g + n["weight_decay"] * w
+        a = n["moment"] * a + (1 - n["dampening"]) * h
+        return w - n["learning_rate"] * (a * n["moment"] + h if n["nesterov"] else a), a, g
+    if name == "adam":
+        m, v, g, w = arrays
+        rate = n["learning_rate"] * math.sqrt(1 - n["beta2_power"]) / (1 - n["beta1_power"])
+        m = m + (g - m) * (1 - n["beta1"])
+        v = v + (g * g - v) * (1 - n["beta2"])
+        step = m * n["beta1"] + (1 - n["beta1"]) * g if n["nesterov"] else m
+        return m, v, g, w - rate * step / (numpy.sqrt(v) + n["eps"])
+    w, m, v, g = arrays
+    m = m * n["beta1"] + g * (1 - n["beta1"])
+    v = v * n["beta2"] + g * g * (1 - n["beta2"])
+    return w - n["lr"] * (m / (numpy.sqrt(v) + n["epsilon"]) + n["decay"] * w), m, v, g
+
+
+STEPS = {
+    "applymomentum": (FLOATS, ["weight", "accumulate", "gradient"],
+                      {"learning_rate": 0.125, "moment": 0.75, "nesterov": 0}),
+    "apply_momentum": (FLOATS, ["weight", "accumulate", "gradient"],
+                       {"learning_rate": 0.125, "moment": 0.75, "nesterov": 0}),
+    "sgd": (FLOATS, ["weight", "accumulate", "gradient"],
+            {"learning_rate": 0.125, "dampening": 0.25, "moment": 0.75, "nesterov": 0, "weight_decay": 0.5}),
+    "adam": (("fp",), ["m", "v", "gradient", "weight"],
+             {"beta1": 0.75, "beta2": 0.875, "beta1_power": 0.5, "beta2_power": 0.75, "eps": 0.125,
+              "learning_rate": 0.25, "nesterov": 0}),
+    "adamweightdecay": (FLOATS, ["var", "m", "v", "gradient"],
+                        {"lr": 0.25, "beta1": 0.75, "beta2": 0.875, "epsilon": 0.125, "decay": 0.5}),
+}
+STEP_CASES = [(name, prefix, nesterov) for name, (prefixes, _, numbers) in STEPS.items() for prefix in prefixes
+              for nesterov in ((0, 1) if "nesterov" in numbers else (0,))]
+
+
+def step_parameters(name, prefix, numbers, arrays, start, end):
+    names = STEPS[name][1]
+    operands = [Input(n, a) if n == "gradient" else Output(n, len(a), ELEMENT[prefix], a)
+                for n, a in zip(names, arrays)]
+    plain = dict(numbers)
+    if name == "apply_momentum":
+        return [*operands, Value("nesterov", plain["nesterov"]),
+                Input("float_addr", numpy.float32([plain["learning_rate"], plain["moment"]])),
+                Input("int_addr", numpy.int32([start, end]))]
+    values_ = [Input(n, numpy.float32([v])) if n.endswith("_power") else Value(n, v) for n, v in plain.items()]
+    return [*operands, *values_, Value("start", start), Value("end", end)]
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 1), (0, 1025), (3, 1000), (1024, 1025), (17, 17)])
+@pytest.mark.parametrize(("name", "prefix", "nesterov"), STEP_CASES)
+def test_steps(name, prefix, nesterov, start, end):
+    names, numbers = STEPS[name][1], dict(STEPS[name][2])
+    if "nesterov" in numbers:
+        numbers["nesterov"] = nesterov
+    arrays = [values(prefix, 1025, seed, 0.1, 2) for seed in range(len(names))]
+    parameters = step_parameters(name, prefix, numbers, arrays, start, end)
+    results = {}
+    for mask in (0xFF, 1, 6):
+        results[mask] = compute(f"{prefix}_{name}_s", parameters, mask)
+    private = compute(f"{prefix}_{name}_p", parameters)
+    expected = dict(zip(names, step_oracle(name, [array.astype(float) for array in arrays], numbers)))
+    for output, got in results[0xFF].items():
+        before = arrays[names.index(output)]
+        assert got[:start].tobytes() == before[:start].tobytes() and got[end:].tobytes() == before[end:].tobytes()
+        wanted = expected[output][start:end]
+        eps = float(numpy.finfo(ELEMENT[prefix]).eps) / 2
+        numpy.testing.assert_allclose(got[start:end].astype(float), wanted, rtol=eps * 1.01, atol=2.0**-24 * 40)
+        assert got.tobytes() == results[1][output].tobytes() == results[6][output].tobytes()
+        assert got.tobytes() == private[output].tobytes()
+
+
+@pytest.mark.parametrize("symmetric", [0, 1])
+@pytest.mark.parametrize("prefix", FLOATS)
+def test_fake_quantisation(prefix, symmetric):
+    low, high, levels = -0.5, 1.5, (0, 255)
+    x = values(prefix, 1025, 0, -3, 3)
+    out = compute(f"{prefix}_fake_quant_with_min_max_vars_s", [
+        Input("src", x), Value("min_val", low), Value("max_val", high), Output("output", len(x), ELEMENT[prefix]),
+        Value("length", len(x)), Value("quant_min", levels[0]), Value("quant_max", levels[1]),
+        Value("symmetric", symmetric)])["output"].astype(float)
+    bottom, top = (-1.5, 1.5) if symmetric else (low, high)
+    step = (top - bottom) / 255
+    zero = math.floor(-bottom / step + 0.5)
+    grid = (numpy.arange(256) - zero) * step
+    nearest = numpy.abs(out[:, None] - grid[None, :]).min(axis=1)
+    rounding = float(numpy.finfo(ELEMENT[prefix]).eps) * 1.5
+    assert (nearest <= rounding).all(), "a result is none of the levels"
+    clamped = numpy.clip(x.astype(float), grid[0], grid[-1])
+    assert (numpy.abs(out - clamped) <= step / 2 + rounding).all()
+    zeros = compute(f"{prefix}_fake_quant_with_min_max_vars_s", [
+        Input("src", numpy.zeros(1, ELEMENT[prefix])), Value("min_val", low), Value("max_val", high),
+        Output("output", 1, ELEMENT[prefix]), Value("length", 1), Value("quant_min", 0), Value("quant_max", 255),
+        Value("symmetric", symmetric)])["output"]
+    assert abs(float(zeros[0])) <= rounding, "0 is one of the levels"
