@@ -23,19 +23,28 @@ US_ALWAYS_INLINE double bits_double(uint64_t bits)
  * ln 2 is subtracted in two parts, of which the first has so few bits that n times it is exact. The polynomial is a
  * minimax fit of degree 6 (relative error 2^-28.3). 2^n is applied as 2^floor(n/2) * 2^ceil(n/2), both normal numbers,
  * so that only the last product rounds, also where it is subnormal. */
+#define EXP_FLOAT_LOG2E 0x1.715476p+0f
+#define EXP_FLOAT_LN2_HIGH 0x1.63p-1f
+#define EXP_FLOAT_LN2_LOW -0x1.bd0106p-13f
+#define EXP_FLOAT_C2 0x1.fffffcp-2f
+#define EXP_FLOAT_C3 0x1.555492p-3f
+#define EXP_FLOAT_C4 0x1.5558f2p-5f
+#define EXP_FLOAT_C5 0x1.123a20p-7f
+#define EXP_FLOAT_C6 0x1.6a23d0p-10f
+
 US_ALWAYS_INLINE float exp_float(float x)
 {
     x = x > 90.0f ? 90.0f : x;     /* e^90 = inf */
     x = x < -105.0f ? -105.0f : x; /* e^-105 = 0 */
-    float shifted = x * 0x1.715476p+0f + 0x1.8p+23f;
+    float shifted = x * EXP_FLOAT_LOG2E + 0x1.8p+23f;
     uint32_t n = float_bits(shifted);
     float whole = shifted - 0x1.8p+23f;
-    float r = (x - whole * 0x1.63p-1f) - whole * -0x1.bd0106p-13f;
-    float q = 0x1.6a23d0p-10f;
-    q = q * r + 0x1.123a20p-7f;
-    q = q * r + 0x1.5558f2p-5f;
-    q = q * r + 0x1.555492p-3f;
-    q = q * r + 0x1.fffffcp-2f;
+    float r = (x - whole * EXP_FLOAT_LN2_HIGH) - whole * EXP_FLOAT_LN2_LOW;
+    float q = EXP_FLOAT_C6;
+    q = q * r + EXP_FLOAT_C5;
+    q = q * r + EXP_FLOAT_C4;
+    q = q * r + EXP_FLOAT_C3;
+    q = q * r + EXP_FLOAT_C2;
     float power = 1.0f + (r + r * r * q);
     uint32_t half = n >> 1 << 23;
     return power * bits_float(half + (127u << 23)) * bits_float((n << 23) - half + (127u << 23));

@@ -14,8 +14,10 @@
 enum { SUM_BLOCK = 1024, PART = 16384, COLUMN_BLOCK = 64 };
 
 /* Groups longer than ROW_LIMIT are taken apart into parts (e^x is formed twice instead of being kept). Columns are handled
- * so many at a time that the values kept for them fit in a core's cache. PIECE is the least worth of parallel work. */
-enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 32768, PIECE = 16384, SERIAL_BYTES = 128 * 1024 };
+ * so many at a time that the values kept for them fit in a core's cache. Rows shorter than SHORT_ROW are handled as
+ * columns, which fill the vectors. PIECE is the least worth of parallel work. */
+enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 32768, GATHERED_CACHE = 8192, SHORT_ROW = 64,
+       PIECE = 16384, SERIAL_BYTES = 128 * 1024 };
 
 #define LOOPS "kernels/softmax.inc"
 #include "tensor/instantiate.inc"
@@ -60,7 +62,7 @@ typedef struct Plan {
     int count; /* of views */
     Axes group_axes, other_axes;
     int64_t group, others, piece; /* sizes; groups (or blocks of columns) per piece */
-    bool direct;                  /* rows: every group is a unit-stride array of the loops' type */
+    bool direct;                  /* rows (or columns) are unit-stride arrays of the loops' type: nothing is gathered */
     DType compute;                /* float32 or float64 */
     int64_t width, blocks;        /* columns: groups handled at a time, and how many such blocks the last axis has */
     size_t scratch_bytes;         /* of one piece */
@@ -144,23 +146,60 @@ static void run_row(const Plan *plan, int64_t row, char *scratch)
     }
 }
 
-/* ---- columns: the last of the other axes has unit stride ---- */
+/* ---- columns: neighbours along the last of the other axes ---- */
+
+/* Between element j of `width` neighbouring groups and a unit-stride array. */
+static void gather_columns(const Plan *plan, int k, const char *data, int64_t width, void *to)
+{
+    const DType dtype = plan->views[k]->dtype;
+    const int64_t group_stride = plan->group_axes.strides[k][0] * (int64_t)us_dtype_size(dtype);
+    const int64_t stride = plan->other_axes.strides[k][plan->other_axes.rank - 1];
+    for (int64_t j = 0; j < plan->group; j++) {
+        if (plan->compute == DTYPE_FLOAT64) {
+            us_load_double((double *)to + j * width, data + j * group_stride, dtype, stride, width);
+        } else {
+            us_load_float((float *)to + j * width, data + j * group_stride, dtype, stride, width);
+        }
+    }
+}
+
+static void scatter_columns(const Plan *plan, int k, char *data, int64_t width, const void *from)
+{
+    const DType dtype = plan->views[k]->dtype;
+    const int64_t group_stride = plan->group_axes.strides[k][0] * (int64_t)us_dtype_size(dtype);
+    const int64_t stride = plan->other_axes.strides[k][plan->other_axes.rank - 1];
+    for (int64_t j = 0; j < plan->group; j++) {
+        if (plan->compute == DTYPE_FLOAT64) {
+            us_store_double(data + j * group_stride, dtype, stride, (const double *)from + j * width, width);
+        } else {
+            us_store_float(data + j * group_stride, dtype, stride, (const float *)from + j * width, width);
+        }
+    }
+}
 
 static void run_columns(const Plan *plan, int64_t block, char *scratch)
 {
-    const int32_t last = plan->other_axes.rank - 1;
-    const int64_t inner = plan->other_axes.shape[last], begin = block % plan->blocks * plan->width;
+    const int64_t inner = plan->other_axes.shape[plan->other_axes.rank - 1], begin = block % plan->blocks * plan->width;
     const int64_t position = block / plan->blocks * inner + begin, width = smaller(inner - begin, plan->width);
+    const size_t gathered_bytes = (size_t)(plan->group * plan->width) * us_dtype_size(plan->compute);
+    const int last = plan->count - 1;
     int64_t strides[3];
-    void *data[3];
+    void *data[3], *arrays[3];
     for (int k = 0; k < plan->count; k++) {
-        strides[k] = plan->group_axes.strides[k][0];
         data[k] = element(plan->views[k], us_axes_offset(&plan->other_axes, k, position));
+        arrays[k] = plan->direct ? data[k] : scratch + (size_t)(k + 1) * gathered_bytes;
+        strides[k] = plan->direct ? plan->group_axes.strides[k][0] : width;
+        if (!plan->direct && (k < last || plan->softmax->beta != 0)) {
+            gather_columns(plan, k, data[k], width, arrays[k]);
+        }
     }
     if (is_forward(plan)) {
-        plan->loops->columns_forward(plan->softmax, plan->group, strides, width, data[0], data[1], scratch);
+        plan->loops->columns_forward(plan->softmax, plan->group, strides, width, arrays[0], arrays[1], scratch);
     } else {
-        plan->loops->columns_backward(plan->softmax, plan->group, strides, width, data[0], data[1], data[2]);
+        plan->loops->columns_backward(plan->softmax, plan->group, strides, width, arrays[0], arrays[1], arrays[2]);
+    }
+    if (!plan->direct) {
+        scatter_columns(plan, last, data[last], width, arrays[last]);
     }
 }
 
@@ -334,14 +373,29 @@ static void run_rows(Plan *plan)
 static void run_all_columns(Plan *plan)
 {
     const int64_t inner = plan->other_axes.shape[plan->other_axes.rank - 1];
-    int64_t width = COLUMN_CACHE / plan->group / LANES * LANES;
+    int64_t width = (plan->direct ? COLUMN_CACHE : GATHERED_CACHE) / plan->group / LANES * LANES;
     width = width < LANES ? LANES : width;
     plan->width = smaller(smaller(width, COLUMN_LIMIT), inner);
     plan->blocks = (inner + plan->width - 1) / plan->width;
     plan->others = plan->others / inner * plan->blocks;
-    int64_t block = plan->width * plan->group;
+    const int64_t block = plan->width * plan->group;
     plan->piece = block < PIECE ? PIECE / block : 1;
-    run_pieces(plan, is_forward(plan) ? (size_t)block * us_dtype_size(plan->compute) : 0);
+    const size_t arrays = !plan->direct ? (size_t)plan->count + 1 : is_forward(plan) ? 1 : 0;
+    run_pieces(plan, arrays * (size_t)block * us_dtype_size(plan->compute));
+}
+
+/* Columns where neighbouring groups lie side by side; otherwise where the groups are short, or would have to be gathered
+ * element by element. */
+static bool chooses_columns(const Plan *plan, bool one_type)
+{
+    if (plan->group_axes.rank != 1) {
+        return false;
+    }
+    if (one_type && has_unit_stride(plan, &plan->other_axes)) {
+        return plan->group == 1 || !has_unit_stride(plan, &plan->group_axes);
+    }
+    const bool is_short = plan->group < SHORT_ROW || (!has_unit_stride(plan, &plan->group_axes) && plan->group < PIECE);
+    return is_short && plan->other_axes.shape[plan->other_axes.rank - 1] >= LANES;
 }
 
 static KernelStatus run(const View *views, int count, const Softmax *softmax)
@@ -360,11 +414,11 @@ static KernelStatus run(const View *views, int count, const Softmax *softmax)
     us_axes_add(&plan.other_axes, plan.views, count, softmax->last_axis + 1, views[0].rank);
     plan.group = us_shape_elements(plan.group_axes.rank, plan.group_axes.shape);
     plan.others = elements / plan.group;
-    const bool typed = all_of_one_type(&plan) && us_dtype_is_float(views[0].dtype) && plan.group_axes.rank == 1;
-    const bool columns = typed && (plan.group == 1 || !has_unit_stride(&plan, &plan.group_axes)) &&
-                         has_unit_stride(&plan, &plan.other_axes);
-    plan.direct = typed && !columns && has_unit_stride(&plan, &plan.group_axes);
-    plan.loops = &loops[us_level()][plan.direct || columns ? views[0].dtype : plan.compute];
+    const bool one_type = all_of_one_type(&plan) && us_dtype_is_float(views[0].dtype);
+    const bool columns = chooses_columns(&plan, one_type);
+    const Axes *run_axes = columns ? &plan.other_axes : &plan.group_axes;
+    plan.direct = one_type && plan.group_axes.rank == 1 && has_unit_stride(&plan, run_axes);
+    plan.loops = &loops[us_level()][plan.direct ? views[0].dtype : plan.compute];
     if (columns) {
         run_all_columns(&plan);
     } else {
