@@ -1,0 +1,175 @@
+"""Start and end of the runtime, last errors, error text, fork, and the two names of the library."""
+
+import ctypes
+import os
+import re
+import subprocess
+
+import pytest
+from understudy import paths
+from understudy.ascend import ffi, lib
+
+from tests.conformance.ascend.acl_support import device, in_thread, no_context
+from tests.conformance.harness import run_python
+
+SHORT = "from understudy.ascend import ffi, lib\n"
+
+
+@pytest.mark.parametrize("calls, statuses", [
+    ("fI", [0, 0]),  # the flag "finalised" starts false
+    ("fff", [0, 100037, 100037]),
+    ("IfIf", [0, 0, 0, 0]),
+    ("IIf", [0, 100002, 0]),  # one finalize ends all
+    ("IIff", [0, 100002, 0, 100037]),
+    ("IfI", [0, 0, 0]),
+])  # fmt: skip
+def test_order_of_init_and_finalize(calls, statuses):
+    source = SHORT + f"print([lib.aclInit(ffi.NULL) if c == 'I' else lib.aclFinalize() for c in {calls!r}])"
+    assert run_python(source, {}).strip() == str(statuses)
+
+
+def test_devices_work_without_init():
+    assert run_python(SHORT + "print(lib.aclrtSetDevice(0), lib.aclrtResetDevice(0))", {}).split() == ["0", "0"]
+
+
+def test_default_device_of_the_configuration(tmp_path):
+    file = tmp_path / "acl.json"
+    file.write_text('{"dump": {"dump_scene": "lite_exception"}, "defaultDevice": {"default_device": "1"}}')
+    source = SHORT + f"""
+import threading
+cell, number = ffi.new("void **"), ffi.new("int32_t *")
+print(lib.aclrtMalloc(cell, 64, 0), lib.aclInit({os.fsencode(file)!r}), lib.aclrtMalloc(cell, 64, 0))
+print(lib.aclrtGetDevice(number), number[0])
+thread = threading.Thread(target=lambda: print(lib.aclrtSynchronizeStream(ffi.NULL))); thread.start(); thread.join()
+"""
+    assert run_python(source, {"UNDERSTUDY_DEVICES": "2"}).split() == ["107002", "0", "0", "0", "1", "0"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1,]", '{"a" 1}', '{"a": tru}', "1 2", '"\x01"', "-", "1.", "1e", '"open',
+                                  "[" * 5000 + "]" * 5000, '{"a": 1}}', "nul"])  # fmt: skip
+def test_configurations_that_are_no_json(tmp_path, text):
+    file = tmp_path / "acl.json"
+    file.write_text(text)
+    expected = 100006 if text else 100005
+    assert run_python(SHORT + f"print(lib.aclInit({os.fsencode(file)!r}))", {}).strip() == str(expected)
+
+
+@pytest.mark.parametrize("text", ["{}", " [ ] ", '{"a": [1, -2.5e+3, true, false, null, "\\"x\\\\"], "b": {"c": {}}}', "0"])
+def test_configurations_that_are_json(tmp_path, text):
+    file = tmp_path / "acl.json"
+    file.write_text(text)
+    source = SHORT + f"print(lib.aclInit({os.fsencode(file)!r}), lib.aclInit({os.fsencode(file)!r}))"
+    assert run_python(source, {}).split() == ["0", "100002"]
+
+
+def test_last_error_of_the_thread():
+    lib.aclrtGetLastError(lib.ACL_RT_THREAD_LEVEL)
+    assert lib.aclrtFree(ffi.NULL) == 100000
+    assert lib.aclrtGetSocName() != ffi.NULL
+    with device():  # calls that succeed leave it alone
+        pass
+    assert in_thread(lib.aclrtPeekAtLastError, 0) == 0
+    assert lib.aclrtPeekAtLastError(0) == 100000
+    assert lib.aclrtPeekAtLastError(0) == 100000
+    assert lib.aclrtGetLastError(0) == 100000
+    assert lib.aclrtGetLastError(0) == 0
+
+
+def test_error_text():
+    while lib.aclGetRecentErrMsg() != ffi.NULL:
+        pass
+    assert lib.aclrtSetDevice(4711) == 107001
+    assert in_thread(lib.aclGetRecentErrMsg) == ffi.NULL
+    text = ffi.string(lib.aclGetRecentErrMsg()).decode()
+    assert re.fullmatch(rf"\[PID:{os.getpid()}\] \d{{4}}-\d\d-\d\d-\d\d:\d\d:\d\d\.\d{{3}}\.\d{{3}} "
+                        r"\w+\(E[EZ]\d{4}\): device 4711 does not exist.*", text)  # fmt: skip
+    assert lib.aclGetRecentErrMsg() == ffi.NULL
+
+
+def test_error_text_of_an_operator():
+    ok = lib.aclnnSoftMarginLossBackwardGetWorkspaceSize(
+        ffi.NULL, ffi.NULL, ffi.NULL, 0, ffi.NULL, ffi.new("uint64_t *"), ffi.new("aclOpExecutor **"))
+    assert ok == 161001
+    assert " AclNN_Parameter_Error(EZ1001): " in ffi.string(lib.aclGetRecentErrMsg()).decode()
+
+
+def test_no_text_says_more_than_fits():
+    with no_context():
+        assert lib.aclrtSynchronizeStream(ffi.NULL) == 107002
+    assert len(ffi.string(lib.aclGetRecentErrMsg())) < 1152
+
+
+FORK = SHORT + """
+import os
+assert lib.aclrtSetDevice(0) == 0
+child = os.fork()
+if child == 0:
+    cell = ffi.new("void **")
+    data = ffi.new("char[8]")
+    statuses = {lib.aclInit(ffi.NULL), lib.aclFinalize(), lib.aclrtSetDevice(0), lib.aclrtMalloc(cell, 64, 0),
+                lib.aclrtMemcpy(data, 8, data, 8, 0), lib.aclrtFree(data), lib.aclrtSynchronizeStream(ffi.NULL)}
+    os._exit(0 if statuses == {507899} else 1)
+print(os.waitpid(child, 0)[1], lib.aclrtSynchronizeStream(ffi.NULL))
+"""
+
+
+def test_the_child_of_a_process_that_used_devices_is_refused():
+    assert run_python(FORK, {}).split() == ["0", "0"]
+
+
+def test_a_process_may_fork_before_first_use():
+    source = SHORT + """
+import os
+child = os.fork()
+status = lib.aclrtSetDevice(0) or lib.aclrtResetDevice(0)
+if child == 0:
+    os._exit(status)
+print(os.waitpid(child, 0)[1], status)
+"""
+    assert run_python(source, {}).split() == ["0", "0"]
+
+
+# ---- libascendcl.so and libacl_rt.so are the same code twice ----
+
+LIBRARIES = [paths.STACKS["ascend"].library_path / f"lib{name}.so" for name in ("ascendcl", "acl_rt")]
+
+
+def sizes_of_sections(library) -> dict[str, int]:
+    listing = subprocess.run(["readelf", "-SW", library], check=True, capture_output=True, text=True).stdout
+    found = re.findall(r"\]\s+(\.\S+)\s+\S+\s+[0-9a-f]+\s+[0-9a-f]+\s+([0-9a-f]+)", listing)
+    return {name: int(size, 16) for name, size in found}
+
+
+def writable_objects(library) -> list[str]:
+    """Names of variables in writable sections; the C runtime's own excepted."""
+    listing = subprocess.run(["nm", "--defined-only", library], check=True, capture_output=True, text=True).stdout
+    entries = [line.split()[-2:] for line in listing.splitlines() if len(line.split()) >= 2]
+    own_of_c = {"__dso_handle", "__TMC_END__", "_DYNAMIC", "_GLOBAL_OFFSET_TABLE_", "__FRAME_END__"}
+    return [name for kind, name in entries
+            if kind in "bBdD" and name not in own_of_c and not re.match(r"completed\.\d+$|__.*_array_entry$", name)]
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda path: path.name)
+def test_no_variables_of_its_own(library):
+    local_data = [name for name in writable_objects(library) if not name.startswith("_")]
+    # Tables of pointers that never change are relocated once and then read-only.
+    assert [name for name in local_data if not is_relocated_constant(library, name)] == []
+    assert sizes_of_sections(library).get(".tbss", 0) == sizes_of_sections(library).get(".tdata", 0) == 0
+
+
+def is_relocated_constant(library, name) -> bool:
+    listing = subprocess.run(["objdump", "-t", library], check=True, capture_output=True, text=True).stdout
+    return any(line.endswith(f" {name}") and ".data.rel.ro" in line for line in listing.splitlines())
+
+
+def test_both_libraries_share_their_state():
+    old, new = (ctypes.CDLL(str(library)) for library in LIBRARIES)
+    assert old.aclrtGetLastError(0) in range(0, 600000)
+    assert new.aclrtFree(None) == 100000
+    assert old.aclrtPeekAtLastError(0) == 100000
+    stream = ctypes.c_void_p()
+    assert old.aclrtSetDevice(0) == 0
+    assert new.aclrtCreateStream(ctypes.byref(stream)) == 0
+    assert old.aclrtDestroyStream(stream) == 0
+    assert new.aclrtDestroyStream(stream) == 107017
+    assert new.aclrtResetDevice(0) == 0
