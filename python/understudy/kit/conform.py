@@ -1,0 +1,345 @@
+"""`understudy conform`: the conformance cases, against our libraries or another's."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from dataclasses import dataclass, field
+
+from understudy import __version__
+from understudy.errors import SdkError, UsageError
+from understudy.kit import table
+from understudy.paths import STACKS
+
+SUITE = pathlib.Path(__file__).resolve().parents[1] / "suite"
+OUTCOMES = ("passed", "known", "failed", "crashed", "hung", "skipped")
+BAD = ("failed", "crashed", "hung")
+COLOURS = {"failed": "red", "crashed": "red", "hung": "red", "fixed": "yellow", "unused": "yellow"}
+AT_EXIT = "at the end of the process"
+
+
+def add_arguments(parser) -> None:
+    parser.add_argument("--lib", action="append", nargs="+", default=[], metavar="PATH",
+                        help="test these libraries instead of ours; a library before those it needs")  # fmt: skip
+    parser.add_argument("-k", dest="keyword", default="", metavar="EXPRESSION",
+                        help="only cases whose names fit, as pytest's -k")  # fmt: skip
+    parser.add_argument("--known", metavar="FILE", help="TOML file of the target's known differences")
+    parser.add_argument("--report", default="conform.json", metavar="FILE", help="JSON report (default: conform.json)")
+    parser.add_argument("--isolate", action="store_true", help="one process per case: slow, nothing carries over")
+    parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS",
+                        help="a case that takes longer is ended and counted as hung (default: 300)")  # fmt: skip
+    parser.epilog = "Exit status: 0 when every case passed, was skipped or is a known difference, else 1."
+
+
+@dataclass
+class Case:
+    id: str
+    outcome: str
+    seconds: float = 0.0
+    message: str = ""
+    why: str = ""  # of a known difference
+
+    @property
+    def stack(self) -> str:
+        return next((stack for stack in STACKS if f"/{stack}/" in f"/{self.id}"), "")
+
+
+@dataclass
+class Known:
+    """Cases that are known to differ on a target."""
+
+    pattern: str
+    why: str
+    used: bool = False
+
+    def covers(self, case_id: str) -> bool:
+        parts = map(re.escape, self.pattern.split("*"))
+        return re.fullmatch(".*".join(parts), case_id) is not None
+
+
+@dataclass
+class Run:
+    """What is to be run, and what came of it."""
+
+    paths: list[str]
+    keyword: str
+    environment: dict[str, str]
+    timeout: float
+    limit: int | None
+    log: pathlib.Path
+    cases: dict[str, Case] = field(default_factory=dict)
+    collected: int = 0
+    broken: dict[str, str] = field(default_factory=dict)
+
+
+def read_known(path: str | None) -> list[Known]:
+    if path is None:
+        return []
+    try:
+        content = tomllib.loads(pathlib.Path(path).read_text())
+        return [Known(entry["case"], entry["why"]) for entry in content.get("difference", [])]
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is no TOML file: {error}") from None
+    except (KeyError, TypeError):
+        raise UsageError(f"{path}: every [[difference]] needs case and why") from None
+
+
+def assign(libraries: list[str], stacks: list[str] | None) -> dict[str, list[str]]:
+    """The stack that each given library is of: by name, or the only one that was asked for."""
+    from understudy.kit import elf, names, sdk
+
+    found: dict[str, list[str]] = {}
+    for library in libraries:
+        facts = elf.read(library)
+        own = [sdk.libraries()[name][0] for name in (facts.soname, facts.path.name) if name in sdk.libraries()]
+        exported = [stack for name in facts.exported if (stack := names.known().get(name) and names.known()[name].stack)]
+        guesses = own or exported[:1] or (stacks if stacks and len(stacks) == 1 else [])
+        if not guesses:
+            raise UsageError(f"{library} has no name and no function of the stacks; say with --stack which one it is of")
+        found.setdefault(guesses[0], []).append(str(facts.path.resolve()))
+    return found
+
+
+def suite_paths(stacks) -> list[str]:
+    folders = [SUITE / "tests" / folder for stack in stacks for folder in (f"conformance/{stack}", stack)]
+    present = [str(folder.relative_to(SUITE)) for folder in folders if folder.is_dir()]
+    if not present:
+        raise SdkError(f"no conformance cases at {SUITE}")
+    return present
+
+
+# ---- the children ----
+
+
+class Worker:
+    """One child process and its events."""
+
+    def __init__(self, run: Run, log):
+        reader, writer = os.pipe()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "understudy.kit.conform_worker", str(writer)], cwd=SUITE, env=run.environment,
+            stdin=subprocess.PIPE, stdout=log, stderr=log, pass_fds=[writer], start_new_session=True,
+        )  # fmt: skip
+        os.close(writer)
+        self._reader, self._buffer = reader, b""
+        request = {"paths": run.paths, "keyword": run.keyword, "done": sorted(run.cases), "limit": run.limit}
+        try:
+            self.process.stdin.write(json.dumps(request).encode())
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # it ended at once: its exit status tells
+
+    def event(self, timeout: float) -> dict | None:
+        """The next event; None when there are no more. Raises TimeoutError."""
+        end = time.monotonic() + timeout
+        while b"\n" not in self._buffer:
+            if not select.select([self._reader], [], [], max(0, end - time.monotonic()))[0]:
+                raise TimeoutError
+            data = os.read(self._reader, 65536)
+            if not data:
+                return None
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return json.loads(line)
+
+    def end(self) -> int:
+        """Ends the process and what it started; returns the exit status, negative for a signal."""
+        try:
+            return self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            return self.kill()
+        finally:
+            os.close(self._reader)
+
+    def kill(self) -> int:
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        return self.process.wait()
+
+
+def ending(status: int) -> str:
+    """How a process ended, in words."""
+    return signal.Signals(-status).name if status < 0 else f"exit status {status}"
+
+
+def run_worker(run: Run, progress) -> bool:
+    """Runs cases until the child ends. Returns whether there may be more."""
+    with open(run.log, "w+") as log:
+        worker = Worker(run, log)
+        current, finished, hung = "", False, False
+        before = len(run.cases)
+        try:
+            while (event := worker.event(run.timeout if current else max(run.timeout, 120))) is not None:
+                if "collected" in event:
+                    run.collected = len(event["collected"])
+                elif "broken" in event:
+                    run.broken[event["broken"]] = event["message"]
+                elif "start" in event:
+                    current = event["start"]
+                    progress.show(run, current)
+                elif "end" in event:
+                    case = Case(event["end"], event["outcome"], event["seconds"], event["message"])
+                    run.cases[case.id], current = case, ""
+                    progress.done(run, case)
+                elif "finished" in event:
+                    finished = event["finished"] != pytest_usage_error()
+        except TimeoutError:
+            worker.kill()
+            hung = True
+        except BaseException:
+            worker.kill()
+            raise
+        status = worker.end()
+        tail = last_words(log)
+    if current:
+        message = f"took more than {run.timeout:g} s" if hung else " ".join(filter(None, [ending(status), tail]))
+        case = Case(current, "hung" if hung else "crashed", run.timeout if hung else 0.0, message)
+        run.cases[current] = case
+        progress.done(run, case)
+    elif not finished and before == len(run.cases):
+        raise SdkError(f"the cases cannot be run: {tail or ending(status)}")
+    elif status < 0:
+        run.cases[AT_EXIT] = Case(AT_EXIT, "crashed", 0.0, ending(status))
+    return len(run.cases.keys() - {AT_EXIT}) < run.collected and (len(run.cases) > before)
+
+
+def pytest_usage_error() -> int:
+    import pytest
+
+    return pytest.ExitCode.USAGE_ERROR
+
+
+def last_words(log) -> str:
+    """The last line that the child printed and that is no dots of pytest."""
+    log.seek(0)
+    lines = [line.strip() for line in log.read().splitlines() if re.search(r"[A-Za-z]{3}", line)]
+    return lines[-1][:200] if lines else ""
+
+
+class Progress:
+    """One line that changes on a terminal; elsewhere a line per tenth of the cases and per failure."""
+
+    def __init__(self):
+        self.terminal = sys.stderr.isatty()
+        self.tenth = 0
+
+    def show(self, run: Run, current: str) -> None:
+        if self.terminal:
+            width = table.line_width() or 100
+            text = f"[{len(run.cases) + 1}/{run.collected}] {short(current)}"
+            print(f"\r\033[K{text[: width - 1]}", end="", file=sys.stderr, flush=True)
+
+    def done(self, run: Run, case: Case) -> None:
+        if case.outcome in BAD:
+            clear = "\r\033[K" if self.terminal else ""
+            print(f"{clear}{case.outcome}: {short(case.id)}: {case.message}", file=sys.stderr, flush=True)
+        tenth = 10 * len(run.cases) // max(1, run.collected)
+        if not self.terminal and tenth > self.tenth:
+            self.tenth = tenth
+            bad = sum(case.outcome in BAD for case in run.cases.values())
+            print(f"{len(run.cases)} of {run.collected} cases, {bad} bad", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self.terminal:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def short(case_id: str) -> str:
+    return case_id.removeprefix("tests/")
+
+
+# ---- the result ----
+
+
+def apply_known(cases: list[Case], known: list[Known]) -> list[Case]:
+    """Marks the failures that are known; returns the cases that pass although they are listed."""
+    fixed = []
+    for case in cases:
+        for entry in known:
+            if entry.covers(case.id):
+                entry.used = True
+                if case.outcome in BAD:
+                    case.outcome, case.why = "known", entry.why
+                elif case.outcome == "passed":
+                    fixed.append(case)
+                break
+    return fixed
+
+
+def print_result(cases: list[Case], fixed: list[Case], known: list[Known]) -> None:
+    rows = [("stack", "cases", *OUTCOMES)]
+    groups = {stack: [case for case in cases if case.stack == stack] for stack in [*STACKS, ""]}
+    for stack, mine in [*groups.items(), ("total", cases)]:
+        if mine:
+            rows.append((stack or "-", len(mine), *(sum(case.outcome == kind for case in mine) for kind in OUTCOMES)))
+    details = [(case.outcome, case.id, case.message) for case in cases if case.outcome in BAD]
+    details += [("known", case.id, case.why) for case in cases if case.outcome == "known"]
+    details += [("fixed", case.id, "is listed as a known difference and passes") for case in fixed]
+    details += [("unused", entry.pattern, "is listed as a known difference and names no case that was run")
+                for entry in known if not entry.used]  # fmt: skip
+    if details:
+        print(table.render(details, indent="", colours=COLOURS) + "\n")
+    print(table.render(rows, indent=""))
+
+
+def write_report(path: str, target: dict, cases: list[Case], fixed: list[Case], known: list[Known], seconds: float):
+    report = {
+        "understudy": __version__,
+        "target": target or "the emulated libraries",
+        "seconds": round(seconds, 1),
+        "totals": {kind: sum(case.outcome == kind for case in cases) for kind in OUTCOMES},
+        "fixed": [case.id for case in fixed],
+        "unused": [entry.pattern for entry in known if not entry.used],
+        "cases": [dataclasses.asdict(case) for case in cases],
+    }
+    try:
+        pathlib.Path(path).write_text(json.dumps(report, indent=1) + "\n")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+def environment(target: dict[str, list[str]]) -> dict[str, str]:
+    changes = {f"UNDERSTUDY_{stack.upper()}_LIBRARIES": os.pathsep.join(paths) for stack, paths in target.items()}
+    return {**os.environ, "PYTHONPATH": str(SUITE), "PYTHONDONTWRITEBYTECODE": "1", **changes}
+
+
+def run(options) -> int:
+    try:
+        import pytest  # noqa: F401
+    except ImportError:
+        raise UsageError("pytest is not installed: pip install 'understudy[conform]'") from None
+    known = read_known(options.known)
+    target = assign([path for group in options.lib for path in group], options.stack)
+    stacks = options.stack or list(target) or list(STACKS)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="understudy-conform-") as scratch:
+        todo = Run(suite_paths(stacks), options.keyword,
+                   {**environment(target), "HYPOTHESIS_STORAGE_DIRECTORY": scratch}, options.timeout,
+                   1 if options.isolate else None, pathlib.Path(scratch) / "log")  # fmt: skip
+        progress = Progress()
+        try:
+            while run_worker(todo, progress):
+                pass
+        finally:
+            progress.close()
+    cases = [dataclasses.replace(case, id=short(case.id)) for case in todo.cases.values()]
+    cases += [Case(short(name), "failed", 0.0, message) for name, message in todo.broken.items()]
+    if not cases:
+        raise UsageError(f"no case fits {options.keyword!r}" if options.keyword else "there are no cases")
+    fixed = apply_known(cases, known)
+    write_report(options.report, target, cases, fixed, known, time.monotonic() - started)
+    print_result(cases, fixed, known)
+    print(f"\nreport: {options.report}")
+    return 1 if any(case.outcome in BAD for case in cases) else 0

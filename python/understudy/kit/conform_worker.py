@@ -1,0 +1,84 @@
+"""Child process of `understudy conform`: runs cases with pytest and tells what happens, a JSON line each.
+
+Standard input: {"paths", "keyword", "done", "limit"}. Events go to the file descriptor that the first argument names;
+what the cases print goes to standard output. A case that ends this process ends nothing else: the parent starts another.
+"""
+
+import json
+import os
+import sys
+import time
+
+import pytest
+
+
+class Reporter:
+    """Pytest plugin: skips what is done, and tells the start and the end of every case."""
+
+    def __init__(self, events, done: set[str], limit: int | None):
+        self.events, self.done, self.limit = events, done, limit
+        self.outcome, self.message, self.started = "passed", "", 0.0
+
+    def tell(self, **event) -> None:
+        self.events.write(json.dumps(event) + "\n")
+        self.events.flush()
+
+    def pytest_ignore_collect(self, collection_path):
+        """Modules that build C programs need the sources of the project: they are no cases of the ABI alone."""
+        if collection_path.suffix == ".py" and "import native" in collection_path.read_text():
+            return True
+        return None
+
+    @pytest.hookimpl(trylast=True)  # after -k has chosen
+    def pytest_collection_modifyitems(self, session, config, items):
+        self.tell(collected=[item.nodeid for item in items])
+        left = [item for item in items if item.nodeid not in self.done]
+        items[:] = left if self.limit is None else left[: self.limit]
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.tell(broken=report.nodeid, message=last_line(str(report.longrepr)))
+
+    def pytest_runtest_logstart(self, nodeid, location):
+        self.outcome, self.message, self.started = "passed", "", time.monotonic()
+        self.tell(start=nodeid)
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.outcome, self.message = "failed", summary(report)
+        elif report.skipped and self.outcome == "passed":
+            self.outcome, self.message = "skipped", summary(report)
+
+    def pytest_runtest_logfinish(self, nodeid, location):
+        seconds = round(time.monotonic() - self.started, 4)
+        self.tell(end=nodeid, outcome=self.outcome, seconds=seconds, message=self.message)
+
+
+def last_line(text: str) -> str:
+    lines = [line.removeprefix("E").strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def summary(report) -> str:
+    """The line that says why."""
+    if isinstance(report.longrepr, tuple):  # skipped: file, line, reason
+        return report.longrepr[2].removeprefix("Skipped: ")
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return crash.message.splitlines()[0] if crash and crash.message else last_line(str(report.longrepr))
+
+
+def main() -> int:
+    request = json.load(sys.stdin)
+    with os.fdopen(int(sys.argv[1]), "w") as events:
+        reporter = Reporter(events, set(request["done"]), request["limit"])
+        options = ["-q", "--import-mode=importlib", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", os.getcwd(),
+                   "-W", "ignore", "--continue-on-collection-errors"]  # fmt: skip
+        if request["keyword"]:
+            options += ["-k", request["keyword"]]
+        status = pytest.main([*options, *request["paths"]], plugins=[reporter])
+        reporter.tell(finished=int(status))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
