@@ -10,8 +10,10 @@
 #include <string.h>
 
 enum {
-    COLUMN_BLOCK = 256, /* columns of a piece of work: a kilobyte of fp32 */
-    PREFETCH_AHEAD = 8, /* rows lie anywhere: their first lines are asked for early */
+    COLUMN_BLOCK = 1024,  /* columns of a piece of work: what stays in the first-level cache as fp32 */
+    SHARED_BLOCK = 128,   /* the same in buckets with so many rows that one thread would be long alone with them */
+    SHARED_PART = 32,     /* … a thirty-second of all */
+    PREFETCH_AHEAD = 8,   /* rows lie anywhere: their first lines are asked for early */
     PREFETCH_BYTES = 512,
 };
 
@@ -19,7 +21,8 @@ typedef struct Sum {
     const EmbeddingDenseBackward *attributes;
     const View *grad, *out;
     RowIndex index;
-    int64_t column_blocks, columns;
+    int64_t columns;
+    int64_t first_piece[ROW_INDEX_BUCKET_LIMIT + 1]; /* of each bucket: buckets differ in their column blocks */
     int64_t grad_row_stride; /* elements from row to row of grad, when one stride leads through all */
     bool uniform;            /* it does */
 } Sum;
@@ -124,13 +127,39 @@ static void sum_rows(const Sum *sum, uint32_t begin, uint32_t end, uint32_t pref
     }
 }
 
+static int64_t column_block(const Sum *sum, int64_t bucket)
+{
+    const uint32_t *begin = sum->index.bucket_begin;
+    uint32_t all = begin[sum->index.bucket_count];
+    return begin[bucket + 1] - begin[bucket] > all / SHARED_PART ? SHARED_BLOCK : COLUMN_BLOCK;
+}
+
+static void divide_work(Sum *sum)
+{
+    sum->first_piece[0] = 0;
+    for (int64_t bucket = 0; bucket < sum->index.bucket_count; bucket++) {
+        int64_t block = column_block(sum, bucket);
+        sum->first_piece[bucket + 1] = sum->first_piece[bucket] + (sum->columns + block - 1) / block;
+    }
+}
+
+static int64_t bucket_of_piece(const Sum *sum, int64_t piece)
+{
+    int64_t bucket = 0;
+    while (sum->first_piece[bucket + 1] <= piece) {
+        bucket++;
+    }
+    return bucket;
+}
+
 static void sum_piece(void *context, int64_t piece)
 {
     const Sum *sum = context;
     const View *out = sum->out;
-    int64_t bucket = piece / sum->column_blocks;
-    int64_t first = piece % sum->column_blocks * COLUMN_BLOCK;
-    int64_t count = sum->columns - first < COLUMN_BLOCK ? sum->columns - first : COLUMN_BLOCK;
+    int64_t bucket = bucket_of_piece(sum, piece);
+    int64_t block = column_block(sum, bucket);
+    int64_t first = (piece - sum->first_piece[bucket]) * block;
+    int64_t count = sum->columns - first < block ? sum->columns - first : block;
     bool direct = out->dtype == DTYPE_FLOAT32 && out->strides[1] == 1;
     float buffer[COLUMN_BLOCK];
     uint32_t begin = sum->index.bucket_begin[bucket];
@@ -168,8 +197,8 @@ KernelStatus us_embedding_dense_backward(const View *views, const void *attribut
         return KERNEL_NO_MEMORY;
     }
     sum.uniform = rows_are_uniform(sum.grad, &sum.grad_row_stride);
-    sum.column_blocks = (sum.columns + COLUMN_BLOCK - 1) / COLUMN_BLOCK;
-    us_parallel(sum.index.bucket_count * sum.column_blocks, sum_piece, &sum);
+    divide_work(&sum);
+    us_parallel(sum.first_piece[sum.index.bucket_count], sum_piece, &sum);
     row_index_free(&sum.index);
     return KERNEL_OK;
 }

@@ -1,13 +1,12 @@
 #include "kernels/row_index.h"
 
+#include "kernels/scratch.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
-    BUCKET_LIMIT = 256,    /* their cursors stay in the first-level cache */
     BUCKET_SHIFT_LEAST = 10, /* rows per bucket: worth a hand-over to another thread */
     CHUNK = 1 << 16,       /* indices handled at a time; fixed, so that nothing depends on the number of threads */
     BATCH = 1024,
@@ -63,7 +62,7 @@ typedef struct Sort {
     int64_t count;
     uint32_t skipped;
     uint32_t *keys;
-    uint32_t (*cursors)[BUCKET_LIMIT]; /* per chunk: first counts, then where the next pair of each bucket goes */
+    uint32_t (*cursors)[ROW_INDEX_BUCKET_LIMIT]; /* per chunk: first counts, then where the next pair of each bucket goes */
     Pair *pairs;                       /* by bucket, in the order of their positions */
 } Sort;
 
@@ -145,51 +144,60 @@ static void sort_bucket(void *context, int64_t bucket)
 static uint32_t shift_for(uint32_t rows)
 {
     uint32_t shift = BUCKET_SHIFT_LEAST;
-    while ((rows - 1) >> shift >= BUCKET_LIMIT) {
+    while ((rows - 1) >> shift >= ROW_INDEX_BUCKET_LIMIT) {
         shift++;
     }
     return shift;
 }
 
+/* All arrays in one block of scratch memory. */
+static bool take_memory(Sort *sort, int64_t chunks)
+{
+    RowIndex *index = sort->index;
+    size_t count = (size_t)sort->count;
+    size_t positions = count * sizeof *index->positions;
+    size_t ends = (size_t)index->rows * sizeof *index->ends;
+    size_t begins = (size_t)(index->bucket_count + 1) * sizeof *index->bucket_begin;
+    size_t keys = count * sizeof *sort->keys;
+    size_t cursors = (size_t)chunks * sizeof *sort->cursors;
+    size_t pairs = count * sizeof *sort->pairs;
+    index->scratch = us_scratch_take(us_scratch_round(positions) + us_scratch_round(ends) + us_scratch_round(begins) +
+                                     us_scratch_round(keys) + us_scratch_round(cursors) + us_scratch_round(pairs));
+    if (index->scratch == NULL) {
+        return false;
+    }
+    char *cursor = index->scratch;
+    index->positions = us_scratch_part(&cursor, positions);
+    index->ends = us_scratch_part(&cursor, ends);
+    index->bucket_begin = us_scratch_part(&cursor, begins);
+    sort->keys = us_scratch_part(&cursor, keys);
+    sort->cursors = us_scratch_part(&cursor, cursors);
+    sort->pairs = us_scratch_part(&cursor, pairs);
+    return true;
+}
+
 bool row_index_make(RowIndex *index, const View *indices, uint32_t rows, int64_t skipped)
 {
-    int64_t count = us_view_elements(indices);
-    int64_t chunks = (count + CHUNK - 1) / CHUNK;
-    size_t at_least_one = (size_t)(count > 0 ? count : 1);
     *index = (RowIndex){.rows = rows, .bucket_shift = shift_for(rows)};
     index->bucket_count = (int64_t)((rows - 1) >> index->bucket_shift) + 1;
-    index->positions = malloc(at_least_one * sizeof *index->positions);
-    index->ends = malloc((size_t)rows * sizeof *index->ends);
-    index->bucket_begin = malloc((BUCKET_LIMIT + 1) * sizeof *index->bucket_begin);
     Sort sort = {
         .index = index,
         .indices = indices,
-        .count = count,
+        .count = us_view_elements(indices),
         .skipped = skipped >= 0 && skipped < (int64_t)rows ? (uint32_t)skipped : NO_ROW,
-        .keys = malloc(at_least_one * sizeof *sort.keys),
-        .cursors = malloc((size_t)(chunks > 0 ? chunks : 1) * sizeof *sort.cursors),
-        .pairs = malloc(at_least_one * sizeof *sort.pairs),
     };
-    bool made = index->positions != NULL && index->ends != NULL && index->bucket_begin != NULL && sort.keys != NULL &&
-                sort.cursors != NULL && sort.pairs != NULL;
-    if (made) {
-        us_parallel(chunks, count_chunk, &sort);
-        counts_to_cursors(&sort, chunks);
-        us_parallel(chunks, distribute_chunk, &sort);
-        us_parallel(index->bucket_count, sort_bucket, &sort);
+    int64_t chunks = (sort.count + CHUNK - 1) / CHUNK;
+    if (!take_memory(&sort, chunks)) {
+        return false;
     }
-    free(sort.keys);
-    free(sort.cursors);
-    free(sort.pairs);
-    if (!made) {
-        row_index_free(index);
-    }
-    return made;
+    us_parallel(chunks, count_chunk, &sort);
+    counts_to_cursors(&sort, chunks);
+    us_parallel(chunks, distribute_chunk, &sort);
+    us_parallel(index->bucket_count, sort_bucket, &sort);
+    return true;
 }
 
 void row_index_free(RowIndex *index)
 {
-    free(index->positions);
-    free(index->ends);
-    free(index->bucket_begin);
+    us_scratch_give_back(index->scratch);
 }

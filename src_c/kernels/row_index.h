@@ -6,6 +6,7 @@
 #include "tensor/view.h"
 
 #define NO_ROW UINT32_MAX
+enum { ROW_INDEX_BUCKET_LIMIT = 256 }; /* their cursors stay in the first-level cache */
 
 /* Rows of `count` elements of a view of any type, from element `first` in row-major order: truncated towards zero, NO_ROW when
  * that is not in 0 … rows-1. */
@@ -19,9 +20,11 @@ typedef struct RowIndex {
     uint32_t *positions;    /* grouped by row, ascending within a row */
     uint32_t *ends;         /* per row: where its positions end */
     uint32_t *bucket_begin; /* per bucket: where its first row's positions begin; one more at the end */
+    void *scratch;
 } RowIndex;
 
-/* Positions of `skipped` are left out. False: no memory. Fewer than 2^32 - 1 rows and indices. */
+/* Positions of `skipped` are left out. False: no memory. Fewer than 2^32 - 1 rows and indices. Takes the thread's scratch
+ * memory until it is freed. */
 bool row_index_make(RowIndex *index, const View *indices, uint32_t rows, int64_t skipped);
 void row_index_free(RowIndex *index);
 

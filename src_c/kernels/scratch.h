@@ -1,0 +1,26 @@
+/* Working memory of a kernel. Each thread keeps its block from call to call, because first touch of fresh memory costs more than
+ * most kernels (performance-notes); very large blocks are given back. */
+#ifndef UNDERSTUDY_SCRATCH_H
+#define UNDERSTUDY_SCRATCH_H
+
+#include <stddef.h>
+
+/* A block of `size` bytes, aligned to 64, with any content. NULL: no memory. One at a time per thread; not from inside
+ * us_parallel. */
+void *us_scratch_take(size_t size);
+void us_scratch_give_back(void *block);
+
+/* Bytes that a part of a block takes, and the next part of it: *cursor steps over an aligned part. */
+static inline size_t us_scratch_round(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static inline void *us_scratch_part(char **cursor, size_t bytes)
+{
+    void *part = *cursor;
+    *cursor += us_scratch_round(bytes);
+    return part;
+}
+
+#endif
