@@ -22,13 +22,18 @@ class Libraries:
     def __init__(self, ffi, paths: Iterable[str | os.PathLike]):
         self._ffi = ffi
         self._generation = 0
+        self._handles: list = []
+        self._retired: list = []
         self._load(paths)
 
     def _load(self, paths: Iterable[str | os.PathLike]) -> None:
         try:
-            self._handles = [self._ffi.dlopen(os.fspath(path)) for path in paths]
+            handles = [self._ffi.dlopen(os.fspath(path)) for path in paths]
         except OSError as error:
             raise SdkError(f"cannot load a library: {error}") from None
+        # Never closed: their threads may be running, and callers may hold their functions.
+        self._retired += self._handles
+        self._handles = handles
         self._generation += 1
         for name in [name for name in vars(self) if not name.startswith("_")]:
             delattr(self, name)

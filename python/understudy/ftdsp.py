@@ -46,7 +46,7 @@ def binarycrossentropygrad(x, y, dloss, weight=None, reduction="mean", core_mask
     core_mask: bit i lets DSP core i take part; only with space "s". space: "s" shared or "p" private to a core.
     Returns an array of x's shape and dtype. Non-contiguous arrays are copied: these functions know no strides.
     Raises StatusError when the function refuses, ValueError for unknown names or shapes that do not fit, TypeError for
-    dtypes that differ or have no function.
+    dtypes that differ or have no function. Source: ft-dsp 3.
     """
     x = numpy.asarray(x)
     prefix = PREFIXES.get(x.dtype)

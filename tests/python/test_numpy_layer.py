@@ -1,5 +1,6 @@
 """The NumPy layer against the formulas in float64: dtypes, views, broadcasting, empty arrays, threads, refusals."""
 
+import os
 import threading
 
 import numpy
@@ -294,6 +295,24 @@ def test_threads_work_in_parallel():
     for thread in threads:
         thread.join()
     assert problems == []
+
+
+def test_a_thread_leaves_no_stream_behind():
+    def threads_of_the_process():
+        return len(os.listdir("/proc/self/task"))
+
+    def work():
+        ascend.ops.soft_margin_loss_backward(x, x, x)
+        maca.softmax_forward(x)
+
+    x = numpy.ones((2, 3), numpy.float32)
+    work()
+    before = threads_of_the_process()
+    for _ in range(10):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert threads_of_the_process() <= before + 2  # a worker may still be on its way out
 
 
 def test_bfloat16_without_ml_dtypes_is_left_out():

@@ -37,6 +37,7 @@ def soft_margin_loss_backward(grad, x, target, reduction="mean", out_dtype=None)
     Returns an array of the broadcast shape.
     Raises StatusError when the operator refuses, ValueError for an unknown reduction, TypeError for a dtype that the
     stack has no name for.
+    Source: aclnn-ops 1.
     """
     arrays = grad, x, target = [numpy.asarray(array) for array in (grad, x, target)]
     code = code_of(reduction, REDUCTIONS, "reduction")

@@ -18,18 +18,31 @@ _thread = threading.local()
 _process = threading.Lock()
 
 
-def stream():
-    """The calling thread's stream on device 0, made on first use."""
-    if getattr(_thread, "generation", None) != lib._generation:
+class _Session:
+    """A thread's stream on device 0; destroyed when the thread ends."""
+
+    def __init__(self):
         with _process:
             status = lib.aclInit(ffi.NULL)
-            if status != lib.ACL_ERROR_REPEAT_INITIALIZE and status != 0:
+            if status not in (0, lib.ACL_ERROR_REPEAT_INITIALIZE):
                 call("aclInit", ffi.NULL)
         call("aclrtSetDevice", 0)
-        handle = ffi.new("aclrtStream *")
-        call("aclrtCreateStream", handle)
-        _thread.stream, _thread.generation = handle[0], lib._generation
-    return _thread.stream
+        stream = ffi.new("aclrtStream *")
+        call("aclrtCreateStream", stream)
+        self.stream, self.generation = stream[0], lib._generation
+        self._destroy = lib.aclrtDestroyStream
+
+    def __del__(self):
+        if hasattr(self, "_destroy"):
+            self._destroy(self.stream)
+
+
+def stream():
+    """The calling thread's stream, made on first use and again when other libraries have been loaded."""
+    session = getattr(_thread, "session", None)
+    if session is None or session.generation != lib._generation:
+        session = _thread.session = _Session()
+    return session.stream
 
 
 class Operation(contextlib.ExitStack):

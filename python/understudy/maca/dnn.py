@@ -18,22 +18,30 @@ LOWEST_RANK = 4  # clients give mcDNN at least n, c, h, w
 _thread = threading.local()
 
 
-class _Session:
-    """The calling thread's handle and stream on device 0."""
+class Session:
+    """A thread's handle and stream on device 0; destroyed when the thread ends."""
 
     def __init__(self):
         call("mcSetDevice", 0)
         stream, handle = ffi.new("mcStream_t *"), ffi.new("mcdnnHandle_t *")
         call("mcStreamCreate", stream)
+        self._ends = [(lib.mcStreamDestroy, stream[0])]
         call("mcdnnCreate", handle)
+        self._ends.insert(0, (lib.mcdnnDestroy, handle[0]))
         call("mcdnnSetStream", handle[0], stream[0])
         self.stream, self.handle, self.generation = stream[0], handle[0], lib._generation
 
+    def __del__(self):
+        for end, argument in getattr(self, "_ends", []):
+            end(argument)
 
-def session() -> _Session:
-    if getattr(getattr(_thread, "session", None), "generation", None) != lib._generation:
-        _thread.session = _Session()
-    return _thread.session
+
+def session() -> Session:
+    """The calling thread's, made on first use and again when other libraries have been loaded."""
+    found = getattr(_thread, "session", None)
+    if found is None or found.generation != lib._generation:
+        found = _thread.session = Session()
+    return found
 
 
 class TensorDescriptor:

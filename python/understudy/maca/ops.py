@@ -33,7 +33,7 @@ def softmax_forward(x, algorithm="accurate", mode="channel", alpha=1.0, beta=0.0
     y: the old result, needed when beta is not 0; it is not changed.
     Returns an array of x's shape and dtype (of y's, when given).
     Raises StatusError when the library refuses, ValueError for an unknown algorithm or mode or a missing y, TypeError
-    for a dtype that the stack has no name for.
+    for a dtype that the stack has no name for. Source: mcdnn 7.3.
     """
     x = numpy.asarray(x)
     codes = code_of(algorithm, ALGORITHMS, "algorithm"), code_of(mode, MODES, "mode")
@@ -54,7 +54,7 @@ def softmax_backward(y, dy, algorithm="accurate", mode="channel", alpha=1.0, bet
     y: result of the forward pass; dy: gradient with respect to it; equal shapes, dtypes and strides.
     algorithm, mode: as in softmax_forward. dx: the old result, needed when beta is not 0; it is not changed.
     Returns an array of y's shape and dtype (of dx's, when given).
-    Raises as softmax_forward.
+    Raises as softmax_forward. Source: mcdnn 6.16.
     """
     y, dy = numpy.asarray(y), numpy.asarray(dy)
     codes = code_of(algorithm, ALGORITHMS, "algorithm"), code_of(mode, MODES, "mode")
