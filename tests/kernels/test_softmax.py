@@ -1,0 +1,186 @@
+"""Softmax (mcdnn 6.16) against float64: algorithms, groups along any axes, layouts, scaling, limits."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tests.kernels.test_soft_margin_loss_backward import bits
+from tests.tensor.internals import ACCURATE, FAST, LOG, Softmax, bfloat_of, bfloat_values, run, view
+
+ALGORITHMS = [FAST, ACCURATE, LOG]
+TOLERANCE = {"float32": 1e-6, "float16": 2**-11 * 1.01, "float64": 1e-13}
+
+# shape, first and last axis of the group: rows, columns, one group, groups of one, uneven sizes, short and long groups
+SHAPES = [
+    ((4, 17), 1, 1), ((2, 3, 5), 1, 1), ((3, 10, 49), 1, 1), ((2, 1, 7), 1, 1), ((300, 10), 1, 1), ((40, 3, 5), 1, 1),
+    ((5, 2049), 1, 1), ((7,), 0, 0), ((1,), 0, 0), ((3, 5, 4, 6), 1, 3), ((5, 30, 17, 3), 1, 1), ((2, 70, 1030), 1, 1),
+    ((33, 65, 18), 1, 1), ((2, 1000, 33), 1, 1), ((1, 40_000), 1, 1), ((2, 300_001), 1, 1), ((3, 4, 5, 6), 1, 2),
+]
+
+
+def forward(x, y, first, last, algorithm, alpha=1.0, beta=0.0):
+    run("us_softmax_forward", [view(x), view(y)], Softmax(algorithm, first, last, alpha, beta))
+    return y
+
+
+def backward(y, dy, dx, first, last, algorithm, alpha=1.0, beta=0.0):
+    run("us_softmax_backward", [view(y), view(dy), view(dx)], Softmax(algorithm, first, last, alpha, beta))
+    return dx
+
+
+def forward_oracle(x, axes, algorithm):
+    x = x.astype(np.float64)
+    shifted = x - x.max(axes, keepdims=True)
+    e = np.exp(shifted)
+    total = e.sum(axes, keepdims=True)
+    return shifted - np.log(total) if algorithm == LOG else e / total
+
+
+def backward_oracle(y, dy, axes, algorithm):
+    y, dy = y.astype(np.float64), dy.astype(np.float64)
+    if algorithm == LOG:
+        return dy - np.exp(y) * dy.sum(axes, keepdims=True)
+    return y * (dy - (y * dy).sum(axes, keepdims=True))
+
+
+def in_layout(values, dtype, layout):
+    """The same logical array in another order of memory."""
+    axes = list(range(values.ndim))
+    order = {"packed": axes, "channels last": [0, *axes[2:], 1][: values.ndim], "reversed": axes[::-1]}[layout]
+    if values.ndim == 1:
+        order = [0]
+    return np.ascontiguousarray(values.astype(dtype).transpose(order)).transpose(np.argsort(order))
+
+
+def arrays(shape, dtype, layout, count, seed=1):
+    rng = np.random.default_rng(seed)
+    return [in_layout(rng.standard_normal(shape) * 3, dtype, layout) for _ in range(count)]
+
+
+@pytest.mark.parametrize("layout", ["packed", "channels last", "reversed"])
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("shape, first, last", SHAPES, ids=str)
+def test_against_float64(shape, first, last, dtype, layout):
+    axes, tolerance = tuple(range(first, last + 1)), TOLERANCE[dtype]
+    for algorithm, (alpha, beta) in itertools.product(ALGORITHMS, [(1, 0), (0.5, 2)]):
+        x, prior, dy, dprior = arrays(shape, dtype, layout, 4)
+        result = forward_oracle(x, axes, algorithm)
+        expected = alpha * result + (beta * prior.astype(np.float64) if beta else 0)
+        y = np.full_like(x, np.nan) if beta == 0 else prior
+        forward(x, y, first, last, algorithm, alpha, beta)
+        # Beside the result's own rounding: that of the prior value, and for log the relative error of the sum.
+        absolute = tolerance * (abs(beta) * 10 + (1 if algorithm == LOG else 1e-2))
+        np.testing.assert_allclose(y, expected, rtol=2 * tolerance, atol=absolute)
+
+        y = in_layout(result, dtype, layout)
+        gradient = backward_oracle(y, dy, axes, algorithm)
+        expected = alpha * gradient + (beta * dprior.astype(np.float64) if beta else 0)
+        dx = np.full_like(x, np.nan) if beta == 0 else dprior
+        backward(y, dy, dx, first, last, algorithm, alpha, beta)
+        # Rounding of y*dy and of their sum scales with the largest terms, not with the difference.
+        largest = np.abs(dy.astype(np.float64)).max() * (1 + np.sqrt(np.prod(shape)) * (algorithm == LOG))
+        np.testing.assert_allclose(dx, expected, rtol=2 * tolerance, atol=tolerance * (largest + abs(beta) * 10))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("shape", [(3, 1001), (2, 19, 70), (200, 7), (1, 300_000)])
+def test_in_place_is_bitwise_as_not_in_place(shape, algorithm):
+    x, dy = arrays(shape, "float32", "packed", 2)
+    y = forward(x, np.empty_like(x), 1, 1, algorithm)
+    dx = backward(y, dy, np.empty_like(x), 1, 1, algorithm)
+    assert np.array_equal(forward(x, x, 1, 1, algorithm), y)
+    assert np.array_equal(backward(y, dy, dy, 1, 1, algorithm), dx)
+
+
+@pytest.mark.parametrize("shape", [(3, 100), (2, 20, 33)])
+def test_bfloat(shape):
+    rng = np.random.default_rng(4)
+    x = bfloat_of(rng.standard_normal(shape) * 3)
+    y = np.zeros(shape, np.uint16)
+    run("us_softmax_forward", [view(x, "bfloat16"), view(y, "bfloat16")], Softmax(ACCURATE, 1, 1, 1, 0))
+    expected = forward_oracle(bfloat_values(x), 1, ACCURATE)
+    np.testing.assert_allclose(bfloat_values(y), expected, rtol=2**-8 * 1.01)
+
+
+def test_mixed_types_compute_in_float():
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((6, 90)).astype(np.float16)
+    y = forward(x, np.zeros((6, 90), np.float32), 1, 1, ACCURATE)
+    np.testing.assert_allclose(y, forward_oracle(x, 1, ACCURATE), rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(1, 20), (1, 20, 40)])
+def test_fast_overflows_as_its_formula_and_accurate_does_not(shape):
+    x = np.zeros(shape, np.float32)
+    x[:, 3] = 100
+    with np.errstate(over="ignore"):
+        assert np.isinf(np.exp(np.float32(100)))
+    y = forward(x, np.empty_like(x), 1, 1, FAST)
+    assert np.isnan(y[:, 3]).all() and (np.delete(y, 3, 1) == 0).all()
+    y = forward(x, np.empty_like(x), 1, 1, ACCURATE)
+    assert (y[:, 3] == 1).all() and np.isfinite(y).all()
+    y = forward(x, np.empty_like(x), 1, 1, LOG)
+    assert (y[:, 3] == 0).all() and (np.delete(y, 3, 1) == -100).all()
+
+
+@pytest.mark.parametrize("shape", [(2, 20), (2, 20, 40)])
+def test_fast_of_very_negative_values_divides_subnormals(shape):
+    """e^-100 is a subnormal float, whose reciprocal is infinite."""
+    x = np.full(shape, -100, np.float32)
+    y = forward(x, np.empty_like(x), 1, 1, FAST)
+    np.testing.assert_allclose(y, 1 / 20, rtol=1e-6)
+    x[:] = -200  # 0 / 0
+    assert np.isnan(forward(x, np.empty_like(x), 1, 1, FAST)).all()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_nan_and_infinity_spoil_their_own_group_only(algorithm, value):
+    x = np.zeros((3, 50), np.float32)
+    x[1, 49] = value
+    y = forward(x, np.empty_like(x), 1, 1, algorithm)
+    assert np.isnan(y[1, 49]) and np.isfinite(y[[0, 2]]).all()
+
+
+@pytest.mark.parametrize("shape", [(2, 50), (2, 50, 20)])
+def test_minus_infinity_masks(shape):
+    x = np.zeros(shape, np.float32)
+    x[:, 10:] = -np.inf
+    for algorithm in (FAST, ACCURATE):
+        y = forward(x, np.empty_like(x), 1, 1, algorithm)
+        np.testing.assert_allclose(y[:, :10], 0.1, rtol=1e-6)
+        assert (y[:, 10:] == 0).all()
+    assert np.isneginf(forward(x, np.empty_like(x), 1, 1, LOG)[:, 10:]).all()
+
+
+def test_gaps_of_a_strided_output_keep_their_bytes():
+    x = np.random.default_rng(6).standard_normal((4, 30)).astype(np.float32)
+    storage = np.full((8, 90), 7, np.float32)
+    y = forward(x, storage[::2, ::3], 1, 1, ACCURATE)
+    np.testing.assert_allclose(y, forward_oracle(x, 1, ACCURATE), rtol=1e-6)
+    storage[::2, ::3] = 7
+    assert (storage == 7).all()
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (2, 0, 3)])
+def test_empty(shape):
+    x = np.zeros(shape, np.float32)
+    forward(x, x.copy(), 1, 1, ACCURATE)
+    backward(x, x.copy(), x.copy(), 1, 1, LOG)
+
+
+def everything():
+    results = []
+    shapes = [((1, 50_001), 1, 1), ((64, 1000), 1, 1), ((2, 19, 5000), 1, 1), ((9000, 10), 1, 1), ((1, 600_000), 1, 1)]
+    for (shape, first, last), dtype, algorithm in itertools.product(shapes, TOLERANCE, ALGORITHMS):
+        x, dy = arrays(shape, dtype, "packed", 2)
+        y = forward(x, np.empty_like(x), first, last, algorithm)
+        results += [y.tobytes(), backward(y, dy, dy, first, last, algorithm).tobytes()]
+    return b"".join(results)
+
+
+def test_same_bits_on_every_instruction_set_and_any_number_of_threads():
+    variants = {bits("test_softmax", level, threads)
+                for level, threads in [("base", "1"), ("v3", "2"), ("v4", "1"), ("v4", "3")]}
+    assert len(variants) == 1
