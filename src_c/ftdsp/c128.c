@@ -1,6 +1,9 @@
 /* The functions of prefix c128_: elements are complex: pairs of binary64. */
 #include "add.h"
+#include "concat.h"
 #include "mul.h"
+#include "slice.h"
+#include "stack.h"
 #include "sub.h"
 #include "subext.h"
 #include "ftdsp/operators.h"
@@ -11,6 +14,9 @@
 #include "ftdsp/names.h"
 
 #include "ftdsp/entries/add.inc"
+#include "ftdsp/entries/concat.inc"
 #include "ftdsp/entries/mul.inc"
+#include "ftdsp/entries/slice.inc"
+#include "ftdsp/entries/stack.inc"
 #include "ftdsp/entries/sub.inc"
 #include "ftdsp/entries/subext.inc"

@@ -47,13 +47,13 @@ static void run_slice(void *context, int64_t begin, int64_t end)
     us_ft_map(context, begin, end);
 }
 
-void ft_elementwise(FtCall *call, const Elementwise *work, int count)
+void ft_elementwise(FtCall *call, const Elementwise *work, int64_t count)
 {
     if (!ft_ok(call) || count == 0) {
         return;
     }
     const DType dtype = part_type(call->dtype);
-    const int64_t parts = (int64_t)count * (int64_t)(us_dtype_size(call->dtype) / us_dtype_size(dtype));
+    const int64_t parts = count * (int64_t)(us_dtype_size(call->dtype) / us_dtype_size(dtype));
     FtMap map = {.kernel = work->kernel, .dtype = dtype};
     map.output_dtype = work->output_dtype == DTYPE_NONE ? dtype : work->output_dtype;
     map.inputs = operand_count(work->inputs, FT_INPUTS);

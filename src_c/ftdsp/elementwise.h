@@ -20,6 +20,6 @@ typedef struct Elementwise {
 
 /* Checks the operands in the order given, inputs first, and computes elements first … first + count - 1, unless the call
  * has been refused. Every output may be the same array as an input, but outputs share nothing with each other. */
-void ft_elementwise(FtCall *call, const Elementwise *work, int count);
+void ft_elementwise(FtCall *call, const Elementwise *work, int64_t count);
 
 #endif

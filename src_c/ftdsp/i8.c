@@ -1,11 +1,19 @@
 /* The functions of prefix i8_: elements are 8-bit integers. */
 #include "add.h"
+#include "biasadd.h"
 #include "binarycrossentropy.h"
+#include "concat.h"
 #include "exp.h"
+#include "fullconnection.h"
+#include "matmulfusion.h"
 #include "mul.h"
+#include "nllloss.h"
 #include "pow_fusion.h"
+#include "raggedrange.h"
 #include "range.h"
 #include "sigmoidcrossentropywithlogits.h"
+#include "slice.h"
+#include "stack.h"
 #include "sub.h"
 #include "subfusion.h"
 #include "ftdsp/operators.h"
@@ -13,17 +21,26 @@
 #define PREFIX i8
 #define T int8_t
 #define DTYPE DTYPE_INT8
+#define SUM_T int32_t /* sums of losses */
 #define FACTOR_T int8_t /* scale and shift of a power */
 #define NUMBER_T int /* start and step of a sequence */
 #define EXP_T int8_t /* result of exp */
 #include "ftdsp/names.h"
 
 #include "ftdsp/entries/add.inc"
+#include "ftdsp/entries/biasadd.inc"
 #include "ftdsp/entries/binarycrossentropy.inc"
+#include "ftdsp/entries/concat.inc"
 #include "ftdsp/entries/exp.inc"
+#include "ftdsp/entries/fullconnection.inc"
+#include "ftdsp/entries/matmulfusion.inc"
 #include "ftdsp/entries/mul.inc"
+#include "ftdsp/entries/nllloss.inc"
 #include "ftdsp/entries/pow_fusion.inc"
+#include "ftdsp/entries/raggedrange.inc"
 #include "ftdsp/entries/range.inc"
 #include "ftdsp/entries/sigmoidcrossentropywithlogits.inc"
+#include "ftdsp/entries/slice.inc"
+#include "ftdsp/entries/stack.inc"
 #include "ftdsp/entries/sub.inc"
 #include "ftdsp/entries/subfusion.inc"

@@ -46,6 +46,15 @@ class Output:
 
 
 @dataclasses.dataclass(frozen=True)
+class Table:
+    """A parameter array of pointers: to arrays, to addresses (At), or NULL (None)."""
+
+    name: str
+    entries: list
+    operands: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
 class At:
     """A stand-in for an operand's own buffer: an address the operand is copied to, or an address as it is."""
 
@@ -113,6 +122,9 @@ class Invocation:
         by_name = {}
         for parameter, ctype, declared_type in zip(parameters, types, declared):
             instead = replaced.get(parameter.name, parameter)
+            if isinstance(parameter, Table):
+                self.arguments.append(self.table(instead, parameter, ctype))
+                continue
             if isinstance(parameter, Value):
                 by_value = ctype is not declared_type
                 plain = self.plain(instead, ctype)
@@ -128,8 +140,30 @@ class Invocation:
         if core_mask is not None:
             self.arguments.append(core_mask)
 
+    def table(self, instead, parameter, ctype):
+        if instead is None:
+            return ffi.NULL
+        addresses = []
+        for entry, own in zip(instead.entries, parameter.entries):
+            if isinstance(entry, At):
+                if entry.copy:
+                    content = numpy.ascontiguousarray(own).tobytes()
+                    ffi.memmove(ffi.cast("char *", entry.address), content, len(content))
+                addresses.append(entry.address)
+            elif entry is None:
+                addresses.append(0)
+            else:
+                owner, address = aligned_bytes(numpy.ascontiguousarray(entry).tobytes())
+                self.owners.append(owner)
+                addresses.append(address)
+        pointers = ffi.new("uintptr_t[]", addresses)
+        self.owners.append(pointers)
+        return ffi.cast(ctype, pointers)
+
     def plain(self, value, ctype):
         value = value.value if isinstance(value, Value) else value
+        if value is None:
+            return ffi.NULL
         if isinstance(value, numpy.ndarray):
             owner, address = aligned_bytes(value.tobytes())
             self.owners.append(owner)
@@ -267,11 +301,11 @@ def operand_size(parameter) -> int:
     return len(initial_bytes(parameter))
 
 
-def operand_cases(operator: Operator, prefix: str, space: str) -> list[RuleCase]:
+def operand_cases(operator: Operator, prefix: str, space: str, optional: tuple[str, ...]) -> list[RuleCase]:
     """The rules of every operand: null, alignment, window, private, other-core."""
     cases = []
     for operand in operator.parameters(prefix):
-        if isinstance(operand, Value):
+        if isinstance(operand, Value | Table):
             continue
         name, size = operand.name, operand_size(operand)
         element = (operand.values if isinstance(operand, Input) else numpy.empty(0, operand.dtype)).dtype
@@ -281,7 +315,8 @@ def operand_cases(operator: Operator, prefix: str, space: str) -> list[RuleCase]
             cases.append(case(operator, prefix, space, f"{name}/{rule}", [{name: r} for r in refused],
                               [{name: a} for a in accepted]))
 
-        add("null", [None], [operand])
+        if name not in optional:
+            add("null", [None], [operand])
         if alignment > 1:
             add("alignment", [1, alignment // 2], [alignment])
         if size > element.itemsize:
@@ -325,10 +360,10 @@ def overlap_case(operator: Operator, prefix: str, space: str, output: str) -> Ru
                 legal + [{output: (p.name, COUNT * size)} for p in others])
 
 
-def common_cases(operator: Operator) -> list[RuleCase]:
+def common_cases(operator: Operator, optional: tuple[str, ...] = ()) -> list[RuleCase]:
     cases = []
     for prefix, space in operator.functions():
-        cases += operand_cases(operator, prefix, space)
+        cases += operand_cases(operator, prefix, space, optional)
         if space == "s":
             cases += mask_cases(operator, prefix)
     return cases

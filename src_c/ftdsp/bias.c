@@ -1,0 +1,62 @@
+/* biasadd and its gradient (ft-dsp 4). */
+#include "ftdsp/operators.h"
+#include "ftdsp/shape.h"
+#include "tensor/tile.h"
+
+#include <string.h>
+
+static void run_bias_add(void *context, int64_t begin, int64_t end)
+{
+    us_ft_bias_add(context, begin, end);
+}
+
+void ft_biasadd(FtCall *call, const void *input_x, const void *input_bias, void *output, const int *dims, int shape_size,
+                const char *data_format, int length)
+{
+    ft_rank(call, "shape_size", shape_size, 2);
+    const Shape shape = ft_shape(call, "dims", dims, shape_size);
+    ft_require(call, data_format, "data_format", "null", FT_BAD_POINTER, "data_format is NULL");
+    ft_require(call, strcmp(data_format, "NCHW") == 0 || strcmp(data_format, "NHWC") == 0, "data_format", "value",
+               FT_BAD_ATTRIBUTE, "data_format is \"%.16s\"; \"NCHW\" and \"NHWC\" are defined", data_format);
+    ft_require(call, length == shape.elements, "length", "mismatch", FT_BAD_SIZE, "length is %d, but dims has %lld elements",
+               length, (long long)shape.elements);
+    if (!ft_ok(call) || length == 0) {
+        return;
+    }
+    const int channel_axis = strcmp(data_format, "NCHW") == 0 ? 1 : shape_size - 1;
+    FtBiasAdd work = {input_x, input_bias, output, call->dtype, shape.size[channel_axis], 1};
+    for (int axis = channel_axis + 1; axis < shape_size; axis++) {
+        work.inner *= shape.size[axis];
+    }
+    const int64_t size = (int64_t)us_dtype_size(call->dtype);
+    ft_operand(call, "input_x", input_x, length, call->dtype);
+    ft_operand(call, "input_bias", input_bias, work.channels, call->dtype);
+    ft_operand(call, "output", output, length, call->dtype);
+    ft_same_or_apart(call, "output", output, "input_x", input_x, length, call->dtype);
+    ft_apart(call, "output", output, length * size, "input_bias", input_bias, work.channels * size);
+    if (ft_ok(call)) {
+        ft_split(call, length, TILE_ELEMENTS, run_bias_add, &work);
+    }
+}
+
+static void run_column_sums(void *context, int64_t begin, int64_t end)
+{
+    us_ft_column_sums(context, begin, end);
+}
+
+void ft_biasaddgrad(FtCall *call, const void *dy, const int *dy_dims, int shape_size, void *dbias)
+{
+    ft_rank(call, "shape_size", shape_size, 1);
+    const Shape shape = ft_shape(call, "dy_dims", dy_dims, shape_size);
+    if (!ft_ok(call) || shape.size[shape_size - 1] == 0) {
+        return;
+    }
+    const int64_t columns = shape.size[shape_size - 1], size = (int64_t)us_dtype_size(call->dtype);
+    ft_operand(call, "dy", dy, shape.elements, call->dtype);
+    ft_operand(call, "dbias", dbias, columns, call->dtype);
+    ft_apart(call, "dbias", dbias, columns * size, "dy", dy, shape.elements * size);
+    if (ft_ok(call)) {
+        FtColumnSums work = {dy, dbias, call->dtype, shape.elements / columns, columns};
+        ft_split(call, columns, 16, run_column_sums, &work); /* 16: cores do not write into each other's cache lines */
+    }
+}

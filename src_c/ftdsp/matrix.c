@@ -1,0 +1,104 @@
+/* Matrix products and attention (ft-dsp 4, 5.1). */
+#include "ftdsp/operators.h"
+#include "ftdsp/shape.h"
+
+static void run_product(void *context, int64_t begin, int64_t end)
+{
+    us_ft_matrix_product(context, begin, end);
+}
+
+static void check_output(FtCall *call, const FtMatrixProduct *work, int64_t m)
+{
+    const int64_t size = (int64_t)us_dtype_size(call->dtype), c_bytes = m * work->n * size;
+    ft_operand(call, "A", work->a, m * work->k, call->dtype);
+    ft_operand(call, "B", work->b, work->k * work->n, call->dtype);
+    ft_operand(call, "C", work->c, m * work->n, call->dtype);
+    ft_operand(call, "bias", work->bias, work->bias ? m * work->n : 0, call->dtype);
+    ft_apart(call, "C", work->c, c_bytes, "A", work->a, m * work->k * size);
+    ft_apart(call, "C", work->c, c_bytes, "B", work->b, work->k * work->n * size);
+    if (work->bias) {
+        ft_same_or_apart(call, "C", work->c, "bias", work->bias, m * work->n, call->dtype);
+    }
+}
+
+static void product(FtCall *call, FtMatrixProduct *work, int M, int N, int K)
+{
+    ft_length(call, "M", M);
+    ft_length(call, "N", N);
+    ft_length(call, "K", K);
+    const int64_t m = M, n = N, k = K;
+    ft_require(call, m * k <= FT_ELEMENT_LIMIT && k * n <= FT_ELEMENT_LIMIT && m * n <= FT_ELEMENT_LIMIT, "M", "overflow",
+               FT_BAD_SIZE, "M, N, K are %d, %d, %d: more elements than any memory holds", M, N, K);
+    if (!ft_ok(call) || M == 0 || N == 0) {
+        return;
+    }
+    work->n = N;
+    work->k = K;
+    check_output(call, work, M);
+    if (ft_ok(call)) {
+        ft_split(call, M, 1, run_product, work);
+    }
+}
+
+static bool is_activation(int code)
+{
+    return code >= FT_ACTIVATION_NONE && code <= FT_ACTIVATION_RELU6;
+}
+
+void ft_fullconnection(FtCall *call, const void *A, const void *B, void *C, const void *bias, int M, int N, int K,
+                       int activation_type)
+{
+    ft_require(call, is_activation(activation_type), "activation_type", "range", FT_BAD_ATTRIBUTE,
+               "activation_type is %d; 0 is none, 1 ReLU, 2 ReLU6", activation_type);
+    FtMatrixProduct work = {.a = A, .b = B, .bias = bias, .c = C, .dtype = call->dtype};
+    work.activation = (FtActivation)activation_type;
+    product(call, &work, M, N, K);
+}
+
+void ft_matmulfusion(FtCall *call, const void *A, const void *B, void *C, const void *bias, int M, int N, int K, int act)
+{
+    ft_require(call, is_activation(act), "act", "range", FT_BAD_ATTRIBUTE, "act is %d; 0 is none, 1 ReLU, 2 ReLU6", act);
+    FtMatrixProduct work = {.a = A, .b = B, .bias = bias, .c = C, .dtype = call->dtype};
+    work.activation = (FtActivation)act;
+    product(call, &work, M, N, K);
+}
+
+static void run_attention(void *context, int64_t begin, int64_t end)
+{
+    us_ft_attention(context, begin, end);
+}
+
+enum { FIRST_OUTPUT = 3, OPERANDS = 6 };
+
+void ft_attention(FtCall *call, const void *Q, const void *K, const void *V, void *output, int batch_size, int seq_len,
+                  int head_num, int head_dim, void *QK, void *softmax_out)
+{
+    ft_length(call, "batch_size", batch_size);
+    ft_length(call, "seq_len", seq_len);
+    ft_length(call, "head_num", head_num);
+    ft_length(call, "head_dim", head_dim);
+    const int64_t row_sizes[] = {batch_size, head_num, seq_len, head_dim}, score_sizes[] = {batch_size, head_num, seq_len, seq_len};
+    const int64_t elements = us_shape_elements(4, row_sizes), scores = us_shape_elements(4, score_sizes);
+    ft_require(call, elements >= 0 && elements <= FT_ELEMENT_LIMIT && scores >= 0 && scores <= FT_ELEMENT_LIMIT, "seq_len",
+               "overflow", FT_BAD_SIZE, "%d batches of %d heads of %d rows of %d: more than any memory holds", batch_size,
+               head_num, seq_len, head_dim);
+    if (!ft_ok(call) || elements == 0) {
+        return;
+    }
+    const char *const names[OPERANDS] = {"Q", "K", "V", "output", "QK", "softmax_out"};
+    const void *const data[OPERANDS] = {Q, K, V, output, QK, softmax_out};
+    const int64_t counts[OPERANDS] = {elements, elements, elements, elements, scores, scores};
+    const int64_t size = (int64_t)us_dtype_size(call->dtype);
+    for (int k = 0; k < OPERANDS; k++) {
+        ft_operand(call, names[k], data[k], counts[k], call->dtype);
+    }
+    for (int out = FIRST_OUTPUT; out < OPERANDS; out++) {
+        for (int other = 0; other < out; other++) {
+            ft_apart(call, names[out], data[out], counts[out] * size, names[other], data[other], counts[other] * size);
+        }
+    }
+    if (ft_ok(call)) {
+        FtAttention work = {Q, K, V, output, QK, softmax_out, seq_len, head_dim};
+        ft_split(call, elements / head_dim, 1, run_attention, &work);
+    }
+}

@@ -1,0 +1,80 @@
+/* Several arithmetic sequences, one behind the other (ft-dsp 4). */
+#include "ftdsp/operators.h"
+#include "ftdsp/shape.h"
+#include "kernels/ft_elementwise.h"
+
+#include <limits.h>
+#include <math.h>
+
+typedef struct Work {
+    const void *starts, *limits, *deltas;
+    void *values;
+    const int *splits;
+    DType dtype;
+} Work;
+
+static double range_length(const Work *work, int64_t range)
+{
+    const double start = us_ft_element(work->starts, work->dtype, range);
+    const double limit = us_ft_element(work->limits, work->dtype, range);
+    const double length = ceil((limit - start) / us_ft_element(work->deltas, work->dtype, range));
+    return length < 0 ? 0 : length; /* NaN stays: start == limit with a step of 0 was refused before */
+}
+
+static void run_ranges(void *context, int64_t begin, int64_t end)
+{
+    const Work *work = context;
+    for (; begin < end; begin++) {
+        const int64_t first = work->splits[begin], count = work->splits[begin + 1] - first;
+        us_ft_sequence(us_ft_element(work->starts, work->dtype, begin), us_ft_element(work->deltas, work->dtype, begin),
+                       (char *)work->values + first * (int64_t)us_dtype_size(work->dtype), work->dtype, 0, count);
+    }
+}
+
+/* The number of values of all ranges. */
+static int64_t check_lengths(FtCall *call, const Work *work, int range_count)
+{
+    double total = 0;
+    for (int range = 0; ft_ok(call) && range < range_count; range++) {
+        ft_require(call, us_ft_element(work->deltas, work->dtype, range) != 0, "deltas", "zero", FT_BAD_ATTRIBUTE,
+                   "deltas[%d] is 0", range);
+        total += range_length(work, range);
+        ft_require(call, total <= INT_MAX, "splits", "overflow", FT_BAD_SIZE,
+                   "ranges 0 to %d have %g values, more than splits can count", range, total);
+    }
+    return ft_ok(call) ? (int64_t)total : 0;
+}
+
+static void check_outputs(FtCall *call, const Work *work, int range_count, int64_t total)
+{
+    const int64_t size = (int64_t)us_dtype_size(call->dtype), splits_bytes = (range_count + INT64_C(1)) * (int64_t)sizeof(int);
+    const char *const names[] = {"starts", "limits", "deltas"};
+    const void *const inputs[] = {work->starts, work->limits, work->deltas};
+    ft_operand(call, "values", work->values, total, call->dtype);
+    ft_operand(call, "splits", work->splits, range_count + INT64_C(1), DTYPE_INT32);
+    for (int k = 0; k < 3; k++) {
+        ft_apart(call, "values", work->values, total * size, names[k], inputs[k], range_count * size);
+        ft_apart(call, "splits", work->splits, splits_bytes, names[k], inputs[k], range_count * size);
+    }
+    ft_apart(call, "splits", work->splits, splits_bytes, "values", work->values, total * size);
+}
+
+void ft_raggedrange(FtCall *call, const void *starts, const void *limits, const void *deltas, int range_count,
+                    void *values, int *splits)
+{
+    Work work = {starts, limits, deltas, values, splits, call->dtype};
+    ft_length(call, "range_count", range_count);
+    ft_operand(call, "starts", starts, range_count, call->dtype);
+    ft_operand(call, "limits", limits, range_count, call->dtype);
+    ft_operand(call, "deltas", deltas, range_count, call->dtype);
+    const int64_t total = check_lengths(call, &work, range_count);
+    check_outputs(call, &work, range_count, total);
+    if (!ft_ok(call)) {
+        return;
+    }
+    splits[0] = 0;
+    for (int range = 0; range < range_count; range++) {
+        splits[range + 1] = splits[range] + (int)range_length(&work, range);
+    }
+    ft_split(call, range_count, 1, run_ranges, &work);
+}

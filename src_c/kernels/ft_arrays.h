@@ -1,0 +1,68 @@
+/* Kernels of the FT DSP library that are not element-wise. Arrays are contiguous and row-major; each function does a part,
+ * begin … end-1, of what it is told to split, and the parts do not depend on each other. float32 and float16 data is
+ * accumulated in float64 unless said otherwise; results are rounded (integers: truncated, saturated) once. */
+#ifndef UNDERSTUDY_FT_ARRAYS_H
+#define UNDERSTUDY_FT_ARRAYS_H
+
+#include "tensor/view.h"
+
+enum { FT_RANK_LIMIT = 8 };
+
+/* out = x + bias[channel], x being [outer, channels, inner]. Splits the elements. */
+typedef struct FtBiasAdd {
+    const void *x, *bias;
+    void *out;
+    DType dtype;
+    int64_t channels, inner;
+} FtBiasAdd;
+void us_ft_bias_add(const FtBiasAdd *work, int64_t begin, int64_t end);
+
+/* out[c] = sum over the rows of x[rows, columns], in order. Splits the columns. */
+typedef struct FtColumnSums {
+    const void *x;
+    void *out;
+    DType dtype;
+    int64_t rows, columns;
+} FtColumnSums;
+void us_ft_column_sums(const FtColumnSums *work, int64_t begin, int64_t end);
+
+/* Gradient of maximum (or minimum) with respect to one of two broadcast inputs: sums dy where the input was chosen; ties
+ * choose the second. Axes of size 1 in `own` are summed. Splits the elements of dx. */
+typedef struct FtExtremumGrad {
+    const void *inputs[2], *dy;
+    void *dx;
+    DType dtype;
+    bool minimum;
+    int which; /* the input dx belongs to */
+    int rank;
+    int64_t shape[FT_RANK_LIMIT];      /* of dy */
+    int64_t strides[2][FT_RANK_LIMIT]; /* of the inputs, 0 where broadcast */
+    int64_t own[FT_RANK_LIMIT];        /* sizes of dx */
+} FtExtremumGrad;
+void us_ft_extremum_grad(const FtExtremumGrad *work, int64_t begin, int64_t end);
+
+/* c = act(a[m,k] * b[k,n] + bias[m,n]). float32 and float16 accumulate in float32, over k in order. Splits the rows. */
+typedef enum FtActivation { FT_ACTIVATION_NONE, FT_ACTIVATION_RELU, FT_ACTIVATION_RELU6 } FtActivation;
+typedef struct FtMatrixProduct {
+    const void *a, *b, *bias; /* bias may be NULL */
+    void *c;
+    DType dtype;
+    int64_t n, k;
+    FtActivation activation;
+} FtMatrixProduct;
+void us_ft_matrix_product(const FtMatrixProduct *work, int64_t begin, int64_t end);
+
+/* Scaled dot-product attention in float32 for [heads, length, depth] arrays; scores and weights are
+ * [heads, length, length]. Splits the rows of all heads (heads * length). */
+typedef struct FtAttention {
+    const float *q, *k, *v;
+    float *out, *scores, *weights;
+    int64_t length, depth;
+} FtAttention;
+void us_ft_attention(const FtAttention *work, int64_t begin, int64_t end);
+
+/* Reads and writes one element as float64. */
+double us_ft_element(const void *array, DType dtype, int64_t index);
+void us_ft_set_element(void *array, DType dtype, int64_t index, double value);
+
+#endif
