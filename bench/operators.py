@@ -40,28 +40,58 @@ def random(dtype: str, size: int, low: float, high: float, count: int) -> list[n
     return [generator.uniform(low, high, elements).astype(numpy.float32).astype(DTYPES[dtype]) for _ in range(count)]
 
 
+def two_phases(op: AscendOperation, name: str, arguments: list) -> Callable[[], None]:
+    """Both phases and the wait, with a workspace that is there already."""
+    ffi, lib = ascend.ffi, ascend.lib
+    size, executor = ffi.new("uint64_t *"), ffi.new("aclOpExecutor **")
+    first, second = getattr(lib, f"{name}GetWorkspaceSize"), getattr(lib, name)
+    wait, stream = lib.aclrtSynchronizeStream, op.stream
+    ascend.call(f"{name}GetWorkspaceSize", *arguments, size, executor)
+    lib.aclDestroyAclOpExecutor(executor[0])
+    workspace = op.memory(size[0])
+
+    def run():
+        first(*arguments, size, executor)
+        second(workspace, size[0], executor[0], stream)
+        wait(stream)
+
+    return run
+
+
 @contextlib.contextmanager
 def soft_margin_loss_backward(dtype: str, size: int):
     arrays = random(dtype, size, -3, 3, 3)
-    ffi, lib = ascend.ffi, ascend.lib
     with AscendOperation() as op:
         tensors = [op.input(array) for array in arrays]
         out = op.output(arrays[0].shape, arrays[0].dtype).tensor
-        workspace, executor = ffi.new("uint64_t *"), ffi.new("aclOpExecutor **")
-        first, second = lib.aclnnSoftMarginLossBackwardGetWorkspaceSize, lib.aclnnSoftMarginLossBackward
-        wait, stream = lib.aclrtSynchronizeStream, op.stream
-
-        def run():
-            first(*tensors, 1, out, workspace, executor)
-            second(ffi.NULL, 0, executor[0], stream)
-            wait(stream)
-
-        op.run("aclnnSoftMarginLossBackward", *tensors, 1, out)  # fails loudly, once
+        arguments = [*tensors, 1, out]
+        op.run("aclnnSoftMarginLossBackward", *arguments)  # fails loudly, once
+        run = two_phases(op, "aclnnSoftMarginLossBackward", arguments)
         peer = None
         if torch is not None:
             grad, x, target = map(to_torch, arrays)
             peer = lambda: torch.ops.aten.soft_margin_loss_backward(grad, x, target, 1)  # noqa: E731
         yield Case(run, peer, 3, size)
+
+
+@contextlib.contextmanager
+def embedding_dense_backward(dtype: str, size: int):
+    """As many rows in the table as there are tokens: grad is read once, out written once."""
+    grad = random(dtype, size, -1, 1, 1)[0]
+    rows = max(1, grad.size // ROW)
+    grad = grad.reshape(rows, -1)
+    indices = numpy.random.default_rng(3).integers(0, rows, rows)
+    with AscendOperation() as op:
+        tensors = op.input(grad), op.input(indices)
+        out = op.output(grad.shape, grad.dtype).tensor
+        arguments = [*tensors, rows, 2**64 - 1, False, out]
+        op.run("aclnnEmbeddingDenseBackward", *arguments)  # fails loudly, once
+        run = two_phases(op, "aclnnEmbeddingDenseBackward", arguments)
+        peer = None
+        if torch is not None:
+            data, index = to_torch(grad), torch.from_numpy(indices)
+            peer = lambda: torch.ops.aten.embedding_dense_backward(data, index, rows, -1, False)  # noqa: E731
+        yield Case(run, peer, 1, size)
 
 
 @contextlib.contextmanager
@@ -121,6 +151,7 @@ def binarycrossentropygrad(dtype: str, size: int):
 
 OPERATORS = [
     ("soft margin loss backward", list(DTYPES), soft_margin_loss_backward),
+    ("embedding dense backward", list(DTYPES), embedding_dense_backward),
     ("softmax forward", list(DTYPES), softmax_forward),
     ("softmax backward", list(DTYPES), softmax_backward),
     ("binary cross entropy grad", ["float32", "float16"], binarycrossentropygrad),

@@ -96,6 +96,57 @@ def test_soft_margin_refusals():
         ascend.ops.soft_margin_loss_backward(ones, ones, ones.astype("U3"))
 
 
+@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_soft_margin_loss(name, reduction):
+    x, target = uniform((7, 1), dtype_named(name)), uniform((1, 5), dtype_named(name), seed=2)
+    expected = numpy.log1p(numpy.exp(-x.astype(numpy.float64) * target.astype(numpy.float64)))
+    expected = {"none": expected, "mean": expected.mean(), "sum": expected.sum()}[reduction]
+    got = ascend.ops.soft_margin_loss(x, target, reduction)
+    assert got.shape == expected.shape and got.dtype == x.dtype
+    # 1 + e^z is rounded to float32 before the logarithm: half a unit of 1, in absolute terms.
+    numpy.testing.assert_allclose(got.astype(float), expected, rtol=RELATIVE[name], atol=2.0**-23)
+
+
+# ---- Ascend: embedding ----
+
+
+@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize("index_type", [numpy.int32, numpy.int64])
+@pytest.mark.parametrize("scale", [False, True])
+def test_embedding_dense_backward(name, index_type, scale):
+    indices = numpy.random.default_rng(5).integers(0, 11, (6, 7)).astype(index_type)
+    indices[indices == 4] = 3  # a row that nobody uses
+    grad = uniform((6, 7, 13), dtype_named(name))
+    for padding in (-1, 2, 99):
+        expected = numpy.zeros((11, 13))
+        kept = indices.ravel() != padding
+        numpy.add.at(expected, indices.ravel()[kept], grad.reshape(-1, 13).astype(numpy.float64)[kept])
+        if scale:
+            expected /= numpy.maximum(numpy.bincount(indices.ravel(), minlength=11), 1)[:, None]
+        got = ascend.ops.embedding_dense_backward(grad, indices, 11, padding, scale)
+        assert got.shape == (11, 13) and got.dtype == grad.dtype
+        terms = numpy.abs(grad.astype(numpy.float64)).max() * 42  # sums cancel: errors are relative to the terms
+        numpy.testing.assert_allclose(got.astype(float), expected, rtol=RELATIVE[name], atol=terms * 2.0**-24)
+
+
+def test_embedding():
+    weight = uniform((9, 4), numpy.dtype(numpy.float32)).T.copy().T  # columns innermost
+    indices = numpy.array([[0, 8, 3], [3, 3, 1]])
+    numpy.testing.assert_array_equal(ascend.ops.embedding(weight, indices), weight[indices])
+
+
+def test_embedding_refusals():
+    grad, indices = numpy.ones((3, 4), numpy.float32), numpy.zeros(2, numpy.int64)
+    with pytest.raises(StatusError) as caught:
+        ascend.ops.embedding_dense_backward(grad, indices, 5)
+    assert caught.value.code == 161002 and caught.value.rule.startswith("aclnnEmbeddingDenseBackward/")
+    with pytest.raises(StatusError):
+        ascend.ops.embedding_dense_backward(numpy.float32(1), numpy.int64(0), 5)
+    with pytest.raises(StatusError):
+        ascend.ops.embedding(grad, indices.astype(numpy.uint8))
+
+
 @pytest.mark.parametrize("make, end", [("aclrtMalloc", "aclrtFree"), ("aclCreateTensor", "aclDestroyTensor")])
 def test_what_is_made_is_freed(monkeypatch, make, end):
     counts = {make: 0, end: 0}
@@ -192,6 +243,55 @@ def test_softmax_refusals():
         maca.softmax_forward(x, algorithm="slow")
     with pytest.raises(TypeError, match="no counterpart in mcdnnDataType_t"):
         maca.softmax_forward(x.astype(numpy.complex64))
+
+
+def sigmoid(x):
+    return 1 / (1 + numpy.exp(-x))
+
+
+COEF, SWISH_BETA = 1.25, 0.75
+ACTIVATIONS = {  # f and f' of the input
+    "sigmoid": (sigmoid, lambda x: sigmoid(x) * (1 - sigmoid(x))),
+    "relu": (lambda x: numpy.maximum(x, 0), lambda x: x > 0),
+    "tanh": (numpy.tanh, lambda x: 1 - numpy.tanh(x) ** 2),
+    "clipped_relu": (lambda x: numpy.clip(x, 0, COEF), lambda x: (x > 0) & (x <= COEF)),
+    "elu": (lambda x: numpy.where(x > 0, x, COEF * numpy.expm1(x)), lambda x: numpy.where(x > 0, 1, COEF * numpy.exp(x))),
+    "swish": (
+        lambda x: x * sigmoid(SWISH_BETA * x),
+        lambda x: sigmoid(SWISH_BETA * x) * (1 + SWISH_BETA * x * (1 - sigmoid(SWISH_BETA * x))),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["float64", "float32", "float16"])
+@pytest.mark.parametrize("mode", ACTIVATIONS)
+def test_activations(mode, name):
+    function, slope = ACTIVATIONS[mode]
+    dtype = numpy.dtype(name)
+    x, dy = uniform((2, 3, 5, 7), dtype), uniform((2, 3, 5, 7), dtype, seed=2)
+    wide = x.astype(numpy.float64)
+    y = maca.activation_forward(x, mode, COEF, swish_beta=SWISH_BETA)
+    assert y.dtype == dtype
+    numpy.testing.assert_allclose(y, function(wide), rtol=RELATIVE[name], atol=2.0**-22 if name != "float64" else 1e-15)
+    dx = maca.activation_backward(y, dy, x, mode, COEF, swish_beta=SWISH_BETA)
+    # The slope may be taken from y, which is rounded to the dtype: an error of one rounding of 1, times dy.
+    numpy.testing.assert_allclose(dx, dy * slope(wide), rtol=4 * RELATIVE[name], atol=12 * RELATIVE[name])
+
+
+def test_activation_blends_and_refuses():
+    x, old = uniform((2, 3, 4), numpy.dtype(numpy.float32)), uniform((2, 3, 4), numpy.dtype(numpy.float32), seed=2)
+    got = maca.activation_forward(x, "tanh", alpha=2, beta=0.5, y=old)
+    numpy.testing.assert_allclose(got, 2 * numpy.tanh(x.astype(float)) + 0.5 * old, rtol=0, atol=1e-6)
+    with pytest.raises(StatusError) as caught:
+        maca.activation_forward(x, "identity")
+    assert caught.value.name == "MCDNN_STATUS_BAD_PARAM"
+    with pytest.raises(StatusError) as caught:
+        maca.activation_backward(x, x, x[:, :2], "relu")
+    assert caught.value.name == "MCDNN_STATUS_NOT_SUPPORTED"
+    with pytest.raises(ValueError, match="mode is 'gelu'"):
+        maca.activation_forward(x, "gelu")
+    nan = numpy.full((1, 1, 1, 1), numpy.nan, numpy.float32)
+    assert numpy.isnan(maca.activation_forward(nan)) and maca.activation_forward(nan, propagate_nan=False) == 0
 
 
 def test_device_memory_is_given_back():

@@ -46,3 +46,57 @@ def soft_margin_loss_backward(grad, x, target, reduction="mean", out_dtype=None)
         out = op.output(_broadcast_shape(x, grad, target), out_dtype or _promoted(*arrays))
         op.run("aclnnSoftMarginLossBackward", *tensors, code, out.tensor)
         return out.fetch()
+
+
+def soft_margin_loss(x, target, reduction="mean", out_dtype=None) -> numpy.ndarray:
+    """The soft margin loss ln(1 + e^(-target x)): aclnnSoftMarginLoss.
+
+    x, target: as in soft_margin_loss_backward. x is the operator's `self`.
+    reduction: "none", "mean" or "sum" (or 0, 1, 2).
+    Returns an array of the broadcast shape for "none", of rank 0 otherwise.
+    Raises as soft_margin_loss_backward. Source: aclnn-ops 4.1.
+    """
+    arrays = x, target = [numpy.asarray(array) for array in (x, target)]
+    code = code_of(reduction, REDUCTIONS, "reduction")
+    with Operation() as op:
+        tensors = [op.input(array) for array in arrays]
+        out = op.output(_broadcast_shape(x, target) if code == 0 else (), out_dtype or _promoted(*arrays))
+        op.run("aclnnSoftMarginLoss", *tensors, code, out.tensor)
+        return out.fetch()
+
+
+def embedding(weight, indices) -> numpy.ndarray:
+    """Rows of a table, out[i...] = weight[indices[i...]]: aclnnEmbedding.
+
+    weight: shape (rows, D); indices: int32 or int64, rank at most 7. Rows of indices outside the table are 0.
+    Returns an array of weight's dtype and the shape of indices followed by D.
+    Raises StatusError when the operator refuses, TypeError for a dtype without a name. Source: aclnn-ops 4.2.
+    """
+    weight, indices = numpy.asarray(weight), numpy.asarray(indices)
+    with Operation() as op:
+        tensors = op.input(weight), op.input(indices)
+        out = op.output(indices.shape + weight.shape[1:], weight.dtype)
+        op.run("aclnnEmbedding", *tensors, out.tensor)
+        return out.fetch()
+
+
+def embedding_dense_backward(
+    grad, indices, num_weights: int, padding_idx: int = -1, scale_grad_by_freq: bool = False, out_dtype=None
+) -> numpy.ndarray:
+    """Gradient of an embedding table: aclnnEmbeddingDenseBackward.
+
+        out[w] = sum of the rows of grad whose index is w, divided by their number with scale_grad_by_freq
+
+    grad: float16, float32 or bfloat16, shape (..., D); indices: as many as grad has rows, any of the integer and float
+        types that the operator lists. Indices outside the table and those equal to padding_idx are left out.
+    out_dtype: of the result; default grad's.
+    Returns an array of shape (num_weights, D); sums are made in float32.
+    Raises StatusError when the operator refuses, TypeError for a dtype without a name. Source: aclnn-ops 2.
+    """
+    grad, indices = numpy.asarray(grad), numpy.asarray(indices)
+    with Operation() as op:
+        tensors = op.input(grad), op.input(indices)
+        out = op.output((num_weights, *(grad.shape[-1:] or (1,))), out_dtype or grad.dtype)
+        padding = padding_idx % 2**64  # two's complement: -1 is "none"
+        op.run("aclnnEmbeddingDenseBackward", *tensors, num_weights, padding, scale_grad_by_freq, out.tensor)
+        return out.fetch()

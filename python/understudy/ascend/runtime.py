@@ -59,7 +59,8 @@ class Operation(contextlib.ExitStack):
         super().__init__()
         self.stream = stream()
 
-    def _memory(self, size: int):
+    def memory(self, size: int):
+        """Device memory until the block ends; NULL for none."""
         if size == 0:
             return ffi.NULL
         address = ffi.new("void **")
@@ -86,14 +87,14 @@ class Operation(contextlib.ExitStack):
         """A tensor with the contents of an array; a strided view stays one."""
         view = storage_of(array)
         size = view.elements.nbytes
-        address = self._memory(size)
+        address = self.memory(size)
         if size:
             call("aclrtMemcpy", address, size, pointer(ffi, view.elements), size, lib.ACL_MEMCPY_HOST_TO_DEVICE)
         return self._tensor(view, address)
 
     def output(self, shape: tuple[int, ...], dtype) -> "Output":
         host = numpy.empty(shape, dtype)
-        address = self._memory(host.nbytes)
+        address = self.memory(host.nbytes)
         tensor = self._tensor(Storage(host.reshape(-1), host.shape, contiguous_strides(host.shape)), address)
         return Output(tensor, address, host)
 
@@ -101,7 +102,7 @@ class Operation(contextlib.ExitStack):
         """Both phases of an operator, and the wait for its stream. Arguments are those of the first phase."""
         size, executor = ffi.new("uint64_t *"), ffi.new("aclOpExecutor **")
         call(f"{name}GetWorkspaceSize", *arguments, size, executor)
-        workspace = self._memory(size[0])
+        workspace = self.memory(size[0])
         call(name, workspace, size[0], executor[0], self.stream)
         call("aclrtSynchronizeStream", self.stream)
 

@@ -14,9 +14,15 @@ load = _binding.load
 last_error = _binding.last_error
 call = _binding.call
 
-from understudy.maca.dnn import TensorDescriptor  # noqa: E402  (needs the names above)
-from understudy.maca.ops import softmax_backward, softmax_forward  # noqa: E402
+from understudy.maca.dnn import ActivationDescriptor, TensorDescriptor  # noqa: E402  (needs the names above)
+from understudy.maca.ops import (  # noqa: E402
+    activation_backward,
+    activation_forward,
+    softmax_backward,
+    softmax_forward,
+)
 
 __all__ = [
-    "TensorDescriptor", "call", "ffi", "last_error", "lib", "load", "softmax_backward", "softmax_forward",
+    "ActivationDescriptor", "TensorDescriptor", "activation_backward", "activation_forward", "call", "ffi", "last_error",
+    "lib", "load", "softmax_backward", "softmax_forward",
 ]  # fmt: skip

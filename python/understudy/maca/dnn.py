@@ -5,7 +5,7 @@ import threading
 
 import numpy
 
-from understudy.arrays import contiguous_strides, dtype_table, pointer, storage_of
+from understudy.arrays import code_of, contiguous_strides, dtype_table, pointer, storage_of
 from understudy.maca import call, ffi, lib
 
 DTYPES = dtype_table(
@@ -13,6 +13,10 @@ DTYPES = dtype_table(
     bfloat16="MCDNN_DATA_BFLOAT16", int8="MCDNN_DATA_INT8", uint8="MCDNN_DATA_UINT8", int32="MCDNN_DATA_INT32",
     int64="MCDNN_DATA_INT64", bool="MCDNN_DATA_BOOLEAN",
 )  # fmt: skip
+ACTIVATIONS = {
+    name: getattr(lib, f"MCDNN_ACTIVATION_{name.upper()}")
+    for name in ("sigmoid", "relu", "tanh", "clipped_relu", "elu", "identity", "swish")
+}
 LOWEST_RANK = 4  # clients give mcDNN at least n, c, h, w
 
 _thread = threading.local()
@@ -44,12 +48,40 @@ def session() -> Session:
     return found
 
 
-class TensorDescriptor:
-    """An mcdnnTensorDescriptor_t: shape, dtype and strides in elements (default: packed, last dimension innermost).
+class Descriptor:
+    """A descriptor of mcDNN: `handle` is what the C functions take. It is destroyed with the object, or earlier at the
+    end of a `with` block."""
 
-    `handle` is what the C functions take. Shapes of fewer than four dimensions get ones appended. It is destroyed with
-    the object, or earlier at the end of a `with` block.
-    """
+    kind = ""  # as in mcdnnCreate<kind>Descriptor
+
+    def __init__(self):
+        self.handle = ffi.NULL
+        created = ffi.new(f"mcdnn{self.kind}Descriptor_t *")
+        call(f"mcdnnCreate{self.kind}Descriptor", created)
+        self.handle, self._destroy = created[0], getattr(lib, f"mcdnnDestroy{self.kind}Descriptor")
+
+    def close(self) -> None:
+        if self.handle != ffi.NULL:
+            self._destroy(self.handle)
+            self.handle = ffi.NULL
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if hasattr(self, "handle"):
+            self.close()
+
+
+class TensorDescriptor(Descriptor):
+    """Shape, dtype and strides in elements (default: packed, last dimension innermost) of a tensor.
+
+    Shapes of fewer than four dimensions get ones appended."""
+
+    kind = "Tensor"
 
     def __init__(self, shape, dtype, strides=None):
         shape = tuple(shape)
@@ -57,12 +89,9 @@ class TensorDescriptor:
         constant = DTYPES.get(numpy.dtype(dtype))
         if constant is None:
             raise TypeError(f"dtype {numpy.dtype(dtype)} has no counterpart in mcdnnDataType_t")
-        missing = max(0, LOWEST_RANK - len(shape))
         self.shape, self.dtype = shape, numpy.dtype(dtype)
-        self.handle = ffi.NULL
-        created = ffi.new("mcdnnTensorDescriptor_t *")
-        call("mcdnnCreateTensorDescriptor", created)
-        self.handle = created[0]
+        super().__init__()
+        missing = max(0, LOWEST_RANK - len(shape))
         sizes, steps = shape + (1,) * missing, strides + (1,) * missing
         call("mcdnnSetTensorNdDescriptor", self.handle, getattr(lib, constant), len(sizes), sizes, steps)
 
@@ -73,20 +102,16 @@ class TensorDescriptor:
         call("mcdnnGetTensorSizeInBytes", self.handle, size)
         return size[0]
 
-    def close(self) -> None:
-        if self.handle != ffi.NULL:
-            lib.mcdnnDestroyTensorDescriptor(self.handle)
-            self.handle = ffi.NULL
 
-    def __enter__(self):
-        return self
+class ActivationDescriptor(Descriptor):
+    """An activation: a mode (name or number), what becomes of NaN, the limit or alpha, the factor of swish."""
 
-    def __exit__(self, *_):
-        self.close()
+    kind = "Activation"
 
-    def __del__(self):
-        if getattr(self, "handle", None):
-            self.close()
+    def __init__(self, mode, propagate_nan=True, coef=0.0, swish_beta=1.0):
+        super().__init__()
+        call("mcdnnSetActivationDescriptor", self.handle, code_of(mode, ACTIVATIONS, "mode"), int(propagate_nan), coef)
+        call("mcdnnSetActivationDescriptorSwishBeta", self.handle, swish_beta)
 
 
 class Operation(contextlib.ExitStack):

@@ -7,7 +7,7 @@ import numpy
 
 from understudy.arrays import code_of
 from understudy.maca import lib
-from understudy.maca.dnn import Operation
+from understudy.maca.dnn import ActivationDescriptor, Operation
 
 ALGORITHMS = {"fast": lib.MCDNN_SOFTMAX_FAST, "accurate": lib.MCDNN_SOFTMAX_ACCURATE, "log": lib.MCDNN_SOFTMAX_LOG}
 MODES = {"instance": lib.MCDNN_SOFTMAX_MODE_INSTANCE, "channel": lib.MCDNN_SOFTMAX_MODE_CHANNEL}
@@ -63,4 +63,46 @@ def softmax_backward(y, dy, algorithm="accurate", mode="channel", alpha=1.0, bet
         sources, (dx_descriptor, dx_address) = (*op.input(y), *op.input(dy)), op.output(result)
         factors = op.scale(alpha, result.dtype), op.scale(beta, result.dtype)
         op.run("mcdnnSoftmaxBackward", *codes, factors[0], *sources, factors[1], dx_descriptor, dx_address)
+        return op.download(result, dx_address)
+
+
+def activation_forward(
+    x, mode="relu", coef=0.0, propagate_nan=True, swish_beta=1.0, alpha=1.0, beta=0.0, y=None
+) -> numpy.ndarray:
+    """An activation: mcdnnActivationForward.
+
+        y = alpha * f(x) + beta * y
+
+    x: float16, bfloat16, float32 or float64; at most 8 dimensions.
+    mode: "sigmoid", "relu", "tanh", "clipped_relu" (limit coef), "elu" (alpha coef) or "swish" (x / (1 + e^(-swish_beta x))).
+    propagate_nan: whether the two relu forms pass NaN on. y: as in softmax_forward.
+    Returns an array of x's shape and dtype (of y's, when given). Raises as softmax_forward. Source: mcdnn 6.1.
+    """
+    x = numpy.asarray(x)
+    result = _destination(y, x, beta, "y")
+    with ActivationDescriptor(mode, propagate_nan, coef, swish_beta) as activation, Operation() as op:
+        source, (y_descriptor, y_address) = op.input(x), op.output(result)
+        factors = op.scale(alpha, result.dtype), op.scale(beta, result.dtype)
+        op.run("mcdnnActivationForward", activation.handle, factors[0], *source, factors[1], y_descriptor, y_address)
+        return op.download(result, y_address)
+
+
+def activation_backward(
+    y, dy, x, mode="relu", coef=0.0, propagate_nan=True, swish_beta=1.0, alpha=1.0, beta=0.0, dx=None
+) -> numpy.ndarray:
+    """Gradient of an activation with respect to its input: mcdnnActivationBackward.
+
+        dx = alpha * dy * f'(x) + beta * dx, f' from y for "sigmoid", "tanh" and "elu", from x otherwise
+
+    y, dy, x: result of the forward pass, gradient with respect to it, input of the forward pass; equal shapes and dtypes,
+        y and dy of equal strides. mode, coef, propagate_nan, swish_beta: as in activation_forward. dx: the old result.
+    Returns an array of x's shape and dtype (of dx's, when given). Raises as softmax_forward. Source: mcdnn 6.1.
+    """
+    arrays = y, dy, x = [numpy.asarray(array) for array in (y, dy, x)]
+    result = _destination(dx, x, beta, "dx")
+    with ActivationDescriptor(mode, propagate_nan, coef, swish_beta) as activation, Operation() as op:
+        sources = [item for array in arrays for item in op.input(array)]
+        dx_descriptor, dx_address = op.output(result)
+        factors = op.scale(alpha, result.dtype), op.scale(beta, result.dtype)
+        op.run("mcdnnActivationBackward", activation.handle, factors[0], *sources, factors[1], dx_descriptor, dx_address)
         return op.download(result, dx_address)
