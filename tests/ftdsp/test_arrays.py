@@ -1,0 +1,268 @@
+"""Numbers of the operators with shapes against NumPy, for every prefix, masks and uneven sizes."""
+
+import itertools
+import math
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.conformance.ftdsp.calls import ELEMENT, Input, Output, Table, Value, compute
+
+FLOATS = ("fp", "hp")
+ALL = ("fp", "hp", "dp", "i8", "i16", "i32", "c64", "c128")
+
+
+def ints(*values):
+    return numpy.array(values, numpy.int32)
+
+
+def values(prefix, shape, seed=0, low=-3, high=3):
+    random = numpy.random.default_rng(seed)
+    if prefix.startswith("i"):
+        return random.integers(low, high + 1, shape).astype(ELEMENT[prefix])
+    drawn = random.uniform(low, high, shape)
+    if prefix.startswith("c"):
+        drawn = drawn + 1j * random.uniform(low, high, shape)
+    return drawn.astype(ELEMENT[prefix])
+
+
+def masks_agree(symbol, parameters, output):
+    """The result, after checking that neither the mask nor the _p form changes a bit."""
+    result = compute(symbol, parameters)
+    for mask in (1, 5, 0x80, 0x7F):
+        assert compute(symbol, parameters, mask)[output].tobytes() == result[output].tobytes(), hex(mask)
+    assert compute(symbol.removesuffix("_s") + "_p", parameters)[output].tobytes() == result[output].tobytes()
+    return result[output]
+
+
+def saturated(expected, prefix):
+    limits = numpy.iinfo(ELEMENT[prefix])
+    return numpy.clip(expected, limits.min, limits.max).astype(ELEMENT[prefix])
+
+
+# ---- bias ----
+
+SHAPES = [(1, 1), (3, 5), (2, 3, 7), (5, 3, 2, 11), (2, 1030), (1030, 3, 1), (1, 2, 3, 2, 2)]
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("prefix", ["i8", "i16", "i32", "fp", "hp", "dp"])
+def test_biasadd(prefix, shape, layout):
+    channels = shape[1] if layout == "NCHW" else shape[-1]
+    low, high = (-100, 100) if prefix.startswith("i") else (-3, 3)
+    x, bias = values(prefix, shape, 0, low, high), values(prefix, channels, 1, low, high)
+    wide = bias.astype(numpy.float64).reshape((-1,) + (1,) * (len(shape) - 2) if layout == "NCHW" else (-1,))
+    expected = x.astype(numpy.float64) + wide
+    output = masks_agree(f"{prefix}_biasadd_s", [
+        Input("input_x", x), Input("input_bias", bias), Output("output", x.size, ELEMENT[prefix]),
+        Value("dims", ints(*shape)), Value("shape_size", len(shape)), Value("data_format", layout.encode()),
+        Value("length", x.size)], "output").reshape(shape)
+    if prefix.startswith("i"):
+        assert numpy.array_equal(output, saturated(expected, prefix))
+    else:
+        eps = float(numpy.finfo(ELEMENT[prefix]).eps)
+        assert (numpy.abs(output - expected) <= eps * numpy.abs(expected) + 6 * 2.0**-24 * (eps > 1e-15)).all()
+
+
+def test_biasadd_of_int32_is_exact():
+    x, bias = ints(2**31 - 1, -(2**31), 2**24 + 1, 7), ints(1, -1)
+    output = compute("i32_biasadd_s", [Input("input_x", x), Input("input_bias", bias), Output("output", 4, numpy.int32),
+                                       Value("dims", ints(2, 2)), Value("shape_size", 2), Value("data_format", b"NHWC"),
+                                       Value("length", 4)])["output"]
+    assert output.tolist() == [2**31 - 1, -(2**31), 2**24 + 2, 6]
+
+
+@pytest.mark.parametrize("shape", [(1,), (7,), (3, 5), (1030, 3), (2, 3, 1025), (0, 3), (3, 0, 4)], ids=str)
+@pytest.mark.parametrize("prefix", FLOATS)
+def test_biasaddgrad(prefix, shape):
+    dy = values(prefix, shape)
+    expected = dy.astype(numpy.float64).reshape(-1, shape[-1]).sum(axis=0)
+    dbias = masks_agree(f"{prefix}_biasaddgrad_s", [
+        Input("dy", dy), Value("dy_dims", ints(*shape)), Value("shape_size", len(shape)),
+        Output("dbias", shape[-1], ELEMENT[prefix])], "dbias")
+    # summed in float64 and rounded once
+    numpy.testing.assert_allclose(dbias, expected, rtol=float(numpy.finfo(ELEMENT[prefix]).eps) / 2 * 1.001, atol=1e-11)
+
+
+# ---- maximum, minimum ----
+
+def extremum_oracle(greater, x0, x1, dy):
+    chosen = (x0 > x1) if greater else (x0 < x1)
+    parts = (numpy.where(chosen, dy, 0), numpy.where(chosen, 0, dy))
+    return [numpy.add.reduce(part, axis=tuple(d for d in range(dy.ndim) if own.shape[d] != dy.shape[d]), keepdims=True)
+            for part, own in zip(parts, (x0, x1))]
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.data())
+def test_extremum_gradients(data):
+    prefix = data.draw(st.sampled_from(FLOATS))
+    name = data.draw(st.sampled_from(["maximumgrad", "minimumgrad"]))
+    shape = data.draw(st.lists(st.integers(0, 5), max_size=5))
+    own = [[1 if data.draw(st.booleans()) else size for size in shape] for _ in range(2)]
+    shape = [b if a == 1 else a for a, b in zip(*own)]
+    x0, x1, dy = (numpy.round(values(prefix, size, seed)) for seed, size in enumerate([*own, shape]))  # rounded: ties
+    results = compute(f"{prefix}_{name}_s", [
+        Input("Input0", x0), Input("Input1", x1), Input("dy", dy), Value("Input0_dims", ints(*own[0])),
+        Value("Input1_dims", ints(*own[1])), Value("num_dims", len(shape)), Output("dx0", x0.size, ELEMENT[prefix]),
+        Output("dx1", x1.size, ELEMENT[prefix])], data.draw(st.integers(1, 255)))
+    for expected, got in zip(extremum_oracle(name == "maximumgrad", x0, x1, dy), (results["dx0"], results["dx1"])):
+        assert got.tolist() == expected.ravel().tolist()
+
+
+def test_large_equal_shapes_and_broadcast_row():
+    x0, x1, dy = (values("fp", (513, 21), seed) for seed in range(3))
+    for second in (x1, x1[:1]):
+        results = compute("fp_maximumgrad_s", [
+            Input("Input0", x0), Input("Input1", second), Input("dy", dy), Value("Input0_dims", ints(*x0.shape)),
+            Value("Input1_dims", ints(*second.shape)), Value("num_dims", 2), Output("dx0", x0.size, numpy.float32),
+            Output("dx1", second.size, numpy.float32)])
+        expected = extremum_oracle(True, *(array.astype(float) for array in (x0, second, dy)))
+        for got, wanted in zip((results["dx0"], results["dx1"]), expected):
+            numpy.testing.assert_allclose(got, wanted.ravel(), rtol=2.0**-23, atol=1e-5)
+
+
+# ---- nllloss ----
+
+@pytest.mark.parametrize("reduction", [0, 1, 2])
+@pytest.mark.parametrize(("batch", "classes"), [(1, 1), (4, 3), (1025, 7), (3, 1030)])
+@pytest.mark.parametrize("prefix", ["i8", "hp", "fp"])
+def test_nllloss(prefix, batch, classes, reduction):
+    low, high = (-9, 9) if prefix == "i8" else (-3, 0)
+    log_probs = values(prefix, (batch, classes), 0, low, high)
+    weight = values(prefix, classes, 1, 1, 4)
+    labels = numpy.random.default_rng(2).integers(0, classes, batch).astype(numpy.int32)
+    out = numpy.int32 if prefix == "i8" else ELEMENT[prefix]
+    parameters = [Input("log_probs", log_probs), Input("labels", labels), Input("weight", weight),
+                  Output("loss", batch if reduction == 0 else 1, out), Output("total_weight", 1, out),
+                  Value("batch_size", batch), Value("class_num", classes), Value("reduction_type", reduction)]
+    loss = masks_agree(f"{prefix}_nllloss_s", parameters, "loss")
+    total = masks_agree(f"{prefix}_nllloss_s", parameters, "total_weight")
+    picked = weight.astype(float)[labels]
+    each = -picked * log_probs.astype(float)[numpy.arange(batch), labels]
+    expected = {0: each, 1: each.sum(keepdims=True), 2: each.sum(keepdims=True) / picked.sum()}[reduction]
+    if prefix == "i8":
+        assert loss.tolist() == numpy.trunc(expected).tolist() and total.tolist() == [int(picked.sum())]
+    else:
+        eps = float(numpy.finfo(out).eps)
+        with numpy.errstate(over="ignore"):
+            numpy.testing.assert_allclose(loss, expected.astype(out), rtol=eps)
+            numpy.testing.assert_allclose(total, picked.sum(keepdims=True).astype(out), rtol=eps)
+
+
+# ---- matrices ----
+
+@pytest.mark.parametrize("activation", [0, 1, 2])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (3, 5, 7), (17, 1030, 5), (2, 3, 0), (33, 31, 257)])
+@pytest.mark.parametrize(("name", "prefix"), [*itertools.product(["fullconnection"], ["i8", "fp", "hp"]),
+                                              *itertools.product(["matmulfusion"],
+                                                                 ["fp", "hp", "dp", "i8", "i16", "i32"])])
+def test_matrix_products(name, prefix, m, n, k, bias, activation):
+    a, b, added = values(prefix, (m, k), 0), values(prefix, (k, n), 1), values(prefix, (m, n), 2)
+    output = masks_agree(f"{prefix}_{name}_s", [
+        Input("A", a), Input("B", b), Output("C", m * n, ELEMENT[prefix]),
+        Input("bias", added) if bias else Value("bias", None), Value("M", m), Value("N", n), Value("K", k),
+        Value("act", activation)], "C").reshape(m, n)
+    wide = [array.astype(numpy.float64) for array in (a, b, added)]
+    expected = wide[0] @ wide[1] + (wide[2] if bias else 0)
+    expected = numpy.maximum(expected, 0) if activation else expected
+    expected = numpy.minimum(expected, 6) if activation == 2 else expected
+    if prefix.startswith("i"):
+        assert numpy.array_equal(output, saturated(expected, prefix))
+        return
+    compute_eps = 2.0**-53 if prefix == "dp" else 2.0**-24
+    sizes = numpy.abs(wide[0]) @ numpy.abs(wide[1]) + numpy.abs(wide[2])
+    bound = sizes * compute_eps * (k + 2) + numpy.abs(expected) * float(numpy.finfo(ELEMENT[prefix]).eps) / 2 * 1.01
+    assert (numpy.abs(output - expected) <= bound + 2.0**-25).all()
+
+
+def test_int16_products_saturate():
+    """ft-dsp 5.1: int16 saturates at 32767."""
+    output = compute("i16_matmulfusion_s", [Input("A", numpy.int16([300, -300])), Input("B", numpy.int16([200])),
+                                            Output("C", 2, numpy.int16), Value("bias", None), Value("M", 2),
+                                            Value("N", 1), Value("K", 1), Value("act", 0)])["C"]
+    assert output.tolist() == [32767, -32768]
+
+
+@pytest.mark.parametrize(("batch", "heads", "length", "depth"), [(1, 1, 1, 1), (2, 3, 5, 7), (1, 2, 33, 64), (1, 1, 3, 1030)])
+def test_attention(batch, heads, length, depth):
+    shape, scores = (batch, heads, length, depth), (batch, heads, length, length)
+    q, k, v = (values("fp", shape, seed) for seed in range(3))
+    parameters = [Input("Q", q), Input("K", k), Input("V", v), Output("output", q.size, numpy.float32),
+                  Value("batch_size", batch), Value("seq_len", length), Value("head_num", heads),
+                  Value("head_dim", depth), Output("QK", math.prod(scores), numpy.float32),
+                  Output("softmax_out", math.prod(scores), numpy.float32)]
+    output = masks_agree("fp_attention_s", parameters, "output").reshape(shape)
+    weights = masks_agree("fp_attention_s", parameters, "softmax_out").reshape(scores)
+    products = q.astype(float) @ k.astype(float).swapaxes(-1, -2) / math.sqrt(depth)
+    expected = numpy.exp(products - products.max(axis=-1, keepdims=True))
+    expected /= expected.sum(axis=-1, keepdims=True)
+    # a score is off by 2^-23 of itself, and so is the exponential's exponent
+    rounding = 2.0**-24 * (8 + 4 * numpy.abs(products).max())
+    numpy.testing.assert_allclose(weights, expected, rtol=rounding, atol=1e-30)
+    numpy.testing.assert_allclose(output, expected @ v.astype(float), rtol=0, atol=3 * rounding * 2)
+
+
+# ---- ranges ----
+
+@pytest.mark.parametrize("prefix", ["i8", "i16", "i32", "fp", "dp", "hp"])
+def test_raggedrange(prefix):
+    ranges = [(0, 5, 1), (5, 0, -2), (0, 5, -1), (3, 3, 1), (-4, 100, 7), (1, 2, 50)]
+    if not prefix.startswith("i"):
+        ranges += [(0.5, 2.0, 0.25), (1.0, -1.0, -0.75)]
+    starts, limits, deltas = (numpy.array(column, ELEMENT[prefix]) for column in zip(*ranges))
+    expected = [numpy.arange(*one) for one in ranges]
+    count = sum(map(len, expected))
+    parameters = [Input("starts", starts), Input("limits", limits), Input("deltas", deltas),
+                  Value("range_count", len(ranges)), Output("values", count, ELEMENT[prefix]),
+                  Output("splits", len(ranges) + 1, numpy.int32)]
+    assert numpy.array_equal(masks_agree(f"{prefix}_raggedrange_s", parameters, "values"), numpy.concatenate(expected))
+    splits = masks_agree(f"{prefix}_raggedrange_s", parameters, "splits")
+    assert splits.tolist() == [0, *numpy.cumsum([len(one) for one in expected])]
+
+
+# ---- moving elements ----
+
+@pytest.mark.parametrize(("shapes", "axis"), [
+    ([(3,)], 0), ([(2, 3), (2, 5), (2, 1)], 1), ([(2, 3), (4, 3)], 0), ([(2, 0, 3), (2, 4, 3)], 1),
+    ([(3, 2, 5), (3, 2, 7)], 2), ([(1, 1030), (2, 1030)], 0)])
+@pytest.mark.parametrize("prefix", ALL)
+def test_concat(prefix, shapes, axis):
+    arrays = [values(prefix, shape, seed) for seed, shape in enumerate(shapes)]
+    expected = numpy.concatenate(arrays, axis)
+    output = masks_agree(f"{prefix}_concat_s", [
+        Table("inputs", arrays), Table("input_shapes", [ints(*shape) for shape in shapes], operands=False),
+        Value("num_inputs", len(arrays)), Value("axis", axis), Value("input_ndim", len(shapes[0])),
+        Output("output", expected.size, ELEMENT[prefix])], "output")
+    assert output.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("prefix", ALL)
+def test_stack(prefix, count, axis):
+    arrays = [values(prefix, (3, 7), seed) for seed in range(count)]
+    output = masks_agree(f"{prefix}_stack_s", [
+        Table("inputs", arrays), Value("input_shape", ints(3, 7)), Value("num_inputs", count), Value("axis", axis),
+        Value("input_ndim", 2), Output("output", 21 * count, ELEMENT[prefix])], "output")
+    assert output.tobytes() == numpy.stack(arrays, axis).tobytes()
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.data())
+def test_slice(data):
+    prefix = data.draw(st.sampled_from(ALL))
+    shape = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=5))
+    begin = [data.draw(st.integers(0, size)) for size in shape]
+    size = [data.draw(st.integers(0, whole - first)) for whole, first in zip(shape, begin)]
+    x = values(prefix, shape)
+    expected = x[tuple(slice(first, first + count) for first, count in zip(begin, size))]
+    output = compute(f"{prefix}_slice_s", [
+        Input("input", x), Output("output", expected.size, ELEMENT[prefix]), Value("input_shape", ints(*shape)),
+        Value("ndim", len(shape)), Value("begin", ints(*begin)), Value("size", ints(*size))],
+        data.draw(st.integers(1, 255)))["output"]
+    assert output.tobytes() == expected.tobytes()
