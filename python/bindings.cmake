@@ -19,3 +19,7 @@ add_custom_target(python_bindings ALL DEPENDS ${binding_modules})
 install(FILES ${binding_modules} DESTINATION ${SKBUILD_PLATLIB_DIR}/understudy)
 # `understudy demo` compiles the examples where the package is installed.
 install(DIRECTORY examples_c/ DESTINATION ${SKBUILD_PLATLIB_DIR}/understudy/examples_c)
+# `understudy conform` runs the cases of the ABI: the rule cases and the tests of the stacks, the same files as here.
+install(DIRECTORY tests/conformance tests/ascend tests/maca tests/ftdsp
+  DESTINATION ${SKBUILD_PLATLIB_DIR}/understudy/suite/tests FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
+install(FILES tests/__init__.py DESTINATION ${SKBUILD_PLATLIB_DIR}/understudy/suite/tests)

@@ -69,7 +69,8 @@ def _check_here(case: RuleCase) -> None:
     status = expected.status if case.status is None else case.status
     if _core() is None:
         result = case.refused()
-        assert result.status == status, result
+        if expected.library != "libftdsp.so":  # its functions return nothing: only the outputs tell
+            assert result.status == status, result
         assert result.untouched is not False, "a refused call has written to its outputs"
         result = case.accepted()
         assert result.status == 0, result

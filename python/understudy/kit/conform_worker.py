@@ -6,10 +6,15 @@ what the cases print goes to standard output. A case that ends this process ends
 
 import json
 import os
+import re
 import sys
 import time
 
 import pytest
+
+
+NEEDS_SOURCES = re.compile(r"import native|parents\[2\]")
+LONGEST_MESSAGE = 240
 
 
 class Reporter:
@@ -24,8 +29,8 @@ class Reporter:
         self.events.flush()
 
     def pytest_ignore_collect(self, collection_path):
-        """Modules that build C programs need the sources of the project: they are no cases of the ABI alone."""
-        if collection_path.suffix == ".py" and "import native" in collection_path.read_text():
+        """Modules that compile programs need the sources of the project: they are no cases of the ABI alone."""
+        if collection_path.suffix == ".py" and NEEDS_SOURCES.search(collection_path.read_text()):
             return True
         return None
 
@@ -51,7 +56,7 @@ class Reporter:
 
     def pytest_runtest_logfinish(self, nodeid, location):
         seconds = round(time.monotonic() - self.started, 4)
-        self.tell(end=nodeid, outcome=self.outcome, seconds=seconds, message=self.message)
+        self.tell(end=nodeid, outcome=self.outcome, seconds=seconds, message=self.message[:LONGEST_MESSAGE])
 
 
 def last_line(text: str) -> str:

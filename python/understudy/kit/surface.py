@@ -93,6 +93,9 @@ def _of_stack(stack: str) -> dict:
         types[name] = spelled(kind)
         if kind.kind in ("struct", "union"):
             structures.setdefault(types[name], _structure(ffi, kind))
+    if "half" in types:  # cffi has no half: the bindings say uint16, which nothing else in that stack is
+        types["half"] = "float16"
+        functions = {name: text.replace("uint16", "float16") for name, text in functions.items()}
     complete = {name: structure for name, structure in structures.items() if structure is not None}
     return {"functions": functions, "types": types, "structures": complete, "constants": constants}
 

@@ -1,0 +1,132 @@
+"""`understudy conform` on our libraries, and on a library that is wrong, crashes and hangs."""
+
+import json
+import pathlib
+
+import pytest
+
+from tests.kit.support import assert_error_of_use, library, understudy
+from tests.native import ROOT
+from understudy.kit import conform
+
+FOREIGN = """
+#include <unistd.h>
+static int things[2];
+static void *dead;
+int mcdnnCreate(void **handle) { *(volatile int **)handle = things; dead = 0; return 0; }
+int mcdnnDestroy(void *handle) { if (handle == 0 || handle == dead) return 3; dead = handle; return 0; }
+int mcdnnSetStream(void *handle, void *stream) { return 0 * (handle == stream); }
+int mcdnnGetStream(void *handle, void **stream) { for (;;) pause(); }
+"""
+HANDLE = "mcdnn_handle and (mcdnnCreate or mcdnnDestroy or mcdnnSetStream or mcdnnGetStream)"
+
+
+@pytest.fixture
+def conform_here(tmp_path):
+    def run(*arguments):
+        report = tmp_path / "report.json"
+        done = understudy("conform", "--report", report, *arguments)
+        return done, json.loads(report.read_text()) if report.exists() else None
+
+    return run
+
+
+def outcomes(report):
+    """Outcome of each rule case by rule."""
+    return {case["id"].partition("[")[2].rstrip("]"): case["outcome"] for case in report["cases"]}
+
+
+def test_our_libraries_pass(conform_here):
+    done, report = conform_here("--stack", "maca", "-k", HANDLE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert report["target"] == "the emulated libraries"
+    assert report["totals"]["passed"] == len(report["cases"]) > 5
+    found = outcomes(report)
+    assert found["mcdnnCreate/handle/null"] == found["mcdnnDestroy/handle/alive"] == "passed"
+    assert done.stdout.splitlines()[0].split()[:3] == ["stack", "cases", "passed"]
+    assert f"{len(report['cases'])} of {len(report['cases'])} cases, 0 bad" in done.stderr
+
+
+def test_every_stack_and_every_kind_of_case_is_there():
+    for stack in ("ascend", "maca", "ftdsp"):
+        folders = conform.suite_paths([stack])
+        assert folders == [f"tests/conformance/{stack}", f"tests/{stack}"]
+        for folder in folders:
+            assert list((conform.SUITE / folder).glob("test_*.py")), folder
+
+
+def test_the_shipped_cases_are_those_of_the_repository():
+    shipped = [file for file in conform.SUITE.rglob("*.py")]
+    assert len(shipped) > 20
+    for file in shipped:
+        assert file.read_bytes() == (ROOT / file.relative_to(conform.SUITE)).read_bytes()
+
+
+def test_a_foreign_library_that_differs_crashes_and_hangs(tmp_path, conform_here):
+    file = library(tmp_path, "libmcdnn.so", FOREIGN)
+    known = tmp_path / "known.toml"
+    known.write_text("""
+[[difference]]
+case = "*[mcdnnSetStream/handle/alive]"
+why = "Handles are not looked at."
+[[difference]]
+case = "conformance/maca/test_mcdnn_handle.py::*[mcdnnDestroy/handle/alive]"
+why = "Was so in the last release."
+[[difference]]
+case = "*[mcdnnNothing/x/y]"
+why = "Of another function."
+""")
+    choice = "mcdnnCreate/handle/null or mcdnnDestroy/handle/alive or mcdnnSetStream/handle/alive or mcdnnGetStream/handle"
+    keyword = " or ".join(f"({' and '.join(name.split('/'))})" for name in choice.split(" or "))
+    done, report = conform_here("--lib", file, "--known", known, "--timeout", "5", "-k", keyword)
+    assert done.returncode == 1
+    assert report["target"] == {"maca": [str(file)]}
+    found = outcomes(report)
+    assert found["mcdnnCreate/handle/null"] == "crashed"
+    assert found["mcdnnDestroy/handle/alive"] == "passed", "rule ids are not asked of a foreign library"
+    assert found["mcdnnSetStream/handle/alive"] == "known"
+    assert found["mcdnnGetStream/handle/alive"] == "hung"
+    (crash,) = [case for case in report["cases"] if case["outcome"] == "crashed"]
+    assert "SIGSEGV" in crash["message"]
+    assert len(report["fixed"]) == 1 and "mcdnnDestroy/handle/alive" in report["fixed"][0]
+    assert report["unused"] == ["*[mcdnnNothing/x/y]"]
+    assert "Handles are not looked at." in done.stdout and "is listed as a known difference and passes" in done.stdout
+
+
+def test_one_process_per_case(conform_here):
+    done, report = conform_here("--stack", "maca", "--isolate", "-k", "mcdnn_handle and mcdnnDestroy")
+    assert done.returncode == 0 and set(outcomes(report).values()) == {"passed"}
+
+
+def test_errors_of_use(tmp_path):
+    other = library(tmp_path, "libother.so", "int x;")
+    assert_error_of_use(understudy("conform", "--lib", other), "say with --stack")
+    assert_error_of_use(understudy("conform", "--lib", tmp_path / "absent.so"), "cannot read")
+    assert_error_of_use(understudy("conform", "--stack", "maca", "-k", "no_such_case"), "no case fits 'no_such_case'")
+    assert_error_of_use(understudy("conform", "--stack", "maca", "-k", "a b ("), "Wrong expression")
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text("[[difference]]\ncase = 'x'\n")
+    assert_error_of_use(understudy("conform", "--known", wrong), "needs case and why")
+    wrong.write_text("what")
+    assert_error_of_use(understudy("conform", "--known", wrong), "is no TOML file")
+
+
+def test_a_library_that_cannot_be_loaded_is_one_line(tmp_path):
+    file = library(tmp_path, "libmcdnn.so", "void absent_function(void); int mcdnnCreate(void **h) { absent_function(); }",
+                   ["-Wl,-z,now"])  # fmt: skip
+    done = understudy("conform", "--lib", file, "-k", "mcdnn_handle", "--report", tmp_path / "report.json")
+    assert done.returncode == 1, "every module of the stack is broken, which is what is reported"
+    assert "absent_function" in done.stdout
+
+
+@pytest.mark.parametrize("pattern, case_id, covered", [
+    ("a/b[c]", "a/b[c]", True), ("a/*[c]", "a/b::d[c]", True), ("a/b[c]", "a/bc", False), ("*", "", True),
+    ("a", "ab", False),
+])  # fmt: skip
+def test_patterns_of_known_differences(pattern, case_id, covered):
+    assert conform.Known(pattern, "").covers(case_id) is covered
+
+
+def test_reports_are_files(tmp_path):
+    done = understudy("conform", "--stack", "maca", "-k", "mcdnnCreate and mcdnn_handle", "--report", pathlib.Path("/none/report"))
+    assert done.returncode == 2 and "cannot write /none/report" in done.stderr
