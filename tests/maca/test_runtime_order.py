@@ -45,6 +45,7 @@ def test_the_default_stream_waits_for_a_blocking_stream():
     gate = rt.Gate(own)
     fill(a, 7, own)
     copy(b, a, NULL)
+    time.sleep(0.02)  # a copy that does not wait would run now
     gate.open()
     rt.ok(lib.mcStreamSynchronize(NULL))
     assert first_byte(b) == 7
@@ -57,6 +58,7 @@ def test_a_blocking_stream_waits_for_the_default_stream(default):
     gate = rt.Gate(default)
     fill(a, 9, default)
     copy(b, a, own)
+    time.sleep(0.02)
     gate.open()
     rt.ok(lib.mcStreamSynchronize(own))
     assert first_byte(b) == 9
