@@ -263,7 +263,7 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
     Call call = us_call_begin("aclrtLaunchCallback");
     us_require(&call, blockType == ACL_CALLBACK_NO_BLOCK || blockType == ACL_CALLBACK_BLOCK, "blockType", "range",
                ACL_ERROR_INVALID_PARAM, "blockType is %d; it must be 0 or 1", (int)blockType);
-    us_require(&call, fn != NULL, "fn", "null", ACL_ERROR_RT_PARAM_INVALID, "fn is NULL");
+    us_require(&call, fn != NULL, "fn", "null", ACL_ERROR_RT_PARAM_INVALID, "fn is NULL; it is what shall run");
     acl_require_context(&call, "context", "none");
     Stream *found = acl_require_stream(&call, "stream", "dead", stream);
     Runtime *runtime = require_runtime(&call);
@@ -385,7 +385,7 @@ static DeviceFault run_host_function(void *argument, Explanation *why)
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args)
 {
     Call call = us_call_begin("aclrtLaunchHostFunc");
-    us_require(&call, fn != NULL, "fn", "null", ACL_ERROR_RT_PARAM_INVALID, "fn is NULL");
+    us_require(&call, fn != NULL, "fn", "null", ACL_ERROR_RT_PARAM_INVALID, "fn is NULL; it is what shall run");
     acl_require_context(&call, "context", "none");
     Stream *found = acl_require_stream(&call, "stream", "dead", stream);
     us_require(&call, queue_of_stream(found) == NULL, "stream", "subscribed", ACL_ERROR_RT_STREAM_SUBSCRIBE,

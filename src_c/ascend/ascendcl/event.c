@@ -257,7 +257,7 @@ static Event *require_timed_event(Call *call, const char *parameter, aclrtEvent 
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent)
 {
     Call call = us_call_begin("aclrtEventElapsedTime");
-    us_require(&call, ms != NULL, "ms", "null", ACL_ERROR_INVALID_PARAM, "ms is NULL");
+    us_require(&call, ms != NULL, "ms", "null", ACL_ERROR_INVALID_PARAM, "ms is NULL; it gets the elapsed time");
     Event *start = require_timed_event(&call, "startEvent", startEvent);
     Event *end = require_timed_event(&call, "endEvent", endEvent);
     uint64_t start_time = call.status == 0 ? require_time(&call, "startEvent", start) : 0;

@@ -3,8 +3,10 @@
 import pytest
 from understudy.ascend import ffi, lib
 
-from tests.conformance.ascend.acl_support import ALONE, Out, case, context, device, no_context, ok, with_out
-from tests.conformance.harness import check_rule
+from tests.conformance.ascend.acl_support import (
+    ALONE, Out, address_of, case, context, device, memory, no_context, ok, pointer, with_out,
+)
+from tests.conformance.harness import Result, check_rule
 
 
 def set_and_reset(ordinal: int) -> int:
@@ -64,6 +66,172 @@ def with_device(function):
     return with_out("void *", call)
 
 
+def reset_by_force_once_too_often() -> int:
+    ok(lib.aclrtSetDevice(1))
+    ok(lib.aclrtSetDevice(1))
+    ok(lib.aclrtResetDeviceForce(1))
+    return lib.aclrtResetDeviceForce(1)
+
+
+def set_and_reset_by_force(ordinal: int) -> int:
+    ok(lib.aclrtSetDevice(ordinal))
+    return lib.aclrtResetDeviceForce(ordinal)
+
+
+# ---- what can be asked ----
+
+SINGLE_OUTPUTS = {
+    "aclrtGetDevice/deviceId": ("int32_t", lib.aclrtGetDevice),
+    "aclrtGetDeviceCount/count": ("uint32_t", lib.aclrtGetDeviceCount),
+    "aclrtGetRunMode/runMode": ("aclrtRunMode", lib.aclrtGetRunMode),
+    "aclrtQueryDeviceStatus/deviceStatus": ("aclrtDeviceStatus", lambda cell: lib.aclrtQueryDeviceStatus(0, cell)),
+    "aclrtGetDeviceInfo/value": ("int64_t", lambda cell: lib.aclrtGetDeviceInfo(0, 101, cell)),
+    "aclrtGetDeviceSatMode/mode": ("aclrtFloatOverflowMode", lib.aclrtGetDeviceSatMode),
+    "aclrtGetSysParamOpt/value": ("int64_t", lambda cell: lib.aclrtGetSysParamOpt(0, cell)),
+}
+
+
+def single_output_case(name: str):
+    kind, function = SINGLE_OUTPUTS[name]
+
+    def legal():
+        with device():
+            return function(Out(kind).cell)
+
+    return case(f"{name}/null", lambda: function(ffi.NULL), legal)
+
+
+def utilization(ordinal: int = 0, extend=ffi.NULL, out: bool = True):
+    info = Out("aclrtUtilizationInfo")
+    info.cell.utilizationExtend = ffi.cast("aclrtUtilizationExtendInfo *", extend)
+    info.before = info.bytes()
+    return info.result(lib.aclrtGetDeviceUtilizationRate(ordinal, info.cell if out else ffi.NULL))
+
+
+def device_info(ordinal: int = 0, attribute: int = 101):
+    return with_out("int64_t", lambda cell: lib.aclrtGetDeviceInfo(ordinal, attribute, cell))()
+
+
+def device_status(ordinal: int):
+    return with_out("aclrtDeviceStatus", lambda cell: lib.aclrtQueryDeviceStatus(ordinal, cell))()
+
+
+def primary_state(ordinal: int = 0, skip: str | None = None):
+    flags, active = Out("uint32_t"), Out("int32_t")
+    status = lib.aclrtGetPrimaryCtxState(ordinal, ffi.NULL if skip == "flags" else flags.cell,
+                                         ffi.NULL if skip == "active" else active.cell)
+    return Result(status, flags.bytes() == flags.before and active.bytes() == active.before)
+
+
+# ---- peers ----
+
+
+def can_access(first: int = 0, second: int = 1, out: bool = True):
+    answer = Out("int32_t")
+    return answer.result(lib.aclrtDeviceCanAccessPeer(answer.cell if out else ffi.NULL, first, second))
+
+
+PEERS = {
+    "aclrtDeviceEnablePeerAccess": lambda peer, flags=0: lib.aclrtDeviceEnablePeerAccess(peer, flags),
+    "aclrtDeviceDisablePeerAccess": lambda peer: lib.aclrtDeviceDisablePeerAccess(peer),
+}
+
+
+def peer_cases(name: str):
+    function = PEERS[name]
+
+    def access(peer: int, *flags: int):
+        with device():
+            return function(peer, *flags)
+
+    def without_context_():
+        with no_context():
+            return function(1)
+
+    yield case(f"{name}/peerDeviceId/same", lambda: access(0), lambda: access(1), ALONE)
+    yield case(f"{name}/peerDeviceId/range", lambda: access(2), lambda: access(1), ALONE)
+    yield case(f"{name}/context/none", without_context_, lambda: access(1), ALONE)
+    if name == "aclrtDeviceEnablePeerAccess":
+        yield case(f"{name}/flags/range", lambda: access(1, 1), lambda: access(1, 0), ALONE)
+
+
+# ---- modes and options ----
+
+
+def saturation(mode: int) -> int:
+    """The mode is the device's: it is set back."""
+    with device():
+        before = Out("aclrtFloatOverflowMode")
+        ok(lib.aclrtGetDeviceSatMode(before.cell))
+        status = lib.aclrtSetDeviceSatMode(mode)
+        ok(lib.aclrtSetDeviceSatMode(before.value))
+        return status
+
+
+def saturation_without_context() -> int:
+    with no_context():
+        return lib.aclrtSetDeviceSatMode(1)
+
+
+def overflow_status(size: int = 64, out: bool = True, short_by: int = 0):
+    with device(), memory(64) as block:
+        place = pointer(address_of(block) + 32 + short_by)  # 64 of the 96 usable bytes are left without `short_by`
+        status = lib.aclrtGetOverflowStatus(place if out else ffi.NULL, size, ffi.NULL)
+        ok(lib.aclrtSynchronizeStream(ffi.NULL))
+        return status
+
+
+OPTIONS = {
+    "aclrtSetSysParamOpt": lambda option, cell: lib.aclrtSetSysParamOpt(option, 0),
+    "aclrtGetSysParamOpt": lambda option, cell: lib.aclrtGetSysParamOpt(option, cell),
+    "aclrtCtxSetSysParamOpt": lambda option, cell: lib.aclrtCtxSetSysParamOpt(option, 0),
+    "aclrtCtxGetSysParamOpt": lambda option, cell: lib.aclrtCtxGetSysParamOpt(option, cell),
+}
+
+
+def option_case(name: str):
+    def call(option: int):
+        value = Out("int64_t")
+        with device(), context():
+            if option < 3:
+                ok(lib.aclrtCtxSetSysParamOpt(option, 0))
+            return value.result(OPTIONS[name](option, value.cell))
+
+    return case(f"{name}/opt/range", lambda: call(3), lambda: call(2))
+
+
+def set_option(function, value: int) -> int:
+    with device(), context():
+        status = function(0, value)
+        ok(lib.aclrtSetSysParamOpt(0, 0))
+        return status
+
+
+def context_option(set_before: bool):
+    value = Out("int64_t")
+    with device(), context():
+        if set_before:
+            ok(lib.aclrtCtxSetSysParamOpt(1, 0))
+        return value.result(lib.aclrtCtxGetSysParamOpt(1, value.cell))
+
+
+def context_option_to_null():
+    with device(), context():
+        ok(lib.aclrtCtxSetSysParamOpt(1, 0))
+        return lib.aclrtCtxGetSysParamOpt(1, ffi.NULL)
+
+
+# ---- waiting for the device ----
+
+
+def wait(function, with_context: bool = True) -> int:
+    with device():
+        if with_context:
+            return function()
+        with no_context():
+            return function()
+
+
 COUNT = 2  # devices of a child that runs with ALONE
 
 RULES = [
@@ -89,6 +257,54 @@ RULES = [
          with_device(lib.aclrtCtxGetCurrentDefaultStream)),
     case("aclrtCtxGetCurrentDefaultStream/context/none", without_context(lib.aclrtCtxGetCurrentDefaultStream),
          with_device(lib.aclrtCtxGetCurrentDefaultStream)),
+
+    case("aclrtResetDeviceForce/deviceId/range", lambda: lib.aclrtResetDeviceForce(COUNT),
+         lambda: set_and_reset_by_force(0), ALONE),
+    case("aclrtResetDeviceForce/deviceId/not-set", reset_by_force_once_too_often, lambda: set_and_reset_by_force(1),
+         ALONE),
+    *[single_output_case(name) for name in SINGLE_OUTPUTS],
+    case("aclrtGetDevice/context/none", without_context(lambda cell: lib.aclrtGetDevice(ffi.cast("int32_t *", cell))),
+         with_device(lambda cell: lib.aclrtGetDevice(ffi.cast("int32_t *", cell)))),
+    case("aclrtSetTsDevice/tsId/range", lambda: lib.aclrtSetTsDevice(2), lambda: lib.aclrtSetTsDevice(1)),
+    case("aclrtQueryDeviceStatus/deviceId/range", lambda: device_status(COUNT), lambda: device_status(1), ALONE),
+    case("aclrtGetDeviceUtilizationRate/utilizationInfo/null", lambda: utilization(out=False), utilization),
+    case("aclrtGetDeviceUtilizationRate/utilizationInfo/extend", lambda: utilization(extend=8), utilization),
+    case("aclrtGetDeviceUtilizationRate/deviceId/range", lambda: utilization(COUNT), lambda: utilization(1), ALONE),
+    case("aclrtGetDeviceInfo/deviceId/range", lambda: device_info(COUNT), lambda: device_info(1), ALONE),
+    case("aclrtGetDeviceInfo/attr/unsupported", lambda: device_info(attribute=102 + 1), lambda: device_info(attribute=102)),
+    case("aclrtGetPrimaryCtxState/flags/null", lambda: primary_state(skip="flags"), primary_state),
+    case("aclrtGetPrimaryCtxState/active/null", lambda: primary_state(skip="active"), primary_state),
+    case("aclrtGetPrimaryCtxState/deviceId/range", lambda: primary_state(COUNT), lambda: primary_state(1), ALONE),
+    case("aclrtDeviceCanAccessPeer/canAccessPeer/null", lambda: can_access(out=False), can_access, ALONE),
+    case("aclrtDeviceCanAccessPeer/peerDeviceId/same", lambda: can_access(1, 1), can_access, ALONE),
+    case("aclrtDeviceCanAccessPeer/deviceId/range", lambda: can_access(COUNT, 1), can_access, ALONE),
+    case("aclrtDeviceCanAccessPeer/peerDeviceId/range", lambda: can_access(0, COUNT), can_access, ALONE),
+    *[entry for name in PEERS for entry in peer_cases(name)],
+    case("aclrtSetDeviceSatMode/mode/range", lambda: saturation(2), lambda: saturation(1)),
+    case("aclrtSetDeviceSatMode/context/none", saturation_without_context, lambda: saturation(0)),
+    case("aclrtGetDeviceSatMode/context/none",
+         without_context(lambda cell: lib.aclrtGetDeviceSatMode(ffi.cast("aclrtFloatOverflowMode *", cell))),
+         with_device(lambda cell: lib.aclrtGetDeviceSatMode(ffi.cast("aclrtFloatOverflowMode *", cell)))),
+    case("aclrtGetOverflowStatus/outputAddr/null", lambda: overflow_status(out=False), overflow_status),
+    case("aclrtGetOverflowStatus/outputSize/range", lambda: overflow_status(size=63), overflow_status),
+    case("aclrtGetOverflowStatus/outputAddr/bounds", lambda: overflow_status(short_by=1), overflow_status),
+    *[option_case(name) for name in OPTIONS],
+    case("aclrtSetSysParamOpt/value/range", lambda: set_option(lib.aclrtSetSysParamOpt, 2),
+         lambda: set_option(lib.aclrtSetSysParamOpt, 1)),
+    case("aclrtCtxSetSysParamOpt/value/range", lambda: set_option(lib.aclrtCtxSetSysParamOpt, -1),
+         lambda: set_option(lib.aclrtCtxSetSysParamOpt, 1)),
+    case("aclrtCtxSetSysParamOpt/context/none", without_context(lambda cell: lib.aclrtCtxSetSysParamOpt(0, 0)),
+         lambda: set_option(lib.aclrtCtxSetSysParamOpt, 0)),
+    case("aclrtCtxGetSysParamOpt/context/none",
+         without_context(lambda cell: lib.aclrtCtxGetSysParamOpt(0, ffi.cast("int64_t *", cell))),
+         lambda: context_option(True)),
+    case("aclrtCtxGetSysParamOpt/value/null", context_option_to_null, lambda: context_option(True)),
+    case("aclrtCtxGetSysParamOpt/opt/not-set", lambda: context_option(False), lambda: context_option(True)),
+    case("aclrtSynchronizeDevice/context/none", lambda: wait(lib.aclrtSynchronizeDevice, False),
+         lambda: wait(lib.aclrtSynchronizeDevice)),
+    case("aclrtSynchronizeDeviceWithTimeout/context/none",
+         lambda: wait(lambda: lib.aclrtSynchronizeDeviceWithTimeout(10), False),
+         lambda: wait(lambda: lib.aclrtSynchronizeDeviceWithTimeout(10))),
 ]
 
 

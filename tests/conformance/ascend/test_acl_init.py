@@ -1,13 +1,14 @@
-"""aclInit, aclFinalize, last error (cann-runtime 8 and 9). Cases run in children: initialisation is the process's."""
+"""Start, end, last error, versions (cann-runtime 8 and 9). Initialisation is the process's: its cases run alone."""
 
+import contextlib
 import os
 import tempfile
 
 import pytest
 from understudy.ascend import ffi, lib
 
-from tests.conformance.ascend.acl_support import ALONE, case, ok
-from tests.conformance.harness import check_rule
+from tests.conformance.ascend.acl_support import ALONE, Out, case, ok
+from tests.conformance.harness import Result, check_rule
 
 
 def init_with(text: bytes) -> int:
@@ -51,6 +52,72 @@ def finalize_twice() -> int:
 
 LARGEST_FILE = b'{"a": "' + b"x" * (10 * 1024 * 1024 - 9) + b'"}'
 
+def finalize_once_too_often() -> int:
+    ok(lib.aclInit(ffi.NULL))
+    ok(lib.aclFinalizeReference(ffi.NULL))
+    return lib.aclFinalizeReference(ffi.NULL)
+
+
+def init_and_finalize_reference() -> int:
+    ok(lib.aclInit(ffi.NULL))
+    return lib.aclFinalizeReference(ffi.NULL)
+
+
+# ---- versions ----
+
+
+def runtime_version(skip: int | None = None):
+    cells = [Out("int32_t") for _ in range(3)]
+    status = lib.aclrtGetVersion(*[ffi.NULL if index == skip else cell.cell for index, cell in enumerate(cells)])
+    return Result(status, all(cell.bytes() == cell.before for cell in cells))
+
+
+@contextlib.contextmanager
+def installation(text: str | None = "Version=8.5.0\n"):
+    """An installation of the packages toolkit and ops_nn whose version files have this text; None: no installation."""
+    before = os.environ.get("ASCEND_HOME_PATH")
+    with tempfile.TemporaryDirectory() as home:
+        for package in ("toolkit", "ops_nn"):
+            os.makedirs(f"{home}/share/info/{package}")
+            with open(f"{home}/share/info/{package}/version.info", "w") as file:
+                file.write(text or "")
+        if text is None:
+            os.environ.pop("ASCEND_HOME_PATH", None)
+        else:
+            os.environ["ASCEND_HOME_PATH"] = home
+        try:
+            yield
+        finally:
+            os.environ.pop("ASCEND_HOME_PATH", None)
+            if before is not None:
+                os.environ["ASCEND_HOME_PATH"] = before
+
+
+def package_version(out: bool = True, package: int = 0, text: str | None = "Version=8.5.0\n"):
+    version = Out("aclCANNPackageVersion")
+    with installation(text):
+        return version.result(lib.aclsysGetCANNVersion(package, version.cell if out else ffi.NULL))
+
+
+def version_text(out: bool = True, package=b"ops_nn", text: str | None = "Version=8.5.0\n"):
+    version = Out("aclCANNPackageVersion")  # large enough
+    name = ffi.NULL if package is None else ffi.new("char[]", package)
+    with installation(text):
+        return version.result(lib.aclsysGetVersionStr(name, ffi.cast("char *", version.cell) if out else ffi.NULL))
+
+
+def version_number(out: bool = True, package=b"ops_nn", text: str | None = "Version=8.5.0\n"):
+    version = Out("int32_t")
+    name = ffi.NULL if package is None else ffi.new("char[]", package)
+    with installation(text):
+        return version.result(lib.aclsysGetVersionNum(name, version.cell if out else ffi.NULL))
+
+
+def version_cases(name: str, function):
+    yield case(f"{name}/ASCEND_HOME_PATH/missing", lambda: function(text=None), function)
+    yield case(f"{name}/package/missing", lambda: function(text="version=8.5.0\n"), function)
+
+
 RULES = [
     case("aclInit/runtime/repeated", lambda: init_twice(ffi.NULL, ffi.NULL), init_after_finalize, ALONE),
     case("aclInit/configPath/missing", lambda: lib.aclInit(b"/nowhere/acl.json"), lambda: init_with(b"{}"), ALONE),
@@ -62,6 +129,20 @@ RULES = [
          lambda: init_with(b'{"defaultDevice": {"default_device": "first"}}'),
          lambda: init_with(b'{"defaultDevice": {"default_device": "0"}}'), ALONE),
     case("aclFinalize/runtime/repeated", finalize_twice, init_after_finalize, ALONE),
+    case("aclFinalizeReference/runtime/repeated", finalize_once_too_often, init_and_finalize_reference, ALONE),
+    *[case(f"aclrtGetVersion/{name}/null", lambda index=index: runtime_version(index), runtime_version)
+      for index, name in enumerate(("majorVersion", "minorVersion", "patchVersion"))],
+    case("aclsysGetCANNVersion/version/null", lambda: package_version(out=False), package_version),
+    case("aclsysGetCANNVersion/name/range", lambda: package_version(package=8), lambda: package_version(package=4)),
+    *version_cases("aclsysGetCANNVersion", package_version),
+    case("aclsysGetVersionStr/pkgName/null", lambda: version_text(package=None), version_text),
+    case("aclsysGetVersionStr/versionStr/null", lambda: version_text(out=False), version_text),
+    *version_cases("aclsysGetVersionStr", version_text),
+    case("aclsysGetVersionNum/pkgName/null", lambda: version_number(package=None), version_number),
+    case("aclsysGetVersionNum/versionNum/null", lambda: version_number(out=False), version_number),
+    *version_cases("aclsysGetVersionNum", version_number),
+    case("aclsysGetVersionNum/package/version", lambda: version_number(text="Version=8.5.RC1\n"),
+         lambda: version_number(text="Version=8.5.0-rc.1\n")),
     case("aclrtPeekAtLastError/level/range", lambda: lib.aclrtPeekAtLastError(1),
          lambda: (lib.aclrtGetLastError(0), lib.aclrtPeekAtLastError(0))[1]),
     case("aclrtGetLastError/level/range", lambda: lib.aclrtGetLastError(2),

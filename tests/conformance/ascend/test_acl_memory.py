@@ -1,137 +1,280 @@
-"""Device memory, page-locked memory, copies and fills (cann-runtime 8 and 9)."""
+"""Device memory and page-locked memory (cann-runtime 8 and 9)."""
 
 import pytest
 from understudy.ascend import ffi, lib
 
 from tests.conformance.ascend.acl_support import (
-    Out, address_of, case, device, download, freed_memory, host_memory, inside, memory, no_context, ok, pointer,
-    upload, with_out,
+    ALONE, Out, address_of, case, device, inside, memory, no_context, ok, pointer, with_out,
 )
 from tests.conformance.harness import Result, check_rule
 
 HUGE = 1 << 62
-OVERFLOW = 2**64 - 62  # the largest size whose rounding fits is 2**64 - 64
+
+# Allocators of device memory with the bytes they add to a request before rounding it up to 32.
+DEVICE_ALLOCATORS = {
+    "aclrtMalloc": (32, lambda cell, size, cfg: lib.aclrtMalloc(cell, size, 0)),
+    "aclrtMallocAlign32": (0, lambda cell, size, cfg: lib.aclrtMallocAlign32(cell, size, 0)),
+    "aclrtMallocCached": (32, lambda cell, size, cfg: lib.aclrtMallocCached(cell, size, 0)),
+    "aclrtMallocWithCfg": (32, lambda cell, size, cfg: lib.aclrtMallocWithCfg(cell, size, 0, cfg)),
+    "aclrtMallocForTaskScheduler": (32, lambda cell, size, cfg: lib.aclrtMallocForTaskScheduler(cell, size, 0, cfg)),
+}
+HOST_ALLOCATORS = {
+    "aclrtMallocHost": ("hostPtr", lambda cell, size: lib.aclrtMallocHost(cell, size)),
+    "aclrtMallocHostWithCfg": ("ptr", lambda cell, size: lib.aclrtMallocHostWithCfg(cell, size, ffi.NULL)),
+}
 
 
-def allocate(size: int, free: bool = True):
-    """aclrtMalloc with a device set, as a case's function."""
-
-    def call(cell):
-        with device():
-            status = lib.aclrtMalloc(cell, size, lib.ACL_MEM_MALLOC_HUGE_FIRST)
-            return lib.aclrtFree(cell[0]) if status == 0 and free else status
-
-    return with_out("void *", call)
+def configuration(attribute: int, value: int = 0, attributes: bool = True):
+    attrs = ffi.new("aclrtMallocAttribute[1]")
+    attrs[0].attr = attribute
+    attrs[0].value.deviceId = value
+    return ffi.new("aclrtMallocConfig *", {"attrs": attrs if attributes else ffi.NULL, "numAttrs": 1}), attrs
 
 
-def allocate_host(size: int):
-    def call(cell):
-        with device():
-            status = lib.aclrtMallocHost(cell, size)
-            return lib.aclrtFreeHost(cell[0]) if status == 0 else status
+def allocation_cases(name: str):
+    spare, function = DEVICE_ALLOCATORS[name]
 
-    return with_out("void *", call)
+    def allocate(size: int = 64, cfg=lambda: (ffi.NULL,)):
+        def call(cell):
+            held = cfg()  # keeps what the configuration points to
+            with device():
+                status = function(cell, size, held[0])
+                return lib.aclrtFree(cell[0]) if status == 0 else status
 
+        return with_out("void *", call)
 
-def without_context(function):
-    def call(cell):
+    def without_context(cell):
         with no_context():
-            return function(cell)
+            return function(cell, 64, ffi.NULL)
 
-    return with_out("void *", call)
-
-
-@inside(device, memory)
-def free_inside(address) -> int:
-    return lib.aclrtFree(pointer(address_of(address) + 32))
-
-
-@inside(device)
-def free_host_pointer_of_malloc() -> int:
-    data = ffi.new("char[64]")
-    return lib.aclrtFreeHost(data)
-
-
-KEEP = b"\x11" * 64
-
-
-def copy(destination=None, limit=64, source=None, count=64, kind=None):
-    """A copy from host memory to device memory with one thing changed; tells whether the device memory changed."""
-    with device(), memory() as mine:
-        upload(mine, KEEP)
-        data = ffi.new("char[64]", b"\x22" * 64)
-        to = mine if destination is None else destination
-        came_from = data if source is None else source
-        status = lib.aclrtMemcpy(to, limit, came_from, count, lib.ACL_MEMCPY_HOST_TO_DEVICE if kind is None else kind)
-        return Result(status, download(mine, 64) == KEEP)
+    # The smallest size whose rounding overflows: size + spare + 31 > 2**64 - 1.
+    overflowing = 2**64 - spare - 31
+    yield case(f"{name}/devPtr/null", inside(device)(lambda: function(ffi.NULL, 64, ffi.NULL)), allocate())
+    yield case(f"{name}/size/zero", allocate(0), allocate(1))
+    yield case(f"{name}/size/overflow", allocate(overflowing), allocate(1 << 20))
+    yield case(f"{name}/size/memory", allocate(HUGE), allocate(1 << 20))
+    yield case(f"{name}/context/none", with_out("void *", without_context), allocate())
+    if name in ("aclrtMallocWithCfg", "aclrtMallocForTaskScheduler"):
+        yield case(f"{name}/cfg/null", allocate(cfg=lambda: configuration(1, attributes=False)),
+                   allocate(cfg=lambda: configuration(1)))
+        yield case(f"{name}/cfg/attribute", allocate(cfg=lambda: configuration(4)),
+                   allocate(cfg=lambda: configuration(3)))
+        yield case(f"{name}/cfg/device", allocate(cfg=lambda: configuration(2, 2)),
+                   allocate(cfg=lambda: configuration(2, 1)), ALONE)
 
 
-def copy_to_freed() -> Result:
-    with device():
-        gone = freed_memory()
-    return copy(destination=gone)
+def host_allocation_cases(name: str):
+    parameter, function = HOST_ALLOCATORS[name]
+
+    def allocate(size: int):
+        def call(cell):
+            with device():
+                status = function(cell, size)
+                return lib.aclrtFreeHost(cell[0]) if status == 0 else status
+
+        return with_out("void *", call)
+
+    def without_context(cell):
+        with no_context():
+            return function(cell, 64)
+
+    yield case(f"{name}/{parameter}/null", inside(device)(lambda: function(ffi.NULL, 64)), allocate(64))
+    yield case(f"{name}/size/zero", allocate(0), allocate(1))
+    yield case(f"{name}/size/memory", allocate(HUGE), allocate(1 << 20))
+    yield case(f"{name}/context/none", with_out("void *", without_context), allocate(64))
 
 
-def copy_from_pinned() -> Result:
-    with device(), host_memory() as pinned:
-        return copy(source=pinned)
+# ---- free ----
 
 
-def fill(destination=None, limit=64, count=64):
-    with device(), memory() as mine:
-        upload(mine, KEEP)
-        status = lib.aclrtMemset(mine if destination is None else destination, limit, 7, count)
-        return Result(status, download(mine, 64) == KEEP)
+def free_cases(free: str, parameter: str, allocate):
+    function = getattr(lib, free)
+
+    @inside(device)
+    def free_a_live_block():
+        made = Out()
+        ok(allocate(made.cell))
+        return function(made.value)
+
+    @inside(device)
+    def free_inside_a_block():
+        made = Out()
+        ok(allocate(made.cell))
+        status = function(pointer(address_of(made.value) + 32))
+        ok(function(made.value))
+        return status
+
+    yield case(f"{free}/{parameter}/null", inside(device)(lambda: function(ffi.NULL)), free_a_live_block)
+    yield case(f"{free}/{parameter}/unknown", free_inside_a_block, free_a_live_block)
+    if free.endswith("WithDevSync"):
+
+        @inside(device)
+        def free_without_context():
+            made = Out()
+            ok(allocate(made.cell))
+            with no_context():
+                status = function(made.value)
+            ok(function(made.value))
+            return status
+
+        yield case(f"{free}/context/none", free_without_context, free_a_live_block)
 
 
-def fill_freed() -> Result:
-    with device():
-        gone = freed_memory()
-    return fill(destination=gone)
+def device_block(cell):
+    return lib.aclrtMalloc(cell, 64, 0)
 
 
-def fill_host() -> Result:
-    data = ffi.new("char[64]")
-    return fill(destination=data)
+def host_block(cell):
+    return lib.aclrtMallocHost(cell, 64)
 
 
-# aclrtMalloc(&p, 64) gives 96 bytes: 64 rounded up to 32, and 32 spare.
-USABLE = 96
+# ---- caches ----
+
+
+def cache_cases(name: str):
+    function = getattr(lib, name)
+
+    @inside(device, memory)
+    def whole(address):
+        return function(address, 96)
+
+    @inside(device, memory)
+    def too_much(address):
+        return function(address, 97)
+
+    yield case(f"{name}/devPtr/null", lambda: function(ffi.NULL, 64), whole)
+    yield case(f"{name}/size/zero", inside(device, memory)(lambda address: function(address, 0)), whole)
+    yield case(f"{name}/devPtr/bounds", too_much, whole)
+
+
+# ---- information ----
+
+
+def memory_info(attribute: int = 1, skip: str | None = None, context: bool = True):
+    def run():
+        with device():
+            free, total = Out("size_t"), Out("size_t")
+            arguments = [attribute, ffi.NULL if skip == "free" else free.cell, ffi.NULL if skip == "total" else total.cell]
+            if context:
+                status = lib.aclrtGetMemInfo(*arguments)
+            else:
+                with no_context():
+                    status = lib.aclrtGetMemInfo(*arguments)
+            return Result(status, free.bytes() == free.before and total.bytes() == total.before)
+
+    run.__module__ = __name__
+    return run
+
+
+def usage_info(ordinal: int = 0, room: int = 1, skip: str | None = None):
+    info, count = Out("aclrtMemUsageInfo"), Out("size_t")
+    status = lib.aclrtGetMemUsageInfo(ordinal, ffi.NULL if skip == "memUsageInfo" else info.cell, room,
+                                      ffi.NULL if skip == "outputNum" else count.cell)
+    return Result(status, info.bytes() == info.before and count.bytes() == count.before)
+
+
+def pointer_attributes(skip: str | None = None):
+    attributes, data = Out("aclrtPtrAttributes"), ffi.new("int *")
+    return attributes.result(lib.aclrtPointerGetAttributes(ffi.NULL if skip == "ptr" else data,
+                                                           ffi.NULL if skip == "attributes" else attributes.cell))
+
+
+# ---- registration ----
+
+PAGES = ffi.new("char[]", 5 * 4096)
+PAGE = ffi.cast("char *", (address_of(PAGES) + 4095) // 4096 * 4096)
+
+
+def register(function, size: int = 8192, at=None, **changes):
+    """Registers two pages and undoes it; `changes` are passed on."""
+    start = PAGE if at is None else at
+    status = function(start, size, **changes)
+    if status == 0:
+        ok(lib.aclrtHostUnregister(start))
+    return status
+
+
+def register_v1(start, size, kind=0, out=True):
+    cell = Out()
+    status = lib.aclrtHostRegister(start, size, kind, cell.cell if out else ffi.NULL)
+    assert status == 0 or cell.bytes() == cell.before
+    return status
+
+
+def register_v2(start, size, flag=2):
+    return lib.aclrtHostRegisterV2(start, size, flag)
+
+
+def register_twice(function):
+    ok(function(PAGE, 8192))
+    status = function(ffi.cast("char *", PAGE) + 4096, 8192)
+    ok(lib.aclrtHostUnregister(PAGE))
+    return status
+
+
+def register_neighbours(function):
+    ok(function(PAGE, 4096))
+    status = register(function, 4096, at=ffi.cast("char *", PAGE) + 4096)
+    ok(lib.aclrtHostUnregister(PAGE))
+    return status
+
+
+def register_device_memory(function):
+    with device(), memory(8192) as block:
+        return function(block, 4096)
+
+
+def registration_cases(name: str, function):
+    def legal():
+        return register(function)
+
+    yield case(f"{name}/ptr/null", lambda: function(ffi.NULL, 4096), legal)
+    yield case(f"{name}/size/zero", lambda: function(PAGE, 0), legal)
+    yield case(f"{name}/ptr/alignment", lambda: function(PAGE + 1, 4096), legal)
+    yield case(f"{name}/size/overflow", lambda: function(PAGE, 2**64 - 4096), legal)
+    yield case(f"{name}/ptr/device", lambda: register_device_memory(function), legal)
+    yield case(f"{name}/ptr/registered", lambda: register_twice(function), lambda: register_neighbours(function))
+
+
+def device_pointer(host=None, flag: int = 0, out: bool = True):
+    ok(register_v2(PAGE, 4096))
+    cell = Out()
+    status = lib.aclrtHostGetDevicePointer(PAGE if host is None else host, cell.cell if out else ffi.NULL, flag)
+    ok(lib.aclrtHostUnregister(PAGE))
+    return cell.result(status)
+
 
 RULES = [
-    case("aclrtMalloc/devPtr/null", inside(device)(lambda: lib.aclrtMalloc(ffi.NULL, 64, 0)), allocate(64)),
-    case("aclrtMalloc/size/zero", allocate(0), allocate(1)),
-    case("aclrtMalloc/size/overflow", allocate(OVERFLOW), allocate(64)),
-    case("aclrtMalloc/size/memory", allocate(HUGE), allocate(1 << 20)),
-    case("aclrtMalloc/context/none", without_context(lambda cell: lib.aclrtMalloc(cell, 64, 0)), allocate(64)),
-    case("aclrtFree/devPtr/null", lambda: lib.aclrtFree(ffi.NULL), allocate(64)),
-    case("aclrtFree/devPtr/unknown", free_inside, allocate(64)),
-    case("aclrtMallocHost/hostPtr/null", inside(device)(lambda: lib.aclrtMallocHost(ffi.NULL, 64)), allocate_host(64)),
-    case("aclrtMallocHost/size/zero", allocate_host(0), allocate_host(1)),
-    case("aclrtMallocHost/size/memory", allocate_host(HUGE), allocate_host(1 << 20)),
-    case("aclrtMallocHost/context/none", without_context(lambda cell: lib.aclrtMallocHost(cell, 64)),
-         allocate_host(64)),
-    case("aclrtFreeHost/hostPtr/null", lambda: lib.aclrtFreeHost(ffi.NULL), allocate_host(64)),
-    case("aclrtFreeHost/hostPtr/unknown", free_host_pointer_of_malloc, allocate_host(64)),
-
-    case("aclrtMemcpy/dst/null", lambda: copy(destination=ffi.NULL), copy),
-    case("aclrtMemcpy/src/null", lambda: copy(source=ffi.NULL), copy),
-    case("aclrtMemcpy/kind/range", lambda: copy(kind=6), lambda: copy(kind=5)),
-    case("aclrtMemcpy/destMax/zero", lambda: copy(limit=0), lambda: copy(limit=1, count=1)),
-    case("aclrtMemcpy/count/limit", lambda: copy(limit=63), copy),
-    case("aclrtMemcpy/count/zero", lambda: copy(count=0), lambda: copy(count=1)),
-    case("aclrtMemcpy/kind/direction", lambda: copy(kind=lib.ACL_MEMCPY_DEVICE_TO_HOST), copy_from_pinned),
-    case("aclrtMemcpy/count/bounds",
-         lambda: copy(source=ffi.new("char[]", USABLE + 1), limit=USABLE + 1, count=USABLE + 1),
-         lambda: copy(source=ffi.new("char[]", USABLE), limit=USABLE, count=USABLE)),
-    case("aclrtMemcpy/memory/freed", copy_to_freed, copy),
-
-    case("aclrtMemset/devPtr/null", lambda: fill(destination=ffi.NULL), fill),
-    case("aclrtMemset/count/limit", lambda: fill(limit=63), fill),
-    case("aclrtMemset/count/zero", lambda: fill(count=0), lambda: fill(count=1)),
-    case("aclrtMemset/count/bounds", lambda: fill(limit=USABLE + 1, count=USABLE + 1),
-         lambda: fill(limit=USABLE, count=USABLE)),
-    case("aclrtMemset/memory/freed", fill_freed, fill_host),
+    *[entry for name in DEVICE_ALLOCATORS for entry in allocation_cases(name)],
+    *[entry for name in HOST_ALLOCATORS for entry in host_allocation_cases(name)],
+    *free_cases("aclrtFree", "devPtr", device_block),
+    *free_cases("aclrtFreeWithDevSync", "devPtr", device_block),
+    *free_cases("aclrtFreeHost", "hostPtr", host_block),
+    *free_cases("aclrtFreeHostWithDevSync", "hostPtr", host_block),
+    *cache_cases("aclrtMemFlush"),
+    *cache_cases("aclrtMemInvalidate"),
+    case("aclrtGetMemInfo/free/null", memory_info(skip="free"), memory_info()),
+    case("aclrtGetMemInfo/total/null", memory_info(skip="total"), memory_info()),
+    case("aclrtGetMemInfo/attr/range", memory_info(18), memory_info(17)),
+    case("aclrtGetMemInfo/context/none", memory_info(context=False), memory_info()),
+    case("aclrtGetMemUsageInfo/memUsageInfo/null", lambda: usage_info(skip="memUsageInfo"), usage_info),
+    case("aclrtGetMemUsageInfo/outputNum/null", lambda: usage_info(skip="outputNum"), usage_info),
+    case("aclrtGetMemUsageInfo/inputNum/zero", lambda: usage_info(room=0), usage_info),
+    case("aclrtGetMemUsageInfo/deviceId/range", lambda: usage_info(2), lambda: usage_info(1), ALONE),
+    case("aclrtPointerGetAttributes/ptr/null", lambda: pointer_attributes("ptr"), pointer_attributes),
+    case("aclrtPointerGetAttributes/attributes/null", lambda: pointer_attributes("attributes"), pointer_attributes),
+    *registration_cases("aclrtHostRegister", register_v1),
+    case("aclrtHostRegister/devPtr/null", lambda: register_v1(PAGE, 4096, out=False), lambda: register(register_v1)),
+    case("aclrtHostRegister/type/range", lambda: register_v1(PAGE, 4096, kind=1), lambda: register(register_v1)),
+    *registration_cases("aclrtHostRegisterV2", register_v2),
+    case("aclrtHostRegisterV2/flag/range", lambda: register_v2(PAGE, 4096, flag=6),
+         lambda: register(register_v2, flag=0x10000002)),
+    case("aclrtHostGetDevicePointer/pHost/null", lambda: device_pointer(ffi.NULL), device_pointer),
+    case("aclrtHostGetDevicePointer/pDevice/null", lambda: device_pointer(out=False), device_pointer),
+    case("aclrtHostGetDevicePointer/flag/range", lambda: device_pointer(flag=1), device_pointer),
+    case("aclrtHostGetDevicePointer/pHost/unregistered", lambda: device_pointer(PAGE + 8192), device_pointer),
+    case("aclrtHostUnregister/ptr/null", lambda: lib.aclrtHostUnregister(ffi.NULL), device_pointer),
+    case("aclrtHostUnregister/ptr/unregistered", lambda: lib.aclrtHostUnregister(PAGE), device_pointer),
 ]
 
 

@@ -1,82 +1,111 @@
-"""Streams and what their waits report (cann-runtime 8 and 9)."""
+"""Streams: making, ending, asking (cann-runtime 8 and 9)."""
 
 import pytest
 from understudy.ascend import ffi, lib
 
-from tests.conformance.ascend.acl_support import (
-    Out, case, dead_stream, device, foreign_stream, inside, memory, no_context, ok, stream, with_out,
-)
-from tests.conformance.harness import Result, check_rule
+from tests.conformance.ascend.acl_support import ALONE, Out, case, device, inside, no_context, ok, with_out
+from tests.conformance.harness import check_rule
 
 
-def create_and_destroy() -> int:
+LIMIT = 2048
+
+
+def create_many(function, count: int) -> int:
+    """The default stream of the device counts too."""
     with device():
-        made = Out()
-        status = lib.aclrtCreateStream(made.cell)
-        return status or lib.aclrtDestroyStream(made.value)
-
-
-def create_without_context(cell) -> int:
-    with no_context():
-        return lib.aclrtCreateStream(cell)
-
-
-@inside(device)
-def destroy_the_default_stream() -> int:
-    default = Out()
-    ok(lib.aclrtCtxGetCurrentDefaultStream(default.cell))
-    return lib.aclrtDestroyStream(default.value)
-
-
-def soft_margin_on(address) -> Result:
-    """An operator that reads and writes one float at an address; the status of the wait for it."""
-    with device(), stream() as made:
-        shape = ffi.new("int64_t[1]", [1])
-        tensor = lib.aclCreateTensor(shape, 1, lib.ACL_FLOAT, ffi.NULL, 0, lib.ACL_FORMAT_ND, shape, 1, address)
-        size, executor = Out("uint64_t"), Out()
-        executor_cell = ffi.cast("aclOpExecutor **", executor.cell)
-        ok(lib.aclnnSoftMarginLossBackwardGetWorkspaceSize(tensor, tensor, tensor, 0, tensor, size.cell, executor_cell))
-        ok(lib.aclnnSoftMarginLossBackward(ffi.NULL, 0, executor_cell[0], made))
-        status = lib.aclrtSynchronizeStream(made)
-        ok(lib.aclDestroyTensor(tensor))
-        return Result(status)
-
-
-def kernel_on_host_memory() -> Result:
-    data = ffi.new("float *", 1.5)
-    result = soft_margin_on(data)
-    return Result(result.status, data[0] == 1.5)
-
-
-@inside(device, memory)
-def kernel_on_device_memory(address) -> Result:
-    return soft_margin_on(address)
-
-
-def copy_to(address_of_destination) -> int:
-    """A queued copy whose destination `address_of_destination` frees or keeps; the status of the wait for it."""
-    with device(), stream() as made, memory() as source:
-        target = Out()
-        ok(lib.aclrtMalloc(target.cell, 64, 0))
-        ok(lib.aclrtMemcpyAsync(target.value, 64, source, 64, lib.ACL_MEMCPY_DEVICE_TO_DEVICE, made))
-        freed = address_of_destination == "freed"
-        if freed:
-            ok(lib.aclrtFree(target.value))
-        status = lib.aclrtSynchronizeStream(made)
-        if not freed:
-            ok(lib.aclrtFree(target.value))
+        cells = ffi.new("aclrtStream[]", count)
+        status = 0
+        for index in range(count):
+            status = status or function(cells + index)
+        for made in cells:
+            if made != ffi.NULL:
+                ok(lib.aclrtDestroyStream(made))
         return status
 
 
-DEFERRED = {"UNDERSTUDY_STREAM": "deferred"}  # the copy runs after the free for certain
+CREATE = {
+    "aclrtCreateStream": lambda cell: lib.aclrtCreateStream(cell),
+    "aclrtCreateStreamWithConfig": lambda cell: lib.aclrtCreateStreamWithConfig(cell, 0, 3),
+}
+
+
+def create_cases(name: str):
+    function = CREATE[name]
+
+    def legal() -> int:
+        return create_many(function, 1)
+
+    def without_context(cell) -> int:
+        with no_context():
+            return function(cell)
+
+    yield case(f"{name}/stream/null", lambda: function(ffi.NULL), legal)
+    yield case(f"{name}/context/none", with_out("void *", without_context), legal)
+    yield case(f"{name}/stream/resources", lambda: create_many(function, LIMIT), lambda: create_many(function, LIMIT - 1),
+               ALONE)
+
+
+def destroy_cases(name: str):
+    function = getattr(lib, name)
+
+    def default_stream() -> int:
+        with device():
+            default = Out()
+            ok(lib.aclrtCtxGetCurrentDefaultStream(default.cell))
+            return function(default.value)
+
+    def legal() -> int:
+        with device():
+            made = Out()
+            ok(lib.aclrtCreateStream(made.cell))
+            return function(made.value)
+
+    yield case(f"{name}/stream/null", lambda: function(ffi.NULL), legal)
+    yield case(f"{name}/stream/default", default_stream, legal)
+
+
+# ---- outputs and values ----
+
+QUERIES = {
+    "aclrtStreamQuery/status": ("aclrtStreamStatus", lambda cell: lib.aclrtStreamQuery(ffi.NULL, cell)),
+    "aclrtStreamGetPriority/priority": ("uint32_t", lambda cell: lib.aclrtStreamGetPriority(ffi.NULL, cell)),
+    "aclrtStreamGetFlags/flags": ("uint32_t", lambda cell: lib.aclrtStreamGetFlags(ffi.NULL, cell)),
+    "aclrtStreamGetId/streamId": ("int32_t", lambda cell: lib.aclrtStreamGetId(ffi.NULL, cell)),
+    "aclrtGetStreamAvailableNum/streamCount": ("uint32_t", lambda cell: lib.aclrtGetStreamAvailableNum(cell)),
+    "aclrtGetStreamOverflowSwitch/flag": ("uint32_t", lambda cell: lib.aclrtGetStreamOverflowSwitch(ffi.NULL, cell)),
+    "aclrtGetStreamAttribute/value": (
+        "aclrtStreamAttrValue", lambda cell: lib.aclrtGetStreamAttribute(ffi.NULL, 1, cell)),
+    "aclrtSetStreamAttribute/value": (
+        "aclrtStreamAttrValue", lambda cell: lib.aclrtSetStreamAttribute(ffi.NULL, 3, cell)),
+}  # fmt: skip
+
+
+def query_case(name: str):
+    kind, function = QUERIES[name]
+    return case(f"{name}/null", inside(device)(lambda: function(ffi.NULL)), inside(device)(lambda: function(Out(kind).cell)))
+
+
+def attribute(function, number: int):
+    with device():
+        value = Out("aclrtStreamAttrValue")
+        return value.result(function(ffi.NULL, number, value.cell))
+
+
+def switch(flag: int) -> int:
+    with device():
+        return lib.aclrtSetStreamOverflowSwitch(ffi.NULL, flag)
+
 
 RULES = [
-    case("aclrtCreateStream/stream/null", lambda: lib.aclrtCreateStream(ffi.NULL), create_and_destroy),
-    case("aclrtCreateStream/context/none", with_out("void *", create_without_context), create_and_destroy),
-    case("aclrtDestroyStream/stream/null", lambda: lib.aclrtDestroyStream(ffi.NULL), create_and_destroy),
-    case("aclrtDestroyStream/stream/default", destroy_the_default_stream, create_and_destroy),
-    case("aclrtSynchronizeStream/stream/kernel-fault", kernel_on_host_memory, kernel_on_device_memory),
-    case("aclrtSynchronizeStream/stream/copy-fault", lambda: copy_to("freed"), lambda: copy_to("live"), DEFERRED),
+    *[entry for name in CREATE for entry in create_cases(name)],
+    *destroy_cases("aclrtDestroyStream"),
+    *destroy_cases("aclrtDestroyStreamForce"),
+    *[query_case(name) for name in QUERIES],
+    case("aclrtSetStreamAttribute/stmAttrType/range", lambda: attribute(lib.aclrtSetStreamAttribute, 5),
+         lambda: attribute(lib.aclrtSetStreamAttribute, 4)),
+    case("aclrtGetStreamAttribute/stmAttrType/range", lambda: attribute(lib.aclrtGetStreamAttribute, 0),
+         lambda: attribute(lib.aclrtGetStreamAttribute, 1)),
+    case("aclrtSetStreamOverflowSwitch/flag/range", lambda: switch(2), lambda: switch(1)),
 ]
 
 
