@@ -162,6 +162,17 @@ def activation(mode, coef: float, *, propagate_nan=False, swish_beta=1.0):
     return ffi.gc(made[0], lib.mcdnnDestroyActivationDescriptor)
 
 
+def pooling(mode, window, padding, stride, *, propagate_nan=False):
+    """A pooling descriptor that lives as long as the object that is returned."""
+    made = ffi.new("mcdnnPoolingDescriptor_t *")
+    ok(lib.mcdnnCreatePoolingDescriptor(made))
+    if len(window) == 2:
+        ok(lib.mcdnnSetPooling2dDescriptor(made[0], mode, int(propagate_nan), *window, *padding, *stride))
+    else:
+        ok(lib.mcdnnSetPoolingNdDescriptor(made[0], mode, int(propagate_nan), len(window), window, padding, stride))
+    return ffi.gc(made[0], lib.mcdnnDestroyPoolingDescriptor)
+
+
 def scale(value: float, data_type: int = FLOAT):
     """A host scaling factor: float, or double for DOUBLE data."""
     return ffi.new("double *" if data_type == DOUBLE else "float *", value)

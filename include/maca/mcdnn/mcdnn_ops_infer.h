@@ -391,6 +391,44 @@ mcdnnStatus_t mcdnnBatchNormalizationForwardInference(
     void *y, const mcdnnTensorDescriptor_t bnScaleBiasMeanVarDesc, const void *bnScale,
     const void *bnBias, const void *estimatedMean, const void *estimatedVariance, double epsilon);
 
+/* ---- pooling ---- */
+
+mcdnnStatus_t mcdnnCreatePoolingDescriptor(mcdnnPoolingDescriptor_t *poolingDesc);
+/* BAD_PARAM: window or stride not positive, padding negative, unknown mode. maxpoolingNanOpt: whether a NaN tap
+ * makes the maximum NaN or is ignored. */
+mcdnnStatus_t mcdnnSetPooling2dDescriptor(
+    mcdnnPoolingDescriptor_t poolingDesc, mcdnnPoolingMode_t mode,
+    mcdnnNanPropagation_t maxpoolingNanOpt, int windowHeight, int windowWidth,
+    int verticalPadding, int horizontalPadding, int verticalStride, int horizontalStride);
+/* Any result pointer may be NULL. */
+mcdnnStatus_t mcdnnGetPooling2dDescriptor(
+    const mcdnnPoolingDescriptor_t poolingDesc, mcdnnPoolingMode_t *mode,
+    mcdnnNanPropagation_t *maxpoolingNanOpt, int *windowHeight, int *windowWidth,
+    int *verticalPadding, int *horizontalPadding, int *verticalStride, int *horizontalStride);
+/* Windows over 2 or 3 dimensions; others: NOT_SUPPORTED. */
+mcdnnStatus_t mcdnnSetPoolingNdDescriptor(
+    mcdnnPoolingDescriptor_t poolingDesc, const mcdnnPoolingMode_t mode,
+    const mcdnnNanPropagation_t maxpoolingNanOpt, int nbDims, const int windowDimA[],
+    const int paddingA[], const int strideA[]);
+mcdnnStatus_t mcdnnGetPoolingNdDescriptor(
+    const mcdnnPoolingDescriptor_t poolingDesc, int nbDimsRequested, mcdnnPoolingMode_t *mode,
+    mcdnnNanPropagation_t *maxpoolingNanOpt, int *nbDims, int windowDimA[], int paddingA[],
+    int strideA[]);
+/* Sizes of the output: images, channels, and 1 + floor((in + 2 padding - window) / stride). */
+mcdnnStatus_t mcdnnGetPoolingNdForwardOutputDim(
+    const mcdnnPoolingDescriptor_t poolingDesc, const mcdnnTensorDescriptor_t inputTensorDesc,
+    int nbDims, int outputTensorDimA[]);
+mcdnnStatus_t mcdnnGetPooling2dForwardOutputDim(
+    const mcdnnPoolingDescriptor_t poolingDesc, const mcdnnTensorDescriptor_t inputTensorDesc,
+    int *n, int *c, int *h, int *w);
+mcdnnStatus_t mcdnnDestroyPoolingDescriptor(mcdnnPoolingDescriptor_t poolingDesc);
+/* Taps outside the tensor are skipped; averages divide by the window or by the taps inside. BAD_PARAM: y has other
+ * sizes than the window gives, or another type. NOT_SUPPORTED: stride of the last dimension not 1. */
+mcdnnStatus_t mcdnnPoolingForward(
+    mcdnnHandle_t handle, const mcdnnPoolingDescriptor_t poolingDesc, const void *alpha,
+    const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
+    const mcdnnTensorDescriptor_t yDesc, void *y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -100,6 +100,17 @@ mcdnnStatus_t mcdnnGetBatchNormalizationTrainingExReserveSpaceSize(
     const mcdnnActivationDescriptor_t activationDesc, const mcdnnTensorDescriptor_t xDesc,
     size_t *sizeInBytes);
 
+/* ---- pooling ---- */
+
+/* The maximum's gradient goes to the first largest tap in row-major order, in the deterministic mode to the first
+ * tap equal to y. For averages x, y and their descriptors may be NULL. BAD_PARAM: sizes or strides within a pair
+ * differ, types differ. */
+mcdnnStatus_t mcdnnPoolingBackward(
+    mcdnnHandle_t handle, const mcdnnPoolingDescriptor_t poolingDesc, const void *alpha,
+    const mcdnnTensorDescriptor_t yDesc, const void *y, const mcdnnTensorDescriptor_t dyDesc,
+    const void *dy, const mcdnnTensorDescriptor_t xDesc, const void *xData, const void *beta,
+    const mcdnnTensorDescriptor_t dxDesc, void *dx);
+
 #ifdef __cplusplus
 }
 #endif

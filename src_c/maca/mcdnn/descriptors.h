@@ -13,6 +13,7 @@ enum {
     HANDLE_DNN = 0x31,
     HANDLE_TENSOR = 0x32,
     HANDLE_ACTIVATION = 0x33,
+    HANDLE_POOLING = 0x34,
 };
 
 /* A library handle: the device it was made on and the stream it queues work on, as the program gave it. */
@@ -37,6 +38,15 @@ typedef struct ActivationDescriptor {
     double coefficient;
     double swish_beta;
 } ActivationDescriptor;
+
+enum { POOLING_AXES = 3 }; /* most spatial axes that a pooling window can have */
+
+typedef struct PoolingDescriptor {
+    int32_t axes; /* 0 until set */
+    mcdnnPoolingMode_t mode;
+    mcdnnNanPropagation_t nan;
+    int32_t window[POOLING_AXES], padding[POOLING_AXES], stride[POOLING_AXES];
+} PoolingDescriptor;
 
 /* "FLOAT", "INT8x4" … for messages. */
 const char *type_name(mcdnnDataType_t type);

@@ -1,0 +1,223 @@
+"""Pooling against NumPy models that visit every tap of every window (mcdnn 6.15, 7.3)."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from understudy.maca import ffi, lib
+
+from tests.conformance.harness import run_python
+from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, Tensor, assert_close, digest_of, handle, ok, pooling,
+                                      random, run, scale)
+
+MAX, INCLUDE, EXCLUDE, DETERMINISTIC = (
+    lib.MCDNN_POOLING_MAX, lib.MCDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING,
+    lib.MCDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING, lib.MCDNN_POOLING_MAX_DETERMINISTIC)
+MODES = [MAX, INCLUDE, EXCLUDE, DETERMINISTIC]
+TYPES = [FLOAT, DOUBLE, HALF, BFLOAT16]
+ULPS = {FLOAT: 8, DOUBLE: 8, HALF: 1, BFLOAT16: 1}
+# sizes of the input, window, padding, stride
+SHAPES = [
+    ((2, 3, 7, 9), (2, 2), (0, 0), (2, 2)),
+    ((1, 2, 5, 6), (3, 3), (1, 1), (1, 1)),
+    ((1, 1, 1, 1), (1, 1), (0, 0), (1, 1)),
+    ((2, 2, 11, 13), (3, 5), (2, 1), (3, 2)),
+    ((1, 1, 4, 3), (7, 6), (4, 4), (2, 3)),
+    ((1, 2, 3, 1031), (2, 4), (1, 3), (1, 3)),
+    ((2, 2, 4, 5, 6), (2, 3, 2), (1, 0, 1), (2, 1, 2)),
+    ((1, 3, 2, 2, 5), (2, 2, 5), (0, 0, 2), (1, 1, 1)),
+]
+
+
+def output_sizes(sizes, window, padding, stride):
+    return sizes[:2] + tuple(1 + (n + 2 * p - w) // s for n, w, p, s in zip(sizes[2:], window, padding, stride))
+
+
+def windows(sizes, window, padding, stride):
+    """For every output position of a plane: its taps inside the plane, in row-major order."""
+    for position in itertools.product(*map(range, output_sizes(sizes, window, padding, stride)[2:])):
+        starts = [o * s - p for o, s, p in zip(position, stride, padding)]
+        spans = [range(max(start, 0), max(0, min(start + w, n))) for start, w, n in zip(starts, window, sizes[2:])]
+        yield position, list(itertools.product(*spans))
+
+
+def forward_model(x, mode, window, padding, stride):
+    y = np.zeros(output_sizes(x.shape, window, padding, stride))
+    for position, taps in windows(x.shape, window, padding, stride):
+        values = np.stack([x[(..., *tap)] for tap in taps]) if taps else np.zeros((0, *x.shape[:2]))
+        if mode in (MAX, DETERMINISTIC):
+            y[(..., *position)] = values.max(0)
+        else:
+            y[(..., *position)] = values.sum(0) / (np.prod(window) if mode == INCLUDE else max(len(taps), 1))
+    return y
+
+
+def backward_model(x, y, dy, mode, window, padding, stride):
+    dx = np.zeros(x.shape)
+    for position, taps in windows(x.shape, window, padding, stride):
+        for plane in itertools.product(range(x.shape[0]), range(x.shape[1])):
+            slope = dy[(*plane, *position)]
+            values = [x[(*plane, *tap)] for tap in taps]
+            if mode == MAX:
+                dx[(*plane, *taps[int(np.argmax(values))])] += slope
+            elif mode == DETERMINISTIC:
+                equal = [tap for tap, value in zip(taps, values) if value == y[(*plane, *position)]]
+                for tap in equal[:1]:
+                    dx[(*plane, *tap)] += slope
+            else:
+                for tap in taps:
+                    dx[(*plane, *tap)] += slope / (np.prod(window) if mode == INCLUDE else len(taps))
+    return dx
+
+
+def forward(descriptor, x, y, alpha=1.0, beta=0.0):
+    run("mcdnnPoolingForward", handle=handle(), poolingDesc=descriptor, alpha=scale(alpha, x.data_type), xDesc=x, x=x,
+        beta=scale(beta, x.data_type), yDesc=y, y=y)
+
+
+def backward(descriptor, y, dy, x, dx, alpha=1.0, beta=0.0):
+    run("mcdnnPoolingBackward", handle=handle(), poolingDesc=descriptor, alpha=scale(alpha, dx.data_type), yDesc=y, y=y,
+        dyDesc=dy, dy=dy, xDesc=x, xData=x, beta=scale(beta, dx.data_type), dxDesc=dx, dx=dx)
+
+
+@pytest.mark.parametrize("data_type", TYPES)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_forward_and_backward_follow_the_definition(shape, mode, data_type):
+    sizes, *window = shape
+    descriptor = pooling(mode, *window)
+    outputs = output_sizes(*shape)
+    if mode in (MAX, DETERMINISTIC) and not all(taps for _, taps in windows(*shape)):
+        pytest.skip("a maximum over nothing has its own test")
+    x_values = random(sizes, data_type, 1).round(0 if mode == MAX else 4)  # ties
+    x, y = Tensor(x_values, data_type), Tensor(random(outputs, data_type, 2), data_type)
+    x_values, prior = x.values(), y.values()
+    forward(descriptor, x, y, 1.5, -0.5)
+    model = forward_model(x_values, mode, *window)
+    assert_close(y.values(), 1.5 * model - 0.5 * prior, data_type, ULPS[data_type],
+                 floor=np.abs(1.5 * model) + np.abs(0.5 * prior) + 1)
+    forward(descriptor, x, y)
+    dy, dx = Tensor(random(outputs, data_type, 3), data_type), Tensor(random(sizes, data_type, 4), data_type)
+    prior = dx.values()
+    backward(descriptor, y, dy, x, dx, 0.75, 2.0)
+    model = backward_model(x_values, y.values(), dy.values(), mode, *window)
+    assert_close(dx.values(), 0.75 * model + 2.0 * prior, data_type, ULPS[data_type] * 2, floor=np.abs(2 * prior) + 4)
+
+
+def test_average_backward_needs_neither_x_nor_y():
+    dy = Tensor(random((2, 3, 3, 3), FLOAT))
+    expected, dx = Tensor(np.zeros((2, 3, 6, 6))), Tensor(np.full((2, 3, 6, 6), np.nan))
+    for mode in (INCLUDE, EXCLUDE):
+        descriptor = pooling(mode, (2, 2), (0, 0), (2, 2))
+        backward(descriptor, dy, dy, expected, expected)
+        run("mcdnnPoolingBackward", handle=handle(), poolingDesc=descriptor, alpha=scale(1), yDesc=None, y=None, dyDesc=dy,
+            dy=dy, xDesc=None, xData=None, beta=scale(0), dxDesc=dx, dx=dx)
+        assert dx.bytes() == expected.bytes()
+
+
+def test_maximum_backward_does_not_read_y_and_the_deterministic_form_does():
+    x = Tensor(np.array([1.0, 5.0, 5.0, 2.0]).reshape(1, 1, 1, 4))
+    y, dy, dx = Tensor(np.full((1, 1, 1, 1), 2.0)), Tensor(np.ones((1, 1, 1, 1))), Tensor(np.full((1, 1, 1, 4), np.nan))
+    backward(pooling(MAX, (1, 4), (0, 0), (1, 1)), y, dy, x, dx)
+    assert dx.values().ravel().tolist() == [0, 1, 0, 0]
+    backward(pooling(DETERMINISTIC, (1, 4), (0, 0), (1, 1)), y, dy, x, dx)
+    assert dx.values().ravel().tolist() == [0, 0, 0, 1]
+    backward(pooling(DETERMINISTIC, (1, 4), (0, 0), (1, 1)), Tensor(np.full((1, 1, 1, 1), 9.0)), dy, x, dx)
+    assert dx.values().ravel().tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("data_type, lowest", [(FLOAT, -float(np.finfo(np.float32).max)), (HALF, -65504.0),
+                                               (BFLOAT16, -3.3895313892515355e38), (DOUBLE, -np.finfo(float).max)])
+@pytest.mark.parametrize("mode", [MAX, DETERMINISTIC])
+def test_nan_option_of_the_maximum(mode, data_type, lowest):
+    values = np.array([np.nan, 1, np.nan, np.nan, -np.inf, np.nan, 3, 7]).reshape(1, 1, 1, 8)
+    x, y = Tensor(values, data_type), Tensor(np.zeros((1, 1, 1, 4)), data_type)
+    dy, dx = Tensor(np.array([1, 2, 3, 4]).reshape(1, 1, 1, 4), data_type), Tensor(np.zeros((1, 1, 1, 8)), data_type)
+    dropped, kept = (pooling(mode, (1, 2), (0, 0), (1, 2), propagate_nan=option) for option in (False, True))
+    forward(dropped, x, y)
+    assert y.values().ravel().tolist() == [1, lowest, -np.inf, 7]
+    backward(dropped, y, dy, x, dx)
+    assert dx.values().ravel().tolist() == [0, 1, 0, 0, 3, 0, 0, 4]
+    forward(kept, x, y)
+    np.testing.assert_array_equal(y.values().ravel(), [np.nan, np.nan, np.nan, 7])
+    backward(kept, y, dy, x, dx)
+    assert dx.values().ravel().tolist() == [1, 0, 2, 0, 0, 3, 0, 4]
+
+
+def test_windows_without_a_tap_inside():
+    x = Tensor(np.ones((1, 1, 1, 1)))
+    for mode, expected in ((MAX, -float(np.finfo(np.float32).max)), (INCLUDE, 0.0), (EXCLUDE, 0.0)):
+        y = Tensor(np.zeros((1, 1, 5, 5)))
+        forward(pooling(mode, (1, 1), (2, 2), (1, 1)), x, y)
+        assert y.values()[0, 0, 0].tolist() == [expected] * 5
+        assert y.values()[0, 0, 2, 2] == 1
+
+
+def test_gaps_stay_and_the_old_value_is_not_read():
+    sizes, strides = (2, 3, 6, 7), (400, 120, 11, 1)
+    x = Tensor(random(sizes, FLOAT), strides=strides)
+    y, dx = Tensor(np.full((2, 3, 3, 3), np.nan), strides=(90, 23, 5, 1)), Tensor(np.full(sizes, np.nan), strides=strides)
+    dy = Tensor(random((2, 3, 3, 3), FLOAT), strides=(90, 23, 5, 1))
+    for mode in MODES:
+        descriptor = pooling(mode, (2, 2), (0, 0), (2, 2))
+        forward(descriptor, x, y)
+        assert_close(y.values(), forward_model(x.values(), mode, (2, 2), (0, 0), (2, 2)), FLOAT, 4)
+        backward(descriptor, y, dy, x, dx)
+        expected = backward_model(x.values(), y.values(), dy.values(), mode, (2, 2), (0, 0), (2, 2))
+        assert_close(dx.values(), expected, FLOAT, 4)
+        assert y.gaps_untouched() and dx.gaps_untouched()
+
+
+def test_descriptors_report_what_they_were_given():
+    mode, nan, numbers = ffi.new("mcdnnPoolingMode_t *"), ffi.new("mcdnnNanPropagation_t *"), ffi.new("int[6]")
+    made = pooling(EXCLUDE, (3, 5), (1, 2), (4, 6), propagate_nan=True)
+    ok(lib.mcdnnGetPooling2dDescriptor(made, mode, nan, *[numbers + i for i in range(6)]))
+    assert (mode[0], nan[0], list(numbers)) == (EXCLUDE, 1, [3, 5, 1, 2, 4, 6])
+    made = pooling(MAX, (3, 5, 7), (1, 2, 3), (4, 6, 8))
+    rank, arrays = ffi.new("int *"), [ffi.new("int[3]", [-1] * 3) for _ in range(3)]
+    ok(lib.mcdnnGetPoolingNdDescriptor(made, 2, mode, nan, rank, *arrays))
+    assert (mode[0], nan[0], rank[0], [list(array) for array in arrays]) == (
+        MAX, 0, 3, [[3, 5, -1], [1, 2, -1], [4, 6, -1]])
+
+
+@settings(max_examples=60, deadline=None)
+@given(mode=st.sampled_from(MODES), data=st.data())
+def test_any_window(mode, data):
+    axes = data.draw(st.integers(2, 3))
+    numbers = lambda low, high: tuple(data.draw(st.integers(low, high)) for _ in range(axes))  # noqa: E731
+    window, stride = numbers(1, 4), numbers(1, 4)
+    padding = tuple(data.draw(st.integers(0, size - 1)) for size in window)
+    sizes = (1, 2, *(data.draw(st.integers(max(1, w - 2 * p), 7)) for w, p in zip(window, padding)))
+    if not all(taps for _, taps in windows(sizes, window, padding, stride)):
+        return
+    x, descriptor = Tensor(random(sizes, FLOAT, 1).round()), pooling(mode, window, padding, stride)
+    y = Tensor(np.full(output_sizes(sizes, window, padding, stride), np.nan))
+    found = ffi.new("int[5]")
+    ok(lib.mcdnnGetPoolingNdForwardOutputDim(descriptor, x.descriptor, axes + 2, found))
+    assert tuple(found)[: axes + 2] == y.sizes
+    forward(descriptor, x, y)
+    assert_close(y.values(), forward_model(x.values(), mode, window, padding, stride), FLOAT, 4)
+    dy, dx = Tensor(random(y.sizes, FLOAT, 2)), Tensor(np.full(sizes, np.nan))
+    backward(descriptor, y, dy, x, dx)
+    assert_close(dx.values(), backward_model(x.values(), y.values(), dy.values(), mode, window, padding, stride), FLOAT, 8,
+                 floor=4)
+
+
+def digest() -> str:
+    outputs = []
+    for mode, data_type in itertools.product(MODES, TYPES):
+        descriptor = pooling(mode, (3, 3), (1, 1), (2, 2))
+        x, y = Tensor(random((5, 7, 65, 63), data_type, 1), data_type), Tensor(np.zeros((5, 7, 33, 32)), data_type)
+        dx, dy = Tensor(np.zeros(x.sizes), data_type), Tensor(random(y.sizes, data_type, 2), data_type)
+        forward(descriptor, x, y)
+        backward(descriptor, y, dy, x, dx)
+        outputs += [y, dx]
+    return digest_of(outputs)
+
+
+def test_results_do_not_depend_on_the_number_of_threads():
+    source = "from tests.maca.test_mcdnn_pooling import digest; print(digest())"
+    assert len({run_python(source, {"UNDERSTUDY_THREADS": threads}) for threads in ("1", "2", "5")}) == 1
