@@ -105,7 +105,8 @@ static Arena *arena_of_address(PlatformState *platform, uintptr_t address)
 static Allocation *registered_range(PlatformState *platform, uintptr_t address)
 {
     for (size_t i = 0; i < platform->registered_count; i++) {
-        if (address - platform->registered[i].address <= platform->registered[i].size) {
+        /* Ordinary memory may go on where the range ends. */
+        if (address - platform->registered[i].address < platform->registered[i].size) {
             return &platform->registered[i];
         }
     }
