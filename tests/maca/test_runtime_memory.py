@@ -176,6 +176,16 @@ def test_registered_memory_is_page_locked_until_it_is_unregistered():
     assert attributes(memory + 100).type == lib.mcMemoryTypeUnregistered
 
 
+def test_memory_beside_a_registered_range_is_ordinary():
+    memory, device = rt.host_memory(256), rt.device_memory(256)
+    ffi.memmove(memory, bytes(range(256)), 256)
+    rt.ok(lib.mcHostRegister(memory + 64, 64, 0))
+    for start, end in [(0, 64), (64, 128), (128, 256)]:
+        rt.ok(lib.mcMemcpy(device, memory + start, end - start, rt.H2D))
+        assert rt.read(device, end - start) == bytes(range(start, end))
+    rt.ok(lib.mcHostUnregister(memory + 64))
+
+
 def test_pointer_attributes():
     size = 100
     for make, kind, host_sees in [(rt.device_memory, lib.mcMemoryTypeDevice, False),
