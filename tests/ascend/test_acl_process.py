@@ -46,7 +46,8 @@ thread = threading.Thread(target=lambda: print(lib.aclrtSynchronizeStream(ffi.NU
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1,]", '{"a" 1}', '{"a": tru}', "1 2", '"\x01"', "-", "1.", "1e", '"open',
-                                  "[" * 5000 + "]" * 5000, '{"a": 1}}', "nul"])  # fmt: skip
+                                  "[" * 5000 + "]" * 5000, '{"a": 1}}', "nul"],  # fmt: skip
+                         ids=lambda text: text[:8])
 def test_configurations_that_are_no_json(tmp_path, text):
     file = tmp_path / "acl.json"
     file.write_text(text)

@@ -62,7 +62,7 @@ static bool read_string(Reader *reader, char *text, size_t size)
 
 static bool read_word(Reader *reader)
 {
-    static const char *const words[] = {"true", "false", "null"};
+    static const char *const words[] = {[0] = "true", [1] = "false", [2] = "null"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         size_t length = strlen(words[i]);
         if ((size_t)(reader->end - reader->at) >= length && memcmp(reader->at, words[i], length) == 0) {

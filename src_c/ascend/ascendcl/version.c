@@ -81,8 +81,12 @@ static void require_version(Call *call, const char *package, char version[ACL_PK
 
 /* ---- the three questions ---- */
 
-static const char *const package_names[] = {"toolkit", "runtime", "compiler",   "hccl",
-                                            "toolkit", "opp",     "opp_kernel", "driver"};
+static const char *const package_names[] = {
+    [ACL_PKG_NAME_CANN] = "toolkit",     [ACL_PKG_NAME_RUNTIME] = "runtime",
+    [ACL_PKG_NAME_COMPILER] = "compiler", [ACL_PKG_NAME_HCCL] = "hccl",
+    [ACL_PKG_NAME_TOOLKIT] = "toolkit",  [ACL_PKG_NAME_OPP] = "opp",
+    [ACL_PKG_NAME_OPP_KERNEL] = "opp_kernel", [ACL_PKG_NAME_DRIVER] = "driver",
+};
 
 /* "8.5.RC1.alpha002": the parts between dots, in the order major, minor, release, patch. */
 static void split_version(aclCANNPackageVersion *version)
