@@ -48,6 +48,25 @@ def test_the_compile_command_in_the_first_line_works(name, tmp_path):
                  {"FTDSP_PATH": str(SDK.root)})
 
 
+def test_the_cmake_project_builds(tmp_path):
+    home = {"FTDSP_PATH": str(SDK.root)}
+    native.check(["cmake", "-S", EXAMPLES / "binarycrossentropygrad", "-B", tmp_path, "-DCMAKE_BUILD_TYPE=Release"], home)
+    native.check(["cmake", "--build", tmp_path], home)
+    for name in EXPECTED:
+        native.check([tmp_path / name])
+
+
+@pytest.mark.parametrize(("name", "sanitizer"), [("private_space", "address"), ("private_space", "thread"),
+                                                 ("shared_space", "thread")])
+def test_examples_under_sanitizers(name, sanitizer):
+    """The address sanitizer's shadow lies where DDR is, so that shared_space cannot run with it (ft-dsp 2.4)."""
+    program = native.build_vendor(EXAMPLES / "binarycrossentropygrad" / f"{name}.c", "ftdsp", sanitizer)
+    done = native.run([program])
+    assert done.returncode == 0 and done.stderr == "", done
+    numbers = [float(number) for number in re.findall(r"= (\S+)", done.stdout)]
+    assert numbers == pytest.approx(EXPECTED[name], rel=1e-6, abs=5e-7)
+
+
 WINDOWS = r"""
 #include <binarycrossentropygrad.h>
 #include <stdio.h>
