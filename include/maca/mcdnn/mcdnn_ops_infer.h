@@ -429,6 +429,34 @@ mcdnnStatus_t mcdnnPoolingForward(
     const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
     const mcdnnTensorDescriptor_t yDesc, void *y);
 
+/* ---- dropout ---- */
+
+mcdnnStatus_t mcdnnCreateDropoutDescriptor(mcdnnDropoutDescriptor_t *dropoutDesc);
+mcdnnStatus_t mcdnnDestroyDropoutDescriptor(mcdnnDropoutDescriptor_t dropoutDesc);
+/* Bytes of device memory for the random generator's state. */
+mcdnnStatus_t mcdnnDropoutGetStatesSize(mcdnnHandle_t handle, size_t *sizeInBytes);
+/* Bytes of device memory for the mask of a tensor like x. */
+mcdnnStatus_t mcdnnDropoutGetReserveSpaceSize(mcdnnTensorDescriptor_t xdesc, size_t *sizeInBytes);
+/* Binds the descriptor to a state buffer and seeds it: the same seed gives the same sequence of masks. NULL states
+ * change only the probability of dropping. INVALID_VALUE: the buffer is too small. */
+mcdnnStatus_t mcdnnSetDropoutDescriptor(
+    mcdnnDropoutDescriptor_t dropoutDesc, mcdnnHandle_t handle, float dropout, void *states,
+    size_t stateSizeInBytes, unsigned long long seed);
+/* As mcdnnSetDropoutDescriptor, but the buffer's state goes on where it was. */
+mcdnnStatus_t mcdnnRestoreDropoutDescriptor(
+    mcdnnDropoutDescriptor_t dropoutDesc, mcdnnHandle_t handle, float dropout, void *states,
+    size_t stateSizeInBytes, unsigned long long seed);
+/* Any result pointer may be NULL. */
+mcdnnStatus_t mcdnnGetDropoutDescriptor(
+    mcdnnDropoutDescriptor_t dropoutDesc, mcdnnHandle_t handle, float *dropout, void **states,
+    unsigned long long *seed);
+/* y = x / (1 - p) where the element is kept, 0 elsewhere; draws a new mask into the reserve space. BAD_PARAM: x and
+ * y differ in number of elements or type, in place with other strides, reserve space too small, no states. */
+mcdnnStatus_t mcdnnDropoutForward(
+    mcdnnHandle_t handle, const mcdnnDropoutDescriptor_t dropoutDesc,
+    const mcdnnTensorDescriptor_t xdesc, const void *x, const mcdnnTensorDescriptor_t ydesc,
+    void *y, void *reserveSpace, size_t reserveSpaceSizeInBytes);
+
 #ifdef __cplusplus
 }
 #endif

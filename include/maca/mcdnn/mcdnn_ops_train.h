@@ -111,6 +111,15 @@ mcdnnStatus_t mcdnnPoolingBackward(
     const void *dy, const mcdnnTensorDescriptor_t xDesc, const void *xData, const void *beta,
     const mcdnnTensorDescriptor_t dxDesc, void *dx);
 
+/* ---- dropout ---- */
+
+/* dx = dy / (1 - p) where the forward call that filled the reserve space kept the element, 0 elsewhere. Errors as
+ * mcdnnDropoutForward. */
+mcdnnStatus_t mcdnnDropoutBackward(
+    mcdnnHandle_t handle, const mcdnnDropoutDescriptor_t dropoutDesc,
+    const mcdnnTensorDescriptor_t dydesc, const void *dy, const mcdnnTensorDescriptor_t dxdesc,
+    void *dx, void *reserveSpace, size_t reserveSpaceSizeInBytes);
+
 #ifdef __cplusplus
 }
 #endif

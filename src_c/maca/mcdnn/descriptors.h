@@ -14,6 +14,9 @@ enum {
     HANDLE_TENSOR = 0x32,
     HANDLE_ACTIVATION = 0x33,
     HANDLE_POOLING = 0x34,
+    HANDLE_DROPOUT = 0x35,
+    HANDLE_LRN = 0x36,
+    HANDLE_SPATIAL_TRANSFORMER = 0x37,
 };
 
 /* A library handle: the device it was made on and the stream it queues work on, as the program gave it. */
