@@ -1,0 +1,148 @@
+"""Host functions in streams (cann-runtime 9, doc 12)."""
+
+import threading
+
+import pytest
+from understudy.ascend import ffi, lib
+
+from tests.ascend.test_acl_stream import gate, stream
+from tests.conformance.ascend.acl_support import Out, device, download, in_thread, memory, ok
+
+SEEN = []
+
+
+@ffi.callback("void(void *)")
+def note(argument):
+    SEEN.append((int(ffi.cast("uintptr_t", argument)), threading.get_ident()))
+
+
+@pytest.fixture(autouse=True)
+def device_0():
+    SEEN.clear()
+    with device():
+        yield
+
+
+def number(value: int):
+    return ffi.cast("void *", value)
+
+
+def test_host_functions_run_in_order_with_the_stream():
+    with stream() as made, memory(64) as block:
+        for value in range(5):
+            ok(lib.aclrtMemsetAsync(block, 64, value, 64, made))
+            ok(lib.aclrtLaunchHostFunc(made, note, number(value)))
+        ok(lib.aclrtSynchronizeStream(made))
+        assert [value for value, _ in SEEN] == list(range(5))
+
+
+def test_later_work_waits_for_a_host_function():
+    contents = []
+
+    with stream() as made, memory(64) as block:
+
+        @ffi.callback("void(void *)")
+        def look(_):
+            contents.append(download(block, 1))
+
+        ok(lib.aclrtMemsetAsync(block, 64, 1, 64, made))
+        ok(lib.aclrtLaunchHostFunc(made, look, ffi.NULL))
+        ok(lib.aclrtMemsetAsync(block, 64, 2, 64, made))
+        ok(lib.aclrtSynchronizeStream(made))
+        assert contents == [b"\x01"] and download(block, 1) == b"\x02"
+
+
+class Server:
+    """A thread that serves streams, as in a program of the vendor's user."""
+
+    def __init__(self):
+        self.stopping = False
+        self.statuses = set()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        while not self.stopping:
+            self.statuses.add(lib.aclrtProcessReport(20))
+
+    def stop(self):
+        self.stopping = True
+        self.thread.join()
+
+
+@pytest.mark.parametrize("blocks", [0, 1])
+def test_callbacks_run_on_the_serving_thread(blocks):
+    server = Server()
+    try:
+        with stream() as made:
+            ok(lib.aclrtSubscribeReport(server.thread.ident, made))
+            for value in range(20):
+                ok(lib.aclrtLaunchCallback(note, number(value), blocks, made))
+            if blocks:
+                ok(lib.aclrtSynchronizeStream(made))
+                assert len(SEEN) == 20
+            while len(SEEN) < 20:
+                assert server.thread.is_alive()
+            ok(lib.aclrtUnSubscribeReport(server.thread.ident, made))
+    finally:
+        server.stop()
+    assert SEEN == [(value, server.thread.ident) for value in range(20)]
+    assert server.statuses <= {0, 507012, 107012}
+
+
+def test_a_blocking_callback_holds_the_stream_until_it_has_run():
+    with stream() as made, memory(64) as block:
+        ok(lib.aclrtMemset(block, 64, 1, 64))
+        ok(lib.aclrtSubscribeReport(threading.get_ident(), made))
+        ok(lib.aclrtLaunchCallback(note, ffi.NULL, 1, made))
+        ok(lib.aclrtMemsetAsync(block, 64, 2, 64, made))
+        assert lib.aclrtSynchronizeStreamWithTimeout(made, 30) == 507046
+        assert download(block, 1) == b"\x01" and SEEN == []
+        ok(lib.aclrtProcessReport(10000))
+        ok(lib.aclrtSynchronizeStream(made))
+        assert download(block, 1) == b"\x02" and len(SEEN) == 1
+        ok(lib.aclrtUnSubscribeReport(threading.get_ident(), made))
+
+
+def test_one_thread_serves_several_streams():
+    with stream() as first, stream() as second:
+        for made in (first, second):
+            ok(lib.aclrtSubscribeReport(threading.get_ident(), made))
+        ok(lib.aclrtLaunchCallback(note, number(1), 0, first))
+        ok(lib.aclrtLaunchCallback(note, number(2), 0, second))
+        while len(SEEN) < 2:
+            ok(lib.aclrtProcessReport(10000))
+        assert {value for value, _ in SEEN} == {1, 2}
+        ok(lib.aclrtUnSubscribeReport(threading.get_ident(), first))
+        assert lib.aclrtProcessReport(5) == 507012
+        ok(lib.aclrtUnSubscribeReport(threading.get_ident(), second))
+        assert lib.aclrtProcessReport(5) == 107012
+
+
+def test_unsubscribing_drops_what_has_not_run_and_frees_the_stream():
+    with stream() as made, memory(64) as block:
+        ok(lib.aclrtSubscribeReport(4711, made))
+        ok(lib.aclrtLaunchCallback(note, ffi.NULL, 1, made))
+        ok(lib.aclrtMemsetAsync(block, 64, 3, 64, made))
+        ok(lib.aclrtUnSubscribeReport(4711, made))
+        ok(lib.aclrtSynchronizeStream(made))
+        assert SEEN == [] and download(block, 64) == bytes([3] * 64)
+
+
+def test_aborting_a_stream_drops_its_callbacks():
+    with gate() as closed:
+        made = Out()
+        ok(lib.aclrtCreateStream(made.cell))
+        ok(lib.aclrtSubscribeReport(threading.get_ident(), made.value))
+        ok(lib.aclrtStreamWaitEvent(made.value, closed.handle))
+        ok(lib.aclrtLaunchCallback(note, ffi.NULL, 1, made.value))
+        ok(lib.aclrtStreamAbort(made.value))
+        assert lib.aclrtProcessReport(5) == 507012
+        ok(lib.aclrtUnSubscribeReport(threading.get_ident(), made.value))
+        ok(lib.aclrtDestroyStream(made.value))
+    assert SEEN == []
+
+
+def test_threads_that_serve_nothing():
+    assert lib.aclrtProcessReport(5) == 107012
+    assert in_thread(lib.aclrtProcessReport, 5) == 107012

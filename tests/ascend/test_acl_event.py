@@ -1,0 +1,191 @@
+"""Events: what they say, what they order, which time they keep (cann-runtime 9, doc 07)."""
+
+import time
+
+import pytest
+from understudy.ascend import ffi, lib
+
+from tests.ascend.test_acl_stream import gate, query, stream, value_of, wait_until
+from tests.conformance.ascend.acl_support import Out, device, download, memory, ok
+
+SYNC, TIME_LINE = 1, 8
+
+
+@pytest.fixture(autouse=True)
+def device_0():
+    with device():
+        yield
+
+
+FORMS = {
+    "plain": lambda cell: lib.aclrtCreateEvent(cell),
+    "flag": lambda cell: lib.aclrtCreateEventWithFlag(cell, SYNC | TIME_LINE),
+    "ex": lambda cell: lib.aclrtCreateEventExWithFlag(cell, SYNC | TIME_LINE),
+}
+
+
+@pytest.fixture(params=FORMS)
+def form(request):
+    return request.param
+
+
+def create(form: str):
+    made = Out()
+    ok(FORMS[form](made.cell))
+    return made.value
+
+
+def recorded(event) -> int:
+    return value_of("aclrtEventRecordedStatus", lib.aclrtQueryEventStatus, event)
+
+
+def test_life_of_an_event(form):
+    event = create(form)
+    assert recorded(event) == (1 if form == "ex" else 0)
+    assert lib.aclrtSynchronizeEvent(event) == 0  # never recorded: nothing to wait for
+    with gate() as closed, stream() as made:
+        ok(lib.aclrtStreamWaitEvent(made, closed.handle))
+        ok(lib.aclrtRecordEvent(event, made))
+        assert recorded(event) == 0
+        assert lib.aclrtSynchronizeEventWithTimeout(event, 20) == 507047
+        if form != "ex":
+            assert value_of("aclrtEventStatus", lib.aclrtQueryEvent, event) == 1
+        closed.open()
+        ok(lib.aclrtSynchronizeEvent(event))
+        assert recorded(event) == 1
+        if form != "ex":
+            assert value_of("aclrtEventStatus", lib.aclrtQueryEvent, event) == 0
+    ok(lib.aclrtDestroyEvent(event))
+    assert lib.aclrtSynchronizeEvent(event) == 107017
+
+
+def test_a_stream_waits_for_another(form):
+    event = create(form)
+    with gate() as closed, stream() as first, stream() as second, memory(64) as block:
+        ok(lib.aclrtStreamWaitEvent(first, closed.handle))
+        ok(lib.aclrtMemsetAsync(block, 64, 1, 64, first))
+        ok(lib.aclrtRecordEvent(event, first))
+        ok(lib.aclrtStreamWaitEvent(second, event))
+        ok(lib.aclrtMemsetAsync(block, 64, 2, 64, second))
+        assert query(second) == 1
+        closed.open()
+        ok(lib.aclrtSynchronizeStream(second))
+        assert download(block, 64) == bytes([2] * 64)
+        assert query(first) == 0
+    ok(lib.aclrtDestroyEvent(event))
+
+
+def test_waiting_before_the_first_record():
+    plain, flag, ex = (create(form) for form in ("plain", "flag", "ex"))
+    with stream() as made:
+        assert lib.aclrtStreamWaitEvent(made, plain) == 107000
+        ok(lib.aclrtStreamWaitEvent(made, ex))
+        ok(lib.aclrtSynchronizeStream(made))
+        ok(lib.aclrtStreamWaitEvent(made, flag))
+        assert lib.aclrtSynchronizeStreamWithTimeout(made, 20) == 507046
+        ok(lib.aclrtRecordEvent(flag, ffi.NULL))
+        ok(lib.aclrtSynchronizeStream(made))
+    for event in (plain, flag, ex):
+        ok(lib.aclrtDestroyEvent(event))
+
+
+def test_reset_makes_an_event_as_never_recorded():
+    event = create("plain")
+    ok(lib.aclrtRecordEvent(event, ffi.NULL))
+    ok(lib.aclrtSynchronizeEvent(event))
+    assert recorded(event) == 1
+    ok(lib.aclrtResetEvent(event, ffi.NULL))
+    ok(lib.aclrtSynchronizeStream(ffi.NULL))
+    assert recorded(event) == 0
+    assert lib.aclrtStreamWaitEvent(ffi.NULL, event) == 107000
+    ok(lib.aclrtRecordEvent(event, ffi.NULL))
+    ok(lib.aclrtSynchronizeEvent(event))
+    assert recorded(event) == 1
+    ok(lib.aclrtDestroyEvent(event))
+
+
+def test_wait_status():
+    event = create("plain")
+    with gate() as closed, stream() as first, stream() as second:
+        ok(lib.aclrtStreamWaitEvent(first, closed.handle))
+        ok(lib.aclrtRecordEvent(event, first))
+        ok(lib.aclrtStreamWaitEvent(second, event))
+        assert value_of("aclrtEventWaitStatus", lib.aclrtQueryEventWaitStatus, event) == 1
+        closed.open()
+        ok(lib.aclrtSynchronizeStream(second))
+        assert value_of("aclrtEventWaitStatus", lib.aclrtQueryEventWaitStatus, event) == 0
+    ok(lib.aclrtDestroyEvent(event))
+
+
+def test_a_destroyed_event_still_orders_what_was_queued():
+    event = create("plain")
+    with gate() as closed, stream() as first, stream() as second, memory(64) as block:
+        ok(lib.aclrtStreamWaitEvent(first, closed.handle))
+        ok(lib.aclrtMemsetAsync(block, 64, 1, 64, first))
+        ok(lib.aclrtRecordEvent(event, first))
+        ok(lib.aclrtStreamWaitEvent(second, event))
+        ok(lib.aclrtMemsetAsync(block, 64, 2, 64, second))
+        ok(lib.aclrtDestroyEvent(event))
+        closed.open()
+        ok(lib.aclrtSynchronizeStream(second))
+        assert download(block, 64) == bytes([2] * 64)
+
+
+def test_elapsed_time_is_real_time(form):
+    start, end = create(form), create(form)
+    ok(lib.aclrtRecordEvent(start, ffi.NULL))
+    ok(lib.aclrtSynchronizeStream(ffi.NULL))
+    before = time.monotonic()
+    time.sleep(0.03)
+    ok(lib.aclrtRecordEvent(end, ffi.NULL))
+    ok(lib.aclrtSynchronizeStream(ffi.NULL))
+    limit = (time.monotonic() - before) * 1000
+    there, back = ffi.new("float *"), ffi.new("float *")
+    ok(lib.aclrtEventElapsedTime(there, start, end))
+    ok(lib.aclrtEventElapsedTime(back, end, start))
+    assert 29 < there[0] < limit + 30
+    assert back[0] == -there[0]
+    first, last = (value_of("uint64_t", lib.aclrtEventGetTimestamp, event) for event in (start, end))
+    assert abs((last - first) / 1000 - there[0]) < 0.01
+    for event in (start, end):
+        ok(lib.aclrtDestroyEvent(event))
+
+
+def test_a_wait_that_takes_too_long_is_a_fault():
+    with gate() as closed:
+        made = Out()
+        ok(lib.aclrtCreateStream(made.cell))
+        ok(lib.aclrtSetOpWaitTimeout(1))
+        ok(lib.aclrtStreamWaitEvent(made.value, closed.handle))
+        ok(lib.aclrtSetOpWaitTimeout(0))
+        assert lib.aclrtSynchronizeStream(made.value) == 107020
+        ok(lib.aclrtDestroyStream(made.value))
+
+
+@pytest.mark.parametrize("function", ["aclrtSetOpExecuteTimeOut", "aclrtSetOpExecuteTimeOutWithMs"])
+@pytest.mark.parametrize("limit", [0, 1, 547, 2**32 - 1])
+def test_limits_of_operators_are_accepted(function, limit):
+    assert getattr(lib, function)(limit) == 0
+
+
+def test_ids_and_available_events():
+    before = value_of("uint32_t", lib.aclrtGetEventAvailNum)
+    first, second = create("plain"), create("ex")
+    assert value_of("uint32_t", lib.aclrtGetEventAvailNum) == before - 2
+    assert len({value_of("uint32_t", lib.aclrtGetEventId, event) for event in (first, second)}) == 2
+    for event in (first, second):
+        ok(lib.aclrtDestroyEvent(event))
+    assert value_of("uint32_t", lib.aclrtGetEventAvailNum) == before
+
+
+def test_record_again_moves_the_event():
+    event = create("plain")
+    with gate() as closed, stream() as made:
+        ok(lib.aclrtRecordEvent(event, ffi.NULL))
+        ok(lib.aclrtSynchronizeEvent(event))
+        ok(lib.aclrtStreamWaitEvent(made, closed.handle))
+        ok(lib.aclrtRecordEvent(event, made))
+        assert recorded(event) == 0
+        closed.open()
+        wait_until(lambda: recorded(event) == 1)
+    ok(lib.aclrtDestroyEvent(event))

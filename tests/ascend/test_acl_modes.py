@@ -1,0 +1,17 @@
+"""The tests of streams, events and callbacks again, with work done at submit and with work held back."""
+
+import pathlib
+import sys
+
+import pytest
+
+from tests.conformance.harness import run_isolated
+
+FILES = ["test_acl_stream.py", "test_acl_event.py", "test_acl_callback.py"]
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("mode", ["inline", "deferred"])
+def test_mode(mode, file):
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(pathlib.Path(__file__).with_name(file))]
+    run_isolated(command, {"UNDERSTUDY_STREAM": mode})
