@@ -98,7 +98,8 @@ def test_one_process_per_case(conform_here):
     assert done.returncode == 0 and set(outcomes(report).values()) == {"passed"}
 
 
-def test_errors_of_use(tmp_path):
+def test_errors_of_use(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     other = library(tmp_path, "libother.so", "int x;")
     assert_error_of_use(understudy("conform", "--lib", other), "say with --stack")
     assert_error_of_use(understudy("conform", "--lib", tmp_path / "absent.so"), "cannot read")

@@ -5,6 +5,7 @@ import pytest
 from tests.kit.support import (AARCH64, assert_error_of_use, change_machine, library, program, understudy,
                                understudy_json)
 from understudy import paths
+from understudy.kit import names, sdk
 
 ABSENT = ["aclnnGridSampler3DGetWorkspaceSize", "aclrtCreateNotify", "aclrtMaloc", "alcrtMemcpy", "aclrtMemsetZebraThing",
           "my_helper_function"]  # fmt: skip
@@ -93,6 +94,14 @@ def test_names_of_the_other_stacks(tmp_path, stack, name, status):
     (report,), _ = understudy_json("doctor", file)
     (finding,) = report["symbols"]
     assert (finding["stack"], finding["status"]) == (stack, status)
+
+
+def test_limits_are_of_emulated_functions_and_are_told(tmp_path):
+    assert names.limits() and set(names.limits()) <= set(sdk.exporters())
+    source = "void mcDeviceSetLimit(void); void use(void) { mcDeviceSetLimit(); }\n"
+    (report,), status = understudy_json("doctor", program(tmp_path, "object.o", source, ["-c"]))
+    assert status == 0
+    assert report["symbols"][0]["status"] == "partly" and "no effect" in report["symbols"][0]["note"]
 
 
 def test_a_library_with_a_version_in_its_name_is_not_ours(tmp_path):

@@ -1,6 +1,5 @@
 """The rule catalogue: what every library refuses and chooses, from the rules.toml files of the SDK."""
 
-import fnmatch
 import functools
 import pathlib
 import re
@@ -90,29 +89,3 @@ def choices() -> list[Choice]:
 def stack_of_library() -> dict[str, str]:
     """The stack of each library that has a catalogue."""
     return {tomllib.loads(file.read_text())["library"]: stack_of(file) for file in files()}
-
-
-@dataclass(frozen=True)
-class Limit:
-    """A part of a function that is not emulated. `function` may be a pattern."""
-
-    function: str
-    sentence: str
-    library: str
-
-
-@functools.cache
-def limits() -> list[Limit]:
-    found = []
-    for file in files():
-        content = tomllib.loads(file.read_text())
-        for entry in content.get("limit", []):
-            found += [Limit(name, entry["sentence"], content["library"]) for name in expand_braces(entry["id"])]
-    return found
-
-
-def limits_of(function: str) -> list[str]:
-    """What of the function is not emulated; the two phases of an operator are one function here."""
-    names = {function, function.removesuffix("GetWorkspaceSize")}
-    return [limit.sentence for limit in limits()
-            if any(fnmatch.fnmatchcase(name, limit.function) for name in names)]  # fmt: skip

@@ -5,7 +5,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from understudy.kit import catalogue, names, table
+from understudy.kit import names, table
 from understudy.paths import STACKS
 
 EMULATED, PARTLY, MISSING, UNKNOWN = "emulated", "partly", "missing", "unknown"
@@ -47,8 +47,8 @@ def judge_library(name: str) -> Finding | None:
 
 
 def _emulated(name: str, stack: str) -> Finding:
-    limits = catalogue.limits_of(name)
-    return Finding(name, stack, PARTLY if limits else EMULATED, " ".join(limits))
+    limit = names.limits().get(name)
+    return Finding(name, stack, PARTLY if limit else EMULATED, limit or "")
 
 
 def _missing(name: names.Name) -> Finding:

@@ -64,6 +64,13 @@ def other_libraries() -> dict[str, str]:
     return {name: text for stack in STACKS for name, text in _content(stack).get("libraries", {}).items()}
 
 
+@functools.cache
+def limits() -> dict[str, str]:
+    """What of a function is not emulated; the others are emulated whole."""
+    return {function: entry["sentence"] for stack in STACKS for entry in _content(stack).get("limit", [])
+            for function in entry["functions"].split()}  # fmt: skip
+
+
 def status_name(stack: str, status: int) -> str:
     """The vendor's name of a status that no public header names; "" when there is none."""
     return _content(stack).get("statuses", {}).get(str(status), "")
