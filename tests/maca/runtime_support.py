@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from understudy.maca import ffi, lib
+from understudy.maca import ffi, last_error, lib
 
 H2H, H2D, D2H, D2D, ANY = (lib.mcMemcpyHostToHost, lib.mcMemcpyHostToDevice, lib.mcMemcpyDeviceToHost,
                            lib.mcMemcpyDeviceToDevice, lib.mcMemcpyDefault)
@@ -16,7 +16,7 @@ LEGACY, PER_THREAD = ffi.cast("mcStream_t", 1), ffi.cast("mcStream_t", 2)
 
 
 def ok(status: int) -> None:
-    assert status == 0, (status, ffi.string(lib.understudy_last_error()))
+    assert status == 0, (status, last_error().text)
 
 
 def made(kind: str, function, *arguments):

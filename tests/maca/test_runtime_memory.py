@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from understudy.maca import ffi, lib
 
+from tests.conformance.harness import last_text
 from tests.maca import runtime_support as rt
 
 NULL = ffi.NULL
@@ -136,7 +137,7 @@ def test_a_refused_copy_touches_nothing():
 def test_a_refusal_names_the_allocation():
     memory = rt.device_memory(64)
     assert lib.mcMemcpy(rt.host_memory(100), memory + 60, 5, rt.D2H) == lib.mcErrorInvalidValue
-    text = ffi.string(lib.understudy_last_error()).decode()
+    text = last_text()
     assert "64 bytes" in text and "mcMalloc" in text and f"{address(memory + 60):#x}" in text
 
 

@@ -37,9 +37,7 @@ def on_broken_device(function):
     arguments = LEGAL[function]()
     rt.break_device()
     status = getattr(lib, function)(*arguments)
-    seen = lib.understudy_last_rule()
     rt.ok(lib.mcDeviceReset())
-    assert seen == lib.understudy_last_rule()
     return Result(status)
 
 
