@@ -173,6 +173,14 @@ def pooling(mode, window, padding, stride, *, propagate_nan=False):
     return ffi.gc(made[0], lib.mcdnnDestroyPoolingDescriptor)
 
 
+def lrn(n, alpha, beta, k):
+    """An LRN descriptor that lives as long as the object that is returned."""
+    made = ffi.new("mcdnnLRNDescriptor_t *")
+    ok(lib.mcdnnCreateLRNDescriptor(made))
+    ok(lib.mcdnnSetLRNDescriptor(made[0], n, alpha, beta, k))
+    return ffi.gc(made[0], lib.mcdnnDestroyLRNDescriptor)
+
+
 def scale(value: float, data_type: int = FLOAT):
     """A host scaling factor: float, or double for DOUBLE data."""
     return ffi.new("double *" if data_type == DOUBLE else "float *", value)

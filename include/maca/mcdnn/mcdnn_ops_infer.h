@@ -457,6 +457,31 @@ mcdnnStatus_t mcdnnDropoutForward(
     const mcdnnTensorDescriptor_t xdesc, const void *x, const mcdnnTensorDescriptor_t ydesc,
     void *y, void *reserveSpace, size_t reserveSpaceSizeInBytes);
 
+/* ---- local response and divisive normalization ---- */
+
+/* A new descriptor has n 5, alpha 1e-4, beta 0.75, k 2. */
+mcdnnStatus_t mcdnnCreateLRNDescriptor(mcdnnLRNDescriptor_t *normDesc);
+/* BAD_PARAM: lrnN outside MCDNN_LRN_MIN_N to MCDNN_LRN_MAX_N, lrnBeta or lrnK below their minimum. */
+mcdnnStatus_t mcdnnSetLRNDescriptor(
+    mcdnnLRNDescriptor_t normDesc, unsigned lrnN, double lrnAlpha, double lrnBeta, double lrnK);
+mcdnnStatus_t mcdnnGetLRNDescriptor(
+    mcdnnLRNDescriptor_t normDesc, unsigned *lrnN, double *lrnAlpha, double *lrnBeta,
+    double *lrnK);
+mcdnnStatus_t mcdnnDestroyLRNDescriptor(mcdnnLRNDescriptor_t lrnDesc);
+/* y = x * (k + alpha / n * sum of x^2 over n neighbouring channels)^-beta. BAD_PARAM: fewer than 3 dimensions, 5
+ * without packed space. NOT_SUPPORTED: sizes or types differ, a negative stride. */
+mcdnnStatus_t mcdnnLRNCrossChannelForward(
+    mcdnnHandle_t handle, mcdnnLRNDescriptor_t normDesc, mcdnnLRNMode_t lrnMode,
+    const void *alpha, const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
+    const mcdnnTensorDescriptor_t yDesc, void *y);
+/* y = x * (k + alpha / n^d * sum of (x - mean of the centre)^2 over the window in space)^-beta; means NULL: all 0.
+ * temp and temp2 are scratch space of the size of x. BAD_PARAM: rank not 4 or 5, sizes or types differ, a negative
+ * stride. NOT_SUPPORTED: strides of x and y differ. */
+mcdnnStatus_t mcdnnDivisiveNormalizationForward(
+    mcdnnHandle_t handle, mcdnnLRNDescriptor_t normDesc, mcdnnDivNormMode_t mode,
+    const void *alpha, const mcdnnTensorDescriptor_t xDesc, const void *x, const void *means,
+    void *temp, void *temp2, const void *beta, const mcdnnTensorDescriptor_t yDesc, void *y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -120,6 +120,22 @@ mcdnnStatus_t mcdnnDropoutBackward(
     const mcdnnTensorDescriptor_t dydesc, const void *dy, const mcdnnTensorDescriptor_t dxdesc,
     void *dx, void *reserveSpace, size_t reserveSpaceSizeInBytes);
 
+/* ---- local response and divisive normalization ---- */
+
+/* Reads x, y and dy. Errors as mcdnnLRNCrossChannelForward. */
+mcdnnStatus_t mcdnnLRNCrossChannelBackward(
+    mcdnnHandle_t handle, mcdnnLRNDescriptor_t normDesc, mcdnnLRNMode_t lrnMode,
+    const void *alpha, const mcdnnTensorDescriptor_t yDesc, const void *y,
+    const mcdnnTensorDescriptor_t dyDesc, const void *dy, const mcdnnTensorDescriptor_t xDesc,
+    const void *x, const void *beta, const mcdnnTensorDescriptor_t dxDesc, void *dx);
+/* means, dy, temp and temp2 are laid out as x, dMeans as dx. means NULL: all 0; dMeans NULL: not wanted. Both
+ * gradients are blended with alpha and beta. Errors as mcdnnDivisiveNormalizationForward. */
+mcdnnStatus_t mcdnnDivisiveNormalizationBackward(
+    mcdnnHandle_t handle, mcdnnLRNDescriptor_t normDesc, mcdnnDivNormMode_t mode,
+    const void *alpha, const mcdnnTensorDescriptor_t xDesc, const void *x, const void *means,
+    const void *dy, void *temp, void *temp2, const void *beta,
+    const mcdnnTensorDescriptor_t dxDesc, void *dx, void *dMeans);
+
 #ifdef __cplusplus
 }
 #endif

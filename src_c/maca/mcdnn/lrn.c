@@ -1,0 +1,295 @@
+/* LRN descriptors, local response normalization, divisive normalization (mcdnn 6.8, 6.10, 7.2, 7.3). */
+#include "kernels/lrn.h"
+
+#include "check.h"
+
+typedef struct LrnDescriptor {
+    unsigned n;
+    double alpha, beta, k;
+} LrnDescriptor;
+
+static LrnDescriptor *descriptor(Call *call, mcdnnLRNDescriptor_t normDesc)
+{
+    return descriptor_of(call, "normDesc", normDesc, HANDLE_LRN, "an LRN descriptor");
+}
+
+mcdnnStatus_t mcdnnCreateLRNDescriptor(mcdnnLRNDescriptor_t *normDesc)
+{
+    Call call = us_call_begin("mcdnnCreateLRNDescriptor");
+    LrnDescriptor initial = {.n = 5, .alpha = 1e-4, .beta = 0.75, .k = 2.0};
+    void *made = descriptor_create(&call, "normDesc", normDesc, HANDLE_LRN, &initial, sizeof initial);
+    if (made != NULL)
+        *normDesc = made;
+    return us_call_end(&call);
+}
+
+mcdnnStatus_t mcdnnDestroyLRNDescriptor(mcdnnLRNDescriptor_t lrnDesc)
+{
+    Call call = us_call_begin("mcdnnDestroyLRNDescriptor");
+    descriptor_destroy(&call, "lrnDesc", lrnDesc, HANDLE_LRN);
+    return us_call_end(&call);
+}
+
+/* Values out of range are refused here, so the functions never meet them (mcdnn 6.8 #5, 6.10 #3). */
+mcdnnStatus_t mcdnnSetLRNDescriptor(
+    mcdnnLRNDescriptor_t normDesc, unsigned lrnN, double lrnAlpha, double lrnBeta, double lrnK)
+{
+    Call call = us_call_begin("mcdnnSetLRNDescriptor");
+    LrnDescriptor *target = descriptor(&call, normDesc);
+    check_range(&call, "lrnN", lrnN, MCDNN_LRN_MIN_N, MCDNN_LRN_MAX_N);
+    us_require(&call, lrnBeta >= MCDNN_LRN_MIN_BETA, "lrnBeta", "minimum", MCDNN_STATUS_BAD_PARAM,
+               "lrnBeta is %g, at least %g is needed", lrnBeta, MCDNN_LRN_MIN_BETA);
+    us_require(&call, lrnK >= MCDNN_LRN_MIN_K, "lrnK", "minimum", MCDNN_STATUS_BAD_PARAM,
+               "lrnK is %g, at least %g is needed", lrnK, MCDNN_LRN_MIN_K);
+    if (call.status == 0)
+        *target = (LrnDescriptor){lrnN, lrnAlpha, lrnBeta, lrnK};
+    return us_call_end(&call);
+}
+
+mcdnnStatus_t mcdnnGetLRNDescriptor(
+    mcdnnLRNDescriptor_t normDesc, unsigned *lrnN, double *lrnAlpha, double *lrnBeta,
+    double *lrnK)
+{
+    Call call = us_call_begin("mcdnnGetLRNDescriptor");
+    const LrnDescriptor *source = descriptor(&call, normDesc);
+    if (call.status == 0) {
+        if (lrnN != NULL)
+            *lrnN = source->n;
+        if (lrnAlpha != NULL)
+            *lrnAlpha = source->alpha;
+        if (lrnBeta != NULL)
+            *lrnBeta = source->beta;
+        if (lrnK != NULL)
+            *lrnK = source->k;
+    }
+    return us_call_end(&call);
+}
+
+static LocalNorm kernel_of(const LrnDescriptor *lrn, double alpha, double beta)
+{
+    return (LocalNorm){.window = (int32_t)lrn->n, .norm_alpha = lrn->alpha, .norm_beta = lrn->beta, .norm_k = lrn->k,
+                       .alpha = alpha, .beta = beta};
+}
+
+/* parameter/negative-stride */
+static void check_strides(Call *call, int32_t status, const char *parameter, const Tensor *tensor)
+{
+    ShapeText text;
+    for (int32_t axis = 0; call->status == 0 && axis < tensor->rank; axis++)
+        us_require(call, tensor->strides[axis] >= 0, parameter, "negative-stride", status,
+                   "%s has strides %s, one of them negative", parameter, strides_text(tensor, text));
+}
+
+/* parameter/packed-planes: 5 dimensions whose last three are not packed */
+static void check_packed_planes(Call *call, const char *parameter, const Tensor *tensor)
+{
+    if (call->status != 0 || tensor->rank != 5)
+        return;
+    int64_t stride = 1;
+    bool packed = true;
+    for (int32_t axis = 4; axis >= 2; axis--) {
+        packed &= tensor->sizes[axis] == 1 || tensor->strides[axis] == stride;
+        stride *= tensor->sizes[axis];
+    }
+    ShapeText text;
+    us_require(call, packed, parameter, "packed-planes", MCDNN_STATUS_BAD_PARAM,
+               "%s has strides %s: tensors of 5 dimensions must be NCDHW with packed DHW", parameter,
+               strides_text(tensor, text));
+}
+
+static void check_lrn_rank(Call *call, const Tensor *x)
+{
+    us_require(call, x->rank > 2, "xDesc", "rank", MCDNN_STATUS_BAD_PARAM, "xDesc has %d dimensions, 3 are needed",
+               x->rank);
+}
+
+static void check_lrn_mode(Call *call, mcdnnLRNMode_t mode)
+{
+    check_range(call, "lrnMode", mode, MCDNN_LRN_CROSS_CHANNEL_DIM1, MCDNN_LRN_CROSS_CHANNEL_DIM1);
+}
+
+mcdnnStatus_t mcdnnLRNCrossChannelForward(
+    mcdnnHandle_t handle, mcdnnLRNDescriptor_t normDesc, mcdnnLRNMode_t lrnMode,
+    const void *alpha, const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
+    const mcdnnTensorDescriptor_t yDesc, void *y)
+{
+    Call call = us_call_begin("mcdnnLRNCrossChannelForward");
+    const Dnn *dnn = check_handle(&call, handle);
+    const LrnDescriptor *lrn = descriptor(&call, normDesc);
+    const Tensor *tx = check_tensor(&call, "xDesc", xDesc);
+    const Tensor *ty = check_tensor(&call, "yDesc", yDesc);
+    check_given(&call, "alpha", alpha);
+    check_given(&call, "beta", beta);
+    check_given(&call, "x", x);
+    check_given(&call, "y", y);
+    check_lrn_mode(&call, lrnMode);
+    check_lrn_rank(&call, tx);
+    check_packed_planes(&call, "xDesc", tx);
+    check_packed_planes(&call, "yDesc", ty);
+    check_same_type(&call, MCDNN_STATUS_NOT_SUPPORTED, "yDesc", ty, "xDesc", tx);
+    check_same_sizes(&call, MCDNN_STATUS_NOT_SUPPORTED, "yDesc", ty, "xDesc", tx);
+    check_strides(&call, MCDNN_STATUS_NOT_SUPPORTED, "xDesc", tx);
+    check_strides(&call, MCDNN_STATUS_NOT_SUPPORTED, "yDesc", ty);
+    check_float_type(&call, "xDesc", tx);
+    if (call.status != 0)
+        return us_call_end(&call);
+
+    Launch launch;
+    us_launch_begin(&launch, call.function);
+    launch_tensor(&launch, "x", tx, x, 3);
+    launch_tensor(&launch, "y", ty, y, 3);
+    LocalNorm kernel = kernel_of(lrn, scaling_factor(alpha, ty), scaling_factor(beta, ty));
+    us_launch_kernel(&launch, us_lrn_forward, &kernel, sizeof kernel);
+    submit(&call, dnn, &launch);
+    return us_call_end(&call);
+}
+
+mcdnnStatus_t mcdnnLRNCrossChannelBackward(
+    mcdnnHandle_t handle, mcdnnLRNDescriptor_t normDesc, mcdnnLRNMode_t lrnMode,
+    const void *alpha, const mcdnnTensorDescriptor_t yDesc, const void *y,
+    const mcdnnTensorDescriptor_t dyDesc, const void *dy, const mcdnnTensorDescriptor_t xDesc,
+    const void *x, const void *beta, const mcdnnTensorDescriptor_t dxDesc, void *dx)
+{
+    Call call = us_call_begin("mcdnnLRNCrossChannelBackward");
+    const Dnn *dnn = check_handle(&call, handle);
+    const LrnDescriptor *lrn = descriptor(&call, normDesc);
+    const Tensor *ty = check_tensor(&call, "yDesc", yDesc);
+    const Tensor *tdy = check_tensor(&call, "dyDesc", dyDesc);
+    const Tensor *tx = check_tensor(&call, "xDesc", xDesc);
+    const Tensor *tdx = check_tensor(&call, "dxDesc", dxDesc);
+    check_given(&call, "alpha", alpha);
+    check_given(&call, "beta", beta);
+    check_given(&call, "y", y);
+    check_given(&call, "dy", dy);
+    check_given(&call, "x", x);
+    check_given(&call, "dx", dx);
+    check_lrn_mode(&call, lrnMode);
+    check_lrn_rank(&call, tx);
+    check_packed_planes(&call, "yDesc", ty);
+    check_packed_planes(&call, "dyDesc", tdy);
+    check_packed_planes(&call, "xDesc", tx);
+    check_packed_planes(&call, "dxDesc", tdx);
+    check_same_type(&call, MCDNN_STATUS_NOT_SUPPORTED, "yDesc", ty, "xDesc", tx);
+    check_same_type(&call, MCDNN_STATUS_NOT_SUPPORTED, "dyDesc", tdy, "xDesc", tx);
+    check_same_type(&call, MCDNN_STATUS_NOT_SUPPORTED, "dxDesc", tdx, "xDesc", tx);
+    check_same_sizes(&call, MCDNN_STATUS_NOT_SUPPORTED, "yDesc", ty, "xDesc", tx);
+    check_same_sizes(&call, MCDNN_STATUS_NOT_SUPPORTED, "dyDesc", tdy, "xDesc", tx);
+    check_same_sizes(&call, MCDNN_STATUS_NOT_SUPPORTED, "dxDesc", tdx, "xDesc", tx);
+    check_strides(&call, MCDNN_STATUS_NOT_SUPPORTED, "yDesc", ty);
+    check_strides(&call, MCDNN_STATUS_NOT_SUPPORTED, "dyDesc", tdy);
+    check_strides(&call, MCDNN_STATUS_NOT_SUPPORTED, "xDesc", tx);
+    check_strides(&call, MCDNN_STATUS_NOT_SUPPORTED, "dxDesc", tdx);
+    check_float_type(&call, "xDesc", tx);
+    if (call.status != 0)
+        return us_call_end(&call);
+
+    Launch launch;
+    us_launch_begin(&launch, call.function);
+    launch_tensor(&launch, "x", tx, x, 3);
+    launch_tensor(&launch, "y", ty, y, 3);
+    launch_tensor(&launch, "dy", tdy, dy, 3);
+    launch_tensor(&launch, "dx", tdx, dx, 3);
+    LocalNorm kernel = kernel_of(lrn, scaling_factor(alpha, tdx), scaling_factor(beta, tdx));
+    us_launch_kernel(&launch, us_lrn_backward, &kernel, sizeof kernel);
+    submit(&call, dnn, &launch);
+    return us_call_end(&call);
+}
+
+static void check_divisive_mode(Call *call, mcdnnDivNormMode_t mode)
+{
+    check_range(call, "mode", mode, MCDNN_DIVNORM_PRECOMPUTED_MEANS, MCDNN_DIVNORM_PRECOMPUTED_MEANS);
+}
+
+/* Rules 2, 4, 6 and 7 of mcdnn 6.8 */
+static void check_divisive_tensors(Call *call, const char *parameter, const Tensor *output, const Tensor *x)
+{
+    us_require(call, x->rank == 4 || x->rank == 5, "xDesc", "rank", MCDNN_STATUS_BAD_PARAM,
+               "xDesc has %d dimensions, 4 or 5 are needed", x->rank);
+    us_require(call, output->rank == 4 || output->rank == 5, parameter, "rank", MCDNN_STATUS_BAD_PARAM,
+               "%s has %d dimensions, 4 or 5 are needed", parameter, output->rank);
+    check_same_sizes(call, MCDNN_STATUS_BAD_PARAM, parameter, output, "xDesc", x);
+    check_same_type(call, MCDNN_STATUS_BAD_PARAM, parameter, output, "xDesc", x);
+    check_strides(call, MCDNN_STATUS_BAD_PARAM, "xDesc", x);
+    check_strides(call, MCDNN_STATUS_BAD_PARAM, parameter, output);
+    check_same_strides(call, MCDNN_STATUS_NOT_SUPPORTED, parameter, output, "xDesc", x);
+    check_float_type(call, "xDesc", x);
+}
+
+static void add_optional(Launch *launch, const char *parameter, const Tensor *tensor, const void *data)
+{
+    if (data != NULL) {
+        launch_tensor(launch, parameter, tensor, data, 4);
+        return;
+    }
+    View absent = us_view_absent();
+    us_launch_view(launch, parameter, &absent);
+}
+
+/* The kernels have their own scratch space: temp and temp2 must be given but are not touched. */
+mcdnnStatus_t mcdnnDivisiveNormalizationForward(
+    mcdnnHandle_t handle, mcdnnLRNDescriptor_t normDesc, mcdnnDivNormMode_t mode,
+    const void *alpha, const mcdnnTensorDescriptor_t xDesc, const void *x, const void *means,
+    void *temp, void *temp2, const void *beta, const mcdnnTensorDescriptor_t yDesc, void *y)
+{
+    Call call = us_call_begin("mcdnnDivisiveNormalizationForward");
+    const Dnn *dnn = check_handle(&call, handle);
+    const LrnDescriptor *lrn = descriptor(&call, normDesc);
+    const Tensor *tx = check_tensor(&call, "xDesc", xDesc);
+    const Tensor *ty = check_tensor(&call, "yDesc", yDesc);
+    check_given(&call, "alpha", alpha);
+    check_given(&call, "x", x);
+    check_given(&call, "temp", temp);
+    check_given(&call, "temp2", temp2);
+    check_given(&call, "beta", beta);
+    check_given(&call, "y", y);
+    check_divisive_mode(&call, mode);
+    check_divisive_tensors(&call, "yDesc", ty, tx);
+    if (call.status != 0)
+        return us_call_end(&call);
+
+    Launch launch;
+    us_launch_begin(&launch, call.function);
+    launch_tensor(&launch, "x", tx, x, 4);
+    add_optional(&launch, "means", tx, means);
+    launch_tensor(&launch, "y", ty, y, 4);
+    LocalNorm kernel = kernel_of(lrn, scaling_factor(alpha, ty), scaling_factor(beta, ty));
+    us_launch_kernel(&launch, us_divisive_forward, &kernel, sizeof kernel);
+    submit(&call, dnn, &launch);
+    return us_call_end(&call);
+}
+
+mcdnnStatus_t mcdnnDivisiveNormalizationBackward(
+    mcdnnHandle_t handle, mcdnnLRNDescriptor_t normDesc, mcdnnDivNormMode_t mode,
+    const void *alpha, const mcdnnTensorDescriptor_t xDesc, const void *x, const void *means,
+    const void *dy, void *temp, void *temp2, const void *beta,
+    const mcdnnTensorDescriptor_t dxDesc, void *dx, void *dMeans)
+{
+    Call call = us_call_begin("mcdnnDivisiveNormalizationBackward");
+    const Dnn *dnn = check_handle(&call, handle);
+    const LrnDescriptor *lrn = descriptor(&call, normDesc);
+    const Tensor *tx = check_tensor(&call, "xDesc", xDesc);
+    const Tensor *tdx = check_tensor(&call, "dxDesc", dxDesc);
+    check_given(&call, "x", x);
+    check_given(&call, "dx", dx);
+    check_given(&call, "temp", temp);
+    check_given(&call, "temp2", temp2);
+    check_given(&call, "dy", dy);
+    check_given(&call, "alpha", alpha);
+    check_given(&call, "beta", beta);
+    check_divisive_mode(&call, mode);
+    check_divisive_tensors(&call, "dxDesc", tdx, tx);
+    if (call.status != 0)
+        return us_call_end(&call);
+
+    Launch launch;
+    us_launch_begin(&launch, call.function);
+    launch_tensor(&launch, "x", tx, x, 4);
+    add_optional(&launch, "means", tx, means);
+    launch_tensor(&launch, "dy", tx, dy, 4);
+    launch_tensor(&launch, "dx", tdx, dx, 4);
+    add_optional(&launch, "dMeans", tdx, dMeans);
+    LocalNorm kernel = kernel_of(lrn, scaling_factor(alpha, tdx), scaling_factor(beta, tdx));
+    us_launch_kernel(&launch, us_divisive_backward, &kernel, sizeof kernel);
+    submit(&call, dnn, &launch);
+    return us_call_end(&call);
+}
