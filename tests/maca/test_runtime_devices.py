@@ -2,6 +2,8 @@
 
 Resets and faults concern a whole process, so each of these tests runs in its own."""
 
+import json
+
 import pytest
 
 from understudy.maca import ffi, lib
@@ -206,3 +208,16 @@ if child == 0:
 assert os.waitpid(child, 0)[1] == 0
 ok(lib.mcDeviceSynchronize())
 """)
+
+
+def test_every_copy_and_fill_is_on_the_timeline(tmp_path):
+    file = tmp_path / "trace"
+    in_child("""
+memory, own = rt.device_memory(100), rt.stream()
+rt.write(memory, b'x' * 100); ok(lib.mcMemset(memory, 1, 60))
+ok(lib.mcMemcpyAsync(memory, b'y' * 40, 40, rt.H2D, own)); ok(lib.mcMemsetAsync(memory, 2, 20, own))
+ok(lib.mcStreamSynchronize(own))
+""", UNDERSTUDY_TRACE=str(file))
+    lines = [json.loads(line.strip().rstrip(",")) for line in file.read_text().splitlines() if line.startswith("{")]
+    copies = {line["name"]: line["args"]["bytes"] for line in lines if line["cat"] == "copy"}
+    assert copies == {"mcMemcpy": 100, "mcMemset": 60, "mcMemcpyAsync": 40, "mcMemsetAsync": 20}
