@@ -120,7 +120,9 @@ static void begin_tokens(Online *online)
     for (int64_t token = 0; token < online->tokens; token++) {
         int64_t target = read_integer(&online->views[TARGET], token);
         online->masked[token] = target < range->start || target >= range->end;
-        online->masked_target[token] = online->masked[token] ? 0 : target - range->start;
+        /* Modulo 2^64: beyond int64 it becomes negative, and is no entry of the vocabulary. */
+        int64_t local = (int64_t)((uint64_t)target - (uint64_t)range->start);
+        online->masked_target[token] = online->masked[token] ? 0 : local;
         online->max[token] = -INFINITY;
         online->predicted[token] = 0.0f;
     }
@@ -148,7 +150,8 @@ static void end_tokens(Online *online)
             continue;
         }
         write_integer(&views[MASKED_TARGET], token, online->masked_target[token]);
-        bool known = !online->masked[token] && online->masked_target[token] < online->vocabulary;
+        int64_t local = online->masked_target[token];
+        bool known = !online->masked[token] && local >= 0 && local < online->vocabulary;
         online->predicted[token] = known ? online->predicted[token] - online->max[token] : 0.0f;
     }
     store_vector(&views[LOGITS_MAX], online->tokens, online->max);

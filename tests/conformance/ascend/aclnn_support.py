@@ -317,10 +317,20 @@ class Subject:
             ok(lib.aclDestroyAclOpExecutor(executor))
             return workspace.address, size, executor, ffi.NULL
 
+        def of_another_operator(workspace, size, executor):
+            ok(lib.aclDestroyAclOpExecutor(executor))
+            other = "aclnnEmbedding" if name != "aclnnEmbedding" else "aclnnSoftMarginLoss"
+            empty, index = Tensor(F32, numpy.ones((0, 1))), Tensor(I64, numpy.zeros(0))
+            given = (empty, index, empty) if other == "aclnnEmbedding" else (empty, empty, 0, empty)
+            status, size, executor = plan(other, *given)
+            ok(status)
+            return workspace.address, size, executor, ffi.NULL
+
         return [
             RuleCase(f"{name}/workspaceSize/null", lambda: first(size=False), first),
             RuleCase(f"{name}/executor/null", lambda: first(executor=False), first),
             RuleCase(f"{name}/executor/handle", lambda: second(dead_executor), lambda: second(plain)),
+            RuleCase(f"{name}/executor/operator", lambda: second(of_another_operator), lambda: second(plain)),
             RuleCase(f"{name}/workspace/null", lambda: second(lambda w, s, e: (ffi.NULL, 32, e, ffi.NULL)),
                      lambda: second(lambda w, s, e: (w.address, 32, e, ffi.NULL))),
             RuleCase(f"{name}/stream/handle", lambda: second(lambda w, s, e: (w.address, s, e, dead_stream())),
