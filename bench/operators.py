@@ -134,18 +134,18 @@ def softmax_backward(dtype: str, size: int):
 @contextlib.contextmanager
 def binarycrossentropygrad(dtype: str, size: int):
     arrays = random(dtype, size, 0.05, 0.95, 3)  # prediction, target, upstream gradient
-    prefix = ftdsp.PREFIXES[arrays[0].dtype]
-    pointers = [ftdsp.ffi.from_buffer(ftdsp.POINTERS[prefix], array.view(numpy.uint8)) for array in arrays]
+    ffi, prefix = ftdsp.ffi, ftdsp.PREFIXES[arrays[0].dtype]
     dx = numpy.empty_like(arrays[0])
-    out = ftdsp.ffi.from_buffer(ftdsp.POINTERS[prefix], dx.view(numpy.uint8), require_writable=True)
+    pointer = "float[]" if prefix == "fp" else "half[]"
+    x, y, grad, out = (ffi.from_buffer(pointer, array.view(numpy.uint8)) for array in (*arrays, dx))
     name = f"{prefix}_binarycrossentropygrad_s"
     function = getattr(ftdsp.lib, name)
-    arguments = [dx.size, 0, *pointers[:2], ftdsp.ffi.NULL, pointers[2], out, 0, ftdsp.ALL_CORES]
+    arguments = [dx.size, 0, x, y, ffi.NULL, grad, out, 0, ftdsp.ALL_CORES]
     ftdsp.call(name, *arguments)  # fails loudly, once
     peer = None
     if torch is not None:
-        x, y, grad = map(to_torch, arrays)
-        peer = lambda: torch.ops.aten.binary_cross_entropy_backward(grad, x, y, None, 0)  # noqa: E731
+        tensors = list(map(to_torch, arrays))
+        peer = lambda: torch.ops.aten.binary_cross_entropy_backward(tensors[2], *tensors[:2], None, 0)  # noqa: E731
     yield Case(lambda: function(*arguments), peer, 3, size)
 
 

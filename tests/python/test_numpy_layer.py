@@ -373,6 +373,51 @@ def test_binarycrossentropygrad_refusals():
         ftdsp.binarycrossentropygrad(x, x, 1, space="q")
 
 
+# ---- FT: any function ----
+
+
+@pytest.mark.parametrize("name", ["float32", "float16", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("space", ["s", "p"])
+def test_run_chooses_the_prefix_and_passes_numbers(name, space):
+    a, b = (uniform((37,), numpy.dtype("float64"), seed=seed).astype(name) for seed in (1, 2))
+    out = numpy.empty_like(a)
+    ftdsp.run("subext", a, b, 0.75, out, a.size, space=space)  # alpha is a half by value with hp_
+    wide = numpy.result_type(name, numpy.float64)
+    epsilon = numpy.finfo(name).eps
+    numpy.testing.assert_allclose(out, a.astype(wide) - 0.75 * b.astype(wide), rtol=epsilon, atol=4 * epsilon)
+
+
+def test_run_with_tables_and_strings():
+    parts = [numpy.arange(6, dtype=numpy.int32).reshape(2, 3), numpy.arange(4, dtype=numpy.int32).reshape(2, 2)]
+    shapes = [numpy.array(part.shape, numpy.int32) for part in parts]
+    out = numpy.zeros((2, 5), numpy.int32)
+    ftdsp.run("concat", parts, shapes, 2, 1, 2, out)
+    numpy.testing.assert_array_equal(out, numpy.concatenate(parts, axis=1))
+    x, bias = uniform((2, 3, 4), numpy.dtype(numpy.float32)), uniform((3,), numpy.dtype(numpy.float32), seed=2)
+    dims, result = numpy.array([2, 3, 4, 1], numpy.int32), numpy.empty((2, 3, 4), numpy.float32)
+    ftdsp.run("biasadd", x, bias, result, dims, 4, "NCHW", x.size)
+    numpy.testing.assert_array_equal(result, x + bias[:, None])
+
+
+def test_run_refuses_what_does_not_fit():
+    x = numpy.ones(4, numpy.float32)
+    for arguments, error, words in [
+        ((x, x, 1, x), TypeError, "takes 6 arguments, 5 were given"),
+        ((x, x.astype(int), 1, x, 4), TypeError, "argument 1 is int64, needed is float32 or complex64"),
+        ((x, [1.0], 1, x, 4), TypeError, "argument 1 is list, needed is an array"),
+        ((x[::2], x, 1, x, 2), ValueError, "argument 0 is not contiguous"),
+        ((x.astype(bool), x, 1, x, 2), TypeError, "no prefix for bool"),
+        ((1, 2), TypeError, "no prefix for no array"),
+    ]:
+        with pytest.raises(error, match=words):
+            ftdsp.run("subext", *arguments)
+    with pytest.raises(AttributeError, match="fp_polish_s"):
+        ftdsp.run("polish", x)
+    with pytest.raises(StatusError) as caught:
+        ftdsp.run("subext", x, x, 1, None, 4)
+    assert caught.value.rule == "fp_subext_s/output/null"
+
+
 # ---- threads ----
 
 
