@@ -482,6 +482,25 @@ mcdnnStatus_t mcdnnDivisiveNormalizationForward(
     const void *alpha, const mcdnnTensorDescriptor_t xDesc, const void *x, const void *means,
     void *temp, void *temp2, const void *beta, const mcdnnTensorDescriptor_t yDesc, void *y);
 
+/* ---- normalization ---- */
+
+/* As mcdnnDeriveBNTensorDescriptor, for both groups of parameters. groupCnt other than 1: NOT_SUPPORTED. */
+mcdnnStatus_t mcdnnDeriveNormTensorDescriptor(
+    mcdnnTensorDescriptor_t derivedNormScaleBiasDesc,
+    mcdnnTensorDescriptor_t derivedNormMeanVarDesc, const mcdnnTensorDescriptor_t xDesc,
+    mcdnnNormMode_t mode, int groupCnt);
+/* As mcdnnBatchNormalizationForwardInference, followed by adding z and an activation where normOps says so (packed
+ * NHWC only). */
+mcdnnStatus_t mcdnnNormalizationForwardInference(
+    mcdnnHandle_t handle, mcdnnNormMode_t mode, mcdnnNormOps_t normOps, mcdnnNormAlgo_t algo,
+    const void *alpha, const void *beta, const mcdnnTensorDescriptor_t xDesc, const void *x,
+    const mcdnnTensorDescriptor_t normScaleBiasDesc, const void *normScale,
+    const void *normBias, const mcdnnTensorDescriptor_t normMeanVarDesc,
+    const void *estimatedMean, const void *estimatedVariance,
+    const mcdnnTensorDescriptor_t zDesc, const void *z,
+    mcdnnActivationDescriptor_t activationDesc, const mcdnnTensorDescriptor_t yDesc, void *y,
+    double epsilon, int groupCnt);
+
 #ifdef __cplusplus
 }
 #endif

@@ -136,6 +136,54 @@ mcdnnStatus_t mcdnnDivisiveNormalizationBackward(
     const void *dy, void *temp, void *temp2, const void *beta,
     const mcdnnTensorDescriptor_t dxDesc, void *dx, void *dMeans);
 
+/* ---- normalization ---- */
+
+/* As mcdnnBatchNormalizationForwardTrainingEx; normMeanVarDesc describes the running and saved statistics. epsilon
+ * from 0 on; groupCnt 1. */
+mcdnnStatus_t mcdnnNormalizationForwardTraining(
+    mcdnnHandle_t handle, mcdnnNormMode_t mode, mcdnnNormOps_t normOps, mcdnnNormAlgo_t algo,
+    const void *alpha, const void *beta, const mcdnnTensorDescriptor_t xDesc, const void *xData,
+    const mcdnnTensorDescriptor_t normScaleBiasDesc, const void *normScale,
+    const void *normBias, double exponentialAverageFactor,
+    const mcdnnTensorDescriptor_t normMeanVarDesc, void *resultRunningMean,
+    void *resultRunningVariance, double epsilon, void *resultSaveMean,
+    void *resultSaveInvVariance, mcdnnActivationDescriptor_t activationDesc,
+    const mcdnnTensorDescriptor_t zDesc, const void *zData, const mcdnnTensorDescriptor_t yDesc,
+    void *yData, void *workspace, size_t workSpaceSizeInBytes, void *reserveSpace,
+    size_t reserveSpaceSizeInBytes, int groupCnt);
+/* As mcdnnBatchNormalizationBackwardEx. */
+mcdnnStatus_t mcdnnNormalizationBackward(
+    mcdnnHandle_t handle, mcdnnNormMode_t mode, mcdnnNormOps_t normOps, mcdnnNormAlgo_t algo,
+    const void *alphaDataDiff, const void *betaDataDiff, const void *alphaParamDiff,
+    const void *betaParamDiff, const mcdnnTensorDescriptor_t xDesc, const void *xData,
+    const mcdnnTensorDescriptor_t yDesc, const void *yData,
+    const mcdnnTensorDescriptor_t dyDesc, const void *dyData,
+    const mcdnnTensorDescriptor_t dzDesc, void *dzData, const mcdnnTensorDescriptor_t dxDesc,
+    void *dxData, const mcdnnTensorDescriptor_t dNormScaleBiasDesc, const void *normScaleData,
+    const void *normBiasData, void *dNormScaleData, void *dNormBiasData, double epsilon,
+    const mcdnnTensorDescriptor_t normMeanVarDesc, const void *savedMean,
+    const void *savedInvVariance, mcdnnActivationDescriptor_t activationDesc, void *workSpace,
+    size_t workSpaceSizeInBytes, void *reserveSpace, size_t reserveSpaceSizeInBytes,
+    int groupCnt);
+/* Bytes of the spaces that the two functions take; may be 0. */
+mcdnnStatus_t mcdnnGetNormalizationForwardTrainingWorkspaceSize(
+    mcdnnHandle_t handle, mcdnnNormMode_t mode, mcdnnNormOps_t normOps, mcdnnNormAlgo_t algo,
+    const mcdnnTensorDescriptor_t xDesc, const mcdnnTensorDescriptor_t zDesc,
+    const mcdnnTensorDescriptor_t yDesc, const mcdnnTensorDescriptor_t normScaleBiasDesc,
+    const mcdnnActivationDescriptor_t activationDesc,
+    const mcdnnTensorDescriptor_t normMeanVarDesc, size_t *sizeInBytes, int groupCnt);
+mcdnnStatus_t mcdnnGetNormalizationBackwardWorkspaceSize(
+    mcdnnHandle_t handle, mcdnnNormMode_t mode, mcdnnNormOps_t normOps, mcdnnNormAlgo_t algo,
+    const mcdnnTensorDescriptor_t xDesc, const mcdnnTensorDescriptor_t yDesc,
+    const mcdnnTensorDescriptor_t dyDesc, const mcdnnTensorDescriptor_t dzDesc,
+    const mcdnnTensorDescriptor_t dxDesc, const mcdnnTensorDescriptor_t dNormScaleBiasDesc,
+    const mcdnnActivationDescriptor_t activationDesc,
+    const mcdnnTensorDescriptor_t normMeanVarDesc, size_t *sizeInBytes, int groupCnt);
+mcdnnStatus_t mcdnnGetNormalizationTrainingReserveSpaceSize(
+    mcdnnHandle_t handle, mcdnnNormMode_t mode, mcdnnNormOps_t normOps, mcdnnNormAlgo_t algo,
+    const mcdnnActivationDescriptor_t activationDesc, const mcdnnTensorDescriptor_t xDesc,
+    size_t *sizeInBytes, int groupCnt);
+
 #ifdef __cplusplus
 }
 #endif

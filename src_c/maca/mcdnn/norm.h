@@ -5,8 +5,9 @@
 #include "check.h"
 #include "kernels/batch_norm.h"
 
-/* The forms of the fused call, under either of the two enumerations. */
-typedef enum NormOps { NORM_OPS_PLAIN, NORM_OPS_ACTIVATION, NORM_OPS_ADD_ACTIVATION } NormOps;
+/* Of the Normalization functions: mode/range, normOps/range, algo/range; groupCnt/one */
+void check_norm_modes(Call *call, mcdnnNormMode_t mode, mcdnnNormOps_t normOps, mcdnnNormAlgo_t algo);
+void check_norm_groups(Call *call, int groupCnt);
 
 /* parameter/rank: not 4 or 5 */
 void check_norm_rank(Call *call, const char *parameter, const Tensor *tensor);
@@ -48,7 +49,6 @@ typedef struct NormOperands {
     const void *x_data, *z_data, *dy_data, *scale, *bias, *mean, *variance;
     void *y_data, *dz_data, *dx_data, *scale_gradient, *bias_gradient;
     void *running_mean, *running_variance, *saved_mean, *saved_inverse, *reserve;
-    size_t reserve_bytes;
 } NormOperands;
 
 /* The kernel's attributes; the factors must have been checked. */
