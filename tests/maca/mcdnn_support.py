@@ -181,6 +181,14 @@ def lrn(n, alpha, beta, k):
     return ffi.gc(made[0], lib.mcdnnDestroyLRNDescriptor)
 
 
+def transformer(sizes, data_type=FLOAT):
+    """A spatial transformer descriptor that lives as long as the object that is returned."""
+    made = ffi.new("mcdnnSpatialTransformerDescriptor_t *")
+    ok(lib.mcdnnCreateSpatialTransformerDescriptor(made))
+    ok(lib.mcdnnSetSpatialTransformerNdDescriptor(made[0], lib.MCDNN_SAMPLER_BILINEAR, data_type, len(sizes), sizes))
+    return ffi.gc(made[0], lib.mcdnnDestroySpatialTransformerDescriptor)
+
+
 def scale(value: float, data_type: int = FLOAT):
     """A host scaling factor: float, or double for DOUBLE data."""
     return ffi.new("double *" if data_type == DOUBLE else "float *", value)

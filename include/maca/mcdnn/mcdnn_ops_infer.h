@@ -501,6 +501,26 @@ mcdnnStatus_t mcdnnNormalizationForwardInference(
     mcdnnActivationDescriptor_t activationDesc, const mcdnnTensorDescriptor_t yDesc, void *y,
     double epsilon, int groupCnt);
 
+/* ---- spatial transformer ---- */
+
+mcdnnStatus_t mcdnnCreateSpatialTransformerDescriptor(mcdnnSpatialTransformerDescriptor_t *stDesc);
+/* dimA: sizes n, c, h, w of the output. BAD_PARAM: fewer than 4 dimensions, a size not positive. */
+mcdnnStatus_t mcdnnSetSpatialTransformerNdDescriptor(
+    mcdnnSpatialTransformerDescriptor_t stDesc, mcdnnSamplerType_t samplerType,
+    mcdnnDataType_t dataType, const int nbDims, const int dimA[]);
+mcdnnStatus_t mcdnnDestroySpatialTransformerDescriptor(mcdnnSpatialTransformerDescriptor_t stDesc);
+/* grid[n][i][j] = theta[n] * (x, y, 1), theta n x 2 x 3, grid n x h x w x 2; x and y run from -1 to 1 over the
+ * output. NOT_SUPPORTED: more than 4 dimensions. */
+mcdnnStatus_t mcdnnSpatialTfGridGeneratorForward(
+    mcdnnHandle_t handle, const mcdnnSpatialTransformerDescriptor_t stDesc, const void *theta,
+    void *grid);
+/* Samples x (any height and width) bilinearly at the grid's points; outside x there are zeros. BAD_PARAM: y is not
+ * as in stDesc, x differs in n or c. */
+mcdnnStatus_t mcdnnSpatialTfSamplerForward(
+    mcdnnHandle_t handle, mcdnnSpatialTransformerDescriptor_t stDesc, const void *alpha,
+    const mcdnnTensorDescriptor_t xDesc, const void *x, const void *grid, const void *beta,
+    mcdnnTensorDescriptor_t yDesc, void *y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -184,6 +184,20 @@ mcdnnStatus_t mcdnnGetNormalizationTrainingReserveSpaceSize(
     const mcdnnActivationDescriptor_t activationDesc, const mcdnnTensorDescriptor_t xDesc,
     size_t *sizeInBytes, int groupCnt);
 
+/* ---- spatial transformer ---- */
+
+/* Gradient of theta; overwritten, there are no scaling factors. */
+mcdnnStatus_t mcdnnSpatialTfGridGeneratorBackward(
+    mcdnnHandle_t handle, const mcdnnSpatialTransformerDescriptor_t stDesc, const void *dgrid,
+    void *dtheta);
+/* Gradients of x (alpha, beta) and of the grid (alphaDgrid, betaDgrid). BAD_PARAM: dy is not as in stDesc. */
+mcdnnStatus_t mcdnnSpatialTfSamplerBackward(
+    mcdnnHandle_t handle, const mcdnnSpatialTransformerDescriptor_t stDesc, const void *alpha,
+    const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
+    const mcdnnTensorDescriptor_t dxDesc, void *dx, const void *alphaDgrid,
+    const mcdnnTensorDescriptor_t dyDesc, const void *dy, const void *grid,
+    const void *betaDgrid, void *dgrid);
+
 #ifdef __cplusplus
 }
 #endif
