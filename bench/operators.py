@@ -117,7 +117,8 @@ def softmax(dtype: str, size: int, backward: bool):
         if torch is not None:
             tensors = [to_torch(array).reshape(-1, ROW) for array in arrays]
             if backward:
-                peer = lambda: torch.ops.aten._softmax_backward_data(tensors[1], tensors[0], -1, tensors[0].dtype)  # noqa: E731
+                y, dy = tensors
+                peer = lambda: torch.ops.aten._softmax_backward_data(dy, y, -1, y.dtype)  # noqa: E731
             else:
                 peer = lambda: torch.softmax(tensors[0], -1)  # noqa: E731
         yield Case(run, peer, len(arrays), size)

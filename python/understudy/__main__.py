@@ -57,7 +57,7 @@ def make_parser() -> Parser:
     text = "Run a program as the DSP cores of one FT chip: a process per core, with common DDR and SMC and an L2 each."
     cores = commands.add_parser("ft-run", help=text, description=text, allow_abbrev=False,
                                 usage="understudy ft-run [-n CORES] PROGRAM [ARGUMENT ...]")  # fmt: skip
-    cores.add_argument("-n", dest="cores", type=int, default=CORE_LIMIT, metavar="CORES", help="number of cores, 1 to 8")
+    cores.add_argument("-n", dest="cores", type=int, default=CORE_LIMIT, metavar="CORES", help="cores, 1 to 8")
     for name, text in KIT.items():
         kit_module(name).add_arguments(command(name, text))
     return parser

@@ -1,8 +1,8 @@
 """`understudy demo`: compiles the example programs as a vendor's user would, runs them, compares with NumPy float64.
 
 An example is a file examples_c/<stack>/<operator>/<program>.c or .cpp whose first line is the compile command in a
-comment. It prints labelled numbers: "label: v v v", "label[i] = v", or a line with the label and the numbers in the lines
-below it. What the numbers should be is computed here from the formula, on the same inputs. A program that compares
+comment. It prints labelled numbers: "label: v v v", "label[i] = v", or a line with the label and the numbers below it.
+What the numbers should be is computed here from the formula, on the same inputs. A program that compares
 results itself prints a sentence. A comment "Run as: understudy …" says how to start a program in another way.
 """
 
@@ -111,7 +111,7 @@ class Comparison:
     expected: numpy.ndarray
 
     def _relative(self, forgiven: float) -> float:
-        """Largest difference beyond `forgiven`, relative to the reference or, for small values, to 1/1024 of the largest."""
+        """Largest difference beyond `forgiven`, relative to the value or, for small ones, to 1/1024 of the largest."""
         if self.got.values.shape != self.expected.shape:
             return float("inf")
         size = numpy.abs(self.expected)

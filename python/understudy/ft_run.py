@@ -1,4 +1,4 @@
-"""`understudy ft-run`: one process per DSP core of an emulated chip, all with the same DDR and SMC, each with its own L2."""
+"""`understudy ft-run`: one process per DSP core of an emulated chip, with common DDR and SMC and an L2 each."""
 
 import contextlib
 import os
@@ -34,7 +34,9 @@ def wait(processes: list[subprocess.Popen]) -> int | None:
         if time.monotonic() > deadline:
             stop(processes)
         time.sleep(POLL_SECONDS)
-    return failed if failed is not None else next((k for k, process in enumerate(processes) if process.returncode), None)
+    if failed is None:
+        failed = next((core for core, process in enumerate(processes) if process.returncode), None)
+    return failed
 
 
 def stop(processes: list[subprocess.Popen]) -> None:

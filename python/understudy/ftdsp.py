@@ -87,8 +87,8 @@ def run(operator: str, *arguments, prefix: str | None = None, space: str = "s", 
     counts as float, as there). Lists of arrays are tables of pointers; None is NULL; numbers and strings are passed on.
     prefix: "fp", "hp", "dp", "i8", "i16", "i32", "c64", "c128"; default: the one of the first array's dtype.
     space: "s" shared or "p" private to a core. core_mask: bit i lets DSP core i take part; only with "s".
-    Raises StatusError when the function refuses, AttributeError when there is no such function, TypeError and ValueError
-    for arguments that do not fit. Source: ft-dsp 1.
+    Raises StatusError when the function refuses, AttributeError when there is no such function, TypeError and
+    ValueError for arguments that do not fit. Source: ft-dsp 1.
     """
     if space not in ("s", "p"):
         raise ValueError(f"space is {space!r}, not one of 's', 'p'")

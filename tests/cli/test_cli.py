@@ -262,7 +262,9 @@ def test_demo_notices_wrong_numbers_and_broken_programs(tmp_path, monkeypatch, c
     monkeypatch.setattr(paths, "examples", lambda: tmp_path)
     stacks = [paths.STACKS["ascend"]]
 
-    def result(body: str, first="/* gcc soft_margin_loss_backward.c -o soft_margin_loss_backward */") -> tuple[int, str]:
+    compiling = "/* gcc soft_margin_loss_backward.c -o soft_margin_loss_backward */"
+
+    def result(body: str, first=compiling) -> tuple[int, str]:
         program.write_text(f"{first}\n#include <stdio.h>\nint main(void) {{ {body} }}\n")
         return demo.run(stacks), capsys.readouterr().out
 

@@ -1,4 +1,4 @@
-"""The example programs: built as their first line says, as C++, and by their own CMake files; numbers against float64."""
+"""The example programs: built as their first line says, as C++, and by their CMake files; numbers against float64."""
 
 import os
 import pathlib

@@ -23,6 +23,6 @@ from understudy.maca.ops import (  # noqa: E402
 )
 
 __all__ = [
-    "ActivationDescriptor", "TensorDescriptor", "activation_backward", "activation_forward", "call", "ffi", "last_error",
-    "lib", "load", "softmax_backward", "softmax_forward",
+    "ActivationDescriptor", "TensorDescriptor", "activation_backward", "activation_forward", "call", "ffi",
+    "last_error", "lib", "load", "softmax_backward", "softmax_forward",
 ]  # fmt: skip

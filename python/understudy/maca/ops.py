@@ -28,7 +28,7 @@ def softmax_forward(x, algorithm="accurate", mode="channel", alpha=1.0, beta=0.0
         y = alpha * softmax(x) + beta * y
 
     x: float16, bfloat16, float32 or float64, shape (n, c, ...); at most 8 dimensions.
-    algorithm: "fast" (e^x / sum e^x, may overflow), "accurate" (after subtracting the maximum) or "log" (its logarithm).
+    algorithm: "fast" (e^x / sum e^x, may overflow), "accurate" (after subtracting the maximum), "log" (its logarithm).
     mode: "channel" (one group per n and position, over c) or "instance" (one group per n, over everything else).
     y: the old result, needed when beta is not 0; it is not changed.
     Returns an array of x's shape and dtype (of y's, when given).
@@ -74,7 +74,8 @@ def activation_forward(
         y = alpha * f(x) + beta * y
 
     x: float16, bfloat16, float32 or float64; at most 8 dimensions.
-    mode: "sigmoid", "relu", "tanh", "clipped_relu" (limit coef), "elu" (alpha coef) or "swish" (x / (1 + e^(-swish_beta x))).
+    mode: "sigmoid", "relu", "tanh", "clipped_relu" (limit coef), "elu" (alpha coef) or "swish"
+        (x / (1 + e^(-swish_beta x))).
     propagate_nan: whether the two relu forms pass NaN on. y: as in softmax_forward.
     Returns an array of x's shape and dtype (of y's, when given). Raises as softmax_forward. Source: mcdnn 6.1.
     """
@@ -94,8 +95,8 @@ def activation_backward(
 
         dx = alpha * dy * f'(x) + beta * dx, f' from y for "sigmoid", "tanh" and "elu", from x otherwise
 
-    y, dy, x: result of the forward pass, gradient with respect to it, input of the forward pass; equal shapes and dtypes,
-        y and dy of equal strides. mode, coef, propagate_nan, swish_beta: as in activation_forward. dx: the old result.
+    y, dy, x: result of the forward pass, gradient with respect to it, input of the forward pass; equal shapes and
+        dtypes, y and dy of equal strides. mode, coef, propagate_nan, swish_beta: as in activation_forward. dx: the old result.
     Returns an array of x's shape and dtype (of dx's, when given). Raises as softmax_forward. Source: mcdnn 6.1.
     """
     arrays = y, dy, x = [numpy.asarray(array) for array in (y, dy, x)]
@@ -104,5 +105,6 @@ def activation_backward(
         sources = [item for array in arrays for item in op.input(array)]
         dx_descriptor, dx_address = op.output(result)
         factors = op.scale(alpha, result.dtype), op.scale(beta, result.dtype)
-        op.run("mcdnnActivationBackward", activation.handle, factors[0], *sources, factors[1], dx_descriptor, dx_address)
+        operands = factors[0], *sources, factors[1], dx_descriptor, dx_address
+        op.run("mcdnnActivationBackward", activation.handle, *operands)
         return op.download(result, dx_address)
