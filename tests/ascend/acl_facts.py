@@ -1,4 +1,4 @@
-"""Facts of the CANN 8.5 runtime ABI, as in the fact sheet (cann-runtime 3 to 6, 8, 9): what the headers are held against."""
+"""Facts of the CANN 8.5 runtime ABI (cann-runtime 3 to 6, 8, 9): what the headers are held against."""
 
 # type: constants
 ENUMERATIONS = """

@@ -13,5 +13,5 @@ FILES = ["test_acl_stream.py", "test_acl_event.py", "test_acl_callback.py"]
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("mode", ["inline", "deferred"])
 def test_mode(mode, file):
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(pathlib.Path(__file__).with_name(file))]
-    run_isolated(command, {"UNDERSTUDY_STREAM": mode})
+    path = pathlib.Path(__file__).with_name(file)
+    run_isolated([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)], {"UNDERSTUDY_STREAM": mode})

@@ -32,8 +32,9 @@ def test_rectangles_there_and_back(width, height, extra_source, extra_target, qu
     with memory(target_pitch * height) as block:
         ok(lib.aclrtMemset(block, target_pitch * height, 0xCC, target_pitch * height))
         if queued:
-            ok(lib.aclrtMemcpy2dAsync(block, target_pitch, buffer_of(source), source_pitch, width, height, H2D, ffi.NULL))
-            ok(lib.aclrtMemcpy2dAsync(buffer_of(back), source_pitch, block, target_pitch, width, height, D2H, ffi.NULL))
+            copy, stream = lib.aclrtMemcpy2dAsync, ffi.NULL
+            ok(copy(block, target_pitch, buffer_of(source), source_pitch, width, height, H2D, stream))
+            ok(copy(buffer_of(back), source_pitch, block, target_pitch, width, height, D2H, stream))
             ok(lib.aclrtSynchronizeStream(ffi.NULL))
         else:
             ok(lib.aclrtMemcpy2d(block, target_pitch, buffer_of(source), source_pitch, width, height, DEFAULT))
@@ -71,8 +72,8 @@ def test_batches_copy_both_ways():
     data, back = ffi.new("char[64]", b"up" * 32), ffi.new("char[64]")
     with memory(64) as first, memory(64) as second:
         upload(second, b"down" * 16)
-        status = batch([(first, 64, data, 64), (back, 64, second, 64)], (0, 1), (("DEVICE", "HOST"), ("HOST", "DEVICE")))
-        assert status == (0, 77)
+        locations = (("DEVICE", "HOST"), ("HOST", "DEVICE"))
+        assert batch([(first, 64, data, 64), (back, 64, second, 64)], (0, 1), locations) == (0, 77)
         assert download(first, 64) == b"up" * 32 and bytes(ffi.buffer(back)) == b"down" * 16
 
 

@@ -1,8 +1,8 @@
 /* Host functions in streams, and the threads that run them (cann-runtime 9, doc 12).
  *
  * A thread subscribes for streams; a callback of such a stream is put in the thread's queue when the stream reaches it,
- * and runs when the thread calls aclrtProcessReport. A stream that has to stand still until then waits for an event that
- * is recorded after the callback has returned. */
+ * and runs when the thread calls aclrtProcessReport. A stream that has to stand still until then waits for an event
+ * that is recorded after the callback has returned. */
 #include "ascend/ascendcl/runtime.h"
 
 #include <stdatomic.h>
@@ -80,13 +80,13 @@ static bool add_stream(ReportQueue *queue, Stream *stream)
         queue->stream_capacity = capacity;
     }
     queue->streams[queue->stream_count++] = stream->handle;
-    stream->vendor_state[STREAM_REPORT_QUEUE] = (int64_t)(intptr_t)queue;
+    __atomic_store_n(&stream->vendor_state[STREAM_REPORT_QUEUE], (int64_t)(intptr_t)queue, __ATOMIC_RELEASE);
     return true;
 }
 
 static void remove_stream(ReportQueue *queue, Stream *stream)
 {
-    stream->vendor_state[STREAM_REPORT_QUEUE] = 0;
+    __atomic_store_n(&stream->vendor_state[STREAM_REPORT_QUEUE], 0, __ATOMIC_RELEASE);
     for (size_t i = 0; i < queue->stream_count; i++) {
         if (queue->streams[i] == stream->handle) {
             queue->streams[i] = queue->streams[--queue->stream_count];
@@ -97,7 +97,7 @@ static void remove_stream(ReportQueue *queue, Stream *stream)
 
 static ReportQueue *queue_of_stream(const Stream *stream)
 {
-    return (ReportQueue *)(intptr_t)stream->vendor_state[STREAM_REPORT_QUEUE];
+    return (ReportQueue *)(intptr_t)__atomic_load_n(&stream->vendor_state[STREAM_REPORT_QUEUE], __ATOMIC_ACQUIRE);
 }
 
 /* Takes a queue without streams out of the list; the reports still in it. */
@@ -270,13 +270,14 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
     if (call.status != 0) {
         return acl_end(&call);
     }
+    int64_t settings = __atomic_load_n(&found->vendor_state[STREAM_SETTINGS], __ATOMIC_RELAXED);
     Report *report = calloc(1, sizeof *report);
     pthread_mutex_lock(&runtime->report_lock);
     ReportQueue *queue = queue_of_stream(found);
     us_require(&call, queue != NULL, "stream", "unsubscribed", ACL_ERROR_RT_STREAM_NO_CB_REG,
                "stream %d is not served by any thread: call aclrtSubscribeReport first", (int)found->id);
-    us_require(&call, (found->vendor_state[STREAM_SETTINGS] & STREAM_RUNS_HOST_FUNCTIONS) == 0, "stream",
-               "host-function", ACL_ERROR_RT_STREAM_SUBSCRIBE, "stream %d has been used with aclrtLaunchHostFunc",
+    us_require(&call, (settings & STREAM_RUNS_HOST_FUNCTIONS) == 0, "stream", "host-function",
+               ACL_ERROR_RT_STREAM_SUBSCRIBE, "stream %d has been used with aclrtLaunchHostFunc",
                (int)found->id);
     us_require(&call, report != NULL, "stream", "resources", ACL_ERROR_RT_MEMORY_ALLOCATION,
                "no host memory to queue the callback");

@@ -11,8 +11,8 @@ typedef struct Configuration {
     int32_t default_device; /* {"defaultDevice": {"default_device": "0"}}; -1: not given */
 } Configuration;
 
-/* Reads and checks the file. path NULL or "": nothing to read. Keys that concern dumps, profiling and the like are checked
- * as JSON and otherwise ignored. */
+/* Reads and checks the file. path NULL or "": nothing to read. Keys that concern dumps, profiling and the like are
+ * checked as JSON and otherwise ignored. */
 void acl_read_configuration(Call *call, const char *path, Configuration *configuration);
 
 #endif

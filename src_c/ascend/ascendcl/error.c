@@ -99,5 +99,6 @@ void aclAppLog(aclLogLevel logLevel, const char *func, const char *file, uint32_
     va_start(arguments, fmt);
     vsnprintf(text, sizeof text, fmt, arguments);
     va_end(arguments);
-    us_log(level, "[application] %s %s:%u %s", func != NULL ? func : "", file != NULL ? file : "", (unsigned)line, text);
+    us_log(level, "[application] %s %s:%u %s", func != NULL ? func : "", file != NULL ? file : "", (unsigned)line,
+           text);
 }

@@ -32,10 +32,10 @@ static Device *require_charged_device(Call *call, const aclrtMallocConfig *cfg)
     us_require(call, count == 0 || cfg->attrs != NULL, "cfg", "null", ACL_ERROR_INVALID_PARAM,
                "cfg has %zu attributes, but attrs is NULL", count);
     for (size_t i = 0; i < count && call->status == 0; i++) {
-        us_require(call, (int)cfg->attrs[i].attr >= ACL_RT_MEM_ATTR_RSV && (int)cfg->attrs[i].attr <= ACL_RT_MEM_ATTR_VA_FLAG,
-                   "cfg", "attribute", ACL_ERROR_RT_PARAM_INVALID, "attribute %zu of cfg is %d; it must be 0 to 3", i,
-                   (int)cfg->attrs[i].attr);
-        if (call->status == 0 && cfg->attrs[i].attr == ACL_RT_MEM_ATTR_DEVICE_ID) {
+        int attribute = (int)cfg->attrs[i].attr;
+        us_require(call, attribute >= ACL_RT_MEM_ATTR_RSV && attribute <= ACL_RT_MEM_ATTR_VA_FLAG, "cfg", "attribute",
+                   ACL_ERROR_RT_PARAM_INVALID, "attribute %zu of cfg is %d; it must be 0 to 3", i, attribute);
+        if (call->status == 0 && attribute == ACL_RT_MEM_ATTR_DEVICE_ID) {
             device = acl_require_device(call, "cfg", "device", cfg->attrs[i].value.deviceId);
         }
     }
@@ -67,7 +67,7 @@ static void allocate(Call *call, void **devPtr, size_t size, size_t spare, const
               total_bytes);
 }
 
-/* Page sizes make no difference here, and unknown policies mean the default (cann-runtime 8): `policy` is not looked at. */
+/* Page sizes make no difference here, and unknown policies mean the default (cann-runtime 8): nobody looks at `policy`. */
 
 aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy)
 {

@@ -13,13 +13,6 @@ static void require_value(Call *call, int64_t value)
                "value is %lld; it must be 0 or 1", (long long)value);
 }
 
-static void set_process_option(Platform *platform, aclSysParamOpt opt, int64_t value)
-{
-    us_platform_lock(platform);
-    platform->options[opt] = value;
-    us_platform_unlock(platform);
-}
-
 aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value)
 {
     Call call = us_call_begin("aclrtSetSysParamOpt");
@@ -27,7 +20,9 @@ aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value)
     require_value(&call, value);
     Platform *platform = acl_require_platform(&call);
     if (platform != NULL) {
-        set_process_option(platform, opt, value);
+        us_platform_lock(platform);
+        platform->options[opt] = value;
+        us_platform_unlock(platform);
     }
     return acl_end(&call);
 }
@@ -53,9 +48,12 @@ aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value)
     Context *context = acl_require_context(&call, "context", "none");
     require_value(&call, value);
     if (call.status == 0) {
+        Platform *platform = context->device->platform;
+        us_platform_lock(platform);
         context->options[opt] = value;
         context->option_set[opt] = true;
-        set_process_option(context->device->platform, opt, value);
+        platform->options[opt] = value;
+        us_platform_unlock(platform);
     }
     return acl_end(&call);
 }
@@ -66,10 +64,15 @@ aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value)
     require_option(&call, opt);
     us_require(&call, value != NULL, "value", "null", ACL_ERROR_INVALID_PARAM, "value is NULL");
     Context *context = acl_require_context(&call, "context", "none");
+    if (call.status != 0) {
+        return acl_end(&call);
+    }
+    us_platform_lock(context->device->platform);
     us_require(&call, context->option_set[opt], "opt", "not-set", ACL_ERROR_RT_SYSPARAMOPT_NOT_SET,
                "option %d has never been set in this context", (int)opt);
     if (call.status == 0) {
         *value = context->options[opt];
     }
+    us_platform_unlock(context->device->platform);
     return acl_end(&call);
 }

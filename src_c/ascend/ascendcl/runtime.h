@@ -1,7 +1,7 @@
 /* What the files of this folder share.
  *
- * This folder is linked twice, as libascendcl.so and as libacl_rt.so, and a program may load both. So it has no variables:
- * everything that must exist once hangs on the platform, which lives in libunderstudy.so. */
+ * This folder is linked twice, as libascendcl.so and as libacl_rt.so, and a program may load both. So it has no
+ * variables: everything that must exist once hangs on the platform, which lives in libunderstudy.so. */
 #ifndef ASCENDCL_RUNTIME_H
 #define ASCENDCL_RUNTIME_H
 
@@ -77,8 +77,8 @@ int64_t acl_require_timeout(Call *call, const char *parameter, const char *rule,
 /* Tells the program's exception callback, if there is one, about a fault; once per stream. */
 void acl_report_exception(Stream *stream);
 
-/* Turns the fault that a wait found into a refusal of the waiting call. Rules: kernel-fault, copy-fault, scratch-memory,
- * wait-timeout. */
+/* Turns the fault that a wait found into a refusal of the waiting call. Rules: kernel-fault, copy-fault,
+ * scratch-memory, wait-timeout. */
 void acl_refuse_fault(Call *call, const char *parameter, DeviceFault fault, const Explanation *why);
 
 #endif

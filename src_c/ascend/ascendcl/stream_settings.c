@@ -80,7 +80,7 @@ aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
         set_flag(found, STREAM_CHECKS_OVERFLOW, value->overflowSwitch != 0);
         break;
     case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
-        found->vendor_state[STREAM_TAG] = value->userCustomTag;
+        __atomic_store_n(&found->vendor_state[STREAM_TAG], value->userCustomTag, __ATOMIC_RELAXED);
         break;
     case ACL_STREAM_ATTR_CACHE_OP_INFO:
         set_flag(found, STREAM_CACHES_OPERATORS, value->cacheOpInfoSwitch != 0);
@@ -106,7 +106,7 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
         value->overflowSwitch = has_flag(found, STREAM_CHECKS_OVERFLOW);
         break;
     case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
-        value->userCustomTag = (uint32_t)found->vendor_state[STREAM_TAG];
+        value->userCustomTag = (uint32_t)__atomic_load_n(&found->vendor_state[STREAM_TAG], __ATOMIC_RELAXED);
         break;
     case ACL_STREAM_ATTR_CACHE_OP_INFO:
         value->cacheOpInfoSwitch = has_flag(found, STREAM_CACHES_OPERATORS);

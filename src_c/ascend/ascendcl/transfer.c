@@ -123,7 +123,8 @@ void acl_prepare_copy(Call *call, Copy *copy, void *dst, size_t destMax, const v
     *copy = (Copy){.destination = dst, .source = src, .width = count, .height = 1};
     us_require(call, acl_sides_of_kind(kind, &copy->destination_side, &copy->source_side), "kind", "range",
                ACL_ERROR_INVALID_PARAM, "kind is %d; it must be 0 to 5", (int)kind);
-    us_require(call, destMax > 0, "destMax", "zero", ACL_ERROR_RT_PARAM_INVALID, "destMax is 0; dst must have room for count bytes");
+    us_require(call, destMax > 0, "destMax", "zero", ACL_ERROR_RT_PARAM_INVALID,
+               "destMax is 0; dst must have room for count bytes");
     us_require(call, count <= destMax, "count", "limit", ACL_ERROR_RT_PARAM_INVALID,
                "count is %zu, but dst may take only %zu bytes", count, destMax);
     us_require(call, count > 0, "count", "zero", ACL_ERROR_RT_PARAM_INVALID, "count is 0; it must be at least 1");

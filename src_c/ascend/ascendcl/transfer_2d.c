@@ -19,7 +19,8 @@ static void prepare_rectangle(Call *call, Copy *copy, aclrtMemcpyKind kind)
                "height is %zu; at most %d", copy->height, (int)HEIGHT_LIMIT);
     bool crosses = kind == ACL_MEMCPY_HOST_TO_DEVICE || kind == ACL_MEMCPY_DEVICE_TO_HOST || kind == ACL_MEMCPY_DEFAULT;
     us_require(call, crosses, "kind", "range", ACL_ERROR_INVALID_PARAM,
-               "kind is %d; a rectangle goes from host to device (1), back (2) or where the pointers say (4)", (int)kind);
+               "kind is %d; a rectangle goes from host to device (1), back (2) or where the pointers say (4)",
+               (int)kind);
     if (call->status == 0) {
         acl_sides_of_kind(kind, &copy->destination_side, &copy->source_side);
     }

@@ -133,7 +133,7 @@ aclError aclsysGetVersionStr(char *pkgName, char *versionStr)
     return acl_end(&call);
 }
 
-/* "8.5.0-rc.2", "8.5.0.alpha001": what the letters take away, and the number behind them adds. False: something else. */
+/* "-rc.2", ".alpha001": what the letters take away and the number behind them adds. False: something else. */
 static bool read_suffix(const char *suffix, int32_t *number)
 {
     static const struct {

@@ -108,7 +108,8 @@ aclError aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle
     us_require(&call, size > 0, "size", "zero", ACL_ERROR_INVALID_PARAM, "size is 0; it must be at least 1");
     us_require(&call, flags == 0, "flags", "range", ACL_ERROR_INVALID_PARAM, "flags is %llu; it must be 0",
                (unsigned long long)flags);
-    us_require(&call, offset == 0, "offset", "range", ACL_ERROR_RT_PARAM_INVALID, "offset is %zu; it must be 0", offset);
+    us_require(&call, offset == 0, "offset", "range", ACL_ERROR_RT_PARAM_INVALID, "offset is %zu; it must be 0",
+               offset);
     Platform *platform = acl_require_platform(&call);
     Device *device = NULL;
     size_t whole = 0;

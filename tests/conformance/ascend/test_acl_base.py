@@ -44,7 +44,8 @@ RULES = [
     case("aclGetDeviceCapability/value/null", lambda: lib.aclGetDeviceCapability(0, 0, ffi.NULL),
          with_out("int64_t", lambda cell: lib.aclGetDeviceCapability(0, 0, cell))),
     # Not 107001, although the device does not exist.
-    case("aclGetDeviceCapability/deviceId/range", with_out("int64_t", lambda cell: lib.aclGetDeviceCapability(2, 0, cell)),
+    case("aclGetDeviceCapability/deviceId/range",
+         with_out("int64_t", lambda cell: lib.aclGetDeviceCapability(2, 0, cell)),
          with_out("int64_t", lambda cell: lib.aclGetDeviceCapability(1, 0, cell)), ALONE),
     case("aclGetDeviceCapability/deviceInfo/range",
          with_out("int64_t", lambda cell: lib.aclGetDeviceCapability(0, 3, cell)),

@@ -271,7 +271,7 @@ RULES = [
     case("aclrtGetDeviceUtilizationRate/utilizationInfo/extend", lambda: utilization(extend=8), utilization),
     case("aclrtGetDeviceUtilizationRate/deviceId/range", lambda: utilization(COUNT), lambda: utilization(1), ALONE),
     case("aclrtGetDeviceInfo/deviceId/range", lambda: device_info(COUNT), lambda: device_info(1), ALONE),
-    case("aclrtGetDeviceInfo/attr/unsupported", lambda: device_info(attribute=102 + 1), lambda: device_info(attribute=102)),
+    case("aclrtGetDeviceInfo/attr/unsupported", lambda: device_info(attribute=103), lambda: device_info(attribute=102)),
     case("aclrtGetPrimaryCtxState/flags/null", lambda: primary_state(skip="flags"), primary_state),
     case("aclrtGetPrimaryCtxState/active/null", lambda: primary_state(skip="active"), primary_state),
     case("aclrtGetPrimaryCtxState/deviceId/range", lambda: primary_state(COUNT), lambda: primary_state(1), ALONE),

@@ -247,8 +247,8 @@ def fault_cases(name: str):
     for rule, make, env in (("copy-fault", copy_fault, DEFERRED), ("kernel-fault", kernel_fault, ALONE),
                             ("wait-timeout", wait_timeout, ALONE)):  # fmt: skip
         # The legal neighbour comes second, on a device that has been reset.
-        yield case(f"{name}/{rule}", lambda make=make: make(WAITS[name], True), lambda make=make: make(WAITS[name], False),
-                   env)
+        yield case(f"{name}/{rule}", lambda make=make: make(WAITS[name], True),
+                   lambda make=make: make(WAITS[name], False), env)
 
 
 # ---- time ----
@@ -296,7 +296,8 @@ RULES = [
       for name in ("aclrtResetEvent", "aclrtQueryEvent", "aclrtQueryEventWaitStatus")],
     *[case(f"{name}/event/sync", with_event(name, flags=TIME_LINE), with_event(name, flags=TIME_LINE | SYNC))
       for name in ("aclrtStreamWaitEvent", "aclrtStreamWaitEventWithTimeout")],
-    *[case(f"{name}/event/unrecorded", with_event(name, record=False), with_event(name, flags=SYNC, ex=True, record=False))
+    *[case(f"{name}/event/unrecorded", with_event(name, record=False),
+           with_event(name, flags=SYNC, ex=True, record=False))
       for name in ("aclrtStreamWaitEvent", "aclrtStreamWaitEventWithTimeout")],
     case("aclrtStreamWaitEventWithTimeout/timeout/range", lambda: wait_with(-1), lambda: wait_with(0)),
     case("aclrtSynchronizeEventWithTimeout/timeout/range", lambda: synchronize_with(0), lambda: synchronize_with(-1)),

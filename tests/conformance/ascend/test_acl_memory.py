@@ -154,7 +154,8 @@ def memory_info(attribute: int = 1, skip: str | None = None, context: bool = Tru
     def run():
         with device():
             free, total = Out("size_t"), Out("size_t")
-            arguments = [attribute, ffi.NULL if skip == "free" else free.cell, ffi.NULL if skip == "total" else total.cell]
+            arguments = [attribute, ffi.NULL if skip == "free" else free.cell,
+                         ffi.NULL if skip == "total" else total.cell]
             if context:
                 status = lib.aclrtGetMemInfo(*arguments)
             else:

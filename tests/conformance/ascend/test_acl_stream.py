@@ -41,8 +41,8 @@ def create_cases(name: str):
 
     yield case(f"{name}/stream/null", lambda: function(ffi.NULL), legal)
     yield case(f"{name}/context/none", with_out("void *", without_context), legal)
-    yield case(f"{name}/stream/resources", lambda: create_many(function, LIMIT), lambda: create_many(function, LIMIT - 1),
-               ALONE)
+    yield case(f"{name}/stream/resources", lambda: create_many(function, LIMIT),
+               lambda: create_many(function, LIMIT - 1), ALONE)
 
 
 def destroy_cases(name: str):
@@ -82,7 +82,8 @@ QUERIES = {
 
 def query_case(name: str):
     kind, function = QUERIES[name]
-    return case(f"{name}/null", inside(device)(lambda: function(ffi.NULL)), inside(device)(lambda: function(Out(kind).cell)))
+    return case(f"{name}/null", inside(device)(lambda: function(ffi.NULL)),
+                inside(device)(lambda: function(Out(kind).cell)))
 
 
 def attribute(function, number: int):

@@ -71,7 +71,8 @@ def release_inside():
 
 def allocate(size: int = PIECE, prop=None, flags: int = 0, out: bool = True):
     made = Out()
-    status = lib.aclrtMallocPhysical(made.cell if out else ffi.NULL, size, properties() if prop is None else prop, flags)
+    wanted = properties() if prop is None else prop
+    status = lib.aclrtMallocPhysical(made.cell if out else ffi.NULL, size, wanted, flags)
     result = made.result(status)
     if status == 0:
         ok(lib.aclrtFreePhysical(made.value))
