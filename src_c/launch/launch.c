@@ -27,6 +27,11 @@ void us_launch_access(Launch *launch, const char *name, const View *view, ViewAc
     launch->view_count++;
 }
 
+void us_launch_output(Launch *launch, bool reads_prior)
+{
+    launch->access[launch->view_count - 1] = reads_prior ? VIEW_READ_WRITE : VIEW_WRITE;
+}
+
 void us_launch_kernel(Launch *launch, Kernel *kernel, const void *attributes, size_t size)
 {
     launch->kernel = kernel;

@@ -25,6 +25,8 @@ typedef struct Launch {
 void us_launch_begin(Launch *launch, const char *function);
 void us_launch_view(Launch *launch, const char *name, const View *view);
 void us_launch_access(Launch *launch, const char *name, const View *view, ViewAccess access);
+/* Says that the view added last is an output; its old values count only when `reads_prior`. */
+void us_launch_output(Launch *launch, bool reads_prior);
 void us_launch_kernel(Launch *launch, Kernel *kernel, const void *attributes, size_t size);
 
 /* Queues a copy of the launch. On the stream's worker every view's reach is opened on the stream's device; a range that is

@@ -114,8 +114,8 @@ void launch_tensor(Launch *launch, const char *parameter, const Tensor *tensor, 
 void launch_output(Launch *launch, const char *parameter, const Tensor *tensor, const void *data, int32_t rank,
                    double beta)
 {
-    View view = tensor_view(tensor, data, rank);
-    us_launch_access(launch, parameter, &view, beta == 0.0 ? VIEW_WRITE : VIEW_READ_WRITE);
+    launch_tensor(launch, parameter, tensor, data, rank);
+    us_launch_output(launch, beta != 0.0);
 }
 
 /* The handle is bound to its device, so its default stream is that device's, whatever the thread's current device. */

@@ -75,6 +75,7 @@ mcdnnStatus_t mcdnnSetDropoutDescriptor(
         Launch launch;
         us_launch_begin(&launch, call.function);
         add_bytes(&launch, "states", states, DROPOUT_STATE_BYTES);
+        us_launch_output(&launch, false);
         Dropout kernel = {.seed = seed};
         us_launch_kernel(&launch, us_dropout_seed, &kernel, sizeof kernel);
         submit(&call, dnn, &launch);
@@ -165,9 +166,11 @@ mcdnnStatus_t mcdnnDropoutForward(
     Launch launch;
     us_launch_begin(&launch, call.function);
     launch_tensor(&launch, "x", tx, x, 1);
-    launch_tensor(&launch, "y", ty, y, 1);
+    launch_output(&launch, "y", ty, y, 1, 0.0);
     add_bytes(&launch, "reserveSpace", reserveSpace, us_dropout_mask_bytes(tensor_elements(tx)));
+    us_launch_output(&launch, false);
     add_bytes(&launch, "states", dropout->states, DROPOUT_STATE_BYTES);
+    us_launch_output(&launch, true);
     Dropout kernel = {.probability = dropout->probability};
     us_launch_kernel(&launch, us_dropout_forward, &kernel, sizeof kernel);
     submit(&call, dnn, &launch);
@@ -199,7 +202,7 @@ mcdnnStatus_t mcdnnDropoutBackward(
     Launch launch;
     us_launch_begin(&launch, call.function);
     launch_tensor(&launch, "dy", tdy, dy, 1);
-    launch_tensor(&launch, "dx", tdx, dx, 1);
+    launch_output(&launch, "dx", tdx, dx, 1, 0.0);
     add_bytes(&launch, "reserveSpace", reserveSpace, us_dropout_mask_bytes(tensor_elements(tdy)));
     Dropout kernel = {.probability = dropout->probability};
     us_launch_kernel(&launch, us_dropout_backward, &kernel, sizeof kernel);

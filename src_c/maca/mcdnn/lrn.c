@@ -137,7 +137,7 @@ mcdnnStatus_t mcdnnLRNCrossChannelForward(
     Launch launch;
     us_launch_begin(&launch, call.function);
     launch_tensor(&launch, "x", tx, x, 3);
-    launch_tensor(&launch, "y", ty, y, 3);
+    launch_output(&launch, "y", ty, y, 3, scaling_factor(beta, ty));
     LocalNorm kernel = kernel_of(lrn, scaling_factor(alpha, ty), scaling_factor(beta, ty));
     us_launch_kernel(&launch, us_lrn_forward, &kernel, sizeof kernel);
     submit(&call, dnn, &launch);
@@ -188,7 +188,7 @@ mcdnnStatus_t mcdnnLRNCrossChannelBackward(
     launch_tensor(&launch, "x", tx, x, 3);
     launch_tensor(&launch, "y", ty, y, 3);
     launch_tensor(&launch, "dy", tdy, dy, 3);
-    launch_tensor(&launch, "dx", tdx, dx, 3);
+    launch_output(&launch, "dx", tdx, dx, 3, scaling_factor(beta, tdx));
     LocalNorm kernel = kernel_of(lrn, scaling_factor(alpha, tdx), scaling_factor(beta, tdx));
     us_launch_kernel(&launch, us_lrn_backward, &kernel, sizeof kernel);
     submit(&call, dnn, &launch);
@@ -251,7 +251,7 @@ mcdnnStatus_t mcdnnDivisiveNormalizationForward(
     us_launch_begin(&launch, call.function);
     launch_tensor(&launch, "x", tx, x, 4);
     add_optional(&launch, "means", tx, means);
-    launch_tensor(&launch, "y", ty, y, 4);
+    launch_output(&launch, "y", ty, y, 4, scaling_factor(beta, ty));
     LocalNorm kernel = kernel_of(lrn, scaling_factor(alpha, ty), scaling_factor(beta, ty));
     us_launch_kernel(&launch, us_divisive_forward, &kernel, sizeof kernel);
     submit(&call, dnn, &launch);
@@ -286,8 +286,9 @@ mcdnnStatus_t mcdnnDivisiveNormalizationBackward(
     launch_tensor(&launch, "x", tx, x, 4);
     add_optional(&launch, "means", tx, means);
     launch_tensor(&launch, "dy", tx, dy, 4);
-    launch_tensor(&launch, "dx", tdx, dx, 4);
+    launch_output(&launch, "dx", tdx, dx, 4, scaling_factor(beta, tdx));
     add_optional(&launch, "dMeans", tdx, dMeans);
+    us_launch_output(&launch, scaling_factor(beta, tdx) != 0.0);
     LocalNorm kernel = kernel_of(lrn, scaling_factor(alpha, tdx), scaling_factor(beta, tdx));
     us_launch_kernel(&launch, us_divisive_backward, &kernel, sizeof kernel);
     submit(&call, dnn, &launch);

@@ -151,6 +151,12 @@ static void add(Launch *launch, const char *name, const Tensor *tensor, const vo
     us_launch_view(launch, name, &absent);
 }
 
+static void add_output(Launch *launch, const char *name, const Tensor *tensor, const void *data, bool reads_prior)
+{
+    add(launch, name, tensor, data);
+    us_launch_output(launch, reads_prior);
+}
+
 static void add_mask(Launch *launch, const NormOperands *operands, const BatchNorm *kernel)
 {
     View mask = us_view_absent();
@@ -167,14 +173,15 @@ void norm_launch_training(Call *call, const Dnn *dnn, const NormOperands *operan
     us_launch_begin(&launch, call->function);
     add(&launch, "x", operands->x, operands->x_data);
     add(&launch, "z", operands->z, operands->z_data);
-    add(&launch, "y", operands->y, operands->y_data);
+    add_output(&launch, "y", operands->y, operands->y_data, kernel->beta != 0.0);
     add(&launch, "scale", operands->parameters, operands->scale);
     add(&launch, "bias", operands->parameters, operands->bias);
-    add(&launch, "running mean", operands->statistics, operands->running_mean);
-    add(&launch, "running variance", operands->statistics, operands->running_variance);
-    add(&launch, "saved mean", operands->statistics, operands->saved_mean);
-    add(&launch, "saved inverse variance", operands->statistics, operands->saved_inverse);
+    add_output(&launch, "running mean", operands->statistics, operands->running_mean, kernel->factor != 1.0);
+    add_output(&launch, "running variance", operands->statistics, operands->running_variance, kernel->factor != 1.0);
+    add_output(&launch, "saved mean", operands->statistics, operands->saved_mean, false);
+    add_output(&launch, "saved inverse variance", operands->statistics, operands->saved_inverse, false);
     add_mask(&launch, operands, kernel);
+    us_launch_output(&launch, false);
     us_launch_kernel(&launch, us_batch_norm_training, kernel, sizeof *kernel);
     submit(call, dnn, &launch);
 }
@@ -185,7 +192,7 @@ void norm_launch_inference(Call *call, const Dnn *dnn, const NormOperands *opera
     us_launch_begin(&launch, call->function);
     add(&launch, "x", operands->x, operands->x_data);
     add(&launch, "z", operands->z, operands->z_data);
-    add(&launch, "y", operands->y, operands->y_data);
+    add_output(&launch, "y", operands->y, operands->y_data, kernel->beta != 0.0);
     add(&launch, "scale", operands->parameters, operands->scale);
     add(&launch, "bias", operands->parameters, operands->bias);
     add(&launch, "estimated mean", operands->statistics, operands->mean);
@@ -200,11 +207,13 @@ void norm_launch_backward(Call *call, const Dnn *dnn, const NormOperands *operan
     us_launch_begin(&launch, call->function);
     add(&launch, "x", operands->x, operands->x_data);
     add(&launch, "dy", operands->dy, operands->dy_data);
-    add(&launch, "dz", operands->z, operands->dz_data);
-    add(&launch, "dx", operands->dx, operands->dx_data);
+    add_output(&launch, "dz", operands->z, operands->dz_data, kernel->beta != 0.0);
+    add_output(&launch, "dx", operands->dx, operands->dx_data, kernel->beta != 0.0);
     add(&launch, "scale", operands->parameters, operands->scale);
-    add(&launch, "scale gradient", operands->parameters, operands->scale_gradient);
-    add(&launch, "bias gradient", operands->parameters, operands->bias_gradient);
+    add_output(&launch, "scale gradient", operands->parameters, operands->scale_gradient,
+               kernel->beta_param != 0.0);
+    add_output(&launch, "bias gradient", operands->parameters, operands->bias_gradient,
+               kernel->beta_param != 0.0);
     add(&launch, "saved mean", operands->statistics, operands->mean);
     add(&launch, "saved inverse variance", operands->statistics, operands->variance);
     add_mask(&launch, operands, kernel);

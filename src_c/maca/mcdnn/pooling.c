@@ -86,7 +86,7 @@ mcdnnStatus_t mcdnnPoolingForward(
     Launch launch;
     us_launch_begin(&launch, call.function);
     launch_tensor(&launch, "x", tx, x, 4);
-    launch_tensor(&launch, "y", ty, y, 4);
+    launch_output(&launch, "y", ty, y, 4, scaling_factor(beta, ty));
     Pooling kernel = kernel_of(pooling, scaling_factor(alpha, ty), scaling_factor(beta, ty));
     us_launch_kernel(&launch, us_pooling_forward, &kernel, sizeof kernel);
     submit(&call, dnn, &launch);
@@ -153,7 +153,7 @@ mcdnnStatus_t mcdnnPoolingBackward(
     add_optional(&launch, "y", kernel.mode == POOLING_MAX_BY_RESULT ? ty : NULL, y);
     launch_tensor(&launch, "dy", tdy, dy, 4);
     add_optional(&launch, "xData", maximum ? tx : NULL, xData);
-    launch_tensor(&launch, "dx", tdx, dx, 4);
+    launch_output(&launch, "dx", tdx, dx, 4, scaling_factor(beta, tdx));
     us_launch_kernel(&launch, us_pooling_backward, &kernel, sizeof kernel);
     submit(&call, dnn, &launch);
     return us_call_end(&call);

@@ -98,6 +98,7 @@ mcdnnStatus_t mcdnnSpatialTfGridGeneratorForward(
     us_launch_begin(&launch, call.function);
     add_theta(&launch, "theta", transformed, theta);
     add_grid(&launch, "grid", transformed, grid);
+    us_launch_output(&launch, false);
     us_launch_kernel(&launch, us_grid_forward, "", 0);
     submit(&call, dnn, &launch);
     return us_call_end(&call);
@@ -120,6 +121,7 @@ mcdnnStatus_t mcdnnSpatialTfGridGeneratorBackward(
     us_launch_begin(&launch, call.function);
     add_grid(&launch, "dgrid", transformed, dgrid);
     add_theta(&launch, "dtheta", transformed, dtheta);
+    us_launch_output(&launch, false);
     us_launch_kernel(&launch, us_grid_backward, "", 0);
     submit(&call, dnn, &launch);
     return us_call_end(&call);
@@ -163,7 +165,7 @@ mcdnnStatus_t mcdnnSpatialTfSamplerForward(
     us_launch_begin(&launch, call.function);
     launch_tensor(&launch, "x", tx, x, 4);
     add_grid(&launch, "grid", transformed, grid);
-    launch_tensor(&launch, "y", ty, y, 4);
+    launch_output(&launch, "y", ty, y, 4, scaling_factor(beta, ty));
     Sampling kernel = {.alpha = scaling_factor(alpha, ty), .beta = scaling_factor(beta, ty)};
     us_launch_kernel(&launch, us_sample_forward, &kernel, sizeof kernel);
     submit(&call, dnn, &launch);
@@ -207,8 +209,9 @@ mcdnnStatus_t mcdnnSpatialTfSamplerBackward(
     launch_tensor(&launch, "x", tx, x, 4);
     launch_tensor(&launch, "dy", tdy, dy, 4);
     add_grid(&launch, "grid", transformed, grid);
-    launch_tensor(&launch, "dx", tdx, dx, 4);
+    launch_output(&launch, "dx", tdx, dx, 4, scaling_factor(beta, tdx));
     add_grid(&launch, "dgrid", transformed, dgrid);
+    us_launch_output(&launch, scaling_factor(betaDgrid, tdx) != 0.0);
     Sampling kernel = {.alpha = scaling_factor(alpha, tdx),
                        .beta = scaling_factor(beta, tdx),
                        .alpha_grid = scaling_factor(alphaDgrid, tdx),
