@@ -57,3 +57,18 @@ def test_an_unknown_check_is_reported():
     program = native.build_vendor(PROGRAM, "ascend")
     done = native.run([program], {"UNDERSTUDY_CHECK": "memory,everything"})
     assert 'UNDERSTUDY_CHECK has "everything"; known checks: memory, init, sync, leak' in done.stderr
+
+
+THREADS = pathlib.Path(__file__).parents[1] / "threads"
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples_c"
+CORRECT = [("ascend", THREADS / "ascend_threads.c"), ("maca", THREADS / "maca_threads.c"),
+           *((file.relative_to(EXAMPLES).parts[0], file) for file in sorted(EXAMPLES.rglob("*.c"))
+             if file.relative_to(EXAMPLES).parts[0] != "ftdsp")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("stack", "source"), CORRECT, ids=lambda value: getattr(value, "stem", value))
+def test_programs_that_synchronise_have_no_findings(stack, source):
+    program = native.build_vendor(source, stack)
+    done = native.run([program], {"UNDERSTUDY_CHECK": "memory,init,sync", "UNDERSTUDY_STREAM": "deferred"})
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stderr.splitlines() if ": check " in line] == []
