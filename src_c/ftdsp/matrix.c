@@ -77,7 +77,8 @@ void ft_attention(FtCall *call, const void *Q, const void *K, const void *V, voi
     ft_length(call, "seq_len", seq_len);
     ft_length(call, "head_num", head_num);
     ft_length(call, "head_dim", head_dim);
-    const int64_t row_sizes[] = {batch_size, head_num, seq_len, head_dim}, score_sizes[] = {batch_size, head_num, seq_len, seq_len};
+    const int64_t row_sizes[] = {batch_size, head_num, seq_len, head_dim};
+    const int64_t score_sizes[] = {batch_size, head_num, seq_len, seq_len};
     const int64_t elements = us_shape_elements(4, row_sizes), scores = us_shape_elements(4, score_sizes);
     ft_require(call, elements >= 0 && elements <= FT_ELEMENT_LIMIT && scores >= 0 && scores <= FT_ELEMENT_LIMIT, "seq_len",
                "overflow", FT_BAD_SIZE, "%d batches of %d heads of %d rows of %d: more than any memory holds", batch_size,
@@ -85,16 +86,22 @@ void ft_attention(FtCall *call, const void *Q, const void *K, const void *V, voi
     if (!ft_ok(call) || elements == 0) {
         return;
     }
-    const char *const names[OPERANDS] = {"Q", "K", "V", "output", "QK", "softmax_out"};
-    const void *const data[OPERANDS] = {Q, K, V, output, QK, softmax_out};
-    const int64_t counts[OPERANDS] = {elements, elements, elements, elements, scores, scores};
+    const struct {
+        const char *name;
+        const void *data;
+        int64_t count;
+    } operands[OPERANDS] = {
+        {"Q", Q, elements},           {"K", K, elements}, {"V", V, elements},
+        {"output", output, elements}, {"QK", QK, scores}, {"softmax_out", softmax_out, scores},
+    };
     const int64_t size = (int64_t)us_dtype_size(call->dtype);
     for (int k = 0; k < OPERANDS; k++) {
-        ft_operand(call, names[k], data[k], counts[k], call->dtype);
+        ft_operand(call, operands[k].name, operands[k].data, operands[k].count, call->dtype);
     }
     for (int out = FIRST_OUTPUT; out < OPERANDS; out++) {
         for (int other = 0; other < out; other++) {
-            ft_apart(call, names[out], data[out], counts[out] * size, names[other], data[other], counts[other] * size);
+            ft_apart(call, operands[out].name, operands[out].data, operands[out].count * size, operands[other].name,
+                     operands[other].data, operands[other].count * size);
         }
     }
     if (ft_ok(call)) {

@@ -1,7 +1,7 @@
 /* Several arithmetic sequences, one behind the other (ft-dsp 4). */
+#include "ftdsp/elementwise.h"
 #include "ftdsp/operators.h"
 #include "ftdsp/shape.h"
-#include "kernels/ft_elementwise.h"
 
 #include <limits.h>
 #include <math.h>
@@ -47,14 +47,16 @@ static int64_t check_lengths(FtCall *call, const Work *work, int range_count)
 
 static void check_outputs(FtCall *call, const Work *work, int range_count, int64_t total)
 {
-    const int64_t size = (int64_t)us_dtype_size(call->dtype), splits_bytes = (range_count + INT64_C(1)) * (int64_t)sizeof(int);
-    const char *const names[] = {"starts", "limits", "deltas"};
-    const void *const inputs[] = {work->starts, work->limits, work->deltas};
+    const int64_t size = (int64_t)us_dtype_size(call->dtype);
+    const int64_t splits_bytes = (range_count + INT64_C(1)) * (int64_t)sizeof(int);
+    const Operand inputs[] = {{"starts", work->starts}, {"limits", work->limits}, {"deltas", work->deltas}};
     ft_operand(call, "values", work->values, total, call->dtype);
     ft_operand(call, "splits", work->splits, range_count + INT64_C(1), DTYPE_INT32);
     for (int k = 0; k < 3; k++) {
-        ft_apart(call, "values", work->values, total * size, names[k], inputs[k], range_count * size);
-        ft_apart(call, "splits", work->splits, splits_bytes, names[k], inputs[k], range_count * size);
+        ft_apart(call, "values", work->values, total * size, inputs[k].name, inputs[k].data,
+                 range_count * size);
+        ft_apart(call, "splits", work->splits, splits_bytes, inputs[k].name, inputs[k].data,
+                 range_count * size);
     }
     ft_apart(call, "splits", work->splits, splits_bytes, "values", work->values, total * size);
 }
