@@ -23,3 +23,5 @@ install(DIRECTORY examples_c/ DESTINATION ${SKBUILD_PLATLIB_DIR}/understudy/exam
 install(DIRECTORY tests/conformance tests/ascend tests/maca tests/ftdsp
   DESTINATION ${SKBUILD_PLATLIB_DIR}/understudy/suite/tests FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
 install(FILES tests/__init__.py DESTINATION ${SKBUILD_PLATLIB_DIR}/understudy/suite/tests)
+# The ABI of each version, for `understudy abi --against`.
+install(DIRECTORY abi/ DESTINATION ${SKBUILD_PLATLIB_DIR}/understudy/abi FILES_MATCHING PATTERN "*.json")
