@@ -6,7 +6,7 @@ import pytest
 from understudy.ascend import ffi, lib
 
 from tests.ascend.test_acl_stream import gate, query, stream, value_of, wait_until
-from tests.conformance.ascend.acl_support import Out, device, download, memory, ok
+from tests.conformance.ascend.acl_support import Out, context, device, download, memory, ok
 
 SYNC, TIME_LINE = 1, 8
 
@@ -189,3 +189,16 @@ def test_record_again_moves_the_event():
         closed.open()
         wait_until(lambda: recorded(event) == 1)
     ok(lib.aclrtDestroyEvent(event))
+
+
+def test_an_event_outlives_its_context():
+    with stream() as made:
+        with context():
+            event = create("plain")
+            ok(lib.aclrtRecordEvent(event, ffi.NULL))
+        ok(lib.aclrtSynchronizeEvent(event))
+        assert recorded(event) == 1
+        ok(lib.aclrtStreamWaitEvent(made, event))
+        ok(lib.aclrtRecordEvent(event, made))
+        ok(lib.aclrtSynchronizeStream(made))
+        ok(lib.aclrtDestroyEvent(event))

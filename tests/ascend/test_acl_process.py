@@ -105,13 +105,15 @@ def test_no_text_says_more_than_fits():
 
 FORK = SHORT + """
 import os
-assert lib.aclrtSetDevice(0) == 0
+event = ffi.new("aclrtEvent *")
+assert lib.aclrtSetDevice(0) == 0 and lib.aclrtCreateEvent(event) == 0
 child = os.fork()
 if child == 0:
     cell = ffi.new("void **")
     data = ffi.new("char[8]")
     statuses = {lib.aclInit(ffi.NULL), lib.aclFinalize(), lib.aclrtSetDevice(0), lib.aclrtMalloc(cell, 64, 0),
-                lib.aclrtMemcpy(data, 8, data, 8, 0), lib.aclrtFree(data), lib.aclrtSynchronizeStream(ffi.NULL)}
+                lib.aclrtMemcpy(data, 8, data, 8, 0), lib.aclrtFree(data), lib.aclrtSynchronizeStream(ffi.NULL),
+                lib.aclrtSynchronizeEvent(event[0]), lib.aclrtSynchronizeDevice(), lib.aclrtProcessReport(10)}
     os._exit(0 if statuses == {507899} else 1)
 print(os.waitpid(child, 0)[1], lib.aclrtSynchronizeStream(ffi.NULL))
 """
@@ -131,6 +133,21 @@ if child == 0:
 print(os.waitpid(child, 0)[1], status)
 """
     assert run_python(source, {}).split() == ["0", "0"]
+
+
+OTHER_STACK = SHORT + """
+from understudy.maca import ffi as other_ffi, lib as other
+stream, event = other_ffi.new("mcStream_t *"), other_ffi.new("mcEvent_t *")
+assert other.mcStreamCreate(stream) == 0 and other.mcEventCreate(event) == 0
+assert lib.aclrtSetDevice(0) == 0
+stream, event = (ffi.cast("void *", int(other_ffi.cast("uintptr_t", cell[0]))) for cell in (stream, event))
+print(lib.aclrtSynchronizeStream(stream), lib.aclrtDestroyStream(stream), lib.aclrtSynchronizeEvent(event),
+      lib.aclrtRecordEvent(event, ffi.NULL), lib.aclrtDestroyContext(stream))
+"""
+
+
+def test_handles_of_another_stack_are_refused():
+    assert run_python(OTHER_STACK, {}).split() == ["107017", "107017", "107017", "107017", "107002"]
 
 
 # ---- libascendcl.so and libacl_rt.so are the same code twice ----

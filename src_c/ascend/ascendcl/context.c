@@ -20,9 +20,7 @@ aclError aclrtDestroyContext(aclrtContext context)
 {
     Call call = us_call_begin("aclrtDestroyContext");
     us_require(&call, context != NULL, "context", "null", ACL_ERROR_INVALID_PARAM, "context is NULL");
-    Context *found = us_context_of_handle(context);
-    us_require(&call, found != NULL, "context", "dead", ACL_ERROR_RT_CONTEXT_NULL,
-               "context %p is not alive: it was destroyed, or never came from this library", context);
+    Context *found = acl_require_live_context(&call, "context", "dead", ACL_ERROR_RT_CONTEXT_NULL, context);
     us_require(&call, !found->primary, "context", "default", ACL_ERROR_RT_CONTEXT_NULL,
                "context %p is the default context of device %d; aclrtResetDevice releases it", context,
                (int)found->device->ordinal);
@@ -40,9 +38,7 @@ aclError aclrtSetCurrentContext(aclrtContext context)
 {
     Call call = us_call_begin("aclrtSetCurrentContext");
     us_require(&call, context != NULL, "context", "null", ACL_ERROR_INVALID_PARAM, "context is NULL");
-    Context *found = us_context_of_handle(context);
-    us_require(&call, found != NULL, "context", "dead", ACL_ERROR_RT_PARAM_INVALID,
-               "context %p is not alive: it was destroyed, or never came from this library", context);
+    Context *found = acl_require_live_context(&call, "context", "dead", ACL_ERROR_RT_PARAM_INVALID, context);
     if (call.status == 0) {
         us_context_set_current(found->device->platform, found);
         acl_remember_chosen_device(found->device->ordinal);

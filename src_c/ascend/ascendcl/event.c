@@ -5,10 +5,6 @@
 
 enum { EVENT_LIMIT = 65536 };
 
-/* Event.vendor_state[EVENT_FORM]: which function made it decides what it allows. */
-enum { EVENT_FORM };
-enum { EVENT_PLAIN, EVENT_WITH_FLAG, EVENT_EX };
-
 static const uint32_t KNOWN_FLAGS = ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE |
                                     ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_EXTERNAL | ACL_EVENT_IPC;
 
@@ -30,6 +26,7 @@ static void create_event(Call *call, aclrtEvent *event, uint32_t flags, int form
     if (call->status == 0) {
         created->vendor_flags = flags;
         created->vendor_state[EVENT_FORM] = form;
+        created->vendor_state[EVENT_OWNER] = (int64_t)ASCEND_EVENT << 8 | context->device->ordinal;
         *event = created->handle;
     }
 }
@@ -208,7 +205,8 @@ static void synchronize_event(Call *call, Event *event, int64_t timeout_us)
                "event %d was not reached within %lld ms", (int)event->id, (long long)(timeout_us / 1000));
     if (status == WAIT_FAULT) {
         Explanation why = {""};
-        DeviceFault fault = us_device_fault(event->context->device, &why);
+        Device *device = us_device(ascend_platform(), (int32_t)(event->vendor_state[EVENT_OWNER] & 0xff));
+        DeviceFault fault = device != NULL ? us_device_fault(device, &why) : DEVICE_FAULT_NONE;
         acl_refuse_fault(call, "event", fault, &why);
     }
 }

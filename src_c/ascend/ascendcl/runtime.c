@@ -129,6 +129,24 @@ Context *acl_require_context(Call *call, const char *parameter, const char *rule
     return context;
 }
 
+/* Other vendors' libraries in the process have handles of the same kinds. */
+static bool is_ours(const Context *context)
+{
+    return context->device->platform->id == ASCEND_PLATFORM;
+}
+
+Context *acl_require_live_context(Call *call, const char *parameter, const char *rule, int32_t status,
+                                  aclrtContext handle)
+{
+    if (acl_require_platform(call) == NULL) {
+        return NULL;
+    }
+    Context *context = us_context_of_handle(handle);
+    us_require(call, context != NULL && is_ours(context), parameter, rule, status,
+               "context %p is not alive: it was destroyed, or never came from this library", handle);
+    return context;
+}
+
 /* ---- streams ---- */
 
 Stream *acl_require_stream(Call *call, const char *parameter, const char *rule, aclrtStream handle)
@@ -141,7 +159,7 @@ Stream *acl_require_stream(Call *call, const char *parameter, const char *rule, 
         return context != NULL ? context->default_stream : NULL;
     }
     Stream *stream = us_stream_of_handle(handle);
-    us_require(call, stream != NULL, parameter, rule, ACL_ERROR_RT_INVALID_HANDLE,
+    us_require(call, stream != NULL && is_ours(stream->context), parameter, rule, ACL_ERROR_RT_INVALID_HANDLE,
                "%s %p is not a live stream: it was destroyed, or never came from this library", parameter, handle);
     return stream;
 }
@@ -156,11 +174,11 @@ void acl_require_own_stream(Call *call, const char *parameter, const char *rule,
 
 Event *acl_require_event(Call *call, const char *parameter, const char *rule, aclrtEvent handle)
 {
-    if (call->status != 0) {
+    if (acl_require_platform(call) == NULL) {
         return NULL;
     }
     Event *event = us_event_of_handle(handle);
-    us_require(call, event != NULL, parameter, rule, ACL_ERROR_RT_INVALID_HANDLE,
+    us_require(call, event != NULL && event->vendor_state[EVENT_OWNER] >> 8 == ASCEND_EVENT, parameter, rule, ACL_ERROR_RT_INVALID_HANDLE,
                "%s %p is not a live event: it was destroyed, or never came from this library", parameter, handle);
     return event;
 }

@@ -47,6 +47,10 @@ Device *acl_require_device(Call *call, const char *parameter, const char *rule, 
 Context *acl_require_context(Call *call, const char *parameter, const char *rule);
 Context *acl_current_context(void); /* NULL: none */
 
+/* The context behind a handle, or a refusal with that status. */
+Context *acl_require_live_context(Call *call, const char *parameter, const char *rule, int32_t status,
+                                  aclrtContext handle);
+
 /* Lets the thread fall back to the default context of the device it had set, if that is still there. */
 void acl_return_to_chosen_device(void);
 void acl_remember_chosen_device(int32_t ordinal);
@@ -60,6 +64,12 @@ void acl_require_own_stream(Call *call, const char *parameter, const char *rule,
 
 /* The event behind a handle, or a refusal. */
 Event *acl_require_event(Call *call, const char *parameter, const char *rule, aclrtEvent handle);
+
+/* Event.vendor_state: which function made it, which decides what it allows; whose it is, with the device's number in the
+ * low byte (an event may outlive its context). */
+enum { EVENT_FORM, EVENT_OWNER };
+enum { EVENT_PLAIN, EVENT_WITH_FLAG, EVENT_EX };
+enum { ASCEND_EVENT = 0x61636c };
 
 /* Stream.vendor_state: settings and flags, the tag, the ReportQueue that runs the stream's callbacks. */
 enum { STREAM_SETTINGS, STREAM_TAG, STREAM_REPORT_QUEUE };
