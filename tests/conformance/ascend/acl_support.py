@@ -18,6 +18,11 @@ def ok(status: int) -> None:
     assert status == 0, status
 
 
+def named(name: str):
+    """A function by name, looked up when it is called: a library that lacks it fails the case, not the module."""
+    return lambda *arguments: getattr(lib, name)(*arguments)
+
+
 @contextlib.contextmanager
 def device(ordinal: int = 0):
     ok(lib.aclrtSetDevice(ordinal))

@@ -4,7 +4,7 @@ import pytest
 from understudy.ascend import ffi, lib
 
 from tests.conformance.ascend.acl_support import (
-    ALONE, Out, address_of, case, device, inside, memory, no_context, ok, pointer, with_out,
+    ALONE, Out, address_of, case, device, inside, memory, named, no_context, ok, pointer, with_out,
 )
 from tests.conformance.harness import Result, check_rule
 
@@ -88,7 +88,7 @@ def host_allocation_cases(name: str):
 
 
 def free_cases(free: str, parameter: str, allocate):
-    function = getattr(lib, free)
+    function = named(free)
 
     @inside(device)
     def free_a_live_block():
@@ -132,7 +132,7 @@ def host_block(cell):
 
 
 def cache_cases(name: str):
-    function = getattr(lib, name)
+    function = named(name)
 
     @inside(device, memory)
     def whole(address):

@@ -3,7 +3,7 @@
 import pytest
 from understudy.ascend import ffi, lib
 
-from tests.conformance.ascend.acl_support import ALONE, Out, case, device, inside, no_context, ok, with_out
+from tests.conformance.ascend.acl_support import ALONE, Out, case, device, inside, named, no_context, ok, with_out
 from tests.conformance.harness import check_rule
 
 
@@ -46,7 +46,7 @@ def create_cases(name: str):
 
 
 def destroy_cases(name: str):
-    function = getattr(lib, name)
+    function = named(name)
 
     def default_stream() -> int:
         with device():
