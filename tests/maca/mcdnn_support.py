@@ -189,6 +189,22 @@ def transformer(sizes, data_type=FLOAT):
     return ffi.gc(made[0], lib.mcdnnDestroySpatialTransformerDescriptor)
 
 
+def op_tensor(op, compute_type=FLOAT, propagate_nan=False):
+    """An operation descriptor that lives as long as the object that is returned."""
+    made = ffi.new("mcdnnOpTensorDescriptor_t *")
+    ok(lib.mcdnnCreateOpTensorDescriptor(made))
+    ok(lib.mcdnnSetOpTensorDescriptor(made[0], op, compute_type, int(propagate_nan)))
+    return ffi.gc(made[0], lib.mcdnnDestroyOpTensorDescriptor)
+
+
+def reduction(op, compute_type=FLOAT, propagate_nan=False, indices=False, indices_type=0):
+    """A reduction descriptor that lives as long as the object that is returned."""
+    made = ffi.new("mcdnnReduceTensorDescriptor_t *")
+    ok(lib.mcdnnCreateReduceTensorDescriptor(made))
+    ok(lib.mcdnnSetReduceTensorDescriptor(made[0], op, compute_type, int(propagate_nan), int(indices), indices_type))
+    return ffi.gc(made[0], lib.mcdnnDestroyReduceTensorDescriptor)
+
+
 def scale(value: float, data_type: int = FLOAT):
     """A host scaling factor: float, or double for DOUBLE data."""
     return ffi.new("double *" if data_type == DOUBLE else "float *", value)

@@ -521,6 +521,93 @@ mcdnnStatus_t mcdnnSpatialTfSamplerForward(
     const mcdnnTensorDescriptor_t xDesc, const void *x, const void *grid, const void *beta,
     mcdnnTensorDescriptor_t yDesc, void *y);
 
+/* ---- tensor arithmetic ---- */
+
+/* y = alpha * x + beta * y between layouts and floating types. BAD_PARAM: sizes differ. */
+mcdnnStatus_t mcdnnTransformTensor(
+    mcdnnHandle_t handle, const void *alpha, const mcdnnTensorDescriptor_t xDesc, const void *x,
+    const void *beta, const mcdnnTensorDescriptor_t yDesc, void *y);
+/* C = alpha * A + beta * C; every size of A is that of C or 1, else BAD_PARAM. NOT_SUPPORTED: more than 5
+ * dimensions. */
+mcdnnStatus_t mcdnnAddTensor(
+    mcdnnHandle_t handle, const void *alpha, const mcdnnTensorDescriptor_t aDesc, const void *A,
+    const void *beta, const mcdnnTensorDescriptor_t cDesc, void *C);
+/* Every element becomes the value: a host pointer to a float, to a double for DOUBLE data. */
+mcdnnStatus_t mcdnnSetTensor(
+    mcdnnHandle_t handle, const mcdnnTensorDescriptor_t yDesc, void *y, const void *valuePtr);
+/* y = alpha * y. */
+mcdnnStatus_t mcdnnScaleTensor(
+    mcdnnHandle_t handle, const mcdnnTensorDescriptor_t yDesc, void *y, const void *alpha);
+mcdnnStatus_t mcdnnCreateOpTensorDescriptor(mcdnnOpTensorDescriptor_t *opTensorDesc);
+mcdnnStatus_t mcdnnSetOpTensorDescriptor(
+    mcdnnOpTensorDescriptor_t opTensorDesc, mcdnnOpTensorOp_t opTensorOp,
+    mcdnnDataType_t opTensorCompType, mcdnnNanPropagation_t opTensorNanOpt);
+mcdnnStatus_t mcdnnGetOpTensorDescriptor(
+    const mcdnnOpTensorDescriptor_t opTensorDesc, mcdnnOpTensorOp_t *opTensorOp,
+    mcdnnDataType_t *opTensorCompType, mcdnnNanPropagation_t *opTensorNanOpt);
+mcdnnStatus_t mcdnnDestroyOpTensorDescriptor(mcdnnOpTensorDescriptor_t opTensorDesc);
+/* C = op(alpha1 * A, alpha2 * B) + beta * C; B may have sizes of 1. SQRT and NOT ignore B. NOT_SUPPORTED: compute
+ * type not FLOAT (DOUBLE for DOUBLE data). */
+mcdnnStatus_t mcdnnOpTensor(
+    mcdnnHandle_t handle, const mcdnnOpTensorDescriptor_t opTensorDesc, const void *alpha1,
+    const mcdnnTensorDescriptor_t aDesc, const void *A, const void *alpha2,
+    const mcdnnTensorDescriptor_t bDesc, const void *B, const void *beta,
+    const mcdnnTensorDescriptor_t cDesc, void *C);
+mcdnnStatus_t mcdnnCreateReduceTensorDescriptor(mcdnnReduceTensorDescriptor_t *reduceTensorDesc);
+mcdnnStatus_t mcdnnSetReduceTensorDescriptor(
+    mcdnnReduceTensorDescriptor_t reduceTensorDesc, mcdnnReduceTensorOp_t reduceTensorOp,
+    mcdnnDataType_t reduceTensorCompType, mcdnnNanPropagation_t reduceTensorNanOpt,
+    mcdnnReduceTensorIndices_t reduceTensorIndices, mcdnnIndicesType_t reduceTensorIndicesType);
+mcdnnStatus_t mcdnnGetReduceTensorDescriptor(
+    const mcdnnReduceTensorDescriptor_t reduceTensorDesc, mcdnnReduceTensorOp_t *reduceTensorOp,
+    mcdnnDataType_t *reduceTensorCompType, mcdnnNanPropagation_t *reduceTensorNanOpt,
+    mcdnnReduceTensorIndices_t *reduceTensorIndices, mcdnnIndicesType_t *reduceTensorIndicesType);
+mcdnnStatus_t mcdnnDestroyReduceTensorDescriptor(mcdnnReduceTensorDescriptor_t reduceTensorDesc);
+/* Bytes of the indices that minimum and maximum can return, and of the workspace; may be 0. */
+mcdnnStatus_t mcdnnGetReductionIndicesSize(
+    mcdnnHandle_t handle, const mcdnnReduceTensorDescriptor_t reduceTensorDesc,
+    const mcdnnTensorDescriptor_t aDesc, const mcdnnTensorDescriptor_t cDesc,
+    size_t *sizeInBytes);
+mcdnnStatus_t mcdnnGetReductionWorkspaceSize(
+    mcdnnHandle_t handle, const mcdnnReduceTensorDescriptor_t reduceTensorDesc,
+    const mcdnnTensorDescriptor_t aDesc, const mcdnnTensorDescriptor_t cDesc,
+    size_t *sizeInBytes);
+/* C = alpha * reduce(A) + beta * C over the dimensions in which C has size 1. Indices are 32-bit and count the
+ * reduced elements in row-major order; the first one wins. BAD_PARAM: nothing is reduced. */
+mcdnnStatus_t mcdnnReduceTensor(
+    mcdnnHandle_t handle, const mcdnnReduceTensorDescriptor_t reduceTensorDesc, void *indices,
+    size_t indicesSizeInBytes, void *workspace, size_t workspaceSizeInBytes, const void *alpha,
+    const mcdnnTensorDescriptor_t aDesc, const void *A, const void *beta,
+    const mcdnnTensorDescriptor_t cDesc, void *C);
+
+/* ---- filter descriptor ---- */
+
+mcdnnStatus_t mcdnnCreateFilterDescriptor(mcdnnFilterDescriptor_t *filterDesc);
+/* Output channels k, input channels c, height, width; note that the data type comes before the format. BAD_PARAM: a
+ * size not positive, unknown type or format. */
+mcdnnStatus_t mcdnnSetFilter4dDescriptor(
+    mcdnnFilterDescriptor_t filterDesc, mcdnnDataType_t dataType, mcdnnTensorFormat_t format,
+    int k, int c, int h, int w);
+/* Any result pointer may be NULL. Sizes that the filter does not have are 1. */
+mcdnnStatus_t mcdnnGetFilter4dDescriptor(
+    const mcdnnFilterDescriptor_t filterDesc, mcdnnDataType_t *dataType,
+    mcdnnTensorFormat_t *format, int *k, int *c, int *h, int *w);
+mcdnnStatus_t mcdnnSetFilterNdDescriptor(
+    mcdnnFilterDescriptor_t filterDesc, mcdnnDataType_t dataType, mcdnnTensorFormat_t format,
+    int nbDims, const int filterDimA[]);
+mcdnnStatus_t mcdnnGetFilterNdDescriptor(
+    const mcdnnFilterDescriptor_t filterDesc, int nbDimsRequested, mcdnnDataType_t *dataType,
+    mcdnnTensorFormat_t *format, int *nbDims, int filterDimA[]);
+mcdnnStatus_t mcdnnGetFilterSizeInBytes(const mcdnnFilterDescriptor_t filterDesc, size_t *size);
+mcdnnStatus_t mcdnnDestroyFilterDescriptor(mcdnnFilterDescriptor_t filterDesc);
+
+/* ---- run-time errors ---- */
+
+/* Writes the status that kernels of the handle have left, always MCDNN_STATUS_SUCCESS here. The tag is not used. */
+mcdnnStatus_t mcdnnQueryRuntimeError(
+    mcdnnHandle_t handle, mcdnnStatus_t *rstatus, mcdnnErrQueryMode_t mode,
+    mcdnnRuntimeTag_t *tag);
+
 #ifdef __cplusplus
 }
 #endif

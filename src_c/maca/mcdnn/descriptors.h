@@ -17,6 +17,9 @@ enum {
     HANDLE_DROPOUT = 0x35,
     HANDLE_LRN = 0x36,
     HANDLE_SPATIAL_TRANSFORMER = 0x37,
+    HANDLE_OP_TENSOR = 0x38,
+    HANDLE_REDUCE_TENSOR = 0x39,
+    HANDLE_FILTER = 0x3a,
 };
 
 /* A library handle: the device it was made on and the stream it queues work on, as the program gave it. */

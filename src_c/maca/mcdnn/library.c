@@ -70,3 +70,18 @@ mcdnnStatus_t mcdnnOpsTrainVersionCheck(void)
                "library", "version", MCDNN_STATUS_VERSION_MISMATCH, "ops_train has another version than the library");
     return us_call_end(&call);
 }
+
+/* Kernels report what goes wrong through the stream, never later through the handle (mcdnn 7.1). */
+mcdnnStatus_t mcdnnQueryRuntimeError(
+    mcdnnHandle_t handle, mcdnnStatus_t *rstatus, mcdnnErrQueryMode_t mode,
+    mcdnnRuntimeTag_t *tag)
+{
+    (void)tag;
+    Call call = us_call_begin("mcdnnQueryRuntimeError");
+    check_handle(&call, handle);
+    check_given(&call, "rstatus", rstatus);
+    check_range(&call, "mode", mode, MCDNN_ERRQUERY_RAWCODE, MCDNN_ERRQUERY_BLOCKING);
+    if (call.status == 0)
+        *rstatus = MCDNN_STATUS_SUCCESS;
+    return us_call_end(&call);
+}

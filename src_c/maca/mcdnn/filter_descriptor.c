@@ -1,0 +1,143 @@
+/* Filter descriptors: k output channels, c input channels, space; always packed (mcdnn 7.2). */
+#include "check.h"
+
+typedef struct FilterDescriptor {
+    mcdnnDataType_t type;
+    mcdnnTensorFormat_t format;
+    int32_t rank; /* 0 until set */
+    int sizes[MCDNN_DIM_MAX];
+    size_t bytes;
+} FilterDescriptor;
+
+static FilterDescriptor *descriptor(Call *call, mcdnnFilterDescriptor_t filterDesc)
+{
+    return descriptor_of(call, "filterDesc", filterDesc, HANDLE_FILTER, "a filter descriptor");
+}
+
+mcdnnStatus_t mcdnnCreateFilterDescriptor(mcdnnFilterDescriptor_t *filterDesc)
+{
+    Call call = us_call_begin("mcdnnCreateFilterDescriptor");
+    FilterDescriptor initial = {0};
+    void *made = descriptor_create(&call, "filterDesc", filterDesc, HANDLE_FILTER, &initial, sizeof initial);
+    if (made != NULL)
+        *filterDesc = made;
+    return us_call_end(&call);
+}
+
+mcdnnStatus_t mcdnnDestroyFilterDescriptor(mcdnnFilterDescriptor_t filterDesc)
+{
+    Call call = us_call_begin("mcdnnDestroyFilterDescriptor");
+    descriptor_destroy(&call, "filterDesc", filterDesc, HANDLE_FILTER);
+    return us_call_end(&call);
+}
+
+/* Checks one size and counts the elements so far. */
+static void add_size(Call *call, FilterDescriptor *filter, const char *parameter, int size, int64_t *elements)
+{
+    us_require(call, size > 0, parameter, "positive", MCDNN_STATUS_BAD_PARAM, "%s holds %d, it must be positive",
+               parameter, size);
+    if (call->status != 0)
+        return;
+    filter->sizes[filter->rank++] = size;
+    *elements *= size;
+    us_require(call, *elements <= INT64_C(1) << 31, "filterDesc", "elements", MCDNN_STATUS_NOT_SUPPORTED,
+               "a filter of more than 2^31 elements");
+}
+
+static mcdnnStatus_t store(Call *call, FilterDescriptor *descriptor, FilterDescriptor *filter, int64_t elements)
+{
+    if (call->status == 0) {
+        size_t element = us_dtype_size(type_dtype(filter->type));
+        filter->bytes = (size_t)elements * (element > 0 ? element : 1); /* vector types: one byte per channel */
+        *descriptor = *filter;
+    }
+    return us_call_end(call);
+}
+
+mcdnnStatus_t mcdnnSetFilter4dDescriptor(
+    mcdnnFilterDescriptor_t filterDesc, mcdnnDataType_t dataType, mcdnnTensorFormat_t format,
+    int k, int c, int h, int w)
+{
+    Call call = us_call_begin("mcdnnSetFilter4dDescriptor");
+    FilterDescriptor *target = descriptor(&call, filterDesc);
+    check_range(&call, "dataType", dataType, MCDNN_DATA_FLOAT, MCDNN_DATA_INT64);
+    check_range(&call, "format", format, MCDNN_TENSOR_NCHW, MCDNN_TENSOR_NCHW_VECT_C);
+    FilterDescriptor filter = {.type = dataType, .format = format};
+    int64_t elements = 1;
+    add_size(&call, &filter, "k", k, &elements);
+    add_size(&call, &filter, "c", c, &elements);
+    add_size(&call, &filter, "h", h, &elements);
+    add_size(&call, &filter, "w", w, &elements);
+    return store(&call, target, &filter, elements);
+}
+
+mcdnnStatus_t mcdnnSetFilterNdDescriptor(
+    mcdnnFilterDescriptor_t filterDesc, mcdnnDataType_t dataType, mcdnnTensorFormat_t format,
+    int nbDims, const int filterDimA[])
+{
+    Call call = us_call_begin("mcdnnSetFilterNdDescriptor");
+    FilterDescriptor *target = descriptor(&call, filterDesc);
+    check_given(&call, "filterDimA", filterDimA);
+    check_range(&call, "dataType", dataType, MCDNN_DATA_FLOAT, MCDNN_DATA_INT64);
+    check_range(&call, "format", format, MCDNN_TENSOR_NCHW, MCDNN_TENSOR_NCHW_VECT_C);
+    us_require(&call, nbDims >= 1, "nbDims", "positive", MCDNN_STATUS_BAD_PARAM, "nbDims is %d, it must be positive",
+               nbDims);
+    us_require(&call, nbDims <= MCDNN_DIM_MAX, "nbDims", "limit", MCDNN_STATUS_NOT_SUPPORTED,
+               "nbDims is %d, at most %d are supported", nbDims, MCDNN_DIM_MAX);
+    FilterDescriptor filter = {.type = dataType, .format = format};
+    int64_t elements = 1;
+    for (int axis = 0; call.status == 0 && axis < nbDims; axis++)
+        add_size(&call, &filter, "filterDimA", filterDimA[axis], &elements);
+    return store(&call, target, &filter, elements);
+}
+
+static void give_type(const FilterDescriptor *filter, mcdnnDataType_t *type, mcdnnTensorFormat_t *format)
+{
+    if (type != NULL)
+        *type = filter->type;
+    if (format != NULL)
+        *format = filter->format;
+}
+
+/* The first four sizes; missing ones are 1. */
+mcdnnStatus_t mcdnnGetFilter4dDescriptor(
+    const mcdnnFilterDescriptor_t filterDesc, mcdnnDataType_t *dataType,
+    mcdnnTensorFormat_t *format, int *k, int *c, int *h, int *w)
+{
+    Call call = us_call_begin("mcdnnGetFilter4dDescriptor");
+    const FilterDescriptor *filter = descriptor(&call, filterDesc);
+    if (call.status == 0) {
+        int *results[] = {k, c, h, w};
+        give_type(filter, dataType, format);
+        for (int axis = 0; axis < 4; axis++)
+            if (results[axis] != NULL)
+                *results[axis] = axis < filter->rank ? filter->sizes[axis] : 1;
+    }
+    return us_call_end(&call);
+}
+
+mcdnnStatus_t mcdnnGetFilterNdDescriptor(
+    const mcdnnFilterDescriptor_t filterDesc, int nbDimsRequested, mcdnnDataType_t *dataType,
+    mcdnnTensorFormat_t *format, int *nbDims, int filterDimA[])
+{
+    Call call = us_call_begin("mcdnnGetFilterNdDescriptor");
+    const FilterDescriptor *filter = descriptor(&call, filterDesc);
+    if (call.status == 0) {
+        give_type(filter, dataType, format);
+        if (nbDims != NULL)
+            *nbDims = filter->rank;
+        for (int axis = 0; filterDimA != NULL && axis < nbDimsRequested && axis < filter->rank; axis++)
+            filterDimA[axis] = filter->sizes[axis];
+    }
+    return us_call_end(&call);
+}
+
+mcdnnStatus_t mcdnnGetFilterSizeInBytes(const mcdnnFilterDescriptor_t filterDesc, size_t *size)
+{
+    Call call = us_call_begin("mcdnnGetFilterSizeInBytes");
+    const FilterDescriptor *filter = descriptor(&call, filterDesc);
+    check_given(&call, "size", size);
+    if (call.status == 0)
+        *size = filter->bytes;
+    return us_call_end(&call);
+}
