@@ -5,26 +5,53 @@
 #include "kernels/row_index.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
+#include "tensor/levels.h"
 #include "tensor/parallel.h"
 
 #include <string.h>
 
 enum {
     COLUMN_BLOCK = 1024,  /* columns of a piece of work: what stays in the first-level cache as fp32 */
-    SHARED_BLOCK = 128,   /* the same in buckets with so many rows that one thread would be long alone with them */
+    SHARED_BLOCK = 256,   /* the same in buckets with so many rows that one thread would be long alone with them */
     SHARED_PART = 32,     /* … a thirty-second of all */
-    PREFETCH_AHEAD = 8,   /* rows lie anywhere: their first lines are asked for early */
-    PREFETCH_BYTES = 512,
+    PREFETCH_BYTES = 2048, /* rows lie anywhere, so their beginnings are asked for early, some rows ahead: */
+    PREFETCH_NEAR = 512,   /* … into the first-level cache, the rest into the second */
+    PREFETCH_DISTANCE = 8192, PREFETCH_LEAST = 4, PREFETCH_MOST = 16, /* about so many bytes, between these numbers */
 };
+
+#define LOOPS "kernels/embedding_rows.inc"
+#include "tensor/instantiate.inc"
+
+/* Sets, or adds to, `count` fp32 sums from a row of a type (of fp64: fp64 sums). */
+typedef void AddRow(void *sum, const void *row, int64_t count);
+typedef struct RowLoops {
+    AddRow *first, *next;
+} RowLoops;
+
+typedef struct LevelLoops {
+    RowLoops single, twice, half, bfloat; /* twice: fp64, which no caller has */
+} LevelLoops;
+
+#define ROW_LOOPS(type, level) {first_row_##type##_##level, add_row_##type##_##level}
+#define LEVEL_LOOPS(level) {ROW_LOOPS(float, level), ROW_LOOPS(double, level), ROW_LOOPS(half, level), \
+                            ROW_LOOPS(bfloat, level)}
+#ifdef US_HAS_LEVELS
+static const LevelLoops loops[LEVEL_COUNT] = {LEVEL_LOOPS(base), LEVEL_LOOPS(v3), LEVEL_LOOPS(v4)};
+#else
+static const LevelLoops loops[LEVEL_COUNT] = {LEVEL_LOOPS(base), LEVEL_LOOPS(base), LEVEL_LOOPS(base)};
+#endif
 
 typedef struct Sum {
     const EmbeddingDenseBackward *attributes;
     const View *grad, *out;
     RowIndex index;
     int64_t columns;
+    uint32_t prefetch_ahead;
     int64_t first_piece[ROW_INDEX_BUCKET_LIMIT + 1]; /* of each bucket: buckets differ in their column blocks */
     int64_t grad_row_stride; /* elements from row to row of grad, when one stride leads through all */
     bool uniform;            /* it does */
+    bool direct;             /* rows of grad are added where they lie; otherwise through a buffer */
+    RowLoops row;
 } Sum;
 
 static const char *grad_row(const Sum *sum, uint32_t row)
@@ -62,20 +89,6 @@ static bool rows_are_uniform(const View *grad, int64_t *stride)
     return true;
 }
 
-KERNEL_CLONES static void first_row(float *restrict sum, const float *restrict row, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        sum[i] = 0.0f + row[i]; /* the sum begins with +0, also for a row of -0 */
-    }
-}
-
-KERNEL_CLONES static void add_row(float *restrict sum, const float *restrict row, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        sum[i] += row[i];
-    }
-}
-
 KERNEL_CLONES static void scale_row(float *row, float factor, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -89,7 +102,11 @@ static void prefetch_row(const Sum *sum, uint32_t row, int64_t column, int64_t c
     const char *start = grad_row(sum, row) + column * element;
     int64_t bytes = count * element < PREFETCH_BYTES ? count * element : PREFETCH_BYTES;
     for (int64_t byte = 0; byte < bytes; byte += 64) {
-        __builtin_prefetch(start + byte);
+        if (byte < PREFETCH_NEAR) {
+            __builtin_prefetch(start + byte, 0, 3);
+        } else {
+            __builtin_prefetch(start + byte, 0, 2);
+        }
     }
 }
 
@@ -99,32 +116,42 @@ static void sum_rows(const Sum *sum, uint32_t begin, uint32_t end, uint32_t pref
 {
     const View *grad = sum->grad;
     int64_t stride = grad->strides[grad->rank - 1];
-    int64_t element = (int64_t)us_dtype_size(grad->dtype);
-    bool direct = grad->dtype == DTYPE_FLOAT32 && stride == 1;
-    bool scale_rows = sum->attributes->scale_before_sum && factor != 1.0f;
+    int64_t skip = first * stride * (int64_t)us_dtype_size(grad->dtype);
     float buffer[COLUMN_BLOCK];
     for (uint32_t i = begin; i < end; i++) {
-        if (i + PREFETCH_AHEAD < prefetch_end) {
-            prefetch_row(sum, sum->index.positions[i + PREFETCH_AHEAD], first, count);
+        if (i + sum->prefetch_ahead < prefetch_end) {
+            prefetch_row(sum, sum->index.positions[i + sum->prefetch_ahead], first, count);
         }
-        const char *start = grad_row(sum, sum->index.positions[i]) + first * stride * element;
-        const float *row = (const float *)start;
-        if (!direct || scale_rows) {
-            us_load_float(buffer, start, grad->dtype, stride, count);
+        const void *row = grad_row(sum, sum->index.positions[i]) + skip;
+        if (!sum->direct) {
+            us_load_float(buffer, row, grad->dtype, stride, count);
             row = buffer;
         }
-        if (scale_rows) {
+        if (sum->attributes->scale_before_sum && factor != 1.0f) {
             scale_row(buffer, factor, count);
         }
-        if (i == begin) {
-            first_row(total, row, count);
-        } else {
-            add_row(total, row, count);
-        }
+        (i == begin ? sum->row.first : sum->row.next)(total, row, count);
     }
-    if (factor != 1.0f && !scale_rows) {
+    if (factor != 1.0f && !sum->attributes->scale_before_sum) {
         scale_row(total, factor, count);
     }
+}
+
+/* How rows of grad are added: in place when they are of unit stride and need no scaling first. */
+static void choose_loops(Sum *sum)
+{
+    const View *grad = sum->grad;
+    const LevelLoops *level = &loops[us_level()];
+    sum->direct = grad->strides[grad->rank - 1] == 1 && !sum->attributes->scale_before_sum;
+    sum->row = sum->direct && grad->dtype == DTYPE_FLOAT16    ? level->half
+               : sum->direct && grad->dtype == DTYPE_BFLOAT16 ? level->bfloat
+                                                              : level->single;
+}
+
+static uint32_t rows_ahead(const Sum *sum)
+{
+    int64_t rows = PREFETCH_DISTANCE / (sum->columns * (int64_t)us_dtype_size(sum->grad->dtype));
+    return (uint32_t)(rows < PREFETCH_LEAST ? PREFETCH_LEAST : rows > PREFETCH_MOST ? PREFETCH_MOST : rows);
 }
 
 static int64_t column_block(const Sum *sum, int64_t bucket)
@@ -170,6 +197,10 @@ static void sum_piece(void *context, int64_t piece)
         int64_t offset = (int64_t)row * out->strides[0] + first * out->strides[1];
         char *target = (char *)out->data + offset * (int64_t)us_dtype_size(out->dtype);
         float *total = direct ? (float *)target : buffer;
+        if (begin == end && out->strides[1] == 1) {
+            memset(target, 0, (size_t)count * us_dtype_size(out->dtype)); /* 0 is all bits 0 in every type */
+            continue;
+        }
         if (begin == end) {
             memset(total, 0, (size_t)count * sizeof *total);
         } else {
@@ -197,6 +228,8 @@ KernelStatus us_embedding_dense_backward(const View *views, const void *attribut
         return KERNEL_NO_MEMORY;
     }
     sum.uniform = rows_are_uniform(sum.grad, &sum.grad_row_stride);
+    sum.prefetch_ahead = rows_ahead(&sum);
+    choose_loops(&sum);
     divide_work(&sum);
     us_parallel(sum.first_piece[sum.index.bucket_count], sum_piece, &sum);
     row_index_free(&sum.index);
