@@ -2,11 +2,13 @@
 
 import json
 import pathlib
+import shutil
 
 import pytest
 
 from tests.kit.support import assert_error_of_use, library, understudy
 from tests.native import ROOT
+from understudy import paths
 from understudy.kit import conform
 
 FOREIGN = """
@@ -91,6 +93,27 @@ why = "Of another function."
     assert len(report["fixed"]) == 1 and "mcdnnDestroy/handle/alive" in report["fixed"][0]
     assert report["unused"] == ["*[mcdnnNothing/x/y]"]
     assert "Handles are not looked at." in done.stdout and "is listed as a known difference and passes" in done.stdout
+
+
+def foreign_copy(folder):
+    """The MACA libraries as another vendor's: our core, and what it says beside the ABI, have other names."""
+    shutil.copytree(paths.sdk() / "lib", folder / "lib")
+    shutil.copytree(paths.STACKS["maca"].library_path, folder / "maca/lib")
+    for file in folder.rglob("*.so"):
+        data = file.read_bytes().replace(b"libunderstudy.so", b"libvendorcore.so")
+        file.write_bytes(data.replace(b"understudy_", b"vendorcore_"))
+    (folder / "lib/libunderstudy.so").rename(folder / "lib/libvendorcore.so")
+    return [folder / "maca/lib/libmcdnn.so", folder / "maca/lib/libmcruntime.so"]
+
+
+def test_a_foreign_library_that_behaves_passes(tmp_path, conform_here):
+    """Rule cases, also those in children with their own environment, and functional tests; ours is not loaded."""
+    choice = "mcdnn_softmax or mcSetDevice or test_runtime_memory"
+    done, report = conform_here("--lib", *foreign_copy(tmp_path), "-k", choice)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert report["totals"]["passed"] > 50
+    reasons = {case["message"] for case in report["cases"] if case["outcome"] == "skipped"}
+    assert "only our libraries tell the rule and the sentence" in reasons
 
 
 def test_one_process_per_case(conform_here):
