@@ -6,7 +6,8 @@
 
 #define GIB ((size_t)1 << 30)
 
-/* Core counts are those of the products' common parts; nothing but device queries and one tiling rule depends on them. */
+/* Core counts are those of the products' common parts; nothing but device queries and one tiling rule depends on
+ * them. */
 static const ProductProfile profiles[] = {
     {PRODUCT_A2, "Ascend910B", "Ascend910B1", "Atlas A2", 64 * GIB, 24, 48},
     {PRODUCT_910A, "Ascend910", "Ascend910A", "Atlas training series", 32 * GIB, 32, 32},
@@ -50,10 +51,11 @@ const ProductProfile *ascend_product(void)
 
 Stream *ascend_stream(const void *stream)
 {
-    if (stream != NULL) {
-        return us_stream_of_handle(stream);
-    }
     Platform *platform = ascend_platform();
+    if (stream != NULL) {
+        Stream *found = us_stream_of_handle(stream);
+        return found != NULL && found->context->device->platform == platform ? found : NULL;
+    }
     Context *context = platform != NULL ? us_context_current(platform) : NULL;
     return context != NULL ? context->default_stream : NULL;
 }
