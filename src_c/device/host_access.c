@@ -8,39 +8,53 @@
 
 static struct sigaction previous_handlers[NSIG];
 
-/* Writes what is known about the address; false when it is not device memory. Runs in a signal handler: the registry is
- * only looked at when nobody is changing it. */
-static bool describe_access(const void *address)
+/* What the registry says about an address. Runs in a signal handler: the registry is only looked at when nobody is
+ * changing it. */
+static void describe_block(PlatformState *platform, const Arena *arena, uintptr_t address, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (pthread_mutex_trylock(&platform->memory_lock) != 0) {
+        return;
+    }
+    const Allocation *block = us_arena_find(arena, address);
+    if (block != NULL) {
+        snprintf(text, size, ", %zu bytes into block #%llu (%zu bytes from %s%s)", address - block->address,
+                 (unsigned long long)block->serial, block->size, block->function, block->freed ? ", freed" : "");
+    }
+    pthread_mutex_unlock(&platform->memory_lock);
+}
+
+/* Writes the message when the address lies in the arena. */
+static bool describe_access(PlatformState *platform, const Arena *arena, const void *address)
+{
+    if (arena == NULL || !us_arena_holds(arena, (uintptr_t)address)) {
+        return false;
+    }
+    char block[160];
+    describe_block(platform, arena, (uintptr_t)address, block, sizeof block);
+    char line[512];
+    int length = snprintf(line, sizeof line,
+                          "understudy: error: host code touched %p, device memory of %s%s. Copy it to the host first; "
+                          "UNDERSTUDY_DEVICE_ACCESS=host opens device memory to a debugger.\n",
+                          address, platform->public.profile.name, block);
+    ssize_t written = write(STDERR_FILENO, line, (size_t)length);
+    (void)written;
+    return true;
+}
+
+static void describe_access_anywhere(const void *address)
 {
     for (int id = 0; id < PLATFORM_LIMIT; id++) {
-        Platform *platform = us_platform_at(id);
-        for (int32_t i = 0; platform != NULL && i < platform->device_count; i++) {
-            Device *device = __atomic_load_n(&platform->devices[i], __ATOMIC_ACQUIRE);
-            if (device == NULL || !us_arena_holds(&device_state(device)->arena, (uintptr_t)address)) {
-                continue;
-            }
-            char block_text[160] = "";
-            PlatformState *state = platform_state(platform);
-            if (pthread_mutex_trylock(&state->memory_lock) == 0) {
-                const Allocation *block = us_arena_find(&device_state(device)->arena, (uintptr_t)address);
-                if (block != NULL) {
-                    snprintf(block_text, sizeof block_text, ", %zu bytes into block #%llu (%zu bytes from %s%s)",
-                             (uintptr_t)address - block->address, (unsigned long long)block->serial, block->size,
-                             block->function, block->freed ? ", freed" : "");
-                }
-                pthread_mutex_unlock(&state->memory_lock);
-            }
-            char line[512];
-            int length = snprintf(line, sizeof line,
-                                  "understudy: error: host code touched %p, memory of %s device %d%s. Copy it to the "
-                                  "host first; UNDERSTUDY_DEVICE_ACCESS=host opens device memory to a debugger.\n",
-                                  address, platform->profile.name, (int)device->ordinal, block_text);
-            ssize_t written = write(STDERR_FILENO, line, (size_t)length);
-            (void)written;
-            return true;
+        PlatformState *platform = platform_state(us_platform_at(id));
+        bool found = platform != NULL && describe_access(platform, us_virtual_arena(platform), address);
+        for (int32_t i = 0; platform != NULL && !found && i < platform->public.device_count; i++) {
+            Device *device = __atomic_load_n(&platform->public.devices[i], __ATOMIC_ACQUIRE);
+            found = device != NULL && describe_access(platform, &device_state(device)->arena, address);
+        }
+        if (found) {
+            return;
         }
     }
-    return false;
 }
 
 static void on_access(int signal_number, siginfo_t *info, void *context)
@@ -48,7 +62,7 @@ static void on_access(int signal_number, siginfo_t *info, void *context)
     (void)context;
     /* Only faults the processor reports carry an address; a signal somebody sent does not. */
     if (info->si_code > 0) {
-        describe_access(info->si_addr);
+        describe_access_anywhere(info->si_addr);
     }
     /* Back to whatever was there: returning repeats the access, which then ends the ordinary way. */
     sigaction(signal_number, &previous_handlers[signal_number], NULL);
