@@ -1,5 +1,6 @@
-/* The rows of grad are sorted by their index; then every row of out is summed once and written once, so the cost grows with
- * the bytes touched. Work is divided by buckets of rows and by blocks of columns: a row that most indices name is shared too. */
+/* The rows of grad are sorted by their index; then every row of out is summed once and written once, so the cost
+ * grows with the bytes touched. Work is divided by buckets of rows and by blocks of columns: a row that most indices
+ * name is shared too. */
 #include "kernels/embedding.h"
 
 #include "kernels/row_index.h"

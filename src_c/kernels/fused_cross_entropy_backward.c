@@ -1,5 +1,5 @@
-/* Blocks of the vocabulary outside, blocks of tokens inside: of Q only one block exists at a time, weightGrad is complete after
- * each block of the vocabulary, inputGrad adds up in fp32 over all of them, in a fixed order. */
+/* Blocks of the vocabulary outside, blocks of tokens inside: of Q only one block exists at a time, weightGrad is
+ * complete after each block of the vocabulary, inputGrad adds up in fp32 over all of them, in a fixed order. */
 #include "kernels/fused_cross_entropy.h"
 
 #include "kernels/exponential.h"

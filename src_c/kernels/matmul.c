@@ -11,8 +11,8 @@ enum { BLOCK_ROWS = 256, BLOCK_COLUMNS = 256 };
 
 /* cblas.h: CblasRowMajor 101, CblasNoTrans 111, CblasTrans 112; sizes are int. */
 enum { ROW_MAJOR = 101, AS_IS = 111, TRANSPOSED = 112 };
-typedef void SingleProduct(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a,
-                           int a_stride, const float *b, int b_stride, float beta, float *c, int c_stride);
+typedef void SingleProduct(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
+                           const float *a, int a_stride, const float *b, int b_stride, float beta, float *c, int c_stride);
 typedef void SetThreads(int count);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;

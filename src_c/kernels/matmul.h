@@ -16,8 +16,8 @@ typedef struct Matrix {
     bool transposed;
 } Matrix;
 
-/* result[m, n] = a[m, k] * b[k, n], added to what is there when `accumulate`. Divided over all cores in blocks of a fixed size,
- * each computed by one thread, so that results do not depend on the number of threads. */
+/* result[m, n] = a[m, k] * b[k, n], added to what is there when `accumulate`. Divided over all cores in blocks of a
+ * fixed size, each computed by one thread, so that results do not depend on the number of threads. */
 typedef struct MatrixProduct {
     Matrix a, b;
     int64_t m, n, k;

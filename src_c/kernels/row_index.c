@@ -62,7 +62,8 @@ typedef struct Sort {
     int64_t count;
     uint32_t skipped;
     uint32_t *keys;
-    uint32_t (*cursors)[ROW_INDEX_BUCKET_LIMIT]; /* per chunk: first counts, then where the next pair of each bucket goes */
+    /* Per chunk: first counts, then where the next pair of each bucket goes. */
+    uint32_t (*cursors)[ROW_INDEX_BUCKET_LIMIT];
     Pair *pairs;                       /* by bucket, in the order of their positions */
 } Sort;
 

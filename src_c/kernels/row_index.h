@@ -8,8 +8,8 @@
 #define NO_ROW UINT32_MAX
 enum { ROW_INDEX_BUCKET_LIMIT = 256 }; /* their cursors stay in the first-level cache */
 
-/* Rows of `count` elements of a view of any type, from element `first` in row-major order: truncated towards zero, NO_ROW when
- * that is not in 0 … rows-1. */
+/* Rows of `count` elements of a view of any type, from element `first` in row-major order: truncated towards zero,
+ * NO_ROW when that is not in 0 … rows-1. */
 void row_index_read(const View *indices, int64_t first, int64_t count, uint32_t rows, uint32_t *to);
 
 /* Rows are sorted in buckets of neighbours, the unit of parallel work. */
@@ -23,8 +23,8 @@ typedef struct RowIndex {
     void *scratch;
 } RowIndex;
 
-/* Positions of `skipped` are left out. False: no memory. Fewer than 2^32 - 1 rows and indices. Takes the thread's scratch
- * memory until it is freed. */
+/* Positions of `skipped` are left out. False: no memory. Fewer than 2^32 - 1 rows and indices. Takes the thread's
+ * scratch memory until it is freed. */
 bool row_index_make(RowIndex *index, const View *indices, uint32_t rows, int64_t skipped);
 void row_index_free(RowIndex *index);
 

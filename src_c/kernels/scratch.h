@@ -1,5 +1,5 @@
-/* Working memory of a kernel. Each thread keeps its block from call to call, because first touch of fresh memory costs more than
- * most kernels (performance-notes); very large blocks are given back. */
+/* Working memory of a kernel. Each thread keeps its block from call to call, because first touch of fresh memory
+ * costs more than most kernels (performance-notes); very large blocks are given back. */
 #ifndef UNDERSTUDY_SCRATCH_H
 #define UNDERSTUDY_SCRATCH_H
 

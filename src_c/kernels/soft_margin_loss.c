@@ -10,8 +10,8 @@
 
 enum { BLOCK = 16 * TILE_ELEMENTS }; /* elements of a partial sum */
 
-/* ln of 1 and above: x = 2^n * m with m in [sqrt(1/2), sqrt(2)), then ln m = 2 * atanh(s), s = (m-1)/(m+1), as a series in s^2,
- * |s| <= 0.172: the first term left out is below 2^-28 of the result. Infinity stays, NaN stays. */
+/* ln of 1 and above: x = 2^n * m with m in [sqrt(1/2), sqrt(2)), then ln m = 2 * atanh(s), s = (m-1)/(m+1), as a
+ * series in s^2, |s| <= 0.172: the first term left out is below 2^-28 of the result. Infinity stays, NaN stays. */
 US_ALWAYS_INLINE float log_from_one(float x)
 {
     uint32_t bits = float_bits(x);

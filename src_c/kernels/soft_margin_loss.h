@@ -5,8 +5,8 @@
 #include "kernels/kernels.h"
 
 /* ln(1 + e^(-x*y)) in fp32, in this order: infinite where the exponential overflows, 0 where it vanishes beside 1.
- * views: x, y (each broadcastable to their joint shape), out: that shape for LOSS_NONE, else one element. Sums are taken in
- * fp64 over blocks of a fixed size. Results are rounded to `promoted` first and then to out's type. */
+ * views: x, y (each broadcastable to their joint shape), out: that shape for LOSS_NONE, else one element. Sums are
+ * taken in fp64 over blocks of a fixed size. Results are rounded to `promoted` first and then to out's type. */
 typedef enum LossReduction { LOSS_NONE, LOSS_MEAN, LOSS_SUM } LossReduction;
 typedef struct SoftMarginLoss {
     LossReduction reduction;

@@ -41,9 +41,9 @@ enum { OK = 0 };
 
 /* ---- create: a copy of the arguments, NULL on failure ------------------------------------------------------------ */
 
-/* A strided view of device memory. Element (i0 ... ik) is at tensorData + (offset + sum of i_d * stride[d]) elements.
- * stride NULL: row-major. viewDimsNum 0: a scalar, one element. The memory stays the caller's; tensorData may be NULL and be
- * set later. Operators compare views that are not contiguous with storageDims. */
+/* A strided view of device memory. Element (i0 ... ik) is at tensorData + (offset + sum of i_d * stride[d])
+ * elements. stride NULL: row-major. viewDimsNum 0: a scalar, one element. The memory stays the caller's; tensorData
+ * may be NULL and be set later. Operators compare views that are not contiguous with storageDims. */
 aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDataType dataType, const int64_t *stride,
                            int64_t offset, aclFormat format, const int64_t *storageDims, uint64_t storageDimsNum,
                            void *tensorData);
@@ -89,13 +89,14 @@ aclnnStatus aclGetRawTensorAddr(const aclTensor *tensor, void **addr);
 
 /* ---- modify ------------------------------------------------------------------------------------------------------ */
 
-/* Describes the tensor anew. viewDims or storageDims NULL or of count 0 keep the old shape, tensorDataAddr NULL keeps the
- * old address, stride NULL means row-major. */
+/* Describes the tensor anew. viewDims or storageDims NULL or of count 0 keep the old shape, tensorDataAddr NULL
+ * keeps the old address, stride NULL means row-major. */
 aclnnStatus aclInitTensor(aclTensor *tensor, const int64_t *viewDims, uint64_t viewDimsNum, aclDataType dataType,
                           const int64_t *stride, int64_t offset, aclFormat format, const int64_t *storageDims,
                           uint64_t storageDimsNum, void *tensorDataAddr);
 
-/* Not between the two functions of an operator call that uses the tensor: the executor holds the address of the first. */
+/* Not between the two functions of an operator call that uses the tensor: the executor holds the address of the
+ * first. */
 aclnnStatus aclSetRawTensorAddr(aclTensor *tensor, void *addr);
 
 /* ---- executors --------------------------------------------------------------------------------------------------- */

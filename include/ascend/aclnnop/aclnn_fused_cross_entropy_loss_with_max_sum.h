@@ -10,10 +10,10 @@ extern "C" {
 #endif
 
 /* lossOut = ln(sumExpLogits) - predictedLogits; softMaxOutOptional = exp(vocabParallelLogitsOptional - logitsMax) *
- * (1 / sumExpLogits), only when vocabParallelLogitsOptional is given, and then required.
- * logitsMax, sumExpLogits, predictedLogits, lossOut [BT] ACL_FLOAT; vocabParallelLogitsOptional [BT, V] ACL_FLOAT16 or
- * ACL_BF16; softMaxOutOptional [BT, V] ACL_FLOAT. labelSmoothing must be 0, inputOptional and weightOptional NULL.
- * 161001: a required tensor is NULL. 161002: a type, rank or shape that is not allowed. 361001: Ascend910. 561103: a view
+ * (1 / sumExpLogits), only when vocabParallelLogitsOptional is given, and then required. logitsMax, sumExpLogits,
+ * predictedLogits, lossOut [BT] ACL_FLOAT; vocabParallelLogitsOptional [BT, V] ACL_FLOAT16 or ACL_BF16;
+ * softMaxOutOptional [BT, V] ACL_FLOAT. labelSmoothing must be 0, inputOptional and weightOptional NULL. 161001: a
+ * required tensor is NULL. 161002: a type, rank or shape that is not allowed. 361001: Ascend910. 561103: a view
  * leaves its storage. */
 ACLNN_API aclnnStatus aclnnFusedCrossEntropyLossWithMaxSumGetWorkspaceSize(const aclTensor *logitsMax,
                                                                            const aclTensor *sumExpLogits,

@@ -1,5 +1,6 @@
-/* What is behind aclTensor *, aclScalar *, the arrays and the lists. The handles are tagged numbers (device/handles.h), the
- * objects plain host memory; libnnopbase makes and ends them, the operator libraries read them. */
+/* What is behind aclTensor *, aclScalar *, the arrays and the lists. The handles are tagged numbers
+ * (device/handles.h), the objects plain host memory; libnnopbase makes and ends them, the operator libraries read
+ * them. */
 #ifndef ASCEND_OBJECTS_H
 #define ASCEND_OBJECTS_H
 

@@ -207,8 +207,8 @@ Shape op_shape(const Operand *operand)
 
 /* ---- end of the first function ---- */
 
-/* aclnn-ops 0.4: a view that is not contiguous must stay inside the storage shape. Contiguous ones are not checked here;
- * the device finds those that leave their memory. */
+/* aclnn-ops 0.4: a view that is not contiguous must stay inside the storage shape. Contiguous ones are not checked
+ * here; the device finds those that leave their memory. */
 static void require_inside_storage(OpCall *op, const Operand *operand)
 {
     const View *view = &operand->view;
@@ -224,7 +224,8 @@ static void require_inside_storage(OpCall *op, const Operand *operand)
     char text[SHAPE_TEXT_SIZE];
     char strides[SHAPE_TEXT_SIZE];
     op_require(op, inside, operand->name, "view", ACLNN_ERR_INNER_NULLPTR,
-               "%s is a view %s with strides %s and offset %lld that leaves its storage of %lld elements", operand->name,
+               "%s is a view %s with strides %s and offset %lld that leaves its storage of %lld elements",
+               operand->name,
                us_shape_text(view->rank, view->shape, text, sizeof text),
                us_shape_text(view->rank, view->strides, strides, sizeof strides), (long long)operand->offset,
                (long long)operand->storage_elements);
@@ -267,7 +268,8 @@ aclnnStatus op_plan_nothing(OpCall *op)
 
 /* ---- second function ---- */
 
-/* aclnn-ops 0.3. The executor ends here, whatever happens, unless it is repeatable: a repeatable one is the caller's. */
+/* aclnn-ops 0.3. The executor ends here, whatever happens, unless it is repeatable: a repeatable one is the
+ * caller's. */
 aclnnStatus op_execute(const char *function, void *workspace, uint64_t workspace_size, aclOpExecutor *executor,
                        const void *stream)
 {

@@ -29,8 +29,8 @@ typedef struct OpCall {
 /* `function` is the operator's name without GetWorkspaceSize: rule ids begin with it. */
 OpCall op_begin(const char *function, uint64_t *workspace_size, aclOpExecutor **executor);
 
-/* Takes up the next tensor parameter. Required ones must not be NULL (161001). The result is never NULL: after a refusal it is
- * a tensor without type and shape. */
+/* Takes up the next tensor parameter. Required ones must not be NULL (161001). The result is never NULL: after a
+ * refusal it is a tensor without type and shape. */
 const Operand *op_input(OpCall *op, const char *name, const aclTensor *tensor);
 const Operand *op_optional_input(OpCall *op, const char *name, const aclTensor *tensor);
 const Operand *op_output(OpCall *op, const char *name, const aclTensor *tensor);

@@ -1,5 +1,5 @@
-/* The Ascend platform: which product is emulated, its devices, and the stream behind a program's handle.
- * This folder is compiled into every Ascend library, so it holds no state: what must exist once lives in libunderstudy. */
+/* The Ascend platform: which product is emulated, its devices, and the stream behind a program's handle. This folder
+ * is compiled into every Ascend library, so it holds no state: what must exist once lives in libunderstudy. */
 #ifndef ASCEND_PLATFORM_H
 #define ASCEND_PLATFORM_H
 
@@ -29,8 +29,8 @@ const ProductProfile *ascend_product(void);
 /* NULL: no memory. */
 Platform *ascend_platform(void);
 
-/* The stream behind an aclrtStream. NULL means the default stream of the thread's current context. The result is NULL when
- * the handle is not alive, or when the thread has no context. */
+/* The stream behind an aclrtStream. NULL means the default stream of the thread's current context. The result is
+ * NULL when the handle is not alive, or when the thread has no context. */
 Stream *ascend_stream(const void *stream);
 
 #endif

@@ -12,8 +12,8 @@ static const aclDataType types[ROWS] = {
     [BL] = ACL_BOOL,      [C32] = ACL_COMPLEX32, [C64] = ACL_COMPLEX64, [Z128] = ACL_COMPLEX128,
 };
 
-/* COMPLEX32 with BF16 is COMPLEX64 here (the vendor's code; its document says COMPLEX32). UINT16, UINT32 and UINT64 mix with
- * no other type (its document; its code has exceptions with complex types in one operand order). */
+/* COMPLEX32 with BF16 is COMPLEX64 here (the vendor's code; its document says COMPLEX32). UINT16, UINT32 and UINT64
+ * mix with no other type (its document; its code has exceptions with complex types in one operand order). */
 static const unsigned char tensor_table[ROWS][ROWS] = {
     /*          F32   F16   BF    F64   S8    S16   S32   S64   U8    U16  U32  U64  BL    C32   C64   Z128 */
     [F32] = {F32, F32, F32, F64, F32, F32, F32, F32, F32, NO, NO, NO, F32, C64, C64, Z128},
@@ -35,7 +35,7 @@ static const unsigned char tensor_table[ROWS][ROWS] = {
 };
 
 /* Categories of a scalar, and what a tensor becomes with one of each. */
-typedef enum Category { BOOLEAN, SIGNED_OR_U8, WIDE_UNSIGNED, REAL, DOUBLE, COMPLEX, COMPLEX_DOUBLE, CATEGORIES } Category;
+enum { BOOLEAN, SIGNED_OR_U8, WIDE_UNSIGNED, REAL, DOUBLE, COMPLEX, COMPLEX_DOUBLE, CATEGORIES };
 enum { SCALAR = ROWS + 1 }; /* the scalar's own type */
 
 static const unsigned char category_of[ROWS] = {

@@ -139,8 +139,8 @@ aclScalarList *aclCreateScalarList(const aclScalar *const *value, uint64_t size)
     return created(&call, HANDLE_SCALAR_LIST, copy_array(value, size, sizeof *value));
 }
 
-/* The elements belong to the list. One that was destroyed before would be a double free at the vendor's: the call is refused
- * before anything is destroyed. An element that stands twice in the list is destroyed once. */
+/* The elements belong to the list. One that was destroyed before would be a double free at the vendor's: the call is
+ * refused before anything is destroyed. An element that stands twice in the list is destroyed once. */
 static void end_list(Call *call, const void *handle, HandleKind list_kind, HandleKind element_kind)
 {
     if (handle == NULL) {
@@ -153,7 +153,8 @@ static void end_list(Call *call, const void *handle, HandleKind list_kind, Handl
     void *const *elements = (void *const *)list->elements;
     for (uint64_t i = 0; i < list->size; i++) {
         us_require(call, elements[i] == NULL || us_handle_object(elements[i], element_kind) != NULL, "array", "element",
-                   ACLNN_ERR_PARAM_INVALID, "element %llu of the list was destroyed before, although it belongs to the list",
+                   ACLNN_ERR_PARAM_INVALID,
+                   "element %llu of the list was destroyed before, although it belongs to the list",
                    (unsigned long long)i);
     }
     if (call->status != 0 || us_handle_end(handle, list_kind) == NULL) {

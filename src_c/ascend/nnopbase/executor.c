@@ -1,4 +1,5 @@
-/* Executors: aclnn-base 4 to 6. Unlike other functions, these answer NULL with 561103 and dead executors with 561000. */
+/* Executors: aclnn-base 4 to 6. Unlike other functions, these answer NULL with 561103 and dead executors with
+ * 561000. */
 #include "ascend/common/executor.h"
 #include "ascend/common/dtype.h"
 #include "ascend/common/status.h"
@@ -98,7 +99,8 @@ aclnnStatus aclSetTensorAddr(aclOpExecutor *executor, const size_t index, aclTen
     return set_address(us_call_begin("aclSetTensorAddr"), executor, BOTH, index, tensor, addr);
 }
 
-/* No operator with a list of tensors exists here, so after the documented checks no number of a list parameter is right. */
+/* No operator with a list of tensors exists here, so after the documented checks no number of a list parameter is
+ * right. */
 static aclnnStatus set_list_address(Call call, aclOpExecutor *executor, size_t index, size_t relative_index,
                                     aclTensorList *tensors, void *addr)
 {

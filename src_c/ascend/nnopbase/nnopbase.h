@@ -5,8 +5,8 @@
 #include "ascend/common/objects.h"
 #include "report/report.h"
 
-/* Ends a call that creates: a handle for `object`. NULL when the call was refused; refuses for lack of memory when `object`
- * is NULL without an earlier refusal, or when no handle is left (the object is freed then). */
+/* Ends a call that creates: a handle for `object`. NULL when the call was refused; refuses for lack of memory when
+ * `object` is NULL without an earlier refusal, or when no handle is left (the object is freed then). */
 void *created(Call *call, HandleKind kind, void *object);
 
 /* The object behind a handle; refuses NULL with 161001 and anything that is not alive with 161002. */

@@ -43,8 +43,9 @@ void end_object(Call *call, const char *parameter, const void *handle, HandleKin
     free(object);
 }
 
-/* The program's C++ operator new[], the form that does not throw where there is one: what it gives is right for delete[] even
- * when the program replaces the operators. Without a C++ run time in sight, delete[] comes down to free. */
+/* The program's C++ operator new[], the form that does not throw where there is one: what it gives is right for
+ * delete[] even when the program replaces the operators. Without a C++ run time in sight, delete[] comes down to
+ * free. */
 extern void *_ZnamRKSt9nothrow_t(size_t size, const void *nothrow) __attribute__((weak));
 extern void *_Znam(size_t size) __attribute__((weak));
 

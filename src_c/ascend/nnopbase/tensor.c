@@ -15,8 +15,8 @@ static void set_shape(Shape *shape, const int64_t *sizes, uint64_t count)
     }
 }
 
-/* Arguments of the two functions that describe a tensor. The vendor checks NULL arrays only; a rank that its shape class
- * cannot hold is refused here instead of writing past it. */
+/* Arguments of the two functions that describe a tensor. The vendor checks NULL arrays only; a rank that its shape
+ * class cannot hold is refused here instead of writing past it. */
 static void require_shape_arguments(Call *call, const int64_t *viewDims, uint64_t viewDimsNum,
                                     const int64_t *storageDims, uint64_t storageDimsNum)
 {

@@ -9,9 +9,10 @@
 extern "C" {
 #endif
 
-/* out[i, :] = weight[indices[i], :]. weight [rows, D] of any type of whole bytes (ACL_BF16 not on Ascend910), indices ACL_INT32
- * or ACL_INT64 of rank 0 to 7; out has weight's type and the shape of indices followed by D. Rows of indices outside the table are 0. out is written.
- * 161001: a NULL parameter. 161002: a type, rank or shape that is not allowed. 561103: a view leaves its storage. */
+/* out[i, :] = weight[indices[i], :]. weight [rows, D] of any type of whole bytes (ACL_BF16 not on Ascend910),
+ * indices ACL_INT32 or ACL_INT64 of rank 0 to 7; out has weight's type and the shape of indices followed by D. Rows
+ * of indices outside the table are 0. out is written. 161001: a NULL parameter. 161002: a type, rank or shape that
+ * is not allowed. 561103: a view leaves its storage. */
 ACLNN_API aclnnStatus aclnnEmbeddingGetWorkspaceSize(const aclTensor *weight, const aclTensor *indices,
                                                      const aclTensor *out, uint64_t *workspaceSize,
                                                      aclOpExecutor **executor);

@@ -9,11 +9,11 @@
 extern "C" {
 #endif
 
-/* ln(1 + exp(-self * target)) of every element of the shape that self and target broadcast to. reduction 0 (none): out has that
- * shape; 1 (mean): out is a scalar, rank 0, the mean; any other: the sum.
- * Types ACL_FLOAT, ACL_FLOAT16 and, not on Ascend910, ACL_BF16, in any mix; ranks 0 to 8; any strides.
- * Without elements the mean is NaN and the sum 0.
- * 161001: a NULL parameter. 161002: a type, rank or shape that is not allowed. 561103: a view leaves its storage. */
+/* ln(1 + exp(-self * target)) of every element of the shape that self and target broadcast to. reduction 0 (none):
+ * out has that shape; 1 (mean): out is a scalar, rank 0, the mean; any other: the sum. Types ACL_FLOAT, ACL_FLOAT16
+ * and, not on Ascend910, ACL_BF16, in any mix; ranks 0 to 8; any strides. Without elements the mean is NaN and the
+ * sum 0. 161001: a NULL parameter. 161002: a type, rank or shape that is not allowed. 561103: a view leaves its
+ * storage. */
 ACLNN_API aclnnStatus aclnnSoftMarginLossGetWorkspaceSize(const aclTensor *self, const aclTensor *target,
                                                           int64_t reduction, aclTensor *out, uint64_t *workspaceSize,
                                                           aclOpExecutor **executor);
