@@ -13,7 +13,7 @@
  * hardshrink    f' is 0 where -lambd <= src1 <= lambd, else 1
  * softshrink    f' is 0 where -lambd <= src1 <= lambd, else 1
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_. */
 #ifndef ACTIVATION_GRAD_H
 #define ACTIVATION_GRAD_H

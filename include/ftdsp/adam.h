@@ -1,9 +1,10 @@
 /* Adam step on elements start … end-1, in place.
  *
- * r = learning_rate * sqrt(1 - beta2_power) / (1 - beta1_power); m += (g - m) * (1 - beta1); v += (g^2 - v) * (1 - beta2);
- * weight -= r * (nesterov ? m * beta1 + (1 - beta1) * g : m) / (sqrt(v) + eps). The powers are read, not changed.
+ * r = learning_rate * sqrt(1 - beta2_power) / (1 - beta1_power); m += (g - m) * (1 - beta1); v += (g^2 - v) * (1 -
+ * beta2); weight -= r * (nesterov ? m * beta1 + (1 - beta1) * g : m) / (sqrt(v) + eps). The powers are read, not
+ * changed.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2. */
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2. */
 #ifndef ADAM_OP_H
 #define ADAM_OP_H
 

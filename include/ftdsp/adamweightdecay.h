@@ -3,7 +3,7 @@
  * m = m * beta1 + g * (1 - beta1); v = v * beta2 + g^2 * (1 - beta2);
  * var -= lr * (m / (sqrt(v) + epsilon) + decay * var). There is no bias correction.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_. */
 #ifndef ADAMWEIGHTDECAY_H
 #define ADAMWEIGHTDECAY_H

@@ -3,7 +3,7 @@
  * accumulate = moment * accumulate + g; weight -= learning_rate * (nesterov ? accumulate * moment + g : accumulate).
  * float_addr: learning_rate, moment; int_addr: start, end.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_. */
 #ifndef APPLY_MOMENTUM_H
 #define APPLY_MOMENTUM_H

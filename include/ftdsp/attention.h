@@ -4,7 +4,7 @@
  * [batch_size, head_num, seq_len, head_dim]. QK and softmax_out take the scores and their softmax,
  * batch_size * head_num * seq_len^2 elements each. No two buffers may overlap.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2. */
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2. */
 #ifndef ATTENTION_OP_H
 #define ATTENTION_OP_H
 

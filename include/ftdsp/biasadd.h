@@ -1,9 +1,9 @@
 /* Adds one bias per channel.
  *
- * dims has shape_size >= 2 entries. The channels are axis 1 for data_format "NCHW", the last axis for "NHWC". length: the
- * number of elements, the product of dims. Integers saturate.
+ * dims has shape_size >= 2 entries. The channels are axis 1 for data_format "NCHW", the last axis for "NHWC". length:
+ * the number of elements, the product of dims. Integers saturate.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_; MT7004 has no i8_, dp_. */
 #ifndef BIASADD_H
 #define BIASADD_H

@@ -2,7 +2,7 @@
  *
  * dbias[c] = sum of dy over all axes but the last. dy_dims has shape_size >= 1 entries.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_. */
 #ifndef BIASADDGRAD_H
 #define BIASADDGRAD_H

@@ -1,10 +1,10 @@
 /* Binary cross entropy of predictions input_x and targets input_y, in all input_size elements.
  *
- * L = -weight * (y * log(x + eps) + (1 - y) * log(1 - x + eps)), eps = 1e-12. reduction 0: loss has input_size elements;
- * 1 (mean over input_size), 2 (sum): one. weight: read only when weight_defined is not 0. tmp_loss: scratch of input_size
- * elements, unused when reduction is 0.
+ * L = -weight * (y * log(x + eps) + (1 - y) * log(1 - x + eps)), eps = 1e-12. reduction 0: loss has input_size
+ * elements; 1 (mean over input_size), 2 (sum): one. weight: read only when weight_defined is not 0. tmp_loss: scratch
+ * of input_size elements, unused when reduction is 0.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_; MT7004 has no i8_. */
 #ifndef BINARYCROSSENTROPY_H
 #define BINARYCROSSENTROPY_H

@@ -3,7 +3,7 @@
  * out = out_scale * e^(in_scale * x). `scale` has no influence of its own: in_scale already contains it. 8 and 16 bit
  * integers are truncated and saturate; 32 bit integers give float.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_; MT7004 has no dp_, i8_. */
 #ifndef EXP_OP_H
 #define EXP_OP_H

@@ -3,7 +3,7 @@
  * The range [min_val, max_val], widened to [-m, m] with m the larger magnitude when symmetric, is nudged so that 0 is
  * one of the levels quant_min … quant_max; src is clamped to it and rounded to the nearest level.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_. */
 #ifndef FAKE_QUANT_WITH_MIN_MAX_VARS_H
 #define FAKE_QUANT_WITH_MIN_MAX_VARS_H

@@ -2,7 +2,7 @@
  *
  * C[M,N] = act(A[M,K] * B[K,N] + bias[M,N]), all row-major; bias may be NULL. Integers saturate.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_; MT7004 has no i8_. */
 #ifndef FULLCONNECTION_H
 #define FULLCONNECTION_H

@@ -2,7 +2,7 @@
  *
  * out[i] = start + i * (end - start) / (n - 1); the last is end. n of 1 gives start.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_. */
 #ifndef LINSPACE_OP_H
 #define LINSPACE_OP_H

@@ -3,7 +3,7 @@
  * dy (of the broadcast shape) goes to dx0 where Input0 < Input1, else to dx1, summed over the axes along which the
  * input was broadcast. Both dims have num_dims entries; an axis fits when the sizes are equal or one is 1.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_. */
 #ifndef MINIMUMGRAD_H
 #define MINIMUMGRAD_H

@@ -4,7 +4,7 @@
  * reduction_type 0 (none): loss has batch_size elements; 1 (sum), 2 (mean: sum of l / sum of weight[c]): one.
  * total_weight: one element, the sum of weight[c]. Note the numbering: binarycrossentropy has another.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_; MT7004 has no i8_. */
 #ifndef NLLLOSS_H
 #define NLLLOSS_H

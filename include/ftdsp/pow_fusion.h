@@ -1,9 +1,9 @@
 /* Power with a linear function of the base.
  *
- * output = (scale * Input + shift)^e; e = exponent[0] when broadcast, else one exponent per element. Integer results are
- * truncated and saturate.
+ * output = (scale * Input + shift)^e; e = exponent[0] when broadcast, else one exponent per element. Integer results
+ * are truncated and saturate.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_; MT7004 has no i8_, dp_. */
 #ifndef POW_FUSION_H
 #define POW_FUSION_H

@@ -2,7 +2,7 @@
  *
  * output = power * scale * Input1 * (scale * Input2 + shift)^(power - 1); 0 when scale is 0.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_. */
 #ifndef POWER_GRAD_H
 #define POWER_GRAD_H

@@ -1,9 +1,10 @@
 /* Several arithmetic sequences, one behind the other.
  *
  * Range i is starts[i], starts[i] + deltas[i], … before limits[i]: ceil((limit - start) / delta) values, none when the
- * direction is wrong. splits has range_count + 1 entries: values of range i are values[splits[i]] … values[splits[i+1]-1].
+ * direction is wrong. splits has range_count + 1 entries: values of range i are values[splits[i]] …
+ * values[splits[i+1]-1].
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_; MT7004 has no i8_, dp_. */
 #ifndef RAGGEDRANGE_H
 #define RAGGEDRANGE_H

@@ -2,7 +2,7 @@
  *
  * out[i] = start + i * delta. Integers saturate.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_; MT7004 has no dp_, i8_. */
 #ifndef RANGE_OP_H
 #define RANGE_OP_H

@@ -3,7 +3,7 @@
  * h = g + weight_decay * weight; accumulate = moment * accumulate + (1 - dampening) * h;
  * weight -= learning_rate * (nesterov ? accumulate * moment + h : accumulate).
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_. */
 #ifndef SGD_OP_H
 #define SGD_OP_H

@@ -2,7 +2,7 @@
  *
  * output = 1 / (1 + e^-x) - y; Input0: logits x, Input1: labels y.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_. */
 #ifndef SIGMOID_CROSS_ENTROPY_H
 #define SIGMOID_CROSS_ENTROPY_H

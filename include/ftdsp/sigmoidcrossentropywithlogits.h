@@ -2,7 +2,7 @@
  *
  * output = -(y * log(s) + (1 - y) * log(1 - s)), s = 1 / (1 + e^-x); input0: logits x, input1: labels y.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_; MT7004 has no i8_. */
 #ifndef SIGMOIDCROSSENTROPYWITHLOGITS_H
 #define SIGMOIDCROSSENTROPYWITHLOGITS_H

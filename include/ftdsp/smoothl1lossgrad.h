@@ -2,7 +2,7 @@
  *
  * dx1 = dy where x1 - x2 > beta, -dy where x1 - x2 < -beta, else (x1 - x2) / beta * dy.
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_. */
 #ifndef SMOOTHL1LOSSGRAD_H
 #define SMOOTHL1LOSSGRAD_H

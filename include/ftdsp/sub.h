@@ -3,7 +3,7 @@
  * out = x - y over n elements. Integers saturate.
  *
  * c64_, c128_: complex elements, real and imaginary part in turn; lengths count complex numbers.
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_; MT7004 has no dp_, i8_, c128_. */
 #ifndef SUB_OP_H
 #define SUB_OP_H

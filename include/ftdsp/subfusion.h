@@ -3,7 +3,7 @@
  * subrelu   output = max(0, input0 - input1). Integers saturate
  * subrelu6  output = min(max(0, input0 - input1), 6)
  *
- * _s: operands in space all cores see (DDR, SMC), bit i of core_mask lets DSP core i take part; _p: the calling core's L2.
+ * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
  * FT78NE has no hp_; MT7004 has no i8_. */
 #ifndef SUBFUSION_H
 #define SUBFUSION_H

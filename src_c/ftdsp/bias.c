@@ -10,7 +10,8 @@ static void run_bias_add(void *context, int64_t begin, int64_t end)
     us_ft_bias_add(context, begin, end);
 }
 
-void ft_biasadd(FtCall *call, const void *input_x, const void *input_bias, void *output, const int *dims, int shape_size,
+void ft_biasadd(FtCall *call, const void *input_x, const void *input_bias, void *output, const int *dims,
+                int shape_size,
                 const char *data_format, int length)
 {
     ft_rank(call, "shape_size", shape_size, 2);
@@ -18,7 +19,8 @@ void ft_biasadd(FtCall *call, const void *input_x, const void *input_bias, void 
     ft_require(call, data_format, "data_format", "null", FT_BAD_POINTER, "data_format is NULL");
     ft_require(call, strcmp(data_format, "NCHW") == 0 || strcmp(data_format, "NHWC") == 0, "data_format", "value",
                FT_BAD_ATTRIBUTE, "data_format is \"%.16s\"; \"NCHW\" and \"NHWC\" are defined", data_format);
-    ft_require(call, length == shape.elements, "length", "mismatch", FT_BAD_SIZE, "length is %d, but dims has %lld elements",
+    ft_require(call, length == shape.elements, "length", "mismatch", FT_BAD_SIZE,
+               "length is %d, but dims has %lld elements",
                length, (long long)shape.elements);
     if (!ft_ok(call) || length == 0) {
         return;

@@ -45,13 +45,15 @@ static void check_space(FtCall *call, const char *name, const void *data, size_t
         return;
     }
     const size_t left = window->size - ((uintptr_t)data - window->address);
-    ft_require(call, bytes <= left, name, "window", FT_BAD_SPACE, "%s at %p needs %zu bytes, but %s ends after %zu", name,
+    ft_require(call, bytes <= left, name, "window", FT_BAD_SPACE, "%s at %p needs %zu bytes, but %s ends after %zu",
+               name,
                data, bytes, window->name, left);
     if (window->space != FT_L2) {
         return;
     }
     ft_require(call, !call->shared, name, "private", FT_BAD_SPACE,
-               "%s at %p is in %s, which is private to a core; an _s function needs DDR or SMC", name, data, window->name);
+               "%s at %p is in %s, which is private to a core; an _s function needs DDR or SMC", name, data,
+               window->name);
     ft_require(call, window->core == ft_own_core(), name, "other-core", FT_BAD_SPACE,
                "%s at %p is in %s, but the call runs on core %d", name, data, window->name, ft_own_core());
 }

@@ -18,8 +18,8 @@ typedef struct Elementwise {
     int first;                                      /* the first element worked on; those before are not looked at */
 } Elementwise;
 
-/* Checks the operands in the order given, inputs first, and computes elements first … first + count - 1, unless the call
- * has been refused. Every output may be the same array as an input, but outputs share nothing with each other. */
+/* Checks the operands in the order given, inputs first, and computes elements first … first + count - 1, unless the
+ * call has been refused. Every output may be the same array as an input, but outputs share nothing with each other. */
 void ft_elementwise(FtCall *call, const Elementwise *work, int64_t count);
 
 #endif

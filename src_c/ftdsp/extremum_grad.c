@@ -57,7 +57,8 @@ static void extremum_grad(FtCall *call, bool minimum, const Operand *operands, c
                           int num_dims)
 {
     ft_rank(call, "num_dims", num_dims, 0);
-    const Shape shapes[2] = {ft_shape(call, "Input0_dims", dims0, num_dims), ft_shape(call, "Input1_dims", dims1, num_dims)};
+    const Shape shapes[2] = {ft_shape(call, "Input0_dims", dims0, num_dims),
+                             ft_shape(call, "Input1_dims", dims1, num_dims)};
     FtExtremumGrad work = {.dtype = call->dtype, .minimum = minimum, .rank = shapes[1].rank};
     bool equal = true;
     for (int axis = 0; ft_ok(call) && axis < num_dims; axis++) {

@@ -19,9 +19,11 @@ void ft_fake_quant_with_min_max_vars(FtCall *call, const void *src, double min_v
                                      int length, int quant_min, int quant_max, bool symmetric)
 {
     ft_length(call, "length", length);
-    ft_require(call, min_val < max_val, "max_val", "range", FT_BAD_ATTRIBUTE, "max_val %g is not above min_val %g", max_val,
+    ft_require(call, min_val < max_val, "max_val", "range", FT_BAD_ATTRIBUTE, "max_val %g is not above min_val %g",
+               max_val,
                min_val);
-    ft_require(call, quant_min < quant_max, "quant_max", "range", FT_BAD_ATTRIBUTE, "quant_max %d is not above quant_min %d",
+    ft_require(call, quant_min < quant_max, "quant_max", "range", FT_BAD_ATTRIBUTE,
+               "quant_max %d is not above quant_min %d",
                quant_max, quant_min);
     Elementwise work = {
         .kernel = &us_ft_fake_quantise,

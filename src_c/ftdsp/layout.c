@@ -162,7 +162,8 @@ void ft_slice(FtCall *call, const void *input, void *output, const int *input_sh
     const Shape box = ft_shape(call, "size", size, ndim);
     Slice work = {.input = input, .output = output, .rank = ndim, .element = (int64_t)us_dtype_size(call->dtype)};
     for (int axis = 0; ft_ok(call) && axis < ndim; axis++) {
-        ft_require(call, begin[axis] >= 0 && begin[axis] + box.size[axis] <= shape.size[axis], "begin", "range", FT_BAD_SIZE,
+        ft_require(call, begin[axis] >= 0 && begin[axis] + box.size[axis] <= shape.size[axis], "begin", "range",
+                   FT_BAD_SIZE,
                    "axis %d: %lld elements from %d on, of %lld", axis, (long long)box.size[axis], begin[axis],
                    (long long)shape.size[axis]);
         work.shape[axis] = shape.size[axis];

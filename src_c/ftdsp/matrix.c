@@ -27,7 +27,8 @@ static void product(FtCall *call, FtMatrixProduct *work, int M, int N, int K)
     ft_length(call, "N", N);
     ft_length(call, "K", K);
     const int64_t m = M, n = N, k = K;
-    ft_require(call, m * k <= FT_ELEMENT_LIMIT && k * n <= FT_ELEMENT_LIMIT && m * n <= FT_ELEMENT_LIMIT, "M", "overflow",
+    ft_require(call, m * k <= FT_ELEMENT_LIMIT && k * n <= FT_ELEMENT_LIMIT && m * n <= FT_ELEMENT_LIMIT, "M",
+               "overflow",
                FT_BAD_SIZE, "M, N, K are %d, %d, %d: more elements than any memory holds", M, N, K);
     if (!ft_ok(call) || M == 0 || N == 0) {
         return;
@@ -55,9 +56,11 @@ void ft_fullconnection(FtCall *call, const void *A, const void *B, void *C, cons
     product(call, &work, M, N, K);
 }
 
-void ft_matmulfusion(FtCall *call, const void *A, const void *B, void *C, const void *bias, int M, int N, int K, int act)
+void ft_matmulfusion(FtCall *call, const void *A, const void *B, void *C, const void *bias, int M, int N, int K,
+                     int act)
 {
-    ft_require(call, is_activation(act), "act", "range", FT_BAD_ATTRIBUTE, "act is %d; 0 is none, 1 ReLU, 2 ReLU6", act);
+    ft_require(call, is_activation(act), "act", "range", FT_BAD_ATTRIBUTE, "act is %d; 0 is none, 1 ReLU, 2 ReLU6",
+               act);
     FtMatrixProduct work = {.a = A, .b = B, .bias = bias, .c = C, .dtype = call->dtype};
     work.activation = (FtActivation)act;
     product(call, &work, M, N, K);
@@ -80,8 +83,9 @@ void ft_attention(FtCall *call, const void *Q, const void *K, const void *V, voi
     const int64_t row_sizes[] = {batch_size, head_num, seq_len, head_dim};
     const int64_t score_sizes[] = {batch_size, head_num, seq_len, seq_len};
     const int64_t elements = us_shape_elements(4, row_sizes), scores = us_shape_elements(4, score_sizes);
-    ft_require(call, elements >= 0 && elements <= FT_ELEMENT_LIMIT && scores >= 0 && scores <= FT_ELEMENT_LIMIT, "seq_len",
-               "overflow", FT_BAD_SIZE, "%d batches of %d heads of %d rows of %d: more than any memory holds", batch_size,
+    ft_require(call, elements >= 0 && elements <= FT_ELEMENT_LIMIT && scores >= 0 && scores <= FT_ELEMENT_LIMIT,
+               "seq_len", "overflow", FT_BAD_SIZE,
+               "%d batches of %d heads of %d rows of %d: more than any memory holds", batch_size,
                head_num, seq_len, head_dim);
     if (!ft_ok(call) || elements == 0) {
         return;

@@ -44,7 +44,8 @@ void ft_apply_momentum(FtCall *call, void *weight, void *accumulate, const void 
         return;
     }
     const int start = int_addr[0], end = int_addr[1];
-    ft_require(call, start >= 0 && end >= start, "int_addr", "range", FT_BAD_SIZE, "int_addr is {%d, %d}: start and end",
+    ft_require(call, start >= 0 && end >= start, "int_addr", "range", FT_BAD_SIZE,
+               "int_addr is {%d, %d}: start and end",
                start, end);
     momentum(call, weight, accumulate, gradient, float_addr[0], float_addr[1], nesterov, start, end);
 }

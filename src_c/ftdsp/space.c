@@ -52,7 +52,8 @@ static void reserve(FtWindow *window, int protection, int file, off_t offset)
         got = MAP_FAILED;
     }
     if (got == MAP_FAILED) {
-        us_log(LOG_LEVEL_ERROR, "libftdsp: cannot reserve the %s window at 0x%llx (%llu MiB): %s; programs that use its "
+        us_log(LOG_LEVEL_ERROR,
+               "libftdsp: cannot reserve the %s window at 0x%llx (%llu MiB): %s; programs that use its "
                "addresses will fault", window->name, (unsigned long long)window->address,
                (unsigned long long)(window->size / MIB), strerror(errno));
         return;
@@ -80,7 +81,8 @@ static bool extend(const Team *team)
         size += i == OWN_L2 ? 0 : (off_t)windows[i].size;
     }
     if (ftruncate(team->file, size) != 0) {
-        us_log(LOG_LEVEL_ERROR, "libftdsp: cannot extend UNDERSTUDY_FT_MEMORY to %lld bytes: %s; this process is a chip "
+        us_log(LOG_LEVEL_ERROR,
+               "libftdsp: cannot extend UNDERSTUDY_FT_MEMORY to %lld bytes: %s; this process is a chip "
                "of its own", (long long)size, strerror(errno));
         return false;
     }

@@ -53,7 +53,8 @@ void us_ft_bias_add(const FtBiasAdd *work, int64_t begin, int64_t end)
     for (; begin < end; begin += TILE) {
         const int64_t count = least(end - begin, TILE);
         spread_bias(work, begin, count, (char *)tile);
-        FtMap sum = {.kernel = &us_ft_add, .dtype = work->dtype, .output_dtype = work->dtype, .inputs = 2, .outputs = 1};
+        FtMap sum = {.kernel = &us_ft_add, .dtype = work->dtype, .output_dtype = work->dtype, .inputs = 2,
+                     .outputs = 1};
         sum.input[0] = at(work->x, work->dtype, begin);
         sum.input[1] = tile;
         sum.output[0] = (void *)at(work->out, work->dtype, begin);

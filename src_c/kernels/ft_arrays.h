@@ -1,6 +1,6 @@
-/* Kernels of the FT DSP library that are not element-wise. Arrays are contiguous and row-major; each function does a part,
- * begin … end-1, of what it is told to split, and the parts do not depend on each other. float32 and float16 data is
- * accumulated in float64 unless said otherwise; results are rounded (integers: truncated, saturated) once. */
+/* Kernels of the FT DSP library that are not element-wise. Arrays are contiguous and row-major; each function does a
+ * part, begin … end-1, of what it is told to split, and the parts do not depend on each other. float32 and float16
+ * data is accumulated in float64 unless said otherwise; results are rounded (integers: truncated, saturated) once. */
 #ifndef UNDERSTUDY_FT_ARRAYS_H
 #define UNDERSTUDY_FT_ARRAYS_H
 
@@ -26,8 +26,8 @@ typedef struct FtColumnSums {
 } FtColumnSums;
 void us_ft_column_sums(const FtColumnSums *work, int64_t begin, int64_t end);
 
-/* Gradient of maximum (or minimum) with respect to one of two broadcast inputs: sums dy where the input was chosen; ties
- * choose the second. Axes of size 1 in `own` are summed. Splits the elements of dx. */
+/* Gradient of maximum (or minimum) with respect to one of two broadcast inputs: sums dy where the input was chosen;
+ * ties choose the second. Axes of size 1 in `own` are summed. Splits the elements of dx. */
 typedef struct FtExtremumGrad {
     const void *inputs[2], *dy;
     void *dx;
