@@ -9,6 +9,7 @@ import pytest
 
 from understudy import paths
 from understudy.kit import catalogue
+from understudy.paths import STACKS
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -26,13 +27,14 @@ def cases_by_rule():
 
 
 # us_refuse(call, "parameter", "rule", …), us_require(call, condition, "parameter", "rule", …) and the helpers of a
-# library that end in one of these: the two literals that follow each other are the last parts of the id.
-LITERAL_PAIR = re.compile(r'"([A-Za-z_][A-Za-z0-9_]*)",\s*"([a-z][a-z0-9-]*)",')
+# library that end in one of these: the two literals before the status are the last parts of the id. (Lists of choices
+# end in NULL, and their literals are followed by literals.)
+LITERAL_PAIR = re.compile(r'"([A-Za-z_][A-Za-z0-9_]*)",\s*"([a-z][a-z0-9-]*)",\s*(?!"|NULL)')
 
 
 def rule_tails_in_code():
     tails = {}
-    for file in sorted((ROOT / "src_c").rglob("*.c")):
+    for file in sorted(file for stack in STACKS for file in (ROOT / "src_c" / stack).rglob("*.c")):
         text = file.read_text()
         for parameter, rule in LITERAL_PAIR.findall(text):
             tails.setdefault(f"{parameter}/{rule}", file.name)
