@@ -188,7 +188,8 @@ def test_int16_products_saturate():
     assert output.tolist() == [32767, -32768]
 
 
-@pytest.mark.parametrize(("batch", "heads", "length", "depth"), [(1, 1, 1, 1), (2, 3, 5, 7), (1, 2, 33, 64), (1, 1, 3, 1030)])
+@pytest.mark.parametrize(("batch", "heads", "length", "depth"),
+                         [(1, 1, 1, 1), (2, 3, 5, 7), (1, 2, 33, 64), (1, 1, 3, 1030)])
 def test_attention(batch, heads, length, depth):
     shape, scores = (batch, heads, length, depth), (batch, heads, length, length)
     q, k, v = (values("fp", shape, seed) for seed in range(3))

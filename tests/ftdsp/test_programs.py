@@ -50,7 +50,8 @@ def test_the_compile_command_in_the_first_line_works(name, tmp_path):
 
 def test_the_cmake_project_builds(tmp_path):
     home = {"FTDSP_PATH": str(SDK.root)}
-    native.check(["cmake", "-S", EXAMPLES / "binarycrossentropygrad", "-B", tmp_path, "-DCMAKE_BUILD_TYPE=Release"], home)
+    native.check(["cmake", "-S", EXAMPLES / "binarycrossentropygrad", "-B", tmp_path, "-DCMAKE_BUILD_TYPE=Release"],
+                 home)
     native.check(["cmake", "--build", tmp_path], home)
     for name in EXPECTED:
         native.check([tmp_path / name])
