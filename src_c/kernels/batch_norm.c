@@ -326,7 +326,8 @@ static void store_blended(const Work *work, const View *view, const double *valu
 
 static KernelStatus differentiate(const BatchNorm *norm, const View *operands, const View *parameters)
 {
-    static const FoldStage stages[] = {{sum_moments, finish_moments}, {sum_slopes, finish_slopes}, {apply_gradient, NULL}};
+    static const FoldStage stages[] = {{sum_moments, finish_moments}, {sum_slopes, finish_slopes}, {apply_gradient,
+                                                                                                    NULL}};
     Work work;
     double *memory = begin(&work, norm, 4, operands, 9);
     if (memory == NULL) {

@@ -18,9 +18,10 @@ typedef struct BatchNorm {
 } BatchNorm;
 
 /* Views may be absent where it says so. Parameters have the size of the tensors on the axes that are kept, 1 elsewhere.
- * The activation mask is one bit per element, rows of whole bytes: us_batch_norm_mask_bytes. With an activation the tensors
- * must be packed with the channels last. Any output may be any input. */
-Kernel us_batch_norm_training;  /* x, z?, y, scale, bias, running mean?, running variance?, saved mean?, saved 1/std?, mask? */
+ * The activation mask is one bit per element, rows of whole bytes: us_batch_norm_mask_bytes. With an activation the
+ * tensors must be packed with the channels last. Any output may be any input. */
+/* x, z?, y, scale, bias, running mean?, running variance?, saved mean?, saved 1/std?, mask? */
+Kernel us_batch_norm_training;
 Kernel us_batch_norm_inference; /* x, z?, y, scale, bias, mean, variance */
 Kernel us_batch_norm_backward;  /* x, dy, dz?, dx, scale, dScale, dBias, mean?, 1/std?, mask? */
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One call; a plane is one channel of one image, as doubles. Windows are separable: a sum over n^d neighbours is d sums over
- * n of them. */
+/* One call; a plane is one channel of one image, as doubles. Windows are separable: a sum over n^d neighbours is d sums
+ * over n of them. */
 typedef struct Divisive {
     const LocalNorm *norm;
     View x, means, dy, out, dmeans;

@@ -10,8 +10,8 @@
 
 enum { TILE = 1024, PIECE = 16 * TILE };
 
-/* What the state's bytes hold: the numbers are made from seed, number of the mask and number of the element, so the order
- * in which threads draw them does not matter. */
+/* What the state's bytes hold: the numbers are made from seed, number of the mask and number of the element, so the
+ * order in which threads draw them does not matter. */
 typedef struct State {
     uint64_t seed, masks_drawn;
 } State;

@@ -1,5 +1,5 @@
-/* e^x - 1 and tanh without tables or branches, of full relative accuracy around 0. Written like exponential.h: loops over
- * them vectorise, the bits are the same on every instruction set, NaN stays NaN. */
+/* e^x - 1 and tanh without tables or branches, of full relative accuracy around 0. Written like exponential.h: loops
+ * over them vectorise, the bits are the same on every instruction set, NaN stays NaN. */
 #ifndef UNDERSTUDY_EXPM1_H
 #define UNDERSTUDY_EXPM1_H
 

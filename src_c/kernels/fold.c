@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-/* Groups from which on there is work for all threads without cutting the reduced elements; otherwise chunks of about this
- * many elements, not more than that many. */
+/* Groups from which on there is work for all threads without cutting the reduced elements; otherwise chunks of about
+ * this many elements, not more than that many. */
 enum { ENOUGH_BLOCKS = 16, CHUNK_ELEMENTS = 32 * 1024, CHUNK_LIMIT = 64, SERIAL_ELEMENTS = 16 * 1024 };
 
 /* The axes of one kind, sorted by the first operand's strides, outermost first; axes of size 1 are left out. */

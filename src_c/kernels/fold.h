@@ -2,10 +2,10 @@
  * walked, and how the work is cut.
  *
  * The kept axes number the groups, the reduced axes the elements of a group. Both are sorted by memory order and merged
- * where all tensors allow it. Work is done in panels of at most FOLD_PANEL elements, rows x width, whose columns have their
- * own accumulators. Where the groups lie innermost in memory (channels last), a column is a group; otherwise columns are
- * elements of one group, and their accumulators are added at the end. The cuts depend on the shapes only, so sums have
- * the same bits on any number of threads. */
+ * where all tensors allow it. Work is done in panels of at most FOLD_PANEL elements, rows x width, whose columns have
+ * their own accumulators. Where the groups lie innermost in memory (channels last), a column is a group; otherwise
+ * columns are elements of one group, and their accumulators are added at the end. The cuts depend on the shapes only, so
+ * sums have the same bits on any number of threads. */
 #ifndef UNDERSTUDY_FOLD_H
 #define UNDERSTUDY_FOLD_H
 
@@ -63,14 +63,16 @@ typedef struct FoldStage {
 } FoldStage;
 void us_fold_run(const Fold *fold, int stage_count, const FoldStage *stages, void *context);
 
-/* Parameters of the groups: a view with the tensors' axes (size 1 where reduced), as doubles in the order of the groups. */
+/* Parameters of the groups: a view with the tensors' axes (size 1 where reduced), as doubles in the order of the
+ * groups. */
 void us_fold_load(const Fold *fold, const View *parameters, double *values);
 void us_fold_store(const Fold *fold, const View *parameters, const double *values);
 
 /* The panel's elements of an operand as float or double: in place where possible, otherwise converted into the tile of
  * FOLD_PANEL elements. *row_stride is set to the distance of the rows there. */
 float *us_panel_float(const Fold *fold, const Panel *panel, int operand, float *tile, bool load, int64_t *row_stride);
-double *us_panel_double(const Fold *fold, const Panel *panel, int operand, double *tile, bool load, int64_t *row_stride);
+double *us_panel_double(const Fold *fold, const Panel *panel, int operand, double *tile, bool load,
+                        int64_t *row_stride);
 /* Converts the tile back, unless the elements were in place. */
 void us_panel_store_float(const Fold *fold, const Panel *panel, int operand, const float *values);
 void us_panel_store_double(const Fold *fold, const Panel *panel, int operand, const double *values);

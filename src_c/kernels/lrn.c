@@ -168,7 +168,8 @@ static void backward_block(void *context, int64_t piece)
     load_block(lrn, &lrn->y, piece, count, y);
     load_block(lrn, &lrn->dy, piece, count, dy);
     for (int64_t c = 0; c < lrn->channels; c++) {
-        add_rows(lrn, c - back, c + ahead, norm->norm_alpha / norm->window, norm->norm_k, count, x, x, sums + c * count);
+        add_rows(lrn, c - back, c + ahead, norm->norm_alpha / norm->window, norm->norm_k, count, x, x,
+                 sums + c * count);
     }
     for (int64_t i = 0; i < elements; i++) {
         y[i] /= sums[i];

@@ -8,7 +8,8 @@ typedef enum PoolingMode { POOLING_MAX, POOLING_MAX_BY_RESULT, POOLING_AVERAGE, 
 
 /* Three spatial axes, outermost first; two are written as {1, h, w} with padding 0 and stride 1 in front. */
 typedef struct Pooling {
-    PoolingMode mode;    /* BY_RESULT: the gradient goes to the first x that equals y. INSIDE: divide by the taps inside */
+    /* BY_RESULT: the gradient goes to the first x that equals y. INSIDE: divide by the taps inside */
+    PoolingMode mode;
     bool propagate_nan;  /* of the maximum; otherwise NaN is ignored */
     int64_t window[3], padding[3], stride[3];
     double alpha, beta;

@@ -121,11 +121,13 @@ static char *row_at(const View *view, int64_t n, int64_t c, int64_t i)
 static void load_plane(const View *view, int64_t n, int64_t c, double *values)
 {
     for (int64_t i = 0; i < view->shape[2]; i++) {
-        us_load_double(values + i * view->shape[3], row_at(view, n, c, i), view->dtype, view->strides[3], view->shape[3]);
+        us_load_double(values + i * view->shape[3], row_at(view, n, c, i), view->dtype, view->strides[3],
+                       view->shape[3]);
     }
 }
 
-static void store_plane(const View *view, int64_t n, int64_t c, double alpha, double beta, double *values, double *prior)
+static void store_plane(const View *view, int64_t n, int64_t c, double alpha, double beta, double *values,
+                        double *prior)
 {
     const int64_t elements = view->shape[2] * view->shape[3];
     if (beta != 0) {
@@ -135,7 +137,8 @@ static void store_plane(const View *view, int64_t n, int64_t c, double alpha, do
         values[i] = alpha * values[i] + (beta != 0 ? beta * prior[i] : 0);
     }
     for (int64_t i = 0; i < view->shape[2]; i++) {
-        us_store_double(row_at(view, n, c, i), view->dtype, view->strides[3], values + i * view->shape[3], view->shape[3]);
+        us_store_double(row_at(view, n, c, i), view->dtype, view->strides[3], values + i * view->shape[3],
+                        view->shape[3]);
     }
 }
 
@@ -244,7 +247,8 @@ static KernelStatus run(Sampler *sampler, const Sampling *sampling, const View *
     sampler->in_w = sampler->x.shape[3];
     sampler->chunks = forward ? (sampler->x.shape[1] + CHANNELS_PER_PIECE - 1) / CHANNELS_PER_PIECE : 1;
     atomic_init(&sampler->out_of_memory, 0);
-    run_pieces(out->shape[0] * sampler->chunks, us_view_elements(out), forward ? sample_forward_piece : sample_backward_image,
+    run_pieces(out->shape[0] * sampler->chunks, us_view_elements(out),
+               forward ? sample_forward_piece : sample_backward_image,
                sampler);
     return atomic_load(&sampler->out_of_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
 }

@@ -9,8 +9,8 @@ typedef struct Sampling {
     double alpha_grid, beta_grid; /* the same for dgrid */
 } Sampling;
 
-/* Coordinates run from -1 at the centre of the first pixel to 1 at that of the last. Corners outside the image count as 0.
- * theta and dtheta are [n, 2, 3], grid and dgrid [n, h, w, 2] with x before y, images [n, c, h, w]. */
+/* Coordinates run from -1 at the centre of the first pixel to 1 at that of the last. Corners outside the image count as
+ * 0. theta and dtheta are [n, 2, 3], grid and dgrid [n, h, w, 2] with x before y, images [n, c, h, w]. */
 Kernel us_grid_forward;    /* theta, grid */
 Kernel us_grid_backward;   /* dgrid, dtheta */
 Kernel us_sample_forward;  /* x, grid, y */

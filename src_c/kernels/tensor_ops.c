@@ -26,7 +26,8 @@ US_ALWAYS_INLINE double root_double(double value)
 #define NAME(name) name##_double
 #include "kernels/tensor_ops_body.inc"
 
-/* What is missing is replaced by c as a stand-in for its shape: the loop does not read it. The last input is the old c. */
+/* What is missing is replaced by c as a stand-in for its shape: the loop does not read it. The last input is the old
+ * c. */
 KernelStatus us_tensor_arithmetic(const View *views, const void *attributes)
 {
     static const TileKernel kernel = {arithmetic_float, arithmetic_double, NULL, NULL};

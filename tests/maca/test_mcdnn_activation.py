@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from understudy.maca import ffi, lib
 
 from tests.conformance.harness import run_python
-from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, ROUNDING, Tensor, activation, assert_close,
+from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, ROUNDING, Tensor, activation,
+                                      assert_close,
                                       digest_of, handle, nhwc_strides, packed_strides, random, run, scale)
 
 SIGMOID, RELU, TANH, CLIPPED, ELU, SWISH = (
@@ -142,7 +143,8 @@ def test_the_other_modes_pass_nan_on_and_saturate(mode):
 @pytest.mark.parametrize("sizes", [(2, 3, 4, 5), (2, 3, 2, 3, 2)])
 def test_layouts_agree_gaps_stay_and_the_old_value_is_not_read(sizes, source, output):
     values, slopes = random(sizes, FLOAT, 4), random(sizes, FLOAT, 5)
-    x, y = Tensor(values, strides=LAYOUTS[source](sizes)), Tensor(np.full(sizes, np.nan), strides=LAYOUTS[output](sizes))
+    x, y = Tensor(values, strides=LAYOUTS[source](sizes)), Tensor(np.full(sizes, np.nan),
+                                                                  strides=LAYOUTS[output](sizes))
     forward(activation(TANH, 0), x, y)
     assert_close(y.values(), np.tanh(values), FLOAT, 6)
     assert y.gaps_untouched()

@@ -220,17 +220,20 @@ def test_statistics_need_not_be_asked_for():
 def test_inference_uses_the_statistics_it_is_given(data_type, mode):
     case = Case((3, 5, 7, 11), mode, data_type)
     prior = case.y.values()
-    run("mcdnnBatchNormalizationForwardInference", handle=handle(), mode=mode, alpha=case.scale(1.5), beta=case.scale(0.5),
+    run("mcdnnBatchNormalizationForwardInference", handle=handle(), mode=mode, alpha=case.scale(1.5),
+        beta=case.scale(0.5),
         xDesc=case.x, x=case.x, yDesc=case.y, y=case.y, bnScaleBiasMeanVarDesc=case.gain, bnScale=case.gain,
         bnBias=case.bias, estimatedMean=case.running_mean, estimatedVariance=case.running_variance, epsilon=EPSILON)
     scaled = case.gain.values() / np.sqrt(case.running_variance.values() + EPSILON)
     expected = scaled * (case.x.values() - case.running_mean.values()) + case.bias.values()
-    assert_close(case.y.values(), 1.5 * expected + 0.5 * prior, data_type, ULPS[data_type], floor=np.abs(scaled) * 8 + 8)
+    assert_close(case.y.values(), 1.5 * expected + 0.5 * prior, data_type, ULPS[data_type],
+                 floor=np.abs(scaled) * 8 + 8)
 
 
 @pytest.mark.parametrize("mode", [PER_ACTIVATION, SPATIAL])
 @pytest.mark.parametrize("ops", [BN_ACTIVATION, BN_ADD])
-@pytest.mark.parametrize("sizes", [(3, 5, 4, 7), (2, 3, 2, 3, 2), (2, 1031, 2, 2), (7, 8, 33, 35), (2, 1, 3, 3), (4, 9, 1, 1)])
+@pytest.mark.parametrize("sizes", [(3, 5, 4, 7), (2, 3, 2, 3, 2), (2, 1031, 2, 2), (7, 8, 33, 35), (2, 1, 3, 3), (4,
+    9, 1, 1)])
 def test_fused_activation_with_and_without_sum(sizes, ops, mode):
     case, descriptor = Case(sizes, mode, HALF, nhwc_strides), activation(RELU, 0.0)
     case.bias = Tensor(random(case.gain.sizes, FLOAT, 99))

@@ -8,7 +8,8 @@ import pytest
 from understudy.maca import ffi, lib
 
 from tests.conformance.harness import run_python
-from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, Buffer, Tensor, digest_of, from_storage, gapped_strides,
+from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, Buffer, Tensor, digest_of, from_storage,
+                                      gapped_strides,
                                       handle, nhwc_strides, ok, random, run, to_storage)
 
 TYPES = [FLOAT, DOUBLE, HALF, BFLOAT16]
@@ -26,7 +27,8 @@ class Dropout:
         self.seed(p, seed)
 
     def seed(self, p, seed):
-        ok(lib.mcdnnSetDropoutDescriptor(self.descriptor, handle(), p, self.states.address, self.states.content.nbytes, seed))
+        ok(lib.mcdnnSetDropoutDescriptor(self.descriptor, handle(), p, self.states.address,
+                                         self.states.content.nbytes, seed))
 
     def set_probability(self, p):
         ok(lib.mcdnnSetDropoutDescriptor(self.descriptor, handle(), p, ffi.NULL, 0, 0))

@@ -50,7 +50,8 @@ def test_every_rank(filter_descriptor, rank):
 
 
 def test_vector_types_have_a_byte_per_channel(filter_descriptor):
-    ok(lib.mcdnnSetFilter4dDescriptor(filter_descriptor, lib.MCDNN_DATA_INT8x4, lib.MCDNN_TENSOR_NCHW_VECT_C, 2, 8, 3, 3))
+    ok(lib.mcdnnSetFilter4dDescriptor(filter_descriptor, lib.MCDNN_DATA_INT8x4, lib.MCDNN_TENSOR_NCHW_VECT_C, 2, 8, 3,
+                                      3))
     assert bytes_of(filter_descriptor) == 144
 
 

@@ -45,13 +45,15 @@ def lrn_forward(descriptor, x, y, alpha=1.0, beta=0.0):
 
 
 def lrn_backward(descriptor, y, dy, x, dx, alpha=1.0, beta=0.0):
-    run("mcdnnLRNCrossChannelBackward", handle=handle(), normDesc=descriptor, lrnMode=0, alpha=scale(alpha, x.data_type),
+    run("mcdnnLRNCrossChannelBackward", handle=handle(), normDesc=descriptor, lrnMode=0, alpha=scale(alpha,
+                                                                                                     x.data_type),
         yDesc=y, y=y, dyDesc=dy, dy=dy, xDesc=x, x=x, beta=scale(beta, x.data_type), dxDesc=dx, dx=dx)
 
 
 @pytest.mark.parametrize("data_type", TYPES)
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("sizes", [(2, 7, 3, 5), (1, 1, 1, 1), (2, 3, 4), (1, 33, 9, 37), (2, 5, 2, 3, 4), (1, 600, 5, 5)])
+@pytest.mark.parametrize("sizes", [(2, 7, 3, 5), (1, 1, 1, 1), (2, 3, 4), (1, 33, 9, 37), (2, 5, 2, 3, 4), (1, 600, 5,
+                                                                                                            5)])
 def test_lrn_follows_the_formulas(sizes, setting, data_type):
     descriptor = lrn(*setting)
     x, y = Tensor(random(sizes, data_type, 1), data_type), Tensor(random(sizes, data_type, 2), data_type)
@@ -67,7 +69,8 @@ def test_lrn_follows_the_formulas(sizes, setting, data_type):
     model = lrn_gradient(x.values(), y.values(), dy.values(), *setting)
     largest = np.abs(model).max() + np.abs(dy.values() * lrn_sums(x.values(), setting[0], setting[1], setting[3])
                                            ** -setting[2]).max()
-    assert_close(dx.values(), 0.75 * model + 2.0 * prior, data_type, ULPS[data_type] * 2, floor=np.abs(2 * prior) + largest)
+    assert_close(dx.values(), 0.75 * model + 2.0 * prior, data_type, ULPS[data_type] * 2,
+                 floor=np.abs(2 * prior) + largest)
 
 
 @pytest.mark.parametrize("output", LAYOUTS)
@@ -144,12 +147,14 @@ SCRATCH = Tensor(np.zeros(4096), DOUBLE)
 
 
 def divisive_forward(descriptor, x, means, y, alpha=1.0, beta=0.0):
-    run("mcdnnDivisiveNormalizationForward", handle=handle(), normDesc=descriptor, mode=0, alpha=scale(alpha, x.data_type),
+    run("mcdnnDivisiveNormalizationForward", handle=handle(), normDesc=descriptor, mode=0, alpha=scale(alpha,
+                                                                                                       x.data_type),
         xDesc=x, x=x, means=means, temp=SCRATCH, temp2=SCRATCH, beta=scale(beta, x.data_type), yDesc=y, y=y)
 
 
 def divisive_backward(descriptor, x, means, dy, dx, dmeans, alpha=1.0, beta=0.0):
-    run("mcdnnDivisiveNormalizationBackward", handle=handle(), normDesc=descriptor, mode=0, alpha=scale(alpha, x.data_type),
+    run("mcdnnDivisiveNormalizationBackward", handle=handle(), normDesc=descriptor, mode=0, alpha=scale(alpha,
+                                                                                                        x.data_type),
         xDesc=x, x=x, means=means, dy=dy, temp=SCRATCH, temp2=SCRATCH, beta=scale(beta, x.data_type), dxDesc=dx, dx=dx,
         dMeans=dmeans)
 

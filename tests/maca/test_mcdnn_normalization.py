@@ -7,7 +7,8 @@ from understudy.maca import ffi, lib
 
 from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, Buffer, Tensor, activation, assert_close, handle,
                                       nhwc_strides, ok, packed_strides, random, run, scale)
-from tests.maca.test_mcdnn_batch_norm import (EPSILON, PER_ACTIVATION, SPATIAL, ULPS, Case, backward_model, forward_model,
+from tests.maca.test_mcdnn_batch_norm import (EPSILON, PER_ACTIVATION, SPATIAL, ULPS, Case, backward_model,
+                                              forward_model,
                                               statistics)
 
 NORM, NORM_ACTIVATION, NORM_ADD = (lib.MCDNN_NORM_OPS_NORM, lib.MCDNN_NORM_OPS_NORM_ACTIVATION,
@@ -24,9 +25,11 @@ def reserve_for(case, mode, ops, descriptor):
 
 def train(case, mode, ops=NORM, descriptor=None, reserve=None, alpha=1.0, beta=0.0, algo=0):
     adds = ops == NORM_ADD
-    run("mcdnnNormalizationForwardTraining", handle=handle(), mode=mode, normOps=ops, algo=algo, alpha=case.scale(alpha),
+    run("mcdnnNormalizationForwardTraining", handle=handle(), mode=mode, normOps=ops, algo=algo,
+        alpha=case.scale(alpha),
         beta=case.scale(beta), xDesc=case.x, xData=case.x, normScaleBiasDesc=case.gain, normScale=case.gain,
-        normBias=case.bias, exponentialAverageFactor=0.25, normMeanVarDesc=case.mean, resultRunningMean=case.running_mean,
+        normBias=case.bias, exponentialAverageFactor=0.25, normMeanVarDesc=case.mean,
+        resultRunningMean=case.running_mean,
         resultRunningVariance=case.running_variance, epsilon=EPSILON, resultSaveMean=case.mean,
         resultSaveInvVariance=case.inverse, activationDesc=descriptor, zDesc=case.z if adds else None,
         zData=case.z if adds else None, yDesc=case.y, yData=case.y, workspace=None, workSpaceSizeInBytes=0,
@@ -35,13 +38,15 @@ def train(case, mode, ops=NORM, descriptor=None, reserve=None, alpha=1.0, beta=0
 
 def differentiate(case, mode, ops=NORM, descriptor=None, reserve=None, saved=True):
     adds, one, zero = ops == NORM_ADD, case.scale(1), case.scale(0)
-    run("mcdnnNormalizationBackward", handle=handle(), mode=mode, normOps=ops, algo=0, alphaDataDiff=one, betaDataDiff=zero,
+    run("mcdnnNormalizationBackward", handle=handle(), mode=mode, normOps=ops, algo=0, alphaDataDiff=one,
+        betaDataDiff=zero,
         alphaParamDiff=one, betaParamDiff=zero, xDesc=case.x, xData=case.x, yDesc=case.y if ops else None,
         yData=case.y if ops else None, dyDesc=case.dy, dyData=case.dy, dzDesc=case.dz if adds else None,
         dzData=case.dz if adds else None, dxDesc=case.dx, dxData=case.dx, dNormScaleBiasDesc=case.gain,
         normScaleData=case.gain, normBiasData=None, dNormScaleData=case.gain_gradient, dNormBiasData=case.bias_gradient,
         epsilon=EPSILON, normMeanVarDesc=case.mean, savedMean=case.mean if saved else None,
-        savedInvVariance=case.inverse if saved else None, activationDesc=descriptor, workSpace=None, workSpaceSizeInBytes=0,
+        savedInvVariance=case.inverse if saved else None, activationDesc=descriptor, workSpace=None,
+        workSpaceSizeInBytes=0,
         reserveSpace=reserve, reserveSpaceSizeInBytes=reserve.content.nbytes if reserve else 0, groupCnt=1)
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from understudy.maca import ffi, lib
 
 from tests.conformance.harness import run_python
-from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, Tensor, assert_close, digest_of, handle, ok, pooling,
+from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, Tensor, assert_close, digest_of, handle, ok,
+                                      pooling,
                                       random, run, scale)
 
 MAX, INCLUDE, EXCLUDE, DETERMINISTIC = (
@@ -113,7 +114,8 @@ def test_average_backward_needs_neither_x_nor_y():
     for mode in (INCLUDE, EXCLUDE):
         descriptor = pooling(mode, (2, 2), (0, 0), (2, 2))
         backward(descriptor, dy, dy, expected, expected)
-        run("mcdnnPoolingBackward", handle=handle(), poolingDesc=descriptor, alpha=scale(1), yDesc=None, y=None, dyDesc=dy,
+        run("mcdnnPoolingBackward", handle=handle(), poolingDesc=descriptor, alpha=scale(1), yDesc=None, y=None,
+            dyDesc=dy,
             dy=dy, xDesc=None, xData=None, beta=scale(0), dxDesc=dx, dx=dx)
         assert dx.bytes() == expected.bytes()
 
@@ -159,7 +161,8 @@ def test_windows_without_a_tap_inside():
 def test_gaps_stay_and_the_old_value_is_not_read():
     sizes, strides = (2, 3, 6, 7), (400, 120, 11, 1)
     x = Tensor(random(sizes, FLOAT), strides=strides)
-    y, dx = Tensor(np.full((2, 3, 3, 3), np.nan), strides=(90, 23, 5, 1)), Tensor(np.full(sizes, np.nan), strides=strides)
+    y, dx = Tensor(np.full((2, 3, 3, 3), np.nan), strides=(90, 23, 5, 1)), Tensor(np.full(sizes, np.nan),
+                                                                                  strides=strides)
     dy = Tensor(random((2, 3, 3, 3), FLOAT), strides=(90, 23, 5, 1))
     for mode in MODES:
         descriptor = pooling(mode, (2, 2), (0, 0), (2, 2))
@@ -202,7 +205,8 @@ def test_any_window(mode, data):
     assert_close(y.values(), forward_model(x.values(), mode, window, padding, stride), FLOAT, 4)
     dy, dx = Tensor(random(y.sizes, FLOAT, 2)), Tensor(np.full(sizes, np.nan))
     backward(descriptor, y, dy, x, dx)
-    assert_close(dx.values(), backward_model(x.values(), y.values(), dy.values(), mode, window, padding, stride), FLOAT, 8,
+    assert_close(dx.values(), backward_model(x.values(), y.values(), dy.values(), mode, window, padding, stride),
+                 FLOAT, 8,
                  floor=4)
 
 

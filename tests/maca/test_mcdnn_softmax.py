@@ -44,16 +44,19 @@ def backward_model(y, dy, algorithm, mode):
 
 
 def forward(x, y, algorithm, mode, alpha=1.0, beta=0.0):
-    run("mcdnnSoftmaxForward", handle=handle(), algo=algorithm, mode=mode, alpha=scale(alpha, x.data_type), xDesc=x, x=x,
+    run("mcdnnSoftmaxForward", handle=handle(), algo=algorithm, mode=mode, alpha=scale(alpha, x.data_type), xDesc=x,
+        x=x,
         beta=scale(beta, x.data_type), yDesc=y, y=y)
 
 
 def backward(y, dy, dx, algorithm, mode, alpha=1.0, beta=0.0):
-    run("mcdnnSoftmaxBackward", handle=handle(), algorithm=algorithm, mode=mode, alpha=scale(alpha, y.data_type), yDesc=y,
+    run("mcdnnSoftmaxBackward", handle=handle(), algorithm=algorithm, mode=mode, alpha=scale(alpha, y.data_type),
+        yDesc=y,
         yData=y, dyDesc=dy, dy=dy, beta=scale(beta, y.data_type), dxDesc=dx, dx=dx)
 
 
-SIZES = [(2, 3, 4, 5), (1, 1, 1, 1), (3, 1031, 1, 1), (1, 7, 37, 41), (2, 5, 3, 2, 7), (5, 2053), (3,), (2, 3, 2, 2, 3, 2)]
+SIZES = [(2, 3, 4, 5), (1, 1, 1, 1), (3, 1031, 1, 1), (1, 7, 37, 41), (2, 5, 3, 2, 7), (5, 2053), (3,), (2, 3, 2, 2,
+                                                                                                         3, 2)]
 
 
 @pytest.mark.parametrize("data_type", TYPES)
@@ -149,7 +152,8 @@ def test_backward_uses_y_as_stored():
 
 @settings(max_examples=60, deadline=None)
 @given(sizes=st.lists(st.integers(1, 9), min_size=2, max_size=5), order=st.randoms(), mode=st.sampled_from([INSTANCE, CHANNEL]),
-       algorithm=st.sampled_from([FAST, ACCURATE, LOG]), data_type=st.sampled_from(TYPES), seed=st.integers(0, 2**32 - 1))
+       algorithm=st.sampled_from([FAST, ACCURATE, LOG]), data_type=st.sampled_from(TYPES), seed=st.integers(0,
+                                                                                                            2**32 - 1))
 def test_any_shape_and_order_of_dimensions(sizes, order, mode, algorithm, data_type, seed):
     axes = list(range(len(sizes)))
     order.shuffle(axes)
@@ -214,7 +218,8 @@ def deferred() -> None:
     host = np.zeros(4, np.float32)
     other = ffi.new("mcStream_t *")
     assert lib.mcStreamCreateWithFlags(other, lib.mcStreamNonBlocking) == 0
-    assert lib.mcMemcpyAsync(ffi.from_buffer(host, require_writable=True), y.address, 16, lib.mcMemcpyDeviceToHost, other[0]) == 0
+    assert lib.mcMemcpyAsync(ffi.from_buffer(host, require_writable=True), y.address, 16, lib.mcMemcpyDeviceToHost,
+                             other[0]) == 0
     assert lib.mcStreamSynchronize(other[0]) == 0
     assert (host == 7).all()
     synchronize()

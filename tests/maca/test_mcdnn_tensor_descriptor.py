@@ -77,7 +77,8 @@ def test_getter_writes_what_was_asked_and_the_true_rank(tensor):
     ok(lib.mcdnnGetTensorNdDescriptor(tensor, 5, *[ffi.NULL] * 4))
 
 
-@pytest.mark.parametrize("data_type, lanes", [(lib.MCDNN_DATA_INT8x4, 4), (lib.MCDNN_DATA_UINT8x4, 4), (lib.MCDNN_DATA_INT8x32, 32)])
+@pytest.mark.parametrize("data_type, lanes", [(lib.MCDNN_DATA_INT8x4, 4), (lib.MCDNN_DATA_UINT8x4, 4),
+                                              (lib.MCDNN_DATA_INT8x32, 32)])
 def test_vector_types_count_strides_in_vectors(tensor, data_type, lanes):
     ok(lib.mcdnnSetTensor4dDescriptor(tensor, VECT_C, data_type, 2, 64, 3, 5))
     assert four(tensor) == (data_type, (2, 64, 3, 5), (64 // lanes * 15, 15, 5, 1))

@@ -48,7 +48,8 @@ def test_transform_changes_the_layout_without_reading_the_old_values():
 def test_add_spreads_sizes_of_one(small, data_type):
     a, c = Tensor(random(small, data_type, 1), data_type), Tensor(random((2, 7, 3, 5), data_type, 2), data_type)
     prior = c.values()
-    run("mcdnnAddTensor", handle=handle(), alpha=scale(1.5, data_type), aDesc=a, A=a, beta=scale(-0.5, data_type), cDesc=c,
+    run("mcdnnAddTensor", handle=handle(), alpha=scale(1.5, data_type), aDesc=a, A=a, beta=scale(-0.5, data_type),
+        cDesc=c,
         C=c)
     assert_close(c.values(), 1.5 * a.values() - 0.5 * prior, data_type, 1, floor=4)
 
@@ -69,7 +70,8 @@ def test_operations(small, op, data_type):
     c = Tensor(random(sizes, data_type, 3), data_type)
     prior, left, right = c.values(), 1.5 * a.values(), -0.5 * b.values()
     operate(op, a, b if op < SQRT else None, c, (1.5, -0.5, 2.0))
-    model = [lambda: left + right, lambda: left * right, lambda: np.minimum(left, right), lambda: np.maximum(left, right),
+    model = [lambda: left + right, lambda: left * right, lambda: np.minimum(left, right), lambda: np.maximum(left,
+                                                                                                             right),
              lambda: np.sqrt(left), lambda: 1 - left][op]()
     assert_close(c.values(), model + 2 * prior, data_type, 2, floor=8)
     fresh = Tensor(np.full(sizes, np.nan), data_type)
@@ -145,9 +147,11 @@ def test_nan_option_of_the_reductions():
 def test_sizes_of_indices_and_workspace():
     a, c, size = Tensor(np.zeros((2, 3, 4, 5))), Tensor(np.zeros((1, 3, 1, 5))), ffi.new("size_t *")
     for op, wanted, expected in ((LARGEST, True, 60), (LARGEST, False, 0), (SUM, True, 0)):
-        ok(lib.mcdnnGetReductionIndicesSize(handle(), reduction(op, FLOAT, False, wanted), a.descriptor, c.descriptor, size))
+        ok(lib.mcdnnGetReductionIndicesSize(handle(), reduction(op, FLOAT, False, wanted), a.descriptor, c.descriptor,
+                                            size))
         assert size[0] == expected
-    ok(lib.mcdnnGetReductionWorkspaceSize(handle(), reduction(SUM, FLOAT, False, False), a.descriptor, c.descriptor, size))
+    ok(lib.mcdnnGetReductionWorkspaceSize(handle(), reduction(SUM, FLOAT, False, False), a.descriptor, c.descriptor,
+                                          size))
 
 
 def test_descriptors_report_what_they_were_given():

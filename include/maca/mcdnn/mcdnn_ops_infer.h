@@ -316,7 +316,8 @@ mcdnnStatus_t mcdnnGetStream(mcdnnHandle_t handle, mcStream_t *streamId);
  * Sizes and strides count elements (vectors of channels with MCDNN_TENSOR_NCHW_VECT_C, for strides only). */
 
 mcdnnStatus_t mcdnnCreateTensorDescriptor(mcdnnTensorDescriptor_t *tensorDesc);
-/* Packed in the given format. BAD_PARAM: size not positive, unknown format or type. NOT_SUPPORTED: over 2 Gi elements. */
+/* Packed in the given format. BAD_PARAM: size not positive, unknown format or type. NOT_SUPPORTED: over 2 Gi
+ * elements. */
 mcdnnStatus_t mcdnnSetTensor4dDescriptor(
     mcdnnTensorDescriptor_t tensorDesc, mcdnnTensorFormat_t format, mcdnnDataType_t dataType,
     int n, int c, int h, int w);
@@ -356,8 +357,8 @@ mcdnnStatus_t mcdnnSoftmaxForward(
 /* ---- activation ---- */
 
 mcdnnStatus_t mcdnnCreateActivationDescriptor(mcdnnActivationDescriptor_t *activationDesc);
-/* coef: upper limit of CLIPPED_RELU, alpha of ELU; not used by the other modes. reluNanOpt: whether the two RELU forms pass
- * NaN on or take it as 0. Any mode is stored. */
+/* coef: upper limit of CLIPPED_RELU, alpha of ELU; not used by the other modes. reluNanOpt: whether the two RELU forms
+ * pass NaN on or take it as 0. Any mode is stored. */
 mcdnnStatus_t mcdnnSetActivationDescriptor(
     mcdnnActivationDescriptor_t activationDesc, mcdnnActivationMode_t mode,
     mcdnnNanPropagation_t reluNanOpt, double coef);

@@ -17,8 +17,8 @@ mcdnnStatus_t mcdnnOpsTrainVersionCheck(void);
 
 /* ---- softmax ---- */
 
-/* dx from the forward result y, as stored, and dy. dx may be dy when the descriptors are equal. BAD_PARAM: sizes or types
- * of the three differ, strides of y and dy differ. */
+/* dx from the forward result y, as stored, and dy. dx may be dy when the descriptors are equal. BAD_PARAM: sizes or
+ * types of the three differ, strides of y and dy differ. */
 mcdnnStatus_t mcdnnSoftmaxBackward(
     mcdnnHandle_t handle, mcdnnSoftmaxAlgorithm_t algorithm, mcdnnSoftmaxMode_t mode,
     const void *alpha, const mcdnnTensorDescriptor_t yDesc, const void *yData,

@@ -12,7 +12,8 @@ mcdnnStatus_t mcdnnCreateActivationDescriptor(mcdnnActivationDescriptor_t *activ
 {
     Call call = us_call_begin("mcdnnCreateActivationDescriptor");
     ActivationDescriptor initial = {.swish_beta = 1};
-    void *made = descriptor_create(&call, "activationDesc", activationDesc, HANDLE_ACTIVATION, &initial, sizeof initial);
+    void *made = descriptor_create(&call, "activationDesc", activationDesc, HANDLE_ACTIVATION, &initial,
+                                   sizeof initial);
     if (made != NULL)
         *activationDesc = made;
     return us_call_end(&call);

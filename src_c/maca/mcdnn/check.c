@@ -60,7 +60,8 @@ void check_same_strides(Call *call, int32_t status, const char *parameter, const
 void check_same_type(Call *call, int32_t status, const char *parameter, const Tensor *tensor,
                      const char *model_parameter, const Tensor *model)
 {
-    us_require(call, tensor->type == model->type, parameter, "type", status, "%s is %s, %s is %s: the types must be equal",
+    us_require(call, tensor->type == model->type, parameter, "type", status,
+               "%s is %s, %s is %s: the types must be equal",
                parameter, type_name(tensor->type), model_parameter, type_name(model->type));
 }
 

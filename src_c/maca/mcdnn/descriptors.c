@@ -5,7 +5,8 @@
 
 const char *type_name(mcdnnDataType_t type)
 {
-    static const char *const names[] = {"FLOAT",    "DOUBLE",  "HALF",     "INT8",  "INT32",   "INT8x4",   "UINT8",   "UINT8x4",
+    static const char *const names[] = {"FLOAT",    "DOUBLE",  "HALF",     "INT8",  "INT32",   "INT8x4",   "UINT8",
+                                          "UINT8x4",
                                         "INT8x32",  "BFLOAT16", "INT64",   "BOOLEAN", "FP8_E4M3", "FP8_E5M2",
                                         "FAST_FLOAT_FOR_FP8"};
     return (unsigned)type < sizeof names / sizeof names[0] ? names[type] : "an unknown type";
@@ -75,7 +76,8 @@ void descriptor_destroy(Call *call, const char *parameter, const void *handle, H
         return;
     void *object = us_handle_end(handle, kind);
     us_require(call, object != NULL, parameter, "alive", MCDNN_STATUS_BAD_PARAM,
-               "%s is %p, which is no live descriptor of this kind (destroyed before, or another thing)", parameter, handle);
+               "%s is %p, which is no live descriptor of this kind (destroyed before, or another thing)", parameter,
+               handle);
     free(object);
 }
 

@@ -1,5 +1,5 @@
-/* What stands behind the library's handles, and the checks of one handle. A handle is a tagged number (device/handles.h):
- * a dead, foreign or made-up one is refused without touching memory. */
+/* What stands behind the library's handles, and the checks of one handle. A handle is a tagged number
+ * (device/handles.h): a dead, foreign or made-up one is refused without touching memory. */
 #ifndef MCDNN_DESCRIPTORS_H
 #define MCDNN_DESCRIPTORS_H
 

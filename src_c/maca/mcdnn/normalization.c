@@ -16,7 +16,8 @@ mcdnnStatus_t mcdnnDeriveNormTensorDescriptor(
 {
     Call call = us_call_begin("mcdnnDeriveNormTensorDescriptor");
     Tensor *parameters =
-        descriptor_of(&call, "derivedNormScaleBiasDesc", derivedNormScaleBiasDesc, HANDLE_TENSOR, "a tensor descriptor");
+        descriptor_of(&call, "derivedNormScaleBiasDesc", derivedNormScaleBiasDesc, HANDLE_TENSOR,
+                      "a tensor descriptor");
     Tensor *statistics =
         descriptor_of(&call, "derivedNormMeanVarDesc", derivedNormMeanVarDesc, HANDLE_TENSOR, "a tensor descriptor");
     const Tensor *x = check_tensor(&call, "xDesc", xDesc);

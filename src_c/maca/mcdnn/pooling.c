@@ -25,7 +25,8 @@ static void check_output_sizes(Call *call, const char *parameter, const Tensor *
         same = same && output->sizes[axis] == expected.sizes[axis];
     }
     ShapeText text, wanted;
-    us_require(call, same, parameter, "output-sizes", MCDNN_STATUS_BAD_PARAM, "%s is %s, the window gives %s", parameter,
+    us_require(call, same, parameter, "output-sizes", MCDNN_STATUS_BAD_PARAM, "%s is %s, the window gives %s",
+               parameter,
                sizes_text(output, text), sizes_text(&expected, wanted));
 }
 

@@ -9,7 +9,8 @@ static PoolingDescriptor *descriptor(Call *call, mcdnnPoolingDescriptor_t poolin
 const PoolingDescriptor *check_pooling(Call *call, mcdnnPoolingDescriptor_t poolingDesc)
 {
     const PoolingDescriptor *pooling = descriptor(call, poolingDesc);
-    us_require(call, pooling->axes > 0, "poolingDesc", "set", MCDNN_STATUS_BAD_PARAM, "poolingDesc was given no window");
+    us_require(call, pooling->axes > 0, "poolingDesc", "set", MCDNN_STATUS_BAD_PARAM,
+               "poolingDesc was given no window");
     return pooling;
 }
 

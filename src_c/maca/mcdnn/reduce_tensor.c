@@ -56,7 +56,8 @@ mcdnnStatus_t mcdnnSetReduceTensorDescriptor(
                 MCDNN_REDUCE_TENSOR_FLATTENED_INDICES);
     check_range(&call, "reduceTensorIndicesType", reduceTensorIndicesType, MCDNN_32BIT_INDICES, MCDNN_8BIT_INDICES);
     if (call.status == 0)
-        *target = (ReduceDescriptor){true, reduceTensorOp, reduceTensorCompType, reduceTensorNanOpt, reduceTensorIndices,
+        *target = (ReduceDescriptor){true, reduceTensorOp, reduceTensorCompType, reduceTensorNanOpt,
+                                     reduceTensorIndices,
                                      reduceTensorIndicesType};
     return us_call_end(&call);
 }
@@ -106,7 +107,8 @@ static void check_reduced(Call *call, const Tensor *a, const Tensor *c)
         reduces |= c->sizes[axis] != a->sizes[axis];
     }
     us_require(call, fits && reduces, "cDesc", "reduced", MCDNN_STATUS_BAD_PARAM,
-               "cDesc is %s, aDesc %s: sizes must be equal or 1 in cDesc, and some must be reduced", sizes_text(c, text),
+               "cDesc is %s, aDesc %s: sizes must be equal or 1 in cDesc, and some must be reduced", sizes_text(c,
+                                                                                                                text),
                sizes_text(a, wanted));
 }
 

@@ -134,7 +134,8 @@ static void check_source(Call *call, const char *parameter, const Tensor *source
     us_require(call,
                source->rank == transformed->rank && source->sizes[0] == transformed->sizes[0] &&
                    source->sizes[1] == transformed->sizes[1],
-               parameter, "source-sizes", MCDNN_STATUS_BAD_PARAM, "%s is %s, stDesc is %s: images and channels must agree",
+               parameter, "source-sizes", MCDNN_STATUS_BAD_PARAM,
+               "%s is %s, stDesc is %s: images and channels must agree",
                parameter, sizes_text(source, text), sizes_text(transformed, wanted));
 }
 

@@ -70,7 +70,8 @@ static void set_sizes(Call *call, Tensor *tensor, int rank, const int *sizes)
 
 static void check_rank(Call *call, int rank)
 {
-    us_require(call, rank >= 1, "nbDims", "positive", MCDNN_STATUS_BAD_PARAM, "nbDims is %d, it must be positive", rank);
+    us_require(call, rank >= 1, "nbDims", "positive", MCDNN_STATUS_BAD_PARAM, "nbDims is %d, it must be positive",
+               rank);
     us_require(call, rank <= MCDNN_DIM_MAX, "nbDims", "limit", MCDNN_STATUS_NOT_SUPPORTED,
                "nbDims is %d, at most %d are supported", rank, MCDNN_DIM_MAX);
 }

@@ -24,7 +24,8 @@ static void check_broadcast(Call *call, const char *parameter, const Tensor *ten
     bool fits = call->status == 0 && tensor->rank == output->rank;
     for (int32_t axis = 0; fits && axis < output->rank; axis++)
         fits = tensor->sizes[axis] == output->sizes[axis] || tensor->sizes[axis] == 1;
-    us_require(call, fits, parameter, "broadcast", MCDNN_STATUS_BAD_PARAM, "%s is %s, which does not spread over %s, %s",
+    us_require(call, fits, parameter, "broadcast", MCDNN_STATUS_BAD_PARAM,
+               "%s is %s, which does not spread over %s, %s",
                parameter, sizes_text(tensor, text), output_parameter, sizes_text(output, wanted));
 }
 

@@ -18,13 +18,15 @@ NHWC = nhwc_strides(SIZES)
 
 def forward_arguments():
     x, y = Tensor(VALUES), Tensor(VALUES)
-    return dict(handle=handle(), activationDesc=activation(lib.MCDNN_ACTIVATION_TANH, 0.0), alpha=scale(1), xDesc=x, x=x,
+    return dict(handle=handle(), activationDesc=activation(lib.MCDNN_ACTIVATION_TANH, 0.0), alpha=scale(1), xDesc=x,
+                x=x,
                 beta=scale(0), yDesc=y, y=y)
 
 
 def backward_arguments():
     y, dy, x, dx = (Tensor(VALUES) for _ in range(4))
-    return dict(handle=handle(), activationDesc=activation(lib.MCDNN_ACTIVATION_TANH, 0.0), alpha=scale(1), yDesc=y, y=y,
+    return dict(handle=handle(), activationDesc=activation(lib.MCDNN_ACTIVATION_TANH, 0.0), alpha=scale(1), yDesc=y,
+                y=y,
                 dyDesc=dy, dy=dy, xDesc=x, x=x, beta=scale(0), dxDesc=dx, dx=dx)
 
 
@@ -75,7 +77,8 @@ RULES = [
             ).case("swish_beta/null", {"swish_beta": None}),
     *FORWARD.operands(),
     FORWARD.case("activationDesc/set", unset),
-    FORWARD.case("activationDesc/mode", other_mode(lib.MCDNN_ACTIVATION_IDENTITY), other_mode(lib.MCDNN_ACTIVATION_SWISH)),
+    FORWARD.case("activationDesc/mode", other_mode(lib.MCDNN_ACTIVATION_IDENTITY),
+                 other_mode(lib.MCDNN_ACTIVATION_SWISH)),
     FORWARD.case("yDesc/sizes", sizes("yDesc")),
     FORWARD.case("yDesc/type", types("yDesc")),
     FORWARD.case("y/in-place", lambda it: {"y": it["x"], **layouts("yDesc")},

@@ -38,7 +38,8 @@ def training():
 def inference():
     x, y, one = data(), data(), channels()
     return dict(handle=handle(), mode=SPATIAL, alpha=scale(1), beta=scale(0), xDesc=x, x=x, yDesc=y, y=y,
-                bnScaleBiasMeanVarDesc=one, bnScale=one, bnBias=one, estimatedMean=one, estimatedVariance=one, epsilon=1e-5)
+                bnScaleBiasMeanVarDesc=one, bnScale=one, bnBias=one, estimatedMean=one, estimatedVariance=one,
+                epsilon=1e-5)
 
 
 def backward():
@@ -59,8 +60,10 @@ def training_fused():
     return dict(handle=handle(), mode=SPATIAL, bnOps=BN_ADD, alpha=scale(1), beta=scale(0),
                 **fused_tensors([("xDesc", "xData"), ("zDesc", "zData"), ("yDesc", "yData")]),
                 bnScaleBiasMeanVarDesc=one, bnScaleData=one, bnBiasData=one, exponentialAverageFactor=1.0,
-                resultRunningMeanData=channels(), resultRunningVarianceData=channels(), epsilon=1e-5, saveMean=channels(),
-                saveInvVariance=channels(), activationDesc=activation(RELU, 0.0), workspace=None, workSpaceSizeInBytes=0,
+                resultRunningMeanData=channels(), resultRunningVarianceData=channels(), epsilon=1e-5,
+                saveMean=channels(),
+                saveInvVariance=channels(), activationDesc=activation(RELU, 0.0), workspace=None,
+                workSpaceSizeInBytes=0,
                 reserveSpace=Buffer(np.zeros(RESERVE, np.uint8)), reserveSpaceSizeInBytes=RESERVE)
 
 
@@ -97,7 +100,8 @@ BACKWARD_SIZE = Subject("mcdnnGetBatchNormalizationBackwardExWorkspaceSize", onl
     "activationDesc"))
 RESERVE_SIZE = Subject("mcdnnGetBatchNormalizationTrainingExReserveSpaceSize", only(
     training_fused, "handle", "mode", "bnOps", "activationDesc", "xDesc"))
-DERIVE = Subject("mcdnnDeriveBNTensorDescriptor", lambda: dict(derivedBnDesc=unset_tensor(), xDesc=data(), mode=SPATIAL))
+DERIVE = Subject("mcdnnDeriveBNTensorDescriptor", lambda: dict(derivedBnDesc=unset_tensor(), xDesc=data(),
+                                                               mode=SPATIAL))
 
 SIX = (2, 4, 3, 5, 1, 1)
 
@@ -152,7 +156,8 @@ def fused_rules(subject, sum_name, tensors, forward):
         *[subject.case(f"{name}/channels-last", shaped(name, SIZES, HALF)) for name in tensors],
         subject.case(f"{sum_name}/sum-type",
                      lambda it: {name: descriptor(SIZES, FLOAT, nhwc_strides(SIZES)) for name in it
-                                 if name.endswith("Desc") and isinstance(it[name], Tensor) and it[name].sizes == SIZES}),
+                                 if name.endswith("Desc") and isinstance(it[name],
+                                                                         Tensor) and it[name].sizes == SIZES}),
     ]
 
 
@@ -162,7 +167,8 @@ RULES = [
     *mode_rules(DERIVE),
     *rank_rules(DERIVE, "xDesc"),
 
-    *TRAINING.operands(optional=("resultRunningMean", "resultRunningVariance", "resultSaveMean", "resultSaveInvVariance")),
+    *TRAINING.operands(optional=("resultRunningMean", "resultRunningVariance", "resultSaveMean",
+                                 "resultSaveInvVariance")),
     *mode_rules(TRAINING),
     *rank_rules(TRAINING, "xDesc", "yDesc"),
     TRAINING.case("bnScaleBiasMeanVarDesc/shape", shaped("bnScaleBiasMeanVarDesc", (1, 4, 3, 5)),

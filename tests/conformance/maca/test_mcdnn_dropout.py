@@ -44,7 +44,8 @@ def call_arguments(first, second):
 
 
 def binding():
-    return dict(dropoutDesc=unbound(), handle=handle(), dropout=0.5, states=states(), stateSizeInBytes=states_size(), seed=1)
+    return dict(dropoutDesc=unbound(), handle=handle(), dropout=0.5, states=states(), stateSizeInBytes=states_size(),
+                seed=1)
 
 
 FORWARD = Subject("mcdnnDropoutForward", lambda: call_arguments(X, Y), ("y",))
@@ -63,11 +64,13 @@ def direction_rules(subject, first, second):
         *subject.operands(),
         subject.case(f"{target}/elements", {target: descriptor((2, 3, 4, 4))}, {target: descriptor((6, 20))}),
         subject.case(f"{target}/type", {target: descriptor(SIZES, BFLOAT16)}),
-        subject.case(f"{second[1]}/in-place", lambda it: {second[1]: it[first[1]], target: descriptor(SIZES, FLOAT, NHWC)},
+        subject.case(f"{second[1]}/in-place", lambda it: {second[1]: it[first[1]], target: descriptor(SIZES, FLOAT,
+                                                                                                      NHWC)},
                      lambda it: {second[1]: it[first[1]], target: it[source]}),
         subject.case("reserveSpaceSizeInBytes/minimum", {"reserveSpaceSizeInBytes": MASK - 1}),
         subject.case("dropoutDesc/states", lambda _: {"dropoutDesc": unbound()}),
-        subject.case(f"{source}/unsupported-type", operands([first, second], lambda: Tensor(np.ones(SIZES), lib.MCDNN_DATA_INT8)),
+        subject.case(f"{source}/unsupported-type", operands([first, second], lambda: Tensor(np.ones(SIZES),
+                                                                                            lib.MCDNN_DATA_INT8)),
                      operands([first, second], lambda: Tensor(np.ones(SIZES), BFLOAT16))),
         subject.launch(),
     ]

@@ -13,11 +13,13 @@ def new():
     return fresh("mcdnnFilterDescriptor_t", "Filter")
 
 
-SET_4D = Subject("mcdnnSetFilter4dDescriptor", lambda: dict(filterDesc=new(), dataType=FLOAT, format=0, k=2, c=3, h=4, w=5))
+SET_4D = Subject("mcdnnSetFilter4dDescriptor", lambda: dict(filterDesc=new(), dataType=FLOAT, format=0, k=2, c=3, h=4,
+                                                            w=5))
 SET_ND = Subject("mcdnnSetFilterNdDescriptor", lambda: dict(filterDesc=new(), dataType=FLOAT, format=0, nbDims=4,
                                                             filterDimA=[2, 3, 4, 5]))
 SIZE = Subject("mcdnnGetFilterSizeInBytes", lambda: dict(filterDesc=new(), size=ffi.new("size_t *")))
-QUERY = Subject("mcdnnQueryRuntimeError", lambda: dict(handle=handle(), rstatus=ffi.new("mcdnnStatus_t *"), mode=0, tag=None))
+QUERY = Subject("mcdnnQueryRuntimeError", lambda: dict(handle=handle(), rstatus=ffi.new("mcdnnStatus_t *"), mode=0,
+                                                       tag=None))
 
 RULES = [
     *descriptor_rules("Filter", "mcdnnFilterDescriptor_t", "filterDesc", {
@@ -28,7 +30,8 @@ RULES = [
         subject.case("dataType/range", {"dataType": 11}, {"dataType": 10}),
         subject.case("format/range", {"format": 3}, {"format": 2}))],
     *[SET_4D.case(f"{name}/positive", {name: 0}, {name: 1}) for name in "kchw"],
-    SET_4D.case("filterDesc/elements", {"k": 1 << 16, "c": 1 << 15, "h": 2, "w": 1}, {"k": 1 << 16, "c": 1 << 15, "h": 1, "w": 1}),
+    SET_4D.case("filterDesc/elements", {"k": 1 << 16, "c": 1 << 15, "h": 2, "w": 1}, {"k": 1 << 16, "c": 1 << 15,
+                                                                                      "h": 1, "w": 1}),
     SET_ND.case("filterDimA/positive", {"filterDimA": [2, 3, -1, 5]}, {"filterDimA": [2, 3, 1, 5]}),
     SET_ND.case("filterDesc/elements", {"filterDimA": [2**31 - 1] * 4}, {"filterDimA": [2**31 - 1, 1, 1, 1]}),
     SET_ND.case("nbDims/positive", {"nbDims": 0}, {"nbDims": 1}),

@@ -32,7 +32,8 @@ DIVISIVE = Subject("mcdnnDivisiveNormalizationForward",
                    lambda: common(mode=0, means=None, **scratch(), **tensors(X, Y)), ("y",))
 DIVISIVE_BACK = Subject("mcdnnDivisiveNormalizationBackward", lambda: common(
     mode=0, means=None, dy=Tensor(np.ones(SIZES)), dMeans=None, **scratch(), **tensors(X, DX)), ("dx",))
-SET = Subject("mcdnnSetLRNDescriptor", lambda: dict(normDesc=fresh("mcdnnLRNDescriptor_t", "LRN"), lrnN=5, lrnAlpha=1e-4,
+SET = Subject("mcdnnSetLRNDescriptor", lambda: dict(normDesc=fresh("mcdnnLRNDescriptor_t", "LRN"), lrnN=5,
+                                                    lrnAlpha=1e-4,
                                                     lrnBeta=0.75, lrnK=2.0))
 
 
@@ -60,7 +61,8 @@ def lrn_rules(subject, pairs):
         *[subject.case(f"{name}/sizes", {name: descriptor((2, 3, 5, 4))}) for name in names if name != "xDesc"],
         *[subject.case(f"{name}/negative-stride", {name: descriptor(SIZES, FLOAT, (60, 20, 5, -1))},
                        {name: descriptor(SIZES, FLOAT, nhwc_strides(SIZES))}) for name in names],
-        subject.case("xDesc/unsupported-type", every(pairs, data_type=lib.MCDNN_DATA_INT32), every(pairs, data_type=HALF)),
+        subject.case("xDesc/unsupported-type", every(pairs, data_type=lib.MCDNN_DATA_INT32), every(pairs,
+                                                                                                   data_type=HALF)),
         subject.launch(),
     ]
 

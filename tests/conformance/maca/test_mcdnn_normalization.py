@@ -31,13 +31,15 @@ def common(**more):
 
 
 def reserve():
-    return dict(reserveSpace=Buffer(np.zeros(RESERVE, np.uint8)), reserveSpaceSizeInBytes=RESERVE, workSpaceSizeInBytes=0)
+    return dict(reserveSpace=Buffer(np.zeros(RESERVE, np.uint8)), reserveSpaceSizeInBytes=RESERVE,
+                workSpaceSizeInBytes=0)
 
 
 def training():
     one, mean = channels(), channels()
     return common(alpha=scale(1), beta=scale(0), **data(("xDesc", "xData"), ("zDesc", "zData"), ("yDesc", "yData")),
-                  normScaleBiasDesc=one, normScale=one, normBias=one, exponentialAverageFactor=1.0, normMeanVarDesc=mean,
+                  normScaleBiasDesc=one, normScale=one, normBias=one, exponentialAverageFactor=1.0,
+                  normMeanVarDesc=mean,
                   resultRunningMean=channels(), resultRunningVariance=channels(), resultSaveMean=mean,
                   resultSaveInvVariance=channels(), workspace=None, **reserve())
 
@@ -76,7 +78,8 @@ BACKWARD_SIZE = Subject("mcdnnGetNormalizationBackwardWorkspaceSize", only(
     backward, *MODES, "xDesc", "yDesc", "dyDesc", "dzDesc", "dxDesc", "dNormScaleBiasDesc", "normMeanVarDesc"))
 RESERVE_SIZE = Subject("mcdnnGetNormalizationTrainingReserveSpaceSize", only(training, *MODES, "xDesc"))
 DERIVE = Subject("mcdnnDeriveNormTensorDescriptor", lambda: dict(
-    derivedNormScaleBiasDesc=unset_tensor(), derivedNormMeanVarDesc=unset_tensor(), xDesc=Tensor(np.ones(SIZES)), mode=1,
+    derivedNormScaleBiasDesc=unset_tensor(), derivedNormMeanVarDesc=unset_tensor(), xDesc=Tensor(np.ones(SIZES)),
+    mode=1,
     groupCnt=1))
 
 
@@ -139,12 +142,14 @@ RULES = [
     *rank_rules(DERIVE, "xDesc"),
     DERIVE.case("groupCnt/one", {"groupCnt": 0}),
 
-    *TRAINING.operands(optional=("resultRunningMean", "resultRunningVariance", "resultSaveMean", "resultSaveInvVariance",
+    *TRAINING.operands(optional=("resultRunningMean", "resultRunningVariance", "resultSaveMean",
+                                 "resultSaveInvVariance",
                                  "workspace")),
     *compute_rules(TRAINING, "normScaleBiasDesc", ("xDesc", "zDesc", "yDesc"), forward=True),
     *rank_rules(TRAINING, "xDesc", "yDesc"),
     *like_rules(TRAINING, "yDesc", "zDesc"),
-    TRAINING.case("resultSaveMean/pair", {"resultSaveMean": None}, {"resultSaveMean": None, "resultSaveInvVariance": None}),
+    TRAINING.case("resultSaveMean/pair", {"resultSaveMean": None}, {"resultSaveMean": None,
+                                                                    "resultSaveInvVariance": None}),
     TRAINING.case("resultRunningMean/pair", {"resultRunningMean": None},
                   {"resultRunningMean": None, "resultRunningVariance": None}),
     TRAINING.case("reserveSpaceSizeInBytes/minimum", {"reserveSpaceSizeInBytes": RESERVE - 1}),

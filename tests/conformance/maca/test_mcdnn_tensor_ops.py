@@ -24,17 +24,22 @@ SET = Subject("mcdnnSetTensor", lambda: dict(handle=handle(), **pair("y"), value
 SCALE = Subject("mcdnnScaleTensor", lambda: dict(handle=handle(), **pair("y"), alpha=scale(2)), ("y",))
 TRANSFORM = Subject("mcdnnTransformTensor", lambda: dict(handle=handle(), alpha=scale(2), **pair("x"), beta=scale(0),
                                                          **pair("y")), ("y",))
-ADD = Subject("mcdnnAddTensor", lambda: dict(handle=handle(), alpha=scale(2), **pair("A"), beta=scale(0), **pair("C")), ("C",))
-OP = Subject("mcdnnOpTensor", lambda: dict(handle=handle(), opTensorDesc=op_tensor(MAX_TENSOR), alpha1=scale(2), **pair("A"),
+ADD = Subject("mcdnnAddTensor", lambda: dict(handle=handle(), alpha=scale(2), **pair("A"), beta=scale(0),
+                                             **pair("C")), ("C",))
+OP = Subject("mcdnnOpTensor", lambda: dict(handle=handle(), opTensorDesc=op_tensor(MAX_TENSOR), alpha1=scale(2),
+                                           **pair("A"),
                                            alpha2=scale(2), **pair("B"), beta=scale(0), **pair("C")), ("C",))
 
 
 def reducing():
-    return dict(handle=handle(), reduceTensorDesc=reduction(MAX_REDUCE, indices=True), **pair("A"), **pair("C", REDUCED))
+    return dict(handle=handle(), reduceTensorDesc=reduction(MAX_REDUCE, indices=True), **pair("A"), **pair("C",
+                                                                                                           REDUCED))
 
 
-REDUCE = Subject("mcdnnReduceTensor", lambda: dict(**reducing(), indices=Buffer(np.zeros(3, np.uint32)), indicesSizeInBytes=12,
-                                                   workspace=None, workspaceSizeInBytes=0, alpha=scale(2), beta=scale(0)), ("C",))
+REDUCE = Subject("mcdnnReduceTensor", lambda: dict(**reducing(), indices=Buffer(np.zeros(3, np.uint32)),
+                                                   indicesSizeInBytes=12,
+                                                   workspace=None, workspaceSizeInBytes=0, alpha=scale(2),
+                                                   beta=scale(0)), ("C",))
 
 
 def query():
@@ -47,7 +52,8 @@ INDICES, WORKSPACE = Subject("mcdnnGetReductionIndicesSize", query), Subject("mc
 SET_OP = Subject("mcdnnSetOpTensorDescriptor", lambda: dict(opTensorDesc=fresh("mcdnnOpTensorDescriptor_t", "OpTensor"),
                                                             opTensorOp=0, opTensorCompType=FLOAT, opTensorNanOpt=0))
 SET_REDUCE = Subject("mcdnnSetReduceTensorDescriptor", lambda: dict(
-    reduceTensorDesc=fresh("mcdnnReduceTensorDescriptor_t", "ReduceTensor"), reduceTensorOp=0, reduceTensorCompType=FLOAT,
+    reduceTensorDesc=fresh("mcdnnReduceTensorDescriptor_t", "ReduceTensor"), reduceTensorOp=0,
+    reduceTensorCompType=FLOAT,
     reduceTensorNanOpt=0, reduceTensorIndices=0, reduceTensorIndicesType=0))
 
 
@@ -69,7 +75,8 @@ def unset(name, kind, parameter):
 
 def reduce_rules(subject):
     return [
-        subject.case("reduceTensorDesc/set", unset("ReduceTensor", "mcdnnReduceTensorDescriptor_t", "reduceTensorDesc")),
+        subject.case("reduceTensorDesc/set", unset("ReduceTensor", "mcdnnReduceTensorDescriptor_t",
+                                                   "reduceTensorDesc")),
         subject.case("cDesc/reduced", shaped("cDesc", SIZES)),
     ]
 
@@ -118,7 +125,8 @@ RULES = [
     REDUCE.case("aDesc/type", shaped("aDesc", SIZES, BFLOAT16)),
     REDUCE.case("cDesc/unsupported-type", both(typed(INT32, "A"), typed(INT32, "C", sizes=REDUCED)),
                 both(typed(HALF, "A"), typed(HALF, "C", sizes=REDUCED))),
-    REDUCE.case("reduceTensorDesc/compute-type", lambda _: {"reduceTensorDesc": reduction(MAX_REDUCE, HALF, indices=True)}),
+    REDUCE.case("reduceTensorDesc/compute-type", lambda _: {"reduceTensorDesc": reduction(MAX_REDUCE, HALF,
+                                                                                          indices=True)}),
     REDUCE.case("reduceTensorDesc/indices-type", wide_indices(3), wide_indices(0)),
     REDUCE.launch(),
 ]
