@@ -2,42 +2,16 @@
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
 
+import layers
 import numpy
+from cases import DTYPES, Case, random, to_torch, torch
 
 from understudy import ascend, ftdsp, maca
-from understudy.arrays import dtype_table
 from understudy.ascend.runtime import Operation as AscendOperation
 from understudy.maca.dnn import Operation as MacaOperation
 
-try:
-    import torch
-except ImportError:
-    torch = None
-
-DTYPES = {str(dtype): dtype for dtype in dtype_table(float32="", float16="", bfloat16="")}
 ROW = 1024  # length of a softmax group
-
-
-@dataclass
-class Case:
-    operator: Callable[[], None]
-    torch: Callable[[], None] | None
-    reads: int  # inputs that must be read once
-    bytes_each: int  # size of each input and of the output
-
-
-def to_torch(array: numpy.ndarray):
-    if array.dtype.name == "bfloat16":
-        return torch.from_numpy(array.view(numpy.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
-
-
-def random(dtype: str, size: int, low: float, high: float, count: int) -> list[numpy.ndarray]:
-    generator = numpy.random.default_rng(7)
-    elements = size // DTYPES[dtype].itemsize
-    return [generator.uniform(low, high, elements).astype(numpy.float32).astype(DTYPES[dtype]) for _ in range(count)]
 
 
 def two_phases(op: AscendOperation, name: str, arguments: list) -> Callable[[], None]:
@@ -156,4 +130,5 @@ OPERATORS = [
     ("softmax forward", list(DTYPES), softmax_forward),
     ("softmax backward", list(DTYPES), softmax_backward),
     ("binary cross entropy grad", ["float32", "float16"], binarycrossentropygrad),
+    *layers.OPERATORS,
 ]
