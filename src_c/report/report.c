@@ -8,6 +8,8 @@
 
 static _Thread_local LastError last_error;
 
+static RefusalListener *_Atomic listener;
+
 LastError *us_last_error_of_thread(void)
 {
     return &last_error;
@@ -43,6 +45,15 @@ void us_refuse(Call *call, const char *parameter, const char *rule, int32_t stat
     vsnprintf(record->text, sizeof record->text, format, arguments);
     va_end(arguments);
     us_log(call->refusal_level, "%s: %s (status %d)", record->rule, record->text, (int)status);
+    RefusalListener *hear = listener;
+    if (hear != NULL) {
+        hear(call, record->text);
+    }
+}
+
+void us_report_listen(RefusalListener *wanted)
+{
+    listener = wanted;
 }
 
 void us_explain(Explanation *why, const char *format, ...)

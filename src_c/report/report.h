@@ -50,6 +50,10 @@ typedef struct LastError {
 } LastError;
 LastError *us_last_error_of_thread(void);
 
+/* Called for every refusal of the process, on the thread that was refused, after it was recorded; NULL: nobody listens. */
+typedef void RefusalListener(const Call *call, const char *text);
+void us_report_listen(RefusalListener *listener);
+
 /* A short explanation handed upwards by code that does not know which public function is being served. */
 typedef struct Explanation {
     char text[384];
