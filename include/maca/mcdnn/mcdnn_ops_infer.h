@@ -298,6 +298,10 @@ size_t mcdnnGetMaxDeviceVersion(void); /* newest device generation the library k
 size_t mcdnnGetCudartVersion(void);    /* version of the runtime the library was made for */
 /* Name of a status; a fixed text for an unknown one. Never NULL. */
 const char *mcdnnGetErrorString(mcdnnStatus_t status);
+/* The function that is told of refused calls, on the thread that made them, when the mask has MCDNN_SEV_ERROR_EN; NULL:
+ * none. For all handles and threads of the process. */
+mcdnnStatus_t mcdnnSetCallback(unsigned mask, void *udata, mcdnnCallback_t fptr);
+mcdnnStatus_t mcdnnGetCallback(unsigned *mask, void **udata, mcdnnCallback_t *fptr);
 /* One part of the version. BAD_PARAM: unknown type, value NULL. */
 mcdnnStatus_t mcdnnGetProperty(libraryPropertyType type, int *value);
 /* VERSION_MISMATCH when this part of the library has another version than the rest. */
@@ -608,6 +612,41 @@ mcdnnStatus_t mcdnnDestroyFilterDescriptor(mcdnnFilterDescriptor_t filterDesc);
 mcdnnStatus_t mcdnnQueryRuntimeError(
     mcdnnHandle_t handle, mcdnnStatus_t *rstatus, mcdnnErrQueryMode_t mode,
     mcdnnRuntimeTag_t *tag);
+
+/* ---- algorithm descriptors (deprecated) ---- */
+
+mcdnnStatus_t mcdnnCreateAlgorithmDescriptor(mcdnnAlgorithmDescriptor_t *algoDesc);
+/* Any value is stored. */
+mcdnnStatus_t mcdnnSetAlgorithmDescriptor(
+    mcdnnAlgorithmDescriptor_t algoDesc, mcdnnAlgorithm_t algorithm);
+mcdnnStatus_t mcdnnGetAlgorithmDescriptor(
+    const mcdnnAlgorithmDescriptor_t algoDesc, mcdnnAlgorithm_t *algorithm);
+mcdnnStatus_t mcdnnCopyAlgorithmDescriptor(
+    const mcdnnAlgorithmDescriptor_t src, mcdnnAlgorithmDescriptor_t dest);
+mcdnnStatus_t mcdnnDestroyAlgorithmDescriptor(mcdnnAlgorithmDescriptor_t algoDesc);
+/* An array of numberToCreate measurements. BAD_PARAM: the number is not positive. */
+mcdnnStatus_t mcdnnCreateAlgorithmPerformance(
+    mcdnnAlgorithmPerformance_t *algoPerf, int numberToCreate);
+mcdnnStatus_t mcdnnSetAlgorithmPerformance(
+    mcdnnAlgorithmPerformance_t algoPerf, mcdnnAlgorithmDescriptor_t algoDesc,
+    mcdnnStatus_t status, float time, size_t memory);
+mcdnnStatus_t mcdnnGetAlgorithmPerformance(
+    const mcdnnAlgorithmPerformance_t algoPerf, mcdnnAlgorithmDescriptor_t *algoDesc,
+    mcdnnStatus_t *status, float *time, size_t *memory);
+/* NULL entries are accepted. */
+mcdnnStatus_t mcdnnDestroyAlgorithmPerformance(
+    mcdnnAlgorithmPerformance_t *algoPerf, int numberToDestroy);
+/* Bytes of host memory that a saved algorithm takes. */
+mcdnnStatus_t mcdnnGetAlgorithmSpaceSize(
+    mcdnnHandle_t handle, mcdnnAlgorithmDescriptor_t algoDesc, size_t *algoSpaceSizeInBytes);
+/* Writes the algorithm to host memory. BAD_PARAM: no algorithm was set, too few bytes. */
+mcdnnStatus_t mcdnnSaveAlgorithm(
+    mcdnnHandle_t handle, mcdnnAlgorithmDescriptor_t algoDesc, void *algoSpace,
+    size_t algoSpaceSizeInBytes);
+/* Reads what mcdnnSaveAlgorithm wrote. NOT_SUPPORTED: it was not written by this version. */
+mcdnnStatus_t mcdnnRestoreAlgorithm(
+    mcdnnHandle_t handle, void *algoSpace, size_t algoSpaceSizeInBytes,
+    mcdnnAlgorithmDescriptor_t algoDesc);
 
 #ifdef __cplusplus
 }

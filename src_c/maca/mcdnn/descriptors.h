@@ -20,6 +20,9 @@ enum {
     HANDLE_OP_TENSOR = 0x38,
     HANDLE_REDUCE_TENSOR = 0x39,
     HANDLE_FILTER = 0x3a,
+    HANDLE_ALGORITHM = 0x3b,
+    HANDLE_ALGORITHM_PERFORMANCE = 0x3c,
+    HANDLE_TENSOR_TRANSFORM = 0x3d,
 };
 
 /* A library handle: the device it was made on and the stream it queues work on, as the program gave it. */
