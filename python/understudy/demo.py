@@ -76,12 +76,100 @@ def _async_copy() -> dict[str, numpy.ndarray]:
     }
 
 
+
+class _Normalization:
+    """Batch normalization over all but the last axis, with momentum."""
+
+    def __init__(self, channels: int):
+        self.scale, self.bias, self.velocity = numpy.ones(channels), numpy.zeros(channels), numpy.zeros((2, channels))
+
+    def forward(self, x):
+        axes = tuple(range(x.ndim - 1))
+        self.inverse = 1 / numpy.sqrt(x.var(axis=axes) + 1e-3)
+        self.x = (x - x.mean(axis=axes)) * self.inverse
+        return self.scale * self.x + self.bias
+
+    def backward(self, slope):
+        axes = tuple(range(slope.ndim - 1))
+        bias, scale = slope.sum(axis=axes), (slope * self.x).sum(axis=axes)
+        count = slope.size // bias.size
+        result = self.scale * self.inverse * (slope - bias / count - self.x * scale / count)
+        self.velocity = 0.5 * self.velocity - 0.5 * numpy.array([scale, bias])
+        self.scale, self.bias = self.scale + self.velocity[0], self.bias + self.velocity[1]
+        return result
+
+
+def _neighbours(x):
+    """Sum over each channel, the one before and the one after."""
+    wide = numpy.pad(x, [(0, 0)] * (x.ndim - 1) + [(1, 1)])
+    return wide[..., :-2] + wide[..., 1:-1] + wide[..., 2:]
+
+
+def _training(printed) -> dict[str, numpy.ndarray]:
+    """The same network, channels last, with the program's dropout masks."""
+    images, classes = 8, 4
+    state, noise = 1, []
+    for _ in range(images * 8 * 8 * classes):
+        state = (state * 1664525 + 1013904223) % 2**32
+        noise.append(state >> 24)
+    label = numpy.eye(classes)[numpy.arange(images) % classes]
+    x = numpy.reshape(noise, (images, 8, 8, classes)) / 256 + label[:, None, None] / 4
+    first, second, losses = _Normalization(classes), _Normalization(classes), []
+    for mask in printed["masks"].values.astype(numpy.uint64):
+        kept = (mask >> numpy.arange(images * classes, dtype=numpy.uint64)).reshape(images, classes) % 2 / 0.75
+        hidden = numpy.maximum(first.forward(x), 0)
+        powers = 1 + 0.5 / 3 * _neighbours(hidden**2)
+        local = hidden * powers**-0.75
+        windows = local.reshape(images, 4, 2, 4, 2, classes).swapaxes(2, 3).reshape(images, 4, 4, 4, classes)
+        logits = kept * second.forward(windows.max(axis=3)).mean(axis=(1, 2))
+        logarithms = logits - numpy.log(numpy.exp(logits).sum(axis=1, keepdims=True))
+        losses.append(-(label * logarithms).sum() / images)
+
+        slope = kept * (numpy.exp(logarithms) - label) / images
+        slope = second.backward(numpy.broadcast_to(slope[:, None, None] / 16, (images, 4, 4, classes)))
+        taps = numpy.arange(4)[:, None] == windows.argmax(axis=3)[:, :, :, None]
+        slope = (taps * slope[:, :, :, None]).reshape(images, 4, 4, 2, 2, classes).swapaxes(2, 3).reshape(x.shape)
+        slope = slope * powers**-0.75 - 2 * 0.5 * 0.75 / 3 * hidden * _neighbours(slope * local / powers)
+        first.backward(slope * (hidden > 0))
+    learned = {"first scale": first.scale, "first bias": first.bias}
+    learned |= {"second scale": second.scale, "second bias": second.bias}
+    return {"loss": numpy.array(losses), **learned}
+
+
+def _spatial_transformer() -> dict[str, numpy.ndarray]:
+    """Sampling as two interpolation matrices per point: hat functions around its coordinates."""
+    x = ((numpy.arange(80) * 37 % 64) / 32 - 1).reshape(2, 2, 4, 5)
+    theta = [0.7, -0.2, 0.12, 0.3, 0.6, -0.05, 1.1, 0.43, 0.2, -0.5, 0.9, 0.15]
+    theta = numpy.array(theta, numpy.float32).astype(numpy.float64).reshape(2, 2, 3)
+    rows, columns = numpy.meshgrid(numpy.linspace(-1, 1, 3), numpy.linspace(-1, 1, 4), indexing="ij")
+    places = numpy.stack([columns, rows, numpy.ones((3, 4))], axis=-1)
+    grid = numpy.einsum("nrk,ijk->nijr", theta, places)
+    across = (grid[..., 0:1] + 1) * (5 - 1) / 2 - numpy.arange(5)
+    down = (grid[..., 1:2] + 1) * (4 - 1) / 2 - numpy.arange(4)
+    hat_across, hat_down = numpy.maximum(1 - abs(across), 0), numpy.maximum(1 - abs(down), 0)
+    slope_across = -numpy.sign(across) * (hat_across > 0) * (5 - 1) / 2
+    slope_down = -numpy.sign(down) * (hat_down > 0) * (4 - 1) / 2
+    y = numpy.einsum("nijh,nijw,nchw->ncij", hat_down, hat_across, x)
+    dx = numpy.einsum("nijh,nijw,ncij->nchw", hat_down, hat_across, y)
+    dgrid = [
+        numpy.einsum("nijh,nijw,nchw,ncij->nij", hat_down, slope_across, x, y),
+        numpy.einsum("nijh,nijw,nchw,ncij->nij", slope_down, hat_across, x, y),
+    ]
+    return {"y": y, "dx": dx, "dtheta": numpy.einsum("rnij,ijk->nrk", dgrid, places)}
+
+
 REFERENCES = {
     "async_copy": _async_copy,
     "soft_margin_loss_backward": _soft_margin_loss_backward,
     "softmax": _softmax,
+    "spatial_transformer": _spatial_transformer,
     "binarycrossentropygrad/shared_space": _shared_space,
     "binarycrossentropygrad/private_space": _private_space,
+}
+
+# The same from what the program printed: random draws are its own.
+REFERENCES_FROM_DRAWS = {
+    "training": _training,
 }
 
 # What programs that compare by themselves say.
@@ -231,13 +319,16 @@ def compare(source: pathlib.Path, printed: str) -> list[Comparison | Statement]:
     name = name_of(source)
     if name in SENTENCES:
         return [Statement(name, printed.strip(), SENTENCES[name])]
-    reference = REFERENCES.get(name)
-    if reference is None:
-        raise ExampleError(f"{name}: no reference for this example")
     got, nothing = parse(printed), Printed(numpy.array([]), 0.0)
+    if name in REFERENCES:
+        expected = REFERENCES[name]()
+    elif name in REFERENCES_FROM_DRAWS:
+        expected = REFERENCES_FROM_DRAWS[name](got)
+    else:
+        raise ExampleError(f"{name}: no reference for this example")
     return [
         Comparison(name, label, got.get(label, nothing), numpy.ravel(values))
-        for label, values in reference().items()
+        for label, values in expected.items()
     ]
 
 
