@@ -613,6 +613,37 @@ mcdnnStatus_t mcdnnQueryRuntimeError(
     mcdnnHandle_t handle, mcdnnStatus_t *rstatus, mcdnnErrQueryMode_t mode,
     mcdnnRuntimeTag_t *tag);
 
+/* ---- tensor transform ---- */
+
+mcdnnStatus_t mcdnnCreateTensorTransformDescriptor(mcdnnTensorTransformDescriptor_t *transformDesc);
+/* Paddings of all nbDims dimensions, fold factors of the spatial ones (nbDims - 2); NULL: none. BAD_PARAM: nbDims below
+ * 3, negative padding, fold factor 0, unknown format or direction. NOT_SUPPORTED: nbDims above MCDNN_DIM_MAX,
+ * NCHW_VECT_C. */
+mcdnnStatus_t mcdnnSetTensorTransformDescriptor(
+    mcdnnTensorTransformDescriptor_t transformDesc, const uint32_t nbDims,
+    const mcdnnTensorFormat_t destFormat, const int32_t padBeforeA[], const int32_t padAfterA[],
+    const uint32_t foldA[], const mcdnnFoldingDirection_t direction);
+mcdnnStatus_t mcdnnGetTensorTransformDescriptor(
+    mcdnnTensorTransformDescriptor_t transformDesc, uint32_t nbDimsRequested,
+    mcdnnTensorFormat_t *destFormat, int32_t padBeforeA[], int32_t padAfterA[],
+    uint32_t foldA[], mcdnnFoldingDirection_t *direction);
+mcdnnStatus_t mcdnnDestroyTensorTransformDescriptor(mcdnnTensorTransformDescriptor_t transformDesc);
+/* The descriptor of the result, packed in the destination format, and its bytes. */
+mcdnnStatus_t mcdnnInitTransformDest(
+    const mcdnnTensorTransformDescriptor_t transformDesc, const mcdnnTensorDescriptor_t srcDesc,
+    mcdnnTensorDescriptor_t destDesc, size_t *destSizeInBytes);
+/* Pads and folds space into channels (position p of the padded source: block p % fold, destination p / fold), or unfolds
+ * and then pads. BAD_PARAM: the destination does not have the sizes that mcdnnInitTransformDest gives. NOT_SUPPORTED:
+ * beta other than 0 with padding or folding. */
+mcdnnStatus_t mcdnnTransformTensorEx(
+    mcdnnHandle_t handle, const mcdnnTensorTransformDescriptor_t transDesc, const void *alpha,
+    const mcdnnTensorDescriptor_t srcDesc, const void *srcData, const void *beta,
+    const mcdnnTensorDescriptor_t destDesc, void *destData);
+mcdnnStatus_t mcdnnTransformFilter(
+    mcdnnHandle_t handle, const mcdnnTensorTransformDescriptor_t transDesc, const void *alpha,
+    const mcdnnFilterDescriptor_t srcDesc, const void *srcData, const void *beta,
+    const mcdnnFilterDescriptor_t destDesc, void *destData);
+
 /* ---- algorithm descriptors (deprecated) ---- */
 
 mcdnnStatus_t mcdnnCreateAlgorithmDescriptor(mcdnnAlgorithmDescriptor_t *algoDesc);

@@ -71,6 +71,9 @@ const char *strides_text(const Tensor *tensor, ShapeText buffer);
 /* Number of elements, without gaps. */
 int64_t tensor_elements(const Tensor *tensor);
 
+/* Sets the strides of a packed tensor in the given format; type, lanes and sizes are set. */
+void tensor_pack(Tensor *tensor, mcdnnTensorFormat_t format);
+
 /* The tensor at a device address, seen with at least `rank` dimensions (missing ones have size 1). */
 View tensor_view(const Tensor *tensor, const void *data, int32_t rank);
 

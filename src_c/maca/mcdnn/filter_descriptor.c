@@ -1,4 +1,6 @@
 /* Filter descriptors: k output channels, c input channels, space; always packed (mcdnn 7.2). */
+#include "filter.h"
+
 #include "check.h"
 
 typedef struct FilterDescriptor {
@@ -12,6 +14,21 @@ typedef struct FilterDescriptor {
 static FilterDescriptor *descriptor(Call *call, mcdnnFilterDescriptor_t filterDesc)
 {
     return descriptor_of(call, "filterDesc", filterDesc, HANDLE_FILTER, "a filter descriptor");
+}
+
+Tensor check_filter(Call *call, const char *parameter, mcdnnFilterDescriptor_t filterDesc)
+{
+    Tensor tensor = {.lanes = 1};
+    const FilterDescriptor *filter = descriptor_of(call, parameter, filterDesc, HANDLE_FILTER, "a filter descriptor");
+    us_require(call, filter->rank > 0, parameter, "set", MCDNN_STATUS_BAD_PARAM, "%s was given no shape", parameter);
+    if (call->status != 0)
+        return tensor;
+    tensor.type = filter->type;
+    tensor.rank = filter->rank;
+    for (int axis = 0; axis < filter->rank; axis++)
+        tensor.sizes[axis] = filter->sizes[axis];
+    tensor_pack(&tensor, filter->format);
+    return tensor;
 }
 
 mcdnnStatus_t mcdnnCreateFilterDescriptor(mcdnnFilterDescriptor_t *filterDesc)

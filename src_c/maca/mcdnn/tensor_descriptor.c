@@ -88,7 +88,7 @@ static void set_type(Call *call, Tensor *tensor, mcdnnDataType_t type, const cha
 }
 
 /* Packed strides; NHWC has the channels innermost at any rank from 3 on. Saturates above ELEMENT_LIMIT. */
-static void set_packed_strides(Tensor *tensor, mcdnnTensorFormat_t format)
+void tensor_pack(Tensor *tensor, mcdnnTensorFormat_t format)
 {
     bool channels_last = format == MCDNN_TENSOR_NHWC && tensor->rank >= 3;
     int64_t stride = 1;
@@ -150,7 +150,7 @@ mcdnnStatus_t mcdnnSetTensor4dDescriptor(
     Tensor tensor = {.rank = 4, .sizes = {n, c, h, w}};
     set_type(&call, &tensor, dataType, "c");
     if (call.status == 0)
-        set_packed_strides(&tensor, format);
+        tensor_pack(&tensor, format);
     return store(&call, descriptor, &tensor);
 }
 
@@ -190,7 +190,7 @@ mcdnnStatus_t mcdnnSetTensorNdDescriptor(
     if (call.status != 0)
         return us_call_end(&call);
     if (strideA == NULL)
-        set_packed_strides(&tensor, MCDNN_TENSOR_NCHW);
+        tensor_pack(&tensor, MCDNN_TENSOR_NCHW);
     for (int axis = 0; strideA != NULL && axis < nbDims; axis++)
         tensor.strides[axis] = strideA[axis];
     return store(&call, descriptor, &tensor);
@@ -211,7 +211,7 @@ mcdnnStatus_t mcdnnSetTensorNdDescriptorEx(
     set_type(&call, &tensor, dataType, "dimA");
     if (call.status != 0)
         return us_call_end(&call);
-    set_packed_strides(&tensor, format);
+    tensor_pack(&tensor, format);
     return store(&call, descriptor, &tensor);
 }
 
