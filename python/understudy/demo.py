@@ -158,11 +158,30 @@ def _spatial_transformer() -> dict[str, numpy.ndarray]:
     return {"y": y, "dx": dx, "dtheta": numpy.einsum("rnij,ijk->nrk", dgrid, places)}
 
 
+def _vocab_parallel_cross_entropy() -> dict[str, numpy.ndarray]:
+    """The undivided computation, but for the float16 roundings: Q, each shard's gradients."""
+    x = (numpy.arange(12).reshape(4, 3) * 7 % 11 - 5) / 4
+    weight = (numpy.arange(30).reshape(10, 3) * 5 % 17 - 8) / 8
+    target = numpy.eye(10)[[7, 0, 4, 9]]
+    powers = numpy.exp(x @ weight.T)
+    probability = powers / powers.sum(axis=1, keepdims=True)
+    loss = -numpy.log((probability * target).sum(axis=1))
+    slope = ((probability - target) / 4).astype(numpy.float16).astype(numpy.float64)
+    parts = [(slope[:, shard] @ weight[shard]).astype(numpy.float16) for shard in (slice(0, 5), slice(5, 10))]
+    return {
+        "loss on the first shard": loss,
+        "loss on the second shard": loss,
+        "gradient of the input": parts[0].astype(numpy.float64) + parts[1],
+        "gradient of the weight": (slope.T @ x).astype(numpy.float16),
+    }
+
+
 REFERENCES = {
     "async_copy": _async_copy,
     "soft_margin_loss_backward": _soft_margin_loss_backward,
     "softmax": _softmax,
     "spatial_transformer": _spatial_transformer,
+    "vocab_parallel_cross_entropy": _vocab_parallel_cross_entropy,
     "binarycrossentropygrad/shared_space": _shared_space,
     "binarycrossentropygrad/private_space": _private_space,
 }
@@ -273,9 +292,14 @@ def run_quietly(command, what: str, **settings) -> str:
     return result.stdout
 
 
+def environment_of(stack: Stack) -> dict[str, str]:
+    """With two devices, for the programs that divide their work."""
+    return {"UNDERSTUDY_DEVICES": "2", **toolchain.environment([stack])}
+
+
 def build_and_run(stack: Stack, source: pathlib.Path, folder: str) -> str:
     """What the program prints."""
-    environment = toolchain.environment([stack])
+    environment = environment_of(stack)
     command = compile_command(source)
     (pathlib.Path(folder) / source.name).write_bytes(source.read_bytes())
     run_quietly(["sh", "-c", command], f"compiling {source.name}", cwd=folder, env=environment)

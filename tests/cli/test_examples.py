@@ -33,7 +33,7 @@ def test_compile_by_hand(stack, source, compiler, tmp_path):
     command = demo.compile_command(source)
     if COMPILERS[compiler]:
         command = re.sub(r"^\S+", COMPILERS[compiler], command) + " -Wall -Wextra -Werror -lm"
-    environment = toolchain.environment([stack])
+    environment = demo.environment_of(stack)
     (tmp_path / source.name).write_bytes(source.read_bytes())
     for header in source.parent.glob("*.h"):
         (tmp_path / header.name).write_bytes(header.read_bytes())
@@ -54,6 +54,15 @@ def test_build_with_cmake(stack, source, tmp_path):
     environment["LD_LIBRARY_PATH"] = str(stack.library_path)
     done = subprocess.run([tmp_path / source.stem], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert_right(source, done.stdout)
+
+
+def test_one_device_is_enough(tmp_path):
+    stack, source = next(example for example in EXAMPLES if example[1].stem == "vocab_parallel_cross_entropy")
+    environment = {**toolchain.environment([stack]), "UNDERSTUDY_DEVICES": "1"}
+    (tmp_path / source.name).write_bytes(source.read_bytes())
+    subprocess.run(["sh", "-c", demo.compile_command(source)], cwd=tmp_path, env=environment, check=True)
+    done = subprocess.run(demo.start_command(source), cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert_right(source, done.stdout)
 
 

@@ -69,20 +69,24 @@ int main(void)
     CHECK_MCDNN(mcdnnCreate(&handle));
     CHECK_MCDNN(mcdnnCreateTensorDescriptor(&x_shape));
     CHECK_MCDNN(mcdnnCreateTensorDescriptor(&y_shape));
-    CHECK_MCDNN(mcdnnSetTensor4dDescriptor(x_shape, MCDNN_TENSOR_NCHW, MCDNN_DATA_FLOAT, IMAGES, CHANNELS, HEIGHT, WIDTH));
-    CHECK_MCDNN(mcdnnSetTensor4dDescriptor(y_shape, MCDNN_TENSOR_NCHW, MCDNN_DATA_FLOAT, IMAGES, CHANNELS, ROWS, COLUMNS));
+    CHECK_MCDNN(mcdnnSetTensor4dDescriptor(x_shape, MCDNN_TENSOR_NCHW, MCDNN_DATA_FLOAT, IMAGES, CHANNELS,
+                                           HEIGHT, WIDTH));
+    CHECK_MCDNN(mcdnnSetTensor4dDescriptor(y_shape, MCDNN_TENSOR_NCHW, MCDNN_DATA_FLOAT, IMAGES, CHANNELS,
+                                           ROWS, COLUMNS));
     CHECK_MCDNN(mcdnnCreateSpatialTransformerDescriptor(&transformer));
-    CHECK_MCDNN(mcdnnSetSpatialTransformerNdDescriptor(transformer, MCDNN_SAMPLER_BILINEAR, MCDNN_DATA_FLOAT, 4, window));
+    CHECK_MCDNN(mcdnnSetSpatialTransformerNdDescriptor(transformer, MCDNN_SAMPLER_BILINEAR, MCDNN_DATA_FLOAT, 4,
+                                                       window));
 
     void *theta = device_copy(transformations, THETA_SIZE), *x = device_copy(images, X_SIZE);
     void *grid = device_copy(NULL, GRID_SIZE), *y = device_copy(NULL, Y_SIZE);
-    void *dx = device_copy(NULL, X_SIZE), *dgrid = device_copy(NULL, GRID_SIZE), *dtheta = device_copy(NULL, THETA_SIZE);
+    void *dx = device_copy(NULL, X_SIZE);
+    void *dgrid = device_copy(NULL, GRID_SIZE), *dtheta = device_copy(NULL, THETA_SIZE);
 
     CHECK_MCDNN(mcdnnSpatialTfGridGeneratorForward(handle, transformer, theta, grid));
     CHECK_MCDNN(mcdnnSpatialTfSamplerForward(handle, transformer, &one, x_shape, x, grid, &zero, y_shape, y));
     /* The loss's gradient with respect to y is y. */
-    CHECK_MCDNN(mcdnnSpatialTfSamplerBackward(handle, transformer, &one, x_shape, x, &zero, x_shape, dx, &one, y_shape, y,
-                                              grid, &zero, dgrid));
+    CHECK_MCDNN(mcdnnSpatialTfSamplerBackward(handle, transformer, &one, x_shape, x, &zero, x_shape, dx, &one, y_shape,
+                                              y, grid, &zero, dgrid));
     CHECK_MCDNN(mcdnnSpatialTfGridGeneratorBackward(handle, transformer, dgrid, dtheta));
     print("y", y, Y_SIZE);
     print("dx", dx, X_SIZE);

@@ -122,15 +122,24 @@ int main(void)
 {
     CHECK_MCDNN(mcdnnCreate(&dnn));
 
-    Tensor x = tensor(MCDNN_TENSOR_NHWC, IMAGES, CLASSES, SIDE), hidden = tensor(MCDNN_TENSOR_NHWC, IMAGES, CLASSES, SIDE);
-    Tensor local = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, SIDE), pooled = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, POOLED);
-    Tensor normal = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, POOLED), means = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, 1);
-    Tensor logits = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, 1), logarithms = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, 1);
-    Tensor dx = tensor(MCDNN_TENSOR_NHWC, IMAGES, CLASSES, SIDE), dhidden = tensor(MCDNN_TENSOR_NHWC, IMAGES, CLASSES, SIDE);
-    Tensor dlocal = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, SIDE), dpooled = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, POOLED);
-    Tensor dnormal = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, POOLED), dmeans = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, 1);
-    Tensor dlogits = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, 1), dlogarithms = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, 1);
-    Tensor ones = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, 1), mask = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, 1);
+    Tensor x = tensor(MCDNN_TENSOR_NHWC, IMAGES, CLASSES, SIDE);
+    Tensor hidden = tensor(MCDNN_TENSOR_NHWC, IMAGES, CLASSES, SIDE);
+    Tensor local = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, SIDE);
+    Tensor pooled = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, POOLED);
+    Tensor normal = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, POOLED);
+    Tensor means = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, 1);
+    Tensor logits = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, 1);
+    Tensor logarithms = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, 1);
+    Tensor dx = tensor(MCDNN_TENSOR_NHWC, IMAGES, CLASSES, SIDE);
+    Tensor dhidden = tensor(MCDNN_TENSOR_NHWC, IMAGES, CLASSES, SIDE);
+    Tensor dlocal = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, SIDE);
+    Tensor dpooled = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, POOLED);
+    Tensor dnormal = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, POOLED);
+    Tensor dmeans = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, 1);
+    Tensor dlogits = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, 1);
+    Tensor dlogarithms = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, 1);
+    Tensor ones = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, 1);
+    Tensor mask = tensor(MCDNN_TENSOR_NCHW, IMAGES, CLASSES, 1);
     Normalization first = normalization(), second = normalization();
 
     mcdnnActivationDescriptor_t relu;
@@ -141,18 +150,20 @@ int main(void)
     size_t forward_bytes, backward_bytes, reserve_bytes;
     CHECK_MCDNN(mcdnnGetBatchNormalizationForwardTrainingExWorkspaceSize(dnn, mode, fused, x.shape, NULL, hidden.shape,
                                                                          first.scale.shape, relu, &forward_bytes));
-    CHECK_MCDNN(mcdnnGetBatchNormalizationBackwardExWorkspaceSize(dnn, mode, fused, x.shape, hidden.shape, dhidden.shape,
-                                                                  NULL, dx.shape, first.scale.shape, relu,
-                                                                  &backward_bytes));
+    CHECK_MCDNN(mcdnnGetBatchNormalizationBackwardExWorkspaceSize(dnn, mode, fused, x.shape, hidden.shape,
+                                                                  dhidden.shape, NULL, dx.shape, first.scale.shape,
+                                                                  relu, &backward_bytes));
     CHECK_MCDNN(mcdnnGetBatchNormalizationTrainingExReserveSpaceSize(dnn, mode, fused, relu, x.shape, &reserve_bytes));
-    void *forward_space = space(forward_bytes), *backward_space = space(backward_bytes), *reserve = space(reserve_bytes);
+    void *forward_space = space(forward_bytes), *backward_space = space(backward_bytes);
+    void *reserve = space(reserve_bytes);
 
     mcdnnLRNDescriptor_t lrn;
     CHECK_MCDNN(mcdnnCreateLRNDescriptor(&lrn));
     CHECK_MCDNN(mcdnnSetLRNDescriptor(lrn, 3, 0.5, 0.75, 1.0));
     mcdnnPoolingDescriptor_t maximum, average;
     CHECK_MCDNN(mcdnnCreatePoolingDescriptor(&maximum));
-    CHECK_MCDNN(mcdnnSetPooling2dDescriptor(maximum, MCDNN_POOLING_MAX_DETERMINISTIC, MCDNN_PROPAGATE_NAN, 2, 2, 0, 0, 2, 2));
+    CHECK_MCDNN(mcdnnSetPooling2dDescriptor(maximum, MCDNN_POOLING_MAX_DETERMINISTIC, MCDNN_PROPAGATE_NAN, 2, 2, 0,
+                                            0, 2, 2));
     CHECK_MCDNN(mcdnnCreatePoolingDescriptor(&average));
     CHECK_MCDNN(mcdnnSetPooling2dDescriptor(average, MCDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING, MCDNN_PROPAGATE_NAN,
                                             POOLED, POOLED, 0, 0, POOLED, POOLED));
@@ -177,7 +188,8 @@ int main(void)
         CHECK_MCDNN(mcdnnBatchNormalizationForwardTrainingEx(
             dnn, mode, fused, &ONE, &ZERO, x.shape, x.data, NULL, NULL, hidden.shape, hidden.data, first.scale.shape,
             first.scale.data, first.bias.data, AVERAGE_FACTOR, first.mean.data, first.variance.data, EPSILON,
-            first.saved_mean.data, first.saved_inverse.data, relu, forward_space, forward_bytes, reserve, reserve_bytes));
+            first.saved_mean.data, first.saved_inverse.data, relu, forward_space, forward_bytes, reserve,
+            reserve_bytes));
         CHECK_MCDNN(mcdnnLRNCrossChannelForward(dnn, lrn, MCDNN_LRN_CROSS_CHANNEL_DIM1, &ONE, hidden.shape, hidden.data,
                                                 &ZERO, local.shape, local.data));
         CHECK_MCDNN(mcdnnPoolingForward(dnn, maximum, &ONE, local.shape, local.data, &ZERO, pooled.shape, pooled.data));
@@ -186,7 +198,8 @@ int main(void)
             second.scale.shape, second.scale.data, second.bias.data, AVERAGE_FACTOR, second.mean.data,
             second.variance.data, EPSILON, second.saved_mean.data, second.saved_inverse.data));
         CHECK_MCDNN(mcdnnPoolingForward(dnn, average, &ONE, normal.shape, normal.data, &ZERO, means.shape, means.data));
-        CHECK_MCDNN(mcdnnDropoutForward(dnn, dropout, means.shape, means.data, logits.shape, logits.data, kept, mask_bytes));
+        CHECK_MCDNN(mcdnnDropoutForward(dnn, dropout, means.shape, means.data, logits.shape, logits.data, kept,
+                                        mask_bytes));
         CHECK_MCDNN(mcdnnSoftmaxForward(dnn, MCDNN_SOFTMAX_LOG, MCDNN_SOFTMAX_MODE_CHANNEL, &ONE, logits.shape,
                                         logits.data, &ZERO, logarithms.shape, logarithms.data));
 
@@ -199,8 +212,9 @@ int main(void)
                                          normal.shape, normal.data, &ZERO, dnormal.shape, dnormal.data));
         CHECK_MCDNN(mcdnnBatchNormalizationBackward(
             dnn, MCDNN_BATCHNORM_SPATIAL, &ONE, &ZERO, &RATE, &MOMENTUM, pooled.shape, pooled.data, dnormal.shape,
-            dnormal.data, dpooled.shape, dpooled.data, second.scale.shape, second.scale.data, second.scale_velocity.data,
-            second.bias_velocity.data, EPSILON, second.saved_mean.data, second.saved_inverse.data));
+            dnormal.data, dpooled.shape, dpooled.data, second.scale.shape, second.scale.data,
+            second.scale_velocity.data, second.bias_velocity.data, EPSILON, second.saved_mean.data,
+            second.saved_inverse.data));
         CHECK_MCDNN(mcdnnPoolingBackward(dnn, maximum, &ONE, pooled.shape, pooled.data, dpooled.shape, dpooled.data,
                                          local.shape, local.data, &ZERO, dlocal.shape, dlocal.data));
         CHECK_MCDNN(mcdnnLRNCrossChannelBackward(dnn, lrn, MCDNN_LRN_CROSS_CHANNEL_DIM1, &ONE, local.shape, local.data,
