@@ -6,8 +6,8 @@
 
 enum { TRANSFORM_RANK = 8 };
 
-/* y = alpha * moved x + beta * y. Axis 1 holds the channels, axes from 2 on are space. Folding takes padded positions p to
- * p / fold, block p % fold; channel = padding + block * channels + c, blocks numbered in row-major order. Unfolding
+/* y = alpha * moved x + beta * y. Axis 1 holds the channels, axes from 2 on are space. Folding takes padded positions p
+ * to p / fold, block p % fold; channel = padding + block * channels + c, blocks numbered in row-major order. Unfolding
  * takes them apart again and then pads. Where nothing lands, y becomes 0: beta must then be 0. */
 typedef struct TensorTransform {
     bool unfold, moves; /* moves: some padding or folding */

@@ -50,7 +50,7 @@ typedef struct LastError {
 } LastError;
 LastError *us_last_error_of_thread(void);
 
-/* Called for every refusal of the process, on the thread that was refused, after it was recorded; NULL: nobody listens. */
+/* Called for every refusal of the process, on the refused thread, after it was recorded; NULL: nobody listens. */
 typedef void RefusalListener(const Call *call, const char *text);
 void us_report_listen(RefusalListener *listener);
 

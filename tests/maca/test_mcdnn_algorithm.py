@@ -16,7 +16,7 @@ def new():
 
 
 def set_algorithm(descriptor, number):
-    """The algorithm is a structure around one enumerator, which cffi cannot pass by value; it travels as an int does."""
+    """The algorithm is a structure around one enumerator, which cffi cannot pass by value: it travels as an int."""
     function = ffi.cast("mcdnnStatus_t (*)(mcdnnAlgorithmDescriptor_t, int)", lib.mcdnnSetAlgorithmDescriptor)
     return int(function(descriptor, number))
 
@@ -90,7 +90,8 @@ def test_the_mask_and_other_libraries_are_quiet(messages, mask):
     heard, listen = messages
     ok(lib.mcdnnSetCallback(lib.MCDNN_SEV_ERROR_EN, ffi.NULL, listen))
     assert lib.mcFree(ffi.cast("void *", 64)) != 0
-    ok(lib.mcdnnSetCallback(0 if mask == "none" else lib.MCDNN_SEV_WARNING_EN | lib.MCDNN_SEV_INFO_EN, ffi.NULL, listen))
+    others = lib.MCDNN_SEV_WARNING_EN | lib.MCDNN_SEV_INFO_EN
+    ok(lib.mcdnnSetCallback(0 if mask == "none" else others, ffi.NULL, listen))
     assert lib.mcdnnDestroy(ffi.NULL) == lib.MCDNN_STATUS_BAD_PARAM
     assert heard == []
     ok(lib.mcdnnSetCallback(lib.MCDNN_SEV_ERROR_EN, ffi.NULL, ffi.NULL))

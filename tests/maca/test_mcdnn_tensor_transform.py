@@ -5,8 +5,8 @@ import pytest
 
 from understudy.maca import ffi, lib
 
-from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, Buffer, Tensor, assert_close, call, descriptor,
-                                      handle, ok, random, run, scale)
+from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, Buffer, Tensor, assert_close, call,
+                                      descriptor, handle, ok, random, run, scale)
 
 TYPES = [FLOAT, DOUBLE, HALF, BFLOAT16]
 
@@ -113,8 +113,9 @@ def test_the_result_is_described(case, layout):
     expected = model(np.zeros(sizes), before, after, fold, unfold).shape
     made, size, rank = descriptor((1,)), ffi.new("size_t *"), ffi.new("int *")
     found, strides = ffi.new("int[8]"), ffi.new("int[8]")
-    ok(call("mcdnnInitTransformDest", transformDesc=transform(len(sizes), before, after, fold, unfold=unfold, layout=layout),
-            srcDesc=descriptor(sizes, HALF), destDesc=made, destSizeInBytes=size))
+    wanted = transform(len(sizes), before, after, fold, unfold=unfold, layout=layout)
+    ok(call("mcdnnInitTransformDest", transformDesc=wanted, srcDesc=descriptor(sizes, HALF), destDesc=made,
+            destSizeInBytes=size))
     kind = ffi.new("mcdnnDataType_t *")
     ok(lib.mcdnnGetTensorNdDescriptor(made, 8, kind, rank, found, strides))
     assert (kind[0], tuple(found[0:rank[0]]), size[0]) == (HALF, expected, 2 * int(np.prod(expected)))

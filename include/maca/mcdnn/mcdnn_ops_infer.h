@@ -632,8 +632,8 @@ mcdnnStatus_t mcdnnDestroyTensorTransformDescriptor(mcdnnTensorTransformDescript
 mcdnnStatus_t mcdnnInitTransformDest(
     const mcdnnTensorTransformDescriptor_t transformDesc, const mcdnnTensorDescriptor_t srcDesc,
     mcdnnTensorDescriptor_t destDesc, size_t *destSizeInBytes);
-/* Pads and folds space into channels (position p of the padded source: block p % fold, destination p / fold), or unfolds
- * and then pads. BAD_PARAM: the destination does not have the sizes that mcdnnInitTransformDest gives. NOT_SUPPORTED:
+/* Pads and folds space into channels (position p of the padded source: block p % fold, destination p / fold), or
+ * unfolds and then pads. BAD_PARAM: the destination does not have the sizes that mcdnnInitTransformDest gives. NOT_SUPPORTED:
  * beta other than 0 with padding or folding. */
 mcdnnStatus_t mcdnnTransformTensorEx(
     mcdnnHandle_t handle, const mcdnnTensorTransformDescriptor_t transDesc, const void *alpha,

@@ -1,4 +1,4 @@
-/* Algorithm descriptors and measurements: holders of values for programs that search convolution algorithms (mcdnn 5.1).
+/* Algorithm descriptors and measurements hold values for programs that search convolution algorithms (mcdnn 5.1).
  * Saved algorithms are bytes in host memory. */
 #include "check.h"
 
@@ -208,8 +208,9 @@ mcdnnStatus_t mcdnnRestoreAlgorithm(
         return us_call_end(&call);
     SavedAlgorithm saved;
     memcpy(&saved, algoSpace, sizeof saved);
-    us_require(&call, memcmp(saved.mark, saved_mark, sizeof saved.mark) == 0 && saved.version == MCDNN_VERSION, "algoSpace",
-               "version", MCDNN_STATUS_NOT_SUPPORTED, "the space does not hold an algorithm that this version saved");
+    bool known = memcmp(saved.mark, saved_mark, sizeof saved.mark) == 0 && saved.version == MCDNN_VERSION;
+    us_require(&call, known, "algoSpace", "version", MCDNN_STATUS_NOT_SUPPORTED,
+               "the space does not hold an algorithm that this version saved");
     if (call.status == 0)
         *target = (AlgorithmDescriptor){true, saved.algorithm};
     return us_call_end(&call);

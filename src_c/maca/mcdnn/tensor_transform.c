@@ -47,8 +47,8 @@ mcdnnStatus_t mcdnnDestroyTensorTransformDescriptor(mcdnnTensorTransformDescript
 static int32_t check_padding(Call *call, const char *parameter, const int32_t *padding, int axis)
 {
     const int32_t value = padding != NULL ? padding[axis] : 0;
-    us_require(call, value >= 0, parameter, "negative", MCDNN_STATUS_BAD_PARAM, "%s[%d] is %d, negative", parameter, axis,
-               (int)value);
+    us_require(call, value >= 0, parameter, "negative", MCDNN_STATUS_BAD_PARAM, "%s[%d] is %d, negative", parameter,
+               axis, (int)value);
     return value;
 }
 
@@ -164,7 +164,8 @@ static bool moves(const TransformDescriptor *transform)
 {
     bool found = false;
     for (int32_t axis = 0; axis < transform->rank; axis++)
-        found |= transform->before[axis] != 0 || transform->after[axis] != 0 || (axis >= 2 && transform->fold[axis - 2] > 1);
+        found |= transform->before[axis] != 0 || transform->after[axis] != 0 ||
+                 (axis >= 2 && transform->fold[axis - 2] > 1);
     return found;
 }
 

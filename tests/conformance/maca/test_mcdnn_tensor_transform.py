@@ -7,7 +7,7 @@ from understudy.maca import ffi, lib
 
 from tests.conformance.harness import check_rule
 from tests.conformance.maca.mcdnn_cases import Subject, descriptor_rules, fresh, unset_tensor
-from tests.maca.mcdnn_support import FLOAT, HALF, Tensor, descriptor, handle, scale
+from tests.maca.mcdnn_support import HALF, Tensor, descriptor, handle, scale
 from tests.maca.test_mcdnn_tensor_transform import filter_descriptor, transform
 
 INT32 = lib.MCDNN_DATA_INT32
@@ -28,8 +28,9 @@ TENSOR = Subject("mcdnnTransformTensorEx", lambda: dict(
     handle=handle(), transDesc=transform(4, fold=(2, 2)), alpha=scale(1), beta=scale(0), srcDesc=descriptor(SOURCE),
     srcData=Tensor(np.ones(SOURCE)), destDesc=descriptor(FOLDED), destData=Tensor(np.ones(FOLDED))), ("destData",))
 FILTER = Subject("mcdnnTransformFilter", lambda: dict(
-    handle=handle(), transDesc=transform(4, fold=(2, 2)), alpha=scale(1), beta=scale(0), srcDesc=filter_descriptor(SOURCE),
-    srcData=Tensor(np.ones(SOURCE)), destDesc=filter_descriptor(FOLDED), destData=Tensor(np.ones(FOLDED))), ("destData",))
+    handle=handle(), transDesc=transform(4, fold=(2, 2)), alpha=scale(1), beta=scale(0),
+    srcDesc=filter_descriptor(SOURCE), srcData=Tensor(np.ones(SOURCE)), destDesc=filter_descriptor(FOLDED),
+    destData=Tensor(np.ones(FOLDED))), ("destData",))
 
 
 def unset_transform(parameter):
@@ -50,7 +51,8 @@ def data_rules(subject, describe):
         *shape_rules(subject, "transDesc", describe),
         subject.case("transDesc/set", unset_transform("transDesc")),
         subject.case("destDesc/sizes", {"destDesc": describe((2, 16, 3, 2))}),
-        subject.case("srcDesc/unsupported-type", {"srcDesc": describe(SOURCE, INT32)}, {"srcDesc": describe(SOURCE, HALF)}),
+        subject.case("srcDesc/unsupported-type", {"srcDesc": describe(SOURCE, INT32)},
+                     {"srcDesc": describe(SOURCE, HALF)}),
         subject.case("destDesc/unsupported-type", {"destDesc": describe(FOLDED, INT32)},
                      {"destDesc": describe(FOLDED, HALF)}),
         subject.case("beta/zero", {"beta": scale(1)}, lambda _: {
@@ -68,12 +70,14 @@ RULES = [
     SET.case("direction/range", {"direction": 2}, {"direction": 1}),
     SET.case("nbDims/minimum", {"nbDims": 2}, {"nbDims": 3}),
     SET.case("nbDims/limit", {"nbDims": 9}, {"nbDims": 8}),
-    *[SET.case(f"{name}/negative", {name: [0, 0, 0, -1]}, {name: [0, 0, 0, 1]}) for name in ("padBeforeA", "padAfterA")],
+    *[SET.case(f"{name}/negative", {name: [0, 0, 0, -1]}, {name: [0, 0, 0, 1]})
+      for name in ("padBeforeA", "padAfterA")],
     SET.case("foldA/positive", {"foldA": [1, 0]}, {"foldA": [1, 2**31 - 1]}),
     *[case for case in INIT.operands() if not case.rule.endswith("destDesc/set")],
     INIT.case("transformDesc/set", unset_transform("transformDesc")),
     *shape_rules(INIT, "transformDesc", descriptor),
-    INIT.case("srcDesc/unsupported-type", {"srcDesc": descriptor(SOURCE, INT32)}, {"srcDesc": descriptor(SOURCE, HALF)}),
+    INIT.case("srcDesc/unsupported-type", {"srcDesc": descriptor(SOURCE, INT32)},
+              {"srcDesc": descriptor(SOURCE, HALF)}),
     *TENSOR.operands(),
     *data_rules(TENSOR, descriptor),
     *FILTER.operands(),
