@@ -6,6 +6,7 @@ Arrays may be views: strides are handed to the operator as they are. A refusal r
 import numpy
 
 from understudy.arrays import code_of
+from understudy.ascend import ffi
 from understudy.ascend.runtime import Operation
 
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
@@ -100,3 +101,64 @@ def embedding_dense_backward(
         padding = padding_idx % 2**64  # two's complement: -1 is "none"
         op.run("aclnnEmbeddingDenseBackward", *tensors, num_weights, padding, scale_grad_by_freq, out.tensor)
         return out.fetch()
+
+
+def fused_linear_online_max_sum(x, weight, target, vocab_start: int, vocab_end: int) -> tuple[numpy.ndarray, ...]:
+    """Maximum and sum of exponentials of a vocabulary shard's logits x . weight^T: aclnnFusedLinearOnlineMaxSum.
+
+    x: (BT, H), weight: (V, H), both float16 or both bfloat16; target: (BT,), int32 or int64, in the whole vocabulary.
+    vocab_start, vocab_end: the shard's range, end excluded. x is the operator's `input`.
+    Returns (maximum, sum, predicted, mask, masked_target, logits); predicted is the target's logit minus the maximum,
+    mask has a bit per token, lowest first, set when the target is in another shard. Source: aclnn-ops 4.3.
+    """
+    x, weight, target = (numpy.asarray(array) for array in (x, weight, target))
+    count = x.shape[0] if x.ndim else 1
+    with Operation() as op:
+        tensors = [op.input(array) for array in (x, weight, target)]
+        outputs = [op.output((count,), numpy.float32) for _ in range(3)]
+        outputs += [op.output(((count + 7) // 8,), numpy.uint8), op.output((count,), target.dtype)]
+        outputs += [op.output((count, *weight.shape[:1]), x.dtype)]
+        op.run("aclnnFusedLinearOnlineMaxSum", *tensors, vocab_start, vocab_end, *(out.tensor for out in outputs))
+        return tuple(out.fetch() for out in outputs)
+
+
+def fused_cross_entropy_loss_with_max_sum(logits_max, sum_exp, predicted, logits=None, label_smoothing=0.0):
+    """Cross entropy from the whole vocabulary's maximum and sum: aclnnFusedCrossEntropyLossWithMaxSum.
+
+        loss = ln(sum_exp) - predicted; softmax = exp(logits - logits_max) / sum_exp
+
+    logits_max, sum_exp, predicted: float32 (BT,); logits: float16 or bfloat16 (BT, V), or None.
+    Returns (loss, softmax), softmax float32 or, without logits, None. Source: aclnn-ops 4.4.
+    """
+    arrays = [numpy.asarray(array) for array in (logits_max, sum_exp, predicted)]
+    with Operation() as op:
+        tensors = [op.input(array) for array in arrays]
+        loss, softmax, source = op.output(arrays[0].shape, numpy.float32), None, ffi.NULL
+        if logits is not None:
+            source, softmax = op.input(logits), op.output(numpy.shape(logits), numpy.float32)
+        target = ffi.NULL if softmax is None else softmax.tensor
+        arguments = *tensors, label_smoothing, ffi.NULL, ffi.NULL, source, loss.tensor, target
+        op.run("aclnnFusedCrossEntropyLossWithMaxSum", *arguments)
+        return loss.fetch(), None if softmax is None else softmax.fetch()
+
+
+def fused_linear_cross_entropy_loss_grad(
+    grad, x, weight, mask, masked_target, logits_max=None, sum_exp=None, softmax=None, label_smoothing=0.0
+) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """Gradients of a linear layer's cross entropy: aclnnFusedLinearCrossEntropyLossGrad.
+
+        Q = (P - [v == masked_target, unless masked]) * grad, rounded to x's dtype; Q . weight and Q^T . x
+
+    grad: float32 (BT,); x, weight, mask, masked_target: as fused_linear_online_max_sum takes and returns them, mask also
+    bool (BT,). P is softmax, float32 (BT, V), or made again from logits_max and sum_exp, float32 (BT,), of the whole
+    vocabulary.
+    Returns (gradient of x, gradient of weight) in x's dtype. x is the operator's `input`. Source: aclnn-ops 3.
+    """
+    x, weight = numpy.asarray(x), numpy.asarray(weight)
+    with Operation() as op:
+        tensors = [op.input(array) for array in (grad, x, weight, mask, masked_target)]
+        optional = [ffi.NULL if array is None else op.input(array) for array in (logits_max, sum_exp, softmax)]
+        outputs = op.output(x.shape, x.dtype), op.output(weight.shape, x.dtype)
+        arguments = *tensors, label_smoothing, *optional, *(out.tensor for out in outputs)
+        op.run("aclnnFusedLinearCrossEntropyLossGrad", *arguments)
+        return tuple(out.fetch() for out in outputs)
