@@ -14,15 +14,25 @@ load = _binding.load
 last_error = _binding.last_error
 call = _binding.call
 
-from understudy.maca.dnn import ActivationDescriptor, TensorDescriptor  # noqa: E402  (needs the names above)
+from understudy.maca.dnn import (  # noqa: E402  (needs the names above)
+    ActivationDescriptor,
+    LRNDescriptor,
+    PoolingDescriptor,
+    TensorDescriptor,
+)
 from understudy.maca.ops import (  # noqa: E402
     activation_backward,
     activation_forward,
+    lrn_cross_channel_backward,
+    lrn_cross_channel_forward,
+    pooling_backward,
+    pooling_forward,
     softmax_backward,
     softmax_forward,
 )
 
 __all__ = [
-    "ActivationDescriptor", "TensorDescriptor", "activation_backward", "activation_forward", "call", "ffi",
-    "last_error", "lib", "load", "softmax_backward", "softmax_forward",
+    "ActivationDescriptor", "LRNDescriptor", "PoolingDescriptor", "TensorDescriptor", "activation_backward",
+    "activation_forward", "call", "ffi", "last_error", "lib", "load", "lrn_cross_channel_backward",
+    "lrn_cross_channel_forward", "pooling_backward", "pooling_forward", "softmax_backward", "softmax_forward",
 ]  # fmt: skip

@@ -17,6 +17,11 @@ ACTIVATIONS = {
     name: getattr(lib, f"MCDNN_ACTIVATION_{name.upper()}")
     for name in ("sigmoid", "relu", "tanh", "clipped_relu", "elu", "identity", "swish")
 }
+POOLINGS = {
+    "max": lib.MCDNN_POOLING_MAX, "average_include_padding": lib.MCDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING,
+    "average_exclude_padding": lib.MCDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING,
+    "max_deterministic": lib.MCDNN_POOLING_MAX_DETERMINISTIC,
+}  # fmt: skip
 LOWEST_RANK = 4  # clients give mcDNN at least n, c, h, w
 
 _thread = threading.local()
@@ -112,6 +117,37 @@ class ActivationDescriptor(Descriptor):
         super().__init__()
         call("mcdnnSetActivationDescriptor", self.handle, code_of(mode, ACTIVATIONS, "mode"), int(propagate_nan), coef)
         call("mcdnnSetActivationDescriptorSwishBeta", self.handle, swish_beta)
+
+
+class PoolingDescriptor(Descriptor):
+    """Windows over two or three dimensions: sizes, paddings, strides (default: the sizes), a mode (name or number)."""
+
+    kind = "Pooling"
+
+    def __init__(self, mode, window, padding=None, stride=None, propagate_nan=True):
+        super().__init__()
+        window = tuple(window)
+        padding, stride = tuple(padding or (0,) * len(window)), tuple(stride or window)
+        if not len(window) == len(padding) == len(stride):
+            raise ValueError(f"window {window}, padding {padding} and stride {stride} differ in length")
+        code = code_of(mode, POOLINGS, "mode")
+        call("mcdnnSetPoolingNdDescriptor", self.handle, code, int(propagate_nan), len(window), window, padding, stride)
+
+    def output_shape(self, tensor: TensorDescriptor) -> tuple[int, ...]:
+        rank = max(LOWEST_RANK, len(tensor.shape))
+        sizes = ffi.new("int[]", rank)
+        call("mcdnnGetPoolingNdForwardOutputDim", self.handle, tensor.handle, rank, sizes)
+        return tuple(sizes)
+
+
+class LRNDescriptor(Descriptor):
+    """Local response normalization: neighbours n, alpha, beta, k."""
+
+    kind = "LRN"
+
+    def __init__(self, n=5, alpha=1e-4, beta=0.75, k=2.0):
+        super().__init__()
+        call("mcdnnSetLRNDescriptor", self.handle, n, alpha, beta, k)
 
 
 class Operation(contextlib.ExitStack):

@@ -7,7 +7,7 @@ import numpy
 
 from understudy.arrays import code_of
 from understudy.maca import lib
-from understudy.maca.dnn import ActivationDescriptor, Operation
+from understudy.maca.dnn import ActivationDescriptor, LRNDescriptor, Operation, PoolingDescriptor, TensorDescriptor
 
 ALGORITHMS = {"fast": lib.MCDNN_SOFTMAX_FAST, "accurate": lib.MCDNN_SOFTMAX_ACCURATE, "log": lib.MCDNN_SOFTMAX_LOG}
 MODES = {"instance": lib.MCDNN_SOFTMAX_MODE_INSTANCE, "channel": lib.MCDNN_SOFTMAX_MODE_CHANNEL}
@@ -108,3 +108,48 @@ def activation_backward(
         operands = factors[0], *sources, factors[1], dx_descriptor, dx_address
         op.run("mcdnnActivationBackward", activation.handle, *operands)
         return op.download(result, dx_address)
+
+
+def pooling_forward(x, pooling: PoolingDescriptor) -> numpy.ndarray:
+    """Maxima or averages of windows: mcdnnPoolingForward. x: shape (n, c, ...). Source: mcdnn 7.3."""
+    x = numpy.asarray(x)
+    with TensorDescriptor(x.shape, x.dtype) as tensor, Operation() as op:
+        result = numpy.zeros(pooling.output_shape(tensor), x.dtype)
+        source, (y_descriptor, y) = op.input(x), op.output(result)
+        one, zero = op.scale(1, x.dtype), op.scale(0, x.dtype)
+        op.run("mcdnnPoolingForward", pooling.handle, one, *source, zero, y_descriptor, y)
+        return op.download(result, y)
+
+
+def pooling_backward(y, dy, x, pooling: PoolingDescriptor) -> numpy.ndarray:
+    """Gradient of pooling_forward with respect to x: mcdnnPoolingBackward. Source: mcdnn 6.15."""
+    return _gradient("mcdnnPoolingBackward", (pooling.handle,), y, dy, x)
+
+
+def lrn_cross_channel_forward(x, lrn: LRNDescriptor) -> numpy.ndarray:
+    """x * (k + alpha / n * sum of x^2 over n neighbouring channels)^-beta: mcdnnLRNCrossChannelForward.
+
+    Source: mcdnn 6.10.
+    """
+    x = numpy.asarray(x)
+    result = numpy.zeros(x.shape, x.dtype)
+    with Operation() as op:
+        source, (y_descriptor, y) = op.input(x), op.output(result)
+        settings = lrn.handle, lib.MCDNN_LRN_CROSS_CHANNEL_DIM1, op.scale(1, x.dtype)
+        op.run("mcdnnLRNCrossChannelForward", *settings, *source, op.scale(0, x.dtype), y_descriptor, y)
+        return op.download(result, y)
+
+
+def lrn_cross_channel_backward(y, dy, x, lrn: LRNDescriptor) -> numpy.ndarray:
+    """Gradient of lrn_cross_channel_forward with respect to x: mcdnnLRNCrossChannelBackward. Source: mcdnn 6.10."""
+    return _gradient("mcdnnLRNCrossChannelBackward", (lrn.handle, lib.MCDNN_LRN_CROSS_CHANNEL_DIM1), y, dy, x)
+
+
+def _gradient(name: str, settings: tuple, y, dy, x) -> numpy.ndarray:
+    arrays = y, dy, x = [numpy.asarray(array) for array in (y, dy, x)]
+    result = numpy.zeros(x.shape, x.dtype)
+    with Operation() as op:
+        sources = [item for array in arrays for item in op.input(array)]
+        dx_descriptor, dx = op.output(result)
+        op.run(name, *settings, op.scale(1, x.dtype), *sources, op.scale(0, x.dtype), dx_descriptor, dx)
+        return op.download(result, dx)
