@@ -54,48 +54,77 @@ static void spread(const Work *work, int64_t block, const double *values, int64_
     }
 }
 
-/* Columns in use: no panel of the block is wider. */
+enum {
+    STRIP = 32,   /* columns whose sums are kept in registers */
+    LINE = 256,   /* elements of one group that are handled as columns: their numbers stay in the first-level cache */
+};
+
+/* Sums of STRIP columns around their centres. */
+typedef struct Strip {
+    double centre[STRIP], sum[STRIP], product[STRIP];
+} Strip;
+
+/* Sums of a chunk: one per column, added to one per group at the end. Elements of one group are STRIP columns. */
+typedef struct Sums {
+    const Work *work;
+    int64_t first_group, groups;
+    Strip strips[FOLD_PANEL / STRIP];
+} Sums;
+
+/* `centres`: what is subtracted from x, one per group of the block. */
+static void begin_sums(Sums *sums, const Work *work, int64_t block, const double *centres)
+{
+    sums->work = work;
+    us_fold_groups(&work->fold, block, &sums->first_group, &sums->groups);
+    const int64_t columns = work->fold.columns_are_groups ? sums->groups : STRIP;
+    for (int64_t i = 0; i < columns; i++) {
+        Strip *strip = &sums->strips[i / STRIP];
+        strip->centre[i % STRIP] = centres[work->fold.columns_are_groups ? i : 0];
+        strip->sum[i % STRIP] = strip->product[i % STRIP] = 0;
+    }
+}
+
+static void end_sums(const Sums *sums, int64_t chunk)
+{
+    const Work *work = sums->work;
+    const int64_t columns = work->fold.columns_are_groups ? sums->groups : STRIP;
+    double *sum = work->partial + chunk * work->fold.kept.count + sums->first_group;
+    double *product = work->partial_product + chunk * work->fold.kept.count + sums->first_group;
+    for (int64_t i = 0; i < sums->groups; i++) {
+        sum[i] = product[i] = 0;
+    }
+    for (int64_t i = 0; i < columns; i++) {
+        const int64_t group = work->fold.columns_are_groups ? i : 0;
+        sum[group] += sums->strips[i / STRIP].sum[i % STRIP];
+        product[group] += sums->strips[i / STRIP].product[i % STRIP];
+    }
+}
+
+/* How a panel is laid over the columns: all its rows, or the elements of one group in rows of LINE, which are `step`
+ * apart in every operand, and a rest. */
+typedef struct Lines {
+    int64_t rows, width, step, rest;
+} Lines;
+
+static Lines lines_of(const Fold *fold, const Panel *panel)
+{
+    if (fold->columns_are_groups) {
+        return (Lines){panel->rows, panel->width, 0, 0};
+    }
+    return (Lines){panel->width / LINE, LINE, LINE, panel->width % LINE};
+}
+
+/* From line to line of an operand whose panel has this distance from row to row. */
+static int64_t along(const Lines *lines, int64_t row_stride)
+{
+    return lines->step != 0 ? lines->step : row_stride;
+}
+
 static int64_t columns_of(const Fold *fold, int64_t block)
 {
     int64_t first, count;
     us_fold_groups(fold, block, &first, &count);
-    int64_t run = fold->reduced.sizes[fold->reduced.rank - 1];
-    int64_t width = fold->columns_are_groups ? count : run;
-    return width < FOLD_PANEL ? width : FOLD_PANEL;
-}
-
-/* Sums of a chunk: one per column, added to one per group at the end. */
-typedef struct Sums {
-    const Work *work;
-    int64_t first_group;
-    double centre[FOLD_PANEL]; /* what is subtracted from x */
-    double sum[FOLD_PANEL], product[FOLD_PANEL];
-} Sums;
-
-static void begin_sums(Sums *sums, const Work *work, int64_t block, int64_t columns)
-{
-    int64_t count;
-    sums->work = work;
-    us_fold_groups(&work->fold, block, &sums->first_group, &count);
-    for (int64_t i = 0; i < columns; i++) {
-        sums->sum[i] = sums->product[i] = 0;
-    }
-}
-
-static void end_sums(const Sums *sums, int64_t block, int64_t chunk, int64_t columns)
-{
-    const Work *work = sums->work;
-    int64_t first, count;
-    us_fold_groups(&work->fold, block, &first, &count);
-    double *sum = work->partial + chunk * work->fold.kept.count + first;
-    double *product = work->partial_product + chunk * work->fold.kept.count + first;
-    for (int64_t i = 0; i < count; i++) {
-        sum[i] = product[i] = 0;
-    }
-    for (int64_t i = 0; i < columns; i++) {
-        sum[work->fold.columns_are_groups ? i : 0] += sums->sum[i];
-        product[work->fold.columns_are_groups ? i : 0] += sums->product[i];
-    }
+    return fold->columns_are_groups ? count : LINE;
 }
 
 /* What the elements of a panel need, one number per column. */
@@ -128,15 +157,12 @@ static uint8_t *mask_at(const Work *work, int64_t first_group, int64_t row)
 static void sum_moments(void *context, int64_t block, int64_t chunk)
 {
     const Work *work = context;
-    const int64_t columns = columns_of(&work->fold, block);
+    double centres[FOLD_PANEL];
     Sums sums;
-    begin_sums(&sums, work, block, columns);
-    us_fold_first(&work->fold, OPERAND_X, block, sums.centre);
-    for (int64_t i = 1; i < columns && !work->fold.columns_are_groups; i++) {
-        sums.centre[i] = sums.centre[0];
-    }
+    us_fold_first(&work->fold, OPERAND_X, block, centres);
+    begin_sums(&sums, work, block, centres);
     us_fold_walk(&work->fold, block, chunk, work->doubles ? moments_double : moments_float, &sums);
-    end_sums(&sums, block, chunk, columns);
+    end_sums(&sums, chunk);
 }
 
 static double add_chunks(const Work *work, const double *partial, int64_t group)
@@ -187,12 +213,12 @@ static void normalise(void *context, int64_t block, int64_t chunk)
 static void sum_slopes(void *context, int64_t block, int64_t chunk)
 {
     const Work *work = context;
-    const int64_t columns = columns_of(&work->fold, block);
+    int64_t first, count;
     Sums sums;
-    begin_sums(&sums, work, block, columns);
-    spread(work, block, work->mean, columns, sums.centre);
+    us_fold_groups(&work->fold, block, &first, &count);
+    begin_sums(&sums, work, block, work->mean + first);
     us_fold_walk(&work->fold, block, chunk, work->doubles ? slopes_double : slopes_float, &sums);
-    end_sums(&sums, block, chunk, columns);
+    end_sums(&sums, chunk);
 }
 
 static void finish_slopes(void *context, int64_t block)
