@@ -228,7 +228,7 @@ static void check_block_at_end(Allocation *block, ptrdiff_t alias, void *context
 static void report_alive(uint64_t alive, const char *name)
 {
     if (alive > 0) {
-        us_finding("leak", "%llu %s were not destroyed", (unsigned long long)alive, name);
+        us_finding("leak", "%llu %s not destroyed", (unsigned long long)alive, name);
     }
 }
 

@@ -72,3 +72,20 @@ def test_programs_that_synchronise_have_no_findings(stack, source):
     done = native.run([program], {"UNDERSTUDY_CHECK": "memory,init,sync", "UNDERSTUDY_STREAM": "deferred"})
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stderr.splitlines() if ": check " in line] == []
+
+
+def test_descriptors_that_are_left_are_listed():
+    source = native.work_folder() / "left.c"
+    source.write_text("""
+#include <mcdnn/mcdnn.h>
+int main(void)
+{
+    mcdnnHandle_t handle;
+    mcdnnTensorDescriptor_t x;
+    return mcdnnCreate(&handle) + mcdnnCreateTensorDescriptor(&x);
+}
+""")
+    program = native.build_vendor(source, "maca")
+    done = native.run([program], {"UNDERSTUDY_CHECK": "leak"})
+    assert done.returncode == 0
+    assert "check leak: 1 mcDNN handles" in done.stderr and "check leak: 1 tensor descriptors" in done.stderr

@@ -1,6 +1,21 @@
 #include "maca/common/platform.h"
 
-static const LeakKind leak_kinds[] = {{HANDLE_MEMORY_POOL, "memory pools"}};
+static const LeakKind leak_kinds[] = {
+    {HANDLE_MEMORY_POOL, "memory pools"},
+    {HANDLE_DNN, "mcDNN handles"},
+    {HANDLE_TENSOR, "tensor descriptors"},
+    {HANDLE_ACTIVATION, "activation descriptors"},
+    {HANDLE_POOLING, "pooling descriptors"},
+    {HANDLE_DROPOUT, "dropout descriptors"},
+    {HANDLE_LRN, "LRN descriptors"},
+    {HANDLE_SPATIAL_TRANSFORMER, "spatial transformer descriptors"},
+    {HANDLE_OP_TENSOR, "operation descriptors"},
+    {HANDLE_REDUCE_TENSOR, "reduction descriptors"},
+    {HANDLE_FILTER, "filter descriptors"},
+    {HANDLE_ALGORITHM, "algorithm descriptors"},
+    {HANDLE_ALGORITHM_PERFORMANCE, "algorithm performances"},
+    {HANDLE_TENSOR_TRANSFORM, "tensor transform descriptors"},
+};
 
 /* 64 GiB and CUDA-like address rules: maca-runtime 2.1 and 5. */
 static const PlatformProfile profile = {

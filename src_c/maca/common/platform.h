@@ -5,12 +5,10 @@
 
 #include "device/device.h"
 #include "launch/launch.h"
+#include "maca/common/handle_kinds.h"
 
 #include <mcr/mc_runtime_types.h>
 #include <stdbool.h>
-
-/* Kinds of handles. mcDNN's own follow from 0x31 on. */
-enum { HANDLE_MEMORY_POOL = 0x30 };
 
 /* Our uses of the numbers that a context keeps for us. */
 enum {

@@ -4,26 +4,11 @@
 #define MCDNN_DESCRIPTORS_H
 
 #include "device/device.h"
+#include "maca/common/handle_kinds.h"
 #include "report/report.h"
 #include "tensor/view.h"
 
 #include <mcdnn/mcdnn.h>
-
-enum {
-    HANDLE_DNN = 0x31,
-    HANDLE_TENSOR = 0x32,
-    HANDLE_ACTIVATION = 0x33,
-    HANDLE_POOLING = 0x34,
-    HANDLE_DROPOUT = 0x35,
-    HANDLE_LRN = 0x36,
-    HANDLE_SPATIAL_TRANSFORMER = 0x37,
-    HANDLE_OP_TENSOR = 0x38,
-    HANDLE_REDUCE_TENSOR = 0x39,
-    HANDLE_FILTER = 0x3a,
-    HANDLE_ALGORITHM = 0x3b,
-    HANDLE_ALGORITHM_PERFORMANCE = 0x3c,
-    HANDLE_TENSOR_TRANSFORM = 0x3d,
-};
 
 /* A library handle: the device it was made on and the stream it queues work on, as the program gave it. */
 typedef struct Dnn {

@@ -200,10 +200,11 @@ mcdnnStatus_t mcdnnReduceTensor(
     Launch launch;
     us_launch_begin(&launch, call.function);
     launch_tensor(&launch, "A", a, A, 1);
-    launch_tensor(&launch, "C", c, C, 1);
+    launch_output(&launch, "C", c, C, 1, scaling_factor(beta, c));
     int64_t found = tensor_elements(c);
     View index_view = finds ? us_view_contiguous(indices, DTYPE_UINT32, 1, &found) : us_view_absent();
     us_launch_view(&launch, "indices", &index_view);
+    us_launch_output(&launch, false);
     TensorReduce kernel = {.reduction = reductions[reduction->op],
                            .propagate_nan = reduction->nan == MCDNN_PROPAGATE_NAN,
                            .alpha = scaling_factor(alpha, c),

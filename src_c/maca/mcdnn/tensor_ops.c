@@ -31,6 +31,7 @@ static void check_broadcast(Call *call, const char *parameter, const Tensor *ten
 
 static void launch_arithmetic(Call *call, const Dnn *dnn, Launch *launch, const TensorArithmetic *kernel)
 {
+    us_launch_output(launch, kernel->beta != 0.0); /* the operand added last */
     us_launch_kernel(launch, us_tensor_arithmetic, kernel, sizeof *kernel);
     submit(call, dnn, launch);
 }

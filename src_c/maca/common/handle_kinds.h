@@ -1,0 +1,22 @@
+/* Kinds of the handles of both MACA libraries (device/handles.h). */
+#ifndef MACA_HANDLE_KINDS_H
+#define MACA_HANDLE_KINDS_H
+
+enum {
+    HANDLE_MEMORY_POOL = 0x30,
+    HANDLE_DNN = 0x31,
+    HANDLE_TENSOR = 0x32,
+    HANDLE_ACTIVATION = 0x33,
+    HANDLE_POOLING = 0x34,
+    HANDLE_DROPOUT = 0x35,
+    HANDLE_LRN = 0x36,
+    HANDLE_SPATIAL_TRANSFORMER = 0x37,
+    HANDLE_OP_TENSOR = 0x38,
+    HANDLE_REDUCE_TENSOR = 0x39,
+    HANDLE_FILTER = 0x3a,
+    HANDLE_ALGORITHM = 0x3b,
+    HANDLE_ALGORITHM_PERFORMANCE = 0x3c,
+    HANDLE_TENSOR_TRANSFORM = 0x3d,
+};
+
+#endif
