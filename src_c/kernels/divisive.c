@@ -126,7 +126,7 @@ static void forward_plane(void *context, int64_t plane)
     }
     double *means = x + n, *counts = means + n, *sums = counts + n, *squares = sums + n, *other = squares + n;
     windows(call, x, means, counts, sums, squares, other);
-    negative_powers(call->norm->norm_beta, n, squares);
+    negative_powers_double(call->norm->norm_beta, n, squares, squares);
     for (int64_t i = 0; i < n; i++) {
         squares[i] *= x[i];
     }
@@ -146,8 +146,7 @@ static void backward_plane(void *context, int64_t plane)
     double *dy = other + n, *g = dy + n, *result = g + n;
     load_plane(call, &call->dy, plane, dy);
     windows(call, x, means, counts, sums, squares, other);
-    memcpy(result, squares, (size_t)n * sizeof *result);
-    negative_powers(call->norm->norm_beta, n, result);
+    negative_powers_double(call->norm->norm_beta, n, squares, result);
     for (int64_t i = 0; i < n; i++) {
         g[i] = -call->norm->norm_beta * call->scale * dy[i] * x[i] * (result[i] / squares[i]);
         result[i] *= dy[i];

@@ -1,5 +1,6 @@
-#include "kernels/detach.h"
 #include "kernels/lrn.h"
+
+#include "kernels/detach.h"
 #include "kernels/pieces.h"
 #include "kernels/power.h"
 #include "tensor/clones.h"
@@ -9,48 +10,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Positions handled together: all channels of them fit into a core's cache. */
-enum { BLOCK_ELEMENTS = 8 * 1024, BLOCK_LEAST = 16, BLOCK_LIMIT = 1024 };
+/* Positions handled together: the rows of a window fit into a core's first cache. Where rows have to be gathered, all
+ * channels of the positions fit into its second. A few calls on small images get shorter blocks, for all threads. */
+enum { BLOCK_LIMIT = 1024, BLOCK_LEAST = 64, GATHERED_ELEMENTS = 16 * 1024, GATHERED_LEAST = 16, PIECES_WANTED = 16 };
 
-/* One call. A row is one channel at a block of positions, as doubles. */
+/* The inputs; forward has X only. */
+enum { X, Y, DY, INPUT_LIMIT };
+
+/* One call. A row is one channel at a block of positions. */
 typedef struct Lrn {
     const LocalNorm *norm;
-    View x, y, dy, dx;
+    View inputs[INPUT_LIMIT], out;
+    int input_count;
+    bool in_place[INPUT_LIMIT], out_in_place; /* the rows are unit-stride arrays of the compute type */
     int64_t images, channels, positions, block, blocks;
+    int64_t back, ahead; /* channels of the window on both sides of its own */
     atomic_int out_of_memory;
 } Lrn;
 
-/* Elements of one channel from position `begin` on; the spatial axes are walked in row-major order. */
-typedef void Transfer(const View *view, char *data, int64_t stride, int64_t count, double *values);
+/* The positions of a piece. */
+typedef struct Block {
+    int64_t image, begin, count;
+} Block;
 
-static void walk(const View *view, int64_t image, int64_t channel, int64_t begin, int64_t count, double *values,
+/* Elements of one channel at neighbouring positions. */
+typedef void Transfer(const View *view, char *data, int64_t stride, int64_t count, void *values);
+
+static void walk(const View *view, const Block *block, int64_t channel, char *values, size_t value_size,
                  Transfer *transfer)
 {
     const int32_t last = view->rank - 1;
     const int64_t size = (int64_t)us_dtype_size(view->dtype);
-    const int64_t base = image * view->strides[0] + channel * view->strides[1];
+    const int64_t base = block->image * view->strides[0] + channel * view->strides[1];
     const int64_t width = last > 1 ? view->shape[last] : 1;
-    for (int64_t done = 0; done < count;) {
-        int64_t offset = base, rest = begin + done;
+    for (int64_t done = 0; done < block->count;) {
+        int64_t offset = base, rest = block->begin + done;
         int64_t run = width - rest % width;
-        run = run < count - done ? run : count - done;
+        run = run < block->count - done ? run : block->count - done;
         for (int32_t axis = last; axis > 1; axis--) {
             offset += rest % view->shape[axis] * view->strides[axis];
             rest /= view->shape[axis];
         }
-        transfer(view, (char *)view->data + offset * size, last > 1 ? view->strides[last] : 1, run, values + done);
+        transfer(view, (char *)view->data + offset * size, last > 1 ? view->strides[last] : 1, run,
+                 values + (size_t)done * value_size);
         done += run;
     }
-}
-
-static void load(const View *view, char *data, int64_t stride, int64_t count, double *values)
-{
-    us_load_double(values, data, view->dtype, stride, count);
-}
-
-static void store(const View *view, char *data, int64_t stride, int64_t count, double *values)
-{
-    us_store_double(data, view->dtype, stride, values, count);
 }
 
 /* Neighbouring spatial axes that are packed become one: longer runs. */
@@ -66,139 +70,64 @@ static View merged(const View *view)
     return result;
 }
 
-static void load_block(const Lrn *lrn, const View *view, int64_t piece, int64_t count, double *rows)
+static bool has_rows(const View *view, DType compute)
 {
-    const int64_t image = piece / lrn->blocks, begin = piece % lrn->blocks * lrn->block;
-    for (int64_t channel = 0; channel < lrn->channels; channel++) {
-        walk(view, image, channel, begin, count, rows + channel * count, load);
-    }
+    return view->dtype == compute && (view->rank == 2 || (view->rank == 3 && view->strides[2] == 1));
 }
 
-static void store_row(const Lrn *lrn, const View *view, int64_t piece, int64_t channel, int64_t count, double *row,
-                      double *prior)
+static Block block_of(const Lrn *lrn, int64_t piece)
 {
-    const int64_t image = piece / lrn->blocks, begin = piece % lrn->blocks * lrn->block;
-    const double alpha = lrn->norm->alpha, beta = lrn->norm->beta;
-    for (int64_t i = 0; i < count; i++) {
-        row[i] *= alpha;
-    }
-    if (beta != 0) {
-        walk(view, image, channel, begin, count, prior, load);
-        for (int64_t i = 0; i < count; i++) {
-            row[i] += beta * prior[i];
-        }
-    }
-    walk(view, image, channel, begin, count, row, store);
+    Block block = {piece / lrn->blocks, piece % lrn->blocks * lrn->block, lrn->block};
+    block.count = lrn->positions - block.begin < block.count ? lrn->positions - block.begin : block.count;
+    return block;
 }
 
-/* sum = factor * (the rows first … last, clipped to the channels, each product of a and b) + offset */
-KERNEL_CLONES static void add_rows(const Lrn *lrn, int64_t first, int64_t last, double factor, double offset,
-                                   int64_t count, const double *a, const double *b, double *sum)
-{
-    for (int64_t i = 0; i < count; i++) {
-        sum[i] = 0;
-    }
-    first = first < 0 ? 0 : first;
-    last = last < lrn->channels ? last : lrn->channels - 1;
-    for (int64_t row = first; row <= last; row++) {
-        const double *from_a = a + row * count, *from_b = b + row * count;
-        for (int64_t i = 0; i < count; i++) {
-            sum[i] += from_a[i] * from_b[i];
-        }
-    }
-    for (int64_t i = 0; i < count; i++) {
-        sum[i] = factor * sum[i] + offset;
-    }
-}
+#define ELEMENT float
+#define NAME(name) name##_float
+#include "kernels/lrn_body.inc"
 
-KERNEL_CLONES static void raise(double exponent, int64_t count, double *values)
-{
-    negative_powers(exponent, count, values);
-}
+#define ELEMENT double
+#define NAME(name) name##_double
+#include "kernels/lrn_body.inc"
 
-static int64_t count_of(const Lrn *lrn, int64_t piece)
+/* Results do not depend on the blocks: every position is on its own. */
+static void choose_blocks(Lrn *lrn)
 {
-    const int64_t begin = piece % lrn->blocks * lrn->block;
-    return lrn->positions - begin < lrn->block ? lrn->positions - begin : lrn->block;
-}
-
-static double *scratch(Lrn *lrn, int64_t doubles)
-{
-    double *memory = malloc((size_t)doubles * sizeof *memory);
-    if (memory == NULL) {
-        atomic_store(&lrn->out_of_memory, 1);
+    int64_t block = BLOCK_LIMIT;
+    bool gathered = false;
+    for (int k = 0; k < lrn->input_count; k++) {
+        gathered = gathered || !lrn->in_place[k];
     }
-    return memory;
-}
-
-static void forward_block(void *context, int64_t piece)
-{
-    Lrn *lrn = context;
-    const LocalNorm *norm = lrn->norm;
-    const int64_t count = count_of(lrn, piece), back = (norm->window - 1) / 2, ahead = norm->window - 1 - back;
-    double *x = scratch(lrn, (lrn->channels + 2) * count);
-    if (x == NULL) {
-        return;
+    if (gathered && GATHERED_ELEMENTS / lrn->channels < block) {
+        block = GATHERED_ELEMENTS / lrn->channels;
+        block = block < GATHERED_LEAST ? GATHERED_LEAST : block;
     }
-    double *row = x + lrn->channels * count, *prior = row + count;
-    load_block(lrn, &lrn->x, piece, count, x);
-    for (int64_t c = 0; c < lrn->channels; c++) {
-        add_rows(lrn, c - back, c + ahead, norm->norm_alpha / norm->window, norm->norm_k, count, x, x, row);
-        raise(norm->norm_beta, count, row);
-        for (int64_t i = 0; i < count; i++) {
-            row[i] *= x[c * count + i];
-        }
-        store_row(lrn, &lrn->y, piece, c, count, row, prior);
+    while (block > BLOCK_LEAST && lrn->images * ((lrn->positions + block - 1) / block) < PIECES_WANTED) {
+        block /= 2;
     }
-    free(x);
-}
-
-static void backward_block(void *context, int64_t piece)
-{
-    Lrn *lrn = context;
-    const LocalNorm *norm = lrn->norm;
-    const int64_t count = count_of(lrn, piece), back = (norm->window - 1) / 2, ahead = norm->window - 1 - back;
-    const int64_t elements = lrn->channels * count;
-    double *x = scratch(lrn, 4 * elements + 2 * count);
-    if (x == NULL) {
-        return;
-    }
-    double *dy = x + elements, *y = dy + elements, *sums = y + elements, *row = sums + elements, *prior = row + count;
-    load_block(lrn, &lrn->x, piece, count, x);
-    load_block(lrn, &lrn->y, piece, count, y);
-    load_block(lrn, &lrn->dy, piece, count, dy);
-    for (int64_t c = 0; c < lrn->channels; c++) {
-        add_rows(lrn, c - back, c + ahead, norm->norm_alpha / norm->window, norm->norm_k, count, x, x,
-                 sums + c * count);
-    }
-    for (int64_t i = 0; i < elements; i++) {
-        y[i] /= sums[i];
-    }
-    raise(norm->norm_beta, elements, sums);
-    const double factor = -2 * norm->norm_alpha * norm->norm_beta / norm->window;
-    for (int64_t c = 0; c < lrn->channels; c++) {
-        add_rows(lrn, c - ahead, c + back, factor, 0, count, dy, y, row);
-        for (int64_t i = 0; i < count; i++) {
-            row[i] = dy[c * count + i] * sums[c * count + i] + x[c * count + i] * row[i];
-        }
-        store_row(lrn, &lrn->dx, piece, c, count, row, prior);
-    }
-    free(x);
-}
-
-static KernelStatus run(Lrn *lrn, const LocalNorm *norm, ParallelBody *body)
-{
-    lrn->norm = norm;
-    lrn->images = lrn->x.shape[0];
-    lrn->channels = lrn->x.shape[1];
-    lrn->positions = us_view_elements(&lrn->x) / (lrn->images * lrn->channels);
-    int64_t block = BLOCK_ELEMENTS / lrn->channels;
-    block = block < BLOCK_LEAST ? BLOCK_LEAST : block > BLOCK_LIMIT ? BLOCK_LIMIT : block;
     lrn->block = block < lrn->positions ? block : lrn->positions;
     lrn->blocks = (lrn->positions + lrn->block - 1) / lrn->block;
-    atomic_init(&lrn->out_of_memory, 0);
-    run_pieces(lrn->images * lrn->blocks, us_view_elements(&lrn->x), body, lrn);
-    return atomic_load(&lrn->out_of_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
+
+static KernelStatus run(const LocalNorm *norm, int input_count, const View *inputs, const View *out,
+                        ParallelBody *body_float, ParallelBody *body_double)
+{
+    Lrn lrn = {.norm = norm, .out = merged(out), .input_count = input_count, .images = out->shape[0],
+               .channels = out->shape[1], .back = (norm->window - 1) / 2};
+    lrn.ahead = norm->window - 1 - lrn.back;
+    lrn.positions = us_view_elements(out) / (lrn.images * lrn.channels);
+    const DType compute = out->dtype == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
+    lrn.out_in_place = has_rows(&lrn.out, compute);
+    for (int k = 0; k < input_count; k++) {
+        lrn.inputs[k] = merged(&inputs[k]);
+        /* Channels are read after their neighbours were written. */
+        lrn.in_place[k] = has_rows(&lrn.inputs[k], compute) && inputs[k].data != out->data;
+    }
+    choose_blocks(&lrn);
+    atomic_init(&lrn.out_of_memory, 0);
+    run_pieces(lrn.images * lrn.blocks, us_view_elements(out),
+               compute == DTYPE_FLOAT64 ? body_double : body_float, &lrn);
+    return atomic_load(&lrn.out_of_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 
 KernelStatus us_lrn_forward(const View *views, const void *attributes)
@@ -206,8 +135,7 @@ KernelStatus us_lrn_forward(const View *views, const void *attributes)
     Detached detached;
     KernelStatus status = us_detach(&detached, 1, views, 1, &views[1]);
     if (status == KERNEL_OK) {
-        Lrn lrn = {.x = merged(&detached.inputs[0]), .y = merged(&views[1])};
-        status = run(&lrn, attributes, forward_block);
+        status = run(attributes, 1, detached.inputs, &views[1], forward_piece_float, forward_piece_double);
     }
     us_detach_end(&detached);
     return status;
@@ -218,11 +146,7 @@ KernelStatus us_lrn_backward(const View *views, const void *attributes)
     Detached detached;
     KernelStatus status = us_detach(&detached, 3, views, 1, &views[3]);
     if (status == KERNEL_OK) {
-        Lrn lrn = {.x = merged(&detached.inputs[0]),
-                   .y = merged(&detached.inputs[1]),
-                   .dy = merged(&detached.inputs[2]),
-                   .dx = merged(&views[3])};
-        status = run(&lrn, attributes, backward_block);
+        status = run(attributes, 3, detached.inputs, &views[3], backward_piece_float, backward_piece_double);
     }
     us_detach_end(&detached);
     return status;
