@@ -6,6 +6,7 @@
 #include "stack.h"
 #include "sub.h"
 #include "subext.h"
+#include "tensorarrayread.h"
 #include "ftdsp/operators.h"
 
 #define PREFIX c64
@@ -20,3 +21,4 @@
 #include "ftdsp/entries/stack.inc"
 #include "ftdsp/entries/sub.inc"
 #include "ftdsp/entries/subext.inc"
+#include "ftdsp/entries/tensorarrayread.inc"

@@ -34,6 +34,7 @@
 #include "sub.h"
 #include "subext.h"
 #include "subfusion.h"
+#include "tensorarrayread.h"
 #include "ftdsp/operators.h"
 
 #define PREFIX fp
@@ -80,3 +81,4 @@
 #include "ftdsp/entries/sub.inc"
 #include "ftdsp/entries/subext.inc"
 #include "ftdsp/entries/subfusion.inc"
+#include "ftdsp/entries/tensorarrayread.inc"

@@ -12,6 +12,7 @@
 #include "stack.h"
 #include "sub.h"
 #include "subfusion.h"
+#include "tensorarrayread.h"
 #include "ftdsp/operators.h"
 
 #define PREFIX i16
@@ -35,3 +36,4 @@
 #include "ftdsp/entries/stack.inc"
 #include "ftdsp/entries/sub.inc"
 #include "ftdsp/entries/subfusion.inc"
+#include "ftdsp/entries/tensorarrayread.inc"

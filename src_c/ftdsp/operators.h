@@ -99,6 +99,9 @@ void ft_stack(FtCall *call, const void *const *inputs, const int *input_shape, i
 void ft_slice(FtCall *call, const void *input, void *output, const int *input_shape, int ndim, const int *begin,
               const int *size);
 
+void ft_tensorarrayread(FtCall *call, const void *const *handle_data, const int *handle_size, int index,
+                        void *output_data, int *output_size);
+
 void ft_add(FtCall *call, const void *x, const void *y, void *out, int n);
 
 void ft_sub(FtCall *call, const void *x, const void *y, void *out, int n);

@@ -267,3 +267,17 @@ def test_slice(data):
         Value("ndim", len(shape)), Value("begin", ints(*begin)), Value("size", ints(*size))],
         data.draw(st.integers(1, 255)))["output"]
     assert output.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 4096, 20011])
+@pytest.mark.parametrize("prefix", ALL)
+def test_tensorarrayread(prefix, size):
+    """Any number of bytes, whatever the prefix."""
+    tensors = [numpy.random.default_rng(seed).integers(-128, 128, size + seed, numpy.int8) for seed in range(3)]
+    for index, tensor in enumerate(tensors):
+        parameters = [Table("handle_data", tensors), Value("handle_size", ints(*map(len, tensors))),
+                      Value("index", index), Output("output_data", len(tensor), numpy.int8),
+                      Output("output_size", 1, numpy.int32)]
+        symbol = f"{prefix}_tensorarrayread_s"
+        assert masks_agree(symbol, parameters, "output_data").tobytes() == tensor.tobytes()
+        assert masks_agree(symbol, parameters, "output_size").tolist() == [len(tensor)]

@@ -86,6 +86,12 @@ def slice_(prefix):
             Value("input_shape", ints(3, 4)), Value("ndim", 2), Value("begin", ints(1, 1)), Value("size", ints(2, 2))]
 
 
+def tensorarrayread(prefix):
+    return [Table("handle_data", [sample(prefix, 4, 0), sample(prefix, 6, 1)]),
+            Value("handle_size", ints(4 * item(prefix), 6 * item(prefix))), Value("index", 1),
+            Output("output_data", 6 * item(prefix), numpy.int8), Output("output_size", 1, numpy.int32)]
+
+
 OPERATORS = {
     operator.name: operator
     for operator in [
@@ -97,6 +103,7 @@ OPERATORS = {
         Operator("attention", ("fp",), attention),
         Operator("raggedrange", ("i8", "i16", "i32", "fp", "dp", "hp"), raggedrange),
         Operator("concat", ALL, concat), Operator("stack", ALL, stack), Operator("slice", ALL, slice_),
+        Operator("tensorarrayread", ALL, tensorarrayread),
     ]
 }
 
@@ -262,26 +269,48 @@ def slice_cases(add, size):
               [{"output": ("input", 12 * size)}])
 
 
+def tensorarrayread_cases(add, size):
+    yield add("index/negative", negative("index"), [{"index": 0}])
+    yield add("handle_data/table", [{"handle_data": None}], [{}])
+    yield add("handle_size/null", [{"handle_size": None}], [{}])
+    nothing = Table("handle_data", [At(DDR), None])
+    yield add("handle_size/negative", [{"handle_size": ints(1, -1)}, {"handle_size": ints(1, -(2**31))}],
+              [{"handle_size": ints(-1, 1)}, {"handle_size": ints(1, 0), "handle_data": nothing, "output_data": None}])
+    source = Table("handle_data", [At(DDR), At(DDR + 2**20)])
+    last = DDR + 2**20 + 6 * size
+    yield add("output_data/overlap", [{"handle_data": source, "output_data": At(DDR + 2**20)},
+                                      {"handle_data": source, "output_data": At(last - 1)}],
+              [{"handle_data": source, "output_data": At(last)}])
+    yield add("output_size/overlap", [{"handle_data": source, "output_size": At(DDR + 2**20)},
+                                      {"output_size": ("output_data", 0)},
+                                      {"output_size": ("output_data", (6 * size - 1) // 4 * 4)}],
+              [{"handle_data": source, "output_size": At(-(-last // 4) * 4)},
+               {"output_size": ("output_data", -(-6 * size // 4) * 4)}])
+
+
 OWN = {
     "maximumgrad": extremum_cases, "minimumgrad": extremum_cases, "biasadd": biasadd_cases,
     "biasaddgrad": biasaddgrad_cases, "nllloss": nllloss_cases, "fullconnection": matrix_cases("activation_type"),
     "matmulfusion": matrix_cases("act"), "attention": attention_cases, "concat": join_cases("concat"),
     "stack": join_cases("stack"), "slice": slice_cases,
+    "tensorarrayread": tensorarrayread_cases,
 }
 
 
 def table_cases(operator, prefix, space):
     """The operand rules of the arrays that a table points to."""
-    alignment = ALIGNMENT.get(prefix, item(prefix))
+    table = operator.parameters(prefix)[0]
+    bytewise = table.name == "handle_data"
+    alignment = 1 if bytewise else ALIGNMENT.get(prefix, item(prefix))
     first = At(DDR)
 
     def entries(bad):
-        return {"inputs": Table("inputs", [first, bad])}
+        return {table.name: Table(table.name, [first, bad])}
 
     def add(rule, bad, good):
-        return case(operator, prefix, space, f"inputs/{rule}", [entries(b) for b in bad], [entries(g) for g in good])
+        return case(operator, prefix, space, f"{table.name}/{rule}", [entries(b) for b in bad], [entries(g) for g in good])
 
-    last = len(operator.parameters(prefix)[0].entries[1]) * item(prefix)
+    last = table.entries[1].nbytes
     yield add("null", [None], [At(DDR + 2**20)])
     if alignment > 1:
         yield add("alignment", [At(DDR + 2**20 + 1)], [At(DDR + 2**20 + alignment)])
@@ -304,7 +333,7 @@ def make_rules():
                 yield from raggedrange_cases(add, item(prefix), ELEMENT[prefix])
             else:
                 yield from OWN[operator.name](add, item(prefix))
-            if operator.name in ("concat", "stack"):
+            if operator.name in ("concat", "stack", "tensorarrayread"):
                 yield from table_cases(operator, prefix, space)
 
 
