@@ -9,7 +9,7 @@ import subprocess
 
 from understudy import toolchain
 from understudy.errors import UsageError
-from understudy.kit.prototypes import Parameter, Prototype, prototypes
+from understudy.kit.prototypes import SCALING_FACTORS, Parameter, Prototype, prototypes
 
 # Array parameters and the parameter that counts them; a number is a fixed count of elements.
 ARRAY_COUNTS = {
@@ -17,9 +17,7 @@ ARRAY_COUNTS = {
     "dimA": "nbDims", "strideA": "nbDims", "filterDimA": "nbDims", "windowDimA": "nbDims", "paddingA": "nbDims",
     "padBeforeA": "nbDims", "padAfterA": "nbDims", "foldA": "nbDims",
 }  # fmt: skip
-# Scaling factors and scalars: 16 bytes hold one of any type.
-SCALARS = {"alpha", "beta", "alpha1", "alpha2", "alphaDataDiff", "betaDataDiff", "alphaParamDiff", "betaParamDiff",
-           "alphaDgrid", "betaDgrid", "valuePtr"}  # fmt: skip
+# 16 bytes hold a scalar of any type.
 SCALAR_BYTES = 16
 
 PRELUDE = r"""
@@ -149,7 +147,7 @@ def _note(parameter: Parameter, index: int, names: list[str], spelling: str) -> 
     comma = "," if index else ""
     if parameter.is_pointer:
         lines = [f'add(&line, "{comma}\\"{name}\\":\\"%#llx\\"", (unsigned long long)(uintptr_t){value});']
-        if name in SCALARS and "const" in parameter.text:
+        if name in SCALING_FACTORS and "const" in parameter.text:
             lines.append(f'add_bytes(&line, "{name}", {value}, {SCALAR_BYTES}, 1);')
         elif ARRAY_COUNTS.get(name) in names and parameter.kind.kind != "function":
             count = f"a{names.index(ARRAY_COUNTS[name])}"

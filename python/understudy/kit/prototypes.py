@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from understudy.paths import STACKS
 
 
+# Host pointers to one number: scaling factors and the value of mcdnnSetTensor.
+SCALING_FACTORS = {"alpha", "beta", "alpha1", "alpha2", "alphaDataDiff", "betaDataDiff", "alphaParamDiff",
+                   "betaParamDiff", "alphaDgrid", "betaDgrid", "valuePtr"}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Parameter:
     name: str
@@ -56,6 +61,26 @@ def _name_of(text: str, index: int) -> str:
     return last[1] if last else f"argument{index}"
 
 
+def _prototype(module, stack: str, name: str) -> Prototype | None:
+    """None for constants and variadic functions."""
+    value = getattr(module.lib, name)
+    if not isinstance(value, module.ffi.CData) or module.ffi.typeof(value).ellipsis:
+        return None
+    kind = module.ffi.typeof(value)
+    texts = _parameter_texts(stack).get(name, [])
+    if len(texts) != len(kind.args):
+        texts = [""] * len(kind.args)
+    parameters = tuple(Parameter(_name_of(text, index), text, argument)
+                       for index, (text, argument) in enumerate(zip(texts, kind.args)))  # fmt: skip
+    return Prototype(name, stack, kind.result, parameters)
+
+
+@functools.cache
+def prototype(stack: str, name: str) -> Prototype:
+    """One function of a stack."""
+    return _prototype(importlib.import_module(f"understudy.{stack}"), stack, name)
+
+
 @functools.cache
 def prototypes() -> dict[str, Prototype]:
     """Every function of every stack that is not variadic."""
@@ -63,16 +88,6 @@ def prototypes() -> dict[str, Prototype]:
     for stack in STACKS:
         module = importlib.import_module(f"understudy.{stack}")
         for name in dir(module.lib):
-            value = getattr(module.lib, name)
-            if name.startswith("understudy_") or not isinstance(value, module.ffi.CData):
-                continue
-            kind = module.ffi.typeof(value)
-            if kind.ellipsis:
-                continue
-            texts = _parameter_texts(stack).get(name, [])
-            if len(texts) != len(kind.args):
-                texts = [""] * len(kind.args)
-            parameters = tuple(Parameter(_name_of(text, index), text, argument)
-                               for index, (text, argument) in enumerate(zip(texts, kind.args)))  # fmt: skip
-            found[name] = Prototype(name, stack, kind.result, parameters)
+            if not name.startswith("understudy_") and (made := _prototype(module, stack, name)):
+                found[name] = made
     return found

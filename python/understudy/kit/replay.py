@@ -8,8 +8,7 @@ import tempfile
 
 from understudy import toolchain
 from understudy.errors import UsageError
-from understudy.kit.interposer import SCALARS
-from understudy.kit.prototypes import Parameter, prototypes
+from understudy.kit.prototypes import SCALING_FACTORS, Parameter, prototypes
 from understudy.paths import STACKS
 
 # Calls that a later call may depend on although they share no object with it.
@@ -161,7 +160,7 @@ class Program:
         if not parameter.is_pointer:
             return str(value)
         digits = call.arguments.get(f"{parameter.name}[]")
-        if digits is not None and (parameter.name not in SCALARS or number_of(value)):
+        if digits is not None and (parameter.name not in SCALING_FACTORS or number_of(value)):
             return self.array(parameter, digits)
         if parameter.gives_handle and number_of(value):
             given = call.given().get(parameter.name, 0)

@@ -30,8 +30,19 @@ from understudy.maca.ops import (  # noqa: E402
     softmax_backward,
     softmax_forward,
 )
+from understudy.maca.uniform import (  # noqa: E402
+    DropoutDescriptor,
+    FilterDescriptor,
+    OpTensorDescriptor,
+    ReduceTensorDescriptor,
+    SpatialTransformerDescriptor,
+    TensorTransformDescriptor,
+    run,
+)
 
 __all__ = [
+    "DropoutDescriptor", "FilterDescriptor", "OpTensorDescriptor", "ReduceTensorDescriptor",
+    "SpatialTransformerDescriptor", "TensorTransformDescriptor", "run",
     "ActivationDescriptor", "LRNDescriptor", "PoolingDescriptor", "TensorDescriptor", "activation_backward",
     "activation_forward", "call", "ffi", "last_error", "lib", "load", "lrn_cross_channel_backward",
     "lrn_cross_channel_forward", "pooling_backward", "pooling_forward", "softmax_backward", "softmax_forward",

@@ -1,0 +1,180 @@
+"""Any mcDNN function on NumPy arrays, by the header's names: `maca.run("mcdnnAddTensor", A=a, C=c, beta=1)`."""
+
+import numpy
+
+from understudy.arrays import storage_of
+from understudy.kit.prototypes import SCALING_FACTORS, prototype
+from understudy.maca import call, ffi, lib
+from understudy.maca.dnn import Descriptor, Operation, TensorDescriptor
+
+# Which array a tensor descriptor describes, where their names do not say so.
+DESCRIBED = {
+    "bnScaleBiasMeanVarDesc": ("bnScale", "bnScaleData"), "bnScaleBiasDiffDesc": ("bnScale",),
+    "dBnScaleBiasDesc": ("bnScaleData",), "normScaleBiasDesc": ("normScale",), "dNormScaleBiasDesc": ("normScaleData",),
+    "normMeanVarDesc": ("estimatedMean", "savedMean", "resultSaveMean", "resultRunningMean"),
+    "srcDesc": ("srcData",), "destDesc": ("destData",),
+}  # fmt: skip
+
+
+class DropoutDescriptor(Descriptor):
+    """A dropout probability and the state of its random numbers, which lies in device memory of its own."""
+
+    kind = "Dropout"
+
+    def __init__(self, dropout: float, seed: int = 0):
+        super().__init__()
+        self._operation = Operation()
+        size = ffi.new("size_t *")
+        call("mcdnnDropoutGetStatesSize", self._operation.session.handle, size)
+        states = self._operation.upload(numpy.zeros(size[0], numpy.uint8))
+        call("mcdnnSetDropoutDescriptor", self.handle, self._operation.session.handle, dropout, states, size[0], seed)
+
+    def close(self) -> None:
+        super().close()
+        self._operation.close()
+
+
+class SpatialTransformerDescriptor(Descriptor):
+    """The output sizes n, c, h, w of a bilinear sampler."""
+
+    kind = "SpatialTransformer"
+
+    def __init__(self, sizes, dtype=numpy.float32):
+        super().__init__()
+        kind = lib.MCDNN_DATA_DOUBLE if numpy.dtype(dtype) == numpy.float64 else lib.MCDNN_DATA_FLOAT
+        call("mcdnnSetSpatialTransformerNdDescriptor", self.handle, lib.MCDNN_SAMPLER_BILINEAR, kind, len(sizes), sizes)
+
+
+class OpTensorDescriptor(Descriptor):
+    """What mcdnnOpTensor does: one of MCDNN_OP_TENSOR_…, the type it computes in, what becomes of NaN."""
+
+    kind = "OpTensor"
+
+    def __init__(self, operation: int, compute_type: int = lib.MCDNN_DATA_FLOAT, propagate_nan: bool = True):
+        super().__init__()
+        call("mcdnnSetOpTensorDescriptor", self.handle, operation, compute_type, int(propagate_nan))
+
+
+class ReduceTensorDescriptor(Descriptor):
+    """What mcdnnReduceTensor does: one of MCDNN_REDUCE_TENSOR_…, and whether indices are wanted."""
+
+    kind = "ReduceTensor"
+
+    def __init__(self, operation: int, compute_type: int = lib.MCDNN_DATA_FLOAT, propagate_nan: bool = True,
+                 indices: bool = False):  # fmt: skip
+        super().__init__()
+        call("mcdnnSetReduceTensorDescriptor", self.handle, operation, compute_type, int(propagate_nan), int(indices),
+             lib.MCDNN_32BIT_INDICES)  # fmt: skip
+
+
+class FilterDescriptor(Descriptor):
+    """A filter's type, format and sizes k, c, h, w."""
+
+    kind = "Filter"
+
+    def __init__(self, sizes, data_type: int = lib.MCDNN_DATA_FLOAT, tensor_format: int = lib.MCDNN_TENSOR_NCHW):
+        super().__init__()
+        call("mcdnnSetFilterNdDescriptor", self.handle, data_type, tensor_format, len(sizes), sizes)
+
+
+class TensorTransformDescriptor(Descriptor):
+    """Padding before and after, folds, and the direction of folding, dimension by dimension."""
+
+    kind = "TensorTransform"
+
+    def __init__(self, before, after, folds, tensor_format: int = lib.MCDNN_TENSOR_NCHW, unfold: bool = False):
+        super().__init__()
+        call("mcdnnSetTensorTransformDescriptor", self.handle, len(before), tensor_format, before, after, folds,
+             int(unfold))  # fmt: skip
+
+
+class _Call:
+    """The arguments of one call while they are being made."""
+
+    def __init__(self, operation: Operation, given: dict):
+        self.operation, self.given = operation, given
+        self.outputs: list[tuple[numpy.ndarray, object, object]] = []  # array, its storage, device address
+        self.results: dict[str, object] = {}
+        floats = [value.dtype for value in given.values() if isinstance(value, numpy.ndarray)]
+        self.scale_type = "double *" if numpy.dtype(numpy.float64) in floats else "float *"
+
+    def argument(self, parameter):
+        name, text = parameter.name, parameter.text
+        if name == "handle":
+            return self.operation.session.handle
+        if "mcdnnTensorDescriptor_t" in text:
+            return self._tensor_descriptor(name)
+        value = self.given.get(name)
+        if isinstance(value, Descriptor):
+            return value.handle
+        if isinstance(value, numpy.ndarray):
+            return self._memory(value, writes="const" not in text)
+        if name in SCALING_FACTORS:
+            return ffi.new(self.scale_type, 1.0 if value is None and name.startswith("alpha") else value or 0.0)
+        if value is None and parameter.is_pointer and parameter.kind.kind == "pointer":
+            return self._result(parameter)
+        if isinstance(value, str):
+            return getattr(lib, value)
+        return 0 if value is None else value
+
+    def _tensor_descriptor(self, name: str):
+        described = self.given.get(name)
+        base = name.removesuffix("Desc").removesuffix("desc")
+        for candidate in (*DESCRIBED.get(name, ()), base, f"{base}Data", base.upper()):
+            described = self.given.get(candidate) if described is None else described
+        if described is None:
+            return ffi.NULL
+        if isinstance(described, Descriptor):
+            return described.handle
+        view = storage_of(described)
+        return self.operation.enter_context(TensorDescriptor(view.shape, described.dtype, view.strides)).handle
+
+    def _memory(self, array: numpy.ndarray, writes: bool):
+        for known, _, address in self.outputs:
+            if known is array:  # in place
+                return address
+        view = storage_of(array)
+        address = self.operation.upload(numpy.ascontiguousarray(view.elements))
+        if writes:
+            self.outputs.append((array, view, address))
+        return address
+
+    def _result(self, parameter):
+        """A number that the call gives; other pointers that were not given are NULL."""
+        item = parameter.kind.item
+        if item.kind not in ("primitive", "enum") or "const" in parameter.text:
+            return ffi.NULL
+        self.results[parameter.name] = ffi.new(parameter.kind)
+        return self.results[parameter.name]
+
+    def fetch(self) -> None:
+        """Brings the outputs back into the caller's arrays."""
+        for array, view, address in self.outputs:
+            elements = numpy.empty(view.elements.shape, view.elements.dtype)
+            self.operation.download(elements, address)
+            steps = [stride * elements.itemsize for stride in view.strides]
+            array[...] = numpy.lib.stride_tricks.as_strided(elements, view.shape, steps)
+
+
+def run(function: str, **arguments):
+    """Calls an mcDNN function; arguments go by the header's parameter names.
+
+    Arrays are copied to the device; those that the function may write are copied back into the same array (strides and
+    all). Tensor descriptors follow from the arrays they describe, unless one is given (a descriptor, or an array like
+    it). `handle` is the thread's own. Scaling factors are numbers (alpha 1, beta 0 when left out), enumerators numbers
+    or names, workspaces arrays of bytes. What is left out is NULL or 0. Numbers that the function gives are returned:
+    one alone, several as a dict. Errors: StatusError with the function's status; TypeError for an unknown name."""
+    known = prototype("maca", function)
+    names = {parameter.name for parameter in known.parameters}
+    if unknown := sorted(set(arguments) - names):
+        raise TypeError(f"{function} has no parameter {', '.join(unknown)}; it has {', '.join(sorted(names))}")
+    with Operation() as operation:
+        made = _Call(operation, arguments)
+        values = [made.argument(parameter) for parameter in known.parameters]
+        call(function, *values)
+        call("mcStreamSynchronize", operation.session.stream)
+        made.fetch()
+    results = {name: cell[0] for name, cell in made.results.items()}
+    return next(iter(results.values()), None) if len(results) < 2 else results
+
+
