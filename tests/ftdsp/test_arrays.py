@@ -281,3 +281,18 @@ def test_tensorarrayread(prefix, size):
         symbol = f"{prefix}_tensorarrayread_s"
         assert masks_agree(symbol, parameters, "output_data").tobytes() == tensor.tobytes()
         assert masks_agree(symbol, parameters, "output_size").tolist() == [len(tensor)]
+
+
+@pytest.mark.parametrize("unknown_bytes", [0, 5, 5000])
+def test_tensorliststack(unknown_bytes):
+    """Tensors of several types, unknown ones (0 bytes per element) between them, whose data is not looked at."""
+    known = [values("fp", 1, 0), values("i8", 7, 1), values("dp", 1025, 2), values("hp", 0, 3), values("i16", 5003, 4)]
+    tensors = [known[0], None, *known[1:3], None, *known[3:]]
+    expected = b"".join(bytes(unknown_bytes) if tensor is None else tensor.tobytes() for tensor in tensors)
+    parameters = [Value("tensor_num", len(tensors)),
+                  Value("tensor_element_nums", ints(*(9 if tensor is None else len(tensor) for tensor in tensors))),
+                  Value("tensor_data_type", ints(*(0 if tensor is None else tensor.itemsize for tensor in tensors))),
+                  Table("tensor_data", tensors), Output("output_data", len(expected), numpy.int8),
+                  Value("unknown_type_offset", unknown_bytes)]
+    for mask in (1, 5, 0x80, 0x7F, 0xFF):
+        assert compute("tensorliststack_s", parameters, mask)["output_data"].tobytes() == expected

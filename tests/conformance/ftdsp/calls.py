@@ -73,7 +73,7 @@ class Operator:
         return [(prefix, space) for prefix in self.prefixes for space in self.spaces]
 
     def symbol(self, prefix: str, space: str) -> str:
-        return f"{prefix}_{self.name}_{space}"
+        return f"{prefix}_{self.name}_{space}".removeprefix("_")  # one operator has no prefix
 
 
 def aligned_bytes(content: bytes, offset: int = 0):

@@ -20,7 +20,7 @@ HUGE = ints(INT_MAX, INT_MAX, 1, 1)
 
 
 def item(prefix):
-    return numpy.dtype(ELEMENT[prefix]).itemsize
+    return numpy.dtype(ELEMENT[prefix]).itemsize if prefix else 1
 
 
 def extremum(prefix):
@@ -92,6 +92,12 @@ def tensorarrayread(prefix):
             Output("output_data", 6 * item(prefix), numpy.int8), Output("output_size", 1, numpy.int32)]
 
 
+def tensorliststack(prefix):
+    return [Value("tensor_num", 2), Value("tensor_element_nums", ints(4, 6)), Value("tensor_data_type", ints(4, 2)),
+            Table("tensor_data", [sample("fp", 4, 0), sample("hp", 6, 1)]), Output("output_data", 28, numpy.int8),
+            Value("unknown_type_offset", 8)]
+
+
 OPERATORS = {
     operator.name: operator
     for operator in [
@@ -104,6 +110,7 @@ OPERATORS = {
         Operator("raggedrange", ("i8", "i16", "i32", "fp", "dp", "hp"), raggedrange),
         Operator("concat", ALL, concat), Operator("stack", ALL, stack), Operator("slice", ALL, slice_),
         Operator("tensorarrayread", ALL, tensorarrayread),
+        Operator("tensorliststack", ("",), tensorliststack, spaces="s"),
     ]
 }
 
@@ -288,19 +295,37 @@ def tensorarrayread_cases(add, size):
                {"output_size": ("output_data", -(-6 * size // 4) * 4)}])
 
 
+def tensorliststack_cases(add, size):
+    nothing = {"tensor_element_nums": None, "tensor_data_type": None, "tensor_data": None, "output_data": None}
+    yield add("tensor_num/negative", negative("tensor_num"), [{"tensor_num": 0, **nothing}, {"tensor_num": 1}])
+    for name, good in (("tensor_element_nums", ints(4, 0)), ("tensor_data_type", ints(4, 0))):
+        yield add(f"{name}/null", [{name: None}], [{}])
+        yield add(f"{name}/negative", [{name: ints(4, -1)}, {name: ints(-(2**31), 2)}],
+                  [{name: good}, {name: good, "tensor_data": Table("tensor_data", [At(DDR), None])}])
+    yield add("unknown_type_offset/negative", negative("unknown_type_offset"), [{"unknown_type_offset": 0}])
+    yield add("tensor_data/table", [{"tensor_data": None}], [{}])
+    huge = ints(4, INT_MAX)
+    yield add("output_data/overflow", [{"tensor_element_nums": huge, "tensor_data_type": huge}], [{}])
+    source = {"tensor_data": Table("tensor_data", [At(DDR), At(DDR + 64)])}
+    yield add("output_data/overlap", [{**source, "output_data": At(DDR + 64)}, {**source, "output_data": At(DDR + 15)},
+                                      {**source, "output_data": At(DDR + 75)}],
+              [{**source, "output_data": At(DDR + 16)}, {**source, "output_data": At(DDR + 76)}])
+
+
 OWN = {
     "maximumgrad": extremum_cases, "minimumgrad": extremum_cases, "biasadd": biasadd_cases,
     "biasaddgrad": biasaddgrad_cases, "nllloss": nllloss_cases, "fullconnection": matrix_cases("activation_type"),
     "matmulfusion": matrix_cases("act"), "attention": attention_cases, "concat": join_cases("concat"),
     "stack": join_cases("stack"), "slice": slice_cases,
     "tensorarrayread": tensorarrayread_cases,
+    "tensorliststack": tensorliststack_cases,
 }
 
 
 def table_cases(operator, prefix, space):
     """The operand rules of the arrays that a table points to."""
-    table = operator.parameters(prefix)[0]
-    bytewise = table.name == "handle_data"
+    table = next(p for p in operator.parameters(prefix) if isinstance(p, Table))
+    bytewise = table.name != "inputs"
     alignment = 1 if bytewise else ALIGNMENT.get(prefix, item(prefix))
     first = At(DDR)
 
@@ -333,7 +358,7 @@ def make_rules():
                 yield from raggedrange_cases(add, item(prefix), ELEMENT[prefix])
             else:
                 yield from OWN[operator.name](add, item(prefix))
-            if operator.name in ("concat", "stack", "tensorarrayread"):
+            if operator.name in ("concat", "stack", "tensorarrayread", "tensorliststack"):
                 yield from table_cases(operator, prefix, space)
 
 
