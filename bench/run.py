@@ -20,7 +20,9 @@ from dataclasses import dataclass
 import numpy
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from operators import OPERATORS, Case, torch  # noqa: E402
+from cases import Case, torch  # noqa: E402
+from fused import print_table as print_fused  # noqa: E402
+from operators import OPERATORS  # noqa: E402
 
 from understudy import toolchain  # noqa: E402
 
@@ -124,6 +126,8 @@ def main() -> None:
         print_table(Stream(pathlib.Path(folder)), 5 if options.quick else 25, options.only)
         if not options.only:
             print_call_cost(pathlib.Path(folder))
+        if options.only in ("", "fused"):
+            print_fused()
 
 
 if __name__ == "__main__":
