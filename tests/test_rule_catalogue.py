@@ -1,5 +1,6 @@
 """Code, catalogue and cases say the same: no rule without entry, no entry without a pair of cases, and none gets lost."""
 
+import collections
 import importlib
 import pathlib
 import re
@@ -13,8 +14,11 @@ from understudy.paths import STACKS
 
 ROOT = pathlib.Path(__file__).parents[1]
 
-# The number of rules may grow; a smaller number means that a check was dropped.
-LEAST_RULES = 1
+# The number of rules of a library may grow; a smaller number means that a check was dropped.
+LEAST_RULES = {
+    "libascendcl.so": 693, "libftdsp.so": 5961, "libmcdnn.so": 1170, "libmcruntime.so": 303, "libnnopbase.so": 109,
+    "libopapi_nn.so": 315,
+}  # fmt: skip
 
 
 def case_modules():
@@ -86,4 +90,6 @@ def test_the_shipped_catalogue_is_the_one_of_the_source(file):
 
 
 def test_no_rule_gets_lost():
-    assert len(catalogue.rules()) >= LEAST_RULES
+    counts = collections.Counter(rule.library for rule in catalogue.rules().values())
+    assert {library: count for library, count in LEAST_RULES.items() if counts[library] < count} == {}
+    assert set(counts) == set(LEAST_RULES)
