@@ -1,5 +1,5 @@
-/* Names of one prefix: included by a prefix's file after it has defined PREFIX (fp, hp …), T (the element) and DTYPE.
- * */
+/* Names of one prefix: included by a prefix's file after it has defined PREFIX (fp, hp …), T (the element) and
+ * DTYPE. */
 #define FT_JOIN_(prefix, op, space) prefix##_##op##_##space
 #define FT_JOIN(prefix, op, space) FT_JOIN_(prefix, op, space)
 #define FT_TEXT_(name) #name

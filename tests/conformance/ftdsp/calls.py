@@ -103,8 +103,8 @@ def half_by_value(value: float) -> float:
 
 @functools.cache
 def function(symbol: str):
-    """The function and its parameter types. cffi knows no half: by value it is declared as uint16_t, which would be passed
-    in another register, so such functions are called as taking a double."""
+    """The function and its parameter types. cffi knows no half: by value it is declared as uint16_t, which would be
+    passed in another register, so such functions are called as taking a double."""
     plain = getattr(lib, symbol)
     types = list(ffi.typeof(plain).args)
     double = ffi.typeof("double")
@@ -212,7 +212,8 @@ def sample(prefix: str, count: int, seed: int) -> numpy.ndarray:
 
 
 def described(text: str) -> Callable[[str], list]:
-    """Parameters from a description: "in x, inout y, out z, one sum, n length, num scale=2, floats a=0.1 0.9, ints b=0 6"."""
+    """Parameters from a description: "in x, inout y, out z, one sum, n length, num scale=2, floats a=0.1 0.9,
+    ints b=0 6"."""
 
     def parameters(prefix: str) -> list:
         built = []

@@ -169,9 +169,11 @@ def nllloss_cases(add, size):
     yield add("class_num/overflow", [{"class_num": INT_MAX, "batch_size": INT_MAX}], [{}])
     yield add("reduction_type/range", [{"reduction_type": -1}, {"reduction_type": 3}],
               [{"reduction_type": 1}, {"reduction_type": 2}])
-    yield add("labels/range", [{"labels": Input("labels", ints(0, 1, 2, 3))}, {"labels": Input("labels", ints(-1, 0, 0, 0))}],
+    yield add("labels/range", [{"labels": Input("labels", ints(0, 1, 2, 3))},
+                               {"labels": Input("labels", ints(-1, 0, 0, 0))}],
               [{"labels": Input("labels", ints(0, 1, 2, 2))}])
-    yield add("loss/overlap", [{"loss": ("log_probs", 0)}, {"loss": ("labels", 12)}], [{"loss": ("log_probs", 12 * size)}])
+    yield add("loss/overlap", [{"loss": ("log_probs", 0)}, {"loss": ("labels", 12)}],
+              [{"loss": ("log_probs", 12 * size)}])
     yield add("total_weight/overlap", [{"total_weight": ("loss", 0)}, {"total_weight": ("labels", 12)}],
               [{"total_weight": ("labels", 16)}])
 
@@ -180,8 +182,8 @@ def matrix_cases(activation):
     def cases(add, size):
         for name in "MNK":
             yield add(f"{name}/negative", negative(name), [{name: 0}, {name: 1}])
-        yield add("M/overflow", [{"M": INT_MAX, "K": INT_MAX}, {"K": INT_MAX, "N": INT_MAX}, {"M": INT_MAX, "N": INT_MAX}],
-                  [{}])
+        yield add("M/overflow", [{"M": INT_MAX, "K": INT_MAX}, {"K": INT_MAX, "N": INT_MAX},
+                                 {"M": INT_MAX, "N": INT_MAX}], [{}])
         yield add(f"{activation}/range", [{activation: -1}, {activation: 3}], [{activation: 1}, {activation: 2}])
         # C stands before bias in the argument list: bias is placed relative to it
         yield add("C/overlap", [{"C": ("A", 0)}, {"C": ("B", 11 * size)}, {"bias": ("C", size)}],
@@ -193,7 +195,8 @@ def matrix_cases(activation):
 def attention_cases(add, size):
     for name in ("batch_size", "seq_len", "head_num", "head_dim"):
         yield add(f"{name}/negative", negative(name), [{name: 0}, {name: 1}])
-    yield add("seq_len/overflow", [{"seq_len": INT_MAX, "head_dim": 1}, {"batch_size": INT_MAX, "head_num": INT_MAX}], [{}])
+    yield add("seq_len/overflow", [{"seq_len": INT_MAX, "head_dim": 1}, {"batch_size": INT_MAX, "head_num": INT_MAX}],
+              [{}])
     for output, other, elements in (("output", "V", 24), ("QK", "output", 24), ("softmax_out", "QK", 18)):
         yield add(f"{output}/overlap", [{output: (other, 0)}, {output: (other, (elements - 1) * size)}],
                   [{output: (other, elements * size)}])
@@ -252,7 +255,8 @@ def join_cases(name):
                       [{shapes: Table(shapes, [ints(3, 2), ints(3, 1)], operands=False)}])
         else:
             yield add("input_shape/null", [{shapes: None}], [{}])
-            yield add("input_shape/range", [{shapes: ints(3, -2)}, {shapes: HUGE, "input_ndim": 4}], [{shapes: ints(3, 0)}])
+            yield add("input_shape/range", [{shapes: ints(3, -2)}, {shapes: HUGE, "input_ndim": 4}],
+                      [{shapes: ints(3, 0)}])
 
     return cases
 
@@ -333,7 +337,8 @@ def table_cases(operator, prefix, space):
         return {table.name: Table(table.name, [first, bad])}
 
     def add(rule, bad, good):
-        return case(operator, prefix, space, f"{table.name}/{rule}", [entries(b) for b in bad], [entries(g) for g in good])
+        return case(operator, prefix, space, f"{table.name}/{rule}", [entries(b) for b in bad],
+                    [entries(g) for g in good])
 
     last = table.entries[1].nbytes
     yield add("null", [None], [At(DDR + 2**20)])
@@ -348,7 +353,8 @@ def table_cases(operator, prefix, space):
 
 def make_rules():
     for operator in OPERATORS.values():
-        yield from common_cases(operator, optional=("bias",) if operator.name in ("fullconnection", "matmulfusion") else ())
+        product = operator.name in ("fullconnection", "matmulfusion")
+        yield from common_cases(operator, optional=("bias",) if product else ())
         yield from chip_cases(operator)
         for prefix, space in operator.functions():
             def add(tail, refused, accepted, p=prefix, s=space, o=operator):

@@ -37,7 +37,8 @@ LENGTHS = [
                "num symmetric=0"),
 ]
 EXP = Operator("exp", REAL, lambda prefix: described(
-    f"in x, out out{'=float32' if prefix == 'i32' else ''}, n n, num in_scale=1.0, num out_scale=1.0, num scale=1")(prefix))
+    f"in x, out out{'=float32' if prefix == 'i32' else ''}, n n, num in_scale=1.0, num out_scale=1.0, "
+    "num scale=1")(prefix))
 SMOOTH_L1 = Operator("smoothl1lossgrad", FLOATS, described("in dy, out dx1, in x1, in x2, n length, num beta=0.5"))
 LINSPACE = Operator("linspace", FLOATS, described("out out, num start=0.0, num end=1.0, n n"))
 RANGE = Operator("range", REAL, lambda prefix: described("out out, num start=0, num delta=1, n n")(prefix))
