@@ -3,6 +3,7 @@
 #include "kernels/detach.h"
 #include "kernels/linear.h"
 #include "kernels/pieces.h"
+#include "tensor/clones.h"
 #include "tensor/convert.h"
 
 #include <math.h>
@@ -71,13 +72,6 @@ KernelStatus us_grid_backward(const View *views, const void *attributes)
 
 enum { CHANNELS_PER_PIECE = 16 };
 
-/* Where one output element looks: four corners of the input plane, their weights, and the fractions. */
-typedef struct Tap {
-    int32_t inside[4]; /* corners (x0,y0) (x1,y0) (x0,y1) (x1,y1) */
-    int64_t index[4];
-    double weight[4], fx, fy;
-} Tap;
-
 typedef struct Sampler {
     const Sampling *sampling;
     View x, y, grid, dy, dx, dgrid;
@@ -85,158 +79,26 @@ typedef struct Sampler {
     atomic_int out_of_memory;
 } Sampler;
 
-static void find_taps(const Sampler *sampler, int64_t n, Tap *taps)
-{
-    const int64_t in_w = sampler->in_w, in_h = sampler->in_h;
-    for (int64_t i = 0; i < sampler->h * sampler->w; i++) {
-        double pair[2];
-        us_linear_load_double(&sampler->grid, (n * sampler->h * sampler->w + i) * 2, 2, pair);
-        const double px = (pair[0] + 1) * (double)(in_w - 1) / 2, py = (pair[1] + 1) * (double)(in_h - 1) / 2;
-        Tap *tap = &taps[i];
-        memset(tap, 0, sizeof *tap);
-        if (!(px >= -1 && px < (double)in_w && py >= -1 && py < (double)in_h)) {
-            continue; /* all corners outside; also NaN */
-        }
-        const int64_t x0 = (int64_t)floor(px), y0 = (int64_t)floor(py);
-        tap->fx = px - (double)x0;
-        tap->fy = py - (double)y0;
-        for (int corner = 0; corner < 4; corner++) {
-            const int right = corner & 1, below = corner >> 1;
-            const int64_t cx = x0 + right, cy = y0 + below;
-            if (cx >= 0 && cx < in_w && cy >= 0 && cy < in_h) {
-                tap->inside[corner] = 1;
-                tap->index[corner] = cy * in_w + cx;
-                tap->weight[corner] = (right ? tap->fx : 1 - tap->fx) * (below ? tap->fy : 1 - tap->fy);
-            }
-        }
-    }
-}
-
 static char *row_at(const View *view, int64_t n, int64_t c, int64_t i)
 {
     const int64_t offset = n * view->strides[0] + c * view->strides[1] + i * view->strides[2];
     return (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
 }
 
-static void load_plane(const View *view, int64_t n, int64_t c, double *values)
+/* Elements of a plane with a border of one zero around it, and behind that two rows of zeros, for points whose corners
+ * are all outside. */
+static int64_t bordered(const Sampler *sampler)
 {
-    for (int64_t i = 0; i < view->shape[2]; i++) {
-        us_load_double(values + i * view->shape[3], row_at(view, n, c, i), view->dtype, view->strides[3],
-                       view->shape[3]);
-    }
+    return (sampler->in_h + 4) * (sampler->in_w + 2);
 }
 
-static void store_plane(const View *view, int64_t n, int64_t c, double alpha, double beta, double *values,
-                        double *prior)
-{
-    const int64_t elements = view->shape[2] * view->shape[3];
-    if (beta != 0) {
-        load_plane(view, n, c, prior);
-    }
-    for (int64_t i = 0; i < elements; i++) {
-        values[i] = alpha * values[i] + (beta != 0 ? beta * prior[i] : 0);
-    }
-    for (int64_t i = 0; i < view->shape[2]; i++) {
-        us_store_double(row_at(view, n, c, i), view->dtype, view->strides[3], values + i * view->shape[3],
-                        view->shape[3]);
-    }
-}
+#define ELEMENT float
+#define NAME(name) name##_float
+#include "kernels/spatial_transformer_body.inc"
 
-/* Taps of an image, and room for `doubles` numbers behind them. */
-static Tap *scratch(Sampler *sampler, int64_t doubles)
-{
-    const size_t taps = (size_t)(sampler->h * sampler->w) * sizeof(Tap);
-    Tap *memory = malloc(taps + (size_t)doubles * sizeof(double));
-    if (memory == NULL) {
-        atomic_store(&sampler->out_of_memory, 1);
-    }
-    return memory;
-}
-
-static void sample_forward_piece(void *context, int64_t piece)
-{
-    Sampler *sampler = context;
-    const int64_t n = piece / sampler->chunks, channels = sampler->x.shape[1];
-    const int64_t first = piece % sampler->chunks * CHANNELS_PER_PIECE;
-    const int64_t last = channels - first < CHANNELS_PER_PIECE ? channels : first + CHANNELS_PER_PIECE;
-    const int64_t out = sampler->h * sampler->w, in = sampler->in_h * sampler->in_w;
-    Tap *taps = scratch(sampler, in + 2 * out);
-    if (taps == NULL) {
-        return;
-    }
-    double *x = (double *)(taps + out), *y = x + in, *prior = y + out;
-    find_taps(sampler, n, taps);
-    for (int64_t c = first; c < last; c++) {
-        load_plane(&sampler->x, n, c, x);
-        for (int64_t i = 0; i < out; i++) {
-            const Tap *tap = &taps[i];
-            double sum = 0;
-            for (int corner = 0; corner < 4; corner++) {
-                sum += tap->inside[corner] ? tap->weight[corner] * x[tap->index[corner]] : 0;
-            }
-            y[i] = sum;
-        }
-        store_plane(&sampler->y, n, c, sampler->sampling->alpha, sampler->sampling->beta, y, prior);
-    }
-    free(taps);
-}
-
-/* Adds one element's share to dx and to the derivatives by px and py. */
-static void spread(const Tap *tap, double dy, const double *x, double *dx, double *by_x, double *by_y)
-{
-    for (int corner = 0; corner < 4; corner++) {
-        if (!tap->inside[corner]) {
-            continue;
-        }
-        const int right = corner & 1, below = corner >> 1;
-        const double value = x[tap->index[corner]];
-        dx[tap->index[corner]] += tap->weight[corner] * dy;
-        *by_x += dy * value * (right ? 1 : -1) * (below ? tap->fy : 1 - tap->fy);
-        *by_y += dy * value * (below ? 1 : -1) * (right ? tap->fx : 1 - tap->fx);
-    }
-}
-
-static void store_grid_gradient(const Sampler *sampler, int64_t n, const double *by_x, const double *by_y)
-{
-    const double alpha = sampler->sampling->alpha_grid, beta = sampler->sampling->beta_grid;
-    const int64_t out = sampler->h * sampler->w;
-    for (int64_t i = 0; i < out; i++) {
-        double pair[2] = {alpha * by_x[i] * (double)(sampler->in_w - 1) / 2,
-                          alpha * by_y[i] * (double)(sampler->in_h - 1) / 2};
-        double prior[2];
-        if (beta != 0) {
-            us_linear_load_double(&sampler->dgrid, (n * out + i) * 2, 2, prior);
-            pair[0] += beta * prior[0];
-            pair[1] += beta * prior[1];
-        }
-        us_linear_store_double(&sampler->dgrid, (n * out + i) * 2, 2, pair);
-    }
-}
-
-static void sample_backward_image(void *context, int64_t n)
-{
-    Sampler *sampler = context;
-    const int64_t out = sampler->h * sampler->w, in = sampler->in_h * sampler->in_w;
-    Tap *taps = scratch(sampler, 3 * in + 3 * out);
-    if (taps == NULL) {
-        return;
-    }
-    double *x = (double *)(taps + out), *dx = x + in, *prior = dx + in;
-    double *dy = prior + in, *by_x = dy + out, *by_y = by_x + out;
-    memset(by_x, 0, 2 * (size_t)out * sizeof *by_x);
-    find_taps(sampler, n, taps);
-    for (int64_t c = 0; c < sampler->x.shape[1]; c++) {
-        load_plane(&sampler->x, n, c, x);
-        load_plane(&sampler->dy, n, c, dy);
-        memset(dx, 0, (size_t)in * sizeof *dx);
-        for (int64_t i = 0; i < out; i++) {
-            spread(&taps[i], dy[i], x, dx, &by_x[i], &by_y[i]);
-        }
-        store_plane(&sampler->dx, n, c, sampler->sampling->alpha, sampler->sampling->beta, dx, prior);
-    }
-    store_grid_gradient(sampler, n, by_x, by_y);
-    free(taps);
-}
+#define ELEMENT double
+#define NAME(name) name##_double
+#include "kernels/spatial_transformer_body.inc"
 
 static KernelStatus run(Sampler *sampler, const Sampling *sampling, const View *out, bool forward)
 {
@@ -247,9 +109,12 @@ static KernelStatus run(Sampler *sampler, const Sampling *sampling, const View *
     sampler->in_w = sampler->x.shape[3];
     sampler->chunks = forward ? (sampler->x.shape[1] + CHANNELS_PER_PIECE - 1) / CHANNELS_PER_PIECE : 1;
     atomic_init(&sampler->out_of_memory, 0);
-    run_pieces(out->shape[0] * sampler->chunks, us_view_elements(out),
-               forward ? sample_forward_piece : sample_backward_image,
-               sampler);
+    const bool wide = sampler->x.dtype == DTYPE_FLOAT64;
+    ParallelBody *body = wide ? sample_backward_image_double : sample_backward_image_float;
+    if (forward) {
+        body = wide ? sample_forward_piece_double : sample_forward_piece_float;
+    }
+    run_pieces(out->shape[0] * sampler->chunks, us_view_elements(out), body, sampler);
     return atomic_load(&sampler->out_of_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 
