@@ -5,6 +5,7 @@ import importlib
 import re
 from dataclasses import dataclass
 
+from understudy.kit.surface import is_variadic
 from understudy.paths import STACKS
 
 
@@ -64,7 +65,7 @@ def _name_of(text: str, index: int) -> str:
 def _prototype(module, stack: str, name: str) -> Prototype | None:
     """None for constants and variadic functions."""
     value = getattr(module.lib, name)
-    if not isinstance(value, module.ffi.CData) or module.ffi.typeof(value).ellipsis:
+    if not isinstance(value, module.ffi.CData) or is_variadic(module.ffi.typeof(value)):
         return None
     kind = module.ffi.typeof(value)
     texts = _parameter_texts(stack).get(name, [])

@@ -56,9 +56,14 @@ def _size(name: str) -> int:
     return cffi.FFI().sizeof(name)
 
 
+def is_variadic(function) -> bool:
+    """cffi's own `ellipsis` is also true of functions that take a union by value, which it cannot call."""
+    return function.cname.endswith("...)")
+
+
 def signature(function) -> str:
     """"int32(void*, uint64)"; a variadic function ends in "..."."""
-    parameters = [spelled(kind) for kind in function.args] + (["..."] if function.ellipsis else [])
+    parameters = [spelled(kind) for kind in function.args] + (["..."] if is_variadic(function) else [])
     return f"{spelled(function.result)}({', '.join(parameters)})"
 
 
