@@ -49,15 +49,11 @@ def soft_margin_loss_backward(dtype: str, size: int):
 
 
 @contextlib.contextmanager
-def embedding_dense_backward(dtype: str, size: int):
-    """As many rows in the table as there are tokens: grad is read once, out written once."""
-    grad = random(dtype, size, -1, 1, 1)[0]
-    rows = max(1, grad.size // ROW)
-    grad = grad.reshape(rows, -1)
-    indices = numpy.random.default_rng(3).integers(0, rows, rows)
+def embedding_case(grad: numpy.ndarray, indices: numpy.ndarray, rows: int):
+    """grad is read once, a table of so many rows is written once; counted as two arrays of one size."""
     with AscendOperation() as op:
         tensors = op.input(grad), op.input(indices)
-        out = op.output(grad.shape, grad.dtype).tensor
+        out = op.output((rows, grad.shape[1]), grad.dtype).tensor
         arguments = [*tensors, rows, 2**64 - 1, False, out]
         op.run("aclnnEmbeddingDenseBackward", *arguments)  # fails loudly, once
         run = two_phases(op, "aclnnEmbeddingDenseBackward", arguments)
@@ -65,7 +61,27 @@ def embedding_dense_backward(dtype: str, size: int):
         if torch is not None:
             data, index = to_torch(grad), torch.from_numpy(indices)
             peer = lambda: torch.ops.aten.embedding_dense_backward(data, index, rows, -1, False)  # noqa: E731
-        yield Case(run, peer, 1, size)
+        yield Case(run, peer, 1, (grad.nbytes + rows * grad.shape[1] * grad.itemsize) // 2)
+
+
+def embedding_dense_backward(dtype: str, size: int):
+    """As many rows in the table as there are tokens."""
+    grad = random(dtype, size, -1, 1, 1)[0]
+    rows = max(1, grad.size // ROW)
+    return embedding_case(grad.reshape(rows, -1), numpy.random.default_rng(3).integers(0, rows, rows), rows)
+
+
+def vocabulary(tokens: int, zipf: bool):
+    """The gradient of a table of 50000 x 1024; with `zipf` the n-th most frequent row has a share of 1/n."""
+
+    def make(dtype: str, size: int):
+        rows = 50_000
+        generator = numpy.random.default_rng(3)
+        shares = 1 / numpy.arange(1, rows + 1) if zipf else numpy.ones(rows)
+        indices = generator.permutation(rows)[generator.choice(rows, tokens, p=shares / shares.sum())]
+        return embedding_case(random(dtype, size, -1, 1, 1)[0].reshape(tokens, ROW), indices, rows)
+
+    return make
 
 
 @contextlib.contextmanager
@@ -131,4 +147,11 @@ OPERATORS = [
     ("softmax backward", list(DTYPES), softmax_backward),
     ("binary cross entropy grad", ["float32", "float16"], binarycrossentropygrad),
     *layers.OPERATORS,
+]
+
+# Rows of one size each: name, types, label, elements of the first input, and as above.
+SHAPED_OPERATORS = [
+    (f"embedding backward {kind}", ["float32", "float16"], f"{tokens >> 10}k", tokens * ROW, vocabulary(tokens, zipf))
+    for kind, zipf in (("uniform", False), ("Zipf", True))
+    for tokens in (16 << 10, 128 << 10)
 ]

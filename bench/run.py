@@ -15,14 +15,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from cases import Case, torch  # noqa: E402
+from cases import DTYPES, Case, torch  # noqa: E402
 from fused import print_table as print_fused  # noqa: E402
-from operators import OPERATORS  # noqa: E402
+from operators import OPERATORS, SHAPED_OPERATORS  # noqa: E402
 
 from understudy import toolchain  # noqa: E402
 
@@ -90,15 +91,22 @@ def print_table(stream: Stream, rounds: int, only: str) -> None:
     for name, dtypes, make in OPERATORS:
         for dtype in dtypes:
             for label, size in SIZES.items():
-                if only not in f"{name} {dtype}":
-                    continue
-                with make(dtype, size) as case:
-                    row = measure(case, stream, rounds)
-                moved = case.bytes_each * (case.reads + 1) / 2**20
-                torch = f"{row.torch / row.operator:9.2f}" if row.torch else f"{'-':>9}"
-                ratio = row.stream / row.operator
-                start = f"{name:<28} {dtype:<9} {label:>7} {row.operator * 1e6:10.1f}"
-                print(f"{start} {moved:10.3f} {ratio:9.2f} {torch}", flush=True)
+                if only in f"{name} {dtype}":
+                    print_row(stream, rounds, f"{name:<28} {dtype:<9} {label:>7}", make(dtype, size))
+    for name, dtypes, label, elements, make in SHAPED_OPERATORS:
+        for dtype in dtypes:
+            if only in f"{name} {dtype}":
+                case = make(dtype, elements * DTYPES[dtype].itemsize)
+                print_row(stream, rounds, f"{name:<28} {dtype:<9} {label:>7}", case)
+
+
+def print_row(stream: Stream, rounds: int, start: str, making: AbstractContextManager[Case]) -> None:
+    with making as case:
+        row = measure(case, stream, rounds)
+    moved = case.bytes_each * (case.reads + 1) / 2**20
+    torch = f"{row.torch / row.operator:9.2f}" if row.torch else f"{'-':>9}"
+    ratio = row.stream / row.operator
+    print(f"{start} {row.operator * 1e6:10.1f} {moved:10.3f} {ratio:9.2f} {torch}", flush=True)
 
 
 def print_call_cost(folder: pathlib.Path) -> None:
