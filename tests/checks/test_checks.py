@@ -89,3 +89,32 @@ int main(void)
     done = native.run([program], {"UNDERSTUDY_CHECK": "leak"})
     assert done.returncode == 0
     assert "check leak: 1 mcDNN handles" in done.stderr and "check leak: 1 tensor descriptors" in done.stderr
+
+
+FRESH = """
+#include "acl/acl.h"
+#include <stdio.h>
+int main(void)
+{
+    unsigned char host[1000];
+    void *block;
+    if (aclrtSetDevice(0) || aclrtMalloc(&block, sizeof host, ACL_MEM_MALLOC_HUGE_FIRST) ||
+        aclrtMemcpy(host, sizeof host, block, sizeof host, ACL_MEMCPY_DEVICE_TO_HOST)) {
+        return 1;
+    }
+    unsigned poisoned = 0;
+    for (unsigned i = 0; i < sizeof host; i++) {
+        poisoned += host[i] == 0xff;
+    }
+    printf("%u\\n", poisoned);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("checks", "poisoned"), [("memory", "1000\n"), ("init,sync,leak", "0\n")])
+def test_fresh_memory_holds_nan_only_on_request(checks, poisoned):
+    source = native.work_folder() / "fresh.c"
+    source.write_text(FRESH)
+    program = native.build_vendor(source, "ascend")
+    assert native.check([program], {"UNDERSTUDY_CHECK": checks}) == poisoned
