@@ -39,6 +39,18 @@ def _soft_margin_loss_backward() -> dict[str, numpy.ndarray]:
     return {"none": gradient, "mean": gradient / gradient.size}
 
 
+def _embedding_training() -> dict[str, numpy.ndarray]:
+    table = (numpy.arange(20) * 7 % 11 / 8 - 0.5).reshape(5, 4)
+    target = numpy.where(numpy.arange(32) * 5 % 8 < 4, 1.0, -1.0).reshape(8, 4)
+    one_hot = numpy.eye(5)[[0, 3, 1, 3, 4, 0, 3, 1]]
+    losses = []
+    for _ in range(6):
+        margins = target * (one_hot @ table)
+        losses.append(numpy.log1p(numpy.exp(-margins)).mean())
+        table = table + 8 / target.size * one_hot.T @ (target / (1 + numpy.exp(margins)))
+    return {"loss": numpy.array(losses), "learned table": table}
+
+
 def _softmax() -> dict[str, numpy.ndarray]:
     logits = numpy.array([[1, 2, 3, 4], [-1, 0, 1, 0.5], [100, 101, 99, 0]])
     slopes = numpy.array([[0, 0, 0, 1], [1, -1, 0.5, 0], [0.25, 0.5, 0.75, 1]])
@@ -178,6 +190,7 @@ def _vocab_parallel_cross_entropy() -> dict[str, numpy.ndarray]:
 
 REFERENCES = {
     "async_copy": _async_copy,
+    "embedding_training": _embedding_training,
     "soft_margin_loss_backward": _soft_margin_loss_backward,
     "softmax": _softmax,
     "spatial_transformer": _spatial_transformer,

@@ -12,6 +12,12 @@ from understudy import demo, paths, toolchain
 
 EXAMPLES = list(demo.sources(list(paths.STACKS.values())))
 COMPILERS = {"as the first line says": None, "gcc -std=c11": "gcc -std=c11", "g++": "g++ -x c++"}
+COMPILERS_OF_CPP = {"as the first line says": None, "g++ -std=c++11": "g++ -std=c++11"}
+BUILDS = [
+    pytest.param(stack, source, compiler, id=f"{source.stem}-{name}")
+    for stack, source in EXAMPLES
+    for name, compiler in (COMPILERS_OF_CPP if source.suffix == ".cpp" else COMPILERS).items()
+]
 
 
 def identity(value) -> str:
@@ -27,12 +33,11 @@ def test_every_stack_has_an_example():
     assert {stack.name for stack, _ in EXAMPLES} == set(paths.STACKS)
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("stack, source", EXAMPLES, ids=identity)
+@pytest.mark.parametrize("stack, source, compiler", BUILDS)
 def test_compile_by_hand(stack, source, compiler, tmp_path):
     command = demo.compile_command(source)
-    if COMPILERS[compiler]:
-        command = re.sub(r"^\S+", COMPILERS[compiler], command) + " -Wall -Wextra -Werror -lm"
+    if compiler:
+        command = re.sub(r"^\S+", compiler, command) + " -Wall -Wextra -Werror -lm"
     environment = demo.environment_of(stack)
     (tmp_path / source.name).write_bytes(source.read_bytes())
     for header in source.parent.glob("*.h"):
