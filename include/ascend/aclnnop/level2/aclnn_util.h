@@ -1,6 +1,2 @@
-#ifndef OP_API_INC_ACLNN_UTIL_H
-#define OP_API_INC_ACLNN_UTIL_H
-
-#define ACLNN_API __attribute__((visibility("default")))
-
-#endif
+/* The second place where the vendor installs this header. */
+#include "../aclnn_util.h"
