@@ -48,6 +48,26 @@
 #define OUTPUTS 1
 #include "kernels/ft_loop.inc"
 
+#define NAME div
+#define INPUTS 2
+#define OUTPUTS 1
+#include "kernels/ft_loop.inc"
+
+#define NAME div_by_one
+#define INPUTS 1
+#define OUTPUTS 1
+#include "kernels/ft_loop.inc"
+
+#define NAME div_of_one
+#define INPUTS 1
+#define OUTPUTS 1
+#include "kernels/ft_loop.inc"
+
+#define NAME glu
+#define INPUTS 2
+#define OUTPUTS 1
+#include "kernels/ft_loop.inc"
+
 #define NAME subext
 #define INPUTS 2
 #define OUTPUTS 1

@@ -9,7 +9,8 @@
 
 enum { FT_NUMBERS = 5, FT_INPUTS = 4, FT_OUTPUTS = 3 };
 
-extern const TileKernel us_ft_add, us_ft_sub, us_ft_mul, us_ft_subext, us_ft_exponential, us_ft_subrelu, us_ft_subrelu6,
+extern const TileKernel us_ft_add, us_ft_sub, us_ft_mul, us_ft_div, us_ft_div_by_one, us_ft_div_of_one,
+    us_ft_glu, us_ft_subext, us_ft_exponential, us_ft_subrelu, us_ft_subrelu6,
     us_ft_pow, us_ft_pow_one, us_ft_binary_cross_entropy, us_ft_binary_cross_entropy_weighted,
     us_ft_sigmoid_cross_entropy, us_ft_sigmoid_cross_entropy_grad, us_ft_smooth_l1_grad,
     us_ft_log_grad, us_ft_power_grad, us_ft_relu_grad, us_ft_relu6_grad, us_ft_l_relu_grad,
