@@ -261,6 +261,18 @@ def random(sizes, data_type, seed=0, spread=2.0) -> np.ndarray:
     return from_storage(to_storage(values, data_type), data_type)
 
 
+def differences(function, values, slopes, step=1e-6):
+    """Central differences of sum(slopes * function(values)) by every element of values."""
+    found = np.zeros(values.shape)
+    for index in np.ndindex(values.shape):
+        moved = values.copy()
+        moved[index] += step
+        above = function(moved)
+        moved[index] -= 2 * step
+        found[index] = ((above - function(moved)) * slopes).sum() / (2 * step)
+    return found
+
+
 def digest_of(tensors) -> str:
     found = hashlib.sha256()
     for tensor in tensors:
