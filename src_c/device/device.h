@@ -73,6 +73,7 @@ struct Context {
     void *handle;           /* what the program holds */
     Stream *default_stream; /* never NULL */
     bool primary;
+    _Atomic bool stops_on_failure; /* after a failed task the later tasks of all its streams are dropped */
     int64_t options[16];    /* vendor's context-level settings; `option_set` tells which were set */
     bool option_set[16];
 };
@@ -137,7 +138,8 @@ bool us_stream_submit_work(Stream *stream, Work work, TaskRun *run, void (*relea
  * the stream (it stays there): see us_stream_fault. */
 WaitStatus us_stream_synchronize(Stream *stream, int64_t timeout_us);
 bool us_stream_idle(Stream *stream); /* in deferred mode also lets the stream run */
-/* The first fault on the stream (or, on sticky platforms, on its device), with its explanation. */
+/* The first fault on the stream (or that stopped its context, or on sticky platforms on its device), with its
+ * explanation. */
 DeviceFault us_stream_fault(Stream *stream, Explanation *why);
 void us_stream_abort(Stream *stream); /* drops tasks that have not started and waits for the one that runs */
 /* Later work of `stream` waits for all work submitted so far to `other`. False: no memory. */
@@ -173,9 +175,9 @@ bool us_event_reset(Event *event, Stream *stream);  /* queued: afterwards the ev
  * until somebody records, otherwise nothing happens. timeout in microseconds, negative: none; expiry is a fault. */
 bool us_event_wait(Stream *stream, Event *event, bool block_until_recorded, int64_t timeout_us);
 bool us_event_recorded(const Event *event);         /* a record has been submitted */
-bool us_event_complete(Event *event);               /* the most recent record has run; false when never recorded */
+bool us_event_complete(Event *event);               /* the most recent record has run or been dropped; false when never recorded */
 bool us_event_waited(Event *event);                 /* every wait queued on it so far has passed */
 WaitStatus us_event_synchronize(Event *event, int64_t timeout_us); /* never recorded: WAIT_DONE */
-bool us_event_time(Event *event, uint64_t *nanoseconds);            /* monotonic clock; false when not complete */
+bool us_event_time(Event *event, uint64_t *nanoseconds);            /* monotonic clock; false when not complete, or dropped */
 
 #endif

@@ -30,6 +30,8 @@ typedef struct ContextState {
     Context public;
     StreamState *streams; /* list; device_lock */
     struct ContextState *next;
+    DeviceFault stop_fault; /* of the task that failed while the context stopped on failure; device_lock */
+    Explanation stop_why;
 } ContextState;
 
 typedef struct DeviceState {
@@ -66,6 +68,8 @@ uint64_t us_platform_streams(Platform *platform);
 /* Enters a stream in its context's list and takes it out. */
 void us_context_add_stream(Context *context, StreamState *stream);
 void us_context_remove_stream(Context *context, StreamState *stream);
+/* No stream of the context, present or future, runs another task; all of them report the fault. */
+void us_context_stop(Context *context, DeviceFault fault, const Explanation *why);
 
 /* Reserves the device's arena, sets its capacity and makes host accesses to it stop with a message. */
 bool us_memory_start_device(DeviceState *device);

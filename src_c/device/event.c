@@ -9,9 +9,9 @@ typedef struct EventState {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t recorded;      /* number of the latest record submitted */
-    uint64_t completed;     /* number of the latest record that has run */
+    uint64_t completed;     /* number of the latest record that has run or been dropped */
     uint64_t forgotten;     /* records up to here were undone by a reset */
-    uint64_t time;          /* nanoseconds at which `completed` ran */
+    uint64_t time;          /* nanoseconds at which `completed` ran; 0: it was dropped */
     uint64_t waits_queued, waits_passed;
     StreamState *stream;    /* of the latest record: held */
     uint64_t stream_ticket;
@@ -98,30 +98,40 @@ static void release_task(void *argument)
     free(task);
 }
 
-static bool queue_task(Stream *stream, const char *name, TaskRun *run, bool (*ready)(void *), EventTask *task,
-                       uint64_t *ticket)
+static bool queue_task(Stream *stream, Task task, uint64_t *ticket)
 {
-    Task queued = {.work = {name, "event", 0}, .run = run, .ready = ready, .release = release_task, .argument = task};
-    if (!us_stream_queue(stream_state(stream), queued, ticket)) {
-        release_task(task);
+    if (!us_stream_queue(stream_state(stream), task, ticket)) {
+        task.release(task.argument);
         return false;
     }
     return true;
+}
+
+static void reach(EventState *event, uint64_t record, uint64_t time)
+{
+    pthread_mutex_lock(&event->lock);
+    if (record > event->completed) {
+        event->completed = record;
+        event->time = time;
+        pthread_cond_broadcast(&event->changed);
+    }
+    pthread_mutex_unlock(&event->lock);
 }
 
 static DeviceFault run_record(void *argument, Explanation *why)
 {
     (void)why;
     EventTask *task = argument;
-    EventState *event = task->event;
-    pthread_mutex_lock(&event->lock);
-    if (task->record > event->completed) {
-        event->completed = task->record;
-        event->time = us_now();
-    }
-    pthread_cond_broadcast(&event->changed);
-    pthread_mutex_unlock(&event->lock);
+    reach(task->event, task->record, us_now());
     return DEVICE_FAULT_NONE;
+}
+
+/* A record that was dropped must not keep anybody waiting. */
+static void release_record(void *argument)
+{
+    EventTask *task = argument;
+    reach(task->event, task->record, 0);
+    release_task(task);
 }
 
 bool us_event_record(Event *public, Stream *stream)
@@ -137,7 +147,8 @@ bool us_event_record(Event *public, Stream *stream)
     task->record = record;
     us_stream_hold(stream_state(stream));
     uint64_t ticket = 0;
-    bool queued = queue_task(stream, "event record", run_record, NULL, task, &ticket);
+    bool queued = queue_task(stream, (Task){.work = {"event record", "event", 0}, .run = run_record,
+                                             .release = release_record, .argument = task}, &ticket);
     StreamState *previous = stream_state(stream);
     pthread_mutex_lock(&event->lock);
     if (queued && record == event->recorded) {
@@ -177,7 +188,8 @@ bool us_event_reset(Event *public, Stream *stream)
     task->record = event->recorded;
     pthread_mutex_unlock(&event->lock);
     uint64_t ticket = 0;
-    return queue_task(stream, "event reset", run_reset, NULL, task, &ticket);
+    return queue_task(stream, (Task){.work = {"event reset", "event", 0}, .run = run_reset,
+                                     .release = release_task, .argument = task}, &ticket);
 }
 
 /* ---- waiting ---- */
@@ -253,14 +265,20 @@ static DeviceFault run_wait(void *argument, Explanation *why)
     EventState *event = task->event;
     uint64_t own_ticket = atomic_load(&task->stream->completed) + 1;
     bool done = wait_for_record(event, task->record, task->timeout_us, task->stream, own_ticket);
-    pthread_mutex_lock(&event->lock);
-    event->waits_passed++;
-    pthread_mutex_unlock(&event->lock);
     if (!done && !us_stream_gives_up(task->stream, own_ticket)) {
         us_explain(why, "event %d was not reached within %lld us", (int)event->public.id, (long long)task->timeout_us);
         return DEVICE_FAULT_TIMEOUT;
     }
     return DEVICE_FAULT_NONE;
+}
+
+static void release_wait(void *argument)
+{
+    EventTask *task = argument;
+    pthread_mutex_lock(&task->event->lock);
+    task->event->waits_passed++;
+    pthread_mutex_unlock(&task->event->lock);
+    release_task(task);
 }
 
 bool us_event_wait(Stream *stream, Event *public, bool block_until_recorded, int64_t timeout_us)
@@ -283,7 +301,8 @@ bool us_event_wait(Stream *stream, Event *public, bool block_until_recorded, int
     task->stream = stream_state(stream);
     task->timeout_us = timeout_us;
     uint64_t ticket = 0;
-    return queue_task(stream, "event wait", run_wait, wait_is_ready, task, &ticket);
+    return queue_task(stream, (Task){.work = {"event wait", "event", 0}, .run = run_wait, .ready = wait_is_ready,
+                                     .release = release_wait, .argument = task}, &ticket);
 }
 
 bool us_event_recorded(const Event *public)
@@ -345,5 +364,5 @@ bool us_event_time(Event *public, uint64_t *nanoseconds)
     pthread_mutex_lock(&event->lock);
     *nanoseconds = event->time;
     pthread_mutex_unlock(&event->lock);
-    return true;
+    return *nanoseconds != 0;
 }

@@ -205,12 +205,37 @@ Context *us_context_primary(Device *device)
     return context;
 }
 
+/* With the device lock held. */
+static void stop_stream(StreamState *stream, DeviceFault fault, const Explanation *why)
+{
+    us_stream_keep_fault(stream, fault, why);
+    atomic_store(&stream->stopped, true);
+}
+
 void us_context_add_stream(Context *context, StreamState *stream)
 {
     PlatformState *platform = platform_state(context->device->platform);
     pthread_mutex_lock(&platform->device_lock);
     stream->next = context_state(context)->streams;
     context_state(context)->streams = stream;
+    if (context_state(context)->stop_fault != DEVICE_FAULT_NONE) {
+        stop_stream(stream, context_state(context)->stop_fault, &context_state(context)->stop_why);
+    }
+    pthread_mutex_unlock(&platform->device_lock);
+}
+
+void us_context_stop(Context *public, DeviceFault fault, const Explanation *why)
+{
+    ContextState *context = context_state(public);
+    PlatformState *platform = platform_state(public->device->platform);
+    pthread_mutex_lock(&platform->device_lock);
+    if (context->stop_fault == DEVICE_FAULT_NONE) {
+        context->stop_fault = fault;
+        context->stop_why = *why;
+        for (StreamState *stream = context->streams; stream != NULL; stream = stream->next) {
+            stop_stream(stream, fault, why);
+        }
+    }
     pthread_mutex_unlock(&platform->device_lock);
 }
 

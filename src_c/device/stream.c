@@ -130,28 +130,42 @@ void us_stream_destroy(Stream *public, bool drain)
 
 /* ---- running tasks ---- */
 
-static void keep_fault(StreamState *stream, const Task *task, DeviceFault fault, const Explanation *why)
+void us_stream_keep_fault(StreamState *stream, DeviceFault fault, const Explanation *why)
 {
     pthread_mutex_lock(&stream->lock);
     if (stream->fault == DEVICE_FAULT_NONE) {
         stream->fault = fault;
-        us_explain(&stream->why, "%s: %s", task->work.name, why->text);
+        stream->why = *why;
     }
     pthread_mutex_unlock(&stream->lock);
+}
+
+static void keep_fault(StreamState *stream, const Task *task, DeviceFault fault, const Explanation *why)
+{
+    Explanation told;
+    us_explain(&told, "%s: %s", task->work.name, why->text);
+    us_stream_keep_fault(stream, fault, &told);
     DeviceState *device = device_state(stream->device);
     pthread_mutex_lock(&device->fault_lock);
     if (device->fault == DEVICE_FAULT_NONE) {
         device->fault = fault;
-        us_explain(&device->fault_why, "%s: %s", task->work.name, why->text);
+        device->fault_why = told;
     }
     pthread_mutex_unlock(&device->fault_lock);
+    if (atomic_load(&stream->public.context->stops_on_failure)) {
+        us_context_stop(stream->public.context, fault, &told);
+    }
     us_log(LOG_LEVEL_WARN, "device fault on stream %d: %s: %s", (int)stream->public.id, task->work.name, why->text);
 }
 
-static bool device_is_dead(const StreamState *stream)
+/* Whether an earlier failure keeps the stream's tasks from running. */
+static bool is_stopped(const StreamState *stream)
 {
     Device *device = stream->device;
-    return device->platform->profile.faults_are_sticky_on_device && us_device_fault(device, NULL) != DEVICE_FAULT_NONE;
+    if (device->platform->profile.faults_are_sticky_on_device) {
+        return us_device_fault(device, NULL) != DEVICE_FAULT_NONE;
+    }
+    return atomic_load(&stream->stopped);
 }
 
 static void finish(StreamState *stream, Task *task)
@@ -176,7 +190,7 @@ static void trace(const StreamState *stream, const Task *task, uint64_t start, D
 
 static void run(StreamState *stream, Task *task)
 {
-    if (task->ticket > atomic_load(&stream->dropped) && !device_is_dead(stream)) {
+    if (task->ticket > atomic_load(&stream->dropped) && !is_stopped(stream)) {
         Explanation why = {{0}};
         uint64_t start = us_tracing ? us_now() : 0;
         DeviceFault fault = task->run(task->argument, &why);

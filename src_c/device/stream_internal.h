@@ -30,6 +30,7 @@ struct StreamState {
     pthread_t worker;
     DeviceFault fault;
     Explanation why;
+    _Atomic bool stopped; /* by a failure in its context: tasks are released without being run */
 
     _Atomic uint64_t submitted; /* ticket of the last task in the queue */
     _Atomic uint64_t allowed;   /* tasks up to here may run (deferred mode holds it back) */
@@ -45,6 +46,9 @@ static inline StreamState *stream_state(const Stream *stream)
 
 typedef enum StreamMode { STREAM_MODE_ASYNC, STREAM_MODE_INLINE, STREAM_MODE_DEFERRED } StreamMode;
 StreamMode us_stream_mode(void);
+
+/* Leaves a fault on the stream, unless it has one. */
+void us_stream_keep_fault(StreamState *stream, DeviceFault fault, const Explanation *why);
 
 void us_stream_hold(StreamState *stream);
 void us_stream_let_go(StreamState *stream);

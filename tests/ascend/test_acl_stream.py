@@ -8,7 +8,7 @@ import pytest
 from understudy.ascend import ffi, lib
 
 from tests.conformance.ascend.acl_support import (
-    Out, dead_stream, device, download, host_memory, in_thread, memory, no_context, ok, upload,
+    Out, context, dead_stream, device, download, host_memory, in_thread, memory, no_context, ok, upload,
 )
 
 COMPLETE, NOT_READY = 0, 1
@@ -43,7 +43,8 @@ def gate():
 
         def open(self):
             ok(lib.aclrtRecordEvent(self.handle, ffi.NULL))
-            ok(lib.aclrtSynchronizeStream(ffi.NULL))
+            # 507053: what the gate lets pass may stop the context of the stream that opened it
+            assert lib.aclrtSynchronizeStream(ffi.NULL) in (0, 507053)
             self.is_open = True
 
     opened = Gate()
@@ -175,6 +176,80 @@ def test_a_fault_stays_on_its_stream_only():
             assert lib.aclrtSynchronizeStream(faulty.value) == 507053
             assert lib.aclrtSynchronizeStream(healthy) == 0
         ok(lib.aclrtDestroyStream(faulty.value))
+
+
+@contextlib.contextmanager
+def failed_task(made, closed):
+    """Queues on `made` a copy that fails once the gate opens."""
+    target = Out()
+    with memory(64) as source:
+        ok(lib.aclrtMalloc(target.cell, 64, 0))
+        ok(lib.aclrtStreamWaitEvent(made, closed.handle))
+        ok(lib.aclrtMemcpyAsync(target.value, 64, source, 64, 3, made))
+        ok(lib.aclrtFree(target.value))
+        yield
+
+
+@pytest.mark.parametrize("set_through", ["failing", "other", "default", "attribute"])
+def test_stop_on_failure_drops_later_work_of_the_whole_context(set_through):
+    with context() as mine, gate() as closed, stream() as failing, stream() as other, memory(64) as block:
+        upload(block, bytes([1] * 64))
+        if set_through == "attribute":
+            value = ffi.new("aclrtStreamAttrValue *", {"failureMode": lib.ACL_STOP_ON_FAILURE})
+            ok(lib.aclrtSetStreamAttribute(failing, lib.ACL_STREAM_ATTR_FAILURE_MODE, value))
+        else:
+            streams = {"failing": failing, "other": other, "default": ffi.NULL}
+            ok(lib.aclrtSetStreamFailureMode(streams[set_through], lib.ACL_STOP_ON_FAILURE))
+        event = Out()
+        ok(lib.aclrtCreateEvent(event.cell))
+        with failed_task(failing, closed):
+            ok(lib.aclrtMemsetAsync(block, 64, 2, 64, failing))
+            ok(lib.aclrtRecordEvent(event.value, failing))
+            ok(lib.aclrtStreamWaitEvent(other, event.value))
+            closed.open()
+            assert lib.aclrtSynchronizeStream(failing) == 507053
+        assert lib.aclrtSynchronizeEvent(event.value) == 507053
+        assert lib.aclrtEventGetTimestamp(event.value, ffi.new("uint64_t *")) == 107006
+        ok(lib.aclrtMemsetAsync(block, 64, 3, 64, other))
+        assert lib.aclrtSynchronizeStream(other) == 507053
+        with stream() as later:
+            ok(lib.aclrtMemsetAsync(block, 64, 4, 64, later))
+            assert lib.aclrtSynchronizeStream(later) == 507053
+        assert download(block, 64) == bytes([1] * 64)
+        ok(lib.aclrtDestroyEvent(event.value))
+        with context(), stream() as unconcerned:  # the mode and the failure are the context's
+            ok(lib.aclrtMemsetAsync(block, 64, 5, 64, unconcerned))
+            ok(lib.aclrtSynchronizeStream(unconcerned))
+            assert download(block, 64) == bytes([5] * 64)
+        ok(lib.aclrtSetCurrentContext(mine))
+
+
+@pytest.mark.parametrize("modes", [[], [0], [1, 0], [1, 1, 2]])
+def test_continue_on_failure_runs_later_work(modes):
+    with context(), gate() as closed, stream() as failing, memory(64) as block:
+        for mode in modes:
+            ok(lib.aclrtSetStreamFailureMode(failing, mode))
+        with failed_task(failing, closed):
+            ok(lib.aclrtMemsetAsync(block, 64, 2, 64, failing))
+            closed.open()
+            assert lib.aclrtSynchronizeStream(failing) == 507053
+        assert download(block, 64) == bytes([2] * 64)
+
+
+def test_events_whose_record_was_dropped_keep_nobody_waiting():
+    with gate() as closed, stream() as made, stream() as other:
+        event = Out()
+        ok(lib.aclrtCreateEvent(event.cell))
+        ok(lib.aclrtStreamWaitEvent(made, closed.handle))
+        ok(lib.aclrtRecordEvent(event.value, made))
+        ok(lib.aclrtStreamWaitEvent(other, event.value))
+        assert lib.aclrtSynchronizeEventWithTimeout(event.value, 20) == 507047
+        ok(lib.aclrtStreamAbort(made))
+        assert lib.aclrtSynchronizeEventWithTimeout(event.value, 10000) == 0
+        assert lib.aclrtSynchronizeStreamWithTimeout(other, 10000) == 0
+        assert value_of("aclrtEventWaitStatus", lib.aclrtQueryEventWaitStatus, closed.handle) == 0
+        assert lib.aclrtEventElapsedTime(ffi.new("float *"), event.value, event.value) == 107006
+        ok(lib.aclrtDestroyEvent(event.value))
 
 
 CALLS = []

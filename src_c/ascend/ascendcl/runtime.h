@@ -74,11 +74,10 @@ enum { ASCEND_EVENT = 0x61636c };
 /* Stream.vendor_state: settings and flags, the tag, the ReportQueue that runs the stream's callbacks. */
 enum { STREAM_SETTINGS, STREAM_TAG, STREAM_REPORT_QUEUE };
 enum {
-    STREAM_STOPS_ON_FAILURE = 1,
-    STREAM_CHECKS_OVERFLOW = 2,
-    STREAM_CACHES_OPERATORS = 4,
-    STREAM_RUNS_HOST_FUNCTIONS = 8,
-    STREAM_FAULT_REPORTED = 16,
+    STREAM_CHECKS_OVERFLOW = 1,
+    STREAM_CACHES_OPERATORS = 2,
+    STREAM_RUNS_HOST_FUNCTIONS = 4,
+    STREAM_FAULT_REPORTED = 8,
 };
 
 /* Milliseconds of a vendor's call (-1: no limit) in microseconds; refuses 0 and less than -1. */

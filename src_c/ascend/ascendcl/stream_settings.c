@@ -1,6 +1,8 @@
 /* What a stream remembers about itself (cann-runtime 9, doc 06). */
 #include "ascend/ascendcl/runtime.h"
 
+#include <stdatomic.h>
+
 static Stream *require_stream(Call *call, aclrtStream handle)
 {
     acl_require_context(call, "context", "none");
@@ -74,7 +76,7 @@ aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
     }
     switch (stmAttrType) {
     case ACL_STREAM_ATTR_FAILURE_MODE:
-        set_flag(found, STREAM_STOPS_ON_FAILURE, (value->failureMode & ACL_STOP_ON_FAILURE) != 0);
+        atomic_store(&found->context->stops_on_failure, (value->failureMode & ACL_STOP_ON_FAILURE) != 0);
         break;
     case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
         set_flag(found, STREAM_CHECKS_OVERFLOW, value->overflowSwitch != 0);
@@ -100,7 +102,8 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
     }
     switch (stmAttrType) {
     case ACL_STREAM_ATTR_FAILURE_MODE:
-        value->failureMode = has_flag(found, STREAM_STOPS_ON_FAILURE);
+        value->failureMode = atomic_load(&found->context->stops_on_failure) ? ACL_STOP_ON_FAILURE
+                                                                             : ACL_CONTINUE_ON_FAILURE;
         break;
     case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
         value->overflowSwitch = has_flag(found, STREAM_CHECKS_OVERFLOW);
@@ -120,7 +123,8 @@ aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode)
     Call call = us_call_begin("aclrtSetStreamFailureMode");
     Stream *found = require_stream(&call, stream);
     if (call.status == 0) {
-        set_flag(found, STREAM_STOPS_ON_FAILURE, (mode & ACL_STOP_ON_FAILURE) != 0);
+        /* The mode is the context's: it holds for all its streams (cann-runtime 9). */
+        atomic_store(&found->context->stops_on_failure, (mode & ACL_STOP_ON_FAILURE) != 0);
     }
     return acl_end(&call);
 }
