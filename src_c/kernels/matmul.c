@@ -13,21 +13,30 @@ enum { BLOCK_ROWS = 256, BLOCK_COLUMNS = 256 };
 enum { ROW_MAJOR = 101, AS_IS = 111, TRANSPOSED = 112 };
 typedef void SingleProduct(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
                            const float *a, int a_stride, const float *b, int b_stride, float beta, float *c, int c_stride);
+typedef void DoubleProduct(int order, int transpose_a, int transpose_b, int m, int n, int k, double alpha,
+                           const double *a, int a_stride, const double *b, int b_stride, double beta, double *c,
+                           int c_stride);
 typedef void SetThreads(int count);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static SingleProduct *single_product; /* NULL: none found */
+static DoubleProduct *double_product; /* there when the other is */
 
 /* The library's own threads would work against ours: one is enough. */
-static bool adopt(void *library, const char *product_name, const char *threads_name)
+static bool adopt(void *library, const char *single_name, const char *double_name, const char *threads_name)
 {
-    *(void **)&single_product = dlsym(library, product_name);
+    void *single = dlsym(library, single_name);
+    *(void **)&double_product = dlsym(library, double_name);
+    if (single == NULL || double_product == NULL) {
+        return false;
+    }
+    *(void **)&single_product = single;
     SetThreads *set_threads;
     *(void **)&set_threads = dlsym(library, threads_name);
-    if (single_product != NULL && set_threads != NULL) {
+    if (set_threads != NULL) {
         set_threads(1);
     }
-    return single_product != NULL;
+    return true;
 }
 
 static bool load(const char *name)
@@ -36,8 +45,8 @@ static bool load(const char *name)
     if (library == NULL) {
         return false;
     }
-    if (adopt(library, "scipy_cblas_sgemm", "scipy_openblas_set_num_threads") ||
-        adopt(library, "cblas_sgemm", "openblas_set_num_threads")) {
+    if (adopt(library, "scipy_cblas_sgemm", "scipy_cblas_dgemm", "scipy_openblas_set_num_threads") ||
+        adopt(library, "cblas_sgemm", "cblas_dgemm", "openblas_set_num_threads")) {
         return true;
     }
     dlclose(library);
@@ -97,4 +106,14 @@ void us_matmul(const MatrixProduct *product)
     int64_t rows = (product->m + BLOCK_ROWS - 1) / BLOCK_ROWS;
     int64_t columns = (product->n + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
     us_parallel(rows * columns, multiply_block, (void *)product);
+}
+
+void us_matmul_double(const MatrixProductDouble *product)
+{
+    if (!us_matmul_available()) {
+        return;
+    }
+    double_product(ROW_MAJOR, AS_IS, AS_IS, (int)product->m, (int)product->n, (int)product->k, 1.0, product->a,
+                   (int)product->a_stride, product->b, (int)product->b_stride, product->accumulate ? 1.0 : 0.0,
+                   product->result, (int)product->result_stride);
 }

@@ -1,4 +1,4 @@
-/* Matrix products in fp32 through a CBLAS (OpenBLAS), which is loaded when it is first needed: UNDERSTUDY_BLAS, or
+/* Matrix products through a CBLAS (OpenBLAS), which is loaded when it is first needed: UNDERSTUDY_BLAS, or
  * libscipy_openblas.so beside libunderstudy.so, or the system's. */
 #ifndef UNDERSTUDY_MATMUL_H
 #define UNDERSTUDY_MATMUL_H
@@ -26,5 +26,17 @@ typedef struct MatrixProduct {
     int64_t result_stride;
 } MatrixProduct;
 void us_matmul(const MatrixProduct *product);
+
+/* A product of packed or padded matrices in fp64, by the calling thread: whoever divides the work does it in blocks of
+ * a fixed size, as us_matmul does. */
+typedef struct MatrixProductDouble {
+    const double *a, *b;
+    int64_t a_stride, b_stride;
+    int64_t m, n, k;
+    bool accumulate;
+    double *result;
+    int64_t result_stride;
+} MatrixProductDouble;
+void us_matmul_double(const MatrixProductDouble *product);
 
 #endif
