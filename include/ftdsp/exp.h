@@ -3,8 +3,9 @@
  * out = out_scale * e^(in_scale * x). `scale` has no influence of its own: in_scale already contains it. 8 and 16 bit
  * integers are truncated and saturate; 32 bit integers give float.
  *
+ * c64_, c128_: complex elements, real and imaginary part in turn; lengths count complex numbers.
  * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
- * FT78NE has no hp_; MT7004 has no dp_, i8_. */
+ * FT78NE has no hp_; MT7004 has no dp_, i8_, c128_. */
 #ifndef EXP_OP_H
 #define EXP_OP_H
 
@@ -27,6 +28,10 @@ void i16_exp_s(int16_t *x, int16_t *out, int n, float in_scale, float out_scale,
 void i16_exp_p(int16_t *x, int16_t *out, int n, float in_scale, float out_scale, int scale);
 void i32_exp_s(int32_t *x, float *out, int n, float in_scale, float out_scale, int scale, int core_mask);
 void i32_exp_p(int32_t *x, float *out, int n, float in_scale, float out_scale, int scale);
+void c64_exp_s(float *x, float *out, int n, float in_scale, float out_scale, int scale, int core_mask);
+void c64_exp_p(float *x, float *out, int n, float in_scale, float out_scale, int scale);
+void c128_exp_s(double *x, double *out, int n, float in_scale, float out_scale, int scale, int core_mask);
+void c128_exp_p(double *x, double *out, int n, float in_scale, float out_scale, int scale);
 
 #ifdef __cplusplus
 }

@@ -3,8 +3,9 @@
  * C[M,N] = act(A[M,K] * B[K,N] + bias[M,N]), all row-major; bias may be NULL. act: 0 none, 1 ReLU, 2 ReLU6. Integers
  * saturate.
  *
+ * c64_, c128_: complex elements, real and imaginary part in turn; they have no ReLU.
  * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
- * FT78NE has no hp_; MT7004 has no dp_, i8_. */
+ * FT78NE has no hp_; MT7004 has no dp_, i8_, c128_. */
 #ifndef MATMULFUSION_H
 #define MATMULFUSION_H
 
@@ -29,6 +30,10 @@ void i16_matmulfusion_p(int16_t *A, int16_t *B, int16_t *C, int16_t *bias, int M
 void i32_matmulfusion_s(int32_t *A, int32_t *B, int32_t *C, int32_t *bias, int M, int N, int K, int act,
                         int core_mask);
 void i32_matmulfusion_p(int32_t *A, int32_t *B, int32_t *C, int32_t *bias, int M, int N, int K, int act);
+void c64_matmulfusion_s(float *A, float *B, float *C, float *bias, int M, int N, int K, int act, int core_mask);
+void c64_matmulfusion_p(float *A, float *B, float *C, float *bias, int M, int N, int K, int act);
+void c128_matmulfusion_s(double *A, double *B, double *C, double *bias, int M, int N, int K, int act, int core_mask);
+void c128_matmulfusion_p(double *A, double *B, double *C, double *bias, int M, int N, int K, int act);
 
 #ifdef __cplusplus
 }

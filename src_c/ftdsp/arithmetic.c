@@ -1,7 +1,10 @@
 /* Element-wise arithmetic (ft-dsp 4, 5.1). */
 #include "ftdsp/elementwise.h"
 #include "ftdsp/operators.h"
+#include "kernels/ft_complex.h"
 #include "tensor/convert.h"
+
+#include <string.h>
 
 static void sum_like(FtCall *call, const TileKernel *kernel, const void *x, const void *y, void *out, int n)
 {
@@ -47,7 +50,7 @@ static void multiply_complex(FtCall *call, const void *x, const void *y, void *o
 
 void ft_mul(FtCall *call, const void *x, const void *y, void *out, int n)
 {
-    if (call->dtype != DTYPE_COMPLEX64 && call->dtype != DTYPE_COMPLEX128) {
+    if (!us_ft_is_complex(call->dtype)) {
         sum_like(call, &us_ft_mul, x, y, out, n);
         return;
     }
@@ -55,11 +58,84 @@ void ft_mul(FtCall *call, const void *x, const void *y, void *out, int n)
     multiply_complex(call, x, y, out, n);
 }
 
+static void run_complex_quotient(void *context, int64_t begin, int64_t end)
+{
+    us_ft_complex_quotient(context, begin, end);
+}
+
+/* The operand that is one number for all has been checked; it is copied, because out may lie over it. */
+static void divide_complex(FtCall *call, FtComplexQuotient work, int n)
+{
+    double number[2];
+    if (work.x_step != 0) {
+        ft_operand(call, "x", work.x, n, call->dtype);
+        ft_same_or_apart(call, "out", work.out, "x", work.x, n, call->dtype);
+    }
+    if (work.y_step != 0) {
+        ft_operand(call, "y", work.y, n, call->dtype);
+        ft_same_or_apart(call, "out", work.out, "y", work.y, n, call->dtype);
+    }
+    ft_operand(call, "out", work.out, n, call->dtype);
+    if (!ft_ok(call)) {
+        return;
+    }
+    const void **one = work.x_step == 0 ? &work.x : work.y_step == 0 ? &work.y : NULL;
+    if (one) {
+        memcpy(number, *one, us_dtype_size(call->dtype));
+        *one = number;
+    }
+    ft_split(call, n, TILE_ELEMENTS, run_complex_quotient, &work);
+}
+
+void ft_div(FtCall *call, const void *x, const void *y, void *out, int n, int optimize, int first_scalar)
+{
+    ft_length(call, "n", n);
+    const bool x_is_one = optimize && first_scalar, y_is_one = optimize && !first_scalar;
+    if (optimize && n > 0) {
+        ft_operand(call, x_is_one ? "x" : "y", x_is_one ? x : y, 1, call->dtype);
+    }
+    if (!ft_ok(call) || n == 0) {
+        return;
+    }
+    if (us_ft_is_complex(call->dtype)) {
+        divide_complex(call, (FtComplexQuotient){x, y, !x_is_one, !y_is_one, out, call->dtype}, n);
+        return;
+    }
+    Elementwise work = {
+        .kernel = x_is_one ? &us_ft_div_of_one : y_is_one ? &us_ft_div_by_one : &us_ft_div,
+        .inputs = {x_is_one ? (Operand){"y", y} : (Operand){"x", x}, {optimize ? NULL : "y", y}},
+        .outputs = {{"out", out}},
+    };
+    if (optimize) {
+        us_load_double(&work.numbers[0], x_is_one ? x : y, call->dtype, 1, 1);
+    }
+    ft_elementwise(call, &work, n);
+}
+
+static void run_complex_exponential(void *context, int64_t begin, int64_t end)
+{
+    us_ft_complex_exponential(context, begin, end);
+}
+
+static void raise_complex(FtCall *call, FtComplexExponential work, int n)
+{
+    ft_operand(call, "x", work.x, n, call->dtype);
+    ft_operand(call, "out", work.out, n, call->dtype);
+    ft_same_or_apart(call, "out", work.out, "x", work.x, n, call->dtype);
+    if (ft_ok(call)) {
+        ft_split(call, n, TILE_ELEMENTS, run_complex_exponential, &work);
+    }
+}
+
 /* in_scale already contains `scale`, a power of the base, and out_scale the shift (ft-dsp 5.1). */
 void ft_exp(FtCall *call, const void *x, void *out, int n, double in_scale, double out_scale, int scale)
 {
     (void)scale;
     ft_length(call, "n", n);
+    if (us_ft_is_complex(call->dtype)) {
+        raise_complex(call, (FtComplexExponential){x, out, call->dtype, in_scale, out_scale}, n);
+        return;
+    }
     const Elementwise work = {
         .kernel = &us_ft_exponential,
         .numbers = {in_scale, out_scale},

@@ -1,6 +1,9 @@
 /* The functions of prefix c128_: elements are complex: pairs of binary64. */
 #include "add.h"
 #include "concat.h"
+#include "div.h"
+#include "exp.h"
+#include "matmulfusion.h"
 #include "mul.h"
 #include "slice.h"
 #include "stack.h"
@@ -12,10 +15,14 @@
 #define PREFIX c128
 #define T double
 #define DTYPE DTYPE_COMPLEX128
+#define EXP_T double /* result of exp */
 #include "ftdsp/names.h"
 
 #include "ftdsp/entries/add.inc"
 #include "ftdsp/entries/concat.inc"
+#include "ftdsp/entries/div.inc"
+#include "ftdsp/entries/exp.inc"
+#include "ftdsp/entries/matmulfusion.inc"
 #include "ftdsp/entries/mul.inc"
 #include "ftdsp/entries/slice.inc"
 #include "ftdsp/entries/stack.inc"

@@ -1,15 +1,16 @@
 /* Matrix products and attention (ft-dsp 4, 5.1). */
 #include "ftdsp/operators.h"
 #include "ftdsp/shape.h"
+#include "kernels/ft_complex.h"
 
 static void run_product(void *context, int64_t begin, int64_t end)
 {
     us_ft_matrix_product(context, begin, end);
 }
 
-static void check_output(FtCall *call, const FtMatrixProduct *work, int64_t m)
+static void check_output(FtCall *call, const FtMatrixProduct *work)
 {
-    const int64_t size = (int64_t)us_dtype_size(call->dtype), c_bytes = m * work->n * size;
+    const int64_t m = work->m, size = (int64_t)us_dtype_size(call->dtype), c_bytes = m * work->n * size;
     ft_operand(call, "A", work->a, m * work->k, call->dtype);
     ft_operand(call, "B", work->b, work->k * work->n, call->dtype);
     ft_operand(call, "C", work->c, m * work->n, call->dtype);
@@ -33,11 +34,12 @@ static void product(FtCall *call, FtMatrixProduct *work, int M, int N, int K)
     if (!ft_ok(call) || M == 0 || N == 0) {
         return;
     }
+    work->m = M;
     work->n = N;
     work->k = K;
-    check_output(call, work, M);
+    check_output(call, work);
     if (ft_ok(call)) {
-        ft_split(call, M, 1, run_product, work);
+        ft_split(call, us_ft_matrix_product_pieces(work), 1, run_product, work);
     }
 }
 
@@ -61,6 +63,8 @@ void ft_matmulfusion(FtCall *call, const void *A, const void *B, void *C, const 
 {
     ft_require(call, is_activation(act), "act", "range", FT_BAD_ATTRIBUTE, "act is %d; 0 is none, 1 ReLU, 2 ReLU6",
                act);
+    ft_require(call, act == FT_ACTIVATION_NONE || !us_ft_is_complex(call->dtype), "act", "complex", FT_BAD_ATTRIBUTE,
+               "act is %d; complex numbers have no order, so no ReLU", act);
     FtMatrixProduct work = {.a = A, .b = B, .bias = bias, .c = C, .dtype = call->dtype};
     work.activation = (FtActivation)act;
     product(call, &work, M, N, K);
@@ -109,7 +113,7 @@ void ft_attention(FtCall *call, const void *Q, const void *K, const void *V, voi
         }
     }
     if (ft_ok(call)) {
-        FtAttention work = {Q, K, V, output, QK, softmax_out, seq_len, head_dim};
-        ft_split(call, elements / head_dim, 1, run_attention, &work);
+        FtAttention work = {Q, K, V, output, QK, softmax_out, (int64_t)batch_size * head_num, seq_len, head_dim};
+        ft_split(call, us_ft_attention_pieces(&work), 1, run_attention, &work);
     }
 }

@@ -108,10 +108,20 @@ void ft_sub(FtCall *call, const void *x, const void *y, void *out, int n);
 
 void ft_mul(FtCall *call, const void *x, const void *y, void *out, int n);
 
+void ft_div(FtCall *call, const void *x, const void *y, void *out, int n, int optimize, int first_scalar);
+
 void ft_exp(FtCall *call, const void *x, void *out, int n, double in_scale, double out_scale, int scale);
 
 void ft_linspace(FtCall *call, void *out, double start, double end, int n);
 
 void ft_range(FtCall *call, void *out, double start, double delta, int n);
+
+void ft_glu(FtCall *call, const void *in_data, void *const *split_data, void *out_data, int ndim, int split_dim,
+            const int *input_shape, int num_split, const int *split_sizes, const int *strides, int len);
+
+void ft_getw(FtCall *call, float *w, int n, int direction);
+
+void ft_fft(FtCall *call, const float *in, const float *w, float *out, int batch, int n, float *tmp);
+void ft_ifft(FtCall *call, const float *in, const float *w, float *out, int batch, int n, float *tmp);
 
 #endif

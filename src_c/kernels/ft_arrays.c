@@ -1,6 +1,8 @@
 #include "kernels/ft_arrays.h"
 
 #include "kernels/exponential.h"
+#include "kernels/ft_blas.h"
+#include "kernels/ft_complex.h"
 #include "kernels/ft_elementwise.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
@@ -160,9 +162,23 @@ void us_ft_extremum_grad(const FtExtremumGrad *work, int64_t begin, int64_t end)
 #define NATIVE DTYPE_FLOAT64
 #include "kernels/ft_matrix_product.inc"
 
+static bool through_blas(const FtMatrixProduct *work)
+{
+    return (work->dtype == DTYPE_FLOAT32 || work->dtype == DTYPE_FLOAT64) && work->k > 0 && us_ft_blas_available();
+}
+
+int64_t us_ft_matrix_product_pieces(const FtMatrixProduct *work)
+{
+    return through_blas(work) ? us_ft_blas_product_blocks(work) : work->m;
+}
+
 void us_ft_matrix_product(const FtMatrixProduct *work, int64_t begin, int64_t end)
 {
-    if (work->dtype == DTYPE_FLOAT32 || work->dtype == DTYPE_FLOAT16) {
+    if (through_blas(work)) {
+        us_ft_blas_product(work, begin, end);
+    } else if (us_ft_is_complex(work->dtype)) {
+        us_ft_complex_matrix_product(work, begin, end);
+    } else if (work->dtype == DTYPE_FLOAT32 || work->dtype == DTYPE_FLOAT16) {
         product_rows_float(work, begin, end);
     } else {
         product_rows_double(work, begin, end);
@@ -180,19 +196,33 @@ static float dot(const float *a, const float *b, int64_t count)
     return (float)sum;
 }
 
-static void softmax_row(const float *scores, float *weights, int64_t count)
+/* Partial sums of fixed elements, so that they can be formed side by side. */
+enum { PARTS = 8 };
+
+KERNEL_CLONES void us_ft_softmax_row(const float *scores, float *weights, int64_t count)
 {
     float highest = -INFINITY;
     for (int64_t i = 0; i < count; i++) {
-        highest = scores[i] > highest || isnan(scores[i]) ? scores[i] : highest;
+        highest = scores[i] > highest || scores[i] != scores[i] ? scores[i] : highest;
     }
-    double sum = 0;
     for (int64_t i = 0; i < count; i++) {
         weights[i] = exp_float(scores[i] - highest);
-        sum += weights[i];
+    }
+    double parts[PARTS] = {0}, sum = 0;
+    int64_t done = 0;
+    for (; done + PARTS <= count; done += PARTS) {
+        for (int part = 0; part < PARTS; part++) {
+            parts[part] += (double)weights[done + part];
+        }
+    }
+    for (int part = 0; part < PARTS; part++) {
+        sum += parts[part];
+    }
+    for (; done < count; done++) {
+        sum += (double)weights[done];
     }
     for (int64_t i = 0; i < count; i++) {
-        weights[i] = (float)(weights[i] / sum);
+        weights[i] = (float)((double)weights[i] / sum);
     }
 }
 
@@ -216,8 +246,17 @@ static void weighted_rows(const float *weights, const float *rows, int64_t count
     }
 }
 
+int64_t us_ft_attention_pieces(const FtAttention *work)
+{
+    return us_ft_blas_available() ? us_ft_blas_attention_blocks(work) : work->heads * work->length;
+}
+
 void us_ft_attention(const FtAttention *work, int64_t begin, int64_t end)
 {
+    if (us_ft_blas_available()) {
+        us_ft_blas_attention(work, begin, end);
+        return;
+    }
     const int64_t length = work->length, depth = work->depth;
     const float scale = 1 / sqrtf((float)depth);
     for (; begin < end; begin++) {
@@ -226,7 +265,7 @@ void us_ft_attention(const FtAttention *work, int64_t begin, int64_t end)
         for (int64_t j = 0; j < length; j++) {
             scores[j] = dot(work->q + begin * depth, work->k + (first_row + j) * depth, depth) * scale;
         }
-        softmax_row(scores, weights, length);
+        us_ft_softmax_row(scores, weights, length);
         weighted_rows(weights, work->v + first_row * depth, length, depth, work->out + begin * depth);
     }
 }

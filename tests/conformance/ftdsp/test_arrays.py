@@ -98,6 +98,27 @@ def tensorliststack(prefix):
             Value("unknown_type_offset", 8)]
 
 
+def glu(prefix):
+    return [Input("in_data", sample(prefix, 24, 0)), Table("split_data", [sample(prefix, 12, 1), sample(prefix, 12, 2)]),
+            Output("out_data", 12, ELEMENT[prefix]), Value("ndim", 3), Value("split_dim", 1),
+            Value("input_shape", ints(2, 4, 3)), Value("num_split", 2), Value("split_sizes", ints(2, 2)),
+            Value("strides", ints(12, 3, 1)), Value("len", 12)]
+
+
+def assertion(prefix):
+    return [Input("cond", ints(1)), Output("out", 1, numpy.int32)]
+
+
+def factors(prefix):
+    return [Output("w", 4, ELEMENT[prefix]), Value("n", 4), Value("direction", 0)]
+
+
+def fourier(prefix):
+    element = ELEMENT[prefix]
+    return [Input("in", sample(prefix, 8, 0)), Input("w", sample(prefix, 4, 1)), Output("out", 8, element),
+            Value("batch", 2), Value("n", 4), Output("tmp", 16, element)]
+
+
 OPERATORS = {
     operator.name: operator
     for operator in [
@@ -105,12 +126,14 @@ OPERATORS = {
         Operator("biasadd", ("i8", "i16", "i32", "fp", "hp", "dp"), biasadd),
         Operator("biasaddgrad", FLOATS, biasaddgrad), Operator("nllloss", ("i8", "hp", "fp"), nllloss),
         Operator("fullconnection", ("i8", "fp", "hp"), matrix("activation_type")),
-        Operator("matmulfusion", ("fp", "hp", "dp", "i8", "i16", "i32"), matrix("act")),
+        Operator("matmulfusion", ALL, matrix("act")),
         Operator("attention", ("fp",), attention),
         Operator("raggedrange", ("i8", "i16", "i32", "fp", "dp", "hp"), raggedrange),
         Operator("concat", ALL, concat), Operator("stack", ALL, stack), Operator("slice", ALL, slice_),
         Operator("tensorarrayread", ALL, tensorarrayread),
         Operator("tensorliststack", ("",), tensorliststack, spaces="s"),
+        Operator("glu", ("i8", "hp", "fp"), glu), Operator("assert", ("",), assertion, spaces="s"),
+        Operator("getw", ("c64",), factors), Operator("fft", ("c64",), fourier), Operator("ifft", ("c64",), fourier),
     ]
 }
 
@@ -178,13 +201,18 @@ def nllloss_cases(add, size):
               [{"total_weight": ("labels", 16)}])
 
 
-def matrix_cases(activation):
+def matrix_cases(activation, prefix):
+    ordered = not prefix.startswith("c")
+
     def cases(add, size):
         for name in "MNK":
             yield add(f"{name}/negative", negative(name), [{name: 0}, {name: 1}])
         yield add("M/overflow", [{"M": INT_MAX, "K": INT_MAX}, {"K": INT_MAX, "N": INT_MAX},
                                  {"M": INT_MAX, "N": INT_MAX}], [{}])
-        yield add(f"{activation}/range", [{activation: -1}, {activation: 3}], [{activation: 1}, {activation: 2}])
+        yield add(f"{activation}/range", [{activation: -1}, {activation: 3}],
+                  [{activation: 1}, {activation: 2}] if ordered else [{activation: 0}])
+        if not ordered:
+            yield add(f"{activation}/complex", [{activation: 1}, {activation: 2}], [{activation: 0}])
         # C stands before bias in the argument list: bias is placed relative to it
         yield add("C/overlap", [{"C": ("A", 0)}, {"C": ("B", 11 * size)}, {"bias": ("C", size)}],
                   [{"C": ("B", 12 * size)}, {"bias": ("C", 0)}, {"bias": None}])
@@ -316,20 +344,76 @@ def tensorliststack_cases(add, size):
               [{**source, "output_data": At(DDR + 16)}, {**source, "output_data": At(DDR + 76)}])
 
 
+def glu_cases(add, size):
+    flat = {"input_shape": ints(4), "split_dim": 0, "strides": ints(1), "len": 2}
+    yield add("ndim/range", [{"ndim": 0}, {"ndim": 9}, {"ndim": -1}],
+              [{"ndim": 1, **flat}, {"ndim": 8, "input_shape": ints(4, 1, 1, 1, 1, 1, 1, 1), "split_dim": 0,
+                                     "strides": ints(*[1] * 8), "len": 2}])
+    yield add("split_dim/range", [{"split_dim": -1}, {"split_dim": 3}],
+              [{"split_dim": 0, "split_sizes": ints(1, 1)},
+               {"split_dim": 2, "input_shape": ints(2, 3, 4), "strides": ints(12, 4, 1)}])
+    for name in ("input_shape", "split_sizes", "strides"):
+        yield add(f"{name}/null", [{name: None}], [{}])
+    yield add("input_shape/range", [{"input_shape": ints(2, -4, 3)}, {"input_shape": HUGE, "ndim": 4}],
+              [{"input_shape": ints(2, 0, 3), "split_sizes": ints(0, 0), "strides": ints(0, 3, 1), "len": 0,
+                "in_data": None, "out_data": None}])
+    yield add("split_data/table", [{"split_data": None}], [{}])
+    yield add("num_split/range", [{"num_split": 1}, {"num_split": 3}, {"num_split": -2}], [{"num_split": 2}])
+    yield add("split_sizes/mismatch", [{"split_sizes": ints(1, 3)}, {"split_sizes": ints(1, 1)},
+                                       {"split_sizes": ints(3, 2)}, {"split_dim": 2, "split_sizes": ints(1, 1)}],
+              [{"split_dim": 0, "split_sizes": ints(1, 1)}])
+    yield add("strides/mismatch", [{"strides": ints(12, 3, 2)}, {"strides": ints(12, 4, 1)},
+                                   {"strides": ints(1, 3, 12)}], [{"strides": ints(12, 3, 1)}])
+    yield add("len/mismatch", [{"len": 11}, {"len": 13}, {"len": 24}, {"len": -12}, {"len": 0}], [{"len": 12}])
+    halves = {"split_data": Table("split_data", [At(DDR), At(DDR + 12 * size)])}
+    yield add("split_data/overlap", [{"split_data": Table("split_data", [At(DDR), At(DDR)])},
+                                     {"split_data": Table("split_data", [At(DDR), At(DDR + 11 * size)])},
+                                     {"in_data": At(DDR + 24 * size),
+                                      "split_data": Table("split_data", [At(DDR + 47 * size), At(DDR)])},
+                                     {"in_data": At(DDR + 11 * size), **halves}],
+              [{"in_data": At(DDR + 24 * size), **halves}])
+    yield add("out_data/overlap", [{"out_data": ("in_data", 0)}, {"out_data": ("in_data", 23 * size)},
+                                   {**halves, "out_data": At(DDR)}, {**halves, "out_data": At(DDR + 23 * size)}],
+              [{"out_data": ("in_data", 24 * size)}, {**halves, "out_data": At(DDR + 24 * size)}])
+
+
+def no_cases(add, size):
+    return []
+
+
+def factors_cases(add, size):
+    yield add("n/negative", negative("n"), [{"n": 0, "w": None}, {"n": 1}, {"n": 3}])
+    yield add("direction/range", [{"direction": -1}, {"direction": 2}], [{"direction": 1}])
+
+
+def fourier_cases(add, size):
+    nothing = {name: None for name in ("in", "w", "out", "tmp")}
+    yield add("batch/negative", negative("batch"), [{"batch": 0, **nothing}, {"batch": 1}])
+    yield add("n/negative", negative("n"), [{"n": 0, **nothing}, {"n": 1}])
+    yield add("n/power-of-two", [{"n": 3}, {"n": 6}, {"n": 5}, {"n": INT_MAX}], [{"n": 1}, {"n": 2}, {"n": 4}])
+    yield add("batch/overflow", [{"batch": INT_MAX, "n": 2**30}, {"batch": 2**15, "n": 2**30}], [{}])
+    yield add("out/overlap", [{"out": ("in", 0)}, {"out": ("in", 7 * size)}, {"out": ("w", 3 * size)}],
+              [{"out": ("w", 4 * size)}, {"out": ("in", 8 * size)}])
+    yield add("tmp/overlap", [{"tmp": ("in", 7 * size)}, {"tmp": ("w", 0)}, {"tmp": ("out", 0)},
+                              {"tmp": ("out", 7 * size)}, {"tmp": At(DDR), "in": At(DDR + 15 * size)}],
+              [{"tmp": ("out", 8 * size)}, {"tmp": At(DDR), "in": At(DDR + 16 * size)}])
+
+
 OWN = {
     "maximumgrad": extremum_cases, "minimumgrad": extremum_cases, "biasadd": biasadd_cases,
-    "biasaddgrad": biasaddgrad_cases, "nllloss": nllloss_cases, "fullconnection": matrix_cases("activation_type"),
-    "matmulfusion": matrix_cases("act"), "attention": attention_cases, "concat": join_cases("concat"),
+    "biasaddgrad": biasaddgrad_cases, "nllloss": nllloss_cases, "attention": attention_cases, "concat": join_cases("concat"),
     "stack": join_cases("stack"), "slice": slice_cases,
     "tensorarrayread": tensorarrayread_cases,
-    "tensorliststack": tensorliststack_cases,
+    "tensorliststack": tensorliststack_cases, "glu": glu_cases, "assert": no_cases, "getw": factors_cases,
+    "fft": fourier_cases, "ifft": fourier_cases,
 }
+ACTIVATIONS = {"fullconnection": "activation_type", "matmulfusion": "act"}
 
 
 def table_cases(operator, prefix, space):
     """The operand rules of the arrays that a table points to."""
     table = next(p for p in operator.parameters(prefix) if isinstance(p, Table))
-    bytewise = table.name != "inputs"
+    bytewise = table.name not in ("inputs", "split_data")
     alignment = 1 if bytewise else ALIGNMENT.get(prefix, item(prefix))
     first = At(DDR)
 
@@ -353,8 +437,7 @@ def table_cases(operator, prefix, space):
 
 def make_rules():
     for operator in OPERATORS.values():
-        product = operator.name in ("fullconnection", "matmulfusion")
-        yield from common_cases(operator, optional=("bias",) if product else ())
+        yield from common_cases(operator, optional=("bias",) if operator.name in ACTIVATIONS else ())
         yield from chip_cases(operator)
         for prefix, space in operator.functions():
             def add(tail, refused, accepted, p=prefix, s=space, o=operator):
@@ -362,9 +445,11 @@ def make_rules():
 
             if operator.name == "raggedrange":
                 yield from raggedrange_cases(add, item(prefix), ELEMENT[prefix])
+            elif operator.name in ACTIVATIONS:
+                yield from matrix_cases(ACTIVATIONS[operator.name], prefix)(add, item(prefix))
             else:
                 yield from OWN[operator.name](add, item(prefix))
-            if operator.name in ("concat", "stack", "tensorarrayread", "tensorliststack"):
+            if operator.name in ("concat", "stack", "tensorarrayread", "tensorliststack", "glu"):
                 yield from table_cases(operator, prefix, space)
 
 

@@ -36,7 +36,9 @@ LENGTHS = [
                "in src, num min_val=0.0, num max_val=1.0, out output, n length, num quant_min=0, num quant_max=255, "
                "num symmetric=0"),
 ]
-EXP = Operator("exp", REAL, lambda prefix: described(
+DIV = Operator("div", ALL, lambda prefix: described(
+    "in x, in y, out out, n n" + ("" if prefix == "hp" else ", num optimize=0, num first_scalar=0"))(prefix))
+EXP = Operator("exp", ALL, lambda prefix: described(
     f"in x, out out{'=float32' if prefix == 'i32' else ''}, n n, num in_scale=1.0, num out_scale=1.0, "
     "num scale=1")(prefix))
 SMOOTH_L1 = Operator("smoothl1lossgrad", FLOATS, described("in dy, out dx1, in x1, in x2, n length, num beta=0.5"))
@@ -96,14 +98,14 @@ def overlap_of_step(operator, prefix, space, outputs):
 
 
 def make_rules():
-    everything = [*LENGTHS, EXP, SMOOTH_L1, LINSPACE, RANGE, BCE, APPLY, *STEP_OPERATORS.values()]
+    everything = [*LENGTHS, DIV, EXP, SMOOTH_L1, LINSPACE, RANGE, BCE, APPLY, *STEP_OPERATORS.values()]
     for operator in everything:
         yield from common_cases(operator)
         yield from chip_cases(operator)
-    for operator in [*LENGTHS, EXP, SMOOTH_L1, LINSPACE, RANGE, BCE]:
+    for operator in [*LENGTHS, DIV, EXP, SMOOTH_L1, LINSPACE, RANGE, BCE]:
         for prefix, space in operator.functions():
             yield length_case(operator, prefix, space, counting(operator))
-    for operator in [*LENGTHS, EXP]:
+    for operator in [*LENGTHS, DIV, EXP]:
         for prefix, space in operator.functions():
             yield overlap_case(operator, prefix, space, output_of(operator))
     for prefix, space in SMOOTH_L1.functions():

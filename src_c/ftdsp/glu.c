@@ -1,0 +1,108 @@
+/* glu, the gated linear unit (ft-dsp 4). */
+#include "ftdsp/operators.h"
+#include "ftdsp/shape.h"
+#include "kernels/ft_elementwise.h"
+
+#include <string.h>
+
+enum { HALVES = 2 };
+
+typedef struct Glu {
+    const char *input;
+    char *halves[HALVES];
+    int64_t block; /* elements of a half that lie together in the input */
+    int64_t size;  /* of an element */
+    FtMap gate;
+} Glu;
+
+/* Elements begin … end-1 of each half, from the input. */
+static void cut(const Glu *work, int64_t begin, int64_t end)
+{
+    while (begin < end) {
+        const int64_t outer = begin / work->block, within = begin % work->block;
+        const int64_t run = work->block - within < end - begin ? work->block - within : end - begin;
+        for (int half = 0; half < HALVES; half++) {
+            const int64_t from = (HALVES * outer + half) * work->block + within;
+            memcpy(work->halves[half] + begin * work->size, work->input + from * work->size, (size_t)(run * work->size));
+        }
+        begin += run;
+    }
+}
+
+static void run_glu(void *context, int64_t begin, int64_t end)
+{
+    const Glu *work = context;
+    for (; begin < end; begin += TILE_ELEMENTS) { /* the halves of a tile are still in the cache */
+        const int64_t tile_end = end - begin < TILE_ELEMENTS ? end : begin + TILE_ELEMENTS;
+        cut(work, begin, tile_end);
+        us_ft_map(&work->gate, begin, tile_end);
+    }
+}
+
+static void check_split(FtCall *call, const Shape *shape, int split_dim, int num_split, const int *split_sizes)
+{
+    ft_require(call, num_split == HALVES, "num_split", "range", FT_BAD_ATTRIBUTE, "num_split is %d; a half is gated by the "
+               "other, so it is 2", num_split);
+    ft_require(call, split_sizes, "split_sizes", "null", FT_BAD_POINTER, "split_sizes is NULL; it has 2 entries");
+    ft_require(call, split_sizes[0] == split_sizes[1] && 2 * (int64_t)split_sizes[0] == shape->size[split_dim],
+               "split_sizes", "mismatch", FT_BAD_SIZE, "split_sizes are %d and %d, axis %d has %lld elements",
+               split_sizes[0], split_sizes[1], split_dim, (long long)shape->size[split_dim]);
+}
+
+static void check_strides(FtCall *call, const Shape *shape, const int *strides)
+{
+    ft_require(call, strides, "strides", "null", FT_BAD_POINTER, "strides is NULL; it has %d entries", shape->rank);
+    int64_t stride = 1;
+    for (int axis = shape->rank - 1; ft_ok(call) && axis >= 0; axis--) {
+        ft_require(call, strides[axis] == stride, "strides", "mismatch", FT_BAD_SIZE,
+                   "strides[%d] is %d, but in a row-major array of this shape it is %lld", axis, strides[axis],
+                   (long long)stride);
+        stride *= shape->size[axis];
+    }
+}
+
+static void check_operands(FtCall *call, const Glu *work, int64_t len)
+{
+    const int64_t bytes = len * work->size;
+    const void *output = work->gate.output[0];
+    ft_operand(call, "in_data", work->input, HALVES * len, call->dtype);
+    for (int half = 0; half < HALVES; half++) {
+        ft_operand(call, "split_data", work->halves[half], len, call->dtype);
+        ft_apart(call, "split_data", work->halves[half], bytes, "in_data", work->input, HALVES * bytes);
+    }
+    ft_apart(call, "split_data", work->halves[1], bytes, "split_data", work->halves[0], bytes);
+    ft_operand(call, "out_data", output, len, call->dtype);
+    ft_apart(call, "out_data", output, bytes, "in_data", work->input, HALVES * bytes);
+    for (int half = 0; half < HALVES; half++) {
+        ft_apart(call, "out_data", output, bytes, "split_data", work->halves[half], bytes);
+    }
+}
+
+void ft_glu(FtCall *call, const void *in_data, void *const *split_data, void *out_data, int ndim, int split_dim,
+            const int *input_shape, int num_split, const int *split_sizes, const int *strides, int len)
+{
+    ft_rank(call, "ndim", ndim, 1);
+    ft_require(call, split_dim >= 0 && split_dim < ndim, "split_dim", "range", FT_BAD_ATTRIBUTE,
+               "split_dim is %d of %d axes", split_dim, ndim);
+    const Shape shape = ft_shape(call, "input_shape", input_shape, ndim);
+    check_split(call, &shape, split_dim, num_split, split_sizes);
+    check_strides(call, &shape, strides);
+    ft_require(call, (int64_t)len * HALVES == shape.elements, "len", "mismatch", FT_BAD_SIZE,
+               "len is %d, half of the input is %lld elements", len, (long long)shape.elements / HALVES);
+    ft_require(call, split_data, "split_data", "table", FT_BAD_POINTER, "split_data is NULL; it has 2 entries");
+    if (!ft_ok(call) || len == 0) {
+        return;
+    }
+    Glu work = {
+        .input = in_data,
+        .halves = {split_data[0], split_data[1]},
+        .block = split_sizes[0] * (int64_t)strides[split_dim],
+        .size = (int64_t)us_dtype_size(call->dtype),
+        .gate = {.kernel = &us_ft_glu, .dtype = call->dtype, .output_dtype = call->dtype, .inputs = 2, .outputs = 1,
+                 .input = {split_data[0], split_data[1]}, .output = {out_data}},
+    };
+    check_operands(call, &work, len);
+    if (ft_ok(call)) {
+        ft_split(call, len, TILE_ELEMENTS, run_glu, &work);
+    }
+}
