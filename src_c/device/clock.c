@@ -1,10 +1,7 @@
-/* Time, and waiting for a short time. */
+/* Time. */
 #include "device/stream_internal.h"
 
 #include <time.h>
-#include <unistd.h>
-
-static const uint64_t SPIN_NANOSECONDS = 30 * 1000;
 
 uint64_t us_now(void)
 {
@@ -27,29 +24,4 @@ bool us_condition_init(pthread_cond_t *condition)
     bool made = pthread_cond_init(condition, &attributes) == 0;
     pthread_condattr_destroy(&attributes);
     return made;
-}
-
-static bool single_processor(void)
-{
-    static _Atomic int processors = 0;
-    int known = atomic_load_explicit(&processors, memory_order_relaxed);
-    if (known == 0) {
-        known = (int)sysconf(_SC_NPROCESSORS_ONLN);
-        atomic_store_explicit(&processors, known, memory_order_relaxed);
-    }
-    return known == 1;
-}
-
-bool us_spin(Spin *spin)
-{
-    enum { ROUNDS_PER_LOOK = 32 };
-    if (spin->deadline == 0) {
-        if (single_processor()) {
-            return false;
-        }
-        spin->deadline = us_now() + SPIN_NANOSECONDS;
-    }
-    __builtin_ia32_pause();
-    spin->rounds++;
-    return spin->rounds % ROUNDS_PER_LOOK != 0 || us_now() < spin->deadline;
 }

@@ -1,5 +1,6 @@
 /* Events. Each record has a number; an event is complete when the latest record has run. */
 #include "device/stream_internal.h"
+#include "tensor/parallel.h"
 
 #include <stdlib.h>
 
@@ -9,7 +10,7 @@ typedef struct EventState {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t recorded;      /* number of the latest record submitted */
-    uint64_t completed;     /* number of the latest record that has run or been dropped */
+    _Atomic uint64_t completed; /* number of the latest record that has run or been dropped */
     uint64_t forgotten;     /* records up to here were undone by a reset */
     uint64_t time;          /* nanoseconds at which `completed` ran; 0: it was dropped */
     uint64_t waits_queued, waits_passed;
@@ -148,7 +149,7 @@ bool us_event_record(Event *public, Stream *stream)
     us_stream_hold(stream_state(stream));
     uint64_t ticket = 0;
     bool queued = queue_task(stream, (Task){.work = {"event record", "event", 0}, .run = run_record,
-                                             .release = release_record, .argument = task}, &ticket);
+                                             .release = release_record, .argument = task, .anywhere = true}, &ticket);
     StreamState *previous = stream_state(stream);
     pthread_mutex_lock(&event->lock);
     if (queued && record == event->recorded) {
@@ -189,17 +190,20 @@ bool us_event_reset(Event *public, Stream *stream)
     pthread_mutex_unlock(&event->lock);
     uint64_t ticket = 0;
     return queue_task(stream, (Task){.work = {"event reset", "event", 0}, .run = run_reset,
-                                     .release = release_task, .argument = task}, &ticket);
+                                     .release = release_task, .argument = task, .anywhere = true}, &ticket);
 }
 
 /* ---- waiting ---- */
 
 static bool is_completed(EventState *event, uint64_t record)
 {
-    pthread_mutex_lock(&event->lock);
-    bool completed = event->completed >= record;
-    pthread_mutex_unlock(&event->lock);
-    return completed;
+    return atomic_load(&event->completed) >= record;
+}
+
+static bool wait_is_ready(void *argument)
+{
+    EventTask *task = argument;
+    return is_completed(task->event, task->record);
 }
 
 /* Lets the stream that will make the latest record run up to it (deferred mode). */
@@ -235,12 +239,10 @@ static bool wait_for_record(EventState *event, uint64_t record, int64_t timeout_
                             uint64_t own_ticket)
 {
     uint64_t start = us_now();
-    Spin spin = {0};
     allow_record(event);
+    EventTask wanted = {.event = event, .record = record};
+    us_parallel_wait(wait_is_ready, &wanted, AWAKE_NANOSECONDS);
     while (!is_completed(event, record)) {
-        if (us_spin(&spin)) {
-            continue;
-        }
         if (timeout_us >= 0 && us_now() - start >= (uint64_t)timeout_us * 1000) {
             return false;
         }
@@ -251,12 +253,6 @@ static bool wait_for_record(EventState *event, uint64_t record, int64_t timeout_
         wait_for_change(event, record);
     }
     return true;
-}
-
-static bool wait_is_ready(void *argument)
-{
-    EventTask *task = argument;
-    return is_completed(task->event, task->record);
 }
 
 static DeviceFault run_wait(void *argument, Explanation *why)
@@ -302,7 +298,7 @@ bool us_event_wait(Stream *stream, Event *public, bool block_until_recorded, int
     task->timeout_us = timeout_us;
     uint64_t ticket = 0;
     return queue_task(stream, (Task){.work = {"event wait", "event", 0}, .run = run_wait, .ready = wait_is_ready,
-                                     .release = release_wait, .argument = task}, &ticket);
+                                     .release = release_wait, .argument = task, .anywhere = true}, &ticket);
 }
 
 bool us_event_recorded(const Event *public)

@@ -1,11 +1,12 @@
 /* Streams: a queue of tasks and the thread that works on it.
  *
- * async    the stream's worker runs tasks as they come.
+ * async    the stream's worker runs tasks as they come; a thread that waits for the stream takes part.
  * inline   the submitting thread runs them, unless the next task has to wait for something; then the worker goes on.
  * deferred the worker runs tasks only up to what somebody waits for. */
 #include "device/stream_internal.h"
 
 #include "report/trace.h"
+#include "tensor/parallel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,34 +222,33 @@ static Task *take(StreamState *stream)
     return task;
 }
 
-/* Busy waiting until there is something to take. */
-static void spin_for_work(StreamState *stream)
+static bool has_work(void *argument)
 {
-    Spin spin = {0};
-    while (atomic_load(&stream->completed) >= atomic_load(&stream->allowed) && us_spin(&spin)) {
-    }
+    StreamState *stream = argument;
+    /* Another thread may be working on the queue. */
+    return atomic_load(&stream->stopping) ||
+           (!atomic_load(&stream->draining) && atomic_load(&stream->completed) < atomic_load(&stream->allowed));
 }
 
 /* With the lock held, which is released while waiting: the worker's next task; NULL when the stream ends. */
 static Task *wait_for_task(StreamState *stream)
 {
-    bool has_spun = false;
+    bool may_park = false;
     while (!stream->stopping) {
-        /* In inline mode another thread may be working on the queue. */
         Task *task = stream->draining ? NULL : take(stream);
         if (task != NULL) {
             return task;
         }
-        if (!has_spun) {
-            pthread_mutex_unlock(&stream->lock);
-            spin_for_work(stream);
-            pthread_mutex_lock(&stream->lock);
-            has_spun = true;
+        if (may_park) {
+            stream->worker_parked = true;
+            pthread_cond_wait(&stream->work, &stream->lock);
+            stream->worker_parked = false;
+            may_park = false;
             continue;
         }
-        stream->worker_parked = true;
-        pthread_cond_wait(&stream->work, &stream->lock);
-        stream->worker_parked = false;
+        pthread_mutex_unlock(&stream->lock);
+        may_park = !us_parallel_wait(has_work, stream, AWAKE_NANOSECONDS);
+        pthread_mutex_lock(&stream->lock);
     }
     return NULL;
 }
@@ -285,22 +285,25 @@ static bool rouse_worker(StreamState *stream)
     return true;
 }
 
-/* Runs queued tasks on the calling thread until the queue is empty or the next task has to wait. */
-static void drain_here(StreamState *stream)
+/* Runs queued tasks up to `ticket` on the calling thread, until one has to wait or is the worker's alone. */
+static void drain_here(StreamState *stream, uint64_t ticket, bool only_anywhere)
 {
     pthread_mutex_lock(&stream->lock);
-    while (!stream->draining && stream->first != NULL) {
+    while (!stream->draining && stream->first != NULL && stream->first->ticket <= ticket) {
         Task *next = stream->first;
-        if (next->ready != NULL && !next->ready(next->argument)) {
-            rouse_worker(stream);
+        bool waits = next->ready != NULL && !next->ready(next->argument);
+        Task *task = waits || (only_anywhere && !next->anywhere) ? NULL : take(stream);
+        if (task == NULL) {
             break;
         }
-        Task *task = take(stream);
         stream->draining = true;
         pthread_mutex_unlock(&stream->lock);
         run(stream, task);
         pthread_mutex_lock(&stream->lock);
         stream->draining = false;
+    }
+    if (!stream->draining && stream->first != NULL && stream->first->ticket <= atomic_load(&stream->allowed)) {
+        rouse_worker(stream);
     }
     pthread_mutex_unlock(&stream->lock);
 }
@@ -334,7 +337,7 @@ bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
     }
     pthread_mutex_unlock(&stream->lock);
     if (mode == STREAM_MODE_INLINE) {
-        drain_here(stream);
+        drain_here(stream, UINT64_MAX, false);
     }
     return true;
 }
@@ -342,14 +345,16 @@ bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
 bool us_stream_submit(Stream *stream, const char *name, TaskRun *run_task, void (*release)(void *argument),
                       void *argument)
 {
-    return us_stream_submit_work(stream, (Work){name, "task", 0}, run_task, release, argument);
+    uint64_t ticket = 0;
+    Task task = {.work = {name, "task", 0}, .run = run_task, .release = release, .argument = argument};
+    return us_stream_queue(stream_state(stream), task, &ticket);
 }
 
 bool us_stream_submit_work(Stream *stream, Work work, TaskRun *run_task, void (*release)(void *argument),
                            void *argument)
 {
     uint64_t ticket = 0;
-    Task task = {.work = work, .run = run_task, .release = release, .argument = argument};
+    Task task = {.work = work, .run = run_task, .release = release, .argument = argument, .anywhere = true};
     return us_stream_queue(stream_state(stream), task, &ticket);
 }
 
@@ -376,16 +381,25 @@ bool us_stream_gives_up(StreamState *stream, uint64_t ticket)
 
 /* ---- waiting ---- */
 
+typedef struct Wanted {
+    StreamState *stream;
+    uint64_t ticket;
+} Wanted;
+
+static bool is_done(void *argument)
+{
+    const Wanted *wanted = argument;
+    return atomic_load(&wanted->stream->completed) >= wanted->ticket;
+}
+
 bool us_stream_wait_ticket(StreamState *stream, uint64_t ticket, int64_t timeout_us)
 {
     us_stream_allow(stream, ticket);
-    Spin spin = {0};
-    while (atomic_load(&stream->completed) < ticket) {
-        if (!us_spin(&spin)) {
-            break;
-        }
+    if (timeout_us < 0 && atomic_load(&stream->completed) < ticket) {
+        drain_here(stream, ticket, true); /* faster than waking the worker, when that has parked */
     }
-    if (atomic_load(&stream->completed) >= ticket) {
+    Wanted wanted = {stream, ticket};
+    if (us_parallel_wait(is_done, &wanted, AWAKE_NANOSECONDS)) {
         return true;
     }
     struct timespec deadline = us_deadline(timeout_us < 0 ? 0 : (uint64_t)timeout_us * 1000);

@@ -14,6 +14,7 @@ typedef struct Task {
     void (*release)(void *argument);
     void *argument;
     uint64_t ticket; /* 1, 2, 3 … on its stream */
+    bool anywhere;   /* any thread may run it: our own code only */
 } Task;
 
 struct StreamState {
@@ -26,7 +27,8 @@ struct StreamState {
     pthread_cond_t work;  /* signalled when the worker is parked and there is something to do */
     pthread_cond_t done;  /* broadcast when `completed` grows and somebody is parked on it */
     Task *first, *last;
-    bool worker_exists, worker_parked, stopping, draining;
+    bool worker_exists, worker_parked;
+    _Atomic bool stopping, draining; /* draining: somebody runs a task; changed under the lock */
     pthread_t worker;
     DeviceFault fault;
     Explanation why;
@@ -68,12 +70,9 @@ void us_stream_stop(StreamState *stream, uint64_t patience_ns);
 /* Waits until the stream has completed `ticket`; false when the time is over. Negative timeout: none. */
 bool us_stream_wait_ticket(StreamState *stream, uint64_t ticket, int64_t timeout_us);
 
-/* Busy waiting before parking: hand-over between two running threads takes under a microsecond, waking a parked one ten. */
-typedef struct Spin {
-    uint64_t deadline;
-    unsigned rounds;
-} Spin;
-bool us_spin(Spin *spin); /* waits a moment; false when it is time to park */
+/* How long a thread stays awake (us_parallel_wait) before it parks: hand-over between two running threads takes under a
+ * microsecond, waking a parked one fifty. */
+enum { AWAKE_NANOSECONDS = 60 * 1000 };
 
 uint64_t us_now(void); /* monotonic clock, nanoseconds */
 /* Absolute time for timed waits on condition variables made by us_condition_init. */

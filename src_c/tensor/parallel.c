@@ -11,8 +11,9 @@
 #include <time.h>
 
 /* How long a thread looks for work (or for the end of it) before it sleeps. Long enough that a chain of kernels meets
- * warm threads, short enough that it costs nobody else a time slice. */
-enum { SPIN_NANOSECONDS = 30000, SPINS_BETWEEN_CLOCKS = 64, THREAD_LIMIT = 1024 };
+ * warm threads, short enough that it costs nobody else a time slice. Before it wakes a sleeping worker, which costs
+ * several microseconds, a caller gives threads that are about to wait for its result a moment to come and help. */
+enum { SPIN_NANOSECONDS = 60000, GRACE_NANOSECONDS = 1500, SPINS_BETWEEN_CLOCKS = 16, THREAD_LIMIT = 1024 };
 
 /* One call of us_parallel, on its caller's stack. */
 typedef struct Job {
@@ -20,7 +21,7 @@ typedef struct Job {
     void *context;
     int64_t pieces;
     _Atomic int64_t next;  /* the piece to run next */
-    _Atomic int helpers;   /* workers inside; changed under the lock */
+    _Atomic int helpers;   /* other threads inside; changed under the lock */
     bool caller_sleeps;    /* under the lock */
     struct Job *following; /* under the lock */
 } Job;
@@ -29,9 +30,11 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t work; /* a job was published */
     pthread_cond_t done; /* some job has no helpers left */
-    Job *jobs;           /* jobs that may have pieces left, oldest first */
-    _Atomic uint64_t published;
-    int workers, sleeping;
+    Job *_Atomic jobs;   /* jobs that may have pieces left, oldest first; changed under the lock */
+    _Atomic int standby; /* threads that are awake, have nothing to do, and join a job when they see one */
+    _Atomic uint64_t published; /* jobs so far */
+    int workers;
+    _Atomic int sleeping;
     bool started;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 
@@ -51,76 +54,152 @@ static int64_t now_nanoseconds(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* A limited time of busy waiting. */
+typedef struct Spin {
+    int64_t limit, until;
+    int rounds;
+} Spin;
+
 /* True while a spinning thread may go on; reads the clock now and then. */
-static bool may_spin(int *spins, int64_t *until)
+static bool may_spin(Spin *spin)
 {
     spin_pause();
-    if (++*spins % SPINS_BETWEEN_CLOCKS != 0) {
+    if (++spin->rounds % SPINS_BETWEEN_CLOCKS != 0) {
         return true;
     }
     int64_t now = now_nanoseconds();
-    if (*until == 0) {
-        *until = now + SPIN_NANOSECONDS;
+    if (spin->until == 0) {
+        spin->until = now + spin->limit;
     }
-    return now < *until;
+    return now < spin->until;
 }
 
-static void run_pieces(Job *job)
+static int usable_processors(void)
+{
+    static _Atomic int processors;
+    int count = atomic_load_explicit(&processors, memory_order_relaxed);
+    if (count == 0) {
+        cpu_set_t set;
+        count = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
+        atomic_store_explicit(&processors, count, memory_order_relaxed);
+    }
+    return count;
+}
+
+/* Until the pieces have run out, or the thread has got what it is waiting for (`enough` may be NULL). */
+static void run_pieces(Job *job, bool (*enough)(void *), void *context)
 {
     int64_t piece;
     while ((piece = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->pieces) {
         job->body(job->context, piece);
+        if (enough != NULL && enough(context)) {
+            return;
+        }
     }
 }
 
 /* Under the lock: no further worker joins the job. */
 static void withdraw(Job *job)
 {
-    for (Job **link = &pool.jobs; *link; link = &(*link)->following) {
-        if (*link == job) {
-            *link = job->following;
+    if (pool.jobs == job) {
+        pool.jobs = job->following;
+        return;
+    }
+    for (Job *before = pool.jobs; before != NULL; before = before->following) {
+        if (before->following == job) {
+            before->following = job->following;
             return;
         }
     }
 }
 
-static void wait_for_work(uint64_t seen)
+/* Under the lock: the oldest job that has pieces left and room for one more thread; NULL: none. */
+static Job *joinable_job(void)
 {
-    int spins = 0;
-    int64_t until = 0;
+    Job *job = pool.jobs;
+    while (job != NULL && (atomic_load_explicit(&job->next, memory_order_relaxed) >= job->pieces ||
+                           atomic_load_explicit(&job->helpers, memory_order_relaxed) >= us_parallel_threads() - 1)) {
+        job = job->following;
+    }
+    return job;
+}
+
+/* Under the lock, which is released meanwhile. */
+static void help(Job *job, bool (*enough)(void *), void *context)
+{
+    atomic_fetch_add_explicit(&job->helpers, 1, memory_order_relaxed);
     pthread_mutex_unlock(&pool.lock);
-    while (atomic_load_explicit(&pool.published, memory_order_relaxed) == seen && may_spin(&spins, &until)) {
-    }
+    inside = true;
+    run_pieces(job, enough, context);
+    inside = false;
     pthread_mutex_lock(&pool.lock);
-    if (!pool.jobs) {
-        pool.sleeping++;
-        while (!pool.jobs) {
-            pthread_cond_wait(&pool.work, &pool.lock);
-        }
-        pool.sleeping--;
+    if (atomic_load_explicit(&job->next, memory_order_relaxed) >= job->pieces) {
+        withdraw(job);
     }
+    bool caller_sleeps = job->caller_sleeps;
+    /* From here on the job may be gone. */
+    if (atomic_fetch_sub_explicit(&job->helpers, 1, memory_order_release) == 1 && caller_sleeps) {
+        pthread_cond_broadcast(&pool.done);
+    }
+}
+
+bool us_parallel_wait(bool (*enough)(void *context), void *context, int64_t nanoseconds)
+{
+    bool done = enough(context);
+    if (done || usable_processors() == 1) {
+        return done;
+    }
+    Spin spin = {.limit = nanoseconds};
+    atomic_fetch_add_explicit(&pool.standby, 1, memory_order_relaxed);
+    uint64_t refused = 0; /* the latest job when there was none to join */
+    while (!(done = enough(context)) && may_spin(&spin)) {
+        uint64_t published = atomic_load_explicit(&pool.published, memory_order_relaxed);
+        if (inside || published == refused || atomic_load_explicit(&pool.jobs, memory_order_relaxed) == NULL) {
+            continue;
+        }
+        pthread_mutex_lock(&pool.lock);
+        Job *job = joinable_job();
+        refused = job == NULL ? published : 0;
+        if (job != NULL) {
+            atomic_fetch_sub_explicit(&pool.standby, 1, memory_order_relaxed);
+            help(job, enough, context);
+            atomic_fetch_add_explicit(&pool.standby, 1, memory_order_relaxed);
+            spin = (Spin){.limit = nanoseconds};
+        }
+        pthread_mutex_unlock(&pool.lock);
+    }
+    atomic_fetch_sub_explicit(&pool.standby, 1, memory_order_relaxed);
+    return done;
+}
+
+static bool sees_job(void *unused)
+{
+    (void)unused;
+    return atomic_load_explicit(&pool.jobs, memory_order_relaxed) != NULL;
+}
+
+/* A worker leaves the processor to others: when as many threads stand by as there are processors beside the program's
+ * own, it sleeps at once. */
+static bool looks_for_job(void *unused)
+{
+    return sees_job(unused) || atomic_load_explicit(&pool.standby, memory_order_relaxed) >= usable_processors();
 }
 
 static void *worker(void *unused)
 {
-    (void)unused;
-    inside = true;
     pthread_mutex_lock(&pool.lock);
     for (;;) {
-        while (!pool.jobs) {
-            wait_for_work(atomic_load_explicit(&pool.published, memory_order_relaxed));
+        Job *job = joinable_job();
+        if (job != NULL) {
+            help(job, NULL, NULL);
+            pthread_mutex_unlock(&pool.lock);
+            us_parallel_wait(looks_for_job, unused, SPIN_NANOSECONDS);
+            pthread_mutex_lock(&pool.lock);
+            continue;
         }
-        Job *job = pool.jobs;
-        atomic_fetch_add_explicit(&job->helpers, 1, memory_order_relaxed);
-        pthread_mutex_unlock(&pool.lock);
-        run_pieces(job);
-        pthread_mutex_lock(&pool.lock);
-        withdraw(job);
-        bool caller_sleeps = job->caller_sleeps;
-        /* From here on the job may be gone. */
-        if (atomic_fetch_sub_explicit(&job->helpers, 1, memory_order_release) == 1 && caller_sleeps) {
-            pthread_cond_broadcast(&pool.done);
-        }
+        pool.sleeping++;
+        pthread_cond_wait(&pool.work, &pool.lock);
+        pool.sleeping--;
     }
     return NULL;
 }
@@ -142,6 +221,7 @@ static void after_fork_in_child(void)
     pthread_cond_init(&pool.work, NULL);
     pthread_cond_init(&pool.done, NULL);
     pool.jobs = NULL;
+    pool.standby = 0;
     pool.workers = 0;
     pool.sleeping = 0;
     pool.started = false;
@@ -189,15 +269,36 @@ static void publish(Job *job)
     if (!pool.started) {
         start_workers();
     }
-    Job **last = &pool.jobs;
-    while (*last) {
-        last = &(*last)->following;
+    if (pool.jobs == NULL) {
+        pool.jobs = job;
+    } else {
+        Job *last = pool.jobs;
+        while (last->following != NULL) {
+            last = last->following;
+        }
+        last->following = job;
     }
-    *last = job;
     atomic_fetch_add_explicit(&pool.published, 1, memory_order_relaxed);
-    int64_t wanted = job->pieces - 1;
-    int wake = pool.sleeping < wanted ? pool.sleeping : (int)wanted;
     pthread_mutex_unlock(&pool.lock);
+}
+
+/* How many threads should be woken for a job: those that are awake come by themselves. */
+static int sleepers_to_wake(const Job *job)
+{
+    int64_t room = us_parallel_threads() - 1 < job->pieces - 1 ? us_parallel_threads() - 1 : job->pieces - 1;
+    int coming = atomic_load_explicit(&job->helpers, memory_order_relaxed) +
+                 atomic_load_explicit(&pool.standby, memory_order_relaxed);
+    int sleeping = atomic_load_explicit(&pool.sleeping, memory_order_relaxed);
+    return room <= coming ? 0 : room - coming < sleeping ? (int)(room - coming) : sleeping;
+}
+
+static void wake_sleepers(const Job *job)
+{
+    Spin grace = {.limit = GRACE_NANOSECONDS};
+    int wake = sleepers_to_wake(job);
+    while (wake > 0 && may_spin(&grace)) {
+        wake = sleepers_to_wake(job);
+    }
     for (; wake > 0; wake--) {
         pthread_cond_signal(&pool.work);
     }
@@ -208,10 +309,9 @@ static void finish(Job *job)
     pthread_mutex_lock(&pool.lock);
     withdraw(job);
     pthread_mutex_unlock(&pool.lock);
-    int spins = 0;
-    int64_t until = 0;
+    Spin spin = {.limit = SPIN_NANOSECONDS};
     while (atomic_load_explicit(&job->helpers, memory_order_acquire) != 0) {
-        if (may_spin(&spins, &until)) {
+        if (may_spin(&spin)) {
             continue;
         }
         pthread_mutex_lock(&pool.lock);
@@ -233,20 +333,11 @@ void us_parallel(int64_t pieces, ParallelBody *body, void *context)
     }
     Job job = {.body = body, .context = context, .pieces = pieces};
     publish(&job);
+    wake_sleepers(&job);
     inside = true;
-    run_pieces(&job);
+    run_pieces(&job, NULL, NULL);
     inside = false;
     finish(&job);
-}
-
-static int usable_processors(void)
-{
-    cpu_set_t processors;
-    if (sched_getaffinity(0, sizeof processors, &processors) != 0) {
-        return 1;
-    }
-    int count = CPU_COUNT(&processors);
-    return count < 1 ? 1 : count;
 }
 
 int us_parallel_threads(void)

@@ -3,6 +3,7 @@
 #ifndef UNDERSTUDY_PARALLEL_H
 #define UNDERSTUDY_PARALLEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* One piece of work. Pieces must not depend on each other: which thread runs which piece is not defined. */
@@ -12,6 +13,11 @@ typedef void ParallelBody(void *context, int64_t piece);
  * takes part. Results must depend only on the piece number, never on the number of threads. Several threads may call at
  * once; calls from inside a body run serially. */
 void us_parallel(int64_t pieces, ParallelBody *body, void *context);
+
+/* Waits up to `nanoseconds` until enough(context) holds, without sleeping, and runs pieces of other threads' calls
+ * meanwhile: a thread that would only spin beside a kernel is the fastest helper the kernel can get. True: it holds. On
+ * a single processor it does not wait at all. */
+bool us_parallel_wait(bool (*enough)(void *context), void *context, int64_t nanoseconds);
 
 /* Threads used: UNDERSTUDY_THREADS, default the number of processors this process may use. */
 int us_parallel_threads(void);
