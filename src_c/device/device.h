@@ -57,6 +57,7 @@ struct Device {
     int32_t ordinal;
     Context *primary; /* the default context, made on first use of the device */
     int32_t references; /* vendor's count of set/reset */
+    _Atomic uint64_t peers; /* a bit for each other device whose memory this one's kernels may use */
 };
 
 /* Device by number; NULL when out of range or when its memory cannot be reserved. Starts it if needed. */

@@ -1,6 +1,7 @@
 #include "device/check.h"
 #include "device/device_internal.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -269,8 +270,9 @@ static const char *refusal_to_kernel(const Device *device, const Allocation *blo
     if (block->kind == MEMORY_PINNED && !device->platform->profile.kernels_see_pinned) {
         return ", which kernels cannot see";
     }
-    if (block->kind == MEMORY_DEVICE && block->device != device) {
-        return ", which belongs to another device";
+    if (block->kind == MEMORY_DEVICE && block->device != device &&
+        (atomic_load(&device->peers) >> block->device->ordinal & 1) == 0) {
+        return ", which belongs to another device, and access to that was not enabled";
     }
     return NULL;
 }

@@ -74,7 +74,7 @@ MemoryStatus us_memory_unmap(Platform *platform, void *address, Explanation *why
 
 /* Who is going to touch the bytes. */
 typedef enum MemoryUser {
-    MEMORY_USER_KERNEL, /* device and managed memory of this device only (pinned too where `device` allows it) */
+    MEMORY_USER_KERNEL, /* memory of this device and its peers, managed memory (pinned too where `device` allows it) */
     MEMORY_USER_COPY,   /* anything alive; ordinary host memory is passed through unchecked */
 } MemoryUser;
 

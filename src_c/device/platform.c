@@ -391,12 +391,24 @@ static ContextState *first_context(Device *device)
     return context;
 }
 
+static void forget_peers(Device *device)
+{
+    atomic_store(&device->peers, 0);
+    for (int32_t i = 0; i < device->platform->device_count; i++) {
+        Device *other = __atomic_load_n(&device->platform->devices[i], __ATOMIC_ACQUIRE);
+        if (other != NULL) {
+            atomic_fetch_and(&other->peers, ~((uint64_t)1 << device->ordinal));
+        }
+    }
+}
+
 void us_device_reset(Device *device)
 {
     for (ContextState *context = first_context(device); context != NULL; context = first_context(device)) {
         us_context_destroy(&context->public);
     }
     us_memory_free_all(device);
+    forget_peers(device);
     DeviceState *state = device_state(device);
     pthread_mutex_lock(&state->fault_lock);
     state->fault = DEVICE_FAULT_NONE;

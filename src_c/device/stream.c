@@ -5,6 +5,7 @@
  * deferred the worker runs tasks only up to what somebody waits for. */
 #include "device/stream_internal.h"
 
+#include "report/thread.h"
 #include "report/trace.h"
 #include "tensor/parallel.h"
 
@@ -274,7 +275,7 @@ static bool rouse_worker(StreamState *stream)
 {
     if (!stream->worker_exists) {
         us_stream_hold(stream);
-        if (pthread_create(&stream->worker, NULL, work, stream) != 0) {
+        if (!us_thread_start(&stream->worker, work, stream)) {
             us_stream_let_go(stream);
             return false;
         }

@@ -1,10 +1,10 @@
 #include "tensor/parallel.h"
 
 #include "report/report.h"
+#include "report/thread.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -233,32 +233,15 @@ static void register_fork_handlers(void)
 }
 
 /* Under the lock. Workers are detached and end with the process: they touch nothing but this file's state and the jobs
- * of callers. Signals are left to the program's own threads, except those a fault raises in the worker itself. */
+ * of callers. */
 static void start_workers(void)
 {
+    pthread_t thread;
     pool.started = true;
-    sigset_t blocked, previous;
-    sigfillset(&blocked);
-    sigdelset(&blocked, SIGSEGV);
-    sigdelset(&blocked, SIGBUS);
-    sigdelset(&blocked, SIGFPE);
-    sigdelset(&blocked, SIGILL);
-    sigdelset(&blocked, SIGABRT);
-    pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes) != 0) {
-        return;
-    }
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &blocked, &previous);
-    while (pool.workers < us_parallel_threads() - 1) {
-        pthread_t thread;
-        if (pthread_create(&thread, &attributes, worker, NULL) != 0) {
-            break;
-        }
+    while (pool.workers < us_parallel_threads() - 1 && us_thread_start(&thread, worker, NULL)) {
+        pthread_detach(thread);
         pool.workers++;
     }
-    pthread_sigmask(SIG_SETMASK, &previous, NULL);
-    pthread_attr_destroy(&attributes);
 }
 
 static void publish(Job *job)

@@ -171,3 +171,48 @@ lib.aclrtSetDevice(0)
 print(lib.aclrtDeviceEnablePeerAccess(1, 0), lib.aclrtDeviceDisablePeerAccess(1))
 """
     assert run_python(source, ALONE).split() == ["0", "1", "0", "0"]
+
+
+KERNEL_ON_PEER_MEMORY = """
+from understudy.ascend import ffi, lib
+from tests.conformance.ascend.acl_support import Out, address_of, ok
+from tests.conformance.harness import last_rule
+shape = ffi.new("int64_t[1]", [4])
+def tensor(device):
+    ok(lib.aclrtSetDevice(device))
+    block = Out()
+    ok(lib.aclrtMalloc(block.cell, 16, 0))
+    ok(lib.aclrtMemset(block.value, 16, 0, 16))
+    return lib.aclCreateTensor(shape, 1, lib.ACL_FLOAT, ffi.NULL, 0, lib.ACL_FORMAT_ND, shape, 1, block.value), block.value
+def run(on, tensors):
+    ok(lib.aclrtSetDevice(on))
+    stream = Out()
+    ok(lib.aclrtCreateStream(stream.cell))  # a fault stays on its stream
+    size, executor = ffi.new("uint64_t *"), ffi.new("aclOpExecutor **")
+    ok(lib.aclnnSoftMarginLossBackwardGetWorkspaceSize(*[t for t, _ in tensors[:3]], 0, tensors[3][0], size, executor))
+    ok(lib.aclnnSoftMarginLossBackward(ffi.NULL, 0, executor[0], stream.value))
+    status = lib.aclrtSynchronizeStream(stream.value)
+    print(status, last_rule() if status else "")
+    ok(lib.aclrtDestroyStream(stream.value))
+here, there = tensor(0), tensor(1)
+input_there, output_there = [here, there, here, here], [here, here, here, there]
+run(0, input_there); run(0, output_there)
+ok(lib.aclrtSetDevice(0))
+ok(lib.aclrtDeviceEnablePeerAccess(1, 0))
+run(0, input_there); run(0, output_there); run(0, [there] * 4)
+run(1, input_there)  # the other way is not enabled
+ok(lib.aclrtSetDevice(0))
+ok(lib.aclrtDeviceDisablePeerAccess(1))
+run(0, input_there)
+ok(lib.aclrtSetDevice(1)); ok(lib.aclrtDeviceEnablePeerAccess(0, 0))
+run(1, input_there)
+ok(lib.aclrtResetDeviceForce(0))
+here = tensor(0)
+run(1, [here, there, here, there])  # a reset of the owner ends the access
+"""
+
+
+def test_kernels_use_the_memory_of_peers_that_are_enabled():
+    refused = "507015 aclrtSynchronizeStream/stream/kernel-fault"
+    assert [line.strip() for line in run_python(KERNEL_ON_PEER_MEMORY, ALONE).splitlines()] == [
+        refused, refused, "0", "0", "0", refused, refused, "0", refused]  # fmt: skip

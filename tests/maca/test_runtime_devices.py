@@ -103,6 +103,42 @@ ok(lib.mcFree(b)); assert lib.mcFree(b) == lib.mcErrorInvalidValue
 """)
 
 
+KERNEL_ON_PEER_MEMORY = """
+mine = rt.device_memory(64); rt.write(mine, bytes(64))
+with rt.on_device(1):
+    theirs = rt.device_memory(64); rt.write(theirs, bytes(64))
+handle, tensor = rt.made('mcdnnHandle_t', lib.mcdnnCreate), rt.made('mcdnnTensorDescriptor_t', lib.mcdnnCreateTensorDescriptor)
+ok(lib.mcdnnSetTensor4dDescriptor(tensor, lib.MCDNN_TENSOR_NCHW, lib.MCDNN_DATA_FLOAT, 1, 16, 1, 1))
+one, zero = ffi.new('float *', 1), ffi.new('float *', 0)
+def softmax(x, y):
+    ok(lib.mcdnnSoftmaxForward(handle, lib.MCDNN_SOFTMAX_ACCURATE, lib.MCDNN_SOFTMAX_MODE_CHANNEL, one, tensor, x, zero,
+                               tensor, y))
+    return lib.mcDeviceSynchronize()
+"""
+
+
+@pytest.mark.parametrize("x, y", [("mine", "theirs"), ("theirs", "mine")])
+def test_kernels_fault_on_the_memory_of_a_device_that_is_no_peer(x, y):
+    in_child(KERNEL_ON_PEER_MEMORY + f"""
+with rt.on_device(1):
+    ok(lib.mcDeviceEnablePeerAccess(0, 0))  # the other way
+assert softmax(mine, mine) == 0
+assert softmax({x}, {y}) == lib.mcErrorIllegalAddress
+""")
+
+
+def test_kernels_use_the_memory_of_peers():
+    in_child(KERNEL_ON_PEER_MEMORY + """
+ok(lib.mcDeviceEnablePeerAccess(1, 0))
+assert softmax(mine, theirs) == softmax(theirs, mine) == softmax(theirs, theirs) == 0
+assert rt.read(theirs, 4) == bytes(ffi.buffer(ffi.new('float *', 1 / 16)))
+with rt.on_device(1):
+    ok(lib.mcDeviceReset())
+    theirs = rt.device_memory(64)
+assert softmax(mine, theirs) == lib.mcErrorIllegalAddress  # a reset of the owner ends the access
+""")
+
+
 def test_a_stream_keeps_the_device_it_was_made_on():
     in_child("""
 with rt.on_device(1):

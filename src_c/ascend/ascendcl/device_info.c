@@ -100,12 +100,16 @@ aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int3
     return acl_end(&call);
 }
 
-static void require_peer(Call *call, int32_t peer)
+static void set_peer(Call *call, int32_t peer, bool enabled)
 {
     Context *context = acl_require_context(call, "context", "none");
     us_require(call, context->device->ordinal != peer, "peerDeviceId", "same", ACL_ERROR_INVALID_PARAM,
                "device %d is the current one and no peer of itself", (int)peer);
     acl_require_device(call, "peerDeviceId", "range", peer);
+    if (call->status == 0) {
+        uint64_t bit = (uint64_t)1 << peer;
+        enabled ? atomic_fetch_or(&context->device->peers, bit) : atomic_fetch_and(&context->device->peers, ~bit);
+    }
 }
 
 aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags)
@@ -113,14 +117,14 @@ aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags)
     Call call = us_call_begin("aclrtDeviceEnablePeerAccess");
     us_require(&call, flags == 0, "flags", "range", ACL_ERROR_FEATURE_UNSUPPORTED, "flags is %u; it must be 0",
                (unsigned)flags);
-    require_peer(&call, peerDeviceId);
+    set_peer(&call, peerDeviceId, true);
     return acl_end(&call);
 }
 
 aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId)
 {
     Call call = us_call_begin("aclrtDeviceDisablePeerAccess");
-    require_peer(&call, peerDeviceId);
+    set_peer(&call, peerDeviceId, false);
     return acl_end(&call);
 }
 

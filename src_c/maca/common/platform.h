@@ -14,7 +14,6 @@
 enum {
     CONTEXT_DEFAULT_WORK = 0, /* counts what was queued on the default stream */
     CONTEXT_FIRST_STREAM = 1, /* list of the context's blocking streams */
-    CONTEXT_PEERS = 2,        /* a bit for each device it may access */
 };
 
 Platform *maca_platform(void); /* NULL: no memory */

@@ -2,6 +2,8 @@
 #include "maca/mcruntime/product.h"
 #include "maca/mcruntime/runtime.h"
 
+#include <stdatomic.h>
+
 /* 0 when the platform cannot be set up. */
 static int device_count(void)
 {
@@ -99,11 +101,11 @@ mcError_t mcDeviceCanAccessPeer(int *can, int device, int peer)
     return runtime_end(&call);
 }
 
-/* False when the context's device had access already. */
-static bool enable_peer(Context *context, int peer)
+/* False when the device had access already. */
+static bool enable_peer(Device *device, int peer)
 {
-    int64_t bit = (int64_t)((uint64_t)1 << peer);
-    return (__atomic_fetch_or(&context->options[CONTEXT_PEERS], bit, __ATOMIC_ACQ_REL) & bit) == 0;
+    uint64_t bit = (uint64_t)1 << peer;
+    return (atomic_fetch_or(&device->peers, bit) & bit) == 0;
 }
 
 mcError_t mcDeviceEnablePeerAccess(int peer, unsigned int flags)
@@ -115,13 +117,8 @@ mcError_t mcDeviceEnablePeerAccess(int peer, unsigned int flags)
                "peer is device %d; %d devices exist, counted from 0", peer, device_count());
     us_require(&call, peer != device->ordinal, "peer", "self", mcErrorInvalidDevice,
                "peer is the current device %d itself", peer);
-    if (call.status == 0) {
-        Context *context = us_context_primary(device);
-        us_require(&call, context != NULL, "device", "memory", mcErrorMemoryAllocation,
-                   "no memory for the context of device %d", (int)device->ordinal);
-        us_require(&call, enable_peer(context, peer), "peer", "enabled", mcErrorPeerAccessAlreadyEnabled,
-                   "device %d already has access to device %d", (int)device->ordinal, peer);
-    }
+    us_require(&call, enable_peer(device, peer), "peer", "enabled", mcErrorPeerAccessAlreadyEnabled,
+               "device %d already has access to device %d", (int)device->ordinal, peer);
     return runtime_end(&call);
 }
 

@@ -1,0 +1,11 @@
+/* Threads of our own. Signals are left to the program's threads, except those a fault raises in the thread itself. */
+#ifndef UNDERSTUDY_THREAD_H
+#define UNDERSTUDY_THREAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+/* False: the system gives no further thread. */
+bool us_thread_start(pthread_t *thread, void *(*run)(void *argument), void *argument);
+
+#endif
