@@ -1,9 +1,10 @@
 """Side-by-side ratios: each operator against a stream of the same bytes, and against PyTorch when it is installed.
 
-    python bench/run.py [--quick] [--only WORD]
+    python bench/run.py [--quick] [--only WORD] [--busy]
 
 Times are the best of several rounds; operator, stream and PyTorch take turns within one run, with the same number of
-threads, so the ratios carry over to other machines and the times do not.
+threads, so the ratios carry over to other machines and the times do not. On a machine that does other work, --busy
+counts the processor time of one thread instead.
 """
 
 import argparse
@@ -15,20 +16,23 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from cases import DTYPES, Case, torch  # noqa: E402
+HERE = pathlib.Path(__file__).parent
+BUSY = "--busy" in sys.argv[1:]
+if BUSY:  # before the libraries load: everything on the calling thread
+    os.environ |= {"UNDERSTUDY_THREADS": "1", "UNDERSTUDY_STREAM": "inline", "OPENBLAS_NUM_THREADS": "1"}
+CLOCK = time.CLOCK_PROCESS_CPUTIME_ID if BUSY else time.CLOCK_MONOTONIC
+
+sys.path.insert(0, str(HERE))
+from cases import Case, Row, torch  # noqa: E402
 from fused import print_table as print_fused  # noqa: E402
-from operators import OPERATORS, SHAPED_OPERATORS  # noqa: E402
+from operators import all_rows  # noqa: E402
 
 from understudy import toolchain  # noqa: E402
 
-HERE = pathlib.Path(__file__).parent
-SIZES = {"4 KiB": 4 << 10, "1 MiB": 1 << 20, "64 MiB": 64 << 20}
 THREADS = int(os.environ.get("UNDERSTUDY_THREADS") or len(os.sched_getaffinity(0)))
 
 
@@ -42,71 +46,92 @@ class Stream:
         self._stream = ctypes.CDLL(str(library)).stream
         self._stream.restype = ctypes.c_double
 
-    def prepare(self, reads: int, bytes_each: int) -> Callable[[int], float]:
+    def prepare(self, case: Case) -> Callable[[int], float]:
         """A function of the number of repeats that gives seconds per repeat."""
-        count = bytes_each // 4
-        arrays = [numpy.ones(count, numpy.float32) for _ in range(reads + 1)]
-        inputs = (ctypes.c_void_p * 3)(*(arrays[1 + k % reads].ctypes.data for k in range(3)))
-        out = ctypes.c_void_p(arrays[0].ctypes.data)
+        source, target = (numpy.ones(max(1, size // 4), numpy.uint32) for size in (case.bytes_read, case.bytes_written))
+        addresses = (ctypes.c_void_p(array.ctypes.data) for array in (target, source))
+        sizes = (ctypes.c_size_t(array.size) for array in (source, target))
+        arguments = [*addresses, *sizes, THREADS]
 
         def run(repeats: int) -> float:
-            assert arrays  # the closure keeps the memory
-            return self._stream(out, inputs, reads, ctypes.c_size_t(count), THREADS, repeats)
+            assert source is not target  # the closure keeps the memory
+            return self._stream(*arguments, repeats, CLOCK)
 
         return run
 
 
 def timed(function: Callable[[], None]) -> Callable[[int], float]:
     def run(repeats: int) -> float:
-        start = time.perf_counter()
+        start = time.clock_gettime(CLOCK)
         for _ in range(repeats):
             function()
-        return (time.perf_counter() - start) / repeats
+        return (time.clock_gettime(CLOCK) - start) / repeats
 
     return run
 
 
 @dataclass
-class Row:
+class Seconds:
     operator: float
     stream: float
     torch: float | None
 
+    @property
+    def of_stream(self) -> float:
+        return self.stream / self.operator
 
-def measure(case: Case, stream: Stream, rounds: int) -> Row:
-    candidates = [timed(case.operator), stream.prepare(case.reads, case.bytes_each)]
+    @property
+    def of_torch(self) -> float | None:
+        return None if self.torch is None else self.torch / self.operator
+
+
+def measure(case: Case, stream: Stream, rounds: int) -> Seconds:
+    candidates = [timed(case.operator), stream.prepare(case)]
     if case.torch is not None:
         candidates.append(timed(case.torch))
     best = [min(candidate(1), candidate(1)) for candidate in candidates]
     repeats = [max(1, int(0.02 / seconds)) for seconds in best]
     for _ in range(rounds):
         best = [min(old, candidate(n)) for old, candidate, n in zip(best, candidates, repeats)]
-    return Row(*best, *[None] * (3 - len(best)))
+    return Seconds(*best, *[None] * (3 - len(best)))
 
 
-def print_table(stream: Stream, rounds: int, only: str) -> None:
-    print(f"threads: {THREADS}. stream/op 1.00: as fast as a loop that only moves the same bytes; torch/op: theirs / ours")
-    names = f"{'operator':<28} {'dtype':<9} {'size':>7} {'time us':>10}"
-    print(f"{names} {'MiB moved':>10} {'stream/op':>9} {'torch/op':>9}")
-    for name, dtypes, make in OPERATORS:
-        for dtype in dtypes:
-            for label, size in SIZES.items():
-                if only in f"{name} {dtype}":
-                    print_row(stream, rounds, f"{name:<28} {dtype:<9} {label:>7}", make(dtype, size))
-    for name, dtypes, label, elements, make in SHAPED_OPERATORS:
-        for dtype in dtypes:
-            if only in f"{name} {dtype}":
-                case = make(dtype, elements * DTYPES[dtype].itemsize)
-                print_row(stream, rounds, f"{name:<28} {dtype:<9} {label:>7}", case)
+def start_of(row: Row) -> str:
+    return f"{row.name:<31} {row.dtype:<9} {row.size:>12}"
 
 
-def print_row(stream: Stream, rounds: int, start: str, making: AbstractContextManager[Case]) -> None:
-    with making as case:
-        row = measure(case, stream, rounds)
-    moved = case.bytes_each * (case.reads + 1) / 2**20
-    torch = f"{row.torch / row.operator:9.2f}" if row.torch else f"{'-':>9}"
-    ratio = row.stream / row.operator
-    print(f"{start} {row.operator * 1e6:10.1f} {moved:10.3f} {ratio:9.2f} {torch}", flush=True)
+def print_table(rows: list[Row], stream: Stream, rounds: int) -> list[tuple[Row, Seconds]]:
+    print(f"threads: {THREADS}. stream/op 1.00: as fast as a loop that moves the same bytes; torch/op: theirs / ours")
+    columns = f"{'time us':>10} {'MiB moved':>10} {'stream/op':>9} {'torch/op':>9}"
+    print(f"{'operator':<31} {'dtype':<9} {'size':>12} {columns}")
+    measured = []
+    for row in rows:
+        with row.make() as case:
+            seconds = measure(case, stream, rounds)
+        moved = (case.bytes_read + case.bytes_written) / 2**20
+        peer = "-" if seconds.of_torch is None else f"{seconds.of_torch:.2f}"
+        times = f"{seconds.operator * 1e6:10.1f} {moved:10.3f} {seconds.of_stream:9.2f} {peer:>9}"
+        print(f"{start_of(row)} {times}", flush=True)
+        measured.append((row, seconds))
+    return measured
+
+
+def shortfall(row: Row, seconds: Seconds) -> tuple[float, str]:
+    """The worst share of an aim that the row reaches (1 or more: all reached), and the ratios beside their aims."""
+    ratios = ("stream", seconds.of_stream, row.stream_aim), ("torch", seconds.of_torch, row.torch_aim)
+    judged = [(name, ratio, aim) for name, ratio, aim in ratios if aim > 0 and ratio is not None]
+    share = min((ratio / aim for _, ratio, aim in judged), default=1.0)
+    return share, "  ".join(f"{name} {ratio:5.2f} (aim {aim:.2f})" for name, ratio, aim in judged)
+
+
+def print_summary(measured: list[tuple[Row, Seconds]]) -> None:
+    """The rows that miss an aim, the worst first; on a terminal in red what misses it by a fifth or more."""
+    found = [(*shortfall(row, seconds), row) for row, seconds in measured if row.stream_aim > 0 or row.torch_aim > 0]
+    missed = sorted((entry for entry in found if entry[0] < 1), key=lambda entry: entry[0])
+    print(f"\n{len(found) - len(missed)} of {len(found)} rows reach their aims" + (", these do not:" if missed else ""))
+    for share, ratios, row in missed:
+        text = f"{start_of(row)}   {ratios}"
+        print(f"\033[{31 if share < 0.8 else 33}m{text}\033[0m" if sys.stdout.isatty() else text)
 
 
 def print_call_cost(folder: pathlib.Path) -> None:
@@ -124,18 +149,22 @@ def print_call_cost(folder: pathlib.Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     allow_abbrev=False)  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="fewer rounds: noisier")
-    parser.add_argument("--only", default="", metavar="WORD", help='rows whose "operator dtype" contains WORD')
+    parser.add_argument("--only", default="", metavar="WORD", help='rows whose "operator dtype size" contains WORD')
+    parser.add_argument("--busy", action="store_true", help="processor time of one thread, for a machine at work")
     options = parser.parse_args()
     if torch is not None:
         torch.set_num_threads(THREADS)
+    rows = [row for row in all_rows() if options.only in f"{row.name} {row.dtype} {row.size}"]
     with tempfile.TemporaryDirectory() as folder:
-        print_table(Stream(pathlib.Path(folder)), 5 if options.quick else 25, options.only)
+        measured = print_table(rows, Stream(pathlib.Path(folder)), 5 if options.quick else 25)
         if not options.only:
             print_call_cost(pathlib.Path(folder))
         if options.only in ("", "fused"):
             print_fused()
+    print_summary(measured)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,90 @@
 """The benchmark runs and prints a row per operator, dtype and size. What the numbers are is not tested."""
 
+import ctypes
+import importlib
 import pathlib
 import subprocess
 import sys
+import time
 
+import numpy
 import pytest
 
-BENCH = pathlib.Path(__file__).parents[2] / "bench" / "run.py"
+from understudy import toolchain
+
+BENCH = pathlib.Path(__file__).parents[2] / "bench"
 
 
-def test_rows_of_one_operator():
-    command = [sys.executable, BENCH, "--quick", "--only", "cross entropy grad float32"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    rows = [line.split() for line in done.stdout.splitlines()[2:]]
-    assert [row[5:7] for row in rows] == [["4", "KiB"], ["1", "MiB"], ["64", "MiB"]]
-    assert [float(row[8]) for row in rows] == [0.016, 4, 256]
-    assert all(float(row[7]) > 0 and float(row[9]) >= 0 for row in rows)
+@pytest.fixture(scope="module")
+def bench():
+    """The benchmark's modules by name."""
+    sys.path.insert(0, str(BENCH))
+    yield importlib.import_module
+    sys.path.remove(str(BENCH))
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, BENCH / "run.py", *arguments], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("options", [[], ["--busy"]])
+def test_rows_of_one_operator(options):
+    done = run("--quick", "--only", "cross entropy grad float32", *options)
+    assert done.returncode == 0, done.stderr
+    table, summary = done.stdout.split("\n\n")
+    rows = [line.split() for line in table.splitlines()[2:]]
+    assert [row[6:8] for row in rows] == [["4", "KiB"], ["1", "MiB"], ["64", "MiB"]]
+    assert [float(row[9]) for row in rows] == [0.016, 4, 256]
+    assert all(float(row[8]) > 0 and float(row[10]) >= 0 for row in rows)
+    assert " of 1 rows reach their aims" in summary and "\033" not in summary
 
 
 @pytest.mark.parametrize("arguments", [["--only"], ["--sizes", "3"]])
 def test_errors_of_use(arguments):
-    done = subprocess.run([sys.executable, BENCH, *arguments], capture_output=True, text=True)
+    done = run(*arguments)
     assert done.returncode == 2 and "Traceback" not in done.stderr
+
+
+def test_rows_are_told_apart(bench):
+    rows = bench("operators").all_rows()
+    names = [(row.name, row.dtype, row.size) for row in rows]
+    assert len(set(names)) == len(names) > 150
+    assert all(len(name) <= 31 and len(size) <= 12 for name, _, size in names)
+
+
+def test_summary(bench, capsys):
+    """Only rows below an aim are listed, the worst first; what was not measured is no miss."""
+    module, row_of = bench("run"), bench("cases").Row
+    rows = {
+        "reached": (row_of("reached", "float32", "1", None, 0.8, 2.0), module.Seconds(1.0, 0.8, 2.0)),
+        "slow": (row_of("slow", "float32", "1", None, 0.8, 2.0), module.Seconds(1.0, 0.9, 1.9)),
+        "worst": (row_of("worst", "float32", "1", None, 0.8), module.Seconds(1.0, 0.1, None)),
+        "alone": (row_of("alone", "float32", "1", None, 0.0, 2.0), module.Seconds(1.0, 0.1, None)),
+        "free": (row_of("free", "float32", "1", None), module.Seconds(1.0, 0.1, 0.1)),
+    }
+    module.print_summary(list(rows.values()))
+    first, *missed = capsys.readouterr().out.strip().splitlines()
+    assert first == "2 of 4 rows reach their aims, these do not:"
+    assert [line.split()[0] for line in missed] == ["worst", "slow"]
+    assert missed[1].endswith("stream  0.90 (aim 0.80)  torch  1.90 (aim 2.00)")
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("reads, writes", [(64, 64), (100_000, 100_000), (130_003, 65_001), (300_000, 100_001),
+                                           (500_000, 31_000), (16_000, 100_003), (70_000, 3), (0, 40_000), (40_000, 0)])
+def test_yardstick(tmp_path_factory, reads, writes, threads):
+    """It writes each word of the output once per repeat, from what it read, and nothing behind it."""
+    library = tmp_path_factory.getbasetemp() / "stream.so"
+    if not library.exists():
+        command = [*toolchain.compiler("c"), "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-pthread"]
+        subprocess.run([*command, BENCH / "stream.c", "-o", library], check=True)
+    stream = ctypes.CDLL(str(library)).stream
+    stream.restype = ctypes.c_double
+    source, target = numpy.full(reads + 1, 5, numpy.uint32), numpy.zeros(writes + 1, numpy.uint32)
+    pointers = (ctypes.c_void_p(array.ctypes.data) for array in (target, source))
+    sizes = ctypes.c_size_t(reads), ctypes.c_size_t(writes)
+    assert stream(*pointers, *sizes, threads, 2, time.CLOCK_MONOTONIC) >= 0
+    assert target[writes] == 0
+    ratio = min(4, max(1, round(reads / writes))) if writes else 1
+    both = min(reads // ratio // 16 * 16, writes)
+    assert (target[:both] == (6 if ratio == 1 else 5 * ratio)).all()

@@ -34,6 +34,7 @@ from understudy.maca.uniform import (  # noqa: E402
     DropoutDescriptor,
     FilterDescriptor,
     OpTensorDescriptor,
+    PreparedCall,
     ReduceTensorDescriptor,
     SpatialTransformerDescriptor,
     TensorTransformDescriptor,
@@ -41,7 +42,7 @@ from understudy.maca.uniform import (  # noqa: E402
 )
 
 __all__ = [
-    "DropoutDescriptor", "FilterDescriptor", "OpTensorDescriptor", "ReduceTensorDescriptor",
+    "DropoutDescriptor", "FilterDescriptor", "OpTensorDescriptor", "PreparedCall", "ReduceTensorDescriptor",
     "SpatialTransformerDescriptor", "TensorTransformDescriptor", "run",
     "ActivationDescriptor", "LRNDescriptor", "PoolingDescriptor", "TensorDescriptor", "activation_backward",
     "activation_forward", "call", "ffi", "last_error", "lib", "load", "lrn_cross_channel_backward",

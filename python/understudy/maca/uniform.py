@@ -88,17 +88,40 @@ class TensorTransformDescriptor(Descriptor):
              int(unfold))  # fmt: skip
 
 
-class _Call:
-    """The arguments of one call while they are being made."""
+class PreparedCall:
+    """One call of an mcDNN function whose arguments are on the device: made by calling the object, any number of times.
 
-    def __init__(self, operation: Operation, given: dict):
-        self.operation, self.given = operation, given
-        self.outputs: list[tuple[numpy.ndarray, object, object]] = []  # array, its storage, device address
-        self.results: dict[str, object] = {}
-        floats = [value.dtype for value in given.values() if isinstance(value, numpy.ndarray)]
-        self.scale_type = "double *" if numpy.dtype(numpy.float64) in floats else "float *"
+    Arguments as for `run`. What it made is freed at the end of a `with` block."""
 
-    def argument(self, parameter):
+    def __init__(self, function: str, **arguments):
+        parameters = prototype("maca", function).parameters
+        names = {parameter.name for parameter in parameters}
+        if unknown := sorted(set(arguments) - names):
+            raise TypeError(f"{function} has no parameter {', '.join(unknown)}; it has {', '.join(sorted(names))}")
+        self.function, self.given, self.operation = function, arguments, Operation()
+        self._memory: list[tuple[numpy.ndarray, object, object]] = []  # array, its storage, device address
+        self._written: list[tuple[numpy.ndarray, object, object]] = []
+        self._results: dict[str, object] = {}
+        doubles = any(getattr(value, "dtype", None) == numpy.float64 for value in arguments.values())
+        self._scale_type = "double *" if doubles else "float *"
+        try:
+            self.values = [self._argument(parameter) for parameter in parameters]
+        except BaseException:
+            self.operation.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.operation.close()
+
+    def __call__(self) -> None:
+        """The call and the wait for it."""
+        call(self.function, *self.values)
+        call("mcStreamSynchronize", self.operation.session.stream)
+
+    def _argument(self, parameter):
         name, text = parameter.name, parameter.text
         if name == "handle":
             return self.operation.session.handle
@@ -108,9 +131,9 @@ class _Call:
         if isinstance(value, Descriptor):
             return value.handle
         if isinstance(value, numpy.ndarray):
-            return self._memory(value, writes="const" not in text)
+            return self._address(value, writes="const" not in text)
         if name in SCALING_FACTORS:
-            return ffi.new(self.scale_type, 1.0 if value is None and name.startswith("alpha") else value or 0.0)
+            return ffi.new(self._scale_type, 1.0 if value is None and name.startswith("alpha") else value or 0.0)
         if value is None and parameter.is_pointer and parameter.kind.kind == "pointer":
             return self._result(parameter)
         if isinstance(value, str):
@@ -129,52 +152,48 @@ class _Call:
         view = storage_of(described)
         return self.operation.enter_context(TensorDescriptor(view.shape, described.dtype, view.strides)).handle
 
-    def _memory(self, array: numpy.ndarray, writes: bool):
-        for known, _, address in self.outputs:
-            if known is array:  # in place
-                return address
-        view = storage_of(array)
-        address = self.operation.upload(numpy.ascontiguousarray(view.elements))
+    def _address(self, array: numpy.ndarray, writes: bool):
+        held = next((held for held in self._memory if held[0] is array), None)  # given twice: in place
+        if held is None:
+            view = storage_of(array)
+            held = array, view, self.operation.upload(numpy.ascontiguousarray(view.elements))
+            self._memory.append(held)
         if writes:
-            self.outputs.append((array, view, address))
-        return address
+            self._written.append(held)
+        return held[2]
 
     def _result(self, parameter):
         """A number that the call gives; other pointers that were not given are NULL."""
         item = parameter.kind.item
         if item.kind not in ("primitive", "enum") or "const" in parameter.text:
             return ffi.NULL
-        self.results[parameter.name] = ffi.new(parameter.kind)
-        return self.results[parameter.name]
+        self._results[parameter.name] = ffi.new(parameter.kind)
+        return self._results[parameter.name]
 
     def fetch(self) -> None:
-        """Brings the outputs back into the caller's arrays."""
-        for array, view, address in self.outputs:
+        """Brings what the calls wrote back into the caller's arrays."""
+        for array, view, address in self._written:
             elements = numpy.empty(view.elements.shape, view.elements.dtype)
             self.operation.download(elements, address)
             steps = [stride * elements.itemsize for stride in view.strides]
             array[...] = numpy.lib.stride_tricks.as_strided(elements, view.shape, steps)
+
+    def results(self):
+        """The numbers that the function gives: one alone, several as a dict, None when it gives none."""
+        numbers = {name: cell[0] for name, cell in self._results.items()}
+        return next(iter(numbers.values()), None) if len(numbers) < 2 else numbers
 
 
 def run(function: str, **arguments):
     """Calls an mcDNN function; arguments go by the header's parameter names.
 
     Arrays are copied to the device; those that the function may write are copied back into the same array (strides and
-    all). Tensor descriptors follow from the arrays they describe, unless one is given (a descriptor, or an array like
-    it). `handle` is the thread's own. Scaling factors are numbers (alpha 1, beta 0 when left out), enumerators numbers
-    or names, workspaces arrays of bytes. What is left out is NULL or 0. Numbers that the function gives are returned:
-    one alone, several as a dict. Errors: StatusError with the function's status; TypeError for an unknown name."""
-    known = prototype("maca", function)
-    names = {parameter.name for parameter in known.parameters}
-    if unknown := sorted(set(arguments) - names):
-        raise TypeError(f"{function} has no parameter {', '.join(unknown)}; it has {', '.join(sorted(names))}")
-    with Operation() as operation:
-        made = _Call(operation, arguments)
-        values = [made.argument(parameter) for parameter in known.parameters]
-        call(function, *values)
-        call("mcStreamSynchronize", operation.session.stream)
-        made.fetch()
-    results = {name: cell[0] for name, cell in made.results.items()}
-    return next(iter(results.values()), None) if len(results) < 2 else results
-
-
+    all); an array given twice is in place. Tensor descriptors follow from the arrays they describe, unless one is given
+    (a descriptor, or an array like it). `handle` is the thread's own. Scaling factors are numbers (alpha 1, beta 0 when
+    left out), enumerators numbers or names, workspaces arrays of bytes. What is left out is NULL or 0. Numbers that the
+    function gives are returned: one alone, several as a dict. Errors: StatusError with the function's status;
+    TypeError for an unknown name."""
+    with PreparedCall(function, **arguments) as prepared:
+        prepared()
+        prepared.fetch()
+        return prepared.results()

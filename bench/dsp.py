@@ -1,0 +1,57 @@
+"""Rows of FT DSP operators on vectors."""
+
+import contextlib
+from functools import partial
+
+import numpy
+from cases import Case, Row, peer, random, sized_rows, to_torch, torch
+
+from understudy import ftdsp
+
+TYPES = ["float32", "float16"]
+ELEMENTWISE = [("add", ()), ("sigmoid_grad", ()), ("log_grad", ()), ("sigmoidcrossentropywithlogits", ()),
+               ("power_grad", (2.0, 1.0, 0.0))]  # fmt: skip
+
+
+def pointers(*arrays: numpy.ndarray) -> list:
+    kind = "float[]" if arrays[0].dtype == numpy.float32 else "half[]"
+    return [ftdsp.ffi.from_buffer(kind, array.view(numpy.uint8)) for array in arrays]
+
+
+@contextlib.contextmanager
+def vectors(dtype: str, size: int, operator: str, numbers: tuple[float, ...]):
+    """Two input vectors and one output: (inputs, output, length, numbers, core_mask)."""
+    arrays = random(dtype, size, 0.1, 0.9, 2)
+    result = numpy.empty_like(arrays[0])
+    name = f"{ftdsp.PREFIXES[result.dtype]}_{operator}_s"
+    function = getattr(ftdsp.lib, name)
+    arguments = [*pointers(*arrays, result), result.size, *numbers, ftdsp.ALL_CORES]
+    ftdsp.call(name, *arguments)  # fails loudly, once
+    yield Case(lambda: function(*arguments), None, 2 * result.nbytes, result.nbytes)
+
+
+@contextlib.contextmanager
+def binarycrossentropygrad(dtype: str, size: int):
+    arrays = random(dtype, size, 0.05, 0.95, 3)  # prediction, target, upstream gradient
+    dx = numpy.empty_like(arrays[0])
+    x, y, grad, out = pointers(*arrays, dx)
+    name = f"{ftdsp.PREFIXES[dx.dtype]}_binarycrossentropygrad_s"
+    function = getattr(ftdsp.lib, name)
+    arguments = [dx.size, 0, x, y, ftdsp.ffi.NULL, grad, out, 0, ftdsp.ALL_CORES]
+    ftdsp.call(name, *arguments)  # fails loudly, once
+
+    def torch_gradient():
+        prediction, target, upstream = map(to_torch, arrays)
+        given = {"grad_input": torch.empty_like(prediction)}
+        settings = upstream, prediction, target, None, 0
+        return lambda: torch.ops.aten.binary_cross_entropy_backward.grad_input(*settings, **given)
+
+    yield Case(lambda: function(*arguments), peer(torch_gradient), 3 * dx.nbytes, dx.nbytes)
+
+
+def rows() -> list[Row]:
+    found = sized_rows("FT binary cross entropy grad", TYPES, binarycrossentropygrad, 0.8)
+    for operator, numbers in ELEMENTWISE:
+        name = f"FT {operator.replace('sigmoidcrossentropywithlogits', 'sigmoid cross entropy')}"
+        found += sized_rows(name, TYPES, partial(vectors, operator=operator, numbers=numbers), 0.8)
+    return found
