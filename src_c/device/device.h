@@ -149,8 +149,9 @@ bool us_stream_wait_stream(Stream *stream, Stream *other);
 WaitStatus us_context_synchronize(Context *context, int64_t timeout_us); /* all streams of the context */
 WaitStatus us_device_synchronize(Device *device, int64_t timeout_us);    /* all contexts of the device */
 DeviceFault us_device_fault(Device *device, Explanation *why);           /* first fault found on any of its streams */
-/* Forgets faults, destroys all contexts, frees all memory of the device: the vendor's device reset. */
-void us_device_reset(Device *device);
+/* Forgets faults, destroys all contexts, frees all memory of the device: the vendor's device reset. drain: run what is
+ * queued first; otherwise drop what has not started. */
+void us_device_reset(Device *device, bool drain);
 
 /* Checked copies and fills as tasks. False: no memory. */
 bool us_stream_copy(Stream *stream, const Copy *copy, const char *name);

@@ -266,19 +266,36 @@ static StreamState *hold_first_stream(ContextState *context)
     return stream;
 }
 
-void us_context_destroy(Context *public)
+static void drop_tasks(ContextState *context)
 {
-    ContextState *context = context_state(public);
-    if (us_handle_end(public->handle, HANDLE_CONTEXT) == NULL) {
-        return;
+    PlatformState *platform = platform_state(context->public.device->platform);
+    pthread_mutex_lock(&platform->device_lock);
+    for (StreamState *stream = context->streams; stream != NULL; stream = stream->next) {
+        us_stream_drop(stream);
+    }
+    pthread_mutex_unlock(&platform->device_lock);
+}
+
+/* What is left to do when the handle has been ended. */
+static void end_context(ContextState *context, bool drain)
+{
+    if (!drain) {
+        drop_tasks(context);
     }
     for (StreamState *stream = hold_first_stream(context); stream != NULL; stream = hold_first_stream(context)) {
-        us_stream_destroy(&stream->public, true);
-        us_context_remove_stream(public, stream);
+        us_stream_destroy(&stream->public, drain);
+        us_context_remove_stream(&context->public, stream);
         us_stream_let_go(stream);
     }
     unlink_context(context);
     free(context);
+}
+
+void us_context_destroy(Context *context)
+{
+    if (us_handle_end(context->handle, HANDLE_CONTEXT) != NULL) {
+        end_context(context_state(context), true);
+    }
 }
 
 Context *us_context_of_handle(const void *handle)
@@ -382,11 +399,17 @@ WaitStatus us_device_synchronize(Device *device, int64_t timeout_us)
     return synchronize(device, NULL, timeout_us);
 }
 
-static ContextState *first_context(Device *device)
+/* A context of the device whose handle this call has ended; NULL when none is left, or (`*busy`) when other threads are
+ * destroying those that are. */
+static ContextState *take_context(Device *device, bool *busy)
 {
     PlatformState *platform = platform_state(device->platform);
     pthread_mutex_lock(&platform->device_lock);
     ContextState *context = device_state(device)->contexts;
+    *busy = context != NULL;
+    while (context != NULL && us_handle_end(context->public.handle, HANDLE_CONTEXT) == NULL) {
+        context = context->next;
+    }
     pthread_mutex_unlock(&platform->device_lock);
     return context;
 }
@@ -402,10 +425,17 @@ static void forget_peers(Device *device)
     }
 }
 
-void us_device_reset(Device *device)
+void us_device_reset(Device *device, bool drain)
 {
-    for (ContextState *context = first_context(device); context != NULL; context = first_context(device)) {
-        us_context_destroy(&context->public);
+    enum { LOOK_AGAIN_US = 100 };
+    bool busy = true;
+    while (busy) {
+        ContextState *context = take_context(device, &busy);
+        if (context != NULL) {
+            end_context(context, drain);
+        } else if (busy) {
+            usleep(LOOK_AGAIN_US);
+        }
     }
     us_memory_free_all(device);
     forget_peers(device);

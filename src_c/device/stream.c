@@ -452,14 +452,19 @@ DeviceFault us_stream_fault(Stream *public, Explanation *why)
     return fault;
 }
 
-void us_stream_abort(Stream *public)
+uint64_t us_stream_drop(StreamState *stream)
 {
-    StreamState *stream = stream_state(public);
     uint64_t ticket = atomic_load(&stream->submitted);
     uint64_t dropped = atomic_load(&stream->dropped);
     while (dropped < ticket && !atomic_compare_exchange_weak(&stream->dropped, &dropped, ticket)) {
     }
-    us_stream_wait_ticket(stream, ticket, -1);
+    return ticket;
+}
+
+void us_stream_abort(Stream *public)
+{
+    StreamState *stream = stream_state(public);
+    us_stream_wait_ticket(stream, us_stream_drop(stream), -1);
 }
 
 void us_stream_stop(StreamState *stream, uint64_t patience_ns)

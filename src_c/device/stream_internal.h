@@ -58,6 +58,9 @@ void us_stream_let_go(StreamState *stream);
 /* us_stream_submit with a readiness test; gives the task's ticket. */
 bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket);
 
+/* Drops the tasks that have not started; gives the ticket of the last of them. */
+uint64_t us_stream_drop(StreamState *stream);
+
 /* Lets a deferred stream run everything up to `ticket`. */
 void us_stream_allow(StreamState *stream, uint64_t ticket);
 

@@ -103,6 +103,64 @@ def test_a_destroyed_context_takes_its_streams_along():
         assert lib.aclrtSynchronizeStream(made.value) == 107017
 
 
+RESET = """
+import threading, time
+from understudy.ascend import ffi, lib
+from tests.conformance.ascend.acl_support import Out, ok, pointer
+ran = []
+@ffi.callback("void(void *)")
+def note(argument):
+    ran.append(threading.get_ident())
+ok(lib.aclrtSetDevice(0)); ok(lib.aclrtSetDevice(0))
+block, host, stream, other, event, explicit = Out(), Out(), Out(), Out(), Out(), Out()
+ok(lib.aclrtCreateStream(stream.cell)); ok(lib.aclrtCreateStream(other.cell))
+ok(lib.aclrtMalloc(block.cell, 64, 0)); ok(lib.aclrtMallocHost(host.cell, 64))
+ffi.memmove(host.value, bytes([1] * 64), 64)
+ok(lib.aclrtCreateEventWithFlag(event.cell, 1))
+"""
+
+
+def test_a_forced_reset_drops_queued_work_whatever_it_waits_for():
+    source = RESET + """
+ok(lib.aclrtStreamWaitEvent(stream.value, event.value))  # nobody will record it
+ok(lib.aclrtMemcpyAsync(host.value, 64, block.value, 64, 2, stream.value))
+ok(lib.aclrtLaunchHostFunc(stream.value, note, ffi.NULL))
+ok(lib.aclrtSubscribeReport(7, other.value))  # nobody processes its reports
+ok(lib.aclrtLaunchCallback(note, ffi.NULL, lib.ACL_CALLBACK_BLOCK, other.value))
+ok(lib.aclrtMemcpyAsync(host.value, 64, block.value, 64, 2, other.value))
+ok(lib.aclrtCreateContext(explicit.cell, 0))
+third = Out(); ok(lib.aclrtCreateStream(third.cell))
+ok(lib.aclrtStreamWaitEvent(third.value, event.value))
+ok(lib.aclrtResetDeviceForce(0))  # whatever the count is
+print(ran, set(bytes(ffi.buffer(host.value, 64))), lib.aclrtResetDevice(0))
+print([lib.aclrtSynchronizeStream(each.value) for each in (stream, other, third)])
+ok(lib.aclrtSetDevice(0))
+print([lib.aclrtSynchronizeStream(each.value) for each in (stream, other, third)], lib.aclrtFree(block.value))
+ok(lib.aclrtSynchronizeStream(ffi.NULL))
+ok(lib.aclrtDestroyEvent(event.value)); ok(lib.aclrtFreeHost(host.value))
+"""
+    for mode in ("async", "deferred"):
+        assert run_python(source, {"UNDERSTUDY_STREAM": mode}).split("\n")[:-1] == [
+            "[] {1} 507007", "[107002, 107002, 107002]", "[107017, 107017, 107017] 107000"]  # fmt: skip
+
+
+def test_the_last_ordinary_reset_waits_for_queued_work():
+    source = RESET + """
+for _ in range(2):
+    ok(lib.aclrtMemsetAsync(block.value, 64, 3, 64, stream.value))
+    ok(lib.aclrtMemcpyAsync(host.value, 64, block.value, 64, 2, stream.value))
+    ok(lib.aclrtLaunchHostFunc(stream.value, note, ffi.NULL))
+    ok(lib.aclrtResetDevice(0))
+    print(lib.aclrtSynchronizeStream(stream.value), set(bytes(ffi.buffer(host.value, 64))), len(ran))
+    if lib.aclrtSynchronizeStream(stream.value):
+        break
+print(len(ran) == 2 and threading.get_ident() not in ran)
+"""
+    for mode in ("async", "deferred"):
+        assert run_python(source, {"UNDERSTUDY_STREAM": mode}).split("\n")[:-1] == [
+            "0 {3} 1", "107002 {3} 2", "True"]  # fmt: skip
+
+
 def test_null_stream_is_the_default_stream():
     with device(), memory(64) as block:
         ok(lib.aclrtMemsetAsync(block, 64, 3, 64, ffi.NULL))

@@ -177,7 +177,7 @@ int main(void)
     test_foreign_pointers(device);
     test_pinned_and_registered(device);
     test_copies(device);
-    us_device_reset(device);
+    us_device_reset(device, true);
     puts("ok");
     return 0;
 }

@@ -269,7 +269,7 @@ int main(void)
     test_stream_waits_for_stream(context);
     test_many_threads(context);
     test_current_context(platform, device);
-    us_device_reset(device);
+    us_device_reset(device, true);
     CHECK(us_context_current(platform) == NULL && us_device_fault(device, NULL) == DEVICE_FAULT_NONE);
     puts("ok");
     return 0;

@@ -43,7 +43,7 @@ aclError aclrtResetDevice(int32_t deviceId)
     Call call = us_call_begin("aclrtResetDevice");
     Device *device = acl_require_device(&call, "deviceId", "range", deviceId);
     if (device != NULL && drop_reference(&call, device, false)) {
-        us_device_reset(device);
+        us_device_reset(device, true);
     }
     return acl_end(&call);
 }
@@ -53,7 +53,7 @@ aclError aclrtResetDeviceForce(int32_t deviceId)
     Call call = us_call_begin("aclrtResetDeviceForce");
     Device *device = acl_require_device(&call, "deviceId", "range", deviceId);
     if (device != NULL && drop_reference(&call, device, true)) {
-        us_device_reset(device);
+        us_device_reset(device, false);
     }
     return acl_end(&call);
 }

@@ -70,7 +70,7 @@ mcError_t mcDeviceReset(void)
     if (call.status == 0) {
         Device *device = runtime_started_device(&call);
         if (device != NULL) {
-            us_device_reset(device);
+            us_device_reset(device, true);
         }
     }
     return runtime_end(&call);
