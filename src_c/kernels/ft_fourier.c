@@ -35,15 +35,16 @@ KERNEL_CLONES static void butterflies(const float *from, float *to, const float 
     while (begin < end) {
         const int64_t k = begin % span;
         const int64_t stop = begin - k + span < end ? begin - k + span : end;
-        const float real = w[2 * (begin - k)], imaginary = w[2 * (begin - k) + 1];
+        const float real = w[2 * (begin - k)], imaginary = w[2 * (begin - k) + 1], negative = -imaginary;
         const float *first = from + 2 * begin, *second = from + 2 * begin + n;
         float *sum = to + 2 * (2 * begin - k), *difference = sum + 2 * span;
         for (int64_t i = 0; i < 2 * (stop - begin); i += 2) {
             const float x = first[i] - second[i], y = first[i + 1] - second[i + 1];
             sum[i] = (first[i] + second[i]) * scale;
             sum[i + 1] = (first[i + 1] + second[i + 1]) * scale;
-            difference[i] = (x * real - y * imaginary) * scale;
-            difference[i + 1] = (x * imaginary + y * real) * scale;
+            /* Sums on both sides: of a difference beside a sum GCC 12 makes a fused vfmaddsub, contraction off or not. */
+            difference[i] = (x * real + y * negative) * scale;
+            difference[i + 1] = (y * real + x * imaginary) * scale;
         }
         begin = stop;
     }

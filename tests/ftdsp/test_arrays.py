@@ -2,13 +2,17 @@
 
 import itertools
 import math
+import sys
 
 import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conformance.ftdsp.calls import ELEMENT, Input, Output, Table, Value, compute
+from tests import native
+from tests.conformance.ftdsp.calls import (DDR, ELEMENT, At, Input, Invocation, Output, Table, Value, clear, compute,
+                                           memory)
+from understudy.ftdsp import last_error
 
 FLOATS = ("fp", "hp")
 ALL = ("fp", "hp", "dp", "i8", "i16", "i32", "c64", "c128")
@@ -157,7 +161,8 @@ def test_nllloss(prefix, batch, classes, reduction):
 
 @pytest.mark.parametrize("activation", [0, 1, 2])
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (3, 5, 7), (17, 1030, 5), (2, 3, 0), (33, 31, 257)])
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (3, 5, 7), (17, 1030, 5), (2, 3, 0), (33, 31, 257),
+                                           (300, 270, 9), (1, 257, 2), (513, 1, 3)])
 @pytest.mark.parametrize(("name", "prefix"), [*itertools.product(["fullconnection"], ["i8", "fp", "hp"]),
                                               *itertools.product(["matmulfusion"],
                                                                  ["fp", "hp", "dp", "i8", "i16", "i32"])])
@@ -180,6 +185,68 @@ def test_matrix_products(name, prefix, m, n, k, bias, activation):
     assert (numpy.abs(output - expected) <= bound + 2.0**-25).all()
 
 
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (3, 5, 7), (5, 530, 3), (2, 3, 0), (33, 31, 257)])
+@pytest.mark.parametrize("prefix", ["c64", "c128"])
+def test_complex_matrix_products(prefix, m, n, k, bias):
+    a, b, added = values(prefix, (m, k), 0), values(prefix, (k, n), 1), values(prefix, (m, n), 2)
+    output = masks_agree(f"{prefix}_matmulfusion_s", [
+        Input("A", a), Input("B", b), Output("C", m * n, ELEMENT[prefix]),
+        Input("bias", added) if bias else Value("bias", None), Value("M", m), Value("N", n), Value("K", k),
+        Value("act", 0)], "C").reshape(m, n)
+    wide = [array.astype(numpy.complex128) for array in (a, b, added)]
+    expected = wide[0] @ wide[1] + (wide[2] if bias else 0)
+    sizes = numpy.abs(wide[0]) @ numpy.abs(wide[1]) + numpy.abs(wide[2])
+    eps = float(numpy.finfo(ELEMENT[prefix]).eps)
+    assert (numpy.abs(output - expected) <= 2 * sizes * 2.0**-53 * (k + 2) + numpy.abs(expected) * eps / 2 * 1.01).all()
+
+
+@pytest.mark.parametrize("prefix", ["fp", "dp", "hp", "i16", "c64"])
+def test_the_bias_may_be_the_result(prefix):
+    m, n, k = 300, 270, 5
+    a, b, added = values(prefix, (m, k), 0), values(prefix, (k, n), 1), values(prefix, (m, n), 2)
+    sizes = [Value("M", m), Value("N", n), Value("K", k), Value("act", 0)]
+    symbol = f"{prefix}_matmulfusion_s"
+    apart = compute(symbol, [Input("A", a), Input("B", b), Output("C", m * n, ELEMENT[prefix]), Input("bias", added),
+                             *sizes])["C"]
+    clear()
+    call = Invocation(symbol, [Input("A", a), Input("B", b), Output("C", m * n, ELEMENT[prefix], added),
+                               Input("bias", added), *sizes], {"bias": ("C", 0)}, 0xFF)
+    call.run()
+    assert last_error().rule == ""
+    assert call.output("C", ELEMENT[prefix]).tobytes() == apart.tobytes()
+
+
+PRODUCTS = """
+import hashlib, numpy
+from tests.ftdsp.test_arrays import values
+from understudy import ftdsp
+digest = hashlib.sha256()
+for prefix in ("fp", "dp"):
+    for m, n, k in ((700, 530, 129), (1, 1000, 77), (1000, 3, 300)):
+        a, b, c = values(prefix, (m, k)), values(prefix, (k, n), 1), numpy.empty((m, n), values(prefix, 1).dtype)
+        ftdsp.run("matmulfusion", a, b, c, None, m, n, k, 0)
+        digest.update(c.tobytes())
+q, k, v = (values("fp", (2, 600, 40), seed) for seed in range(3))
+out, scores, weights = numpy.empty_like(q), *(numpy.empty((2, 600, 600), "f4") for _ in range(2))
+ftdsp.run("attention", q, k, v, out, 1, 600, 2, 40, scores, weights)
+digest.update(out.tobytes() + weights.tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_no_number_of_threads_changes_a_bit_of_products():
+    digests = {native.check([sys.executable, "-c", PRODUCTS], {"UNDERSTUDY_THREADS": threads}) for threads in "1237"}
+    assert len(digests) == 1
+
+
+def test_products_without_a_blas():
+    """The same tests, in a process that finds no CBLAS."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", "(matrix or attention) and f"]
+    done = native.run(command, {"UNDERSTUDY_BLAS": "/nonexistent/libblas.so"})
+    assert done.returncode == 0 and " passed" in done.stdout, done.stdout
+
+
 def test_int16_products_saturate():
     """ft-dsp 5.1: int16 saturates at 32767."""
     output = compute("i16_matmulfusion_s", [Input("A", numpy.int16([300, -300])), Input("B", numpy.int16([200])),
@@ -189,7 +256,7 @@ def test_int16_products_saturate():
 
 
 @pytest.mark.parametrize(("batch", "heads", "length", "depth"),
-                         [(1, 1, 1, 1), (2, 3, 5, 7), (1, 2, 33, 64), (1, 1, 3, 1030)])
+                         [(1, 1, 1, 1), (2, 3, 5, 7), (1, 2, 33, 64), (1, 1, 3, 1030), (1, 2, 300, 20)])
 def test_attention(batch, heads, length, depth):
     shape, scores = (batch, heads, length, depth), (batch, heads, length, length)
     q, k, v = (values("fp", shape, seed) for seed in range(3))
@@ -206,6 +273,32 @@ def test_attention(batch, heads, length, depth):
     rounding = 2.0**-24 * (8 + 4 * numpy.abs(products).max())
     numpy.testing.assert_allclose(weights, expected, rtol=rounding, atol=1e-30)
     numpy.testing.assert_allclose(output, expected @ v.astype(float), rtol=0, atol=3 * rounding * 2)
+
+
+# ---- gated linear unit ----
+
+@pytest.mark.parametrize(("shape", "axis"), [((2,), 0), ((2, 6, 5), 1), ((4, 7), 0), ((3, 5, 2, 8), 3), ((2, 2060, 3), 1),
+                                             ((1030, 4), 1), ((4100,), 0), ((3, 0, 2), 2)], ids=str)
+@pytest.mark.parametrize("prefix", ["i8", "hp", "fp"])
+def test_glu(prefix, shape, axis):
+    low, high = (-100, 100) if prefix == "i8" else (-3, 3)
+    x = values(prefix, shape, 0, low, high)
+    count, half = x.size // 2, shape[axis] // 2
+    strides = [math.prod(shape[d + 1:]) for d in range(len(shape))]
+    halves = [At(DDR, copy=False), At(DDR + 2**20, copy=False)]
+    output = masks_agree(f"{prefix}_glu_s", [
+        Input("in_data", x), Table("split_data", halves), Output("out_data", count, ELEMENT[prefix]),
+        Value("ndim", len(shape)), Value("split_dim", axis), Value("input_shape", ints(*shape)), Value("num_split", 2),
+        Value("split_sizes", ints(half, half)), Value("strides", ints(*strides)), Value("len", count)], "out_data")
+    a, b = numpy.split(x, 2, axis)
+    for address, part in zip(halves, (a, b)):
+        assert memory(address.address, part.nbytes) == part.tobytes()
+    expected = (a.astype(float) / (1 + numpy.exp(-b.astype(float)))).ravel()
+    if prefix == "i8":
+        assert numpy.array_equal(output, numpy.trunc(expected))
+    else:
+        eps = float(numpy.finfo(ELEMENT[prefix]).eps)
+        assert (numpy.abs(output - expected) <= numpy.abs(expected) * (eps / 2 * 1.01 + 6 * 2.0**-24) + 2.0**-25).all()
 
 
 # ---- ranges ----

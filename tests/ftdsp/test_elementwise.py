@@ -1,12 +1,13 @@
 """Numbers of the element-wise operators against float64, for every prefix, space, mask and uneven sizes."""
 
+import fractions
 import math
 
 import numpy
 import pytest
 
-from tests.conformance.ftdsp.calls import ELEMENT, Input, Invocation, Output, Value, clear, compute
-from understudy.ftdsp import last_error
+from tests.conformance.ftdsp.calls import DDR, DDR_END, ELEMENT, At, Input, Invocation, Output, Value, clear, compute
+from understudy.ftdsp import ffi, last_error
 
 FLOATS = ("fp", "hp")
 ALL = ("fp", "hp", "dp", "i8", "i16", "i32", "c64", "c128")
@@ -53,6 +54,14 @@ class Op:
         return self.name
 
 
+class Division(Op):
+    """hp_div has MT7004's parameters, the other prefixes FT78NE's."""
+
+    def parameters(self, prefix, data):
+        parameters = super().parameters(prefix, data)
+        return parameters[:4] if prefix == "hp" else parameters
+
+
 def activation(name, slope, **numbers):
     return Op(name, FLOATS, ["src0", "src1"], "dst", "length", lambda g, x: g * slope(x), numbers=numbers)
 
@@ -61,6 +70,8 @@ OPERATORS = [
     Op("add", ALL, ["x", "y"], "out", "n", lambda x, y: x + y),
     Op("sub", ALL, ["x", "y"], "out", "n", lambda x, y: x - y),
     Op("mul", ALL, ["x", "y"], "out", "n", lambda x, y: x * y),
+    Division("div", ("fp", "hp", "dp", "c64", "c128"), ["x", "y"], "out", "n", lambda x, y: x / y, low=0.5,
+             numbers={"optimize": 0, "first_scalar": 0}),
     Op("subext", ("hp", "fp", "dp", "c64", "c128"), ["input0", "input1"], "output", "size",
        lambda a, b: a - b * 0.75, numbers={"alpha": 0.75}, order=["input0", "input1", "alpha", "output", "size"]),
     Op("subrelu", ("i8", "i16", "i32", "hp", "fp"), ["input0", "input1"], "output", "size",
@@ -159,6 +170,100 @@ def test_integers_saturate(name, formula, prefix):
     assert out.tolist() == expected
 
 
+def division(prefix, x, y, count, optimize=0, first_scalar=0, mask=0xFF):
+    element = ELEMENT[prefix]
+    flags = [] if prefix == "hp" else [Value("optimize", optimize), Value("first_scalar", first_scalar)]
+    return compute(f"{prefix}_div_s", [Input("x", numpy.array(x, element)), Input("y", numpy.array(y, element)),
+                                       Output("out", count, element), Value("n", count), *flags], mask)["out"]
+
+
+@pytest.mark.parametrize("prefix", ["i8", "i16", "i32"])
+def test_integer_division(prefix):
+    """Towards zero; what no integer holds saturates, also divisions by 0; 0 / 0 is 0."""
+    limits = numpy.iinfo(ELEMENT[prefix])
+    some = [limits.min, limits.min + 1, -100, -7, -3, -2, -1, 0, 1, 2, 3, 7, 100, limits.max - 1, limits.max]
+    pairs = [(int(x), int(y)) for x in some for y in some]
+
+    def quotient(x, y):
+        if y == 0:
+            return 0 if x == 0 else limits.max if x > 0 else limits.min
+        magnitude = abs(x) // abs(y)
+        return min(magnitude if (x < 0) == (y < 0) else -magnitude, limits.max)
+
+    out = division(prefix, [x for x, _ in pairs], [y for _, y in pairs], len(pairs))
+    assert out.tolist() == [quotient(x, y) for x, y in pairs]
+
+
+@pytest.mark.parametrize("count", [1, 7, 1025, 5003])
+@pytest.mark.parametrize("prefix", ["fp", "dp", "i8", "i16", "i32", "c64", "c128"])
+def test_one_number_divides_or_is_divided(prefix, count):
+    """ft-dsp 5.1: optimize with one operand of 1 element; n counts the results even then."""
+    many, one = values(prefix, count, 0, 1, 90), values(prefix, 1, 1, 1, 90)
+    equal = numpy.repeat(one, count)
+    for mask in (1, 6, 0xFF):
+        assert division(prefix, many, one, count, 1, 0, mask).tobytes() == division(prefix, many, equal, count).tobytes()
+        assert division(prefix, one, many, count, 1, 1, mask).tobytes() == division(prefix, equal, many, count).tobytes()
+    assert division(prefix, many, equal, count, 0, 1).tobytes() == division(prefix, many, equal, count).tobytes()
+
+
+@pytest.mark.parametrize("first_scalar", [0, 1])
+@pytest.mark.parametrize("prefix", ["fp", "i16", "c64", "c128"])
+def test_results_may_lie_over_the_one_number(prefix, first_scalar):
+    """It is one element: right at the end of DDR it is whole, and it is read before anything is written."""
+    many, one = values(prefix, 5003, 0, 1, 90), values(prefix, 1, 1, 1, 90)
+    name, x, y = ("x", one, many) if first_scalar else ("y", many, one)
+    expected = division(prefix, x, y, 5003, 1, first_scalar)
+    element = ELEMENT[prefix]
+    parameters = [Input("x", x), Input("y", y), Output("out", 5003, element), Value("n", 5003), Value("optimize", 1),
+                  Value("first_scalar", first_scalar)]
+    for replaced in ({name: At(DDR_END - one.nbytes)}, {name: At(DDR), "out": At(DDR)},
+                     {name: At(DDR + 8 * one.nbytes), "out": At(DDR)}):
+        clear()
+        call = Invocation(f"{prefix}_div_s", parameters, replaced, 0xFF)
+        if "out" in replaced:  # the output's bytes were placed last
+            ffi.memmove(ffi.cast("char *", replaced[name].address), one.tobytes(), one.nbytes)
+        call.run()
+        assert last_error().rule == ""
+        assert call.output("out", element).tobytes() == expected.tobytes()
+
+
+def exact_quotient(x, y):
+    """Real and imaginary part as rational numbers."""
+    a, b, c, d = (fractions.Fraction(float(part)) for part in (x.real, x.imag, y.real, y.imag))
+    size = c * c + d * d
+    return (a * c + b * d) / size, (b * c - a * d) / size
+
+
+@pytest.mark.parametrize(("prefix", "large", "small"), [("c64", 3e38, 1e-37), ("c128", 1.7e308, 1e-307)])
+def test_complex_division_of_large_and_small_numbers(prefix, large, small):
+    """Where c^2 + d^2 overflows or vanishes but the quotient is an ordinary number."""
+    element = ELEMENT[prefix]
+    sizes = [complex(a, b) for a in (large, small, -large / 3) for b in (large / 2, -small, large / 7)]
+    sizes += [complex(small, small / 3), complex(-3 * small, 5 * small)]
+    pairs = [(element(x), element(y)) for x in sizes for y in sizes]
+    out = division(prefix, [x for x, _ in pairs], [y for _, y in pairs], len(pairs))
+    limit, eps, least = (fractions.Fraction(float(value)) for value in (
+        numpy.finfo(PART[prefix]).max, numpy.finfo(PART[prefix]).eps, numpy.finfo(PART[prefix]).smallest_subnormal))
+    compared = 0
+    for (x, y), got in zip(pairs, out):
+        real, imaginary = exact_quotient(x, y)
+        size = max(abs(real), abs(imaginary))
+        if size < limit / 4:
+            error = max(abs(fractions.Fraction(float(got.real)) - real),
+                        abs(fractions.Fraction(float(got.imag)) - imaginary))
+            assert error <= size * 4 * eps + least, (x, y, got)
+            compared += 1
+    assert compared > len(pairs) / 2
+
+
+@pytest.mark.parametrize("prefix", ["c64", "c128"])
+def test_complex_division_by_zero_and_infinity(prefix):
+    """C11 annex G.5.1: a number by 0 is infinite, a number by an infinity is 0, 0 by 0 is NaN."""
+    out = division(prefix, [1 + 1j, -2j, 0, 3 - 4j], [0, 0, 0, complex(math.inf, 1)], 4)
+    assert numpy.isinf([out[0].real, out[1].imag]).all() and out[1].imag < 0
+    assert numpy.isnan(out[2]) and out[3] == 0
+
+
 def test_broadcast_exponent():
     x = numpy.linspace(0.5, 3, 1025, dtype=numpy.float32)
     out = compute("fp_pow_fusion_s", [Input("Input", x), Input("exponent", numpy.float32([2.5])),
@@ -186,6 +291,42 @@ def test_exp(prefix, out_type):
         assert out.tolist() == [int(value) for value in expected]
     else:
         numpy.testing.assert_allclose(out, expected, rtol=float(numpy.finfo(out_type).eps) * 4)
+
+
+@pytest.mark.parametrize("count", SIZES)
+@pytest.mark.parametrize("prefix", ["c64", "c128"])
+def test_complex_exp(prefix, count):
+    x = values(prefix, count, 0, -4, 4)
+    parameters = [Input("x", x), Output("out", count, ELEMENT[prefix]), Value("n", count), Value("in_scale", 0.75),
+                  Value("out_scale", -2.5), Value("scale", 1)]
+    out = compute(f"{prefix}_exp_s", parameters)["out"]
+    wide = x.astype(numpy.complex128)
+    expected = -2.5 * numpy.exp(0.75 * wide.real) * (numpy.cos(0.75 * wide.imag) + 1j * numpy.sin(0.75 * wide.imag))
+    eps = float(numpy.finfo(PART[prefix]).eps)
+    assert (numpy.abs(out - expected) <= numpy.abs(expected) * (eps / 2 * 1.01 + 8 * 2.0**-53)).all()
+    for mask in (1, 6, 0x80, 0x7F):
+        assert compute(f"{prefix}_exp_s", parameters, mask)["out"].tobytes() == out.tobytes()
+    assert compute(f"{prefix}_exp_p", parameters)["out"].tobytes() == out.tobytes()
+    call = Invocation(f"{prefix}_exp_s", parameters, {"out": ("x", 0)}, 0xFF)
+    call.run()
+    assert call.output("out", ELEMENT[prefix]).tobytes() == out.tobytes()
+
+
+@pytest.mark.parametrize("prefix", ["c64", "c128"])
+def test_complex_exp_of_infinities(prefix):
+    """C11 annex G.6.3.1: e^-inf is 0 whatever the angle, e^inf at angle 0 is inf + 0i."""
+    x = numpy.array([complex(-math.inf, 1), complex(math.inf, 0), 0], ELEMENT[prefix])
+    out = compute(f"{prefix}_exp_s", [Input("x", x), Output("out", 3, ELEMENT[prefix]), Value("n", 3),
+                                      Value("in_scale", 1.0), Value("out_scale", 1.0), Value("scale", 1)])["out"]
+    assert out.tolist() == [0, complex(math.inf, 0), 1]
+
+
+@pytest.mark.parametrize("value", [1, 0, -7, 2**31 - 1])
+def test_assert_copies_its_condition(value):
+    """ft-dsp 5.1: 1 gives 1, 0 gives 0, nothing stops."""
+    for mask in (1, 0x80, 0xFF):
+        out = compute("assert_s", [Input("cond", numpy.int32([value])), Output("out", 1, numpy.int32)], mask)["out"]
+        assert out.tolist() == [value]
 
 
 def test_exp_of_int8_is_truncated():
