@@ -17,7 +17,7 @@ enum { SUM_BLOCK = 1024, PART = 16384, COLUMN_BLOCK = 64 };
  * so many at a time that the values kept for them fit in a core's cache. Rows shorter than SHORT_ROW are handled as
  * columns, which fill the vectors. PIECE is the least worth of parallel work. */
 enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 32768, GATHERED_CACHE = 8192, SHORT_ROW = 64,
-       PIECE = 16384, SERIAL_BYTES = 128 * 1024 };
+       PIECE = 16384, SERIAL_BYTES = 128 * 1024, FETCH_AHEAD = 4096 };
 
 #define LOOPS "kernels/softmax.inc"
 #include "tensor/instantiate.inc"
@@ -25,7 +25,7 @@ enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 32768, GATHERED_C
 /* The loops of one type at one level. */
 typedef struct Loops {
     double (*part_max)(const void *x, int64_t count);
-    double (*part_sum)(const void *x, int64_t count, double shift, void *e);
+    double (*part_sum)(const Softmax *softmax, const void *x, int64_t count, double shift, void *e);
     void (*part_forward)(const Softmax *softmax, const void *x, int64_t count, double shift, double sum, const void *e,
                          void *y);
     double (*part_dot)(const Softmax *softmax, const void *y, const void *dy, int64_t count);
@@ -87,6 +87,11 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static int64_t whole_vectors(int64_t count)
+{
+    return (count + LANES - 1) / LANES * LANES;
+}
+
 /* ---- rows ---- */
 
 static void forward_row(const Plan *plan, const void *x, void *y, void *e)
@@ -98,10 +103,10 @@ static void forward_row(const Plan *plan, const void *x, void *y, void *e)
     double shift = softmax->algorithm == SOFTMAX_FAST ? 0 : plan->loops->part_max(x, plan->group);
     double sum = 0;
     for (int64_t i = 0; i < plan->group; i += PART) {
-        sum += plan->loops->part_sum((const char *)x + (size_t)i * x_size, smaller(plan->group - i, PART), shift,
+        sum += plan->loops->part_sum(softmax, (const char *)x + (size_t)i * x_size, smaller(plan->group - i, PART), shift,
                                      keeps ? (char *)e + (size_t)i * e_size : NULL);
     }
-    plan->loops->part_forward(softmax, x, plan->group, shift, sum, e, y);
+    plan->loops->part_forward(softmax, x, plan->group, shift, sum, keeps ? e : NULL, y);
 }
 
 static void backward_row(const Plan *plan, const void *y, const void *dy, void *dx)
@@ -119,7 +124,7 @@ static void backward_row(const Plan *plan, const void *y, const void *dy, void *
 /* `scratch`: room for e, then, when groups are gathered, for one row of every view. */
 static void run_row(const Plan *plan, int64_t row, char *scratch)
 {
-    const size_t row_bytes = (size_t)plan->group * us_dtype_size(plan->compute);
+    const size_t row_bytes = (size_t)whole_vectors(plan->group) * us_dtype_size(plan->compute);
     const bool wide = plan->compute == DTYPE_FLOAT64;
     const int last = plan->count - 1;
     void *rows[3];
@@ -181,7 +186,8 @@ static void run_columns(const Plan *plan, int64_t block, char *scratch)
 {
     const int64_t inner = plan->other_axes.shape[plan->other_axes.rank - 1], begin = block % plan->blocks * plan->width;
     const int64_t position = block / plan->blocks * inner + begin, width = smaller(inner - begin, plan->width);
-    const size_t gathered_bytes = (size_t)(plan->group * plan->width) * us_dtype_size(plan->compute);
+    const size_t gathered_bytes =
+        (size_t)(plan->group * whole_vectors(plan->width)) * us_dtype_size(plan->compute);
     const int last = plan->count - 1;
     int64_t strides[3];
     void *data[3], *arrays[3];
@@ -270,7 +276,8 @@ static void part_max(void *context, int64_t part)
 static void part_sum(void *context, int64_t part)
 {
     Plan *plan = context;
-    plan->partial[part] = plan->loops->part_sum(part_of(plan, 0, part), part_size(plan, part), plan->shift, NULL);
+    plan->partial[part] = plan->loops->part_sum(plan->softmax, part_of(plan, 0, part), part_size(plan, part),
+                                                plan->shift, NULL);
 }
 
 static void part_forward(void *context, int64_t part)
@@ -367,7 +374,7 @@ static void run_rows(Plan *plan)
     }
     plan->piece = plan->group < PIECE ? PIECE / plan->group : 1;
     const size_t rows = !plan->direct ? (size_t)plan->count + 1 : is_forward(plan) ? 1 : 0;
-    run_pieces(plan, rows * (size_t)plan->group * us_dtype_size(plan->compute));
+    run_pieces(plan, rows * (size_t)whole_vectors(plan->group) * us_dtype_size(plan->compute));
 }
 
 static void run_all_columns(Plan *plan)
@@ -381,7 +388,7 @@ static void run_all_columns(Plan *plan)
     const int64_t block = plan->width * plan->group;
     plan->piece = block < PIECE ? PIECE / block : 1;
     const size_t arrays = !plan->direct ? (size_t)plan->count + 1 : is_forward(plan) ? 1 : 0;
-    run_pieces(plan, arrays * (size_t)block * us_dtype_size(plan->compute));
+    run_pieces(plan, arrays * (size_t)(whole_vectors(plan->width) * plan->group) * us_dtype_size(plan->compute));
 }
 
 /* Columns where neighbouring groups lie side by side; otherwise where the groups are short, or would have to be gathered
