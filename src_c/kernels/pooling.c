@@ -2,23 +2,41 @@
 
 #include "kernels/detach.h"
 #include "kernels/pieces.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
+#include "tensor/levels.h"
 
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Output rows of one piece of work; windows are separable, so a row is made from whole rows of the input. */
-enum { PIECE_ELEMENTS = 16 * 1024 };
+/* Elements of the input in one piece of work. Rows of a window are taken ROWS at a time, and several rows of windows
+ * together while they have no more than GROUP_ELEMENTS: what was written is then read when it has reached the cache. */
+enum { PIECE_ELEMENTS = 16 * 1024, GROUP_ELEMENTS = 2048, ROWS = 8, AHEAD = 512 };
 
-/* One call. Planes are the images' channels; every view is seen as [n, c, d, h, w]. */
+typedef struct Span {
+    int64_t begin, end;
+} Span;
+
+/* One call. Every view is seen as [n, c, d, h, w]. A row is what lies along the last axis: of one channel, or, where
+ * channels are innermost, of all `inner` channels. Planes are made of such rows. */
 typedef struct Pool {
     const Pooling *pooling;
     View x, y, dy, dx; /* forward: x and y */
     int64_t in[3], out[3];
-    int64_t planes, rows_per_piece, pieces_per_plane;
+    int64_t planes, inner;
+    /* Rows are unit-stride arrays of the loops' type; otherwise they are gathered and scattered one by one. */
+    bool direct;
+    bool packed; /* rows of the result follow each other without gaps */
+    const char *x_end; /* behind the last element that the program gave */
+    Span within[3]; /* outputs on an axis whose windows lie inside */
+    int64_t pitch; /* elements of a working copy of an input row: loops handle LANES outputs even where fewer are left */
+    bool averages_all; /* what an average is divided by is the same for all windows: `divisor` */
+    double divisor;
     double lowest; /* the finite value nearest to minus infinity */
+    int64_t rows_per_piece; /* forward */
+    int axis; /* backward: planes are cut into bands along this axis */
+    int64_t band, bands, bands_per_piece, sums; /* of a band: sums are the numbers that are kept for it */
     atomic_int out_of_memory;
 } Pool;
 
@@ -48,52 +66,152 @@ static double lowest_of(DType dtype)
     }
 }
 
-static void *row_at(const View *view, int64_t plane, int64_t d, int64_t h)
+static int64_t smaller(int64_t a, int64_t b)
 {
-    const int64_t n = plane / view->shape[1], c = plane % view->shape[1];
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t whole_lanes(int64_t count)
+{
+    return (count + LANES - 1) / LANES * LANES;
+}
+
+static void *row_at(const Pool *pool, const View *view, int64_t plane, int64_t d, int64_t h)
+{
+    const int64_t channels = pool->inner > 1 ? 1 : view->shape[1];
+    const int64_t n = plane / channels, c = plane % channels;
     const int64_t offset = n * view->strides[0] + c * view->strides[1] + d * view->strides[2] + h * view->strides[3];
     return (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
 }
 
-/* The taps of output position `o` on one axis that lie inside. */
-typedef struct Span {
-    int64_t begin, end;
-} Span;
+/* A row of windows: its place among all, counted up without dividing. */
+typedef struct Place {
+    int64_t plane, d, h;
+} Place;
 
+static Place place_of(const Pool *pool, int64_t row)
+{
+    const int64_t h = row % pool->out[1], rest = row / pool->out[1];
+    return (Place){rest / pool->out[0], rest % pool->out[0], h};
+}
+
+static void next_place(const Pool *pool, Place *place)
+{
+    if (++place->h == pool->out[1]) {
+        place->h = 0;
+        if (++place->d == pool->out[0]) {
+            place->d = 0;
+            place->plane++;
+        }
+    }
+}
+
+/* The taps of output position `o` on one axis that lie inside. */
 static Span inside(const Pool *pool, int axis, int64_t o)
 {
     const Pooling *pooling = pool->pooling;
-    int64_t begin = o * pooling->stride[axis] - pooling->padding[axis];
-    int64_t end = begin + pooling->window[axis];
-    Span span = {begin < 0 ? 0 : begin, end > pool->in[axis] ? pool->in[axis] : end};
-    span.end = span.end < span.begin ? span.begin : span.end;
+    const int64_t begin = o * pooling->stride[axis] - pooling->padding[axis];
+    Span span = {larger(begin, 0), smaller(begin + pooling->window[axis], pool->in[axis])};
+    span.end = larger(span.end, span.begin);
     return span;
 }
 
-/* What an average over these taps is divided by; windows without a tap inside give 0. */
-static double divisor(const Pool *pool, Span d, Span h, Span w)
+static int64_t length(Span span)
 {
-    const int64_t *window = pool->pooling->window;
-    if (pool->pooling->mode == POOLING_AVERAGE) {
-        return (double)window[0] * (double)window[1] * (double)window[2];
-    }
-    double taps = (double)(d.end - d.begin) * (double)(h.end - h.begin) * (double)(w.end - w.begin);
-    return taps > 0 ? taps : 1;
+    return span.end - span.begin;
 }
 
-#define ELEMENT float
-#define NAME(name) name##_float
-#define DTYPE DTYPE_FLOAT32
-#include "kernels/pooling_body.inc"
+/* The output positions on one axis whose windows reach into begin … end - 1 of the input. */
+static Span reaching(const Pool *pool, int axis, int64_t begin, int64_t end)
+{
+    const Pooling *pooling = pool->pooling;
+    const int64_t before = begin + pooling->padding[axis] - pooling->window[axis];
+    Span span = {before < 0 ? 0 : before / pooling->stride[axis] + 1,
+                 smaller((end - 1 + pooling->padding[axis]) / pooling->stride[axis] + 1, pool->out[axis])};
+    span.end = larger(span.end, span.begin);
+    return span;
+}
 
-#define ELEMENT double
-#define NAME(name) name##_double
-#define DTYPE DTYPE_FLOAT64
-#include "kernels/pooling_body.inc"
+static bool is_maximum(const Pool *pool)
+{
+    return pool->pooling->mode == POOLING_MAX || pool->pooling->mode == POOLING_MAX_BY_RESULT;
+}
 
+/* What the average over a window with this many taps inside is divided by; without any it is 0. */
+static double divisor(const Pool *pool, int64_t rows, int64_t taps)
+{
+    return pool->averages_all ? pool->divisor : (double)larger(rows * taps, 1);
+}
+
+/* Division by a power of two is the same as multiplication, which is faster. */
+static bool is_power_of_two(double value)
+{
+    int exponent;
+    return frexp(value, &exponent) == 0.5;
+}
+
+/* Whether no tap of the window is a number. */
+static bool only_nan(const Pool *pool, const Place *place, int64_t o, int64_t channel)
+{
+    const View *x = &pool->x;
+    const Span d = inside(pool, 0, place->d), h = inside(pool, 1, place->h), w = inside(pool, 2, o);
+    for (int64_t z = d.begin; z < d.end; z++) {
+        for (int64_t y = h.begin; y < h.end; y++) {
+            const char *row = row_at(pool, x, place->plane, z, y);
+            for (int64_t tap = w.begin; tap < w.end; tap++) {
+                const int64_t at = tap * x->strides[4] + channel * x->strides[1];
+                double value;
+                us_load_double(&value, row + at * (int64_t)us_dtype_size(x->dtype), x->dtype, 1, 1);
+                if (!isnan(value)) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+/* What joins two taps of a window. A NaN never replaces what is there, or always does. */
+typedef enum Joining { JOIN_SUM, JOIN_LARGER, JOIN_LARGER_OR_NAN } Joining;
+
+static Joining joining_of(const Pool *pool)
+{
+    return !is_maximum(pool) ? JOIN_SUM : pool->pooling->propagate_nan ? JOIN_LARGER_OR_NAN : JOIN_LARGER;
+}
+
+#define LOOPS "kernels/pooling_body.inc"
+#include "tensor/instantiate.inc"
+
+/* The loops of one type at one level. */
+typedef struct Loops {
+    ParallelBody *forward_piece, *backward_piece;
+} Loops;
+
+#define LOOPS_OF(type, level) {forward_piece_##type##_##level, backward_piece_##type##_##level}
+#define LOOPS_OF_LEVEL(level)                                                                                       \
+    {[DTYPE_FLOAT32] = LOOPS_OF(float, level),                                                                      \
+     [DTYPE_FLOAT16] = LOOPS_OF(half, level),                                                                       \
+     [DTYPE_BFLOAT16] = LOOPS_OF(bfloat, level),                                                                    \
+     [DTYPE_FLOAT64] = LOOPS_OF(double, level)}
+
+static const Loops loops[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {
+    [LEVEL_BASE] = LOOPS_OF_LEVEL(base),
+#ifdef US_HAS_LEVELS
+    [LEVEL_V3] = LOOPS_OF_LEVEL(v3),
+    [LEVEL_V4] = LOOPS_OF_LEVEL(v4),
+#endif
+};
+
+/* What forward and backward share; `in` and `out` are the larger and the smaller tensor. */
 static void begin(Pool *pool, const Pooling *pooling, const View *in, const View *out)
 {
     pool->pooling = pooling;
+    pool->inner = 1;
     pool->planes = in->shape[0] * in->shape[1];
     for (int axis = 0; axis < 3; axis++) {
         pool->in[axis] = in->shape[2 + axis];
@@ -101,9 +219,65 @@ static void begin(Pool *pool, const Pooling *pooling, const View *in, const View
     }
     pool->lowest = lowest_of(in->dtype);
     atomic_init(&pool->out_of_memory, 0);
-    const int64_t rows = pool->out[0] * pool->out[1];
-    pool->rows_per_piece = PIECE_ELEMENTS / pool->in[2] + 1;
-    pool->pieces_per_plane = (rows + pool->rows_per_piece - 1) / pool->rows_per_piece;
+
+    const int64_t *window = pooling->window, *padding = pooling->padding;
+    for (int axis = 0; axis < 3; axis++) {
+        const int64_t step = pooling->stride[axis], room = pool->in[axis] + padding[axis] - window[axis];
+        const int64_t first = smaller((padding[axis] + step - 1) / step, pool->out[axis]);
+        const int64_t last = room < 0 ? 0 : smaller(room / step + 1, pool->out[axis]);
+        pool->within[axis] = (Span){first, larger(last, first)};
+    }
+    pool->averages_all = pooling->mode == POOLING_AVERAGE || padding[0] + padding[1] + padding[2] == 0;
+    pool->divisor = (double)window[0] * (double)window[1] * (double)window[2];
+}
+
+/* Channels become the inner part of rows where both tensors have them innermost, between them no gaps. */
+static void choose_layout(Pool *pool)
+{
+    const View *x = &pool->x, *y = &pool->y;
+    const int64_t channels = x->shape[1];
+    const bool rows = (x->strides[4] == 1 || pool->in[2] == 1) && (y->strides[4] == 1 || pool->out[2] == 1);
+    const bool pixels = x->strides[1] == 1 && (x->strides[4] == channels || pool->in[2] == 1) && y->strides[1] == 1 &&
+                        (y->strides[4] == channels || pool->out[2] == 1);
+    if (pixels && channels > 1) {
+        pool->inner = channels;
+        pool->planes = x->shape[0];
+    }
+    pool->direct = rows || pixels;
+    View logical = *y;
+    if (pool->inner > 1) { /* the channels behind the space */
+        for (int axis = 1; axis < 4; axis++) {
+            logical.shape[axis] = y->shape[axis + 1];
+            logical.strides[axis] = y->strides[axis + 1];
+        }
+        logical.shape[4] = channels;
+        logical.strides[4] = 1;
+    }
+    pool->packed = pool->direct && us_view_is_contiguous(&logical);
+}
+
+static void set_end_of_input(Pool *pool)
+{
+    int64_t lowest, highest;
+    us_view_extent(&pool->x, &lowest, &highest);
+    pool->x_end = (const char *)pool->x.data + (highest + 1) * (int64_t)us_dtype_size(pool->x.dtype);
+}
+
+static int64_t working_pitch(const Pool *pool)
+{
+    const int64_t width = pool->in[2] * pool->inner;
+    return whole_lanes(width) + LANES * (smaller(pool->pooling->stride[2], pool->in[2]) + 1);
+}
+
+/* Everything the output reaches, as one array: an input that shares any of it is copied, even when it is the same view,
+ * since windows read neighbours of what is written. */
+static View reach_of(const View *view)
+{
+    int64_t lowest, highest;
+    us_view_extent(view, &lowest, &highest);
+    const int64_t elements = highest - lowest + 1;
+    return us_view_contiguous((char *)view->data + lowest * (int64_t)us_dtype_size(view->dtype), view->dtype, 1,
+                              &elements);
 }
 
 static KernelStatus end(Pool *pool)
@@ -115,32 +289,69 @@ KernelStatus us_pooling_forward(const View *views, const void *attributes)
 {
     Detached detached;
     Pool pool;
-    KernelStatus status = us_detach(&detached, 1, views, 1, &views[1]);
+    const View written = reach_of(&views[1]);
+    KernelStatus status = us_detach(&detached, 1, views, 1, &written);
     if (status == KERNEL_OK) {
         pool.x = five_axes(&detached.inputs[0]);
         pool.y = five_axes(&views[1]);
         begin(&pool, attributes, &pool.x, &pool.y);
-        run_pieces(pool.planes * pool.pieces_per_plane, us_view_elements(&pool.x),
-                   pool.x.dtype == DTYPE_FLOAT64 ? forward_piece_double : forward_piece_float, &pool);
+        choose_layout(&pool);
+        set_end_of_input(&pool);
+        pool.pitch = working_pitch(&pool);
+        pool.rows_per_piece = PIECE_ELEMENTS / (pool.in[2] * pool.inner) + 1;
+        const int64_t rows = pool.planes * pool.out[0] * pool.out[1];
+        const DType stored = pool.x.dtype, gathered = stored == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
+        run_pieces((rows + pool.rows_per_piece - 1) / pool.rows_per_piece, us_view_elements(&pool.x),
+                   loops[us_level()][pool.direct ? stored : gathered].forward_piece, &pool);
         status = end(&pool);
     }
     us_detach_end(&detached);
     return status;
 }
 
+/* Planes are cut along their outermost axis. */
+static void choose_bands(Pool *pool)
+{
+    pool->axis = pool->in[0] > 1 ? 0 : 1;
+    const int64_t unit = pool->axis == 0 ? pool->in[1] * pool->in[2] : pool->in[2];
+    const int64_t size = pool->in[pool->axis];
+    /* windows that reach into two bands are looked at twice: bands are at least four times as long */
+    const int64_t least = 4 * smaller(pool->pooling->window[pool->axis], size);
+    pool->band = smaller(larger(PIECE_ELEMENTS / unit, larger(least, 1)), size);
+    pool->bands = (size + pool->band - 1) / pool->band;
+    pool->bands_per_piece = PIECE_ELEMENTS / (unit * pool->band) + 1;
+    pool->sums = unit * pool->band;
+    if (!is_maximum(pool)) {
+        const int64_t reach = pool->band + smaller(pool->pooling->window[pool->axis], pool->pooling->stride[pool->axis] *
+                                                                                          pool->out[pool->axis]);
+        const int64_t windows = smaller(reach / pool->pooling->stride[pool->axis] + 2, pool->out[pool->axis]);
+        pool->sums = windows * pool->out[1 - pool->axis] * pool->pitch;
+    }
+}
+
 KernelStatus us_pooling_backward(const View *views, const void *attributes)
 {
     Detached detached;
     Pool pool;
-    KernelStatus status = us_detach(&detached, 3, views, 1, &views[3]);
+    const View written = reach_of(&views[3]);
+    KernelStatus status = us_detach(&detached, 3, views, 1, &written);
     if (status == KERNEL_OK) {
         pool.y = five_axes(&detached.inputs[0]);
         pool.dy = five_axes(&detached.inputs[1]);
         pool.x = five_axes(&detached.inputs[2]);
         pool.dx = five_axes(&views[3]);
         begin(&pool, attributes, &pool.dx, &pool.dy);
-        run_pieces(pool.planes, us_view_elements(&pool.dx),
-                   pool.dx.dtype == DTYPE_FLOAT64 ? backward_plane_double : backward_plane_float, &pool);
+        if (is_maximum(&pool)) {
+            set_end_of_input(&pool);
+        }
+        pool.direct = true;
+        pool.packed = (pool.in[1] == 1 || pool.dx.strides[3] == pool.in[2]) &&
+                      (pool.in[0] == 1 || pool.dx.strides[2] == pool.in[1] * pool.in[2]);
+        pool.pitch = working_pitch(&pool);
+        choose_bands(&pool);
+        const int64_t bands = pool.planes * pool.bands;
+        run_pieces((bands + pool.bands_per_piece - 1) / pool.bands_per_piece, us_view_elements(&pool.dx),
+                   loops[us_level()][pool.dx.dtype].backward_piece, &pool);
         status = end(&pool);
     }
     us_detach_end(&detached);
