@@ -31,6 +31,7 @@ from understudy.maca.ops import (  # noqa: E402
     softmax_forward,
 )
 from understudy.maca.uniform import (  # noqa: E402
+    AlgorithmDescriptor,
     DropoutDescriptor,
     FilterDescriptor,
     OpTensorDescriptor,
@@ -42,9 +43,9 @@ from understudy.maca.uniform import (  # noqa: E402
 )
 
 __all__ = [
-    "DropoutDescriptor", "FilterDescriptor", "OpTensorDescriptor", "PreparedCall", "ReduceTensorDescriptor",
-    "SpatialTransformerDescriptor", "TensorTransformDescriptor", "run",
-    "ActivationDescriptor", "LRNDescriptor", "PoolingDescriptor", "TensorDescriptor", "activation_backward",
+    "ActivationDescriptor", "AlgorithmDescriptor", "DropoutDescriptor", "FilterDescriptor", "LRNDescriptor",
+    "OpTensorDescriptor", "PoolingDescriptor", "PreparedCall", "ReduceTensorDescriptor",
+    "SpatialTransformerDescriptor", "TensorDescriptor", "TensorTransformDescriptor", "activation_backward",
     "activation_forward", "call", "ffi", "last_error", "lib", "load", "lrn_cross_channel_backward",
-    "lrn_cross_channel_forward", "pooling_backward", "pooling_forward", "softmax_backward", "softmax_forward",
+    "lrn_cross_channel_forward", "pooling_backward", "pooling_forward", "run", "softmax_backward", "softmax_forward",
 ]  # fmt: skip

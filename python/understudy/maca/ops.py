@@ -22,6 +22,16 @@ def _destination(old, like: numpy.ndarray, beta: float, name: str) -> numpy.ndar
     return numpy.zeros(like.shape, like.dtype)
 
 
+def _blended(name: str, settings: tuple, arrays, alpha: float, beta: float, result: numpy.ndarray) -> numpy.ndarray:
+    """result = alpha * function(arrays) + beta * result, with the operands in the order that all layers have."""
+    with Operation() as op:
+        sources = [item for array in arrays for item in op.input(array)]
+        descriptor, address = op.output(result)
+        factors = op.scale(alpha, result.dtype), op.scale(beta, result.dtype)
+        op.run(name, *settings, factors[0], *sources, factors[1], descriptor, address)
+        return op.download(result, address)
+
+
 def softmax_forward(x, algorithm="accurate", mode="channel", alpha=1.0, beta=0.0, y=None) -> numpy.ndarray:
     """Softmax: mcdnnSoftmaxForward.
 
@@ -37,12 +47,7 @@ def softmax_forward(x, algorithm="accurate", mode="channel", alpha=1.0, beta=0.0
     """
     x = numpy.asarray(x)
     codes = code_of(algorithm, ALGORITHMS, "algorithm"), code_of(mode, MODES, "mode")
-    result = _destination(y, x, beta, "y")
-    with Operation() as op:
-        source, (y_descriptor, y_address) = op.input(x), op.output(result)
-        factors = op.scale(alpha, result.dtype), op.scale(beta, result.dtype)
-        op.run("mcdnnSoftmaxForward", *codes, factors[0], *source, factors[1], y_descriptor, y_address)
-        return op.download(result, y_address)
+    return _blended("mcdnnSoftmaxForward", codes, [x], alpha, beta, _destination(y, x, beta, "y"))
 
 
 def softmax_backward(y, dy, algorithm="accurate", mode="channel", alpha=1.0, beta=0.0, dx=None) -> numpy.ndarray:
@@ -58,12 +63,7 @@ def softmax_backward(y, dy, algorithm="accurate", mode="channel", alpha=1.0, bet
     """
     y, dy = numpy.asarray(y), numpy.asarray(dy)
     codes = code_of(algorithm, ALGORITHMS, "algorithm"), code_of(mode, MODES, "mode")
-    result = _destination(dx, y, beta, "dx")
-    with Operation() as op:
-        sources, (dx_descriptor, dx_address) = (*op.input(y), *op.input(dy)), op.output(result)
-        factors = op.scale(alpha, result.dtype), op.scale(beta, result.dtype)
-        op.run("mcdnnSoftmaxBackward", *codes, factors[0], *sources, factors[1], dx_descriptor, dx_address)
-        return op.download(result, dx_address)
+    return _blended("mcdnnSoftmaxBackward", codes, [y, dy], alpha, beta, _destination(dx, y, beta, "dx"))
 
 
 def activation_forward(
@@ -81,11 +81,8 @@ def activation_forward(
     """
     x = numpy.asarray(x)
     result = _destination(y, x, beta, "y")
-    with ActivationDescriptor(mode, propagate_nan, coef, swish_beta) as activation, Operation() as op:
-        source, (y_descriptor, y_address) = op.input(x), op.output(result)
-        factors = op.scale(alpha, result.dtype), op.scale(beta, result.dtype)
-        op.run("mcdnnActivationForward", activation.handle, factors[0], *source, factors[1], y_descriptor, y_address)
-        return op.download(result, y_address)
+    with ActivationDescriptor(mode, propagate_nan, coef, swish_beta) as activation:
+        return _blended("mcdnnActivationForward", (activation.handle,), [x], alpha, beta, result)
 
 
 def activation_backward(
@@ -96,60 +93,52 @@ def activation_backward(
         dx = alpha * dy * f'(x) + beta * dx, f' from y for "sigmoid", "tanh" and "elu", from x otherwise
 
     y, dy, x: result of the forward pass, gradient with respect to it, input of the forward pass; equal shapes and
-        dtypes, y and dy of equal strides. mode, coef, propagate_nan, swish_beta: as in activation_forward. dx: the old result.
+        dtypes, y and dy of equal strides. mode, coef, propagate_nan, swish_beta: as in activation_forward.
+    dx: the old result.
     Returns an array of x's shape and dtype (of dx's, when given). Raises as softmax_forward. Source: mcdnn 6.1.
     """
-    arrays = y, dy, x = [numpy.asarray(array) for array in (y, dy, x)]
-    result = _destination(dx, x, beta, "dx")
-    with ActivationDescriptor(mode, propagate_nan, coef, swish_beta) as activation, Operation() as op:
-        sources = [item for array in arrays for item in op.input(array)]
-        dx_descriptor, dx_address = op.output(result)
-        factors = op.scale(alpha, result.dtype), op.scale(beta, result.dtype)
-        operands = factors[0], *sources, factors[1], dx_descriptor, dx_address
-        op.run("mcdnnActivationBackward", activation.handle, *operands)
-        return op.download(result, dx_address)
+    result = _destination(dx, numpy.asarray(x), beta, "dx")
+    with ActivationDescriptor(mode, propagate_nan, coef, swish_beta) as activation:
+        return _blended("mcdnnActivationBackward", (activation.handle,), [y, dy, x], alpha, beta, result)
 
 
-def pooling_forward(x, pooling: PoolingDescriptor) -> numpy.ndarray:
-    """Maxima or averages of windows: mcdnnPoolingForward. x: shape (n, c, ...). Source: mcdnn 7.3."""
+def pooling_forward(x, pooling: PoolingDescriptor, alpha=1.0, beta=0.0, y=None) -> numpy.ndarray:
+    """Maxima or averages of windows: mcdnnPoolingForward. Source: mcdnn 7.3.
+
+        y = alpha * pooled(x) + beta * y
+
+    x: shape (n, c, ...), as many further dimensions as the windows have. y: as in softmax_forward.
+    Returns an array of the shape that the windows give. Raises as softmax_forward."""
     x = numpy.asarray(x)
-    with TensorDescriptor(x.shape, x.dtype) as tensor, Operation() as op:
-        result = numpy.zeros(pooling.output_shape(tensor), x.dtype)
-        source, (y_descriptor, y) = op.input(x), op.output(result)
-        one, zero = op.scale(1, x.dtype), op.scale(0, x.dtype)
-        op.run("mcdnnPoolingForward", pooling.handle, one, *source, zero, y_descriptor, y)
-        return op.download(result, y)
+    with TensorDescriptor(x.shape, x.dtype) as tensor:
+        shape = pooling.output_shape(tensor)
+    result = _destination(y, numpy.empty(shape, x.dtype), beta, "y")
+    return _blended("mcdnnPoolingForward", (pooling.handle,), [x], alpha, beta, result)
 
 
-def pooling_backward(y, dy, x, pooling: PoolingDescriptor) -> numpy.ndarray:
-    """Gradient of pooling_forward with respect to x: mcdnnPoolingBackward. Source: mcdnn 6.15."""
-    return _gradient("mcdnnPoolingBackward", (pooling.handle,), y, dy, x)
+def pooling_backward(y, dy, x, pooling: PoolingDescriptor, alpha=1.0, beta=0.0, dx=None) -> numpy.ndarray:
+    """Gradient of pooling_forward with respect to x: mcdnnPoolingBackward. Source: mcdnn 6.15.
+
+    y, dy: result of the forward pass and gradient with respect to it. dx: as in softmax_backward."""
+    result = _destination(dx, numpy.asarray(x), beta, "dx")
+    return _blended("mcdnnPoolingBackward", (pooling.handle,), [y, dy, x], alpha, beta, result)
 
 
-def lrn_cross_channel_forward(x, lrn: LRNDescriptor) -> numpy.ndarray:
-    """x * (k + alpha / n * sum of x^2 over n neighbouring channels)^-beta: mcdnnLRNCrossChannelForward.
+def lrn_cross_channel_forward(x, lrn: LRNDescriptor, alpha=1.0, beta=0.0, y=None) -> numpy.ndarray:
+    """Local response normalization: mcdnnLRNCrossChannelForward. Source: mcdnn 6.10.
 
-    Source: mcdnn 6.10.
-    """
-    x = numpy.asarray(x)
-    result = numpy.zeros(x.shape, x.dtype)
-    with Operation() as op:
-        source, (y_descriptor, y) = op.input(x), op.output(result)
-        settings = lrn.handle, lib.MCDNN_LRN_CROSS_CHANNEL_DIM1, op.scale(1, x.dtype)
-        op.run("mcdnnLRNCrossChannelForward", *settings, *source, op.scale(0, x.dtype), y_descriptor, y)
-        return op.download(result, y)
+        y = alpha * x * (k + a / n * sum of x^2 over n neighbouring channels)^-b + beta * y
+
+    lrn: holds n, a, b (its alpha and beta) and k. y: as in softmax_forward. Returns an array of x's shape and dtype. Raises as softmax_forward."""
+    settings = lrn.handle, lib.MCDNN_LRN_CROSS_CHANNEL_DIM1
+    result = _destination(y, numpy.asarray(x), beta, "y")
+    return _blended("mcdnnLRNCrossChannelForward", settings, [x], alpha, beta, result)
 
 
-def lrn_cross_channel_backward(y, dy, x, lrn: LRNDescriptor) -> numpy.ndarray:
-    """Gradient of lrn_cross_channel_forward with respect to x: mcdnnLRNCrossChannelBackward. Source: mcdnn 6.10."""
-    return _gradient("mcdnnLRNCrossChannelBackward", (lrn.handle, lib.MCDNN_LRN_CROSS_CHANNEL_DIM1), y, dy, x)
+def lrn_cross_channel_backward(y, dy, x, lrn: LRNDescriptor, alpha=1.0, beta=0.0, dx=None) -> numpy.ndarray:
+    """Gradient of lrn_cross_channel_forward with respect to x: mcdnnLRNCrossChannelBackward. Source: mcdnn 6.10.
 
-
-def _gradient(name: str, settings: tuple, y, dy, x) -> numpy.ndarray:
-    arrays = y, dy, x = [numpy.asarray(array) for array in (y, dy, x)]
-    result = numpy.zeros(x.shape, x.dtype)
-    with Operation() as op:
-        sources = [item for array in arrays for item in op.input(array)]
-        dx_descriptor, dx = op.output(result)
-        op.run(name, *settings, op.scale(1, x.dtype), *sources, op.scale(0, x.dtype), dx_descriptor, dx)
-        return op.download(result, dx)
+    y, dy: result of the forward pass and gradient with respect to it. dx: as in softmax_backward."""
+    settings = lrn.handle, lib.MCDNN_LRN_CROSS_CHANNEL_DIM1
+    result = _destination(dx, numpy.asarray(x), beta, "dx")
+    return _blended("mcdnnLRNCrossChannelBackward", settings, [y, dy, x], alpha, beta, result)

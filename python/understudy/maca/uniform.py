@@ -16,18 +16,29 @@ DESCRIBED = {
 }  # fmt: skip
 
 
+HOST_MEMORY = {"algoSpace"}  # a `void *` that is no device address
+
+
 class DropoutDescriptor(Descriptor):
-    """A dropout probability and the state of its random numbers, which lies in device memory of its own."""
+    """A dropout probability and the state of its random numbers, which lies in device memory of its own.
+
+    states: an earlier `states()`, to go on from there; None: seeded."""
 
     kind = "Dropout"
 
-    def __init__(self, dropout: float, seed: int = 0):
+    def __init__(self, dropout: float, seed: int = 0, states: numpy.ndarray | None = None):
         super().__init__()
         self._operation = Operation()
-        size = ffi.new("size_t *")
-        call("mcdnnDropoutGetStatesSize", self._operation.session.handle, size)
-        states = self._operation.upload(numpy.zeros(size[0], numpy.uint8))
-        call("mcdnnSetDropoutDescriptor", self.handle, self._operation.session.handle, dropout, states, size[0], seed)
+        handle, size = self._operation.session.handle, ffi.new("size_t *")
+        call("mcdnnDropoutGetStatesSize", handle, size)
+        self._states = numpy.zeros(size[0], numpy.uint8) if states is None else numpy.array(states, numpy.uint8)
+        self._address = self._operation.upload(self._states)
+        function = "mcdnnSetDropoutDescriptor" if states is None else "mcdnnRestoreDropoutDescriptor"
+        call(function, self.handle, handle, dropout, self._address, self._states.size, seed)
+
+    def states(self) -> numpy.ndarray:
+        """A copy of the state, as bytes."""
+        return self._operation.download(self._states.copy(), self._address)
 
     def close(self) -> None:
         super().close()
@@ -88,6 +99,24 @@ class TensorTransformDescriptor(Descriptor):
              int(unfold))  # fmt: skip
 
 
+class AlgorithmDescriptor(Descriptor):
+    """The number of an algorithm (deprecated): one of MCDNN_CONVOLUTION_…_ALGO_…, MCDNN_RNN_ALGO_… and the like."""
+
+    kind = "Algorithm"
+
+    def __init__(self, number: int | None = None):
+        super().__init__()
+        if number is not None:  # a structure around one enumerator, which cffi cannot pass by value: it travels as an int
+            kind = "mcdnnStatus_t (*)(mcdnnAlgorithmDescriptor_t, int)"
+            ffi.cast(kind, lib.mcdnnSetAlgorithmDescriptor)(self.handle, number)
+
+    @property
+    def number(self) -> int:
+        held = ffi.new("mcdnnAlgorithm_t *")
+        call("mcdnnGetAlgorithmDescriptor", self.handle, held)
+        return ffi.cast("int *", held)[0]
+
+
 class PreparedCall:
     """One call of an mcDNN function whose arguments are on the device: made by calling the object, any number of times.
 
@@ -131,6 +160,8 @@ class PreparedCall:
         if isinstance(value, Descriptor):
             return value.handle
         if isinstance(value, numpy.ndarray):
+            if "[" in text or name in HOST_MEMORY:
+                return self._host(value, parameter)
             return self._address(value, writes="const" not in text)
         if name in SCALING_FACTORS:
             return ffi.new(self._scale_type, 1.0 if value is None and name.startswith("alpha") else value or 0.0)
@@ -152,6 +183,13 @@ class PreparedCall:
         view = storage_of(described)
         return self.operation.enter_context(TensorDescriptor(view.shape, described.dtype, view.strides)).handle
 
+    def _host(self, array: numpy.ndarray, parameter):
+        """Memory that the function reads or writes where it is."""
+        item = parameter.kind.item
+        if item.kind != "void" and array.itemsize != ffi.sizeof(item):
+            raise TypeError(f"{parameter.name} is {array.dtype}, needed are elements of {ffi.sizeof(item)} bytes")
+        return ffi.cast(parameter.kind, ffi.from_buffer(array, require_writable="const" not in parameter.text))
+
     def _address(self, array: numpy.ndarray, writes: bool):
         held = next((held for held in self._memory if held[0] is array), None)  # given twice: in place
         if held is None:
@@ -163,9 +201,9 @@ class PreparedCall:
         return held[2]
 
     def _result(self, parameter):
-        """A number that the call gives; other pointers that were not given are NULL."""
+        """A number that the call gives; other pointers that were not given, arrays among them, are NULL."""
         item = parameter.kind.item
-        if item.kind not in ("primitive", "enum") or "const" in parameter.text:
+        if item.kind not in ("primitive", "enum") or "const" in parameter.text or "[" in parameter.text:
             return ffi.NULL
         self._results[parameter.name] = ffi.new(parameter.kind)
         return self._results[parameter.name]
@@ -190,9 +228,9 @@ def run(function: str, **arguments):
     Arrays are copied to the device; those that the function may write are copied back into the same array (strides and
     all); an array given twice is in place. Tensor descriptors follow from the arrays they describe, unless one is given
     (a descriptor, or an array like it). `handle` is the thread's own. Scaling factors are numbers (alpha 1, beta 0 when
-    left out), enumerators numbers or names, workspaces arrays of bytes. What is left out is NULL or 0. Numbers that the
-    function gives are returned: one alone, several as a dict. Errors: StatusError with the function's status;
-    TypeError for an unknown name."""
+    left out), enumerators numbers or names, workspaces arrays of bytes; what the header declares as `name[]` is host
+    memory. What is left out is NULL or 0. Numbers that the function gives are returned: one alone, several as a dict.
+    Errors: StatusError with the function's status; TypeError for an unknown name."""
     with PreparedCall(function, **arguments) as prepared:
         prepared()
         prepared.fetch()
