@@ -3,8 +3,10 @@
     python -m tests.function_table --write    puts it between the markers in README.md and README.zh-CN.md
 """
 
+import os
 import pathlib
 import re
+import subprocess
 import sys
 
 from understudy.kit import names
@@ -15,6 +17,11 @@ BEGIN, END = "<!-- functions: begin -->", "<!-- functions: end -->"
 TITLES = {"ascend": "Ascend CANN", "maca": "MetaX MACA", "ftdsp": "FT DSP"}
 HEADINGS = {"README.md": ("header", "complete", "missing", "functions"),
             "README.zh-CN.md": ("头文件", "已实现", "缺少", "个函数")}  # fmt: skip
+FT_WORDS = {"README.md": ("operator", "no prefix", "`s`, `p`: the functions with that suffix, on both chips or on one: "
+                          "¹ FT78NE, ² MT7004. –: missing."),
+            "README.zh-CN.md": ("算子", "无前缀", "`s`、`p`：带该后缀的函数；两种芯片都有，或仅一种：¹ FT78NE，² MT7004。–：缺少。")}  # fmt: skip
+PREFIXES = ["fp", "hp", "dp", "i8", "i16", "i32", "c64", "c128"]
+CHIPS = {"FT78NE": "¹", "MT7004": "²"}
 
 
 def readmes():
@@ -60,8 +67,58 @@ def brief(functions):
     return " ".join(f"`{name}`" for name in text)
 
 
+def functions_by_header(stack, readme, complete, missing):
+    header_word, complete_word, missing_word, _ = HEADINGS[readme]
+    lines = [f"| {header_word} | {complete_word} | {missing_word} |", "|---|---|---|"]
+    for header in sorted({*complete, *missing}):
+        lines.append(f"| `{header}` | {brief(complete.get(header, []))} | {brief(missing.get(header, []))} |")
+    return lines
+
+
+def functions_of_chip(chip, functions):
+    """Those that the library serves as this chip: it is asked, function by function."""
+    command = [sys.executable, "-m", "tests.ftdsp.chip_functions", *functions]
+    environment = {**os.environ, "UNDERSTUDY_FT_CHIP": chip, "UNDERSTUDY_LOG": "off"}
+    return set(subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, check=True).stdout.split())
+
+
+def split_ft_name(name):
+    """fp_add_s -> add, fp, s; assert_s -> assert, no prefix, s."""
+    operator, _, suffix = name.rpartition("_")
+    prefix, _, rest = operator.partition("_")
+    return (rest, prefix, suffix) if prefix in PREFIXES else (operator, "", suffix)
+
+
+def functions_by_operator(readme, complete, missing):
+    """Operators of the FT DSP library against prefixes: suffixes and chips in the cells."""
+    operator_word, no_prefix, legend = FT_WORDS[readme]
+    functions = sorted(name for names_of_header in complete.values() for name in names_of_header)
+    served = {chip: functions_of_chip(chip, functions) for chip in CHIPS}
+    cells, headers = {}, {}
+    for header, functions in complete.items():
+        for name in sorted(functions, reverse=True):  # s before p
+            operator, prefix, suffix = split_ft_name(name)
+            chips = [chip for chip in CHIPS if name in served[chip]]
+            assert chips, f"{name} is on no chip"
+            mark = "" if len(chips) == len(CHIPS) else CHIPS[chips[0]]
+            cells.setdefault((operator, prefix), []).append(suffix + mark)
+            headers[operator] = header
+    for name in missing:
+        operator, prefix, _ = split_ft_name(name)
+        cells[operator, prefix] = ["–"]
+    columns = [*PREFIXES, ""]
+    titles = [f"`{prefix}`" if prefix else no_prefix for prefix in columns]
+    lines = [legend, "", f"| {operator_word} | {HEADINGS[readme][0]} | {' | '.join(titles)} |",
+             "|---" * (2 + len(columns)) + "|"]
+    for operator in sorted({operator for operator, _ in cells}):
+        header = f"`{headers[operator]}`" if operator in headers else ""
+        row = [" ".join(cells.get((operator, prefix), [])) for prefix in columns]
+        lines.append(f"| `{operator}` | {header} | {' | '.join(row)} |")
+    return lines
+
+
 def table(readme):
-    header_word, complete_word, missing_word, functions_word = HEADINGS[readme]
+    _, complete_word, missing_word, functions_word = HEADINGS[readme]
     lines = [BEGIN, ""]
     for stack in STACKS:
         complete = complete_functions(stack)
@@ -69,10 +126,11 @@ def table(readme):
         done = sum(map(len, complete.values()))
         absent = sum(map(len, missing.values()))
         lines += ["<details>", f"<summary>{TITLES[stack]}: {done} {functions_word} {complete_word}, {absent} {missing_word}"
-                  "</summary>", "", f"| {header_word} | {complete_word} | {missing_word} |", "|---|---|---|"]  # fmt: skip
-        for header in sorted({*complete, *missing}):
-            lines.append(f"| `{header}` | {brief(complete.get(header, []))} | {brief(missing.get(header, []))} |")
-        lines += ["", "</details>", ""]
+                  "</summary>", ""]  # fmt: skip
+        if stack == "ftdsp":
+            lines += [*functions_by_operator(readme, complete, missing.pop("libftdsp.so", [])), ""]
+            complete = {}
+        lines += [*functions_by_header(stack, readme, complete, missing), "", "</details>", ""]
     return "\n".join([*lines, END])
 
 

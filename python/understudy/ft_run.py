@@ -11,8 +11,14 @@ GRACE_SECONDS = 2.0  # for the other cores when one has failed: they may be wait
 POLL_SECONDS = 0.01
 
 
+def threads_of_a_core(cores: int) -> int:
+    """The cores share the processors; more threads than those would only wait for each other."""
+    return max(1, len(os.sched_getaffinity(0)) // cores)
+
+
 def core_environment(environment: dict[str, str], memory: int, core: int, cores: int) -> dict[str, str]:
     return {
+        "UNDERSTUDY_THREADS": str(threads_of_a_core(cores)),
         **environment,
         "UNDERSTUDY_FT_MEMORY": f"/proc/{os.getpid()}/fd/{memory}",
         "UNDERSTUDY_FT_CORES": str(cores),

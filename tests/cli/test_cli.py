@@ -226,6 +226,15 @@ def test_ft_run_starts_one_process_per_core():
     assert sorted(done.stdout.splitlines()) == ["0 of 3", "1 of 3", "2 of 3"]
 
 
+@pytest.mark.parametrize("cores", [1, 2, 8])
+def test_ft_run_divides_the_processors_among_the_cores(cores, monkeypatch):
+    monkeypatch.delenv("UNDERSTUDY_THREADS", raising=False)
+    share = str(max(1, len(os.sched_getaffinity(0)) // cores))
+    assert ft_run(cores, 'echo "$UNDERSTUDY_THREADS"').stdout.split() == [share] * cores
+    monkeypatch.setenv("UNDERSTUDY_THREADS", "5")
+    assert ft_run(cores, 'echo "$UNDERSTUDY_THREADS"').stdout.split() == ["5"] * cores
+
+
 def test_ft_run_gives_the_status_of_the_core_that_fails_and_stops_the_others():
     start = time.monotonic()
     done = ft_run(4, 'test "$UNDERSTUDY_FT_CORE" = 2 && exit 5; exec sleep 60')
