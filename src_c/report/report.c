@@ -2,11 +2,15 @@
 
 #include "understudy/understudy.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 static _Thread_local LastError last_error;
+
+static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
+static LastError process_error;
 
 static RefusalListener *_Atomic listener;
 
@@ -44,11 +48,23 @@ void us_refuse(Call *call, const char *parameter, const char *rule, int32_t stat
     va_start(arguments, format);
     vsnprintf(record->text, sizeof record->text, format, arguments);
     va_end(arguments);
+    pthread_mutex_lock(&process_lock);
+    process_error = *record;
+    pthread_mutex_unlock(&process_lock);
     us_log(call->refusal_level, "%s: %s (status %d)", record->rule, record->text, (int)status);
     RefusalListener *hear = listener;
     if (hear != NULL) {
         hear(call, record->text);
     }
+}
+
+bool us_take_error_of_process(LastError *error)
+{
+    pthread_mutex_lock(&process_lock);
+    *error = process_error;
+    process_error.unread = false;
+    pthread_mutex_unlock(&process_lock);
+    return error->unread;
 }
 
 void us_report_listen(RefusalListener *wanted)

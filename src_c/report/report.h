@@ -50,6 +50,9 @@ typedef struct LastError {
 } LastError;
 LastError *us_last_error_of_thread(void);
 
+/* The latest refusal of any thread; false when there was none since the last call that gave one. */
+bool us_take_error_of_process(LastError *error);
+
 /* Called for every refusal of the process, on the refused thread, after it was recorded; NULL: nobody listens. */
 typedef void RefusalListener(const Call *call, const char *text);
 void us_report_listen(RefusalListener *listener);

@@ -45,6 +45,35 @@ thread = threading.Thread(target=lambda: print(lib.aclrtSynchronizeStream(ffi.NU
     assert run_python(source, {"UNDERSTUDY_DEVICES": "2"}).split() == ["107002", "0", "0", "0", "1", "0"]
 
 
+@pytest.mark.parametrize("text, answers", [
+    ('{"err_msg_mode": "1"}', "True False False True"), ('{"err_msg_mode": 1, "dump": {}}', "True False False True"),
+    ('{"err_msg_mode": "0"}', "False False True True"), ('{"dump": {"err_msg_mode": "1"}}', "False False True True"),
+    ("{}", "False False True True"),
+])  # fmt: skip
+def test_error_texts_of_the_thread_or_the_process(tmp_path, text, answers):
+    file = tmp_path / "acl.json"
+    file.write_text(text)
+    source = SHORT + f"""
+import threading
+assert lib.aclInit({os.fsencode(file)!r}) == 0
+told = []
+def tell():
+    message = lib.aclGetRecentErrMsg()
+    told.append(message != ffi.NULL and b"devPtr is NULL" in ffi.string(message))
+def elsewhere():
+    assert lib.aclrtFree(ffi.NULL) == 100000
+    failed.set(); heard.wait()
+    tell()
+failed, heard = threading.Event(), threading.Event()
+thread = threading.Thread(target=elsewhere); thread.start()
+failed.wait(); tell(); tell(); heard.set(); thread.join()
+assert lib.aclrtFree(ffi.NULL) == 100000
+tell()
+print(*told)
+"""
+    assert run_python(source, {}).strip() == answers
+
+
 @pytest.mark.parametrize("text", ["", "{", "[1,]", '{"a" 1}', '{"a": tru}', "1 2", '"\x01"', "-", "1.", "1e", '"open',
                                   "[" * 5000 + "]" * 5000, '{"a": 1}}', "nul"],  # fmt: skip
                          ids=lambda text: text[:8])

@@ -9,13 +9,14 @@
 
 enum { NESTING_LIMIT = 64, FILE_SIZE_LIMIT = 10 * 1024 * 1024 };
 
-/* ---- a JSON reader that only looks for one value ---- */
+/* ---- a JSON reader that only looks for two values ---- */
 
 typedef struct Reader {
     const char *at, *end;
     int depth;
     bool in_default_device; /* inside the object "defaultDevice" of the outermost object */
     long default_device;    /* -1: not given; -2: given, but no number */
+    long message_mode;      /* "err_msg_mode" of the outermost object; 0: not given; -2: given, but no number */
 } Reader;
 
 static bool read_value(Reader *reader);
@@ -98,14 +99,15 @@ static bool read_number(Reader *reader)
     return true;
 }
 
-static void keep_default_device(Reader *reader, const char *first)
+/* The value that was read from `first` on as a number, with or without quotes; -2: it is none. */
+static long number_of_value(const Reader *reader, const char *first)
 {
     char text[32];
     const char *digits = *first == '"' ? first + 1 : first;
     snprintf(text, sizeof text, "%.*s", (int)(reader->at - digits - (*first == '"')), digits);
     char *end = NULL;
     long number = strtol(text, &end, 10);
-    reader->default_device = end != text && *end == '\0' && number >= 0 ? number : -2;
+    return end != text && *end == '\0' && number >= 0 ? number : -2;
 }
 
 static bool read_member(Reader *reader)
@@ -124,7 +126,10 @@ static bool read_member(Reader *reader)
         reader->in_default_device = false;
     }
     if (inner && well_formed) {
-        keep_default_device(reader, first);
+        reader->default_device = number_of_value(reader, first);
+    }
+    if (reader->depth == 1 && well_formed && strcmp(name, "err_msg_mode") == 0) {
+        reader->message_mode = number_of_value(reader, first);
     }
     return well_formed;
 }
@@ -218,9 +223,12 @@ void acl_read_configuration(Call *call, const char *path, Configuration *configu
     Reader reader = {.at = text, .end = text + length, .default_device = -1};
     us_require(call, read_document(&reader), "configPath", "json", ACL_ERROR_PARSE_FILE,
                "%s is not JSON at byte %zu", path, (size_t)(reader.at - text));
+    us_require(call, reader.message_mode == 0 || reader.message_mode == 1, "configPath", "message-mode",
+               ACL_ERROR_INVALID_PARAM, "err_msg_mode in %s is neither 0 nor 1", path);
     us_require(call, reader.default_device >= -1 && reader.default_device <= INT32_MAX, "configPath", "default-device",
                ACL_ERROR_INVALID_PARAM, "default_device in %s is no device number", path);
     configuration->fingerprint = fingerprint_of(text, length);
     configuration->default_device = (int32_t)reader.default_device;
+    configuration->messages_of_process = reader.message_mode == 1;
     free(text);
 }

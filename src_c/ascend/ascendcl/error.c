@@ -2,6 +2,7 @@
 #include "ascend/ascendcl/runtime.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,16 +43,20 @@ static void format_time(char *text, size_t size)
 
 const char *aclGetRecentErrMsg(void)
 {
-    LastError *error = us_last_error_of_thread();
-    if (!error->unread) {
+    LastError *own = us_last_error_of_thread();
+    const Runtime *runtime = acl_runtime();
+    LastError latest;
+    bool of_process = runtime != NULL && atomic_load(&runtime->messages_of_process);
+    if (of_process ? !us_take_error_of_process(&latest) : !own->unread) {
         return NULL;
     }
-    error->unread = false;
+    const LastError *error = of_process ? &latest : own;
+    own->unread = of_process && own->unread;
     char time_stamp[64];
     format_time(time_stamp, sizeof time_stamp);
-    snprintf(error->vendor_text, sizeof error->vendor_text, "[PID:%d] %s %s: %s", (int)getpid(), time_stamp,
+    snprintf(own->vendor_text, sizeof own->vendor_text, "[PID:%d] %s %s: %s", (int)getpid(), time_stamp,
              kind_of_status(error->status), error->text);
-    return error->vendor_text;
+    return own->vendor_text;
 }
 
 static int32_t *last_error(Call *call, aclrtLastErrLevel level)

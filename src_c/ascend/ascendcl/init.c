@@ -9,6 +9,7 @@ static void apply(Runtime *runtime, const Configuration *configuration)
 {
     runtime->configuration = configuration->fingerprint;
     atomic_store(&runtime->default_device, configuration->default_device);
+    atomic_store(&runtime->messages_of_process, configuration->messages_of_process);
 }
 
 aclError aclInit(const char *configPath)

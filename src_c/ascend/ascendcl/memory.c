@@ -196,6 +196,7 @@ aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo,
     if (runtime != NULL) {
         size_t free_bytes = 0;
         size_t total_bytes = 0;
+        keep_peak(device); /* mapped memory counts too */
         us_memory_info(device, &free_bytes, &total_bytes);
         memset(memUsageInfo, 0, sizeof *memUsageInfo);
         strcpy(memUsageInfo->name, "APP"); /* the program: nothing else takes memory here */

@@ -19,6 +19,7 @@ typedef struct Runtime {
     Platform *platform;
     pthread_key_t chosen_device; /* per thread: number + 1 of the device aclrtSetDevice chose, as a pointer */
     _Atomic int32_t default_device; /* from the configuration of aclInit; -1: none */
+    _Atomic bool messages_of_process; /* err_msg_mode of the configuration */
     uint64_t configuration;         /* fingerprint of the text aclInit read */
     _Atomic uint32_t wait_timeout_s;     /* aclrtSetOpWaitTimeout; 0: none */
     _Atomic uint32_t execute_timeout_ms; /* aclrtSetOpExecuteTimeOut */

@@ -128,6 +128,8 @@ RULES = [
     case("aclInit/configPath/default-device",
          lambda: init_with(b'{"defaultDevice": {"default_device": "first"}}'),
          lambda: init_with(b'{"defaultDevice": {"default_device": "0"}}'), ALONE),
+    case("aclInit/configPath/message-mode", lambda: init_with(b'{"err_msg_mode": "2"}'),
+         lambda: init_with(b'{"err_msg_mode": "1"}'), ALONE),
     case("aclFinalize/runtime/repeated", finalize_twice, init_after_finalize, ALONE),
     case("aclFinalizeReference/runtime/repeated", finalize_once_too_often, init_and_finalize_reference, ALONE),
     *[case(f"aclrtGetVersion/{name}/null", lambda index=index: runtime_version(index), runtime_version)
