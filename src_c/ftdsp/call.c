@@ -76,15 +76,15 @@ void ft_operand(FtCall *call, const char *name, const void *data, int64_t count,
 
 static bool overlap(const void *a, int64_t a_bytes, const void *b, int64_t b_bytes)
 {
-    return a_bytes > 0 && b_bytes > 0 && (uintptr_t)a < (uintptr_t)b + (size_t)b_bytes &&
-           (uintptr_t)b < (uintptr_t)a + (size_t)a_bytes;
+    const uintptr_t first = ft_location(a), second = ft_location(b);
+    return a_bytes > 0 && b_bytes > 0 && first < second + (size_t)b_bytes && second < first + (size_t)a_bytes;
 }
 
 void ft_same_or_apart(FtCall *call, const char *name, const void *output, const char *other, const void *input,
                       int64_t count, DType dtype)
 {
     const int64_t bytes = count * (int64_t)us_dtype_size(dtype);
-    ft_require(call, output == input || !overlap(output, bytes, input, bytes), name, "overlap", FT_BAD_OVERLAP,
+    ft_require(call, ft_location(output) == ft_location(input) || !overlap(output, bytes, input, bytes), name, "overlap", FT_BAD_OVERLAP,
                "%s at %p overlaps %s at %p in part; they may be the same array or apart", name, output, other, input);
 }
 

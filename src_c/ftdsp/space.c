@@ -128,3 +128,10 @@ int ft_own_core(void)
 {
     return us_team()->rank;
 }
+
+uintptr_t ft_location(const void *address)
+{
+    const FtWindow *own = &windows[FIRST_ALIAS + ft_own_core()];
+    const uintptr_t offset = (uintptr_t)address - own->address;
+    return own->reserved && offset < own->size ? windows[OWN_L2].address + offset : (uintptr_t)address;
+}

@@ -37,4 +37,7 @@ const FtWindow *ft_window_of(const void *address);
 
 int ft_own_core(void);
 
+/* Where an address is: the same number for the two addresses of the caller's own L2. */
+uintptr_t ft_location(const void *address);
+
 #endif

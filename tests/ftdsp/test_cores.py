@@ -53,8 +53,10 @@ def test_the_example_runs_alone():
 
 
 SPACES = r"""
+#include <add.h>
 #include <binarycrossentropygrad.h>
 #include <stdio.h>
+#include <string.h>
 #include <understudy/understudy.h>
 
 #define L2_OF_CORE(n) ((float *)(0x1000000000 + (n) * 0x10000000ull))
@@ -83,6 +85,12 @@ int main(void)
     mine[1] = mine[2] = 0.5f;
     fp_binarycrossentropygrad_p(1, 0, mine + 1, mine + 2, 0, mine + 1, L2_OF_CORE(core) + 4, 0);
     failed += understudy_last_rule()[0] != 0; /* its own L2 by the other address */
+    fp_add_p(mine + 8, mine + 16, L2_OF_CORE(core) + 9, 4); /* the same memory by two addresses, shifted */
+    failed += strcmp(understudy_last_rule(), "fp_add_p/out/overlap") != 0;
+    understudy_clear_last_error();
+    fp_add_p(mine + 8, mine + 16, L2_OF_CORE(core) + 8, 4); /* in place */
+    fp_add_p(mine + 8, mine + 16, L2_OF_CORE(core) + 12, 4);
+    failed += understudy_last_rule()[0] != 0;
     fp_binarycrossentropygrad_p(1, 0, mine + 1, mine + 2, 0, mine + 1, neighbour + 5, 0);
     printf("%d %s\n", failed, understudy_last_rule());
     understudy_barrier();

@@ -146,15 +146,37 @@ def test_no_mask_changes_a_bit(operator, prefix):
 
 
 @pytest.mark.parametrize(("operator", "prefix"), CASES, ids=str)
-def test_in_place_on_the_first_input(operator, prefix):
+def test_in_place_on_every_input(operator, prefix):
     data = [values(prefix, 3001, seed, operator.low, operator.high) for seed in range(len(operator.inputs))]
     symbol = f"{prefix}_{operator.name}_s"
-    apart = compute(symbol, operator.parameters(prefix, data))[operator.output]
-    clear()
-    call = Invocation(symbol, operator.parameters(prefix, data), {operator.output: (operator.inputs[0], 0)}, 0xFF)
-    call.run()
-    assert last_error().rule == ""
-    assert call.output(operator.output, apart.dtype).tobytes() == apart.tobytes()
+    parameters = operator.parameters(prefix, data)
+    order = [parameter.name for parameter in parameters]
+    apart = compute(symbol, parameters)[operator.output]
+    for name, array in zip(operator.inputs, data):
+        clear()
+        if order.index(name) < order.index(operator.output):
+            call = Invocation(symbol, parameters, {operator.output: (name, 0)}, 0xFF)
+        else:  # the output gets its address first: it holds the input's values, and the input lies on it
+            holding = [Output(p.name, len(array), apart.dtype.type, array) if p.name == operator.output else p
+                       for p in parameters]
+            call = Invocation(symbol, holding, {name: (operator.output, 0)}, 0xFF)
+        call.run()
+        assert last_error().rule == ""
+        assert call.output(operator.output, apart.dtype).tobytes() == apart.tobytes(), name
+
+
+@pytest.mark.parametrize("prefix", ["fp", "c64"])
+def test_none_of_all_masks_changes_a_bit(prefix):
+    """Every mask of 8 cores."""
+    operator = next(operator for operator in OPERATORS if operator.name == "div")
+    parameters = operator.parameters(prefix, [values(prefix, 9001, seed, 0.5, 4) for seed in range(2)])
+    results = {compute(f"{prefix}_div_s", parameters, mask)["out"].tobytes() for mask in range(1, 256)}
+    assert len(results) == 1
+
+
+def test_none_of_all_masks_changes_a_bit_of_a_sum():
+    arrays = [values("fp", 9001, seed, 0.1, 0.9) for seed in range(3)]
+    assert len({bce("fp", 2, 1, *arrays, mask).tobytes() for mask in range(1, 256)}) == 1
 
 
 @pytest.mark.parametrize("prefix", ["i8", "i16", "i32"])
