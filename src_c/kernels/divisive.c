@@ -2,6 +2,7 @@
 #include "kernels/lrn.h"
 #include "kernels/pieces.h"
 #include "kernels/power.h"
+#include "kernels/scratch.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
 
@@ -9,13 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One call; a plane is one channel of one image, as doubles. Windows are separable: a sum over n^d neighbours is d sums
- * over n of them. */
+/* One call; a plane is one channel of one image. Windows are separable: a sum over n^d neighbours is d sums over n of
+ * them. They are formed over padded planes, where zeros lie between lines and between slices: there every axis is one sum
+ * of shifted arrays, from end to end. */
 typedef struct Divisive {
     const LocalNorm *norm;
     View x, means, dy, out, dmeans;
     int64_t sizes[3], elements;
+    int64_t back[3], ahead[3], steps[3];      /* of the windows along each axis; steps in the padded plane */
+    int64_t margin, length, padded;           /* zeros before the padded plane, its length, and all with zeros behind */
+    bool has_means, wants_dmeans;
     double scale; /* lrnAlpha / n^d: also where the window is clipped */
+    const double *counts; /* of neighbours; padded, where there are means */
     atomic_int out_of_memory;
 } Divisive;
 
@@ -28,146 +34,83 @@ static char *row_at(const View *view, int64_t plane, int64_t row, const int64_t 
     return (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
 }
 
-static void load_plane(const Divisive *call, const View *view, int64_t plane, double *values)
+static bool is_packed(const View *view, const int64_t *sizes)
 {
-    for (int64_t row = 0; row < call->sizes[0] * call->sizes[1]; row++) {
-        us_load_double(values + row * call->sizes[2], row_at(view, plane, row, call->sizes), view->dtype,
-                       view->strides[view->rank - 1], call->sizes[2]);
-    }
+    const int64_t *strides = view->strides + view->rank - 2;
+    return strides[1] == 1 && strides[0] == sizes[2] &&
+           (view->rank == 4 || view->strides[2] == sizes[1] * sizes[2]);
 }
 
-static void store_plane(const Divisive *call, const View *view, int64_t plane, double *values, double *prior)
+/* Begin of a line in a padded plane. */
+static int64_t padded_line(const Divisive *call, int64_t line)
 {
-    const double alpha = call->norm->alpha, beta = call->norm->beta;
-    if (beta != 0) {
-        load_plane(call, view, plane, prior);
-    }
-    for (int64_t i = 0; i < call->elements; i++) {
-        values[i] = alpha * values[i] + (beta != 0 ? beta * prior[i] : 0);
-    }
-    for (int64_t row = 0; row < call->sizes[0] * call->sizes[1]; row++) {
-        us_store_double(row_at(view, plane, row, call->sizes), view->dtype, view->strides[view->rank - 1],
-                        values + row * call->sizes[2], call->sizes[2]);
-    }
+    return line / call->sizes[1] * call->steps[0] + line % call->sizes[1] * call->steps[1];
 }
 
-/* Adds `count` neighbours, `step` apart, along one axis: sums[i] = sum of values[i - back … i + ahead]. */
-KERNEL_CLONES static void sum_axis(int64_t size, int64_t inner, int64_t back, int64_t ahead, const double *values,
-                                   double *sums)
+static int64_t smaller(int64_t a, int64_t b)
 {
-    for (int64_t i = 0; i < size; i++) {
-        const int64_t first = i < back ? 0 : i - back, last = i + ahead < size ? i + ahead : size - 1;
-        memset(sums + i * inner, 0, (size_t)inner * sizeof *sums);
-        for (int64_t j = first; j <= last; j++) {
-            for (int64_t k = 0; k < inner; k++) {
-                sums[i * inner + k] += values[j * inner + k];
-            }
+    return a < b ? a : b;
+}
+
+#define VALUE float
+#define SUM float
+#define LOAD_VALUES us_load_float
+#define STORE_VALUES us_store_float
+#define NEGATIVE_POWERS negative_powers_float
+#define NAME(name) name##_float
+#include "kernels/divisive_body.inc"
+
+/* With means: S is a difference of large sums. */
+#define VALUE float
+#define SUM double
+#define LOAD_VALUES us_load_float
+#define STORE_VALUES us_store_float
+#define NEGATIVE_POWERS negative_powers_float
+#define NAME(name) name##_mixed
+#include "kernels/divisive_body.inc"
+
+#define VALUE double
+#define SUM double
+#define LOAD_VALUES us_load_double
+#define STORE_VALUES us_store_double
+#define NEGATIVE_POWERS negative_powers_double
+#define NAME(name) name##_double
+#include "kernels/divisive_body.inc"
+
+/* How many elements every window has: `memory` has room for two padded planes. */
+static const double *count_neighbours(const Divisive *call, double *memory)
+{
+    memset(memory, 0, 2 * (size_t)call->padded * sizeof *memory);
+    double *ones = memory + call->margin;
+    for (int64_t line = 0; line < call->sizes[0] * call->sizes[1]; line++) {
+        for (int64_t i = 0; i < call->sizes[2]; i++) {
+            ones[padded_line(call, line) + i] = 1;
         }
     }
+    return sum_windows_double(call, false, ones, ones + call->padded);
 }
 
-/* Sums over the windows of every element, in place; `other` is scratch. */
-static void sum_windows(const Divisive *call, int64_t back, int64_t ahead, double *values, double *other)
+/* Windows never reach further than the tensor, so zeros are needed for `size - 1` neighbours at most. */
+static void lay_out(Divisive *call)
 {
-    int64_t inner = 1;
+    const int64_t back = (call->norm->window - 1) / 2, ahead = call->norm->window - 1 - back;
+    int64_t step = 1;
+    call->margin = 0;
+    call->length = 1;
     for (int axis = 2; axis >= 0; axis--) {
         const int64_t size = call->sizes[axis];
-        for (int64_t outer = 0; size > 1 && outer < call->elements / (size * inner); outer++) {
-            sum_axis(size, inner, back, ahead, values + outer * size * inner, other + outer * size * inner);
-        }
-        if (size > 1) {
-            memcpy(values, other, (size_t)call->elements * sizeof *values);
-        }
-        inner *= size;
+        call->back[axis] = smaller(back, size - 1);
+        call->ahead[axis] = smaller(ahead, size - 1);
+        const int64_t zeros = smaller(ahead, size - 1); /* never less than back */
+        call->steps[axis] = step;
+        call->margin += zeros * step;
+        call->length += (size - 1) * step;
+        step *= size + (axis > 0 ? zeros : 0);
     }
+    call->padded = call->length + 2 * call->margin;
 }
 
-/* What every element's window adds up to: numbers of neighbours, their sum, and K + scale * sum of (x_j - m_i)^2. */
-static void windows(const Divisive *call, const double *x, const double *means, double *counts, double *sums,
-                    double *squares, double *other)
-{
-    const int64_t back = (call->norm->window - 1) / 2, ahead = call->norm->window - 1 - back;
-    for (int64_t i = 0; i < call->elements; i++) {
-        counts[i] = 1;
-        sums[i] = x[i];
-        squares[i] = x[i] * x[i];
-    }
-    sum_windows(call, back, ahead, counts, other);
-    sum_windows(call, back, ahead, sums, other);
-    sum_windows(call, back, ahead, squares, other);
-    for (int64_t i = 0; i < call->elements; i++) {
-        const double m = means[i];
-        const double total = squares[i] - 2 * m * sums[i] + counts[i] * m * m;
-        squares[i] = call->norm->norm_k + call->scale * (total < 0 ? 0 : total);
-    }
-}
-
-static double *begin_plane(Divisive *call, int64_t plane, int arrays)
-{
-    double *memory = calloc((size_t)arrays * (size_t)call->elements, sizeof *memory);
-    if (memory == NULL) {
-        atomic_store(&call->out_of_memory, 1);
-        return NULL;
-    }
-    load_plane(call, &call->x, plane, memory);
-    if (!us_view_is_absent(&call->means)) {
-        load_plane(call, &call->means, plane, memory + call->elements);
-    }
-    return memory;
-}
-
-static void forward_plane(void *context, int64_t plane)
-{
-    Divisive *call = context;
-    const int64_t n = call->elements;
-    double *x = begin_plane(call, plane, 6);
-    if (x == NULL) {
-        return;
-    }
-    double *means = x + n, *counts = means + n, *sums = counts + n, *squares = sums + n, *other = squares + n;
-    windows(call, x, means, counts, sums, squares, other);
-    negative_powers_double(call->norm->norm_beta, n, squares, squares);
-    for (int64_t i = 0; i < n; i++) {
-        squares[i] *= x[i];
-    }
-    store_plane(call, &call->out, plane, squares, other);
-    free(x);
-}
-
-static void backward_plane(void *context, int64_t plane)
-{
-    Divisive *call = context;
-    const int64_t n = call->elements;
-    double *x = begin_plane(call, plane, 9);
-    if (x == NULL) {
-        return;
-    }
-    double *means = x + n, *counts = means + n, *sums = counts + n, *squares = sums + n, *other = squares + n;
-    double *dy = other + n, *g = dy + n, *result = g + n;
-    load_plane(call, &call->dy, plane, dy);
-    windows(call, x, means, counts, sums, squares, other);
-    negative_powers_double(call->norm->norm_beta, n, squares, result);
-    for (int64_t i = 0; i < n; i++) {
-        g[i] = -call->norm->norm_beta * call->scale * dy[i] * x[i] * (result[i] / squares[i]);
-        result[i] *= dy[i];
-        sums[i] = -2 * g[i] * (sums[i] - counts[i] * means[i]);
-        squares[i] = g[i] * means[i];
-    }
-    /* dx_k sums over the windows that contain k: the mirrored window around k. */
-    const int64_t back = (call->norm->window - 1) / 2, ahead = call->norm->window - 1 - back;
-    sum_windows(call, ahead, back, g, other);
-    sum_windows(call, ahead, back, squares, other);
-    for (int64_t i = 0; i < n; i++) {
-        result[i] += 2 * (x[i] * g[i] - squares[i]);
-    }
-    store_plane(call, &call->out, plane, result, other);
-    if (!us_view_is_absent(&call->dmeans)) {
-        store_plane(call, &call->dmeans, plane, sums, other);
-    }
-    free(x);
-}
-
-static KernelStatus run(Divisive *call, const LocalNorm *norm, ParallelBody *body)
+static KernelStatus run(Divisive *call, const LocalNorm *norm, ParallelBody *const bodies[3])
 {
     const View *x = &call->x;
     call->norm = norm;
@@ -175,20 +118,35 @@ static KernelStatus run(Divisive *call, const LocalNorm *norm, ParallelBody *bod
     call->sizes[1] = x->shape[x->rank - 2];
     call->sizes[2] = x->shape[x->rank - 1];
     call->elements = call->sizes[0] * call->sizes[1] * call->sizes[2];
+    call->has_means = !us_view_is_absent(&call->means);
+    call->wants_dmeans = !us_view_is_absent(&call->dmeans);
     const double n = norm->window;
     call->scale = norm->norm_alpha / (x->rank == 5 ? n * n * n : n * n);
     atomic_init(&call->out_of_memory, 0);
-    run_pieces(x->shape[0] * x->shape[1], us_view_elements(x), body, call);
+    lay_out(call);
+    double *counts = NULL;
+    if (call->has_means) {
+        counts = malloc(2 * (size_t)call->padded * sizeof *counts);
+        if (counts == NULL) {
+            return KERNEL_NO_MEMORY;
+        }
+        call->counts = count_neighbours(call, counts);
+    }
+    const int form = x->dtype == DTYPE_FLOAT64 ? 2 : call->has_means ? 1 : 0;
+    run_pieces(x->shape[0] * x->shape[1], us_view_elements(x), bodies[form], call);
+    free(counts);
     return atomic_load(&call->out_of_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 
 KernelStatus us_divisive_forward(const View *views, const void *attributes)
 {
+    static ParallelBody *const bodies[] = {forward_plane_float, forward_plane_mixed, forward_plane_double};
     Detached detached;
     KernelStatus status = us_detach(&detached, 2, views, 1, &views[2]);
     if (status == KERNEL_OK) {
-        Divisive call = {.x = detached.inputs[0], .means = detached.inputs[1], .out = views[2]};
-        status = run(&call, attributes, forward_plane);
+        Divisive call = {.x = detached.inputs[0], .means = detached.inputs[1], .out = views[2],
+                         .dmeans = us_view_absent()};
+        status = run(&call, attributes, bodies);
     }
     us_detach_end(&detached);
     return status;
@@ -196,12 +154,13 @@ KernelStatus us_divisive_forward(const View *views, const void *attributes)
 
 KernelStatus us_divisive_backward(const View *views, const void *attributes)
 {
+    static ParallelBody *const bodies[] = {backward_plane_float, backward_plane_mixed, backward_plane_double};
     Detached detached;
     KernelStatus status = us_detach(&detached, 3, views, 2, &views[3]);
     if (status == KERNEL_OK) {
         Divisive call = {.x = detached.inputs[0], .means = detached.inputs[1], .dy = detached.inputs[2],
                          .out = views[3], .dmeans = views[4]};
-        status = run(&call, attributes, backward_plane);
+        status = run(&call, attributes, bodies);
     }
     us_detach_end(&detached);
     return status;

@@ -203,6 +203,38 @@ def test_divisive_gradients_are_those_of_the_forward_function(n):
     np.testing.assert_allclose(dmeans.values(), differences(lambda m: function(values, m), means, slopes), atol=1e-7)
 
 
+def test_divisive_distances_from_means_far_from_zero_keep_their_digits():
+    """S is a sum of squares of small differences, whatever the size of x and of the means."""
+    sizes, setting = (1, 2, 9, 20), (5, 25.0, 0.75, 1.0)
+    m = 1000 + random(sizes, FLOAT, 1)
+    x, means = Tensor(1000 + random(sizes, FLOAT, 2)), Tensor(m)
+    y, dx, dmeans = (Tensor(np.full(sizes, np.nan)) for _ in range(3))
+    dy = Tensor(random(sizes, FLOAT, 3))
+    divisive_forward(lrn(*setting), x, means, y)
+    assert_close(y.values(), divisive_model(x.values(), means.values(), *setting), FLOAT, 4)
+    divisive_backward(lrn(*setting), x, means, dy, dx, dmeans)
+    expected = divisive_gradient(x.values(), means.values(), dy.values(), *setting)
+    for found, model in zip((dx, dmeans), expected):
+        assert_close(found.values(), model, FLOAT, 4, floor=np.abs(model).max())
+
+
+@pytest.mark.parametrize("sizes, at", [((1, 1, 4, 9), (0, 0, 1, 8)), ((1, 1, 4, 9), (0, 0, 3, 0)),
+                                       ((1, 1, 3, 3, 9), (0, 0, 1, 2, 8))])
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_divisive_nan_spoils_its_neighbours_only(sizes, at, n):
+    """Also at the ends of lines and planes, where the next line begins in memory."""
+    setting = (n, 0.5, 0.75, 1.0)
+    values, slopes = random(sizes, FLOAT, 1), random(sizes, FLOAT, 2)
+    values[at] = np.nan
+    y, dx = Tensor(np.zeros(sizes)), Tensor(np.zeros(sizes))
+    divisive_forward(lrn(*setting), Tensor(values), None, y)
+    divisive_backward(lrn(*setting), Tensor(values), None, Tensor(slopes), dx, None)
+    expected = divisive_model(values, np.zeros(sizes), *setting)
+    gradient, _ = divisive_gradient(values, np.zeros(sizes), slopes, *setting)
+    assert (np.isnan(y.values()) == np.isnan(expected)).all()
+    assert (np.isnan(dx.values()) == np.isnan(gradient)).all() and np.isfinite(gradient).any()
+
+
 @pytest.mark.parametrize("strides", [nhwc_strides, gapped_strides])
 def test_divisive_layouts_agree_and_gaps_stay(strides):
     sizes, descriptor = (2, 3, 4, 5), lrn(3, 0.5, 0.75, 1.0)
