@@ -5,10 +5,12 @@ import pytest
 from understudy.maca import lib
 
 from tests.maca import test_mcdnn_batch_norm as batch_norm
+from tests.maca import test_mcdnn_dropout as dropout
 from tests.maca import test_mcdnn_lrn as local_response
 from tests.maca import test_mcdnn_pooling as pool
 from tests.maca import test_mcdnn_spatial_transformer as spatial
-from tests.maca.mcdnn_support import DOUBLE, Tensor, handle, lrn, pooling, random, run, scale, transformer
+from tests.maca.mcdnn_support import (DOUBLE, FLOAT, Tensor, activation, handle, lrn, nhwc_strides, pooling, random, run,
+                                      scale, transformer)
 
 torch = pytest.importorskip("torch", reason="PyTorch is an optional oracle")
 functional = torch.nn.functional
@@ -43,6 +45,81 @@ def test_batch_normalization():
         agree(ours, theirs)
 
 
+def test_batch_normalization_per_activation():
+    """PyTorch has the same when every element of an image is a feature."""
+    case = batch_norm.Case(SIZES, batch_norm.PER_ACTIVATION, DOUBLE)
+    x, gain, bias = leaf(case.x), leaf(case.gain), leaf(case.bias)
+    means = [torch.from_numpy(t.values()).flatten() for t in (case.running_mean, case.running_variance)]
+    y = functional.batch_norm(x.flatten(1), *means, gain.flatten(), bias.flatten(), True, 0.25, batch_norm.EPSILON)
+    case.train(factor=0.25)
+    agree(case.y, y.reshape(SIZES))
+    for ours, theirs in zip((case.running_mean, case.running_variance), means):
+        np.testing.assert_allclose(ours.values().ravel(), theirs.numpy(), rtol=1e-12)
+    y.backward(torch.from_numpy(case.dy.values()).flatten(1))
+    case.differentiate()
+    # Two images make every variance small: terms of 1 / deviation cancel.
+    for ours, theirs in ((case.dx, x.grad), (case.gain_gradient, gain.grad), (case.bias_gradient, bias.grad)):
+        np.testing.assert_allclose(ours.values(), theirs.numpy(), rtol=1e-9, atol=1e-10)
+
+
+def test_batch_normalization_with_relu():
+    case = batch_norm.Case(SIZES, batch_norm.SPATIAL, DOUBLE, nhwc_strides)
+    x, gain, bias = leaf(case.x), leaf(case.gain), leaf(case.bias)
+    normal = functional.batch_norm(x, None, None, gain.flatten(), bias.flatten(), True, 0.0, batch_norm.EPSILON)
+    assert normal.abs().min() > 1e-6  # none so near to the kink that a rounding decides
+    relu = activation(lib.MCDNN_ACTIVATION_RELU, 0.0)
+    reserve = case.reserve(batch_norm.BN_ACTIVATION, relu)
+    case.fused(batch_norm.BN_ACTIVATION, relu, reserve)
+    agree(case.y, torch.relu(normal))
+    torch.relu(normal).backward(torch.from_numpy(case.dy.values()))
+    case.differentiate_fused(batch_norm.BN_ACTIVATION, relu, reserve)
+    for ours, theirs in ((case.dx, x.grad), (case.gain_gradient, gain.grad), (case.bias_gradient, bias.grad)):
+        agree(ours, theirs)
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+def test_dropout(p):
+    """Masks differ between generators; what they do and how often they keep does not."""
+    sizes = (4, 16, 32, 32)
+    x, y = Tensor(random(sizes, FLOAT, 1) + 3), Tensor(np.full(sizes, np.nan))
+    dy, dx = Tensor(random(sizes, FLOAT, 2) + 3), Tensor(np.full(sizes, np.nan))
+    made = dropout.Dropout(p)
+    reserve = dropout.forward(made, x, y)
+    dropout.backward(made, dy, dx, reserve)
+    theirs, mask = torch.native_dropout(torch.from_numpy(x.stored()), p, True)
+    factor = (theirs[mask] / torch.from_numpy(x.stored())[mask]).mean().item()
+    kept = y.values() != 0
+    for ours, source in ((y, x), (dx, dy)):
+        np.testing.assert_allclose(ours.values()[kept], factor * source.values()[kept], rtol=2**-20)
+        assert (ours.values()[~kept] == 0).all()
+    deviation = np.sqrt(p * (1 - p) / kept.size)
+    for ratio in (kept.mean(), mask.double().mean().item()):
+        assert abs(ratio - (1 - p)) < 5 * deviation
+
+
+@pytest.mark.parametrize("with_means", [False, True])
+@pytest.mark.parametrize("n", [1, 3, 5])
+def test_divisive_normalization(n, with_means):
+    """PyTorch has no such layer: composed of its sums over windows, differentiated by autograd."""
+    alpha, beta, k = 0.3, 0.75, 1.5
+    x, means, y, dy, dx, dmeans = (tensor(SIZES, seed) for seed in range(6))
+    their_x, their_means = leaf(x), leaf(means) if with_means else torch.zeros(SIZES, dtype=torch.float64)
+
+    def sums(values):
+        return functional.avg_pool2d(values, n, 1, n // 2, divisor_override=1)
+
+    squares = sums(their_x**2) - 2 * their_means * sums(their_x) + their_means**2 * sums(torch.ones_like(their_x))
+    their_y = their_x * (k + alpha / n**2 * squares) ** -beta
+    descriptor, given = lrn(n, alpha, beta, k), means if with_means else None
+    local_response.divisive_forward(descriptor, x, given, y)
+    agree(y, their_y)
+    their_y.backward(torch.from_numpy(dy.values()))
+    local_response.divisive_backward(descriptor, x, given, dy, dx, dmeans if with_means else None)
+    agree(dx, their_x.grad)
+    if with_means:
+        agree(dmeans, their_means.grad)
+
+
 @pytest.mark.parametrize("n", [1, 3, 5])
 def test_local_response_normalization(n):
     setting = (n, 0.3, 0.75, 1.5)
@@ -56,9 +133,10 @@ def test_local_response_normalization(n):
     agree(dx, their_x.grad)
 
 
+@pytest.mark.parametrize("window, padding, stride", [((3, 2), (1, 1), (2, 1)), ((3, 3), (1, 1), (2, 2)),
+                                                     ((3, 3), (1, 1), (1, 1)), ((2, 2), (0, 0), (2, 2))])  # fmt: skip
 @pytest.mark.parametrize("mode", ["max", "include", "exclude"])
-def test_pooling(mode):
-    window, padding, stride = (3, 2), (1, 1), (2, 1)
+def test_pooling(mode, window, padding, stride):
     code = {"max": pool.MAX, "include": pool.INCLUDE, "exclude": pool.EXCLUDE}[mode]
     layer = (functional.max_pool2d if mode == "max" else
              lambda x, *sizes: functional.avg_pool2d(x, *sizes, count_include_pad=mode == "include"))
@@ -95,6 +173,10 @@ def test_grid_and_sampler():
     theta, grid = tensor((2, 2, 3), 1), tensor((2, 6, 4, 2), 2)
     run("mcdnnSpatialTfGridGeneratorForward", handle=handle(), stDesc=descriptor, theta=theta, grid=grid)
     agree(grid, functional.affine_grid(torch.from_numpy(theta.values()), list(sizes), align_corners=True))
+    their_theta, slopes, dtheta = leaf(theta), tensor(grid.sizes, 8), tensor(theta.sizes, 9)
+    functional.affine_grid(their_theta, list(sizes), align_corners=True).backward(torch.from_numpy(slopes.values()))
+    run("mcdnnSpatialTfGridGeneratorBackward", handle=handle(), stDesc=descriptor, dgrid=slopes, dtheta=dtheta)
+    agree(dtheta, their_theta.grad)
     x, y, dy, dx, dgrid = tensor(images, 3), tensor(sizes, 4), tensor(sizes, 5), tensor(images, 6), tensor(grid.sizes, 7)
     their_x, their_grid = leaf(x), leaf(grid)
     their_y = functional.grid_sample(their_x, their_grid, "bilinear", "zeros", align_corners=True)
