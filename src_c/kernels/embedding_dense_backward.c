@@ -4,7 +4,6 @@
 #include "kernels/embedding.h"
 
 #include "kernels/row_index.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 #include "tensor/parallel.h"
@@ -12,30 +11,44 @@
 #include <string.h>
 
 enum {
-    COLUMN_BLOCK = 1024,  /* columns of a piece of work: what stays in the first-level cache as fp32 */
-    SHARED_BLOCK = 256,   /* the same in buckets with so many rows that one thread would be long alone with them */
-    SHARED_PART = 32,     /* … a thirty-second of all */
-    PREFETCH_BYTES = 2048, /* rows lie anywhere, so their beginnings are asked for early, some rows ahead: */
-    PREFETCH_NEAR = 512,   /* … into the first-level cache, the rest into the second */
-    PREFETCH_DISTANCE = 8192, PREFETCH_LEAST = 4, PREFETCH_MOST = 16, /* about so many bytes, between these numbers */
+    GROUP = 4,             /* rows of grad added at a time */
+    COLUMN_BLOCK = 4096,   /* columns of a piece of work */
+    SHARED_BLOCK = 256,    /* the same in buckets with so many rows that one thread would be long alone with them */
+    SHARED_PART = 16,      /* … a sixteenth of all */
+    AHEAD_BYTES = 1 << 14, /* rows lie anywhere, so they are asked for early, into the second-level cache: */
+    AHEAD_LEAST = 2, AHEAD_MOST = 64,
+    PAST_LEAST = 8 << 20, /* bytes of out that are more than caches keep for the next kernel: written past them, … */
+    PAST_RUN = 1024,      /* … where so many lie side by side */
 };
 
+/* Up to GROUP rows of grad, to be added to each other: all pointers at the first column. */
+typedef struct RowGroup {
+    const void *rows[GROUP];
+    const void *ahead[GROUP]; /* what is asked for meanwhile */
+    int row_count;
+    float before, after; /* factors of each row and of the sum */
+    void *sums;   /* in the compute type */
+    bool goes_on; /* adds to what is in sums already */
+    void *out;    /* where the sum is written, in grad's type; NULL: back to sums */
+    bool past;    /* out is on a line's boundary, and is written past the caches */
+} RowGroup;
+
+#define LOOP_FUNCTION __attribute__((unused)) static /* nobody has grad in fp64 */
 #define LOOPS "kernels/embedding_rows.inc"
 #include "tensor/instantiate.inc"
 
-/* Sets, or adds to, `count` fp32 sums from a row of a type (of fp64: fp64 sums). */
-typedef void AddRow(void *sum, const void *row, int64_t count);
 typedef struct RowLoops {
-    AddRow *first, *next;
+    void (*add)(const RowGroup *group, int64_t count);
+    void (*clear)(void *row, size_t bytes, bool past);
+    void (*end)(void); /* of what was written past the caches: other threads see it */
 } RowLoops;
 
 typedef struct LevelLoops {
-    RowLoops single, twice, half, bfloat; /* twice: fp64, which no caller has */
+    RowLoops single, half, bfloat;
 } LevelLoops;
 
-#define ROW_LOOPS(type, level) {first_row_##type##_##level, add_row_##type##_##level}
-#define LEVEL_LOOPS(level) {ROW_LOOPS(float, level), ROW_LOOPS(double, level), ROW_LOOPS(half, level), \
-                            ROW_LOOPS(bfloat, level)}
+#define ROW_LOOPS(type, level) {add_rows_##type##_##level, clear_row_##type##_##level, end_rows_##type##_##level}
+#define LEVEL_LOOPS(level) {ROW_LOOPS(float, level), ROW_LOOPS(half, level), ROW_LOOPS(bfloat, level)}
 #ifdef US_HAS_LEVELS
 static const LevelLoops loops[LEVEL_COUNT] = {LEVEL_LOOPS(base), LEVEL_LOOPS(v3), LEVEL_LOOPS(v4)};
 #else
@@ -47,13 +60,20 @@ typedef struct Sum {
     const View *grad, *out;
     RowIndex index;
     int64_t columns;
-    uint32_t prefetch_ahead;
     int64_t first_piece[ROW_INDEX_BUCKET_LIMIT + 1]; /* of each bucket: buckets differ in their column blocks */
     int64_t grad_row_stride; /* elements from row to row of grad, when one stride leads through all */
     bool uniform;            /* it does */
-    bool direct;             /* rows of grad are added where they lie; otherwise through a buffer */
+    bool lines;              /* rows of grad are added where they lie; otherwise through a buffer */
+    bool packs;              /* sums become elements of out at once; otherwise through a buffer */
+    bool past;               /* out is large */
     RowLoops row;
 } Sum;
+
+/* Columns of the rows of one bucket. */
+typedef struct Block {
+    int64_t first, count;
+    uint32_t ahead, ahead_end; /* how many rows ahead to ask for, and up to which position */
+} Block;
 
 static const char *grad_row(const Sum *sum, uint32_t row)
 {
@@ -90,69 +110,104 @@ static bool rows_are_uniform(const View *grad, int64_t *stride)
     return true;
 }
 
-KERNEL_CLONES static void scale_row(float *row, float factor, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        row[i] *= factor;
-    }
-}
-
-static void prefetch_row(const Sum *sum, uint32_t row, int64_t column, int64_t count)
-{
-    int64_t element = (int64_t)us_dtype_size(sum->grad->dtype);
-    const char *start = grad_row(sum, row) + column * element;
-    int64_t bytes = count * element < PREFETCH_BYTES ? count * element : PREFETCH_BYTES;
-    for (int64_t byte = 0; byte < bytes; byte += 64) {
-        if (byte < PREFETCH_NEAR) {
-            __builtin_prefetch(start + byte, 0, 3);
-        } else {
-            __builtin_prefetch(start + byte, 0, 2);
-        }
-    }
-}
-
-/* Columns first … first+count-1 of the rows at positions begin … end-1, added up into `total`. */
-static void sum_rows(const Sum *sum, uint32_t begin, uint32_t end, uint32_t prefetch_end, int64_t first, int64_t count,
-                     float factor, float *total)
+static void find_rows(const Sum *sum, const Block *block, uint32_t position, RowGroup *group)
 {
     const View *grad = sum->grad;
-    int64_t stride = grad->strides[grad->rank - 1];
-    int64_t skip = first * stride * (int64_t)us_dtype_size(grad->dtype);
-    float buffer[COLUMN_BLOCK];
-    for (uint32_t i = begin; i < end; i++) {
-        if (i + sum->prefetch_ahead < prefetch_end) {
-            prefetch_row(sum, sum->index.positions[i + sum->prefetch_ahead], first, count);
-        }
-        const void *row = grad_row(sum, sum->index.positions[i]) + skip;
-        if (!sum->direct) {
-            us_load_float(buffer, row, grad->dtype, stride, count);
-            row = buffer;
-        }
-        if (sum->attributes->scale_before_sum && factor != 1.0f) {
-            scale_row(buffer, factor, count);
-        }
-        (i == begin ? sum->row.first : sum->row.next)(total, row, count);
-    }
-    if (factor != 1.0f && !sum->attributes->scale_before_sum) {
-        scale_row(total, factor, count);
+    const uint32_t *positions = sum->index.positions;
+    int64_t skip = block->first * grad->strides[grad->rank - 1] * (int64_t)us_dtype_size(grad->dtype);
+    for (uint32_t k = 0; k < (uint32_t)group->row_count; k++) {
+        uint32_t ahead = position + k + block->ahead;
+        group->rows[k] = grad_row(sum, positions[position + k]) + skip;
+        group->ahead[k] = ahead < block->ahead_end ? grad_row(sum, positions[ahead]) + skip : group->rows[k];
     }
 }
 
-/* How rows of grad are added: in place when they are of unit stride and need no scaling first. */
+/* Rows whose elements are apart are gathered as fp32 first. */
+static void gather_rows(const View *grad, int64_t count, RowGroup *group, float (*buffer)[COLUMN_BLOCK])
+{
+    for (int k = 0; k < group->row_count; k++) {
+        us_load_float(buffer[k], group->rows[k], grad->dtype, grad->strides[grad->rank - 1], count);
+        group->rows[k] = group->ahead[k] = buffer[k];
+    }
+}
+
+static bool goes_past(const Sum *sum, const char *target, int64_t elements)
+{
+    int64_t bytes = elements * (int64_t)us_dtype_size(sum->out->dtype);
+    return sum->past && (uintptr_t)target % 64 == 0 && bytes >= PAST_RUN;
+}
+
+/* The columns of one row of out: the rows of grad at positions begin … end-1, of which there is one at least. */
+static void sum_row(const Sum *sum, const Block *block, uint32_t begin, uint32_t end, char *target)
+{
+    const View *out = sum->out;
+    const float factor = sum->attributes->scale_by_frequency ? 1.0f / (float)(end - begin) : 1.0f;
+    const bool scales_rows = sum->attributes->scale_before_sum;
+    float sums[COLUMN_BLOCK];
+    RowGroup group = {.before = scales_rows ? factor : 1.0f, .after = 1.0f, .sums = sums};
+    for (uint32_t i = begin; i < end; i += GROUP) {
+        bool last = end - i <= GROUP;
+        group.row_count = last ? (int)(end - i) : GROUP;
+        group.goes_on = i > begin;
+        if (last) {
+            group.after = scales_rows ? 1.0f : factor;
+            group.out = sum->packs ? target : NULL;
+            group.past = goes_past(sum, target, block->count);
+        }
+        find_rows(sum, block, i, &group);
+        if (sum->lines) {
+            sum->row.add(&group, block->count);
+        } else {
+            float buffer[GROUP][COLUMN_BLOCK];
+            gather_rows(sum->grad, block->count, &group, buffer);
+            sum->row.add(&group, block->count);
+        }
+    }
+    if (!sum->packs) {
+        us_store_float(target, out->dtype, out->strides[1], sums, block->count);
+    }
+}
+
+/* Columns of neighbouring rows of out. */
+static void clear_rows(const Sum *sum, const Block *block, int64_t row_count, char *target)
+{
+    const View *out = sum->out;
+    const int64_t size = (int64_t)us_dtype_size(out->dtype);
+    int64_t run = block->count;
+    if (out->strides[1] == 1 && out->strides[0] == run) {
+        run *= row_count;
+        row_count = 1;
+    }
+    for (int64_t row = 0; row < row_count; row++, target += out->strides[0] * size) {
+        if (out->strides[1] == 1) {
+            sum->row.clear(target, (size_t)(run * size), goes_past(sum, target, run));
+            continue;
+        }
+        const float zero = 0.0f;
+        for (int64_t i = 0; i < run; i++) {
+            us_store_float(target + i * out->strides[1] * size, out->dtype, 1, &zero, 1);
+        }
+    }
+}
+
+/* How rows of grad are added, and their sums written: in place where elements are of unit stride. */
 static void choose_loops(Sum *sum)
 {
-    const View *grad = sum->grad;
+    const View *grad = sum->grad, *out = sum->out;
     const LevelLoops *level = &loops[us_level()];
-    sum->direct = grad->strides[grad->rank - 1] == 1 && !sum->attributes->scale_before_sum;
-    sum->row = sum->direct && grad->dtype == DTYPE_FLOAT16    ? level->half
-               : sum->direct && grad->dtype == DTYPE_BFLOAT16 ? level->bfloat
-                                                              : level->single;
+    sum->lines = grad->strides[grad->rank - 1] == 1;
+    DType added = sum->lines ? grad->dtype : DTYPE_FLOAT32;
+    sum->packs = out->strides[1] == 1 && out->dtype == added;
+    sum->past = us_view_elements(out) >= PAST_LEAST / (int64_t)us_dtype_size(out->dtype);
+    sum->row = added == DTYPE_FLOAT16    ? level->half
+               : added == DTYPE_BFLOAT16 ? level->bfloat
+                                         : level->single;
 }
 
-static uint32_t rows_ahead(const Sum *sum)
+static uint32_t rows_ahead(const Sum *sum, int64_t columns)
 {
-    int64_t rows = PREFETCH_DISTANCE / (sum->columns * (int64_t)us_dtype_size(sum->grad->dtype));
-    return (uint32_t)(rows < PREFETCH_LEAST ? PREFETCH_LEAST : rows > PREFETCH_MOST ? PREFETCH_MOST : rows);
+    int64_t rows = AHEAD_BYTES / (columns * (int64_t)us_dtype_size(sum->grad->dtype));
+    return (uint32_t)(rows < AHEAD_LEAST ? AHEAD_LEAST : rows > AHEAD_MOST ? AHEAD_MOST : rows);
 }
 
 static int64_t column_block(const Sum *sum, int64_t bucket)
@@ -183,36 +238,32 @@ static int64_t bucket_of_piece(const Sum *sum, int64_t piece)
 static void sum_piece(void *context, int64_t piece)
 {
     const Sum *sum = context;
+    const RowIndex *index = &sum->index;
     const View *out = sum->out;
-    int64_t bucket = bucket_of_piece(sum, piece);
-    int64_t block = column_block(sum, bucket);
-    int64_t first = (piece - sum->first_piece[bucket]) * block;
-    int64_t count = sum->columns - first < block ? sum->columns - first : block;
-    bool direct = out->dtype == DTYPE_FLOAT32 && out->strides[1] == 1;
-    float buffer[COLUMN_BLOCK];
-    uint32_t begin = sum->index.bucket_begin[bucket];
-    uint32_t bucket_end = sum->index.bucket_begin[bucket + 1];
-    uint32_t last_row = row_index_first_row(&sum->index, bucket + 1);
-    for (uint32_t row = row_index_first_row(&sum->index, bucket); row < last_row; row++) {
-        uint32_t end = sum->index.ends[row];
-        int64_t offset = (int64_t)row * out->strides[0] + first * out->strides[1];
+    const int64_t bucket = bucket_of_piece(sum, piece);
+    const int64_t width = column_block(sum, bucket);
+    Block block = {.first = (piece - sum->first_piece[bucket]) * width};
+    block.count = sum->columns - block.first < width ? sum->columns - block.first : width;
+    block.ahead = rows_ahead(sum, block.count);
+    block.ahead_end = index->bucket_begin[bucket + 1];
+    const uint32_t last_row = row_index_first_row(index, bucket + 1);
+    uint32_t begin = index->bucket_begin[bucket];
+    for (uint32_t row = row_index_first_row(index, bucket), next; row < last_row; row = next) {
+        int64_t offset = (int64_t)row * out->strides[0] + block.first * out->strides[1];
         char *target = (char *)out->data + offset * (int64_t)us_dtype_size(out->dtype);
-        float *total = direct ? (float *)target : buffer;
-        if (begin == end && out->strides[1] == 1) {
-            memset(target, 0, (size_t)count * us_dtype_size(out->dtype)); /* 0 is all bits 0 in every type */
-            continue;
+        next = row;
+        while (next < last_row && index->ends[next] == begin) {
+            next++;
         }
-        if (begin == end) {
-            memset(total, 0, (size_t)count * sizeof *total);
+        if (next > row) {
+            clear_rows(sum, &block, next - row, target);
         } else {
-            float factor = sum->attributes->scale_by_frequency ? 1.0f / (float)(end - begin) : 1.0f;
-            sum_rows(sum, begin, end, bucket_end, first, count, factor, total);
+            next++;
+            sum_row(sum, &block, begin, index->ends[row], target);
+            begin = index->ends[row];
         }
-        if (!direct) {
-            us_store_float(target, out->dtype, out->strides[1], total, count);
-        }
-        begin = end;
     }
+    sum->row.end();
 }
 
 KernelStatus us_embedding_dense_backward(const View *views, const void *attributes)
@@ -223,13 +274,13 @@ KernelStatus us_embedding_dense_backward(const View *views, const void *attribut
     if (us_view_is_empty(sum.out)) {
         return KERNEL_OK;
     }
+    const int64_t row_bytes = sum.columns * (int64_t)us_dtype_size(sum.grad->dtype);
     /* More rows or indices would need more scratch memory than a host has. */
     if (sum.out->shape[0] >= NO_ROW || us_view_elements(indices) >= NO_ROW ||
-        !row_index_make(&sum.index, indices, (uint32_t)sum.out->shape[0], parameters->padding)) {
+        !row_index_make(&sum.index, indices, (uint32_t)sum.out->shape[0], row_bytes, parameters->padding)) {
         return KERNEL_NO_MEMORY;
     }
     sum.uniform = rows_are_uniform(sum.grad, &sum.grad_row_stride);
-    sum.prefetch_ahead = rows_ahead(&sum);
     choose_loops(&sum);
     divide_work(&sum);
     us_parallel(sum.first_piece[sum.index.bucket_count], sum_piece, &sum);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 enum {
-    BUCKET_SHIFT_LEAST = 10, /* rows per bucket: worth a hand-over to another thread */
-    CHUNK = 1 << 16,       /* indices handled at a time; fixed, so that nothing depends on the number of threads */
+    BUCKET_BYTES_LEAST = 1 << 15, /* worth a hand-over to another thread */
+    CHUNK = 1 << 14,       /* indices handled at a time; fixed, so that nothing depends on the number of threads */
     BATCH = 1024,
 };
 
@@ -142,10 +142,10 @@ static void sort_bucket(void *context, int64_t bucket)
     }
 }
 
-static uint32_t shift_for(uint32_t rows)
+static uint32_t shift_for(uint32_t rows, int64_t row_bytes)
 {
-    uint32_t shift = BUCKET_SHIFT_LEAST;
-    while ((rows - 1) >> shift >= ROW_INDEX_BUCKET_LIMIT) {
+    uint32_t shift = 0;
+    while ((rows - 1) >> shift >= ROW_INDEX_BUCKET_LIMIT || row_bytes << shift < BUCKET_BYTES_LEAST) {
         shift++;
     }
     return shift;
@@ -177,9 +177,9 @@ static bool take_memory(Sort *sort, int64_t chunks)
     return true;
 }
 
-bool row_index_make(RowIndex *index, const View *indices, uint32_t rows, int64_t skipped)
+bool row_index_make(RowIndex *index, const View *indices, uint32_t rows, int64_t row_bytes, int64_t skipped)
 {
-    *index = (RowIndex){.rows = rows, .bucket_shift = shift_for(rows)};
+    *index = (RowIndex){.rows = rows, .bucket_shift = shift_for(rows, row_bytes)};
     index->bucket_count = (int64_t)((rows - 1) >> index->bucket_shift) + 1;
     Sort sort = {
         .index = index,

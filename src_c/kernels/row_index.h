@@ -23,9 +23,9 @@ typedef struct RowIndex {
     void *scratch;
 } RowIndex;
 
-/* Positions of `skipped` are left out. False: no memory. Fewer than 2^32 - 1 rows and indices. Takes the thread's
- * scratch memory until it is freed. */
-bool row_index_make(RowIndex *index, const View *indices, uint32_t rows, int64_t skipped);
+/* Positions of `skipped` are left out; a row is `row_bytes` long where it is used. False: no memory. Fewer than 2^32 - 1
+ * rows and indices. Takes the thread's scratch memory until it is freed. */
+bool row_index_make(RowIndex *index, const View *indices, uint32_t rows, int64_t row_bytes, int64_t skipped);
 void row_index_free(RowIndex *index);
 
 /* First row of a bucket; of the last bucket's successor: the number of rows. */

@@ -127,6 +127,14 @@ def test_all_tokens_of_one_row():
     check(grad, indices, 9, blank(F32, (9, 300)), scale=True)
 
 
+@pytest.mark.parametrize("kind", FLOATS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("columns", [1024, 1037])
+def test_tables_beyond_the_caches(kind, columns):
+    """Written past them: rows that begin on a cache line and rows that do not, summed or empty."""
+    grad, indices = Tensor(kind, normal(1, (3000, columns))), Tensor(I64, drawn(2, 4500, 3000))
+    check(grad, indices, 4500, blank(kind, (4500, columns)), scale=True)
+
+
 def test_results_do_not_depend_on_the_number_of_threads():
     source = """
 import hashlib
