@@ -3,8 +3,8 @@
 #include "kernels/detach.h"
 #include "kernels/linear.h"
 #include "kernels/pieces.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
+#include "tensor/levels.h"
 
 #include <string.h>
 
@@ -34,7 +34,7 @@ typedef struct Drop {
     uint8_t *mask;
     int64_t elements;
     float probability;
-    bool draws;
+    bool draws, packed; /* packed: both tensors are arrays of one type */
     State state;
 } Drop;
 
@@ -46,77 +46,64 @@ static uint64_t mix(uint64_t value)
     return value ^ value >> 31;
 }
 
-/* An element is kept when a number of (0, 1], (r + 1) / 2^32, is larger than p: r >= p * 2^32. */
-KERNEL_CLONES static void draw(uint64_t key, float probability, uint8_t *keeps)
+/* What decides about the elements of a tile. An element is kept when a number of (0, 1], (r + 1) / 2^32, is larger than
+ * p: r >= p * 2^32. r is made from the element's number by two rounds of multiplying and mixing. */
+typedef struct Draw {
+    uint32_t before, after;
+    uint32_t least;    /* of the r that are kept */
+    uint32_t possible; /* bits of a vector that may be 1: none when p is 1, more, or NaN */
+} Draw;
+
+#define DRAW_STEP UINT32_C(0x9e3779b9)
+#define DRAW_FACTOR UINT32_C(0x7feb352d)
+#define DRAW_FACTOR_2 UINT32_C(0x846ca68b)
+#define LOOPS "kernels/dropout.inc"
+#include "tensor/instantiate.inc"
+
+typedef void DropTile(const void *from, void *to, int64_t count, float probability, const Draw *draw, uint8_t *mask);
+
+#define LOOPS_OF_LEVEL(level)                                                                                       \
+    {[DTYPE_FLOAT32] = drop_tile_float_##level, [DTYPE_FLOAT16] = drop_tile_half_##level,                           \
+     [DTYPE_BFLOAT16] = drop_tile_bfloat_##level, [DTYPE_FLOAT64] = drop_tile_double_##level}
+
+static DropTile *const loops[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {
+    [LEVEL_BASE] = LOOPS_OF_LEVEL(base),
+#ifdef US_HAS_LEVELS
+    [LEVEL_V3] = LOOPS_OF_LEVEL(v3),
+    [LEVEL_V4] = LOOPS_OF_LEVEL(v4),
+#endif
+};
+
+static Draw draw_of(const Drop *drop, int64_t tile)
 {
-    const double scaled = (double)probability * 0x1p32;
-    const uint32_t before = (uint32_t)key, after = (uint32_t)(key >> 32);
+    const uint64_t key = mix(mix(drop->state.seed) ^ mix(drop->state.masks_drawn ^ mix((uint64_t)tile)));
+    const double scaled = (double)drop->probability * 0x1p32;
     const bool none = !(scaled < 0x1p32); /* also where p is NaN */
-    const uint32_t least = none || scaled < 0 ? 0 : (uint32_t)scaled;
-    for (uint32_t i = 0; i < TILE; i++) {
-        uint32_t r = i * UINT32_C(0x9e3779b9) + before;
-        r = (r ^ r >> 16) * UINT32_C(0x7feb352d);
-        r = (r ^ r >> 15) * UINT32_C(0x846ca68b);
-        r = (r ^ r >> 16) ^ after;
-        keeps[i] = r >= least;
-    }
-    if (none) {
-        memset(keeps, 0, TILE);
-    }
+    return (Draw){.before = (uint32_t)key,
+                  .after = (uint32_t)(key >> 32),
+                  .least = none || scaled < 0 ? 0 : (uint32_t)scaled,
+                  .possible = none ? 0 : 0xffff};
 }
 
-static void pack(const uint8_t *keeps, uint8_t *mask, int64_t bytes)
+static void drop_tile(const Drop *drop, int64_t begin, int64_t count)
 {
-    for (int64_t i = 0; i < bytes; i++) {
-        uint64_t eight;
-        memcpy(&eight, keeps + 8 * i, sizeof eight);
-        mask[i] = (uint8_t)(eight * UINT64_C(0x0102040810204080) >> 56);
-    }
-}
-
-KERNEL_CLONES static void unpack(const uint8_t *mask, int64_t bytes, uint8_t *keeps)
-{
-    for (int64_t i = 0; i < 8 * bytes; i++) {
-        keeps[i] = mask[i / 8] >> (i % 8) & 1;
-    }
-}
-
-KERNEL_CLONES static void apply_float(const uint8_t *keeps, float scale, int64_t count, float *values)
-{
-    for (int64_t i = 0; i < count; i++) {
-        values[i] = keeps[i] ? values[i] * scale : 0;
-    }
-}
-
-KERNEL_CLONES static void apply_double(const uint8_t *keeps, double scale, int64_t count, double *values)
-{
-    for (int64_t i = 0; i < count; i++) {
-        values[i] = keeps[i] ? values[i] * scale : 0;
-    }
-}
-
-static void drop_tile(Drop *drop, int64_t begin, int64_t count)
-{
-    uint8_t keeps[TILE];
+    const Draw draw = drop->draws ? draw_of(drop, begin / TILE) : (Draw){0};
+    const Draw *drawn = drop->draws ? &draw : NULL;
     uint8_t *mask = drop->mask + begin / 8;
-    const int64_t bytes = (count + 7) / 8;
-    if (drop->draws) {
-        draw(mix(mix(drop->state.seed) ^ mix(drop->state.masks_drawn ^ mix((uint64_t)begin / TILE))), drop->probability,
-             keeps);
-        memset(keeps + count, 0, (size_t)(8 * bytes - count));
-        pack(keeps, mask, bytes);
-    } else {
-        unpack(mask, bytes, keeps);
-    }
-    if (drop->from.dtype == DTYPE_FLOAT64) {
+    const DType dtype = drop->from.dtype;
+    if (drop->packed) {
+        const size_t at = (size_t)begin * us_dtype_size(dtype);
+        loops[us_level()][dtype]((const char *)drop->from.data + at, (char *)drop->to.data + at, count,
+                                 drop->probability, drawn, mask);
+    } else if (dtype == DTYPE_FLOAT64) {
         double values[TILE];
         us_linear_load_double(&drop->from, begin, count, values);
-        apply_double(keeps, 1 / (1 - (double)drop->probability), count, values);
+        loops[us_level()][DTYPE_FLOAT64](values, values, count, drop->probability, drawn, mask);
         us_linear_store_double(&drop->to, begin, count, values);
     } else {
         float values[TILE];
         us_linear_load_float(&drop->from, begin, count, values);
-        apply_float(keeps, 1 / (1 - drop->probability), count, values);
+        loops[us_level()][DTYPE_FLOAT32](values, values, count, drop->probability, drawn, mask);
         us_linear_store_float(&drop->to, begin, count, values);
     }
 }
@@ -138,6 +125,7 @@ static KernelStatus run(Drop *drop, const View *from, const View *to)
         drop->from = detached.inputs[0];
         drop->to = *to;
         drop->elements = us_view_elements(to);
+        drop->packed = drop->from.dtype == to->dtype && us_view_is_contiguous(&drop->from) && us_view_is_contiguous(to);
         run_pieces((drop->elements + PIECE - 1) / PIECE, drop->elements, drop_piece, drop);
     }
     us_detach_end(&detached);

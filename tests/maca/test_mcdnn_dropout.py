@@ -183,11 +183,14 @@ def digest() -> str:
         dropout, sizes = Dropout(0.3, 11), (5, 67, 65, 3)
         for strides in (None, nhwc_strides(sizes)):
             x, y = Tensor(random(sizes, data_type, 1), data_type, strides), Tensor(np.zeros(sizes), data_type, strides)
-            forward(dropout, x, y)
-            outputs.append(y)
+            reserve = forward(dropout, x, y)
+            backward(dropout, y, x, reserve)
+            outputs += [y, x]
     return digest_of(outputs)
 
 
-def test_results_do_not_depend_on_the_number_of_threads():
+def test_results_do_not_depend_on_the_number_of_threads_or_the_instruction_set():
     source = "from tests.maca.test_mcdnn_dropout import digest; print(digest())"
-    assert len({run_python(source, {"UNDERSTUDY_THREADS": threads}) for threads in ("1", "2", "5")}) == 1
+    variants = [("1", "v4"), ("2", "v4"), ("5", "v3"), ("2", "base")]
+    assert len({run_python(source, {"UNDERSTUDY_THREADS": threads, "UNDERSTUDY_ISA": level})
+                for threads, level in variants}) == 1
