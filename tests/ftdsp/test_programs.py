@@ -112,6 +112,31 @@ def test_windows_exist_before_main_and_hold_zero(windows_source, compiler, link)
                                                    "ok"]
 
 
+PRODUCT = r"""
+#include <fullconnection.h>
+#include <stdio.h>
+
+int main(void)
+{
+    float a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {1, 0, -1, 2, 0.5f, 1}, bias[4] = {1, -100, 0, 0.25f}, c[4];
+    fp_fullconnection_p(a, b, c, bias, 2, 2, 3, ACTIVATION_RELU);
+    printf("%g %g %g %g\n", c[0], c[1], c[2], c[3]);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_products_in_programs_of_every_kind(link, tmp_path):
+    """A program that is linked statically loads no CBLAS."""
+    source = tmp_path / "product.c"
+    source.write_text(PRODUCT)
+    program = build(source, "gcc", link)
+    for blas in ("", "/nonexistent/libblas.so"):
+        assert native.check([program], {"UNDERSTUDY_BLAS": blas}).split() == ["1.5", "0", "2", "16.25"]
+    assert " T us_matmul" not in native.check(["nm", program])
+
+
 OCCUPANT = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
