@@ -1,13 +1,25 @@
 #include "kernels/fold.h"
 
+#include "kernels/scratch.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
 #include <stdlib.h>
 
-/* Groups from which on there is work for all threads without cutting the reduced elements; otherwise chunks of about
- * this many elements, not more than that many. */
-enum { ENOUGH_BLOCKS = 16, CHUNK_ELEMENTS = 32 * 1024, CHUNK_LIMIT = 64, SERIAL_ELEMENTS = 16 * 1024 };
+/* Blocks from which on there is work for all threads without cutting the reduced elements; otherwise chunks of about
+ * so many elements, not more than that many. Columns that short rows are put together to. Elements of a panel in place.
+ * Elements from which on it is worth waking other threads. What is fetched ahead of a panel.
+ * Elements of a group that its mean is guessed from. */
+enum {
+    ENOUGH_BLOCKS = 16,
+    CHUNK_ELEMENTS = 16 * 1024,
+    CHUNK_LIMIT = 64,
+    LINE = 64,
+    PANEL_ELEMENTS = 16 * 1024,
+    SERIAL_ELEMENTS = 16 * 1024,
+    PREFETCH_BYTES = 2048,
+    GUESS_ROWS = 4,
+};
 
 /* The axes of one kind, sorted by the first operand's strides, outermost first; axes of size 1 are left out. */
 static void sort_axes(FoldAxes *axes, const View *model, const bool *keeps, bool kept)
@@ -68,19 +80,43 @@ static int64_t divide_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-static void cut(Fold *fold)
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void cut(Fold *fold, bool by_row)
 {
     const int64_t run = fold->kept.sizes[fold->kept.rank - 1];
-    fold->blocks_per_run = fold->columns_are_groups ? divide_up(run, FOLD_PANEL) : run;
+    const int64_t kept_stride = llabs(fold->kept.strides[0][fold->kept.rank - 1]);
+    const int64_t reduced_stride = llabs(fold->reduced.strides[0][fold->reduced.rank - 1]);
+    const bool groups_innermost =
+        by_row || (fold->kept.count > 1 && (fold->reduced.count == 1 || kept_stride < reduced_stride));
+    fold->width = groups_innermost ? smaller(run, FOLD_WIDTH) : 1;
+    fold->blocks_per_run = divide_up(run, fold->width);
     fold->blocks = fold->kept.count / run * fold->blocks_per_run;
-    const int64_t width = fold->columns_are_groups ? (run < FOLD_PANEL ? run : FOLD_PANEL) : 1;
-    int64_t chunks = fold->blocks >= ENOUGH_BLOCKS ? 1 : divide_up(fold->reduced.count * width, CHUNK_ELEMENTS);
-    chunks = chunks > CHUNK_LIMIT ? CHUNK_LIMIT : chunks;
-    fold->chunk_elements = divide_up(fold->reduced.count, chunks);
+    int64_t chunks = fold->blocks >= ENOUGH_BLOCKS ? 1 : divide_up(fold->reduced.count * fold->width, CHUNK_ELEMENTS);
+    fold->chunk_elements = divide_up(fold->reduced.count, smaller(chunks, CHUNK_LIMIT));
     fold->chunks = divide_up(fold->reduced.count, fold->chunk_elements);
 }
 
-void us_fold_begin(Fold *fold, int operand_count, const View *operands, const bool *keeps, bool columns_are_groups)
+/* Lines are put together where every row has the full width. */
+static void lay_out(Fold *fold, bool by_row)
+{
+    const bool even = fold->kept.sizes[fold->kept.rank - 1] % fold->width == 0;
+    fold->stack = even && !(by_row && fold->width % 8 != 0) && fold->width < LINE ? LINE / fold->width : 1;
+    bool gathers = false;
+    for (int k = 0; k < fold->operand_count; k++) {
+        const int64_t along_row = fold->kept.strides[k][fold->kept.rank - 1];
+        const int64_t along_run = fold->reduced.strides[k][fold->reduced.rank - 1];
+        fold->gathers[k] = (along_row != 1 && fold->width > 1) || (along_run != fold->width && fold->stack > 1);
+        gathers |= fold->gathers[k] && !us_view_is_absent(&fold->operands[k]);
+    }
+    const int64_t line = fold->stack * fold->width;
+    fold->panel_rows = (gathers ? FOLD_TILE : PANEL_ELEMENTS) / line * fold->stack;
+}
+
+void us_fold_begin(Fold *fold, int operand_count, const View *operands, const bool *keeps, bool by_row)
 {
     fold->operand_count = operand_count;
     for (int k = 0; k < operand_count; k++) {
@@ -90,24 +126,16 @@ void us_fold_begin(Fold *fold, int operand_count, const View *operands, const bo
     sort_axes(&fold->reduced, &operands[0], keeps, false);
     merge_axes(fold, &fold->kept);
     merge_axes(fold, &fold->reduced);
-    int64_t kept_stride = llabs(fold->kept.strides[0][fold->kept.rank - 1]);
-    int64_t reduced_stride = llabs(fold->reduced.strides[0][fold->reduced.rank - 1]);
-    fold->columns_are_groups = columns_are_groups || (fold->kept.count > 1 && fold->reduced.count > 1 &&
-                                                      kept_stride < reduced_stride);
-    cut(fold);
+    cut(fold, by_row);
+    lay_out(fold, by_row);
 }
 
 void us_fold_groups(const Fold *fold, int64_t block, int64_t *first, int64_t *count)
 {
     const int64_t run = fold->kept.sizes[fold->kept.rank - 1];
-    if (!fold->columns_are_groups) {
-        *first = block;
-        *count = 1;
-        return;
-    }
-    const int64_t begin = block % fold->blocks_per_run * FOLD_PANEL;
+    const int64_t begin = block % fold->blocks_per_run * fold->width;
     *first = block / fold->blocks_per_run * run + begin;
-    *count = run - begin < FOLD_PANEL ? run - begin : FOLD_PANEL;
+    *count = smaller(run - begin, fold->width);
 }
 
 /* Offset of element `position` of the axes, in row-major order of the merged sizes. */
@@ -121,63 +149,169 @@ static int64_t offset_at(const FoldAxes *axes, int operand, int64_t position)
     return offset;
 }
 
-void us_fold_first(const Fold *fold, int operand, int64_t block, double *values)
+void us_fold_guess(const Fold *fold, int operand, int64_t block, double *values)
 {
     int64_t group, groups;
     us_fold_groups(fold, block, &group, &groups);
     const View *view = &fold->operands[operand];
-    const char *data = (const char *)view->data +
-                       offset_at(&fold->kept, operand, group) * (int64_t)us_dtype_size(view->dtype);
-    us_load_double(values, data, view->dtype, fold->kept.strides[operand][fold->kept.rank - 1], groups);
+    const int64_t base = offset_at(&fold->kept, operand, group), rows = smaller(fold->reduced.count, GUESS_ROWS);
+    double row[FOLD_WIDTH];
+    for (int64_t position = 0; position < rows; position++) {
+        const int64_t offset = base + offset_at(&fold->reduced, operand, position);
+        us_load_double(position == 0 ? values : row, (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype),
+                       view->dtype, fold->kept.strides[operand][fold->kept.rank - 1], groups);
+        for (int64_t i = 0; position > 0 && i < groups; i++) {
+            values[i] += row[i];
+        }
+    }
+    for (int64_t i = 0; i < groups; i++) {
+        values[i] = view->dtype == DTYPE_FLOAT64 ? values[i] / (double)rows : (double)(float)(values[i] / (double)rows);
+    }
 }
 
-void us_fold_walk(const Fold *fold, int64_t block, int64_t chunk, PanelVisit *visit, void *context)
+/* ---- panels ---- */
+
+/* Elements of `size` bytes between memory with gaps and rows without. */
+static void copy_elements(char *to, int64_t to_stride, const char *from, int64_t from_stride, size_t size, int64_t count)
 {
-    int64_t group, groups;
-    us_fold_groups(fold, block, &group, &groups);
-    const FoldAxes *kept = &fold->kept, *reduced = &fold->reduced;
-    int64_t bases[FOLD_OPERANDS];
-    for (int k = 0; k < fold->operand_count; k++) {
-        bases[k] = offset_at(kept, k, group);
-    }
-    const int64_t run = reduced->sizes[reduced->rank - 1];
-    const int64_t limit = fold->columns_are_groups ? FOLD_PANEL / groups : FOLD_PANEL;
-    int64_t position = chunk * fold->chunk_elements;
-    int64_t end = reduced->count - position < fold->chunk_elements ? reduced->count : position + fold->chunk_elements;
-    while (position < end) {
-        int64_t length = run - position % run;
-        length = length > end - position ? end - position : length;
-        length = length > limit ? limit : length;
-        Panel panel = {.rows = fold->columns_are_groups ? length : 1,
-                       .width = fold->columns_are_groups ? groups : length,
-                       .first_row = position};
-        for (int k = 0; k < fold->operand_count; k++) {
-            const int64_t along_run = reduced->strides[k][reduced->rank - 1];
-            panel.offsets[k] = bases[k] + offset_at(reduced, k, position);
-            panel.column_stride[k] = fold->columns_are_groups ? kept->strides[k][kept->rank - 1] : along_run;
-            panel.row_stride[k] = fold->columns_are_groups ? along_run : 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t a = i * to_stride, b = i * from_stride;
+        switch (size) {
+        case 2: ((uint16_t *)to)[a] = ((const uint16_t *)from)[b]; break;
+        case 4: ((uint32_t *)to)[a] = ((const uint32_t *)from)[b]; break;
+        default: ((uint64_t *)to)[a] = ((const uint64_t *)from)[b]; break;
         }
-        visit(context, &panel);
-        position += length;
     }
 }
+
+/* Between the tile of an operand and its place in memory. */
+static void move_tile(const Fold *fold, const Panel *panel, int operand, char *data, bool store)
+{
+    const size_t size = us_dtype_size(fold->operands[operand].dtype);
+    const int64_t along_row = fold->kept.strides[operand][fold->kept.rank - 1] * (int64_t)size;
+    const int64_t along_run = fold->reduced.strides[operand][fold->reduced.rank - 1] * (int64_t)size;
+    const int64_t tile_row = panel->width * (int64_t)size;
+    char *tile = panel->data[operand];
+    const bool rows = panel->width > 1; /* the longer loop inside */
+    const int64_t outer = rows ? panel->rows : 1, inner = rows ? panel->width : panel->rows;
+    const int64_t stride = (rows ? along_row : along_run) / (int64_t)size;
+    for (int64_t i = 0; i < outer; i++, tile += tile_row, data += along_run) {
+        if (store) {
+            copy_elements(data, stride, tile, 1, size, inner);
+        } else {
+            copy_elements(tile, 1, data, stride, size, inner);
+        }
+    }
+}
+
+typedef union Tile {
+    uint64_t elements[FOLD_TILE];
+} __attribute__((aligned(64))) Tile;
+
+/* Walks one chunk of one block. */
+typedef struct Walk {
+    const Fold *fold;
+    int64_t bases[FOLD_OPERANDS]; /* offset of the first group */
+    int64_t groups;
+    FoldAccess access;
+    PanelVisit *visit;
+    void *context;
+} Walk;
+
+static char *place_of(const Walk *walk, int operand, int64_t position)
+{
+    const View *view = &walk->fold->operands[operand];
+    const int64_t offset = walk->bases[operand] + offset_at(&walk->fold->reduced, operand, position);
+    return (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
+}
+
+/* Where the next panel begins: it need not follow the one at hand, so the processor does not foresee it. */
+static void prefetch(const Walk *walk, int64_t position)
+{
+    for (int k = 0; k < walk->fold->operand_count; k++) {
+        if (walk->access.reads >> k & 1 && !walk->fold->gathers[k]) {
+            const char *place = place_of(walk, k, position);
+            for (int i = 0; i < PREFETCH_BYTES; i += 64) {
+                __builtin_prefetch(place + i);
+            }
+        }
+    }
+}
+
+static void visit_panel(const Walk *walk, int64_t position, int64_t rows)
+{
+    const Fold *fold = walk->fold;
+    Tile tiles[FOLD_OPERANDS];
+    char *places[FOLD_OPERANDS];
+    Panel panel = {.rows = rows, .width = walk->groups, .first_row = position};
+    const unsigned used = walk->access.reads | walk->access.writes;
+    for (int k = 0; k < fold->operand_count; k++) {
+        if (!(used >> k & 1)) {
+            continue;
+        }
+        places[k] = place_of(walk, k, position);
+        panel.data[k] = fold->gathers[k] ? (char *)&tiles[k] : places[k];
+        panel.row_stride[k] = fold->gathers[k] ? panel.width : fold->reduced.strides[k][fold->reduced.rank - 1];
+        if (fold->gathers[k] && walk->access.reads >> k & 1) {
+            move_tile(fold, &panel, k, places[k], false);
+        }
+    }
+    walk->visit(walk->context, &panel);
+    for (int k = 0; k < fold->operand_count; k++) {
+        if (fold->gathers[k] && walk->access.writes >> k & 1) {
+            move_tile(fold, &panel, k, places[k], true);
+        }
+    }
+}
+
+void us_fold_walk(const Fold *fold, int64_t block, int64_t chunk, FoldAccess access, PanelVisit *visit, void *context)
+{
+    Walk walk = {.fold = fold, .access = access, .visit = visit, .context = context};
+    int64_t group;
+    us_fold_groups(fold, block, &group, &walk.groups);
+    for (int k = 0; k < fold->operand_count; k++) {
+        walk.bases[k] = offset_at(&fold->kept, k, group);
+        if (us_view_is_absent(&fold->operands[k])) {
+            walk.access.reads &= ~(1u << k);
+            walk.access.writes &= ~(1u << k);
+        }
+    }
+    const int64_t run = fold->reduced.sizes[fold->reduced.rank - 1];
+    const int64_t begin = chunk * fold->chunk_elements;
+    const int64_t end = begin + smaller(fold->reduced.count - begin, fold->chunk_elements);
+    for (int64_t position = begin, rows; position < end; position += rows) {
+        rows = smaller(smaller(run - position % run, fold->panel_rows), end - position);
+        if (position + rows < end) {
+            prefetch(&walk, position + rows);
+        }
+        visit_panel(&walk, position, rows);
+    }
+}
+
+/* ---- stages ---- */
 
 typedef struct Run {
     const Fold *fold;
     int stage_count;
     const FoldStage *stages;
     void *context;
+    char *states;  /* of the blocks, where these are cut into chunks */
+    double *sums;  /* of the chunks of the blocks */
+    bool backwards;
 } Run;
 
+/* A block from stage to stage: its data stay in cache. */
 static void run_block(void *context, int64_t block)
 {
     const Run *run = context;
+    _Alignas(64) char state[FOLD_STATE];
+    double sums[FOLD_SUMS * FOLD_WIDTH];
     for (int stage = 0; stage < run->stage_count; stage++) {
-        for (int64_t chunk = 0; chunk < run->fold->chunks; chunk++) {
-            run->stages[stage].run(run->context, block, chunk);
+        if (run->stages[stage].run != NULL) {
+            run->stages[stage].run(run->context, block, 0, state, sums);
         }
         if (run->stages[stage].finish != NULL) {
-            run->stages[stage].finish(run->context, block);
+            run->stages[stage].finish(run->context, block, state, sums);
         }
     }
 }
@@ -185,32 +319,60 @@ static void run_block(void *context, int64_t block)
 static void run_chunk(void *context, int64_t piece)
 {
     const Run *run = context;
-    run->stages->run(run->context, piece / run->fold->chunks, piece % run->fold->chunks);
+    const Fold *fold = run->fold;
+    piece = run->backwards ? fold->blocks * fold->chunks - 1 - piece : piece;
+    const int64_t block = piece / fold->chunks;
+    run->stages->run(run->context, block, piece % fold->chunks, run->states + block * FOLD_STATE,
+                     run->sums + piece * FOLD_SUMS * fold->width);
 }
 
-void us_fold_run(const Fold *fold, int stage_count, const FoldStage *stages, void *context)
+/* Adds the sums of a block's chunks, in order, to the first ones. */
+static double *add_chunks(const Run *run, int64_t block)
 {
-    Run run = {fold, stage_count, stages, context};
-    if (fold->kept.count * fold->reduced.count <= SERIAL_ELEMENTS) {
+    const int64_t count = FOLD_SUMS * run->fold->width;
+    double *sums = run->sums + block * run->fold->chunks * count;
+    for (int64_t chunk = 1; run->stages->run != NULL && chunk < run->fold->chunks; chunk++) {
+        for (int64_t i = 0; i < count; i++) {
+            sums[i] += sums[chunk * count + i];
+        }
+    }
+    return sums;
+}
+
+KernelStatus us_fold_run(const Fold *fold, int stage_count, const FoldStage *stages, void *context)
+{
+    Run run = {fold, stage_count, stages, context, NULL, NULL, false};
+    if (fold->chunks == 1) {
+        if (fold->kept.count * fold->reduced.count > SERIAL_ELEMENTS) {
+            us_parallel(fold->blocks, run_block, &run);
+            return KERNEL_OK;
+        }
         for (int64_t block = 0; block < fold->blocks; block++) {
             run_block(&run, block);
         }
-        return;
+        return KERNEL_OK;
     }
-    if (fold->chunks == 1) {
-        us_parallel(fold->blocks, run_block, &run);
-        return;
+    const size_t sums = (size_t)(fold->blocks * fold->chunks * FOLD_SUMS * fold->width);
+    run.states = us_scratch_take((size_t)fold->blocks * FOLD_STATE + sums * sizeof *run.sums);
+    if (run.states == NULL) {
+        return KERNEL_NO_MEMORY;
     }
+    run.sums = (double *)(run.states + fold->blocks * FOLD_STATE);
     for (; run.stages < stages + stage_count; run.stages++) {
-        us_parallel(fold->blocks * fold->chunks, run_chunk, &run);
+        if (run.stages->run != NULL) {
+            us_parallel(fold->blocks * fold->chunks, run_chunk, &run);
+            run.backwards = !run.backwards;
+        }
         for (int64_t block = 0; run.stages->finish != NULL && block < fold->blocks; block++) {
-            run.stages->finish(context, block);
+            run.stages->finish(context, block, run.states + block * FOLD_STATE, add_chunks(&run, block));
         }
     }
+    us_scratch_give_back(run.states);
+    return KERNEL_OK;
 }
 
 /* Walks the parameters in the order of the groups, in runs along the innermost kept axis. */
-static void transfer(const Fold *fold, const View *parameters, double *values, bool load)
+static void transfer(const Fold *fold, int64_t block, const View *parameters, double *values, bool load)
 {
     const FoldAxes *kept = &fold->kept;
     const View *model = &fold->operands[0];
@@ -218,8 +380,11 @@ static void transfer(const Fold *fold, const View *parameters, double *values, b
     const int32_t last = kept->order_count - 1;
     const int64_t run = last >= 0 ? model->shape[kept->order[last]] : 1;
     const int64_t stride = last >= 0 ? parameters->strides[kept->order[last]] : 0;
-    for (int64_t first = 0; first < kept->count; first += run) {
-        int64_t offset = 0, rest = first / run;
+    int64_t group, groups;
+    us_fold_groups(fold, block, &group, &groups);
+    for (int64_t done = 0, count; done < groups; done += count) {
+        int64_t offset = (group + done) % run * stride, rest = (group + done) / run;
+        count = smaller(run - (group + done) % run, groups - done);
         for (int32_t i = last - 1; i >= 0; i--) {
             int32_t axis = kept->order[i];
             offset += rest % model->shape[axis] * parameters->strides[axis];
@@ -227,29 +392,19 @@ static void transfer(const Fold *fold, const View *parameters, double *values, b
         }
         char *data = (char *)parameters->data + offset * size;
         if (load) {
-            us_load_double(values + first, data, parameters->dtype, stride, run);
+            us_load_double(values + done, data, parameters->dtype, stride, count);
         } else {
-            us_store_double(data, parameters->dtype, stride, values + first, run);
+            us_store_double(data, parameters->dtype, stride, values + done, count);
         }
     }
 }
 
-void us_fold_load(const Fold *fold, const View *parameters, double *values)
+void us_fold_load(const Fold *fold, int64_t block, const View *parameters, double *values)
 {
-    transfer(fold, parameters, values, true);
+    transfer(fold, block, parameters, values, true);
 }
 
-void us_fold_store(const Fold *fold, const View *parameters, const double *values)
+void us_fold_store(const Fold *fold, int64_t block, const View *parameters, const double *values)
 {
-    transfer(fold, parameters, (double *)values, false);
+    transfer(fold, block, parameters, (double *)values, false);
 }
-
-#define ELEMENT float
-#define DTYPE DTYPE_FLOAT32
-#define NAME(name) name##_float
-#include "kernels/fold_panel.inc"
-
-#define ELEMENT double
-#define DTYPE DTYPE_FLOAT64
-#define NAME(name) name##_double
-#include "kernels/fold_panel.inc"

@@ -1,17 +1,23 @@
-/* Reductions over some axes of several tensors of one shape: which elements belong together, in which order they are
- * walked, and how the work is cut.
+/* Reductions over some axes of several tensors of one shape and type: which elements belong together, in which order they
+ * are walked, and how the work is cut.
  *
  * The kept axes number the groups, the reduced axes the elements of a group. Both are sorted by memory order and merged
- * where all tensors allow it. Work is done in panels of at most FOLD_PANEL elements, rows x width, whose columns have
- * their own accumulators. Where the groups lie innermost in memory (channels last), a column is a group; otherwise
- * columns are elements of one group, and their accumulators are added at the end. The cuts depend on the shapes only, so
- * sums have the same bits on any number of threads. */
+ * where all tensors allow it. A block is a number of neighbouring groups: up to FOLD_WIDTH where the groups lie innermost
+ * in memory (channels last), otherwise one. It is walked in panels, rows x width: a row holds one element of every group.
+ * Short rows that follow each other without gaps are seen as one line, so that loops along a line have something to do.
+ * The cuts depend on the shapes only, so sums have the same bits on any number of threads. */
 #ifndef UNDERSTUDY_FOLD_H
 #define UNDERSTUDY_FOLD_H
 
-#include "tensor/view.h"
+#include "kernels/kernels.h"
 
-enum { FOLD_PANEL = 1024, FOLD_OPERANDS = 5 };
+enum {
+    FOLD_WIDTH = 1024,      /* groups of a block, columns of a line */
+    FOLD_TILE = 4096,       /* elements of a panel where an operand must be gathered */
+    FOLD_OPERANDS = 4,
+    FOLD_SUMS = 2,          /* per group, that a stage can form */
+    FOLD_STATE = 48 * 1024, /* bytes that a block can keep from stage to stage */
+};
 
 typedef struct FoldAxes {
     int32_t rank; /* at least 1 */
@@ -24,57 +30,54 @@ typedef struct FoldAxes {
 
 typedef struct Fold {
     FoldAxes kept, reduced;
-    bool columns_are_groups;
-    int64_t blocks; /* blocks of groups: up to FOLD_PANEL neighbouring ones, or one */
-    int64_t chunks; /* pieces of the reduced elements, for every block */
-    int64_t blocks_per_run;
-    int64_t chunk_elements;
+    int64_t width;          /* of every block but the last of a run */
+    int64_t blocks, blocks_per_run;
+    int64_t chunks, chunk_elements; /* pieces of the reduced elements, for every block */
+    int64_t stack;          /* rows of a line */
+    int64_t panel_rows;     /* at most; a multiple of `stack` */
     int operand_count;
+    bool gathers[FOLD_OPERANDS]; /* not usable in place */
     View operands[FOLD_OPERANDS];
 } Fold;
 
-/* `keeps` says of each axis whether it is kept. Absent operands are allowed, except the first. */
-void us_fold_begin(Fold *fold, int operand_count, const View *operands, const bool *keeps, bool columns_are_groups);
+/* `keeps` says of each axis whether it is kept. Absent operands are allowed, except the first. `by_row`: groups lie
+ * innermost, and rows are not put together unless their width is a multiple of 8. */
+void us_fold_begin(Fold *fold, int operand_count, const View *operands, const bool *keeps, bool by_row);
 
 /* The groups of a block: first number and how many. */
 void us_fold_groups(const Fold *fold, int64_t block, int64_t *first, int64_t *count);
 
-/* The first element of every group of a block. */
-void us_fold_first(const Fold *fold, int operand, int64_t block, double *values);
+/* A number near the mean of every group of a block: the mean of its first elements, rounded to float but for float64. */
+void us_fold_guess(const Fold *fold, int operand, int64_t block, double *values);
 
-/* One panel: rows x width elements. */
+/* One panel. Where an operand is gathered, its rows follow each other without gaps. */
 typedef struct Panel {
     int64_t rows, width;
-    int64_t first_row; /* where columns are groups: number of the first reduced element */
-    int64_t offsets[FOLD_OPERANDS];      /* elements */
-    int64_t column_stride[FOLD_OPERANDS]; /* from column to column */
-    int64_t row_stride[FOLD_OPERANDS];    /* from row to row */
+    int64_t first_row; /* number of the first reduced element */
+    void *data[FOLD_OPERANDS];
+    int64_t row_stride[FOLD_OPERANDS]; /* elements */
 } Panel;
+
+/* What a visit does with the operands, one bit each. */
+typedef struct FoldAccess {
+    unsigned reads, writes;
+} FoldAccess;
 
 /* Calls visit(context, panel) for the panels of a chunk of a block, in order. */
 typedef void PanelVisit(void *context, const Panel *panel);
-void us_fold_walk(const Fold *fold, int64_t block, int64_t chunk, PanelVisit *visit, void *context);
+void us_fold_walk(const Fold *fold, int64_t block, int64_t chunk, FoldAccess access, PanelVisit *visit, void *context);
 
-/* Runs stage after stage; a stage is visited for every block and chunk, then finished for every block. One block's data
- * stays in cache from stage to stage when it is not cut into chunks. */
+/* Runs stage after stage; a stage is run for every block and chunk, then finished for every block with the sums of its
+ * groups: `width` first sums, then as many second sums. Either may be NULL. Every second stage meets chunks in the opposite order, so that it finds in
+ * cache what the stage before it read last. `state` is the block's own memory. */
 typedef struct FoldStage {
-    void (*run)(void *context, int64_t block, int64_t chunk);
-    void (*finish)(void *context, int64_t block); /* may be NULL */
+    void (*run)(void *context, int64_t block, int64_t chunk, void *state, double *sums);
+    void (*finish)(void *context, int64_t block, void *state, const double *sums);
 } FoldStage;
-void us_fold_run(const Fold *fold, int stage_count, const FoldStage *stages, void *context);
+KernelStatus us_fold_run(const Fold *fold, int stage_count, const FoldStage *stages, void *context);
 
-/* Parameters of the groups: a view with the tensors' axes (size 1 where reduced), as doubles in the order of the
- * groups. */
-void us_fold_load(const Fold *fold, const View *parameters, double *values);
-void us_fold_store(const Fold *fold, const View *parameters, const double *values);
-
-/* The panel's elements of an operand as float or double: in place where possible, otherwise converted into the tile of
- * FOLD_PANEL elements. *row_stride is set to the distance of the rows there. */
-float *us_panel_float(const Fold *fold, const Panel *panel, int operand, float *tile, bool load, int64_t *row_stride);
-double *us_panel_double(const Fold *fold, const Panel *panel, int operand, double *tile, bool load,
-                        int64_t *row_stride);
-/* Converts the tile back, unless the elements were in place. */
-void us_panel_store_float(const Fold *fold, const Panel *panel, int operand, const float *values);
-void us_panel_store_double(const Fold *fold, const Panel *panel, int operand, const double *values);
+/* Parameters of a block's groups: a view with the tensors' axes (size 1 where reduced). */
+void us_fold_load(const Fold *fold, int64_t block, const View *parameters, double *values);
+void us_fold_store(const Fold *fold, int64_t block, const View *parameters, const double *values);
 
 #endif
