@@ -21,11 +21,10 @@ static double one_upstream(const View *dloss, const View *dx, int64_t divide_by)
 
 KernelStatus us_binary_cross_entropy_backward(const View *views, const void *attributes)
 {
-    static const TileKernel plain[LEVEL_COUNT] = TILE_KERNELS(plain);
-    static const TileKernel weighted[LEVEL_COUNT] = TILE_KERNELS(weighted);
-    static const TileKernel plain_one[LEVEL_COUNT] = TILE_KERNELS(plain_one);
-    static const TileKernel weighted_one[LEVEL_COUNT] = TILE_KERNELS(weighted_one);
-    const Level level = us_level();
+    static const TileKernel plain = TILE_KERNEL(plain);
+    static const TileKernel weighted = TILE_KERNEL(weighted);
+    static const TileKernel plain_one = TILE_KERNEL(plain_one);
+    static const TileKernel weighted_one = TILE_KERNEL(weighted_one);
     const int64_t divide_by = ((const BinaryCrossEntropyBackward *)attributes)->divide_by;
     const View *weight = &views[2], *dloss = &views[3], *dx = &views[4];
     if (us_view_elements(dx) <= 0) {
@@ -40,10 +39,10 @@ KernelStatus us_binary_cross_entropy_backward(const View *views, const void *att
     }
     if (one_gradient) {
         double d = one_upstream(dloss, dx, divide_by);
-        us_tile_run(&(has_weight ? weighted_one : plain_one)[level], &d, count, inputs, 1, dx, DTYPE_NONE);
+        us_tile_run(has_weight ? &weighted_one : &plain_one, &d, count, inputs, 1, dx, DTYPE_NONE);
     } else {
         inputs[count++] = *dloss;
-        us_tile_run(&(has_weight ? weighted : plain)[level], NULL, count, inputs, 1, dx, DTYPE_NONE);
+        us_tile_run(has_weight ? &weighted : &plain, NULL, count, inputs, 1, dx, DTYPE_NONE);
     }
     return KERNEL_OK;
 }

@@ -5,49 +5,20 @@
 
 #include "kernels/exponential.h"
 
-/* With e^x = 2^n * (1 + p), p = r + r^2 q(r) as in exp_float: e^x - 1 = 2^n * p + (2^n - 1). 2^n - 1 is exact where it
- * matters, and for n = 0 nothing cancels. x is limited to where 2^n is a normal number: beyond, the result is -1 or is
- * taken from exp_float. */
+/* With e^x = 2^n * (1 + p): e^x - 1 = 2^n * p + (2^n - 1), of which 2^n - 1 is exact where it matters; for n = 0 nothing
+ * cancels. For x up to 60, so that 2^n is a normal number; from -60 down the result is -1. */
 US_ALWAYS_INLINE float expm1_float(float x)
 {
-    float limited = x > 60.0f ? 60.0f : x;
-    limited = limited < -60.0f ? -60.0f : limited;
-    float shifted = limited * 0x1.715476p+0f + 0x1.8p+23f;
-    uint32_t n = float_bits(shifted);
-    float whole = shifted - 0x1.8p+23f;
-    float r = (limited - whole * 0x1.63p-1f) - whole * -0x1.bd0106p-13f;
-    float q = 0x1.6a23d0p-10f;
-    q = q * r + 0x1.123a20p-7f;
-    q = q * r + 0x1.5558f2p-5f;
-    q = q * r + 0x1.555492p-3f;
-    q = q * r + 0x1.fffffcp-2f;
-    float scale = bits_float((n << 23) + (127u << 23));
-    float small = scale * (r + r * r * q) + (scale - 1.0f);
-    return x > 60.0f ? exp_float(x) : small;
+    float r;
+    float scale = power_of_two_float(exp_reduce_float(x < -60.0f ? -60.0f : x, &r));
+    return scale * exp_polynomial_float(r) + (scale - 1.0f);
 }
 
 US_ALWAYS_INLINE double expm1_double(double x)
 {
-    double limited = x > 60.0 ? 60.0 : x;
-    limited = limited < -60.0 ? -60.0 : limited;
-    double shifted = limited * 0x1.71547652b82fep+0 + 0x1.8p+52;
-    uint64_t n = double_bits(shifted);
-    double whole = shifted - 0x1.8p+52;
-    double r = (limited - whole * 0x1.62e42feep-1) - whole * 0x1.a39ef35793c76p-33;
-    double q = 0x1.1e3d093d7ff16p-29;
-    q = q * r + 0x1.af6c1dc159cb2p-26;
-    q = q * r + 0x1.27e5b491ba199p-22;
-    q = q * r + 0x1.71ddf0027bf77p-19;
-    q = q * r + 0x1.a01a01364ec3ap-16;
-    q = q * r + 0x1.a01a01b38a1a0p-13;
-    q = q * r + 0x1.6c16c16c305dbp-10;
-    q = q * r + 0x1.111111110ec3fp-7;
-    q = q * r + 0x1.5555555555503p-5;
-    q = q * r + 0x1.555555555555bp-3;
-    q = q * r + 0.5;
-    double scale = bits_double((n << 52) + (1023ull << 52));
-    double small = scale * (r + r * r * q) + (scale - 1.0);
-    return x > 60.0 ? exp_double(x) : small;
+    double r;
+    double scale = power_of_two_double(exp_reduce_double(x < -60.0 ? -60.0 : x, &r));
+    return scale * exp_polynomial_double(r) + (scale - 1.0);
 }
 
 /* tanh |x| = e / (e + 2) with e = e^(2|x|) - 1; 1 from 20 on in either precision. */

@@ -21,9 +21,7 @@ US_ALWAYS_INLINE double bits_double(uint64_t bits)
 
 /* e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln 2 / 2. Adding 1.5 * 2^23 leaves n in the low bits of the sum.
  * ln 2 is subtracted in two parts, of which the first has so few bits that n times it is exact. The polynomial is a
- * minimax fit of degree 6 (relative error 2^-28.3). 2^n is applied as 2^floor(n/2) * 2^ceil(n/2), both normal numbers,
- * so that only the last product rounds, also where it is subnormal. Error over all floats: at most 0.983 ULP, 0.751 where
- * the result is subnormal. */
+ * minimax fit of degree 6 (relative error 2^-28.3). */
 #define EXP_FLOAT_LOG2E 0x1.715476p+0f
 #define EXP_FLOAT_LN2_HIGH 0x1.63p-1f
 #define EXP_FLOAT_LN2_LOW -0x1.bd0106p-13f
@@ -33,33 +31,61 @@ US_ALWAYS_INLINE double bits_double(uint64_t bits)
 #define EXP_FLOAT_C5 0x1.123a20p-7f
 #define EXP_FLOAT_C6 0x1.6a23d0p-10f
 
-US_ALWAYS_INLINE float exp_float(float x)
+/* n in the low bits of the result, and r. */
+US_ALWAYS_INLINE uint32_t exp_reduce_float(float x, float *r)
 {
-    x = x > 90.0f ? 90.0f : x;     /* e^90 = inf */
-    x = x < -105.0f ? -105.0f : x; /* e^-105 = 0 */
     float shifted = x * EXP_FLOAT_LOG2E + 0x1.8p+23f;
-    uint32_t n = float_bits(shifted);
     float whole = shifted - 0x1.8p+23f;
-    float r = (x - whole * EXP_FLOAT_LN2_HIGH) - whole * EXP_FLOAT_LN2_LOW;
+    *r = (x - whole * EXP_FLOAT_LN2_HIGH) - whole * EXP_FLOAT_LN2_LOW;
+    return float_bits(shifted);
+}
+
+/* e^r - 1 */
+US_ALWAYS_INLINE float exp_polynomial_float(float r)
+{
     float q = EXP_FLOAT_C6;
     q = q * r + EXP_FLOAT_C5;
     q = q * r + EXP_FLOAT_C4;
     q = q * r + EXP_FLOAT_C3;
     q = q * r + EXP_FLOAT_C2;
-    float power = 1.0f + (r + r * r * q);
+    return r + r * r * q;
+}
+
+/* 2^n where that is a normal number */
+US_ALWAYS_INLINE float power_of_two_float(uint32_t n)
+{
+    return bits_float((n << 23) + (127u << 23));
+}
+
+/* power * 2^n as power * 2^floor(n/2) * 2^ceil(n/2), both normal numbers, so that only the last product rounds, also where
+ * it is subnormal. */
+US_ALWAYS_INLINE float exp_scale_float(float power, uint32_t n)
+{
     uint32_t half = n >> 1 << 23;
     return power * bits_float(half + (127u << 23)) * bits_float((n << 23) - half + (127u << 23));
 }
 
-/* The same in fp64: degree 12 (2^-64). Error found in samples: below 0.95 ULP. */
-US_ALWAYS_INLINE double exp_double(double x)
+/* Error over all floats: at most 0.983 ULP, 0.751 where the result is subnormal. */
+US_ALWAYS_INLINE float exp_float(float x)
 {
-    x = x > 710.0 ? 710.0 : x;
-    x = x < -746.0 ? -746.0 : x;
+    x = x > 90.0f ? 90.0f : x;     /* e^90 = inf */
+    x = x < -105.0f ? -105.0f : x; /* e^-105 = 0 */
+    float r;
+    uint32_t n = exp_reduce_float(x, &r);
+    return exp_scale_float(1.0f + exp_polynomial_float(r), n);
+}
+
+/* The same in fp64: degree 12 (2^-64). Error found in samples: below 0.95 ULP. */
+US_ALWAYS_INLINE uint64_t exp_reduce_double(double x, double *r)
+{
     double shifted = x * 0x1.71547652b82fep+0 + 0x1.8p+52;
-    uint64_t n = double_bits(shifted);
     double whole = shifted - 0x1.8p+52;
-    double r = (x - whole * 0x1.62e42feep-1) - whole * 0x1.a39ef35793c76p-33;
+    *r = (x - whole * 0x1.62e42feep-1) - whole * 0x1.a39ef35793c76p-33;
+    return double_bits(shifted);
+}
+
+US_ALWAYS_INLINE double exp_polynomial_double(double r)
+{
     double q = 0x1.1e3d093d7ff16p-29;
     q = q * r + 0x1.af6c1dc159cb2p-26;
     q = q * r + 0x1.27e5b491ba199p-22;
@@ -71,9 +97,45 @@ US_ALWAYS_INLINE double exp_double(double x)
     q = q * r + 0x1.5555555555503p-5;
     q = q * r + 0x1.555555555555bp-3;
     q = q * r + 0.5;
-    double power = 1.0 + (r + r * r * q);
+    return r + r * r * q;
+}
+
+US_ALWAYS_INLINE double power_of_two_double(uint64_t n)
+{
+    return bits_double((n << 52) + (1023ull << 52));
+}
+
+US_ALWAYS_INLINE double exp_double(double x)
+{
+    x = x > 710.0 ? 710.0 : x;
+    x = x < -746.0 ? -746.0 : x;
+    double r;
+    uint64_t n = exp_reduce_double(x, &r);
     uint64_t half = n >> 1 << 52;
+    double power = 1.0 + exp_polynomial_double(r);
     return power * bits_double(half + (1023ull << 52)) * bits_double((n << 52) - half + (1023ull << 52));
+}
+
+/* 1 / (1 + e^-x) from power = e^exponent, the exponent being -|x|: nothing overflows, and results keep their precision
+ * down to the subnormal ones. */
+US_ALWAYS_INLINE float logistic_exponent_float(float x)
+{
+    return x < 0.0f ? x : -x;
+}
+
+US_ALWAYS_INLINE float logistic_float(float x, float power)
+{
+    return (x < 0.0f ? power : 1.0f) / (1.0f + power);
+}
+
+US_ALWAYS_INLINE double logistic_exponent_double(double x)
+{
+    return x < 0.0 ? x : -x;
+}
+
+US_ALWAYS_INLINE double logistic_double(double x, double power)
+{
+    return (x < 0.0 ? power : 1.0) / (1.0 + power);
 }
 
 /* ln x for normal x > 0 and NaN, within 2 ULP: x = 2^n * m with m in [sqrt(1/2), sqrt(2)), and with f = (m-1)/(m+1)

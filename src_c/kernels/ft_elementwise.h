@@ -5,9 +5,9 @@
 #ifndef UNDERSTUDY_FT_ELEMENTWISE_H
 #define UNDERSTUDY_FT_ELEMENTWISE_H
 
-#include "tensor/tile.h"
+#include "kernels/map.h"
 
-enum { FT_NUMBERS = 5, FT_INPUTS = 4, FT_OUTPUTS = 3 };
+enum { FT_NUMBERS = MAP_NUMBERS, FT_INPUTS = MAP_INPUTS, FT_OUTPUTS = MAP_OUTPUTS };
 
 extern const TileKernel us_ft_add, us_ft_sub, us_ft_mul, us_ft_div, us_ft_div_by_one, us_ft_div_of_one,
     us_ft_glu, us_ft_subext, us_ft_exponential, us_ft_subrelu, us_ft_subrelu6,

@@ -37,15 +37,55 @@ static void store(const FtMap *map, DType compute, void *array, int64_t begin, i
 
 static void call(const FtMap *map, DType compute, int64_t count, const void **inputs, void **outputs)
 {
+    const TileBodies *bodies = &map->kernel->levels[us_level()];
     if (compute == DTYPE_FLOAT32) {
-        map->kernel->body_float(map->numbers, count, (const float *const *)inputs, (float *const *)outputs);
+        bodies->body_float(map->numbers, count, (const float *const *)inputs, (float *const *)outputs);
     } else {
-        map->kernel->body_double(map->numbers, count, (const double *const *)inputs, (double *const *)outputs);
+        bodies->body_double(map->numbers, count, (const double *const *)inputs, (double *const *)outputs);
+    }
+}
+
+static const char *at(const void *array, DType dtype, int64_t index)
+{
+    return (const char *)array + index * (int64_t)us_dtype_size(dtype);
+}
+
+/* The arrays as they are, by the body of their type. */
+static bool map_in_place(const FtMap *map, int64_t begin, int64_t end)
+{
+    const TileBodies *bodies = &map->kernel->levels[us_level()];
+    const void *inputs[FT_INPUTS];
+    void *outputs[FT_OUTPUTS];
+    for (int k = 0; k < map->inputs; k++) {
+        inputs[k] = at(map->input[k], map->dtype, begin);
+    }
+    for (int k = 0; k < map->outputs; k++) {
+        outputs[k] = (void *)at(map->output[k], map->dtype, begin);
+    }
+    const int64_t count = end - begin;
+    if (map->output_dtype != map->dtype || begin >= end) {
+        return false;
+    }
+    switch (map->dtype) {
+    case DTYPE_FLOAT32:
+        bodies->body_float(map->numbers, count, (const float *const *)inputs, (float *const *)outputs);
+        return true;
+    case DTYPE_FLOAT16:
+        bodies->body_half(map->numbers, count, (const uint16_t *const *)inputs, (uint16_t *const *)outputs);
+        return true;
+    case DTYPE_FLOAT64:
+        bodies->body_double(map->numbers, count, (const double *const *)inputs, (double *const *)outputs);
+        return true;
+    default:
+        return false;
     }
 }
 
 void us_ft_map(const FtMap *map, int64_t begin, int64_t end)
 {
+    if (map_in_place(map, begin, end)) {
+        return;
+    }
     const DType compute = compute_type(map->dtype);
     const bool direct = map->output_dtype == compute;
     Tile tiles[FT_INPUTS + FT_OUTPUTS];

@@ -1,6 +1,6 @@
 #include "kernels/soft_margin_loss.h"
 
-#include "kernels/exponential.h"
+#include "kernels/logarithm.h"
 #include "tensor/axes.h"
 #include "tensor/clones.h"
 #include "tensor/parallel.h"
@@ -10,32 +10,13 @@
 
 enum { BLOCK = 16 * TILE_ELEMENTS }; /* elements of a partial sum */
 
-/* ln of 1 and above: x = 2^n * m with m in [sqrt(1/2), sqrt(2)), then ln m = 2 * atanh(s), s = (m-1)/(m+1), as a
- * series in s^2, |s| <= 0.172: the first term left out is below 2^-28 of the result. Infinity stays, NaN stays. */
-US_ALWAYS_INLINE float log_from_one(float x)
-{
-    uint32_t bits = float_bits(x);
-    uint32_t exponent = (bits - 0x3f3504f3u) >> 23; /* 0x3f3504f3 is sqrt(1/2) */
-    float m = bits_float(bits - (exponent << 23));
-    float s = (m - 1.0f) / (m + 1.0f);
-    float z = s * s;
-    float series = 2.0f / 9.0f;
-    series = series * z + 2.0f / 7.0f;
-    series = series * z + 2.0f / 5.0f;
-    series = series * z + 2.0f / 3.0f;
-    /* n * ln 2 in two parts, the first with so few bits that the product is exact. */
-    float n = (float)(int32_t)exponent;
-    float result = n * 0x1.63p-1f + (2.0f * s + (s * (z * series) + n * -0x1.bd0106p-13f));
-    return x < bits_float(0x7f800000u) ? result : x;
-}
-
 KERNEL_CLONES static void body(const void *attributes, int64_t count, const float *const *inputs, float *const *outputs)
 {
     (void)attributes;
     const float *x = inputs[0], *y = inputs[1];
     float *out = outputs[0];
     for (int64_t i = 0; i < count; i++) {
-        out[i] = log_from_one(1.0f + exp_float(-y[i] * x[i]));
+        out[i] = log_float(1.0f + exp_float(-y[i] * x[i]));
     }
 }
 
@@ -91,7 +72,7 @@ static KernelStatus reduce(const SoftMarginLoss *parameters, const View *inputs,
 
 KernelStatus us_soft_margin_loss(const View *views, const void *attributes)
 {
-    static const TileKernel kernel = {.body_float = body};
+    static const TileKernel kernel = TILE_KERNEL_OF_CLONES(body, NULL, NULL, NULL);
     const SoftMarginLoss *parameters = attributes;
     const View *pair[] = {&views[0], &views[1]};
     int32_t rank;

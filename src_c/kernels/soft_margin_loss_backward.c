@@ -9,13 +9,13 @@
 
 KernelStatus us_soft_margin_loss_backward(const View *views, const void *attributes)
 {
-    static const TileKernel kernels[LEVEL_COUNT] = TILE_KERNELS(body);
+    static const TileKernel kernel = TILE_KERNEL(body);
     const SoftMarginLossBackward *parameters = attributes;
     const View *out = &views[3];
     View inputs[3];
     for (int i = 0; i < 3; i++) {
         inputs[i] = us_view_broadcast(&views[i], out->rank, out->shape);
     }
-    us_tile_run(&kernels[us_level()], parameters, 3, inputs, 1, out, parameters->promoted);
+    us_tile_run(&kernel, parameters, 3, inputs, 1, out, parameters->promoted);
     return KERNEL_OK;
 }

@@ -30,7 +30,7 @@ US_ALWAYS_INLINE double root_double(double value)
  * c. */
 KernelStatus us_tensor_arithmetic(const View *views, const void *attributes)
 {
-    static const TileKernel kernel = {arithmetic_float, arithmetic_double, NULL, NULL};
+    static const TileKernel kernel = TILE_KERNEL_OF_CLONES(arithmetic_float, arithmetic_double, NULL, NULL);
     const TensorArithmetic *arithmetic = attributes;
     const View *c = &views[2];
     Detached detached;

@@ -18,7 +18,7 @@ typedef enum Access {
 } Access;
 
 typedef struct TileRun {
-    const TileKernel *kernel;
+    const TileBodies *bodies;
     const void *attributes;
     int input_count, operand_count; /* inputs first, then outputs */
     const View *operands[TILE_OPERAND_LIMIT];
@@ -53,8 +53,8 @@ static TileBodyFused *fused_body(const TileRun *run)
     if (run->via != DTYPE_NONE && run->via != dtype) {
         return NULL;
     }
-    return dtype == DTYPE_FLOAT16    ? run->kernel->body_half
-           : dtype == DTYPE_BFLOAT16 ? run->kernel->body_bfloat
+    return dtype == DTYPE_FLOAT16    ? run->bodies->body_half
+           : dtype == DTYPE_BFLOAT16 ? run->bodies->body_bfloat
                                      : NULL;
 }
 
@@ -63,7 +63,7 @@ static void choose_compute(TileRun *run)
     run->fused = fused_body(run);
     run->compute = run->fused ? COMPUTE_FUSED : COMPUTE_FLOAT;
     for (int k = 0; k < run->operand_count; k++) {
-        if (run->operands[k]->dtype == DTYPE_FLOAT64 && run->kernel->body_double) {
+        if (run->operands[k]->dtype == DTYPE_FLOAT64 && run->bodies->body_double) {
             run->compute = COMPUTE_DOUBLE;
         }
     }
@@ -110,10 +110,10 @@ static void call_body(const TileRun *run, int64_t count, void **arrays)
         run->fused(run->attributes, count, (const uint16_t *const *)arrays, (uint16_t *const *)outputs);
         return;
     case COMPUTE_DOUBLE:
-        run->kernel->body_double(run->attributes, count, (const double *const *)arrays, (double *const *)outputs);
+        run->bodies->body_double(run->attributes, count, (const double *const *)arrays, (double *const *)outputs);
         return;
     case COMPUTE_FLOAT:
-        run->kernel->body_float(run->attributes, count, (const float *const *)arrays, (float *const *)outputs);
+        run->bodies->body_float(run->attributes, count, (const float *const *)arrays, (float *const *)outputs);
         return;
     }
 }
@@ -200,7 +200,7 @@ static void run_piece(void *context, int64_t piece)
 void us_tile_run(const TileKernel *kernel, const void *attributes, int input_count, const View *inputs, int output_count,
                  const View *outputs, DType via)
 {
-    TileRun run = {.kernel = kernel, .attributes = attributes, .input_count = input_count, .via = via};
+    TileRun run = {.bodies = &kernel->levels[us_level()], .attributes = attributes, .input_count = input_count, .via = via};
     run.elements = us_view_elements(&outputs[0]);
     if (run.elements <= 0) {
         return;

@@ -19,22 +19,27 @@ typedef void TileBodyDouble(const void *attributes, int64_t count, const double 
 typedef void TileBodyFused(const void *attributes, int64_t count, const uint16_t *const *inputs,
                            uint16_t *const *outputs);
 
-typedef struct TileKernel {
+typedef struct TileBodies {
     TileBodyFloat *body_float;     /* required */
     TileBodyDouble *body_double;   /* used when any operand is float64; NULL: no float64 support */
     TileBodyFused *body_half;      /* optional: all operands contiguous float16 */
     TileBodyFused *body_bfloat;    /* optional: all operands contiguous bfloat16 */
+} TileBodies;
+
+typedef struct TileKernel {
+    TileBodies levels[LEVEL_COUNT];
 } TileKernel;
 
-/* The kernels of all levels, from bodies that tensor/instantiate.inc made:
- *     static const TileKernel kernels[LEVEL_COUNT] = TILE_KERNELS(body);    … &kernels[us_level()]                  */
-#define TILE_KERNEL_OF(body, level) {body##_float_##level, body##_double_##level, body##_half_##level, \
-                                     body##_bfloat_##level}
+/* The kernel of bodies that tensor/instantiate.inc made: static const TileKernel kernel = TILE_KERNEL(body); or of one
+ * set of bodies, where clones.h chooses the level. */
+#define TILE_BODIES(body, level) {body##_float_##level, body##_double_##level, body##_half_##level, \
+                                  body##_bfloat_##level}
 #ifdef US_HAS_LEVELS
-#define TILE_KERNELS(body) {TILE_KERNEL_OF(body, base), TILE_KERNEL_OF(body, v3), TILE_KERNEL_OF(body, v4)}
+#define TILE_KERNEL(body) {{TILE_BODIES(body, base), TILE_BODIES(body, v3), TILE_BODIES(body, v4)}}
 #else
-#define TILE_KERNELS(body) {TILE_KERNEL_OF(body, base), TILE_KERNEL_OF(body, base), TILE_KERNEL_OF(body, base)}
+#define TILE_KERNEL(body) {{TILE_BODIES(body, base), TILE_BODIES(body, base), TILE_BODIES(body, base)}}
 #endif
+#define TILE_KERNEL_OF_CLONES(...) {{{__VA_ARGS__}, {__VA_ARGS__}, {__VA_ARGS__}}}
 
 /* Runs the kernel over `shape`. Inputs must already be broadcast to it (us_view_broadcast); outputs have it. A tile's
  * outputs are written after all its inputs were read, so an output may be the same view as an input. When `via` is not
