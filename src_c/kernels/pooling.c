@@ -30,7 +30,7 @@ typedef struct Pool {
     bool packed; /* rows of the result follow each other without gaps */
     const char *x_end; /* behind the last element that the program gave */
     Span within[3]; /* outputs on an axis whose windows lie inside */
-    int64_t pitch; /* elements of a working copy of an input row: loops handle LANES outputs even where fewer are left */
+    int64_t pitch; /* of working copies of input rows: loops handle LANES outputs even where fewer are left */
     bool averages_all; /* what an average is divided by is the same for all windows: `divisor` */
     double divisor;
     double lowest; /* the finite value nearest to minus infinity */
@@ -140,6 +140,13 @@ static Span reaching(const Pool *pool, int axis, int64_t begin, int64_t end)
 static bool is_maximum(const Pool *pool)
 {
     return pool->pooling->mode == POOLING_MAX || pool->pooling->mode == POOLING_MAX_BY_RESULT;
+}
+
+/* How many windows of a row from `o` on can be handled together, because they lie inside it or are alike anyway. */
+static int64_t together(const Pool *pool, int64_t o, bool are_alike)
+{
+    const Span within = pool->within[2];
+    return are_alike ? pool->out[2] - o : o == within.begin && o < within.end ? length(within) : 1;
 }
 
 /* What the average over a window with this many taps inside is divided by; without any it is 0. */
@@ -322,10 +329,8 @@ static void choose_bands(Pool *pool)
     pool->bands_per_piece = PIECE_ELEMENTS / (unit * pool->band) + 1;
     pool->sums = unit * pool->band;
     if (!is_maximum(pool)) {
-        const int64_t reach = pool->band + smaller(pool->pooling->window[pool->axis], pool->pooling->stride[pool->axis] *
-                                                                                          pool->out[pool->axis]);
-        const int64_t windows = smaller(reach / pool->pooling->stride[pool->axis] + 2, pool->out[pool->axis]);
-        pool->sums = windows * pool->out[1 - pool->axis] * pool->pitch;
+        const int64_t reach = pool->band + pool->pooling->window[pool->axis], step = pool->pooling->stride[pool->axis];
+        pool->sums = smaller(reach / step + 2, pool->out[pool->axis]) * pool->out[1 - pool->axis] * pool->pitch;
     }
 }
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from understudy.maca import ffi, lib
 
 from tests.conformance.harness import run_python
-from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, Tensor, assert_close, digest_of, handle, ok,
-                                      pooling,
-                                      random, run, scale)
+from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, Tensor, assert_close, digest_of, handle,
+                                      nhwc_strides, ok, packed_strides, pooling, random, run, scale)
 
 MAX, INCLUDE, EXCLUDE, DETERMINISTIC = (
     lib.MCDNN_POOLING_MAX, lib.MCDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING,
@@ -174,6 +173,64 @@ def test_gaps_stay_and_the_old_value_is_not_read():
         assert y.gaps_untouched() and dx.gaps_untouched()
 
 
+def gapped_pixels(sizes):
+    """Channels innermost, and a gap behind each pixel."""
+    return tuple(stride if axis == 1 else stride // sizes[1] * (sizes[1] + 2)
+                 for axis, stride in enumerate(nhwc_strides(sizes)))
+
+
+FORWARD_LAYOUTS = {**LAYOUTS, "gapped pixels": gapped_pixels}
+
+
+@pytest.mark.parametrize("target", FORWARD_LAYOUTS)
+@pytest.mark.parametrize("source", FORWARD_LAYOUTS)
+@pytest.mark.parametrize("mode", MODES)
+def test_forward_runs_channels_last(mode, source, target):
+    x_strides, y_strides = FORWARD_LAYOUTS[source], FORWARD_LAYOUTS[target]
+    for channels, (space, *window) in itertools.product((1, 3, 37), [
+            ((7, 9), (2, 2), (0, 0), (2, 2)), ((6, 11), (3, 3), (1, 1), (1, 1)), ((9, 8), (3, 2), (1, 0), (2, 3)),
+            ((4, 3, 5), (2, 3, 2), (1, 0, 1), (2, 1, 2))]):
+        sizes = (2, channels, *space)
+        outputs = output_sizes(sizes, *window)
+        x = Tensor(random(sizes, HALF, 1), HALF, x_strides(sizes))
+        y = Tensor(random(outputs, HALF, 2), HALF, y_strides(outputs))
+        prior = y.values()
+        forward(pooling(mode, *window), x, y, 1.5, -0.5)
+        model = forward_model(x.values(), mode, *window)
+        assert_close(y.values(), 1.5 * model - 0.5 * prior, HALF, 1, floor=np.abs(1.5 * model) + np.abs(prior) + 1)
+        forward(pooling(mode, *window), x, y)
+        assert_close(y.values(), model, HALF, 1)
+        assert y.gaps_untouched()
+
+
+@pytest.mark.parametrize("data_type", TYPES)
+def test_channels_last_gives_the_same_bits(data_type):
+    for mode, (window, padding, stride) in itertools.product(MODES, [((2, 2), (0, 0), (2, 2)), ((3, 3), (1, 1), (2, 2)),
+                                                                     ((3, 3), (1, 1), (1, 1))]):
+        sizes = (2, 19, 37, 43)
+        outputs = output_sizes(sizes, window, padding, stride)
+        values = random(sizes, data_type, 1)
+        values[:, ::3, ::5, ::4] = np.nan
+        results = []
+        for strides in (packed_strides, nhwc_strides):
+            y = Tensor(np.zeros(outputs), data_type, strides(outputs))
+            forward(pooling(mode, window, padding, stride), Tensor(values, data_type, strides(sizes)), y)
+            results.append(y.stored().tobytes())
+        assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("mode", [MAX, INCLUDE])
+def test_a_result_may_take_the_place_of_its_input(mode):
+    values, descriptor = random((2, 3, 33, 35), FLOAT, 1), pooling(mode, (3, 3), (1, 1), (1, 1))
+    x = Tensor(values)
+    forward(descriptor, x, x)
+    assert_close(x.values(), forward_model(values, mode, (3, 3), (1, 1), (1, 1)), FLOAT, 4)
+    y, slopes = Tensor(values), random((2, 3, 33, 35), FLOAT, 2)
+    dx = Tensor(slopes)
+    backward(descriptor, y, dx, y, dx)
+    assert_close(dx.values(), backward_model(values, values, slopes, mode, (3, 3), (1, 1), (1, 1)), FLOAT, 8, floor=4)
+
+
 def test_descriptors_report_what_they_were_given():
     mode, nan, numbers = ffi.new("mcdnnPoolingMode_t *"), ffi.new("mcdnnNanPropagation_t *"), ffi.new("int[6]")
     made = pooling(EXCLUDE, (3, 5), (1, 2), (4, 6), propagate_nan=True)
@@ -184,6 +241,25 @@ def test_descriptors_report_what_they_were_given():
     ok(lib.mcdnnGetPoolingNdDescriptor(made, 2, mode, nan, rank, *arrays))
     assert (mode[0], nan[0], rank[0], [list(array) for array in arrays]) == (
         MAX, 0, 3, [[3, 5, -1], [1, 2, -1], [4, 6, -1]])
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("sizes, window, padding, stride", [
+    ((1, 2, 700, 67), (3, 3), (1, 1), (2, 2)), ((1, 1, 531, 129), (5, 2), (2, 0), (1, 1)),
+    ((1, 1, 37, 30, 41), (3, 2, 3), (1, 1, 0), (1, 2, 2)), ((2, 1, 60, 50), (60, 50), (0, 0), (1, 1)),
+    ((1, 2, 3, 4), (9, 1000), (8, 999), (1, 7))])
+def test_planes_that_are_cut_and_windows_as_large_as_planes(sizes, window, padding, stride, mode):
+    outputs, descriptor = output_sizes(sizes, window, padding, stride), pooling(mode, window, padding, stride)
+    if mode in (MAX, DETERMINISTIC) and not all(taps for _, taps in windows(sizes, window, padding, stride)):
+        return
+    x, y = Tensor(random(sizes, FLOAT, 1).round(1)), Tensor(np.full(outputs, np.nan))
+    forward(descriptor, x, y)
+    assert_close(y.values(), forward_model(x.values(), mode, window, padding, stride), FLOAT, 8)
+    dy, dx = Tensor(random(outputs, FLOAT, 2)), Tensor(np.full(sizes, np.nan))
+    backward(descriptor, y, dy, x, dx)
+    expected = backward_model(x.values(), y.values(), dy.values(), mode, window, padding, stride)
+    terms = backward_model(x.values(), y.values(), np.abs(dy.values()), mode, window, padding, stride)
+    assert_close(dx.values(), expected, FLOAT, 8, floor=terms + 1)
 
 
 @settings(max_examples=60, deadline=None)
@@ -212,9 +288,13 @@ def test_any_window(mode, data):
 
 def digest() -> str:
     outputs = []
-    for mode, data_type in itertools.product(MODES, TYPES):
-        descriptor = pooling(mode, (3, 3), (1, 1), (2, 2))
-        x, y = Tensor(random((5, 7, 65, 63), data_type, 1), data_type), Tensor(np.zeros((5, 7, 33, 32)), data_type)
+    for mode, data_type, nan, stride in itertools.product(MODES, TYPES, (False, True), ((2, 2), (1, 1), (3, 3))):
+        descriptor = pooling(mode, (3, 3), (1, 1), stride, propagate_nan=nan)
+        values = random((5, 7, 65, 63), data_type, 1)
+        values[:, :, ::7, ::11] = np.nan if mode in (MAX, DETERMINISTIC) else 0.5
+        values[:, 0, 5:12, 5:12] = -np.inf
+        x = Tensor(values, data_type)
+        y = Tensor(np.zeros(output_sizes(x.sizes, (3, 3), (1, 1), stride)), data_type)
         dx, dy = Tensor(np.zeros(x.sizes), data_type), Tensor(random(y.sizes, data_type, 2), data_type)
         forward(descriptor, x, y)
         backward(descriptor, y, dy, x, dx)
@@ -222,6 +302,8 @@ def digest() -> str:
     return digest_of(outputs)
 
 
-def test_results_do_not_depend_on_the_number_of_threads():
+def test_results_do_not_depend_on_threads_or_instruction_set():
     source = "from tests.maca.test_mcdnn_pooling import digest; print(digest())"
-    assert len({run_python(source, {"UNDERSTUDY_THREADS": threads}) for threads in ("1", "2", "5")}) == 1
+    settings = [{"UNDERSTUDY_THREADS": threads} for threads in ("1", "2", "5")]
+    settings += [{"UNDERSTUDY_ISA": level} for level in ("base", "v3", "v4")]
+    assert len({run_python(source, setting) for setting in settings}) == 1

@@ -26,8 +26,7 @@ static void check_output_sizes(Call *call, const char *parameter, const Tensor *
     }
     ShapeText text, wanted;
     us_require(call, same, parameter, "output-sizes", MCDNN_STATUS_BAD_PARAM, "%s is %s, the window gives %s",
-               parameter,
-               sizes_text(output, text), sizes_text(&expected, wanted));
+               parameter, sizes_text(output, text), sizes_text(&expected, wanted));
 }
 
 /* parameter/innermost-stride: the page supports a stride of 1 along the last dimension only */
@@ -36,6 +35,18 @@ static void check_innermost_stride(Call *call, const char *parameter, const Tens
     us_require(call, tensor->strides[tensor->rank - 1] == 1, parameter, "innermost-stride", MCDNN_STATUS_NOT_SUPPORTED,
                "%s has the stride %lld along its last dimension, supported is 1", parameter,
                (long long)tensor->strides[tensor->rank - 1]);
+}
+
+/* parameter/innermost-stride: neither the columns nor the channels are neighbours in memory. The reference asks for a
+ * stride of 1 along the last dimension, but the library it describes runs channels-last tensors (mcdnn 7.3). */
+static void check_neighbours(Call *call, const char *parameter, const Tensor *tensor)
+{
+    if (call->status != 0)
+        return;
+    const int64_t channels = tensor->strides[1], columns = tensor->strides[tensor->rank - 1];
+    us_require(call, columns == 1 || channels == 1, parameter, "innermost-stride", MCDNN_STATUS_NOT_SUPPORTED,
+               "%s has the stride %lld along its channels and %lld along its last dimension, one of them must be 1",
+               parameter, (long long)channels, (long long)columns);
 }
 
 static Pooling kernel_of(const PoolingDescriptor *descriptor, double alpha, double beta)
@@ -79,8 +90,8 @@ mcdnnStatus_t mcdnnPoolingForward(
     check_output_sizes(&call, "yDesc", ty, tx, pooling);
     check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "yDesc", ty, "xDesc", tx);
     check_float_type(&call, "xDesc", tx);
-    check_innermost_stride(&call, "xDesc", tx);
-    check_innermost_stride(&call, "yDesc", ty);
+    check_neighbours(&call, "xDesc", tx);
+    check_neighbours(&call, "yDesc", ty);
     if (call.status != 0)
         return us_call_end(&call);
 

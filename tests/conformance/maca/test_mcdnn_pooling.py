@@ -14,6 +14,10 @@ X, Y = ("xDesc", "x"), ("yDesc", "y")
 NHWC = nhwc_strides(SIZES)
 
 
+def doubled(strides):
+    return tuple(2 * stride for stride in strides)
+
+
 def window(mode=lib.MCDNN_POOLING_MAX):
     return pooling(mode, (2, 2), (0, 0), (2, 2))
 
@@ -111,8 +115,10 @@ RULES = [
     FORWARD.case("yDesc/output-sizes", shaped((2, 3, 3, 2), "yDesc")),
     FORWARD.case("yDesc/type", shaped(OUTPUTS, "yDesc", data_type=BFLOAT16)),
     FORWARD.case("xDesc/unsupported-type", all_types(FORWARD, lib.MCDNN_DATA_INT32), all_types(FORWARD, DOUBLE)),
-    FORWARD.case("xDesc/innermost-stride", shaped(SIZES, "xDesc", strides=NHWC)),
-    FORWARD.case("yDesc/innermost-stride", shaped(OUTPUTS, "yDesc", strides=nhwc_strides(OUTPUTS))),
+    FORWARD.case("xDesc/innermost-stride", shaped(SIZES, "xDesc", strides=doubled(NHWC)),
+                 shaped(SIZES, "xDesc", strides=NHWC)),
+    FORWARD.case("yDesc/innermost-stride", shaped(OUTPUTS, "yDesc", strides=doubled(nhwc_strides(OUTPUTS))),
+                 shaped(OUTPUTS, "yDesc", strides=nhwc_strides(OUTPUTS))),
     FORWARD.launch(),
 
     *BACKWARD.operands(),
