@@ -20,7 +20,7 @@ PASS_THROUGH = {  # commands that hand on what follows their own leading options
     "ft-run": ("-n",),
 }
 KIT = {  # commands of understudy.kit, each a module of its name
-    "rules": "The rule catalogue: what each function refuses, with which status, from which source, and if it is tested.",
+    "rules": "The rule catalogue: what each function refuses, with which status, from which source, whether tested.",
     "doctor": "Which symbols and libraries of the stacks a program or library needs, and which of them are emulated.",
     "trace": "Run a program; its calls, kernels and copies as a timeline and as a table.",
     "replay": "Repeat one call of a timeline with a small C program of its own.",

@@ -65,7 +65,7 @@ def expected_pair(a, b):
     return max(pair, key=lambda name: TYPES[name][2])
 
 
-@pytest.mark.parametrize("a, b", itertools.product(TYPES, repeat=2))
+@pytest.mark.parametrize("a, b", list(itertools.product(TYPES, repeat=2)))
 def test_tensor_with_tensor(library, a, b):
     result = library.acl_promote(TYPES[a][0], TYPES[b][0])
     assert named(result) == expected_pair(a, b)
@@ -88,7 +88,7 @@ def expected_with_scalar(tensor, scalar):
     return tensor
 
 
-@pytest.mark.parametrize("tensor, scalar", itertools.product(TYPES, repeat=2))
+@pytest.mark.parametrize("tensor, scalar", list(itertools.product(TYPES, repeat=2)))
 def test_tensor_with_scalar(library, tensor, scalar):
     result = library.acl_promote_scalar(TYPES[tensor][0], TYPES[scalar][0])
     assert named(result) == expected_with_scalar(tensor, scalar)
@@ -100,7 +100,7 @@ def refused_cast(a, b):
             or (kind != "bool" and to == "bool"))  # fmt: skip
 
 
-@pytest.mark.parametrize("a, b", itertools.product(TYPES, repeat=2))
+@pytest.mark.parametrize("a, b", list(itertools.product(TYPES, repeat=2)))
 def test_conversions(library, a, b):
     assert library.acl_can_cast(TYPES[a][0], TYPES[b][0]) == (not refused_cast(a, b))
 

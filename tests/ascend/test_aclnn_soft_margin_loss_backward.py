@@ -46,7 +46,8 @@ def normal(seed, shape, scale=3.0):
 # ---- types and shapes -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kinds", itertools.product(FLOATS, repeat=4), ids=lambda kinds: "-".join(k.name for k in kinds))
+@pytest.mark.parametrize("kinds", list(itertools.product(FLOATS, repeat=4)),
+                         ids=lambda kinds: "-".join(kind.name for kind in kinds))
 def test_every_mix_of_types(kinds):
     shape = (7, 13)
     inputs = [Tensor(kind, normal(seed, shape)) for seed, kind in enumerate(kinds[:3])]

@@ -121,7 +121,7 @@ def test_dead_foreign_and_made_up_descriptors_are_refused(tensor):
 EXTREMES = [-(2**31), -1, 0, 1, 2, 2**16, 2**31 - 1]
 
 
-@pytest.mark.parametrize("sizes", itertools.product(EXTREMES, repeat=3))
+@pytest.mark.parametrize("sizes", list(itertools.product(EXTREMES, repeat=3)))
 def test_no_size_is_too_absurd(tensor, sizes):
     """Refused or stored, and never an overflow: the sanitizer run watches."""
     legal = min(sizes) > 0

@@ -9,8 +9,8 @@ from tests.maca import test_mcdnn_dropout as dropout
 from tests.maca import test_mcdnn_lrn as local_response
 from tests.maca import test_mcdnn_pooling as pool
 from tests.maca import test_mcdnn_spatial_transformer as spatial
-from tests.maca.mcdnn_support import (DOUBLE, FLOAT, Tensor, activation, handle, lrn, nhwc_strides, pooling, random, run,
-                                      scale, transformer)
+from tests.maca.mcdnn_support import (DOUBLE, FLOAT, Tensor, activation, handle, lrn, nhwc_strides, pooling,
+                                      random, run, scale, transformer)
 
 torch = pytest.importorskip("torch", reason="PyTorch is an optional oracle")
 functional = torch.nn.functional
@@ -177,7 +177,8 @@ def test_grid_and_sampler():
     functional.affine_grid(their_theta, list(sizes), align_corners=True).backward(torch.from_numpy(slopes.values()))
     run("mcdnnSpatialTfGridGeneratorBackward", handle=handle(), stDesc=descriptor, dgrid=slopes, dtheta=dtheta)
     agree(dtheta, their_theta.grad)
-    x, y, dy, dx, dgrid = tensor(images, 3), tensor(sizes, 4), tensor(sizes, 5), tensor(images, 6), tensor(grid.sizes, 7)
+    x, y, dy, dx = tensor(images, 3), tensor(sizes, 4), tensor(sizes, 5), tensor(images, 6)
+    dgrid = tensor(grid.sizes, 7)
     their_x, their_grid = leaf(x), leaf(grid)
     their_y = functional.grid_sample(their_x, their_grid, "bilinear", "zeros", align_corners=True)
     spatial.sample(descriptor, x, grid, y)

@@ -301,7 +301,8 @@ def sampler(run):
             expected[n, :, i, j] += across * down * x[n, :, p, q]
             gradient[n, :, p, q] += across * down * dy[n, :, i, j]
             share = (dy[n, :, i, j] * x[n, :, p, q]).sum()
-            wanted[n, i, j] += [2 * (1 if q > left else -1) * down * share, 1.5 * (1 if p > top else -1) * across * share]
+            signs = 1 if q > left else -1, 1 if p > top else -1
+            wanted[n, i, j] += [2 * signs[0] * down * share, 1.5 * signs[1] * across * share]
     with maca.SpatialTransformerDescriptor(SHAPE, np.float64) as transformer:
         run("mcdnnSpatialTfSamplerForward", stDesc=transformer, x=x, grid=points, y=y)
         close(y, expected)
@@ -398,7 +399,7 @@ def test_getters_give_what_was_set():
 
 def test_dropout_goes_on_from_a_saved_state():
     def drawn(descriptor):
-        y, reserve = np.zeros((1, 1, 40, 50)), np.zeros(maca.run("mcdnnDropoutGetReserveSpaceSize", xdesc=ones), np.uint8)
+        y, reserve = np.zeros((1, 1, 40, 50)), space(maca.run("mcdnnDropoutGetReserveSpaceSize", xdesc=ones))
         maca.run("mcdnnDropoutForward", dropoutDesc=descriptor, x=ones, y=y, reserveSpace=reserve,
                  reserveSpaceSizeInBytes=reserve.size)  # fmt: skip
         return y

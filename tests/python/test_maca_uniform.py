@@ -19,8 +19,8 @@ def test_batch_normalization(dtype):
     scale, bias, mean, variance, saved, inverse = (random(1, 3, 1, 1, seed=k, dtype=kind) for k in range(6))
     old = mean.copy()
     maca.run("mcdnnBatchNormalizationForwardTraining", mode="MCDNN_BATCHNORM_SPATIAL", x=x, y=y, bnScale=scale,
-             bnBias=bias, exponentialAverageFactor=0.5, resultRunningMean=mean, resultRunningVariance=variance, epsilon=1e-5,
-             resultSaveMean=saved, resultSaveInvVariance=inverse)  # fmt: skip
+             bnBias=bias, exponentialAverageFactor=0.5, resultRunningMean=mean, resultRunningVariance=variance,
+             epsilon=1e-5, resultSaveMean=saved, resultSaveInvVariance=inverse)  # fmt: skip
     data = x.astype(np.float64)
     average, spread = data.mean((0, 2, 3), keepdims=True), data.var((0, 2, 3), keepdims=True)
     tolerance = 2e-3 if dtype == np.float16 else 1e-5

@@ -215,7 +215,8 @@ def test_softmax_blends():
     x, old = uniform((2, 3, 4, 5), single), uniform((2, 3, 4, 5), single, seed=2)
     copy = old.copy()
     got = maca.softmax_forward(x, alpha=1.5, beta=-0.25, y=old)
-    numpy.testing.assert_allclose(got, 1.5 * softmax_reference(x, "accurate", "channel") - 0.25 * copy, rtol=0, atol=1e-6)
+    expected = 1.5 * softmax_reference(x, "accurate", "channel") - 0.25 * copy
+    numpy.testing.assert_allclose(got, expected, rtol=0, atol=1e-6)
     numpy.testing.assert_array_equal(old, copy)
     got = maca.softmax_backward(x, old, alpha=2, beta=3, dx=old)
     expected = 2 * softmax_backward_reference(x, old, "accurate", "channel") + 3.0 * old
@@ -255,7 +256,8 @@ ACTIVATIONS = {  # f and f' of the input
     "relu": (lambda x: numpy.maximum(x, 0), lambda x: x > 0),
     "tanh": (numpy.tanh, lambda x: 1 - numpy.tanh(x) ** 2),
     "clipped_relu": (lambda x: numpy.clip(x, 0, COEF), lambda x: (x > 0) & (x <= COEF)),
-    "elu": (lambda x: numpy.where(x > 0, x, COEF * numpy.expm1(x)), lambda x: numpy.where(x > 0, 1, COEF * numpy.exp(x))),
+    "elu": (lambda x: numpy.where(x > 0, x, COEF * numpy.expm1(x)),
+            lambda x: numpy.where(x > 0, 1, COEF * numpy.exp(x))),
     "swish": (
         lambda x: x * sigmoid(SWISH_BETA * x),
         lambda x: sigmoid(SWISH_BETA * x) * (1 + SWISH_BETA * x * (1 - sigmoid(SWISH_BETA * x))),

@@ -149,7 +149,7 @@ def fused_linear_cross_entropy_loss_grad(
 
         Q = (P - [v == masked_target, unless masked]) * grad, rounded to x's dtype; Q . weight and Q^T . x
 
-    grad: float32 (BT,); x, weight, mask, masked_target: as fused_linear_online_max_sum takes and returns them, mask also
+    grad: float32 (BT,); x, weight, mask, masked_target: as in fused_linear_online_max_sum, mask also
     bool (BT,). P is softmax, float32 (BT, V), or made again from logits_max and sum_exp, float32 (BT,), of the whole
     vocabulary.
     Returns (gradient of x, gradient of weight) in x's dtype. x is the operator's `input`. Source: aclnn-ops 3.

@@ -111,7 +111,8 @@ def structure_differences(ours: dict, theirs: dict, known: set[str]) -> list[tup
     for name in {**split[0], **split[1]}:
         mine, other = (side.get(name) for side in split)
         if mine is None or other is None or mine[0] != other[0] or not alike(mine[1], other[1], known):
-            pairs.append(tuple(f"{name}: {field[1]} at {field[0]}" if field else f"no {name}" for field in (mine, other)))
+            texts = (f"{name}: {field[1]} at {field[0]}" if field else f"no {name}" for field in (mine, other))
+            pairs.append(tuple(texts))
     return pairs
 
 

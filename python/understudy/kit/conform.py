@@ -102,10 +102,10 @@ def assign(libraries: list[str], stacks: list[str] | None) -> dict[str, list[str
     for library in libraries:
         facts = elf.read(library)
         own = [sdk.libraries()[name][0] for name in (facts.soname, facts.path.name) if name in sdk.libraries()]
-        exported = [stack for name in facts.exported if (stack := names.known().get(name) and names.known()[name].stack)]
+        exported = [names.known()[name].stack for name in facts.exported if name in names.known()]
         guesses = own or exported[:1] or (stacks if stacks and len(stacks) == 1 else [])
         if not guesses:
-            raise UsageError(f"{library} has no name and no function of the stacks; say with --stack which one it is of")
+            raise UsageError(f"{library} has no name and no function of the stacks; say with --stack whose it is")
         found.setdefault(guesses[0], []).append(str(facts.path.resolve()))
     return found
 

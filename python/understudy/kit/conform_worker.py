@@ -1,7 +1,8 @@
 """Child process of `understudy conform`: runs cases with pytest and tells what happens, a JSON line each.
 
 Standard input: {"paths", "keyword", "done", "limit"}. Events go to the file descriptor that the first argument names;
-what the cases print goes to standard output. A case that ends this process ends nothing else: the parent starts another.
+what the cases print goes to standard output. A case that ends this process ends nothing else: the parent starts
+another.
 """
 
 import json
@@ -76,8 +77,8 @@ def main() -> int:
     request = json.load(sys.stdin)
     with os.fdopen(int(sys.argv[1]), "w") as events:
         reporter = Reporter(events, set(request["done"]), request["limit"])
-        options = ["-q", "--import-mode=importlib", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", os.getcwd(),
-                   "-W", "ignore", "--continue-on-collection-errors"]  # fmt: skip
+        options = ["-q", "--import-mode=importlib", "-p", "no:cacheprovider", "-c", os.devnull, "-W", "ignore",
+                   "--rootdir", os.getcwd(), "--continue-on-collection-errors"]  # fmt: skip
         if request["keyword"]:
             options += ["-k", request["keyword"]]
         status = pytest.main([*options, *request["paths"]], plugins=[reporter])

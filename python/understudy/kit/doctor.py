@@ -11,12 +11,12 @@ from understudy.paths import STACKS
 EMULATED, PARTLY, MISSING, UNKNOWN = "emulated", "partly", "missing", "unknown"
 COLOURS = {EMULATED: "green", PARTLY: "yellow", MISSING: "red", UNKNOWN: "red"}
 CPP_NAME = re.compile(r"_Z(\d+)([A-Za-z_]\w*)")
-LIBRARY_PATTERN = re.compile(r"lib(acl|ascend|opapi|nnopbase|hccl|mc(dnn|blas|fft|rand|solver|sparse|cl|pti|rtc|runtime)"
-                             r"|ftdsp|hthread)\w*\.so")  # fmt: skip
+LIBRARY_PATTERN = re.compile(r"lib(acl|ascend|opapi|nnopbase|hccl|ftdsp|hthread"
+                             r"|mc(dnn|blas|fft|rand|solver|sparse|cl|pti|rtc|runtime))\w*\.so")  # fmt: skip
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument("file", nargs="+", metavar="FILE", help="ELF program, library or object file, of any architecture")
+    parser.add_argument("file", nargs="+", metavar="FILE", help="ELF program, library or object, of any architecture")
     parser.add_argument("-a", "--all", action="store_true", help="list the emulated symbols too")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.epilog = "Exit status: 0 when all that is needed is emulated, 1 when something is missing or unknown."

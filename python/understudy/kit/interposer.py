@@ -187,7 +187,8 @@ def wrapper(prototype: Prototype, spelling: Spelling) -> str:
     else:
         call, leave = f"{result} status = real({passed});", "return status;"
         form = ('\\"%#llx\\"", (unsigned long long)(uintptr_t)status' if result == "void *" else
-                '\\"%a\\"", (double)status' if result in ("float", "double") else '%lld", (long long)status')  # fmt: skip
+                '\\"%a\\"", (double)status' if result in ("float", "double") else
+                '%lld", (long long)status')  # fmt: skip
         returned = ['add(&line, "},\\"result\\":{\\"status\\":' + form + ");"]
     returned = returned or ['add(&line, "},\\"result\\":{");']
     body = [f"static {result} (*real)({', '.join(types) or 'void'});", "if (real == NULL) {",

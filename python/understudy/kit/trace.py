@@ -21,7 +21,7 @@ def add_arguments(parser) -> None:
     parser.add_argument("program", metavar="PROGRAM", help="program to run; -o FILE may follow it")
     parser.add_argument("arguments", nargs="...", metavar="ARGUMENT", help="its arguments")
     parser.epilog = ("The timeline opens in Perfetto or chrome://tracing. `understudy replay FILE N` repeats call N. "
-                     "Functions that a program looks up with dlsym in a library it opened itself are not seen.")  # fmt: skip
+                     "Functions that a program finds with dlsym in a library it opened itself are not seen.")  # fmt: skip
 
 
 def events_of(lines) -> list[dict]:
@@ -37,10 +37,15 @@ def events_of(lines) -> list[dict]:
 
 def lanes(events: list[dict]) -> list[dict]:
     """Names for the rows of the timeline."""
+
+    def title(thread: int) -> str:
+        return f"stream {thread - FIRST_STREAM_LANE}" if thread >= FIRST_STREAM_LANE else f"thread {thread}"
+
     rows = sorted({(event["pid"], event["tid"]) for event in events})
-    return [{"ph": "M", "name": "thread_name", "pid": process, "tid": thread,
-             "args": {"name": f"stream {thread - FIRST_STREAM_LANE}" if thread >= FIRST_STREAM_LANE else f"thread {thread}"}}
-            for process, thread in rows]  # fmt: skip
+    return [
+        {"ph": "M", "name": "thread_name", "pid": process, "tid": thread, "args": {"name": title(thread)}}
+        for process, thread in rows
+    ]
 
 
 def record(program: list[str]) -> tuple[list[dict], int]:

@@ -129,7 +129,8 @@ def lrn_cross_channel_forward(x, lrn: LRNDescriptor, alpha=1.0, beta=0.0, y=None
 
         y = alpha * x * (k + a / n * sum of x^2 over n neighbouring channels)^-b + beta * y
 
-    lrn: holds n, a, b (its alpha and beta) and k. y: as in softmax_forward. Returns an array of x's shape and dtype. Raises as softmax_forward."""
+    lrn: holds n, a, b (its alpha and beta) and k. y: as in softmax_forward.
+    Returns an array of x's shape and dtype. Raises as softmax_forward."""
     settings = lrn.handle, lib.MCDNN_LRN_CROSS_CHANNEL_DIM1
     result = _destination(y, numpy.asarray(x), beta, "y")
     return _blended("mcdnnLRNCrossChannelForward", settings, [x], alpha, beta, result)

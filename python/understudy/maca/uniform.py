@@ -106,7 +106,8 @@ class AlgorithmDescriptor(Descriptor):
 
     def __init__(self, number: int | None = None):
         super().__init__()
-        if number is not None:  # a structure around one enumerator, which cffi cannot pass by value: it travels as an int
+        if number is not None:
+            # A structure around one enumerator, which cffi cannot pass by value: it travels as an int.
             kind = "mcdnnStatus_t (*)(mcdnnAlgorithmDescriptor_t, int)"
             ffi.cast(kind, lib.mcdnnSetAlgorithmDescriptor)(self.handle, number)
 

@@ -68,7 +68,8 @@ def close(actual, x, y, kinds):
     assert_rounded(actual, oracle(x, y), margin, kinds, floor=2.0**-23)
 
 
-@pytest.mark.parametrize("kinds", itertools.product(FLOATS, repeat=3), ids=lambda kinds: "-".join(k.name for k in kinds))
+@pytest.mark.parametrize("kinds", list(itertools.product(FLOATS, repeat=3)),
+                         ids=lambda kinds: "-".join(kind.name for kind in kinds))
 def test_elements(kinds):
     given = arguments(numpy.random.default_rng(1).normal(0, 3, (7, 300)), numpy.random.default_rng(2).normal(0, 1, (300,)),
                       NONE, (7, 300), kinds)  # fmt: skip
