@@ -79,6 +79,13 @@ void check_norm_parameter_type(Call *call, const char *parameter, const Tensor *
                "%s is %s, %s data need %s", parameter, type_name(tensor->type), type_name(x->type), type_name(wanted));
 }
 
+void check_norm_statistics(Call *call, int32_t status, const char *parameter, const Tensor *statistics,
+                           const char *model_parameter, const Tensor *parameters)
+{
+    check_same_sizes(call, status, parameter, statistics, model_parameter, parameters);
+    check_same_type(call, status, parameter, statistics, model_parameter, parameters);
+}
+
 void check_norm_channels_last(Call *call, const char *parameter, const Tensor *tensor)
 {
     if (call->status != 0)
@@ -123,100 +130,4 @@ void check_norm_reserve(Call *call, const void *reserve, size_t bytes, const Ten
     us_require(call, bytes >= norm_reserve_bytes(x, per_activation), "reserveSpaceSizeInBytes", "minimum",
                MCDNN_STATUS_BAD_PARAM, "reserveSpaceSizeInBytes is %zu, this call needs %zu", bytes,
                norm_reserve_bytes(x, per_activation));
-}
-
-BatchNorm norm_kernel(const Tensor *data, const void *alpha, const void *beta, bool per_activation, double epsilon)
-{
-    return (BatchNorm){.per_activation = per_activation,
-                       .alpha = scaling_factor(alpha, data),
-                       .beta = scaling_factor(beta, data),
-                       .epsilon = epsilon};
-}
-
-void norm_set_activation(BatchNorm *kernel, const ActivationDescriptor *activation)
-{
-    kernel->activation = activation->mode == MCDNN_ACTIVATION_SWISH ? NORM_SWISH : NORM_RELU;
-    kernel->propagate_nan = activation->nan == MCDNN_PROPAGATE_NAN;
-    kernel->swish_beta = activation->swish_beta;
-}
-
-/* What is not given is an absent view. */
-static void add(Launch *launch, const char *name, const Tensor *tensor, const void *data)
-{
-    if (data != NULL) {
-        launch_tensor(launch, name, tensor, data, 1);
-        return;
-    }
-    View absent = us_view_absent();
-    us_launch_view(launch, name, &absent);
-}
-
-static void add_output(Launch *launch, const char *name, const Tensor *tensor, const void *data, bool reads_prior)
-{
-    add(launch, name, tensor, data);
-    us_launch_output(launch, reads_prior);
-}
-
-static void add_mask(Launch *launch, const NormOperands *operands, const BatchNorm *kernel)
-{
-    View mask = us_view_absent();
-    if (kernel->activation == NORM_RELU) {
-        int64_t bytes = (int64_t)norm_reserve_bytes(operands->x, kernel->per_activation);
-        mask = us_view_contiguous(operands->reserve, DTYPE_UINT8, 1, &bytes);
-    }
-    us_launch_view(launch, "reserveSpace", &mask);
-}
-
-void norm_launch_training(Call *call, const Dnn *dnn, const NormOperands *operands, const BatchNorm *kernel)
-{
-    Launch launch;
-    us_launch_begin(&launch, call->function);
-    add(&launch, "x", operands->x, operands->x_data);
-    add(&launch, "z", operands->z, operands->z_data);
-    add_output(&launch, "y", operands->y, operands->y_data, kernel->beta != 0.0);
-    add(&launch, "scale", operands->parameters, operands->scale);
-    add(&launch, "bias", operands->parameters, operands->bias);
-    add_output(&launch, "running mean", operands->statistics, operands->running_mean, kernel->factor != 1.0);
-    add_output(&launch, "running variance", operands->statistics, operands->running_variance, kernel->factor != 1.0);
-    add_output(&launch, "saved mean", operands->statistics, operands->saved_mean, false);
-    add_output(&launch, "saved inverse variance", operands->statistics, operands->saved_inverse, false);
-    add_mask(&launch, operands, kernel);
-    us_launch_output(&launch, false);
-    us_launch_kernel(&launch, us_batch_norm_training, kernel, sizeof *kernel);
-    submit(call, dnn, &launch);
-}
-
-void norm_launch_inference(Call *call, const Dnn *dnn, const NormOperands *operands, const BatchNorm *kernel)
-{
-    Launch launch;
-    us_launch_begin(&launch, call->function);
-    add(&launch, "x", operands->x, operands->x_data);
-    add(&launch, "z", operands->z, operands->z_data);
-    add_output(&launch, "y", operands->y, operands->y_data, kernel->beta != 0.0);
-    add(&launch, "scale", operands->parameters, operands->scale);
-    add(&launch, "bias", operands->parameters, operands->bias);
-    add(&launch, "estimated mean", operands->statistics, operands->mean);
-    add(&launch, "estimated variance", operands->statistics, operands->variance);
-    us_launch_kernel(&launch, us_batch_norm_inference, kernel, sizeof *kernel);
-    submit(call, dnn, &launch);
-}
-
-void norm_launch_backward(Call *call, const Dnn *dnn, const NormOperands *operands, const BatchNorm *kernel)
-{
-    Launch launch;
-    us_launch_begin(&launch, call->function);
-    add(&launch, "x", operands->x, operands->x_data);
-    add(&launch, "dy", operands->dy, operands->dy_data);
-    add_output(&launch, "dz", operands->z, operands->dz_data, kernel->beta != 0.0);
-    add_output(&launch, "dx", operands->dx, operands->dx_data, kernel->beta != 0.0);
-    add(&launch, "scale", operands->parameters, operands->scale);
-    add_output(&launch, "scale gradient", operands->parameters, operands->scale_gradient,
-               kernel->beta_param != 0.0);
-    add_output(&launch, "bias gradient", operands->parameters, operands->bias_gradient,
-               kernel->beta_param != 0.0);
-    add(&launch, "saved mean", operands->statistics, operands->mean);
-    add(&launch, "saved inverse variance", operands->statistics, operands->variance);
-    add_mask(&launch, operands, kernel);
-    us_launch_kernel(&launch, us_batch_norm_backward, kernel, sizeof *kernel);
-    submit(call, dnn, &launch);
 }

@@ -1,4 +1,4 @@
-/* What the batch normalization and the Normalization functions share: their checks and launches (mcdnn 6.2). */
+/* Checks that the batch normalization and the Normalization functions share (mcdnn 6.2). */
 #ifndef MCDNN_NORM_H
 #define MCDNN_NORM_H
 
@@ -30,6 +30,11 @@ void check_norm_type(Call *call, const char *parameter, const Tensor *x, bool bf
 /* parameter/parameter-type: FLOAT, or DOUBLE for DOUBLE data */
 void check_norm_parameter_type(Call *call, const char *parameter, const Tensor *tensor, const Tensor *x);
 
+/* parameter/sizes, parameter/type: mean and variance unlike the parameters; forwards NOT_SUPPORTED, backwards BAD_PARAM
+ * (mcdnn 6.11 #6, 6.12) */
+void check_norm_statistics(Call *call, int32_t status, const char *parameter, const Tensor *statistics,
+                           const char *model_parameter, const Tensor *parameters);
+
 /* parameter/channels-last: not packed NHWC, which fused forms need */
 void check_norm_channels_last(Call *call, const char *parameter, const Tensor *tensor);
 
@@ -42,23 +47,6 @@ void check_norm_sum_type(Call *call, const char *parameter, const Tensor *tensor
 /* reserveSpace/null, reserveSpaceSizeInBytes/minimum */
 void check_norm_reserve(Call *call, const void *reserve, size_t bytes, const Tensor *x, bool per_activation);
 size_t norm_reserve_bytes(const Tensor *x, bool per_activation);
-
-/* Operands of one call; what is not given is NULL. `statistics` describes mean and variance. */
-typedef struct NormOperands {
-    const Tensor *x, *z, *y, *dy, *dx, *parameters, *statistics;
-    const void *x_data, *z_data, *dy_data, *scale, *bias, *mean, *variance;
-    void *y_data, *dz_data, *dx_data, *scale_gradient, *bias_gradient;
-    void *running_mean, *running_variance, *saved_mean, *saved_inverse, *reserve;
-} NormOperands;
-
-/* The kernel's attributes; the factors must have been checked. */
-BatchNorm norm_kernel(const Tensor *data, const void *alpha, const void *beta, bool per_activation, double epsilon);
-void norm_set_activation(BatchNorm *kernel, const ActivationDescriptor *activation);
-
-/* Queue the call; they do nothing after a refusal. */
-void norm_launch_training(Call *call, const Dnn *dnn, const NormOperands *operands, const BatchNorm *kernel);
-void norm_launch_inference(Call *call, const Dnn *dnn, const NormOperands *operands, const BatchNorm *kernel);
-void norm_launch_backward(Call *call, const Dnn *dnn, const NormOperands *operands, const BatchNorm *kernel);
 
 /* The parameters' descriptor that belongs to x: packed, FLOAT or DOUBLE. */
 Tensor norm_derived(const Tensor *x, bool per_activation);

@@ -1,13 +1,5 @@
 /* The Normalization functions: batch normalization under a newer interface (mcdnn 6.2, 6.11, 6.12, 7.2, 7.3). */
-#include "norm.h"
-
-/* Statistics unlike the parameters; forwards NOT_SUPPORTED, backwards BAD_PARAM (mcdnn 6.11 #6, 6.12). */
-static void check_statistics(Call *call, int32_t status, const Tensor *statistics, const char *parameter,
-                             const Tensor *parameters)
-{
-    check_same_sizes(call, status, "normMeanVarDesc", statistics, parameter, parameters);
-    check_same_type(call, status, "normMeanVarDesc", statistics, parameter, parameters);
-}
+#include "norm_call.h"
 
 mcdnnStatus_t mcdnnDeriveNormTensorDescriptor(
     mcdnnTensorDescriptor_t derivedNormScaleBiasDesc,
@@ -39,55 +31,28 @@ mcdnnStatus_t mcdnnNormalizationForwardInference(
     mcdnnActivationDescriptor_t activationDesc, const mcdnnTensorDescriptor_t yDesc, void *y,
     double epsilon, int groupCnt)
 {
-    Call call = us_call_begin("mcdnnNormalizationForwardInference");
-    const bool per_activation = mode == MCDNN_NORM_PER_ACTIVATION;
-    const bool fused = normOps != MCDNN_NORM_OPS_NORM, adds = normOps == MCDNN_NORM_OPS_NORM_ADD_ACTIVATION;
-    const Dnn *dnn = check_handle(&call, handle);
-    NormOperands operands = {.x = check_tensor(&call, "xDesc", xDesc), .y = check_tensor(&call, "yDesc", yDesc),
-                             .parameters = check_tensor(&call, "normScaleBiasDesc", normScaleBiasDesc),
-                             .statistics = check_tensor(&call, "normMeanVarDesc", normMeanVarDesc), .x_data = x,
-                             .y_data = y, .scale = normScale, .bias = normBias, .mean = estimatedMean,
-                             .variance = estimatedVariance};
-    check_given(&call, "alpha", alpha);
-    check_given(&call, "beta", beta);
-    check_given(&call, "x", x);
-    check_given(&call, "y", y);
-    check_given(&call, "normScale", normScale);
-    check_given(&call, "normBias", normBias);
-    check_given(&call, "estimatedMean", estimatedMean);
-    check_given(&call, "estimatedVariance", estimatedVariance);
-    const ActivationDescriptor *activation = fused ? check_activation(&call, activationDesc) : NULL;
-    if (adds) {
-        operands.z = check_tensor(&call, "zDesc", zDesc);
-        operands.z_data = z;
-        check_given(&call, "z", z);
-    }
-    check_norm_modes(&call, mode, normOps, algo);
-    check_norm_rank(&call, "xDesc", operands.x);
-    check_norm_rank(&call, "yDesc", operands.y);
-    check_norm_shape(&call, "normScaleBiasDesc", operands.parameters, operands.x, per_activation);
-    check_norm_epsilon(&call, epsilon, 0);
-    check_norm_like(&call, "yDesc", operands.y, operands.x);
-    if (adds)
-        check_norm_like(&call, "zDesc", operands.z, operands.x);
-    check_norm_type(&call, "xDesc", operands.x, true);
-    check_norm_parameter_type(&call, "normScaleBiasDesc", operands.parameters, operands.x);
-    check_statistics(&call, MCDNN_STATUS_NOT_SUPPORTED, operands.statistics, "normScaleBiasDesc", operands.parameters);
-    if (fused) {
-        check_norm_activation(&call, activation, true);
-        check_norm_channels_last(&call, "xDesc", operands.x);
-        check_norm_channels_last(&call, "yDesc", operands.y);
-    }
-    if (adds)
-        check_norm_channels_last(&call, "zDesc", operands.z);
-    check_norm_groups(&call, groupCnt);
-    if (call.status == 0) {
-        BatchNorm kernel = norm_kernel(operands.y, alpha, beta, per_activation, epsilon);
-        if (fused)
-            norm_set_activation(&kernel, activation);
-        norm_launch_inference(&call, dnn, &operands, &kernel);
-    }
-    return us_call_end(&call);
+    NormCall norm = {.function = "mcdnnNormalizationForwardInference",
+                     .per_activation = mode == MCDNN_NORM_PER_ACTIVATION,
+                     .fused = normOps != MCDNN_NORM_OPS_NORM,
+                     .adds = normOps == MCDNN_NORM_OPS_NORM_ADD_ACTIVATION,
+                     .alpha = alpha,
+                     .beta = beta,
+                     .x = {"xDesc", xDesc, "x", x, NULL},
+                     .parameters = {"normScaleBiasDesc", normScaleBiasDesc, NULL, NULL, NULL},
+                     .scale = {"normScale", normScale},
+                     .bias = {"normBias", normBias},
+                     .statistics = {"normMeanVarDesc", normMeanVarDesc, NULL, NULL, NULL},
+                     .mean = {"estimatedMean", estimatedMean},
+                     .variance = {"estimatedVariance", estimatedVariance},
+                     .z = {"zDesc", zDesc, "z", z, NULL},
+                     .activation_descriptor = activationDesc,
+                     .y = {"yDesc", yDesc, "y", y, NULL},
+                     .epsilon = epsilon,
+                     .takes_bfloat16 = true,
+                     .groups = groupCnt};
+    norm_open_forward(&norm, handle);
+    check_norm_modes(&norm.call, mode, normOps, algo);
+    return norm_infer(&norm);
 }
 
 mcdnnStatus_t mcdnnNormalizationForwardTraining(
@@ -104,59 +69,33 @@ mcdnnStatus_t mcdnnNormalizationForwardTraining(
 {
     (void)workspace; /* the kernel needs none; a small one is no error (mcdnn 6.2) */
     (void)workSpaceSizeInBytes;
-    Call call = us_call_begin("mcdnnNormalizationForwardTraining");
-    const bool per_activation = mode == MCDNN_NORM_PER_ACTIVATION;
-    const bool fused = normOps != MCDNN_NORM_OPS_NORM, adds = normOps == MCDNN_NORM_OPS_NORM_ADD_ACTIVATION;
-    const Dnn *dnn = check_handle(&call, handle);
-    NormOperands operands = {.x = check_tensor(&call, "xDesc", xDesc), .y = check_tensor(&call, "yDesc", yDesc),
-                             .parameters = check_tensor(&call, "normScaleBiasDesc", normScaleBiasDesc),
-                             .statistics = check_tensor(&call, "normMeanVarDesc", normMeanVarDesc), .x_data = xData,
-                             .y_data = yData, .scale = normScale, .bias = normBias, .running_mean = resultRunningMean,
-                             .running_variance = resultRunningVariance, .saved_mean = resultSaveMean,
-                             .saved_inverse = resultSaveInvVariance, .reserve = reserveSpace};
-    check_given(&call, "alpha", alpha);
-    check_given(&call, "beta", beta);
-    check_given(&call, "xData", xData);
-    check_given(&call, "yData", yData);
-    check_given(&call, "normScale", normScale);
-    check_given(&call, "normBias", normBias);
-    const ActivationDescriptor *activation = fused ? check_activation(&call, activationDesc) : NULL;
-    if (adds) {
-        operands.z = check_tensor(&call, "zDesc", zDesc);
-        operands.z_data = zData;
-        check_given(&call, "zData", zData);
-    }
-    check_norm_modes(&call, mode, normOps, algo);
-    check_norm_rank(&call, "xDesc", operands.x);
-    check_norm_rank(&call, "yDesc", operands.y);
-    check_norm_shape(&call, "normScaleBiasDesc", operands.parameters, operands.x, per_activation);
-    check_norm_pair(&call, "resultSaveMean", resultSaveMean, resultSaveInvVariance);
-    check_norm_pair(&call, "resultRunningMean", resultRunningMean, resultRunningVariance);
-    check_norm_epsilon(&call, epsilon, 0);
-    check_norm_like(&call, "yDesc", operands.y, operands.x);
-    if (adds)
-        check_norm_like(&call, "zDesc", operands.z, operands.x);
-    if (fused && call.status == 0 && activation->mode == MCDNN_ACTIVATION_RELU)
-        check_norm_reserve(&call, reserveSpace, reserveSpaceSizeInBytes, operands.x, per_activation);
-    check_norm_type(&call, "xDesc", operands.x, true);
-    check_norm_parameter_type(&call, "normScaleBiasDesc", operands.parameters, operands.x);
-    check_statistics(&call, MCDNN_STATUS_NOT_SUPPORTED, operands.statistics, "normScaleBiasDesc", operands.parameters);
-    if (fused) {
-        check_norm_activation(&call, activation, true);
-        check_norm_channels_last(&call, "xDesc", operands.x);
-        check_norm_channels_last(&call, "yDesc", operands.y);
-    }
-    if (adds)
-        check_norm_channels_last(&call, "zDesc", operands.z);
-    check_norm_groups(&call, groupCnt);
-    if (call.status == 0) {
-        BatchNorm kernel = norm_kernel(operands.y, alpha, beta, per_activation, epsilon);
-        kernel.factor = exponentialAverageFactor;
-        if (fused)
-            norm_set_activation(&kernel, activation);
-        norm_launch_training(&call, dnn, &operands, &kernel);
-    }
-    return us_call_end(&call);
+    NormCall norm = {.function = "mcdnnNormalizationForwardTraining",
+                     .per_activation = mode == MCDNN_NORM_PER_ACTIVATION,
+                     .fused = normOps != MCDNN_NORM_OPS_NORM,
+                     .adds = normOps == MCDNN_NORM_OPS_NORM_ADD_ACTIVATION,
+                     .alpha = alpha,
+                     .beta = beta,
+                     .x = {"xDesc", xDesc, "xData", xData, NULL},
+                     .parameters = {"normScaleBiasDesc", normScaleBiasDesc, NULL, NULL, NULL},
+                     .scale = {"normScale", normScale},
+                     .bias = {"normBias", normBias},
+                     .factor = exponentialAverageFactor,
+                     .statistics = {"normMeanVarDesc", normMeanVarDesc, NULL, NULL, NULL},
+                     .running_mean = {"resultRunningMean", resultRunningMean},
+                     .running_variance = {"resultRunningVariance", resultRunningVariance},
+                     .epsilon = epsilon,
+                     .saved_mean = {"resultSaveMean", resultSaveMean},
+                     .saved_inverse = {"resultSaveInvVariance", resultSaveInvVariance},
+                     .activation_descriptor = activationDesc,
+                     .z = {"zDesc", zDesc, "zData", zData, NULL},
+                     .y = {"yDesc", yDesc, "yData", yData, NULL},
+                     .reserve = reserveSpace,
+                     .reserve_bytes = reserveSpaceSizeInBytes,
+                     .takes_bfloat16 = true,
+                     .groups = groupCnt};
+    norm_open_forward(&norm, handle);
+    check_norm_modes(&norm.call, mode, normOps, algo);
+    return norm_train(&norm);
 }
 
 mcdnnStatus_t mcdnnNormalizationBackward(
@@ -176,72 +115,33 @@ mcdnnStatus_t mcdnnNormalizationBackward(
     (void)normBiasData; /* the mask in the reserve space tells where the activation was positive */
     (void)workSpace;
     (void)workSpaceSizeInBytes;
-    Call call = us_call_begin("mcdnnNormalizationBackward");
-    const bool per_activation = mode == MCDNN_NORM_PER_ACTIVATION;
-    const bool fused = normOps != MCDNN_NORM_OPS_NORM, adds = normOps == MCDNN_NORM_OPS_NORM_ADD_ACTIVATION;
-    const Dnn *dnn = check_handle(&call, handle);
-    NormOperands operands = {.x = check_tensor(&call, "xDesc", xDesc), .dy = check_tensor(&call, "dyDesc", dyDesc),
-                             .dx = check_tensor(&call, "dxDesc", dxDesc),
-                             .parameters = check_tensor(&call, "dNormScaleBiasDesc", dNormScaleBiasDesc),
-                             .statistics = check_tensor(&call, "normMeanVarDesc", normMeanVarDesc), .x_data = xData,
-                             .dy_data = dyData, .dx_data = dxData, .scale = normScaleData,
-                             .scale_gradient = dNormScaleData, .bias_gradient = dNormBiasData, .mean = savedMean,
-                             .variance = savedInvVariance, .reserve = reserveSpace};
-    if (yDesc != NULL || fused)
-        operands.y = check_tensor(&call, "yDesc", yDesc);
-    check_given(&call, "alphaDataDiff", alphaDataDiff);
-    check_given(&call, "betaDataDiff", betaDataDiff);
-    check_given(&call, "alphaParamDiff", alphaParamDiff);
-    check_given(&call, "betaParamDiff", betaParamDiff);
-    check_given(&call, "xData", xData);
-    if (fused)
-        check_given(&call, "yData", yData);
-    check_given(&call, "dyData", dyData);
-    check_given(&call, "dxData", dxData);
-    check_given(&call, "normScaleData", normScaleData);
-    check_given(&call, "dNormScaleData", dNormScaleData);
-    check_given(&call, "dNormBiasData", dNormBiasData);
-    const ActivationDescriptor *activation = fused ? check_activation(&call, activationDesc) : NULL;
-    if (adds) {
-        operands.z = check_tensor(&call, "dzDesc", dzDesc);
-        operands.dz_data = dzData;
-        check_given(&call, "dzData", dzData);
-    }
-    check_norm_modes(&call, mode, normOps, algo);
-    check_norm_rank(&call, "xDesc", operands.x);
-    if (operands.y != NULL)
-        check_norm_rank(&call, "yDesc", operands.y);
-    check_norm_rank(&call, "dxDesc", operands.dx);
-    check_norm_shape(&call, "dNormScaleBiasDesc", operands.parameters, operands.x, per_activation);
-    check_norm_pair(&call, "savedMean", savedMean, savedInvVariance);
-    check_norm_epsilon(&call, epsilon, 0);
-    if (operands.y != NULL)
-        check_norm_like(&call, "yDesc", operands.y, operands.x);
-    check_norm_like(&call, "dyDesc", operands.dy, operands.x);
-    check_norm_like(&call, "dxDesc", operands.dx, operands.x);
-    check_statistics(&call, MCDNN_STATUS_BAD_PARAM, operands.statistics, "dNormScaleBiasDesc", operands.parameters);
-    if (adds)
-        check_norm_like(&call, "dzDesc", operands.z, operands.x);
-    if (fused)
-        check_norm_reserve(&call, reserveSpace, reserveSpaceSizeInBytes, operands.x, per_activation);
-    check_norm_type(&call, "xDesc", operands.x, true);
-    check_norm_parameter_type(&call, "dNormScaleBiasDesc", operands.parameters, operands.x);
-    if (fused) {
-        check_norm_activation(&call, activation, false);
-        check_norm_channels_last(&call, "xDesc", operands.x);
-        check_norm_channels_last(&call, "dyDesc", operands.dy);
-        check_norm_channels_last(&call, "dxDesc", operands.dx);
-    }
-    if (adds)
-        check_norm_channels_last(&call, "dzDesc", operands.z);
-    check_norm_groups(&call, groupCnt);
-    if (call.status == 0) {
-        BatchNorm kernel = norm_kernel(operands.dx, alphaDataDiff, betaDataDiff, per_activation, epsilon);
-        kernel.alpha_param = scaling_factor(alphaParamDiff, operands.dx);
-        kernel.beta_param = scaling_factor(betaParamDiff, operands.dx);
-        if (fused)
-            norm_set_activation(&kernel, activation);
-        norm_launch_backward(&call, dnn, &operands, &kernel);
-    }
-    return us_call_end(&call);
+    NormCall norm = {.function = "mcdnnNormalizationBackward",
+                     .per_activation = mode == MCDNN_NORM_PER_ACTIVATION,
+                     .fused = normOps != MCDNN_NORM_OPS_NORM,
+                     .adds = normOps == MCDNN_NORM_OPS_NORM_ADD_ACTIVATION,
+                     .alpha = alphaDataDiff,
+                     .beta = betaDataDiff,
+                     .alpha_param = alphaParamDiff,
+                     .beta_param = betaParamDiff,
+                     .x = {"xDesc", xDesc, "xData", xData, NULL},
+                     .y = {"yDesc", yDesc, "yData", yData, NULL},
+                     .dy = {"dyDesc", dyDesc, "dyData", dyData, NULL},
+                     .z = {"dzDesc", dzDesc, "dzData", dzData, NULL},
+                     .dx = {"dxDesc", dxDesc, "dxData", dxData, NULL},
+                     .parameters = {"dNormScaleBiasDesc", dNormScaleBiasDesc, NULL, NULL, NULL},
+                     .scale = {"normScaleData", normScaleData},
+                     .scale_gradient = {"dNormScaleData", dNormScaleData},
+                     .bias_gradient = {"dNormBiasData", dNormBiasData},
+                     .epsilon = epsilon,
+                     .statistics = {"normMeanVarDesc", normMeanVarDesc, NULL, NULL, NULL},
+                     .mean = {"savedMean", savedMean},
+                     .variance = {"savedInvVariance", savedInvVariance},
+                     .activation_descriptor = activationDesc,
+                     .reserve = reserveSpace,
+                     .reserve_bytes = reserveSpaceSizeInBytes,
+                     .takes_bfloat16 = true,
+                     .groups = groupCnt};
+    norm_open_backward(&norm, handle);
+    check_norm_modes(&norm.call, mode, normOps, algo);
+    return norm_differentiate(&norm);
 }

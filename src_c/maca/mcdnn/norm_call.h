@@ -1,0 +1,50 @@
+/* One call of a batch normalization or Normalization function: what it was given under which names, its checks in the
+ * order of the pages, and its launch. The two families differ in names and in little else (mcdnn 6.2). */
+#ifndef MCDNN_NORM_CALL_H
+#define MCDNN_NORM_CALL_H
+
+#include "norm.h"
+
+typedef struct NormPointer {
+    const char *name;
+    const void *pointer;
+} NormPointer;
+
+typedef struct NormTensor {
+    const char *descriptor_name;
+    mcdnnTensorDescriptor_t descriptor;
+    const char *name;
+    const void *pointer;
+    const Tensor *tensor; /* once checked; NULL: not given */
+} NormTensor;
+
+typedef struct NormCall {
+    const char *function;
+    bool per_activation, fused, adds; /* fused: with an activation; adds: a tensor before it */
+    const void *alpha, *beta, *alpha_param, *beta_param;
+    NormTensor x, z, y, dy, dx; /* z: backwards dz */
+    NormTensor parameters, statistics; /* descriptors; without a name, the statistics are described as the parameters */
+    NormPointer scale, bias, scale_gradient, bias_gradient;
+    NormPointer mean, variance; /* inputs: estimated, or as saved */
+    NormPointer running_mean, running_variance, saved_mean, saved_inverse;
+    double factor, epsilon, least_epsilon;
+    bool takes_bfloat16, adds_half_only; /* types that the function's table has */
+    mcdnnActivationDescriptor_t activation_descriptor;
+    void *reserve;
+    size_t reserve_bytes;
+    int groups;
+    Call call;
+    const Dnn *dnn;
+    const ActivationDescriptor *activation;
+} NormCall;
+
+/* Begin the call: handle, descriptors and pointers. What comes next is the range of the modes. */
+void norm_open_forward(NormCall *norm, mcdnnHandle_t handle);
+void norm_open_backward(NormCall *norm, mcdnnHandle_t handle);
+
+/* The remaining checks, the launch, and the end of the call. */
+mcdnnStatus_t norm_infer(NormCall *norm);
+mcdnnStatus_t norm_train(NormCall *norm);
+mcdnnStatus_t norm_differentiate(NormCall *norm);
+
+#endif
