@@ -4,7 +4,8 @@
  *     batch normalization and ReLU in one call (NHWC), local response normalization (from NHWC to NCHW), max pooling,
  *     batch normalization, mean over the image, dropout, logarithm of the softmax, cross entropy.
  * The parameters are the scales and biases of both batch normalizations; they move by gradient descent with momentum.
- * Prints the loss of every step and the dropout masks, a bit per image and class, lowest first. */
+ * Prints the loss of every step (it falls unevenly: every step drops other logits) and the dropout masks, a bit per image
+ * and class, lowest first. */
 #include <mc_runtime.h>
 #include <mcdnn/mcdnn.h>
 
