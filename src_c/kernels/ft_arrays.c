@@ -148,6 +148,8 @@ void us_ft_extremum_grad(const FtExtremumGrad *work, int64_t begin, int64_t end)
 
 /* ---- matrix product ---- */
 
+enum { ROWS = 4, DEPTH = 4 }; /* rows of A and of B that are worked on together */
+
 #define REAL float
 #define NAME(name) name##_float
 #define LOAD us_load_float

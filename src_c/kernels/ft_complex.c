@@ -149,42 +149,75 @@ void us_ft_complex_exponential(const FtComplexExponential *work, int64_t begin, 
 
 /* ---- matrix product ---- */
 
-KERNEL_CLONES static void add_scaled_row(double *sums, const double *factor, const double *row, int64_t count)
+enum { ROWS = 8, WIDTH = 256 }; /* rows of A, and columns of B, that are worked on together */
+
+/* Real and imaginary parts apart: such loops vectorise without moving elements about. */
+typedef struct Parts {
+    double real[WIDTH], imaginary[WIDTH];
+} __attribute__((aligned(64))) Parts;
+
+KERNEL_CLONES static void add_scaled_row(Parts *restrict sums, const double *factor, const Parts *restrict row,
+                                         int64_t count)
 {
-    const double real = factor[0], imaginary = factor[1], negative = -imaginary;
-    for (int64_t i = 0; i < 2 * count; i += 2) { /* sums on both sides, as in ft_fourier.c */
-        sums[i] += real * row[i] + negative * row[i + 1];
-        sums[i + 1] += real * row[i + 1] + imaginary * row[i];
+    const double real = factor[0], imaginary = factor[1];
+    for (int64_t i = 0; i < count; i++) {
+        sums->real[i] += real * row->real[i] - imaginary * row->imaginary[i];
+        sums->imaginary[i] += real * row->imaginary[i] + imaginary * row->real[i];
     }
 }
 
-KERNEL_CLONES static void add_row(double *sums, const double *row, int64_t count)
+KERNEL_CLONES static void load_parts(Parts *parts, const void *numbers, DType part, int64_t count)
 {
+    double both[2 * WIDTH];
+    us_load_double(both, numbers, part, 1, 2 * count);
     for (int64_t i = 0; i < count; i++) {
-        sums[i] += row[i];
+        parts->real[i] = both[2 * i];
+        parts->imaginary[i] = both[2 * i + 1];
+    }
+}
+
+/* The bias may be the result itself. */
+static void store_parts(const Parts *parts, const void *bias, void *numbers, DType part, int64_t count)
+{
+    double both[2 * WIDTH], added[2 * WIDTH] = {0};
+    if (bias) {
+        us_load_double(added, bias, part, 1, 2 * count);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        both[2 * i] = parts->real[i] + added[2 * i];
+        both[2 * i + 1] = parts->imaginary[i] + added[2 * i + 1];
+    }
+    us_store_double(numbers, part, 1, both, 2 * count);
+}
+
+/* Rows m … m+count-1, columns n … n+width-1: the row of B is converted once for all of them. */
+static void product_tile(const FtMatrixProduct *work, int64_t m, int64_t count, int64_t n, int64_t width)
+{
+    const DType part = part_of(work->dtype);
+    const int64_t size = (int64_t)us_dtype_size(work->dtype);
+    const char *a = work->a, *b = work->b, *bias = work->bias;
+    Parts sums[ROWS], row;
+    double factor[2];
+    memset(sums, 0, (size_t)count * sizeof sums[0]);
+    for (int64_t k = 0; k < work->k; k++) {
+        load_parts(&row, b + (k * work->n + n) * size, part, width);
+        for (int64_t r = 0; r < count; r++) {
+            us_load_double(factor, a + ((m + r) * work->k + k) * size, part, 1, 2);
+            add_scaled_row(&sums[r], factor, &row, width);
+        }
+    }
+    for (int64_t r = 0; r < count; r++) {
+        const int64_t first = ((m + r) * work->n + n) * size;
+        store_parts(&sums[r], bias ? bias + first : NULL, (char *)work->c + first, part, width);
     }
 }
 
 void us_ft_complex_matrix_product(const FtMatrixProduct *work, int64_t begin, int64_t end)
 {
-    const DType part = part_of(work->dtype);
-    const int64_t size = (int64_t)us_dtype_size(work->dtype);
-    const char *a = work->a, *b = work->b, *bias = work->bias;
-    double sums[2 * TILE], row[2 * TILE], factor[2];
-    for (int64_t m = begin; m < end; m++) {
-        for (int64_t n = 0; n < work->n; n += TILE) {
-            const int64_t width = work->n - n < TILE ? work->n - n : TILE;
-            memset(sums, 0, sizeof sums);
-            for (int64_t k = 0; k < work->k; k++) {
-                us_load_double(factor, a + (m * work->k + k) * size, part, 1, 2);
-                us_load_double(row, b + (k * work->n + n) * size, part, 1, 2 * width);
-                add_scaled_row(sums, factor, row, width);
-            }
-            if (bias) {
-                us_load_double(row, bias + (m * work->n + n) * size, part, 1, 2 * width);
-                add_row(sums, row, 2 * width);
-            }
-            us_store_double((char *)work->c + (m * work->n + n) * size, part, 1, sums, 2 * width);
+    for (int64_t m = begin; m < end; m += ROWS) {
+        const int64_t count = end - m < ROWS ? end - m : ROWS;
+        for (int64_t n = 0; n < work->n; n += WIDTH) {
+            product_tile(work, m, count, n, work->n - n < WIDTH ? work->n - n : WIDTH);
         }
     }
 }
