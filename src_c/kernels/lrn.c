@@ -10,9 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Positions handled together: the rows of a window fit into a core's first cache. Where rows have to be gathered, all
- * channels of the positions fit into its second. A few calls on small images get shorter blocks, for all threads. */
-enum { BLOCK_LIMIT = 1024, BLOCK_LEAST = 64, GATHERED_ELEMENTS = 16 * 1024, GATHERED_LEAST = 16, PIECES_WANTED = 16 };
+/* Positions handled together: the rows of a window fit into a core's first cache. Where rows have to be gathered element
+ * by element, all channels of the positions fit into its second. A few calls on small images get shorter blocks, for all
+ * threads. */
+enum { BLOCK_LIMIT = 1024, BLOCK_LEAST = 64, GATHERED_ELEMENTS = 16 * 1024, GATHERED_LEAST = 16, PIECES_WANTED = 16,
+       WINDOW_LIMIT = 16 /* of an LRN descriptor (mcdnn 3) */, LINE_BYTES = 64,
+       TILE = 64 /* positions of one channel whose sums wait in registers' reach */ };
 
 /* The inputs; forward has X only. */
 enum { X, Y, DY, INPUT_LIMIT };
@@ -70,9 +73,14 @@ static View merged(const View *view)
     return result;
 }
 
+static bool has_unit_rows(const View *view)
+{
+    return view->rank == 2 || (view->rank == 3 && view->strides[2] == 1);
+}
+
 static bool has_rows(const View *view, DType compute)
 {
-    return view->dtype == compute && (view->rank == 2 || (view->rank == 3 && view->strides[2] == 1));
+    return view->dtype == compute && has_unit_rows(view);
 }
 
 static Block block_of(const Lrn *lrn, int64_t piece)
@@ -80,6 +88,47 @@ static Block block_of(const Lrn *lrn, int64_t piece)
     Block block = {piece / lrn->blocks, piece % lrn->blocks * lrn->block, lrn->block};
     block.count = lrn->positions - block.begin < block.count ? lrn->positions - block.begin : block.count;
     return block;
+}
+
+/* S = factor * (sum of squares) + offset, to the power -exponent */
+typedef struct Window {
+    double factor, offset, exponent;
+} Window;
+
+static Window window_of(const Lrn *lrn)
+{
+    const LocalNorm *norm = lrn->norm;
+    return (Window){norm->norm_alpha / norm->window, norm->norm_k, norm->norm_beta};
+}
+
+/* Rows of the inputs that are needed next. Rows are short and far from each other, so the processor would not look for
+ * them by itself. */
+typedef struct Ahead {
+    const char *rows[INPUT_LIMIT];
+    int count;
+    int64_t size; /* of an element */
+} Ahead;
+
+static Ahead ahead_of(const Lrn *lrn, const Block *block, int64_t channel)
+{
+    Ahead ahead = {.size = (int64_t)us_dtype_size(lrn->out.dtype)};
+    for (int k = 0; channel < lrn->channels && k < lrn->input_count; k++) {
+        const View *view = &lrn->inputs[k];
+        if (has_unit_rows(view)) {
+            const int64_t offset = block->image * view->strides[0] + channel * view->strides[1] + block->begin;
+            ahead.rows[ahead.count++] = (const char *)view->data + offset * ahead.size;
+        }
+    }
+    return ahead;
+}
+
+US_ALWAYS_INLINE void prefetch(const Ahead *ahead, int64_t begin, int64_t count)
+{
+    for (int k = 0; k < ahead->count; k++) {
+        for (int64_t i = begin * ahead->size; i < (begin + count) * ahead->size; i += LINE_BYTES) {
+            __builtin_prefetch(ahead->rows[k] + i);
+        }
+    }
 }
 
 #define ELEMENT float
@@ -96,7 +145,7 @@ static void choose_blocks(Lrn *lrn)
     int64_t block = BLOCK_LIMIT;
     bool gathered = false;
     for (int k = 0; k < lrn->input_count; k++) {
-        gathered = gathered || !lrn->in_place[k];
+        gathered = gathered || !has_unit_rows(&lrn->inputs[k]);
     }
     if (gathered && GATHERED_ELEMENTS / lrn->channels < block) {
         block = GATHERED_ELEMENTS / lrn->channels;
