@@ -84,7 +84,8 @@ void ft_same_or_apart(FtCall *call, const char *name, const void *output, const 
                       int64_t count, DType dtype)
 {
     const int64_t bytes = count * (int64_t)us_dtype_size(dtype);
-    ft_require(call, ft_location(output) == ft_location(input) || !overlap(output, bytes, input, bytes), name, "overlap", FT_BAD_OVERLAP,
+    const bool same = ft_location(output) == ft_location(input);
+    ft_require(call, same || !overlap(output, bytes, input, bytes), name, "overlap", FT_BAD_OVERLAP,
                "%s at %p overlaps %s at %p in part; they may be the same array or apart", name, output, other, input);
 }
 

@@ -23,7 +23,8 @@ static void cut(const Glu *work, int64_t begin, int64_t end)
         const int64_t run = work->block - within < end - begin ? work->block - within : end - begin;
         for (int half = 0; half < HALVES; half++) {
             const int64_t from = (HALVES * outer + half) * work->block + within;
-            memcpy(work->halves[half] + begin * work->size, work->input + from * work->size, (size_t)(run * work->size));
+            memcpy(work->halves[half] + begin * work->size, work->input + from * work->size,
+                   (size_t)(run * work->size));
         }
         begin += run;
     }
@@ -41,8 +42,8 @@ static void run_glu(void *context, int64_t begin, int64_t end)
 
 static void check_split(FtCall *call, const Shape *shape, int split_dim, int num_split, const int *split_sizes)
 {
-    ft_require(call, num_split == HALVES, "num_split", "range", FT_BAD_ATTRIBUTE, "num_split is %d; a half is gated by the "
-               "other, so it is 2", num_split);
+    ft_require(call, num_split == HALVES, "num_split", "range", FT_BAD_ATTRIBUTE,
+               "num_split is %d; one half is gated by the other, so it is 2", num_split);
     ft_require(call, split_sizes, "split_sizes", "null", FT_BAD_POINTER, "split_sizes is NULL; it has 2 entries");
     ft_require(call, split_sizes[0] == split_sizes[1] && 2 * (int64_t)split_sizes[0] == shape->size[split_dim],
                "split_sizes", "mismatch", FT_BAD_SIZE, "split_sizes are %d and %d, axis %d has %lld elements",

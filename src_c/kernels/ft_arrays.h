@@ -41,8 +41,8 @@ typedef struct FtExtremumGrad {
 } FtExtremumGrad;
 void us_ft_extremum_grad(const FtExtremumGrad *work, int64_t begin, int64_t end);
 
-/* c = act(a[m,k] * b[k,n] + bias[m,n]). float32 and float64 go through the CBLAS where there is one; otherwise float32 and
- * float16 accumulate in float32, over k in order. Complex numbers have no activation. Splits the pieces. */
+/* c = act(a[m,k] * b[k,n] + bias[m,n]). float32 and float64 go through the CBLAS where there is one; otherwise float32
+ * and float16 accumulate in float32, over k in order. Complex numbers have no activation. Splits the pieces. */
 typedef enum FtActivation { FT_ACTIVATION_NONE, FT_ACTIVATION_RELU, FT_ACTIVATION_RELU6 } FtActivation;
 typedef struct FtMatrixProduct {
     const void *a, *b, *bias; /* bias may be NULL */

@@ -1,5 +1,5 @@
-/* Matrix products and attention of the FT DSP library through the CBLAS, in blocks of a fixed size: who computes a block,
- * and how many do, changes no bit. A statically linked program has no CBLAS, because it cannot load one. */
+/* Matrix products and attention of the FT DSP library through the CBLAS, in blocks of a fixed size: who computes a
+ * block, and how many do, changes no bit. A statically linked program has no CBLAS, because it cannot load one. */
 #ifndef UNDERSTUDY_FT_BLAS_H
 #define UNDERSTUDY_FT_BLAS_H
 

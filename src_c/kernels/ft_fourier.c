@@ -29,8 +29,8 @@ int us_ft_fourier_stages(int64_t n)
 
 /* Stockham's form, which needs no reordering: numbers i and i + n/2 give numbers 2i - k and 2i - k + span of the next
  * stage, where span doubles from stage to stage and k = i mod span; the difference is multiplied by w[i - k]. */
-KERNEL_CLONES static void butterflies(const float *from, float *to, const float *w, int64_t n, int64_t span, float scale,
-                                      int64_t begin, int64_t end)
+KERNEL_CLONES static void butterflies(const float *from, float *to, const float *w, int64_t n, int64_t span,
+                                      float scale, int64_t begin, int64_t end)
 {
     while (begin < end) {
         const int64_t k = begin % span;
@@ -42,7 +42,8 @@ KERNEL_CLONES static void butterflies(const float *from, float *to, const float 
             const float x = first[i] - second[i], y = first[i + 1] - second[i + 1];
             sum[i] = (first[i] + second[i]) * scale;
             sum[i + 1] = (first[i + 1] + second[i + 1]) * scale;
-            /* Sums on both sides: of a difference beside a sum GCC 12 makes a fused vfmaddsub, contraction off or not. */
+            /* Sums on both sides: of a difference beside a sum GCC 12 makes a fused vfmaddsub, whatever -ffp-contract
+             * says, and then the bits depend on where a slice ends. */
             difference[i] = (x * real + y * negative) * scale;
             difference[i + 1] = (y * real + x * imaginary) * scale;
         }
@@ -56,7 +57,8 @@ void us_ft_fourier_butterflies(const FtFourier *work, int64_t row, int stage, in
     float *const targets[2] = {work->out + start, work->tmp + start};
     const int left = work->stages - 1 - stage;
     const float *from = stage == 0 ? work->in + start : targets[(left + 1) % 2];
-    butterflies(from, targets[left % 2], work->w, work->n, INT64_C(1) << stage, left == 0 ? work->scale : 1, begin, end);
+    const float scale = left == 0 ? work->scale : 1;
+    butterflies(from, targets[left % 2], work->w, work->n, INT64_C(1) << stage, scale, begin, end);
 }
 
 void us_ft_fourier_rows(const FtFourier *work, int64_t begin, int64_t end)

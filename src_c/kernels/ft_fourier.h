@@ -8,8 +8,8 @@
 /* w[k] = exp(-2 pi i k / n), inverse: exp(2 pi i k / n), for k = begin … end-1: each rounded once. */
 void us_ft_fourier_factors(float *w, int64_t n, bool inverse, int64_t begin, int64_t end);
 
-/* `batch` rows of n = 2^stages numbers. A row is transformed in stages of n / 2 butterflies each, which do not depend on
- * each other; stages do. The last stage multiplies by `scale` and writes to out, those before to tmp and out in turn. */
+/* Rows of n = 2^stages numbers. A row is transformed in stages of n / 2 butterflies each, which do not depend on each
+ * other; stages do. The last stage multiplies by `scale` and writes to out, those before to tmp and out in turn. */
 typedef struct FtFourier {
     const float *in, *w;
     float *out, *tmp;
