@@ -11,13 +11,12 @@ from understudy import maca
 FLOATS = ["float32", "float16", "bfloat16"]
 SHAPE = 32, 64, 56, 56
 LABEL = "32x64x56x56"
-CHANNELS = SHAPE[1]
 LAST = (0, 2, 3, 1)  # axes of an NHWC array
 
 
-def images(dtype: str, count: int, last: bool = False, shape=SHAPE) -> list[numpy.ndarray]:
+def images(dtype: str, count: int, last: bool = False, shape=None) -> list[numpy.ndarray]:
     """Arrays of logical shape n, c, h, w; with `last`, channels lie side by side in memory."""
-    number, channels, height, width = shape
+    number, channels, height, width = shape = shape or SHAPE
     size = number * channels * height * width * DTYPES[dtype].itemsize
     if not last:
         return [array.reshape(shape) for array in random(dtype, size, -1, 1, count)]

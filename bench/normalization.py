@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy
 from cases import DTYPES, Row, peer, shaped_rows, torch
-from mcdnn import CHANNELS, FLOATS, LABEL, SHAPE, image_tensor, images, mcdnn_case
+from mcdnn import FLOATS, LABEL, SHAPE, image_tensor, images, mcdnn_case
 
 from understudy import maca
 
@@ -13,6 +13,7 @@ TRAINED = ["float32", "float16"]  # batch normalization has a gradient in these 
 EPSILON = 1e-5
 LRN = 5, 1e-4, 0.75, 2.0  # neighbours, alpha, beta, k
 DIVISIVE = 5, 0.1, 0.75, 1.0
+CHANNELS = SHAPE[1]
 
 
 def parameters(spatial: bool, count: int) -> list[numpy.ndarray]:

@@ -52,6 +52,28 @@ def test_rows_are_told_apart(bench):
     assert all(len(name) <= 31 and len(size) <= 12 for name, _, size in names)
 
 
+EVERY_ROW = """
+import mcdnn
+mcdnn.SHAPE = 2, 4, 6, 6
+import operators
+for row in operators.all_rows():
+    if row.size not in ("1 MiB", "64 MiB", "4096x1024") and not row.size.endswith("tokens"):
+        with row.make() as case:
+            case.operator()
+            if case.torch is not None:
+                case.torch()
+            assert case.bytes_read > 0 and case.bytes_written > 0
+            print(row.name, row.dtype, row.size, sep="/")
+"""
+
+
+def test_every_row_runs(bench):
+    """On small images. That PyTorch's part computes the same is the business of the tests of the layers."""
+    done = subprocess.run([sys.executable, "-c", EVERY_ROW], cwd=BENCH, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) > 120
+
+
 def test_summary(bench, capsys):
     """Only rows below an aim are listed, the worst first; what was not measured is no miss."""
     module, row_of = bench("run"), bench("cases").Row
