@@ -1,5 +1,7 @@
 /* Events. Each record has a number; an event is complete when the latest record has run. */
 #include "device/stream_internal.h"
+
+#include "report/grace.h"
 #include "tensor/parallel.h"
 
 #include <stdlib.h>
@@ -28,15 +30,21 @@ static void hold(EventState *event)
     atomic_fetch_add(&event->references, 1);
 }
 
+static void end_event(void *argument)
+{
+    EventState *event = argument;
+    pthread_cond_destroy(&event->changed);
+    pthread_mutex_destroy(&event->lock);
+    free(event);
+}
+
 static void let_go(EventState *event)
 {
     if (atomic_fetch_sub(&event->references, 1) == 1) {
         if (event->stream != NULL) {
             us_stream_let_go(event->stream);
         }
-        pthread_cond_destroy(&event->changed);
-        pthread_mutex_destroy(&event->lock);
-        free(event);
+        us_grace_bury(end_event, event);
     }
 }
 

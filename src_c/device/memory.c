@@ -277,8 +277,16 @@ static const char *refusal_to_kernel(const Device *device, const Allocation *blo
     return NULL;
 }
 
+/* Whether a process can have memory there at all: handles, small numbers and the like are no addresses. */
+static bool can_be_host_memory(uintptr_t address, size_t size)
+{
+    static const uintptr_t LOWEST = 1 << 16; /* Linux maps nothing below */
+    static const uintptr_t END = (uintptr_t)1 << 47;
+    return address >= LOWEST && address < END && size <= END - address;
+}
+
 /* Whether memory outside every known block may be used. */
-static bool may_open_unknown(const void *address, const Arena *arena, MemoryUser user, Explanation *why)
+static bool may_open_unknown(const void *address, size_t size, const Arena *arena, MemoryUser user, Explanation *why)
 {
     if (arena != NULL) {
         us_explain(why, "%p is device memory that was never allocated, or was freed long ago", address);
@@ -286,6 +294,10 @@ static bool may_open_unknown(const void *address, const Arena *arena, MemoryUser
     }
     if (user == MEMORY_USER_KERNEL) {
         describe(why, address, NULL, ", which kernels cannot see");
+        return false;
+    }
+    if (size > 0 && !can_be_host_memory((uintptr_t)address, size)) {
+        us_explain(why, "a process has no memory of %zu bytes at %p", size, address);
         return false;
     }
     return true;
@@ -320,7 +332,7 @@ void *us_memory_open(Platform *platform, const Device *device, const void *addre
     const Allocation *block = find_block(state, (uintptr_t)address, &arena);
     bool allowed = false;
     if (block == NULL) {
-        allowed = may_open_unknown(address, arena, user, why);
+        allowed = may_open_unknown(address, size, arena, user, why);
     } else {
         const char *refusal = user == MEMORY_USER_KERNEL ? refusal_to_kernel(device, block) : NULL;
         allowed = may_open_block(address, size, block, refusal, why);

@@ -1,6 +1,7 @@
 /* Platforms, devices, contexts, and what each thread has current. */
 #include "device/check.h"
 #include "device/stream_internal.h"
+#include "report/grace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -288,7 +289,7 @@ static void end_context(ContextState *context, bool drain)
         us_stream_let_go(stream);
     }
     unlink_context(context);
-    free(context);
+    us_grace_bury(free, context);
 }
 
 void us_context_destroy(Context *context)

@@ -5,6 +5,7 @@
  * deferred the worker runs tasks only up to what somebody waits for. */
 #include "device/stream_internal.h"
 
+#include "report/grace.h"
 #include "report/thread.h"
 #include "report/trace.h"
 #include "tensor/parallel.h"
@@ -35,21 +36,19 @@ void us_stream_hold(StreamState *stream)
     atomic_fetch_add(&stream->references, 1);
 }
 
+static void end_stream(void *argument)
+{
+    StreamState *stream = argument;
+    pthread_cond_destroy(&stream->work);
+    pthread_cond_destroy(&stream->done);
+    pthread_mutex_destroy(&stream->lock);
+    free(stream);
+}
+
 void us_stream_let_go(StreamState *stream)
 {
     if (atomic_fetch_sub(&stream->references, 1) == 1) {
-        for (Task *task = stream->first; task != NULL;) {
-            Task *next = task->next;
-            if (task->release != NULL) {
-                task->release(task->argument);
-            }
-            free(task);
-            task = next;
-        }
-        pthread_cond_destroy(&stream->work);
-        pthread_cond_destroy(&stream->done);
-        pthread_mutex_destroy(&stream->lock);
-        free(stream);
+        us_grace_bury(end_stream, stream);
     }
 }
 
@@ -82,6 +81,8 @@ Stream *us_stream_of_handle(const void *handle)
     StreamState *stream = us_handle_object(handle, HANDLE_STREAM);
     return stream == NULL ? NULL : &stream->public;
 }
+
+static void drop_rest(StreamState *stream);
 
 /* Ends the worker; a worker that ends its own stream (from a host callback) cannot wait for itself. */
 static void stop_worker(StreamState *stream, const struct timespec *deadline)
@@ -125,7 +126,9 @@ void us_stream_destroy(Stream *public, bool drain)
             us_stream_abort(public);
         }
     }
+    atomic_store(&stream->ended, true);
     stop_worker(stream, NULL);
+    drop_rest(stream);
     us_context_remove_stream(public->context, stream);
     us_stream_let_go(stream);
 }
@@ -266,6 +269,9 @@ static void *work(void *argument)
         stream->draining = false;
     }
     pthread_mutex_unlock(&stream->lock);
+    if (atomic_load(&stream->ended)) {
+        drop_rest(stream);
+    }
     us_stream_let_go(stream);
     return NULL;
 }
@@ -273,6 +279,9 @@ static void *work(void *argument)
 /* With the lock held: makes sure that a worker looks at the queue. */
 static bool rouse_worker(StreamState *stream)
 {
+    if (stream->stopping) {
+        return false;
+    }
     if (!stream->worker_exists) {
         us_stream_hold(stream);
         if (!us_thread_start(&stream->worker, work, stream)) {
@@ -292,8 +301,9 @@ static void drain_here(StreamState *stream, uint64_t ticket, bool only_anywhere)
     pthread_mutex_lock(&stream->lock);
     while (!stream->draining && stream->first != NULL && stream->first->ticket <= ticket) {
         Task *next = stream->first;
-        bool waits = next->ready != NULL && !next->ready(next->argument);
-        Task *task = waits || (only_anywhere && !next->anywhere) ? NULL : take(stream);
+        bool dropped = next->ticket <= atomic_load(&stream->dropped);
+        bool waits = !dropped && next->ready != NULL && !next->ready(next->argument);
+        Task *task = waits || (only_anywhere && !dropped && !next->anywhere) ? NULL : take(stream);
         if (task == NULL) {
             break;
         }
@@ -309,6 +319,13 @@ static void drain_here(StreamState *stream, uint64_t ticket, bool only_anywhere)
     pthread_mutex_unlock(&stream->lock);
 }
 
+/* Releases what other threads queued while the stream was ending, so that nobody waits for it. */
+static void drop_rest(StreamState *stream)
+{
+    us_stream_allow(stream, us_stream_drop(stream));
+    drain_here(stream, UINT64_MAX, false);
+}
+
 bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
 {
     Task *queued = malloc(sizeof *queued);
@@ -319,7 +336,7 @@ bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
     queued->next = NULL;
     StreamMode mode = us_stream_mode();
     pthread_mutex_lock(&stream->lock);
-    if (mode == STREAM_MODE_ASYNC && !rouse_worker(stream)) {
+    if (stream->stopping || (mode == STREAM_MODE_ASYNC && !rouse_worker(stream))) {
         pthread_mutex_unlock(&stream->lock);
         free(queued);
         return false;

@@ -32,6 +32,7 @@ struct StreamState {
     pthread_t worker;
     DeviceFault fault;
     Explanation why;
+    _Atomic bool ended;   /* the handle is gone */
     _Atomic bool stopped; /* by a failure in its context: tasks are released without being run */
 
     _Atomic uint64_t submitted; /* ticket of the last task in the queue */

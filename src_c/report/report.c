@@ -1,5 +1,6 @@
 #include "report/report.h"
 
+#include "report/grace.h"
 #include "understudy/understudy.h"
 
 #include <pthread.h>
@@ -21,7 +22,8 @@ LastError *us_last_error_of_thread(void)
 
 Call us_call_begin(const char *function)
 {
-    return (Call){.function = function, .status = 0, .refusal_level = LOG_LEVEL_WARN};
+    us_grace_enter();
+    return (Call){.function = function, .status = 0, .refusal_level = LOG_LEVEL_WARN, .open = true};
 }
 
 Call us_call_begin_void(const char *function)
@@ -31,6 +33,10 @@ Call us_call_begin_void(const char *function)
 
 int32_t us_call_end(Call *call)
 {
+    if (call->open) {
+        call->open = false;
+        us_grace_leave();
+    }
     return call->status;
 }
 

@@ -18,6 +18,7 @@ typedef struct Call {
     const char *function;
     int32_t status; /* 0 until a rule refused */
     LogLevel refusal_level;
+    bool open; /* between begin and end: what handles name stays in memory (grace.h) */
 } Call;
 
 /* Begins a call whose refusals are logged at `warn`. */

@@ -11,9 +11,9 @@ HERE = pathlib.Path(__file__).parent
 
 @pytest.mark.parametrize("sanitizer", ["", "address", "thread"], ids=lambda build: build or "plain")
 @pytest.mark.parametrize("mode", ["async", "inline", "deferred"])
-@pytest.mark.parametrize("stack", ["ascend", "maca"])
-def test_threads_share_a_device(stack, mode, sanitizer):
-    program = native.build_vendor(HERE / f"{stack}_threads.c", stack, sanitizer)
+@pytest.mark.parametrize("name", ["ascend_threads", "ascend_storm", "maca_threads"])
+def test_threads_share_a_device(name, mode, sanitizer):
+    program = native.build_vendor(HERE / f"{name}.c", name.split("_")[0], sanitizer)
     done = native.run([program], {"UNDERSTUDY_STREAM": mode, "UNDERSTUDY_LOG": "off"})
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 

@@ -71,18 +71,19 @@ aclError aclrtPeekAtLastError(aclrtLastErrLevel level)
 {
     Call call = us_call_begin("aclrtPeekAtLastError");
     int32_t *error = last_error(&call, level);
-    return error != NULL ? *error : acl_end(&call);
+    aclError status = acl_end(&call);
+    return error != NULL ? *error : status;
 }
 
 aclError aclrtGetLastError(aclrtLastErrLevel level)
 {
     Call call = us_call_begin("aclrtGetLastError");
     int32_t *error = last_error(&call, level);
-    if (error == NULL) {
-        return acl_end(&call);
+    aclError status = acl_end(&call);
+    if (error != NULL) {
+        status = *error;
+        *error = ACL_SUCCESS;
     }
-    aclError status = *error;
-    *error = ACL_SUCCESS;
     return status;
 }
 

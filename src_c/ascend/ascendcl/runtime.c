@@ -97,7 +97,13 @@ void acl_return_to_chosen_device(void)
     }
     int32_t ordinal = (int32_t)(intptr_t)pthread_getspecific(runtime->chosen_device) - 1;
     Device *device = ordinal >= 0 ? us_device(runtime->platform, ordinal) : NULL;
-    if (device != NULL && device->references > 0) {
+    if (device == NULL) {
+        return;
+    }
+    us_platform_lock(runtime->platform);
+    bool set = device->references > 0;
+    us_platform_unlock(runtime->platform);
+    if (set) {
         us_context_set_current(runtime->platform, us_context_primary(device));
     }
 }

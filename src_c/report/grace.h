@@ -1,0 +1,15 @@
+/* The end of objects that other threads may just have found by their handles.
+ *
+ * A public call begins by looking handles up and then uses what they name; another thread may end one of them meanwhile.
+ * So memory that handles lead to is not freed at once but buried: freed when every call is over that had begun before. */
+#ifndef UNDERSTUDY_GRACE_H
+#define UNDERSTUDY_GRACE_H
+
+/* Around each public call; may nest (a callback that calls). us_call_begin and us_call_end do it. */
+void us_grace_enter(void);
+void us_grace_leave(void);
+
+/* Calls end(object) later. The object's handle has been ended before. */
+void us_grace_bury(void (*end)(void *object), void *object);
+
+#endif
