@@ -14,7 +14,7 @@ enum {
     ENOUGH_BLOCKS = 16,
     CHUNK_ELEMENTS = 16 * 1024,
     CHUNK_LIMIT = 64,
-    LINE = 64,
+    LINE = 32,
     PANEL_ELEMENTS = 16 * 1024,
     SERIAL_ELEMENTS = 16 * 1024,
     PREFETCH_BYTES = 2048,
@@ -155,24 +155,31 @@ void us_fold_guess(const Fold *fold, int operand, int64_t block, double *values)
     us_fold_groups(fold, block, &group, &groups);
     const View *view = &fold->operands[operand];
     const int64_t base = offset_at(&fold->kept, operand, group), rows = smaller(fold->reduced.count, GUESS_ROWS);
-    double row[FOLD_WIDTH];
+    const int64_t stride = fold->kept.strides[operand][fold->kept.rank - 1];
+    float row[FOLD_WIDTH], sum[FOLD_WIDTH];
     for (int64_t position = 0; position < rows; position++) {
         const int64_t offset = base + offset_at(&fold->reduced, operand, position);
-        us_load_double(position == 0 ? values : row, (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype),
-                       view->dtype, fold->kept.strides[operand][fold->kept.rank - 1], groups);
-        for (int64_t i = 0; position > 0 && i < groups; i++) {
-            values[i] += row[i];
+        const char *data = (const char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
+        if (view->dtype == DTYPE_FLOAT64) {
+            us_load_double(values, data, view->dtype, stride, groups);
+            return;
+        }
+        us_load_float(row, data, view->dtype, stride, groups);
+        for (int64_t i = 0; i < groups; i++) {
+            sum[i] = position == 0 ? row[i] : sum[i] + row[i];
         }
     }
+    const float weight = 1.0f / (float)rows;
     for (int64_t i = 0; i < groups; i++) {
-        values[i] = view->dtype == DTYPE_FLOAT64 ? values[i] / (double)rows : (double)(float)(values[i] / (double)rows);
+        values[i] = (double)(sum[i] * weight);
     }
 }
 
 /* ---- panels ---- */
 
 /* Elements of `size` bytes between memory with gaps and rows without. */
-static void copy_elements(char *to, int64_t to_stride, const char *from, int64_t from_stride, size_t size, int64_t count)
+static void copy_elements(char *to, int64_t to_stride, const char *from, int64_t from_stride, size_t size,
+                          int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         const int64_t a = i * to_stride, b = i * from_stride;

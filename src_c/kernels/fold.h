@@ -1,11 +1,11 @@
-/* Reductions over some axes of several tensors of one shape and type: which elements belong together, in which order they
- * are walked, and how the work is cut.
+/* Reductions over some axes of several tensors of one shape and type: which elements belong together, in which order
+ * they are walked, and how the work is cut.
  *
  * The kept axes number the groups, the reduced axes the elements of a group. Both are sorted by memory order and merged
- * where all tensors allow it. A block is a number of neighbouring groups: up to FOLD_WIDTH where the groups lie innermost
- * in memory (channels last), otherwise one. It is walked in panels, rows x width: a row holds one element of every group.
- * Short rows that follow each other without gaps are seen as one line, so that loops along a line have something to do.
- * The cuts depend on the shapes only, so sums have the same bits on any number of threads. */
+ * where all tensors allow it. A block is a number of neighbouring groups: up to FOLD_WIDTH where the groups lie
+ * innermost in memory (channels last), otherwise one. It is walked in panels, rows x width: a row holds one element of
+ * every group. Short rows that follow each other without gaps are seen as one line, so that loops along a line have
+ * something to do. The cuts depend on the shapes only, so sums have the same bits on any number of threads. */
 #ifndef UNDERSTUDY_FOLD_H
 #define UNDERSTUDY_FOLD_H
 
@@ -47,7 +47,7 @@ void us_fold_begin(Fold *fold, int operand_count, const View *operands, const bo
 /* The groups of a block: first number and how many. */
 void us_fold_groups(const Fold *fold, int64_t block, int64_t *first, int64_t *count);
 
-/* A number near the mean of every group of a block: the mean of its first elements, rounded to float but for float64. */
+/* A number near the mean of every group of a block: in float the mean of its first elements, of float64 the first. */
 void us_fold_guess(const Fold *fold, int operand, int64_t block, double *values);
 
 /* One panel. Where an operand is gathered, its rows follow each other without gaps. */
@@ -68,8 +68,8 @@ typedef void PanelVisit(void *context, const Panel *panel);
 void us_fold_walk(const Fold *fold, int64_t block, int64_t chunk, FoldAccess access, PanelVisit *visit, void *context);
 
 /* Runs stage after stage; a stage is run for every block and chunk, then finished for every block with the sums of its
- * groups: `width` first sums, then as many second sums. Either may be NULL. Every second stage meets chunks in the opposite order, so that it finds in
- * cache what the stage before it read last. `state` is the block's own memory. */
+ * groups: `width` first sums, then as many second sums. Either may be NULL. Every second stage meets chunks in the
+ * opposite order, so that it finds in cache what the stage before it read last. `state` is the block's own memory. */
 typedef struct FoldStage {
     void (*run)(void *context, int64_t block, int64_t chunk, void *state, double *sums);
     void (*finish)(void *context, int64_t block, void *state, const double *sums);
