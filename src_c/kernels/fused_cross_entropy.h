@@ -13,6 +13,10 @@
  * [V,H]. Not both of softmax and logitsMax/sumExp are absent. No attributes. */
 Kernel us_fused_cross_entropy_backward;
 
+/* Bytes of scratch memory that it takes when inputGrad is apart from what it reads: below BT x V x 4 / 8 wherever the
+ * formula in its file allows it. */
+size_t us_fused_cross_entropy_backward_scratch(int64_t tokens, int64_t features, int64_t vocabulary);
+
 /* logitsMax, sumExp of exp(logits - max), predicted = logits[i, maskedTarget_i] - max, or 0 when masked; mask_i:
  * target_i is outside start … end-1; maskedTarget = target - start, or 0 (aclnn-ops 4.3). views: input, weight,
  * target [BT], logitsMax, sumExp, predicted [BT], mask (uint8 bits, lowest first, those beyond BT 1), maskedTarget

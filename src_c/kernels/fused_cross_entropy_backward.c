@@ -1,5 +1,15 @@
-/* Blocks of the vocabulary outside, blocks of tokens inside: of Q only one block exists at a time, weightGrad is
- * complete after each block of the vocabulary, inputGrad adds up in fp32 over all of them, in a fixed order. */
+/* Of Q only a block exists at a time.
+ *
+ * In one pass, with blocks of the vocabulary outside and blocks of tokens inside, weightGrad is complete after each
+ * block of the vocabulary; inputGrad adds up in fp32 over all of them, in a fixed order: the upper half of each sum
+ * lies in inputGrad itself, the lower half in scratch memory. In two passes the second one has tokens outside, needs no
+ * such memory, and computes the logits again: a third more work, where memory must be saved.
+ *
+ * Scratch memory, for blocks of r tokens and e entries:
+ *     one pass     4 (r H + 2 e H + r e) + 2 BT H + 20 BT
+ *     two passes   4 (r H + e H + max(r, e) H + r e) + 20 BT
+ * The largest blocks are taken with which one pass, or else two, stays below BT V 4 / 8; when not even the smallest do
+ * (V below about 4 H), one pass and the largest blocks. A thread has a tile of products on its stack besides. */
 #include "kernels/fused_cross_entropy.h"
 
 #include "kernels/exponential.h"
@@ -11,17 +21,26 @@
 #include "tensor/parallel.h"
 
 enum { GRAD, INPUT, WEIGHT, MASK, TARGET, LOGITS_MAX, SUM_EXP, SOFTMAX, INPUT_GRAD, WEIGHT_GRAD };
-enum { PIECE_ROWS = 16, NO_TARGET = -1 };
+enum { PIECE_ROWS = 16, TILE = 256, NO_TARGET = -1 };
+
+typedef struct Blocks {
+    int64_t rows, entries;
+    bool twice; /* two passes */
+} Blocks;
 
 typedef struct Backward {
     const View *views;
     int64_t tokens, features, vocabulary;
     bool from_softmax;
+    Blocks blocks;
     /* Per token. */
     float *grad, *logits_max, *sum_exp;
     int64_t *target; /* NO_TARGET: masked, or outside this part of the vocabulary */
-    /* Blocks. */
-    float *input, *weight, *q, *input_grad, *weight_grad;
+    /* Blocks; `gradient` is of weightGrad, in the second pass of inputGrad. */
+    float *input, *weight, *q, *gradient;
+    /* Halves of the sums of inputGrad; the upper one has strides of its own. */
+    uint16_t *high, *low;
+    int64_t high_row, high_column;
     /* The block at hand. */
     int64_t first_row, rows, first_entry, entries;
 } Backward;
@@ -51,7 +70,8 @@ static void load_tokens(Backward *backward)
         load_vector(&backward->views[SUM_EXP], backward->tokens, backward->sum_exp);
     }
     for (int64_t token = 0; token < backward->tokens; token++) {
-        const char *address = (const char *)target->data + token * target->strides[0] * (int64_t)us_dtype_size(target->dtype);
+        const int64_t offset = token * target->strides[0];
+        const char *address = (const char *)target->data + offset * (int64_t)us_dtype_size(target->dtype);
         int32_t narrow;
         int64_t entry;
         if (target->dtype == DTYPE_INT32) {
@@ -92,25 +112,41 @@ static void finish_q(void *context, int64_t piece)
 {
     const Backward *backward = context;
     const View *softmax = &backward->views[SOFTMAX];
-    for (int64_t i = piece * PIECE_ROWS; i < least(backward->rows, (piece + 1) * PIECE_ROWS); i++) {
+    const int64_t first = piece * PIECE_ROWS, end = least(backward->rows, first + PIECE_ROWS);
+    const int64_t entries = backward->entries;
+    for (int64_t i = first; i < end; i++) {
         int64_t token = backward->first_row + i;
-        float *row = backward->q + i * backward->entries;
+        float *row = backward->q + i * entries;
         if (backward->from_softmax) {
             us_load_float(row, element_at(softmax, token, backward->first_entry), softmax->dtype, softmax->strides[1],
-                          backward->entries);
+                          entries);
         } else {
-            logits_to_probabilities(row, backward->entries, backward->logits_max[token], backward->sum_exp[token]);
+            logits_to_probabilities(row, entries, backward->logits_max[token], backward->sum_exp[token]);
         }
         int64_t target = backward->target[token] - backward->first_entry;
-        if (backward->target[token] != NO_TARGET && target >= 0 && target < backward->entries) {
+        if (backward->target[token] != NO_TARGET && target >= 0 && target < entries) {
             row[target] -= 1.0f;
         }
         if (backward->views[INPUT].dtype == DTYPE_FLOAT16) {
-            scale_to_half(row, backward->entries, backward->grad[token]);
+            scale_to_half(row, entries, backward->grad[token]);
         } else {
-            scale_to_bfloat(row, backward->entries, backward->grad[token]);
+            scale_to_bfloat(row, entries, backward->grad[token]);
         }
     }
+}
+
+static void load_weight(Backward *backward, int64_t entry)
+{
+    backward->first_entry = entry;
+    backward->entries = least(backward->blocks.entries, backward->vocabulary - entry);
+    fused_load_rows(&backward->views[WEIGHT], entry, backward->entries, backward->weight);
+}
+
+static void load_input(Backward *backward, int64_t row)
+{
+    backward->first_row = row;
+    backward->rows = least(backward->blocks.rows, backward->tokens - row);
+    fused_load_rows(&backward->views[INPUT], row, backward->rows, backward->input);
 }
 
 static void make_q(Backward *backward)
@@ -127,53 +163,238 @@ static void make_q(Backward *backward)
     us_parallel((backward->rows + PIECE_ROWS - 1) / PIECE_ROWS, finish_q, backward);
 }
 
-static void add_gradients(const Backward *backward)
+/* ---- gradients of a block ---- */
+
+static void add_weight_gradient(const Backward *backward)
 {
-    MatrixProduct input_grad = {
-        .a = {backward->q, backward->entries, false},
-        .b = {backward->weight, backward->features, false},
-        .m = backward->rows, .n = backward->features, .k = backward->entries,
-        .accumulate = backward->first_entry > 0,
-        .result = backward->input_grad + backward->first_row * backward->features, .result_stride = backward->features,
-    };
-    us_matmul(&input_grad);
-    MatrixProduct weight_grad = {
+    MatrixProduct product = {
         .a = {backward->q, backward->entries, true},
         .b = {backward->input, backward->features, false},
         .m = backward->entries, .n = backward->features, .k = backward->rows,
         .accumulate = backward->first_row > 0,
-        .result = backward->weight_grad, .result_stride = backward->features,
+        .result = backward->gradient, .result_stride = backward->features,
     };
-    us_matmul(&weight_grad);
+    us_matmul(&product);
 }
 
-/* ---- the whole ---- */
+US_ALWAYS_INLINE void add_halves(float *values, const uint16_t *high, int64_t stride, const uint16_t *low,
+                                 int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        values[i] += bits_float((uint32_t)high[i * stride] << 16 | low[i]);
+    }
+}
+
+US_ALWAYS_INLINE void keep_halves(const float *values, uint16_t *high, int64_t stride, uint16_t *low, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        high[i * stride] = (uint16_t)(float_bits(values[i]) >> 16);
+        low[i] = (uint16_t)float_bits(values[i]);
+    }
+}
+
+KERNEL_CLONES static void add_sums(float *values, const uint16_t *high, int64_t stride, const uint16_t *low,
+                                   int64_t count)
+{
+    if (stride == 1) {
+        add_halves(values, high, 1, low, count);
+    } else {
+        add_halves(values, high, stride, low, count);
+    }
+}
+
+KERNEL_CLONES static void keep_sums(const float *values, uint16_t *high, int64_t stride, uint16_t *low, int64_t count)
+{
+    if (stride == 1) {
+        keep_halves(values, high, 1, low, count);
+    } else {
+        keep_halves(values, high, stride, low, count);
+    }
+}
+
+static void add_input_tile(void *context, int64_t piece)
+{
+    const Backward *backward = context;
+    const View *out = &backward->views[INPUT_GRAD];
+    const int64_t features = backward->features, across = (features + TILE - 1) / TILE;
+    const int64_t row = piece / across * TILE, column = piece % across * TILE;
+    const int64_t rows = least(TILE, backward->rows - row), columns = least(TILE, features - column);
+    float tile[TILE * TILE];
+    MatrixProduct product = {
+        .a = {backward->q + row * backward->entries, backward->entries, false},
+        .b = {backward->weight + column, features, false},
+        .m = rows, .n = columns, .k = backward->entries,
+        .result = tile, .result_stride = TILE,
+    };
+    us_matmul(&product);
+    const bool begins = backward->first_entry == 0;
+    const bool ends = backward->first_entry + backward->entries == backward->vocabulary;
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t token = backward->first_row + row + i;
+        float *values = tile + i * TILE;
+        uint16_t *high = backward->high + token * backward->high_row + column * backward->high_column;
+        uint16_t *low = backward->low + token * features + column;
+        if (!begins) {
+            add_sums(values, high, backward->high_column, low, columns);
+        }
+        if (ends) {
+            us_store_float(element_at(out, token, column), out->dtype, out->strides[1], values, columns);
+        } else {
+            keep_sums(values, high, backward->high_column, low, columns);
+        }
+    }
+}
+
+static void add_input_gradient(Backward *backward)
+{
+    int64_t across = (backward->features + TILE - 1) / TILE;
+    us_parallel((backward->rows + TILE - 1) / TILE * across, add_input_tile, backward);
+}
+
+/* ---- passes ---- */
+
+/* weightGrad, and inputGrad too unless it has a pass of its own. */
+static void pass_over_vocabulary(Backward *backward)
+{
+    for (int64_t entry = 0; entry < backward->vocabulary; entry += backward->blocks.entries) {
+        load_weight(backward, entry);
+        for (int64_t row = 0; row < backward->tokens; row += backward->blocks.rows) {
+            if (entry == 0 || backward->tokens > backward->blocks.rows) { /* a single block stays loaded */
+                load_input(backward, row);
+            }
+            make_q(backward);
+            if (!backward->blocks.twice) {
+                add_input_gradient(backward);
+            }
+            add_weight_gradient(backward);
+        }
+        fused_store_rows(&backward->views[WEIGHT_GRAD], entry, backward->entries, backward->gradient);
+    }
+}
+
+static void pass_over_tokens(Backward *backward)
+{
+    for (int64_t row = 0; row < backward->tokens; row += backward->blocks.rows) {
+        load_input(backward, row);
+        for (int64_t entry = 0; entry < backward->vocabulary; entry += backward->blocks.entries) {
+            load_weight(backward, entry);
+            make_q(backward);
+            MatrixProduct product = {
+                .a = {backward->q, backward->entries, false},
+                .b = {backward->weight, backward->features, false},
+                .m = backward->rows, .n = backward->features, .k = backward->entries,
+                .accumulate = entry > 0,
+                .result = backward->gradient, .result_stride = backward->features,
+            };
+            us_matmul(&product);
+        }
+        fused_store_rows(&backward->views[INPUT_GRAD], row, backward->rows, backward->gradient);
+    }
+}
+
+/* ---- memory ---- */
+
+typedef struct Sizes {
+    size_t per_token, target, input, weight, q, gradient, high, low;
+} Sizes;
+
+static Sizes sizes_for(Blocks blocks, int64_t tokens, int64_t features, int64_t vocabulary, bool keeps_high)
+{
+    const size_t count = (size_t)tokens, width = (size_t)features * sizeof(float);
+    const size_t rows = (size_t)least(tokens, blocks.rows), entries = (size_t)least(vocabulary, blocks.entries);
+    const size_t halves = us_scratch_round(count * (size_t)features * sizeof(uint16_t));
+    return (Sizes){
+        .per_token = us_scratch_round(count * sizeof(float)),
+        .target = us_scratch_round(count * sizeof(int64_t)),
+        .input = us_scratch_round(rows * width),
+        .weight = us_scratch_round(entries * width),
+        .q = us_scratch_round(rows * entries * sizeof(float)),
+        .gradient = us_scratch_round((blocks.twice && rows > entries ? rows : entries) * width),
+        .high = keeps_high && !blocks.twice ? halves : 0,
+        .low = blocks.twice ? 0 : halves,
+    };
+}
+
+static size_t sum_of(const Sizes *sizes)
+{
+    return 3 * sizes->per_token + sizes->target + sizes->input + sizes->weight + sizes->q + sizes->gradient +
+           sizes->high + sizes->low;
+}
+
+static const Blocks block_choices[] = {
+    {1024, 512, false}, {512, 512, false}, {512, 256, false}, {384, 256, false}, {256, 256, false}, {256, 128, false},
+    {1024, 512, true},  {512, 256, true},  {256, 256, true},  {128, 128, true},
+};
+
+static Blocks blocks_for(int64_t tokens, int64_t features, int64_t vocabulary)
+{
+    const double limit = (double)tokens * (double)vocabulary * 4 / 8;
+    for (size_t i = 0; i < sizeof block_choices / sizeof block_choices[0]; i++) {
+        Sizes sizes = sizes_for(block_choices[i], tokens, features, vocabulary, false);
+        if ((double)sum_of(&sizes) < limit) {
+            return block_choices[i];
+        }
+    }
+    return block_choices[0];
+}
+
+size_t us_fused_cross_entropy_backward_scratch(int64_t tokens, int64_t features, int64_t vocabulary)
+{
+    Sizes sizes = sizes_for(blocks_for(tokens, features, vocabulary), tokens, features, vocabulary, false);
+    return sum_of(&sizes);
+}
+
+static bool share_memory(const View *a, const View *b)
+{
+    int64_t low[2], high[2];
+    if (us_view_is_absent(b) || !us_view_extent(a, &low[0], &high[0]) || !us_view_extent(b, &low[1], &high[1])) {
+        return false;
+    }
+    const int64_t size[2] = {(int64_t)us_dtype_size(a->dtype), (int64_t)us_dtype_size(b->dtype)};
+    const char *const data[2] = {a->data, b->data};
+    return data[0] + low[0] * size[0] < data[1] + (high[1] + 1) * size[1] &&
+           data[1] + low[1] * size[1] < data[0] + (high[0] + 1) * size[0];
+}
+
+/* Whether an output lies where something is read that is still needed when it is written, or its elements lie on each
+ * other. Then no output holds anything on the way, and one pass reads what it needs before it writes. */
+static bool works_in_place(const View *views)
+{
+    static const int inputs[] = {INPUT, WEIGHT, SOFTMAX, WEIGHT_GRAD};
+    const View *input_grad = &views[INPUT_GRAD];
+    bool shared = input_grad->strides[0] == 0 || input_grad->strides[1] == 0;
+    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+        const View *input = &views[inputs[i]];
+        shared = shared || share_memory(input_grad, input);
+        shared = shared || (inputs[i] != WEIGHT_GRAD && share_memory(&views[WEIGHT_GRAD], input));
+    }
+    return shared;
+}
 
 static void *take_memory(Backward *backward)
 {
-    size_t row_block = (size_t)least(backward->tokens, ROW_BLOCK);
-    size_t entry_block = (size_t)least(backward->vocabulary, VOCABULARY_BLOCK);
-    size_t features = (size_t)backward->features;
-    size_t tokens = (size_t)backward->tokens;
-    size_t per_token = us_scratch_round(tokens * sizeof(float));
-    size_t target = us_scratch_round(tokens * sizeof(int64_t));
-    size_t input = us_scratch_round(row_block * features * sizeof(float));
-    size_t weight = us_scratch_round(entry_block * features * sizeof(float));
-    size_t q = us_scratch_round(row_block * entry_block * sizeof(float));
-    size_t input_grad = us_scratch_round(tokens * features * sizeof(float));
-    char *block = us_scratch_take(3 * per_token + target + input + 2 * weight + q + input_grad);
-    if (block != NULL) {
-        char *cursor = block;
-        backward->grad = us_scratch_part(&cursor, per_token);
-        backward->logits_max = us_scratch_part(&cursor, per_token);
-        backward->sum_exp = us_scratch_part(&cursor, per_token);
-        backward->target = us_scratch_part(&cursor, target);
-        backward->input = us_scratch_part(&cursor, input);
-        backward->weight = us_scratch_part(&cursor, weight);
-        backward->weight_grad = us_scratch_part(&cursor, weight);
-        backward->q = us_scratch_part(&cursor, q);
-        backward->input_grad = us_scratch_part(&cursor, input_grad);
+    const View *out = &backward->views[INPUT_GRAD];
+    const bool keeps_high = works_in_place(backward->views);
+    backward->blocks = keeps_high ? block_choices[0]
+                                  : blocks_for(backward->tokens, backward->features, backward->vocabulary);
+    Sizes sizes = sizes_for(backward->blocks, backward->tokens, backward->features, backward->vocabulary, keeps_high);
+    char *block = us_scratch_take(sum_of(&sizes));
+    if (block == NULL) {
+        return NULL;
     }
+    char *cursor = block;
+    backward->grad = us_scratch_part(&cursor, sizes.per_token);
+    backward->logits_max = us_scratch_part(&cursor, sizes.per_token);
+    backward->sum_exp = us_scratch_part(&cursor, sizes.per_token);
+    backward->target = us_scratch_part(&cursor, sizes.target);
+    backward->input = us_scratch_part(&cursor, sizes.input);
+    backward->weight = us_scratch_part(&cursor, sizes.weight);
+    backward->q = us_scratch_part(&cursor, sizes.q);
+    backward->gradient = us_scratch_part(&cursor, sizes.gradient);
+    backward->low = us_scratch_part(&cursor, sizes.low);
+    backward->high = keeps_high ? us_scratch_part(&cursor, sizes.high) : out->data;
+    backward->high_row = keeps_high ? backward->features : out->strides[0];
+    backward->high_column = keeps_high ? 1 : out->strides[1];
     return block;
 }
 
@@ -192,22 +413,10 @@ KernelStatus us_fused_cross_entropy_backward(const View *views, const void *attr
         return KERNEL_NO_MEMORY;
     }
     load_tokens(&backward);
-    for (int64_t entry = 0; entry < backward.vocabulary; entry += VOCABULARY_BLOCK) {
-        backward.first_entry = entry;
-        backward.entries = least(VOCABULARY_BLOCK, backward.vocabulary - entry);
-        fused_load_rows(&views[WEIGHT], entry, backward.entries, backward.weight);
-        for (int64_t row = 0; row < backward.tokens; row += ROW_BLOCK) {
-            backward.first_row = row;
-            backward.rows = least(ROW_BLOCK, backward.tokens - row);
-            if (entry == 0 || backward.tokens > ROW_BLOCK) { /* a single block stays loaded */
-                fused_load_rows(&views[INPUT], row, backward.rows, backward.input);
-            }
-            make_q(&backward);
-            add_gradients(&backward);
-        }
-        fused_store_rows(&views[WEIGHT_GRAD], entry, backward.entries, backward.weight_grad);
+    pass_over_vocabulary(&backward);
+    if (backward.blocks.twice) {
+        pass_over_tokens(&backward);
     }
-    fused_store_rows(&views[INPUT_GRAD], 0, backward.tokens, backward.input_grad);
     us_scratch_give_back(block);
     return KERNEL_OK;
 }

@@ -23,8 +23,8 @@ typedef struct RowIndex {
     void *scratch;
 } RowIndex;
 
-/* Positions of `skipped` are left out; a row is `row_bytes` long where it is used. False: no memory. Fewer than 2^32 - 1
- * rows and indices. Takes the thread's scratch memory until it is freed. */
+/* Positions of `skipped` are left out; a row is `row_bytes` long where it is used. False: no memory. Fewer than
+ * 2^32 - 1 rows and indices. Takes the thread's scratch memory until it is freed. */
 bool row_index_make(RowIndex *index, const View *indices, uint32_t rows, int64_t row_bytes, int64_t skipped);
 void row_index_free(RowIndex *index);
 

@@ -1,12 +1,15 @@
 """The fused cross entropy operators against float64 NumPy: sizes around their blocks, both modes, threads, and together as a
 training step over a divided vocabulary."""
 
+import ctypes
+
 import numpy
 import pytest
 
 from tests.conformance.ascend.aclnn_support import BF16, BOOL, F16, F32, I32, I64, U8, Tensor, assert_rounded, blank, run
 from tests.conformance.ascend.fused_cross_entropy_support import gradient, needs_blas, packed, statistics
 from tests.conformance.harness import run_python
+from tests.tensor.internals import library
 
 pytestmark = needs_blas
 GRADIENT = "aclnnFusedLinearCrossEntropyLossGrad"
@@ -54,7 +57,7 @@ class Problem:
 
 @pytest.mark.parametrize("tokens, features, vocabulary", [
     (1, 1, 1), (3, 7, 511), (5, 3, 512), (5, 3, 513), (1023, 2, 9), (1024, 2, 9), (1025, 2, 9), (2050, 5, 1030),
-    (257, 300, 600),
+    (257, 300, 600), (1027, 40, 2061), (2003, 200, 777),
 ])  # fmt: skip
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_memory_saving_mode(tokens, features, vocabulary, kind):
@@ -70,6 +73,50 @@ def test_high_performance_mode(tokens, features, vocabulary, kind):
     softmax = Tensor(F32, problem.probabilities())
     problem.run(Tensor(BOOL, problem.masked), softmax)
     problem.check(softmax.values())
+
+
+@pytest.mark.parametrize("tokens, features, vocabulary", [
+    (2048, 2048, 16384), (2048, 2048, 8192), (2048, 4096, 32000), (4096, 4096, 128256), (8192, 8192, 16032),
+    (256, 2048, 32000), (2048, 4096, 8192),
+])  # fmt: skip
+def test_scratch_memory_is_an_eighth_of_the_logits(tokens, features, vocabulary):
+    scratch = library().us_fused_cross_entropy_backward_scratch
+    scratch.restype, scratch.argtypes = ctypes.c_size_t, [ctypes.c_int64] * 3
+    assert scratch(tokens, features, vocabulary) < tokens * vocabulary * 4 / 8
+
+
+def test_memory_taken_is_an_eighth_of_the_logits():
+    """Counted by the C library. The stream's thread keeps its scratch memory."""
+    source = """
+import ctypes
+from tests.ascend.test_aclnn_fused_cross_entropy import *
+names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+Info = type("Info", (ctypes.Structure,), {"_fields_": [(name, ctypes.c_size_t) for name in names.split()]})
+libc = ctypes.CDLL(None)
+libc.mallinfo2.restype = Info
+def used():
+    info = libc.mallinfo2()
+    return info.uordblks + info.hblkhd
+problem = Problem(3, 4, 5, BF16)
+problem.run(Tensor(BOOL, problem.masked))
+problem = Problem(512, 256, 16384, BF16)
+mask = Tensor(BOOL, problem.masked)
+before = used()
+problem.run(mask)
+print(used() - before)
+"""
+    assert 1 << 20 < int(run_python(source, {})) < 512 * 16384 * 4 / 8
+
+
+@pytest.mark.parametrize("tokens, features, vocabulary", [(700, 30, 2000), (1003, 100, 377)])
+def test_gradients_in_the_place_of_the_inputs(tokens, features, vocabulary):
+    problem = Problem(tokens, features, vocabulary, BF16)
+    probabilities, separate = problem.probabilities(), (problem.x, problem.w)
+    problem.x, problem.w = (Tensor(BF16, tensor.values()) for tensor in separate)
+    problem.dx, problem.dw = problem.x, problem.w
+    problem.run(Tensor(BOOL, problem.masked))
+    problem.x, problem.w = separate
+    problem.check(probabilities)
 
 
 def test_strided_everything():
