@@ -16,8 +16,9 @@ enum { SUM_BLOCK = 1024, PART = 16384, COLUMN_BLOCK = 64 };
 /* Groups longer than ROW_LIMIT are taken apart into parts (e^x is formed twice instead of being kept). Columns are handled
  * so many at a time that the values kept for them fit in a core's cache. Rows shorter than SHORT_ROW are handled as
  * columns, which fill the vectors. PIECE is the least worth of parallel work. */
-enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 32768, GATHERED_CACHE = 8192, SHORT_ROW = 64,
-       PIECE = 16384, SERIAL_BYTES = 128 * 1024, FETCH_AHEAD = 4096 };
+enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 24576, GATHERED_CACHE = 8192, SHORT_ROW = 64,
+       PIECE = 16384, SERIAL_BYTES = 128 * 1024, FETCH_AHEAD = 4096,
+       COLUMN_LEAST = 64, LONG_COLUMN = 2048, PIECES_WANTED = 32, NEIGHBOURS = 8 };
 
 #define LOOPS "kernels/softmax.inc"
 #include "tensor/instantiate.inc"
@@ -381,12 +382,13 @@ static void run_all_columns(Plan *plan)
 {
     const int64_t inner = plan->other_axes.shape[plan->other_axes.rank - 1];
     int64_t width = (plan->direct ? COLUMN_CACHE : GATHERED_CACHE) / plan->group / LANES * LANES;
-    width = width < LANES ? LANES : width;
+    width = width < COLUMN_LEAST && plan->group <= LONG_COLUMN ? COLUMN_LEAST : width < LANES ? LANES : width;
     plan->width = smaller(smaller(width, COLUMN_LIMIT), inner);
     plan->blocks = (inner + plan->width - 1) / plan->width;
     plan->others = plan->others / inner * plan->blocks;
     const int64_t block = plan->width * plan->group;
-    plan->piece = block < PIECE ? PIECE / block : 1;
+    const int64_t together = smaller(plan->others / PIECES_WANTED, NEIGHBOURS); /* blocks side by side: one reads ahead */
+    plan->piece = block < PIECE ? PIECE / block : together > 1 ? together : 1;
     const size_t arrays = !plan->direct ? (size_t)plan->count + 1 : is_forward(plan) ? 1 : 0;
     run_pieces(plan, arrays * (size_t)(whole_vectors(plan->width) * plan->group) * us_dtype_size(plan->compute));
 }
