@@ -135,8 +135,8 @@ typedef struct Work {
 } Work;
 bool us_stream_submit_work(Stream *stream, Work work, TaskRun *run, void (*release)(void *argument), void *argument);
 
-/* Waits until everything submitted so far has run. timeout in microseconds, negative: none. WAIT_FAULT when a fault is on
- * the stream (it stays there): see us_stream_fault. */
+/* Waits until everything submitted so far has run. timeout in microseconds, negative: none. WAIT_FAULT when a fault is
+ * on the stream (it stays there): see us_stream_fault. */
 WaitStatus us_stream_synchronize(Stream *stream, int64_t timeout_us);
 bool us_stream_idle(Stream *stream); /* in deferred mode also lets the stream run */
 /* The first fault on the stream (or that stopped its context, or on sticky platforms on its device), with its
@@ -173,13 +173,15 @@ Event *us_event_of_handle(const void *handle);
 
 bool us_event_record(Event *event, Stream *stream); /* false: no memory */
 bool us_event_reset(Event *event, Stream *stream);  /* queued: afterwards the event is as never recorded */
-/* Later work of `stream` waits for the most recent record. Never recorded: with `block_until_recorded` the stream blocks
- * until somebody records, otherwise nothing happens. timeout in microseconds, negative: none; expiry is a fault. */
+/* Later work of `stream` waits for the most recent record. Never recorded: with `block_until_recorded` the stream
+ * blocks until somebody records, otherwise nothing happens. timeout in microseconds, negative: none; expiry is a fault. */
 bool us_event_wait(Stream *stream, Event *event, bool block_until_recorded, int64_t timeout_us);
 bool us_event_recorded(const Event *event);         /* a record has been submitted */
-bool us_event_complete(Event *event);               /* the most recent record has run or been dropped; false when never recorded */
+/* The most recent record has run or been dropped; false when never recorded. */
+bool us_event_complete(Event *event);
 bool us_event_waited(Event *event);                 /* every wait queued on it so far has passed */
 WaitStatus us_event_synchronize(Event *event, int64_t timeout_us); /* never recorded: WAIT_DONE */
-bool us_event_time(Event *event, uint64_t *nanoseconds);            /* monotonic clock; false when not complete, or dropped */
+/* Of the most recent record, by the monotonic clock; false when it has not run, or was dropped. */
+bool us_event_time(Event *event, uint64_t *nanoseconds);
 
 #endif

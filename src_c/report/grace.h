@@ -1,7 +1,8 @@
 /* The end of objects that other threads may just have found by their handles.
  *
- * A public call begins by looking handles up and then uses what they name; another thread may end one of them meanwhile.
- * So memory that handles lead to is not freed at once but buried: freed when every call is over that had begun before. */
+ * A public call begins by looking handles up and then uses what they name; another thread may end one of them
+ * meanwhile. So memory that handles lead to is not freed at once but buried: freed when every call is over that had
+ * begun before. */
 #ifndef UNDERSTUDY_GRACE_H
 #define UNDERSTUDY_GRACE_H
 

@@ -183,13 +183,13 @@ def tensor(device):
     block = Out()
     ok(lib.aclrtMalloc(block.cell, 16, 0))
     ok(lib.aclrtMemset(block.value, 16, 0, 16))
-    return lib.aclCreateTensor(shape, 1, lib.ACL_FLOAT, ffi.NULL, 0, lib.ACL_FORMAT_ND, shape, 1, block.value), block.value
+    return lib.aclCreateTensor(shape, 1, lib.ACL_FLOAT, ffi.NULL, 0, lib.ACL_FORMAT_ND, shape, 1, block.value)
 def run(on, tensors):
     ok(lib.aclrtSetDevice(on))
     stream = Out()
     ok(lib.aclrtCreateStream(stream.cell))  # a fault stays on its stream
     size, executor = ffi.new("uint64_t *"), ffi.new("aclOpExecutor **")
-    ok(lib.aclnnSoftMarginLossBackwardGetWorkspaceSize(*[t for t, _ in tensors[:3]], 0, tensors[3][0], size, executor))
+    ok(lib.aclnnSoftMarginLossBackwardGetWorkspaceSize(*tensors[:3], 0, tensors[3], size, executor))
     ok(lib.aclnnSoftMarginLossBackward(ffi.NULL, 0, executor[0], stream.value))
     status = lib.aclrtSynchronizeStream(stream.value)
     print(status, last_rule() if status else "")

@@ -135,6 +135,46 @@ static void test_fault_stays(Context *context)
     us_stream_destroy(other, true);
 }
 
+/* In a context that stops on failure nothing runs behind a failed task, on any stream; dropped records wake waiters. */
+static void test_stop_on_failure(Device *device)
+{
+    Context *context = us_context_create(device);
+    context->stops_on_failure = true;
+    Stream *stream = us_stream_create(context, 0);
+    Stream *other = us_stream_create(context, 0);
+    Event *event = us_event_create(context);
+    _Atomic int counter = 0, released = 0;
+    uint64_t time = 0;
+    CHECK(us_stream_submit(stream, "first", run_fault, NULL, "one"));
+    submit(stream, (Step){&counter, -1, 0, &released});
+    CHECK(us_event_record(event, stream) && us_event_wait(other, event, true, -1));
+    CHECK(us_stream_synchronize(stream, -1) == WAIT_FAULT && us_event_synchronize(event, -1) == WAIT_FAULT);
+    CHECK(us_event_complete(event) && !us_event_time(event, &time));
+    submit(other, (Step){&counter, -1, 0, &released});
+    CHECK(us_stream_synchronize(other, -1) == WAIT_FAULT && us_event_waited(event));
+    Stream *later = us_stream_create(context, 0);
+    submit(later, (Step){&counter, -1, 0, &released});
+    Explanation why;
+    CHECK(us_stream_synchronize(later, -1) == WAIT_FAULT && counter == 0 && released == 3);
+    CHECK(us_stream_fault(later, &why) == DEVICE_FAULT_ADDRESS && strcmp(why.text, "first: one") == 0);
+    us_context_destroy(context);
+    CHECK(us_event_synchronize(event, -1) == WAIT_FAULT); /* the event outlives its context */
+    us_event_destroy(event);
+}
+
+static void test_forced_reset(Device *device)
+{
+    Context *context = us_context_create(device);
+    Stream *stream = us_stream_create(context, 0);
+    Event *never = us_event_create(context);
+    _Atomic int counter = 0, released = 0;
+    CHECK(us_event_wait(stream, never, true, -1));
+    submit(stream, (Step){&counter, -1, 0, &released});
+    us_device_reset(device, false);
+    CHECK(counter == 0 && released == 1);
+    us_event_destroy(never);
+}
+
 static void test_abort_drops_what_has_not_started(Context *context)
 {
     Stream *stream = us_stream_create(context, 0);
@@ -269,7 +309,9 @@ int main(void)
     test_stream_waits_for_stream(context);
     test_many_threads(context);
     test_current_context(platform, device);
+    test_stop_on_failure(device);
     us_device_reset(device, true);
+    test_forced_reset(device);
     CHECK(us_context_current(platform) == NULL && us_device_fault(device, NULL) == DEVICE_FAULT_NONE);
     puts("ok");
     return 0;

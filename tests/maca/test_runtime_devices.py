@@ -107,7 +107,8 @@ KERNEL_ON_PEER_MEMORY = """
 mine = rt.device_memory(64); rt.write(mine, bytes(64))
 with rt.on_device(1):
     theirs = rt.device_memory(64); rt.write(theirs, bytes(64))
-handle, tensor = rt.made('mcdnnHandle_t', lib.mcdnnCreate), rt.made('mcdnnTensorDescriptor_t', lib.mcdnnCreateTensorDescriptor)
+handle = rt.made('mcdnnHandle_t', lib.mcdnnCreate)
+tensor = rt.made('mcdnnTensorDescriptor_t', lib.mcdnnCreateTensorDescriptor)
 ok(lib.mcdnnSetTensor4dDescriptor(tensor, lib.MCDNN_TENSOR_NCHW, lib.MCDNN_DATA_FLOAT, 1, 16, 1, 1))
 one, zero = ffi.new('float *', 1), ffi.new('float *', 0)
 def softmax(x, y):

@@ -1,6 +1,6 @@
 /* Threads that do what programs should not, at random and all at once: work queued on streams that end, events that
- * nobody records, handles that are dead, foreign or of another kind, absurd sizes, double frees, contexts that stop. Any
- * status is right; nothing may crash, hang, or disturb the one thread that computes. Prints "ok". */
+ * nobody records, handles that are dead, foreign or of another kind, absurd sizes, double frees, contexts that stop.
+ * Any status is right; nothing may crash, hang, or disturb the one thread that computes. Prints "ok". */
 #include "acl/acl.h"
 #include "aclnnop/aclnn_soft_margin_loss_backward.h"
 
