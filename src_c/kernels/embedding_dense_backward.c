@@ -60,6 +60,7 @@ typedef struct Sum {
     const View *grad, *out;
     RowIndex index;
     int64_t columns;
+    int64_t grad_size, out_size; /* bytes per element */
     int64_t first_piece[ROW_INDEX_BUCKET_LIMIT + 1]; /* of each bucket: buckets differ in their column blocks */
     int64_t grad_row_stride; /* elements from row to row of grad, when one stride leads through all */
     bool uniform;            /* it does */
@@ -84,7 +85,7 @@ static const char *grad_row(const Sum *sum, uint32_t row)
         offset += rest % grad->shape[axis] * grad->strides[axis];
         rest /= grad->shape[axis];
     }
-    return (const char *)grad->data + offset * (int64_t)us_dtype_size(grad->dtype);
+    return (const char *)grad->data + offset * sum->grad_size;
 }
 
 /* Whether the axes before the last are one axis: then *stride leads from row to row. */
@@ -114,7 +115,7 @@ static void find_rows(const Sum *sum, const Block *block, uint32_t position, Row
 {
     const View *grad = sum->grad;
     const uint32_t *positions = sum->index.positions;
-    int64_t skip = block->first * grad->strides[grad->rank - 1] * (int64_t)us_dtype_size(grad->dtype);
+    int64_t skip = block->first * grad->strides[grad->rank - 1] * sum->grad_size;
     for (uint32_t k = 0; k < (uint32_t)group->row_count; k++) {
         uint32_t ahead = position + k + block->ahead;
         group->rows[k] = grad_row(sum, positions[position + k]) + skip;
@@ -133,8 +134,7 @@ static void gather_rows(const View *grad, int64_t count, RowGroup *group, float 
 
 static bool goes_past(const Sum *sum, const char *target, int64_t elements)
 {
-    int64_t bytes = elements * (int64_t)us_dtype_size(sum->out->dtype);
-    return sum->past && (uintptr_t)target % 64 == 0 && bytes >= PAST_RUN;
+    return sum->past && (uintptr_t)target % 64 == 0 && elements * sum->out_size >= PAST_RUN;
 }
 
 /* The columns of one row of out: the rows of grad at positions begin … end-1, of which there is one at least. */
@@ -172,7 +172,7 @@ static void sum_row(const Sum *sum, const Block *block, uint32_t begin, uint32_t
 static void clear_rows(const Sum *sum, const Block *block, int64_t row_count, char *target)
 {
     const View *out = sum->out;
-    const int64_t size = (int64_t)us_dtype_size(out->dtype);
+    const int64_t size = sum->out_size;
     int64_t run = block->count;
     if (out->strides[1] == 1 && out->strides[0] == run) {
         run *= row_count;
@@ -198,7 +198,7 @@ static void choose_loops(Sum *sum)
     sum->lines = grad->strides[grad->rank - 1] == 1;
     DType added = sum->lines ? grad->dtype : DTYPE_FLOAT32;
     sum->packs = out->strides[1] == 1 && out->dtype == added;
-    sum->past = us_view_elements(out) >= PAST_LEAST / (int64_t)us_dtype_size(out->dtype);
+    sum->past = us_view_elements(out) >= PAST_LEAST / sum->out_size;
     sum->row = added == DTYPE_FLOAT16    ? level->half
                : added == DTYPE_BFLOAT16 ? level->bfloat
                                          : level->single;
@@ -206,7 +206,7 @@ static void choose_loops(Sum *sum)
 
 static uint32_t rows_ahead(const Sum *sum, int64_t columns)
 {
-    int64_t rows = AHEAD_BYTES / (columns * (int64_t)us_dtype_size(sum->grad->dtype));
+    int64_t rows = AHEAD_BYTES / (columns * sum->grad_size);
     return (uint32_t)(rows < AHEAD_LEAST ? AHEAD_LEAST : rows > AHEAD_MOST ? AHEAD_MOST : rows);
 }
 
@@ -250,7 +250,7 @@ static void sum_piece(void *context, int64_t piece)
     uint32_t begin = index->bucket_begin[bucket];
     for (uint32_t row = row_index_first_row(index, bucket), next; row < last_row; row = next) {
         int64_t offset = (int64_t)row * out->strides[0] + block.first * out->strides[1];
-        char *target = (char *)out->data + offset * (int64_t)us_dtype_size(out->dtype);
+        char *target = (char *)out->data + offset * sum->out_size;
         next = row;
         while (next < last_row && index->ends[next] == begin) {
             next++;
@@ -274,10 +274,12 @@ KernelStatus us_embedding_dense_backward(const View *views, const void *attribut
     if (us_view_is_empty(sum.out)) {
         return KERNEL_OK;
     }
-    const int64_t row_bytes = sum.columns * (int64_t)us_dtype_size(sum.grad->dtype);
+    sum.grad_size = (int64_t)us_dtype_size(sum.grad->dtype);
+    sum.out_size = (int64_t)us_dtype_size(sum.out->dtype);
     /* More rows or indices would need more scratch memory than a host has. */
     if (sum.out->shape[0] >= NO_ROW || us_view_elements(indices) >= NO_ROW ||
-        !row_index_make(&sum.index, indices, (uint32_t)sum.out->shape[0], row_bytes, parameters->padding)) {
+        !row_index_make(&sum.index, indices, (uint32_t)sum.out->shape[0],
+                        sum.columns * sum.grad_size, parameters->padding)) {
         return KERNEL_NO_MEMORY;
     }
     sum.uniform = rows_are_uniform(sum.grad, &sum.grad_row_stride);
