@@ -64,8 +64,8 @@ typedef struct Loops {
     void (*moments)(Sums *sums, const Lines *lines);
     void (*slopes)(Sums *sums, const Lines *lines);
     void (*flush)(Sums *sums);
-    void (*normalise)(Apply *apply, const Lines *lines);
-    void (*differentiate)(Apply *apply, const Lines *lines);
+    void (*normalise)(const Apply *how, const Lines *lines);
+    void (*differentiate)(const Apply *how, const Lines *lines);
 } Loops;
 
 #define LOOPS_OF(type, level)                                                                                       \
@@ -94,7 +94,7 @@ typedef struct Visit {
     FoldAccess access;
     void (*sum)(Sums *sums, const Lines *lines);
     Sums *sums;
-    void (*apply)(Apply *apply, const Lines *lines);
+    void (*apply)(const Apply *how, const Lines *lines);
     Apply how;
 } Visit;
 
@@ -189,13 +189,14 @@ static void begin_sums(Sums *sums, const NormWork *work, int64_t groups, const d
 static void end_sums(Sums *sums, const NormWork *work, int64_t groups, double *first, double *second)
 {
     work->loops->flush(sums);
-    memcpy(first, sums->first_total, (size_t)groups * sizeof *first);
-    memcpy(second, sums->second_total, (size_t)groups * sizeof *second);
-    for (int64_t column = groups; column < sums->columns; column += groups) {
-        for (int64_t group = 0; group < groups; group++) {
-            first[group] += sums->first_total[column + group];
-            second[group] += sums->second_total[column + group];
+    for (int64_t group = 0; group < groups; group++) {
+        double first_sum = 0, second_sum = 0;
+        for (int64_t column = group; column < sums->columns; column += groups) {
+            first_sum += sums->first_total[column];
+            second_sum += sums->second_total[column];
         }
+        first[group] = first_sum;
+        second[group] = second_sum;
     }
 }
 

@@ -334,3 +334,8 @@ def digest() -> str:
 def test_results_do_not_depend_on_the_number_of_threads():
     source = "from tests.maca.test_mcdnn_batch_norm import digest; print(digest())"
     assert len({run_python(source, {"UNDERSTUDY_THREADS": threads}) for threads in ("1", "2", "5")}) == 1
+
+
+def test_results_do_not_depend_on_the_instruction_set():
+    source = "from tests.maca.test_mcdnn_batch_norm import digest; print(digest())"
+    assert len({run_python(source, {"UNDERSTUDY_ISA": level}) for level in ("base", "v3", "v4")}) == 1
