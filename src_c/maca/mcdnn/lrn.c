@@ -65,10 +65,15 @@ mcdnnStatus_t mcdnnGetLRNDescriptor(
     return us_call_end(&call);
 }
 
-static LocalNorm kernel_of(const LrnDescriptor *lrn, double alpha, double beta)
+/* The end of all four functions: what the descriptor and the factors say becomes the kernel's attributes. */
+static mcdnnStatus_t submit_norm(Call *call, const Dnn *dnn, Launch *launch, Kernel *kernel, const LrnDescriptor *lrn,
+                                 const void *alpha, const void *beta, const Tensor *output)
 {
-    return (LocalNorm){.window = (int32_t)lrn->n, .norm_alpha = lrn->alpha, .norm_beta = lrn->beta, .norm_k = lrn->k,
-                       .alpha = alpha, .beta = beta};
+    LocalNorm norm = {.window = (int32_t)lrn->n, .norm_alpha = lrn->alpha, .norm_beta = lrn->beta, .norm_k = lrn->k,
+                      .alpha = scaling_factor(alpha, output), .beta = scaling_factor(beta, output)};
+    us_launch_kernel(launch, kernel, &norm, sizeof norm);
+    submit(call, dnn, launch);
+    return us_call_end(call);
 }
 
 /* parameter/negative-stride */
@@ -138,10 +143,7 @@ mcdnnStatus_t mcdnnLRNCrossChannelForward(
     us_launch_begin(&launch, call.function);
     launch_tensor(&launch, "x", tx, x, 3);
     launch_output(&launch, "y", ty, y, 3, scaling_factor(beta, ty));
-    LocalNorm kernel = kernel_of(lrn, scaling_factor(alpha, ty), scaling_factor(beta, ty));
-    us_launch_kernel(&launch, us_lrn_forward, &kernel, sizeof kernel);
-    submit(&call, dnn, &launch);
-    return us_call_end(&call);
+    return submit_norm(&call, dnn, &launch, us_lrn_forward, lrn, alpha, beta, ty);
 }
 
 mcdnnStatus_t mcdnnLRNCrossChannelBackward(
@@ -189,10 +191,7 @@ mcdnnStatus_t mcdnnLRNCrossChannelBackward(
     launch_tensor(&launch, "y", ty, y, 3);
     launch_tensor(&launch, "dy", tdy, dy, 3);
     launch_output(&launch, "dx", tdx, dx, 3, scaling_factor(beta, tdx));
-    LocalNorm kernel = kernel_of(lrn, scaling_factor(alpha, tdx), scaling_factor(beta, tdx));
-    us_launch_kernel(&launch, us_lrn_backward, &kernel, sizeof kernel);
-    submit(&call, dnn, &launch);
-    return us_call_end(&call);
+    return submit_norm(&call, dnn, &launch, us_lrn_backward, lrn, alpha, beta, tdx);
 }
 
 static void check_divisive_mode(Call *call, mcdnnDivNormMode_t mode)
@@ -252,10 +251,7 @@ mcdnnStatus_t mcdnnDivisiveNormalizationForward(
     launch_tensor(&launch, "x", tx, x, 4);
     add_optional(&launch, "means", tx, means);
     launch_output(&launch, "y", ty, y, 4, scaling_factor(beta, ty));
-    LocalNorm kernel = kernel_of(lrn, scaling_factor(alpha, ty), scaling_factor(beta, ty));
-    us_launch_kernel(&launch, us_divisive_forward, &kernel, sizeof kernel);
-    submit(&call, dnn, &launch);
-    return us_call_end(&call);
+    return submit_norm(&call, dnn, &launch, us_divisive_forward, lrn, alpha, beta, ty);
 }
 
 mcdnnStatus_t mcdnnDivisiveNormalizationBackward(
@@ -289,8 +285,5 @@ mcdnnStatus_t mcdnnDivisiveNormalizationBackward(
     launch_output(&launch, "dx", tdx, dx, 4, scaling_factor(beta, tdx));
     add_optional(&launch, "dMeans", tdx, dMeans);
     us_launch_output(&launch, scaling_factor(beta, tdx) != 0.0);
-    LocalNorm kernel = kernel_of(lrn, scaling_factor(alpha, tdx), scaling_factor(beta, tdx));
-    us_launch_kernel(&launch, us_divisive_backward, &kernel, sizeof kernel);
-    submit(&call, dnn, &launch);
-    return us_call_end(&call);
+    return submit_norm(&call, dnn, &launch, us_divisive_backward, lrn, alpha, beta, tdx);
 }
