@@ -1,7 +1,8 @@
 """The MACA stack: `ffi` and `lib` are the raw ABI, the rest is the NumPy layer over mcDNN.
 
-    from understudy.maca import ffi, lib
+    from understudy.maca import ffi, lib, run
     lib.mcSetDevice(0)
+    run("mcdnnAddTensor", A=a, C=c, beta=1)  # any function, on arrays, by the header's names
 """
 
 from understudy._maca_cffi import ffi
