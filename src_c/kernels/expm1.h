@@ -5,8 +5,9 @@
 
 #include "kernels/exponential.h"
 
-/* With e^x = 2^n * (1 + p): e^x - 1 = 2^n * p + (2^n - 1), of which 2^n - 1 is exact where it matters; for n = 0 nothing
- * cancels. For x up to 60, so that 2^n is a normal number; from -60 down the result is -1. */
+/* With e^x = 2^n * (1 + p): e^x - 1 = 2^n * p + (2^n - 1), of which 2^n - 1 is exact where it matters; for n = 0
+ * nothing cancels. For x up to 60, so that 2^n is a normal number; from -60 down the result is -1. Error below 2
+ * ULP: where n is 1 or -1, half the error of p is left after a cancellation. */
 US_ALWAYS_INLINE float expm1_float(float x)
 {
     float r;
@@ -21,7 +22,7 @@ US_ALWAYS_INLINE double expm1_double(double x)
     return scale * exp_polynomial_double(r) + (scale - 1.0);
 }
 
-/* tanh |x| = e / (e + 2) with e = e^(2|x|) - 1; 1 from 20 on in either precision. */
+/* tanh |x| = e / (e + 2) with e = e^(2|x|) - 1; 1 from 20 on in either precision. Error below 3 ULP. */
 US_ALWAYS_INLINE float tanh_float(float x)
 {
     float size = x < 0.0f ? -x : x;
