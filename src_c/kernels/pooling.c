@@ -24,11 +24,11 @@ typedef struct Pool {
     const Pooling *pooling;
     View x, y, dy, dx; /* forward: x and y */
     int64_t in[3], out[3];
-    int64_t planes, inner;
+    int64_t planes, inner, element_size;
     /* Rows are unit-stride arrays of the loops' type; otherwise they are gathered and scattered one by one. */
     bool direct;
     bool packed; /* rows of the result follow each other without gaps */
-    const char *x_end; /* behind the last element that the program gave */
+    const char *x_end; /* behind the last element of x that the program gave */
     Span within[3]; /* outputs on an axis whose windows lie inside */
     int64_t pitch; /* of working copies of input rows: loops handle LANES outputs even where fewer are left */
     bool averages_all; /* what an average is divided by is the same for all windows: `divisor` */
@@ -81,12 +81,24 @@ static int64_t whole_lanes(int64_t count)
     return (count + LANES - 1) / LANES * LANES;
 }
 
+/* Rows of windows handled together. */
+static int64_t group_of(const Pool *pool)
+{
+    return larger(GROUP_ELEMENTS / pool->pitch, 1);
+}
+
 static void *row_at(const Pool *pool, const View *view, int64_t plane, int64_t d, int64_t h)
 {
-    const int64_t channels = pool->inner > 1 ? 1 : view->shape[1];
-    const int64_t n = plane / channels, c = plane % channels;
-    const int64_t offset = n * view->strides[0] + c * view->strides[1] + d * view->strides[2] + h * view->strides[3];
-    return (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
+    const int64_t channels = pool->inner > 1 ? 1 : view->shape[1], stride = view->strides[1];
+    int64_t offset = d * view->strides[2] + h * view->strides[3];
+    if (channels == 1) {
+        offset += plane * view->strides[0];
+    } else if (view->strides[0] == channels * stride) { /* saves a division */
+        offset += plane * stride;
+    } else {
+        offset += plane / channels * view->strides[0] + plane % channels * stride;
+    }
+    return (char *)view->data + offset * pool->element_size;
 }
 
 /* A row of windows: its place among all, counted up without dividing. */
@@ -173,7 +185,7 @@ static bool only_nan(const Pool *pool, const Place *place, int64_t o, int64_t ch
             for (int64_t tap = w.begin; tap < w.end; tap++) {
                 const int64_t at = tap * x->strides[4] + channel * x->strides[1];
                 double value;
-                us_load_double(&value, row + at * (int64_t)us_dtype_size(x->dtype), x->dtype, 1, 1);
+                us_load_double(&value, row + at * pool->element_size, x->dtype, 1, 1);
                 if (!isnan(value)) {
                     return false;
                 }
@@ -224,6 +236,7 @@ static void begin(Pool *pool, const Pooling *pooling, const View *in, const View
         pool->in[axis] = in->shape[2 + axis];
         pool->out[axis] = out->shape[2 + axis];
     }
+    pool->element_size = (int64_t)us_dtype_size(in->dtype);
     pool->lowest = lowest_of(in->dtype);
     atomic_init(&pool->out_of_memory, 0);
 
@@ -263,11 +276,14 @@ static void choose_layout(Pool *pool)
     pool->packed = pool->direct && us_view_is_contiguous(&logical);
 }
 
-static void set_end_of_input(Pool *pool)
+static const char *end_of(const View *view)
 {
     int64_t lowest, highest;
-    us_view_extent(&pool->x, &lowest, &highest);
-    pool->x_end = (const char *)pool->x.data + (highest + 1) * (int64_t)us_dtype_size(pool->x.dtype);
+    if (us_view_is_absent(view)) {
+        return NULL;
+    }
+    us_view_extent(view, &lowest, &highest);
+    return (const char *)view->data + (highest + 1) * (int64_t)us_dtype_size(view->dtype);
 }
 
 static int64_t working_pitch(const Pool *pool)
@@ -303,7 +319,7 @@ KernelStatus us_pooling_forward(const View *views, const void *attributes)
         pool.y = five_axes(&views[1]);
         begin(&pool, attributes, &pool.x, &pool.y);
         choose_layout(&pool);
-        set_end_of_input(&pool);
+        pool.x_end = end_of(&pool.x);
         pool.pitch = working_pitch(&pool);
         pool.rows_per_piece = PIECE_ELEMENTS / (pool.in[2] * pool.inner) + 1;
         const int64_t rows = pool.planes * pool.out[0] * pool.out[1];
@@ -346,9 +362,7 @@ KernelStatus us_pooling_backward(const View *views, const void *attributes)
         pool.x = five_axes(&detached.inputs[2]);
         pool.dx = five_axes(&views[3]);
         begin(&pool, attributes, &pool.dx, &pool.dy);
-        if (is_maximum(&pool)) {
-            set_end_of_input(&pool);
-        }
+        pool.x_end = end_of(&pool.x);
         pool.direct = true;
         pool.packed = (pool.in[1] == 1 || pool.dx.strides[3] == pool.in[2]) &&
                       (pool.in[0] == 1 || pool.dx.strides[2] == pool.in[1] * pool.in[2]);
