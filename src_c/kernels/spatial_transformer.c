@@ -6,7 +6,6 @@
 #include "tensor/clones.h"
 #include "tensor/convert.h"
 
-#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +69,8 @@ KernelStatus us_grid_backward(const View *views, const void *attributes)
 
 /* ---- sampling ---- */
 
-enum { CHANNELS_PER_PIECE = 16 };
+/* POINTS of the grid are loaded at a time. */
+enum { CHANNELS_PER_PIECE = 16, POINTS = 256 };
 
 typedef struct Sampler {
     const Sampling *sampling;
@@ -83,6 +83,13 @@ static char *row_at(const View *view, int64_t n, int64_t c, int64_t i)
 {
     const int64_t offset = n * view->strides[0] + c * view->strides[1] + i * view->strides[2];
     return (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
+}
+
+/* floor() without the call that it is on the oldest machines. */
+static int64_t whole_below(double value)
+{
+    const int64_t whole = (int64_t)value;
+    return whole - ((double)whole > value);
 }
 
 /* Elements of a plane with a border of one zero around it, and behind that two rows of zeros, for points whose corners
