@@ -86,7 +86,7 @@ static char *row_at(const View *view, int64_t n, int64_t c, int64_t i)
 }
 
 /* floor() without the call that it is on the oldest machines. */
-static int64_t whole_below(double value)
+US_ALWAYS_INLINE int64_t whole_below(double value)
 {
     const int64_t whole = (int64_t)value;
     return whole - ((double)whole > value);
