@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One call; a plane is one channel of one image. Windows are separable: a sum over n^d neighbours is d sums over n of
- * them. They are formed over padded planes, where zeros lie between lines and between slices: there every axis is one sum
- * of shifted arrays, from end to end. */
+/* One call; a plane is one channel of one image. Windows are separable: a sum over n^d neighbours is d sums over n
+ * of them. They are formed over padded planes, where zeros lie between lines and between slices: there every axis is
+ * one sum of shifted arrays, from end to end. */
 typedef struct Divisive {
     const LocalNorm *norm;
     View x, means, dy, out, dmeans;

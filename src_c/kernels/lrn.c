@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Positions handled together: the rows of a window fit into a core's first cache. Where rows have to be gathered element
- * by element, all channels of the positions fit into its second. A few calls on small images get shorter blocks, for all
- * threads. */
+/* Positions handled together: the rows of a window fit into a core's first cache. Where rows have to be gathered
+ * element by element, all channels of the positions fit into its second. A few calls on small images get shorter
+ * blocks, for all threads. */
 enum { BLOCK_LIMIT = 1024, BLOCK_LEAST = 64, GATHERED_ELEMENTS = 16 * 1024, GATHERED_LEAST = 16, PIECES_WANTED = 16,
        WINDOW_LIMIT = 16 /* of an LRN descriptor (mcdnn 3) */, LINE_BYTES = 64,
        TILE = 64 /* positions of one channel whose sums wait in registers' reach */ };

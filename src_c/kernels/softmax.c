@@ -9,13 +9,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Sums are formed in this order on every machine and with any number of threads: rows by LANES over blocks of SUM_BLOCK,
- * blocks in order over parts of PART, parts in order; columns one by one over blocks of COLUMN_BLOCK, blocks in order. */
+/* Sums are formed in this order on every machine and with any number of threads: rows by LANES over blocks of
+ * SUM_BLOCK, blocks in order over parts of PART, parts in order; columns one by one over blocks of COLUMN_BLOCK,
+ * blocks in order. */
 enum { SUM_BLOCK = 1024, PART = 16384, COLUMN_BLOCK = 64 };
 
-/* Groups longer than ROW_LIMIT are taken apart into parts (e^x is formed twice instead of being kept). Columns are handled
- * so many at a time that the values kept for them fit in a core's cache. Rows shorter than SHORT_ROW are handled as
- * columns, which fill the vectors. PIECE is the least worth of parallel work. */
+/* Groups longer than ROW_LIMIT are taken apart into parts (e^x is formed twice instead of being kept). Columns are
+ * handled so many at a time that the values kept for them fit in a core's cache. Rows shorter than SHORT_ROW are
+ * handled as columns, which fill the vectors. PIECE is the least worth of parallel work.
+ * Columns are cut narrower than COLUMN_LEAST only beyond LONG_COLUMN elements: runs of memory would get too short. */
 enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 24576, GATHERED_CACHE = 8192, SHORT_ROW = 64,
        PIECE = 16384, SERIAL_BYTES = 128 * 1024, FETCH_AHEAD = 4096,
        COLUMN_LEAST = 64, LONG_COLUMN = 2048, PIECES_WANTED = 32, NEIGHBOURS = 8 };
@@ -104,8 +106,8 @@ static void forward_row(const Plan *plan, const void *x, void *y, void *e)
     double shift = softmax->algorithm == SOFTMAX_FAST ? 0 : plan->loops->part_max(x, plan->group);
     double sum = 0;
     for (int64_t i = 0; i < plan->group; i += PART) {
-        sum += plan->loops->part_sum(softmax, (const char *)x + (size_t)i * x_size, smaller(plan->group - i, PART), shift,
-                                     keeps ? (char *)e + (size_t)i * e_size : NULL);
+        sum += plan->loops->part_sum(softmax, (const char *)x + (size_t)i * x_size, smaller(plan->group - i, PART),
+                                     shift, keeps ? (char *)e + (size_t)i * e_size : NULL);
     }
     plan->loops->part_forward(softmax, x, plan->group, shift, sum, keeps ? e : NULL, y);
 }
@@ -284,8 +286,8 @@ static void part_sum(void *context, int64_t part)
 static void part_forward(void *context, int64_t part)
 {
     Plan *plan = context;
-    plan->loops->part_forward(plan->softmax, part_of(plan, 0, part), part_size(plan, part), plan->shift, plan->sum, NULL,
-                              (void *)part_of(plan, 1, part));
+    plan->loops->part_forward(plan->softmax, part_of(plan, 0, part), part_size(plan, part), plan->shift, plan->sum,
+                              NULL, (void *)part_of(plan, 1, part));
 }
 
 static void part_dot(void *context, int64_t part)
@@ -387,14 +389,15 @@ static void run_all_columns(Plan *plan)
     plan->blocks = (inner + plan->width - 1) / plan->width;
     plan->others = plan->others / inner * plan->blocks;
     const int64_t block = plan->width * plan->group;
-    const int64_t together = smaller(plan->others / PIECES_WANTED, NEIGHBOURS); /* blocks side by side: one reads ahead */
+    /* Blocks side by side: each reads ahead for the next one. */
+    const int64_t together = smaller(plan->others / PIECES_WANTED, NEIGHBOURS);
     plan->piece = block < PIECE ? PIECE / block : together > 1 ? together : 1;
     const size_t arrays = !plan->direct ? (size_t)plan->count + 1 : is_forward(plan) ? 1 : 0;
     run_pieces(plan, arrays * (size_t)(whole_vectors(plan->width) * plan->group) * us_dtype_size(plan->compute));
 }
 
-/* Columns where neighbouring groups lie side by side; otherwise where the groups are short, or would have to be gathered
- * element by element. */
+/* Columns where neighbouring groups lie side by side; otherwise where the groups are short, or would have to be
+ * gathered element by element. */
 static bool chooses_columns(const Plan *plan, bool one_type)
 {
     if (plan->group_axes.rank != 1) {

@@ -86,7 +86,7 @@ def test_kept_elements_are_scaled_and_both_directions_agree(sizes, p, data_type)
 
 @pytest.mark.parametrize("p", [0.01, 0.3, 0.5, 0.77])
 def test_share_and_independence_of_what_is_kept(p):
-    """Within five standard deviations: the share kept, per bit position too, and the agreement of neighbours and calls."""
+    """Within five standard deviations: the share kept, per bit position too; how neighbours and calls agree."""
     rows = masks(Dropout(p, seed=123), 8, 32 * 4096)
     keep = 1 - p
 
