@@ -1,8 +1,7 @@
 #include "kernels/kernels.h"
 
 #include "kernels/exponential.h"
-#include "tensor/levels.h"
-#include "tensor/tile.h"
+#include "kernels/map.h"
 
 #define LOOPS "kernels/binary_cross_entropy_backward.inc"
 #include "tensor/instantiate.inc"
@@ -21,10 +20,10 @@ static double one_upstream(const View *dloss, const View *dx, int64_t divide_by)
 
 KernelStatus us_binary_cross_entropy_backward(const View *views, const void *attributes)
 {
-    static const TileKernel plain = TILE_KERNEL(plain);
-    static const TileKernel weighted = TILE_KERNEL(weighted);
-    static const TileKernel plain_one = TILE_KERNEL(plain_one);
-    static const TileKernel weighted_one = TILE_KERNEL(weighted_one);
+    static const TileKernel plain = TILE_KERNEL(plain_body);
+    static const TileKernel weighted = TILE_KERNEL(weighted_body);
+    static const TileKernel plain_one = TILE_KERNEL(plain_one_body);
+    static const TileKernel weighted_one = TILE_KERNEL(weighted_one_body);
     const int64_t divide_by = ((const BinaryCrossEntropyBackward *)attributes)->divide_by;
     const View *weight = &views[2], *dloss = &views[3], *dx = &views[4];
     if (us_view_elements(dx) <= 0) {
@@ -38,11 +37,12 @@ KernelStatus us_binary_cross_entropy_backward(const View *views, const void *att
         inputs[count++] = *weight;
     }
     if (one_gradient) {
-        double d = one_upstream(dloss, dx, divide_by);
-        us_tile_run(has_weight ? &weighted_one : &plain_one, &d, count, inputs, 1, dx, DTYPE_NONE);
+        const double numbers[MAP_NUMBERS] = {one_upstream(dloss, dx, divide_by)};
+        us_tile_run(has_weight ? &weighted_one : &plain_one, numbers, count, inputs, 1, dx, DTYPE_NONE);
     } else {
+        static const double none[MAP_NUMBERS];
         inputs[count++] = *dloss;
-        us_tile_run(has_weight ? &weighted : &plain, NULL, count, inputs, 1, dx, DTYPE_NONE);
+        us_tile_run(has_weight ? &weighted : &plain, none, count, inputs, 1, dx, DTYPE_NONE);
     }
     return KERNEL_OK;
 }

@@ -69,7 +69,7 @@ US_ALWAYS_INLINE double normal_tail_double(double x, double power)
 }
 
 /* log2 x for 0 < x < infinity, as good as 2^-37: that 128 times it is right to the last bits of a float. With
- * s = (m - 1) / (m + 1), log2 m = 2 atanh(s) / ln 2; the quotient is a float's reciprocal and one step of correction. */
+ * s = (m - 1) / (m + 1), log2 m = 2 atanh(s) / ln 2; the quotient is a float's reciprocal and one correction. */
 US_ALWAYS_INLINE double log2_of_float(float x)
 {
     float n;

@@ -180,6 +180,16 @@ static void run_tile(const TileRun *run, int64_t begin, int64_t count, Tile *til
     }
 }
 
+static bool needs_tiles(const TileRun *run)
+{
+    for (int k = 0; k < run->operand_count; k++) {
+        if (run->access[k] != ACCESS_DIRECT || rounds_via(run, k)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void run_piece(void *context, int64_t piece)
 {
     const TileRun *run = context;
@@ -192,8 +202,9 @@ static void run_piece(void *context, int64_t piece)
     const int64_t piece_elements = (int64_t)PIECE_TILES * TILE_ELEMENTS;
     int64_t begin = piece * piece_elements;
     int64_t end = run->elements - begin > piece_elements ? begin + piece_elements : run->elements;
-    for (; begin < end; begin += TILE_ELEMENTS) {
-        run_tile(run, begin, end - begin > TILE_ELEMENTS ? TILE_ELEMENTS : end - begin, tiles);
+    const int64_t step = needs_tiles(run) ? TILE_ELEMENTS : piece_elements;
+    for (; begin < end; begin += step) {
+        run_tile(run, begin, end - begin > step ? step : end - begin, tiles);
     }
 }
 
