@@ -1,23 +1,27 @@
 /* Plain copies and fills, synchronous and queued (cann-runtime 8 and 9, doc 11-03). */
 #include "ascend/ascendcl/transfer.h"
 
-void acl_compare_kind(Call *call, Copy copy, aclrtMemcpyKind kind)
+bool acl_sides_of_kind(aclrtMemcpyKind kind, Side *destination, Side *source)
 {
-    static const Side sides[][2] = {
-        [ACL_MEMCPY_HOST_TO_HOST] = {SIDE_HOST, SIDE_HOST},
-        [ACL_MEMCPY_HOST_TO_DEVICE] = {SIDE_DEVICE, SIDE_HOST},
-        [ACL_MEMCPY_DEVICE_TO_HOST] = {SIDE_HOST, SIDE_DEVICE},
-        [ACL_MEMCPY_DEVICE_TO_DEVICE] = {SIDE_DEVICE, SIDE_DEVICE},
-        [ACL_MEMCPY_DEFAULT] = {SIDE_ANY, SIDE_ANY},
-        [ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE] = {SIDE_DEVICE, SIDE_HOST},
-    };
-    Platform *platform = call->status == 0 && us_log_enabled(LOG_LEVEL_WARN) ? acl_require_platform(call) : NULL;
-    copy.destination_side = sides[kind][0];
-    copy.source_side = sides[kind][1];
-    Explanation why = {""};
-    if (platform != NULL && us_copy_check(platform, &copy, &why) == COPY_WRONG_SIDE) {
-        us_log(LOG_LEVEL_WARN, "%s: kind is %d, but %s; the copy follows the pointers", call->function, (int)kind,
-               why.text);
+    switch (kind) {
+    case ACL_MEMCPY_HOST_TO_HOST:
+        *source = SIDE_HOST, *destination = SIDE_HOST;
+        return true;
+    case ACL_MEMCPY_HOST_TO_DEVICE:
+    case ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE:
+        *source = SIDE_HOST, *destination = SIDE_DEVICE;
+        return true;
+    case ACL_MEMCPY_DEVICE_TO_HOST:
+        *source = SIDE_DEVICE, *destination = SIDE_HOST;
+        return true;
+    case ACL_MEMCPY_DEVICE_TO_DEVICE:
+        *source = SIDE_DEVICE, *destination = SIDE_DEVICE;
+        return true;
+    case ACL_MEMCPY_DEFAULT:
+        *source = SIDE_ANY, *destination = SIDE_ANY;
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -27,7 +31,7 @@ static void refuse_transfer(Call *call, CopyFault fault, const Explanation *why)
     case COPY_OK:
         break;
     case COPY_WRONG_SIDE:
-        us_refuse(call, "attrs", "direction", ACL_ERROR_RT_PARAM_INVALID, "%s", why->text);
+        us_refuse(call, "kind", "direction", ACL_ERROR_RT_PARAM_INVALID, "%s", why->text);
         break;
     case COPY_OUT_OF_BOUNDS:
         us_refuse(call, "count", "bounds", ACL_ERROR_RT_PARAM_INVALID, "%s", why->text);
@@ -117,14 +121,13 @@ void acl_prepare_copy(Call *call, Copy *copy, void *dst, size_t destMax, const v
     us_require(call, dst != NULL, "dst", "null", ACL_ERROR_INVALID_PARAM, "dst is NULL");
     us_require(call, src != NULL, "src", "null", ACL_ERROR_INVALID_PARAM, "src is NULL");
     *copy = (Copy){.destination = dst, .source = src, .width = count, .height = 1};
-    us_require(call, (unsigned)kind <= ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, "kind", "range", ACL_ERROR_INVALID_PARAM,
-               "kind is %d; it must be 0 to 5", (int)kind);
+    us_require(call, acl_sides_of_kind(kind, &copy->destination_side, &copy->source_side), "kind", "range",
+               ACL_ERROR_INVALID_PARAM, "kind is %d; it must be 0 to 5", (int)kind);
     us_require(call, destMax > 0, "destMax", "zero", ACL_ERROR_RT_PARAM_INVALID,
                "destMax is 0; dst must have room for count bytes");
     us_require(call, count <= destMax, "count", "limit", ACL_ERROR_RT_PARAM_INVALID,
                "count is %zu, but dst may take only %zu bytes", count, destMax);
     us_require(call, count > 0, "count", "zero", ACL_ERROR_RT_PARAM_INVALID, "count is 0; it must be at least 1");
-    acl_compare_kind(call, *copy, kind);
 }
 
 aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind)

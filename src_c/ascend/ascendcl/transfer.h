@@ -8,11 +8,10 @@
 void acl_prepare_copy(Call *call, Copy *copy, void *dst, size_t destMax, const void *src, size_t count,
                       aclrtMemcpyKind kind);
 
-/* The pointers say where a copy goes; a kind that does not fit them is not refused (cann-runtime 8, aclrtMemcpy), but a
- * mistake worth a line in the log. Does nothing after a refusal. */
-void acl_compare_kind(Call *call, Copy copy, aclrtMemcpyKind kind);
+/* Both ends of a copy by its kind; false when the value is no kind. */
+bool acl_sides_of_kind(aclrtMemcpyKind kind, Side *destination, Side *source);
 
-/* Runs a described copy or fill now; refuses one that does not fit its memory. Rules: attrs/direction, count/bounds,
+/* Runs a described copy or fill now; refuses one that does not fit its memory. Rules: kind/direction, count/bounds,
  * memory/freed. Do nothing after a refusal. */
 void acl_run_copy(Call *call, const Copy *copy);
 void acl_run_fill(Call *call, const Fill *fill);

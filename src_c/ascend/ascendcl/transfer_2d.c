@@ -3,7 +3,7 @@
 
 enum { WIDTH_LIMIT = 5000000, HEIGHT_LIMIT = 5 * 1024 * 1024 };
 
-static void prepare_rectangle(Call *call, const Copy *copy, aclrtMemcpyKind kind)
+static void prepare_rectangle(Call *call, Copy *copy, aclrtMemcpyKind kind)
 {
     us_require(call, copy->destination != NULL, "dst", "null", ACL_ERROR_INVALID_PARAM, "dst is NULL");
     us_require(call, copy->source != NULL, "src", "null", ACL_ERROR_INVALID_PARAM, "src is NULL");
@@ -21,7 +21,9 @@ static void prepare_rectangle(Call *call, const Copy *copy, aclrtMemcpyKind kind
     us_require(call, crosses, "kind", "range", ACL_ERROR_INVALID_PARAM,
                "kind is %d; a rectangle goes from host to device (1), back (2) or where the pointers say (4)",
                (int)kind);
-    acl_compare_kind(call, *copy, kind);
+    if (call->status == 0) {
+        acl_sides_of_kind(kind, &copy->destination_side, &copy->source_side);
+    }
 }
 
 aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,

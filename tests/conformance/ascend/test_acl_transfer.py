@@ -39,12 +39,17 @@ def plain_cases(name: str):
         with device():
             return copy(freed_memory())
 
+    def from_pinned():
+        with device(), host_memory() as pinned:
+            return copy(source=pinned)
+
     yield case(f"{name}/dst/null", lambda: copy(ffi.NULL), copy)
     yield case(f"{name}/src/null", lambda: copy(source=ffi.NULL), copy)
     yield case(f"{name}/kind/range", lambda: copy(kind=6), lambda: copy(kind=5))
     yield case(f"{name}/destMax/zero", lambda: copy(limit=0), lambda: copy(limit=1, count=1))
     yield case(f"{name}/count/limit", lambda: copy(limit=63), copy)
     yield case(f"{name}/count/zero", lambda: copy(count=0), lambda: copy(count=1))
+    yield case(f"{name}/kind/direction", lambda: copy(kind=D2H), from_pinned)
     yield case(f"{name}/count/bounds", lambda: copy(limit=USABLE + 1, count=USABLE + 1),
                lambda: copy(limit=USABLE, count=USABLE))
     yield case(f"{name}/memory/freed", with_freed, copy)
@@ -109,6 +114,7 @@ def rectangle_cases(name: str):
     yield case(f"{name}/width/range", lambda: large(5000001, 1, 5000001), lambda: large(5000000, 1, 5000001))
     yield case(f"{name}/height/range", lambda: large(1, 5 * 1024 * 1024 + 1, 1), lambda: large(1, 5 * 1024 * 1024, 1))
     yield case(f"{name}/kind/range", lambda: copy(kind=D2D), lambda: copy(kind=DEFAULT))
+    yield case(f"{name}/kind/direction", lambda: copy(kind=D2H), copy)
     # 12 rows of 8 bytes fill the 96 usable bytes.
     yield case(f"{name}/count/bounds", lambda: copy(height=13), lambda: copy(height=12))
     yield case(f"{name}/memory/freed", with_freed, copy)
@@ -165,7 +171,7 @@ def batch_cases(name: str):
                lambda: copy(attributes=2, indexes=(0, 1)))
     yield case(f"{name}/destMax/zero", lambda: copy(limit=0), copy)
     yield case(f"{name}/count/limit", lambda: copy(limit=31), copy)
-    yield case(f"{name}/attrs/direction", lambda: copy(destination_type="HOST"), copy)
+    yield case(f"{name}/kind/direction", lambda: copy(destination_type="HOST"), copy)
     yield case(f"{name}/count/bounds", lambda: copy(size=97, limit=97), lambda: copy(size=96, limit=96))
     yield case(f"{name}/memory/freed", with_freed, copy)
 
