@@ -181,6 +181,8 @@ bool us_event_recorded(const Event *event);         /* a record has been submitt
 bool us_event_complete(Event *event);
 bool us_event_waited(Event *event);                 /* every wait queued on it so far has passed */
 WaitStatus us_event_synchronize(Event *event, int64_t timeout_us); /* never recorded: WAIT_DONE */
+/* us_stream_fault of the stream of the most recent record. */
+DeviceFault us_event_fault(Event *event, Explanation *why);
 /* Of the most recent record, by the monotonic clock; false when it has not run, or was dropped. */
 bool us_event_time(Event *event, uint64_t *nanoseconds);
 

@@ -337,26 +337,33 @@ bool us_event_waited(Event *public)
     return waited;
 }
 
+DeviceFault us_event_fault(Event *public, Explanation *why)
+{
+    EventState *event = event_state(public);
+    pthread_mutex_lock(&event->lock);
+    StreamState *stream = event->recorded > event->forgotten ? event->stream : NULL;
+    if (stream != NULL) {
+        us_stream_hold(stream);
+    }
+    pthread_mutex_unlock(&event->lock);
+    if (stream == NULL) {
+        return DEVICE_FAULT_NONE;
+    }
+    DeviceFault fault = us_stream_fault(&stream->public, why);
+    us_stream_let_go(stream);
+    return fault;
+}
+
 WaitStatus us_event_synchronize(Event *public, int64_t timeout_us)
 {
     EventState *event = event_state(public);
     pthread_mutex_lock(&event->lock);
     uint64_t record = event->recorded > event->forgotten ? event->recorded : 0;
-    StreamState *stream = event->stream;
-    if (stream != NULL) {
-        us_stream_hold(stream);
-    }
     pthread_mutex_unlock(&event->lock);
-    WaitStatus status = WAIT_DONE;
     if (!wait_for_record(event, record, timeout_us, NULL, 0)) {
-        status = WAIT_TIMEOUT;
-    } else if (record > 0 && stream != NULL && us_stream_fault(&stream->public, NULL) != DEVICE_FAULT_NONE) {
-        status = WAIT_FAULT;
+        return WAIT_TIMEOUT;
     }
-    if (stream != NULL) {
-        us_stream_let_go(stream);
-    }
-    return status;
+    return us_event_fault(public, NULL) == DEVICE_FAULT_NONE ? WAIT_DONE : WAIT_FAULT;
 }
 
 bool us_event_time(Event *public, uint64_t *nanoseconds)

@@ -190,6 +190,22 @@ def failed_task(made, closed):
         yield
 
 
+def test_an_event_tells_the_fault_of_its_own_stream():
+    with gate() as closed, stream() as late, stream() as failing, stream() as sound:
+        ok(lib.aclrtSetOpWaitTimeout(1))
+        ok(lib.aclrtStreamWaitEvent(late, closed.handle))
+        ok(lib.aclrtSetOpWaitTimeout(0))
+        with failed_task(failing, closed):
+            assert lib.aclrtSynchronizeStream(late) == 107020
+            closed.open()
+            for made, status in ((failing, 507053), (late, 107020), (sound, 0)):
+                event = Out()
+                ok(lib.aclrtCreateEvent(event.cell))
+                ok(lib.aclrtRecordEvent(event.value, made))
+                assert lib.aclrtSynchronizeEvent(event.value) == status
+                ok(lib.aclrtDestroyEvent(event.value))
+
+
 @pytest.mark.parametrize("set_through", ["failing", "other", "default", "attribute"])
 def test_stop_on_failure_drops_later_work_of_the_whole_context(set_through):
     with context() as mine, gate() as closed, stream() as failing, stream() as other, memory(64) as block:

@@ -157,6 +157,7 @@ static void test_stop_on_failure(Device *device)
     Explanation why;
     CHECK(us_stream_synchronize(later, -1) == WAIT_FAULT && counter == 0 && released == 3);
     CHECK(us_stream_fault(later, &why) == DEVICE_FAULT_ADDRESS && strcmp(why.text, "first: one") == 0);
+    CHECK(us_event_fault(event, &why) == DEVICE_FAULT_ADDRESS && strcmp(why.text, "first: one") == 0);
     us_context_destroy(context);
     CHECK(us_event_synchronize(event, -1) == WAIT_FAULT); /* the event outlives its context */
     us_event_destroy(event);

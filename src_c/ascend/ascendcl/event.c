@@ -26,7 +26,7 @@ static void create_event(Call *call, aclrtEvent *event, uint32_t flags, int form
     if (call->status == 0) {
         created->vendor_flags = flags;
         created->vendor_state[EVENT_FORM] = form;
-        created->vendor_state[EVENT_OWNER] = (int64_t)ASCEND_EVENT << 8 | context->device->ordinal;
+        created->vendor_state[EVENT_OWNER] = ASCEND_EVENT;
         *event = created->handle;
     }
 }
@@ -205,8 +205,7 @@ static void synchronize_event(Call *call, Event *event, int64_t timeout_us)
                "event %d was not reached within %lld ms", (int)event->id, (long long)(timeout_us / 1000));
     if (status == WAIT_FAULT) {
         Explanation why = {""};
-        Device *device = us_device(ascend_platform(), (int32_t)(event->vendor_state[EVENT_OWNER] & 0xff));
-        DeviceFault fault = device != NULL ? us_device_fault(device, &why) : DEVICE_FAULT_NONE;
+        DeviceFault fault = us_event_fault(event, &why);
         acl_refuse_fault(call, "event", fault, &why);
     }
 }

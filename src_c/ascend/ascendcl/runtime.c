@@ -184,7 +184,7 @@ Event *acl_require_event(Call *call, const char *parameter, const char *rule, ac
         return NULL;
     }
     Event *event = us_event_of_handle(handle);
-    us_require(call, event != NULL && event->vendor_state[EVENT_OWNER] >> 8 == ASCEND_EVENT, parameter, rule,
+    us_require(call, event != NULL && event->vendor_state[EVENT_OWNER] == ASCEND_EVENT, parameter, rule,
                ACL_ERROR_RT_INVALID_HANDLE,
                "%s %p is not a live event: it was destroyed, or never came from this library", parameter, handle);
     return event;

@@ -66,8 +66,7 @@ void acl_require_own_stream(Call *call, const char *parameter, const char *rule,
 /* The event behind a handle, or a refusal. */
 Event *acl_require_event(Call *call, const char *parameter, const char *rule, aclrtEvent handle);
 
-/* Event.vendor_state: which function made it, which decides what it allows; whose it is, with the device's number in the
- * low byte (an event may outlive its context). */
+/* Event.vendor_state: which function made it, which decides what it allows; whose it is. */
 enum { EVENT_FORM, EVENT_OWNER };
 enum { EVENT_PLAIN, EVENT_WITH_FLAG, EVENT_EX };
 enum { ASCEND_EVENT = 0x61636c };
