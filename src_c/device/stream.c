@@ -413,7 +413,7 @@ static bool is_done(void *argument)
 bool us_stream_wait_ticket(StreamState *stream, uint64_t ticket, int64_t timeout_us)
 {
     us_stream_allow(stream, ticket);
-    if (timeout_us < 0 && atomic_load(&stream->completed) < ticket) {
+    if (timeout_us < 0 && atomic_load(&stream->completed) < ticket && us_thread_has_room()) {
         drain_here(stream, ticket, true); /* faster than waking the worker, when that has parked */
     }
     Wanted wanted = {stream, ticket};

@@ -8,4 +8,7 @@
 /* False: the system gives no further thread. */
 bool us_thread_start(pthread_t *thread, void *(*run)(void *argument), void *argument);
 
+/* Whether the calling thread's stack has room for a kernel: a program's thread may have been given a small one. */
+bool us_thread_has_room(void);
+
 #endif

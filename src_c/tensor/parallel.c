@@ -172,12 +172,13 @@ bool us_parallel_wait(bool (*enough)(void *context), void *context, int64_t nano
     if (done || usable_processors() == 1) {
         return done;
     }
+    const bool may_help = !inside && us_thread_has_room();
     Spin spin = {.limit = nanoseconds};
-    atomic_fetch_add_explicit(&pool.standby, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pool.standby, may_help, memory_order_relaxed);
     uint64_t refused = 0; /* the latest job when there was none to join */
     while (!(done = enough(context)) && may_spin(&spin)) {
         uint64_t published = atomic_load_explicit(&pool.published, memory_order_relaxed);
-        if (inside || published == refused || atomic_load_explicit(&pool.jobs, memory_order_relaxed) == NULL) {
+        if (!may_help || published == refused || atomic_load_explicit(&pool.jobs, memory_order_relaxed) == NULL) {
             continue;
         }
         pthread_mutex_lock(&pool.lock);
@@ -191,7 +192,7 @@ bool us_parallel_wait(bool (*enough)(void *context), void *context, int64_t nano
         }
         pthread_mutex_unlock(&pool.lock);
     }
-    atomic_fetch_sub_explicit(&pool.standby, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&pool.standby, may_help, memory_order_relaxed);
     return done;
 }
 

@@ -9,8 +9,8 @@ import pytest
 from understudy.maca import ffi, lib
 
 from tests.conformance.harness import run_python
-from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, Tensor, assert_close, digest_of,
-                                      gapped_strides, handle, lrn, nhwc_strides, ok, random, run, scale)
+from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, Tensor, assert_close, differences,
+                                      digest_of, gapped_strides, handle, lrn, nhwc_strides, ok, random, run, scale)
 
 TYPES = [FLOAT, DOUBLE, HALF, BFLOAT16]
 ULPS = {FLOAT: 4, DOUBLE: 16, HALF: 1, BFLOAT16: 1}
@@ -86,18 +86,6 @@ def test_lrn_layouts_agree_gaps_stay_and_the_old_value_is_not_read(source, outpu
     lrn_backward(descriptor, y, dy, x, dx)
     assert_close(dx.values(), lrn_gradient(x.values(), y.values(), dy.values(), 5, 0.1, 0.75, 2.0), FLOAT, 4)
     assert y.gaps_untouched() and dx.gaps_untouched()
-
-
-def differences(function, values, slopes, step=1e-6):
-    """Central differences of sum(slopes * function(values)) by every element of values."""
-    found = np.zeros(values.shape)
-    for index in np.ndindex(values.shape):
-        moved = values.copy()
-        moved[index] += step
-        above = function(moved)
-        moved[index] -= 2 * step
-        found[index] = ((above - function(moved)) * slopes).sum() / (2 * step)
-    return found
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])

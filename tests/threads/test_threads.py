@@ -23,3 +23,9 @@ def test_threads_share_the_chip(sanitizer):
     program = native.build_vendor(HERE / "ftdsp_threads.c", "ftdsp", sanitizer)
     done = native.run([program], {"UNDERSTUDY_LOG": "off"})
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
+def test_a_small_stack_is_enough_to_wait():
+    program = native.build_vendor(HERE / "ascend_small_stack.c", "ascend", "")
+    done = native.run([program], {"UNDERSTUDY_STREAM": "async"})
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
