@@ -422,7 +422,7 @@ def test_destroying_nothing(kind):
     assert destroy(kind, ffi.NULL) == OK
 
 
-@pytest.mark.parametrize("kind, other", itertools.permutations(MAKERS, 2))
+@pytest.mark.parametrize("kind, other", list(itertools.permutations(MAKERS, 2)))
 def test_objects_of_another_kind_are_refused(kind, other):
     handle = MAKERS[other]()
     assert destroy(kind, ffi.cast(f"acl{kind} *", handle)) == INVALID
