@@ -1,9 +1,9 @@
-"""The fused linear cross entropy gradient beside the bare matrix products of the same shapes."""
+"""The fused linear cross entropy gradient beside the bare matrix products of the same shapes, and beside PyTorch."""
 
 import time
 
 import numpy
-from cases import DTYPES
+from cases import DTYPES, to_torch, torch
 from operators import two_phases
 
 from understudy import ascend
@@ -37,13 +37,34 @@ def fused(dtype: str, x: numpy.ndarray, weight: numpy.ndarray) -> float:
         return time.perf_counter() - start
 
 
+def in_torch(dtype: str, x: numpy.ndarray, weight: numpy.ndarray) -> float | None:
+    """Seconds of the same steps in PyTorch, which keeps the whole matrix of logits; None where it is absent.
+
+    float16 is widened first: PyTorch's own float16 products take minutes here."""
+    if torch is None:
+        return None
+    x, weight = (to_torch(array.astype(DTYPES[dtype])) for array in (x, weight))
+    rows = torch.arange(ROWS)
+    start = time.perf_counter()
+    if dtype == "float16":
+        x, weight = x.float(), weight.float()
+    slope = torch.exp((x @ weight.T).float()) / VOCABULARY
+    slope[rows, rows] -= 1
+    slope = (slope / ROWS).to(x.dtype)
+    slope @ weight
+    slope.T @ x
+    return time.perf_counter() - start
+
+
 def print_table() -> None:
     generator = numpy.random.default_rng(5)
     x, weight = (generator.standard_normal((rows, HIDDEN)).astype(numpy.float32) * 0.02
                  for rows in (ROWS, VOCABULARY))  # fmt: skip
     print(f"\nfused linear cross entropy grad, {ROWS} rows, {HIDDEN} features, vocabulary {VOCABULARY}")
-    print(f"{'dtype':<9} {'seconds':>8} {'three products':>15} {'ratio':>6}")
+    print(f"{'dtype':<9} {'seconds':>8} {'three products':>15} {'ratio':>6} {'torch/op':>9}")
     for dtype in ("bfloat16", "float16"):
         bare = min(products(x, weight) for _ in range(2))
         whole = min(fused(dtype, x, weight) for _ in range(2))
-        print(f"{dtype:<9} {whole:8.2f} {bare:15.2f} {whole / bare:6.2f}", flush=True)
+        peer = in_torch(dtype, x, weight)
+        times = f"{peer / whole:9.2f}" if peer else f"{'-':>9}"
+        print(f"{dtype:<9} {whole:8.2f} {bare:15.2f} {whole / bare:6.2f} {times}", flush=True)
