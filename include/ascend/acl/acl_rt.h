@@ -703,7 +703,7 @@ ACL_FUNC_VISIBILITY aclError aclrtGetLastError(aclrtLastErrLevel level);
 ACL_FUNC_VISIBILITY aclError aclrtSetDevice(int32_t deviceId);
 /* Undoes one aclrtSetDevice; the last one releases the device's contexts, streams and memory. */
 ACL_FUNC_VISIBILITY aclError aclrtResetDevice(int32_t deviceId);
-/* Releases the device however often it was set. */
+/* Releases the device however often it was set; queued work that has not begun is dropped. */
 ACL_FUNC_VISIBILITY aclError aclrtResetDeviceForce(int32_t deviceId);
 ACL_FUNC_VISIBILITY aclError aclrtGetDevice(int32_t *deviceId);
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceCount(uint32_t *count);
@@ -723,7 +723,7 @@ ACL_FUNC_VISIBILITY aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr 
 ACL_FUNC_VISIBILITY aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active);
 
 ACL_FUNC_VISIBILITY aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int32_t peerDeviceId);
-/* flags must be 0. */
+/* Lets kernels of the current device use the peer's memory. flags must be 0. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags);
 ACL_FUNC_VISIBILITY aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId);
 
@@ -770,7 +770,8 @@ ACL_FUNC_VISIBILITY aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtSt
                                                      aclrtStreamAttrValue *value);
 ACL_FUNC_VISIBILITY aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
                                                      aclrtStreamAttrValue *value);
-/* ACL_CONTINUE_ON_FAILURE or ACL_STOP_ON_FAILURE. Remembered; work behind a failed task is run in both modes. */
+/* ACL_CONTINUE_ON_FAILURE or ACL_STOP_ON_FAILURE, for all streams of the context: behind a failed task queued work
+ * is dropped, and every synchronisation tells the failure. */
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
 ACL_FUNC_VISIBILITY aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag);
@@ -882,7 +883,7 @@ ACL_FUNC_VISIBILITY aclError aclrtMemSetPidToShareableHandle(uint64_t shareableH
 
 /* ---- copies and fills: they do not wait for work in streams ---- */
 
-/* Copies count bytes, at most destMax. */
+/* Copies count bytes, at most destMax. 107000: kind contradicts where the pointers are. */
 ACL_FUNC_VISIBILITY aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count,
                                          aclrtMemcpyKind kind);
 /* Sets count bytes, at most maxCount, to the low byte of value. */

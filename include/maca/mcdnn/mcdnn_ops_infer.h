@@ -428,7 +428,8 @@ mcdnnStatus_t mcdnnGetPooling2dForwardOutputDim(
     int *n, int *c, int *h, int *w);
 mcdnnStatus_t mcdnnDestroyPoolingDescriptor(mcdnnPoolingDescriptor_t poolingDesc);
 /* Taps outside the tensor are skipped; averages divide by the window or by the taps inside. BAD_PARAM: y has other
- * sizes than the window gives, or another type. NOT_SUPPORTED: stride of the last dimension not 1. */
+ * sizes than the window gives, or another type. NOT_SUPPORTED: neither the last dimension nor
+ * the channels have stride 1. */
 mcdnnStatus_t mcdnnPoolingForward(
     mcdnnHandle_t handle, const mcdnnPoolingDescriptor_t poolingDesc, const void *alpha,
     const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
