@@ -4,11 +4,17 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { KEEP_LIMIT = 256 << 20 };
+enum { KEEP_LIMIT = 256 << 20, NEST_LIMIT = 8 };
 
-typedef struct Scratch {
-    void *block;
+typedef struct Block {
+    void *memory;
     size_t size;
+} Block;
+
+/* The blocks of a thread; the first `taken` are in use. */
+typedef struct Scratch {
+    Block blocks[NEST_LIMIT];
+    int taken;
 } Scratch;
 
 static pthread_key_t key;
@@ -17,8 +23,11 @@ static int key_failed;
 
 static void end_of_thread(void *kept)
 {
-    free(((Scratch *)kept)->block);
-    free(kept);
+    Scratch *scratch = kept;
+    for (int i = 0; i < NEST_LIMIT; i++) {
+        free(scratch->blocks[i].memory);
+    }
+    free(scratch);
 }
 
 static void make_key(void)
@@ -46,23 +55,29 @@ static Scratch *scratch_of_thread(void)
 void *us_scratch_take(size_t size)
 {
     Scratch *kept = scratch_of_thread();
-    if (kept == NULL || size > SIZE_MAX / 2) {
+    if (kept == NULL || size > SIZE_MAX / 2 || kept->taken == NEST_LIMIT) {
         return NULL;
     }
-    if (kept->size < size) {
-        free(kept->block);
-        size_t rounded = (size + 4095) / 4096 * 4096;
-        kept->block = aligned_alloc(64, rounded);
-        kept->size = kept->block != NULL ? rounded : 0;
+    Block *block = &kept->blocks[kept->taken];
+    if (block->size < size || block->memory == NULL) {
+        free(block->memory);
+        const size_t rounded = (size / 4096 + 1) * 4096;
+        block->memory = aligned_alloc(64, rounded);
+        block->size = block->memory != NULL ? rounded : 0;
     }
-    return kept->block;
+    kept->taken += block->memory != NULL;
+    return block->memory;
 }
 
-void us_scratch_give_back(void *block)
+void us_scratch_give_back(void *memory)
 {
+    if (memory == NULL) {
+        return;
+    }
     Scratch *kept = scratch_of_thread();
-    if (kept != NULL && kept->block == block && kept->size > KEEP_LIMIT) {
-        free(block);
-        *kept = (Scratch){NULL, 0};
+    Block *block = &kept->blocks[--kept->taken];
+    if (block->size > KEEP_LIMIT) {
+        free(block->memory);
+        *block = (Block){NULL, 0};
     }
 }

@@ -1,12 +1,12 @@
-/* Working memory of a kernel. Each thread keeps its block from call to call, because first touch of fresh memory
- * costs more than most kernels (performance-notes); very large blocks are given back. */
+/* Working memory of a kernel: a stack of blocks for each thread. Threads keep their blocks from call to call, because first
+ * touch of fresh memory costs more than most kernels (performance-notes); very large blocks are given back. */
 #ifndef UNDERSTUDY_SCRATCH_H
 #define UNDERSTUDY_SCRATCH_H
 
 #include <stddef.h>
 
-/* A block of `size` bytes, aligned to 64, with any content. NULL: no memory. One at a time per thread; not from inside
- * us_parallel. */
+/* A block of `size` bytes, aligned to 64, with any content. NULL: no memory. Blocks nest: the one taken last by a thread is
+ * given back first, by that thread. Giving back NULL does nothing. */
 void *us_scratch_take(size_t size);
 void us_scratch_give_back(void *block);
 
