@@ -1,0 +1,63 @@
+/* Element-wise kernels of every kind: out[i] = formula(in0[i], in1[i], …; numbers). One walker and one loop for all; a
+ * formula is one line of a file in this folder and knows neither types, strides, threads nor instruction sets.
+ *
+ * How a call computes. Every input converts to the type `compute` (rounded to it), the formula runs in the lane of that
+ * type (tensor/lane.h), its result rounds to `result` and then to the output's own type.
+ *
+ * Operands. Inputs broadcast to the shape of the output; all outputs have one shape. Any strides. An output may be the
+ * same view as an input; inputs that overlap an output otherwise are read as they were before the call.
+ *   - An absent input (us_view_absent) is a scalar: its value is a number after the formula's own ones, in order of
+ *     the absent inputs. So `add` with an absent second input is tensor + alpha * scalar: numbers = {alpha, scalar}.
+ *   - `inputs` may exceed the formula's: each further input is a tensor of one element that gives number 0, 1, … (a
+ *     scalar that lies in device memory); what `numbers` says there does not count.
+ *
+ * Results are the same bits for any number of threads and every instruction set. */
+#ifndef UNDERSTUDY_MAP_FAMILY_H
+#define UNDERSTUDY_MAP_FAMILY_H
+
+#include "kernels/kernels.h"
+#include "tensor/lane.h"
+#include "tensor/levels.h"
+#include "tensor/number.h"
+
+/* Numbers of a call, operands of an item (inputs and outputs), outputs of a formula. */
+enum { MAP_CALL_NUMBERS = 12, MAP_OPERANDS = 12, MAP_RESULTS = 4 };
+
+/* What a formula's results are: of the type it computes in, true or false, or real parts of a complex type. */
+typedef enum MapResult { MAP_SAME, MAP_BOOL, MAP_REAL } MapResult;
+
+/* The formula over `count` elements (a multiple of LANES) of unit-stride arrays of a lane (of a 16-bit type where the
+ * conversion is fused); results that are true or false are bytes. An output may be the same array as an input. */
+typedef void MapBody(const Number *numbers, int64_t count, const void *const *inputs, void *const *outputs);
+
+/* After the lanes: bodies that read and write 16-bit elements themselves. */
+enum { MAP_HALF = LANE_COUNT, MAP_BFLOAT, MAP_BODIES };
+
+typedef struct MapFormula {
+    const char *name;
+    int32_t inputs, outputs, numbers;
+    MapResult result;
+    MapBody *bodies[LEVEL_COUNT][MAP_BODIES]; /* NULL: no such lane */
+} MapFormula;
+
+typedef struct MapCall {
+    const MapFormula *formula;
+    DType compute;           /* P */
+    DType result;            /* P; DTYPE_BOOL of MAP_BOOL formulas; the real type of P of MAP_REAL ones */
+    int32_t inputs, outputs; /* views of an item */
+    int32_t items;           /* 1; of a list its length: the views of an item follow those of the one before it */
+    int32_t number_count;    /* 0: `numbers` hold for all items; otherwise a MapListCall */
+    Number numbers[MAP_CALL_NUMBERS];
+} MapCall;
+
+/* A list whose items have numbers of their own: item i reads each[i * call.number_count …]. */
+typedef struct MapListCall {
+    MapCall call;
+    Number each[];
+} MapListCall;
+
+KernelStatus us_map(const View *views, const void *attributes /* MapCall or MapListCall */);
+
+bool us_map_has_lane(const MapFormula *formula, DType compute);
+
+#endif

@@ -1,0 +1,32 @@
+/* Lanes: the few types that kernels compute in, and conversion between them and every element type.
+ *
+ * Integers become integers modulo 2^n, floating types become integers by truncation and saturation (NaN gives 0), all
+ * real types become complex with imaginary part 0, complex types become real by dropping it, and anything but zero (of
+ * complex: either part) is true. Floating types round once, to nearest even. */
+#ifndef UNDERSTUDY_LANE_H
+#define UNDERSTUDY_LANE_H
+
+#include "tensor/view.h"
+
+typedef enum Lane {
+    LANE_FLOAT,  /* float16, bfloat16, float32 */
+    LANE_DOUBLE, /* float64 */
+    LANE_INT32,  /* bool, int8, uint8, int16, uint16, int32 */
+    LANE_INT64,  /* uint32, int64 */
+    LANE_UINT64,
+    LANE_COMPLEX64,
+    LANE_COMPLEX128,
+    LANE_COUNT
+} Lane;
+
+/* The lane that holds every value of an element type. */
+Lane us_lane_of(DType dtype);
+
+/* The element type that is a lane as it is: DTYPE_FLOAT32 for LANE_FLOAT. */
+DType us_lane_dtype(Lane lane);
+
+/* Reads `count` elements of `dtype`, `stride` elements apart, into unit-stride elements of a lane, and back. */
+void us_lane_load(Lane lane, void *to, const void *from, DType dtype, int64_t stride, int64_t count);
+void us_lane_store(Lane lane, void *to, DType dtype, int64_t stride, const void *from, int64_t count);
+
+#endif
