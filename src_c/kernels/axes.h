@@ -1,6 +1,6 @@
 /* The order of a view's axes: where it does not matter to the maths, memory order is the fast one. */
-#ifndef UNDERSTUDY_AXES_H
-#define UNDERSTUDY_AXES_H
+#ifndef UNDERSTUDY_KERNEL_AXES_H
+#define UNDERSTUDY_KERNEL_AXES_H
 
 #include "tensor/view.h"
 

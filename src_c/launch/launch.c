@@ -11,7 +11,9 @@ void us_launch_begin(Launch *launch, const char *function)
 {
     launch->function = function;
     launch->kernel = NULL;
+    launch->overfull = false;
     launch->view_count = 0;
+    launch->attribute_size = 0;
 }
 
 void us_launch_view(Launch *launch, const char *name, const View *view)
@@ -21,6 +23,10 @@ void us_launch_view(Launch *launch, const char *name, const View *view)
 
 void us_launch_access(Launch *launch, const char *name, const View *view, ViewAccess access)
 {
+    if (launch->view_count == LAUNCH_VIEW_LIMIT) {
+        launch->overfull = true;
+        return;
+    }
     launch->access[launch->view_count] = access;
     launch->views[launch->view_count] = *view;
     launch->names[launch->view_count] = name;
@@ -29,25 +35,27 @@ void us_launch_access(Launch *launch, const char *name, const View *view, ViewAc
 
 void us_launch_output(Launch *launch, bool reads_prior)
 {
-    launch->access[launch->view_count - 1] = reads_prior ? VIEW_READ_WRITE : VIEW_WRITE;
+    if (launch->view_count > 0) {
+        launch->access[launch->view_count - 1] = reads_prior ? VIEW_READ_WRITE : VIEW_WRITE;
+    }
 }
 
 void us_launch_kernel(Launch *launch, Kernel *kernel, const void *attributes, size_t size)
 {
     launch->kernel = kernel;
-    memcpy(launch->attributes, attributes, size);
+    launch->overfull |= size > LAUNCH_ATTRIBUTE_LIMIT;
+    if (size > 0 && size <= LAUNCH_ATTRIBUTE_LIMIT) {
+        memcpy(launch->attributes, attributes, size);
+        launch->attribute_size = size;
+    }
 }
 
-/* What waits in the stream's queue: only as many views as there are. */
+/* What waits in the stream's queue: the task with copies of its arrays behind it. */
 typedef struct QueuedLaunch {
     const Device *device;
-    const char *function;
-    Kernel *kernel;
-    int32_t view_count;
-    const char *names[LAUNCH_VIEW_LIMIT];
-    ViewAccess access[LAUNCH_VIEW_LIMIT];
-    _Alignas(16) unsigned char attributes[LAUNCH_ATTRIBUTE_LIMIT];
-    View views[];
+    LaunchTask task;
+    View *views; /* the task's, writable: opened in place */
+    int64_t results[LAUNCH_RESULTS];
 } QueuedLaunch;
 
 /* The bytes a view reaches, as the program addresses them; false when they exceed the address space. */
@@ -101,87 +109,145 @@ static bool open_view(const Device *device, View *view, const char *name, Explan
 /* UNDERSTUDY_CHECK=init: inputs must have been written, outputs are now. */
 static void check_contents(const QueuedLaunch *launch)
 {
+    const LaunchTask *task = &launch->task;
     if ((us_checks() & CHECK_INIT) == 0) {
         return;
     }
     Platform *platform = launch->device->platform;
     for (int pass = 0; pass < 2; pass++) {
-        for (int32_t i = 0; i < launch->view_count; i++) {
+        for (int32_t i = 0; i < task->view_count; i++) {
             const View *view = &launch->views[i];
             if (!is_used(view) || view->data == NULL) {
                 continue;
             }
-            if (pass == 0 && launch->access[i] & VIEW_READ) {
-                us_check_view_is_written(platform, view, launch->function, launch->names[i]);
-            } else if (pass == 1 && launch->access[i] & VIEW_WRITE) {
+            if (pass == 0 && task->access[i] & VIEW_READ) {
+                us_check_view_is_written(platform, view, task->function, task->names[i]);
+            } else if (pass == 1 && task->access[i] & VIEW_WRITE) {
                 us_check_view_written(platform, view);
             }
         }
     }
 }
 
+static bool open_views(QueuedLaunch *launch, Explanation *why)
+{
+    const LaunchTask *task = &launch->task;
+    for (int32_t i = 0; i < task->view_count; i++) {
+        if (task->access[i] == VIEW_RESULT) {
+            launch->views[i].data = launch->results;
+        } else if (!open_view(launch->device, &launch->views[i], task->names[i], why)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static DeviceFault run(void *argument, Explanation *why)
 {
     QueuedLaunch *launch = argument;
+    const LaunchTask *task = &launch->task;
     check_contents(launch);
-    for (int32_t i = 0; i < launch->view_count; i++) {
-        if (!open_view(launch->device, &launch->views[i], launch->names[i], why)) {
-            return DEVICE_FAULT_ADDRESS;
-        }
+    if (!open_views(launch, why)) {
+        return DEVICE_FAULT_ADDRESS;
     }
-    if (launch->kernel != NULL && launch->kernel(launch->views, launch->attributes) != KERNEL_OK) {
+    if (task->kernel != NULL && task->kernel(launch->views, task->attributes) != KERNEL_OK) {
         us_explain(why, "no host memory for scratch space");
         return DEVICE_FAULT_NO_MEMORY;
+    }
+    if (task->finish != NULL) {
+        task->finish(task->finish_argument, launch->results);
     }
     return DEVICE_FAULT_NONE;
 }
 
 /* Bytes of all elements the views show, each counted once per view. */
-static uint64_t bytes_of(const Launch *launch)
+static uint64_t bytes_of(const LaunchTask *task)
 {
     uint64_t bytes = 0;
-    for (int32_t i = 0; i < launch->view_count; i++) {
-        int64_t elements = us_view_is_absent(&launch->views[i]) ? 0 : us_view_elements(&launch->views[i]);
-        bytes += (uint64_t)elements * us_dtype_size(launch->views[i].dtype);
+    for (int32_t i = 0; i < task->view_count; i++) {
+        int64_t elements = us_view_is_absent(&task->views[i]) ? 0 : us_view_elements(&task->views[i]);
+        bytes += (uint64_t)elements * us_dtype_size(task->views[i].dtype);
     }
     return bytes;
 }
 
 /* For the checks: what a task in the queue is going to use. */
-static void announce_use(const Launch *launch, Stream *stream)
+static bool announce_use(const LaunchTask *task, Stream *stream)
 {
-    if ((us_checks() & (CHECK_SYNC | CHECK_MEMORY)) == 0) {
-        return;
+    if ((us_checks() & (CHECK_SYNC | CHECK_MEMORY)) == 0 || task->view_count == 0) {
+        return true;
     }
-    Use uses[LAUNCH_VIEW_LIMIT];
+    Use *uses = calloc((size_t)task->view_count, sizeof *uses);
+    if (uses == NULL) {
+        return false;
+    }
     int count = 0;
-    for (int32_t i = 0; i < launch->view_count; i++) {
-        if (is_used(&launch->views[i]) && reach_of(&launch->views[i], &uses[count])) {
-            uses[count++].writes = (launch->access[i] & VIEW_WRITE) != 0;
+    for (int32_t i = 0; i < task->view_count; i++) {
+        if (task->access[i] != VIEW_RESULT && is_used(&task->views[i]) && reach_of(&task->views[i], &uses[count])) {
+            uses[count++].writes = (task->access[i] & VIEW_WRITE) != 0;
         }
     }
-    us_check_queued(stream, launch->function, uses, count);
+    us_check_queued(stream, task->function, uses, count);
+    free(uses);
+    return true;
 }
 
-bool us_launch_submit(const Launch *launch, Stream *stream)
+/* Copies an array behind the queued launch; *cursor steps over it. */
+static void *keep(char **cursor, const void *array, size_t size)
 {
-    QueuedLaunch *queued = malloc(sizeof *queued + (size_t)launch->view_count * sizeof(View));
+    char *copy = *cursor;
+    if (size > 0) {
+        memcpy(copy, array, size);
+    }
+    *cursor += (size + 15) / 16 * 16;
+    return copy;
+}
+
+static QueuedLaunch *copy_task(const LaunchTask *task, const Device *device)
+{
+    const size_t count = (size_t)task->view_count;
+    const size_t views = count * sizeof *task->views, names = count * sizeof *task->names;
+    const size_t access = count * sizeof *task->access;
+    QueuedLaunch *queued = malloc(sizeof *queued + 4 * 16 + views + names + access + task->attribute_size);
+    if (queued == NULL) {
+        return NULL;
+    }
+    char *cursor = (char *)queued + (sizeof *queued + 15) / 16 * 16;
+    queued->device = device;
+    queued->task = *task;
+    queued->task.attributes = keep(&cursor, task->attributes, task->attribute_size);
+    queued->task.views = queued->views = keep(&cursor, task->views, views);
+    queued->task.names = keep(&cursor, task->names, names);
+    queued->task.access = keep(&cursor, task->access, access);
+    memset(queued->results, 0, sizeof queued->results);
+    return queued;
+}
+
+bool us_launch_submit_task(const LaunchTask *task, Stream *stream)
+{
+    QueuedLaunch *queued = copy_task(task, stream->context->device);
     if (queued == NULL) {
         return false;
     }
-    queued->device = stream->context->device;
-    queued->function = launch->function;
-    queued->kernel = launch->kernel;
-    queued->view_count = launch->view_count;
-    memcpy(queued->names, launch->names, sizeof queued->names);
-    memcpy(queued->access, launch->access, sizeof queued->access);
-    memcpy(queued->attributes, launch->attributes, sizeof queued->attributes);
-    memcpy(queued->views, launch->views, (size_t)launch->view_count * sizeof(View));
-    Work work = {launch->function, "kernel", us_tracing ? bytes_of(launch) : 0};
+    Work work = {task->function, "kernel", us_tracing ? bytes_of(task) : 0};
     if (!us_stream_submit_work(stream, work, run, free, queued)) {
         free(queued);
         return false;
     }
-    announce_use(launch, stream);
-    return true;
+    return announce_use(task, stream);
+}
+
+bool us_launch_submit(const Launch *launch, Stream *stream)
+{
+    LaunchTask task = {
+        .function = launch->function,
+        .kernel = launch->kernel,
+        .view_count = launch->view_count,
+        .views = launch->views,
+        .names = launch->names,
+        .access = launch->access,
+        .attributes = launch->attributes,
+        .attribute_size = launch->attribute_size,
+    };
+    return !launch->overfull && us_launch_submit_task(&task, stream);
 }

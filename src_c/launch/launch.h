@@ -6,22 +6,55 @@
 #include "device/device.h"
 #include "kernels/kernels.h"
 
+/* What the kernel does with a view: for the checks of UNDERSTUDY_CHECK. */
+typedef enum ViewAccess {
+    VIEW_READ = 1,
+    VIEW_WRITE = 2,
+    VIEW_READ_WRITE = 3,
+    VIEW_RESULT = 4, /* no device memory: LAUNCH_RESULTS int64 that the kernel leaves for LaunchTask.finish */
+} ViewAccess;
+
+/* ---- in full: any number of views, attributes of any size --------------------------------------------------------- */
+
+enum { LAUNCH_RESULTS = VIEW_RANK_LIMIT + 1 };
+
+typedef struct LaunchTask {
+    const char *function; /* the vendor's name: for messages and traces */
+    Kernel *kernel;
+    int32_t view_count;
+    const View *views;        /* `data` holds the address the program gave */
+    const char *const *names; /* the vendor's parameter names: for messages */
+    const ViewAccess *access;
+    const void *attributes;
+    size_t attribute_size;
+    /* After the kernel, on the stream's worker, in the stream's order: what it left in its VIEW_RESULT view. */
+    void (*finish)(void *argument, const int64_t *results);
+    void *finish_argument;
+} LaunchTask;
+
+/* Queues a copy of the task. On the stream's worker every view's reach is opened on the stream's device; a range that is
+ * freed, host memory, another device's or outside its block becomes DEVICE_FAULT_ADDRESS naming function and parameter.
+ * Absent views and views without elements are not opened.
+ * False: no memory. */
+bool us_launch_submit_task(const LaunchTask *task, Stream *stream);
+
+/* ---- for functions whose views are few and known ------------------------------------------------------------------- */
+
 enum { LAUNCH_VIEW_LIMIT = 16, LAUNCH_ATTRIBUTE_LIMIT = 256 };
 
-/* What the kernel does with a view: for the checks of UNDERSTUDY_CHECK. */
-typedef enum ViewAccess { VIEW_READ = 1, VIEW_WRITE = 2, VIEW_READ_WRITE = 3 } ViewAccess;
-
 typedef struct Launch {
-    const char *function; /* the vendor's name: for messages and traces */
-    Kernel *kernel;       /* NULL: nothing to do (empty tensors) */
+    const char *function;
+    Kernel *kernel; /* NULL: nothing to do (empty tensors) */
+    bool overfull;  /* more views or attributes were added than there is room for: nothing is submitted */
     int32_t view_count;
-    View views[LAUNCH_VIEW_LIMIT]; /* `data` holds the address the program gave */
-    const char *names[LAUNCH_VIEW_LIMIT]; /* the vendor's parameter names: for messages */
+    View views[LAUNCH_VIEW_LIMIT];
+    const char *names[LAUNCH_VIEW_LIMIT];
     ViewAccess access[LAUNCH_VIEW_LIMIT];
+    size_t attribute_size;
     _Alignas(16) unsigned char attributes[LAUNCH_ATTRIBUTE_LIMIT];
 } Launch;
 
-/* Sets up an empty launch; adds a view that is read, or one with another access; sets kernel and attributes (size <= LAUNCH_ATTRIBUTE_LIMIT). */
+/* Sets up an empty launch; adds a view that is read, or one with another access; sets kernel and attributes. */
 void us_launch_begin(Launch *launch, const char *function);
 void us_launch_view(Launch *launch, const char *name, const View *view);
 void us_launch_access(Launch *launch, const char *name, const View *view, ViewAccess access);
@@ -29,10 +62,7 @@ void us_launch_access(Launch *launch, const char *name, const View *view, ViewAc
 void us_launch_output(Launch *launch, bool reads_prior);
 void us_launch_kernel(Launch *launch, Kernel *kernel, const void *attributes, size_t size);
 
-/* Queues a copy of the launch. On the stream's worker every view's reach is opened on the stream's device; a range that is
- * freed, host memory, another device's or outside its block becomes DEVICE_FAULT_ADDRESS naming function and parameter.
- * Absent views and views without elements are not opened.
- * False: no memory. */
+/* As us_launch_submit_task. */
 bool us_launch_submit(const Launch *launch, Stream *stream);
 
 #endif

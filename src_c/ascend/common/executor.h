@@ -1,26 +1,43 @@
-/* What is behind aclOpExecutor *: a planned operator call (aclnn-base 6). */
+/* What is behind aclOpExecutor *: a planned operator call (aclnn-base 6). Everything it holds lies in memory of its own,
+ * taken piece by piece while the call is planned and released at once. */
 #ifndef ASCEND_EXECUTOR_H
 #define ASCEND_EXECUTOR_H
 
 #include "ascend/common/objects.h"
 #include "launch/launch.h"
 
-/* A tensor parameter of the operator, in the order of its header; also those that were not given. */
+/* A tensor of the call, in the order of the header; also those that were not given, and each tensor of a list. */
 typedef struct Operand {
     const char *name; /* the vendor's parameter name: a literal */
     bool output;
+    int32_t parameter;        /* position among the tensor parameters of its kind, inputs or outputs */
+    int32_t item;             /* position in the list; -1: not of a list */
     aclDataType dtype;
     aclFormat format;
     int64_t offset;           /* elements from the tensor's address to view.data */
     int64_t storage_elements; /* -1: the storage shape is no shape */
     View view;                /* absent when the program gave NULL */
+    const aclTensor *handle;
+    struct Operand *next;
 } Operand;
 
+typedef struct ExecutorMemory ExecutorMemory;
+
 typedef struct Executor {
+    const char *function;
     bool repeatable;
-    int32_t operand_count;
-    Launch launch; /* its views stand for the operands, in the same order */
-    Operand operands[LAUNCH_VIEW_LIMIT];
+    ExecutorMemory *memory;
+    Operand *operands, **operands_end;
+    int32_t input_parameters, output_parameters;
+    LaunchTask task;          /* kernel NULL: nothing to do */
+    View *views;              /* the task's */
+    const Operand **view_operands; /* which operand each view shows; NULL: none */
 } Executor;
+
+Executor *executor_create(const char *function); /* NULL: no memory */
+void executor_release(void *executor);           /* NULL is allowed */
+
+/* Memory that lives as long as the executor, zeroed, aligned to 16. NULL: none is left. */
+void *executor_take(Executor *executor, size_t size);
 
 #endif

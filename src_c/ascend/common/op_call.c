@@ -1,208 +1,26 @@
+/* The road of an operator call: begin, plan, submit. Parameters are taken up in op_parameters.c, checks are in op_checks.c. */
 #include "ascend/common/op_call.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "report/grace.h"
 
-/* Stands for a tensor after a refusal, so that later lines may read its shape. */
-static const Operand no_operand = {.name = "", .dtype = ACL_DT_UNDEFINED, .format = ACL_FORMAT_UNDEFINED};
+#include <string.h>
 
 OpCall op_begin(const char *function, uint64_t *workspace_size, aclOpExecutor **executor)
 {
     OpCall op = {.call = us_call_begin(function),
                  .product = ascend_product(),
                  .workspace_size = workspace_size,
-                 .result = executor};
+                 .result = executor,
+                 .invalid = ACLNN_ERR_PARAM_INVALID};
     op_require(&op, workspace_size != NULL, "workspaceSize", "null", ACLNN_ERR_PARAM_NULLPTR, "workspaceSize is NULL");
     op_require(&op, executor != NULL, "executor", "null", ACLNN_ERR_PARAM_NULLPTR, "executor is NULL");
     if (op_refused(&op)) {
         return op;
     }
-    op.executor = malloc(sizeof *op.executor);
+    op.executor = executor_create(function);
     op_require(&op, op.executor != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
                "no host memory for the executor");
-    if (op.executor != NULL) {
-        op.executor->repeatable = false;
-        op.executor->operand_count = 0;
-        us_launch_begin(&op.executor->launch, function);
-    }
     return op;
-}
-
-/* ---- tensors ---- */
-
-static View view_of(const Tensor *tensor)
-{
-    View view = {.dtype = dtype_of_acl(tensor->dtype), .rank = tensor->view.rank};
-    /* Modulo 2^64: a senseless offset gives a senseless address, which the device refuses to open. */
-    uintptr_t distance = (uintptr_t)tensor->offset * acl_dtype_bytes(tensor->dtype);
-    view.data = (void *)((uintptr_t)tensor->address + distance);
-    memcpy(view.shape, tensor->view.sizes, (size_t)view.rank * sizeof *view.shape);
-    memcpy(view.strides, tensor->strides, (size_t)view.rank * sizeof *view.strides);
-    return view;
-}
-
-static const Operand *take_up(OpCall *op, const char *name, const aclTensor *handle, bool output, bool required)
-{
-    op_require(op, handle != NULL || !required, name, "null", ACLNN_ERR_PARAM_NULLPTR, "%s is NULL", name);
-    if (op_refused(op)) {
-        return &no_operand;
-    }
-    Operand *operand = &op->executor->operands[op->executor->operand_count];
-    operand->name = name;
-    operand->output = output;
-    if (handle == NULL) {
-        operand->dtype = ACL_DT_UNDEFINED;
-        operand->format = ACL_FORMAT_UNDEFINED;
-        operand->offset = 0;
-        operand->storage_elements = 0;
-        operand->view = us_view_absent();
-    } else {
-        const Tensor *tensor = us_handle_object(handle, HANDLE_TENSOR);
-        op_require(op, tensor != NULL, name, "handle", ACLNN_ERR_PARAM_INVALID,
-                   "%s (%p) is no live aclTensor: destroyed, or never created by this library", name,
-                   (const void *)handle);
-        if (tensor == NULL) {
-            return &no_operand;
-        }
-        operand->dtype = tensor->dtype;
-        operand->format = tensor->format;
-        operand->offset = tensor->offset;
-        operand->storage_elements = us_shape_elements(tensor->storage.rank, tensor->storage.sizes);
-        operand->view = view_of(tensor);
-    }
-    op->executor->operand_count++;
-    return operand;
-}
-
-const Operand *op_input(OpCall *op, const char *name, const aclTensor *tensor)
-{
-    return take_up(op, name, tensor, false, true);
-}
-
-const Operand *op_optional_input(OpCall *op, const char *name, const aclTensor *tensor)
-{
-    return take_up(op, name, tensor, false, false);
-}
-
-const Operand *op_output(OpCall *op, const char *name, const aclTensor *tensor)
-{
-    return take_up(op, name, tensor, true, true);
-}
-
-const Operand *op_optional_output(OpCall *op, const char *name, const aclTensor *tensor)
-{
-    return take_up(op, name, tensor, true, false);
-}
-
-bool op_given(const Operand *operand)
-{
-    return !us_view_is_absent(&operand->view);
-}
-
-bool op_empty(const Operand *operand)
-{
-    return us_view_is_empty(&operand->view);
-}
-
-/* ---- checks ---- */
-
-DTypeSet op_float_dtypes(const OpCall *op)
-{
-    DTypeSet floats = DTYPE_BIT(ACL_FLOAT) | DTYPE_BIT(ACL_FLOAT16);
-    return op->product->product == PRODUCT_910A ? floats : floats | DTYPE_BIT(ACL_BF16);
-}
-
-void op_require_dtype(OpCall *op, const Operand *operand, DTypeSet allowed)
-{
-    char text[DTYPE_SET_TEXT_SIZE];
-    op_require(op, dtype_in(operand->dtype, allowed), operand->name, "dtype", ACLNN_ERR_PARAM_INVALID,
-               "%s has type %s (%d); on %s it may be %s", operand->name, acl_dtype_name(operand->dtype),
-               (int)operand->dtype, op->product->series, dtype_set_text(allowed, text));
-}
-
-void op_require_same_dtype(OpCall *op, const Operand *operand, const Operand *model)
-{
-    op_require(op, operand->dtype == model->dtype, operand->name, "same-dtype", ACLNN_ERR_PARAM_INVALID,
-               "%s has type %s, %s has %s", operand->name, acl_dtype_name(operand->dtype), model->name,
-               acl_dtype_name(model->dtype));
-}
-
-void op_require_rank(OpCall *op, const Operand *operand, int32_t lowest, int32_t highest)
-{
-    char text[SHAPE_TEXT_SIZE];
-    const View *view = &operand->view;
-    op_require(op, view->rank >= lowest && view->rank <= highest, operand->name, "rank", ACLNN_ERR_PARAM_INVALID,
-               "%s is %s, %d dimensions; it needs %d to %d", operand->name,
-               us_shape_text(view->rank, view->shape, text, sizeof text), (int)view->rank, (int)lowest, (int)highest);
-    op_elements(op, operand);
-}
-
-int64_t op_elements(OpCall *op, const Operand *operand)
-{
-    char text[SHAPE_TEXT_SIZE];
-    const View *view = &operand->view;
-    int64_t elements = us_view_elements(view);
-    op_require(op, elements >= 0, operand->name, "size", ACLNN_ERR_PARAM_INVALID,
-               "%s is %s: sizes must not be negative, nor their product exceed 2^63 - 1", operand->name,
-               us_shape_text(view->rank, view->shape, text, sizeof text));
-    return elements;
-}
-
-static bool same_sizes(const View *view, const Shape *shape)
-{
-    return view->rank == shape->rank &&
-           memcmp(view->shape, shape->sizes, (size_t)shape->rank * sizeof *shape->sizes) == 0;
-}
-
-void op_require_shape(OpCall *op, const Operand *operand, const Shape *expected)
-{
-    char actual_text[SHAPE_TEXT_SIZE];
-    char expected_text[SHAPE_TEXT_SIZE];
-    const View *view = &operand->view;
-    op_require(op, same_sizes(view, expected), operand->name, "shape", ACLNN_ERR_PARAM_INVALID, "%s is %s, expected %s",
-               operand->name, us_shape_text(view->rank, view->shape, actual_text, sizeof actual_text),
-               us_shape_text(expected->rank, expected->sizes, expected_text, sizeof expected_text));
-}
-
-void op_require_public_format(OpCall *op, const Operand *operand)
-{
-    op_require(op, !acl_format_is_private(operand->format), operand->name, "format", ACLNN_ERR_PARAM_INVALID,
-               "%s has private format %d", operand->name, (int)operand->format);
-}
-
-void op_require_nd(OpCall *op, const Operand *operand)
-{
-    op_require(op, operand->format == ACL_FORMAT_ND, operand->name, "format", ACLNN_ERR_PARAM_INVALID,
-               "%s has format %d; only ACL_FORMAT_ND (%d) is allowed", operand->name, (int)operand->format,
-               (int)ACL_FORMAT_ND);
-}
-
-void op_require_broadcast(OpCall *op, const Operand *operand, Shape *shape)
-{
-    if (op_refused(op)) {
-        return;
-    }
-    View sizes = {.rank = shape->rank};
-    memcpy(sizes.shape, shape->sizes, (size_t)shape->rank * sizeof *shape->sizes);
-    const View *views[] = {&sizes, &operand->view};
-    Shape joint = {0};
-    bool fits = us_broadcast_shape(views, 2, &joint.rank, joint.sizes, NULL);
-    char operand_text[SHAPE_TEXT_SIZE];
-    char shape_text[SHAPE_TEXT_SIZE];
-    op_require(op, fits, operand->name, "broadcast", ACLNN_ERR_PARAM_INVALID,
-               "%s is %s, which does not broadcast with %s of the parameters before it", operand->name,
-               us_shape_text(operand->view.rank, operand->view.shape, operand_text, sizeof operand_text),
-               us_shape_text(shape->rank, shape->sizes, shape_text, sizeof shape_text));
-    if (fits) {
-        *shape = joint;
-    }
-}
-
-Shape op_shape(const Operand *operand)
-{
-    Shape shape = {.rank = operand->view.rank};
-    memcpy(shape.sizes, operand->view.shape, (size_t)shape.rank * sizeof *shape.sizes);
-    return shape;
 }
 
 /* ---- end of the first function ---- */
@@ -231,7 +49,7 @@ static void require_inside_storage(OpCall *op, const Operand *operand)
                (long long)operand->storage_elements);
 }
 
-static aclnnStatus finish(OpCall *op)
+static aclnnStatus hand_over(OpCall *op)
 {
     if (!op_refused(op)) {
         aclOpExecutor *handle = us_handle_create(HANDLE_EXECUTOR, op->executor);
@@ -243,27 +61,130 @@ static aclnnStatus finish(OpCall *op)
             return us_call_end(&op->call);
         }
     }
-    free(op->executor);
+    executor_release(op->executor);
     return us_call_end(&op->call);
+}
+
+/* Memory of the executor; running out of it refuses the call. */
+static void *take(OpCall *op, size_t size)
+{
+    void *taken = op_refused(op) ? NULL : executor_take(op->executor, size);
+    op_require(op, taken != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
+               "no host memory for the executor");
+    return taken;
+}
+
+static void require_operands_inside(OpCall *op)
+{
+    for (const Operand *operand = op_refused(op) ? NULL : op->executor->operands; operand != NULL;
+         operand = operand->next) {
+        require_inside_storage(op, operand);
+    }
+}
+
+static View result_view(void)
+{
+    return us_view_contiguous(NULL, DTYPE_INT64, 1, (const int64_t[]){LAUNCH_RESULTS});
+}
+
+aclnnStatus op_plan_views(OpCall *op, Kernel *kernel, const void *attributes, size_t size, int32_t count,
+                          const PlannedView *planned)
+{
+    require_operands_inside(op);
+    const bool shaped = !op_refused(op) && op->executor->task.finish != NULL;
+    const size_t total = (size_t)count + shaped;
+    View *views = take(op, total * sizeof *views);
+    const char **names = take(op, total * sizeof *names);
+    ViewAccess *access = take(op, total * sizeof *access);
+    const Operand **operands = take(op, total * sizeof *operands);
+    void *kept = take(op, size);
+    if (op_refused(op)) {
+        return hand_over(op);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        views[i] = planned[i].view != NULL ? *planned[i].view : planned[i].operand->view;
+        names[i] = planned[i].operand->name;
+        access[i] = planned[i].access;
+        operands[i] = planned[i].operand;
+    }
+    if (shaped) {
+        views[count] = result_view();
+        names[count] = "shape";
+        access[count] = VIEW_RESULT;
+    }
+    if (size > 0) {
+        memcpy(kept, attributes, size);
+    }
+    LaunchTask *task = &op->executor->task;
+    task->kernel = kernel;
+    task->view_count = (int32_t)total;
+    task->views = op->executor->views = views;
+    task->names = names;
+    task->access = access;
+    task->attributes = kept;
+    task->attribute_size = size;
+    op->executor->view_operands = operands;
+    return hand_over(op);
 }
 
 aclnnStatus op_plan(OpCall *op, Kernel *kernel, const void *attributes, size_t size)
 {
-    Executor *executor = op->executor;
-    for (int32_t i = 0; !op_refused(op) && i < executor->operand_count; i++) {
-        require_inside_storage(op, &executor->operands[i]);
-        us_launch_access(&executor->launch, executor->operands[i].name, &executor->operands[i].view,
-                         executor->operands[i].output ? VIEW_WRITE : VIEW_READ);
+    int32_t count = 0;
+    for (const Operand *operand = op_refused(op) ? NULL : op->executor->operands; operand != NULL;
+         operand = operand->next) {
+        count++;
     }
+    PlannedView *views = take(op, (size_t)count * sizeof *views);
+    if (op_refused(op)) {
+        return hand_over(op);
+    }
+    int32_t at = 0;
+    for (const Operand *operand = op->executor->operands; operand != NULL; operand = operand->next) {
+        views[at++] = (PlannedView){operand, operand->output ? VIEW_WRITE : VIEW_READ, NULL};
+    }
+    return op_plan_views(op, kernel, attributes, size, count, views);
+}
+
+aclnnStatus op_plan_operands(OpCall *op, Kernel *kernel, const void *attributes, size_t size, Operands inputs,
+                             Operands outputs)
+{
+    const int32_t count = inputs.count + outputs.count;
+    PlannedView *views = take(op, (size_t)count * sizeof *views);
+    if (op_refused(op)) {
+        return hand_over(op);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        const bool output = i >= inputs.count;
+        views[i] = (PlannedView){output ? outputs.items[i - inputs.count] : inputs.items[i],
+                                 output ? VIEW_WRITE : VIEW_READ, NULL};
+    }
+    return op_plan_views(op, kernel, attributes, size, count, views);
+}
+
+/* On the stream's worker. The tensor may have been destroyed meanwhile: then nobody can ask for its shape. */
+static void set_view_shape(void *tensor, const int64_t *results)
+{
+    us_grace_enter();
+    Tensor *object = us_handle_object(tensor, HANDLE_TENSOR);
+    if (object != NULL) {
+        object->view.rank = (int32_t)results[0];
+        memcpy(object->view.sizes, results + 1, (size_t)results[0] * sizeof *results);
+        us_strides_contiguous(object->view.rank, object->view.sizes, object->strides);
+    }
+    us_grace_leave();
+}
+
+void op_plan_shape_of(OpCall *op, const Operand *output)
+{
     if (!op_refused(op)) {
-        us_launch_kernel(&executor->launch, kernel, attributes, size);
+        op->executor->task.finish = set_view_shape;
+        op->executor->task.finish_argument = (void *)(uintptr_t)output->handle;
     }
-    return finish(op);
 }
 
 aclnnStatus op_plan_nothing(OpCall *op)
 {
-    return finish(op);
+    return hand_over(op);
 }
 
 /* ---- second function ---- */
@@ -286,20 +207,20 @@ aclnnStatus op_execute(const char *function, void *workspace, uint64_t workspace
     }
     us_require(&call, plan != NULL, "executor", "handle", ACLNN_ERR_INNER,
                "executor (%p) is not alive: it has run, was destroyed, or was never created", (void *)executor);
-    us_require(&call, strcmp(plan->launch.function, function) == 0, "executor", "operator", ACLNN_ERR_INNER,
-               "executor (%p) was planned by %sGetWorkspaceSize", (void *)executor, plan->launch.function);
+    us_require(&call, strcmp(plan->function, function) == 0, "executor", "operator", ACLNN_ERR_INNER,
+               "executor (%p) was planned by %sGetWorkspaceSize", (void *)executor, plan->function);
     us_require(&call, workspace != NULL || workspace_size == 0, "workspace", "null", ACLNN_ERR_PARAM_NULLPTR,
                "workspace is NULL although workspaceSize is %llu", (unsigned long long)workspace_size);
-    if (call.status == 0 && plan->launch.kernel != NULL) {
+    if (call.status == 0 && plan->task.kernel != NULL) {
         Stream *queue = ascend_stream(stream);
         us_require(&call, queue != NULL, "stream", "handle", ACLNN_ERR_RUNTIME_ERROR,
                    stream != NULL ? "stream (%p) is not alive" : "stream is NULL (%p) and this thread has no device set",
                    stream);
-        us_require(&call, us_launch_submit(&plan->launch, queue), "stream", "exhausted", ACLNN_ERR_RUNTIME_ERROR,
+        us_require(&call, us_launch_submit_task(&plan->task, queue), "stream", "exhausted", ACLNN_ERR_RUNTIME_ERROR,
                    "no host memory to queue the operator");
     }
     if (ends) {
-        free(plan);
+        executor_release(plan);
     }
     return us_call_end(&call);
 }

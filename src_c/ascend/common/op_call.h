@@ -1,4 +1,4 @@
-/* One operator call on its road: check -> plan -> submit. An operator file reads like the vendor's page, in its order:
+/* One operator call on its road: check -> plan -> submit. A first function reads like the vendor's page, in its order:
  *
  *     OpCall op = op_begin("aclnnX", workspaceSize, executor);
  *     const Operand *x = op_input(&op, "self", self);
@@ -8,7 +8,8 @@
  *     return op_plan(&op, us_kernel, &attributes, sizeof attributes);
  *
  * Every check is sticky: after the first refusal the later lines do nothing, and op_plan frees what was made. Nothing is
- * written to *workspaceSize and *executor unless the call succeeds, and no tensor data is read. */
+ * written to *workspaceSize and *executor unless the call succeeds, and no tensor data is read.
+ * Most first functions are made from pages (src_c/ascend/opapi/pages), by these same calls. */
 #ifndef ASCEND_OP_CALL_H
 #define ASCEND_OP_CALL_H
 
@@ -17,6 +18,7 @@
 #include "ascend/common/platform.h"
 #include "ascend/common/status.h"
 #include "report/report.h"
+#include "tensor/number.h"
 
 typedef struct OpCall {
     Call call;
@@ -24,13 +26,16 @@ typedef struct OpCall {
     uint64_t *workspace_size;
     aclOpExecutor **result;
     Executor *executor; /* being built; NULL when the call was refused from the start */
+    int32_t invalid;    /* status of the checks that follow; pages of one family use another than 161002 */
 } OpCall;
 
 /* `function` is the operator's name without GetWorkspaceSize: rule ids begin with it. */
 OpCall op_begin(const char *function, uint64_t *workspace_size, aclOpExecutor **executor);
 
-/* Takes up the next tensor parameter. Required ones must not be NULL (161001). The result is never NULL: after a
- * refusal it is a tensor without type and shape. */
+/* ---- parameters ---------------------------------------------------------------------------------------------------
+ * Takes up the next parameter. Required ones must not be NULL (161001), given ones must be alive (161002, handle).
+ * Results are never NULL: after a refusal, or for an optional one that was not given, they stand for nothing. */
+
 const Operand *op_input(OpCall *op, const char *name, const aclTensor *tensor);
 const Operand *op_optional_input(OpCall *op, const char *name, const aclTensor *tensor);
 const Operand *op_output(OpCall *op, const char *name, const aclTensor *tensor);
@@ -39,23 +44,117 @@ const Operand *op_optional_output(OpCall *op, const char *name, const aclTensor 
 bool op_given(const Operand *operand);
 bool op_empty(const Operand *operand); /* given, and some size is 0 */
 
-/* ---- checks: 161002, with the rule named in the comment ---------------------------------------------------------- */
+/* Tensors by position: a list parameter, or some operands put together by OPERANDS(a, b, c). NULL items stand as
+ * operands that were not given. */
+typedef struct Operands {
+    const char *name;
+    bool given;
+    int32_t count;
+    const Operand *const *items;
+} Operands;
+#define OPERANDS(...) \
+    ((Operands){"", true, sizeof((const Operand *[]){__VA_ARGS__}) / sizeof(const Operand *), \
+                (const Operand *[]){__VA_ARGS__}})
+
+Operands op_inputs(OpCall *op, const char *name, const aclTensorList *list);
+Operands op_optional_inputs(OpCall *op, const char *name, const aclTensorList *list);
+Operands op_outputs(OpCall *op, const char *name, const aclTensorList *list);
+
+typedef struct ScalarArgument {
+    const char *name;
+    bool given;
+    aclDataType dtype;
+    Number value;
+} ScalarArgument;
+ScalarArgument op_scalar(OpCall *op, const char *name, const aclScalar *scalar);
+ScalarArgument op_optional_scalar(OpCall *op, const char *name, const aclScalar *scalar);
+
+typedef struct ScalarArguments {
+    const char *name;
+    bool given;
+    int32_t count;
+    const ScalarArgument *items;
+} ScalarArguments;
+ScalarArguments op_scalars(OpCall *op, const char *name, const aclScalarList *list);
+
+/* Values are valid until the call ends. */
+typedef struct IntArguments {
+    const char *name;
+    bool given;
+    int64_t count;
+    const int64_t *values;
+} IntArguments;
+IntArguments op_ints(OpCall *op, const char *name, const aclIntArray *array);
+IntArguments op_optional_ints(OpCall *op, const char *name, const aclIntArray *array);
+
+typedef struct FloatArguments {
+    const char *name;
+    bool given;
+    int64_t count;
+    const float *values;
+} FloatArguments;
+FloatArguments op_floats(OpCall *op, const char *name, const aclFloatArray *array);
+
+typedef struct BoolArguments {
+    const char *name;
+    bool given;
+    int64_t count;
+    const bool *values;
+} BoolArguments;
+BoolArguments op_bools(OpCall *op, const char *name, const aclBoolArray *array);
+BoolArguments op_optional_bools(OpCall *op, const char *name, const aclBoolArray *array);
+
+/* A required text: 161001 for NULL. Never NULL. */
+const char *op_text(OpCall *op, const char *name, const char *text);
+
+/* ---- checks: 161002 (op->invalid), with the rule named in the comment ---------------------------------------------- */
 
 /* ACL_FLOAT, ACL_FLOAT16 and, unless the product is 910A, ACL_BF16. */
 DTypeSet op_float_dtypes(const OpCall *op);
+/* The set of the emulated product. */
+DTypeSet op_dtypes(const OpCall *op, DTypeSet of_910, DTypeSet of_910b, DTypeSet of_910_93);
 
-void op_require_dtype(OpCall *op, const Operand *operand, DTypeSet allowed);          /* dtype */
-void op_require_same_dtype(OpCall *op, const Operand *operand, const Operand *model); /* same-dtype */
+void op_require_dtype(OpCall *op, const Operand *operand, DTypeSet allowed);            /* dtype */
+void op_require_dtypes(OpCall *op, Operands operands, DTypeSet allowed);                /* dtype, of each */
+void op_require_scalar_dtype(OpCall *op, const ScalarArgument *scalar, DTypeSet allowed); /* dtype */
+void op_require_same_dtype(OpCall *op, const Operand *operand, const Operand *model);   /* same-dtype */
+void op_require_same_shape(OpCall *op, const Operand *operand, const Operand *model);   /* same-shape */
 /* Also that the sizes make a shape: none negative, product below 2^63 (size). */
 void op_require_rank(OpCall *op, const Operand *operand, int32_t lowest, int32_t highest); /* rank */
-void op_require_shape(OpCall *op, const Operand *operand, const Shape *expected);     /* shape */
-void op_require_public_format(OpCall *op, const Operand *operand);                    /* format */
-void op_require_nd(OpCall *op, const Operand *operand);                               /* format */
+void op_require_shape(OpCall *op, const Operand *operand, const Shape *expected);       /* shape */
+void op_require_public_format(OpCall *op, const Operand *operand);                      /* format */
+void op_require_nd(OpCall *op, const Operand *operand);                                 /* format */
+void op_require_elements(OpCall *op, const Operand *operand, int64_t count);            /* elements */
+
+/* Two lists of one length (length) whose tensors agree in shape (same-shape) and in type (same-dtype), one by one. */
+void op_require_same_length(OpCall *op, Operands list, Operands model);
+void op_require_same_shapes(OpCall *op, Operands list, Operands model);
+void op_require_same_dtypes(OpCall *op, Operands list, Operands model);
 
 /* Broadcasts `operand` with *shape and stores the result there. */
 void op_require_broadcast(OpCall *op, const Operand *operand, Shape *shape); /* broadcast */
+/* The shape that all broadcast to (broadcast, of the first that does not fit those before it). */
+Shape op_broadcast(OpCall *op, Operands operands);
+
+/* The common type (promote, of the first that does not mix with those before it). Tensors of rank 0 count like others.
+ * Scalars follow the tensor with scalar rule on every product (client conflicts, general rule 8). */
+aclDataType op_promote(OpCall *op, Operands operands);
+aclDataType op_promote_scalar(OpCall *op, aclDataType tensor, const ScalarArgument *scalar);
+/* Whether a value of type `from` may be stored there (cast). */
+void op_require_cast(OpCall *op, aclDataType from, const Operand *to);
+void op_require_scalar_cast(OpCall *op, const ScalarArgument *scalar, aclDataType to);
+
+/* dim is -rank … rank-1 (range); rank 0 counts as 1. The result is not negative; 0 after a refusal. */
+int32_t op_require_dim(OpCall *op, const char *name, int64_t dim, int32_t rank);
+/* All of them (range), none twice (unique); the axes as bits. No dims at all are all axes. */
+uint32_t op_require_dims(OpCall *op, IntArguments dims, int32_t rank);
+void op_require_range(OpCall *op, const char *name, int64_t value, int64_t lowest, int64_t highest); /* range */
+void op_require_length(OpCall *op, const char *name, int64_t count, int64_t lowest, int64_t highest); /* length */
+void op_require_each(OpCall *op, IntArguments values, int64_t lowest, int64_t highest);               /* range */
 
 Shape op_shape(const Operand *operand);
+Shape op_shape_of(int32_t rank, const int64_t *sizes);
+Shape op_reduced_shape(const Operand *operand, uint32_t axes, bool keep_dims);
 
 /* Number of elements; more than 2^63 - 1 are refused (size). */
 int64_t op_elements(OpCall *op, const Operand *operand);
@@ -67,10 +166,30 @@ static inline bool op_refused(const OpCall *op)
     return op->call.status != 0;
 }
 
+/* The scalar as a kernel of this type wants it: rounded to the type. */
+Number op_number(const ScalarArgument *scalar, aclDataType dtype);
+Number op_real(double value, aclDataType dtype);
+
 /* ---- end of the first function ----------------------------------------------------------------------------------- */
 
 /* Hands the executor over; the kernel's views are the operands in order. Views that leave their storage: 561103. */
 aclnnStatus op_plan(OpCall *op, Kernel *kernel, const void *attributes, size_t size);
+
+/* The same with the views in another order: one may be an input and an output, and stand changed (see op_view_of). */
+typedef struct PlannedView {
+    const Operand *operand;
+    ViewAccess access;
+    const View *view; /* NULL: the operand's */
+} PlannedView;
+aclnnStatus op_plan_views(OpCall *op, Kernel *kernel, const void *attributes, size_t size, int32_t count,
+                          const PlannedView *views);
+/* Inputs, then outputs. */
+aclnnStatus op_plan_operands(OpCall *op, Kernel *kernel, const void *attributes, size_t size, Operands inputs,
+                             Operands outputs);
+
+/* To be called before op_plan_views: the kernel gets one view more, LAUNCH_RESULTS int64, and leaves there the rank and
+ * the sizes that the output tensor really has; aclGetViewShape tells them once the stream has run it. */
+void op_plan_shape_of(OpCall *op, const Operand *output);
 
 /* The same for an executor that does nothing when it runs: an operator's shortcut for empty tensors. */
 aclnnStatus op_plan_nothing(OpCall *op);

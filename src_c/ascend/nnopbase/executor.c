@@ -4,8 +4,7 @@
 #include "ascend/common/dtype.h"
 #include "ascend/common/status.h"
 #include "ascend/nnopbase/nnopbase.h"
-
-#include <stdlib.h>
+#include "report/grace.h"
 
 static Executor *require_executor(Call *call, const aclOpExecutor *executor)
 {
@@ -34,7 +33,10 @@ aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor *executor)
     Call call = us_call_begin("aclDestroyAclOpExecutor");
     require_executor(&call, executor);
     if (call.status == 0) {
-        free(us_handle_end(executor, HANDLE_EXECUTOR));
+        Executor *object = us_handle_end(executor, HANDLE_EXECUTOR);
+        if (object != NULL) { /* another thread may be running it just now */
+            us_grace_bury(executor_release, object);
+        }
     }
     return us_call_end(&call);
 }
@@ -43,8 +45,9 @@ aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor *executor)
 
 typedef enum Kind { INPUTS, OUTPUTS, BOTH } Kind;
 
-/* Position of input or output number `index`, counted among its own kind; BOTH counts all inputs, then all outputs. */
-static int32_t find_operand(const Executor *executor, Kind kind, size_t index)
+/* Input or output number `index`, counted among its own kind; BOTH counts all inputs, then all outputs. Tensors of lists
+ * count one by one. */
+static Operand *find_operand(const Executor *executor, Kind kind, size_t index)
 {
     size_t seen = 0;
     for (int pass = 0; pass < 2; pass++) {
@@ -52,13 +55,44 @@ static int32_t find_operand(const Executor *executor, Kind kind, size_t index)
         if (kind != BOTH && outputs != (kind == OUTPUTS)) {
             continue;
         }
-        for (int32_t i = 0; i < executor->operand_count; i++) {
-            if (executor->operands[i].output == outputs && seen++ == index) {
-                return i;
+        for (Operand *operand = executor->operands; operand != NULL; operand = operand->next) {
+            if (operand->output == outputs && seen++ == index) {
+                return operand;
             }
         }
     }
-    return -1;
+    return NULL;
+}
+
+/* Tensor `item` of the list that is parameter number `index` among its own kind. */
+static Operand *find_item(const Executor *executor, Kind kind, size_t index, size_t item)
+{
+    for (Operand *operand = executor->operands; operand != NULL; operand = operand->next) {
+        size_t parameter = (size_t)operand->parameter;
+        if (kind == BOTH && operand->output) {
+            parameter += (size_t)executor->input_parameters;
+        }
+        if ((kind == BOTH || operand->output == (kind == OUTPUTS)) && parameter == index && operand->item >= 0 &&
+            (size_t)operand->item == item) {
+            return operand;
+        }
+    }
+    return NULL;
+}
+
+/* Every view of the operand moves to the new address, keeping its distance. */
+static void move_operand(Executor *executor, Operand *operand, void *addr)
+{
+    const uintptr_t distance = (uintptr_t)operand->offset * acl_dtype_bytes(operand->dtype);
+    const uintptr_t before = (uintptr_t)operand->view.data;
+    const uintptr_t after = (uintptr_t)addr + distance;
+    for (int32_t i = 0; i < executor->task.view_count; i++) {
+        if (executor->view_operands[i] == operand) {
+            View *view = &executor->views[i];
+            view->data = (void *)((uintptr_t)view->data - before + after);
+        }
+    }
+    operand->view.data = (void *)after;
 }
 
 /* The tensor's own address changes before the executor is looked at, as the vendor's does. */
@@ -73,13 +107,11 @@ static aclnnStatus set_address(Call call, aclOpExecutor *executor, Kind kind, si
         object->address = addr;
     }
     Executor *plan = require_executor(&call, executor);
-    int32_t position = call.status == 0 ? find_operand(plan, kind, index) : -1;
-    us_require(&call, position >= 0 && !us_view_is_absent(&plan->operands[position].view), "index", "range",
-               ACLNN_ERR_PARAM_INVALID, "%s has no such tensor number %zu, or it was NULL", plan->launch.function, index);
-    if (call.status == 0 && position < plan->launch.view_count) {
-        const Operand *operand = &plan->operands[position];
-        uintptr_t distance = (uintptr_t)operand->offset * acl_dtype_bytes(operand->dtype);
-        plan->launch.views[position].data = (void *)((uintptr_t)addr + distance);
+    Operand *operand = call.status == 0 ? find_operand(plan, kind, index) : NULL;
+    us_require(&call, operand != NULL && !us_view_is_absent(&operand->view), "index", "range", ACLNN_ERR_PARAM_INVALID,
+               "%s has no such tensor number %zu, or it was NULL", plan->function, index);
+    if (call.status == 0) {
+        move_operand(plan, operand, addr);
     }
     return us_call_end(&call);
 }
@@ -99,9 +131,7 @@ aclnnStatus aclSetTensorAddr(aclOpExecutor *executor, const size_t index, aclTen
     return set_address(us_call_begin("aclSetTensorAddr"), executor, BOTH, index, tensor, addr);
 }
 
-/* No operator with a list of tensors exists here, so after the documented checks no number of a list parameter is
- * right. */
-static aclnnStatus set_list_address(Call call, aclOpExecutor *executor, size_t index, size_t relative_index,
+static aclnnStatus set_list_address(Call call, aclOpExecutor *executor, Kind kind, size_t index, size_t relative_index,
                                     aclTensorList *tensors, void *addr)
 {
     us_require(&call, tensors != NULL, "tensors", "null", ACLNN_ERR_INNER_NULLPTR, "tensors is NULL");
@@ -116,30 +146,35 @@ static aclnnStatus set_list_address(Call call, aclOpExecutor *executor, size_t i
             element->address = addr;
         }
     }
-    const Executor *plan = require_executor(&call, executor);
-    us_require(&call, false, "irIndex", "range", ACLNN_ERR_PARAM_INVALID, "%s has no list of tensors as parameter %zu",
-               plan->launch.function, index);
+    Executor *plan = require_executor(&call, executor);
+    Operand *operand = call.status == 0 ? find_item(plan, kind, index, relative_index) : NULL;
+    us_require(&call, operand != NULL && !us_view_is_absent(&operand->view), "irIndex", "range",
+               ACLNN_ERR_PARAM_INVALID, "%s has no list with tensor %zu as parameter %zu", plan->function,
+               relative_index, index);
+    if (call.status == 0) {
+        move_operand(plan, operand, addr);
+    }
     return us_call_end(&call);
 }
 
 aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex,
                                          aclTensorList *tensors, void *addr)
 {
-    return set_list_address(us_call_begin("aclSetDynamicInputTensorAddr"), executor, irIndex, relativeIndex, tensors,
+    return set_list_address(us_call_begin("aclSetDynamicInputTensorAddr"), executor, INPUTS, irIndex, relativeIndex, tensors,
                             addr);
 }
 
 aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex,
                                           aclTensorList *tensors, void *addr)
 {
-    return set_list_address(us_call_begin("aclSetDynamicOutputTensorAddr"), executor, irIndex, relativeIndex, tensors,
+    return set_list_address(us_call_begin("aclSetDynamicOutputTensorAddr"), executor, OUTPUTS, irIndex, relativeIndex, tensors,
                             addr);
 }
 
 aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex,
                                     aclTensorList *tensors, void *addr)
 {
-    return set_list_address(us_call_begin("aclSetDynamicTensorAddr"), executor, irIndex, relativeIndex, tensors, addr);
+    return set_list_address(us_call_begin("aclSetDynamicTensorAddr"), executor, BOTH, irIndex, relativeIndex, tensors, addr);
 }
 
 /* ---- the same functions under their other name ---- */

@@ -1,0 +1,71 @@
+#include "ascend/common/executor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_BYTES = 4096 }; /* holds a call with three tensors */
+
+struct ExecutorMemory {
+    struct ExecutorMemory *next;
+    size_t used, size;
+    _Alignas(16) unsigned char bytes[];
+};
+
+static ExecutorMemory *block_of(size_t size, ExecutorMemory *next)
+{
+    ExecutorMemory *block = malloc(sizeof *block + size);
+    if (block != NULL) {
+        block->next = next;
+        block->used = 0;
+        block->size = size;
+    }
+    return block;
+}
+
+static void *take(ExecutorMemory *block, size_t size)
+{
+    void *taken = block->bytes + block->used;
+    block->used += size;
+    return memset(taken, 0, size);
+}
+
+Executor *executor_create(const char *function)
+{
+    ExecutorMemory *block = block_of(BLOCK_BYTES, NULL);
+    if (block == NULL) {
+        return NULL;
+    }
+    Executor *executor = take(block, (sizeof(Executor) + 15) / 16 * 16);
+    executor->function = function;
+    executor->memory = block;
+    executor->operands_end = &executor->operands;
+    executor->task.function = function;
+    return executor;
+}
+
+void *executor_take(Executor *executor, size_t size)
+{
+    if (size > SIZE_MAX / 2) {
+        return NULL;
+    }
+    size = (size + 15) / 16 * 16;
+    ExecutorMemory *block = executor->memory;
+    if (block->size - block->used < size) {
+        block = block_of(size > BLOCK_BYTES ? size : BLOCK_BYTES, block);
+        if (block == NULL) {
+            return NULL;
+        }
+        executor->memory = block;
+    }
+    return take(block, size);
+}
+
+void executor_release(void *executor)
+{
+    ExecutorMemory *block = executor != NULL ? ((Executor *)executor)->memory : NULL;
+    while (block != NULL) {
+        ExecutorMemory *next = block->next;
+        free(block);
+        block = next;
+    }
+}

@@ -1,0 +1,281 @@
+/* Taking up the parameters of an operator call: what is behind the program's handles. */
+#include "ascend/common/op_call.h"
+
+#include "tensor/convert.h"
+
+#include <string.h>
+
+/* Stands for a tensor after a refusal, so that later lines may read its shape. */
+static const Operand no_operand = {.name = "", .dtype = ACL_DT_UNDEFINED, .format = ACL_FORMAT_UNDEFINED, .item = -1};
+
+/* The object behind a handle; NULL after a refusal, and for a NULL that is allowed. */
+static const void *object_of(OpCall *op, const char *name, const void *handle, HandleKind kind, const char *type,
+                             bool required)
+{
+    op_require(op, handle != NULL || !required, name, "null", ACLNN_ERR_PARAM_NULLPTR, "%s is NULL", name);
+    if (op_refused(op) || handle == NULL) {
+        return NULL;
+    }
+    const void *object = us_handle_object(handle, kind);
+    op_require(op, object != NULL, name, "handle", ACLNN_ERR_PARAM_INVALID,
+               "%s (%p) is no live %s: destroyed, or never created by this library", name, handle, type);
+    return object;
+}
+
+static void *take(OpCall *op, size_t size)
+{
+    void *taken = executor_take(op->executor, size);
+    op_require(op, taken != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
+               "no host memory for the executor");
+    return taken;
+}
+
+/* ---- tensors ---- */
+
+static View view_of(const Tensor *tensor)
+{
+    View view = {.dtype = dtype_of_acl(tensor->dtype), .rank = tensor->view.rank};
+    /* Modulo 2^64: a senseless offset gives a senseless address, which the device refuses to open. */
+    uintptr_t distance = (uintptr_t)tensor->offset * acl_dtype_bytes(tensor->dtype);
+    view.data = (void *)((uintptr_t)tensor->address + distance);
+    memcpy(view.shape, tensor->view.sizes, (size_t)view.rank * sizeof *view.shape);
+    memcpy(view.strides, tensor->strides, (size_t)view.rank * sizeof *view.strides);
+    return view;
+}
+
+/* `tensor` NULL: not given. */
+static const Operand *add_operand(OpCall *op, const char *name, const aclTensor *handle, const Tensor *tensor,
+                                  bool output, int32_t item)
+{
+    Operand *operand = take(op, sizeof *operand);
+    if (operand == NULL) {
+        return &no_operand;
+    }
+    Executor *executor = op->executor;
+    operand->name = name;
+    operand->output = output;
+    operand->parameter = output ? executor->output_parameters : executor->input_parameters;
+    operand->item = item;
+    operand->handle = handle;
+    if (tensor == NULL) {
+        operand->dtype = ACL_DT_UNDEFINED;
+        operand->format = ACL_FORMAT_UNDEFINED;
+        operand->view = us_view_absent();
+    } else {
+        operand->dtype = tensor->dtype;
+        operand->format = tensor->format;
+        operand->offset = tensor->offset;
+        operand->storage_elements = us_shape_elements(tensor->storage.rank, tensor->storage.sizes);
+        operand->view = view_of(tensor);
+    }
+    *executor->operands_end = operand;
+    executor->operands_end = &operand->next;
+    return operand;
+}
+
+static void count_parameter(OpCall *op, bool output)
+{
+    *(output ? &op->executor->output_parameters : &op->executor->input_parameters) += 1;
+}
+
+static const Operand *take_up(OpCall *op, const char *name, const aclTensor *handle, bool output, bool required)
+{
+    const Tensor *tensor = object_of(op, name, handle, HANDLE_TENSOR, "aclTensor", required);
+    if (op_refused(op)) {
+        return &no_operand;
+    }
+    const Operand *operand = add_operand(op, name, handle, tensor, output, -1);
+    count_parameter(op, output);
+    return operand;
+}
+
+const Operand *op_input(OpCall *op, const char *name, const aclTensor *tensor)
+{
+    return take_up(op, name, tensor, false, true);
+}
+
+const Operand *op_optional_input(OpCall *op, const char *name, const aclTensor *tensor)
+{
+    return take_up(op, name, tensor, false, false);
+}
+
+const Operand *op_output(OpCall *op, const char *name, const aclTensor *tensor)
+{
+    return take_up(op, name, tensor, true, true);
+}
+
+const Operand *op_optional_output(OpCall *op, const char *name, const aclTensor *tensor)
+{
+    return take_up(op, name, tensor, true, false);
+}
+
+bool op_given(const Operand *operand)
+{
+    return operand->handle != NULL;
+}
+
+bool op_empty(const Operand *operand)
+{
+    return us_view_is_empty(&operand->view);
+}
+
+/* ---- lists of tensors ---- */
+
+static Operands take_up_list(OpCall *op, const char *name, const aclTensorList *handle, bool output, bool required)
+{
+    Operands operands = {.name = name};
+    const Array *list = object_of(op, name, handle, HANDLE_TENSOR_LIST, "aclTensorList", required);
+    op_require(op, list == NULL || list->size < INT32_MAX, name, "length", ACLNN_ERR_PARAM_INVALID,
+               "%s has %llu tensors", name, (unsigned long long)list->size);
+    if (op_refused(op) || list == NULL) {
+        return operands;
+    }
+    const Operand **items = take(op, list->size * sizeof *items);
+    const aclTensor *const *handles = (const aclTensor *const *)list->elements;
+    for (uint64_t i = 0; i < list->size && !op_refused(op); i++) {
+        const Tensor *tensor = object_of(op, name, handles[i], HANDLE_TENSOR, "list of aclTensor", false);
+        if (!op_refused(op)) {
+            items[i] = add_operand(op, name, handles[i], tensor, output, (int32_t)i);
+        }
+    }
+    if (op_refused(op)) {
+        return operands;
+    }
+    count_parameter(op, output);
+    operands.given = true;
+    operands.count = (int32_t)list->size;
+    operands.items = items;
+    return operands;
+}
+
+Operands op_inputs(OpCall *op, const char *name, const aclTensorList *list)
+{
+    return take_up_list(op, name, list, false, true);
+}
+
+Operands op_optional_inputs(OpCall *op, const char *name, const aclTensorList *list)
+{
+    return take_up_list(op, name, list, false, false);
+}
+
+Operands op_outputs(OpCall *op, const char *name, const aclTensorList *list)
+{
+    return take_up_list(op, name, list, true, true);
+}
+
+/* ---- scalars ---- */
+
+static int64_t integer_of(double value)
+{
+    return value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : value > 0 ? INT64_MAX : value < 0 ? INT64_MIN : 0;
+}
+
+static Number number_of(const Scalar *scalar)
+{
+    Number number = {0, 0, 0};
+    float parts[2];
+    int64_t signed_value = 0;
+    uint64_t unsigned_value = 0;
+    switch (scalar->dtype) {
+    case ACL_COMPLEX64:
+        memcpy(parts, scalar->value, sizeof parts);
+        number.real = parts[0];
+        number.imaginary = parts[1];
+        number.integer = integer_of(number.real);
+        break;
+    case ACL_COMPLEX128:
+        memcpy(&number.real, scalar->value, sizeof number.real);
+        memcpy(&number.imaginary, scalar->value + sizeof number.real, sizeof number.imaginary);
+        number.integer = integer_of(number.real);
+        break;
+    case ACL_INT64:
+        memcpy(&signed_value, scalar->value, sizeof signed_value);
+        number.integer = signed_value;
+        number.real = (double)signed_value;
+        break;
+    case ACL_UINT64:
+        memcpy(&unsigned_value, scalar->value, sizeof unsigned_value);
+        memcpy(&number.integer, &unsigned_value, sizeof unsigned_value);
+        number.real = (double)unsigned_value;
+        break;
+    default:
+        us_load_double(&number.real, scalar->value, dtype_of_acl(scalar->dtype), 1, 1);
+        number.integer = integer_of(number.real);
+        break;
+    }
+    return number;
+}
+
+static ScalarArgument scalar_of(const char *name, const Scalar *scalar)
+{
+    if (scalar == NULL) {
+        return (ScalarArgument){.name = name, .dtype = ACL_DT_UNDEFINED};
+    }
+    return (ScalarArgument){name, true, scalar->dtype, number_of(scalar)};
+}
+
+ScalarArgument op_scalar(OpCall *op, const char *name, const aclScalar *scalar)
+{
+    return scalar_of(name, object_of(op, name, scalar, HANDLE_SCALAR, "aclScalar", true));
+}
+
+ScalarArgument op_optional_scalar(OpCall *op, const char *name, const aclScalar *scalar)
+{
+    return scalar_of(name, object_of(op, name, scalar, HANDLE_SCALAR, "aclScalar", false));
+}
+
+ScalarArguments op_scalars(OpCall *op, const char *name, const aclScalarList *handle)
+{
+    ScalarArguments scalars = {.name = name};
+    const Array *list = object_of(op, name, handle, HANDLE_SCALAR_LIST, "aclScalarList", true);
+    op_require(op, list == NULL || list->size < INT32_MAX, name, "length", ACLNN_ERR_PARAM_INVALID,
+               "%s has %llu scalars", name, (unsigned long long)list->size);
+    if (op_refused(op)) {
+        return scalars;
+    }
+    ScalarArgument *items = take(op, list->size * sizeof *items);
+    const aclScalar *const *handles = (const aclScalar *const *)list->elements;
+    for (uint64_t i = 0; i < list->size && !op_refused(op); i++) {
+        items[i] = scalar_of(name, object_of(op, name, handles[i], HANDLE_SCALAR, "list of aclScalar", true));
+    }
+    return op_refused(op) ? scalars : (ScalarArguments){name, true, (int32_t)list->size, items};
+}
+
+/* ---- arrays and texts ---- */
+
+IntArguments op_ints(OpCall *op, const char *name, const aclIntArray *array)
+{
+    const Array *object = object_of(op, name, array, HANDLE_INT_ARRAY, "aclIntArray", true);
+    return object == NULL ? (IntArguments){.name = name}
+                          : (IntArguments){name, true, (int64_t)object->size, (const int64_t *)object->elements};
+}
+
+IntArguments op_optional_ints(OpCall *op, const char *name, const aclIntArray *array)
+{
+    return array == NULL ? (IntArguments){.name = name} : op_ints(op, name, array);
+}
+
+FloatArguments op_floats(OpCall *op, const char *name, const aclFloatArray *array)
+{
+    const Array *object = object_of(op, name, array, HANDLE_FLOAT_ARRAY, "aclFloatArray", true);
+    return object == NULL ? (FloatArguments){.name = name}
+                          : (FloatArguments){name, true, (int64_t)object->size, (const float *)object->elements};
+}
+
+BoolArguments op_bools(OpCall *op, const char *name, const aclBoolArray *array)
+{
+    const Array *object = object_of(op, name, array, HANDLE_BOOL_ARRAY, "aclBoolArray", true);
+    return object == NULL ? (BoolArguments){.name = name}
+                          : (BoolArguments){name, true, (int64_t)object->size, (const bool *)object->elements};
+}
+
+BoolArguments op_optional_bools(OpCall *op, const char *name, const aclBoolArray *array)
+{
+    return array == NULL ? (BoolArguments){.name = name} : op_bools(op, name, array);
+}
+
+const char *op_text(OpCall *op, const char *name, const char *text)
+{
+    op_require(op, text != NULL, name, "null", ACLNN_ERR_PARAM_NULLPTR, "%s is NULL", name);
+    return text != NULL ? text : "";
+}
