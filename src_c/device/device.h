@@ -51,6 +51,7 @@ struct Platform {
 
 /* The platform of a vendor stack, made from `profile` on the first call (id < PLATFORM_LIMIT). NULL: no memory. */
 Platform *us_platform(int id, const PlatformProfile *profile);
+Platform *us_platform_known(int id); /* NULL: not made yet, or this process may not use it */
 
 struct Device {
     Platform *platform;

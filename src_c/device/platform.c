@@ -44,16 +44,21 @@ static PlatformState *new_platform(int id, const PlatformProfile *profile)
     return platform;
 }
 
+Platform *us_platform_known(int id)
+{
+    return atomic_load_explicit(&forked_after_use, memory_order_relaxed) ? NULL : us_platform_at(id);
+}
+
 Platform *us_platform(int id, const PlatformProfile *profile)
 {
+    Platform *known = us_platform_known(id);
+    if (known != NULL) {
+        return known;
+    }
     if (atomic_load_explicit(&forked_after_use, memory_order_relaxed)) {
         us_log(LOG_LEVEL_ERROR, "this process was forked after its parent had used %s devices; start a new process",
                profile->name);
         return NULL;
-    }
-    Platform *known = us_platform_at(id);
-    if (known != NULL) {
-        return known;
     }
     pthread_mutex_lock(&platforms_lock);
     if (platforms[id] == NULL) {

@@ -68,10 +68,11 @@ void us_explain(Explanation *why, const char *format, ...) US_PRINTF(2, 3); /* `
 bool us_log_enabled(LogLevel level);
 void us_log(LogLevel level, const char *format, ...) US_PRINTF(2, 3);
 
-/* Environment. Unset or empty gives the default; a value that cannot be read is reported once at `error` and ignored. */
+/* The environment as it was when the library was loaded (environment.c): any thread may change its own at any time. Unset or
+ * empty gives the default; a value that cannot be read is reported once at `error` and ignored. */
 const char *us_environment_text(const char *name, const char *fallback);
 int64_t us_environment_integer(const char *name, int64_t fallback, int64_t lowest, int64_t highest);
-/* Index of the value in the NULL-terminated list `choices`, or `fallback`. */
+/* Index of the value in the NULL-terminated list `choices`, or `fallback`, which may be an index behind the list. */
 int us_environment_choice(const char *name, const char *const *choices, int fallback);
 
 #endif

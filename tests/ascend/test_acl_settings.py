@@ -1,10 +1,12 @@
 """Versions, options, overflow modes, device information (cann-runtime 9)."""
 
+import ast
+
 import pytest
 from understudy.ascend import ffi, lib
 
 from tests.conformance.ascend.acl_support import ALONE, context, device, download, memory, ok
-from tests.conformance.ascend.test_acl_init import installation
+from tests.conformance.ascend.test_acl_init import INSTALLED
 from tests.conformance.harness import run_python
 
 
@@ -24,46 +26,57 @@ def test_runtime_version_is_that_of_the_headers():
     assert (lib.ACL_MAJOR_VERSION, lib.ACL_MINOR_VERSION, lib.ACL_PATCH_VERSION) == (1, 16, 0)
 
 
-# x*10000000 + y*100000 + z*1000, minus 300/200/100 for alpha/beta/rc, plus the number behind it.
-@pytest.mark.parametrize("version, number", [
-    ("8.5.0", 80500000), ("9.1.2", 90102000), ("0.0.1", 1000), ("8.5.0-alpha.2", 80499702), ("8.5.0-beta.1", 80499801),
-    ("8.5.0-rc.3", 80499903), ("8.5.1.RC2", 80500902), ("10.20.30", 102030000), ("8.5.0-rc", 80499900),
-])  # fmt: skip
-def test_version_numbers(version, number):
-    with installation(f"# a comment\nVersion={version}\nArch=x86_64\n"):
-        assert value_of("int32_t", lib.aclsysGetVersionNum, ffi.new("char[]", b"ops-nn")) == number
-        text = ffi.new("char[128]")
-        ok(lib.aclsysGetVersionStr(ffi.new("char[]", b"ops_nn"), text))
-        assert ffi.string(text).decode() == version
+def told(expression: str, texts: list[str]) -> list:
+    """What a process is told when its installation's version files have each of these texts."""
+    source = f"""
+from tests.conformance.ascend.test_acl_init import ffi, install, lib
+
+def number(name):
+    cell = ffi.new("int32_t *")
+    return lib.aclsysGetVersionNum(ffi.new("char[]", name), cell) or cell[0]
+
+def text(name):
+    cell = ffi.new("char[128]")
+    return lib.aclsysGetVersionStr(ffi.new("char[]", name), cell) or ffi.string(cell).decode()
+
+def parts():
+    cell = ffi.new("aclCANNPackageVersion *")
+    fields = ("version", "majorVersion", "minorVersion", "releaseVersion", "patchVersion")
+    return lib.aclsysGetCANNVersion(0, cell) or [ffi.string(getattr(cell, field)).decode() for field in fields]
+
+answers = []
+for content in {texts!r}:
+    install(content)
+    answers.append({expression})
+print(answers)
+"""
+    return ast.literal_eval(run_python(source, INSTALLED))
 
 
-@pytest.mark.parametrize("version", ["8.5", "x.y.z", "", "8.5.0-gamma.1", "8.5.0x", "100.0.0", "-1.0.0", "8..0",
-                                     "8.5.0-rc.x"])  # fmt: skip
-def test_texts_that_are_no_version_numbers(version):
-    with installation(f"Version={version}\n"):
-        assert lib.aclsysGetVersionNum(ffi.new("char[]", b"ops_nn"), ffi.new("int32_t *")) == 500000
+def test_version_numbers():
+    """x*10000000 + y*100000 + z*1000, minus 300/200/100 for alpha/beta/rc, plus the number behind it."""
+    numbers = {"8.5.0": 80500000, "9.1.2": 90102000, "0.0.1": 1000, "8.5.0-alpha.2": 80499702, "8.5.0-beta.1": 80499801,
+               "8.5.0-rc.3": 80499903, "8.5.1.RC2": 80500902, "10.20.30": 102030000, "8.5.0-rc": 80499900}
+    texts = [f"# a comment\nVersion={version}\nArch=x86_64\n" for version in numbers]
+    assert told("(text(b'ops_nn'), number(b'ops-nn'))", texts) == list(numbers.items())
+
+
+def test_texts_that_are_no_version_numbers():
+    wrong = ["8.5", "x.y.z", "", "8.5.0-gamma.1", "8.5.0x", "100.0.0", "-1.0.0", "8..0", "8.5.0-rc.x"]
+    assert told("number(b'ops_nn')", [f"Version={version}\n" for version in wrong]) == [500000] * len(wrong)
 
 
 def test_parts_of_a_package_version():
-    version = ffi.new("aclCANNPackageVersion *")
-    with installation("Version=8.5.RC1.alpha002\n"):
-        ok(lib.aclsysGetCANNVersion(lib.ACL_PKG_NAME_CANN, version))
-    fields = ("version", "majorVersion", "minorVersion", "releaseVersion", "patchVersion")
-    assert [ffi.string(getattr(version, field)).decode() for field in fields] == [
-        "8.5.RC1.alpha002", "8", "5", "RC1", "alpha002"]  # fmt: skip
+    assert told("parts()", ["Version=8.5.RC1.alpha002\n"]) == [["8.5.RC1.alpha002", "8", "5", "RC1", "alpha002"]]
 
 
-@pytest.mark.parametrize("package", [b"", b"nothing", b"../toolkit", b"x" * 5000])
-def test_packages_that_are_not_installed(package):
-    with installation():
-        assert lib.aclsysGetVersionStr(ffi.new("char[]", package), ffi.new("char[128]")) == 100003
+def test_packages_that_are_not_installed():
+    names = [b"", b"nothing", b"../toolkit", b"x" * 5000]
+    assert told(f"[text(name) for name in {names!r}]", ["Version=8.5.0\n"]) == [[100003] * len(names)]
 
 
 def test_a_very_long_version_is_cut():
-    with installation("Version=" + "9" * 400 + "\n"):
-        text = ffi.new("char[128]")
-        ok(lib.aclsysGetVersionStr(ffi.new("char[]", b"toolkit"), text))
-        assert ffi.string(text) == b"9" * 127
+    assert told("text(b'toolkit')", ["Version=" + "9" * 400 + "\n"]) == ["9" * 127]
 
 
 # ---- options ----

@@ -190,6 +190,18 @@ def failed_task(made, closed):
         yield
 
 
+def test_the_last_error_of_a_thread_is_a_fault_it_has_found():
+    lib.aclrtGetLastError(lib.ACL_RT_THREAD_LEVEL)
+    with stream() as made, gate() as closed, failed_task(made, closed):
+        closed.open()
+        assert lib.aclrtSynchronizeStream(made) == 507053
+        assert lib.aclrtSynchronizeStream(ffi.NULL) == 0  # calls that succeed leave it alone
+        assert lib.aclrtFree(ffi.NULL) == 100000  # and so do refusals
+        assert in_thread(lib.aclrtPeekAtLastError, 0) == 0
+        assert [lib.aclrtPeekAtLastError(0) for _ in range(2)] == [507053, 507053]
+        assert [lib.aclrtGetLastError(0) for _ in range(2)] == [507053, 0]
+
+
 def test_an_event_tells_the_fault_of_its_own_stream():
     with gate() as closed, stream() as late, stream() as failing, stream() as sound:
         ok(lib.aclrtSetOpWaitTimeout(1))

@@ -166,7 +166,6 @@ static void test_copies(Device *device)
 
 int main(void)
 {
-    setenv("UNDERSTUDY_DEVICES", "2", 1);
     Platform *platform = us_platform(3, &profile);
     CHECK(platform != NULL && platform->device_count == 2 && us_platform(3, &profile) == platform);
     Device *device = us_device(platform, 0);

@@ -14,7 +14,7 @@ BUILDS = ["", "address", "thread"]
 @pytest.mark.parametrize("sanitizer", BUILDS, ids=lambda build: build or "plain")
 def test_memory(sanitizer):
     program = native.build_internal(HERE / "memory_test.c", sanitizer)
-    assert native.check([program]) == "ok\n"
+    assert native.check([program], {"UNDERSTUDY_DEVICES": "2"}) == "ok\n"
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -53,6 +53,15 @@ def test_a_child_forked_after_use_is_told_so():
     done = native.run([program, "after"])
     assert done.returncode == 0, done.stderr
     assert "child refused\n" in done.stdout and "forked after its parent had used Test devices" in done.stderr
+
+
+def test_the_environment_is_read_when_the_library_is_loaded():
+    program = native.build_internal(HERE / "environment_test.c")
+    done = native.run([program], {"UNDERSTUDY_STREAM": "sometimes", "UNDERSTUDY_DEVICES": "3", "UNDERSTUDY_LOG": ""})
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+    assert done.stderr.splitlines() == [
+        'understudy: error: UNDERSTUDY_STREAM is "sometimes"; known values: always, never; using never',
+        'understudy: error: UNDERSTUDY_DEVICES is "3"; it must be a whole number from 0 to 2; using 1']
 
 
 def test_environment_mistakes_are_reported_and_ignored():

@@ -40,10 +40,16 @@ Runtime *acl_runtime(void)
     return runtime;
 }
 
+/* The answers of acl_refuse_fault among the 507xxx; nothing else gives them. */
+static bool is_of_queued_work(aclError status)
+{
+    return status == ACL_ERROR_RT_AICORE_EXCEPTION || status == ACL_ERROR_RT_DEVICE_MEM_ERROR;
+}
+
 aclError acl_end(Call *call)
 {
     aclError status = us_call_end(call);
-    Platform *platform = status != ACL_SUCCESS ? ascend_platform() : NULL;
+    Platform *platform = is_of_queued_work(status) ? ascend_platform() : NULL;
     if (platform != NULL) {
         *us_thread_status(platform) = status;
     }

@@ -35,7 +35,8 @@ Runtime *acl_runtime(void); /* NULL: no memory */
 /* Platform.options: what aclrtSetSysParamOpt sets, by option. */
 enum { SYSTEM_OPTION_COUNT = 3 };
 
-/* Ends a call: its status also becomes the thread's last error (aclrtGetLastError) unless it is 0. */
+/* Ends a call. The fault of a queued task that it found also becomes the thread's last error (aclrtGetLastError); refusals
+ * do not: clients show that error in place of every later one (torch-npu-client 6.4). */
 aclError acl_end(Call *call);
 
 /* The platform, or a refusal: a child of a process that had used devices has none. */

@@ -66,8 +66,8 @@ static void require_version(Call *call, const char *package, char version[ACL_PK
     if (call->status != 0) {
         return;
     }
-    const char *home = getenv("ASCEND_HOME_PATH");
-    us_require(call, home != NULL && home[0] != '\0', "ASCEND_HOME_PATH", "missing", ACL_ERROR_INVALID_FILE,
+    const char *home = us_environment_text("ASCEND_HOME_PATH", NULL);
+    us_require(call, home != NULL, "ASCEND_HOME_PATH", "missing", ACL_ERROR_INVALID_FILE,
                "the environment variable ASCEND_HOME_PATH does not name an installation");
     bool plain = strchr(package, '/') == NULL && strlen(package) < ACL_PKG_VERSION_MAX_SIZE;
     FILE *file = call->status == 0 && plain ? find_version_file(home, package) : NULL;

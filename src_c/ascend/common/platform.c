@@ -29,6 +29,10 @@ static const ProductProfile *profile_of_environment(void)
 
 Platform *ascend_platform(void)
 {
+    Platform *known = us_platform_known(ASCEND_PLATFORM);
+    if (known != NULL) {
+        return known;
+    }
     const ProductProfile *product = profile_of_environment();
     PlatformProfile profile = {.name = product->soc_name,
                                .memory_bytes = product->memory_bytes,
@@ -37,7 +41,7 @@ Platform *ascend_platform(void)
     return us_platform(ASCEND_PLATFORM, &profile);
 }
 
-/* Asks the platform, not the environment: a program may change its environment, but not its devices. */
+/* Asks the platform first: that costs nothing, and a process forked after use has none. */
 const ProductProfile *ascend_product(void)
 {
     Platform *platform = ascend_platform();

@@ -1,14 +1,14 @@
 """Start, end, last error, versions (cann-runtime 8 and 9). Initialisation is the process's: its cases run alone."""
 
-import contextlib
 import os
+import pathlib
 import tempfile
 
 import pytest
 from understudy.ascend import ffi, lib
 
 from tests.conformance.ascend.acl_support import ALONE, Out, case, ok
-from tests.conformance.harness import Result, check_rule
+from tests.conformance.harness import Result, check_rule, run_python
 
 
 def init_with(text: bytes) -> int:
@@ -72,50 +72,57 @@ def runtime_version(skip: int | None = None):
     return Result(status, all(cell.bytes() == cell.before for cell in cells))
 
 
-@contextlib.contextmanager
-def installation(text: str | None = "Version=8.5.0\n"):
-    """An installation of the packages toolkit and ops_nn whose version files have this text; None: no installation."""
-    before = os.environ.get("ASCEND_HOME_PATH")
-    with tempfile.TemporaryDirectory() as home:
-        for package in ("toolkit", "ops_nn"):
-            os.makedirs(f"{home}/share/info/{package}")
-            with open(f"{home}/share/info/{package}/version.info", "w") as file:
-                file.write(text or "")
-        if text is None:
-            os.environ.pop("ASCEND_HOME_PATH", None)
-        else:
-            os.environ["ASCEND_HOME_PATH"] = home
-        try:
-            yield
-        finally:
-            os.environ.pop("ASCEND_HOME_PATH", None)
-            if before is not None:
-                os.environ["ASCEND_HOME_PATH"] = before
+# The library reads the environment when it is loaded: what needs an installation runs in a child that is given one.
+FOLDER = tempfile.TemporaryDirectory(prefix="understudy-")
+INSTALLED = {"ASCEND_HOME_PATH": FOLDER.name}
 
 
-def package_version(out: bool = True, package: int = 0, text: str | None = "Version=8.5.0\n"):
+def install(text: str = "Version=8.5.0\n") -> None:
+    """Gives the packages toolkit and ops_nn of this process's installation version files with this text."""
+    for package in ("toolkit", "ops_nn"):
+        folder = pathlib.Path(os.environ["ASCEND_HOME_PATH"], "share/info", package)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "version.info").write_text(text)
+
+
+def package_version(out: bool = True, package: int = 0):
     version = Out("aclCANNPackageVersion")
-    with installation(text):
-        return version.result(lib.aclsysGetCANNVersion(package, version.cell if out else ffi.NULL))
+    return version.result(lib.aclsysGetCANNVersion(package, version.cell if out else ffi.NULL))
 
 
-def version_text(out: bool = True, package=b"ops_nn", text: str | None = "Version=8.5.0\n"):
+def version_text(out: bool = True, package=b"ops_nn"):
     version = Out("aclCANNPackageVersion")  # large enough
     name = ffi.NULL if package is None else ffi.new("char[]", package)
-    with installation(text):
-        return version.result(lib.aclsysGetVersionStr(name, ffi.cast("char *", version.cell) if out else ffi.NULL))
+    return version.result(lib.aclsysGetVersionStr(name, ffi.cast("char *", version.cell) if out else ffi.NULL))
 
 
-def version_number(out: bool = True, package=b"ops_nn", text: str | None = "Version=8.5.0\n"):
+def version_number(out: bool = True, package=b"ops_nn"):
     version = Out("int32_t")
     name = ffi.NULL if package is None else ffi.new("char[]", package)
-    with installation(text):
-        return version.result(lib.aclsysGetVersionNum(name, version.cell if out else ffi.NULL))
+    return version.result(lib.aclsysGetVersionNum(name, version.cell if out else ffi.NULL))
+
+
+def with_installation(function, text: str = "Version=8.5.0\n", **arguments):
+    def call():
+        install(text)
+        return function(**arguments)
+
+    return call
+
+
+def in_installed_child(function):
+    """The same call in a process whose environment names an installation."""
+    source = f"from {__name__} import install, {function.__name__}\ninstall()\nprint({function.__name__}().status)"
+    return lambda: int(run_python(source, INSTALLED))
+
+
+def version_case(rule: str, function, breaking: dict, neighbour: dict | None = None):
+    return case(rule, with_installation(function, **breaking), with_installation(function, **(neighbour or {})), INSTALLED)
 
 
 def version_cases(name: str, function):
-    yield case(f"{name}/ASCEND_HOME_PATH/missing", lambda: function(text=None), function)
-    yield case(f"{name}/package/missing", lambda: function(text="version=8.5.0\n"), function)
+    yield case(f"{name}/ASCEND_HOME_PATH/missing", function, in_installed_child(function), {"ASCEND_HOME_PATH": ""})
+    yield version_case(f"{name}/package/missing", function, {"text": "version=8.5.0\n"})
 
 
 RULES = [
@@ -134,17 +141,17 @@ RULES = [
     case("aclFinalizeReference/runtime/repeated", finalize_once_too_often, init_and_finalize_reference, ALONE),
     *[case(f"aclrtGetVersion/{name}/null", lambda index=index: runtime_version(index), runtime_version)
       for index, name in enumerate(("majorVersion", "minorVersion", "patchVersion"))],
-    case("aclsysGetCANNVersion/version/null", lambda: package_version(out=False), package_version),
-    case("aclsysGetCANNVersion/name/range", lambda: package_version(package=8), lambda: package_version(package=4)),
+    version_case("aclsysGetCANNVersion/version/null", package_version, {"out": False}),
+    version_case("aclsysGetCANNVersion/name/range", package_version, {"package": 8}, {"package": 4}),
     *version_cases("aclsysGetCANNVersion", package_version),
-    case("aclsysGetVersionStr/pkgName/null", lambda: version_text(package=None), version_text),
-    case("aclsysGetVersionStr/versionStr/null", lambda: version_text(out=False), version_text),
+    version_case("aclsysGetVersionStr/pkgName/null", version_text, {"package": None}),
+    version_case("aclsysGetVersionStr/versionStr/null", version_text, {"out": False}),
     *version_cases("aclsysGetVersionStr", version_text),
-    case("aclsysGetVersionNum/pkgName/null", lambda: version_number(package=None), version_number),
-    case("aclsysGetVersionNum/versionNum/null", lambda: version_number(out=False), version_number),
+    version_case("aclsysGetVersionNum/pkgName/null", version_number, {"package": None}),
+    version_case("aclsysGetVersionNum/versionNum/null", version_number, {"out": False}),
     *version_cases("aclsysGetVersionNum", version_number),
-    case("aclsysGetVersionNum/package/version", lambda: version_number(text="Version=8.5.RC1\n"),
-         lambda: version_number(text="Version=8.5.0-rc.1\n")),
+    version_case("aclsysGetVersionNum/package/version", version_number, {"text": "Version=8.5.RC1\n"},
+                 {"text": "Version=8.5.0-rc.1\n"}),
     case("aclrtPeekAtLastError/level/range", lambda: lib.aclrtPeekAtLastError(1),
          lambda: (lib.aclrtGetLastError(0), lib.aclrtPeekAtLastError(0))[1]),
     case("aclrtGetLastError/level/range", lambda: lib.aclrtGetLastError(2),
