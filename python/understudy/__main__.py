@@ -12,13 +12,14 @@ from understudy.paths import STACKS
 
 DESCRIPTION = "Programs for the Ascend CANN, MetaX MACA and FT DSP operator libraries, built and run on a plain CPU."
 STATIC_LINKS = {"-static", "-static-pie"}
-CORE_LIMIT = 8
 PASS_THROUGH = {  # commands that hand on what follows their own leading options, and those of the options with a value
     "cc": ("--stack",),
     "c++": ("--stack",),
     "run": ("--stack",),
     "ft-run": ("-n",),
 }
+FLAGS = ("-h", "--help")
+FLAGS_OF = {"ft-run": (*FLAGS, "--label")}
 KIT = {  # commands of understudy.kit, each a module of its name
     "rules": "The rule catalogue: what each function refuses, with which status, from which source, whether tested.",
     "doctor": "Which symbols and libraries of the stacks a program or library needs, and which of them are emulated.",
@@ -56,8 +57,11 @@ def make_parser() -> Parser:
     command("run", "Run a program so that it finds the libraries.", usage=usage.format("run", "PROGRAM [ARGUMENT ...]"))
     text = "Run a program as the DSP cores of one FT chip: a process per core, with common DDR and SMC and an L2 each."
     cores = commands.add_parser("ft-run", help=text, description=text, allow_abbrev=False,
-                                usage="understudy ft-run [-n CORES] PROGRAM [ARGUMENT ...]")  # fmt: skip
-    cores.add_argument("-n", dest="cores", type=int, default=CORE_LIMIT, metavar="CORES", help="cores, 1 to 8")
+                                usage="understudy ft-run [-n CORES] [--label] PROGRAM [ARGUMENT ...]")  # fmt: skip
+    cores.add_argument("-n", dest="cores", type=int, default=ft_run.chip_cores(), metavar="CORES",
+                       help="cores; default: all of the chip that UNDERSTUDY_FT_CHIP names, FT78NE 8 (as without "
+                       "one), MT7004 4")  # fmt: skip
+    cores.add_argument("--label", action="store_true", help="begin each line of output with the core's number")
     for name, text in KIT.items():
         kit_module(name).add_arguments(command(name, text))
     return parser
@@ -74,7 +78,7 @@ def split_pass_through(arguments: list[str]) -> tuple[list[str], list[str]]:
     while count < len(arguments):
         if arguments[count] in own:
             count += 2
-        elif arguments[count].startswith("--stack=") or arguments[count] in ("-h", "--help"):
+        elif arguments[count].startswith("--stack=") or arguments[count] in FLAGS_OF.get(arguments[0], FLAGS):
             count += 1
         else:
             break
@@ -110,11 +114,9 @@ def check_program(arguments: list[str]) -> None:
         raise UsageError(f"program {arguments[0]!r} {reason}")
 
 
-def run_cores(cores: int, arguments: list[str]) -> int:
+def run_cores(options: argparse.Namespace, arguments: list[str]) -> int:
     check_program(arguments)
-    if not 1 <= cores <= CORE_LIMIT:
-        raise UsageError(f"-n is {cores}; a chip has 1 to {CORE_LIMIT} cores")
-    return ft_run.run(arguments, cores, toolchain.environment(toolchain.stacks_named(["ftdsp"])))
+    return ft_run.run(arguments, options.cores, toolchain.environment(toolchain.stacks_named(["ftdsp"])), options.label)
 
 
 def dispatch(arguments: list[str]) -> int:
@@ -129,7 +131,7 @@ def dispatch(arguments: list[str]) -> int:
     if options.command in KIT:
         return kit_module(options.command).run(options)
     if options.command == "ft-run":
-        return run_cores(options.cores, rest)
+        return run_cores(options, rest)
     stacks = toolchain.stacks_named(options.stack)
     if options.command == "env":
         print(toolchain.shell_exports(stacks))

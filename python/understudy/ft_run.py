@@ -2,23 +2,27 @@
 
 import contextlib
 import os
+import selectors
 import signal
 import subprocess
 import sys
 import time
 
-GRACE_SECONDS = 2.0  # for the other cores when one has failed: they may be waiting for it at a barrier
+from understudy.errors import UsageError
+
+CORES_OF_CHIP = {"FT78NE": 8, "MT7004": 4}
+MOST_CORES = max(CORES_OF_CHIP.values())
+GRACE_SECONDS = 0.5  # for the other cores when one has failed: they may have something to say, too
 POLL_SECONDS = 0.01
 
 
-def threads_of_a_core(cores: int) -> int:
-    """The cores share the processors; more threads than those would only wait for each other."""
-    return max(1, len(os.sched_getaffinity(0)) // cores)
+def chip_cores() -> int:
+    """Cores of the chip that UNDERSTUDY_FT_CHIP names, or of the largest."""
+    return CORES_OF_CHIP.get(os.environ.get("UNDERSTUDY_FT_CHIP", ""), MOST_CORES)
 
 
 def core_environment(environment: dict[str, str], memory: int, core: int, cores: int) -> dict[str, str]:
     return {
-        "UNDERSTUDY_THREADS": str(threads_of_a_core(cores)),
         **environment,
         "UNDERSTUDY_FT_MEMORY": f"/proc/{os.getpid()}/fd/{memory}",
         "UNDERSTUDY_FT_CORES": str(cores),
@@ -30,39 +34,129 @@ def ending(status: int) -> str:
     return f"ended with status {status}" if status > 0 else f"was ended by {signal.Signals(-status).name}"
 
 
-def wait(processes: list[subprocess.Popen]) -> int | None:
+def tell(text: str) -> None:
+    print(f"understudy ft-run: {text}", file=sys.stderr, flush=True)
+
+
+class Guard:
+    """A process that ends the cores when the runner itself is ended, however that happens: it reads their numbers from a
+    pipe, whose other end closes with the runner."""
+
+    def __init__(self):
+        ours, self.pipe = os.pipe()
+        self.process = os.fork()
+        if self.process == 0:
+            os.close(self.pipe)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the runner, too
+            self._watch(ours)
+            os._exit(0)
+        os.close(ours)
+
+    @staticmethod
+    def _watch(pipe: int) -> None:
+        with open(pipe) as lines:
+            words = lines.read().split()
+        if "done" in words:
+            return
+        for word in words:
+            with contextlib.suppress(OSError):
+                os.kill(int(word), signal.SIGKILL)
+        tell(f"the runner was ended, and so were its {len(words)} cores")
+
+    def register(self) -> None:
+        """For the calling process, a core that is about to begin."""
+        os.write(self.pipe, b"%d " % os.getpid())
+
+    def dismiss(self) -> None:
+        os.write(self.pipe, b"done")
+        os.close(self.pipe)
+        os.waitpid(self.process, 0)
+
+
+class Labels:
+    """Copies what the cores print, line by line, with the number of the core in front."""
+
+    def __init__(self):
+        self.selector = selectors.DefaultSelector()
+
+    def add(self, core: int, process: subprocess.Popen) -> None:
+        for source, target in ((process.stdout, sys.stdout.buffer), (process.stderr, sys.stderr.buffer)):
+            self.selector.register(source, selectors.EVENT_READ, (core, target, bytearray()))
+
+    def copy(self, seconds: float) -> None:
+        """What has come, or comes within the time."""
+        for key, _ in self.selector.select(seconds):
+            core, target, rest = key.data
+            data = os.read(key.fd, 65536)
+            rest += data or (b"\n" if rest else b"")
+            *lines, tail = rest.split(b"\n")
+            rest[:] = tail
+            target.write(b"".join(b"[%d] %s\n" % (core, line) for line in lines))
+            target.flush()
+            if not data:
+                self.selector.unregister(key.fileobj)
+
+    def finish(self) -> None:
+        """The rest. What a core's own children still hold open is not waited for."""
+        deadline = time.monotonic() + GRACE_SECONDS
+        while self.selector.get_map() and time.monotonic() < deadline:
+            self.copy(POLL_SECONDS)
+
+
+def first_failed(processes: list[subprocess.Popen]) -> int | None:
+    return next((core for core, process in enumerate(processes) if process.returncode), None)
+
+
+def wait(processes: list[subprocess.Popen], labels: Labels | None) -> int | None:
     """Waits for all cores. Once one has failed the others are stopped; gives the core that failed first."""
     failed, deadline = None, float("inf")
     while any([process.poll() is None for process in processes]):
-        if failed is None:
-            failed = next((core for core, process in enumerate(processes) if process.returncode), None)
-            deadline = deadline if failed is None else time.monotonic() + GRACE_SECONDS
+        if failed is None and (failed := first_failed(processes)) is not None:
+            deadline = time.monotonic() + GRACE_SECONDS
         if time.monotonic() > deadline:
             stop(processes)
-        time.sleep(POLL_SECONDS)
-    if failed is None:
-        failed = next((core for core, process in enumerate(processes) if process.returncode), None)
-    return failed
+        if labels is None:
+            time.sleep(POLL_SECONDS)
+        else:
+            labels.copy(POLL_SECONDS)
+    return first_failed(processes) if failed is None else failed
 
 
 def stop(processes: list[subprocess.Popen]) -> None:
     for process in processes:
         if process.poll() is None:
             process.kill()
+            process.wait()
 
 
-def run(command: list[str], cores: int, environment: dict[str, str]) -> int:
-    """Starts the command once per core; the exit status of the first core that fails, 128 + n for signal n, else 0."""
+def run(command: list[str], cores: int, environment: dict[str, str], label: bool = False) -> int:
+    """Starts the command once per core; the exit status of the first core that fails, 128 + n for signal n, else 0.
+
+    label: each line that a core prints begins with the core's number.
+    """
+    if not 1 <= cores <= chip_cores():
+        name = os.environ.get("UNDERSTUDY_FT_CHIP") or "a chip"
+        raise UsageError(f"-n is {cores}; {name} has 1 to {chip_cores()} cores")
+    labels = Labels() if label else None
+    output = subprocess.PIPE if label else None
     with contextlib.ExitStack() as stack:
+        guard = Guard()
+        stack.callback(guard.dismiss)
         memory = os.memfd_create("understudy-ft")
         stack.callback(os.close, memory)
         processes: list[subprocess.Popen] = []
         stack.callback(stop, processes)
         for core in range(cores):
-            processes.append(subprocess.Popen(command, env=core_environment(environment, memory, core, cores)))
-        failed = wait(processes)
+            process = subprocess.Popen(command, env=core_environment(environment, memory, core, cores), stdout=output,
+                                       stderr=output, preexec_fn=guard.register)  # fmt: skip
+            processes.append(process)
+            if labels:
+                labels.add(core, process)
+        failed = wait(processes, labels)
+        if labels:
+            labels.finish()
     if failed is None:
         return 0
     status = processes[failed].returncode
-    print(f"understudy ft-run: core {failed} {ending(status)}", file=sys.stderr)
+    tell(f"core {failed} {ending(status)}")
     return status if status > 0 else 128 - status

@@ -87,7 +87,5 @@ Allocation *us_memory_block(Platform *platform, const void *address);
 /* us_copy_run without the questions that only a copy made by the host itself raises. */
 CopyFault us_copy_perform(Platform *platform, const Copy *copy, Explanation *why);
 
-/* Installs the handler once; see host_access.c. */
-void us_host_access_watch(void);
 
 #endif

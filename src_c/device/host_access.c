@@ -1,4 +1,6 @@
 /* A host program that touches device memory stops, as on a real card, but with a message first. */
+#include "device/host_access.h"
+
 #include "device/device_internal.h"
 
 #include <signal.h>
@@ -7,6 +9,7 @@
 #include <unistd.h>
 
 static struct sigaction previous_handlers[NSIG];
+static AccessTeller *_Atomic other_teller;
 
 /* What the registry says about an address. Runs in a signal handler: the registry is only looked at when nobody is
  * changing it. */
@@ -24,36 +27,45 @@ static void describe_block(PlatformState *platform, const Arena *arena, uintptr_
     pthread_mutex_unlock(&platform->memory_lock);
 }
 
-/* Writes the message when the address lies in the arena. */
-static bool describe_access(PlatformState *platform, const Arena *arena, const void *address)
+/* The sentence when the address lies in the arena. */
+static bool describe_access(PlatformState *platform, const Arena *arena, const void *address, char *text, size_t size)
 {
     if (arena == NULL || !us_arena_holds(arena, (uintptr_t)address)) {
         return false;
     }
     char block[160];
     describe_block(platform, arena, (uintptr_t)address, block, sizeof block);
-    char line[512];
-    int length = snprintf(line, sizeof line,
-                          "understudy: error: host code touched %p, device memory of %s%s. Copy it to the host first; "
-                          "UNDERSTUDY_DEVICE_ACCESS=host opens device memory to a debugger.\n",
-                          address, platform->public.profile.name, block);
-    ssize_t written = write(STDERR_FILENO, line, (size_t)length);
-    (void)written;
+    snprintf(text, size,
+             "host code touched %p, device memory of %s%s. Copy it to the host first; "
+             "UNDERSTUDY_DEVICE_ACCESS=host opens device memory to a debugger.",
+             address, platform->public.profile.name, block);
     return true;
 }
 
-static void describe_access_anywhere(const void *address)
+static bool describe_access_anywhere(const void *address, char *text, size_t size)
 {
     for (int id = 0; id < PLATFORM_LIMIT; id++) {
         PlatformState *platform = platform_state(us_platform_at(id));
-        bool found = platform != NULL && describe_access(platform, us_virtual_arena(platform), address);
+        bool found = platform != NULL && describe_access(platform, us_virtual_arena(platform), address, text, size);
         for (int32_t i = 0; platform != NULL && !found && i < platform->public.device_count; i++) {
             Device *device = __atomic_load_n(&platform->public.devices[i], __ATOMIC_ACQUIRE);
-            found = device != NULL && describe_access(platform, &device_state(device)->arena, address);
+            found = device != NULL && describe_access(platform, &device_state(device)->arena, address, text, size);
         }
         if (found) {
-            return;
+            return true;
         }
+    }
+    AccessTeller *teller = other_teller;
+    return teller != NULL && teller(address, text, size);
+}
+
+static void tell(const void *address)
+{
+    char text[480], line[512];
+    if (describe_access_anywhere(address, text, sizeof text)) {
+        int length = snprintf(line, sizeof line, "understudy: error: %s\n", text);
+        ssize_t written = write(STDERR_FILENO, line, (size_t)length);
+        (void)written;
     }
 }
 
@@ -62,7 +74,7 @@ static void on_access(int signal_number, siginfo_t *info, void *context)
     (void)context;
     /* Only faults the processor reports carry an address; a signal somebody sent does not. */
     if (info->si_code > 0) {
-        describe_access_anywhere(info->si_addr);
+        tell(info->si_addr);
     }
     /* Back to whatever was there: returning repeats the access, which then ends the ordinary way. */
     sigaction(signal_number, &previous_handlers[signal_number], NULL);
@@ -81,8 +93,11 @@ static void install(void)
     sigaction(SIGSEGV, &action, &previous_handlers[SIGSEGV]);
 }
 
-void us_host_access_watch(void)
+void us_host_access_watch(AccessTeller *teller)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, install);
+    if (teller != NULL) {
+        other_teller = teller;
+    }
 }

@@ -1,5 +1,6 @@
 #include "device/check.h"
 #include "device/device_internal.h"
+#include "device/host_access.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ bool us_memory_start_device(DeviceState *device)
     size_t wanted = device->public.platform->profile.memory_bytes;
     size_t host = host_memory_bytes();
     device->capacity = wanted < host ? wanted : host;
-    us_host_access_watch();
+    us_host_access_watch(NULL);
     return true;
 }
 

@@ -9,31 +9,59 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+typedef struct Barrier {
+    _Atomic uint32_t arrived; /* processes inside */
+    _Atomic uint32_t passed;  /* times that all have reached it */
+} Barrier;
 
 /* The first page of the file. Zero bytes are its initial state, so that nobody has to be first. */
 typedef struct Control {
-    _Atomic uint32_t arrived; /* processes inside the current barrier */
-    _Atomic uint32_t passed;  /* barriers that all have reached */
+    _Atomic uint32_t joined;            /* bit i: process i has begun */
+    Barrier barriers[1 << TEAM_LIMIT];  /* one for every set of members */
 } Control;
 
-enum { CONTROL_SIZE = 4096 };
+enum { CONTROL_SIZE = 4096, LOOK_NANOSECONDS = 100000000, LOOKS_BEFORE_WORD = 100 };
+_Static_assert(sizeof(Control) <= CONTROL_SIZE, "the control page holds a barrier for every set of processes");
 
 static Team team = {0, 1, -1, CONTROL_SIZE};
 static Control *control;
 
+/* A lock on a byte of the file: the kernel frees it when the process that has it ends, however it ends. */
+static struct flock byte_lock(short type, off_t byte)
+{
+    return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+}
+
+static off_t life_byte(int rank) /* locked as long as the process lives */
+{
+    return 1 + rank;
+}
+
 static Control *map_control(int file)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    struct flock lock = byte_lock(F_WRLCK, 0);
     fcntl(file, F_SETLKW, &lock); /* nobody may shorten what another has extended */
     const bool extended = lseek(file, 0, SEEK_END) >= CONTROL_SIZE || ftruncate(file, CONTROL_SIZE) == 0;
-    lock.l_type = F_UNLCK;
+    lock = byte_lock(F_UNLCK, 0);
     fcntl(file, F_SETLK, &lock);
     void *page = extended ? mmap(NULL, CONTROL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
     return page == MAP_FAILED ? NULL : page;
+}
+
+static void announce(int file, int rank)
+{
+    struct flock lock = byte_lock(F_WRLCK, life_byte(rank));
+    if (fcntl(file, F_SETLK, &lock) != 0) {
+        us_log(LOG_LEVEL_ERROR, "UNDERSTUDY_FT_CORE=%d: another process is this core", rank);
+    }
+    atomic_fetch_or(&control->joined, 1u << rank);
 }
 
 static void join_team(void)
@@ -53,6 +81,7 @@ static void join_team(void)
         }
         return;
     }
+    announce(file, team.rank);
     team.size = size;
     team.file = file;
 }
@@ -64,21 +93,59 @@ const Team *us_team(void)
     return &team;
 }
 
-void us_team_barrier(void)
+/* The lowest of `members` that has begun and ended; -1: none. */
+static int ended_member(uint32_t members)
 {
-    if (us_team()->size == 1) {
+    for (int rank = 0; rank < team.size; rank++) {
+        struct flock lock = byte_lock(F_WRLCK, life_byte(rank));
+        const bool begun = rank != team.rank && (members & atomic_load(&control->joined)) >> rank & 1;
+        if (begun && fcntl(team.file, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK) {
+            return rank;
+        }
+    }
+    return -1;
+}
+
+static bool has_passed(const Barrier *barrier, uint32_t before)
+{
+    return atomic_load(&barrier->passed) != before;
+}
+
+/* Sleeps until the barrier is passed. Looks now and then whether those it waits for are still there. */
+static void wait_for(Barrier *barrier, uint32_t before, uint32_t members)
+{
+    const struct timespec look = {0, LOOK_NANOSECONDS};
+    for (int looks = 0; !has_passed(barrier, before);) {
+        if (syscall(SYS_futex, &barrier->passed, FUTEX_WAIT, before, &look, NULL, 0) == 0 || errno != ETIMEDOUT) {
+            continue;
+        }
+        const int ended = ended_member(members);
+        if (ended >= 0 && !has_passed(barrier, before)) {
+            us_log(LOG_LEVEL_ERROR, "core %d waits at a barrier of the cores 0x%02x, but core %d has ended", team.rank,
+                   (unsigned)members, ended);
+            exit(EXIT_FAILURE);
+        }
+        if (++looks == LOOKS_BEFORE_WORD) {
+            us_log(LOG_LEVEL_ERROR, "core %d has been waiting for 10 s at a barrier of the cores 0x%02x", team.rank,
+                   (unsigned)members);
+        }
+    }
+}
+
+void us_team_barrier(uint32_t members)
+{
+    if (us_team()->file < 0 || (members & (members - 1)) == 0) { /* nobody else */
         return;
     }
-    const uint32_t passed = atomic_load(&control->passed);
-    if (atomic_fetch_add(&control->arrived, 1) + 1 == (uint32_t)team.size) {
-        atomic_store(&control->arrived, 0);
-        atomic_fetch_add(&control->passed, 1);
-        syscall(SYS_futex, &control->passed, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    Barrier *barrier = &control->barriers[members];
+    const uint32_t before = atomic_load(&barrier->passed);
+    if (atomic_fetch_add(&barrier->arrived, 1) + 1 == (uint32_t)__builtin_popcount(members)) {
+        atomic_store(&barrier->arrived, 0);
+        atomic_fetch_add(&barrier->passed, 1);
+        syscall(SYS_futex, &barrier->passed, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
         return;
     }
-    while (atomic_load(&control->passed) == passed) {
-        syscall(SYS_futex, &control->passed, FUTEX_WAIT, passed, NULL, NULL, 0);
-    }
+    wait_for(barrier, before, members);
 }
 
 int32_t understudy_core(void)
@@ -93,5 +160,5 @@ int32_t understudy_core_count(void)
 
 void understudy_barrier(void)
 {
-    us_team_barrier();
+    us_team_barrier((1u << us_team()->size) - 1);
 }

@@ -2,8 +2,8 @@
  *   UNDERSTUDY_FT_MEMORY  path of a file that all can open for writing; empty at first, it is extended as needed
  *   UNDERSTUDY_FT_CORES   number of processes, 1 … TEAM_LIMIT
  *   UNDERSTUDY_FT_CORE    this process, 0 … UNDERSTUDY_FT_CORES-1
- * Without the file a process is alone. Whoever starts the processes ends the others when one fails: a barrier waits for
- * all of them. */
+ * Without the file a process is alone. A core that waits for one that has ended ends too, with a message and status 1;
+ * whoever starts the processes does the same to the rest. */
 #ifndef UNDERSTUDY_TEAM_H
 #define UNDERSTUDY_TEAM_H
 
@@ -18,6 +18,9 @@ typedef struct Team {
 } Team;
 
 const Team *us_team(void); /* read once */
-void us_team_barrier(void);
+
+/* Returns when all of `members` (bit i: process i; the caller's is set) have called it with the same members. What they
+ * wrote before is then visible to each. Different groups may wait at the same time. */
+void us_team_barrier(uint32_t members);
 
 #endif

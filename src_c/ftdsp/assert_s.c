@@ -5,7 +5,7 @@
 
 void assert_s(int32_t *cond, int32_t *out, int core_mask)
 {
-    FtCall call = ft_shared("assert_s", DTYPE_INT32, core_mask);
+    FT_CALL call = ft_shared("assert_s", DTYPE_INT32, core_mask);
     ft_operand(&call, "cond", cond, 1, DTYPE_INT32);
     ft_operand(&call, "out", out, 1, DTYPE_INT32);
     if (ft_ok(&call)) {

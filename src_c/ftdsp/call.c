@@ -1,5 +1,6 @@
 #include "ftdsp/call.h"
 
+#include "device/team.h"
 #include "ftdsp/chip.h"
 #include "ftdsp/space.h"
 #include "tensor/parallel.h"
@@ -13,22 +14,62 @@ static FtCall begin(const char *function, DType dtype)
     return call;
 }
 
+/* The cores of a mask: bits above the chip's cores, or above those that ft-run started, name none. */
+static uint32_t cores_of(int core_mask)
+{
+    const int chip = ft_chip()->core_count;
+    const int cores = ft_is_one_of_many() && us_team()->size < chip ? us_team()->size : chip;
+    return (uint32_t)core_mask & ((1u << cores) - 1);
+}
+
+/* Before the work: whether this core does it, and who waits for the end. */
+static void meet(FtCall *call, uint32_t members)
+{
+    const uint32_t own = 1u << ft_own_core();
+    if (!ft_ok(call) || !ft_is_one_of_many()) {
+        return;
+    }
+    if ((members & own) == 0) {
+        call->checks.status = FT_NOT_HERE;
+        return;
+    }
+    call->meet = members;
+    us_team_barrier(members);
+    if ((members & (own - 1)) != 0) { /* a lower core does it */
+        call->checks.status = FT_NOT_HERE;
+    }
+}
+
 FtCall ft_shared(const char *function, DType dtype, int core_mask)
 {
     FtCall call = begin(function, dtype);
-    const int existing = core_mask & ((1 << ft_chip()->core_count) - 1);
+    const uint32_t members = cores_of(core_mask);
     ft_require(&call, core_mask >= 0, "core_mask", "negative", FT_BAD_CORE_MASK, "core_mask is %d", core_mask);
-    ft_require(&call, existing != 0, "core_mask", "no-core", FT_BAD_CORE_MASK,
-               "core_mask 0x%x names none of the %d cores of %s", (unsigned)core_mask, ft_chip()->core_count,
-               ft_chip()->name);
     call.shared = true;
-    call.cores = __builtin_popcount((unsigned)existing);
+    call.cores = __builtin_popcount(members);
+    if (ft_ok(&call) && members == 0) {
+        us_log(LOG_LEVEL_WARN, "%s: core_mask 0x%x names no core of %s; nothing is done", function, (unsigned)core_mask,
+               ft_chip()->name);
+        call.checks.status = FT_NOT_HERE;
+    }
+    meet(&call, members);
     return call;
 }
 
 FtCall ft_private(const char *function, DType dtype)
 {
+    us_parallel_alone(true); /* one core's work */
     return begin(function, dtype);
+}
+
+void ft_end(FtCall *call)
+{
+    if (!call->shared) {
+        us_parallel_alone(false);
+    }
+    if (call->meet != 0) {
+        us_team_barrier(call->meet);
+    }
 }
 
 void ft_length(FtCall *call, const char *name, int length)
@@ -40,8 +81,9 @@ static void check_space(FtCall *call, const char *name, const void *data, size_t
 {
     const FtWindow *window = ft_window_of(data);
     if (!window) {
-        us_log(LOG_LEVEL_INFO, "%s: %s %p is ordinary host memory, which the chip does not have",
-               call->checks.function, name, data);
+        const bool unseen = call->shared && ft_is_one_of_many();
+        us_log(unseen ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "%s: %s %p is ordinary host memory, which %s",
+               call->checks.function, name, data, unseen ? "the other cores do not see" : "the chip does not have");
         return;
     }
     const size_t left = window->size - ((uintptr_t)data - window->address);

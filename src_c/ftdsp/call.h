@@ -1,7 +1,12 @@
 /* One call of a vendor function: its checks and its cores.
  *
  * The functions return void: a refused call writes its message, sets the last error and touches nothing. The status
- * numbers are ours, seen through understudy_last_status() only. */
+ * numbers are ours, seen through understudy_last_status() only.
+ *
+ * On the chip every core of core_mask makes the same _s call and does its share (ft-dsp-manual 1). Here a process that is
+ * alone does the work of all of them. Processes that are the cores of one chip (device/team.h) meet before the work, so
+ * that what others wrote is there, and behind it, so that the result is; between the two the lowest core of the mask does
+ * the whole work. A core outside the mask goes on at once. */
 #ifndef FTDSP_CALL_H
 #define FTDSP_CALL_H
 
@@ -9,6 +14,7 @@
 #include "tensor/view.h"
 
 typedef enum FtStatus {
+    FT_NOT_HERE = -1,     /* no refusal: nothing for this core to do */
     FT_BAD_PREFIX = 1,    /* the chip has no functions of this element type */
     FT_BAD_CORE_MASK = 2, /* no core takes part */
     FT_BAD_SIZE = 3,      /* a length, dimension or range */
@@ -24,13 +30,18 @@ typedef struct FtCall {
     DType dtype;   /* of the prefix */
     bool shared;   /* _s; else _p */
     int cores;     /* that take part */
+    uint32_t meet; /* the processes that meet when the call ends; 0: none */
 } FtCall;
 
-/* Begins a call of an _s or a _p function; `function` is a literal. */
+/* Begins a call of an _s or a _p function; `function` is a literal. Each ends with ft_end. */
 FtCall ft_shared(const char *function, DType dtype, int core_mask);
 FtCall ft_private(const char *function, DType dtype);
+void ft_end(FtCall *call);
 
-/* True until a check refused. */
+/* A call that ends where its block does. */
+#define FT_CALL __attribute__((cleanup(ft_end))) FtCall
+
+/* True while there is work for this core: until a check refused, unless another core does it. */
 static inline bool ft_ok(const FtCall *call)
 {
     return call->checks.status == 0;

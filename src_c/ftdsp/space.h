@@ -30,12 +30,16 @@ typedef struct FtWindow {
     uintptr_t address;
     size_t size;
     bool reserved;
+    bool open; /* to this process */
 } FtWindow;
 
 /* The window that holds `address`; NULL for ordinary memory, and where the window could not be reserved. */
 const FtWindow *ft_window_of(const void *address);
 
 int ft_own_core(void);
+
+/* Whether this process is one core of a chip whose other cores are processes too, or alone. */
+bool ft_is_one_of_many(void);
 
 /* Where an address is: the same number for the two addresses of the caller's own L2. */
 uintptr_t ft_location(const void *address);

@@ -119,7 +119,7 @@ static void stack_list(FtCall *call, int tensor_num, const int *tensor_element_n
 void tensorliststack_s(int tensor_num, int *tensor_element_nums, int *tensor_data_type, void **tensor_data,
                        void *output_data, int unknown_type_offset, int core_mask)
 {
-    FtCall call = ft_shared("tensorliststack_s", DTYPE_FLOAT32, core_mask);
+    FT_CALL call = ft_shared("tensorliststack_s", DTYPE_FLOAT32, core_mask);
     stack_list(&call, tensor_num, tensor_element_nums, tensor_data_type, (const void *const *)tensor_data,
                output_data, unknown_type_offset);
 }

@@ -347,6 +347,11 @@ void us_parallel(int64_t pieces, ParallelBody *body, void *context)
     finish(&job);
 }
 
+void us_parallel_alone(bool alone)
+{
+    inside = alone;
+}
+
 int us_parallel_threads(void)
 {
     static _Atomic int threads;

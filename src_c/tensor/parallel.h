@@ -19,6 +19,9 @@ void us_parallel(int64_t pieces, ParallelBody *body, void *context);
  * a single processor it does not wait at all. */
 bool us_parallel_wait(bool (*enough)(void *context), void *context, int64_t nanoseconds);
 
+/* From now on, until it is called with false, the calling thread does its own work alone. */
+void us_parallel_alone(bool alone);
+
 /* Threads used: UNDERSTUDY_THREADS, default the number of processors this process may use. */
 int us_parallel_threads(void);
 

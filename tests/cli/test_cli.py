@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -226,15 +227,6 @@ def test_ft_run_starts_one_process_per_core():
     assert sorted(done.stdout.splitlines()) == ["0 of 3", "1 of 3", "2 of 3"]
 
 
-@pytest.mark.parametrize("cores", [1, 2, 8])
-def test_ft_run_divides_the_processors_among_the_cores(cores, monkeypatch):
-    monkeypatch.delenv("UNDERSTUDY_THREADS", raising=False)
-    share = str(max(1, len(os.sched_getaffinity(0)) // cores))
-    assert ft_run(cores, 'echo "$UNDERSTUDY_THREADS"').stdout.split() == [share] * cores
-    monkeypatch.setenv("UNDERSTUDY_THREADS", "5")
-    assert ft_run(cores, 'echo "$UNDERSTUDY_THREADS"').stdout.split() == ["5"] * cores
-
-
 def test_ft_run_gives_the_status_of_the_core_that_fails_and_stops_the_others():
     start = time.monotonic()
     done = ft_run(4, 'test "$UNDERSTUDY_FT_CORE" = 2 && exit 5; exec sleep 60')
@@ -242,6 +234,40 @@ def test_ft_run_gives_the_status_of_the_core_that_fails_and_stops_the_others():
     done = ft_run(2, 'test "$UNDERSTUDY_FT_CORE" = 1 && kill -SEGV $$; exec sleep 60')
     assert done.returncode == 128 + 11 and "core 1 was ended by SIGSEGV" in done.stderr
     assert time.monotonic() - start < 30
+
+
+def test_ft_run_starts_all_cores_of_the_chip(monkeypatch):
+    for chip, cores in (("MT7004", 4), ("FT78NE", 8), ("", 8)):
+        monkeypatch.setenv("UNDERSTUDY_FT_CHIP", chip)
+        done = understudy("ft-run", "sh", "-c", 'echo "$UNDERSTUDY_FT_CORE"')
+        assert sorted(done.stdout.split()) == [str(core) for core in range(cores)]
+        done = understudy("ft-run", "-n", cores + 1, "true")
+        assert done.returncode == 2 and f"{chip or 'a chip'} has 1 to {cores} cores" in done.stderr
+    assert "FT78NE 8 (as without one), MT7004 4" in " ".join(understudy("ft-run", "--help").stdout.split())
+
+
+def test_ft_run_labels_lines():
+    script = 'echo "out $UNDERSTUDY_FT_CORE"; printf "more\\nrest"; echo "err" >&2'
+    done = understudy("ft-run", "--label", "-n", 2, "sh", "-c", script)
+    assert done.returncode == 0
+    assert sorted(done.stdout.splitlines()) == [f"[{core}] {text}" for core in (0, 1)
+                                                for text in ("more", f"out {core}", "rest")]  # fmt: skip
+    assert sorted(done.stderr.splitlines()) == ["[0] err", "[1] err"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_runner_that_is_ended_ends_its_cores(how):
+    command = [sys.executable, "-m", "understudy", "ft-run", "-n", "2", "sh", "-c", "echo $$; exec sleep 60"]
+    runner = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    cores = [int(runner.stdout.readline()) for _ in range(2)]
+    start = time.monotonic()
+    runner.send_signal(how)
+    _, errors = runner.communicate(timeout=30)  # until nobody holds its output
+    assert time.monotonic() - start < 1
+    assert runner.returncode == -how and "the runner was ended, and so were its 2 cores" in errors
+    for core in cores:  # at most waiting to be collected by their new parent
+        state = pathlib.Path(f"/proc/{core}/stat")
+        assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] in "ZX"
 
 
 # ---- demo ----

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import tempfile
+import time
 
 import pytest
 
@@ -21,16 +22,18 @@ def build(source) -> str:
     return str(program)
 
 
+def start(command: list[str], memory, core: int, cores: int, log: str = "error") -> subprocess.Popen:
+    """The program as one of several cores, as `understudy ft-run` starts it."""
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env={**os.environ, "UNDERSTUDY_FT_CORES": str(cores), "UNDERSTUDY_FT_CORE": str(core),
+                                 "UNDERSTUDY_FT_MEMORY": f"/proc/{os.getpid()}/fd/{memory.fileno()}",
+                                 "UNDERSTUDY_LOG": log})
+
+
 def run_cores(program: str, cores: int, log: str = "error") -> list[tuple[int, str, str]]:
-    """Starts the program once per core, as `understudy ft-run` does; status, output and messages of each."""
+    """Starts the program once per core; status, output and messages of each."""
     with tempfile.TemporaryFile() as memory:
-        processes = [
-            subprocess.Popen([program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                             env={**os.environ, "UNDERSTUDY_FT_CORES": str(cores), "UNDERSTUDY_FT_CORE": str(core),
-                                  "UNDERSTUDY_FT_MEMORY": f"/proc/{os.getpid()}/fd/{memory.fileno()}",
-                                  "UNDERSTUDY_LOG": log})
-            for core in range(cores)
-        ]
+        processes = [start([program], memory, core, cores, log) for core in range(cores)]
         try:
             texts = [process.communicate(timeout=60) for process in processes]
         finally:
@@ -50,6 +53,146 @@ def test_private_slices_give_the_shared_result(cores):
 
 def test_the_example_runs_alone():
     assert native.check([build(EXAMPLE)]) == "1 cores: the same as one _s call\n"
+
+
+# Every core makes the same calls on the same DDR: in place, accumulating, on masks with gaps and on masks that leave it
+# out. Core 0 prints what came out, and every core that the results are there when the call returns.
+EVERY_CORE = r"""
+#include <add.h>
+#include <applymomentum.h>
+#include <biasaddgrad.h>
+#include <nllloss.h>
+#include <stdio.h>
+#include <sub.h>
+#include <understudy/understudy.h>
+
+#define COUNT 5001
+#define AT(offset) ((float *)(0xA0000000 + (offset)))
+
+static void show(const char *name, const float *data, int count)
+{
+    double sum = 0;
+    for (int i = 0; i < count; i++) {
+        sum += (double)data[i] * (i % 7 + 1);
+    }
+    if (understudy_core() == 0) {
+        printf("%s %.17g %.9g %.9g\n", name, sum, (double)data[0], (double)data[count - 1]);
+    }
+    understudy_barrier();
+}
+
+int main(void)
+{
+    static const int masks[] = {0xff, 0x01, 0x0b, 0x7fffffff, 0x03};
+    float *x = AT(0), *one = AT(0x100000), *accumulate = AT(0x200000), *loss = AT(0x300000);
+    int *labels = (int *)AT(0x400000), *dims = (int[]){COUNT / 3, 3};
+    const int core = understudy_core();
+    if (core == 0) {
+        for (int i = 0; i < COUNT; i++) {
+            x[i] = 4;
+            one[i] = 1 + (float)(i % 5) / 8;
+            labels[i] = i % 3;
+        }
+    }
+    understudy_barrier();
+    for (int round = 0; round < 200; round++) {
+        const int mask = masks[round % 5];
+        fp_sub_s(x, one, x, COUNT, mask);
+        if ((mask >> core & 1) != 0) { /* the others may be anywhere */
+            const float now = x[COUNT - 1];
+            fp_add_s(x, accumulate, x, COUNT, mask);
+            if (x[COUNT - 1] != now + accumulate[COUNT - 1]) {
+                printf("core %d round %d: not there yet\n", core, round);
+            }
+            fp_sub_s(x, accumulate, x, COUNT, mask);
+        }
+        understudy_barrier();
+    }
+    show("in place", x, COUNT);
+    for (int round = 0; round < 5; round++) {
+        fp_applymomentum_s(x, accumulate, one, 0.5f, 0.25f, 1, 1, COUNT, masks[round]);
+        understudy_barrier();
+    }
+    show("momentum", x, COUNT);
+    show("accumulated", accumulate, COUNT);
+    fp_biasaddgrad_s(x, dims, 2, loss, 0xff);
+    show("sums", loss, 3);
+    fp_nllloss_s(x, labels, one, loss, loss + 8, COUNT / 3, 3, 2, 0x0b);
+    understudy_barrier();
+    show("loss", loss, 1);
+    fp_sub_s(x, one, x, COUNT, 0);
+    fp_sub_s(x, one, x, COUNT, 0x100);
+    show("no core", x, COUNT);
+    fp_sub_s(x, one, x, -1, 0xff); /* refused by the core that would do the work, and nobody waits for ever */
+    understudy_barrier();
+    if (core == 0) {
+        printf("%s\n", understudy_last_rule());
+    }
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def every_core():
+    source = native.work_folder() / "every_core.c"
+    source.write_text(EVERY_CORE)
+    return build(source)
+
+
+@pytest.fixture(scope="module")
+def one_process(every_core):
+    done = native.run([every_core], {"UNDERSTUDY_LOG": "off"})
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines[-1] == "fp_sub_s/n/negative"
+    assert lines[-2].split()[2:] == lines[1].split()[1:]  # a mask without a core: nothing is done
+    assert lines[0].split()[3] == str(4 - 200)  # each call once
+    return done.stdout
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 8])
+def test_any_number_of_cores_computes_what_one_process_does(every_core, one_process, cores):
+    results = run_cores(every_core, cores, log="off")
+    assert [(status, errors) for status, _, errors in results] == [(0, "")] * cores
+    assert results[0][1] == one_process
+    assert [text for _, text, _ in results[1:]] == [""] * (cores - 1)
+
+
+ENDS = r"""
+#include <add.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <understudy/understudy.h>
+
+int main(int count, char **arguments)
+{
+    float *x = (float *)0xA0000000;
+    understudy_barrier();
+    if (understudy_core() == 1 && count > 1) {
+        return atoi(arguments[1]) == 9 ? raise(SIGKILL) : 0;
+    }
+    fp_add_s(x, x, x, 4, 0x7);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("signal", [0, 9])
+def test_a_core_that_ends_before_a_barrier_ends_those_that_wait_for_it(tmp_path, signal):
+    source = tmp_path / "ends.c"
+    source.write_text(ENDS)
+    program = build(source)
+    with tempfile.TemporaryFile() as memory:
+        processes = [start([program, str(signal)], memory, core, 3) for core in range(3)]
+        start_time = time.monotonic()
+        processes[1].wait(timeout=10)
+        for core in (0, 2):
+            _, errors = processes[core].communicate(timeout=10)
+            assert processes[core].returncode == 1
+            assert "waits at a barrier of the cores 0x07, but core" in errors
+        assert time.monotonic() - start_time < 1
+        processes[1].communicate()
 
 
 SPACES = r"""

@@ -57,10 +57,9 @@ def test_the_cmake_project_builds(tmp_path):
         native.check([tmp_path / name])
 
 
-@pytest.mark.parametrize(("name", "sanitizer"), [("private_space", "address"), ("private_space", "thread"),
-                                                 ("shared_space", "thread")])
+@pytest.mark.parametrize("sanitizer", ["address", "thread"])
+@pytest.mark.parametrize("name", EXPECTED)
 def test_examples_under_sanitizers(name, sanitizer):
-    """The address sanitizer's shadow lies where DDR is, so that shared_space cannot run with it (ft-dsp 2.4)."""
     program = native.build_vendor(EXAMPLES / "binarycrossentropygrad" / f"{name}.c", "ftdsp", sanitizer)
     done = native.run([program])
     assert done.returncode == 0 and done.stderr == "", done
@@ -110,6 +109,47 @@ def test_windows_exist_before_main_and_hold_zero(windows_source, compiler, link)
     for _ in range(5):  # addresses are randomised
         assert native.check([program]).split() == ["c000000", "ok", "10000000", "ok", "80000000", "ok", "d00000000",
                                                    "ok"]
+
+
+TOUCH = r"""
+#include <add.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int count, char **arguments)
+{
+    float *there = (float *)(uintptr_t)strtoull(arguments[1], NULL, 16);
+    if (count > 2) {
+        fp_add_s(there, there, there, 4, 1);
+    }
+    *(volatile float *)there += 1;
+    printf("%g\n", *there);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("sanitizer", ["", "address"])
+@pytest.mark.parametrize("caller", ["the program", "an operator"])
+def test_an_address_outside_the_memory_says_so(sanitizer, caller, tmp_path):
+    source = tmp_path / "touch.c"
+    source.write_text(TOUCH)
+    program = native.build_vendor(source, "ftdsp", sanitizer)
+    bad = {"70000000": "0x70000000 is outside the chip's memory, which is SMC at 0x0C000000",
+           "1050000000": "0x1050000000 is in the L2 of core 5, but this process is the only core"}
+    good = ["10000000", "A0000000", "E0000000", "FFFFFFF0", "D00000000", "DFFFFFFF0"]
+    if sanitizer:
+        bad["81000000"] = "0x81000000 is not there under AddressSanitizer, whose own memory lies below 0xa0000000"
+    else:
+        good.append("81000000")
+    for address, sentence in bad.items():
+        done = native.run([program, address, *(["1"] if caller == "an operator" else [])])
+        assert done.returncode != 0 and done.stderr.startswith(f"understudy: error: {sentence}"), done
+        assert sanitizer or done.returncode == -11
+    for address in good:
+        done = native.run([program, address])
+        assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
 
 
 PRODUCT = r"""

@@ -334,8 +334,6 @@ def mask_cases(operator: Operator, prefix: str) -> list[RuleCase]:
     return [
         case(operator, prefix, "s", "core_mask/negative", [{"core_mask": -1}, {"core_mask": -(2**31)}],
              [{"core_mask": 1}, {"core_mask": 2**31 - 1}]),
-        case(operator, prefix, "s", "core_mask/no-core", [{"core_mask": 0}, {"core_mask": 0x100}],
-             [{"core_mask": 0x80}, {"core_mask": 0x1FF}]),
     ]
 
 

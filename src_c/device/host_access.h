@@ -1,0 +1,15 @@
+/* What is said about an address that a program touched and may not, before the ordinary SIGSEGV. */
+#ifndef UNDERSTUDY_HOST_ACCESS_H
+#define UNDERSTUDY_HOST_ACCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Writes a sentence about the address to `text` and returns true, or returns false when it knows nothing of it. Runs in
+ * a signal handler. */
+typedef bool AccessTeller(const void *address, char *text, size_t size);
+
+/* From now on accesses that fail are told, by the platforms' memory and by `teller` (may be NULL; one per process). */
+void us_host_access_watch(AccessTeller *teller);
+
+#endif
