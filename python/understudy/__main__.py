@@ -99,6 +99,8 @@ def compile_program(language: str, stacks, arguments: list[str]) -> None:
     if not arguments:
         raise UsageError("nothing to compile")
     command = [*toolchain.compiler(language), *arguments]
+    if language == "c":
+        toolchain.check_declarations([*command, *toolchain.search_flags(stacks)], stacks)
     if STATIC_LINKS.intersection(arguments):  # there are few static libraries: the caller names them
         command += toolchain.search_flags(stacks)
     else:

@@ -75,6 +75,14 @@ def _private_space() -> dict[str, numpy.ndarray]:
     return {"dx": numpy.array([1, 1, 2, 0.5, 1, 1]) * slope}
 
 
+def _momentum() -> dict[str, numpy.ndarray]:
+    weight, accumulate, gradient = numpy.arange(1, 7.0), numpy.zeros(6), numpy.arange(6) / 2
+    for _ in range(3):
+        accumulate = 0.9 * accumulate + gradient
+        weight = weight - 0.1 * accumulate
+    return {"weight": weight}
+
+
 def _async_copy() -> dict[str, numpy.ndarray]:
     bands = (numpy.arange(64 * 96) % 100).reshape(4, 16, 96)
     shared = numpy.ones(16)
@@ -197,6 +205,7 @@ REFERENCES = {
     "vocab_parallel_cross_entropy": _vocab_parallel_cross_entropy,
     "binarycrossentropygrad/shared_space": _shared_space,
     "binarycrossentropygrad/private_space": _private_space,
+    "cores/momentum": _momentum,
 }
 
 # The same from what the program printed: random draws are its own.

@@ -101,6 +101,8 @@ def run(operator: str, *arguments, prefix: str | None = None, space: str = "s", 
     function = getattr(lib, f"{prefix}_{operator}_{space}")
     kinds = ffi.typeof(function).args
     if space == "s":
+        if not core_mask & ALL_CORES:
+            raise ValueError(f"core_mask {core_mask:#x} names no core: nothing would be computed")
         arguments = (*arguments, core_mask)
     if len(arguments) != len(kinds):
         raise TypeError(f"{prefix}_{operator}_{space} takes {len(kinds)} arguments, {len(arguments)} were given")

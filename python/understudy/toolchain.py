@@ -1,11 +1,13 @@
 """What a compiler, a linker and a shell need to know about the SDK trees."""
 
 import os
+import re
 import shlex
 import shutil
+import subprocess
 
 from understudy.errors import UsageError
-from understudy.paths import STACKS, Stack
+from understudy.paths import STACKS, Stack, sdk
 
 
 def stacks_named(names: list[str] | None) -> list[Stack]:
@@ -23,21 +25,50 @@ def compiler(language: str) -> list[str]:
 
 
 def search_flags(stacks: list[Stack]) -> list[str]:
-    """Include and library paths. They come after the caller's arguments, as the vendors' do."""
-    return [f"-I{path}" for stack in stacks for path in stack.include_paths] + [
-        f"-L{stack.library_path}" for stack in stacks
-    ]
+    """Include and library paths, our own header's last. They come after the caller's arguments, as the vendors' do."""
+    include = [path for stack in stacks for path in stack.include_paths] + [sdk() / "include"]
+    return [*(f"-I{path}" for path in include), *(f"-L{path}" for path in library_folders(stacks))]
+
+
+def library_folders(stacks: list[Stack]) -> list:
+    return [stack.library_path for stack in stacks] + [sdk() / "lib"]
 
 
 def flags(stacks: list[Stack]) -> list[str]:
     """The same and run-time library paths. (Not for static programs: -static-pie with a run path crashes at start.)"""
-    return search_flags(stacks) + [f"-Wl,-rpath,{stack.library_path}" for stack in stacks]
+    return search_flags(stacks) + [f"-Wl,-rpath,{path}" for path in library_folders(stacks)]
 
 
 def libraries(stacks: list[Stack]) -> list[str]:
     """The stacks' libraries; those that nothing is taken from are not linked."""
-    names = [f"-l{name}" for stack in stacks for name in stack.link]
+    names = [f"-l{name}" for stack in stacks for name in stack.link] + ["-lunderstudy"]
     return ["-Wl,--push-state,--as-needed", *names, "-Wl,--pop-state"]
+
+
+IMPLICIT = re.compile(r"^(.+?:\d+):.*implicit declaration of function '(\w+)'", re.MULTILINE)
+
+
+def declaring_header(name: str, stacks: list[Stack]) -> str:
+    """The header that declares a function of the stacks; "" for none."""
+    declaration = re.compile(rf"\b{name}\s*\(")
+    for stack in stacks:
+        for folder in stack.include_paths:
+            for header in sorted(folder.rglob("*.h")):
+                if declaration.search(header.read_text()):
+                    return str(header.relative_to(folder))
+    return ""
+
+
+def check_declarations(command: list[str], stacks: list[Stack]) -> None:
+    """Refuses C programs that call functions of the stacks without a declaration: under the old rules of C they would
+    pass a float as a double, and compute with garbage."""
+    if not any(argument.endswith(".c") for argument in command):
+        return
+    checked = subprocess.run([*command, "-fsyntax-only", "-Wimplicit-function-declaration"], capture_output=True, text=True,
+                             stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"})  # fmt: skip
+    for place, name in IMPLICIT.findall(checked.stderr):
+        if header := declaring_header(name, stacks):
+            raise UsageError(f"{place}: {name} is called without a declaration; #include <{header}>")
 
 
 def variables(stacks: list[Stack]) -> dict[str, str]:

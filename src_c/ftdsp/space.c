@@ -19,7 +19,7 @@
 #define MIB (UINT64_C(1) << 20)
 #define L2_SIZE (256 * MIB)
 
-enum { OWN_L2 = 3, FIRST_ALIAS = 4, WINDOW_COUNT = FIRST_ALIAS + FT_CORE_LIMIT };
+enum { DDR = 1, OWN_L2 = 3, FIRST_ALIAS = 4, WINDOW_COUNT = FIRST_ALIAS + FT_CORE_LIMIT };
 
 static FtWindow windows[WINDOW_COUNT] = {
     {"SMC", FT_SMC, 0, 0x0C000000, 4 * MIB, false, false},
@@ -139,10 +139,18 @@ static void reserve_together(const Team *team)
 #define CHIP_BEGIN UINT64_C(0x1000)
 #define CHIP_END (UINT64_C(0x1000000000) + FT_CORE_LIMIT * L2_SIZE)
 
-static bool tell_access(const void *address, char *text, size_t size)
+/* A program under the sanitizer looks into the shadow before it touches an address, and faults there. */
+static uintptr_t meant_address(uintptr_t address)
 {
+    const uintptr_t ddr = windows[DDR].address, of_shadow = (address - SHADOW_OFFSET) * 8;
+    return is_sanitizers(address) && of_shadow < ddr ? of_shadow : address;
+}
+
+static bool tell_access(const void *touched, char *text, size_t size)
+{
+    const uintptr_t place = meant_address((uintptr_t)touched);
+    const void *address = (const void *)place;
     const FtWindow *window = ft_window_of(address);
-    const uintptr_t place = (uintptr_t)address;
     if (window && !window->open) {
         snprintf(text, size, "%p is in the %s, but this process is the only core; understudy ft-run starts several.",
                  address, window->name);

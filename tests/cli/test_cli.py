@@ -187,6 +187,27 @@ def test_compiler_errors_are_the_compilers(tmp_path):
     assert done.returncode == 1 and "missing" in done.stderr and "Traceback" not in done.stderr
 
 
+def test_a_call_without_declaration_names_the_header(tmp_path):
+    program = tmp_path / "program.c"
+    call = "int main(void)\n{\n    fp_linspace_s((float *)0xA0000000, 0.5f, 2.0f, 4, 1);\n    return 0;\n}\n"
+    program.write_text(call)
+    done = understudy("cc", program, "-o", tmp_path / "program", "-std=gnu99")
+    assert_error_of_use(done, f"{program}:3", "fp_linspace_s", "#include <linspace.h>")
+    assert not (tmp_path / "program").exists()
+    program.write_text(f"#include <linspace.h>\n{call}")
+    assert understudy("cc", program, "-o", tmp_path / "program").returncode == 0
+    program.write_text("int main(void) { return puts(\"\") < 0; }\n")  # not ours: as the compiler wants
+    assert understudy("cc", program, "-o", tmp_path / "program", "-std=gnu99").returncode == 0
+
+
+@pytest.mark.parametrize("name", ["slices", "momentum"])
+def test_programs_that_are_several_cores(name, tmp_path):
+    program = tmp_path / name
+    assert understudy("cc", paths.examples() / "ftdsp" / "cores" / f"{name}.c", "-o", program).returncode == 0
+    done = understudy("ft-run", "-n", 3, program)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("3 cores:" if name == "slices" else "weight[0]")
+
+
 def test_a_stack_left_out_is_not_found(source, tmp_path):
     done = understudy("cc", "--stack=maca", source, "-o", tmp_path / "program")
     assert done.returncode != 0 and "acl/acl.h" in done.stderr
@@ -265,9 +286,16 @@ def test_a_runner_that_is_ended_ends_its_cores(how):
     _, errors = runner.communicate(timeout=30)  # until nobody holds its output
     assert time.monotonic() - start < 1
     assert runner.returncode == -how and "the runner was ended, and so were its 2 cores" in errors
-    for core in cores:  # at most waiting to be collected by their new parent
-        state = pathlib.Path(f"/proc/{core}/stat")
-        assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] in "ZX"
+    while any(is_alive(core) for core in cores):
+        assert time.monotonic() - start < 1
+
+
+def is_alive(process: int) -> bool:
+    try:
+        state = pathlib.Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state.rpartition(")")[2].split()[0] not in "ZX"  # ended, at most waiting to be collected by its new parent
 
 
 # ---- demo ----

@@ -82,7 +82,7 @@ def test_an_object_file_with_a_cpp_declaration(tmp_path):
 
 @pytest.mark.parametrize("stack, name, status", [
     ("ftdsp", "fp_binarycrossentropygrad_s", "emulated"),
-    ("ftdsp", "hthread_rwlock_create", "missing"),
+    ("ftdsp", "LaunchGroup", "missing"),
     ("ftdsp", "fp_binarycrossentropygrd_s", "unknown"),
     ("maca", "mcMalloc", "emulated"),
     ("maca", "mcStreamBeginCapture", "missing"),
