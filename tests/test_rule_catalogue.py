@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 
 # The number of rules of a library may grow; a smaller number means that a check was dropped.
 LEAST_RULES = {
-    "libascendcl.so": 694, "libftdsp.so": 6611, "libmcdnn.so": 1170, "libmcruntime.so": 302, "libnnopbase.so": 109,
+    "libascendcl.so": 694, "libftdsp.so": 6418, "libmcdnn.so": 1170, "libmcruntime.so": 302, "libnnopbase.so": 109,
     "libopapi_nn.so": 315,
 }  # fmt: skip
 

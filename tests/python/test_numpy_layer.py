@@ -362,6 +362,8 @@ def test_binarycrossentropygrad_refusals():
         ftdsp.binarycrossentropygrad(x, x, 1, reduction=7)
     assert caught.value.rule == "fp_binarycrossentropygrad_s/reduction/range"
     with pytest.raises(StatusError, match="core_mask"):
+        ftdsp.binarycrossentropygrad(x, x, 1, core_mask=-1)
+    with pytest.raises(ValueError, match="names no core"):
         ftdsp.binarycrossentropygrad(x, x, 1, core_mask=0)
     with pytest.raises(TypeError, match="x is float64"):
         ftdsp.binarycrossentropygrad(x.astype(float), x, 1)
