@@ -3,6 +3,7 @@
 #include "kernels/axes.h"
 #include "kernels/expm1.h"
 #include "kernels/map.h"
+#include "kernels/widened.h"
 
 bool us_activation_backward_reads_x(ActivationFunction function)
 {
@@ -34,6 +35,9 @@ KernelStatus us_activation_forward(const View *views, const void *attributes)
         [ACTIVATION_ELU] = TILE_KERNEL(elu_body), [ACTIVATION_SWISH] = TILE_KERNEL(swish_body),
     };
     const Activation *activation = attributes;
+    if (views[0].dtype == DTYPE_INT8) {
+        return us_run_widened(us_activation_forward, 2, views, attributes, activation->beta != 0);
+    }
     return run(&kernels[activation->function], activation, 1, views);
 }
 

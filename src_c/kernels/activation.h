@@ -24,7 +24,7 @@ typedef struct Activation {
 /* Whether the derivative is computed from the input x (otherwise from the result y). */
 bool us_activation_backward_reads_x(ActivationFunction function);
 
-Kernel us_activation_forward;  /* views: x, y */
+Kernel us_activation_forward;  /* views: x, y: floating types, or both int8 */
 Kernel us_activation_backward; /* views: x or y, dy, dx */
 
 #endif

@@ -71,10 +71,31 @@ KERNEL_CLONES static void moments_to_statistics(int64_t groups, double m, double
     }
 }
 
+/* Whether the squares of a block, formed in float, may have left its range: too large, or so small that they were lost
+ * and epsilon does not hide it. */
+static bool moments_are_lost(const NormWork *work, int64_t groups, const double *sum, const double *product)
+{
+    const bool hidden = work->norm->epsilon > 1e-20, wide = work->fold.operands[OPERAND_X].dtype == DTYPE_FLOAT64;
+    for (int64_t i = 0; !wide && i < groups; i++) {
+        if (!isfinite(sum[i]) || !isfinite(product[i]) || (!hidden && product[i] < 1e-30 * work->elements)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void find_statistics(const NormWork *work, int64_t block, State *state, const double *sums, double *variance)
 {
-    moments_to_statistics(groups_of(work, block), work->elements, work->norm->epsilon, sums, sums + work->fold.width,
-                          state->mean, variance, state->inverse);
+    const int64_t groups = groups_of(work, block);
+    double wide[FOLD_SUMS * FOLD_WIDTH];
+    const double *sum = sums, *product = sums + work->fold.width;
+    if (moments_are_lost(work, groups, sum, product)) {
+        us_norm_sum_moments_wide(work, block, state->mean, wide, wide + FOLD_WIDTH);
+        sum = wide;
+        product = wide + FOLD_WIDTH;
+    }
+    moments_to_statistics(groups, work->elements, work->norm->epsilon, sum, product, state->mean, variance,
+                          state->inverse);
 }
 
 static void set_normal_columns(const NormWork *work, int64_t block, State *state)

@@ -1,6 +1,7 @@
 #include "kernels/batch_norm_lines.h"
 
 #include "kernels/exponential.h"
+#include "tensor/convert.h"
 #include "tensor/levels.h"
 
 #include <string.h>
@@ -216,6 +217,39 @@ void us_norm_sum_moments(const NormWork *work, int64_t block, int64_t chunk, con
 {
     Visit visit = {.work = work, .sum = work->loops->moments, .access = {.reads = 1u << OPERAND_X}};
     form_sums(&visit, block, chunk, centres, sums);
+}
+
+typedef struct WideMoments {
+    const NormWork *work;
+    const double *centres;
+    double *sum, *product;
+} WideMoments;
+
+static void add_wide_panel(void *context, const Panel *panel)
+{
+    const WideMoments *moments = context;
+    const DType type = moments->work->fold.operands[OPERAND_X].dtype;
+    const int64_t size = (int64_t)us_dtype_size(type);
+    for (int64_t row = 0; row < panel->rows; row++) {
+        double values[FOLD_WIDTH];
+        const char *data = (const char *)panel->data[OPERAND_X] + row * panel->row_stride[OPERAND_X] * size;
+        us_load_double(values, data, type, 1, panel->width);
+        for (int64_t i = 0; i < panel->width; i++) {
+            const double distance = values[i] - moments->centres[i];
+            moments->sum[i] += distance;
+            moments->product[i] += distance * distance;
+        }
+    }
+}
+
+void us_norm_sum_moments_wide(const NormWork *work, int64_t block, const double *centres, double *sum, double *product)
+{
+    WideMoments moments = {work, centres, sum, product};
+    memset(sum, 0, FOLD_WIDTH * sizeof *sum);
+    memset(product, 0, FOLD_WIDTH * sizeof *product);
+    for (int64_t chunk = 0; chunk < work->fold.chunks; chunk++) {
+        us_fold_walk(&work->fold, block, chunk, (FoldAccess){.reads = 1u << OPERAND_X}, add_wide_panel, &moments);
+    }
 }
 
 void us_norm_sum_slopes(const NormWork *work, int64_t block, int64_t chunk, const double *centres, double *sums)

@@ -41,6 +41,8 @@ void us_norm_set(const NormWork *work, int64_t groups, const double *values, Num
 
 /* Sums of x - centre and of its square; of g and of g * (x - centre). The centres are rounded to the compute type. */
 void us_norm_sum_moments(const NormWork *work, int64_t block, int64_t chunk, const double *centres, double *sums);
+/* The moments of a whole block, every square in double. */
+void us_norm_sum_moments_wide(const NormWork *work, int64_t block, const double *centres, double *sum, double *product);
 void us_norm_sum_slopes(const NormWork *work, int64_t block, int64_t chunk, const double *centres, double *sums);
 
 void us_norm_apply_forward(const NormWork *work, int64_t block, int64_t chunk, const Columns *columns);

@@ -18,7 +18,10 @@ enum { BLOCK_LIMIT = 1024, BLOCK_LEAST = 64, GATHERED_ELEMENTS = 16 * 1024, GATH
        TILE = 64 /* positions of one channel whose sums wait in registers' reach */ };
 
 /* The inputs; forward has X only. */
-enum { X, Y, DY, INPUT_LIMIT };
+enum { X, DY, INPUT_LIMIT };
+
+/* Sums from here on are formed in double: beyond, squares and quotients of floats leave their range. */
+#define SUM_LIMIT 1e20
 
 /* One call. A row is one channel at a block of positions. */
 typedef struct Lrn {
@@ -28,6 +31,8 @@ typedef struct Lrn {
     bool in_place[INPUT_LIMIT], out_in_place; /* the rows are unit-stride arrays of the compute type */
     int64_t images, channels, positions, block, blocks;
     int64_t back, ahead; /* channels of the window on both sides of its own */
+    struct Lrn *wide; /* the same call in double; NULL: it is */
+    bool repeatable;        /* a block may be formed twice: no input is overwritten, no prior value counts */
     atomic_int out_of_memory;
 } Lrn;
 
@@ -139,6 +144,53 @@ US_ALWAYS_INLINE void prefetch(const Ahead *ahead, int64_t begin, int64_t count)
 #define NAME(name) name##_double
 #include "kernels/lrn_body.inc"
 
+/* Whether some window of a block has too large a sum. */
+static bool has_large_sums(Lrn *lrn, const Block *block)
+{
+    Rows_float inputs[INPUT_LIMIT];
+    const Window window = window_of(lrn);
+    float *memory = begin_block_float(lrn, block, 0, inputs), sums[TILE];
+    bool fits = true;
+    for (int64_t ready = 0; memory != NULL && fits && ready < lrn->channels; ready++) {
+        fetch_float(lrn, X, block, ready, &inputs[X]);
+        const float *row[WINDOW_LIMIT];
+        const int64_t rows = window_float(lrn, &inputs[X], ready - lrn->back - lrn->ahead, ready, row);
+        for (int64_t i = 0; i < block->count; i += TILE) {
+            const int64_t length = block->count - i < TILE ? block->count - i : TILE;
+            fits = fits && window_sums_float(&window, row, rows, length, sums);
+            move_float(row, rows, length);
+        }
+    }
+    free(memory);
+    return !fits;
+}
+
+/* A block in float, or in double where sums pass SUM_LIMIT. */
+typedef bool Piece(Lrn *lrn, const Block *block);
+
+static void run_piece(Lrn *lrn, int64_t piece, Piece *in_float, Piece *in_double)
+{
+    const Block block = block_of(lrn, piece);
+    if (lrn->wide == NULL) {
+        in_double(lrn, &block);
+        return;
+    }
+    const bool large = !lrn->repeatable && has_large_sums(lrn, &block);
+    if (large || !in_float(lrn, &block)) {
+        in_double(lrn->wide, &block);
+    }
+}
+
+static void forward_piece(void *context, int64_t piece)
+{
+    run_piece(context, piece, forward_piece_float, forward_piece_double);
+}
+
+static void backward_piece(void *context, int64_t piece)
+{
+    run_piece(context, piece, backward_piece_float, backward_piece_double);
+}
+
 /* Results do not depend on the blocks: every position is on its own. */
 static void choose_blocks(Lrn *lrn)
 {
@@ -158,25 +210,36 @@ static void choose_blocks(Lrn *lrn)
     lrn->blocks = (lrn->positions + lrn->block - 1) / lrn->block;
 }
 
-static KernelStatus run(const LocalNorm *norm, int input_count, const View *inputs, const View *out,
-                        ParallelBody *body_float, ParallelBody *body_double)
+static void set_in_place(Lrn *lrn, DType compute)
+{
+    lrn->out_in_place = has_rows(&lrn->out, compute);
+    for (int k = 0; k < lrn->input_count; k++) {
+        /* Channels are read after their neighbours were written. */
+        lrn->in_place[k] = has_rows(&lrn->inputs[k], compute) && lrn->inputs[k].data != lrn->out.data;
+    }
+}
+
+static KernelStatus run(const LocalNorm *norm, int input_count, const View *inputs, const View *out, ParallelBody *body)
 {
     Lrn lrn = {.norm = norm, .out = merged(out), .input_count = input_count, .images = out->shape[0],
                .channels = out->shape[1], .back = (norm->window - 1) / 2};
     lrn.ahead = norm->window - 1 - lrn.back;
     lrn.positions = us_view_elements(out) / (lrn.images * lrn.channels);
-    const DType compute = out->dtype == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
-    lrn.out_in_place = has_rows(&lrn.out, compute);
+    lrn.repeatable = norm->beta == 0;
     for (int k = 0; k < input_count; k++) {
         lrn.inputs[k] = merged(&inputs[k]);
-        /* Channels are read after their neighbours were written. */
-        lrn.in_place[k] = has_rows(&lrn.inputs[k], compute) && inputs[k].data != out->data;
+        lrn.repeatable = lrn.repeatable && inputs[k].data != out->data;
     }
     choose_blocks(&lrn);
     atomic_init(&lrn.out_of_memory, 0);
-    run_pieces(lrn.images * lrn.blocks, us_view_elements(out),
-               compute == DTYPE_FLOAT64 ? body_double : body_float, &lrn);
-    return atomic_load(&lrn.out_of_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
+    Lrn wide = lrn;
+    set_in_place(&wide, DTYPE_FLOAT64);
+    if (out->dtype != DTYPE_FLOAT64) {
+        lrn.wide = &wide;
+    }
+    set_in_place(&lrn, out->dtype != DTYPE_FLOAT64 ? DTYPE_FLOAT32 : DTYPE_FLOAT64);
+    run_pieces(lrn.images * lrn.blocks, us_view_elements(out), body, &lrn);
+    return atomic_load(&lrn.out_of_memory) || atomic_load(&wide.out_of_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 
 KernelStatus us_lrn_forward(const View *views, const void *attributes)
@@ -184,7 +247,7 @@ KernelStatus us_lrn_forward(const View *views, const void *attributes)
     Detached detached;
     KernelStatus status = us_detach(&detached, 1, views, 1, &views[1]);
     if (status == KERNEL_OK) {
-        status = run(attributes, 1, detached.inputs, &views[1], forward_piece_float, forward_piece_double);
+        status = run(attributes, 1, detached.inputs, &views[1], forward_piece);
     }
     us_detach_end(&detached);
     return status;
@@ -193,9 +256,9 @@ KernelStatus us_lrn_forward(const View *views, const void *attributes)
 KernelStatus us_lrn_backward(const View *views, const void *attributes)
 {
     Detached detached;
-    KernelStatus status = us_detach(&detached, 3, views, 1, &views[3]);
+    KernelStatus status = us_detach(&detached, 2, views, 1, &views[2]);
     if (status == KERNEL_OK) {
-        status = run(attributes, 3, detached.inputs, &views[3], backward_piece_float, backward_piece_double);
+        status = run(attributes, 2, detached.inputs, &views[2], backward_piece);
     }
     us_detach_end(&detached);
     return status;

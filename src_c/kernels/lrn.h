@@ -11,7 +11,7 @@ typedef struct LocalNorm {
 } LocalNorm;
 
 Kernel us_lrn_forward;       /* x, y: rank 2 or more, axis 1 are the channels */
-Kernel us_lrn_backward;      /* x, y, dy, dx */
+Kernel us_lrn_backward;      /* x, dy, dx */
 Kernel us_divisive_forward;  /* x, means?, y: rank 4 or 5 */
 Kernel us_divisive_backward; /* x, means?, dy, dx, dMeans? */
 

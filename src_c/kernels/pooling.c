@@ -2,6 +2,7 @@
 
 #include "kernels/detach.h"
 #include "kernels/pieces.h"
+#include "kernels/widened.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 
@@ -310,6 +311,9 @@ static KernelStatus end(Pool *pool)
 
 KernelStatus us_pooling_forward(const View *views, const void *attributes)
 {
+    if (views[0].dtype == DTYPE_INT8) {
+        return us_run_widened(us_pooling_forward, 2, views, attributes, ((const Pooling *)attributes)->beta != 0);
+    }
     Detached detached;
     Pool pool;
     const View written = reach_of(&views[1]);

@@ -15,7 +15,7 @@ typedef struct Pooling {
     double alpha, beta;
 } Pooling;
 
-/* Views have rank 4 or 5 (images, channels, space), floating types. */
+/* Views have rank 4 or 5 (images, channels, space), floating types; forward also int8. */
 Kernel us_pooling_forward;  /* x, y */
 Kernel us_pooling_backward; /* y?, dy, x?, dx: x for the maximum, y for BY_RESULT */
 

@@ -6,12 +6,13 @@
 
 enum { TRANSFORM_RANK = 8 };
 
-/* y = alpha * moved x + beta * y. Axis 1 holds the channels, axes from 2 on are space. Folding takes padded positions p
- * to p / fold, block p % fold; channel = padding + block * channels + c, blocks numbered in row-major order. Unfolding
- * takes them apart again and then pads. Where nothing lands, y becomes 0: beta must then be 0. */
+/* y = alpha * moved x + beta * y; where nothing lands, moved x is 0. Axis 1 holds the channels, axes from 2 on are space.
+ * Folding pads first, channels too, and takes padded positions p to p / fold, block p % fold; channel = block * padded
+ * channels + padding + c, blocks numbered in row-major order. beta must then be 0. Unfolding takes blocks of channels
+ * apart again and then pads. */
 typedef struct TensorTransform {
     bool unfold, moves; /* moves: some padding or folding */
-    int32_t pad_before[TRANSFORM_RANK];
+    int32_t pad_before[TRANSFORM_RANK], pad_after[TRANSFORM_RANK];
     int32_t fold[TRANSFORM_RANK]; /* 1 for axes 0 and 1 */
     double alpha, beta;
 } TensorTransform;

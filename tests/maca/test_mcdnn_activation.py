@@ -138,6 +138,30 @@ def test_the_other_modes_pass_nan_on_and_saturate(mode):
     np.testing.assert_array_equal(y.values(), expected)
 
 
+@pytest.mark.parametrize("data_type", [FLOAT, DOUBLE])
+@pytest.mark.parametrize("b", [1.0, 4.0])
+def test_the_slope_of_swish_is_one_or_zero_far_out(b, data_type):
+    largest = float(np.finfo(np.float32 if data_type == FLOAT else np.float64).max)
+    x = Tensor(np.array([-np.inf, -largest, -1e30, -2000, 0, 2000, 1e30, largest, np.inf, np.nan]), data_type)
+    dx = Tensor(np.zeros(10), data_type)
+    backward(activation(SWISH, 0.0, swish_beta=b), x, Tensor(np.full(10, 3.0), data_type), x, dx)
+    np.testing.assert_array_equal(dx.values(), [0, 0, 0, 0, 1.5, 3, 3, 3, 3, np.nan])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_int8_runs_forward(mode):
+    """Rounded to nearest, ties to even, and saturated."""
+    coef = 50.0 if mode in (CLIPPED, ELU) else IGNORED
+    values, prior = np.arange(-128, 128).reshape(2, 8, 4, 4), random((2, 8, 4, 4), lib.MCDNN_DATA_INT8, 1, 100.0)
+    x, y = (Tensor(it, lib.MCDNN_DATA_INT8, nhwc_strides(values.shape)) for it in (values, prior))
+    forward(activation(mode, coef), x, y, 2.0, -0.25)
+    expected = 2.0 * forward_model(values, mode, coef, 1.0) - 0.25 * prior
+    distance = np.abs(y.values() - np.clip(expected, -128, 127))
+    assert (distance <= 0.5 + 1e-5).all()  # one rounding of a float result
+    if mode == RELU:
+        np.testing.assert_array_equal(y.values(), np.clip(np.rint(expected), -128, 127))
+
+
 @pytest.mark.parametrize("output", LAYOUTS)
 @pytest.mark.parametrize("source", LAYOUTS)
 @pytest.mark.parametrize("sizes", [(2, 3, 4, 5), (2, 3, 2, 3, 2)])

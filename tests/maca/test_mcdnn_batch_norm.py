@@ -184,6 +184,28 @@ def test_statistics_of_data_far_from_zero():
     np.testing.assert_allclose(case.inverse.values(), (1 / np.sqrt(variance + EPSILON)).astype(float), rtol=1e-6)
 
 
+@pytest.mark.parametrize("mode", [SPATIAL, PER_ACTIVATION])
+@pytest.mark.parametrize("size", [1e-25, 1e20, 1e30])
+def test_squares_may_leave_the_range_of_float(size, mode):
+    """Of one channel of three. Without epsilon, small ones count too."""
+    sizes = (6, 3, 4, 5)
+    x = random(sizes, FLOAT, 1)
+    x[:, 1] *= size
+    x = Tensor(x)
+    exact = x.values()
+    mean, variance, m = statistics(exact, mode)
+    shape = mean.shape
+    y, one, zero = Tensor(np.zeros(sizes)), Tensor(np.ones(shape)), Tensor(np.zeros(shape))
+    running, saved = [Tensor(np.zeros(shape)) for _ in range(2)], [Tensor(np.zeros(shape)) for _ in range(2)]
+    run("mcdnnBatchNormalizationForwardTraining", handle=handle(), mode=mode, alpha=scale(1), beta=scale(0), xDesc=x,
+        x=x, yDesc=y, y=y, bnScaleBiasMeanVarDesc=one, bnScale=one, bnBias=zero, exponentialAverageFactor=1.0,
+        resultRunningMean=running[0], resultRunningVariance=running[1], epsilon=0.0, resultSaveMean=saved[0],
+        resultSaveInvVariance=saved[1])
+    inverse = 1 / np.sqrt(variance.astype(float))
+    np.testing.assert_allclose(saved[1].values(), inverse, rtol=1e-5)
+    np.testing.assert_allclose(y.values(), (exact - mean.astype(float)) * inverse, atol=1e-5)
+
+
 def test_factor_one_does_not_read_the_old_statistics():
     case = Case((2, 3, 4, 5), SPATIAL)
     case.running_mean, case.running_variance = (Tensor(np.full((1, 3, 1, 1), np.nan)) for _ in range(2))

@@ -30,9 +30,9 @@ def lrn_model(x, n, alpha, beta, k):
     return x * lrn_sums(x, n, alpha, k) ** -beta
 
 
-def lrn_gradient(x, y, dy, n, alpha, beta, k):
+def lrn_gradient(x, dy, n, alpha, beta, k):
     sums = lrn_sums(x, n, alpha, k)
-    dx = dy * sums**-beta
+    y, dx = x * sums**-beta, dy * sums**-beta
     for centre, span in enumerate(spans(x.shape[1], n)):
         for c in span:
             dx[:, c] -= 2 * alpha * beta / n * x[:, c] * (dy * y / sums)[:, centre]
@@ -52,8 +52,8 @@ def lrn_backward(descriptor, y, dy, x, dx, alpha=1.0, beta=0.0):
 
 @pytest.mark.parametrize("data_type", TYPES)
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("sizes", [(2, 7, 3, 5), (1, 1, 1, 1), (2, 3, 4), (1, 33, 9, 37), (2, 5, 2, 3, 4), (1, 600, 5,
-                                                                                                            5)])
+@pytest.mark.parametrize("sizes", [(2, 7, 3, 5), (1, 1, 1, 1), (2, 3, 4, 1), (1, 33, 9, 37), (2, 5, 2, 3, 4),
+                                   (1, 600, 5, 5)])
 def test_lrn_follows_the_formulas(sizes, setting, data_type):
     descriptor = lrn(*setting)
     x, y = Tensor(random(sizes, data_type, 1), data_type), Tensor(random(sizes, data_type, 2), data_type)
@@ -62,11 +62,10 @@ def test_lrn_follows_the_formulas(sizes, setting, data_type):
     model = lrn_model(x.values(), *setting)
     floor = np.abs(1.5 * model) + np.abs(0.5 * prior)
     assert_close(y.values(), 1.5 * model - 0.5 * prior, data_type, ULPS[data_type], floor=floor)
-    lrn_forward(descriptor, x, y)
     dy, dx = Tensor(random(sizes, data_type, 3), data_type), Tensor(random(sizes, data_type, 4), data_type)
     prior = dx.values()
-    lrn_backward(descriptor, y, dy, x, dx, 0.75, 2.0)
-    model = lrn_gradient(x.values(), y.values(), dy.values(), *setting)
+    lrn_backward(descriptor, y, dy, x, dx, 0.75, 2.0)  # y as scaled above: it is not read
+    model = lrn_gradient(x.values(), dy.values(), *setting)
     largest = np.abs(model).max() + np.abs(dy.values() * lrn_sums(x.values(), setting[0], setting[1], setting[3])
                                            ** -setting[2]).max()
     assert_close(dx.values(), 0.75 * model + 2.0 * prior, data_type, ULPS[data_type] * 2,
@@ -84,8 +83,27 @@ def test_lrn_layouts_agree_gaps_stay_and_the_old_value_is_not_read(source, outpu
     dy = Tensor(random(sizes, FLOAT, 2), strides=LAYOUTS[output](sizes))
     dx = Tensor(np.full(sizes, np.nan), strides=LAYOUTS[source](sizes))
     lrn_backward(descriptor, y, dy, x, dx)
-    assert_close(dx.values(), lrn_gradient(x.values(), y.values(), dy.values(), 5, 0.1, 0.75, 2.0), FLOAT, 4)
+    assert_close(dx.values(), lrn_gradient(x.values(), dy.values(), 5, 0.1, 0.75, 2.0), FLOAT, 4)
     assert y.gaps_untouched() and dx.gaps_untouched()
+
+
+@pytest.mark.parametrize("data_type", [FLOAT, BFLOAT16])
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("size", [1e12, 1e20, 1e30])
+def test_lrn_squares_may_leave_the_range_of_float(size, in_place, data_type):
+    """Large values in some channels of some positions; the others keep theirs."""
+    sizes, setting = (1, 9, 10, 13), (5, 0.1, 0.75, 2.0)
+    values, slopes = random(sizes, data_type, 1), random(sizes, data_type, 2)
+    values[:, 3:5, :, ::4] *= size
+    x, dy = Tensor(values, data_type), Tensor(slopes, data_type)
+    y, dx = (x, dy) if in_place else (Tensor(np.zeros(sizes), data_type), Tensor(np.zeros(sizes), data_type))
+    exact = x.values()
+    lrn_backward(lrn(*setting), y, dy, x, dx)
+    expected = lrn_gradient(exact, slopes, *setting)
+    floor = np.abs(slopes) * lrn_sums(exact, setting[0], setting[1], setting[3]) ** -setting[2]
+    assert_close(dx.values(), expected, data_type, 16, floor=np.maximum(floor, 2.0**-126))
+    lrn_forward(lrn(*setting), x, y)
+    assert_close(y.values(), lrn_model(exact, *setting), data_type, 16, floor=0)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from understudy.maca import ffi, lib
 
 from tests.conformance.harness import run_python
-from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, Tensor, assert_close, digest_of, handle,
-                                      nhwc_strides, ok, packed_strides, pooling, random, run, scale)
+from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, Buffer, Tensor, assert_close, descriptor,
+                                      digest_of, handle, nhwc_strides, ok, packed_strides, pooling, random, run, scale)
 
 MAX, INCLUDE, EXCLUDE, DETERMINISTIC = (
     lib.MCDNN_POOLING_MAX, lib.MCDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING,
@@ -146,6 +146,41 @@ def test_nan_option_of_the_maximum(mode, data_type, lowest):
     np.testing.assert_array_equal(y.values().ravel(), [np.nan, np.nan, np.nan, 7])
     backward(kept, y, dy, x, dx)
     assert dx.values().ravel().tolist() == [1, 0, 2, 0, 0, 3, 0, 4]
+
+
+@pytest.mark.parametrize("strides", [packed_strides, nhwc_strides])
+@pytest.mark.parametrize("mode", MODES)
+def test_int8_runs_forward(mode, strides):
+    """Averages are rounded to nearest, ties to even."""
+    sizes, window = (2, 3, 5, 7), ((2, 3), (1, 1), (2, 1))
+    values = random(sizes, lib.MCDNN_DATA_INT8, 1, 127.0)
+    model = forward_model(values, mode, *window)
+    x = Tensor(values, lib.MCDNN_DATA_INT8, strides(sizes))
+    y = Tensor(np.zeros(model.shape), lib.MCDNN_DATA_INT8, strides(model.shape))
+    forward(pooling(mode, *window), x, y)
+    np.testing.assert_array_equal(y.values(), np.rint(model))
+    assert y.gaps_untouched()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_vectors_of_four_channels_run_forward(mode):
+    sizes, window = (2, 12, 5, 7), ((2, 3), (1, 1), (2, 1))
+    values = random(sizes, lib.MCDNN_DATA_INT8, 1, 127.0)
+    model = forward_model(values, mode, *window)
+
+    def vectors(array):
+        n, c, h, w = array.shape
+        return array.reshape(n, c // 4, 4, h, w).transpose(0, 1, 3, 4, 2).astype(np.int8)
+
+    def described(array):
+        made = descriptor((1,))
+        ok(lib.mcdnnSetTensor4dDescriptor(made, lib.MCDNN_TENSOR_NCHW_VECT_C, lib.MCDNN_DATA_INT8x4, *array.shape))
+        return made, Buffer(vectors(array))
+
+    (x_desc, x), (y_desc, y) = described(values), described(np.zeros(model.shape))
+    run("mcdnnPoolingForward", handle=handle(), poolingDesc=pooling(mode, *window), alpha=scale(1), xDesc=x_desc, x=x,
+        beta=scale(0), yDesc=y_desc, y=y)
+    np.testing.assert_array_equal(y.read(), vectors(np.rint(model)))
 
 
 def test_windows_without_a_tap_inside():

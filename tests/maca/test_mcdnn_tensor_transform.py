@@ -35,7 +35,8 @@ def model(x, before, after, fold, unfold):
         sizes = [n, c // blocks, *[size * f for size, f in zip(space, fold)]]
         sizes = [size + b + a for size, b, a in zip(sizes, before, after)]
     else:
-        sizes = [n + before[0] + after[0], c * blocks + before[1] + after[1]]
+        padded_channels = before[1] + c + after[1]
+        sizes = [n + before[0] + after[0], padded_channels * blocks]
         sizes += [-(-(size + b + a) // f) for size, b, a, f in zip(space, before[2:], after[2:], fold)]
     y = np.zeros(sizes)
     for image, channel, *place in np.ndindex(x.shape):
@@ -46,7 +47,8 @@ def model(x, before, after, fold, unfold):
         else:
             padded = [p + b for p, b in zip(place, before[2:])]
             block = int(np.ravel_multi_index([p % f for p, f in zip(padded, fold)], fold))
-            target = [image + before[0], before[1] + block * c + channel, *[p // f for p, f in zip(padded, fold)]]
+            target = [image + before[0], block * padded_channels + before[1] + channel]
+            target += [p // f for p, f in zip(padded, fold)]
         y[tuple(target)] = x[(image, channel, *place)]
     return y
 
@@ -96,6 +98,16 @@ def test_without_padding_and_folding_it_is_a_scaled_copy_onto_the_old_values(typ
     prior = y.values()
     transform_tensor(transform(3), x, y, 0.5, 2.0)
     assert_close(y.values(), 0.5 * x.values() + 2 * prior, types[1], 2, floor=6)
+
+
+@pytest.mark.parametrize("padding", [((0,) * 4, (0,) * 4), ((1, 2, 3, 4), (2, 1, 0, 3))])
+def test_unfolding_adds_to_the_old_values_everywhere(padding):
+    x = Tensor(random((2, 12, 3, 4), HALF, 1), HALF)
+    moved = model(x.values(), *padding, (3, 2), True)
+    y = Tensor(random(moved.shape, HALF, 2), HALF)
+    prior = y.values()
+    transform_tensor(transform(4, *padding, (3, 2), unfold=True), x, y, 0.5, 2.0)
+    assert_close(y.values(), 0.5 * moved + 2 * prior, HALF, 1, floor=np.abs(prior))
 
 
 def test_unfolding_undoes_folding():

@@ -82,6 +82,7 @@ CONSTANTS = {
     "mcMallocHostWriteCombined": 4, "mcHostRegisterDefault": 0, "mcHostRegisterPortable": 1, "mcHostRegisterMapped": 2,
     "mcHostRegisterIoMemory": 4, "mcMemAttachGlobal": 1, "mcMemAttachHost": 2, "mcMemAttachSingle": 4,
     "mcComputeModeDefault": 0, "mcComputeModeProhibited": 2, "mcStreamCaptureModeGlobal": 0,
+    "mcStreamCaptureModeThreadLocal": 1, "mcStreamCaptureModeRelaxed": 2,
     "mcIpcMemLazyEnablePeerAccess": 1, "mcLimitStackSize": 0, "mcLimitPrintfFifoSize": 1, "mcLimitMallocHeapSize": 2,
     "mcLimitDevRuntimeSyncDepth": 3, "mcLimitDevRuntimePendingLaunchCount": 4, "mcLimitMaxL2FetchGranularity": 5,
     "mcLimitPersistingL2CacheSize": 6, "mcLimitMax": 7, "mcDevAttrMaxBlocksPerMultiprocessor": 20,

@@ -235,9 +235,13 @@ typedef void *mcDeviceptr_t;
 #define mcComputeModeDefault 0
 #define mcComputeModeProhibited 2
 
-#define mcStreamCaptureModeGlobal 0
-
 /* ---- enumerations ------------------------------------------------------------------------------------------------ */
+
+typedef enum mcStreamCaptureMode {
+    mcStreamCaptureModeGlobal = 0,
+    mcStreamCaptureModeThreadLocal = 1,
+    mcStreamCaptureModeRelaxed = 2,
+} mcStreamCaptureMode;
 
 typedef enum mcMemcpyKind {
     mcMemcpyHostToHost = 0,

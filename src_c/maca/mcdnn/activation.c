@@ -131,9 +131,10 @@ mcdnnStatus_t mcdnnActivationForward(
     check_same_sizes(&call, MCDNN_STATUS_BAD_PARAM, "yDesc", ty, "xDesc", tx);
     check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "yDesc", ty, "xDesc", tx);
     check_in_place(&call, "y", y, ty, x, tx);
-    check_float_type(&call, "xDesc", tx);
+    check_float_or_int8(&call, "xDesc", tx, false);
     check_packed_space(&call, "xDesc", tx);
     check_packed_space(&call, "yDesc", ty);
+    check_apart(&call, "yDesc", ty);
     if (call.status != 0)
         return us_call_end(&call);
 
@@ -180,6 +181,7 @@ mcdnnStatus_t mcdnnActivationBackward(
     check_float_type(&call, "yDesc", ty);
     check_packed_space(&call, "yDesc", ty);
     check_packed_space(&call, "xDesc", tx);
+    check_apart(&call, "dxDesc", tdx);
     if (call.status != 0)
         return us_call_end(&call);
 

@@ -201,7 +201,6 @@ mcdnnStatus_t mcdnnBatchNormalizationBackwardEx(
                      .activation_descriptor = activationDesc,
                      .reserve = reserveSpace,
                      .reserve_bytes = reserveSpaceSizeInBytes,
-                     .adds_half_only = true,
                      .groups = 1};
     norm_open_backward(&norm, handle);
     check_ops(&norm.call, mode, bnOps);

@@ -81,6 +81,16 @@ void check_float_type(Call *call, const char *parameter, const Tensor *tensor)
                type_name(tensor->type));
 }
 
+void check_float_or_int8(Call *call, const char *parameter, const Tensor *tensor, bool vectors)
+{
+    if (call->status != 0 || tensor->type == MCDNN_DATA_INT8 ||
+        (vectors && tensor->type == MCDNN_DATA_INT8x4 && tensor->lanes == 4))
+        return;
+    us_require(call, us_dtype_is_float(type_dtype(tensor->type)), parameter, "unsupported-type",
+               MCDNN_STATUS_NOT_SUPPORTED, "%s is %s, supported are HALF, BFLOAT16, FLOAT, DOUBLE and INT8%s", parameter,
+               type_name(tensor->type), vectors ? ", and INT8x4 of two spatial dimensions in NCHW_VECT_C" : "");
+}
+
 void check_packed_space(Call *call, const char *parameter, const Tensor *tensor)
 {
     if (call->status != 0 || tensor->rank <= 5)
@@ -91,6 +101,42 @@ void check_packed_space(Call *call, const char *parameter, const Tensor *tensor)
         packed &= tensor->strides[axis] == tensor->strides[axis + 1] * tensor->sizes[axis + 1];
     us_require(call, packed, parameter, "packed-space", MCDNN_STATUS_NOT_SUPPORTED,
                "%s is %s with strides %s: beyond 5 dimensions the spatial ones must be packed", parameter,
+               sizes_text(tensor, sizes), strides_text(tensor, strides));
+}
+
+/* The smallest step, in size, among the axes that are left; INT64_MAX when none is. Axes of one element have none. */
+static int64_t next_axis(const Tensor *tensor, unsigned left, int32_t *found)
+{
+    int64_t least = INT64_MAX;
+    for (int32_t axis = 0; axis < tensor->rank; axis++) {
+        const int64_t step = tensor->strides[axis] < 0 ? -tensor->strides[axis] : tensor->strides[axis];
+        if ((left >> axis & 1) != 0 && tensor_steps(tensor, axis) > 1 && step < least) {
+            least = step;
+            *found = axis;
+        }
+    }
+    return least;
+}
+
+static bool overlaps(const Tensor *tensor)
+{
+    unsigned left = ~0u;
+    int64_t reach = 0;
+    int32_t axis = 0;
+    for (int64_t step = next_axis(tensor, left, &axis); step != INT64_MAX; step = next_axis(tensor, left, &axis)) {
+        if (step <= reach)
+            return true;
+        reach += (tensor_steps(tensor, axis) - 1) * step;
+        left &= ~(1u << axis);
+    }
+    return false;
+}
+
+void check_apart(Call *call, const char *parameter, const Tensor *tensor)
+{
+    ShapeText sizes, strides;
+    us_require(call, !overlaps(tensor), parameter, "overlap", MCDNN_STATUS_NOT_SUPPORTED,
+               "%s is %s with strides %s: elements that are written lie over each other", parameter,
                sizes_text(tensor, sizes), strides_text(tensor, strides));
 }
 

@@ -37,8 +37,15 @@ void check_in_place(Call *call, const char *parameter, const void *output, const
 /* parameter/unsupported-type: not HALF, BFLOAT16, FLOAT or DOUBLE (NOT_SUPPORTED) */
 void check_float_type(Call *call, const char *parameter, const Tensor *tensor);
 
+/* The same, and INT8, or INT8x4 in NCHW_VECT_C if `vectors`, are supported too */
+void check_float_or_int8(Call *call, const char *parameter, const Tensor *tensor, bool vectors);
+
 /* parameter/packed-space: more than 5 dimensions, and the spatial ones are not packed (NOT_SUPPORTED) */
 void check_packed_space(Call *call, const char *parameter, const Tensor *tensor);
+
+/* parameter/overlap: two elements of a tensor that is written may lie at one address (NOT_SUPPORTED). Sorted by stride,
+ * each dimension must step over all of those before it: dimensions that interleave count as overlapping. */
+void check_apart(Call *call, const char *parameter, const Tensor *tensor);
 
 /* A scaling factor: a host pointer to a float, or to a double when the destination is DOUBLE (mcdnn 6.0.1). */
 double scaling_factor(const void *factor, const Tensor *destination);

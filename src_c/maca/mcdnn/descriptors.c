@@ -27,6 +27,11 @@ DType type_dtype(mcdnnDataType_t type)
     }
 }
 
+int32_t type_lanes(mcdnnDataType_t type)
+{
+    return type == MCDNN_DATA_INT8x4 || type == MCDNN_DATA_UINT8x4 ? 4 : type == MCDNN_DATA_INT8x32 ? 32 : 1;
+}
+
 const char *sizes_text(const Tensor *tensor, ShapeText buffer)
 {
     return us_shape_text(tensor->rank, tensor->sizes, buffer, sizeof(ShapeText));

@@ -48,10 +48,16 @@ const char *type_name(mcdnnDataType_t type);
 /* The element type kernels know; DTYPE_NONE for vector and unknown types. */
 DType type_dtype(mcdnnDataType_t type);
 
+/* Channels that share one element of a vector type; 1 for the others. */
+int32_t type_lanes(mcdnnDataType_t type);
+
 /* "[2,3,4,5]" and the same of the strides, into a buffer that is returned. */
 typedef char ShapeText[SHAPE_TEXT_SIZE];
 const char *sizes_text(const Tensor *tensor, ShapeText buffer);
 const char *strides_text(const Tensor *tensor, ShapeText buffer);
+
+/* The size of one dimension in steps of its stride: channels of vector types go by vectors. */
+int64_t tensor_steps(const Tensor *tensor, int32_t axis);
 
 /* Number of elements, without gaps. */
 int64_t tensor_elements(const Tensor *tensor);

@@ -160,6 +160,7 @@ mcdnnStatus_t mcdnnDropoutForward(
     check_reserve(&call, reserveSpaceSizeInBytes, tx);
     check_states(&call, dropout);
     check_float_type(&call, "xdesc", tx);
+    check_apart(&call, "ydesc", ty);
     if (call.status != 0)
         return us_call_end(&call);
 
@@ -196,6 +197,7 @@ mcdnnStatus_t mcdnnDropoutBackward(
     check_reserve(&call, reserveSpaceSizeInBytes, tdy);
     check_states(&call, dropout);
     check_float_type(&call, "dydesc", tdy);
+    check_apart(&call, "dxdesc", tdx);
     if (call.status != 0)
         return us_call_end(&call);
 

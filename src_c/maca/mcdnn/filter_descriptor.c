@@ -11,6 +11,14 @@ typedef struct FilterDescriptor {
     size_t bytes;
 } FilterDescriptor;
 
+/* Vectors of channels need a type that has them; in other formats it is stored, too. */
+static void check_format(Call *call, mcdnnTensorFormat_t format, mcdnnDataType_t type)
+{
+    check_range(call, "format", format, MCDNN_TENSOR_NCHW, MCDNN_TENSOR_NCHW_VECT_C);
+    us_require(call, format != MCDNN_TENSOR_NCHW_VECT_C || type_lanes(type) > 1, "format", "vector-type",
+               MCDNN_STATUS_BAD_PARAM, "dataType %s cannot have the format NCHW_VECT_C", type_name(type));
+}
+
 static FilterDescriptor *descriptor(Call *call, mcdnnFilterDescriptor_t filterDesc)
 {
     return descriptor_of(call, "filterDesc", filterDesc, HANDLE_FILTER, "a filter descriptor");
@@ -78,7 +86,7 @@ mcdnnStatus_t mcdnnSetFilter4dDescriptor(
     Call call = us_call_begin("mcdnnSetFilter4dDescriptor");
     FilterDescriptor *target = descriptor(&call, filterDesc);
     check_range(&call, "dataType", dataType, MCDNN_DATA_FLOAT, MCDNN_DATA_INT64);
-    check_range(&call, "format", format, MCDNN_TENSOR_NCHW, MCDNN_TENSOR_NCHW_VECT_C);
+    check_format(&call, format, dataType);
     FilterDescriptor filter = {.type = dataType, .format = format};
     int64_t elements = 1;
     add_size(&call, &filter, "k", k, &elements);
@@ -96,7 +104,7 @@ mcdnnStatus_t mcdnnSetFilterNdDescriptor(
     FilterDescriptor *target = descriptor(&call, filterDesc);
     check_given(&call, "filterDimA", filterDimA);
     check_range(&call, "dataType", dataType, MCDNN_DATA_FLOAT, MCDNN_DATA_INT64);
-    check_range(&call, "format", format, MCDNN_TENSOR_NCHW, MCDNN_TENSOR_NCHW_VECT_C);
+    check_format(&call, format, dataType);
     us_require(&call, nbDims >= 1, "nbDims", "positive", MCDNN_STATUS_BAD_PARAM, "nbDims is %d, it must be positive",
                nbDims);
     us_require(&call, nbDims <= MCDNN_DIM_MAX, "nbDims", "limit", MCDNN_STATUS_NOT_SUPPORTED,

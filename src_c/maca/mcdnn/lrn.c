@@ -76,13 +76,14 @@ static mcdnnStatus_t submit_norm(Call *call, const Dnn *dnn, Launch *launch, Ker
     return us_call_end(call);
 }
 
-/* parameter/negative-stride */
+/* parameter/negative-stride, parameter/overlap */
 static void check_strides(Call *call, int32_t status, const char *parameter, const Tensor *tensor)
 {
     ShapeText text;
     for (int32_t axis = 0; call->status == 0 && axis < tensor->rank; axis++)
         us_require(call, tensor->strides[axis] >= 0, parameter, "negative-stride", status,
                    "%s has strides %s, one of them negative", parameter, strides_text(tensor, text));
+    check_apart(call, parameter, tensor);
 }
 
 /* parameter/packed-planes: 5 dimensions whose last three are not packed */
@@ -104,8 +105,10 @@ static void check_packed_planes(Call *call, const char *parameter, const Tensor 
 
 static void check_lrn_rank(Call *call, const Tensor *x)
 {
-    us_require(call, x->rank > 2, "xDesc", "rank", MCDNN_STATUS_BAD_PARAM, "xDesc has %d dimensions, 3 are needed",
-               x->rank);
+    us_require(call, x->rank > 2, "xDesc", "rank", MCDNN_STATUS_BAD_PARAM,
+               "xDesc has %d dimensions, 4 or 5 are needed", x->rank);
+    us_require(call, x->rank == 4 || x->rank == 5, "xDesc", "dimensions", MCDNN_STATUS_NOT_SUPPORTED,
+               "xDesc has %d dimensions, supported are 4 and 5", x->rank);
 }
 
 static void check_lrn_mode(Call *call, mcdnnLRNMode_t mode)
@@ -146,6 +149,7 @@ mcdnnStatus_t mcdnnLRNCrossChannelForward(
     return submit_norm(&call, dnn, &launch, us_lrn_forward, lrn, alpha, beta, ty);
 }
 
+/* y must be given, but what it holds may have been scaled by a factor: the kernel forms it again from x (6.10). */
 mcdnnStatus_t mcdnnLRNCrossChannelBackward(
     mcdnnHandle_t handle, mcdnnLRNDescriptor_t normDesc, mcdnnLRNMode_t lrnMode,
     const void *alpha, const mcdnnTensorDescriptor_t yDesc, const void *y,
@@ -188,7 +192,6 @@ mcdnnStatus_t mcdnnLRNCrossChannelBackward(
     Launch launch;
     us_launch_begin(&launch, call.function);
     launch_tensor(&launch, "x", tx, x, 3);
-    launch_tensor(&launch, "y", ty, y, 3);
     launch_tensor(&launch, "dy", tdy, dy, 3);
     launch_output(&launch, "dx", tdx, dx, 3, scaling_factor(beta, tdx));
     return submit_norm(&call, dnn, &launch, us_lrn_backward, lrn, alpha, beta, tdx);

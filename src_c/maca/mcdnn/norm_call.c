@@ -2,6 +2,19 @@
 
 /* ---- handle, descriptors, pointers ---- */
 
+/* A query of sizes has descriptors only. */
+static void check_pointer(NormCall *norm, const char *name, const void *pointer)
+{
+    if (!norm->is_query)
+        check_given(&norm->call, name, pointer);
+}
+
+static void check_size_place(NormCall *norm)
+{
+    if (norm->is_query)
+        check_given(&norm->call, "sizeInBytes", norm->size);
+}
+
 static void open_tensor(NormCall *norm, NormTensor *tensor)
 {
     tensor->tensor = check_tensor(&norm->call, tensor->descriptor_name, tensor->descriptor);
@@ -22,8 +35,9 @@ static void open_activation(NormCall *norm)
         norm->activation = check_activation(&norm->call, norm->activation_descriptor);
     if (norm->adds) {
         open_tensor(norm, &norm->z);
-        check_given(&norm->call, norm->z.name, norm->z.pointer);
+        check_pointer(norm, norm->z.name, norm->z.pointer);
     }
+    check_size_place(norm);
 }
 
 void norm_open_forward(NormCall *norm, mcdnnHandle_t handle)
@@ -34,17 +48,28 @@ void norm_open_forward(NormCall *norm, mcdnnHandle_t handle)
     open_tensor(norm, &norm->x);
     open_tensor(norm, &norm->y);
     open_parameters(norm);
-    check_given(call, "alpha", norm->alpha);
-    check_given(call, "beta", norm->beta);
-    check_given(call, norm->x.name, norm->x.pointer);
-    check_given(call, norm->y.name, norm->y.pointer);
-    check_given(call, norm->scale.name, norm->scale.pointer);
-    check_given(call, norm->bias.name, norm->bias.pointer);
+    check_pointer(norm, "alpha", norm->alpha);
+    check_pointer(norm, "beta", norm->beta);
+    check_pointer(norm, norm->x.name, norm->x.pointer);
+    check_pointer(norm, norm->y.name, norm->y.pointer);
+    check_pointer(norm, norm->scale.name, norm->scale.pointer);
+    check_pointer(norm, norm->bias.name, norm->bias.pointer);
     if (norm->mean.name != NULL) {
-        check_given(call, norm->mean.name, norm->mean.pointer);
-        check_given(call, norm->variance.name, norm->variance.pointer);
+        check_pointer(norm, norm->mean.name, norm->mean.pointer);
+        check_pointer(norm, norm->variance.name, norm->variance.pointer);
     }
     open_activation(norm);
+}
+
+void norm_open_reserve(NormCall *norm, mcdnnHandle_t handle)
+{
+    norm->is_query = true;
+    norm->call = us_call_begin(norm->function);
+    norm->dnn = check_handle(&norm->call, handle);
+    if (norm->fused)
+        norm->activation = check_activation(&norm->call, norm->activation_descriptor);
+    open_tensor(norm, &norm->x);
+    check_size_place(norm);
 }
 
 void norm_open_backward(NormCall *norm, mcdnnHandle_t handle)
@@ -58,18 +83,18 @@ void norm_open_backward(NormCall *norm, mcdnnHandle_t handle)
     open_parameters(norm);
     if (norm->y.descriptor != NULL || norm->fused)
         open_tensor(norm, &norm->y);
-    check_given(call, "alphaDataDiff", norm->alpha);
-    check_given(call, "betaDataDiff", norm->beta);
-    check_given(call, "alphaParamDiff", norm->alpha_param);
-    check_given(call, "betaParamDiff", norm->beta_param);
-    check_given(call, norm->x.name, norm->x.pointer);
+    check_pointer(norm, "alphaDataDiff", norm->alpha);
+    check_pointer(norm, "betaDataDiff", norm->beta);
+    check_pointer(norm, "alphaParamDiff", norm->alpha_param);
+    check_pointer(norm, "betaParamDiff", norm->beta_param);
+    check_pointer(norm, norm->x.name, norm->x.pointer);
     if (norm->fused)
-        check_given(call, norm->y.name, norm->y.pointer);
-    check_given(call, norm->dy.name, norm->dy.pointer);
-    check_given(call, norm->dx.name, norm->dx.pointer);
-    check_given(call, norm->scale.name, norm->scale.pointer);
-    check_given(call, norm->scale_gradient.name, norm->scale_gradient.pointer);
-    check_given(call, norm->bias_gradient.name, norm->bias_gradient.pointer);
+        check_pointer(norm, norm->y.name, norm->y.pointer);
+    check_pointer(norm, norm->dy.name, norm->dy.pointer);
+    check_pointer(norm, norm->dx.name, norm->dx.pointer);
+    check_pointer(norm, norm->scale.name, norm->scale.pointer);
+    check_pointer(norm, norm->scale_gradient.name, norm->scale_gradient.pointer);
+    check_pointer(norm, norm->bias_gradient.name, norm->bias_gradient.pointer);
     open_activation(norm);
 }
 
@@ -206,6 +231,7 @@ mcdnnStatus_t norm_infer(NormCall *norm)
     check_types(norm);
     check_statistics(norm, MCDNN_STATUS_NOT_SUPPORTED);
     check_fused(norm, true, (const NormTensor *const[]){&norm->x, &norm->y, NULL});
+    check_apart(&norm->call, norm->y.descriptor_name, norm->y.tensor);
     if (norm->call.status != 0)
         return us_call_end(&norm->call);
     const Tensor *statistics = norm->statistics.tensor;
@@ -217,21 +243,32 @@ mcdnnStatus_t norm_infer(NormCall *norm)
     return end(norm, &launch, us_batch_norm_inference, &kernel);
 }
 
-mcdnnStatus_t norm_train(NormCall *norm)
+/* What a call and the query of its sizes refuse alike. */
+static void check_training(NormCall *norm)
 {
     check_rank(norm, &norm->x);
     check_rank(norm, &norm->y);
+    check_rank(norm, &norm->z);
     check_shape(norm);
     check_pair(norm, &norm->saved_mean, &norm->saved_inverse);
     check_pair(norm, &norm->running_mean, &norm->running_variance);
     check_norm_epsilon(&norm->call, norm->epsilon, norm->least_epsilon);
     check_like(norm, &norm->y);
     check_like(norm, &norm->z);
-    if (norm->fused && norm->call.status == 0 && norm->activation->mode == MCDNN_ACTIVATION_RELU)
+    if (!norm->is_query && norm->fused && norm->call.status == 0 && norm->activation->mode == MCDNN_ACTIVATION_RELU)
         check_reserve(norm);
     check_types(norm);
     check_statistics(norm, MCDNN_STATUS_NOT_SUPPORTED);
     check_fused(norm, true, (const NormTensor *const[]){&norm->x, &norm->y, NULL});
+    check_apart(&norm->call, norm->y.descriptor_name, norm->y.tensor);
+    check_apart(&norm->call, norm->statistics.descriptor_name != NULL ? norm->statistics.descriptor_name
+                                                                      : norm->parameters.descriptor_name,
+                norm->statistics.tensor);
+}
+
+mcdnnStatus_t norm_train(NormCall *norm)
+{
+    check_training(norm);
     if (norm->call.status != 0)
         return us_call_end(&norm->call);
     const Tensor *statistics = norm->statistics.tensor;
@@ -247,7 +284,7 @@ mcdnnStatus_t norm_train(NormCall *norm)
     return end(norm, &launch, us_batch_norm_training, &kernel);
 }
 
-mcdnnStatus_t norm_differentiate(NormCall *norm)
+static void check_differentiation(NormCall *norm)
 {
     check_rank(norm, &norm->x);
     check_rank(norm, &norm->y);
@@ -260,10 +297,17 @@ mcdnnStatus_t norm_differentiate(NormCall *norm)
     check_like(norm, &norm->dx);
     check_statistics(norm, MCDNN_STATUS_BAD_PARAM);
     check_like(norm, &norm->z);
-    if (norm->fused)
+    if (norm->fused && !norm->is_query)
         check_reserve(norm);
     check_types(norm);
     check_fused(norm, false, (const NormTensor *const[]){&norm->x, &norm->dy, &norm->dx, NULL});
+    check_apart(&norm->call, norm->dx.descriptor_name, norm->dx.tensor);
+    check_apart(&norm->call, norm->parameters.descriptor_name, norm->parameters.tensor);
+}
+
+mcdnnStatus_t norm_differentiate(NormCall *norm)
+{
+    check_differentiation(norm);
     if (norm->call.status != 0)
         return us_call_end(&norm->call);
     const Tensor *parameters = norm->parameters.tensor, *statistics = norm->statistics.tensor;
@@ -283,4 +327,34 @@ mcdnnStatus_t norm_differentiate(NormCall *norm)
     add(&launch, "saved inverse variance", statistics, norm->variance.pointer);
     add_mask(&launch, norm, &kernel);
     return end(norm, &launch, us_batch_norm_backward, &kernel);
+}
+
+/* ---- sizes ---- */
+
+static mcdnnStatus_t give_size(NormCall *norm, size_t size)
+{
+    if (norm->call.status == 0)
+        *norm->size = size;
+    return us_call_end(&norm->call);
+}
+
+mcdnnStatus_t norm_train_size(NormCall *norm)
+{
+    check_training(norm);
+    return give_size(norm, 0);
+}
+
+mcdnnStatus_t norm_differentiate_size(NormCall *norm)
+{
+    check_differentiation(norm);
+    return give_size(norm, 0);
+}
+
+mcdnnStatus_t norm_reserve_size(NormCall *norm)
+{
+    check_rank(norm, &norm->x);
+    check_norm_type(&norm->call, norm->x.descriptor_name, norm->x.tensor, norm->takes_bfloat16);
+    check_fused(norm, true, (const NormTensor *const[]){&norm->x, NULL});
+    const bool masked = norm->call.status == 0 && norm->fused;
+    return give_size(norm, masked ? norm_reserve_bytes(norm->x.tensor, norm->per_activation) : 0);
 }

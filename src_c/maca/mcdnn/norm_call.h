@@ -33,6 +33,8 @@ typedef struct NormCall {
     void *reserve;
     size_t reserve_bytes;
     int groups;
+    bool is_query; /* of a size: descriptors only */
+    size_t *size;
     Call call;
     const Dnn *dnn;
     const ActivationDescriptor *activation;
@@ -41,10 +43,17 @@ typedef struct NormCall {
 /* Begin the call: handle, descriptors and pointers. What comes next is the range of the modes. */
 void norm_open_forward(NormCall *norm, mcdnnHandle_t handle);
 void norm_open_backward(NormCall *norm, mcdnnHandle_t handle);
+void norm_open_reserve(NormCall *norm, mcdnnHandle_t handle); /* of the query that has x only */
 
 /* The remaining checks, the launch, and the end of the call. */
 mcdnnStatus_t norm_infer(NormCall *norm);
 mcdnnStatus_t norm_train(NormCall *norm);
 mcdnnStatus_t norm_differentiate(NormCall *norm);
+
+/* The same checks for a query of the spaces (is_query), and the size (mcdnn 6.7, 6.13): what the call refuses, the query
+ * refuses. The kernels need no workspace. */
+mcdnnStatus_t norm_train_size(NormCall *norm);
+mcdnnStatus_t norm_differentiate_size(NormCall *norm);
+mcdnnStatus_t norm_reserve_size(NormCall *norm);
 
 #endif

@@ -1,5 +1,5 @@
-/* Sizes of the spaces that the Normalization calls take (mcdnn 6.13). The kernels need no workspace. */
-#include "norm.h"
+/* Sizes of the spaces that the Normalization calls take (mcdnn 6.13). */
+#include "norm_call.h"
 
 mcdnnStatus_t mcdnnGetNormalizationForwardTrainingWorkspaceSize(
     mcdnnHandle_t handle, mcdnnNormMode_t mode, mcdnnNormOps_t normOps, mcdnnNormAlgo_t algo,
@@ -8,28 +8,23 @@ mcdnnStatus_t mcdnnGetNormalizationForwardTrainingWorkspaceSize(
     const mcdnnActivationDescriptor_t activationDesc,
     const mcdnnTensorDescriptor_t normMeanVarDesc, size_t *sizeInBytes, int groupCnt)
 {
-    Call call = us_call_begin("mcdnnGetNormalizationForwardTrainingWorkspaceSize");
-    check_handle(&call, handle);
-    const Tensor *x = check_tensor(&call, "xDesc", xDesc);
-    const Tensor *y = check_tensor(&call, "yDesc", yDesc);
-    const Tensor *parameters = check_tensor(&call, "normScaleBiasDesc", normScaleBiasDesc);
-    check_tensor(&call, "normMeanVarDesc", normMeanVarDesc);
-    if (normOps != MCDNN_NORM_OPS_NORM)
-        check_activation(&call, activationDesc);
-    const Tensor *z = zDesc != NULL || normOps == MCDNN_NORM_OPS_NORM_ADD_ACTIVATION
-                          ? check_tensor(&call, "zDesc", zDesc) : NULL;
-    check_given(&call, "sizeInBytes", sizeInBytes);
-    check_norm_modes(&call, mode, normOps, algo);
-    check_norm_rank(&call, "xDesc", x);
-    check_norm_rank(&call, "yDesc", y);
-    if (z != NULL)
-        check_norm_rank(&call, "zDesc", z);
-    check_norm_shape(&call, "normScaleBiasDesc", parameters, x, mode == MCDNN_NORM_PER_ACTIVATION);
-    check_norm_like(&call, "yDesc", y, x);
-    check_norm_groups(&call, groupCnt);
-    if (call.status == 0)
-        *sizeInBytes = 0;
-    return us_call_end(&call);
+    NormCall norm = {.function = "mcdnnGetNormalizationForwardTrainingWorkspaceSize",
+                     .per_activation = mode == MCDNN_NORM_PER_ACTIVATION,
+                     .fused = normOps != MCDNN_NORM_OPS_NORM,
+                     .adds = normOps == MCDNN_NORM_OPS_NORM_ADD_ACTIVATION,
+                     .x = {.descriptor_name = "xDesc", .descriptor = xDesc},
+                     .z = {.descriptor_name = "zDesc", .descriptor = zDesc},
+                     .y = {.descriptor_name = "yDesc", .descriptor = yDesc},
+                     .parameters = {.descriptor_name = "normScaleBiasDesc", .descriptor = normScaleBiasDesc},
+                     .statistics = {.descriptor_name = "normMeanVarDesc", .descriptor = normMeanVarDesc},
+                     .activation_descriptor = activationDesc,
+                     .takes_bfloat16 = true,
+                     .groups = groupCnt,
+                     .is_query = true,
+                     .size = sizeInBytes};
+    norm_open_forward(&norm, handle);
+    check_norm_modes(&norm.call, mode, normOps, algo);
+    return norm_train_size(&norm);
 }
 
 mcdnnStatus_t mcdnnGetNormalizationBackwardWorkspaceSize(
@@ -40,34 +35,25 @@ mcdnnStatus_t mcdnnGetNormalizationBackwardWorkspaceSize(
     const mcdnnActivationDescriptor_t activationDesc,
     const mcdnnTensorDescriptor_t normMeanVarDesc, size_t *sizeInBytes, int groupCnt)
 {
-    Call call = us_call_begin("mcdnnGetNormalizationBackwardWorkspaceSize");
-    const bool fused = normOps != MCDNN_NORM_OPS_NORM;
-    check_handle(&call, handle);
-    const Tensor *x = check_tensor(&call, "xDesc", xDesc);
-    const Tensor *y = yDesc != NULL || fused ? check_tensor(&call, "yDesc", yDesc) : NULL;
-    const Tensor *dy = check_tensor(&call, "dyDesc", dyDesc);
-    const Tensor *dx = check_tensor(&call, "dxDesc", dxDesc);
-    const Tensor *parameters = check_tensor(&call, "dNormScaleBiasDesc", dNormScaleBiasDesc);
-    check_tensor(&call, "normMeanVarDesc", normMeanVarDesc);
-    if (fused)
-        check_activation(&call, activationDesc);
-    if (normOps == MCDNN_NORM_OPS_NORM_ADD_ACTIVATION)
-        check_tensor(&call, "dzDesc", dzDesc);
-    check_given(&call, "sizeInBytes", sizeInBytes);
-    check_norm_modes(&call, mode, normOps, algo);
-    check_norm_rank(&call, "xDesc", x);
-    if (y != NULL)
-        check_norm_rank(&call, "yDesc", y);
-    check_norm_rank(&call, "dxDesc", dx);
-    check_norm_shape(&call, "dNormScaleBiasDesc", parameters, x, mode == MCDNN_NORM_PER_ACTIVATION);
-    if (y != NULL)
-        check_norm_like(&call, "yDesc", y, x);
-    check_norm_like(&call, "dyDesc", dy, x);
-    check_norm_like(&call, "dxDesc", dx, x);
-    check_norm_groups(&call, groupCnt);
-    if (call.status == 0)
-        *sizeInBytes = 0;
-    return us_call_end(&call);
+    NormCall norm = {.function = "mcdnnGetNormalizationBackwardWorkspaceSize",
+                     .per_activation = mode == MCDNN_NORM_PER_ACTIVATION,
+                     .fused = normOps != MCDNN_NORM_OPS_NORM,
+                     .adds = normOps == MCDNN_NORM_OPS_NORM_ADD_ACTIVATION,
+                     .x = {.descriptor_name = "xDesc", .descriptor = xDesc},
+                     .y = {.descriptor_name = "yDesc", .descriptor = yDesc},
+                     .dy = {.descriptor_name = "dyDesc", .descriptor = dyDesc},
+                     .z = {.descriptor_name = "dzDesc", .descriptor = dzDesc},
+                     .dx = {.descriptor_name = "dxDesc", .descriptor = dxDesc},
+                     .parameters = {.descriptor_name = "dNormScaleBiasDesc", .descriptor = dNormScaleBiasDesc},
+                     .statistics = {.descriptor_name = "normMeanVarDesc", .descriptor = normMeanVarDesc},
+                     .activation_descriptor = activationDesc,
+                     .takes_bfloat16 = true,
+                     .groups = groupCnt,
+                     .is_query = true,
+                     .size = sizeInBytes};
+    norm_open_backward(&norm, handle);
+    check_norm_modes(&norm.call, mode, normOps, algo);
+    return norm_differentiate_size(&norm);
 }
 
 mcdnnStatus_t mcdnnGetNormalizationTrainingReserveSpaceSize(
@@ -75,17 +61,16 @@ mcdnnStatus_t mcdnnGetNormalizationTrainingReserveSpaceSize(
     const mcdnnActivationDescriptor_t activationDesc, const mcdnnTensorDescriptor_t xDesc,
     size_t *sizeInBytes, int groupCnt)
 {
-    Call call = us_call_begin("mcdnnGetNormalizationTrainingReserveSpaceSize");
-    const bool fused = normOps != MCDNN_NORM_OPS_NORM;
-    check_handle(&call, handle);
-    if (fused)
-        check_activation(&call, activationDesc);
-    const Tensor *x = check_tensor(&call, "xDesc", xDesc);
-    check_given(&call, "sizeInBytes", sizeInBytes);
-    check_norm_modes(&call, mode, normOps, algo);
-    check_norm_rank(&call, "xDesc", x);
-    check_norm_groups(&call, groupCnt);
-    if (call.status == 0)
-        *sizeInBytes = fused ? norm_reserve_bytes(x, mode == MCDNN_NORM_PER_ACTIVATION) : 0;
-    return us_call_end(&call);
+    NormCall norm = {.function = "mcdnnGetNormalizationTrainingReserveSpaceSize",
+                     .per_activation = mode == MCDNN_NORM_PER_ACTIVATION,
+                     .fused = normOps != MCDNN_NORM_OPS_NORM,
+                     .x = {.descriptor_name = "xDesc", .descriptor = xDesc},
+                     .activation_descriptor = activationDesc,
+                     .takes_bfloat16 = true,
+                     .groups = groupCnt,
+                     .is_query = true,
+                     .size = sizeInBytes};
+    norm_open_reserve(&norm, handle);
+    check_norm_modes(&norm.call, mode, normOps, algo);
+    return norm_reserve_size(&norm);
 }

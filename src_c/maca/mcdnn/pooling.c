@@ -72,6 +72,23 @@ static Pooling kernel_of(const PoolingDescriptor *descriptor, double alpha, doub
     return kernel;
 }
 
+/* Vectors of channels become a channel axis of their lanes, and the number of the vector a spatial axis on which the
+ * window has size 1. */
+static void add_pooled(Launch *launch, const char *parameter, const Tensor *tensor, const void *data)
+{
+    if (tensor->lanes == 1) {
+        launch_tensor(launch, parameter, tensor, data, 4);
+        return;
+    }
+    const int64_t lanes = tensor->lanes;
+    View view = tensor_view(tensor, data, 4);
+    View split = {.data = view.data, .dtype = DTYPE_INT8, .rank = 5,
+                  .shape = {view.shape[0], lanes, view.shape[1] / lanes, view.shape[2], view.shape[3]},
+                  .strides = {view.strides[0] * lanes, 1, view.strides[1] * lanes, view.strides[2] * lanes,
+                              view.strides[3] * lanes}};
+    us_launch_view(launch, parameter, &split);
+}
+
 mcdnnStatus_t mcdnnPoolingForward(
     mcdnnHandle_t handle, const mcdnnPoolingDescriptor_t poolingDesc, const void *alpha,
     const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
@@ -89,16 +106,18 @@ mcdnnStatus_t mcdnnPoolingForward(
     check_rank(&call, "xDesc", tx, pooling);
     check_output_sizes(&call, "yDesc", ty, tx, pooling);
     check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "yDesc", ty, "xDesc", tx);
-    check_float_type(&call, "xDesc", tx);
+    check_float_or_int8(&call, "xDesc", tx, call.status == 0 && tx->rank == 4 && ty->lanes == tx->lanes);
     check_neighbours(&call, "xDesc", tx);
     check_neighbours(&call, "yDesc", ty);
+    check_apart(&call, "yDesc", ty);
     if (call.status != 0)
         return us_call_end(&call);
 
     Launch launch;
     us_launch_begin(&launch, call.function);
-    launch_tensor(&launch, "x", tx, x, 4);
-    launch_output(&launch, "y", ty, y, 4, scaling_factor(beta, ty));
+    add_pooled(&launch, "x", tx, x);
+    add_pooled(&launch, "y", ty, y);
+    us_launch_output(&launch, scaling_factor(beta, ty) != 0.0);
     Pooling kernel = kernel_of(pooling, scaling_factor(alpha, ty), scaling_factor(beta, ty));
     us_launch_kernel(&launch, us_pooling_forward, &kernel, sizeof kernel);
     submit(&call, dnn, &launch);
@@ -156,6 +175,7 @@ mcdnnStatus_t mcdnnPoolingBackward(
     check_float_type(&call, "dyDesc", tdy);
     check_innermost_stride(&call, "dyDesc", tdy);
     check_innermost_stride(&call, "dxDesc", tdx);
+    check_apart(&call, "dxDesc", tdx);
     if (call.status != 0)
         return us_call_end(&call);
 

@@ -182,6 +182,7 @@ mcdnnStatus_t mcdnnReduceTensor(
     }
     check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "aDesc", a, "cDesc", c);
     check_float_type(&call, "cDesc", c);
+    check_apart(&call, "cDesc", c);
     us_require(&call, reduction->compute == (c->type == MCDNN_DATA_DOUBLE ? MCDNN_DATA_DOUBLE : MCDNN_DATA_FLOAT),
                "reduceTensorDesc", "compute-type", MCDNN_STATUS_NOT_SUPPORTED,
                "the descriptor computes in %s, %s data are computed in %s", type_name(reduction->compute),

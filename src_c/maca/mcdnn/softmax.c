@@ -34,6 +34,7 @@ mcdnnStatus_t mcdnnSoftmaxForward(
     check_float_type(&call, "xDesc", tx);
     check_packed_space(&call, "xDesc", tx);
     check_packed_space(&call, "yDesc", ty);
+    check_apart(&call, "yDesc", ty);
     if (call.status != 0)
         return us_call_end(&call);
 
@@ -75,6 +76,7 @@ mcdnnStatus_t mcdnnSoftmaxBackward(
     check_float_type(&call, "yDesc", ty);
     check_packed_space(&call, "yDesc", ty);
     check_packed_space(&call, "dxDesc", tdx);
+    check_apart(&call, "dxDesc", tdx);
     if (call.status != 0)
         return us_call_end(&call);
 

@@ -53,7 +53,7 @@ mcdnnStatus_t mcdnnSetSpatialTransformerNdDescriptor(
     check_range(&call, "nbDims", nbDims, 4, MCDNN_DIM_MAX);
     Tensor wanted = {.type = dataType, .rank = nbDims, .lanes = 1};
     int64_t elements = 1;
-    for (int axis = nbDims - 1; call.status == 0 && axis >= 0; axis--) {
+    for (int axis = call.status == 0 ? nbDims - 1 : -1; call.status == 0 && axis >= 0; axis--) {
         us_require(&call, dimA[axis] > 0, "dimA", "positive", MCDNN_STATUS_BAD_PARAM,
                    "dimA[%d] is %d, it must be positive", axis, dimA[axis]);
         wanted.sizes[axis] = dimA[axis];
@@ -159,6 +159,7 @@ mcdnnStatus_t mcdnnSpatialTfSamplerForward(
     check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "xDesc", tx, "stDesc", transformed);
     check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "yDesc", ty, "stDesc", transformed);
     check_images(&call, transformed);
+    check_apart(&call, "yDesc", ty);
     if (call.status != 0)
         return us_call_end(&call);
 
@@ -202,6 +203,7 @@ mcdnnStatus_t mcdnnSpatialTfSamplerBackward(
     check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "dxDesc", tdx, "stDesc", transformed);
     check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "dyDesc", tdy, "stDesc", transformed);
     check_images(&call, transformed);
+    check_apart(&call, "dxDesc", tdx);
     if (call.status != 0)
         return us_call_end(&call);
 

@@ -12,14 +12,7 @@ static Tensor *tensor_of(Call *call, mcdnnTensorDescriptor_t descriptor)
     return descriptor_of(call, "tensorDesc", descriptor, HANDLE_TENSOR, "a tensor descriptor");
 }
 
-/* Channels that share one element of a vector type. */
-static int32_t lanes_of(mcdnnDataType_t type)
-{
-    return type == MCDNN_DATA_INT8x4 || type == MCDNN_DATA_UINT8x4 ? 4 : type == MCDNN_DATA_INT8x32 ? 32 : 1;
-}
-
-/* The size of one dimension in steps of its stride: channels of vector types go by vectors. */
-static int64_t steps(const Tensor *tensor, int32_t axis)
+int64_t tensor_steps(const Tensor *tensor, int32_t axis)
 {
     return axis == 1 ? tensor->sizes[axis] / tensor->lanes : tensor->sizes[axis];
 }
@@ -31,7 +24,7 @@ static int64_t reach_of(const Tensor *tensor)
     int64_t reach = 1;
     for (int32_t axis = 0; axis < tensor->rank && reach <= ELEMENT_LIMIT; axis++) {
         int64_t stride = tensor->strides[axis];
-        reach += (steps(tensor, axis) - 1) * (stride < 0 ? -stride : stride);
+        reach += (tensor_steps(tensor, axis) - 1) * (stride < 0 ? -stride : stride);
     }
     return reach;
 }
@@ -46,9 +39,10 @@ static void check_type(Call *call, mcdnnDataType_t type)
 static void check_format(Call *call, mcdnnTensorFormat_t format, mcdnnDataType_t type)
 {
     check_range(call, "format", format, MCDNN_TENSOR_NCHW, MCDNN_TENSOR_NCHW_VECT_C);
-    us_require(call, (format == MCDNN_TENSOR_NCHW_VECT_C) == (lanes_of(type) > 1), "format", "vector-type",
-               MCDNN_STATUS_BAD_PARAM, "format NCHW_VECT_C and the vector types need each other; dataType is %s",
-               type_name(type));
+    const bool vectors = type_lanes(type) > 1;
+    us_require(call, vectors ? format != MCDNN_TENSOR_NHWC : format != MCDNN_TENSOR_NCHW_VECT_C, "format",
+               "vector-type", MCDNN_STATUS_BAD_PARAM,
+               "dataType %s cannot have the format %s", type_name(type), vectors ? "NHWC" : "NCHW_VECT_C");
 }
 
 static void check_size(Call *call, const char *parameter, int64_t value)
@@ -76,11 +70,11 @@ static void check_rank(Call *call, int rank)
                "nbDims is %d, at most %d are supported", rank, MCDNN_DIM_MAX);
 }
 
-/* Sets the type; channels of vector types must be whole vectors. */
-static void set_type(Call *call, Tensor *tensor, mcdnnDataType_t type, const char *size_parameter)
+/* Sets the type; channels of vector types must be whole vectors, except in NCHW, where each channel has its own. */
+static void set_type(Call *call, Tensor *tensor, mcdnnDataType_t type, bool is_nchw, const char *size_parameter)
 {
     tensor->type = type;
-    tensor->lanes = lanes_of(type);
+    tensor->lanes = is_nchw ? 1 : type_lanes(type);
     int64_t channels = tensor->rank > 1 ? tensor->sizes[1] : 0;
     us_require(call, tensor->lanes == 1 || (channels > 0 && channels % tensor->lanes == 0), size_parameter, "vectors",
                MCDNN_STATUS_BAD_PARAM, "%lld channels are not a multiple of the %d lanes of %s", (long long)channels,
@@ -94,13 +88,13 @@ void tensor_pack(Tensor *tensor, mcdnnTensorFormat_t format)
     int64_t stride = 1;
     if (channels_last) {
         tensor->strides[1] = 1;
-        stride = steps(tensor, 1);
+        stride = tensor_steps(tensor, 1);
     }
     for (int32_t axis = tensor->rank - 1; axis >= 0; axis--) {
         if (channels_last && axis == 1)
             continue;
         tensor->strides[axis] = stride;
-        stride *= steps(tensor, axis);
+        stride *= tensor_steps(tensor, axis);
         if (stride > ELEMENT_LIMIT)
             stride = ELEMENT_LIMIT + 1;
     }
@@ -148,7 +142,7 @@ mcdnnStatus_t mcdnnSetTensor4dDescriptor(
     check_size(&call, "h", h);
     check_size(&call, "w", w);
     Tensor tensor = {.rank = 4, .sizes = {n, c, h, w}};
-    set_type(&call, &tensor, dataType, "c");
+    set_type(&call, &tensor, dataType, format == MCDNN_TENSOR_NCHW, "c");
     if (call.status == 0)
         tensor_pack(&tensor, format);
     return store(&call, descriptor, &tensor);
@@ -170,7 +164,7 @@ mcdnnStatus_t mcdnnSetTensor4dDescriptorEx(
     check_size(&call, "hStride", hStride);
     check_size(&call, "wStride", wStride);
     Tensor tensor = {.rank = 4, .sizes = {n, c, h, w}, .strides = {nStride, cStride, hStride, wStride}};
-    set_type(&call, &tensor, dataType, "c");
+    set_type(&call, &tensor, dataType, false, "c");
     return store(&call, descriptor, &tensor);
 }
 
@@ -186,7 +180,7 @@ mcdnnStatus_t mcdnnSetTensorNdDescriptor(
     check_rank(&call, nbDims);
     Tensor tensor = {0};
     set_sizes(&call, &tensor, nbDims, dimA);
-    set_type(&call, &tensor, dataType, "dimA");
+    set_type(&call, &tensor, dataType, false, "dimA");
     if (call.status != 0)
         return us_call_end(&call);
     if (strideA == NULL)
@@ -208,7 +202,7 @@ mcdnnStatus_t mcdnnSetTensorNdDescriptorEx(
     check_rank(&call, nbDims);
     Tensor tensor = {0};
     set_sizes(&call, &tensor, nbDims, dimA);
-    set_type(&call, &tensor, dataType, "dimA");
+    set_type(&call, &tensor, dataType, format == MCDNN_TENSOR_NCHW, "dimA");
     if (call.status != 0)
         return us_call_end(&call);
     tensor_pack(&tensor, format);
@@ -271,7 +265,8 @@ mcdnnStatus_t mcdnnGetTensorSizeInBytes(const mcdnnTensorDescriptor_t tensorDesc
     check_given(&call, "size", size);
     if (call.status != 0)
         return us_call_end(&call);
-    size_t element = tensor->lanes > 1 ? (size_t)tensor->lanes : us_dtype_size(type_dtype(tensor->type));
+    const int32_t lanes = type_lanes(tensor->type);
+    const size_t element = lanes > 1 ? (size_t)lanes : us_dtype_size(type_dtype(tensor->type));
     *size = tensor->rank > 0 ? (size_t)reach_of(tensor) * element : 0;
     return us_call_end(&call);
 }

@@ -45,6 +45,7 @@ mcdnnStatus_t mcdnnSetTensor(
     check_given(&call, "y", y);
     check_given(&call, "valuePtr", valuePtr);
     check_float_type(&call, "yDesc", ty);
+    check_apart(&call, "yDesc", ty);
     if (call.status == 0) {
         Launch launch;
         us_launch_begin(&launch, call.function);
@@ -66,6 +67,7 @@ mcdnnStatus_t mcdnnScaleTensor(
     check_given(&call, "y", y);
     check_given(&call, "alpha", alpha);
     check_float_type(&call, "yDesc", ty);
+    check_apart(&call, "yDesc", ty);
     if (call.status == 0) {
         Launch launch;
         us_launch_begin(&launch, call.function);
@@ -93,6 +95,7 @@ mcdnnStatus_t mcdnnTransformTensor(
     check_same_sizes(&call, MCDNN_STATUS_BAD_PARAM, "yDesc", ty, "xDesc", tx);
     check_float_type(&call, "xDesc", tx);
     check_float_type(&call, "yDesc", ty);
+    check_apart(&call, "yDesc", ty);
     if (call.status == 0) {
         Launch launch;
         us_launch_begin(&launch, call.function);
@@ -124,6 +127,7 @@ mcdnnStatus_t mcdnnAddTensor(
     us_require(&call, tc->rank <= 5, "cDesc", "rank", MCDNN_STATUS_NOT_SUPPORTED,
                "cDesc has %d dimensions, at most 5 are supported", tc->rank);
     check_float_type(&call, "cDesc", tc);
+    check_apart(&call, "cDesc", tc);
     if (call.status == 0) {
         Launch launch;
         us_launch_begin(&launch, call.function);
@@ -219,6 +223,7 @@ mcdnnStatus_t mcdnnOpTensor(
         check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "bDesc", tb, "cDesc", tc);
     }
     check_float_type(&call, "cDesc", tc);
+    check_apart(&call, "cDesc", tc);
     us_require(&call, op->compute == (tc->type == MCDNN_DATA_DOUBLE ? MCDNN_DATA_DOUBLE : MCDNN_DATA_FLOAT),
                "opTensorDesc", "compute-type", MCDNN_STATUS_NOT_SUPPORTED,
                "the descriptor computes in %s, %s data are computed in %s", type_name(op->compute), type_name(tc->type),

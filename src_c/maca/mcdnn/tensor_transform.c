@@ -128,8 +128,8 @@ static Tensor result_of(Call *call, const TransformDescriptor *transform, const 
     for (int32_t axis = 0; call->status == 0 && axis < source->rank; axis++) {
         const int64_t padding = (int64_t)transform->before[axis] + transform->after[axis], size = source->sizes[axis];
         const int64_t fold = axis < 2 ? 1 : transform->fold[axis - 2];
-        const int64_t channels = unfold ? size / blocks : blocks <= limit ? size * blocks : limit + 1;
-        result.sizes[axis] = axis == 1 ? channels + padding
+        const int64_t folded = blocks <= limit / (size + padding) ? (size + padding) * blocks : limit + 1;
+        result.sizes[axis] = axis == 1 ? (unfold ? size / blocks + padding : folded)
                              : unfold  ? size * fold + padding
                                        : (size + padding + fold - 1) / fold;
         us_require(call, result.sizes[axis] <= limit / elements, parameter, "elements", MCDNN_STATUS_NOT_SUPPORTED,
@@ -180,7 +180,9 @@ static void transform_data(Call *call, const Dnn *dnn, const TransformDescriptor
     check_same_sizes(call, MCDNN_STATUS_BAD_PARAM, "destDesc", target, "the transformed srcDesc", &wanted);
     check_float_type(call, "srcDesc", source);
     check_float_type(call, "destDesc", target);
-    us_require(call, !moves(transform) || scaling_factor(beta, target) == 0, "beta", "zero", MCDNN_STATUS_NOT_SUPPORTED,
+    check_apart(call, "destDesc", target);
+    const bool folds = moves(transform) && transform->direction == MCDNN_TRANSFORM_FOLD;
+    us_require(call, !folds || scaling_factor(beta, target) == 0, "beta", "zero", MCDNN_STATUS_NOT_SUPPORTED,
                "beta is %g, with padding or folding it must be 0", scaling_factor(beta, target));
     if (call->status != 0)
         return;
@@ -190,6 +192,7 @@ static void transform_data(Call *call, const Dnn *dnn, const TransformDescriptor
                               .beta = scaling_factor(beta, target)};
     for (int32_t axis = 0; axis < transform->rank; axis++) {
         kernel.pad_before[axis] = transform->before[axis];
+        kernel.pad_after[axis] = transform->after[axis];
         kernel.fold[axis] = axis < 2 ? 1 : (int32_t)transform->fold[axis - 2];
     }
     Launch launch;

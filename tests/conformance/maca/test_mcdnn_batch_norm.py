@@ -146,19 +146,35 @@ def pair_rules(subject, *pairs):
     return [subject.case(f"{first}/pair", {first: None}, {first: None, second: None}) for first, second in pairs]
 
 
-def fused_rules(subject, sum_name, tensors, forward):
+def layout_rules(subject, tensors, forward):
+    """What the fused calls and the queries of their sizes refuse alike."""
     mode = activation(lib.MCDNN_ACTIVATION_TANH if forward else lib.MCDNN_ACTIVATION_SWISH, 0.0)
     legal = activation(lib.MCDNN_ACTIVATION_SWISH if forward else RELU, 0.0)
     return [
         subject.case("activationDesc/set", unset_activation),
         subject.case("activationDesc/fused-mode", {"activationDesc": mode}, {"activationDesc": legal}),
-        subject.case("reserveSpaceSizeInBytes/minimum", {"reserveSpaceSizeInBytes": RESERVE - 1}),
         *[subject.case(f"{name}/channels-last", shaped(name, SIZES, HALF)) for name in tensors],
-        subject.case(f"{sum_name}/sum-type",
-                     lambda it: {name: descriptor(SIZES, FLOAT, nhwc_strides(SIZES)) for name in it
-                                 if name.endswith("Desc") and isinstance(it[name],
-                                                                         Tensor) and it[name].sizes == SIZES}),
     ]
+
+
+def sum_rules(subject):
+    return [subject.case("zDesc/rank", shaped("zDesc", SIX, HALF)),
+            subject.case("zDesc/sum-type",
+                         lambda it: {name: descriptor(SIZES, FLOAT, nhwc_strides(SIZES)) for name in it
+                                     if name.endswith("Desc") and isinstance(it[name], Tensor)
+                                     and it[name].sizes == SIZES})]
+
+
+def reserve_rules(subject):
+    return [subject.case("reserveSpaceSizeInBytes/minimum", {"reserveSpaceSizeInBytes": RESERVE - 1})]
+
+
+def query_type_rules(subject, parameters, tensors):
+    """BFLOAT16 data, without an activation, and parameters in HALF."""
+    def kind(data_type):
+        return lambda _: {"bnOps": BN, **{name: descriptor(SIZES, data_type) for name in tensors}}
+    return [subject.case("xDesc/unsupported-type", kind(BFLOAT16), kind(FLOAT)),
+            *[subject.case(f"{name}/parameter-type", shaped(name, (1, 4, 1, 1), HALF)) for name in parameters]]
 
 
 RULES = [
@@ -218,7 +234,9 @@ RULES = [
                      lambda it: {"bnOps": BN, **typed(BFLOAT16, ("xDesc", "xData"), ("yDesc", "yData"))(it)},
                      lambda it: {"bnOps": BN, **typed(FLOAT, ("xDesc", "xData"), ("yDesc", "yData"))(it)}),
     TRAINING_EX.case("bnScaleBiasMeanVarDesc/parameter-type", shaped("bnScaleBiasMeanVarDesc", (1, 4, 1, 1), HALF)),
-    *fused_rules(TRAINING_EX, "zDesc", ("xDesc", "yDesc", "zDesc"), forward=True),
+    *layout_rules(TRAINING_EX, ("xDesc", "yDesc", "zDesc"), forward=True),
+    *sum_rules(TRAINING_EX),
+    *reserve_rules(TRAINING_EX),
     TRAINING_EX.launch(),
 
     *BACKWARD_EX.operands(optional=("savedMean", "savedInvVariance", "workspace", "bnBiasData")),
@@ -234,23 +252,28 @@ RULES = [
                      lambda it: {"bnOps": BN, "yDesc": None, "yData": None, **typed(
                          FLOAT, ("xDesc", "xData"), ("dyDesc", "dyData"), ("dxDesc", "dxData"))(it)}),
     BACKWARD_EX.case("dBnScaleBiasDesc/parameter-type", shaped("dBnScaleBiasDesc", (1, 4, 1, 1), HALF)),
-    *fused_rules(BACKWARD_EX, "dzDesc", ("xDesc", "dyDesc", "dxDesc", "dzDesc"), forward=False),
+    *layout_rules(BACKWARD_EX, ("xDesc", "dyDesc", "dxDesc", "dzDesc"), forward=False),
+    *reserve_rules(BACKWARD_EX),
     BACKWARD_EX.launch(),
 
     *TRAINING_SIZE.operands(),
-    TRAINING_SIZE.case("activationDesc/set", unset_activation),
+    *layout_rules(TRAINING_SIZE, ("xDesc", "yDesc", "zDesc"), forward=True),
+    *sum_rules(TRAINING_SIZE),
+    *query_type_rules(TRAINING_SIZE, ["bnScaleBiasMeanVarDesc"], ["xDesc", "yDesc"]),
     *ops_rules(TRAINING_SIZE),
     *rank_rules(TRAINING_SIZE, "xDesc", "yDesc", data_type=HALF),
     TRAINING_SIZE.case("bnScaleBiasMeanVarDesc/shape", shaped("bnScaleBiasMeanVarDesc", (1, 4, 3, 5))),
-    *like_rules(TRAINING_SIZE, "yDesc", data_type=HALF),
+    *like_rules(TRAINING_SIZE, "yDesc", "zDesc", data_type=HALF),
     *BACKWARD_SIZE.operands(),
-    BACKWARD_SIZE.case("activationDesc/set", unset_activation),
+    *layout_rules(BACKWARD_SIZE, ("xDesc", "dyDesc", "dxDesc", "dzDesc"), forward=False),
+    *query_type_rules(BACKWARD_SIZE, ["dBnScaleBiasDesc"], ["xDesc", "yDesc", "dyDesc", "dxDesc"]),
     *ops_rules(BACKWARD_SIZE),
     *rank_rules(BACKWARD_SIZE, "xDesc", "yDesc", "dxDesc", data_type=HALF),
     BACKWARD_SIZE.case("dBnScaleBiasDesc/shape", shaped("dBnScaleBiasDesc", (1, 4, 3, 5))),
-    *like_rules(BACKWARD_SIZE, "yDesc", "dyDesc", "dxDesc", data_type=HALF),
+    *like_rules(BACKWARD_SIZE, "yDesc", "dyDesc", "dxDesc", "dzDesc", data_type=HALF),
     *RESERVE_SIZE.operands(),
-    RESERVE_SIZE.case("activationDesc/set", unset_activation),
+    *layout_rules(RESERVE_SIZE, ["xDesc"], forward=True),
+    *query_type_rules(RESERVE_SIZE, [], ["xDesc"]),
     *ops_rules(RESERVE_SIZE),
     *rank_rules(RESERVE_SIZE, "xDesc", data_type=HALF),
 ]

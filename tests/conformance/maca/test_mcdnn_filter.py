@@ -28,7 +28,9 @@ RULES = [
     *[case for subject in (SET_4D, SET_ND) for case in (
         *subject.operands(),
         subject.case("dataType/range", {"dataType": 11}, {"dataType": 10}),
-        subject.case("format/range", {"format": 3}, {"format": 2}))],
+        subject.case("format/range", {"format": 3}, {"format": 1}),
+        subject.case("format/vector-type", {"format": 2, "dataType": lib.MCDNN_DATA_INT8},
+                     {"format": 2, "dataType": lib.MCDNN_DATA_INT8x4}))],
     *[SET_4D.case(f"{name}/positive", {name: 0}, {name: 1}) for name in "kchw"],
     SET_4D.case("filterDesc/elements", {"k": 1 << 16, "c": 1 << 15, "h": 2, "w": 1}, {"k": 1 << 16, "c": 1 << 15,
                                                                                       "h": 1, "w": 1}),

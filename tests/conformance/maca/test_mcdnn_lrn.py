@@ -55,7 +55,8 @@ def lrn_rules(subject, pairs):
     return [
         *subject.operands(),
         subject.case("lrnMode/range", {"lrnMode": 1}),
-        subject.case("xDesc/rank", descriptors(pairs, (2, 60)), descriptors(pairs, (2, 6, 10))),
+        subject.case("xDesc/rank", descriptors(pairs, (2, 60)), descriptors(pairs, (2, 6, 10, 1))),
+        subject.case("xDesc/dimensions", descriptors(pairs, (2, 6, 10)), descriptors(pairs, (2, 6, 1, 10))),
         *[subject.case(f"{name}/packed-planes", gapped_five(pairs, name), descriptors(pairs, FIVE)) for name in names],
         *[subject.case(f"{name}/type", {name: descriptor(SIZES, BFLOAT16)}) for name in names if name != "xDesc"],
         *[subject.case(f"{name}/sizes", {name: descriptor((2, 3, 5, 4))}) for name in names if name != "xDesc"],

@@ -117,20 +117,33 @@ def typed(data_type):
     return changes
 
 
-def compute_rules(subject, parameters, tensors, forward):
+def layout_rules(subject, tensors, forward):
+    """What the calls and the queries of their sizes refuse alike."""
     wrong = activation(lib.MCDNN_ACTIVATION_TANH if forward else lib.MCDNN_ACTIVATION_SWISH, 0.0)
     return [
         *mode_rules(subject),
         subject.case("activationDesc/set", unset_activation),
         subject.case("activationDesc/fused-mode", {"activationDesc": wrong}),
-        subject.case(f"{parameters}/shape", shaped(parameters, (1, 4, 3, 5))),
-        subject.case("epsilon/minimum", {"epsilon": -1e-300}, {"epsilon": 0.0}),
         subject.case("xDesc/unsupported-type", typed(lib.MCDNN_DATA_INT32), typed(HALF)),
+        *[subject.case(f"{name}/channels-last", shaped(name, SIZES)) for name in tensors],
+    ]
+
+
+def parameter_rules(subject, parameters):
+    return [
+        subject.case(f"{parameters}/shape", shaped(parameters, (1, 4, 3, 5))),
         subject.case(f"{parameters}/parameter-type", {**shaped(parameters, (1, 4, 1, 1), HALF),
                                                       **shaped("normMeanVarDesc", (1, 4, 1, 1), HALF)}),
         subject.case("normMeanVarDesc/sizes", shaped("normMeanVarDesc", (1, 4, 1, 2))),
         subject.case("normMeanVarDesc/type", shaped("normMeanVarDesc", (1, 4, 1, 1), DOUBLE)),
-        *[subject.case(f"{name}/channels-last", shaped(name, SIZES)) for name in tensors],
+    ]
+
+
+def compute_rules(subject, parameters, tensors, forward):
+    return [
+        *layout_rules(subject, tensors, forward),
+        *parameter_rules(subject, parameters),
+        subject.case("epsilon/minimum", {"epsilon": -1e-300}, {"epsilon": 0.0}),
         subject.launch(),
     ]
 
@@ -146,7 +159,7 @@ RULES = [
                                  "resultSaveInvVariance",
                                  "workspace")),
     *compute_rules(TRAINING, "normScaleBiasDesc", ("xDesc", "zDesc", "yDesc"), forward=True),
-    *rank_rules(TRAINING, "xDesc", "yDesc"),
+    *rank_rules(TRAINING, "xDesc", "yDesc", "zDesc"),
     *like_rules(TRAINING, "yDesc", "zDesc"),
     TRAINING.case("resultSaveMean/pair", {"resultSaveMean": None}, {"resultSaveMean": None,
                                                                     "resultSaveInvVariance": None}),
@@ -167,20 +180,17 @@ RULES = [
     BACKWARD.case("reserveSpaceSizeInBytes/minimum", {"reserveSpaceSizeInBytes": RESERVE - 1}),
 
     *TRAINING_SIZE.operands(),
-    *mode_rules(TRAINING_SIZE),
-    TRAINING_SIZE.case("activationDesc/set", unset_activation),
+    *layout_rules(TRAINING_SIZE, ("xDesc", "zDesc", "yDesc"), forward=True),
+    *parameter_rules(TRAINING_SIZE, "normScaleBiasDesc"),
     *rank_rules(TRAINING_SIZE, "xDesc", "yDesc", "zDesc"),
-    TRAINING_SIZE.case("normScaleBiasDesc/shape", shaped("normScaleBiasDesc", (1, 4, 3, 5))),
-    *like_rules(TRAINING_SIZE, "yDesc"),
+    *like_rules(TRAINING_SIZE, "yDesc", "zDesc"),
     *BACKWARD_SIZE.operands(),
-    *mode_rules(BACKWARD_SIZE),
-    BACKWARD_SIZE.case("activationDesc/set", unset_activation),
+    *layout_rules(BACKWARD_SIZE, ("xDesc", "dyDesc", "dzDesc", "dxDesc"), forward=False),
+    *parameter_rules(BACKWARD_SIZE, "dNormScaleBiasDesc"),
     *rank_rules(BACKWARD_SIZE, "xDesc", "yDesc", "dxDesc"),
-    BACKWARD_SIZE.case("dNormScaleBiasDesc/shape", shaped("dNormScaleBiasDesc", (1, 4, 3, 5))),
-    *like_rules(BACKWARD_SIZE, "yDesc", "dyDesc", "dxDesc"),
+    *like_rules(BACKWARD_SIZE, "yDesc", "dyDesc", "dzDesc", "dxDesc"),
     *RESERVE_SIZE.operands(),
-    *mode_rules(RESERVE_SIZE),
-    RESERVE_SIZE.case("activationDesc/set", unset_activation),
+    *layout_rules(RESERVE_SIZE, ("xDesc",), forward=True),
     *rank_rules(RESERVE_SIZE, "xDesc"),
 ]
 

@@ -86,7 +86,8 @@ RULES = [
     *setters(ALL, "tensorDesc/alive", {"tensorDesc": None}),
     *setters(ALL, "dataType/range", {"dataType": BOOLEAN}, {"dataType": INT64}),
     *setters([FOUR, ND_EX], "format/range", {"format": 3}, {"format": NHWC}),
-    *setters([FOUR, ND_EX], "format/vector-type", {"format": VECT_C}, {"format": NCHW}),
+    *setters([FOUR, ND_EX], "format/vector-type", {"format": NHWC, "dataType": INT8X4},
+             {"format": NCHW, "dataType": INT8X4}),
     *[case for size in "nchw" for case in setters([FOUR, FOUR_EX], f"{size}/positive", {size: 0}, {size: 1})],
     *[setter(f"{FOUR_EX}/{stride}/positive", {stride: 0}, {stride: 1})
       for stride in ("nStride", "cStride", "hStride", "wStride")],

@@ -56,7 +56,8 @@ def data_rules(subject, describe):
         subject.case("destDesc/unsupported-type", {"destDesc": describe(FOLDED, INT32)},
                      {"destDesc": describe(FOLDED, HALF)}),
         subject.case("beta/zero", {"beta": scale(1)}, lambda _: {
-            "beta": scale(1), "transDesc": transform(4), "destDesc": describe(SOURCE)}),
+            "beta": scale(1), "transDesc": transform(4, fold=(2, 2), unfold=True), "srcDesc": describe(FOLDED),
+            "destDesc": describe(SOURCE)}),
         subject.launch(),
     ]
 
