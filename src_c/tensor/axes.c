@@ -1,7 +1,5 @@
 #include "tensor/axes.h"
 
-#include "tensor/convert.h"
-
 /* Whether an axis can be merged into the last axis for every view. */
 static bool merges(const Axes *axes, const View *const *views, int count, int32_t axis)
 {
@@ -51,21 +49,9 @@ int64_t us_axes_offset(const Axes *axes, int operand, int64_t position)
     return offset + position * axes->strides[operand][0];
 }
 
-/* A run along the last axis. */
-typedef struct Run {
-    int64_t offset, length;
-} Run;
-
-typedef struct Walk {
-    const Axes *axes;
-    const int64_t *strides;
-    int64_t index[VIEW_RANK_LIMIT];
-    int64_t offset, remaining;
-} Walk;
-
-static Walk walk_begin(const Axes *axes, int operand, int64_t begin, int64_t count)
+AxesWalk us_axes_walk(const Axes *axes, int operand, int64_t begin, int64_t count)
 {
-    Walk walk = {.axes = axes, .strides = axes->strides[operand], .remaining = count};
+    AxesWalk walk = {.axes = axes, .strides = axes->strides[operand], .remaining = count};
     for (int32_t axis = axes->rank - 1; axis >= 0; axis--) {
         walk.index[axis] = axis > 0 ? begin % axes->shape[axis] : begin;
         begin /= axes->shape[axis];
@@ -74,12 +60,12 @@ static Walk walk_begin(const Axes *axes, int operand, int64_t begin, int64_t cou
     return walk;
 }
 
-static Run walk_next(Walk *walk)
+AxesRun us_axes_next(AxesWalk *walk)
 {
     const int32_t last = walk->axes->rank - 1;
     const int64_t *shape = walk->axes->shape;
     int64_t left = shape[last] - walk->index[last];
-    Run run = {walk->offset, left < walk->remaining ? left : walk->remaining};
+    AxesRun run = {walk->offset, left < walk->remaining ? left : walk->remaining};
     walk->remaining -= run.length;
     walk->index[last] += run.length;
     walk->offset += run.length * walk->strides[last];
@@ -91,36 +77,28 @@ static Run walk_next(Walk *walk)
     return run;
 }
 
-void us_axes_load(const Axes *axes, int operand, const void *data, DType dtype, int64_t begin, int64_t count, bool wide,
+void us_axes_load(const Axes *axes, int operand, const void *data, DType dtype, int64_t begin, int64_t count, Lane lane,
                   void *to)
 {
     const int64_t stride = axes->strides[operand][axes->rank - 1], size = (int64_t)us_dtype_size(dtype);
-    int64_t done = 0;
-    for (Walk walk = walk_begin(axes, operand, begin, count); walk.remaining > 0;) {
-        Run run = walk_next(&walk);
-        const char *from = (const char *)data + run.offset * size;
-        if (wide) {
-            us_load_double((double *)to + done, from, dtype, stride, run.length);
-        } else {
-            us_load_float((float *)to + done, from, dtype, stride, run.length);
-        }
-        done += run.length;
+    const int64_t wide = (int64_t)us_dtype_size(us_lane_dtype(lane));
+    char *values = to;
+    for (AxesWalk walk = us_axes_walk(axes, operand, begin, count); walk.remaining > 0;) {
+        AxesRun run = us_axes_next(&walk);
+        us_lane_load(lane, values, (const char *)data + run.offset * size, dtype, stride, run.length);
+        values += run.length * wide;
     }
 }
 
-void us_axes_store(const Axes *axes, int operand, void *data, DType dtype, int64_t begin, int64_t count, bool wide,
+void us_axes_store(const Axes *axes, int operand, void *data, DType dtype, int64_t begin, int64_t count, Lane lane,
                    const void *from)
 {
     const int64_t stride = axes->strides[operand][axes->rank - 1], size = (int64_t)us_dtype_size(dtype);
-    int64_t done = 0;
-    for (Walk walk = walk_begin(axes, operand, begin, count); walk.remaining > 0;) {
-        Run run = walk_next(&walk);
-        char *to = (char *)data + run.offset * size;
-        if (wide) {
-            us_store_double(to, dtype, stride, (const double *)from + done, run.length);
-        } else {
-            us_store_float(to, dtype, stride, (const float *)from + done, run.length);
-        }
-        done += run.length;
+    const int64_t wide = (int64_t)us_dtype_size(us_lane_dtype(lane));
+    const char *values = from;
+    for (AxesWalk walk = us_axes_walk(axes, operand, begin, count); walk.remaining > 0;) {
+        AxesRun run = us_axes_next(&walk);
+        us_lane_store(lane, (char *)data + run.offset * size, dtype, stride, values, run.length);
+        values += run.length * wide;
     }
 }

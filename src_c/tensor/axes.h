@@ -2,7 +2,7 @@
 #ifndef UNDERSTUDY_AXES_H
 #define UNDERSTUDY_AXES_H
 
-#include "tensor/view.h"
+#include "tensor/lane.h"
 
 enum { AXES_OPERAND_LIMIT = 12 };
 
@@ -19,11 +19,25 @@ void us_axes_add(Axes *axes, const View *const *views, int count, int32_t first,
 /* Elements from a view's data to the element at a row-major position. */
 int64_t us_axes_offset(const Axes *axes, int operand, int64_t position);
 
-/* Copies `count` elements of an operand from row-major position `begin` into a unit-stride array of float (of double when
- * `wide`), and back. */
-void us_axes_load(const Axes *axes, int operand, const void *data, DType dtype, int64_t begin, int64_t count, bool wide,
+/* The elements from a row-major position on, run after run along the last axis. */
+typedef struct AxesRun {
+    int64_t offset, length;
+} AxesRun;
+
+typedef struct AxesWalk {
+    const Axes *axes;
+    const int64_t *strides;
+    int64_t index[VIEW_RANK_LIMIT];
+    int64_t offset, remaining;
+} AxesWalk;
+
+AxesWalk us_axes_walk(const Axes *axes, int operand, int64_t begin, int64_t count);
+AxesRun us_axes_next(AxesWalk *walk); /* while walk->remaining > 0 */
+
+/* Copies `count` elements of an operand from row-major position `begin` into a unit-stride array of a lane, and back. */
+void us_axes_load(const Axes *axes, int operand, const void *data, DType dtype, int64_t begin, int64_t count, Lane lane,
                   void *to);
-void us_axes_store(const Axes *axes, int operand, void *data, DType dtype, int64_t begin, int64_t count, bool wide,
+void us_axes_store(const Axes *axes, int operand, void *data, DType dtype, int64_t begin, int64_t count, Lane lane,
                    const void *from);
 
 #endif

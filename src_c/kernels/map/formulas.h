@@ -1,0 +1,20 @@
+/* Every formula of the map family: us_map_<name>. What they compute stands in the files named here (see formula.h). */
+#ifndef UNDERSTUDY_MAP_FORMULAS_H
+#define UNDERSTUDY_MAP_FORMULAS_H
+
+#include "kernels/map/map.h"
+
+#define MAP(name, ...) extern const MapFormula us_map_##name;
+#define MAP_TEST MAP
+#define MAP_PART MAP
+#define MAP_MANY MAP
+#include "kernels/map/arithmetic.inc"
+#include "kernels/map/comparison.inc"
+#include "kernels/map/logic.inc"
+#include "kernels/map/rounding.inc"
+#undef MAP
+#undef MAP_TEST
+#undef MAP_PART
+#undef MAP_MANY
+
+#endif
