@@ -2,6 +2,9 @@
 #include "ascend/ascendcl/runtime.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus)
 {
@@ -190,5 +193,30 @@ aclError aclrtResetOverflowStatus(aclrtStream stream)
     Call call = us_call_begin("aclrtResetOverflowStatus");
     acl_require_context(&call, "context", "none");
     acl_require_stream(&call, "stream", "dead", stream);
+    return acl_end(&call);
+}
+
+aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid)
+{
+    Call call = us_call_begin("aclrtDeviceGetUuid");
+    us_require(&call, uuid != NULL, "uuid", "null", ACL_ERROR_INVALID_PARAM, "uuid is NULL");
+    Device *device = acl_require_device(&call, "deviceId", "range", deviceId);
+    us_require(&call, ascend_product()->product != PRODUCT_910A, "device", "unsupported",
+               ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "devices of the %s have no UUID", ascend_product()->series);
+    if (call.status == 0) {
+        char text[sizeof uuid->bytes + 1];
+        snprintf(text, sizeof text, "emulated%08x", (unsigned)device->ordinal);
+        memcpy(uuid->bytes, text, sizeof uuid->bytes);
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtDeviceGetBareTgid(int32_t *pid)
+{
+    Call call = us_call_begin("aclrtDeviceGetBareTgid");
+    us_require(&call, pid != NULL, "pid", "null", ACL_ERROR_INVALID_PARAM, "pid is NULL");
+    if (call.status == 0) {
+        *pid = (int32_t)getpid();
+    }
     return acl_end(&call);
 }

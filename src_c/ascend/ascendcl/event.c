@@ -332,3 +332,43 @@ aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout)
     set_limit(&call, false, timeout);
     return acl_end(&call);
 }
+
+/* The device counts time limits of operators in steps of 2^32 nanoseconds. */
+static const uint64_t LIMIT_STEP_US = 4294967;
+enum { LIMIT_STEPS = 254 };
+
+aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout)
+{
+    Call call = us_call_begin("aclrtSetOpExecuteTimeOutV2");
+    us_require(&call, actualTimeout != NULL, "actualTimeout", "null", ACL_ERROR_INVALID_PARAM, "actualTimeout is NULL");
+    uint64_t steps = timeout / LIMIT_STEP_US + (timeout % LIMIT_STEP_US != 0);
+    uint64_t actual = (timeout == 0 || steps > LIMIT_STEPS ? LIMIT_STEPS : steps) * LIMIT_STEP_US;
+    set_limit(&call, false, (uint32_t)(actual / 1000));
+    if (call.status == 0) {
+        *actualTimeout = actual;
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtGetOpTimeOutInterval(uint64_t *interval)
+{
+    Call call = us_call_begin("aclrtGetOpTimeOutInterval");
+    us_require(&call, interval != NULL, "interval", "null", ACL_ERROR_INVALID_PARAM, "interval is NULL");
+    if (call.status == 0) {
+        *interval = LIMIT_STEP_US;
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtGetOpExecuteTimeout(uint32_t *const timeoutMs)
+{
+    Call call = us_call_begin("aclrtGetOpExecuteTimeout");
+    us_require(&call, timeoutMs != NULL, "timeoutMs", "null", ACL_ERROR_INVALID_PARAM, "timeoutMs is NULL");
+    acl_require_platform(&call);
+    Runtime *runtime = call.status == 0 ? acl_runtime() : NULL;
+    us_require(&call, runtime != NULL, "runtime", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for the runtime");
+    if (call.status == 0) {
+        *timeoutMs = atomic_load(&runtime->execute_timeout_ms);
+    }
+    return acl_end(&call);
+}
