@@ -12,10 +12,18 @@ import understudy.maca
 from tests import native
 from understudy import paths
 
+RUNTIME_HEADERS = ["acl/acl_base", "acl/acl_rt", "acl/acl_op.h", "acl/acl_mdl.h"]
 # Library -> headers (folders or files of its stack) whose functions it exports.
 LIBRARIES = {
-    "libascendcl.so": ("ascend", ["acl/"]),
-    "libacl_rt.so": ("ascend", ["acl/"]),
+    "libascendcl.so": ("ascend", RUNTIME_HEADERS),
+    "libacl_rt.so": ("ascend", RUNTIME_HEADERS),
+    "libacl_op_compiler.so": ("ascend", ["acl/acl_op_compiler.h"]),
+    "libhccl.so": ("ascend", ["hccl/"]),
+    "libruntime.so": ("ascend", ["experiment/runtime/"]),
+    "libprofapi.so": ("ascend", ["experiment/msprof/"]),
+    "libge_runner.so": ("ascend", []),
+    "libgraph.so": ("ascend", []),
+    "libacl_tdt_channel.so": ("ascend", []),
     "libnnopbase.so": ("ascend", ["aclnn/"]),
     "libopapi.so": ("ascend", ["aclnnop/"]),
     "libopapi_nn.so": ("ascend", ["aclnnop/"]),

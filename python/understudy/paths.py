@@ -66,7 +66,7 @@ STACKS = {
             "ascend",
             ("include", "include/aclnn", "include/aclnnop"),
             "lib64",
-            ("opapi_nn", "opapi_math", "ascendcl", "nnopbase"),
+            ("opapi_nn", "opapi_math", "ascendcl", "nnopbase", "acl_op_compiler", "hccl", "runtime", "profapi"),
         ),
         Stack("maca", ("include", "include/mcr", "include/mcdnn"), "lib", ("mcdnn", "mcruntime")),
         Stack("ftdsp", ("include",), "lib", ("ftdsp",)),

@@ -36,12 +36,14 @@ typedef struct PlatformProfile {
     bool faults_are_sticky_on_device; /* after a fault every later call on the device reports it (CUDA-like) */
     const LeakKind *leak_kinds; /* the vendor's objects; static data */
     size_t leak_kind_count;
+    const char *visible_devices; /* the vendor's variable that lists the devices a process sees; NULL: none */
 } PlatformProfile;
 
 struct Platform {
     int id;
     PlatformProfile profile;
-    int32_t device_count; /* UNDERSTUDY_DEVICES, default 1 */
+    int32_t device_count; /* UNDERSTUDY_DEVICES, default 1, or those of them that are visible */
+    int32_t physical_number[DEVICE_LIMIT]; /* of each device; another than its own when only some are visible */
     Device *devices[DEVICE_LIMIT];
     /* Process-wide vendor state that must exist once although vendor libraries may be loaded under two names. */
     int32_t initialisations; /* calls of the vendor's init minus finalize */

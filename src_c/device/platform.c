@@ -29,6 +29,39 @@ Platform *us_platform_at(int id)
     return platform == NULL ? NULL : &platform->public;
 }
 
+/* A rising list of device numbers, "0,2". What follows the first entry that names no device is not read. */
+static void choose_visible_devices(Platform *platform, const char *list)
+{
+    int32_t present = platform->device_count;
+    int32_t last = -1;
+    platform->device_count = 0;
+    for (const char *at = list; platform->device_count < present; at++) {
+        char *end = NULL;
+        long number = strtol(at, &end, 10);
+        if (end == at || number <= last || number >= present || (*end != ',' && *end != '\0')) {
+            return;
+        }
+        platform->physical_number[platform->device_count++] = last = (int32_t)number;
+        at = end;
+        if (*at == '\0') {
+            return;
+        }
+    }
+}
+
+static void count_devices(Platform *platform)
+{
+    platform->device_count = (int32_t)us_environment_integer("UNDERSTUDY_DEVICES", 1, 0, DEVICE_LIMIT);
+    for (int32_t i = 0; i < platform->device_count; i++) {
+        platform->physical_number[i] = i;
+    }
+    const char *variable = platform->profile.visible_devices;
+    const char *list = variable != NULL ? us_environment_text(variable, "") : "";
+    if (list[0] != '\0') {
+        choose_visible_devices(platform, list);
+    }
+}
+
 static PlatformState *new_platform(int id, const PlatformProfile *profile)
 {
     PlatformState *platform = calloc(1, sizeof *platform);
@@ -37,7 +70,7 @@ static PlatformState *new_platform(int id, const PlatformProfile *profile)
     }
     platform->public.id = id;
     platform->public.profile = *profile;
-    platform->public.device_count = (int32_t)us_environment_integer("UNDERSTUDY_DEVICES", 1, 0, DEVICE_LIMIT);
+    count_devices(&platform->public);
     pthread_mutex_init(&platform->lock, NULL);
     pthread_mutex_init(&platform->memory_lock, NULL);
     pthread_mutex_init(&platform->device_lock, NULL);

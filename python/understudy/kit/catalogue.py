@@ -22,6 +22,7 @@ class Rule:
     where: str
     why: str
     library: str
+    always: bool = False  # the function refuses whatever it is given: it is declared, but not emulated
 
     @property
     def function(self) -> str:
@@ -70,8 +71,15 @@ def rules() -> dict[str, Rule]:
                 if rule_id in found:
                     raise ValueError(f"{file}: {rule_id} is listed twice")
                 found[rule_id] = Rule(rule_id, entry["status"], entry["sentence"], entry["source"], entry["where"],
-                                      entry.get("why", ""), content["library"])  # fmt: skip
+                                      entry.get("why", ""), content["library"],
+                                      entry.get("always", False))  # fmt: skip
     return found
+
+
+@functools.cache
+def refused_functions() -> dict[str, Rule]:
+    """The functions that are declared and exported, but refuse whatever they are given."""
+    return {rule.function: rule for rule in rules().values() if rule.always}
 
 
 @functools.cache

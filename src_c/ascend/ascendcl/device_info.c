@@ -54,7 +54,7 @@ static bool attribute_of_device(const Device *device, aclrtDevAttr attribute, in
         *value = (int64_t)total_bytes;
         return true;
     case ACL_DEV_ATTR_PHY_CHIP_ID:
-        *value = device->ordinal;
+        *value = device->platform->physical_number[device->ordinal];
         return true;
     case ACL_DEV_ATTR_IS_VIRTUAL:
         *value = 0;
@@ -205,7 +205,8 @@ aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid)
                ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "devices of the %s have no UUID", ascend_product()->series);
     if (call.status == 0) {
         char text[sizeof uuid->bytes + 1];
-        snprintf(text, sizeof text, "emulated%08x", (unsigned)device->ordinal);
+        snprintf(text, sizeof text, "emulated%08x",
+                 (unsigned)device->platform->physical_number[device->ordinal]);
         memcpy(uuid->bytes, text, sizeof uuid->bytes);
     }
     return acl_end(&call);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -105,6 +106,10 @@ void aclAppLog(aclLogLevel logLevel, const char *func, const char *file, uint32_
     va_start(arguments, fmt);
     vsnprintf(text, sizeof text, fmt, arguments);
     va_end(arguments);
+    /* The PyTorch adapter says so of errors that it expects, and of warnings that are none. */
+    if (strstr(text, "log can be ignored") != NULL && level < LOG_LEVEL_INFO) {
+        level = LOG_LEVEL_INFO;
+    }
     us_log(level, "[application] %s %s:%u %s", func != NULL ? func : "", file != NULL ? file : "", (unsigned)line,
            text);
 }

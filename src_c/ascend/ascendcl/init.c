@@ -4,6 +4,14 @@
 #include "device/check.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
+
+/* The PyTorch adapter runs an operator that no library has by name, through a compiler, unless it is told that there
+ * is none; a failure there ends its queue, and later work is silently dropped (torch-npu-client 6.5). */
+static void forbid_operators_by_name(void)
+{
+    setenv("ACL_OP_INIT_MODE", "2", 0);
+}
 
 static void apply(Runtime *runtime, const Configuration *configuration)
 {
@@ -27,6 +35,7 @@ aclError aclInit(const char *configPath)
     us_platform_lock(platform);
     if (platform->initialisations == 0) {
         apply(runtime, &configuration);
+        forbid_operators_by_name();
         platform->initialisations = 1;
         platform->finalised = false;
     } else {

@@ -3,6 +3,7 @@
 #include "ascend/ascendcl/runtime.h"
 #include "ascend/common/descriptions.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,8 +63,26 @@ static void set_dimensions(Dimensions *dimensions, int count, const int64_t *siz
 
 /* ---- life ---- */
 
+/* A client that finds no function for an operator describes the operator's tensors next, to run it by name. Its
+ * look-up left the thread's dlerror; that is the only trace of the name, which no message of the client's gives. */
+static void tell_missing_operator(void)
+{
+    static const char MARK[] = "undefined symbol: acl";
+    const char *message = dlerror();
+    const char *found = message != NULL ? strstr(message, MARK) : NULL;
+    if (found == NULL) {
+        return;
+    }
+    const char *name = found + sizeof MARK - sizeof "acl";
+    Call call = us_call_begin("aclCreateTensorDesc");
+    us_refuse(&call, "operator", "missing", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+              "the program looked for %.*s, which is not emulated", (int)strcspn(name, ": \n"), name);
+    us_call_end(&call);
+}
+
 aclTensorDesc *aclCreateTensorDesc(aclDataType dataType, int numDims, const int64_t *dims, aclFormat format)
 {
+    tell_missing_operator();
     Call call = us_call_begin("aclCreateTensorDesc");
     require_dimensions(&call, numDims, dims);
     aclTensorDesc *description = call.status == 0 ? calloc(1, sizeof *description) : NULL;

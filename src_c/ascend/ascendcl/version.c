@@ -1,6 +1,9 @@
-/* Versions (cann-runtime 9, doc 24). The files are those of the installation ASCEND_HOME_PATH names. */
+/* Versions (cann-runtime 9, doc 24). The files are those of the installation ASCEND_HOME_PATH names; without one, of
+ * the installation this library lies in. */
 #include "ascend/ascendcl/runtime.h"
 
+#include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +24,19 @@ aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion, int32_t *
 }
 
 /* ---- version.info ---- */
+
+/* The folder above the one this library was loaded from; "" when that cannot be told. */
+static void find_own_home(char home[PATH_MAX])
+{
+    Dl_info info;
+    home[0] = '\0';
+    if (dladdr((const void *)(intptr_t)&aclsysGetCANNVersion, &info) != 0 && realpath(info.dli_fname, home) != NULL) {
+        for (int level = 0; level < 2 && home[0] != '\0'; level++) {
+            char *slash = strrchr(home, '/');
+            home[slash != NULL ? slash - home : 0] = '\0';
+        }
+    }
+}
 
 static FILE *open_version_file(const char *home, const char *package)
 {
@@ -66,11 +82,14 @@ static void require_version(Call *call, const char *package, char version[ACL_PK
     if (call->status != 0) {
         return;
     }
+    char own[PATH_MAX];
     const char *home = us_environment_text("ASCEND_HOME_PATH", NULL);
-    us_require(call, home != NULL, "ASCEND_HOME_PATH", "missing", ACL_ERROR_INVALID_FILE,
-               "the environment variable ASCEND_HOME_PATH does not name an installation");
+    if (home == NULL) {
+        find_own_home(own);
+        home = own;
+    }
     bool plain = strchr(package, '/') == NULL && strlen(package) < ACL_PKG_VERSION_MAX_SIZE;
-    FILE *file = call->status == 0 && plain ? find_version_file(home, package) : NULL;
+    FILE *file = plain ? find_version_file(home, package) : NULL;
     bool found = file != NULL && read_version_line(file, version);
     if (file != NULL) {
         fclose(file);

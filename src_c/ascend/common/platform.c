@@ -37,7 +37,8 @@ Platform *ascend_platform(void)
     PlatformProfile profile = {.name = product->soc_name,
                                .memory_bytes = product->memory_bytes,
                                .leak_kinds = leak_kinds,
-                               .leak_kind_count = sizeof leak_kinds / sizeof *leak_kinds};
+                               .leak_kind_count = sizeof leak_kinds / sizeof *leak_kinds,
+                               .visible_devices = "ASCEND_RT_VISIBLE_DEVICES"};
     return us_platform(ASCEND_PLATFORM, &profile);
 }
 

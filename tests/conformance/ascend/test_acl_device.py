@@ -88,6 +88,11 @@ SINGLE_OUTPUTS = {
     "aclrtGetDeviceInfo/value": ("int64_t", lambda cell: lib.aclrtGetDeviceInfo(0, 101, cell)),
     "aclrtGetDeviceSatMode/mode": ("aclrtFloatOverflowMode", named("aclrtGetDeviceSatMode")),
     "aclrtGetSysParamOpt/value": ("int64_t", lambda cell: lib.aclrtGetSysParamOpt(0, cell)),
+    "aclrtDeviceGetUuid/uuid": ("aclrtUuid", lambda cell: lib.aclrtDeviceGetUuid(0, cell)),
+    "aclrtDeviceGetBareTgid/pid": ("int32_t", named("aclrtDeviceGetBareTgid")),
+    "aclrtSetOpExecuteTimeOutV2/actualTimeout": ("uint64_t", lambda cell: lib.aclrtSetOpExecuteTimeOutV2(0, cell)),
+    "aclrtGetOpTimeOutInterval/interval": ("uint64_t", named("aclrtGetOpTimeOutInterval")),
+    "aclrtGetOpExecuteTimeout/timeoutMs": ("uint32_t", named("aclrtGetOpExecuteTimeout")),
 }
 
 
@@ -110,6 +115,10 @@ def utilization(ordinal: int = 0, extend=ffi.NULL, out: bool = True):
 
 def device_info(ordinal: int = 0, attribute: int = 101):
     return with_out("int64_t", lambda cell: lib.aclrtGetDeviceInfo(ordinal, attribute, cell))()
+
+
+def uuid(ordinal: int = 0):
+    return with_out("aclrtUuid", lambda cell: lib.aclrtDeviceGetUuid(ordinal, cell))()
 
 
 def device_status(ordinal: int):
@@ -263,6 +272,8 @@ RULES = [
     case("aclrtResetDeviceForce/deviceId/not-set", reset_by_force_once_too_often, lambda: set_and_reset_by_force(1),
          ALONE),
     *[single_output_case(name) for name in SINGLE_OUTPUTS],
+    case("aclrtDeviceGetUuid/deviceId/range", lambda: uuid(2), lambda: uuid(1), ALONE),
+    case("aclrtDeviceGetUuid/device/unsupported", uuid, device_info, {"UNDERSTUDY_SOC": "Ascend910"}),
     case("aclrtGetDevice/context/none", without_context(lambda cell: lib.aclrtGetDevice(ffi.cast("int32_t *", cell))),
          with_device(lambda cell: lib.aclrtGetDevice(ffi.cast("int32_t *", cell)))),
     case("aclrtSetTsDevice/tsId/range", lambda: lib.aclrtSetTsDevice(2), lambda: lib.aclrtSetTsDevice(1)),

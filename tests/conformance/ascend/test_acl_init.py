@@ -8,7 +8,7 @@ import pytest
 from understudy.ascend import ffi, lib
 
 from tests.conformance.ascend.acl_support import ALONE, Out, case, ok
-from tests.conformance.harness import Result, check_rule, run_python
+from tests.conformance.harness import Result, check_rule
 
 
 def init_with(text: bytes) -> int:
@@ -110,18 +110,11 @@ def with_installation(function, text: str = "Version=8.5.0\n", **arguments):
     return call
 
 
-def in_installed_child(function):
-    """The same call in a process whose environment names an installation."""
-    source = f"from {__name__} import install, {function.__name__}\ninstall()\nprint({function.__name__}().status)"
-    return lambda: int(run_python(source, INSTALLED))
-
-
 def version_case(rule: str, function, breaking: dict, neighbour: dict | None = None):
     return case(rule, with_installation(function, **breaking), with_installation(function, **(neighbour or {})), INSTALLED)
 
 
 def version_cases(name: str, function):
-    yield case(f"{name}/ASCEND_HOME_PATH/missing", function, in_installed_child(function), {"ASCEND_HOME_PATH": ""})
     yield version_case(f"{name}/package/missing", function, {"text": "version=8.5.0\n"})
 
 
