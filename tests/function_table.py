@@ -9,14 +9,14 @@ import re
 import subprocess
 import sys
 
-from understudy.kit import names
+from understudy.kit import catalogue, names
 from understudy.paths import STACKS
 
 ROOT = pathlib.Path(__file__).parents[1]
 BEGIN, END = "<!-- functions: begin -->", "<!-- functions: end -->"
 TITLES = {"ascend": "Ascend CANN", "maca": "MetaX MACA", "ftdsp": "FT DSP"}
-HEADINGS = {"README.md": ("header", "complete", "missing", "functions"),
-            "README.zh-CN.md": ("头文件", "已实现", "缺少", "个函数")}  # fmt: skip
+HEADINGS = {"README.md": ("header", "complete", "refused", "missing", "functions"),
+            "README.zh-CN.md": ("头文件", "已实现", "拒绝", "缺少", "个函数")}  # fmt: skip
 FT_WORDS = {"README.md": ("operator", "no prefix", "`s`, `p`: the functions with that suffix, on both chips or on one: "
                           "¹ FT78NE, ² MT7004. –: missing."),
             "README.zh-CN.md": ("算子", "无前缀", "`s`、`p`：带该后缀的函数；两种芯片都有，或仅一种：¹ FT78NE，² MT7004。–：缺少。")}  # fmt: skip
@@ -40,6 +40,13 @@ def complete_functions(stack):
         if "level2/" not in header and (functions := sorted(declared_functions(stack, [header]) & exported)):
             found[header] = functions
     return found
+
+
+def without_refused(found):
+    """What is complete, and what is only declared so that programs link: header -> functions, twice."""
+    refused = catalogue.refused_functions().keys()
+    return [{header: kept for header, functions in found.items() if (kept := [f for f in functions if (f in refused) == wanted])}
+            for wanted in (False, True)]
 
 
 def missing_functions(stack, complete):
@@ -67,11 +74,13 @@ def brief(functions):
     return " ".join(f"`{name}`" for name in text)
 
 
-def functions_by_header(stack, readme, complete, missing):
-    header_word, complete_word, missing_word, _ = HEADINGS[readme]
-    lines = [f"| {header_word} | {complete_word} | {missing_word} |", "|---|---|---|"]
-    for header in sorted({*complete, *missing}):
-        lines.append(f"| `{header}` | {brief(complete.get(header, []))} | {brief(missing.get(header, []))} |")
+def functions_by_header(readme, *columns):
+    """A column for each of complete, refused and missing that any header has something in."""
+    titles = [(word, column) for word, column in zip(HEADINGS[readme][1:4], columns, strict=True) if column]
+    lines = [f"| {' | '.join([HEADINGS[readme][0], *(word for word, _ in titles)])} |", "|---" * (1 + len(titles)) + "|"]
+    for header in sorted({header for column in columns for header in column}):
+        cells = [f"`{header}`", *(brief(column.get(header, [])) for _, column in titles)]
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
@@ -118,19 +127,20 @@ def functions_by_operator(readme, complete, missing):
 
 
 def table(readme):
-    _, complete_word, missing_word, functions_word = HEADINGS[readme]
+    words = HEADINGS[readme]
     lines = [BEGIN, ""]
     for stack in STACKS:
         complete = complete_functions(stack)
         missing = missing_functions(stack, complete)
-        done = sum(map(len, complete.values()))
-        absent = sum(map(len, missing.values()))
-        lines += ["<details>", f"<summary>{TITLES[stack]}: {done} {functions_word} {complete_word}, {absent} {missing_word}"
-                  "</summary>", ""]  # fmt: skip
+        complete, refused = without_refused(complete)
+        done, only_declared, absent = (sum(map(len, found.values())) for found in (complete, refused, missing))
+        counts = [f"{done} {words[4]} {words[1]}", *([f"{only_declared} {words[2]}"] if only_declared else []),
+                  f"{absent} {words[3]}"]  # fmt: skip
+        lines += ["<details>", f"<summary>{TITLES[stack]}: {', '.join(counts)}</summary>", ""]
         if stack == "ftdsp":
             lines += [*functions_by_operator(readme, complete, missing.pop("libftdsp.so", [])), ""]
             complete = {}
-        lines += [*functions_by_header(stack, readme, complete, missing), "", "</details>", ""]
+        lines += [*functions_by_header(readme, complete, refused, missing), "", "</details>", ""]
     return "\n".join([*lines, END])
 
 

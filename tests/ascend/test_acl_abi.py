@@ -109,11 +109,11 @@ def test_functions_have_addresses(language):
 
 
 @pytest.mark.parametrize("library", ["ascendcl", "acl_rt"])
-def test_exported_are_exactly_these(library):
+def test_these_are_exported(library):
     file = paths.STACKS["ascend"].library_path / f"lib{library}.so"
     listing = subprocess.run(["nm", "-D", "--defined-only", file], check=True, capture_output=True, text=True).stdout
     exported = {line.split()[-1] for line in listing.splitlines()}
-    assert exported == {re.search(r"(\w+)\(", signature)[1] for signature in signatures()}
+    assert {re.search(r"(\w+)\(", signature)[1] for signature in signatures()} - exported == set()
 
 
 def test_application_log_macro():

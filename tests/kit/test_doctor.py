@@ -26,8 +26,8 @@ def source(*absent):
 @pytest.fixture
 def incomplete(tmp_path, sdk_flags):
     """A program that needs names and a library which are not emulated, as built where the vendor's libraries are."""
-    library(tmp_path, "libacl_op_compiler.so", "".join(f"void {name}(void) {{}}\n" for name in ABSENT))
-    return program(tmp_path, "incomplete", source(*ABSENT), [*sdk_flags, f"-L{tmp_path}", "-lacl_op_compiler"])
+    library(tmp_path, "libacl_cblas.so", "".join(f"void {name}(void) {{}}\n" for name in ABSENT))
+    return program(tmp_path, "incomplete", source(*ABSENT), [*sdk_flags, f"-L{tmp_path}", "-lacl_cblas"])
 
 
 def by_name(report, kind="symbols"):
@@ -53,7 +53,7 @@ def test_what_is_absent_is_found_and_explained(incomplete):
     assert symbols["alcrtMemcpy"]["note"] == "did you mean aclrtMemcpy?"
     assert symbols["aclrtMemsetZebraThing"]["status"] == "unknown"
     assert "my_helper_function" not in symbols
-    assert by_name(report, "libraries")["libacl_op_compiler.so"]["status"] == "missing"
+    assert by_name(report, "libraries")["libacl_cblas.so"]["status"] == "missing"
 
 
 def test_the_table_names_what_is_missing(incomplete):
@@ -132,3 +132,10 @@ def test_damaged_files_are_errors_of_use(incomplete):
         incomplete.write_bytes(data[:size])
         done = understudy("doctor", incomplete)
         assert done.returncode in (0, 2) and "Traceback" not in done.stderr, (size, done.stderr)
+
+
+def test_what_only_refuses_is_counted_apart(tmp_path, sdk_flags):
+    text = '#include "acl/acl_op.h"\nint main(void) { return aclopLoad(0, 0); }\n'
+    (report,), status = understudy_json("doctor", program(tmp_path, "refused", text, sdk_flags))
+    assert status == 0 and report["complete"]
+    assert by_name(report)["aclopLoad"]["status"] == "refused" and "by name" in by_name(report)["aclopLoad"]["note"]

@@ -5,11 +5,11 @@ import json
 import re
 from dataclasses import dataclass
 
-from understudy.kit import names, table
+from understudy.kit import catalogue, names, table
 from understudy.paths import STACKS
 
-EMULATED, PARTLY, MISSING, UNKNOWN = "emulated", "partly", "missing", "unknown"
-COLOURS = {EMULATED: "green", PARTLY: "yellow", MISSING: "red", UNKNOWN: "red"}
+EMULATED, PARTLY, REFUSED, MISSING, UNKNOWN = "emulated", "partly", "refused", "missing", "unknown"
+COLOURS = {EMULATED: "green", PARTLY: "yellow", REFUSED: "yellow", MISSING: "red", UNKNOWN: "red"}
 CPP_NAME = re.compile(r"_Z(\d+)([A-Za-z_]\w*)")
 LIBRARY_PATTERN = re.compile(r"lib(acl|ascend|opapi|nnopbase|hccl|ftdsp|hthread"
                              r"|mc(dnn|blas|fft|rand|solver|sparse|cl|pti|rtc|runtime))\w*\.so")  # fmt: skip
@@ -19,7 +19,8 @@ def add_arguments(parser) -> None:
     parser.add_argument("file", nargs="+", metavar="FILE", help="ELF program, library or object, of any architecture")
     parser.add_argument("-a", "--all", action="store_true", help="list the emulated symbols too")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.epilog = "Exit status: 0 when all that is needed is emulated, 1 when something is missing or unknown."
+    parser.epilog = ("Refused functions are there, so that a program links, and fail with a reason when they are called. "
+                     "Exit status: 0 when all that is needed is there, 1 when something is missing or unknown.")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ def judge_library(name: str) -> Finding | None:
 
 
 def _emulated(name: str, stack: str) -> Finding:
+    if rule := catalogue.refused_functions().get(name):
+        return Finding(name, stack, REFUSED, rule.sentence)
     limit = names.limits().get(name)
     return Finding(name, stack, PARTLY if limit else EMULATED, limit or "")
 
@@ -100,7 +103,7 @@ class Report:
 
     @property
     def complete(self) -> bool:
-        return all(finding.status in (EMULATED, PARTLY) for finding in [*self.libraries, *self.symbols])
+        return all(finding.status in (EMULATED, PARTLY, REFUSED) for finding in [*self.libraries, *self.symbols])
 
 
 def examine(path: str) -> Report:
@@ -121,7 +124,7 @@ def print_report(report: Report, everything: bool) -> None:
         print("  uses none of the stacks\n")
         return
     rows = [(finding.status, finding.name, finding.note) for finding in report.libraries]
-    order = [MISSING, UNKNOWN, PARTLY, EMULATED]
+    order = [MISSING, UNKNOWN, REFUSED, PARTLY, EMULATED]
     for finding in sorted(report.symbols, key=lambda finding: order.index(finding.status)):
         if everything or finding.status != EMULATED:
             rows.append((finding.status, finding.name, finding.note))
@@ -131,7 +134,7 @@ def print_report(report: Report, everything: bool) -> None:
         mine = [finding for finding in report.symbols if finding.stack == stack]
         if mine:
             counts = [f"{sum(finding.status == status for finding in mine)} {status}"
-                      for status in (EMULATED, PARTLY, MISSING, UNKNOWN)]  # fmt: skip
+                      for status in (EMULATED, PARTLY, REFUSED, MISSING, UNKNOWN)]  # fmt: skip
             print(f"  {stack}: {table.plural(len(mine), 'symbol')}: {', '.join(counts)}")
     if facts.machine != "x64":
         print("  The emulated libraries are for x64: build the program for this machine to run it here.")
