@@ -11,7 +11,7 @@ from understudy.paths import sdk
 
 RANK_LIMIT = 25
 DTYPES = {"float32": 1, "float16": 2, "bfloat16": 3, "float64": 4, "int8": 5, "int16": 6, "int32": 7, "int64": 8,
-          "uint8": 9, "uint16": 10, "uint32": 11, "uint64": 12, "bool": 13}
+          "uint8": 9, "uint16": 10, "uint32": 11, "uint64": 12, "bool": 13, "complex64": 14, "complex128": 15}
 FAST, ACCURATE, LOG = 0, 1, 2
 
 
