@@ -152,11 +152,12 @@ static void load_input(Backward *backward, int64_t row)
 static void make_q(Backward *backward)
 {
     if (!backward->from_softmax) {
-        MatrixProduct logits = {
-            .a = {backward->input, backward->features, false},
-            .b = {backward->weight, backward->features, true},
+        const Matmul logits = {
             .m = backward->rows, .n = backward->entries, .k = backward->features,
-            .result = backward->q, .result_stride = backward->entries,
+            .a = matrix_of_rows(backward->input, DTYPE_FLOAT32, backward->features),
+            .b = matrix_transposed(backward->weight, DTYPE_FLOAT32, backward->features),
+            .c = matrix_of_rows(backward->q, DTYPE_FLOAT32, backward->entries),
+            .compute = DTYPE_FLOAT32, .alpha = {1},
         };
         us_matmul(&logits);
     }
@@ -167,12 +168,13 @@ static void make_q(Backward *backward)
 
 static void add_weight_gradient(const Backward *backward)
 {
-    MatrixProduct product = {
-        .a = {backward->q, backward->entries, true},
-        .b = {backward->input, backward->features, false},
+    const Matrix gradient = matrix_of_rows(backward->gradient, DTYPE_FLOAT32, backward->features);
+    const Matmul product = {
         .m = backward->entries, .n = backward->features, .k = backward->rows,
-        .accumulate = backward->first_row > 0,
-        .result = backward->gradient, .result_stride = backward->features,
+        .a = matrix_transposed(backward->q, DTYPE_FLOAT32, backward->entries),
+        .b = matrix_of_rows(backward->input, DTYPE_FLOAT32, backward->features),
+        .c = gradient, .addend = gradient,
+        .compute = DTYPE_FLOAT32, .alpha = {1}, .beta = {backward->first_row > 0},
     };
     us_matmul(&product);
 }
@@ -220,11 +222,13 @@ static void add_input_tile(void *context, int64_t piece)
     const int64_t row = piece / across * TILE, column = piece % across * TILE;
     const int64_t rows = least(TILE, backward->rows - row), columns = least(TILE, features - column);
     float tile[TILE * TILE];
-    MatrixProduct product = {
-        .a = {backward->q + row * backward->entries, backward->entries, false},
-        .b = {backward->weight + column, features, false},
+    const Matmul product = {
         .m = rows, .n = columns, .k = backward->entries,
-        .result = tile, .result_stride = TILE,
+        .a = matrix_of_rows(backward->q + row * backward->entries, DTYPE_FLOAT32, backward->entries),
+        .b = matrix_of_rows(backward->weight + column, DTYPE_FLOAT32, features),
+        .c = matrix_of_rows(tile, DTYPE_FLOAT32, TILE),
+        .compute = DTYPE_FLOAT32, .alpha = {1},
+        .undivided = true,
     };
     us_matmul(&product);
     const bool begins = backward->first_entry == 0;
@@ -279,12 +283,13 @@ static void pass_over_tokens(Backward *backward)
         for (int64_t entry = 0; entry < backward->vocabulary; entry += backward->blocks.entries) {
             load_weight(backward, entry);
             make_q(backward);
-            MatrixProduct product = {
-                .a = {backward->q, backward->entries, false},
-                .b = {backward->weight, backward->features, false},
+            const Matrix gradient = matrix_of_rows(backward->gradient, DTYPE_FLOAT32, backward->features);
+            const Matmul product = {
                 .m = backward->rows, .n = backward->features, .k = backward->entries,
-                .accumulate = entry > 0,
-                .result = backward->gradient, .result_stride = backward->features,
+                .a = matrix_of_rows(backward->q, DTYPE_FLOAT32, backward->entries),
+                .b = matrix_of_rows(backward->weight, DTYPE_FLOAT32, backward->features),
+                .c = gradient, .addend = gradient,
+                .compute = DTYPE_FLOAT32, .alpha = {1}, .beta = {entry > 0},
             };
             us_matmul(&product);
         }

@@ -209,11 +209,12 @@ KernelStatus us_fused_linear_online_max_sum(const View *views, const void *attri
             if (entry == 0 || online.tokens > ROW_BLOCK) {
                 fused_load_rows(&views[INPUT], row, online.rows, online.input);
             }
-            MatrixProduct logits = {
-                .a = {online.input, online.features, false},
-                .b = {online.weight, online.features, true},
+            const Matmul logits = {
                 .m = online.rows, .n = online.entries, .k = online.features,
-                .result = online.logits, .result_stride = online.entries,
+                .a = matrix_of_rows(online.input, DTYPE_FLOAT32, online.features),
+                .b = matrix_transposed(online.weight, DTYPE_FLOAT32, online.features),
+                .c = matrix_of_rows(online.logits, DTYPE_FLOAT32, online.entries),
+                .compute = DTYPE_FLOAT32, .alpha = {1},
             };
             us_matmul(&logits);
             us_parallel((online.rows + PIECE_ROWS - 1) / PIECE_ROWS, add_rows, &online);

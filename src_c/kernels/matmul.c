@@ -1,119 +1,566 @@
 #include "kernels/matmul.h"
 
-#include "report/report.h"
+#include "kernels/blas.h"
+#include "kernels/matmul_lines.h"
+#include "kernels/scratch.h"
 #include "tensor/parallel.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stddef.h>
+#include <limits.h>
+#include <stdatomic.h>
 
-enum { BLOCK_ROWS = 256, BLOCK_COLUMNS = 256 };
+/* Weak: a statically linked program has no BLAS, because it cannot load one, and must not pull in the loader. */
+#pragma weak us_blas_available
+#pragma weak us_blas_gemm
+#pragma weak us_blas_gemv
 
-/* cblas.h: CblasRowMajor 101, CblasNoTrans 111, CblasTrans 112; sizes are int. */
-enum { ROW_MAJOR = 101, AS_IS = 111, TRANSPOSED = 112 };
-typedef void SingleProduct(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
-                           const float *a, int a_stride, const float *b, int b_stride, float beta, float *c, int c_stride);
-typedef void DoubleProduct(int order, int transpose_a, int transpose_b, int m, int n, int k, double alpha,
-                           const double *a, int a_stride, const double *b, int b_stride, double beta, double *c,
-                           int c_stride);
-typedef void SetThreads(int count);
+/* Blocks of C are long where its elements lie side by side, which is what BLAS packs least often. They are made smaller
+ * while there are fewer than FEW of them, unless one is less work than it is worth. */
+enum { LONG = 1024, SHORT = 512, LEAST_LONG = 256, LEAST_SHORT = 64, FEW = 4, LEAST_WORK = 1 << 21 };
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static SingleProduct *single_product; /* NULL: none found */
-static DoubleProduct *double_product; /* there when the other is */
+/* Elements of the panels of a block together, and their depth. Sums of 256 products of 8-bit integers are exact in float. */
+enum { PANEL_ELEMENTS = 1 << 19, LEAST_DEPTH = 256, MOST_DEPTH = 1 << 30, EXACT_DEPTH = 256 };
 
-/* The library's own threads would work against ours: one is enough. */
-static bool adopt(void *library, const char *single_name, const char *double_name, const char *threads_name)
+/* A small result of a deep product is summed in parts. */
+enum { PART_DEPTH = 2048, PART_LIMIT = 8 };
+
+typedef struct Run {
+    const Matmul *product;
+    bool through_blas;
+    bool exact;              /* 8-bit integers: float32 products, int64 sums */
+    DType panel;             /* the type of panels and of their products */
+    int64_t batch, block_rows, block_columns, blocks_down, blocks_across;
+    const char *parts;       /* not NULL: the products are there, to be summed; [part][batch][m][n] */
+    int64_t part_count;
+    atomic_bool no_memory;
+} Run;
+
+/* One block of C, and what belongs to it. */
+typedef struct Block {
+    MatmulTile tile;
+    Matrix a, b, addend, c;
+} Block;
+
+/* ---- matrices ---------------------------------------------------------------------------------------------------- */
+
+static bool is_given(const Matrix *matrix)
 {
-    void *single = dlsym(library, single_name);
-    *(void **)&double_product = dlsym(library, double_name);
-    if (single == NULL || double_product == NULL) {
-        return false;
-    }
-    *(void **)&single_product = single;
-    SetThreads *set_threads;
-    *(void **)&set_threads = dlsym(library, threads_name);
-    if (set_threads != NULL) {
-        set_threads(1);
-    }
-    return true;
+    return matrix->dtype != DTYPE_NONE;
 }
 
-static bool load(const char *name)
+static Matrix moved(const Run *run, Matrix matrix, const int64_t *index, int64_t row, int64_t column)
 {
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
+    int64_t offset = row * matrix.row + column * matrix.column;
+    for (int32_t axis = 0; axis < run->product->batch_rank; axis++) {
+        offset += index[axis] * matrix.batch[axis];
+    }
+    if (is_given(&matrix)) {
+        matrix.data = (const char *)matrix.data + offset * element_size(run->product->compute, matrix.dtype);
+    }
+    return matrix;
+}
+
+/* Whether the matrix is one of packed or padded rows, as BLAS takes them. */
+static bool has_rows(const Matrix *matrix, int64_t rows, int64_t columns, int64_t *stride)
+{
+    *stride = rows == 1 ? columns : matrix->row;
+    return (columns == 1 || matrix->column == 1) && *stride >= columns && *stride <= INT_MAX;
+}
+
+static bool has_columns(const Matrix *matrix, int64_t rows, int64_t columns, int64_t *stride)
+{
+    const Matrix transposed = {.row = matrix->column, .column = matrix->row};
+    return has_rows(&transposed, columns, rows, stride);
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+static int64_t ceiling(int64_t size, int64_t of)
+{
+    return (size + of - 1) / of;
+}
+
+/* The size of equal blocks of at most `limit`, which is a multiple of 16. */
+static int64_t even(int64_t size, int64_t limit)
+{
+    return size <= limit ? size : ceiling(ceiling(size, ceiling(size, limit)), 16) * 16;
+}
+
+static void choose_blocks(Run *run)
+{
+    const Matmul *product = run->product;
+    const bool by_columns = product->c.row == 1 && product->c.column != 1;
+    const int64_t length = by_columns ? product->m : product->n, breadth = by_columns ? product->n : product->m;
+    int64_t longer = LONG, shorter = SHORT;
+    const double depth = (double)product->k + 1;
+    while (run->batch * ceiling(length, even(length, longer)) * ceiling(breadth, even(breadth, shorter)) < FEW &&
+           (double)even(length, longer) * (double)even(breadth, shorter) * depth > LEAST_WORK) {
+        if (shorter > LEAST_LONG || (longer == LEAST_LONG && shorter > LEAST_SHORT)) {
+            shorter /= 2;
+        } else if (longer > LEAST_LONG) {
+            longer /= 2;
+        } else {
+            break;
+        }
+    }
+    longer = product->undivided ? length : even(length, longer);
+    shorter = product->undivided ? breadth : even(breadth, shorter);
+    run->block_rows = by_columns ? longer : shorter;
+    run->block_columns = by_columns ? shorter : longer;
+    run->blocks_down = ceiling(product->m, run->block_rows);
+    run->blocks_across = ceiling(product->n, run->block_columns);
+}
+
+static Block block_of(const Run *run, int64_t piece)
+{
+    const Matmul *product = run->product;
+    Block block = {.tile = {.column = piece % run->blocks_across * run->block_columns}};
+    piece /= run->blocks_across;
+    block.tile.row = piece % run->blocks_down * run->block_rows;
+    block.tile.batch = piece / run->blocks_down;
+    block.tile.rows = least(run->block_rows, product->m - block.tile.row);
+    block.tile.columns = least(run->block_columns, product->n - block.tile.column);
+    int64_t index[MATMUL_BATCH_LIMIT];
+    int64_t rest = block.tile.batch;
+    for (int32_t axis = product->batch_rank - 1; axis >= 0; axis--) {
+        index[axis] = rest % product->batch_shape[axis];
+        rest /= product->batch_shape[axis];
+    }
+    block.a = moved(run, product->a, index, block.tile.row, 0);
+    block.b = moved(run, product->b, index, 0, block.tile.column);
+    block.addend = moved(run, product->addend, index, block.tile.row, block.tile.column);
+    block.c = moved(run, product->c, index, block.tile.row, block.tile.column);
+    return block;
+}
+
+/* ---- products of panels ------------------------------------------------------------------------------------------ */
+
+/* How the operand of a product goes to the BLAS; 0: not at all. */
+static int form_of(const Matrix *operand, int64_t rows, int64_t columns, bool by_columns, int64_t *stride)
+{
+    const bool as_is = by_columns ? has_columns(operand, rows, columns, stride) : has_rows(operand, rows, columns, stride);
+    if (as_is && !operand->conjugated) {
+        return BLAS_AS_IS;
+    }
+    const bool turned = by_columns ? has_rows(operand, rows, columns, stride) : has_columns(operand, rows, columns, stride);
+    return !turned ? 0 : operand->conjugated ? BLAS_ADJOINT : BLAS_TRANSPOSED;
+}
+
+/* y = alpha * A x + beta * y. */
+static void multiply_vector(DType dtype, int64_t rows, int64_t columns, const Matrix *a, const void *x, int64_t x_step,
+                            const double *alpha, const double *beta, void *y, int64_t y_step)
+{
+    static const double one[2] = {1, 0};
+    int64_t stride;
+    const bool by_rows = has_rows(a, rows, columns, &stride);
+    if (!by_rows) {
+        has_columns(a, rows, columns, &stride);
+    }
+    if (is_zero(beta)) { /* BLAS may multiply what is there by 0 */
+        us_elements_clear(y, dtype, y_step, rows);
+        beta = one;
+    }
+    const BlasProduct product = {
+        .dtype = dtype,
+        .order = by_rows ? BLAS_COLUMN_MAJOR : BLAS_ROW_MAJOR,
+        .form_a = a->conjugated ? BLAS_ADJOINT : BLAS_TRANSPOSED,
+        .m = (int)columns, .n = (int)rows,
+        .alpha = alpha, .beta = beta,
+        .a = a->data, .lda = (int)stride,
+        .b = x, .ldb = (int)x_step,
+        .c = y, .ldc = (int)y_step,
+    };
+    us_blas_gemv(&product);
+}
+
+/* c = alpha * a b + beta * c, all in one type and in forms that form_of and has_rows or has_columns accept. */
+static void multiply_by_blas(DType dtype, const Sizes *sizes, const Matrix *a, const Matrix *b, const double *alpha,
+                             const double *beta, const Matrix *c)
+{
+    int64_t lda = 0, ldb = 0, ldc = 0;
+    const bool by_columns = !has_rows(c, sizes->m, sizes->n, &ldc);
+    if (by_columns) {
+        has_columns(c, sizes->m, sizes->n, &ldc);
+    }
+    if (sizes->n == 1 && !b->conjugated) {
+        multiply_vector(dtype, sizes->m, sizes->k, a, b->data, sizes->k == 1 ? 1 : b->row, alpha, beta, (void *)c->data,
+                        sizes->m == 1 ? 1 : c->row);
+        return;
+    }
+    if (sizes->m == 1 && !a->conjugated) {
+        const Matrix turned = {.data = b->data, .row = b->column, .column = b->row, .conjugated = b->conjugated};
+        multiply_vector(dtype, sizes->n, sizes->k, &turned, a->data, sizes->k == 1 ? 1 : a->column, alpha, beta,
+                        (void *)c->data, c->column);
+        return;
+    }
+    const BlasProduct product = {
+        .dtype = dtype,
+        .order = by_columns ? BLAS_COLUMN_MAJOR : BLAS_ROW_MAJOR,
+        .form_a = form_of(a, sizes->m, sizes->k, by_columns, &lda),
+        .form_b = form_of(b, sizes->k, sizes->n, by_columns, &ldb),
+        .m = (int)sizes->m, .n = (int)sizes->n, .k = (int)sizes->k,
+        .alpha = alpha, .beta = beta,
+        .a = a->data, .lda = (int)lda,
+        .b = b->data, .ldb = (int)ldb,
+        .c = (void *)c->data, .ldc = (int)ldc,
+    };
+    us_blas_gemm(&product);
+}
+
+/* Copies a panel in the panels' type: along the lines that lie closer together, or along rows for our own loops. */
+static Matrix packed(const Run *run, const Matrix *matrix, int64_t rows, int64_t columns, char *memory)
+{
+    const int64_t row_step = matrix->row < 0 ? -matrix->row : matrix->row;
+    const int64_t column_step = matrix->column < 0 ? -matrix->column : matrix->column;
+    const bool along_columns = run->through_blas && row_step < column_step;
+    const int64_t lines = along_columns ? columns : rows, length = along_columns ? rows : columns;
+    const int64_t line_stride = along_columns ? matrix->column : matrix->row;
+    const int64_t stride = along_columns ? matrix->row : matrix->column;
+    const int64_t size = element_size(run->panel, matrix->dtype);
+    for (int64_t line = 0; line < lines; line++) {
+        us_line_load(run->panel, memory + line * length * (int64_t)us_dtype_size(run->panel),
+                  (const char *)matrix->data + line * line_stride * size, matrix->dtype, stride, length,
+                  matrix->conjugated);
+    }
+    return along_columns ? matrix_transposed(memory, run->panel, rows) : matrix_of_rows(memory, run->panel, columns);
+}
+
+/* Whether an operand can be used where it is, in a product whose result lies by rows or by columns. */
+static bool is_direct(const Run *run, const Matrix *operand, int64_t rows, int64_t columns, bool by_columns)
+{
+    int64_t stride;
+    if (operand->dtype != run->panel) {
         return false;
     }
-    if (adopt(library, "scipy_cblas_sgemm", "scipy_cblas_dgemm", "scipy_openblas_set_num_threads") ||
-        adopt(library, "cblas_sgemm", "cblas_dgemm", "openblas_set_num_threads")) {
+    return run->through_blas ? form_of(operand, rows, columns, by_columns, &stride) != 0
+                             : !operand->conjugated && (columns == 1 || operand->column == 1);
+}
+
+/* Memory for a block: its tile unless C is used in place, and the panels. */
+typedef struct Workspace {
+    void *memory;
+    char *tile, *exact, *a, *b;
+    int64_t depth; /* of the panels */
+    bool a_direct, b_direct;
+} Workspace;
+
+static bool take_workspace(const Run *run, const Block *block, bool direct, bool by_columns, Workspace *space)
+{
+    const Matmul *product = run->product;
+    const int64_t rows = block->tile.rows, columns = block->tile.columns, k = run->parts != NULL ? 0 : product->k;
+    space->a_direct = k == 0 || is_direct(run, &block->a, rows, k, by_columns);
+    space->b_direct = k == 0 || is_direct(run, &block->b, k, columns, by_columns);
+    const int64_t fitting = PANEL_ELEMENTS / (rows + columns);
+    space->depth = run->exact ? EXACT_DEPTH
+                   : space->a_direct && space->b_direct ? MOST_DEPTH
+                   : fitting > LEAST_DEPTH ? fitting : LEAST_DEPTH;
+    space->depth = least(space->depth, k);
+    const size_t size = us_dtype_size(run->panel), depth = (size_t)space->depth;
+    const size_t tile = direct ? 0 : us_scratch_round((size_t)(rows * columns) * us_dtype_size(product->compute));
+    const size_t exact = run->exact ? us_scratch_round((size_t)(rows * columns) * size) : 0;
+    const size_t a = space->a_direct ? 0 : us_scratch_round((size_t)rows * depth * size);
+    const size_t b = space->b_direct ? 0 : us_scratch_round((size_t)columns * depth * size);
+    space->memory = NULL;
+    if (tile + exact + a + b == 0) {
         return true;
     }
-    dlclose(library);
-    return false;
+    space->memory = us_scratch_take(tile + exact + a + b);
+    char *cursor = space->memory;
+    if (cursor != NULL) {
+        space->tile = us_scratch_part(&cursor, tile);
+        space->exact = us_scratch_part(&cursor, exact);
+        space->a = us_scratch_part(&cursor, a);
+        space->b = us_scratch_part(&cursor, b);
+    }
+    return cursor != NULL;
 }
 
-static void load_any(void)
+/* c = alpha * A B + beta * c, c in the panels' type. */
+static void multiply_panels(const Run *run, const Block *block, const Workspace *space, int64_t first, int64_t depth,
+                            const double *alpha, const double *beta, const Matrix *c)
 {
-    const char *chosen = us_environment_text("UNDERSTUDY_BLAS", "");
-    if (chosen[0] != '\0') {
-        if (!load(chosen)) {
-            us_log(LOG_LEVEL_ERROR, "UNDERSTUDY_BLAS=%s has no cblas_sgemm or cannot be loaded", chosen);
+    const Sizes sizes = {block->tile.rows, block->tile.columns, depth};
+    Matrix a = block->a, b = block->b;
+    a.data = (const char *)a.data + first * a.column * element_size(run->panel, a.dtype);
+    b.data = (const char *)b.data + first * b.row * element_size(run->panel, b.dtype);
+    if (!space->a_direct) {
+        a = packed(run, &a, sizes.m, depth, space->a);
+    }
+    if (!space->b_direct) {
+        b = packed(run, &b, depth, sizes.n, space->b);
+    }
+    if (run->through_blas) {
+        multiply_by_blas(run->panel, &sizes, &a, &b, alpha, beta, c);
+    } else {
+        us_multiply_by_loops(run->panel, &sizes, &a, &b, alpha, beta, (void *)c->data, c->row);
+    }
+}
+
+/* ---- blocks with their sums -------------------------------------------------------------------------------------- */
+
+static const double one[2] = {1, 0}, zero[2] = {0, 0};
+
+static void multiply_in_place(const Run *run, const Block *block, const Workspace *space, const double *beta)
+{
+    for (int64_t first = 0; first < run->product->k; first += space->depth) {
+        const int64_t depth = least(space->depth, run->product->k - first);
+        multiply_panels(run, block, space, first, depth, run->product->alpha, first == 0 ? beta : one, &block->c);
+    }
+}
+
+/* The tile gets the sums of products, not yet multiplied by alpha. */
+static void multiply_into_tile(const Run *run, const Block *block, const Workspace *space)
+{
+    const int64_t count = block->tile.rows * block->tile.columns;
+    const Matrix tile = matrix_of_rows(run->exact ? space->exact : space->tile, run->panel, block->tile.columns);
+    if (run->product->k == 0 || is_zero(run->product->alpha) || run->exact) {
+        memset(space->tile, 0, (size_t)count * us_dtype_size(run->product->compute));
+    }
+    if (is_zero(run->product->alpha)) {
+        return;
+    }
+    for (int64_t first = 0; first < run->product->k; first += space->depth) {
+        const int64_t depth = least(space->depth, run->product->k - first);
+        multiply_panels(run, block, space, first, depth, one, first == 0 || run->exact ? zero : one, &tile);
+        if (run->exact) {
+            us_add_exact((int64_t *)space->tile, (const float *)space->exact, count);
         }
+    }
+}
+
+/* The tile gets the sums of the parts. */
+static void add_parts(const Run *run, const Block *block, const Workspace *space)
+{
+    const Matmul *product = run->product;
+    const int64_t size = (int64_t)us_dtype_size(product->compute);
+    for (int64_t part = 0; part < run->part_count; part++) {
+        for (int64_t row = 0; row < block->tile.rows; row++) {
+            const int64_t matrix = part * run->batch + block->tile.batch;
+            const char *from = run->parts + ((matrix * product->m + block->tile.row + row) * product->n +
+                                             block->tile.column) * size;
+            char *to = space->tile + row * block->tile.columns * size;
+            if (part == 0) {
+                memcpy(to, from, (size_t)(block->tile.columns * size));
+            } else {
+                us_line_blend(product->compute, to, one, from, one, block->tile.columns);
+            }
+        }
+    }
+}
+
+/* C = finish(alpha * tile + beta * addend), rounded. */
+static void finish_tile(const Run *run, Block *block, const Workspace *space)
+{
+    const Matmul *product = run->product;
+    const DType compute = product->compute;
+    const bool adds = is_given(&block->addend) && !is_zero(product->beta);
+    const int64_t row_size = block->tile.columns * (int64_t)us_dtype_size(compute);
+    char line[LINE_ELEMENTS * LARGEST_ELEMENT];
+    for (int64_t row = 0; row < block->tile.rows; row++) {
+        for (int64_t column = 0; column < block->tile.columns; column += LINE_ELEMENTS) {
+            const int64_t count = least(LINE_ELEMENTS, block->tile.columns - column);
+            char *values = space->tile + row * row_size + column * (int64_t)us_dtype_size(compute);
+            if (adds) {
+                us_line_load(compute, line, element_at(compute, &block->addend, row, column), block->addend.dtype,
+                          block->addend.column, count, false);
+            }
+            us_line_blend(compute, values, product->alpha, adds ? line : NULL, product->beta, count);
+        }
+    }
+    block->tile.values = space->tile;
+    block->tile.row_stride = block->tile.columns;
+    block->tile.column_stride = 1;
+    if (product->finish != NULL) {
+        product->finish(product->finish_context, &block->tile);
+    }
+    for (int64_t row = 0; row < block->tile.rows; row++) {
+        us_line_store(compute, element_at(compute, &block->c, row, 0), block->c.dtype, block->c.column,
+                   space->tile + row * row_size, block->tile.columns);
+    }
+}
+
+/* C = addend, in the computed type. */
+static void copy_addend(const Run *run, const Block *block, bool by_columns)
+{
+    const DType compute = run->product->compute;
+    const int64_t lines = by_columns ? block->tile.columns : block->tile.rows;
+    const int64_t length = by_columns ? block->tile.rows : block->tile.columns;
+    for (int64_t line = 0; line < lines; line++) {
+        const int64_t row = by_columns ? 0 : line, column = by_columns ? line : 0;
+        char *to = element_at(compute, &block->c, row, column);
+        const char *from = element_at(compute, &block->addend, row, column);
+        const int64_t step = by_columns ? block->addend.row : block->addend.column;
+        const int64_t to_step = by_columns ? block->c.row : block->c.column;
+        if (length == 1 || to_step == 1) {
+            us_line_load(compute, to, from, block->addend.dtype, step, length, false);
+        } else { /* a vector with gaps */
+            for (int64_t i = 0; i < length; i++) {
+                const int64_t size = (int64_t)us_dtype_size(compute);
+                us_line_load(compute, to + i * to_step * size,
+                          from + i * step * element_size(compute, block->addend.dtype), block->addend.dtype, 1, 1, false);
+            }
+        }
+    }
+}
+
+static bool is_same(const Matrix *a, const Matrix *b)
+{
+    return a->data == b->data && a->dtype == b->dtype && a->row == b->row && a->column == b->column;
+}
+
+static void run_piece(void *context, int64_t piece)
+{
+    Run *run = context;
+    const Matmul *product = run->product;
+    Block block = block_of(run, piece);
+    int64_t stride;
+    const bool by_rows = has_rows(&block.c, block.tile.rows, block.tile.columns, &stride) &&
+                         (run->through_blas || block.c.column == 1);
+    const bool by_columns = !by_rows && run->through_blas &&
+                            has_columns(&block.c, block.tile.rows, block.tile.columns, &stride);
+    const bool direct = (by_rows || by_columns) && block.c.dtype == product->compute && !run->exact &&
+                        run->parts == NULL && product->k > 0 && !is_zero(product->alpha);
+    Workspace space;
+    if (!take_workspace(run, &block, direct, direct && by_columns, &space)) {
+        run->no_memory = true;
         return;
     }
-    static const char *const names[] = {"libscipy_openblas.so", "libopenblas.so.0", "libcblas.so.3", "libblas.so.3"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && single_product == NULL; i++) {
-        load(names[i]);
+    const bool adds = is_given(&block.addend) && !is_zero(product->beta);
+    if (direct) {
+        if (adds && !is_same(&block.addend, &block.c)) {
+            copy_addend(run, &block, by_columns);
+        }
+        multiply_in_place(run, &block, &space, adds ? product->beta : zero);
+        block.tile.values = (void *)block.c.data;
+        block.tile.row_stride = by_columns ? 1 : block.c.row;
+        block.tile.column_stride = by_columns ? block.c.column : 1;
+        if (product->finish != NULL) {
+            product->finish(product->finish_context, &block.tile);
+        }
+    } else {
+        if (run->parts != NULL) {
+            add_parts(run, &block, &space);
+        } else {
+            multiply_into_tile(run, &block, &space);
+        }
+        finish_tile(run, &block, &space);
     }
+    us_scratch_give_back(space.memory);
 }
 
-bool us_matmul_available(void)
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+static bool is_byte(DType dtype)
 {
-    pthread_once(&once, load_any);
-    return single_product != NULL;
+    return dtype == DTYPE_INT8 || dtype == DTYPE_UINT8;
 }
 
-static const float *block_start(const Matrix *matrix, int64_t row, int64_t column)
+static Run run_of(const Matmul *product)
 {
-    return matrix->transposed ? matrix->data + column * matrix->stride + row
-                              : matrix->data + row * matrix->stride + column;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static void multiply_block(void *context, int64_t piece)
-{
-    const MatrixProduct *product = context;
-    int64_t blocks = (product->n + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
-    int64_t row = piece / blocks * BLOCK_ROWS;
-    int64_t column = piece % blocks * BLOCK_COLUMNS;
-    single_product(ROW_MAJOR, product->a.transposed ? TRANSPOSED : AS_IS, product->b.transposed ? TRANSPOSED : AS_IS,
-                   (int)least(BLOCK_ROWS, product->m - row), (int)least(BLOCK_COLUMNS, product->n - column),
-                   (int)product->k, 1.0f, block_start(&product->a, row, 0), (int)product->a.stride,
-                   block_start(&product->b, 0, column), (int)product->b.stride, product->accumulate ? 1.0f : 0.0f,
-                   product->result + row * product->result_stride + column, (int)product->result_stride);
-}
-
-void us_matmul(const MatrixProduct *product)
-{
-    if (!us_matmul_available()) {
-        return; /* callers have asked */
+    Run run = {.product = product, .panel = product->compute, .batch = 1};
+    const bool has_blas = us_blas_available != NULL && us_blas_available();
+    run.exact = has_blas && product->compute == DTYPE_INT64 && is_byte(product->a.dtype) && is_byte(product->b.dtype);
+    run.through_blas = has_blas && (run.exact || product->compute != DTYPE_INT64);
+    if (run.exact) {
+        run.panel = DTYPE_FLOAT32;
     }
-    int64_t rows = (product->m + BLOCK_ROWS - 1) / BLOCK_ROWS;
-    int64_t columns = (product->n + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
-    us_parallel(rows * columns, multiply_block, (void *)product);
+    for (int32_t axis = 0; axis < product->batch_rank; axis++) {
+        run.batch *= product->batch_shape[axis];
+    }
+    choose_blocks(&run);
+    return run;
 }
 
-void us_matmul_double(const MatrixProductDouble *product)
+static KernelStatus run_blocks(Run *run)
 {
-    if (!us_matmul_available()) {
-        return;
+    us_parallel(run->batch * run->blocks_down * run->blocks_across, run_piece, run);
+    return run->no_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
+
+/* Products of equal parts of the depth, as one more axis of the batch; what is left over is added to the first. */
+static KernelStatus multiply_parts(const Run *run, int64_t count, void *parts)
+{
+    const int64_t total = run->batch * run->product->m * run->product->n, depth = run->product->k / count;
+    const int32_t last = run->product->batch_rank;
+    Matmul products = *run->product;
+    products.addend = (Matrix){0};
+    products.finish = NULL;
+    products.alpha[0] = 1;
+    products.alpha[1] = 0;
+    products.beta[0] = 1;
+    products.beta[1] = 0;
+    products.c = matrix_of_rows(parts, products.compute, products.n);
+    int64_t stride = products.m * products.n;
+    for (int32_t axis = last - 1; axis >= 0; axis--) {
+        products.c.batch[axis] = stride;
+        stride *= products.batch_shape[axis];
     }
-    double_product(ROW_MAJOR, AS_IS, AS_IS, (int)product->m, (int)product->n, (int)product->k, 1.0, product->a,
-                   (int)product->a_stride, product->b, (int)product->b_stride, product->accumulate ? 1.0 : 0.0,
-                   product->result, (int)product->result_stride);
+    Matmul rest = products;
+    products.k = depth;
+    products.batch_rank = last + 1;
+    products.batch_shape[last] = count;
+    products.a.batch[last] = depth * products.a.column;
+    products.b.batch[last] = depth * products.b.row;
+    products.c.batch[last] = total;
+    KernelStatus status = us_matmul(&products);
+    rest.k -= count * depth;
+    if (status != KERNEL_OK || rest.k == 0) {
+        return status;
+    }
+    const int64_t done = count * depth;
+    rest.a.data = (const char *)rest.a.data + done * rest.a.column * element_size(rest.compute, rest.a.dtype);
+    rest.b.data = (const char *)rest.b.data + done * rest.b.row * element_size(rest.compute, rest.b.dtype);
+    rest.addend = rest.c;
+    return us_matmul(&rest);
+}
+
+static KernelStatus sum_parts(Run *run, int64_t count)
+{
+    const int64_t total = run->batch * run->product->m * run->product->n;
+    void *parts = us_scratch_take((size_t)(count * total) * us_dtype_size(run->product->compute));
+    if (parts == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    KernelStatus status = multiply_parts(run, count, parts);
+    if (status == KERNEL_OK) {
+        run->parts = parts;
+        run->part_count = count;
+        status = run_blocks(run);
+    }
+    us_scratch_give_back(parts);
+    return status;
+}
+
+/* Matrices of a batch that share B and lie below each other are one. */
+static Matmul merged(const Matmul *product)
+{
+    Matmul whole = *product;
+    whole.a.conjugated &= is_complex(whole.compute);
+    whole.b.conjugated &= is_complex(whole.compute);
+    while (whole.batch_rank > 0 && whole.finish == NULL) {
+        const int32_t last = whole.batch_rank - 1;
+        const bool adds = is_given(&whole.addend);
+        if (whole.b.batch[last] != 0 || whole.a.batch[last] != whole.m * whole.a.row ||
+            whole.c.batch[last] != whole.m * whole.c.row ||
+            (adds && whole.addend.batch[last] != whole.m * whole.addend.row)) {
+            break;
+        }
+        whole.m *= whole.batch_shape[last];
+        whole.batch_rank = last;
+    }
+    return whole;
+}
+
+KernelStatus us_matmul(const Matmul *product)
+{
+    const Matmul whole = merged(product);
+    Run run = run_of(&whole);
+    if (run.batch == 0 || whole.m == 0 || whole.n == 0) {
+        return KERNEL_OK;
+    }
+    const int64_t parts = least(whole.k / PART_DEPTH, PART_LIMIT);
+    if (run.batch * run.blocks_down * run.blocks_across < FEW && parts > 1 && !whole.undivided &&
+        whole.batch_rank < MATMUL_BATCH_LIMIT && !is_zero(whole.alpha)) {
+        return sum_parts(&run, parts);
+    }
+    return run_blocks(&run);
 }

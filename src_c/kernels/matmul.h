@@ -1,42 +1,68 @@
-/* Matrix products through a CBLAS (OpenBLAS), which is loaded when it is first needed: UNDERSTUDY_BLAS, or
- * libscipy_openblas.so beside libunderstudy.so, or the system's. */
+/* The matrix product: C = finish(alpha * op(A) op(B) + beta * addend), for batches of strided matrices of any type.
+ *
+ * Operands that a BLAS can take, transposed ones among them, go to it as they are (kernels/blas.h); all others, and the
+ * types it does not know, pass through panels of bounded size in the computed type. Without a BLAS, loops of our own do
+ * the same. The work is divided in blocks that depend on the sizes only, so results are the same for any number of
+ * threads. */
 #ifndef UNDERSTUDY_MATMUL_H
 #define UNDERSTUDY_MATMUL_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "kernels/kernels.h"
 
-/* Whether a CBLAS was found; tries to load one. */
-bool us_matmul_available(void);
+enum { MATMUL_BATCH_LIMIT = 8 };
 
-/* Element (i, j) of the matrix is data[i * stride + j], of a transposed one data[j * stride + i]. */
+/* Element (i, j) of matrix (b0, b1, …) of a batch is element i*row + j*column + sum b_d*batch[d] of `data`. Strides may be
+ * 0 or negative. dtype DTYPE_NONE: no matrix. */
 typedef struct Matrix {
-    const float *data;
-    int64_t stride;
-    bool transposed;
+    const void *data;
+    DType dtype;
+    int64_t row, column;
+    int64_t batch[MATMUL_BATCH_LIMIT];
+    bool conjugated; /* A and B: the complex conjugate is meant */
 } Matrix;
 
-/* result[m, n] = a[m, k] * b[k, n], added to what is there when `accumulate`. Divided over all cores in blocks of a
- * fixed size, each computed by one thread, so that results do not depend on the number of threads. */
-typedef struct MatrixProduct {
-    Matrix a, b;
-    int64_t m, n, k;
-    bool accumulate;
-    float *result;
-    int64_t result_stride;
-} MatrixProduct;
-void us_matmul(const MatrixProduct *product);
+/* A block of the result before it is rounded, elements of the computed type; one of the strides is 1. `batch` counts the
+ * matrices in row-major order. */
+typedef struct MatmulTile {
+    void *values;
+    int64_t row_stride, column_stride;
+    int64_t batch, row, column;
+    int64_t rows, columns;
+} MatmulTile;
+typedef void MatmulFinish(const void *context, const MatmulTile *tile);
 
-/* A product of packed or padded matrices in fp64, by the calling thread: whoever divides the work does it in blocks of
- * a fixed size, as us_matmul does. */
-typedef struct MatrixProductDouble {
-    const double *a, *b;
-    int64_t a_stride, b_stride;
+/* compute is one of
+ *   float32     operands of any real type
+ *   float64     operands of any real type; results that do not fit an integer type saturate
+ *   complex64, complex128   complex operands; operands of a real type hold pairs
+ *   int64       integers, exact modulo 2^64: products of 8-bit integers go through the BLAS, others do not
+ * 16-bit results are rounded once, from float32. Where beta is 0 the addend is not read; where alpha or k is 0, A and B
+ * are not. */
+typedef struct Matmul {
     int64_t m, n, k;
-    bool accumulate;
-    double *result;
-    int64_t result_stride;
-} MatrixProductDouble;
-void us_matmul_double(const MatrixProductDouble *product);
+    int32_t batch_rank;
+    int64_t batch_shape[MATMUL_BATCH_LIMIT];
+    Matrix a, b;   /* m x k, k x n */
+    Matrix addend; /* m x n; may be C itself, or apart from it */
+    Matrix c;      /* m x n; shares no memory with A and B */
+    DType compute;
+    double alpha[2], beta[2]; /* real and imaginary part */
+    MatmulFinish *finish;     /* NULL: nothing is done to the sums */
+    const void *finish_context;
+    bool undivided; /* the calling thread does it in one block: the caller divides the work */
+} Matmul;
+
+KernelStatus us_matmul(const Matmul *product);
+
+/* A matrix of packed or padded rows, `stride` elements apart, and the transpose of such a matrix. */
+static inline Matrix matrix_of_rows(const void *data, DType dtype, int64_t stride)
+{
+    return (Matrix){.data = data, .dtype = dtype, .row = stride, .column = 1};
+}
+
+static inline Matrix matrix_transposed(const void *data, DType dtype, int64_t stride)
+{
+    return (Matrix){.data = data, .dtype = dtype, .row = 1, .column = stride};
+}
 
 #endif

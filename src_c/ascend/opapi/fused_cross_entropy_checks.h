@@ -3,7 +3,7 @@
 #define ASCEND_FUSED_CROSS_ENTROPY_CHECKS_H
 
 #include "ascend/common/op_call.h"
-#include "kernels/matmul.h"
+#include "kernels/blas.h"
 
 /* -0.0 passes, NaN does not (aclnn-ops 3.3 #6). */
 static inline void require_no_label_smoothing(OpCall *op, float label_smoothing)
@@ -21,7 +21,7 @@ static inline void require_product(OpCall *op)
 
 static inline void require_matrix_library(OpCall *op)
 {
-    op_require(op, us_matmul_available(), "kernel", "missing", ACLNN_ERR_INNER_FIND_KERNEL_ERROR,
+    op_require(op, us_blas_available(), "kernel", "missing", ACLNN_ERR_INNER_FIND_KERNEL_ERROR,
                "no library with cblas_sgemm was found; UNDERSTUDY_BLAS may name one");
 }
 
