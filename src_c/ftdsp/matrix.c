@@ -40,6 +40,7 @@ static void product(FtCall *call, FtMatrixProduct *work, int M, int N, int K)
     check_output(call, work);
     if (ft_ok(call)) {
         ft_split(call, us_ft_matrix_product_pieces(work), 1, run_product, work);
+        ft_require(call, !work->no_memory, "C", "no-memory", FT_NO_MEMORY, "no host memory for a block of the product");
     }
 }
 
@@ -113,7 +114,11 @@ void ft_attention(FtCall *call, const void *Q, const void *K, const void *V, voi
         }
     }
     if (ft_ok(call)) {
-        FtAttention work = {Q, K, V, output, QK, softmax_out, (int64_t)batch_size * head_num, seq_len, head_dim};
+        FtAttention work = {
+            .q = Q, .k = K, .v = V, .out = output, .scores = QK, .weights = softmax_out,
+            .heads = (int64_t)batch_size * head_num, .length = seq_len, .depth = head_dim,
+        };
         ft_split(call, us_ft_attention_pieces(&work), 1, run_attention, &work);
+        ft_require(call, !work.no_memory, "output", "no-memory", FT_NO_MEMORY, "no host memory for a block of a product");
     }
 }

@@ -1,7 +1,6 @@
 #include "kernels/ft_arrays.h"
 
 #include "kernels/exponential.h"
-#include "kernels/ft_blas.h"
 #include "kernels/ft_complex.h"
 #include "kernels/ft_elementwise.h"
 #include "tensor/clones.h"
@@ -146,57 +145,7 @@ void us_ft_extremum_grad(const FtExtremumGrad *work, int64_t begin, int64_t end)
     }
 }
 
-/* ---- matrix product ---- */
-
-enum { ROWS = 4, DEPTH = 4 }; /* rows of A and of B that are worked on together */
-
-#define REAL float
-#define NAME(name) name##_float
-#define LOAD us_load_float
-#define STORE us_store_float
-#define NATIVE DTYPE_FLOAT32
-#include "kernels/ft_matrix_product.inc"
-
-#define REAL double
-#define NAME(name) name##_double
-#define LOAD us_load_double
-#define STORE us_store_double
-#define NATIVE DTYPE_FLOAT64
-#include "kernels/ft_matrix_product.inc"
-
-static bool through_blas(const FtMatrixProduct *work)
-{
-    return (work->dtype == DTYPE_FLOAT32 || work->dtype == DTYPE_FLOAT64) && work->k > 0 && us_ft_blas_available();
-}
-
-int64_t us_ft_matrix_product_pieces(const FtMatrixProduct *work)
-{
-    return through_blas(work) ? us_ft_blas_product_blocks(work) : work->m;
-}
-
-void us_ft_matrix_product(const FtMatrixProduct *work, int64_t begin, int64_t end)
-{
-    if (through_blas(work)) {
-        us_ft_blas_product(work, begin, end);
-    } else if (us_ft_is_complex(work->dtype)) {
-        us_ft_complex_matrix_product(work, begin, end);
-    } else if (work->dtype == DTYPE_FLOAT32 || work->dtype == DTYPE_FLOAT16) {
-        product_rows_float(work, begin, end);
-    } else {
-        product_rows_double(work, begin, end);
-    }
-}
-
-/* ---- attention ---- */
-
-static float dot(const float *a, const float *b, int64_t count)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < count; i++) {
-        sum += (double)a[i] * b[i];
-    }
-    return (float)sum;
-}
+/* ---- softmax ---- */
 
 /* Partial sums of fixed elements, so that they can be formed side by side. */
 enum { PARTS = 8 };
@@ -225,49 +174,5 @@ KERNEL_CLONES void us_ft_softmax_row(const float *scores, float *weights, int64_
     }
     for (int64_t i = 0; i < count; i++) {
         weights[i] = (float)((double)weights[i] / sum);
-    }
-}
-
-KERNEL_CLONES static void add_scaled(double *sums, double factor, const float *row, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        sums[i] += factor * (double)row[i];
-    }
-}
-
-static void weighted_rows(const float *weights, const float *rows, int64_t count, int64_t depth, float *out)
-{
-    double sums[TILE];
-    for (int64_t begin = 0; begin < depth; begin += TILE) {
-        const int64_t width = least(depth - begin, TILE);
-        memset(sums, 0, sizeof sums);
-        for (int64_t i = 0; i < count; i++) {
-            add_scaled(sums, weights[i], rows + i * depth + begin, width);
-        }
-        us_store_double(out + begin, DTYPE_FLOAT32, 1, sums, width);
-    }
-}
-
-int64_t us_ft_attention_pieces(const FtAttention *work)
-{
-    return us_ft_blas_available() ? us_ft_blas_attention_blocks(work) : work->heads * work->length;
-}
-
-void us_ft_attention(const FtAttention *work, int64_t begin, int64_t end)
-{
-    if (us_ft_blas_available()) {
-        us_ft_blas_attention(work, begin, end);
-        return;
-    }
-    const int64_t length = work->length, depth = work->depth;
-    const float scale = 1 / sqrtf((float)depth);
-    for (; begin < end; begin++) {
-        const int64_t first_row = begin / length * length; /* of the head */
-        float *scores = work->scores + begin * length, *weights = work->weights + begin * length;
-        for (int64_t j = 0; j < length; j++) {
-            scores[j] = dot(work->q + begin * depth, work->k + (first_row + j) * depth, depth) * scale;
-        }
-        us_ft_softmax_row(scores, weights, length);
-        weighted_rows(weights, work->v + first_row * depth, length, depth, work->out + begin * depth);
     }
 }

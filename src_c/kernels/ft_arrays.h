@@ -6,6 +6,8 @@
 
 #include "tensor/view.h"
 
+#include <stdatomic.h>
+
 enum { FT_RANK_LIMIT = 8 };
 
 /* out = x + bias[channel], x being [outer, channels, inner]. Splits the elements. */
@@ -41,18 +43,19 @@ typedef struct FtExtremumGrad {
 } FtExtremumGrad;
 void us_ft_extremum_grad(const FtExtremumGrad *work, int64_t begin, int64_t end);
 
-/* c = act(a[m,k] * b[k,n] + bias[m,n]). float32 and float64 go through the CBLAS where there is one; otherwise float32
- * and float16 accumulate in float32, over k in order. Complex numbers have no activation. Splits the pieces. */
+/* c = act(a[m,k] * b[k,n] + bias[m,n]). float32 and float16 accumulate in float32, everything else in float64. Complex
+ * numbers have no activation. Splits the pieces. */
 typedef enum FtActivation { FT_ACTIVATION_NONE, FT_ACTIVATION_RELU, FT_ACTIVATION_RELU6 } FtActivation;
 typedef struct FtMatrixProduct {
-    const void *a, *b, *bias; /* bias may be NULL */
+    const void *a, *b, *bias; /* bias may be NULL, or c */
     void *c;
     DType dtype;
     int64_t m, n, k;
     FtActivation activation;
+    atomic_bool no_memory; /* set when a piece could not be done */
 } FtMatrixProduct;
 int64_t us_ft_matrix_product_pieces(const FtMatrixProduct *work);
-void us_ft_matrix_product(const FtMatrixProduct *work, int64_t begin, int64_t end);
+void us_ft_matrix_product(FtMatrixProduct *work, int64_t begin, int64_t end);
 
 /* Scaled dot-product attention in float32 for [heads, length, depth] arrays; scores and weights are
  * [heads, length, length]. Splits the pieces. */
@@ -60,9 +63,10 @@ typedef struct FtAttention {
     const float *q, *k, *v;
     float *out, *scores, *weights;
     int64_t heads, length, depth;
+    atomic_bool no_memory;
 } FtAttention;
 int64_t us_ft_attention_pieces(const FtAttention *work);
-void us_ft_attention(const FtAttention *work, int64_t begin, int64_t end);
+void us_ft_attention(FtAttention *work, int64_t begin, int64_t end);
 
 /* weights = softmax(scores); the same array is fine. */
 void us_ft_softmax_row(const float *scores, float *weights, int64_t count);

@@ -28,7 +28,4 @@ typedef struct FtComplexExponential {
 } FtComplexExponential;
 void us_ft_complex_exponential(const FtComplexExponential *work, int64_t begin, int64_t end);
 
-/* As us_ft_matrix_product, without activation; accumulates in float64 over k in order. Splits the rows. */
-void us_ft_complex_matrix_product(const FtMatrixProduct *work, int64_t begin, int64_t end);
-
 #endif

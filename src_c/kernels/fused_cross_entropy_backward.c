@@ -14,7 +14,7 @@
 
 #include "kernels/exponential.h"
 #include "kernels/fused_rows.h"
-#include "kernels/matmul.h"
+#include "kernels/matmul/matmul.h"
 #include "kernels/scratch.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"

@@ -3,7 +3,7 @@
 #define ASCEND_FUSED_CROSS_ENTROPY_CHECKS_H
 
 #include "ascend/common/op_call.h"
-#include "kernels/blas.h"
+#include "kernels/matmul/blas.h"
 
 /* -0.0 passes, NaN does not (aclnn-ops 3.3 #6). */
 static inline void require_no_label_smoothing(OpCall *op, float label_smoothing)

@@ -1,4 +1,4 @@
-#include "kernels/blas.h"
+#include "kernels/matmul/blas.h"
 
 #include "report/report.h"
 

@@ -1,4 +1,4 @@
-#include "kernels/matmul_lines.h"
+#include "kernels/matmul/lines.h"
 
 #include "tensor/clones.h"
 #include "tensor/convert.h"
@@ -48,35 +48,35 @@ US_ALWAYS_INLINE ComplexDouble times_complex_double(ComplexDouble x, ComplexDoub
 #define TIMES(x, y) ((x) * (y))
 #define PLUS(x, y) ((x) + (y))
 #define OF(real, imaginary) ((void)(imaginary), (float)(real))
-#include "kernels/matmul_loops.inc"
+#include "kernels/matmul/loops.inc"
 
 #define NAME(name) name##_double
 #define ELEMENT double
 #define TIMES(x, y) ((x) * (y))
 #define PLUS(x, y) ((x) + (y))
 #define OF(real, imaginary) ((void)(imaginary), (real))
-#include "kernels/matmul_loops.inc"
+#include "kernels/matmul/loops.inc"
 
 #define NAME(name) name##_integer
 #define ELEMENT uint64_t
 #define TIMES(x, y) ((x) * (y))
 #define PLUS(x, y) ((x) + (y))
 #define OF(real, imaginary) ((void)(imaginary), (uint64_t)(int64_t)(real))
-#include "kernels/matmul_loops.inc"
+#include "kernels/matmul/loops.inc"
 
 #define NAME(name) name##_complex_float
 #define ELEMENT ComplexFloat
 #define TIMES(x, y) times_complex_float(x, y)
 #define PLUS(x, y) plus_complex_float(x, y)
 #define OF(real, imaginary) complex_float(real, imaginary)
-#include "kernels/matmul_loops.inc"
+#include "kernels/matmul/loops.inc"
 
 #define NAME(name) name##_complex_double
 #define ELEMENT ComplexDouble
 #define TIMES(x, y) times_complex_double(x, y)
 #define PLUS(x, y) plus_complex_double(x, y)
 #define OF(real, imaginary) complex_double(real, imaginary)
-#include "kernels/matmul_loops.inc"
+#include "kernels/matmul/loops.inc"
 
 typedef struct Loops {
     void (*blend)(void *line, const double *alpha, const void *addend, const double *beta, int64_t count);

@@ -2,7 +2,7 @@
 #ifndef UNDERSTUDY_MATMUL_LINES_H
 #define UNDERSTUDY_MATMUL_LINES_H
 
-#include "kernels/matmul.h"
+#include "kernels/matmul/matmul.h"
 
 #include <string.h>
 

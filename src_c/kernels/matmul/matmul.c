@@ -1,7 +1,7 @@
-#include "kernels/matmul.h"
+#include "kernels/matmul/matmul.h"
 
-#include "kernels/blas.h"
-#include "kernels/matmul_lines.h"
+#include "kernels/matmul/blas.h"
+#include "kernels/matmul/lines.h"
 #include "kernels/scratch.h"
 #include "tensor/parallel.h"
 

@@ -1,6 +1,6 @@
 /* The matrix product: C = finish(alpha * op(A) op(B) + beta * addend), for batches of strided matrices of any type.
  *
- * Operands that a BLAS can take, transposed ones among them, go to it as they are (kernels/blas.h); all others, and the
+ * Operands that a BLAS can take, transposed ones among them, go to it as they are (kernels/matmul/blas.h); all others, and the
  * types it does not know, pass through panels of bounded size in the computed type. Without a BLAS, loops of our own do
  * the same. The work is divided in blocks that depend on the sizes only, so results are the same for any number of
  * threads. */

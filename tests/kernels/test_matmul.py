@@ -1,0 +1,250 @@
+"""The matrix product of every type, layout and batch against NumPy in float64, with and without a BLAS, and its bits for
+any number of threads."""
+
+import ctypes
+import itertools
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.tensor.internals import DTYPES as REAL_DTYPES
+from tests.tensor.internals import library
+
+BATCH_LIMIT = 8
+DTYPES = {**REAL_DTYPES, "complex64": 14, "complex128": 15}
+
+
+class Matrix(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("dtype", ctypes.c_int), ("row", ctypes.c_int64), ("column", ctypes.c_int64),
+                ("batch", ctypes.c_int64 * BATCH_LIMIT), ("conjugated", ctypes.c_bool)]
+
+
+class Matmul(ctypes.Structure):
+    _fields_ = [("m", ctypes.c_int64), ("n", ctypes.c_int64), ("k", ctypes.c_int64), ("batch_rank", ctypes.c_int32),
+                ("batch_shape", ctypes.c_int64 * BATCH_LIMIT), ("a", Matrix), ("b", Matrix), ("addend", Matrix),
+                ("c", Matrix), ("compute", ctypes.c_int), ("alpha", ctypes.c_double * 2), ("beta", ctypes.c_double * 2),
+                ("finish", ctypes.c_void_p), ("finish_context", ctypes.c_void_p), ("undivided", ctypes.c_bool)]
+
+
+class Tile(ctypes.Structure):
+    _fields_ = [("values", ctypes.c_void_p), ("row_stride", ctypes.c_int64), ("column_stride", ctypes.c_int64),
+                ("batch", ctypes.c_int64), ("row", ctypes.c_int64), ("column", ctypes.c_int64), ("rows", ctypes.c_int64),
+                ("columns", ctypes.c_int64)]
+
+
+FINISH = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(Tile))
+
+
+def matrix(array, dtype=None, conjugated=False):
+    """The array's last two axes; the others are those of the batch."""
+    result = Matrix(array.ctypes.data, DTYPES[dtype or array.dtype.name], conjugated=conjugated)
+    strides = [stride // array.itemsize for stride in array.strides]
+    result.row, result.column = strides[-2:]
+    result.batch[: array.ndim - 2] = strides[:-2]
+    return result
+
+
+def multiply(a, b, c, compute, addend=None, alpha=1, beta=0, types=(None, None, None), conjugated=(False, False),
+             finish=None):
+    product = Matmul(c.shape[-2], c.shape[-1], a.shape[-1], c.ndim - 2)
+    product.batch_shape[: c.ndim - 2] = c.shape[:-2]
+    batch = c.shape[:-2]
+    product.a = matrix(np.broadcast_to(a, batch + a.shape[-2:]), types[0], conjugated[0])
+    product.b = matrix(np.broadcast_to(b, batch + b.shape[-2:]), types[1], conjugated[1])
+    product.c = matrix(c, types[2])
+    if addend is not None:
+        product.addend = matrix(np.broadcast_to(addend, c.shape), types[2])
+    product.compute = DTYPES[compute]
+    product.alpha[:] = complex(alpha).real, complex(alpha).imag
+    product.beta[:] = complex(beta).real, complex(beta).imag
+    product.finish = ctypes.cast(finish, ctypes.c_void_p) if finish else None
+    assert library().us_matmul(ctypes.byref(product)) == 0
+
+
+def laid_out(values, layout):
+    """A copy with other strides."""
+    values = values.copy()
+    if layout == "rows":
+        return np.ascontiguousarray(values)
+    if layout == "columns":
+        return np.ascontiguousarray(values.swapaxes(-1, -2)).swapaxes(-1, -2)
+    if layout == "padded":
+        return np.concatenate([values, values], axis=-1)[..., : values.shape[-1]]
+    if layout == "spread":
+        return np.repeat(values, 2, axis=-1)[..., ::2]
+    return np.ascontiguousarray(values[..., ::-1])[..., ::-1]  # backwards
+
+
+LAYOUTS = ["rows", "columns", "padded", "spread", "backwards"]
+SIZES = [(1, 1, 1), (5, 7, 3), (1, 40, 33), (40, 1, 33), (33, 65, 20)]
+FLOATS = {"float32": 1e-6, "float64": 1e-14, "complex64": 1e-6, "complex128": 1e-14}
+
+
+def drawn(shape, dtype, seed):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=shape)
+    return (values + 1j * rng.normal(size=shape) if "complex" in dtype else values).astype(dtype)
+
+
+def reference(a, b, c, alpha, beta):
+    wide = np.complex128 if np.iscomplexobj(c) else np.float64
+    return alpha * (a.astype(wide) @ b.astype(wide)) + beta * c.astype(wide)
+
+
+def scale_of(a, b, c):
+    return np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64) + np.abs(c)
+
+
+@pytest.mark.parametrize("dtype, size", [*itertools.product(FLOATS, SIZES), ("float32", (70, 300, 130))], ids=str)
+def test_layouts(dtype, size):
+    m, n, k = size
+    alpha, beta = (1.5 - 0.5j, 0.5 + 1j) if "complex" in dtype else (1.5, -0.5)
+    a, b, c = drawn((m, k), dtype, 1), drawn((k, n), dtype, 2), drawn((m, n), dtype, 3)
+    expected = reference(a, b, c, alpha, beta)
+    for layouts in itertools.product(LAYOUTS, ["rows", "columns", "spread"], ["rows", "columns", "spread"]):
+        left, right, out = (laid_out(x, layout) for x, layout in zip((a, b, c), layouts))
+        multiply(left, right, out, dtype, addend=out, alpha=alpha, beta=beta)
+        assert (np.abs(out - expected) <= 4 * k * FLOATS[dtype] * scale_of(a, b, c)).all(), layouts
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("size", [(6, 9, 5), (1, 9, 5), (9, 1, 5)], ids=str)
+def test_conjugates(dtype, size):
+    m, n, k = size
+    a, b = drawn((m, k), dtype, 1), drawn((k, n), dtype, 2)
+    for conjugated in itertools.product([False, True], repeat=2):
+        expected = (a.conj() if conjugated[0] else a) @ (b.conj() if conjugated[1] else b)
+        for layouts in itertools.product(["rows", "columns", "spread"], repeat=3):
+            left, right, out = (laid_out(x, layout) for x, layout in zip((a, b, expected * 0), layouts))
+            multiply(left, right, out, dtype, conjugated=conjugated)
+            np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5, err_msg=str((conjugated, layouts)))
+
+
+def test_what_is_multiplied_by_zero_is_not_read():
+    for size in [(4, 5, 6), (1, 5, 6), (4, 1, 6), (300, 300, 6)]:
+        m, n, k = size
+        nan = {shape: np.full(shape, np.nan, np.float32) for shape in [(m, k), (k, n), (m, n)]}
+        ones = {shape: np.ones(shape, np.float32) for shape in nan}
+        out = nan[m, n].copy()
+        multiply(ones[m, k], ones[k, n], out, "float32", addend=out, beta=0)
+        assert (out == k).all()
+        out = ones[m, n].copy()
+        multiply(nan[m, k], nan[k, n], out, "float32", addend=out, alpha=0, beta=2)
+        assert (out == 2).all()
+        multiply(nan[m, k][:, :0], nan[k, n][:0], out, "float32", addend=out, beta=2)
+        assert (out == 4).all()
+
+
+def rounded_to_bfloat(values):
+    bits = values.astype(np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def bfloat_values(stored):
+    return (stored.astype(np.uint32) << 16).view(np.float32)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("layouts", [("rows", "rows"), ("columns", "columns"), ("spread", "backwards")], ids=str)
+def test_16_bit_sums_are_rounded_once(dtype, layouts):
+    """Small integers: float32 sums are exact, so the one rounding is known."""
+    rng = np.random.default_rng(5)
+    a, b, c = (rng.integers(-9, 10, shape).astype(np.float32) for shape in [(70, 900), (900, 130), (70, 130)])
+    expected = 2 * (a @ b) + 0.5 * c
+    store = rounded_to_bfloat if dtype == "bfloat16" else lambda values: values.astype(np.float16)
+    left, right, out = laid_out(store(a), layouts[0]), laid_out(store(b), layouts[1]), store(c)
+    multiply(left, right, out, "float32", addend=out, alpha=2, beta=0.5, types=(dtype,) * 3)
+    np.testing.assert_array_equal(out, store(expected))
+
+
+@pytest.mark.parametrize("stored, out_type", [(("int8", "int8"), "int32"), (("uint8", "int8"), "int32"),
+                                              (("int32", "int32"), "int32"), (("int64", "int16"), "int64")], ids=str)
+def test_integers_are_exact_modulo_their_size(stored, out_type):
+    rng = np.random.default_rng(6)
+    extremes = [np.iinfo(name) for name in stored]
+    for m, n, k in [(3, 5, 7), (1, 9, 1030), (9, 1, 700), (40, 50, 1100)]:
+        a = rng.integers(extremes[0].min, extremes[0].max, (m, k), stored[0], endpoint=True)
+        b = rng.integers(extremes[1].min, extremes[1].max, (k, n), stored[1], endpoint=True)
+        c = rng.integers(-1000, 1000, (m, n), out_type)
+        with np.errstate(over="ignore"):
+            expected = (3 * (a.astype(np.int64) @ b.astype(np.int64)) - 2 * c.astype(np.int64)).astype(out_type)
+        multiply(a, b, c, "int64", addend=c, alpha=3, beta=-2)
+        np.testing.assert_array_equal(c, expected)
+
+
+def test_extreme_bytes_are_exact():
+    a, b, c = np.full((4, 5000), -128, np.int8), np.full((5000, 4), -128, np.int8), np.zeros((4, 4), np.int32)
+    multiply(a, b, c, "int64")
+    assert (c == 128 * 128 * 5000).all()
+
+
+def test_batches_broadcast():
+    a, b = drawn((3, 1, 4, 5), "float64", 1), drawn((2, 5, 6), "float64", 2)
+    out = np.zeros((3, 2, 4, 6))
+    multiply(a, b, out, "float64", addend=drawn((6,), "float64", 3), beta=1)
+    np.testing.assert_allclose(out, a @ b + drawn((6,), "float64", 3), rtol=1e-13, atol=1e-13)
+    shared = np.zeros((7, 4, 6))  # one b for all: rows of one product
+    many = drawn((7, 4, 5), "float64", 4)
+    multiply(many, b[0], shared, "float64")
+    np.testing.assert_allclose(shared, many @ b[0], rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("layout", ["rows", "columns", "spread"])
+def test_finish_sees_every_sum_once(dtype, layout):
+    a, b = np.ones((2, 300, 20), dtype), np.ones((2, 20, 70), dtype)
+    out = laid_out(np.zeros((2, 300, 70), dtype), layout)
+    seen = np.zeros((2, 300, 70), int)
+
+    def finish(_, pointer):
+        tile = pointer.contents
+        count = (tile.rows - 1) * tile.row_stride + (tile.columns - 1) * tile.column_stride + 1
+        flat = np.ctypeslib.as_array(ctypes.cast(tile.values, ctypes.POINTER(ctypes.c_float)), (count,))
+        values = np.lib.stride_tricks.as_strided(flat, (tile.rows, tile.columns),
+                                                 (4 * tile.row_stride, 4 * tile.column_stride))
+        assert (values == 20).all()
+        part = seen[tile.batch, tile.row : tile.row + tile.rows, tile.column : tile.column + tile.columns]
+        part += 1
+        values += tile.batch
+
+    multiply(a, b, out, "float32", finish=FINISH(finish))
+    assert (seen == 1).all() and (out[0] == 20).all() and (out[1] == 21).all()
+
+
+def test_deep_products_are_summed_in_parts():
+    a, b, c = drawn((3, 20005), "float64", 1), drawn((20005, 4), "float64", 2), drawn((3, 4), "float64", 3)
+    expected = 2 * (a @ b) + 3 * c
+    multiply(a, b, c, "float64", addend=c, alpha=2, beta=3)
+    np.testing.assert_allclose(c, expected, rtol=1e-11)
+
+
+def all_bits():
+    """Sizes of many blocks, of parts, of panels."""
+    results = b""
+    for (m, n, k), dtype in itertools.product([(300, 700, 100), (3, 5, 9000), (2000, 1, 300)], ["float32", "float16"]):
+        out = np.zeros((m, n), dtype)
+        multiply(drawn((m, k), dtype, 1), drawn((k, n), dtype, 2), out, "float32")
+        results += out.tobytes()
+    return results
+
+
+def test_the_same_bits_for_any_number_of_threads():
+    script = ("import hashlib; from tests.kernels.test_matmul import all_bits; "
+              "print(hashlib.sha256(all_bits()).hexdigest())")
+    found = {subprocess.run([sys.executable, "-c", script], env={**os.environ, "UNDERSTUDY_THREADS": str(threads)},
+                            capture_output=True, text=True, check=True).stdout for threads in (1, 2, 5)}
+    assert len(found) == 1
+
+
+def test_without_a_blas():
+    """The library's own loops, by a BLAS that does not exist."""
+    tests = ["test_layouts", "test_conjugates", "test_16_bit_sums_are_rounded_once",
+             "test_integers_are_exact_modulo_their_size", "test_what_is_multiplied_by_zero_is_not_read",
+             "test_deep_products_are_summed_in_parts", "test_finish_sees_every_sum_once"]
+    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "not 300",
+                          *(f"{__file__}::{name}" for name in tests)],
+                         env={**os.environ, "UNDERSTUDY_BLAS": "none.so"}, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout
