@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import functools
 import os
 import pathlib
@@ -12,17 +14,19 @@ import tempfile
 from understudy import paths
 
 ROOT = pathlib.Path(__file__).parents[1]
+BUILDS = ROOT / "build"
 SANITIZERS = {"address": "address,undefined", "thread": "thread"}
+HANGS = 3600  # seconds; a limit for what would never end, not for what is slow on a busy machine
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
-def run(command: list, env: dict[str, str] | None = None, timeout: float = 300) -> subprocess.CompletedProcess:
+def run(command: list, env: dict[str, str] | None = None, timeout: float = HANGS) -> subprocess.CompletedProcess:
     """Runs a command; never raises for its exit status."""
     return subprocess.run([str(part) for part in command], env={**os.environ, **(env or {})}, capture_output=True,
                           text=True, timeout=timeout)
 
 
-def check(command: list, env: dict[str, str] | None = None, timeout: float = 300) -> str:
+def check(command: list, env: dict[str, str] | None = None, timeout: float = HANGS) -> str:
     """Runs a command that must succeed; returns what it printed."""
     done = run(command, env, timeout)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
@@ -38,24 +42,37 @@ def work_folder() -> pathlib.Path:
     return folder
 
 
+@contextlib.contextmanager
+def locked(file: pathlib.Path):
+    """Holds a lock file: one process of a test run at a time."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with open(file, "w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
 @functools.cache
 def sdk(sanitizer: str = "") -> pathlib.Path:
-    """The SDK trees: the installed ones, or a build of the sources with a sanitizer (made once per test run)."""
+    """The SDK trees: the installed ones, or a build of the sources with a sanitizer.
+
+    There is one build per sanitizer, in build/sanitize-NAME. All workers of a test run share it, and the next run only
+    compiles what has changed."""
     if not sanitizer:
         return paths.sdk()
-    build = work_folder() / f"build-{sanitizer}"
-    prefix = work_folder() / f"sdk-{sanitizer}"
-    check(["cmake", "-G", "Ninja", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DUNDERSTUDY_WERROR=ON",
-           f"-DUNDERSTUDY_SANITIZE={SANITIZERS[sanitizer]}", f"-DCMAKE_INSTALL_PREFIX={prefix}"])
-    check(["cmake", "--build", build], timeout=1500)
-    check(["cmake", "--install", build])
-    return prefix
+    build = BUILDS / f"sanitize-{sanitizer}"
+    with locked(BUILDS / f"sanitize-{sanitizer}.lock"):
+        check(["cmake", "-G", "Ninja", "-S", ROOT, "-B", build, "-DUNDERSTUDY_WERROR=ON",
+               f"-DUNDERSTUDY_SANITIZE={SANITIZERS[sanitizer]}", f"-DCMAKE_INSTALL_PREFIX={build / 'prefix'}"])
+        check(["cmake", "--build", build])
+        check(["cmake", "--install", build])
+    return build / "prefix"
 
 
 def _sanitizer_flags(sanitizer: str) -> list[str]:
     return [f"-fsanitize={SANITIZERS[sanitizer]}", "-g"] if sanitizer else []
 
 
+@functools.cache
 def build_internal(source: pathlib.Path, sanitizer: str = "") -> pathlib.Path:
     """A C program that uses the internal headers and libunderstudy.so."""
     program = work_folder() / f"{source.stem}-{sanitizer or 'plain'}"
@@ -66,6 +83,7 @@ def build_internal(source: pathlib.Path, sanitizer: str = "") -> pathlib.Path:
     return program
 
 
+@functools.cache
 def build_vendor(source: pathlib.Path, stack: str, sanitizer: str = "", compiler: str = "gcc",
                  flags: tuple[str, ...] = ()) -> pathlib.Path:
     """A program as the vendor's user writes it: includes the vendor's headers, links the vendor's names."""

@@ -56,26 +56,31 @@ def elf_facts(name):
         }
 
 
-def declared_functions(stack, headers):
-    """Function names that the compiler sees declared in the given headers of a stack."""
+@functools.cache
+def declarations(stack):
+    """Header, relative to the include folder -> the function names that the compiler sees declared in it."""
     vendor = paths.STACKS[stack]
     root = vendor.root / "include"
-    files = [file for file in sorted(root.rglob("*.h")) if any(str(file.relative_to(root)).startswith(h) for h in headers)]
-    assert files or not headers
-    source = native.work_folder() / f"declared-{stack}.c"
-    names = set()
-    for file in files:
-        source.write_text(f'#include "{file}"\n')
-        listing = native.work_folder() / "declared.txt"
-        native.check(["gcc", "-std=c11", "-fsyntax-only", "-aux-info",
-                      listing, source, *(f"-I{path}" for path in vendor.include_paths)])
-        for line in listing.read_text().splitlines():
-            # /* file:line:NC */ extern type name (parameters);
-            origin, _, declaration = line.partition("*/")
-            path = os.path.normpath(origin.split(":")[0].removeprefix("/*").strip())
-            if path.startswith(str(root)) and any(path[len(str(root)) + 1 :].startswith(h) for h in headers):
-                names.add(declaration.split(" (")[0].split()[-1].lstrip("*"))
-    return names
+    source, listing = native.work_folder() / f"declared-{stack}.c", native.work_folder() / f"declared-{stack}.txt"
+    source.write_text("".join(f'#include "{file}"\n' for file in sorted(root.rglob("*.h"))))
+    native.check(["gcc", "-std=c11", "-fsyntax-only", "-aux-info", listing, source,
+                  *(f"-I{path}" for path in vendor.include_paths)])
+    found = {}
+    for line in listing.read_text().splitlines():
+        # /* file:line:NC */ extern type name (parameters);
+        origin, _, declaration = line.partition("*/")
+        path = os.path.normpath(origin.split(":")[0].removeprefix("/*").strip())
+        if path.startswith(f"{root}/"):
+            names = found.setdefault(path[len(str(root)) + 1 :], set())
+            names.add(declaration.split(" (")[0].split()[-1].lstrip("*"))
+    return found
+
+
+def declared_functions(stack, headers):
+    """Function names declared in the headers of a stack whose paths begin so."""
+    chosen = [names for header, names in declarations(stack).items() if header.startswith(tuple(headers))]
+    assert chosen or not headers
+    return set().union(*chosen)
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
