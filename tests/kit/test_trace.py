@@ -30,6 +30,25 @@ int main(void)
 }
 """
 
+# As the PyTorch adapter does it: a library of its own, opened for itself alone, calls and looks up functions.
+PLUGIN = """
+#include "acl/acl.h"
+int plugin(int (*create)(uint32_t *)) { uint32_t count; return aclrtGetDeviceCount(&count) + create(&count); }
+"""
+OPENS = """
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+int main(void)
+{
+    void *plugin = dlopen("PLUGIN", RTLD_NOW | RTLD_LOCAL);
+    void *runtime = dlopen("libascendcl.so", RTLD_NOW | RTLD_LOCAL);
+    int (*call)(void *) = (int (*)(void *))dlsym(plugin, "plugin");
+    void *looked_up = dlsym(runtime, "aclrtGetStreamAvailableNum");
+    return call(looked_up) == 107002 && dlsym(runtime, "aclNothing") == NULL && getenv("LD_PRELOAD") == NULL ? 5 : 6;
+}
+"""
+
 SOFTMAX = """
 #include <mc_runtime.h>
 #include <mcdnn/mcdnn.h>
@@ -121,6 +140,17 @@ def test_a_refused_call_is_repeated(tmp_path):
     assert "aclDestroyTensor" not in kept.read_text()
     binary = tmp_path / "replay"
     native.check(["gcc", "-w", kept, "-o", binary, *link_flags("ascend")])
+
+
+def test_functions_of_libraries_that_a_program_opens_itself(tmp_path):
+    plugin = tmp_path / "libplugin.so"
+    (tmp_path / "plugin.c").write_text(PLUGIN)
+    native.check(["gcc", "-shared", "-fPIC", tmp_path / "plugin.c", "-o", plugin, *link_flags("ascend")])
+    binary = program(tmp_path, "opens", OPENS.replace("PLUGIN", str(plugin)), ["-ldl"])
+    done = understudy("trace", "-o", tmp_path / "trace.json", binary)
+    assert done.returncode == 5, done.stderr
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert [event["name"] for event in events if event["ph"] == "X"] == ["aclrtGetDeviceCount", "aclrtGetStreamAvailableNum"]
 
 
 def test_descriptors_and_scaling_factors_are_repeated(tmp_path):

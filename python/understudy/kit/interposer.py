@@ -9,6 +9,7 @@ import subprocess
 
 from understudy import toolchain
 from understudy.errors import UsageError
+from understudy.kit import sdk
 from understudy.kit.prototypes import SCALING_FACTORS, Parameter, Prototype, prototypes
 
 # Array parameters and the parameter that counts them; a number is a fixed count of elements.
@@ -20,7 +21,7 @@ ARRAY_COUNTS = {
 # 16 bytes hold a scalar of any type.
 SCALAR_BYTES = 16
 
-PRELUDE = r"""
+INCLUDES = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -28,10 +29,14 @@ PRELUDE = r"""
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
+"""
+
+PRELUDE = r"""
 typedef struct Line { char text[8192]; int used; } Line;
 
 static int trace_file(void)
@@ -91,15 +96,40 @@ static void add_given(Line *line, const char *name, const void *address)
     }
 }
 
-/* The library is loaded by chance before ours, or the function is nowhere: the program could not have started. */
+/* dlsym as libc has it: ours below hides it. */
+static void *find(void *library, const char *name)
+{
+    static void *(*real)(void *, const char *);
+    if (real == NULL) {
+        void *found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+        *(void **)&real = found != NULL ? found : dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+    }
+    return real(library, name); /* the compiler makes this a jump: RTLD_NEXT goes by the caller's address */
+}
+
+/* The function behind ours. A program that opened a library for itself alone has it outside the common scope. */
 static void *next(const char *name)
 {
-    void *function = dlsym(RTLD_NEXT, name);
+    void *function = find(RTLD_NEXT, name);
+    for (size_t i = 0; function == NULL && i < sizeof libraries / sizeof *libraries; i++) {
+        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+        function = library != NULL ? find(library, name) : NULL;
+    }
     if (function == NULL) {
         fprintf(stderr, "understudy trace: no library of the program has %s\n", name);
         abort();
     }
     return function;
+}
+
+/* Programs that look at LD_PRELOAD would go other ways than without us; what they start still gets it. */
+char *getenv(const char *name)
+{
+    static char *(*real)(const char *);
+    if (real == NULL) {
+        *(void **)&real = find(RTLD_NEXT, "getenv");
+    }
+    return name != NULL && strcmp(name, "LD_PRELOAD") == 0 ? NULL : real(name);
 }
 
 static void finish(Line *line, double start, double end)
@@ -191,26 +221,58 @@ def wrapper(prototype: Prototype, spelling: Spelling) -> str:
                 '%lld", (long long)status')  # fmt: skip
         returned = ['add(&line, "},\\"result\\":{\\"status\\":' + form + ");"]
     returned = returned or ['add(&line, "},\\"result\\":{");']
-    body = [f"static {result} (*real)({', '.join(types) or 'void'});", "if (real == NULL) {",
-            f'    *(void **)&real = next("{prototype.name}");', "}",
+    pointer = f"{result} (*)({', '.join(types) or 'void'})"
+    body = [f"if (real_{prototype.name} == NULL) {{", f'    real_{prototype.name} = next("{prototype.name}");', "}",
+            f"{pointer.replace('(*)', '(*real)', 1)} = ({pointer})real_{prototype.name};",
             'Line line = {.used = 0};',
             f'add(&line, "{{\\"ph\\":\\"X\\",\\"cat\\":\\"call\\",\\"name\\":\\"{prototype.name}\\",\\"args\\":{{");',
             *notes, "double start = now();", call, "double end = now();", *gives, *returned,
             "finish(&line, start, end);", leave]  # fmt: skip
-    return "\n".join([f"{result} {prototype.name}({declared})", "{", *(f"    {line}" for line in body), "}"])
+    return "\n".join([f"static void *real_{prototype.name};", "", f"{result} {prototype.name}({declared})", "{",
+                      *(f"    {line}" for line in body), "}"])  # fmt: skip
+
+
+# What a program finds with dlsym in a library that it opened is one of ours as well.
+LOOK_UP = r"""
+static int compare_names(const void *name, const void *entry)
+{
+    return strcmp(name, ((const Wrapper *)entry)->name);
+}
+
+void *dlsym(void *library, const char *name)
+{
+    if (library == RTLD_NEXT || library == RTLD_DEFAULT || name == NULL) {
+        return find(library, name);
+    }
+    const Wrapper *wrapper = bsearch(name, wrappers, sizeof wrappers / sizeof *wrappers, sizeof *wrappers, compare_names);
+    void *function = find(library, name);
+    if (wrapper == NULL || function == NULL) {
+        return function;
+    }
+    if (*wrapper->real == NULL) {
+        *wrapper->real = function;
+    }
+    return wrapper->wrapper;
+}
+"""
 
 
 def source() -> str:
     spelling = Spelling()
     wrappers = [wrapper(prototype, spelling) for prototype in prototypes().values()]
-    return "\n\n".join([PRELUDE, *spelling.structures.values(), *wrappers]) + "\n"
+    names = ", ".join(f'"{name}"' for name in sdk.libraries())
+    table = ",\n".join(f'    {{"{name}", (void *){name}, &real_{name}}}' for name in sorted(prototypes()))
+    return "\n\n".join([INCLUDES, f"static const char *const libraries[] = {{{names}}};", PRELUDE,
+                        *spelling.structures.values(), *wrappers,
+                        "typedef struct Wrapper { const char *name; void *wrapper; void **real; } Wrapper;",
+                        f"static const Wrapper wrappers[] = {{\n{table}\n}};", LOOK_UP]) + "\n"  # fmt: skip
 
 
 def build(folder: pathlib.Path) -> pathlib.Path:
     """Compiles the library into a folder."""
     file, library = folder / "interposer.c", folder / "libinterposer.so"
     file.write_text(source())
-    command = [*toolchain.compiler("c"), "-w", "-O1", "-shared", "-fPIC", str(file), "-o", str(library), "-ldl"]
+    command = [*toolchain.compiler("c"), "-w", "-O1", "-foptimize-sibling-calls", "-shared", "-fPIC", str(file), "-o", str(library), "-ldl"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise UsageError(f"the compiler refuses the tracing library: {done.stderr.splitlines()[0]}")

@@ -20,8 +20,7 @@ def add_arguments(parser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", default="trace.json", help="timeline (default: trace.json)")
     parser.add_argument("program", metavar="PROGRAM", help="program to run; -o FILE may follow it")
     parser.add_argument("arguments", nargs="...", metavar="ARGUMENT", help="its arguments")
-    parser.epilog = ("The timeline opens in Perfetto or chrome://tracing. `understudy replay FILE N` repeats call N. "
-                     "Functions that a program finds with dlsym in a library it opened itself are not seen.")  # fmt: skip
+    parser.epilog = "The timeline opens in Perfetto or chrome://tracing. `understudy replay FILE N` repeats call N."
 
 
 def events_of(lines) -> list[dict]:
