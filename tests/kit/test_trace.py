@@ -45,7 +45,7 @@ int main(void)
     void *runtime = dlopen("libascendcl.so", RTLD_NOW | RTLD_LOCAL);
     int (*call)(void *) = (int (*)(void *))dlsym(plugin, "plugin");
     void *looked_up = dlsym(runtime, "aclrtGetStreamAvailableNum");
-    return call(looked_up) == 107002 && dlsym(runtime, "aclNothing") == NULL && getenv("LD_PRELOAD") == NULL ? 5 : 6;
+    return call(looked_up) == 0 && dlsym(runtime, "aclNothing") == NULL && getenv("LD_PRELOAD") == NULL ? 5 : 6;
 }
 """
 
