@@ -4,11 +4,11 @@ find_package(Python REQUIRED COMPONENTS Interpreter)
 
 set(binding_modules)
 foreach(stack ascend maca ftdsp)
-  file(GLOB_RECURSE stack_headers CONFIGURE_DEPENDS include/${stack}/*.h)
+  file(GLOB_RECURSE stack_headers CONFIGURE_DEPENDS include/${stack}/*.h ${pages}/include/${stack}/*.h)
   set(module ${CMAKE_BINARY_DIR}/python/_${stack}_cffi.py)
   add_custom_command(OUTPUT ${module}
     COMMAND ${Python_EXECUTABLE} ${CMAKE_SOURCE_DIR}/python/build_bindings.py
-      --stack ${stack} --include ${CMAKE_SOURCE_DIR}/include --compiler ${CMAKE_C_COMPILER} --output ${module}
+      --stack ${stack} --include ${CMAKE_SOURCE_DIR}/include ${pages}/include --compiler ${CMAKE_C_COMPILER} --output ${module}
     DEPENDS ${CMAKE_SOURCE_DIR}/python/build_bindings.py ${stack_headers}
       ${CMAKE_SOURCE_DIR}/include/understudy/understudy.h
     COMMENT "Python bindings of ${stack}" VERBATIM)

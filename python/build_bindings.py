@@ -28,16 +28,16 @@ OPERATORS = {
 }
 
 
-def headers_of(include: pathlib.Path, stack: str) -> list[pathlib.Path]:
-    headers = sorted((include / stack).rglob("*.h"))
+def headers_of(roots: list[pathlib.Path], stack: str) -> list[pathlib.Path]:
+    headers = [header for root in roots for header in sorted((root / stack).rglob("*.h"))]
     if not headers:
-        sys.exit(f"build_bindings: no headers in {include / stack}")
-    return headers + [include / "understudy" / "understudy.h"]
+        sys.exit(f"build_bindings: no headers of {stack} in {', '.join(map(str, roots))}")
+    return headers + [root / "understudy" / "understudy.h" for root in roots if (root / "understudy").is_dir()]
 
 
-def preprocess(compiler: str, include: pathlib.Path, stack: str) -> str:
-    unit = "".join(f'#include "{header}"\n' for header in headers_of(include, stack))
-    paths = [f"-I{include / path}" for path in [*INCLUDE_PATHS[stack], "."]]
+def preprocess(compiler: str, roots: list[pathlib.Path], stack: str) -> str:
+    unit = "".join(f'#include "{header}"\n' for header in headers_of(roots, stack))
+    paths = [f"-I{root / path}" for root in roots for path in [*INCLUDE_PATHS[stack], "."]]
     command = [compiler, "-x", "c", "-std=c11", "-E", "-dD", *paths, "-"]
     result = subprocess.run(command, input=unit, capture_output=True, text=True)
     if result.returncode:
@@ -45,13 +45,13 @@ def preprocess(compiler: str, include: pathlib.Path, stack: str) -> str:
     return result.stdout
 
 
-def own_lines(preprocessed: str, include: pathlib.Path):
-    """Lines that come from files below `include`, going by the preprocessor's line markers."""
+def own_lines(preprocessed: str, roots: list[pathlib.Path]):
+    """Lines that come from files below `roots`, going by the preprocessor's line markers."""
     ours = False
     for line in preprocessed.splitlines():
         marker = re.match(r'# \d+ "([^"]*)"', line)
         if marker:
-            ours = pathlib.Path(marker[1]).is_relative_to(include)
+            ours = any(pathlib.Path(marker[1]).is_relative_to(root) for root in roots)
         elif ours:
             yield line
 
@@ -149,12 +149,12 @@ def with_macros(values: dict[str, int], cdef: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stack", choices=INCLUDE_PATHS, required=True)
-    parser.add_argument("--include", type=pathlib.Path, required=True)
+    parser.add_argument("--include", type=pathlib.Path, required=True, nargs="+", help="folders with a folder per stack")
     parser.add_argument("--compiler", default="cc")
     parser.add_argument("--output", type=pathlib.Path, required=True)
     options = parser.parse_args()
-    include = options.include.resolve()
-    declarations, macros = split_macros(own_lines(preprocess(options.compiler, include, options.stack), include))
+    roots = [root.resolve() for root in options.include]
+    declarations, macros = split_macros(own_lines(preprocess(options.compiler, roots, options.stack), roots))
     # Array sizes and enumerators may use macros, macros may use enumerators.
     cdef = with_macros(integers(macros, {}), to_cdef(declarations))
     cdef = with_macros(integers(macros, enumerators(cdef)), to_cdef(declarations))

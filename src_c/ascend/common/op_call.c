@@ -102,10 +102,11 @@ aclnnStatus op_plan_views(OpCall *op, Kernel *kernel, const void *attributes, si
         return hand_over(op);
     }
     for (int32_t i = 0; i < count; i++) {
-        views[i] = planned[i].view != NULL ? *planned[i].view : planned[i].operand->view;
-        names[i] = planned[i].operand->name;
+        const Operand *operand = planned[i].operand;
+        views[i] = planned[i].view != NULL ? *planned[i].view : operand != NULL ? operand->view : us_view_absent();
+        names[i] = operand != NULL ? operand->name : "";
         access[i] = planned[i].access;
-        operands[i] = planned[i].operand;
+        operands[i] = operand;
     }
     if (shaped) {
         views[count] = result_view();

@@ -104,15 +104,16 @@ typedef struct BoolArguments {
 BoolArguments op_bools(OpCall *op, const char *name, const aclBoolArray *array);
 BoolArguments op_optional_bools(OpCall *op, const char *name, const aclBoolArray *array);
 
-/* A required text: 161001 for NULL. Never NULL. */
+/* A required text: 161001 for NULL. Never NULL; "" for an optional one that was not given. */
 const char *op_text(OpCall *op, const char *name, const char *text);
+const char *op_optional_text(OpCall *op, const char *name, const char *text);
 
 /* ---- checks: 161002 (op->invalid), with the rule named in the comment ---------------------------------------------- */
 
 /* ACL_FLOAT, ACL_FLOAT16 and, unless the product is 910A, ACL_BF16. */
 DTypeSet op_float_dtypes(const OpCall *op);
-/* The set of the emulated product. */
-DTypeSet op_dtypes(const OpCall *op, DTypeSet of_910, DTypeSet of_910b, DTypeSet of_910_93);
+/* The set of the emulated product; sets of Ascend910, Ascend910B, Ascend910_93. */
+DTypeSet op_dtypes(const OpCall *op, const DTypeSet *of_products);
 
 void op_require_dtype(OpCall *op, const Operand *operand, DTypeSet allowed);            /* dtype */
 void op_require_dtypes(OpCall *op, Operands operands, DTypeSet allowed);                /* dtype, of each */
@@ -121,15 +122,18 @@ void op_require_same_dtype(OpCall *op, const Operand *operand, const Operand *mo
 void op_require_same_shape(OpCall *op, const Operand *operand, const Operand *model);   /* same-shape */
 /* Also that the sizes make a shape: none negative, product below 2^63 (size). */
 void op_require_rank(OpCall *op, const Operand *operand, int32_t lowest, int32_t highest); /* rank */
+void op_require_ranks(OpCall *op, Operands operands, int32_t lowest, int32_t highest);   /* rank, of each */
 void op_require_shape(OpCall *op, const Operand *operand, const Shape *expected);       /* shape */
 void op_require_public_format(OpCall *op, const Operand *operand);                      /* format */
 void op_require_nd(OpCall *op, const Operand *operand);                                 /* format */
 void op_require_elements(OpCall *op, const Operand *operand, int64_t count);            /* elements */
 
-/* Two lists of one length (length) whose tensors agree in shape (same-shape) and in type (same-dtype), one by one. */
-void op_require_same_length(OpCall *op, Operands list, Operands model);
+/* Lists: as many entries as the model has tensors (length); shapes (same-shape) and types (same-dtype) alike, tensor by
+ * tensor; every tensor of the type of the model's first (uniform). */
+void op_require_list_length(OpCall *op, const char *name, int32_t count, Operands model);
 void op_require_same_shapes(OpCall *op, Operands list, Operands model);
 void op_require_same_dtypes(OpCall *op, Operands list, Operands model);
+void op_require_uniform(OpCall *op, Operands list, Operands model);
 
 /* Broadcasts `operand` with *shape and stores the result there. */
 void op_require_broadcast(OpCall *op, const Operand *operand, Shape *shape); /* broadcast */
@@ -140,6 +144,10 @@ Shape op_broadcast(OpCall *op, Operands operands);
  * Scalars follow the tensor with scalar rule on every product (client conflicts, general rule 8). */
 aclDataType op_promote(OpCall *op, Operands operands);
 aclDataType op_promote_scalar(OpCall *op, aclDataType tensor, const ScalarArgument *scalar);
+/* The type in which functions with real results compute: ACL_FLOAT for integers and bool, else the type itself. */
+aclDataType op_floating(aclDataType dtype);
+/* Of a list's first tensor. */
+aclDataType op_list_dtype(Operands list);
 /* Whether a value of type `from` may be stored there (cast). */
 void op_require_cast(OpCall *op, aclDataType from, const Operand *to);
 void op_require_scalar_cast(OpCall *op, const ScalarArgument *scalar, aclDataType to);
@@ -153,6 +161,10 @@ void op_require_length(OpCall *op, const char *name, int64_t count, int64_t lowe
 void op_require_each(OpCall *op, IntArguments values, int64_t lowest, int64_t highest);               /* range */
 
 Shape op_shape(const Operand *operand);
+/* The size of an axis, counted from the end when negative; -1 where there is none. */
+int64_t op_size(const Operand *operand, int64_t axis);
+/* "[2,3]", for sentences; lives as long as the call. */
+const char *op_shape_text(OpCall *op, const Operand *operand);
 Shape op_shape_of(int32_t rank, const int64_t *sizes);
 Shape op_reduced_shape(const Operand *operand, uint32_t axes, bool keep_dims);
 
@@ -175,9 +187,9 @@ Number op_real(double value, aclDataType dtype);
 /* Hands the executor over; the kernel's views are the operands in order. Views that leave their storage: 561103. */
 aclnnStatus op_plan(OpCall *op, Kernel *kernel, const void *attributes, size_t size);
 
-/* The same with the views in another order: one may be an input and an output, and stand changed (see op_view_of). */
+/* The same with the views in another order: one may be an input and an output, and stand changed. */
 typedef struct PlannedView {
-    const Operand *operand;
+    const Operand *operand; /* NULL: an absent view */
     ViewAccess access;
     const View *view; /* NULL: the operand's */
 } PlannedView;

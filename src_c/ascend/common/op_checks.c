@@ -107,15 +107,15 @@ Shape op_shape(const Operand *operand)
 
 /* ---- types ---- */
 
-DTypeSet op_dtypes(const OpCall *op, DTypeSet of_910, DTypeSet of_910b, DTypeSet of_910_93)
+DTypeSet op_dtypes(const OpCall *op, const DTypeSet *of_products)
 {
     switch (op->product->product) {
     case PRODUCT_910A:
-        return of_910;
+        return of_products[0];
     case PRODUCT_A3:
-        return of_910_93;
+        return of_products[2];
     default:
-        return of_910b;
+        return of_products[1];
     }
 }
 
@@ -158,6 +158,18 @@ aclDataType op_promote_scalar(OpCall *op, aclDataType tensor, const ScalarArgume
                "%s has type %s, which has no common type with %s of the tensor", scalar->name,
                acl_dtype_name(scalar->dtype), acl_dtype_name(tensor));
     return joint;
+}
+
+aclDataType op_floating(aclDataType dtype)
+{
+    const DType type = dtype_of_acl(dtype);
+    const bool integer = type >= DTYPE_INT8 && type <= DTYPE_BOOL;
+    return integer ? ACL_FLOAT : dtype;
+}
+
+aclDataType op_list_dtype(Operands list)
+{
+    return list.count > 0 ? list.items[0]->dtype : ACL_FLOAT;
 }
 
 void op_require_cast(OpCall *op, aclDataType from, const Operand *to)
@@ -290,12 +302,42 @@ Shape op_reduced_shape(const Operand *operand, uint32_t axes, bool keep_dims)
     return shape;
 }
 
+int64_t op_size(const Operand *operand, int64_t axis)
+{
+    const int32_t rank = operand->view.rank;
+    const int64_t at = axis < 0 ? axis + rank : axis;
+    return at >= 0 && at < rank ? operand->view.shape[at] : -1;
+}
+
+const char *op_shape_text(OpCall *op, const Operand *operand)
+{
+    char *text = op->executor != NULL ? executor_take(op->executor, SHAPE_TEXT_SIZE) : NULL;
+    return text != NULL ? us_shape_text(operand->view.rank, operand->view.shape, text, SHAPE_TEXT_SIZE) : "?";
+}
+
 /* ---- lists ---- */
 
-void op_require_same_length(OpCall *op, Operands list, Operands model)
+void op_require_ranks(OpCall *op, Operands operands, int32_t lowest, int32_t highest)
 {
-    op_require(op, list.count == model.count, list.name, "length", op->invalid, "%s has %d tensors, %s has %d",
-               list.name, (int)list.count, model.name, (int)model.count);
+    for (int32_t i = 0; i < operands.count; i++) {
+        op_require_rank(op, operands.items[i], lowest, highest);
+    }
+}
+
+void op_require_list_length(OpCall *op, const char *name, int32_t count, Operands model)
+{
+    op_require(op, count == model.count, name, "length", op->invalid, "%s has %d entries, %s has %d", name, (int)count,
+               model.name, (int)model.count);
+}
+
+void op_require_uniform(OpCall *op, Operands list, Operands model)
+{
+    for (int32_t i = 0; i < list.count && model.count > 0; i++) {
+        const Operand *operand = list.items[i];
+        op_require(op, operand->dtype == model.items[0]->dtype, list.name, "uniform", op->invalid,
+                   "tensor %d of %s has type %s, the first of %s has %s", (int)i, list.name,
+                   acl_dtype_name(operand->dtype), model.name, acl_dtype_name(model.items[0]->dtype));
+    }
 }
 
 void op_require_same_shapes(OpCall *op, Operands list, Operands model)

@@ -279,3 +279,8 @@ const char *op_text(OpCall *op, const char *name, const char *text)
     op_require(op, text != NULL, name, "null", ACLNN_ERR_PARAM_NULLPTR, "%s is NULL", name);
     return text != NULL ? text : "";
 }
+
+const char *op_optional_text(OpCall *op, const char *name, const char *text)
+{
+    return text != NULL ? op_text(op, name, text) : "";
+}

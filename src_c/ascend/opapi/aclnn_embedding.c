@@ -41,8 +41,3 @@ aclnnStatus aclnnEmbeddingGetWorkspaceSize(const aclTensor *weight, const aclTen
     }
     return op_plan(&op, us_embedding, NULL, 0);
 }
-
-aclnnStatus aclnnEmbedding(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, const aclrtStream stream)
-{
-    return op_execute("aclnnEmbedding", workspace, workspaceSize, executor, stream);
-}

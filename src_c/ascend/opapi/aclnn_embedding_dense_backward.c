@@ -67,9 +67,3 @@ aclnnStatus aclnnEmbeddingDenseBackwardGetWorkspaceSize(const aclTensor *grad, c
     };
     return op_plan(&op, us_embedding_dense_backward, &attributes, sizeof attributes);
 }
-
-aclnnStatus aclnnEmbeddingDenseBackward(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor,
-                                        const aclrtStream stream)
-{
-    return op_execute("aclnnEmbeddingDenseBackward", workspace, workspaceSize, executor, stream);
-}

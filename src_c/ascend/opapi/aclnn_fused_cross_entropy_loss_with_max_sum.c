@@ -54,9 +54,3 @@ aclnnStatus aclnnFusedCrossEntropyLossWithMaxSumGetWorkspaceSize(
     require_product(&op);
     return op_plan(&op, us_fused_cross_entropy_loss, NULL, 0);
 }
-
-aclnnStatus aclnnFusedCrossEntropyLossWithMaxSum(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor,
-                                                 aclrtStream stream)
-{
-    return op_execute("aclnnFusedCrossEntropyLossWithMaxSum", workspace, workspaceSize, executor, stream);
-}

@@ -97,9 +97,3 @@ aclnnStatus aclnnFusedLinearCrossEntropyLossGradGetWorkspaceSize(
     require_matrix_library(&op);
     return op_plan(&op, us_fused_cross_entropy_backward, NULL, 0);
 }
-
-aclnnStatus aclnnFusedLinearCrossEntropyLossGrad(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor,
-                                                 aclrtStream stream)
-{
-    return op_execute("aclnnFusedLinearCrossEntropyLossGrad", workspace, workspaceSize, executor, stream);
-}

@@ -64,9 +64,3 @@ aclnnStatus aclnnFusedLinearOnlineMaxSumGetWorkspaceSize(
     OnlineMaxSum attributes = {.start = vocabStartIndex, .end = vocabEndIndex};
     return op_plan(&op, us_fused_linear_online_max_sum, &attributes, sizeof attributes);
 }
-
-aclnnStatus aclnnFusedLinearOnlineMaxSum(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor,
-                                         aclrtStream stream)
-{
-    return op_execute("aclnnFusedLinearOnlineMaxSum", workspace, workspaceSize, executor, stream);
-}

@@ -35,8 +35,3 @@ aclnnStatus aclnnSoftMarginLossGetWorkspaceSize(const aclTensor *self, const acl
     };
     return op_plan(&op, us_soft_margin_loss, &attributes, sizeof attributes);
 }
-
-aclnnStatus aclnnSoftMarginLoss(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream)
-{
-    return op_execute("aclnnSoftMarginLoss", workspace, workspaceSize, executor, stream);
-}

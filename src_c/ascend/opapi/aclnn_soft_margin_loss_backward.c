@@ -47,9 +47,3 @@ aclnnStatus aclnnSoftMarginLossBackwardGetWorkspaceSize(const aclTensor *gradOut
     };
     return op_plan(&op, us_soft_margin_loss_backward, &attributes, sizeof attributes);
 }
-
-aclnnStatus aclnnSoftMarginLossBackward(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor,
-                                        aclrtStream stream)
-{
-    return op_execute("aclnnSoftMarginLossBackward", workspace, workspaceSize, executor, stream);
-}

@@ -230,7 +230,7 @@ def dead_tensor():
 def handle_of(argument):
     if argument is None:
         return ffi.NULL
-    return argument.handle if isinstance(argument, Tensor) else argument
+    return getattr(argument, "handle", argument)
 
 
 def plan(name: str, *arguments):

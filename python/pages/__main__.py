@@ -1,0 +1,58 @@
+"""python -m pages PAGES OUTPUT: writes what the operator pages become. Files that would not change are left alone."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+from pages import emit
+from pages.derive import derive
+from pages.model import PageError, read_pages
+
+LIBRARIES = ("math", "nn", "cv", "transformer")
+
+
+def write(file: pathlib.Path, text: str) -> None:
+    if not file.exists() or file.read_text() != text:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
+def remove_others(folder: pathlib.Path, kept: set[pathlib.Path]) -> None:
+    for file in folder.rglob("*"):
+        if file.is_file() and file not in kept:
+            file.unlink()
+
+
+def main(pages: pathlib.Path, output: pathlib.Path) -> None:
+    derived = [derive(operator) for operator in read_pages(pages)]
+    stems: dict[str, list] = {}
+    for item in derived:
+        stems.setdefault(item.operator.header.removesuffix(".h"), []).append(item)
+    files: dict[pathlib.Path, str] = {}
+    sources = {library: [] for library in LIBRARIES}
+    for stem, items in stems.items():
+        operators = [item.operator for item in items]
+        files[output / "include/ascend/aclnnop" / f"{stem}.h"] = emit.header(stem, operators)
+        files[output / "include/ascend/aclnnop/level2" / f"{stem}.h"] = emit.second_place(stem)
+        file = output / "src" / f"{stem}.c"
+        files[file] = emit.source(stem, items)
+        sources[operators[0].library].append(file)
+    for library in LIBRARIES:
+        mine = [item for item in derived if item.operator.library == library]
+        files[output / f"exports_{library}.map"] = emit.exports([item.operator for item in mine])
+        files[output / f"rules/opapi_{library}/rules.toml"] = emit.catalogue(f"libopapi_{library}.so", mine)
+    files[output / "exports.map"] = emit.exports([item.operator for item in derived])
+    files[output / "rules/pages.json"] = emit.data(derived)
+    lists = [f"set(opapi_{library}_pages\n  " + "\n  ".join(map(str, sources[library])) + ")\n" for library in LIBRARIES]
+    files[output / "sources.cmake"] = "".join(lists)
+    for file, text in files.items():
+        write(file, text)
+    remove_others(output, set(files))
+
+
+if __name__ == "__main__":
+    try:
+        main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
+    except PageError as error:
+        sys.exit(f"pages: {error}")

@@ -1,0 +1,387 @@
+"""What each kind of check becomes: lines of C and rules.
+
+A kind is a class with `lines` (C, in terms of the operator's parameters) and `rules` (its refusals). The first word of a
+line in a page's `checks` names it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pages.model import (DTYPES, INTS, LIST, PRODUCTS, SCALAR, TENSOR, Check, Operator, PageError, Rule)  # fmt: skip
+
+SIZE = re.compile(r"\b([A-Za-z_]\w*)\[(-?\w+)\]")  # self[-1]: a size of a tensor
+
+
+def operands(names) -> str:
+    return f"OPERANDS({', '.join(names)})"
+
+
+class Scope:
+    """Names that earlier checks of an operator have defined in its C function."""
+
+    def __init__(self, operator: Operator):
+        self.operator = operator
+        self.names: set[str] = set()
+        self.sets: dict[tuple, str] = {}  # sets of types -> the name of their constant
+        self.types: dict[str, set[str]] = {}  # what a defined type may be
+        self.shaped: set[str] = set()  # tensors whose shape an earlier check has tied to others
+        self.broadcasts: dict[tuple[str, ...], str] = {}
+
+    def define(self, preferred: str) -> str:
+        name, number = preferred, 2
+        while name in self.names:
+            name, number = f"{preferred}{number}", number + 1
+        self.names.add(name)
+        return name
+
+    def kind(self, name: str) -> str:
+        return self.operator.parameter(name).kind
+
+
+def type_expression(text: str, kinds: dict[str, str]) -> str:
+    """The C of a type: `promoted` or another defined one, a tensor's name, floating(TYPE), a type's name."""
+    if match := re.fullmatch(r"floating\((.*)\)", text):
+        return f"op_floating({type_expression(match[1], kinds)})"
+    if kinds.get(text) == TENSOR:
+        return f"{text}->dtype"
+    return DTYPES.get(text, text)
+
+
+def dtype_set(types: list[str]) -> str:
+    return " | ".join(f"T_{kind}" for kind in types) or "0"
+
+
+def allowed_types(scope: Scope, name: str) -> str:
+    """The name of the constant that holds the parameter's types, a set per product."""
+    operator = scope.operator
+    per_product = operator.dtypes.get(name)
+    if per_product is None:
+        raise PageError(f"{operator.header}: {operator.name}: no dtype for {name}")
+    key = tuple(tuple(per_product[product]) for product in PRODUCTS)
+    constant = scope.sets.setdefault(key, f"types_of_{name}")
+    return f"op_dtypes(&op, {constant})"
+
+
+CATEGORIES = {"F32": "float", "F16": "float", "BF16": "float", "F64": "float", "U16": "wide", "U32": "wide", "U64": "wide",
+              "B": "bool", "C32": "complex", "C64": "complex", "C128": "complex"}  # fmt: skip
+
+
+def category(kind: str) -> str:
+    return CATEGORIES.get(kind, "integer")
+
+
+def _listed(scope: Scope, names) -> set[str]:
+    return {kind for name in names for kinds in scope.operator.dtypes.get(name, {}).values() for kind in kinds}
+
+
+def _refuses_cast(source: str, target: str) -> bool:
+    """aclnn-base 7, conversion to the output type."""
+    source, target = category(source), category(target)
+    if source == "complex":
+        return target != "complex"
+    return source == "float" and target in ("integer", "wide", "bool") or source != "bool" and target == "bool"
+
+
+def _rule(check: Check, number: int, subject: str, rule: str, sentence: str, kind: str | None = None) -> Rule:
+    return Rule(f"{subject}/{rule}", check.status, sentence, kind or check.kind, subject, number)
+
+
+# ---- shapes: expressions that C and the tests both evaluate --------------------------------------------------------------
+
+
+def shape_expression(text: str, scope: Scope) -> str:
+    """The C of a shape: a tensor's name, broadcast(a, b), reduced(x, axes, keep), [sizes] or a C call with op_ in front."""
+    text = text.strip()
+    tensors = {parameter.name for parameter in scope.operator.parameters if parameter.kind == TENSOR}
+    if text in tensors:
+        return f"op_shape({text})"
+    if match := re.fullmatch(r"broadcast\((.*)\)", text):
+        names = tuple(name.strip() for name in match[1].split(","))
+        return scope.broadcasts.get(names) or f"op_broadcast(&op, {operands(names)})"
+    if match := re.fullmatch(r"reduced\((.*)\)", text):
+        return f"op_reduced_shape({match[1]})"
+    if match := re.fullmatch(r"\[(.*)\]", text):
+        sizes = [integer_expression(part, scope) for part in match[1].split(",") if part.strip()]
+        return f"op_shape_of({len(sizes)}, (const int64_t[]){{{', '.join(sizes)}}})" if sizes else "(Shape){0}"
+    if text.startswith("op_") or text in scope.names:
+        return text
+    raise PageError(f"{scope.operator.header}: {scope.operator.name}: no shape expression: {text}")
+
+
+def integer_expression(text: str, scope: Scope) -> str:
+    """The C of an integer: name[axis] is a tensor's size, name alone a parameter."""
+
+    def size(match):
+        name = match[1]
+        if any(parameter.name == name and parameter.kind == INTS for parameter in scope.operator.parameters):
+            return f"{name}.values[{match[2]}]"
+        return f"op_size({name}, {match[2]})"
+
+    return SIZE.sub(size, text.strip())
+
+
+# ---- kinds ---------------------------------------------------------------------------------------------------------------
+
+
+def dtype(check, number, scope):
+    lines, rules = [], []
+    for name in check.words:
+        kind = scope.kind(name)
+        types = allowed_types(scope, name)
+        if kind == TENSOR:
+            lines.append(f"op_require_dtype(&op, {name}, {types});")
+        elif kind == LIST:
+            lines.append(f"op_require_dtypes(&op, {name}, {types});")
+        elif kind == SCALAR:
+            lines.append(f"op_require_scalar_dtype(&op, &{name}, {types});")
+        else:
+            raise PageError(f"{scope.operator.name}: dtype of {name}, which is neither tensor nor scalar")
+        rules.append(_rule(check, number, name, "dtype", "The type is not one of those that the page lists for the product."))
+    return lines, rules
+
+
+def format_(check, number, scope):
+    lines = [f"op_require_public_format(&op, {name});" for name in check.words]
+    return lines, [_rule(check, number, name, "format", "The tensor has a private format.") for name in check.words]
+
+
+def promote(check, number, scope):
+    """promote [name =] a b …: defines the common type, `promoted` unless a name is given."""
+    words = list(check.words)
+    name = "promoted"
+    if len(words) > 1 and words[1] == "=":
+        name, words = words[0], words[2:]
+    name = scope.define(name)
+    tensors = [word for word in words if scope.kind(word) == TENSOR]
+    lists = [word for word in words if scope.kind(word) == LIST]
+    scalars = [word for word in words if scope.kind(word) == SCALAR]
+    first = f"op_promote(&op, {lists[0]})" if lists else f"op_promote(&op, {operands(tensors)})"
+    if not lists and len(tensors) == 1:
+        first = f"{tensors[0]}->dtype"
+    lines = [f"aclDataType {name} = {first};"]
+    lines += [f"{name} = op_promote_scalar(&op, {name}, &{scalar});" for scalar in scalars]
+    lines.append(f"(void){name};")
+    order = [*tensors[1:], *scalars] if not lists else lists
+    if not any(category(kind) == "wide" for kind in _listed(scope, words)):
+        order = []  # every mix of the listed types has a common type
+    scope.types[name] = _listed(scope, tensors or lists)
+    sentence = "The type has no common type with those of the parameters before it."
+    return lines, [_rule(check, number, word, "promote", sentence) for word in order]
+
+
+def cast(check, number, scope):
+    """cast FROM -> TO: FROM is a defined type, a parameter of it, or a type's name."""
+    source, _, target = check.words
+    parameters = {parameter.name: parameter for parameter in scope.operator.parameters}
+    kind = parameters[source].kind if source in parameters else ""
+    kinds = {name: parameter.kind for name, parameter in parameters.items()}
+    if kind == SCALAR:
+        to = type_expression(target, kinds)
+        sentence = f"The scalar cannot be converted to {target}."
+        return ([f"op_require_scalar_cast(&op, &{source}, {to});"], [_rule(check, number, source, "cast", sentence)])
+    types = type_expression(source, kinds)
+    name = source.removeprefix("floating(").rstrip(")")
+    possible = scope.types.get(name) or _listed(scope, [name]) or {name}
+    if source.startswith("floating("):
+        possible = {kind if category(kind) in ("float", "complex") else "F32" for kind in possible}
+    if not any(_refuses_cast(a, b) for a in possible for b in _listed(scope, [target])):
+        return [f"op_require_cast(&op, {types}, {target});"], []  # no listed type can fail
+    sentence = "The result's type cannot be converted to the type of this parameter."
+    return [f"op_require_cast(&op, {types}, {target});"], [_rule(check, number, target, "cast", sentence)]
+
+
+def broadcast(check, number, scope):
+    """broadcast [name =] a b …: defines the joint shape, `joint` unless a name is given."""
+    words = list(check.words)
+    name = "joint"
+    if len(words) > 1 and words[1] == "=":
+        name, words = words[0], words[2:]
+    name = scope.define(name)
+    scope.broadcasts[tuple(words)] = name
+    sentence = "The shape does not broadcast with those of the parameters before it."
+    lines = [f"Shape {name} = op_broadcast(&op, {operands(words)});", f"(void){name};"]
+    return lines, [_rule(check, number, word, "broadcast", sentence) for word in words[1:]]
+
+
+def shape(check, number, scope):
+    target, _, *rest = check.words
+    expression = shape_expression(" ".join(rest), scope)
+    name = expression if expression in scope.names else scope.define(f"{target}_shape")
+    scope.shaped.add(target)
+    if re.fullmatch(rf"broadcast\(.*\b{target}\b.*\)", " ".join(rest)):
+        scope.shaped |= set(re.findall(r"\w+", " ".join(rest))) - {target}  # none can have more dimensions than it
+    lines = [] if name == expression else [f"const Shape {name} = {expression};"]
+    lines.append(f"op_require_shape(&op, {target}, &{name});")
+    return lines, [_rule(check, number, target, "shape", f"The shape is not {' '.join(rest)}.")]
+
+
+def same_shape(check, number, scope):
+    model, *others = check.words
+    scope.shaped |= set(others)
+    if scope.kind(model) == LIST:
+        lines = [f"op_require_same_shapes(&op, {name}, {model});" for name in others]
+    else:
+        lines = [f"op_require_same_shape(&op, {name}, {model});" for name in others]
+    return lines, [_rule(check, number, name, "same-shape", f"The shape is not that of {model}.") for name in others]
+
+
+def same_dtype(check, number, scope):
+    model, *others = check.words
+    if scope.kind(model) == LIST:
+        lines = [f"op_require_same_dtypes(&op, {name}, {model});" for name in others]
+    else:
+        lines = [f"op_require_same_dtype(&op, {name}, {model});" for name in others]
+    return lines, [_rule(check, number, name, "same-dtype", f"The type is not that of {model}.") for name in others]
+
+
+def rank(check, number, scope):
+    """rank 0-8 a b …, rank 4 a."""
+    limits, *names = check.words
+    low, _, high = limits.partition("-")
+    lines, rules = [], []
+    sentence = f"The number of dimensions is not {limits.replace('-', ' to ')}."
+    for name in names:
+        tied = name in scope.shaped and name != names[0]  # an earlier check, or the line before, refuses such a call
+        if scope.kind(name) == LIST:
+            lines.append(f"op_require_ranks(&op, {name}, {low}, {high or low});")
+        else:
+            lines.append(f"op_require_rank(&op, {name}, {low}, {high or low});")
+        rules += [] if tied else [_rule(check, number, name, "rank", sentence)]
+    return lines, rules
+
+
+def dim(check, number, scope):
+    """dim NAME TENSOR: an axis, -rank to rank - 1; defines NAME_axis."""
+    name, tensor = check.words
+    axis = scope.define(f"{name}_axis")
+    value = f"(int64_t){name}" if scope.kind(name) != SCALAR else f"{name}.value.integer"
+    lines = [f'const int32_t {axis} = op_require_dim(&op, "{name}", {value}, {tensor}->view.rank);', f"(void){axis};"]
+    return lines, [_rule(check, number, name, "range", f"There is no such dimension of {tensor}.", "dim")]
+
+
+def dims(check, number, scope):
+    """dims NAME TENSOR: axes, -rank to rank - 1, none twice; defines NAME_axes, a bit each; none are all."""
+    name, tensor = check.words
+    axes = scope.define(f"{name}_axes")
+    lines = [f"const uint32_t {axes} = op_require_dims(&op, {name}, {tensor}->view.rank);", f"(void){axes};"]
+    return lines, [_rule(check, number, name, "range", f"There is no such dimension of {tensor}.", "dim"),
+                   _rule(check, number, name, "unique", "A dimension is named twice.", "unique")]  # fmt: skip
+
+
+def _limits(text: str) -> tuple[str, str]:
+    low, _, high = text.partition("..")
+    return low, high or "INT64_MAX"
+
+
+def range_(check, number, scope):
+    """range NAME 0..2, range NAME 1..: an integer attribute."""
+    name, limits = check.words
+    low, high = _limits(limits)
+    lines = [f'op_require_range(&op, "{name}", (int64_t){name}, {low}, {high});']
+    sentence = f"The value is not {limits.replace('..', ' to ') if not limits.endswith('..') else low + ' or more'}."
+    return lines, [_rule(check, number, name, "range", sentence)]
+
+
+def each(check, number, scope):
+    """each NAME >= 1: every entry of an array."""
+    *names, _, low = check.words
+    lines = [f"op_require_each(&op, {name.rstrip(',')}, {low}, INT64_MAX);" for name in names]
+    return lines, [_rule(check, number, name.rstrip(","), "range", f"An entry is below {low}.") for name in names]
+
+
+def length(check, number, scope):
+    """length NAME = 2, length NAME = 1..50: entries of an array or tensors of a list."""
+    *names, _, limit = check.words
+    lines, rules = [], []
+    for name in (word.rstrip(",") for word in names):
+        low, _, high = limit.partition("..")
+        lines.append(f'op_require_length(&op, "{name}", {name}.count, {low}, {high or low});')
+        rules.append(_rule(check, number, name, "length", f"The number of entries is not {limit.replace('..', ' to ')}."))
+    return lines, rules
+
+
+def uniform(check, number, scope):
+    """uniform LIST …: all tensors of the lists have one type."""
+    first = check.words[0]
+    lines = [f"op_require_uniform(&op, {name}, {first});" for name in check.words]
+    sentence = f"A tensor's type is not that of the first tensor of {first}."
+    return lines, [_rule(check, number, name, "uniform", sentence) for name in check.words]
+
+
+def list_length(check, number, scope):
+    """list-length MODEL LIST …: lists of one length."""
+    model, *others = check.words
+    sentence = f"The list is not as long as {model}."
+    lines = [f'op_require_list_length(&op, "{name}", {name}.count, {model});' for name in others]
+    return lines, [_rule(check, number, name, "length", sentence) for name in others]
+
+
+def list_shape(check, number, scope):
+    """list-shape MODEL LIST …: lists of one length, shapes alike tensor by tensor."""
+    lines, rules = list_length(check, number, scope)
+    model, *others = check.words
+    scope.shaped |= set(others)
+    lines += [f"op_require_same_shapes(&op, {name}, {model});" for name in others]
+    sentence = f"A tensor's shape is not that of its partner in {model}."
+    return lines, rules + [_rule(check, number, name, "same-shape", sentence) for name in others]
+
+
+def elements(check, number, scope):
+    *names, _, count = check.words
+    lines = [f"op_require_elements(&op, {name}, {count});" for name in names]
+    return lines, [_rule(check, number, name, "elements", f"The number of elements is not {count}.") for name in names]
+
+
+def when(check, number, scope):
+    """{rule = "parameter/rule", when = "C condition that holds for legal calls", say = "…", break = {…}, legal = {…}}"""
+    table = check.table
+    subject, _, rule = table["rule"].partition("/")
+    text, arguments = message(table["say"], scope)
+    line = f'op_require(&op, {table["when"]}, "{subject}", "{rule}", op.invalid, {text}{"".join(", " + a for a in arguments)});'
+    return [line], [_table_rule(check, number, table, check.status)]
+
+
+def _table_rule(check: Check, number: int, table: dict, status: int) -> Rule:
+    sentence = table.get("sentence", "") or re.sub(r"\{(\w+)\}", r"\1", table["say"])
+    sentence = sentence[0].upper() + sentence[1:] if not re.match(r"\w*[A-Z_]", sentence) else sentence
+    return Rule(table["rule"], table.get("status", status), sentence.rstrip(".") + ".", "table",
+                table["rule"].partition("/")[0], number, table.get("break"), table.get("legal"),
+                table.get("source", "sheet"), table.get("why", ""), table.get("env"))  # fmt: skip
+
+
+def call(check, number, scope):
+    """{call = "C statement", rules = [{rule = …, say = …, break = {…}}, …]}: checks that C code makes."""
+    rules = [_table_rule(check, number, table, check.status) for table in check.table.get("rules", [])]
+    return [check.table["call"].rstrip(";") + ";"], rules
+
+
+def message(say: str, scope: Scope) -> tuple[str, list[str]]:
+    """A printf format and its arguments from a sentence with {parameter} in it."""
+    arguments = []
+
+    def insert(match):
+        name = match[1]
+        kind = scope.kind(name)
+        if kind == TENSOR:
+            arguments.append(f"op_shape_text(&op, {name})")
+            return "%s"
+        if kind == SCALAR:
+            arguments.append(f"{name}.value.real")
+            return "%g"
+        if kind in ("d", "f"):
+            arguments.append(f"(double){name}")
+            return "%g"
+        if kind == "str":
+            arguments.append(name)
+            return "%s"
+        arguments.append(f"(long long){name}")
+        return "%lld"
+
+    text = re.sub(r"\{(\w+)\}", insert, say.replace("%", "%%"))
+    return '"' + text.replace('"', '\\"') + '"', arguments
+
+
+KINDS = {"dtype": dtype, "format": format_, "promote": promote, "cast": cast, "broadcast": broadcast, "shape": shape,
+         "same-shape": same_shape, "same-dtype": same_dtype, "rank": rank, "dim": dim, "dims": dims, "range": range_,
+         "uniform": uniform, "list-length": list_length, "list-shape": list_shape, "each": each, "length": length, "elements": elements, "when": when, "call": call}  # fmt: skip

@@ -1,0 +1,143 @@
+"""From an operator to its first function's lines and its rules."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from pages.checks import KINDS, Scope, dtype_set
+from pages.plans import plan_expression
+from pages.model import (BOOLS, FLOATS, GENERIC_STATUS, INTS, INVALID, LIST, NULL_POINTER, RUNTIME, SCALAR, SCALARS, TENSOR, VALUES, Operator, PageError, Rule)  # fmt: skip
+
+
+@dataclasses.dataclass
+class Derived:
+    operator: Operator
+    lines: list[str]  # C statements between op_begin and the plan
+    rules: list[Rule]
+
+
+TAKE_UP = {
+    TENSOR: ("const Operand *", {False: "op_input", True: "op_optional_input"}),
+    LIST: ("const Operands ", {False: "op_inputs", True: "op_optional_inputs"}),
+    SCALAR: ("const ScalarArgument ", {False: "op_scalar", True: "op_optional_scalar"}),
+    SCALARS: ("const ScalarArguments ", {False: "op_scalars", True: "op_scalars"}),
+    INTS: ("const IntArguments ", {False: "op_ints", True: "op_optional_ints"}),
+    FLOATS: ("const FloatArguments ", {False: "op_floats", True: "op_floats"}),
+    BOOLS: ("const BoolArguments ", {False: "op_bools", True: "op_optional_bools"}),
+    "str": ("const char *", {False: "op_text", True: "op_optional_text"}),
+}
+OUTPUTS = {(TENSOR, False): "op_output", (TENSOR, True): "op_optional_output", (LIST, False): "op_outputs"}
+
+
+def _take_up(operator: Operator, body: str) -> list[str]:
+    lines = []
+    for parameter in operator.parameters:
+        if parameter.kind not in TAKE_UP:
+            continue
+        declaration, functions = TAKE_UP[parameter.kind]
+        function = functions[parameter.optional]
+        if parameter.written and not parameter.in_place:
+            function = OUTPUTS[parameter.kind, parameter.optional]
+        call = f'{function}(&op, "{parameter.name}", {parameter.name}_);'
+        used = re.search(rf"\b{parameter.name}\b", body)
+        lines.append(f"{declaration}{parameter.name} = {call}" if used else call)
+    return lines
+
+
+def _parameter_rules(operator: Operator) -> list[Rule]:
+    rules = []
+    for parameter in operator.parameters:
+        name = parameter.name
+        if (parameter.is_object or parameter.kind == "str") and not parameter.optional:
+            rules.append(Rule(f"{name}/null", NULL_POINTER, f"{name} is NULL.", "null", name))
+        if parameter.is_object:
+            sentence = f"{name} is not alive: destroyed, or never created by this library."
+            rules.append(Rule(f"{name}/handle", INVALID, sentence, "handle", name, source="choice",
+                              why="The vendor reads what the handle points to; a dead handle is a mistake in every case."))
+        if parameter.kind == TENSOR:
+            sentence = "A view that is not contiguous leaves the tensor's storage."
+            rules.append(Rule(f"{name}/view", 561103, sentence, "view", name))
+    return rules
+
+
+PHASE_RULES = [
+    Rule("workspaceSize/null", NULL_POINTER, "workspaceSize is NULL.", "phase", "workspaceSize"),
+    Rule("executor/null", NULL_POINTER, "executor of either function is NULL.", "phase", "executor"),
+    Rule("executor/exhausted", GENERIC_STATUS["executor/exhausted"], "No host memory or handle is left for the executor.",
+         "phase", "executor", source="cannot-check",
+         why="Host memory cannot be made to run out at this one allocation through the public functions."),
+    Rule("executor/handle", GENERIC_STATUS["executor/handle"], "The executor has run, was destroyed, or was never created.",
+         "phase", "executor"),
+    Rule("executor/operator", GENERIC_STATUS["executor/operator"], "The executor was planned by another operator; it ends.",
+         "phase", "executor", source="choice",
+         why="The vendor runs what was planned, whichever function is called: a mistake that stays unnoticed."),
+    Rule("kernel/missing", 561003, "No kernel computes in this type.", "phase", "kernel", source="cannot-check",
+         why="Every type that a page allows has a kernel, which a test checks."),
+    Rule("workspace/null", NULL_POINTER, "workspace is NULL although workspaceSize is not 0; the executor ends.", "phase",
+         "workspace"),
+    Rule("stream/handle", RUNTIME, "The stream is not alive, or it is NULL and the thread has no device.", "phase", "stream",
+         source="choice",
+         why="The vendor hands the stream on unchecked; a runtime call that fails inside an operator is 361001."),
+    Rule("stream/exhausted", RUNTIME, "The operator cannot be queued for lack of host memory.", "phase", "stream",
+         source="cannot-check",
+         why="Host memory cannot be made to run out at this one allocation through the public functions."),
+]  # fmt: skip
+
+
+def _sets(scope: Scope) -> list[str]:
+    """The constants of the operator's sets of types, one set for each product in the order of PRODUCTS."""
+    lines = []
+    for key, constant in scope.sets.items():
+        rows = [dtype_set(list(types)) for types in key]
+        lines.append(f"static const DTypeSet {constant}[] = {{{', '.join(rows)}}};")
+    return lines
+
+
+def _check_lines(operator: Operator) -> tuple[list[str], list[Rule]]:
+    scope = Scope(operator)
+    lines, rules, status = [], [], INVALID
+    for number, check in enumerate(operator.checks):
+        if check.kind not in KINDS:
+            raise PageError(f"{operator.header}: {operator.name}: unknown check {check.kind} {' '.join(check.words)}")
+        try:
+            made, refused = KINDS[check.kind](check, number, scope)
+        except (ValueError, KeyError) as error:
+            raise PageError(f"{operator.header}: {operator.name}: check {check.kind} {' '.join(check.words)}: {error!r}") from None
+        if check.status != status:
+            lines.append(f"op.invalid = {check.status};")
+            status = check.status
+        lines += made
+        rules += refused
+    return _sets(scope) + lines, rules
+
+
+def derive(operator: Operator) -> Derived:
+    lines, rules = _check_lines(operator)
+    operator.plan = plan_expression(operator)
+    body = "\n".join(lines) + operator.plan
+    if operator.plan:
+        lines = _take_up(operator, body) + lines
+        rules = _parameter_rules(operator) + rules
+    else:
+        return Derived(operator, [], [])  # a C file of its own, with rules of its own
+    merged: dict[str, Rule] = {}
+    for rule in [*PHASE_RULES, *rules]:
+        if rule.tail in operator.unreachable:
+            rule = dataclasses.replace(rule, source="cannot-check", why=operator.unreachable[rule.tail])
+        merged.setdefault(rule.tail, rule)
+    if unknown := set(operator.unreachable) - set(merged):
+        raise PageError(f"{operator.header}: {operator.name}: unreachable names no rule: {sorted(unknown)}")
+    return Derived(operator, lines, list(merged.values()))
+
+
+def c_type(parameter) -> str:
+    """The parameter's type in the prototype."""
+    handles = {TENSOR: "aclTensor", LIST: "aclTensorList", SCALAR: "aclScalar", SCALARS: "aclScalarList", INTS: "aclIntArray",
+               FLOATS: "aclFloatArray", BOOLS: "aclBoolArray"}  # fmt: skip
+    if parameter.kind in handles:
+        return f"{'' if parameter.mutable else 'const '}{handles[parameter.kind]} *"
+    if parameter.kind == "str" and parameter.mutable:
+        return "char *"
+    text = VALUES[parameter.kind]
+    return text if text.endswith("*") else text + " "

@@ -1,0 +1,172 @@
+"""Text of what is generated: headers, C, export lists, the rule catalogue, and the data that Python uses."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+from pages.derive import Derived, c_type
+from pages.model import DTYPES, PRODUCTS, Operator
+
+GENERATED = "Made from src_c/ascend/opapi/pages/{stem}.toml at build time."
+
+
+def _wrapped(head: str, parts: list[str]) -> str:
+    """head(part, part, …) in lines of at most 120 columns."""
+    indent = " " * (len(head) + 1)
+    lines, line = [], head + "("
+    for index, part in enumerate(parts):
+        piece = part + (", " if index + 1 < len(parts) else ")")
+        if len(line) + len(piece.rstrip()) > 119 and line.strip() and not line.endswith("("):
+            lines.append(line.rstrip())
+            line = indent
+        line += piece
+    return "\n".join([*lines, line.rstrip()])
+
+
+def first_prototype(operator: Operator, suffix: str = "", head: str = "") -> str:
+    """The first function; parameters that are taken up get a name of their own in its definition (suffix)."""
+    parts = []
+    for parameter in operator.parameters:
+        taken_up = parameter.is_object or parameter.kind == "str"
+        parts.append(f"{c_type(parameter)}{parameter.name}{suffix if taken_up else ''}")
+    parts += ["uint64_t *workspaceSize", "aclOpExecutor **executor"]
+    return _wrapped(f"{head}aclnnStatus {operator.function}GetWorkspaceSize", parts)
+
+
+def second_prototype(operator: Operator, head: str = "") -> str:
+    parts = ["void *workspace", "uint64_t workspaceSize", "aclOpExecutor *executor", "aclrtStream stream"]
+    return _wrapped(f"{head}aclnnStatus {operator.function}", parts)
+
+
+def _comment(text: str) -> str:
+    lines = textwrap.wrap(text, 115)
+    return "/* " + "\n * ".join(lines) + " */"
+
+
+def _types_text(operator: Operator) -> str:
+    """Types of the parameters on Ascend910B, those with the same list together."""
+    groups: dict[str, list[str]] = {}
+    for name, per_product in operator.dtypes.items():
+        groups.setdefault(" ".join(DTYPES[kind][4:] for kind in per_product["910B"]), []).append(name)
+    return "; ".join(f"{', '.join(names)}: {types}" for types, names in groups.items() if types)
+
+
+def _ranks_text(operator: Operator) -> str:
+    groups: dict[tuple[int, int], list[str]] = {}
+    for name, limits in operator.ranks.items():
+        groups.setdefault(limits, []).append(name)
+    return "; ".join(f"{', '.join(names)}: {low}" + (f" to {high}" if high != low else "")
+                     for (low, high), names in groups.items())  # fmt: skip
+
+
+def description(operator: Operator) -> str:
+    if operator.description:
+        return operator.description
+    text = operator.meaning.rstrip(".") + "."
+    if types := _types_text(operator):
+        text += f" Types on Ascend910B: {types}."
+    if ranks := _ranks_text(operator):
+        text += f" Ranks: {ranks}."
+    if optional := [parameter.name for parameter in operator.parameters if parameter.optional]:
+        text += f" May be NULL: {', '.join(optional)}."
+    return f"{text} 161001: a NULL parameter. {operator.status}: a type, shape or value that is not allowed."
+
+
+def header(stem: str, operators: list[Operator]) -> str:
+    guard = f"OP_API_INC_{stem.removeprefix('aclnn_').upper()}_H"
+    libraries = " ".join(sorted({f"libopapi_{operator.library}.so" for operator in operators}))
+    lines = [f"/* Libraries: {libraries} libopapi.so. */", f"#ifndef {guard}", f"#define {guard}", "",
+             '#include "aclnn/aclnn_base.h"', '#include "aclnn_util.h"', "", "#ifdef __cplusplus", 'extern "C" {',
+             "#endif"]  # fmt: skip
+    for operator in operators:
+        lines += ["", _comment(description(operator)), first_prototype(operator, head="ACLNN_API ") + ";", "",
+                  "/* Queues the computation on the stream. The executor ends here unless it is repeatable. */",
+                  second_prototype(operator, "ACLNN_API ") + ";"]  # fmt: skip
+    return "\n".join([*lines, "", "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""])
+
+
+def second_place(stem: str) -> str:
+    return f'/* The second place where the vendor installs this header. */\n#include "../{stem}.h"\n'
+
+
+def source(stem: str, derived: list[Derived]) -> str:
+    lines = [f"/* {GENERATED.format(stem=stem)} */", f'#include "aclnnop/{stem}.h"', '#include "ascend/opapi/families.h"']
+    for item in derived:
+        operator = item.operator
+        if operator.plan:
+            lines += ["", f"/* {operator.page}: {operator.meaning} */".replace("*/ */", "*/"),
+                      first_prototype(operator, suffix="_"), "{",
+                      f'    OpCall op = op_begin("{operator.function}", workspaceSize, executor);']  # fmt: skip
+            lines += [part for line in [*item.lines, f"return {operator.plan};"] for part in _statement(line)]
+            lines.append("}")
+        lines += ["", second_prototype(operator), "{",
+                  f'    return op_execute("{operator.function}", workspace, workspaceSize, executor, stream);', "}"]  # fmt: skip
+    return "\n".join([*lines, ""])
+
+
+def _statement(line: str) -> list[str]:
+    return textwrap.wrap(line, 120, initial_indent="    ", subsequent_indent="        ", break_long_words=False,
+                         break_on_hyphens=False) if len(line) > 115 else [f"    {line}"]
+
+
+def exports(operators: list[Operator]) -> str:
+    names = [name for operator in operators for name in (f"{operator.function}GetWorkspaceSize", operator.function)]
+    listed = "".join(f"    {name};\n" for name in names)
+    scope = f"  global:\n{listed}\n" if names else ""
+    return f"{{\n{scope}  local:\n    *;\n}};\n"
+
+
+def _toml_text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def catalogue(library: str, derived: list[Derived]) -> str:
+    """rules.toml of one library. Rules that every operator has share an entry."""
+    lines = [f"library = {_toml_text(library)}"]
+    shared: dict[tuple, list[str]] = {}
+    for item in derived:
+        for rule in item.rules:
+            key = (rule.tail, rule.status, rule.sentence, rule.source, rule.why,
+                   item.operator.page if rule.kind not in ("phase",) else "aclnn-base 6")  # fmt: skip
+            shared.setdefault(key, []).append(item.operator.function)
+    for (tail, status, sentence, origin, why, where), functions in shared.items():
+        names = functions[0] if len(functions) == 1 else "{" + ",".join(functions) + "}"
+        lines += ["", "[[rule]]", f"id = {_toml_text(f'{names}/{tail}')}", f"status = {status}",
+                  f"sentence = {_toml_text(sentence)}", f"source = {_toml_text(origin)}", f"where = {_toml_text(where)}"]  # fmt: skip
+        if why:
+            lines.append(f"why = {_toml_text(why)}")
+    for item in derived:
+        for choice in item.operator.choices:
+            lines += ["", "[[choice]]", f"id = {_toml_text(item.operator.function + '/' + choice['about'])}",
+                      f"sentence = {_toml_text(choice['sentence'])}", f"where = {_toml_text(item.operator.page)}"]  # fmt: skip
+    return "\n".join([*lines, ""])
+
+
+def data(derived: list[Derived]) -> str:
+    """What Python uses of the pages: the NumPy layer, the tests' cases, the tables of functions."""
+    entries = {}
+    for item in derived:
+        operator = item.operator
+        entries[operator.name] = {
+            "function": operator.function,
+            "python": operator.python_name,
+            "header": operator.header,
+            "library": operator.library,
+            "page": operator.page,
+            "meaning": operator.meaning,
+            "description": description(operator),
+            "planned": bool(operator.plan),
+            "parameters": [
+                {"name": p.name, "kind": p.kind, "written": p.written, "in_place": p.in_place, "optional": p.optional}
+                for p in operator.parameters
+            ],
+            "dtypes": {name: {product: per[product] for product in PRODUCTS} for name, per in operator.dtypes.items()},
+            "checks": [[check.kind, *check.words] if not check.table else [check.kind] for check in operator.checks],
+            "rules": [
+                {key: value for key, value in vars(rule).items() if value not in (None, "", -1)} for rule in item.rules
+            ],
+            "result": operator.result,
+            "example": operator.example,
+        }
+    return json.dumps({"products": PRODUCTS, "dtypes": DTYPES, "operators": entries}, ensure_ascii=False, indent=0)

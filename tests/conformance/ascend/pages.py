@@ -1,0 +1,618 @@
+"""Operators as the pages describe them: a legal call of each, and for each rule the change that breaks just it.
+
+Uses the vendor's public ABI and the data of the pages (rules/ascend/pages.json of the SDK).
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import json
+import re
+
+import numpy
+
+from understudy import paths
+from understudy.ascend import ffi, lib
+
+from tests.conformance.ascend import aclnn_support as support
+from tests.conformance.ascend import promotion
+from tests.conformance.ascend.aclnn_support import Kind, Tensor, blank, dead_tensor
+from tests.conformance.harness import Result, RuleCase
+
+KINDS = {
+    "F32": support.F32, "F16": support.F16, "BF16": support.BF16, "F64": support.F64, "I8": support.I8, "U8": support.U8,
+    "I16": support.I16, "U16": support.U16, "I32": support.I32, "I64": support.I64, "B": support.BOOL,
+    "U32": Kind("uint32", lib.ACL_UINT32, numpy.uint32), "U64": Kind("uint64", lib.ACL_UINT64, numpy.uint64),
+    "C64": Kind("complex64", lib.ACL_COMPLEX64, numpy.complex64),
+    "C128": Kind("complex128", lib.ACL_COMPLEX128, numpy.complex128),
+}  # fmt: skip
+PREFERRED = ["F32", "I32", "F16", "I64", "B", "C64"]
+DTYPE_CODES = {"C32": 33, "STRING": 13, "HF8": 34}
+
+
+@functools.cache
+def operators() -> dict[str, dict]:
+    return json.loads((paths.sdk() / "rules/ascend/pages.json").read_text())["operators"]
+
+
+def planned() -> list[str]:
+    """The operators whose first function comes from their page."""
+    return [name for name, entry in operators().items() if entry["planned"]]
+
+
+# ---- arguments -----------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Shaped:
+    """A tensor to be made."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    below: int | None = None  # integers 0 … below-1
+    leaves_storage: bool = False
+    private: bool = False
+
+    def values(self) -> numpy.ndarray:
+        count = int(numpy.prod(self.shape))
+        if self.below is not None:
+            return numpy.arange(count) % self.below
+        if self.dtype == "B":
+            return numpy.arange(count) % 2
+        floating = self.dtype in ("F32", "F16", "BF16", "F64")
+        return numpy.arange(count) % 7 * 0.25 + 0.25 if floating else numpy.arange(count) % 5 + 1
+
+    def make(self, output: bool) -> Tensor:
+        kind = KINDS.get(self.dtype, support.I8)
+        code = DTYPE_CODES.get(self.dtype)
+        format = lib.ACL_FORMAT_FRACTAL_NZ if self.private else None
+        if self.leaves_storage:
+            strides = [2 * stride for stride in support.row_major(self.shape)]
+            return blank(kind, self.shape, strides=strides, storage=[1])
+        if output:
+            return blank(kind, self.shape, format=format) if code is None else Tensor(
+                kind, numpy.zeros(int(numpy.prod(self.shape))), shape=self.shape, code=code)  # fmt: skip
+        return Tensor(kind, self.values(), shape=self.shape, code=code, format=format)
+
+
+SPEC = re.compile(r"(\w+)\[([\d, ]*)\](?:<(\d+))?")
+
+
+def shaped(text: str) -> Shaped:
+    """"F32[2,3]", "I64[4]<3" (values below 3)."""
+    match = SPEC.fullmatch(text)
+    assert match, text
+    shape = tuple(int(size) for size in match[2].split(",") if size.strip())
+    return Shaped(match[1], shape, int(match[3]) if match[3] else None)
+
+
+def preferred(types: list[str]) -> str:
+    return next((kind for kind in PREFERRED if kind in types), types[0] if types else "F32")
+
+
+def _default(entry: dict, parameter: dict):
+    name, kind = parameter["name"], parameter["kind"]
+    if kind in ("T", "TL"):
+        types = entry["dtypes"].get(name, {}).get("910B") or ["F32"]
+        one = Shaped(preferred(types), (2, 3))
+        return one if kind == "T" else [one, Shaped(one.dtype, (5,))]
+    defaults = {"S": 1.0, "SL": [1.0, 2.0], "IA": [0], "FA": [1.0], "BA": [True], "i64": 0, "i32": 0, "i8": 0, "u64": 0,
+                "b": False, "d": 0.5, "f": 0.5, "dt": "F32", "str": ""}  # fmt: skip
+    return copy.copy(defaults[kind])
+
+
+def parsed(value, kind: str):
+    """A value of a page's `example`, `break` or `legal`."""
+    if kind == "T" and isinstance(value, str):
+        return None if value == "null" else shaped(value)
+    if kind == "TL" and isinstance(value, list):
+        return [parsed(item, "T") for item in value]
+    return None if value == "null" else value
+
+
+def legal(entry: dict) -> dict:
+    """Arguments of a legal call, by parameter name in the header's order."""
+    arguments = {}
+    for parameter in entry["parameters"]:
+        name = parameter["name"]
+        if name in entry["example"]:
+            arguments[name] = parsed(entry["example"][name], parameter["kind"])
+        else:
+            arguments[name] = _default(entry, parameter)
+    for check in entry["checks"]:
+        if check[0] == "shape" and check[1] not in entry["example"]:
+            arguments[check[1]].shape = shape_of(" ".join(check[3:]), arguments)
+    return arguments
+
+
+# ---- shapes, as the pages write them ---------------------------------------------------------------------------------------
+
+
+def _split(text: str) -> list[str]:
+    parts, depth, start = [], 0, 0
+    for index, letter in enumerate(text):
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append(text[start:index].strip())
+            start = index + 1
+    return [*parts, text[start:].strip()] if text.strip() else []
+
+
+def axes_of(arguments: dict, text: str, rank: int) -> list[int]:
+    """dim_axes or dim_axis: the parameter dim, counted from the front; none are all."""
+    name = text.removesuffix("_axes").removesuffix("_axis")
+    dims = arguments[name]
+    dims = [dims] if isinstance(dims, int) else dims or list(range(rank))
+    return [dim % max(rank, 1) for dim in dims]
+
+
+def shape_of(text: str, arguments: dict) -> tuple[int, ...]:
+    text = text.strip()
+    if text in arguments:
+        return arguments[text].shape
+    if match := re.fullmatch(r"broadcast\((.*)\)", text):
+        shapes = [arguments[name].shape for name in _split(match[1]) if arguments[name] is not None]
+        return numpy.broadcast_shapes(*shapes)
+    if match := re.fullmatch(r"reduced\((.*)\)", text):
+        name, axes, keep = _split(match[1])
+        whole = arguments[name].shape
+        reduced = axes_of(arguments, axes.partition(" ")[0], len(whole))
+        keep = arguments.get(keep, keep == "true")
+        return tuple(1 if axis in reduced else size for axis, size in enumerate(whole) if keep or axis not in reduced)
+    if match := re.fullmatch(r"\[(.*)\]", text):
+        return tuple(int(eval(part, {}, Sizes(arguments))) for part in _split(match[1].replace("/", "//")))
+    raise AssertionError(f"no shape expression: {text}")
+
+
+class Sizes(dict):
+    """Names in a size: a tensor is its shape, anything else its value."""
+
+    def __init__(self, arguments):
+        super().__init__({name: value.shape if isinstance(value, Shaped) else value for name, value in arguments.items()})
+
+
+# ---- calls -----------------------------------------------------------------------------------------------------------------
+
+NUMBER_STORAGE = {"F32": ("float", lib.ACL_FLOAT), "F64": ("double", lib.ACL_DOUBLE), "I64": ("int64_t", lib.ACL_INT64),
+                  "B": ("bool", lib.ACL_BOOL), "I32": ("int32_t", lib.ACL_INT32)}  # fmt: skip
+
+
+class Handle:
+    """A scalar, array or list made for one call."""
+
+    def __init__(self, handle, destroy, parts=()):
+        assert handle != ffi.NULL
+        self.handle, self.destroy, self.parts = handle, destroy, parts
+
+    def __del__(self):
+        self.destroy(self.handle)
+
+
+def scalar(value) -> Handle:
+    """bool -> BOOL, int -> INT64, float -> FLOAT, complex -> COMPLEX128, ("F64", 1.0) -> that type."""
+    if isinstance(value, complex):
+        cell = ffi.new("double[2]", [value.real, value.imag])
+        return Handle(lib.aclCreateScalar(cell, lib.ACL_COMPLEX128), lib.aclDestroyScalar)
+    if isinstance(value, (tuple, list)):
+        name, value = value
+    else:
+        name = "B" if isinstance(value, bool) else "I64" if isinstance(value, int) else "F32"
+    if name not in NUMBER_STORAGE:  # 16-bit and other types: as NumPy stores them
+        stored = KINDS[name].encode(numpy.array([value]))
+        return Handle(lib.aclCreateScalar(ffi.from_buffer(stored), KINDS[name].code), lib.aclDestroyScalar)
+    ctype, code = NUMBER_STORAGE[name]
+    return Handle(lib.aclCreateScalar(ffi.new(f"{ctype} *", value), code), lib.aclDestroyScalar)
+
+
+def _list(parts: list[Tensor]) -> Handle:
+    handles = [part.handle if part is not None else ffi.NULL for part in parts]
+    made = lib.aclCreateTensorList(ffi.new("aclTensor *[]", handles), len(parts))
+    for part in parts:
+        if part is not None:
+            part.handle = ffi.NULL  # it belongs to the list now
+    return Handle(made, lib.aclDestroyTensorList, parts)
+
+
+def _scalars(values) -> Handle:
+    parts = [scalar(value) for value in values]
+    made = lib.aclCreateScalarList(ffi.new("aclScalar *[]", [part.handle for part in parts]), len(parts))
+    for part in parts:
+        part.destroy = lambda handle: None
+    return Handle(made, lib.aclDestroyScalarList, parts)
+
+
+def _array(values, ctype: str, create, destroy) -> Handle:
+    return Handle(create(ffi.new(f"{ctype}[]", list(values)), len(values)), destroy)
+
+
+def made(parameter: dict, value):
+    """What the operator is given for an argument."""
+    kind = parameter["kind"]
+    if value is None or not isinstance(value, (Shaped, list, tuple, int, float, complex, str)):
+        return value
+    if kind == "T":
+        return value.make(parameter["written"] and not parameter["in_place"])
+    if kind == "TL":
+        output = parameter["written"] and parameter["name"] == "out"
+        return _list([item.make(output) if item is not None else None for item in value])
+    if kind == "S":
+        return scalar(value)
+    if kind == "SL":
+        return _scalars(value)
+    if kind == "IA":
+        return _array(value, "int64_t", lib.aclCreateIntArray, lib.aclDestroyIntArray)
+    if kind == "FA":
+        return _array(value, "float", lib.aclCreateFloatArray, lib.aclDestroyFloatArray)
+    if kind == "BA":
+        return _array(value, "bool", lib.aclCreateBoolArray, lib.aclDestroyBoolArray)
+    if kind == "dt":
+        return KINDS[value].code if isinstance(value, str) else value
+    if kind == "str":
+        return ffi.new("char[]", value.encode())
+    return value
+
+
+def handle_of(value):
+    return value.handle if isinstance(value, Handle) else value
+
+
+def watched(entry: dict, values: dict) -> list[Tensor]:
+    tensors = []
+    for parameter in entry["parameters"]:
+        value = values[parameter["name"]]
+        if parameter["written"] and isinstance(value, Tensor):
+            tensors.append(value)
+        elif parameter["written"] and isinstance(value, Handle):
+            tensors += [part for part in value.parts if part is not None]
+    return tensors
+
+
+def values_of(entry: dict, arguments: dict) -> dict:
+    return {parameter["name"]: made(parameter, arguments[parameter["name"]]) for parameter in entry["parameters"]}
+
+
+def result_of(entry: dict, arguments: dict) -> Result:
+    """Both phases with these arguments."""
+    values = values_of(entry, arguments)
+    tensors = watched(entry, values)
+    before = [tensor.bytes() for tensor in tensors]
+    status, size, executor = support.plan(entry["function"], *map(handle_of, values.values()))
+    if status == 0:
+        support.execute(entry["function"], size, executor)
+    return Result(status, [tensor.bytes() for tensor in tensors] == before)
+
+
+def subject(entry: dict) -> support.Subject:
+    """The operator for the cases that every operator has."""
+
+    def arguments():
+        return values_of(entry, legal(entry))
+
+    arguments.__module__ = "tests.conformance.ascend.test_aclnn_pages"
+    outputs = [parameter["name"] for parameter in entry["parameters"] if parameter["written"]]
+    return support.Subject(entry["function"], arguments, outputs)
+
+
+# ---- breaking a rule ---------------------------------------------------------------------------------------------------------
+
+def dead_handle(kind: str):
+    if kind == "T":
+        return dead_tensor()
+    arguments = {"TL": [Shaped("F32", (1,))], "S": 1.0, "SL": [1.0], "IA": [0], "FA": [0.0], "BA": [True]}[kind]
+    value = made({"kind": kind, "written": False, "in_place": False, "name": ""}, arguments)
+    handle, value.handle = value.handle, ffi.NULL
+    assert value.destroy(handle) == 0
+    value.destroy = lambda nothing: None
+    return handle
+
+
+class CannotBreak(Exception):
+    """No change of the legal call breaks just this rule."""
+
+
+def _set_dtype(value, dtype: str, every: bool = True):
+    if isinstance(value, list):
+        return [dataclasses.replace(item, dtype=dtype) for item in value]
+    return dataclasses.replace(value, dtype=dtype)
+
+
+def _first(value) -> Shaped:
+    return value[0] if isinstance(value, list) else value
+
+
+def break_dtype(entry, rule, arguments):
+    name = rule["subject"]
+    allowed = entry["dtypes"][name]["910B"]
+    if not isinstance(arguments[name], (Shaped, list)):
+        if "C64" in allowed:
+            raise CannotBreak
+        return {name: 1j}
+    refused = next(kind for kind in ("STRING", "HF8", "C32") if kind not in allowed)
+    return {name: _set_dtype(arguments[name], refused)}
+
+
+def _words(entry, rule) -> list[str]:
+    return entry["checks"][rule["check"]][1:]
+
+
+def _tensor_names(entry) -> list[str]:
+    return [parameter["name"] for parameter in entry["parameters"] if parameter["kind"] == "T"]
+
+
+def break_promote(entry, rule, arguments):
+    """Types that the parameters may have and that do not mix: those before this one mix."""
+    words = [word for word in _words(entry, rule) if word in arguments]
+    before = [word for word in words[: words.index(rule["subject"])] if isinstance(arguments[word], Shaped)]
+    name = rule["subject"]
+    value = arguments[name]
+    if not before or isinstance(value, list):
+        raise CannotBreak
+    for first in entry["dtypes"].get(before[0], {}).get("910B", []):
+        if any(first not in entry["dtypes"].get(other, {}).get("910B", [first]) for other in before):
+            continue
+        for second in entry["dtypes"].get(name, {}).get("910B", []):
+            if isinstance(value, Shaped) and promotion.promoted(first, second) is None:
+                return {**{other: _set_dtype(arguments[other], first) for other in before},
+                        name: _set_dtype(value, second)}  # fmt: skip
+        if not isinstance(value, Shaped) and promotion.category(first) == "wide":
+            return {**{other: _set_dtype(arguments[other], first) for other in before}, name: 0.5}
+    raise CannotBreak
+
+
+def _computed_type(entry, arguments, source: str) -> str | None:
+    """The type that a name in a check stands for, with these arguments."""
+    if match := re.fullmatch(r"floating\((.*)\)", source):
+        inner = _computed_type(entry, arguments, match[1])
+        return "F32" if inner and promotion.category(inner) in ("int", "wide", "bool") else inner
+    if isinstance(arguments.get(source), Shaped):
+        return arguments[source].dtype
+    if source in promotion.TYPES:
+        return source
+    for check in entry["checks"]:
+        if check[0] != "promote":
+            continue
+        words = check[1:]
+        name = "promoted"
+        if len(words) > 1 and words[1] == "=":
+            name, words = words[0], words[2:]
+        if name == source:
+            return promoted_type([arguments[word] for word in words])
+    return None
+
+
+def scalar_type(value) -> str:
+    if isinstance(value, (tuple, list)):
+        return value[0]
+    return ("B" if isinstance(value, bool) else "I64" if isinstance(value, int) else
+            "C128" if isinstance(value, complex) else "F32")  # fmt: skip
+
+
+def promoted_type(values) -> str | None:
+    tensors = [value.dtype for value in values if isinstance(value, Shaped)]
+    scalars = [scalar_type(value) for value in values if not isinstance(value, Shaped) and value is not None]
+    joint = tensors[0]
+    for other in tensors[1:]:
+        joint = promotion.promoted(joint, other) if joint else None
+    for other in scalars:
+        joint = promotion.promoted_with_scalar(joint, other) if joint else None
+    return joint
+
+
+def break_cast(entry, rule, arguments):
+    source, _, target = _words(entry, rule)
+    name = rule["subject"]
+    if name == source:  # a scalar that does not convert to a type
+        for dtype in entry["dtypes"].get(_type_source(entry, target), {}).get("910B", ["F32"]):
+            changed = with_types(entry, arguments, dtype)
+            to = _computed_type(entry, changed, target)
+            for value in (0.5, 1j):
+                if to and not promotion.can_cast(scalar_type(value), to):
+                    return {**changes(arguments, changed), name: value}
+        raise CannotBreak
+    inputs = [word for word in _tensor_names(entry) if word != target]
+    candidates = {dtype for word in inputs for dtype in entry["dtypes"].get(word, {}).get("910B", [])}
+    for dtype in sorted(candidates, key=lambda kind: (kind != "F32", kind)):
+        changed = with_types(entry, arguments, dtype, skip=target)
+        from_type = _computed_type(entry, changed, source)
+        for to in entry["dtypes"].get(target, {}).get("910B", []):
+            if from_type and not promotion.can_cast(from_type, to):
+                return {**changes(arguments, changed), target: _set_dtype(arguments[target], to)}
+    raise CannotBreak
+
+
+def _type_source(entry, target: str) -> str:
+    if target in entry["dtypes"]:
+        return target
+    for check in entry["checks"]:
+        if check[0] == "promote":
+            return next(word for word in check[1:] if word in entry["dtypes"])
+    return next(iter(entry["dtypes"]), "")
+
+
+def with_types(entry, arguments, dtype: str, skip: str = "") -> dict:
+    """All tensors of a type, where their lists allow it."""
+    changed = dict(arguments)
+    for name, value in arguments.items():
+        if isinstance(value, Shaped) and name != skip and dtype in entry["dtypes"].get(name, {}).get("910B", []):
+            changed[name] = _set_dtype(value, dtype)
+    return changed
+
+
+def changes(before: dict, after: dict) -> dict:
+    return {name: value for name, value in after.items() if value is not before[name]}
+
+
+def _another_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """One that neither equals nor broadcasts with a shape."""
+    if not shape:
+        return (2,)
+    return (*shape[:-1], shape[-1] + 2)
+
+
+def break_shape(entry, rule, arguments):
+    name = rule["subject"]
+    value = arguments[name]
+    if isinstance(value, list):
+        return {name: [dataclasses.replace(value[0], shape=_another_shape(value[0].shape)), *value[1:]]}
+    return {name: dataclasses.replace(value, shape=_another_shape(value.shape))}
+
+
+def break_own_shape(entry, rule, arguments):
+    """shape selfRef = broadcast(selfRef, other): a size of 1 that the others broadcast."""
+    name, shape = rule["subject"], arguments[rule["subject"]].shape
+    if name not in re.findall(r"\w+", " ".join(_words(entry, rule)[2:])):
+        return break_shape(entry, rule, arguments)
+    at = next(axis for axis, size in enumerate(shape) if size > 1)
+    return {name: dataclasses.replace(arguments[name], shape=(*shape[:at], 1, *shape[at + 1 :]))}
+
+
+def break_same_dtype(entry, rule, arguments):
+    name = rule["subject"]
+    allowed = entry["dtypes"].get(name, {}).get("910B", list(KINDS))
+    others = [kind for kind in allowed if kind != _first(arguments[name]).dtype]
+    if not others:
+        raise CannotBreak
+    if isinstance(arguments[name], list):
+        first, *rest = arguments[name]
+        return {name: [dataclasses.replace(first, dtype=others[0]), *rest]}
+    return {name: _set_dtype(arguments[name], others[0])}
+
+
+def break_uniform(entry, rule, arguments):
+    name = rule["subject"]
+    *rest, last = arguments[name]
+    others = [kind for kind in entry["dtypes"].get(name, {}).get("910B", []) if kind != last.dtype]
+    if not others:
+        raise CannotBreak
+    changed = {name: [*rest, dataclasses.replace(last, dtype=others[0])]}
+    for check in entry["checks"]:  # partners that must have the same type, tensor by tensor
+        if check[0] == "same-dtype" and name in check and check.index("same-dtype") == 0:
+            for partner in check[1:]:
+                if isinstance(arguments.get(partner), list):
+                    changed[partner] = [*arguments[partner][:-1], dataclasses.replace(arguments[partner][-1], dtype=others[0])]
+    return changed
+
+
+def break_length(entry, rule, arguments):
+    name = rule["subject"]
+    value = arguments[name]
+    return {name: value[:-1] if len(value) > 1 else [*value, *value]}
+
+
+def break_rank(entry, rule, arguments):
+    """One dimension too many, of size 1, in every tensor of the call whose shape follows this one's."""
+    words = _words(entry, rule)
+    low, _, high = words[0].partition("-")
+    name = rule["subject"]
+    value = arguments[name]
+    many = int(high or low) + 1
+    if isinstance(value, list):
+        grown = {other: [dataclasses.replace(item, shape=_grown(item.shape, many)) for item in values]
+                 for other, values in arguments.items() if isinstance(values, list) and values and isinstance(values[0], Shaped)}
+        return grown
+    changed = {name: dataclasses.replace(value, shape=_grown(value.shape, many))}
+    after = {**arguments, **changed}
+    for check in entry["checks"]:
+        partners = set(check[1:]) & set(_tensor_names(entry))
+        if check[0] == "same-shape" and name in partners:
+            for partner in partners - {name}:
+                if isinstance(arguments[partner], Shaped):
+                    after[partner] = dataclasses.replace(arguments[partner], shape=after[name].shape)
+    for check in entry["checks"]:
+        if check[0] == "shape" and check[1] != name and isinstance(after.get(check[1]), Shaped):
+            try:
+                after[check[1]] = dataclasses.replace(after[check[1]], shape=tuple(shape_of(" ".join(check[3:]), after)))
+            except (AssertionError, ValueError):
+                pass
+    return changes(arguments, after)
+
+
+def _grown(shape, rank: int):
+    return (1,) * (rank - len(shape)) + tuple(shape)
+
+
+def break_dim(entry, rule, arguments):
+    name = rule["subject"]
+    return {name: [99] if isinstance(arguments[name], list) else 99}
+
+
+def break_range(entry, rule, arguments):
+    low, _, high = _words(entry, rule)[1].partition("..")
+    return {rule["subject"]: int(high) + 1 if high else int(low) - 1}
+
+
+def break_each(entry, rule, arguments):
+    low = int(_words(entry, rule)[-1])
+    value = arguments[rule["subject"]]
+    return {rule["subject"]: [low - 1, *value[1:]]}
+
+
+def break_unique(entry, rule, arguments):
+    return {rule["subject"]: [0, 0]}
+
+
+def break_array_length(entry, rule, arguments):
+    limit = _words(entry, rule)[-1]
+    count = int(limit.rpartition("..")[2]) + 1
+    value = arguments[rule["subject"]]
+    return {rule["subject"]: [value[0] if value else 1] * count}
+
+
+def break_view(entry, rule, arguments):
+    value = arguments[rule["subject"]]
+    return {rule["subject"]: dataclasses.replace(value, leaves_storage=True)}
+
+
+def break_format(entry, rule, arguments):
+    return {rule["subject"]: dataclasses.replace(arguments[rule["subject"]], private=True)}
+
+
+BREAKS = {
+    "dtype": break_dtype, "promote": break_promote, "cast": break_cast, "broadcast": break_shape, "shape": break_own_shape,
+    "same-shape": break_shape, "same-dtype": break_same_dtype, "rank": break_rank, "dim": break_dim, "range": break_range,
+    "each": break_each, "unique": break_unique, "length": break_array_length, "list-length": break_length,
+    "view": break_view, "format": break_format, "elements": break_shape, "uniform": break_uniform,
+}  # fmt: skip
+
+
+def broken(entry: dict, rule: dict, arguments: dict) -> dict:
+    """The changes of a legal call that break just this rule."""
+    kinds = {parameter["name"]: parameter["kind"] for parameter in entry["parameters"]}
+    kind, name = rule["kind"], rule["subject"]
+    if "breaks" in rule:
+        return {other: parsed(value, kinds[other]) for other, value in rule["breaks"].items()}
+    if kind == "null":
+        return {name: None}
+    if kind == "handle":
+        return {name: dead_handle(kinds[name])}
+    if kind == "list-shape":
+        kind = "list-length" if rule["tail"].endswith("/length") else "same-shape"
+    if kind not in BREAKS:
+        raise CannotBreak
+    return BREAKS[kind](entry, rule, arguments)
+
+
+def case_of(entry: dict, rule: dict) -> RuleCase:
+    def refuse():
+        arguments = legal(entry)
+        arguments.update(broken(entry, rule, arguments))
+        return result_of(entry, arguments)
+
+    def accept():
+        arguments = legal(entry)
+        kinds = {parameter["name"]: parameter["kind"] for parameter in entry["parameters"]}
+        arguments.update({name: parsed(value, kinds[name]) for name, value in rule.get("legal", {}).items()})
+        return result_of(entry, arguments)
+
+    refuse.__module__ = accept.__module__ = "tests.conformance.ascend.test_aclnn_pages"
+    return RuleCase(f"{entry['function']}/{rule['tail']}", refuse, accept, env=rule.get("env", {}))
+
+
+def cases(entry: dict) -> list[RuleCase]:
+    """A pair for every rule of an operator that can be broken."""
+    made_cases = subject(entry).phase_cases()
+    made_cases += [case_of(entry, rule) for rule in entry["rules"]
+                   if rule["kind"] != "phase" and rule.get("source") != "cannot-check"]  # fmt: skip
+    return made_cases
