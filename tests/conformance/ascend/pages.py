@@ -419,6 +419,13 @@ def break_cast(entry, rule, arguments):
         for to in entry["dtypes"].get(target, {}).get("910B", []):
             if from_type and not promotion.can_cast(from_type, to):
                 return {**changes(arguments, changed), target: _set_dtype(arguments[target], to)}
+    scalars = [parameter["name"] for parameter in entry["parameters"] if parameter["kind"] == "S"]
+    for dtype in entry["dtypes"].get(target, {}).get("910B", []):  # a scalar may make the common type what target is not
+        for name, value in ((name, value) for name in scalars for value in (0.5, 1j)):
+            changed = {**with_types(entry, arguments, dtype), name: value}
+            from_type = _computed_type(entry, changed, source)
+            if from_type and not promotion.can_cast(from_type, dtype):
+                return changes(arguments, changed)
     raise CannotBreak
 
 
