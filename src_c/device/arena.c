@@ -1,214 +1,155 @@
 #include "device/arena.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-static const size_t PAGE = 4096;
-static const size_t LARGE_PAGE = (size_t)2 << 20;
 static const size_t RECYCLED_BYTES_LIMIT = (size_t)2 << 30;
-static const size_t FREED_BLOCKS_REMEMBERED = 65536;
+static const size_t MIB = (size_t)1 << 20;
+static const size_t GIB = (size_t)1 << 30;
+enum { RESTING_BLOCKS = 16384 };
 
-#ifdef __SANITIZE_THREAD__
-static const size_t FIRST_SPAN = (size_t)64 << 30; /* the shadow of larger ranges does not fit */
-#else
-static const size_t FIRST_SPAN = (size_t)16 << 40;
-#endif
-static const size_t LAST_SPAN = (size_t)1 << 30;
-
-static void *reserve(size_t span, int protection)
-{
-    void *base = mmap(NULL, span, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED) {
-        return NULL;
-    }
-    madvise(base, span, MADV_DONTDUMP);
-    return base;
-}
-
-static size_t round_up(size_t size, size_t unit)
-{
-    return (size + unit - 1) / unit * unit;
-}
-
-bool us_arena_reserve(Arena *arena, bool accessible)
+void us_arena_init(Arena *arena, bool accessible)
 {
     memset(arena, 0, sizeof *arena);
-    /* Smaller ranges when the process is limited (ulimit -v, sanitizers). */
-    for (size_t span = FIRST_SPAN; span >= LAST_SPAN; span /= 4) {
-        void *base = reserve(span, accessible ? PROT_READ | PROT_WRITE : PROT_NONE);
-        void *alias = accessible || base == NULL ? base : reserve(span, PROT_READ | PROT_WRITE);
-        if (alias != NULL) {
-            arena->base = (uintptr_t)base;
-            arena->alias = (char *)alias - (char *)base;
-            arena->span = span;
-            arena->next = round_up(arena->base + (size_t)arena->alias, LARGE_PAGE) - arena->base - (size_t)arena->alias;
-            return true;
-        }
-        if (base != NULL) {
-            munmap(base, span);
-        }
-    }
-    return false;
+    arena->accessible = accessible;
+    RangeProfile small = {.view = accessible ? REGION_MEMORY : REGION_ADDRESSES, .first_span = GIB,
+                          .comfortable = 4 * GIB, .rest_limit = RESTING_BLOCKS};
+    RangeProfile large = small;
+    large.large_pages = true;
+    large.first_span = 8 * GIB;
+    large.comfortable = 256 * GIB;
+    us_ranges_init(&arena->addresses[BLOCKS_SMALL], &small);
+    us_ranges_init(&arena->addresses[BLOCKS_LARGE], &large);
+    RangeProfile small_memory = {.view = REGION_MEMORY, .first_span = 64 * MIB};
+    RangeProfile large_memory = {.view = REGION_MEMORY, .large_pages = true, .first_span = 4 * GIB};
+    us_ranges_init(&arena->memory[BLOCKS_SMALL], &small_memory);
+    us_ranges_init(&arena->memory[BLOCKS_LARGE], &large_memory);
 }
 
-static char *alias_of(const Arena *arena, size_t offset)
+static int class_of(size_t reach)
 {
-    return (char *)arena->base + arena->alias + offset;
+    return reach >= us_large_page_size() ? BLOCKS_LARGE : BLOCKS_SMALL;
 }
 
-static bool is_large(size_t size)
+static Range *range_of(const Allocation *block)
 {
-    return size >= LARGE_PAGE;
+    return (Range *)((char *)block - offsetof(Range, block));
 }
 
-/* Pages behind a block: whole large pages for large blocks, so that they can be moved table by table. */
-static size_t backing_length(size_t size)
+/* ---- memory ---- */
+
+static void forget_pages(const Range *range)
 {
-    return round_up(size, is_large(size) ? LARGE_PAGE : PAGE);
+    madvise((void *)range->start, range->length, MADV_DONTNEED);
 }
 
-/* Moves touched pages of an equally long freed block to `offset`. */
-static bool take_recycled(Arena *arena, size_t offset, size_t length)
+/* Takes entry `index` out of the recycled memory. */
+static Range *take_recycled(Arena *arena, size_t index)
 {
-    for (size_t i = arena->recycled_count; i-- > 0;) {
-        RecycledPages pages = arena->recycled[i];
-        if (pages.length != length) {
-            continue;
-        }
-        arena->recycled_count--;
-        arena->recycled_bytes -= length;
-        memmove(&arena->recycled[i], &arena->recycled[i + 1], (arena->recycled_count - i) * sizeof pages);
-        /* The old range stays mapped (and empty), so that a kernel that still runs on it does not stop the process. */
-        void *moved = mremap(alias_of(arena, pages.offset), length, length,
-                             MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, alias_of(arena, offset));
-        if (moved == MAP_FAILED) {
-            madvise(alias_of(arena, pages.offset), length, MADV_DONTNEED);
-            return false;
-        }
-        return true;
-    }
-    return false;
-}
-
-static void drop_oldest_recycled(Arena *arena)
-{
-    RecycledPages pages = arena->recycled[0];
-    madvise(alias_of(arena, pages.offset), pages.length, MADV_DONTNEED);
+    Range *range = arena->recycled[index];
     arena->recycled_count--;
-    arena->recycled_bytes -= pages.length;
-    memmove(&arena->recycled[0], &arena->recycled[1], arena->recycled_count * sizeof pages);
+    arena->recycled_bytes -= range->length;
+    memmove(&arena->recycled[index], &arena->recycled[index + 1], (arena->recycled_count - index) * sizeof range);
+    return range;
 }
 
-static void recycle(Arena *arena, size_t offset, size_t length)
+static Range *take_memory(Arena *arena, int class, size_t length)
 {
-    if (length > RECYCLED_BYTES_LIMIT) {
-        madvise(alias_of(arena, offset), length, MADV_DONTNEED);
-        return;
-    }
-    while (arena->recycled_count == RECYCLED_LIMIT || arena->recycled_bytes + length > RECYCLED_BYTES_LIMIT) {
-        drop_oldest_recycled(arena);
-    }
-    arena->recycled[arena->recycled_count++] = (RecycledPages){offset, length};
-    arena->recycled_bytes += length;
-}
-
-/* Forgets the older half of the freed blocks when there are very many. */
-static void forget_old_blocks(Arena *arena)
-{
-    if (arena->freed_count < 2 * FREED_BLOCKS_REMEMBERED) {
-        return;
-    }
-    size_t to_forget = arena->freed_count / 2;
-    size_t kept = 0;
-    for (size_t i = 0; i < arena->block_count; i++) {
-        if (arena->blocks[i].freed && to_forget > 0) {
-            to_forget--;
-            arena->freed_count--;
-        } else {
-            arena->blocks[kept++] = arena->blocks[i];
+    Ranges *ranges = &arena->memory[class];
+    length = (length + ranges->granule - 1) / ranges->granule * ranges->granule;
+    for (size_t i = class == BLOCKS_LARGE ? arena->recycled_count : 0; i-- > 0;) {
+        if (arena->recycled[i]->length == length) {
+            return take_recycled(arena, i);
         }
     }
-    arena->block_count = kept;
+    return us_ranges_take(ranges, length, 1);
 }
 
-static Allocation *append_block(Arena *arena)
+static void give_memory(Arena *arena, int class, Range *range)
 {
-    forget_old_blocks(arena);
-    if (arena->block_count == arena->block_capacity) {
-        size_t capacity = arena->block_capacity == 0 ? 64 : 2 * arena->block_capacity;
-        Allocation *blocks = realloc(arena->blocks, capacity * sizeof *blocks);
-        if (blocks == NULL) {
-            return NULL;
+    if (class == BLOCKS_LARGE && range->length <= RECYCLED_BYTES_LIMIT) {
+        while (arena->recycled_count == RECYCLED_LIMIT || arena->recycled_bytes + range->length > RECYCLED_BYTES_LIMIT) {
+            Range *oldest = take_recycled(arena, 0);
+            forget_pages(oldest);
+            us_ranges_give(&arena->memory[class], oldest);
         }
-        arena->blocks = blocks;
-        arena->block_capacity = capacity;
+        arena->recycled[arena->recycled_count++] = range;
+        arena->recycled_bytes += range->length;
+        return;
     }
-    Allocation *block = &arena->blocks[arena->block_count++];
-    memset(block, 0, sizeof *block);
-    return block;
+    forget_pages(range);
+    us_ranges_give(&arena->memory[class], range);
 }
 
-Allocation *us_arena_allocate(Arena *arena, size_t size)
+/* ---- blocks ---- */
+
+Allocation *us_arena_allocate(Arena *arena, size_t size, size_t reach)
 {
-    if (size > arena->span) {
+    if (reach > SIZE_MAX / 4) {
         return NULL;
     }
-    size_t length = backing_length(size);
-    size_t aligned = is_large(size) ? round_up(arena->base + (size_t)arena->alias + arena->next, LARGE_PAGE) -
-                                          arena->base - (size_t)arena->alias
-                                    : arena->next;
-    /* One page nobody owns between blocks: a pointer just past a block is not the start of the next. */
-    if (length + PAGE > arena->span || aligned > arena->span - length - PAGE) {
+    int class = class_of(reach);
+    Ranges *addresses = &arena->addresses[class];
+    /* A page nobody owns behind each block: a pointer just past a block is not the start of the next. */
+    size_t length = reach + us_page_size();
+    Range *range = us_ranges_take(addresses, length, 1);
+    if (range == NULL) {
         return NULL;
     }
-    Allocation *block = append_block(arena);
-    if (block == NULL) {
+    range->memory = arena->accessible ? NULL : take_memory(arena, class, length);
+    if (range->memory == NULL && !arena->accessible) {
+        us_ranges_give(addresses, range);
         return NULL;
     }
-    if (is_large(size) && !take_recycled(arena, aligned, length)) {
-        madvise(alias_of(arena, aligned), length, MADV_HUGEPAGE);
-    }
-    arena->next = aligned + length + PAGE;
-    block->address = arena->base + aligned;
-    block->size = size;
-    return block;
+    ptrdiff_t alias = range->memory != NULL ? (ptrdiff_t)(range->memory->start - range->start) : 0;
+    range->block = (Allocation){.address = range->start, .size = size, .reach = reach, .alias = alias};
+    return &range->block;
 }
 
 void us_arena_free(Arena *arena, Allocation *block)
 {
+    Range *range = range_of(block);
+    int class = class_of(block->reach);
     block->freed = true;
-    arena->freed_count++;
-    size_t offset = block->address - arena->base;
-    size_t length = backing_length(block->size);
-    if (is_large(block->size)) {
-        recycle(arena, offset, length);
+    if (range->memory != NULL) {
+        give_memory(arena, class, range->memory);
+        range->memory = NULL;
     } else {
-        madvise(alias_of(arena, offset), length, MADV_DONTNEED);
+        forget_pages(range);
+    }
+    us_ranges_give(&arena->addresses[class], range);
+}
+
+Allocation *us_arena_find(const Arena *arena, uintptr_t address)
+{
+    for (int class = 0; class < BLOCK_CLASSES; class++) {
+        Range *range = us_ranges_find(&arena->addresses[class], address);
+        if (range != NULL) {
+            return address - range->start <= range->block.reach ? &range->block : NULL;
+        }
+    }
+    return NULL;
+}
+
+const Region *us_arena_holds(const Arena *arena, uintptr_t address, size_t size)
+{
+    const Region *small = us_ranges_hold(&arena->addresses[BLOCKS_SMALL], address, size);
+    return small != NULL ? small : us_ranges_hold(&arena->addresses[BLOCKS_LARGE], address, size);
+}
+
+void us_arena_each(Arena *arena, void (*visit)(Allocation *block, void *context), void *context)
+{
+    for (int class = 0; class < BLOCK_CLASSES; class++) {
+        Range *next = NULL;
+        for (Range *range = arena->addresses[class].taken.first; range != NULL; range = next) {
+            next = range->next;
+            visit(&range->block, context);
+        }
     }
 }
 
 size_t us_arena_slack(const Allocation *block)
 {
-    return backing_length(block->size) + PAGE - block->size;
-}
-
-Allocation *us_arena_find(const Arena *arena, uintptr_t address)
-{
-    size_t low = 0;
-    size_t high = arena->block_count; /* the first block that starts behind the address */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (arena->blocks[middle].address <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    if (low == 0) {
-        return NULL;
-    }
-    Allocation *block = &arena->blocks[low - 1];
-    return address - block->address <= block->size ? block : NULL;
+    const Range *range = range_of(block);
+    return (range->memory != NULL ? range->memory->length : range->length) - block->size;
 }

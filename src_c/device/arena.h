@@ -1,37 +1,35 @@
-/* A range of addresses that are handed out once and never again, and the list of blocks in it.
+/* The memory of a device, or of the host's page-locked and managed blocks: addresses, what is behind them, and which blocks
+ * there are.
  *
- * A device's arena is reserved twice: at `base` without any access (what the program is given) and at `base + alias` for
- * kernels and copies. Host memory (pinned, managed) has alias 0. */
+ * The addresses that a program is given for device memory are only numbers: nobody may touch them. The bytes of a block are
+ * elsewhere (`alias` away) and are used again at once when the block is freed; its address rests first (ranges.h). Where the
+ * host may touch memory, both are the same. */
 #ifndef UNDERSTUDY_ARENA_H
 #define UNDERSTUDY_ARENA_H
 
 #include "device/memory.h"
-
-typedef struct RecycledPages {
-    size_t offset, length;
-} RecycledPages;
+#include "device/ranges.h"
 
 enum { RECYCLED_LIMIT = 64 };
 
+/* Blocks of less than 2 MiB and larger ones are kept apart: the latter have large pages. */
+enum { BLOCKS_SMALL, BLOCKS_LARGE, BLOCK_CLASSES };
+
 typedef struct Arena {
-    uintptr_t base;
-    ptrdiff_t alias; /* add to a program's address to get ours */
-    size_t span;
-    size_t next; /* offset of the first address never handed out */
-    /* Blocks in order of address, live and freed. Old freed ones are forgotten when there are many. */
-    Allocation *blocks;
-    size_t block_count, block_capacity, freed_count;
-    /* Touched pages of freed large blocks: moved under the next block of that length (fresh pages must be zeroed by the
-     * kernel, which costs more than most operators). Latest last. */
-    RecycledPages recycled[RECYCLED_LIMIT];
+    bool accessible; /* the program may touch its addresses */
+    Ranges addresses[BLOCK_CLASSES];
+    Ranges memory[BLOCK_CLASSES]; /* unused when accessible */
+    /* Memory of freed large blocks with its pages, latest last: fresh pages must be zeroed by the kernel, which costs more
+     * than most operators. */
+    Range *recycled[RECYCLED_LIMIT];
     size_t recycled_count, recycled_bytes;
 } Arena;
 
-/* Reserves the addresses. `accessible`: the program may touch them (host arena, UNDERSTUDY_DEVICE_ACCESS=host). */
-bool us_arena_reserve(Arena *arena, bool accessible);
+/* Reserves nothing yet. */
+void us_arena_init(Arena *arena, bool accessible);
 
-/* A new block of `size` bytes at a new address, entered in the list. NULL: no addresses or no memory left. */
-Allocation *us_arena_allocate(Arena *arena, size_t size);
+/* A new block, of which only size, reach and alias are set. NULL: no addresses or no memory left. */
+Allocation *us_arena_allocate(Arena *arena, size_t size, size_t reach);
 
 /* Marks a live block freed and gives its pages back or keeps them for a later block. */
 void us_arena_free(Arena *arena, Allocation *block);
@@ -39,12 +37,13 @@ void us_arena_free(Arena *arena, Allocation *block);
 /* The block, live or freed, that holds the address or ends at it; NULL when the arena knows none. */
 Allocation *us_arena_find(const Arena *arena, uintptr_t address);
 
-/* Bytes between a block's end and the first byte that another block may have. */
-size_t us_arena_slack(const Allocation *block);
+/* The region that has some of these addresses; NULL: none. */
+const Region *us_arena_holds(const Arena *arena, uintptr_t address, size_t size);
 
-static inline bool us_arena_holds(const Arena *arena, uintptr_t address)
-{
-    return address - arena->base < arena->span;
-}
+/* Calls `visit` for every live block, which `visit` may free. */
+void us_arena_each(Arena *arena, void (*visit)(Allocation *block, void *context), void *context);
+
+/* Bytes from the end of what was asked for to the first byte that another block may have. */
+size_t us_arena_slack(const Allocation *block);
 
 #endif

@@ -64,22 +64,30 @@ static const char *block_text(const Allocation *block, char *buffer, size_t size
 
 /* ---- memory and init: what is in a block ---- */
 
-void us_check_allocated(Allocation *block, ptrdiff_t alias)
+/* The fence begins where the bytes that were asked for end. */
+static size_t fence_size(const Allocation *block)
 {
-    unsigned char *bytes = (unsigned char *)block->address + alias;
+    static const size_t LONGEST = (size_t)2 << 20;
+    size_t slack = us_arena_slack(block);
+    return slack < LONGEST ? slack : LONGEST;
+}
+
+void us_check_allocated(Allocation *block)
+{
+    unsigned char *bytes = (unsigned char *)block->address + block->alias;
     if (us_checks() & CHECK_MEMORY) {
         memset(bytes, FRESH_BYTE, block->size);
-        memset(bytes + block->size, FENCE_BYTE, us_arena_slack(block));
+        memset(bytes + block->size, FENCE_BYTE, fence_size(block));
     }
     if (us_checks() & CHECK_INIT && block->kind == MEMORY_DEVICE) {
         block->written = calloc(block->size / 8 + 1, 1);
     }
 }
 
-static void check_fence(const Allocation *block, ptrdiff_t alias)
+static void check_fence(const Allocation *block)
 {
-    const unsigned char *fence = (const unsigned char *)block->address + alias + block->size;
-    size_t last = us_arena_slack(block);
+    const unsigned char *fence = (const unsigned char *)block->address + block->alias + block->size;
+    size_t last = fence_size(block);
     while (last > 0 && fence[last - 1] == FENCE_BYTE) {
         last--;
     }
@@ -87,6 +95,13 @@ static void check_fence(const Allocation *block, ptrdiff_t alias)
         char text[128];
         us_finding("memory", "the %zu bytes behind %s were written to", last, block_text(block, text, sizeof text));
     }
+}
+
+void us_check_beyond(const Allocation *block, size_t offset, size_t size)
+{
+    char text[128];
+    us_finding("memory", "%s uses %zu bytes from byte %zu on of %s; the card lets it reach byte %zu, but that is not what "
+               "was asked for", us_current_function(), size, offset, block_text(block, text, sizeof text), block->reach);
 }
 
 /* ---- what queued tasks use ---- */
@@ -160,10 +175,10 @@ void us_check_host_read(const void *address, size_t size)
     }
 }
 
-void us_check_freed(Allocation *block, ptrdiff_t alias)
+void us_check_freed(Allocation *block)
 {
     if (us_checks() & CHECK_MEMORY) {
-        check_fence(block, alias);
+        check_fence(block);
         const char *name = user_of(block->address, block->size, false);
         if (name != NULL) {
             char text[128];
@@ -213,7 +228,7 @@ bool us_check_is_written(Platform *platform, const void *address, size_t size, s
 
 /* ---- leak ---- */
 
-static void check_block_at_end(Allocation *block, ptrdiff_t alias, void *context)
+static void check_block_at_end(Allocation *block, void *context)
 {
     (void)context;
     if (us_checks() & CHECK_LEAK) {
@@ -221,7 +236,7 @@ static void check_block_at_end(Allocation *block, ptrdiff_t alias, void *context
         us_finding("leak", "%s was not freed", block_text(block, text, sizeof text));
     }
     if (us_checks() & CHECK_MEMORY) {
-        check_fence(block, alias);
+        check_fence(block);
     }
 }
 

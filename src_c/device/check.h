@@ -1,10 +1,11 @@
 /* Extra checks, off unless UNDERSTUDY_CHECK names them (a list with commas):
- *   memory  fresh memory is filled with NaN patterns, the room behind each block is watched, and freeing what queued work
- *           still uses is reported;
+ *   memory  fresh memory is filled with NaN patterns, the room behind what was asked for is watched and nothing may use
+ *           it, and freeing what queued work still uses is reported;
  *   init    operator inputs that were never written are reported;
  *   sync    the host reading what queued work is about to write is reported;
  *   leak    what is alive when the program finalises, or ends, is listed.
- * Findings go to the log at `error`; calls and results stay as they are. */
+ * Findings go to the log at `error`; calls and results stay as they are, except that `memory` refuses accesses to what was
+ * not asked for, which the card's whole pages let through. */
 #ifndef UNDERSTUDY_CHECK_H
 #define UNDERSTUDY_CHECK_H
 
@@ -16,8 +17,10 @@ typedef enum Check { CHECK_MEMORY = 1, CHECK_INIT = 2, CHECK_SYNC = 4, CHECK_LEA
 unsigned us_checks(void);
 
 /* Called by the registry with its lock held. */
-void us_check_allocated(Allocation *block, ptrdiff_t alias);
-void us_check_freed(Allocation *block, ptrdiff_t alias);
+void us_check_allocated(Allocation *block);
+void us_check_freed(Allocation *block);
+/* memory: the present call or task uses bytes of a block that were not asked for, though the card has them. */
+void us_check_beyond(const Allocation *block, size_t offset, size_t size);
 
 /* init: bytes have been written; whether they have (otherwise *unwritten is the first that has not, counted from
  * `address`). Memory that the host writes without our knowledge counts as written. */

@@ -63,7 +63,7 @@ struct Device {
     _Atomic uint64_t peers; /* a bit for each other device whose memory this one's kernels may use */
 };
 
-/* Device by number; NULL when out of range or when its memory cannot be reserved. Starts it if needed. */
+/* Device by number; NULL when out of range or without memory. Starts it if needed. */
 Device *us_device(Platform *platform, int32_t ordinal);
 
 /* Lock of a platform's vendor state (initialisations, references, options). */

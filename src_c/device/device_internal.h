@@ -71,18 +71,25 @@ void us_context_remove_stream(Context *context, StreamState *stream);
 /* No stream of the context, present or future, runs another task; all of them report the fault. */
 void us_context_stop(Context *context, DeviceFault fault, const Explanation *why);
 
-/* Reserves the device's arena, sets its capacity and makes host accesses to it stop with a message. */
-bool us_memory_start_device(DeviceState *device);
+/* Sets up the device's arena and capacity and makes host accesses to it stop with a message. */
+void us_memory_start_device(DeviceState *device);
 void us_memory_free_all(Device *device);
 
-/* With the memory lock held: the arena of reserved addresses, NULL before first use; unmaps all memory of a device. */
-Arena *us_virtual_arena(const PlatformState *platform);
+/* UNDERSTUDY_DEVICE_ACCESS=host */
+bool us_host_may_access(void);
+
+/* The region of reserved addresses that has some of these; NULL: none. */
+const Region *us_virtual_holds(const PlatformState *platform, uintptr_t address, size_t size);
+/* With the memory lock held: the block that is mapped there; unmaps all memory of a device. */
+Allocation *us_virtual_find(const PlatformState *platform, uintptr_t address);
 void us_virtual_memory_unmap_all(PlatformState *platform, const Device *device);
 
 /* Calls `visit` for every live block, with the memory lock held. */
-void us_memory_each(Platform *platform, void (*visit)(Allocation *block, ptrdiff_t alias, void *context), void *context);
+void us_memory_each(Platform *platform, void (*visit)(Allocation *block, void *context), void *context);
 /* With the memory lock held: the registry's own entry for an address; NULL: none. */
 Allocation *us_memory_block(Platform *platform, const void *address);
+/* Whether some of these addresses are those of device memory (blocks or not), which nobody may touch. */
+bool us_memory_is_closed(PlatformState *platform, uintptr_t address, size_t size);
 
 /* us_copy_run without the questions that only a copy made by the host itself raises. */
 CopyFault us_copy_perform(Platform *platform, const Copy *copy, Explanation *why);

@@ -13,45 +13,37 @@ static AccessTeller *_Atomic other_teller;
 
 /* What the registry says about an address. Runs in a signal handler: the registry is only looked at when nobody is
  * changing it. */
-static void describe_block(PlatformState *platform, const Arena *arena, uintptr_t address, char *text, size_t size)
+static void describe_block(PlatformState *platform, const void *address, char *text, size_t size)
 {
     text[0] = '\0';
     if (pthread_mutex_trylock(&platform->memory_lock) != 0) {
         return;
     }
-    const Allocation *block = us_arena_find(arena, address);
+    const Allocation *block = us_memory_block(&platform->public, address);
     if (block != NULL) {
-        snprintf(text, size, ", %zu bytes into block #%llu (%zu bytes from %s%s)", address - block->address,
+        snprintf(text, size, ", %zu bytes into block #%llu (%zu bytes from %s%s)", (uintptr_t)address - block->address,
                  (unsigned long long)block->serial, block->size, block->function, block->freed ? ", freed" : "");
     }
     pthread_mutex_unlock(&platform->memory_lock);
 }
 
-/* The sentence when the address lies in the arena. */
-static bool describe_access(PlatformState *platform, const Arena *arena, const void *address, char *text, size_t size)
+/* The sentence for an address of device memory. */
+static void describe_access(PlatformState *platform, const void *address, char *text, size_t size)
 {
-    if (arena == NULL || !us_arena_holds(arena, (uintptr_t)address)) {
-        return false;
-    }
     char block[160];
-    describe_block(platform, arena, (uintptr_t)address, block, sizeof block);
+    describe_block(platform, address, block, sizeof block);
     snprintf(text, size,
              "host code touched %p, device memory of %s%s. Copy it to the host first; "
              "UNDERSTUDY_DEVICE_ACCESS=host opens device memory to a debugger.",
              address, platform->public.profile.name, block);
-    return true;
 }
 
 static bool describe_access_anywhere(const void *address, char *text, size_t size)
 {
     for (int id = 0; id < PLATFORM_LIMIT; id++) {
-        PlatformState *platform = platform_state(us_platform_at(id));
-        bool found = platform != NULL && describe_access(platform, us_virtual_arena(platform), address, text, size);
-        for (int32_t i = 0; platform != NULL && !found && i < platform->public.device_count; i++) {
-            Device *device = __atomic_load_n(&platform->public.devices[i], __ATOMIC_ACQUIRE);
-            found = device != NULL && describe_access(platform, &device_state(device)->arena, address, text, size);
-        }
-        if (found) {
+        Platform *platform = us_platform_at(id);
+        if (platform != NULL && us_memory_is_closed(platform_state(platform), (uintptr_t)address, 1)) {
+            describe_access(platform_state(platform), address, text, size);
             return true;
         }
     }

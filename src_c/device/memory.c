@@ -2,8 +2,10 @@
 #include "device/device_internal.h"
 #include "device/host_access.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static const char *const access_choices[] = {"kernel", "host", NULL};
@@ -21,31 +23,25 @@ static size_t host_memory_bytes(void)
     return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : SIZE_MAX;
 }
 
-bool us_memory_start_device(DeviceState *device)
+bool us_host_may_access(void)
 {
-    bool host_may_access = us_environment_choice("UNDERSTUDY_DEVICE_ACCESS", access_choices, 0) == 1;
-    if (!us_arena_reserve(&device->arena, host_may_access)) {
-        return false;
-    }
+    return us_environment_choice("UNDERSTUDY_DEVICE_ACCESS", access_choices, 0) == 1;
+}
+
+void us_memory_start_device(DeviceState *device)
+{
+    us_arena_init(&device->arena, us_host_may_access());
     size_t wanted = device->public.platform->profile.memory_bytes;
     size_t host = host_memory_bytes();
     device->capacity = wanted < host ? wanted : host;
     us_host_access_watch(NULL);
-    return true;
 }
 
 /* ---- allocate and free ---- */
 
 static Arena *arena_for(Device *device, MemoryKind kind)
 {
-    PlatformState *platform = platform_state(device->platform);
-    if (kind == MEMORY_DEVICE) {
-        return &device_state(device)->arena;
-    }
-    if (platform->host_arena.span == 0 && !us_arena_reserve(&platform->host_arena, true)) {
-        return NULL;
-    }
-    return &platform->host_arena;
+    return kind == MEMORY_DEVICE ? &device_state(device)->arena : &platform_state(device->platform)->host_arena;
 }
 
 static bool charge(Device *device, MemoryKind kind, size_t size)
@@ -61,47 +57,54 @@ static bool charge(Device *device, MemoryKind kind, size_t size)
     return true;
 }
 
-MemoryStatus us_memory_allocate(Device *device, MemoryKind kind, size_t size, const char *function, void **address)
+MemoryStatus us_memory_allocate(Device *device, MemoryKind kind, BlockSize size, const char *function, void **address)
 {
     PlatformState *platform = platform_state(device->platform);
     pthread_mutex_lock(&platform->memory_lock);
     MemoryStatus status = MEMORY_EXHAUSTED;
-    Arena *arena = arena_for(device, kind);
-    if (arena != NULL && charge(device, kind, size)) {
-        Allocation *block = us_arena_allocate(arena, size);
+    if (charge(device, kind, size.charged)) {
+        Allocation *block = us_arena_allocate(arena_for(device, kind), size.asked, size.mapped);
         if (block != NULL) {
+            block->charged = size.charged;
             block->kind = kind;
             block->device = kind == MEMORY_PINNED ? NULL : device;
             block->serial = ++platform->next_serial;
             block->function = function;
-            us_check_allocated(block, arena->alias);
+            us_check_allocated(block);
             *address = (void *)block->address;
             status = MEMORY_OK;
         } else if (kind != MEMORY_PINNED) {
-            device_state(device)->used -= size;
+            device_state(device)->used -= size.charged;
         }
     }
     pthread_mutex_unlock(&platform->memory_lock);
     return status;
 }
 
-static Arena *arena_of_address(PlatformState *platform, uintptr_t address)
+/* The arena of host or device memory with some of these addresses; NULL: none. */
+static Arena *arena_of_range(PlatformState *platform, uintptr_t address, size_t size)
 {
-    if (us_arena_holds(&platform->host_arena, address)) {
+    if (us_arena_holds(&platform->host_arena, address, size) != NULL) {
         return &platform->host_arena;
-    }
-    Arena *reserved = us_virtual_arena(platform);
-    if (reserved != NULL && us_arena_holds(reserved, address)) {
-        return reserved;
     }
     for (int32_t i = 0; i < platform->public.device_count; i++) {
         /* Devices are started under another lock; a pointer into a device's arena was handed out after its start. */
         Device *device = __atomic_load_n(&platform->public.devices[i], __ATOMIC_ACQUIRE);
-        if (device != NULL && us_arena_holds(&device_state(device)->arena, address)) {
+        if (device != NULL && us_arena_holds(&device_state(device)->arena, address, size) != NULL) {
             return &device_state(device)->arena;
         }
     }
     return NULL;
+}
+
+bool us_memory_is_closed(PlatformState *platform, uintptr_t address, size_t size)
+{
+    const Region *region = us_virtual_holds(platform, address, size);
+    for (int32_t i = 0; region == NULL && i < platform->public.device_count; i++) {
+        Device *device = __atomic_load_n(&platform->public.devices[i], __ATOMIC_ACQUIRE);
+        region = device != NULL ? us_arena_holds(&device_state(device)->arena, address, size) : NULL;
+    }
+    return region != NULL;
 }
 
 static Allocation *registered_range(PlatformState *platform, uintptr_t address)
@@ -115,12 +118,16 @@ static Allocation *registered_range(PlatformState *platform, uintptr_t address)
     return NULL;
 }
 
-/* With the memory lock held: what is known about an address; NULL for ordinary host memory. `*arena` is NULL for
- * registered ranges. */
+/* With the memory lock held: what is known about an address; NULL: nothing. `*arena` is that of a block of the vendor's
+ * allocators, NULL for mapped and registered memory. */
 static Allocation *find_block(PlatformState *platform, uintptr_t address, Arena **arena)
 {
-    *arena = arena_of_address(platform, address);
-    return *arena != NULL ? us_arena_find(*arena, address) : registered_range(platform, address);
+    *arena = arena_of_range(platform, address, 0);
+    if (*arena != NULL) {
+        return us_arena_find(*arena, address);
+    }
+    Allocation *mapped = us_virtual_find(platform, address);
+    return mapped != NULL ? mapped : registered_range(platform, address);
 }
 
 static void describe(Explanation *why, const void *address, const Allocation *block, const char *complaint)
@@ -136,9 +143,9 @@ static void describe(Explanation *why, const void *address, const Allocation *bl
 
 static void free_block(Arena *arena, Allocation *block)
 {
-    us_check_freed(block, arena->alias);
+    us_check_freed(block);
     if (block->kind != MEMORY_PINNED) {
-        device_state(block->device)->used -= block->size;
+        device_state(block->device)->used -= block->charged;
     }
     us_arena_free(arena, block);
 }
@@ -150,13 +157,13 @@ MemoryStatus us_memory_free(Platform *platform, MemoryKind kind, void *address, 
     Arena *arena = NULL;
     Allocation *block = find_block(state, (uintptr_t)address, &arena);
     MemoryStatus status = MEMORY_NOT_FOUND;
-    if (arena == NULL || block == NULL) {
+    if (block == NULL || (arena == NULL && block->kind == MEMORY_PINNED)) {
         us_explain(why, "%p was not allocated by this library", address);
     } else if (block->freed) {
         describe(why, address, block, ", which has been freed already");
     } else if (block->address != (uintptr_t)address) {
         describe(why, address, block, ", not its first byte");
-    } else if (block->kind != kind || arena == us_virtual_arena(state)) {
+    } else if (block->kind != kind || arena == NULL) {
         describe(why, address, block, ", which another function frees");
     } else {
         free_block(arena, block);
@@ -166,6 +173,19 @@ MemoryStatus us_memory_free(Platform *platform, MemoryKind kind, void *address, 
     return status;
 }
 
+typedef struct Owned {
+    Arena *arena;
+    const Device *device;
+} Owned;
+
+static void free_if_owned(Allocation *block, void *context)
+{
+    const Owned *owned = context;
+    if (block->device == owned->device) {
+        free_block(owned->arena, block);
+    }
+}
+
 void us_memory_free_all(Device *device)
 {
     PlatformState *platform = platform_state(device->platform);
@@ -173,14 +193,25 @@ void us_memory_free_all(Device *device)
     us_virtual_memory_unmap_all(platform, device);
     Arena *arenas[] = {&device_state(device)->arena, &platform->host_arena};
     for (size_t a = 0; a < 2; a++) {
-        for (size_t i = 0; i < arenas[a]->block_count; i++) {
-            Allocation *block = &arenas[a]->blocks[i];
-            if (!block->freed && block->device == device) {
-                free_block(arenas[a], block);
-            }
-        }
+        Owned owned = {arenas[a], device};
+        us_arena_each(arenas[a], free_if_owned, &owned);
     }
     pthread_mutex_unlock(&platform->memory_lock);
+}
+
+/* Whether all of these bytes are some memory of this process, without touching them. */
+static bool is_mapped(uintptr_t address, size_t size)
+{
+    static const uintptr_t LOWEST = 1 << 16; /* Linux maps nothing below */
+    if (size == 0) {
+        return true;
+    }
+    if (address < LOWEST || size > UINTPTR_MAX - address) {
+        return false;
+    }
+    uintptr_t first = address - address % us_page_size();
+    /* Memory has nothing to be written back; what is no memory is answered with ENOMEM. */
+    return msync((void *)first, address + size - first, MS_ASYNC) == 0 || errno != ENOMEM;
 }
 
 MemoryStatus us_memory_register(Platform *platform, void *address, size_t size, const char *function)
@@ -188,15 +219,16 @@ MemoryStatus us_memory_register(Platform *platform, void *address, size_t size, 
     PlatformState *state = platform_state(platform);
     uintptr_t first = (uintptr_t)address;
     pthread_mutex_lock(&state->memory_lock);
-    MemoryStatus status = MEMORY_EXHAUSTED;
-    bool free_slot = state->registered_count < REGISTERED_RANGE_LIMIT && size <= UINTPTR_MAX - first;
+    MemoryStatus status = is_mapped(first, size) ? MEMORY_EXHAUSTED : MEMORY_NOT_FOUND;
+    bool free_slot = status == MEMORY_EXHAUSTED && state->registered_count < REGISTERED_RANGE_LIMIT && size <= UINTPTR_MAX - first;
     for (size_t i = 0; i < state->registered_count && free_slot; i++) {
         const Allocation *range = &state->registered[i];
         free_slot = first >= range->address + range->size || first + size <= range->address;
     }
     if (free_slot) {
         state->registered[state->registered_count++] = (Allocation){
-            .address = first, .size = size, .kind = MEMORY_PINNED, .serial = ++state->next_serial, .function = function};
+            .address = first, .size = size, .reach = size, .kind = MEMORY_PINNED, .serial = ++state->next_serial,
+            .function = function};
         status = MEMORY_OK;
     }
     pthread_mutex_unlock(&state->memory_lock);
@@ -234,17 +266,15 @@ bool us_memory_find(Platform *platform, const void *address, Allocation *found)
     return block != NULL;
 }
 
-void us_memory_each(Platform *platform, void (*visit)(Allocation *block, ptrdiff_t alias, void *context), void *context)
+void us_memory_each(Platform *platform, void (*visit)(Allocation *block, void *context), void *context)
 {
     PlatformState *state = platform_state(platform);
     pthread_mutex_lock(&state->memory_lock);
-    for (int32_t d = -1; d < platform->device_count; d++) {
-        Device *device = d < 0 ? NULL : __atomic_load_n(&platform->devices[d], __ATOMIC_ACQUIRE);
-        Arena *arena = d < 0 ? &state->host_arena : device == NULL ? NULL : &device_state(device)->arena;
-        for (size_t i = 0; arena != NULL && i < arena->block_count; i++) {
-            if (!arena->blocks[i].freed) {
-                visit(&arena->blocks[i], arena->alias, context);
-            }
+    us_arena_each(&state->host_arena, visit, context);
+    for (int32_t d = 0; d < platform->device_count; d++) {
+        Device *device = __atomic_load_n(&platform->devices[d], __ATOMIC_ACQUIRE);
+        if (device != NULL) {
+            us_arena_each(&device_state(device)->arena, visit, context);
         }
     }
     pthread_mutex_unlock(&state->memory_lock);
@@ -278,18 +308,12 @@ static const char *refusal_to_kernel(const Device *device, const Allocation *blo
     return NULL;
 }
 
-/* Whether a process can have memory there at all: handles, small numbers and the like are no addresses. */
-static bool can_be_host_memory(uintptr_t address, size_t size)
-{
-    static const uintptr_t LOWEST = 1 << 16; /* Linux maps nothing below */
-    static const uintptr_t END = (uintptr_t)1 << 47;
-    return address >= LOWEST && address < END && size <= END - address;
-}
-
 /* Whether memory outside every known block may be used. */
-static bool may_open_unknown(const void *address, size_t size, const Arena *arena, MemoryUser user, Explanation *why)
+static bool may_open_unknown(PlatformState *platform, const void *address, size_t size, MemoryUser user,
+                             Explanation *why)
 {
-    if (arena != NULL) {
+    uintptr_t first = (uintptr_t)address;
+    if (us_memory_is_closed(platform, first, 0) || us_arena_holds(&platform->host_arena, first, 0) != NULL) {
         us_explain(why, "%p is device memory that was never allocated, or was freed long ago", address);
         return false;
     }
@@ -297,8 +321,32 @@ static bool may_open_unknown(const void *address, size_t size, const Arena *aren
         describe(why, address, NULL, ", which kernels cannot see");
         return false;
     }
-    if (size > 0 && !can_be_host_memory((uintptr_t)address, size)) {
-        us_explain(why, "a process has no memory of %zu bytes at %p", size, address);
+    if (us_memory_is_closed(platform, first, size)) {
+        us_explain(why, "the %zu bytes from %p run from host memory into device memory", size, address);
+        return false;
+    }
+    if (!is_mapped(first, size)) {
+        us_explain(why, "this process has no memory of %zu bytes at %p", size, address);
+        return false;
+    }
+    return true;
+}
+
+/* Whether `size` bytes from an address inside a block stay in it. */
+static bool stays_inside(const void *address, size_t size, const Allocation *block, Explanation *why)
+{
+    char complaint[96];
+    size_t offset = (uintptr_t)address - block->address;
+    if (offset > block->reach || size > block->reach - offset) {
+        snprintf(complaint, sizeof complaint, "; %zu bytes from there leave it", size);
+        describe(why, address, block, complaint);
+        return false;
+    }
+    bool asked_for = offset <= block->size && size <= block->size - offset;
+    if (!asked_for && us_checks() & CHECK_MEMORY) {
+        snprintf(complaint, sizeof complaint, "; %zu bytes from there leave what was asked for", size);
+        describe(why, address, block, complaint);
+        us_check_beyond(block, offset, size);
         return false;
     }
     return true;
@@ -315,13 +363,7 @@ static bool may_open_block(const void *address, size_t size, const Allocation *b
         describe(why, address, block, refusal);
         return false;
     }
-    if (size > block->size - ((uintptr_t)address - block->address)) {
-        char complaint[64];
-        snprintf(complaint, sizeof complaint, "; %zu bytes from there leave it", size);
-        describe(why, address, block, complaint);
-        return false;
-    }
-    return true;
+    return stays_inside(address, size, block, why);
 }
 
 void *us_memory_open(Platform *platform, const Device *device, const void *address, size_t size, MemoryUser user,
@@ -333,12 +375,12 @@ void *us_memory_open(Platform *platform, const Device *device, const void *addre
     const Allocation *block = find_block(state, (uintptr_t)address, &arena);
     bool allowed = false;
     if (block == NULL) {
-        allowed = may_open_unknown(address, size, arena, user, why);
+        allowed = may_open_unknown(state, address, size, user, why);
     } else {
         const char *refusal = user == MEMORY_USER_KERNEL ? refusal_to_kernel(device, block) : NULL;
         allowed = may_open_block(address, size, block, refusal, why);
     }
-    ptrdiff_t alias = arena != NULL ? arena->alias : 0;
+    ptrdiff_t alias = block != NULL ? block->alias : 0;
     pthread_mutex_unlock(&state->memory_lock);
     return allowed ? (char *)address + alias : NULL;
 }

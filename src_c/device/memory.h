@@ -1,8 +1,8 @@
 /* Memory of an emulated device, and what every other pointer is.
  *
- * Device memory lives in two views of equal shape: the address the program is given, which the host cannot access, and an
- * alias that kernels and copies use; translation is one addition. Addresses are never used again while the process
- * lives, so that a use after free stays detectable; the pages behind large blocks are. */
+ * The address the program is given for device memory cannot be accessed by the host; kernels and copies use an alias, and
+ * translation is one addition. A freed address comes back only when many others have been freed after it, so that a use
+ * after free can be told although a program may allocate and free for ever. */
 #ifndef UNDERSTUDY_MEMORY_H
 #define UNDERSTUDY_MEMORY_H
 
@@ -25,7 +25,10 @@ typedef enum MemoryKind {
 /* A copy of the registry's entry. */
 typedef struct Allocation {
     uintptr_t address;
-    size_t size; /* bytes the program may use */
+    size_t size;     /* bytes the program asked for */
+    size_t charged;  /* bytes of the device's capacity */
+    size_t reach;    /* bytes that may be used, as on the card, which maps whole pages; at least size */
+    ptrdiff_t alias; /* add to the address to get where the bytes are */
     MemoryKind kind;
     Device *device;       /* NULL for pinned memory */
     uint64_t serial;      /* 1, 2, 3 … in order of allocation on the platform: names the block in messages */
@@ -40,15 +43,26 @@ typedef enum MemoryStatus {
     MEMORY_NOT_FOUND, /* not the first byte of a live allocation of that kind */
 } MemoryStatus;
 
-/* Allocates `size` > 0 bytes of kind DEVICE, PINNED or MANAGED, aligned to at least 512. Sizes near 2^63 give
- * MEMORY_EXHAUSTED. `device` is the device that is charged; for PINNED only its platform matters. */
-MemoryStatus us_memory_allocate(Device *device, MemoryKind kind, size_t size, const char *function, void **address);
+/* How much memory: what the program asked for (> 0), what that costs of the device's capacity, and how far accesses go well
+ * on the card, which maps whole pages (not less than the two others). */
+typedef struct BlockSize {
+    size_t asked, charged, mapped;
+} BlockSize;
+
+static inline BlockSize us_exactly(size_t size)
+{
+    return (BlockSize){size, size, size};
+}
+
+/* Allocates memory of kind DEVICE, PINNED or MANAGED, aligned to at least 4096. Sizes near 2^63 give MEMORY_EXHAUSTED.
+ * `device` is the device that is charged; for PINNED only its platform matters. */
+MemoryStatus us_memory_allocate(Device *device, MemoryKind kind, BlockSize size, const char *function, void **address);
 
 /* Frees a block of that kind by its first address. On MEMORY_NOT_FOUND `why` says what the pointer is. */
 MemoryStatus us_memory_free(Platform *platform, MemoryKind kind, void *address, Explanation *why);
 
 /* Registers existing host memory as pinned (aclrtHostRegister, mcHostRegister), and undoes it. Registering a range that
- * overlaps a registered one gives MEMORY_EXHAUSTED. */
+ * overlaps a registered one gives MEMORY_EXHAUSTED, one that is not all memory MEMORY_NOT_FOUND. */
 MemoryStatus us_memory_register(Platform *platform, void *address, size_t size, const char *function);
 MemoryStatus us_memory_unregister(Platform *platform, void *address);
 
@@ -59,7 +73,7 @@ bool us_memory_find(Platform *platform, const void *address, Allocation *found);
 void us_memory_info(const Device *device, size_t *free_bytes, size_t *total_bytes);
 
 /* Addresses without memory and memory without addresses (virtual_memory.c). What is mapped at a reserved address is device
- * memory like any other, except that us_memory_free refuses it. Addresses are not handed out twice. */
+ * memory like any other, except that us_memory_free refuses it. Released addresses rest as freed ones do. */
 MemoryStatus us_address_reserve(Platform *platform, size_t size, size_t alignment, void **address);
 MemoryStatus us_address_release(Platform *platform, void *address, Explanation *why); /* NOT_FOUND: also when mapped */
 MemoryStatus us_physical_allocate(Device *device, size_t size, void **handle);
@@ -75,7 +89,7 @@ MemoryStatus us_memory_unmap(Platform *platform, void *address, Explanation *why
 /* Who is going to touch the bytes. */
 typedef enum MemoryUser {
     MEMORY_USER_KERNEL, /* memory of this device and its peers, managed memory (pinned too where `device` allows it) */
-    MEMORY_USER_COPY,   /* anything alive; ordinary host memory is passed through unchecked */
+    MEMORY_USER_COPY,   /* anything alive; of ordinary host memory only that it is mapped is known */
 } MemoryUser;
 
 /* The address through which our own code may touch [address, address+size), or NULL with an explanation: freed block,

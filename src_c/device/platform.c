@@ -74,6 +74,7 @@ static PlatformState *new_platform(int id, const PlatformProfile *profile)
     pthread_mutex_init(&platform->lock, NULL);
     pthread_mutex_init(&platform->memory_lock, NULL);
     pthread_mutex_init(&platform->device_lock, NULL);
+    us_arena_init(&platform->host_arena, true);
     return platform;
 }
 
@@ -131,12 +132,7 @@ static DeviceState *new_device(Platform *platform, int32_t ordinal)
     device->public.platform = platform;
     device->public.ordinal = ordinal;
     pthread_mutex_init(&device->fault_lock, NULL);
-    if (!us_memory_start_device(device)) {
-        us_log(LOG_LEVEL_ERROR, "no address space for the memory of %s device %d", platform->profile.name,
-               (int)ordinal);
-        free(device);
-        return NULL;
-    }
+    us_memory_start_device(device);
     return device;
 }
 

@@ -198,7 +198,9 @@ static void run(StreamState *stream, Task *task)
     if (task->ticket > atomic_load(&stream->dropped) && !is_stopped(stream)) {
         Explanation why = {{0}};
         uint64_t start = us_tracing ? us_now() : 0;
+        const char *before = us_set_current_function(task->work.name);
         DeviceFault fault = task->run(task->argument, &why);
+        us_set_current_function(before);
         if (us_tracing) {
             trace(stream, task, start, fault);
         }

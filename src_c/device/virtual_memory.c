@@ -1,8 +1,9 @@
 /* Addresses reserved without memory, and memory that is mapped to them.
  *
- * One arena per platform hands out the addresses. Memory is a memfd; mapping puts it behind the arena's alias. Adjacent
- * mappings of one device form one block of the registry, so that a kernel may work across them. */
+ * Each platform has ranges of addresses with an alias. Memory is a memfd; mapping puts it at the alias. Adjacent mappings of
+ * one device form one block of the registry, so that a kernel may work across them. */
 #include "device/device_internal.h"
+#include "device/ranges.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +11,6 @@
 #include <unistd.h>
 
 enum { HANDLE_PHYSICAL_MEMORY = 0x04 };
-
-static const size_t PAGE = 4096;
-static const size_t LARGE_PAGE = (size_t)2 << 20;
-static const char *const access_choices[] = {"kernel", "host", NULL};
 
 typedef struct PhysicalMemory {
     struct PhysicalMemory *next;
@@ -24,11 +21,6 @@ typedef struct PhysicalMemory {
     size_t references; /* handles and mappings */
 } PhysicalMemory;
 
-typedef struct Reservation {
-    uintptr_t address;
-    size_t size;
-} Reservation;
-
 typedef struct Mapping {
     uintptr_t address;
     PhysicalMemory *memory;
@@ -37,32 +29,53 @@ typedef struct Mapping {
 
 /* Guarded by the platform's memory lock. */
 struct VirtualMemory {
-    Arena arena; /* its blocks are made from the mappings */
-    Reservation *reservations;
-    size_t reservation_count, reservation_capacity;
+    Ranges reserved; /* its blocks have address and size as the program gave them */
     Mapping *mappings; /* in order of address */
     size_t mapping_count, mapping_capacity;
+    Allocation *blocks; /* made from the mappings, in order of address */
+    size_t block_count, block_capacity;
     PhysicalMemory *memories;
     uint64_t next_number;
 };
 
 static VirtualMemory *virtual_memory(PlatformState *platform)
 {
+    static const size_t TIB = (size_t)1 << 40;
+    enum { RESTING_RESERVATIONS = 4096 };
     if (platform->virtual_memory == NULL) {
         VirtualMemory *made = calloc(1, sizeof *made);
-        bool host_may_access = us_environment_choice("UNDERSTUDY_DEVICE_ACCESS", access_choices, 0) == 1;
-        if (made != NULL && us_arena_reserve(&made->arena, host_may_access)) {
-            platform->virtual_memory = made;
-        } else {
-            free(made);
+        if (made != NULL) {
+            RangeProfile profile = {.view = us_host_may_access() ? REGION_MEMORY : REGION_BOTH, .large_pages = true,
+                                    .first_span = TIB / 16, .comfortable = TIB, .rest_limit = RESTING_RESERVATIONS};
+            us_ranges_init(&made->reserved, &profile);
         }
+        __atomic_store_n(&platform->virtual_memory, made, __ATOMIC_RELEASE);
     }
     return platform->virtual_memory;
 }
 
-Arena *us_virtual_arena(const PlatformState *platform)
+const Region *us_virtual_holds(const PlatformState *platform, uintptr_t address, size_t size)
 {
-    return platform->virtual_memory == NULL ? NULL : &platform->virtual_memory->arena;
+    const VirtualMemory *memory = __atomic_load_n(&platform->virtual_memory, __ATOMIC_ACQUIRE);
+    return memory != NULL ? us_ranges_hold(&memory->reserved, address, size) : NULL;
+}
+
+/* The block that holds the address or ends at it. */
+Allocation *us_virtual_find(const PlatformState *platform, uintptr_t address)
+{
+    VirtualMemory *memory = platform->virtual_memory;
+    size_t low = 0;
+    size_t high = memory == NULL ? 0 : memory->block_count; /* the first block that starts behind the address */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (memory->blocks[middle].address <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Allocation *block = low > 0 ? &memory->blocks[low - 1] : NULL;
+    return block != NULL && address - block->address <= block->size ? block : NULL;
 }
 
 /* Room for one more item; false: no memory. */
@@ -87,27 +100,24 @@ MemoryStatus us_address_reserve(Platform *public, size_t size, size_t alignment,
 {
     PlatformState *platform = platform_state(public);
     pthread_mutex_lock(&platform->memory_lock);
-    MemoryStatus status = MEMORY_EXHAUSTED;
     VirtualMemory *memory = virtual_memory(platform);
-    if (memory != NULL && grow((void **)&memory->reservations, sizeof *memory->reservations,
-                               memory->reservation_count, &memory->reservation_capacity)) {
-        Arena *arena = &memory->arena;
-        size_t unit = alignment > LARGE_PAGE ? alignment : LARGE_PAGE;
-        size_t left = arena->span - arena->next;
-        if (unit <= left && size <= left - unit) {
-            uintptr_t first = (arena->base + arena->next + unit - 1) / unit * unit;
-            arena->next = first + size + PAGE - arena->base; /* nobody owns the page behind it */
-            if (arena->next <= arena->span) {
-                memory->reservations[memory->reservation_count++] = (Reservation){first, size};
-                *address = (void *)first;
-                status = MEMORY_OK;
-            } else {
-                arena->next = arena->span;
-            }
-        }
+    size_t page = us_page_size(); /* nobody owns the page behind it */
+    Range *range = memory != NULL && size <= SIZE_MAX - page
+                       ? us_ranges_take(&memory->reserved, size + page, alignment > 0 ? alignment : 1)
+                       : NULL;
+    if (range != NULL) {
+        range->block = (Allocation){.address = range->start, .size = size};
+        *address = (void *)range->start;
     }
     pthread_mutex_unlock(&platform->memory_lock);
-    return status;
+    return range != NULL ? MEMORY_OK : MEMORY_EXHAUSTED;
+}
+
+/* The reservation that holds the address; NULL: none. */
+static Range *reservation_of(const VirtualMemory *memory, uintptr_t address)
+{
+    Range *range = memory != NULL ? us_ranges_find(&memory->reserved, address) : NULL;
+    return range != NULL && range->state == RANGE_TAKEN ? range : NULL;
 }
 
 static bool has_mapping_in(const VirtualMemory *memory, uintptr_t address, size_t size)
@@ -127,19 +137,14 @@ MemoryStatus us_address_release(Platform *public, void *address, Explanation *wh
     pthread_mutex_lock(&platform->memory_lock);
     MemoryStatus status = MEMORY_NOT_FOUND;
     VirtualMemory *memory = platform->virtual_memory;
-    us_explain(why, "%p is not the first byte of reserved addresses", address);
-    for (size_t i = 0; memory != NULL && i < memory->reservation_count; i++) {
-        Reservation *reservation = &memory->reservations[i];
-        if (reservation->address != (uintptr_t)address) {
-            continue;
-        }
-        if (has_mapping_in(memory, reservation->address, reservation->size)) {
-            us_explain(why, "some of the %zu bytes reserved at %p are still mapped", reservation->size, address);
-        } else {
-            *reservation = memory->reservations[--memory->reservation_count];
-            status = MEMORY_OK;
-        }
-        break;
+    Range *range = reservation_of(memory, (uintptr_t)address);
+    if (range == NULL || range->start != (uintptr_t)address) {
+        us_explain(why, "%p is not the first byte of reserved addresses", address);
+    } else if (has_mapping_in(memory, range->start, range->block.size)) {
+        us_explain(why, "some of the %zu bytes reserved at %p are still mapped", range->block.size, address);
+    } else {
+        us_ranges_give(&memory->reserved, range);
+        status = MEMORY_OK;
     }
     pthread_mutex_unlock(&platform->memory_lock);
     return status;
@@ -268,37 +273,40 @@ MemoryStatus us_physical_free(Platform *public, const void *handle)
 
 /* ---- both together ---- */
 
+static ptrdiff_t alias_of(const VirtualMemory *memory, uintptr_t address)
+{
+    return us_ranges_hold(&memory->reserved, address, 0)->alias;
+}
+
 /* Blocks of the registry: runs of adjacent mappings of one device. There is room for one block per mapping. */
 static void rebuild_blocks(VirtualMemory *memory)
 {
-    Arena *arena = &memory->arena;
-    arena->block_count = 0;
+    memory->block_count = 0;
     for (size_t i = 0; i < memory->mapping_count; i++) {
         const Mapping *mapping = &memory->mappings[i];
-        Allocation *last = arena->block_count > 0 ? &arena->blocks[arena->block_count - 1] : NULL;
+        Allocation *last = memory->block_count > 0 ? &memory->blocks[memory->block_count - 1] : NULL;
+        size_t size = mapping->memory->size;
         if (last != NULL && last->address + last->size == mapping->address && last->device == mapping->memory->device) {
-            last->size += mapping->memory->size;
+            last->size += size;
+            last->reach += size;
             continue;
         }
-        arena->blocks[arena->block_count++] = (Allocation){.address = mapping->address,
-                                                           .size = mapping->memory->size,
-                                                           .kind = MEMORY_DEVICE,
-                                                           .device = mapping->memory->device,
-                                                           .serial = mapping->serial,
-                                                           .function = "a mapping"};
+        memory->blocks[memory->block_count++] = (Allocation){.address = mapping->address,
+                                                             .size = size,
+                                                             .reach = size,
+                                                             .alias = alias_of(memory, mapping->address),
+                                                             .kind = MEMORY_DEVICE,
+                                                             .device = mapping->memory->device,
+                                                             .serial = mapping->serial,
+                                                             .function = "a mapping"};
     }
 }
 
 static bool is_reserved(const VirtualMemory *memory, uintptr_t address, size_t size)
 {
-    for (size_t i = 0; i < memory->reservation_count; i++) {
-        const Reservation *reservation = &memory->reservations[i];
-        if (address - reservation->address < reservation->size &&
-            size <= reservation->size - (address - reservation->address)) {
-            return true;
-        }
-    }
-    return false;
+    const Range *range = reservation_of(memory, address);
+    return range != NULL && address - range->start < range->block.size &&
+           size <= range->block.size - (address - range->start);
 }
 
 static void insert_mapping(VirtualMemory *memory, Mapping mapping)
@@ -321,7 +329,7 @@ static MemoryStatus map(PlatformState *platform, uintptr_t address, const void *
         us_explain(why, "%p is no live handle of physical memory", handle);
         return MEMORY_NOT_FOUND;
     }
-    if (address % PAGE != 0 || !is_reserved(memory, address, physical->size)) {
+    if (address % us_page_size() != 0 || !is_reserved(memory, address, physical->size)) {
         us_explain(why, "the %zu bytes at 0x%zx are not (wholly, or not from a page on) inside reserved addresses",
                    physical->size, (size_t)address);
         return MEMORY_NOT_FOUND;
@@ -331,11 +339,10 @@ static MemoryStatus map(PlatformState *platform, uintptr_t address, const void *
         return MEMORY_NOT_FOUND;
     }
     if (!grow((void **)&memory->mappings, sizeof *memory->mappings, memory->mapping_count, &memory->mapping_capacity) ||
-        !grow((void **)&memory->arena.blocks, sizeof *memory->arena.blocks, memory->mapping_count,
-              &memory->arena.block_capacity)) {
+        !grow((void **)&memory->blocks, sizeof *memory->blocks, memory->mapping_count, &memory->block_capacity)) {
         return MEMORY_EXHAUSTED;
     }
-    void *alias = (void *)(address + (uintptr_t)memory->arena.alias);
+    void *alias = (void *)(address + (uintptr_t)alias_of(memory, address));
     if (mmap(alias, physical->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, physical->file, 0) == MAP_FAILED) {
         return MEMORY_EXHAUSTED;
     }
@@ -359,7 +366,7 @@ static void remove_mapping(PlatformState *platform, size_t index)
     VirtualMemory *memory = platform->virtual_memory;
     Mapping mapping = memory->mappings[index];
     /* Empty pages instead of none: a kernel that still runs there must not stop the process. */
-    void *alias = (void *)(mapping.address + (uintptr_t)memory->arena.alias);
+    void *alias = (void *)(mapping.address + (uintptr_t)alias_of(memory, mapping.address));
     mmap(alias, mapping.memory->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
          -1, 0);
     memory->mapping_count--;

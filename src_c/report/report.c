@@ -9,6 +9,7 @@
 #include <string.h>
 
 static _Thread_local LastError last_error;
+static _Thread_local const char *current_function = "nothing";
 
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 static LastError process_error;
@@ -20,8 +21,21 @@ LastError *us_last_error_of_thread(void)
     return &last_error;
 }
 
+const char *us_current_function(void)
+{
+    return current_function;
+}
+
+const char *us_set_current_function(const char *function)
+{
+    const char *before = current_function;
+    current_function = function;
+    return before;
+}
+
 Call us_call_begin(const char *function)
 {
+    current_function = function;
     us_grace_enter();
     return (Call){.function = function, .status = 0, .refusal_level = LOG_LEVEL_WARN, .open = true};
 }

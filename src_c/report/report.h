@@ -30,6 +30,11 @@ Call us_call_begin_void(const char *function);
 /* Ends the call: returns its status. Every public function that can refuse returns through here. */
 int32_t us_call_end(Call *call);
 
+/* The public function that this thread is in, or was in last; while it runs a queued task: the function that queued it. */
+const char *us_current_function(void);
+/* Sets it; gives what it was. */
+const char *us_set_current_function(const char *function);
+
 /* Refuses: records rule id, status and sentence for this thread and logs them. Does nothing when the call has already
  * been refused. `parameter` and `rule` are literals where possible: the rule catalogue is compared with them. */
 void us_refuse(Call *call, const char *parameter, const char *rule, int32_t status, const char *format, ...)

@@ -20,26 +20,41 @@ def device_0():
         yield
 
 
-def usable_size(address) -> int:
-    """How many bytes from `address` on may be set: found by trying."""
-    low, high = 0, 1 << 30
-    while low < high:
-        middle = (low + high + 1) // 2
-        if lib.aclrtMemset(address, middle, 0, middle) == 0:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+SMALL, HUGE, GIANT = 4096, 2 << 20, 1 << 30
 
 
-@pytest.mark.parametrize("size", [1, 31, 32, 33, 63, 64, 65, 4095, 4096, 4097, (1 << 20) - 1, (2 << 20) + 1])
-@pytest.mark.parametrize("function, spare", [("aclrtMalloc", 32)])
-def test_usable_size_and_alignment(function, spare, size):
+@pytest.mark.parametrize("policy, size, pages", [
+    *[("HUGE_FIRST", size, SMALL) for size in (1, 32, 4064, 4065, (1 << 20) - 32)],
+    *[("HUGE_FIRST", size, HUGE) for size in ((1 << 20) - 31, (2 << 20) - 32, (2 << 20) - 31)],
+    ("HUGE_FIRST_P2P", 1 << 20, HUGE), ("HUGE_ONLY", 1, HUGE), ("HUGE_ONLY_P2P", 1, HUGE),
+    ("NORMAL_ONLY", 2 << 20, SMALL), ("NORMAL_ONLY_P2P", 1, SMALL), ("HUGE1G_ONLY", 1, GIANT),
+])  # fmt: skip
+def test_whole_pages_can_be_reached(policy, size, pages):
     made = Out()
-    ok(getattr(lib, function)(made.cell, size, lib.ACL_MEM_MALLOC_HUGE_FIRST))
+    ok(lib.aclrtMalloc(made.cell, size, getattr(lib, f"ACL_MEM_MALLOC_{policy}")))
     assert address_of(made.value) % 64 == 0
-    assert usable_size(made.value) == (size + spare + 31) // 32 * 32
+    mapped = (size + 32 + pages - 1) // pages * pages
+    assert lib.aclrtMemFlush(made.value, mapped) == 0
+    assert lib.aclrtMemFlush(made.value, mapped + 1) == 107000
     ok(lib.aclrtFree(made.value))
+
+
+def test_what_was_not_asked_for_is_refused_on_request():
+    source = """
+from understudy.ascend import ffi, lib
+cell, pinned, data = ffi.new("char **"), ffi.new("char **"), ffi.new("char[200]")
+print([lib.aclrtSetDevice(0), lib.aclrtMalloc(ffi.cast("void **", cell), 100, 0),
+       lib.aclrtMallocHost(ffi.cast("void **", pinned), 100)])
+print([lib.aclrtMemcpy(cell[0], n, data, n, 1) for n in (100, 101)], lib.aclrtMemset(cell[0] + 90, 11, 0, 11))
+print([lib.aclrtMemcpyAsync(pinned[0], n, cell[0], n, 2, ffi.NULL) for n in (100, 101)])
+text = lib.aclGetRecentErrMsg()
+print(ffi.string(text).decode() if text else "nothing")
+"""
+    whole_pages = run_python(source, {}).splitlines()
+    assert whole_pages == ["[0, 0, 0]", "[0, 0] 0", "[0, 0]", "nothing"]
+    asked_for = run_python(source, {"UNDERSTUDY_CHECK": "memory", "UNDERSTUDY_LOG": "off"}).splitlines()
+    assert asked_for[:3] == ["[0, 0, 0]", "[0, 107000] 107000", "[0, 107000]"]
+    assert "101 bytes from there leave what was asked for" in asked_for[3]
 
 
 @pytest.mark.parametrize("policy", [0, 1, 2, 3, 4, 5, 6, 7, 0x100, 0x1000, 0x100000, 77])
@@ -90,7 +105,7 @@ def test_a_second_free_names_the_block():
     assert "freed already" in last_text() and "aclrtMalloc" in last_text()
 
 
-def test_addresses_are_not_used_again():
+def test_freed_addresses_rest_before_they_come_back():
     seen = {address_of(freed_memory(size)) for size in (64, 64, 1 << 22, 1 << 22)}
     assert len(seen) == 4
 
@@ -151,9 +166,9 @@ def test_direction_must_fit_the_pointers(kind, to_device, from_device):
 
 @pytest.mark.parametrize("edge", ["source", "destination"])
 def test_both_ends_of_a_copy_stay_in_their_block(edge):
-    with memory(64) as block:  # 96 usable bytes
-        data = ffi.new("char[97]")
-        for count, expected in ((96, 0), (97, 107000)):
+    with memory(64) as block:  # a page
+        data = ffi.new("char[4097]")
+        for count, expected in ((4096, 0), (4097, 107000)):
             if edge == "source":
                 status = lib.aclrtMemcpy(data, count, block, count, lib.ACL_MEMCPY_DEVICE_TO_HOST)
             else:

@@ -162,8 +162,9 @@ def test_rounding_of_the_other_allocators(name, spare, size):
     ok(getattr(lib, name)(made.cell, size, 0))
     usable = (size + spare + 31) // 32 * 32
     assert memory_info()[0] == free - usable
-    assert lib.aclrtMemset(made.value, usable, 0, usable) == 0
-    assert lib.aclrtMemset(made.value, usable + 1, 0, usable + 1) == 107000
+    mapped = (usable + 4095) // 4096 * 4096
+    assert lib.aclrtMemset(made.value, mapped, 0, mapped) == 0
+    assert lib.aclrtMemset(made.value, mapped + 1, 0, mapped + 1) == 107000
     ok(lib.aclrtFree(made.value))
 
 

@@ -71,6 +71,16 @@ int main(int argument_count, char **arguments)
         memset(pinned, 0, 102); /* two bytes too many */
         CHECK(aclrtFreeHost(pinned) == ACL_SUCCESS);
     }
+    if (strcmp(mistake, "beyond") == 0) {
+        static char bytes[sizeof host + 8];
+        void *block = device_memory(1);
+        aclrtMemcpy(block, sizeof bytes, bytes, sizeof bytes, ACL_MEMCPY_HOST_TO_DEVICE); /* in the page, but not asked for */
+        CHECK(aclrtFree(block) == ACL_SUCCESS);
+        block = NULL;
+        CHECK(aclrtMalloc(&block, 16, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
+        aclrtMemcpy(block, 64, bytes, 64, ACL_MEMCPY_HOST_TO_DEVICE);
+        CHECK(aclrtFree(block) == ACL_SUCCESS);
+    }
     if (strcmp(mistake, "leak") != 0) {
         CHECK(aclDestroyTensor(input) == 0);
         CHECK(aclrtFree(output_address) == ACL_SUCCESS);

@@ -16,6 +16,8 @@ FINDINGS = {
     "sync": ["check sync: the host copies 12000 bytes .* while aclnnSoftMarginLossBackward, which writes there"],
     "early-free": ["check memory: block #1 .* is freed while aclnnSoftMarginLossBackward, which uses it"],
     "overflow": ["check memory: the 2 bytes behind block #3 \\(100 bytes from aclrtMallocHost\\)"],
+    "beyond": ["check memory: aclrtMemcpy uses 12008 bytes from byte 0 on of block #3 \\(12000 bytes from aclrtMalloc\\)",
+               "check memory: aclrtMemcpy uses 64 bytes from byte 0 on of block #4 \\(16 bytes from aclrtMalloc\\)"],
     "leak": ["check leak: block #2 .*aclrtMalloc\\) was not freed", "check leak: 1 streams", "check leak: 1 aclTensor"],
 }
 
@@ -46,7 +48,7 @@ def test_nothing_is_checked_unless_asked_for(mistake):
 
 
 @pytest.mark.parametrize(("mistake", "check"), [("init", "init"), ("sync", "sync"), ("early-free", "memory"),
-                                                ("overflow", "memory"), ("leak", "leak")])
+                                                ("overflow", "memory"), ("beyond", "memory"), ("leak", "leak")])
 def test_checks_are_independent(mistake, check):
     others = ",".join(name for name in ALL.split(",") if name != check)
     assert findings(mistake, check) != []

@@ -4,13 +4,15 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static const PlatformProfile profile = {.name = "Test", .memory_bytes = (size_t)1 << 30};
 
 static void *allocate(Device *device, MemoryKind kind, size_t size)
 {
     void *address = NULL;
-    CHECK(us_memory_allocate(device, kind, size, "test", &address) == MEMORY_OK);
+    CHECK(us_memory_allocate(device, kind, us_exactly(size), "test", &address) == MEMORY_OK);
     CHECK((uintptr_t)address % 512 == 0);
     return address;
 }
@@ -33,6 +35,23 @@ static void test_sizes(Device *device)
     }
 }
 
+/* On the card whole pages are mapped. */
+static void test_reach(Device *device)
+{
+    BlockSize size = {.asked = 100, .charged = 160, .mapped = 4096};
+    char *block = NULL;
+    Explanation why;
+    size_t free_before = 0, free_after = 0, total = 0;
+    us_memory_info(device, &free_before, &total);
+    CHECK(us_memory_allocate(device, MEMORY_DEVICE, size, "test", (void **)&block) == MEMORY_OK);
+    us_memory_info(device, &free_after, &total);
+    CHECK(free_before - free_after == 160);
+    CHECK(us_memory_open(device->platform, device, block + 99, 3997, MEMORY_USER_KERNEL, &why) != NULL);
+    CHECK(us_memory_open(device->platform, device, block + 99, 3998, MEMORY_USER_KERNEL, &why) == NULL);
+    CHECK(strstr(why.text, "99 bytes into block") != NULL && strstr(why.text, "(100 bytes of device memory") != NULL);
+    CHECK(us_memory_free(device->platform, MEMORY_DEVICE, block, NULL) == MEMORY_OK);
+}
+
 static void test_exhaustion(Device *device)
 {
     static const size_t absurd[] = {(size_t)1 << 31, (size_t)1 << 62, (size_t)1 << 63, SIZE_MAX - 4096, SIZE_MAX};
@@ -41,12 +60,12 @@ static void test_exhaustion(Device *device)
     CHECK(total == (size_t)1 << 30 && free_before == total);
     void *address = NULL;
     for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
-        CHECK(us_memory_allocate(device, MEMORY_DEVICE, absurd[i], "test", &address) == MEMORY_EXHAUSTED);
-        CHECK(us_memory_allocate(device, MEMORY_PINNED, absurd[i] | (size_t)1 << 60, "test", &address) ==
+        CHECK(us_memory_allocate(device, MEMORY_DEVICE, us_exactly(absurd[i]), "test", &address) == MEMORY_EXHAUSTED);
+        CHECK(us_memory_allocate(device, MEMORY_PINNED, us_exactly(absurd[i] | (size_t)1 << 60), "test", &address) ==
               MEMORY_EXHAUSTED);
     }
     void *all = allocate(device, MEMORY_DEVICE, total);
-    CHECK(us_memory_allocate(device, MEMORY_DEVICE, 1, "test", &address) == MEMORY_EXHAUSTED);
+    CHECK(us_memory_allocate(device, MEMORY_DEVICE, us_exactly(1), "test", &address) == MEMORY_EXHAUSTED);
     us_memory_info(device, &free_after, &total);
     CHECK(free_after == 0);
     CHECK(us_memory_free(device->platform, MEMORY_DEVICE, all, NULL) == MEMORY_OK);
@@ -54,15 +73,17 @@ static void test_exhaustion(Device *device)
     CHECK(free_after == free_before);
 }
 
-static void test_addresses_are_not_used_again(Device *device)
+static void test_freed_addresses_rest(Device *device)
 {
     enum { ROUNDS = 300 };
-    uintptr_t previous = 0;
+    static uintptr_t seen[ROUNDS];
     for (int i = 0; i < ROUNDS; i++) {
         size_t size = i % 3 == 0 ? 3000000 : 100;
         void *block = allocate(device, MEMORY_DEVICE, size);
-        CHECK((uintptr_t)block > previous);
-        previous = (uintptr_t)block;
+        seen[i] = (uintptr_t)block;
+        for (int before = 0; before < i; before++) {
+            CHECK(seen[before] != seen[i]);
+        }
         char *opened = us_memory_open(device->platform, device, block, size, MEMORY_USER_COPY, NULL);
         memset(opened, i, size);
         CHECK(us_memory_free(device->platform, MEMORY_DEVICE, block, NULL) == MEMORY_OK);
@@ -72,6 +93,85 @@ static void test_addresses_are_not_used_again(Device *device)
         CHECK(us_memory_free(device->platform, MEMORY_DEVICE, block, &why) == MEMORY_NOT_FOUND);
         CHECK(strstr(why.text, "freed already") != NULL);
     }
+}
+
+static int mappings(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    int lines = 0;
+    for (int letter = getc(maps); letter != EOF; letter = getc(maps)) {
+        lines += letter == '\n';
+    }
+    fclose(maps);
+    return lines;
+}
+
+/* More rounds than there are addresses, and than a process may have mappings, with some blocks that stay. */
+static void test_addresses_come_back(Device *device, MemoryKind kind)
+{
+    enum { ROUNDS = 80000, KEPT = 50 };
+    static const size_t sizes[] = {(size_t)4 << 20, 100, (size_t)512 << 20, 5000, 2097151};
+    void *kept[KEPT] = {NULL};
+    int before = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        void *block = allocate(device, kind, sizes[i % 5]);
+        void **slot = &kept[i % KEPT];
+        if (sizes[i % 5] < 10000 && i % 7 == 0) {
+            void *old = *slot;
+            *slot = block;
+            block = old;
+        }
+        CHECK(block == NULL || us_memory_free(device->platform, kind, block, NULL) == MEMORY_OK);
+        before = i == ROUNDS / 4 ? mappings() : before;
+    }
+    CHECK(mappings() <= before);
+    for (int i = 0; i < KEPT; i++) {
+        CHECK(kept[i] == NULL || us_memory_free(device->platform, kind, kept[i], NULL) == MEMORY_OK);
+    }
+}
+
+/* Live blocks never share an address, and keep what is in them, whatever comes and goes. */
+static void test_blocks_do_not_overlap(Device *device)
+{
+    enum { BLOCKS = 64, ROUNDS = 20000 };
+    struct { char *address, *bytes; size_t size; char value; } live[BLOCKS] = {{0}};
+    unsigned state = 1;
+    for (int i = 0; i < ROUNDS; i++) {
+        state = state * 1664525u + 1013904223u;
+        unsigned k = (state >> 8) % BLOCKS;
+        if (live[k].address != NULL) {
+            CHECK(live[k].bytes[0] == live[k].value && live[k].bytes[live[k].size - 1] == live[k].value);
+            CHECK(us_memory_free(device->platform, MEMORY_DEVICE, live[k].address, NULL) == MEMORY_OK);
+        }
+        size_t size = (state >> 16) % 4 == 0 ? ((state >> 18) % 5 + 1) << 20 : (state >> 16) % 20000 + 1;
+        live[k].address = allocate(device, MEMORY_DEVICE, size);
+        live[k].bytes = us_memory_open(device->platform, device, live[k].address, size, MEMORY_USER_COPY, NULL);
+        CHECK(live[k].bytes != NULL);
+        live[k].size = size;
+        live[k].value = (char)i;
+        live[k].bytes[0] = live[k].bytes[size - 1] = (char)i;
+    }
+    for (int k = 0; k < BLOCKS; k++) {
+        CHECK(live[k].address == NULL ||
+              us_memory_free(device->platform, MEMORY_DEVICE, live[k].address, NULL) == MEMORY_OK);
+    }
+}
+
+static void test_reservations_come_back(Platform *platform)
+{
+    enum { ROUNDS = 3000 };
+    uintptr_t previous = 0;
+    int before = mappings();
+    for (int i = 0; i < ROUNDS; i++) {
+        void *address = NULL;
+        size_t alignment = i % 2 == 0 ? 0 : (size_t)1 << 30;
+        CHECK(us_address_reserve(platform, (size_t)64 << 30, alignment, &address) == MEMORY_OK);
+        CHECK((uintptr_t)address % (alignment > 0 ? alignment : 512) == 0 && (uintptr_t)address != previous);
+        previous = (uintptr_t)address;
+        CHECK(us_address_release(platform, address, NULL) == MEMORY_OK);
+        CHECK(us_address_release(platform, address, NULL) == MEMORY_NOT_FOUND);
+    }
+    CHECK(mappings() < before + 30);
 }
 
 static void test_foreign_pointers(Device *device)
@@ -86,6 +186,15 @@ static void test_foreign_pointers(Device *device)
     CHECK(us_memory_free(platform, MEMORY_DEVICE, block + 1, &why) == MEMORY_NOT_FOUND);
     CHECK(us_memory_free(platform, MEMORY_PINNED, block, &why) == MEMORY_NOT_FOUND);
     CHECK(us_memory_open(platform, device, block - 8, 4, MEMORY_USER_COPY, &why) == NULL);
+    CHECK(us_memory_open(platform, device, block - 8, 16, MEMORY_USER_COPY, &why) == NULL);
+    CHECK(us_memory_open(platform, device, block - ((size_t)1 << 50), (size_t)1 << 51, MEMORY_USER_COPY, &why) == NULL);
+    long page = sysconf(_SC_PAGESIZE);
+    char *hole = mmap(NULL, 3 * (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(hole != MAP_FAILED && munmap(hole + page, (size_t)page) == 0);
+    CHECK(us_memory_open(platform, NULL, hole, (size_t)page, MEMORY_USER_COPY, &why) == hole);
+    CHECK(us_memory_open(platform, NULL, hole + page - 1, 2, MEMORY_USER_COPY, &why) == NULL);
+    CHECK(us_memory_open(platform, NULL, hole + 8, 2 * (size_t)page, MEMORY_USER_COPY, &why) == NULL);
+    CHECK(us_memory_register(platform, hole, 2 * (size_t)page, "test") == MEMORY_NOT_FOUND);
     Device *second = us_device(platform, 1);
     CHECK(second != NULL && us_device(platform, 2) == NULL && us_device(platform, -1) == NULL);
     CHECK(us_memory_open(platform, second, block, 4, MEMORY_USER_KERNEL, &why) == NULL);
@@ -171,8 +280,13 @@ int main(void)
     Device *device = us_device(platform, 0);
     CHECK(device != NULL);
     test_sizes(device);
+    test_reach(device);
     test_exhaustion(device);
-    test_addresses_are_not_used_again(device);
+    test_freed_addresses_rest(device);
+    test_blocks_do_not_overlap(device);
+    test_addresses_come_back(device, MEMORY_DEVICE);
+    test_addresses_come_back(device, MEMORY_PINNED);
+    test_reservations_come_back(platform);
     test_foreign_pointers(device);
     test_pinned_and_registered(device);
     test_copies(device);

@@ -11,7 +11,9 @@ static void allocate_host(Call *call, const char *parameter, void **hostPtr, uin
     if (call->status != 0) {
         return;
     }
-    MemoryStatus status = us_memory_allocate(context->device, MEMORY_PINNED, size, call->function, hostPtr);
+    size_t mapped = size <= SIZE_MAX - PAGE ? (size + PAGE - 1) / PAGE * PAGE : size;
+    BlockSize sizes = {.asked = size, .charged = size, .mapped = mapped};
+    MemoryStatus status = us_memory_allocate(context->device, MEMORY_PINNED, sizes, call->function, hostPtr);
     us_require(call, status == MEMORY_OK, "size", "memory", ACL_ERROR_RT_MEMORY_ALLOCATION,
                "the host has no %llu bytes left", (unsigned long long)size);
 }
@@ -74,7 +76,10 @@ static void register_host(Call *call, void *ptr, uint64_t size)
     Allocation block;
     us_require(call, !us_memory_find(platform, ptr, &block) || block.kind != MEMORY_DEVICE, "ptr", "device",
                ACL_ERROR_RT_PARAM_INVALID, "%p is device memory", ptr);
-    us_require(call, us_memory_register(platform, ptr, size, call->function) == MEMORY_OK, "ptr", "registered",
+    MemoryStatus status = call->status == 0 ? us_memory_register(platform, ptr, size, call->function) : MEMORY_OK;
+    us_require(call, status != MEMORY_NOT_FOUND, "ptr", "unmapped", ACL_ERROR_RT_PARAM_INVALID,
+               "this process has no memory of %llu bytes at %p", (unsigned long long)size, ptr);
+    us_require(call, status == MEMORY_OK, "ptr", "registered",
                ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "some of the %llu bytes from %p are registered already",
                (unsigned long long)size, ptr);
 }

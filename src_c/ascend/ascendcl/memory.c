@@ -42,8 +42,32 @@ static Device *require_charged_device(Call *call, const aclrtMallocConfig *cfg)
     return device;
 }
 
+/* Pages that the card maps for so many bytes (cann-runtime 8); unknown policies mean the default. */
+static size_t granule_of(aclrtMemMallocPolicy policy, size_t usable)
+{
+    static const size_t SMALL_PAGE = 4096;
+    static const size_t HUGE_PAGE = (size_t)2 << 20;
+    static const size_t GIANT_PAGE = (size_t)1 << 30;
+    static const size_t SMALL_BLOCK = (size_t)1 << 20;
+    enum { POLICY_MASK = 0xff }; /* above: kinds of memory */
+    switch ((int)policy & POLICY_MASK) {
+    case ACL_MEM_MALLOC_HUGE_ONLY:
+    case ACL_MEM_MALLOC_HUGE_ONLY_P2P:
+        return HUGE_PAGE;
+    case ACL_MEM_MALLOC_NORMAL_ONLY:
+    case ACL_MEM_MALLOC_NORMAL_ONLY_P2P:
+        return SMALL_PAGE;
+    case ACL_MEM_MALLOC_HUGE1G_ONLY:
+    case ACL_MEM_MALLOC_HUGE1G_ONLY_P2P:
+        return GIANT_PAGE;
+    default:
+        return usable <= SMALL_BLOCK ? SMALL_PAGE : HUGE_PAGE;
+    }
+}
+
 /* `spare`: bytes added to the request before it is rounded up. */
-static void allocate(Call *call, void **devPtr, size_t size, size_t spare, const aclrtMallocConfig *cfg)
+static void allocate(Call *call, void **devPtr, size_t size, size_t spare, aclrtMemMallocPolicy policy,
+                     const aclrtMallocConfig *cfg)
 {
     us_require(call, devPtr != NULL, "devPtr", "null", ACL_ERROR_INVALID_PARAM, "devPtr is NULL");
     us_require(call, size > 0, "size", "zero", ACL_ERROR_INVALID_PARAM, "size is 0; it must be at least 1");
@@ -55,7 +79,10 @@ static void allocate(Call *call, void **devPtr, size_t size, size_t spare, const
         return;
     }
     size_t usable = (size + padding) / MEMORY_UNIT * MEMORY_UNIT;
-    if (us_memory_allocate(device, MEMORY_DEVICE, usable, call->function, devPtr) == MEMORY_OK) {
+    size_t granule = granule_of(policy, usable);
+    size_t mapped = usable <= SIZE_MAX - granule ? (usable + granule - 1) / granule * granule : usable;
+    BlockSize sizes = {.asked = size, .charged = usable, .mapped = mapped};
+    if (us_memory_allocate(device, MEMORY_DEVICE, sizes, call->function, devPtr) == MEMORY_OK) {
         keep_peak(device);
         return;
     }
@@ -67,45 +94,38 @@ static void allocate(Call *call, void **devPtr, size_t size, size_t spare, const
               total_bytes);
 }
 
-/* Page sizes make no difference here, and unknown policies mean the default (cann-runtime 8): nobody looks at `policy`. */
-
 aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy)
 {
-    (void)policy;
     Call call = us_call_begin("aclrtMalloc");
-    allocate(&call, devPtr, size, MEMORY_SPARE, NULL);
+    allocate(&call, devPtr, size, MEMORY_SPARE, policy, NULL);
     return acl_end(&call);
 }
 
 aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy)
 {
-    (void)policy;
     Call call = us_call_begin("aclrtMallocAlign32");
-    allocate(&call, devPtr, size, 0, NULL);
+    allocate(&call, devPtr, size, 0, policy, NULL);
     return acl_end(&call);
 }
 
 aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy)
 {
-    (void)policy;
     Call call = us_call_begin("aclrtMallocCached");
-    allocate(&call, devPtr, size, MEMORY_SPARE, NULL);
+    allocate(&call, devPtr, size, MEMORY_SPARE, policy, NULL);
     return acl_end(&call);
 }
 
 aclError aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg)
 {
-    (void)policy;
     Call call = us_call_begin("aclrtMallocWithCfg");
-    allocate(&call, devPtr, size, MEMORY_SPARE, cfg);
+    allocate(&call, devPtr, size, MEMORY_SPARE, policy, cfg);
     return acl_end(&call);
 }
 
 aclError aclrtMallocForTaskScheduler(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg)
 {
-    (void)policy;
     Call call = us_call_begin("aclrtMallocForTaskScheduler");
-    allocate(&call, devPtr, size, MEMORY_SPARE, cfg);
+    allocate(&call, devPtr, size, MEMORY_SPARE, policy, cfg);
     return acl_end(&call);
 }
 
@@ -227,7 +247,7 @@ aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attribut
     } else if (block.kind == MEMORY_DEVICE) {
         attributes->location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
         attributes->location.id = (uint32_t)block.device->ordinal;
-        attributes->pageSize = block.size >= HUGE_PAGE ? HUGE_PAGE : PAGE;
+        attributes->pageSize = block.reach % HUGE_PAGE == 0 ? HUGE_PAGE : PAGE;
     } else {
         attributes->location.type = ACL_MEM_LOCATION_TYPE_HOST;
     }

@@ -10,7 +10,7 @@ void runtime_allocate(Call *call, Device *device, MemoryKind kind, size_t size, 
     size_t total_bytes = 0;
     us_memory_info(device, &free_bytes, &total_bytes);
     void *block = NULL;
-    us_require(call, us_memory_allocate(device, kind, size, call->function, &block) == MEMORY_OK, "size", "memory",
+    us_require(call, us_memory_allocate(device, kind, us_exactly(size), call->function, &block) == MEMORY_OK, "size", "memory",
                mcErrorMemoryAllocation, "%zu bytes wanted, %zu of %zu bytes are free", size, free_bytes, total_bytes);
     if (call->status == 0) {
         *address = block;

@@ -184,7 +184,7 @@ def saturation_without_context() -> int:
 
 def overflow_status(size: int = 64, out: bool = True, short_by: int = 0):
     with device(), memory(64) as block:
-        place = pointer(address_of(block) + 32 + short_by)  # 64 of the 96 usable bytes are left without `short_by`
+        place = pointer(address_of(block) + 4096 - 64 + short_by)  # 64 bytes of the page are left without `short_by`
         status = lib.aclrtGetOverflowStatus(place if out else ffi.NULL, size, ffi.NULL)
         ok(lib.aclrtSynchronizeStream(ffi.NULL))
         return status

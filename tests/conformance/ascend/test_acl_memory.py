@@ -136,11 +136,11 @@ def cache_cases(name: str):
 
     @inside(device, memory)
     def whole(address):
-        return function(address, 96)
+        return function(address, 4096)
 
     @inside(device, memory)
     def too_much(address):
-        return function(address, 97)
+        return function(address, 4097)
 
     yield case(f"{name}/devPtr/null", lambda: function(ffi.NULL, 64), whole)
     yield case(f"{name}/size/zero", inside(device, memory)(lambda address: function(address, 0)), whole)
@@ -183,6 +183,7 @@ def pointer_attributes(skip: str | None = None):
 # ---- registration ----
 
 PAGES = ffi.new("char[]", 5 * 4096)
+NO_MEMORY = pointer(1 << 16)  # no program is that low
 PAGE = ffi.cast("char *", (address_of(PAGES) + 4095) // 4096 * 4096)
 
 
@@ -233,6 +234,7 @@ def registration_cases(name: str, function):
     yield case(f"{name}/size/zero", lambda: function(PAGE, 0), legal)
     yield case(f"{name}/ptr/alignment", lambda: function(PAGE + 1, 4096), legal)
     yield case(f"{name}/size/overflow", lambda: function(PAGE, 2**64 - 4096), legal)
+    yield case(f"{name}/ptr/unmapped", lambda: function(NO_MEMORY, 4096), legal)
     yield case(f"{name}/ptr/device", lambda: register_device_memory(function), legal)
     yield case(f"{name}/ptr/registered", lambda: register_twice(function), lambda: register_neighbours(function))
 

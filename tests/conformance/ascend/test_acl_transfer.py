@@ -8,7 +8,7 @@ from tests.conformance.harness import Result, check_rule
 
 H2H, H2D, D2H, D2D, DEFAULT = range(5)
 KEEP = b"\x11" * 64
-USABLE = 96  # of a block made by aclrtMalloc(64): rounded up to 32, and 32 spare
+USABLE = 4096  # of a block made by aclrtMalloc(64): its page
 STREAM = ffi.NULL
 
 
@@ -92,7 +92,7 @@ RECTANGLES = {
 
 def rectangle_cases(name: str):
     def copy(destination=None, dpitch=8, source=None, spitch=8, width=8, height=8, kind=H2D):
-        data = ffi.new("char[]", b"\x22" * 256)
+        data = ffi.new("char[]", b"\x22" * (USABLE + 8))
         return on_block(lambda to: RECTANGLES[name](to, dpitch, data if source is None else source, spitch, width,
                                                     height, kind), destination)
 
@@ -115,8 +115,8 @@ def rectangle_cases(name: str):
     yield case(f"{name}/height/range", lambda: large(1, 5 * 1024 * 1024 + 1, 1), lambda: large(1, 5 * 1024 * 1024, 1))
     yield case(f"{name}/kind/range", lambda: copy(kind=D2D), lambda: copy(kind=DEFAULT))
     yield case(f"{name}/kind/direction", lambda: copy(kind=D2H), copy)
-    # 12 rows of 8 bytes fill the 96 usable bytes.
-    yield case(f"{name}/count/bounds", lambda: copy(height=13), lambda: copy(height=12))
+    rows = USABLE // 8
+    yield case(f"{name}/count/bounds", lambda: copy(height=rows + 1), lambda: copy(height=rows))
     yield case(f"{name}/memory/freed", with_freed, copy)
 
 
@@ -172,7 +172,8 @@ def batch_cases(name: str):
     yield case(f"{name}/destMax/zero", lambda: copy(limit=0), copy)
     yield case(f"{name}/count/limit", lambda: copy(limit=31), copy)
     yield case(f"{name}/kind/direction", lambda: copy(destination_type="HOST"), copy)
-    yield case(f"{name}/count/bounds", lambda: copy(size=97, limit=97), lambda: copy(size=96, limit=96))
+    yield case(f"{name}/count/bounds", lambda: copy(size=USABLE + 1, limit=USABLE + 1),
+               lambda: copy(size=USABLE, limit=USABLE))
     yield case(f"{name}/memory/freed", with_freed, copy)
 
 

@@ -62,6 +62,7 @@ RULES = [
     RuleCase("mcFreeAsync/p/queued", refused=lambda: free_after_queued_free("mcFreeAsync", NULL),
              accepted=lambda: run("mcFreeAsync"), env=DEFERRED),
     case("mcHostRegister/n/range", {1: 0}, {1: 1}),
+    case("mcHostRegister/p/unmapped", {0: ffi.cast("void *", 1 << 16)}),
     case("mcHostRegister/n/overflow", {1: 2**64 - 1}),
     case("mcHostRegister/flags/range", {2: 8}, {2: 3}),
     case("mcHostRegister/flags/io-memory", {2: lib.mcHostRegisterIoMemory}, {2: lib.mcHostRegisterMapped}),
