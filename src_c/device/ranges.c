@@ -196,16 +196,16 @@ static bool reserve_region(const Ranges *ranges, size_t span, Region *region)
 /* Reserves a region with room for a range of `wanted` bytes, larger if it may be. */
 static bool grow(Ranges *ranges, size_t wanted)
 {
-    enum { DOUBLINGS = 4 };
+    enum { DOUBLINGS = 4, SHARES = 256 }; /* 64 devices have four kinds of ranges */
     size_t large = us_large_page_size();
     if (ranges->region_count == REGION_LIMIT || wanted > (size_t)1 << 46) {
         return false;
     }
     /* A granule at each end stays free, so that just outside a block is still inside the region. */
     size_t least = round_up(wanted + 2 * ranges->granule, large);
-    size_t left = address_space_left();
-    size_t span = ranges->profile.first_span << (ranges->region_count < DOUBLINGS ? ranges->region_count : DOUBLINGS);
-    span = left / 16 < span ? left / 16 / large * large : span;
+    size_t share = address_space_left() / SHARES / large * large;
+    size_t span = ranges->profile.first_span < share ? ranges->profile.first_span : share;
+    span <<= ranges->region_count < DOUBLINGS ? ranges->region_count : DOUBLINGS;
     span = span > least ? span : least;
     Region *region = &ranges->regions[ranges->region_count];
     Range *inside = calloc(1, sizeof *inside);

@@ -24,6 +24,12 @@ def test_streams(sanitizer, mode):
     assert native.check([program], {"UNDERSTUDY_STREAM": mode}) == "ok\n"
 
 
+@pytest.mark.parametrize("devices, limit", [(64, 0), (64, 4 << 30), (1, 1 << 30)])
+def test_devices_share_a_limited_address_space(devices, limit):
+    program = native.build_internal(HERE / "limits_test.c")
+    assert native.check([program, limit], {"UNDERSTUDY_DEVICES": str(devices), "UNDERSTUDY_STREAM": "inline"}) == "ok\n"
+
+
 def test_host_access_to_device_memory_stops_with_a_message():
     program = native.build_internal(HERE / "host_access_test.c")
     done = native.run([program])

@@ -132,7 +132,7 @@ def batch_cases(name: str):
     def copy(destination=None, source=None, size=32, limit=32, skip=None, batches=2, attributes=1, indexes=(0,),
              destination_type="DEVICE"):
         """Two copies of 32 bytes to a block; the changes concern the first."""
-        data = ffi.new("char[]", b"\x22" * 200)
+        data = ffi.new("char[]", b"\x22" * (USABLE + 200))
 
         def call(to):
             second = ffi.cast("char *", to) + 32 if to != ffi.NULL else data + 100
