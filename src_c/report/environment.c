@@ -8,37 +8,47 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 typedef struct Variable {
-    char *text;         /* "NAME=value" */
+    const char *text; /* "NAME=value" */
     size_t name_length;
     _Atomic bool complained; /* a value that cannot be read is reported once */
 } Variable;
 
-static Variable *variables; /* never freed; empty when there was no memory */
+static Variable *variables; /* never freed; none when there was no memory */
 static size_t variable_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void copy_variable(const char *text)
+/* Not on the heap: that must not begin to grow, in an executable at fixed addresses perhaps into a window of a chip, before
+ * all libraries are there. */
+static void *take_pages(size_t bytes)
 {
-    const char *end = strchr(text, '=');
-    char *copy = end != NULL ? strdup(text) : NULL;
-    if (copy != NULL) {
-        variables[variable_count].text = copy;
-        variables[variable_count++].name_length = (size_t)(end - text);
-    }
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return pages != MAP_FAILED ? pages : NULL;
 }
 
 static void copy_environment(void)
 {
     size_t count = 0;
-    while (environ != NULL && environ[count] != NULL) {
-        count++;
+    size_t bytes = 0;
+    for (; environ != NULL && environ[count] != NULL; count++) {
+        bytes += strlen(environ[count]) + 1;
     }
-    variables = calloc(count + 1, sizeof *variables);
-    for (size_t i = 0; variables != NULL && i < count; i++) {
-        copy_variable(environ[i]);
+    variables = take_pages((count + 1) * sizeof *variables + bytes);
+    if (variables == NULL) {
+        return;
+    }
+    char *copy = (char *)(variables + count + 1);
+    for (size_t i = 0; i < count; i++) {
+        const char *end = strchr(environ[i], '=');
+        if (end != NULL) {
+            strcpy(copy, environ[i]);
+            variables[variable_count].text = copy;
+            variables[variable_count++].name_length = (size_t)(end - environ[i]);
+            copy += strlen(copy) + 1;
+        }
     }
 }
 
