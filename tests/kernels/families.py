@@ -60,7 +60,7 @@ def formulas():
     found = {}
     for path in sorted(MAP_FILES.glob("*.inc")):
         for line in path.read_text().splitlines():
-            match = re.match(r"(MAP\w*)\((\w+), (\d+), (?:(\d+), )??(\d+), (\w+),", line)
+            match = re.match(r"(MAP\w*)\((\w+), (\d+), (?:(\d+), )??(\d+), ([A-Z]\w*),", line)
             if match and match[1] in KINDS:
                 kind, name, inputs, outputs, numbers, lanes = match.groups()
                 found[name] = (KINDS[kind], int(inputs), int(outputs or 1), int(numbers), lanes)

@@ -168,8 +168,241 @@ def magnitude(x):
     return np.abs(fields(x))
 
 
+def integer_power(a, b):
+    if b >= 0:
+        return pow(a, b, 2**64) if abs(b) > 64 else a**b
+    return 1 if a == 1 else (1 if b % 2 == 0 else -1) if a == -1 else 0
+
+
+def power(x, y):
+    if is_integer(x):
+        return integers_by(integer_power)(x, y)
+    return np.power(x, y)
+
+
+def elementwise(function):
+    """A function of Python floats."""
+    return np.vectorize(function, otypes=[np.float64])
+
+
+def guarded(function):
+    """The function, with NaN instead of an exception."""
+    def apply(value):
+        try:
+            return function(value)
+        except (ValueError, OverflowError):
+            return math.nan
+    return elementwise(apply)
+
+
+def log_of_gamma(value):
+    if math.isnan(value):
+        return math.nan
+    if math.isinf(value) or value <= 0 and value == math.floor(value):
+        return math.inf
+    return math.lgamma(value)
+
+
+def digamma(x):
+    """Recurrence up to 20, then the asymptotic series; reflection below 0."""
+    x = np.asarray(x, np.float64)
+    mirrored = np.where(x < 0, 1 - x, x)
+    shift = np.zeros_like(mirrored)
+    for _ in range(20):
+        small = mirrored < 20
+        shift = shift - np.where(small, 1 / mirrored, 0)
+        mirrored = np.where(small, mirrored + 1, mirrored)
+    square = 1 / (mirrored * mirrored)
+    series = square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square / 132))))
+    value = shift + np.log(mirrored) - 0.5 / mirrored - series
+    fraction = x - np.rint(x)
+    value = np.where(x < 0, value - math.pi / np.tan(math.pi * fraction), value)
+    value = np.where((x < 0) & (fraction == 0), np.nan, value)
+    return np.where(x == 0, -np.copysign(np.inf, x), np.where(x == -np.inf, np.nan, value))
+
+
+def inverse_error(x):
+    """By Newton's method from both sides."""
+    return elementwise(inverse_error_of)(x)
+
+
+def inverse_error_of(value):
+    if math.isnan(value) or abs(value) > 1:
+        return math.nan
+    if abs(value) == 1:
+        return math.copysign(math.inf, value)
+    low, high, size = 0.0, 6.0, abs(value)
+    for _ in range(1100):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        if math.erf(middle) < size if size < 0.5 else math.erfc(middle) > 1 - size:
+            low = middle
+        else:
+            high = middle
+    return math.copysign(low, value)
+
+
+erf, erfc = elementwise(math.erf), elementwise(math.erfc)
+
+
+def sinc(x):
+    whole = np.rint(x)
+    sine = np.where(whole % 2 == 0, 1, -1) * np.sin(math.pi * (x - whole))
+    return np.where(x == 0, 1, sine / (math.pi * x))
+
+
+def sigmoid(x):
+    power = np.exp(-np.abs(x))
+    return np.where(x < 0, power, 1) / (1 + power)
+
+
+def softplus(x):
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def normal(x):
+    """erfc(t) / 2 at t = -x / sqrt(2), with what rounding t leaves out."""
+    wide = -np.asarray(x, np.longdouble) / np.sqrt(np.longdouble(2))
+    t = wide.astype(np.float64)
+    left = np.where(np.isfinite(t), (wide - t).astype(np.float64), 0)
+    return 0.5 * (erfc(t) - 2 / math.sqrt(math.pi) * np.where(np.isfinite(t), np.exp(-t * t), 0) * left)
+
+
+def density(x):
+    return np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
+def gelu(x):
+    return x * normal(x)
+
+
+def gelu_exponent(x):
+    return math.sqrt(8 / math.pi) * (x + 0.044715 * x**3)
+
+
+def gelu_tanh(x):
+    exact = x * sigmoid(gelu_exponent(x))
+    return exact, np.abs(exact) * (1 + np.minimum(np.abs(gelu_exponent(x)), 200))
+
+
+def mish(x):
+    return x * np.tanh(softplus(x))
+
+
+def below(x):
+    return np.expm1(np.minimum(x, 0))
+
+
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+def triple(x, y, z):
+    if np.iscomplexobj(x):
+        first = product(x, y)[0]
+        return product(first, z)
+    return x * y * z
+
+
+def slope_and_scale(g, x, slope, exponent):
+    """The derivative, whose terms are of size 1 + |x| on their way, by as many places as the exponent has."""
+    slope = np.where(np.isneginf(x), 0, np.where(np.isposinf(x), 1, slope))
+    return g * slope, np.abs(g) * np.maximum(np.abs(slope), sigmoid(-np.abs(exponent)) * (1 + np.abs(exponent)))
+
+
+def mish_slope(x):
+    gate = np.tanh(softplus(x))
+    return gate + x * (1 - gate * gate) * sigmoid(x)
+
+
+def gelu_tanh_slope(x):
+    exponent = gelu_exponent(x)
+    inner = math.sqrt(8 / math.pi) * (1 + 3 * 0.044715 * x * x)
+    return sigmoid(exponent) + x * inner * sigmoid(exponent) * sigmoid(-exponent)
+
+
+def gelu_tanh_gradient(g, x):
+    """The exponent e is off by a few units of its size, which is the relative error of s(e) and of x e'(x) <= 3 e."""
+    size = np.abs(gelu_exponent(x))
+    exact = slope_and_scale(g, x, gelu_tanh_slope(x), size)[0]
+    return exact, np.abs(exact) + np.abs(g) * sigmoid(-size) * (1 + 3 * size) * (1 + size)
+
+
+def log_sum(x, y):
+    top = np.maximum(x, y)
+    distance = np.where(x == y, 0, np.abs(x - y))
+    return top + np.log1p(np.exp(-distance)), np.abs(top) + 1
+
+
+def log_sum_2(x, y):
+    top = np.maximum(x, y)
+    distance = np.where(x == y, 0, np.abs(x - y))
+    return top + np.log1p(np.exp2(-distance)) / math.log(2), np.abs(top) + 1
+
+
+def xlogy(x, y):
+    return np.where(np.isnan(y), np.nan, np.where(x == 0, 0, x * np.log(y)))
+
+
+def logit(x, eps):
+    z = x if eps < 0 else np.clip(x, eps, 1 - eps)
+    return np.log(z / (1 - z)), np.abs(np.log(z / (1 - z))) + 1
+
+
+def logit_gradient(x, dy, eps):
+    low = max(float(eps), 0)
+    outside = (x < low) | (x > 1 - low)
+    return np.where(outside, np.nan if eps < 0 else 0, dy / (x * (1 - x)))
+
+
+def nan_to_num(x, nan, high, low):
+    return np.where(np.isnan(x), nan, np.where(x == np.inf, high, np.where(x == -np.inf, low, x)))
+
+
 def bits_of(function):
     return lambda x, y: function(fields(x), fields(y))
+
+
+ADAM = ((-4, 4), (-4, 4), (-4, 4), (0.0625, 4), (0.0625, 4))
+
+
+def moments(m, v, g, beta1, beta2):
+    return (beta1 * m + (1 - beta1) * g, np.abs(m) + np.abs(g)), (beta2 * v + (1 - beta2) * g * g, v + g * g)
+
+
+def adam_w(w, g, m, v, *rest):
+    *bound, power1, power2, rate, decay, beta1, beta2, eps, maximise = rest
+    g = -g if maximise else g
+    (m, m_scale), (v, v_scale) = moments(m, v, g, beta1, beta2)
+    v = np.maximum(v, bound[0]) if bound else v
+    change = m_scale / (1 - power1 * beta1) / (np.sqrt(v / (1 - power2 * beta2)) + eps)
+    new = w - rate * (m / m_scale) * change - rate * decay * w
+    return (new, np.abs(w) + rate * change * 8), (m, m_scale), (v, v_scale)
+
+
+def adam_w_v2(w, g, m, v, *rest):
+    *largest, step, rate, beta1, beta2, decay, eps, maximise = rest
+    g = -g if maximise else g
+    (m, m_scale), (v, v_scale) = moments(m, v, g, beta1, beta2)
+    top = np.maximum(v, largest[0]) if largest else v
+    change = m_scale / (1 - beta1**step) / (np.sqrt(top / (1 - beta2**step)) + eps)
+    new = w - rate * (m / m_scale) * change - rate * decay * w
+    return (new, np.abs(w) + rate * change * 8), (m, m_scale), (v, v_scale)
+
+
+def adam_w_v2_largest(w, g, m, v, largest, *rest):
+    new, m, v = adam_w_v2(w, g, m, v, largest, *rest)
+    return new, m, v, (np.maximum(v[0], largest), v[1] + largest)
+
+
+def ema_adam(w, g, m, v, s, step, rate, s_decay, beta1, beta2, eps, mode, corrects, decay):
+    g = g + decay * w if mode == 0 else g
+    (m, m_scale), (v, v_scale) = moments(m, v, g, beta1, beta2)
+    bias1, bias2 = (1 - beta1**step, 1 - beta2**step) if corrects else (1, 1)
+    change = m_scale / bias1 / (np.sqrt(v / bias2) + eps)
+    new = w - rate * ((m / m_scale) * change + (decay * w if mode == 1 else 0))
+    scale = np.abs(w) + rate * change * 8
+    return (new, scale), (m, m_scale), (v, v_scale), (s_decay * s + (1 - s_decay) * new, scale + np.abs(s))
 
 
 ORACLE = {
@@ -228,4 +461,106 @@ ORACLE = {
     "round": Oracle(np.rint, 0),
     "round_decimals": Oracle(lambda x, a, b: np.rint(x * a) / a, 1, numbers=(8, 0)),
     "round_mode": Oracle(whole_by, 0, numbers=(6,)),
+    # exponential
+    "exp": Oracle(np.exp, 2),
+    "exp2": Oracle(np.exp2, 2),
+    "expm1": Oracle(np.expm1, 4),
+    "log": Oracle(np.log, 4),
+    "log2": Oracle(np.log2, 4),
+    "log10": Oracle(np.log10, 4),
+    "log1p": Oracle(np.log1p, 4),
+    "sqrt": Oracle(np.sqrt, 1),
+    "rsqrt": Oracle(lambda x: 1 / np.sqrt(x), 3),
+    "pow": Oracle(power, 4),
+    "logaddexp": Oracle(log_sum, 6),
+    "logaddexp2": Oracle(log_sum_2, 8),
+    "xlogy": Oracle(xlogy, 6),
+    # trigonometric
+    "sin": Oracle(np.sin, 4),
+    "cos": Oracle(np.cos, 4),
+    "tan": Oracle(np.tan, 6),
+    "asin": Oracle(np.arcsin, 4),
+    "acos": Oracle(np.arccos, 4),
+    "atan": Oracle(np.arctan, 4),
+    "atan2": Oracle(np.arctan2, 6),
+    "sinc": Oracle(sinc, 8),
+    "sinh": Oracle(np.sinh, 5),
+    "cosh": Oracle(np.cosh, 5),
+    "tanh": Oracle(np.tanh, 6),
+    "asinh": Oracle(np.arcsinh, 6),
+    "acosh": Oracle(np.arccosh, 6),
+    "atanh": Oracle(np.arctanh, 6),
+    # special
+    "erf": Oracle(erf, 6),
+    "erfc": Oracle(erfc, 8),
+    "erfinv": Oracle(inverse_error, 8, domains=((-1, 1),)),
+    "lgamma": Oracle(lambda x: (elementwise(log_of_gamma)(x), np.abs(elementwise(log_of_gamma)(x)) + 4), 12),
+    "digamma": Oracle(lambda x: (digamma(x), np.abs(digamma(x)) + np.abs(math.pi / np.tan(math.pi * x)) + 8), 12),
+    "copysign": Oracle(np.copysign, 0),
+    "heaviside": Oracle(lambda x, y: np.where(x == 0, y, x > 0), 0),
+    "nan_to_num": Oracle(nan_to_num, 0),
+    "logit": Oracle(logit, 8, numbers=(0.125,)),
+    "logit_backward": Oracle(logit_gradient, 6, numbers=(0.125,)),
+    # activation
+    "relu": Oracle(lambda x: np.maximum(x, 0), 0),
+    "leaky_relu": Oracle(lambda x, a: np.where(x > 0, x, a * x), 1),
+    "prelu": Oracle(lambda x, y: np.where(x > 0, x, y * x), 1),
+    "threshold": Oracle(lambda x, a, b: np.where(x <= a, b, x), 0),
+    "hardshrink": Oracle(lambda x, a: np.where((x >= -a) & (x <= a), 0, x), 0),
+    "softshrink": Oracle(lambda x, a: np.where(x > a, x - a, np.where(x < -a, x + a, x * 0)), 1),
+    "hardsigmoid": Oracle(lambda x: (np.clip(x / 6 + 0.5, 0, 1), np.abs(x / 6) + 0.5), 2),
+    "hardswish": Oracle(lambda x: (np.where(x >= 3, x, np.where(x <= -3, 0, x * (x + 3) / 6)), np.abs(x) + x * x), 3),
+    "sigmoid": Oracle(sigmoid, 4),
+    "log_sigmoid": Oracle(lambda x: -softplus(-x), 6),
+    "silu": Oracle(lambda x: x * sigmoid(x), 6),
+    "swish": Oracle(lambda x, a: (x * sigmoid(a * x), np.abs(x * sigmoid(a * x)) * (1 + np.minimum(np.abs(a * x), 200))), 6),
+    "mish": Oracle(mish, 8),
+    "gelu": Oracle(gelu, 12),
+    "gelu_tanh": Oracle(gelu_tanh, 8),
+    "fast_gelu": Oracle(lambda x: (x * sigmoid(1.702 * x), np.abs(x * sigmoid(1.702 * x)) * (1 + 2 * np.abs(x))), 6),
+    "softplus": Oracle(lambda x, a, b: np.where(a * x > b, x, softplus(a * x) / a), 8, numbers=(2, 3)),
+    "elu": Oracle(lambda x, a, b, c: np.where(x > 0, b * x, a * b * below(c * x)), 8),
+    "celu": Oracle(lambda x, a: np.where(x > 0, x, a * below(x / a)), 8),
+    "selu": Oracle(lambda x: SELU_SCALE * np.where(x > 0, x, SELU_ALPHA * below(x)), 9),
+    "glu": Oracle(lambda x, y: x * sigmoid(y), 6),
+    "swiglu": Oracle(lambda x, y: x * sigmoid(x) * y, 8),
+    "gelu_mul": Oracle(lambda x, y: gelu(x) * y, 14),
+    "gelu_tanh_mul": Oracle(lambda x, y: (gelu_tanh(x)[0] * y, gelu_tanh(x)[1] * np.abs(y)), 10),
+    # activation gradients
+    "threshold_backward": Oracle(lambda g, x, a: np.where(x > a, g, 0), 0),
+    "leaky_relu_backward": Oracle(lambda g, x, a: np.where(x > 0, g, a * g), 1),
+    "prelu_backward": Oracle(lambda g, x, w: np.where(x > 0, g, w * g), 1),
+    "prelu_weight_backward": Oracle(lambda g, x: np.where(x > 0, 0, g * x), 1),
+    "shrink_backward": Oracle(lambda g, x, a: np.where((x > a) | (x < -a), g, 0), 0),
+    "hardtanh_backward": Oracle(lambda g, x, a, b: np.where((x < a) | (x > b), 0, g), 0, numbers=(-0.5, 1.5)),
+    "hardsigmoid_backward": Oracle(lambda g, x: np.where((x > -3) & (x < 3), g / 6, 0), 1),
+    "hardswish_backward": Oracle(lambda g, x: (g * np.where(x < -3, 0, np.where(x <= 3, x / 3 + 0.5, 1)),
+                                                    np.abs(g) * (np.abs(x) + 1)), 3),
+    "hardswish_backward_v2": Oracle(lambda g, x: (g * np.where(x <= -3, 0, np.where(x < 3, x / 3 + 0.5, 1)),
+                                                       np.abs(g) * (np.abs(x) + 1)), 3),
+    "sigmoid_backward": Oracle(lambda g, y: triple(g, y, 1 - y), 8),
+    "tanh_backward": Oracle(lambda g, y: g * ((1 - y) * (1 + y)), 5),
+    "log_sigmoid_backward": Oracle(lambda g, x: g * sigmoid(-x), 6),
+    "silu_backward": Oracle(lambda g, x: slope_and_scale(g, x, sigmoid(x) * (1 + x * sigmoid(-x)), x), 10),
+    "swish_backward": Oracle(lambda g, x, a: slope_and_scale(g, x, sigmoid(a * x) * (1 + a * x * sigmoid(-a * x)), a * x), 12),
+    "mish_backward": Oracle(lambda g, x: slope_and_scale(g, x, mish_slope(x), x), 14),
+    "gelu_backward": Oracle(lambda g, x: slope_and_scale(g, x, normal(x) + x * density(x), x), 16),
+    "gelu_tanh_backward": Oracle(gelu_tanh_gradient, 8),
+    "softplus_backward": Oracle(lambda g, x, a, b: np.where(a * x > b, g, g * sigmoid(a * x)), 7, numbers=(2, 3)),
+    "elu_backward": Oracle(lambda g, x, a, b, c: g * np.where(x > 0, b, a * b * c * np.exp(np.minimum(c * x, 0))), 8),
+    "elu_result_backward": Oracle(lambda g, y, a, b, c: (g * np.where(y > 0, b, c * (y + a * b)),
+                                                         np.abs(g) * (b + c * (np.abs(y) + a * b))), 6),
+    "selu_backward": Oracle(lambda g, y: (g * np.where(y < 0, y + SELU_SCALE * SELU_ALPHA, SELU_SCALE),
+                                          np.abs(g) * (np.abs(np.nan_to_num(y)) + 2)), 5),
+    # optimizer: positive second moments, as they are in use
+    "adam_w": Oracle(adam_w, 12, (0.9, 0.99, 0.01, 0.1, 0.75, 0.875, 1e-3, 1), ADAM, many=True),
+    "adam_w_amsgrad": Oracle(adam_w, 12, (0.9, 0.99, 0.01, 0.1, 0.75, 0.875, 1e-3, 0), ADAM, many=True),
+    "adam_w_v2": Oracle(adam_w_v2, 16, (3, 0.01, 0.875, 0.96875, 0.1, 1e-3, 1), ADAM, many=True),
+    "adam_w_v2_amsgrad": Oracle(adam_w_v2_largest, 16, (3, 0.01, 0.875, 0.96875, 0.1, 1e-3, 0), ADAM, many=True),
+    "ema_adam": Oracle(ema_adam, 16, (2, 0.01, 0.75, 0.875, 0.96875, 1e-3, 1, 1, 0.1), ADAM, many=True),
+    # complex
+    "modulus": Oracle(np.abs, 6),
+    "real": Oracle(np.real, 0),
+    "imaginary": Oracle(np.imag, 0),
+    "conjugate": Oracle(lambda z: join(np.real(z), -np.imag(z)), 0),
 }

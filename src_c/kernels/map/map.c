@@ -232,16 +232,26 @@ static void round_values(Lane lane, DType dtype, void *values, int64_t count)
     }
 }
 
-/* Elements of an input's type to elements that the body reads, rounded to the compute type in between. */
+/* Elements of an input's type to elements that the body reads, by way of the compute type. */
 static void convert_input(const Item *item, const Operand *operand, const void *from, void *to, int64_t count, Tiles *tiles)
 {
-    const DType native = us_lane_dtype(item->lane);
-    void *values = operand->array == native ? to : tiles->values.bytes;
-    us_lane_load(item->lane, values, from, operand->dtype, 1, count);
-    if (operand->array != native) {
-        us_lane_store(item->lane, to, operand->array, 1, values, count);
-    } else if (operand->dtype != item->call->compute) {
-        round_values(item->lane, item->call->compute, values, count);
+    const DType compute = item->call->compute;
+    if (compute == us_lane_dtype(item->lane)) {
+        us_lane_load(item->lane, to, from, operand->dtype, 1, count);
+        return;
+    }
+    const Lane own = us_lane_of(operand->dtype);
+    Tile rounded;
+    const void *elements = from;
+    if (operand->dtype != compute) {
+        us_lane_load(own, tiles->values.bytes, from, operand->dtype, 1, count);
+        us_lane_store(own, operand->array == compute ? to : rounded.bytes, compute, 1, tiles->values.bytes, count);
+        elements = rounded.bytes;
+    }
+    if (operand->array != compute) {
+        us_lane_load(item->lane, to, elements, compute, 1, count);
+    } else if (operand->dtype == compute) {
+        memcpy(to, from, (size_t)(count * operand->size));
     }
 }
 
