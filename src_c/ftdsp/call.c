@@ -72,9 +72,31 @@ void ft_end(FtCall *call)
     }
 }
 
-void ft_length(FtCall *call, const char *name, int length)
+void ft_length(FtCall *call, const char *name, int64_t length)
 {
-    ft_require(call, length >= 0, name, "negative", FT_BAD_SIZE, "%s is %d elements", name, length);
+    ft_require(call, length >= 0, name, "negative", FT_BAD_SIZE, "%s is %lld elements", name, (long long)length);
+}
+
+void ft_positive(FtCall *call, const char *name, int64_t number)
+{
+    ft_require(call, number >= 1, name, "range", FT_BAD_SIZE, "%s is %lld; it is at least 1", name, (long long)number);
+}
+
+int64_t ft_count(FtCall *call, const char *name, int factors, const int64_t *sizes)
+{
+    int64_t count = ft_ok(call) ? us_shape_elements(factors, sizes) : 0;
+    char text[SHAPE_TEXT_SIZE];
+    ft_require(call, count >= 0 && count <= FT_ELEMENT_LIMIT, name, "overflow", FT_BAD_SIZE,
+               "%s would have %s elements, more than any memory holds", name,
+               us_shape_text(factors, sizes, text, sizeof text));
+    return ft_ok(call) ? count : 0;
+}
+
+void ft_optional(FtCall *call, const char *name, const void *data, int64_t count, DType dtype)
+{
+    if (data) {
+        ft_operand(call, name, data, count, dtype);
+    }
 }
 
 static void check_space(FtCall *call, const char *name, const void *data, size_t bytes)
@@ -119,16 +141,21 @@ void ft_operand(FtCall *call, const char *name, const void *data, int64_t count,
 static bool overlap(const void *a, int64_t a_bytes, const void *b, int64_t b_bytes)
 {
     const uintptr_t first = ft_location(a), second = ft_location(b);
-    return a_bytes > 0 && b_bytes > 0 && first < second + (size_t)b_bytes && second < first + (size_t)a_bytes;
+    return a && b && a_bytes > 0 && b_bytes > 0 && first < second + (size_t)b_bytes && second < first + (size_t)a_bytes;
+}
+
+void ft_same_or_apart_bytes(FtCall *call, const char *name, const void *output, int64_t output_bytes, const char *other,
+                            const void *input, int64_t input_bytes)
+{
+    const bool same = ft_location(output) == ft_location(input);
+    ft_require(call, same || !overlap(output, output_bytes, input, input_bytes), name, "overlap", FT_BAD_OVERLAP,
+               "%s at %p overlaps %s at %p in part; they may be the same array or apart", name, output, other, input);
 }
 
 void ft_same_or_apart(FtCall *call, const char *name, const void *output, const char *other, const void *input,
                       int64_t count, DType dtype)
 {
-    const int64_t bytes = count * (int64_t)us_dtype_size(dtype);
-    const bool same = ft_location(output) == ft_location(input);
-    ft_require(call, same || !overlap(output, bytes, input, bytes), name, "overlap", FT_BAD_OVERLAP,
-               "%s at %p overlaps %s at %p in part; they may be the same array or apart", name, output, other, input);
+    ft_same_or_apart_bytes(call, name, output, ft_bytes(count, dtype), other, input, ft_bytes(count, dtype));
 }
 
 void ft_apart(FtCall *call, const char *name, const void *output, int64_t output_bytes, const char *other,

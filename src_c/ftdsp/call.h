@@ -53,12 +53,28 @@ static inline bool ft_ok(const FtCall *call)
  * inside one window, in a space the call may use. No elements: nothing is checked. */
 void ft_operand(FtCall *call, const char *name, const void *data, int64_t count, DType dtype);
 
-/* A number of elements is not negative. */
-void ft_length(FtCall *call, const char *name, int length);
+/* The same for an operand that may be NULL. */
+void ft_optional(FtCall *call, const char *name, const void *data, int64_t count, DType dtype);
+
+/* A number of elements is not negative; is at least 1. */
+void ft_length(FtCall *call, const char *name, int64_t length);
+void ft_positive(FtCall *call, const char *name, int64_t number);
+
+/* The product of sizes (none negative) that are the elements of an operand: not more than any memory holds. */
+#define FT_ELEMENT_LIMIT (INT64_C(1) << 44)
+int64_t ft_count(FtCall *call, const char *name, int factors, const int64_t *sizes);
+
+static inline int64_t ft_bytes(int64_t count, DType dtype)
+{
+    return count * (int64_t)us_dtype_size(dtype);
+}
 
 /* An output may be exactly the same array as an input, but not overlap it in part. */
 void ft_same_or_apart(FtCall *call, const char *name, const void *output, const char *other, const void *input,
                       int64_t count, DType dtype);
+
+void ft_same_or_apart_bytes(FtCall *call, const char *name, const void *output, int64_t output_bytes, const char *other,
+                            const void *input, int64_t input_bytes);
 
 /* An output shares no byte with another operand. */
 void ft_apart(FtCall *call, const char *name, const void *output, int64_t output_bytes, const char *other,

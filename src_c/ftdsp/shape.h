@@ -5,9 +5,6 @@
 #include "ftdsp/call.h"
 #include "kernels/ft_arrays.h"
 
-/* Elements an operand may have: more than any memory holds, few enough for byte counts not to overflow. */
-#define FT_ELEMENT_LIMIT (INT64_C(1) << 44)
-
 typedef struct Shape {
     int rank;
     int64_t size[FT_RANK_LIMIT];

@@ -115,10 +115,13 @@ def function(symbol: str):
 class Invocation:
     """One call: its arguments, and what the outputs held before."""
 
-    def __init__(self, symbol: str, parameters: list, replaced: dict, core_mask: int | None):
+    def __init__(self, symbol: str, parameters: list, replaced: dict, core_mask: int | None, mask_position: int = -1):
         self.symbol, self.owners, self.outputs, self.arguments = symbol, [], {}, []
         self.function, types = function(symbol)
-        declared = ffi.typeof(getattr(lib, symbol)).args
+        declared = list(ffi.typeof(getattr(lib, symbol)).args)
+        if core_mask is not None:  # nearly always the last
+            mask_position %= len(declared)
+            types, declared = (kinds[:mask_position] + kinds[mask_position + 1:] for kinds in (types, declared))
         by_name = {}
         for parameter, ctype, declared_type in zip(parameters, types, declared):
             instead = replaced.get(parameter.name, parameter)
@@ -138,7 +141,7 @@ class Invocation:
                 self.outputs[parameter.name] = (address, memory(address, len(content)))
             self.arguments.append(ffi.cast(ctype, address))
         if core_mask is not None:
-            self.arguments.append(core_mask)
+            self.arguments.insert(mask_position, core_mask)
 
     def table(self, instead, parameter, ctype):
         if instead is None:
@@ -171,6 +174,9 @@ class Invocation:
         if isinstance(value, bytes):
             self.owners.append(ffi.new("char[]", value))
             return self.owners[-1]
+        if isinstance(value, ffi.CData):
+            self.owners.append(value)
+            return value
         return ffi.cast(ctype, value) if ctype.kind == "pointer" else value
 
     def address(self, instead, parameter, content: bytes, by_name: dict) -> int:
@@ -248,7 +254,8 @@ def clear() -> None:
 def invoke(operator: Operator, prefix: str, space: str, core_mask: int = 0xFF, /, **replaced) -> Result:
     parameters = operator.parameters(prefix)
     mask = core_mask if space == "s" else None
-    return Invocation(operator.symbol(prefix, space), parameters, replaced, mask).run()
+    position = operator.mask_position() if hasattr(operator, "mask_position") else -1
+    return Invocation(operator.symbol(prefix, space), parameters, replaced, mask, position).run()
 
 
 def compute(symbol: str, parameters: list, core_mask: int = 0xFF) -> dict[str, numpy.ndarray]:

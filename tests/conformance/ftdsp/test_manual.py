@@ -1,0 +1,226 @@
+"""Refusals of the manual's operators: the rules that follow from their parameters, and those that they have beside them."""
+
+import numpy
+import pytest
+
+from tests.conformance.ftdsp.calls import (ALIGNMENT, DDR, DDR_END, ELEMENT, L2, L2_OF_CORE_3, At, Table, sample)
+from tests.conformance.ftdsp.chips import check_rules
+from tests.conformance.ftdsp.manual import INT_MAX, Manual, operators
+from understudy.ftdsp import ffi
+
+
+def ints(*values):
+    return numpy.array(values, numpy.int32)
+
+
+def structure(type_name, **members):
+    """A parameter structure; arrays among its members are kept alive with it."""
+    made = ffi.new(f"{type_name} *")
+    for name, value in members.items():
+        setattr(made, name, value)
+    return made
+
+
+def pieces(*counts):
+    """A table of arrays with these numbers of elements."""
+    def table(prefix, name):
+        return Table(name, [sample(prefix or "fp", count, position) for position, count in enumerate(counts)])
+
+    return table
+
+
+# ---- what the table of operators cannot say of the legal call: parameter -> value of a prefix ----
+
+def filling(elements, type_size):
+    return lambda prefix: structure("FillParameter", elem_cnt_=elements, type_size_=type_size)
+
+
+class Tensors:
+    """input_tensors of switchlayer: tensors whose data is at these addresses."""
+
+    def __init__(self, *tensors):
+        self.members = [structure("TensorC", type_size=size, size=count, data=ffi.cast("void *", address))
+                        for size, count, address in tensors]
+        self.table = ffi.new("TensorC *[]", [member if member else ffi.NULL for member in self.members])
+
+
+_kept = []
+
+
+def tensors(*given):
+    made = Tensors(*given)
+    _kept.append(made)
+    return made.table
+
+
+def tensor(size, count, address):
+    made = structure("TensorC", type_size=size, size=count, data=ffi.cast("void *", address))
+    _kept.append(made)
+    return made
+
+
+OWN_PARAMETERS = {
+    "split": {"outputs": lambda prefix: pieces(4, 6)(prefix, "outputs")},
+    "split_with_overlap": {"outputs": lambda prefix: pieces(4, 6)(prefix, "outputs")},
+    "tensorlistfromtensor": {"output_tensors": lambda prefix: pieces(3, 3)(prefix, "output_tensors")},
+    "flatten": {"param": lambda prefix: structure("FlattenParameter", elem_cnt_=6, type_size_=4)},
+    "fill": {"param": filling(6, 4)},
+    "switchlayer": {"input_tensors": lambda prefix: tensors((4, 3, DDR), (4, 6, DDR + 64)),
+                    "output": lambda prefix: tensor(4, 6, DDR + 2**20)},
+}
+
+
+# ---- rules beside those of the table ----
+
+def table_cases(add, name, prefix, space, last_bytes):
+    """Of the arrays that a table points to: two entries, the second of which is wrong."""
+    alignment = ALIGNMENT.get(prefix, numpy.dtype(ELEMENT[prefix]).itemsize) if prefix else 1
+    first = At(DDR)
+
+    def entries(*bad):
+        return [{name: Table(name, [first, one])} for one in bad]
+
+    yield add(f"{name}/table", [{name: None}], [{}])
+    yield add(f"{name}/null", entries(None), entries(At(DDR + 2**20)))
+    if alignment > 1:
+        yield add(f"{name}/alignment", entries(At(DDR + 2**20 + 1)), entries(At(DDR + 2**20 + alignment)))
+    yield add(f"{name}/window", entries(At(DDR_END - last_bytes + alignment, copy=False)),
+              entries(At(DDR_END - last_bytes)))
+    if space == "s":
+        yield add(f"{name}/private", entries(At(L2)), entries(At(DDR + 2**20)))
+    else:
+        yield add(f"{name}/other-core", entries(At(L2_OF_CORE_3, copy=False)), entries(At(L2)))
+
+
+def output_table_cases(source, source_count, name, last_count):
+    def cases(add, prefix, space):
+        size = numpy.dtype(ELEMENT[prefix]).itemsize
+        yield from table_cases(add, name, prefix, space, last_count * size)
+        at = DDR + 2**21
+        yield add(f"{name}/overlap", [{source: At(at), name: Table(name, [At(DDR), At(at + (source_count - 1) * size)])},
+                                      {source: At(at), name: Table(name, [At(at), At(DDR)])}],
+                  [{source: At(at), name: Table(name, [At(DDR), At(at + source_count * size)])}])
+
+    return cases
+
+
+def axis_case(add):
+    return add("axis/range", [{"axis": -1}, {"axis": 2}, {"axis": INT_MAX}], [{"axis": 1}])
+
+
+def split_cases(add, prefix, space):
+    yield from output_table_cases("input", 10, "outputs", 6)(add, prefix, space)
+    yield axis_case(add)
+    yield add("split_sizes/range", [{"split_sizes": ints(6, -1)}, {"split_sizes": ints(-(2**31), 3)}],
+              [{"split_sizes": ints(5, 0)}])
+    yield add("split_sizes/mismatch", [{"split_sizes": ints(2, 2)}, {"split_sizes": ints(3, 3)}], [{"split_sizes": ints(2, 3)}])
+
+
+def overlap_split_cases(add, prefix, space):
+    yield from output_table_cases("input", 10, "outputs", 6)(add, prefix, space)
+    yield axis_case(add)
+    yield add("start_indices/range", [{"start_indices": ints(-1, 2)}, {"start_indices": ints(3, 2)}, {"end_indices": ints(2, 6)}],
+              [{"start_indices": ints(0, 3)}, {"start_indices": ints(2, 2)}])
+
+
+def list_cases(add, prefix, space):
+    yield from output_table_cases("input_tensor_values", 6, "output_tensors", 3)(add, prefix, space)
+    yield add("input_tensor_shape/range", [{"input_tensor_shape": ints(0, 3)}, {"input_tensor_shape": ints(-2, 3)}],
+              [{"input_tensor_shape": ints(2, 3)}])
+    yield add("input_tensor_total_elements/mismatch", [{"input_tensor_total_elements": 5}],
+              [{"input_tensor_total_elements": 6}])
+
+
+def flatten_cases(add, prefix, space):
+    def param(count, size):
+        return {"param": structure("FlattenParameter", elem_cnt_=count, type_size_=size)}
+
+    yield add("param/null", [{"param": None}], [{}])
+    yield add("param/range", [param(-1, 4), param(6, -4)], [param(6, 4), param(0, 4)])
+
+
+def fill_cases(add, prefix, space):
+    yield add("param/null", [{"param": None}], [{}])
+    yield add("param/range", [{"param": filling(-1, 4)(prefix)}], [{"param": filling(0, 4)(prefix)}, {"param": filling(6, 0)(prefix)}])
+
+
+def switch_cases(add, prefix, space):
+    def inputs(second):
+        return {"input_tensors": tensors((4, 3, DDR), second)}
+
+    yield add("index/negative", [{"index": -1}, {"index": -(2**31)}], [{"index": 0}])
+    yield add("input_tensors/table", [{"input_tensors": None}], [{}])
+    yield add("output/null", [{"output": None}, {"output": tensor(4, 6, 0)}], [{}])
+    yield add("input_tensors/range", [inputs((4, -1, DDR)), inputs((-4, 6, DDR)), inputs((2**40, 2**40, DDR))],
+              [inputs((0, 6, DDR)), inputs((4, 6, DDR))])
+    yield add("input_tensors/null", [inputs((4, 6, 0))], [inputs((4, 6, DDR + 64))])
+    for name, there in (("input_tensors", lambda at: inputs((4, 6, at))), ("output", lambda at: {"output": tensor(4, 6, at)})):
+        yield add(f"{name}/window", [there(DDR_END - 23)], [there(DDR_END - 24)])
+        yield add(f"{name}/private", [there(L2)], [there(DDR + 128)])
+    yield add("output/overlap", [{"output": tensor(4, 6, DDR + 65)}], [{"output": tensor(4, 6, DDR + 64)}])
+
+
+def broadcast_cases(add, prefix, space):
+    yield add("output_shape_size/mismatch", [{"input_shape": ints(1, 1, 3, 1), "input_shape_size": 4}],
+              [{"input_shape": ints(1, 3, 1), "input_shape_size": 3}])
+    yield add("output_shape/mismatch", [{"input_shape": ints(1, 3)}, {"input_shape": ints(2, 1)}],
+              [{"input_shape": ints(3, 1)}, {"input_shape": ints(3, 2)}])
+
+
+def blocks_case(add, name, block_of_3):
+    return add(f"{name}/mismatch", block_of_3, [{}])
+
+
+def depth_cases(add, prefix, space):
+    yield add("block/mismatch", [{"block": 3}, {"in_shape": ints(1, 3, 4, 3)}, {"in_shape": ints(1, 2, 5, 3)}], [{"block": 1}])
+
+
+def space_cases(add, prefix, space):
+    yield add("block_size/range", [{"block_size": ints(0, 2)}, {"block_size": ints(2, -1)}], [{"block_size": ints(1, 1)}])
+    yield add("paddings/range", [{"paddings": ints(-1, 1, 0, 0)}, {"paddings": ints(0, 0, 0, -1)}],
+              [{"paddings": ints(0, 0, 0, 0)}])
+    yield add("block_size/mismatch", [{"block_size": ints(3, 1)}, {"paddings": ints(1, 0, 0, 0)}], [{"block_size": ints(1, 6)}])
+    yield add("output/overflow", [{"paddings": ints(INT_MAX, 1, INT_MAX, 1), "block_size": ints(1, 1),
+                                   "input_shape": ints(1, 2, 4, 3)}], [{}])
+
+
+def batch_cases(block):
+    def cases(add, prefix, space):
+        yield add(f"{block}/range", [{block: ints(0, 2)}, {block: ints(2, -1)}], [{block: ints(1, 1)}])
+        yield add(f"{block}/mismatch", [{block: ints(3, 1)}, {block: ints(2, 4)}], [{block: ints(1, 4)}])
+        yield add("crops/range", [{"crops": ints(-1, 1, 0, 0)}, {"crops": ints(0, 0, 0, -1)}, {"crops": ints(3, 2, 0, 0)},
+                                  {"crops": ints(0, 0, INT_MAX, INT_MAX)}], [{"crops": ints(1, 1, 2, 1)}, {"crops": ints(2, 2, 0, 0)}])
+
+    return cases
+
+
+def format_cases(add, prefix, space):
+    yield add("src_data/overflow", [{"batch": INT_MAX, "channel": INT_MAX, "plane": 1}], [{}])
+    yield add("dst_data/overflow", [{"batch": INT_MAX, "channel": 1, "plane": 8192, "src_format": 0}], [{}])
+
+
+OWN_CASES = {
+    "split": split_cases, "split_with_overlap": overlap_split_cases, "tensorlistfromtensor": list_cases,
+    "flatten": flatten_cases, "fill": fill_cases, "switchlayer": switch_cases, "broadcastto": broadcast_cases,
+    "spacetodepth": depth_cases, "spacetobatch": space_cases, "batchtospace": batch_cases("block_size"),
+    "batch_to_space": batch_cases("block"), "formattranspose": format_cases,
+}
+
+
+def make_rules():
+    for key in operators():
+        operator = Manual(key, OWN_PARAMETERS.get(key))
+        yield from operator.cases()
+        for prefix, space in operator.operator.functions() if key in OWN_CASES else []:
+            def add(tail, refused, accepted, p=prefix, s=space, o=operator):
+                return o.case(p, s, tail, refused, accepted)
+
+            yield from OWN_CASES[key](add, prefix, space)
+
+
+RULES = list(make_rules())
+
+
+@pytest.mark.parametrize("chip", ["FT78NE", "MT7004", ""])
+def test_rules(chip):
+    check_rules(__name__, RULES, chip)
