@@ -20,7 +20,7 @@ def write(file: pathlib.Path, text: str) -> None:
 
 def remove_others(folder: pathlib.Path, kept: set[pathlib.Path]) -> None:
     for file in folder.rglob("*"):
-        if file.is_file() and file not in kept:
+        if file.is_file() and file not in kept and "include/ftdsp" not in file.as_posix():  # another generator's
             file.unlink()
 
 
