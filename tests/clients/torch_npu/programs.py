@@ -1,0 +1,311 @@
+"""Programs as users of PyTorch write them. Each takes a device and gives the numbers that it computed, step by step.
+
+    python -m tests.clients.torch_npu.programs DEVICE [PROGRAM …]    prints a JSON object: program -> numbers, or an error
+
+The test runs them on the CPU in one process and on the emulated device in another, and compares.
+"""
+
+import io
+import json
+import pathlib
+import sys
+import traceback
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+PROGRAMS = {}
+
+
+def program(function):
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+def numbers(tensor) -> list[float]:
+    return tensor.detach().cpu().double().flatten().tolist()
+
+
+def summary(model) -> list[float]:
+    """Two numbers of each parameter, the second sensitive to the order of its elements."""
+    found = []
+    for parameter in model.parameters():
+        values = parameter.detach().cpu().double().flatten()
+        found += [values.sum().item(), (values * torch.arange(1, len(values) + 1)).sum().item() / len(values)]
+    return found
+
+
+def digits(count: int = 320):
+    """Images of hand-written digits that scikit-learn ships, and what they show."""
+    from sklearn.datasets import load_digits
+
+    data = load_digits()
+    return torch.tensor(data.images[:count], dtype=torch.float32) / 16, torch.tensor(data.target[:count])
+
+
+def train(model, optimizer, batches, loss_of, steps: int, clip: float | None = None) -> list[float]:
+    losses = []
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(model, *batches[step % len(batches)])
+        loss.backward()
+        if clip is not None:
+            losses += numbers(nn.utils.clip_grad_norm_(model.parameters(), clip))
+        optimizer.step()
+        losses += numbers(loss)
+    return losses + summary(model)
+
+
+def batches_on(device: str, images, labels, size: int = 64):
+    return [(images[at : at + size].to(device), labels[at : at + size].to(device)) for at in range(0, len(images), size)]
+
+
+def classification(model, images, labels):
+    return functional.cross_entropy(model(images), labels)
+
+
+# ---- what needs no operator: memory, streams, events ----
+
+
+@program
+def copies(device):
+    """Every type there and back, through pageable and pinned memory, with offsets and between blocks."""
+    found = []
+    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.int8, torch.uint8, torch.bool):
+        host = (torch.arange(1, 4097) % 7).to(dtype)
+        there = host.to(device)
+        found += numbers(there[5:50].cpu()) + numbers(there.clone()[-3:].cpu())
+        pinned = host.pin_memory() if device != "cpu" else host
+        found += numbers(pinned.to(device, non_blocking=True).cpu()[:9])
+    return found
+
+
+@program
+def memory(device):
+    """Blocks of many sizes, freed and taken again in another order, keep what was put into them."""
+    generator = torch.Generator().manual_seed(3)
+    kept, found = {}, []
+    for step in range(200):
+        size = int(torch.randint(1, 1 << 16, (1,), generator=generator))
+        kept[step] = (torch.full((size,), float(step)).to(device), step)
+        if len(kept) > 20:
+            key = sorted(kept)[int(torch.randint(0, 20, (1,), generator=generator))]
+            tensor, value = kept.pop(key)
+            host = tensor.cpu()
+            found += [float(len(host)), host.min().item() - value, host.max().item() - value]
+    return found
+
+
+# ---- training ----
+
+
+@program
+def mlp(device):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 48), nn.ReLU(), nn.Linear(48, 32), nn.Tanh(), nn.Linear(32, 10)).to(device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    found = train(model, optimizer, batches_on(device, *digits()), classification, 20)
+    images, labels = digits(64)
+    with torch.no_grad():
+        guesses = model(images.to(device)).argmax(1).cpu()
+    return [*found, (guesses == labels).double().mean().item()]
+
+
+@program
+def cnn(device):
+    torch.manual_seed(1)
+    model = nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.MaxPool2d(2),
+        nn.Conv2d(8, 12, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(12, 10),
+    ).to(device)  # fmt: skip
+    images, labels = digits(192)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
+    found = train(model, optimizer, batches_on(device, images[:, None], labels), classification, 6)
+    model.eval()
+    with torch.no_grad():
+        return found + numbers(model(images[:4, None].to(device)))
+
+
+class Block(nn.Module):
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.norm, self.norm_of_mlp = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.projections, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        parts = self.projections(self.norm(x)).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        query, key, value = parts[0], parts[1], parts[2]
+        scores = query @ key.transpose(-2, -1) / (width // self.heads) ** 0.5
+        mask = torch.tril(torch.ones(length, length, device=x.device))
+        scores = scores.masked_fill(mask == 0, float("-inf"))
+        x = x + self.output((scores.softmax(-1) @ value).transpose(1, 2).reshape(batch, length, width))
+        return x + self.mlp(self.norm_of_mlp(x))
+
+
+class Gpt(nn.Module):
+    def __init__(self, symbols: int, length: int, width: int = 32, heads: int = 4, layers: int = 2):
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(symbols, width), nn.Embedding(length, width)
+        self.blocks = nn.Sequential(*[Block(width, heads) for _ in range(layers)])
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, symbols)
+
+    def forward(self, text):
+        places = torch.arange(text.shape[1], device=text.device)
+        return self.head(self.norm(self.blocks(self.tokens(text) + self.places(places))))
+
+
+def text_batches(device: str, length: int = 16, size: int = 8, count: int = 4):
+    """Windows of a text of the repository, and the same windows a letter later."""
+    letters = (pathlib.Path(__file__).parents[3] / "LICENSE").read_text()[:2000]
+    symbols = sorted(set(letters))
+    codes = torch.tensor([symbols.index(letter) for letter in letters])
+    starts = torch.arange(count * size) * 37
+    windows = torch.stack([codes[start : start + length + 1] for start in starts])
+    return len(symbols), [(part[:, :-1].to(device), part[:, 1:].to(device)) for part in windows.split(size)]
+
+
+@program
+def gpt(device):
+    torch.manual_seed(2)
+    symbols, batches = text_batches(device)
+    model = Gpt(symbols, 16).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+
+    def loss_of(model, text, later):
+        return functional.cross_entropy(model(text).view(-1, symbols), later.reshape(-1))
+
+    return train(model, optimizer, batches, loss_of, 6, clip=1.0)
+
+
+OPTIMIZERS = {
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.1), "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+    "adam": lambda p: torch.optim.Adam(p, lr=0.01), "adamw": lambda p: torch.optim.AdamW(p, lr=0.01),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.005), "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.05),
+}  # fmt: skip
+
+
+def train_with(name: str):
+    def run(device):
+        torch.manual_seed(4)
+        model = nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10)).to(device)
+        return train(model, OPTIMIZERS[name](model.parameters()), batches_on(device, *digits(128)), classification, 6)
+
+    run.__name__ = f"optimizer_{name}"
+    return run
+
+
+for name in OPTIMIZERS:
+    program(train_with(name))
+
+
+@program
+def mixed_precision(device):
+    """Half precision inside, a scaled loss outside. The CPU, which scales nothing, computes what it should come near."""
+    torch.manual_seed(5)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10)).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    scaler = torch.amp.GradScaler(device, init_scale=256.0, enabled=device != "cpu")
+    losses = []
+    for images, labels in batches_on(device, *digits()):
+        optimizer.zero_grad()
+        with torch.autocast(device, dtype=torch.float16, enabled=device != "cpu"):
+            loss = classification(model, images, labels)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        losses += numbers(loss)
+    return losses
+
+
+@program
+def checkpoint(device):
+    """Training that is stopped, saved, loaded and gone on with is the training that was not stopped."""
+    def build():
+        torch.manual_seed(6)
+        model = nn.Linear(64, 10).to(device)
+        return model, torch.optim.Adam(model.parameters(), lr=0.01)
+
+    images, labels = digits(128)
+    batches = batches_on(device, images.flatten(1), labels)
+    model, optimizer = build()
+    train(model, optimizer, batches, classification, 3)
+    file = io.BytesIO()
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, file)
+    file.seek(0)
+    state = torch.load(file, map_location=device)
+    again, optimizer_again = build()
+    again.load_state_dict(state["model"])
+    optimizer_again.load_state_dict(state["optimizer"])
+    return train(model, optimizer, batches, classification, 2) + train(again, optimizer_again, batches, classification, 2)
+
+
+@program
+def data_loader(device):
+    """Worker processes, pinned memory, copies that do not block."""
+    from torch.utils.data import DataLoader, TensorDataset
+
+    images, labels = digits(96)
+    loader = DataLoader(TensorDataset(images, labels), batch_size=32, num_workers=2, pin_memory=device != "cpu")
+    found = []
+    for part, names in loader:
+        found += numbers(part.to(device, non_blocking=True)[0]) + numbers(names.to(device, non_blocking=True))
+    return found
+
+
+@program
+def elementwise(device):
+    """Arithmetic, comparison, indexing and reductions of small tensors, with strides and mixed types."""
+    x = torch.linspace(-2, 2, 24).reshape(4, 6).to(device)
+    y = x.t().contiguous().t() + 0.5
+    found = numbers(x + y) + numbers(x * 2 - y / 3) + numbers((x > y.mean()).sum()) + numbers(x.exp().log())
+    found += numbers(x[1:, ::2].sum(0)) + numbers(x.max(1).values) + numbers(x.argmax(1)) + numbers(x.abs().sqrt())
+    found += numbers(torch.cat([x, y], 1)) + numbers(torch.where(x > 0, x, y)) + numbers(x.clamp(-1, 1))
+    found += numbers((x.half() + x).float()) + numbers(x.long() % 3) + numbers(x[x > 0]) + numbers(x.softmax(-1))
+    found += numbers(x[torch.tensor([2, 0], device=device)]) + numbers(x.cumsum(1)) + numbers(x @ y.t())
+    return found
+
+
+@program
+def printing(device):
+    x = torch.linspace(-2, 2, 6).reshape(2, 3)
+    text = str(x.to(device)).replace(f", device='{device}:0'", "").replace("       ", "")
+    return [float(ord(letter)) for letter in text]
+
+
+@program
+def streams_and_events(device):
+    """Work on a second stream that waits for the first one's event. (The CPU has one order only.)"""
+    x = torch.arange(1 << 16, dtype=torch.float32).to(device)
+    if device == "cpu":
+        return numbers((x * 2 + 1)[:16]) + [1.0]
+    first, second = torch.npu.Stream(), torch.npu.Stream()
+    began, ended = torch.npu.Event(enable_timing=True), torch.npu.Event(enable_timing=True)
+    torch.npu.synchronize()
+    with torch.npu.stream(first):
+        began.record()
+        doubled = x * 2
+        ended.record()
+    with torch.npu.stream(second):
+        second.wait_event(ended)
+        result = doubled + 1
+    second.synchronize()
+    return numbers(result[:16]) + [float(ended.query() and began.elapsed_time(ended) >= 0)]
+
+
+def run(device: str, names: list[str]) -> dict:
+    results = {}
+    for name in names or PROGRAMS:
+        try:
+            results[name] = PROGRAMS[name](device)
+        except Exception:
+            results[name] = traceback.format_exc()
+    return results
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(2)
+    print(json.dumps(run(sys.argv[1], sys.argv[2:])))
