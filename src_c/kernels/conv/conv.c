@@ -1,0 +1,448 @@
+#include "kernels/conv/gather.h"
+#include "kernels/scratch.h"
+#include "kernels/tensor_ops.h"
+#include "tensor/convert.h"
+#include "tensor/parallel.h"
+
+#include <math.h>
+#include <stdatomic.h>
+
+/* Groups with no more channels and results than these go by rows. */
+enum { FEW_CHANNELS = 8 };
+
+/* A problem with three spatial axes; fewer become leading ones of size 1. */
+typedef struct Problem {
+    const Convolution *conv;
+    View x, w, y; /* x or dx, w or dw, y or dy: five axes */
+    int64_t stride[CONV_AXES], padding[CONV_AXES], dilation[CONV_AXES];
+    DType compute;
+} Problem;
+
+static View five_axes(const View *view)
+{
+    View five = *view;
+    const int32_t missing = 5 - view->rank;
+    five.rank = 5;
+    for (int32_t axis = 4; axis >= 2; axis--) {
+        const int32_t from = axis - missing;
+        five.shape[axis] = from >= 2 ? view->shape[from] : 1;
+        five.strides[axis] = from >= 2 ? view->strides[from] : 0;
+    }
+    return five;
+}
+
+static bool is_single(DType dtype)
+{
+    return dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT32;
+}
+
+static Problem problem_of(const Convolution *conv, const View *x, const View *w, const View *y)
+{
+    Problem problem = {.conv = conv, .x = five_axes(x), .w = five_axes(w), .y = five_axes(y)};
+    for (int axis = 0; axis < CONV_AXES; axis++) {
+        const int from = axis - (CONV_AXES - conv->axes);
+        problem.stride[axis] = from >= 0 ? conv->stride[from] : 1;
+        problem.padding[axis] = from >= 0 ? conv->padding[from] : 0;
+        problem.dilation[axis] = from >= 0 ? conv->dilation[from] : 1;
+    }
+    for (int axis = 2; conv->mirrored && axis < 5; axis++) {
+        View *w_view = &problem.w;
+        const int64_t last = (w_view->shape[axis] - 1) * w_view->strides[axis];
+        w_view->data = (char *)w_view->data + last * (int64_t)us_dtype_size(w_view->dtype);
+        w_view->strides[axis] = -w_view->strides[axis];
+    }
+    return problem;
+}
+
+static bool has_channels_last(const View *view)
+{
+    return view->shape[1] > 1 && view->strides[1] == 1;
+}
+
+/* Makes the filter one of the compute type; *copy owns it. */
+static bool convert_filter(Problem *problem, void **copy)
+{
+    View *w = &problem->w;
+    const bool last = has_channels_last(w);
+    const void *data;
+    *copy = NULL;
+    if (w->dtype == problem->compute) {
+        return true;
+    }
+    if (!us_gather_operand(w, problem->compute, last, &data, copy)) {
+        return false;
+    }
+    View packed = *w;
+    int64_t stride = 1;
+    if (last) {
+        packed.strides[1] = 1;
+        stride = packed.shape[1];
+    }
+    for (int axis = 4; axis >= 0; axis--) {
+        if (!last || axis != 1) {
+            packed.strides[axis] = stride;
+            stride *= packed.shape[axis];
+        }
+    }
+    packed.data = (void *)data;
+    packed.dtype = problem->compute;
+    *w = packed;
+    return true;
+}
+
+/* The filter as [groups, results, channels, taps]; `turned`: what forward calls channels are the results. */
+static View filter_view(const Problem *problem, bool turned)
+{
+    const View *w = &problem->w;
+    const int64_t groups = problem->conv->groups, per_group = w->shape[0] / groups;
+    View filter = {.data = w->data, .dtype = w->dtype, .rank = 6,
+                   .shape = {groups, turned ? w->shape[1] : per_group, turned ? per_group : w->shape[1]},
+                   .strides = {per_group * w->strides[0], w->strides[turned ? 1 : 0], w->strides[turned ? 0 : 1]}};
+    for (int axis = 0; axis < CONV_AXES; axis++) {
+        filter.shape[3 + axis] = w->shape[2 + axis];
+        filter.strides[3 + axis] = w->strides[2 + axis];
+    }
+    return filter;
+}
+
+static Gather gather_of(const Problem *problem, bool turned, const View *in, const View *out)
+{
+    Gather gather = {.compute = problem->compute, .images = in->shape[0], .groups = problem->conv->groups,
+                     .filter = filter_view(problem, turned)};
+    gather.results = gather.filter.shape[1];
+    gather.channels = gather.filter.shape[2];
+    for (int axis = 0; axis < CONV_AXES; axis++) {
+        gather.in_size[axis] = in->shape[2 + axis];
+        gather.out_size[axis] = out->shape[2 + axis];
+        gather.step[axis] = problem->stride[axis];
+        gather.taps[axis] = (TapAxis){problem->w.shape[2 + axis], -problem->padding[axis], problem->dilation[axis]};
+    }
+    return gather;
+}
+
+static bool is_depthwise(const Gather *gather)
+{
+    return gather->channels == 1 && gather->results == 1;
+}
+
+/* ---- the method ---- */
+
+typedef struct Search {
+    const View *view; /* five axes */
+    atomic_bool found;
+} Search;
+
+/* One index of the first two axes. */
+static void search_plane(void *context, int64_t piece)
+{
+    Search *search = context;
+    const View *view = search->view;
+    const int64_t base = piece / view->shape[1] * view->strides[0] + piece % view->shape[1] * view->strides[1];
+    const int64_t rows = view->shape[2] * view->shape[3], size = (int64_t)us_dtype_size(view->dtype);
+    double sum = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        const int64_t offset = base + row / view->shape[3] * view->strides[2] + row % view->shape[3] * view->strides[3];
+        for (int64_t done = 0, part; done < view->shape[4]; done += part) {
+            float values[256];
+            part = view->shape[4] - done < 256 ? view->shape[4] - done : 256;
+            const char *from = (const char *)view->data + (offset + done * view->strides[4]) * size;
+            us_load_float(values, from, view->dtype, view->strides[4], part);
+            for (int64_t i = 0; i < part; i++) {
+                sum += (double)(values[i] * 0); /* NaN for infinities and NaN */
+            }
+        }
+    }
+    if (isnan(sum)) {
+        atomic_store(&search->found, true);
+    }
+}
+
+/* Infinities and NaN (and doubles beyond float, which does no harm). */
+static bool has_non_finite(const View *view)
+{
+    Search search = {.view = view};
+    atomic_init(&search.found, false);
+    if (us_dtype_is_float(view->dtype)) {
+        us_parallel(view->shape[0] * view->shape[1], search_plane, &search);
+    }
+    return atomic_load(&search.found);
+}
+
+/* Whether some tap of some result lies outside the input. */
+static bool looks_outside(const Gather *gather)
+{
+    for (int axis = 0; axis < CONV_AXES; axis++) {
+        const TapAxis *taps = &gather->taps[axis];
+        const int64_t last = taps->offset + (taps->count - 1) * taps->offset_step;
+        const int64_t lowest = last < taps->offset ? last : taps->offset;
+        const int64_t highest = last < taps->offset ? taps->offset : last;
+        if (lowest < 0 || (gather->out_size[axis] - 1) * gather->step[axis] + highest >= gather->in_size[axis]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* `factor`: what is multiplied by the zeros outside the input. */
+static bool goes_by_rows(const Gather *gather, ConvMethod method, const View *factor)
+{
+    if (method == CONV_DIRECT) {
+        return true;
+    }
+    const bool few = gather->channels <= FEW_CHANNELS && gather->results <= FEW_CHANNELS && gather->groups > 1;
+    return (method == CONV_ANY && few) || (looks_outside(gather) && has_non_finite(factor));
+}
+
+static KernelStatus run(Gather *gather, const View *in, bool by_rows, const Finish *finish)
+{
+    void *copy;
+    gather->channels_last = has_channels_last(in) && (!by_rows || is_depthwise(gather));
+    if (!us_gather_operand(in, gather->compute, gather->channels_last, &gather->in, &copy)) {
+        return KERNEL_NO_MEMORY;
+    }
+    us_gather_merge_axes(gather);
+    const KernelStatus status = by_rows ? us_gather_by_rows(gather, finish) : us_gather_by_product(gather, finish);
+    us_scratch_give_back(copy);
+    return status;
+}
+
+/* ---- forward ---- */
+
+static Finish finish_of(const Convolution *conv, const View *bias, const View *addend, const View *out)
+{
+    const bool adds = !us_view_is_absent(addend) && conv->addend_scale != 0;
+    return (Finish){.out = five_axes(out), .bias = *bias, .addend = adds ? five_axes(addend) : us_view_absent(),
+                    .alpha = conv->alpha, .beta = conv->beta, .addend_scale = adds ? conv->addend_scale : 0,
+                    .relu = conv->relu};
+}
+
+static bool is_exact(const View *a, const View *b)
+{
+    return !is_single(a->dtype) || !is_single(b->dtype);
+}
+
+KernelStatus us_conv_forward(const View *views, const void *attributes)
+{
+    const Convolution *conv = attributes;
+    Problem problem = problem_of(conv, &views[0], &views[1], &views[4]);
+    problem.compute = is_exact(&views[0], &views[1]) ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
+    const Finish finish = finish_of(conv, &views[2], &views[3], &views[4]);
+    void *copy;
+    if (us_view_is_empty(&problem.y)) {
+        return KERNEL_OK;
+    }
+    if (!convert_filter(&problem, &copy)) {
+        return KERNEL_NO_MEMORY;
+    }
+    Gather gather = gather_of(&problem, false, &problem.x, &problem.y);
+    const KernelStatus status = run(&gather, &problem.x, goes_by_rows(&gather, conv->method, &problem.w), &finish);
+    us_scratch_give_back(copy);
+    return status;
+}
+
+/* ---- backward to the data ---- */
+
+static int64_t greatest_divisor(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Along one axis, the elements of dx at first, first + stride, …: which taps they see, and where in dy. Tap r of
+ * element i belongs to result (i + padding - r * dilation) / stride where that is whole. Those taps are `tap_step`
+ * apart. */
+static TapAxis taps_of_residue(const Problem *problem, int axis, int64_t first, int64_t *first_tap, int64_t *tap_step)
+{
+    const int64_t stride = problem->stride[axis], dilation = problem->dilation[axis], all = problem->w.shape[2 + axis];
+    const int64_t divisor = greatest_divisor(dilation, stride), start = first + problem->padding[axis];
+    *tap_step = stride / divisor;
+    for (*first_tap = 0; *first_tap < *tap_step && *first_tap < all; ++*first_tap) {
+        if ((start - *first_tap * dilation) % stride == 0) {
+            return (TapAxis){(all - 1 - *first_tap) / *tap_step + 1, (start - *first_tap * dilation) / stride,
+                             -dilation / divisor};
+        }
+    }
+    *first_tap = 0;
+    return (TapAxis){0, 0, 0};
+}
+
+/* Every stride-th element of an axis, from `first` on. */
+static void thin_out(View *view, int32_t axis, int64_t first, int64_t stride)
+{
+    view->data = (char *)view->data + first * view->strides[axis] * (int64_t)us_dtype_size(view->dtype);
+    view->shape[axis] = (view->shape[axis] - first + stride - 1) / stride;
+    view->strides[axis] *= stride;
+}
+
+/* The elements of dx with one residue on every axis. */
+static KernelStatus run_residue(const Problem *problem, const Finish *all, const Gather *model, const int64_t *first,
+                                const View *dy, bool by_rows)
+{
+    Gather gather = *model;
+    Finish finish = *all;
+    for (int axis = 0; axis < CONV_AXES; axis++) {
+        int64_t tap, tap_step;
+        gather.taps[axis] = taps_of_residue(problem, axis, first[axis], &tap, &tap_step);
+        gather.step[axis] = 1;
+        View *filter = &gather.filter;
+        filter->data = (char *)filter->data + tap * filter->strides[3 + axis] * (int64_t)us_dtype_size(filter->dtype);
+        filter->strides[3 + axis] *= tap_step;
+        thin_out(&finish.out, 2 + axis, first[axis], problem->stride[axis]);
+        if (finish.addend_scale != 0) {
+            thin_out(&finish.addend, 2 + axis, first[axis], problem->stride[axis]);
+        }
+        gather.out_size[axis] = finish.out.shape[2 + axis];
+    }
+    return run(&gather, dy, by_rows, &finish);
+}
+
+KernelStatus us_conv_backward_data(const View *views, const void *attributes)
+{
+    const Convolution *conv = attributes;
+    Problem problem = problem_of(conv, &views[4], &views[1], &views[0]);
+    problem.compute = is_exact(&views[0], &views[1]) ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
+    const Finish finish = finish_of(conv, &views[2], &views[3], &views[4]);
+    if (us_view_is_empty(&problem.x)) {
+        return KERNEL_OK;
+    }
+    void *copy;
+    if (!convert_filter(&problem, &copy)) {
+        return KERNEL_NO_MEMORY;
+    }
+    Gather gather = gather_of(&problem, true, &problem.y, &problem.x);
+    /* Where the stride is above 1, the results' positions differ from residue to residue: taken to look outside. */
+    const bool few = gather.channels <= FEW_CHANNELS && gather.results <= FEW_CHANNELS && gather.groups > 1;
+    const bool by_rows = conv->method == CONV_DIRECT || (conv->method == CONV_ANY && few) || has_non_finite(&problem.w);
+    KernelStatus status = KERNEL_OK;
+    int64_t residues[CONV_AXES];
+    for (int axis = 0; axis < CONV_AXES; axis++) {
+        const int64_t size = problem.x.shape[2 + axis];
+        residues[axis] = problem.stride[axis] < size ? problem.stride[axis] : size;
+    }
+    for (int64_t k = 0; status == KERNEL_OK && k < conv_product3(residues); k++) {
+        const int64_t first[CONV_AXES] = {k / residues[2] / residues[1], k / residues[2] % residues[1],
+                                          k % residues[2]};
+        status = run_residue(&problem, &finish, &gather, first, &problem.y, by_rows);
+    }
+    us_scratch_give_back(copy);
+    return status;
+}
+
+/* ---- backward to the filter ---- */
+
+/* The view of packed sums in the filter's axes. */
+static View packed_filter(const Gather *gather, void *data)
+{
+    View view = gather->filter;
+    view.data = data;
+    view.dtype = gather->compute;
+    int64_t taps = gather->channels_last ? gather->channels : 1;
+    for (int axis = CONV_AXES - 1; axis >= 0; axis--) {
+        view.strides[3 + axis] = taps;
+        taps *= gather->taps[axis].count;
+    }
+    view.strides[2] = gather->channels_last ? 1 : gather_taps(gather);
+    view.strides[1] = gather->channels * gather_taps(gather);
+    view.strides[0] = gather->results * view.strides[1];
+    return view;
+}
+
+KernelStatus us_conv_backward_filter(const View *views, const void *attributes)
+{
+    const Convolution *conv = attributes;
+    Problem problem = problem_of(conv, &views[0], &views[2], &views[1]);
+    problem.compute = is_exact(&views[0], &views[1]) ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
+    Gather gather = gather_of(&problem, false, &problem.x, &problem.y);
+    if (us_view_is_empty(&problem.w)) {
+        return KERNEL_OK;
+    }
+    const View target = gather.filter;
+    const bool by_rows = goes_by_rows(&gather, conv->method, &problem.y);
+    gather.channels_last = has_channels_last(&problem.x) && (!by_rows || is_depthwise(&gather));
+    const size_t elements = (size_t)(gather.groups * gather.results * gather.channels * gather_taps(&gather));
+    void *x_copy = NULL, *dy_copy = NULL, *sums = us_scratch_take(elements * us_dtype_size(gather.compute));
+    const void *dy;
+    KernelStatus status = KERNEL_NO_MEMORY;
+    if (sums != NULL && us_gather_operand(&problem.x, gather.compute, gather.channels_last, &gather.in, &x_copy)) {
+        if (us_gather_operand(&problem.y, gather.compute, gather.channels_last, &dy, &dy_copy)) {
+            const View packed = packed_filter(&gather, sums);
+            us_gather_merge_axes(&gather);
+            status = by_rows ? us_gather_slopes_by_rows(&gather, dy, sums)
+                             : us_gather_slopes_by_product(&gather, dy, sums);
+            if (status == KERNEL_OK) {
+                const View operands[] = {packed, us_view_absent(), target};
+                const TensorArithmetic store = {.operation = TENSOR_SCALE, .alpha1 = conv->alpha, .beta = conv->beta};
+                status = us_tensor_arithmetic(operands, &store);
+            }
+            us_scratch_give_back(dy_copy);
+        }
+        us_scratch_give_back(x_copy);
+    }
+    us_scratch_give_back(sums);
+    return status;
+}
+
+/* ---- columns ---- */
+
+typedef struct Columns {
+    const Gather *gather;
+    const View *to;
+    atomic_bool no_memory;
+} Columns;
+
+/* The rows of one channel. */
+static void columns_of_channel(void *context, int64_t channel)
+{
+    Columns *columns = context;
+    const Gather *gather = columns->gather;
+    const View *to = columns->to;
+    const int64_t taps = gather_taps(gather), positions = gather_positions(gather);
+    const int64_t size = (int64_t)us_dtype_size(gather->compute), to_size = (int64_t)us_dtype_size(to->dtype);
+    char *memory = us_scratch_take((size_t)(taps * positions * size));
+    if (memory == NULL) {
+        atomic_store(&columns->no_memory, true);
+        return;
+    }
+    us_gather_columns(gather, 0, channel, 1, 0, positions, memory);
+    for (int64_t tap = 0; tap < taps; tap++) {
+        char *row = (char *)to->data + (channel * taps + tap) * to->strides[0] * to_size;
+        const void *from = memory + tap * positions * size;
+        if (gather->compute == DTYPE_FLOAT64) {
+            us_store_double(row, to->dtype, to->strides[1], from, positions);
+        } else {
+            us_store_float(row, to->dtype, to->strides[1], from, positions);
+        }
+    }
+    us_scratch_give_back(memory);
+}
+
+KernelStatus us_conv_columns(const View *views, const void *attributes)
+{
+    const ConvColumns *attribute = attributes;
+    const Convolution *conv = &attribute->conv;
+    Problem problem = problem_of(conv, &views[0], &views[0], &views[0]);
+    Gather gather = {.compute = is_single(views[0].dtype) ? DTYPE_FLOAT32 : DTYPE_FLOAT64, .images = problem.x.shape[0],
+                     .groups = 1, .channels = problem.x.shape[1]};
+    for (int axis = 0; axis < CONV_AXES; axis++) {
+        const int from = axis - (CONV_AXES - conv->axes);
+        const int64_t taps = from >= 0 ? attribute->taps[from] : 1, dilation = problem.dilation[axis];
+        gather.in_size[axis] = problem.x.shape[2 + axis];
+        gather.out_size[axis] = from >= 0 ? attribute->positions[from] : 1;
+        gather.step[axis] = problem.stride[axis];
+        gather.taps[axis] = conv->mirrored ? (TapAxis){taps, (taps - 1) * dilation - problem.padding[axis], -dilation}
+                                           : (TapAxis){taps, -problem.padding[axis], dilation};
+    }
+    void *copy;
+    if (!us_gather_operand(&problem.x, gather.compute, false, &gather.in, &copy)) {
+        return KERNEL_NO_MEMORY;
+    }
+    Columns columns = {.gather = &gather, .to = &views[1]};
+    atomic_init(&columns.no_memory, false);
+    us_parallel(gather.channels, columns_of_channel, &columns);
+    us_scratch_give_back(copy);
+    return atomic_load(&columns.no_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
+}

@@ -1,0 +1,214 @@
+#include "kernels/conv/gather.h"
+
+#include "kernels/scratch.h"
+#include "tensor/clones.h"
+#include "tensor/convert.h"
+#include "tensor/parallel.h"
+
+#include <string.h>
+
+/* Positions of one image and result row that lie side by side, as one tap sees them. */
+typedef struct Segment {
+    int64_t image, o0, o1, begin, count; /* of the results */
+} Segment;
+
+/* The segment at a position, not beyond `end`. */
+static Segment segment_at(const Gather *gather, int64_t position, int64_t end)
+{
+    Segment segment = {.begin = position % gather->out_size[2]};
+    const int64_t row = position / gather->out_size[2], rest = row / gather->out_size[1];
+    segment.o1 = row % gather->out_size[1];
+    segment.o0 = rest % gather->out_size[0];
+    segment.image = rest / gather->out_size[0];
+    segment.count = gather->out_size[2] - segment.begin;
+    segment.count = segment.count < end - position ? segment.count : end - position;
+    return segment;
+}
+
+static int64_t place(const Gather *gather, int axis, int64_t position, int64_t tap)
+{
+    const TapAxis *taps = &gather->taps[axis];
+    return position * gather->step[axis] + taps->offset + tap * taps->offset_step;
+}
+
+/* The part of a segment that one tap sees inside the input: `before` positions see zeros, then `inside` the elements
+ * from `first` on (counted in positions of an image), then the rest zeros. */
+typedef struct Part {
+    int64_t before, inside, first;
+} Part;
+
+static Part part_of(const Gather *gather, const Segment *segment, const int64_t *tap)
+{
+    const int64_t i0 = place(gather, 0, segment->o0, tap[0]), i1 = place(gather, 1, segment->o1, tap[1]);
+    const int64_t start = place(gather, 2, segment->begin, tap[2]), step = gather->step[2], size = gather->in_size[2];
+    Part part = {.before = segment->count};
+    if (i0 < 0 || i0 >= gather->in_size[0] || i1 < 0 || i1 >= gather->in_size[1] || start >= size) {
+        return part;
+    }
+    const int64_t before = start < 0 ? (-start + step - 1) / step : 0, end = (size - 1 - start) / step + 1;
+    if (before >= segment->count || end <= before) {
+        return part;
+    }
+    part.before = before;
+    part.inside = (end < segment->count ? end : segment->count) - before;
+    part.first = (i0 * gather->in_size[1] + i1) * size + start + before * step;
+    return part;
+}
+
+static void tap_at(const Gather *gather, int64_t number, int64_t *tap)
+{
+    tap[2] = number % gather->taps[2].count;
+    number /= gather->taps[2].count;
+    tap[1] = number % gather->taps[1].count;
+    tap[0] = number / gather->taps[1].count;
+}
+
+#define ELEMENT float
+#define NAME(name) name##_float
+#include "kernels/conv/gather.inc"
+
+#define ELEMENT double
+#define NAME(name) name##_double
+#include "kernels/conv/gather.inc"
+
+bool us_gather_is_pointwise(const Gather *gather)
+{
+    bool found = true;
+    for (int axis = 0; axis < CONV_AXES; axis++) {
+        found = found && gather->taps[axis].count == 1 && gather->taps[axis].offset == 0 && gather->step[axis] == 1 &&
+                gather->in_size[axis] == gather->out_size[axis];
+    }
+    return found;
+}
+
+void us_gather_merge_axes(Gather *gather)
+{
+    if (us_gather_is_pointwise(gather)) {
+        gather->in_size[2] = gather->out_size[2] = conv_product3(gather->in_size);
+        gather->in_size[0] = gather->in_size[1] = gather->out_size[0] = gather->out_size[1] = 1;
+    }
+}
+
+void us_gather_columns(const Gather *gather, int64_t group, int64_t first, int64_t channels, int64_t begin,
+                       int64_t count, void *columns)
+{
+    const int64_t channel = group * gather->channels + first;
+    if (gather->compute == DTYPE_FLOAT64) {
+        columns_double(gather, channel, channels, begin, count, columns);
+    } else {
+        columns_float(gather, channel, channels, begin, count, columns);
+    }
+}
+
+/* ---- the filter ---- */
+
+typedef struct Packing {
+    const Gather *gather;
+    char *packed;
+} Packing;
+
+/* The filters of one result. */
+static void pack_result(void *context, int64_t piece)
+{
+    const Packing *packing = context;
+    const Gather *gather = packing->gather;
+    const int64_t size = (int64_t)us_dtype_size(gather->compute), depth = gather->channels * gather_taps(gather);
+    const View *filter = &gather->filter;
+    const int64_t base = piece / gather->results * filter->strides[0] + piece % gather->results * filter->strides[1];
+    const char *from = (const char *)filter->data + base * size;
+    if (gather->compute == DTYPE_FLOAT64) {
+        pack_result_double(gather, (const double *)from, (double *)(packing->packed + piece * depth * size));
+    } else {
+        pack_result_float(gather, (const float *)from, (float *)(packing->packed + piece * depth * size));
+    }
+}
+
+/* Axes of the filter, outermost first, as the rows of a product count them. */
+static const int rows_first[] = {2, 3, 4, 5}, rows_last[] = {3, 4, 5, 2};
+
+bool us_gather_filter_stride(const Gather *gather, int64_t *stride)
+{
+    const int *order = gather->channels_last ? rows_last : rows_first;
+    int64_t reach = 1;
+    *stride = 1;
+    for (int k = 3; k >= 0; k--) {
+        const int64_t count = order[k] == 2 ? gather->channels : gather->taps[order[k] - 3].count;
+        const int64_t step = gather->filter.strides[order[k]];
+        if (count == 1) {
+            continue;
+        }
+        if (reach > 1 && step != *stride * reach) {
+            return false;
+        }
+        *stride = reach > 1 ? *stride : step;
+        reach *= count;
+    }
+    return true;
+}
+
+void us_gather_pack_filter(const Gather *gather, void *packed)
+{
+    Packing packing = {gather, packed};
+    us_parallel(gather->groups * gather->results, pack_result, &packing);
+}
+
+/* ---- operands ---- */
+
+/* The view's axes in the order of a packed operand. */
+static View ordered(const View *view, bool channels_last)
+{
+    View result = *view;
+    for (int axis = 1; channels_last && axis < 5; axis++) {
+        const int from = axis < 4 ? axis + 1 : 1;
+        result.shape[axis] = view->shape[from];
+        result.strides[axis] = view->strides[from];
+    }
+    return result;
+}
+
+typedef struct Copy {
+    View view; /* in the packed order */
+    DType compute;
+    char *data;
+} Copy;
+
+/* What lies at one index of the first two axes. */
+static void copy_plane(void *context, int64_t piece)
+{
+    const Copy *copy = context;
+    const View *view = &copy->view;
+    const int64_t size = (int64_t)us_dtype_size(view->dtype), to_size = (int64_t)us_dtype_size(copy->compute);
+    const int64_t rows = view->shape[2] * view->shape[3], width = view->shape[4];
+    const int64_t base = piece / view->shape[1] * view->strides[0] + piece % view->shape[1] * view->strides[1];
+    const bool one_run = view->strides[4] == 1 && view->strides[3] == width &&
+                         (view->shape[2] == 1 || view->strides[2] == width * view->shape[3]);
+    for (int64_t row = 0; row < rows; row += one_run ? rows : 1) {
+        const int64_t offset = base + row / view->shape[3] * view->strides[2] + row % view->shape[3] * view->strides[3];
+        const int64_t count = one_run ? rows * width : width;
+        const void *from = (const char *)view->data + offset * size;
+        void *to = copy->data + (piece * rows + row) * width * to_size;
+        if (copy->compute == DTYPE_FLOAT64) {
+            us_load_double(to, from, view->dtype, view->strides[4], count);
+        } else {
+            us_load_float(to, from, view->dtype, view->strides[4], count);
+        }
+    }
+}
+
+bool us_gather_operand(const View *view, DType compute, bool channels_last, const void **data, void **copy)
+{
+    const View packed = ordered(view, channels_last);
+    *copy = NULL;
+    *data = view->data;
+    if (view->dtype == compute && us_view_is_contiguous(&packed)) {
+        return true;
+    }
+    *copy = us_scratch_take((size_t)us_view_elements(view) * us_dtype_size(compute));
+    *data = *copy;
+    if (*copy == NULL) {
+        return false;
+    }
+    Copy work = {packed, compute, *copy};
+    us_parallel(packed.shape[0] * packed.shape[1], copy_plane, &work);
+    return true;
+}

@@ -1,0 +1,90 @@
+/* A convolution as a gather: each result position looks at input positions on a regular grid. Forward, and backward
+ * to the data for each residue of the stride, are the same sum
+ *   out[n, g*results + k, o] = sum over c, t of
+ *       filter[g,k,c,t] * in[n, g*channels + c, o * step + offset + t * offset_step]
+ *  */
+#ifndef UNDERSTUDY_GATHER_H
+#define UNDERSTUDY_GATHER_H
+
+#include "kernels/conv/conv.h"
+
+typedef struct TapAxis {
+    int64_t count, offset, offset_step;
+} TapAxis;
+
+typedef struct Gather {
+    DType compute; /* float32 or float64 */
+    const void *in; /* packed: [images, channels, positions], or [images, positions, channels] */
+    bool channels_last;
+    int64_t images, groups, channels, results; /* channels and results of one group */
+    int64_t in_size[CONV_AXES], out_size[CONV_AXES], step[CONV_AXES];
+    TapAxis taps[CONV_AXES];
+    View filter; /* [groups, results, channels, t0, t1, t2], of the compute type where it is read */
+} Gather;
+
+static inline int64_t conv_product3(const int64_t *sizes)
+{
+    return sizes[0] * sizes[1] * sizes[2];
+}
+
+static inline int64_t gather_taps(const Gather *gather)
+{
+    return gather->taps[0].count * gather->taps[1].count * gather->taps[2].count;
+}
+
+/* Result positions of all images, counted in row-major order. */
+static inline int64_t gather_positions(const Gather *gather)
+{
+    return gather->images * conv_product3(gather->out_size);
+}
+
+/* Spatial axes become one where every result looks at the input element of its own place only. */
+void us_gather_merge_axes(Gather *gather);
+
+/* Whether the columns of a group are the input itself: one tap, at the result's own place. */
+bool us_gather_is_pointwise(const Gather *gather);
+
+/* The columns of channels first … first + channels - 1 of a group, at positions begin … begin + count - 1, with zeros
+ * where taps lie outside: [channel][tap][position], or for channels last [position][tap][channel]. */
+void us_gather_columns(const Gather *gather, int64_t group, int64_t first, int64_t channels, int64_t begin,
+                       int64_t count, void *columns);
+
+/* Whether the filters of a result are a row of a matrix as they are, in the order of the columns, and the elements'
+ * stride. */
+bool us_gather_filter_stride(const Gather *gather, int64_t *stride);
+
+/* Elements of the compute type: [groups][results][channels][tap], or for channels last
+ * [groups][results][tap][channel]. */
+void us_gather_pack_filter(const Gather *gather, void *packed);
+
+/* A view of [images, channels, …] as the packed operand of a gather: itself where that is what it is, or a copy in
+ * scratch memory, that *copy owns (us_scratch_give_back). False: no memory. The view has five axes. */
+bool us_gather_operand(const View *view, DType compute, bool channels_last, const void **data, void **copy);
+
+/* What happens to sums before they are stored: see conv.h. All views have five axes, the bias one. */
+typedef struct Finish {
+    View out, bias, addend;
+    double alpha, beta, addend_scale;
+    bool relu;
+} Finish;
+
+/* Whether the sums are the result as they are. */
+bool us_finish_is_plain(const Finish *finish);
+
+/* Stores `count` sums of one channel at neighbouring positions (counted over all images), or of one position at
+ * neighbouring channels; the array is used up. */
+void us_finish_positions(const Finish *finish, DType compute, int64_t channel, int64_t begin, int64_t count,
+                         void *sums);
+void us_finish_channels(const Finish *finish, DType compute, int64_t position, int64_t first, int64_t count,
+                        void *sums);
+
+/* The sums of a gather, stored by `finish`. */
+KernelStatus us_gather_by_product(const Gather *gather, const Finish *finish);
+KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish);
+
+/* sums[g,k,c,t] = sum over n, o of dy[n, g*results + k, o] * in[…] of the gather, in the order of a packed filter. dy
+ * is packed like the input. */
+KernelStatus us_gather_slopes_by_product(const Gather *gather, const void *dy, void *sums);
+KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, void *sums);
+
+#endif

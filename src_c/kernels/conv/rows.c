@@ -1,0 +1,114 @@
+/* The sums of a gather by loops along rows: for filters with few channels, such as depthwise ones, and for weights
+ * that are not finite, which must not meet the zeros that columns have outside the input. */
+#include "kernels/conv/gather.h"
+#include "kernels/scratch.h"
+#include "tensor/clones.h"
+#include "tensor/convert.h"
+#include "tensor/parallel.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* Taps that are summed without leaving the registers; channels of a depthwise piece. */
+enum { TAPS = 32, CHANNELS = 32, VECTOR_BYTES = 64 };
+
+typedef struct Rows {
+    const Gather *gather;
+    const Finish *finish;
+    const void *filter; /* packed; depthwise and channels last: [tap][channel] */
+    const void *dy;
+    void *sums;
+    atomic_bool no_memory;
+} Rows;
+
+typedef struct Span {
+    int64_t begin, end;
+} Span;
+
+/* The result positions of a row whose tap `tap` lies inside the input. */
+static Span inside(const Gather *gather, int64_t tap)
+{
+    const int64_t start = gather->taps[2].offset + tap * gather->taps[2].offset_step, step = gather->step[2];
+    const int64_t size = gather->in_size[2], out = gather->out_size[2];
+    Span span = {start < 0 ? (-start + step - 1) / step : 0, start >= size ? 0 : (size - 1 - start) / step + 1};
+    span.end = span.end < out ? span.end : out;
+    span.begin = span.begin < span.end ? span.begin : span.end;
+    return span;
+}
+
+/* The result positions of a row whose taps all lie inside; empty at 0 when there are none. */
+static Span interior(const Gather *gather)
+{
+    const Span first = inside(gather, 0), last = inside(gather, gather->taps[2].count - 1);
+    Span span = {first.begin > last.begin ? first.begin : last.begin, first.end < last.end ? first.end : last.end};
+    return span.begin < span.end ? span : (Span){0, 0};
+}
+
+/* The row of the input that a tap of a result row sees, counted in rows of a plane; -1: none. */
+static int64_t input_row(const Gather *gather, int64_t o0, int64_t o1, int64_t t0, int64_t t1)
+{
+    const int64_t i0 = o0 * gather->step[0] + gather->taps[0].offset + t0 * gather->taps[0].offset_step;
+    const int64_t i1 = o1 * gather->step[1] + gather->taps[1].offset + t1 * gather->taps[1].offset_step;
+    const bool is_inside = i0 >= 0 && i0 < gather->in_size[0] && i1 >= 0 && i1 < gather->in_size[1];
+    return is_inside ? i0 * gather->in_size[1] + i1 : -1;
+}
+
+#define ELEMENT float
+#define NAME(name) name##_float
+#include "kernels/conv/rows.inc"
+
+#define ELEMENT double
+#define NAME(name) name##_double
+#include "kernels/conv/rows.inc"
+
+static bool is_depthwise_last(const Gather *gather)
+{
+    return gather->channels_last; /* see conv.c: with channels last, only depthwise filters come here */
+}
+
+static KernelStatus end(Rows *rows)
+{
+    return atomic_load(&rows->no_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
+
+KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish)
+{
+    Rows rows = {.gather = gather, .finish = finish};
+    const bool wide = gather->compute == DTYPE_FLOAT64;
+    const size_t elements = (size_t)(gather->groups * gather->results * gather->channels * gather_taps(gather));
+    void *filter = us_scratch_take(elements * us_dtype_size(gather->compute) + 64);
+    atomic_init(&rows.no_memory, false);
+    if (filter == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    rows.filter = filter;
+    if (is_depthwise_last(gather)) {
+        /* One result and channel a group: what is packed for one group of all channels has the order [tap][channel]. */
+        Gather turned = *gather;
+        turned.channels = gather->groups;
+        turned.groups = 1;
+        turned.filter.strides[2] = gather->filter.strides[0];
+        us_gather_pack_filter(&turned, filter);
+        us_parallel(gather->images * gather->out_size[0] * gather->out_size[1],
+                    wide ? position_row_double : position_row_float, &rows);
+    } else {
+        us_gather_pack_filter(gather, filter);
+        us_parallel(gather->images * gather->groups * gather->results, wide ? plane_double : plane_float, &rows);
+    }
+    us_scratch_give_back(filter);
+    return end(&rows);
+}
+
+KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, void *sums)
+{
+    Rows rows = {.gather = gather, .dy = dy, .sums = sums};
+    const bool wide = gather->compute == DTYPE_FLOAT64;
+    atomic_init(&rows.no_memory, false);
+    if (is_depthwise_last(gather)) {
+        us_parallel((gather->groups + CHANNELS - 1) / CHANNELS, wide ? channel_slopes_double : channel_slopes_float,
+                    &rows);
+    } else {
+        us_parallel(gather->groups * gather->results, wide ? result_slopes_double : result_slopes_float, &rows);
+    }
+    return end(&rows);
+}

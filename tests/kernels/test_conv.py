@@ -1,0 +1,313 @@
+"""Convolutions and their gradients against sums over every tap in float64: layouts, types, methods, numbers of axes."""
+
+import ctypes
+import itertools
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.tensor.internals import library, view
+
+ANY, PRODUCT, DIRECT = 0, 1, 2
+
+
+class Convolution(ctypes.Structure):
+    _fields_ = [("axes", ctypes.c_int32), ("stride", ctypes.c_int64 * 3), ("padding", ctypes.c_int64 * 3),
+                ("dilation", ctypes.c_int64 * 3), ("groups", ctypes.c_int64), ("mirrored", ctypes.c_bool),
+                ("method", ctypes.c_int), ("relu", ctypes.c_bool), ("alpha", ctypes.c_double),
+                ("beta", ctypes.c_double), ("addend_scale", ctypes.c_double)]
+
+
+class Columns(ctypes.Structure):
+    _fields_ = [("conv", Convolution), ("taps", ctypes.c_int64 * 3), ("positions", ctypes.c_int64 * 3)]
+
+
+def attributes(stride, padding, dilation, groups=1, mirrored=False, method=ANY, relu=False, alpha=1.0, beta=0.0,
+               addend_scale=0.0):
+    triple = ctypes.c_int64 * 3
+    return Convolution(len(stride), triple(*stride), triple(*padding), triple(*dilation), groups, mirrored, method,
+                       relu, alpha, beta, addend_scale)
+
+
+def call(kernel, operands, attribute):
+    seen = [view(it.array, it.dtype) if it is not None else view(None) for it in operands]
+    views = (type(seen[0]) * len(seen))(*seen)
+    assert getattr(library(), kernel)(views, ctypes.byref(attribute)) == 0
+
+
+def out_sizes(sizes, taps, stride, padding, dilation):
+    every = zip(sizes, taps, stride, padding, dilation)
+    return tuple((n + 2 * p - (t - 1) * d - 1) // s + 1 for n, t, s, p, d in every)
+
+
+def windows(x, taps, out, stride, padding, dilation):
+    """For every tap: its index, and what it sees of x at every result position: zeros outside."""
+    wide = [max((o - 1) * s + (t - 1) * d + 1, n + p) for n, t, o, s, p, d in
+            zip(x.shape[2:], taps, out, stride, padding, dilation)]
+    padded = np.zeros(x.shape[:2] + tuple(wide))
+    padded[(..., *[slice(p, p + n) for p, n in zip(padding, x.shape[2:])])] = x
+    for tap in np.ndindex(*taps):
+        yield tap, padded[(..., *[slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, o, s in
+                                  zip(tap, dilation, out, stride)])]
+
+
+def grouped(array, groups, axis):
+    shape = array.shape
+    return array.reshape(shape[:axis] + (groups, shape[axis] // groups) + shape[axis + 1:])
+
+
+def flipped(w, mirrored):
+    return w[(..., *[slice(None, None, -1)] * (w.ndim - 2))] if mirrored else w
+
+
+def forward_model(x, w, out, stride, padding, dilation, groups, mirrored=False):
+    kernel = grouped(flipped(w, mirrored), groups, 0)
+    y = np.zeros((x.shape[0], groups, kernel.shape[1], *out))
+    for tap, seen in windows(x, w.shape[2:], out, stride, padding, dilation):
+        y += np.einsum("ngc...,gkc->ngk...", grouped(seen, groups, 1), kernel[(..., *tap)])
+    return y.reshape(x.shape[0], w.shape[0], *out)
+
+
+def slope_model(x, dy, w_shape, stride, padding, dilation, groups, mirrored=False):
+    dw = np.zeros(w_shape)
+    slopes = grouped(dy, groups, 1).reshape(dy.shape[0], groups, w_shape[0] // groups, -1)
+    for tap, seen in windows(x, w_shape[2:], dy.shape[2:], stride, padding, dilation):
+        inputs = grouped(seen, groups, 1).reshape(x.shape[0], groups, w_shape[1], -1)
+        dw[(..., *tap)] = np.einsum("ngkp,ngcp->gkc", slopes, inputs).reshape(w_shape[:2])
+    return np.ascontiguousarray(flipped(dw, mirrored))
+
+
+def data_model(dy, w, x_shape, stride, padding, dilation, groups, mirrored=False):
+    """The transpose of forward_model: every product goes back to where its x came from."""
+    wide = [max((o - 1) * s + (t - 1) * d + 1, n + p) for n, t, o, s, p, d in
+            zip(x_shape[2:], w.shape[2:], dy.shape[2:], stride, padding, dilation)]
+    padded = np.zeros(tuple(x_shape[:2]) + tuple(wide))
+    kernel, slopes = grouped(flipped(w, mirrored), groups, 0), grouped(dy, groups, 1)
+    for tap in np.ndindex(*w.shape[2:]):
+        place = (..., *[slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, o, s in
+                        zip(tap, dilation, dy.shape[2:], stride)])
+        share = np.einsum("ngk...,gkc->ngc...", slopes, kernel[(..., *tap)])
+        padded[place] += share.reshape(x_shape[0], x_shape[1], *dy.shape[2:])
+    return padded[(..., *[slice(p, p + n) for p, n in zip(padding, x_shape[2:])])]
+
+
+def stored(values, dtype, layout="first"):
+    """The array in a layout: channels first, channels last, or with gaps between all elements of a row."""
+    values = np.asarray(values)
+    kind = {"bfloat16": np.uint16}.get(dtype, dtype)
+    if dtype == "bfloat16":
+        bits = values.astype(np.float32).view(np.uint32).astype(np.uint64)
+        values = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    values = values.astype(kind)
+    if layout == "last":
+        result = np.moveaxis(np.empty(np.moveaxis(values, 1, -1).shape, kind), -1, 1)
+    elif layout == "gaps":
+        result = np.zeros((*values.shape[:-1], 2 * values.shape[-1] + 3), kind)[..., 1:2 * values.shape[-1]:2]
+    else:
+        result = np.empty(values.shape, kind)
+    result[...] = values
+    return result
+
+
+def exact(array, dtype):
+    if dtype == "bfloat16":
+        return (array.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return array.astype(np.float64)
+
+
+class Operand:
+    """What the kernel sees, with the name of its type."""
+
+    def __init__(self, values, dtype="float32", layout="first"):
+        self.array, self.dtype = stored(values, dtype, layout), dtype
+
+    def values(self):
+        return exact(self.array, self.dtype)
+
+
+ROUNDING = {"float32": 2.0**-24, "float64": 2.0**-53, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+
+
+def assert_near(operand, expected, magnitude, terms):
+    """Within one rounding of the result, and sqrt-like growth of those of the sums (twice, to be safe from luck)."""
+    compute = ROUNDING["float64" if operand.dtype == "float64" else "float32"]
+    tolerance = ROUNDING.get(operand.dtype, 0.5) * np.abs(expected) + compute * magnitude * (8 + 2 * np.sqrt(terms))
+    error = np.abs(operand.values() - expected)
+    assert (error <= tolerance).all(), (error / tolerance).max()
+
+
+# x sizes with N and C, K, taps, stride, padding, dilation, groups
+PROBLEMS = [
+    ((2, 3, 5, 7), 4, (3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((2, 6, 9, 8), 4, (3, 2), (2, 3), (1, 0), (1, 2), 2),
+    ((1, 5, 6, 6), 7, (1, 1), (1, 1), (0, 0), (1, 1), 1),
+    ((3, 4, 7, 5), 6, (1, 1), (2, 2), (0, 0), (1, 1), 2),
+    ((2, 6, 11, 13), 6, (3, 3), (1, 1), (1, 1), (1, 1), 6),
+    ((2, 4, 11, 13), 8, (5, 3), (2, 1), (2, 1), (1, 1), 4),
+    ((1, 2, 40, 37), 3, (4, 5), (3, 2), (5, 4), (2, 3), 1),
+    ((2, 17, 16, 15), 19, (3, 3), (1, 1), (0, 2), (1, 1), 1),
+    ((2, 3, 20), 5, (4,), (3,), (2,), (2,), 1),
+    ((1, 1, 4), 1, (5,), (1,), (1,), (1,), 1),
+    ((2, 4, 4, 5, 6), 6, (3, 2, 3), (2, 1, 2), (1, 1, 1), (1, 2, 1), 2),
+    ((1, 2, 3, 4, 5), 2, (1, 1, 1), (1, 1, 1), (1, 2, 0), (1, 1, 1), 1),
+    ((1, 2, 6, 6), 3, (2, 2), (4, 3), (0, 1), (1, 1), 1),
+    ((1, 30, 20, 21), 33, (3, 3), (1, 1), (1, 1), (2, 2), 1),
+]
+LAYOUTS = ["first", "last", "gaps"]
+
+
+def random(shape, seed, integers=False):
+    generator = np.random.default_rng(seed)
+    return generator.integers(-9, 10, shape) if integers else generator.uniform(-1, 1, shape)
+
+
+def settings(problem):
+    sizes, results, taps, stride, padding, dilation, groups = problem
+    out = out_sizes(sizes[2:], taps, stride, padding, dilation)
+    return (sizes, (results, sizes[1] // groups, *taps), (sizes[0], results, *out), (stride, padding, dilation, groups))
+
+
+def check_all(problem, method, dtype="float32", layouts=("first", "first", "first"), mirrored=False, alpha=1.0,
+              beta=0.0):
+    x_shape, w_shape, y_shape, geometry = settings(problem)
+    x, w, dy = (Operand(random(shape, seed), dtype, layout)
+                for seed, (shape, layout) in enumerate(zip((x_shape, w_shape, y_shape), layouts)))
+    attribute = attributes(*geometry, mirrored, method, False, alpha, beta)
+    prior = [np.full(shape, np.nan) if beta == 0 else random(shape, 9) for shape in (y_shape, x_shape, w_shape)]
+    y, dx, dw = (Operand(values, dtype, layout) for values, layout in zip(prior, (layouts[2], layouts[0], layouts[1])))
+    before = [operand.values() if beta != 0 else 0 for operand in (y, dx, dw)]
+    absent = None
+    call("us_conv_forward", [x, w, absent, absent, y], attribute)
+    call("us_conv_backward_data", [dy, w, absent, absent, dx], attribute)
+    call("us_conv_backward_filter", [x, dy, dw], attribute)
+    out = y_shape[2:]
+    model = [lambda x_, w_, dy_: forward_model(x_, w_, out, *geometry, mirrored),
+             lambda x_, w_, dy_: data_model(dy_, w_, x_shape, *geometry, mirrored),
+             lambda x_, w_, dy_: slope_model(x_, dy_, w_shape, *geometry, mirrored)]
+    arrays = [operand.values() for operand in (x, w, dy)]
+    terms = [np.prod(w_shape[1:]), w_shape[0] / geometry[3] * np.prod(w_shape[2:]), y_shape[0] * np.prod(out)]
+    for result, function, old, count in zip((y, dx, dw), model, before, terms):
+        magnitude = abs(alpha) * function(*map(np.abs, arrays)) + np.abs(beta * old)
+        assert_near(result, alpha * function(*arrays) + beta * old, magnitude, count)
+
+
+@pytest.mark.parametrize("method", [ANY, PRODUCT, DIRECT])
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+def test_all_three_follow_the_definition(problem, method):
+    check_all(problem, method)
+
+
+@pytest.mark.parametrize("layouts", list(itertools.product(LAYOUTS, LAYOUTS, LAYOUTS)), ids="-".join)
+@pytest.mark.parametrize("problem", [PROBLEMS[1], PROBLEMS[2], PROBLEMS[4], PROBLEMS[8]], ids=str)
+def test_layouts_may_differ(problem, layouts):
+    for method in (ANY, PRODUCT, DIRECT):
+        check_all(problem, method, layouts=layouts)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("problem", PROBLEMS[:6], ids=str)
+def test_types(problem, dtype):
+    for method in (PRODUCT, DIRECT):
+        check_all(problem, method, dtype, ("last", "first", "gaps"))
+        check_all(problem, method, dtype, alpha=1.5, beta=-0.5)
+
+
+@pytest.mark.parametrize("problem", [PROBLEMS[0], PROBLEMS[6], PROBLEMS[10]], ids=str)
+def test_mirrored_filters_and_blending(problem):
+    for method in (PRODUCT, DIRECT):
+        check_all(problem, method, mirrored=True)
+        check_all(problem, method, alpha=-0.75, beta=2.0)
+
+
+@pytest.mark.parametrize("layout", ["first", "last"])
+@pytest.mark.parametrize("method", [PRODUCT, DIRECT])
+def test_bias_addend_and_relu(layout, method):
+    x_shape, w_shape, y_shape, geometry = settings(PROBLEMS[1])
+    x, w = Operand(random(x_shape, 0), layout=layout), Operand(random(w_shape, 1))
+    bias, addend = Operand(random((y_shape[1],), 2)), Operand(random(y_shape, 3), layout="gaps")
+    y = Operand(np.full(y_shape, np.nan), layout=layout)
+    call("us_conv_forward", [x, w, bias, addend, y],
+         attributes(*geometry, method=method, relu=True, alpha=0.5, addend_scale=-2.0))
+    sums = 0.5 * forward_model(x.values(), w.values(), y_shape[2:], *geometry)
+    expected = sums - 2 * addend.values() + bias.values().reshape(1, -1, 1, 1)
+    assert_near(y, np.maximum(expected, 0), np.full(y_shape, 8.0), 20)
+    dx_bias, dx = Operand(random((x_shape[1],), 4)), Operand(np.full(x_shape, np.nan), layout=layout)
+    dy = Operand(random(y_shape, 5), layout=layout)
+    call("us_conv_backward_data", [dy, w, dx_bias, None, dx], attributes(*geometry, method=method))
+    expected = data_model(dy.values(), w.values(), x_shape, *geometry) + dx_bias.values().reshape(1, -1, 1, 1)
+    assert_near(dx, expected, np.full(x_shape, 8.0), 20)
+
+
+@pytest.mark.parametrize("method", [PRODUCT, DIRECT])
+def test_integers_are_exact_and_saturate(method):
+    x_shape, w_shape, y_shape, geometry = settings(PROBLEMS[7])
+    x, w = Operand(random(x_shape, 0) * 127, "int8"), Operand(random(w_shape, 1) * 127, "int8", "last")
+    sums = forward_model(x.values(), w.values(), y_shape[2:], *geometry)
+    wide, narrow = Operand(np.zeros(y_shape), "float32"), Operand(np.zeros(y_shape), "int8", "last")
+    call("us_conv_forward", [x, w, None, None, wide], attributes(*geometry, method=method))
+    np.testing.assert_array_equal(wide.values(), sums)
+    call("us_conv_forward", [x, w, None, None, narrow], attributes(*geometry, method=method, alpha=0.0078125))
+    np.testing.assert_array_equal(narrow.values(), np.clip(np.rint(sums * 0.0078125), -128, 127))
+
+
+@pytest.mark.parametrize("method", [ANY, PRODUCT, DIRECT])
+def test_padding_meets_no_weight(method):
+    """Infinite weights and slopes at the border: what lies outside x does not count."""
+    x_shape, w_shape, y_shape, geometry = settings(PROBLEMS[0])
+    weights, slopes = np.ones(w_shape), np.ones(y_shape)
+    weights[0, :, 0, 0] = np.inf
+    slopes[:, 1, 0, :] = np.inf
+    x, w, dy = Operand(np.ones(x_shape)), Operand(weights), Operand(slopes)
+    y, dw = Operand(np.zeros(y_shape)), Operand(np.zeros(w_shape))
+    call("us_conv_forward", [x, w, None, None, y], attributes(*geometry, method=method))
+    call("us_conv_backward_filter", [x, dy, dw], attributes(*geometry, method=method))
+    assert not np.isnan(y.values()).any() and not np.isnan(dw.values()).any()
+    assert np.isinf(y.values()[:, 0, 1:, 1:]).all() and np.isfinite(y.values()[:, 0, 0]).all()
+    assert np.isfinite(dw.values()[1, :, 0]).all() and np.isinf(dw.values()[1, :, 1:]).all()
+
+
+def test_the_size_of_dx_is_the_callers():
+    """Output padding of a transposed convolution: dy of 2 x 2 with stride 2 belongs to dx of 3 x 3 and of 4 x 4."""
+    dy, w = Operand(np.array([[1, 2], [3, 4]]).reshape(1, 1, 2, 2)), Operand(np.arange(1, 10).reshape(1, 1, 3, 3))
+    expected = np.array([[5, 14, 10, 12], [14, 36, 24, 30], [15, 34, 20, 24], [24, 55, 32, 36]])
+    for size in (3, 4):
+        dx = Operand(np.full((1, 1, size, size), np.nan))
+        call("us_conv_backward_data", [dy, w, None, None, dx], attributes((2, 2), (1, 1), (1, 1)))
+        np.testing.assert_array_equal(dx.values()[0, 0], expected[:size, :size])
+
+
+def test_columns():
+    x = Operand(np.arange(1, 10).reshape(1, 1, 3, 3), "float16")
+    for mirrored, order in ((False, [0, 1, 2, 3]), (True, [3, 2, 1, 0])):
+        columns = Operand(np.zeros((4, 4)), "float16")
+        conv = attributes((1, 1), (0, 0), (1, 1), mirrored=mirrored)
+        call("us_conv_columns", [x, columns], Columns(conv, (ctypes.c_int64 * 3)(2, 2), (ctypes.c_int64 * 3)(2, 2)))
+        rows = np.array([[1, 2, 4, 5], [2, 3, 5, 6], [4, 5, 7, 8], [5, 6, 8, 9]])
+        np.testing.assert_array_equal(columns.values(), rows[order])
+
+
+def digest():
+    import hashlib
+
+    found = hashlib.sha256()
+    for problem in (((3, 20, 30, 31), 24, (3, 3), (1, 1), (1, 1), (1, 1), 1), PROBLEMS[4], PROBLEMS[1]):
+        x_shape, w_shape, y_shape, geometry = settings(problem)
+        for method, layout in itertools.product((PRODUCT, DIRECT), ("first", "last")):
+            x, w, dy = (Operand(random(shape, 1), layout=layout) for shape in (x_shape, w_shape, y_shape))
+            y, dx, dw = (Operand(np.zeros(shape), layout=layout) for shape in (y_shape, x_shape, w_shape))
+            call("us_conv_forward", [x, w, None, None, y], attributes(*geometry, method=method))
+            call("us_conv_backward_data", [dy, w, None, None, dx], attributes(*geometry, method=method))
+            call("us_conv_backward_filter", [x, dy, dw], attributes(*geometry, method=method))
+            for operand in (y, dx, dw):
+                found.update(np.ascontiguousarray(operand.array).tobytes())
+    return found.hexdigest()
+
+
+def test_results_do_not_depend_on_the_number_of_threads():
+    source = "from tests.kernels.test_conv import digest; print(digest())"
+    digests = {subprocess.run([sys.executable, "-c", source], env={**os.environ, "UNDERSTUDY_THREADS": threads},
+                              check=True, capture_output=True, text=True).stdout for threads in ("1", "2", "5")}
+    assert len(digests) == 1
