@@ -30,14 +30,14 @@ def readmes():
 
 def complete_functions(stack):
     """Header -> the functions that it declares and a library exports."""
-    from tests.test_exports import LIBRARIES, declared_functions, elf_facts
+    from tests.test_exports import LIBRARIES, declarations, elf_facts
 
     exported = {name for library, (owner, _) in LIBRARIES.items() if owner == stack for name in elf_facts(library)["exported"]}
     root = STACKS[stack].root / "include"
     found = {}
     for file in sorted(root.rglob("*.h")):
         header = str(file.relative_to(root))
-        if "level2/" not in header and (functions := sorted(declared_functions(stack, [header]) & exported)):
+        if "level2/" not in header and (functions := sorted(declarations(stack).get(header, set()) & exported)):
             found[header] = functions
     return found
 
