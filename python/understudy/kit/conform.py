@@ -19,7 +19,8 @@ from understudy.errors import SdkError, UsageError
 from understudy.kit import table
 from understudy.paths import STACKS
 
-SUITE = pathlib.Path(__file__).resolve().parents[1] / "suite"
+PACKAGES = pathlib.Path(__file__).resolve().parents[2]
+SUITE = PACKAGES / "understudy" / "suite"
 OUTCOMES = ("passed", "known", "failed", "crashed", "hung", "skipped")
 BAD = ("failed", "crashed", "hung")
 COLOURS = {"failed": "red", "crashed": "red", "hung": "red", "fixed": "yellow", "unused": "yellow"}
@@ -312,14 +313,15 @@ def write_report(path: str, target: dict, cases: list[Case], fixed: list[Case], 
 
 def environment(target: dict[str, list[str]]) -> dict[str, str]:
     changes = {f"UNDERSTUDY_{stack.upper()}_LIBRARIES": os.pathsep.join(paths) for stack, paths in target.items()}
-    return {**os.environ, "PYTHONPATH": str(SUITE), "PYTHONDONTWRITEBYTECODE": "1", **changes}
+    path = os.pathsep.join([str(SUITE), str(PACKAGES)])  # the suite's folder `tests` hides any other
+    return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **changes}
 
 
 def run(options) -> int:
     try:
         import pytest  # noqa: F401
     except ImportError:
-        raise UsageError("pytest is not installed: pip install 'understudy[conform]'") from None
+        raise UsageError("pytest is not installed: pip install 'understudy-abi[conform]'") from None
     known = read_known(options.known)
     target = assign([path for group in options.lib for path in group], options.stack)
     stacks = options.stack or list(target) or list(STACKS)

@@ -1,4 +1,4 @@
-# The Python bindings and what else the package ships; included only when built as a Python package.
+# The Python package in UNDERSTUDY_PACKAGE_DIR: the bindings, and what else it ships beside the SDK trees.
 # The declarations come from the shipped headers, so the modules are made again whenever a header changes.
 find_package(Python REQUIRED COMPONENTS Interpreter)
 
@@ -16,12 +16,15 @@ foreach(stack ascend maca ftdsp)
 endforeach()
 add_custom_target(python_bindings ALL DEPENDS ${binding_modules})
 
-install(FILES ${binding_modules} DESTINATION ${SKBUILD_PLATLIB_DIR}/understudy)
+if(NOT SKBUILD) # scikit-build-core copies it itself
+  install(DIRECTORY python/understudy/ DESTINATION ${UNDERSTUDY_PACKAGE_DIR} PATTERN "__pycache__" EXCLUDE)
+endif()
+install(FILES ${binding_modules} DESTINATION ${UNDERSTUDY_PACKAGE_DIR})
 # `understudy demo` compiles the examples where the package is installed.
-install(DIRECTORY examples_c/ DESTINATION ${SKBUILD_PLATLIB_DIR}/understudy/examples_c)
+install(DIRECTORY examples_c/ DESTINATION ${UNDERSTUDY_PACKAGE_DIR}/examples_c)
 # `understudy conform` runs the cases of the ABI: the rule cases and the tests of the stacks, the same files as here.
 install(DIRECTORY tests/conformance tests/ascend tests/maca tests/ftdsp
-  DESTINATION ${SKBUILD_PLATLIB_DIR}/understudy/suite/tests FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
-install(FILES tests/__init__.py DESTINATION ${SKBUILD_PLATLIB_DIR}/understudy/suite/tests)
+  DESTINATION ${UNDERSTUDY_PACKAGE_DIR}/suite/tests FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
+install(FILES tests/__init__.py DESTINATION ${UNDERSTUDY_PACKAGE_DIR}/suite/tests)
 # The ABI of each version, for `understudy abi --against`.
-install(DIRECTORY abi/ DESTINATION ${SKBUILD_PLATLIB_DIR}/understudy/abi FILES_MATCHING PATTERN "*.json")
+install(DIRECTORY abi/ DESTINATION ${UNDERSTUDY_PACKAGE_DIR}/abi FILES_MATCHING PATTERN "*.json")
