@@ -1,7 +1,7 @@
 #include "kernels/activation.h"
 
 #include "kernels/axes.h"
-#include "kernels/expm1.h"
+#include "kernels/maths/maths.h"
 #include "kernels/map.h"
 #include "kernels/widened.h"
 

@@ -1,6 +1,6 @@
 #include "kernels/batch_norm_lines.h"
 
-#include "kernels/exponential.h"
+#include "kernels/maths/maths.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 

@@ -1,6 +1,6 @@
 #include "kernels/kernels.h"
 
-#include "kernels/exponential.h"
+#include "kernels/maths/maths.h"
 #include "kernels/map.h"
 
 #define LOOPS "kernels/binary_cross_entropy_backward.inc"

@@ -1,6 +1,6 @@
 #include "kernels/ft_arrays.h"
 
-#include "kernels/exponential.h"
+#include "kernels/maths/maths.h"
 #include "kernels/ft_complex.h"
 #include "kernels/ft_elementwise.h"
 #include "tensor/clones.h"

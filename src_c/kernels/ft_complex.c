@@ -1,6 +1,6 @@
 #include "kernels/ft_complex.h"
 
-#include "kernels/exponential.h"
+#include "kernels/maths/maths.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
 

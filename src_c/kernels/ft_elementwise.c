@@ -1,6 +1,6 @@
 #include "kernels/ft_elementwise.h"
 
-#include "kernels/logarithm.h"
+#include "kernels/maths/maths.h"
 #include "kernels/map.h"
 #include "tensor/convert.h"
 

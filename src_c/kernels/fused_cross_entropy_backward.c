@@ -12,7 +12,7 @@
  * (V below about 4 H), one pass and the largest blocks. A thread has a tile of products on its stack besides. */
 #include "kernels/fused_cross_entropy.h"
 
-#include "kernels/exponential.h"
+#include "kernels/maths/maths.h"
 #include "kernels/fused_rows.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/scratch.h"

@@ -1,6 +1,6 @@
 #include "kernels/fused_cross_entropy.h"
 
-#include "kernels/exponential.h"
+#include "kernels/maths/maths.h"
 #include "kernels/fused_rows.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/scratch.h"

@@ -2,7 +2,7 @@
 #ifndef UNDERSTUDY_POWER_H
 #define UNDERSTUDY_POWER_H
 
-#include "kernels/exponential.h"
+#include "kernels/maths/maths.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 #include "kernels/soft_margin_loss.h"
 
-#include "kernels/logarithm.h"
+#include "kernels/maths/maths.h"
 #include "tensor/axes.h"
 #include "tensor/clones.h"
 #include "tensor/parallel.h"

@@ -1,6 +1,6 @@
 #include "kernels/kernels.h"
 
-#include "kernels/exponential.h"
+#include "kernels/maths/maths.h"
 #include "kernels/map.h"
 
 #define LOOPS "kernels/soft_margin_loss_backward.inc"

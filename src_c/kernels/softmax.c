@@ -1,6 +1,6 @@
 #include "kernels/kernels.h"
 
-#include "kernels/exponential.h"
+#include "kernels/maths/maths.h"
 #include "tensor/axes.h"
 #include "tensor/levels.h"
 #include "tensor/parallel.h"
