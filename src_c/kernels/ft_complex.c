@@ -4,7 +4,6 @@
 #include "tensor/clones.h"
 #include "tensor/convert.h"
 
-#include <complex.h>
 #include <math.h>
 #include <string.h>
 
@@ -121,12 +120,10 @@ void us_ft_complex_quotient(const FtComplexQuotient *work, int64_t begin, int64_
 
 static void exponential(const FtComplexExponential *work, double real, double imaginary, double *out)
 {
-    double scaled[2] = {work->in_scale * real, work->in_scale * imaginary};
-    double _Complex x;
-    memcpy(&x, scaled, sizeof x); /* built from its parts: a sum would turn infinities into NaN */
-    const double _Complex power = cexp(x);
-    out[0] = work->out_scale * creal(power);
-    out[1] = work->out_scale * cimag(power);
+    const ComplexDouble x = complex_of(work->in_scale * real, work->in_scale * imaginary);
+    const ComplexDouble power = complex_exp_double(x);
+    out[0] = work->out_scale * __real__ power;
+    out[1] = work->out_scale * __imag__ power;
 }
 
 void us_ft_complex_exponential(const FtComplexExponential *work, int64_t begin, int64_t end)

@@ -4,14 +4,6 @@
 #include "kernels/map.h"
 #include "tensor/convert.h"
 
-#define floor_float floorf
-#define sqrt_float sqrtf
-#define floor_double floor
-#define sqrt_double sqrt
-/* Operators of float64 and integers need exact powers and no speed; the others do not exist for them. */
-#define pow_double pow
-#define log1p_double log1p
-
 #define LOOPS_WITHOUT_BFLOAT
 #define LOOPS "kernels/ft_formulas.inc"
 #include "tensor/instantiate.inc"

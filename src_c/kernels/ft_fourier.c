@@ -1,8 +1,8 @@
 #include "kernels/ft_fourier.h"
 
+#include "kernels/maths/maths.h"
 #include "tensor/clones.h"
 
-#include <math.h>
 #include <string.h>
 
 void us_ft_fourier_factors(float *w, int64_t n, bool inverse, int64_t begin, int64_t end)
@@ -10,8 +10,8 @@ void us_ft_fourier_factors(float *w, int64_t n, bool inverse, int64_t begin, int
     for (int64_t k = begin; k < end; k++) {
         /* The angle within its quarter of the circle, so that the axes are met exactly. */
         const int64_t quarter = 4 * k / n;
-        const double angle = 1.57079632679489661923 * (double)(4 * k - quarter * n) / (double)n;
-        const double c = cos(angle), s = sin(angle);
+        const double half_turns = 0.5 * (double)(4 * k - quarter * n) / (double)n;
+        const double c = cos_pi_double(half_turns), s = sin_pi_double(half_turns);
         const double real[4] = {c, 0 - s, 0 - c, s}, imaginary[4] = {s, c, 0 - s, 0 - c};
         w[2 * k] = (float)real[quarter];
         w[2 * k + 1] = (float)(inverse ? imaginary[quarter] : 0 - imaginary[quarter]);

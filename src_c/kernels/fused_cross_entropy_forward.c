@@ -252,7 +252,7 @@ static void loss_piece(void *context, int64_t piece)
     float row[VOCABULARY_BLOCK];
     for (int64_t token = piece * PIECE_ROWS; token < least(loss->tokens, (piece + 1) * PIECE_ROWS); token++) {
         float sum = read_float(loss->sum_exp, token);
-        float value = logf(sum) - read_float(loss->predicted, token);
+        float value = log_float(sum) - read_float(loss->predicted, token);
         memcpy((float *)loss->loss->data + token * loss->loss->strides[0], &value, sizeof value);
         if (us_view_is_absent(loss->logits) || us_view_is_absent(loss->softmax)) {
             continue;

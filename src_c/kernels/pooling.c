@@ -171,8 +171,9 @@ static double divisor(const Pool *pool, int64_t rows, int64_t taps)
 /* Division by a power of two is the same as multiplication, which is faster. */
 static bool is_power_of_two(double value)
 {
-    int exponent;
-    return frexp(value, &exponent) == 0.5;
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits << 12 == 0;
 }
 
 /* Whether no tap of the window is a number. */

@@ -6,23 +6,8 @@
 
 #include <math.h>
 
-/* Neither zero, negative, infinite nor NaN: log_double takes it. */
-US_ALWAYS_INLINE bool is_ordinary(float value)
-{
-    return (value > 0) & (value < INFINITY);
-}
-
-US_ALWAYS_INLINE bool all_ordinary(int64_t count, const float *values)
-{
-    int others = 0;
-    for (int64_t i = 0; i < count; i++) {
-        others |= !is_ordinary(values[i]);
-    }
-    return others == 0;
-}
-
-/* powers[i] = values[i] ^ -exponent, possibly in place. The exponents that networks use need roots only; other powers
- * of floats are e^(-exponent * ln x) in doubles, which is right to all bits of a float. Both vectorise. */
+/* powers[i] = values[i] ^ -exponent, possibly in place. The exponents that networks use need roots only. The
+ * exponent may be no float: floats compute in double. */
 US_ALWAYS_INLINE void negative_powers_float(double exponent, int64_t count, const float *values, float *powers)
 {
     if (exponent == 0.75) {
@@ -41,15 +26,10 @@ US_ALWAYS_INLINE void negative_powers_float(double exponent, int64_t count, cons
         for (int64_t i = 0; i < count; i++) {
             powers[i] = 1 / values[i];
         }
-    } else if (all_ordinary(count, values)) {
+    } else {
 #pragma GCC ivdep
         for (int64_t i = 0; i < count; i++) {
-            powers[i] = (float)exp_double(-exponent * log_double(values[i]));
-        }
-    } else {
-        for (int64_t i = 0; i < count; i++) {
-            const float value = values[i];
-            powers[i] = (float)(is_ordinary(value) ? exp_double(-exponent * log_double(value)) : pow(value, -exponent));
+            powers[i] = (float)pow_double(values[i], -exponent);
         }
     }
 }
@@ -73,8 +53,9 @@ US_ALWAYS_INLINE void negative_powers_double(double exponent, int64_t count, con
             powers[i] = 1 / values[i];
         }
     } else {
+#pragma GCC ivdep
         for (int64_t i = 0; i < count; i++) {
-            powers[i] = pow(values[i], -exponent);
+            powers[i] = pow_double(values[i], -exponent);
         }
     }
 }

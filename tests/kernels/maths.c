@@ -2,6 +2,8 @@
  * of precision on x86, 113 elsewhere), for test_maths.py. */
 #include "kernels/maths/maths.h"
 
+#include <complex.h>
+
 typedef long double Wide;
 
 /* The distance in units of the last place of the nearest value; 0 where both are the same infinity or NaN. */
@@ -225,3 +227,91 @@ OF_ONE(gelu_tanh, reference_gelu_tanh)
 OF_ONE(gelu_tanh_slope, reference_gelu_tanh_slope)
 OF_ONE(mish, reference_mish)
 OF_ONE(mish_slope, reference_mish_slope)
+
+/* ---- complex: errors of both parts in units of the last place of the absolute value ---- */
+
+static double complex_ulps(Wide re, Wide im, long double _Complex exact, int digits, Wide smallest)
+{
+    Wide size = cabsl(exact);
+    if (!(size < 1.0e4000L) || re - re != 0 || im - im != 0) {
+        /* With an infinite part the other may be anything; otherwise the same part is NaN. */
+        const bool is_infinite = isinf(re) || isinf(im);
+        if (is_infinite || isinf(creall(exact)) || isinf(cimagl(exact))) {
+            return is_infinite && (isinf(creall(exact)) || isinf(cimagl(exact))) ? 0 : INFINITY;
+        }
+        return (isnan(re) || isnan(im)) == (isnan(creall(exact)) || isnan(cimagl(exact))) ? 0 : INFINITY;
+    }
+    size = size < smallest ? smallest : size;
+    int exponent;
+    frexpl(size, &exponent);
+    return (double)ldexpl(fmaxl(fabsl(re - creall(exact)), fabsl(im - cimagl(exact))), digits - exponent);
+}
+
+static long double _Complex reference_complex_log1p(long double _Complex z)
+{
+    const Wide x = creall(z), y = cimagl(z);
+    const long double _Complex far = clogl(1 + z);
+    const Wide re = fabsl(x) < 0.5L && fabsl(y) < 0.5L ? log1pl(x * (2 + x) + y * y) / 2 : creall(far);
+    return __builtin_complex(re, cimagl(far));
+}
+
+#define COMPLEX(name, type, digits, smallest, largest, result, exact)                                                  \
+    void complex_##name##_##type##_values(const _Complex type *x, const _Complex type *y, _Complex type *out,          \
+                                          long count)                                                                  \
+    {                                                                                                                  \
+        (void)y;                                                                                                       \
+        for (long i = 0; i < count; i++) {                                                                             \
+            out[i] = complex_##name##_##type result;                                                                   \
+        }                                                                                                              \
+    }                                                                                                                  \
+    void complex_##name##_##type##_errors(const _Complex type *x, const _Complex type *y, double *out, long count)     \
+    {                                                                                                                  \
+        (void)y;                                                                                                       \
+        for (long i = 0; i < count; i++) {                                                                             \
+            const long double _Complex z = x[i], w = y[i];                                                             \
+            (void)w;                                                                                                   \
+            const _Complex type ours = complex_##name##_##type result;                                                 \
+            long double _Complex reference = exact;                                                                    \
+            if (fabsl(creall(reference)) > largest || fabsl(cimagl(reference)) > largest) {                            \
+                reference = (_Complex type)reference;                                                                  \
+            }                                                                                                          \
+            out[i] = complex_ulps(__real__ ours, __imag__ ours, reference, digits, smallest);                          \
+        }                                                                                                              \
+    }
+#define COMPLEX_OF(name, result, exact)                                                                                \
+    COMPLEX(name, float, 24, 0x1p-126L, 3.402823466e38L, result, exact)                                                \
+    COMPLEX(name, double, 53, 0x1p-1022L, 1.7976931348623157e308L, result, exact)
+#define COMPLEX_OF_ONE(name, exact) COMPLEX_OF(name, (x[i]), exact)
+
+COMPLEX_OF(mul, (x[i], y[i]), z * w)
+COMPLEX_OF(div, (x[i], y[i]), z / w)
+COMPLEX_OF(pow, (x[i], y[i]), cexpl(w * clogl(z)))
+COMPLEX_OF_ONE(abs, cabsl(z))
+COMPLEX_OF_ONE(sqrt, csqrtl(z))
+COMPLEX_OF_ONE(exp, cexpl(z))
+COMPLEX_OF_ONE(log, clogl(z))
+COMPLEX_OF_ONE(log2, clogl(z) * 1.442695040888963407359924681001892137L)
+COMPLEX_OF_ONE(log10, clogl(z) * 0.4342944819032518276511289189166050823L)
+COMPLEX_OF_ONE(log1p, reference_complex_log1p(z))
+COMPLEX_OF_ONE(sin, csinl(z))
+COMPLEX_OF_ONE(cos, ccosl(z))
+COMPLEX_OF_ONE(tan, ctanl(z))
+COMPLEX_OF_ONE(asin, casinl(z))
+COMPLEX_OF_ONE(acos, cacosl(z))
+COMPLEX_OF_ONE(atan, catanl(z))
+COMPLEX_OF_ONE(sinh, csinhl(z))
+COMPLEX_OF_ONE(cosh, ccoshl(z))
+COMPLEX_OF_ONE(tanh, ctanhl(z))
+COMPLEX_OF_ONE(asinh, casinhl(z))
+COMPLEX_OF_ONE(acosh, cacoshl(z))
+COMPLEX_OF_ONE(atanh, catanhl(z))
+
+int has_level(int level)
+{
+#if defined(__x86_64__)
+    return level == 3 ? __builtin_cpu_supports("x86-64-v3") : __builtin_cpu_supports("x86-64-v4");
+#else
+    (void)level;
+    return 0;
+#endif
+}

@@ -33,6 +33,7 @@ US_ALWAYS_INLINE double lgamma_double(double x)
     double positive = sum.high + sum.low;
     positive = size > 0x1p1000 ? size * (of_y.high - 1) : positive;
     positive = size == 0 ? INFINITY : positive;
+    positive = (size == 1) | (size == 2) ? 0 : positive;
 
     /* gamma(-x) gamma(x) = -pi / (x sin(pi x)) */
     const double sine = fabs_double(sin_pi_double(size));

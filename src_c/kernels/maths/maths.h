@@ -9,9 +9,10 @@
  *     sigmoid log_sigmoid softplus gelu gelu_tanh silu mish, and gelu_slope gelu_tanh_slope silu_slope mish_slope
  *     fmod (sign of the dividend) floor_mod (sign of the divisor)
  *     floor ceil trunc rint fma fabs copysign
- * Complex numbers are pairs, ComplexFloat and ComplexDouble {re, im}; their functions are complex_exp_float(z), …:
- *     complex_abs complex_mul complex_div complex_exp complex_log complex_sqrt complex_pow
- *     complex_sin complex_cos complex_tan complex_asin complex_acos complex_atan complex_sinh complex_cosh complex_tanh
+ * Those of float complex and double complex are complex_exp_float(z), complex_exp_double(z), …:
+ *     complex_abs complex_mul complex_div complex_sqrt complex_exp complex_log complex_log2 complex_log10 complex_log1p
+ *     complex_pow complex_sin complex_cos complex_tan complex_asin complex_acos complex_atan
+ *     complex_sinh complex_cosh complex_tanh complex_asinh complex_acosh complex_atanh
  *
  * All are scalar, always inlined and (but for fmod and floor_mod of doubles) without branches, so that the loops of a
  * map over LANES elements vectorise. Arguments of any size are right; special arguments give what C's functions give.
@@ -191,6 +192,7 @@ US_ALWAYS_INLINE double bits_double(uint64_t bits)
 #undef HALF_PI_LOW
 
 #include "kernels/maths/bessel.h"
+#include "kernels/maths/complex.h"
 #include "kernels/maths/gamma.h"
 
 #endif
