@@ -25,6 +25,7 @@ class Scope:
         self.names: set[str] = set()
         self.sets: dict[tuple, str] = {}  # sets of types -> the name of their constant
         self.types: dict[str, set[str]] = {}  # what a defined type may be
+        self.widened: set[str] = set()  # defined types that a scalar may have changed
         self.shaped: set[str] = set()  # tensors whose shape an earlier check has tied to others
         self.broadcasts: dict[tuple[str, ...], str] = {}
 
@@ -72,7 +73,8 @@ def category(kind: str) -> str:
 
 
 def _listed(scope: Scope, names) -> set[str]:
-    return {kind for name in names for kinds in scope.operator.dtypes.get(name, {}).values() for kind in kinds}
+    """Types that a check may meet, on the product that rules are tested on."""
+    return {kind for name in names for kind in scope.operator.dtypes.get(name, {}).get("910B", [])}
 
 
 def _refuses_cast(source: str, target: str) -> bool:
@@ -166,6 +168,8 @@ def promote(check, number, scope):
     if not any(category(kind) == "wide" for kind in _listed(scope, words)):
         order = []  # every mix of the listed types has a common type
     scope.types[name] = _listed(scope, tensors or lists)
+    if scalars:
+        scope.widened.add(name)
     sentence = "The type has no common type with those of the parameters before it."
     return lines, [_rule(check, number, word, "promote", sentence) for word in order]
 
@@ -185,10 +189,24 @@ def cast(check, number, scope):
     possible = scope.types.get(name) or _listed(scope, [name]) or {name}
     if source.startswith("floating("):
         possible = {kind if category(kind) in ("float", "complex") else "F32" for kind in possible}
-    if not any(_refuses_cast(a, b) for a in possible for b in _listed(scope, [target])):
+    if not any(_refuses_cast(a, b) for a in possible for b in ([a] if name == target else _listed(scope, [target]))):
         return [f"op_require_cast(&op, {types}, {target});"], []  # no listed type can fail
     sentence = "The result's type cannot be converted to the type of this parameter."
     return [f"op_require_cast(&op, {types}, {target});"], [_rule(check, number, target, "cast", sentence)]
+
+
+def among(check, number, scope):
+    """among TYPE F32 F16 …: a defined type must be one of these; the rule is of the first tensor."""
+    name, *types = check.words
+    subject = next(parameter.name for parameter in scope.operator.parameters if parameter.kind == TENSOR)
+    constant = scope.sets.setdefault((tuple(types),) * len(PRODUCTS), f"{name}_types")
+    scope.types[name] = scope.types.get(name, set(types)) & set(types)
+    lines = [f'op_require_type(&op, "{subject}", {name}, op_dtypes(&op, {constant}));']
+    inputs = [parameter.name for parameter in scope.operator.parameters if not parameter.written or parameter.in_place]
+    if not _listed(scope, inputs) - set(types) and name not in scope.widened:
+        return lines, []  # the lists of the parameters allow no other
+    sentence = f"The common type is not one of {', '.join(DTYPES[kind] for kind in types)}."
+    return lines, [_rule(check, number, subject, "common-dtype", sentence)]
 
 
 def broadcast(check, number, scope):
@@ -382,6 +400,6 @@ def message(say: str, scope: Scope) -> tuple[str, list[str]]:
     return '"' + text.replace('"', '\\"') + '"', arguments
 
 
-KINDS = {"dtype": dtype, "format": format_, "promote": promote, "cast": cast, "broadcast": broadcast, "shape": shape,
+KINDS = {"dtype": dtype, "format": format_, "promote": promote, "among": among, "cast": cast, "broadcast": broadcast, "shape": shape,
          "same-shape": same_shape, "same-dtype": same_dtype, "rank": rank, "dim": dim, "dims": dims, "range": range_,
          "uniform": uniform, "list-length": list_length, "list-shape": list_shape, "each": each, "length": length, "elements": elements, "when": when, "call": call}  # fmt: skip

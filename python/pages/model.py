@@ -220,18 +220,22 @@ def _with_base(entry: dict, base: dict | None) -> dict:
     mapping = {name: new[0] for name in others if name not in own} if new else {}
     merged = dict(entry)
     for key in INHERITED:
-        if key in merged or key not in base:
+        by_name = key in ("dtype", "rank", "example")
+        if key not in base or (key in merged and not by_name):
             continue
         value = base[key]
         if isinstance(value, str) and key in ("plan", "optional"):
             value = _substituted(value, mapping)
         elif key == "result":
             value = _substituted(value, mapping)
-        elif isinstance(value, dict) and key in ("dtype", "rank", "example"):
+        elif key == "except":
+            value = {product: _substituted(text, mapping) for product, text in value.items()}
+        elif by_name:
             value = {mapping.get(name, name): item for name, item in value.items() if mapping.get(name, name) in own}
             for name, item in base[key].items():  # the base's input decides, not its output
                 if key != "example" and mapping.get(name) and name == others[0]:
                     value[mapping[name]] = item
+            value = {**value, **merged.get(key, {})}
         merged[key] = value
     return merged
 
@@ -241,16 +245,23 @@ def read_page(file: pathlib.Path) -> list[Operator]:
         content = tomllib.loads(file.read_text())
     except tomllib.TOMLDecodeError as error:
         raise PageError(f"{file.name}: {error}") from None
-    operators = []
     entries: dict[str, dict] = {}
-    for name, entry in content.items():
+
+    def entry_of(name: str, where: str) -> dict:
+        """With what it inherits."""
+        if name not in content:
+            raise PageError(f"{where}: like names {name}, which is not on this page")
+        if name not in entries:
+            entry = content[name]
+            base = entry_of(entry["like"], f"{file.name}: {name}") if "like" in entry else None
+            entries[name] = _with_base(entry, base)
+        return entries[name]
+
+    operators = []
+    for name in content:
         where = f"{file.name}: {name}"
-        base = entries.get(entry["like"]) if "like" in entry else None
-        if "like" in entry and base is None:
-            raise PageError(f"{where}: like names {entry['like']}, which does not stand before it")
-        entry = entries[name] = _with_base(entry, base)
         try:
-            operators.append(_operator(name, entry, file, where))
+            operators.append(_operator(name, entry_of(name, where), file, where))
         except (KeyError, ValueError) as error:
             raise PageError(f"{where}: {error!r}") from None
     return operators

@@ -78,6 +78,9 @@ static void require_operands_inside(OpCall *op)
 {
     for (const Operand *operand = op_refused(op) ? NULL : op->executor->operands; operand != NULL;
          operand = operand->next) {
+        op_require(op, !op_given(operand) || operand->view.dtype != DTYPE_NONE, "kernel", "missing",
+                   ACLNN_ERR_INNER_FIND_KERNEL_ERROR, "no kernel handles %s of %s", acl_dtype_name(operand->dtype),
+                   operand->name);
         require_inside_storage(op, operand);
     }
 }

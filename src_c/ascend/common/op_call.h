@@ -118,6 +118,8 @@ DTypeSet op_dtypes(const OpCall *op, const DTypeSet *of_products);
 void op_require_dtype(OpCall *op, const Operand *operand, DTypeSet allowed);            /* dtype */
 void op_require_dtypes(OpCall *op, Operands operands, DTypeSet allowed);                /* dtype, of each */
 void op_require_scalar_dtype(OpCall *op, const ScalarArgument *scalar, DTypeSet allowed); /* dtype */
+/* The type that `name` and others have in common (common-dtype). */
+void op_require_type(OpCall *op, const char *name, aclDataType common, DTypeSet allowed);
 void op_require_same_dtype(OpCall *op, const Operand *operand, const Operand *model);   /* same-dtype */
 void op_require_same_shape(OpCall *op, const Operand *operand, const Operand *model);   /* same-shape */
 /* Also that the sizes make a shape: none negative, product below 2^63 (size). */

@@ -126,6 +126,14 @@ void op_require_dtypes(OpCall *op, Operands operands, DTypeSet allowed)
     }
 }
 
+void op_require_type(OpCall *op, const char *name, aclDataType common, DTypeSet allowed)
+{
+    char text[DTYPE_SET_TEXT_SIZE];
+    op_require(op, dtype_in(common, allowed), name, "common-dtype", op->invalid,
+               "%s and the other parameters have the common type %s; it may be %s", name, acl_dtype_name(common),
+               dtype_set_text(allowed, text));
+}
+
 void op_require_scalar_dtype(OpCall *op, const ScalarArgument *scalar, DTypeSet allowed)
 {
     char text[DTYPE_SET_TEXT_SIZE];

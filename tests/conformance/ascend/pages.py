@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import itertools
 import json
 import re
 
@@ -92,14 +93,24 @@ def preferred(types: list[str]) -> str:
     return next((kind for kind in PREFERRED if kind in types), types[0] if types else "F32")
 
 
+def _input_type(entry: dict) -> str:
+    """The type of the first tensor in a legal call."""
+    for parameter in entry["parameters"]:
+        if parameter["kind"] in ("T", "TL"):
+            return preferred(entry["dtypes"].get(parameter["name"], {}).get("910B") or ["F32"])
+    return "F32"
+
+
 def _default(entry: dict, parameter: dict):
     name, kind = parameter["name"], parameter["kind"]
     if kind in ("T", "TL"):
         types = entry["dtypes"].get(name, {}).get("910B") or ["F32"]
-        one = Shaped(preferred(types), (2, 3))
+        one = Shaped(_input_type(entry) if parameter["written"] and _input_type(entry) in types else preferred(types), (2, 3))
         return one if kind == "T" else [one, Shaped(one.dtype, (5,))]
     defaults = {"S": 1.0, "SL": [1.0, 2.0], "IA": [0], "FA": [1.0], "BA": [True], "i64": 0, "i32": 0, "i8": 0, "u64": 0,
                 "b": False, "d": 0.5, "f": 0.5, "dt": "F32", "str": ""}  # fmt: skip
+    if kind in ("S", "SL") and promotion.category(_input_type(entry)) != "float":
+        return 1 if kind == "S" else [1, 2]
     return copy.copy(defaults[kind])
 
 
@@ -337,6 +348,10 @@ def _words(entry, rule) -> list[str]:
     return entry["checks"][rule["check"]][1:]
 
 
+def _scalar_names(entry) -> list[str]:
+    return [parameter["name"] for parameter in entry["parameters"] if parameter["kind"] == "S"]
+
+
 def _tensor_names(entry) -> list[str]:
     return [parameter["name"] for parameter in entry["parameters"] if parameter["kind"] == "T"]
 
@@ -406,12 +421,15 @@ def break_cast(entry, rule, arguments):
     if name == source:  # a scalar that does not convert to a type
         for dtype in entry["dtypes"].get(_type_source(entry, target), {}).get("910B", ["F32"]):
             changed = with_types(entry, arguments, dtype)
+            if promotion.category(dtype) != "float":
+                changed.update({other: 1 for other in _scalar_names(entry)})
             to = _computed_type(entry, changed, target)
             for value in (0.5, 1j):
                 if to and not promotion.can_cast(scalar_type(value), to):
                     return {**changes(arguments, changed), name: value}
         raise CannotBreak
-    inputs = [word for word in _tensor_names(entry) if word != target]
+    in_place = any(parameter["in_place"] and parameter["name"] == target for parameter in entry["parameters"])
+    inputs = [word for word in _tensor_names(entry) if word != target and not in_place]
     candidates = {dtype for word in inputs for dtype in entry["dtypes"].get(word, {}).get("910B", [])}
     for dtype in sorted(candidates, key=lambda kind: (kind != "F32", kind)):
         changed = with_types(entry, arguments, dtype, skip=target)
@@ -419,8 +437,14 @@ def break_cast(entry, rule, arguments):
         for to in entry["dtypes"].get(target, {}).get("910B", []):
             if from_type and not promotion.can_cast(from_type, to):
                 return {**changes(arguments, changed), target: _set_dtype(arguments[target], to)}
-    scalars = [parameter["name"] for parameter in entry["parameters"] if parameter["kind"] == "S"]
-    for dtype in entry["dtypes"].get(target, {}).get("910B", []):  # a scalar may make the common type what target is not
+    own = entry["dtypes"].get(target, {}).get("910B", [])
+    for dtype, others in itertools.product(own, own):  # changed in place: its partners decide
+        changed = {**with_types(entry, arguments, others), target: _set_dtype(arguments[target], dtype)}
+        from_type = _computed_type(entry, changed, source)
+        if from_type and not promotion.can_cast(from_type, dtype):
+            return changes(arguments, changed)
+    scalars = _scalar_names(entry)
+    for dtype in own:  # a scalar may make the common type what target is not
         for name, value in ((name, value) for name in scalars for value in (0.5, 1j)):
             changed = {**with_types(entry, arguments, dtype), name: value}
             from_type = _computed_type(entry, changed, source)
@@ -456,6 +480,23 @@ def _another_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     if not shape:
         return (2,)
     return (*shape[:-1], shape[-1] + 2)
+
+
+def break_among(entry, rule, arguments):
+    name, *types = _words(entry, rule)
+    tensors = [other for other in _tensor_names(entry) if isinstance(arguments[other], Shaped)]
+    allowed = {kind for other in tensors for kind in entry["dtypes"].get(other, {}).get("910B", [])}
+    for dtype in sorted(allowed - set(types)):
+        changed = with_types(entry, arguments, dtype)
+        if _computed_type(entry, changed, name) not in (None, *types):
+            return changes(arguments, changed)
+    for value in (0.5, 1j):  # a scalar may make the common type
+        for scalar_name in (parameter["name"] for parameter in entry["parameters"] if parameter["kind"] == "S"):
+            for dtype in sorted(allowed):
+                changed = {**with_types(entry, arguments, dtype), scalar_name: value}
+                if _computed_type(entry, changed, name) not in (None, *types):
+                    return changes(arguments, changed)
+    raise CannotBreak
 
 
 def break_shape(entry, rule, arguments):
@@ -521,13 +562,14 @@ def break_rank(entry, rule, arguments):
         return grown
     changed = {name: dataclasses.replace(value, shape=_grown(value.shape, many))}
     after = {**arguments, **changed}
-    for check in entry["checks"]:
+    earlier = entry["checks"][: rule["check"]]
+    for check in earlier:
         partners = set(check[1:]) & set(_tensor_names(entry))
         if check[0] == "same-shape" and name in partners:
             for partner in partners - {name}:
                 if isinstance(arguments[partner], Shaped):
                     after[partner] = dataclasses.replace(arguments[partner], shape=after[name].shape)
-    for check in entry["checks"]:
+    for check in earlier:
         if check[0] == "shape" and check[1] != name and isinstance(after.get(check[1]), Shaped):
             try:
                 after[check[1]] = dataclasses.replace(after[check[1]], shape=tuple(shape_of(" ".join(check[3:]), after)))
@@ -577,7 +619,7 @@ def break_format(entry, rule, arguments):
 
 
 BREAKS = {
-    "dtype": break_dtype, "promote": break_promote, "cast": break_cast, "broadcast": break_shape, "shape": break_own_shape,
+    "dtype": break_dtype, "promote": break_promote, "among": break_among, "cast": break_cast, "broadcast": break_shape, "shape": break_own_shape,
     "same-shape": break_shape, "same-dtype": break_same_dtype, "rank": break_rank, "dim": break_dim, "range": break_range,
     "each": break_each, "unique": break_unique, "length": break_array_length, "list-length": break_length,
     "view": break_view, "format": break_format, "elements": break_shape, "uniform": break_uniform,
