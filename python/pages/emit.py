@@ -166,6 +166,7 @@ def data(derived: list[Derived]) -> str:
             "rules": [
                 {key: value for key, value in vars(rule).items() if value not in (None, "", -1)} for rule in item.rules
             ],
+            "computes": operator.computes,
             "result": operator.result,
             "example": operator.example,
         }

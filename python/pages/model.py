@@ -92,6 +92,7 @@ class Operator:
     dtypes: dict[str, dict[str, list[str]]]  # parameter -> product -> types
     ranks: dict[str, tuple[int, int]]
     checks: list[Check]
+    computes: str  # the type in which an element-wise plan computes, as the page says it
     plan: str  # a C expression; empty: the first function is in a C file of its own
     status: int
     result: str
@@ -280,6 +281,7 @@ def _operator(name: str, entry: dict, file: pathlib.Path, where: str) -> Operato
         dtypes=_dtypes(entry, parameters, where),
         ranks=_ranks(entry),
         checks=[_check(line, status) for line in entry.get("checks", [])],
+        computes=entry.get("computes", ""),
         plan=entry.get("plan", ""),
         status=status,
         result=entry.get("result", ""),

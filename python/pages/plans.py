@@ -49,7 +49,8 @@ def plan_expression(operator: Operator) -> str:
     formula, inputs, numbers, outputs = match[1], _names(match[2]), _names(match[3]), _names(match[4])
     if any(kinds.get(name) == LIST for name in inputs):
         return _of_lists(formula, inputs, numbers, outputs, kinds)
-    compute = type_expression(match[5] or "promoted", kinds)
+    operator.computes = operator.computes or match[5] or "promoted"
+    compute = type_expression(operator.computes, kinds)
     device = [name for name in numbers if kinds.get(name) == TENSOR]
     host = [_number(name, kinds, compute) for name in [*numbers, *(name for name in inputs if kinds.get(name) == SCALAR)]
             if name not in device]  # fmt: skip
