@@ -206,7 +206,7 @@ def _substituted(text: str, mapping: dict[str, str]) -> str:
     return re.sub(r"\b[A-Za-z_]\w*\b", lambda match: mapping.get(match[0], match[0]), text)
 
 
-INHERITED = ("page", "library", "dtype", "rank", "except", "optional", "plan", "result", "example", "status", "values",
+INHERITED = ("page", "library", "dtype", "rank", "except", "optional", "plan", "result", "computes", "example", "status", "values",
              "products", "choice")  # fmt: skip
 
 
@@ -227,7 +227,7 @@ def _with_base(entry: dict, base: dict | None) -> dict:
         value = base[key]
         if isinstance(value, str) and key in ("plan", "optional"):
             value = _substituted(value, mapping)
-        elif key == "result":
+        elif key in ("result", "computes"):
             value = _substituted(value, mapping)
         elif key == "except":
             value = {product: _substituted(text, mapping) for product, text in value.items()}

@@ -129,6 +129,8 @@ class Call:
                 out = self.arguments[name] = self.output(self.types[name], joint)
             else:
                 value = self.oracle.attributes.get(name, pages.legal(self.entry)[name])
+                if kind == "S" and all(dtype == "B" for dtype in self.types.values()):
+                    value = True
                 self.values[name] = value
                 self.arguments[name] = pages.made(parameter, value)
         support.run(self.entry["function"], *map(pages.handle_of, self.arguments.values()))
@@ -169,14 +171,14 @@ class Call:
             return
         tolerance = self.oracle.ulp * EPSILON[compute]
         if category == "complex":
-            scale = numpy.maximum(numpy.abs(expected), self.oracle.floor) * (tolerance * 4 + EPSILON[to] * 4)
+            scale = numpy.maximum(numpy.abs(expected), self.oracle.scale) * (tolerance * 4 + EPSILON[to] * 4)
             assert (numpy.abs(actual - expected) <= scale).all(), message
             return
         kinds = [pages.KINDS[result], pages.KINDS[to]]
         if promotion.category(to) == "complex":
             assert (actual.imag == 0).all(), message
             actual, kinds = actual.real, kinds[:1]
-        assert_rounded(actual, expected.astype(numpy.float64), tolerance, kinds, self.oracle.floor * tolerance / 2**-24 * 2**-20)
+        assert_rounded(actual, expected.astype(numpy.float64), tolerance, kinds, self.oracle.scale * tolerance)
 
 
 def list_of(entry, name: str) -> list[str]:
@@ -201,11 +203,15 @@ def type_choices(name: str):
         scalars = {p["name"]: ORACLES[base_of(name)[0]].attributes.get(p["name"], legal[p["name"]])
                    for p in entry["parameters"] if p["kind"] == "S"}  # fmt: skip
         result = "B" if entry["result"] == "B" else pages._computed_type(entry, {**arguments, **scalars}, entry["computes"])
+        if any(check[0] == "among" and pages._computed_type(entry, {**arguments, **scalars}, check[1]) not in check[2:]
+               for check in entry["checks"]):  # fmt: skip
+            continue
+        if set(types.values()) & set(ORACLES[base_of(name)[0]].refused):
+            continue
         cast = pages._computed_type(entry, {**arguments, **scalars}, "promoted") or result
         if result is None or result not in pages.KINDS:
             continue
         if not outputs:
-            target = types[inputs[0]] if pages.parsed else result
             written = next(p["name"] for p in tensors if p["written"])
             if promotion.can_cast(cast, types[written]):
                 yield types

@@ -148,6 +148,7 @@ aclDataType op_promote(OpCall *op, Operands operands);
 aclDataType op_promote_scalar(OpCall *op, aclDataType tensor, const ScalarArgument *scalar);
 /* The type in which functions with real results compute: ACL_FLOAT for integers and bool, else the type itself. */
 aclDataType op_floating(aclDataType dtype);
+bool op_is_integer(aclDataType dtype); /* or bool */
 /* Of a list's first tensor. */
 aclDataType op_list_dtype(Operands list);
 /* Whether a value of type `from` may be stored there (cast). */

@@ -168,11 +168,15 @@ aclDataType op_promote_scalar(OpCall *op, aclDataType tensor, const ScalarArgume
     return joint;
 }
 
-aclDataType op_floating(aclDataType dtype)
+bool op_is_integer(aclDataType dtype)
 {
     const DType type = dtype_of_acl(dtype);
-    const bool integer = type >= DTYPE_INT8 && type <= DTYPE_BOOL;
-    return integer ? ACL_FLOAT : dtype;
+    return type >= DTYPE_INT8 && type <= DTYPE_BOOL;
+}
+
+aclDataType op_floating(aclDataType dtype)
+{
+    return op_is_integer(dtype) ? ACL_FLOAT : dtype;
 }
 
 aclDataType op_list_dtype(Operands list)

@@ -16,10 +16,11 @@ from collections.abc import Callable
 class Oracle:
     function: Callable
     ulp: float = 1.0  # largest error of the kernel in units of the compute type's epsilon; derived from the formula
-    floor: float = 0.0  # absolute error, where the result may cancel
+    scale: float = 0.0  # largest magnitude of the terms of a sum: where they cancel, errors are of their size
     low: float = -4.0  # range of floating inputs
     high: float = 4.0
     attributes: dict = dataclasses.field(default_factory=dict)  # values of attributes and scalars
+    refused: tuple = ()  # types that the chosen attributes do not go with
     ranges: dict = dataclasses.field(default_factory=dict)  # of single inputs: name -> (low, high)
 
 

@@ -9,26 +9,31 @@ def is_integer(x):
     return numpy.asarray(x).dtype.kind in "iub"
 
 
+def counted(x):
+    """bool as 0 and 1, which NumPy does not subtract."""
+    return x.astype(numpy.int64) if numpy.asarray(x).dtype == bool else x
+
+
 def where_nonzero(y, values, otherwise):
     return numpy.where(y != 0, values, otherwise)
 
 
-@oracle("Add", "Adds", "AddV3", ulp=2, floor=1e-6, attributes={"alpha": 3, "other": 2})
+@oracle("Add", "Adds", "AddV3", ulp=2, scale=16, attributes={"alpha": 3, "other": 2})
 def add(self, other, alpha):
     return self + alpha * other
 
 
-@oracle("Sub", "Subs", ulp=2, floor=1e-6, attributes={"alpha": 3, "other": 2})
+@oracle("Sub", "Subs", ulp=2, scale=16, attributes={"alpha": 3, "other": 2})
 def sub(self, other, alpha):
-    return self - alpha * other
+    return counted(self) - alpha * counted(other)
 
 
-@oracle("Rsub", "Rsubs", ulp=2, floor=1e-6, attributes={"alpha": 3, "other": 2})
+@oracle("Rsub", "Rsubs", ulp=2, scale=16, attributes={"alpha": 3, "other": 2})
 def rsub(self, other, alpha):
-    return other - alpha * self
+    return counted(other) - alpha * counted(self)
 
 
-@oracle("Mul", "Muls", ulp=1, floor=1e-6, attributes={"other": 3})
+@oracle("Mul", "Muls", ulp=1, attributes={"other": 3})
 def mul(self, other):
     return self * other
 
@@ -38,9 +43,13 @@ def div(self, other):
     return self / other
 
 
-@oracle("DivMod", ulp=4, attributes={"mode": 0}, ranges={"other": (0.5, 4)})
+@oracle("DivMod", attributes={"mode": 1}, refused=("C64", "C128"), ranges={"other": (0.5, 4)})
 def div_mod(self, other, mode):
-    return self / other
+    if is_integer(self):
+        self, other = counted(self), counted(other)
+        divisor = where_nonzero(other, other, 1)
+        return where_nonzero(other, numpy.sign(self) * numpy.sign(other) * (abs(self) // abs(divisor)), 0)
+    return numpy.trunc(self / other)
 
 
 @oracle("FloorDivide", "FloorDivides", attributes={"other": 3}, ranges={"other": (0.5, 4)})
@@ -50,17 +59,17 @@ def floor_divide(self, other):
     return numpy.floor(self / other)
 
 
-@oracle("Addcmul", ulp=3, floor=1e-5, attributes={"value": 2})
+@oracle("Addcmul", ulp=3, scale=64, attributes={"value": 2})
 def addcmul(self, tensor1, tensor2, value):
     return self + value * tensor1 * tensor2
 
 
-@oracle("Addcdiv", ulp=3, floor=1e-5, attributes={"value": 2}, ranges={"tensor2": (0.5, 4)})
+@oracle("Addcdiv", ulp=3, scale=64, attributes={"value": 2}, ranges={"tensor2": (0.5, 4)})
 def addcdiv(self, tensor1, tensor2, value):
     return self + value * (tensor1 / tensor2)
 
 
-@oracle("Lerp", "Lerps", ulp=3, floor=1e-5, attributes={"weight": 0.25})
+@oracle("Lerp", "Lerps", ulp=3, scale=8, attributes={"weight": 0.25})
 def lerp(self, end, weight):
     return self + weight * (end - self)
 
@@ -219,7 +228,7 @@ def round_to_even(self):
 def sign(self):
     if numpy.iscomplexobj(self):
         return numpy.where(self == 0, 0, self / numpy.where(self == 0, 1, numpy.abs(self)))
-    return numpy.sign(self)
+    return self if numpy.asarray(self).dtype == bool else numpy.sign(self)
 
 
 @oracle("Signbit")
