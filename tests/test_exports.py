@@ -13,7 +13,7 @@ import understudy.maca
 from tests import native
 from understudy import paths
 
-RUNTIME_HEADERS = ["acl/acl_base", "acl/acl_rt", "acl/acl_op.h", "acl/acl_mdl.h"]
+RUNTIME_HEADERS = ["acl/acl_base", "acl/acl_rt", "acl/acl_op.h", "acl/acl_mdl.h", "acl/acl_platform.h"]
 
 def operator_headers():
     """Headers of the operators by the library that has them, as the pages say."""
@@ -34,7 +34,10 @@ LIBRARIES = {
     "libprofapi.so": ("ascend", ["experiment/msprof/"]),
     "libge_runner.so": ("ascend", []),
     "libgraph.so": ("ascend", []),
-    "libacl_tdt_channel.so": ("ascend", []),
+    "libacl_tdt_channel.so": ("ascend", ["acl/acl_tdt.h"]),
+    "libacl_tdt_queue.so": ("ascend", ["acl/acl_tdt_queue.h"]),
+    "libmsprofiler.so": ("ascend", ["acl/acl_prof.h"]),
+    "libascend_dump.so": ("ascend", ["acl/acl_dump.h"]),
     "libnnopbase.so": ("ascend", ["aclnn/"]),
     "libopapi.so": ("ascend", ["aclnnop/"]),
     **{f"libopapi_{part}.so": ("ascend", headers) for part, headers in operator_headers().items()},
