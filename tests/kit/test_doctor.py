@@ -1,5 +1,7 @@
 """`understudy doctor` on programs that need what is emulated, what is not, and what does not exist."""
 
+import os
+
 import pytest
 
 from tests.kit.support import (AARCH64, assert_error_of_use, change_machine, library, program, understudy,
@@ -122,7 +124,8 @@ def test_errors_of_use(tmp_path):
     text.write_text("no program")
     assert_error_of_use(understudy("doctor", text), "is no ELF file")
     assert_error_of_use(understudy("doctor", tmp_path / "absent"), "No such file")
-    assert_error_of_use(understudy("doctor", tmp_path), "directory")
+    (tmp_path / "empty").mkdir()
+    assert_error_of_use(understudy("doctor", tmp_path / "empty"), "directory without C or C++ sources")
     assert_error_of_use(understudy("doctor"), "required")
 
 
@@ -139,3 +142,85 @@ def test_what_only_refuses_is_counted_apart(tmp_path, sdk_flags):
     (report,), status = understudy_json("doctor", program(tmp_path, "refused", text, sdk_flags))
     assert status == 0 and report["complete"]
     assert by_name(report)["aclopLoad"]["status"] == "refused" and "by name" in by_name(report)["aclopLoad"]["note"]
+
+
+# ---- sources ----
+
+SOURCE = """
+#include <acl/acl.h>
+#include "aclnnop/aclnn_pairwise_zebra.h"
+#include "mine.h"
+/* aclnnGridSampler3D is only spoken of here */
+static void aclrtMyHelper(int x) { (void)x; }
+struct Table { int (*aclrtOwnMember)(void); };
+int main(void)
+{
+    struct Table table = {0};
+    aclrtMyHelper(1);
+    table.aclrtOwnMember();
+    aclDataType type = (aclDataType)(ACL_FLOAT);
+    void *found = dlsym(0, "aclrtCreateNotify");
+    aclrtMaloc(&found, 1, type);
+    return aclInit(0);
+}
+"""
+
+
+def test_a_source_file(tmp_path):
+    file = tmp_path / "main.cpp"
+    file.write_text(SOURCE)
+    (report,), status = understudy_json("doctor", file)
+    assert status == 1 and report["kind"] == "source file"
+    headers = {header["name"]: header["status"] for header in report["libraries"]}
+    assert headers == {"acl/acl.h": "emulated", "aclnnop/aclnn_pairwise_zebra.h": "missing"}
+    found = {symbol["name"]: symbol["status"] for symbol in report["symbols"]}
+    assert found == {"aclInit": "emulated", "aclrtCreateNotify": "missing", "aclrtMaloc": "unknown"}
+    assert "did you mean aclrtMalloc?" in understudy("doctor", file).stdout
+
+
+def test_a_folder_of_sources(tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep/one.c").write_text("void f(void) { mcMalloc(0, 0); }")
+    (tmp_path / "two.h").write_text("#include <acl/acl.h>\n")
+    (tmp_path / "notes.txt").write_text("aclrtMaloc()")
+    (report,), status = understudy_json("doctor", tmp_path)
+    assert status == 0 and report["kind"] == "folder of sources"
+    assert list(by_name(report)) == ["mcMalloc"]
+
+
+def test_every_example_needs_only_what_is_there():
+    (report,), status = understudy_json("doctor", paths.examples())
+    assert status == 0, report
+    assert len(report["symbols"]) > 50
+
+
+# ---- what is looked up at run time ----
+
+
+def test_functions_that_are_asked_for_by_name(tmp_path):
+    asked = ["aclnnSoftMarginLoss", "aclnnSoftMarginLossGetWorkspaceSize", "aclnnGridSampler3D", "aclnnZebraStripes",
+             "aclrtMalloc", "aclrtMallocation", "hello world", "no_function"]  # fmt: skip
+    texts = ", ".join(f'"{name}"' for name in asked)
+    file = program(tmp_path, "asker", f"const char *volatile names[] = {{{texts}}};\nint main(void) {{ return !names[0]; }}\n")
+    (report,), status = understudy_json("doctor", file)
+    assert status == 0, "what is only asked for is not needed to start"
+    found = {finding["name"]: finding["status"] for finding in report["asked_by_name"]}
+    assert found == {"aclnnSoftMarginLoss": "emulated", "aclnnGridSampler3D": "missing", "aclnnZebraStripes": "unknown",
+                     "aclrtMalloc": "emulated"}  # fmt: skip
+    done = understudy("doctor", file)
+    assert "at run time: of 4 functions it may ask for by name, 2 are emulated" in done.stdout
+    assert "aclnnZebraStripes" not in done.stdout and "aclnnZebraStripes" in understudy("doctor", "-a", file).stdout
+
+
+def test_the_operators_of_the_public_pages_are_known():
+    operators = {name for name, entry in names.known().items()
+                 if name.startswith("aclnn") and entry.header and not name.endswith("GetWorkspaceSize")}  # fmt: skip
+    assert len(operators) >= 992
+    assert names.known()["aclnnInplaceAdd"] == names.Name("aclnnInplaceAdd", "ascend", "libopapi_math.so", "aclnnop/aclnn_add.h")
+    assert names.known()["aclnnGridSampler3DGetWorkspaceSize"].header == "aclnnop/aclnn_grid_sampler3d.h"
+
+
+def test_a_pipe_is_no_file_to_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert_error_of_use(understudy("doctor", tmp_path / "pipe"), "no ordinary file")
+    assert_error_of_use(understudy("abi", tmp_path / "pipe"), "no ordinary file")

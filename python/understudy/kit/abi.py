@@ -83,12 +83,13 @@ def _kind(token: str) -> str:
 
 def compare_types(comparison: Comparison, path: pathlib.Path, parts: list[dict], functions: set[str] | None) -> None:
     """Prototypes, structures and enumerators in the file's debug information, beside the headers'."""
-    from understudy.kit import dwarf
+    from understudy.kit import dwarf, elf
 
     for part in parts:
         known = structure_names(part) | {f"enum {name}" for name in part["types"]}
         known |= {token for text in part["functions"].values() for token in TOKEN.findall(text)}
-        found = dwarf.read(path, {*part["functions"], *part["structures"], *part["constants"]})
+        with elf.damage(path):
+            found = dwarf.read(path, {*part["functions"], *part["structures"], *part["constants"]})
         for name, theirs in sorted(found.functions.items()):
             ours = part["functions"][name]
             if (functions is None or name in functions) and not alike(ours, theirs, known):

@@ -1,14 +1,17 @@
-"""`understudy doctor`: which symbols and libraries of the stacks a binary needs, and which of them are emulated."""
+"""`understudy doctor`: what of the stacks a binary or sources need, and which of it is emulated."""
 
 import dataclasses
 import json
+import pathlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from understudy.kit import catalogue, names, table
 from understudy.paths import STACKS
 
 EMULATED, PARTLY, REFUSED, MISSING, UNKNOWN = "emulated", "partly", "refused", "missing", "unknown"
+THERE = (EMULATED, PARTLY, REFUSED)
+OPERATOR = re.compile(r"aclnn[A-Z]\w*")  # operators of other releases are asked for as well
 COLOURS = {EMULATED: "green", PARTLY: "yellow", REFUSED: "yellow", MISSING: "red", UNKNOWN: "red"}
 CPP_NAME = re.compile(r"_Z(\d+)([A-Za-z_]\w*)")
 LIBRARY_PATTERN = re.compile(r"lib(acl|ascend|opapi|nnopbase|hccl|ftdsp|hthread"
@@ -16,7 +19,7 @@ LIBRARY_PATTERN = re.compile(r"lib(acl|ascend|opapi|nnopbase|hccl|ftdsp|hthread"
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument("file", nargs="+", metavar="FILE", help="ELF program, library or object, of any architecture")
+    parser.add_argument("file", nargs="+", metavar="FILE", help="ELF program, library or object, of any architecture; C or C++ source; or a folder of sources")
     parser.add_argument("-a", "--all", action="store_true", help="list the emulated symbols too")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.epilog = ("Refused functions are there, so that a program links, and fail with a reason when they are called. "
@@ -97,33 +100,70 @@ def judge_symbol(name: str, stacks: set[str]) -> Finding | None:
 
 @dataclass(frozen=True)
 class Report:
-    facts: object
+    """What a file needs. `libraries` are a binary's libraries or a source's headers; `asked` are functions that a binary
+    may look up while it runs."""
+
+    path: pathlib.Path
+    kind: str
+    machine: str
     libraries: list[Finding]
     symbols: list[Finding]
+    asked: list[Finding] = field(default_factory=list)
 
     @property
     def complete(self) -> bool:
-        return all(finding.status in (EMULATED, PARTLY, REFUSED) for finding in [*self.libraries, *self.symbols])
+        return all(finding.status in THERE for finding in [*self.libraries, *self.symbols])
 
 
 def examine(path: str) -> Report:
-    """Raises UsageError for a file that is no ELF file."""
+    """Raises UsageError for what is no ELF file, source or folder of sources."""
+    from understudy.kit import sources
+
+    found = sources.files(pathlib.Path(path))
+    return examine_binary(path) if found is None else examine_sources(pathlib.Path(path), found)
+
+
+def examine_sources(path: pathlib.Path, files: list[pathlib.Path]) -> Report:
+    from understudy.kit import names, sdk, sources
+
+    text = [sources.read(file) for file in files]
+    headers = [Finding(header, stack, EMULATED if sources.header_path(header, stack) else MISSING)
+               for header, stack in sorted(sources.headers(text).items())]  # fmt: skip
+    mentioned, called, declared = sources.identifiers(text)
+    listed = {name for name in mentioned if sdk.stack_of(name) or name in names.known()}
+    guessed = {name for name in called - declared - listed if names.stack_by_pattern(name)}
+    symbols = [finding for name in sorted(listed | guessed) if (finding := judge_symbol(name, set()))]
+    return Report(path, "folder of sources" if path.is_dir() else "source file", "", headers, symbols)
+
+
+def asked_by_name(texts: set[str], undefined: frozenset[str]) -> list[Finding]:
+    """Functions of the stacks among the texts; the two phases of an operator are one."""
+    from understudy.kit import names, sdk
+
+    functions = {text.removesuffix("GetWorkspaceSize") for text in texts - undefined
+                 if sdk.stack_of(text) or text in names.known() or OPERATOR.fullmatch(text)}  # fmt: skip
+    return [judge_symbol(name, set()) for name in sorted(functions) if name]
+
+
+def examine_binary(path: str) -> Report:
     from understudy.kit import elf
 
     facts = elf.read(path)
     libraries = [finding for name in facts.needed if (finding := judge_library(name))]
     stacks = {finding.stack for finding in libraries if finding.stack}
     symbols = [finding for name in sorted(facts.undefined) if (finding := judge_symbol(name, stacks))]
-    return Report(facts, libraries, symbols)
+    asked = asked_by_name(elf.identifiers(path) - facts.exported, facts.undefined)
+    return Report(facts.path, facts.kind, facts.machine, libraries, symbols, asked)
 
 
 def print_report(report: Report, everything: bool) -> None:
-    facts = report.facts
-    print(table.coloured(f"{facts.path}", "bold") + f": {facts.kind} for {facts.machine}")
-    if not report.libraries and not report.symbols:
+    machine = f" for {report.machine}" if report.machine else ""
+    print(table.coloured(f"{report.path}", "bold") + f": {report.kind}{machine}")
+    if not report.libraries and not report.symbols and not report.asked:
         print("  uses none of the stacks\n")
         return
-    rows = [(finding.status, finding.name, finding.note) for finding in report.libraries]
+    rows = [(finding.status, finding.name, finding.note) for finding in report.libraries
+            if everything or report.machine or finding.status != EMULATED]  # fmt: skip
     order = [MISSING, UNKNOWN, REFUSED, PARTLY, EMULATED]
     for finding in sorted(report.symbols, key=lambda finding: order.index(finding.status)):
         if everything or finding.status != EMULATED:
@@ -136,17 +176,23 @@ def print_report(report: Report, everything: bool) -> None:
             counts = [f"{sum(finding.status == status for finding in mine)} {status}"
                       for status in (EMULATED, PARTLY, REFUSED, MISSING, UNKNOWN)]  # fmt: skip
             print(f"  {stack}: {table.plural(len(mine), 'symbol')}: {', '.join(counts)}")
-    if facts.machine != "x64":
+    if report.asked:
+        there = sum(finding.status in THERE for finding in report.asked)
+        print(f"  at run time: of {table.plural(len(report.asked), 'function')} it may ask for by name, {there} are emulated")
+        if everything:
+            print(table.render([(finding.status, finding.name, finding.note) for finding in report.asked], colours=COLOURS))
+    if report.machine not in ("", "x64"):
         print("  The emulated libraries are for x64: build the program for this machine to run it here.")
     print()
 
 
 def as_json(reports: list[Report]) -> str:
     return json.dumps([{
-        "file": str(report.facts.path), "kind": report.facts.kind, "machine": report.facts.machine,
+        "file": str(report.path), "kind": report.kind, "machine": report.machine,
         "complete": report.complete,
         "libraries": [dataclasses.asdict(finding) for finding in report.libraries],
         "symbols": [dataclasses.asdict(finding) for finding in report.symbols],
+        "asked_by_name": [dataclasses.asdict(finding) for finding in report.asked],
     } for report in reports], indent=1)  # fmt: skip
 
 
@@ -155,7 +201,8 @@ def run(options) -> int:
     if options.stack:
         wanted = set(options.stack)
         reports = [dataclasses.replace(report, symbols=[f for f in report.symbols if f.stack in wanted],
-                                       libraries=[f for f in report.libraries if f.stack in wanted | {""}])
+                                       libraries=[f for f in report.libraries if f.stack in wanted | {""}],
+                                       asked=[f for f in report.asked if f.stack in wanted])
                    for report in reports]  # fmt: skip
     if options.json:
         print(as_json(reports))

@@ -1,6 +1,8 @@
 """What an ELF file of any architecture says about itself: symbols, libraries, debug information. Nothing is loaded."""
 
+import contextlib
 import pathlib
+import re
 from dataclasses import dataclass
 
 from elftools.common.exceptions import ELFError
@@ -11,6 +13,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from understudy.errors import UsageError
 
+IDENTIFIER = re.compile(rb"(?<=\0)[A-Za-z_][A-Za-z0-9_]{4,127}(?=\0)")
 KINDS = {"ET_EXEC": "program", "ET_DYN": "library", "ET_REL": "object file"}
 
 
@@ -46,16 +49,37 @@ def _symbols(elf: ELFFile):
         yield symbol, isinstance(version, int)
 
 
+@contextlib.contextmanager
+def damage(path: str | pathlib.Path):
+    """What goes wrong while a file is read, as a UsageError: a parser of damaged files fails in any way there is."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
+    except (Exception, RecursionError) as error:
+        raise UsageError(f"{path} is a damaged ELF file: {error or type(error).__name__}".replace("\n", " ")) from None
+
+
 def read(path: str | pathlib.Path) -> Facts:
     """Raises UsageError for a file that cannot be read, is no ELF file, or is damaged."""
     path = pathlib.Path(path)
-    try:
-        with open(path, "rb") as file:
-            return _read(path, open_elf(path, file))
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    except (ELFError, ValueError, KeyError, AttributeError, IndexError) as error:
-        raise UsageError(f"{path} is a damaged ELF file: {error}") from None
+    if path.exists() and not path.is_file():
+        raise UsageError(f"cannot read {path}: " + ("Is a directory" if path.is_dir() else "it is no ordinary file"))
+    with damage(path), open(path, "rb") as file:
+        return _read(path, open_elf(path, file))
+
+
+def identifiers(path: str | pathlib.Path) -> set[str]:
+    """Texts of a file's constant data that are identifiers: what it may look up by name while it runs."""
+    found = set()
+    with damage(path), open(path, "rb") as file:
+        elf = open_elf(pathlib.Path(path), file)
+        for section in elf.iter_sections():
+            if section["sh_type"] == "SHT_PROGBITS" and section.name.startswith((".rodata", ".data", ".lrodata")):
+                found.update(match.decode() for match in IDENTIFIER.findall(b"\0" + section.data()))
+    return found
 
 
 def _read(path: pathlib.Path, elf: ELFFile) -> Facts:

@@ -35,15 +35,30 @@ def _content(stack: str) -> dict:
     return tomllib.loads((FOLDER / f"{stack}.toml").read_text())
 
 
-def _spelled(group: dict) -> list[str]:
-    """The functions of a group: names as they are, operators with what the stack puts around them."""
+@functools.cache
+def _groups(stack: str) -> list[dict]:
+    """The groups of every file of a stack; what ascend_operators.toml says of an operator comes first."""
+    files = sorted(FOLDER.glob(f"{stack}*.toml"), reverse=True)
+    return [group for file in files for group in tomllib.loads(file.read_text()).get("group", [])]
+
+
+def _phases(operators: list[str]) -> list[str]:
+    return [f"aclnn{operator}{phase}" for operator in operators for phase in ("", "GetWorkspaceSize")]
+
+
+def _spelled(group: dict) -> dict[str, list[str]]:
+    """Header -> the functions of a group: names as they are, operators with what the stack puts around them."""
+    header = group.get("header", "")
+    if "headers" in group:  # a line each: the header's name without aclnn_ and .h, then its operators
+        lines = (line.split() for line in group["headers"].strip().splitlines())
+        return {f"{group['folder']}aclnn_{name}.h": _phases(operators) for name, *operators in lines}
     if "names" in group:
-        return group["names"].split()
+        return {header: group["names"].split()}
     operators = group["operators"].split()
     if "prefixes" in group:
-        return [f"{prefix}_{operator}_{suffix}" for operator in operators
-                for prefix in group["prefixes"].split() for suffix in group["suffixes"].split()]  # fmt: skip
-    return [f"aclnn{operator}{phase}" for operator in operators for phase in ("", "GetWorkspaceSize")]
+        return {header: [f"{prefix}_{operator}_{suffix}" for operator in operators
+                         for prefix in group["prefixes"].split() for suffix in group["suffixes"].split()]}  # fmt: skip
+    return {header: _phases(operators)}
 
 
 @functools.cache
@@ -51,10 +66,10 @@ def known() -> dict[str, Name]:
     """Every listed name of every stack."""
     found: dict[str, Name] = {}
     for stack in STACKS:
-        for group in _content(stack)["group"]:
-            where = [group.get(key, "") for key in ("library", "header", "since")]
-            for name in _spelled(group):
-                found.setdefault(name, Name(name, stack, *where))
+        for group in _groups(stack):
+            for header, functions in _spelled(group).items():
+                for name in functions:
+                    found.setdefault(name, Name(name, stack, group.get("library", ""), header, group.get("since", "")))
     return found
 
 

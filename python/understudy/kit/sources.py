@@ -1,0 +1,72 @@
+"""What C and C++ sources use of the stacks: headers, and functions by name. Nothing is compiled or preprocessed."""
+
+import functools
+import pathlib
+import re
+
+from understudy.errors import UsageError
+from understudy.paths import STACKS
+
+SUFFIXES = {".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".maca", ".cu"}
+COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+# Folders and files of headers that only the vendors have.
+VENDOR_HEADER = {
+    "ascend": re.compile(r"(acl|aclnn|aclnnop|hccl|experiment|opdev)/.*|aclnn_\w+\.h|acl_\w+\.h"),
+    "maca": re.compile(r"(mcr|mcdnn|mcblas|mcfft|mcrand|mcsparse|mcsolver|mccl)/.*|mc(dnn|blas|_runtime)\w*\.h"),
+    "ftdsp": re.compile(r"hthread\w*\.h|hthread/.*"),
+}
+
+
+def files(path: pathlib.Path) -> list[pathlib.Path] | None:
+    """The sources that a path stands for; None when it is no source and no folder."""
+    if path.is_dir():
+        found = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+        if not found:
+            raise UsageError(f"{path} is a directory without C or C++ sources")
+        return found
+    return [path] if path.suffix.lower() in SUFFIXES and path.is_file() else None
+
+
+def read(file: pathlib.Path) -> str:
+    try:
+        return file.read_text(errors="replace")
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}") from None
+
+
+def header_path(header: str, stack: str) -> pathlib.Path | None:
+    """Where the SDK tree has a header."""
+    return next((file for folder in STACKS[stack].include_paths if (file := folder / header).is_file()), None)
+
+
+def headers(texts: list[str]) -> dict[str, str]:
+    """Headers of the stacks that are included, and whose they are."""
+    found = {}
+    for name in {name for text in texts for name in INCLUDE.findall(text)}:
+        for stack, pattern in VENDOR_HEADER.items():
+            if header_path(name, stack) or pattern.fullmatch(name):
+                found.setdefault(name, stack)
+    return found
+
+
+@functools.cache
+def header_words() -> set[str]:
+    """Every identifier of our headers: types, constants and macros look like functions too."""
+    texts = [file.read_text() for stack in STACKS.values() for file in (stack.root / "include").rglob("*.h")]
+    return set(re.findall(r"[A-Za-z_]\w*", "\n".join(texts)))
+
+
+def identifiers(texts: list[str]) -> tuple[set[str], set[str], set[str]]:
+    """Identifiers outside comments, also those that are whole texts (looked up by name); those that are called; and those
+    that are no function of a vendor: defined here, members, or types and constants of the headers."""
+    mentioned, called, declared = set(), set(), set(header_words())
+    for text in texts:
+        kept = COMMENT_OR_TEXT.sub(lambda found: f" {found[0][1:-1]} " if re.fullmatch(r'"\w+"', found[0]) else " ", text)
+        kept = INCLUDE.sub("", kept)
+        mentioned.update(re.findall(r"\b[A-Za-z_]\w*", kept))
+        called.update(re.findall(r"\b([A-Za-z_]\w*)\s*\(", kept))
+        declared.update(re.findall(r"(?:\.|->|::)\s*([A-Za-z_]\w*)", kept))
+        declared.update(re.findall(r"#\s*define\s+(\w+)", kept))
+        declared.update(re.findall(r"\b([A-Za-z_]\w*)\s*\([^;{}()]*(?:\([^()]*\)[^;{}()]*)*\)\s*(?:const\s*)?\{", kept))
+    return mentioned, called, declared
