@@ -1,13 +1,15 @@
-"""The README's table of functions, made from the headers, the libraries and the list of names the vendors have.
+"""The page of functions and the READMEs' counts, made from the headers, the libraries and the names the vendors have.
 
-    python -m tests.function_table --write    puts it between the markers in README.md and README.zh-CN.md
+    python -m tests.function_table --write    writes docs/functions.md, and the counts in README.md and README.zh-CN.md
 """
 
+import functools
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 
 from understudy.kit import catalogue, names
 from understudy.paths import STACKS
@@ -15,17 +17,22 @@ from understudy.paths import STACKS
 ROOT = pathlib.Path(__file__).parents[1]
 BEGIN, END = "<!-- functions: begin -->", "<!-- functions: end -->"
 TITLES = {"ascend": "Ascend CANN", "maca": "MetaX MACA", "ftdsp": "FT DSP"}
-HEADINGS = {"README.md": ("header", "complete", "refused", "missing", "functions"),
-            "README.zh-CN.md": ("头文件", "已实现", "拒绝", "缺少", "个函数")}  # fmt: skip
-FT_WORDS = {"README.md": ("operator", "no prefix", "`s`, `p`: the functions with that suffix, on both chips or on one: "
-                          "¹ FT78NE, ² MT7004. –: missing."),
-            "README.zh-CN.md": ("算子", "无前缀", "`s`、`p`：带该后缀的函数；两种芯片都有，或仅一种：¹ FT78NE，² MT7004。–：缺少。")}  # fmt: skip
+PAGE = ROOT / "docs" / "functions.md"
+HEADINGS = {"README.md": ("stack", "complete", "refused", "missing"),
+            "README.zh-CN.md": ("软件栈", "已实现", "拒绝", "缺少")}  # fmt: skip
+INTRODUCTION = """# Functions
+
+What is emulated, function by function. Complete means: every documented rule, type, layout and edge case. Refused means: it
+is there, so that programs link, and refuses with the reason. Missing means: the vendor has it, we do not, and a program
+that needs it does not link. Two functions of one operator (`aclnnX` and `aclnnXGetWorkspaceSize`) are one entry, and so are
+`fp_x_s` and `fp_x_p`. `understudy doctor PROGRAM` says which of them a program needs.
+
+This page is made by `python -m tests.function_table --write`.
+"""
+LEGEND = "`s`, `p`: the functions with that suffix, on both chips or on one: ¹ FT78NE, ² MT7004. –: missing."
+WIDTH = 118
 PREFIXES = ["fp", "hp", "dp", "i8", "i16", "i32", "c64", "c128"]
 CHIPS = {"FT78NE": "¹", "MT7004": "²"}
-
-
-def readmes():
-    return [ROOT / name for name in HEADINGS if (ROOT / name).exists()]
 
 
 def complete_functions(stack):
@@ -62,8 +69,7 @@ def missing_functions(stack, complete):
 
 def brief(functions):
     """aclnnX and aclnnXGetWorkspaceSize as one; fp_x_s and fp_x_p as fp_x_{s,p}."""
-    whole = set(functions)
-    text = []
+    whole, text = set(functions), []
     for name in functions:
         if name.removesuffix("GetWorkspaceSize") != name and name.removesuffix("GetWorkspaceSize") in whole:
             continue
@@ -71,16 +77,23 @@ def brief(functions):
             text.append(name[:-1] + "{s,p}")
         elif not (name.endswith("_s") and name[:-1] + "p" in whole):
             text.append(name)
-    return " ".join(f"`{name}`" for name in text)
+    return text
 
 
-def functions_by_header(readme, *columns):
-    """A column for each of complete, refused and missing that any header has something in."""
-    titles = [(word, column) for word, column in zip(HEADINGS[readme][1:4], columns, strict=True) if column]
-    lines = [f"| {' | '.join([HEADINGS[readme][0], *(word for word, _ in titles)])} |", "|---" * (1 + len(titles)) + "|"]
-    for header in sorted({header for column in columns for header in column}):
-        cells = [f"`{header}`", *(brief(column.get(header, [])) for _, column in titles)]
-        lines.append(f"| {' | '.join(cells)} |")
+def functions_by_header(groups):
+    """A list per header and word ("complete" …); the headers with one operator each are one entry."""
+    places = {}
+    for word, headers in groups.items():
+        for header, functions in headers.items():
+            place = re.sub(r"^aclnnop/.*", "aclnnop/", header)
+            places.setdefault(place, {}).setdefault(word, []).extend(brief(functions))
+    lines = []
+    for place in sorted(places):
+        lines += [f"`{place}`" + (", a header per operator" if place == "aclnnop/" else ""), ""]
+        for word, functions in places[place].items():
+            text = f"- {word}, {len(functions)}: " + " ".join(sorted(functions))
+            lines += textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        lines.append("")
     return lines
 
 
@@ -98,9 +111,8 @@ def split_ft_name(name):
     return (rest, prefix, suffix) if prefix in PREFIXES else (operator, "", suffix)
 
 
-def functions_by_operator(readme, complete, missing):
+def functions_by_operator(complete, missing):
     """Operators of the FT DSP library against prefixes: suffixes and chips in the cells."""
-    operator_word, no_prefix, legend = FT_WORDS[readme]
     functions = sorted(name for names_of_header in complete.values() for name in names_of_header)
     served = {chip: functions_of_chip(chip, functions) for chip in CHIPS}
     cells, headers = {}, {}
@@ -116,9 +128,8 @@ def functions_by_operator(readme, complete, missing):
         operator, prefix, _ = split_ft_name(name)
         cells[operator, prefix] = ["–"]
     columns = [*PREFIXES, ""]
-    titles = [f"`{prefix}`" if prefix else no_prefix for prefix in columns]
-    lines = [legend, "", f"| {operator_word} | {HEADINGS[readme][0]} | {' | '.join(titles)} |",
-             "|---" * (2 + len(columns)) + "|"]
+    titles = [f"`{prefix}`" if prefix else "no prefix" for prefix in columns]
+    lines = [LEGEND, "", f"| operator | header | {' | '.join(titles)} |", "|---" * (2 + len(columns)) + "|"]
     for operator in sorted({operator for operator, _ in cells}):
         header = f"`{headers[operator]}`" if operator in headers else ""
         row = [" ".join(cells.get((operator, prefix), [])) for prefix in columns]
@@ -126,31 +137,50 @@ def functions_by_operator(readme, complete, missing):
     return lines
 
 
-def table(readme):
-    words = HEADINGS[readme]
-    lines = [BEGIN, ""]
+@functools.cache
+def functions():
+    """Stack -> "complete", "refused" and "missing" -> header -> functions."""
+    found = {}
     for stack in STACKS:
-        complete = complete_functions(stack)
-        missing = missing_functions(stack, complete)
-        complete, refused = without_refused(complete)
-        done, only_declared, absent = (sum(map(len, found.values())) for found in (complete, refused, missing))
-        counts = [f"{done} {words[4]} {words[1]}", *([f"{only_declared} {words[2]}"] if only_declared else []),
-                  f"{absent} {words[3]}"]  # fmt: skip
-        lines += ["<details>", f"<summary>{TITLES[stack]}: {', '.join(counts)}</summary>", ""]
+        there = complete_functions(stack)
+        complete, refused = without_refused(there)
+        found[stack] = {"complete": complete, "refused": refused, "missing": missing_functions(stack, there)}
+    return found
+
+
+def page():
+    lines = [INTRODUCTION]
+    for stack, groups in functions().items():
+        lines += [f"## {TITLES[stack]}", ""]
         if stack == "ftdsp":
-            lines += [*functions_by_operator(readme, complete, missing.pop("libftdsp.so", [])), ""]
-            complete = {}
-        lines += [*functions_by_header(readme, complete, refused, missing), "", "</details>", ""]
+            rest = {header: names for header, names in groups["missing"].items() if header != "libftdsp.so"}
+            lines += [*functions_by_operator(groups["complete"], groups["missing"].get("libftdsp.so", [])), ""]
+            groups = {"refused": groups["refused"], "missing": rest}
+        lines += functions_by_header(groups)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def counts(readme):
+    words = HEADINGS[readme]
+    lines = [BEGIN, f"| {' | '.join(words)} |", "|---" * len(words) + "|"]
+    for stack, groups in functions().items():
+        sums = [sum(len(brief(names)) for names in headers.values()) for headers in groups.values()]
+        lines.append(f"| {TITLES[stack]} | {' | '.join(map(str, sums))} |")
     return "\n".join([*lines, END])
 
 
 def replaced(readme):
     text = (ROOT / readme).read_text()
-    return re.sub(re.escape(BEGIN) + ".*" + re.escape(END), lambda _: table(readme), text, flags=re.DOTALL)
+    return re.sub(re.escape(BEGIN) + ".*" + re.escape(END), lambda _: counts(readme), text, flags=re.DOTALL)
+
+
+def written():
+    """What the files should hold."""
+    return {PAGE: page(), **{ROOT / name: replaced(name) for name in HEADINGS}}
 
 
 if __name__ == "__main__":
     if sys.argv[1:] != ["--write"]:
         sys.exit(__doc__)
-    for path in readmes():
-        path.write_text(replaced(path.name))
+    for path, text in written().items():
+        path.write_text(text)
