@@ -30,6 +30,9 @@ enum { MAP_INPUTS = 8 };
 #define EACH_LANE(k) _Pragma("GCC ivdep") _Pragma("GCC unroll 1") for (int k = 0; k < LANES; k++)
 #define EACH_OPERAND(j, count) _Pragma("GCC unroll 8") for (int j = 0; j < (count); j++)
 
+#define SELU_ALPHA 1.6732632423543772848170429916717
+#define SELU_SCALE 1.0507009873554804934193349852946
+
 #define UNUSED __attribute__((unused))
 
 US_ALWAYS_INLINE void map_put_bytes(uint8_t *to, const bool *from)

@@ -8,10 +8,17 @@
 #define MAP_TEST MAP
 #define MAP_PART MAP
 #define MAP_MANY MAP
+#include "kernels/map/activation.inc"
+#include "kernels/map/activation_gradient.inc"
 #include "kernels/map/arithmetic.inc"
 #include "kernels/map/comparison.inc"
+#include "kernels/map/complex.inc"
+#include "kernels/map/exponential.inc"
 #include "kernels/map/logic.inc"
+#include "kernels/map/optimizer.inc"
 #include "kernels/map/rounding.inc"
+#include "kernels/map/special.inc"
+#include "kernels/map/trigonometric.inc"
 #undef MAP
 #undef MAP_TEST
 #undef MAP_PART
