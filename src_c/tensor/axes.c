@@ -1,35 +1,30 @@
 #include "tensor/axes.h"
 
-/* Whether an axis can be merged into the last axis for every view. */
-static bool merges(const Axes *axes, const View *const *views, int count, int32_t axis)
+static bool merges(const Axes *axes, int64_t size, const int64_t *strides, int count)
 {
     for (int k = 0; k < count; k++) {
         int64_t span;
-        if (__builtin_mul_overflow(views[k]->strides[axis], views[k]->shape[axis], &span) ||
-            axes->strides[k][axes->rank - 1] != span) {
+        if (__builtin_mul_overflow(strides[k], size, &span) || axes->strides[k][axes->rank - 1] != span) {
             return false;
         }
     }
     return true;
 }
 
-void us_axes_add(Axes *axes, const View *const *views, int count, int32_t first, int32_t end)
+void us_axes_append(Axes *axes, int64_t size, const int64_t *strides, int count)
 {
-    const bool is_placeholder = axes->rank == 1 && axes->shape[0] == 1;
-    axes->rank = is_placeholder ? 0 : axes->rank;
-    for (int32_t axis = first; axis < end; axis++) {
-        if (views[0]->shape[axis] == 1) {
-            continue;
-        }
-        if (axes->rank > 0 && merges(axes, views, count, axis)) {
-            axes->shape[axes->rank - 1] *= views[0]->shape[axis];
-        } else {
-            axes->shape[axes->rank++] = views[0]->shape[axis];
-        }
-        for (int k = 0; k < count; k++) {
-            axes->strides[k][axes->rank - 1] = views[k]->strides[axis];
-        }
+    if (axes->rank > 0 && merges(axes, size, strides, count)) {
+        axes->shape[axes->rank - 1] *= size;
+    } else {
+        axes->shape[axes->rank++] = size;
     }
+    for (int k = 0; k < count; k++) {
+        axes->strides[k][axes->rank - 1] = strides[k];
+    }
+}
+
+void us_axes_complete(Axes *axes, int count)
+{
     if (axes->rank == 0) {
         axes->rank = 1;
         axes->shape[0] = 1;
@@ -37,6 +32,22 @@ void us_axes_add(Axes *axes, const View *const *views, int count, int32_t first,
             axes->strides[k][0] = 1;
         }
     }
+}
+
+void us_axes_add(Axes *axes, const View *const *views, int count, int32_t first, int32_t end)
+{
+    const bool is_placeholder = axes->rank == 1 && axes->shape[0] == 1;
+    axes->rank = is_placeholder ? 0 : axes->rank;
+    for (int32_t axis = first; axis < end; axis++) {
+        int64_t strides[AXES_OPERAND_LIMIT];
+        for (int k = 0; k < count; k++) {
+            strides[k] = views[k]->strides[axis];
+        }
+        if (views[0]->shape[axis] != 1) {
+            us_axes_append(axes, views[0]->shape[axis], strides, count);
+        }
+    }
+    us_axes_complete(axes, count);
 }
 
 int64_t us_axes_offset(const Axes *axes, int operand, int64_t position)

@@ -16,6 +16,11 @@ typedef struct Axes {
  * one axis of size and stride 1. */
 void us_axes_add(Axes *axes, const View *const *views, int count, int32_t first, int32_t end);
 
+/* Appends one axis, inside of those that are there, with a stride for each of `count` operands; merges it with the last
+ * one where every operand allows it. And the axis of an Axes that has none. */
+void us_axes_append(Axes *axes, int64_t size, const int64_t *strides, int count);
+void us_axes_complete(Axes *axes, int count);
+
 /* Elements from a view's data to the element at a row-major position. */
 int64_t us_axes_offset(const Axes *axes, int operand, int64_t position);
 

@@ -203,3 +203,47 @@ void us_lane_store(Lane lane, void *to, DType dtype, int64_t stride, const void 
     }
     conversions[dtype].store[lane](to, stride, from, count);
 }
+
+void us_convert(void *to, DType to_dtype, const void *from, DType from_dtype, int64_t count)
+{
+    enum { AT_ONCE = 256, WIDEST = 16 };
+    const Lane lane = us_lane_of(from_dtype);
+    const int64_t to_size = (int64_t)us_dtype_size(to_dtype), from_size = (int64_t)us_dtype_size(from_dtype);
+    if (to_dtype == from_dtype) {
+        memcpy(to, from, (size_t)(count * to_size));
+    } else if (to_dtype == us_lane_dtype(us_lane_of(to_dtype))) {
+        us_lane_load(us_lane_of(to_dtype), to, from, from_dtype, 1, count);
+    } else if (from_dtype == us_lane_dtype(lane)) {
+        us_lane_store(lane, to, to_dtype, 1, from, count);
+    } else {
+        for (int64_t done = 0; done < count; done += AT_ONCE) {
+            _Alignas(64) char values[AT_ONCE * WIDEST];
+            const int64_t part = count - done < AT_ONCE ? count - done : AT_ONCE;
+            us_lane_load(lane, values, (const char *)from + done * from_size, from_dtype, 1, part);
+            us_lane_store(lane, (char *)to + done * to_size, to_dtype, 1, values, part);
+        }
+    }
+}
+
+#define COPY_ELEMENTS(type) \
+    for (int64_t i = 0; i < count; i++) { \
+        ((type *)to)[i * to_stride] = ((const type *)from)[i * from_stride]; \
+    }
+
+void us_copy_elements(void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t size, int64_t count)
+{
+    if (to_stride == 1 && from_stride == 1) {
+        memcpy(to, from, (size_t)(count * size));
+        return;
+    }
+    switch (size) {
+    case 1: COPY_ELEMENTS(uint8_t) return;
+    case 2: COPY_ELEMENTS(uint16_t) return;
+    case 4: COPY_ELEMENTS(uint32_t) return;
+    case 8: COPY_ELEMENTS(uint64_t) return;
+    default:
+        for (int64_t i = 0; i < count; i++) {
+            memcpy((char *)to + i * to_stride * size, (const char *)from + i * from_stride * size, (size_t)size);
+        }
+    }
+}

@@ -19,6 +19,9 @@ typedef enum Lane {
     LANE_COUNT
 } Lane;
 
+/* In tables of code for every lane, after the lanes: code that reads and writes 16-bit elements itself. */
+enum { FUSED_HALF = LANE_COUNT, FUSED_BFLOAT, LANE_BODIES };
+
 /* The lane that holds every value of an element type. */
 Lane us_lane_of(DType dtype);
 
@@ -28,5 +31,11 @@ DType us_lane_dtype(Lane lane);
 /* Reads `count` elements of `dtype`, `stride` elements apart, into unit-stride elements of a lane, and back. */
 void us_lane_load(Lane lane, void *to, const void *from, DType dtype, int64_t stride, int64_t count);
 void us_lane_store(Lane lane, void *to, DType dtype, int64_t stride, const void *from, int64_t count);
+
+/* Elements of `size` bytes from places to places, strides apart; stride 0 of `from` repeats one. */
+void us_copy_elements(void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t size, int64_t count);
+
+/* Elements of one type to unit-stride elements of another one. */
+void us_convert(void *to, DType to_dtype, const void *from, DType from_dtype, int64_t count);
 
 #endif

@@ -63,7 +63,7 @@ static MapBody *fused_body(const MapCall *call, const View *views)
     if (!is_16_bit(call->compute) || !found || (call->result != call->compute && call->result != DTYPE_BOOL)) {
         return NULL;
     }
-    return call->formula->bodies[us_level()][call->compute == DTYPE_FLOAT16 ? MAP_HALF : MAP_BFLOAT];
+    return call->formula->bodies[us_level()][call->compute == DTYPE_FLOAT16 ? FUSED_HALF : FUSED_BFLOAT];
 }
 
 /* Axes in the order of the first output's memory, neighbours merged where every operand allows it. */
@@ -85,27 +85,14 @@ static void lay_out(Item *item, const View *const *views)
     }
     axes->rank = 0;
     for (int32_t i = 0; i < rank; i++) {
-        const int64_t size = out->shape[order[i]];
         int64_t strides[MAP_OPERANDS];
-        bool merges = axes->rank > 0;
         for (int k = 0; k < item->count; k++) {
             const int32_t own = order[i] - (out->rank - views[k]->rank);
             strides[k] = own < 0 || views[k]->shape[own] == 1 ? 0 : views[k]->strides[own];
-            merges = merges && axes->strides[k][axes->rank - 1] == strides[k] * size;
         }
-        axes->rank += !merges;
-        axes->shape[axes->rank - 1] = merges ? axes->shape[axes->rank - 1] * size : size;
-        for (int k = 0; k < item->count; k++) {
-            axes->strides[k][axes->rank - 1] = strides[k];
-        }
+        us_axes_append(axes, out->shape[order[i]], strides, item->count);
     }
-    if (axes->rank == 0) {
-        axes->rank = 1;
-        axes->shape[0] = 1;
-        for (int k = 0; k < item->count; k++) {
-            axes->strides[k][0] = 1;
-        }
-    }
+    us_axes_complete(axes, item->count);
 }
 
 static bool is_flat(const Axes *axes, int k)
@@ -130,19 +117,17 @@ static bool is_scalar(const Axes *axes, int k)
     return true;
 }
 
+/* As the compute type holds it, in every form that a lane may ask for. */
 static Number read_number(const View *view, DType compute)
 {
-    /* As the compute type holds it, in every form that a lane may ask for. */
-    const Lane lane = us_lane_of(compute);
-    char value[16], rounded[16];
-    double pair[2];
+    _Alignas(16) char rounded[16];
+    double parts[2];
     Number number = {0};
-    us_lane_load(lane, value, view->data, view->dtype, 1, 1);
-    us_lane_store(lane, rounded, compute, 1, value, 1);
-    us_lane_load(LANE_COMPLEX128, pair, rounded, compute, 1, 1);
-    number.real = pair[0];
-    number.imaginary = pair[1];
-    us_lane_load(compute == DTYPE_UINT64 ? LANE_UINT64 : LANE_INT64, &number.integer, rounded, compute, 1, 1);
+    us_convert(rounded, compute, view->data, view->dtype, 1);
+    us_convert(parts, DTYPE_COMPLEX128, rounded, compute, 1);
+    number.real = parts[0];
+    number.imaginary = parts[1];
+    us_convert(&number.integer, compute == DTYPE_UINT64 ? DTYPE_UINT64 : DTYPE_INT64, rounded, compute, 1);
     return number;
 }
 
@@ -199,79 +184,29 @@ static void prepare(Item *item, const MapCall *call, const View *views, int64_t 
 
 /* ---- between views and tiles ---- */
 
-#define COPY_ELEMENTS(type) \
-    for (int64_t i = 0; i < count; i++) { \
-        ((type *)to)[i * to_stride] = ((const type *)from)[i * from_stride]; \
-    }
-
-static void copy_elements(void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t size, int64_t count)
-{
-    if (to_stride == 1 && from_stride == 1) {
-        memcpy(to, from, (size_t)(count * size));
-        return;
-    }
-    switch (size) {
-    case 1: COPY_ELEMENTS(uint8_t) return;
-    case 2: COPY_ELEMENTS(uint16_t) return;
-    case 4: COPY_ELEMENTS(uint32_t) return;
-    case 8: COPY_ELEMENTS(uint64_t) return;
-    default:
-        for (int64_t i = 0; i < count; i++) {
-            memcpy((char *)to + i * to_stride * size, (const char *)from + i * from_stride * size, (size_t)size);
-        }
-    }
-}
-
-/* Values of a lane as type `dtype` can hold them. */
-static void round_values(Lane lane, DType dtype, void *values, int64_t count)
-{
-    Tile rounded;
-    if (dtype != us_lane_dtype(lane)) {
-        us_lane_store(lane, rounded.bytes, dtype, 1, values, count);
-        us_lane_load(lane, values, rounded.bytes, dtype, 1, count);
-    }
-}
-
 /* Elements of an input's type to elements that the body reads, by way of the compute type. */
 static void convert_input(const Item *item, const Operand *operand, const void *from, void *to, int64_t count, Tiles *tiles)
 {
     const DType compute = item->call->compute;
-    if (compute == us_lane_dtype(item->lane)) {
-        us_lane_load(item->lane, to, from, operand->dtype, 1, count);
-        return;
-    }
-    const Lane own = us_lane_of(operand->dtype);
-    Tile rounded;
-    const void *elements = from;
-    if (operand->dtype != compute) {
-        us_lane_load(own, tiles->values.bytes, from, operand->dtype, 1, count);
-        us_lane_store(own, operand->array == compute ? to : rounded.bytes, compute, 1, tiles->values.bytes, count);
-        elements = rounded.bytes;
-    }
+    us_convert(operand->array == compute ? to : tiles->values.bytes, compute, from, operand->dtype, count);
     if (operand->array != compute) {
-        us_lane_load(item->lane, to, elements, compute, 1, count);
-    } else if (operand->dtype == compute) {
-        memcpy(to, from, (size_t)(count * operand->size));
+        us_convert(to, operand->array, tiles->values.bytes, compute, count);
     }
 }
 
-/* Elements that the body wrote to elements of the output's type. */
+/* Elements that the body wrote to elements of the output's type, by way of the result's. */
 static void convert_output(const Item *item, const Operand *operand, const void *from, void *to, int64_t count,
                            Tiles *tiles)
 {
-    const Lane lane = us_lane_of(operand->array);
     const DType result = item->call->result;
-    if (operand->dtype == result || result == us_lane_dtype(lane) || result == operand->array) {
-        if (operand->array == us_lane_dtype(lane)) {
-            us_lane_store(lane, to, operand->dtype, 1, from, count);
-            return;
-        }
+    if (result == operand->array) {
+        us_convert(to, operand->dtype, from, result, count);
+        return;
     }
-    us_lane_load(lane, tiles->values.bytes, from, operand->array, 1, count);
-    if (result != operand->array) {
-        round_values(lane, result, tiles->values.bytes, count);
+    us_convert(operand->dtype == result ? to : tiles->values.bytes, result, from, operand->array, count);
+    if (operand->dtype != result) {
+        us_convert(to, operand->dtype, tiles->values.bytes, result, count);
     }
-    us_lane_store(lane, to, operand->dtype, 1, tiles->values.bytes, count);
 }
 
 static char *place_of(const Item *item, int k, int64_t position)
@@ -284,7 +219,7 @@ static void fetch(const Item *item, int k, int64_t position, int64_t count, Tile
     const Operand *operand = &item->operands[k];
     const int64_t stride = item->axes.strides[k][item->axes.rank - 1];
     char *tile = tiles->operands[k].bytes;
-    const bool as_it_is = operand->dtype == operand->array && operand->in_place;
+    const bool as_it_is = operand->in_place;
     char *raw = as_it_is ? tile : tiles->raw.bytes, *to = raw;
     for (AxesWalk walk = us_axes_walk(&item->axes, k, position, count); walk.remaining > 0;) {
         const AxesRun run = us_axes_next(&walk);
@@ -293,7 +228,7 @@ static void fetch(const Item *item, int k, int64_t position, int64_t count, Tile
             raw = from;
             break;
         }
-        copy_elements(to, 1, from, stride, operand->size, run.length);
+        us_copy_elements(to, 1, from, stride, operand->size, run.length);
         to += run.length * operand->size;
     }
     if (!as_it_is) {
@@ -318,7 +253,7 @@ static void put_back(const Item *item, int k, int64_t position, int64_t count, T
             convert_output(item, operand, from, tiles->raw.bytes, count, tiles);
             from = tiles->raw.bytes;
         }
-        copy_elements(to, stride, from, 1, operand->size, run.length);
+        us_copy_elements(to, stride, from, 1, operand->size, run.length);
         from += run.length * operand->size;
     }
 }
@@ -368,7 +303,7 @@ static void fill_scalars(const Item *item, int64_t count, Tiles *tiles)
     for (int k = 0; k < item->inputs; k++) {
         const Operand *operand = &item->operands[k];
         char *tile = tiles->operands[k].bytes;
-        char value[16];
+        _Alignas(16) char value[16];
         if (!operand->is_scalar) {
             continue;
         }
@@ -376,16 +311,14 @@ static void fill_scalars(const Item *item, int64_t count, Tiles *tiles)
             convert_input(item, operand, operand->data, value, 1, tiles);
         } else {
             const Number *number = &item->numbers[item->call->formula->numbers + absent++];
-            const double pair[] = {number->real, number->imaginary};
-            const bool is_integer = item->lane == LANE_INT32 || item->lane == LANE_INT64 || item->lane == LANE_UINT64;
-            if (is_integer) {
-                const Lane lane = item->lane == LANE_UINT64 ? LANE_UINT64 : LANE_INT64;
-                us_lane_store(lane, value, operand->array, 1, &number->integer, 1);
+            const double parts[] = {number->real, number->imaginary};
+            if (item->lane == LANE_INT32 || item->lane == LANE_INT64 || item->lane == LANE_UINT64) {
+                us_convert(value, operand->array, &number->integer, DTYPE_INT64, 1);
             } else {
-                us_lane_store(LANE_COMPLEX128, value, operand->array, 1, pair, 1);
+                us_convert(value, operand->array, parts, DTYPE_COMPLEX128, 1);
             }
         }
-        copy_elements(tile, 1, value, 0, (int64_t)us_dtype_size(operand->array), needed);
+        us_copy_elements(tile, 1, value, 0, (int64_t)us_dtype_size(operand->array), needed);
     }
 }
 

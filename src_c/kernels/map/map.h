@@ -30,14 +30,11 @@ typedef enum MapResult { MAP_SAME, MAP_BOOL, MAP_REAL } MapResult;
  * conversion is fused); results that are true or false are bytes. An output may be the same array as an input. */
 typedef void MapBody(const Number *numbers, int64_t count, const void *const *inputs, void *const *outputs);
 
-/* After the lanes: bodies that read and write 16-bit elements themselves. */
-enum { MAP_HALF = LANE_COUNT, MAP_BFLOAT, MAP_BODIES };
-
 typedef struct MapFormula {
     const char *name;
     int32_t inputs, outputs, numbers;
     MapResult result;
-    MapBody *bodies[LEVEL_COUNT][MAP_BODIES]; /* NULL: no such lane */
+    MapBody *bodies[LEVEL_COUNT][LANE_BODIES]; /* NULL: no such lane */
 } MapFormula;
 
 typedef struct MapCall {

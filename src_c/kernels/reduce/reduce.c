@@ -1,0 +1,500 @@
+#include "kernels/reduce/reduce.h"
+
+#include "tensor/axes.h"
+#include "tensor/parallel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A unit of work reduces to neighbouring outputs: COLUMNS of them side by side where the kept axis is the innermost, else
+ * a batch of rows, one after the other in STRIP states. With fewer than FEW_UNITS units each is cut into chunks of its
+ * elements. Rows shorter than SHORT_ROW are gathered into columns. Rows of a panel of columns in place. */
+enum {
+    COLUMNS = 512,
+    STRIP = 64,
+    FEW_UNITS = 32,
+    MOST_CHUNKS = 64,
+    CHUNK_ELEMENTS = 16 * 1024,
+    PIECE_ELEMENTS = 16 * 1024,
+    SERIAL_BYTES = 128 * 1024,
+    SHORT_ROW = 32,
+    PANEL_ROWS = 8,
+    TILE_ELEMENTS = 1024,
+    WIDEST = 16, /* bytes of the largest element */
+};
+
+typedef struct Wide {
+    _Alignas(64) char bytes[COLUMNS * WIDEST];
+} Wide;
+
+typedef struct Tile {
+    _Alignas(64) char bytes[TILE_ELEMENTS * WIDEST];
+} Tile;
+
+/* States of a unit's outputs, and what they are guessed to be. */
+typedef struct States {
+    Wide a, b, guess;
+} States;
+
+typedef struct Work {
+    const ReduceCall *call;
+    const View *input, *outputs;
+    DType array;       /* of the elements that the bodies read */
+    DType wide;        /* of states */
+    int64_t wide_size, size; /* bytes of a state's value, of an element of the input */
+    int body;          /* lane, or a fused one */
+    bool in_place;     /* the bodies can read the input's own elements */
+    Axes kept, reduced; /* operands of `kept`: input, outputs */
+    int64_t groups, elements;
+    bool by_columns;
+    int64_t unit_groups, units_per_run, units, chunk_elements, chunks, units_per_piece;
+    const Reduction *reduction; /* the one that runs now */
+    char *partial;     /* of units cut into chunks: states of every chunk */
+    char *guesses;     /* of these units: the results of the first reduction */
+} Work;
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t whole_lanes(int64_t count)
+{
+    return divide_up(count, LANES) * LANES;
+}
+
+/* ---- the plan ---- */
+
+static bool is_reduced(const ReduceCall *call, int32_t axis)
+{
+    return call->axes >> axis & 1;
+}
+
+/* The axes of one kind, outermost first: in the order of the input's memory, or, where elements are counted, as given. */
+static void collect_axes(Work *work, bool reduced, bool sorts, Axes *axes)
+{
+    const View *input = work->input;
+    int32_t order[VIEW_RANK_LIMIT], rank = 0;
+    for (int32_t axis = 0; axis < input->rank; axis++) {
+        if (is_reduced(work->call, axis) != reduced || input->shape[axis] == 1) {
+            continue;
+        }
+        int32_t place = rank++;
+        while (sorts && place > 0 && llabs(input->strides[order[place - 1]]) < llabs(input->strides[axis])) {
+            order[place] = order[place - 1];
+            place--;
+        }
+        order[place] = axis;
+    }
+    const int operands = reduced ? 1 : 1 + work->call->outputs;
+    axes->rank = 0;
+    for (int32_t i = 0; i < rank; i++) {
+        int64_t strides[1 + REDUCE_OUTPUTS] = {input->strides[order[i]]};
+        for (int k = 1; k < operands; k++) {
+            strides[k] = us_view_is_absent(&work->outputs[k - 1]) ? 0 : work->outputs[k - 1].strides[order[i]];
+        }
+        us_axes_append(axes, input->shape[order[i]], strides, operands);
+    }
+    us_axes_complete(axes, operands);
+}
+
+static DType wide_dtype(DType compute)
+{
+    static const DType types[] = {
+        [LANE_FLOAT] = DTYPE_FLOAT64,        [LANE_DOUBLE] = DTYPE_FLOAT64,       [LANE_INT32] = DTYPE_INT64,
+        [LANE_INT64] = DTYPE_INT64,          [LANE_UINT64] = DTYPE_UINT64,        [LANE_COMPLEX64] = DTYPE_COMPLEX128,
+        [LANE_COMPLEX128] = DTYPE_COMPLEX128,
+    };
+    return types[us_lane_of(compute)];
+}
+
+static bool has_fused_body(const Reduction *reduction, int body)
+{
+    return reduction == NULL || (reduction->step[LEVEL_BASE][body] != NULL && has_fused_body(reduction->first, body));
+}
+
+static void choose_types(Work *work)
+{
+    const DType compute = work->call->compute;
+    const Lane lane = us_lane_of(compute);
+    const bool is_16_bit = compute == DTYPE_FLOAT16 || compute == DTYPE_BFLOAT16;
+    const int fused = compute == DTYPE_FLOAT16 ? FUSED_HALF : FUSED_BFLOAT;
+    const bool is_fused = is_16_bit && work->input->dtype == compute && has_fused_body(work->call->reduction, fused);
+    work->body = is_fused ? fused : (int)lane;
+    work->array = is_fused ? compute : us_lane_dtype(lane);
+    work->wide = wide_dtype(compute);
+    work->wide_size = (int64_t)us_dtype_size(work->wide);
+    work->size = (int64_t)us_dtype_size(work->input->dtype);
+    work->in_place = work->input->dtype == work->array && compute == work->array;
+}
+
+static void cut(Work *work)
+{
+    const int64_t run = work->kept.shape[work->kept.rank - 1], elements = work->elements > 0 ? work->elements : 1;
+    const int64_t along_kept = llabs(work->kept.strides[0][work->kept.rank - 1]);
+    const int64_t along_reduced = llabs(work->reduced.strides[0][work->reduced.rank - 1]);
+    const bool is_short = elements < SHORT_ROW && run > elements;
+    work->by_columns = run > 1 && (along_kept < along_reduced || elements == 1 || is_short);
+    work->unit_groups = smaller(run, work->by_columns ? COLUMNS : smaller(divide_up(PIECE_ELEMENTS, elements), COLUMNS));
+    work->units_per_run = divide_up(run, work->unit_groups);
+    work->units = work->groups / run * work->units_per_run;
+    const int64_t unit_elements = elements * work->unit_groups;
+    work->units_per_piece = divide_up(PIECE_ELEMENTS, unit_elements);
+    int64_t chunks = 1;
+    if (work->units < FEW_UNITS) {
+        chunks = smaller(divide_up(MOST_CHUNKS, work->units), divide_up(unit_elements, CHUNK_ELEMENTS));
+    }
+    work->chunk_elements = divide_up(elements, smaller(chunks, elements));
+    work->chunks = divide_up(elements, work->chunk_elements);
+}
+
+/* The outputs of a unit: number of the first one and how many. */
+static int64_t unit_groups(const Work *work, int64_t unit, int64_t *first)
+{
+    const int64_t run = work->kept.shape[work->kept.rank - 1];
+    const int64_t begin = unit % work->units_per_run * work->unit_groups;
+    *first = unit / work->units_per_run * run + begin;
+    return smaller(run - begin, work->unit_groups);
+}
+
+/* ---- steps ---- */
+
+static void step(const Work *work, const ReducePanel *panel, const void *elements, const char *guess, char *a, char *b)
+{
+    work->reduction->step[us_level()][work->body](work->call->numbers, panel, elements, guess, a, b);
+}
+
+/* Elements `stride` apart to neighbours that the bodies read. */
+static void fetch(const Work *work, const char *from, int64_t stride, int64_t count, char *to)
+{
+    const DType dtype = work->input->dtype, compute = work->call->compute;
+    Tile raw, rounded;
+    if (stride != 1) {
+        us_copy_elements(work->in_place ? to : raw.bytes, 1, from, stride, work->size, count);
+        from = raw.bytes;
+    }
+    if (work->in_place) {
+        if (stride == 1) {
+            memcpy(to, from, (size_t)(count * work->size));
+        }
+        return;
+    }
+    us_convert(work->array == compute ? to : rounded.bytes, compute, from, dtype, count);
+    if (work->array != compute) {
+        us_convert(to, work->array, rounded.bytes, compute, count);
+    }
+}
+
+/* Elements side by side, from number `position` on, each for the next state of a strip. */
+static void step_strip(const Work *work, int64_t position, int64_t count, const char *elements, const char *guess, char *a,
+                       char *b)
+{
+    const int64_t size = (int64_t)us_dtype_size(work->array), strips = count / STRIP;
+    ReducePanel panel = {strips, STRIP, STRIP, position, STRIP, 1};
+    if (strips > 0) {
+        step(work, &panel, elements, guess, a, b);
+    }
+    const int64_t rest = count - strips * STRIP, whole = rest / LANES * LANES, last = rest - whole;
+    elements += strips * STRIP * size;
+    panel = (ReducePanel){1, whole, whole, position + strips * STRIP, 0, 1};
+    if (whole > 0) {
+        step(work, &panel, elements, guess, a, b);
+    }
+    if (last > 0) { /* in states of which only as many count */
+        _Alignas(64) char padded[LANES * WIDEST] = {0}, own_a[LANES * WIDEST], own_b[LANES * WIDEST];
+        memcpy(padded, elements + whole * size, (size_t)(last * size));
+        memcpy(own_a, a + whole * work->wide_size, (size_t)(LANES * work->wide_size));
+        memcpy(own_b, b + whole * work->wide_size, (size_t)(LANES * work->wide_size));
+        panel = (ReducePanel){1, LANES, LANES, position + strips * STRIP + whole, 0, 1};
+        step(work, &panel, padded, guess, own_a, own_b);
+        memcpy(a + whole * work->wide_size, own_a, (size_t)(last * work->wide_size));
+        memcpy(b + whole * work->wide_size, own_b, (size_t)(last * work->wide_size));
+    }
+}
+
+/* Reduces elements begin … end-1 of a row to the states of a strip. */
+static void step_row(const Work *work, const char *row, int64_t begin, int64_t end, const char *guess, char *a, char *b)
+{
+    Tile tile;
+    const int64_t stride = work->reduced.strides[0][work->reduced.rank - 1];
+    const int64_t array_size = (int64_t)us_dtype_size(work->array);
+    int64_t held = 0, position = begin; /* elements in the tile, of numbers from `position` on */
+    for (AxesWalk walk = us_axes_walk(&work->reduced, 0, begin, end - begin); walk.remaining > 0;) {
+        const AxesRun run = us_axes_next(&walk);
+        const char *from = row + run.offset * work->size;
+        if (work->in_place && stride == 1 && held == 0 && run.length >= STRIP) {
+            step_strip(work, position, run.length, from, guess, a, b);
+            position += run.length;
+            continue;
+        }
+        for (int64_t done = 0, part; done < run.length; done += part) {
+            part = smaller(run.length - done, TILE_ELEMENTS - held);
+            fetch(work, from + done * stride * work->size, stride, part, tile.bytes + held * array_size);
+            held += part;
+            if (held == TILE_ELEMENTS) {
+                step_strip(work, position, held, tile.bytes, guess, a, b);
+                position += held;
+                held = 0;
+            }
+        }
+    }
+    step_strip(work, position, held, tile.bytes, guess, a, b);
+}
+
+/* Columns that are not read in place: panels of as many rows as a tile holds. */
+static void gather_columns(const Work *work, const char *from, int64_t rows, int64_t row_stride, int64_t position,
+                           int64_t columns, const char *guess, char *a, char *b)
+{
+    Tile tile;
+    const int64_t width = whole_lanes(columns), array_size = (int64_t)us_dtype_size(work->array);
+    const int64_t stride = work->kept.strides[0][work->kept.rank - 1], at_once = TILE_ELEMENTS / width;
+    for (int64_t done = 0, part; done < rows; done += part) {
+        part = smaller(rows - done, at_once);
+        for (int64_t r = 0; r < part; r++) {
+            char *row = tile.bytes + r * width * array_size;
+            fetch(work, from + (done + r) * row_stride * work->size, stride, columns, row);
+            memset(row + columns * array_size, 0, (size_t)((width - columns) * array_size));
+        }
+        const ReducePanel panel = {part, width, width, position + done, 1, 0};
+        step(work, &panel, tile.bytes, guess, a, b);
+    }
+}
+
+/* Reduces elements begin … end-1 of columns side by side. */
+static void step_columns(const Work *work, const char *first, int64_t columns, int64_t begin, int64_t end, const char *guess,
+                         char *a, char *b)
+{
+    const int64_t along = work->reduced.strides[0][work->reduced.rank - 1];
+    const bool neighbours = work->in_place && work->kept.strides[0][work->kept.rank - 1] == 1;
+    const int64_t whole = neighbours ? columns / LANES * LANES : 0;
+    const int64_t rest = columns - whole, states = whole * work->wide_size;
+    int64_t position = begin;
+    for (AxesWalk walk = us_axes_walk(&work->reduced, 0, begin, end - begin); walk.remaining > 0;) {
+        const AxesRun run = us_axes_next(&walk);
+        for (int64_t done = 0, rows; done < run.length; done += rows, position += rows) {
+            rows = smaller(run.length - done, whole > 0 ? PANEL_ROWS : run.length);
+            const char *from = first + (run.offset + done * along) * work->size;
+            const ReducePanel panel = {rows, whole, along, position, 1, 0};
+            if (whole > 0) {
+                step(work, &panel, from, guess, a, b);
+            }
+            if (rest > 0) {
+                const int64_t skipped = whole * work->kept.strides[0][work->kept.rank - 1] * work->size;
+                gather_columns(work, from + skipped, rows, along, position, rest, guess + states, a + states, b + states);
+            }
+        }
+    }
+}
+
+/* ---- units ---- */
+
+static void start(const Work *work, int64_t count, void *a, void *b)
+{
+    work->reduction->start[us_level()][us_lane_of(work->call->compute)](count, a, b);
+}
+
+static void merge(const Work *work, int64_t count, void *a, void *b, const void *c, const void *d)
+{
+    work->reduction->merge[us_level()][us_lane_of(work->call->compute)](count, a, b, c, d);
+}
+
+static void finish(const Work *work, int64_t count, States *states)
+{
+    work->reduction->finish[us_level()][us_lane_of(work->call->compute)](work->call->numbers, work->elements, count,
+                                                                        states->guess.bytes, states->a.bytes, states->b.bytes);
+}
+
+/* One row to one state. */
+static void reduce_row(const Work *work, const char *row, int64_t begin, int64_t end, const char *guess, char *to_a, char *to_b)
+{
+    _Alignas(64) char a[STRIP * WIDEST], b[STRIP * WIDEST], guesses[STRIP * WIDEST];
+    const int64_t size = work->wide_size;
+    if (work->reduction->first != NULL) {
+        us_copy_elements(guesses, 1, guess, 0, size, STRIP);
+    }
+    start(work, STRIP, a, b);
+    step_row(work, row, begin, end, guesses, a, b);
+    for (int64_t half = STRIP / 2; half > 0; half /= 2) {
+        merge(work, half, a, b, a + half * size, b + half * size);
+    }
+    memcpy(to_a, a, (size_t)size);
+    memcpy(to_b, b, (size_t)size);
+}
+
+/* Elements begin … end-1 of all outputs of a unit. */
+static void reduce_unit(const Work *work, int64_t unit, int64_t begin, int64_t end, States *states)
+{
+    int64_t first;
+    const int64_t count = unit_groups(work, unit, &first);
+    const char *data = (const char *)work->input->data + us_axes_offset(&work->kept, 0, first) * work->size;
+    const int64_t along = work->kept.strides[0][work->kept.rank - 1] * work->size;
+    if (work->by_columns) {
+        start(work, whole_lanes(count), states->a.bytes, states->b.bytes);
+        step_columns(work, data, count, begin, end, states->guess.bytes, states->a.bytes, states->b.bytes);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t place = i * work->wide_size;
+        reduce_row(work, data + i * along, begin, end, states->guess.bytes + place, states->a.bytes + place,
+                   states->b.bytes + place);
+    }
+}
+
+static void store_output(const Work *work, int64_t first, int64_t count, int k, const void *values)
+{
+    const View *out = &work->outputs[k];
+    const int64_t size = (int64_t)us_dtype_size(out->dtype), stride = work->kept.strides[1 + k][work->kept.rank - 1];
+    const DType result = k == 1 && work->call->reduction->is_indexed ? out->dtype : work->call->result;
+    Wide rounded, converted;
+    us_convert(rounded.bytes, result, values, work->wide, count);
+    us_convert(converted.bytes, out->dtype, rounded.bytes, result, count);
+    char *data = (char *)out->data + us_axes_offset(&work->kept, 1 + k, first) * size;
+    us_copy_elements(data, stride, converted.bytes, 1, size, count);
+}
+
+static void store(const Work *work, int64_t unit, const States *states)
+{
+    int64_t first;
+    const int64_t count = unit_groups(work, unit, &first);
+    for (int k = 0; k < work->call->outputs; k++) {
+        if (!us_view_is_absent(&work->outputs[k])) {
+            store_output(work, first, count, k, k == 0 ? states->a.bytes : states->b.bytes);
+        }
+    }
+}
+
+/* A unit from beginning to end, with what runs first. */
+static void run_unit(const Work *given, int64_t unit)
+{
+    States states;
+    int64_t first;
+    const int64_t count = unit_groups(given, unit, &first);
+    Work work = *given;
+    if (work.call->reduction->first != NULL) {
+        work.reduction = work.call->reduction->first;
+        reduce_unit(&work, unit, 0, work.elements, &states);
+        finish(&work, count, &states);
+        memcpy(states.guess.bytes, states.a.bytes, (size_t)(count * work.wide_size));
+        work.reduction = work.call->reduction;
+    }
+    reduce_unit(&work, unit, 0, work.elements, &states);
+    finish(&work, count, &states);
+    store(&work, unit, &states);
+}
+
+static void run_units(void *context, int64_t piece)
+{
+    const Work *work = context;
+    const int64_t begin = piece * work->units_per_piece, end = smaller(begin + work->units_per_piece, work->units);
+    for (int64_t unit = begin; unit < end; unit++) {
+        run_unit(work, unit);
+    }
+}
+
+/* ---- units that are cut into chunks ---- */
+
+static int64_t states_size(const Work *work)
+{
+    return whole_lanes(work->unit_groups) * work->wide_size;
+}
+
+static void run_chunk(void *context, int64_t piece)
+{
+    const Work *work = context;
+    const int64_t unit = piece / work->chunks, begin = piece % work->chunks * work->chunk_elements;
+    const size_t size = (size_t)states_size(work);
+    char *partial = work->partial + (size_t)piece * 2 * size;
+    States states;
+    if (work->reduction->first != NULL) {
+        memcpy(states.guess.bytes, work->guesses + (size_t)unit * size, size);
+    }
+    reduce_unit(work, unit, begin, smaller(begin + work->chunk_elements, work->elements), &states);
+    memcpy(partial, states.a.bytes, size);
+    memcpy(partial + size, states.b.bytes, size);
+}
+
+/* The states of a unit's chunks, merged in order, finished. */
+static void merge_chunks(const Work *work, int64_t unit, States *states)
+{
+    const size_t size = (size_t)states_size(work);
+    int64_t first;
+    const int64_t count = unit_groups(work, unit, &first);
+    const char *partial = work->partial + (size_t)(unit * work->chunks) * 2 * size;
+    memcpy(states->a.bytes, partial, size);
+    memcpy(states->b.bytes, partial + size, size);
+    for (int64_t chunk = 1; chunk < work->chunks; chunk++) {
+        const char *other = partial + (size_t)chunk * 2 * size;
+        merge(work, count, states->a.bytes, states->b.bytes, other, other + size);
+    }
+    if (work->reduction->first != NULL) {
+        memcpy(states->guess.bytes, work->guesses + (size_t)unit * size, size);
+    }
+    finish(work, count, states);
+}
+
+static KernelStatus run_in_chunks(Work *work)
+{
+    const size_t size = (size_t)states_size(work), units = (size_t)work->units;
+    work->partial = malloc(units * (size_t)work->chunks * 2 * size);
+    work->guesses = malloc(units * size);
+    const bool has_memory = work->partial != NULL && work->guesses != NULL;
+    States states;
+    if (has_memory && work->call->reduction->first != NULL) {
+        work->reduction = work->call->reduction->first;
+        us_parallel(work->units * work->chunks, run_chunk, work);
+        for (int64_t unit = 0; unit < work->units; unit++) {
+            merge_chunks(work, unit, &states);
+            memcpy(work->guesses + (size_t)unit * size, states.a.bytes, size);
+        }
+        work->reduction = work->call->reduction;
+    }
+    if (has_memory) {
+        us_parallel(work->units * work->chunks, run_chunk, work);
+        for (int64_t unit = 0; unit < work->units; unit++) {
+            merge_chunks(work, unit, &states);
+            store(work, unit, &states);
+        }
+    }
+    free(work->partial);
+    free(work->guesses);
+    return has_memory ? KERNEL_OK : KERNEL_NO_MEMORY;
+}
+
+KernelStatus us_reduce(const View *views, const void *attributes)
+{
+    const ReduceCall *call = attributes;
+    Work work = {.call = call, .input = &views[0], .outputs = &views[1], .reduction = call->reduction};
+    work.groups = work.elements = 1;
+    for (int32_t axis = 0; axis < views[0].rank; axis++) {
+        *(is_reduced(call, axis) ? &work.elements : &work.groups) *= views[0].shape[axis];
+    }
+    if (work.groups == 0) {
+        return KERNEL_OK;
+    }
+    choose_types(&work);
+    collect_axes(&work, false, true, &work.kept);
+    collect_axes(&work, true, !call->reduction->is_indexed, &work.reduced);
+    cut(&work);
+    if (work.chunks > 1) {
+        return run_in_chunks(&work);
+    }
+    const int64_t pieces = divide_up(work.units, work.units_per_piece);
+    if (work.groups * work.elements * work.size > SERIAL_BYTES) {
+        us_parallel(pieces, run_units, &work);
+        return KERNEL_OK;
+    }
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        run_units(&work, piece);
+    }
+    return KERNEL_OK;
+}
+
+bool us_reduce_has_lane(const Reduction *reduction, DType compute)
+{
+    return compute > DTYPE_NONE && compute < DTYPE_COUNT && reduction->step[LEVEL_BASE][us_lane_of(compute)] != NULL;
+}

@@ -1,0 +1,60 @@
+/* Reductions over any set of axes: one walker, one loop and one order of the sums for all. A reduction is one line of a
+ * file in this folder.
+ *
+ * How a call computes. The input converts to the type `compute` (rounded to it). A reduction runs in a wider type: sums of
+ * float in double, of integers modulo 2^64, of complex64 in pairs of double. Its result rounds to `result` and then to
+ * the output's type; indices are stored as they are. NaN wins over numbers in maxima and minima.
+ *
+ * Elements are reduced in an order that depends on nothing but shapes, strides and types, so results are the same bits for
+ * any number of threads and every instruction set. Of no elements the result is the start: 0 of a sum, 1 of a product,
+ * NaN of a mean, the lowest number of a maximum. */
+#ifndef UNDERSTUDY_REDUCE_FAMILY_H
+#define UNDERSTUDY_REDUCE_FAMILY_H
+
+#include "kernels/kernels.h"
+#include "tensor/lane.h"
+#include "tensor/levels.h"
+#include "tensor/number.h"
+
+enum { REDUCE_NUMBERS = 4, REDUCE_OUTPUTS = 2 };
+
+/* Elements of one panel: `rows` rows of `width` neighbours, a multiple of LANES, each for the state of its column. The
+ * element in row r and column k is number position + r * row_step + k * column_step of those that are reduced. */
+typedef struct ReducePanel {
+    int64_t rows, width, row_stride; /* elements from row to row */
+    int64_t position, row_step, column_step;
+} ReducePanel;
+
+/* States of columns are two arrays of the wide type. `guess` is one too: the results of the reduction `first`. */
+typedef void ReduceStart(int64_t count, void *a, void *b);
+typedef void ReduceStep(const Number *numbers, const ReducePanel *panel, const void *elements, const void *guess, void *a,
+                        void *b);
+typedef void ReduceMerge(int64_t count, void *a, void *b, const void *c, const void *d);
+typedef void ReduceFinish(const Number *numbers, int64_t elements, int64_t count, const void *guess, void *a, void *b);
+
+typedef struct Reduction {
+    const char *name;
+    int32_t numbers, outputs;
+    bool is_indexed;               /* the second output is an index */
+    const struct Reduction *first; /* runs before; NULL: there is none */
+    ReduceStart *start[LEVEL_COUNT][LANE_BODIES];
+    ReduceStep *step[LEVEL_COUNT][LANE_BODIES];
+    ReduceMerge *merge[LEVEL_COUNT][LANE_BODIES];
+    ReduceFinish *finish[LEVEL_COUNT][LANE_BODIES];
+} Reduction;
+
+typedef struct ReduceCall {
+    const Reduction *reduction;
+    DType compute, result;
+    uint32_t axes;   /* bit d: axis d of the input is reduced */
+    int32_t outputs; /* views after the input; any of them may be absent */
+    Number numbers[REDUCE_NUMBERS]; /* in the compute type */
+} ReduceCall;
+
+/* views: input, outputs. Outputs have the input's rank, and size 1 on reduced axes. Indices count the reduced elements in
+ * row-major order; the first of equal ones wins. */
+KernelStatus us_reduce(const View *views, const void *attributes);
+
+bool us_reduce_has_lane(const Reduction *reduction, DType compute);
+
+#endif
