@@ -59,13 +59,14 @@ def comment(text: str) -> str:
 
 def header(name: str, operators: list) -> str:
     guard = "FTDSP_" + re.sub(r"\W", "_", name).upper()
-    parts = [comment("\n\n".join(operator.text for operator in operators) + "\n\n" + NOTES),
+    parts = [comment("\n\n".join(operator.text for operator in operators if operator.text) + "\n\n" + NOTES),
              f"#ifndef {guard}\n#define {guard}\n", '#include "ftdsp_half.h"\n#include <stdbool.h>\n#include <stdint.h>\n',
              '#ifdef __cplusplus\nextern "C" {\n#endif\n']  # fmt: skip
     structures = list(dict.fromkeys(operator.structure.strip() for operator in operators if operator.structure))
     parts += [structure + "\n" for structure in structures]
     parts.append("\n".join(prototype(operator, *function) + ";" for operator in operators
                            for function in operator.functions()) + "\n")  # fmt: skip
+    parts += [operator.extra.strip() + "\n" for operator in operators if operator.extra]
     parts.append("#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
     return "\n".join(parts)
 
@@ -86,7 +87,7 @@ def member(operator, parameter) -> str:
     if parameter.role == "tensors":
         return f"{parameter.type} *const *{parameter.name}"
     if parameter.role in ("struct", "dims", "array"):
-        return f"const {parameter.type} *{parameter.name}"
+        return f"const {parameter.type.replace('longlong', 'long long')} *{parameter.name}"
     if parameter.pointer:
         const = "" if parameter.is_written else "const "
         return f"{const}void *{parameter.name}"

@@ -3,8 +3,9 @@
  * dims has shape_size >= 2 entries. The channels are axis 1 for data_format "NCHW", the last axis for "NHWC". length:
  * the number of elements, the product of dims. Integers saturate.
  *
+ * c64_, c128_: complex elements, real and imaginary part in turn; lengths count complex numbers.
  * _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2.
- * FT78NE has no hp_; MT7004 has no i8_, dp_. */
+ * FT78NE has no hp_; MT7004 has no i8_, dp_, c128_. */
 #ifndef BIASADD_H
 #define BIASADD_H
 
@@ -39,6 +40,14 @@ void dp_biasadd_s(double *input_x, double *input_bias, double *output, int *dims
                   int length, int core_mask);
 void dp_biasadd_p(double *input_x, double *input_bias, double *output, int *dims, int shape_size, char *data_format,
                   int length);
+void c64_biasadd_s(float *input_x, float *input_bias, float *output, int *dims, int shape_size, char *data_format,
+                   int length, int core_mask);
+void c64_biasadd_p(float *input_x, float *input_bias, float *output, int *dims, int shape_size, char *data_format,
+                   int length);
+void c128_biasadd_s(double *input_x, double *input_bias, double *output, int *dims, int shape_size, char *data_format,
+                   int length, int core_mask);
+void c128_biasadd_p(double *input_x, double *input_bias, double *output, int *dims, int shape_size, char *data_format,
+                   int length);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 /* The functions of prefix c64_: elements are complex: pairs of binary32. */
 #include "add.h"
+#include "biasadd.h"
 #include "concat.h"
 #include "div.h"
 #include "exp.h"
@@ -22,6 +23,7 @@
 #include "ftdsp/names.h"
 
 #include "ftdsp/entries/add.inc"
+#include "ftdsp/entries/biasadd.inc"
 #include "ftdsp/entries/concat.inc"
 #include "ftdsp/entries/div.inc"
 #include "ftdsp/entries/exp.inc"

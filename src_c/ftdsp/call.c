@@ -166,6 +166,11 @@ void ft_apart(FtCall *call, const char *name, const void *output, int64_t output
                other, input, (long long)input_bytes);
 }
 
+void ft_finish(FtCall *call, KernelStatus status)
+{
+    ft_require(call, status == KERNEL_OK, "scratch", "no-memory", FT_NO_MEMORY, "the host has no memory for the work");
+}
+
 typedef struct Split {
     FtSlice *body;
     void *context;

@@ -10,6 +10,7 @@
 #ifndef FTDSP_CALL_H
 #define FTDSP_CALL_H
 
+#include "kernels/kernels.h"
 #include "report/report.h"
 #include "tensor/view.h"
 
@@ -79,6 +80,9 @@ void ft_same_or_apart_bytes(FtCall *call, const char *name, const void *output, 
 /* An output shares no byte with another operand. */
 void ft_apart(FtCall *call, const char *name, const void *output, int64_t output_bytes, const char *other,
               const void *input, int64_t input_bytes);
+
+/* What a kernel gave back: refuses when it found no memory for its work. */
+void ft_finish(FtCall *call, KernelStatus status);
 
 /* Runs body(context, begin, end) on the call's cores, each a contiguous slice of 0 … count-1. Slices begin at multiples
  * of `grain`. A core without work stays idle. */

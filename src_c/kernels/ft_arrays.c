@@ -50,16 +50,19 @@ static void spread_bias(const FtBiasAdd *work, int64_t begin, int64_t count, cha
 
 void us_ft_bias_add(const FtBiasAdd *work, int64_t begin, int64_t end)
 {
-    double tile[TILE]; /* the largest element */
+    double tile[2 * TILE]; /* the largest element */
+    const bool pairs = us_ft_is_complex(work->dtype); /* whose parts are added apart */
+    const DType part = work->dtype == DTYPE_COMPLEX64    ? DTYPE_FLOAT32
+                       : work->dtype == DTYPE_COMPLEX128 ? DTYPE_FLOAT64
+                                                         : work->dtype;
     for (; begin < end; begin += TILE) {
         const int64_t count = least(end - begin, TILE);
         spread_bias(work, begin, count, (char *)tile);
-        FtMap sum = {.kernel = &us_ft_add, .dtype = work->dtype, .output_dtype = work->dtype, .inputs = 2,
-                     .outputs = 1};
+        FtMap sum = {.kernel = &us_ft_add, .dtype = part, .output_dtype = part, .inputs = 2, .outputs = 1};
         sum.input[0] = at(work->x, work->dtype, begin);
         sum.input[1] = tile;
         sum.output[0] = (void *)at(work->out, work->dtype, begin);
-        us_ft_map(&sum, 0, count);
+        us_ft_map(&sum, 0, pairs ? 2 * count : count);
     }
 }
 

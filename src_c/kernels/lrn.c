@@ -14,7 +14,7 @@
  * element by element, all channels of the positions fit into its second. A few calls on small images get shorter
  * blocks, for all threads. */
 enum { BLOCK_LIMIT = 1024, BLOCK_LEAST = 64, GATHERED_ELEMENTS = 16 * 1024, GATHERED_LEAST = 16, PIECES_WANTED = 16,
-       WINDOW_LIMIT = 16 /* of an LRN descriptor (mcdnn 3) */, LINE_BYTES = 64,
+       WINDOW_LIMIT = LRN_WINDOW_LIMIT /* of an LRN descriptor (mcdnn 3) */, LINE_BYTES = 64,
        TILE = 64 /* positions of one channel whose sums wait in registers' reach */ };
 
 /* The inputs; forward has X only. */

@@ -71,6 +71,16 @@ def test_biasadd(prefix, shape, layout):
         assert (numpy.abs(output - expected) <= eps * numpy.abs(expected) + 6 * 2.0**-24 * (eps > 1e-15)).all()
 
 
+@pytest.mark.parametrize("prefix", ["c64", "c128"])
+def test_biasadd_of_complex_numbers(prefix):
+    x, bias = values(prefix, (3, 5, 701), 0), values(prefix, 5, 1)
+    output = masks_agree(f"{prefix}_biasadd_s", [
+        Input("input_x", x), Input("input_bias", bias), Output("output", x.size, ELEMENT[prefix]),
+        Value("dims", ints(*x.shape)), Value("shape_size", 3), Value("data_format", b"NCHW"), Value("length", x.size)],
+        "output")
+    assert output.tobytes() == (x + bias[:, None]).tobytes()  # one rounding for each part
+
+
 def test_biasadd_of_int32_is_exact():
     x, bias = ints(2**31 - 1, -(2**31), 2**24 + 1, 7), ints(1, -1)
     output = compute("i32_biasadd_s", [Input("input_x", x), Input("input_bias", bias), Output("output", 4, numpy.int32),

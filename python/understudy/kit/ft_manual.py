@@ -66,6 +66,8 @@ class Operator:
     types: dict[str, dict[str, str]]  # own type letters: prefix -> C type
     parameters: tuple[Parameter, ...]
     structure: str  # C text of a parameter structure
+    extra: str  # more C text for the end of the header
+    memory: bool  # takes working memory, which may run out
     calls: str  # the C function, where several entries of the table share it
 
     def symbol(self, prefix: str, space: str) -> str:
@@ -77,6 +79,8 @@ class Operator:
     def c_type(self, parameter: Parameter, prefix: str) -> str:
         if parameter.type == "T":
             return C_TYPES[prefix]
+        if parameter.type == "longlong":
+            return "long long"
         own = self.types.get(parameter.type)
         return own.get(prefix, C_TYPES[prefix]) if own else parameter.type
 
@@ -147,7 +151,7 @@ def _operator(key: str, entry: dict) -> Operator:
     pattern = entry.get("symbol", "{prefix}_{name}_{space}" if prefixes[0] else "{name}_{space}")
     types = {letter: dict(pairs) for letter, pairs in entry.get("types", {}).items()}
     return Operator(key, name, entry.get("header", f"{name}.h"), entry["text"].strip(), entry["where"], prefixes, spaces,
-                    pattern, types, tuple(parameters), entry.get("structure", ""), entry.get("calls", key))  # fmt: skip
+                    pattern, types, tuple(parameters), entry.get("structure", ""), entry.get("extra", ""), entry.get("memory", False), entry.get("calls", key))  # fmt: skip
 
 
 def read(file: pathlib.Path) -> tuple[list[Operator], dict[str, list[str]]]:
@@ -176,6 +180,7 @@ REASONS = {  # rule -> status, sentence, source, why
     "private": (6, "An operand of an _s function lies in a core's private memory.", "sheet", ""),
     "other-core": (6, "An operand of a _p function lies in another core's memory.", "sheet", ""),
     "overflow": (3, "An operand would have more elements than any memory holds.", "choice", "Sizes are ints; nothing is stated."),
+    "no-memory": (8, "The host has no memory for the work.", "cannot-check", "Needs a host that is out of memory."),
     "overlap": (7, "What is written shares memory with another operand in a way the operator cannot take.", "choice",
                 "The result would depend on the order of the elements, and so on core_mask."),
 }  # fmt: skip
@@ -229,6 +234,8 @@ def rules(operator: Operator) -> dict[str, str]:
     found = {}
     for prefix, space in operator.functions():
         function = operator.symbol(prefix, space)
+        if operator.memory:
+            found[f"{function}/scratch/no-memory"] = "no-memory"
         if prefix in CHIP_OF:
             found[f"{function}/prefix/chip"] = "chip"
         for parameter in operator.parameters:

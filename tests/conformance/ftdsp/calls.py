@@ -140,6 +140,8 @@ class Invocation:
             if isinstance(parameter, Output) and readable:
                 self.outputs[parameter.name] = (address, memory(address, len(content)))
             self.arguments.append(ffi.cast(ctype, address))
+        # operands that share memory have been written one over the other by now
+        self.outputs = {name: (address, memory(address, len(content))) for name, (address, content) in self.outputs.items()}
         if core_mask is not None:
             self.arguments.insert(mask_position, core_mask)
 

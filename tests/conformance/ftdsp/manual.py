@@ -42,7 +42,7 @@ def built(operator, parameter, prefix: str, position: int, own: dict[str, Callab
             return Input(parameter.name, values)
         return Output(parameter.name, parameter.count, dtype, values if parameter.role == "inout" else None)
     if parameter.role in ("dims", "array"):
-        kind = numpy.float32 if parameter.type == "float" else numpy.int32
+        kind = {"float": numpy.float32, "longlong": numpy.int64}.get(parameter.type, numpy.int32)
         return Value(parameter.name, numpy.array(parameter.values, kind))
     return Value(parameter.name, parameter.values[0])
 
@@ -115,7 +115,7 @@ class Manual:
         elif p.role == "rank":
             yield add("range", [int(p.factors[0]) - 1, 9, -(2**31)], [p.values[0]])
         elif p.role in ("dims", "array"):
-            whole = numpy.array(p.values, numpy.float32 if p.type == "float" else numpy.int32)
+            whole = next(made.value for made in self.parameters(prefix) if made.name == p.name)
             yield add("null", [None], [whole])
             if p.role == "dims":
                 negative = whole.copy()

@@ -123,7 +123,7 @@ OPERATORS = {
     operator.name: operator
     for operator in [
         Operator("maximumgrad", FLOATS, extremum), Operator("minimumgrad", FLOATS, extremum),
-        Operator("biasadd", ("i8", "i16", "i32", "fp", "hp", "dp"), biasadd),
+        Operator("biasadd", ("i8", "i16", "i32", "fp", "hp", "dp", "c64", "c128"), biasadd),
         Operator("biasaddgrad", FLOATS, biasaddgrad), Operator("nllloss", ("i8", "hp", "fp"), nllloss),
         Operator("fullconnection", ("i8", "fp", "hp"), matrix("activation_type")),
         Operator("matmulfusion", ALL, matrix("act")),

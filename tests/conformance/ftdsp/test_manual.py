@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from tests.conformance.ftdsp.calls import (ALIGNMENT, DDR, DDR_END, ELEMENT, L2, L2_OF_CORE_3, At, Table, sample)
+from tests.conformance.ftdsp.calls import (ALIGNMENT, DDR, DDR_END, ELEMENT, L2, L2_OF_CORE_3, At, Input, Table, sample)
 from tests.conformance.ftdsp.chips import check_rules
 from tests.conformance.ftdsp.manual import INT_MAX, Manual, operators
 from understudy.ftdsp import ffi
@@ -59,7 +59,20 @@ def tensor(size, count, address):
     return made
 
 
+_numbers = numpy.array([0.5, 0.75, 1], numpy.float32)  # alpha, beta, bias
+
+
+def local_norm(out_size=3, channel=4, radius=1, addresses=(0, 4, 8)):
+    first = _numbers.ctypes.data
+    return numpy.array([out_size, channel, radius, *(0 if a is None else first + a for a in addresses)], numpy.int64)
+
+
+def longs(*values):
+    return numpy.array(values, numpy.int64)
+
+
 OWN_PARAMETERS = {
+    "lrn": {"params": lambda prefix: local_norm()},
     "split": {"outputs": lambda prefix: pieces(4, 6)(prefix, "outputs")},
     "split_with_overlap": {"outputs": lambda prefix: pieces(4, 6)(prefix, "outputs")},
     "tensorlistfromtensor": {"output_tensors": lambda prefix: pieces(3, 3)(prefix, "output_tensors")},
@@ -199,7 +212,64 @@ def format_cases(add, prefix, space):
     yield add("dst_data/overflow", [{"batch": INT_MAX, "channel": 1, "plane": 8192, "src_format": 0}], [{}])
 
 
+def local_norm_cases(add, prefix, space):
+    yield add("params/range", [{"params": local_norm(-1)}, {"params": local_norm(3, 2**31)}, {"params": local_norm(3, 4, -1)}],
+              [{"params": local_norm(0)}, {"params": local_norm(3, 4, 0)}, {"params": local_norm(3, 4, INT_MAX)}])
+    yield add("params/numbers", [{"params": local_norm(addresses=bad)} for bad in ((None, 4, 8), (0, None, 8), (0, 4, None))], [{}])
+    yield add("input/overflow", [{"params": local_norm(INT_MAX, INT_MAX)}], [{}])
+
+
+def bce_cases(add, prefix, space):
+    yield add("input_size/negative", [{"param": longs(-1, 0, 1)}, {"param": longs(-(2**63), 0, 1)}], [{"param": longs(0, 0, 1)}])
+    yield add("input_size/range", [{"param": longs(2**31, 0, 1)}], [{"param": longs(6, 0, 0)}])
+    yield add("reduction/range", [{"param": longs(6, -1, 1)}, {"param": longs(6, 3, 1)}], [{"param": longs(6, 1, 1)}, {"param": longs(6, 2, 1)}])
+
+
+def simple(tail, refused, accepted):
+    """One rule whose pair is the same for every function."""
+    return lambda add, prefix, space: [add(tail, refused, accepted)]
+
+
+def several(*cases):
+    return lambda add, prefix, space: [add(*case) for case in cases]
+
+
+SLICE_CASES = [("indices_shape/mismatch", [{"indices_shape": ints(2, 0)}, {"indices_shape": ints(1, 3)}], [{"indices_shape": ints(2, 1)}]),
+               ("indices/range", [{"indices": Input("indices", ints(2, 1)[[1, 0]] + bad)} for bad in (-2, 2)], [{}])]
+
+
+UPDATES_CASE = ("updates/overflow", [{"output": At(DDR), "indices_ndim": 3, "indices_shape": ints(2**22, 2**22, 1)}], [{}])
+
 OWN_CASES = {
+    "lrn": local_norm_cases, "binary_cross_entropy_grad": bce_cases,
+    "lpnorm": simple("p/range", [{"p": 0.0}, {"p": -1.0}, {"p": numpy.inf}, {"p": numpy.nan}], [{"p": 0.5}, {"p": 1.0}, {"p": 3.0}]),
+    "groupnormfusion": simple("num_groups/mismatch", [{"num_groups": 3}], [{"num_groups": 1}]),
+    "layernormfusion": simple("param_inner_size/mismatch", [{"param_inner_size": 3}, {"param_inner_size": 8}], [{"param_inner_size": 2}]),
+    "layernormfusion_of_pairs": simple("param_inner_size/mismatch", [{"param_inner_size": 3}, {"param_inner_size": 8}],
+                                       [{"param_inner_size": 2}]),
+    "layernormgrad": simple("param_size/mismatch", [{"param_size": 2}, {"block_num": 2}], [{}]),
+    "subgrad": several(("x1_dims/mismatch", [{"x1_dims": ints(2, 1)}, {"x1_dims": ints(3, 3)}], [{"x1_dims": ints(1, 1)}]),
+                       ("x2_dims/mismatch", [{"x2_dims": ints(2, 4)}, {"x2_dims": ints(1, 2)}], [{"x2_dims": ints(1, 1)}])),
+    "gather": several(
+        ("axis/range", [{"axis": -1}, {"axis": 2}], [{"axis": 1}]),
+        ("batch_dims/range", [{"batch_dims": -1}, {"batch_dims": 2}, {"batch_dims": 1, "axis": 0}],
+         [{"batch_dims": 1, "indices_shape": ints(2), "indices": Input("indices", ints(1, 2, 0))}]),
+        ("indices_shape/mismatch", [{"batch_dims": 1, "indices_shape": ints(3)}], [{"batch_dims": 1, "indices_shape": ints(2)}]),
+        ("indices/range", [{"indices": Input("indices", ints(0, 4, 1))}, {"indices": Input("indices", ints(0, 3, -1))}], [{}]),
+        ("output/overflow", [{"indices_ndim": 2, "indices_shape": ints(2**22, 2**22)}], [{}])),
+    "gather_nd": several(*SLICE_CASES, ("output/overflow", [{"input_shape": ints(2, 2**30), "indices_shape": ints(2**22, 1)}], [{}])),
+    "scatter_nd": several(*SLICE_CASES, UPDATES_CASE), "scatter_nd_update": several(*SLICE_CASES, UPDATES_CASE),
+    "gatherd": several(
+        ("dim/range", [{"dim": -1}, {"dim": 2}], [{"dim": 1}]),
+        ("index/range", [{"index": Input("index", ints(0, 3, 1, 4))}, {"index": Input("index", ints(0, -1, 1, 2))}], [{}]),
+        ("index_shape/mismatch", [{"index_shape": ints(4, 1)}], [{"index_shape": ints(1, 4)}])),
+    "unsorted_segment_sum": simple("index/range", [{"index": Input("index", ints(2, 0, 4))}, {"index": Input("index", ints(-1, 0, 2))}], [{}]),
+    "sparsetodense": simple("indices_vec/range", [{"indices_vec": Input("indices_vec", ints(0, 0, 0, 1, 0, -1, 0, 2, 0, 1, 0, 0))}], [{}]),
+    "sparsereshape": several(
+        ("in_inshape_ptr/range", [{"in_inshape_ptr": Input("x", ints(2, -3))}, {"in_inshape_ptr": Input("x", ints(INT_MAX, 2))}], [{}]),
+        ("in_outshape_ptr/range", [{"in_outshape_ptr": Input("x", ints(-3, 2))}, {"in_outshape_ptr": Input("x", ints(INT_MAX, 2))}], [{}]),
+        ("in_outshape_ptr/mismatch", [{"in_outshape_ptr": Input("x", ints(3, 3))}], [{"in_outshape_ptr": Input("x", ints(1, 6))}]),
+        ("in_indices_ptr/range", [{"in_indices_ptr": Input("x", ints(0, 3, 1, 1))}, {"in_indices_ptr": Input("x", ints(0, 2, -1, 1))}], [{}])),
     "split": split_cases, "split_with_overlap": overlap_split_cases, "tensorlistfromtensor": list_cases,
     "flatten": flatten_cases, "fill": fill_cases, "switchlayer": switch_cases, "broadcastto": broadcast_cases,
     "spacetodepth": depth_cases, "spacetobatch": space_cases, "batchtospace": batch_cases("block_size"),

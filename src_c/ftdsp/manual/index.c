@@ -1,0 +1,358 @@
+/* Operators that pick, put and add by index (ft-dsp-manual 3). Indices are checked first: one that names nothing is refused
+ * before anything is written. */
+#include "ftdsp/manual.h"
+#include "ftdsp/operators.h"
+#include "kernels/index/rows.h"
+#include "kernels/scratch.h"
+#include "kernels/tensor_ops.h"
+#include "tensor/convert.h"
+#include "tensor/parallel.h"
+
+#include <string.h>
+
+/* ---- gradients of broadcast operands ---- */
+
+static void sum_to(FtCall *call, const void *dy, const Shape *from, void *dx, const int *dims, double sign)
+{
+    const Shape to = ft_shape(call, "dims", dims, from->rank);
+    if (!ft_ok(call) || to.elements == 0) {
+        return;
+    }
+    const View views[] = {us_view_contiguous((void *)dy, call->dtype, from->rank, from->size),
+                          us_view_contiguous(dx, call->dtype, to.rank, to.size), us_view_absent()};
+    if (from->elements == 0) {
+        memset(dx, 0, (size_t)ft_bytes(to.elements, call->dtype));
+        return;
+    }
+    const TensorReduce reduce = {REDUCE_SUM, true, sign, 0};
+    ft_finish(call, us_tensor_reduce(views, &reduce));
+}
+
+static void check_dims(FtCall *call, const char *name, const int *dims, const Shape *whole)
+{
+    for (int d = 0; ft_ok(call) && d < whole->rank; d++) {
+        ft_require(call, dims[d] == whole->size[d] || dims[d] == 1, name, "mismatch", FT_BAD_SIZE,
+                   "axis %d has size %d, that of dy %lld", d, dims[d], (long long)whole->size[d]);
+    }
+}
+
+void ft_op_subgrad(FtCall *call, const FtSubgrad *a)
+{
+    const Shape dy = ft_shape(call, "dy_dims", a->dy_dims, a->num_dims);
+    check_dims(call, "x1_dims", a->x1_dims, &dy);
+    check_dims(call, "x2_dims", a->x2_dims, &dy);
+    if (ft_ok(call)) {
+        sum_to(call, a->dy, &dy, a->dx1, a->x1_dims, 1);
+        sum_to(call, a->dy, &dy, a->dx2, a->x2_dims, -1);
+    }
+}
+
+void ft_op_binary_cross_entropy_grad(FtCall *call, const FtBinaryCrossEntropyGrad *a)
+{
+    const long long size = a->param[0], reduction = a->param[1];
+    ft_length(call, "input_size", size);
+    ft_require(call, size <= INT32_MAX, "input_size", "range", FT_BAD_SIZE, "param[0] is %lld, more than an int", size);
+    ft_require(call, reduction >= 0 && reduction <= 2, "reduction", "range", FT_BAD_ATTRIBUTE,
+               "param[1] is %lld; 0 is none, 1 mean, 2 sum", reduction);
+    if (ft_ok(call)) {
+        ft_binarycrossentropygrad(call, (int)size, (int)reduction, a->input_x, a->input_y, a->weight, a->dloss, a->dx,
+                                  a->param[2] != 0);
+    }
+}
+
+/* ---- numbers of rows ---- */
+
+/* The rows that `count` groups of `depth` indices name in the first axes of a shape; NULL after a refusal. */
+static int64_t *linear_rows(FtCall *call, const char *name, const int *indices, int64_t count, int depth, const Shape *shape)
+{
+    int64_t *rows = ft_ok(call) ? us_scratch_take((size_t)(count + 1) * sizeof *rows) : NULL;
+    ft_finish(call, rows ? KERNEL_OK : KERNEL_NO_MEMORY);
+    for (int64_t k = 0; ft_ok(call) && k < count; k++) {
+        rows[k] = 0;
+        for (int d = 0; d < depth; d++) {
+            const int64_t index = indices[k * depth + d];
+            ft_require(call, index >= 0 && index < shape->size[d], name, "range", FT_BAD_ATTRIBUTE,
+                       "entry %lld is %lld, the axis has %lld", (long long)(k * depth + d), (long long)index,
+                       (long long)shape->size[d]);
+            rows[k] = rows[k] * shape->size[d] + index;
+        }
+    }
+    if (!ft_ok(call)) {
+        us_scratch_give_back(rows);
+        rows = NULL;
+    }
+    return rows;
+}
+
+void ft_op_gather(FtCall *call, const FtGather *a)
+{
+    const Shape input = ft_shape(call, "input_shape", a->input_shape, a->input_ndim);
+    const Shape indices = ft_shape(call, "indices_shape", a->indices_shape, a->indices_ndim);
+    const int axis = a->axis, common = a->batch_dims;
+    ft_require(call, axis >= 0 && axis < input.rank, "axis", "range", FT_BAD_ATTRIBUTE, "axis is %d of %d axes", axis,
+               input.rank);
+    ft_require(call, common >= 0 && common <= axis && common <= indices.rank, "batch_dims", "range", FT_BAD_ATTRIBUTE,
+               "batch_dims is %d, the axis %d, indices has %d axes", common, axis, indices.rank);
+    for (int d = 0; ft_ok(call) && d < common; d++) {
+        ft_require(call, input.size[d] == indices.size[d], "indices_shape", "mismatch", FT_BAD_SIZE,
+                   "axis %d has %lld entries, that of the input %lld", d, (long long)indices.size[d],
+                   (long long)input.size[d]);
+    }
+    if (!ft_ok(call)) {
+        return;
+    }
+    RowPick pick = {.in = a->input, .out = a->output, .axis = input.size[axis]};
+    pick.batches = us_shape_elements(common, input.size);
+    pick.outer = us_shape_elements(axis - common, input.size + common);
+    pick.picks = us_shape_elements(indices.rank - common, indices.size + common);
+    const int64_t inner = us_shape_elements(input.rank - axis - 1, input.size + axis + 1);
+    const int64_t count = ft_count(call, "output", 4, (int64_t[]){pick.batches, pick.outer, pick.picks, inner});
+    ft_operand(call, "output", a->output, count, call->dtype);
+    ft_apart(call, "output", a->output, ft_bytes(count, call->dtype), "input", a->input,
+             ft_bytes(input.elements, call->dtype));
+    ft_apart(call, "output", a->output, ft_bytes(count, call->dtype), "indices", a->indices,
+             ft_bytes(indices.elements, DTYPE_INT32));
+    pick.row_bytes = ft_bytes(inner, call->dtype);
+    const Shape along = {.rank = 1, .size = {pick.axis}, .elements = pick.axis};
+    int64_t *rows = count == 0 ? NULL : linear_rows(call, "indices", a->indices, indices.elements, 1, &along);
+    if (rows) {
+        pick.index = rows;
+        us_pick_rows(&pick);
+        us_scratch_give_back(rows);
+    }
+}
+
+/* Slices that the last axis of indices names: what gather_nd and the scatters have in common. */
+typedef struct Slices {
+    int64_t count, width; /* elements */
+    int depth;
+} Slices;
+
+static Slices slices_of(FtCall *call, const Shape *shape, const int *indices_shape, int indices_ndim)
+{
+    const Shape indices = ft_shape(call, "indices_shape", indices_shape, indices_ndim);
+    const int64_t depth = ft_ok(call) ? indices.size[indices.rank - 1] : 0;
+    ft_require(call, depth >= 1 && depth <= shape->rank, "indices_shape", "mismatch", FT_BAD_SIZE,
+               "the last axis has %lld entries for %d axes", (long long)depth, shape->rank);
+    if (!ft_ok(call)) {
+        return (Slices){0};
+    }
+    return (Slices){indices.elements / depth, us_shape_elements(shape->rank - (int)depth, shape->size + depth), (int)depth};
+}
+
+void ft_op_gather_nd(FtCall *call, const FtGatherNd *a)
+{
+    const Shape input = ft_shape(call, "input_shape", a->input_shape, a->input_ndim);
+    const Slices slices = slices_of(call, &input, a->indices_shape, a->indices_ndim);
+    const int64_t count = ft_count(call, "output", 2, (int64_t[]){slices.count, slices.width});
+    ft_operand(call, "output", a->output, count, call->dtype);
+    ft_apart(call, "output", a->output, ft_bytes(count, call->dtype), "input", a->input,
+             ft_bytes(input.elements, call->dtype));
+    ft_apart(call, "output", a->output, ft_bytes(count, call->dtype), "indices", a->indices,
+             ft_bytes(slices.count * slices.depth, DTYPE_INT32));
+    int64_t *rows = count == 0 ? NULL : linear_rows(call, "indices", a->indices, slices.count, slices.depth, &input);
+    if (rows) {
+        const RowPick pick = {a->input, a->output, rows, 1, 1, 0, slices.count, ft_bytes(slices.width, call->dtype)};
+        us_pick_rows(&pick);
+        us_scratch_give_back(rows);
+    }
+}
+
+static void scatter(FtCall *call, void *output, const int *output_shape, int output_ndim, const int *indices,
+                    const int *indices_shape, int indices_ndim, const void *updates, bool adds)
+{
+    const Shape shape = ft_shape(call, "output_shape", output_shape, output_ndim);
+    const Slices slices = slices_of(call, &shape, indices_shape, indices_ndim);
+    const int64_t count = ft_count(call, "updates", 2, (int64_t[]){slices.count, slices.width});
+    ft_operand(call, "updates", updates, count, call->dtype);
+    ft_apart(call, "output", output, ft_bytes(shape.elements, call->dtype), "updates", updates,
+             ft_bytes(count, call->dtype));
+    int64_t *rows = count == 0 ? NULL : linear_rows(call, "indices", indices, slices.count, slices.depth, &shape);
+    if (!rows) {
+        return;
+    }
+    if (adds) {
+        ft_finish(call, us_add_rows(output, updates, rows, slices.count, slices.width, call->dtype));
+    } else {
+        us_put_rows(output, updates, rows, slices.count, ft_bytes(slices.width, call->dtype));
+    }
+    us_scratch_give_back(rows);
+}
+
+void ft_op_scatter_nd(FtCall *call, const FtScatterNd *a)
+{
+    scatter(call, a->output, a->output_shape, a->output_ndim, a->indices, a->indices_shape, a->indices_ndim, a->updates, true);
+}
+
+void ft_op_scatter_nd_update(FtCall *call, const FtScatterNdUpdate *a)
+{
+    scatter(call, a->output, a->output_shape, a->output_ndim, a->indices, a->indices_shape, a->indices_ndim, a->updates,
+            false);
+}
+
+void ft_op_unsorted_segment_sum(FtCall *call, const FtUnsortedSegmentSum *a)
+{
+    const Shape segments = {.rank = 1, .size = {a->id_max}, .elements = a->id_max};
+    int64_t *rows = linear_rows(call, "index", a->index, a->dim0, 1, &segments);
+    if (rows) {
+        memset(a->output, 0, (size_t)ft_bytes((int64_t)a->id_max * a->dim1, call->dtype));
+        ft_finish(call, us_add_rows(a->output, a->input, rows, a->dim0, a->dim1, call->dtype));
+        us_scratch_give_back(rows);
+    }
+}
+
+/* ---- single elements ---- */
+
+typedef struct ElementPick {
+    const FtGatherd *a;
+    Shape input, index;
+    int64_t size; /* bytes */
+} ElementPick;
+
+enum { ELEMENT_PIECE = 16384 };
+
+static void pick_elements(void *context, int64_t piece)
+{
+    const ElementPick *work = context;
+    const int64_t end = work->index.elements < (piece + 1) * ELEMENT_PIECE ? work->index.elements : (piece + 1) * ELEMENT_PIECE;
+    for (int64_t k = piece * ELEMENT_PIECE; k < end; k++) {
+        int64_t rest = k, from = 0, stride = 1;
+        for (int d = work->index.rank - 1; d >= 0; d--) {
+            from += (d == work->a->dim ? ((const int *)work->a->index)[k] : rest % work->index.size[d]) * stride;
+            rest /= work->index.size[d];
+            stride *= work->input.size[d];
+        }
+        memcpy((char *)work->a->output + k * work->size, (const char *)work->a->input_x + from * work->size,
+               (size_t)work->size);
+    }
+}
+
+void ft_op_gatherd(FtCall *call, const FtGatherd *a)
+{
+    ElementPick work = {.a = a, .size = ft_bytes(1, call->dtype)};
+    work.input = ft_shape(call, "input_shape", a->input_shape, a->input_shape_size);
+    work.index = ft_shape(call, "index_shape", a->index_shape, a->input_shape_size);
+    ft_require(call, a->dim >= 0 && a->dim < a->input_shape_size, "dim", "range", FT_BAD_ATTRIBUTE, "dim is %d of %d axes",
+               a->dim, a->input_shape_size);
+    for (int d = 0; ft_ok(call) && d < work.index.rank; d++) {
+        ft_require(call, d == a->dim || work.index.size[d] <= work.input.size[d], "index_shape", "mismatch", FT_BAD_SIZE,
+                   "axis %d has %lld entries, that of the input %lld", d, (long long)work.index.size[d],
+                   (long long)work.input.size[d]);
+    }
+    for (int64_t k = 0; ft_ok(call) && k < work.index.elements; k++) {
+        const int index = ((const int *)a->index)[k];
+        ft_require(call, index >= 0 && index < work.input.size[a->dim], "index", "range", FT_BAD_ATTRIBUTE,
+                   "entry %lld is %d, the axis has %lld", (long long)k, index, (long long)work.input.size[a->dim]);
+    }
+    if (ft_ok(call)) {
+        us_parallel((work.index.elements + ELEMENT_PIECE - 1) / ELEMENT_PIECE, pick_elements, &work);
+    }
+}
+
+static int64_t place_of(const FtSparsetodense *a, int64_t entry)
+{
+    const int *d = (const int *)a->indices_vec + 4 * entry, *s = a->output_strides;
+    return (int64_t)d[0] * s[0] + (int64_t)d[1] * s[1] + (int64_t)d[2] * s[2] + d[3];
+}
+
+void ft_op_sparsetodense(FtCall *call, const FtSparsetodense *a)
+{
+    const int64_t size = ft_bytes(1, call->dtype);
+    int64_t end = 0;
+    ft_operand(call, "sparse_values", a->sparse_values, a->is_scalar && a->sparse_length > 0 ? 1 : a->sparse_length,
+               call->dtype);
+    ft_apart(call, "output", a->output, size, "indices_vec", a->indices_vec, 16 * (int64_t)a->sparse_length);
+    for (int64_t k = 0; ft_ok(call) && k < a->sparse_length; k++) {
+        const int64_t place = place_of(a, k);
+        ft_require(call, place >= 0 && place < FT_ELEMENT_LIMIT, "indices_vec", "range", FT_BAD_ATTRIBUTE,
+                   "entry %lld is place %lld of the output", (long long)k, (long long)place);
+        end = place >= end ? place + 1 : end;
+    }
+    ft_operand(call, "output", a->output, end, call->dtype);
+    ft_apart(call, "output", a->output, end * size, "indices_vec", a->indices_vec, 16 * (int64_t)a->sparse_length);
+    ft_apart(call, "output", a->output, end * size, "sparse_values", a->sparse_values,
+             (a->is_scalar && a->sparse_length > 0 ? 1 : a->sparse_length) * size);
+    for (int64_t k = 0; ft_ok(call) && k < a->sparse_length; k++) {
+        memcpy((char *)a->output + place_of(a, k) * size,
+               (const char *)a->sparse_values + (a->is_scalar ? 0 : k * size), (size_t)size);
+    }
+}
+
+static int64_t row_major_strides(FtCall *call, const char *name, const int *sizes, int rank, int64_t *strides)
+{
+    int64_t elements = 1;
+    for (int d = rank - 1; ft_ok(call) && d >= 0; d--) {
+        strides[d] = elements;
+        ft_require(call, sizes[d] >= 0 && !__builtin_mul_overflow(elements, (int64_t)sizes[d], &elements) &&
+                   elements <= INT32_MAX, name, "range", FT_BAD_SIZE, "axis %d has %d entries", d, sizes[d]);
+    }
+    return elements;
+}
+
+void ft_op_sparsereshape(FtCall *call, const FtSparsereshape *a)
+{
+    const int *in_shape = a->in_inshape_ptr, *out_shape = a->in_outshape_ptr, *indices = a->in_indices_ptr;
+    int64_t in_stride[FT_RANK_LIMIT], out_stride[FT_RANK_LIMIT];
+    ft_rank(call, "input_rank", a->input_rank, 1);
+    ft_rank(call, "output_rank", a->output_rank, 1);
+    const int64_t from = ft_ok(call) ? row_major_strides(call, "in_inshape_ptr", in_shape, a->input_rank, in_stride) : 0;
+    const int64_t to = ft_ok(call) ? row_major_strides(call, "in_outshape_ptr", out_shape, a->output_rank, out_stride) : 0;
+    ft_require(call, from == to, "in_outshape_ptr", "mismatch", FT_BAD_SIZE, "the shapes have %lld and %lld elements",
+               (long long)from, (long long)to);
+    for (int64_t k = 0; ft_ok(call) && k < (int64_t)a->N * a->input_rank; k++) {
+        ft_require(call, indices[k] >= 0 && indices[k] < in_shape[k % a->input_rank], "in_indices_ptr", "range",
+                   FT_BAD_ATTRIBUTE, "entry %lld is %d, its axis has %d", (long long)k, indices[k], in_shape[k % a->input_rank]);
+    }
+    if (!ft_ok(call)) {
+        return;
+    }
+    for (int64_t k = 0; k < a->N; k++) {
+        int64_t place = 0;
+        for (int d = 0; d < a->input_rank; d++) {
+            place += indices[k * a->input_rank + d] * in_stride[d];
+        }
+        for (int d = 0; d < a->output_rank; place %= out_stride[d++]) {
+            ((int *)a->out_indices_ptr)[k * a->output_rank + d] = (int)(place / out_stride[d]);
+        }
+    }
+    for (int d = 0; d < a->input_rank; d++) {
+        ((int *)a->in_stride)[d] = (int)in_stride[d];
+    }
+    for (int d = 0; d < a->output_rank; d++) {
+        ((int *)a->out_stride)[d] = (int)out_stride[d];
+        ((int *)a->out_outshape_ptr)[d] = out_shape[d];
+    }
+}
+
+/* row *= max_norm / sum of the row, in float64 and rounded once. */
+static void regulate(void *row, int64_t count, DType dtype, double max_norm)
+{
+    double sum = 0, value;
+    for (int64_t i = 0; i < count; i++) {
+        us_load_double(&value, (char *)row + ft_bytes(i, dtype), dtype, 1, 1);
+        sum += value;
+    }
+    for (int64_t i = 0; sum != 0 && i < count; i++) {
+        us_load_double(&value, (char *)row + ft_bytes(i, dtype), dtype, 1, 1);
+        value *= max_norm / sum;
+        us_store_double((char *)row + ft_bytes(i, dtype), dtype, 1, &value, 1);
+    }
+}
+
+void ft_op_embeddinglookup(FtCall *call, const FtEmbeddinglookup *a)
+{
+    const int64_t bytes = ft_bytes(a->layer_size_, call->dtype);
+    bool *regulated = a->is_regulated;
+    for (int i = 0; i < a->ids_size_; i++) {
+        const int id = ((const int *)a->ids)[i];
+        if (id < 0 || id >= a->layer_num_) {
+            continue;
+        }
+        char *row = (char *)a->input_data + id * bytes;
+        if (!regulated[id]) {
+            regulate(row, a->layer_size_, call->dtype, a->max_norm_);
+            regulated[id] = true;
+        }
+        memcpy((char *)a->output + i * bytes, row, (size_t)bytes);
+    }
+}

@@ -1,0 +1,131 @@
+#include "kernels/index/rows.h"
+
+#include "kernels/scratch.h"
+#include "tensor/clones.h"
+#include "tensor/convert.h"
+#include "tensor/parallel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE_BYTES = 64 * 1024, TILE = 512 };
+
+static int64_t rows_of_piece(int64_t row_bytes)
+{
+    return row_bytes >= PIECE_BYTES || row_bytes == 0 ? 1 : PIECE_BYTES / row_bytes;
+}
+
+static void pick_piece(void *context, int64_t piece)
+{
+    const RowPick *pick = context;
+    const int64_t rows = rows_of_piece(pick->row_bytes), total = pick->batches * pick->outer * pick->picks;
+    const int64_t end = total - piece * rows < rows ? total : (piece + 1) * rows;
+    for (int64_t row = piece * rows; row < end; row++) {
+        const int64_t plane = row / pick->picks, k = row % pick->picks;
+        const int64_t source = plane * pick->axis + pick->index[plane / pick->outer * pick->picks + k];
+        memcpy((char *)pick->out + row * pick->row_bytes, (const char *)pick->in + source * pick->row_bytes,
+               (size_t)pick->row_bytes);
+    }
+}
+
+void us_pick_rows(const RowPick *pick)
+{
+    const int64_t total = pick->batches * pick->outer * pick->picks, rows = rows_of_piece(pick->row_bytes);
+    if (pick->row_bytes > 0) {
+        us_parallel((total + rows - 1) / rows, pick_piece, (void *)pick);
+    }
+}
+
+void us_put_rows(void *out, const void *rows, const int64_t *index, int64_t count, int64_t row_bytes)
+{
+    for (int64_t k = 0; k < count; k++) {
+        memcpy((char *)out + index[k] * row_bytes, (const char *)rows + k * row_bytes, (size_t)row_bytes);
+    }
+}
+
+/* A row and its target. */
+typedef struct Move {
+    int64_t target, row;
+} Move;
+
+static int by_target(const void *a, const void *b)
+{
+    const Move *first = a, *second = b;
+    const int64_t x = first->target != second->target ? first->target : first->row;
+    const int64_t y = first->target != second->target ? second->target : second->row;
+    return (x > y) - (x < y);
+}
+
+typedef struct Addition {
+    char *out;
+    const char *rows;
+    const Move *moves;
+    int64_t count, width;
+    DType dtype;
+} Addition;
+
+KERNEL_CLONES static void accumulate(double *sums, const double *row, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        sums[i] += row[i];
+    }
+}
+
+static void add_target(const Addition *work, int64_t first, int64_t end)
+{
+    const int64_t size = (int64_t)us_dtype_size(work->dtype);
+    double sums[TILE], row[TILE];
+    for (int64_t i = 0; i < work->width; i += TILE) {
+        const int64_t count = work->width - i < TILE ? work->width - i : TILE;
+        char *target = work->out + (work->moves[first].target * work->width + i) * size;
+        us_load_double(sums, target, work->dtype, 1, count);
+        for (int64_t k = first; k < end; k++) {
+            us_load_double(row, work->rows + (work->moves[k].row * work->width + i) * size, work->dtype, 1, count);
+            accumulate(sums, row, count);
+        }
+        us_store_double(target, work->dtype, 1, sums, count);
+    }
+}
+
+/* The targets that begin among the moves of a piece. */
+static void add_piece(void *context, int64_t piece)
+{
+    const Addition *work = context;
+    const int64_t moves = rows_of_piece(work->width * 8), begin = piece * moves;
+    const int64_t end = work->count - begin < moves ? work->count : begin + moves;
+    for (int64_t first = begin; first < end;) {
+        const int64_t target = work->moves[first].target;
+        int64_t behind = first + 1;
+        while (behind < work->count && work->moves[behind].target == target) {
+            behind++;
+        }
+        if (first == 0 || work->moves[first - 1].target != target) {
+            add_target(work, first, behind);
+        }
+        first = behind;
+    }
+}
+
+KernelStatus us_add_rows(void *out, const void *rows, const int64_t *index, int64_t count, int64_t width, DType dtype)
+{
+    if (dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128) { /* parts are added apart */
+        return us_add_rows(out, rows, index, count, 2 * width, dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : DTYPE_FLOAT64);
+    }
+    Move *moves = us_scratch_take((size_t)count * sizeof *moves);
+    if (!moves) {
+        return KERNEL_NO_MEMORY;
+    }
+    bool sorted = true;
+    for (int64_t k = 0; k < count; k++) {
+        moves[k] = (Move){index[k], k};
+        sorted = sorted && (k == 0 || index[k - 1] <= index[k]);
+    }
+    if (!sorted) {
+        qsort(moves, (size_t)count, sizeof *moves, by_target);
+    }
+    Addition work = {out, rows, moves, count, width, dtype};
+    const int64_t piece = rows_of_piece(width * 8);
+    us_parallel((count + piece - 1) / piece, add_piece, &work);
+    us_scratch_give_back(moves);
+    return KERNEL_OK;
+}

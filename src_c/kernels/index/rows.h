@@ -1,0 +1,22 @@
+/* Rows that are picked, put and added by their numbers. A row is a run of elements; numbers are checked by the caller. */
+#ifndef UNDERSTUDY_INDEX_ROWS_H
+#define UNDERSTUDY_INDEX_ROWS_H
+
+#include "kernels/kernels.h"
+
+/* out[b, o, k] = in[b, o, index[b, k]]: in is [batches, outer, axis] rows, out [batches, outer, picks]. */
+typedef struct RowPick {
+    const void *in;
+    void *out;
+    const int64_t *index; /* [batches, picks] */
+    int64_t batches, outer, axis, picks, row_bytes;
+} RowPick;
+void us_pick_rows(const RowPick *pick);
+
+/* out[index[k]] = rows[k], in this order: of several the last one stays. */
+void us_put_rows(void *out, const void *rows, const int64_t *index, int64_t count, int64_t row_bytes);
+
+/* out[index[k]] += rows[k]. All rows of one target are added in order, in float64, and rounded once. */
+KernelStatus us_add_rows(void *out, const void *rows, const int64_t *index, int64_t count, int64_t width, DType dtype);
+
+#endif
