@@ -47,13 +47,13 @@ def shapes_and_axes():
     yield (), ()
     yield (1,), (0,)
     yield (7,), (0,)
-    for shape in [(2063,), (70000,)]:
+    for shape in [(2063,), (40000,)]:
         yield shape, (0,)
-    for shape in [(3, 70), (70, 3), (5, 1031), (1031, 5), (300, 300), (2, 40000), (40000, 2), (700, 17)]:
+    for shape in [(3, 70), (70, 3), (5, 1031), (1031, 5), (2, 20000), (20000, 2), (700, 17)]:
         yield from ((shape, axes) for axes in [(0,), (1,), (0, 1), ()])
     for axes in [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]:
         yield (6, 7, 90), axes
-    yield (4, 16, 9, 9), (0, 2, 3)
+    yield (4, 6, 9, 9), (0, 2, 3)
     yield (2, 1, 3, 1, 4, 1, 5, 2), (1, 2, 6)
 
 
@@ -115,7 +115,7 @@ def test_indices_of_extrema(dtype):
         for domain in (None, (0, 3)):
             x = samples(dtype, int(np.prod(shape)), place, domain).reshape(shape)
             if domain and x.dtype.kind == "f":
-                x = np.trunc(x)  # many equal ones
+                x = np.asarray(np.trunc(x))  # many equal ones
             kept = [axis for axis in range(x.ndim) if axis not in axes]
             rows = np.transpose(x, [*kept, *axes]).reshape([x.shape[axis] for axis in kept] + [-1])
             for name, function, values in (("max_index", np.argmax, np.max), ("min_index", np.argmin, np.min)):
@@ -250,10 +250,11 @@ def layouts(x):
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int16", "complex64"])
 def test_any_strides(dtype):
     x = samples(dtype, 5 * 70 * 33, 1, (-4, 4)).reshape(5, 70, 33)
-    small = np.trunc(x.real).astype(dtype) if dtype != "complex64" else np.trunc(x.real) + np.complex64(0)
+    small = np.trunc(x.real).astype(dtype)
     for axes in itertools.chain.from_iterable(itertools.combinations(range(3), count) for count in (1, 2, 3)):
         with np.errstate(all="ignore"):
-            exact = np.sum(small.astype(np.int64 if dtype == "int16" else np.complex128), axis=axes, keepdims=True)
+            exact = np.sum(small.astype({"int16": np.int64, "complex64": np.complex128}.get(dtype, np.float64)), axis=axes,
+                           keepdims=True)
         for array in layouts(small):
             out = np.zeros([2 * size for size in exact.shape], dtype)[tuple(slice(0, None, 2) for _ in exact.shape)]
             reduce("sum", array, axes, outputs=[out])
