@@ -9,7 +9,8 @@ enum { RUNTIME_OPTION = 15 };
 static Runtime *create_runtime(Platform *platform)
 {
     Runtime *runtime = calloc(1, sizeof *runtime);
-    if (runtime == NULL || pthread_key_create(&runtime->chosen_device, NULL) != 0) {
+    if (runtime == NULL || pthread_key_create(&runtime->chosen_device, NULL) != 0 ||
+        pthread_key_create(&runtime->stream_of_limits, NULL) != 0) {
         free(runtime);
         return NULL;
     }

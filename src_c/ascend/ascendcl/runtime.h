@@ -25,6 +25,8 @@ typedef struct Runtime {
     _Atomic uint32_t execute_timeout_ms; /* aclrtSetOpExecuteTimeOut */
     _Atomic int32_t overflow_modes[DEVICE_LIMIT]; /* aclrtSetDeviceSatMode, + 1; 0: never set */
     _Atomic size_t peak_bytes[DEVICE_LIMIT];
+    _Atomic uint32_t core_limits[DEVICE_LIMIT][2]; /* by aclrtDevResLimitType; 0: none */
+    pthread_key_t stream_of_limits;                /* per thread: handle of the stream whose core limits it uses */
     _Atomic(aclrtExceptionInfoCallback) exception_callback;
     pthread_mutex_t report_lock; /* the list of queues and everything in them */
     ReportQueue *report_queues;
@@ -72,8 +74,9 @@ enum { EVENT_FORM, EVENT_OWNER };
 enum { EVENT_PLAIN, EVENT_WITH_FLAG, EVENT_EX };
 enum { ASCEND_EVENT = 0x61636c };
 
-/* Stream.vendor_state: settings and flags, the tag, the ReportQueue that runs the stream's callbacks. */
-enum { STREAM_SETTINGS, STREAM_TAG, STREAM_REPORT_QUEUE };
+/* Stream.vendor_state: settings and flags, the tag, the ReportQueue that runs the stream's callbacks, both
+ * limits of cores. */
+enum { STREAM_SETTINGS, STREAM_TAG, STREAM_REPORT_QUEUE, STREAM_CORE_LIMITS };
 enum {
     STREAM_CHECKS_OVERFLOW = 1,
     STREAM_CACHES_OPERATORS = 2,

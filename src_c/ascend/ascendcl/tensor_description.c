@@ -237,7 +237,8 @@ aclError aclSetTensorShapeRange(aclTensorDesc *desc, size_t dimsCount, int64_t d
     return acl_end(&call);
 }
 
-static aclError set_dimensions_of(const char *function, aclTensorDesc *desc, int numDims, const int64_t *dims, bool keep)
+static aclError set_dimensions_of(const char *function, aclTensorDesc *desc, int numDims, const int64_t *dims,
+                                  bool keep)
 {
     Call call = us_call_begin(function);
     aclTensorDesc *description = require_description(&call, "desc", desc);
@@ -315,7 +316,8 @@ aclError aclSetTensorPlaceMent(aclTensorDesc *desc, aclMemType memType)
     return acl_end(&call);
 }
 
-aclError aclSetTensorValueRange(aclTensorDesc *desc, size_t valueCount, int64_t valueRange[][ACL_TENSOR_VALUE_RANGE_NUM])
+aclError aclSetTensorValueRange(aclTensorDesc *desc, size_t valueCount,
+                                int64_t valueRange[][ACL_TENSOR_VALUE_RANGE_NUM])
 {
     Call call = us_call_begin("aclSetTensorValueRange");
     require_description(&call, "desc", desc);

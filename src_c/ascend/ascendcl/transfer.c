@@ -195,3 +195,37 @@ aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t c
     acl_queue_fill(&call, &fill, stream);
     return acl_end(&call);
 }
+
+/* ---- fills with 32-bit words ---- */
+
+static void prepare_words(Call *call, Fill *fill, void *address, size_t size, uint32_t value, size_t count)
+{
+    us_require(call, address != NULL, "ptr", "null", ACL_ERROR_INVALID_PARAM, "ptr is NULL");
+    us_require(call, (uintptr_t)address % sizeof value == 0, "ptr", "alignment", ACL_ERROR_INVALID_PARAM,
+               "ptr is %p; it must be a multiple of 4", address);
+    us_require(call, count <= size / sizeof value, "N", "limit", ACL_ERROR_INVALID_PARAM,
+               "N is %zu words, but ptr may take only %zu bytes", count, size);
+    *fill = (Fill){.destination = address, .count = count, .element_size = sizeof value, .value = value};
+}
+
+aclError aclrtMemsetD32(void *ptr, size_t memSize, uint32_t value, size_t N)
+{
+    Call call = us_call_begin("aclrtMemsetD32");
+    Fill fill;
+    prepare_words(&call, &fill, ptr, memSize, value, N);
+    if (N > 0) {
+        acl_run_fill(&call, &fill);
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtMemsetD32Async(void *ptr, size_t memSize, uint32_t value, size_t N, aclrtStream stream)
+{
+    Call call = us_call_begin("aclrtMemsetD32Async");
+    Fill fill;
+    prepare_words(&call, &fill, ptr, memSize, value, N);
+    if (N > 0) {
+        acl_queue_fill(&call, &fill, stream);
+    }
+    return acl_end(&call);
+}

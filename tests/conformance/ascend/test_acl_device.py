@@ -4,7 +4,7 @@ import pytest
 from understudy.ascend import ffi, lib
 
 from tests.conformance.ascend.acl_support import (
-    ALONE, Out, address_of, case, context, device, memory, named, no_context, ok, pointer, with_out,
+    ALONE, Out, address_of, case, context, device, memory, named, no_context, ok, pointer, stream, with_out,
 )
 from tests.conformance.harness import Result, check_rule
 
@@ -93,7 +93,142 @@ SINGLE_OUTPUTS = {
     "aclrtSetOpExecuteTimeOutV2/actualTimeout": ("uint64_t", lambda cell: lib.aclrtSetOpExecuteTimeOutV2(0, cell)),
     "aclrtGetOpTimeOutInterval/interval": ("uint64_t", named("aclrtGetOpTimeOutInterval")),
     "aclrtGetOpExecuteTimeout/timeoutMs": ("uint32_t", named("aclrtGetOpExecuteTimeout")),
-}
+    "aclrtGetDevicesTopo/value": ("uint64_t", lambda cell: lib.aclrtGetDevicesTopo(0, 0, cell)),
+    "aclrtDevicePeerAccessStatus/status": ("int32_t", lambda cell: lib.aclrtDevicePeerAccessStatus(0, 0, cell)),
+    "aclrtGetDeviceCapability/value": ("int32_t", lambda cell: lib.aclrtGetDeviceCapability(0, 1, cell)),
+    "aclrtCheckArchCompatibility/canCompatible":
+        ("int32_t", lambda cell: lib.aclrtCheckArchCompatibility(b"Ascend910B1", cell)),
+    "aclrtDeviceGetByPCIBusId/deviceId": ("int32_t", lambda cell: lib.aclrtDeviceGetByPCIBusId(b"0000:01:00.0", cell)),
+    "aclrtDeviceGetPCIBusId/pciBusId":
+        ("aclrtUuid", lambda cell: lib.aclrtDeviceGetPCIBusId(0, ffi.cast("char *", cell), 13)),
+    "aclrtGetDeviceResLimit/value": ("uint32_t", lambda cell: lib.aclrtGetDeviceResLimit(0, 0, cell)),
+    "aclrtGetStreamResLimit/value": ("uint32_t", lambda cell: lib.aclrtGetStreamResLimit(ffi.NULL, 0, cell)),
+    "aclrtGetResInCurrentThread/value": ("uint32_t", lambda cell: lib.aclrtGetResInCurrentThread(0, cell)),
+}  # fmt: skip
+
+# Functions that give one number for another, and the name of the output.
+NUMBERS = {
+    "aclrtGetLogicDevIdByUserDevId": "logicDevId", "aclrtGetPhyDevIdByUserDevId": "phyDevId",
+    "aclrtGetPhyDevIdByLogicDevId": "phyDevId", "aclrtGetUserDevIdByLogicDevId": "userDevid",
+    "aclrtGetUserDevIdByPhyDevId": "userDevId", "aclrtGetLogicDevIdByPhyDevId": "logicDevId",
+}  # fmt: skip
+
+
+def number_cases(name: str, output: str):
+    def number(device: int, null: bool = False):
+        return with_out("int32_t", lambda cell: getattr(lib, name)(device, ffi.NULL if null else cell))()
+
+    yield case(f"{name}/{output}/null", lambda: number(0, null=True), lambda: number(0))
+    yield case(f"{name}/device/range", lambda: number(2), lambda: number(1), ALONE)
+
+
+# ---- what stands on the bus, and what it can do ----
+
+
+def bus_id(ordinal: int = 0, room: int = 13):
+    return with_out("aclrtUuid", lambda cell: lib.aclrtDeviceGetPCIBusId(ordinal, ffi.cast("char *", cell), room))()
+
+
+def device_of_bus_id(text=b"0000:01:00.0"):
+    return with_out("int32_t", lambda cell: lib.aclrtDeviceGetByPCIBusId(text, cell))()
+
+
+def topology(first: int = 0, second: int = 1):
+    return with_out("uint64_t", lambda cell: lib.aclrtGetDevicesTopo(first, second, cell))()
+
+
+def topology_of_one():
+    return topology(0, 0)
+
+
+def peer_status(first: int = 0, second: int = 1):
+    return with_out("int32_t", lambda cell: lib.aclrtDevicePeerAccessStatus(first, second, cell))()
+
+
+def capability(ordinal: int = 0, feature: int = 21):
+    return with_out("int32_t", lambda cell: lib.aclrtGetDeviceCapability(ordinal, feature, cell))()
+
+
+def compatible(name=b"Ascend910B1"):
+    return with_out("int32_t", lambda cell: lib.aclrtCheckArchCompatibility(name, cell))()
+
+
+def priority_range(skip: str | None = None):
+    least, greatest = Out("int32_t"), Out("int32_t")
+    status = lib.aclrtDeviceGetStreamPriorityRange(ffi.NULL if skip == "least" else least.cell,
+                                                   ffi.NULL if skip == "greatest" else greatest.cell)
+    return Result(status, least.bytes() == least.before and greatest.bytes() == greatest.before)
+
+
+def flush(reserved=ffi.NULL):
+    with device():
+        return lib.aclrtDeviceL2CacheFlush(reserved)
+
+
+def flush_without_context():
+    with no_context():
+        return lib.aclrtDeviceL2CacheFlush(ffi.NULL)
+
+
+ON_910 = {"UNDERSTUDY_SOC": "Ascend910"}
+BUS_CASES = [
+    case("aclrtDeviceGetPCIBusId/deviceId/range", lambda: bus_id(2), lambda: bus_id(1), ALONE),
+    case("aclrtDeviceGetPCIBusId/len/range", lambda: bus_id(room=12), bus_id),
+    case("aclrtDeviceGetPCIBusId/device/unsupported", bus_id, topology_of_one, ON_910),
+    case("aclrtDeviceGetByPCIBusId/device/unsupported", device_of_bus_id, topology_of_one, ON_910),
+    case("aclrtDeviceGetByPCIBusId/pciBusId/null", lambda: device_of_bus_id(ffi.NULL), device_of_bus_id),
+    case("aclrtDeviceGetByPCIBusId/pciBusId/unknown", lambda: device_of_bus_id(b"0000:00:00.0"), device_of_bus_id),
+    case("aclrtGetDevicesTopo/deviceId/range", lambda: topology(2, 0), topology, ALONE),
+    case("aclrtGetDevicesTopo/otherDeviceId/range", lambda: topology(0, 2), topology, ALONE),
+    case("aclrtDevicePeerAccessStatus/deviceId/range", lambda: peer_status(2, 0), peer_status, ALONE),
+    case("aclrtDevicePeerAccessStatus/peerDeviceId/range", lambda: peer_status(0, -1), peer_status, ALONE),
+    case("aclrtGetDeviceCapability/deviceId/range", lambda: capability(2), lambda: capability(1), ALONE),
+    case("aclrtGetDeviceCapability/devFeatureType/range", lambda: capability(feature=2), capability),
+    case("aclrtCheckArchCompatibility/socVersion/null", lambda: compatible(ffi.NULL), compatible),
+    case("aclrtDeviceGetStreamPriorityRange/leastPriority/null", lambda: priority_range("least"), priority_range),
+    case("aclrtDeviceGetStreamPriorityRange/greatestPriority/null", lambda: priority_range("greatest"), priority_range),
+    case("aclrtDeviceL2CacheFlush/rsv/reserved", lambda: flush(pointer(8)), flush),
+    case("aclrtDeviceL2CacheFlush/context/none", flush_without_context, flush),
+]
+
+# ---- limits of cores ----
+
+
+def device_limit(ordinal: int = 0, kind: int = 0):
+    return with_out("uint32_t", lambda cell: lib.aclrtGetDeviceResLimit(ordinal, kind, cell))()
+
+
+def set_device_limit(ordinal: int = 0, kind: int = 1, value: int = 48):
+    return lib.aclrtSetDeviceResLimit(ordinal, kind, value) or lib.aclrtResetDeviceResLimit(ordinal)
+
+
+def stream_limit(function: str, kind: int = 0, value: int = 24):
+    with device(), stream() as made:
+        if function == "get":
+            return with_out("uint32_t", lambda cell: lib.aclrtGetStreamResLimit(made, kind, cell))()
+        return lib.aclrtSetStreamResLimit(made, kind, value)
+
+
+def thread_limit(kind: int = 0):
+    with device():
+        return with_out("uint32_t", lambda cell: lib.aclrtGetResInCurrentThread(kind, cell))()
+
+
+LIMIT_CASES = [
+    case("aclrtGetDeviceResLimit/deviceId/range", lambda: device_limit(2), lambda: device_limit(1), ALONE),
+    case("aclrtGetDeviceResLimit/type/range", lambda: device_limit(kind=2), lambda: device_limit(kind=1)),
+    case("aclrtSetDeviceResLimit/deviceId/range", lambda: set_device_limit(2), lambda: set_device_limit(1), ALONE),
+    case("aclrtSetDeviceResLimit/type/range", lambda: set_device_limit(kind=2), set_device_limit),
+    case("aclrtSetDeviceResLimit/value/range", lambda: set_device_limit(value=49), set_device_limit),
+    case("aclrtResetDeviceResLimit/deviceId/range", lambda: lib.aclrtResetDeviceResLimit(-1),
+         lambda: lib.aclrtResetDeviceResLimit(0)),
+    case("aclrtGetStreamResLimit/type/range", lambda: stream_limit("get", 2), lambda: stream_limit("get", 1)),
+    case("aclrtSetStreamResLimit/type/range", lambda: stream_limit("set", 2), lambda: stream_limit("set")),
+    case("aclrtSetStreamResLimit/value/range", lambda: stream_limit("set", value=0), lambda: stream_limit("set", value=1)),
+    case("aclrtGetResInCurrentThread/type/range", lambda: thread_limit(2), thread_limit),
+    case("aclrtGetResInCurrentThread/context/none", without_context(lambda cell: lib.aclrtGetResInCurrentThread(
+        0, ffi.cast("uint32_t *", cell))), thread_limit),
+]
 
 
 def single_output_case(name: str):
@@ -272,6 +407,9 @@ RULES = [
     case("aclrtResetDeviceForce/deviceId/not-set", reset_by_force_once_too_often, lambda: set_and_reset_by_force(1),
          ALONE),
     *[single_output_case(name) for name in SINGLE_OUTPUTS],
+    *[entry for name, output in NUMBERS.items() for entry in number_cases(name, output)],
+    *BUS_CASES,
+    *LIMIT_CASES,
     case("aclrtDeviceGetUuid/deviceId/range", lambda: uuid(2), lambda: uuid(1), ALONE),
     case("aclrtDeviceGetUuid/device/unsupported", uuid, device_info, {"UNDERSTUDY_SOC": "Ascend910"}),
     case("aclrtGetDevice/context/none", without_context(lambda cell: lib.aclrtGetDevice(ffi.cast("int32_t *", cell))),

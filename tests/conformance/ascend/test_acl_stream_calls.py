@@ -74,6 +74,12 @@ CALLS = {
     "aclrtMemcpyAsync": lambda w, s: lib.aclrtMemcpyAsync(w.block, 64, w.pinned, 64, H2D, s),
     "aclrtMemcpyAsyncWithCondition": lambda w, s: lib.aclrtMemcpyAsyncWithCondition(w.block, 64, w.pinned, 64, H2D, s),
     "aclrtMemsetAsync": lambda w, s: lib.aclrtMemsetAsync(w.block, 64, 1, 64, s),
+    "aclrtMemsetD32Async": lambda w, s: lib.aclrtMemsetD32Async(w.block, 64, 1, 16, s),
+    "aclrtGetStreamResLimit": lambda w, s: lib.aclrtGetStreamResLimit(s, 0, w.cell("uint32_t")),
+    "aclrtSetStreamResLimit": lambda w, s: lib.aclrtSetStreamResLimit(s, 0, 8),
+    "aclrtResetStreamResLimit": lambda w, s: lib.aclrtResetStreamResLimit(s),
+    "aclrtUseStreamResInCurrentThread": lambda w, s: lib.aclrtUseStreamResInCurrentThread(s),
+    "aclrtUnuseStreamResInCurrentThread": lambda w, s: lib.aclrtUnuseStreamResInCurrentThread(s),
     "aclrtMemcpy2dAsync": lambda w, s: lib.aclrtMemcpy2dAsync(w.block, 8, w.pinned, 8, 8, 8, H2D, s),
     "aclrtMemcpyBatchAsync": lambda w, s: lib.aclrtMemcpyBatchAsync(*w.batch, s),
     "aclrtLaunchHostFunc": lambda w, s: lib.aclrtLaunchHostFunc(s, nothing, ffi.NULL),
@@ -86,7 +92,7 @@ CALLS = {
 
 OWN_CONTEXT_ONLY = [
     "aclrtRecordEvent", "aclrtResetEvent", "aclrtStreamWaitEvent", "aclrtStreamWaitEventWithTimeout",
-    "aclrtMemcpyAsync", "aclrtMemcpyAsyncWithCondition", "aclrtMemsetAsync", "aclrtMemcpy2dAsync",
+    "aclrtMemcpyAsync", "aclrtMemcpyAsyncWithCondition", "aclrtMemsetAsync", "aclrtMemsetD32Async", "aclrtMemcpy2dAsync",
     "aclrtMemcpyBatchAsync", "aclrtDestroyStream", "aclrtDestroyStreamForce",
 ]  # fmt: skip
 

@@ -3,7 +3,9 @@
 import pytest
 from understudy.ascend import ffi, lib
 
-from tests.conformance.ascend.acl_support import case, device, download, freed_memory, host_memory, memory, ok, upload
+from tests.conformance.ascend.acl_support import (
+    address_of, case, device, download, freed_memory, host_memory, memory, ok, pointer, upload,
+)
 from tests.conformance.harness import Result, check_rule
 
 H2H, H2D, D2H, D2D, DEFAULT = range(5)
@@ -79,6 +81,29 @@ def fill_cases(name: str):
     yield case(f"{name}/count/zero", lambda: fill(count=0), lambda: fill(count=1))
     yield case(f"{name}/count/bounds", lambda: fill(limit=USABLE + 1, count=USABLE + 1),
                lambda: fill(limit=USABLE, count=USABLE))
+    yield case(f"{name}/memory/freed", with_freed, fill)
+
+
+WORDS = {
+    "aclrtMemsetD32": lambda *arguments: lib.aclrtMemsetD32(*arguments),
+    "aclrtMemsetD32Async": lambda *arguments: lib.aclrtMemsetD32Async(*arguments, STREAM),
+}
+
+
+def word_cases(name: str):
+    def fill(destination=None, size=64, count=16, shift=0):
+        return on_block(lambda to: WORDS[name](pointer(address_of(to) + shift), size, 7, count), destination)
+
+    def with_freed():
+        with device():
+            return fill(freed_memory())
+
+    words = USABLE // 4
+    yield case(f"{name}/ptr/null", lambda: fill(ffi.NULL), fill)
+    yield case(f"{name}/ptr/alignment", lambda: fill(shift=2, count=8), lambda: fill(shift=4, count=8))
+    yield case(f"{name}/N/limit", lambda: fill(size=63), fill)
+    yield case(f"{name}/count/bounds", lambda: fill(size=4 * words + 4, count=words + 1),
+               lambda: fill(size=4 * words, count=words))
     yield case(f"{name}/memory/freed", with_freed, fill)
 
 
@@ -180,6 +205,7 @@ def batch_cases(name: str):
 RULES = [
     *[entry for name in PLAIN for entry in plain_cases(name)],
     *[entry for name in FILLS for entry in fill_cases(name)],
+    *[entry for name in WORDS for entry in word_cases(name)],
     *[entry for name in RECTANGLES for entry in rectangle_cases(name)],
     *[entry for name in BATCHES for entry in batch_cases(name)],
 ]
