@@ -1,9 +1,9 @@
 /* Normalizations, softmax and their gradients (ft-dsp-manual 3, 4). */
 #include "ftdsp/manual.h"
 #include "kernels/batch_norm.h"
-#include "kernels/exponential.h"
 #include "kernels/lrn.h"
 #include "kernels/norm/line_norm.h"
+#include "kernels/norm/wide_lrn.h"
 #include "kernels/scratch.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
@@ -75,33 +75,6 @@ static float float_at(long long address)
     return *(const float *)(intptr_t)address;
 }
 
-/* Windows that an LRN descriptor of other libraries does not have, by sums of squares up to each channel. */
-static void wide_row(const View *views, const LocalNorm *norm, int64_t row, double *sums)
-{
-    const int64_t channels = views[0].shape[1], radius = norm->window / 2, begin = row * channels;
-    sums[0] = 0;
-    for (int64_t c = 0; c < channels; c++) {
-        const double x = number(views[0].data, views[0].dtype, begin + c);
-        sums[c + 1] = sums[c] + x * x;
-    }
-    for (int64_t c = 0; c < channels; c++) {
-        const int64_t first = c > radius ? c - radius : 0, end = c + radius + 1 < channels ? c + radius + 1 : channels;
-        const double base = norm->norm_k + norm->norm_alpha / norm->window * (sums[end] - sums[first]);
-        const double x = number(views[0].data, views[0].dtype, begin + c);
-        set_number(views[1].data, views[1].dtype, begin + c, x * exp_double(-norm->norm_beta * log_double(base)));
-    }
-}
-
-static KernelStatus wide_window(const View *views, const LocalNorm *norm)
-{
-    double *sums = us_scratch_take((size_t)(views[0].shape[1] + 1) * sizeof *sums);
-    for (int64_t row = 0; sums && row < views[0].shape[2]; row++) {
-        wide_row(views, norm, row, sums);
-    }
-    us_scratch_give_back(sums);
-    return sums ? KERNEL_OK : KERNEL_NO_MEMORY;
-}
-
 void ft_op_lrn(FtCall *call, const FtLrn *a)
 {
     const long long *p = a->params;
@@ -120,13 +93,19 @@ void ft_op_lrn(FtCall *call, const FtLrn *a)
     }
     const int64_t radius = p[2] < p[1] ? p[2] : p[1], window = 2 * radius + 1; /* more reaches no further */
     const LocalNorm norm = {(int32_t)window, float_at(p[3]) * (double)window, float_at(p[4]), float_at(p[5]), 1, 0};
+    if (window > LRN_WINDOW_LIMIT) {
+        const WideLrn wide = {a->input, a->output, call->dtype, p[0], p[1], radius, float_at(p[3]), float_at(p[4]),
+                              float_at(p[5])};
+        ft_finish(call, us_wide_lrn(&wide));
+        return;
+    }
     View views[] = {matrix(a->input, call->dtype, p[0], p[1]), matrix(a->output, call->dtype, p[0], p[1])};
     for (int k = 0; k < 2; k++) { /* [1, channel, out_size] */
         views[k].rank = 3;
         memcpy(views[k].shape, (int64_t[]){1, p[1], p[0]}, 3 * sizeof(int64_t));
         memcpy(views[k].strides, (int64_t[]){count, 1, p[1]}, 3 * sizeof(int64_t));
     }
-    ft_finish(call, window <= LRN_WINDOW_LIMIT ? us_lrn_forward(views, &norm) : wide_window(views, &norm));
+    ft_finish(call, us_lrn_forward(views, &norm));
 }
 
 /* ---- with given statistics ---- */

@@ -1,6 +1,6 @@
 #include "kernels/norm/line_norm.h"
 
-#include "kernels/exponential.h"
+#include "kernels/maths/maths.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
