@@ -87,8 +87,8 @@ void check_float_or_int8(Call *call, const char *parameter, const Tensor *tensor
         (vectors && tensor->type == MCDNN_DATA_INT8x4 && tensor->lanes == 4))
         return;
     us_require(call, us_dtype_is_float(type_dtype(tensor->type)), parameter, "unsupported-type",
-               MCDNN_STATUS_NOT_SUPPORTED, "%s is %s, supported are HALF, BFLOAT16, FLOAT, DOUBLE and INT8%s", parameter,
-               type_name(tensor->type), vectors ? ", and INT8x4 of two spatial dimensions in NCHW_VECT_C" : "");
+               MCDNN_STATUS_NOT_SUPPORTED, "%s is %s, supported are HALF, BFLOAT16, FLOAT, DOUBLE and INT8%s",
+               parameter, type_name(tensor->type), vectors ? ", and INT8x4 of two spatial dimensions in NCHW_VECT_C" : "");
 }
 
 void check_packed_space(Call *call, const char *parameter, const Tensor *tensor)

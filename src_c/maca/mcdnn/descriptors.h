@@ -62,6 +62,9 @@ int64_t tensor_steps(const Tensor *tensor, int32_t axis);
 /* Number of elements, without gaps. */
 int64_t tensor_elements(const Tensor *tensor);
 
+/* Bytes from the first to behind the last element, gaps included. */
+size_t tensor_bytes(const Tensor *tensor);
+
 /* Sets the strides of a packed tensor in the given format; type, lanes and sizes are set. */
 void tensor_pack(Tensor *tensor, mcdnnTensorFormat_t format);
 

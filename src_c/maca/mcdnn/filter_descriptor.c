@@ -35,6 +35,7 @@ Tensor check_filter(Call *call, const char *parameter, mcdnnFilterDescriptor_t f
     tensor.rank = filter->rank;
     for (int axis = 0; axis < filter->rank; axis++)
         tensor.sizes[axis] = filter->sizes[axis];
+    tensor.lanes = filter->format == MCDNN_TENSOR_NCHW_VECT_C ? type_lanes(filter->type) : 1;
     tensor_pack(&tensor, filter->format);
     return tensor;
 }
@@ -71,6 +72,10 @@ static void add_size(Call *call, FilterDescriptor *filter, const char *parameter
 
 static mcdnnStatus_t store(Call *call, FilterDescriptor *descriptor, FilterDescriptor *filter, int64_t elements)
 {
+    const int32_t lanes = filter->format == MCDNN_TENSOR_NCHW_VECT_C ? type_lanes(filter->type) : 1;
+    us_require(call, lanes == 1 || (filter->rank > 1 && filter->sizes[1] % lanes == 0), "filterDesc", "vectors",
+               MCDNN_STATUS_BAD_PARAM, "%d input channels are not a multiple of the %d lanes of %s",
+               filter->rank > 1 ? filter->sizes[1] : 0, (int)lanes, type_name(filter->type));
     if (call->status == 0) {
         size_t element = us_dtype_size(type_dtype(filter->type));
         filter->bytes = (size_t)elements * (element > 0 ? element : 1); /* vector types: one byte per channel */

@@ -71,6 +71,26 @@ mcdnnStatus_t mcdnnOpsTrainVersionCheck(void)
     return us_call_end(&call);
 }
 
+mcdnnStatus_t mcdnnCnnInferVersionCheck(void)
+{
+    Call call = us_call_begin("mcdnnCnnInferVersionCheck");
+    us_require(&call,
+               MCDNN_CNN_INFER_MAJOR == MCDNN_MAJOR && MCDNN_CNN_INFER_MINOR == MCDNN_MINOR &&
+                   MCDNN_CNN_INFER_PATCH == MCDNN_PATCHLEVEL,
+               "library", "version", MCDNN_STATUS_VERSION_MISMATCH, "cnn_infer has another version than the library");
+    return us_call_end(&call);
+}
+
+mcdnnStatus_t mcdnnCnnTrainVersionCheck(void)
+{
+    Call call = us_call_begin("mcdnnCnnTrainVersionCheck");
+    us_require(&call,
+               MCDNN_CNN_TRAIN_MAJOR == MCDNN_MAJOR && MCDNN_CNN_TRAIN_MINOR == MCDNN_MINOR &&
+                   MCDNN_CNN_TRAIN_PATCH == MCDNN_PATCHLEVEL,
+               "library", "version", MCDNN_STATUS_VERSION_MISMATCH, "cnn_train has another version than the library");
+    return us_call_end(&call);
+}
+
 /* Kernels report what goes wrong through the stream, never later through the handle (mcdnn 7.1). */
 mcdnnStatus_t mcdnnQueryRuntimeError(
     mcdnnHandle_t handle, mcdnnStatus_t *rstatus, mcdnnErrQueryMode_t mode,

@@ -50,8 +50,8 @@ mcdnnStatus_t norm_infer(NormCall *norm);
 mcdnnStatus_t norm_train(NormCall *norm);
 mcdnnStatus_t norm_differentiate(NormCall *norm);
 
-/* The same checks for a query of the spaces (is_query), and the size (mcdnn 6.7, 6.13): what the call refuses, the query
- * refuses. The kernels need no workspace. */
+/* The same checks for a query of the spaces (is_query), and the size (mcdnn 6.7, 6.13): what the call refuses, the
+ * query refuses. The kernels need no workspace. */
 mcdnnStatus_t norm_train_size(NormCall *norm);
 mcdnnStatus_t norm_differentiate_size(NormCall *norm);
 mcdnnStatus_t norm_reserve_size(NormCall *norm);

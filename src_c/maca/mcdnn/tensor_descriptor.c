@@ -258,6 +258,13 @@ mcdnnStatus_t mcdnnGetTensorNdDescriptor(
     return us_call_end(&call);
 }
 
+size_t tensor_bytes(const Tensor *tensor)
+{
+    const int32_t lanes = type_lanes(tensor->type);
+    const size_t element = lanes > 1 ? (size_t)lanes : us_dtype_size(type_dtype(tensor->type));
+    return (size_t)reach_of(tensor) * element;
+}
+
 mcdnnStatus_t mcdnnGetTensorSizeInBytes(const mcdnnTensorDescriptor_t tensorDesc, size_t *size)
 {
     Call call = us_call_begin("mcdnnGetTensorSizeInBytes");
@@ -265,8 +272,6 @@ mcdnnStatus_t mcdnnGetTensorSizeInBytes(const mcdnnTensorDescriptor_t tensorDesc
     check_given(&call, "size", size);
     if (call.status != 0)
         return us_call_end(&call);
-    const int32_t lanes = type_lanes(tensor->type);
-    const size_t element = lanes > 1 ? (size_t)lanes : us_dtype_size(type_dtype(tensor->type));
-    *size = tensor->rank > 0 ? (size_t)reach_of(tensor) * element : 0;
+    *size = tensor->rank > 0 ? tensor_bytes(tensor) : 0;
     return us_call_end(&call);
 }
