@@ -214,7 +214,18 @@ def thread_limit(kind: int = 0):
         return with_out("uint32_t", lambda cell: lib.aclrtGetResInCurrentThread(kind, cell))()
 
 
+def capture_info(skip: str | None = None):
+    with device():
+        status, model = Out("aclmdlRICaptureStatus"), Out("aclmdlRI")
+        result = lib.aclmdlRICaptureGetInfo(ffi.NULL, ffi.NULL if skip == "status" else status.cell,
+                                            ffi.NULL if skip == "modelRI" else model.cell)
+        return Result(result, status.bytes() == status.before and model.bytes() == model.before)
+
+
 LIMIT_CASES = [
+    *[case(f"aclmdlRICaptureGetInfo/{name}/null", lambda name=name: capture_info(name), capture_info)
+      for name in ("status", "modelRI")],
+    case("aclmdlRICaptureGetInfo/device/unsupported", capture_info, thread_limit, ON_910),
     case("aclrtGetDeviceResLimit/deviceId/range", lambda: device_limit(2), lambda: device_limit(1), ALONE),
     case("aclrtGetDeviceResLimit/type/range", lambda: device_limit(kind=2), lambda: device_limit(kind=1)),
     case("aclrtSetDeviceResLimit/deviceId/range", lambda: set_device_limit(2), lambda: set_device_limit(1), ALONE),

@@ -75,6 +75,7 @@ CALLS = {
     "aclrtMemcpyAsyncWithCondition": lambda w, s: lib.aclrtMemcpyAsyncWithCondition(w.block, 64, w.pinned, 64, H2D, s),
     "aclrtMemsetAsync": lambda w, s: lib.aclrtMemsetAsync(w.block, 64, 1, 64, s),
     "aclrtMemsetD32Async": lambda w, s: lib.aclrtMemsetD32Async(w.block, 64, 1, 16, s),
+    "aclmdlRICaptureGetInfo": lambda w, s: lib.aclmdlRICaptureGetInfo(s, w.cell("aclmdlRICaptureStatus"), ffi.new("aclmdlRI *")),
     "aclrtGetStreamResLimit": lambda w, s: lib.aclrtGetStreamResLimit(s, 0, w.cell("uint32_t")),
     "aclrtSetStreamResLimit": lambda w, s: lib.aclrtSetStreamResLimit(s, 0, 8),
     "aclrtResetStreamResLimit": lambda w, s: lib.aclrtResetStreamResLimit(s),
