@@ -189,8 +189,9 @@ FITS = {
     "log_rest": (atanh_rest5, one, (0, SQRT2_S**2), None, 8),
     "erf": (lambda z: erf_quotient(z) - 1, erf_quotient, (0, 1), 7, 13),
     "tail": (scaled_tail, scaled_tail, (-0.7778, 1), 11, 22),
-    "erfinv": (lambda v: erfinv_quotient(v + 3), lambda v: erfinv_quotient(v + 3), (-3, 3), None, 9),
+    "erfinv": (lambda v: erfinv_quotient(v + 3), lambda v: erfinv_quotient(v + 3), (-3, 3), 11, 9),
     "erfinv_tail": (lambda v: erfinv_tail(v + 4), lambda v: erfinv_tail(v + 4), (-1.56, 2.2), None, 9),
+    "erfinv_tail_of_float": (lambda v: erfinv_tail(v + 3.25), lambda v: erfinv_tail(v + 3.25), (-0.81, 0.83), 9, None),
     "lgamma": (lgamma_rest, one, (0, 1 / 64), None, 8),
     "digamma": (digamma_rest, one, (0, 1 / 64), None, 8),
     "bessel_small": (bessel_small, lambda z: (1 + z * bessel_small(z)) / (z + 1), (0, 16), None, 18),
@@ -238,8 +239,8 @@ def turns(s):
 def print_quarter_turns():
     """For the reduction of great arguments: of doubles as sums of four, of floats divided by 2^s as sums of two."""
     mp.dps = 500
-    for s in [0, *(32 * place - 44 for place in range(1, 32))]:
-        print("    {" + ", ".join(hexadecimal(p, 53) for p in parts(2 / mp.pi if s == 0 else turns(s), 4)) + "},")
+    for s in range(-44, 32 * 31 - 43, 32):
+        print("    {" + ", ".join(hexadecimal(p, 53) for p in parts(turns(s), 4)) + "},")
     for s in (25, 45, 65, 85):
         print(s + 23, ", ".join(hexadecimal(p, 53) for p in parts(turns(s) / mpf(2) ** s, 2)))
 

@@ -48,7 +48,7 @@ EVERYWHERE = {  # every argument; the interval is only sampled more closely
     "atanh": (3, 3, (-1.1, 1.1)),
     "erf": (1.5, 1.5, (-6, 6)),
     "erfc": (4, 4, (-6, 11), (-7, 28)),
-    "erfinv": (0.6, 3, (-1, 1)),
+    "erfinv": (3.5, 3, (-1, 1)),
     "normal_cdf": (5, 5.5, (-15, 10), (-39, 10)),
     "bessel_i0": (0.6, 4, (-95, 95), (-715, 715)),
     "sigmoid": (2.5, 2.5, (-110, 30), (-750, 40)),
@@ -70,7 +70,7 @@ NEAR_ROOTS = {
     "mish_slope": (6, 6, (-87, 200), (-708, 900)),
     "gelu_slope": (6, 6, (-13, 200), (-37.5, 900)),
     "gelu_tanh_slope": (12, 12, (-9, 200), (-19, 200)),
-    "lgamma": (1, 5, (0, 40)),
+    "lgamma": (3, 5, (0, 40)),
     "digamma": (1, 20, (0, 40)),
 }
 OF_TWO = {"pow": (1.2, 1.2), "atan2": (2.5, 2.5), "fmod": (0, 0), "floor_mod": (0.5, 0.5)}
