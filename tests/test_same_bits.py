@@ -1,0 +1,138 @@
+"""The same bits on every x86-64: libraries take from the C library's mathematics only what is rounded exactly by
+definition, and results do not change when the C library or the kernels are kept from newer instructions."""
+
+import ctypes.util
+import functools
+import hashlib
+import json
+import pathlib
+import sys
+
+import numpy
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from tests import native
+from understudy import paths
+
+# Rounded exactly, so the same everywhere.
+EXACT = {name + suffix for name in ("sqrt", "floor", "ceil", "rint", "nearbyint", "trunc", "fma", "fabs", "copysign")
+         for suffix in ("", "f")}  # fmt: skip
+# glibc's own names for "as if the processor had none of these", old and new.
+WITHOUT = "AVX,AVX2,FMA,FMA4,AVX512F,AVX512VL,AVX512DQ,AVX512BW".split(",")
+MASKED = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=" + ",".join(f"-{name},-{name}_Usable" for name in WITHOUT)}
+SETTINGS = {
+    "masked for the C library": MASKED,
+    "base level": {"UNDERSTUDY_ISA": "base"},
+    "base level, masked": {"UNDERSTUDY_ISA": "base"} | MASKED,
+    "v3 level": {"UNDERSTUDY_ISA": "v3"},
+}
+COUNT = 531  # whole vectors and a rest
+
+
+def symbols(path):
+    with open(path, "rb") as file:
+        table = ELFFile(file).get_section_by_name(".dynsym")
+        return [(symbol.name, symbol["st_shndx"] == "SHN_UNDEF") for symbol in table.iter_symbols() if symbol.name]
+
+
+@functools.cache
+def mathematics():
+    """What the C library's mathematics exports."""
+    name = ctypes.util.find_library("m")
+    ctypes.CDLL(name)
+    loaded = [line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines() if name in line]
+    return {symbol for symbol, undefined in symbols(loaded[0]) if not undefined and not symbol.startswith("GLIBC")}
+
+
+def libraries():
+    found = sorted(path for path in paths.sdk().rglob("*.so*") if path.is_file() and not path.is_symlink())
+    return [pytest.param(path, id=path.name) for path in found]
+
+
+@pytest.mark.parametrize("path", libraries())
+def test_only_exactly_rounded_functions_are_imported(path):
+    assert {"sin", "expf", "fma"} <= mathematics()
+    imported = {name for name, undefined in symbols(path) if undefined}
+    assert imported & mathematics() <= EXACT
+
+
+def random(name, dtype, low, high):
+    """Numbers that depend on the name only, a few of them special."""
+    generator = numpy.random.default_rng(list(name.encode()))
+    numbers = generator.uniform(low, high, COUNT)
+    numbers[:4] = 0, -0.0, numpy.inf, numpy.nan
+    return numbers.astype(dtype)
+
+
+def maps():
+    """Every formula of the map family."""
+    from tests.kernels.test_map_formulas import CASES, FORMULAS, call, samples
+
+    for name, dtype in CASES:
+        count = FORMULAS[name][1]
+        yield f"{name} {dtype}", call(name, dtype, [samples(dtype, COUNT, seed) for seed in range(count)])
+
+
+def dsp_functions():
+    from tests.conformance.ftdsp.calls import compute
+    from tests.ftdsp.test_elementwise import CASES, values
+
+    for operator, prefix in CASES:
+        data = [values(prefix, COUNT, seed, operator.low, operator.high) for seed, _ in enumerate(operator.inputs)]
+        yield f"{prefix}_{operator.name}", compute(f"{prefix}_{operator.name}_s", operator.parameters(prefix, data)).values()
+
+
+def layers():
+    """Functions of mcDNN."""
+    from understudy import maca
+
+    for dtype in ("float32", "float16", "float64"):
+        x, dy = (random(name, dtype, -4, 4)[3:].reshape(2, 11, 24, 1) for name in ("x", "dy"))
+        for mode in ("relu", "clipped_relu", "elu", "sigmoid", "tanh", "swish"):
+            y = maca.activation_forward(x, mode, 0.5)
+            yield f"{mode} {dtype}", [y, maca.activation_backward(y, dy, x, mode, 0.5)]
+        for algorithm in ("fast", "accurate", "log"):
+            y = maca.softmax_forward(x, algorithm)
+            yield f"softmax {algorithm} {dtype}", [y, maca.softmax_backward(y, dy, algorithm)]
+        for beta in (0.75, 0.6):
+            lrn = maca.LRNDescriptor(n=5, alpha=1e-2, beta=beta, k=1.5)
+            y = maca.lrn_cross_channel_forward(x, lrn)
+            yield f"lrn {beta} {dtype}", [y, maca.lrn_cross_channel_backward(y, dy, x, lrn)]
+
+
+def with_one_nan(array):
+    """The same numbers as bytes, all NaNs being one. 16-bit integers of a Bfloat are bfloat16."""
+    from tests.kernels.families import Bfloat
+
+    if isinstance(array, Bfloat):
+        return numpy.where((array & 0x7FFF) > 0x7F80, numpy.uint16(0x7FC0), array).tobytes()
+    array = numpy.ascontiguousarray(array)
+    parts = array.view(array.real.dtype)
+    is_float = parts.dtype.kind == "f"
+    return (numpy.where(numpy.isnan(parts), parts.dtype.type(numpy.nan), parts) if is_float else parts).tobytes()
+
+
+def digests():
+    found = {}
+    for family in (maps, dsp_functions, layers):
+        for name, arrays in family():
+            found[f"{family.__name__}: {name}"] = hashlib.sha256(b"".join(map(with_one_nan, arrays))).hexdigest()
+    return found
+
+
+def digests_under(settings):
+    source = "import json; from tests.test_same_bits import digests; print(json.dumps(digests()))"
+    return json.loads(native.check([sys.executable, "-c", source], settings).splitlines()[-1])
+
+
+@functools.cache
+def digests_of_this_machine():
+    return digests_under({})
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_results_do_not_depend_on_the_processor(name):
+    expected, actual = digests_of_this_machine(), digests_under(SETTINGS[name])
+    assert len(expected) > 100 and expected.keys() == actual.keys()
+    assert not [key for key, value in expected.items() if actual[key] != value]
