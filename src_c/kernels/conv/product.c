@@ -9,7 +9,7 @@
 
 /* Columns of one product: so many that they stay in a core's second cache, but no fewer than LEAST, for which the
  * filter is worth being read. Images of less than LEAST positions share products. There is work for a few threads. */
-enum { COLUMN_ELEMENTS = 192 * 1024, LEAST = 192, MOST = 1024, FEW = 4, FEWEST = 32 };
+enum { COLUMN_ELEMENTS = 192 * 1024, LEAST = 512, MOST = 1024, FEW = 4, LEAST_OF_FEW = 256, FEWEST = 32 };
 
 static Matrix turned(Matrix matrix)
 {
@@ -39,7 +39,7 @@ static Cut cut_positions(const Gather *gather, int64_t depth)
     Cut cut = {.run = image >= LEAST && !gather->channels_last ? image : all};
     int64_t size = bounded(COLUMN_ELEMENTS / (depth > 0 ? depth : 1), LEAST, MOST);
     const int64_t runs = all / cut.run;
-    while (gather->groups * runs * ceiling(cut.run, size) < FEW && size > FEWEST) {
+    while (gather->groups * runs * ceiling(cut.run, size) < (size > LEAST_OF_FEW ? FEW : 2) && size > FEWEST) {
         size /= 2;
     }
     cut.per_run = ceiling(cut.run, size);

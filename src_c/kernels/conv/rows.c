@@ -6,11 +6,13 @@
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
-/* Taps that are summed without leaving the registers; channels of a depthwise piece. */
-enum { TAPS = 32, CHANNELS = 32, VECTOR_BYTES = 64 };
+/* Taps that are summed without leaving the registers; channels of a depthwise piece; rows up to this length are summed
+ * several at a time. */
+enum { TAPS = 32, CHANNELS = 32, VECTOR_BYTES = 64, SHORT_ROW = 96 };
 
 typedef struct Rows {
     const Gather *gather;
@@ -18,8 +20,58 @@ typedef struct Rows {
     const void *filter; /* packed; depthwise and channels last: [tap][channel] */
     const void *dy;
     void *sums;
+    bool padded; /* rows are short: see Padded */
     atomic_bool no_memory;
 } Rows;
+
+/* Planes with zeros around them, whose rows are `pitch` apart: rows of results then follow each other like the
+ * elements of one long row, in which every tap is at a fixed distance. Only with steps of 1. What is between the rows
+ * is dropped. */
+typedef struct Padded {
+    int64_t rows, pitch; /* of an input plane */
+    int64_t top, left;   /* where the plane begins in it */
+    int64_t count;       /* from the first to behind the last result */
+    int64_t elements;    /* of an input plane, and what is read behind it */
+} Padded;
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The smallest offset of an axis, and how far the others reach beyond it. */
+static int64_t lowest_offset(const TapAxis *taps, int64_t *reach)
+{
+    const int64_t last = taps->offset + (taps->count - 1) * taps->offset_step;
+    *reach = last < taps->offset ? taps->offset - last : last - taps->offset;
+    return smaller(last, taps->offset);
+}
+
+static Padded padded_of(const Gather *gather)
+{
+    int64_t down, across;
+    const int64_t first_row = lowest_offset(&gather->taps[1], &down), first = lowest_offset(&gather->taps[2], &across);
+    Padded padded = {.rows = gather->out_size[1] + down, .pitch = gather->out_size[2] + across, .top = -first_row,
+                     .left = -first};
+    padded.count = (gather->out_size[1] - 1) * padded.pitch + gather->out_size[2];
+    padded.elements = padded.rows * padded.pitch + across;
+    return padded;
+}
+
+static bool can_be_padded(const Gather *gather)
+{
+    return gather->step[1] == 1 && gather->step[2] == 1 && gather->in_size[0] == 1 && gather->out_size[0] == 1 &&
+           gather->taps[0].count == 1 && gather->taps[0].offset == 0 && gather->out_size[2] <= SHORT_ROW &&
+           gather_taps(gather) > 0;
+}
+
+/* Where a tap of a result at the beginning of the padded rows looks. */
+static int64_t padded_place(const Gather *gather, const Padded *padded, int64_t number)
+{
+    const int64_t t2 = number % gather->taps[2].count, t1 = number / gather->taps[2].count;
+    return (gather->taps[1].offset + t1 * gather->taps[1].offset_step + padded->top) * padded->pitch +
+           gather->taps[2].offset + t2 * gather->taps[2].offset_step + padded->left;
+}
 
 typedef struct Span {
     int64_t begin, end;
@@ -93,6 +145,8 @@ KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish)
                     wide ? position_row_double : position_row_float, &rows);
     } else {
         us_gather_pack_filter(gather, filter);
+        rows.padded = can_be_padded(gather) && (wide ? are_finite_double(filter, elements)
+                                                     : are_finite_float(filter, elements));
         us_parallel(gather->images * gather->groups * gather->results, wide ? plane_double : plane_float, &rows);
     }
     us_scratch_give_back(filter);
@@ -101,7 +155,7 @@ KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish)
 
 KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, void *sums)
 {
-    Rows rows = {.gather = gather, .dy = dy, .sums = sums};
+    Rows rows = {.gather = gather, .dy = dy, .sums = sums, .padded = can_be_padded(gather)};
     const bool wide = gather->compute == DTYPE_FLOAT64;
     atomic_init(&rows.no_memory, false);
     if (is_depthwise_last(gather)) {
