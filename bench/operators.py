@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable
 from functools import partial
 
+import convolution
 import dsp
 import normalization
 import numpy
@@ -99,4 +100,4 @@ def ascend_rows() -> list[Row]:
 
 
 def all_rows() -> list[Row]:
-    return [*ascend_rows(), *pointwise.rows(), *normalization.rows(), *spatial.rows(), *dsp.rows()]
+    return [*ascend_rows(), *pointwise.rows(), *normalization.rows(), *spatial.rows(), *convolution.rows(), *dsp.rows()]

@@ -33,6 +33,7 @@ from understudy.maca.ops import (  # noqa: E402
 )
 from understudy.maca.uniform import (  # noqa: E402
     AlgorithmDescriptor,
+    ConvolutionDescriptor,
     DropoutDescriptor,
     FilterDescriptor,
     OpTensorDescriptor,
@@ -44,8 +45,8 @@ from understudy.maca.uniform import (  # noqa: E402
 )
 
 __all__ = [
-    "ActivationDescriptor", "AlgorithmDescriptor", "DropoutDescriptor", "FilterDescriptor", "LRNDescriptor",
-    "OpTensorDescriptor", "PoolingDescriptor", "PreparedCall", "ReduceTensorDescriptor",
+    "ActivationDescriptor", "AlgorithmDescriptor", "ConvolutionDescriptor", "DropoutDescriptor", "FilterDescriptor",
+    "LRNDescriptor", "OpTensorDescriptor", "PoolingDescriptor", "PreparedCall", "ReduceTensorDescriptor",
     "SpatialTransformerDescriptor", "TensorDescriptor", "TensorTransformDescriptor", "activation_backward",
     "activation_forward", "call", "ffi", "last_error", "lib", "load", "lrn_cross_channel_backward",
     "lrn_cross_channel_forward", "pooling_backward", "pooling_forward", "run", "softmax_backward", "softmax_forward",

@@ -88,6 +88,20 @@ class FilterDescriptor(Descriptor):
         call("mcdnnSetFilterNdDescriptor", self.handle, data_type, tensor_format, len(sizes), sizes)
 
 
+class ConvolutionDescriptor(Descriptor):
+    """Padding, stride and dilation of each spatial dimension, the number of groups, the mode, the type of sums."""
+
+    kind = "Convolution"
+
+    def __init__(self, padding, stride, dilation=None, groups: int = 1, mode: int = lib.MCDNN_CROSS_CORRELATION,
+                 compute_type: int = lib.MCDNN_DATA_FLOAT):  # fmt: skip
+        super().__init__()
+        dilation = dilation or (1,) * len(padding)
+        call("mcdnnSetConvolutionNdDescriptor", self.handle, len(padding), padding, stride, dilation, mode,
+             compute_type)  # fmt: skip
+        call("mcdnnSetConvolutionGroupCount", self.handle, groups)
+
+
 class TensorTransformDescriptor(Descriptor):
     """Padding before and after, folds, and the direction of folding, dimension by dimension."""
 
