@@ -175,6 +175,9 @@ def integer_power(a, b):
 
 
 def power(x, y):
+    if np.iscomplexobj(x):  # the exponent is off by a few units of its size
+        exponent = np.log(x) * y
+        return np.power(x, y), np.abs(np.power(x, y)) * (4 + 4 * np.abs(exponent))
     if is_integer(x):
         return integers_by(integer_power)(x, y)
     return np.power(x, y)
@@ -253,6 +256,8 @@ def sinc(x):
 
 
 def sigmoid(x):
+    if np.iscomplexobj(x):
+        return 1 / (1 + np.exp(-x))
     power = np.exp(-np.abs(x))
     return np.where(x < 0, power, 1) / (1 + power)
 
@@ -462,14 +467,14 @@ ORACLE = {
     "round_decimals": Oracle(lambda x, a, b: np.rint(x * a) / a, 1, numbers=(8, 0)),
     "round_mode": Oracle(whole_by, 0, numbers=(6,)),
     # exponential
-    "exp": Oracle(np.exp, 2),
+    "exp": Oracle(np.exp, 4),
     "exp2": Oracle(np.exp2, 2),
     "expm1": Oracle(np.expm1, 4),
     "log": Oracle(np.log, 4),
     "log2": Oracle(np.log2, 4),
     "log10": Oracle(np.log10, 4),
     "log1p": Oracle(np.log1p, 4),
-    "sqrt": Oracle(np.sqrt, 1),
+    "sqrt": Oracle(np.sqrt, 3),
     "rsqrt": Oracle(lambda x: 1 / np.sqrt(x), 3),
     "pow": Oracle(power, 4),
     "logaddexp": Oracle(log_sum, 6),
