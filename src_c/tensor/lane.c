@@ -186,6 +186,16 @@ DType us_lane_dtype(Lane lane)
     return dtypes[lane];
 }
 
+DType us_wide_dtype(DType dtype)
+{
+    static const DType wide[] = {
+        [LANE_FLOAT] = DTYPE_FLOAT64,        [LANE_DOUBLE] = DTYPE_FLOAT64,       [LANE_INT32] = DTYPE_INT64,
+        [LANE_INT64] = DTYPE_INT64,          [LANE_UINT64] = DTYPE_UINT64,        [LANE_COMPLEX64] = DTYPE_COMPLEX128,
+        [LANE_COMPLEX128] = DTYPE_COMPLEX128,
+    };
+    return wide[us_lane_of(dtype)];
+}
+
 void us_lane_load(Lane lane, void *to, const void *from, DType dtype, int64_t stride, int64_t count)
 {
     if (lane == LANE_FLOAT && stride == 1 && us_dtype_is_float(dtype)) {

@@ -28,6 +28,9 @@ Lane us_lane_of(DType dtype);
 /* The element type that is a lane as it is: DTYPE_FLOAT32 for LANE_FLOAT. */
 DType us_lane_dtype(Lane lane);
 
+/* The element type that sums of elements of a type are computed in: float64, int64, uint64 or complex128. */
+DType us_wide_dtype(DType dtype);
+
 /* Reads `count` elements of `dtype`, `stride` elements apart, into unit-stride elements of a lane, and back. */
 void us_lane_load(Lane lane, void *to, const void *from, DType dtype, int64_t stride, int64_t count);
 void us_lane_store(Lane lane, void *to, DType dtype, int64_t stride, const void *from, int64_t count);

@@ -103,16 +103,6 @@ static void collect_axes(Work *work, bool reduced, bool sorts, Axes *axes)
     us_axes_complete(axes, operands);
 }
 
-static DType wide_dtype(DType compute)
-{
-    static const DType types[] = {
-        [LANE_FLOAT] = DTYPE_FLOAT64,        [LANE_DOUBLE] = DTYPE_FLOAT64,       [LANE_INT32] = DTYPE_INT64,
-        [LANE_INT64] = DTYPE_INT64,          [LANE_UINT64] = DTYPE_UINT64,        [LANE_COMPLEX64] = DTYPE_COMPLEX128,
-        [LANE_COMPLEX128] = DTYPE_COMPLEX128,
-    };
-    return types[us_lane_of(compute)];
-}
-
 static bool has_fused_body(const Reduction *reduction, int body)
 {
     return reduction == NULL || (reduction->step[LEVEL_BASE][body] != NULL && has_fused_body(reduction->first, body));
@@ -127,7 +117,7 @@ static void choose_types(Work *work)
     const bool is_fused = is_16_bit && work->input->dtype == compute && has_fused_body(work->call->reduction, fused);
     work->body = is_fused ? fused : (int)lane;
     work->array = is_fused ? compute : us_lane_dtype(lane);
-    work->wide = wide_dtype(compute);
+    work->wide = us_wide_dtype(compute);
     work->wide_size = (int64_t)us_dtype_size(work->wide);
     work->size = (int64_t)us_dtype_size(work->input->dtype);
     work->in_place = work->input->dtype == work->array && compute == work->array;

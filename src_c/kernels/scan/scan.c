@@ -1,0 +1,190 @@
+#include "kernels/scan/scan.h"
+
+#include "tensor/axes.h"
+#include "tensor/parallel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A unit of work is one line along the axis, or COLUMNS of them where they lie side by side. */
+enum { COLUMNS = 256, TILE_ELEMENTS = 1024, WIDEST = 16, PIECE_ELEMENTS = 16 * 1024, SERIAL_BYTES = 128 * 1024, VIEWS = 3 };
+
+typedef struct Tile {
+    _Alignas(64) char bytes[TILE_ELEMENTS * WIDEST];
+} Tile;
+
+typedef struct Work {
+    const ScanCall *call;
+    View views[VIEWS]; /* input, values, indices: from the element that is taken first */
+    DType array, wide;
+    Axes kept;         /* the other axes; operands: the views */
+    int64_t along[VIEWS], length; /* strides and size of the axis */
+    bool by_columns;
+    int64_t unit_lines, units_per_run, units, units_per_piece;
+} Work;
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t whole_lanes(int64_t count)
+{
+    return (count + LANES - 1) / LANES * LANES;
+}
+
+static int64_t size_of(const Work *work, int k)
+{
+    return (int64_t)us_dtype_size(work->views[k].dtype);
+}
+
+static char *at(const Work *work, int k, int64_t offset)
+{
+    return (char *)work->views[k].data + offset * size_of(work, k);
+}
+
+/* `rows` by `columns` elements between a view and a tile whose rows are `width` apart. */
+static void move(const Work *work, int k, char *place, char *tile, int64_t rows, int64_t columns, int64_t width, bool store)
+{
+    const int64_t size = size_of(work, k), stride = work->kept.strides[k][work->kept.rank - 1];
+    if (width == 1) {
+        us_copy_elements(store ? place : tile, store ? work->along[k] : 1, store ? tile : place, store ? 1 : work->along[k],
+                         size, rows);
+        return;
+    }
+    for (int64_t r = 0; r < rows; r++, place += work->along[k] * size, tile += width * size) {
+        us_copy_elements(store ? place : tile, store ? stride : 1, store ? tile : place, store ? 1 : stride, size, columns);
+    }
+}
+
+static void load(const Work *work, char *place, int64_t rows, int64_t columns, int64_t width, Tile *elements)
+{
+    Tile raw, rounded;
+    const DType compute = work->call->compute;
+    if (width > columns) {
+        memset(&raw, 0, (size_t)(rows * width * size_of(work, 0)));
+    }
+    move(work, 0, place, raw.bytes, rows, columns, width, false);
+    us_convert(rounded.bytes, compute, raw.bytes, work->views[0].dtype, rows * width);
+    us_convert(elements->bytes, work->array, rounded.bytes, compute, rows * width);
+}
+
+static void store(const Work *work, int k, char *place, int64_t rows, int64_t columns, int64_t width, const Tile *values)
+{
+    Tile rounded, converted;
+    const DType dtype = work->views[k].dtype, result = k == 2 ? dtype : work->call->result;
+    us_convert(rounded.bytes, result, values->bytes, work->wide, rows * width);
+    us_convert(converted.bytes, dtype, rounded.bytes, result, rows * width);
+    move(work, k, place, converted.bytes, rows, columns, width, true);
+}
+
+static void run_unit(const Work *work, int64_t unit)
+{
+    const int64_t run = work->kept.shape[work->kept.rank - 1], begin = unit % work->units_per_run * work->unit_lines;
+    const int64_t first = unit / work->units_per_run * run + begin, columns = smaller(run - begin, work->unit_lines);
+    const int64_t width = work->by_columns ? whole_lanes(columns) : 1, at_once = TILE_ELEMENTS / width;
+    const Scan *scan = work->call->scan;
+    const Lane lane = us_lane_of(work->call->compute);
+    _Alignas(64) char a[COLUMNS * WIDEST], b[COLUMNS * WIDEST];
+    Tile elements, values[2];
+    int64_t offsets[VIEWS];
+    for (int k = 0; k <= work->call->outputs; k++) {
+        offsets[k] = us_axes_offset(&work->kept, k, first);
+    }
+    scan->start[us_level()][lane](width, a, b);
+    for (int64_t done = 0, rows; done < work->length; done += rows) {
+        rows = smaller(work->length - done, at_once);
+        const ScanPanel panel = {rows, width, done, work->call->exclusive};
+        load(work, at(work, 0, offsets[0] + done * work->along[0]), rows, columns, width, &elements);
+        scan->bodies[us_level()][lane](&panel, elements.bytes, a, b, values[0].bytes, values[1].bytes);
+        for (int k = 1; k <= work->call->outputs; k++) {
+            store(work, k, at(work, k, offsets[k] + done * work->along[k]), rows, columns, width, &values[k - 1]);
+        }
+    }
+}
+
+static void run_units(void *context, int64_t piece)
+{
+    const Work *work = context;
+    const int64_t begin = piece * work->units_per_piece, end = smaller(begin + work->units_per_piece, work->units);
+    for (int64_t unit = begin; unit < end; unit++) {
+        run_unit(work, unit);
+    }
+}
+
+/* The axes but the scanned one, in the order of the output's memory. */
+static void collect_axes(Work *work)
+{
+    const View *out = &work->views[1];
+    int32_t order[VIEW_RANK_LIMIT], rank = 0;
+    for (int32_t axis = 0; axis < out->rank; axis++) {
+        if (axis == work->call->axis || out->shape[axis] == 1) {
+            continue;
+        }
+        int32_t place = rank++;
+        while (place > 0 && llabs(out->strides[order[place - 1]]) < llabs(out->strides[axis])) {
+            order[place] = order[place - 1];
+            place--;
+        }
+        order[place] = axis;
+    }
+    const int count = 1 + work->call->outputs;
+    for (int32_t i = 0; i < rank; i++) {
+        int64_t strides[VIEWS];
+        for (int k = 0; k < count; k++) {
+            strides[k] = work->views[k].strides[order[i]];
+        }
+        us_axes_append(&work->kept, out->shape[order[i]], strides, count);
+    }
+    us_axes_complete(&work->kept, count);
+}
+
+/* A scalar is scanned as an axis of one element. */
+static void take_axis(Work *work)
+{
+    const int32_t axis = work->call->axis;
+    work->length = work->views[0].rank > 0 ? work->views[0].shape[axis] : 1;
+    for (int k = 0; k <= work->call->outputs; k++) {
+        View *view = &work->views[k];
+        work->along[k] = view->rank > 0 ? view->strides[axis] : 1;
+        if (work->call->reverse) {
+            view->data = at(work, k, (work->length - 1) * work->along[k]);
+            work->along[k] = -work->along[k];
+        }
+    }
+}
+
+KernelStatus us_scan(const View *views, const void *attributes)
+{
+    const ScanCall *call = attributes;
+    Work work = {.call = call};
+    memcpy(work.views, views, (size_t)(1 + call->outputs) * sizeof *views);
+    const int64_t elements = us_view_elements(&views[0]);
+    if (elements == 0) {
+        return KERNEL_OK;
+    }
+    work.array = us_lane_dtype(us_lane_of(call->compute));
+    work.wide = us_wide_dtype(call->compute);
+    take_axis(&work);
+    collect_axes(&work);
+    const int64_t run = work.kept.shape[work.kept.rank - 1];
+    work.by_columns = run > 1 && llabs(work.kept.strides[1][work.kept.rank - 1]) < llabs(work.along[1]);
+    work.unit_lines = work.by_columns ? smaller(run, COLUMNS) : 1;
+    work.units_per_run = (run + work.unit_lines - 1) / work.unit_lines;
+    work.units = elements / work.length / run * work.units_per_run;
+    work.units_per_piece = PIECE_ELEMENTS / (work.unit_lines * work.length) + 1;
+    const int64_t pieces = (work.units + work.units_per_piece - 1) / work.units_per_piece;
+    if (elements * size_of(&work, 0) > SERIAL_BYTES) {
+        us_parallel(pieces, run_units, &work);
+        return KERNEL_OK;
+    }
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        run_units(&work, piece);
+    }
+    return KERNEL_OK;
+}
+
+bool us_scan_has_lane(const Scan *scan, DType compute)
+{
+    return compute > DTYPE_NONE && compute < DTYPE_COUNT && scan->bodies[LEVEL_BASE][us_lane_of(compute)] != NULL;
+}

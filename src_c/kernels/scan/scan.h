@@ -1,0 +1,45 @@
+/* Scans: running sums, products and extrema along one axis. A scan is one line of scans.inc.
+ *
+ * How a call computes. The input converts to the type `compute` (rounded to it); states are of the wider type that
+ * reductions have (kernels/reduce/reduce.h). Every value rounds to `result` and then to the output's type; indices are
+ * stored as they are. Elements are taken one after the other, so results are the same bits for any number of threads and
+ * every instruction set. NaN wins over numbers in extrema; of equal ones the last. */
+#ifndef UNDERSTUDY_SCAN_H
+#define UNDERSTUDY_SCAN_H
+
+#include "kernels/kernels.h"
+#include "tensor/lane.h"
+#include "tensor/levels.h"
+
+/* `rows` rows of `width` neighbours, the first of them number `position`; `a`, `b`: states of the columns. Values before
+ * (exclusive) or after each element go to `to_a` and `to_b`, which are of the states' type. */
+typedef struct ScanPanel {
+    int64_t rows, width, position;
+    bool exclusive;
+} ScanPanel;
+typedef void ScanBody(const ScanPanel *panel, const void *elements, void *a, void *b, void *to_a, void *to_b);
+
+typedef struct Scan {
+    const char *name;
+    int32_t outputs; /* 2: value and index */
+    void (*start[LEVEL_COUNT][LANE_BODIES])(int64_t count, void *a, void *b);
+    ScanBody *bodies[LEVEL_COUNT][LANE_BODIES];
+} Scan;
+
+typedef struct ScanCall {
+    const Scan *scan;
+    DType compute, result;
+    int32_t axis;
+    int32_t outputs; /* views after the input */
+    bool exclusive;  /* the value at an element is that of the elements before it */
+    bool reverse;    /* from the last element to the first */
+} ScanCall;
+
+extern const Scan us_scan_sum, us_scan_prod, us_scan_max_index, us_scan_min_index, us_scan_logsumexp;
+
+/* views: input, values, of scans with an index the indices. All of one shape. */
+KernelStatus us_scan(const View *views, const void *attributes);
+
+bool us_scan_has_lane(const Scan *scan, DType compute);
+
+#endif
