@@ -1,6 +1,7 @@
 """What a compiler, a linker and a shell need to know about the SDK trees."""
 
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -24,6 +25,16 @@ def compiler(language: str) -> list[str]:
     return command
 
 
+def cache_folder() -> pathlib.Path | None:
+    """A folder for what can be made again: $XDG_CACHE_HOME/understudy, else ~/.cache/understudy; None without one."""
+    try:
+        folder = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "understudy"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
 def search_flags(stacks: list[Stack]) -> list[str]:
     """Include and library paths, our own header's last. They come after the caller's arguments, as the vendors' do."""
     include = [path for stack in stacks for path in stack.include_paths] + [sdk() / "include"]
@@ -36,7 +47,9 @@ def library_folders(stacks: list[Stack]) -> list:
 
 def flags(stacks: list[Stack]) -> list[str]:
     """The same and run-time library paths. (Not for static programs: -static-pie with a run path crashes at start.)"""
-    return search_flags(stacks) + [f"-Wl,-rpath,{path}" for path in library_folders(stacks)]
+    # -Wl,… would split a path at its commas.
+    return search_flags(stacks) + [word for path in library_folders(stacks)
+                                   for word in ("-Xlinker", "-rpath", "-Xlinker", str(path))]  # fmt: skip
 
 
 def libraries(stacks: list[Stack]) -> list[str]:
