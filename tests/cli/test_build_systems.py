@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -117,7 +118,7 @@ def test_a_comma_in_the_folder(tmp_path):
     odd = tmp_path / "a, b"
     odd.symlink_to(SDK)
     (tmp_path / "program.c").write_text(MACA)
-    command = ["python3", "-m", "understudy", "cc", "program.c", "-o", "program"]
+    command = [sys.executable, "-m", "understudy", "cc", "program.c", "-o", "program"]
     done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "UNDERSTUDY_SDK": str(odd)}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert subprocess.run([tmp_path / "program"], env=CLEAN).returncode == 0
