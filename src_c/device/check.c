@@ -142,10 +142,10 @@ void us_check_queued(Stream *public, const char *name, const Use *uses, int coun
     forget_completed();
     for (int i = 0; i < count; i++) {
         Pending *pending = malloc(sizeof *pending);
-        if (pending == NULL) {
+        if (pending == NULL || !us_stream_hold(stream)) {
+            free(pending);
             break;
         }
-        us_stream_hold(stream);
         *pending = (Pending){pending_uses, uses[i], name, stream, atomic_load(&stream->submitted)};
         pending_uses = pending;
     }

@@ -197,17 +197,30 @@ static void unlink_context(ContextState *context)
     pthread_mutex_unlock(&platform->device_lock);
 }
 
+bool us_context_hold(Context *context)
+{
+    return us_reference_take(&context_state(context)->references);
+}
+
+void us_context_let_go(Context *context)
+{
+    if (us_reference_drop(&context_state(context)->references)) {
+        us_grace_bury(free, context_state(context));
+    }
+}
+
 static Context *new_context(Device *device, bool primary)
 {
     ContextState *context = calloc(1, sizeof *context);
     if (context == NULL) {
         return NULL;
     }
+    atomic_init(&context->references, 1);
     context->public.device = device;
     context->public.primary = primary;
     context->public.handle = us_handle_create(HANDLE_CONTEXT, context);
     if (context->public.handle == NULL) {
-        free(context);
+        us_context_let_go(&context->public);
         return NULL;
     }
     link_context(device, context);
@@ -224,19 +237,34 @@ Context *us_context_create(Device *device)
     return new_context(device, false);
 }
 
+/* Makes a context the device's default one, unless it is ending already. */
+static bool publish_primary(Device *device, Context *context)
+{
+    PlatformState *platform = platform_state(device->platform);
+    pthread_mutex_lock(&platform->device_lock);
+    bool alive = us_context_of_handle(context->handle) != NULL;
+    if (alive) {
+        __atomic_store_n(&device->primary, context, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&platform->device_lock);
+    return alive;
+}
+
 Context *us_context_primary(Device *device)
 {
+    enum { ATTEMPTS = 100 }; /* other threads may reset the device meanwhile */
     static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
     Context *context = __atomic_load_n(&device->primary, __ATOMIC_ACQUIRE);
-    if (context == NULL) {
-        pthread_mutex_lock(&making);
-        context = __atomic_load_n(&device->primary, __ATOMIC_ACQUIRE);
-        if (context == NULL) {
-            context = new_context(device, true);
-            __atomic_store_n(&device->primary, context, __ATOMIC_RELEASE);
-        }
-        pthread_mutex_unlock(&making);
+    if (context != NULL) {
+        return context;
     }
+    pthread_mutex_lock(&making);
+    context = __atomic_load_n(&device->primary, __ATOMIC_ACQUIRE);
+    for (int i = 0; context == NULL && i < ATTEMPTS; i++) {
+        context = new_context(device, true);
+        context = context != NULL && publish_primary(device, context) ? context : NULL;
+    }
+    pthread_mutex_unlock(&making);
     return context;
 }
 
@@ -247,16 +275,21 @@ static void stop_stream(StreamState *stream, DeviceFault fault, const Explanatio
     atomic_store(&stream->stopped, true);
 }
 
-void us_context_add_stream(Context *context, StreamState *stream)
+bool us_context_add_stream(Context *public, StreamState *stream)
 {
-    PlatformState *platform = platform_state(context->device->platform);
+    ContextState *context = context_state(public);
+    PlatformState *platform = platform_state(public->device->platform);
     pthread_mutex_lock(&platform->device_lock);
-    stream->next = context_state(context)->streams;
-    context_state(context)->streams = stream;
-    if (context_state(context)->stop_fault != DEVICE_FAULT_NONE) {
-        stop_stream(stream, context_state(context)->stop_fault, &context_state(context)->stop_why);
+    bool taken = !context->ending;
+    if (taken) {
+        stream->next = context->streams;
+        context->streams = stream;
+    }
+    if (taken && context->stop_fault != DEVICE_FAULT_NONE) {
+        stop_stream(stream, context->stop_fault, &context->stop_why);
     }
     pthread_mutex_unlock(&platform->device_lock);
+    return taken;
 }
 
 void us_context_stop(Context *public, DeviceFault fault, const Explanation *why)
@@ -294,11 +327,19 @@ static StreamState *hold_first_stream(ContextState *context)
     PlatformState *platform = platform_state(context->public.device->platform);
     pthread_mutex_lock(&platform->device_lock);
     StreamState *stream = context->streams;
-    if (stream != NULL) {
-        us_stream_hold(stream);
+    if (stream != NULL && !us_stream_hold(stream)) {
+        stream = NULL; /* cannot be: what is in the list holds itself */
     }
     pthread_mutex_unlock(&platform->device_lock);
     return stream;
+}
+
+static void take_no_more_streams(ContextState *context)
+{
+    PlatformState *platform = platform_state(context->public.device->platform);
+    pthread_mutex_lock(&platform->device_lock);
+    context->ending = true;
+    pthread_mutex_unlock(&platform->device_lock);
 }
 
 static void drop_tasks(ContextState *context)
@@ -314,6 +355,7 @@ static void drop_tasks(ContextState *context)
 /* What is left to do when the handle has been ended. */
 static void end_context(ContextState *context, bool drain)
 {
+    take_no_more_streams(context);
     if (!drain) {
         drop_tasks(context);
     }
@@ -323,7 +365,7 @@ static void end_context(ContextState *context, bool drain)
         us_stream_let_go(stream);
     }
     unlink_context(context);
-    us_grace_bury(free, context);
+    us_context_let_go(&context->public);
 }
 
 void us_context_destroy(Context *context)
@@ -360,11 +402,11 @@ typedef struct StreamList {
 static void append_streams(StreamList *list, ContextState *context)
 {
     for (StreamState *stream = context->streams; stream != NULL; stream = stream->next) {
-        if (list->streams != NULL) {
-            us_stream_hold(stream);
-            list->streams[list->count] = stream;
+        if (list->streams == NULL) {
+            list->count++;
+        } else if (us_stream_hold(stream)) {
+            list->streams[list->count++] = stream;
         }
-        list->count++;
     }
 }
 
