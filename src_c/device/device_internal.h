@@ -31,6 +31,7 @@ typedef struct ContextState {
     Context public;
     References references; /* the handle, and streams, which may outlive it */
     bool ending;          /* takes no further streams; device_lock */
+    bool reset;           /* existed when its device was reset; device_lock */
     StreamState *streams; /* list; device_lock */
     struct ContextState *next;
     DeviceFault stop_fault; /* of the task that failed while the context stopped on failure; device_lock */

@@ -142,17 +142,17 @@ static void release_record(void *argument)
     release_task(task);
 }
 
-bool us_event_record(Event *public, Stream *stream)
+/* The caller holds the event. */
+static bool record(EventState *event, Stream *stream)
 {
-    EventState *event = event_state(public);
     EventTask *task = new_task(event);
     if (task == NULL) {
         return false;
     }
     pthread_mutex_lock(&event->lock);
-    uint64_t record = ++event->recorded;
+    uint64_t number = ++event->recorded;
     pthread_mutex_unlock(&event->lock);
-    task->record = record;
+    task->record = number;
     if (!us_stream_hold(stream_state(stream))) {
         release_record(task);
         return false;
@@ -162,7 +162,7 @@ bool us_event_record(Event *public, Stream *stream)
                                              .release = release_record, .argument = task, .anywhere = true}, &ticket);
     StreamState *previous = stream_state(stream);
     pthread_mutex_lock(&event->lock);
-    if (queued && record == event->recorded) {
+    if (queued && number == event->recorded) {
         previous = event->stream;
         event->stream = stream_state(stream);
         event->stream_ticket = ticket;
@@ -172,6 +172,17 @@ bool us_event_record(Event *public, Stream *stream)
     if (previous != NULL) {
         us_stream_let_go(previous);
     }
+    return queued;
+}
+
+bool us_event_record(Event *public, Stream *stream)
+{
+    EventState *event = event_state(public);
+    if (!us_reference_take(&event->references)) {
+        return false;
+    }
+    bool queued = record(event, stream);
+    let_go(event);
     return queued;
 }
 

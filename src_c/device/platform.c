@@ -191,9 +191,6 @@ static void unlink_context(ContextState *context)
     if (*link != NULL) {
         *link = context->next;
     }
-    if (device->primary == &context->public) {
-        device->primary = NULL;
-    }
     pthread_mutex_unlock(&platform->device_lock);
 }
 
@@ -334,11 +331,16 @@ static StreamState *hold_first_stream(ContextState *context)
     return stream;
 }
 
-static void take_no_more_streams(ContextState *context)
+/* From here on the context takes no streams and is no device's default one; its handle has been ended before. */
+static void begin_end(ContextState *context)
 {
-    PlatformState *platform = platform_state(context->public.device->platform);
+    Device *device = context->public.device;
+    PlatformState *platform = platform_state(device->platform);
     pthread_mutex_lock(&platform->device_lock);
     context->ending = true;
+    if (device->primary == &context->public) {
+        __atomic_store_n(&device->primary, NULL, __ATOMIC_RELEASE);
+    }
     pthread_mutex_unlock(&platform->device_lock);
 }
 
@@ -355,7 +357,7 @@ static void drop_tasks(ContextState *context)
 /* What is left to do when the handle has been ended. */
 static void end_context(ContextState *context, bool drain)
 {
-    take_no_more_streams(context);
+    begin_end(context);
     if (!drain) {
         drop_tasks(context);
     }
@@ -476,17 +478,30 @@ WaitStatus us_device_synchronize(Device *device, int64_t timeout_us)
     return synchronize(device, NULL, timeout_us);
 }
 
-/* A context of the device whose handle this call has ended; NULL when none is left, or (`*busy`) when other threads are
- * destroying those that are. */
+/* Other threads may make new contexts while those of the device are ended. */
+static void mark_contexts(Device *device)
+{
+    PlatformState *platform = platform_state(device->platform);
+    pthread_mutex_lock(&platform->device_lock);
+    for (ContextState *context = device_state(device)->contexts; context != NULL; context = context->next) {
+        context->reset = true;
+    }
+    pthread_mutex_unlock(&platform->device_lock);
+}
+
+/* A marked context of the device whose handle this call has ended; NULL when none is left, or (`*busy`) when other threads
+ * are destroying those that are. */
 static ContextState *take_context(Device *device, bool *busy)
 {
     PlatformState *platform = platform_state(device->platform);
     pthread_mutex_lock(&platform->device_lock);
     ContextState *context = device_state(device)->contexts;
-    *busy = context != NULL;
-    while (context != NULL && us_handle_end(context->public.handle, HANDLE_CONTEXT) == NULL) {
+    *busy = false;
+    while (context != NULL && (!context->reset || us_handle_end(context->public.handle, HANDLE_CONTEXT) == NULL)) {
+        *busy = *busy || context->reset;
         context = context->next;
     }
+    *busy = *busy || context != NULL;
     pthread_mutex_unlock(&platform->device_lock);
     return context;
 }
@@ -506,6 +521,7 @@ void us_device_reset(Device *device, bool drain)
 {
     enum { LOOK_AGAIN_US = 100 };
     bool busy = true;
+    mark_contexts(device);
     while (busy) {
         ContextState *context = take_context(device, &busy);
         if (context != NULL) {

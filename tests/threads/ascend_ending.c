@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { THREADS = 4, EVENT_ROUNDS = 30000, CONTEXT_ROUNDS = 1500, STREAMS = 4 };
+enum { THREADS = 4, EVENT_ROUNDS = 30000, CONTEXT_ROUNDS = 500, RESETS = 100, STREAMS = 4 };
 
 #define CHECK(condition)                                                            \
     do {                                                                            \
@@ -97,7 +97,7 @@ static void *end_contexts(void *unused)
 
 static void *use_device(void *unused)
 {
-    while (atomic_load(&running) > 0) {
+    for (int i = 0; atomic_load(&running) > 0; i++) {
         void *stream = NULL;
         void *memory = NULL;
         aclrtSetDevice(0);
@@ -105,13 +105,17 @@ static void *use_device(void *unused)
         aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST);
         aclrtMemsetAsync(memory, 64, 0, 64, stream);
         aclrtSynchronizeStream(stream);
+        if (i % 8 != 0) {
+            aclrtDestroyStream(stream);
+            aclrtFree(memory);
+        }
     }
     return unused;
 }
 
 static void *reset_device(void *unused)
 {
-    for (int i = 0; i < CONTEXT_ROUNDS; i++) {
+    for (int i = 0; i < RESETS; i++) {
         CHECK(aclrtSetDevice(0) == ACL_SUCCESS);
         aclrtResetDeviceForce(0);
     }
