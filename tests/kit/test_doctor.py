@@ -93,7 +93,7 @@ def test_an_object_file_with_a_cpp_declaration(tmp_path):
     ("maca", "mcMalloc", "emulated"),
     ("maca", "mcStreamBeginCapture", "missing"),
     ("maca", "mcdnnCreateTensorDescripter", "unknown"),
-    ("maca", "mcblasSgemm", "unknown"),
+    ("maca", "mcblasSgemm", "emulated"),
 ])  # fmt: skip
 def test_names_of_the_other_stacks(tmp_path, stack, name, status):
     file = program(tmp_path, "object.o", f"void {name}(void); void use(void) {{ {name}(); }}\n", ["-c"])

@@ -20,7 +20,7 @@ DEVICE_MEMORY = re.compile(r"(aclrtMalloc\w*|mcMalloc\w*)")
 
 HEADERS = {
     "ascend": '#include "acl/acl.h"\n#include "aclnn/aclnn_base.h"\n{operators}',
-    "maca": "#include <mc_runtime.h>\n#include <mcdnn/mcdnn.h>\n",
+    "maca": "#include <mc_runtime.h>\n#include <mcdnn/mcdnn.h>\n#include <mcblas/mcblas.h>\n",
     "ftdsp": "{operators}",
 }
 
