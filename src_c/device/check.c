@@ -257,6 +257,7 @@ void us_check_leaks(Platform *platform)
     if (us_checks() & CHECK_LEAK) {
         report_alive(us_platform_streams(platform), "streams");
         report_alive(us_handle_count(HANDLE_EVENT), "events");
+        report_alive(us_handle_count(HANDLE_NOTIFY), "notifies");
         for (size_t i = 0; i < platform->profile.leak_kind_count; i++) {
             report_alive(us_handle_count(platform->profile.leak_kinds[i].kind), platform->profile.leak_kinds[i].name);
         }
