@@ -44,6 +44,7 @@ LIBRARIES = {
     "libmcruntime.so": ("maca", ["mcr/", "mc_common.h", "common/"]),
     "libmcdnn.so": ("maca", ["mcdnn/"]),
     "libmcblas.so": ("maca", ["mcblas/mcblas.h"]),
+    "libmcblasLt.so": ("maca", ["mcblas/mcblasLt.h"]),
     "libftdsp.so": ("ftdsp", [""]),
 }
 

@@ -590,10 +590,9 @@ static void read_factor(DType compute, const View *view, double *factor)
     }
 }
 
-KernelStatus us_product(const View *views, const void *attributes)
+Matmul us_matmul_of_views(const View *views, const Product *given)
 {
     enum { A, B, ADDEND, C, ALPHA, BETA };
-    const Product *given = attributes;
     const int32_t batch = views[C].rank - 2;
     Matmul product = {
         .m = views[C].shape[batch], .n = views[C].shape[batch + 1], .k = views[A].shape[batch + 1],
@@ -608,5 +607,11 @@ KernelStatus us_product(const View *views, const void *attributes)
     memcpy(product.batch_shape, views[C].shape, (size_t)batch * sizeof *product.batch_shape);
     read_factor(product.compute, &views[ALPHA], product.alpha);
     read_factor(product.compute, &views[BETA], product.beta);
+    return product;
+}
+
+KernelStatus us_product(const View *views, const void *attributes)
+{
+    const Matmul product = us_matmul_of_views(views, attributes);
     return us_matmul(&product);
 }

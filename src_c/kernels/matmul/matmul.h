@@ -63,6 +63,7 @@ typedef struct Product {
     double alpha[2], beta[2];
 } Product;
 Kernel us_product;
+Matmul us_matmul_of_views(const View *views, const Product *product);
 
 /* The last two axes of a view with a batch of at most MATMUL_BATCH_LIMIT axes in front. */
 Matrix us_matrix_of_view(const View *view);

@@ -3,6 +3,7 @@
 #define MCBLAS_GEMM_H
 
 #include "call.h"
+#include "gemm_types.h"
 
 /* One operand: a matrix, or a vector as a matrix of one column, with what a refusal calls its parameters. */
 typedef struct GemmOperand {
@@ -29,18 +30,5 @@ typedef struct Gemm {
 
 /* C = alpha * op(A) op(B) + beta * C. Checks leading dimensions and pointers, and queues the call. */
 void blas_gemm(BlasCall *call, const Gemm *gemm);
-
-/* The element type of the kernels; DTYPE_NONE for types that no function here takes. C_8I is int8, in pairs. */
-DType blas_dtype(macaDataType_t type);
-bool blas_is_known_type(macaDataType_t type);
-
-/* The types that go together (mcblas 8.1). NULL: there is no such combination. */
-typedef struct GemmTypes {
-    mcblasComputeType_t compute;
-    macaDataType_t scale, ab, c;
-    DType computed_in;
-} GemmTypes;
-const GemmTypes *blas_gemm_types(mcblasComputeType_t compute, macaDataType_t a, macaDataType_t b, macaDataType_t c);
-bool blas_is_known_compute(mcblasComputeType_t compute);
 
 #endif
