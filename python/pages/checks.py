@@ -26,6 +26,7 @@ class Scope:
         self.sets: dict[tuple, str] = {}  # sets of types -> the name of their constant
         self.types: dict[str, set[str]] = {}  # what a defined type may be
         self.widened: set[str] = set()  # defined types that a scalar may have changed
+        self.typed: set[str] = set()  # lists whose types an earlier check has tied to another's
         self.shaped: set[str] = set()  # tensors whose shape an earlier check has tied to others
         self.broadcasts: dict[tuple[str, ...], str] = {}
 
@@ -93,7 +94,7 @@ def _rule(check: Check, number: int, subject: str, rule: str, sentence: str, kin
 
 
 def shape_expression(text: str, scope: Scope) -> str:
-    """The C of a shape: a tensor's name, broadcast(a, b), reduced(x, axes, keep), [sizes] or a C call with op_ in front."""
+    """The C of a shape: a tensor's name, broadcast(a, b), reduced(x, axes, keep), [sizes], or name(…): op_shape_name(&op, …)."""
     text = text.strip()
     tensors = {parameter.name for parameter in scope.operator.parameters if parameter.kind == TENSOR}
     if text in tensors:
@@ -106,7 +107,9 @@ def shape_expression(text: str, scope: Scope) -> str:
     if match := re.fullmatch(r"\[(.*)\]", text):
         sizes = [integer_expression(part, scope) for part in match[1].split(",") if part.strip()]
         return f"op_shape_of({len(sizes)}, (const int64_t[]){{{', '.join(sizes)}}})" if sizes else "(Shape){0}"
-    if text.startswith("op_") or text in scope.names:
+    if match := re.fullmatch(r"(\w+)\((.*)\)", text):
+        return f"op_shape_{match[1]}(&op, {match[2]})"
+    if text in scope.names:
         return text
     raise PageError(f"{scope.operator.header}: {scope.operator.name}: no shape expression: {text}")
 
@@ -246,6 +249,7 @@ def same_shape(check, number, scope):
 
 def same_dtype(check, number, scope):
     model, *others = check.words
+    scope.typed |= set(others)
     if scope.kind(model) == LIST:
         lines = [f"op_require_same_dtypes(&op, {name}, {model});" for name in others]
     else:
@@ -270,11 +274,14 @@ def rank(check, number, scope):
 
 
 def dim(check, number, scope):
-    """dim NAME TENSOR: an axis, -rank to rank - 1; defines NAME_axis."""
-    name, tensor = check.words
+    """dim NAME TENSOR [+1]: an axis, -rank to rank - 1 (of one dimension more); defines NAME_axis."""
+    name, tensor, *extra = check.words
     axis = scope.define(f"{name}_axis")
     value = f"(int64_t){name}" if scope.kind(name) != SCALAR else f"{name}.value.integer"
-    lines = [f'const int32_t {axis} = op_require_dim(&op, "{name}", {value}, {tensor}->view.rank);', f"(void){axis};"]
+    rank = f"op_list_rank({tensor})" if scope.kind(tensor) == LIST else f"{tensor}->view.rank"
+    if extra:
+        rank = f"({rank} + {extra[0].lstrip('+')})"
+    lines = [f'const int32_t {axis} = op_require_dim(&op, "{name}", {value}, {rank});', f"(void){axis};"]
     return lines, [_rule(check, number, name, "range", f"There is no such dimension of {tensor}.", "dim")]
 
 
@@ -324,7 +331,15 @@ def uniform(check, number, scope):
     first = check.words[0]
     lines = [f"op_require_uniform(&op, {name}, {first});" for name in check.words]
     sentence = f"A tensor's type is not that of the first tensor of {first}."
-    return lines, [_rule(check, number, name, "uniform", sentence) for name in check.words]
+    # A list whose tensors have the types of another's: that one is refused first.
+    return lines, [_rule(check, number, name, "uniform", sentence)
+                   for name in check.words if name == first or name not in scope.typed]  # fmt: skip
+
+
+def null_item(check, number, scope):
+    """null-item LIST …: no tensor of the lists is NULL."""
+    lines = [f"op_require_items(&op, {name});" for name in check.words]
+    return lines, [_rule(check, number, name, "item", "A tensor of the list is NULL.") for name in check.words]
 
 
 def list_length(check, number, scope):
@@ -402,4 +417,4 @@ def message(say: str, scope: Scope) -> tuple[str, list[str]]:
 
 KINDS = {"dtype": dtype, "format": format_, "promote": promote, "among": among, "cast": cast, "broadcast": broadcast, "shape": shape,
          "same-shape": same_shape, "same-dtype": same_dtype, "rank": rank, "dim": dim, "dims": dims, "range": range_,
-         "uniform": uniform, "list-length": list_length, "list-shape": list_shape, "each": each, "length": length, "elements": elements, "when": when, "call": call}  # fmt: skip
+         "uniform": uniform, "null-item": null_item, "list-length": list_length, "list-shape": list_shape, "each": each, "length": length, "elements": elements, "when": when, "call": call}  # fmt: skip

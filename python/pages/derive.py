@@ -45,6 +45,13 @@ def _take_up(operator: Operator, body: str) -> list[str]:
     return lines
 
 
+def _one_element(operator: Operator, name: str) -> bool:
+    """A tensor of one element has no strides that could lead outside."""
+    checked = any(check.kind == "elements" and name in check.words[:-2] and check.words[-1] == "1" for check in operator.checks)
+    example = operator.example.get(name, "")
+    return checked or (isinstance(example, str) and re.fullmatch(r"\w+\[(1(, *1)*)?\](<\d+)?", example) is not None)
+
+
 def _parameter_rules(operator: Operator) -> list[Rule]:
     rules = []
     for parameter in operator.parameters:
@@ -55,7 +62,7 @@ def _parameter_rules(operator: Operator) -> list[Rule]:
             sentence = f"{name} is not alive: destroyed, or never created by this library."
             rules.append(Rule(f"{name}/handle", INVALID, sentence, "handle", name, source="choice",
                               why="The vendor reads what the handle points to; a dead handle is a mistake in every case."))
-        if parameter.kind == TENSOR:
+        if parameter.kind == TENSOR and not _one_element(operator, name):
             sentence = "A view that is not contiguous leaves the tensor's storage."
             rules.append(Rule(f"{name}/view", 561103, sentence, "view", name))
     return rules

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 
 from pages.derive import Derived, c_type
@@ -106,8 +107,14 @@ def source(stem: str, derived: list[Derived]) -> str:
 
 
 def _statement(line: str) -> list[str]:
-    return textwrap.wrap(line, 120, initial_indent="    ", subsequent_indent="        ", break_long_words=False,
-                         break_on_hyphens=False) if len(line) > 115 else [f"    {line}"]
+    """A statement in lines of at most 120 columns, broken between words but not inside texts."""
+    lines, current = [], "    "
+    for word in re.findall(r'(?:"(?:\\.|[^"\\])*"|[^\s"])+', line):
+        if len(current) + len(word) > 119 and current.strip():
+            lines.append(current.rstrip())
+            current = "        "
+        current += word + " "
+    return [*lines, current.rstrip()]
 
 
 def exports(operators: list[Operator]) -> str:

@@ -43,15 +43,11 @@ class Parameter:
     mutable: bool  # the prototype's pointer is not const
     written: bool
     optional: bool
+    in_place: bool  # read and written: one tensor is both
 
     @property
     def is_object(self) -> bool:
         return self.kind in OBJECTS
-
-    @property
-    def in_place(self) -> bool:
-        """Read and written: one tensor is both."""
-        return self.written and self.name.endswith("Ref")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,7 +127,7 @@ def snake_case(name: str) -> str:
 # ---- reading -----------------------------------------------------------------------------------------------------------
 
 
-def _parameters(entry: dict, where: str) -> list[Parameter]:
+def _parameters(operator: str, entry: dict, where: str) -> list[Parameter]:
     written = set(entry.get("writes", "").split())
     optional = set(entry.get("optional", "").split())
     parameters = []
@@ -142,7 +138,8 @@ def _parameters(entry: dict, where: str) -> list[Parameter]:
         if kind not in OBJECTS and kind not in VALUES:
             raise PageError(f"{where}: parameter {name} has unknown kind {kind}")
         is_written = name in written or (mutable and kind in (TENSOR, LIST) and "writes" not in entry)
-        parameters.append(Parameter(name, kind, mutable, is_written, name in optional))
+        in_place = is_written and (name.endswith("Ref") or "Inplace" in operator)
+        parameters.append(Parameter(name, kind, mutable, is_written, name in optional, in_place))
     names = {parameter.name for parameter in parameters}
     if unknown := (written | optional) - names:
         raise PageError(f"{where}: no parameters {sorted(unknown)}")
@@ -217,7 +214,7 @@ def _with_base(entry: dict, base: dict | None) -> dict:
         return entry
     own = [item.strip().partition(":")[0] for item in entry["parameters"].split(",")]
     others = [item.strip().partition(":")[0] for item in base["parameters"].split(",")]
-    new = [name for name in own if name not in others]
+    new = [name for name in own if name not in others] or entry.get("writes", "").split() or own
     mapping = {name: new[0] for name in others if name not in own} if new else {}
     merged = dict(entry)
     for key in INHERITED:
@@ -269,7 +266,7 @@ def read_page(file: pathlib.Path) -> list[Operator]:
 
 
 def _operator(name: str, entry: dict, file: pathlib.Path, where: str) -> Operator:
-    parameters = _parameters(entry, where)
+    parameters = _parameters(name, entry, where)
     status = entry.get("status", INVALID)
     return Operator(
         name=name,

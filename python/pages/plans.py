@@ -32,6 +32,8 @@ def _number(text: str, kinds: dict[str, str], compute: str) -> str:
 
 
 def _operands(names: list[str], kinds: dict[str, str]) -> str:
+    if unknown := [name for name in names if kinds.get(name) not in (TENSOR, SCALAR)]:
+        raise PageError(f"the plan names {unknown}, which are neither tensors nor scalars")
     return f"OPERANDS({', '.join(name if kinds.get(name) == TENSOR else 'NULL' for name in names)})"
 
 
@@ -61,12 +63,16 @@ def plan_expression(operator: Operator) -> str:
 
 
 def _of_lists(formula, inputs, numbers, outputs, kinds) -> str:
-    lists = [name for name in inputs if kinds.get(name) == LIST]
+    def list_operand(name):
+        if kinds.get(name) == LIST:
+            return name
+        return f"OPERANDS({name})" if kinds.get(name) == TENSOR else "NO_OPERANDS"  # one for all items; a scalar
+
     device = [name for name in numbers if kinds.get(name) == TENSOR]
-    each = [name for name in numbers if kinds.get(name) == SCALARS]
-    compute = f"op_list_dtype({lists[0]})"
-    scalars = [name for name in numbers if name not in (*device, *each)] + [name for name in inputs if name not in lists]
-    host = ["{0}"] * len(device) + [_number(name, kinds, compute) for name in scalars]
+    scalars = [*(name for name in numbers if name not in device), *(name for name in inputs if kinds.get(name) == SCALAR)]
+    each = [name for name in [*numbers, *inputs] if kinds.get(name) == SCALARS]
+    compute = f"op_list_dtype({outputs[0]})"
+    host = ["{0}"] * len(device) + [_number(name, kinds, compute) for name in scalars if name not in each]
     operands = f"OPERANDS({', '.join(device)})" if device else "NO_OPERANDS"
-    return (f"op_map_lists(&op, &us_map_{formula}, LISTS({', '.join(lists)}), LISTS({', '.join(outputs)}), {operands}, "
-            f"{'&' + each[0] if each else 'NULL'}, {_numbers(host)})")
+    return (f"op_map_lists(&op, &us_map_{formula}, LISTS({', '.join(map(list_operand, inputs))}), "
+            f"LISTS({', '.join(outputs)}), {operands}, {'&' + each[0] if each else 'NULL'}, {_numbers(host)})")

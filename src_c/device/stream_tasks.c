@@ -107,10 +107,7 @@ bool us_stream_wait_stream(Stream *stream, Stream *other)
         return false;
     }
     *wait = (StreamWait){stream_state(stream), awaited, ticket};
-    if (!us_stream_hold(awaited)) {
-        free(wait);
-        return true; /* it has ended, so all its work has */
-    }
+    us_stream_hold(awaited);
     Task task = {.work = {"stream wait", "wait", 0}, .run = run_stream_wait, .ready = awaited_is_done,
                  .release = release_stream_wait, .argument = wait};
     uint64_t own_ticket = 0;

@@ -126,7 +126,8 @@ class Call:
                 if parameter["written"]:
                     out = self.arguments[name]
             elif kind == "T":
-                out = self.arguments[name] = self.output(self.types[name], joint)
+                self.arguments[name] = self.output(self.types[name], joint)
+                out = out or self.arguments[name]
             else:
                 value = self.oracle.attributes.get(name, pages.legal(self.entry)[name])
                 if kind == "S" and all(dtype == "B" for dtype in self.types.values()):
@@ -202,8 +203,12 @@ def type_choices(name: str):
         legal = pages.legal(entry)
         scalars = {p["name"]: ORACLES[base_of(name)[0]].attributes.get(p["name"], legal[p["name"]])
                    for p in entry["parameters"] if p["kind"] == "S"}  # fmt: skip
-        result = "B" if entry["result"] == "B" else pages._computed_type(entry, {**arguments, **scalars}, entry["computes"])
+        computes = inputs[0] if entry["computes"] in outputs else entry["computes"]
+        result = "B" if entry["result"] == "B" else pages._computed_type(entry, {**arguments, **scalars}, computes)
         if any(check[0] == "among" and pages._computed_type(entry, {**arguments, **scalars}, check[1]) not in check[2:]
+               for check in entry["checks"]):  # fmt: skip
+            continue
+        if any(check[0] == "same-dtype" and len({types[other] for other in check[1:] if other in types}) > 1
                for check in entry["checks"]):  # fmt: skip
             continue
         if set(types.values()) & set(ORACLES[base_of(name)[0]].refused):
@@ -217,7 +222,9 @@ def type_choices(name: str):
                 yield types
             continue
         allowed = list_of(entry, outputs[0]) or [result]
-        if result in allowed:
+        if any(check[0] == "same-dtype" and inputs[0] in check and outputs[0] in check for check in entry["checks"]):
+            yield {**types, **{other: types[inputs[0]] for other in outputs}}
+        elif result in allowed:
             yield {**types, **{other: result for other in outputs}}
         elif fits := [kind for kind in allowed if promotion.can_cast(result, kind)]:
             yield {**types, outputs[0]: fits[0]}

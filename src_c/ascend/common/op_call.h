@@ -135,6 +135,7 @@ void op_require_elements(OpCall *op, const Operand *operand, int64_t count);    
 void op_require_list_length(OpCall *op, const char *name, int32_t count, Operands model);
 void op_require_same_shapes(OpCall *op, Operands list, Operands model);
 void op_require_same_dtypes(OpCall *op, Operands list, Operands model);
+void op_require_items(OpCall *op, Operands list); /* none is NULL (item) */
 void op_require_uniform(OpCall *op, Operands list, Operands model);
 
 /* Broadcasts `operand` with *shape and stores the result there. */
@@ -151,6 +152,7 @@ aclDataType op_floating(aclDataType dtype);
 bool op_is_integer(aclDataType dtype); /* or bool */
 /* Of a list's first tensor. */
 aclDataType op_list_dtype(Operands list);
+int32_t op_list_rank(Operands list);
 /* Whether a value of type `from` may be stored there (cast). */
 void op_require_cast(OpCall *op, aclDataType from, const Operand *to);
 void op_require_scalar_cast(OpCall *op, const ScalarArgument *scalar, aclDataType to);

@@ -184,6 +184,11 @@ aclDataType op_list_dtype(Operands list)
     return list.count > 0 ? list.items[0]->dtype : ACL_FLOAT;
 }
 
+int32_t op_list_rank(Operands list)
+{
+    return list.count > 0 ? list.items[0]->view.rank : 0;
+}
+
 void op_require_cast(OpCall *op, aclDataType from, const Operand *to)
 {
     op_require(op, !op_given(to) || acl_can_cast(from, to->dtype), to->name, "cast", op->invalid,
@@ -340,6 +345,14 @@ void op_require_list_length(OpCall *op, const char *name, int32_t count, Operand
 {
     op_require(op, count == model.count, name, "length", op->invalid, "%s has %d entries, %s has %d", name, (int)count,
                model.name, (int)model.count);
+}
+
+void op_require_items(OpCall *op, Operands list)
+{
+    for (int32_t i = 0; i < list.count; i++) {
+        op_require(op, op_given(list.items[i]), list.name, "item", op->invalid, "tensor %d of %s is NULL", (int)i,
+                   list.name);
+    }
 }
 
 void op_require_uniform(OpCall *op, Operands list, Operands model)

@@ -7,6 +7,8 @@
 #include "ascend/common/promotion.h"
 #include "kernels/map/formulas.h"
 
+#include <string.h>
+
 /* Types by the names that pages give them, for sets. */
 #define T_F32 DTYPE_BIT(ACL_FLOAT)
 #define T_F16 DTYPE_BIT(ACL_FLOAT16)
@@ -34,13 +36,61 @@
 aclnnStatus op_map(OpCall *op, const MapFormula *formula, aclDataType compute, Operands inputs, Operands outputs,
                    int32_t number_count, const Number *numbers);
 
-/* The same for lists: `inputs` and `outputs` are lists of one length, one after the other; each tensor is computed in its
- * own type. `device_numbers` are tensors of one element that give number 0, 1, … for all items; `each` scalars, if given,
- * give the last number of item i. */
+/* The same for lists of one length, computed in the type of the outputs; an input may also be one tensor for all items, or
+ * NO_OPERANDS for a scalar. `device_numbers` are tensors of one element that give number 0, 1, … for all items; `each`
+ * scalars, if not NULL, give the last number of item i. */
 aclnnStatus op_map_lists(OpCall *op, const MapFormula *formula, int32_t input_count, const Operands *inputs,
                          int32_t output_count, const Operands *outputs, Operands device_numbers,
                          const ScalarArguments *each, int32_t number_count, const Number *numbers);
 #define LISTS(...) sizeof((const Operands[]){__VA_ARGS__}) / sizeof(Operands), (const Operands[]){__VA_ARGS__}
 #define NO_OPERANDS ((Operands){.name = ""})
+#define NO_INTS ((IntArguments){.name = ""})
+
+/* Shapes that pages write as name(…): shapes.c. A size that makes no sense gives a shape that no tensor has. */
+Shape op_shape_concatenated(OpCall *op, Operands tensors, int32_t axis);
+Shape op_shape_stacked(OpCall *op, Operands tensors, int32_t axis);
+Shape op_shape_permuted(OpCall *op, const Operand *operand, IntArguments dims);
+Shape op_shape_sliced(OpCall *op, const Operand *operand, int32_t axis, int64_t start, int64_t end, int64_t step);
+Shape op_shape_repeated(OpCall *op, const Operand *operand, IntArguments repeats);
+Shape op_shape_interleaved(OpCall *op, const Operand *operand, int32_t axis, int64_t repeats);
+Shape op_shape_padded(OpCall *op, const Operand *operand, IntArguments pad);
+Shape op_shape_selected(OpCall *op, const Operand *operand, int32_t axis, const Operand *index);
+Shape op_shape_halved(OpCall *op, const Operand *operand, int32_t axis);
+/* Of matrices, vectors and batches, as torch.matmul; also refuses what does not fit (b/shape). */
+Shape op_shape_product(OpCall *op, const Operand *a, const Operand *b);
+
+/* Checks of lists: all of one shape, but for an axis; none empty (LIST/shape, LIST/empty). */
+void require_alike(OpCall *op, Operands list);
+void require_alike_but(OpCall *op, Operands list, int32_t axis);
+/* `to` are the pieces of `from` along the axis, `section` long each, or as `sizes` say (to/split). */
+void require_pieces(OpCall *op, const Operand *from, int32_t axis, int64_t section, IntArguments sizes, Operands to);
+bool op_is_flattened(const Operand *from, int64_t axis, const Operand *to);
+
+/* move.c: copies between views. Results convert to the type of `to`. */
+aclnnStatus op_copy(OpCall *op, const Operand *from, const Operand *to);
+aclnnStatus op_permute(OpCall *op, const Operand *from, IntArguments dims, const Operand *to);
+aclnnStatus op_flip(OpCall *op, const Operand *from, uint32_t axes, const Operand *to);
+aclnnStatus op_slice(OpCall *op, const Operand *from, int32_t axis, int64_t start, int64_t step, const Operand *to);
+aclnnStatus op_reshape(OpCall *op, const Operand *from, const Operand *to);
+aclnnStatus op_repeat(OpCall *op, const Operand *from, IntArguments repeats, const Operand *to);
+aclnnStatus op_repeat_interleave(OpCall *op, const Operand *from, int64_t repeats, int32_t axis, const Operand *to);
+aclnnStatus op_concatenate(OpCall *op, Operands from, int32_t axis, aclDataType promoted, const Operand *to);
+aclnnStatus op_stack(OpCall *op, Operands from, int32_t axis, aclDataType promoted, const Operand *to);
+aclnnStatus op_split(OpCall *op, const Operand *from, int32_t axis, Operands to);
+aclnnStatus op_roll(OpCall *op, const Operand *from, IntArguments shifts, IntArguments dims, const Operand *to);
+aclnnStatus op_fill(OpCall *op, const Operand *to, Number value);
+aclnnStatus op_constant_pad(OpCall *op, const Operand *from, IntArguments pad, Number value, const Operand *to);
+aclnnStatus op_triangle(OpCall *op, const Operand *from, int64_t diagonal, bool lower, const Operand *to);
+/* to[i] = start + i * step, the element last_at (if not negative) `last`. */
+aclnnStatus op_sequence(OpCall *op, const Operand *to, Number start, Number step, Number last, int64_t last_at,
+                        aclDataType compute);
+/* start, start + step …; as many as `to` has. */
+aclnnStatus op_arange(OpCall *op, const ScalarArgument *start, const ScalarArgument *step, const Operand *to);
+aclnnStatus op_linspace(OpCall *op, const ScalarArgument *start, const ScalarArgument *end, int64_t steps,
+                        const Operand *to);
+aclnnStatus op_eye(OpCall *op, const Operand *to);
+/* Python's slices: the first place, and how many there are. */
+int64_t op_slice_begin(int64_t size, int64_t start);
+int64_t op_slice_size(int64_t size, int64_t start, int64_t end, int64_t step);
 
 #endif

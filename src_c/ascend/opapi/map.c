@@ -45,31 +45,46 @@ aclnnStatus op_map(OpCall *op, const MapFormula *formula, aclDataType compute, O
 
 /* ---- lists ---- */
 
-static MapListCall *list_call(OpCall *op, const MapFormula *formula, int32_t items, const ScalarArguments *each,
-                              DType compute, size_t *size)
+/* Numbers of every item: the common ones, and the item's own scalar last. */
+static MapListCall *list_call(OpCall *op, int32_t items, int32_t number_count, const Number *numbers,
+                              const ScalarArguments *each, aclDataType type, size_t *size)
 {
-    *size = sizeof(MapListCall) + (each != NULL ? (size_t)items * sizeof(Number) : 0);
+    const int32_t per_item = each != NULL ? number_count + 1 : 0;
+    *size = sizeof(MapListCall) + (size_t)items * (size_t)per_item * sizeof(Number);
     MapListCall *call = op_refused(op) ? NULL : executor_take(op->executor, *size);
     op_require(op, call != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
                "no host memory for the executor");
     if (op_refused(op)) {
         return NULL;
     }
-    call->call = (MapCall){.formula = formula, .compute = compute, .result = result_type(formula, compute),
-                           .items = items, .number_count = each != NULL ? 1 : 0};
+    call->call.number_count = per_item;
+    set_numbers(op, &call->call, number_count, numbers);
+    for (int32_t item = 0; item < items && each != NULL; item++) {
+        Number *own = &call->each[item * per_item];
+        for (int32_t i = 0; i < number_count; i++) {
+            own[i] = numbers[i];
+        }
+        own[number_count] = op_number(&each->items[item], type);
+    }
     return call;
+}
+
+/* A list's tensor of an item; one tensor stands for all items, none for an absent input. */
+static const Operand *item_of(const Operands *list, int32_t item)
+{
+    return list->count == 0 ? NULL : list->items[list->count == 1 ? 0 : item];
 }
 
 aclnnStatus op_map_lists(OpCall *op, const MapFormula *formula, int32_t input_count, const Operands *inputs,
                          int32_t output_count, const Operands *outputs, Operands device_numbers,
                          const ScalarArguments *each, int32_t number_count, const Number *numbers)
 {
-    const int32_t items = inputs[0].count;
+    const int32_t items = outputs[0].count;
     const int32_t per_item = input_count + device_numbers.count + output_count;
-    const aclDataType compute = op_list_dtype(inputs[0]);
+    const DType compute = dtype_of_acl(op_list_dtype(outputs[0]));
     size_t size = 0;
-    require_lane(op, formula, dtype_of_acl(compute));
-    MapListCall *call = list_call(op, formula, items, each, dtype_of_acl(compute), &size);
+    require_lane(op, formula, compute);
+    MapListCall *call = list_call(op, items, number_count, numbers, each, op_list_dtype(outputs[0]), &size);
     PlannedView *views =
         op_refused(op) ? NULL : executor_take(op->executor, (size_t)items * (size_t)per_item * sizeof *views);
     op_require(op, views != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
@@ -77,22 +92,22 @@ aclnnStatus op_map_lists(OpCall *op, const MapFormula *formula, int32_t input_co
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
+    call->call.formula = formula;
+    call->call.compute = compute;
+    call->call.result = result_type(formula, compute);
+    call->call.items = items;
     call->call.inputs = input_count + device_numbers.count;
     call->call.outputs = output_count;
-    set_numbers(op, &call->call, number_count, numbers);
     PlannedView *view = views;
     for (int32_t item = 0; item < items; item++) {
         for (int32_t i = 0; i < input_count; i++) {
-            *view++ = (PlannedView){inputs[i].items[item], VIEW_READ, NULL};
+            *view++ = (PlannedView){item_of(&inputs[i], item), VIEW_READ, NULL};
         }
         for (int32_t i = 0; i < device_numbers.count; i++) {
             *view++ = (PlannedView){device_numbers.items[i], VIEW_READ, NULL};
         }
         for (int32_t i = 0; i < output_count; i++) {
             *view++ = (PlannedView){outputs[i].items[item], VIEW_WRITE, NULL};
-        }
-        if (each != NULL) {
-            call->each[item] = op_number(&each->items[item], compute);
         }
     }
     return op_plan_views(op, us_map, call, size, items * per_item, views);

@@ -15,7 +15,7 @@ import re
 import numpy
 
 from understudy import paths
-from understudy.ascend import ffi, lib
+from understudy.ascend import ffi, lib, shapes
 
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import promotion
@@ -106,6 +106,9 @@ def _default(entry: dict, parameter: dict):
     if kind in ("T", "TL"):
         types = entry["dtypes"].get(name, {}).get("910B") or ["F32"]
         one = Shaped(_input_type(entry) if parameter["written"] and _input_type(entry) in types else preferred(types), (2, 3))
+        for check in entry["checks"]:  # elements NAME … = COUNT
+            if check[0] == "elements" and name in check[1:-2]:
+                one.shape = (int(check[-1]),)
         return one if kind == "T" else [one, Shaped(one.dtype, (5,))]
     defaults = {"S": 1.0, "SL": [1.0, 2.0], "IA": [0], "FA": [1.0], "BA": [True], "i64": 0, "i32": 0, "i8": 0, "u64": 0,
                 "b": False, "d": 0.5, "f": 0.5, "dt": "F32", "str": ""}  # fmt: skip
@@ -138,50 +141,17 @@ def legal(entry: dict) -> dict:
     return arguments
 
 
-# ---- shapes, as the pages write them ---------------------------------------------------------------------------------------
-
-
-def _split(text: str) -> list[str]:
-    parts, depth, start = [], 0, 0
-    for index, letter in enumerate(text):
-        depth += (letter in "([") - (letter in ")]")
-        if letter == "," and depth == 0:
-            parts.append(text[start:index].strip())
-            start = index + 1
-    return [*parts, text[start:].strip()] if text.strip() else []
-
-
-def axes_of(arguments: dict, text: str, rank: int) -> list[int]:
-    """dim_axes or dim_axis: the parameter dim, counted from the front; none are all."""
-    name = text.removesuffix("_axes").removesuffix("_axis")
-    dims = arguments[name]
-    dims = [dims] if isinstance(dims, int) else dims or list(range(rank))
-    return [dim % max(rank, 1) for dim in dims]
+# ---- shapes ----------------------------------------------------------------------------------------------------------------
 
 
 def shape_of(text: str, arguments: dict) -> tuple[int, ...]:
-    text = text.strip()
-    if text in arguments:
-        return arguments[text].shape
-    if match := re.fullmatch(r"broadcast\((.*)\)", text):
-        shapes = [arguments[name].shape for name in _split(match[1]) if arguments[name] is not None]
-        return numpy.broadcast_shapes(*shapes)
-    if match := re.fullmatch(r"reduced\((.*)\)", text):
-        name, axes, keep = _split(match[1])
-        whole = arguments[name].shape
-        reduced = axes_of(arguments, axes.partition(" ")[0], len(whole))
-        keep = arguments.get(keep, keep == "true")
-        return tuple(1 if axis in reduced else size for axis, size in enumerate(whole) if keep or axis not in reduced)
-    if match := re.fullmatch(r"\[(.*)\]", text):
-        return tuple(int(eval(part, {}, Sizes(arguments))) for part in _split(match[1].replace("/", "//")))
-    raise AssertionError(f"no shape expression: {text}")
+    values = {name: value.shape if isinstance(value, Shaped) else [item.shape for item in value] if is_list(value) else value
+              for name, value in arguments.items()}  # fmt: skip
+    return shapes.evaluate(text, values)
 
 
-class Sizes(dict):
-    """Names in a size: a tensor is its shape, anything else its value."""
-
-    def __init__(self, arguments):
-        super().__init__({name: value.shape if isinstance(value, Shaped) else value for name, value in arguments.items()})
+def is_list(value) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], Shaped)
 
 
 # ---- calls -----------------------------------------------------------------------------------------------------------------
@@ -246,7 +216,7 @@ def made(parameter: dict, value):
     if kind == "T":
         return value.make(parameter["written"] and not parameter["in_place"])
     if kind == "TL":
-        output = parameter["written"] and parameter["name"] == "out"
+        output = parameter["written"] and not parameter["in_place"]
         return _list([item.make(output) if item is not None else None for item in value])
     if kind == "S":
         return scalar(value)
@@ -393,7 +363,7 @@ def _computed_type(entry, arguments, source: str) -> str | None:
         if len(words) > 1 and words[1] == "=":
             name, words = words[0], words[2:]
         if name == source:
-            return promoted_type([arguments[word] for word in words])
+            return promoted_type([arguments[word] for word in words if word in arguments])
     return None
 
 
@@ -606,6 +576,8 @@ def break_array_length(entry, rule, arguments):
     limit = _words(entry, rule)[-1]
     count = int(limit.rpartition("..")[2]) + 1
     value = arguments[rule["subject"]]
+    if is_list(value):  # its partners as well
+        return {name: [other[0]] * count for name, other in arguments.items() if isinstance(other, list)}
     return {rule["subject"]: [value[0] if value else 1] * count}
 
 
@@ -618,10 +590,16 @@ def break_format(entry, rule, arguments):
     return {rule["subject"]: dataclasses.replace(arguments[rule["subject"]], private=True)}
 
 
+def break_item(entry, rule, arguments):
+    first, *rest = arguments[rule["subject"]]
+    return {rule["subject"]: [None, *rest]}
+
+
 BREAKS = {
+    "null-item": break_item,
     "dtype": break_dtype, "promote": break_promote, "among": break_among, "cast": break_cast, "broadcast": break_shape, "shape": break_own_shape,
     "same-shape": break_shape, "same-dtype": break_same_dtype, "rank": break_rank, "dim": break_dim, "range": break_range,
-    "each": break_each, "unique": break_unique, "length": break_array_length, "list-length": break_length,
+    "each": break_each, "unique": break_unique, "length": break_array_length, "shorter": break_length,
     "view": break_view, "format": break_format, "elements": break_shape, "uniform": break_uniform,
 }  # fmt: skip
 
@@ -636,8 +614,8 @@ def broken(entry: dict, rule: dict, arguments: dict) -> dict:
         return {name: None}
     if kind == "handle":
         return {name: dead_handle(kinds[name])}
-    if kind == "list-shape":
-        kind = "list-length" if rule["tail"].endswith("/length") else "same-shape"
+    if kind in ("list-shape", "list-length"):
+        kind = "shorter" if rule["tail"].endswith("/length") else "same-shape"
     if kind not in BREAKS:
         raise CannotBreak
     return BREAKS[kind](entry, rule, arguments)

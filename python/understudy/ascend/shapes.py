@@ -1,0 +1,133 @@
+"""Shapes as the operator pages write them: broadcast(a, b), reduced(x, axes, keep), [sizes], and functions by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+import numpy
+
+FUNCTIONS: dict[str, Callable] = {}
+
+
+def shape_function(function: Callable) -> Callable:
+    """Makes a function known to the pages by its name. It gets shapes for tensors, lists of shapes for lists of tensors, and
+    attributes as they are."""
+    FUNCTIONS[function.__name__] = function
+    return function
+
+
+def normal(dim: int, rank: int) -> int:
+    return dim % max(rank, 1)
+
+
+@shape_function
+def broadcast(*shapes):
+    return numpy.broadcast_shapes(*(shape for shape in shapes if shape is not None))
+
+
+@shape_function
+def reduced(shape, dims, keep):
+    dims = [dims] if isinstance(dims, int) else list(dims) or list(range(len(shape)))
+    axes = {normal(dim, len(shape)) for dim in dims}
+    return tuple(1 if axis in axes else size for axis, size in enumerate(shape) if keep or axis not in axes)
+
+
+@shape_function
+def concatenated(shapes, dim):
+    full = [shape for shape in shapes if shape != (0,)] or shapes
+    axis = normal(dim, len(full[0]))
+    size = sum(shape[axis] for shape in full)
+    return (*full[0][:axis], size, *full[0][axis + 1 :])
+
+
+@shape_function
+def stacked(shapes, dim):
+    first = shapes[0]
+    axis = dim % (len(first) + 1)
+    return (*first[:axis], len(shapes), *first[axis:])
+
+
+@shape_function
+def permuted(shape, dims):
+    return tuple(shape[normal(dim, len(shape))] for dim in dims)
+
+
+@shape_function
+def sliced(shape, dim, start, end, step):
+    axis = normal(dim, len(shape))
+    return (*shape[:axis], len(range(*slice(start, end, step).indices(shape[axis]))), *shape[axis + 1 :])
+
+
+@shape_function
+def repeated(shape, repeats):
+    whole = (1,) * (len(repeats) - len(shape)) + tuple(shape)
+    return tuple(size * times for size, times in zip(whole, repeats))
+
+
+@shape_function
+def interleaved(shape, dim, repeats):
+    axis = normal(dim, len(shape))
+    return (*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :])
+
+
+@shape_function
+def padded(shape, pad):
+    sizes = list(shape)
+    for index in range(len(pad) // 2):
+        sizes[len(shape) - 1 - index] += pad[2 * index] + pad[2 * index + 1]
+    return tuple(sizes)
+
+
+@shape_function
+def selected(shape, dim, index):
+    """Slices of a tensor picked along dim by an index of any rank."""
+    axis = normal(dim, len(shape))
+    return (*shape[:axis], *index, *shape[axis + 1 :])
+
+
+@shape_function
+def halved(shape, dim):
+    axis = normal(dim, len(shape))
+    return (*shape[:axis], shape[axis] // 2, *shape[axis + 1 :])
+
+
+@shape_function
+def product(a, b):
+    """Of matrices, vectors and batches, as torch.matmul."""
+    if len(a) == 1 and len(b) == 1:
+        return ()
+    if len(a) == 1:
+        return (*b[:-2], b[-1])
+    if len(b) == 1:
+        return tuple(a[:-1])
+    return (*numpy.broadcast_shapes(a[:-2], b[:-2]), a[-2], b[-1])
+
+
+def _parts(text: str) -> list[str]:
+    parts, depth, start = [], 0, 0
+    for index, letter in enumerate(text):
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append(text[start:index].strip())
+            start = index + 1
+    return [*parts, text[start:].strip()] if text.strip() else []
+
+
+def _argument(text: str, values: Mapping):
+    name = text.removesuffix("_axes").removesuffix("_axis")
+    if name in values:
+        return values[name]
+    return {"true": True, "false": False}.get(text, text)
+
+
+def evaluate(text: str, values: Mapping) -> tuple[int, ...]:
+    """The shape that a page's expression gives. `values`: shapes of tensors, lists of them, and attributes, by name."""
+    text = text.strip()
+    if text in values:
+        return tuple(values[text])
+    if match := re.fullmatch(r"(\w+)\((.*)\)", text):
+        return tuple(FUNCTIONS[match[1]](*(_argument(part, values) for part in _parts(match[2]))))
+    if match := re.fullmatch(r"\[(.*)\]", text):
+        return tuple(int(eval(part.replace("/", "//"), {}, dict(values))) for part in _parts(match[1]))
+    raise ValueError(f"no shape expression: {text}")

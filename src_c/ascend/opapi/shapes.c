@@ -1,0 +1,158 @@
+/* Shapes of results, for the checks of pages; python/understudy/ascend/shapes.py has the same for the NumPy layer. */
+#include "ascend/opapi/families.h"
+
+/* After a refusal the axes and lengths may fit nothing. */
+static bool fits(const OpCall *op, const Operand *operand, int32_t axis)
+{
+    return !op_refused(op) && axis >= 0 && axis < operand->view.rank;
+}
+
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t product = 0;
+    return __builtin_mul_overflow(a, b, &product) ? -1 : product;
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    int64_t sum = 0;
+    return __builtin_add_overflow(a, b, &sum) ? -1 : sum;
+}
+
+Shape op_shape_concatenated(OpCall *op, Operands tensors, int32_t axis)
+{
+    Shape shape = {0};
+    bool found = false;
+    for (int32_t i = 0; i < tensors.count && !op_refused(op); i++) {
+        const Operand *operand = tensors.items[i];
+        if (operand->view.rank == 1 && operand->view.shape[0] == 0) {
+            continue; /* an empty tensor of rank 1 goes with any shape */
+        }
+        if (!found) {
+            shape = op_shape(operand);
+            found = true;
+        } else if (fits(op, operand, axis) && axis < shape.rank) {
+            shape.sizes[axis] = plus(shape.sizes[axis], operand->view.shape[axis]);
+        }
+    }
+    return found || tensors.count == 0 ? shape : op_shape(tensors.items[0]);
+}
+
+Shape op_shape_stacked(OpCall *op, Operands tensors, int32_t axis)
+{
+    Shape shape = {0};
+    if (op_refused(op) || tensors.count == 0 || tensors.items[0]->view.rank >= VIEW_RANK_LIMIT) {
+        return shape;
+    }
+    const View *first = &tensors.items[0]->view;
+    shape.rank = first->rank + 1;
+    for (int32_t i = 0; i < shape.rank; i++) {
+        shape.sizes[i] = i == axis ? tensors.count : first->shape[i < axis ? i : i - 1];
+    }
+    return shape;
+}
+
+Shape op_shape_permuted(OpCall *op, const Operand *operand, IntArguments dims)
+{
+    Shape shape = op_shape(operand);
+    for (int32_t i = 0; i < shape.rank && i < dims.count && !op_refused(op); i++) {
+        shape.sizes[i] = op_size(operand, dims.values[i]);
+    }
+    return shape;
+}
+
+Shape op_shape_sliced(OpCall *op, const Operand *operand, int32_t axis, int64_t start, int64_t end, int64_t step)
+{
+    Shape shape = op_shape(operand);
+    if (fits(op, operand, axis)) {
+        shape.sizes[axis] = op_slice_size(shape.sizes[axis], start, end, step);
+    }
+    return shape;
+}
+
+Shape op_shape_repeated(OpCall *op, const Operand *operand, IntArguments repeats)
+{
+    Shape shape = {0};
+    const int64_t leading = repeats.count - operand->view.rank;
+    for (int64_t i = 0; i < repeats.count && i < VIEW_RANK_LIMIT && !op_refused(op); i++) {
+        const int64_t size = i < leading ? 1 : operand->view.shape[i - leading];
+        shape.sizes[shape.rank++] = times(size, repeats.values[i]);
+    }
+    return shape;
+}
+
+Shape op_shape_interleaved(OpCall *op, const Operand *operand, int32_t axis, int64_t repeats)
+{
+    Shape shape = op_shape(operand);
+    if (fits(op, operand, axis)) {
+        shape.sizes[axis] = times(shape.sizes[axis], repeats);
+    }
+    return shape;
+}
+
+Shape op_shape_padded(OpCall *op, const Operand *operand, IntArguments pad)
+{
+    Shape shape = op_shape(operand);
+    for (int64_t i = 0; 2 * i + 1 < pad.count && i < shape.rank && !op_refused(op); i++) {
+        int64_t *size = &shape.sizes[shape.rank - 1 - i];
+        *size = plus(*size, plus(pad.values[2 * i], pad.values[2 * i + 1]));
+    }
+    return shape;
+}
+
+Shape op_shape_selected(OpCall *op, const Operand *operand, int32_t axis, const Operand *index)
+{
+    Shape shape = {0};
+    if (!fits(op, operand, axis) || operand->view.rank + index->view.rank > VIEW_RANK_LIMIT) {
+        return op_shape(operand);
+    }
+    for (int32_t i = 0; i < axis; i++) {
+        shape.sizes[shape.rank++] = operand->view.shape[i];
+    }
+    for (int32_t i = 0; i < index->view.rank; i++) {
+        shape.sizes[shape.rank++] = index->view.shape[i];
+    }
+    for (int32_t i = axis + 1; i < operand->view.rank; i++) {
+        shape.sizes[shape.rank++] = operand->view.shape[i];
+    }
+    return shape;
+}
+
+Shape op_shape_halved(OpCall *op, const Operand *operand, int32_t axis)
+{
+    Shape shape = op_shape(operand);
+    if (fits(op, operand, axis)) {
+        shape.sizes[axis] /= 2;
+    }
+    return shape;
+}
+
+Shape op_shape_product(OpCall *op, const Operand *a, const Operand *b)
+{
+    const int32_t rank_a = a->view.rank, rank_b = b->view.rank;
+    const int64_t inner = op_size(b, rank_b == 1 ? -1 : -2);
+    op_require(op, rank_a > 0 && rank_b > 0 && op_size(a, -1) == inner, b->name, "shape", op->invalid,
+               "%s is %s, %s is %s: they cannot be multiplied", a->name, op_shape_text(op, a), b->name,
+               op_shape_text(op, b));
+    Shape shape = {0};
+    if (op_refused(op)) {
+        return shape;
+    }
+    View batches[2] = {a->view, b->view};
+    batches[0].rank = rank_a > 2 ? rank_a - 2 : 0;
+    batches[1].rank = rank_b > 2 ? rank_b - 2 : 0;
+    const View *views[] = {&batches[0], &batches[1]};
+    op_require(op, us_broadcast_shape(views, 2, &shape.rank, shape.sizes, NULL), b->name, "shape", op->invalid,
+               "%s is %s, %s is %s: their batches do not broadcast", a->name, op_shape_text(op, a), b->name,
+               op_shape_text(op, b));
+    if (op_refused(op)) {
+        return (Shape){0};
+    }
+    if (rank_a > 1) {
+        shape.sizes[shape.rank++] = op_size(a, -2);
+    }
+    if (rank_b > 1) {
+        shape.sizes[shape.rank++] = op_size(b, -1);
+    }
+    return shape;
+}
