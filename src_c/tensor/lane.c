@@ -235,10 +235,19 @@ void us_convert(void *to, DType to_dtype, const void *from, DType from_dtype, in
     }
 }
 
+/* One value to neighbours apart: such loops vectorise. */
 #define COPY_ELEMENTS(type) \
+    if (from_stride == 0 && to_stride == 1 && count > 0) { \
+        const type value = *(const type *)from; \
+        for (int64_t i = 0; i < count; i++) { \
+            ((type *)to)[i] = value; \
+        } \
+        return; \
+    } \
     for (int64_t i = 0; i < count; i++) { \
         ((type *)to)[i * to_stride] = ((const type *)from)[i * from_stride]; \
-    }
+    } \
+    return;
 
 void us_copy_elements(void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t size, int64_t count)
 {
@@ -247,10 +256,10 @@ void us_copy_elements(void *to, int64_t to_stride, const void *from, int64_t fro
         return;
     }
     switch (size) {
-    case 1: COPY_ELEMENTS(uint8_t) return;
-    case 2: COPY_ELEMENTS(uint16_t) return;
-    case 4: COPY_ELEMENTS(uint32_t) return;
-    case 8: COPY_ELEMENTS(uint64_t) return;
+    case 1: COPY_ELEMENTS(uint8_t)
+    case 2: COPY_ELEMENTS(uint16_t)
+    case 4: COPY_ELEMENTS(uint32_t)
+    case 8: COPY_ELEMENTS(uint64_t)
     default:
         for (int64_t i = 0; i < count; i++) {
             memcpy((char *)to + i * to_stride * size, (const char *)from + i * from_stride * size, (size_t)size);

@@ -54,6 +54,20 @@ def test_any_strides_on_inputs_and_outputs(dtype, shape):
         assert np.array_equal(blank, x - y)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "complex128"])
+@pytest.mark.parametrize("shape", [(64, 96), (32, 32), (3, 64, 64), (33, 64), (64, 5, 32)])
+def test_operands_in_another_order_of_axes(dtype, shape):
+    x = (np.arange(np.prod(shape)).reshape(shape) % 90).astype(dtype)
+    y = (x[::-1] // 2 if dtype != "complex128" else x[::-1]).astype(dtype)
+    with np.errstate(all="ignore"):
+        expected = x + y
+    across = np.swapaxes(np.swapaxes(x, 0, -1).copy(), 0, -1)
+    for a, b, blank in itertools.product((x, across), (y, np.asfortranarray(y)), layouts(np.zeros(shape, dtype))):
+        assert np.array_equal(run_map("add", [a, b], [blank], dtype, [1])[0], expected)
+    mixed = run_map("add", [across, y], [np.zeros(shape, "complex64")], dtype, [1])[0]
+    assert np.array_equal(mixed, expected.astype("complex64"))
+
+
 def test_expanded_input_and_negative_strides_of_the_output():
     x = np.broadcast_to(np.float32(3), (4, 6))
     out = np.zeros((4, 6), np.float32)[::-1, ::-1]
@@ -202,6 +216,10 @@ def test_items_have_numbers_of_their_own():
     run_list("mul", scaled, "float32", each=[[place] for place in range(len(items))])
     for place, (x, _, out) in enumerate(scaled):
         assert np.array_equal(out, x * np.float32(place))
+    # Number 0 of each item, number 1 of all: x + place * 1.
+    run_list("add", scaled, "float32", each=[[place] for place in range(len(items))], numbers=[0, 1])
+    for place, (x, _, out) in enumerate(scaled):
+        assert np.array_equal(out, x + np.float32(place))
 
 
 def test_items_have_numbers_in_a_tensor():

@@ -7,8 +7,9 @@
 #include <string.h>
 
 /* Elements of a piece of parallel work; bytes below which waking other threads costs more than it gains; length of the
- * runs along the last axis from which on operands are used in place run by run. */
-enum { PIECE = 16 * 1024, SERIAL_BYTES = 128 * 1024, LONG_RUN = 64, TILE_ELEMENTS = 1024, TILE_BYTES = 8 * 1024 };
+ * runs along the last axis from which on operands are used in place run by run; side of the blocks in which operands of
+ * another order are read. */
+enum { PIECE = 16 * 1024, SERIAL_BYTES = 128 * 1024, LONG_RUN = 64, BLOCK = 32, TILE_ELEMENTS = 1024, TILE_BYTES = 8 * 1024 };
 
 typedef struct Operand {
     char *data;     /* NULL: an absent input */
@@ -28,6 +29,7 @@ typedef struct Item {
     int count, inputs; /* operands: inputs first */
     Operand operands[MAP_OPERANDS];
     Axes axes;
+    bool in_blocks; /* the two innermost axes are a block of BLOCK x BLOCK */
     int64_t elements, tile;
     Number numbers[MAP_CALL_NUMBERS];
 } Item;
@@ -66,6 +68,44 @@ static MapBody *fused_body(const MapCall *call, const View *views)
     return call->formula->bodies[us_level()][call->compute == DTYPE_FLOAT16 ? FUSED_HALF : FUSED_BFLOAT];
 }
 
+/* The axis that is innermost in the memory of an operand where the last one is not; -1: every operand has the same order. */
+static int32_t crossing_axis(const Item *item)
+{
+    const Axes *axes = &item->axes;
+    const int32_t last = axes->rank - 1;
+    for (int k = 0; k < item->count; k++) {
+        for (int32_t axis = 0; axis < last; axis++) {
+            const bool is_inner = axes->strides[k][axis] != 0 && llabs(axes->strides[k][axis]) < llabs(axes->strides[k][last]);
+            if (is_inner && axes->shape[axis] % BLOCK == 0 && axes->shape[last] % BLOCK == 0) {
+                return axis;
+            }
+        }
+    }
+    return -1;
+}
+
+/* Splits two axes so that the innermost ones are blocks of BLOCK x BLOCK, which fit in a tile: what is read across the
+ * memory of an operand is used before it leaves the cache. */
+static void walk_in_blocks(Item *item)
+{
+    Axes *axes = &item->axes;
+    const int32_t crossing = crossing_axis(item), last = axes->rank - 1;
+    item->in_blocks = crossing >= 0 && axes->rank + 2 <= VIEW_RANK_LIMIT;
+    if (!item->in_blocks) {
+        return;
+    }
+    axes->shape[last + 1] = axes->shape[last + 2] = BLOCK;
+    axes->shape[crossing] /= BLOCK;
+    axes->shape[last] /= BLOCK;
+    for (int k = 0; k < item->count; k++) {
+        axes->strides[k][last + 1] = axes->strides[k][crossing];
+        axes->strides[k][last + 2] = axes->strides[k][last];
+        axes->strides[k][crossing] *= BLOCK;
+        axes->strides[k][last] *= BLOCK;
+    }
+    axes->rank += 2;
+}
+
 /* Axes in the order of the first output's memory, neighbours merged where every operand allows it. */
 static void lay_out(Item *item, const View *const *views)
 {
@@ -93,6 +133,7 @@ static void lay_out(Item *item, const View *const *views)
         us_axes_append(axes, out->shape[order[i]], strides, item->count);
     }
     us_axes_complete(axes, item->count);
+    walk_in_blocks(item);
 }
 
 static bool is_flat(const Axes *axes, int k)
@@ -135,12 +176,11 @@ static Number read_number(const View *view, DType compute)
 static void take_numbers(Item *item, const View *views, int64_t index)
 {
     const MapCall *call = item->call;
-    const Number *given = call->numbers;
+    memcpy(item->numbers, call->numbers, sizeof call->numbers);
     if (call->number_count > 0) {
-        given = ((const MapListCall *)(const void *)call)->each + index * call->number_count;
+        const Number *each = ((const MapListCall *)(const void *)call)->each + index * call->number_count;
+        memcpy(item->numbers, each, (size_t)call->number_count * sizeof *each);
     }
-    const int32_t count = call->number_count > 0 ? call->number_count : MAP_CALL_NUMBERS;
-    memcpy(item->numbers, given, (size_t)count * sizeof *given);
     for (int k = item->inputs; k < call->inputs; k++) {
         item->numbers[k - item->inputs] = read_number(&views[k], call->compute);
     }
@@ -214,6 +254,22 @@ static char *place_of(const Item *item, int k, int64_t position)
     return item->operands[k].data + us_axes_offset(&item->axes, k, position) * item->operands[k].size;
 }
 
+/* Rows of a block of an operand that lies across, read in the order of its memory. False: it is not such a case. */
+static bool fetch_across(const Item *item, int k, int64_t position, int64_t count, char *to)
+{
+    const int64_t size = item->operands[k].size, *strides = &item->axes.strides[k][item->axes.rank - 2];
+    const int64_t begin = position % (BLOCK * BLOCK);
+    if (!item->in_blocks || llabs(strides[0]) >= llabs(strides[1]) || begin % BLOCK != 0 || count % BLOCK != 0 ||
+        begin + count > BLOCK * BLOCK) {
+        return false;
+    }
+    const char *from = place_of(item, k, position);
+    for (int64_t column = 0; column < BLOCK; column++) {
+        us_copy_elements(to + column * size, BLOCK, from + column * strides[1] * size, strides[0], size, count / BLOCK);
+    }
+    return true;
+}
+
 static void fetch(const Item *item, int k, int64_t position, int64_t count, Tiles *tiles)
 {
     const Operand *operand = &item->operands[k];
@@ -221,7 +277,8 @@ static void fetch(const Item *item, int k, int64_t position, int64_t count, Tile
     char *tile = tiles->operands[k].bytes;
     const bool as_it_is = operand->in_place;
     char *raw = as_it_is ? tile : tiles->raw.bytes, *to = raw;
-    for (AxesWalk walk = us_axes_walk(&item->axes, k, position, count); walk.remaining > 0;) {
+    const bool is_read = fetch_across(item, k, position, count, raw);
+    for (AxesWalk walk = us_axes_walk(&item->axes, k, position, count); walk.remaining > 0 && !is_read;) {
         const AxesRun run = us_axes_next(&walk);
         char *from = operand->data + run.offset * operand->size;
         if (run.length == count && stride == 1 && !as_it_is) {

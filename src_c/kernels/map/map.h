@@ -43,11 +43,12 @@ typedef struct MapCall {
     DType result;            /* P; DTYPE_BOOL of MAP_BOOL formulas; the real type of P of MAP_REAL ones */
     int32_t inputs, outputs; /* views of an item */
     int32_t items;           /* 1; of a list its length: the views of an item follow those of the one before it */
-    int32_t number_count;    /* 0: `numbers` hold for all items; otherwise a MapListCall */
+    int32_t number_count;    /* numbers that differ by item: of a MapListCall, else 0 */
     Number numbers[MAP_CALL_NUMBERS];
 } MapCall;
 
-/* A list whose items have numbers of their own: item i reads each[i * call.number_count …]. */
+/* A list whose items have numbers of their own: the first number_count numbers of item i are each[i * number_count …],
+ * the others those of the call. */
 typedef struct MapListCall {
     MapCall call;
     Number each[];

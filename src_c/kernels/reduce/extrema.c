@@ -1,5 +1,6 @@
 #include "kernels/reduce/reduction.h"
 #include "kernels/reduce/reductions.h"
 
+#define REDUCE_ROWS 1
 #define REDUCTIONS "kernels/reduce/extrema.inc"
 #include "kernels/reduce/instantiate.inc"

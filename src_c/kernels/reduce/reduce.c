@@ -7,18 +7,20 @@
 #include <string.h>
 
 /* A unit of work reduces to neighbouring outputs: COLUMNS of them side by side where the kept axis is the innermost, else
- * a batch of rows, one after the other in STRIP states. With fewer than FEW_UNITS units each is cut into chunks of its
+ * a batch of rows, one after the other in STRIP states (SHORT_STRIP of rows shorter than LONG_ROW). With fewer than FEW_UNITS units each is cut into chunks of its
  * elements. Rows shorter than SHORT_ROW are gathered into columns. Rows of a panel of columns in place. */
 enum {
-    COLUMNS = 512,
+    COLUMNS = 1024,
     STRIP = 64,
+    SHORT_STRIP = LANES,
+    LONG_ROW = 4096,
     FEW_UNITS = 32,
     MOST_CHUNKS = 64,
     CHUNK_ELEMENTS = 16 * 1024,
     PIECE_ELEMENTS = 16 * 1024,
     SERIAL_BYTES = 128 * 1024,
-    SHORT_ROW = 32,
-    PANEL_ROWS = 8,
+    SHORT_ROW = 96,
+    PANEL_ROWS = 4,
     TILE_ELEMENTS = 1024,
     WIDEST = 16, /* bytes of the largest element */
 };
@@ -47,6 +49,7 @@ typedef struct Work {
     Axes kept, reduced; /* operands of `kept`: input, outputs */
     int64_t groups, elements;
     bool by_columns;
+    int64_t strip;     /* states of a row */
     int64_t unit_groups, units_per_run, units, chunk_elements, chunks, units_per_piece;
     const Reduction *reduction; /* the one that runs now */
     char *partial;     /* of units cut into chunks: states of every chunk */
@@ -130,6 +133,7 @@ static void cut(Work *work)
     const int64_t along_reduced = llabs(work->reduced.strides[0][work->reduced.rank - 1]);
     const bool is_short = elements < SHORT_ROW && run > elements;
     work->by_columns = run > 1 && (along_kept < along_reduced || elements == 1 || is_short);
+    work->strip = elements < LONG_ROW ? SHORT_STRIP : STRIP;
     work->unit_groups = smaller(run, work->by_columns ? COLUMNS : smaller(divide_up(PIECE_ELEMENTS, elements), COLUMNS));
     work->units_per_run = divide_up(run, work->unit_groups);
     work->units = work->groups / run * work->units_per_run;
@@ -184,14 +188,14 @@ static void fetch(const Work *work, const char *from, int64_t stride, int64_t co
 static void step_strip(const Work *work, int64_t position, int64_t count, const char *elements, const char *guess, char *a,
                        char *b)
 {
-    const int64_t size = (int64_t)us_dtype_size(work->array), strips = count / STRIP;
-    ReducePanel panel = {strips, STRIP, STRIP, position, STRIP, 1};
+    const int64_t size = (int64_t)us_dtype_size(work->array), strip = work->strip, strips = count / strip;
+    ReducePanel panel = {strips, strip, strip, position, strip, 1};
     if (strips > 0) {
         step(work, &panel, elements, guess, a, b);
     }
-    const int64_t rest = count - strips * STRIP, whole = rest / LANES * LANES, last = rest - whole;
-    elements += strips * STRIP * size;
-    panel = (ReducePanel){1, whole, whole, position + strips * STRIP, 0, 1};
+    const int64_t done = strips * strip, rest = count - done, whole = rest / LANES * LANES, last = rest - whole;
+    elements += done * size;
+    panel = (ReducePanel){1, whole, whole, position + done, 0, 1};
     if (whole > 0) {
         step(work, &panel, elements, guess, a, b);
     }
@@ -200,7 +204,7 @@ static void step_strip(const Work *work, int64_t position, int64_t count, const 
         memcpy(padded, elements + whole * size, (size_t)(last * size));
         memcpy(own_a, a + whole * work->wide_size, (size_t)(LANES * work->wide_size));
         memcpy(own_b, b + whole * work->wide_size, (size_t)(LANES * work->wide_size));
-        panel = (ReducePanel){1, LANES, LANES, position + strips * STRIP + whole, 0, 1};
+        panel = (ReducePanel){1, LANES, LANES, position + done + whole, 0, 1};
         step(work, &panel, padded, guess, own_a, own_b);
         memcpy(a + whole * work->wide_size, own_a, (size_t)(last * work->wide_size));
         memcpy(b + whole * work->wide_size, own_b, (size_t)(last * work->wide_size));
@@ -305,11 +309,11 @@ static void reduce_row(const Work *work, const char *row, int64_t begin, int64_t
     _Alignas(64) char a[STRIP * WIDEST], b[STRIP * WIDEST], guesses[STRIP * WIDEST];
     const int64_t size = work->wide_size;
     if (work->reduction->first != NULL) {
-        us_copy_elements(guesses, 1, guess, 0, size, STRIP);
+        us_copy_elements(guesses, 1, guess, 0, size, work->strip);
     }
-    start(work, STRIP, a, b);
+    start(work, work->strip, a, b);
     step_row(work, row, begin, end, guesses, a, b);
-    for (int64_t half = STRIP / 2; half > 0; half /= 2) {
+    for (int64_t half = work->strip / 2; half > 0; half /= 2) {
         merge(work, half, a, b, a + half * size, b + half * size);
     }
     memcpy(to_a, a, (size_t)size);

@@ -6,7 +6,7 @@
  * A state is two values a and b of type WIDE. `starts` sets them; `step` adds an element x (COMPUTE), whose number is i
  * (WIDE); `merge` adds another state c, d; `results` turns a and b into the outputs. n[…] are the numbers of the call,
  * `count` how many elements there were. `outputs` is ONE, TWO, or INDEXED: b becomes an index. LANES are sets of lanes:
- * see kernels/lanes/lanes.h. */
+ * see kernels/lanes/lanes.h. A file defines REDUCE_ROWS, how many rows of a panel its steps add at once. */
 #ifndef UNDERSTUDY_REDUCTION_H
 #define UNDERSTUDY_REDUCTION_H
 
