@@ -17,7 +17,7 @@ import cffi
 # Folders of include/ that go on the include path of a stack, as in the vendors' compile commands.
 INCLUDE_PATHS = {
     "ascend": ["ascend", "ascend/aclnn", "ascend/aclnnop"],
-    "maca": ["maca", "maca/mcr", "maca/mcdnn"],
+    "maca": ["maca", "maca/mcr", "maca/mcdnn", "maca/mcblas"],
     "ftdsp": ["ftdsp"],
 }
 

@@ -43,6 +43,8 @@ LIBRARIES = {
     **{f"libopapi_{part}.so": ("ascend", headers) for part, headers in operator_headers().items()},
     "libmcruntime.so": ("maca", ["mcr/", "mc_common.h", "common/"]),
     "libmcdnn.so": ("maca", ["mcdnn/"]),
+    "libmcblas.so": ("maca", ["mcblas/mcblas.h"]),
+    "libmcblasLt.so": ("maca", ["mcblas/mcblasLt.h"]),
     "libftdsp.so": ("ftdsp", [""]),
 }
 

@@ -81,7 +81,7 @@ def test_our_own_header_compiles_beside_them(language):
 # What a vendor's header may define besides include guards.
 MACRO_NAMES = {
     "ascend": r"ACL|UCE_INFO_RESERVED_SIZE|MAX_MEM_UCE_INFO_ARRAY_SIZE|FUNC_VISIBILITY",
-    "maca": r"MCDNN|MC_|mc|MACA",
+    "maca": r"MCDNN|MCBLAS|MC_|mc|MACA",
     "ftdsp": r"ACTIVATION_(NONE|RELU|RELU6)$",
 }
 

@@ -1,10 +1,12 @@
 """The raw ABI of one stack: several shared libraries behind one object, and statuses as exceptions."""
 
+import functools
 import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from understudy.errors import SdkError, StatusError
+from understudy.kit import names as vendor_names
 from understudy.paths import STACKS
 
 
@@ -14,6 +16,17 @@ class LastError(NamedTuple):
     status: int
     rule: str
     text: str
+
+
+class MissingName(AttributeError):
+    """A name that no loaded library has. The message says more than that, and is made when somebody reads it."""
+
+    def __init__(self, name: str, candidates):
+        super().__init__(name)
+        self.name, self._candidates = name, candidates
+
+    def __str__(self) -> str:
+        return vendor_names.absence(self.name, self._candidates())
 
 
 class Libraries:
@@ -49,7 +62,7 @@ class Libraries:
             if isinstance(value, self._ffi.CData):
                 setattr(self, name, value)
             return value
-        raise AttributeError(f"no loaded library has {name}")
+        raise MissingName(name, self.__dir__)
 
     def __dir__(self):
         return sorted({name for handle in self._handles for name in dir(handle)})
@@ -91,10 +104,16 @@ class Binding:
         result = self.ffi.typeof(getattr(self.lib, function)).result
         if result.kind == "enum":
             return result.elements.get(code, str(code))
+        return self._statuses.get(code) or vendor_names.status_name(self.stack.name, code) or str(code)
+
+    @functools.cached_property
+    def _statuses(self) -> dict[int, str]:
+        """Macros of the headers that are statuses, the first of several with one value."""
+        found = {}
         for name in dir(self.lib):
-            if name.startswith(self._status_prefixes) and getattr(self.lib, name) == code:
-                return name
-        return str(code)
+            if name.startswith(self._status_prefixes):
+                found.setdefault(getattr(self.lib, name), name)
+        return found
 
     def call(self, function: str, *arguments) -> None:
         """Calls a function that returns a status; anything but 0 becomes a StatusError."""

@@ -24,5 +24,9 @@ class StatusError(UnderstudyError):
 
     def __init__(self, function: str, name: str, code: int, rule: str, text: str):
         self.function, self.name, self.code, self.rule, self.text = function, name, code, rule, text
+        super().__init__(function, name, code, rule, text)  # with what pickle makes it again
         status = name if name == str(code) else f"{name} ({code})"
-        super().__init__(f"{function}: {status}" + (f": {text} [{rule}]" if text else ""))
+        self._sentence = f"{function}: {status}" + (f": {text} [{rule}]" if text else "")
+
+    def __str__(self) -> str:
+        return self._sentence

@@ -50,11 +50,20 @@ def call(function: str, *arguments) -> None:
     _call(getattr(lib, function), arguments)
 
 
-def _call(function, arguments) -> None:
+def _call(function, arguments, arrays=()) -> None:
+    """arrays: those that the arguments point to. Our library then refuses an operand that leaves its array."""
     clear = getattr(lib, "understudy_clear_last_error", None)
-    if clear is not None:
-        clear()
-    function(*arguments)
+    if clear is None:  # not an Understudy library
+        function(*arguments)
+        return
+    clear()
+    first = ffi.new("const void *[]", [ffi.cast("void *", array.ctypes.data) for array in arrays])
+    sizes = ffi.new("uint64_t[]", [array.nbytes for array in arrays])
+    lib.understudy_expect_arrays(first, sizes, len(arrays))
+    try:
+        function(*arguments)
+    finally:
+        lib.understudy_expect_arrays(ffi.NULL, ffi.NULL, 0)
     _check()
 
 
@@ -64,7 +73,7 @@ def _half_by_value(value: float) -> float:
 
 
 def _pointer(array, kind, position: int):
-    if array is None:
+    if array is None or (isinstance(array, numpy.ndarray) and array.size == 0):
         return ffi.NULL
     names = TYPES.get(kind.item)
     if kind.item.kind == "pointer":  # a table of arrays
@@ -85,6 +94,7 @@ def run(operator: str, *arguments, prefix: str | None = None, space: str = "s", 
 
     Arrays are used in place, inputs and outputs alike: contiguous, of the element type that the header names (complex64
     counts as float, as there). Lists of arrays are tables of pointers; None is NULL; numbers and strings are passed on.
+    An array that is shorter than the call needs is refused (rule window); a vendor's own library does not look.
     prefix: "fp", "hp", "dp", "i8", "i16", "i32", "c64", "c128"; default: the one of the first array's dtype.
     space: "s" shared or "p" private to a core. core_mask: bit i lets DSP core i take part; only with "s".
     Raises StatusError when the function refuses, AttributeError when there is no such function, TypeError and
@@ -92,9 +102,10 @@ def run(operator: str, *arguments, prefix: str | None = None, space: str = "s", 
     """
     if space not in ("s", "p"):
         raise ValueError(f"space is {space!r}, not one of 's', 'p'")
+    flat = [item for argument in arguments for item in (argument if isinstance(argument, list) else [argument])]
+    arrays = [item for item in flat if isinstance(item, numpy.ndarray)]
     if prefix is None:
-        flat = [item for argument in arguments for item in (argument if isinstance(argument, list) else [argument])]
-        first = next((item for item in flat if isinstance(item, numpy.ndarray)), None)
+        first = next(iter(arrays), None)
         if first is None or first.dtype not in PREFIXES:
             raise TypeError(f"no prefix for {'no array' if first is None else first.dtype}")
         prefix = PREFIXES[first.dtype]
@@ -115,7 +126,7 @@ def run(operator: str, *arguments, prefix: str | None = None, space: str = "s", 
             values.append(_pointer(argument, kind, position))
         else:
             values.append(_half_by_value(argument) if kind is HALF else argument)
-    _call(function, values)
+    _call(function, values, arrays)
 
 
 def binarycrossentropygrad(x, y, dloss, weight=None, reduction="mean", core_mask=ALL_CORES, space="s") -> numpy.ndarray:

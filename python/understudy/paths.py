@@ -69,7 +69,7 @@ STACKS = {
             ("opapi_nn", "opapi_math", "ascendcl", "nnopbase", "acl_op_compiler", "hccl", "runtime", "profapi",
              "acl_tdt_channel", "acl_tdt_queue", "msprofiler", "ascend_dump"),
         ),
-        Stack("maca", ("include", "include/mcr", "include/mcdnn"), "lib", ("mcdnn", "mcruntime")),
+        Stack("maca", ("include", "include/mcr", "include/mcdnn", "include/mcblas"), "lib", ("mcdnn", "mcblas", "mcblasLt", "mcruntime")),
         Stack("ftdsp", ("include",), "lib", ("ftdsp",)),
     )
 }

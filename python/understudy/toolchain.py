@@ -1,6 +1,7 @@
 """What a compiler, a linker and a shell need to know about the SDK trees."""
 
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -24,6 +25,16 @@ def compiler(language: str) -> list[str]:
     return command
 
 
+def cache_folder() -> pathlib.Path | None:
+    """A folder for what can be made again: $XDG_CACHE_HOME/understudy, else ~/.cache/understudy; None without one."""
+    try:
+        folder = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "understudy"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
 def search_flags(stacks: list[Stack]) -> list[str]:
     """Include and library paths, our own header's last. They come after the caller's arguments, as the vendors' do."""
     include = [path for stack in stacks for path in stack.include_paths] + [sdk() / "include"]
@@ -36,7 +47,9 @@ def library_folders(stacks: list[Stack]) -> list:
 
 def flags(stacks: list[Stack]) -> list[str]:
     """The same and run-time library paths. (Not for static programs: -static-pie with a run path crashes at start.)"""
-    return search_flags(stacks) + [f"-Wl,-rpath,{path}" for path in library_folders(stacks)]
+    # -Wl,… would split a path at its commas.
+    return search_flags(stacks) + [word for path in library_folders(stacks)
+                                   for word in ("-Xlinker", "-rpath", "-Xlinker", str(path))]  # fmt: skip
 
 
 def libraries(stacks: list[Stack]) -> list[str]:
@@ -71,25 +84,44 @@ def check_declarations(command: list[str], stacks: list[Stack]) -> None:
             raise UsageError(f"{place}: {name} is called without a declaration; #include <{header}>")
 
 
-def variables(stacks: list[Stack]) -> dict[str, str]:
-    """Environment variables that vendors' build files and programs read."""
-    values = {stack.home_variable: str(stack.root) for stack in stacks}
-    if "ASCEND_HOME_PATH" in values:
-        # Link lines of the operator samples also search $ASCEND_OPP_PATH/lib64.
-        values["ASCEND_TOOLKIT_HOME"] = values["ASCEND_OPP_PATH"] = values["ASCEND_HOME_PATH"]
+def variables_of(stack: Stack, root) -> dict[str, str]:
+    """Environment variables that a vendor's build files and programs read, for a tree at `root`."""
+    values = {stack.home_variable: str(root)}
+    if stack.name == "ascend":
+        # The documents' CMake reads ASCEND_CUSTOM_PATH, or DDK_PATH and NPU_HOST_LIB; link lines of the operator samples
+        # search $ASCEND_OPP_PATH/lib64 too.
+        names = ("ASCEND_TOOLKIT_HOME", "ASCEND_OPP_PATH", "ASCEND_CUSTOM_PATH", "DDK_PATH")
+        values |= {name: str(root) for name in names} | {"NPU_HOST_LIB": str(root / stack.library)}
+    if stack.name == "maca":
+        values["MACA_CLANG_PATH"] = str(root / "mxgpu_llvm/bin")
     return values
+
+
+PROGRAMS = {"maca": ("bin", "mxgpu_llvm/bin")}  # folders of a tree with programs
+
+
+def search_paths_of(stack: Stack, root) -> dict[str, list]:
+    """Folders of a tree at `root` that are to stand in front of the environment's path lists."""
+    include = [root / folder for folder in stack.include]
+    library = [root / stack.library]
+    paths = {"C_INCLUDE_PATH": include, "CPLUS_INCLUDE_PATH": include, "LIBRARY_PATH": library, "LD_LIBRARY_PATH": library,
+             "PKG_CONFIG_PATH": [root.parent / "lib/pkgconfig"], "CMAKE_PREFIX_PATH": [root.parent],
+             "PATH": [root / folder for folder in PROGRAMS.get(stack.name, ())]}  # fmt: skip
+    return {name: folders for name, folders in paths.items() if folders}
+
+
+def variables(stacks: list[Stack]) -> dict[str, str]:
+    """Those of several stacks, at their places."""
+    return {name: value for stack in stacks for name, value in variables_of(stack, stack.root).items()}
 
 
 def search_paths(stacks: list[Stack]) -> dict[str, str]:
     """Path lists that are to stand in front of what the environment has."""
-    include = ":".join(str(path) for stack in stacks for path in stack.include_paths)
-    library = ":".join(str(stack.library_path) for stack in stacks)
-    return {
-        "C_INCLUDE_PATH": include,
-        "CPLUS_INCLUDE_PATH": include,
-        "LIBRARY_PATH": library,
-        "LD_LIBRARY_PATH": library,
-    }
+    found: dict[str, dict[str, None]] = {}
+    for stack in stacks:
+        for name, folders in search_paths_of(stack, stack.root).items():
+            found.setdefault(name, {}).update(dict.fromkeys(map(str, folders)))
+    return {name: ":".join(folders) for name, folders in found.items()}
 
 
 def shell_exports(stacks: list[Stack]) -> str:

@@ -142,10 +142,10 @@ void us_check_queued(Stream *public, const char *name, const Use *uses, int coun
     forget_completed();
     for (int i = 0; i < count; i++) {
         Pending *pending = malloc(sizeof *pending);
-        if (pending == NULL) {
+        if (pending == NULL || !us_stream_hold(stream)) {
+            free(pending);
             break;
         }
-        us_stream_hold(stream);
         *pending = (Pending){pending_uses, uses[i], name, stream, atomic_load(&stream->submitted)};
         pending_uses = pending;
     }
@@ -257,6 +257,7 @@ void us_check_leaks(Platform *platform)
     if (us_checks() & CHECK_LEAK) {
         report_alive(us_platform_streams(platform), "streams");
         report_alive(us_handle_count(HANDLE_EVENT), "events");
+        report_alive(us_handle_count(HANDLE_NOTIFY), "notifies");
         for (size_t i = 0; i < platform->profile.leak_kind_count; i++) {
             report_alive(us_handle_count(platform->profile.leak_kinds[i].kind), platform->profile.leak_kinds[i].name);
         }

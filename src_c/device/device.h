@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HANDLE_CONTEXT = 0x01, HANDLE_STREAM = 0x02, HANDLE_EVENT = 0x03 };
+enum { HANDLE_CONTEXT = 0x01, HANDLE_STREAM = 0x02, HANDLE_EVENT = 0x03, HANDLE_NOTIFY = 0x05 };
 enum { PLATFORM_LIMIT = 4, DEVICE_LIMIT = 64 };
 
 typedef struct Context Context;
@@ -188,5 +188,22 @@ WaitStatus us_event_synchronize(Event *event, int64_t timeout_us); /* never reco
 DeviceFault us_event_fault(Event *event, Explanation *why);
 /* Of the most recent record, by the monotonic clock; false when it has not run, or was dropped. */
 bool us_event_time(Event *event, uint64_t *nanoseconds);
+
+/* ---- notifies: a flag that streams set and wait for (notify.c) --------------------------------------------------- */
+
+typedef struct Notify {
+    Device *device;
+    void *handle;
+    uint32_t id;
+} Notify;
+
+Notify *us_notify_create(Device *device); /* NULL: no memory */
+bool us_notify_destroy(Notify *notify);   /* does not block; queued work keeps what it needs. False: was not alive */
+Notify *us_notify_of_handle(const void *handle);
+bool us_notify_record(Notify *notify, Stream *stream); /* queued: sets the flag. False: no memory */
+/* Later work of `stream` waits until the flag is set, and takes it away. timeout in microseconds, negative: none; expiry
+ * is a fault. */
+bool us_notify_wait(Stream *stream, Notify *notify, int64_t timeout_us);
+void us_notify_clear(Notify *notify);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "device/arena.h"
 #include "device/device.h"
+#include "device/reference.h"
 
 #include <pthread.h>
 
@@ -28,6 +29,9 @@ typedef struct StreamState StreamState;
 
 typedef struct ContextState {
     Context public;
+    References references; /* the handle, and streams, which may outlive it */
+    bool ending;          /* takes no further streams; device_lock */
+    bool reset;           /* existed when its device was reset; device_lock */
     StreamState *streams; /* list; device_lock */
     struct ContextState *next;
     DeviceFault stop_fault; /* of the task that failed while the context stopped on failure; device_lock */
@@ -65,8 +69,12 @@ Platform *us_platform_at(int id);
 /* Streams of the platform that the program created and has not destroyed. */
 uint64_t us_platform_streams(Platform *platform);
 
-/* Enters a stream in its context's list and takes it out. */
-void us_context_add_stream(Context *context, StreamState *stream);
+/* The memory of a context: false when it has ended. */
+bool us_context_hold(Context *context);
+void us_context_let_go(Context *context);
+
+/* Enters a stream in its context's list (false: the context is ending) and takes it out. */
+bool us_context_add_stream(Context *context, StreamState *stream);
 void us_context_remove_stream(Context *context, StreamState *stream);
 /* No stream of the context, present or future, runs another task; all of them report the fault. */
 void us_context_stop(Context *context, DeviceFault fault, const Explanation *why);

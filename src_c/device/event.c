@@ -8,7 +8,7 @@
 
 typedef struct EventState {
     Event public;
-    _Atomic int references; /* the handle, queued records, resets and waits */
+    References references; /* the handle, queued records, resets and waits */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t recorded;      /* number of the latest record submitted */
@@ -25,11 +25,6 @@ static EventState *event_state(const Event *event)
     return (EventState *)event;
 }
 
-static void hold(EventState *event)
-{
-    atomic_fetch_add(&event->references, 1);
-}
-
 static void end_event(void *argument)
 {
     EventState *event = argument;
@@ -40,7 +35,7 @@ static void end_event(void *argument)
 
 static void let_go(EventState *event)
 {
-    if (atomic_fetch_sub(&event->references, 1) == 1) {
+    if (us_reference_drop(&event->references)) {
         if (event->stream != NULL) {
             us_stream_let_go(event->stream);
         }
@@ -90,12 +85,16 @@ typedef struct EventTask {
     int64_t timeout_us;
 } EventTask;
 
+/* NULL: no memory, or the event has ended. */
 static EventTask *new_task(EventState *event)
 {
     EventTask *task = calloc(1, sizeof *task);
+    if (task != NULL && !us_reference_take(&event->references)) {
+        free(task);
+        return NULL;
+    }
     if (task != NULL) {
         task->event = event;
-        hold(event);
     }
     return task;
 }
@@ -143,24 +142,27 @@ static void release_record(void *argument)
     release_task(task);
 }
 
-bool us_event_record(Event *public, Stream *stream)
+/* The caller holds the event. */
+static bool record(EventState *event, Stream *stream)
 {
-    EventState *event = event_state(public);
     EventTask *task = new_task(event);
     if (task == NULL) {
         return false;
     }
     pthread_mutex_lock(&event->lock);
-    uint64_t record = ++event->recorded;
+    uint64_t number = ++event->recorded;
     pthread_mutex_unlock(&event->lock);
-    task->record = record;
-    us_stream_hold(stream_state(stream));
+    task->record = number;
+    if (!us_stream_hold(stream_state(stream))) {
+        release_record(task);
+        return false;
+    }
     uint64_t ticket = 0;
     bool queued = queue_task(stream, (Task){.work = {"event record", "event", 0}, .run = run_record,
                                              .release = release_record, .argument = task, .anywhere = true}, &ticket);
     StreamState *previous = stream_state(stream);
     pthread_mutex_lock(&event->lock);
-    if (queued && record == event->recorded) {
+    if (queued && number == event->recorded) {
         previous = event->stream;
         event->stream = stream_state(stream);
         event->stream_ticket = ticket;
@@ -170,6 +172,17 @@ bool us_event_record(Event *public, Stream *stream)
     if (previous != NULL) {
         us_stream_let_go(previous);
     }
+    return queued;
+}
+
+bool us_event_record(Event *public, Stream *stream)
+{
+    EventState *event = event_state(public);
+    if (!us_reference_take(&event->references)) {
+        return false;
+    }
+    bool queued = record(event, stream);
+    let_go(event);
     return queued;
 }
 
@@ -214,15 +227,18 @@ static bool wait_is_ready(void *argument)
     return is_completed(task->event, task->record);
 }
 
+/* The stream, held; NULL when there is none. */
+static StreamState *hold_stream(StreamState *stream)
+{
+    return stream != NULL && us_stream_hold(stream) ? stream : NULL;
+}
+
 /* Lets the stream that will make the latest record run up to it (deferred mode). */
 static void allow_record(EventState *event)
 {
     pthread_mutex_lock(&event->lock);
-    StreamState *stream = event->stream;
+    StreamState *stream = hold_stream(event->stream);
     uint64_t ticket = event->stream_ticket;
-    if (stream != NULL) {
-        us_stream_hold(stream);
-    }
     pthread_mutex_unlock(&event->lock);
     if (stream != NULL) {
         us_stream_allow(stream, ticket);
@@ -341,10 +357,7 @@ DeviceFault us_event_fault(Event *public, Explanation *why)
 {
     EventState *event = event_state(public);
     pthread_mutex_lock(&event->lock);
-    StreamState *stream = event->recorded > event->forgotten ? event->stream : NULL;
-    if (stream != NULL) {
-        us_stream_hold(stream);
-    }
+    StreamState *stream = event->recorded > event->forgotten ? hold_stream(event->stream) : NULL;
     pthread_mutex_unlock(&event->lock);
     if (stream == NULL) {
         return DEVICE_FAULT_NONE;

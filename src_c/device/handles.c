@@ -1,8 +1,9 @@
 #include "device/handles.h"
 
+#include "report/grace.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -149,6 +150,15 @@ void *us_handle_end(const void *handle, HandleKind kind)
     }
     pthread_mutex_unlock(&lock);
     return object;
+}
+
+bool us_handle_release(const void *handle, HandleKind kind)
+{
+    void *object = us_handle_end(handle, kind);
+    if (object != NULL) {
+        us_grace_bury(free, object);
+    }
+    return object != NULL;
 }
 
 uint64_t us_handle_count(HandleKind kind)

@@ -6,6 +6,7 @@
 #ifndef UNDERSTUDY_HANDLES_H
 #define UNDERSTUDY_HANDLES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Kinds: 0x01-0x0f device (device.h), 0x10-0x2f ascend, 0x30-0x4f maca. Each owner declares its own constants. */
@@ -19,6 +20,10 @@ void *us_handle_object(const void *handle, HandleKind kind);
 
 /* Ends a handle: later look-ups give NULL. Returns the object, which the caller releases; NULL for anything else. */
 void *us_handle_end(const void *handle, HandleKind kind);
+
+/* Ends a handle whose object is memory of malloc: that is freed when no call can have it any more (grace.h). False: the
+ * handle was not alive. */
+bool us_handle_release(const void *handle, HandleKind kind);
 
 /* Number of live handles of that kind (tests, leak reports). */
 uint64_t us_handle_count(HandleKind kind);

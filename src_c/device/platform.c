@@ -191,10 +191,19 @@ static void unlink_context(ContextState *context)
     if (*link != NULL) {
         *link = context->next;
     }
-    if (device->primary == &context->public) {
-        device->primary = NULL;
-    }
     pthread_mutex_unlock(&platform->device_lock);
+}
+
+bool us_context_hold(Context *context)
+{
+    return us_reference_take(&context_state(context)->references);
+}
+
+void us_context_let_go(Context *context)
+{
+    if (us_reference_drop(&context_state(context)->references)) {
+        us_grace_bury(free, context_state(context));
+    }
 }
 
 static Context *new_context(Device *device, bool primary)
@@ -203,11 +212,12 @@ static Context *new_context(Device *device, bool primary)
     if (context == NULL) {
         return NULL;
     }
+    atomic_init(&context->references, 1);
     context->public.device = device;
     context->public.primary = primary;
     context->public.handle = us_handle_create(HANDLE_CONTEXT, context);
     if (context->public.handle == NULL) {
-        free(context);
+        us_context_let_go(&context->public);
         return NULL;
     }
     link_context(device, context);
@@ -224,19 +234,34 @@ Context *us_context_create(Device *device)
     return new_context(device, false);
 }
 
+/* Makes a context the device's default one, unless it is ending already. */
+static bool publish_primary(Device *device, Context *context)
+{
+    PlatformState *platform = platform_state(device->platform);
+    pthread_mutex_lock(&platform->device_lock);
+    bool alive = us_context_of_handle(context->handle) != NULL;
+    if (alive) {
+        __atomic_store_n(&device->primary, context, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&platform->device_lock);
+    return alive;
+}
+
 Context *us_context_primary(Device *device)
 {
+    enum { ATTEMPTS = 100 }; /* other threads may reset the device meanwhile */
     static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
     Context *context = __atomic_load_n(&device->primary, __ATOMIC_ACQUIRE);
-    if (context == NULL) {
-        pthread_mutex_lock(&making);
-        context = __atomic_load_n(&device->primary, __ATOMIC_ACQUIRE);
-        if (context == NULL) {
-            context = new_context(device, true);
-            __atomic_store_n(&device->primary, context, __ATOMIC_RELEASE);
-        }
-        pthread_mutex_unlock(&making);
+    if (context != NULL) {
+        return context;
     }
+    pthread_mutex_lock(&making);
+    context = __atomic_load_n(&device->primary, __ATOMIC_ACQUIRE);
+    for (int i = 0; context == NULL && i < ATTEMPTS; i++) {
+        context = new_context(device, true);
+        context = context != NULL && publish_primary(device, context) ? context : NULL;
+    }
+    pthread_mutex_unlock(&making);
     return context;
 }
 
@@ -247,16 +272,21 @@ static void stop_stream(StreamState *stream, DeviceFault fault, const Explanatio
     atomic_store(&stream->stopped, true);
 }
 
-void us_context_add_stream(Context *context, StreamState *stream)
+bool us_context_add_stream(Context *public, StreamState *stream)
 {
-    PlatformState *platform = platform_state(context->device->platform);
+    ContextState *context = context_state(public);
+    PlatformState *platform = platform_state(public->device->platform);
     pthread_mutex_lock(&platform->device_lock);
-    stream->next = context_state(context)->streams;
-    context_state(context)->streams = stream;
-    if (context_state(context)->stop_fault != DEVICE_FAULT_NONE) {
-        stop_stream(stream, context_state(context)->stop_fault, &context_state(context)->stop_why);
+    bool taken = !context->ending;
+    if (taken) {
+        stream->next = context->streams;
+        context->streams = stream;
+    }
+    if (taken && context->stop_fault != DEVICE_FAULT_NONE) {
+        stop_stream(stream, context->stop_fault, &context->stop_why);
     }
     pthread_mutex_unlock(&platform->device_lock);
+    return taken;
 }
 
 void us_context_stop(Context *public, DeviceFault fault, const Explanation *why)
@@ -294,11 +324,24 @@ static StreamState *hold_first_stream(ContextState *context)
     PlatformState *platform = platform_state(context->public.device->platform);
     pthread_mutex_lock(&platform->device_lock);
     StreamState *stream = context->streams;
-    if (stream != NULL) {
-        us_stream_hold(stream);
+    if (stream != NULL && !us_stream_hold(stream)) {
+        stream = NULL; /* cannot be: what is in the list holds itself */
     }
     pthread_mutex_unlock(&platform->device_lock);
     return stream;
+}
+
+/* From here on the context takes no streams and is no device's default one; its handle has been ended before. */
+static void begin_end(ContextState *context)
+{
+    Device *device = context->public.device;
+    PlatformState *platform = platform_state(device->platform);
+    pthread_mutex_lock(&platform->device_lock);
+    context->ending = true;
+    if (device->primary == &context->public) {
+        __atomic_store_n(&device->primary, NULL, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&platform->device_lock);
 }
 
 static void drop_tasks(ContextState *context)
@@ -314,6 +357,7 @@ static void drop_tasks(ContextState *context)
 /* What is left to do when the handle has been ended. */
 static void end_context(ContextState *context, bool drain)
 {
+    begin_end(context);
     if (!drain) {
         drop_tasks(context);
     }
@@ -323,7 +367,7 @@ static void end_context(ContextState *context, bool drain)
         us_stream_let_go(stream);
     }
     unlink_context(context);
-    us_grace_bury(free, context);
+    us_context_let_go(&context->public);
 }
 
 void us_context_destroy(Context *context)
@@ -360,11 +404,11 @@ typedef struct StreamList {
 static void append_streams(StreamList *list, ContextState *context)
 {
     for (StreamState *stream = context->streams; stream != NULL; stream = stream->next) {
-        if (list->streams != NULL) {
-            us_stream_hold(stream);
-            list->streams[list->count] = stream;
+        if (list->streams == NULL) {
+            list->count++;
+        } else if (us_stream_hold(stream)) {
+            list->streams[list->count++] = stream;
         }
-        list->count++;
     }
 }
 
@@ -434,17 +478,30 @@ WaitStatus us_device_synchronize(Device *device, int64_t timeout_us)
     return synchronize(device, NULL, timeout_us);
 }
 
-/* A context of the device whose handle this call has ended; NULL when none is left, or (`*busy`) when other threads are
- * destroying those that are. */
+/* Other threads may make new contexts while those of the device are ended. */
+static void mark_contexts(Device *device)
+{
+    PlatformState *platform = platform_state(device->platform);
+    pthread_mutex_lock(&platform->device_lock);
+    for (ContextState *context = device_state(device)->contexts; context != NULL; context = context->next) {
+        context->reset = true;
+    }
+    pthread_mutex_unlock(&platform->device_lock);
+}
+
+/* A marked context of the device whose handle this call has ended; NULL when none is left, or (`*busy`) when other threads
+ * are destroying those that are. */
 static ContextState *take_context(Device *device, bool *busy)
 {
     PlatformState *platform = platform_state(device->platform);
     pthread_mutex_lock(&platform->device_lock);
     ContextState *context = device_state(device)->contexts;
-    *busy = context != NULL;
-    while (context != NULL && us_handle_end(context->public.handle, HANDLE_CONTEXT) == NULL) {
+    *busy = false;
+    while (context != NULL && (!context->reset || us_handle_end(context->public.handle, HANDLE_CONTEXT) == NULL)) {
+        *busy = *busy || context->reset;
         context = context->next;
     }
+    *busy = *busy || context != NULL;
     pthread_mutex_unlock(&platform->device_lock);
     return context;
 }
@@ -464,6 +521,7 @@ void us_device_reset(Device *device, bool drain)
 {
     enum { LOOK_AGAIN_US = 100 };
     bool busy = true;
+    mark_contexts(device);
     while (busy) {
         ContextState *context = take_context(device, &busy);
         if (context != NULL) {

@@ -31,14 +31,15 @@ StreamMode us_stream_mode(void)
 
 /* ---- life ---- */
 
-void us_stream_hold(StreamState *stream)
+bool us_stream_hold(StreamState *stream)
 {
-    atomic_fetch_add(&stream->references, 1);
+    return us_reference_take(&stream->references);
 }
 
 static void end_stream(void *argument)
 {
     StreamState *stream = argument;
+    us_context_let_go(stream->public.context);
     pthread_cond_destroy(&stream->work);
     pthread_cond_destroy(&stream->done);
     pthread_mutex_destroy(&stream->lock);
@@ -47,7 +48,7 @@ static void end_stream(void *argument)
 
 void us_stream_let_go(StreamState *stream)
 {
-    if (atomic_fetch_sub(&stream->references, 1) == 1) {
+    if (us_reference_drop(&stream->references)) {
         us_grace_bury(end_stream, stream);
     }
 }
@@ -57,6 +58,10 @@ Stream *us_stream_create(Context *context, uint32_t internal_flags)
     static _Atomic int32_t next_id = 0;
     StreamState *stream = calloc(1, sizeof *stream);
     if (stream == NULL) {
+        return NULL;
+    }
+    if (!us_context_hold(context)) {
+        free(stream);
         return NULL;
     }
     stream->public.context = context;
@@ -72,7 +77,11 @@ Stream *us_stream_create(Context *context, uint32_t internal_flags)
         us_stream_let_go(stream);
         return NULL;
     }
-    us_context_add_stream(context, stream);
+    if (!us_context_add_stream(context, stream)) {
+        us_handle_end(stream->public.handle, HANDLE_STREAM);
+        us_stream_let_go(stream);
+        return NULL;
+    }
     return &stream->public;
 }
 
@@ -113,6 +122,18 @@ static bool is_own_worker(StreamState *stream)
     return own;
 }
 
+/* As us_stream_abort, but does not wait long for code of the program, which may never return. */
+static void abort_patiently(StreamState *stream)
+{
+    enum { LOOK_AGAIN_US = 5000 };
+    static const uint64_t PATIENCE = 500 * 1000000u;
+    uint64_t ticket = us_stream_drop(stream);
+    uint64_t start = us_now();
+    while (!us_stream_wait_ticket(stream, ticket, LOOK_AGAIN_US) &&
+           (us_now() - start < PATIENCE || !atomic_load(&stream->runs_program))) {
+    }
+}
+
 void us_stream_destroy(Stream *public, bool drain)
 {
     StreamState *stream = stream_state(public);
@@ -123,11 +144,12 @@ void us_stream_destroy(Stream *public, bool drain)
         if (drain) {
             us_stream_synchronize(public, -1);
         } else {
-            us_stream_abort(public);
+            abort_patiently(stream);
         }
     }
     atomic_store(&stream->ended, true);
-    stop_worker(stream, NULL);
+    struct timespec now = us_deadline(0);
+    stop_worker(stream, atomic_load(&stream->runs_program) ? &now : NULL);
     drop_rest(stream);
     us_context_remove_stream(public->context, stream);
     us_stream_let_go(stream);
@@ -199,7 +221,9 @@ static void run(StreamState *stream, Task *task)
         Explanation why = {{0}};
         uint64_t start = us_tracing ? us_now() : 0;
         const char *before = us_set_current_function(task->work.name);
+        atomic_store_explicit(&stream->runs_program, !task->anywhere, memory_order_relaxed);
         DeviceFault fault = task->run(task->argument, &why);
+        atomic_store_explicit(&stream->runs_program, false, memory_order_relaxed);
         us_set_current_function(before);
         if (us_tracing) {
             trace(stream, task, start, fault);
@@ -285,7 +309,9 @@ static bool rouse_worker(StreamState *stream)
         return false;
     }
     if (!stream->worker_exists) {
-        us_stream_hold(stream);
+        if (!us_stream_hold(stream)) {
+            return false;
+        }
         if (!us_thread_start(&stream->worker, work, stream)) {
             us_stream_let_go(stream);
             return false;

@@ -3,6 +3,7 @@
 #define UNDERSTUDY_STREAM_INTERNAL_H
 
 #include "device/device_internal.h"
+#include "device/reference.h"
 
 #include <stdatomic.h>
 
@@ -21,13 +22,14 @@ struct StreamState {
     Stream public;
     Device *device;    /* outlives the context */
     StreamState *next; /* in the context's list */
-    _Atomic int references; /* the handle, the worker, events and waits that point here */
+    References references; /* the handle, the worker, events and waits that point here */
 
     pthread_mutex_t lock; /* queue, worker state, fault */
     pthread_cond_t work;  /* signalled when the worker is parked and there is something to do */
     pthread_cond_t done;  /* broadcast when `completed` grows and somebody is parked on it */
     Task *first, *last;
     bool worker_exists, worker_parked;
+    _Atomic bool runs_program; /* a task that runs is (or waits for) the program's own code, which may never return */
     _Atomic bool stopping, draining; /* draining: somebody runs a task; changed under the lock */
     pthread_t worker;
     DeviceFault fault;
@@ -53,7 +55,7 @@ StreamMode us_stream_mode(void);
 /* Leaves a fault on the stream, unless it has one. */
 void us_stream_keep_fault(StreamState *stream, DeviceFault fault, const Explanation *why);
 
-void us_stream_hold(StreamState *stream);
+bool us_stream_hold(StreamState *stream); /* false: the stream has ended */
 void us_stream_let_go(StreamState *stream);
 
 /* us_stream_submit with a readiness test; gives the task's ticket. */

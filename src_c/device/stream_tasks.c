@@ -107,7 +107,10 @@ bool us_stream_wait_stream(Stream *stream, Stream *other)
         return false;
     }
     *wait = (StreamWait){stream_state(stream), awaited, ticket};
-    us_stream_hold(awaited);
+    if (!us_stream_hold(awaited)) {
+        free(wait);
+        return true; /* it has ended, so all its work has */
+    }
     Task task = {.work = {"stream wait", "wait", 0}, .run = run_stream_wait, .ready = awaited_is_done,
                  .release = release_stream_wait, .argument = wait};
     uint64_t own_ticket = 0;

@@ -3,6 +3,7 @@
 #include "device/team.h"
 #include "ftdsp/chip.h"
 #include "ftdsp/space.h"
+#include "report/arrays.h"
 #include "tensor/parallel.h"
 
 static FtCall begin(const char *function, DType dtype)
@@ -101,6 +102,11 @@ void ft_optional(FtCall *call, const char *name, const void *data, int64_t count
 
 static void check_space(FtCall *call, const char *name, const void *data, size_t bytes)
 {
+    size_t in_array = 0;
+    if (us_expected_array(data, &in_array)) {
+        ft_require(call, bytes <= in_array, name, "window", FT_BAD_SPACE,
+                   "%s at %p needs %zu bytes, but its array ends after %zu", name, data, bytes, in_array);
+    }
     const FtWindow *window = ft_window_of(data);
     if (!window) {
         const bool unseen = call->shared && ft_is_one_of_many();

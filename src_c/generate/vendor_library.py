@@ -30,9 +30,10 @@ def without_groups(text: str) -> str:
 def functions_of(header: str) -> list[Function]:
     """The functions that a header's text declares, in its order."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", header, flags=re.DOTALL)
+    text = re.sub(r"^#ifdef __cplusplus\n.*?^#endif", " ", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"^\s*#(?:[^\n]*\\\n)*[^\n]*", " ", text, flags=re.MULTILINE)
     text = re.sub(r'extern\s+"C"\s*\{', " ", text)
-    text = re.sub(r'\b(ACL_FUNC_VISIBILITY|ACL_DEPRECATED(_MESSAGE\("[^"]*"\))?)', " ", text)
+    text = re.sub(r'\b(MCBLASAPIENTRY|ACL_FUNC_VISIBILITY|ACL_DEPRECATED(_MESSAGE\("[^"]*"\))?)', " ", text)
     found = []
     for statement in without_groups(text).split(";"):
         statement = " ".join(statement.replace("}", " ").split())

@@ -26,13 +26,21 @@ static bool create(pthread_t *thread, void *(*run)(void *argument), void *argume
 bool us_thread_start(pthread_t *thread, void *(*run)(void *argument), void *argument)
 {
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    static const int ends[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
     sigset_t blocked;
     sigset_t previous;
+    pthread_sigmask(SIG_SETMASK, NULL, &previous);
     sigfillset(&blocked);
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
         sigdelset(&blocked, own[i]);
     }
-    pthread_sigmask(SIG_SETMASK, &blocked, &previous); /* a thread begins with the mask of the one that starts it */
+    /* A program that blocks these (to wait for them) has them blocked here too. */
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        if (sigismember(&previous, ends[i]) == 0) {
+            sigdelset(&blocked, ends[i]);
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &blocked, NULL); /* a thread begins with the mask of the one that starts it */
     bool started = create(thread, run, argument);
     pthread_sigmask(SIG_SETMASK, &previous, NULL);
     return started;

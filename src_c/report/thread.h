@@ -1,4 +1,5 @@
-/* Threads of our own. Signals are left to the program's threads, except those a fault raises in the thread itself. */
+/* Threads of our own. Signals are left to the program's threads, except those a fault raises in the thread itself, and those
+ * that ask the process to end: where no thread of the program is left to take them, ours do. */
 #ifndef UNDERSTUDY_THREAD_H
 #define UNDERSTUDY_THREAD_H
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,14 +13,38 @@ bool us_tracing = false;
 
 static int trace_file = -1;
 
+/* A full disk is told once. Of a line that is cut off nothing stays. */
+static void write_whole(const char *text, size_t length)
+{
+    static atomic_bool told;
+    ssize_t written = write(trace_file, text, length);
+    if (written == (ssize_t)length) {
+        return;
+    }
+    int reason = written < 0 ? errno : ENOSPC;
+    off_t end = lseek(trace_file, 0, SEEK_END);
+    if (written > 0 && end >= written && ftruncate(trace_file, end - written) != 0) {
+        reason = errno;
+    }
+    if (!atomic_exchange(&told, true)) {
+        us_log(LOG_LEVEL_ERROR, "UNDERSTUDY_TRACE: events are missing: %s", strerror(reason));
+    }
+}
+
 __attribute__((constructor)) static void open_trace(void)
 {
     const char *path = us_environment_text("UNDERSTUDY_TRACE", NULL);
     if (path == NULL) {
         return;
     }
-    /* Appending writes of whole lines from several threads and processes do not mix. */
-    trace_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    /* Appending writes of whole lines from several threads and processes do not mix. Whoever makes the file begins the
+     * array, which nobody ends: so it can be read whenever the process ends. */
+    trace_file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    if (trace_file >= 0) {
+        write_whole("[\n", 2);
+    } else if (errno == EEXIST) {
+        trace_file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    }
     if (trace_file < 0) {
         us_log(LOG_LEVEL_ERROR, "UNDERSTUDY_TRACE: %s cannot be opened: %s", path, strerror(errno));
         return;
@@ -35,11 +60,10 @@ void us_trace_event(const char *category, const char *name, int64_t lane, uint64
     long thread = lane == 0 ? (long)gettid() : STREAM_LANES + (long)lane - 1;
     int length = snprintf(line, sizeof line,
                           "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%ld,\"ts\":%.3f,\"dur\":%.3f,"
-                          "\"args\":{%s}}\n",
+                          "\"args\":{%s}},\n",
                           category, name, (int)getpid(), thread, (double)start * 1e-3, (double)(end - start) * 1e-3,
                           arguments_json);
     if (length > 0 && (size_t)length < sizeof line) {
-        ssize_t written = write(trace_file, line, (size_t)length);
-        (void)written;
+        write_whole(line, (size_t)length);
     }
 }

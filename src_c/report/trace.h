@@ -1,5 +1,6 @@
-/* A timeline of what happened. UNDERSTUDY_TRACE=FILE: every event becomes one line of that file, a complete JSON object of the
- * Chrome trace event format (ph "X", times in microseconds of the monotonic clock). `understudy trace` collects them. */
+/* A timeline of what happened. UNDERSTUDY_TRACE=FILE: every event becomes one line of that file, an element of a JSON
+ * array in Chrome's trace event format (ph "X", times in microseconds of the monotonic clock). Viewers read the array
+ * without its closing bracket, which is never written, so that a process may end at any time. */
 #ifndef UNDERSTUDY_TRACE_H
 #define UNDERSTUDY_TRACE_H
 

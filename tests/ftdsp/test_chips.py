@@ -1,4 +1,4 @@
-"""Which functions a chip has (ft-dsp 1), as the library itself answers, and as README's table shows."""
+"""Which functions a chip has (ft-dsp 1), as the library itself answers, and as docs/functions.md shows."""
 
 import pytest
 

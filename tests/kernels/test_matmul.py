@@ -244,7 +244,7 @@ def test_without_a_blas():
     tests = ["test_layouts", "test_conjugates", "test_16_bit_sums_are_rounded_once",
              "test_integers_are_exact_modulo_their_size", "test_what_is_multiplied_by_zero_is_not_read",
              "test_deep_products_are_summed_in_parts", "test_finish_sees_every_sum_once"]
-    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "not 300",
+    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", "0", "-k", "not 300",
                           *(f"{__file__}::{name}" for name in tests)],
                          env={**os.environ, "UNDERSTUDY_BLAS": "none.so"}, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout

@@ -6,6 +6,7 @@ import pytest
 
 from tests.kit.support import assert_error_of_use, understudy, understudy_json
 from understudy import paths
+from understudy.kit import names, sdk
 
 
 def entries(kind):
@@ -72,3 +73,8 @@ def test_table_says_why_a_rule_is_not_tested():
 
 def test_unknown_function_is_an_error_of_use():
     assert_error_of_use(understudy("rules", "aclMalloc"), "did you mean aclrtMalloc?")
+
+
+def test_a_function_that_the_vendor_has_is_no_typing_error():
+    absent = min(name for name in names.known() if name not in sdk.exporters() and name.startswith("aclnn"))
+    assert_error_of_use(understudy("rules", absent), f"{absent} is not emulated; the vendor has it")

@@ -2,11 +2,14 @@
 
 import json
 import pathlib
+import re
 
 import pytest
 
 from tests import native
-from tests.kit.support import assert_error_of_use, program, understudy
+from tests.kit.support import AARCH64, assert_error_of_use, change_machine, program, understudy
+from understudy.errors import UsageError
+from understudy.kit import replay, table, trace
 
 EXAMPLE = pathlib.Path(__file__).parents[2] / "examples_c/ascend/soft_margin_loss_backward/soft_margin_loss_backward.c"
 
@@ -179,6 +182,126 @@ int main(void)
     call = next(event for event in events if event["name"] == "fp_binarycrossentropygrad_s")
     assert call["args"]["input_size"] == 3 and call["args"]["core_mask"] == 255
     assert understudy("replay", tmp_path / "trace.json", 1).stdout == "fp_binarycrossentropygrad_s\n"
+
+
+def test_arrows_lead_from_a_call_to_its_kernel(example):
+    folder, _, events = example
+    timeline = json.loads((folder / "trace.json").read_text())["traceEvents"]
+    starts = {event["id"]: event for event in timeline if event["ph"] == "s"}
+    ends = {event["id"]: event for event in timeline if event["ph"] == "f"}
+    kernels = [event for event in events if event["cat"] == "kernel"]
+    assert len(starts) == len(ends) >= len(kernels) > 0
+    calls = {(call["tid"], call["ts"]) for call in events if call["name"] == "aclnnSoftMarginLossBackward"}
+    for kernel in kernels:
+        (end,) = [event for event in ends.values() if (event["tid"], event["ts"]) == (kernel["tid"], kernel["ts"])]
+        start = starts[end["id"]]
+        assert (start["tid"], start["ts"]) in calls and start["ts"] <= end["ts"]
+
+
+def test_a_page_with_the_timeline(tmp_path):
+    binary = program(tmp_path, "traced", REFUSED, link_flags("ascend"))
+    assert understudy("trace", binary, "-o", tmp_path / "trace.html").returncode == 3
+    page = (tmp_path / "trace.html").read_text()
+    assert "aclrtMalloc" in page and not re.search(r"(src|href)\s*=|https?://", page), "it needs nothing else"
+    events = json.loads(re.search(r"const events = (.*);\n", page)[1])
+    assert any(event["name"] == "aclrtMalloc" for event in events)
+
+
+def test_lines_of_a_process_that_was_killed():
+    good = {"ph": "X", "cat": "call", "name": "mcInit", "args": {}, "result": {"status": 0}, "ts": 1, "dur": 2, "pid": 3, "tid": 4}
+    line = json.dumps(good)
+    damaged = [line[:30], "{}", "[1]", "null", line.replace('"ts": 1', '"ts": "x"'), '{"cat": "call"}', "\0\0", "[" * 100000]
+    events, count = trace.events_of(["[", line + ",", *damaged, line])
+    assert [event["args"] for event in events] == [{"call": 1, "status": 0}, {"call": 2, "status": 0}]
+    assert count == len(damaged)
+
+
+def test_the_file_of_the_library_is_an_array_that_nobody_closes(tmp_path):
+    file = tmp_path / "raw"
+    binary = program(tmp_path, "traced", EXAMPLE.read_text(), link_flags("ascend"))
+    for _ in range(2):  # a second process appends
+        assert understudy("run", binary, env={"UNDERSTUDY_TRACE": str(file)}).returncode == 0
+    text = file.read_text()
+    assert text.startswith("[\n") and text.endswith(",\n") and text.count("[\n") == 1
+    events = json.loads(text.rstrip(",\n") + "]")
+    assert sum(event["cat"] == "kernel" for event in events) == 4, "two of each process"
+
+
+def test_a_full_disk_is_told(tmp_path):
+    binary = program(tmp_path, "traced", EXAMPLE.read_text(), link_flags("ascend"))
+    done = understudy("run", binary, env={"UNDERSTUDY_TRACE": "/dev/full"})
+    assert done.returncode == 0 and done.stderr.count("No space left on device") == 1
+    with pytest.raises(UsageError, match="cannot write /dev/full: No space left on device"):
+        table.write("/dev/full", "text")
+
+
+def test_a_temporary_folder_with_a_space(tmp_path):
+    odd = tmp_path / "with a space: and a colon"
+    odd.mkdir()
+    binary = program(tmp_path, "traced", REFUSED, link_flags("ascend"))
+    environment = {"TMPDIR": str(odd), "XDG_CACHE_HOME": str(odd)}
+    done = understudy("trace", binary, "-o", odd / "trace.json", env=environment)
+    assert done.returncode == 3 and "aclrtMalloc" in done.stdout, done.stderr
+
+
+def test_the_tracing_library_is_kept(tmp_path):
+    binary = program(tmp_path, "traced", REFUSED, link_flags("ascend"))
+    made = []
+    for _ in range(2):
+        done = understudy("trace", binary, "-o", tmp_path / "t.json", env={"XDG_CACHE_HOME": str(tmp_path)})
+        assert done.returncode == 3
+        (kept,) = (tmp_path / "understudy").iterdir()
+        made.append(kept.stat().st_mtime_ns)
+    assert made[0] == made[1]
+
+
+def test_a_program_of_another_architecture(tmp_path):
+    binary = program(tmp_path, "traced", REFUSED, link_flags("ascend"))
+    change_machine(binary, AARCH64)
+    assert_error_of_use(understudy("trace", binary, "-o", tmp_path / "t.json"), "Exec format error")
+
+
+# ---- a trace is data, whoever wrote it ----
+
+POISON = '0); system("touch poisoned"); (0'
+
+
+def call_event(**arguments):
+    return {"ph": "X", "cat": "call", "name": "aclrtMalloc", "ts": 1, "dur": 1, "pid": 1, "tid": 1,
+            "args": {"devPtr": "0x7f0000000000", "size": 24, "policy": 0, "status": 0, "*devPtr": "0x100000000000", **arguments}}
+
+
+@pytest.mark.parametrize("arguments", [
+    {"size": POISON}, {"devPtr": POISON}, {"*devPtr": POISON}, {"status": POISON}, {"policy": [1]}, {"size": 1.5},
+    {"size": True}, {"size": 2**70}, {"devPtr": 12}, {"devPtr[]": "zz"}, {"status": None}, {"devPtr": "0x" + "f" * 20},
+], ids=repr)  # fmt: skip
+def test_nothing_but_values_reaches_the_program(tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "trace.json"
+    file.write_text(json.dumps({"traceEvents": [call_event()]}))
+    replay.reproducer(replay.load(str(file)), 1)
+    file.write_text(json.dumps({"traceEvents": [call_event(**arguments)]}))
+    with pytest.raises(UsageError, match="that `understudy trace` writes"):
+        replay.load(str(file))
+    assert not (tmp_path / "poisoned").exists()
+
+
+@pytest.mark.parametrize("text", [
+    "", "{", "[]", "3", '"text"', "null", '{"traceEvents": 3}', '{"traceEvents": [3]}', '{"traceEvents": {"a": 1}}',
+    "[" * 200000, '{"traceEvents": [' + '{"a":' * 100000,
+])  # fmt: skip
+def test_what_is_no_timeline_is_one_line(tmp_path, text):
+    file = tmp_path / "other.json"
+    file.write_text(text)
+    with pytest.raises(UsageError, match="is no timeline"):
+        replay.load(str(file))
+
+
+@pytest.mark.parametrize("event", [{"cat": "call"}, {"cat": "call", "name": 3}, {"cat": "call", "name": POISON}])
+def test_calls_of_nobody_are_passed_over(tmp_path, event):
+    file = tmp_path / "trace.json"
+    file.write_text(json.dumps({"traceEvents": [event]}))
+    assert replay.load(str(file)) == []
 
 
 def test_errors_of_use(tmp_path):

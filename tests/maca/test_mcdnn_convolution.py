@@ -1,6 +1,10 @@
 """Convolutions against sums over every tap in float64, the worked numbers of the sheet, and finite differences
 (mcdnn-cnn 5 to 12)."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -148,6 +152,25 @@ def test_worked_example_of_both_modes(mode):
     ok(backward_filter(conv, x, dy, dw))
     for actual, expected in zip((y, dx, dw), WORKED[mode]):
         assert actual.values()[0, 0].tolist() == expected
+
+
+ONE_DIMENSION = """
+import numpy as np
+from tests.maca.test_mcdnn_convolution import *
+x, w, y = (Tensor(np.arange(1, 5).reshape(1, 1, 4)), Filter(np.arange(1, 6).reshape(1, 1, 5)), Tensor(np.zeros((1, 1, 2))))
+for _ in range(2):
+    ok(forward(convolution((1,), (1,), (1,), mode=CONVOLUTION), x, w, y))
+print(y.values().ravel().tolist())
+"""
+
+
+@pytest.mark.parametrize("setting, expected, said", [("", "[20.0, 30.0]", 1), ("mirrored", "[20.0, 30.0]", 1),
+                                                     ("plain", "[40.0, 30.0]", 0)])
+def test_a_setting_takes_filters_as_they_are(setting, expected, said):
+    environment = {**os.environ, "UNDERSTUDY_MCDNN_CONVOLUTION": setting, "UNDERSTUDY_LOG": "warn"}
+    done = subprocess.run([sys.executable, "-c", ONE_DIMENSION], env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == expected
+    assert done.stderr.count("MCDNN_CROSS_CORRELATION") == said
 
 
 @pytest.mark.parametrize("padding, stride, dilation, mode, expected", [

@@ -1,6 +1,7 @@
 """The raw ABI from Python: several libraries behind one object, last errors, exceptions, other libraries."""
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from understudy import ascend, errors, ftdsp, maca, paths
 from understudy.binding import Libraries
+from understudy.kit import names, sdk
 
 STACK_MODULES = {"ascend": ascend, "maca": maca, "ftdsp": ftdsp}
 
@@ -46,6 +48,16 @@ def test_an_unknown_name_is_an_attribute_error(stack):
         STACK_MODULES[stack].lib.noSuchFunction
 
 
+def test_a_name_that_the_vendor_has_is_told_from_a_typing_error():
+    absent = next(name for name, entry in names.known().items() if entry.stack == "maca" and name not in sdk.exporters())
+    with pytest.raises(AttributeError, match=f"{absent} is not emulated; the vendor has it"):
+        getattr(maca.lib, absent)
+    with pytest.raises(AttributeError, match="did you mean mcMalloc?"):
+        maca.lib.mcMaloc
+    with pytest.raises(AttributeError, match="did you mean MCDNN_DATA_FLOAT?"):
+        maca.lib.MCDNN_DATA_FLAOT
+
+
 def test_constants_come_from_the_headers():
     assert ascend.lib.ACL_ERROR_INVALID_PARAM == 100000
     assert maca.lib.MCDNN_STATUS_BAD_PARAM == 3
@@ -60,6 +72,19 @@ def test_a_refusal_is_an_exception_with_everything():
     assert error.rule.startswith("mcdnnCreateTensorDescriptor/") and error.text
     assert maca.last_error() == (error.code, error.rule, error.text)
     assert str(error) == f"mcdnnCreateTensorDescriptor: MCDNN_STATUS_BAD_PARAM (3): {error.text} [{error.rule}]"
+    again = pickle.loads(pickle.dumps(error))
+    assert vars(again) == vars(error) and str(again) == str(error) and type(again) is errors.StatusError
+
+
+def test_statuses_of_operators_have_the_vendors_names():
+    size, executor = ascend.ffi.new("uint64_t *"), ascend.ffi.new("aclOpExecutor **")
+    null = ascend.ffi.NULL
+    with pytest.raises(errors.StatusError) as caught:
+        ascend.call("aclnnSoftMarginLossGetWorkspaceSize", null, null, 0, null, size, executor)
+    assert (caught.value.name, caught.value.code) == ("ACLNN_ERR_PARAM_NULLPTR", 161001)
+    assert str(caught.value).startswith("aclnnSoftMarginLossGetWorkspaceSize: ACLNN_ERR_PARAM_NULLPTR (161001): ")
+    assert ascend._binding.status_name("aclnnSoftMarginLoss", 161002) == "ACLNN_ERR_PARAM_INVALID"
+    assert ascend._binding.status_name("aclnnSoftMarginLoss", 999) == "999"
 
 
 @pytest.mark.parametrize("function, argument, name, code", [

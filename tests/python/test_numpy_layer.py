@@ -403,6 +403,20 @@ def test_run_with_tables_and_strings():
     numpy.testing.assert_array_equal(result, x + bias[:, None])
 
 
+@pytest.mark.parametrize("short", ["x", "y", "out"])
+def test_an_array_shorter_than_the_call_needs_is_refused(short):
+    arrays = {name: numpy.full(1200, 7, numpy.float32) for name in ("x", "y", "out")}
+    ftdsp.run("add", *arrays.values(), 1200)
+    whole = {**arrays, "out": numpy.full(1200, 7, numpy.float32)}
+    cut = {**whole, short: whole[short][:2]}
+    with pytest.raises(StatusError, match="its array ends after 8") as caught:
+        ftdsp.run("add", *cut.values(), 4)
+    assert caught.value.rule.startswith("fp_add_s/") and caught.value.rule.endswith("/window")
+    assert (whole["out"] == 7).all()
+    ftdsp.run("add", *cut.values(), 2)
+    ftdsp.run("add", whole["x"][:2], whole["y"], whole["x"], 1200)  # of two that begin alike the longer counts
+
+
 def test_run_refuses_what_does_not_fit():
     x = numpy.ones(4, numpy.float32)
     for arguments, error, words in [

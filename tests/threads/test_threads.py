@@ -1,6 +1,8 @@
 """Programs of many threads on each stack's public API: plain, with address and undefined, and with thread sanitizer."""
 
 import pathlib
+import signal
+import subprocess
 
 import pytest
 
@@ -11,7 +13,7 @@ HERE = pathlib.Path(__file__).parent
 
 @pytest.mark.parametrize("sanitizer", ["", "address", "thread"], ids=lambda build: build or "plain")
 @pytest.mark.parametrize("mode", ["async", "inline", "deferred"])
-@pytest.mark.parametrize("name", ["ascend_threads", "ascend_storm", "maca_threads"])
+@pytest.mark.parametrize("name", ["ascend_threads", "ascend_storm", "ascend_ending", "maca_threads"])
 def test_threads_share_a_device(name, mode, sanitizer):
     program = native.build_vendor(HERE / f"{name}.c", name.split("_")[0], sanitizer)
     done = native.run([program], {"UNDERSTUDY_STREAM": mode, "UNDERSTUDY_LOG": "off"})
@@ -29,3 +31,21 @@ def test_a_small_stack_is_enough_to_wait():
     program = native.build_vendor(HERE / "ascend_small_stack.c", "ascend", "")
     done = native.run([program], {"UNDERSTUDY_STREAM": "async"})
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
+def test_a_forced_reset_does_not_wait_for_a_function_that_never_returns():
+    program = native.build_vendor(HERE / "ascend_stuck.c", "ascend", "")
+    done = native.run([program, "reset"], {"UNDERSTUDY_STREAM": "async"}, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
+@pytest.mark.parametrize(("thread", "end", "told"), [("parting", -signal.SIGTERM, ""), ("waiting", 0, "taken\n")])
+def test_our_threads_take_no_signal_from_the_program_but_let_it_end(thread, end, told):
+    program = native.build_vendor(HERE / "ascend_stuck.c", "ascend", "")
+    with subprocess.Popen([program, thread], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            process.terminate()
+            assert (process.wait(60), process.stdout.read()) == (end, told)
+        finally:
+            process.kill()

@@ -8,6 +8,7 @@
 #ifndef MCDNN_OPS_INFER_H_
 #define MCDNN_OPS_INFER_H_
 
+#include "../common/library_types.h"
 #include "../mcr/mc_runtime_api.h"
 
 #include <stddef.h>
@@ -259,8 +260,6 @@ typedef enum {
     MCDNN_CTC_LOSS_ALGO_DETERMINISTIC = 0,
     MCDNN_CTC_LOSS_ALGO_NON_DETERMINISTIC = 1
 } mcdnnCTCLossAlgo_t;
-
-typedef enum libraryPropertyType_t { MAJOR_VERSION = 0, MINOR_VERSION = 1, PATCH_LEVEL = 2 } libraryPropertyType;
 
 /* ---- structures ---- */
 

@@ -305,10 +305,7 @@ def write_report(path: str, target: dict, cases: list[Case], fixed: list[Case], 
         "unused": [entry.pattern for entry in known if not entry.used],
         "cases": [dataclasses.asdict(case) for case in cases],
     }
-    try:
-        pathlib.Path(path).write_text(json.dumps(report, indent=1) + "\n")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+    table.write(path, json.dumps(report, indent=1) + "\n")
 
 
 def environment(target: dict[str, list[str]]) -> dict[str, str]:

@@ -4,8 +4,12 @@ Its C source is made from the bindings, so it knows every function. It knows not
 stands in front of a vendor's own libraries. Host arrays and new handles are noted, so that a call can be repeated.
 """
 
+import hashlib
+import os
 import pathlib
+import re
 import subprocess
+import tempfile
 
 from understudy import toolchain
 from understudy.errors import UsageError
@@ -18,12 +22,14 @@ ARRAY_COUNTS = {
     "dimA": "nbDims", "strideA": "nbDims", "filterDimA": "nbDims", "windowDimA": "nbDims", "paddingA": "nbDims",
     "padBeforeA": "nbDims", "padAfterA": "nbDims", "foldA": "nbDims",
 }  # fmt: skip
+UNLOADABLE = re.compile(r"[\s:]")  # what separates names in LD_PRELOAD
 # 16 bytes hold a scalar of any type.
 SCALAR_BYTES = 16
 
 INCLUDES = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -39,14 +45,19 @@ INCLUDES = r"""
 PRELUDE = r"""
 typedef struct Line { char text[8192]; int used; } Line;
 
+/* The file of the libraries' own events: lines of an array that nobody closes. */
 static int trace_file(void)
 {
     static int file = -2;
-    if (file == -2) {
-        const char *path = getenv("UNDERSTUDY_TRACE");
-        file = path == NULL ? -1 : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    const char *path = getenv("UNDERSTUDY_TRACE");
+    if (file == -2 && path != NULL) {
+        int made = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+        file = made >= 0 ? made : open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+        if (made >= 0 && write(made, "[\n", 2) != 2) {
+            file = -1;
+        }
     }
-    return file;
+    return file < 0 ? -1 : file;
 }
 
 static double now(void)
@@ -137,9 +148,13 @@ char *getenv(const char *name)
 
 static void finish(Line *line, double start, double end)
 {
-    add(line, "},\"ts\":%.3f,\"dur\":%.3f,\"pid\":%d,\"tid\":%d}\n", start, end - start, (int)getpid(), (int)gettid());
-    ssize_t written = write(trace_file(), line->text, (size_t)line->used);
-    (void)written;
+    add(line, "},\"ts\":%.3f,\"dur\":%.3f,\"pid\":%d,\"tid\":%d},\n", start, end - start, (int)getpid(), (int)gettid());
+    static int failed;
+    ssize_t written = failed ? line->used : write(trace_file(), line->text, (size_t)line->used);
+    if (written != line->used) {
+        failed = 1;
+        fprintf(stderr, "understudy trace: a call cannot be written: %s\n", written < 0 ? strerror(errno) : "no room");
+    }
 }
 """
 
@@ -272,9 +287,21 @@ def source() -> str:
 
 
 def build(folder: pathlib.Path) -> pathlib.Path:
-    """Compiles the library into a folder."""
+    """The compiled library. Kept between runs where the user's caches are, else made in the folder."""
+    text = source()
+    kept = toolchain.cache_folder()
+    if kept is None or UNLOADABLE.search(str(kept)):
+        return _compile(text, folder)
+    library = kept / f"interposer-{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
+    if not library.exists():
+        with tempfile.TemporaryDirectory(dir=kept, prefix="interposer-") as name:
+            os.replace(_compile(text, pathlib.Path(name)), library)
+    return library
+
+
+def _compile(text: str, folder: pathlib.Path) -> pathlib.Path:
     file, library = folder / "interposer.c", folder / "libinterposer.so"
-    file.write_text(source())
+    file.write_text(text)
     command = [*toolchain.compiler("c"), "-w", "-O0", "-shared", "-fPIC", str(file), "-o", str(library), "-ldl"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:

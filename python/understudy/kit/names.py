@@ -95,6 +95,16 @@ def stack_by_pattern(name: str) -> str | None:
     return next((stack for stack, pattern in PATTERNS.items() if pattern.fullmatch(name)), None)
 
 
+def absence(name: str, candidates) -> str:
+    """What to say of a name that is not there: the vendor has it, or another name is meant."""
+    if name in known():
+        entry = known()[name]
+        place = ", ".join(filter(None, [entry.library, entry.header]))
+        return f"{name} is not emulated; the vendor has it" + (f" ({place})" if place else "")
+    near = nearest(name, candidates, 0.75)
+    return f"no loaded library has {name}" + (f"; did you mean {near}?" if near else "")
+
+
 def nearest(name: str, candidates, cutoff: float = 0.85) -> str:
     """The candidate most like the name; "" when none is."""
     return next(iter(difflib.get_close_matches(name, candidates, 1, cutoff)), "")

@@ -8,6 +8,7 @@ import tempfile
 
 from understudy import toolchain
 from understudy.errors import UsageError
+from understudy.kit import table
 from understudy.kit.prototypes import SCALING_FACTORS, Parameter, prototypes
 from understudy.paths import STACKS
 
@@ -19,7 +20,7 @@ DEVICE_MEMORY = re.compile(r"(aclrtMalloc\w*|mcMalloc\w*)")
 
 HEADERS = {
     "ascend": '#include "acl/acl.h"\n#include "aclnn/aclnn_base.h"\n{operators}',
-    "maca": "#include <mc_runtime.h>\n#include <mcdnn/mcdnn.h>\n",
+    "maca": "#include <mc_runtime.h>\n#include <mcdnn/mcdnn.h>\n#include <mcblas/mcblas.h>\n",
     "ftdsp": "{operators}",
 }
 
@@ -31,16 +32,60 @@ def add_arguments(parser) -> None:
     parser.epilog = "Exit status: 0 when the repeated call gives the traced status."
 
 
+POINTER = re.compile(r"0x[0-9a-f]{1,16}|0")
+FLOATING = re.compile(r"-?(0x[0-9a-f](\.[0-9a-f]+)?p[+-]?[0-9]{1,5}|inf|nan)")
+NOT_FINITE = {"inf": "(SIGN1.0 / 0.0)", "nan": "(SIGN0.0 / 0.0)"}  # as C expressions
+BYTES = re.compile(r"([0-9a-f]{2})*")
+
+
+class Damaged(UsageError):
+    """A value of a trace that `understudy trace` never writes. Nothing else of a trace may reach the C program."""
+
+
+def checked(call: str, name: str, value, kind: str):
+    """A traced value of a parameter, by what the parameter is: a number, or a text of the form that is written for it."""
+    if kind == "integer" and type(value) is int and -(2**63) <= value < 2**64:
+        return value
+    forms = {"pointer": POINTER, "floating": FLOATING, "bytes": BYTES}
+    if kind in forms and isinstance(value, str) and forms[kind].fullmatch(value):
+        return value
+    if kind == "structure" and value == "structure":
+        return value
+    raise Damaged(f"{call}: {name} is no {kind} that `understudy trace` writes")
+
+
+def kind_of(kind) -> str:
+    """What a trace holds of a cffi type."""
+    if kind.kind in ("pointer", "array", "function"):
+        return "pointer"
+    if kind.kind in ("struct", "union"):
+        return "structure"
+    return "floating" if kind.cname in ("float", "double", "half") else "integer"
+
+
 def number_of(text) -> int:
     return int(text, 16) if isinstance(text, str) else int(text)
 
 
 class Call:
-    """A traced call: what it was given, and which new objects it gave."""
+    """A traced call: what it was given, and which new objects it gave. Raises Damaged for what no trace has."""
 
     def __init__(self, event: dict):
-        self.name, self.arguments = event["name"], event["args"]
+        self.name, arguments = event["name"], event.get("args")
         self.prototype = prototypes()[self.name]
+        if not isinstance(arguments, dict):
+            raise Damaged(f"{self.name}: no arguments")
+        self.arguments = {}
+        for parameter in self.prototype.parameters:
+            self._take(arguments, parameter.name, kind_of(parameter.kind))
+            self._take(arguments, f"*{parameter.name}", "pointer")
+            self._take(arguments, f"{parameter.name}[]", "bytes")
+        if self.prototype.result.kind != "void":
+            self._take(arguments, "status", kind_of(self.prototype.result))
+
+    def _take(self, arguments: dict, name: str, kind: str) -> None:
+        if name in arguments:
+            self.arguments[name] = checked(self.name, name, arguments[name], kind)
 
     def value(self, parameter: Parameter):
         return self.arguments.get(parameter.name, 0)
@@ -80,13 +125,18 @@ def words(digits: str) -> list[int]:
 
 
 def load(trace: str) -> list[Call]:
+    no_timeline = UsageError(f"{trace} is no timeline of `understudy trace`")
     try:
-        events = json.loads(pathlib.Path(trace).read_text())["traceEvents"]
+        content = json.loads(pathlib.Path(trace).read_text())
     except OSError as error:
         raise UsageError(f"cannot read {trace}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
-        raise UsageError(f"{trace} is no timeline of `understudy trace`") from None
-    return [Call(event) for event in events if event.get("cat") == "call" and event["name"] in prototypes()]
+    except (ValueError, RecursionError):
+        raise no_timeline from None
+    events = content.get("traceEvents") if isinstance(content, dict) else None
+    if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
+        raise no_timeline
+    calls = [event for event in events if event.get("cat") == "call"]
+    return [Call(event) for event in calls if isinstance(event.get("name"), str) and event["name"] in prototypes()]
 
 
 def needed(calls: list[Call], target: int) -> list[Call]:
@@ -158,7 +208,7 @@ class Program:
         if value == "structure":
             raise UsageError(f"{call.name} takes a structure by value, which a trace does not hold")
         if not parameter.is_pointer:
-            return str(value)
+            return NOT_FINITE.get(str(value).removeprefix("-"), str(value)).replace("SIGN", "-" * str(value).startswith("-"))
         digits = call.arguments.get(f"{parameter.name}[]")
         if digits is not None and (parameter.name not in SCALING_FACTORS or number_of(value)):
             return self.array(parameter, digits)
@@ -230,5 +280,5 @@ def run(options) -> int:
         raise UsageError(f"{options.trace} has calls 1 to {len(calls)}")
     source = reproducer(calls, options.number)
     if options.output:
-        pathlib.Path(options.output).write_text(source)
+        table.write(options.output, source)
     return compile_and_run(source)

@@ -1,7 +1,6 @@
 """`understudy rules`: the rule catalogue as a table."""
 
 import dataclasses
-import difflib
 import fnmatch
 import importlib
 import json
@@ -44,9 +43,15 @@ def named(pattern: str | None, entries) -> list:
 
 
 def unknown_function(pattern: str) -> UsageError:
+    from understudy.kit import sdk
+
     functions = {entry.function for entry in [*catalogue.rules().values(), *catalogue.choices()]}
-    near = difflib.get_close_matches(pattern, functions, 1)
-    return UsageError(f"no rules for {pattern!r}" + (f"; did you mean {near[0]}?" if near else ""))
+    if pattern in sdk.exporters():
+        return UsageError(f"{pattern} refuses nothing")
+    if pattern in names.known():
+        return UsageError(names.absence(pattern, ()))
+    near = names.nearest(pattern, functions, 0.6)
+    return UsageError(f"no rules for {pattern!r}" + (f"; did you mean {near}?" if near else ""))
 
 
 def totals(rules, choices) -> list[dict]:

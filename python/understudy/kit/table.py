@@ -1,9 +1,13 @@
-"""Tables and colours for a terminal or a pipe."""
+"""Tables and colours for a terminal or a pipe, and files of results."""
 
 import os
+import pathlib
 import shutil
 import sys
+import tempfile
 import textwrap
+
+from understudy.errors import UsageError
 
 COLOURS = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "bold": 1, "dim": 2}
 
@@ -43,3 +47,29 @@ def render(rows: list[tuple], indent: str = "  ", colours: dict[str, str] | None
 
 def plural(count: int, singular: str, several: str = "") -> str:
     return f"{count} {singular if count == 1 else several or singular + 's'}"
+
+
+def write(path, text: str) -> None:
+    """Writes a file whole or not at all: when the disk is full, what was there before is still there."""
+    path = pathlib.Path(path)
+    try:
+        if path.exists() and not path.is_file():  # a pipe or a device
+            path.write_text(text)
+            return
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            try:
+                file.write(text)
+                file.close()
+                os.chmod(file.name, 0o666 & ~_umask())
+                os.replace(file.name, path)
+            except BaseException:
+                pathlib.Path(file.name).unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

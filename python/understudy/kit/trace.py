@@ -4,15 +4,17 @@ import collections
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
 
 from understudy import toolchain
 from understudy.errors import UsageError
-from understudy.kit import interposer, table
+from understudy.kit import interposer, table, timeline_page
 from understudy.paths import STACKS
 
+COPY = re.compile(r"Mem(cpy|set)")
 FIRST_STREAM_LANE = 1_000_000  # thread numbers of streams in the trace lines of the library
 
 
@@ -20,18 +22,30 @@ def add_arguments(parser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", default="trace.json", help="timeline (default: trace.json)")
     parser.add_argument("program", metavar="PROGRAM", help="program to run; -o FILE may follow it")
     parser.add_argument("arguments", nargs="...", metavar="ARGUMENT", help="its arguments")
-    parser.epilog = "The timeline opens in Perfetto or chrome://tracing. `understudy replay FILE N` repeats call N."
+    parser.epilog = ("A FILE that ends with .html is a page with the timeline that needs no network; else it is JSON, which "
+                     "opens in Perfetto or chrome://tracing. `understudy replay FILE N` repeats call N of the JSON.")
 
 
-def events_of(lines) -> list[dict]:
-    """The trace lines as events, in order of time; calls are numbered from 1."""
-    events = sorted((json.loads(line) for line in lines), key=lambda event: event["ts"])
-    number = 0
-    for event in events:
-        if event["cat"] == "call":
-            number += 1
-            event["args"] = {"call": number, **event["args"], **event.pop("result")}
-    return events
+def events_of(lines) -> tuple[list[dict], int]:
+    """The trace lines as events, in order of time, and how many lines are damaged; calls are numbered from 1."""
+    events, damaged = [], 0
+    for line in lines:
+        line = line.strip().removesuffix(",")
+        if line in ("", "[", "]"):
+            continue
+        try:
+            event = json.loads(line)
+            if event["cat"] == "call":
+                event["args"] |= event.pop("result")
+            {"ts": event["ts"] + event["dur"], "name": event["name"] + "", "row": (event["pid"], event["tid"])}
+        except (ValueError, KeyError, TypeError, RecursionError):  # a process that ended, or a full disk
+            damaged += 1
+        else:
+            events.append(event)
+    events.sort(key=lambda event: event["ts"])
+    for number, event in enumerate((event for event in events if event["cat"] == "call"), 1):
+        event["args"] = {"call": number, **event["args"]}
+    return events, damaged
 
 
 def lanes(events: list[dict]) -> list[dict]:
@@ -47,19 +61,45 @@ def lanes(events: list[dict]) -> list[dict]:
     ]
 
 
-def record(program: list[str]) -> tuple[list[dict], int]:
-    """Runs a program with tracing; its events and its exit status."""
+def scratch_folder() -> str | None:
+    """Where a library for LD_PRELOAD may lie: its name can have no blank and no colon."""
+    folders = [tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"]
+    return next((folder for folder in folders if not interposer.UNLOADABLE.search(folder) and os.access(folder, os.W_OK)), None)
+
+
+def record(program: list[str]) -> tuple[list[dict], int, int]:
+    """Runs a program with tracing; its events, how many lines are damaged, and its exit status."""
     if shutil.which(program[0]) is None:
         raise UsageError(f"no program {program[0]!r}")
-    with tempfile.TemporaryDirectory(prefix="understudy-trace-") as name:
+    with tempfile.TemporaryDirectory(prefix="understudy-trace-", dir=scratch_folder()) as name:
         folder = pathlib.Path(name)
         lines = folder / "lines"
         environment = toolchain.environment(list(STACKS.values()))
         preload = [str(interposer.build(folder)), environment.get("LD_PRELOAD", "")]
         environment |= {"LD_PRELOAD": ":".join(filter(None, preload)), "UNDERSTUDY_TRACE": str(lines)}
-        status = subprocess.run(program, env=environment).returncode
-        events = events_of(lines.read_text().splitlines()) if lines.exists() else []
-    return events, status
+        try:
+            status = subprocess.run(program, env=environment).returncode
+        except OSError as error:  # for another architecture, say
+            raise UsageError(f"cannot run {program[0]!r}: {error.strerror}") from None
+        text = lines.read_text(errors="replace") if lines.exists() else ""
+    return *events_of(text.splitlines()), status
+
+
+def arrows(events: list[dict]) -> list[dict]:
+    """From each call to the kernels and copies it queued: the nearest ones of its name, or of a copy's, that begin later."""
+    made, waiting = [], collections.defaultdict(collections.deque)
+    for event in events:
+        if event["cat"] == "call":
+            kind = "copy" if COPY.search(event["name"]) else event["name"]
+            waiting[event["pid"], kind].append(event)
+            continue
+        queued = waiting[event["pid"], "copy" if event["cat"] == "copy" else event["name"]]
+        if queued:
+            call = queued.popleft()
+            common = {"cat": "flow", "name": "queued", "id": len(made) // 2 + 1}
+            made.append({"ph": "s", **common, "pid": call["pid"], "tid": call["tid"], "ts": call["ts"]})
+            made.append({"ph": "f", "bp": "e", **common, "pid": event["pid"], "tid": event["tid"], "ts": event["ts"]})
+    return made
 
 
 def summary(events: list[dict]) -> str:
@@ -81,14 +121,15 @@ def run(options) -> int:
     arguments, output = options.arguments, options.output
     if len(arguments) >= 2 and arguments[0] in ("-o", "--output"):
         output, arguments = arguments[1], arguments[2:]
-    events, status = record([options.program, *arguments])
+    events, damaged, status = record([options.program, *arguments])
     if not events:
         raise UsageError(f"{options.program} called no function of the stacks (exit status {status})")
-    timeline = {"displayTimeUnit": "ms", "traceEvents": lanes(events) + events}
-    try:
-        pathlib.Path(output).write_text(json.dumps(timeline))
-    except OSError as error:
-        raise UsageError(f"cannot write {output}: {error.strerror}") from None
+    everything = lanes(events) + arrows(events) + events
+    if output.endswith(".html"):
+        table.write(output, timeline_page.page(f"{options.program}", everything))
+    else:
+        table.write(output, json.dumps({"displayTimeUnit": "ms", "traceEvents": everything}))
     print(summary(events))
-    print(f"timeline: {os.fspath(output)}, {table.plural(len(events), 'event')}")
+    print(f"timeline: {os.fspath(output)}, {table.plural(len(events), 'event')}"
+          + (f"; {table.plural(damaged, 'line')} of the trace damaged" if damaged else ""))  # fmt: skip
     return status if status >= 0 else 128 - status

@@ -25,6 +25,7 @@ typedef struct Runtime {
     _Atomic uint32_t execute_timeout_ms; /* aclrtSetOpExecuteTimeOut */
     _Atomic int32_t overflow_modes[DEVICE_LIMIT]; /* aclrtSetDeviceSatMode, + 1; 0: never set */
     _Atomic size_t peak_bytes[DEVICE_LIMIT];
+    _Atomic int32_t notify_counts[DEVICE_LIMIT];
     _Atomic uint32_t core_limits[DEVICE_LIMIT][2]; /* by aclrtDevResLimitType; 0: none */
     pthread_key_t stream_of_limits;                /* per thread: handle of the stream whose core limits it uses */
     _Atomic(aclrtExceptionInfoCallback) exception_callback;

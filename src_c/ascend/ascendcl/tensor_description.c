@@ -274,7 +274,7 @@ aclError aclSetTensorConst(aclTensorDesc *desc, void *dataBuffer, size_t length)
     Call call = us_call_begin("aclSetTensorConst");
     aclTensorDesc *description = require_description(&call, "desc", desc);
     us_require(&call, dataBuffer != NULL, "dataBuffer", "null", ACL_ERROR_INVALID_PARAM, "dataBuffer is NULL");
-    us_require(&call, length > 0, "length", "range", ACL_ERROR_INVALID_PARAM, "length is 0");
+    us_require(&call, length > 0, "length", "range", ACL_ERROR_INVALID_PARAM, "length is 0; a constant has bytes");
     void *copy = call.status == 0 ? malloc(length) : NULL;
     us_require(&call, copy != NULL, "constant", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for %zu bytes", length);
     if (call.status == 0) {

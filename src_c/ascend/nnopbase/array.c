@@ -3,6 +3,7 @@
 #include "ascend/common/objects.h"
 #include "ascend/common/status.h"
 #include "ascend/nnopbase/nnopbase.h"
+#include "report/grace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -161,9 +162,9 @@ static void end_list(Call *call, const void *handle, HandleKind list_kind, Handl
         return;
     }
     for (uint64_t i = 0; i < list->size; i++) {
-        free(us_handle_end(elements[i], element_kind));
+        us_handle_release(elements[i], element_kind);
     }
-    free(list);
+    us_grace_bury(free, list);
 }
 
 aclnnStatus aclDestroyTensorList(const aclTensorList *array)

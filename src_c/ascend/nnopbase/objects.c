@@ -37,10 +37,8 @@ void end_object(Call *call, const char *parameter, const void *handle, HandleKin
     if (handle == NULL) {
         return;
     }
-    void *object = us_handle_end(handle, kind);
-    us_require(call, object != NULL, parameter, "handle", ACLNN_ERR_PARAM_INVALID,
+    us_require(call, us_handle_release(handle, kind), parameter, "handle", ACLNN_ERR_PARAM_INVALID,
                "%s (%p) is not alive: destroyed before, or never created by this library", parameter, handle);
-    free(object);
 }
 
 /* The program's C++ operator new[], the form that does not throw where there is one: what it gives is right for

@@ -1,6 +1,7 @@
 #include "kernels/conv/gather.h"
 #include "kernels/scratch.h"
 #include "kernels/tensor_ops.h"
+#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -127,10 +128,54 @@ static bool is_depthwise(const Gather *gather)
 
 /* ---- the method ---- */
 
+KERNEL_CLONES static float sum_of_zeros(const float *values, int64_t count)
+{
+    float sums[16] = {0};
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+        for (int k = 0; k < 16; k++) {
+            sums[k] += values[i + k] * 0;
+        }
+    }
+    for (; i < count; i++) {
+        sums[0] += values[i] * 0;
+    }
+    float sum = 0;
+    for (int k = 0; k < 16; k++) {
+        sum += sums[k];
+    }
+    return sum;
+}
+
 typedef struct Search {
-    const View *view; /* five axes */
+    const View *view; /* five axes; or, without gaps, one */
     atomic_bool found;
 } Search;
+
+enum { SEARCHED = 16 * 1024, PART = 256 };
+
+static bool has_non_finite_values(const void *data, DType dtype, int64_t stride, int64_t count)
+{
+    float sum = 0; /* of zeros, or NaN */
+    for (int64_t done = 0; done < count; done += PART) {
+        float values[PART];
+        const int64_t part = count - done < PART ? count - done : PART;
+        us_load_float(values, (const char *)data + done * stride * (int64_t)us_dtype_size(dtype), dtype, stride, part);
+        sum += sum_of_zeros(values, part);
+    }
+    return isnan(sum);
+}
+
+static void search_run(void *context, int64_t piece)
+{
+    Search *search = context;
+    const View *view = search->view;
+    const int64_t begin = piece * SEARCHED, left = view->shape[0] - begin;
+    const char *data = (const char *)view->data + begin * (int64_t)us_dtype_size(view->dtype);
+    if (has_non_finite_values(data, view->dtype, 1, left < SEARCHED ? left : SEARCHED)) {
+        atomic_store(&search->found, true);
+    }
+}
 
 /* One index of the first two axes. */
 static void search_plane(void *context, int64_t piece)
@@ -139,21 +184,12 @@ static void search_plane(void *context, int64_t piece)
     const View *view = search->view;
     const int64_t base = piece / view->shape[1] * view->strides[0] + piece % view->shape[1] * view->strides[1];
     const int64_t rows = view->shape[2] * view->shape[3], size = (int64_t)us_dtype_size(view->dtype);
-    double sum = 0;
     for (int64_t row = 0; row < rows; row++) {
         const int64_t offset = base + row / view->shape[3] * view->strides[2] + row % view->shape[3] * view->strides[3];
-        for (int64_t done = 0, part; done < view->shape[4]; done += part) {
-            float values[256];
-            part = view->shape[4] - done < 256 ? view->shape[4] - done : 256;
-            const char *from = (const char *)view->data + (offset + done * view->strides[4]) * size;
-            us_load_float(values, from, view->dtype, view->strides[4], part);
-            for (int64_t i = 0; i < part; i++) {
-                sum += (double)(values[i] * 0); /* NaN for infinities and NaN */
-            }
+        const char *data = (const char *)view->data + offset * size;
+        if (has_non_finite_values(data, view->dtype, view->strides[4], view->shape[4])) {
+            atomic_store(&search->found, true);
         }
-    }
-    if (isnan(sum)) {
-        atomic_store(&search->found, true);
     }
 }
 
@@ -161,8 +197,18 @@ static void search_plane(void *context, int64_t piece)
 static bool has_non_finite(const View *view)
 {
     Search search = {.view = view};
+    int64_t lowest, highest;
     atomic_init(&search.found, false);
-    if (us_dtype_is_float(view->dtype)) {
+    if (!us_dtype_is_float(view->dtype)) {
+        return false;
+    }
+    const int64_t elements = us_view_elements(view);
+    if (us_view_extent(view, &lowest, &highest) && highest - lowest + 1 == elements) { /* no gaps: in memory order */
+        char *data = (char *)view->data + lowest * (int64_t)us_dtype_size(view->dtype);
+        const View run = us_view_contiguous(data, view->dtype, 1, &elements);
+        search.view = &run;
+        us_parallel((elements + SEARCHED - 1) / SEARCHED, search_run, &search);
+    } else {
         us_parallel(view->shape[0] * view->shape[1], search_plane, &search);
     }
     return atomic_load(&search.found);

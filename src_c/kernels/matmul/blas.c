@@ -13,12 +13,12 @@ typedef void FloatGemm(int order, int form_a, int form_b, int m, int n, int k, f
                        const void *b, int ldb, float beta, void *c, int ldc);
 typedef void DoubleGemm(int order, int form_a, int form_b, int m, int n, int k, double alpha, const void *a, int lda,
                         const void *b, int ldb, double beta, void *c, int ldc);
-typedef void ComplexGemm(int order, int form_a, int form_b, int m, int n, int k, const void *alpha, const void *a, int lda,
-                         const void *b, int ldb, const void *beta, void *c, int ldc);
+typedef void ComplexGemm(int order, int form_a, int form_b, int m, int n, int k, const void *alpha, const void *a,
+                         int lda, const void *b, int ldb, const void *beta, void *c, int ldc);
 typedef void FloatGemv(int order, int form, int m, int n, float alpha, const void *a, int lda, const void *x, int incx,
                        float beta, void *y, int incy);
-typedef void DoubleGemv(int order, int form, int m, int n, double alpha, const void *a, int lda, const void *x, int incx,
-                        double beta, void *y, int incy);
+typedef void DoubleGemv(int order, int form, int m, int n, double alpha, const void *a, int lda, const void *x,
+                        int incx, double beta, void *y, int incy);
 typedef void ComplexGemv(int order, int form, int m, int n, const void *alpha, const void *a, int lda, const void *x,
                          int incx, const void *beta, void *y, int incy);
 
@@ -123,20 +123,20 @@ void us_blas_gemm(const BlasProduct *p)
     const float alpha[2] = {(float)p->alpha[0], (float)p->alpha[1]}, beta[2] = {(float)p->beta[0], (float)p->beta[1]};
     switch (p->dtype) {
     case DTYPE_FLOAT32:
-        blas.sgemm(p->order, p->form_a, p->form_b, p->m, p->n, p->k, alpha[0], p->a, p->lda, p->b, p->ldb, beta[0], p->c,
-                   p->ldc);
+        blas.sgemm(p->order, p->form_a, p->form_b, p->m, p->n, p->k, alpha[0], p->a, p->lda, p->b, p->ldb, beta[0],
+                   p->c, p->ldc);
         break;
     case DTYPE_FLOAT64:
-        blas.dgemm(p->order, p->form_a, p->form_b, p->m, p->n, p->k, p->alpha[0], p->a, p->lda, p->b, p->ldb, p->beta[0],
-                   p->c, p->ldc);
+        blas.dgemm(p->order, p->form_a, p->form_b, p->m, p->n, p->k, p->alpha[0], p->a, p->lda, p->b, p->ldb,
+                   p->beta[0], p->c, p->ldc);
         break;
     case DTYPE_COMPLEX64:
         blas.cgemm(p->order, p->form_a, p->form_b, p->m, p->n, p->k, alpha, p->a, p->lda, p->b, p->ldb, beta, p->c,
                    p->ldc);
         break;
     default:
-        blas.zgemm(p->order, p->form_a, p->form_b, p->m, p->n, p->k, p->alpha, p->a, p->lda, p->b, p->ldb, p->beta, p->c,
-                   p->ldc);
+        blas.zgemm(p->order, p->form_a, p->form_b, p->m, p->n, p->k, p->alpha, p->a, p->lda, p->b, p->ldb, p->beta,
+                   p->c, p->ldc);
     }
 }
 

@@ -1,6 +1,7 @@
 /* The shared library that multiplies matrices (CBLAS) and decomposes them (LAPACK): UNDERSTUDY_BLAS, or
- * libscipy_openblas.so of the package this one depends on, or the system's. Loaded when it is first needed, told to use
- * the calling thread only: kernels divide the work themselves, so that results do not depend on the number of threads. */
+ * libscipy_openblas.so of the package this one depends on, or the system's. Loaded when it is first needed, told to
+ * use the calling thread only: kernels divide the work themselves, so that results do not depend on the number of
+ * threads. */
 #ifndef UNDERSTUDY_BLAS_H
 #define UNDERSTUDY_BLAS_H
 

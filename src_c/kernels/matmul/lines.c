@@ -92,7 +92,8 @@ static const Loops loops[DTYPE_COUNT] = {
     [DTYPE_COMPLEX128] = {blend_complex_double, multiply_complex_double},
 };
 
-void us_line_blend(DType compute, void *line, const double *alpha, const void *addend, const double *beta, int64_t count)
+void us_line_blend(DType compute, void *line, const double *alpha, const void *addend, const double *beta,
+                   int64_t count)
 {
     loops[compute].blend(line, alpha, addend, beta, count);
 }
@@ -179,7 +180,8 @@ static void conjugate(DType compute, void *line, int64_t count)
     }
 }
 
-void us_line_load(DType compute, void *to, const void *from, DType dtype, int64_t stride, int64_t count, bool conjugated)
+void us_line_load(DType compute, void *to, const void *from, DType dtype, int64_t stride, int64_t count,
+                  bool conjugated)
 {
     if (compute == DTYPE_INT64) {
         load_integers(to, from, dtype, stride, count);

@@ -39,12 +39,14 @@ static inline char *element_at(DType compute, const Matrix *matrix, int64_t row,
 }
 
 /* `count` elements of `dtype`, `stride` elements apart, to packed ones of the computed type, and back. */
-void us_line_load(DType compute, void *to, const void *from, DType dtype, int64_t stride, int64_t count, bool conjugated);
+void us_line_load(DType compute, void *to, const void *from, DType dtype, int64_t stride, int64_t count,
+                  bool conjugated);
 void us_line_store(DType compute, void *to, DType dtype, int64_t stride, const void *from, int64_t count);
 void us_elements_clear(void *elements, DType dtype, int64_t stride, int64_t count);
 
 /* line = alpha * line + beta * addend; addend NULL: there is none. */
-void us_line_blend(DType compute, void *line, const double *alpha, const void *addend, const double *beta, int64_t count);
+void us_line_blend(DType compute, void *line, const double *alpha, const void *addend, const double *beta,
+                   int64_t count);
 
 /* sums += products, which are integers. */
 void us_add_exact(int64_t *sums, const float *products, int64_t count);

@@ -17,7 +17,8 @@
  * while there are fewer than FEW of them, unless one is less work than it is worth. */
 enum { LONG = 1024, SHORT = 512, LEAST_LONG = 256, LEAST_SHORT = 64, FEW = 4, LEAST_WORK = 1 << 21 };
 
-/* Elements of the panels of a block together, and their depth. Sums of 256 products of 8-bit integers are exact in float. */
+/* Elements of the panels of a block together, and their depth. Sums of 256 products of 8-bit integers are exact in
+ * float. */
 enum { PANEL_ELEMENTS = 1 << 19, LEAST_DEPTH = 256, MOST_DEPTH = 1 << 30, EXACT_DEPTH = 256 };
 
 /* A small result of a deep product is summed in parts. */
@@ -137,11 +138,13 @@ static Block block_of(const Run *run, int64_t piece)
 /* How the operand of a product goes to the BLAS; 0: not at all. */
 static int form_of(const Matrix *operand, int64_t rows, int64_t columns, bool by_columns, int64_t *stride)
 {
-    const bool as_is = by_columns ? has_columns(operand, rows, columns, stride) : has_rows(operand, rows, columns, stride);
+    const bool as_is = by_columns ? has_columns(operand, rows, columns, stride)
+                                  : has_rows(operand, rows, columns, stride);
     if (as_is && !operand->conjugated) {
         return BLAS_AS_IS;
     }
-    const bool turned = by_columns ? has_rows(operand, rows, columns, stride) : has_columns(operand, rows, columns, stride);
+    const bool turned = by_columns ? has_rows(operand, rows, columns, stride)
+                                   : has_columns(operand, rows, columns, stride);
     return !turned ? 0 : operand->conjugated ? BLAS_ADJOINT : BLAS_TRANSPOSED;
 }
 
@@ -394,9 +397,9 @@ static void copy_addend(const Run *run, const Block *block, bool by_columns)
             us_line_load(compute, to, from, block->addend.dtype, step, length, false);
         } else { /* a vector with gaps */
             for (int64_t i = 0; i < length; i++) {
-                const int64_t size = (int64_t)us_dtype_size(compute);
-                us_line_load(compute, to + i * to_step * size,
-                          from + i * step * element_size(compute, block->addend.dtype), block->addend.dtype, 1, 1, false);
+                us_line_load(compute, to + i * to_step * (int64_t)us_dtype_size(compute),
+                             from + i * step * element_size(compute, block->addend.dtype), block->addend.dtype, 1, 1,
+                             false);
             }
         }
     }
@@ -563,4 +566,52 @@ KernelStatus us_matmul(const Matmul *product)
         return sum_parts(&run, parts);
     }
     return run_blocks(&run);
+}
+
+/* ---- on views ---------------------------------------------------------------------------------------------------- */
+
+Matrix us_matrix_of_view(const View *view)
+{
+    Matrix matrix = {.data = view->data, .dtype = view->dtype};
+    const int32_t batch = view->rank - 2;
+    if (!us_view_is_absent(view)) {
+        matrix.row = view->strides[batch];
+        matrix.column = view->strides[batch + 1];
+        memcpy(matrix.batch, view->strides, (size_t)batch * sizeof *view->strides);
+    }
+    return matrix;
+}
+
+static void read_factor(DType compute, const View *view, double *factor)
+{
+    if (!us_view_is_absent(view)) {
+        us_line_load(is_complex(compute) ? DTYPE_COMPLEX128 : DTYPE_FLOAT64, factor, view->data, view->dtype, 1, 1,
+                     false);
+    }
+}
+
+Matmul us_matmul_of_views(const View *views, const Product *given)
+{
+    enum { A, B, ADDEND, C, ALPHA, BETA };
+    const int32_t batch = views[C].rank - 2;
+    Matmul product = {
+        .m = views[C].shape[batch], .n = views[C].shape[batch + 1], .k = views[A].shape[batch + 1],
+        .batch_rank = batch,
+        .a = us_matrix_of_view(&views[A]), .b = us_matrix_of_view(&views[B]),
+        .addend = us_matrix_of_view(&views[ADDEND]), .c = us_matrix_of_view(&views[C]),
+        .compute = given->compute,
+        .alpha = {given->alpha[0], given->alpha[1]}, .beta = {given->beta[0], given->beta[1]},
+    };
+    product.a.conjugated = given->conjugated_a;
+    product.b.conjugated = given->conjugated_b;
+    memcpy(product.batch_shape, views[C].shape, (size_t)batch * sizeof *product.batch_shape);
+    read_factor(product.compute, &views[ALPHA], product.alpha);
+    read_factor(product.compute, &views[BETA], product.beta);
+    return product;
+}
+
+KernelStatus us_product(const View *views, const void *attributes)
+{
+    const Matmul product = us_matmul_of_views(views, attributes);
+    return us_matmul(&product);
 }

@@ -1,9 +1,9 @@
 /* The matrix product: C = finish(alpha * op(A) op(B) + beta * addend), for batches of strided matrices of any type.
  *
- * Operands that a BLAS can take, transposed ones among them, go to it as they are (kernels/matmul/blas.h); all others, and the
- * types it does not know, pass through panels of bounded size in the computed type. Without a BLAS, loops of our own do
- * the same. The work is divided in blocks that depend on the sizes only, so results are the same for any number of
- * threads. */
+ * Operands that a BLAS can take, transposed ones among them, go to it as they are (kernels/matmul/blas.h); all
+ * others, and the types it does not know, pass through panels of bounded size in the computed type. Without a BLAS,
+ * loops of our own do the same. The work is divided in blocks that depend on the sizes only, so results are the same
+ * for any number of threads. */
 #ifndef UNDERSTUDY_MATMUL_H
 #define UNDERSTUDY_MATMUL_H
 
@@ -11,8 +11,8 @@
 
 enum { MATMUL_BATCH_LIMIT = 8 };
 
-/* Element (i, j) of matrix (b0, b1, …) of a batch is element i*row + j*column + sum b_d*batch[d] of `data`. Strides may be
- * 0 or negative. dtype DTYPE_NONE: no matrix. */
+/* Element (i, j) of matrix (b0, b1, …) of a batch is element i*row + j*column + sum b_d*batch[d] of `data`. Strides
+ * may be 0 or negative. dtype DTYPE_NONE: no matrix. */
 typedef struct Matrix {
     const void *data;
     DType dtype;
@@ -21,8 +21,8 @@ typedef struct Matrix {
     bool conjugated; /* A and B: the complex conjugate is meant */
 } Matrix;
 
-/* A block of the result before it is rounded, elements of the computed type; one of the strides is 1. `batch` counts the
- * matrices in row-major order. */
+/* A block of the result before it is rounded, elements of the computed type; one of the strides is 1. `batch` counts
+ * the matrices in row-major order. */
 typedef struct MatmulTile {
     void *values;
     int64_t row_stride, column_stride;
@@ -53,6 +53,20 @@ typedef struct Matmul {
 } Matmul;
 
 KernelStatus us_matmul(const Matmul *product);
+
+/* The product as a kernel. views: a [batch…, m, k], b [batch…, k, n], addend [batch…, m, n] or absent, c [batch…, m,
+ * n], all broadcast to one batch by strides of 0; then alpha and beta, one element of the computed type each, where
+ * the attributes do not hold them. */
+typedef struct Product {
+    DType compute;
+    bool conjugated_a, conjugated_b;
+    double alpha[2], beta[2];
+} Product;
+Kernel us_product;
+Matmul us_matmul_of_views(const View *views, const Product *product);
+
+/* The last two axes of a view with a batch of at most MATMUL_BATCH_LIMIT axes in front. */
+Matrix us_matrix_of_view(const View *view);
 
 /* A matrix of packed or padded rows, `stride` elements apart, and the transpose of such a matrix. */
 static inline Matrix matrix_of_rows(const void *data, DType dtype, int64_t stride)

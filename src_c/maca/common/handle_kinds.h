@@ -1,4 +1,4 @@
-/* Kinds of the handles of both MACA libraries (device/handles.h). */
+/* Kinds of the handles of the MACA libraries (device/handles.h). */
 #ifndef MACA_HANDLE_KINDS_H
 #define MACA_HANDLE_KINDS_H
 
@@ -21,6 +21,8 @@ enum {
     HANDLE_FUSED_CONSTANTS = 0x3f,
     HANDLE_FUSED_VARIANTS = 0x40,
     HANDLE_FUSED_PLAN = 0x41,
+    HANDLE_BLAS = 0x48,
+    HANDLE_BLAS_LT = 0x49,
 };
 
 #endif

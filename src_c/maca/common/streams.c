@@ -149,8 +149,9 @@ static void end_thread_streams(void *platform_argument)
 {
     Platform *platform = platform_argument;
     for (int32_t i = 0; i < platform->device_count; i++) {
-        Device *device = platform->devices[i];
-        Stream *stream = device == NULL || device->primary == NULL ? NULL : find_owned(device->primary, gettid());
+        Device *device = __atomic_load_n(&platform->devices[i], __ATOMIC_ACQUIRE);
+        Context *context = device != NULL ? __atomic_load_n(&device->primary, __ATOMIC_ACQUIRE) : NULL;
+        Stream *stream = context != NULL ? find_owned(context, gettid()) : NULL;
         if (stream != NULL) {
             maca_stream_unlink(stream);
             us_stream_destroy(stream, true);

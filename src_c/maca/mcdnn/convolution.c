@@ -11,7 +11,7 @@ static Convolution kernel_of(const ConvCall *conv, const ConvData *data)
     const ConvDescriptor *descriptor = conv->conv;
     Convolution kernel = {.axes = descriptor->axes,
                           .groups = descriptor->groups,
-                          .mirrored = descriptor->mode == MCDNN_CONVOLUTION,
+                          .mirrored = convolution_is_mirrored(descriptor, &conv->w),
                           .method = data->method,
                           .relu = data->relu,
                           .alpha = data->alpha,

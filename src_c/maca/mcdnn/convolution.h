@@ -25,6 +25,10 @@ const ConvDescriptor *check_convolution(Call *call, mcdnnConvolutionDescriptor_t
 /* 1 + floor((in + 2 * pad - dilated filter) / stride); below 1 when the filter does not fit. */
 int64_t convolution_output(const ConvDescriptor *conv, int axis, int64_t in, int64_t taps);
 
+/* Whether the filter is taken mirrored: mode CONVOLUTION, unless UNDERSTUDY_MCDNN_CONVOLUTION=plain. Says so once
+ * where a filter of more than one tap is meant. */
+bool convolution_is_mirrored(const ConvDescriptor *conv, const Tensor *filter);
+
 typedef enum ConvDirection { CONV_FORWARD, CONV_DATA, CONV_FILTER } ConvDirection;
 
 typedef struct ConvCall {

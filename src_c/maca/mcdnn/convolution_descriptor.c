@@ -3,6 +3,8 @@
 
 #include "filter.h"
 
+#include <stdatomic.h>
+
 static ConvDescriptor *descriptor(Call *call, mcdnnConvolutionDescriptor_t convDesc)
 {
     return descriptor_of(call, "convDesc", convDesc, HANDLE_CONVOLUTION, "a convolution descriptor");
@@ -20,6 +22,24 @@ int64_t convolution_output(const ConvDescriptor *conv, int axis, int64_t in, int
 {
     const int64_t room = in + 2 * (int64_t)conv->padding[axis] - ((taps - 1) * conv->dilation[axis] + 1);
     return room < 0 ? 0 : room / conv->stride[axis] + 1;
+}
+
+/* Whether the vendor's library mirrors is not known for certain: a client passes CONVOLUTION and expects the filter
+ * as it is (mcdnn-cnn 14). */
+bool convolution_is_mirrored(const ConvDescriptor *conv, const Tensor *filter)
+{
+    static const char *const choices[] = {"mirrored", "plain", NULL};
+    static atomic_bool said;
+    int64_t taps = 1;
+    for (int32_t axis = 2; axis < filter->rank; axis++)
+        taps *= filter->sizes[axis];
+    if (conv->mode != MCDNN_CONVOLUTION || taps == 1)
+        return false;
+    const bool mirrored = us_environment_choice("UNDERSTUDY_MCDNN_CONVOLUTION", choices, 0) == 0;
+    if (mirrored && !atomic_exchange(&said, true))
+        us_log(LOG_LEVEL_WARN, "a descriptor with MCDNN_CONVOLUTION takes filters mirrored; if the program means "
+               "MCDNN_CROSS_CORRELATION, say so or set UNDERSTUDY_MCDNN_CONVOLUTION=plain");
+    return mirrored;
 }
 
 mcdnnStatus_t mcdnnCreateConvolutionDescriptor(mcdnnConvolutionDescriptor_t *convDesc)

@@ -25,7 +25,7 @@ mcdnnStatus_t mcdnnIm2Col(
     us_require(&call, conv->axes <= CONV_AXES, "xDesc", "dimensions", MCDNN_STATUS_NOT_SUPPORTED,
                "xDesc has %d dimensions, supported are 3 to 5", tx->rank);
     check_float_type(&call, "xDesc", tx);
-    ConvColumns kernel = {.conv = {.mirrored = call.status == 0 && conv->mode == MCDNN_CONVOLUTION}};
+    ConvColumns kernel = {.conv = {.mirrored = call.status == 0 && convolution_is_mirrored(conv, &w)}};
     int64_t shape[2] = {call.status == 0 ? tx->sizes[1] : 0, call.status == 0 ? tx->sizes[0] : 0};
     for (int axis = 0; call.status == 0 && axis < conv->axes; axis++) {
         kernel.conv.axes = conv->axes;

@@ -79,11 +79,9 @@ void descriptor_destroy(Call *call, const char *parameter, const void *handle, H
 {
     if (handle == NULL)
         return;
-    void *object = us_handle_end(handle, kind);
-    us_require(call, object != NULL, parameter, "alive", MCDNN_STATUS_BAD_PARAM,
+    us_require(call, us_handle_release(handle, kind), parameter, "alive", MCDNN_STATUS_BAD_PARAM,
                "%s is %p, which is no live descriptor of this kind (destroyed before, or another thing)", parameter,
                handle);
-    free(object);
 }
 
 void *descriptor_of(Call *call, const char *parameter, const void *handle, HandleKind kind, const char *what)

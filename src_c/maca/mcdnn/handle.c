@@ -23,7 +23,7 @@ mcdnnStatus_t mcdnnDestroy(mcdnnHandle_t handle)
     Call call = us_call_begin("mcdnnDestroy");
     check_handle(&call, handle);
     if (call.status == 0)
-        free(us_handle_end(handle, HANDLE_DNN));
+        us_handle_release(handle, HANDLE_DNN);
     return us_call_end(&call);
 }
 

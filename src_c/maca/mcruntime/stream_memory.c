@@ -1,5 +1,5 @@
-/* Stream-ordered memory (maca-runtime 4). A block exists from the call that allocates it: its address is never reused,
- * so nothing queued earlier can disturb it. It ends in the order of the stream it is freed in. */
+/* Stream-ordered memory (maca-runtime 4). A block exists from the call that allocates it: its bytes are no other block's, so
+ * nothing queued earlier can disturb it. It ends in the order of the stream it is freed in. */
 #include "maca/mcruntime/runtime.h"
 
 #include <pthread.h>
@@ -192,7 +192,7 @@ mcError_t mcMemPoolDestroy(mcMemPool_t pool)
     require_device(&call);
     require_pool(&call, pool);
     if (call.status == 0) {
-        free(us_handle_end(pool, HANDLE_MEMORY_POOL));
+        us_handle_release(pool, HANDLE_MEMORY_POOL);
     }
     return runtime_end(&call);
 }

@@ -7,8 +7,10 @@ The test runs them on the CPU in one process and on the emulated device in anoth
 
 import io
 import json
+import os
 import pathlib
 import sys
+import threading
 import traceback
 
 import torch
@@ -274,6 +276,44 @@ def printing(device):
     x = torch.linspace(-2, 2, 6).reshape(2, 3)
     text = str(x.to(device)).replace(f", device='{device}:0'", "").replace("       ", "")
     return [float(ord(letter)) for letter in text]
+
+
+@program
+def changed_environment(device):
+    """Another thread changes the environment of the process while work is queued."""
+    going = True
+
+    def change():
+        count = 0
+        while going:
+            count += 1
+            os.environ[f"UNDERSTUDY_TEST_{count % 50}"] = "x" * (count % 300)
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    x = torch.linspace(0, 1, 1000).to(device)
+    for _ in range(300):
+        x = x * 1.01 + 0.5
+        x.cpu()
+    going = False
+    thread.join()
+    return numbers(x.cpu()[::100])
+
+
+@program
+def soak(device):
+    """Two thousand steps take no more memory than two hundred."""
+    def resident() -> int:
+        return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    x = torch.linspace(0, 1, 4096).to(device)
+    for step in range(2000):
+        if step == 200:
+            before = resident()
+        x = x * 0.999 + 0.001
+        if step % 50 == 0:
+            x.cpu()
+    return numbers(x[:8]) + [float(resident() - before < 16 << 20)]
 
 
 @program

@@ -32,6 +32,9 @@ class Work:
         ok(lib.aclrtCreateEvent(made.cell))
         self.event = made.value
         ok(lib.aclrtRecordEvent(self.event, ffi.NULL))
+        ok(lib.aclrtCreateNotify(made.cell, 0))
+        self.notify = made.value
+        ok(lib.aclrtRecordNotify(self.notify, ffi.NULL))
         self.out = Out("int64_t")
         self.batch = [ffi.new("void *[1]", [self.block]), ffi.new("size_t[1]", [64]),
                       ffi.new("void *[1]", [self.pinned]), ffi.new("size_t[1]", [64]), 1,
@@ -42,6 +45,7 @@ class Work:
     def __exit__(self, *_):
         ok(lib.aclrtSynchronizeStream(ffi.NULL))
         ok(lib.aclrtDestroyEvent(self.event))
+        ok(lib.aclrtDestroyNotify(self.notify))
         ok(lib.aclrtFreeHost(self.pinned))
         ok(lib.aclrtFree(self.block))
 
@@ -76,6 +80,8 @@ CALLS = {
     "aclrtMemsetAsync": lambda w, s: lib.aclrtMemsetAsync(w.block, 64, 1, 64, s),
     "aclrtMemsetD32Async": lambda w, s: lib.aclrtMemsetD32Async(w.block, 64, 1, 16, s),
     "aclmdlRICaptureGetInfo": lambda w, s: lib.aclmdlRICaptureGetInfo(s, w.cell("aclmdlRICaptureStatus"), ffi.new("aclmdlRI *")),
+    "aclrtRecordNotify": lambda w, s: lib.aclrtRecordNotify(w.notify, s),
+    "aclrtWaitAndResetNotify": lambda w, s: lib.aclrtWaitAndResetNotify(w.notify, s, 10),
     "aclrtGetStreamResLimit": lambda w, s: lib.aclrtGetStreamResLimit(s, 0, w.cell("uint32_t")),
     "aclrtSetStreamResLimit": lambda w, s: lib.aclrtSetStreamResLimit(s, 0, 8),
     "aclrtResetStreamResLimit": lambda w, s: lib.aclrtResetStreamResLimit(s),
@@ -94,7 +100,7 @@ CALLS = {
 OWN_CONTEXT_ONLY = [
     "aclrtRecordEvent", "aclrtResetEvent", "aclrtStreamWaitEvent", "aclrtStreamWaitEventWithTimeout",
     "aclrtMemcpyAsync", "aclrtMemcpyAsyncWithCondition", "aclrtMemsetAsync", "aclrtMemsetD32Async", "aclrtMemcpy2dAsync",
-    "aclrtMemcpyBatchAsync", "aclrtDestroyStream", "aclrtDestroyStreamForce",
+    "aclrtRecordNotify", "aclrtWaitAndResetNotify", "aclrtMemcpyBatchAsync", "aclrtDestroyStream", "aclrtDestroyStreamForce",
 ]  # fmt: skip
 
 

@@ -1,0 +1,101 @@
+#include "kernels/matmul/epilogue.h"
+
+#include "kernels/maths/maths.h"
+#include "kernels/matmul/lines.h"
+#include "tensor/clones.h"
+
+typedef struct Epilogue {
+    ProductActivation activation;
+    DType compute;
+    const View *bias;
+} Epilogue;
+
+KERNEL_CLONES static void activate_float(ProductActivation activation, float *values, int64_t count)
+{
+    for (int64_t i = 0; i < count && activation == ACTIVATION_RELU; i++) {
+        values[i] = values[i] < 0 ? 0 : values[i];
+    }
+    for (int64_t i = 0; i < count && activation == ACTIVATION_GELU_TANH; i++) {
+        values[i] = gelu_tanh_float(values[i]);
+    }
+}
+
+KERNEL_CLONES static void activate_double(ProductActivation activation, double *values, int64_t count)
+{
+    for (int64_t i = 0; i < count && activation == ACTIVATION_RELU; i++) {
+        values[i] = values[i] < 0 ? 0 : values[i];
+    }
+    for (int64_t i = 0; i < count && activation == ACTIVATION_GELU_TANH; i++) {
+        values[i] = gelu_tanh_double(values[i]);
+    }
+}
+
+/* A line of the tile, along the axis whose stride is 1. */
+static void finish_line(const Epilogue *epilogue, char *values, const char *bias, int64_t bias_step, int64_t count)
+{
+    static const double one[2] = {1, 0};
+    char line[LINE_ELEMENTS * LARGEST_ELEMENT];
+    const DType compute = epilogue->compute;
+    for (int64_t first = 0; first < count; first += LINE_ELEMENTS) {
+        const int64_t length = least(count - first, LINE_ELEMENTS);
+        char *place = values + first * (int64_t)us_dtype_size(compute);
+        if (bias != NULL) {
+            const DType dtype = epilogue->bias->dtype;
+            us_line_load(compute, line, bias + first * bias_step * (int64_t)us_dtype_size(dtype), dtype, bias_step,
+                         length, false);
+            us_line_blend(compute, place, one, line, one, length);
+        }
+        if (compute == DTYPE_FLOAT32) {
+            activate_float(epilogue->activation, (float *)place, length);
+        } else {
+            activate_double(epilogue->activation, (double *)place, length);
+        }
+    }
+}
+
+static void finish(const void *context, const MatmulTile *tile)
+{
+    const Epilogue *epilogue = context;
+    const View *bias = epilogue->bias;
+    const bool along_rows = tile->column_stride == 1;
+    const int64_t lines = along_rows ? tile->rows : tile->columns, count = along_rows ? tile->columns : tile->rows;
+    for (int64_t line = 0; line < lines; line++) {
+        const int64_t row = along_rows ? line : 0, column = along_rows ? 0 : line;
+        const int64_t offset = row * tile->row_stride + column * tile->column_stride;
+        const char *from = NULL;
+        int64_t step = 0;
+        if (!us_view_is_absent(bias)) {
+            step = bias->strides[along_rows ? 2 : 1];
+            from = (const char *)bias->data + (tile->batch * bias->strides[0] + (tile->row + row) * bias->strides[1] +
+                                               (tile->column + column) * bias->strides[2]) *
+                                                  (int64_t)us_dtype_size(bias->dtype);
+        }
+        finish_line(epilogue, (char *)tile->values + offset * (int64_t)us_dtype_size(epilogue->compute), from, step,
+                    count);
+    }
+}
+
+static double factor_of(const View *view)
+{
+    double factor = 1;
+    if (!us_view_is_absent(view)) {
+        us_line_load(DTYPE_FLOAT64, &factor, view->data, view->dtype, 1, 1, false);
+    }
+    return factor;
+}
+
+KernelStatus us_product_with_epilogue(const View *views, const void *attributes)
+{
+    enum { BIAS = 6, FACTOR_A, FACTOR_B };
+    const ProductWithEpilogue *given = attributes;
+    Matmul product = us_matmul_of_views(views, &given->product);
+    const double factor = factor_of(&views[FACTOR_A]) * factor_of(&views[FACTOR_B]);
+    const Epilogue epilogue = {given->activation, product.compute, &views[BIAS]};
+    product.alpha[0] *= factor;
+    product.alpha[1] *= factor;
+    if (given->activation != ACTIVATION_NONE || !us_view_is_absent(&views[BIAS])) {
+        product.finish = finish;
+        product.finish_context = &epilogue;
+    }
+    return us_matmul(&product);
+}

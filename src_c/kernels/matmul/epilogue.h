@@ -1,0 +1,18 @@
+/* A product with what is done to its sums before they are rounded. */
+#ifndef UNDERSTUDY_EPILOGUE_H
+#define UNDERSTUDY_EPILOGUE_H
+
+#include "kernels/matmul/matmul.h"
+
+typedef enum Activation { ACTIVATION_NONE, ACTIVATION_RELU, ACTIVATION_GELU_TANH } ProductActivation;
+
+/* The views of us_product, then: bias [batch, m, n], broadcast by strides of 0; factors of A and of B, one float
+ * each; all three may be absent. c = activation(alpha * factor_a * factor_b * a b + beta * addend + bias), in
+ * float32 or float64. */
+typedef struct ProductWithEpilogue {
+    Product product;
+    ProductActivation activation;
+} ProductWithEpilogue;
+Kernel us_product_with_epilogue;
+
+#endif

@@ -1,0 +1,71 @@
+/* Which types products go with (mcblas 8.1): compiled into both libraries. */
+#include "gemm_types.h"
+
+DType blas_dtype(macaDataType_t type)
+{
+    switch (type) {
+    case MACA_R_16F: return DTYPE_FLOAT16;
+    case MACA_R_16BF: return DTYPE_BFLOAT16;
+    case MACA_R_32F: return DTYPE_FLOAT32;
+    case MACA_R_64F: return DTYPE_FLOAT64;
+    case MACA_C_32F: return DTYPE_COMPLEX64;
+    case MACA_C_64F: return DTYPE_COMPLEX128;
+    case MACA_R_8I: return DTYPE_INT8;
+    case MACA_C_8I: return DTYPE_INT8;
+    case MACA_R_32I: return DTYPE_INT32;
+    default: return DTYPE_NONE;
+    }
+}
+
+bool blas_is_known_type(macaDataType_t type)
+{
+    return (unsigned)type <= MACA_R_8F_E5M2;
+}
+
+static const GemmTypes combinations[] = {
+    {MCBLAS_COMPUTE_16F, MACA_R_16F, MACA_R_16F, MACA_R_16F, DTYPE_FLOAT32},
+    {MCBLAS_COMPUTE_32I, MACA_R_32I, MACA_R_8I, MACA_R_32I, DTYPE_INT64},
+    {MCBLAS_COMPUTE_32F, MACA_R_32F, MACA_R_16BF, MACA_R_16BF, DTYPE_FLOAT32},
+    {MCBLAS_COMPUTE_32F, MACA_R_32F, MACA_R_16BF, MACA_R_32F, DTYPE_FLOAT32},
+    {MCBLAS_COMPUTE_32F, MACA_R_32F, MACA_R_16F, MACA_R_16F, DTYPE_FLOAT32},
+    {MCBLAS_COMPUTE_32F, MACA_R_32F, MACA_R_16F, MACA_R_32F, DTYPE_FLOAT32},
+    {MCBLAS_COMPUTE_32F, MACA_R_32F, MACA_R_8I, MACA_R_32F, DTYPE_FLOAT32},
+    {MCBLAS_COMPUTE_32F, MACA_R_32F, MACA_R_32F, MACA_R_32F, DTYPE_FLOAT32},
+    {MCBLAS_COMPUTE_32F, MACA_C_32F, MACA_C_8I, MACA_C_32F, DTYPE_COMPLEX64},
+    {MCBLAS_COMPUTE_32F, MACA_C_32F, MACA_C_32F, MACA_C_32F, DTYPE_COMPLEX64},
+    {MCBLAS_COMPUTE_64F, MACA_R_64F, MACA_R_64F, MACA_R_64F, DTYPE_FLOAT64},
+    {MCBLAS_COMPUTE_64F, MACA_C_64F, MACA_C_64F, MACA_C_64F, DTYPE_COMPLEX128},
+};
+
+/* Pedantic and fast modes allow the library something: the arithmetic is the plain one's. */
+static mcblasComputeType_t plain_compute(mcblasComputeType_t compute)
+{
+    switch (compute) {
+    case MCBLAS_COMPUTE_16F_PEDANTIC: return MCBLAS_COMPUTE_16F;
+    case MCBLAS_COMPUTE_32I_PEDANTIC: return MCBLAS_COMPUTE_32I;
+    case MCBLAS_COMPUTE_64F_PEDANTIC: return MCBLAS_COMPUTE_64F;
+    case MCBLAS_COMPUTE_32F_PEDANTIC:
+    case MCBLAS_COMPUTE_32F_FAST_16F:
+    case MCBLAS_COMPUTE_32F_FAST_16BF:
+    case MCBLAS_COMPUTE_32F_FAST_TF32: return MCBLAS_COMPUTE_32F;
+    default: return compute;
+    }
+}
+
+bool blas_is_known_compute(mcblasComputeType_t compute)
+{
+    const mcblasComputeType_t plain = plain_compute(compute);
+    return plain == MCBLAS_COMPUTE_16F || plain == MCBLAS_COMPUTE_32I || plain == MCBLAS_COMPUTE_32F ||
+           plain == MCBLAS_COMPUTE_64F;
+}
+
+const GemmTypes *blas_gemm_types(mcblasComputeType_t compute, macaDataType_t a, macaDataType_t b, macaDataType_t c)
+{
+    for (size_t i = 0; i < sizeof combinations / sizeof combinations[0] && a == b; i++) {
+        const GemmTypes *types = &combinations[i];
+        if (types->compute == plain_compute(compute) && types->ab == a && types->c == c) {
+            return types;
+        }
+    }
+    return NULL;
+}

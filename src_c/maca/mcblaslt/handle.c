@@ -1,0 +1,51 @@
+/* Handles and version (mcblas 11). */
+#include "attributes.h"
+
+#include "maca/common/platform.h"
+
+#include <stdlib.h>
+
+mcblasStatus_t mcblasLtCreate(mcblasLtHandle_t *lightHandle)
+{
+    Call call = us_call_begin("mcblasLtCreate");
+    us_require(&call, lightHandle != NULL, "lightHandle", "null", MCBLAS_STATUS_INVALID_VALUE,
+               "lightHandle is NULL: a place is required");
+    char *object = call.status == 0 ? malloc(1) : NULL;
+    void *made = object != NULL ? us_handle_create(HANDLE_BLAS_LT, object) : NULL;
+    us_require(&call, made != NULL, "lightHandle", "memory", MCBLAS_STATUS_ALLOC_FAILED, "no host memory for a handle");
+    if (call.status == 0) {
+        *lightHandle = made;
+    } else {
+        free(object);
+    }
+    return us_call_end(&call);
+}
+
+mcblasStatus_t mcblasLtDestroy(mcblasLtHandle_t lightHandle)
+{
+    Call call = us_call_begin("mcblasLtDestroy");
+    void *object = us_handle_end(lightHandle, HANDLE_BLAS_LT);
+    us_require(&call, object != NULL, "lightHandle", "alive", MCBLAS_STATUS_NOT_INITIALIZED,
+               "lightHandle is %p, which is no live handle of this library (destroyed before, or another thing)",
+               (void *)lightHandle);
+    free(object);
+    return us_call_end(&call);
+}
+
+size_t mcblasLtGetVersion(void)
+{
+    return MCBLAS_VER_MAJOR * 10000 + MCBLAS_VER_MINOR * 100;
+}
+
+mcblasStatus_t mcblasLtGetProperty(libraryPropertyType type, int *value)
+{
+    Call call = us_call_begin("mcblasLtGetProperty");
+    us_require(&call, (unsigned)type <= PATCH_LEVEL, "type", "range", MCBLAS_STATUS_INVALID_VALUE,
+               "type is %d; allowed are 0 (MAJOR_VERSION), 1 (MINOR_VERSION), 2 (PATCH_LEVEL)", (int)type);
+    us_require(&call, value != NULL, "value", "null", MCBLAS_STATUS_INVALID_VALUE,
+               "value is NULL: a pointer is required");
+    if (call.status == 0) {
+        *value = type == MAJOR_VERSION ? MCBLAS_VER_MAJOR : type == MINOR_VERSION ? MCBLAS_VER_MINOR : 0;
+    }
+    return us_call_end(&call);
+}

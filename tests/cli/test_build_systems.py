@@ -1,0 +1,124 @@
+"""Build files as the vendors' documents and samples have them, and those of other build systems, find headers and libraries."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from understudy import paths, toolchain
+
+SDK = paths.sdk()
+ASCEND = '#include <acl/acl.h>\n#include <aclnn/aclnn_base.h>\nint main(void) { return aclInit(NULL) || aclFinalize(); }\n'
+MACA = "#include <mcr/mc_runtime.h>\n#include <mcdnn/mcdnn.h>\nint main(void) { mcdnnHandle_t h; return mcdnnCreate(&h); }\n"
+FTDSP = "#include <add.h>\nint main(void) { float x[3] = {0}; fp_add_s(x, x, x, 3, 1); return 0; }\n"
+PROGRAMS = {"ascend": ASCEND, "maca": MACA, "ftdsp": FTDSP}
+CLEAN = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+SET_ENV = {stack: f'. "{SDK / stack}/set_env.sh"' for stack in paths.STACKS}
+
+
+def shell(script: str, folder: pathlib.Path) -> str:
+    """Runs bash lines in a folder with nothing of ours in the environment; returns what they print."""
+    done = subprocess.run(["bash", "-euc", script], cwd=folder, env=CLEAN, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def cmake_project(folder: pathlib.Path, body: str, stack: str) -> None:
+    (folder / "program.c").write_text(PROGRAMS[stack])
+    (folder / "CMakeLists.txt").write_text(f"cmake_minimum_required(VERSION 3.16)\nproject(sample C)\n{body}")
+
+
+BUILD = "cmake -G Ninja -B build {} >/dev/null && cmake --build build >/dev/null && build/program"
+
+CUSTOM_PATH = """
+if(NOT "$ENV{ASCEND_CUSTOM_PATH}" STREQUAL "")
+  set(ASCEND_PATH $ENV{ASCEND_CUSTOM_PATH})
+else()
+  set(ASCEND_PATH "/usr/local/Ascend/ascend-toolkit/latest")
+endif()
+include_directories(${ASCEND_PATH}/include ${ASCEND_PATH}/include/aclnn)
+add_executable(program program.c)
+target_link_libraries(program PRIVATE ${ASCEND_PATH}/lib64/libascendcl.so ${ASCEND_PATH}/lib64/libnnopbase.so
+  ${ASCEND_PATH}/lib64/libopapi.so)
+"""
+DDK_PATH = """
+include_directories($ENV{DDK_PATH}/include)
+link_directories($ENV{NPU_HOST_LIB})
+add_executable(program program.c)
+target_link_libraries(program ascendcl stdc++)
+"""
+
+
+@pytest.mark.parametrize("body", [CUSTOM_PATH, DDK_PATH], ids=["ASCEND_CUSTOM_PATH", "DDK_PATH"])
+def test_the_documents_cmake(tmp_path, body):
+    cmake_project(tmp_path, body, "ascend")
+    shell(f"{SET_ENV['ascend']}\n{BUILD.format('')}", tmp_path)
+
+
+def test_a_makefile_with_mxcc(tmp_path):
+    (tmp_path / "program.cpp").write_text(MACA)
+    (tmp_path / "Makefile").write_text("program: program.cpp\n\tmxcc -x maca $< -o $@ -lmcdnn --maca-path=$(MACA_PATH)\n")
+    shell(f"{SET_ENV['maca']}\nmake -s && ./program", tmp_path)
+    exports = toolchain.shell_exports([paths.STACKS["maca"]])
+    shell(f'{exports}\nmake -s -B && ./program && test "$(command -v mxcc)" = "$MACA_PATH/bin/mxcc"', tmp_path)
+
+
+@pytest.mark.parametrize("stack", paths.STACKS)
+def test_set_env_exports_what_env_does(stack, tmp_path):
+    show = "env | sort"
+    by_script = shell(f"{SET_ENV[stack]}\n{show}", tmp_path).splitlines()
+    by_command = shell(f"{toolchain.shell_exports([paths.STACKS[stack]])}\n{show}", tmp_path).splitlines()
+    assert by_script == by_command and any(line.startswith(paths.HOME_VARIABLES[stack]) for line in by_script)
+
+
+def test_set_env_in_a_shell_without_a_way_to_find_it(tmp_path):
+    posix = next((path for name in ("dash", "busybox") if (path := shutil.which(name))), None)
+    if posix is None:
+        pytest.skip("no shell but bash")
+    script = f'. {SDK}/ascend/set_env.sh; echo "${{ASCEND_HOME_PATH-none}}"'
+    done = subprocess.run([posix, "-c", script], env=CLEAN, capture_output=True, text=True)
+    assert done.stdout == "none\n" and "set UNDERSTUDY_ROOT" in done.stderr
+    script = f'UNDERSTUDY_ROOT={SDK}/ascend; . {SDK}/ascend/set_env.sh; echo "$ASCEND_HOME_PATH"'
+    done = subprocess.run([posix, "-c", script], env=CLEAN, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == (f"{SDK}/ascend\n", "")
+
+
+@pytest.mark.parametrize("stack", paths.STACKS)
+def test_find_package(stack, tmp_path):
+    body = f"find_package(understudy 0.1 REQUIRED)\nadd_executable(program program.c)\n"
+    cmake_project(tmp_path, f"{body}target_link_libraries(program PRIVATE understudy::{stack})\n", stack)
+    shell(BUILD.format(f'-DCMAKE_PREFIX_PATH="{SDK}"'), tmp_path)
+
+
+def test_a_toolchain_file_is_all_that_a_project_needs(tmp_path):
+    cmake_project(tmp_path, "add_executable(program program.c)\ntarget_link_libraries(program mcdnn mcruntime)\n", "maca")
+    shell(BUILD.format(f'-DCMAKE_TOOLCHAIN_FILE="{SDK}/lib/cmake/understudy/understudy-toolchain.cmake"'), tmp_path)
+
+
+@pytest.mark.parametrize("stack", paths.STACKS)
+def test_pkg_config_files(stack, tmp_path):
+    """Without pkg-config: what it substitutes is little."""
+    text = (SDK / f"lib/pkgconfig/understudy-{stack}.pc").read_text().replace("${pcfiledir}", f"{SDK}/lib/pkgconfig")
+    variables = dict(re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE))
+    fields = dict(re.findall(r"^(\w+): (.*)$", text, re.MULTILINE))
+    for _ in variables:
+        fields = {name: re.sub(r"\$\{(\w+)\}", lambda found: variables[found[1]], value) for name, value in fields.items()}
+    (tmp_path / "program.c").write_text(PROGRAMS[stack])
+    shell(f"cc program.c {fields['Cflags']} -o program {fields['Libs']} && ./program", tmp_path)
+    if shutil.which("pkg-config"):
+        assert shell(f"PKG_CONFIG_PATH={SDK}/lib/pkgconfig pkg-config --libs understudy-{stack}", tmp_path)
+
+
+def test_a_comma_in_the_folder(tmp_path):
+    """-Wl,… splits at commas."""
+    odd = tmp_path / "a, b"
+    odd.symlink_to(SDK)
+    (tmp_path / "program.c").write_text(MACA)
+    command = [sys.executable, "-m", "understudy", "cc", "program.c", "-o", "program"]
+    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "UNDERSTUDY_SDK": str(odd)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert subprocess.run([tmp_path / "program"], env=CLEAN).returncode == 0

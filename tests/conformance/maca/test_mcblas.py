@@ -1,0 +1,20 @@
+"""Every rule of libmcblas that a test can break: a call that breaks it, and its nearest legal neighbour."""
+
+import pytest
+
+from tests.conformance.harness import check_rule
+from tests.conformance.maca.mcblas_cases import call, rule_case
+from understudy.kit import catalogue
+
+OURS = [rule for rule in catalogue.rules().values() if rule.library == "libmcblas.so"]
+RULES = [rule_case(__name__, rule.id) for rule in OURS if rule.source != "cannot-check"]
+
+
+@pytest.mark.parametrize("case", RULES, ids=lambda case: case.rule)
+def test_rule(case):
+    check_rule(case)
+
+
+@pytest.mark.parametrize("function", sorted({rule.function for rule in OURS if rule.always}))
+def test_factorisations_say_that_they_are_missing(function):
+    assert call(function, {}).status == 15

@@ -1,0 +1,37 @@
+"""Objects of mcblasLt, made with attributes by name."""
+
+from __future__ import annotations
+
+from tests.maca.runtime_support import made, ok
+from understudy.maca import ffi, lib
+
+KINDS = {"TYPE": "uint32_t", "ORDER": "int32_t", "ROWS": "uint64_t", "COLS": "uint64_t", "LD": "int64_t",
+         "BATCH_COUNT": "int32_t", "STRIDED_BATCH_OFFSET": "int64_t", "PLANE_OFFSET": "int64_t", "COMPUTE_TYPE": "int32_t",
+         "SCALE_TYPE": "int32_t", "POINTER_MODE": "int32_t", "TRANSA": "int32_t", "TRANSB": "int32_t", "TRANSC": "int32_t",
+         "FILL_MODE": "int32_t", "EPILOGUE": "uint32_t", "BIAS_POINTER": "void *", "BIAS_BATCH_STRIDE": "int64_t",
+         "A_SCALE_POINTER": "void *", "B_SCALE_POINTER": "void *", "BIAS_DATA_TYPE": "int32_t"}
+
+
+def assign(prefix: str, setter, thing, attributes: dict):
+    for name, value in attributes.items():
+        place = ffi.new(f"{KINDS[name]} *", value)
+        ok(setter(thing, getattr(lib, f"MCBLASLT_{prefix}_{name}"), place, ffi.sizeof(KINDS[name])))
+    return thing
+
+
+def layout(kind: int, rows: int, columns: int, ld: int | None = None, **attributes):
+    thing = made("mcblasLtMatrixLayout_t", lib.mcblasLtMatrixLayoutCreate, kind, rows, columns, rows if ld is None else ld)
+    return assign("MATRIX_LAYOUT", lib.mcblasLtMatrixLayoutSetAttribute, thing, attributes)
+
+
+def description(compute: int = 68, scale: int = 0, **attributes):
+    thing = made("mcblasLtMatmulDesc_t", lib.mcblasLtMatmulDescCreate, compute, scale)
+    return assign("MATMUL_DESC", lib.mcblasLtMatmulDescSetAttribute, thing, attributes)
+
+
+def preference():
+    return made("mcblasLtMatmulPreference_t", lib.mcblasLtMatmulPreferenceCreate)
+
+
+def handle():
+    return made("mcblasLtHandle_t", lib.mcblasLtCreate)

@@ -1,0 +1,138 @@
+"""Products that objects describe: layouts, types, epilogues, batches, against NumPy in float64."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from tests.maca import mcblaslt_support as lt
+from tests.maca.mcblas_support import C, N, T, TYPES, Device, close, drawn, handle, op
+from tests.maca.runtime_support import ok
+from tests.maca.test_mcblas_matrices import stored
+from understudy.maca import ffi, lib
+
+COL, ROW = 0, 1
+
+
+def in_order(values, order):
+    return np.asfortranarray(values) if order == COL else np.ascontiguousarray(values)
+
+
+def layout_of(array, kind, order, **more):
+    rows, columns = array.shape[-2:]
+    return lt.layout(kind, rows, columns, max(1, rows if order == COL else columns), ORDER=order, **more)
+
+
+def multiply(a, b, c, result="float32", alpha=1.0, beta=0.0, orders=(COL, COL, COL), compute=68, scale="float32", given=None,
+             on=None, algorithm=ffi.NULL, **attributes):
+    """D of the arrays' stored contents."""
+    given = given or result
+    out = in_order(c, orders[2]).copy(order="K")
+    arrays = [Device(x) for x in (in_order(a, orders[0]), in_order(b, orders[1]), out)]
+    layouts = [layout_of(x, TYPES[kind], order) for x, kind, order in zip((a, b, c), (given, given, result), orders)]
+    desc = lt.description(compute, TYPES[scale], **attributes)
+    factors = [ffi.from_buffer(np.array([value], scale)) for value in (alpha, beta)]
+    ok(lib.mcblasLtMatmul(on or lt.handle(), desc, factors[0], arrays[0].address, layouts[0], arrays[1].address, layouts[1],
+                          factors[1], arrays[2].address, layouts[2], arrays[2].address, layouts[2], algorithm, ffi.NULL, 0,
+                          ffi.NULL))
+    ok(lib.mcDeviceSynchronize())
+    for array in arrays:
+        array.end()
+    return out
+
+
+@pytest.mark.parametrize("orders", itertools.product([COL, ROW], repeat=3))
+@pytest.mark.parametrize("dtype, transa, transb", [("float32", N, T), ("float64", T, N), ("complex64", C, T)])
+def test_layouts(orders, dtype, transa, transb):
+    m, n, k = 5, 7, 6
+    a, b, c = (drawn(shape, dtype, i) for i, shape in enumerate([(m, k) if transa == N else (k, m),
+                                                                 (k, n) if transb == N else (n, k), (m, n)]))
+    out = multiply(a, b, c, dtype, 1.5, -0.5, orders, 70 if dtype == "float64" else 68, dtype, TRANSA=transa, TRANSB=transb)
+    wide = np.complex128 if dtype == "complex64" else np.float64
+    close(out, 1.5 * op(a.astype(wide), transa) @ op(b.astype(wide), transb) - 0.5 * c.astype(wide), dtype)
+
+
+@pytest.mark.parametrize("given, result, compute, scale", [
+    ("float16", "float16", 68, "float32"), ("bfloat16", "bfloat16", 68, "float32"), ("bfloat16", "float32", 74, "float32"),
+    ("float16", "float16", 64, "float16"), ("int8", "int32", 72, "int32"), ("int8", "float32", 68, "float32")])
+def test_types(given, result, compute, scale):
+    """Small integers: sums are exact, and rounded once."""
+    rng = np.random.default_rng(1)
+    a, b, c = (rng.integers(-9, 10, shape) for shape in [(8, 40), (40, 4), (8, 4)])
+    out = multiply(stored(a, given), stored(b, given), stored(c, result), result, 2, 3, compute=compute, scale=scale,
+                   given=given)
+    assert (out == stored(2 * (a @ b) + 3 * c, result)).all()
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x**3)))
+
+
+EPILOGUES = {"DEFAULT": (lambda x: x, False), "RELU": (lambda x: np.maximum(x, 0), False), "BIAS": (lambda x: x, True),
+             "RELU_BIAS": (lambda x: np.maximum(x, 0), True), "GELU": (gelu, False), "GELU_BIAS": (gelu, True)}
+
+
+@pytest.mark.parametrize("name", EPILOGUES)
+@pytest.mark.parametrize("dtype, order", [("float32", COL), ("float32", ROW), ("float16", COL)])
+def test_epilogues(name, dtype, order):
+    m, n, k = 70, 300, 5
+    a, b, bias = (stored(drawn(shape, "float64", i), dtype) for i, shape in enumerate([(m, k), (k, n), (m,)]))
+    device = Device(bias)
+    formula, has_bias = EPILOGUES[name]
+    more = {"BIAS_POINTER": device.address} if has_bias else {}
+    out = multiply(a, b, np.full((m, n), np.nan, dtype), dtype, orders=(COL, COL, order), given=dtype,
+                   EPILOGUE=getattr(lib, f"MCBLASLT_EPILOGUE_{name}"), **more)
+    a, b, bias = (x.astype(np.float64) for x in (a, b, bias))
+    close(out, formula(a @ b + (bias[:, None] if has_bias else 0)), dtype)
+
+
+def test_batches_and_factors_on_the_device():
+    m, n, k, count = 3, 4, 5, 6
+    a, b = drawn((m * k,), "float32", 1), drawn((count, k * n), "float32", 2)
+    b = np.ascontiguousarray(b)
+    out = np.zeros((count, m * n), np.float32)
+    devices = [Device(x) for x in (a, b, out, np.float32([2]), np.float32([0]), np.float32([3]), np.float32([0.5]))]
+    shared, many = {"BATCH_COUNT": count}, lambda size: {"BATCH_COUNT": count, "STRIDED_BATCH_OFFSET": size}
+    layouts = [lt.layout(0, m, k, **shared), lt.layout(0, k, n, **many(k * n)), lt.layout(0, m, n, **many(m * n))]
+    desc = lt.description(POINTER_MODE=1, A_SCALE_POINTER=devices[5].address, B_SCALE_POINTER=devices[6].address)
+    address = [device.address for device in devices]
+    ok(lib.mcblasLtMatmul(ffi.cast("mcblasLtHandle_t", handle()), desc, address[3], address[0], layouts[0], address[1],
+                          layouts[1], address[4], address[2], layouts[2], address[2], layouts[2], ffi.NULL, ffi.NULL, 0,
+                          ffi.NULL))
+    ok(lib.mcDeviceSynchronize())
+    devices[2].end()
+    for i in range(count):
+        close(out[i].reshape(n, m).T, 3 * a.reshape(k, m).T.astype(float) @ b[i].reshape(n, k).T, np.float32)
+
+
+def test_heuristic_and_attributes():
+    results, count = ffi.new("mcblasLtMatmulHeuristicResult_t[3]"), ffi.new("int *")
+    layouts = [lt.layout(0, 4, 4) for _ in range(4)]
+    ok(lib.mcblasLtMatmulAlgoGetHeuristic(lt.handle(), lt.description(), *layouts, lt.preference(), 3, results, count))
+    assert count[0] == 1 and results[0].state == 0 and results[0].workspaceSize == 0
+    assert ffi.sizeof(results[0]) == 96
+    private = lt.layout(0, 4, 4, ORDER=2)
+    assert lib.mcblasLtMatmulAlgoGetHeuristic(lt.handle(), lt.description(), private, *layouts[1:], lt.preference(), 3,
+                                              results, count) == 15 and count[0] == 0
+    out = multiply(np.eye(4), np.eye(4), np.zeros((4, 4)), "float64", compute=70, scale="float64",
+                   algorithm=ffi.addressof(results[0].algo))
+    assert (out == np.eye(4)).all()
+    rows, size = ffi.new("uint64_t *"), ffi.new("size_t *")
+    ok(lib.mcblasLtMatrixLayoutGetAttribute(layouts[0], 2, rows, 8, size))
+    assert (rows[0], size[0]) == (4, 8)
+    ok(lib.mcblasLtMatmulDescGetAttribute(lt.description(), 7, ffi.NULL, 0, size))
+    assert size[0] == 4
+    alignment = ffi.new("uint32_t *")
+    ok(lib.mcblasLtMatmulPreferenceGetAttribute(lt.preference(), 5, alignment, 4, ffi.NULL))
+    assert alignment[0] == 256 and lib.mcblasLtGetVersion() == 10000
+
+
+def test_objects_end_and_empty_products_do_nothing():
+    thing = lt.layout(0, 4, 4)
+    ok(lib.mcblasLtMatrixLayoutDestroy(thing))
+    assert lib.mcblasLtMatrixLayoutDestroy(thing) == 7
+    assert math.isnan(multiply(np.zeros((1, 0)), np.zeros((0, 1)), np.full((1, 1), np.nan), "float64", 1, 1, compute=70,
+                               scale="float64")[0, 0])
+    assert multiply(np.zeros((1, 0)), np.zeros((0, 1)), np.full((1, 1), np.nan), "float64", 1, 0, compute=70,
+                    scale="float64")[0, 0] == 0
