@@ -86,7 +86,9 @@ def member(operator, parameter) -> str:
         return f"void *const *{parameter.name}" if not parameter.const else f"const void *const *{parameter.name}"
     if parameter.role == "tensors":
         return f"{parameter.type} *const *{parameter.name}"
-    if parameter.role in ("struct", "dims", "array"):
+    if parameter.role in ("struct", "dims", "array", "ignored"):
+        if parameter.type == "T" or parameter.type in operator.types:
+            return f"const void *{parameter.name}"
         return f"const {parameter.type.replace('longlong', 'long long')} *{parameter.name}"
     if parameter.pointer:
         const = "" if parameter.is_written else "const "
@@ -116,7 +118,7 @@ def factor(word: str) -> str:
 def checks(operator) -> list[str]:
     lines = []
     for p in operator.parameters:
-        if p.role == "size":
+        if p.role == "size" and p.type != "uint64_t":
             lines.append(f'ft_length(call, "{p.name}", (int64_t)a->{p.name});')
         elif p.role == "positive":
             lines.append(f'ft_positive(call, "{p.name}", a->{p.name});')

@@ -20,6 +20,7 @@ DTYPES = {"fp": "FLOAT32", "hp": "FLOAT16", "dp": "FLOAT64", "i8": "INT8", "i16"
           "c64": "COMPLEX64", "c128": "COMPLEX128"}  # fmt: skip
 PREFIX_OF_C_TYPE = {"float": "fp", "half": "hp", "double": "dp", "int8_t": "i8", "int16_t": "i16", "int32_t": "i32",
                     "int": "i32", "bool": "i8", "char": "i8", "void": "i8", "uint8_t": "i8"}  # fmt: skip
+OTHER_C_TYPES = {"longlong": "long long", "void_of_int": "void"}  # type names of the table that are one word
 CHIP_OF = {"hp": "MT7004", "dp": "FT78NE", "i8": "FT78NE", "c128": "FT78NE"}  # the others exist on both
 PREFIX_SETS = {"STD": "fp hp dp i8 i16 i32 c64 c128", "R": "fp hp dp i8 i16 i32", "G": "fp hp", "G8": "fp hp i8"}
 
@@ -31,7 +32,7 @@ LIMIT = 2**44  # elements: more than any memory holds
 class Parameter:
     """role: in, out, inout, scratch: an operand; size (not negative), positive, rank (of a shape), choice (of the numbers in
     `values`), value (any number); dims: a shape, of as many sizes as `factors` says; array: another parameter array;
-    table: an array of pointers to operands; tensors: one of pointers to structures; struct; mask."""
+    table: an array of pointers to operands; tensors: one of pointers to structures; struct; ignored: a pointer that is not read; mask."""
 
     role: str
     type: str  # as in C, without the star; T is the element
@@ -79,13 +80,15 @@ class Operator:
     def c_type(self, parameter: Parameter, prefix: str) -> str:
         if parameter.type == "T":
             return C_TYPES[prefix]
-        if parameter.type == "longlong":
-            return "long long"
+        if parameter.type in OTHER_C_TYPES:
+            return OTHER_C_TYPES[parameter.type]
         own = self.types.get(parameter.type)
         return own.get(prefix, C_TYPES[prefix]) if own else parameter.type
 
     def element(self, parameter: Parameter, prefix: str) -> str:
         """The prefix whose elements an operand has."""
+        if parameter.type == "void_of_int":
+            return "i32"
         return prefix if parameter.type == "T" else PREFIX_OF_C_TYPE[self.c_type(parameter, prefix)]
 
     def operands(self) -> list[Parameter]:
@@ -204,7 +207,7 @@ def overflowing(operator: Operator, operand: Parameter) -> dict[str, int] | None
     def candidates(name: str) -> list[int]:
         if by_name[name].role == "dims":
             return [1, 2**22, LIMIT] if len(by_name[name].values) > 1 else [1, 2**22, 2**30]
-        return [1, 2**15, 2**22, 2**31 - 1]
+        return [1, 2**15, 2**22, 2**45 if by_name[name].type == "uint64_t" else 2**31 - 1]
 
     for chosen in itertools.product(*map(candidates, names)):
         values = dict(zip(names, chosen))
@@ -242,7 +245,7 @@ def rules(operator: Operator) -> dict[str, str]:
             if parameter.is_operand:
                 for rule in operand_rules(operator, parameter, prefix, space):
                     found[f"{function}/{parameter.name}/{rule}"] = rule
-            elif parameter.role == "size":
+            elif parameter.role == "size" and parameter.type != "uint64_t":
                 found[f"{function}/{parameter.name}/negative"] = "negative"
             elif parameter.role == "positive":
                 found[f"{function}/{parameter.name}/range"] = "positive"

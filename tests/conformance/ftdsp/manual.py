@@ -44,7 +44,7 @@ def built(operator, parameter, prefix: str, position: int, own: dict[str, Callab
     if parameter.role in ("dims", "array"):
         kind = {"float": numpy.float32, "longlong": numpy.int64}.get(parameter.type, numpy.int32)
         return Value(parameter.name, numpy.array(parameter.values, kind))
-    return Value(parameter.name, parameter.values[0])
+    return Value(parameter.name, None if parameter.role == "ignored" else parameter.values[0])
 
 
 class Manual:

@@ -71,7 +71,21 @@ def longs(*values):
     return numpy.array(values, numpy.int64)
 
 
+def reduction(total=24, axes=2, mode=4, output=2, outer=(2, 2), axis=(3, 4), inner=(4, 1)):
+    arrays = [ffi.NULL if sizes is None else ffi.new("int[]", list(sizes)) for sizes in (outer, inner, axis)]
+    _kept.append(arrays)
+    return structure("ReduceParameter", total_num_=total, num_axes_=axes, mode_=mode, output_num_=output, outer_sizes_=arrays[0],
+                     inner_sizes_=arrays[1], axis_sizes_=arrays[2])
+
+
+def cropping(image=(1, 3, 4, 2), output=(1, 2, 2, 2)):
+    arrays = [ffi.NULL if sizes is None else ffi.new("int[]", list(sizes)) for sizes in (image, output)]
+    _kept.append(arrays)
+    return structure("CropAndResizeParameter", input_shape_=arrays[0], output_shape_=arrays[1])
+
+
 OWN_PARAMETERS = {
+    "reduce": {"param": lambda prefix: reduction()}, "crop_and_resize": {"param": lambda prefix: cropping()},
     "lrn": {"params": lambda prefix: local_norm()},
     "split": {"outputs": lambda prefix: pieces(4, 6)(prefix, "outputs")},
     "split_with_overlap": {"outputs": lambda prefix: pieces(4, 6)(prefix, "outputs")},
@@ -240,7 +254,60 @@ SLICE_CASES = [("indices_shape/mismatch", [{"indices_shape": ints(2, 0)}, {"indi
 
 UPDATES_CASE = ("updates/overflow", [{"output": At(DDR), "indices_ndim": 3, "indices_shape": ints(2**22, 2**22, 1)}], [{}])
 
+def search_cases(add, prefix, space):
+    yield add("axis/range", [{"axis": -1}, {"axis": 2}], [{"axis": 1}])
+    yield add("topk/mismatch", [{"topk": 5}], [{"topk": 1, "out_strides": ints(1, 1)}])
+    yield add("in_strides/mismatch", [{"in_strides": ints(1, 3)}, {"in_strides": ints(4, 2)}], [{}])
+    yield add("out_strides/mismatch", [{"out_strides": ints(4, 1)}, {"out_strides": ints(2, 0)}], [{}])
+    yield add("output_value/null", [{"output_value": None}], [{"output_value": None, "out_value": 0}])
+
+
+def given(name, values, dtype=numpy.int32):
+    return {name: Input(name, numpy.array(values, dtype))}
+
+
+def regions_case(add, prefix, space):
+    element = numpy.float32 if prefix == "i8" else ELEMENT[prefix]
+    good = [0, 0, 0, 2, 3, 0, 1, 1, 2, 2]
+    bad = [[1, *good[1:]], [-1, *good[1:]], [*good[:9], numpy.inf], [*good[:9], numpy.nan]]
+    return [add("roi/range", [given("roi", values, element) for values in bad], [given("roi", good, element)])]
+
+
+RESIZE_CASE = ("height_scale/range", [{"height_scale": -0.5}, {"width_scale": -1.0}, {"height_scale": numpy.inf},
+                                      {"width_scale": numpy.nan}], [{"height_scale": 0.0}])
+
 OWN_CASES = {
+    "gradmul": several(("out_shape/mismatch", [{"large_shape": ints(2, 1)}, {"small_shape": ints(1, 3)}], [{}])),
+    "nlllossgrad": several(("labels/range", [given("labels", [0, 2, 3, 1]), given("labels", [0, -1, 1, 1])], [{}])),
+    "softmax_cross_entropy_with_logits": several(("grads/null", [{"grads": None}], [{"grads": None, "need_grads": 0}])),
+    "sparse_softmax_cross_entropy_with_logits": several(
+        ("labels/range", [given("labels", [0, 4, 1]), given("labels", [0, -1, 1])], [{}]),
+        ("batch_size/mismatch", [{"batch_size": 2}, {"number_of_classes": 5}], [{}]),
+        ("output/null", [{"output": None}], [{"output": None, "is_grad": 0}])),
+    "resizenearestneighborgrad": several(RESIZE_CASE), "resizebilineargrad": several(RESIZE_CASE),
+    "roipooling": regions_case,
+    "crop_and_resize": several(
+        ("param/null", [{"param": None}], [{}]),
+        ("input_shape_/null", [{"param": cropping(image=None)}], [{}]), ("output_shape_/null", [{"param": cropping(output=None)}], [{}]),
+        ("input_shape_/range", [{"param": cropping(image=(1, 3, -4, 2))}], [{}]),
+        ("output_shape_/range", [{"param": cropping(output=(1, -2, 2, 2))}], [{"param": cropping(output=(1, 0, 2, 2))}]),
+        ("output_shape_/mismatch", [{"param": cropping(output=(1, 2, 2, 1))}], [{}]),
+        ("input_shape_/empty", [{"param": cropping(image=(1, 0, 4, 2))}], [{"param": cropping(image=(1, 0, 4, 2), output=(0, 2, 2, 2))}]),
+        ("box_idx/range", [given("box_idx", [1]), given("box_idx", [-1])], [{}])),
+    "reduce": several(
+        ("param/null", [{"param": None}], [{}]),
+        ("param/sizes", [{"param": reduction(**{name: None})} for name in ("outer", "axis", "inner")], [{}]),
+        ("num_axes_/range", [{"param": reduction(axes=0)}, {"param": reduction(axes=9)}],
+         [{"param": reduction(axes=1, total=6, output=2, axis=(3,), outer=(2,), inner=(1,))}]),
+        ("mode_/range", [{"param": reduction(mode=-1)}, {"param": reduction(mode=8)}], [{"param": reduction(mode=m)} for m in range(8)]),
+        ("total_num_/mismatch", [{"param": reduction(total=23)}, {"param": reduction(axis=(3, 3))}, {"param": reduction(outer=(2, -2))}], [{}]),
+        ("output_num_/mismatch", [{"param": reduction(output=1)}], [{}])),
+    "argmax": search_cases, "argmin": search_cases,
+    "nonzero": several(
+        ("length/mismatch", [{"length": 5}], [{}]), ("dim_strides/range", [{"dim_strides": ints(3, 0)}, {"dim_strides": ints(-3, 1)}], [{}]),
+        ("non_zero_num/negative", [given("non_zero_num", [-1])], [given("non_zero_num", [0])])),
+    "sparsefillemptyrows": several(("indices_ptr/range", [given("indices_ptr", [0, 1, 2, 0, 4, 3]), given("indices_ptr", [-1, 1, 2, 0, 2, 3])], [{}])),
+    "lsh_projection": several(("bits_per_hash/limit", [{"bits_per_hash": 33, "hash_group_num": 0}], [{"bits_per_hash": 32, "hash_group_num": 0}])),
     "lrn": local_norm_cases, "binary_cross_entropy_grad": bce_cases,
     "lpnorm": simple("p/range", [{"p": 0.0}, {"p": -1.0}, {"p": numpy.inf}, {"p": numpy.nan}], [{"p": 0.5}, {"p": 1.0}, {"p": 3.0}]),
     "groupnormfusion": simple("num_groups/mismatch", [{"num_groups": 3}], [{"num_groups": 1}]),

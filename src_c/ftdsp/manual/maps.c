@@ -1,0 +1,95 @@
+/* Element-wise operators of the manual: quantisation, dropout, products, draws (ft-dsp-manual 4). */
+#include "ftdsp/manual.h"
+#include "kernels/ft_elementwise.h"
+#include "kernels/random/normal.h"
+#include "tensor/convert.h"
+
+static void run_slice(void *context, int64_t begin, int64_t end)
+{
+    us_ft_map(context, begin, end);
+}
+
+static void run(const FtCall *call, FtMap map, int64_t count)
+{
+    ft_split(call, count, TILE_ELEMENTS, run_slice, &map);
+}
+
+void ft_op_quant(FtCall *call, const FtQuant *a)
+{
+    const FtMap map = {.kernel = &us_ft_quantise, .numbers = {a->scale, a->zp}, .dtype = call->dtype, .output_dtype = DTYPE_INT8,
+                       .inputs = 1, .outputs = 1, .input = {a->input}, .output = {a->output}};
+    run(call, map, a->length);
+}
+
+void ft_op_dequant(FtCall *call, const FtDequant *a)
+{
+    const FtMap map = {.kernel = &us_ft_dequantise, .numbers = {a->scale, a->zp}, .dtype = DTYPE_INT8,
+                       .output_dtype = call->dtype, .inputs = 1, .outputs = 1, .input = {a->input}, .output = {a->output}};
+    run(call, map, a->length);
+}
+
+void ft_op_QuantData(FtCall *call, const FtQuantData *a)
+{
+    const int64_t segments = a->axis_num == 0 ? 1 : a->segment_num;
+    const int64_t length = (a->element_num + segments - 1) / segments;
+    ft_operand(call, "scale", a->scale, segments, call->dtype);
+    ft_operand(call, "zp", a->zp, segments, DTYPE_INT32);
+    ft_apart(call, "quant_values", a->quant_values, a->element_num, "scale", a->scale, ft_bytes(segments, call->dtype));
+    ft_apart(call, "quant_values", a->quant_values, a->element_num, "zp", a->zp, ft_bytes(segments, DTYPE_INT32));
+    for (int64_t k = 0, first = 0; ft_ok(call) && first < a->element_num; k++, first += length) {
+        const int64_t count = a->element_num - first < length ? a->element_num - first : length;
+        FtMap map = {.kernel = &us_ft_quantise, .dtype = call->dtype, .output_dtype = DTYPE_INT8, .inputs = 1, .outputs = 1,
+                     .input = {(const char *)a->real_values + ft_bytes(first, call->dtype)},
+                     .output = {(char *)a->quant_values + first}};
+        us_load_double(&map.numbers[0], (const char *)a->scale + ft_bytes(k, call->dtype), call->dtype, 1, 1);
+        map.numbers[1] = ((const int *)a->zp)[k];
+        run(call, map, count);
+    }
+}
+
+void ft_op_dropout(FtCall *call, const FtDropout *a)
+{
+    const FtMap map = {.kernel = &us_ft_scaled_product, .numbers = {a->scale}, .dtype = call->dtype,
+                       .output_dtype = call->dtype, .inputs = 2, .outputs = 1, .input = {a->input, a->mask},
+                       .output = {a->output}};
+    run(call, map, a->length);
+}
+
+void ft_op_gradmul(FtCall *call, const FtGradmul *a)
+{
+    const Shape shape = ft_shape(call, "out_shape", a->out_shape, a->ndims);
+    for (int d = 0; ft_ok(call) && d < a->ndims; d++) {
+        ft_require(call, a->large_shape[d] == a->out_shape[d] && a->small_shape[d] == a->out_shape[d], "out_shape", "mismatch",
+                   FT_BAD_SIZE, "axis %d has sizes %d, %d and %d; equal ones are needed", d, a->large_shape[d],
+                   a->small_shape[d], a->out_shape[d]);
+    }
+    FtMap map = {.kernel = &us_ft_mul, .dtype = call->dtype, .output_dtype = call->dtype, .inputs = 2, .outputs = 1,
+                 .input = {a->dy, a->x2}, .output = {a->dx1}};
+    if (ft_ok(call)) {
+        run(call, map, shape.elements);
+        map.input[1] = a->x1;
+        map.output[0] = a->dx2;
+        run(call, map, shape.elements);
+    }
+}
+
+static void draw_slice(void *context, int64_t begin, int64_t end)
+{
+    us_normal_draws(context, begin, end);
+}
+
+static void draw(const FtCall *call, void *output, int64_t length, unsigned seed, double mean, double deviation)
+{
+    NormalDraws draws = {output, call->dtype, seed, mean, deviation};
+    ft_split(call, length, TILE_ELEMENTS, draw_slice, &draws);
+}
+
+void ft_op_random_standard_normal(FtCall *call, const FtRandomStandardNormal *a)
+{
+    draw(call, a->output, a->length, a->seed, 0, 1);
+}
+
+void ft_op_random_normal(FtCall *call, const FtRandomNormal *a)
+{
+    draw(call, a->output, a->length, a->seed, a->mean, a->scale);
+}

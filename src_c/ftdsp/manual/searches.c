@@ -1,0 +1,357 @@
+/* Reductions, searches and hashes (ft-dsp-manual 4). */
+#include "ftdsp/manual.h"
+#include "kernels/reduce/reductions.h"
+#include "kernels/scratch.h"
+#include "tensor/convert.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double number(const void *data, DType dtype, int64_t index)
+{
+    double value;
+    us_load_double(&value, (const char *)data + ft_bytes(index, dtype), dtype, 1, 1);
+    return value;
+}
+
+/* ---- reduce ---- */
+
+typedef enum ReduceMode { MODE_MEAN, MODE_MAX, MODE_MIN, MODE_PROD, MODE_SUM, MODE_SUM_SQUARE, MODE_ASUM, MODE_L2, MODES } ReduceMode;
+
+/* Squares are taken before the first step, magnitudes in it. */
+static const Reduction *reduction_of(ReduceMode mode, bool first)
+{
+    static const Reduction *const reductions[] = {&us_reduce_mean, &us_reduce_max, &us_reduce_min, &us_reduce_prod};
+    return mode < MODE_SUM ? reductions[mode] : mode == MODE_ASUM && first ? &us_reduce_norm_1 : &us_reduce_sum;
+}
+
+static int64_t step_elements(const ReduceParameter *p, int step, bool reduced)
+{
+    return us_shape_elements(3, (int64_t[]){p->outer_sizes_[step], reduced ? 1 : p->axis_sizes_[step], p->inner_sizes_[step]});
+}
+
+static void check_steps(FtCall *call, const ReduceParameter *p)
+{
+    ft_require(call, p, "param", "null", FT_BAD_POINTER, "param is NULL");
+    ft_require(call, p->num_axes_ >= 1 && p->num_axes_ <= FT_RANK_LIMIT, "num_axes_", "range", FT_BAD_SIZE,
+               "num_axes_ is %d; from 1 to %d axes are supported", p->num_axes_, (int)FT_RANK_LIMIT);
+    ft_require(call, p->mode_ >= 0 && p->mode_ < MODES, "mode_", "range", FT_BAD_ATTRIBUTE, "mode_ is %d, none of 0 to 7",
+               p->mode_);
+    ft_require(call, p->outer_sizes_ && p->inner_sizes_ && p->axis_sizes_, "param", "sizes", FT_BAD_POINTER,
+               "outer_sizes_, inner_sizes_ or axis_sizes_ is NULL");
+    for (int step = 0; ft_ok(call) && step < p->num_axes_; step++) {
+        const int64_t before = step == 0 ? p->total_num_ : step_elements(p, step - 1, true);
+        ft_require(call, step_elements(p, step, false) == before, "total_num_", "mismatch", FT_BAD_SIZE,
+                   "step %d has sizes %d, %d, %d, but %lld elements come into it", step, p->outer_sizes_[step],
+                   p->axis_sizes_[step], p->inner_sizes_[step], (long long)before);
+    }
+    ft_require(call, step_elements(p, p->num_axes_ - 1, true) == p->output_num_, "output_num_", "mismatch", FT_BAD_SIZE,
+               "output_num_ is %d, the last step has %lld results", p->output_num_,
+               (long long)step_elements(p, p->num_axes_ - 1, true));
+}
+
+static bool takes_squares(const ReduceParameter *p)
+{
+    return p->mode_ == MODE_SUM_SQUARE || p->mode_ == MODE_L2;
+}
+
+/* One step from elements of a type to float64. */
+static KernelStatus reduce_step(const ReduceParameter *p, int step, const void *from, DType dtype, double *to)
+{
+    const int64_t sizes[] = {p->outer_sizes_[step], p->axis_sizes_[step], p->inner_sizes_[step]};
+    const View views[] = {us_view_contiguous((void *)from, dtype, 3, sizes),
+                          us_view_contiguous(to, DTYPE_FLOAT64, 3, (int64_t[]){sizes[0], 1, sizes[2]})};
+    const ReduceCall reduce = {.reduction = reduction_of(p->mode_, step == 0), .compute = DTYPE_FLOAT64,
+                               .result = DTYPE_FLOAT64, .axes = 2, .outputs = 1};
+    return us_reduce(views, &reduce);
+}
+
+/* Steps take turns in the two halves of `memory`, each as large as the first result; behind them is room for squares. */
+static KernelStatus reduce_steps(const ReduceParameter *p, const void *src, DType dtype, double *memory, double **result)
+{
+    const int64_t first = step_elements(p, 0, true);
+    double *halves[] = {memory, memory + first}, *squares = memory + 2 * first;
+    if (takes_squares(p)) {
+        us_load_double(squares, src, dtype, 1, p->total_num_);
+        for (int64_t i = 0; i < p->total_num_; i++) {
+            squares[i] *= squares[i];
+        }
+        src = squares;
+        dtype = DTYPE_FLOAT64;
+    }
+    KernelStatus status = reduce_step(p, 0, src, dtype, halves[0]);
+    for (int step = 1; status == KERNEL_OK && step < p->num_axes_; step++) {
+        status = reduce_step(p, step, halves[(step + 1) % 2], DTYPE_FLOAT64, halves[step % 2]);
+    }
+    *result = halves[(p->num_axes_ - 1) % 2];
+    for (int64_t i = 0; p->mode_ == MODE_L2 && i < p->output_num_; i++) {
+        (*result)[i] = sqrt((*result)[i]);
+    }
+    return status;
+}
+
+void ft_op_reduce(FtCall *call, const FtReduce *a)
+{
+    const ReduceParameter *p = a->param;
+    check_steps(call, p);
+    const int64_t from = ft_ok(call) ? p->total_num_ : 0, to = ft_ok(call) ? p->output_num_ : 0;
+    ft_operand(call, "src", a->src, from, call->dtype);
+    ft_operand(call, "dst", a->dst, to, a->D);
+    ft_apart(call, "dst", a->dst, ft_bytes(to, a->D), "src", a->src, ft_bytes(from, call->dtype));
+    if (!ft_ok(call) || to == 0) {
+        return;
+    }
+    const int64_t room = 2 * step_elements(p, 0, true) + (takes_squares(p) ? from : 0);
+    double *memory = us_scratch_take((size_t)room * sizeof *memory), *result = NULL;
+    ft_finish(call, memory ? reduce_steps(p, a->src, call->dtype, memory, &result) : KERNEL_NO_MEMORY);
+    if (ft_ok(call)) {
+        us_store_double(a->dst, a->D, 1, result, to);
+    }
+    us_scratch_give_back(memory);
+}
+
+/* ---- the largest and smallest ---- */
+
+typedef struct Candidate {
+    double value;
+    int64_t index;
+} Candidate;
+
+/* The larger first, NaN before all, of equal ones the first. */
+static int by_value(const void *a, const void *b)
+{
+    const Candidate *first = a, *second = b;
+    const bool first_nan = first->value != first->value, second_nan = second->value != second->value;
+    const int values = first_nan || second_nan ? second_nan - first_nan
+                                               : (first->value < second->value) - (first->value > second->value);
+    return values ? values : (first->index > second->index) - (first->index < second->index);
+}
+
+static void check_strides(FtCall *call, const char *name, const int *strides, const int64_t *sizes, int rank)
+{
+    int64_t stride = 1;
+    for (int d = rank - 1; ft_ok(call) && d >= 0; stride *= sizes[d--]) {
+        ft_require(call, strides[d] == stride, name, "mismatch", FT_BAD_SIZE,
+                   "%s[%d] is %d, in a row-major array it is %lld", name, d, strides[d], (long long)stride);
+    }
+}
+
+/* An operand and its bytes, for checks of all against all. */
+typedef struct Extent {
+    const char *name;
+    const void *data;
+    int64_t bytes;
+    bool written;
+} Extent;
+
+static void all_apart(FtCall *call, const Extent *extents, int count)
+{
+    for (int k = 1; k < count; k++) {
+        for (int i = 0; i < k; i++) {
+            if (extents[k].written) {
+                ft_apart(call, extents[k].name, extents[k].data, extents[k].bytes, extents[i].name, extents[i].data,
+                         extents[i].bytes);
+            }
+        }
+    }
+}
+
+static void best(FtCall *call, const FtArgmax *a, double sign)
+{
+    const Shape shape = ft_shape(call, "in_shape", (const int *)a->in_shape, a->input_shape_size);
+    const int axis = a->axis;
+    ft_require(call, axis >= 0 && axis < shape.rank, "axis", "range", FT_BAD_ATTRIBUTE, "axis is %d of %d axes", axis,
+               shape.rank);
+    ft_require(call, a->topk <= shape.size[axis], "topk", "mismatch", FT_BAD_ATTRIBUTE, "topk is %d of %lld elements", a->topk,
+               (long long)shape.size[axis]);
+    if (!ft_ok(call)) {
+        return;
+    }
+    const int64_t length = shape.size[axis], outer = us_shape_elements(axis, shape.size);
+    const int64_t inner = us_shape_elements(shape.rank - axis - 1, shape.size + axis + 1), count = outer * a->topk * inner;
+    Shape picked = shape;
+    picked.size[axis] = a->topk;
+    check_strides(call, "in_strides", a->in_strides, shape.size, shape.rank);
+    check_strides(call, "out_strides", a->out_strides, picked.size, shape.rank);
+    void *values = a->out_value ? a->output_value : NULL;
+    const int64_t value_count = a->out_value ? count : 0;
+    ft_operand(call, "output", a->output, count, DTYPE_INT32);
+    ft_operand(call, "output_value", values, value_count, call->dtype);
+    ft_operand(call, "arg_elements", a->arg_elements, length, call->dtype);
+    ft_operand(call, "index", a->index, length, DTYPE_INT32);
+    all_apart(call, (Extent[]){{"input", a->input, ft_bytes(shape.elements, call->dtype), false},
+                               {"output", a->output, ft_bytes(count, DTYPE_INT32), true},
+                               {"output_value", values, ft_bytes(value_count, call->dtype), true},
+                               {"arg_elements", a->arg_elements, ft_bytes(length, call->dtype), true},
+                               {"index", a->index, ft_bytes(length, DTYPE_INT32), true}}, 5);
+    Candidate *candidates = ft_ok(call) ? us_scratch_take((size_t)(length + 1) * sizeof *candidates) : NULL;
+    ft_finish(call, candidates ? KERNEL_OK : KERNEL_NO_MEMORY);
+    for (int64_t line = 0; ft_ok(call) && line < outer * inner; line++) {
+        const int64_t from = line / inner * length * inner + line % inner, to = line / inner * a->topk * inner + line % inner;
+        for (int64_t k = 0; k < length; k++) {
+            candidates[k] = (Candidate){sign * number(a->input, call->dtype, from + k * inner), k};
+        }
+        qsort(candidates, (size_t)length, sizeof *candidates, by_value);
+        for (int64_t k = 0; k < a->topk; k++) {
+            const double value = sign * candidates[k].value;
+            ((int *)a->output)[to + k * inner] = (int)candidates[k].index;
+            if (values) {
+                us_store_double((char *)values + ft_bytes(to + k * inner, call->dtype), call->dtype, 1, &value, 1);
+            }
+        }
+    }
+    us_scratch_give_back(candidates);
+}
+
+void ft_op_argmax(FtCall *call, const FtArgmax *a)
+{
+    best(call, a, 1);
+}
+
+void ft_op_argmin(FtCall *call, const FtArgmin *a)
+{
+    best(call, &(FtArgmax){a->input, a->output, a->output_value, a->in_shape, a->in_strides, a->out_strides, a->arg_elements,
+                           a->index, a->topk, a->out_value, a->input_shape_size, a->axis}, -1);
+}
+
+/* ---- what is not zero ---- */
+
+static bool is_nonzero(const void *data, DType dtype, int64_t index)
+{
+    if (dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128) {
+        const DType part = dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : DTYPE_FLOAT64;
+        return number(data, part, 2 * index) != 0 || number(data, part, 2 * index + 1) != 0;
+    }
+    return number(data, dtype, index) != 0;
+}
+
+void ft_op_nonzero(FtCall *call, const FtNonzero *a)
+{
+    const Shape shape = ft_shape(call, "shape", a->shape, a->input_rank);
+    int *found = a->non_zero_num, *output = a->output;
+    ft_require(call, a->length == shape.elements, "length", "mismatch", FT_BAD_SIZE, "length is %d, the shape has %lld",
+               a->length, (long long)shape.elements);
+    for (int d = 0; ft_ok(call) && d < shape.rank; d++) {
+        ft_require(call, a->dim_strides[d] >= 1, "dim_strides", "range", FT_BAD_SIZE, "dim_strides[%d] is %d", d,
+                   a->dim_strides[d]);
+    }
+    ft_require(call, *found >= 0, "non_zero_num", "negative", FT_BAD_SIZE, "*non_zero_num is %d; it begins with 0", *found);
+    int64_t count = 0;
+    for (int64_t i = 0; ft_ok(call) && i < a->length; i++) {
+        count += is_nonzero(a->input, call->dtype, i);
+    }
+    const int64_t rows = ft_ok(call) ? *found + count : 0, bytes = ft_bytes(rows * shape.rank, DTYPE_INT32);
+    ft_operand(call, "output", output, rows * shape.rank, DTYPE_INT32);
+    ft_apart(call, "output", output, bytes, "input", a->input, ft_bytes(a->length, call->dtype));
+    ft_apart(call, "non_zero_num", found, ft_bytes(1, DTYPE_INT32), "output", output, bytes);
+    for (int64_t i = 0; ft_ok(call) && i < a->length; i++) {
+        if (is_nonzero(a->input, call->dtype, i)) {
+            for (int d = 0; d < shape.rank; d++) {
+                output[*found * (int64_t)shape.rank + d] = (int)(i / a->dim_strides[d] % shape.size[d]);
+            }
+            *found += 1;
+        }
+    }
+}
+
+/* ---- rows without an entry ---- */
+
+static void move_value(const FtCall *call, void *to, int64_t index, const void *from, int64_t source)
+{
+    memcpy((char *)to + ft_bytes(index, call->dtype), (const char *)from + ft_bytes(source, call->dtype),
+           us_dtype_size(call->dtype));
+}
+
+static void store_default(const FtCall *call, void *to, int64_t index, double value)
+{
+    const double parts[2] = {value, 0}; /* of a complex number */
+    const bool pair = call->dtype == DTYPE_COMPLEX64 || call->dtype == DTYPE_COMPLEX128;
+    const DType part = call->dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : call->dtype == DTYPE_COMPLEX128 ? DTYPE_FLOAT64 : call->dtype;
+    us_store_double((char *)to + ft_bytes(index, call->dtype), part, 1, parts, pair ? 2 : 1);
+}
+
+void ft_op_sparsefillemptyrows(FtCall *call, const FtSparsefillemptyrows *a)
+{
+    const int *indices = a->indices_ptr;
+    int *ends = a->scratch_ptr, *filled = a->filled_count, *out = a->output_y_indices_ptr, *reverse = a->output_reverse_index_map_ptr;
+    /* before anything is written: one row each at the least, and one for each further entry */
+    int64_t extra = 0;
+    int *counts = us_scratch_take((size_t)(a->dense_rows + 1) * sizeof *counts);
+    ft_finish(call, counts ? KERNEL_OK : KERNEL_NO_MEMORY);
+    if (counts) {
+        memset(counts, 0, (size_t)a->dense_rows * sizeof *counts);
+    }
+    for (int64_t i = 0; ft_ok(call) && i < a->N; i++) {
+        const int row = indices[i * a->rank];
+        ft_require(call, row >= 0 && row < a->dense_rows, "indices_ptr", "range", FT_BAD_ATTRIBUTE,
+                   "entry %lld is in row %d of %d", (long long)i, row, a->dense_rows);
+        if (ft_ok(call)) {
+            extra += counts[row]++ > 0;
+        }
+    }
+    const int64_t total = a->dense_rows + extra, index_bytes = ft_bytes(total * a->rank, DTYPE_INT32);
+    ft_operand(call, "output_y_indices_ptr", out, total * a->rank, DTYPE_INT32);
+    ft_operand(call, "output_y_values_ptr", a->output_y_values_ptr, total, call->dtype);
+    const Extent extents[] = {{"indices_ptr", indices, ft_bytes((int64_t)a->N * a->rank, DTYPE_INT32), false},
+                              {"values_ptr", a->values_ptr, ft_bytes(a->N, call->dtype), false},
+                              {"scratch_ptr", ends, ft_bytes(a->dense_rows, DTYPE_INT32), true},
+                              {"output_y_indices_ptr", out, index_bytes, true},
+                              {"output_y_values_ptr", a->output_y_values_ptr, ft_bytes(total, call->dtype), true},
+                              {"output_reverse_index_map_ptr", reverse, ft_bytes(a->N, DTYPE_INT32), true},
+                              {"filled_count", filled, ft_bytes(a->dense_rows, DTYPE_INT32), true}};
+    all_apart(call, extents, 7);
+    for (int row = 0, end = 0; ft_ok(call) && row < a->dense_rows; row++) {
+        if (counts[row] == 0) {
+            memset(out + (int64_t)end * a->rank, 0, (size_t)a->rank * sizeof *out);
+            out[(int64_t)end * a->rank] = row;
+            store_default(call, a->output_y_values_ptr, end, a->default_value);
+        }
+        end += counts[row] > 0 ? counts[row] : 1;
+        ends[row] = end;
+        filled[row] = 0;
+    }
+    for (int64_t i = 0; ft_ok(call) && i < a->N; i++) {
+        const int row = indices[i * a->rank], place = (row > 0 ? ends[row - 1] : 0) + filled[row]++;
+        memcpy(out + (int64_t)place * a->rank, indices + i * a->rank, (size_t)a->rank * sizeof *out);
+        move_value(call, a->output_y_values_ptr, place, a->values_ptr, i);
+        if (reverse) {
+            reverse[i] = place;
+        }
+    }
+    us_scratch_give_back(counts);
+}
+
+/* ---- hashes ---- */
+
+/* FNV-1a of the bytes of a seed and a feature. */
+static int64_t hash(float seed, int32_t feature)
+{
+    unsigned char bytes[8];
+    memcpy(bytes, &seed, 4);
+    memcpy(bytes + 4, &feature, 4);
+    uint64_t value = UINT64_C(0xcbf29ce484222325);
+    for (int k = 0; k < 8; k++) {
+        value = (value ^ bytes[k]) * UINT64_C(0x100000001b3);
+    }
+    return (int64_t)value;
+}
+
+void ft_op_lsh_projection(FtCall *call, const FtLshProjection *a)
+{
+    ft_require(call, a->bits_per_hash <= 32, "bits_per_hash", "limit", FT_BAD_ATTRIBUTE, "bits_per_hash is %d; a result has 32",
+               a->bits_per_hash);
+    for (int64_t group = 0; ft_ok(call) && group < a->hash_group_num; group++) {
+        uint32_t bits = 0;
+        for (int bit = 0; bit < a->bits_per_hash; bit++) {
+            const float seed = ((const float *)a->hash_seed)[group * a->bits_per_hash + bit];
+            double score = 0;
+            for (int64_t k = 0; k < a->feature_num; k++) {
+                const double weight = a->weight ? number(a->weight, call->dtype, k) : 1;
+                score += weight * (double)hash(seed, ((const int32_t *)a->feature)[k]);
+            }
+            bits = bits << 1 | (score > 0);
+        }
+        ((int32_t *)a->output)[group] = (int32_t)bits;
+    }
+}

@@ -1,0 +1,193 @@
+#include "kernels/resample/image.h"
+
+#include "kernels/scratch.h"
+#include "tensor/convert.h"
+#include "tensor/parallel.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+static double get(const void *data, DType dtype, int64_t index)
+{
+    double value;
+    us_load_double(&value, (const char *)data + index * (int64_t)us_dtype_size(dtype), dtype, 1, 1);
+    return value;
+}
+
+static void set(void *data, DType dtype, int64_t index, double value)
+{
+    us_store_double((char *)data + index * (int64_t)us_dtype_size(dtype), dtype, 1, &value, 1);
+}
+
+static double within(double value, double highest)
+{
+    return value > 0 ? (value < highest ? value : highest) : 0;
+}
+
+/* Halves away from zero; floor of x + 0.5 would round 0.5 - 2^-54 up. */
+static double rounded(double x)
+{
+    const double size = fabs(x), below = floor(size), nearest = below + (size - below >= 0.5 ? 1 : 0);
+    return x < 0 ? -nearest : nearest;
+}
+
+/* ---- gradients of resizing ---- */
+
+/* Where an index goes along one axis: two neighbours and the weight of the second. */
+typedef struct Taps {
+    int64_t first, second;
+    double weight;
+} Taps;
+
+static Taps taps_of(const ResizeGradient *work, int axis, int64_t index)
+{
+    const double last = (double)(work->image_size[axis] - 1), place = (double)index * work->scale[axis];
+    if (work->kind != RESIZE_BILINEAR) {
+        const double nearest = work->kind == RESIZE_NEAREST ? floor(place) : rounded(place);
+        const int64_t at = (int64_t)within(nearest, last);
+        return (Taps){at, at, 0};
+    }
+    const double low = within(floor(place), last);
+    return (Taps){(int64_t)low, (int64_t)within(ceil(place), last), place - floor(place)};
+}
+
+typedef struct ResizeWork {
+    const ResizeGradient *gradient;
+    atomic_int out_of_memory;
+} ResizeWork;
+
+/* One image: its elements wait in float64 until all is added. */
+static void add_image(void *context, int64_t image)
+{
+    ResizeWork *work = context;
+    const ResizeGradient *g = work->gradient;
+    const int64_t width = g->image_size[1], places = g->image_size[0] * width, count = places * g->channels;
+    const int64_t slopes = g->slopes_size[0] * g->slopes_size[1], bytes = count * (int64_t)us_dtype_size(g->dtype);
+    /* steps from channel to channel and from place to place */
+    const int64_t channel = g->planar ? places : 1, place = g->planar ? 1 : g->channels;
+    const int64_t slope_channel = g->planar ? slopes : 1, slope_place = g->planar ? 1 : g->channels;
+    double *sums = us_scratch_take((size_t)count * sizeof *sums);
+    if (!sums) {
+        atomic_store(&work->out_of_memory, 1);
+        return;
+    }
+    us_load_double(sums, (char *)g->image + image * bytes, g->dtype, 1, count);
+    for (int64_t y = 0; y < g->slopes_size[0]; y++) {
+        const Taps row = taps_of(g, 0, y);
+        for (int64_t x = 0; x < g->slopes_size[1]; x++) {
+            const Taps column = taps_of(g, 1, x);
+            const int64_t to[4] = {row.first * width + column.first, row.first * width + column.second,
+                                   row.second * width + column.first, row.second * width + column.second};
+            const double weights[4] = {(1 - row.weight) * (1 - column.weight), (1 - row.weight) * column.weight,
+                                       row.weight * (1 - column.weight), row.weight * column.weight};
+            for (int64_t c = 0; c < g->channels; c++) {
+                const int64_t from = image * slopes * g->channels + (y * g->slopes_size[1] + x) * slope_place +
+                                     c * slope_channel;
+                const double slope = get(g->slopes, g->dtype, from);
+                for (int k = 0; k < (g->kind == RESIZE_BILINEAR ? 4 : 1); k++) {
+                    sums[to[k] * place + c * channel] += slope * weights[k];
+                }
+            }
+        }
+    }
+    us_store_double((char *)g->image + image * bytes, g->dtype, 1, sums, count);
+    us_scratch_give_back(sums);
+}
+
+KernelStatus us_resize_gradient(const ResizeGradient *gradient)
+{
+    ResizeWork work = {.gradient = gradient};
+    us_parallel(gradient->batch, add_image, &work);
+    return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
+
+/* ---- maxima of regions ---- */
+
+/* The part of an axis in bin p of `bins`: from *begin up to, not including, *end. */
+static void bin_of(double first, double last, int64_t bins, int64_t p, int64_t size, int64_t *begin, int64_t *end)
+{
+    const double extent = last - first + 1 > 1 ? last - first + 1 : 1;
+    *begin = (int64_t)within(first + floor((double)p * extent / (double)bins), (double)size);
+    *end = (int64_t)within(first + ceil((double)(p + 1) * extent / (double)bins), (double)size);
+}
+
+static void pool_region(void *context, int64_t region)
+{
+    const RegionMaximum *work = context;
+    double corner[5];
+    us_load_double(corner, (const char *)work->regions + region * 5 * (int64_t)us_dtype_size(work->region_dtype),
+                   work->region_dtype, 1, 5);
+    for (int k = 1; k < 5; k++) {
+        corner[k] = rounded(corner[k] * work->scale);
+    }
+    const int64_t image = (int64_t)corner[0] * work->size[0] * work->size[1] * work->channels;
+    for (int64_t p = 0; p < work->pooled[0]; p++) {
+        for (int64_t q = 0; q < work->pooled[1]; q++) {
+            int64_t top, bottom, left, right;
+            bin_of(corner[1], corner[3], work->pooled[0], p, work->size[0], &top, &bottom);
+            bin_of(corner[2], corner[4], work->pooled[1], q, work->size[1], &left, &right);
+            for (int64_t c = 0; c < work->channels; c++) {
+                double highest = bottom > top && right > left ? -INFINITY : 0;
+                for (int64_t y = top; y < bottom; y++) {
+                    for (int64_t x = left; x < right; x++) {
+                        const double value = get(work->image, work->dtype, image + (y * work->size[1] + x) * work->channels + c);
+                        highest = value > highest || value != value ? value : highest;
+                    }
+                }
+                set(work->out, work->dtype, ((region * work->pooled[0] + p) * work->pooled[1] + q) * work->channels + c,
+                    highest);
+            }
+        }
+    }
+}
+
+void us_region_maximum(const RegionMaximum *work)
+{
+    us_parallel(work->count, pool_region, (void *)work);
+}
+
+/* ---- crops ---- */
+
+/* Where point i of a crop lies along an axis of the image. */
+static double crop_place(const BoxCrop *work, int64_t box, int axis, int64_t i)
+{
+    const double first = work->boxes[4 * box + axis], last = work->boxes[4 * box + 2 + axis];
+    const double steps = (double)(work->size[axis] - 1), points = (double)(work->crop[axis] - 1);
+    return points > 0 ? first * steps + (double)i * (last - first) * steps / points : 0.5 * (first + last) * steps;
+}
+
+static double sample(const BoxCrop *work, int64_t image, double y, double x, int64_t channel)
+{
+    const int64_t top = (int64_t)floor(y), left = (int64_t)floor(x);
+    const int64_t bottom = (int64_t)ceil(y), right = (int64_t)ceil(x), width = work->size[1];
+    const double down = y - (double)top, across = x - (double)left;
+    const int64_t base = image * work->size[0] * width;
+    const double a = get(work->images, work->dtype, (base + top * width + left) * work->channels + channel);
+    const double b = get(work->images, work->dtype, (base + top * width + right) * work->channels + channel);
+    const double c = get(work->images, work->dtype, (base + bottom * width + left) * work->channels + channel);
+    const double d = get(work->images, work->dtype, (base + bottom * width + right) * work->channels + channel);
+    const double upper = a + (b - a) * across, lower = c + (d - c) * across;
+    return upper + (lower - upper) * down;
+}
+
+static void crop_box(void *context, int64_t box)
+{
+    const BoxCrop *work = context;
+    for (int64_t i = 0; i < work->crop[0]; i++) {
+        const double y = crop_place(work, box, 0, i);
+        for (int64_t j = 0; j < work->crop[1]; j++) {
+            const double x = crop_place(work, box, 1, j);
+            const bool inside = y >= 0 && y <= (double)(work->size[0] - 1) && x >= 0 && x <= (double)(work->size[1] - 1);
+            for (int64_t c = 0; c < work->channels; c++) {
+                const double value = inside ? sample(work, work->box_image[box], y, x, c) : work->outside;
+                set(work->out, work->dtype, ((box * work->crop[0] + i) * work->crop[1] + j) * work->channels + c, value);
+            }
+        }
+    }
+}
+
+void us_box_crop(const BoxCrop *work)
+{
+    us_parallel(work->count, crop_box, (void *)work);
+}
