@@ -15,7 +15,7 @@ FOLDER = pathlib.Path(__file__).parent / "names"
 PATTERNS = {
     "ascend": re.compile(r"(acl(nn|rt|op|mdl|tdt|prof|dump|sys|blas)?[A-Z0-9]|Acl[A-Z]|Hccl[A-Z]|Msprof[A-Z])\w*"),
     "maca": re.compile(r"(mc(dnn|blas|blasLt|fft|rand|solver|sparse|cl|pti|rtc)?[A-Z])\w*"),
-    "ftdsp": re.compile(r"(hp|fp|dp|i8|i16|i32|c64|c128)_\w+_[sp]"),
+    "ftdsp": re.compile(r"(hp|fp|dp|i8|i16|i32|c64|c128)_\w+_([sp]|anycore)"),
 }
 
 

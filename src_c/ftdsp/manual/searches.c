@@ -275,7 +275,13 @@ void ft_op_sparsefillemptyrows(FtCall *call, const FtSparsefillemptyrows *a)
 {
     const int *indices = a->indices_ptr;
     int *ends = a->scratch_ptr, *filled = a->filled_count, *out = a->output_y_indices_ptr, *reverse = a->output_reverse_index_map_ptr;
-    /* before anything is written: one row each at the least, and one for each further entry */
+    /* the outputs have a row each at the least; indices that lie under them are not to be read */
+    const int64_t all_indices = ft_bytes((int64_t)a->N * a->rank, DTYPE_INT32);
+    ft_apart(call, "output_y_indices_ptr", out, ft_bytes((int64_t)a->dense_rows * a->rank, DTYPE_INT32), "indices_ptr", indices,
+             all_indices);
+    ft_apart(call, "output_y_values_ptr", a->output_y_values_ptr, ft_bytes(a->dense_rows, call->dtype), "indices_ptr", indices,
+             all_indices);
+    /* one row each, and one for each further entry */
     int64_t extra = 0;
     int *counts = us_scratch_take((size_t)(a->dense_rows + 1) * sizeof *counts);
     ft_finish(call, counts ? KERNEL_OK : KERNEL_NO_MEMORY);
