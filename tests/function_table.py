@@ -126,7 +126,7 @@ def functions_by_operator(complete, missing):
             headers[operator] = header
     for name in missing:
         operator, prefix, _ = split_ft_name(name)
-        cells[operator, prefix] = ["–"]
+        cells.setdefault((operator, prefix), ["–"])
     columns = [*PREFIXES, ""]
     titles = [f"`{prefix}`" if prefix else "no prefix" for prefix in columns]
     lines = [LEGEND, "", f"| operator | header | {' | '.join(titles)} |", "|---" * (2 + len(columns)) + "|"]
