@@ -5,6 +5,7 @@ import pytest
 from understudy.maca import lib
 
 from tests.maca import test_mcdnn_batch_norm as batch_norm
+from tests.maca import test_mcdnn_convolution as convolutions
 from tests.maca import test_mcdnn_dropout as dropout
 from tests.maca import test_mcdnn_lrn as local_response
 from tests.maca import test_mcdnn_pooling as pool
@@ -187,3 +188,21 @@ def test_grid_and_sampler():
     spatial.sample_back(descriptor, x, grid, dy, dx, dgrid)
     agree(dx, their_x.grad)
     agree(dgrid, their_grid.grad)
+
+
+@pytest.mark.parametrize("problem", convolutions.PROBLEMS, ids=str)
+def test_convolution(problem):
+    x_sizes, w_sizes, padding, stride, dilation, groups = problem
+    convolve = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}[len(padding)]
+    x, w = tensor(x_sizes, 1), convolutions.Filter(random(w_sizes, DOUBLE, 2), DOUBLE)
+    x_leaf, w_leaf = leaf(x), leaf(w)
+    y_torch = convolve(x_leaf, w_leaf, None, stride, padding, dilation, groups)
+    dy, y, dx = tensor(tuple(y_torch.shape), 3), tensor(tuple(y_torch.shape), 4), tensor(x_sizes, 5)
+    dw = convolutions.Filter(np.zeros(w_sizes), DOUBLE)
+    y_torch.backward(torch.from_numpy(dy.values()))
+    conv = convolutions.convolution(padding, stride, dilation, groups, compute=DOUBLE)
+    assert convolutions.forward(conv, x, w, y) == 0
+    assert convolutions.backward_data(conv, w, dy, dx) == 0
+    assert convolutions.backward_filter(conv, x, dy, dw) == 0
+    for ours, theirs in ((y, y_torch), (dx, x_leaf.grad), (dw, w_leaf.grad)):
+        agree(ours, theirs)
