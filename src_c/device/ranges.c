@@ -155,6 +155,15 @@ static uintptr_t trim(void *base, size_t reserved, size_t span)
     return first;
 }
 
+/* Neighbours are one mapping for the kernel only when they are alike. */
+static void advise(uintptr_t first, size_t span, bool large_memory)
+{
+    madvise((void *)first, span, MADV_DONTDUMP);
+    if (large_memory) {
+        madvise((void *)first, span, MADV_HUGEPAGE);
+    }
+}
+
 static uintptr_t reserve_aligned(size_t span, bool memory, bool large_pages)
 {
     size_t reserved = span + us_large_page_size();
@@ -163,10 +172,7 @@ static uintptr_t reserve_aligned(size_t span, bool memory, bool large_pages)
         return 0;
     }
     uintptr_t first = trim(base, reserved, span);
-    madvise((void *)first, span, MADV_DONTDUMP);
-    if (memory && large_pages) {
-        madvise((void *)first, span, MADV_HUGEPAGE);
-    }
+    advise(first, span, memory && large_pages);
     return first;
 }
 
@@ -372,6 +378,13 @@ const Region *us_ranges_hold(const Ranges *ranges, uintptr_t address, size_t siz
         }
     }
     return NULL;
+}
+
+void us_ranges_empty(const Ranges *ranges, uintptr_t address, size_t size)
+{
+    uintptr_t memory = address + (uintptr_t)us_ranges_hold(ranges, address, 0)->alias;
+    mmap((void *)memory, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    advise(memory, size, ranges->profile.large_pages);
 }
 
 Range *us_ranges_find(const Ranges *ranges, uintptr_t address)

@@ -74,6 +74,9 @@ Range *us_ranges_take(Ranges *ranges, size_t length, size_t alignment);
 /* Gives a range up: it rests. */
 void us_ranges_give(Ranges *ranges, Range *range);
 
+/* Puts empty memory where something else was mapped at the alias, as it was when its region was reserved. */
+void us_ranges_empty(const Ranges *ranges, uintptr_t address, size_t size);
+
 /* The range, taken or resting, that holds the address; NULL: none. */
 Range *us_ranges_find(const Ranges *ranges, uintptr_t address);
 

@@ -366,9 +366,7 @@ static void remove_mapping(PlatformState *platform, size_t index)
     VirtualMemory *memory = platform->virtual_memory;
     Mapping mapping = memory->mappings[index];
     /* Empty pages instead of none: a kernel that still runs there must not stop the process. */
-    void *alias = (void *)(mapping.address + (uintptr_t)alias_of(memory, mapping.address));
-    mmap(alias, mapping.memory->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-         -1, 0);
+    us_ranges_empty(&memory->reserved, mapping.address, mapping.memory->size);
     memory->mapping_count--;
     memmove(&memory->mappings[index], &memory->mappings[index + 1], (memory->mapping_count - index) * sizeof mapping);
     rebuild_blocks(memory);

@@ -31,9 +31,10 @@ static void sum_block(void *context, int64_t block)
 {
     Reduction *reduction = context;
     float x[TILE_ELEMENTS], y[TILE_ELEMENTS], losses[TILE_ELEMENTS];
-    int64_t end = (block + 1) * BLOCK < reduction->count ? (block + 1) * BLOCK : reduction->count;
+    int64_t first = block * BLOCK;
+    int64_t end = reduction->count - first < BLOCK ? reduction->count : first + BLOCK;
     double sum = 0.0;
-    for (int64_t begin = block * BLOCK; begin < end; begin += TILE_ELEMENTS) {
+    for (int64_t begin = first; begin < end; begin += TILE_ELEMENTS) {
         int64_t count = end - begin < TILE_ELEMENTS ? end - begin : TILE_ELEMENTS;
         us_axes_load(&reduction->axes, 0, reduction->views[0].data, reduction->views[0].dtype, begin, count, false, x);
         us_axes_load(&reduction->axes, 1, reduction->views[1].data, reduction->views[1].dtype, begin, count, false, y);
@@ -50,7 +51,7 @@ static KernelStatus reduce(const SoftMarginLoss *parameters, const View *inputs,
     Reduction reduction = {.views = inputs, .count = us_view_elements(&inputs[0])};
     const View *both[] = {&inputs[0], &inputs[1]};
     us_axes_add(&reduction.axes, both, 2, 0, inputs[0].rank);
-    int64_t blocks = (reduction.count + BLOCK - 1) / BLOCK;
+    int64_t blocks = reduction.count / BLOCK + (reduction.count % BLOCK != 0); /* a view may have 2^63 - 1 elements */
     reduction.sums = malloc((size_t)(blocks > 0 ? blocks : 1) * sizeof *reduction.sums);
     if (reduction.sums == NULL) {
         return KERNEL_NO_MEMORY;

@@ -81,6 +81,24 @@ static bool is_used(const View *view)
     return !us_view_is_absent(view) && !us_view_is_empty(view);
 }
 
+/* The stride of an axis with one element may be any number: none that kernels cannot calculate with. */
+static void tame_strides(View *view)
+{
+    static const int64_t LARGEST = (int64_t)1 << 46; /* elements: far more than there are addresses */
+    for (int32_t axis = 0; axis < view->rank; axis++) {
+        if (view->shape[axis] == 1 && (view->strides[axis] > LARGEST || view->strides[axis] < -LARGEST)) {
+            view->strides[axis] = 0;
+        }
+    }
+}
+
+/* Elements lie at multiples of their size; those of complex types at multiples of their parts'. */
+static bool is_aligned(const View *view)
+{
+    size_t size = us_dtype_size(view->dtype);
+    return (uintptr_t)view->data % (size < sizeof(double) ? size : sizeof(double)) == 0;
+}
+
 /* Replaces the program's address by ours, after checking everything the view reaches. */
 static bool open_view(const Device *device, View *view, const char *name, Explanation *why)
 {
@@ -96,6 +114,12 @@ static bool open_view(const Device *device, View *view, const char *name, Explan
         us_explain(why, "%s reaches beyond the address space", name);
         return false;
     }
+    if (!is_aligned(view)) {
+        us_explain(why, "%s begins at %p, which is no multiple of its %zu-byte elements", name, view->data,
+                   us_dtype_size(view->dtype));
+        return false;
+    }
+    tame_strides(view);
     Explanation detail = {{0}};
     char *opened = us_memory_open(device->platform, device, (void *)use.address, use.size, MEMORY_USER_KERNEL, &detail);
     if (opened == NULL) {
