@@ -129,14 +129,15 @@ def test_a_mapping_is_not_freed_and_an_allocation_not_unmapped():
 @pytest.mark.parametrize("alignment", [0, 1, 4096, PIECE, 1 << 30])
 @pytest.mark.parametrize("size", [1, 4096, PIECE + 1, 1 << 28])
 def test_reserved_addresses_are_aligned_and_do_not_overlap(size, alignment):
-    ends = 0
+    taken = []
     for _ in range(3):
         made = Out()
         ok(lib.aclrtReserveMemAddress(made.cell, size, alignment, ffi.NULL, 0))
-        assert address_of(made.value) % max(alignment, PIECE) == 0
-        assert address_of(made.value) >= ends
-        ends = address_of(made.value) + size
-        ok(lib.aclrtReleaseMemAddress(made.value))
+        start = address_of(made.value)
+        assert start % max(alignment, PIECE) == 0
+        assert all(start + size <= other or other + size <= start for other in taken)
+        taken.append(start)
+        ok(lib.aclrtReleaseMemAddress(made.value))  # rests, so that the next one lies elsewhere
 
 
 @pytest.mark.parametrize("attribute, expected", [

@@ -210,7 +210,7 @@ print(ffi.string(lib.aclGetRecentErrMsg()).decode())
 @pytest.mark.parametrize("body, parameter", [
     ("out = blank(F32, (1000,)); lib.aclrtFree(out.memory.address)", "out"),
     ("out = Tensor(F32, numpy.ones(1000), without_memory=True)", "out"),
-    ("out = blank(F32, (1000,)); lib.aclSetRawTensorAddr(out.handle, ffi.cast("char *", out.memory.address) + 2)", "out"),
+    ("out = blank(F32, (1000,)); lib.aclSetRawTensorAddr(out.handle, ffi.cast('char *', out.memory.address) + 2)", "out"),
     ("out = blank(F32, (2000,)); x = Tensor(F32, numpy.ones(10), shape=(2000,))", "gradOutput"),
 ])  # fmt: skip
 def test_memory_faults_name_the_parameter(body, parameter):
