@@ -49,9 +49,55 @@ def binarycrossentropygrad(dtype: str, size: int):
     yield Case(lambda: function(*arguments), peer(torch_gradient), 3 * dx.nbytes, dx.nbytes)
 
 
+@contextlib.contextmanager
+def manual(dtype: str, size: int, operator: str, arguments):
+    """An operator of the manual: `arguments` of the array's shape gives the call without core_mask, and the bytes written."""
+    (x,) = random(dtype, size, 0.1, 0.9, 1)
+    operands, results = arguments(x)
+    ftdsp.run(operator, *operands)  # fails loudly, once
+    function = getattr(ftdsp.lib, f"{ftdsp.PREFIXES[x.dtype]}_{operator}_s")
+    kinds = ftdsp.ffi.typeof(function).args
+    given = [ftdsp.ffi.cast(kind, ftdsp.ffi.from_buffer(value.view(numpy.uint8))) if isinstance(value, numpy.ndarray) else value
+             for value, kind in zip(operands, kinds)]  # fmt: skip
+    yield Case(lambda: function(*given, ftdsp.ALL_CORES), None, x.nbytes, results)
+
+
+def reshaped(x):
+    return (x, numpy.empty_like(x), x.size), x.nbytes
+
+
+def repeated(x):
+    """Blocks of 64 elements, twice in a row."""
+    shape = numpy.array([x.size // 64], numpy.int32)
+    return (x, numpy.empty(2 * x.size, x.dtype), shape, 1, 2, 64), 2 * x.nbytes
+
+
+def transposed(x):
+    """[1, 64, n] with the channels last."""
+    return (0, 1, x, numpy.empty_like(x), 1, 64, x.size // 64), x.nbytes
+
+
+def normalized(x):
+    """Channels of 1024 elements."""
+    channels = x.size // 1024
+    parameters = numpy.ones(channels, x.dtype)
+    return (x, parameters, parameters.copy(), numpy.empty_like(x), 1, channels, 1024, 1e-5), x.nbytes
+
+
+def softened(x):
+    """Rows of 1024 elements."""
+    rows = x.size // 1024
+    return (x, numpy.empty_like(x), numpy.empty(rows, x.dtype), 1, 2, 1, rows, 1024), x.nbytes
+
+
+MANUAL = {"reshape": reshaped, "tile": repeated, "formattranspose": transposed, "instancenorm": normalized, "softmax": softened}
+
+
 def rows() -> list[Row]:
     found = sized_rows("FT binary cross entropy grad", TYPES, binarycrossentropygrad, 0.8)
     for operator, numbers in ELEMENTWISE:
         name = f"FT {operator.replace('sigmoidcrossentropywithlogits', 'sigmoid cross entropy')}"
         found += sized_rows(name, TYPES, partial(vectors, operator=operator, numbers=numbers), 0.8)
+    for operator, arguments in MANUAL.items():
+        found += sized_rows(f"FT {operator}", TYPES, partial(manual, operator=operator, arguments=arguments), 0.85)
     return found

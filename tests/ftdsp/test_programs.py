@@ -6,6 +6,7 @@ import re
 import pytest
 
 from tests import native
+from tests.conformance.ftdsp import manual
 from understudy import paths
 
 SDK = paths.STACKS["ftdsp"]
@@ -150,6 +151,50 @@ def test_an_address_outside_the_memory_says_so(sanitizer, caller, tmp_path):
     for address in good:
         done = native.run([program, address])
         assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+
+
+def example_call(operator, prefix: str, space: str) -> str:
+    """A call as the pages' programs make it: literal addresses for operands, arrays on the stack, numbers."""
+    window = 0xA0000000 if space == "s" else 0x10000000
+    lines, arguments = [], []
+    for position, p in enumerate(operator.parameters):
+        kind = operator.c_type(p, prefix)
+        if p.role == "mask":
+            arguments += ["0xff"] if space == "s" else []
+        elif p.is_operand:
+            arguments.append(f"({kind} *){hex(window + position * 0x100000)}")
+        elif p.role in ("dims", "array"):
+            lines.append(f"{kind} {p.name}[] = {{{', '.join(str(value) for value in p.values)}}};")
+            arguments.append(p.name)
+        elif p.role == "table":
+            lines.append(f"{kind} *{p.name}[] = {{({kind} *){hex(window)}, ({kind} *){hex(window + 0x1000)}}};")
+            arguments.append(p.name)
+        elif p.role == "tensors":
+            lines.append(f"{kind} {p.name}_0, *{p.name}[] = {{&{p.name}_0}};")
+            arguments.append(p.name)
+        elif p.role == "struct":
+            lines.append(f"{kind} {p.name};")
+            arguments.append(f"&{p.name}")
+        elif p.role == "ignored":
+            arguments.append("0")
+        else:
+            arguments.append(f"({kind}){p.values[0]}")
+    body = "\n    ".join([*lines, f"{operator.symbol(prefix, space)}({', '.join(arguments)});"])
+    return f"static void example_{operator.key}_{prefix}_{space}(void)\n{{\n    {body}\n}}\n"
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_call_of_every_function_of_the_manual_compiles(compiler, tmp_path):
+    calls, uses, includes = [], [], set()
+    for operator in manual.operators().values():
+        includes.add(f"#include <{operator.header}>\n")
+        for prefix, space in operator.functions():
+            calls.append(example_call(operator, prefix, space))
+            uses.append(f"    if (count > 1) example_{operator.key}_{prefix}_{space}();\n")
+    source = tmp_path / "calls.c"
+    source.write_text("".join([*sorted(includes), *calls, "int main(int count, char **)\n{\n" if compiler == "g++" else
+                               "int main(int count, char **arguments)\n{\n    (void)arguments;\n", *uses, "    return 0;\n}\n"]))
+    native.check([build(source, compiler, "pie", ["-Wno-uninitialized", "-Wno-maybe-uninitialized"])])
 
 
 PRODUCT = r"""
