@@ -28,14 +28,15 @@ int64_t convolution_output(const ConvDescriptor *conv, int axis, int64_t in, int
  * as it is (mcdnn-cnn 14). */
 bool convolution_is_mirrored(const ConvDescriptor *conv, const Tensor *filter)
 {
-    static const char *const choices[] = {"mirrored", "plain", NULL};
+    enum { MIRRORED, PLAIN };
+    static const char *const choices[] = {[MIRRORED] = "mirrored", [PLAIN] = "plain", NULL};
     static atomic_bool said;
     int64_t taps = 1;
     for (int32_t axis = 2; axis < filter->rank; axis++)
         taps *= filter->sizes[axis];
     if (conv->mode != MCDNN_CONVOLUTION || taps == 1)
         return false;
-    const bool mirrored = us_environment_choice("UNDERSTUDY_MCDNN_CONVOLUTION", choices, 0) == 0;
+    const bool mirrored = us_environment_choice("UNDERSTUDY_MCDNN_CONVOLUTION", choices, MIRRORED) == MIRRORED;
     if (mirrored && !atomic_exchange(&said, true))
         us_log(LOG_LEVEL_WARN, "a descriptor with MCDNN_CONVOLUTION takes filters mirrored; if the program means "
                "MCDNN_CROSS_CORRELATION, say so or set UNDERSTUDY_MCDNN_CONVOLUTION=plain");
