@@ -66,9 +66,9 @@ def random(dtype: str, size: int, low: float, high: float, count: int) -> list[n
 
 
 def sized_rows(name: str, dtypes, make: Callable[[str, int], AbstractContextManager[Case]], *aims: float) -> list[Row]:
-    """A row for each type and size; `make` takes the two. Small sizes show the cost of a call and have no aim."""
+    """A row for each type and size; `make` takes the two. The smallest shows the cost of a call and has no aim."""
     return [
-        Row(name, dtype, label, lambda dtype=dtype, size=size: make(dtype, size), *(aims if size > 1 << 20 else ()))
+        Row(name, dtype, label, lambda dtype=dtype, size=size: make(dtype, size), *(aims if size >= 1 << 20 else ()))
         for dtype in dtypes
         for label, size in SIZES.items()
     ]

@@ -8,6 +8,7 @@ counts the processor time of one thread instead.
 """
 
 import argparse
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy
@@ -43,21 +44,20 @@ class Stream:
         library = folder / "stream.so"
         compiler = toolchain.compiler("c")
         subprocess.run([*compiler, "-O3", "-shared", "-fPIC", "-pthread", HERE / "stream.c", "-o", library], check=True)
-        self._stream = ctypes.CDLL(str(library)).stream
-        self._stream.restype = ctypes.c_double
+        self._library = ctypes.CDLL(str(library))
+        self._library.stream_open.restype = ctypes.c_void_p
 
-    def prepare(self, case: Case) -> Callable[[int], float]:
-        """A function of the number of repeats that gives seconds per repeat."""
+    @contextlib.contextmanager
+    def prepared(self, case: Case) -> Iterator[Callable[[], None]]:
+        """A call that moves the bytes of the case once."""
         source, target = (numpy.ones(max(1, size // 4), numpy.uint32) for size in (case.bytes_read, case.bytes_written))
         addresses = (ctypes.c_void_p(array.ctypes.data) for array in (target, source))
         sizes = (ctypes.c_size_t(array.size) for array in (source, target))
-        arguments = [*addresses, *sizes, THREADS]
-
-        def run(repeats: int) -> float:
-            assert source is not target  # the closure keeps the memory
-            return self._stream(*arguments, repeats, CLOCK)
-
-        return run
+        stream = ctypes.c_void_p(self._library.stream_open(*addresses, *sizes, THREADS))
+        assert stream, "no memory or threads for the yardstick"
+        move = self._library.stream_call
+        yield lambda: move(stream)
+        self._library.stream_close(stream)
 
 
 def timed(function: Callable[[], None]) -> Callable[[int], float]:
@@ -86,13 +86,15 @@ class Seconds:
 
 
 def measure(case: Case, stream: Stream, rounds: int) -> Seconds:
-    candidates = [timed(case.operator), stream.prepare(case)]
-    if case.torch is not None:
-        candidates.append(timed(case.torch))
-    best = [min(candidate(1), candidate(1)) for candidate in candidates]
-    repeats = [max(1, int(0.02 / seconds)) for seconds in best]
-    for _ in range(rounds):
-        best = [min(old, candidate(n)) for old, candidate, n in zip(best, candidates, repeats)]
+    """All are called in the same way, each on arrays that its own last call left in the caches."""
+    with stream.prepared(case) as move:
+        candidates = [timed(case.operator), timed(move)]
+        if case.torch is not None:
+            candidates.append(timed(case.torch))
+        best = [min(candidate(1), candidate(1)) for candidate in candidates]
+        repeats = [max(1, int(0.02 / seconds)) for seconds in best]
+        for _ in range(rounds):
+            best = [min(old, candidate(n)) for old, candidate, n in zip(best, candidates, repeats)]
     return Seconds(*best, *[None] * (3 - len(best)))
 
 
