@@ -80,7 +80,8 @@ def dsp_functions():
 
     for operator, prefix in CASES:
         data = [values(prefix, COUNT, seed, operator.low, operator.high) for seed, _ in enumerate(operator.inputs)]
-        yield f"{prefix}_{operator.name}", compute(f"{prefix}_{operator.name}_s", operator.parameters(prefix, data)).values()
+        name = f"{prefix}_{operator.name}_s"
+        yield name, compute(name, operator.parameters(prefix, data)).values()
 
 
 def layers():

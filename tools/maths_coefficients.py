@@ -1,4 +1,5 @@
-"""Derives the polynomials of src_c/kernels/maths: python tools/maths_coefficients.py [NAME …]   (needs mpmath)
+"""Derives the polynomials of src_c/kernels/maths: python tools/maths_coefficients.py [NAME … | constants |
+turns]   (needs mpmath)
 
 Each is the minimax polynomial of a function on an interval, found by the exchange algorithm of Remez in 60 digits: the
 error, relative to a scale, has the same size at one more place than there are coefficients. It prints the coefficients,
@@ -224,9 +225,13 @@ def parts(value, count):
 
 
 def print_constants():
-    for name, value in (("pi/2", mp.pi / 2), ("2/pi", 2 / mp.pi), ("pi", mp.pi), ("1/ln 2", 1 / mpmath.log(2)), ("ln 2", mpmath.log(2)),
-                        ("log10 e", 1 / mpmath.log(10)), ("log10 2", mpmath.log(2) / mpmath.log(10)), ("ln(2 pi)/2", mpmath.log(2 * mp.pi) / 2),
-                        ("ln pi", mpmath.log(mp.pi)), ("sqrt(1/2)", mpmath.sqrt(mpf(1) / 2)), ("1/sqrt(2 pi)", 1 / mpmath.sqrt(2 * mp.pi)), ("2/3", mpf(2) / 3)):
+    constants = {
+        "pi/2": mp.pi / 2, "2/pi": 2 / mp.pi, "pi": +mp.pi, "ln 2": mpmath.log(2), "1/ln 2": 1 / mpmath.log(2),
+        "log10 e": 1 / mpmath.log(10), "log10 2": mpmath.log(2) / mpmath.log(10),
+        "ln(2 pi)/2": mpmath.log(2 * mp.pi) / 2, "ln pi": mpmath.log(mp.pi), "sqrt(1/2)": mpmath.sqrt(mpf(1) / 2), "1/sqrt(2 pi)": 1 / mpmath.sqrt(2 * mp.pi),
+        "2/3": mpf(2) / 3,
+    }  # fmt: skip
+    for name, value in constants.items():
         print(f"{name}: " + ", ".join(hexadecimal(p, 53) for p in parts(value, 4)))
 
 

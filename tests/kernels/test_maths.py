@@ -1,5 +1,6 @@
-"""The functions of kernels/maths: errors in units of the last place (ULP) against the C library's long double functions,
-or series in long double where it has none; what C gives special arguments; the same bits on every instruction set."""
+"""The functions of kernels/maths: errors in units of the last place (ULP) against the C library's long double
+functions, or series in long double where it has none; what C gives special arguments; the same bits on every
+instruction set."""
 
 import ctypes
 import functools
@@ -12,14 +13,16 @@ from understudy import toolchain
 from tests.native import ROOT, check, work_folder
 
 HERE = pathlib.Path(__file__).parent
-FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-shared", "-fPIC"]
+FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-shared",
+         "-fPIC"]
 REALS = {"float": np.float32, "double": np.float64}
 COMPLEX = {"float": np.complex64, "double": np.complex128}
 EPSILON = {"float": 2.0**-24, "double": 2.0**-53}
 COUNT = 20_000
 SPECIAL = np.array([0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, 1.5, -1.5, 4, 8, 10, 20, -20, 100, -100, 1000, -1000,
-                    1e-45, -1e-45, 1e-40, 3e38, -3e38, 1e-310, -1e-310, 1e308, -1e308, 2**22 + 0.5, 2**23 - 1, 1 - 2**23,
-                    2**23 + 1, -1 - 2**23, 2**24, 2**24 + 2, 2**52 + 1, 2**53, np.inf, -np.inf, np.nan])  # fmt: skip
+                    1e-45, -1e-45, 1e-40, 3e38, -3e38, 1e-310, -1e-310, 1e308, -1e308, 2**22 + 0.5, 2**23 - 1,
+                    1 - 2**23, 2**23 + 1, -1 - 2**23, 2**24, 2**24 + 2, 2**52 + 1, 2**53, np.inf, -np.inf,
+                    np.nan])  # fmt: skip
 
 # Bounds in ULP for float and double, interval for float, and for double where it is another one.
 EVERYWHERE = {  # every argument; the interval is only sampled more closely
@@ -76,8 +79,9 @@ NEAR_ROOTS = {
 OF_TWO = {"pow": (1.2, 1.2), "atan2": (2.5, 2.5), "fmod": (0, 0), "floor_mod": (0.5, 0.5)}
 # Bounds in ULP of the absolute value, for double; those of float are 1, since they compute in double.
 OF_COMPLEX = {
-    "abs": 1.5, "sqrt": 3, "exp": 3, "log": 4, "log2": 4, "log10": 4, "log1p": 4, "sin": 5, "cos": 5, "tan": 8, "sinh": 5,
-    "cosh": 5, "tanh": 8, "asin": 8, "acos": 8, "atan": 8, "asinh": 8, "acosh": 8, "atanh": 8, "mul": 2, "div": 4,
+    "abs": 1.5, "sqrt": 3, "exp": 3, "log": 4, "log2": 4, "log10": 4, "log1p": 4, "sin": 5, "cos": 5, "tan": 8,
+    "sinh": 5, "cosh": 5, "tanh": 8, "asin": 8, "acos": 8, "atan": 8, "asinh": 8, "acosh": 8, "atanh": 8,
+    "mul": 2, "div": 4,
 }  # fmt: skip
 
 
@@ -138,15 +142,21 @@ def test_every_argument(name, type_name, of_float, of_double, bounds):
     assert_within(of_float if type_name == "float" else of_double, call("errors", name, type_name, x), x)
 
 
+def samples_within(bounds, near, type_name):
+    low, high = bounds
+    x = np.concatenate([np.linspace(low, high, COUNT), np.linspace(max(low, -5), near, COUNT)])
+    return x.astype(REALS[type_name])
+
+
 @pytest.mark.parametrize("name, type_name, of_float, of_double, bounds", cases(WITHIN))
 def test_within_an_interval(name, type_name, of_float, of_double, bounds):
-    x = np.concatenate([np.linspace(*bounds, COUNT), np.linspace(max(bounds[0], -5), 1, COUNT)]).astype(REALS[type_name])
+    x = samples_within(bounds, 1, type_name)
     assert_within(of_float if type_name == "float" else of_double, call("errors", name, type_name, x), x)
 
 
 @pytest.mark.parametrize("name, type_name, of_float, of_double, bounds", cases(NEAR_ROOTS))
 def test_around_roots(name, type_name, of_float, of_double, bounds):
-    x = np.concatenate([np.linspace(*bounds, COUNT), np.linspace(max(bounds[0], -5), 3, COUNT)]).astype(REALS[type_name])
+    x = samples_within(bounds, 3, type_name)
     values = call("values", name, type_name, x)
     size = np.maximum(np.abs(values), np.finfo(values.dtype).tiny)
     units = call("errors", name, type_name, x)
@@ -159,13 +169,15 @@ def test_around_roots(name, type_name, of_float, of_double, bounds):
 @pytest.mark.parametrize("type_name", REALS)
 @pytest.mark.parametrize("name", ["lgamma", "digamma"])
 def test_gamma_of_negative_numbers(name, type_name):
-    """The error stays small beside the terms that cancel: those are at most as large as at |x|, and the reflection's."""
+    """The error stays small beside the terms that cancel: the result at |x| and the reflection's."""
     x = np.concatenate([np.linspace(-30, 0, COUNT), np.linspace(-3.3, -0.01, COUNT)]).astype(REALS[type_name])
     x = x[np.abs(x - np.rint(x)) > 1e-3]
     values = call("values", name, type_name, x).astype(np.float64)
     units = call("errors", name, type_name, x)
-    terms = np.maximum(np.abs(values), np.abs(call("values", name, "double", np.abs(x)))) + np.pi / np.abs(x - np.rint(x))
-    errors = units * np.spacing(np.abs(values).astype(REALS[type_name])).astype(np.float64) / (terms * EPSILON[type_name])
+    of_size = np.abs(call("values", name, "double", np.abs(x)))
+    terms = np.maximum(np.abs(values), of_size) + np.pi / np.abs(x - np.rint(x))
+    spacing = np.spacing(np.abs(values).astype(REALS[type_name])).astype(np.float64)
+    errors = units * spacing / (terms * EPSILON[type_name])
     assert_within(8, errors, x)
 
 
@@ -265,7 +277,9 @@ def test_complex_pow():
     x, y = (generator.uniform(-3, 3, COUNT) + 1j * generator.uniform(-3, 3, COUNT) for _ in range(2))
     for type_name in COMPLEX:
         errors = call("errors", "complex_pow", type_name, x, y)
-        assert_within(1 if type_name == "float" else 1.5, errors / (3 + np.abs(y * np.log(x)) * (type_name == "double")), x, y)
+        if type_name == "double":
+            errors /= 3 + np.abs(y * np.log(x))
+        assert_within(1 if type_name == "float" else 1.5, errors, x, y)
     assert call("values", "complex_pow", "double", [0, 0, 2, 0], [0, 2, 0, -1])[:3].tolist() == [1, 0, 1]
 
 
@@ -275,7 +289,7 @@ def test_same_bits_on_every_level(level):
     """Vectorised for newer instruction sets, every function gives what it gives without them, NaN's bits aside."""
     if not library("-O1").has_level(level):
         pytest.skip("the processor has no such instructions")
-    newer = library("-O3", f"-march=x86-64-v{level}")
+    newer = library("-O3", f"-march=x86-64-v{level}", "-DVALUES_ONLY")
     for type_name in REALS:
         x = np.concatenate([np.linspace(-30, 30, 1003), small_numbers()[:1000], any_bits(type_name, 3000), SPECIAL])
         y = np.random.default_rng(13).permutation(x)

@@ -114,7 +114,8 @@ US_ALWAYS_INLINE ComplexDouble complex_exp_double(ComplexDouble z)
 {
     const double x = __real__ z, y = __imag__ z;
     const ScaledPower e = scaled_power(x);
-    const double re = exp_scale_double(cos_double(y) * e.power, e.n), im = exp_scale_double(sin_double(y) * e.power, e.n);
+    const double re = exp_scale_double(cos_double(y) * e.power, e.n);
+    const double im = exp_scale_double(sin_double(y) * e.power, e.n);
     /* The direction of an infinite y is unknown. */
     const bool is_limit = (fabs_double(x) == INFINITY) & (y - y != 0);
     const double limit = x > 0 ? INFINITY : 0;

@@ -20,9 +20,9 @@
  * floor, fma, …). The error bound of each function, in units of the last place (ULP), stands at its definition;
  * tests/kernels/test_maths.py measures it.
  *
- * Fused multiply-add is written out, a * b + c never contracted: measured on 16-bit activations the functions are 1.2 to
- * 1.5 times as fast with it (sigmoid 1.2-1.35, swish 1.4-1.5, tanh 1.2), and products in twice the precision cost two
- * instructions. The level without such an instruction calls libm's fma, which gives the same bits and is slow. */
+ * Fused multiply-add is written out, a * b + c never contracted: measured on 16-bit activations the functions are 1.2
+ * to 1.5 times as fast with it (sigmoid 1.2-1.35, swish 1.4-1.5, tanh 1.2), and products in twice the precision cost
+ * two instructions. The level without such an instruction calls libm's fma, which gives the same bits slowly. */
 #ifndef UNDERSTUDY_MATHS_H
 #define UNDERSTUDY_MATHS_H
 
