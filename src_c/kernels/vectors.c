@@ -1,5 +1,6 @@
 #include "kernels/vectors.h"
 
+#include "kernels/maths/maths.h"
 #include "kernels/matmul/lines.h"
 #include "kernels/scratch.h"
 #include "tensor/convert.h"
@@ -322,7 +323,7 @@ static void real_rotation(double *a, double *b, double *c, double *s)
 /* c is real, s = conj(b) * (a / |a|) / norm, a becomes (a / |a|) * norm. */
 static void complex_rotation(Pair a, const Pair b, double *c, Pair s)
 {
-    const double size = hypot(a[0], a[1]);
+    const double size = complex_abs_double(complex_of(a[0], a[1]));
     if (size == 0) {
         *c = 0;
         s[0] = 1;
@@ -330,7 +331,7 @@ static void complex_rotation(Pair a, const Pair b, double *c, Pair s)
         memcpy(a, b, sizeof(Pair));
         return;
     }
-    const double length = hypot(size, hypot(b[0], b[1]));
+    const double length = complex_abs_double(complex_of(size, complex_abs_double(complex_of(b[0], b[1]))));
     const Pair direction = {a[0] / size, a[1] / size}, conjugate = {b[0] / length, -b[1] / length};
     *c = size / length;
     s[0] = s[1] = 0;
