@@ -19,7 +19,7 @@ static double term_of_power(double value, double power)
 }
 
 /* In PARTS sums, so that the order does not depend on the instruction set. */
-KERNEL_CLONES static void add_terms(double *sums, const double *x, int64_t count, Term term, double center)
+US_ALWAYS_INLINE void add_of(double *sums, const double *x, int64_t count, Term term, double center)
 {
     int64_t i = 0;
     for (; i + PARTS <= count; i += PARTS) {
@@ -31,6 +31,17 @@ KERNEL_CLONES static void add_terms(double *sums, const double *x, int64_t count
     for (int k = 0; i < count; i++, k++) {
         const double value = x[i] - center, size = value < 0 ? -value : value;
         sums[k] += term == TERM_VALUE ? value : term == TERM_SQUARE ? value * value : size;
+    }
+}
+
+KERNEL_CLONES static void add_terms(double *sums, const double *x, int64_t count, Term term, double center)
+{
+    if (term == TERM_VALUE) {
+        add_of(sums, x, count, TERM_VALUE, center);
+    } else if (term == TERM_SQUARE) {
+        add_of(sums, x, count, TERM_SQUARE, center);
+    } else {
+        add_of(sums, x, count, TERM_MAGNITUDE, center);
     }
 }
 
@@ -65,6 +76,14 @@ static double root_of_power(double sum, double power)
     return power == 1 ? sum : power == 2 ? sqrt(sum) : sum > 0 ? exp_double(log_double(sum) / power) : sum;
 }
 
+/* The same where all elements have one scale and offset. */
+KERNEL_CLONES static void apply_one(double *x, int64_t count, double center, double factor, double scale, double offset)
+{
+    for (int64_t i = 0; i < count; i++) {
+        x[i] = (x[i] - center) * factor * scale + offset;
+    }
+}
+
 KERNEL_CLONES static void apply(double *x, int64_t count, double center, double factor, const double *scale,
                                 const double *offset)
 {
@@ -85,7 +104,7 @@ static void load_parameters(const LineNorm *norm, const void *from, double fallb
     if (from) {
         us_load_double(&value, element(from, norm->dtype, index), norm->dtype, 1, 1);
     }
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < (norm->by_element ? count : 1); i++) {
         values[i] = value;
     }
 }
@@ -102,7 +121,11 @@ static void write_line(const LineNorm *norm, int64_t line, int64_t begin, double
         for (int64_t row = 0; row < norm->rows; row++) {
             const int64_t at = begin + row * norm->row_step + i;
             us_load_double(tile, element(norm->x, norm->dtype, at), norm->dtype, 1, count);
-            apply(tile, count, center, factor, scale, offset);
+            if (norm->by_element) {
+                apply(tile, count, center, factor, scale, offset);
+            } else {
+                apply_one(tile, count, center, factor, scale[0], offset[0]);
+            }
             us_store_double((void *)element(norm->y, norm->dtype, at), norm->dtype, 1, tile, count);
         }
     }
