@@ -147,6 +147,20 @@ int main(int count, char **arguments)
     native.check([program, library_path(name)])
 
 
+def test_an_unoptimised_build_names_libm():
+    """Without optimisation floor and sqrt are calls: a library that calls them needs libm itself."""
+    callers = 0
+    for file in sorted(native.sdk("thread").rglob("*.so")):
+        with open(file, "rb") as opened:
+            elf = ELFFile(opened)
+            wanted = {s.name for s in elf.get_section_by_name(".dynsym").iter_symbols() if s["st_shndx"] == "SHN_UNDEF"}
+            needed = [tag.needed for tag in elf.get_section_by_name(".dynamic").iter_tags() if tag.entry.d_tag == "DT_NEEDED"]
+        if wanted & {"floor", "floorf", "ceil", "sqrt", "sqrtf", "frexp", "fmod"}:
+            callers += 1
+            assert "libm.so.6" in needed, file.name
+    assert callers > 1
+
+
 def test_only_two_kinds_of_names_leave_the_core():
     with open(paths.sdk() / "lib" / "libunderstudy.so", "rb") as file:
         symbols = ELFFile(file).get_section_by_name(".dynsym").iter_symbols()

@@ -24,7 +24,8 @@ int32_t understudy_last_status(void);
 /* Forgets this thread's last refusal. */
 void understudy_clear_last_error(void);
 
-/* Number of findings of UNDERSTUDY_CHECK in this process so far. */
+/* Number of findings of UNDERSTUDY_CHECK in this process so far; with "refusals" among the checks each refusal is one. With
+ * UNDERSTUDY_CHECK_EXIT=N a process that had any ends with status N. */
 int64_t understudy_findings(void);
 
 /* The host arrays of the calling thread's next calls: `bytes[i]` from `arrays[i]`, count of them; none with count 0. Functions

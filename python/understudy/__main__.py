@@ -26,6 +26,7 @@ KIT = {  # commands of understudy.kit, each a module of its name
     "trace": "Run a program; its calls, kernels and copies as a timeline and as a table.",
     "replay": "Repeat one call of a timeline with a small C program of its own.",
     "abi": "Compare a library, or what a program was compiled against, with the emulated headers.",
+    "manual": "Print the man page, or a shell's completion.",
     "conform": "Run the conformance cases against the emulated libraries, or with --lib against others.",
 }
 COMMANDS = ("demo", "env", *PASS_THROUGH, *KIT)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* 0xff makes every float type NaN and every integer -1: values that show. */
 enum { FRESH_BYTE = 0xff, FENCE_BYTE = 0xfd };
@@ -16,7 +17,7 @@ static _Atomic int64_t findings = 0;
 
 static void read_checks(void)
 {
-    static const char *const names[] = {"memory", "init", "sync", "leak"};
+    static const char *const names[] = {"memory", "init", "sync", "leak", "refusals"};
     char list[128];
     snprintf(list, sizeof list, "%s", us_environment_text("UNDERSTUDY_CHECK", ""));
     char *rest = NULL;
@@ -26,7 +27,7 @@ static void read_checks(void)
             bit = strcmp(word, names[i]) == 0 ? 1u << i : bit;
         }
         if (bit == 0) {
-            us_log(LOG_LEVEL_ERROR, "UNDERSTUDY_CHECK has \"%s\"; known checks: memory, init, sync, leak", word);
+            us_log(LOG_LEVEL_ERROR, "UNDERSTUDY_CHECK has \"%s\"; known checks: memory, init, sync, leak, refusals", word);
         }
         enabled |= bit;
     }
@@ -52,7 +53,19 @@ void us_finding(const char *check, const char *format, ...)
 
 int64_t understudy_findings(void)
 {
-    return atomic_load(&findings);
+    return atomic_load(&findings) + ((us_checks() & CHECK_REFUSALS) != 0 ? us_refusals() : 0);
+}
+
+/* UNDERSTUDY_CHECK_EXIT: the process's exit status when there were findings. The priority is that of what runs last: the
+ * leaks are known. Nothing of other libraries runs any more but what the program has printed is kept. */
+__attribute__((destructor(101))) static void exit_with_findings(void)
+{
+    int64_t status = us_environment_integer("UNDERSTUDY_CHECK_EXIT", 0, 0, 255);
+    if (status != 0 && understudy_findings() > 0) {
+        us_log(LOG_LEVEL_ERROR, "%lld findings: exit status %lld", (long long)understudy_findings(), (long long)status);
+        fflush(NULL);
+        _exit((int)status);
+    }
 }
 
 static const char *block_text(const Allocation *block, char *buffer, size_t size)

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 static LastError process_error;
 
 static RefusalListener *_Atomic listener;
+static _Atomic int64_t refusals = 0;
 
 LastError *us_last_error_of_thread(void)
 {
@@ -72,6 +74,7 @@ void us_refuse(Call *call, const char *parameter, const char *rule, int32_t stat
     process_error = *record;
     pthread_mutex_unlock(&process_lock);
     us_log(call->refusal_level, "%s: %s (status %d)", record->rule, record->text, (int)status);
+    atomic_fetch_add_explicit(&refusals, 1, memory_order_relaxed);
     RefusalListener *hear = listener;
     if (hear != NULL) {
         hear(call, record->text);
@@ -85,6 +88,11 @@ bool us_take_error_of_process(LastError *error)
     process_error.unread = false;
     pthread_mutex_unlock(&process_lock);
     return error->unread;
+}
+
+int64_t us_refusals(void)
+{
+    return atomic_load(&refusals);
 }
 
 void us_report_listen(RefusalListener *wanted)

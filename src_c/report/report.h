@@ -63,6 +63,9 @@ bool us_take_error_of_process(LastError *error);
 typedef void RefusalListener(const Call *call, const char *text);
 void us_report_listen(RefusalListener *listener);
 
+/* Refusals of the process so far. */
+int64_t us_refusals(void);
+
 /* A short explanation handed upwards by code that does not know which public function is being served. */
 typedef struct Explanation {
     char text[384];

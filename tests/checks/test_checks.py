@@ -55,6 +55,25 @@ def test_checks_are_independent(mistake, check):
     assert findings(mistake, others) == []
 
 
+@pytest.mark.parametrize("mistake", [*FINDINGS, "none"])
+def test_findings_set_the_exit_status(mistake):
+    """Also what is only found at the end; what the program printed is there."""
+    program = native.build_vendor(PROGRAM, "ascend")
+    settings = {"UNDERSTUDY_CHECK": ALL, "UNDERSTUDY_STREAM": "deferred", "UNDERSTUDY_CHECK_EXIT": "47"}
+    done = native.run([program, mistake], settings)
+    assert (done.returncode, done.stdout) == (0 if mistake == "none" else 47, "done\n"), done.stderr
+
+
+@pytest.mark.parametrize(("checks", "status"), [("refusals", 9), ("", 3), ("memory", 3)])
+def test_refusals_are_findings_when_asked_for(checks, status):
+    source = native.work_folder() / "refused.c"
+    source.write_text("#include <acl/acl.h>\nint main(void) { return aclrtMalloc(0, 1, 0) == ACL_SUCCESS ? 0 : 3; }\n")
+    program = native.build_vendor(source, "ascend")
+    assert native.run([program], {"UNDERSTUDY_CHECK": checks, "UNDERSTUDY_CHECK_EXIT": "9"}).returncode == status
+    done = native.run([program], {"UNDERSTUDY_CHECK": checks, "UNDERSTUDY_CHECK_EXIT": "none"})
+    assert done.returncode == 3 and 'UNDERSTUDY_CHECK_EXIT is "none"' in done.stderr
+
+
 def test_an_unknown_check_is_reported():
     program = native.build_vendor(PROGRAM, "ascend")
     done = native.run([program], {"UNDERSTUDY_CHECK": "memory,everything"})
