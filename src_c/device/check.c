@@ -27,7 +27,8 @@ static void read_checks(void)
             bit = strcmp(word, names[i]) == 0 ? 1u << i : bit;
         }
         if (bit == 0) {
-            us_log(LOG_LEVEL_ERROR, "UNDERSTUDY_CHECK has \"%s\"; known checks: memory, init, sync, leak, refusals", word);
+            us_log(LOG_LEVEL_ERROR, "UNDERSTUDY_CHECK has \"%s\"; known checks: memory, init, sync, leak, refusals",
+                   word);
         }
         enabled |= bit;
     }
@@ -56,8 +57,8 @@ int64_t understudy_findings(void)
     return atomic_load(&findings) + ((us_checks() & CHECK_REFUSALS) != 0 ? us_refusals() : 0);
 }
 
-/* UNDERSTUDY_CHECK_EXIT: the process's exit status when there were findings. The priority is that of what runs last: the
- * leaks are known. Nothing of other libraries runs any more but what the program has printed is kept. */
+/* UNDERSTUDY_CHECK_EXIT: the process's exit status when there were findings. The priority is that of what runs last, when the
+ * leaks are known. Other libraries' ends do not run any more; what the program has printed is kept. */
 __attribute__((destructor(101))) static void exit_with_findings(void)
 {
     int64_t status = us_environment_integer("UNDERSTUDY_CHECK_EXIT", 0, 0, 255);

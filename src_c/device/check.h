@@ -11,7 +11,7 @@
 
 #include "device/device.h"
 
-typedef enum Check { CHECK_MEMORY = 1, CHECK_INIT = 2, CHECK_SYNC = 4, CHECK_LEAK = 8 , CHECK_REFUSALS = 16} Check;
+typedef enum Check { CHECK_MEMORY = 1, CHECK_INIT = 2, CHECK_SYNC = 4, CHECK_LEAK = 8, CHECK_REFUSALS = 16 } Check;
 
 /* The checks that are on, as bits. */
 unsigned us_checks(void);
