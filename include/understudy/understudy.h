@@ -24,12 +24,13 @@ int32_t understudy_last_status(void);
 /* Forgets this thread's last refusal. */
 void understudy_clear_last_error(void);
 
-/* Number of findings of UNDERSTUDY_CHECK in this process so far; with "refusals" among the checks each refusal is one. With
- * UNDERSTUDY_CHECK_EXIT=N a process that had any ends with status N. */
+/* Number of findings of UNDERSTUDY_CHECK in this process so far; with "refusals" among the checks each refusal is one.
+ * With UNDERSTUDY_CHECK_EXIT=N a process that had any ends with status N. */
 int64_t understudy_findings(void);
 
-/* The host arrays of the calling thread's next calls: `bytes[i]` from `arrays[i]`, count of them; none with count 0. Functions
- * that know no lengths refuse an operand that begins in one and leaves it (rule window). The lists are not copied. */
+/* The host arrays of the calling thread's next calls: `bytes[i]` from `arrays[i]`, count of them; none with count 0.
+ * Functions that know no lengths refuse an operand that begins in one and leaves it (rule window). The lists are not
+ * copied. */
 void understudy_expect_arrays(const void *const *arrays, const uint64_t *bytes, int32_t count);
 
 /* A program that `understudy ft-run -n N` has started N times, each process one DSP core of the same chip. */

@@ -57,8 +57,8 @@ int64_t understudy_findings(void)
     return atomic_load(&findings) + ((us_checks() & CHECK_REFUSALS) != 0 ? us_refusals() : 0);
 }
 
-/* UNDERSTUDY_CHECK_EXIT: the process's exit status when there were findings. The priority is that of what runs last, when the
- * leaks are known. Other libraries' ends do not run any more; what the program has printed is kept. */
+/* UNDERSTUDY_CHECK_EXIT: the process's exit status when there were findings. The priority is that of what runs last, when
+ * the leaks are known. Other libraries' ends do not run any more; what the program has printed is kept. */
 __attribute__((destructor(101))) static void exit_with_findings(void)
 {
     int64_t status = us_environment_integer("UNDERSTUDY_CHECK_EXIT", 0, 0, 255);

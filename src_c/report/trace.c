@@ -59,8 +59,8 @@ void us_trace_event(const char *category, const char *name, int64_t lane, uint64
     char line[4096];
     long thread = lane == 0 ? (long)gettid() : STREAM_LANES + (long)lane - 1;
     int length = snprintf(line, sizeof line,
-                          "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%ld,\"ts\":%.3f,\"dur\":%.3f,"
-                          "\"args\":{%s}},\n",
+                          "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%ld,\"ts\":%.3f,"
+                          "\"dur\":%.3f,\"args\":{%s}},\n",
                           category, name, (int)getpid(), thread, (double)start * 1e-3, (double)(end - start) * 1e-3,
                           arguments_json);
     if (length > 0 && (size_t)length < sizeof line) {

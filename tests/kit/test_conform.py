@@ -95,6 +95,19 @@ why = "Of another function."
     assert "Handles are not looked at." in done.stdout and "is listed as a known difference and passes" in done.stdout
 
 
+def test_a_missing_function_is_one_line(tmp_path, conform_here):
+    """However many cases need it."""
+    file = library(tmp_path, "libmcdnn.so", FOREIGN.replace("int mcdnnDestroy", "static inline int unused"))
+    done, report = conform_here("--lib", file, "-k", "mcdnn_handle and mcdnnDestroy")
+    assert done.returncode == 1
+    missing = [case for case in report["cases"] if case["outcome"] == "missing"]
+    assert len(missing) > 1 and {case["message"] for case in missing} == {"mcdnnDestroy"}
+    assert report["totals"]["missing"] == len(missing)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("missing")]
+    assert len(lines) == 1 and "mcdnnDestroy" in lines[0] and f"{len(missing)} cases cannot run" in lines[0]
+    assert done.stderr.count("missing: ") == 1
+
+
 def foreign_copy(folder):
     """The MACA libraries as another vendor's: our core, and what it says beside the ABI, have other names."""
     shutil.copytree(paths.sdk() / "lib", folder / "lib")

@@ -52,3 +52,9 @@ def test_refusals():
         maca.PoolingDescriptor("median", (2, 2))
     with pytest.raises(ValueError):
         maca.PoolingDescriptor("max", (2, 2), padding=(1,))
+
+
+def test_a_descriptor_says_what_it_was_made_with():
+    with maca.TensorDescriptor((2, 3), "float32", strides=(3, 1)) as tensor:
+        assert repr(tensor) == "TensorDescriptor((2, 3), 'float32', strides=(3, 1))"
+    assert repr(tensor).endswith(" (closed)")

@@ -1,5 +1,6 @@
 """`understudy conform`: the conformance cases, against our libraries or another's."""
 
+import collections
 import dataclasses
 import json
 import os
@@ -21,9 +22,9 @@ from understudy.paths import STACKS
 
 PACKAGES = pathlib.Path(__file__).resolve().parents[2]
 SUITE = PACKAGES / "understudy" / "suite"
-OUTCOMES = ("passed", "known", "failed", "crashed", "hung", "skipped")
-BAD = ("failed", "crashed", "hung")
-COLOURS = {"failed": "red", "crashed": "red", "hung": "red", "fixed": "yellow", "unused": "yellow"}
+OUTCOMES = ("passed", "known", "missing", "failed", "crashed", "hung", "skipped")
+BAD = ("missing", "failed", "crashed", "hung")
+COLOURS = {"missing": "red", "failed": "red", "crashed": "red", "hung": "red", "fixed": "yellow", "unused": "yellow"}
 AT_EXIT = "at the end of the process"
 
 
@@ -235,6 +236,7 @@ class Progress:
     def __init__(self):
         self.terminal = sys.stderr.isatty()
         self.tenth = 0
+        self.missing: set[str] = set()  # functions that were told
 
     def show(self, run: Run, current: str) -> None:
         if self.terminal:
@@ -243,7 +245,9 @@ class Progress:
             print(f"\r\033[K{text[: width - 1]}", end="", file=sys.stderr, flush=True)
 
     def done(self, run: Run, case: Case) -> None:
-        if case.outcome in BAD:
+        if case.outcome in BAD and (case.outcome != "missing" or case.message not in self.missing):
+            if case.outcome == "missing":
+                self.missing.add(case.message)
             clear = "\r\033[K" if self.terminal else ""
             print(f"{clear}{case.outcome}: {short(case.id)}: {case.message}", file=sys.stderr, flush=True)
         tenth = 10 * len(run.cases) // max(1, run.collected)
@@ -285,7 +289,10 @@ def print_result(cases: list[Case], fixed: list[Case], known: list[Known]) -> No
     for stack, mine in [*groups.items(), ("total", cases)]:
         if mine:
             rows.append((stack or "-", len(mine), *(sum(case.outcome == kind for case in mine) for kind in OUTCOMES)))
-    details = [(case.outcome, case.id, case.message) for case in cases if case.outcome in BAD]
+    absent = collections.Counter(case.message for case in cases if case.outcome == "missing")
+    details = [("missing", name, f"the libraries do not export it; {table.plural(count, 'case')} cannot run")
+               for name, count in absent.most_common()]  # fmt: skip
+    details += [(case.outcome, case.id, case.message) for case in cases if case.outcome in BAD and case.outcome != "missing"]
     details += [("known", case.id, case.why) for case in cases if case.outcome == "known"]
     details += [("fixed", case.id, "is listed as a known difference and passes") for case in fixed]
     details += [("unused", entry.pattern, "is listed as a known difference and names no case that was run")

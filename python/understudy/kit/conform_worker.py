@@ -15,6 +15,8 @@ import pytest
 
 
 NEEDS_SOURCES = re.compile(r"import native|parents\[2\]")
+# How pytest spells that a function is not in the libraries (binding.MissingName).
+MISSING = re.compile(r"understudy\.binding\.MissingName: (?:no loaded library has )?(\w+)")
 LONGEST_MESSAGE = 240
 
 
@@ -51,7 +53,8 @@ class Reporter:
 
     def pytest_runtest_logreport(self, report):
         if report.failed:
-            self.outcome, self.message = "failed", summary(report)
+            absent = MISSING.match(summary(report))
+            self.outcome, self.message = ("missing", absent[1]) if absent else ("failed", summary(report))
         elif report.skipped and self.outcome == "passed":
             self.outcome, self.message = "skipped", summary(report)
 

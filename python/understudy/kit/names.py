@@ -96,7 +96,11 @@ def stack_by_pattern(name: str) -> str | None:
 
 
 def absence(name: str, candidates) -> str:
-    """What to say of a name that is not there: the vendor has it, or another name is meant."""
+    """What to say of a name that no loaded library has: the vendor has it and we do not, or another name is meant."""
+    from understudy.kit import sdk
+
+    if name in sdk.exporters():  # others' libraries are loaded
+        return f"no loaded library has {name}"
     if name in known():
         entry = known()[name]
         place = ", ".join(filter(None, [entry.library, entry.header]))

@@ -59,6 +59,15 @@ class Descriptor:
 
     kind = ""  # as in mcdnnCreate<kind>Descriptor
 
+    def __new__(cls, *arguments, **settings):
+        made = super().__new__(cls)
+        made._made_with = [*map(repr, arguments), *(f"{name}={value!r}" for name, value in settings.items())]
+        return made
+
+    def __repr__(self) -> str:
+        closed = " (closed)" if self.handle == ffi.NULL else ""
+        return f"{type(self).__name__}({', '.join(self._made_with)}){closed}"
+
     def __init__(self):
         self.handle = ffi.NULL
         created = ffi.new(f"mcdnn{self.kind}Descriptor_t *")
