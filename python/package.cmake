@@ -23,7 +23,8 @@ install(FILES ${binding_modules} DESTINATION ${UNDERSTUDY_PACKAGE_DIR})
 # `understudy demo` compiles the examples where the package is installed.
 install(DIRECTORY examples_c/ DESTINATION ${UNDERSTUDY_PACKAGE_DIR}/examples_c)
 # `understudy conform` runs the cases of the ABI: the rule cases and the tests of the stacks, the same files as here.
-install(DIRECTORY tests/conformance tests/ascend tests/maca tests/ftdsp
+# tests/kernels and tests/tensor are there for the references that cases take from them.
+install(DIRECTORY tests/conformance tests/ascend tests/maca tests/ftdsp tests/kernels tests/tensor
   DESTINATION ${UNDERSTUDY_PACKAGE_DIR}/suite/tests FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
 install(FILES tests/__init__.py DESTINATION ${UNDERSTUDY_PACKAGE_DIR}/suite/tests)
 # The ABI of each version, for `understudy abi --against`.

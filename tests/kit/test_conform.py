@@ -57,6 +57,14 @@ def test_every_stack_and_every_kind_of_case_is_there():
             assert list((conform.SUITE / folder).glob("test_*.py")), folder
 
 
+@pytest.mark.parametrize("stack, keyword", [("ascend", "test_acl_init"), ("maca", HANDLE), ("ftdsp", "binarycrossentropygrad")])
+def test_every_module_of_a_stack_can_be_collected(stack, keyword, conform_here):
+    """From the installed package: a module that imports what is not shipped is a failed case, whatever -k says."""
+    done, report = conform_here("--stack", stack, "-k", keyword)
+    assert done.returncode == 0, done.stdout
+    assert report["totals"]["passed"] > 5 and not any(case["id"].endswith(".py") for case in report["cases"])
+
+
 def test_the_shipped_cases_are_those_of_the_repository():
     shipped = [file for file in conform.SUITE.rglob("*.py")]
     assert len(shipped) > 20
