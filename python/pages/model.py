@@ -172,6 +172,8 @@ def _dtypes(entry: dict, parameters: list[Parameter], where: str) -> dict[str, d
                 raise PageError(f"{where}: exception {clause!r} is neither 'no' nor 'only'")
             _types(" ".join(types), where)
             for name in subject.split() or list(table):
+                if name not in table:
+                    continue  # a scalar, or a parameter of the page that this one is like
                 before = table[name][product]
                 table[name][product] = [kind for kind in before if (kind in types) == (word == "only")]
     for per_product in table.values():

@@ -85,7 +85,8 @@ class Call:
 
     def __init__(self, name: str, types: dict[str, str], layout: str):
         self.entry = pages.operators()[name]
-        self.base, self.in_place = base_of(name)
+        self.base, in_place = base_of(name)
+        self.in_place = in_place or any(parameter["in_place"] for parameter in self.entry["parameters"])
         self.oracle = ORACLES[self.base]
         self.types, self.layout = types, layout
         self.rng = numpy.random.default_rng(zlib.crc32(f"{name}{types}{layout}".encode()))

@@ -59,7 +59,7 @@ Shape op_shape_halved(OpCall *op, const Operand *operand, int32_t axis);
 /* Of matrices, vectors and batches, as torch.matmul; also refuses what does not fit (b/shape). */
 Shape op_shape_product(OpCall *op, const Operand *a, const Operand *b);
 
-/* Checks of lists: all of one shape, but for an axis; none empty (LIST/shape, LIST/empty). */
+/* Checks of lists: all of one shape, but for an axis (LIST/shape). */
 void require_alike(OpCall *op, Operands list);
 void require_alike_but(OpCall *op, Operands list, int32_t axis);
 /* `to` are the pieces of `from` along the axis, `section` long each, or as `sizes` say (to/split). */

@@ -321,7 +321,6 @@ aclnnStatus op_eye(OpCall *op, const Operand *to)
 
 void require_alike_but(OpCall *op, Operands list, int32_t axis)
 {
-    op_require(op, list.count > 0, list.name, "empty", op->invalid, "%s has no tensors", list.name);
     for (int32_t i = 1; i < list.count && !op_refused(op); i++) {
         const View *first = &list.items[0]->view, *view = &list.items[i]->view;
         bool alike = first->rank == view->rank;

@@ -332,6 +332,12 @@ def break_promote(entry, rule, arguments):
     before = [word for word in words[: words.index(rule["subject"])] if isinstance(arguments[word], Shaped)]
     name = rule["subject"]
     value = arguments[name]
+    if is_list(value):
+        types = entry["dtypes"].get(name, {}).get("910B", [])
+        for first, second in itertools.product(types, types):
+            if promotion.promoted(first, second) is None:
+                rest = [dataclasses.replace(item, dtype=second) for item in value[1:]]
+                return {name: [dataclasses.replace(value[0], dtype=first), *rest]}
     if not before or isinstance(value, list):
         raise CannotBreak
     for first in entry["dtypes"].get(before[0], {}).get("910B", []):
@@ -375,6 +381,7 @@ def scalar_type(value) -> str:
 
 
 def promoted_type(values) -> str | None:
+    values = [item for value in values for item in (value if is_list(value) else [value])]
     tensors = [value.dtype for value in values if isinstance(value, Shaped)]
     scalars = [scalar_type(value) for value in values if not isinstance(value, Shaped) and value is not None]
     joint = tensors[0]
@@ -399,7 +406,8 @@ def break_cast(entry, rule, arguments):
                     return {**changes(arguments, changed), name: value}
         raise CannotBreak
     in_place = any(parameter["in_place"] and parameter["name"] == target for parameter in entry["parameters"])
-    inputs = [word for word in _tensor_names(entry) if word != target and not in_place]
+    lists = [name for name, value in arguments.items() if is_list(value)]
+    inputs = [word for word in _tensor_names(entry) + lists if word != target and not in_place]
     candidates = {dtype for word in inputs for dtype in entry["dtypes"].get(word, {}).get("910B", [])}
     for dtype in sorted(candidates, key=lambda kind: (kind != "F32", kind)):
         changed = with_types(entry, arguments, dtype, skip=target)
@@ -436,7 +444,7 @@ def with_types(entry, arguments, dtype: str, skip: str = "") -> dict:
     """All tensors of a type, where their lists allow it."""
     changed = dict(arguments)
     for name, value in arguments.items():
-        if isinstance(value, Shaped) and name != skip and dtype in entry["dtypes"].get(name, {}).get("910B", []):
+        if (isinstance(value, Shaped) or is_list(value)) and name != skip and dtype in entry["dtypes"].get(name, {}).get("910B", []):
             changed[name] = _set_dtype(value, dtype)
     return changed
 
@@ -554,7 +562,7 @@ def _grown(shape, rank: int):
 
 def break_dim(entry, rule, arguments):
     name = rule["subject"]
-    return {name: [99] if isinstance(arguments[name], list) else 99}
+    return {name: [99, *arguments[name][1:]] if isinstance(arguments[name], list) else 99}
 
 
 def break_range(entry, rule, arguments):
@@ -569,7 +577,8 @@ def break_each(entry, rule, arguments):
 
 
 def break_unique(entry, rule, arguments):
-    return {rule["subject"]: [0, 0]}
+    value = arguments[rule["subject"]]
+    return {rule["subject"]: [0, 0, *value[2:]]}
 
 
 def break_array_length(entry, rule, arguments):

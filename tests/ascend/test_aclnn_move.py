@@ -1,0 +1,118 @@
+"""Operators that move elements, against NumPy: exact, in several types, from strided and empty tensors."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from tests.conformance.ascend import aclnn_support as support
+from tests.conformance.ascend import pages
+from tests.conformance.ascend.aclnn_support import Tensor, blank
+
+TYPES = ["F32", "F16", "I64", "U8", "B"]
+
+
+def counted(kind, shape) -> numpy.ndarray:
+    return kind.encode(numpy.arange(int(numpy.prod(shape))) % 97).reshape(shape)
+
+
+def strided(kind, values: numpy.ndarray) -> Tensor:
+    """The values in column-major order behind an offset."""
+    flat = numpy.concatenate([numpy.zeros(3, values.dtype), values.T.reshape(-1)])
+    steps = [1]
+    for size in values.shape[:-1]:
+        steps.append(steps[-1] * max(size, 1))
+    return Tensor(kind, kind.decode(flat), shape=values.shape, strides=steps[: values.ndim], offset=3)
+
+
+def run(name: str, dtype: str, arguments: dict, outputs: dict[str, numpy.ndarray]) -> None:
+    """Runs the operator and compares its outputs. Arrays become strided tensors, lists of arrays lists of tensors."""
+    entry, kind = pages.operators()[name], pages.KINDS[dtype]
+    given = {}
+    for parameter in entry["parameters"]:
+        key = parameter["name"]
+        value = outputs[key] if key in outputs and key not in arguments else arguments[key]
+        if key in outputs and key not in arguments:
+            made = [blank(kind, item.shape) for item in value] if isinstance(value, list) else blank(kind, value.shape)
+            given[key] = made
+        elif isinstance(value, numpy.ndarray):
+            given[key] = strided(pages.KINDS["B"] if value.dtype == bool and key in ("mask", "condition") else kind, value)
+        elif isinstance(value, list) and value and isinstance(value[0], numpy.ndarray):
+            given[key] = [strided(kind, item) for item in value]
+        else:
+            given[key] = pages.made(parameter, value)
+    handles, kept = [], []
+    for value in given.values():
+        if isinstance(value, list):
+            kept.append(pages._list(value))
+            value = kept[-1]
+        handles.append(pages.handle_of(value))
+    support.run(entry["function"], *handles)
+    for key, expected in outputs.items():
+        tensors, wanted = (given[key], expected) if isinstance(expected, list) else ([given[key]], [expected])
+        for tensor, array in zip(tensors, wanted):
+            assert numpy.array_equal(kind.decode(tensor.bits()), kind.decode(array)), (name, dtype, arguments)
+
+
+def cases(kind):
+    x, y, z = counted(kind, (5, 7)), counted(kind, (3, 7)), counted(kind, (5, 7))[::-1].copy()
+    cube, empty = counted(kind, (2, 3, 5)), counted(kind, (0, 3))
+    mask = numpy.arange(35).reshape(5, 7) % 3 == 0
+    yield "Cat", {"tensors": [x, y, x], "dim": 0}, {"out": numpy.concatenate([x, y, x], 0)}
+    yield "Cat", {"tensors": [x, z], "dim": -1}, {"out": numpy.concatenate([x, z], -1)}
+    yield "Stack", {"tensors": [x, z], "dim": 1}, {"out": numpy.stack([x, z], 1)}
+    yield "Stack", {"tensors": [counted(kind, ())] * 4, "dim": 0}, {"out": counted(kind, (1,)).repeat(4)}
+    yield "SplitTensor", {"self": x, "splitSections": 3, "dim": 1}, {"out": [x[:, :3], x[:, 3:6], x[:, 6:]]}
+    yield "SplitWithSize", {"self": x, "splitSize": [1, 4], "dim": 0}, {"out": [x[:1], x[1:]]}
+    yield "Slice", {"self": x, "dim": 1, "start": -6, "end": 100, "step": 2}, {"out": x[:, -6:100:2]}
+    yield "Flip", {"self": cube, "dims": [0, -1]}, {"out": cube[::-1, :, ::-1]}
+    yield "Flip", {"self": empty, "dims": [1]}, {"out": empty}
+    yield "Permute", {"self": cube, "dims": [2, 0, 1]}, {"out": cube.transpose(2, 0, 1)}
+    yield "Repeat", {"self": x, "repeats": [2, 3, 2]}, {"out": numpy.tile(x, (2, 3, 2))}
+    yield "RepeatInterleaveIntWithDim", {"self": x, "repeats": 3, "dim": 1, "outputSize": 21}, {"out": x.repeat(3, 1)}
+    yield "Roll", {"x": cube, "shifts": [1, -7], "dims": [0, 2]}, {"out": numpy.roll(cube, (1, -7), (0, 2))}
+    yield "Flatten", {"self": cube, "axis": 1}, {"out": cube.reshape(2, 15)}
+    yield "Flatten", {"self": cube, "axis": 0}, {"out": cube.reshape(1, 30)}
+    yield "ConstantPadNd", {"self": x, "pad": [1, 2, 3, 0], "value": 1}, {"out": numpy.pad(x, ((3, 0), (1, 2)), constant_values=1)}
+    yield "ConstantPadNd", {"self": x, "pad": [-2, 3], "value": 1}, {"out": numpy.pad(x[:, 2:], ((0, 0), (0, 3)), constant_values=1)}
+    for diagonal in (-9, -1, 0, 2, 9):
+        yield "Tril", {"self": x, "diagonal": diagonal}, {"out": numpy.tril(x, diagonal)}
+        yield "Triu", {"self": cube, "diagonal": diagonal}, {"out": numpy.triu(cube, diagonal)}
+        yield "InplaceTril", {"selfRef": x, "diagonal": diagonal}, {"selfRef": numpy.tril(x, diagonal)}
+    yield "InplaceOne", {"selfRef": x}, {"selfRef": numpy.ones_like(x)}
+    yield "InplaceZero", {"selfRef": x}, {"selfRef": numpy.zeros_like(x)}
+    yield "InplaceFillScalar", {"selfRef": x, "value": 1}, {"selfRef": numpy.ones_like(x)}
+    yield "InplaceCopy", {"selfRef": x, "src": y[:1]}, {"selfRef": numpy.broadcast_to(y[:1], x.shape)}
+    yield "SWhere", {"condition": mask, "self": x, "other": z}, {"out": numpy.where(mask, x, z)}
+    yield "InplaceMaskedFillScalar", {"selfRef": x, "mask": mask[:1], "value": True if kind.name == "bool" else 1}, {"selfRef": numpy.where(mask[:1], x.dtype.type(1), x)}
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_against_numpy(dtype):
+    kind = pages.KINDS[dtype]
+    for name, arguments, outputs in cases(kind):
+        types = pages.operators()[name]["dtypes"]
+        if all(dtype in allowed["910B"] for key, allowed in types.items() if key not in ("mask", "condition")):
+            run(name, dtype, arguments, outputs)
+
+
+@pytest.mark.parametrize("dtype", ["F32", "F16", "F64", "I32", "I64"])
+def test_sequences(dtype):
+    kind = pages.KINDS[dtype]
+    run("Arange", dtype, {"start": 2, "end": 23, "step": 3}, {"out": kind.encode(numpy.arange(2, 23, 3))})
+    run("Arange", dtype, {"start": 5, "end": -3, "step": -2}, {"out": kind.encode(numpy.arange(5, -3, -2))})
+    if dtype != "I64":
+        run("Linspace", dtype, {"start": 1.0, "end": 5.0, "steps": 9}, {"out": kind.encode(numpy.linspace(1, 5, 9))})
+    run("Eye", dtype, {"n": 3, "m": 5}, {"out": kind.encode(numpy.eye(3, 5))}) if dtype != "F64" else None
+
+
+@pytest.mark.parametrize("source", ["F32", "F16", "BF16", "F64", "I8", "U8", "I32", "I64", "B", "C64"])
+def test_casts(source):
+    values = {"C64": numpy.array([1 + 2j, -3, 0])}.get(source, numpy.array([1.0, 3.0, 0.0]))
+    for target in ("F32", "F16", "F64", "I8", "I32", "I64", "B", "C128"):
+        entry = pages.operators()["Cast"]
+        tensor, out = Tensor(pages.KINDS[source], values), blank(pages.KINDS[target], (3,))
+        support.run(entry["function"], tensor.handle, pages.KINDS[target].code, out.handle)
+        values = values != 0 if source == "B" else values
+        wanted = values if target.startswith("C") else values.real
+        assert numpy.array_equal(out.bits(), wanted.astype(pages.KINDS[target].storage)), (source, target)
