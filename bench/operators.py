@@ -6,6 +6,7 @@ from functools import partial
 
 import convolution
 import dsp
+import elementwise
 import normalization
 import numpy
 import pointwise
@@ -100,4 +101,4 @@ def ascend_rows() -> list[Row]:
 
 
 def all_rows() -> list[Row]:
-    return [*ascend_rows(), *pointwise.rows(), *normalization.rows(), *spatial.rows(), *convolution.rows(), *dsp.rows()]
+    return [*ascend_rows(), *elementwise.rows(), *pointwise.rows(), *normalization.rows(), *spatial.rows(), *convolution.rows(), *dsp.rows()]

@@ -1,6 +1,7 @@
 #include "tensor/lane.h"
 
 #include "tensor/convert.h"
+#include "tensor/convert_arrays.h"
 
 #include <complex.h>
 
@@ -198,20 +199,16 @@ DType us_wide_dtype(DType dtype)
 
 void us_lane_load(Lane lane, void *to, const void *from, DType dtype, int64_t stride, int64_t count)
 {
-    if (lane == LANE_FLOAT && stride == 1 && us_dtype_is_float(dtype)) {
-        us_load_float(to, from, dtype, stride, count); /* by instructions of this machine */
-        return;
+    if (lane != LANE_FLOAT || !us_load_array(to, from, dtype, stride, count)) {
+        conversions[dtype].load[lane](to, from, stride, count);
     }
-    conversions[dtype].load[lane](to, from, stride, count);
 }
 
 void us_lane_store(Lane lane, void *to, DType dtype, int64_t stride, const void *from, int64_t count)
 {
-    if (lane == LANE_FLOAT && stride == 1 && us_dtype_is_float(dtype)) {
-        us_store_float(to, dtype, stride, from, count);
-        return;
+    if (lane != LANE_FLOAT || !us_store_array(to, dtype, stride, from, count)) {
+        conversions[dtype].store[lane](to, stride, from, count);
     }
-    conversions[dtype].store[lane](to, stride, from, count);
 }
 
 void us_convert(void *to, DType to_dtype, const void *from, DType from_dtype, int64_t count)

@@ -1,0 +1,125 @@
+"""Rows of element-wise operators of Ascend: contiguous, broadcast, across, and lists of small tensors."""
+
+import contextlib
+from functools import partial
+
+import numpy
+from cases import Case, Row, peer, shaped_rows, to_torch, torch
+
+from understudy import ascend
+from understudy.ascend.runtime import Operation
+
+TYPES = {"float32": numpy.float32, "float16": numpy.float16, "int32": numpy.int32}
+ELEMENTS = 16 << 20
+LIST = 300  # tensors of a model, as an optimizer updates them
+
+
+def values(dtype: str, shape: tuple[int, ...], seed: int) -> numpy.ndarray:
+    return numpy.random.default_rng(seed).uniform(-4, 4, shape).astype(numpy.float32).astype(TYPES[dtype])
+
+
+def one(op: Operation):
+    scalar = ascend.lib.aclCreateScalar(ascend.ffi.new("int64_t *", 1), ascend.lib.ACL_INT64)
+    op.callback(ascend.lib.aclDestroyScalar, scalar)
+    return scalar
+
+
+def running(op: Operation, name: str, arguments: list):
+    """Both phases and the wait."""
+    from operators import two_phases
+
+    op.run(name, *arguments)  # fails loudly, once
+    return two_phases(op, name, arguments)
+
+
+@contextlib.contextmanager
+def add(dtype: str, views):
+    """`views` makes both operands from a shape."""
+    x, y = views(dtype)
+    shape = numpy.broadcast_shapes(x.shape, y.shape)
+    with Operation() as op:
+        out = op.output(shape, x.dtype)
+        run = running(op, "aclnnAdd", [op.input(x), op.input(y), one(op), out.tensor])
+
+        def with_torch():
+            a, b = map(to_torch, (x, y))
+            result = torch.empty(shape, dtype=a.dtype)
+            return lambda: torch.add(a, b, out=result)
+
+        moved = x.nbytes + (y.nbytes if y.size == x.size else 0)
+        yield Case(run, peer(with_torch), moved, int(numpy.prod(shape)) * x.itemsize)
+
+
+def same_shape(dtype: str):
+    return values(dtype, (ELEMENTS,), 1), values(dtype, (ELEMENTS,), 2)
+
+
+def row_vector(dtype: str):
+    return values(dtype, (4096, ELEMENTS // 4096), 1), values(dtype, (ELEMENTS // 4096,), 2)
+
+
+def column_vector(dtype: str):
+    return values(dtype, (4096, ELEMENTS // 4096), 1), values(dtype, (4096, 1), 2)
+
+
+def transposed(dtype: str):
+    return values(dtype, (4096, 4096), 1), values(dtype, (4096, 4096), 2).T
+
+
+@contextlib.contextmanager
+def unary(dtype: str, name: str, function):
+    x = values(dtype, (ELEMENTS,), 1)
+    with Operation() as op:
+        run = running(op, name, [op.input(x), op.output(x.shape, x.dtype).tensor])
+
+        def with_torch():
+            data = to_torch(x)
+            result = torch.empty_like(data)
+            return lambda: function(data, result)
+
+        yield Case(run, peer(with_torch), x.nbytes, x.nbytes)
+
+
+@contextlib.contextmanager
+def list_of_small_tensors(dtype: str):
+    """Gradients of a model: x += y for LIST tensors of up to 16 KiB in one call."""
+    sizes = [16 + 37 * place % 4096 for place in range(LIST)]
+    pairs = [(values(dtype, (size,), place), values(dtype, (size,), place + LIST)) for place, size in enumerate(sizes)]
+    with Operation() as op:
+        lists = []
+        for arrays in zip(*pairs):
+            tensors = [op.input(array) for array in arrays]
+            lists.append(ascend.lib.aclCreateTensorList(ascend.ffi.new("aclTensor *[]", tensors), LIST))
+        run = running(op, "aclnnForeachAddListV2", [*lists, one(op), lists[0]])
+
+        def with_torch():
+            x, y = ([to_torch(array) for array in arrays] for arrays in zip(*pairs))
+            return lambda: torch._foreach_add_(x, y)
+
+        moved = sum(x.nbytes for x, _ in pairs)
+        yield Case(run, peer(with_torch), 2 * moved, moved)
+
+
+UNARY = {  # aims: transcendental maps are bound by arithmetic
+    "aclnnRelu": (lambda x, out: torch.ops.aten.clamp_min.out(x, 0, out=out), 0.85),
+    "aclnnExp": (lambda x, out: torch.exp(x, out=out), 0.0),
+    "aclnnSigmoid": (lambda x, out: torch.sigmoid(x, out=out), 0.0),
+    "aclnnTanh": (lambda x, out: torch.tanh(x, out=out), 0.0),
+    "aclnnGelu": (lambda x, out: torch.ops.aten.gelu.out(x, out=out), 0.0),
+    "aclnnSin": (lambda x, out: torch.sin(x, out=out), 0.0),
+}
+
+
+def rows() -> list[Row]:
+    found = []
+    label = f"{ELEMENTS >> 20}M"
+    for dtypes, kind, views, aim in ((list(TYPES), "", same_shape, 0.85), (["float32", "float16"], " row", row_vector, 0.0),
+                                     (["float32"], " column", column_vector, 0.0),
+                                     (["float32"], " transposed", transposed, 0.0)):
+        make = partial(add, views=views)
+        found += shaped_rows(f"add{kind}", dtypes, label, make, *([aim, 1.0] if aim else []))
+    found += shaped_rows("add of a list", ["float32", "float16"], f"{LIST} small", list_of_small_tensors)
+    for name, (function, aim) in UNARY.items():
+        make = partial(unary, name=name, function=function)
+        found += shaped_rows(name.removeprefix("aclnn").lower(), ["float32", "float16"], label, make, aim, 1.0)
+    return found
