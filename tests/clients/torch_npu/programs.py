@@ -271,6 +271,37 @@ def elementwise(device):
     return found
 
 
+UNARY = {
+    torch: "abs neg exp sin cos tanh sigmoid erf floor ceil sign relu square atan sinh cosh asinh isnan isinf trunc sgn exp2 "
+           "expm1 logical_not",
+    functional: "silu gelu softplus hardtanh hardswish hardsigmoid leaky_relu elu selu mish softshrink hardshrink logsigmoid "
+                "celu",
+}  # fmt: skip
+POSITIVE = "log sqrt rsqrt reciprocal log2 log10 log1p digamma lgamma"
+BINARY = "add sub mul div pow eq ne lt le gt ge floor_divide"  # with a tensor and with a number
+
+
+@program
+def operators(device):
+    """Operators one by one, each on floats, and the arithmetic on other types, with strides and broadcasting."""
+    x = torch.linspace(-3, 3, 50).reshape(5, 10).to(device)
+    positive = torch.linspace(0.1, 3, 50).reshape(5, 10).to(device)
+    whole = torch.arange(-25, 25).reshape(5, 10).to(device)
+    found = []
+    for module, names in UNARY.items():
+        for name in names.split():
+            found += numbers(getattr(module, name)(x))
+    for name in POSITIVE.split():
+        found += numbers(getattr(torch, name)(positive))
+    for name in BINARY.split():
+        found += numbers(getattr(torch, name)(x, positive)) + numbers(getattr(torch, name)(positive, 2))
+    for name in ("add", "sub", "mul", "floor_divide", "eq", "bitwise_and", "bitwise_or"):
+        found += numbers(getattr(torch, name)(whole, positive.long() + 1))
+    found += numbers(x.t() + x.t()) + numbers(x[:1].expand(5, 10) * x) + numbers(x + x[:, :1]) + numbers(x.half() + x)
+    found += numbers(torch.atan2(x, positive)) + numbers(torch.logical_and(x, positive))
+    return found + numbers(torch.addcmul(x, positive, positive)) + numbers(torch.lerp(x, positive, 0.3))
+
+
 @program
 def printing(device):
     x = torch.linspace(-2, 2, 6).reshape(2, 3)
