@@ -113,9 +113,9 @@ UNARY = {  # aims: transcendental maps are bound by arithmetic
 def rows() -> list[Row]:
     found = []
     label = f"{ELEMENTS >> 20}M"
-    for dtypes, kind, views, aim in ((list(TYPES), "", same_shape, 0.85), (["float32", "float16"], " row", row_vector, 0.0),
-                                     (["float32"], " column", column_vector, 0.0),
-                                     (["float32"], " transposed", transposed, 0.0)):
+    kinds = [(list(TYPES), "", same_shape, 0.85), (["float32", "float16"], " row", row_vector, 0.0),
+             (["float32"], " column", column_vector, 0.0), (["float32"], " transposed", transposed, 0.0)]
+    for dtypes, kind, views, aim in kinds:
         make = partial(add, views=views)
         found += shaped_rows(f"add{kind}", dtypes, label, make, *([aim, 1.0] if aim else []))
     found += shaped_rows("add of a list", ["float32", "float16"], f"{LIST} small", list_of_small_tensors)

@@ -101,4 +101,5 @@ def ascend_rows() -> list[Row]:
 
 
 def all_rows() -> list[Row]:
-    return [*ascend_rows(), *elementwise.rows(), *pointwise.rows(), *normalization.rows(), *spatial.rows(), *convolution.rows(), *dsp.rows()]
+    modules = elementwise, pointwise, normalization, spatial, convolution, dsp
+    return [*ascend_rows(), *(row for module in modules for row in module.rows())]

@@ -9,7 +9,14 @@
 /* Elements of a piece of parallel work; bytes below which waking other threads costs more than it gains; length of the
  * runs along the last axis from which on operands are used in place run by run; side of the blocks in which operands of
  * another order are read. */
-enum { PIECE = 16 * 1024, SERIAL_BYTES = 128 * 1024, LONG_RUN = 64, BLOCK = 32, TILE_ELEMENTS = 1024, TILE_BYTES = 8 * 1024 };
+enum {
+    PIECE = 16 * 1024,
+    SERIAL_BYTES = 128 * 1024,
+    LONG_RUN = 64,
+    BLOCK = 32,
+    TILE_ELEMENTS = 1024,
+    TILE_BYTES = 8 * 1024,
+};
 
 typedef struct Operand {
     char *data;     /* NULL: an absent input */
@@ -68,14 +75,15 @@ static MapBody *fused_body(const MapCall *call, const View *views)
     return call->formula->bodies[us_level()][call->compute == DTYPE_FLOAT16 ? FUSED_HALF : FUSED_BFLOAT];
 }
 
-/* The axis that is innermost in the memory of an operand where the last one is not; -1: every operand has the same order. */
+/* The axis that is innermost in the memory of an operand where the last one is not; -1: all have the same order. */
 static int32_t crossing_axis(const Item *item)
 {
     const Axes *axes = &item->axes;
     const int32_t last = axes->rank - 1;
     for (int k = 0; k < item->count; k++) {
         for (int32_t axis = 0; axis < last; axis++) {
-            const bool is_inner = axes->strides[k][axis] != 0 && llabs(axes->strides[k][axis]) < llabs(axes->strides[k][last]);
+            const int64_t stride = llabs(axes->strides[k][axis]);
+            const bool is_inner = stride != 0 && stride < llabs(axes->strides[k][last]);
             if (is_inner && axes->shape[axis] % BLOCK == 0 && axes->shape[last] % BLOCK == 0) {
                 return axis;
             }
@@ -225,7 +233,8 @@ static void prepare(Item *item, const MapCall *call, const View *views, int64_t 
 /* ---- between views and tiles ---- */
 
 /* Elements of an input's type to elements that the body reads, by way of the compute type. */
-static void convert_input(const Item *item, const Operand *operand, const void *from, void *to, int64_t count, Tiles *tiles)
+static void convert_input(const Item *item, const Operand *operand, const void *from, void *to, int64_t count,
+                          Tiles *tiles)
 {
     const DType compute = item->call->compute;
     us_convert(operand->array == compute ? to : tiles->values.bytes, compute, from, operand->dtype, count);

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A unit of work reduces to neighbouring outputs: COLUMNS of them side by side where the kept axis is the innermost, else
- * a batch of rows, one after the other in STRIP states (SHORT_STRIP of rows shorter than LONG_ROW). With fewer than FEW_UNITS units each is cut into chunks of its
- * elements. Rows shorter than SHORT_ROW are gathered into columns. Rows of a panel of columns in place. */
+/* A unit of work reduces to neighbouring outputs: COLUMNS of them side by side where the kept axis is the innermost,
+ * else a batch of rows, one after the other in STRIP states (SHORT_STRIP of rows shorter than LONG_ROW). With fewer
+ * than FEW_UNITS units each is cut into chunks of its elements. Rows shorter than SHORT_ROW are gathered into columns.
+ * PANEL_ROWS of columns are taken at once where they are read in place. */
 enum {
     COLUMNS = 1024,
     STRIP = 64,
@@ -78,7 +79,7 @@ static bool is_reduced(const ReduceCall *call, int32_t axis)
     return call->axes >> axis & 1;
 }
 
-/* The axes of one kind, outermost first: in the order of the input's memory, or, where elements are counted, as given. */
+/* The axes of one kind, outermost first: in the order of the input's memory; where elements are counted, as given. */
 static void collect_axes(Work *work, bool reduced, bool sorts, Axes *axes)
 {
     const View *input = work->input;
@@ -134,7 +135,8 @@ static void cut(Work *work)
     const bool is_short = elements < SHORT_ROW && run > elements;
     work->by_columns = run > 1 && (along_kept < along_reduced || elements == 1 || is_short);
     work->strip = elements < LONG_ROW ? SHORT_STRIP : STRIP;
-    work->unit_groups = smaller(run, work->by_columns ? COLUMNS : smaller(divide_up(PIECE_ELEMENTS, elements), COLUMNS));
+    const int64_t batch = smaller(divide_up(PIECE_ELEMENTS, elements), COLUMNS);
+    work->unit_groups = smaller(run, work->by_columns ? COLUMNS : batch);
     work->units_per_run = divide_up(run, work->unit_groups);
     work->units = work->groups / run * work->units_per_run;
     const int64_t unit_elements = elements * work->unit_groups;
@@ -185,8 +187,8 @@ static void fetch(const Work *work, const char *from, int64_t stride, int64_t co
 }
 
 /* Elements side by side, from number `position` on, each for the next state of a strip. */
-static void step_strip(const Work *work, int64_t position, int64_t count, const char *elements, const char *guess, char *a,
-                       char *b)
+static void step_strip(const Work *work, int64_t position, int64_t count, const char *elements, const char *guess,
+                       char *a, char *b)
 {
     const int64_t size = (int64_t)us_dtype_size(work->array), strip = work->strip, strips = count / strip;
     ReducePanel panel = {strips, strip, strip, position, strip, 1};
@@ -260,8 +262,8 @@ static void gather_columns(const Work *work, const char *from, int64_t rows, int
 }
 
 /* Reduces elements begin … end-1 of columns side by side. */
-static void step_columns(const Work *work, const char *first, int64_t columns, int64_t begin, int64_t end, const char *guess,
-                         char *a, char *b)
+static void step_columns(const Work *work, const char *first, int64_t columns, int64_t begin, int64_t end,
+                         const char *guess, char *a, char *b)
 {
     const int64_t along = work->reduced.strides[0][work->reduced.rank - 1];
     const bool neighbours = work->in_place && work->kept.strides[0][work->kept.rank - 1] == 1;
@@ -279,7 +281,8 @@ static void step_columns(const Work *work, const char *first, int64_t columns, i
             }
             if (rest > 0) {
                 const int64_t skipped = whole * work->kept.strides[0][work->kept.rank - 1] * work->size;
-                gather_columns(work, from + skipped, rows, along, position, rest, guess + states, a + states, b + states);
+                gather_columns(work, from + skipped, rows, along, position, rest, guess + states, a + states,
+                               b + states);
             }
         }
     }
@@ -299,12 +302,13 @@ static void merge(const Work *work, int64_t count, void *a, void *b, const void 
 
 static void finish(const Work *work, int64_t count, States *states)
 {
-    work->reduction->finish[us_level()][us_lane_of(work->call->compute)](work->call->numbers, work->elements, count,
-                                                                        states->guess.bytes, states->a.bytes, states->b.bytes);
+    ReduceFinish *body = work->reduction->finish[us_level()][us_lane_of(work->call->compute)];
+    body(work->call->numbers, work->elements, count, states->guess.bytes, states->a.bytes, states->b.bytes);
 }
 
 /* One row to one state. */
-static void reduce_row(const Work *work, const char *row, int64_t begin, int64_t end, const char *guess, char *to_a, char *to_b)
+static void reduce_row(const Work *work, const char *row, int64_t begin, int64_t end, const char *guess, char *to_a,
+                       char *to_b)
 {
     _Alignas(64) char a[STRIP * WIDEST], b[STRIP * WIDEST], guesses[STRIP * WIDEST];
     const int64_t size = work->wide_size;

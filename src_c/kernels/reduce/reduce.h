@@ -1,13 +1,13 @@
 /* Reductions over any set of axes: one walker, one loop and one order of the sums for all. A reduction is one line of a
  * file in this folder.
  *
- * How a call computes. The input converts to the type `compute` (rounded to it). A reduction runs in a wider type: sums of
- * float in double, of integers modulo 2^64, of complex64 in pairs of double. Its result rounds to `result` and then to
- * the output's type; indices are stored as they are. NaN wins over numbers in maxima and minima.
+ * How a call computes. The input converts to the type `compute` (rounded to it). A reduction runs in a wider type: sums
+ * of float in double, of integers modulo 2^64, of complex64 in pairs of double. Its result rounds to `result` and then
+ * to the output's type; indices are stored as they are. NaN wins over numbers in maxima and minima.
  *
- * Elements are reduced in an order that depends on nothing but shapes, strides and types, so results are the same bits for
- * any number of threads and every instruction set. Of no elements the result is the start: 0 of a sum, 1 of a product,
- * NaN of a mean, the lowest number of a maximum. */
+ * Elements are reduced in an order that depends on nothing but shapes, strides and types, so results are the same bits
+ * for any number of threads and every instruction set. Of no elements the result is the start: 0 of a sum, 1 of a
+ * product, NaN of a mean, the lowest number of a maximum. */
 #ifndef UNDERSTUDY_REDUCE_FAMILY_H
 #define UNDERSTUDY_REDUCE_FAMILY_H
 
@@ -27,8 +27,8 @@ typedef struct ReducePanel {
 
 /* States of columns are two arrays of the wide type. `guess` is one too: the results of the reduction `first`. */
 typedef void ReduceStart(int64_t count, void *a, void *b);
-typedef void ReduceStep(const Number *numbers, const ReducePanel *panel, const void *elements, const void *guess, void *a,
-                        void *b);
+typedef void ReduceStep(const Number *numbers, const ReducePanel *panel, const void *elements, const void *guess,
+                        void *a, void *b);
 typedef void ReduceMerge(int64_t count, void *a, void *b, const void *c, const void *d);
 typedef void ReduceFinish(const Number *numbers, int64_t elements, int64_t count, const void *guess, void *a, void *b);
 
@@ -51,8 +51,8 @@ typedef struct ReduceCall {
     Number numbers[REDUCE_NUMBERS]; /* in the compute type */
 } ReduceCall;
 
-/* views: input, outputs. Outputs have the input's rank, and size 1 on reduced axes. Indices count the reduced elements in
- * row-major order; the first of equal ones wins. */
+/* views: input, outputs. Outputs have the input's rank, and size 1 on reduced axes. Indices count the reduced elements
+ * in row-major order; the first of equal ones wins. */
 KernelStatus us_reduce(const View *views, const void *attributes);
 
 bool us_reduce_has_lane(const Reduction *reduction, DType compute);

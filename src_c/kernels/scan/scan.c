@@ -7,7 +7,14 @@
 #include <string.h>
 
 /* A unit of work is one line along the axis, or COLUMNS of them where they lie side by side. */
-enum { COLUMNS = 256, TILE_ELEMENTS = 1024, WIDEST = 16, PIECE_ELEMENTS = 16 * 1024, SERIAL_BYTES = 128 * 1024, VIEWS = 3 };
+enum {
+    COLUMNS = 256,
+    TILE_ELEMENTS = 1024,
+    WIDEST = 16, /* bytes of the largest element */
+    PIECE_ELEMENTS = 16 * 1024,
+    SERIAL_BYTES = 128 * 1024,
+    VIEWS = 3,
+};
 
 typedef struct Tile {
     _Alignas(64) char bytes[TILE_ELEMENTS * WIDEST];
@@ -44,16 +51,18 @@ static char *at(const Work *work, int k, int64_t offset)
 }
 
 /* `rows` by `columns` elements between a view and a tile whose rows are `width` apart. */
-static void move(const Work *work, int k, char *place, char *tile, int64_t rows, int64_t columns, int64_t width, bool store)
+static void move(const Work *work, int k, char *place, char *tile, int64_t rows, int64_t columns, int64_t width,
+                 bool store)
 {
-    const int64_t size = size_of(work, k), stride = work->kept.strides[k][work->kept.rank - 1];
-    if (width == 1) {
-        us_copy_elements(store ? place : tile, store ? work->along[k] : 1, store ? tile : place, store ? 1 : work->along[k],
-                         size, rows);
-        return;
-    }
-    for (int64_t r = 0; r < rows; r++, place += work->along[k] * size, tile += width * size) {
-        us_copy_elements(store ? place : tile, store ? stride : 1, store ? tile : place, store ? 1 : stride, size, columns);
+    const bool is_line = width == 1; /* the longer loop inside */
+    const int64_t size = size_of(work, k), count = is_line ? rows : columns;
+    const int64_t stride = is_line ? work->along[k] : work->kept.strides[k][work->kept.rank - 1];
+    for (int64_t r = 0; r < (is_line ? 1 : rows); r++, place += work->along[k] * size, tile += width * size) {
+        if (store) {
+            us_copy_elements(place, stride, tile, 1, size, count);
+        } else {
+            us_copy_elements(tile, 1, place, stride, size, count);
+        }
     }
 }
 
@@ -69,7 +78,8 @@ static void load(const Work *work, char *place, int64_t rows, int64_t columns, i
     us_convert(elements->bytes, work->array, rounded.bytes, compute, rows * width);
 }
 
-static void store(const Work *work, int k, char *place, int64_t rows, int64_t columns, int64_t width, const Tile *values)
+static void store(const Work *work, int k, char *place, int64_t rows, int64_t columns, int64_t width,
+                  const Tile *values)
 {
     Tile rounded, converted;
     const DType dtype = work->views[k].dtype, result = k == 2 ? dtype : work->call->result;

@@ -2,8 +2,8 @@
  *
  * How a call computes. The input converts to the type `compute` (rounded to it); states are of the wider type that
  * reductions have (kernels/reduce/reduce.h). Every value rounds to `result` and then to the output's type; indices are
- * stored as they are. Elements are taken one after the other, so results are the same bits for any number of threads and
- * every instruction set. NaN wins over numbers in extrema; of equal ones the last. */
+ * stored as they are. Elements are taken one after the other, so results are the same bits for any number of threads
+ * and every instruction set. NaN wins over numbers in extrema; of equal ones the last. */
 #ifndef UNDERSTUDY_SCAN_H
 #define UNDERSTUDY_SCAN_H
 
@@ -11,8 +11,8 @@
 #include "tensor/lane.h"
 #include "tensor/levels.h"
 
-/* `rows` rows of `width` neighbours, the first of them number `position`; `a`, `b`: states of the columns. Values before
- * (exclusive) or after each element go to `to_a` and `to_b`, which are of the states' type. */
+/* `rows` rows of `width` neighbours, the first of them number `position`; `a`, `b`: states of the columns. Values
+ * before (exclusive) or after each element go to `to_a` and `to_b`, which are of the states' type. */
 typedef struct ScanPanel {
     int64_t rows, width, position;
     bool exclusive;
