@@ -6,7 +6,7 @@
  *     MAP_PART(name, inputs, numbers, COMPLEX, expression)        a real number from complex ones
  *     MAP_MANY(name, inputs, outputs, numbers, LANES, statements) sets out[0 …]
  *
- * In an expression x, y, z, w are the inputs, a, b, c, d, e, f the numbers (all COMPUTE); in[…] and n[…] are all of
+ * In an expression x, y, z, w are the inputs, a, b, c, d, e the numbers (all COMPUTE); in[…] and n[…] are all of
  * them. Functions of the lane: kernels/lanes/functions.inc, and MATHS(name) of kernels/maths/maths.h in floating lanes.
  * Longer formulas call functions that stand before them under #ifdef COMPUTE, which is not defined for declarations.
  *
