@@ -23,9 +23,9 @@ install(FILES ${binding_modules} DESTINATION ${UNDERSTUDY_PACKAGE_DIR})
 # `understudy demo` compiles the examples where the package is installed.
 install(DIRECTORY examples_c/ DESTINATION ${UNDERSTUDY_PACKAGE_DIR}/examples_c)
 # `understudy conform` runs the cases of the ABI: the rule cases and the tests of the stacks, the same files as here.
-# tests/kernels and tests/tensor are there for the references that cases take from them.
+# tests/kernels, tests/tensor and tests/native.py are there for what cases import from them.
 install(DIRECTORY tests/conformance tests/ascend tests/maca tests/ftdsp tests/kernels tests/tensor
   DESTINATION ${UNDERSTUDY_PACKAGE_DIR}/suite/tests FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
-install(FILES tests/__init__.py DESTINATION ${UNDERSTUDY_PACKAGE_DIR}/suite/tests)
+install(FILES tests/__init__.py tests/native.py DESTINATION ${UNDERSTUDY_PACKAGE_DIR}/suite/tests)
 # The ABI of each version, for `understudy abi --against`.
 install(DIRECTORY abi/ DESTINATION ${UNDERSTUDY_PACKAGE_DIR}/abi FILES_MATCHING PATTERN "*.json")

@@ -52,9 +52,14 @@ void us_finding(const char *check, const char *format, ...)
     us_log(LOG_LEVEL_ERROR, "check %s: %s", check, text);
 }
 
-int64_t understudy_findings(void)
+static int64_t count_findings(void)
 {
     return atomic_load(&findings) + ((us_checks() & CHECK_REFUSALS) != 0 ? us_refusals() : 0);
+}
+
+int64_t understudy_findings(void)
+{
+    return count_findings();
 }
 
 /* UNDERSTUDY_CHECK_EXIT: the process's exit status when there were findings. The priority is that of what runs last, when
@@ -62,8 +67,9 @@ int64_t understudy_findings(void)
 __attribute__((destructor(101))) static void exit_with_findings(void)
 {
     int64_t status = us_environment_integer("UNDERSTUDY_CHECK_EXIT", 0, 0, 255);
-    if (status != 0 && understudy_findings() > 0) {
-        us_log(LOG_LEVEL_ERROR, "%lld findings: exit status %lld", (long long)understudy_findings(), (long long)status);
+    int64_t count = count_findings();
+    if (status != 0 && count > 0) {
+        us_log(LOG_LEVEL_ERROR, "%lld findings: exit status %lld", (long long)count, (long long)status);
         fflush(NULL);
         _exit((int)status);
     }

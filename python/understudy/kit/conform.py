@@ -323,7 +323,7 @@ def environment(target: dict[str, list[str]]) -> dict[str, str]:
 
 def run(options) -> int:
     try:
-        import pytest  # noqa: F401
+        from understudy.kit import conform_worker
     except ImportError:
         raise UsageError("pytest is not installed: pip install 'understudy-abi[conform]'") from None
     known = read_known(options.known)
@@ -341,7 +341,9 @@ def run(options) -> int:
         finally:
             progress.close()
     cases = [dataclasses.replace(case, id=short(case.id)) for case in todo.cases.values()]
-    cases += [Case(short(name), "failed", 0.0, message) for name, message in todo.broken.items()]
+    for name, message in todo.broken.items():  # modules
+        outcome, text = conform_worker.failure(message)
+        cases.append(Case(short(name), outcome, 0.0, text))
     if not cases:
         raise UsageError(f"no case fits {options.keyword!r}" if options.keyword else "there are no cases")
     fixed = apply_known(cases, known)

@@ -53,14 +53,19 @@ class Reporter:
 
     def pytest_runtest_logreport(self, report):
         if report.failed:
-            absent = MISSING.match(summary(report))
-            self.outcome, self.message = ("missing", absent[1]) if absent else ("failed", summary(report))
+            self.outcome, self.message = failure(summary(report))
         elif report.skipped and self.outcome == "passed":
             self.outcome, self.message = "skipped", summary(report)
 
     def pytest_runtest_logfinish(self, nodeid, location):
         seconds = round(time.monotonic() - self.started, 4)
         self.tell(end=nodeid, outcome=self.outcome, seconds=seconds, message=self.message[:LONGEST_MESSAGE])
+
+
+def failure(message: str) -> tuple[str, str]:
+    """Outcome and message of what went wrong: "missing" and the function's name, or "failed" and what was said."""
+    absent = MISSING.match(message)
+    return ("missing", absent[1]) if absent else ("failed", message)
 
 
 def last_line(text: str) -> str:
