@@ -10,7 +10,7 @@ typedef enum Activation { ACTIVATION_NONE, ACTIVATION_RELU, ACTIVATION_GELU_TANH
  * each; all three may be absent. c = activation(alpha * factor_a * factor_b * a b + beta * addend + bias), in
  * float32 or float64. */
 typedef struct ProductWithEpilogue {
-    Product product;
+    ViewProduct product;
     ProductActivation activation;
 } ProductWithEpilogue;
 Kernel us_product_with_epilogue;

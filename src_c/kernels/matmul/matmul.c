@@ -590,7 +590,7 @@ static void read_factor(DType compute, const View *view, double *factor)
     }
 }
 
-Matmul us_matmul_of_views(const View *views, const Product *given)
+Matmul us_matmul_of_views(const View *views, const ViewProduct *given)
 {
     enum { A, B, ADDEND, C, ALPHA, BETA };
     const int32_t batch = views[C].rank - 2;

@@ -57,13 +57,13 @@ KernelStatus us_matmul(const Matmul *product);
 /* The product as a kernel. views: a [batch…, m, k], b [batch…, k, n], addend [batch…, m, n] or absent, c [batch…, m,
  * n], all broadcast to one batch by strides of 0; then alpha and beta, one element of the computed type each, where
  * the attributes do not hold them. */
-typedef struct Product {
+typedef struct ViewProduct {
     DType compute;
     bool conjugated_a, conjugated_b;
     double alpha[2], beta[2];
-} Product;
+} ViewProduct;
 Kernel us_product;
-Matmul us_matmul_of_views(const View *views, const Product *product);
+Matmul us_matmul_of_views(const View *views, const ViewProduct *product);
 
 /* The last two axes of a view with a batch of at most MATMUL_BATCH_LIMIT axes in front. */
 Matrix us_matrix_of_view(const View *view);

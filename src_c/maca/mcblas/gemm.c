@@ -124,7 +124,7 @@ static void submit_views(BlasCall *call, const Gemm *gemm, const BlasScalar *alp
     View a = view_of(gemm, &gemm->a, gemm->strides[0], gemm->transa, gemm->m, gemm->k, false);
     View b = view_of(gemm, &gemm->b, gemm->strides[1], gemm->transb, gemm->k, gemm->n, gemm->vectors);
     const View c = view_of(gemm, &gemm->c, gemm->strides[2], MCBLAS_OP_N, gemm->m, gemm->n, gemm->vectors);
-    Product product = {
+    ViewProduct product = {
         .compute = gemm->compute,
         .conjugated_a = gemm->transa == MCBLAS_OP_C, .conjugated_b = gemm->transb == MCBLAS_OP_C,
         .alpha = {alpha->values[0][0], alpha->values[0][1]}, .beta = {beta->values[0][0], beta->values[0][1]},

@@ -1,0 +1,128 @@
+/* Matrix products: src_c/kernels/matmul. */
+#include "ascend/opapi/families.h"
+
+#include "kernels/matmul/matmul.h"
+
+#include <string.h>
+
+/* Shapes of a product as torch.matmul has them: a vector on the left is a row, one on the right a column. */
+static void as_matrix(View *view, bool left)
+{
+    if (view->rank == 1) {
+        const int32_t kept = left ? 1 : 0;
+        const int64_t size = view->shape[0], stride = view->strides[0];
+        view->rank = 2;
+        view->shape[kept] = size;
+        view->strides[kept] = stride;
+        view->shape[1 - kept] = 1;
+        view->strides[1 - kept] = size * stride;
+    }
+}
+
+static View batch_of(const View *view)
+{
+    View batch = *view;
+    batch.rank -= 2;
+    return batch;
+}
+
+/* The view with the batch's axes in front, of stride 0 where it has none. */
+static View with_batch(const View *view, int32_t rank, const int64_t *shape)
+{
+    const View own = batch_of(view);
+    View result = us_view_broadcast(&own, rank, shape);
+    for (int32_t axis = 0; axis < 2; axis++) {
+        result.shape[rank + axis] = view->shape[view->rank - 2 + axis];
+        result.strides[rank + axis] = view->strides[view->rank - 2 + axis];
+    }
+    result.rank = rank + 2;
+    return result;
+}
+
+Shape op_matmul_shape(OpCall *op, const Operand *a, const Operand *b)
+{
+    Shape shape = {0};
+    if (op_refused(op)) {
+        return shape;
+    }
+    View left = a->view, right = b->view;
+    as_matrix(&left, true);
+    as_matrix(&right, false);
+    op_require(op, left.shape[left.rank - 1] == right.shape[right.rank - 2], b->name, "inner", op->invalid,
+               "%s is %s, %s is %s: the sizes that are summed over differ", a->name, op_shape_text(op, a), b->name,
+               op_shape_text(op, b));
+    const View batches[] = {batch_of(&left), batch_of(&right)};
+    const View *const pointers[] = {&batches[0], &batches[1]};
+    const bool fits = us_broadcast_shape(pointers, 2, &shape.rank, shape.sizes, NULL);
+    op_require(op, fits, b->name, "batch", op->invalid, "%s is %s, %s is %s: the axes in front do not broadcast", a->name,
+               op_shape_text(op, a), b->name, op_shape_text(op, b));
+    if (a->view.rank > 1) {
+        shape.sizes[shape.rank++] = left.shape[left.rank - 2];
+    }
+    if (b->view.rank > 1) {
+        shape.sizes[shape.rank++] = right.shape[right.rank - 1];
+    }
+    return shape;
+}
+
+static DType compute_type(DType dtype)
+{
+    return dtype == DTYPE_FLOAT64 || dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128 ? dtype
+           : us_dtype_is_float(dtype) ? DTYPE_FLOAT32 : DTYPE_INT64;
+}
+
+/* The result as a matrix of a batch; axes that vectors do not have are of size 1. */
+static View result_matrix(const View *view, int32_t batch, bool has_row, bool has_column)
+{
+    View result = *view;
+    int32_t axis = batch;
+    for (int32_t i = 0; i < 2; i++) {
+        const bool given = i == 0 ? has_row : has_column;
+        result.shape[batch + i] = given ? view->shape[axis] : 1;
+        result.strides[batch + i] = given ? view->strides[axis] : 0;
+        axis += given;
+    }
+    result.rank = batch + 2;
+    return result;
+}
+
+void op_require_expands(OpCall *op, const Operand *operand, const Shape *shape)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    View model = {.rank = shape->rank};
+    memcpy(model.shape, shape->sizes, sizeof model.shape);
+    const View *const pointers[] = {&model, &operand->view};
+    Shape joint = {0};
+    char text[SHAPE_TEXT_SIZE];
+    const bool fits = us_broadcast_shape(pointers, 2, &joint.rank, joint.sizes, NULL) && joint.rank == shape->rank &&
+                      memcmp(joint.sizes, shape->sizes, (size_t)shape->rank * sizeof *joint.sizes) == 0;
+    op_require(op, fits, operand->name, "broadcast", op->invalid, "%s is %s, which does not broadcast to the product, %s",
+               operand->name, op_shape_text(op, operand), us_shape_text(shape->rank, shape->sizes, text, sizeof text));
+}
+
+aclnnStatus op_matmul(OpCall *op, const Operand *a, const Operand *b, const Operand *addend, Number beta, Number alpha,
+                      const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    ViewProduct product = {.compute = compute_type(dtype_of_acl(op_promote(op, OPERANDS(a, b)))),
+                       .alpha = {alpha.real}, .beta = {beta.real}};
+    View left = a->view, right = b->view;
+    as_matrix(&left, true);
+    as_matrix(&right, false);
+    const int32_t batch = out->view.rank - (a->view.rank > 1) - (b->view.rank > 1);
+    left = with_batch(&left, batch, out->view.shape);
+    right = with_batch(&right, batch, out->view.shape);
+    const View result = result_matrix(&out->view, batch, a->view.rank > 1, b->view.rank > 1);
+    View added = us_view_absent();
+    if (addend != NULL) {
+        const View joint = us_view_broadcast(&addend->view, out->view.rank, out->view.shape);
+        added = result_matrix(&joint, batch, a->view.rank > 1, b->view.rank > 1);
+    }
+    const PlannedView views[] = {{a, VIEW_READ, &left},     {b, VIEW_READ, &right}, {addend, VIEW_READ, &added},
+                                 {out, VIEW_WRITE, &result}, {NULL, VIEW_READ, NULL}, {NULL, VIEW_READ, NULL}};
+    return op_plan_views(op, us_product, &product, sizeof product, 6, views);
+}

@@ -1,0 +1,136 @@
+"""Matrix products: types, layouts, batches and the added term, against NumPy."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tests.conformance.ascend import aclnn_support as support
+from tests.conformance.ascend.aclnn_support import Tensor, blank
+from tests.conformance.ascend.pages import KINDS, handle_of, scalar
+
+UNIT = 2.0**-24
+
+
+def tensor(values, kind="F32", turned=False):
+    """The values in memory, or as the transposed view of a matrix."""
+    values = np.asarray(values)
+    if not turned:
+        return Tensor(KINDS[kind], values.ravel(), shape=values.shape)
+    axes = (*range(values.ndim - 2), values.ndim - 1, values.ndim - 2)
+    strides = support.row_major(tuple(values.shape[axis] for axis in axes))
+    strides = [*strides[:-2], strides[-1], strides[-2]]
+    return Tensor(KINDS[kind], values.transpose(axes).ravel(), shape=values.shape, strides=strides,
+                  storage=[values.size])
+
+
+def drawn(shape, seed, low=-4, high=4):
+    """Small integers: every type holds them, and float32 their sums."""
+    return np.random.default_rng(seed).integers(low, high + 1, shape).astype(np.float64)
+
+
+def run(function, *arguments):
+    status, size, executor = support.plan(function, *map(handle_of, arguments))
+    assert status == 0, support.lib.aclGetRecentErrMsg()
+    support.execute(function, size, executor)
+
+
+def result(out, shape):
+    return np.asarray(out.values()).reshape(shape)
+
+
+SHAPES = [((5, 7), (7, 3)), ((1, 40), (40, 1)), ((70, 300), (300, 130))]
+
+
+@pytest.mark.parametrize("kinds", [("F32", "F32", "F32"), ("F16", "F16", "F16"), ("BF16", "BF16", "BF16"),
+                                   ("F32", "BF16", "F32"), ("F16", "F32", "F32"), ("F16", "F16", "F32")], ids=str)
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+def test_mm(kinds, shapes):
+    a, b = (drawn(shape, i, -2, 2) for i, shape in enumerate(shapes))
+    for turned in itertools.product([False, True], repeat=2):
+        out = blank(KINDS[kinds[2]], (a.shape[0], b.shape[1]))
+        run("aclnnMm", tensor(a, kinds[0], turned[0]), tensor(b, kinds[1], turned[1]), out, 0)
+        expected = KINDS[kinds[2]].decode(KINDS[kinds[2]].encode((a @ b).ravel()))  # rounded once
+        np.testing.assert_array_equal(result(out, (-1,)), expected)
+
+
+@pytest.mark.parametrize("shapes", [((3,), (3,)), ((3,), (3, 4)), ((2, 3), (3,)), ((5, 2, 3), (3, 4)), ((3,), (5, 3, 4)),
+                                    ((5, 2, 3), (3,)), ((2, 1, 2, 3), (5, 3, 4)), ((1, 2, 3), (6, 3, 1)), ((2, 0), (0, 3)),
+                                    ((2, 2, 2, 2, 2, 3), (2, 1, 2, 1, 3, 2)), ((0, 3), (3, 4))], ids=str)
+def test_matmul(shapes):
+    a, b = (drawn(shape, i) for i, shape in enumerate(shapes))
+    expected = a @ b
+    out = blank(KINDS["F32"], expected.shape)
+    run("aclnnMatmul", tensor(a), tensor(b), out, 1)
+    np.testing.assert_array_equal(result(out, expected.shape), expected)
+
+
+@pytest.mark.parametrize("batches", [(4, 4), (1, 4), (4, 1)])
+def test_batch_matmul(batches):
+    a, b = drawn((batches[0], 3, 5), 1), drawn((batches[1], 5, 2), 2)
+    for turned in itertools.product([False, True], repeat=2):
+        out = blank(KINDS["F16"], (4, 3, 2))
+        run("aclnnBatchMatMul", tensor(a, "F16", turned[0]), tensor(b, "F16", turned[1]), out, 0)
+        np.testing.assert_array_equal(result(out, (4, 3, 2)), a @ b)
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+@pytest.mark.parametrize("added", [(3, 4), (4,), (1, 4), (3, 1)], ids=str)
+def test_addmm(kind, added):
+    a, b, c = drawn((3, 6), 1), drawn((6, 4), 2), drawn(added, 3)
+    out = blank(KINDS[kind], (3, 4))
+    run("aclnnAddmm", tensor(c, kind), tensor(a, kind), tensor(b, kind, True), scalar(0.5), scalar(2), out, 0)
+    expected = KINDS[kind].decode(KINDS[kind].encode((0.5 * c + 2 * (a @ b)).ravel()))
+    np.testing.assert_array_equal(result(out, (-1,)), expected)
+
+
+def test_what_beta_zero_does_not_read():
+    a, b = drawn((3, 6), 1), drawn((6, 4), 2)
+    out = blank(KINDS["F32"], (3, 4))
+    run("aclnnAddmm", tensor(np.full((3, 4), np.nan)), tensor(a), tensor(b), scalar(0), scalar(1), out, 0)
+    np.testing.assert_array_equal(result(out, (3, 4)), a @ b)
+
+
+def test_in_place_forms():
+    a, b, c = drawn((3, 6), 1), drawn((6, 4), 2), drawn((3, 4), 3)
+    own = tensor(c)
+    run("aclnnInplaceAddmm", own, tensor(a), tensor(b), scalar(2), scalar(3), 0)
+    np.testing.assert_array_equal(result(own, (3, 4)), 2 * c + 3 * (a @ b))
+    a, b, c = drawn((2, 3, 6), 1), drawn((2, 6, 4), 2), drawn((2, 3, 4), 3)
+    own = tensor(c)
+    run("aclnnInplaceBaddbmm", own, tensor(a), tensor(b), scalar(2), scalar(3), 0)
+    np.testing.assert_array_equal(result(own, (2, 3, 4)), 2 * c + 3 * (a @ b))
+
+
+@pytest.mark.parametrize("added", [(2, 3, 4), (4,), (3, 1), (2, 1, 1)], ids=str)
+def test_baddbmm(added):
+    a, b, c = drawn((2, 3, 6), 1), drawn((2, 6, 4), 2), drawn(added, 3)
+    out = blank(KINDS["F32"], (2, 3, 4))
+    run("aclnnBaddbmm", tensor(c), tensor(a), tensor(b), scalar(-1), scalar(2), out, 0)
+    np.testing.assert_array_equal(result(out, (2, 3, 4)), 2 * (a @ b) - c)
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "I32", "I8", "F64", "I64"])
+def test_addmv_mv_dot(kind):
+    a, x, c = drawn((3, 5), 1, 0, 3), drawn((5,), 2, 0, 3), drawn((3,), 3, 0, 3)
+    out = blank(KINDS[kind], (3,))
+    run("aclnnAddmv", tensor(c, kind), tensor(a, kind), tensor(x, kind), scalar(2), scalar(1), out, 0)
+    np.testing.assert_array_equal(result(out, (3,)), c + 2 * (a @ x))
+    if kind in ("F32", "F16"):
+        run("aclnnMv", tensor(a, kind, True), tensor(x, kind), out, 1)
+        np.testing.assert_array_equal(result(out, (3,)), a @ x)
+    if kind in ("F32", "F16", "I32", "I8"):
+        one = blank(KINDS[kind], ())
+        run("aclnnDot", tensor(x, kind), tensor(x, kind), one)
+        assert result(one, ()) == x @ x
+
+
+def test_float32_sums():
+    """Any numbers, within the roundings of sums of 300 terms."""
+    rng = np.random.default_rng(4)
+    a, b = (rng.normal(size=shape).astype(np.float32) for shape in ((70, 300), (300, 130)))
+    out = blank(KINDS["F32"], (70, 130))
+    run("aclnnMm", tensor(a), tensor(b), out, 3)
+    wide = a.astype(np.float64) @ b.astype(np.float64)
+    bound = 300 * UNIT * (np.abs(a).astype(np.float64) @ np.abs(b))
+    assert (np.abs(result(out, (70, 130)) - wide) <= bound).all()
