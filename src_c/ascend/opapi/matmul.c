@@ -19,17 +19,11 @@ static void as_matrix(View *view, bool left)
     }
 }
 
-static View batch_of(const View *view)
-{
-    View batch = *view;
-    batch.rank -= 2;
-    return batch;
-}
-
 /* The view with the batch's axes in front, of stride 0 where it has none. */
 static View with_batch(const View *view, int32_t rank, const int64_t *shape)
 {
-    const View own = batch_of(view);
+    View own = *view;
+    own.rank -= 2;
     View result = us_view_broadcast(&own, rank, shape);
     for (int32_t axis = 0; axis < 2; axis++) {
         result.shape[rank + axis] = view->shape[view->rank - 2 + axis];
@@ -37,32 +31,6 @@ static View with_batch(const View *view, int32_t rank, const int64_t *shape)
     }
     result.rank = rank + 2;
     return result;
-}
-
-Shape op_matmul_shape(OpCall *op, const Operand *a, const Operand *b)
-{
-    Shape shape = {0};
-    if (op_refused(op)) {
-        return shape;
-    }
-    View left = a->view, right = b->view;
-    as_matrix(&left, true);
-    as_matrix(&right, false);
-    op_require(op, left.shape[left.rank - 1] == right.shape[right.rank - 2], b->name, "inner", op->invalid,
-               "%s is %s, %s is %s: the sizes that are summed over differ", a->name, op_shape_text(op, a), b->name,
-               op_shape_text(op, b));
-    const View batches[] = {batch_of(&left), batch_of(&right)};
-    const View *const pointers[] = {&batches[0], &batches[1]};
-    const bool fits = us_broadcast_shape(pointers, 2, &shape.rank, shape.sizes, NULL);
-    op_require(op, fits, b->name, "batch", op->invalid, "%s is %s, %s is %s: the axes in front do not broadcast", a->name,
-               op_shape_text(op, a), b->name, op_shape_text(op, b));
-    if (a->view.rank > 1) {
-        shape.sizes[shape.rank++] = left.shape[left.rank - 2];
-    }
-    if (b->view.rank > 1) {
-        shape.sizes[shape.rank++] = right.shape[right.rank - 1];
-    }
-    return shape;
 }
 
 static DType compute_type(DType dtype)
@@ -86,20 +54,20 @@ static View result_matrix(const View *view, int32_t batch, bool has_row, bool ha
     return result;
 }
 
-void op_require_expands(OpCall *op, const Operand *operand, const Shape *shape)
+void op_require_expands(OpCall *op, const Operand *operand, Shape shape)
 {
     if (op_refused(op)) {
         return;
     }
-    View model = {.rank = shape->rank};
-    memcpy(model.shape, shape->sizes, sizeof model.shape);
+    View model = {.rank = shape.rank};
+    memcpy(model.shape, shape.sizes, sizeof model.shape);
     const View *const pointers[] = {&model, &operand->view};
     Shape joint = {0};
     char text[SHAPE_TEXT_SIZE];
-    const bool fits = us_broadcast_shape(pointers, 2, &joint.rank, joint.sizes, NULL) && joint.rank == shape->rank &&
-                      memcmp(joint.sizes, shape->sizes, (size_t)shape->rank * sizeof *joint.sizes) == 0;
+    const bool fits = us_broadcast_shape(pointers, 2, &joint.rank, joint.sizes, NULL) && joint.rank == shape.rank &&
+                      memcmp(joint.sizes, shape.sizes, (size_t)shape.rank * sizeof *joint.sizes) == 0;
     op_require(op, fits, operand->name, "broadcast", op->invalid, "%s is %s, which does not broadcast to the product, %s",
-               operand->name, op_shape_text(op, operand), us_shape_text(shape->rank, shape->sizes, text, sizeof text));
+               operand->name, op_shape_text(op, operand), us_shape_text(shape.rank, shape.sizes, text, sizeof text));
 }
 
 aclnnStatus op_matmul(OpCall *op, const Operand *a, const Operand *b, const Operand *addend, Number beta, Number alpha,
