@@ -1,6 +1,8 @@
 """Ascend operators on NumPy arrays: copies to the emulated device, both phases, the wait, the copy back.
 
 Arrays may be views: strides are handed to the operator as they are. A refusal raises understudy.errors.StatusError.
+Operators that are made from pages have functions too, by their names in lower case: `ops.add(x, y, 1)`, `ops.gelu(x)`,
+`ops.clamp_min_tensor(x, y)`; `dir(ops)` lists them, `help(ops.add)` tells their types and shapes.
 """
 
 import numpy
@@ -162,3 +164,15 @@ def fused_linear_cross_entropy_loss_grad(
         arguments = *tensors, label_smoothing, *optional, *(out.tensor for out in outputs)
         op.run("aclnnFusedLinearCrossEntropyLossGrad", *arguments)
         return tuple(out.fetch() for out in outputs)
+
+
+def __getattr__(name: str):
+    from understudy.ascend import page_ops
+
+    return page_ops.function(name)
+
+
+def __dir__():
+    from understudy.ascend import page_ops
+
+    return sorted({*globals(), *page_ops.operators()})

@@ -98,6 +98,15 @@ class Operation(contextlib.ExitStack):
         tensor = self._tensor(Storage(host.reshape(-1), host.shape, contiguous_strides(host.shape)), address)
         return Output(tensor, address, host)
 
+    def changed(self, array) -> "Output":
+        """A tensor with the contents of an array, which an operator changes; the array itself stays."""
+        made = self.output(array.shape, array.dtype)
+        host = numpy.ascontiguousarray(array)
+        if host.nbytes:
+            source = pointer(ffi, host.reshape(-1))
+            call("aclrtMemcpy", made._address, host.nbytes, source, host.nbytes, lib.ACL_MEMCPY_HOST_TO_DEVICE)
+        return made
+
     def run(self, name: str, *arguments) -> None:
         """Both phases of an operator, and the wait for its stream. Arguments are those of the first phase."""
         size, executor = ffi.new("uint64_t *"), ffi.new("aclOpExecutor **")

@@ -106,11 +106,13 @@ def ok(status: int) -> None:
 
 
 def start() -> None:
-    """Initialises the runtime and gives this thread device 0."""
+    """Initialises the runtime and gives this thread device 0; again when a test of the runtime has reset it."""
     if not getattr(_thread, "started", False):
         assert lib.aclInit(ffi.NULL) in (0, lib.ACL_ERROR_REPEAT_INITIALIZE)
-        ok(lib.aclrtSetDevice(0))
         _thread.started = True
+        _thread.context = ffi.new("aclrtContext *")
+    if lib.aclrtGetCurrentContext(_thread.context) != 0:
+        ok(lib.aclrtSetDevice(0))
 
 
 def address(number: int):

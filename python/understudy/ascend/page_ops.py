@@ -1,0 +1,194 @@
+"""NumPy functions of the operators that are made from pages: `understudy.ascend.ops.NAME` finds them here.
+
+A function takes the operator's inputs and attributes by the vendor's parameter names, arrays in, arrays out. The shape and
+the type of each output follow from the page; `out_dtype` names another type. A tensor that the operator changes in place is
+copied, and the copy is returned.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import keyword
+import re
+
+import numpy
+
+from understudy import paths
+from understudy.ascend import ffi, lib, shapes
+from understudy.ascend.runtime import DTYPES, Operation
+
+ARRAYS = {"IA": ("int64_t[]", "aclCreateIntArray", "aclDestroyIntArray"),
+          "FA": ("float[]", "aclCreateFloatArray", "aclDestroyFloatArray"),
+          "BA": ("bool[]", "aclCreateBoolArray", "aclDestroyBoolArray")}  # fmt: skip
+
+
+@functools.cache
+def operators() -> dict[str, dict]:
+    """The operators with an element-wise or moving plan, by the name of their Python function."""
+    data = json.loads((paths.sdk() / "rules/ascend/pages.json").read_text())
+    return {entry["python"]: entry for entry in data["operators"].values() if entry["planned"] and _is_simple(entry)}
+
+
+def _is_simple(entry: dict) -> bool:
+    """Tensors in, tensors out, and the outputs' shapes are known; no lists."""
+    kinds = [parameter["kind"] for parameter in entry["parameters"]]
+    outputs = [p["name"] for p in entry["parameters"] if p["written"] and not p["in_place"]]
+    return not {"TL", "SL"} & set(kinds) and all(_shape_rule(entry, name) for name in outputs)
+
+
+def _shape_rule(entry: dict, name: str) -> str:
+    """The expression of an output's shape."""
+    for check in entry["checks"]:
+        if check[0] == "shape" and check[1] == name:
+            return " ".join(check[3:])
+        if check[0] == "same-shape" and name in check[2:]:
+            return check[1]
+    return ""
+
+
+def _scalar(op: Operation, value):
+    """bool, int, float and complex become ACL_BOOL, ACL_INT64, ACL_DOUBLE and ACL_COMPLEX128, as PyTorch's adapter does."""
+    if isinstance(value, bool | numpy.bool_):
+        cell, code = ffi.new("bool *", bool(value)), lib.ACL_BOOL
+    elif isinstance(value, int | numpy.integer):
+        cell, code = ffi.new("int64_t *", int(value)), lib.ACL_INT64
+    elif isinstance(value, complex | numpy.complexfloating):
+        cell, code = ffi.new("double[2]", [value.real, value.imag]), lib.ACL_COMPLEX128
+    else:
+        cell, code = ffi.new("double *", float(value)), lib.ACL_DOUBLE
+    made = lib.aclCreateScalar(cell, code)
+    op.callback(lib.aclDestroyScalar, made)
+    return made
+
+
+def _array(op: Operation, kind: str, values):
+    ctype, create, destroy = ARRAYS[kind]
+    values = list(values)
+    made = getattr(lib, create)(ffi.new(ctype, values), len(values))
+    op.callback(getattr(lib, destroy), made)
+    return made
+
+
+def _dtype_code(value) -> int:
+    return getattr(lib, DTYPES[numpy.dtype(value)])
+
+
+def _result_dtype(entry: dict, arrays: dict, values: dict) -> numpy.dtype:
+    """The type of the result, as the page gives it."""
+    if "dtype" in values:
+        return numpy.dtype(values["dtype"])
+    rule = entry["result"] or next(iter(arrays))
+    if rule == "B":
+        return numpy.dtype(bool)
+    if floating := re.fullmatch(r"floating\((.*)\)", rule):
+        rule = floating[1]
+    dtype = arrays[rule].dtype if rule in arrays else _promoted([array.dtype for array in arrays.values()], values)
+    return numpy.dtype(numpy.float32) if floating and dtype.kind in "iub" else dtype
+
+
+def _promoted(dtypes: list[numpy.dtype], values: dict) -> numpy.dtype:
+    """The common type of tensors, and of scalars whose category is above theirs (aclnn-base 7)."""
+    names = [str(dtype) for dtype in dtypes]
+    joint = dtypes[0]
+    for dtype, name in zip(dtypes[1:], names[1:]):
+        if dtype == joint:
+            continue
+        halves = {str(joint), name} & {"float16", "bfloat16"}
+        others = [kind for kind in (joint, dtype) if str(kind) not in halves]
+        if len(halves) == 2:
+            joint = numpy.dtype(numpy.float32)
+        elif halves and others[0].kind in "iub":
+            joint = joint if str(joint) in halves else dtype
+        elif joint.kind in "fc" and dtype.kind in "iub":
+            pass
+        elif dtype.kind in "fc" and joint.kind in "iub":
+            joint = dtype
+        else:
+            joint = numpy.promote_types(joint, dtype)
+    return joint
+
+
+def _with_scalars(dtype: numpy.dtype, scalars: list) -> numpy.dtype:
+    for value in scalars:
+        if isinstance(value, complex) and dtype.kind != "c":
+            dtype = numpy.dtype(numpy.complex128 if dtype == numpy.float64 else numpy.complex64)
+        elif isinstance(value, float) and dtype.kind in "iub":
+            dtype = numpy.dtype(numpy.float32)
+        elif isinstance(value, int) and not isinstance(value, bool) and dtype.kind == "b":
+            dtype = numpy.dtype(numpy.int64)
+    return dtype
+
+
+def _call(entry: dict, values: dict, out_dtype):
+    parameters = entry["parameters"]
+    arrays = {p["name"]: numpy.asarray(values[p["name"]]) for p in parameters
+              if p["kind"] == "T" and values.get(p["name"]) is not None}  # fmt: skip
+    scalars = {p["name"]: values[p["name"]] for p in parameters if p["kind"] == "S" and values.get(p["name"]) is not None}
+    sizes = {**{name: array.shape for name, array in arrays.items()},
+             **{name: value for name, value in values.items() if name not in arrays}}  # fmt: skip
+    result = _result_dtype(entry, arrays, values)
+    promoting = [name for check in entry["checks"] if check[0] == "promote" for name in check[1:] if name in scalars]
+    result = result if entry["result"] == "B" else _with_scalars(result, [scalars[name] for name in promoting])
+    with Operation() as op:
+        arguments, outputs = [], []
+        for parameter in parameters:
+            name, kind = parameter["name"], parameter["kind"]
+            if parameter["in_place"] and kind == "T":
+                outputs.append(op.changed(arrays[name]))
+                arguments.append(outputs[-1].tensor)
+            elif parameter["written"] and kind == "T":
+                outputs.append(op.output(_shape(entry, name, sizes, arrays), out_dtype or result))
+                arguments.append(outputs[-1].tensor)
+            elif values.get(name) is None and parameter["optional"]:
+                arguments.append(ffi.NULL)
+            elif kind == "T":
+                arguments.append(op.input(arrays[name]))
+            elif kind == "S":
+                arguments.append(_scalar(op, values[name]))
+            elif kind in ARRAYS:
+                arguments.append(_array(op, kind, values[name]))
+            elif kind == "dt":
+                arguments.append(_dtype_code(values[name]))
+            elif kind == "str":
+                arguments.append(ffi.new("char[]", values[name].encode()))
+            else:
+                arguments.append(values[name])
+        op.run(entry["function"], *arguments)
+        fetched = tuple(output.fetch() for output in outputs)
+    return fetched[0] if len(fetched) == 1 else fetched
+
+
+def _shape(entry: dict, name: str, sizes: dict, arrays: dict) -> tuple[int, ...]:
+    """Where shapes do not go together, that of the first input: the operator is the one to refuse."""
+    try:
+        return shapes.evaluate(_shape_rule(entry, name), sizes)
+    except (ValueError, IndexError, TypeError):
+        return next(iter(arrays.values())).shape
+
+
+@functools.cache
+def function(name: str):
+    """The NumPy function of an operator. Raises AttributeError for a name that no page has."""
+    if name not in operators():
+        raise AttributeError(f"no operator {name}")
+    entry = operators()[name]
+    inputs = [p for p in entry["parameters"] if not (p["written"] and not p["in_place"])]
+    order = [p for p in inputs if not p["optional"]] + [p for p in inputs if p["optional"]]
+    python_names = {p["name"] + "_" * keyword.iskeyword(p["name"]): p["name"] for p in order}  # lambda_
+    signature = inspect.Signature(
+        [inspect.Parameter(p["name"] + "_" * keyword.iskeyword(p["name"]), inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                           default=None if p["optional"] else inspect.Parameter.empty) for p in order]
+        + [inspect.Parameter("out_dtype", inspect.Parameter.KEYWORD_ONLY, default=None)])  # fmt: skip
+
+    def operator(*arguments, **named):
+        bound = signature.bind(*arguments, **named)
+        bound.apply_defaults()
+        out_dtype = bound.arguments.pop("out_dtype")
+        return _call(entry, {python_names[key]: value for key, value in bound.arguments.items()}, out_dtype)
+
+    operator.__name__ = operator.__qualname__ = name
+    operator.__signature__ = signature
+    operator.__doc__ = f"{entry['function']}: {entry['description']}\n\nSource: {entry['page']}."
+    return operator
