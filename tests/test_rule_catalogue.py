@@ -19,7 +19,7 @@ LEAST_RULES = {
     "libacl_op_compiler.so": 17, "libascendcl.so": 920, "libhccl.so": 4, "libprofapi.so": 4, "libruntime.so": 4,
     "libacl_tdt_channel.so": 1, "libacl_tdt_queue.so": 1, "libmsprofiler.so": 1, "libascend_dump.so": 7,
     "libftdsp.so": 16897, "libmcblas.so": 2900, "libmcblasLt.so": 95, "libmcdnn.so": 1944, "libmcruntime.so": 302, "libnnopbase.so": 109,
-    "libopapi_nn.so": 315,
+    "libopapi_math.so": 4003, "libopapi_nn.so": 3417,
 }  # fmt: skip
 
 
