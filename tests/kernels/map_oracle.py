@@ -101,7 +101,7 @@ def trunc_divide(x, y):
 
 
 def floor_divide(x, y):
-    return integers_by(lambda a, b: 0 if b == 0 else a // b)(x, y) if is_integer(x) else near_whole(np.floor, x, y)
+    return integers_by(lambda a, b: 0 if b == 0 else a // b)(x, y) if is_integer(x) else np.floor_divide(x, y)
 
 
 def near_whole(function, x, y):

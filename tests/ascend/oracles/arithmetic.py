@@ -56,7 +56,7 @@ def div_mod(self, other, mode):
 def floor_divide(self, other):
     if is_integer(self):
         return where_nonzero(other, self // where_nonzero(other, other, 1), 0)
-    return numpy.floor(self / other)
+    return numpy.floor_divide(self, other)
 
 
 @oracle("Addcmul", ulp=3, scale=64, attributes={"value": 2})
