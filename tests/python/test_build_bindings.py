@@ -72,7 +72,7 @@ def test_a_header_with_everything(include, tmp_path):
 
 def test_a_stack_without_headers_is_an_error(include, tmp_path):
     done = run_script(include, tmp_path / "made.py")
-    assert done.returncode != 0 and "no headers in" in done.stderr
+    assert done.returncode != 0 and "no headers of" in done.stderr
 
 
 def test_a_broken_header_is_an_error(include, tmp_path):
