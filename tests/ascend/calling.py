@@ -1,0 +1,65 @@
+"""Any operator of a page, called with NumPy values in any layout: for the tests of operators with structure."""
+
+from __future__ import annotations
+
+import numpy
+
+from tests.conformance.ascend import aclnn_support as support
+from tests.conformance.ascend import pages
+from tests.conformance.ascend.aclnn_support import Tensor
+
+LAYOUTS = ["row-major", "reversed", "gaps"]
+
+
+def _steps(shape, layout: str) -> tuple[list[int], int]:
+    """Strides and offset: `reversed` has the first axis innermost, `gaps` uses every second place of every axis."""
+    if layout == "row-major":
+        return support.row_major(shape), 0
+    if layout == "reversed":
+        return support.row_major(tuple(shape)[::-1])[::-1], 3
+    assert layout == "gaps"
+    return [2 * step for step in support.row_major([2 * size for size in shape])], 1
+
+
+def tensor(values, kind: str = "F32", layout: str = "row-major") -> Tensor:
+    """A tensor that holds `values`; what is around them is poison, so a read beside the view shows."""
+    values = numpy.asarray(values)
+    made = empty(values.shape, kind, layout)
+    flat = made.stored().copy()
+    made.view_of(flat)[...] = made.kind.encode(values.ravel()).reshape(values.shape)
+    made.memory.write(flat.tobytes())
+    return made
+
+
+def empty(shape, kind: str = "F32", layout: str = "row-major") -> Tensor:
+    """An output that holds a pattern which no operator writes by chance."""
+    strides, offset = _steps(shape, layout)
+    return support.blank(pages.KINDS[kind], shape, strides=strides, offset=offset)
+
+
+def rounded(values, kind: str) -> numpy.ndarray:
+    """The values as the type holds them."""
+    of_type = pages.KINDS[kind]
+    values = numpy.asarray(values)
+    return of_type.decode(of_type.encode(values.ravel())).reshape(values.shape)
+
+
+def call(name: str, **arguments):
+    """Runs `aclnn<name>`, which must succeed: tensors are Tensors, lists of tensors lists of them, NULL is None, scalars and
+    arrays plain values. What was written, in the prototype's order: one array, or a tuple of arrays and lists of arrays."""
+    entry = pages.operators()[name]
+    parameters = entry["parameters"]
+    assert set(arguments) == {p["name"] for p in parameters}, f"{name} has {[p['name'] for p in parameters]}"
+    handles = []
+    for parameter in parameters:
+        value = arguments[parameter["name"]]
+        if isinstance(value, list) and value and isinstance(value[0], Tensor):
+            handles.append(pages._list(value))
+        elif isinstance(value, Tensor) or value is None:
+            handles.append(value if value is not None else support.ffi.NULL)
+        else:
+            handles.append(pages.made(parameter, value))
+    support.run(entry["function"], *map(pages.handle_of, handles))
+    written = [arguments[p["name"]] for p in parameters if p["written"] and arguments[p["name"]] is not None]
+    results = [[one.values() for one in item] if isinstance(item, list) else item.values() for item in written]
+    return results[0] if len(results) == 1 else tuple(results)
