@@ -93,6 +93,8 @@ def second_place(stem: str) -> str:
 
 def source(stem: str, derived: list[Derived]) -> str:
     lines = [f"/* {GENERATED.format(stem=stem)} */", f'#include "aclnnop/{stem}.h"', '#include "ascend/opapi/families.h"']
+    families = sorted({item.operator.family for item in derived if item.operator.family})
+    lines += [f'#include "ascend/opapi/{family}.h"' for family in families]
     for item in derived:
         operator = item.operator
         if operator.plan:

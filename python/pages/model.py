@@ -98,6 +98,7 @@ class Operator:
     unreachable: dict[str, str]
     values: dict
     description: str = ""  # instead of the one that is made from meaning, types and ranks
+    family: str = ""  # src_c/ascend/opapi/<family>.h declares what checks and plan call
     prefix: str = "aclnn"
 
     @property
@@ -290,6 +291,7 @@ def _operator(name: str, entry: dict, file: pathlib.Path, where: str) -> Operato
         unreachable=entry.get("unreachable", {}),
         values=entry.get("values", {}),
         description=" ".join(entry.get("description", "").split()),
+        family=entry.get("family", ""),
         prefix=entry.get("prefix", "aclnn"),
     )
 

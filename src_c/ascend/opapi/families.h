@@ -93,12 +93,6 @@ aclnnStatus op_eye(OpCall *op, const Operand *to);
 int64_t op_slice_begin(int64_t size, int64_t start);
 int64_t op_slice_size(int64_t size, int64_t start, int64_t end, int64_t step);
 
-/* matmul.c: out = beta * addend + alpha * (a @ b), as torch.matmul for vectors, matrices and batches; addend may be NULL and
- * broadcasts to out. 16-bit types are summed in float32 and rounded once, integers modulo their size. */
-aclnnStatus op_matmul(OpCall *op, const Operand *a, const Operand *b, const Operand *addend, Number beta, Number alpha,
-                      const Operand *out);
-/* Whether the operand broadcasts to a shape (broadcast). */
-void op_require_expands(OpCall *op, const Operand *operand, Shape shape);
 #define ONE ((Number){1, 0, 1})
 #define ZERO ((Number){0, 0, 0})
 

@@ -1,5 +1,5 @@
 /* Matrix products: src_c/kernels/matmul. */
-#include "ascend/opapi/families.h"
+#include "ascend/opapi/matmul.h"
 
 #include "kernels/matmul/matmul.h"
 
