@@ -104,6 +104,25 @@ def product(a, b):
     return (*numpy.broadcast_shapes(a[:-2], b[:-2]), a[-2], b[-1])
 
 
+@shape_function
+def conv_channels(weight, transposed, groups):
+    return (weight[1] * groups if transposed else weight[0],)
+
+
+@shape_function
+def convolved(input, weight, stride, padding, dilation, transposed, output_padding, groups):
+    axes = len(input) - 2
+    sides = padding if len(padding) == 2 * axes else [side for side in padding for _ in range(2)]
+    sizes = []
+    for axis, (size, taps) in enumerate(zip(input[2:], weight[2:])):
+        outside, reach = sides[2 * axis] + sides[2 * axis + 1], dilation[axis] * (taps - 1)
+        if transposed:
+            sizes.append((size - 1) * stride[axis] - outside + reach + output_padding[axis] + 1)
+        else:
+            sizes.append((size + outside - reach - 1) // stride[axis] + 1)
+    return (input[0], *conv_channels(weight, transposed, groups), *sizes)
+
+
 def _parts(text: str) -> list[str]:
     parts, depth, start = [], 0, 0
     for index, letter in enumerate(text):

@@ -59,7 +59,7 @@ void op_require_shape(OpCall *op, const Operand *operand, const Shape *expected)
     char actual_text[SHAPE_TEXT_SIZE];
     char expected_text[SHAPE_TEXT_SIZE];
     const View *view = &operand->view;
-    op_require(op, same_sizes(view, expected), operand->name, "shape", op->invalid, "%s is %s, expected %s",
+    op_require(op, !op_given(operand) || same_sizes(view, expected), operand->name, "shape", op->invalid, "%s is %s, expected %s",
                operand->name, us_shape_text(view->rank, view->shape, actual_text, sizeof actual_text),
                us_shape_text(expected->rank, expected->sizes, expected_text, sizeof expected_text));
 }

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdatomic.h>
+#include <string.h>
 
 /* Groups with no more channels and results than these go by rows. */
 enum { FEW_CHANNELS = 8 };
@@ -397,6 +398,24 @@ static View packed_filter(const Gather *gather, void *data)
     return view;
 }
 
+/* The packed sums of products. */
+static KernelStatus filter_sums(Problem *problem, Gather *gather, bool by_rows, void *sums)
+{
+    void *x_copy, *dy_copy;
+    const void *dy;
+    if (!us_gather_operand(&problem->x, gather->compute, gather->channels_last, &gather->in, &x_copy)) {
+        return KERNEL_NO_MEMORY;
+    }
+    KernelStatus status = KERNEL_NO_MEMORY;
+    if (us_gather_operand(&problem->y, gather->compute, gather->channels_last, &dy, &dy_copy)) {
+        us_gather_merge_axes(gather);
+        status = by_rows ? us_gather_slopes_by_rows(gather, dy, sums) : us_gather_slopes_by_product(gather, dy, sums);
+        us_scratch_give_back(dy_copy);
+    }
+    us_scratch_give_back(x_copy);
+    return status;
+}
+
 KernelStatus us_conv_backward_filter(const View *views, const void *attributes)
 {
     const Convolution *conv = attributes;
@@ -410,23 +429,21 @@ KernelStatus us_conv_backward_filter(const View *views, const void *attributes)
     const bool by_rows = goes_by_rows(&gather, conv->method, &problem.y);
     gather.channels_last = has_channels_last(&problem.x) && (!by_rows || is_depthwise(&gather));
     const size_t elements = (size_t)(gather.groups * gather.results * gather.channels * gather_taps(&gather));
-    void *x_copy = NULL, *dy_copy = NULL, *sums = us_scratch_take(elements * us_dtype_size(gather.compute));
-    const void *dy;
-    KernelStatus status = KERNEL_NO_MEMORY;
-    if (sums != NULL && us_gather_operand(&problem.x, gather.compute, gather.channels_last, &gather.in, &x_copy)) {
-        if (us_gather_operand(&problem.y, gather.compute, gather.channels_last, &dy, &dy_copy)) {
-            const View packed = packed_filter(&gather, sums);
-            us_gather_merge_axes(&gather);
-            status = by_rows ? us_gather_slopes_by_rows(&gather, dy, sums)
-                             : us_gather_slopes_by_product(&gather, dy, sums);
-            if (status == KERNEL_OK) {
-                const View operands[] = {packed, us_view_absent(), target};
-                const TensorArithmetic store = {.operation = TENSOR_SCALE, .alpha1 = conv->alpha, .beta = conv->beta};
-                status = us_tensor_arithmetic(operands, &store);
-            }
-            us_scratch_give_back(dy_copy);
-        }
-        us_scratch_give_back(x_copy);
+    void *sums = us_scratch_take(elements * us_dtype_size(gather.compute));
+    if (sums == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    const View packed = packed_filter(&gather, sums);
+    KernelStatus status = KERNEL_OK;
+    if (us_view_is_empty(&problem.x) || us_view_is_empty(&problem.y)) {
+        memset(sums, 0, elements * us_dtype_size(gather.compute));
+    } else {
+        status = filter_sums(&problem, &gather, by_rows, sums);
+    }
+    if (status == KERNEL_OK) {
+        const View operands[] = {packed, us_view_absent(), target};
+        const TensorArithmetic store = {.operation = TENSOR_SCALE, .alpha1 = conv->alpha, .beta = conv->beta};
+        status = us_tensor_arithmetic(operands, &store);
     }
     us_scratch_give_back(sums);
     return status;

@@ -1,0 +1,39 @@
+/* Convolutions: src_c/kernels/conv. */
+#ifndef ASCEND_OPAPI_CONVOLUTION_H
+#define ASCEND_OPAPI_CONVOLUTION_H
+
+#include "ascend/opapi/families.h"
+
+/* What the vendor's functions are given beside tensors. Arrays have an entry per spatial axis; padding may have two: of
+ * the side before the data and of that behind it. */
+typedef struct ConvSettings {
+    IntArguments stride, padding, dilation;
+    bool transposed;
+    IntArguments output_padding;
+    int64_t groups;
+} ConvSettings;
+#define CONV_SETTINGS \
+    ((ConvSettings){stride, padding, dilation, transposed, outputPadding, groups})
+
+/* Lengths of the arrays (stride/length …) and their values (stride/range …); what the hardware is known not to do
+ * (…/limit, 561103); channels (groups/channels); that the padded input holds the weight (input/size). */
+void require_conv_lengths(OpCall *op, int32_t rank, ConvSettings settings);
+void require_conv_values(OpCall *op, ConvSettings settings);
+void require_conv_channels(OpCall *op, const Operand *input, const Operand *weight, ConvSettings settings);
+void require_conv_input(OpCall *op, const Operand *input, const Operand *weight, ConvSettings settings);
+void require_conv_limits(OpCall *op, const Operand *input, const Operand *weight, ConvSettings settings);
+/* Three entries, and a gradient for each that is wanted (gradInput/null …). */
+void require_conv_wanted(OpCall *op, BoolArguments mask, Operands gradients);
+
+/* The output of a convolution, and its channels. */
+Shape op_shape_convolved(OpCall *op, const Operand *input, const Operand *weight, IntArguments stride,
+                         IntArguments padding, IntArguments dilation, bool transposed, IntArguments output_padding,
+                         int64_t groups);
+Shape op_shape_conv_channels(OpCall *op, const Operand *weight, bool transposed, int64_t groups);
+
+aclnnStatus op_convolution(OpCall *op, const Operand *input, const Operand *weight, const Operand *bias,
+                           ConvSettings settings, const Operand *output);
+aclnnStatus op_convolution_backward(OpCall *op, const Operand *slopes, const Operand *input, const Operand *weight,
+                                    ConvSettings settings, BoolArguments mask, Operands gradients);
+
+#endif

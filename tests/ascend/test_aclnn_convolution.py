@@ -1,0 +1,177 @@
+"""Convolutions and their gradients against loops over the taps in float64."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+
+KINDS = ["F32", "F16", "BF16"]
+
+
+def drawn(shape, seed):
+    return np.random.default_rng(seed).integers(-4, 5, shape) / 4
+
+
+def taps_of(weight):
+    return itertools.product(*map(range, weight.shape[2:]))
+
+
+def convolved(x, w, stride, sides, dilation, groups):
+    """The formula: for each tap the sum over the channels of its group."""
+    x = np.pad(x, [(0, 0), (0, 0), *sides])
+    axes = range(x.ndim - 2)
+    sizes = [(x.shape[2 + a] - dilation[a] * (w.shape[2 + a] - 1) - 1) // stride[a] + 1 for a in axes]
+    y = np.zeros((x.shape[0], w.shape[0], *sizes))
+    for group in range(groups):
+        ins, outs = (slice(group * n // groups, (group + 1) * n // groups) for n in (x.shape[1], w.shape[0]))
+        for tap in taps_of(w):
+            places = tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, n, s in zip(tap, dilation, sizes, stride))
+            y[:, outs] += np.einsum("nc...,kc->nk...", x[(slice(None), ins, *places)], w[(outs, slice(None), *tap)])
+    return y
+
+
+def gradients(dy, x, w, stride, sides, dilation, groups):
+    """Of the sum of dy * y by x and w: y is linear in both, so each tap gives its share."""
+    padded = np.zeros([n + sum(s) for n, s in zip(x.shape, [(0, 0), (0, 0), *sides])])
+    inner = (slice(None), slice(None), *(slice(b, b + n) for (b, _), n in zip(sides, x.shape[2:])))
+    full, dw = padded.copy(), np.zeros(w.shape)
+    full[inner] = x
+    for group in range(groups):
+        ins, outs = (slice(group * n // groups, (group + 1) * n // groups) for n in (x.shape[1], w.shape[0]))
+        for tap in taps_of(w):
+            places = tuple(slice(t * d, t * d + (n - 1) * s + 1, s)
+                           for t, d, n, s in zip(tap, dilation, dy.shape[2:], stride))
+            at = (slice(None), ins, *places)
+            padded[at] += np.einsum("nk...,kc->nc...", dy[:, outs], w[(outs, slice(None), *tap)])
+            dw[(outs, slice(None), *tap)] += np.einsum("nkp,ncp->kc", dy[:, outs].reshape(*dy[:, outs].shape[:2], -1),
+                                                       full[at].reshape(*full[at].shape[:2], -1))
+    return padded[inner], dw
+
+
+CASES = [  # x, w, stride, padding, dilation, groups, output padding (of the transposed one)
+    ((2, 3, 11), (4, 3, 3), [2], [1], [2], 1, [1]),
+    ((1, 2, 9), (2, 2, 4), [1], [1, 2], [1], 1, [0]),
+    ((2, 4, 9, 7), (6, 4, 3, 2), [1, 1], [1, 0], [1, 1], 1, [0, 0]),
+    ((2, 4, 9, 8), (6, 2, 3, 3), [2, 3], [1, 2], [2, 1], 2, [1, 0]),
+    ((1, 6, 8, 8), (6, 1, 3, 3), [1, 1], [1, 1], [1, 1], 6, [0, 0]),
+    ((1, 2, 5, 6), (3, 2, 2, 3), [1, 2], [1, 0, 2, 1], [1, 1], 1, [0, 1]),
+    ((2, 2, 5, 6, 4), (4, 1, 2, 3, 2), [2, 1, 1], [1, 1, 0], [1, 2, 1], 2, [1, 0, 0]),
+]  # fmt: skip
+
+
+def sides_of(padding, axes):
+    return list(zip(padding[::2], padding[1::2])) if len(padding) == 2 * axes else [(p, p) for p in padding]
+
+
+def close(actual, expected, kind):
+    """Products of quarters are exact, and float32 sums of few of them: only the last rounding remains."""
+    np.testing.assert_array_equal(actual, rounded(expected, kind))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_forward(case):
+    x_shape, w_shape, stride, padding, dilation, groups, _ = case
+    sides = sides_of(padding, len(stride))
+    x, w, b = drawn(x_shape, 1), drawn(w_shape, 2), drawn(w_shape[:1], 3)
+    plain = convolved(x, w, stride, sides, dilation, groups)
+    for number, (kind, layout) in enumerate(itertools.product(KINDS, LAYOUTS)):
+        biased = number % 2 == 0
+        out = call("Convolution", input=tensor(x, kind, layout), weight=tensor(w, kind, layout),
+                   bias=tensor(b, kind) if biased else None, stride=stride, padding=padding, dilation=dilation,
+                   transposed=False, outputPadding=[0] * len(stride), groups=groups,
+                   output=empty(plain.shape, kind, LAYOUTS[-number % 3]), cubeMathType=3)
+        close(out, plain + (b.reshape(-1, *[1] * len(stride)) if biased else 0), kind)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_transposed(case):
+    """The gradient by x of the convolution whose y is the input."""
+    x_shape, w_shape, stride, padding, dilation, groups, extra = case
+    axes = len(stride)
+    if axes == 1 and len(padding) == 2:
+        padding = padding[:1]
+    sides = sides_of(padding, axes)
+    w = drawn(w_shape, 2)
+    sizes = [(n - 1) * s - sum(p) + d * (t - 1) + e + 1
+             for n, s, p, d, t, e in zip(x_shape[2:], stride, sides, dilation, w_shape[2:], extra)]
+    x = drawn((x_shape[0], w_shape[0], *x_shape[2:]), 1)
+    out_shape = (x_shape[0], w_shape[1] * groups, *sizes)
+    b = drawn(out_shape[1:2], 3)
+    expected, _ = gradients(x, np.zeros(out_shape), w, stride, sides, dilation, groups)
+    expected += b.reshape(-1, *[1] * axes)
+    for kind, layout in zip(KINDS, LAYOUTS):
+        out = call("Convolution", input=tensor(x, kind, layout), weight=tensor(w, kind, layout), bias=tensor(b, kind),
+                   stride=stride, padding=padding, dilation=dilation, transposed=True, outputPadding=extra,
+                   groups=groups, output=empty(out_shape, kind, layout), cubeMathType=0)
+        close(out, expected, kind)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_backward(case):
+    x_shape, w_shape, stride, padding, dilation, groups, _ = case
+    sides = sides_of(padding, len(stride))
+    x, w = drawn(x_shape, 1), drawn(w_shape, 2)
+    dy = drawn(convolved(x, w, stride, sides, dilation, groups).shape, 3)
+    dx, dw = gradients(dy, x, w, stride, sides, dilation, groups)
+    db = dy.sum((0, *range(2, dy.ndim)))
+    masks = [[True, True, True], [True, False, False], [False, True, False], [False, False, True]]
+    for number, (kind, mask) in enumerate(itertools.product(KINDS, masks)):
+        layout = LAYOUTS[number % 3]
+        outs = [empty(v.shape, kind, LAYOUTS[-number % 3]) if wanted else None for v, wanted in zip((dx, dw, db), mask)]
+        results = call("ConvolutionBackward", gradOutput=tensor(dy, kind, layout), input=tensor(x, kind, layout),
+                       weight=tensor(w, kind, layout), biasSizes=[len(db)], stride=stride, padding=padding,
+                       dilation=dilation, transposed=False, outputPadding=[0] * len(stride), groups=groups,
+                       outputMask=mask, cubeMathType=3, gradInput=outs[0], gradWeight=outs[1], gradBias=outs[2])
+        results = results if sum(mask) > 1 else (results,)
+        for actual, expected in zip(results, itertools.compress((dx, dw, db), mask)):
+            close(actual, expected, kind)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_backward_of_transposed(case):
+    """x of the transposed one is y of the plain one: its gradient is a convolution, the weight's has both exchanged."""
+    x_shape, w_shape, stride, padding, dilation, groups, extra = case
+    axes = len(stride)
+    if axes == 1 and len(padding) == 2:
+        padding = padding[:1]
+    sides = sides_of(padding, axes)
+    w = drawn(w_shape, 2)
+    x = drawn((x_shape[0], w_shape[0], *x_shape[2:]), 1)
+    sizes = [(n - 1) * s - sum(p) + d * (t - 1) + e + 1
+             for n, s, p, d, t, e in zip(x_shape[2:], stride, sides, dilation, w_shape[2:], extra)]
+    dy = drawn((x_shape[0], w_shape[1] * groups, *sizes), 3)
+    dx = convolved(dy, w, stride, sides, dilation, groups)[(slice(None), slice(None), *map(slice, x.shape[2:]))]
+    _, dw = gradients(x, dy, w, stride, sides, dilation, groups)
+    db = dy.sum((0, *range(2, dy.ndim)))
+    for kind, layout in zip(KINDS, LAYOUTS):
+        results = call("ConvolutionBackward", gradOutput=tensor(dy, kind, layout), input=tensor(x, kind, layout),
+                       weight=tensor(w, kind, layout), biasSizes=[len(db)], stride=stride, padding=padding,
+                       dilation=dilation, transposed=True, outputPadding=extra, groups=groups,
+                       outputMask=[True] * 3, cubeMathType=3, gradInput=empty(dx.shape, kind, layout),
+                       gradWeight=empty(dw.shape, kind, layout), gradBias=empty(db.shape, kind, layout))
+        for actual, expected in zip(results, (dx, dw, db)):
+            close(actual, expected, kind)
+
+
+def test_no_images():
+    """Of an empty batch the output is empty, and the gradients of weight and bias are 0."""
+    x, w = np.zeros((0, 2, 4, 4)), drawn((3, 2, 3, 3), 1)
+    settings = dict(stride=[1, 1], padding=[1, 1], dilation=[1, 1], transposed=False, outputPadding=[0, 0], groups=1,
+                    cubeMathType=0)
+    call("Convolution", input=tensor(x), weight=tensor(w), bias=None, output=empty((0, 3, 4, 4)), **settings)
+    _, dw, db = call("ConvolutionBackward", gradOutput=tensor(np.zeros((0, 3, 4, 4))), input=tensor(x), weight=tensor(w),
+                     biasSizes=[3], outputMask=[True] * 3, gradInput=empty(x.shape), gradWeight=empty(w.shape),
+                     gradBias=empty((3,)), **settings)
+    assert not dw.any() and not db.any()
+
+
+def test_mixed_types():
+    """Computed in the common type; the bias keeps its own."""
+    x, w, b = drawn((1, 2, 5, 5), 1), drawn((3, 2, 2, 2), 2), drawn((3,), 3) + 2.0**-12
+    plain = convolved(x, w, [1, 1], [(0, 0)] * 2, [1, 1], 1)
+    out = call("Convolution", input=tensor(x, "F16"), weight=tensor(w, "F32"), bias=tensor(b, "F32"), stride=[1, 1],
+               padding=[0, 0], dilation=[1, 1], transposed=False, outputPadding=[0, 0], groups=1,
+               output=empty(plain.shape, "F32"), cubeMathType=3)
+    np.testing.assert_array_equal(out, plain + b.reshape(3, 1, 1))
