@@ -226,8 +226,12 @@ def broadcast(check, number, scope):
 
 
 def shape(check, number, scope):
+    """shape NAME = EXPRESSION; behind it `or [1]`: where that is one element without dimensions, [1] will do as well."""
     target, _, *rest = check.words
+    either = rest[-2:] == ["or", "[1]"]
+    rest = rest[:-2] if either else rest
     expression = shape_expression(" ".join(rest), scope)
+    expression = f"op_shape_or_one({target}, {expression})" if either else expression
     name = expression if expression in scope.names else scope.define(f"{target}_shape")
     scope.shaped.add(target)
     if re.fullmatch(rf"broadcast\(.*\b{target}\b.*\)", " ".join(rest)):

@@ -152,6 +152,11 @@ def catalogue(library: str, derived: list[Derived]) -> str:
     return "\n".join([*lines, ""])
 
 
+def _plain(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Without `or [1]`: calls are made with the shape before it."""
+    return words[:-2] if words[-2:] == ("or", "[1]") else words
+
+
 def data(derived: list[Derived]) -> str:
     """What Python uses of the pages: the NumPy layer, the tests' cases, the tables of functions."""
     entries = {}
@@ -171,7 +176,7 @@ def data(derived: list[Derived]) -> str:
                 for p in operator.parameters
             ],
             "dtypes": {name: {product: per[product] for product in PRODUCTS} for name, per in operator.dtypes.items()},
-            "checks": [[check.kind, *check.words] if not check.table else [check.kind] for check in operator.checks],
+            "checks": [[check.kind, *_plain(check.words)] if not check.table else [check.kind] for check in operator.checks],
             "rules": [
                 {key: value for key, value in vars(rule).items() if value not in (None, "", -1)} for rule in item.rules
             ],

@@ -410,7 +410,78 @@ def ema_adam(w, g, m, v, s, step, rate, s_decay, beta1, beta2, eps, mode, correc
     return (new, scale), (m, m_scale), (v, v_scale), (s_decay * s + (1 - s_decay) * new, scale + np.abs(s))
 
 
+def cross_entropy(p, target, weight):
+    of_true, of_false = np.maximum(np.log(p), -100), np.maximum(np.log1p(-p), -100)
+    scale = np.abs(weight) * (np.abs(target - 1) * np.abs(of_false) + np.abs(target * of_true))
+    return weight * ((target - 1) * of_false - target * of_true), scale
+
+
+def cross_entropy_gradient(g, p, target, weight, a):
+    inner = np.maximum((1 - p) * p, 1e-12)
+    return a * weight * (p - target) / inner * g, np.abs(a * weight * g / inner) * (np.abs(p) + np.abs(target))
+
+
+def logits_cross_entropy(x, target, weight, positive):
+    first, second = (1 - target) * x, (1 + (positive - 1) * target) * softplus(-x)
+    size = (1 + np.abs(target)) * np.abs(x) + (1 + (np.abs(positive) + 1) * np.abs(target)) * softplus(-x)
+    return weight * (first + second), np.abs(weight) * size
+
+
+def logits_gradient(g, x, target, weight, positive, a):
+    of_true = positive * target
+    size = 1 + 3 * np.abs(of_true) + np.abs(target)
+    return a * weight * ((of_true + 1 - target) * sigmoid(x) - of_true) * g, np.abs(a * weight * g) * size
+
+
+def logits_target_gradient(g, x, weight, positive, a):
+    size = (np.abs(positive) + 1) * softplus(-x) + np.abs(x)
+    return a * weight * ((positive - 1) * softplus(-x) - x) * g, np.abs(a * weight * g) * size
+
+
+def distance(x, y):
+    """Small integers do not wrap before the result is stored."""
+    if is_integer(x):
+        wide = np.int32 if x.dtype == np.int32 else np.int64
+        return np.abs(x.astype(wide) - y.astype(wide))
+    return np.abs(x - y), np.abs(x) + np.abs(y)
+
+
+def smooth_l1(x, y, beta):
+    size = np.abs(x - y)
+    scale = np.maximum(np.abs(x) + np.abs(y) + beta, (np.abs(x) + np.abs(y)) * size / beta)
+    return np.where(size < beta, 0.5 * size * size / beta, size - 0.5 * beta), scale
+
+
+def smooth_l1_gradient(g, x, y, a, beta):
+    distance = x - y
+    return a * np.where(np.abs(distance) < beta, distance / beta, np.sign(distance)) * g, (
+        np.abs(a * g) * (1 + (np.abs(x) + np.abs(y)) / beta))  # fmt: skip
+
+
+PROBABILITIES = ((0.01, 0.99), (0, 1), (0.5, 2), (0.5, 2))
+LOGITS = ((-8, 8), (0, 1), (0.5, 2), (0.5, 2))
+
 ORACLE = {
+    # loss
+    "l1_loss": Oracle(distance, 1, without=("uint64",)),
+    "l1_loss_backward": Oracle(lambda g, x, y, a: a * np.sign(x - y) * g, 1),
+    "mse_loss": Oracle(lambda x, y: ((x - y) ** 2, (np.abs(x) + np.abs(y)) ** 2), 3),
+    "mse_loss_backward": Oracle(lambda g, x, y, a: (a * (x - y) * g, np.abs(a * g) * (np.abs(x) + np.abs(y))), 3),
+    "smooth_l1_loss": Oracle(smooth_l1, 5),
+    "smooth_l1_loss_backward": Oracle(smooth_l1_gradient, 4, domains=((-2, 2),) * 3, numbers=(0.25, 1)),
+    "binary_cross_entropy": Oracle(cross_entropy, 8, domains=PROBABILITIES),
+    "binary_cross_entropy_backward": Oracle(cross_entropy_gradient, 8, domains=((-4, 4), *PROBABILITIES)),
+    "logits_cross_entropy": Oracle(logits_cross_entropy, 9, domains=LOGITS),
+    "logits_cross_entropy_backward": Oracle(logits_gradient, 9, domains=((-4, 4), *LOGITS)),
+    "logits_cross_entropy_target_backward": Oracle(logits_target_gradient, 9, domains=((-4, 4), (-8, 8), (0.5, 2), (0.5, 2))),
+    "kl_div": Oracle(lambda x, y: (y * (np.log(y) - x), np.abs(y) * (np.abs(np.log(y)) + np.abs(x))), 4),
+    "kl_div_log": Oracle(lambda x, y: (np.exp(y) * (y - x), np.exp(y) * (np.abs(y) + np.abs(x))), 4, domains=((-8, 8),) * 2),
+    "kl_div_backward": Oracle(lambda g, y, a: -a * y * g, 2),
+    "kl_div_log_backward": Oracle(lambda g, y, a: -a * np.exp(y) * g, 4, domains=((-8, 8),) * 2),
+    "kl_div_target_backward": Oracle(lambda g, x, y, a: (a * (np.log(y) - x + 1) * g, np.abs(a * g) * (
+        np.abs(np.log(y)) + np.abs(x) + 1)), 6, domains=((-4, 4), (-8, 8), (0.1, 4))),  # fmt: skip
+    "kl_div_log_target_backward": Oracle(lambda g, x, y, a: (a * np.exp(y) * (y - x + 1) * g, np.abs(a * g) * np.exp(y) * (
+        np.abs(y) + np.abs(x) + 1)), 8, domains=((-4, 4), (-8, 8), (-4, 4))),  # fmt: skip
     # arithmetic
     "copy": Oracle(lambda x: x, 0),
     "fill": Oracle(lambda x, a: np.full(x.shape, a), 0),

@@ -123,6 +123,12 @@ def convolved(input, weight, stride, padding, dilation, transposed, output_paddi
     return (input[0], *conv_channels(weight, transposed, groups), *sizes)
 
 
+@shape_function
+def loss(reduction, *shapes):
+    """Of every element of the joint shape without reduction, else of one."""
+    return broadcast(*shapes) if reduction == 0 else ()
+
+
 def _parts(text: str) -> list[str]:
     parts, depth, start = [], 0, 0
     for index, letter in enumerate(text):

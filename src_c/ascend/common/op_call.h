@@ -171,6 +171,8 @@ int64_t op_size(const Operand *operand, int64_t axis);
 /* "[2,3]", for sentences; lives as long as the call. */
 const char *op_shape_text(OpCall *op, const Operand *operand);
 Shape op_shape_of(int32_t rank, const int64_t *sizes);
+/* [1] where one element without dimensions is expected and the operand has one: clients use either. */
+Shape op_shape_or_one(const Operand *operand, Shape expected);
 Shape op_reduced_shape(const Operand *operand, uint32_t axes, bool keep_dims);
 
 /* Number of elements; more than 2^63 - 1 are refused (size). */

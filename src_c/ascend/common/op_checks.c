@@ -307,6 +307,12 @@ Shape op_shape_of(int32_t rank, const int64_t *sizes)
     return shape;
 }
 
+Shape op_shape_or_one(const Operand *operand, Shape expected)
+{
+    const bool is_one = operand->view.rank == 1 && operand->view.shape[0] == 1;
+    return expected.rank == 0 && is_one ? op_shape_of(1, operand->view.shape) : expected;
+}
+
 Shape op_reduced_shape(const Operand *operand, uint32_t axes, bool keep_dims)
 {
     Shape shape = {0};

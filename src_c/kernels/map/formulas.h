@@ -15,6 +15,7 @@
 #include "kernels/map/complex.inc"
 #include "kernels/map/exponential.inc"
 #include "kernels/map/logic.inc"
+#include "kernels/map/loss.inc"
 #include "kernels/map/optimizer.inc"
 #include "kernels/map/rounding.inc"
 #include "kernels/map/special.inc"

@@ -1,0 +1,32 @@
+/* Losses and their gradients. Reductions are 0 (none), 1 (mean), 2 (sum) and, of some, 3 (the sum / the first size). */
+#ifndef ASCEND_OPAPI_LOSS_H
+#define ASCEND_OPAPI_LOSS_H
+
+#include "ascend/opapi/families.h"
+
+/* The shape of a loss: the joint one of these operands without reduction, else no dimensions. */
+Shape op_loss_shape(OpCall *op, int64_t reduction, Operands operands);
+#define op_shape_loss(op, reduction, ...) op_loss_shape(op, reduction, OPERANDS(__VA_ARGS__))
+/* What gradients are multiplied by: 1 / the number of elements for a mean, 1 / the first size for reduction 3. */
+Number op_loss_factor(Shape shape, int64_t reduction);
+
+/* The formula's results, their mean or their sum, over the shape that the inputs broadcast to. Inputs that were not given
+ * are 1. */
+aclnnStatus op_loss(OpCall *op, const MapFormula *formula, aclDataType compute, Operands inputs, const Operand *out,
+                    int64_t reduction, int32_t number_count, const Number *numbers);
+/* A gradient: as op_map, where inputs that were not given are 1. */
+aclnnStatus op_loss_gradient(OpCall *op, const MapFormula *formula, aclDataType compute, Operands inputs,
+                             const Operand *out, int32_t number_count, const Number *numbers);
+
+/* Shapes of class losses (aclnn-ops NLLLoss, NLLLoss2d): weight has as many elements as there are classes (weight/elements),
+ * target the shape of the rows (target/shape). */
+void op_require_classes(OpCall *op, const Operand *self, const Operand *target, const Operand *weight);
+aclnnStatus op_nll_loss(OpCall *op, const Operand *self, const Operand *target, const Operand *weight, int64_t reduction,
+                        int64_t ignore_index, const Operand *out, const Operand *total_weight);
+aclnnStatus op_nll_loss_backward(OpCall *op, const Operand *gradient, const Operand *target, const Operand *weight,
+                                 int64_t reduction, int64_t ignore_index, const Operand *total_weight,
+                                 const Operand *out);
+/* Of the operand `name` of a class loss: target's shape for reduction 0, else one element, [] or [1] (name/shape). */
+void op_require_row_losses(OpCall *op, const Operand *operand, const Operand *target, int64_t reduction);
+
+#endif
