@@ -103,7 +103,8 @@ def shape_expression(text: str, scope: Scope) -> str:
         names = tuple(name.strip() for name in match[1].split(","))
         return scope.broadcasts.get(names) or f"op_broadcast(&op, {operands(names)})"
     if match := re.fullmatch(r"reduced\((.*)\)", text):
-        return f"op_reduced_shape({match[1]})"
+        axes = re.sub(r"\b(\w+_axis)\b", r"UINT32_C(1) << \1", match[1])
+        return f"op_reduced_shape({axes})"
     if match := re.fullmatch(r"\[(.*)\]", text):
         sizes = [integer_expression(part, scope) for part in match[1].split(",") if part.strip()]
         return f"op_shape_of({len(sizes)}, (const int64_t[]){{{', '.join(sizes)}}})" if sizes else "(Shape){0}"
@@ -140,8 +141,10 @@ def dtype(check, number, scope):
             lines.append(f"op_require_dtypes(&op, {name}, {types});")
         elif kind == SCALAR:
             lines.append(f"op_require_scalar_dtype(&op, &{name}, {types});")
+        elif kind == "dt":
+            lines.append(f'op_require_dtype_attribute(&op, "{name}", {name}, {types});')
         else:
-            raise PageError(f"{scope.operator.name}: dtype of {name}, which is neither tensor nor scalar")
+            raise PageError(f"{scope.operator.name}: {name} has no type")
         rules.append(_rule(check, number, name, "dtype", "The type is not one of those that the page lists for the product."))
     return lines, rules
 
@@ -237,8 +240,10 @@ def shape(check, number, scope):
     if re.fullmatch(rf"broadcast\(.*\b{target}\b.*\)", " ".join(rest)):
         scope.shaped |= set(re.findall(r"\w+", " ".join(rest))) - {target}  # none can have more dimensions than it
     lines = [] if name == expression else [f"const Shape {name} = {expression};"]
-    lines.append(f"op_require_shape(&op, {target}, &{name});")
-    return lines, [_rule(check, number, target, "shape", f"The shape is not {' '.join(rest)}.")]
+    text = " ".join(rest)
+    single = "_single" if re.fullmatch(r"reduced\w*\(.*\)|\[1?\]", text) else ""
+    lines.append(f"op_require{single}_shape(&op, {target}, &{name});")
+    return lines, [_rule(check, number, target, "shape", f"The shape is not {text}.")]
 
 
 def same_shape(check, number, scope):
@@ -252,10 +257,13 @@ def same_shape(check, number, scope):
 
 
 def same_dtype(check, number, scope):
+    """same-dtype MODEL a b …: of a tensor, tensor by tensor of a list, or the type that an attribute names."""
     model, *others = check.words
     scope.typed |= set(others)
     if scope.kind(model) == LIST:
         lines = [f"op_require_same_dtypes(&op, {name}, {model});" for name in others]
+    elif scope.kind(model) == "dt":
+        lines = [f'op_require_given_dtype(&op, {name}, "{model}", {model});' for name in others]
     else:
         lines = [f"op_require_same_dtype(&op, {name}, {model});" for name in others]
     return lines, [_rule(check, number, name, "same-dtype", f"The type is not that of {model}.") for name in others]

@@ -75,13 +75,20 @@ def _dtype_code(value) -> int:
     return getattr(lib, DTYPES[numpy.dtype(value)])
 
 
-def _result_dtype(entry: dict, arrays: dict, values: dict) -> numpy.dtype:
-    """The type of the result, as the page gives it."""
+# Types that a page gives a result whatever the inputs are.
+FIXED = {"B": numpy.bool_, "I32": numpy.int32, "I64": numpy.int64, "F32": numpy.float32}
+
+
+def _result_dtypes(entry: dict, arrays: dict, values: dict, scalars: list) -> list[numpy.dtype]:
+    """The types of the results in turn, as the page gives them: "promoted" for all, "self, I64" for each."""
     if "dtype" in values:
-        return numpy.dtype(values["dtype"])
-    rule = entry["result"] or next(iter(arrays))
-    if rule == "B":
-        return numpy.dtype(bool)
+        return [numpy.dtype(values["dtype"])]
+    rules = entry["result"].split(", ") if entry["result"] else [next(iter(arrays))]
+    return [numpy.dtype(FIXED[rule]) if rule in FIXED else _with_scalars(_result_dtype(rule, arrays, values), scalars)
+            for rule in rules]  # fmt: skip
+
+
+def _result_dtype(rule: str, arrays: dict, values: dict) -> numpy.dtype:
     if floating := re.fullmatch(r"floating\((.*)\)", rule):
         rule = floating[1]
     dtype = arrays[rule].dtype if rule in arrays else _promoted([array.dtype for array in arrays.values()], values)
@@ -128,9 +135,8 @@ def _call(entry: dict, values: dict, out_dtype):
     scalars = {p["name"]: values[p["name"]] for p in parameters if p["kind"] == "S" and values.get(p["name"]) is not None}
     sizes = {**{name: array.shape for name, array in arrays.items()},
              **{name: value for name, value in values.items() if name not in arrays}}  # fmt: skip
-    result = _result_dtype(entry, arrays, values)
     promoting = [name for check in entry["checks"] if check[0] == "promote" for name in check[1:] if name in scalars]
-    result = result if entry["result"] == "B" else _with_scalars(result, [scalars[name] for name in promoting])
+    results = _result_dtypes(entry, arrays, values, [scalars[name] for name in promoting])
     with Operation() as op:
         arguments, outputs = [], []
         for parameter in parameters:
@@ -139,7 +145,8 @@ def _call(entry: dict, values: dict, out_dtype):
                 outputs.append(op.changed(arrays[name]))
                 arguments.append(outputs[-1].tensor)
             elif parameter["written"] and kind == "T":
-                outputs.append(op.output(_shape(entry, name, sizes, arrays), out_dtype or result))
+                result = out_dtype or results[min(len(outputs), len(results) - 1)]
+                outputs.append(op.output(_shape(entry, name, sizes, arrays), result))
                 arguments.append(outputs[-1].tensor)
             elif values.get(name) is None and parameter["optional"]:
                 arguments.append(ffi.NULL)

@@ -28,9 +28,15 @@ def broadcast(*shapes):
 
 @shape_function
 def reduced(shape, dims, keep):
-    dims = [dims] if isinstance(dims, int) else list(dims) or list(range(len(shape)))
+    dims = [dims] if isinstance(dims, int) else list(dims or range(len(shape)))
     axes = {normal(dim, len(shape)) for dim in dims}
     return tuple(1 if axis in axes else size for axis, size in enumerate(shape) if keep or axis not in axes)
+
+
+@shape_function
+def reduced_unless(shape, dims, keep, noop):
+    """A reduction that leaves everything as it is where there are no dims and `noop` says so."""
+    return tuple(shape) if noop and not dims else reduced(shape, dims, keep)
 
 
 @shape_function

@@ -118,14 +118,19 @@ DTypeSet op_dtypes(const OpCall *op, const DTypeSet *of_products);
 void op_require_dtype(OpCall *op, const Operand *operand, DTypeSet allowed);            /* dtype */
 void op_require_dtypes(OpCall *op, Operands operands, DTypeSet allowed);                /* dtype, of each */
 void op_require_scalar_dtype(OpCall *op, const ScalarArgument *scalar, DTypeSet allowed); /* dtype */
+void op_require_dtype_attribute(OpCall *op, const char *name, aclDataType dtype, DTypeSet allowed); /* dtype */
 /* The type that `name` and others have in common (common-dtype). */
 void op_require_type(OpCall *op, const char *name, aclDataType common, DTypeSet allowed);
 void op_require_same_dtype(OpCall *op, const Operand *operand, const Operand *model);   /* same-dtype */
+/* The type that the attribute `name` names (same-dtype). */
+void op_require_given_dtype(OpCall *op, const Operand *operand, const char *name, aclDataType dtype);
 void op_require_same_shape(OpCall *op, const Operand *operand, const Operand *model);   /* same-shape */
 /* Also that the sizes make a shape: none negative, product below 2^63 (size). */
 void op_require_rank(OpCall *op, const Operand *operand, int32_t lowest, int32_t highest); /* rank */
 void op_require_ranks(OpCall *op, Operands operands, int32_t lowest, int32_t highest);   /* rank, of each */
 void op_require_shape(OpCall *op, const Operand *operand, const Shape *expected);       /* shape */
+/* The same of a result: a single one may be [] or [1] (client conflicts, general rule 6). */
+void op_require_single_shape(OpCall *op, const Operand *operand, const Shape *expected); /* shape */
 void op_require_public_format(OpCall *op, const Operand *operand);                      /* format */
 void op_require_nd(OpCall *op, const Operand *operand);                                 /* format */
 void op_require_elements(OpCall *op, const Operand *operand, int64_t count);            /* elements */

@@ -64,6 +64,16 @@ void op_require_shape(OpCall *op, const Operand *operand, const Shape *expected)
                us_shape_text(expected->rank, expected->sizes, expected_text, sizeof expected_text));
 }
 
+void op_require_single_shape(OpCall *op, const Operand *operand, const Shape *expected)
+{
+    const View *view = &operand->view;
+    const bool expects_one = expected->rank == 0 || (expected->rank == 1 && expected->sizes[0] == 1);
+    const bool is_one = view->rank == 0 || (view->rank == 1 && view->shape[0] == 1);
+    if (!expects_one || !is_one) {
+        op_require_shape(op, operand, expected);
+    }
+}
+
 void op_require_public_format(OpCall *op, const Operand *operand)
 {
     op_require(op, !acl_format_is_private(operand->format), operand->name, "format", op->invalid,
@@ -132,6 +142,19 @@ void op_require_type(OpCall *op, const char *name, aclDataType common, DTypeSet 
     op_require(op, dtype_in(common, allowed), name, "common-dtype", op->invalid,
                "%s and the other parameters have the common type %s; it may be %s", name, acl_dtype_name(common),
                dtype_set_text(allowed, text));
+}
+
+void op_require_dtype_attribute(OpCall *op, const char *name, aclDataType dtype, DTypeSet allowed)
+{
+    char text[DTYPE_SET_TEXT_SIZE];
+    op_require(op, dtype_in(dtype, allowed), name, "dtype", op->invalid, "%s is %s (%d); on %s it may be %s", name,
+               acl_dtype_name(dtype), (int)dtype, op->product->series, dtype_set_text(allowed, text));
+}
+
+void op_require_given_dtype(OpCall *op, const Operand *operand, const char *name, aclDataType dtype)
+{
+    op_require(op, operand->dtype == dtype, operand->name, "same-dtype", op->invalid, "%s has type %s, %s is %s",
+               operand->name, acl_dtype_name(operand->dtype), name, acl_dtype_name(dtype));
 }
 
 void op_require_scalar_dtype(OpCall *op, const ScalarArgument *scalar, DTypeSet allowed)

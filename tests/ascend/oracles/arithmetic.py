@@ -184,6 +184,11 @@ def clamp_min(self, clipValueMin):
     return numpy.maximum(self, clipValueMin)
 
 
+@oracle("Clamp", "ClampTensor", attributes={"clipValueMin": 1, "clipValueMax": 2})
+def clamp(self, clipValueMin, clipValueMax):
+    return numpy.maximum(numpy.minimum(self, clipValueMax), clipValueMin)
+
+
 @oracle("Hardtanh", attributes={"clipValueMin": 1, "clipValueMax": 2})
 def hardtanh(self, clipValueMin, clipValueMax):
     return numpy.clip(self, clipValueMin, clipValueMax)

@@ -60,7 +60,7 @@ class Kind:
     def decode(self, stored: numpy.ndarray) -> numpy.ndarray:
         if self.name == "bfloat16":
             return (stored.astype(numpy.uint32) << 16).view(numpy.float32).astype(numpy.float64)
-        return stored.astype(numpy.float64)
+        return stored.astype(numpy.complex128 if stored.dtype.kind == "c" else numpy.float64)
 
     def round(self, values) -> numpy.ndarray:
         return self.decode(self.encode(values))

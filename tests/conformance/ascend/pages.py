@@ -306,11 +306,13 @@ def _first(value) -> Shaped:
 def break_dtype(entry, rule, arguments):
     name = rule["subject"]
     allowed = entry["dtypes"][name]["910B"]
+    refused = next(kind for kind in ("STRING", "HF8", "C32") if kind not in allowed)
+    if isinstance(arguments[name], str):
+        return {name: DTYPE_CODES[refused]}
     if not isinstance(arguments[name], (Shaped, list)):
         if "C64" in allowed:
             raise CannotBreak
         return {name: 1j}
-    refused = next(kind for kind in ("STRING", "HF8", "C32") if kind not in allowed)
     return {name: _set_dtype(arguments[name], refused)}
 
 

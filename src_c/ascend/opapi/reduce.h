@@ -1,0 +1,42 @@
+/* Reductions, scans, and what is made of them. */
+#ifndef ASCEND_OPAPI_REDUCE_H
+#define ASCEND_OPAPI_REDUCE_H
+
+#include "ascend/opapi/families.h"
+#include "kernels/reduce/reductions.h"
+#include "kernels/scan/scan.h"
+
+/* Axes of a result from all elements. */
+#define ALL_AXES UINT32_MAX
+
+/* outputs = reduction of `from` over `axes`, computed in `compute`. Outputs have the shape without these axes, with
+ * them as 1, or, of a single result, [] or [1]; those that are NULL are not wanted. */
+aclnnStatus op_reduce(OpCall *op, const Reduction *reduction, const Operand *from, uint32_t axes, aclDataType compute,
+                      Operands outputs, int32_t number_count, const Number *numbers);
+/* Of integers: their sum over their number in double, cut to an integer. */
+aclnnStatus op_mean(OpCall *op, const Operand *from, uint32_t axes, aclDataType compute, const Operand *out);
+/* (sum |x|^p)^(1/p); p = 0 counts what is not 0, inf and -inf give the largest and the smallest |x|. */
+aclnnStatus op_norm(OpCall *op, const Operand *from, const ScalarArgument *p, uint32_t axes, aclDataType compute,
+                    const Operand *out);
+/* out[i] = norm of all elements of from[i]. */
+aclnnStatus op_norm_lists(OpCall *op, Operands from, const ScalarArgument *p, Operands out);
+
+/* Every tensor of the list has one element (LIST/elements). */
+void require_single_items(OpCall *op, Operands list);
+
+/* No dims, and that means that nothing is reduced. */
+bool op_is_noop(IntArguments dims, bool noop_with_empty_dims);
+/* The shape of a reduction over dims, none of which are all of them, or with such a noop none. */
+Shape op_shape_reduced_unless(OpCall *op, const Operand *from, IntArguments dims, bool keep_dims, bool noop);
+
+/* Outputs: values and, of scans that have it, the index. */
+aclnnStatus op_scan(OpCall *op, const Scan *scan, const Operand *from, int32_t axis, aclDataType compute,
+                    bool exclusive, bool reverse, Operands outputs);
+
+/* out = whether both have one shape and equal elements, compared in `compute`. */
+aclnnStatus op_equal(OpCall *op, const Operand *a, const Operand *b, aclDataType compute, const Operand *out);
+
+/* *found = 1 if any element of the list is infinite or NaN; then each is multiplied by *scale. */
+aclnnStatus op_unscale(OpCall *op, Operands list, const Operand *found, const Operand *scale);
+
+#endif

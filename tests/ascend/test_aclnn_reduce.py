@@ -1,0 +1,302 @@
+"""Reductions of every type, over every set of axes, in every layout, against NumPy in float64 or in exact integers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy
+import pytest
+
+from understudy.ascend import ops
+
+from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+from tests.conformance.ascend import pages, promotion
+
+# A unit in the last place of the type, and of double for what comes before the rounding.
+EPSILON = {"F32": 2.0**-23, "F16": 2.0**-10, "BF16": 2.0**-7, "F64": 2.0**-48, "C64": 2.0**-22, "C128": 2.0**-47}
+LARGEST = {"F16": 65504.0, "BF16": 3.38953e38, "F32": 3.40282347e38}
+SHAPES = [((3, 5, 7), [1]), ((3, 5, 7), [0, -1]), ((2, 3, 4, 2), [-2, 0]), ((4,), [0]), ((), []), ((3, 1031), [1]),
+          ((1031, 3), [0]), ((5, 4), []), ((2, 0, 3), [1]), ((2, 0, 3), [0])]  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """An operator: its oracle over axes, the type of its result, and its arguments besides the tensors."""
+
+    oracle: Callable  # (values, axes, keepdims) -> array; integers come as int64, complex as complex128
+    result: Callable = lambda kind: kind
+    arguments: Callable = lambda name, dims, keep, out: {}
+    special: bool = True  # with infinite numbers and NaN
+    empty: bool = True
+    outputs: tuple = ("out",)
+
+
+def dims_keep(dims_name, keep_name, *, dtype=False, **others):
+    def arguments(dims, keep, out):
+        return {dims_name: dims, keep_name: keep, **({"dtype": out} if dtype else {}), **others}
+
+    return arguments
+
+
+def mean(x, axes, keep):
+    values = numpy.mean(x.astype(complex if x.dtype.kind == "c" else float), axes, keepdims=keep)
+    return numpy.trunc(numpy.nan_to_num(values)) if x.dtype.kind in "iub" else values
+
+
+def norm(order):
+    def oracle(x, axes, keep):
+        x = abs(x)
+        if order == 0:
+            return numpy.sum(x != 0, axes, keepdims=keep).astype(float)
+        if order == numpy.inf:
+            return numpy.max(x, axes, keepdims=keep, initial=0)
+        if order == -numpy.inf:
+            return numpy.min(x, axes, keepdims=keep, initial=numpy.inf)
+        return numpy.sum(x**order, axes, keepdims=keep) ** (1 / order)
+
+    return oracle
+
+
+def lowest(x):
+    return -numpy.inf if x.dtype.kind == "f" else numpy.iinfo(numpy.int64).min
+
+
+def highest(x):
+    return numpy.inf if x.dtype.kind == "f" else numpy.iinfo(numpy.int64).max
+
+
+def to_float(kind):
+    return kind if promotion.category(kind) == "float" else "F32"
+
+
+SUBJECTS = {
+    "ReduceSum": Subject(lambda x, a, k: numpy.sum(x, a, keepdims=k), arguments=dims_keep("dims", "keepDims", dtype=True)),
+    "Mean": Subject(mean, arguments=dims_keep("dim", "keepDim", dtype=True)),
+    "MeanV2": Subject(mean, arguments=dims_keep("dim", "keepDim", noopWithEmptyAxes=False)),
+    "All": Subject(lambda x, a, k: numpy.all(x != 0, a, keepdims=k), lambda kind: "B", dims_keep("dim", "keepdim")),
+    "Any": Subject(lambda x, a, k: numpy.any(x != 0, a, keepdims=k), lambda kind: "B", dims_keep("dim", "keepdim")),
+    **{f"LinalgVectorNorm {p}": Subject(norm(p), arguments=dims_keep("dims", "keepDims", dtype=True, ord=p))
+       for p in (0, 1, 2.0, 3.5, numpy.inf, -numpy.inf)},
+}  # fmt: skip
+
+
+def drawn(kind: str, shape, special: bool) -> numpy.ndarray:
+    """Values that the type holds; with NaN and infinities in some lines of a floating type."""
+    rng = numpy.random.default_rng([len(shape), *shape])
+    category = promotion.category(kind)
+    if category in ("int", "wide"):
+        return rng.integers(0 if kind.startswith("U") else -9, 10, shape)
+    if category == "bool":
+        return rng.integers(0, 2, shape)
+    values = rng.uniform(-4, 4, shape)
+    if category == "complex":
+        return rounded_complex(values + 1j * rng.uniform(-4, 4, shape), kind)
+    values[rng.random(shape) < 0.2] = 0
+    if special and values.size > 8:
+        values.ravel()[[3, 5, 6]] = [numpy.nan, numpy.inf, -numpy.inf]
+    return rounded(values, kind)
+
+
+def rounded_complex(values, kind):
+    return values.astype(numpy.complex64 if kind == "C64" else numpy.complex128).astype(numpy.complex128)
+
+
+def compare(actual, expected, kind: str, scale, message: str) -> None:
+    category = promotion.category(kind)
+    actual = numpy.asarray(actual).reshape(expected.shape)
+    if category in ("int", "wide", "bool"):
+        stored = pages.KINDS[kind].storage
+        expected = expected != 0 if category == "bool" else expected.astype(numpy.int64).astype(stored)
+        numpy.testing.assert_array_equal(actual.astype(stored), expected.astype(stored), message)
+        return
+    if category == "float":
+        expected = numpy.where(abs(expected) > LARGEST.get(kind, numpy.inf), numpy.copysign(numpy.inf, expected), expected)
+    numpy.testing.assert_allclose(actual, expected, EPSILON[kind], scale * 2.0**-44, True, message)
+
+
+def axes_of(dims, shape) -> tuple[int, ...]:
+    return tuple(sorted(dim % len(shape) for dim in dims)) if dims else tuple(range(len(shape)))
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_over_axes(name):
+    subject, operator = SUBJECTS[name], name.split()[0]
+    types = pages.operators()[operator]["dtypes"]["self"]["910B"]
+    for number, kind in enumerate(types):
+        for index, (shape, dims) in enumerate(SHAPES):
+            layout, keep = LAYOUTS[(index + number) % len(LAYOUTS)], (index + number) % 2 == 0
+            axes = axes_of(dims, shape)
+            if 0 in [shape[axis] for axis in axes] and not subject.empty:
+                continue
+            values = drawn(kind, shape, subject.special and index % 2 == 0)
+            with numpy.errstate(all="ignore"):
+                expected = numpy.asarray(subject.oracle(values, axes, keep))
+            out = subject.result(kind)
+            arguments = subject.arguments(dims, keep, out)
+            actual = call(operator, self=tensor(values, kind, layout), out=empty(expected.shape, out, layout), **arguments)
+            finite = abs(values[numpy.isfinite(values)])
+            compare(actual, expected, out, finite.sum() + 1, f"{name} {kind} {shape} {dims} {keep} {layout}")
+
+
+EXTREMA = {"Max": numpy.max, "Min": numpy.min}
+
+
+@pytest.mark.parametrize("name", ["Max", "Min", "Prod"])
+def test_of_all_elements(name):
+    for kind in pages.operators()[name]["dtypes"]["self"]["910B"]:
+        for shape, out, layout in (((3, 5), (), "gaps"), ((2, 31), (1,), "row-major"), ((), (1,), "row-major")):
+            values = drawn(kind, shape, False)
+            values = numpy.where(values == 0, 1, values) if name == "Prod" and kind != "B" else values
+            with numpy.errstate(all="ignore"):
+                if name == "Prod":
+                    expected = product(values, kind)
+                else:
+                    expected = EXTREMA[name](values)
+            extra = {"dtype": kind} if name == "Prod" else {}
+            actual = call(name, self=tensor(values, kind, layout), out=empty(out, kind), **extra)
+            compare(actual, numpy.asarray(expected).reshape(out), kind, abs(expected), f"{name} {kind} {shape}")
+
+
+def product(values, kind):
+    """Integers modulo 2^64; others exactly, then in float64."""
+    if values.dtype.kind in "iub":
+        return numpy.multiply.reduce(values.astype(numpy.int64).ravel())
+    return numpy.multiply.reduce(values.astype(numpy.longdouble if values.dtype.kind == "f" else complex).ravel())
+
+
+def test_nan_wins_and_the_undefined_type_is_selfs():
+    values = numpy.asarray([1.0, numpy.nan, numpy.inf])
+    for name in EXTREMA:
+        assert numpy.isnan(call(name, self=tensor(values), out=empty(())))
+    assert call("Prod", self=tensor([2.0, 3.0]), dtype=-1, out=empty(())) == 6
+    assert call("Prod", self=tensor([2.0, 3.0]), dtype="F64", out=empty((), "F64")) == 6
+
+
+@pytest.mark.parametrize("name", ["MaxDim", "MinDim", "ArgMax", "ArgMin"])
+def test_positions(name):
+    """The first of equal elements, and the first NaN."""
+    entry = pages.operators()[name]
+    best = numpy.argmax if "Max" in name else numpy.argmin
+    index_types = entry["dtypes"]["indices" if name.endswith("Dim") else "out"]["910B"]
+    for number, kind in enumerate(entry["dtypes"]["self"]["910B"]):
+        for index, (shape, dim) in enumerate([((3, 5, 7), 1), ((3, 5, 7), -1), ((9, 40), 0), ((2100,), 0), ((2, 3000), 1)]):
+            values = numpy.round(drawn(kind, shape, index % 2 == 0))  # many equal ones
+            positions = best(values, dim)
+            taken = numpy.take_along_axis(values, numpy.expand_dims(positions, dim), dim)
+            keep, layout = (index + number) % 2 == 0, LAYOUTS[(index + number) % 3]
+            taken = taken if keep else taken.squeeze(dim)
+            positions = positions.reshape(taken.shape)
+            index_type = index_types[number % len(index_types)]
+            given = {"self": tensor(values, kind, layout), "dim": dim, "keepdim": keep}
+            message = f"{name} {kind} {shape} {dim} {layout}"
+            if name.endswith("Dim"):
+                found, at = call(name, **given, out=empty(taken.shape, kind, layout),
+                                 indices=empty(taken.shape, index_type, layout))
+                numpy.testing.assert_array_equal(numpy.asarray(found), taken, message)
+            else:
+                at = call(name, **given, out=empty(taken.shape, index_type, layout))
+            numpy.testing.assert_array_equal(numpy.asarray(at), positions, message)
+
+
+def test_foreach_norm():
+    rng = numpy.random.default_rng(1)
+    shapes = [(), (3,), (70, 300), (2, 2, 5), (0,)]
+    for kind, p in (("F32", 2), ("F16", 1.0), ("BF16", 2.0), ("F32", 3.0), ("F32", numpy.inf)):
+        values = [rounded(rng.uniform(-2, 2, shape), kind) for shape in shapes]
+        outs = [empty((1,) if index % 2 else (), kind) for index in range(len(shapes))]
+        found = call("ForeachNorm", x=[tensor(one, kind) for one in values], scalar=p, out=outs)
+        for actual, one in zip(found, values):
+            expected = numpy.asarray(norm(p)(one.ravel(), 0, False))
+            compare(actual, expected, kind, 0, f"ForeachNorm {kind} {p} {one.shape}")
+
+
+def test_unscale():
+    rng = numpy.random.default_rng(2)
+    for kind, found in (("F32", False), ("F16", False), ("BF16", True), ("F32", True)):
+        values = [rounded(rng.uniform(-2, 2, shape), kind) for shape in [(5,), (), (200, 170), (3, 4)]]
+        if found:
+            values[2][7, 3] = numpy.inf if kind == "F32" else numpy.nan
+        scale = numpy.float32(1 / 3)
+        grads, flag = call("ForeachNonFiniteCheckAndUnscale", scaledGrads=[tensor(one, kind, "gaps") for one in values],
+                           foundInf=tensor(0.25), invScale=tensor(scale))
+        assert flag == (1 if found else 0.25)
+        for actual, one in zip(grads, values):
+            exact = (one.astype(numpy.float32) * scale).astype(numpy.float64)
+            numpy.testing.assert_array_equal(numpy.asarray(actual), rounded(exact, kind))
+
+
+def test_equal():
+    rng = numpy.random.default_rng(3)
+    for kinds in (("F32", "F32"), ("F16", "F32"), ("I8", "I64"), ("B", "B"), ("U64", "U64"), ("BF16", "BF16")):
+        for shape in ((), (7,), (3, 1031), (300, 200), (0, 4)):
+            values = rng.integers(0, 2, shape).astype(float)
+            for layouts in (("row-major", "row-major"), ("reversed", "gaps")):
+                pair = [tensor(values, kind, layout) for kind, layout in zip(kinds, layouts)]
+                assert call("Equal", self=pair[0], other=pair[1], out=empty((1,), "B"))
+                if values.size:
+                    changed = values.copy()
+                    changed[(-1,) * len(shape)] = 1 - changed[(-1,) * len(shape)]
+                    other = tensor(changed, kinds[1], layouts[1])
+                    assert not call("Equal", self=pair[0], other=other, out=empty((), "B"))
+    assert not call("Equal", self=tensor([1.0]), other=tensor([[1.0]]), out=empty((), "B"))
+    nan = tensor([numpy.nan])
+    assert not call("Equal", self=nan, other=nan, out=empty((), "B"))
+
+
+@pytest.mark.parametrize("name", ["Cumsum", "CumsumV2"])
+def test_scans(name):
+    for number, kind in enumerate(pages.operators()[name]["dtypes"]["out"]["910B"]):
+        for index, (shape, dim) in enumerate([((3, 5, 7), 1), ((3, 5, 7), -1), ((9, 40), 0), ((2100,), 0), ((), 0), ((2, 0), 1)]):
+            exclusive, reverse = (False, False) if name == "Cumsum" else (index % 2 == 0, (index + number) % 3 > 0)
+            values = drawn(kind, shape, False)
+            layout = LAYOUTS[(index + number) % 3]
+            line = numpy.moveaxis(values.reshape(shape or (1,)), dim, 0)
+            line = line[::-1] if reverse else line
+            sums = numpy.cumsum(line, 0)
+            sums = sums - line if exclusive else sums
+            expected = numpy.moveaxis(sums[::-1] if reverse else sums, 0, dim).reshape(shape)
+            extra = {"dtype": kind} if name == "Cumsum" else {"exclusive": exclusive, "reverse": reverse}
+            actual = call(name, self=tensor(values, kind, layout), dim=dim, out=empty(shape, kind, LAYOUTS[index % 3]), **extra)
+            compare(actual, expected, kind, abs(values).sum() + 1, f"{name} {kind} {shape} {exclusive} {reverse}")
+    if name == "Cumsum":
+        actual = call(name, self=tensor([True, False, True], "B"), dim=0, dtype="I64", out=empty((3,), "I64"))
+        numpy.testing.assert_array_equal(numpy.asarray(actual), [1, 1, 2])
+
+
+@pytest.mark.parametrize("name", ["ProdDim"])
+def test_product_along_a_dimension(name):
+    for kind in pages.operators()[name]["dtypes"]["self"]["910B"]:
+        values = drawn(kind, (4, 3, 5), False)
+        for dim, keep in ((0, True), (-1, False)):
+            wide = values.astype(numpy.int64) if values.dtype.kind in "iub" else values
+            expected = numpy.multiply.reduce(wide, dim, keepdims=keep)
+            actual = call(name, self=tensor(values, kind, "gaps"), dim=dim, keepDim=keep, dtype=kind,
+                          out=empty(expected.shape, kind, "reversed"))
+            compare(actual, expected, kind, 1, f"{name} {kind} {dim}")
+
+
+def test_clamp_with_one_bound_and_with_both_in_the_wrong_order():
+    values = numpy.asarray([-2.0, 0.5, numpy.nan, 3.0])
+    for low, high, expected in ((0.0, None, [0, 0.5, numpy.nan, 3]), (None, 1, [-2, 0.5, numpy.nan, 1]),
+                                (2.0, 1.0, [2, 2, numpy.nan, 2])):
+        actual = call("Clamp", self=tensor(values), clipValueMin=low, clipValueMax=high, out=empty((4,)))
+        numpy.testing.assert_array_equal(actual, expected)
+        bounds = [None if bound is None else tensor(float(bound)) for bound in (low, high)]
+        actual = call("ClampTensor", self=tensor(values), clipValueMin=bounds[0], clipValueMax=bounds[1], out=empty((4,)))
+        numpy.testing.assert_array_equal(actual, expected)
+
+
+def test_numpy_functions_know_shapes_and_types():
+    x = numpy.arange(24, dtype=numpy.float32).reshape(2, 3, 4)
+    total = ops.reduce_sum(x, [0, -1], True, numpy.float64)
+    numpy.testing.assert_array_equal(total, x.sum((0, 2), keepdims=True))
+    assert total.dtype == numpy.float64
+    values, indices = ops.max_dim(x, 1, False)
+    numpy.testing.assert_array_equal(values, x.max(1))
+    numpy.testing.assert_array_equal(indices, x.argmax(1))
+    assert indices.dtype == numpy.int64
+    assert ops.max(x) == 23 and ops.any(x, [], False) and not ops.all(x, [], False)
+    assert ops.equal(x, x).tolist() == [True]
+    numpy.testing.assert_array_equal(ops.cumsum(x, -1, numpy.float32), x.cumsum(-1))
+    numpy.testing.assert_array_equal(ops.clamp(x, 3, None), numpy.maximum(x, 3))

@@ -1,0 +1,77 @@
+"""Softmax, its logarithm and their gradients, against the formulas in float64."""
+
+import numpy
+import pytest
+
+from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+
+EPSILON = {"F32": 2.0**-23, "F16": 2.0**-10, "BF16": 2.0**-7, "F64": 2.0**-50}
+SHAPES = [((3, 5, 7), 1), ((3, 5, 7), -1), ((9, 40), 0), ((4, 1031), 1), ((), 0), ((6,), -1), ((2, 0), 1), ((0, 3), 1)]
+
+
+def log_softmax(x, axis):
+    x = x - x.max(axis, keepdims=True, initial=-numpy.inf)
+    return x - numpy.log(numpy.exp(x).sum(axis, keepdims=True))
+
+
+def softmax(x, axis):
+    e = numpy.exp(x - x.max(axis, keepdims=True, initial=-numpy.inf))
+    return e / e.sum(axis, keepdims=True)
+
+
+def calls():
+    for number, kind in enumerate(["F32", "F16", "BF16", "F64"]):
+        for index, (shape, dim) in enumerate(SHAPES):
+            values = numpy.random.default_rng([number, index]).uniform(-6, 6, shape)
+            out = kind if index % 3 else ["F16", "F32"][number % 2]
+            yield rounded(values, kind), kind, dim, out, LAYOUTS[(index + number) % 3]
+
+
+def line(values):
+    """A scalar is a line of one element."""
+    return values.reshape(values.shape or (1,))
+
+
+def close(actual, expected, kinds, scale, message):
+    epsilon = max(EPSILON[kind] for kind in kinds)
+    numpy.testing.assert_allclose(numpy.asarray(actual).reshape(expected.shape), expected, 4 * epsilon, scale * epsilon,
+                                  True, message)
+
+
+@pytest.mark.parametrize("name", ["Softmax", "LogSoftmax"])
+def test_forward(name):
+    for values, kind, dim, out, layout in calls():
+        expected = (softmax if name == "Softmax" else log_softmax)(line(values), dim)
+        actual = call(name, self=tensor(values, kind, layout), dim=dim, out=empty(values.shape, out, layout))
+        computed = "F32" if kind != "F64" else kind
+        close(actual, expected, (computed, out), 2**-14 if name == "Softmax" else 4, f"{name} {kind} {out} {values.shape} {dim} {layout}")
+
+
+@pytest.mark.parametrize("name", ["Softmax", "LogSoftmax"])
+def test_backward(name):
+    for values, kind, dim, out, layout in calls():
+        if kind == "F64":
+            continue
+        result = rounded((softmax if name == "Softmax" else log_softmax)(line(values), dim), kind)
+        gradient = rounded(numpy.random.default_rng(5).uniform(-2, 2, result.shape), kind)
+        if name == "Softmax":
+            expected = result * (gradient - (gradient * result).sum(dim, keepdims=True))
+        else:
+            expected = gradient - gradient.sum(dim, keepdims=True) * numpy.exp(result)
+        shape = values.shape
+        actual = call(name + "Backward", gradOutput=tensor(gradient.reshape(shape), kind, layout),
+                      output=tensor(result.reshape(shape), kind, layout), dim=dim, out=empty(shape, out, layout))
+        scale = 1 + abs(gradient).sum() * 2.0**-10
+        close(actual, expected, ("F32", out), scale, f"{name} {kind} {out} {shape} {dim} {layout}")
+
+
+def test_special_numbers():
+    inf, nan = numpy.inf, numpy.nan
+    rows = [[0.0, -inf, 0.0], [1e10, 0.0, 1e10], [-inf, -inf, -inf], [0.0, nan, 0.0], [inf, 0.0, 0.0], [1000.0, 0.0, -1000.0]]
+    half = numpy.full(3, nan)
+    expected = [[0.5, 0, 0.5], [0.5, 0, 0.5], half, half, half, [1, 0, 0]]
+    for kind in ("F32", "F64"):
+        actual = call("Softmax", self=tensor(rows, kind), dim=-1, out=empty((6, 3), kind))
+        numpy.testing.assert_array_equal(numpy.asarray(actual), expected)
+        actual = call("LogSoftmax", self=tensor(rows[:1], kind), dim=-1, out=empty((1, 3), kind))
+        numpy.testing.assert_allclose(numpy.asarray(actual), [[-numpy.log(2), -inf, -numpy.log(2)]], 1e-6)
