@@ -98,12 +98,24 @@ static void find_statistics(const NormWork *work, int64_t block, State *state, c
                           state->inverse);
 }
 
+/* A parameter of a block's groups, or what stands for an absent one. */
+static void load_given(const NormWork *work, int64_t block, const View *view, double fallback, double *values)
+{
+    if (!us_view_is_absent(view)) {
+        us_fold_load(&work->fold, block, view, values);
+        return;
+    }
+    for (int64_t i = 0; i < FOLD_WIDTH; i++) {
+        values[i] = fallback;
+    }
+}
+
 static void set_normal_columns(const NormWork *work, int64_t block, State *state)
 {
     const int64_t groups = groups_of(work, block);
     double scale[FOLD_WIDTH], bias[FOLD_WIDTH];
-    us_fold_load(&work->fold, block, &work->parameters[0], scale);
-    us_fold_load(&work->fold, block, &work->parameters[1], bias);
+    load_given(work, block, &work->parameters[0], 1, scale);
+    load_given(work, block, &work->parameters[1], 0, bias);
     for (int64_t i = 0; i < groups; i++) {
         scale[i] *= state->inverse[i];
     }
@@ -152,17 +164,22 @@ static void finish_training(void *context, int64_t block, void *memory, const do
     store_given(work, block, &work->parameters[5], state->inverse);
 }
 
+static void load_mean_and_inverse(const NormWork *work, int64_t block, const View *views, bool of_variance,
+                                  State *state)
+{
+    us_fold_load(&work->fold, block, &views[0], state->mean);
+    us_fold_load(&work->fold, block, &views[1], state->inverse);
+    for (int64_t i = 0; of_variance && i < groups_of(work, block); i++) {
+        state->inverse[i] = 1 / sqrt(state->inverse[i] + work->norm->epsilon);
+    }
+}
+
 static void prepare_inference(void *context, int64_t block, void *memory, const double *sums)
 {
     (void)sums;
     const NormWork *work = context;
-    State *state = memory;
-    us_fold_load(&work->fold, block, &work->parameters[2], state->mean);
-    us_fold_load(&work->fold, block, &work->parameters[3], state->inverse);
-    for (int64_t i = 0; i < groups_of(work, block); i++) {
-        state->inverse[i] = 1 / sqrt(state->inverse[i] + work->norm->epsilon);
-    }
-    set_normal_columns(work, block, state);
+    load_mean_and_inverse(work, block, &work->parameters[2], work->norm->spread != SPREAD_INVERSE, memory);
+    set_normal_columns(work, block, memory);
 }
 
 static void recompute_statistics(void *context, int64_t block, void *state, const double *sums)
@@ -175,9 +192,7 @@ static void load_statistics(void *context, int64_t block, void *memory, const do
 {
     (void)sums;
     const NormWork *work = context;
-    State *state = memory;
-    us_fold_load(&work->fold, block, &work->parameters[3], state->mean);
-    us_fold_load(&work->fold, block, &work->parameters[4], state->inverse);
+    load_mean_and_inverse(work, block, &work->parameters[3], work->norm->spread == SPREAD_VARIANCE, memory);
 }
 
 static void store_blended(const NormWork *work, int64_t block, const View *view, const double *values)
@@ -185,6 +200,9 @@ static void store_blended(const NormWork *work, int64_t block, const View *view,
     const double alpha = work->norm->alpha_param, beta = work->norm->beta_param;
     const int64_t groups = groups_of(work, block);
     double result[FOLD_WIDTH];
+    if (us_view_is_absent(view)) {
+        return;
+    }
     if (beta != 0) {
         us_fold_load(&work->fold, block, view, result);
     }
@@ -203,13 +221,13 @@ static void finish_slopes(void *context, int64_t block, void *memory, const doub
     const bool doubles = work->fold.operands[0].dtype == DTYPE_FLOAT64;
     const double m = work->elements, *sum = sums, *product = sums + work->fold.width;
     double scale[FOLD_WIDTH], scale_gradient[FOLD_WIDTH], shift[FOLD_WIDTH], tilt[FOLD_WIDTH];
-    us_fold_load(&work->fold, block, &work->parameters[0], scale);
+    load_given(work, block, &work->parameters[0], 1, scale);
     for (int64_t i = 0; i < groups; i++) {
         const double centre = doubles ? state->mean[i] : (double)(float)state->mean[i];
         scale_gradient[i] = (product[i] + (centre - state->mean[i]) * sum[i]) * state->inverse[i];
         scale[i] *= state->inverse[i];
-        shift[i] = sum[i] / m;
-        tilt[i] = scale_gradient[i] * state->inverse[i] / m;
+        shift[i] = work->norm->constant ? 0 : sum[i] / m;
+        tilt[i] = work->norm->constant ? 0 : scale_gradient[i] * state->inverse[i] / m;
     }
     us_norm_set(work, groups, state->mean, &state->columns.mean);
     us_norm_set(work, groups, scale, &state->columns.scale);
@@ -251,7 +269,7 @@ KernelStatus us_batch_norm_training(const View *views, const void *attributes)
     KernelStatus status = us_detach(&detached, 2, views, 1, &views[2]);
     if (status == KERNEL_OK) {
         View operands[] = {detached.inputs[0], detached.inputs[1], views[2]};
-        status = run(attributes, 3, operands, views + 3, &views[9], 3, stages);
+        status = run(attributes, 3, operands, views + 3, &views[9], us_view_is_absent(&views[2]) ? 2 : 3, stages);
     }
     us_detach_end(&detached);
     return status;
@@ -277,11 +295,12 @@ KernelStatus us_batch_norm_backward(const View *views, const void *attributes)
     static const FoldStage saved[] = {{NULL, load_statistics}, {sum_slopes, finish_slopes}, {differentiate, NULL}};
     Detached detached;
     View outputs[] = {views[3], views[2]};
-    const bool is_saved = !us_view_is_absent(&views[7]);
+    const bool is_saved = !us_view_is_absent(&views[7]), wants_input = !us_view_is_absent(&views[3]);
     KernelStatus status = us_detach(&detached, 2, views, 2, outputs);
     if (status == KERNEL_OK) {
         View operands[] = {detached.inputs[0], detached.inputs[1], views[3], views[2]};
-        status = run(attributes, 4, operands, views + 4, &views[9], is_saved ? 3 : 4, is_saved ? saved : again);
+        status = run(attributes, 4, operands, views + 4, &views[9], (is_saved ? 2 : 3) + wants_input,
+                     is_saved ? saved : again);
     }
     us_detach_end(&detached);
     return status;

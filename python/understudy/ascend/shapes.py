@@ -93,6 +93,11 @@ def selected(shape, dim, index):
 
 
 @shape_function
+def listed(sizes):
+    return tuple(sizes)
+
+
+@shape_function
 def halved(shape, dim):
     axis = normal(dim, len(shape))
     return (*shape[:axis], shape[axis] // 2, *shape[axis + 1 :])

@@ -1,0 +1,230 @@
+/* Normalizations: from the pages' operands to the kernels' views. */
+#include "ascend/opapi/norm.h"
+
+#include "kernels/batch_norm.h"
+#include "kernels/norm/normalize.h"
+
+bool op_masked(BoolArguments mask, int64_t at)
+{
+    return at < mask.count && mask.values[at];
+}
+
+const Operand *op_asked(const Operand *output, BoolArguments mask, int64_t at)
+{
+    return op_masked(mask, at) ? output : NULL;
+}
+
+/* ---- shapes ---- */
+
+Shape op_shape_listed(OpCall *op, IntArguments sizes)
+{
+    (void)op;
+    Shape shape = {.rank = sizes.count < VIEW_RANK_LIMIT ? (int32_t)sizes.count : VIEW_RANK_LIMIT};
+    for (int32_t i = 0; i < shape.rank; i++) {
+        shape.sizes[i] = sizes.values[i];
+    }
+    return shape;
+}
+
+int64_t op_times(int64_t a, int64_t b)
+{
+    int64_t product = 0;
+    return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product) ? -1 : product;
+}
+
+static int64_t elements_of(const Operand *x, int64_t first, int64_t end)
+{
+    int64_t product = 1;
+    for (int64_t axis = first < 0 ? 0 : first; axis < end && axis < x->view.rank; axis++) {
+        product = op_times(product, x->view.shape[axis]);
+    }
+    return product;
+}
+
+int64_t op_leading_elements(const Operand *x, int64_t count)
+{
+    return elements_of(x, 0, x->view.rank - count);
+}
+
+int64_t op_trailing_elements(const Operand *x, int64_t count)
+{
+    return elements_of(x, x->view.rank - count, x->view.rank);
+}
+
+/* Whether the last dimensions of x have these sizes. */
+static bool ends_with(const View *x, int64_t count, const int64_t *sizes)
+{
+    return count <= x->rank && memcmp(x->shape + x->rank - count, sizes, (size_t)count * sizeof *sizes) == 0;
+}
+
+void op_require_trailing(OpCall *op, const Operand *x, IntArguments sizes)
+{
+    op_require(op, sizes.count <= x->view.rank, sizes.name, "rank", op->invalid, "%s has %lld sizes, %s is %s",
+               sizes.name, (long long)sizes.count, x->name, op_shape_text(op, x));
+    op_require(op, op_refused(op) || ends_with(&x->view, sizes.count, sizes.values), x->name, "normalized", op->invalid,
+               "%s is %s; its last sizes are not those of %s", x->name, op_shape_text(op, x), sizes.name);
+}
+
+bool op_ends_with(const Operand *x, const Operand *gamma)
+{
+    return ends_with(&x->view, gamma->view.rank, gamma->view.shape);
+}
+
+/* ---- lines ---- */
+
+static PlannedView reads(const Operand *operand)
+{
+    return (PlannedView){operand, VIEW_READ, NULL};
+}
+
+static PlannedView writes(const Operand *operand)
+{
+    return (PlannedView){operand, VIEW_WRITE, NULL};
+}
+
+aclnnStatus op_layer_norm(OpCall *op, const LayerNorm *norm)
+{
+    if (op_refused(op) || op_empty(norm->x)) {
+        return op_plan_nothing(op);
+    }
+    const int64_t line = op_trailing_elements(norm->x, norm->dims);
+    const Normalize attributes = {.line = line, .parameter_run = 1, .parameter_count = line, .epsilon = norm->epsilon,
+                                  .factor = norm->factor, .centred = !norm->root_mean_square};
+    View bias = us_view_absent();
+    if (norm->bias != NULL && op_given(norm->bias)) {
+        bias = us_view_broadcast(&norm->bias->view, norm->x->view.rank, norm->x->view.shape);
+    }
+    const PlannedView views[] = {reads(norm->x),     reads(norm->added),  {norm->bias, VIEW_READ, &bias},
+                                 reads(norm->scale), reads(norm->offset), writes(norm->sum),
+                                 writes(norm->y),    writes(norm->mean),  writes(norm->inverse)};
+    return op_plan_views(op, us_normalize, &attributes, sizeof attributes, 9, views);
+}
+
+aclnnStatus op_layer_norm_backward(OpCall *op, const LayerNormBackward *norm)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const int64_t line = op_trailing_elements(norm->x, norm->dims);
+    const Normalize attributes = {.line = line, .parameter_run = 1, .parameter_count = line, .factor = norm->factor,
+                                  .centred = !norm->root_mean_square};
+    const PlannedView views[] = {reads(norm->dy),     reads(norm->x),       reads(norm->added),
+                                 reads(norm->passed), reads(norm->scale),   reads(NULL),
+                                 reads(norm->mean),   reads(norm->inverse), writes(norm->first),
+                                 writes(norm->second), writes(norm->scale_gradient), writes(norm->offset_gradient)};
+    return op_plan_views(op, us_normalize_backward, &attributes, sizeof attributes, 12, views);
+}
+
+static Normalize of_groups(int64_t channels, int64_t groups, int64_t space, double epsilon, double swish)
+{
+    return (Normalize){.line = groups > 0 ? channels / groups * space : 0, .parameter_run = space,
+                       .parameter_count = channels, .epsilon = epsilon, .factor = 1, .swish = swish, .centred = true};
+}
+
+aclnnStatus op_group_norm(OpCall *op, const GroupNorm *norm)
+{
+    if (op_refused(op) || op_empty(norm->x)) {
+        return op_plan_nothing(op);
+    }
+    const Normalize attributes = of_groups(norm->channels, norm->groups, norm->space, norm->epsilon, norm->swish);
+    const PlannedView views[] = {reads(norm->x),     reads(NULL),         reads(NULL),
+                                 reads(norm->scale), reads(norm->offset), writes(NULL),
+                                 writes(norm->y),    writes(norm->mean),  writes(norm->inverse)};
+    return op_plan_views(op, us_normalize, &attributes, sizeof attributes, 9, views);
+}
+
+aclnnStatus op_group_norm_backward(OpCall *op, const GroupNormBackward *norm)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const Normalize attributes = of_groups(norm->channels, norm->groups, norm->space, 0, norm->swish);
+    const PlannedView views[] = {reads(norm->dy),    reads(norm->x),       reads(NULL),
+                                 reads(NULL),        reads(norm->scale),   reads(norm->offset),
+                                 reads(norm->mean),  reads(norm->inverse), writes(norm->dx),
+                                 writes(NULL),       writes(norm->scale_gradient), writes(norm->offset_gradient)};
+    return op_plan_views(op, us_normalize_backward, &attributes, sizeof attributes, 12, views);
+}
+
+/* ---- batches ---- */
+
+void op_require_channels(OpCall *op, const Operand *x, Operands vectors)
+{
+    for (int32_t i = 0; i < vectors.count && !op_refused(op); i++) {
+        const Operand *vector = vectors.items[i];
+        op_require(op, !op_given(vector) || (vector->view.rank == 1 && vector->view.shape[0] == op_size(x, 1)),
+                   vector->name, "channels", op->invalid, "%s is %s; %s is %s and has %lld channels", vector->name,
+                   op_shape_text(op, vector), x->name, op_shape_text(op, x), (long long)op_size(x, 1));
+    }
+}
+
+/* A vector of the channels as the kernels want it: in dimension 1, size 1 elsewhere. */
+static View along_channels(const Operand *vector, int32_t rank)
+{
+    if (vector == NULL || !op_given(vector)) {
+        return us_view_absent();
+    }
+    View view = vector->view;
+    const int64_t stride = view.strides[0];
+    for (int32_t axis = 0; axis < rank; axis++) {
+        view.shape[axis] = axis == 1 ? vector->view.shape[0] : 1;
+        view.strides[axis] = axis == 1 ? stride : 0;
+    }
+    view.rank = rank;
+    return view;
+}
+
+aclnnStatus op_batch_norm(OpCall *op, const ChannelNorm *norm)
+{
+    if (op_refused(op) || op_empty(norm->x)) {
+        return op_plan_nothing(op);
+    }
+    const Operand *vectors[] = {norm->scale, norm->offset, norm->running_mean, norm->running_variance, norm->mean,
+                                norm->inverse};
+    View views[6];
+    for (int i = 0; i < 6; i++) {
+        views[i] = along_channels(vectors[i], norm->x->view.rank);
+    }
+    const BatchNorm attributes = {.alpha = 1, .factor = norm->momentum, .epsilon = norm->epsilon};
+    const ViewAccess running = norm->training ? VIEW_READ_WRITE : VIEW_READ;
+    const PlannedView planned[] = {reads(norm->x),
+                                   reads(NULL),
+                                   writes(norm->y),
+                                   {norm->scale, VIEW_READ, &views[0]},
+                                   {norm->offset, VIEW_READ, &views[1]},
+                                   {norm->running_mean, running, &views[2]},
+                                   {norm->running_variance, running, &views[3]},
+                                   {norm->mean, VIEW_WRITE, &views[4]},
+                                   {norm->inverse, VIEW_WRITE, &views[5]},
+                                   reads(NULL)};
+    return norm->training ? op_plan_views(op, us_batch_norm_training, &attributes, sizeof attributes, 10, planned)
+                          : op_plan_views(op, us_batch_norm_inference, &attributes, sizeof attributes, 7, planned);
+}
+
+aclnnStatus op_batch_norm_backward(OpCall *op, const ChannelNormBackward *norm)
+{
+    if (op_refused(op) || op_empty(norm->x)) {
+        return op_plan_nothing(op);
+    }
+    const bool saved = norm->training;
+    const Operand *vectors[] = {norm->scale, norm->scale_gradient, norm->offset_gradient,
+                                saved ? norm->mean : norm->running_mean,
+                                saved ? norm->inverse : norm->running_variance};
+    View views[5];
+    for (int i = 0; i < 5; i++) {
+        views[i] = along_channels(vectors[i], norm->x->view.rank);
+    }
+    const BatchNorm attributes = {.alpha = 1, .alpha_param = 1, .epsilon = norm->epsilon, .constant = !saved,
+                                  .spread = saved ? SPREAD_INVERSE : SPREAD_VARIANCE};
+    const PlannedView planned[] = {reads(norm->x),
+                                   reads(norm->dy),
+                                   writes(NULL),
+                                   writes(norm->dx),
+                                   {vectors[0], VIEW_READ, &views[0]},
+                                   {vectors[1], VIEW_WRITE, &views[1]},
+                                   {vectors[2], VIEW_WRITE, &views[2]},
+                                   {vectors[3], VIEW_READ, &views[3]},
+                                   {vectors[4], VIEW_READ, &views[4]},
+                                   reads(NULL)};
+    return op_plan_views(op, us_batch_norm_backward, &attributes, sizeof attributes, 10, planned);
+}

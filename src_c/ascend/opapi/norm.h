@@ -1,0 +1,77 @@
+/* Normalizations: src_c/kernels/norm/normalize and src_c/kernels/batch_norm. */
+#ifndef ASCEND_OPAPI_NORM_H
+#define ASCEND_OPAPI_NORM_H
+
+#include "ascend/opapi/families.h"
+
+/* Whether an output mask asks for its output number `at`. */
+bool op_masked(BoolArguments mask, int64_t at);
+const Operand *op_asked(const Operand *output, BoolArguments mask, int64_t at); /* NULL: it does not */
+
+/* ---- lines: trailing dimensions, or groups of channels ---- */
+
+Shape op_shape_listed(OpCall *op, IntArguments sizes);
+
+/* The last dimensions of x are `sizes` (sizes/rank: too many; x/normalized: others). */
+void op_require_trailing(OpCall *op, const Operand *x, IntArguments sizes);
+/* Whether the last dimensions of x are those of gamma. */
+bool op_ends_with(const Operand *x, const Operand *gamma);
+
+/* Elements of x before its last `count` dimensions; of the last ones. */
+int64_t op_leading_elements(const Operand *x, int64_t count);
+int64_t op_trailing_elements(const Operand *x, int64_t count);
+/* A product of sizes; -1 where a factor is negative or it is too large: no tensor has so many elements. */
+int64_t op_times(int64_t a, int64_t b);
+
+typedef struct LayerNorm {
+    const Operand *x, *added, *bias, *scale, *offset, *sum, *y, *mean, *inverse;
+    int64_t dims; /* trailing ones that are normalized */
+    double epsilon, factor;
+    bool root_mean_square;
+} LayerNorm;
+aclnnStatus op_layer_norm(OpCall *op, const LayerNorm *norm);
+
+typedef struct LayerNormBackward {
+    const Operand *dy, *x, *added, *passed, *scale, *mean, *inverse, *first, *second, *scale_gradient, *offset_gradient;
+    int64_t dims;
+    double factor;
+    bool root_mean_square;
+} LayerNormBackward;
+aclnnStatus op_layer_norm_backward(OpCall *op, const LayerNormBackward *norm);
+
+/* Channels in dimension 1, in `groups` of equal size. */
+typedef struct GroupNorm {
+    const Operand *x, *scale, *offset, *y, *mean, *inverse;
+    int64_t channels, groups, space; /* elements of a channel */
+    double epsilon, swish;
+} GroupNorm;
+aclnnStatus op_group_norm(OpCall *op, const GroupNorm *norm);
+
+typedef struct GroupNormBackward {
+    const Operand *dy, *x, *mean, *inverse, *scale, *offset, *dx, *scale_gradient, *offset_gradient;
+    int64_t channels, groups, space;
+    double swish;
+} GroupNormBackward;
+aclnnStatus op_group_norm_backward(OpCall *op, const GroupNormBackward *norm);
+
+/* ---- batches: all dimensions but number 1 ---- */
+
+/* Each that is given is a vector of the channels of x (channels). */
+void op_require_channels(OpCall *op, const Operand *x, Operands vectors);
+
+typedef struct ChannelNorm {
+    const Operand *x, *scale, *offset, *running_mean, *running_variance, *y, *mean, *inverse;
+    bool training;
+    double momentum, epsilon;
+} ChannelNorm;
+aclnnStatus op_batch_norm(OpCall *op, const ChannelNorm *norm);
+
+typedef struct ChannelNormBackward {
+    const Operand *dy, *x, *scale, *running_mean, *running_variance, *mean, *inverse, *dx, *scale_gradient,
+        *offset_gradient;
+    bool training;
+    double epsilon;
+} ChannelNormBackward;
+aclnnStatus op_batch_norm_backward(OpCall *op, const ChannelNormBackward *norm);
+
+#endif

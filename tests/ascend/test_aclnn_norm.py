@@ -1,0 +1,211 @@
+"""Normalizations and their gradients: types, layouts and shapes, against the formulas in float64."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+
+KINDS = ["F32", "F16", "BF16"]
+# Half a unit of the type, for one rounding of the result, and what float32 loses before it.
+ROUNDING = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}
+
+
+def drawn(shape, seed, kind="F32", centre=0.0, spread=1.0):
+    return rounded(np.random.default_rng(seed).normal(centre, spread, shape), kind)
+
+
+def near(actual, expected, kind, terms=8.0, parts=()):
+    """Within one rounding of the type and `terms` roundings of float32, of the size of the largest value or of the largest
+    part that may cancel."""
+    scale = max(1.0, np.abs(expected).max(initial=0), np.abs(parts).max(initial=0))
+    np.testing.assert_allclose(actual, expected, rtol=1.01 * ROUNDING[kind], atol=terms * 2.0**-24 * scale + 2.0**-25)
+
+
+def unit(x, axes, epsilon):
+    mean = x.mean(axes, keepdims=True)
+    rstd = 1 / np.sqrt(x.var(axes, keepdims=True) + epsilon)
+    return (x - mean) * rstd, mean, rstd
+
+
+def unit_gradient(g, u, rstd, axes, centred=True):
+    """Of what unit() makes."""
+    mean = g.mean(axes, keepdims=True) if centred else 0
+    return (g - mean - u * (g * u).mean(axes, keepdims=True)) * rstd
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape, dims", [((3, 5, 7), 1), ((2, 3, 4), 2), ((4, 1500), 1), ((6,), 1), ((300, 8), 1)], ids=str)
+def test_layer_norm(kind, shape, dims):
+    axes = tuple(range(-dims, 0))
+    normal = list(shape[-dims:])
+    x, dy = drawn(shape, 1, kind, 2), drawn(shape, 2, kind)
+    weight, bias = drawn(normal, 3, kind, 1), drawn(normal, 4, kind)
+    u, mean, rstd = unit(x, axes, 1e-5)
+    for layout, other in zip(LAYOUTS, LAYOUTS[1:] + LAYOUTS[:1]):
+        out, means, rstds = call(
+            "LayerNorm", input=tensor(x, kind, layout), normalizedShape=normal, weightOptional=tensor(weight, kind, other),
+            biasOptional=tensor(bias, kind), eps=1e-5, out=empty(shape, kind, other),
+            meanOutOptional=empty(mean.shape, layout=other), rstdOutOptional=empty(mean.shape))  # fmt: skip
+        near(out, u * weight + bias, kind)
+        near(means, mean, "F32")
+        near(rstds, rstd, "F32")
+        dx, dweight, dbias = call(
+            "LayerNormBackward", gradOut=tensor(dy, kind, other), input=tensor(x, kind, layout), normalizedShape=normal,
+            mean=tensor(mean), rstd=tensor(rstd), weightOptional=tensor(weight, kind), biasOptional=tensor(bias, kind),
+            outputMask=[True] * 3, gradInputOut=empty(shape, kind, layout), gradWeightOut=empty(normal, "F32", other),
+            gradBiasOut=empty(normal, "F32"))  # fmt: skip
+        near(dx, unit_gradient(dy * weight, u, rstd, axes), kind, 16, parts=dy * weight * rstd)
+        rest = tuple(range(len(shape) - dims))
+        near(dweight, (dy * u).sum(rest), "F32", 16)
+        near(dbias, dy.sum(rest), "F32")
+
+
+def test_layer_norm_without_parameters_and_of_large_means():
+    x = drawn((4, 33), 1, centre=1e4)
+    out = call("LayerNorm", input=tensor(x), normalizedShape=[33], weightOptional=None, biasOptional=None, eps=0.0,
+               out=empty(x.shape), meanOutOptional=None, rstdOutOptional=None)  # fmt: skip
+    near(out, unit(x, -1, 0)[0], "F32")
+    for mode in range(3):
+        half = call("LayerNormWithImplMode", input=tensor(x / 1e4, "F16"), normalizedShape=[33], weightOptional=None, eps=1e-5,
+                    biasOptional=None, out=empty(x.shape, "F16"), meanOutOptional=None, rstdOutOptional=None, implMode=mode)  # fmt: skip
+        near(half, unit(rounded(x / 1e4, "F16"), -1, 1e-5)[0], "F16")
+    np.testing.assert_array_equal(out, call("FastLayerNorm", input=tensor(x), normalizedShape=[33], weightOptional=None,
+        biasOptional=None, eps=0.0, out=empty(x.shape), meanOutOptional=None, rstdOutOptional=None))  # fmt: skip
+
+
+def test_what_is_not_asked_for_is_not_written():
+    x, pattern = drawn((4, 6), 1), empty((6,)).values()
+    dx, dweight, dbias = call(
+        "LayerNormBackward", gradOut=tensor(x), input=tensor(x), normalizedShape=[6], mean=tensor(np.zeros((4, 1))),
+        rstd=tensor(np.ones((4, 1))), weightOptional=None, biasOptional=None, outputMask=[False, True, False],
+        gradInputOut=empty((4, 6)), gradWeightOut=empty((6,)), gradBiasOut=empty((6,)))  # fmt: skip
+    near(dweight, (x * x).sum(0), "F32")
+    np.testing.assert_array_equal(dbias, pattern)
+    np.testing.assert_array_equal(dx, empty((4, 6)).values())
+
+
+def test_no_lines_at_all():
+    none = np.zeros((0, 3))
+    _, dweight, dbias = call(
+        "LayerNormBackward", gradOut=tensor(none), input=tensor(none), normalizedShape=[3], mean=tensor(np.zeros((0, 1))),
+        rstd=tensor(np.zeros((0, 1))), weightOptional=None, biasOptional=None, outputMask=[True] * 3,
+        gradInputOut=empty((0, 3)), gradWeightOut=empty((3,)), gradBiasOut=empty((3,)))  # fmt: skip
+    np.testing.assert_array_equal([dweight, dbias], np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape, groups", [((2, 6, 5), 3), ((3, 4), 2), ((1, 4, 3, 700), 4), ((2, 3, 2, 2, 2), 1)], ids=str)
+def test_group_norm(kind, shape, groups):
+    n, c, space = shape[0], shape[1], int(np.prod(shape[2:]))
+    x, dy = drawn(shape, 1, kind, 2), drawn(shape, 2, kind)
+    gamma, beta = drawn(c, 3, kind, 1), drawn(c, 4, kind)
+    u, mean, rstd = unit(x.reshape(n, groups, -1), -1, 1e-5)
+    mean, rstd = rounded(mean, kind), rounded(rstd, kind)
+    per_channel = (1, c) + (1,) * (len(shape) - 2)
+    sizes = {"N": n, "C": c, "HxW": space, "group": groups}
+    for layout in LAYOUTS:
+        out, means, rstds = call(
+            "GroupNorm", self=tensor(x, kind, layout), gamma=tensor(gamma, kind, layout), beta=tensor(beta, kind), eps=1e-5,
+            out=empty(shape, kind, layout), meanOut=empty((n, groups), kind), rstdOut=empty((n, groups), kind), **sizes)  # fmt: skip
+        near(out, u.reshape(shape) * gamma.reshape(per_channel) + beta.reshape(per_channel), kind)
+        near(means, mean[..., 0], kind)
+        near(rstds, rstd[..., 0], kind)
+        dx, dgamma, dbeta = call(
+            "GroupNormBackward", gradOut=tensor(dy, kind, layout), input=tensor(x, kind), mean=tensor(mean[..., 0], kind),
+            rstd=tensor(rstd[..., 0], kind), gamma=tensor(gamma, kind), outputMask=[True] * 3,
+            gradInput=empty(shape, kind, layout), gradGammaOut=empty((c,), kind), gradBetaOut=empty((c,), kind), **sizes)  # fmt: skip
+        given = (x.reshape(n, groups, -1) - mean) * rstd
+        g = (dy * gamma.reshape(per_channel)).reshape(given.shape)
+        near(dx, unit_gradient(g, given, rstd, -1).reshape(shape), kind, 16, parts=g * rstd)
+        rest = (0, *range(2, len(shape)))
+        near(dgamma, (dy * given.reshape(shape)).sum(rest), kind, 64)
+        near(dbeta, dy.sum(rest), kind, 16)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape, dims", [((3, 5, 7), 1), ((2, 3, 4), 2), ((4, 1500), 1)], ids=str)
+def test_rms_norm(kind, shape, dims):
+    axes, normal = tuple(range(-dims, 0)), shape[-dims:]
+    x, dy, gamma = drawn(shape, 1, kind, 1), drawn(shape, 2, kind), drawn(normal, 3, kind, 1)
+    rstd = 1 / np.sqrt((x * x).mean(axes, keepdims=True) + 1e-6)
+    for layout, of_gamma in zip(LAYOUTS, [kind, "F32", kind]):
+        y, rstds = call("RmsNorm", x=tensor(x, kind, layout), gamma=tensor(gamma, of_gamma, layout), epsilon=1e-6,
+                        yOut=empty(shape, kind, layout), rstdOut=empty(rstd.shape))  # fmt: skip
+        near(y, x * rstd * gamma, kind)
+        near(rstds, rstd, "F32")
+        dx, dgamma = call("RmsNormGrad", dy=tensor(dy, kind, layout), x=tensor(x, kind), rstd=tensor(rstd.reshape(shape[:-dims])),
+                          gamma=tensor(gamma, of_gamma), dxOut=empty(shape, kind, layout), dgammaOut=empty(normal))  # fmt: skip
+        near(dx, unit_gradient(dy * gamma, x * rstd, rstd, axes, centred=False), kind, 16, parts=dy * gamma * rstd)
+        near(dgamma, (dy * x * rstd).sum(tuple(range(len(shape) - dims))), "F32", 16)
+
+
+def vectors(channels, seed, kind):
+    return [drawn(channels, seed + i, kind, 1, 0.2) for i in range(4)]
+
+
+@pytest.mark.parametrize("kind, of_parameters", [("F32", "F32"), ("F16", "F32"), ("BF16", "BF16")])
+@pytest.mark.parametrize("shape", [(8, 3), (4, 3, 5, 5), (2, 40, 3), (2, 2, 2, 1, 2, 2, 1, 3)], ids=str)
+def test_batch_norm(kind, of_parameters, shape):
+    c, rest = shape[1], (0, *range(2, len(shape)))
+    along = (1, c) + (1,) * (len(shape) - 2)
+    x, dy = drawn(shape, 1, kind, 2), drawn(shape, 2, kind)
+    weight, bias, mean0, var0 = vectors(c, 3, of_parameters)
+    u, mean, rstd = unit(x, rest, 1e-5)
+    count = x.size // c
+    w, b = weight.reshape(along), bias.reshape(along)
+    for layout, training in itertools.product(LAYOUTS, [True, False]):
+        running_mean, running_var, out, means, rstds = call(
+            "BatchNorm", input=tensor(x, kind, layout), weight=tensor(weight, of_parameters, layout), bias=tensor(bias, of_parameters),
+            runningMean=tensor(mean0, of_parameters), runningVar=tensor(var0, of_parameters, layout), training=training,
+            momentum=0.25, eps=1e-5, output=empty(shape, kind, layout), saveMean=empty((c,)), saveInvstd=empty((c,)))  # fmt: skip
+        if training:
+            near(out, u * w + b, kind)
+            near(running_mean, 0.75 * mean0 + 0.25 * mean.ravel(), of_parameters)
+            near(running_var, 0.75 * var0 + 0.25 * x.var(rest) * count / (count - 1), of_parameters)
+            near(means, mean.ravel(), "F32")
+            near(rstds, rstd.ravel(), "F32")
+        else:
+            r = 1 / np.sqrt(var0 + 1e-5)
+            near(out, (x - mean0.reshape(along)) * r.reshape(along) * w + b, kind)
+            np.testing.assert_array_equal(running_mean, mean0)
+        dx, dweight, dbias = call(
+            "BatchNormBackward", gradOut=tensor(dy, kind, layout), input=tensor(x, kind), weight=tensor(weight, of_parameters),
+            runningMean=tensor(mean0, of_parameters), runningVar=tensor(var0, of_parameters), saveMean=tensor(mean.ravel()),
+            saveInvstd=tensor(rstd.ravel()), training=training, eps=1e-5, outputMask=[True] * 3,
+            gradInput=empty(shape, kind, layout), gradWeight=empty((c,)), gradBias=empty((c,), layout=layout))  # fmt: skip
+        if training:
+            near(dx, unit_gradient(dy * w, u, rstd, rest), kind, 16, parts=dy * w * rstd)
+            near(dweight, (dy * u).sum(rest), "F32", 16)
+        else:
+            near(dx, dy * w * r.reshape(along), kind)
+            near(dweight, (dy * (x - mean0.reshape(along)) * r.reshape(along)).sum(rest), "F32", 32)
+        near(dbias, dy.sum(rest), "F32", 16)
+
+
+def test_batch_norm_without_parameters():
+    """As instance normalization calls it, and its gradient for the parameters alone."""
+    x = drawn((4, 3, 6), 1)
+    u, mean, rstd = unit(x, (0, 2), 1e-5)
+    out, *_ = call("BatchNorm", input=tensor(x), weight=None, bias=None, runningMean=None, runningVar=None, training=True,
+                   momentum=0.1, eps=1e-5, output=empty(x.shape), saveMean=empty((3,)), saveInvstd=empty((3,)))  # fmt: skip
+    near(out, u, "F32")
+    dweight = call("BatchNormBackward", gradOut=tensor(x), input=tensor(x), weight=None, runningMean=None, runningVar=None,
+                   saveMean=tensor(mean.ravel()), saveInvstd=tensor(rstd.ravel()), training=True, eps=1e-5,
+                   outputMask=[False, True, False], gradInput=None, gradWeight=empty((3,)), gradBias=None)  # fmt: skip
+    near(dweight, (x * u).sum((0, 2)), "F32", 16)
+
+
+def test_gradients_are_those_of_torch():
+    torch = pytest.importorskip("torch")
+    x, dy, gamma = drawn((2, 6, 5), 1), drawn((2, 6, 5), 2), drawn(6, 3)
+    own, weight = torch.tensor(x, requires_grad=True), torch.tensor(gamma, requires_grad=True)
+    torch.nn.functional.group_norm(own, 3, weight, eps=1e-5).backward(torch.tensor(dy))
+    _, mean, rstd = unit(x.reshape(2, 3, -1), -1, 1e-5)
+    dx, dgamma, _ = call(
+        "GroupNormBackward", gradOut=tensor(dy), input=tensor(x), mean=tensor(mean[..., 0]), rstd=tensor(rstd[..., 0]),
+        gamma=tensor(gamma), N=2, C=6, HxW=5, group=3, outputMask=[True] * 3, gradInput=empty(x.shape),
+        gradGammaOut=empty((6,)), gradBetaOut=empty((6,)))  # fmt: skip
+    near(dx, own.grad.numpy(), "F32", 32)
+    near(dgamma, weight.grad.numpy(), "F32", 32)
