@@ -81,7 +81,8 @@ void us_context_stop(Context *context, DeviceFault fault, const Explanation *why
 
 /* Sets up the device's arena and capacity and makes host accesses to it stop with a message. */
 void us_memory_start_device(DeviceState *device);
-void us_memory_free_all(Device *device);
+void us_memory_free_all(Device *device, uint64_t newest);
+uint64_t us_memory_newest(const Device *device); /* the serial of the last block that was allocated */
 
 /* UNDERSTUDY_DEVICE_ACCESS=host */
 bool us_host_may_access(void);

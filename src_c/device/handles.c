@@ -16,7 +16,7 @@ static const uint64_t HANDLE_TAG = 0x0501u; /* bits 63..48 neither all 0 nor all
 
 typedef struct Slot {
     _Atomic(uint64_t) identity; /* kind << 32 | generation while alive, 0 while free */
-    void *object;
+    _Atomic(void *) object; /* read without the lock: holds for the identity that is still there afterwards */
     uint32_t generation;
     uint32_t next_free;
 } Slot;
@@ -101,7 +101,7 @@ void *us_handle_create(HandleKind kind, void *object)
     if (index != NO_SLOT) {
         Slot *slot = slot_at(index);
         slot->generation = (slot->generation + 1) % GENERATION_LIMIT;
-        slot->object = object;
+        atomic_store_explicit(&slot->object, object, memory_order_release);
         handle = handle_value(index, slot->generation);
         atomic_store_explicit(&slot->identity, identity_of(kind, slot->generation), memory_order_release);
         atomic_fetch_add_explicit(&live_counts[kind & 0xff], 1, memory_order_relaxed);
@@ -118,11 +118,13 @@ void *us_handle_object(const void *handle, HandleKind kind)
         return NULL;
     }
     Slot *slot = slot_at(index);
-    if (slot == NULL ||
-        atomic_load_explicit(&slot->identity, memory_order_acquire) != identity_of(kind, generation)) {
+    const uint64_t identity = identity_of(kind, generation);
+    if (slot == NULL || atomic_load_explicit(&slot->identity, memory_order_acquire) != identity) {
         return NULL;
     }
-    return slot->object;
+    void *object = atomic_load_explicit(&slot->object, memory_order_acquire);
+    /* Whoever reads the object of a later life sees that the earlier identity has ended. */
+    return atomic_load_explicit(&slot->identity, memory_order_relaxed) == identity ? object : NULL;
 }
 
 void *us_handle_end(const void *handle, HandleKind kind)
@@ -137,7 +139,7 @@ void *us_handle_end(const void *handle, HandleKind kind)
     void *object = NULL;
     uint64_t expected = identity_of(kind, generation);
     if (slot != NULL && atomic_compare_exchange_strong(&slot->identity, &expected, 0)) {
-        object = slot->object;
+        object = atomic_load_explicit(&slot->object, memory_order_relaxed);
         slot->next_free = NO_SLOT;
         if (last_free == NO_SLOT) {
             first_free = index;

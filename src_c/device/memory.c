@@ -176,24 +176,34 @@ MemoryStatus us_memory_free(Platform *platform, MemoryKind kind, void *address, 
 typedef struct Owned {
     Arena *arena;
     const Device *device;
+    uint64_t newest;
 } Owned;
 
 static void free_if_owned(Allocation *block, void *context)
 {
     const Owned *owned = context;
-    if (block->device == owned->device) {
+    if (block->device == owned->device && block->serial <= owned->newest) {
         free_block(owned->arena, block);
     }
 }
 
-void us_memory_free_all(Device *device)
+uint64_t us_memory_newest(const Device *device)
+{
+    PlatformState *platform = platform_state(device->platform);
+    pthread_mutex_lock(&platform->memory_lock);
+    uint64_t newest = platform->next_serial;
+    pthread_mutex_unlock(&platform->memory_lock);
+    return newest;
+}
+
+void us_memory_free_all(Device *device, uint64_t newest)
 {
     PlatformState *platform = platform_state(device->platform);
     pthread_mutex_lock(&platform->memory_lock);
     us_virtual_memory_unmap_all(platform, device);
     Arena *arenas[] = {&device_state(device)->arena, &platform->host_arena};
     for (size_t a = 0; a < 2; a++) {
-        Owned owned = {arenas[a], device};
+        Owned owned = {arenas[a], device, newest};
         us_arena_each(arenas[a], free_if_owned, &owned);
     }
     pthread_mutex_unlock(&platform->memory_lock);

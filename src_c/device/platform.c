@@ -521,6 +521,8 @@ void us_device_reset(Device *device, bool drain)
 {
     enum { LOOK_AGAIN_US = 100 };
     bool busy = true;
+    /* What other threads make from here on belongs to the device as it is after the reset. */
+    const uint64_t newest = us_memory_newest(device);
     mark_contexts(device);
     while (busy) {
         ContextState *context = take_context(device, &busy);
@@ -530,7 +532,7 @@ void us_device_reset(Device *device, bool drain)
             usleep(LOOK_AGAIN_US);
         }
     }
-    us_memory_free_all(device);
+    us_memory_free_all(device, newest);
     forget_peers(device);
     DeviceState *state = device_state(device);
     pthread_mutex_lock(&state->fault_lock);

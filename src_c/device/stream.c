@@ -93,6 +93,23 @@ Stream *us_stream_of_handle(const void *handle)
 
 static void drop_rest(StreamState *stream);
 
+/* Waits until the worker has run its last task; false when that takes longer than the deadline, if there is one. */
+static bool worker_leaves(StreamState *stream, const struct timespec *deadline)
+{
+    bool expired = false;
+    pthread_mutex_lock(&stream->lock);
+    while (!stream->worker_left && !expired) {
+        if (deadline == NULL) {
+            pthread_cond_wait(&stream->done, &stream->lock);
+        } else {
+            expired = pthread_cond_timedwait(&stream->done, &stream->lock, deadline) != 0;
+        }
+    }
+    bool left = stream->worker_left;
+    pthread_mutex_unlock(&stream->lock);
+    return left;
+}
+
 /* Ends the worker; a worker that ends its own stream (from a host callback) cannot wait for itself. */
 static void stop_worker(StreamState *stream, const struct timespec *deadline)
 {
@@ -105,11 +122,9 @@ static void stop_worker(StreamState *stream, const struct timespec *deadline)
     if (!exists) {
         return;
     }
-    if (pthread_equal(stream->worker, pthread_self())) {
-        pthread_detach(stream->worker);
-    } else if (deadline == NULL) {
+    if (!pthread_equal(stream->worker, pthread_self()) && worker_leaves(stream, deadline)) {
         pthread_join(stream->worker, NULL);
-    } else if (pthread_clockjoin_np(stream->worker, NULL, CLOCK_MONOTONIC, deadline) != 0) {
+    } else {
         pthread_detach(stream->worker);
     }
 }
@@ -122,23 +137,49 @@ static bool is_own_worker(StreamState *stream)
     return own;
 }
 
-/* As us_stream_abort, but does not wait long for code of the program, which may never return. */
+enum { LOOK_AGAIN_US = 5000 };
+
+/* Code of the program may never return: nobody waits long for it. */
+static bool is_worth_waiting(const StreamState *stream, uint64_t start)
+{
+    static const uint64_t PATIENCE = 500 * 1000000u;
+    return us_now() - start < PATIENCE || !atomic_load(&stream->runs_program);
+}
+
 static void abort_patiently(StreamState *stream)
 {
-    enum { LOOK_AGAIN_US = 5000 };
-    static const uint64_t PATIENCE = 500 * 1000000u;
     uint64_t ticket = us_stream_drop(stream);
     uint64_t start = us_now();
-    while (!us_stream_wait_ticket(stream, ticket, LOOK_AGAIN_US) &&
-           (us_now() - start < PATIENCE || !atomic_load(&stream->runs_program))) {
+    while (!us_stream_wait_ticket(stream, ticket, LOOK_AGAIN_US) && is_worth_waiting(stream, start)) {
     }
+}
+
+/* Until the thread that destroys the stream has done so: memory that its tasks use may be freed after that. */
+static void wait_for_end(StreamState *stream)
+{
+    uint64_t start = us_now();
+    pthread_mutex_lock(&stream->lock);
+    while (!stream->gone && is_worth_waiting(stream, start)) {
+        struct timespec deadline = us_deadline(LOOK_AGAIN_US * 1000);
+        pthread_cond_timedwait(&stream->done, &stream->lock, &deadline);
+    }
+    pthread_mutex_unlock(&stream->lock);
+}
+
+static void tell_end(StreamState *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    stream->gone = true;
+    pthread_cond_broadcast(&stream->done);
+    pthread_mutex_unlock(&stream->lock);
 }
 
 void us_stream_destroy(Stream *public, bool drain)
 {
     StreamState *stream = stream_state(public);
     if (us_handle_end(public->handle, HANDLE_STREAM) == NULL) {
-        return; /* another thread was faster */
+        wait_for_end(stream); /* another thread was faster */
+        return;
     }
     if (!is_own_worker(stream)) {
         if (drain) {
@@ -151,6 +192,7 @@ void us_stream_destroy(Stream *public, bool drain)
     struct timespec now = us_deadline(0);
     stop_worker(stream, atomic_load(&stream->runs_program) ? &now : NULL);
     drop_rest(stream);
+    tell_end(stream);
     us_context_remove_stream(public->context, stream);
     us_stream_let_go(stream);
 }
@@ -294,6 +336,8 @@ static void *work(void *argument)
         pthread_mutex_lock(&stream->lock);
         stream->draining = false;
     }
+    stream->worker_left = true;
+    pthread_cond_broadcast(&stream->done);
     pthread_mutex_unlock(&stream->lock);
     if (atomic_load(&stream->ended)) {
         drop_rest(stream);

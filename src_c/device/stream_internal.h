@@ -26,9 +26,11 @@ struct StreamState {
 
     pthread_mutex_t lock; /* queue, worker state, fault */
     pthread_cond_t work;  /* signalled when the worker is parked and there is something to do */
-    pthread_cond_t done;  /* broadcast when `completed` grows and somebody is parked on it */
+    pthread_cond_t done;  /* broadcast when `completed` grows and somebody is parked on it, and when worker or stream ends */
     Task *first, *last;
     bool worker_exists, worker_parked;
+    bool worker_left; /* it runs no further task */
+    bool gone;        /* us_stream_destroy is through */
     _Atomic bool runs_program; /* a task that runs is (or waits for) the program's own code, which may never return */
     _Atomic bool stopping, draining; /* draining: somebody runs a task; changed under the lock */
     pthread_t worker;

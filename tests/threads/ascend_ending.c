@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,9 +105,11 @@ static void *use_device(void *unused)
         aclrtCreateStream(&stream);
         aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST);
         aclrtMemsetAsync(memory, 64, 0, 64, stream);
-        aclrtSynchronizeStream(stream);
+        bool done = aclrtSynchronizeStream(stream) == ACL_SUCCESS;
         if (i % 8 != 0) {
             aclrtDestroyStream(stream);
+        }
+        if (i % 8 != 0 && done) { /* else a task may still write there, and the next reset frees it */
             aclrtFree(memory);
         }
     }
