@@ -18,6 +18,7 @@ _spec.loader.exec_module(ft_manual)
 
 NOTES = """c64_, c128_: complex elements, real and imaginary part in turn; lengths count complex numbers.
 _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2."""
+NOT_ARGUMENTS = ("mask", "private")  # of what an operator does
 WIDE = {"float": "double", "half": "double", "double": "double", "int8_t": "double", "int16_t": "double", "int32_t": "double"}
 
 
@@ -48,7 +49,8 @@ def declarator(operator, parameter, prefix: str) -> str:
 
 
 def prototype(operator, prefix: str, space: str) -> str:
-    parameters = [p for p in operator.parameters if space == "s" or p.role != "mask"]
+    other = "private" if space == "s" else "mask"
+    parameters = [p for p in operator.parameters if p.role != other]
     text = ", ".join(declarator(operator, p, prefix) for p in parameters)
     return wrapped(f"void {operator.symbol(prefix, space)}({text})", "    ")
 
@@ -98,7 +100,7 @@ def member(operator, parameter) -> str:
 
 
 def arguments_type(operator) -> str:
-    members = [member(operator, p) for p in operator.parameters if p.role != "mask"]
+    members = [member(operator, p) for p in operator.parameters if p.role not in NOT_ARGUMENTS]
     members += [f"DType {letter}" for letter in operator.types]
     return "typedef struct {0} {{\n    {1};\n}} {0};\n".format(camel(operator.calls), ";\n    ".join(members))
 
@@ -163,11 +165,12 @@ def entry(operator, prefix: str, space: str) -> str:
     dtype = f"DTYPE_{ft_manual.DTYPES[prefix or 'fp']}"
     begin = f'ft_shared("{symbol}", {dtype}, core_mask)' if space == "s" else f'ft_private("{symbol}", {dtype})'
     given = [f"(const void *const *){p.name}" if is_table(p) and p.const else f"(void *const *){p.name}" if is_table(p)
-             else p.name for p in operator.parameters if p.role != "mask"]  # fmt: skip
+             else p.name for p in operator.parameters if p.role not in NOT_ARGUMENTS]  # fmt: skip
     for letter, types in operator.types.items():
         given.append(f"DTYPE_{ft_manual.DTYPES[ft_manual.PREFIX_OF_C_TYPE[types.get(prefix, ft_manual.C_TYPES[prefix])]]}")
     call = wrapped(f"run(&call, &({camel(operator.calls)}){{{', '.join(given)}}});", "        ")
-    return f"{prototype(operator, prefix, space)}\n{{\n    FT_CALL call = {begin};\n    {call}\n}}\n"
+    unread = "".join(f"    (void){p.name};\n" for p in operator.parameters if p.role == "private" and space == "p")
+    return f"{prototype(operator, prefix, space)}\n{{\n    FT_CALL call = {begin};\n{unread}    {call}\n}}\n"
 
 
 def entries(operator) -> str:

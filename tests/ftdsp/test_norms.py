@@ -123,9 +123,9 @@ def test_layernorm(prefix, outer, inner, param_inner, param_outer):
     tail = numbers(param_inner_size=param_inner, param_outer_size=param_outer, norm_inner_size=inner, norm_outer_size=outer,
                    epsilon=1e-5, length=x.size)
     results = compute(f"{prefix}_layernormfusion_s", [*pointers, *tail])
-    for mask in (1, 0x0B):
-        again = compute(f"{prefix}_layernormfusion_s", [*pointers, *tail], mask)
-        assert again["y"].tobytes() == results["y"].tobytes()
+    again = [compute(f"{prefix}_layernormfusion_s", [*pointers, *tail], mask) for mask in (1, 0x0B)]
+    again.append(compute(f"{prefix}_layernormfusion_p", [*pointers, *tail, *numbers(task_id=0, thread_num=1)]))
+    assert all(other["y"].tobytes() == results["y"].tobytes() for other in again)
     if prefix == "i8":
         assert numpy.array_equal(results["y"], numpy.clip(numpy.trunc(expected), -128, 127).ravel())
     else:

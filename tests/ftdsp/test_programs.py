@@ -159,8 +159,8 @@ def example_call(operator, prefix: str, space: str) -> str:
     lines, arguments = [], []
     for position, p in enumerate(operator.parameters):
         kind = operator.c_type(p, prefix)
-        if p.role == "mask":
-            arguments += ["0xff"] if space == "s" else []
+        if p.role in ("mask", "private"):
+            arguments += ["0xff" if space == "s" else str(p.values[0])] if (p.role == "mask") == (space == "s") else []
         elif p.is_operand:
             arguments.append(f"({kind} *){hex(window + position * 0x100000)}")
         elif p.role in ("dims", "array"):

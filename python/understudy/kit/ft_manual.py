@@ -32,7 +32,8 @@ LIMIT = 2**44  # elements: more than any memory holds
 class Parameter:
     """role: in, out, inout, scratch: an operand; size (not negative), positive, rank (of a shape), choice (of the numbers in
     `values`), value (any number); dims: a shape, of as many sizes as `factors` says; array: another parameter array;
-    table: an array of pointers to operands; tensors: one of pointers to structures; struct; ignored: a pointer that is not read; mask."""
+    table: an array of pointers to operands; tensors: one of pointers to structures; struct; ignored: a pointer that is not read; mask;
+    private: a number that only the _p form has, and nothing reads."""
 
     role: str
     type: str  # as in C, without the star; T is the element
