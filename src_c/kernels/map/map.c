@@ -1,5 +1,7 @@
 #include "kernels/map/map.h"
 
+#include "kernels/map/formulas.h"
+#include "kernels/move/copy_view.h"
 #include "tensor/axes.h"
 #include "tensor/parallel.h"
 
@@ -484,9 +486,36 @@ static KernelStatus run_list(const MapCall *call, const View *views)
     return KERNEL_OK;
 }
 
+static bool is_same(const View *a, const View *b)
+{
+    return a->data == b->data && a->dtype == b->dtype && us_view_same_layout(a, b);
+}
+
+/* A copy without a conversion moves bits. */
+static bool is_move(const MapCall *call, const View *views)
+{
+    return call->formula == &us_map_copy && call->inputs == 1 && !us_view_is_absent(&views[0]) &&
+           views[0].dtype == views[1].dtype && call->compute == views[0].dtype && call->result == views[0].dtype;
+}
+
+static void move(const View *from, const View *to)
+{
+    View source = *to; /* the input, broadcast */
+    source.data = from->data;
+    for (int32_t axis = 0; axis < to->rank; axis++) {
+        const int32_t own = axis - (to->rank - from->rank);
+        source.strides[axis] = own < 0 || from->shape[own] == 1 ? 0 : from->strides[own];
+    }
+    us_copy_view(to, &source);
+}
+
 static KernelStatus run_one(const MapCall *call, const View *views)
 {
-    if (us_view_elements(&views[call->inputs]) > 0) {
+    if (is_move(call, views)) {
+        if (!is_same(&views[0], &views[1])) {
+            move(&views[0], &views[1]);
+        }
+    } else if (us_view_elements(&views[call->inputs]) > 0) {
         Item item;
         prepare(&item, call, views, 0);
         Work work = {call, views, &item, NULL};
@@ -515,11 +544,6 @@ static Reach reach_of(const View *view)
     }
     const int64_t size = (int64_t)us_dtype_size(view->dtype);
     return (Reach){(const char *)view->data + lowest * size, (const char *)view->data + (highest + 1) * size};
-}
-
-static bool is_same(const View *a, const View *b)
-{
-    return a->data == b->data && a->dtype == b->dtype && us_view_same_layout(a, b);
 }
 
 /* Whether input k of an item must be read before the outputs are written. */

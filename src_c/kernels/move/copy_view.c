@@ -1,16 +1,18 @@
 #include "kernels/move/copy_view.h"
 
+#include "tensor/convert.h"
 #include "tensor/parallel.h"
 
 #include <string.h>
 
-enum { PIECE_BYTES = 64 * 1024 };
+/* A tile is moved through an array that stays in the nearest cache. */
+enum { PIECE_BYTES = 128 * 1024, TILE_BYTES = 16 * 1024, TILE_SIDE_BYTES = 256, TILES_OF_PIECE = 8, SHORT_RUN = 512 };
 
 typedef struct Axis {
-    int64_t size, to, from; /* strides */
+    int64_t size, to, from; /* distances in bytes */
 } Axis;
 
-/* The axes, outermost of `to` first; at least one. */
+/* The axes, outermost of `to` first; at least one. Elements may be several of the views', which both have as neighbours. */
 typedef struct Move {
     char *to;
     const char *from;
@@ -18,6 +20,10 @@ typedef struct Move {
     int rank;
     Axis axes[VIEW_RANK_LIMIT];
     int64_t count, piece; /* elements */
+    /* Where the elements lie across: the last axis, which is the nearest of `to`, and the nearest of `from`, in tiles. */
+    Axis along_to, along_from;
+    int64_t side_to, side_from; /* elements of a tile */
+    int64_t tiles_to, tiles_from, tiles;
 } Move;
 
 static int64_t magnitude(int64_t stride)
@@ -34,11 +40,12 @@ static void arrange(Move *move, const View *to, const View *from)
         if (to->shape[d] == 1) {
             continue;
         }
+        const Axis axis = {to->shape[d], to->strides[d] * move->element, from->strides[d] * move->element};
         int place = count++;
-        for (; place > 0 && magnitude(sorted[place - 1].to) < magnitude(to->strides[d]); place--) {
+        for (; place > 0 && magnitude(sorted[place - 1].to) < magnitude(axis.to); place--) {
             sorted[place] = sorted[place - 1];
         }
-        sorted[place] = (Axis){to->shape[d], to->strides[d], from->strides[d]};
+        sorted[place] = axis;
     }
     for (int k = 0; k < count; k++) {
         Axis *last = &move->axes[move->rank - 1];
@@ -50,25 +57,36 @@ static void arrange(Move *move, const View *to, const View *from)
         }
     }
     if (move->rank == 0) {
-        move->axes[move->rank++] = (Axis){1, 1, 1};
+        move->axes[move->rank++] = (Axis){1, move->element, move->element};
     }
 }
 
-#define STRIDED_RUN(type) \
-    for (int64_t i = 0; i < count; i++) { \
-        memcpy((type *)(void *)to + i * to_stride, (const type *)(const void *)from + i * from_stride, sizeof(type)); \
+/* A few neighbours are one larger element. */
+static void join_neighbours(Move *move)
+{
+    const Axis *last = &move->axes[move->rank - 1];
+    const int64_t bytes = last->size * move->element;
+    if (move->rank > 1 && last->to == move->element && last->from == move->element && last->size > 1 &&
+        (bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16)) {
+        move->count /= last->size;
+        move->element = bytes;
+        move->rank--;
     }
+}
+
+/* ---- runs along the last axis ---- */
 
 typedef struct Pair {
     uint64_t halves[2];
 } Pair;
 
-static void copy_run(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t count, int64_t element)
-{
-    if (to_stride == 1 && from_stride == 1) {
-        memcpy(to, from, (size_t)(count * element));
-        return;
+#define STRIDED_RUN(type) \
+    for (int64_t i = 0; i < count; i++) { \
+        memcpy(to + i * to_step, from + i * from_step, sizeof(type)); \
     }
+
+static void copy_strided(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t count, int64_t element)
+{
     switch (element) {
     case 1:
         STRIDED_RUN(uint8_t)
@@ -88,6 +106,26 @@ static void copy_run(char *to, int64_t to_stride, const char *from, int64_t from
     }
 }
 
+static void copy_bytes(char *to, const char *from, int64_t bytes)
+{
+    int64_t i = 0;
+    for (; bytes <= SHORT_RUN && i + 16 <= bytes; i += 16) { /* a call would cost more */
+        memcpy(to + i, from + i, 16);
+    }
+    if (i < bytes) {
+        memcpy(to + i, from + i, (size_t)(bytes - i));
+    }
+}
+
+static void copy_run(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t count, int64_t element)
+{
+    if (to_step == element && from_step == element) {
+        copy_bytes(to, from, count * element);
+    } else {
+        copy_strided(to, to_step, from, from_step, count, element);
+    }
+}
+
 /* Elements in the order of the axes, a run along the last one at a time. */
 static void copy_piece(void *context, int64_t piece)
 {
@@ -104,8 +142,8 @@ static void copy_piece(void *context, int64_t piece)
     }
     while (at < end) {
         const int64_t count = end - at < last->size - first ? end - at : last->size - first;
-        copy_run(move->to + (to + first * last->to) * move->element, last->to,
-                 move->from + (from + first * last->from) * move->element, last->from, count, move->element);
+        copy_run(move->to + to + first * last->to, last->to, move->from + from + first * last->from, last->from, count,
+                 move->element);
         at += count;
         first = 0;
         for (int d = move->rank - 2; d >= 0; d--) {
@@ -122,6 +160,185 @@ static void copy_piece(void *context, int64_t piece)
     }
 }
 
+/* ---- tiles ---- */
+
+typedef uint8_t Vector __attribute__((vector_size(16)));
+
+/* a[0] b[0] a[1] b[1] …, the first halves and the second ones. */
+US_ALWAYS_INLINE Vector interleave_low(Vector a, Vector b, int size)
+{
+    switch (size) {
+    case 1:
+        return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    case 2:
+        return __builtin_shufflevector(a, b, 0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6, 7, 22, 23);
+    case 4:
+        return __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
+    default:
+        return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+    }
+}
+
+US_ALWAYS_INLINE Vector interleave_high(Vector a, Vector b, int size)
+{
+    switch (size) {
+    case 1:
+        return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    case 2:
+        return __builtin_shufflevector(a, b, 8, 9, 24, 25, 10, 11, 26, 27, 12, 13, 28, 29, 14, 15, 30, 31);
+    case 4:
+        return __builtin_shufflevector(a, b, 8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31);
+    default:
+        return __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+    }
+}
+
+/* A square of 16 / size rows of 16 bytes: interleaving row i with the one half the rows below it, again and again. */
+US_ALWAYS_INLINE void transpose_square(char *to, int64_t to_row, const char *from, int64_t from_row, int size)
+{
+    const int rows = 16 / size;
+    Vector now[16], next[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+        memcpy(&now[i], from + i * from_row, 16);
+    }
+#pragma GCC unroll 4
+    for (int width = 1; width < rows; width *= 2) {
+#pragma GCC unroll 8
+        for (int i = 0; i < rows / 2; i++) {
+            next[2 * i] = interleave_low(now[i], now[i + rows / 2], size);
+            next[2 * i + 1] = interleave_high(now[i], now[i + rows / 2], size);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++) {
+            now[i] = next[i];
+        }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+        memcpy(to + i * to_row, &now[i], 16);
+    }
+}
+
+/* to[c][r] = from[r][c] for elements that follow each other in the rows of both. The next tile, which continues the rows
+ * of `from`, is asked for meanwhile: so many rows at once are more than the processor follows by itself. */
+US_ALWAYS_INLINE void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t columns,
+                                int size)
+{
+    const int64_t side = 16 / size;
+    for (int64_t r = 0; r < rows; r += side) {
+        int64_t c = 0;
+        for (int64_t k = r; k < rows && k < r + side; k++) {
+            for (int64_t ahead = 0; ahead < columns * size; ahead += 64) {
+                __builtin_prefetch(from + k * from_row + columns * size + ahead);
+            }
+        }
+        for (; r + side <= rows && c + side <= columns; c += side) {
+            transpose_square(to + c * to_row + r * size, to_row, from + r * from_row + c * size, from_row, size);
+        }
+        for (int64_t k = r; k < rows && k < r + side; k++) {
+            copy_strided(to + c * to_row + k * size, to_row, from + k * from_row + c * size, size, columns - c, size);
+        }
+    }
+}
+
+static void transpose_elements(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t columns,
+                               int64_t element)
+{
+    switch (element) {
+    case 1:
+        transpose(to, to_row, from, from_row, rows, columns, 1);
+        break;
+    case 2:
+        transpose(to, to_row, from, from_row, rows, columns, 2);
+        break;
+    case 4:
+        transpose(to, to_row, from, from_row, rows, columns, 4);
+        break;
+    case 8:
+        transpose(to, to_row, from, from_row, rows, columns, 8);
+        break;
+    default:
+        transpose(to, to_row, from, from_row, rows, columns, 16);
+        break;
+    }
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void copy_tile(const Move *move, int64_t tile)
+{
+    _Alignas(64) char held[TILE_BYTES];
+    const Axis *along_to = &move->along_to, *along_from = &move->along_from;
+    const int64_t first_from = tile % move->tiles_from * move->side_from;
+    const int64_t first_to = tile / move->tiles_from % move->tiles_to * move->side_to;
+    const int64_t rows = least(move->side_to, along_to->size - first_to);
+    const int64_t columns = least(move->side_from, along_from->size - first_from);
+    char *to = move->to + first_to * along_to->to + first_from * along_from->to;
+    const char *from = move->from + first_to * along_to->from + first_from * along_from->from;
+    for (int64_t d = move->rank - 1, rest = tile / move->tiles_to / move->tiles_from; d >= 0; d--) {
+        to += rest % move->axes[d].size * move->axes[d].to;
+        from += rest % move->axes[d].size * move->axes[d].from;
+        rest /= move->axes[d].size;
+    }
+    const int64_t held_row = rows * move->element;
+    if (along_from->from == move->element) {
+        transpose_elements(held, held_row, from, along_to->from, rows, columns, move->element);
+    } else {
+        for (int64_t r = 0; r < rows; r++) {
+            copy_strided(held + r * move->element, held_row, from + r * along_to->from, along_from->from, columns,
+                         move->element);
+        }
+    }
+    const bool packed = along_to->to == move->element && along_from->to == held_row;
+    if (packed) { /* small rows of `to` */
+        copy_bytes(to, held, columns * held_row);
+    }
+    for (int64_t c = 0; c < columns && !packed; c++) {
+        copy_run(to + c * along_from->to, along_to->to, held + c * held_row, move->element, rows, move->element);
+    }
+}
+
+static void copy_tiles(void *context, int64_t piece)
+{
+    const Move *move = context;
+    for (int64_t tile = piece * TILES_OF_PIECE; tile < move->tiles && tile < (piece + 1) * TILES_OF_PIECE; tile++) {
+        copy_tile(move, tile);
+    }
+}
+
+/* Tiles pay where reading along the last axis jumps, and another axis lies closer. False: they do not. */
+static bool cut_into_tiles(Move *move)
+{
+    const int last = move->rank - 1;
+    int nearest = -1;
+    for (int d = 0; d < last; d++) {
+        const int64_t step = magnitude(move->axes[d].from);
+        if (step != 0 && (nearest < 0 || step < magnitude(move->axes[nearest].from))) {
+            nearest = d;
+        }
+    }
+    if (nearest < 0 || magnitude(move->axes[nearest].from) >= magnitude(move->axes[last].from)) {
+        return false;
+    }
+    move->along_to = move->axes[last];
+    move->along_from = move->axes[nearest];
+    move->rank--;
+    memmove(&move->axes[nearest], &move->axes[nearest + 1], (size_t)(move->rank - nearest) * sizeof *move->axes);
+    move->rank--;
+    const int64_t side = TILE_SIDE_BYTES / move->element, elements = TILE_BYTES / move->element;
+    move->side_to = least(least(move->along_to.size, side), elements);
+    move->side_from = least(move->along_from.size, elements / move->side_to);
+    move->side_to = least(move->along_to.size, elements / move->side_from); /* longer where the other is short */
+    move->tiles_to = (move->along_to.size + move->side_to - 1) / move->side_to;
+    move->tiles_from = (move->along_from.size + move->side_from - 1) / move->side_from;
+    move->tiles = move->count / move->along_to.size / move->along_from.size * move->tiles_to * move->tiles_from;
+    return true;
+}
+
 void us_copy_view(const View *to, const View *from)
 {
     Move move = {.to = to->data, .from = from->data, .element = (int64_t)us_dtype_size(to->dtype)};
@@ -130,6 +347,11 @@ void us_copy_view(const View *to, const View *from)
         return;
     }
     arrange(&move, to, from);
+    join_neighbours(&move);
+    if (cut_into_tiles(&move)) {
+        us_parallel((move.tiles + TILES_OF_PIECE - 1) / TILES_OF_PIECE, copy_tiles, &move);
+        return;
+    }
     move.piece = PIECE_BYTES / move.element;
     us_parallel((move.count + move.piece - 1) / move.piece, copy_piece, &move);
 }

@@ -1,0 +1,38 @@
+"""Copies between views, which move elements bit by bit: every size of element, every order of axes, tiles with rests."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tests.kernels.families import run_map
+
+SHAPES = [(65, 129), (3, 700), (700, 3), (1, 5), (16, 16), (5, 33, 17), (2, 3, 40, 21), (130, 1, 67), (4, 2, 3, 5, 2), (300, 2)]
+
+
+def numbers(dtype, shape):
+    random = np.random.default_rng(0)
+    raw = random.integers(0, 256, int(np.prod(shape)) * np.dtype(dtype).itemsize, np.uint8)
+    return raw.view(dtype).reshape(shape)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64", "complex128"])
+def test_any_order_of_axes(dtype):
+    for shape in SHAPES:
+        x = numbers(dtype, shape)
+        for order in itertools.permutations(range(len(shape))) if len(shape) < 5 else [(4, 3, 2, 1, 0), (2, 0, 4, 1, 3)]:
+            expected = np.ascontiguousarray(x.transpose(order))
+            (got,) = run_map("copy", [x.transpose(order)], [np.zeros(expected.shape, dtype)], dtype)
+            assert got.tobytes() == expected.tobytes(), (shape, order)
+            target = np.zeros([2 * size for size in expected.shape], dtype)[tuple(slice(None, None, 2) for _ in shape)]
+            (got,) = run_map("copy", [x.transpose(order)], [target], dtype)
+            assert np.ascontiguousarray(got).tobytes() == expected.tobytes(), (shape, order, "with gaps")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "int32", "float64", "complex128"])
+def test_backwards_and_repeated(dtype):
+    x = numbers(dtype, (37, 130))
+    for source in (x[::-1], x[:, ::-1], x.T[::-1, ::-1], np.broadcast_to(x[:1], x.shape), np.broadcast_to(x[:, :1], x.shape),
+                   np.broadcast_to(x.T[:, None], (130, 3, 37)), x[::3, ::5].T):  # fmt: skip
+        (got,) = run_map("copy", [source], [np.zeros(source.shape, dtype)], dtype)
+        assert got.tobytes() == np.ascontiguousarray(source).tobytes()
