@@ -1,0 +1,458 @@
+/* Attention: from layouts and sparse modes to the kernel's views and bands. */
+#include "ascend/opapi/attention.h"
+
+#include "kernels/attention/attention.h"
+
+#include <string.h>
+
+/* Tokens beyond any sequence; sizes of the masks that stand for a triangle, and for a triangle and a prefix. */
+#define FAR ((int64_t)1 << 40)
+enum { TRIANGLE = 2048, PREFIX_ROWS = 3072, COPIES = 8, HEAD_LIMIT = 256 };
+enum { MODE_DEFAULT, MODE_ALL, MODE_LEFT_UP, MODE_RIGHT_DOWN, MODE_BAND, MODE_PREFIX, MODE_PREFIX_SMALL,
+       MODE_OUTSIDE_RIGHT_DOWN, MODE_OUTSIDE_LEFT_UP };
+
+/* ---- layouts ---- */
+
+/* Which dimension is which, and the axis whose elements are heads times depth (-1: none). */
+typedef struct Layout {
+    const char *name;
+    int32_t rank, batch, head, row, depth;
+} Layout;
+
+static const Layout layouts[] = {{"BSH", 3, 0, -1, 1, 2}, {"SBH", 3, 1, -1, 0, 2}, {"BSND", 4, 0, 2, 1, 3},
+                                 {"BNSD", 4, 0, 1, 2, 3}, {"TND", 3, -1, 1, 0, 2}};
+
+static const Layout *layout_of(const AttentionCall *call)
+{
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        if (strcmp(call->layout, layouts[i].name) == 0 && (layouts[i].batch < 0) == call->packed) {
+            return &layouts[i];
+        }
+    }
+    return NULL;
+}
+
+/* [batch, head, row, depth] of a tensor; `heads` divides what is heads times depth. */
+static View by_heads(const Layout *layout, const View *view, int64_t heads)
+{
+    View result = {.data = view->data, .dtype = view->dtype, .rank = 4};
+    const int32_t axes[] = {layout->batch, layout->head, layout->row, layout->depth};
+    for (int32_t i = 0; i < 4; i++) {
+        result.shape[i] = axes[i] < 0 ? 1 : view->shape[axes[i]];
+        result.strides[i] = axes[i] < 0 ? 0 : view->strides[axes[i]];
+    }
+    if (layout->head < 0) {
+        const int64_t depth = heads > 0 ? view->shape[layout->depth] / heads : 0;
+        result.shape[1] = heads;
+        result.strides[1] = depth * view->strides[layout->depth];
+        result.shape[3] = depth;
+    }
+    return result;
+}
+
+/* The three operands. Keys have as many heads as their depth, which is the query's, leaves. */
+typedef struct Operand4 {
+    View query, key, value;
+} Operand4;
+
+static Operand4 split_heads(const AttentionCall *call)
+{
+    const Layout *layout = layout_of(call);
+    Operand4 of = {.query = by_heads(layout, &call->query->view, call->heads)};
+    const int64_t depth = of.query.shape[3];
+    const int64_t width = call->key->view.shape[layout->depth];
+    const int64_t key_heads = layout->head >= 0 ? call->key->view.shape[layout->head] : depth > 0 ? width / depth : 0;
+    of.key = by_heads(layout, &call->key->view, key_heads);
+    of.value = by_heads(layout, &call->value->view, key_heads);
+    return of;
+}
+
+/* ---- sequences ---- */
+
+static int64_t sequence_count(const AttentionCall *call, const Operand4 *of)
+{
+    return call->packed ? call->query_ends.count : of->query.shape[0];
+}
+
+static int64_t begin_of(IntArguments ends, int64_t at)
+{
+    return at == 0 ? 0 : ends.values[at - 1];
+}
+
+static int64_t near(int64_t tokens)
+{
+    return tokens > FAR ? FAR : tokens < -FAR ? -FAR : tokens;
+}
+
+/* The only sequence that a cut outside leaves a band: the first, or the last, that has rows. */
+static int64_t cut_sequence(const AttentionCall *call, int64_t sequences, const AttentionSequence *of)
+{
+    const bool last = call->mode == MODE_OUTSIDE_RIGHT_DOWN;
+    int64_t found = -1;
+    for (int64_t s = 0; s < sequences; s++) {
+        if (of[s].query_count > 0 && (last || found < 0)) {
+            found = s;
+        }
+    }
+    return found;
+}
+
+static void set_band(const AttentionCall *call, AttentionSequence *sequence, int64_t mode, int64_t prefix)
+{
+    const int64_t corner = sequence->key_count - sequence->query_count;
+    sequence->low = -FAR;
+    sequence->high = FAR;
+    if (!op_given(call->mask) || mode == MODE_ALL) {
+        return;
+    }
+    if (mode == MODE_DEFAULT || mode == MODE_BAND) {
+        const int64_t origin = mode == MODE_BAND ? corner : 0;
+        sequence->low = origin - near(call->before);
+        sequence->high = origin + near(call->after);
+        return;
+    }
+    sequence->high = mode == MODE_LEFT_UP ? 0 : corner;
+    sequence->prefix = mode == MODE_PREFIX || mode == MODE_PREFIX_SMALL ? prefix : 0;
+}
+
+static void describe_sequences(const AttentionCall *call, const Operand4 *of, Attention *attention)
+{
+    int64_t rows = 0, scores = 0;
+    const int64_t sequences = attention->sizes.sequences;
+    for (int64_t s = 0; s < sequences; s++) {
+        AttentionSequence *sequence = &attention->of[s];
+        *sequence = (AttentionSequence){.query_count = of->query.shape[2], .key_count = of->key.shape[2],
+                                        .rows_before = rows, .drop_begin = scores};
+        if (call->packed) {
+            sequence->query_begin = begin_of(call->query_ends, s);
+            sequence->query_count = call->query_ends.values[s] - sequence->query_begin;
+            sequence->key_begin = begin_of(call->key_ends, s);
+            sequence->key_count = call->key_ends.values[s] - sequence->key_begin;
+        }
+        rows += sequence->query_count;
+        scores += call->heads * sequence->query_count * sequence->key_count;
+    }
+    const int64_t cut = call->mode > MODE_PREFIX_SMALL ? cut_sequence(call, sequences, attention->of) : -1;
+    for (int64_t s = 0; s < sequences; s++) {
+        const int64_t others = call->mode == MODE_OUTSIDE_LEFT_UP ? MODE_LEFT_UP : MODE_RIGHT_DOWN;
+        const int64_t mode = call->mode <= MODE_PREFIX_SMALL ? call->mode : s == cut ? MODE_BAND : others;
+        set_band(call, &attention->of[s], mode, s < call->prefix.count ? call->prefix.values[s] : 0);
+    }
+}
+
+static bool mask_is_read(const AttentionCall *call)
+{
+    return op_given(call->mask) &&
+           (call->mode == MODE_DEFAULT || call->mode == MODE_ALL || call->mode == MODE_PREFIX);
+}
+
+/* ---- checks ---- */
+
+static bool is(const View *view, int32_t axis, int64_t size)
+{
+    return view->shape[axis] == size;
+}
+
+static void require_operands(OpCall *op, const AttentionCall *call)
+{
+    const Layout *layout = layout_of(call);
+    op_require(op, layout != NULL, "inputLayout", "value", op->invalid, "inputLayout is %.16s, which is not one of %s",
+               call->layout, call->packed ? "TND" : "BSH SBH BSND BNSD");
+    const Operand *operands[] = {call->query, call->key, call->value};
+    for (int i = 0; i < 3 && !op_refused(op); i++) {
+        op_require_rank(op, operands[i], layout->rank, layout->rank);
+    }
+    op_require_range(op, "headNum", call->heads, 1, HEAD_LIMIT);
+    if (op_refused(op)) {
+        return;
+    }
+    const int64_t width = call->query->view.shape[layout->head < 0 ? layout->depth : layout->head];
+    op_require(op, layout->head < 0 ? width % call->heads == 0 : width == call->heads, call->query->name, "heads",
+               op->invalid, "%s is %s in layout %s, headNum is %lld", call->query->name,
+               op_shape_text(op, call->query), call->layout, (long long)call->heads);
+}
+
+static void require_keys(OpCall *op, const AttentionCall *call)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    const Operand4 of = split_heads(call);
+    const Layout *layout = layout_of(call);
+    const int64_t depth = of.query.shape[3], heads = of.key.shape[1], width = call->key->view.shape[layout->depth];
+    const bool whole = layout->head >= 0 ? of.key.shape[3] == depth : depth > 0 && width % depth == 0;
+    op_require(op, is(&of.key, 0, of.query.shape[0]) && whole && heads > 0 && call->heads % heads == 0,
+               call->key->name, "shape", op->invalid,
+               "%s is %s, %s is %s in layout %s: batches and head sizes are equal, and headNum, %lld, is a multiple of "
+               "the key's heads",
+               call->key->name, op_shape_text(op, call->key), call->query->name, op_shape_text(op, call->query),
+               call->layout, (long long)call->heads);
+    const bool divides = layout->head >= 0 || (heads > 0 && call->value->view.shape[layout->depth] % heads == 0);
+    op_require(op, divides && is(&of.value, 0, of.key.shape[0]) && is(&of.value, 1, heads) &&
+                       is(&of.value, 2, of.key.shape[2]) && of.value.shape[3] <= depth,
+               call->value->name, "shape", op->invalid, "%s is %s, %s is %s: they may differ in the head size only, and the "
+               "value's is not larger", call->value->name, op_shape_text(op, call->value), call->key->name,
+               op_shape_text(op, call->key));
+}
+
+/* Cumulative lengths that end with all tokens. */
+static void require_ends(OpCall *op, IntArguments ends, int64_t tokens)
+{
+    bool rises = ends.count > 0;
+    for (int64_t i = 0; i < ends.count && !op_refused(op); i++) {
+        rises = rises && ends.values[i] >= begin_of(ends, i);
+    }
+    op_require(op, op_refused(op) || (rises && ends.values[ends.count - 1] == tokens), ends.name, "values", op->invalid,
+               "%s has to rise to the number of tokens, %lld", ends.name, (long long)tokens);
+}
+
+static void require_sequences(OpCall *op, const AttentionCall *call)
+{
+    if (op_refused(op) || !call->packed) {
+        return;
+    }
+    const Operand4 of = split_heads(call);
+    require_ends(op, call->query_ends, of.query.shape[2]);
+    require_ends(op, call->key_ends, of.key.shape[2]);
+    op_require(op, call->key_ends.count == call->query_ends.count, call->key_ends.name, "length", op->invalid,
+               "%s has %lld entries, %s has %lld", call->key_ends.name, (long long)call->key_ends.count,
+               call->query_ends.name, (long long)call->query_ends.count);
+}
+
+static int64_t longest(const AttentionCall *call, IntArguments ends, int64_t whole)
+{
+    int64_t most = call->packed ? 0 : whole;
+    for (int64_t i = 0; call->packed && i < ends.count; i++) {
+        const int64_t length = ends.values[i] - begin_of(ends, i);
+        most = length > most ? length : most;
+    }
+    return most;
+}
+
+/* [batch or 1, head or 1, rows (or 1), keys], or the last two: at least as long as packed sequences. */
+static bool covers(const AttentionCall *call, const View *view, bool one_row)
+{
+    const Operand4 of = split_heads(call);
+    const int32_t row = view->rank - 2;
+    const int64_t rows = longest(call, call->query_ends, of.query.shape[2]);
+    const int64_t keys = longest(call, call->key_ends, of.key.shape[2]);
+    const int64_t batches = sequence_count(call, &of);
+    if ((view->rank != 2 && view->rank != 4) ||
+        (view->rank == 4 && ((view->shape[0] != 1 && view->shape[0] != batches) ||
+                             (view->shape[1] != 1 && view->shape[1] != call->heads)))) {
+        return false;
+    }
+    const bool fits_rows = view->shape[row] == rows || (call->packed && view->shape[row] > rows);
+    return (fits_rows || (one_row && view->shape[row] == 1)) &&
+           (view->shape[row + 1] == keys || (call->packed && view->shape[row + 1] > keys));
+}
+
+static bool is_triangle(const AttentionCall *call)
+{
+    const View *view = &call->mask->view;
+    const int32_t row = view->rank - 2;
+    return (view->rank == 2 || (view->rank == 4 && is(view, 0, 1) && is(view, 1, 1))) &&
+           is(view, row, call->mode == MODE_PREFIX_SMALL ? PREFIX_ROWS : TRIANGLE) && is(view, row + 1, TRIANGLE);
+}
+
+static void require_masks(OpCall *op, const AttentionCall *call)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    const Operand4 of = split_heads(call);
+    op_require(op, !op_given(call->mask) || (mask_is_read(call) ? covers(call, &call->mask->view, false) : is_triangle(call)),
+               call->mask->name, "shape", op->invalid, "%s is %s with sparseMode %lld", call->mask->name,
+               op_shape_text(op, call->mask), (long long)call->mode);
+    op_require(op, !op_given(call->mask) || (call->mode != MODE_DEFAULT && call->mode != MODE_BAND) ||
+                       near(call->before) + near(call->after) >= 0,
+               "preTokens", "band", op->invalid, "preTokens is %lld, nextTokens %lld: they do not overlap",
+               (long long)call->before, (long long)call->after);
+    op_require(op, !op_given(call->shift) || (call->shift->view.rank == 4 && covers(call, &call->shift->view, true)),
+               call->shift->name, "shape", op->invalid, "%s is %s; %s is %s, %s is %s", call->shift->name,
+               op_shape_text(op, call->shift), call->query->name, op_shape_text(op, call->query), call->key->name,
+               op_shape_text(op, call->key));
+    const bool prefixes = op_given(call->mask) && (call->mode == MODE_PREFIX || call->mode == MODE_PREFIX_SMALL);
+    op_require(op, !prefixes || call->prefix.count == sequence_count(call, &of), "prefixOptional", "length",
+               op->invalid, "prefixOptional has %lld entries; sparseMode %lld needs one for each of %lld batches",
+               (long long)call->prefix.count, (long long)call->mode, (long long)sequence_count(call, &of));
+}
+
+static int64_t score_count(const AttentionCall *call)
+{
+    const Operand4 of = split_heads(call);
+    if (!call->packed) {
+        return of.query.shape[0] * call->heads * of.query.shape[2] * of.key.shape[2];
+    }
+    int64_t count = 0;
+    for (int64_t s = 0; s < call->query_ends.count; s++) {
+        count += call->heads * (call->query_ends.values[s] - begin_of(call->query_ends, s)) *
+                 (call->key_ends.values[s] - begin_of(call->key_ends, s));
+    }
+    return count;
+}
+
+static void require_dropout(OpCall *op, const AttentionCall *call)
+{
+    op_require(op, call->keep > 0 && call->keep <= 1, "keepProb", "range", op->invalid,
+               "keepProb is %g; it has to be above 0 and at most 1", call->keep);
+    if (op_refused(op) || !op_given(call->drop)) {
+        return;
+    }
+    const int64_t bytes = us_view_elements(&call->drop->view);
+    op_require(op, call->drop->view.rank == 1 && bytes >= (score_count(call) + 7) / 8, call->drop->name, "elements",
+               op->invalid, "%s is %s; there are %lld scores, a bit each", call->drop->name,
+               op_shape_text(op, call->drop), (long long)score_count(call));
+}
+
+/* [batch, head, row, 8]; packed [token, head, 8] or [head, token, 8]. */
+static View statistic_view(const AttentionCall *call, const View *view)
+{
+    View result = *view;
+    if (call->packed) {
+        const bool by_token = view->shape[0] == call->query->view.shape[0];
+        const int64_t strides[] = {0, view->strides[by_token], view->strides[!by_token], view->strides[2]};
+        const int64_t shape[] = {1, view->shape[by_token], view->shape[!by_token], view->shape[2]};
+        memcpy(result.strides, strides, sizeof strides);
+        memcpy(result.shape, shape, sizeof shape);
+        result.rank = 4;
+    }
+    return result;
+}
+
+static void require_statistic(OpCall *op, const AttentionCall *call, const Operand *statistic)
+{
+    if (op_refused(op) || !op_given(statistic)) {
+        return;
+    }
+    const Operand4 of = split_heads(call);
+    const bool ranked = statistic->view.rank == (call->packed ? 3 : 4);
+    const View view = ranked ? statistic_view(call, &statistic->view) : us_view_absent();
+    op_require(op, ranked && is(&view, 0, of.query.shape[0]) && is(&view, 1, call->heads) && is(&view, 2, of.query.shape[2]) &&
+                       is(&view, 3, COPIES),
+               statistic->name, "shape", op->invalid, "%s is %s; it has 8 numbers for every row of every head",
+               statistic->name, op_shape_text(op, statistic));
+}
+
+/* The result and its gradient: as the query, with the value's head size. */
+static void require_result(OpCall *op, const AttentionCall *call, const Operand *result)
+{
+    if (op_refused(op) || result == NULL || !op_given(result)) {
+        return;
+    }
+    const Operand4 of = split_heads(call);
+    const Layout *layout = layout_of(call);
+    const bool ranked = result->view.rank == layout->rank;
+    const int64_t width = ranked ? result->view.shape[layout->depth] : 0;
+    const View view = ranked ? by_heads(layout, &result->view, call->heads) : us_view_absent();
+    op_require(op, ranked && (layout->head >= 0 || width == call->heads * of.value.shape[3]) &&
+                       is(&view, 0, of.query.shape[0]) && is(&view, 1, call->heads) &&
+                       is(&view, 2, of.query.shape[2]) && is(&view, 3, of.value.shape[3]),
+               result->name, "shape", op->invalid, "%s is %s; it has the rows of %s, %s, and the head size of %s, %s",
+               result->name, op_shape_text(op, result), call->query->name, op_shape_text(op, call->query),
+               call->value->name, op_shape_text(op, call->value));
+}
+
+void op_require_attention(OpCall *op, const AttentionCall *call)
+{
+    require_operands(op, call);
+    require_keys(op, call);
+    require_sequences(op, call);
+    op_require_range(op, "sparseMode", call->mode, 0, call->packed ? MODE_OUTSIDE_LEFT_UP : MODE_PREFIX_SMALL);
+    require_masks(op, call);
+    require_dropout(op, call);
+    require_statistic(op, call, call->maximum);
+    require_statistic(op, call, call->sum);
+    require_result(op, call, call->out);
+    require_result(op, call, call->out_gradient);
+}
+
+/* ---- ends ---- */
+
+/* A mask or a shift by sequence and head: stride 0 where it has one for all. */
+static View by_scores(const View *view)
+{
+    View result = {.data = view->data, .dtype = view->dtype, .rank = 4};
+    for (int32_t i = 0; i < 4; i++) {
+        const int32_t axis = view->rank - 4 + i;
+        result.shape[i] = axis < 0 ? 1 : view->shape[axis];
+        result.strides[i] = result.shape[i] == 1 ? 0 : view->strides[axis];
+    }
+    return result;
+}
+
+enum { ATTENTION_VIEWS = 13 };
+
+typedef struct AttentionPlan {
+    Attention *attention;
+    size_t size;
+    View views[ATTENTION_VIEWS];
+} AttentionPlan;
+
+static AttentionPlan plan_of(OpCall *op, const AttentionCall *call)
+{
+    AttentionPlan plan = {0};
+    const Operand4 of = split_heads(call);
+    const int64_t sequences = sequence_count(call, &of);
+    plan.size = sizeof *plan.attention + (size_t)sequences * sizeof *plan.attention->of;
+    plan.attention = executor_take(op->executor, plan.size);
+    op_require(op, plan.attention != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
+               "no host memory for the executor");
+    if (op_refused(op)) {
+        return plan;
+    }
+    const double scale = call->scale;
+    *plan.attention = (Attention){.sizes = {call->heads, of.key.shape[1], of.query.shape[3], of.value.shape[3], sequences},
+                                  .scale = (float)scale, .shift_scale = call->adds_after_scale ? 1 : (float)scale,
+                                  .keep = (float)call->keep, .copies = COPIES};
+    describe_sequences(call, &of, plan.attention);
+    plan.views[0] = of.query;
+    plan.views[1] = of.key;
+    plan.views[2] = of.value;
+    plan.views[3] = op_given(call->shift) ? by_scores(&call->shift->view) : us_view_absent();
+    plan.views[4] = mask_is_read(call) ? by_scores(&call->mask->view) : us_view_absent();
+    plan.views[5] = op_given(call->drop) ? call->drop->view : us_view_absent();
+    plan.views[6] = by_heads(layout_of(call), &call->out->view, call->heads);
+    plan.views[7] = statistic_view(call, &call->maximum->view);
+    plan.views[8] = statistic_view(call, &call->sum->view);
+    return plan;
+}
+
+aclnnStatus op_attention(OpCall *op, const AttentionCall *call)
+{
+    if (op_refused(op) || op_empty(call->query)) {
+        return op_plan_nothing(op);
+    }
+    const AttentionPlan plan = plan_of(op, call);
+    const Operand *operands[] = {call->query, call->key, call->value, call->shift, call->mask, call->drop,
+                                 call->out, call->maximum, call->sum};
+    PlannedView planned[9];
+    for (int i = 0; i < 9; i++) {
+        planned[i] = (PlannedView){operands[i], i < 6 ? VIEW_READ : VIEW_WRITE, &plan.views[i]};
+    }
+    return op_plan_views(op, us_attention, plan.attention, plan.size, 9, planned);
+}
+
+aclnnStatus op_attention_backward(OpCall *op, const AttentionCall *call)
+{
+    if (op_refused(op) || op_empty(call->query)) {
+        return op_plan_nothing(op);
+    }
+    AttentionPlan plan = plan_of(op, call);
+    const Operand *operands[] = {call->query, call->key, call->value, call->shift, call->mask, call->drop, call->out,
+                                 call->maximum, call->sum, call->out_gradient, call->query_gradient,
+                                 call->key_gradient, call->value_gradient};
+    if (!op_refused(op)) {
+        const Layout *layout = layout_of(call);
+        const int64_t key_heads = plan.attention->sizes.key_heads;
+        const int64_t heads[] = {call->heads, call->heads, key_heads, key_heads};
+        for (int i = 9; i < ATTENTION_VIEWS; i++) {
+            plan.views[i] = by_heads(layout, &operands[i]->view, heads[i - 9]);
+        }
+    }
+    PlannedView planned[ATTENTION_VIEWS];
+    for (int i = 0; i < ATTENTION_VIEWS; i++) {
+        planned[i] = (PlannedView){operands[i], i < 10 ? VIEW_READ : VIEW_WRITE, &plan.views[i]};
+    }
+    return op_plan_views(op, us_attention_backward, plan.attention, plan.size, ATTENTION_VIEWS, planned);
+}

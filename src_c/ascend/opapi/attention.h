@@ -1,0 +1,27 @@
+/* Attention: src_c/kernels/attention. Layouts, masks and modes as the pages have them. */
+#ifndef ASCEND_OPAPI_ATTENTION_H
+#define ASCEND_OPAPI_ATTENTION_H
+
+#include "ascend/opapi/families.h"
+
+/* One call. Operands that a page does not have are NULL. */
+typedef struct AttentionCall {
+    const Operand *query, *key, *value, *shift, *drop, *mask;
+    IntArguments prefix;
+    IntArguments query_ends, key_ends; /* cumulative lengths, of layout TND */
+    const char *layout;                /* BSH SBH BSND BNSD, or TND where the page has lengths */
+    int64_t heads, before, after, mode;
+    bool packed;                       /* TND is the layout */
+    bool adds_after_scale;             /* scale * q k^T + shift, not scale * (q k^T + shift) */
+    double scale, keep;
+    const Operand *out, *maximum, *sum;
+    const Operand *out_gradient, *query_gradient, *key_gradient, *value_gradient; /* of a gradient */
+} AttentionCall;
+
+/* Everything about shapes and attributes: the rules stand on the pages. */
+void op_require_attention(OpCall *op, const AttentionCall *call);
+
+aclnnStatus op_attention(OpCall *op, const AttentionCall *call);
+aclnnStatus op_attention_backward(OpCall *op, const AttentionCall *call);
+
+#endif

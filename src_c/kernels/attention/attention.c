@@ -1,0 +1,556 @@
+#include "kernels/attention/attention.h"
+
+#include "kernels/matmul/matmul.h"
+#include "kernels/maths/maths.h"
+#include "kernels/pieces.h"
+#include "kernels/scratch.h"
+#include "tensor/clones.h"
+#include "tensor/lane.h"
+
+#include <string.h>
+
+/* Rows and keys of a tile; sums of a row; pieces that a backward pass is cut into where there are few heads. */
+enum { ROWS = 128, KEYS = 128, PARTS = 16, BACKWARD_PIECES = 8 };
+
+enum { QUERY, KEY, VALUE, SHIFT, MASK, DROP, OUT, MAXIMUM, SUM, OUT_GRADIENT, QUERY_GRADIENT, KEY_GRADIENT,
+       VALUE_GRADIENT };
+
+/* ---- rows of scores ---- */
+
+US_ALWAYS_INLINE float sum_of_parts(const float *sums)
+{
+    float total = 0;
+    for (int k = 0; k < PARTS; k++) {
+        total += sums[k];
+    }
+    return total;
+}
+
+/* t = t * scale + shift, and the largest of them. */
+KERNEL_CLONES static float scale_row(float *t, int64_t count, float scale, const float *shift, float shift_scale)
+{
+    for (int64_t i = 0; i < count; i++) {
+        t[i] *= scale;
+    }
+    for (int64_t i = 0; shift != NULL && i < count; i++) {
+        t[i] += shift_scale * shift[i];
+    }
+    float parts[PARTS], largest = -INFINITY;
+    for (int k = 0; k < PARTS; k++) {
+        parts[k] = -INFINITY;
+    }
+    int64_t i = 0;
+    for (; i + PARTS <= count; i += PARTS) {
+        for (int k = 0; k < PARTS; k++) {
+            parts[k] = t[i + k] > parts[k] ? t[i + k] : parts[k];
+        }
+    }
+    for (; i < count; i++) {
+        largest = t[i] > largest ? t[i] : largest;
+    }
+    for (int k = 0; k < PARTS; k++) {
+        largest = parts[k] > largest ? parts[k] : largest;
+    }
+    return largest;
+}
+
+/* t = e^(t - maximum), and their sum. */
+KERNEL_CLONES static float exponentials(float *t, int64_t count, float maximum)
+{
+    float parts[PARTS] = {0};
+    int64_t i = 0;
+    for (; i + PARTS <= count; i += PARTS) {
+        for (int k = 0; k < PARTS; k++) {
+            t[i + k] = exp_float(t[i + k] - maximum);
+            parts[k] += t[i + k];
+        }
+    }
+    for (int k = 0; i < count; i++, k++) {
+        t[i] = exp_float(t[i] - maximum);
+        parts[k] += t[i];
+    }
+    return sum_of_parts(parts);
+}
+
+KERNEL_CLONES static void multiply(float *x, int64_t count, float factor)
+{
+    for (int64_t i = 0; i < count; i++) {
+        x[i] *= factor;
+    }
+}
+
+KERNEL_CLONES static float inner_product(const float *a, const float *b, int64_t count)
+{
+    float parts[PARTS] = {0};
+    int64_t i = 0;
+    for (; i + PARTS <= count; i += PARTS) {
+        for (int k = 0; k < PARTS; k++) {
+            parts[k] += a[i + k] * b[i + k];
+        }
+    }
+    for (int k = 0; i < count; i++, k++) {
+        parts[k] += a[i] * b[i];
+    }
+    return sum_of_parts(parts);
+}
+
+/* ---- operands ---- */
+
+/* One head of one sequence. */
+typedef struct Head {
+    const Attention *attention;
+    const View *views;
+    const AttentionSequence *sequence;
+    int64_t batch, head, key_head;
+} Head;
+
+static Head head_of(const Attention *attention, const View *views, int64_t batch, int64_t head)
+{
+    const AttentionSizes *sizes = &attention->sizes;
+    return (Head){attention, views, &attention->of[batch], batch, head, head / (sizes->heads / sizes->key_heads)};
+}
+
+/* Element (row, 0) of the head. */
+static void *place(const Head *head, int operand, int64_t row)
+{
+    const View *view = &head->views[operand];
+    const bool of_key = operand == KEY || operand == VALUE || operand == KEY_GRADIENT || operand == VALUE_GRADIENT;
+    const int64_t offset = head->batch * view->strides[0] + (of_key ? head->key_head : head->head) * view->strides[1] +
+                           row * view->strides[2];
+    return (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
+}
+
+/* Rows from `row` on as a matrix. */
+static Matrix matrix_at(const Head *head, int operand, int64_t row)
+{
+    const View *view = &head->views[operand];
+    return (Matrix){.data = place(head, operand, row), .dtype = view->dtype, .row = view->strides[2],
+                    .column = view->strides[3]};
+}
+
+static Matrix transposed(Matrix matrix)
+{
+    const int64_t row = matrix.row;
+    matrix.row = matrix.column;
+    matrix.column = row;
+    return matrix;
+}
+
+/* c = a b, or c += a b. */
+static KernelStatus multiply_matrices(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, float *c, bool adds)
+{
+    const Matrix result = matrix_of_rows(c, DTYPE_FLOAT32, n);
+    const Matmul product = {.m = m, .n = n, .k = k, .a = a, .b = b, .addend = adds ? result : (Matrix){0}, .c = result,
+                            .compute = DTYPE_FLOAT32, .alpha = {1}, .beta = {adds ? 1 : 0}, .undivided = true};
+    return us_matmul(&product);
+}
+
+static void load_row(const Head *head, int operand, int64_t row, int64_t first, int64_t count, float *to)
+{
+    const View *view = &head->views[operand];
+    const char *from = (const char *)place(head, operand, row) +
+                       first * view->strides[3] * (int64_t)us_dtype_size(view->dtype);
+    us_lane_load(LANE_FLOAT, to, from, view->dtype, view->strides[3], count);
+}
+
+static void store_rows(const Head *head, int operand, int64_t row, int64_t rows, int64_t count, const float *from)
+{
+    const View *view = &head->views[operand];
+    for (int64_t i = 0; i < rows; i++) {
+        us_lane_store(LANE_FLOAT, place(head, operand, row + i), view->dtype, view->strides[3], from + i * count,
+                      count);
+    }
+}
+
+static bool is_given(const Head *head, int operand)
+{
+    return !us_view_is_absent(&head->views[operand]);
+}
+
+/* ---- tiles ---- */
+
+typedef struct Tile {
+    int64_t row, rows, key, keys; /* within the sequence */
+} Tile;
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Whether any score of the tile is kept. */
+static bool is_seen(const AttentionSequence *sequence, Tile tile)
+{
+    const bool in_band = tile.key <= tile.row + tile.rows - 1 + sequence->high &&
+                         tile.key + tile.keys - 1 >= tile.row + sequence->low;
+    return in_band || tile.key < sequence->prefix;
+}
+
+static void leave_out(float *t, int64_t begin, int64_t end)
+{
+    for (int64_t j = begin; j < end; j++) {
+        t[j] = -INFINITY;
+    }
+}
+
+/* Scores of the row that are outside the band and the prefix, or masked, become -infinity. */
+static void mask_row(const Head *head, Tile tile, int64_t i, float *t)
+{
+    const AttentionSequence *sequence = head->sequence;
+    const int64_t row = tile.row + i;
+    const int64_t prefix = sequence->prefix - tile.key, low = row + sequence->low - tile.key;
+    const int64_t high = row + sequence->high + 1 - tile.key;
+    leave_out(t, prefix > 0 ? prefix : 0, smaller(low, tile.keys));
+    leave_out(t, high > prefix ? (high > 0 ? high : 0) : (prefix > 0 ? prefix : 0), tile.keys);
+    if (is_given(head, MASK)) {
+        const int64_t step = head->views[MASK].strides[3];
+        const uint8_t *mask = (const uint8_t *)place(head, MASK, row) + tile.key * step;
+        for (int64_t j = 0; j < tile.keys; j++) {
+            t[j] = mask[j * step] != 0 ? -INFINITY : t[j];
+        }
+    }
+}
+
+/* Weights that the dropout's mask does not keep become 0, the others grow. */
+static void drop_row(const Head *head, Tile tile, int64_t i, float *weights)
+{
+    if (!is_given(head, DROP)) {
+        return;
+    }
+    const View *drop = &head->views[DROP];
+    const AttentionSequence *sequence = head->sequence;
+    const float factor = 1 / head->attention->keep;
+    const int64_t first = sequence->drop_begin + tile.key +
+                          (head->head * sequence->query_count + tile.row + i) * sequence->key_count;
+    for (int64_t j = 0; j < tile.keys; j++) {
+        const int64_t bit = first + j;
+        const uint8_t byte = ((const uint8_t *)drop->data)[bit / 8 * drop->strides[0]];
+        weights[j] = byte >> bit % 8 & 1 ? weights[j] * factor : 0;
+    }
+}
+
+/* scale * q k^T of a tile. */
+static KernelStatus find_scores(const Head *head, Tile tile, float *scores)
+{
+    return multiply_matrices(tile.rows, tile.keys, head->attention->sizes.depth,
+                             matrix_at(head, QUERY, head->sequence->query_begin + tile.row),
+                             transposed(matrix_at(head, KEY, head->sequence->key_begin + tile.key)), scores, false);
+}
+
+/* A row of scores, scaled, shifted and masked; the largest. */
+static float finish_scores(const Head *head, Tile tile, int64_t i, float *scores)
+{
+    float shift[KEYS];
+    const bool shifts = is_given(head, SHIFT);
+    if (shifts) {
+        load_row(head, SHIFT, tile.row + i, tile.key, tile.keys, shift);
+    }
+    mask_row(head, tile, i, scores);
+    return scale_row(scores, tile.keys, head->attention->scale, shifts ? shift : NULL, head->attention->shift_scale);
+}
+
+/* ---- forwards ---- */
+
+/* What rows keep from tile to tile. */
+typedef struct Rows {
+    float maximum[ROWS], sum[ROWS], scores[ROWS * KEYS];
+    float *out; /* ROWS x value_depth */
+} Rows;
+
+static KernelStatus add_tile(const Head *head, Tile tile, Rows *rows)
+{
+    const int64_t depth = head->attention->sizes.value_depth;
+    KernelStatus status = find_scores(head, tile, rows->scores);
+    for (int64_t i = 0; i < tile.rows && status == KERNEL_OK; i++) {
+        float *scores = rows->scores + i * tile.keys;
+        const float largest = finish_scores(head, tile, i, scores), before = rows->maximum[i];
+        const float maximum = largest > before ? largest : before;
+        const float base = maximum == -INFINITY ? 0 : maximum; /* all left out: every e^(-infinity) is 0 */
+        const float sum = exponentials(scores, tile.keys, base);
+        const float fading = before == -INFINITY ? 0 : exp_float(before - base);
+        if (fading != 1) {
+            multiply(rows->out + i * depth, depth, fading);
+        }
+        rows->sum[i] = rows->sum[i] * fading + sum;
+        rows->maximum[i] = maximum;
+        drop_row(head, tile, i, scores);
+    }
+    return status != KERNEL_OK ? status
+                               : multiply_matrices(tile.rows, depth, tile.keys,
+                                                   matrix_of_rows(rows->scores, DTYPE_FLOAT32, tile.keys),
+                                                   matrix_at(head, VALUE, head->sequence->key_begin + tile.key),
+                                                   rows->out, true);
+}
+
+static void store_statistic(const Head *head, int operand, int64_t row, float value)
+{
+    if (is_given(head, operand)) {
+        const View *view = &head->views[operand];
+        for (int64_t k = 0; k < head->attention->copies; k++) {
+            ((float *)place(head, operand, row))[k * view->strides[3]] = value;
+        }
+    }
+}
+
+static void finish_rows(const Head *head, Tile tile, Rows *rows)
+{
+    const int64_t depth = head->attention->sizes.value_depth, first = head->sequence->query_begin + tile.row;
+    for (int64_t i = 0; i < tile.rows; i++) {
+        multiply(rows->out + i * depth, depth, rows->sum[i] == 0 ? 0 : 1 / rows->sum[i]);
+        store_statistic(head, MAXIMUM, first + i, rows->maximum[i]);
+        store_statistic(head, SUM, first + i, rows->sum[i]);
+    }
+    store_rows(head, OUT, first, tile.rows, depth, rows->out);
+}
+
+static KernelStatus attend_rows(const Head *head, int64_t row)
+{
+    const int64_t depth = head->attention->sizes.value_depth, keys = head->sequence->key_count;
+    Rows *rows = us_scratch_take(us_scratch_round(sizeof *rows) + (size_t)(ROWS * depth) * sizeof(float));
+    if (rows == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    rows->out = (float *)((char *)rows + us_scratch_round(sizeof *rows));
+    Tile tile = {row, smaller(ROWS, head->sequence->query_count - row), 0, 0};
+    memset(rows->out, 0, (size_t)(ROWS * depth) * sizeof(float));
+    for (int64_t i = 0; i < tile.rows; i++) {
+        rows->maximum[i] = -INFINITY;
+        rows->sum[i] = 0;
+    }
+    KernelStatus status = KERNEL_OK;
+    for (; tile.key < keys && status == KERNEL_OK; tile.key += KEYS) {
+        tile.keys = smaller(KEYS, keys - tile.key);
+        status = is_seen(head->sequence, tile) ? add_tile(head, tile, rows) : KERNEL_OK;
+    }
+    if (status == KERNEL_OK) {
+        finish_rows(head, tile, rows);
+    }
+    us_scratch_give_back(rows);
+    return status;
+}
+
+/* ---- pieces of work ---- */
+
+typedef struct Work {
+    const Attention *attention;
+    const View *views;
+    int64_t blocks; /* forwards: of rows; backwards: ranges of keys. Of the longest sequence */
+    int64_t range_keys;
+    float *partial; /* backwards: gradients of the query, for every sequence, head and range of keys */
+    bool out_of_memory;
+} Work;
+
+static int64_t longest(const Attention *attention, bool of_keys)
+{
+    int64_t most = 0;
+    for (int64_t s = 0; s < attention->sizes.sequences; s++) {
+        const int64_t count = of_keys ? attention->of[s].key_count : attention->of[s].query_count;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+static void note(Work *work, KernelStatus status)
+{
+    if (status != KERNEL_OK) {
+        __atomic_store_n(&work->out_of_memory, true, __ATOMIC_RELAXED);
+    }
+}
+
+/* The last rows first: with a triangle they take longest. */
+static void attend_piece(void *context, int64_t piece)
+{
+    Work *work = context;
+    const int64_t heads = work->attention->sizes.heads;
+    const int64_t block = work->blocks - 1 - piece % work->blocks, line = piece / work->blocks;
+    const Head head = head_of(work->attention, work->views, line / heads, line % heads);
+    if (block * ROWS < head.sequence->query_count) {
+        note(work, attend_rows(&head, block * ROWS));
+    }
+}
+
+KernelStatus us_attention(const View *views, const void *attributes)
+{
+    const Attention *attention = attributes;
+    const AttentionSizes *sizes = &attention->sizes;
+    Work work = {.attention = attention, .views = views, .blocks = (longest(attention, false) + ROWS - 1) / ROWS};
+    const int64_t pieces = sizes->sequences * sizes->heads * work.blocks;
+    run_pieces(pieces, pieces * ROWS * longest(attention, true), attend_piece, &work);
+    return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
+
+/* ---- backwards ---- */
+
+/* What a tile needs, and the gradients of its keys. */
+typedef struct Space {
+    float weights[ROWS * KEYS], slopes[ROWS * KEYS];
+    float *out, *out_gradient;          /* a row each */
+    float *key_gradient, *value_gradient; /* KEYS x depth, KEYS x value_depth */
+    float *query_gradient;              /* of the head at hand, query_count x depth */
+} Space;
+
+static float first_of_row(const Head *head, int operand, int64_t row)
+{
+    return *(const float *)place(head, operand, row);
+}
+
+/* Weights, after dropout, and slopes of the scores. */
+static void find_slopes(const Head *head, Tile tile, Space *space)
+{
+    const int64_t depth = head->attention->sizes.value_depth, first = head->sequence->query_begin + tile.row;
+    for (int64_t i = 0; i < tile.rows; i++) {
+        float *weights = space->weights + i * tile.keys, *slopes = space->slopes + i * tile.keys;
+        const float maximum = first_of_row(head, MAXIMUM, first + i), sum = first_of_row(head, SUM, first + i);
+        load_row(head, OUT, first + i, 0, depth, space->out);
+        load_row(head, OUT_GRADIENT, first + i, 0, depth, space->out_gradient);
+        const float mean = inner_product(space->out, space->out_gradient, depth);
+        finish_scores(head, tile, i, weights);
+        exponentials(weights, tile.keys, maximum == -INFINITY ? 0 : maximum);
+        multiply(weights, tile.keys, sum == 0 ? 0 : 1 / sum);
+        drop_row(head, tile, i, slopes);
+        for (int64_t j = 0; j < tile.keys; j++) {
+            slopes[j] = weights[j] * (slopes[j] - mean);
+        }
+        drop_row(head, tile, i, weights);
+    }
+}
+
+static KernelStatus differentiate_tile(const Head *head, Tile tile, Space *space)
+{
+    const AttentionSizes *sizes = &head->attention->sizes;
+    const int64_t row = head->sequence->query_begin + tile.row, key = head->sequence->key_begin + tile.key;
+    const Matrix gradient = matrix_at(head, OUT_GRADIENT, row);
+    const Matrix weights = matrix_of_rows(space->weights, DTYPE_FLOAT32, tile.keys);
+    const Matrix slopes = matrix_of_rows(space->slopes, DTYPE_FLOAT32, tile.keys);
+    KernelStatus status = find_scores(head, tile, space->weights);
+    status = status != KERNEL_OK ? status
+                                 : multiply_matrices(tile.rows, tile.keys, sizes->value_depth, gradient,
+                                                     transposed(matrix_at(head, VALUE, key)), space->slopes, false);
+    if (status != KERNEL_OK) {
+        return status;
+    }
+    find_slopes(head, tile, space);
+    status = multiply_matrices(tile.keys, sizes->value_depth, tile.rows, transposed(weights), gradient,
+                               space->value_gradient, true);
+    status = status != KERNEL_OK ? status
+                                 : multiply_matrices(tile.keys, sizes->depth, tile.rows, transposed(slopes),
+                                                     matrix_at(head, QUERY, row), space->key_gradient, true);
+    return status != KERNEL_OK ? status
+                               : multiply_matrices(tile.rows, sizes->depth, tile.keys, slopes,
+                                                   matrix_at(head, KEY, key),
+                                                   space->query_gradient + tile.row * sizes->depth, true);
+}
+
+static float *partial_of(const Work *work, int64_t batch, int64_t head, int64_t range)
+{
+    const AttentionSizes *sizes = &work->attention->sizes;
+    const AttentionSequence *sequence = &work->attention->of[batch];
+    const int64_t rows = (sequence->rows_before * sizes->heads + head * sequence->query_count) * work->blocks;
+    return work->partial + (rows + range * sequence->query_count) * sizes->depth;
+}
+
+/* All rows that see some keys, of all heads that share them. */
+static KernelStatus differentiate_keys(const Work *work, int64_t batch, int64_t key_head, int64_t key, int64_t keys,
+                                       Space *space)
+{
+    const AttentionSizes *sizes = &work->attention->sizes;
+    const int64_t shared = sizes->heads / sizes->key_heads;
+    memset(space->key_gradient, 0, (size_t)(KEYS * sizes->depth) * sizeof(float));
+    memset(space->value_gradient, 0, (size_t)(KEYS * sizes->value_depth) * sizeof(float));
+    Head head = head_of(work->attention, work->views, batch, key_head * shared);
+    KernelStatus status = KERNEL_OK;
+    for (; head.head < (key_head + 1) * shared; head.head++) {
+        space->query_gradient = partial_of(work, batch, head.head, key / work->range_keys);
+        Tile tile = {.key = key, .keys = keys};
+        for (; tile.row < head.sequence->query_count && status == KERNEL_OK; tile.row += ROWS) {
+            tile.rows = smaller(ROWS, head.sequence->query_count - tile.row);
+            status = is_seen(head.sequence, tile) ? differentiate_tile(&head, tile, space) : KERNEL_OK;
+        }
+    }
+    multiply(space->key_gradient, keys * sizes->depth, work->attention->scale);
+    head.head = key_head * shared;
+    store_rows(&head, KEY_GRADIENT, head.sequence->key_begin + key, keys, sizes->depth, space->key_gradient);
+    store_rows(&head, VALUE_GRADIENT, head.sequence->key_begin + key, keys, sizes->value_depth, space->value_gradient);
+    return status;
+}
+
+static Space *take_space(const AttentionSizes *sizes)
+{
+    const size_t rows = (size_t)sizes->value_depth * sizeof(float);
+    const size_t keys = (size_t)(KEYS * sizes->depth) * sizeof(float), values = KEYS * rows;
+    char *cursor = us_scratch_take(us_scratch_round(sizeof(Space)) + 2 * us_scratch_round(rows) +
+                                   us_scratch_round(keys) + us_scratch_round(values));
+    if (cursor == NULL) {
+        return NULL;
+    }
+    Space *space = us_scratch_part(&cursor, sizeof *space);
+    space->out = us_scratch_part(&cursor, rows);
+    space->out_gradient = us_scratch_part(&cursor, rows);
+    space->key_gradient = us_scratch_part(&cursor, keys);
+    space->value_gradient = us_scratch_part(&cursor, values);
+    return space;
+}
+
+static void differentiate_piece(void *context, int64_t piece)
+{
+    Work *work = context;
+    const AttentionSizes *sizes = &work->attention->sizes;
+    const int64_t range = piece % work->blocks, line = piece / work->blocks;
+    const int64_t batch = line / sizes->key_heads, key_head = line % sizes->key_heads;
+    const int64_t shared = sizes->heads / sizes->key_heads;
+    for (int64_t head = key_head * shared; head < (key_head + 1) * shared; head++) {
+        memset(partial_of(work, batch, head, range), 0,
+               (size_t)(work->attention->of[batch].query_count * sizes->depth) * sizeof(float));
+    }
+    const int64_t count = work->attention->of[batch].key_count;
+    const int64_t end = smaller((range + 1) * work->range_keys, count);
+    Space *space = take_space(sizes);
+    KernelStatus status = space == NULL ? KERNEL_NO_MEMORY : KERNEL_OK;
+    for (int64_t key = range * work->range_keys; key < end && status == KERNEL_OK; key += KEYS) {
+        status = differentiate_keys(work, batch, key_head, key, smaller(KEYS, end - key), space);
+    }
+    us_scratch_give_back(space);
+    note(work, status);
+}
+
+/* The ranges' gradients of a query, one after the other. */
+static void store_query_gradient(void *context, int64_t piece)
+{
+    const Work *work = context;
+    const AttentionSizes *sizes = &work->attention->sizes;
+    const Head head = head_of(work->attention, work->views, piece / sizes->heads, piece % sizes->heads);
+    const int64_t count = head.sequence->query_count * sizes->depth;
+    float *sum = partial_of(work, head.batch, head.head, 0);
+    for (int64_t range = 1; range < work->blocks; range++) {
+        const float *own = partial_of(work, head.batch, head.head, range);
+        for (int64_t i = 0; i < count; i++) {
+            sum[i] += own[i];
+        }
+    }
+    multiply(sum, count, work->attention->scale);
+    store_rows(&head, QUERY_GRADIENT, head.sequence->query_begin, head.sequence->query_count, sizes->depth, sum);
+}
+
+KernelStatus us_attention_backward(const View *views, const void *attributes)
+{
+    const Attention *attention = attributes;
+    const AttentionSizes *sizes = &attention->sizes;
+    Work work = {.attention = attention, .views = views};
+    const int64_t lines = sizes->sequences * sizes->key_heads, keys = longest(attention, true);
+    const int64_t tiles = keys > 0 ? (keys + KEYS - 1) / KEYS : 1;
+    const int64_t ranges = lines >= BACKWARD_PIECES ? 1 : smaller(BACKWARD_PIECES / (lines > 0 ? lines : 1), tiles);
+    work.range_keys = (tiles + ranges - 1) / ranges * KEYS;
+    work.blocks = (tiles * KEYS + work.range_keys - 1) / work.range_keys;
+    const AttentionSequence *last = &attention->of[sizes->sequences - 1];
+    const int64_t rows = (last->rows_before + last->query_count) * sizes->heads * work.blocks;
+    work.partial = us_scratch_take((size_t)(rows * sizes->depth) * sizeof(float));
+    if (work.partial == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    run_pieces(lines * work.blocks, rows * keys, differentiate_piece, &work);
+    if (!work.out_of_memory) {
+        run_pieces(sizes->sequences * sizes->heads, rows * sizes->depth, store_query_gradient, &work);
+    }
+    us_scratch_give_back(work.partial);
+    return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
+}

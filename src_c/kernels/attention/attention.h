@@ -1,0 +1,43 @@
+/* Attention: out = dropout(softmax(scale * q k^T + shift, masked)) v, and its gradients, tile by tile: never more than a
+ * tile of scores at a time, so memory is linear in the length of the sequences. Computed in float32, results rounded
+ * once; the same bits for any number of threads. */
+#ifndef UNDERSTUDY_ATTENTION_H
+#define UNDERSTUDY_ATTENTION_H
+
+#include "kernels/kernels.h"
+
+/* One sequence: rows of the query and of the keys that it takes. Row i sees key j (both from the sequence's begin) where
+ * i + low <= j <= i + high, or j < prefix, unless it is masked. */
+typedef struct AttentionSequence {
+    int64_t query_begin, query_count, key_begin, key_count;
+    int64_t low, high, prefix;
+    int64_t rows_before; /* rows of the queries before this one */
+    int64_t drop_begin; /* number of its first score, [head][i][j], in the dropout's mask */
+} AttentionSequence;
+
+typedef struct AttentionSizes {
+    int64_t heads, key_heads; /* heads / key_heads neighbours share a key and a value */
+    int64_t depth, value_depth;
+    int64_t sequences; /* at least 1 */
+} AttentionSizes;
+
+/* Sequence number s is batch s of all views: those that are packed have stride 0 there. */
+typedef struct Attention {
+    AttentionSizes sizes;
+    float scale;
+    float shift_scale; /* of the shift's elements */
+    float keep;        /* share of kept scores: kept weights are divided by it */
+    int32_t copies;    /* of every maximum and sum, along the last axis of their views */
+    AttentionSequence of[]; /* sizes.sequences */
+} Attention;
+
+/* Views, [sequence, head, row, …]:
+ *   query, key, value, shift? and mask? [.., i, j] (mask: not 0 is left out), drop? (bits, the low ones first; set is
+ *   kept), out; maximum? and sum? of e^(score - maximum) of every row, [.., i, copies]
+ * A row without keys gives 0, maximum -infinity and sum 0. */
+Kernel us_attention;
+
+/* Views: query, key, value, shift?, mask?, drop?, out, maximum, sum, dout, dquery, dkey, dvalue. */
+Kernel us_attention_backward;
+
+#endif

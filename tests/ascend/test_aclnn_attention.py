@@ -1,0 +1,185 @@
+"""Attention and its gradients: layouts, sparse modes, shifts, dropout, shared keys and packed sequences, in float64."""
+
+import numpy as np
+import pytest
+
+from tests.ascend.calling import call, empty, rounded, tensor
+
+ROUNDING = {"F32": 2.0**-22, "F16": 2.0**-11, "BF16": 2.0**-8}
+FAR = 2**31 - 1
+AXES = {"BNSD": (0, 1, 2, 3), "BSND": (0, 2, 1, 3), "BSH": (0, 2, 1, 3), "SBH": (2, 0, 1, 3)}
+
+
+def drawn(shape, seed, kind="F32"):
+    return rounded(np.random.default_rng(seed).normal(0, 1, shape), kind)
+
+
+def laid_out(values, layout):
+    """[B, N, S, D] in a layout."""
+    moved = values.transpose(AXES[layout])
+    return moved.reshape(*moved.shape[:2], -1) if layout.endswith("H") else moved
+
+
+def back(values, layout, shape):
+    """To [B, N, S, D]."""
+    b, n, s, d = shape
+    sizes = {"BNSD": (b, n, s, d), "BSND": (b, s, n, d), "BSH": (b, s, n, d), "SBH": (s, b, n, d)}[layout]
+    return values.reshape(sizes).transpose(np.argsort(AXES[layout]))
+
+
+def kept(mode, rows, keys, before=FAR, after=FAR, prefix=0):
+    """Where a sparse mode keeps scores, by its definition."""
+    i, j = np.arange(rows)[:, None], np.arange(keys)[None]
+    corner = keys - rows
+    return {0: (i - before <= j) & (j <= i + after), 1: j >= 0, 2: j <= i, 3: j <= i + corner,
+            4: (i + corner - before <= j) & (j <= i + corner + after)}.get(mode, (j <= i + corner) | (j < prefix)) & (i >= 0)  # fmt: skip
+
+
+def attention(q, k, v, dy, scale, shift, keeps, drop, after_scale=False):
+    """The result, softmax statistics, and the gradients by the chain rule, head by head."""
+    shared = q.shape[1] // k.shape[1]
+    k, v = (np.repeat(x, shared, 1) for x in (k, v))
+    scores = scale * (q @ k.swapaxes(2, 3)) + (1 if after_scale else scale) * shift
+    scores = np.where(keeps, scores, -np.inf)
+    largest = scores.max(-1, keepdims=True, initial=-np.inf)
+    powers = np.exp(scores - np.where(np.isinf(largest), 0, largest))
+    sums = powers.sum(-1, keepdims=True)
+    weights = powers / np.where(sums == 0, 1, sums)
+    y = (weights * drop) @ v
+    slopes = (dy @ v.swapaxes(2, 3)) * drop
+    slopes = weights * (slopes - (slopes * weights).sum(-1, keepdims=True))
+    joined = lambda x: x.reshape(x.shape[0], -1, shared, *x.shape[2:]).sum(2)
+    dk, dv = joined(scale * slopes.swapaxes(2, 3) @ q), joined((weights * drop).swapaxes(2, 3) @ dy)
+    return y, largest[..., 0], sums[..., 0], scale * slopes @ k, dk, dv
+
+
+def near(actual, expected, kind, terms=32):
+    scale = max(1.0, np.abs(expected).max(initial=0))
+    np.testing.assert_allclose(actual, expected, rtol=ROUNDING[kind], atol=terms * 2.0**-24 * scale + ROUNDING[kind] / 4 * (kind != "F32"))
+
+
+def check(kind="F32", layout="BNSD", heads=4, key_heads=2, rows=5, keys=7, depth=8, value_depth=8, mode=None, mask=None,
+          before=FAR, after=FAR, prefix=None, keep=1.0, shift=None, pse_type=None, batches=2, gaps="row-major"):
+    q, k = drawn((batches, heads, rows, depth), 1, kind), drawn((batches, key_heads, keys, depth), 2, kind)
+    v, dy = drawn((batches, key_heads, keys, value_depth), 3, kind), drawn((batches, heads, rows, value_depth), 4, kind)
+    scale = 0.3
+    keeps = np.ones((batches, 1, rows, keys), bool)
+    if mode is not None:
+        keeps &= np.stack([kept(mode, rows, keys, before, after, p) for p in (prefix or [0] * batches)])[:, None]
+    if mask is not None and mode in (None, 0, 1, 5):
+        keeps = keeps & ~mask
+    bits = np.random.default_rng(5).random((batches, heads, rows, keys)) < keep
+    drop = bits / keep
+    shifts = drawn(shift, 6, kind) if shift else None
+    y, largest, sums, dq, dk, dv = attention(q, k, v, dy, scale, 0 if shifts is None else shifts, keeps, drop, pse_type == 0)
+    given = lambda x, name=None: None if x is None else tensor(x, name or kind, gaps)
+    fixed = {2: (2048, 2048), 3: (2048, 2048), 4: (2048, 2048), 6: (3072, 2048)}.get(mode)
+    mask_given = empty(fixed, "B") if fixed else None if mask is None and mode is None else tensor(
+        np.zeros((rows, keys)) if mask is None else mask, "B", gaps)  # fmt: skip
+    drop_given = None if keep == 1 else tensor(np.packbits(bits.ravel(), bitorder="little"), "U8")
+    common = {"dropMaskOptional": drop_given, "paddingMaskOptional": None, "attenMaskOptional": mask_given,
+              "prefixOptional": prefix or [], "scaleValue": scale, "keepProb": keep, "preTokens": before, "nextTokens": after,
+              "headNum": heads, "inputLayout": layout, "innerPrecise": 0, "sparseMode": mode or 0}  # fmt: skip
+    version = "" if pse_type is None else "V2"
+    if version:
+        common |= {"qStartIdxOptional": [], "kvStartIdxOptional": [], "pseType": pse_type}
+    put = lambda x: tensor(laid_out(x, layout), kind, gaps)
+    blank = lambda x: empty(laid_out(x, layout).shape, kind, gaps)
+    own_largest, own_sums, own_y = call(
+        "FlashAttentionScore" + version, query=put(q), key=put(k), value=put(v), realShiftOptional=given(shifts),
+        softmaxMaxOut=empty((*largest.shape, 8)), softmaxSumOut=empty((*sums.shape, 8)), softmaxOutOut=None,
+        attentionOutOut=blank(y), **common)  # fmt: skip
+    near(back(own_y, layout, y.shape), y, kind)
+    near(own_largest, np.repeat(largest[..., None], 8, -1), "F32")
+    near(own_sums, np.repeat(sums[..., None], 8, -1), "F32", 64)
+    gradients = call(
+        "FlashAttentionScoreGrad" + version, query=put(q), keyIn=put(k), value=put(v), dy=put(dy), pseShiftOptional=given(shifts),
+        softmaxMaxOptional=tensor(own_largest), softmaxSumOptional=tensor(own_sums), softmaxInOptional=empty((0,), kind),
+        attentionInOptional=put(y), dqOut=blank(q), dkOut=blank(k), dvOut=blank(v), dpseOut=None, **common)  # fmt: skip
+    for own, expected in zip(gradients, (dq, dk, dv)):
+        near(back(own, layout, expected.shape), expected, kind, 128 if kind == "F32" else 2**14)
+
+
+@pytest.mark.parametrize("layout", list(AXES))
+def test_layouts(layout):
+    for kind in ("F32", "F16", "BF16"):
+        check(kind, layout)
+    check(layout=layout, value_depth=3, heads=6, key_heads=1, gaps="gaps")
+
+
+@pytest.mark.parametrize("mode, before, after", [(0, 2, 1), (0, FAR, 0), (0, -1, 3), (1, 0, 0), (2, 0, 0), (3, 0, 0), (4, 2, 1), (4, FAR, FAR)])
+def test_sparse_modes(mode, before, after):
+    check(mode=mode, before=before, after=after)
+    check(mode=mode, before=before, after=after, rows=7, keys=4)  # some rows see no key
+    check(mode=mode, before=before, after=after, rows=130, keys=261, heads=2, batches=1)
+
+
+def test_prefixes():
+    for mode in (5, 6):
+        check(mode=mode, prefix=[4, 6])
+        check(mode=mode, prefix=[0, 3], rows=6, keys=4)
+
+
+def test_masks_and_rows_without_keys():
+    for shape in [(5, 7), (2, 4, 5, 7), (2, 1, 5, 7), (1, 1, 5, 7)]:
+        mask = np.random.default_rng(1).random(shape) < 0.4
+        mask[..., 2, :] = True
+        for mode in (None, 1):
+            check(mask=mask, mode=mode)
+    check(mask=np.random.default_rng(2).random((200, 150)) < 0.5, rows=200, keys=150, mode=0, after=20)
+
+
+def test_shifts():
+    for shift in [(2, 4, 5, 7), (2, 4, 1, 7), (1, 4, 5, 7)]:
+        check(shift=shift)
+        for pse_type in (0, 1):
+            check(shift=shift, pse_type=pse_type, gaps="reversed")
+
+
+def test_dropout():
+    check(keep=0.7)
+    check(keep=0.5, mode=3, rows=140, keys=150, heads=2, key_heads=2)
+
+
+def test_keys_in_ranges():
+    """Few heads: the gradient is cut along the keys, and the parts are added."""
+    check(batches=1, heads=1, key_heads=1, rows=150, keys=600)
+
+
+@pytest.mark.parametrize("mode", [None, 1, 2, 3, 4, 6, 7, 8])
+def test_packed_sequences(mode):
+    heads, key_heads, depth = 4, 2, 8
+    query_ends, key_ends = [3, 3, 8], [4, 6, 12]
+    q, k, v = drawn((8, heads, depth), 1), drawn((12, key_heads, depth), 2), drawn((12, key_heads, depth), 3)
+    dy = drawn(q.shape, 4)
+    before, after = (6, -1) if mode == 7 else (9, 1)
+    prefix = [1, 0, 3] if mode == 6 else []
+    expected = [np.zeros_like(q), np.zeros((8, heads)), np.zeros((8, heads)), *map(np.zeros_like, (q, k, v))]
+    for s in range(3):
+        rows = slice(([0] + query_ends)[s], query_ends[s])
+        keys = slice(([0] + key_ends)[s], key_ends[s])
+        count = rows.stop - rows.start, keys.stop - keys.start
+        if count[0] == 0:
+            continue
+        own = {7: 4 if s == 2 else 3, 8: 4 if s == 0 else 2}.get(mode, 1 if mode is None else mode)
+        keeps = kept(own, *count, before, after, prefix[s] if prefix else 0)
+        part = lambda x, at: x[at].swapaxes(0, 1)[None]
+        results = attention(part(q, rows), part(k, keys), part(v, keys), part(dy, rows), 0.3, 0, keeps[None, None], 1)
+        for whole, result, at in zip(expected, results, (rows, rows, rows, rows, keys, keys)):
+            whole[at] = result[0].swapaxes(0, 1)
+    mask = None if mode is None else tensor(np.zeros((5, 6)), "B") if mode == 1 else empty((3072 if mode == 6 else 2048, 2048), "B")
+    common = {"dropMaskOptional": None, "paddingMaskOptional": None, "attenMaskOptional": mask, "prefixOptional": prefix,
+              "actualSeqQLenOptional": query_ends, "actualSeqKvLenOptional": key_ends, "scaleValue": 0.3, "keepProb": 1.0,
+              "preTokens": before, "nextTokens": after, "headNum": heads, "inputLayout": "TND", "innerPrecise": 0,
+              "sparseMode": mode or 0}  # fmt: skip
+    largest, sums, y = call("FlashAttentionVarLenScore", query=tensor(q), key=tensor(k), value=tensor(v), realShiftOptional=None,
+                            softmaxMaxOut=empty((8, heads, 8)), softmaxSumOut=empty((heads, 8, 8) if mode == 1 else (8, heads, 8)),
+                            softmaxOutOut=None, attentionOutOut=empty(q.shape), **common)  # fmt: skip
+    near(y, expected[0], "F32")
+    near(largest[..., 3], expected[1], "F32")
+    gradients = call(
+        "FlashAttentionUnpaddingScoreGrad", query=tensor(q), keyIn=tensor(k), value=tensor(v), dy=tensor(dy), pseShiftOptional=None,
+        softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums), softmaxInOptional=None, attentionInOptional=tensor(y),
+        dqOut=empty(q.shape), dkOut=empty(k.shape), dvOut=empty(v.shape), dpseOut=None, **common)  # fmt: skip
+    for own, of in zip(gradients, expected[3:]):
+        near(own, of, "F32", 128)
