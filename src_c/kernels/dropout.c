@@ -2,7 +2,9 @@
 
 #include "kernels/detach.h"
 #include "kernels/linear.h"
+#include "kernels/move/copy_view.h"
 #include "kernels/pieces.h"
+#include "kernels/scratch.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 
@@ -33,7 +35,8 @@ typedef struct Drop {
     View from, to;
     uint8_t *mask;
     int64_t elements;
-    float probability;
+    float probability; /* where it draws */
+    double scale;
     bool draws, packed; /* packed: both tensors are arrays of one type */
     State state;
 } Drop;
@@ -60,7 +63,7 @@ typedef struct Draw {
 #define LOOPS "kernels/dropout.inc"
 #include "tensor/instantiate.inc"
 
-typedef void DropTile(const void *from, void *to, int64_t count, float probability, const Draw *draw, uint8_t *mask);
+typedef void DropTile(const void *from, void *to, int64_t count, double scale, const Draw *draw, uint8_t *mask);
 
 #define LOOPS_OF_LEVEL(level)                                                                                       \
     {[DTYPE_FLOAT32] = drop_tile_float_##level, [DTYPE_FLOAT16] = drop_tile_half_##level,                           \
@@ -94,16 +97,16 @@ static void drop_tile(const Drop *drop, int64_t begin, int64_t count)
     if (drop->packed) {
         const size_t at = (size_t)begin * us_dtype_size(dtype);
         loops[us_level()][dtype]((const char *)drop->from.data + at, (char *)drop->to.data + at, count,
-                                 drop->probability, drawn, mask);
+                                 drop->scale, drawn, mask);
     } else if (dtype == DTYPE_FLOAT64) {
         double values[TILE];
         us_linear_load_double(&drop->from, begin, count, values);
-        loops[us_level()][DTYPE_FLOAT64](values, values, count, drop->probability, drawn, mask);
+        loops[us_level()][DTYPE_FLOAT64](values, values, count, drop->scale, drawn, mask);
         us_linear_store_double(&drop->to, begin, count, values);
     } else {
         float values[TILE];
         us_linear_load_float(&drop->from, begin, count, values);
-        loops[us_level()][DTYPE_FLOAT32](values, values, count, drop->probability, drawn, mask);
+        loops[us_level()][DTYPE_FLOAT32](values, values, count, drop->scale, drawn, mask);
         us_linear_store_float(&drop->to, begin, count, values);
     }
 }
@@ -132,9 +135,16 @@ static KernelStatus run(Drop *drop, const View *from, const View *to)
     return status;
 }
 
+/* Of what is kept, in the type of the arithmetic. */
+static double scale_of(float probability, const View *to)
+{
+    return to->dtype == DTYPE_FLOAT64 ? 1 / (1 - (double)probability) : (double)(1 / (1 - probability));
+}
+
 KernelStatus us_dropout_forward(const View *views, const void *attributes)
 {
     Drop drop = {.mask = views[2].data, .probability = ((const Dropout *)attributes)->probability, .draws = true};
+    drop.scale = scale_of(drop.probability, &views[1]);
     memcpy(&drop.state, views[3].data, sizeof drop.state);
     KernelStatus status = run(&drop, &views[0], &views[1]);
     drop.state.masks_drawn++;
@@ -144,6 +154,24 @@ KernelStatus us_dropout_forward(const View *views, const void *attributes)
 
 KernelStatus us_dropout_backward(const View *views, const void *attributes)
 {
-    Drop drop = {.mask = views[2].data, .probability = ((const Dropout *)attributes)->probability};
+    Drop drop = {.mask = views[2].data, .scale = scale_of(((const Dropout *)attributes)->probability, &views[1])};
     return run(&drop, &views[0], &views[1]);
+}
+
+KernelStatus us_dropout_masked(const View *views, const void *attributes)
+{
+    Drop drop = {.mask = views[2].data, .scale = ((const DropoutScale *)attributes)->scale};
+    uint8_t *own = NULL;
+    if (!us_view_is_contiguous(&views[2])) {
+        own = us_scratch_take((size_t)us_view_elements(&views[2]));
+        if (own == NULL) {
+            return KERNEL_NO_MEMORY;
+        }
+        View packed = us_view_contiguous(own, DTYPE_UINT8, views[2].rank, views[2].shape);
+        us_copy_view(&packed, &views[2]);
+        drop.mask = own;
+    }
+    const KernelStatus status = run(&drop, &views[0], &views[1]);
+    us_scratch_give_back(own);
+    return status;
 }

@@ -1,4 +1,4 @@
-/* Dropout with its generator's state and its mask in device memory (mcdnn 6.9, 7.4). */
+/* Dropout with its mask in device memory; of mcdnn (6.9, 7.4) the generator's state too. */
 #ifndef UNDERSTUDY_DROPOUT_H
 #define UNDERSTUDY_DROPOUT_H
 
@@ -17,5 +17,11 @@ typedef struct Dropout {
 Kernel us_dropout_seed;     /* state: the sequence of masks begins anew */
 Kernel us_dropout_forward;  /* x, y, mask, state: draws the next mask; x and y need the same number of elements only */
 Kernel us_dropout_backward; /* dy, dx, mask */
+
+/* views: x, y, mask: kept elements times a scale, the others 0. The mask may have any strides. */
+typedef struct DropoutScale {
+    double scale;
+} DropoutScale;
+Kernel us_dropout_masked;
 
 #endif

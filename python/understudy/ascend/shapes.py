@@ -135,6 +135,20 @@ def convolved(input, weight, stride, padding, dilation, transposed, output_paddi
 
 
 @shape_function
+def dropout_mask_of(shape):
+    """Bytes of a bit for each element, rounded up to 128 bits."""
+    return (-(-int(numpy.prod(shape, dtype=object)) // 128) * 16,)
+
+
+FUNCTIONS["dropout_mask"] = dropout_mask_of
+
+
+@shape_function
+def samples(shape, count):
+    return (*shape[:-1], count)
+
+
+@shape_function
 def loss(reduction, *shapes):
     """Of every element of the joint shape without reduction, else of one."""
     return broadcast(*shapes) if reduction == 0 else ()

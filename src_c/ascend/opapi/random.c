@@ -1,0 +1,166 @@
+/* Random numbers and dropout: src_c/kernels/random and src_c/kernels/dropout.h. */
+#include "ascend/opapi/random.h"
+
+#include "kernels/dropout.h"
+
+static aclnnStatus plan_draws(OpCall *op, const Draws *draws, const Operand *seed, const Operand *offset,
+                              const Operand *first, const Operand *second, const Operand *out)
+{
+    if (!op_refused(op) && op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    const PlannedView views[] = {{out, VIEW_WRITE, NULL},
+                                 {seed, VIEW_READ, NULL},
+                                 {offset, VIEW_READ, NULL},
+                                 {first, VIEW_READ, NULL},
+                                 {second, VIEW_READ, NULL}};
+    return op_plan_views(op, us_draws, draws, sizeof *draws, 5, views);
+}
+
+aclnnStatus op_normal(OpCall *op, RandomStream stream, const Operand *seed, const Operand *offset, const Operand *mean,
+                      const Operand *deviation, double mean_number, double deviation_number, const Operand *out)
+{
+    const Draws draws = {.distribution = DRAW_NORMAL, .stream = stream, .a = mean_number, .b = deviation_number};
+    return plan_draws(op, &draws, seed, offset, mean, deviation, out);
+}
+
+aclnnStatus op_uniform(OpCall *op, RandomStream stream, const Operand *seed, const Operand *offset, double from, double to,
+                       const Operand *out)
+{
+    const Draws draws = {.distribution = DRAW_UNIFORM, .stream = stream, .a = from, .b = to};
+    return plan_draws(op, &draws, seed, offset, NULL, NULL, out);
+}
+
+aclnnStatus op_bernoulli(OpCall *op, RandomStream stream, double probability, const Operand *each, const Operand *out)
+{
+    const Draws draws = {.distribution = DRAW_BERNOULLI, .stream = stream, .a = probability};
+    return plan_draws(op, &draws, NULL, NULL, each, NULL, out);
+}
+
+aclnnStatus op_random_integers(OpCall *op, RandomStream stream, int64_t from, int64_t to, const Operand *out)
+{
+    const Draws draws = {.distribution = DRAW_INTEGER, .stream = stream, .from = from,
+                         .range = (uint64_t)to - (uint64_t)from};
+    return plan_draws(op, &draws, NULL, NULL, NULL, NULL, out);
+}
+
+aclnnStatus op_permutation(OpCall *op, RandomStream stream, const Operand *out)
+{
+    if (!op_refused(op) && op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    return op_plan_views(op, us_permutation, &stream, sizeof stream, 1, &(PlannedView){out, VIEW_WRITE, NULL});
+}
+
+/* ---- classes ---- */
+
+Shape op_shape_samples(OpCall *op, const Operand *self, int64_t count)
+{
+    (void)op;
+    Shape shape = op_shape(self);
+    if (shape.rank > 0) {
+        shape.sizes[shape.rank - 1] = count;
+    }
+    return shape;
+}
+
+/* A row as one of a matrix. */
+static View as_rows(const Operand *operand)
+{
+    View view = operand->view;
+    if (view.rank == 1) {
+        view.rank = 2;
+        view.shape[1] = view.shape[0];
+        view.strides[1] = view.strides[0];
+        view.shape[0] = 1;
+        view.strides[0] = 0;
+    }
+    return view;
+}
+
+aclnnStatus op_multinomial(OpCall *op, RandomStream stream, const Operand *seed, const Operand *offset, bool replaces,
+                           const Operand *self, const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    const Multinomial call = {stream, replaces};
+    const View weights = as_rows(self), samples = as_rows(out);
+    const PlannedView views[] = {
+        {self, VIEW_READ, &weights}, {out, VIEW_WRITE, &samples}, {seed, VIEW_READ, NULL}, {offset, VIEW_READ, NULL}};
+    return op_plan_views(op, us_multinomial, &call, sizeof call, 4, views);
+}
+
+/* ---- dropout ---- */
+
+/* As the client reads it as well: align(elements, 128) / 8. */
+static Shape mask_shape(int64_t elements)
+{
+    const int64_t bytes = elements < 0 ? -1 : elements / 128 * 16 + (elements % 128 != 0) * 16;
+    return op_shape_of(1, &bytes);
+}
+
+Shape op_shape_dropout_mask(OpCall *op, const Operand *operand)
+{
+    (void)op;
+    return mask_shape(us_view_elements(&operand->view));
+}
+
+Shape op_shape_dropout_mask_of(OpCall *op, IntArguments sizes)
+{
+    return mask_shape(op_refused(op) ? 0 : us_shape_elements((int32_t)sizes.count, sizes.values));
+}
+
+aclnnStatus op_dropout_mask(OpCall *op, IntArguments sizes, double drop, RandomStream stream, const Operand *mask)
+{
+    if (op_refused(op) || op_empty(mask)) {
+        return op_plan_nothing(op);
+    }
+    const DropoutMask call = {stream, drop, us_shape_elements((int32_t)sizes.count, sizes.values)};
+    return op_plan_views(op, us_dropout_mask, &call, sizeof call, 1, &(PlannedView){mask, VIEW_WRITE, NULL});
+}
+
+double op_dropout_scale(double drop)
+{
+    return drop < 1 ? 1 / (1 - drop) : 0;
+}
+
+aclnnStatus op_dropout_masked(OpCall *op, const Operand *self, const Operand *mask, double scale, const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    if (scale == 0) {
+        return op_fill(op, out, ZERO);
+    }
+    if (scale == 1) {
+        return op_copy(op, self, out);
+    }
+    const DropoutScale call = {scale};
+    const PlannedView views[] = {{self, VIEW_READ, NULL}, {out, VIEW_WRITE, NULL}, {mask, VIEW_READ, NULL}};
+    return op_plan_views(op, us_dropout_masked, &call, sizeof call, 3, views);
+}
+
+/* Draws the mask and uses it. */
+typedef struct WholeDropout {
+    DropoutMask mask;
+    DropoutScale scale;
+} WholeDropout;
+
+static KernelStatus whole_dropout(const View *views, const void *attributes)
+{
+    const WholeDropout *call = attributes;
+    const KernelStatus status = us_dropout_mask(&views[2], &call->mask);
+    return status != KERNEL_OK ? status : us_dropout_masked(views, &call->scale);
+}
+
+aclnnStatus op_dropout(OpCall *op, const Operand *self, double drop, RandomStream stream, const Operand *out,
+                       const Operand *mask)
+{
+    const double scale = op_dropout_scale(drop);
+    if (op_refused(op) || op_empty(out) || scale == 0 || scale == 1) {
+        return op_dropout_masked(op, self, mask, scale, out);
+    }
+    const WholeDropout call = {{stream, drop, us_view_elements(&self->view)}, {scale}};
+    return op_plan_operands(op, whole_dropout, &call, sizeof call, OPERANDS(self), OPERANDS(out, mask));
+}
