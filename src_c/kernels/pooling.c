@@ -1,7 +1,9 @@
 #include "kernels/pooling.h"
 
 #include "kernels/detach.h"
+#include "kernels/move/copy_view.h"
 #include "kernels/pieces.h"
+#include "kernels/scratch.h"
 #include "kernels/widened.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
@@ -155,6 +157,16 @@ static bool is_maximum(const Pool *pool)
     return pool->pooling->mode == POOLING_MAX || pool->pooling->mode == POOLING_MAX_BY_RESULT;
 }
 
+/* The taps of output position `o` on one axis that an average is divided by. */
+static int64_t counted(const Pool *pool, int axis, int64_t o)
+{
+    const Pooling *pooling = pool->pooling;
+    const int64_t begin = o * pooling->stride[axis] - pooling->padding[axis];
+    return pooling->mode == POOLING_AVERAGE_PADDED
+               ? smaller(pooling->window[axis], pool->in[axis] + pooling->padding[axis] - begin)
+               : length(inside(pool, axis, o));
+}
+
 /* How many windows of a row from `o` on can be handled together, because they lie inside it or are alike anyway. */
 static int64_t together(const Pool *pool, int64_t o, bool are_alike)
 {
@@ -162,7 +174,7 @@ static int64_t together(const Pool *pool, int64_t o, bool are_alike)
     return are_alike ? pool->out[2] - o : o == within.begin && o < within.end ? length(within) : 1;
 }
 
-/* What the average over a window with this many taps inside is divided by; without any it is 0. */
+/* What the average over a window with so many taps that count is divided by; without any it is 0. */
 static double divisor(const Pool *pool, int64_t rows, int64_t taps)
 {
     return pool->averages_all ? pool->divisor : (double)larger(rows * taps, 1);
@@ -243,14 +255,19 @@ static void begin(Pool *pool, const Pooling *pooling, const View *in, const View
     atomic_init(&pool->out_of_memory, 0);
 
     const int64_t *window = pooling->window, *padding = pooling->padding;
+    pool->averages_all = true;
     for (int axis = 0; axis < 3; axis++) {
         const int64_t step = pooling->stride[axis], room = pool->in[axis] + padding[axis] - window[axis];
         const int64_t first = smaller((padding[axis] + step - 1) / step, pool->out[axis]);
         const int64_t last = room < 0 ? 0 : smaller(room / step + 1, pool->out[axis]);
         pool->within[axis] = (Span){first, larger(last, first)};
+        const bool inside_only = pooling->mode == POOLING_AVERAGE_INSIDE;
+        pool->averages_all = pool->averages_all && pool->out[axis] > 0 && (!inside_only || first == 0) &&
+                             counted(pool, axis, pool->out[axis] - 1) == window[axis];
     }
-    pool->averages_all = pooling->mode == POOLING_AVERAGE || padding[0] + padding[1] + padding[2] == 0;
-    pool->divisor = (double)window[0] * (double)window[1] * (double)window[2];
+    pool->averages_all = pool->averages_all || pooling->mode == POOLING_AVERAGE || pooling->divide_by != 0;
+    const double taps = (double)window[0] * (double)window[1] * (double)window[2];
+    pool->divisor = pooling->divide_by != 0 ? pooling->divide_by : taps;
 }
 
 /* Channels become the inner part of rows where both tensors have them innermost, between them no gaps. */
@@ -355,7 +372,8 @@ static void choose_bands(Pool *pool)
     }
 }
 
-KernelStatus us_pooling_backward(const View *views, const void *attributes)
+/* Of views whose last axis has no gaps. */
+static KernelStatus backward_of_rows(const View *views, const void *attributes)
 {
     Detached detached;
     Pool pool;
@@ -380,4 +398,48 @@ KernelStatus us_pooling_backward(const View *views, const void *attributes)
     }
     us_detach_end(&detached);
     return status;
+}
+
+static bool has_rows(const View *view)
+{
+    return us_view_is_absent(view) || view->shape[view->rank - 1] <= 1 || view->strides[view->rank - 1] == 1;
+}
+
+/* The same by way of packed copies. */
+static KernelStatus backward_of_copies(const View *views, const Pooling *pooling)
+{
+    enum { VIEWS = 4, RESULT = 3 };
+    size_t size = 0;
+    for (int k = 0; k < VIEWS; k++) {
+        size += us_view_is_absent(&views[k])
+                    ? 0 : us_scratch_round((size_t)us_view_elements(&views[k]) * us_dtype_size(views[k].dtype));
+    }
+    char *memory = us_scratch_take(size), *cursor = memory;
+    if (memory == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    View packed[VIEWS];
+    for (int k = 0; k < VIEWS; k++) {
+        packed[k] = views[k];
+        if (!us_view_is_absent(&views[k])) {
+            const size_t bytes = (size_t)us_view_elements(&views[k]) * us_dtype_size(views[k].dtype);
+            packed[k] = us_view_contiguous(us_scratch_part(&cursor, bytes), views[k].dtype, views[k].rank,
+                                           views[k].shape);
+            if (k != RESULT || pooling->beta != 0) {
+                us_copy_view(&packed[k], &views[k]);
+            }
+        }
+    }
+    const KernelStatus status = backward_of_rows(packed, pooling);
+    if (status == KERNEL_OK) {
+        us_copy_view(&views[RESULT], &packed[RESULT]);
+    }
+    us_scratch_give_back(memory);
+    return status;
+}
+
+KernelStatus us_pooling_backward(const View *views, const void *attributes)
+{
+    const bool rows = has_rows(&views[0]) && has_rows(&views[1]) && has_rows(&views[2]) && has_rows(&views[3]);
+    return rows ? backward_of_rows(views, attributes) : backward_of_copies(views, attributes);
 }

@@ -4,18 +4,24 @@
 
 #include "kernels/kernels.h"
 
-typedef enum PoolingMode { POOLING_MAX, POOLING_MAX_BY_RESULT, POOLING_AVERAGE, POOLING_AVERAGE_INSIDE } PoolingMode;
+typedef enum PoolingMode {
+    POOLING_MAX,
+    POOLING_MAX_BY_RESULT,   /* the gradient goes to the first x that equals y */
+    POOLING_AVERAGE,         /* divided by all taps of a window */
+    POOLING_AVERAGE_INSIDE,  /* by those inside x */
+    POOLING_AVERAGE_PADDED,  /* by those inside x and its padding, which is the same behind as before */
+} PoolingMode;
 
 /* Three spatial axes, outermost first; two are written as {1, h, w} with padding 0 and stride 1 in front. */
 typedef struct Pooling {
-    /* BY_RESULT: the gradient goes to the first x that equals y. INSIDE: divide by the taps inside */
     PoolingMode mode;
     bool propagate_nan;  /* of the maximum; otherwise NaN is ignored */
     int64_t window[3], padding[3], stride[3];
     double alpha, beta;
+    double divide_by; /* averages, if it is not 0 */
 } Pooling;
 
-/* Views have rank 4 or 5 (images, channels, space), floating types; forward also int8. */
+/* Views have rank 4 or 5 (images, channels, space), one floating type; forward also int8. */
 Kernel us_pooling_forward;  /* x, y */
 Kernel us_pooling_backward; /* y?, dy, x?, dx: x for the maximum, y for BY_RESULT */
 

@@ -134,6 +134,37 @@ def convolved(input, weight, stride, padding, dilation, transposed, output_paddi
     return (input[0], *conv_channels(weight, transposed, groups), *sizes)
 
 
+def _windows(sizes, kernel, stride, padding, ceil):
+    axes = len(sizes)
+    kernel, stride, padding = (list(v) * (axes if len(v) == 1 else 1) for v in (kernel, stride or kernel, padding))
+    counts = []
+    for size, k, s, p in zip(sizes, kernel, stride, padding):
+        whole, rest = divmod(size + 2 * p - k, s)
+        counts.append(whole + 1 + (ceil and rest > 0 and (whole + 1) * s < size + p))
+    return counts
+
+
+@shape_function
+def pooled2d(shape, kernel, stride, padding, ceil):
+    return (*shape[:-2], *_windows(shape[-2:], kernel, stride, padding, ceil))
+
+
+@shape_function
+def pooled3d(shape, kernel, stride, padding, ceil):
+    return (*shape[:-3], *_windows(shape[-3:], kernel, stride, padding, ceil))
+
+
+@shape_function
+def resized(shape, size):
+    return (*shape[: len(shape) - len(size)], *size)
+
+
+@shape_function
+def pool_mask(out, kernel):
+    return (*out[:-2], kernel[0] * kernel[-1] if len(kernel) > 1 else kernel[0] ** 2,
+            ((out[-2] * out[-1] + 15) // 16 + 1) * 32)
+
+
 @shape_function
 def dropout_mask_of(shape):
     """Bytes of a bit for each element, rounded up to 128 bits."""

@@ -205,6 +205,17 @@ void require_conv_wanted(OpCall *op, BoolArguments mask, Operands gradients)
     }
 }
 
+void require_conv_bias_sizes(OpCall *op, IntArguments sizes, const Operand *weight, ConvSettings settings,
+                             BoolArguments mask)
+{
+    if (op_refused(op) || !mask.values[2]) {
+        return;
+    }
+    const int64_t channels = op_shape_conv_channels(op, weight, settings.transposed, settings.groups).sizes[0];
+    op_require(op, sizes.count == 1 && sizes.values[0] == channels, sizes.name, "length", op->invalid,
+               "%s needs one entry, %lld", sizes.name, (long long)channels);
+}
+
 aclnnStatus op_convolution_backward(OpCall *op, const Operand *slopes, const Operand *input, const Operand *weight,
                                     ConvSettings settings, BoolArguments mask, Operands gradients)
 {

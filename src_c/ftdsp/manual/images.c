@@ -1,9 +1,7 @@
 /* Operators on images: gradients of pooling and resizing, regions, crops (ft-dsp-manual 4). */
 #include "ftdsp/manual.h"
-#include "kernels/move/copy_view.h"
 #include "kernels/pooling.h"
 #include "kernels/resample/image.h"
-#include "kernels/scratch.h"
 #include "tensor/convert.h"
 
 #include <math.h>
@@ -19,31 +17,16 @@ static View channels_last(const FtCall *call, const void *data, int64_t batch, i
     return view;
 }
 
-/* The pooling kernel wants rows of one channel: it works on copies with the channels before the space. */
 void ft_op_avgpoolinggrad(FtCall *call, const FtAvgpoolinggrad *a)
 {
-    const View input = channels_last(call, a->input, a->batch, a->output_h, a->output_w, a->channel);
+    const View slopes = channels_last(call, a->input, a->batch, a->output_h, a->output_w, a->channel);
     const View output = channels_last(call, a->output, a->batch, a->input_h, a->input_w, a->channel);
-    if (us_view_is_empty(&input) || us_view_is_empty(&output)) {
-        return;
+    const Pooling pooling = {.mode = POOLING_AVERAGE, .window = {1, a->window_h, a->window_w},
+                             .padding = {0, a->pad_u, a->pad_l}, .stride = {1, a->stride_h, a->stride_w},
+                             .alpha = 1, .beta = 1};
+    if (!us_view_is_empty(&slopes) && !us_view_is_empty(&output)) {
+        ft_finish(call, us_pooling_backward((View[]){us_view_absent(), slopes, us_view_absent(), output}, &pooling));
     }
-    const int64_t slope_bytes = ft_bytes(us_view_elements(&input), call->dtype);
-    char *memory = us_scratch_take((size_t)(slope_bytes + ft_bytes(us_view_elements(&output), call->dtype) + 64));
-    ft_finish(call, memory ? KERNEL_OK : KERNEL_NO_MEMORY);
-    if (!memory) {
-        return;
-    }
-    const View slopes = us_view_contiguous(memory, call->dtype, 4, input.shape);
-    const View sums = us_view_contiguous(memory + us_scratch_round((size_t)slope_bytes), call->dtype, 4, output.shape);
-    us_copy_view(&slopes, &input);
-    us_copy_view(&sums, &output);
-    const Pooling pooling = {POOLING_AVERAGE, true, {1, a->window_h, a->window_w}, {0, a->pad_u, a->pad_l},
-                             {1, a->stride_h, a->stride_w}, 1, 1};
-    ft_finish(call, us_pooling_backward((View[]){us_view_absent(), slopes, us_view_absent(), sums}, &pooling));
-    if (ft_ok(call)) {
-        us_copy_view(&output, &sums);
-    }
-    us_scratch_give_back(memory);
 }
 
 enum { FORMAT_NHWC, FORMAT_NCHW }; /* the page's own numbers */

@@ -1,0 +1,187 @@
+"""Pooling and its gradients: windows element by element in float64, for every type and layout."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+
+KINDS = ["F32", "F16", "BF16"]
+
+
+def drawn(shape, seed):
+    """Quarters, many of them equal: every type holds them, and which of equal ones wins shows."""
+    return np.random.default_rng(seed).integers(-6, 7, shape) / 4
+
+
+def full(values, axes):
+    return list(values) * (axes if len(values) == 1 else 1)
+
+
+def regular(sizes, kernel, stride, padding, ceil):
+    """Of each axis the windows as they are, with what lies in the padding: (begin, end) pairs."""
+    axes = len(sizes)
+    result = []
+    for size, k, s, p in zip(sizes, full(kernel, axes), full(stride or kernel, axes), full(padding, axes)):
+        count = (math.ceil if ceil else math.floor)((size + 2 * p - k) / s) + 1
+        if ceil and (count - 1) * s >= size + p:
+            count -= 1
+        result.append([(o * s - p, min(o * s - p + k, size + p)) for o in range(count)])
+    return result
+
+
+def adaptive(sizes, outputs):
+    return [[(o * size // out, -(-(o + 1) * size // out)) for o in range(out)] for size, out in zip(sizes, outputs)]
+
+
+def places(window, sizes):
+    """The elements of a window that lie inside, as indices, row-major."""
+    return list(itertools.product(*(range(max(b, 0), min(e, size)) for (b, e), size in zip(window, sizes))))
+
+
+def every_window(windows):
+    for place in itertools.product(*(range(len(axis)) for axis in windows)):
+        yield place, [axis[o] for axis, o in zip(windows, place)]
+
+
+def means(x, windows, count_padding=True, divisor=0):
+    """The output, and the function from its slopes to those of x."""
+    axes = len(windows)
+    sizes = x.shape[-axes:]
+    out = np.zeros((*x.shape[:-axes], *map(len, windows)))
+    shares = []
+    for place, window in every_window(windows):
+        inside = places(window, sizes)
+        counted = math.prod(e - b for b, e in window) if count_padding else len(inside)
+        by = divisor or counted
+        out[(..., *place)] = sum(x[(..., *i)] for i in inside) / by
+        shares += [(place, i, by) for i in inside]
+
+    def gradient(dy):
+        dx = np.zeros_like(x)
+        for place, i, by in shares:
+            dx[(..., *i)] += dy[(..., *place)] / by
+        return dx
+
+    return out, gradient
+
+
+def maxima(x, windows):
+    axes = len(windows)
+    sizes = x.shape[-axes:]
+    out = np.zeros((*x.shape[:-axes], *map(len, windows)))
+    indices = np.zeros(out.shape, np.int64)
+    for place, window in every_window(windows):
+        inside = places(window, sizes)
+        values = np.stack([x[(..., *i)] for i in inside])
+        flat = np.array([np.ravel_multi_index(i, sizes) for i in inside])
+        best = values.argmax(0)  # the first of equal ones
+        out[(..., *place)] = np.take_along_axis(values, best[None], 0)[0]
+        indices[(..., *place)] = flat[best]
+    return out, indices
+
+
+def scattered(dy, indices, shape, axes):
+    dx = np.zeros((*shape[:-axes], math.prod(shape[-axes:])))
+    leading = np.indices(dy.shape)[: dy.ndim - axes]
+    np.add.at(dx, (*leading, indices), dy)
+    return dx.reshape(shape)
+
+
+def close(actual, expected, kind, terms):
+    """Sums of quarters are exact: what is rounded are shares, a few of them together, and the result once."""
+    unit = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}[kind]
+    np.testing.assert_allclose(actual, expected, rtol=unit + (terms + 2) * 2.0**-23, atol=(terms + 2) * 2.0**-22 + 2.0**-24)
+
+
+CASES_2D = [  # x, kernel, stride, padding, ceil
+    ((2, 3, 6, 5), [3, 2], [2, 1], [1, 0], False),
+    ((2, 3, 7, 8), [3], [2], [1], True),
+    ((3, 9, 9), [2], [], [0], True),
+    ((1, 2, 5, 40), [5, 3], [1, 3], [2, 1], True),
+    ((2, 1, 4, 4), [1], [2], [0], False),
+    ((1, 1, 33, 70), [4, 4], [3, 2], [0, 2], True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES_2D, ids=str)
+def test_average(case):
+    shape, kernel, stride, padding, ceil = case
+    x = drawn(shape, 1)
+    windows = regular(shape[-2:], kernel, stride, padding, ceil)
+    for number, (kind, (count, divisor)) in enumerate(
+            itertools.product(KINDS, [(True, 0), (False, 0), (True, 3), (False, -4)])):
+        layout, other = LAYOUTS[number % 3], LAYOUTS[(number + number // 3) % 3]
+        expected, gradient = means(x, windows, count, divisor)
+        settings = dict(kernelSize=kernel, ceilMode=ceil, countIncludePad=count, divisorOverride=divisor, cubeMathType=0)
+        out = call("AvgPool2d", self=tensor(x, kind, layout), strides=stride, paddings=padding,
+                   out=empty(expected.shape, kind, other), **settings)
+        close(out, expected, kind, 0)
+        dy = drawn(expected.shape, 2)
+        dx = call("AvgPool2dBackward", gradOutput=tensor(dy, kind, layout), self=tensor(x, kind, other), stride=stride,
+                  padding=padding, gradInput=empty(shape, kind, other), **settings)
+        close(dx, gradient(dy), kind, 20)
+
+
+@pytest.mark.parametrize("case", CASES_2D, ids=str)
+def test_maximum_with_mask(case):
+    shape, kernel, stride, padding, ceil = case
+    x = drawn(shape, 1)
+    expected, indices = maxima(x, regular(shape[-2:], kernel, stride, padding, ceil))
+    dy = drawn(expected.shape, 2)
+    dx = scattered(dy, indices, shape, 2)
+    taps, pixels = math.prod(full(kernel, 2)), math.prod(expected.shape[-2:])
+    mask_shape = (*shape[:-2], taps, (-(-pixels // 16) + 1) * 32)
+    for number, (kind, layout) in enumerate(itertools.product(KINDS, LAYOUTS)):
+        mask = empty(mask_shape, "I8", LAYOUTS[-number % 3])
+        settings = dict(kernelSize=kernel, padding=padding, dilation=[1], ceilMode=ceil)
+        out, _ = call("MaxPool2dWithMask", self=tensor(x, kind, layout), out=empty(expected.shape, kind, layout),
+                      indices=mask, stride=stride, **settings)
+        np.testing.assert_array_equal(out, expected)
+        given = None if (stride or kernel) == kernel else stride  # no stride is the kernel's size
+        result = call("MaxPool2dWithMaskBackward", gradOutput=tensor(dy, kind, layout), self=tensor(x, kind),
+                      indices=mask, gradInput=empty(shape, kind, layout), stride=given, **settings)
+        np.testing.assert_array_equal(result, dx)
+
+
+@pytest.mark.parametrize("case", [((2, 3, 6, 5), [3, 2]), ((2, 2, 9, 12), [3, 4]), ((3, 7, 7), [1, 1]),
+                                  ((1, 2, 5, 3), [8, 3]), ((1, 1, 40, 33), [7, 32])], ids=str)
+def test_adaptive_average(case):
+    shape, size = case
+    x = drawn(shape, 1)
+    expected, gradient = means(x, adaptive(shape[-2:], size))
+    dy = drawn(expected.shape, 2)
+    for kind, layout in itertools.product(KINDS, LAYOUTS):
+        out = call("AdaptiveAvgPool2d", self=tensor(x, kind, layout), outputSize=size,
+                   out=empty(expected.shape, kind, layout))
+        close(out, expected, kind, 2)
+        dx = call("AdaptiveAvgPool2dBackward", gradOutput=tensor(dy, kind, layout), self=tensor(x, kind),
+                  out=empty(shape, kind, layout))
+        close(dx, gradient(dy), kind, 20)
+
+
+def test_special_values():
+    """NaN wins, the last of several; a window of nothing but -inf has its first element."""
+    x = np.array([[[[np.nan, 1, 2, np.nan], [3, 4, np.nan, 5], [-np.inf] * 4, [-np.inf] * 4]]])
+    mask = empty((1, 1, 4, 64), "I8")
+    settings = dict(kernelSize=[2], stride=[2], padding=[0], dilation=[1], ceilMode=False)
+    out, _ = call("MaxPool2dWithMask", self=tensor(x), out=empty((1, 1, 2, 2)), indices=mask, **settings)
+    np.testing.assert_array_equal(out, [[[[np.nan, np.nan], [-np.inf, -np.inf]]]])
+    dx = call("MaxPool2dWithMaskBackward", gradOutput=tensor([[[[1.0, 2], [3, 4]]]]), self=tensor(x), indices=mask,
+              gradInput=empty(x.shape), **settings)
+    np.testing.assert_array_equal(dx[0, 0], [[1, 0, 0, 0], [0, 0, 2, 0], [3, 0, 4, 0], [0, 0, 0, 0]])
+
+
+def test_many_elements():
+    """Planes cut in pieces, on several threads."""
+    x = np.random.default_rng(1).standard_normal((1, 2, 300, 260)).astype(np.float32).astype(np.float64)
+    expected, indices = maxima(x, regular((300, 260), [3], [2], [1], False))
+    mask = empty((1, 2, 9, (-(-expected[0, 0].size // 16) + 1) * 32), "I8")
+    settings = dict(kernelSize=[3], stride=[2], padding=[1], dilation=[1], ceilMode=False)
+    out, _ = call("MaxPool2dWithMask", self=tensor(x), out=empty(expected.shape), indices=mask, **settings)
+    np.testing.assert_array_equal(out, expected)
+    dx = call("MaxPool2dWithMaskBackward", gradOutput=tensor(np.ones(expected.shape)), self=tensor(x), indices=mask,
+              gradInput=empty(x.shape), **settings)
+    np.testing.assert_array_equal(dx, scattered(np.ones(expected.shape), indices, x.shape, 2))
