@@ -294,6 +294,19 @@ def test_broadcast_exponent():
     numpy.testing.assert_allclose(out, (2 * x.astype(float) + 0.5) ** 2.5, rtol=2e-6)
 
 
+@pytest.mark.parametrize("power", [1.0, 2.0, 3.0, 1.5, 0.5, -1.0, 0.0, 2.5])
+@pytest.mark.parametrize("prefix", FLOATS)
+def test_power_grad_of_common_and_other_powers(prefix, power):
+    kind = ELEMENT[prefix]
+    x = numpy.array([0.5, 1, 2.25, 3, 0.125, 7, 1.5, 0, -0.0, numpy.inf, -numpy.inf, numpy.nan, -2] * 3, kind)
+    dy = numpy.linspace(0.5, 2, x.size).astype(kind)
+    out = compute(f"{prefix}_power_grad_s", [Input("Input1", dy), Input("Input2", x), Output("output", x.size, kind),
+                                             Value("length", x.size), Value("power", power), Value("scale", 1.0), Value("shift", 0.0)])
+    with numpy.errstate(all="ignore"):
+        expected = (power * dy.astype(float) * numpy.power(x.astype(float), numpy.full(x.size, power - 1))).astype(kind)
+    numpy.testing.assert_allclose(out["output"].astype(float), expected.astype(float), rtol=4 * float(numpy.finfo(kind).eps))
+
+
 def test_power_grad_is_zero_without_scale():
     x = numpy.float32([0, 1, numpy.inf])
     out = compute("fp_power_grad_s", [Input("Input1", x), Input("Input2", x), Output("output", 3, numpy.float32),

@@ -6,42 +6,107 @@
 #include "tensor/parallel.h"
 
 #include <math.h>
+#include <string.h>
 
-enum { TILE = 1024, PARTS = 8, PIECE_ELEMENTS = 16384 };
+enum { TILE = 1024, PARTS = 16, PIECE_ELEMENTS = 16384 };
+
+/* Elements as they are read and written in loops: float64 and integers as float64, other floats as float32. */
+typedef union Tile {
+    float floats[TILE];
+    double doubles[TILE];
+} __attribute__((aligned(64))) Tile;
 
 /* What is summed over a line. */
 typedef enum Term { TERM_VALUE, TERM_SQUARE, TERM_MAGNITUDE, TERM_POWER } Term;
 
-static double term_of_power(double value, double power)
+typedef float Floats __attribute__((vector_size(PARTS * sizeof(float))));
+typedef float HalfOfFloats __attribute__((vector_size(PARTS / 2 * sizeof(float))));
+typedef double HalfOfParts __attribute__((vector_size(PARTS / 2 * sizeof(double))));
+typedef int64_t HalfOfBits __attribute__((vector_size(PARTS / 2 * sizeof(int64_t))));
+
+/* What the elements from x[index] on add to half of the sums. */
+US_ALWAYS_INLINE void add_half(HalfOfParts *sums, const void *x, int64_t index, bool wide, Term term, double center,
+                               double power)
 {
-    const double size = value < 0 ? -value : value;
-    return size > 0 ? exp_double(power * log_double(size)) : size;
+    HalfOfParts values;
+    if (wide) {
+        memcpy(&values, (const double *)x + index, sizeof values);
+    } else {
+        HalfOfFloats floats;
+        memcpy(&floats, (const float *)x + index, sizeof floats);
+        values = __builtin_convertvector(floats, HalfOfParts);
+    }
+    values -= center;
+    if (term == TERM_SQUARE) {
+        values *= values;
+    } else if (term != TERM_VALUE) {
+        values = (HalfOfParts)((HalfOfBits)values & INT64_MAX);
+    }
+    if (term == TERM_POWER) {
+        double sizes[PARTS / 2];
+        memcpy(sizes, &values, sizeof sizes);
+        for (int k = 0; k < PARTS / 2; k++) {
+            sizes[k] = sizes[k] > 0 ? exp_double(power * log_double(sizes[k])) : sizes[k];
+        }
+        memcpy(&values, sizes, sizeof sizes);
+    }
+    *sums += values;
 }
 
-/* In PARTS sums, so that the order does not depend on the instruction set. */
-US_ALWAYS_INLINE void add_of(double *sums, const double *x, int64_t count, Term term, double center)
+/* In PARTS sums, so that the order does not depend on the instruction set. The last elements come filled up with the
+ * center, which adds nothing. */
+US_ALWAYS_INLINE void add_of(double *sums, const void *x, int64_t count, bool wide, Term term, double center, double power)
 {
+    HalfOfParts halves[2];
+    memcpy(halves, sums, sizeof halves);
     int64_t i = 0;
     for (; i + PARTS <= count; i += PARTS) {
-        for (int k = 0; k < PARTS; k++) {
-            const double value = x[i + k] - center, size = value < 0 ? -value : value;
-            sums[k] += term == TERM_VALUE ? value : term == TERM_SQUARE ? value * value : size;
-        }
+        add_half(&halves[0], x, i, wide, term, center, power);
+        add_half(&halves[1], x, i + PARTS / 2, wide, term, center, power);
     }
-    for (int k = 0; i < count; i++, k++) {
-        const double value = x[i] - center, size = value < 0 ? -value : value;
-        sums[k] += term == TERM_VALUE ? value : term == TERM_SQUARE ? value * value : size;
+    if (i < count) {
+        double rest[PARTS];
+        for (int k = 0; k < PARTS; k++) {
+            rest[k] = i + k >= count ? center : wide ? ((const double *)x)[i + k] : (double)((const float *)x)[i + k];
+        }
+        add_half(&halves[0], rest, 0, true, term, center, power);
+        add_half(&halves[1], rest, PARTS / 2, true, term, center, power);
+    }
+    memcpy(sums, halves, sizeof halves);
+}
+
+/* Elements of 16 bits: a tile of them is added in float32. */
+US_ALWAYS_INLINE void add_narrow(double *sums, const float *x, int64_t count, Term term, float center)
+{
+    Floats parts = {0};
+    for (int64_t i = 0; i < count; i += PARTS) {
+        Floats values = parts * 0 + center; /* what is filled up adds nothing */
+        if (i + PARTS <= count) {
+            memcpy(&values, x + i, sizeof values);
+        } else {
+            memcpy(&values, x + i, (size_t)(count - i) * sizeof *x);
+        }
+        values -= center;
+        parts += term == TERM_SQUARE ? values * values : values;
+    }
+    for (int k = 0; k < PARTS; k++) {
+        sums[k] += (double)parts[k];
     }
 }
 
-KERNEL_CLONES static void add_terms(double *sums, const double *x, int64_t count, Term term, double center)
+KERNEL_CLONES static void add_terms(double *sums, const void *x, int64_t count, bool wide, bool narrow, Term term,
+                                    double center, double power)
 {
-    if (term == TERM_VALUE) {
-        add_of(sums, x, count, TERM_VALUE, center);
-    } else if (term == TERM_SQUARE) {
-        add_of(sums, x, count, TERM_SQUARE, center);
+    if (narrow && term == TERM_VALUE) {
+        add_narrow(sums, x, count, TERM_VALUE, 0);
+    } else if (narrow && term == TERM_SQUARE) {
+        add_narrow(sums, x, count, TERM_SQUARE, (float)center);
+    } else if (term == TERM_VALUE && !wide) {
+        add_of(sums, x, count, false, TERM_VALUE, center, power);
+    } else if (term == TERM_SQUARE && !wide) {
+        add_of(sums, x, count, false, TERM_SQUARE, center, power);
     } else {
-        add_of(sums, x, count, TERM_MAGNITUDE, center);
+        add_of(sums, x, count, wide, term, center, power);
     }
 }
 
@@ -55,20 +120,49 @@ static const void *element(const void *data, DType dtype, int64_t index)
     return (const char *)data + index * (int64_t)us_dtype_size(dtype);
 }
 
+/* Whether the loops see float64. */
+static bool is_wide(DType dtype)
+{
+    return dtype != DTYPE_FLOAT32 && dtype != DTYPE_FLOAT16 && dtype != DTYPE_BFLOAT16;
+}
+
+static bool is_narrow(DType dtype)
+{
+    return dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
+}
+
+/* Elements from `index` on as the loops see them, through a tile unless they are that. */
+static const void *seen(const void *data, DType dtype, int64_t index, int64_t count, Tile *tile)
+{
+    const void *from = element(data, dtype, index);
+    if (dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64) {
+        return from;
+    }
+    if (is_wide(dtype)) {
+        us_load_double(tile->doubles, from, dtype, 1, count);
+    } else {
+        us_load_float(tile->floats, from, dtype, 1, count);
+    }
+    return tile;
+}
+
 static double sum_line(const LineNorm *norm, int64_t begin, Term term, double center)
 {
-    double sums[PARTS] = {0}, tile[TILE];
+    double sums[PARTS] = {0};
+    Tile tile;
     for (int64_t row = 0; row < norm->rows; row++) {
         for (int64_t i = 0; i < norm->run; i += TILE) {
             const int64_t count = norm->run - i < TILE ? norm->run - i : TILE;
-            us_load_double(tile, element(norm->x, norm->dtype, begin + row * norm->row_step + i), norm->dtype, 1, count);
-            for (int64_t k = 0; term == TERM_POWER && k < count; k++) {
-                tile[k] = term_of_power(tile[k], norm->power);
-            }
-            add_terms(sums, tile, count, term == TERM_POWER ? TERM_VALUE : term, center);
+            const void *x = seen(norm->x, norm->dtype, begin + row * norm->row_step + i, count, &tile);
+            add_terms(sums, x, count, is_wide(norm->dtype), is_narrow(norm->dtype), term, center, norm->power);
         }
     }
-    return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+    for (int width = PARTS / 2; width > 0; width /= 2) {
+        for (int k = 0; k < width; k++) {
+            sums[k] += sums[k + width];
+        }
+    }
+    return sums[0];
 }
 
 static double root_of_power(double sum, double power)
@@ -76,57 +170,96 @@ static double root_of_power(double sum, double power)
     return power == 1 ? sum : power == 2 ? sqrt(sum) : sum > 0 ? exp_double(log_double(sum) / power) : sum;
 }
 
-/* The same where all elements have one scale and offset. */
-KERNEL_CLONES static void apply_one(double *x, int64_t count, double center, double factor, double scale, double offset)
+/* y = (x - center) * factor * scale + offset; one scale and offset, or one for each element. */
+US_ALWAYS_INLINE void apply_float(float *y, const float *x, int64_t count, double center, double factor, const float *scale,
+                                  const float *offset, bool by_element)
 {
+#pragma GCC ivdep
     for (int64_t i = 0; i < count; i++) {
-        x[i] = (x[i] - center) * factor * scale + offset;
+        const double normal = ((double)x[i] - center) * factor;
+        y[i] = (float)(normal * scale[by_element ? i : 0] + offset[by_element ? i : 0]);
     }
 }
 
-KERNEL_CLONES static void apply(double *x, int64_t count, double center, double factor, const double *scale,
-                                const double *offset)
+/* The same for what will be of 16 bits. */
+US_ALWAYS_INLINE void apply_narrow(float *y, const float *x, int64_t count, float center, float factor, const float *scale,
+                                   const float *offset, bool by_element)
 {
+#pragma GCC ivdep
     for (int64_t i = 0; i < count; i++) {
-        x[i] = (x[i] - center) * factor * scale[i] + offset[i];
+        y[i] = (x[i] - center) * factor * scale[by_element ? i : 0] + offset[by_element ? i : 0];
     }
 }
 
-/* Parameters of `count` elements of a row from i on, or of a line where all have the same. */
-static void load_parameters(const LineNorm *norm, const void *from, double fallback, int64_t index, int64_t count,
-                            double *values)
+US_ALWAYS_INLINE void apply_double(double *y, const double *x, int64_t count, double center, double factor,
+                                   const double *scale, const double *offset, bool by_element)
 {
-    if (from && norm->by_element) {
-        us_load_double(values, element(from, norm->dtype, index), norm->dtype, 1, count);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; i++) {
+        y[i] = (x[i] - center) * factor * scale[by_element ? i : 0] + offset[by_element ? i : 0];
+    }
+}
+
+KERNEL_CLONES static void apply(void *y, const void *x, int64_t count, bool wide, double center, double factor,
+                                const void *scale, const void *offset, bool by_element, bool narrow)
+{
+    if (wide) {
+        apply_double(y, x, count, center, factor, scale, offset, by_element);
         return;
     }
-    double value = fallback;
+    const float one_scale = *(const float *)scale, one_offset = *(const float *)offset;
+    scale = by_element ? scale : &one_scale; /* which y does not change */
+    offset = by_element ? offset : &one_offset;
+    if (by_element && narrow) {
+        apply_narrow(y, x, count, (float)center, (float)factor, scale, offset, true);
+    } else if (by_element) {
+        apply_float(y, x, count, center, factor, scale, offset, true);
+    } else if (narrow) {
+        apply_narrow(y, x, count, (float)center, (float)factor, scale, offset, false);
+    } else {
+        apply_float(y, x, count, center, factor, scale, offset, false);
+    }
+}
+
+/* Parameters of `count` elements of a row, or the one of a line where all have the same. */
+static const void *parameters(const LineNorm *norm, const void *from, double fallback, int64_t index, int64_t count,
+                              Tile *tile)
+{
+    count = norm->by_element ? count : 1;
     if (from) {
-        us_load_double(&value, element(from, norm->dtype, index), norm->dtype, 1, 1);
+        return seen(from, norm->dtype, index, count, tile);
     }
-    for (int64_t i = 0; i < (norm->by_element ? count : 1); i++) {
-        values[i] = value;
+    for (int64_t i = 0; i < count; i++) {
+        if (is_wide(norm->dtype)) {
+            tile->doubles[i] = fallback;
+        } else {
+            tile->floats[i] = (float)fallback;
+        }
     }
+    return tile;
 }
 
 static void write_line(const LineNorm *norm, int64_t line, int64_t begin, double center, double factor)
 {
-    double tile[TILE], scale[TILE], offset[TILE];
+    Tile read, written, scales, offsets;
+    const bool wide = is_wide(norm->dtype), in_place = norm->dtype == DTYPE_FLOAT32 || norm->dtype == DTYPE_FLOAT64;
     const int64_t parameter = line / norm->line_divisor % norm->period * norm->stride;
     for (int64_t i = 0; i < norm->run; i += TILE) {
         const int64_t count = norm->run - i < TILE ? norm->run - i : TILE;
         const int64_t index = parameter + (norm->by_element ? i : 0);
-        load_parameters(norm, norm->scale, 1, index, count, scale);
-        load_parameters(norm, norm->offset, 0, index, count, offset);
+        const void *scale = parameters(norm, norm->scale, 1, index, count, &scales);
+        const void *offset = parameters(norm, norm->offset, 0, index, count, &offsets);
         for (int64_t row = 0; row < norm->rows; row++) {
             const int64_t at = begin + row * norm->row_step + i;
-            us_load_double(tile, element(norm->x, norm->dtype, at), norm->dtype, 1, count);
-            if (norm->by_element) {
-                apply(tile, count, center, factor, scale, offset);
-            } else {
-                apply_one(tile, count, center, factor, scale[0], offset[0]);
+            void *y = (void *)element(norm->y, norm->dtype, at);
+            const void *x = seen(norm->x, norm->dtype, at, count, &read);
+            apply(in_place ? y : &written, x, count, wide, center, factor, scale, offset, norm->by_element,
+                  is_narrow(norm->dtype));
+            if (!in_place && wide) {
+                us_store_double(y, norm->dtype, 1, written.doubles, count);
+            } else if (!in_place) {
+                us_store_float(y, norm->dtype, 1, written.floats, count);
             }
-            us_store_double((void *)element(norm->y, norm->dtype, at), norm->dtype, 1, tile, count);
         }
     }
 }

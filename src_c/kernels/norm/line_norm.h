@@ -1,5 +1,6 @@
 /* Normalization of lines: groups of elements that share a mean and a variance, or a p-norm. Instance, group, layer and lp
- * normalization are this with different lines and parameters. Computed in float64, rounded once. */
+ * normalization are this with different lines and parameters. Computed in float64, types of 16 bits in
+ * float32, and rounded once. */
 #ifndef UNDERSTUDY_LINE_NORM_H
 #define UNDERSTUDY_LINE_NORM_H
 
