@@ -6,6 +6,7 @@ What the numbers should be is computed here from the formula, on the same inputs
 results itself prints a sentence. A comment "Run as: understudy …" says how to start a program in another way.
 """
 
+import math
 import os
 import pathlib
 import re
@@ -156,6 +157,59 @@ def _training(printed) -> dict[str, numpy.ndarray]:
     return {"loss": numpy.array(losses), **learned}
 
 
+def _convolution(x, filters):
+    """3 x 3 windows, the image padded with zeros: [n, c, h, w], [k, c, 3, 3] -> [n, k, h, w]."""
+    wide = numpy.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)])
+    windows = numpy.lib.stride_tricks.sliding_window_view(wide, (3, 3), axis=(2, 3))
+    return numpy.einsum("nchwij,kcij->nkhw", windows, filters)
+
+
+def _convolution_gradients(x, filters, slope):
+    """Of the input, the filters and the bias."""
+    of_input = _convolution(slope, filters[:, :, ::-1, ::-1].swapaxes(0, 1))
+    wide = numpy.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)])
+    windows = numpy.lib.stride_tricks.sliding_window_view(wide, (3, 3), axis=(2, 3))
+    return of_input, numpy.einsum("nchwij,nkhw->kcij", windows, slope), slope.sum(axis=(0, 2, 3))
+
+
+def _convolutional_network() -> dict[str, numpy.ndarray]:
+    state, noise = 1, []
+    for _ in range(8 * 64 + 380):
+        state = (state * 1664525 + 1013904223) % 2**32
+        noise.append((state >> 24) / 256)
+    row, column, one = numpy.arange(8)[:, None], numpy.arange(8), numpy.ones((8, 8))
+    lines = numpy.array([one * (row == 4), one * (column == 4), row == column, row + column == 7])
+    x = numpy.reshape(noise[: 8 * 64], (8, 1, 8, 8)) / 2 + lines[numpy.arange(8) % 4][:, None]
+    label = numpy.eye(4)[numpy.arange(8) % 4]
+    shapes = {"first filters": (4, 1, 3, 3), "first bias": (4,), "second filters": (8, 4, 3, 3), "second bias": (8,),
+              "weight": (4, 8), "bias": (4,)}  # fmt: skip
+    ends = numpy.cumsum([math.prod(shape) for shape in shapes.values()])
+    drawn = numpy.split(numpy.array(noise[8 * 64 :])[: ends[-1]] - 0.5, ends[:-1])
+    learned = {name: values.reshape(shape) for (name, shape), values in zip(shapes.items(), drawn)}
+    losses = []
+    for _ in range(24):
+        f1, b1, f2, b2, weight, bias = learned.values()
+        first = numpy.maximum(_convolution(x, f1) + b1[:, None, None], 0)
+        windows = first.reshape(8, 4, 4, 2, 4, 2).swapaxes(3, 4).reshape(8, 4, 4, 4, 4)
+        pooled = windows.max(axis=-1)
+        second = numpy.maximum(_convolution(pooled, f2) + b2[:, None, None], 0)
+        features = second.mean(axis=(2, 3))
+        logits = features @ weight.T + bias
+        logarithms = logits - numpy.log(numpy.exp(logits).sum(axis=1, keepdims=True))
+        losses.append(-(label * logarithms).sum() / 8)
+
+        slope = (numpy.exp(logarithms) - label) / 8
+        of_weight, of_bias = slope.T @ features, slope.sum(axis=0)
+        slope = (second > 0) * (slope @ weight)[:, :, None, None] / 16
+        slope, of_f2, of_b2 = _convolution_gradients(pooled, f2, slope)
+        taps = numpy.arange(4) == windows.argmax(axis=-1)[..., None]
+        slope = (taps * slope[..., None]).reshape(8, 4, 4, 4, 2, 2).swapaxes(3, 4).reshape(first.shape) * (first > 0)
+        _, of_f1, of_b1 = _convolution_gradients(x, f1, slope)
+        for name, gradient in zip(learned, (of_f1, of_b1, of_f2, of_b2, of_weight, of_bias)):
+            learned[name] = learned[name] - gradient
+    return {"loss": numpy.array(losses), **learned}
+
+
 def _spatial_transformer() -> dict[str, numpy.ndarray]:
     """Sampling as two interpolation matrices per point: hat functions around its coordinates."""
     x = ((numpy.arange(80) * 37 % 64) / 32 - 1).reshape(2, 2, 4, 5)
@@ -198,6 +252,7 @@ def _vocab_parallel_cross_entropy() -> dict[str, numpy.ndarray]:
 
 REFERENCES = {
     "async_copy": _async_copy,
+    "convolutional_network": _convolutional_network,
     "embedding_training": _embedding_training,
     "soft_margin_loss_backward": _soft_margin_loss_backward,
     "softmax": _softmax,
