@@ -187,7 +187,7 @@ def _convolutional_network() -> dict[str, numpy.ndarray]:
     drawn = numpy.split(numpy.array(noise[8 * 64 :])[: ends[-1]] - 0.5, ends[:-1])
     learned = {name: values.reshape(shape) for (name, shape), values in zip(shapes.items(), drawn)}
     losses = []
-    for _ in range(24):
+    for _ in range(12):
         f1, b1, f2, b2, weight, bias = learned.values()
         first = numpy.maximum(_convolution(x, f1) + b1[:, None, None], 0)
         windows = first.reshape(8, 4, 4, 2, 4, 2).swapaxes(3, 4).reshape(8, 4, 4, 4, 4)
@@ -206,7 +206,7 @@ def _convolutional_network() -> dict[str, numpy.ndarray]:
         slope = (taps * slope[..., None]).reshape(8, 4, 4, 4, 2, 2).swapaxes(3, 4).reshape(first.shape) * (first > 0)
         _, of_f1, of_b1 = _convolution_gradients(x, f1, slope)
         for name, gradient in zip(learned, (of_f1, of_b1, of_f2, of_b2, of_weight, of_bias)):
-            learned[name] = learned[name] - gradient
+            learned[name] = learned[name] - 0.5 * gradient
     return {"loss": numpy.array(losses), **learned}
 
 

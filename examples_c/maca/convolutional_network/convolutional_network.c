@@ -25,7 +25,7 @@
 #define CHECK_MCDNN(call) CHECK(call, MCDNN_STATUS_SUCCESS)
 #define CHECK_MCBLAS(call) CHECK(call, MCBLAS_STATUS_SUCCESS)
 
-enum { STEPS = 24, IMAGES = 8, CLASSES = 4, SIDE = 8, POOLED = SIDE / 2, FIRST = 4, SECOND = 8, KERNEL = 3 };
+enum { STEPS = 12, IMAGES = 8, CLASSES = 4, SIDE = 8, POOLED = SIDE / 2, FIRST = 4, SECOND = 8, KERNEL = 3 };
 
 /* Where the parameters begin. */
 enum {
@@ -38,7 +38,7 @@ enum {
     PARAMETERS = BIAS_3 + CLASSES
 };
 
-static const float ONE = 1.0f, ZERO = 0.0f, STEP = -1.0f;
+static const float ONE = 1.0f, ZERO = 0.0f, STEP = -0.5f;
 
 static mcdnnHandle_t dnn;
 
