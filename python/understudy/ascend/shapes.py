@@ -160,6 +160,14 @@ def resized(shape, size):
 
 
 @shape_function
+def sizes(values):
+    return values
+
+
+FUNCTIONS["upsampled"] = resized  # arrays have no format: the space is behind the channels
+
+
+@shape_function
 def pool_mask(out, kernel):
     return (*out[:-2], kernel[0] * kernel[-1] if len(kernel) > 1 else kernel[0] ** 2,
             ((out[-2] * out[-1] + 15) // 16 + 1) * 32)

@@ -44,7 +44,7 @@ void require_pool_dilation(OpCall *op, IntArguments dilation, int32_t axes)
     op_require_each(op, dilation, 1, 1);
 }
 
-void require_pool_input(OpCall *op, const Operand *self)
+void require_image(OpCall *op, const Operand *self)
 {
     bool empty = false;
     for (int32_t axis = 1; axis < self->view.rank; axis++) {

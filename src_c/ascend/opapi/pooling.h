@@ -18,7 +18,7 @@ void require_pool_settings(OpCall *op, PoolSettings settings, int64_t part);
 /* Windows have no gaps: every entry is 1 (dilation/range). */
 void require_pool_dilation(OpCall *op, IntArguments dilation, int32_t axes);
 /* No size but the first is 0 (self/empty). */
-void require_pool_input(OpCall *op, const Operand *self);
+void require_image(OpCall *op, const Operand *self);
 /* Indices of 32 bits can count a plane of the last axes (self/plane). */
 void require_pool_plane(OpCall *op, const Operand *self, int32_t axes);
 /* Shapes have all axes but the last ones in common (operand/shape). */

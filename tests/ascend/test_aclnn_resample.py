@@ -1,0 +1,169 @@
+"""Images of another size and their gradients: as matrices along each axis, made from the formulas in float64; against
+PyTorch where it is there."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from tests.ascend.calling import LAYOUTS, call, empty, tensor
+
+UNITS = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8, "F64": 2.0**-53}
+
+
+def keys(d, a):
+    d = abs(d)
+    if d <= 1:
+        return (a + 2) * d**3 - (a + 3) * d**2 + 1
+    return a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a if d < 2 else 0
+
+
+def matrix(mode, size, out, align=False, scale=0.0):
+    """y = matrix @ x along an axis."""
+    m = np.zeros((out, size))
+    step = 1 / scale if scale > 0 else size / out
+    if align:
+        step = (size - 1) / (out - 1) if out > 1 else 0
+    for o in range(out):
+        at = o * step if align else (o + 0.5) * step - 0.5
+        if mode == "nearest":
+            m[o, min(math.floor(o / scale) if scale > 0 else o * size // out, size - 1)] = 1
+        elif mode == "exact":
+            place = (o + 0.5) / scale if scale > 0 else (2 * o + 1) * size // (2 * out)
+            m[o, min(math.floor(place), size - 1)] = 1
+        elif mode == "linear":
+            at = min(max(at, 0), size - 1)
+            below = int(at)
+            m[o, below] += 1 - (at - below)
+            m[o, min(below + 1, size - 1)] += at - below
+        elif mode == "cubic":
+            for tap in range(math.floor(at) - 1, math.floor(at) + 3):
+                m[o, min(max(tap, 0), size - 1)] += keys(at - tap, -0.75)
+        else:
+            centre, width = (o + 0.5) * step, max(step, 1)
+            kernel = (lambda d: max(1 - abs(d), 0)) if mode == "linear filter" else (lambda d: keys(d, -0.5))
+            reach = (1 if mode == "linear filter" else 2) * width
+            for tap in range(max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), size)):
+                m[o, tap] = kernel((tap - centre + 0.5) / width)
+            m[o] /= m[o].sum()
+    return m
+
+
+def along_axes(x, matrices):
+    for axis, m in enumerate(matrices):
+        x = np.moveaxis(np.tensordot(m, x, (1, 2 + axis)), 0, 2 + axis)
+    return x
+
+
+FORWARD = {  # name: mode, spatial axes, name of the input, names of the scales, types
+    "UpsampleNearest1d": ("nearest", 1, "self", [], "F32 F16 F64 U8"),
+    "UpsampleNearest2d": ("nearest", 2, "self", [], "F32 F16 BF16 F64 U8"),
+    "UpsampleNearest2dV2": ("nearest", 2, "self", ["scalesH", "scalesW"], "F32 F16 BF16 F64 U8"),
+    "UpsampleNearest3d": ("nearest", 3, "self", ["scalesD", "scalesH", "scalesW"], "F32 F16 BF16 F64"),
+    "UpsampleNearestExact2d": ("exact", 2, "self", ["scalesH", "scalesW"], "F32 F16 BF16 U8"),
+    "UpsampleLinear1d": ("linear", 1, "self", ["scale"], "F32 F16 BF16"),
+    "UpsampleBilinear2d": ("linear", 2, "self", ["scalesH", "scalesW"], "F32 F16 BF16 F64"),
+    "UpsampleTrilinear3d": ("linear", 3, "self", ["scalesD", "scalesH", "scalesW"], "F32 F16 BF16 F64"),
+    "UpsampleBicubic2d": ("cubic", 2, "self", ["scalesH", "scalesW"], "F32 F16 BF16"),
+    "UpsampleBilinear2dAA": ("linear filter", 2, "input", ["scalesH", "scalesW"], "F32 F16 BF16"),
+    "UpsampleBicubic2dAA": ("cubic filter", 2, "x", ["scalesH", "scalesW"], "F32 F16 BF16"),
+}  # fmt: skip
+BACKWARD = {  # name: mode, spatial axes, name of the result, names of the scales, types
+    "UpsampleNearest1dBackward": ("nearest", 1, "out", ["scales"], "F32 F16 BF16 F64"),
+    "UpsampleNearest2dBackward": ("nearest", 2, "gradInput", ["scalesH", "scalesW"], "F32 F16 BF16"),
+    "UpsampleNearest3dBackward": ("nearest", 3, "gradInput", ["scalesD", "scalesH", "scalesW"], "F32 F16 BF16 F64"),
+    "UpsampleLinear1dBackward": ("linear", 1, "out", ["scales"], "F32 F16 BF16"),
+    "UpsampleBilinear2dBackward": ("linear", 2, "out", ["scalesH", "scalesW"], "F32 F16"),
+    "UpsampleBilinear2dBackwardV2": ("linear", 2, "out", ["scalesH", "scalesW"], "F32 F16 BF16"),
+    "UpsampleTrilinear3dBackward": ("linear", 3, "gradInput", ["scalesD", "scalesH", "scalesW"], "F32 F16 BF16 F64"),
+    "UpsampleBicubic2dBackward": ("cubic", 2, "gradInput", ["scalesH", "scalesW"], "F32 F16 BF16"),
+}  # fmt: skip
+SIZES = [  # of every axis, from and to; scales
+    ((3, 4, 5), (7, 9, 5), (0.0, 0.0, 0.0)),
+    ((6, 5, 9), (2, 3, 4), (0.0, -1.0, 0.0)),
+    ((2, 3, 4), (5, 6, 10), (2.5, 2.0, 2.5)),
+    ((5, 7, 23), (2, 3, 7), (0.4, 0.5, 0.33)),
+    ((1, 4, 1), (3, 1, 4), (0.0, 0.0, 0.0)),
+]
+
+
+def cases(table):
+    """Each operator with every pair of sizes, corners aligned or not where it can be told."""
+    for name, (mode, axes, *rest) in table.items():
+        aligns = [False, True] if mode in ("linear", "cubic") else [False]
+        for number, ((sizes, outs, scales), align) in enumerate(itertools.product(SIZES, aligns)):
+            if "filter" in mode or mode == "exact" or name == "UpsampleBilinear2d":
+                scales = tuple(max(scale, 0) for scale in scales)  # these refuse scales below 0
+            yield number, name, mode, axes, rest, sizes[-axes:], outs[-axes:], scales[-axes:], align
+
+
+def settings(names, scales, mode, align):
+    given = dict(zip(names, scales))
+    return given if mode in ("nearest", "exact") else {"alignCorners": align, **given}
+
+
+def close(actual, expected, scale, kind):
+    """Weights are rounded once, sums have few terms; the result is rounded once."""
+    unit = UNITS[kind]
+    np.testing.assert_allclose(actual, expected, rtol=unit, atol=64 * scale * min(unit, 2.0**-24))
+
+
+def test_forward():
+    for number, name, mode, axes, (source, names, kinds), sizes, outs, scales, align in cases(FORWARD):
+        scales = scales if names else (0.0,) * axes
+        x = np.random.default_rng(number).integers(0, 9, (2, 3, *sizes)) / 4
+        matrices = [matrix(mode, n, o, align, np.float32(s) if name.endswith("V2") else s)
+                    for n, o, s in zip(sizes, outs, scales)]
+        for place, kind in enumerate(kinds.split()):
+            values = np.floor(x) if kind == "U8" else x
+            expected = along_axes(values, matrices)
+            layout, other = LAYOUTS[(number + place) % 3], LAYOUTS[place % 3]
+            out = call(name, **{source: tensor(values, kind, layout), "outputSize": outs,
+                                "out": empty(expected.shape, kind, other), **settings(names, scales, mode, align)})
+            if mode in ("nearest", "exact"):
+                np.testing.assert_array_equal(out, expected, err_msg=name)
+            else:
+                close(out, expected, np.abs(x).max(), kind)
+
+
+def test_backward():
+    for number, name, mode, axes, (result, names, kinds), sizes, outs, scales, align in cases(BACKWARD):
+        dy = np.random.default_rng(number).integers(-8, 9, (2, 3, *outs)) / 4
+        matrices = [matrix(mode, n, o, align, s) for n, o, s in zip(sizes, outs, scales)]
+        expected = along_axes(dy, [m.T for m in matrices])
+        for place, kind in enumerate(kinds.split()):
+            layout, other = LAYOUTS[(number + place) % 3], LAYOUTS[place % 3]
+            dx = call(name, **{"gradOut": tensor(dy, kind, layout), "outputSize": outs, "inputSize": [2, 3, *sizes],
+                               result: empty(expected.shape, kind, other), **settings(names, scales, mode, align)})
+            close(dx, expected, max(along_axes(np.abs(dy), [np.abs(m.T) for m in matrices]).max(), 1), kind)
+
+
+def test_as_torch():
+    torch = pytest.importorskip("torch")
+    resize = torch.nn.functional.interpolate
+    x = np.random.default_rng(0).standard_normal((1, 2, 11, 6)).astype(np.float32)
+    for size, align in itertools.product([[5, 13], [30, 2]], [False, True]):
+        for name, mode, source, filtered in [("UpsampleBilinear2d", "bilinear", "self", False),
+                                             ("UpsampleBicubic2d", "bicubic", "self", False),
+                                             ("UpsampleBilinear2dAA", "bilinear", "input", True),
+                                             ("UpsampleBicubic2dAA", "bicubic", "x", True)]:
+            expected = resize(torch.from_numpy(x), size=size, mode=mode, align_corners=align, antialias=filtered).numpy()
+            out = call(name, **{source: tensor(x), "outputSize": size, "alignCorners": align, "scalesH": 0.0,
+                                "scalesW": 0.0, "out": empty(expected.shape)})
+            np.testing.assert_allclose(out, expected, atol=2e-5, err_msg=name)
+
+
+def test_large_images():
+    """Planes cut in pieces, on several threads."""
+    x = np.random.default_rng(0).integers(0, 9, (1, 2, 150, 170)) / 4
+    matrices = [matrix("linear", 150, 301), matrix("linear", 170, 260)]
+    out = call("UpsampleBilinear2d", self=tensor(x), outputSize=[301, 260], alignCorners=False, scalesH=0.0,
+               scalesW=0.0, out=empty((1, 2, 301, 260)))
+    np.testing.assert_allclose(out, along_axes(x, matrices), atol=2.0**-20)
+
+
+def test_what_has_no_weight_does_not_count():
+    x = np.array([[[1.0, np.inf, 3.0, np.nan]]])
+    out = call("UpsampleLinear1d", self=tensor(x), outputSize=[4], alignCorners=True, scale=0.0, out=empty((1, 1, 4)))
+    np.testing.assert_array_equal(out, x)
