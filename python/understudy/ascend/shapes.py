@@ -159,11 +159,6 @@ def resized(shape, size):
     return (*shape[: len(shape) - len(size)], *size)
 
 
-@shape_function
-def sizes(values):
-    return values
-
-
 FUNCTIONS["upsampled"] = resized  # arrays have no format: the space is behind the channels
 
 

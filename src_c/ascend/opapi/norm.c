@@ -14,18 +14,6 @@ const Operand *op_asked(const Operand *output, BoolArguments mask, int64_t at)
     return op_masked(mask, at) ? output : NULL;
 }
 
-/* ---- shapes ---- */
-
-Shape op_shape_listed(OpCall *op, IntArguments sizes)
-{
-    (void)op;
-    Shape shape = {.rank = sizes.count < VIEW_RANK_LIMIT ? (int32_t)sizes.count : VIEW_RANK_LIMIT};
-    for (int32_t i = 0; i < shape.rank; i++) {
-        shape.sizes[i] = sizes.values[i];
-    }
-    return shape;
-}
-
 int64_t op_times(int64_t a, int64_t b)
 {
     int64_t product = 0;

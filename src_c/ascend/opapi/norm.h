@@ -3,14 +3,13 @@
 #define ASCEND_OPAPI_NORM_H
 
 #include "ascend/opapi/families.h"
+#include "ascend/opapi/shapes.h"
 
 /* Whether an output mask asks for its output number `at`. */
 bool op_masked(BoolArguments mask, int64_t at);
 const Operand *op_asked(const Operand *output, BoolArguments mask, int64_t at); /* NULL: it does not */
 
 /* ---- lines: trailing dimensions, or groups of channels ---- */
-
-Shape op_shape_listed(OpCall *op, IntArguments sizes);
 
 /* The last dimensions of x are `sizes` (sizes/rank: too many; x/normalized: others). */
 void op_require_trailing(OpCall *op, const Operand *x, IntArguments sizes);

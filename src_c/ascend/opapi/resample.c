@@ -13,11 +13,6 @@ void require_sizes(OpCall *op, IntArguments sizes)
     }
 }
 
-Shape op_shape_sizes(OpCall *op, IntArguments sizes)
-{
-    return op_refused(op) ? (Shape){0} : op_shape_of((int32_t)sizes.count, sizes.values);
-}
-
 Shape op_shape_upsampled(OpCall *op, const Operand *self, IntArguments size)
 {
     Shape shape = op_shape(self);

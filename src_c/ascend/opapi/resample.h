@@ -3,11 +3,11 @@
 #define ASCEND_OPAPI_RESAMPLE_H
 
 #include "ascend/opapi/pooling.h"
+#include "ascend/opapi/shapes.h"
 #include "kernels/resample/interpolate.h"
 
 /* Sizes of a tensor of which only the first may be 0 (sizes/range). */
 void require_sizes(OpCall *op, IntArguments sizes);
-Shape op_shape_sizes(OpCall *op, IntArguments sizes);
 
 /* The spatial axes replaced: the last ones, or, in the formats NHWC and NDHWC, those before the last. */
 Shape op_shape_upsampled(OpCall *op, const Operand *self, IntArguments size);

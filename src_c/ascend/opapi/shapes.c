@@ -1,5 +1,5 @@
 /* Shapes of results, for the checks of pages; python/understudy/ascend/shapes.py has the same for the NumPy layer. */
-#include "ascend/opapi/families.h"
+#include "ascend/opapi/shapes.h"
 
 /* After a refusal the axes and lengths may fit nothing. */
 static bool fits(const OpCall *op, const Operand *operand, int32_t axis)
@@ -153,6 +153,16 @@ Shape op_shape_product(OpCall *op, const Operand *a, const Operand *b)
     }
     if (rank_b > 1) {
         shape.sizes[shape.rank++] = op_size(b, -1);
+    }
+    return shape;
+}
+
+Shape op_shape_listed(OpCall *op, IntArguments sizes)
+{
+    (void)op;
+    Shape shape = {.rank = sizes.count < VIEW_RANK_LIMIT ? (int32_t)sizes.count : VIEW_RANK_LIMIT};
+    for (int32_t i = 0; i < shape.rank; i++) {
+        shape.sizes[i] = sizes.values[i];
     }
     return shape;
 }
