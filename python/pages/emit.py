@@ -95,6 +95,10 @@ def source(stem: str, derived: list[Derived]) -> str:
     lines = [f"/* {GENERATED.format(stem=stem)} */", f'#include "aclnnop/{stem}.h"', '#include "ascend/opapi/families.h"']
     families = sorted({item.operator.family for item in derived if item.operator.family})
     lines += [f'#include "ascend/opapi/{family}.h"' for family in families]
+    # Not the header of all formulas: a new one would compile every page again.
+    texts = [text for item in derived for text in (item.operator.plan, *item.lines)]
+    formulas = sorted({name for text in texts for name in re.findall(r"\bus_map_\w+", text)})
+    lines += ["", *(f"extern const MapFormula {name};" for name in formulas)] if formulas else []
     for item in derived:
         operator = item.operator
         if operator.plan:

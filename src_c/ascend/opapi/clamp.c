@@ -1,5 +1,7 @@
 #include "ascend/opapi/clamp.h"
 
+#include "kernels/map/formulas.h"
+
 aclnnStatus op_clamp(OpCall *op, const Operand *self, const ScalarArgument *low, const ScalarArgument *high,
                      aclDataType compute, const Operand *out)
 {

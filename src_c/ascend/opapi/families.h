@@ -5,7 +5,7 @@
 
 #include "ascend/common/op_call.h"
 #include "ascend/common/promotion.h"
-#include "kernels/map/formulas.h"
+#include "kernels/map/map.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* Losses: src_c/kernels/loss, and formulas of src_c/kernels/map/loss.inc. */
 #include "ascend/opapi/loss.h"
 
+#include "kernels/map/formulas.h"
 #include "kernels/loss/mapped_sum.h"
 #include "kernels/loss/negative_log_likelihood.h"
 

@@ -1,6 +1,8 @@
 /* Element-wise operators: src_c/kernels/map. */
 #include "ascend/opapi/families.h"
 
+#include "kernels/map/formulas.h"
+
 #include <string.h>
 
 static DType result_type(const MapFormula *formula, DType compute)

@@ -2,6 +2,7 @@
  * operands (src_c/kernels/map), or `fill`. One launch for all pieces. */
 #include "ascend/opapi/families.h"
 
+#include "kernels/map/formulas.h"
 #include "kernels/move/move.h"
 
 /* ---- views ---- */
