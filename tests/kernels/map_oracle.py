@@ -371,6 +371,13 @@ def bits_of(function):
 ADAM = ((-4, 4), (-4, 4), (-4, 4), (0.0625, 4), (0.0625, 4))
 
 
+def loss_scale(scale, steps, overflow, growth, backoff, interval):
+    steps = np.round(steps)
+    grows = steps + 1 == interval
+    kept = np.where(grows, scale * growth, scale)
+    return (np.where(overflow != 0, scale * backoff, kept), np.abs(scale) * growth), np.where((overflow != 0) | grows, 0, steps + 1)
+
+
 def moments(m, v, g, beta1, beta2):
     return (beta1 * m + (1 - beta1) * g, np.abs(m) + np.abs(g)), (beta2 * v + (1 - beta2) * g * g, v + g * g)
 
@@ -629,6 +636,7 @@ ORACLE = {
     "selu_backward": Oracle(lambda g, y: (g * np.where(y < 0, y + SELU_SCALE * SELU_ALPHA, SELU_SCALE),
                                           np.abs(g) * (np.abs(np.nan_to_num(y)) + 2)), 5),
     # optimizer: positive second moments, as they are in use
+    "loss_scale": Oracle(loss_scale, 2, (2, 0.5, 3), ((0, 4), (-4, 4), (-1, 1)), many=True),
     "adam_w": Oracle(adam_w, 12, (0.9, 0.99, 0.01, 0.1, 0.75, 0.875, 1e-3, 1), ADAM, many=True),
     "adam_w_amsgrad": Oracle(adam_w, 12, (0.9, 0.99, 0.01, 0.1, 0.75, 0.875, 1e-3, 0), ADAM, many=True),
     "adam_w_v2": Oracle(adam_w_v2, 16, (3, 0.01, 0.875, 0.96875, 0.1, 1e-3, 1), ADAM, many=True),

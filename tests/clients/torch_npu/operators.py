@@ -1,0 +1,264 @@
+"""Every operator of PyTorch on the emulated device against the CPU, with PyTorch's own operator database and samples.
+
+    understudy run python -m tests.clients.torch_npu.operators [--dtype float32] [--write docs/torch-npu-operators.md] [name …]
+
+Needs the packages `expecttest` and `hypothesis`, which that database imports. Each operator's samples run forward and, where it
+has one, backward, in a process that is replaced when it ends or hangs. Outcomes:
+
+    equal         every sample, forward and backward, within the tolerance that PyTorch itself uses for the type
+    differs       some number, shape or type does not
+    refused       one of our functions refused the call; the sentence is shown
+    missing       the adapter looked for an aclnn function that is not emulated
+    fallback      the adapter computed it on the CPU
+    adapter       the adapter itself does not support the call
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+SECONDS = 60  # for one operator
+SAMPLES = 12  # of each operator: the first, and the rest evenly spread
+OUTCOMES = ["equal", "differs", "refused", "missing", "fallback", "adapter", "crashed"]
+RANDOM = re.compile(r"rand|normal|bernoulli|multinomial|dropout|uniform|cauchy|exponential|geometric|rrelu|^empty|new_empty|_like$")
+MISSING = re.compile(r"looked for (aclnn\w+)")
+
+
+# ---- in the process that computes ----
+
+def spread(samples: list) -> list:
+    step = max(1, len(samples) // SAMPLES)
+    return samples[::step][:SAMPLES]
+
+
+def moved(value, device: str):
+    """The same sample on another device, with leaves of its own."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        copied = value.detach().to(device)
+        return copied.requires_grad_(value.requires_grad)
+    if isinstance(value, (list, tuple)):
+        parts = [moved(item, device) for item in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, dict):
+        return {key: moved(item, device) for key, item in value.items()}
+    if isinstance(value, torch.device) or value == "cpu":
+        return device
+    return value
+
+
+def tensors_of(value) -> list:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [tensor for item in value for tensor in tensors_of(item)]
+    if isinstance(value, dict):
+        return tensors_of(list(value.values()))
+    return []
+
+
+def computed(operator, sample, device: str, backward: bool) -> tuple[list, list]:
+    import torch
+
+    sample_input, arguments, options = (moved(part, device) for part in (sample.input, sample.args, sample.kwargs))
+    result = operator.op(sample_input, *arguments, **options)
+    results = tensors_of(result)
+    gradients = []
+    if backward:
+        leaves = [leaf for leaf in tensors_of([sample_input, arguments, options]) if leaf.requires_grad]
+        roots = [root for root in results if root.requires_grad]
+        if leaves and roots:
+            seeds = []
+            for root in roots:
+                ramp = torch.linspace(-1, 1, root.numel(), dtype=torch.float64).reshape(root.shape)
+                seeds.append(ramp.to(root.dtype).to(device))
+            gradients = torch.autograd.grad(roots, leaves, seeds, allow_unused=True)
+    return results, [gradient for gradient in gradients if gradient is not None]
+
+
+def compare(operator, sample, backward: bool) -> str | None:
+    """What differs; None: nothing."""
+    import torch
+
+    try:
+        expected = computed(operator, sample, "cpu", backward)
+    except Exception:
+        return None  # not a sample for this type on the CPU either
+    found = computed(operator, sample, "npu", backward)
+    for kind, wanted, got in zip(("result", "gradient"), expected, found):
+        if len(wanted) != len(got):
+            return f"{len(got)} {kind}s where the CPU has {len(wanted)}"
+        for one, other in zip(wanted, got):
+            if RANDOM.search(operator.name):
+                if one.shape != other.shape or one.dtype != other.dtype:
+                    return f"{kind}: {tuple(other.shape)} {other.dtype} where the CPU has {tuple(one.shape)} {one.dtype}"
+                continue
+            try:
+                torch.testing.assert_close(other.detach().cpu(), one.detach(), equal_nan=True)
+            except AssertionError as error:
+                return f"{kind}: " + " ".join(str(error).split())[:160]
+    return None
+
+
+def outcome_of_exception(error: Exception) -> tuple[str, str]:
+    text = str(error)
+    told = re.search(r"(?:understudy: |EZ\w+: )?(aclnn\w+/[\w/-]+: [^\n]+)", text)
+    if "Acl op is disabled" in text:
+        return "missing", ""
+    if told:
+        return "refused", told[1][:200]
+    if "understudy" in text or "aclnn" in text:
+        return "refused", " ".join(text.split())[:200]
+    return "adapter", " ".join(text.split())[:160]
+
+
+def try_operator(operator, dtype) -> tuple[str, str]:
+    import warnings
+
+    backward = dtype.is_floating_point and operator.supports_autograd and dtype in operator.supported_backward_dtypes("cpu")
+    samples = spread(list(operator.sample_inputs("cpu", dtype, requires_grad=backward)))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for sample in samples:
+            try:
+                if why := compare(operator, sample, backward):
+                    return "differs", why
+            except Exception as error:
+                return outcome_of_exception(error)
+    if any("fall back to run on the CPU" in str(warning.message) or "fallback" in str(warning.message) for warning in told):
+        return "fallback", ""
+    return "equal", f"{len(samples)}"
+
+
+def work(dtype_name: str, names: list[str]) -> None:
+    import torch
+    import torch_npu  # noqa: F401
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    torch.set_num_threads(1)
+    dtype = getattr(torch, dtype_name)
+    for operator in op_db:
+        name = operator.name + (f".{operator.variant_test_name}" if operator.variant_test_name else "")
+        if name not in names:
+            continue
+        if dtype not in operator.supported_dtypes("cpu"):
+            continue
+        torch.manual_seed(1)
+        print(json.dumps({"begins": name}), flush=True)
+        print(f"operator {name}", file=sys.stderr, flush=True)
+        try:
+            outcome, text = try_operator(operator, dtype)
+        except Exception as error:  # the samples themselves
+            outcome, text = "adapter", " ".join(str(error).split())[:160]
+        print(json.dumps({"name": name, "outcome": outcome, "text": text}), flush=True)
+
+
+# ---- in the process that watches ----
+
+def all_names() -> list[str]:
+    listing = ("from torch.testing._internal.common_methods_invocations import op_db\n"
+               "print(*[o.name + (f'.{o.variant_test_name}' if o.variant_test_name else '') for o in op_db], sep='\\n')")
+    environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    found = subprocess.run([sys.executable, "-c", listing], env=environment, capture_output=True, text=True, check=True)
+    return list(dict.fromkeys(found.stdout.split()))
+
+
+def run(dtype: str, names: list[str]) -> dict[str, dict]:
+    results, remaining = {}, list(names)
+    while remaining:
+        with tempfile.NamedTemporaryFile("w+", suffix=".txt") as errors, tempfile.NamedTemporaryFile("w+", suffix=".txt") as given:
+            given.write("\n".join(remaining))
+            given.flush()
+            process = subprocess.Popen([sys.executable, "-m", "tests.clients.torch_npu.operators", "--work", given.name, "--dtype", dtype],
+                                       stdout=subprocess.PIPE, stderr=errors, text=True,
+                                       env={**os.environ, "UNDERSTUDY_LOG": "warn", "ASCEND_LAUNCH_BLOCKING": "1"})
+            current = follow(process, results)
+            missing = missing_of(pathlib.Path(errors.name).read_text())
+        for name, functions in missing.items():
+            if name in results and results[name]["outcome"] == "missing":
+                results[name]["text"] = " ".join(functions)
+        if current is None:
+            return results
+        results[current] = {"name": current, "outcome": "crashed", "text": f"the process ended ({process.returncode})"}
+        remaining = remaining[remaining.index(current) + 1:] if current in remaining else []
+    return results
+
+
+def follow(process: subprocess.Popen, results: dict) -> str | None:
+    """Reads the process's results; the operator it was at when it ended by itself or had to be ended."""
+    import select
+
+    current = None
+    while True:
+        ready, _, _ = select.select([process.stdout], [], [], SECONDS * 3)
+        line = process.stdout.readline() if ready else ""
+        if not line:
+            process.kill()
+            process.wait()
+            return current
+        if not line.startswith("{"):
+            continue
+        told = json.loads(line)
+        if "begins" in told:
+            current = told["begins"]
+        else:
+            results[told["name"]] = told
+            current = None
+            counts = collections.Counter(result["outcome"] for result in results.values())
+            if sys.stderr.isatty():
+                print("\r" + "  ".join(f"{name} {counts[name]}" for name in OUTCOMES), end="", file=sys.stderr)
+
+
+def missing_of(log: str) -> dict[str, list[str]]:
+    """The functions that were looked up in vain, by operator."""
+    missing, current = collections.defaultdict(list), ""
+    for line in log.splitlines():
+        if line.startswith("operator "):
+            current = line.removeprefix("operator ")
+        elif (found := MISSING.search(line)) and found[1] not in missing[current]:
+            missing[current].append(found[1])
+    return missing
+
+
+def table(dtype: str, results: dict[str, dict]) -> str:
+    counts = collections.Counter(result["outcome"] for result in results.values())
+    lines = [f"## {dtype}", "", "| " + " | ".join(OUTCOMES) + " | all |", "|" + "---|" * (len(OUTCOMES) + 1),
+             "| " + " | ".join(str(counts[name]) for name in OUTCOMES) + f" | {len(results)} |", ""]
+    for outcome in OUTCOMES[1:]:
+        rows = [result for result in results.values() if result["outcome"] == outcome]
+        if rows:
+            lines += [f"{outcome}:", "", *(f"- `{row['name']}` {row['text']}".rstrip() for row in rows), ""]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--dtype", action="append")
+    parser.add_argument("--write", type=pathlib.Path)
+    parser.add_argument("--work", type=pathlib.Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    dtypes = given.dtype or ["float32"]
+    if given.work:
+        work(dtypes[0], given.work.read_text().split())
+        return
+    tables = [table(dtype, run(dtype, given.names or all_names())) for dtype in dtypes]
+    text = "\n".join(tables)
+    if given.write:
+        given.write.write_text("# PyTorch's operators on the emulated device\n\nMade by `python -m tests.clients.torch_npu.operators`.\n\n" + text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
