@@ -228,6 +228,15 @@ def broadcast(check, number, scope):
     return lines, [_rule(check, number, word, "broadcast", sentence) for word in words[1:]]
 
 
+def expands(check, number, scope):
+    """expands a b … -> EXPRESSION: each broadcasts to just this shape."""
+    arrow = check.words.index("->")
+    names, text = check.words[:arrow], " ".join(check.words[arrow + 1 :])
+    expression = shape_expression(text, scope)
+    lines = [f"op_require_expands(&op, {name}, {expression});" for name in names]
+    return lines, [_rule(check, number, name, "broadcast", f"The shape does not broadcast to {text}.") for name in names]
+
+
 def shape(check, number, scope):
     """shape NAME = EXPRESSION; behind it `or [1]`: where that is one element without dimensions, [1] will do as well."""
     target, _, *rest = check.words
@@ -427,6 +436,6 @@ def message(say: str, scope: Scope) -> tuple[str, list[str]]:
     return '"' + text.replace('"', '\\"') + '"', arguments
 
 
-KINDS = {"dtype": dtype, "format": format_, "promote": promote, "among": among, "cast": cast, "broadcast": broadcast, "shape": shape,
+KINDS = {"dtype": dtype, "format": format_, "promote": promote, "among": among, "cast": cast, "broadcast": broadcast, "expands": expands, "shape": shape,
          "same-shape": same_shape, "same-dtype": same_dtype, "rank": rank, "dim": dim, "dims": dims, "range": range_,
          "uniform": uniform, "null-item": null_item, "list-length": list_length, "list-shape": list_shape, "each": each, "length": length, "elements": elements, "when": when, "call": call}  # fmt: skip

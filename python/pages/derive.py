@@ -27,7 +27,8 @@ TAKE_UP = {
     BOOLS: ("const BoolArguments ", {False: "op_bools", True: "op_optional_bools"}),
     "str": ("const char *", {False: "op_text", True: "op_optional_text"}),
 }
-OUTPUTS = {(TENSOR, False): "op_output", (TENSOR, True): "op_optional_output", (LIST, False): "op_outputs"}
+OUTPUTS = {(TENSOR, False): "op_output", (TENSOR, True): "op_optional_output", (LIST, False): "op_outputs",
+           (LIST, True): "op_optional_outputs"}  # fmt: skip
 
 
 def _take_up(operator: Operator, body: str) -> list[str]:

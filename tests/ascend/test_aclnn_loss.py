@@ -85,3 +85,163 @@ def test_nll_loss_of_nothing():
 
     assert loss(SUM, 1) == (0, 0)
     assert np.isnan(loss(MEAN, 1)[0])
+
+
+# ---- single elements -----------------------------------------------------------------------------------------------------
+
+
+def softplus(x):
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def smooth_l1(x, y, beta=0.75):
+    size = np.abs(x - y)
+    return np.where(size < beta, 0.5 * size**2 / beta, size - 0.5 * beta)
+
+
+def cross_entropy(x, y, weight=1.0):
+    return -weight * (y * np.log(x) + (1 - y) * np.log(1 - x))
+
+
+def logits_cross_entropy(x, y, weight=1.0, positive=1.0):
+    return weight * (positive * y * softplus(-x) + (1 - y) * softplus(x))
+
+
+def kl_div(x, y, log_target):
+    return np.exp(y) * (y - x) if log_target else y * (np.log(y) - x)
+
+
+# Loss: formula, ranges of prediction and target, further arguments.
+LINE, UNIT = (-3, 3), (0.05, 0.95)
+LOSSES = {
+    "MseLoss": (lambda x, y: (x - y) ** 2, LINE, LINE, {}),
+    "MseLossOut": (lambda x, y: (x - y) ** 2, LINE, LINE, {}),
+    "L1Loss": (lambda x, y: np.abs(x - y), LINE, LINE, {}),
+    "SmoothL1Loss": (smooth_l1, LINE, LINE, {"beta": 0.75}),
+    "BinaryCrossEntropy": (cross_entropy, UNIT, UNIT, {"weight": None}),
+    "BinaryCrossEntropyWithLogits": (logits_cross_entropy, LINE, UNIT, {"weightOptional": None, "posWeightOptional": None}),
+    "KlDiv": (lambda x, y: kl_div(x, y, False), LINE, UNIT, {"logTarget": False}),
+    "KlDiv log": (lambda x, y: kl_div(x, y, True), LINE, LINE, {"logTarget": True}),
+}
+KINDS = ["F32", "F16", "BF16"]
+
+
+def drawn(rng, shape, limits, kind):
+    return rounded(rng.uniform(*limits, shape), kind)
+
+
+def reduced(losses, reduction, first):
+    return [losses, losses.mean(), losses.sum(), losses.sum() / first][reduction]
+
+
+@pytest.mark.parametrize("case", LOSSES)
+def test_losses(case):
+    name, rng = case.split()[0], np.random.default_rng(len(case))
+    formula, x_limits, y_limits, more = LOSSES[case]
+    broadcasts = name in ("MseLoss", "MseLossOut", "L1Loss", "SmoothL1Loss", "KlDiv")
+    shapes = [((3, 1031), (3, 1031)), ((), ()), ((40, 700), (40, 700))]
+    shapes += [((5, 1, 4), (3, 1))] if broadcasts else []
+    for (index, (x_shape, y_shape)), reduction in itertools.product(enumerate(shapes), [NONE, MEAN, SUM, 3]):
+        if reduction == 3 and name != "KlDiv":
+            continue
+        kind, layout = KINDS[(2 * index + reduction) % 3], LAYOUTS[(index + reduction) % 3]
+        x, y = drawn(rng, x_shape, x_limits, kind), drawn(rng, y_shape, y_limits, kind)
+        losses = formula(x, y)
+        expected = reduced(losses, reduction, losses.shape[0] if losses.ndim else 1)
+        result = "result" if name == "SmoothL1Loss" else "out"
+        actual = call(name, self=tensor(x, kind, layout), target=tensor(y, kind, layout), reduction=reduction, **more,
+                      **{result: empty(np.shape(expected), kind, layout)})  # fmt: skip
+        np.testing.assert_allclose(actual, expected, rtol=1.01 * EPSILON[kind] + 2e-6, atol=2e-6)
+
+
+def test_weights_and_mixed_types():
+    rng = np.random.default_rng(3)
+    x, y, w, p = (drawn(rng, (6, 50), limits, "F16") for limits in [LINE, UNIT, (0.5, 2), (0.5, 2)])
+    for weight, positive in [(w, None), (None, p), (w[:1], p[0]), (w, p)]:
+        expected = logits_cross_entropy(x, y, 1 if weight is None else weight, 1 if positive is None else positive)
+        for reduction in (NONE, MEAN, SUM):
+            wanted = reduced(expected, reduction, 6)
+            shape = (1,) if reduction == SUM else np.shape(wanted)  # either form of one element
+            actual = call("BinaryCrossEntropyWithLogits", self=tensor(x), target=tensor(y), reduction=reduction,
+                          weightOptional=None if weight is None else tensor(weight),
+                          posWeightOptional=None if positive is None else tensor(positive), out=empty(shape))  # fmt: skip
+            np.testing.assert_allclose(actual, np.reshape(wanted, shape), rtol=2e-6, atol=2e-6)
+    weighted = call("BinaryCrossEntropy", self=tensor(y), target=tensor(y), weight=tensor(w), reduction=SUM, out=empty(()))
+    np.testing.assert_allclose(weighted, cross_entropy(y, y, w).sum(), rtol=2e-6)
+    mixed = call("MseLoss", self=tensor(x, "F16"), target=tensor(y, "F32"), reduction=MEAN, out=empty((), "F32"))
+    np.testing.assert_allclose(mixed, ((x - y) ** 2).mean(), rtol=2e-6)
+    whole = np.array([[2**40, -5], [7, 2**24 + 1]])
+    distances = call("L1Loss", self=tensor(whole, "I64"), target=tensor([[1, 1]], "I64"), reduction=SUM, out=empty((), "I64"))
+    assert distances == 2**40 - 1 + 6 + 6 + 2**24
+
+
+def test_certain_predictions():
+    """Logarithms end at -100; a divergence from 0 is not a number."""
+    losses = call("BinaryCrossEntropy", self=tensor([0.0, 1, 0, 1]), target=tensor([0.0, 1, 1, 0]), weight=None, reduction=NONE,
+                  out=empty((4,)))  # fmt: skip
+    np.testing.assert_array_equal(losses, [0, 0, 100, 100])
+    slopes = call("BinaryCrossEntropyBackward", gradOutput=tensor(1.0), self=tensor([0.0, 1, 0]), target=tensor([0.0, 1, 1]),
+                  weightOptional=None, reduction=NONE, out=empty((3,)))  # fmt: skip
+    np.testing.assert_allclose(slopes, [0, 0, -1e12], rtol=1e-6)
+    assert np.isnan(call("KlDiv", self=tensor([1.0]), target=tensor([0.0]), reduction=NONE, logTarget=False, out=empty((1,))))
+    large = call("BinaryCrossEntropyWithLogits", self=tensor([1000.0, -1000]), target=tensor([0.0, 1]), weightOptional=None,
+                 posWeightOptional=None, reduction=NONE, out=empty((2,)))  # fmt: skip
+    np.testing.assert_array_equal(large, [1000, 1000])
+
+
+def test_losses_of_nothing():
+    for reduction, expected in [(MEAN, np.nan), (SUM, 0)]:
+        actual = call("MseLoss", self=tensor(np.zeros((0, 3))), target=tensor(np.zeros((0, 3))), reduction=reduction, out=empty(()))
+        np.testing.assert_array_equal(actual, expected)
+
+
+# Gradient: formula of the loss, its arguments in order with the ranges, the one it is taken by, further arguments, output.
+GRADIENTS = {
+    "MseLossBackward": (lambda x, y: (x - y) ** 2, {"self": LINE, "target": LINE}, "self", {}, "out"),
+    "L1LossBackward": (lambda x, y: np.abs(x - y), {"self": LINE, "target": LINE}, "self", {}, "gradInput"),
+    "SmoothL1LossBackward": (smooth_l1, {"self": LINE, "target": LINE}, "self", {"beta": 0.75}, "gradInput"),
+    "BinaryCrossEntropyBackward": (cross_entropy, {"self": UNIT, "target": UNIT, "weightOptional": UNIT}, "self", {}, "out"),
+    "BinaryCrossEntropyWithLogitsBackward": (
+        logits_cross_entropy, {"self": LINE, "target": UNIT, "weightOptional": UNIT, "posWeightOptional": UNIT}, "self", {}, "out"),
+    "BinaryCrossEntropyWithLogitsTargetBackward": (
+        logits_cross_entropy, {"self": LINE, "target": UNIT, "weightOptional": UNIT, "posWeightOptional": UNIT}, "target", {},
+        "gradTarget"),
+    "KlDivBackward": (lambda x, y: kl_div(x, y, False), {"self": LINE, "target": UNIT}, "self", {"logTarget": False}, "out"),
+    "KlDivBackward log": (lambda x, y: kl_div(x, y, True), {"self": LINE, "target": LINE}, "self", {"logTarget": True}, "out"),
+    "KlDivTargetBackward": (
+        lambda x, y: kl_div(x, y, False), {"self": LINE, "target": UNIT}, "target", {"logTarget": False}, "gradTarget"),
+    "KlDivTargetBackward log": (
+        lambda x, y: kl_div(x, y, True), {"self": LINE, "target": LINE}, "target", {"logTarget": True}, "gradTarget"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", GRADIENTS)
+def test_gradients_are_slopes_of_the_losses(case):
+    """Central differences of the loss in float64."""
+    name, rng = case.split()[0], np.random.default_rng(len(case))
+    formula, inputs, by, more, output = GRADIENTS[case]
+    incoming = "gradOut" if name == "SmoothL1LossBackward" else "gradOutput"
+    for index, reduction in enumerate([NONE, MEAN, SUM, 3] if name.startswith("Kl") else [NONE, MEAN, SUM]):
+        kind, layout = KINDS[index % 3], LAYOUTS[index % 3]
+        values = {key: drawn(rng, (9, 47), limits, kind) for key, limits in inputs.items()}
+        gradient = drawn(rng, (9, 47) if reduction == NONE else (), (0.5, 2), kind)
+        step = 1e-5
+        around = [formula(*(value + side * step * (key == by) for key, value in values.items())) for side in (1, -1)]
+        expected = (around[0] - around[1]) / (2 * step) * gradient / [1, 9 * 47, 1, 9][reduction]
+        actual = call(name, **{incoming: tensor(gradient, kind)}, reduction=reduction, **more,
+                      **{key: tensor(value, kind, layout) for key, value in values.items()},
+                      **{output: empty((9, 47), kind, layout)})  # fmt: skip
+        near = np.abs(values["self"] - values["target"])
+        smooth = np.ones((9, 47), bool) if "L1" not in name else (np.minimum(near, np.abs(near - 0.75)) > 2 * step)
+        scale = np.abs(expected).max()
+        least = 2.0**-25 if kind == "F16" else 0  # half of the smallest number
+        np.testing.assert_allclose(actual[smooth], expected[smooth], rtol=1.01 * EPSILON[kind] + 1e-5, atol=2e-6 * scale + least)
+        assert smooth.mean() > 0.8
+
+
+def test_slope_where_there_is_none():
+    equal = tensor([1.5]), tensor([1.5])
+    for name, more, output, incoming in [("L1LossBackward", {}, "gradInput", "gradOutput"),
+                                         ("SmoothL1LossBackward", {"beta": 0.0}, "gradInput", "gradOut")]:  # fmt: skip
+        assert call(name, **{incoming: tensor([1.0])}, self=equal[0], target=equal[1], reduction=NONE, **more,
+                    **{output: empty((1,))}) == 0  # fmt: skip

@@ -59,6 +59,7 @@ typedef struct Operands {
 Operands op_inputs(OpCall *op, const char *name, const aclTensorList *list);
 Operands op_optional_inputs(OpCall *op, const char *name, const aclTensorList *list);
 Operands op_outputs(OpCall *op, const char *name, const aclTensorList *list);
+Operands op_optional_outputs(OpCall *op, const char *name, const aclTensorList *list);
 
 typedef struct ScalarArgument {
     const char *name;
@@ -145,6 +146,8 @@ void op_require_uniform(OpCall *op, Operands list, Operands model);
 
 /* Broadcasts `operand` with *shape and stores the result there. */
 void op_require_broadcast(OpCall *op, const Operand *operand, Shape *shape); /* broadcast */
+/* Whether the operand, if it was given, broadcasts to just this shape (broadcast). */
+void op_require_expands(OpCall *op, const Operand *operand, Shape shape);
 /* The shape that all broadcast to (broadcast, of the first that does not fit those before it). */
 Shape op_broadcast(OpCall *op, Operands operands);
 

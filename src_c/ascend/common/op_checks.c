@@ -108,6 +108,22 @@ void op_require_broadcast(OpCall *op, const Operand *operand, Shape *shape)
     }
 }
 
+void op_require_expands(OpCall *op, const Operand *operand, Shape shape)
+{
+    if (op_refused(op) || !op_given(operand)) {
+        return;
+    }
+    View model = {.rank = shape.rank};
+    memcpy(model.shape, shape.sizes, (size_t)shape.rank * sizeof *shape.sizes);
+    const View *const pointers[] = {&model, &operand->view};
+    Shape joint = {0};
+    char text[SHAPE_TEXT_SIZE];
+    const bool fits = us_broadcast_shape(pointers, 2, &joint.rank, joint.sizes, NULL) && joint.rank == shape.rank &&
+                      memcmp(joint.sizes, shape.sizes, (size_t)shape.rank * sizeof *joint.sizes) == 0;
+    op_require(op, fits, operand->name, "broadcast", op->invalid, "%s is %s, which does not broadcast to %s",
+               operand->name, op_shape_text(op, operand), us_shape_text(shape.rank, shape.sizes, text, sizeof text));
+}
+
 Shape op_shape(const Operand *operand)
 {
     Shape shape = {.rank = operand->view.rank};

@@ -163,6 +163,11 @@ Operands op_outputs(OpCall *op, const char *name, const aclTensorList *list)
     return take_up_list(op, name, list, true, true);
 }
 
+Operands op_optional_outputs(OpCall *op, const char *name, const aclTensorList *list)
+{
+    return take_up_list(op, name, list, true, false);
+}
+
 /* ---- scalars ---- */
 
 static int64_t integer_of(double value)

@@ -7,16 +7,26 @@
 
 #include <string.h>
 
-Shape op_loss_shape(OpCall *op, int64_t reduction, Operands operands)
+static bool reduces(int64_t reduction)
 {
-    return reduction == 0 ? op_broadcast(op, operands) : (Shape){0};
+    return reduction >= 1 && reduction <= 3;
 }
 
-Number op_loss_factor(Shape shape, int64_t reduction)
+Shape op_loss_shape(OpCall *op, int64_t reduction, Operands operands)
+{
+    return reduces(reduction) ? (Shape){0} : op_broadcast(op, operands);
+}
+
+/* What a sum is divided by. */
+static double divisor_of(Shape shape, int64_t reduction)
 {
     const int64_t first = shape.rank > 0 ? shape.sizes[0] : 1;
-    const int64_t count = reduction == 1 ? us_shape_elements(shape.rank, shape.sizes) : reduction == 3 ? first : 1;
-    return op_real(count > 0 ? 1.0 / (double)count : 1.0, ACL_DOUBLE);
+    return (double)(reduction == 1 ? us_shape_elements(shape.rank, shape.sizes) : reduction == 3 ? first : 1);
+}
+
+Number op_loss_factor(Shape shape, int64_t reduction, double times)
+{
+    return op_real(times / divisor_of(shape, reduction), ACL_DOUBLE);
 }
 
 /* Numbers of a formula, then a 1 for each input that was not given. */
@@ -52,15 +62,13 @@ aclnnStatus op_loss(OpCall *op, const MapFormula *formula, aclDataType compute, 
 {
     Number all[MAP_CALL_NUMBERS];
     const int32_t count = with_ones(inputs, number_count, numbers, all);
-    if (reduction == 0) {
+    if (!reduces(reduction)) {
         return op_map(op, formula, compute, inputs, OPERANDS(out), count, all);
     }
     const Shape joint = op_broadcast(op, inputs);
     op_require(op, us_shape_elements(joint.rank, joint.sizes) >= 0, out->name, "size", op->invalid,
                "the inputs broadcast to more than 2^63 - 1 elements");
-    const int64_t first = joint.rank > 0 ? joint.sizes[0] : 1;
-    const int64_t divisor = reduction == 1 ? us_shape_elements(joint.rank, joint.sizes) : reduction == 3 ? first : 1;
-    return plan_sum(op, formula, compute, inputs, out, (double)divisor, count, all);
+    return plan_sum(op, formula, compute, inputs, out, divisor_of(joint, reduction), count, all);
 }
 
 aclnnStatus op_loss_gradient(OpCall *op, const MapFormula *formula, aclDataType compute, Operands inputs,

@@ -1,4 +1,4 @@
-/* Losses and their gradients. Reductions are 0 (none), 1 (mean), 2 (sum) and, of some, 3 (the sum / the first size). */
+/* Losses and their gradients. Reductions are 1 (mean), 2 (sum), 3 (the sum / the first size); any other is none. */
 #ifndef ASCEND_OPAPI_LOSS_H
 #define ASCEND_OPAPI_LOSS_H
 
@@ -7,8 +7,8 @@
 /* The shape of a loss: the joint one of these operands without reduction, else no dimensions. */
 Shape op_loss_shape(OpCall *op, int64_t reduction, Operands operands);
 #define op_shape_loss(op, reduction, ...) op_loss_shape(op, reduction, OPERANDS(__VA_ARGS__))
-/* What gradients are multiplied by: 1 / the number of elements for a mean, 1 / the first size for reduction 3. */
-Number op_loss_factor(Shape shape, int64_t reduction);
+/* What gradients are multiplied by: `times` / the number of elements for a mean, / the first size for reduction 3. */
+Number op_loss_factor(Shape shape, int64_t reduction, double times);
 
 /* The formula's results, their mean or their sum, over the shape that the inputs broadcast to. Inputs that were not given
  * are 1. */

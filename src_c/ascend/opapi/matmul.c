@@ -54,22 +54,6 @@ static View result_matrix(const View *view, int32_t batch, bool has_row, bool ha
     return result;
 }
 
-void op_require_expands(OpCall *op, const Operand *operand, Shape shape)
-{
-    if (op_refused(op)) {
-        return;
-    }
-    View model = {.rank = shape.rank};
-    memcpy(model.shape, shape.sizes, sizeof model.shape);
-    const View *const pointers[] = {&model, &operand->view};
-    Shape joint = {0};
-    char text[SHAPE_TEXT_SIZE];
-    const bool fits = us_broadcast_shape(pointers, 2, &joint.rank, joint.sizes, NULL) && joint.rank == shape.rank &&
-                      memcmp(joint.sizes, shape.sizes, (size_t)shape.rank * sizeof *joint.sizes) == 0;
-    op_require(op, fits, operand->name, "broadcast", op->invalid, "%s is %s, which does not broadcast to the product, %s",
-               operand->name, op_shape_text(op, operand), us_shape_text(shape.rank, shape.sizes, text, sizeof text));
-}
-
 aclnnStatus op_matmul(OpCall *op, const Operand *a, const Operand *b, const Operand *addend, Number beta, Number alpha,
                       const Operand *out)
 {

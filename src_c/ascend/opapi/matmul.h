@@ -8,7 +8,5 @@
  * broadcasts to out. 16-bit types are summed in float32 and rounded once, integers modulo their size. */
 aclnnStatus op_matmul(OpCall *op, const Operand *a, const Operand *b, const Operand *addend, Number beta, Number alpha,
                       const Operand *out);
-/* Whether the operand broadcasts to a shape (broadcast). */
-void op_require_expands(OpCall *op, const Operand *operand, Shape shape);
 
 #endif

@@ -608,7 +608,7 @@ def break_item(entry, rule, arguments):
 
 BREAKS = {
     "null-item": break_item,
-    "dtype": break_dtype, "promote": break_promote, "among": break_among, "cast": break_cast, "broadcast": break_shape, "shape": break_own_shape,
+    "dtype": break_dtype, "promote": break_promote, "among": break_among, "cast": break_cast, "broadcast": break_shape, "expands": break_shape, "shape": break_own_shape,
     "same-shape": break_shape, "same-dtype": break_same_dtype, "rank": break_rank, "dim": break_dim, "range": break_range,
     "each": break_each, "unique": break_unique, "length": break_array_length, "shorter": break_length,
     "view": break_view, "format": break_format, "elements": break_shape, "uniform": break_uniform,
