@@ -162,6 +162,102 @@ def test_adaptive_average(case):
         close(dx, gradient(dy), kind, 20)
 
 
+CASES_3D = [  # x, kernel, stride, padding, ceil
+    ((2, 2, 4, 5, 6), [2, 3, 2], [2, 1, 3], [1, 1, 0], False),
+    ((2, 5, 4, 5), [3], [2], [1], True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES_3D, ids=str)
+def test_three_axes(case):
+    shape, kernel, stride, padding, ceil = case
+    x = drawn(shape, 1)
+    windows = regular(shape[-3:], kernel, stride, padding, ceil)
+    largest, indices = maxima(x, windows)
+    dy = drawn(largest.shape, 2)
+    arrays = dict(kernelSize=kernel, stride=stride, padding=padding, ceilMode=ceil)
+    for number, (kind, layout) in enumerate(zip(KINDS, LAYOUTS)):
+        average = dict(countIncludePad=number % 2 == 0, divisorOverride=5 if number == 2 else 0, **arrays)
+        expected, gradient = means(x, windows, number % 2 == 0, average["divisorOverride"])
+        out = call("AvgPool3d", self=tensor(x, kind, layout), out=empty(expected.shape, kind, layout), **average)
+        close(out, expected, kind, 0)
+        dx = call("AvgPool3dBackward", gradOutput=tensor(dy, kind, layout), self=tensor(x, kind),
+                  output=empty(shape, kind, layout), **average)
+        close(dx, gradient(dy), kind, 20)
+        out, found = call("MaxPool3dWithArgmax", self=tensor(x, kind, layout), out=empty(dy.shape, kind, layout),
+                          indices=empty(dy.shape, "I32", layout), dilation=[1], **arrays)
+        np.testing.assert_array_equal(out, largest)
+        np.testing.assert_array_equal(found, indices)
+        dx = call("MaxPool3dWithArgmaxBackward", gradOutput=tensor(dy, kind, layout), self=tensor(x, kind),
+                  indices=tensor(indices, "I32", layout), gradInput=empty(shape, kind, layout), dilation=[1], **arrays)
+        np.testing.assert_array_equal(dx, scattered(dy, indices, shape, 3))
+
+
+@pytest.mark.parametrize("case", CASES_2D[:4], ids=str)
+def test_maximum_with_indices(case):
+    shape, kernel, stride, padding, ceil = case
+    x = drawn(shape, 1)
+    expected, indices = maxima(x, regular(shape[-2:], kernel, stride, padding, ceil))
+    dy = drawn(expected.shape, 2)
+    settings = dict(kernelSize=kernel, stride=stride, padding=padding, dilation=[1], ceilMode=ceil)
+    for (kind, layout), index in zip(zip(KINDS, LAYOUTS), ["I64", "I32", "I32"]):
+        out, found = call("MaxPool2dWithIndices", self=tensor(x, kind, layout), out=empty(dy.shape, kind, layout),
+                          indices=empty(dy.shape, index, layout), **settings)
+        np.testing.assert_array_equal(out, expected)
+        np.testing.assert_array_equal(found, indices)
+    dx = call("MaxPool2dWithIndicesBackward", gradOutput=tensor(dy), self=tensor(x), indices=tensor(indices, "I32"),
+              gradInput=empty(shape), **settings)
+    np.testing.assert_array_equal(dx, scattered(dy, indices, shape, 2))
+    strange = np.where(indices % 3 == 0, indices + 10**6, -1 - indices)
+    dx = call("MaxPool2dWithIndicesBackward", gradOutput=tensor(dy), self=tensor(x), indices=tensor(strange, "I32"),
+              gradInput=empty(shape), **settings)
+    assert not dx.any()  # places outside the plane get nothing, and nothing else is written
+
+
+@pytest.mark.parametrize("case", [((2, 3, 6, 5), [3, 2]), ((2, 9, 12), [4, 5]), ((1, 2, 5, 3), [8, 3]),
+                                  ((2, 2, 5, 4, 7), [2, 4, 3]), ((2, 4, 4, 6), [3, 2, 2])], ids=str)
+def test_adaptive_maximum(case):
+    shape, size = case
+    axes = len(size)
+    x = drawn(shape, 1)
+    windows = adaptive(shape[-axes:], size)
+    expected, indices = maxima(x, windows)
+    dy = drawn(expected.shape, 2)
+    index = "I64" if axes == 2 else "I32"
+    for kind, layout in zip([*KINDS, "F64"][: 4 if axes == 2 else 3], [*LAYOUTS, "row-major"]):
+        out, found = call(f"AdaptiveMaxPool{axes}d", self=tensor(x, kind, layout), outputSize=size,
+                          outputOut=empty(dy.shape, kind, layout), indicesOut=empty(dy.shape, index, layout))
+        np.testing.assert_array_equal(out, expected)
+        np.testing.assert_array_equal(found, indices)
+    for kind, layout in zip(KINDS, LAYOUTS):
+        dx = call(f"AdaptiveMaxPool{axes}dBackward", gradOutput=tensor(dy, kind, layout), self=tensor(x, kind),
+                  indices=tensor(indices, index, layout), gradInput=empty(shape, kind, layout))
+        np.testing.assert_array_equal(dx, scattered(dy, indices, shape, axes))
+    if axes == 3:
+        expected, gradient = means(x, windows)
+        out = call("AdaptiveAvgPool3d", self=tensor(x), outputSize=size, out=empty(expected.shape))
+        close(out, expected, "F32", 2)
+        dx = call("AdaptiveAvgPool3dBackward", gradOutput=tensor(dy), self=tensor(x), out=empty(shape))
+        close(dx, gradient(dy), "F32", 20)
+
+
+def test_maximum_with_pads_of_each_side():
+    x = drawn((2, 3, 7, 8), 1)
+    for pads, strides, ceil in [([], [], 0), ([1], [2], 1), ([1, 0], [2, 3], 0), ([0, 1, 2, 0], [2], 1), ([2, 0, 1, 2], [], 0)]:
+        before, behind = (pads[:2], pads[2:]) if len(pads) == 4 else (full(pads or [0], 2),) * 2
+        padded = np.pad(x, [(0, 0), (0, 0), *zip(before, behind)], constant_values=-np.inf)
+        windows = []
+        for size, k, s, b, e in zip(x.shape[2:], [3, 2], full(strides or [1], 2), before, behind):
+            count = (math.ceil if ceil else math.floor)((size + b + e - k) / s) + 1
+            count -= (count - 1) * s >= size + b
+            windows.append([(o * s, min(o * s + k, size + b + e)) for o in range(count)])
+        expected, _ = maxima(padded, windows)
+        for kind, layout in itertools.product(["F32", "F16"], LAYOUTS):
+            out = call("MaxPool", self=tensor(x, kind, layout), kernelShape=[3, 2], strides=strides, autoPad=0, pads=pads,
+                       dilations=[], ceilMode=ceil, out=empty(expected.shape, kind, layout))
+            np.testing.assert_array_equal(out, expected)
+
+
 def test_special_values():
     """NaN wins, the last of several; a window of nothing but -inf has its first element."""
     x = np.array([[[[np.nan, 1, 2, np.nan], [3, 4, np.nan, 5], [-np.inf] * 4, [-np.inf] * 4]]])

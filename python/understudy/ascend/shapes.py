@@ -134,24 +134,31 @@ def convolved(input, weight, stride, padding, dilation, transposed, output_paddi
     return (input[0], *conv_channels(weight, transposed, groups), *sizes)
 
 
-def _windows(sizes, kernel, stride, padding, ceil):
-    axes = len(sizes)
-    kernel, stride, padding = (list(v) * (axes if len(v) == 1 else 1) for v in (kernel, stride or kernel, padding))
+def _windows(sizes, kernel, stride, before, behind, ceil):
     counts = []
-    for size, k, s, p in zip(sizes, kernel, stride, padding):
-        whole, rest = divmod(size + 2 * p - k, s)
-        counts.append(whole + 1 + (ceil and rest > 0 and (whole + 1) * s < size + p))
+    arrays = (list(values) * (len(sizes) if len(values) == 1 else 1) for values in (kernel, stride, before, behind))
+    for size, k, s, b, e in zip(sizes, *arrays):
+        whole, rest = divmod(size + b + e - k, s)
+        count = whole + (bool(ceil) and rest > 0) + 1
+        counts.append(count - ((count - 1) * s >= size + b))
     return counts
 
 
 @shape_function
+def max_pooled(shape, kernel, strides, pads, ceil):
+    pads = list(pads or [0])
+    behind = pads[2:] if len(pads) == 4 else pads
+    return (*shape[:-2], *_windows(shape[-2:], kernel, strides or [1], pads[:2], behind, ceil))
+
+
+@shape_function
 def pooled2d(shape, kernel, stride, padding, ceil):
-    return (*shape[:-2], *_windows(shape[-2:], kernel, stride, padding, ceil))
+    return (*shape[:-2], *_windows(shape[-2:], kernel, stride or kernel, padding, padding, ceil))
 
 
 @shape_function
 def pooled3d(shape, kernel, stride, padding, ceil):
-    return (*shape[:-3], *_windows(shape[-3:], kernel, stride, padding, ceil))
+    return (*shape[:-3], *_windows(shape[-3:], kernel, stride or kernel, padding, padding, ceil))
 
 
 @shape_function

@@ -78,17 +78,15 @@ void require_pool_planes(OpCall *op, const Operand *operand, const Operand *self
 /* ---- shapes ---- */
 
 /* The number of windows on an axis, or -1. */
-static int64_t windows(int64_t size, PoolSettings settings, int32_t axis)
+static int64_t windows(int64_t size, int64_t kernel, int64_t stride, int64_t before, int64_t behind, bool ceil)
 {
-    const int64_t kernel = entry(settings.kernel, axis), stride = stride_of(settings, axis);
-    const int64_t padding = entry(settings.padding, axis);
     int64_t room;
-    if (__builtin_add_overflow(size, 2 * padding, &room) || __builtin_sub_overflow(room, kernel, &room) || room < 0) {
+    if (__builtin_add_overflow(size, before + behind, &room) || __builtin_sub_overflow(room, kernel, &room) ||
+        room < 0) {
         return -1;
     }
-    const int64_t whole = room / stride, rest = room % stride;
-    const bool more = settings.ceil && rest > 0 && (whole + 1) * stride < size + padding;
-    return whole + 1 + more;
+    const int64_t count = room / stride + (ceil && room % stride > 0) + 1;
+    return count - ((count - 1) * stride >= size + before); /* not one that begins behind the data */
 }
 
 static Shape pooled(const OpCall *op, const Operand *self, PoolSettings settings)
@@ -96,7 +94,8 @@ static Shape pooled(const OpCall *op, const Operand *self, PoolSettings settings
     Shape shape = op_shape(self);
     for (int32_t axis = 0; axis < settings.axes && !op_refused(op); axis++) {
         int64_t *size = &shape.sizes[shape.rank - settings.axes + axis];
-        *size = windows(*size, settings, axis);
+        const int64_t padding = entry(settings.padding, axis);
+        *size = windows(*size, entry(settings.kernel, axis), stride_of(settings, axis), padding, padding, settings.ceil);
     }
     return shape;
 }
@@ -111,6 +110,69 @@ Shape op_shape_pooled3d(OpCall *op, const Operand *self, IntArguments kernel, In
                         bool ceil)
 {
     return pooled(op, self, POOL_SETTINGS(3, kernel, stride, padding, ceil));
+}
+
+/* Of MaxPool: what is put before an axis, and behind it; and the stride, 1 if there is none. */
+static int64_t pad_before(IntArguments pads, int32_t axis)
+{
+    return pads.count == 0 ? 0 : entry(pads, axis);
+}
+
+static int64_t pad_behind(IntArguments pads, int32_t axis)
+{
+    return pads.count == 4 ? pads.values[2 + axis] : pad_before(pads, axis);
+}
+
+static int64_t stride_or_1(IntArguments strides, int32_t axis)
+{
+    return strides.count == 0 ? 1 : entry(strides, axis);
+}
+
+Shape op_shape_max_pooled(OpCall *op, const Operand *self, IntArguments kernel, IntArguments strides, IntArguments pads,
+                          bool ceil)
+{
+    Shape shape = op_shape(self);
+    for (int32_t axis = 0; axis < 2 && !op_refused(op); axis++) {
+        int64_t *size = &shape.sizes[shape.rank - 2 + axis];
+        *size = windows(*size, entry(kernel, axis), stride_or_1(strides, axis), pad_before(pads, axis),
+                        pad_behind(pads, axis), ceil);
+    }
+    return shape;
+}
+
+/* None, one, two or four entries. */
+static void require_sides(OpCall *op, IntArguments values)
+{
+    const int64_t count = values.count;
+    op_require(op, count == 0 || count == 1 || count == 2 || count == 4, values.name, "length", op->invalid,
+               "%s has %lld entries; it needs 0, 1, 2 or 4", values.name, (long long)count);
+}
+
+void require_max_pool(OpCall *op, IntArguments kernel, IntArguments strides, IntArguments pads, IntArguments dilations)
+{
+    require_entries(op, kernel, 2);
+    op_require_each(op, kernel, 1, INT64_MAX);
+    if (strides.count > 0) {
+        require_entries(op, strides, 2);
+        op_require_each(op, strides, 1, INT64_MAX);
+    }
+    require_sides(op, pads);
+    for (int32_t axis = 0; axis < 2 && !op_refused(op); axis++) {
+        const int64_t before = pad_before(pads, axis), size = entry(kernel, axis);
+        op_require_range(op, pads.name, before, 0, size);
+        op_require_range(op, pads.name, pad_behind(pads, axis), 0, size - before);
+    }
+    require_sides(op, dilations);
+    op_require_each(op, dilations, 1, 1);
+}
+
+void require_pool_kernel(OpCall *op, const Operand *self, PoolSettings settings)
+{
+    for (int32_t axis = 0; axis < settings.axes && !op_refused(op); axis++) {
+        const int64_t kernel = entry(settings.kernel, axis), size = op_size(self, axis - settings.axes);
+        op_require(op, kernel <= size, settings.kernel.name, "size", op->invalid, "%s has %lld, %s is %s",
+                   settings.kernel.name, (long long)kernel, self->name, op_shape_text(op, self));
+    }
 }
 
 Shape op_shape_resized(OpCall *op, const Operand *self, IntArguments size)
@@ -235,6 +297,22 @@ aclnnStatus op_maximum_pool(OpCall *op, const Operand *self, PoolSettings settin
     const PoolWindows attributes = windows_of(settings, indices->dtype == ACL_INT8);
     return plan_views(op, us_pool_maximum, &attributes, sizeof attributes, settings.axes, 3,
                       (const Operand *[]){self, out, indices}, 6);
+}
+
+aclnnStatus op_max_pool(OpCall *op, const Operand *self, IntArguments kernel, IntArguments strides, IntArguments pads,
+                        const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    PoolWindows attributes = {.window = {1}, .stride = {1}};
+    for (int32_t axis = 0; axis < 2; axis++) {
+        attributes.window[1 + axis] = entry(kernel, axis);
+        attributes.stride[1 + axis] = stride_or_1(strides, axis);
+        attributes.padding[1 + axis] = pad_before(pads, axis);
+    }
+    return plan_views(op, us_pool_maximum, &attributes, sizeof attributes, 2, 3, (const Operand *[]){self, out, NULL},
+                      2);
 }
 
 aclnnStatus op_masked_pool_backward(OpCall *op, const Operand *slopes, const Operand *mask, PoolSettings settings,
