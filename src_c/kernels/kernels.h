@@ -4,8 +4,13 @@
 
 #include "tensor/view.h"
 
-typedef enum KernelStatus { KERNEL_OK, KERNEL_NO_MEMORY } KernelStatus;
+typedef enum KernelStatus { KERNEL_OK, KERNEL_NO_MEMORY, KERNEL_FAULT /* us_kernel_fault said why */ } KernelStatus;
 typedef KernelStatus Kernel(const View *views, const void *attributes);
+
+/* For data that a kernel cannot go on with, such as an index outside its dimension: keeps the sentence for the thread and
+ * is KERNEL_FAULT. Only the thread that runs the kernel may call it. */
+__attribute__((format(printf, 1, 2))) KernelStatus us_kernel_fault(const char *format, ...);
+const char *us_kernel_fault_text(void);
 
 /* out = -y*e^(-x*y) / (1+e^(-x*y)) * g * factor, evaluated in this order in fp32 (aclnn-ops 1.2):
  * n=-y; e=exp(x*n); q=e/(e+1); r=(n*q)*g; r*factor. views: gradOutput, self, target (each broadcastable to out), out.

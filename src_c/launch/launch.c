@@ -55,7 +55,7 @@ typedef struct QueuedLaunch {
     const Device *device;
     LaunchTask task;
     View *views; /* the task's, writable: opened in place */
-    int64_t results[LAUNCH_RESULTS];
+    LaunchResult results[LAUNCH_RESULT_LIMIT];
 } QueuedLaunch;
 
 /* The bytes a view reaches, as the program addresses them; false when they exceed the address space. */
@@ -156,9 +156,10 @@ static void check_contents(const QueuedLaunch *launch)
 static bool open_views(QueuedLaunch *launch, Explanation *why)
 {
     const LaunchTask *task = &launch->task;
+    LaunchResult *result = launch->results;
     for (int32_t i = 0; i < task->view_count; i++) {
         if (task->access[i] == VIEW_RESULT) {
-            launch->views[i].data = launch->results;
+            launch->views[i].data = result++;
         } else if (!open_view(launch->device, &launch->views[i], task->names[i], why)) {
             return false;
         }
@@ -174,12 +175,18 @@ static DeviceFault run(void *argument, Explanation *why)
     if (!open_views(launch, why)) {
         return DEVICE_FAULT_ADDRESS;
     }
-    if (task->kernel != NULL && task->kernel(launch->views, task->attributes) != KERNEL_OK) {
+    switch (task->kernel != NULL ? task->kernel(launch->views, task->attributes) : KERNEL_OK) {
+    case KERNEL_OK:
+        break;
+    case KERNEL_NO_MEMORY:
         us_explain(why, "no host memory for scratch space");
         return DEVICE_FAULT_NO_MEMORY;
+    case KERNEL_FAULT:
+        us_explain(why, "%s", us_kernel_fault_text());
+        return DEVICE_FAULT_ADDRESS;
     }
-    if (task->finish != NULL) {
-        task->finish(task->finish_argument, launch->results);
+    for (int32_t i = 0; i < task->result_count; i++) {
+        task->finish(task->finish_arguments[i], &launch->results[i]);
     }
     return DEVICE_FAULT_NONE;
 }

@@ -11,12 +11,14 @@ typedef enum ViewAccess {
     VIEW_READ = 1,
     VIEW_WRITE = 2,
     VIEW_READ_WRITE = 3,
-    VIEW_RESULT = 4, /* no device memory: LAUNCH_RESULTS int64 that the kernel leaves for LaunchTask.finish */
+    VIEW_RESULT = 4, /* no device memory: a LaunchResult that the kernel leaves for LaunchTask.finish */
 } ViewAccess;
 
 /* ---- in full: any number of views, attributes of any size --------------------------------------------------------- */
 
-enum { LAUNCH_RESULTS = VIEW_RANK_LIMIT + 1 };
+/* A kernel may leave the view that an output really has: a View whose data is nothing. */
+typedef View LaunchResult;
+enum { LAUNCH_RESULT_LIMIT = 2 };
 
 typedef struct LaunchTask {
     const char *function; /* the vendor's name: for messages and traces */
@@ -27,9 +29,10 @@ typedef struct LaunchTask {
     const ViewAccess *access;
     const void *attributes;
     size_t attribute_size;
-    /* After the kernel, on the stream's worker, in the stream's order: what it left in its VIEW_RESULT view. */
-    void (*finish)(void *argument, const int64_t *results);
-    void *finish_argument;
+    /* After the kernel, on the stream's worker, in the stream's order: what it left in each of its VIEW_RESULT views. */
+    void (*finish)(void *argument, const LaunchResult *result);
+    void *finish_arguments[LAUNCH_RESULT_LIMIT];
+    int32_t result_count;
 } LaunchTask;
 
 /* Queues a copy of the task. On the stream's worker every view's reach is opened on the stream's device; a range that is

@@ -263,3 +263,12 @@ void us_copy_elements(void *to, int64_t to_stride, const void *from, int64_t fro
         }
     }
 }
+
+void us_number_store(void *to, DType dtype, Number number)
+{
+    const Lane lane = us_lane_of(dtype);
+    const bool whole = lane == LANE_INT32 || lane == LANE_INT64 || lane == LANE_UINT64;
+    const DType wide = whole ? DTYPE_INT64 : lane == LANE_FLOAT || lane == LANE_DOUBLE ? DTYPE_FLOAT64 : DTYPE_COMPLEX128;
+    const double parts[] = {number.real, number.imaginary};
+    us_convert(to, dtype, whole ? (const void *)&number.integer : parts, wide, 1);
+}

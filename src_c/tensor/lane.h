@@ -6,6 +6,7 @@
 #ifndef UNDERSTUDY_LANE_H
 #define UNDERSTUDY_LANE_H
 
+#include "tensor/number.h"
 #include "tensor/view.h"
 
 typedef enum Lane {
@@ -34,6 +35,9 @@ DType us_wide_dtype(DType dtype);
 /* Reads `count` elements of `dtype`, `stride` elements apart, into unit-stride elements of a lane, and back. */
 void us_lane_load(Lane lane, void *to, const void *from, DType dtype, int64_t stride, int64_t count);
 void us_lane_store(Lane lane, void *to, DType dtype, int64_t stride, const void *from, int64_t count);
+
+/* A number as one element of a type. */
+void us_number_store(void *to, DType dtype, Number number);
 
 /* Elements of `size` bytes from places to places, strides apart; stride 0 of `from` repeats one. */
 void us_copy_elements(void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t size, int64_t count);

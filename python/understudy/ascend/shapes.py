@@ -98,6 +98,29 @@ def listed(sizes):
 
 
 @shape_function
+def picked(shape, dim, index):
+    """As `selected`; an index of rank 0 counts as one of shape [1]."""
+    return selected(shape, dim, index or (1,)) if shape else ()
+
+
+@shape_function
+def indexed(shape, indices, out=None):
+    """NumPy's shape of tensor[indices], for indices that are integers; None or an empty one leaves its dimension whole."""
+    whole = [axis for axis in range(len(shape)) if axis >= len(indices) or indices[axis] in (None, (0,))]
+    named = [axis for axis in range(len(shape)) if axis not in whole]
+    joint = numpy.broadcast_shapes(*(indices[axis] for axis in named))
+    at = named[0] if named and named[-1] - named[0] + 1 == len(named) else 0
+    rest = [shape[axis] for axis in whole]
+    return (*rest[:at], *joint, *rest[at:])
+
+
+@shape_function
+def first(shape, dim, count):
+    axis = normal(dim, len(shape))
+    return (*shape[:axis], count, *shape[axis + 1 :])
+
+
+@shape_function
 def halved(shape, dim):
     axis = normal(dim, len(shape))
     return (*shape[:axis], shape[axis] // 2, *shape[axis + 1 :])

@@ -85,17 +85,12 @@ static void require_operands_inside(OpCall *op)
     }
 }
 
-static View result_view(void)
-{
-    return us_view_contiguous(NULL, DTYPE_INT64, 1, (const int64_t[]){LAUNCH_RESULTS});
-}
-
 aclnnStatus op_plan_views(OpCall *op, Kernel *kernel, const void *attributes, size_t size, int32_t count,
                           const PlannedView *planned)
 {
     require_operands_inside(op);
-    const bool shaped = !op_refused(op) && op->executor->task.finish != NULL;
-    const size_t total = (size_t)count + shaped;
+    const int32_t results = op_refused(op) ? 0 : op->executor->task.result_count;
+    const size_t total = (size_t)count + (size_t)results;
     View *views = take(op, total * sizeof *views);
     const char **names = take(op, total * sizeof *names);
     ViewAccess *access = take(op, total * sizeof *access);
@@ -111,10 +106,10 @@ aclnnStatus op_plan_views(OpCall *op, Kernel *kernel, const void *attributes, si
         access[i] = planned[i].access;
         operands[i] = operand;
     }
-    if (shaped) {
-        views[count] = result_view();
-        names[count] = "shape";
-        access[count] = VIEW_RESULT;
+    for (int32_t i = count; i < count + results; i++) {
+        views[i] = us_view_absent();
+        names[i] = "shape";
+        access[i] = VIEW_RESULT;
     }
     if (size > 0) {
         memcpy(kept, attributes, size);
@@ -166,14 +161,14 @@ aclnnStatus op_plan_operands(OpCall *op, Kernel *kernel, const void *attributes,
 }
 
 /* On the stream's worker. The tensor may have been destroyed meanwhile: then nobody can ask for its shape. */
-static void set_view_shape(void *tensor, const int64_t *results)
+static void set_view_shape(void *tensor, const LaunchResult *result)
 {
     us_grace_enter();
     Tensor *object = us_handle_object(tensor, HANDLE_TENSOR);
     if (object != NULL) {
-        object->view.rank = (int32_t)results[0];
-        memcpy(object->view.sizes, results + 1, (size_t)results[0] * sizeof *results);
-        us_strides_contiguous(object->view.rank, object->view.sizes, object->strides);
+        object->view.rank = result->rank;
+        memcpy(object->view.sizes, result->shape, (size_t)result->rank * sizeof *result->shape);
+        memcpy(object->strides, result->strides, (size_t)result->rank * sizeof *result->strides);
     }
     us_grace_leave();
 }
@@ -181,8 +176,9 @@ static void set_view_shape(void *tensor, const int64_t *results)
 void op_plan_shape_of(OpCall *op, const Operand *output)
 {
     if (!op_refused(op)) {
-        op->executor->task.finish = set_view_shape;
-        op->executor->task.finish_argument = (void *)(uintptr_t)output->handle;
+        LaunchTask *task = &op->executor->task;
+        task->finish = set_view_shape;
+        task->finish_arguments[task->result_count++] = (void *)(uintptr_t)output->handle;
     }
 }
 

@@ -214,8 +214,9 @@ aclnnStatus op_plan_views(OpCall *op, Kernel *kernel, const void *attributes, si
 aclnnStatus op_plan_operands(OpCall *op, Kernel *kernel, const void *attributes, size_t size, Operands inputs,
                              Operands outputs);
 
-/* To be called before op_plan_views: the kernel gets one view more, LAUNCH_RESULTS int64, and leaves there the rank and
- * the sizes that the output tensor really has; aclGetViewShape tells them once the stream has run it. */
+/* To be called before op_plan_views, for up to LAUNCH_RESULT_LIMIT outputs: the kernel gets one view more for each, at the
+ * end, whose data is a LaunchResult, and leaves there shape and strides that the output tensor really has; aclGetViewShape
+ * tells them once the stream has run it. */
 void op_plan_shape_of(OpCall *op, const Operand *output);
 
 /* The same for an executor that does nothing when it runs: an operator's shortcut for empty tensors. */

@@ -25,15 +25,6 @@ static size_t lane_size(Lane lane)
     return us_dtype_size(us_lane_dtype(lane));
 }
 
-static void put_number(Lane lane, void *to, Number number)
-{
-    const DType wide = lane == LANE_COMPLEX64 || lane == LANE_COMPLEX128 ? DTYPE_COMPLEX128
-                       : lane == LANE_FLOAT || lane == LANE_DOUBLE       ? DTYPE_FLOAT64
-                                                                         : DTYPE_INT64;
-    const double parts[] = {number.real, number.imaginary};
-    us_lane_load(lane, to, wide == DTYPE_INT64 ? (const void *)&number.integer : parts, wide, 1, 1);
-}
-
 /* ---- reshape ---- */
 
 typedef struct ReshapeRun {
@@ -138,7 +129,7 @@ static void pad_row(const RowRun *run, int64_t row)
     for (int64_t begin = 0; begin < run->columns; begin += TILE) {
         const int64_t end = begin + TILE < run->columns ? begin + TILE : run->columns;
         for (int64_t k = 0; k < end - begin; k++) {
-            put_number(lane, tile.bytes + (size_t)k * size, pad->value);
+            us_number_store(tile.bytes + (size_t)k * size, us_lane_dtype(lane), pad->value);
         }
         const int64_t from = begin > before ? begin : before, to = end < before + width ? end : before + width;
         if (inside && from < to) {

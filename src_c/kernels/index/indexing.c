@@ -1,0 +1,264 @@
+#include "kernels/index/indexing.h"
+
+#include "kernels/index/places.h"
+#include "kernels/index/truths.h"
+#include "kernels/move/copy_view.h"
+#include "kernels/pieces.h"
+#include "kernels/scratch.h"
+
+#include <string.h>
+
+enum { PIECE = 16 * 1024 };
+
+/* ---- reading and replacing ---------------------------------------------------------------------------------------
+ * The positions are cut along one axis. Positions that differ along an axis on which the tensor steps name different
+ * elements, so pieces of such an axis may be written at once; other axes are written in order by one thread. */
+
+typedef struct Cut {
+    bool inner;
+    int32_t axis; /* -1: none */
+    int64_t pieces, size;
+} Cut;
+
+typedef struct CopyRun {
+    const Places *places;
+    const PlaceAxes *axes;
+    Cut cut;
+    int64_t element; /* bytes */
+    OutsideIndex *outside;
+} CopyRun;
+
+static void consider(Cut *cut, const Axes *axes, bool inner, bool ordered, int64_t *largest)
+{
+    for (int32_t axis = 0; axis < axes->rank; axis++) {
+        if ((!ordered || axes->strides[PLACE_TENSOR][axis] != 0) && axes->shape[axis] > *largest) {
+            *largest = axes->shape[axis];
+            *cut = (Cut){.inner = inner, .axis = axis};
+        }
+    }
+}
+
+static Cut cut_of(const PlaceAxes *axes, bool ordered)
+{
+    Cut cut = {.axis = -1, .pieces = 1};
+    int64_t largest = 1;
+    consider(&cut, &axes->outer, false, ordered, &largest);
+    consider(&cut, &axes->inner, true, ordered, &largest);
+    const int64_t wanted = axes->outer_count * axes->inner_count / PIECE + 1;
+    cut.size = wanted >= largest ? 1 : (largest + wanted - 1) / wanted;
+    cut.pieces = (largest + cut.size - 1) / cut.size;
+    return cut;
+}
+
+#define COPY_CASE(type) \
+    case sizeof(type): \
+        for (int64_t i = 0; i < count; i++) { \
+            memcpy((type *)(void *)to + to_offsets[i], (const type *)(const void *)from + from_offsets[i], sizeof(type)); \
+        } \
+        break;
+typedef struct Pair16 {
+    uint64_t parts[2];
+} Pair16;
+
+static void copy_elements(char *to, const int64_t *to_offsets, const char *from, const int64_t *from_offsets,
+                          int64_t count, int64_t element)
+{
+    switch (element) {
+        COPY_CASE(uint8_t)
+        COPY_CASE(uint16_t)
+        COPY_CASE(uint32_t)
+        COPY_CASE(uint64_t)
+        COPY_CASE(Pair16)
+    }
+}
+
+static void copy_slice(char *to, int to_operand, const char *from, int from_operand, const Axes *inner, int64_t count,
+                       int64_t element)
+{
+    const int32_t last = inner->rank - 1;
+    const int64_t to_stride = inner->strides[to_operand][last], from_stride = inner->strides[from_operand][last];
+    if (inner->rank == 1 && to_stride == 1 && from_stride == 1) {
+        memcpy(to, from, (size_t)(count * element));
+        return;
+    }
+    AxesWalk targets = us_axes_walk(inner, to_operand, 0, count), sources = us_axes_walk(inner, from_operand, 0, count);
+    while (targets.remaining > 0) {
+        const AxesRun target = us_axes_next(&targets), source = us_axes_next(&sources);
+        us_copy_elements(to + target.offset * element, to_stride, from + source.offset * element, from_stride, element,
+                         target.length);
+    }
+}
+
+static int64_t restrict_axis(Axes *axes, int32_t axis, int64_t begin, int64_t size)
+{
+    const int64_t rest = axes->shape[axis] - begin;
+    axes->shape[axis] = rest < size ? rest : size;
+    return begin;
+}
+
+static int64_t elements_of(const Axes *axes)
+{
+    int64_t count = 1;
+    for (int32_t axis = 0; axis < axes->rank; axis++) {
+        count *= axes->shape[axis];
+    }
+    return count;
+}
+
+static void copy_piece(void *context, int64_t piece)
+{
+    const CopyRun *run = context;
+    const Places *places = run->places;
+    PlaceAxes axes = *run->axes;
+    char *data[2] = {places->tensor.data, places->other.data};
+    const void *index_data[INDEX_LIMIT];
+    for (int32_t k = 0; k < places->count; k++) {
+        index_data[k] = places->axes[k].index.data;
+    }
+    if (run->cut.axis >= 0) {
+        Axes *cut = run->cut.inner ? &axes.inner : &axes.outer;
+        const int64_t begin = restrict_axis(cut, run->cut.axis, piece * run->cut.size, run->cut.size);
+        for (int operand = 0; operand < 2; operand++) {
+            data[operand] += begin * cut->strides[operand][run->cut.axis] * run->element;
+        }
+        for (int32_t k = 0; k < places->count && !run->cut.inner; k++) {
+            index_data[k] = (const char *)index_data[k] + begin * cut->strides[PLACE_INDEX + k][run->cut.axis] *
+                                                              (int64_t)us_dtype_size(places->axes[k].index.dtype);
+        }
+    }
+    const bool reads = places->call->action == INDEX_READ;
+    const int to = reads ? PLACE_OTHER : PLACE_TENSOR, from = reads ? PLACE_TENSOR : PLACE_OTHER;
+    const int64_t outer = elements_of(&axes.outer), inner = elements_of(&axes.inner);
+    int64_t offsets[2][PLACE_TILE];
+    for (int64_t begin = 0; begin < outer; begin += PLACE_TILE) {
+        const int64_t count = outer - begin < PLACE_TILE ? outer - begin : PLACE_TILE;
+        if (!us_place_tile(places, &axes.outer, index_data, begin, count, offsets[PLACE_TENSOR], offsets[PLACE_OTHER],
+                           piece, run->outside)) {
+            return;
+        }
+        if (inner == 1) {
+            copy_elements(data[to], offsets[to], data[from], offsets[from], count, run->element);
+            continue;
+        }
+        for (int64_t i = 0; i < count; i++) {
+            copy_slice(data[to] + offsets[to][i] * run->element, to, data[from] + offsets[from][i] * run->element, from,
+                       &axes.inner, inner, run->element);
+        }
+    }
+}
+
+static KernelStatus copy_places(const Places *places)
+{
+    const PlaceAxes axes = us_place_axes(places);
+    OutsideIndex outside = {0};
+    CopyRun run = {.places = places, .axes = &axes, .cut = cut_of(&axes, places->call->action != INDEX_READ),
+                   .element = (int64_t)us_dtype_size(places->tensor.dtype), .outside = &outside};
+    run_pieces(run.cut.pieces, axes.outer_count * axes.inner_count, copy_piece, &run);
+    return us_place_status(&outside);
+}
+
+/* ---- masks ---- */
+
+/* The coordinates of the true elements of a mask, a row of `count` for each of its axes. NULL: no memory. */
+static int64_t *coordinates_of(const View *mask, int64_t count)
+{
+    int64_t *coordinates = us_scratch_take((size_t)(count * mask->rank) * sizeof *coordinates + 1);
+    if (coordinates != NULL && !us_true_coordinates(mask, coordinates, 1, count)) {
+        us_scratch_give_back(coordinates);
+        return NULL;
+    }
+    return coordinates;
+}
+
+static View index_along(const Indexing *call, const int64_t *values, int64_t count)
+{
+    View view = {.data = (void *)(uintptr_t)values, .dtype = DTYPE_INT64, .rank = call->rank};
+    view.strides[call->mask_axis] = count == 1 ? 0 : 1;
+    return view;
+}
+
+/* The places with integers only; the positions along the mask axis are as many as the masks name. `taken` are blocks to
+ * give back, the last one first. */
+static KernelStatus resolve(const Indexing *call, const View *views, Places *places, void **taken, int32_t *taken_count)
+{
+    int64_t counts[INDEX_LIMIT], named = 1;
+    const View *other = &places->other;
+    for (int32_t k = 0; k < call->index_count; k++) {
+        if (call->mask_rank[k] == 0) {
+            named = call->mask_axis >= 0 && views[k].strides[call->mask_axis] != 0 ? views[k].shape[call->mask_axis] : named;
+            continue;
+        }
+        if (!us_count_true(&views[k], &counts[k])) {
+            return KERNEL_NO_MEMORY;
+        }
+        if (counts[k] != 1 && named != 1 && counts[k] != named) {
+            return us_kernel_fault("a mask has %lld true elements, another index has %lld", (long long)counts[k],
+                                   (long long)named);
+        }
+        named = counts[k] != 1 ? counts[k] : named;
+    }
+    for (int32_t k = 0; k < call->index_count; k++) {
+        if (call->mask_rank[k] == 0) {
+            places->axes[places->count++].index = views[k];
+            continue;
+        }
+        int64_t *coordinates = coordinates_of(&views[k], counts[k]);
+        if (coordinates == NULL) {
+            return KERNEL_NO_MEMORY;
+        }
+        taken[(*taken_count)++] = coordinates;
+        for (int32_t d = 0; d < call->mask_rank[k]; d++) {
+            places->axes[places->count++].index = index_along(call, coordinates + d * counts[k], counts[k]);
+        }
+    }
+    for (int32_t k = 0; k < places->count; k++) {
+        places->axes[k].axis = call->axes[k];
+    }
+    if (call->mask_axis >= 0) {
+        const int64_t given = other->shape[call->mask_axis];
+        if (given != named && (given != 1 || call->action == INDEX_READ)) {
+            return us_kernel_fault("the masks name %lld places, the other tensor has %lld", (long long)named,
+                                   (long long)given);
+        }
+        places->other.strides[call->mask_axis] = given == 1 ? 0 : other->strides[call->mask_axis];
+        places->tensor.shape[call->mask_axis] = places->other.shape[call->mask_axis] = named;
+    }
+    return KERNEL_OK;
+}
+
+/* ---- the kernel ---- */
+
+static void copy_before(const View *before, const View *tensor)
+{
+    const bool same = before->data == tensor->data && us_view_same_layout(before, tensor);
+    if (!us_view_is_absent(before) && !same && !us_view_is_empty(tensor)) {
+        us_copy_view(tensor, before);
+    }
+}
+
+KernelStatus us_indexing(const View *views, const void *attributes)
+{
+    const Indexing *call = attributes;
+    _Alignas(16) unsigned char value[16];
+    copy_before(&views[0], &views[1]);
+    Places places = {.call = call, .tensor = views[1], .other = views[2]};
+    places.tensor.rank = call->rank;
+    memcpy(places.tensor.shape, call->shape, sizeof call->shape);
+    memcpy(places.tensor.strides, call->steps, sizeof call->steps);
+    if (us_view_is_absent(&places.other)) {
+        us_number_store(value, views[1].dtype, call->value);
+        places.other = (View){.data = value, .dtype = views[1].dtype, .rank = call->rank};
+        memcpy(places.other.shape, call->shape, sizeof call->shape);
+    }
+    void *taken[INDEX_LIMIT];
+    int32_t taken_count = 0;
+    KernelStatus status = resolve(call, views + 3, &places, taken, &taken_count);
+    if (status == KERNEL_OK && !us_view_is_empty(&places.tensor)) {
+        const bool copies = call->action == INDEX_READ || call->action == INDEX_PUT;
+        status = copies ? copy_places(&places) : us_accumulate_places(&places);
+    }
+    while (taken_count > 0) {
+        us_scratch_give_back(taken[--taken_count]);
+    }
+    return status;
+}

@@ -1,0 +1,127 @@
+#include "kernels/index/places.h"
+
+#include "tensor/clones.h"
+
+#include <pthread.h>
+
+static int64_t elements_of(const Axes *axes)
+{
+    int64_t count = 1;
+    for (int32_t axis = 0; axis < axes->rank; axis++) {
+        count *= axes->shape[axis];
+    }
+    return count;
+}
+
+static bool indices_vary(const Axes *axes, int operands, int32_t axis)
+{
+    for (int k = PLACE_INDEX; k < operands; k++) {
+        if (axes->strides[k][axis] != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Axes first … end-1 of `all`. */
+static Axes part_of(const Axes *all, int32_t first, int32_t end, int operands)
+{
+    Axes part = {0};
+    for (int32_t axis = first; axis < end; axis++) {
+        part.shape[part.rank] = all->shape[axis];
+        for (int k = 0; k < operands; k++) {
+            part.strides[k][part.rank] = all->strides[k][axis];
+        }
+        part.rank++;
+    }
+    us_axes_complete(&part, operands);
+    return part;
+}
+
+PlaceAxes us_place_axes(const Places *places)
+{
+    const View *views[PLACE_INDEX + INDEX_LIMIT] = {&places->tensor, &places->other};
+    const int operands = PLACE_INDEX + places->count;
+    for (int32_t k = 0; k < places->count; k++) {
+        views[PLACE_INDEX + k] = &places->axes[k].index;
+    }
+    Axes all = {0};
+    us_axes_add(&all, views, operands, 0, places->tensor.rank);
+    int32_t split = all.rank;
+    while (split > 0 && !indices_vary(&all, operands, split - 1)) {
+        split--;
+    }
+    PlaceAxes axes = {.outer = part_of(&all, 0, split, operands), .inner = part_of(&all, split, all.rank, PLACE_INDEX)};
+    axes.outer_count = elements_of(&axes.outer);
+    axes.inner_count = elements_of(&axes.inner);
+    return axes;
+}
+
+void us_place_outside(OutsideIndex *outside, int64_t piece, int64_t index, int64_t size)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    if (!outside->found || piece < outside->piece) {
+        *outside = (OutsideIndex){true, piece, index, size};
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+KernelStatus us_place_status(const OutsideIndex *outside)
+{
+    return !outside->found ? KERNEL_OK
+                           : us_kernel_fault("index %lld is outside a dimension of size %lld", (long long)outside->index,
+                                             (long long)outside->size);
+}
+
+static void offsets_of(const Axes *axes, int operand, int64_t begin, int64_t count, int64_t *offsets)
+{
+    const int64_t stride = axes->strides[operand][axes->rank - 1];
+    for (AxesWalk walk = us_axes_walk(axes, operand, begin, count); walk.remaining > 0;) {
+        const AxesRun run = us_axes_next(&walk);
+        for (int64_t i = 0; i < run.length; i++) {
+            *offsets++ = run.offset + i * stride;
+        }
+    }
+}
+
+/* offsets += index * stride; false: some index is outside. */
+KERNEL_CLONES static bool add_indices(int64_t *offsets, const int64_t *indices, int64_t count, IndexedAxis axis,
+                                      bool from_end)
+{
+    const uint64_t size = (uint64_t)axis.size, turn = from_end ? size : 0;
+    uint64_t outside = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t index = (uint64_t)indices[i] + (indices[i] < 0 ? turn : 0);
+        outside |= index >= size;
+        offsets[i] += (int64_t)(index * (uint64_t)axis.stride);
+    }
+    return outside == 0;
+}
+
+static int64_t first_outside(const int64_t *indices, int64_t count, IndexedAxis axis, bool from_end)
+{
+    int64_t i = 0;
+    while (i + 1 < count && indices[i] < axis.size && indices[i] >= (from_end ? -axis.size : 0)) {
+        i++;
+    }
+    return indices[i];
+}
+
+bool us_place_tile(const Places *places, const Axes *outer, const void *const *index_data, int64_t begin, int64_t count,
+                   int64_t *tensor, int64_t *other, int64_t piece, OutsideIndex *outside)
+{
+    int64_t indices[PLACE_TILE];
+    const bool from_end = places->call->from_end;
+    offsets_of(outer, PLACE_TENSOR, begin, count, tensor);
+    offsets_of(outer, PLACE_OTHER, begin, count, other);
+    for (int32_t k = 0; k < places->count; k++) {
+        const PlaceAxis *axis = &places->axes[k];
+        us_axes_load(outer, PLACE_INDEX + k, index_data[k], axis->index.dtype, begin, count, LANE_INT64, indices);
+        if (!add_indices(tensor, indices, count, axis->axis, from_end)) {
+            us_place_outside(outside, piece, first_outside(indices, count, axis->axis, from_end), axis->axis.size);
+            return false;
+        }
+    }
+    return true;
+}

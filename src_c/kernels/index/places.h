@@ -1,0 +1,31 @@
+/* Where positions lie: tiles of offsets into the tensor and the other operand (indexing.h). */
+#ifndef UNDERSTUDY_PLACES_H
+#define UNDERSTUDY_PLACES_H
+
+#include "kernels/index/indexing.h"
+#include "tensor/axes.h"
+
+enum { PLACE_TILE = 1024, PLACE_TENSOR = 0, PLACE_OTHER = 1, PLACE_INDEX = 2 };
+
+/* Positions in two parts: those that indices vary over, and slices that follow them, along which no index varies. */
+typedef struct PlaceAxes {
+    Axes outer; /* operands: tensor, other, indices */
+    Axes inner; /* operands: tensor, other */
+    int64_t outer_count, inner_count;
+} PlaceAxes;
+PlaceAxes us_place_axes(const Places *places);
+
+/* The first index that is outside, by the number of the piece of work that met it. */
+typedef struct OutsideIndex {
+    bool found;
+    int64_t piece, index, size;
+} OutsideIndex;
+void us_place_outside(OutsideIndex *outside, int64_t piece, int64_t index, int64_t size);
+KernelStatus us_place_status(const OutsideIndex *outside);
+
+/* Elements from the tensor's and the other's data to `count` (up to PLACE_TILE) outer positions, from position `begin`;
+ * `index_data` are the data of the index views. False: an index is outside; then *outside knows it. */
+bool us_place_tile(const Places *places, const Axes *outer, const void *const *index_data, int64_t begin, int64_t count,
+                   int64_t *tensor, int64_t *other, int64_t piece, OutsideIndex *outside);
+
+#endif

@@ -1,0 +1,39 @@
+/* The lines of views along an axis, and which one is where. */
+#ifndef UNDERSTUDY_SORT_LINES_H
+#define UNDERSTUDY_SORT_LINES_H
+
+#include "tensor/view.h"
+
+typedef struct Line {
+    char *data; /* NULL: the view is absent */
+    DType dtype;
+    int64_t stride, size;
+} Line;
+
+/* Line `number` of the view, in row-major order of its other axes. */
+static inline Line us_line_of(const View *view, int32_t axis, int64_t number)
+{
+    Line line = {.dtype = view->dtype, .stride = 1, .size = 1};
+    if (us_view_is_absent(view)) {
+        return line;
+    }
+    int64_t offset = 0;
+    for (int32_t d = view->rank - 1; d >= 0; d--) {
+        if (d == axis) {
+            line.stride = view->strides[d];
+            line.size = view->shape[d];
+        } else {
+            offset += number % view->shape[d] * view->strides[d];
+            number /= view->shape[d];
+        }
+    }
+    line.data = (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
+    return line;
+}
+
+static inline char *us_line_element(const Line *line, int64_t i)
+{
+    return line->data + i * line->stride * (int64_t)us_dtype_size(line->dtype);
+}
+
+#endif

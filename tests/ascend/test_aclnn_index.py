@@ -1,0 +1,240 @@
+"""Operators by index tensors: types, layouts, masks, faults and real shapes, against NumPy."""
+
+import itertools
+
+import numpy as np
+import pytest
+from understudy.ascend import ffi, lib
+
+from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+from tests.conformance.ascend import aclnn_support as support
+from tests.conformance.ascend.pages import KINDS, _list, handle_of
+
+RANDOM = np.random.default_rng(12)
+TYPES = ["F32", "F16", "I64", "U8", "B", "F64"]
+
+
+def drawn(shape, kind="F32"):
+    """Small integers, which every type holds."""
+    return RANDOM.integers(0, 2 if kind == "B" else 6, shape).astype(np.float64)
+
+
+def view_shape(tensor):
+    sizes, rank = ffi.new("int64_t **"), ffi.new("uint64_t *")
+    assert lib.aclGetViewShape(tensor.handle, sizes, rank) == 0
+    return tuple(sizes[0][axis] for axis in range(rank[0]))
+
+
+def fault(name, *arguments):
+    """The sentence of the fault that the call leaves on its stream."""
+    stream = ffi.new("aclrtStream *")
+    status, size, executor = support.plan(f"aclnn{name}", *map(handle_of, arguments))
+    assert status == 0 and size == 0 and lib.aclrtCreateStream(stream) == 0
+    assert getattr(lib, f"aclnn{name}")(ffi.NULL, 0, executor, stream[0]) == 0
+    assert lib.aclrtSynchronizeStream(stream[0]) == 507015
+    sentence = ffi.string(lib.aclGetRecentErrMsg()).decode()
+    assert lib.aclrtDestroyStream(stream[0]) == 0
+    return sentence
+
+
+def cases(kinds=TYPES):
+    return [(kind, layout) for kind in kinds for layout in LAYOUTS if layout == "row-major" or kind in kinds[:2]]
+
+
+def test_index():
+    shape = (5, 3, 4)
+    wide, row, column = (np.array([[1, -1, 0], [4, 2, 2]]), np.array([2, 0, -3]), np.array([[3], [1]]))
+    for kind, layout in cases([*TYPES, "C128"]):
+        values = drawn(shape, kind)
+        for index in ((wide,), (None, row), (wide, row), (None, row, column), (wide, None, column), (wide, row, column),
+                      (None, None, row), (np.array([], np.int64),)):  # fmt: skip
+            expected = values[tuple(slice(None) if one is None else one for one in index)]
+            given = [tensor(one, "I32" if layout == "gaps" else "I64", layout) if one is not None else empty((0,), "F32")
+                     for one in index]  # fmt: skip
+            found = call("Index", self=tensor(values, kind, layout), indices=given, out=empty(expected.shape, kind, layout))
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_index_of_masks():
+    values = drawn((4, 3, 5))
+    both, first, last = drawn((4, 3), "B") > 0, np.array([True, False, True, True]), np.array([0, 1, 0, 0, 1]) > 0
+    rows = np.array([0, 2, 1])
+    for index in ((both,), (first,), (None, None, last), (first, rows), (first, None, np.array([4])), (both, np.array([1])),
+                  (np.zeros(4, bool),)):  # fmt: skip
+        at = tuple(slice(None) if one is None else one for one in index)
+        given = [empty((0,), "F32") if one is None else tensor(one, "B" if one.dtype == bool else "I64") for one in index]
+        found = call("Index", self=tensor(values), indices=given, out=empty(values[at].shape))
+        np.testing.assert_array_equal(found, values[at])
+        for accumulate in (False, True):
+            given = [empty((0,), "F32") if one is None else tensor(one, "B" if one.dtype == bool else "I64") for one in index]
+            expected = values.copy()
+            expected[at] = expected[at] * accumulate + 3
+            found = call("IndexPutImpl", selfRef=tensor(values), indices=given, values=tensor(3.0), accumulate=accumulate,
+                         unsafe=False)  # fmt: skip
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_index_put():
+    rows, columns = np.array([3, 0, 3, -1, 0]), np.array([1, 2, 1, 2, 2])
+    for kind, layout in cases(["F32", "F16", "I32", "B", "I8"]):
+        values = drawn((4, 3, 6), kind)
+        for index, new in (((rows,), drawn((5, 3, 6), kind)), ((rows, columns), drawn((5, 6), kind)),
+                           ((None, columns), drawn((4, 5, 6), kind)), ((rows, None, columns), drawn((5, 3), kind)),
+                           ((rows,), drawn((1, 6), kind))):  # fmt: skip
+            at = tuple(slice(None) if one is None else one for one in index)
+            for accumulate in (False, True):
+                expected = values.copy()
+                if accumulate:
+                    np.add.at(expected, at, new)
+                    expected = np.minimum(expected, 1) if kind == "B" else expected
+                else:
+                    expected[at] = new
+                given = [None if one is None else tensor(one, "I64", layout) for one in index]
+                found = call("IndexPutImpl", selfRef=tensor(values, kind, layout), indices=given,
+                             values=tensor(new, kind, layout), accumulate=accumulate, unsafe=True)  # fmt: skip
+                np.testing.assert_array_equal(found, expected)
+
+
+def test_index_select():
+    for kind, layout in cases([*TYPES, "C64", "U32"]):
+        values = drawn((4, 3, 5), kind)
+        for dim, index_kind in itertools.product((0, 1, -1), ("I32", "I64")):
+            index = RANDOM.integers(0, values.shape[dim], 7)
+            expected = np.take(values, index, dim)
+            found = call("IndexSelect", self=tensor(values, kind, layout), dim=dim,
+                         index=tensor(index, index_kind, layout), out=empty(expected.shape, kind, layout))  # fmt: skip
+            np.testing.assert_array_equal(found, expected)
+    one = call("IndexSelect", self=tensor(5.0), dim=0, index=tensor([0], "I64"), out=empty(()))
+    row = call("IndexSelect", self=tensor([[1.0, 2], [3, 4]]), dim=0, index=tensor(1, "I64"), out=empty((1, 2)))
+    assert one == 5 and row.tolist() == [[3, 4]]
+
+
+def test_gather():
+    for kind, layout in cases():
+        values = drawn((5, 4, 3), kind)
+        for dim in (0, 1, -1):
+            index = RANDOM.integers(-values.shape[dim], values.shape[dim], (4, 3, 2))
+            part = values[tuple(slice(None) if axis == dim % 3 else slice(size) for axis, size in enumerate(index.shape))]
+            expected = np.take_along_axis(part, index % values.shape[dim], dim)
+            found = call("Gather", self=tensor(values, kind, layout), dim=dim, index=tensor(index, "I64", layout),
+                         out=empty(index.shape, kind, layout))  # fmt: skip
+            np.testing.assert_array_equal(found, expected)
+
+
+def scattered(values, dim, index, src, reduce):
+    out = values.copy()
+    for at in np.ndindex(*index.shape):
+        to = list(at)
+        to[dim] = index[at]
+        out[tuple(to)] = (src[at], out[tuple(to)] + src[at], out[tuple(to)] * src[at])[reduce]
+    return out
+
+
+def test_scatter():
+    for (kind, layout), dim, reduce in itertools.product(cases(["F32", "I32", "F16", "C64"]), (0, -1), (0, 1, 2)):
+        values, src = drawn((4, 3, 5), kind), drawn((3, 3, 5), kind)
+        index = RANDOM.integers(0, values.shape[dim], (3, 2, 4))
+        out = empty(values.shape, kind, layout)
+        arguments = {"dim": dim, "index": tensor(index, "I64", layout), "reduce": reduce}
+        expected = scattered(values, dim, index, src, reduce)
+        found = call("Scatter", self=tensor(values, kind, layout), src=tensor(src, kind, layout), out=out, **arguments)
+        np.testing.assert_array_equal(found, expected)
+        found = call("InplaceScatter", selfRef=tensor(values, kind, layout), src=tensor(src, kind), **arguments)
+        np.testing.assert_array_equal(found, expected)
+        expected = scattered(values, dim, index, np.full(index.shape, 3.0), reduce)
+        out = empty(values.shape, kind, layout)
+        found = call("ScatterValue", self=tensor(values, kind, layout), value=3, out=out, **arguments)
+        np.testing.assert_array_equal(found, expected)
+        found = call("InplaceScatterValue", selfRef=tensor(values, kind, layout), value=3, **arguments)
+        np.testing.assert_array_equal(found, expected)
+        if reduce == 1:
+            del arguments["reduce"]
+            found = call("ScatterAdd", self=tensor(values, kind, layout), src=tensor(src, kind),
+                         out=empty(values.shape, kind), **arguments)  # fmt: skip
+            np.testing.assert_array_equal(found, scattered(values, dim, index, src, 1))
+
+
+def test_sums_at_one_place_round_once():
+    """A million float32 terms on one element, and 16-bit terms that are lost one by one."""
+    terms = np.full(1_000_000, 0.1, np.float32)
+    found = call("IndexPutImpl", selfRef=tensor(np.zeros(3)), indices=[tensor(np.ones(terms.size), "I32")],
+                 values=tensor(terms), accumulate=True, unsafe=False)  # fmt: skip
+    np.testing.assert_array_equal(found, [0, np.float32(terms.astype(np.float64).sum()), 0])
+    found = call("ScatterAdd", self=tensor([2048.0], "F16"), dim=0, index=tensor(np.zeros(64), "I64"),
+                 src=tensor(np.ones(64), "F16"), out=empty((1,), "F16"))  # fmt: skip
+    assert found == [2112]
+
+
+def test_large():
+    """More than one piece of work, on every path."""
+    values, index = drawn((300, 257)), RANDOM.integers(0, 300, 1000)
+    taken = call("IndexSelect", self=tensor(values), dim=0, index=tensor(index, "I64"), out=empty((1000, 257)))
+    np.testing.assert_array_equal(taken, values[index])
+    columns = RANDOM.integers(0, 257, (300, 400))
+    taken = call("Gather", self=tensor(values), dim=1, index=tensor(columns, "I64"), out=empty(columns.shape))
+    np.testing.assert_array_equal(taken, np.take_along_axis(values, columns, 1))
+    new = drawn((1000, 257))
+    for accumulate in (False, True):
+        expected = values.copy()
+        if accumulate:
+            np.add.at(expected, index, new)
+        else:
+            expected[index] = new
+        found = call("IndexPutImpl", selfRef=tensor(values), indices=[tensor(index, "I64")], values=tensor(new),
+                     accumulate=accumulate, unsafe=False)  # fmt: skip
+        np.testing.assert_array_equal(found, expected)
+    for dim in (0, 1):
+        found = call("ScatterAdd", self=tensor(np.zeros((300, 300))), dim=dim, index=tensor(columns[:, :300], "I64"),
+                     src=tensor(np.ones((300, 300))), out=empty((300, 300)))  # fmt: skip
+        expected = scattered(np.zeros((300, 300)), dim, columns[:, :300], np.ones((300, 300)), 1)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_index_outside_is_a_fault():
+    for index in (5, -6, 2**40):
+        sentence = fault("Index", tensor(drawn((5, 2))), _list([tensor([0, index], "I64")]), empty((2, 2)))
+        assert f"index {index} is outside a dimension of size 5" in sentence
+    assert "index -1" in fault("IndexSelect", tensor(drawn((5, 2))), 0, tensor([-1], "I64"), empty((1, 2)))
+    self = tensor(drawn((4,)))
+    before = self.bytes()
+    assert "index 4" in fault("IndexPutImpl", self, _list([tensor([4], "I32")]), tensor([1.0]), True, True)
+    assert self.bytes() == before
+    assert "name 2" in fault("Index", self, _list([tensor([1, 0, 1, 0], "B")]), empty((3,)))
+    assert "room for 1" in fault("NonzeroV2", tensor([1.0, 2.0]), empty((1, 1), "I64"))
+
+
+def test_empty():
+    none = np.zeros((0, 3))
+    assert call("IndexSelect", self=tensor(none), dim=1, index=tensor([1], "I64"), out=empty((0, 1))).shape == (0, 1)
+    assert call("Gather", self=tensor(none), dim=0, index=tensor(none, "I64"), out=empty((0, 3))).shape == (0, 3)
+    values = drawn((2, 3))
+    found = call("ScatterAdd", self=tensor(values), dim=0, index=tensor(none, "I64"), src=tensor(none), out=empty((2, 3)))
+    np.testing.assert_array_equal(found, values)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_nonzero_and_masked_select(layout):
+    for kind, shape in itertools.product(["F32", "B", "I64", "F16"], [(3, 4), (2, 3, 2), (70, 300), (5,), (), (0, 3)]):
+        values = drawn(shape, kind) * (RANDOM.random(shape) < 0.6)
+        where = np.argwhere(values)
+        out = empty((values.size, values.ndim), "I64")
+        call("Nonzero", self=tensor(values, kind, layout), out=out)
+        assert view_shape(out) == where.shape
+        np.testing.assert_array_equal(out.stored()[: where.size].reshape(where.shape), where)
+        out = empty((values.ndim, values.size), "I64")
+        call("NonzeroV2", self=tensor(values, kind, layout), out=out)
+        assert view_shape(out) == where.T.shape
+        np.testing.assert_array_equal(out.stored()[: where.size].reshape(where.T.shape), where.T)
+        mask = values > 2
+        out = empty((values.size,), kind)
+        call("MaskedSelect", self=tensor(values, kind, layout), mask=tensor(mask, "B", layout), out=out)
+        assert view_shape(out) == (mask.sum(),)
+        np.testing.assert_array_equal(out.kind.decode(out.stored()[: mask.sum()]), rounded(values, kind)[mask])
+
+
+def test_masked_select_broadcasts():
+    values, mask = drawn((3, 1, 4)), drawn((5, 1), "U8") > 2
+    joint, truth = np.broadcast_arrays(values, mask)
+    out = empty((60,), "F64")
+    call("MaskedSelect", self=tensor(values), mask=tensor(mask, "U8"), out=out)
+    np.testing.assert_array_equal(out.stored()[: truth.sum()], joint[truth])
