@@ -4,6 +4,7 @@
 #include "maca/common/platform.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- handles ----------------------------------------------------------------------------------------------------- */
 
@@ -57,15 +58,22 @@ mcblasStatus_t mcblasSetStream(mcblasHandle_t handle, mcStream_t streamId)
 
 /* ---- settings ---------------------------------------------------------------------------------------------------- */
 
-mcblasStatus_t mcblasGetStream(mcblasHandle_t handle, mcStream_t *streamId)
+/* Copies a member of the handle, of the type that the pointer has. */
+static mcblasStatus_t give_setting(const char *function, mcblasHandle_t handle, const char *parameter, void *to,
+                                   size_t member, size_t size)
 {
-    Call call = us_call_begin("mcblasGetStream");
+    Call call = us_call_begin(function);
     const Blas *blas = blas_of(&call, handle);
-    check_pointer(&call, "streamId", streamId);
+    check_pointer(&call, parameter, to);
     if (call.status == 0) {
-        *streamId = blas->stream;
+        memcpy(to, (const char *)blas + member, size);
     }
     return us_call_end(&call);
+}
+
+mcblasStatus_t mcblasGetStream(mcblasHandle_t handle, mcStream_t *streamId)
+{
+    return give_setting("mcblasGetStream", handle, "streamId", streamId, offsetof(Blas, stream), sizeof *streamId);
 }
 
 mcblasStatus_t mcblasSetWorkspace(mcblasHandle_t handle, void *workspace, size_t workspaceSizeInBytes)
@@ -79,13 +87,7 @@ mcblasStatus_t mcblasSetWorkspace(mcblasHandle_t handle, void *workspace, size_t
 
 mcblasStatus_t mcblasGetPointerMode(mcblasHandle_t handle, mcblasPointerMode_t *mode)
 {
-    Call call = us_call_begin("mcblasGetPointerMode");
-    const Blas *blas = blas_of(&call, handle);
-    check_pointer(&call, "mode", mode);
-    if (call.status == 0) {
-        *mode = blas->pointer_mode;
-    }
-    return us_call_end(&call);
+    return give_setting("mcblasGetPointerMode", handle, "mode", mode, offsetof(Blas, pointer_mode), sizeof *mode);
 }
 
 mcblasStatus_t mcblasSetPointerMode(mcblasHandle_t handle, mcblasPointerMode_t mode)
@@ -102,13 +104,7 @@ mcblasStatus_t mcblasSetPointerMode(mcblasHandle_t handle, mcblasPointerMode_t m
 
 mcblasStatus_t mcblasGetAtomicsMode(mcblasHandle_t handle, mcblasAtomicsMode_t *mode)
 {
-    Call call = us_call_begin("mcblasGetAtomicsMode");
-    const Blas *blas = blas_of(&call, handle);
-    check_pointer(&call, "mode", mode);
-    if (call.status == 0) {
-        *mode = blas->atomics_mode;
-    }
-    return us_call_end(&call);
+    return give_setting("mcblasGetAtomicsMode", handle, "mode", mode, offsetof(Blas, atomics_mode), sizeof *mode);
 }
 
 mcblasStatus_t mcblasSetAtomicsMode(mcblasHandle_t handle, mcblasAtomicsMode_t mode)
@@ -125,13 +121,7 @@ mcblasStatus_t mcblasSetAtomicsMode(mcblasHandle_t handle, mcblasAtomicsMode_t m
 
 mcblasStatus_t mcblasGetMathMode(mcblasHandle_t handle, mcblasMath_t *mode)
 {
-    Call call = us_call_begin("mcblasGetMathMode");
-    const Blas *blas = blas_of(&call, handle);
-    check_pointer(&call, "mode", mode);
-    if (call.status == 0) {
-        *mode = blas->math_mode;
-    }
-    return us_call_end(&call);
+    return give_setting("mcblasGetMathMode", handle, "mode", mode, offsetof(Blas, math_mode), sizeof *mode);
 }
 
 /* 18, pedantic without reduced precision, is what the vendor's library refuses (mcblas 12 #10). */
@@ -150,13 +140,7 @@ mcblasStatus_t mcblasSetMathMode(mcblasHandle_t handle, mcblasMath_t mode)
 
 mcblasStatus_t mcblasGetSmCountTarget(mcblasHandle_t handle, int *smCountTarget)
 {
-    Call call = us_call_begin("mcblasGetSmCountTarget");
-    const Blas *blas = blas_of(&call, handle);
-    check_pointer(&call, "smCountTarget", smCountTarget);
-    if (call.status == 0) {
-        *smCountTarget = blas->sm_count;
-    }
-    return us_call_end(&call);
+    return give_setting("mcblasGetSmCountTarget", handle, "smCountTarget", smCountTarget, offsetof(Blas, sm_count), sizeof *smCountTarget);
 }
 
 mcblasStatus_t mcblasSetSmCountTarget(mcblasHandle_t handle, int smCountTarget)

@@ -98,7 +98,8 @@ static void check_mode(Call *call, const ActivationDescriptor *activation)
                activation->mode == MCDNN_ACTIVATION_IDENTITY ? "IDENTITY: only fused convolutions have it" : "unknown");
 }
 
-static Activation kernel_of(const ActivationDescriptor *descriptor, double alpha, double beta)
+static Activation kernel_of(const ActivationDescriptor *descriptor, const void *alpha, const void *beta,
+                            const Tensor *output)
 {
     static const ActivationFunction functions[] = {
         [MCDNN_ACTIVATION_SIGMOID] = ACTIVATION_SIGMOID, [MCDNN_ACTIVATION_RELU] = ACTIVATION_RELU,
@@ -109,8 +110,8 @@ static Activation kernel_of(const ActivationDescriptor *descriptor, double alpha
     return (Activation){.function = functions[descriptor->mode],
                         .propagate_nan = descriptor->nan == MCDNN_PROPAGATE_NAN,
                         .coefficient = swish ? descriptor->swish_beta : descriptor->coefficient,
-                        .alpha = alpha,
-                        .beta = beta};
+                        .alpha = scaling_factor(alpha, output),
+                        .beta = scaling_factor(beta, output)};
 }
 
 mcdnnStatus_t mcdnnActivationForward(
@@ -118,34 +119,25 @@ mcdnnStatus_t mcdnnActivationForward(
     const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
     const mcdnnTensorDescriptor_t yDesc, void *y)
 {
+    enum { X, Y };
+    static const TensorRule rules[] = {{SAME_SIZES, Y, X}, {SAME_TYPE, Y, X}, {IN_PLACE, Y, X}, {FLOAT_OR_INT8, X, 0},
+                                       {PACKED_SPACE, X, 0}, {PACKED_SPACE, Y, 0}, {APART, Y, 0}};
+    Operand operands[] = {operand("xDesc", xDesc, "x", x), operand("yDesc", yDesc, "y", y)};
     Call call = us_call_begin("mcdnnActivationForward");
     const Dnn *dnn = check_handle(&call, handle);
     const ActivationDescriptor *activation = check_activation(&call, activationDesc);
-    const Tensor *tx = check_tensor(&call, "xDesc", xDesc);
-    const Tensor *ty = check_tensor(&call, "yDesc", yDesc);
-    check_given(&call, "alpha", alpha);
-    check_given(&call, "beta", beta);
-    check_given(&call, "x", x);
-    check_given(&call, "y", y);
+    check_operands(&call, alpha, beta, operands, COUNT_OF(operands));
     check_mode(&call, activation);
-    check_same_sizes(&call, MCDNN_STATUS_BAD_PARAM, "yDesc", ty, "xDesc", tx);
-    check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "yDesc", ty, "xDesc", tx);
-    check_in_place(&call, "y", y, ty, x, tx);
-    check_float_or_int8(&call, "xDesc", tx, false);
-    check_packed_space(&call, "xDesc", tx);
-    check_packed_space(&call, "yDesc", ty);
-    check_apart(&call, "yDesc", ty);
+    check_rules(&call, MCDNN_STATUS_BAD_PARAM, operands, rules, COUNT_OF(rules));
     if (call.status != 0)
         return us_call_end(&call);
 
     Launch launch;
     us_launch_begin(&launch, call.function);
-    launch_tensor(&launch, "x", tx, x, 1);
-    launch_output(&launch, "y", ty, y, 1, scaling_factor(beta, ty));
-    Activation kernel = kernel_of(activation, scaling_factor(alpha, ty), scaling_factor(beta, ty));
-    us_launch_kernel(&launch, us_activation_forward, &kernel, sizeof kernel);
-    submit(&call, dnn, &launch);
-    return us_call_end(&call);
+    launch_operand(&launch, &operands[X], 1);
+    launch_result(&launch, &operands[Y], 1, beta);
+    const Activation kernel = kernel_of(activation, alpha, beta, operands[Y].tensor);
+    return run_kernel(&call, dnn, &launch, us_activation_forward, &kernel, sizeof kernel);
 }
 
 /* The page calls y the input of this step and x its output: rules 2 to 5 compare them in these roles. */
@@ -155,44 +147,27 @@ mcdnnStatus_t mcdnnActivationBackward(
     const void *dy, const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
     const mcdnnTensorDescriptor_t dxDesc, void *dx)
 {
+    enum { Y, DY, X, DX };
+    static const TensorRule rules[] = {
+        {IN_PLACE, DX, DY}, {SAME_SIZES, X, Y}, {SAME_TYPE, X, Y}, {SAME_SIZES, DY, Y}, {SAME_SIZES, DX, X},
+        {SAME_TYPE, DY, Y}, {SAME_TYPE, DX, X}, {SAME_STRIDES, DY, Y}, {SAME_STRIDES, DX, X}, {FLOAT_TYPE, Y, 0},
+        {PACKED_SPACE, Y, 0}, {PACKED_SPACE, X, 0}, {APART, DX, 0}};
+    Operand operands[] = {operand("yDesc", yDesc, "y", y), operand("dyDesc", dyDesc, "dy", dy),
+                          operand("xDesc", xDesc, "x", x), operand("dxDesc", dxDesc, "dx", dx)};
     Call call = us_call_begin("mcdnnActivationBackward");
     const Dnn *dnn = check_handle(&call, handle);
     const ActivationDescriptor *activation = check_activation(&call, activationDesc);
-    const Tensor *ty = check_tensor(&call, "yDesc", yDesc);
-    const Tensor *tdy = check_tensor(&call, "dyDesc", dyDesc);
-    const Tensor *tx = check_tensor(&call, "xDesc", xDesc);
-    const Tensor *tdx = check_tensor(&call, "dxDesc", dxDesc);
-    check_given(&call, "alpha", alpha);
-    check_given(&call, "beta", beta);
-    check_given(&call, "y", y);
-    check_given(&call, "dy", dy);
-    check_given(&call, "x", x);
-    check_given(&call, "dx", dx);
+    check_operands(&call, alpha, beta, operands, COUNT_OF(operands));
     check_mode(&call, activation);
-    check_in_place(&call, "dx", dx, tdx, dy, tdy);
-    check_same_sizes(&call, MCDNN_STATUS_NOT_SUPPORTED, "xDesc", tx, "yDesc", ty);
-    check_same_type(&call, MCDNN_STATUS_NOT_SUPPORTED, "xDesc", tx, "yDesc", ty);
-    check_same_sizes(&call, MCDNN_STATUS_NOT_SUPPORTED, "dyDesc", tdy, "yDesc", ty);
-    check_same_sizes(&call, MCDNN_STATUS_NOT_SUPPORTED, "dxDesc", tdx, "xDesc", tx);
-    check_same_type(&call, MCDNN_STATUS_NOT_SUPPORTED, "dyDesc", tdy, "yDesc", ty);
-    check_same_type(&call, MCDNN_STATUS_NOT_SUPPORTED, "dxDesc", tdx, "xDesc", tx);
-    check_same_strides(&call, MCDNN_STATUS_NOT_SUPPORTED, "dyDesc", tdy, "yDesc", ty);
-    check_same_strides(&call, MCDNN_STATUS_NOT_SUPPORTED, "dxDesc", tdx, "xDesc", tx);
-    check_float_type(&call, "yDesc", ty);
-    check_packed_space(&call, "yDesc", ty);
-    check_packed_space(&call, "xDesc", tx);
-    check_apart(&call, "dxDesc", tdx);
+    check_rules(&call, MCDNN_STATUS_NOT_SUPPORTED, operands, rules, COUNT_OF(rules));
     if (call.status != 0)
         return us_call_end(&call);
 
     Launch launch;
     us_launch_begin(&launch, call.function);
-    Activation kernel = kernel_of(activation, scaling_factor(alpha, tdx), scaling_factor(beta, tdx));
-    bool reads_x = us_activation_backward_reads_x(kernel.function);
-    launch_tensor(&launch, reads_x ? "x" : "y", reads_x ? tx : ty, reads_x ? x : y, 1);
-    launch_tensor(&launch, "dy", tdy, dy, 1);
-    launch_output(&launch, "dx", tdx, dx, 1, scaling_factor(beta, tdx));
-    us_launch_kernel(&launch, us_activation_backward, &kernel, sizeof kernel);
-    submit(&call, dnn, &launch);
-    return us_call_end(&call);
+    const Activation kernel = kernel_of(activation, alpha, beta, operands[DX].tensor);
+    launch_operand(&launch, &operands[us_activation_backward_reads_x(kernel.function) ? X : Y], 1);
+    launch_operand(&launch, &operands[DY], 1);
+    launch_result(&launch, &operands[DX], 1, beta);
+    return run_kernel(&call, dnn, &launch, us_activation_backward, &kernel, sizeof kernel);
 }

@@ -140,6 +140,84 @@ void check_apart(Call *call, const char *parameter, const Tensor *tensor)
                sizes_text(tensor, sizes), strides_text(tensor, strides));
 }
 
+void check_steps(Call *call, int32_t status, const char *parameter, const Tensor *tensor)
+{
+    ShapeText text;
+    for (int32_t axis = 0; call->status == 0 && axis < tensor->rank; axis++)
+        us_require(call, tensor->strides[axis] >= 0, parameter, "negative-stride", status,
+                   "%s has strides %s, one of them negative", parameter, strides_text(tensor, text));
+    check_apart(call, parameter, tensor);
+}
+
+void check_packed_planes(Call *call, const char *parameter, const Tensor *tensor)
+{
+    if (call->status != 0 || tensor->rank != 5)
+        return;
+    int64_t stride = 1;
+    bool packed = true;
+    for (int32_t axis = 4; axis >= 2; axis--) {
+        packed &= tensor->sizes[axis] == 1 || tensor->strides[axis] == stride;
+        stride *= tensor->sizes[axis];
+    }
+    ShapeText text;
+    us_require(call, packed, parameter, "packed-planes", MCDNN_STATUS_BAD_PARAM,
+               "%s has strides %s: tensors of 5 dimensions must be NCDHW with packed DHW", parameter,
+               strides_text(tensor, text));
+}
+
+void check_operands(Call *call, const void *alpha, const void *beta, Operand *operands, int count)
+{
+    for (int i = 0; i < count; i++)
+        operands[i].tensor = check_tensor(call, operands[i].shape_name, operands[i].shape);
+    check_given(call, "alpha", alpha);
+    check_given(call, "beta", beta);
+    for (int i = 0; i < count; i++)
+        check_given(call, operands[i].name, operands[i].data);
+}
+
+static void check_rule(Call *call, int32_t status, TensorCheck check, const Operand *operand, const Operand *like)
+{
+    const char *name = operand->shape_name;
+    switch (check) {
+    case SAME_SIZES:
+        check_same_sizes(call, status, name, operand->tensor, like->shape_name, like->tensor);
+        break;
+    case SAME_STRIDES:
+        check_same_strides(call, status, name, operand->tensor, like->shape_name, like->tensor);
+        break;
+    case SAME_TYPE:
+        check_same_type(call, status, name, operand->tensor, like->shape_name, like->tensor);
+        break;
+    case IN_PLACE:
+        check_in_place(call, operand->name, operand->data, operand->tensor, like->data, like->tensor);
+        break;
+    case FLOAT_TYPE:
+        check_float_type(call, name, operand->tensor);
+        break;
+    case FLOAT_OR_INT8:
+        check_float_or_int8(call, name, operand->tensor, false);
+        break;
+    case PACKED_SPACE:
+        check_packed_space(call, name, operand->tensor);
+        break;
+    case PACKED_PLANES:
+        check_packed_planes(call, name, operand->tensor);
+        break;
+    case STEPS:
+        check_steps(call, status, name, operand->tensor);
+        break;
+    case APART:
+        check_apart(call, name, operand->tensor);
+        break;
+    }
+}
+
+void check_rules(Call *call, int32_t status, const Operand *operands, const TensorRule *rules, int count)
+{
+    for (int i = 0; i < count && call->status == 0; i++)
+        check_rule(call, status, rules[i].check, &operands[rules[i].operand], &operands[rules[i].like]);
+}
+
 double scaling_factor(const void *factor, const Tensor *destination)
 {
     if (destination->type == MCDNN_DATA_DOUBLE) {
@@ -165,6 +243,16 @@ void launch_output(Launch *launch, const char *parameter, const Tensor *tensor, 
     us_launch_output(launch, beta != 0.0);
 }
 
+void launch_operand(Launch *launch, const Operand *operand, int32_t rank)
+{
+    launch_tensor(launch, operand->name, operand->tensor, operand->data, rank);
+}
+
+void launch_result(Launch *launch, const Operand *operand, int32_t rank, const void *beta)
+{
+    launch_output(launch, operand->name, operand->tensor, operand->data, rank, scaling_factor(beta, operand->tensor));
+}
+
 /* The handle is bound to its device, so its default stream is that device's, whatever the thread's current device. */
 static Stream *stream_of(const Dnn *dnn)
 {
@@ -185,4 +273,12 @@ void submit(Call *call, const Dnn *dnn, const Launch *launch)
                MCDNN_STATUS_EXECUTION_FAILED, "an earlier call left a device fault; see what synchronizing returns");
     us_require(call, maca_launch(launch, stream), "handle", "launch", MCDNN_STATUS_EXECUTION_FAILED,
                "no host memory to queue the call");
+}
+
+mcdnnStatus_t run_kernel(Call *call, const Dnn *dnn, Launch *launch, Kernel *kernel, const void *attributes,
+                         size_t size)
+{
+    us_launch_kernel(launch, kernel, attributes, size);
+    submit(call, dnn, launch);
+    return us_call_end(call);
 }

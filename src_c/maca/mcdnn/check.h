@@ -47,6 +47,46 @@ void check_packed_space(Call *call, const char *parameter, const Tensor *tensor)
  * each dimension must step over all of those before it: dimensions that interleave count as overlapping. */
 void check_apart(Call *call, const char *parameter, const Tensor *tensor);
 
+/* parameter/negative-stride, parameter/overlap */
+void check_steps(Call *call, int32_t status, const char *parameter, const Tensor *tensor);
+
+/* parameter/packed-planes: 5 dimensions whose last three are not packed (BAD_PARAM) */
+void check_packed_planes(Call *call, const char *parameter, const Tensor *tensor);
+
+/* ---- operands and their rules as a table ---- */
+
+/* A tensor of a call: its descriptor and its data, each under its name in the prototype. */
+typedef struct Operand {
+    const char *shape_name;
+    mcdnnTensorDescriptor_t shape;
+    const char *name;
+    const void *data;
+    const Tensor *tensor; /* from check_operands on */
+} Operand;
+
+static inline Operand operand(const char *shape_name, mcdnnTensorDescriptor_t shape, const char *name, const void *data)
+{
+    return (Operand){.shape_name = shape_name, .shape = shape, .name = name, .data = data};
+}
+
+/* The descriptors, alpha and beta, then the data pointers. */
+void check_operands(Call *call, const void *alpha, const void *beta, Operand *operands, int count);
+
+/* The checks above by their names; `like`: the operand that another one is compared with. */
+typedef enum TensorCheck {
+    SAME_SIZES, SAME_STRIDES, SAME_TYPE, IN_PLACE, FLOAT_TYPE, FLOAT_OR_INT8, PACKED_SPACE, PACKED_PLANES, STEPS, APART
+} TensorCheck;
+
+typedef struct TensorRule {
+    TensorCheck check;
+    int operand, like;
+} TensorRule;
+
+/* In the order of the table. `status`: of operands that are not the same, and of STEPS. */
+void check_rules(Call *call, int32_t status, const Operand *operands, const TensorRule *rules, int count);
+
+#define COUNT_OF(array) ((int)(sizeof(array) / sizeof *(array)))
+
 /* A scaling factor: a host pointer to a float, or to a double when the destination is DOUBLE (mcdnn 6.0.1). */
 double scaling_factor(const void *factor, const Tensor *destination);
 
@@ -56,7 +96,15 @@ void launch_tensor(Launch *launch, const char *parameter, const Tensor *tensor, 
 void launch_output(Launch *launch, const char *parameter, const Tensor *tensor, const void *data, int32_t rank,
                    double beta);
 
+/* The same of an operand. */
+void launch_operand(Launch *launch, const Operand *operand, int32_t rank);
+void launch_result(Launch *launch, const Operand *operand, int32_t rank, const void *beta);
+
 /* Queues the launch on the handle's stream, unless the call was refused: handle/launch (EXECUTION_FAILED). */
 void submit(Call *call, const Dnn *dnn, const Launch *launch);
+
+/* The kernel as the launch's, queued: the end of a call. */
+mcdnnStatus_t run_kernel(Call *call, const Dnn *dnn, Launch *launch, Kernel *kernel, const void *attributes,
+                         size_t size);
 
 #endif

@@ -332,7 +332,5 @@ mcdnnStatus_t mcdnnConvolutionBackwardBias(
     us_launch_view(&launch, "indices", &absent);
     const TensorReduce kernel = {.reduction = REDUCE_SUM, .propagate_nan = true,
                                  .alpha = scaling_factor(alpha, tdb), .beta = scaling_factor(beta, tdb)};
-    us_launch_kernel(&launch, us_tensor_reduce, &kernel, sizeof kernel);
-    submit(&call, dnn, &launch);
-    return us_call_end(&call);
+    return run_kernel(&call, dnn, &launch, us_tensor_reduce, &kernel, sizeof kernel);
 }

@@ -14,10 +14,21 @@ _Static_assert(sizeof(Result) == sizeof(mcdnnConvolutionBwdDataAlgoPerf_t) &&
 
 enum { MOST_ALGORITHMS = 8 };
 
+/* What a function was given of x (or dx), the filter and y (or dy), under the names of its prototype. */
+static ConvCall conv_of(const char *function, ConvDirection direction, const char *x_name, mcdnnTensorDescriptor_t x,
+                        const char *w_name, mcdnnFilterDescriptor_t w, const char *y_name, mcdnnTensorDescriptor_t y,
+                        mcdnnConvolutionDescriptor_t convDesc)
+{
+    return (ConvCall){.function = function, .direction = direction,
+                      .x_name = x_name, .w_name = w_name, .y_name = y_name, .x_descriptor = x,
+                      .w_descriptor = w, .y_descriptor = y, .conv_descriptor = convDesc};
+}
+
 /* ---- workspace and counts ---- */
 
-static mcdnnStatus_t give_workspace_size(ConvCall *conv, mcdnnHandle_t handle, int algorithm, size_t *size)
+static mcdnnStatus_t give_workspace_size(mcdnnHandle_t handle, ConvCall of, int algorithm, size_t *size)
 {
+    ConvCall *conv = &of;
     conv_open(conv, handle);
     check_given(&conv->call, "sizeInBytes", size);
     check_range(&conv->call, "algo", algorithm, 0, conv_algorithms(conv->direction) - 1);
@@ -128,12 +139,19 @@ typedef struct Search {
     int *returned;
     void *results;
     bool measures;
+    struct {
+        const char *name;
+        const void *data;
+    } given[3]; /* pointers that have to be there: measuring takes memory of its own */
 } Search;
 
-static mcdnnStatus_t search(Search *search)
+static mcdnnStatus_t search(mcdnnHandle_t handle, Search *search)
 {
     ConvCall *conv = &search->conv;
     Call *call = &conv->call;
+    conv_open(conv, handle);
+    for (int i = 0; i < 3 && search->given[i].name != NULL; i++)
+        check_given(call, search->given[i].name, search->given[i].data);
     check_given(call, "returnedAlgoCount", search->returned);
     check_given(call, "perfResults", search->results);
     check_range(call, "requestedAlgoCount", search->requested, 1, INT32_MAX);
@@ -168,10 +186,9 @@ mcdnnStatus_t mcdnnGetConvolutionForwardWorkspaceSize(
     const mcdnnConvolutionDescriptor_t convDesc, const mcdnnTensorDescriptor_t yDesc,
     mcdnnConvolutionFwdAlgo_t algo, size_t *sizeInBytes)
 {
-    ConvCall conv = {.function = "mcdnnGetConvolutionForwardWorkspaceSize", .direction = CONV_FORWARD,
-                     .x_name = "xDesc", .w_name = "wDesc", .y_name = "yDesc",
-                     .x_descriptor = xDesc, .w_descriptor = wDesc, .y_descriptor = yDesc, .conv_descriptor = convDesc};
-    return give_workspace_size(&conv, handle, (int)algo, sizeInBytes);
+    return give_workspace_size(handle, conv_of("mcdnnGetConvolutionForwardWorkspaceSize", CONV_FORWARD,
+                                               "xDesc", xDesc, "wDesc", wDesc, "yDesc", yDesc, convDesc),
+                               (int)algo, sizeInBytes);
 }
 
 mcdnnStatus_t mcdnnGetConvolutionForwardAlgorithm_v7(
@@ -179,24 +196,10 @@ mcdnnStatus_t mcdnnGetConvolutionForwardAlgorithm_v7(
     const mcdnnConvolutionDescriptor_t convDesc, const mcdnnTensorDescriptor_t destDesc,
     const int requestedAlgoCount, int *returnedAlgoCount, mcdnnConvolutionFwdAlgoPerf_t *perfResults)
 {
-    Search it = {.conv = {.function = "mcdnnGetConvolutionForwardAlgorithm_v7", .direction = CONV_FORWARD,
-                          .x_name = "srcDesc", .w_name = "filterDesc", .y_name = "destDesc", .x_descriptor = srcDesc,
-                          .w_descriptor = filterDesc, .y_descriptor = destDesc, .conv_descriptor = convDesc},
-                 .requested = requestedAlgoCount, .returned = returnedAlgoCount, .results = perfResults};
-    conv_open(&it.conv, handle);
-    return search(&it);
-}
-
-static Search forward_search(const char *function, mcdnnHandle_t handle, mcdnnTensorDescriptor_t xDesc,
-                             mcdnnFilterDescriptor_t wDesc, mcdnnConvolutionDescriptor_t convDesc,
-                             mcdnnTensorDescriptor_t yDesc)
-{
-    Search it = {.conv = {.function = function, .direction = CONV_FORWARD, .x_name = "xDesc", .w_name = "wDesc",
-                          .y_name = "yDesc", .x_descriptor = xDesc, .w_descriptor = wDesc, .y_descriptor = yDesc,
-                          .conv_descriptor = convDesc},
-                 .measures = true};
-    conv_open(&it.conv, handle);
-    return it;
+    return search(handle, &(Search){
+        .conv = conv_of("mcdnnGetConvolutionForwardAlgorithm_v7", CONV_FORWARD,
+                        "srcDesc", srcDesc, "filterDesc", filterDesc, "destDesc", destDesc, convDesc),
+        .requested = requestedAlgoCount, .returned = returnedAlgoCount, .results = perfResults});
 }
 
 mcdnnStatus_t mcdnnFindConvolutionForwardAlgorithm(
@@ -204,9 +207,11 @@ mcdnnStatus_t mcdnnFindConvolutionForwardAlgorithm(
     const mcdnnConvolutionDescriptor_t convDesc, const mcdnnTensorDescriptor_t yDesc,
     const int requestedAlgoCount, int *returnedAlgoCount, mcdnnConvolutionFwdAlgoPerf_t *perfResults)
 {
-    Search it = forward_search("mcdnnFindConvolutionForwardAlgorithm", handle, xDesc, wDesc, convDesc, yDesc);
-    it.requested = requestedAlgoCount, it.returned = returnedAlgoCount, it.results = perfResults;
-    return search(&it);
+    return search(handle, &(Search){
+        .conv = conv_of("mcdnnFindConvolutionForwardAlgorithm", CONV_FORWARD,
+                        "xDesc", xDesc, "wDesc", wDesc, "yDesc", yDesc, convDesc),
+        .requested = requestedAlgoCount, .returned = returnedAlgoCount, .results = perfResults,
+        .measures = true});
 }
 
 mcdnnStatus_t mcdnnFindConvolutionForwardAlgorithmEx(
@@ -217,12 +222,11 @@ mcdnnStatus_t mcdnnFindConvolutionForwardAlgorithmEx(
 {
     (void)workSpace;
     (void)workSpaceSizeInBytes;
-    Search it = forward_search("mcdnnFindConvolutionForwardAlgorithmEx", handle, xDesc, wDesc, convDesc, yDesc);
-    check_given(&it.conv.call, "x", x);
-    check_given(&it.conv.call, "w", w);
-    check_given(&it.conv.call, "y", y);
-    it.requested = requestedAlgoCount, it.returned = returnedAlgoCount, it.results = perfResults;
-    return search(&it);
+    return search(handle, &(Search){
+        .conv = conv_of("mcdnnFindConvolutionForwardAlgorithmEx", CONV_FORWARD,
+                        "xDesc", xDesc, "wDesc", wDesc, "yDesc", yDesc, convDesc),
+        .requested = requestedAlgoCount, .returned = returnedAlgoCount, .results = perfResults,
+        .measures = true, .given = {{"x", x}, {"w", w}, {"y", y}}});
 }
 
 /* ---- backward to the data ---- */
@@ -237,10 +241,9 @@ mcdnnStatus_t mcdnnGetConvolutionBackwardDataWorkspaceSize(
     const mcdnnConvolutionDescriptor_t convDesc, const mcdnnTensorDescriptor_t dxDesc,
     mcdnnConvolutionBwdDataAlgo_t algo, size_t *sizeInBytes)
 {
-    ConvCall conv = {.function = "mcdnnGetConvolutionBackwardDataWorkspaceSize", .direction = CONV_DATA,
-                     .x_name = "dxDesc", .w_name = "wDesc", .y_name = "dyDesc", .x_descriptor = dxDesc,
-                     .w_descriptor = wDesc, .y_descriptor = dyDesc, .conv_descriptor = convDesc};
-    return give_workspace_size(&conv, handle, (int)algo, sizeInBytes);
+    return give_workspace_size(handle, conv_of("mcdnnGetConvolutionBackwardDataWorkspaceSize", CONV_DATA,
+                                               "dxDesc", dxDesc, "wDesc", wDesc, "dyDesc", dyDesc, convDesc),
+                               (int)algo, sizeInBytes);
 }
 
 mcdnnStatus_t mcdnnGetConvolutionBackwardDataAlgorithm_v7(
@@ -248,24 +251,10 @@ mcdnnStatus_t mcdnnGetConvolutionBackwardDataAlgorithm_v7(
     const mcdnnConvolutionDescriptor_t convDesc, const mcdnnTensorDescriptor_t gradDesc,
     const int requestedAlgoCount, int *returnedAlgoCount, mcdnnConvolutionBwdDataAlgoPerf_t *perfResults)
 {
-    Search it = {.conv = {.function = "mcdnnGetConvolutionBackwardDataAlgorithm_v7", .direction = CONV_DATA,
-                          .x_name = "gradDesc", .w_name = "filterDesc", .y_name = "diffDesc", .x_descriptor = gradDesc,
-                          .w_descriptor = filterDesc, .y_descriptor = diffDesc, .conv_descriptor = convDesc},
-                 .requested = requestedAlgoCount, .returned = returnedAlgoCount, .results = perfResults};
-    conv_open(&it.conv, handle);
-    return search(&it);
-}
-
-static Search data_search(const char *function, mcdnnHandle_t handle, mcdnnFilterDescriptor_t wDesc,
-                          mcdnnTensorDescriptor_t dyDesc, mcdnnConvolutionDescriptor_t convDesc,
-                          mcdnnTensorDescriptor_t dxDesc)
-{
-    Search it = {.conv = {.function = function, .direction = CONV_DATA, .x_name = "dxDesc", .w_name = "wDesc",
-                          .y_name = "dyDesc", .x_descriptor = dxDesc, .w_descriptor = wDesc, .y_descriptor = dyDesc,
-                          .conv_descriptor = convDesc},
-                 .measures = true};
-    conv_open(&it.conv, handle);
-    return it;
+    return search(handle, &(Search){
+        .conv = conv_of("mcdnnGetConvolutionBackwardDataAlgorithm_v7", CONV_DATA,
+                        "gradDesc", gradDesc, "filterDesc", filterDesc, "diffDesc", diffDesc, convDesc),
+        .requested = requestedAlgoCount, .returned = returnedAlgoCount, .results = perfResults});
 }
 
 mcdnnStatus_t mcdnnFindConvolutionBackwardDataAlgorithm(
@@ -273,9 +262,11 @@ mcdnnStatus_t mcdnnFindConvolutionBackwardDataAlgorithm(
     const mcdnnConvolutionDescriptor_t convDesc, const mcdnnTensorDescriptor_t dxDesc,
     const int requestedAlgoCount, int *returnedAlgoCount, mcdnnConvolutionBwdDataAlgoPerf_t *perfResults)
 {
-    Search it = data_search("mcdnnFindConvolutionBackwardDataAlgorithm", handle, wDesc, dyDesc, convDesc, dxDesc);
-    it.requested = requestedAlgoCount, it.returned = returnedAlgoCount, it.results = perfResults;
-    return search(&it);
+    return search(handle, &(Search){
+        .conv = conv_of("mcdnnFindConvolutionBackwardDataAlgorithm", CONV_DATA,
+                        "dxDesc", dxDesc, "wDesc", wDesc, "dyDesc", dyDesc, convDesc),
+        .requested = requestedAlgoCount, .returned = returnedAlgoCount, .results = perfResults,
+        .measures = true});
 }
 
 mcdnnStatus_t mcdnnFindConvolutionBackwardDataAlgorithmEx(
@@ -286,12 +277,11 @@ mcdnnStatus_t mcdnnFindConvolutionBackwardDataAlgorithmEx(
 {
     (void)workSpace;
     (void)workSpaceSizeInBytes;
-    Search it = data_search("mcdnnFindConvolutionBackwardDataAlgorithmEx", handle, wDesc, dyDesc, convDesc, dxDesc);
-    check_given(&it.conv.call, "w", w);
-    check_given(&it.conv.call, "dy", dy);
-    check_given(&it.conv.call, "dx", dx);
-    it.requested = requestedAlgoCount, it.returned = returnedAlgoCount, it.results = perfResults;
-    return search(&it);
+    return search(handle, &(Search){
+        .conv = conv_of("mcdnnFindConvolutionBackwardDataAlgorithmEx", CONV_DATA,
+                        "dxDesc", dxDesc, "wDesc", wDesc, "dyDesc", dyDesc, convDesc),
+        .requested = requestedAlgoCount, .returned = returnedAlgoCount, .results = perfResults,
+        .measures = true, .given = {{"w", w}, {"dy", dy}, {"dx", dx}}});
 }
 
 /* ---- backward to the filter ---- */
@@ -306,10 +296,9 @@ mcdnnStatus_t mcdnnGetConvolutionBackwardFilterWorkspaceSize(
     const mcdnnConvolutionDescriptor_t convDesc, const mcdnnFilterDescriptor_t gradDesc,
     mcdnnConvolutionBwdFilterAlgo_t algo, size_t *sizeInBytes)
 {
-    ConvCall conv = {.function = "mcdnnGetConvolutionBackwardFilterWorkspaceSize", .direction = CONV_FILTER,
-                     .x_name = "xDesc", .w_name = "gradDesc", .y_name = "dyDesc", .x_descriptor = xDesc,
-                     .w_descriptor = gradDesc, .y_descriptor = dyDesc, .conv_descriptor = convDesc};
-    return give_workspace_size(&conv, handle, (int)algo, sizeInBytes);
+    return give_workspace_size(handle, conv_of("mcdnnGetConvolutionBackwardFilterWorkspaceSize", CONV_FILTER,
+                                               "xDesc", xDesc, "gradDesc", gradDesc, "dyDesc", dyDesc, convDesc),
+                               (int)algo, sizeInBytes);
 }
 
 mcdnnStatus_t mcdnnGetConvolutionBackwardFilterAlgorithm_v7(
@@ -317,24 +306,10 @@ mcdnnStatus_t mcdnnGetConvolutionBackwardFilterAlgorithm_v7(
     const mcdnnConvolutionDescriptor_t convDesc, const mcdnnFilterDescriptor_t gradDesc,
     const int requestedAlgoCount, int *returnedAlgoCount, mcdnnConvolutionBwdFilterAlgoPerf_t *perfResults)
 {
-    Search it = {.conv = {.function = "mcdnnGetConvolutionBackwardFilterAlgorithm_v7", .direction = CONV_FILTER,
-                          .x_name = "srcDesc", .w_name = "gradDesc", .y_name = "diffDesc", .x_descriptor = srcDesc,
-                          .w_descriptor = gradDesc, .y_descriptor = diffDesc, .conv_descriptor = convDesc},
-                 .requested = requestedAlgoCount, .returned = returnedAlgoCount, .results = perfResults};
-    conv_open(&it.conv, handle);
-    return search(&it);
-}
-
-static Search filter_search(const char *function, mcdnnHandle_t handle, mcdnnTensorDescriptor_t xDesc,
-                            mcdnnTensorDescriptor_t dyDesc, mcdnnConvolutionDescriptor_t convDesc,
-                            mcdnnFilterDescriptor_t dwDesc)
-{
-    Search it = {.conv = {.function = function, .direction = CONV_FILTER, .x_name = "xDesc", .w_name = "dwDesc",
-                          .y_name = "dyDesc", .x_descriptor = xDesc, .w_descriptor = dwDesc, .y_descriptor = dyDesc,
-                          .conv_descriptor = convDesc},
-                 .measures = true};
-    conv_open(&it.conv, handle);
-    return it;
+    return search(handle, &(Search){
+        .conv = conv_of("mcdnnGetConvolutionBackwardFilterAlgorithm_v7", CONV_FILTER,
+                        "srcDesc", srcDesc, "gradDesc", gradDesc, "diffDesc", diffDesc, convDesc),
+        .requested = requestedAlgoCount, .returned = returnedAlgoCount, .results = perfResults});
 }
 
 mcdnnStatus_t mcdnnFindConvolutionBackwardFilterAlgorithm(
@@ -342,9 +317,11 @@ mcdnnStatus_t mcdnnFindConvolutionBackwardFilterAlgorithm(
     const mcdnnConvolutionDescriptor_t convDesc, const mcdnnFilterDescriptor_t dwDesc,
     const int requestedAlgoCount, int *returnedAlgoCount, mcdnnConvolutionBwdFilterAlgoPerf_t *perfResults)
 {
-    Search it = filter_search("mcdnnFindConvolutionBackwardFilterAlgorithm", handle, xDesc, dyDesc, convDesc, dwDesc);
-    it.requested = requestedAlgoCount, it.returned = returnedAlgoCount, it.results = perfResults;
-    return search(&it);
+    return search(handle, &(Search){
+        .conv = conv_of("mcdnnFindConvolutionBackwardFilterAlgorithm", CONV_FILTER,
+                        "xDesc", xDesc, "dwDesc", dwDesc, "dyDesc", dyDesc, convDesc),
+        .requested = requestedAlgoCount, .returned = returnedAlgoCount, .results = perfResults,
+        .measures = true});
 }
 
 mcdnnStatus_t mcdnnFindConvolutionBackwardFilterAlgorithmEx(
@@ -355,10 +332,9 @@ mcdnnStatus_t mcdnnFindConvolutionBackwardFilterAlgorithmEx(
 {
     (void)workSpace;
     (void)workSpaceSizeInBytes;
-    Search it = filter_search("mcdnnFindConvolutionBackwardFilterAlgorithmEx", handle, xDesc, dyDesc, convDesc, dwDesc);
-    check_given(&it.conv.call, "x", x);
-    check_given(&it.conv.call, "y", y);
-    check_given(&it.conv.call, "dw", dw);
-    it.requested = requestedAlgoCount, it.returned = returnedAlgoCount, it.results = perfResults;
-    return search(&it);
+    return search(handle, &(Search){
+        .conv = conv_of("mcdnnFindConvolutionBackwardFilterAlgorithmEx", CONV_FILTER,
+                        "xDesc", xDesc, "dwDesc", dwDesc, "dyDesc", dyDesc, convDesc),
+        .requested = requestedAlgoCount, .returned = returnedAlgoCount, .results = perfResults,
+        .measures = true, .given = {{"x", x}, {"y", y}, {"dw", dw}}});
 }

@@ -50,9 +50,7 @@ mcdnnStatus_t mcdnnIm2Col(
     const View columns = us_view_contiguous(colBuffer, type_dtype(tx->type), 2, shape);
     us_launch_view(&launch, "colBuffer", &columns);
     us_launch_output(&launch, false);
-    us_launch_kernel(&launch, us_conv_columns, &kernel, sizeof kernel);
-    submit(&call, dnn, &launch);
-    return us_call_end(&call);
+    return run_kernel(&call, dnn, &launch, us_conv_columns, &kernel, sizeof kernel);
 }
 
 /* from, to: bytes */

@@ -173,9 +173,7 @@ mcdnnStatus_t mcdnnDropoutForward(
     add_bytes(&launch, "states", dropout->states, DROPOUT_STATE_BYTES);
     us_launch_output(&launch, true);
     Dropout kernel = {.probability = dropout->probability};
-    us_launch_kernel(&launch, us_dropout_forward, &kernel, sizeof kernel);
-    submit(&call, dnn, &launch);
-    return us_call_end(&call);
+    return run_kernel(&call, dnn, &launch, us_dropout_forward, &kernel, sizeof kernel);
 }
 
 mcdnnStatus_t mcdnnDropoutBackward(
@@ -207,7 +205,5 @@ mcdnnStatus_t mcdnnDropoutBackward(
     launch_output(&launch, "dx", tdx, dx, 1, 0.0);
     add_bytes(&launch, "reserveSpace", reserveSpace, us_dropout_mask_bytes(tensor_elements(tdy)));
     Dropout kernel = {.probability = dropout->probability};
-    us_launch_kernel(&launch, us_dropout_backward, &kernel, sizeof kernel);
-    submit(&call, dnn, &launch);
-    return us_call_end(&call);
+    return run_kernel(&call, dnn, &launch, us_dropout_backward, &kernel, sizeof kernel);
 }

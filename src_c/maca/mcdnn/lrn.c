@@ -71,36 +71,7 @@ static mcdnnStatus_t submit_norm(Call *call, const Dnn *dnn, Launch *launch, Ker
 {
     LocalNorm norm = {.window = (int32_t)lrn->n, .norm_alpha = lrn->alpha, .norm_beta = lrn->beta, .norm_k = lrn->k,
                       .alpha = scaling_factor(alpha, output), .beta = scaling_factor(beta, output)};
-    us_launch_kernel(launch, kernel, &norm, sizeof norm);
-    submit(call, dnn, launch);
-    return us_call_end(call);
-}
-
-/* parameter/negative-stride, parameter/overlap */
-static void check_strides(Call *call, int32_t status, const char *parameter, const Tensor *tensor)
-{
-    ShapeText text;
-    for (int32_t axis = 0; call->status == 0 && axis < tensor->rank; axis++)
-        us_require(call, tensor->strides[axis] >= 0, parameter, "negative-stride", status,
-                   "%s has strides %s, one of them negative", parameter, strides_text(tensor, text));
-    check_apart(call, parameter, tensor);
-}
-
-/* parameter/packed-planes: 5 dimensions whose last three are not packed */
-static void check_packed_planes(Call *call, const char *parameter, const Tensor *tensor)
-{
-    if (call->status != 0 || tensor->rank != 5)
-        return;
-    int64_t stride = 1;
-    bool packed = true;
-    for (int32_t axis = 4; axis >= 2; axis--) {
-        packed &= tensor->sizes[axis] == 1 || tensor->strides[axis] == stride;
-        stride *= tensor->sizes[axis];
-    }
-    ShapeText text;
-    us_require(call, packed, parameter, "packed-planes", MCDNN_STATUS_BAD_PARAM,
-               "%s has strides %s: tensors of 5 dimensions must be NCDHW with packed DHW", parameter,
-               strides_text(tensor, text));
+    return run_kernel(call, dnn, launch, kernel, &norm, sizeof norm);
 }
 
 static void check_lrn_rank(Call *call, const Tensor *x)
@@ -121,32 +92,25 @@ mcdnnStatus_t mcdnnLRNCrossChannelForward(
     const void *alpha, const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
     const mcdnnTensorDescriptor_t yDesc, void *y)
 {
+    enum { X, Y };
+    static const TensorRule rules[] = {{PACKED_PLANES, X, 0}, {PACKED_PLANES, Y, 0}, {SAME_TYPE, Y, X},
+                                       {SAME_SIZES, Y, X}, {STEPS, X, 0}, {STEPS, Y, 0}, {FLOAT_TYPE, X, 0}};
+    Operand operands[] = {operand("xDesc", xDesc, "x", x), operand("yDesc", yDesc, "y", y)};
     Call call = us_call_begin("mcdnnLRNCrossChannelForward");
     const Dnn *dnn = check_handle(&call, handle);
     const LrnDescriptor *lrn = descriptor(&call, normDesc);
-    const Tensor *tx = check_tensor(&call, "xDesc", xDesc);
-    const Tensor *ty = check_tensor(&call, "yDesc", yDesc);
-    check_given(&call, "alpha", alpha);
-    check_given(&call, "beta", beta);
-    check_given(&call, "x", x);
-    check_given(&call, "y", y);
+    check_operands(&call, alpha, beta, operands, COUNT_OF(operands));
     check_lrn_mode(&call, lrnMode);
-    check_lrn_rank(&call, tx);
-    check_packed_planes(&call, "xDesc", tx);
-    check_packed_planes(&call, "yDesc", ty);
-    check_same_type(&call, MCDNN_STATUS_NOT_SUPPORTED, "yDesc", ty, "xDesc", tx);
-    check_same_sizes(&call, MCDNN_STATUS_NOT_SUPPORTED, "yDesc", ty, "xDesc", tx);
-    check_strides(&call, MCDNN_STATUS_NOT_SUPPORTED, "xDesc", tx);
-    check_strides(&call, MCDNN_STATUS_NOT_SUPPORTED, "yDesc", ty);
-    check_float_type(&call, "xDesc", tx);
+    check_lrn_rank(&call, operands[X].tensor);
+    check_rules(&call, MCDNN_STATUS_NOT_SUPPORTED, operands, rules, COUNT_OF(rules));
     if (call.status != 0)
         return us_call_end(&call);
 
     Launch launch;
     us_launch_begin(&launch, call.function);
-    launch_tensor(&launch, "x", tx, x, 3);
-    launch_output(&launch, "y", ty, y, 3, scaling_factor(beta, ty));
-    return submit_norm(&call, dnn, &launch, us_lrn_forward, lrn, alpha, beta, ty);
+    launch_operand(&launch, &operands[X], 3);
+    launch_result(&launch, &operands[Y], 3, beta);
+    return submit_norm(&call, dnn, &launch, us_lrn_forward, lrn, alpha, beta, operands[Y].tensor);
 }
 
 /* y must be given, but what it holds may have been scaled by a factor: the kernel forms it again from x (6.10). */
@@ -156,45 +120,30 @@ mcdnnStatus_t mcdnnLRNCrossChannelBackward(
     const mcdnnTensorDescriptor_t dyDesc, const void *dy, const mcdnnTensorDescriptor_t xDesc,
     const void *x, const void *beta, const mcdnnTensorDescriptor_t dxDesc, void *dx)
 {
+    enum { Y, DY, X, DX };
+    static const TensorRule rules[] = {
+        {PACKED_PLANES, Y, 0}, {PACKED_PLANES, DY, 0}, {PACKED_PLANES, X, 0}, {PACKED_PLANES, DX, 0},
+        {SAME_TYPE, Y, X}, {SAME_TYPE, DY, X}, {SAME_TYPE, DX, X},
+        {SAME_SIZES, Y, X}, {SAME_SIZES, DY, X}, {SAME_SIZES, DX, X},
+        {STEPS, Y, 0}, {STEPS, DY, 0}, {STEPS, X, 0}, {STEPS, DX, 0}, {FLOAT_TYPE, X, 0}};
+    Operand operands[] = {operand("yDesc", yDesc, "y", y), operand("dyDesc", dyDesc, "dy", dy),
+                          operand("xDesc", xDesc, "x", x), operand("dxDesc", dxDesc, "dx", dx)};
     Call call = us_call_begin("mcdnnLRNCrossChannelBackward");
     const Dnn *dnn = check_handle(&call, handle);
     const LrnDescriptor *lrn = descriptor(&call, normDesc);
-    const Tensor *ty = check_tensor(&call, "yDesc", yDesc);
-    const Tensor *tdy = check_tensor(&call, "dyDesc", dyDesc);
-    const Tensor *tx = check_tensor(&call, "xDesc", xDesc);
-    const Tensor *tdx = check_tensor(&call, "dxDesc", dxDesc);
-    check_given(&call, "alpha", alpha);
-    check_given(&call, "beta", beta);
-    check_given(&call, "y", y);
-    check_given(&call, "dy", dy);
-    check_given(&call, "x", x);
-    check_given(&call, "dx", dx);
+    check_operands(&call, alpha, beta, operands, COUNT_OF(operands));
     check_lrn_mode(&call, lrnMode);
-    check_lrn_rank(&call, tx);
-    check_packed_planes(&call, "yDesc", ty);
-    check_packed_planes(&call, "dyDesc", tdy);
-    check_packed_planes(&call, "xDesc", tx);
-    check_packed_planes(&call, "dxDesc", tdx);
-    check_same_type(&call, MCDNN_STATUS_NOT_SUPPORTED, "yDesc", ty, "xDesc", tx);
-    check_same_type(&call, MCDNN_STATUS_NOT_SUPPORTED, "dyDesc", tdy, "xDesc", tx);
-    check_same_type(&call, MCDNN_STATUS_NOT_SUPPORTED, "dxDesc", tdx, "xDesc", tx);
-    check_same_sizes(&call, MCDNN_STATUS_NOT_SUPPORTED, "yDesc", ty, "xDesc", tx);
-    check_same_sizes(&call, MCDNN_STATUS_NOT_SUPPORTED, "dyDesc", tdy, "xDesc", tx);
-    check_same_sizes(&call, MCDNN_STATUS_NOT_SUPPORTED, "dxDesc", tdx, "xDesc", tx);
-    check_strides(&call, MCDNN_STATUS_NOT_SUPPORTED, "yDesc", ty);
-    check_strides(&call, MCDNN_STATUS_NOT_SUPPORTED, "dyDesc", tdy);
-    check_strides(&call, MCDNN_STATUS_NOT_SUPPORTED, "xDesc", tx);
-    check_strides(&call, MCDNN_STATUS_NOT_SUPPORTED, "dxDesc", tdx);
-    check_float_type(&call, "xDesc", tx);
+    check_lrn_rank(&call, operands[X].tensor);
+    check_rules(&call, MCDNN_STATUS_NOT_SUPPORTED, operands, rules, COUNT_OF(rules));
     if (call.status != 0)
         return us_call_end(&call);
 
     Launch launch;
     us_launch_begin(&launch, call.function);
-    launch_tensor(&launch, "x", tx, x, 3);
-    launch_tensor(&launch, "dy", tdy, dy, 3);
-    launch_output(&launch, "dx", tdx, dx, 3, scaling_factor(beta, tdx));
-    return submit_norm(&call, dnn, &launch, us_lrn_backward, lrn, alpha, beta, tdx);
+    launch_operand(&launch, &operands[X], 3);
+    launch_operand(&launch, &operands[DY], 3);
+    launch_result(&launch, &operands[DX], 3, beta);
+    return submit_norm(&call, dnn, &launch, us_lrn_backward, lrn, alpha, beta, operands[DX].tensor);
 }
 
 static void check_divisive_mode(Call *call, mcdnnDivNormMode_t mode)
@@ -211,8 +160,8 @@ static void check_divisive_tensors(Call *call, const char *parameter, const Tens
                "%s has %d dimensions, 4 or 5 are needed", parameter, output->rank);
     check_same_sizes(call, MCDNN_STATUS_BAD_PARAM, parameter, output, "xDesc", x);
     check_same_type(call, MCDNN_STATUS_BAD_PARAM, parameter, output, "xDesc", x);
-    check_strides(call, MCDNN_STATUS_BAD_PARAM, "xDesc", x);
-    check_strides(call, MCDNN_STATUS_BAD_PARAM, parameter, output);
+    check_steps(call, MCDNN_STATUS_BAD_PARAM, "xDesc", x);
+    check_steps(call, MCDNN_STATUS_BAD_PARAM, parameter, output);
     check_same_strides(call, MCDNN_STATUS_NOT_SUPPORTED, parameter, output, "xDesc", x);
     check_float_type(call, "xDesc", x);
 }

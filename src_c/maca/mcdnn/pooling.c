@@ -94,15 +94,12 @@ mcdnnStatus_t mcdnnPoolingForward(
     const mcdnnTensorDescriptor_t xDesc, const void *x, const void *beta,
     const mcdnnTensorDescriptor_t yDesc, void *y)
 {
+    Operand operands[] = {operand("xDesc", xDesc, "x", x), operand("yDesc", yDesc, "y", y)};
     Call call = us_call_begin("mcdnnPoolingForward");
     const Dnn *dnn = check_handle(&call, handle);
     const PoolingDescriptor *pooling = check_pooling(&call, poolingDesc);
-    const Tensor *tx = check_tensor(&call, "xDesc", xDesc);
-    const Tensor *ty = check_tensor(&call, "yDesc", yDesc);
-    check_given(&call, "alpha", alpha);
-    check_given(&call, "beta", beta);
-    check_given(&call, "x", x);
-    check_given(&call, "y", y);
+    check_operands(&call, alpha, beta, operands, COUNT_OF(operands));
+    const Tensor *tx = operands[0].tensor, *ty = operands[1].tensor;
     check_rank(&call, "xDesc", tx, pooling);
     check_output_sizes(&call, "yDesc", ty, tx, pooling);
     check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "yDesc", ty, "xDesc", tx);
@@ -118,10 +115,8 @@ mcdnnStatus_t mcdnnPoolingForward(
     add_pooled(&launch, "x", tx, x);
     add_pooled(&launch, "y", ty, y);
     us_launch_output(&launch, scaling_factor(beta, ty) != 0.0);
-    Pooling kernel = kernel_of(pooling, scaling_factor(alpha, ty), scaling_factor(beta, ty));
-    us_launch_kernel(&launch, us_pooling_forward, &kernel, sizeof kernel);
-    submit(&call, dnn, &launch);
-    return us_call_end(&call);
+    const Pooling kernel = kernel_of(pooling, scaling_factor(alpha, ty), scaling_factor(beta, ty));
+    return run_kernel(&call, dnn, &launch, us_pooling_forward, &kernel, sizeof kernel);
 }
 
 static void add_optional(Launch *launch, const char *parameter, const Tensor *tensor, const void *data)
@@ -186,7 +181,5 @@ mcdnnStatus_t mcdnnPoolingBackward(
     launch_tensor(&launch, "dy", tdy, dy, 4);
     add_optional(&launch, "xData", maximum ? tx : NULL, xData);
     launch_output(&launch, "dx", tdx, dx, 4, scaling_factor(beta, tdx));
-    us_launch_kernel(&launch, us_pooling_backward, &kernel, sizeof kernel);
-    submit(&call, dnn, &launch);
-    return us_call_end(&call);
+    return run_kernel(&call, dnn, &launch, us_pooling_backward, &kernel, sizeof kernel);
 }

@@ -210,7 +210,5 @@ mcdnnStatus_t mcdnnReduceTensor(
                            .propagate_nan = reduction->nan == MCDNN_PROPAGATE_NAN,
                            .alpha = scaling_factor(alpha, c),
                            .beta = scaling_factor(beta, c)};
-    us_launch_kernel(&launch, us_tensor_reduce, &kernel, sizeof kernel);
-    submit(&call, dnn, &launch);
-    return us_call_end(&call);
+    return run_kernel(&call, dnn, &launch, us_tensor_reduce, &kernel, sizeof kernel);
 }

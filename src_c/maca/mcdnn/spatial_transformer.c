@@ -169,9 +169,7 @@ mcdnnStatus_t mcdnnSpatialTfSamplerForward(
     add_grid(&launch, "grid", transformed, grid);
     launch_output(&launch, "y", ty, y, 4, scaling_factor(beta, ty));
     Sampling kernel = {.alpha = scaling_factor(alpha, ty), .beta = scaling_factor(beta, ty)};
-    us_launch_kernel(&launch, us_sample_forward, &kernel, sizeof kernel);
-    submit(&call, dnn, &launch);
-    return us_call_end(&call);
+    return run_kernel(&call, dnn, &launch, us_sample_forward, &kernel, sizeof kernel);
 }
 
 mcdnnStatus_t mcdnnSpatialTfSamplerBackward(
@@ -219,7 +217,5 @@ mcdnnStatus_t mcdnnSpatialTfSamplerBackward(
                        .beta = scaling_factor(beta, tdx),
                        .alpha_grid = scaling_factor(alphaDgrid, tdx),
                        .beta_grid = scaling_factor(betaDgrid, tdx)};
-    us_launch_kernel(&launch, us_sample_backward, &kernel, sizeof kernel);
-    submit(&call, dnn, &launch);
-    return us_call_end(&call);
+    return run_kernel(&call, dnn, &launch, us_sample_backward, &kernel, sizeof kernel);
 }
