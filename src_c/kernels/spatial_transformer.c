@@ -18,25 +18,50 @@ static double coordinate(int64_t i, int64_t size)
     return size > 1 ? -1 + 2 * (double)i / (double)(size - 1) : 0;
 }
 
+typedef struct GridCall {
+    const View *theta, *grid;
+    bool align_corners;
+} GridCall;
+
+static double point_at(const GridCall *call, int64_t i, int64_t size)
+{
+    return call->align_corners ? coordinate(i, size) : (2 * (double)i + 1) / (double)size - 1;
+}
+
+/* The points along the last axis. */
 static void grid_forward_row(void *context, int64_t piece)
 {
-    const View *theta_view = context, *grid = theta_view + 1;
-    const int64_t h = grid->shape[1], w = grid->shape[2], n = piece / h;
-    double theta[6], pair[2];
-    us_linear_load_double(theta_view, n * 6, 6, theta);
-    const double y = coordinate(piece % h, h);
+    const GridCall *call = context;
+    const View *grid = call->grid;
+    const int32_t axes = grid->rank - 2;
+    const int64_t h = grid->shape[axes - 1], w = grid->shape[axes], d = axes == 3 ? grid->shape[1] : 1;
+    double theta[12], numbers[4] = {0}, point[3];
+    us_linear_load_double(call->theta, piece / (d * h) * axes * (axes + 1), axes * (axes + 1), theta);
+    numbers[axes] = 1;
+    numbers[1] = point_at(call, piece % h, h);
+    if (axes == 3) {
+        numbers[2] = point_at(call, piece / h % d, d);
+    }
     for (int64_t j = 0; j < w; j++) {
-        const double x = coordinate(j, w);
-        pair[0] = theta[0] * x + theta[1] * y + theta[2];
-        pair[1] = theta[3] * x + theta[4] * y + theta[5];
-        us_linear_store_double(grid, (piece * w + j) * 2, 2, pair);
+        numbers[0] = point_at(call, j, w);
+        for (int32_t row = 0; row < axes; row++) {
+            point[row] = 0;
+            for (int32_t k = 0; k <= axes; k++) {
+                point[row] += theta[row * (axes + 1) + k] * numbers[k];
+            }
+        }
+        us_linear_store_double(grid, (piece * w + j) * axes, axes, point);
     }
 }
 
 KernelStatus us_grid_forward(const View *views, const void *attributes)
 {
-    (void)attributes;
-    run_pieces(views[1].shape[0] * views[1].shape[1], us_view_elements(&views[1]), grid_forward_row, (void *)views);
+    const GridCall call = {&views[0], &views[1], ((const AffineGrid *)attributes)->align_corners};
+    int64_t rows = 1;
+    for (int32_t axis = 0; axis < views[1].rank - 2; axis++) {
+        rows *= views[1].shape[axis];
+    }
+    run_pieces(rows, us_view_elements(&views[1]), grid_forward_row, (void *)&call);
     return KERNEL_OK;
 }
 

@@ -189,6 +189,21 @@ def resized(shape, size):
     return (*shape[: len(shape) - len(size)], *size)
 
 
+@shape_function
+def sampled(images, grid):
+    return (*images[:2], *grid[1:-1])
+
+
+@shape_function
+def affine_theta(size):
+    return (size[0], len(size) - 2, len(size) - 1)
+
+
+@shape_function
+def affine_grid(size):
+    return (size[0], *size[2:], len(size) - 2)
+
+
 FUNCTIONS["upsampled"] = resized  # arrays have no format: the space is behind the channels
 
 

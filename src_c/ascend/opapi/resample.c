@@ -1,6 +1,8 @@
 /* Images of another size: src_c/kernels/resample. */
 #include "ascend/opapi/resample.h"
 
+#include "kernels/spatial_transformer.h"
+
 static bool has_channels_last(const Operand *operand)
 {
     return operand->format == ACL_FORMAT_NHWC || operand->format == ACL_FORMAT_NDHWC;
@@ -58,4 +60,117 @@ aclnnStatus op_interpolate(OpCall *op, const Operand *self, Interpolation settin
 aclnnStatus op_interpolate_backward(OpCall *op, const Operand *slopes, Interpolation settings, const Operand *result)
 {
     return plan_images(op, us_interpolate_gradient, slopes, settings, result);
+}
+
+/* ---- grids ---- */
+
+void require_grid_sample(OpCall *op, const Operand *input, const Operand *grid, int64_t mode, int64_t padding)
+{
+    const int32_t axes = input->view.rank - 2;
+    op_require_range(op, "interpolationMode", mode, SAMPLE_LINEAR, axes == 2 ? SAMPLE_CUBIC : SAMPLE_NEAREST);
+    op_require_range(op, "paddingMode", padding, SAMPLE_ZEROS, SAMPLE_REFLECTION);
+    op_require(op, op_size(grid, 0) == op_size(input, 0), grid->name, "batch", op->invalid,
+               "%s is %s, %s is %s: they differ in their first size", grid->name, op_shape_text(op, grid), input->name,
+               op_shape_text(op, input));
+    op_require(op, op_size(grid, -1) == axes, grid->name, "size", op->invalid, "%s is %s; its last size must be %d",
+               grid->name, op_shape_text(op, grid), (int)axes);
+    bool empty = false;
+    for (int32_t axis = 2; axis < input->view.rank; axis++) {
+        empty = empty || op_size(input, axis) == 0;
+    }
+    op_require(op, !empty, input->name, "empty", op->invalid, "%s is %s; only its first two sizes may be 0",
+               input->name, op_shape_text(op, input));
+}
+
+Shape op_shape_sampled(OpCall *op, const Operand *input, const Operand *grid)
+{
+    Shape shape = op_shape(input);
+    for (int32_t axis = 2; axis < shape.rank && !op_refused(op); axis++) {
+        shape.sizes[axis] = op_size(grid, axis - 1);
+    }
+    return shape;
+}
+
+/* [N, D, H, W, axes]; numbers of two axes have a depth of 1. */
+static View grid_axes(const Operand *operand)
+{
+    View five = operand->view;
+    for (int32_t axis = 3; operand->view.rank == 4 && axis >= 1; axis--) {
+        five.shape[axis + 1] = five.shape[axis];
+        five.strides[axis + 1] = five.strides[axis];
+    }
+    if (operand->view.rank == 4) {
+        five.rank = 5;
+        five.shape[1] = 1;
+        five.strides[1] = 0;
+    }
+    return five;
+}
+
+static GridSample sampling(int64_t mode, int64_t padding, bool align_corners)
+{
+    return (GridSample){(SampleMode)mode, (SamplePadding)padding, align_corners};
+}
+
+aclnnStatus op_grid_sample(OpCall *op, const Operand *input, const Operand *grid, int64_t mode, int64_t padding,
+                           bool align_corners, const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    const GridSample settings = sampling(mode, padding, align_corners);
+    const View images = five_axes(input), places = grid_axes(grid), result = five_axes(out);
+    const PlannedView views[] = {{input, VIEW_READ, &images}, {grid, VIEW_READ, &places}, {out, VIEW_WRITE, &result}};
+    return op_plan_views(op, us_grid_sample, &settings, sizeof settings, 3, views);
+}
+
+void require_grid_mask(OpCall *op, BoolArguments mask)
+{
+    op_require_length(op, mask.name, mask.count, 2, 2);
+}
+
+aclnnStatus op_grid_sample_backward(OpCall *op, const Operand *slopes, const Operand *input, const Operand *grid,
+                                    int64_t mode, int64_t padding, bool align_corners, BoolArguments mask,
+                                    const Operand *input_result, const Operand *grid_result)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const GridSample settings = sampling(mode, padding, align_corners);
+    const bool to_input = mask.values[0] && !op_empty(input_result), to_grid = mask.values[1] && !op_empty(grid_result);
+    const View absent = us_view_absent();
+    const View dy = five_axes(slopes), x = five_axes(input), places = grid_axes(grid);
+    const View dx = five_axes(input_result), dgrid = grid_axes(grid_result);
+    const PlannedView views[] = {
+        {slopes, VIEW_READ, &dy},
+        {input, VIEW_READ, &x},
+        {grid, VIEW_READ, &places},
+        to_input ? (PlannedView){input_result, VIEW_WRITE, &dx} : (PlannedView){NULL, VIEW_READ, &absent},
+        to_grid ? (PlannedView){grid_result, VIEW_WRITE, &dgrid} : (PlannedView){NULL, VIEW_READ, &absent},
+    };
+    return op_plan_views(op, us_grid_sample_gradient, &settings, sizeof settings, 5, views);
+}
+
+Shape op_shape_affine_theta(OpCall *op, IntArguments size)
+{
+    return op_refused(op) ? (Shape){0}
+                          : op_shape_of(3, (const int64_t[]){size.values[0], size.count - 2, size.count - 1});
+}
+
+Shape op_shape_affine_grid(OpCall *op, IntArguments size)
+{
+    Shape shape = {.rank = (int32_t)size.count};
+    for (int32_t axis = 0; axis < shape.rank && !op_refused(op); axis++) {
+        shape.sizes[axis] = axis == 0 ? size.values[0] : axis == shape.rank - 1 ? axis - 1 : size.values[axis + 1];
+    }
+    return shape;
+}
+
+aclnnStatus op_affine_grid(OpCall *op, const Operand *theta, bool align_corners, const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    const AffineGrid attributes = {align_corners};
+    return op_plan_operands(op, us_grid_forward, &attributes, sizeof attributes, OPERANDS(theta), OPERANDS(out));
 }

@@ -4,6 +4,7 @@
 
 #include "ascend/opapi/pooling.h"
 #include "ascend/opapi/shapes.h"
+#include "kernels/resample/grid_sample.h"
 #include "kernels/resample/interpolate.h"
 
 /* Sizes of a tensor of which only the first may be 0 (sizes/range). */
@@ -17,5 +18,24 @@ Shape op_shape_upsampled(OpCall *op, const Operand *self, IntArguments size);
 
 aclnnStatus op_interpolate(OpCall *op, const Operand *self, Interpolation settings, const Operand *out);
 aclnnStatus op_interpolate_backward(OpCall *op, const Operand *slopes, Interpolation settings, const Operand *result);
+
+/* ---- grids ---- */
+
+/* Modes that are known: 0 linear, 1 nearest, with two axes 2 cubic (interpolationMode/range); 0 zeros, 1 border,
+ * 2 reflection (paddingMode/range). Sizes that fit: input [N, C, space…], grid [N, places…, axes] (grid/size, grid/batch). */
+void require_grid_sample(OpCall *op, const Operand *input, const Operand *grid, int64_t mode, int64_t padding);
+Shape op_shape_sampled(OpCall *op, const Operand *input, const Operand *grid);
+aclnnStatus op_grid_sample(OpCall *op, const Operand *input, const Operand *grid, int64_t mode, int64_t padding,
+                           bool align_corners, const Operand *out);
+/* mask: which of the two results are wanted (outputMask/length: two entries). */
+void require_grid_mask(OpCall *op, BoolArguments mask);
+aclnnStatus op_grid_sample_backward(OpCall *op, const Operand *slopes, const Operand *input, const Operand *grid,
+                                    int64_t mode, int64_t padding, bool align_corners, BoolArguments mask,
+                                    const Operand *input_result, const Operand *grid_result);
+
+/* size is [N, C, H, W] or [N, C, D, H, W]: theta [N, 2, 3] or [N, 3, 4], out [N, H, W, 2] or [N, D, H, W, 3]. */
+Shape op_shape_affine_theta(OpCall *op, IntArguments size);
+Shape op_shape_affine_grid(OpCall *op, IntArguments size);
+aclnnStatus op_affine_grid(OpCall *op, const Operand *theta, bool align_corners, const Operand *out);
 
 #endif

@@ -99,7 +99,7 @@ mcdnnStatus_t mcdnnSpatialTfGridGeneratorForward(
     add_theta(&launch, "theta", transformed, theta);
     add_grid(&launch, "grid", transformed, grid);
     us_launch_output(&launch, false);
-    us_launch_kernel(&launch, us_grid_forward, "", 0);
+    us_launch_kernel(&launch, us_grid_forward, &(AffineGrid){.align_corners = true}, sizeof(AffineGrid));
     submit(&call, dnn, &launch);
     return us_call_end(&call);
 }
