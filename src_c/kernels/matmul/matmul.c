@@ -556,8 +556,11 @@ static Matmul merged(const Matmul *product)
 KernelStatus us_matmul(const Matmul *product)
 {
     const Matmul whole = merged(product);
+    if (whole.m == 0 || whole.n == 0) {
+        return KERNEL_OK;
+    }
     Run run = run_of(&whole);
-    if (run.batch == 0 || whole.m == 0 || whole.n == 0) {
+    if (run.batch == 0) {
         return KERNEL_OK;
     }
     const int64_t parts = least(whole.k / PART_DEPTH, PART_LIMIT);
