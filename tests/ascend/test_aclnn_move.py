@@ -66,6 +66,7 @@ def cases(kind):
     yield "SplitWithSize", {"self": x, "splitSize": [1, 4], "dim": 0}, {"out": [x[:1], x[1:]]}
     yield "Slice", {"self": x, "dim": 1, "start": -6, "end": 100, "step": 2}, {"out": x[:, -6:100:2]}
     yield "Flip", {"self": cube, "dims": [0, -1]}, {"out": cube[::-1, :, ::-1]}
+    yield "Flip", {"self": cube, "dims": []}, {"out": cube}
     yield "Flip", {"self": empty, "dims": [1]}, {"out": empty}
     yield "Permute", {"self": cube, "dims": [2, 0, 1]}, {"out": cube.transpose(2, 0, 1)}
     yield "Repeat", {"self": x, "repeats": [2, 3, 2]}, {"out": numpy.tile(x, (2, 3, 2))}
