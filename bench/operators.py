@@ -10,6 +10,7 @@ import elementwise
 import normalization
 import numpy
 import pointwise
+import reductions
 import spatial
 from cases import DTYPES, Case, Row, peer, random, shaped_rows, sized_rows, to_torch, torch
 
@@ -101,5 +102,5 @@ def ascend_rows() -> list[Row]:
 
 
 def all_rows() -> list[Row]:
-    modules = elementwise, pointwise, normalization, spatial, convolution, dsp
+    modules = elementwise, reductions, pointwise, normalization, spatial, convolution, dsp
     return [*ascend_rows(), *(row for module in modules for row in module.rows())]

@@ -249,10 +249,8 @@ def shape(check, number, scope):
     if re.fullmatch(rf"broadcast\(.*\b{target}\b.*\)", " ".join(rest)):
         scope.shaped |= set(re.findall(r"\w+", " ".join(rest))) - {target}  # none can have more dimensions than it
     lines = [] if name == expression else [f"const Shape {name} = {expression};"]
-    text = " ".join(rest)
-    single = "_single" if re.fullmatch(r"reduced\w*\(.*\)|\[1?\]", text) else ""
-    lines.append(f"op_require{single}_shape(&op, {target}, &{name});")
-    return lines, [_rule(check, number, target, "shape", f"The shape is not {text}.")]
+    lines.append(f"op_require_shape(&op, {target}, &{name});")
+    return lines, [_rule(check, number, target, "shape", f"The shape is not {' '.join(rest)}.")]
 
 
 def same_shape(check, number, scope):

@@ -49,7 +49,7 @@ def _take_up(operator: Operator, body: str) -> list[str]:
 def _one_element(operator: Operator, name: str) -> bool:
     """A tensor of one element has no strides that could lead outside."""
     checked = any(check.kind == "elements" and name in check.words[:-2] and check.words[-1] == "1"
-                  or check.kind == "shape" and check.words[0] == name and check.words[-1] in ("[]", "[1]")
+                  or check.kind == "shape" and check.words[0] == name and check.words[2] == "[]"
                   for check in operator.checks)  # fmt: skip
     example = operator.example.get(name, "")
     return checked or (isinstance(example, str) and re.fullmatch(r"\w+\[(1(, *1)*)?\](<\d+)?", example) is not None)

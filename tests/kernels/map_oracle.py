@@ -104,6 +104,18 @@ def floor_divide(x, y):
     return integers_by(lambda a, b: 0 if b == 0 else a // b)(x, y) if is_integer(x) else np.floor_divide(x, y)
 
 
+def fmod(x, y):
+    return integers_by(lambda a, b: a - truncated(a, b) * b)(x, y) if is_integer(x) else np.fmod(x, y)
+
+
+def remainder(x, y):
+    """Of y's sign; exact but for the one addition that may be needed."""
+    if is_integer(x):
+        return integers_by(lambda a, b: a if b == 0 else a % b)(x, y)
+    rest = np.fmod(x, y)
+    return np.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
+
+
 def near_whole(function, x, y):
     return function(x / y)
 
@@ -120,6 +132,15 @@ def addcmul(x, y, z, a):
     first = scale_by(a, y)
     second, size = product(first, z) if np.iscomplexobj(x) else (first * z, np.abs(first * z))
     return plus(x, second), np.abs(x) + size
+
+
+def addr(x, y, z, a, b):
+    kept = 0 * fields(x) if np.all(b == 0) else fields(b) * fields(x) if is_integer(x) else scale_by(b, x)
+    if is_integer(x):
+        return kept + fields(a) * fields(y) * fields(z)
+    first = scale_by(a, y)
+    second, size = product(first, z) if np.iscomplexobj(x) else (first * z, np.abs(first * z))
+    return plus(kept, second), np.abs(kept) + size
 
 
 def scale_by(a, y):
@@ -378,6 +399,11 @@ def loss_scale(scale, steps, overflow, growth, backoff, interval):
     return (np.where(overflow != 0, scale * backoff, kept), np.abs(scale) * growth), np.where((overflow != 0) | grows, 0, steps + 1)
 
 
+def glu_gradients(g, x, gate):
+    opens = sigmoid(gate)
+    return g * opens, (g * opens * (x - x * opens), np.abs(g * opens * x))
+
+
 def moments(m, v, g, beta1, beta2):
     return (beta1 * m + (1 - beta1) * g, np.abs(m) + np.abs(g)), (beta2 * v + (1 - beta2) * g * g, v + g * g)
 
@@ -502,6 +528,7 @@ ORACLE = {
     "square": Oracle(lambda x: product(x, x), 3),
     "reciprocal": Oracle(lambda x: quotient(np.ones_like(x), x), 9),
     "addcmul": Oracle(addcmul, 5),
+    "addr": Oracle(addr, 6),
     "addcdiv": Oracle(addcdiv, 11),
     "lerp": Oracle(lerp, 4),
     "abs": Oracle(magnitude, 0),
@@ -509,6 +536,8 @@ ORACLE = {
     "minimum": Oracle(lambda x, y: np.minimum(x, y), 0),
     "clamp": Oracle(clamp, 0),
     "sign": Oracle(sign, 7),
+    "fmod": Oracle(fmod, 0),
+    "remainder": Oracle(remainder, 1),
     "trunc_divide": Oracle(trunc_divide, 0),
     "floor_divide": Oracle(floor_divide, 0),
     "gcd": Oracle(integers_by(math.gcd), 0),
@@ -624,6 +653,7 @@ ORACLE = {
     "sigmoid_backward": Oracle(lambda g, y: triple(g, y, 1 - y), 8),
     "tanh_backward": Oracle(lambda g, y: g * ((1 - y) * (1 + y)), 5),
     "log_sigmoid_backward": Oracle(lambda g, x: g * sigmoid(-x), 6),
+    "glu_backward": Oracle(glu_gradients, 10, many=True),
     "silu_backward": Oracle(lambda g, x: slope_and_scale(g, x, sigmoid(x) * (1 + x * sigmoid(-x)), x), 10),
     "swish_backward": Oracle(lambda g, x, a: slope_and_scale(g, x, sigmoid(a * x) * (1 + a * x * sigmoid(-a * x)), a * x), 12),
     "mish_backward": Oracle(lambda g, x: slope_and_scale(g, x, mish_slope(x), x), 14),

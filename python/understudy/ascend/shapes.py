@@ -40,6 +40,12 @@ def reduced_unless(shape, dims, keep, noop):
 
 
 @shape_function
+def joint(shapes):
+    """What a list of shapes broadcasts to."""
+    return broadcast(*shapes)
+
+
+@shape_function
 def concatenated(shapes, dim):
     full = [shape for shape in shapes if shape != (0,)] or shapes
     axis = normal(dim, len(full[0]))
@@ -247,6 +253,8 @@ def _argument(text: str, values: Mapping):
     name = text.removesuffix("_axes").removesuffix("_axis")
     if name in values:
         return values[name]
+    if re.fullmatch(r"-?\d+", text):
+        return int(text)
     return {"true": True, "false": False}.get(text, text)
 
 

@@ -1,6 +1,7 @@
 /* The road of an operator call: begin, plan, submit. Parameters are taken up in op_parameters.c, checks are in op_checks.c. */
 #include "ascend/common/op_call.h"
 
+#include "ascend/common/op_memory.h"
 #include "report/grace.h"
 
 #include <string.h>
@@ -65,15 +66,6 @@ static aclnnStatus hand_over(OpCall *op)
     return us_call_end(&op->call);
 }
 
-/* Memory of the executor; running out of it refuses the call. */
-static void *take(OpCall *op, size_t size)
-{
-    void *taken = op_refused(op) ? NULL : executor_take(op->executor, size);
-    op_require(op, taken != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
-               "no host memory for the executor");
-    return taken;
-}
-
 static void require_operands_inside(OpCall *op)
 {
     for (const Operand *operand = op_refused(op) ? NULL : op->executor->operands; operand != NULL;
@@ -91,11 +83,11 @@ aclnnStatus op_plan_views(OpCall *op, Kernel *kernel, const void *attributes, si
     require_operands_inside(op);
     const int32_t results = op_refused(op) ? 0 : op->executor->task.result_count;
     const size_t total = (size_t)count + (size_t)results;
-    View *views = take(op, total * sizeof *views);
-    const char **names = take(op, total * sizeof *names);
-    ViewAccess *access = take(op, total * sizeof *access);
-    const Operand **operands = take(op, total * sizeof *operands);
-    void *kept = take(op, size);
+    View *views = op_take(op, total * sizeof *views);
+    const char **names = op_take(op, total * sizeof *names);
+    ViewAccess *access = op_take(op, total * sizeof *access);
+    const Operand **operands = op_take(op, total * sizeof *operands);
+    void *kept = op_take(op, size);
     if (op_refused(op)) {
         return hand_over(op);
     }
@@ -133,7 +125,7 @@ aclnnStatus op_plan(OpCall *op, Kernel *kernel, const void *attributes, size_t s
          operand = operand->next) {
         count++;
     }
-    PlannedView *views = take(op, (size_t)count * sizeof *views);
+    PlannedView *views = op_take(op, (size_t)count * sizeof *views);
     if (op_refused(op)) {
         return hand_over(op);
     }
@@ -148,7 +140,7 @@ aclnnStatus op_plan_operands(OpCall *op, Kernel *kernel, const void *attributes,
                              Operands outputs)
 {
     const int32_t count = inputs.count + outputs.count;
-    PlannedView *views = take(op, (size_t)count * sizeof *views);
+    PlannedView *views = op_take(op, (size_t)count * sizeof *views);
     if (op_refused(op)) {
         return hand_over(op);
     }

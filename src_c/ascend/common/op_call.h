@@ -130,8 +130,6 @@ void op_require_same_shape(OpCall *op, const Operand *operand, const Operand *mo
 void op_require_rank(OpCall *op, const Operand *operand, int32_t lowest, int32_t highest); /* rank */
 void op_require_ranks(OpCall *op, Operands operands, int32_t lowest, int32_t highest);   /* rank, of each */
 void op_require_shape(OpCall *op, const Operand *operand, const Shape *expected);       /* shape */
-/* The same of a result: a single one may be [] or [1] (client conflicts, general rule 6). */
-void op_require_single_shape(OpCall *op, const Operand *operand, const Shape *expected); /* shape */
 void op_require_public_format(OpCall *op, const Operand *operand);                      /* format */
 void op_require_nd(OpCall *op, const Operand *operand);                                 /* format */
 void op_require_elements(OpCall *op, const Operand *operand, int64_t count);            /* elements */

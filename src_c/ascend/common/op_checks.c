@@ -64,16 +64,6 @@ void op_require_shape(OpCall *op, const Operand *operand, const Shape *expected)
                us_shape_text(expected->rank, expected->sizes, expected_text, sizeof expected_text));
 }
 
-void op_require_single_shape(OpCall *op, const Operand *operand, const Shape *expected)
-{
-    const View *view = &operand->view;
-    const bool expects_one = expected->rank == 0 || (expected->rank == 1 && expected->sizes[0] == 1);
-    const bool is_one = view->rank == 0 || (view->rank == 1 && view->shape[0] == 1);
-    if (!expects_one || !is_one) {
-        op_require_shape(op, operand, expected);
-    }
-}
-
 void op_require_public_format(OpCall *op, const Operand *operand)
 {
     op_require(op, !acl_format_is_private(operand->format), operand->name, "format", op->invalid,

@@ -1,4 +1,5 @@
 /* Element-wise operators: src_c/kernels/map. */
+#include "ascend/common/op_memory.h"
 #include "ascend/opapi/families.h"
 
 #include "kernels/map/formulas.h"
@@ -53,9 +54,7 @@ static MapListCall *list_call(OpCall *op, int32_t items, int32_t number_count, c
 {
     const int32_t per_item = each != NULL ? number_count + 1 : 0;
     *size = sizeof(MapListCall) + (size_t)items * (size_t)per_item * sizeof(Number);
-    MapListCall *call = op_refused(op) ? NULL : executor_take(op->executor, *size);
-    op_require(op, call != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
-               "no host memory for the executor");
+    MapListCall *call = op_take(op, *size);
     if (op_refused(op)) {
         return NULL;
     }
@@ -87,10 +86,7 @@ aclnnStatus op_map_lists(OpCall *op, const MapFormula *formula, int32_t input_co
     size_t size = 0;
     require_lane(op, formula, compute);
     MapListCall *call = list_call(op, items, number_count, numbers, each, op_list_dtype(outputs[0]), &size);
-    PlannedView *views =
-        op_refused(op) ? NULL : executor_take(op->executor, (size_t)items * (size_t)per_item * sizeof *views);
-    op_require(op, views != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
-               "no host memory for the executor");
+    PlannedView *views = op_take(op, (size_t)items * (size_t)per_item * sizeof *views);
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }

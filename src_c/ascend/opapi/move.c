@@ -2,6 +2,7 @@
  * operands (src_c/kernels/map), or `fill`. One launch for all pieces. */
 #include "ascend/opapi/families.h"
 
+#include "ascend/common/op_memory.h"
 #include "kernels/map/formulas.h"
 #include "kernels/move/move.h"
 
@@ -48,21 +49,13 @@ typedef struct Moves {
     View *views;
 } Moves;
 
-static void *take(OpCall *op, size_t size)
-{
-    void *taken = op_refused(op) ? NULL : executor_take(op->executor, size);
-    op_require(op, taken != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
-               "no host memory for the executor");
-    return taken;
-}
-
 static Moves moves_begin(OpCall *op, aclDataType compute, int32_t limit)
 {
     Moves moves = {.op = op, .limit = limit};
     moves.call = (MapCall){.formula = &us_map_copy, .compute = dtype_of_acl(compute), .result = dtype_of_acl(compute),
                            .inputs = 1, .outputs = 1};
-    moves.planned = take(op, 2 * (size_t)limit * sizeof *moves.planned);
-    moves.views = take(op, 2 * (size_t)limit * sizeof *moves.views);
+    moves.planned = op_take(op, 2 * (size_t)limit * sizeof *moves.planned);
+    moves.views = op_take(op, 2 * (size_t)limit * sizeof *moves.views);
     return moves;
 }
 
@@ -306,7 +299,7 @@ aclnnStatus op_eye(OpCall *op, const Operand *to)
         moves_add(&moves, to, diagonal, to, diagonal);
     }
     const size_t size = sizeof(MapListCall) + 2 * sizeof(Number);
-    MapListCall *call = take(op, size);
+    MapListCall *call = op_take(op, size);
     if (call == NULL || moves.count < 2) {
         return op_plan_nothing(op);
     }

@@ -1,7 +1,9 @@
 /* Reductions and scans: src_c/kernels/reduce, src_c/kernels/scan. */
 #include "ascend/opapi/reduce.h"
 
+#include "ascend/common/op_memory.h"
 #include "kernels/reduce/compound.h"
+#include "kernels/reduce/median.h"
 
 #include <string.h>
 
@@ -38,7 +40,9 @@ static ReduceCall make_call(OpCall *op, const Reduction *reduction, uint32_t axe
     return call;
 }
 
-static aclnnStatus plan(OpCall *op, const ReduceCall *call, const Operand *from, Operands outputs)
+/* Outputs as the kernels want them. */
+static aclnnStatus plan_kernel(OpCall *op, Kernel *kernel, const void *attributes, size_t size, const Operand *from,
+                               uint32_t axes, Operands outputs)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
@@ -47,10 +51,15 @@ static aclnnStatus plan(OpCall *op, const ReduceCall *call, const Operand *from,
     PlannedView planned[1 + REDUCE_OUTPUTS] = {{from, VIEW_READ, NULL}};
     for (int32_t i = 0; i < outputs.count; i++) {
         const Operand *out = outputs.items[i];
-        views[i] = out != NULL ? result_view(out, &from->view, call->axes) : us_view_absent();
+        views[i] = out != NULL ? result_view(out, &from->view, axes) : us_view_absent();
         planned[1 + i] = (PlannedView){out, VIEW_WRITE, &views[i]};
     }
-    return op_plan_views(op, us_reduce, call, sizeof *call, 1 + outputs.count, planned);
+    return op_plan_views(op, kernel, attributes, size, 1 + outputs.count, planned);
+}
+
+static aclnnStatus plan(OpCall *op, const ReduceCall *call, const Operand *from, Operands outputs)
+{
+    return plan_kernel(op, us_reduce, call, sizeof *call, from, call->axes, outputs);
 }
 
 aclnnStatus op_reduce(OpCall *op, const Reduction *reduction, const Operand *from, uint32_t axes, aclDataType compute,
@@ -72,10 +81,43 @@ aclnnStatus op_norm(OpCall *op, const Operand *from, const ScalarArgument *p, ui
                     const Operand *out)
 {
     const Number number = op_number(p, ACL_FLOAT);
-    return op_reduce(op, us_reduce_norm(number.real), from, axes, compute, OPERANDS(out), 1, &number);
+    ReduceCall call = make_call(op, us_reduce_norm(number.real), axes, compute, 1, 1, &number);
+    call.result = dtype_of_acl(out->dtype);
+    return plan(op, &call, from, OPERANDS(out));
 }
 
-/* ---- shapes ---- */
+aclnnStatus op_variance(OpCall *op, const Reduction *reduction, const Operand *from, uint32_t axes, double correction,
+                        Operands outputs)
+{
+    return op_reduce(op, reduction, from, axes, from->dtype, outputs, NUMBERS(op_real(correction, ACL_FLOAT)));
+}
+
+aclnnStatus op_median(OpCall *op, const Operand *from, uint32_t axes, bool skips_nan, Operands outputs)
+{
+    const Median median = {.axes = axes, .skips_nan = skips_nan, .outputs = outputs.count};
+    return plan_kernel(op, us_median, &median, sizeof median, from, axes, outputs);
+}
+
+/* ---- shapes and types ---- */
+
+void require_elements_along(OpCall *op, const Operand *operand, uint32_t axes, const char *name)
+{
+    for (int32_t axis = 0; axis < operand->view.rank; axis++) {
+        op_require(op, (axes >> axis & 1) == 0 || operand->view.shape[axis] != 0, name, "empty", op->invalid,
+                   "%s is %s: there is nothing to reduce along dimension %d", operand->name,
+                   op_shape_text(op, operand), (int)axis);
+    }
+}
+
+void require_list_type(OpCall *op, const Operand *operand, Operands list)
+{
+    op_require_given_dtype(op, operand, list.name, op_list_dtype(list));
+}
+
+Shape op_shape_joint(OpCall *op, Operands list)
+{
+    return op_broadcast(op, list);
+}
 
 bool op_is_noop(IntArguments dims, bool noop_with_empty_dims)
 {
@@ -99,21 +141,13 @@ void require_single_items(OpCall *op, Operands list)
 
 /* ---- lists ---- */
 
-static void *take(OpCall *op, size_t size)
-{
-    void *taken = op_refused(op) ? NULL : executor_take(op->executor, size);
-    op_require(op, taken != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
-               "no host memory for the executor");
-    return taken;
-}
-
 aclnnStatus op_norm_lists(OpCall *op, Operands from, const ScalarArgument *p, Operands out)
 {
     const Number number = op_number(p, ACL_FLOAT);
     const ReduceLists lists = {.items = from.count, .call = make_call(op, us_reduce_norm(number.real), ALL_AXES,
                                                                       op_list_dtype(from), 1, 1, &number)};
-    View *views = take(op, (size_t)from.count * sizeof *views);
-    PlannedView *planned = take(op, 2 * (size_t)from.count * sizeof *planned);
+    View *views = op_take(op, (size_t)from.count * sizeof *views);
+    PlannedView *planned = op_take(op, 2 * (size_t)from.count * sizeof *planned);
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
@@ -125,10 +159,19 @@ aclnnStatus op_norm_lists(OpCall *op, Operands from, const ScalarArgument *p, Op
     return op_plan_views(op, us_reduce_lists, &lists, sizeof lists, 2 * from.count, planned);
 }
 
+aclnnStatus op_fold(OpCall *op, const MapFormula *formula, Operands list, const Operand *out)
+{
+    const DType lane = us_lane_dtype(us_lane_of(out->view.dtype));
+    const Fold fold = {.formula = formula, .compute = lane, .inputs = list.count};
+    op_require(op, us_map_has_lane(formula, lane), "kernel", "missing", ACLNN_ERR_INNER_FIND_KERNEL_ERROR,
+               "%s is not computed in %s", formula->name, us_dtype_name(lane));
+    return op_plan_operands(op, us_fold, &fold, sizeof fold, list, OPERANDS(out));
+}
+
 aclnnStatus op_unscale(OpCall *op, Operands list, const Operand *found, const Operand *scale)
 {
     const Unscale unscale = {list.count};
-    PlannedView *planned = take(op, ((size_t)list.count + 2) * sizeof *planned);
+    PlannedView *planned = op_take(op, ((size_t)list.count + 2) * sizeof *planned);
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }

@@ -15,12 +15,24 @@ aclnnStatus op_reduce(OpCall *op, const Reduction *reduction, const Operand *fro
                       Operands outputs, int32_t number_count, const Number *numbers);
 /* Of integers: their sum over their number in double, cut to an integer. */
 aclnnStatus op_mean(OpCall *op, const Operand *from, uint32_t axes, aclDataType compute, const Operand *out);
+/* Divided by the number of elements less the correction; outputs: variance or its root, and the mean. */
+aclnnStatus op_variance(OpCall *op, const Reduction *reduction, const Operand *from, uint32_t axes, double correction,
+                        Operands outputs);
+/* Element (n - 1) / 2 of n in ascending order; outputs: values and, if wanted, positions. */
+aclnnStatus op_median(OpCall *op, const Operand *from, uint32_t axes, bool skips_nan, Operands outputs);
 /* (sum |x|^p)^(1/p); p = 0 counts what is not 0, inf and -inf give the largest and the smallest |x|. */
 aclnnStatus op_norm(OpCall *op, const Operand *from, const ScalarArgument *p, uint32_t axes, aclDataType compute,
                     const Operand *out);
+/* out = formula(formula(list[0], list[1]), list[2]) …, broadcast, rounded once. */
+aclnnStatus op_fold(OpCall *op, const MapFormula *formula, Operands list, const Operand *out);
+Shape op_shape_joint(OpCall *op, Operands list);
 /* out[i] = norm of all elements of from[i]. */
 aclnnStatus op_norm_lists(OpCall *op, Operands from, const ScalarArgument *p, Operands out);
 
+/* None of these axes of the operand has size 0 (name/empty). */
+void require_elements_along(OpCall *op, const Operand *operand, uint32_t axes, const char *name);
+/* The operand has the type of the list's first tensor (same-dtype). */
+void require_list_type(OpCall *op, const Operand *operand, Operands list);
 /* Every tensor of the list has one element (LIST/elements). */
 void require_single_items(OpCall *op, Operands list);
 

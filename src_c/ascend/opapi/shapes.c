@@ -121,6 +121,7 @@ Shape op_shape_selected(OpCall *op, const Operand *operand, int32_t axis, const 
 Shape op_shape_halved(OpCall *op, const Operand *operand, int32_t axis)
 {
     Shape shape = op_shape(operand);
+    axis += axis < 0 ? shape.rank : 0;
     if (fits(op, operand, axis)) {
         shape.sizes[axis] /= 2;
     }

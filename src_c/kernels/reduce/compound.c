@@ -1,8 +1,9 @@
 #include "kernels/reduce/compound.h"
 
+#include "kernels/loss/mapped_sum.h"
 #include "kernels/map/formulas.h"
 #include "kernels/reduce/reductions.h"
-#include "tensor/axes.h"
+#include "kernels/scratch.h"
 #include "tensor/parallel.h"
 
 #include <stdatomic.h>
@@ -50,54 +51,55 @@ KernelStatus us_reduce_lists(const View *views, const void *attributes)
 
 /* ---- blocks of views of one shape ---- */
 
-enum { BLOCK_VIEWS = 2 };
-
-/* The shared axes; a block is some rows of axis `axis` with all that is inside of it. */
+/* A block is some rows of axis `axis` with all that is inside of it. */
 typedef struct Blocks {
-    Axes axes;
-    const View *views[BLOCK_VIEWS];
+    const View *model; /* a view of the shape */
     int32_t axis;
-    int64_t row, rows, per_run, count; /* elements of a row, rows of a block, blocks along the axis, blocks */
+    int64_t rows, per_run, count; /* rows of a block, blocks along the axis, blocks */
 } Blocks;
 
-static Blocks cut(const View *const *views, int count)
+static Blocks cut(const View *model)
 {
-    Blocks blocks = {.row = 1};
-    us_axes_add(&blocks.axes, views, count, 0, views[0]->rank);
-    us_axes_complete(&blocks.axes, count);
-    for (int k = 0; k < count; k++) {
-        blocks.views[k] = views[k];
+    Blocks blocks = {.model = model, .rows = 1, .per_run = 1, .count = 1};
+    if (model->rank == 0) {
+        return blocks;
     }
-    const Axes *axes = &blocks.axes;
-    blocks.axis = axes->rank - 1;
-    while (blocks.axis > 0 && blocks.row * axes->shape[blocks.axis] < BLOCK) {
-        blocks.row *= axes->shape[blocks.axis--];
+    int64_t row = 1;
+    blocks.axis = model->rank - 1;
+    while (blocks.axis > 0 && row * model->shape[blocks.axis] < BLOCK) {
+        row *= model->shape[blocks.axis--];
     }
-    const int64_t size = axes->shape[blocks.axis];
-    blocks.rows = BLOCK / blocks.row > 0 ? BLOCK / blocks.row : 1;
-    blocks.per_run = (size + blocks.rows - 1) / blocks.rows;
-    blocks.count = us_shape_elements(blocks.axis, axes->shape) * blocks.per_run;
+    blocks.rows = BLOCK / row > 0 ? BLOCK / row : 1;
+    blocks.per_run = (model->shape[blocks.axis] + blocks.rows - 1) / blocks.rows;
+    blocks.count = us_shape_elements(blocks.axis, model->shape) * blocks.per_run;
     return blocks;
 }
 
-static View block_of(const Blocks *blocks, int k, int64_t block)
+static View block_of(const Blocks *blocks, const View *view, int64_t block)
 {
-    const Axes *axes = &blocks->axes;
-    const int64_t size = axes->shape[blocks->axis], first = block % blocks->per_run * blocks->rows;
-    const int64_t place = (block / blocks->per_run * size + first) * blocks->row;
-    View view = {.dtype = blocks->views[k]->dtype, .rank = axes->rank - blocks->axis};
-    view.data = (char *)blocks->views[k]->data +
-                us_axes_offset(axes, k, place) * (int64_t)us_dtype_size(view.dtype);
-    memcpy(view.shape, axes->shape + blocks->axis, (size_t)view.rank * sizeof *view.shape);
-    memcpy(view.strides, axes->strides[k] + blocks->axis, (size_t)view.rank * sizeof *view.strides);
-    view.shape[0] = size - first < blocks->rows ? size - first : blocks->rows;
-    return view;
+    if (view->rank == 0) {
+        return *view;
+    }
+    const int32_t axis = blocks->axis;
+    const int64_t size = view->shape[axis], first = block % blocks->per_run * blocks->rows;
+    int64_t outer = block / blocks->per_run, offset = first * view->strides[axis];
+    for (int32_t i = axis - 1; i >= 0; i--) {
+        offset += outer % view->shape[i] * view->strides[i];
+        outer /= view->shape[i];
+    }
+    View part = {.dtype = view->dtype, .rank = view->rank - axis};
+    part.data = (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
+    memcpy(part.shape, view->shape + axis, (size_t)part.rank * sizeof *part.shape);
+    memcpy(part.strides, view->strides + axis, (size_t)part.rank * sizeof *part.strides);
+    part.shape[0] = size - first < blocks->rows ? size - first : blocks->rows;
+    return part;
 }
 
 /* ---- equal ---- */
 
 typedef struct Equal {
     Blocks blocks;
+    const View *a, *b;
     DType compute;
     _Atomic bool differs;
 } Equal;
@@ -109,8 +111,8 @@ static void compare_block(void *context, int64_t block)
         return;
     }
     bool unequal[BLOCK];
-    const View a = block_of(&work->blocks, 0, block);
-    const View views[] = {a, block_of(&work->blocks, 1, block),
+    const View a = block_of(&work->blocks, work->a, block);
+    const View views[] = {a, block_of(&work->blocks, work->b, block),
                           us_view_contiguous(unequal, DTYPE_BOOL, a.rank, a.shape)};
     const MapCall call = {.formula = &us_map_ne, .compute = work->compute, .result = DTYPE_BOOL, .inputs = 2,
                           .outputs = 1, .items = 1};
@@ -125,13 +127,58 @@ KernelStatus us_equal(const View *views, const void *attributes)
     const Comparison *comparison = attributes;
     bool equal = us_view_same_shape(&views[0], &views[1]);
     if (equal && !us_view_is_empty(&views[0])) {
-        Equal work = {.compute = comparison->compute,
-                      .blocks = cut((const View *const[]){&views[0], &views[1]}, 2)};
+        Equal work = {.compute = comparison->compute, .blocks = cut(&views[0]), .a = &views[0], .b = &views[1]};
         us_parallel(work.blocks.count, compare_block, &work);
         equal = !atomic_load_explicit(&work.differs, memory_order_relaxed);
     }
     *(bool *)views[2].data = equal;
     return KERNEL_OK;
+}
+
+/* ---- fold ---- */
+
+typedef struct Folding {
+    const Fold *fold;
+    const View *views;
+    Blocks blocks;
+    _Atomic bool no_memory;
+} Folding;
+
+static void fold_block(void *context, int64_t block)
+{
+    Folding *work = context;
+    const Fold *fold = work->fold;
+    const View *result = &work->views[fold->inputs];
+    const View out = block_of(&work->blocks, result, block);
+    void *memory = us_scratch_take((size_t)us_view_elements(&out) * us_dtype_size(fold->compute));
+    if (memory == NULL) {
+        atomic_store_explicit(&work->no_memory, true, memory_order_relaxed);
+        return;
+    }
+    const View sum = us_view_contiguous(memory, fold->compute, out.rank, out.shape);
+    const MapCall copy = {.formula = &us_map_copy, .compute = fold->compute, .result = fold->compute, .inputs = 1,
+                          .outputs = 1, .items = 1};
+    const MapCall step = {.formula = fold->formula, .compute = fold->compute, .result = fold->compute, .inputs = 2,
+                          .outputs = 1, .items = 1, .numbers = {{1, 0, 1}}};
+    for (int32_t i = 0; i < fold->inputs; i++) {
+        const View input = us_view_broadcast(&work->views[i], result->rank, result->shape);
+        const View part = block_of(&work->blocks, &input, block);
+        us_map(i == 0 ? (const View[]){part, sum} : (const View[]){sum, part, sum}, i == 0 ? &copy : &step);
+    }
+    us_map((const View[]){sum, out}, &copy);
+    us_scratch_give_back(memory);
+}
+
+KernelStatus us_fold(const View *views, const void *attributes)
+{
+    const Fold *fold = attributes;
+    const View *out = &views[fold->inputs];
+    if (us_view_is_empty(out)) {
+        return KERNEL_OK;
+    }
+    Folding work = {.fold = fold, .views = views, .blocks = cut(out)};
+    us_parallel(work.blocks.count, fold_block, &work);
+    return atomic_load_explicit(&work.no_memory, memory_order_relaxed) ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 
 /* ---- unscale ---- */
@@ -146,7 +193,7 @@ typedef struct Unscaling {
 static void unscale_block(void *context, int64_t block)
 {
     Unscaling *work = context;
-    const View part = block_of(&work->blocks, 0, block);
+    const View part = block_of(&work->blocks, work->blocks.model, block);
     bool found = false;
     View views[] = {part, {.data = &found, .dtype = DTYPE_BOOL, .rank = part.rank}, part};
     for (int32_t axis = 0; axis < part.rank; axis++) {
@@ -170,7 +217,7 @@ KernelStatus us_unscale(const View *views, const void *attributes)
     Unscaling work = {.scale = *(const float *)views[unscale->items + 1].data};
     for (int32_t item = 0; item < unscale->items; item++) {
         if (!us_view_is_empty(&views[item])) {
-            work.blocks = cut((const View *const[]){&views[item]}, 1);
+            work.blocks = cut(&views[item]);
             us_parallel(work.blocks.count, unscale_block, &work);
         }
     }
@@ -178,4 +225,48 @@ KernelStatus us_unscale(const View *views, const void *attributes)
         *(float *)views[unscale->items].data = 1;
     }
     return KERNEL_OK;
+}
+
+/* ---- gradients of prelu ---- */
+
+typedef struct WeightGradient {
+    const View *views;
+    const PreluBackward *attributes;
+    _Atomic bool no_memory;
+} WeightGradient;
+
+static View channel_of(View view, int32_t axis, int64_t channel)
+{
+    if (axis >= 0) {
+        view.data = (char *)view.data + channel * view.strides[axis] * (int64_t)us_dtype_size(view.dtype);
+        view.shape[axis] = 1;
+    }
+    return view;
+}
+
+static void sum_channel(void *context, int64_t channel)
+{
+    WeightGradient *work = context;
+    const View *views = work->views;
+    const int32_t axis = work->attributes->channel;
+    const DType compute = work->attributes->compute;
+    const MappedSum sum = {.divisor = 1, .map = {.formula = &us_map_prelu_weight_backward, .compute = compute,
+                                                 .result = compute, .inputs = 2, .outputs = 1, .items = 1}};
+    const View share[] = {channel_of(views[0], axis, channel), channel_of(views[1], axis, channel),
+                          channel_of(views[4], axis, channel)};
+    if (us_mapped_sum(share, &sum) != KERNEL_OK) {
+        atomic_store_explicit(&work->no_memory, true, memory_order_relaxed);
+    }
+}
+
+/* The weight's gradient first: dx may be the gradient's memory. */
+KernelStatus us_prelu_backward(const View *views, const void *attributes)
+{
+    const PreluBackward *backward = attributes;
+    WeightGradient work = {.views = views, .attributes = backward};
+    us_parallel(backward->channel >= 0 ? views[1].shape[backward->channel] : 1, sum_channel, &work);
+    const MapCall call = {.formula = &us_map_prelu_backward, .compute = backward->compute,
+                          .result = backward->compute, .inputs = 3, .outputs = 1, .items = 1};
+    const KernelStatus status = us_map(views, &call);
+    return atomic_load_explicit(&work.no_memory, memory_order_relaxed) ? KERNEL_NO_MEMORY : status;
 }

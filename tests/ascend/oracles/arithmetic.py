@@ -164,6 +164,35 @@ def is_close(self, other, rtol, atol, equalNan):
     return numpy.isclose(self, other, rtol, atol, equalNan)
 
 
+@oracle("Maximum")
+def maximum(self, other):
+    return numpy.maximum(self, other)
+
+
+@oracle("Minimum")
+def minimum(self, other):
+    return numpy.minimum(self, other)
+
+
+@oracle("FmodScalar", "FmodTensor", attributes={"other": 3})
+def fmod(self, other):
+    if is_integer(self):
+        return where_nonzero(other, numpy.fmod(self, where_nonzero(other, other, 1)), self)
+    return numpy.fmod(self, other)
+
+
+@oracle("RemainderScalarTensor", "RemainderTensorScalar", "RemainderTensorTensor", attributes={"other": -3, "self": -7})
+def remainder(self, other):
+    if is_integer(other) and is_integer(self):
+        return where_nonzero(other, numpy.mod(self, where_nonzero(other, other, 1)), self)
+    return numpy.mod(self, other)
+
+
+@oracle("IsInf")
+def is_inf(x):
+    return numpy.zeros(numpy.shape(x), bool) if is_integer(x) else numpy.isinf(x)
+
+
 @oracle("ClampMaxTensor")
 def clamp_max_tensor(self, max):
     return numpy.minimum(self, max)

@@ -1,0 +1,201 @@
+#include "ascend/opapi/gates.h"
+
+#include "kernels/map/formulas.h"
+#include "kernels/reduce/compound.h"
+
+#include <float.h>
+
+static MapCall call_of(const MapFormula *formula, aclDataType compute)
+{
+    return (MapCall){.formula = formula, .compute = dtype_of_acl(compute), .result = dtype_of_acl(compute),
+                     .inputs = formula->inputs, .outputs = formula->outputs, .items = 1};
+}
+
+/* ---- halves ---- */
+
+static View half_of(const Operand *operand, int32_t axis, int half)
+{
+    View view = operand->view;
+    view.shape[axis] /= 2;
+    const int64_t offset = half * view.shape[axis] * view.strides[axis] * (int64_t)us_dtype_size(view.dtype);
+    view.data = (void *)((uintptr_t)view.data + (uintptr_t)offset);
+    return view;
+}
+
+aclnnStatus op_glu(OpCall *op, const MapFormula *formula, const Operand *self, int32_t axis, const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const MapCall call = call_of(formula, self->dtype);
+    const View first = half_of(self, axis, 0), second = half_of(self, axis, 1);
+    const PlannedView views[] = {{self, VIEW_READ, &first}, {self, VIEW_READ, &second}, {out, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_map, &call, sizeof call, 3, views);
+}
+
+aclnnStatus op_glu_backward(OpCall *op, const Operand *gradient, const Operand *self, int32_t axis, const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const MapCall call = call_of(&us_map_glu_backward, self->dtype);
+    const View a = half_of(self, axis, 0), b = half_of(self, axis, 1);
+    const View da = half_of(out, axis, 0), db = half_of(out, axis, 1);
+    const PlannedView views[] = {{gradient, VIEW_READ, NULL}, {self, VIEW_READ, &a}, {self, VIEW_READ, &b},
+                                 {out, VIEW_WRITE, &da}, {out, VIEW_WRITE, &db}};
+    return op_plan_views(op, us_map, &call, sizeof call, 5, views);
+}
+
+bool is_gelu_name(const char *name)
+{
+    return name[0] == '\0' || strcmp(name, "none") == 0 || strcmp(name, "tanh") == 0;
+}
+
+const MapFormula *gelu_formula(const char *name)
+{
+    return strcmp(name, "tanh") == 0 ? &us_map_gelu_tanh_mul : &us_map_gelu_mul;
+}
+
+/* ---- one weight per channel ---- */
+
+/* Axis 1 is the channel where there is one and weight has an element for each of it; else -1. */
+static int32_t channel_axis(const Operand *weight, const Operand *self)
+{
+    const int64_t elements = us_view_elements(&weight->view);
+    return self->view.rank > 1 && elements != 1 && elements == self->view.shape[1] ? 1 : -1;
+}
+
+void require_channels(OpCall *op, const Operand *weight, const Operand *self)
+{
+    const bool fits = us_view_elements(&weight->view) == 1 || channel_axis(weight, self) == 1;
+    op_require(op, fits, weight->name, "elements", op->invalid,
+               "%s has %lld elements; it needs 1, or one for each channel of %s, %s", weight->name,
+               (long long)us_view_elements(&weight->view), self->name, op_shape_text(op, self));
+}
+
+/* A tensor of weights seen with the rank of self. */
+static View weight_view(const Operand *weight, const Operand *self)
+{
+    View view = {.data = weight->view.data, .dtype = weight->view.dtype, .rank = self->view.rank};
+    for (int32_t axis = 0; axis < view.rank; axis++) {
+        view.shape[axis] = 1;
+    }
+    const int32_t channel = channel_axis(weight, self);
+    for (int32_t axis = 0; axis < weight->view.rank && channel >= 0; axis++) {
+        if (weight->view.shape[axis] == self->view.shape[channel]) {
+            view.shape[channel] = weight->view.shape[axis];
+            view.strides[channel] = weight->view.strides[axis];
+        }
+    }
+    return view;
+}
+
+aclnnStatus op_prelu(OpCall *op, const Operand *self, const Operand *weight, aclDataType compute, const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const MapCall call = call_of(&us_map_prelu, compute);
+    const View weights = weight_view(weight, self);
+    const PlannedView views[] = {{self, VIEW_READ, NULL}, {weight, VIEW_READ, &weights}, {out, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_map, &call, sizeof call, 3, views);
+}
+
+aclnnStatus op_prelu_backward(OpCall *op, const Operand *gradient, const Operand *self, const Operand *weight,
+                              const Operand *input_gradient, const Operand *weight_gradient)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const PreluBackward backward = {dtype_of_acl(self->dtype), channel_axis(weight, self)};
+    const View expanded = us_view_broadcast(&gradient->view, self->view.rank, self->view.shape);
+    const View weights = weight_view(weight, self), sums = weight_view(weight_gradient, self);
+    const PlannedView views[] = {{gradient, VIEW_READ, &expanded}, {self, VIEW_READ, NULL}, {weight, VIEW_READ, &weights},
+                                 {input_gradient, VIEW_WRITE, NULL}, {weight_gradient, VIEW_WRITE, &sums}};
+    return op_plan_views(op, us_prelu_backward, &backward, sizeof backward, 5, views);
+}
+
+/* ---- scalars that may be missing ---- */
+
+static Number number_or_one(const ScalarArgument *scalar, aclDataType dtype)
+{
+    return scalar->given ? op_number(scalar, dtype) : ONE;
+}
+
+aclnnStatus op_swish(OpCall *op, const MapFormula *formula, Operands inputs, const ScalarArgument *beta,
+                     const Operand *out)
+{
+    const aclDataType compute = inputs.items[0]->dtype;
+    return op_map(op, formula, compute, inputs, OPERANDS(out), NUMBERS(number_or_one(beta, compute)));
+}
+
+static bool is_bool(const ScalarArgument *scalar)
+{
+    return scalar->given && scalar->dtype == ACL_BOOL;
+}
+
+static bool is_whole(const ScalarArgument *scalar)
+{
+    return !scalar->given || op_is_integer(scalar->dtype);
+}
+
+bool scalars_fit_bool(aclDataType promoted, const ScalarArgument *beta, const ScalarArgument *alpha)
+{
+    return promoted == ACL_BOOL || (!is_bool(beta) && !is_bool(alpha));
+}
+
+bool scalars_fit_integer(aclDataType promoted, const ScalarArgument *beta, const ScalarArgument *alpha)
+{
+    return !op_is_integer(promoted) || (is_whole(beta) && is_whole(alpha));
+}
+
+aclnnStatus op_addr(OpCall *op, const Operand *self, const Operand *row, const Operand *column,
+                    const ScalarArgument *beta, const ScalarArgument *alpha, aclDataType compute, const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    MapCall call = call_of(&us_map_addr, compute);
+    call.numbers[0] = number_or_one(alpha, compute);
+    call.numbers[1] = number_or_one(beta, compute);
+    View rows = row->view;
+    rows.rank = 2;
+    rows.shape[1] = 1;
+    rows.strides[1] = 0;
+    const PlannedView views[] = {{self, VIEW_READ, NULL}, {row, VIEW_READ, &rows}, {column, VIEW_READ, NULL},
+                                 {out, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_map, &call, sizeof call, 4, views);
+}
+
+/* ---- by type ---- */
+
+aclDataType real_type(aclDataType dtype)
+{
+    return dtype == ACL_COMPLEX64 ? ACL_FLOAT : dtype == ACL_COMPLEX128 ? ACL_DOUBLE : dtype;
+}
+
+aclnnStatus op_real_part(OpCall *op, const Operand *self, const Operand *out)
+{
+    return self->dtype == real_type(self->dtype)
+               ? op_copy(op, self, out)
+               : op_map(op, &us_map_real, self->dtype, OPERANDS(self), OPERANDS(out), NO_NUMBERS);
+}
+
+/* Integers have no places behind the point; before it they round in double. */
+aclnnStatus op_round(OpCall *op, const Operand *self, int64_t decimals, const Operand *out)
+{
+    const bool is_integer = op_is_integer(self->dtype);
+    if (is_integer && decimals >= 0) {
+        return op_copy(op, self, out);
+    }
+    const aclDataType compute = is_integer ? ACL_DOUBLE : self->dtype;
+    if (decimals == 0) {
+        return op_map(op, &us_map_round, compute, OPERANDS(self), OPERANDS(out), NO_NUMBERS);
+    }
+    double scale = 1;
+    for (int64_t digits = decimals < 0 ? -decimals : decimals; digits > 0 && scale < DBL_MAX; digits--) {
+        scale *= 10;
+    }
+    return op_map(op, &us_map_round_decimals, compute, OPERANDS(self), OPERANDS(out),
+                  NUMBERS(op_real(scale, ACL_DOUBLE), op_real(decimals < 0, ACL_DOUBLE)));
+}

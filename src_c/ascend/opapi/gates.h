@@ -1,0 +1,39 @@
+/* Element-wise operators whose operands are parts of tensors, whose scalars may be missing, or whose formula depends
+ * on the type. */
+#ifndef ASCEND_OPAPI_GATES_H
+#define ASCEND_OPAPI_GATES_H
+
+#include "ascend/opapi/families.h"
+
+/* out = formula(first half, second half) of self along the axis. */
+aclnnStatus op_glu(OpCall *op, const MapFormula *formula, const Operand *self, int32_t axis, const Operand *out);
+aclnnStatus op_glu_backward(OpCall *op, const Operand *gradient, const Operand *self, int32_t axis, const Operand *out);
+/* "none", "tanh", or "" for the former. */
+bool is_gelu_name(const char *name);
+const MapFormula *gelu_formula(const char *name);
+
+/* One element, or as many as self has along axis 1 (weight/elements). */
+void require_channels(OpCall *op, const Operand *weight, const Operand *self);
+aclnnStatus op_prelu(OpCall *op, const Operand *self, const Operand *weight, aclDataType compute, const Operand *out);
+aclnnStatus op_prelu_backward(OpCall *op, const Operand *gradient, const Operand *self, const Operand *weight,
+                              const Operand *input_gradient, const Operand *weight_gradient);
+
+/* beta is 1 where it is not given. */
+aclnnStatus op_swish(OpCall *op, const MapFormula *formula, Operands inputs, const ScalarArgument *beta,
+                     const Operand *out);
+
+/* The type of a complex type's parts; other types are their own. */
+aclDataType real_type(aclDataType dtype);
+aclnnStatus op_real_part(OpCall *op, const Operand *self, const Operand *out);
+
+/* Ties to even; negative decimals round before the point. */
+aclnnStatus op_round(OpCall *op, const Operand *self, int64_t decimals, const Operand *out);
+
+/* A bool scalar goes with bool tensors only, a floating one not with integers; those not given go with all. */
+bool scalars_fit_bool(aclDataType promoted, const ScalarArgument *beta, const ScalarArgument *alpha);
+bool scalars_fit_integer(aclDataType promoted, const ScalarArgument *beta, const ScalarArgument *alpha);
+/* out = beta * self + alpha * outer(row, column); scalars that are not given are 1. */
+aclnnStatus op_addr(OpCall *op, const Operand *self, const Operand *row, const Operand *column,
+                    const ScalarArgument *beta, const ScalarArgument *alpha, aclDataType compute, const Operand *out);
+
+#endif

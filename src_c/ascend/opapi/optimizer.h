@@ -1,0 +1,33 @@
+/* Steps of optimizers: src_c/kernels/map/optimizer.inc. */
+#ifndef ASCEND_OPAPI_OPTIMIZER_H
+#define ASCEND_OPAPI_OPTIMIZER_H
+
+#include "ascend/opapi/families.h"
+
+/* inputs: weight, gradient, means of the gradient and of its square; numbers: tensors of one element (beta1^(t-1),
+ * beta2^(t-1), rate, weight decay, beta1, beta2, eps); bound: what the mean of squares must reach, or NULL. */
+aclnnStatus op_adam_w(OpCall *op, Operands inputs, Operands numbers, bool maximize, const Operand *bound,
+                      Operands outputs);
+
+typedef struct AdamW {
+    double rate, beta1, beta2, weight_decay, eps;
+    bool maximize;
+} AdamW;
+/* largest: the largest mean of squares so far, which is written, or NULL. */
+aclnnStatus op_adam_w_v2(OpCall *op, Operands inputs, const Operand *step, AdamW numbers, const Operand *largest,
+                         Operands outputs);
+
+typedef struct EmaAdam {
+    double rate, average_decay, beta1, beta2, eps;
+    int32_t mode;
+    bool corrects_bias;
+    double weight_decay;
+} EmaAdam;
+/* inputs and outputs: also the running mean of the weight. */
+aclnnStatus op_ema_adam(OpCall *op, Operands inputs, const Operand *step, EmaAdam numbers, Operands outputs);
+
+/* out[i] = formula(inputs[0][i], inputs[1][i], …; element i of scalars). */
+aclnnStatus op_addc_lists(OpCall *op, const MapFormula *formula, int32_t input_count, const Operands *inputs,
+                          const Operand *scalars, Operands out);
+
+#endif

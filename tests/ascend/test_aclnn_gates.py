@@ -1,0 +1,134 @@
+"""Operators on halves of tensors, with weights for channels, and the outer product, against NumPy."""
+
+import numpy
+import pytest
+
+from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+
+EPSILON = {"F32": 2.0**-20, "F16": 2.0**-9, "BF16": 2.0**-6, "F64": 2.0**-46}
+
+
+def drawn(kind, shape, seed):
+    return rounded(numpy.random.default_rng(seed).uniform(-3, 3, shape), kind)
+
+
+def sigmoid(x):
+    return 1 / (1 + numpy.exp(-x))
+
+
+def close(actual, expected, kind, scale=1.0):
+    expected = numpy.asarray(expected)
+    numpy.testing.assert_allclose(numpy.asarray(actual).reshape(expected.shape), expected, EPSILON[kind], scale * EPSILON[kind])
+
+
+@pytest.mark.parametrize("kind", EPSILON)
+def test_glu_and_its_gradient(kind):
+    for index, (shape, dim) in enumerate([((4, 6), -1), ((2, 4, 3), 1), ((8,), 0), ((2, 0), 1), ((3, 2050), 1)]):
+        layout = LAYOUTS[index % 3]
+        self = drawn(kind, shape, index)
+        a, b = numpy.split(self, 2, dim)
+        close(call("Glu", self=tensor(self, kind, layout), dim=dim, out=empty(a.shape, kind, layout)), a * sigmoid(b), kind)
+        grad, s = drawn(kind, a.shape, 9), sigmoid(b)
+        expected = numpy.concatenate([grad * s, grad * s * (a - a * s)], dim)
+        actual = call("GluBackward", gradOut=tensor(grad, kind, layout), self=tensor(self, kind, layout), dim=dim,
+                      out=empty(shape, kind, layout))
+        close(actual, expected, kind)
+
+
+def test_glu_gradient_is_the_slope():
+    self, grad, step = drawn("F64", (3, 4), 1), drawn("F64", (3, 2), 2), 1e-6
+
+    def loss(x):
+        return (call("Glu", self=tensor(x, "F64"), dim=1, out=empty((3, 2), "F64")) * grad).sum()
+
+    slopes = numpy.zeros(self.shape)
+    for place in numpy.ndindex(self.shape):
+        moved = numpy.zeros(self.shape)
+        moved[place] = step
+        slopes[place] = (loss(self + moved) - loss(self - moved)) / (2 * step)
+    actual = call("GluBackward", gradOut=tensor(grad, "F64"), self=tensor(self, "F64"), dim=1, out=empty((3, 4), "F64"))
+    numpy.testing.assert_allclose(actual, slopes, 1e-6, 1e-8)
+
+
+def test_gelu_mul():
+    from math import erf
+
+    for kind in ("F32", "F16", "BF16"):
+        x = drawn(kind, (3, 5, 8), 3)
+        a, b = x[..., :4], x[..., 4:]
+        exact = 0.5 * a * (1 + numpy.vectorize(erf)(a / numpy.sqrt(2))) * b
+        tanh = 0.5 * a * (1 + numpy.tanh(numpy.sqrt(2 / numpy.pi) * (a + 0.044715 * a**3))) * b
+        for name, expected in (("none", exact), (None, exact), ("tanh", tanh)):
+            close(call("GeluMul", input=tensor(x, kind, "gaps"), approximateOptional=name, out=empty(a.shape, kind)), expected, kind)
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_prelu_and_its_gradient(kind):
+    for index, (shape, weights) in enumerate([((2, 3, 4), (3,)), ((5, 6), (1,)), ((5,), ()), ((), (1,)), ((2, 3, 2, 2), (1, 3, 1, 1)),
+                                              ((40, 3, 30), (3,)), ((0, 3), (3,))]):
+        layout = LAYOUTS[index % 3]
+        x, w, g = drawn(kind, shape, 1), drawn(kind, weights, 2), drawn(kind, shape, 3)
+        channels = w.size > 1
+        spread = w.reshape([1, 3, *[1] * (len(shape) - 2)]) if channels else w.reshape(())
+        expected = numpy.where(x > 0, x, spread * x)
+        actual = call("Prelu", self=tensor(x, kind, layout), weight=tensor(w, kind), out=empty(shape, kind, layout))
+        close(actual, expected, kind)
+        share = numpy.where(x > 0, 0, g * x)
+        total = share.sum(tuple(axis for axis in range(len(shape)) if axis != 1)) if channels else share.sum()
+        dx, dw = call("PreluBackward", gradOutput=tensor(g, kind, layout), self=tensor(x, kind, layout), weight=tensor(w, kind),
+                      gradInput=empty(shape, kind, layout), gradWeight=empty(weights, kind))
+        close(dx, numpy.where(x > 0, g, g * spread), kind)
+        close(dw, total.reshape(weights), kind, abs(share).sum() * 2.0**-10)
+
+
+def test_real_part():
+    values = numpy.random.default_rng(1).normal(size=(3, 4)) + 1j * numpy.random.default_rng(2).normal(size=(3, 4))
+    for kind, out in (("C64", "F32"), ("C128", "F64"), ("F32", "F32"), ("F16", "F16")):
+        given = values if kind.startswith("C") else values.real
+        actual = call("Real", self=tensor(given, kind, "gaps"), out=empty((3, 4), out, "reversed"))
+        numpy.testing.assert_array_equal(actual, rounded(values.real, out))
+
+
+def test_rounding_to_decimals():
+    values = [0.5, 1.5, 2.5, -0.5, 1234.5678, -15.0]
+    for decimals, expected in ((0, [0, 2, 2, 0, 1235, -15]), (2, [0.5, 1.5, 2.5, -0.5, 1234.57, -15]), (-1, [0, 0, 0, 0, 1230, -20])):
+        actual = call("RoundDecimals", self=tensor(values, "F64"), decimals=decimals, out=empty((6,), "F64"))
+        numpy.testing.assert_allclose(actual, expected, 1e-12)
+    whole = [15, -25, 7]
+    for decimals, expected in ((3, whole), (0, whole), (-1, [20, -20, 10])):
+        actual = call("RoundDecimals", self=tensor(whole, "I32"), decimals=decimals, out=empty((3,), "I32"))
+        numpy.testing.assert_array_equal(actual, expected)
+
+
+def test_swish_without_beta():
+    x, g = drawn("F32", (7,), 1), drawn("F32", (7,), 2)
+    s = sigmoid(x)
+    close(call("Swish", self=tensor(x), betaOptional=None, out=empty((7,))), x * s, "F32")
+    actual = call("SwishBackward", gradOutput=tensor(g), self=tensor(x), betaOptional=None, gradInput=empty((7,)))
+    close(actual, g * s * (1 + x * (1 - s)), "F32")
+
+
+def test_is_inf():
+    values = [1.0, numpy.inf, -numpy.inf, numpy.nan, 0.0]
+    for kind in ("F32", "F16", "BF16", "F64"):
+        numpy.testing.assert_array_equal(call("IsInf", x=tensor(values, kind), out=empty((5,), "B")), [0, 1, 1, 0, 0])
+    numpy.testing.assert_array_equal(call("IsInf", x=tensor([1, 2], "I8"), out=empty((2,), "B")), [0, 0])
+
+
+def test_outer_products():
+    rng = numpy.random.default_rng(4)
+    for kind in ("F32", "F16", "F64", "I8", "I32", "I64", "B"):
+        row, column = rng.integers(0, 2 if kind == "B" else 4, 5), rng.integers(0, 2 if kind == "B" else 4, 3)
+        beta, alpha = (True, True) if kind == "B" else (3, 2)
+        for shape in ((5, 3), (3,), (5, 1), ()):
+            self = rng.integers(0, 2 if kind == "B" else 4, shape)
+            expected = beta * self + alpha * numpy.outer(row, column)
+            expected = expected != 0 if kind == "B" else expected
+            vectors = {"vec1": tensor(row, kind, "gaps"), "vec2": tensor(column, kind)}
+            actual = call("Addr", self=tensor(self, kind), **vectors, betaOptional=beta, alphaOptional=alpha, out=empty((5, 3), kind, "reversed"))
+            numpy.testing.assert_array_equal(actual, expected, f"Addr {kind} {shape}")
+            if shape == (5, 3):
+                actual = call("InplaceAddr", selfRef=tensor(self, kind, "gaps"), **vectors, betaOptional=beta, alphaOptional=alpha)
+                numpy.testing.assert_array_equal(actual, expected, f"InplaceAddr {kind}")
+    vectors = {"vec1": tensor([1.0]), "vec2": tensor([2.0])}
+    assert call("Addr", self=tensor(numpy.nan), **vectors, betaOptional=0.0, alphaOptional=None, out=empty((1, 1))) == 2

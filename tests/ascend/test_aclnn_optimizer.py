@@ -1,0 +1,90 @@
+"""Steps of optimizers and lists with a tensor of scalars, against the pages' formulas in float64."""
+
+import numpy
+import pytest
+
+from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+
+EPSILON = {"F32": 2.0**-19, "F16": 2.0**-9, "BF16": 2.0**-6}
+SHAPE = (3, 700)
+
+
+def state(kind, count):
+    """Weight, gradient, m; then means of squares, which are positive."""
+    rng = numpy.random.default_rng(count)
+    values = [rng.uniform(-1, 1, SHAPE) for _ in range(3)] + [rng.uniform(0.1, 1, SHAPE) for _ in range(count - 3)]
+    return [rounded(value, kind) for value in values]
+
+
+def change(m, v, bias1, bias2, eps):
+    return m / bias1 / (numpy.sqrt(v / bias2) + eps)
+
+
+def close(actual, expected, kind):
+    numpy.testing.assert_allclose(actual, expected, EPSILON[kind], 4 * EPSILON[kind])
+
+
+@pytest.mark.parametrize("kind", EPSILON)
+@pytest.mark.parametrize("amsgrad", [False, True])
+def test_adam_w(kind, amsgrad):
+    w, g, m, v, bound = state(kind, 5)
+    numbers = {"beta1Power": 0.75, "beta2Power": 0.875, "lr": 0.125, "weightDecay": 0.0625, "beta1": 0.875, "beta2": 0.9375, "eps": 2.0**-10}
+    n = {name: float(rounded(numpy.asarray([value]), kind)[0]) for name, value in numbers.items()}
+    new_m, new_v = n["beta1"] * m - (1 - n["beta1"]) * g, n["beta2"] * v + (1 - n["beta2"]) * g * g
+    new_v = numpy.maximum(new_v, bound) if amsgrad else new_v
+    step = change(new_m, new_v, 1 - n["beta1Power"] * n["beta1"], 1 - n["beta2Power"] * n["beta2"], n["eps"])
+    expected = w - n["lr"] * step - n["lr"] * n["weightDecay"] * w, new_m, new_v
+    found = call("ApplyAdamW", varRef=tensor(w, kind), mRef=tensor(m, kind, "gaps"), vRef=tensor(v, kind), grad=tensor(g, kind, "reversed"),
+                 **{name: tensor([value], kind) for name, value in numbers.items()},
+                 maxGradNormOptional=tensor(bound, kind) if amsgrad else None, amsgrad=amsgrad, maximize=True)
+    for actual, exact in zip(found, expected):
+        close(actual, exact, kind)
+
+
+@pytest.mark.parametrize("kind", EPSILON)
+@pytest.mark.parametrize("amsgrad", [False, True])
+def test_adam_w_v2(kind, amsgrad):
+    w, g, m, v, largest = state(kind, 5)
+    rate, beta1, beta2, decay, eps, t = 1e-3, 0.9, 0.999, 0.01, 1e-8, 301
+    new_m, new_v = beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g * g
+    top = numpy.maximum(new_v, largest) if amsgrad else new_v
+    expected = [w - rate * change(new_m, top, 1 - beta1**t, 1 - beta2**t, eps) - rate * decay * w, new_m, new_v]
+    expected += [top] if amsgrad else []
+    found = call("ApplyAdamWV2", varRef=tensor(w, kind), mRef=tensor(m, kind), vRef=tensor(v, kind), grad=tensor(g, kind),
+                 maxGradNormOptionalRef=tensor(largest, kind) if amsgrad else None, step=tensor([t], "I64" if amsgrad else "F32"),
+                 lr=rate, beta1=beta1, beta2=beta2, weightDecay=decay, eps=eps, amsgrad=amsgrad, maximize=False)
+    for actual, exact in zip(found, expected, strict=True):
+        close(actual, exact, kind)
+
+
+@pytest.mark.parametrize("kind", EPSILON)
+@pytest.mark.parametrize("mode", [0, 1])
+def test_ema_adam(kind, mode):
+    w, g, m, v, s = state(kind, 5)
+    rate, average, beta1, beta2, eps, decay, t = 1e-2, 0.9, 0.9, 0.99, 1e-6, 0.1, 7
+    gradient = g + decay * w if mode == 0 else g
+    new_m, new_v = beta1 * m + (1 - beta1) * gradient, beta2 * v + (1 - beta2) * gradient**2
+    bias = (1 - beta1**t, 1 - beta2**t) if mode == 0 else (1, 1)
+    update = change(new_m, new_v, *bias, eps) + (0 if mode == 0 else decay * w)
+    new_w = w - rate * update
+    found = call("ApplyFusedEmaAdam", grad=tensor(g, kind), varRef=tensor(w, kind), mRef=tensor(m, kind), vRef=tensor(v, kind),
+                 sRef=tensor(s, kind), step=tensor([t], "I64"), lr=rate, emaDecay=average, beta1=beta1, beta2=beta2, eps=eps, mode=mode,
+                 biasCorrection=mode == 0, weightDecay=decay)
+    for actual, exact in zip(found, (new_w, new_m, new_v, average * s + (1 - average) * new_w)):
+        close(actual, exact, kind)
+
+
+@pytest.mark.parametrize("name", ["ForeachAddcdivList", "ForeachAddcdivScalarList", "ForeachAddcmulList", "ForeachAddcmulScalarList"])
+def test_lists_with_a_tensor_of_scalars(name):
+    rng = numpy.random.default_rng(5)
+    shapes = [(3, 4), (), (7,), (0,), (2, 600)]
+    for kind in ("F32", "F16", "BF16") + (("I32",) if "mul" in name else ()):
+        draw = (lambda shape: rng.integers(-4, 5, shape)) if kind == "I32" else (lambda shape: rounded(rng.uniform(0.5, 2, shape), kind))
+        x1, x2, x3 = ([draw(shape) for shape in shapes] for _ in range(3))
+        scalars = draw((5,))
+        found = call(name, **{key: [tensor(one, kind, LAYOUTS[i % 3]) for i, one in enumerate(values)]
+                              for key, values in (("x1", x1), ("x2", x2), ("x3", x3))},
+                     scalars=tensor(scalars, kind, "gaps"), out=[empty(shape, kind) for shape in shapes])
+        for a, b, c, scalar, actual in zip(x1, x2, x3, scalars, found, strict=True):
+            exact = a + scalar * b * c if "mul" in name else a + b / c * scalar
+            numpy.testing.assert_allclose(actual, exact, EPSILON.get(kind, 0) , 0)
