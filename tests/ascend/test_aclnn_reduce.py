@@ -242,6 +242,19 @@ def product(values, kind):
     return numpy.multiply.reduce(values.astype(numpy.longdouble if values.dtype.kind == "f" else complex).ravel())
 
 
+def test_no_dims_at_all_are_all_dims_unless_the_page_has_a_switch():
+    x = numpy.arange(6.0).reshape(2, 3)
+    for name, expected in (("Std", x.std(ddof=1)), ("VarCorrection", x.var(ddof=1))):
+        actual = call(name, self=tensor(x), dim=None, correction=1, keepdim=False, out=empty(()))
+        numpy.testing.assert_allclose(actual, expected, 1e-6)
+    for name, dims, keep, noop in (("MeanV2", "dim", "keepDim", "noopWithEmptyAxes"), ("MaxV2", "dims", "keepDims", "noopWithEmptyDims")):
+        actual = call(name, self=tensor(x), **{dims: [], keep: False, noop: True}, out=empty((2, 3)))
+        numpy.testing.assert_array_equal(actual, x)
+    actual = call("ReduceLogSum", data=tensor(x), axes=[], keepDims=True, noopWithEmptyAxes=True, reduce=empty((2, 3)))
+    numpy.testing.assert_array_equal(actual, x)
+    assert call("AminmaxAll", self=tensor(x), minOut=empty(()), maxOut=empty((1,))) == (0, [5])
+
+
 def test_nan_wins_and_the_undefined_type_is_selfs():
     values = numpy.asarray([1.0, numpy.nan, numpy.inf])
     for name in EXTREMA:

@@ -3,7 +3,7 @@
 
 #include "ascend/common/op_memory.h"
 #include "kernels/reduce/compound.h"
-#include "kernels/reduce/median.h"
+#include "kernels/sort/median.h"
 
 #include <string.h>
 
