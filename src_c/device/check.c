@@ -158,6 +158,9 @@ void us_check_queued(Stream *public, const char *name, const Use *uses, int coun
         return;
     }
     StreamState *stream = stream_state(public);
+    if (atomic_load(&stream->recorder) != NULL) {
+        return; /* nothing is queued: it is recorded */
+    }
     pthread_mutex_lock(&pending_lock);
     forget_completed();
     for (int i = 0; i < count; i++) {

@@ -1,12 +1,13 @@
 /* Events. Each record has a number; an event is complete when the latest record has run. */
-#include "device/stream_internal.h"
+#include "device/event_internal.h"
+#include "device/graph.h"
 
 #include "report/grace.h"
 #include "tensor/parallel.h"
 
 #include <stdlib.h>
 
-typedef struct EventState {
+struct EventState {
     Event public;
     References references; /* the handle, queued records, resets and waits */
     pthread_mutex_t lock;
@@ -18,7 +19,9 @@ typedef struct EventState {
     uint64_t waits_queued, waits_passed;
     StreamState *stream;    /* of the latest record: held */
     uint64_t stream_ticket;
-} EventState;
+    EventCapture capture;
+    _Atomic bool captured; /* `capture` may say something */
+};
 
 static EventState *event_state(const Event *event)
 {
@@ -36,6 +39,7 @@ static void end_event(void *argument)
 static void let_go(EventState *event)
 {
     if (us_reference_drop(&event->references)) {
+        us_event_release_capture(&event->public);
         if (event->stream != NULL) {
             us_stream_let_go(event->stream);
         }
@@ -76,12 +80,43 @@ Event *us_event_of_handle(const void *handle)
     return event == NULL ? NULL : &event->public;
 }
 
+/* ---- as graphs see it ---- */
+
+Event *us_event_public(EventState *event)
+{
+    return &event->public;
+}
+
+bool us_event_hold(EventState *event)
+{
+    return us_reference_take(&event->references);
+}
+
+void us_event_let_go(EventState *event)
+{
+    let_go(event);
+}
+
+EventCapture *us_event_capture(Event *event)
+{
+    return &event_state(event)->capture;
+}
+
+void us_event_mark_captured(Event *event, bool captured)
+{
+    atomic_store(&event_state(event)->captured, captured);
+}
+
+bool us_event_is_captured(const Event *event)
+{
+    return atomic_load(&event_state(event)->captured) && us_event_has_open_capture((Event *)event);
+}
+
 /* ---- tasks ---- */
 
 typedef struct EventTask {
     EventState *event;
-    uint64_t record;     /* the record that is made, undone or waited for */
-    StreamState *stream; /* a wait's own stream */
+    uint64_t record; /* the record that is made, undone or waited for */
     int64_t timeout_us;
 } EventTask;
 
@@ -115,7 +150,7 @@ static bool queue_task(Stream *stream, Task task, uint64_t *ticket)
     return true;
 }
 
-static void reach(EventState *event, uint64_t record, uint64_t time)
+void us_event_reach(EventState *event, uint64_t record, uint64_t time)
 {
     pthread_mutex_lock(&event->lock);
     if (record > event->completed) {
@@ -130,7 +165,7 @@ static DeviceFault run_record(void *argument, Explanation *why)
 {
     (void)why;
     EventTask *task = argument;
-    reach(task->event, task->record, us_now());
+    us_event_reach(task->event, task->record, us_now());
     return DEVICE_FAULT_NONE;
 }
 
@@ -138,39 +173,47 @@ static DeviceFault run_record(void *argument, Explanation *why)
 static void release_record(void *argument)
 {
     EventTask *task = argument;
-    reach(task->event, task->record, 0);
+    us_event_reach(task->event, task->record, 0);
     release_task(task);
 }
 
-/* The caller holds the event. */
-static bool record(EventState *event, Stream *stream)
+uint64_t us_event_issue_record(EventState *event)
 {
-    EventTask *task = new_task(event);
-    if (task == NULL) {
-        return false;
-    }
     pthread_mutex_lock(&event->lock);
     uint64_t number = ++event->recorded;
     pthread_mutex_unlock(&event->lock);
-    task->record = number;
-    if (!us_stream_hold(stream_state(stream))) {
-        release_record(task);
-        return false;
-    }
-    uint64_t ticket = 0;
-    bool queued = queue_task(stream, (Task){.work = {"event record", "event", 0}, .run = run_record,
-                                             .release = release_record, .argument = task, .anywhere = true}, &ticket);
-    StreamState *previous = stream_state(stream);
+    return number;
+}
+
+void us_event_record_comes_from(EventState *event, uint64_t record, StreamState *stream, uint64_t ticket)
+{
+    StreamState *previous = us_stream_hold(stream) ? stream : NULL;
     pthread_mutex_lock(&event->lock);
-    if (queued && number == event->recorded) {
+    if (previous != NULL && record == event->recorded) {
         previous = event->stream;
-        event->stream = stream_state(stream);
+        event->stream = stream;
         event->stream_ticket = ticket;
     }
     pthread_cond_broadcast(&event->changed); /* waits for a first record look where it comes from */
     pthread_mutex_unlock(&event->lock);
     if (previous != NULL) {
         us_stream_let_go(previous);
+    }
+}
+
+/* The caller holds the event and the stream. */
+static bool record(EventState *event, Stream *stream)
+{
+    EventTask *task = new_task(event);
+    if (task == NULL) {
+        return false;
+    }
+    uint64_t number = task->record = us_event_issue_record(event);
+    uint64_t ticket = 0;
+    bool queued = queue_task(stream, (Task){.work = {"event record", "event", 0}, .run = run_record,
+                                             .release = release_record, .argument = task, .anywhere = true}, &ticket);
+    if (queued) {
+        us_event_record_comes_from(event, number, stream_state(stream), ticket);
     }
     return queued;
 }
@@ -181,9 +224,25 @@ bool us_event_record(Event *public, Stream *stream)
     if (!us_reference_take(&event->references)) {
         return false;
     }
-    bool queued = record(event, stream);
+    if (atomic_load(&event->captured)) {
+        us_event_release_capture(public); /* from now on it is an ordinary event again */
+    }
+    bool held = us_stream_hold(stream_state(stream));
+    bool queued = held && record(event, stream);
+    if (held) {
+        us_stream_let_go(stream_state(stream));
+    }
     let_go(event);
     return queued;
+}
+
+void us_event_forget(EventState *event)
+{
+    pthread_mutex_lock(&event->lock);
+    if (event->completed > event->forgotten) {
+        event->forgotten = event->completed;
+    }
+    pthread_mutex_unlock(&event->lock);
 }
 
 static DeviceFault run_reset(void *argument, Explanation *why)
@@ -216,7 +275,7 @@ bool us_event_reset(Event *public, Stream *stream)
 
 /* ---- waiting ---- */
 
-static bool is_completed(EventState *event, uint64_t record)
+bool us_event_is_reached(EventState *event, uint64_t record)
 {
     return atomic_load(&event->completed) >= record;
 }
@@ -224,7 +283,7 @@ static bool is_completed(EventState *event, uint64_t record)
 static bool wait_is_ready(void *argument)
 {
     EventTask *task = argument;
-    return is_completed(task->event, task->record);
+    return us_event_is_reached(task->event, task->record);
 }
 
 /* The stream, held; NULL when there is none. */
@@ -258,19 +317,18 @@ static void wait_for_change(EventState *event, uint64_t record)
     pthread_mutex_unlock(&event->lock);
 }
 
-/* True when the record has run; false when the time is over or the waiting task is dropped. */
-static bool wait_for_record(EventState *event, uint64_t record, int64_t timeout_us, StreamState *waiting,
-                            uint64_t own_ticket)
+/* True when the record has run; false when the time is over or the task that waits is dropped. */
+static bool wait_for_record(EventState *event, uint64_t record, int64_t timeout_us)
 {
     uint64_t start = us_now();
     allow_record(event);
     EventTask wanted = {.event = event, .record = record};
     us_parallel_wait(wait_is_ready, &wanted, AWAKE_NANOSECONDS);
-    while (!is_completed(event, record)) {
+    while (!us_event_is_reached(event, record)) {
         if (timeout_us >= 0 && us_now() - start >= (uint64_t)timeout_us * 1000) {
             return false;
         }
-        if (waiting != NULL && us_stream_gives_up(waiting, own_ticket)) {
+        if (us_task_gives_up()) {
             return false;
         }
         allow_record(event);
@@ -283,9 +341,8 @@ static DeviceFault run_wait(void *argument, Explanation *why)
 {
     EventTask *task = argument;
     EventState *event = task->event;
-    uint64_t own_ticket = atomic_load(&task->stream->completed) + 1;
-    bool done = wait_for_record(event, task->record, task->timeout_us, task->stream, own_ticket);
-    if (!done && !us_stream_gives_up(task->stream, own_ticket)) {
+    bool done = wait_for_record(event, task->record, task->timeout_us);
+    if (!done && !us_task_gives_up()) {
         us_explain(why, "event %d was not reached within %lld us", (int)event->public.id, (long long)task->timeout_us);
         return DEVICE_FAULT_TIMEOUT;
     }
@@ -301,24 +358,35 @@ static void release_wait(void *argument)
     release_task(task);
 }
 
+uint64_t us_event_awaited(EventState *event, bool block)
+{
+    pthread_mutex_lock(&event->lock);
+    bool recorded = event->recorded > event->forgotten;
+    uint64_t record = recorded ? event->recorded : block ? event->recorded + 1 : 0;
+    pthread_mutex_unlock(&event->lock);
+    return record;
+}
+
+void us_event_await(EventState *event, uint64_t record)
+{
+    wait_for_record(event, record, -1);
+}
+
 bool us_event_wait(Stream *stream, Event *public, bool block_until_recorded, int64_t timeout_us)
 {
     EventState *event = event_state(public);
-    pthread_mutex_lock(&event->lock);
-    bool recorded = event->recorded > event->forgotten;
-    uint64_t record = recorded ? event->recorded : event->recorded + 1;
-    bool pass = !recorded && !block_until_recorded;
-    event->waits_queued += pass ? 0 : 1;
-    pthread_mutex_unlock(&event->lock);
-    if (pass) {
+    uint64_t record = us_event_awaited(event, block_until_recorded);
+    if (record == 0) {
         return true;
     }
     EventTask *task = new_task(event);
     if (task == NULL) {
         return false;
     }
+    pthread_mutex_lock(&event->lock);
+    event->waits_queued++;
+    pthread_mutex_unlock(&event->lock);
     task->record = record;
-    task->stream = stream_state(stream);
     task->timeout_us = timeout_us;
     uint64_t ticket = 0;
     return queue_task(stream, (Task){.work = {"event wait", "event", 0}, .run = run_wait, .ready = wait_is_ready,
@@ -373,7 +441,7 @@ WaitStatus us_event_synchronize(Event *public, int64_t timeout_us)
     pthread_mutex_lock(&event->lock);
     uint64_t record = event->recorded > event->forgotten ? event->recorded : 0;
     pthread_mutex_unlock(&event->lock);
-    if (!wait_for_record(event, record, timeout_us, NULL, 0)) {
+    if (!wait_for_record(event, record, timeout_us)) {
         return WAIT_TIMEOUT;
     }
     return us_event_fault(public, NULL) == DEVICE_FAULT_NONE ? WAIT_DONE : WAIT_FAULT;

@@ -24,7 +24,6 @@ typedef struct NotifyState {
 
 typedef struct NotifyTask {
     NotifyState *notify;
-    StreamState *stream; /* of a wait */
     int64_t timeout_us;
     bool taken;
 } NotifyTask;
@@ -213,11 +212,10 @@ static void wait_for_change(NotifyState *notify)
 static DeviceFault run_wait(void *argument, Explanation *why)
 {
     NotifyTask *task = argument;
-    uint64_t own_ticket = atomic_load(&task->stream->completed) + 1;
     uint64_t start = us_now();
     keep_promises(task->notify);
     while (!take_flag(task)) {
-        if (us_stream_gives_up(task->stream, own_ticket)) {
+        if (us_task_gives_up()) {
             return DEVICE_FAULT_NONE;
         }
         if (task->timeout_us >= 0 && us_now() - start >= (uint64_t)task->timeout_us * 1000) {
@@ -228,13 +226,14 @@ static DeviceFault run_wait(void *argument, Explanation *why)
         wait_for_change(task->notify);
         keep_promises(task->notify);
     }
+    task->taken = false; /* the next run of a recorded wait takes another record */
     return DEVICE_FAULT_NONE;
 }
 
 bool us_notify_wait(Stream *stream, Notify *public, int64_t timeout_us)
 {
     uint64_t ticket = 0;
-    NotifyTask task = {.notify = notify_state(public), .stream = stream_state(stream), .timeout_us = timeout_us};
+    NotifyTask task = {.notify = notify_state(public), .timeout_us = timeout_us};
     return queue_task(stream, task, (Task){.work = {"notify wait", "event", 0}, .run = run_wait, .ready = take_flag},
                       &ticket);
 }

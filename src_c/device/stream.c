@@ -181,6 +181,7 @@ void us_stream_destroy(Stream *public, bool drain)
         wait_for_end(stream); /* another thread was faster */
         return;
     }
+    us_recorder_stream_ends(stream);
     if (!is_own_worker(stream)) {
         if (drain) {
             us_stream_synchronize(public, -1);
@@ -242,6 +243,7 @@ static void finish(StreamState *stream, Task *task)
     uint64_t ticket = task->ticket;
     free(task);
     atomic_store(&stream->completed, ticket);
+    us_value_look_again();
     if (atomic_load(&stream->waiters) > 0) {
         pthread_mutex_lock(&stream->lock);
         pthread_cond_broadcast(&stream->done);
@@ -249,12 +251,24 @@ static void finish(StreamState *stream, Task *task)
     }
 }
 
-static void trace(const StreamState *stream, const Task *task, uint64_t start, DeviceFault fault)
+static void trace(const StreamState *stream, Work work, uint64_t start, DeviceFault fault)
 {
     char arguments[160];
     snprintf(arguments, sizeof arguments, "\"stream\":%d,\"device\":%d,\"bytes\":%llu,\"fault\":%d",
-             (int)stream->public.id, (int)stream->device->ordinal, (unsigned long long)task->work.bytes, (int)fault);
-    us_trace_event(task->work.category, task->work.name, 1 + (int64_t)stream->public.id, start, us_now(), arguments);
+             (int)stream->public.id, (int)stream->device->ordinal, (unsigned long long)work.bytes, (int)fault);
+    us_trace_event(work.category, work.name, 1 + (int64_t)stream->public.id, start, us_now(), arguments);
+}
+
+/* The task that this thread runs. */
+typedef struct RunningTask {
+    StreamState *stream; /* NULL: none */
+    uint64_t ticket;
+} RunningTask;
+static _Thread_local RunningTask running;
+
+void us_task_trace(Work work, uint64_t start, DeviceFault fault)
+{
+    trace(running.stream, work, start, fault);
 }
 
 static void run(StreamState *stream, Task *task)
@@ -264,11 +278,14 @@ static void run(StreamState *stream, Task *task)
         uint64_t start = us_tracing ? us_now() : 0;
         const char *before = us_set_current_function(task->work.name);
         atomic_store_explicit(&stream->runs_program, !task->anywhere, memory_order_relaxed);
+        RunningTask outer = running; /* a task of the program may wait for a stream, and so run its tasks */
+        running = (RunningTask){stream, task->ticket};
         DeviceFault fault = task->run(task->argument, &why);
+        running = outer;
         atomic_store_explicit(&stream->runs_program, false, memory_order_relaxed);
         us_set_current_function(before);
         if (us_tracing) {
-            trace(stream, task, start, fault);
+            trace(stream, task->work, start, fault);
         }
         if (fault != DEVICE_FAULT_NONE) {
             keep_fault(stream, task, fault, &why);
@@ -400,6 +417,14 @@ static void drop_rest(StreamState *stream)
 
 bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
 {
+    if (atomic_load(&stream->recorder) != NULL) {
+        bool recorded = false;
+        bool taken = us_recorder_take(stream, &task, &recorded);
+        if (recorded) {
+            *ticket = 0; /* nothing to wait for */
+            return taken;
+        }
+    }
     Task *queued = malloc(sizeof *queued);
     if (queued == NULL) {
         return false;
@@ -461,12 +486,10 @@ void us_stream_allow(StreamState *stream, uint64_t ticket)
     pthread_mutex_unlock(&stream->lock);
 }
 
-bool us_stream_gives_up(StreamState *stream, uint64_t ticket)
+bool us_task_gives_up(void)
 {
-    pthread_mutex_lock(&stream->lock);
-    bool stopping = stream->stopping;
-    pthread_mutex_unlock(&stream->lock);
-    return stopping || atomic_load(&stream->dropped) >= ticket;
+    const StreamState *stream = running.stream;
+    return stream != NULL && (atomic_load(&stream->stopping) || atomic_load(&stream->dropped) >= running.ticket);
 }
 
 /* ---- waiting ---- */

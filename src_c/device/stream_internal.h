@@ -38,6 +38,7 @@ struct StreamState {
     Explanation why;
     _Atomic bool ended;   /* the handle is gone */
     _Atomic bool stopped; /* by a failure in its context: tasks are released without being run */
+    _Atomic(struct Recorder *) recorder; /* takes the stream's work in place of the queue (capture.c); NULL: none */
 
     _Atomic uint64_t submitted; /* ticket of the last task in the queue */
     _Atomic uint64_t allowed;   /* tasks up to here may run (deferred mode holds it back) */
@@ -63,14 +64,25 @@ void us_stream_let_go(StreamState *stream);
 /* us_stream_submit with a readiness test; gives the task's ticket. */
 bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket);
 
+/* Puts the task where the stream's recorder wants it. `*recorded`: there is one, and the task may be gone already; the
+ * result is false when memory is exhausted, and then the task has not been released. */
+bool us_recorder_take(StreamState *stream, const Task *task, bool *recorded);
+/* The stream is about to end: what records its work cannot go on. */
+void us_recorder_stream_ends(StreamState *stream);
+
+/* Some task has run: waits for numbers in memory look again (value.c). */
+void us_value_look_again(void);
+
+/* Inside a task: true when it should stop waiting, because its stream is being aborted or the process ends. */
+bool us_task_gives_up(void);
+/* Inside a task: writes a part of it to the timeline. */
+void us_task_trace(Work work, uint64_t start, DeviceFault fault);
+
 /* Drops the tasks that have not started; gives the ticket of the last of them. */
 uint64_t us_stream_drop(StreamState *stream);
 
 /* Lets a deferred stream run everything up to `ticket`. */
 void us_stream_allow(StreamState *stream, uint64_t ticket);
-
-/* True when a task that blocks on this stream should give up: the stream is being aborted or the process ends. */
-bool us_stream_gives_up(StreamState *stream, uint64_t ticket);
 
 /* Stops the worker after its present task, waiting for that at most so long; for the end of the process. */
 void us_stream_stop(StreamState *stream, uint64_t patience_ns);

@@ -66,8 +66,8 @@ bool us_stream_fill(Stream *stream, const Fill *fill, const char *name)
 /* ---- one stream waits for another ---- */
 
 typedef struct StreamWait {
-    StreamState *waiting, *awaited;
-    uint64_t ticket;     /* of the awaited stream */
+    StreamState *awaited;
+    uint64_t ticket;
 } StreamWait;
 
 static bool awaited_is_done(void *argument)
@@ -81,9 +81,7 @@ static DeviceFault run_stream_wait(void *argument, Explanation *why)
     (void)why;
     enum { LOOK_AGAIN_US = 5000 };
     StreamWait *wait = argument;
-    uint64_t own_ticket = atomic_load(&wait->waiting->completed) + 1;
-    while (!us_stream_wait_ticket(wait->awaited, wait->ticket, LOOK_AGAIN_US) &&
-           !us_stream_gives_up(wait->waiting, own_ticket)) {
+    while (!us_stream_wait_ticket(wait->awaited, wait->ticket, LOOK_AGAIN_US) && !us_task_gives_up()) {
     }
     return DEVICE_FAULT_NONE;
 }
@@ -106,7 +104,7 @@ bool us_stream_wait_stream(Stream *stream, Stream *other)
     if (wait == NULL) {
         return false;
     }
-    *wait = (StreamWait){stream_state(stream), awaited, ticket};
+    *wait = (StreamWait){awaited, ticket};
     if (!us_stream_hold(awaited)) {
         free(wait);
         return true; /* it has ended, so all its work has */

@@ -54,7 +54,7 @@ void us_launch_kernel(Launch *launch, Kernel *kernel, const void *attributes, si
 typedef struct QueuedLaunch {
     const Device *device;
     LaunchTask task;
-    View *views; /* the task's, writable: opened in place */
+    View *views; /* copies of the task's, opened anew for each run: a graph runs a task many times */
     LaunchResult results[LAUNCH_RESULT_LIMIT];
 } QueuedLaunch;
 
@@ -140,7 +140,7 @@ static void check_contents(const QueuedLaunch *launch)
     Platform *platform = launch->device->platform;
     for (int pass = 0; pass < 2; pass++) {
         for (int32_t i = 0; i < task->view_count; i++) {
-            const View *view = &launch->views[i];
+            const View *view = &launch->task.views[i];
             if (!is_used(view) || view->data == NULL) {
                 continue;
             }
@@ -172,6 +172,9 @@ static DeviceFault run(void *argument, Explanation *why)
     QueuedLaunch *launch = argument;
     const LaunchTask *task = &launch->task;
     check_contents(launch);
+    if (task->view_count > 0) {
+        memcpy(launch->views, task->views, (size_t)task->view_count * sizeof *launch->views);
+    }
     if (!open_views(launch, why)) {
         return DEVICE_FAULT_ADDRESS;
     }
@@ -239,7 +242,7 @@ static QueuedLaunch *copy_task(const LaunchTask *task, const Device *device)
     const size_t count = (size_t)task->view_count;
     const size_t views = count * sizeof *task->views, names = count * sizeof *task->names;
     const size_t access = count * sizeof *task->access;
-    QueuedLaunch *queued = malloc(sizeof *queued + 4 * 16 + views + names + access + task->attribute_size);
+    QueuedLaunch *queued = malloc(sizeof *queued + 6 * 16 + 2 * views + names + access + task->attribute_size);
     if (queued == NULL) {
         return NULL;
     }
@@ -247,7 +250,9 @@ static QueuedLaunch *copy_task(const LaunchTask *task, const Device *device)
     queued->device = device;
     queued->task = *task;
     queued->task.attributes = keep(&cursor, task->attributes, task->attribute_size);
-    queued->task.views = queued->views = keep(&cursor, task->views, views);
+    queued->task.views = keep(&cursor, task->views, views);
+    queued->views = (View *)cursor;
+    cursor += (views + 15) / 16 * 16;
     queued->task.names = keep(&cursor, task->names, names);
     queued->task.access = keep(&cursor, task->access, access);
     memset(queued->results, 0, sizeof queued->results);

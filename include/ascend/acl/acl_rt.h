@@ -61,6 +61,9 @@
 #define ACL_HOST_DEVICE_CONNECT_TYPE_UB 0x2U
 #define ACL_HOST_REG_IOMEMORY 0x4U
 #define ACL_HOST_REG_READONLY 0x8U
+/* When a stream bound to a model starts: with the model, or when another stream activates it. */
+#define ACL_MODEL_STREAM_FLAG_HEAD 0x0U
+#define ACL_MODEL_STREAM_FLAG_DEFAULT 0x7FFFFFFFU
 #define ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY 0x0U
 #define ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE 0x1U
 #define ACL_RT_BINARY_MAGIC_ELF_AICORE 0x43554245U

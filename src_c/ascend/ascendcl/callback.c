@@ -387,8 +387,7 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args)
 {
     Call call = us_call_begin("aclrtLaunchHostFunc");
     us_require(&call, fn != NULL, "fn", "null", ACL_ERROR_RT_PARAM_INVALID, "fn is NULL; it is what shall run");
-    acl_require_context(&call, "context", "none");
-    Stream *found = acl_require_stream(&call, "stream", "dead", stream);
+    Stream *found = acl_require_work_stream(&call, stream);
     us_require(&call, queue_of_stream(found) == NULL, "stream", "subscribed", ACL_ERROR_RT_STREAM_SUBSCRIBE,
                "stream %d is served by a thread (aclrtSubscribeReport)", (int)found->id);
     if (call.status != 0) {

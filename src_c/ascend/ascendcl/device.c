@@ -101,7 +101,10 @@ aclError aclrtSetTsDevice(aclrtTsId tsId)
 static void synchronize_device(Call *call, int64_t timeout_us)
 {
     Context *context = acl_require_context(call, "context", "none");
-    if (context == NULL) {
+    if (context != NULL) {
+        acl_require_running_context(call, context);
+    }
+    if (call->status != 0) {
         return;
     }
     WaitStatus status = us_device_synchronize(context->device, timeout_us);

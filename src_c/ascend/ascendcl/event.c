@@ -1,5 +1,5 @@
 /* Events (cann-runtime 9, doc 07). */
-#include "ascend/ascendcl/runtime.h"
+#include "ascend/ascendcl/model.h"
 
 #include <stdatomic.h>
 
@@ -80,7 +80,7 @@ aclError aclrtDestroyEvent(aclrtEvent event)
 static Stream *require_stream(Call *call, aclrtStream handle)
 {
     Context *context = acl_require_context(call, "context", "none");
-    Stream *stream = acl_require_stream(call, "stream", "dead", handle);
+    Stream *stream = acl_require_work_stream(call, handle);
     acl_require_own_stream(call, "stream", "context", stream, context);
     return stream;
 }
@@ -90,12 +90,31 @@ static void require_queued(Call *call, bool queued)
     us_require(call, queued, "stream", "resources", ACL_ERROR_RT_MEMORY_ALLOCATION, "no host memory to queue the work");
 }
 
+/* Events that the world outside a model sees. */
+static bool is_external(const Event *event)
+{
+    return (event->vendor_flags & ACL_EVENT_EXTERNAL) != 0;
+}
+
+static void record_event(Call *call, Event *event, Stream *stream)
+{
+    if (call->status != 0) {
+        return;
+    }
+    if (!us_stream_is_recorded(stream)) {
+        require_queued(call, us_event_record(event, stream));
+    } else if (us_graph_has_bound(NULL, stream) || is_external(event)) {
+        model_refuse_capture(call, us_capture_external_record(event, stream));
+    } else {
+        model_refuse_capture(call, us_capture_record(event, stream));
+    }
+}
+
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream)
 {
     Call call = us_call_begin("aclrtRecordEvent");
     Event *found = require_event(&call, event);
-    Stream *target = require_stream(&call, stream);
-    require_queued(&call, call.status != 0 || us_event_record(found, target));
+    record_event(&call, found, require_stream(&call, stream));
     return acl_end(&call);
 }
 
@@ -107,7 +126,11 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream)
         require_not_ex(&call, found);
     }
     Stream *target = require_stream(&call, stream);
-    require_queued(&call, call.status != 0 || us_event_reset(found, target));
+    if (call.status == 0 && us_stream_is_recorded(target)) {
+        model_refuse_capture(&call, us_capture_external_reset(found, target));
+    } else {
+        require_queued(&call, call.status != 0 || us_event_reset(found, target));
+    }
     return acl_end(&call);
 }
 
@@ -124,12 +147,21 @@ static void wait_for_event(Call *call, aclrtStream stream, Event *event, int32_t
     us_require(call, (event->vendor_flags & ACL_EVENT_SYNC) != 0, "event", "sync", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                "event %d was made without ACL_EVENT_SYNC (its flags are 0x%x)", (int)event->id,
                (unsigned)event->vendor_flags);
-    us_require(call, event->vendor_state[EVENT_FORM] != EVENT_PLAIN || us_event_recorded(event), "event", "unrecorded",
-               ACL_ERROR_RT_PARAM_INVALID, "event %d has never been recorded", (int)event->id);
+    us_require(call, event->vendor_state[EVENT_FORM] != EVENT_PLAIN || us_event_recorded(event) || us_event_is_captured(event),
+               "event", "unrecorded", ACL_ERROR_RT_PARAM_INVALID, "event %d has never been recorded", (int)event->id);
     Stream *target = require_stream(call, stream);
     bool blocks = event != NULL && event->vendor_state[EVENT_FORM] == EVENT_WITH_FLAG;
     int64_t timeout_us = timeout_s > 0 ? (int64_t)timeout_s * 1000000 : wait_timeout_us();
-    require_queued(call, call->status != 0 || us_event_wait(target, event, blocks, timeout_us));
+    if (call->status != 0) {
+        return;
+    }
+    if (us_graph_has_bound(NULL, target) || (is_external(event) && us_stream_is_recorded(target))) {
+        model_refuse_capture(call, us_capture_external_wait(target, event, blocks));
+    } else if (us_stream_is_recorded(target) || us_event_is_captured(event)) {
+        model_refuse_capture(call, us_capture_wait(target, event));
+    } else {
+        require_queued(call, us_event_wait(target, event, blocks, timeout_us));
+    }
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
@@ -152,6 +184,82 @@ aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, i
     return acl_end(&call);
 }
 
+/* ---- events that the world outside a captured model sees (cann-runtime-3 13.7) ---- */
+
+/* In the recording of the stream, no other step is about the event. */
+static bool is_fresh(const Stream *stream, const Event *event)
+{
+    Graph *graph = NULL;
+    us_capture_status(stream, &graph);
+    for (uint32_t b = 0; graph != NULL && b < us_graph_branches(graph); b++) {
+        StepInfo info;
+        for (size_t s = 0; us_graph_step(graph, b, s, &info); s++) {
+            if (info.event == event->handle) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void require_external(Call *call, const Event *event, const Stream *stream)
+{
+    us_require(call, event->vendor_state[EVENT_FORM] == EVENT_EX && (event->vendor_flags & ACL_EVENT_SYNC) != 0, "event",
+               "kind", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+               "event %d was not made by aclrtCreateEventExWithFlag with ACL_EVENT_SYNC", (int)event->id);
+    Graph *graph = NULL;
+    us_require(call, us_capture_status(stream, &graph) != CAPTURE_NONE, "stream", "idle",
+               ACL_ERROR_RT_STREAM_NOT_CAPTURED, "stream %d is not being captured", (int)stream->id);
+    us_require(call, us_graph_parent(graph) == NULL, "stream", "child", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+               "a sub-model sees no events of the world outside");
+    us_require(call, is_fresh(stream, event), "event", "repeated", ACL_ERROR_RT_PARAM_INVALID,
+               "event %d is recorded or waited for in the model already", (int)event->id);
+}
+
+aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag)
+{
+    Call call = us_call_begin("aclrtRecordEventWithFlag");
+    us_require(&call, flag <= ACL_EVENT_RECORD_EXTERNAL, "flag", "range", ACL_ERROR_RT_PARAM_INVALID,
+               "flag is %u; it must be 0 or 1", (unsigned)flag);
+    model_require_product(&call);
+    Event *found = require_event(&call, event);
+    Stream *target = require_stream(&call, stream);
+    if (flag == ACL_EVENT_RECORD_DEFAULT) {
+        record_event(&call, found, target);
+        return acl_end(&call);
+    }
+    if (call.status == 0) {
+        require_external(&call, found, target);
+    }
+    if (call.status == 0) {
+        model_refuse_capture(&call, us_capture_external_record(found, target));
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag)
+{
+    Call call = us_call_begin("aclrtStreamWaitEventWithFlag");
+    us_require(&call, flag <= ACL_EVENT_WAIT_EXTERNAL, "flag", "range", ACL_ERROR_RT_PARAM_INVALID,
+               "flag is %u; it must be 0 or 1", (unsigned)flag);
+    us_require(&call, flag == 0 ? timeout <= INT32_MAX : timeout == 0, "timeout", "range", ACL_ERROR_RT_PARAM_INVALID,
+               "timeout is %u seconds; with flag 1 it must be 0", (unsigned)timeout);
+    model_require_product(&call);
+    Event *found = require_event(&call, event);
+    if (flag == ACL_EVENT_WAIT_DEFAULT) {
+        wait_for_event(&call, stream, found, (int32_t)timeout);
+        return acl_end(&call);
+    }
+    Stream *target = require_stream(&call, stream);
+    if (call.status == 0) {
+        require_external(&call, found, target);
+    }
+    if (call.status == 0) {
+        model_refuse_capture(&call, us_capture_external_wait(target, found, false));
+    }
+    return acl_end(&call);
+}
+
 /* ---- from the host ---- */
 
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status)
@@ -162,6 +270,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status)
     if (call.status == 0) {
         require_not_ex(&call, found);
     }
+    acl_require_running_event(&call, found);
     if (call.status == 0) {
         *status = us_event_complete(found) ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
     }
@@ -173,6 +282,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
     Call call = us_call_begin("aclrtQueryEventStatus");
     Event *found = require_event(&call, event);
     us_require(&call, status != NULL, "status", "null", ACL_ERROR_INVALID_PARAM, "status is NULL");
+    acl_require_running_event(&call, found);
     if (call.status == 0) {
         bool trivially = found->vendor_state[EVENT_FORM] == EVENT_EX && !us_event_recorded(found);
         bool complete = trivially || us_event_complete(found);
@@ -197,6 +307,7 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
 
 static void synchronize_event(Call *call, Event *event, int64_t timeout_us)
 {
+    acl_require_running_event(call, event);
     if (call->status != 0) {
         return;
     }

@@ -1,5 +1,7 @@
 #include "ascend/ascendcl/runtime.h"
 
+#include "device/graph.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -183,6 +185,51 @@ void acl_require_own_stream(Call *call, const char *parameter, const char *rule,
     us_require(call, stream->context == context, parameter, rule, ACL_ERROR_RT_STREAM_CONTEXT,
                "stream %d belongs to another context (on device %d) than the current one (on device %d)",
                (int)stream->id, (int)stream->context->device->ordinal, (int)context->device->ordinal);
+}
+
+Stream *acl_require_work_stream(Call *call, aclrtStream handle)
+{
+    Context *context = acl_require_context(call, "context", "none");
+    Stream *stream = acl_require_stream(call, "stream", "dead", handle);
+    us_require(call, stream != stream->context->default_stream || !us_capture_in_context(stream->context, true), "stream",
+               "implicit", ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT,
+               "the default stream cannot be used while another stream of its context is captured");
+    return call->status == 0 && context != NULL ? stream : NULL;
+}
+
+void acl_require_running_stream(Call *call, const Stream *stream)
+{
+    if (call->status == 0 && us_capture_status(stream, NULL) != CAPTURE_NONE) {
+        us_capture_invalidate(stream);
+        us_refuse(call, "stream", "capture", ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC,
+                  "stream %d is being captured: its work does not run now", (int)stream->id);
+    }
+}
+
+void acl_require_running_event(Call *call, const Event *event)
+{
+    if (call->status == 0 && us_event_is_captured(event)) {
+        us_event_invalidate_capture(event);
+        us_refuse(call, "event", "captured", ACL_ERROR_RT_EVENT_CAPTURED,
+                  "event %d was recorded in a capture: its record does not run now", (int)event->id);
+    }
+}
+
+void acl_require_running_context(Call *call, const Context *context)
+{
+    us_require(call, !us_capture_in_context(context, true), "context", "capture", ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC,
+               "a stream of the context is being captured: its work does not run now");
+}
+
+void acl_require_safe(Call *call)
+{
+    if (call->status == 0 && us_capture_exists()) {
+        Platform *platform = ascend_platform();
+        us_require(call, platform == NULL || !us_capture_forbids_unsafe(platform, true), "thread", "capture",
+                   ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC,
+                   "a capture does not allow this thread to touch memory outside streams; "
+                   "aclmdlRICaptureThreadExchangeMode lifts that");
+    }
 }
 
 Event *acl_require_event(Call *call, const char *parameter, const char *rule, aclrtEvent handle)

@@ -67,6 +67,21 @@ Stream *acl_require_stream(Call *call, const char *parameter, const char *rule, 
 void acl_require_own_stream(Call *call, const char *parameter, const char *rule, const Stream *stream,
                             const Context *context);
 
+/* ---- while work is recorded (cann-runtime-3 13.1); what is refused makes the recording invalid ---- */
+
+/* The stream that gets work, or a refusal: rules context/none, stream/dead, stream/implicit (the default stream of a context
+ * with a capture). */
+Stream *acl_require_work_stream(Call *call, aclrtStream handle);
+
+/* Refuses to wait for, or ask about, what is recorded and so does not run: rules stream/capture, event/captured,
+ * context/capture. */
+void acl_require_running_stream(Call *call, const Stream *stream);
+void acl_require_running_event(Call *call, const Event *event);
+void acl_require_running_context(Call *call, const Context *context);
+
+/* Refuses what a capture forbids this thread: rule thread/capture. */
+void acl_require_safe(Call *call);
+
 /* The event behind a handle, or a refusal. */
 Event *acl_require_event(Call *call, const char *parameter, const char *rule, aclrtEvent handle);
 

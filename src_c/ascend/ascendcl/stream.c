@@ -88,9 +88,9 @@ static bool has_nothing_to_wait_for(const Stream *stream)
 
 static void synchronize_stream(Call *call, aclrtStream stream, int64_t timeout_us)
 {
-    acl_require_context(call, "context", "none");
-    Stream *found = acl_require_stream(call, "stream", "dead", stream);
-    if (found == NULL || has_nothing_to_wait_for(found)) {
+    Stream *found = acl_require_work_stream(call, stream);
+    acl_require_running_stream(call, found);
+    if (call->status != 0 || has_nothing_to_wait_for(found)) {
         return;
     }
     WaitStatus status = us_stream_synchronize(found, timeout_us);
@@ -122,8 +122,8 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status)
 {
     Call call = us_call_begin("aclrtStreamQuery");
     us_require(&call, status != NULL, "status", "null", ACL_ERROR_INVALID_PARAM, "status is NULL");
-    acl_require_context(&call, "context", "none");
-    Stream *found = acl_require_stream(&call, "stream", "dead", stream);
+    Stream *found = acl_require_work_stream(&call, stream);
+    acl_require_running_stream(&call, found);
     if (call.status == 0) {
         *status = us_stream_idle(found) ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
     }
@@ -138,18 +138,5 @@ aclError aclrtStreamAbort(aclrtStream stream)
     if (call.status == 0) {
         us_stream_abort(found);
     }
-    return acl_end(&call);
-}
-
-aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream)
-{
-    Call call = us_call_begin("aclrtActiveStream");
-    us_require(&call, activeStream != NULL, "activeStream", "null", ACL_ERROR_INVALID_PARAM, "activeStream is NULL");
-    us_require(&call, stream != NULL, "stream", "null", ACL_ERROR_INVALID_PARAM, "stream is NULL");
-    acl_require_context(&call, "context", "none");
-    acl_require_stream(&call, "activeStream", "dead", activeStream);
-    acl_require_stream(&call, "stream", "dead", stream);
-    us_refuse(&call, "activeStream", "model", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-              "only streams of a model can be activated, and models are not emulated");
     return acl_end(&call);
 }

@@ -1,6 +1,8 @@
 /* Plain copies and fills, synchronous and queued (cann-runtime 8 and 9, doc 11-03). */
 #include "ascend/ascendcl/transfer.h"
 
+#include "device/graph.h"
+
 bool acl_sides_of_kind(aclrtMemcpyKind kind, Side *destination, Side *source)
 {
     switch (kind) {
@@ -45,7 +47,8 @@ static void refuse_transfer(Call *call, CopyFault fault, const Explanation *why)
 void acl_run_copy(Call *call, const Copy *copy)
 {
     Platform *platform = acl_require_platform(call);
-    if (platform != NULL) {
+    acl_require_safe(call);
+    if (call->status == 0) {
         Explanation why = {""};
         refuse_transfer(call, us_copy_run(platform, copy, &why), &why);
     }
@@ -54,7 +57,8 @@ void acl_run_copy(Call *call, const Copy *copy)
 void acl_run_fill(Call *call, const Fill *fill)
 {
     Platform *platform = acl_require_platform(call);
-    if (platform != NULL) {
+    acl_require_safe(call);
+    if (call->status == 0) {
         Explanation why = {""};
         refuse_transfer(call, us_fill_run(platform, fill, &why), &why);
     }
@@ -66,7 +70,7 @@ void acl_run_fill(Call *call, const Fill *fill)
 static Stream *require_transfer_stream(Call *call, aclrtStream handle)
 {
     Context *context = acl_require_context(call, "context", "none");
-    Stream *stream = acl_require_stream(call, "stream", "dead", handle);
+    Stream *stream = acl_require_work_stream(call, handle);
     if (call->status != 0) {
         return NULL;
     }
@@ -89,12 +93,18 @@ void acl_queue_copy(Call *call, const Copy *copy, aclrtStream handle)
     Platform *platform = stream->context->device->platform;
     Explanation why = {""};
     refuse_transfer(call, us_copy_check(platform, copy, &why), &why);
+    bool pageable = is_pageable(platform, copy->destination) || is_pageable(platform, copy->source);
+    if (call->status == 0 && pageable && us_capture_status(stream, NULL) != CAPTURE_NONE) {
+        us_capture_invalidate(stream);
+        us_refuse(call, "stream", "pageable", ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT,
+                  "a copy with pageable host memory is finished when the call returns, which a capture cannot do");
+    }
     if (call->status != 0) {
         return;
     }
     us_require(call, us_stream_copy(stream, copy, call->function), "stream", "resources",
                ACL_ERROR_RT_MEMORY_ALLOCATION, "no host memory to queue the copy");
-    if (call->status == 0 && (is_pageable(platform, copy->destination) || is_pageable(platform, copy->source))) {
+    if (call->status == 0 && pageable) {
         us_stream_synchronize(stream, -1); /* a fault stays on the stream for the next synchronise */
     }
 }

@@ -1,0 +1,480 @@
+/* Graphs: their steps and what can be told of them. Runs are in graph_run.c, recording in capture.c. */
+#include "device/graph_internal.h"
+
+#include "report/grace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- life --------------------------------------------------------------------------------------------------------- */
+
+Body *us_body_create(const Task *task)
+{
+    Body *body = malloc(sizeof *body);
+    if (body != NULL) {
+        atomic_init(&body->references, 1);
+        body->task = *task;
+    }
+    return body;
+}
+
+void us_body_let_go(Body *body)
+{
+    if (us_reference_drop(&body->references)) {
+        if (body->task.release != NULL) {
+            body->task.release(body->task.argument);
+        }
+        free(body);
+    }
+}
+
+bool us_graph_hold(GraphState *graph)
+{
+    return us_reference_take(&graph->references);
+}
+
+static void end_step(Step *step)
+{
+    if (step->body != NULL) {
+        us_body_let_go(step->body);
+    }
+    if (step->event != NULL) {
+        us_event_let_go(step->event);
+    }
+    us_handle_release(step->handle, HANDLE_GRAPH_STEP);
+    if (step->kind == STEP_JUMP) {
+        free(((Jump *)step->control)->labels);
+    }
+    free(step->control);
+}
+
+static void end_graph(void *argument)
+{
+    GraphState *graph = argument;
+    for (size_t b = 0; b < graph->branch_count; b++) {
+        for (size_t s = 0; s < graph->branches[b].count; s++) {
+            end_step(&graph->branches[b].steps[s]);
+        }
+        us_handle_release(graph->branches[b].handle, HANDLE_GRAPH_BRANCH);
+        free(graph->branches[b].steps);
+    }
+    for (size_t c = 0; c < graph->child_count; c++) {
+        us_graph_destroy(&graph->children[c]->public);
+    }
+    for (size_t o = 0; o < graph->owned_count; o++) {
+        us_handle_release(graph->owned[o].handle, graph->owned[o].kind);
+        if (graph->owned[o].memory != NULL) {
+            us_memory_free(graph->public.device->platform, MEMORY_DEVICE, graph->owned[o].memory, NULL);
+        }
+    }
+    free(graph->owned);
+    free(graph->children);
+    free(graph->initials);
+    free(graph->branches);
+    free(graph->public.vendor);
+    pthread_mutex_destroy(&graph->lock);
+    pthread_mutex_destroy(&graph->running);
+    free(graph);
+}
+
+void us_graph_let_go(GraphState *graph)
+{
+    if (us_reference_drop(&graph->references)) {
+        us_grace_bury(end_graph, graph);
+    }
+}
+
+Graph *us_graph_create(Device *device, bool from_capture)
+{
+    static _Atomic uint32_t next_id = 0;
+    GraphState *graph = calloc(1, sizeof *graph);
+    if (graph == NULL) {
+        return NULL;
+    }
+    graph->public.device = device;
+    graph->public.from_capture = from_capture;
+    graph->public.id = atomic_fetch_add(&next_id, 1);
+    atomic_init(&graph->references, 1);
+    pthread_mutex_init(&graph->lock, NULL);
+    pthread_mutex_init(&graph->running, NULL);
+    graph->public.handle = us_handle_create(HANDLE_GRAPH, graph);
+    if (graph->public.handle == NULL) {
+        end_graph(graph);
+        return NULL;
+    }
+    return &graph->public;
+}
+
+bool us_graph_destroy(Graph *graph)
+{
+    bool alive = us_handle_end(graph->handle, HANDLE_GRAPH) != NULL;
+    if (alive) {
+        us_graph_let_go(graph_state(graph));
+    }
+    return alive;
+}
+
+Graph *us_graph_of_handle(const void *handle)
+{
+    GraphState *graph = us_handle_object(handle, HANDLE_GRAPH);
+    return graph == NULL ? NULL : &graph->public;
+}
+
+/* ---- steps -------------------------------------------------------------------------------------------------------- */
+
+uint32_t us_graph_add_branch(GraphState *graph, void *stream, bool dormant)
+{
+    Branch *branches = realloc(graph->branches, (graph->branch_count + 1) * sizeof *branches);
+    if (branches == NULL) {
+        return UINT32_MAX;
+    }
+    graph->branches = branches;
+    branches[graph->branch_count] = (Branch){.dormant = dormant, .stream = stream};
+    return (uint32_t)graph->branch_count++;
+}
+
+Step *us_graph_add_step(GraphState *graph, uint32_t number, StepKind kind)
+{
+    Branch *branch = &graph->branches[number];
+    if (branch->count == branch->capacity) {
+        size_t capacity = branch->capacity == 0 ? 16 : 2 * branch->capacity;
+        Step *steps = realloc(branch->steps, capacity * sizeof *steps);
+        if (steps == NULL) {
+            return NULL;
+        }
+        branch->steps = steps;
+        branch->capacity = capacity;
+    }
+    Step *step = &branch->steps[branch->count++];
+    *step = (Step){.kind = kind, .id = graph->step_count++};
+    if (kind == STEP_EXTERNAL_RECORD || kind == STEP_EXTERNAL_WAIT) {
+        step->external = graph->external_count++;
+        graph->may_block |= kind == STEP_EXTERNAL_WAIT;
+    }
+    return step;
+}
+
+bool us_graph_owns(Graph *public, void *memory, void *handle, HandleKind kind)
+{
+    GraphState *graph = graph_state(public);
+    pthread_mutex_lock(&graph->lock);
+    Owned *owned = realloc(graph->owned, (graph->owned_count + 1) * sizeof *owned);
+    if (owned != NULL) {
+        graph->owned = owned;
+        owned[graph->owned_count++] = (Owned){memory, handle, kind};
+    }
+    pthread_mutex_unlock(&graph->lock);
+    return owned != NULL;
+}
+
+static void note_task(GraphState *graph, const Task *task)
+{
+    graph->runs_program |= !task->anywhere;
+    graph->may_block |= task->ready != NULL;
+}
+
+bool us_graph_append(Graph *public, Work work, TaskRun *run, void (*release)(void *argument), void *argument,
+                     bool runs_program)
+{
+    GraphState *graph = graph_state(public);
+    Task task = {.work = work, .run = run, .release = release, .argument = argument, .anywhere = !runs_program};
+    Body *body = us_body_create(&task);
+    if (body == NULL) {
+        return false;
+    }
+    pthread_mutex_lock(&graph->lock);
+    bool room = graph->branch_count > 0 || us_graph_add_branch(graph, NULL, false) != UINT32_MAX;
+    Step *step = room ? us_graph_add_step(graph, 0, STEP_TASK) : NULL;
+    if (step != NULL) {
+        step->body = body;
+        note_task(graph, &task);
+    }
+    pthread_mutex_unlock(&graph->lock);
+    if (step == NULL) {
+        free(body);
+    }
+    return step != NULL;
+}
+
+/* With the lock held. */
+static Step *step_at(const GraphState *graph, uint32_t branch, size_t index)
+{
+    return branch < graph->branch_count && index < graph->branches[branch].count ? &graph->branches[branch].steps[index]
+                                                                                 : NULL;
+}
+
+size_t us_graph_branches(const Graph *public)
+{
+    GraphState *graph = graph_state(public);
+    pthread_mutex_lock(&graph->lock);
+    size_t count = graph->branch_count;
+    pthread_mutex_unlock(&graph->lock);
+    return count;
+}
+
+size_t us_graph_steps(const Graph *public)
+{
+    GraphState *graph = graph_state(public);
+    pthread_mutex_lock(&graph->lock);
+    size_t count = graph->step_count;
+    pthread_mutex_unlock(&graph->lock);
+    return count;
+}
+
+size_t us_graph_branch_steps(const Graph *public, uint32_t branch)
+{
+    GraphState *graph = graph_state(public);
+    pthread_mutex_lock(&graph->lock);
+    size_t count = branch < graph->branch_count ? graph->branches[branch].count : 0;
+    pthread_mutex_unlock(&graph->lock);
+    return count;
+}
+
+const void *us_graph_branch_stream(const Graph *public, uint32_t branch)
+{
+    GraphState *graph = graph_state(public);
+    pthread_mutex_lock(&graph->lock);
+    const void *stream = branch < graph->branch_count ? graph->branches[branch].stream : NULL;
+    pthread_mutex_unlock(&graph->lock);
+    return stream;
+}
+
+/* With the lock held. */
+static StepInfo info_of(const GraphState *graph, uint32_t branch, const Step *step)
+{
+    StepInfo info = {.id = step->id, .branch = branch, .kind = step->kind, .disabled = step->disabled, .group = step->group};
+    if (step->body != NULL) {
+        info.work = step->body->task.work;
+        info.run = step->body->task.run;
+        info.argument = step->body->task.argument;
+    }
+    if (step->event != NULL) {
+        info.event = us_event_public(step->event)->handle;
+    }
+    const Step *target = step->kind == STEP_WAIT ? step_at(graph, step->target.branch, step->target.step) : NULL;
+    info.target = target != NULL ? target->id : 0;
+    return info;
+}
+
+bool us_graph_step(const Graph *public, uint32_t branch, size_t index, StepInfo *info)
+{
+    GraphState *graph = graph_state(public);
+    pthread_mutex_lock(&graph->lock);
+    const Step *step = step_at(graph, branch, index);
+    if (step != NULL) {
+        *info = info_of(graph, branch, step);
+    }
+    pthread_mutex_unlock(&graph->lock);
+    return step != NULL;
+}
+
+/* ---- handles of branches and steps: they end with the graph -------------------------------------------------------- */
+
+typedef struct Position {
+    GraphState *graph;
+    Place place;
+} Position;
+
+/* The handle in the cell, made when there is none yet. */
+static void *position_handle(void **cell, HandleKind kind, GraphState *graph, uint32_t branch, uint32_t step)
+{
+    Position *position = *cell == NULL ? malloc(sizeof *position) : NULL;
+    if (position != NULL) {
+        *position = (Position){graph, {branch, step}};
+        *cell = us_handle_create(kind, position);
+        if (*cell == NULL) {
+            free(position);
+        }
+    }
+    return *cell;
+}
+
+void *us_graph_branch_handle(Graph *public, uint32_t branch)
+{
+    GraphState *graph = graph_state(public);
+    pthread_mutex_lock(&graph->lock);
+    void *handle = branch < graph->branch_count
+                       ? position_handle(&graph->branches[branch].handle, HANDLE_GRAPH_BRANCH, graph, branch, 0)
+                       : NULL;
+    pthread_mutex_unlock(&graph->lock);
+    return handle;
+}
+
+void *us_graph_step_handle(Graph *public, uint32_t branch, size_t index)
+{
+    GraphState *graph = graph_state(public);
+    pthread_mutex_lock(&graph->lock);
+    Step *step = step_at(graph, branch, index);
+    void *handle = step != NULL ? position_handle(&step->handle, HANDLE_GRAPH_STEP, graph, branch, (uint32_t)index) : NULL;
+    pthread_mutex_unlock(&graph->lock);
+    return handle;
+}
+
+Graph *us_graph_of_branch_handle(const void *handle, uint32_t *branch)
+{
+    const Position *position = us_handle_object(handle, HANDLE_GRAPH_BRANCH);
+    if (position == NULL) {
+        return NULL;
+    }
+    *branch = position->place.branch;
+    return &position->graph->public;
+}
+
+Graph *us_graph_of_step_handle(const void *handle, StepInfo *info)
+{
+    const Position *position = us_handle_object(handle, HANDLE_GRAPH_STEP);
+    bool found = position != NULL &&
+                 us_graph_step(&position->graph->public, position->place.branch, position->place.step, info);
+    return found ? &position->graph->public : NULL;
+}
+
+bool us_graph_step_disable(const void *handle)
+{
+    const Position *position = us_handle_object(handle, HANDLE_GRAPH_STEP);
+    if (position == NULL) {
+        return false;
+    }
+    pthread_mutex_lock(&position->graph->lock);
+    step_at(position->graph, position->place.branch, position->place.step)->disabled = true;
+    pthread_mutex_unlock(&position->graph->lock);
+    return true;
+}
+
+bool us_graph_step_replace(const void *handle, void (*release)(void *argument), void *argument)
+{
+    const Position *position = us_handle_object(handle, HANDLE_GRAPH_STEP);
+    GraphState *graph = position != NULL ? position->graph : NULL;
+    if (graph == NULL) {
+        return false;
+    }
+    pthread_mutex_lock(&graph->lock);
+    Step *step = step_at(graph, position->place.branch, position->place.step);
+    Body *old = step->body;
+    Body *body = NULL;
+    if (old != NULL) {
+        Task task = old->task;
+        task.release = release;
+        task.argument = argument;
+        body = us_body_create(&task);
+        step->body = body != NULL ? body : old;
+    }
+    pthread_mutex_unlock(&graph->lock);
+    if (body != NULL) {
+        us_body_let_go(old);
+    }
+    return body != NULL;
+}
+
+/* ---- copies and updates --------------------------------------------------------------------------------------------- */
+
+/* Events are held, bodies shared; graphs that somebody copies have no steps with other things of their own. */
+static bool copy_branch(GraphState *graph, const Branch *from)
+{
+    uint32_t number = us_graph_add_branch(graph, from->stream, from->dormant);
+    if (number == UINT32_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < from->count; i++) {
+        const Step *source = &from->steps[i];
+        Step *step = us_graph_add_step(graph, number, source->kind);
+        if (step == NULL) {
+            return false;
+        }
+        step->id = source->id;
+        step->disabled = source->disabled;
+        step->when_run = source->when_run;
+        step->target = source->target;
+        if (source->body != NULL) {
+            us_reference_take(&source->body->references);
+            step->body = source->body;
+            note_task(graph, &source->body->task);
+        }
+        if (source->event != NULL && us_event_hold(source->event)) {
+            step->event = source->event;
+        }
+    }
+    return true;
+}
+
+Graph *us_graph_copy(const Graph *public)
+{
+    GraphState *from = graph_state(public);
+    Graph *made = us_graph_create(public->device, public->from_capture);
+    if (made == NULL) {
+        return NULL;
+    }
+    bool copied = true;
+    pthread_mutex_lock(&from->lock);
+    for (size_t b = 0; b < from->branch_count && copied; b++) {
+        copied = copy_branch(graph_state(made), &from->branches[b]);
+    }
+    pthread_mutex_unlock(&from->lock);
+    if (!copied) {
+        us_graph_destroy(made);
+        return NULL;
+    }
+    return made;
+}
+
+static bool steps_match(const Step *a, const Step *b)
+{
+    bool tasks = a->body != NULL && b->body != NULL;
+    return a->kind == b->kind && a->target.branch == b->target.branch && a->target.step == b->target.step &&
+           (tasks ? a->body->task.run == b->body->task.run && strcmp(a->body->task.work.name, b->body->task.work.name) == 0
+                  : a->body == b->body);
+}
+
+static bool branches_match(const GraphState *a, const GraphState *b)
+{
+    bool same = a->branch_count == b->branch_count;
+    for (size_t i = 0; i < a->branch_count && same; i++) {
+        same = a->branches[i].count == b->branches[i].count;
+        for (size_t s = 0; s < a->branches[i].count && same; s++) {
+            same = steps_match(&a->branches[i].steps[s], &b->branches[i].steps[s]);
+        }
+    }
+    return same;
+}
+
+bool us_graph_update(Graph *public, const Graph *source)
+{
+    GraphState *copy = graph_state(us_graph_copy(source));
+    GraphState *graph = graph_state(public);
+    if (copy == NULL) {
+        return false;
+    }
+    pthread_mutex_lock(&graph->lock);
+    bool match = branches_match(graph, copy);
+    for (size_t b = 0; b < graph->branch_count && match; b++) {
+        for (size_t s = 0; s < graph->branches[b].count; s++) {
+            Step *step = &graph->branches[b].steps[s];
+            Step *other = &copy->branches[b].steps[s];
+            Body *body = step->body;
+            step->body = other->body;
+            other->body = body; /* ends with the copy */
+        }
+    }
+    pthread_mutex_unlock(&graph->lock);
+    us_graph_destroy(&copy->public);
+    return match;
+}
+
+bool us_graph_is_recording(const Graph *public)
+{
+    GraphState *graph = graph_state(public);
+    pthread_mutex_lock(&graph->lock);
+    bool recording = graph->recording;
+    pthread_mutex_unlock(&graph->lock);
+    return recording;
+}
+
+bool us_graph_is_running(const Graph *graph)
+{
+    return atomic_load(&graph_state(graph)->runs) > 0;
+}
+
+Graph *us_graph_parent(const Graph *public)
+{
+    GraphState *parent = graph_state(public)->parent;
+    return parent == NULL ? NULL : &parent->public;
+}
