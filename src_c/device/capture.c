@@ -155,7 +155,7 @@ static Step *add_step(Recorder *recorder, StepKind kind)
     return step;
 }
 
-static bool takes_steps(const Recorder *recorder)
+bool us_recorder_takes_steps(const Recorder *recorder)
 {
     return recorder->kind == RECORDER_BUILD ? recorder->graph->recording : !recorder->capture->invalid;
 }
@@ -190,7 +190,7 @@ static bool record_body(Recorder *recorder, Body *body)
     if (capture != NULL && capture->group_open) {
         capture->invalid |= capture->group_branch != recorder->branch || !fits_group(&body->task);
     }
-    if (!takes_steps(recorder)) {
+    if (!us_recorder_takes_steps(recorder)) {
         us_body_let_go(body);
         return true;
     }
@@ -475,15 +475,21 @@ static Capture *capture_of_event(Event *event)
     return known->capture;
 }
 
-void us_event_release_capture(Event *event)
+/* Nobody else knows the event. Takes no lock: graphs end, and their events with them, while the recorder lock is held. */
+void us_event_end_capture(Event *event)
 {
-    us_recorder_lock();
     EventCapture *known = us_event_capture(event);
     if (known->capture != NULL) {
         let_go(known->capture);
-        known->capture = NULL;
-        us_event_mark_captured(event, false);
     }
+}
+
+void us_event_release_capture(Event *event)
+{
+    us_recorder_lock();
+    us_event_end_capture(event);
+    us_event_capture(event)->capture = NULL;
+    us_event_mark_captured(event, false);
     us_recorder_unlock();
 }
 
@@ -512,7 +518,7 @@ static CaptureFault add_event_step(StreamState *stream, Event *event, StepKind k
     if (recorder == NULL || recorder->kind == RECORDER_UPDATE) {
         return CAPTURE_FAULT_IDLE;
     }
-    if (!takes_steps(recorder)) {
+    if (!us_recorder_takes_steps(recorder)) {
         return CAPTURE_FAULT_INVALID;
     }
     EventState *state = (EventState *)event;

@@ -39,7 +39,7 @@ static void end_event(void *argument)
 static void let_go(EventState *event)
 {
     if (us_reference_drop(&event->references)) {
-        us_event_release_capture(&event->public);
+        us_event_end_capture(&event->public);
         if (event->stream != NULL) {
             us_stream_let_go(event->stream);
         }

@@ -19,6 +19,7 @@ EventCapture *us_event_capture(Event *event);
 /* Forgets that; whether the recording goes on still. Both take the recorder lock. */
 void us_event_release_capture(Event *event);
 bool us_event_has_open_capture(Event *event);
+void us_event_end_capture(Event *event); /* the event ends */
 /* Sets whether us_event_is_captured is true, which costs no lock. */
 void us_event_mark_captured(Event *event, bool captured);
 

@@ -73,7 +73,7 @@ static CaptureFault add_control(const Recorder *recorder, StepKind kind, Place t
     }
     GraphState *graph = recorder->graph;
     pthread_mutex_lock(&graph->lock);
-    bool open = graph->recording && (recorder->capture == NULL || kind == STEP_CHOICE);
+    bool open = us_recorder_takes_steps(recorder);
     Step *step = open ? us_graph_add_step(graph, recorder->branch, kind) : NULL;
     if (step != NULL) {
         step->target = target;

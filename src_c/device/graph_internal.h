@@ -130,6 +130,7 @@ typedef struct Recorder {
 void us_recorder_lock(void);
 void us_recorder_unlock(void);
 Recorder *us_recorder_of(const StreamState *stream);
+bool us_recorder_takes_steps(const Recorder *recorder); /* of CAPTURE and BUILD: false when it has failed or is closed */
 CaptureFault us_recorder_attach(StreamState *stream, const Recorder *recorder);
 void us_recorder_detach(StreamState *stream);
 

@@ -354,17 +354,6 @@ def test_attributes():
         assert value_of("uint32_t", lib.aclrtGetStreamOverflowSwitch, made) == 0
 
 
-def test_streams_are_not_activated():
-    with stream() as made:
-        assert lib.aclrtActiveStream(ffi.NULL, made) == 100000
-        assert lib.aclrtActiveStream(made, ffi.NULL) == 100000
-        assert lib.aclrtActiveStream(dead_stream(), made) == 107017
-        assert lib.aclrtActiveStream(made, dead_stream()) == 107017
-        assert lib.aclrtActiveStream(made, made) == 207000
-        with no_context():
-            assert lib.aclrtActiveStream(made, made) == 107002
-
-
 def test_threads_use_one_stream_at_once():
     with stream() as made, memory(64) as block:
 

@@ -109,7 +109,8 @@ aclError aclmdlRITaskGetType(aclmdlRITask task, aclmdlRITaskType *type)
 aclError aclmdlRITaskGetSeqId(aclmdlRITask task, uint32_t *id)
 {
     Call call = us_call_begin("aclmdlRITaskGetSeqId");
-    us_require(&call, id != NULL, "id", "null", ACL_ERROR_INVALID_PARAM, "id is NULL");
+    us_require(&call, id != NULL, "id", "null", ACL_ERROR_INVALID_PARAM,
+               "id is NULL; it gets the number of the task");
     StepInfo info;
     require_task(&call, task, &info);
     if (call.status == 0) {
