@@ -2,11 +2,11 @@
 #include "ftdsp/manual.h"
 #include "kernels/batch_norm.h"
 #include "kernels/lrn.h"
+#include "kernels/norm/line_gradient.h"
 #include "kernels/norm/line_norm.h"
 #include "kernels/norm/wide_lrn.h"
 #include "kernels/scratch.h"
 #include "tensor/convert.h"
-#include "tensor/parallel.h"
 
 #include <math.h>
 #include <string.h>
@@ -299,63 +299,28 @@ void ft_op_batchnormgrad(FtCall *call, const FtBatchnormgrad *a)
 
 #define LAYER_EPSILON 1e-12
 
-typedef struct LayerGradient {
-    const FtLayernormgrad *a;
-    DType dtype;
-} LayerGradient;
-
-static double inverse_deviation(const LayerGradient *work, int64_t row)
-{
-    return 1 / sqrt(number(work->a->var, work->dtype, row) + LAYER_EPSILON);
-}
-
-/* dx of one row. */
-static void layer_row(void *context, int64_t row)
-{
-    const LayerGradient *work = context;
-    const FtLayernormgrad *a = work->a;
-    const int64_t begin = row * a->block_size;
-    const double mean = number(a->mean, work->dtype, row), factor = inverse_deviation(work, row);
-    double sum = 0, product = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        for (int64_t i = 0; i < a->block_size; i++) {
-            const double slope = number(a->dy, work->dtype, begin + i) *
-                                 number(a->gamma, work->dtype, (begin + i) % a->param_num);
-            const double xh = (number(a->x, work->dtype, begin + i) - mean) * factor;
-            if (pass == 0) {
-                sum += slope;
-                product += slope * xh;
-            } else {
-                set_number(a->dx, work->dtype, begin + i, factor * (slope - sum / a->block_size - xh * product / a->block_size));
-            }
-        }
-    }
-}
-
-/* dg and db of one parameter. */
-static void layer_parameter(void *context, int64_t parameter)
-{
-    const LayerGradient *work = context;
-    const FtLayernormgrad *a = work->a;
-    double dg = 0, db = 0;
-    for (int64_t i = parameter; i < (int64_t)a->block_num * a->block_size; i += a->param_num) {
-        const int64_t row = i / a->block_size;
-        const double slope = number(a->dy, work->dtype, i);
-        dg += slope * (number(a->x, work->dtype, i) - number(a->mean, work->dtype, row)) * inverse_deviation(work, row);
-        db += slope;
-    }
-    set_number(a->dg, work->dtype, parameter, dg);
-    set_number(a->db, work->dtype, parameter, db);
-}
-
 void ft_op_layernormgrad(FtCall *call, const FtLayernormgrad *a)
 {
-    LayerGradient work = {a, call->dtype};
-    ft_require(call, (int64_t)a->param_num * a->param_size == (int64_t)a->block_num * a->block_size, "param_size", "mismatch",
-               FT_BAD_SIZE, "%d * %d elements by parameters, %d * %d by rows", a->param_num, a->param_size, a->block_num,
-               a->block_size);
-    if (ft_ok(call)) {
-        us_parallel(a->block_num, layer_row, &work);
-        us_parallel(a->param_num, layer_parameter, &work);
+    const int64_t lines = a->block_num, parameters = a->param_num;
+    ft_require(call, parameters * a->param_size == lines * a->block_size, "param_size", "mismatch", FT_BAD_SIZE,
+               "%d * %d elements by parameters, %d * %d by rows", a->param_num, a->param_size, a->block_num, a->block_size);
+    double *numbers = ft_ok(call) ? us_scratch_take((size_t)(2 * lines + parameters) * sizeof *numbers) : NULL;
+    if (ft_ok(call) && !numbers) {
+        ft_finish(call, KERNEL_NO_MEMORY);
     }
+    if (!ft_ok(call)) {
+        return;
+    }
+    double *mean = numbers, *inverse = mean + lines, *scale = inverse + lines;
+    us_load_double(mean, a->mean, call->dtype, 1, lines);
+    us_load_double(inverse, a->var, call->dtype, 1, lines);
+    us_load_double(scale, a->gamma, call->dtype, 1, parameters);
+    for (int64_t line = 0; line < lines; line++) {
+        inverse[line] = 1 / sqrt(inverse[line] + LAYER_EPSILON);
+    }
+    const LineGradient work = {.x = a->x, .dy = a->dy, .dx = a->dx, .dscale = a->dg, .doffset = a->db, .dtype = call->dtype,
+                               .mean = mean, .inverse = inverse, .scale = scale, .lines = lines, .length = a->block_size,
+                               .parameters = parameters};
+    us_line_gradient(&work);
+    us_scratch_give_back(numbers);
 }

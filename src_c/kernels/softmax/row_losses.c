@@ -1,51 +1,151 @@
 #include "kernels/softmax/row_losses.h"
 
 #include "kernels/maths/maths.h"
+#include "tensor/clones.h"
 #include "tensor/convert.h"
+#include "tensor/parallel.h"
 
-static double get(const void *data, DType dtype, int64_t index)
+/* Elements of a row taken at a time; partial sums of a row; rows whose losses wait to be added in their order; elements
+ * of a piece of work. */
+enum { TILE = 512, PARTS = 8, ROWS = 1024, PIECE_ELEMENTS = 4096 };
+
+static void *element(const void *data, DType dtype, int64_t index)
 {
-    double value;
-    us_load_double(&value, (const char *)data + index * (int64_t)us_dtype_size(dtype), dtype, 1, 1);
-    return value;
+    return (char *)data + index * (int64_t)us_dtype_size(dtype);
 }
 
-static void set(void *data, DType dtype, int64_t index, double value)
+/* ---- loops over a tile ---- */
+
+static double larger(double a, double b)
 {
-    if (data) {
-        us_store_double((char *)data + index * (int64_t)us_dtype_size(dtype), dtype, 1, &value, 1);
+    return b > a || b != b ? b : a; /* NaN stays */
+}
+
+KERNEL_CLONES static double tile_top(const double *x, int64_t count, double top)
+{
+    for (int64_t i = 0; i < count; i++) {
+        top = larger(top, x[i]);
+    }
+    return top;
+}
+
+/* powers[i] = e^(x[i] - offset) */
+KERNEL_CLONES static void tile_powers(double *powers, const double *x, int64_t count, double offset)
+{
+    for (int64_t i = 0; i < count; i++) {
+        powers[i] = exp_double(x[i] - offset);
+    }
+}
+
+/* In PARTS sums, whose order does not depend on the instruction set. */
+KERNEL_CLONES static void add_tile(double *sums, const double *x, int64_t count)
+{
+    int64_t i = 0;
+    for (; i + PARTS <= count; i += PARTS) {
+        for (int k = 0; k < PARTS; k++) {
+            sums[k] += x[i + k];
+        }
+    }
+    for (int k = 0; i < count; i++, k++) {
+        sums[k] += x[i];
+    }
+}
+
+/* losses[i] = -label * log p; 0 * -infinity is nothing. p becomes its gradient. */
+KERNEL_CLONES static void tile_losses(double *losses, double *p, const double *x, const double *label, int64_t count,
+                                      double offset)
+{
+    for (int64_t i = 0; i < count; i++) {
+        losses[i] = label[i] != 0 ? -label[i] * (x[i] - offset) : 0;
+        p[i] -= label[i];
+    }
+}
+
+static double sum_of_parts(const double *sums)
+{
+    return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
+/* ---- rows ---- */
+
+static void load_labels(const RowLosses *work, int64_t row, int64_t at, int64_t from, int64_t count, double *labels)
+{
+    if (!work->class_labels) {
+        us_load_double(labels, element(work->labels, work->label_dtype, at), work->label_dtype, work->inner, count);
+        return;
+    }
+    const int64_t label = work->class_labels[row] - from;
+    memset(labels, 0, (size_t)count * sizeof *labels);
+    if (label >= 0 && label < count) {
+        labels[label] = 1;
+    }
+}
+
+static void store(const RowLosses *work, void *to, int64_t at, const double *values, int64_t count)
+{
+    if (to) {
+        us_store_double(element(to, work->result, at), work->result, work->inner, values, count);
     }
 }
 
 static double row_loss(const RowLosses *work, int64_t row)
 {
     const int64_t step = work->inner, first = row / step * work->classes * step + row % step;
-    double top = -1.0 / 0.0, sum = 0, loss = 0;
-    for (int64_t c = 0; c < work->classes; c++) {
-        const double x = get(work->logits, work->dtype, first + c * step);
-        top = x > top || x != x ? x : top;
-    }
-    for (int64_t c = 0; c < work->classes; c++) {
-        sum += exp_double(get(work->logits, work->dtype, first + c * step) - top);
-    }
-    const double offset = top + log_double(sum);
-    for (int64_t c = 0; c < work->classes; c++) {
-        const int64_t at = first + c * step;
-        const double logarithm = get(work->logits, work->dtype, at) - offset, p = exp_double(logarithm);
-        const double label = work->class_labels ? c == work->class_labels[row] : get(work->labels, work->label_dtype, at);
-        loss -= label != 0 ? label * logarithm : 0; /* 0 * -infinity is nothing */
-        set(work->probabilities, work->result, at, p);
-        set(work->gradients, work->result, at, p - label);
+    double x[TILE], p[TILE], labels[TILE], losses[TILE], top = -1.0 / 0.0, offset = 0, loss = 0;
+    enum { MAXIMUM, SUM, LOSS, PASSES };
+    for (int pass = 0; pass < PASSES; pass++) {
+        double sums[PARTS] = {0};
+        for (int64_t c = 0; c < work->classes; c += TILE) {
+            const int64_t count = work->classes - c < TILE ? work->classes - c : TILE, at = first + c * step;
+            us_load_double(x, element(work->logits, work->dtype, at), work->dtype, step, count);
+            if (pass == MAXIMUM) {
+                top = tile_top(x, count, top);
+                continue;
+            }
+            tile_powers(p, x, count, pass == SUM ? top : offset);
+            if (pass == LOSS) {
+                store(work, work->probabilities, at, p, count);
+                load_labels(work, row, at, c, count, labels);
+                tile_losses(losses, p, x, labels, count, offset);
+                store(work, work->gradients, at, p, count);
+            }
+            add_tile(sums, pass == SUM ? p : losses, count);
+        }
+        offset = pass == SUM ? top + log_double(sum_of_parts(sums)) : offset;
+        loss = sum_of_parts(sums);
     }
     return loss;
 }
 
+/* Some rows, whose losses stay in the order of the rows. */
+typedef struct Rows {
+    const RowLosses *work;
+    int64_t first, count, piece;
+    double losses[ROWS];
+} Rows;
+
+static void run_piece(void *context, int64_t piece)
+{
+    Rows *rows = context;
+    for (int64_t k = piece * rows->piece; k < rows->count && k < (piece + 1) * rows->piece; k++) {
+        rows->losses[k] = row_loss(rows->work, rows->first + k);
+        if (rows->work->losses) {
+            us_store_double(element(rows->work->losses, rows->work->result, rows->first + k), rows->work->result, 1,
+                            &rows->losses[k], 1);
+        }
+    }
+}
+
 void us_row_losses(RowLosses *work)
 {
+    const int64_t count = work->outer * work->inner;
+    Rows rows = {.work = work, .piece = work->classes < PIECE_ELEMENTS ? PIECE_ELEMENTS / (work->classes + 1) + 1 : 1};
     work->sum = 0;
-    for (int64_t row = 0; row < work->outer * work->inner; row++) {
-        const double loss = row_loss(work, row);
-        set(work->losses, work->result, row, loss);
-        work->sum += loss;
+    for (rows.first = 0; rows.first < count; rows.first += ROWS) {
+        rows.count = count - rows.first < ROWS ? count - rows.first : ROWS;
+        us_parallel((rows.count + rows.piece - 1) / rows.piece, run_piece, &rows);
+        for (int64_t k = 0; k < rows.count; k++) {
+            work->sum += rows.losses[k];
+        }
     }
 }
