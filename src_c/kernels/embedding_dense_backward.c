@@ -12,6 +12,7 @@
 
 enum {
     GROUP = 4,             /* rows of grad added at a time */
+    PART_ROWS = 256,       /* rows added in fp32; more are added up in parts, and the parts in fp64 */
     COLUMN_BLOCK = 4096,   /* columns of a piece of work */
     SHARED_BLOCK = 256,    /* the same in buckets with so many rows that one thread would be long alone with them */
     SHARED_PART = 16,      /* … a sixteenth of all */
@@ -137,33 +138,65 @@ static bool goes_past(const Sum *sum, const char *target, int64_t elements)
     return sum->past && (uintptr_t)target % 64 == 0 && elements * sum->out_size >= PAST_RUN;
 }
 
-/* The columns of one row of out: the rows of grad at positions begin … end-1, of which there is one at least. */
+/* The rows of grad at positions begin … end-1, of which there is one at least, times `after`: to group->sums, or to out. */
+static void add_positions(const Sum *sum, const Block *block, uint32_t begin, uint32_t end, RowGroup *group, float after,
+                          char *out)
+{
+    group->after = 1.0f;
+    for (uint32_t i = begin; i < end; i += GROUP) {
+        bool last = end - i <= GROUP;
+        group->row_count = last ? (int)(end - i) : GROUP;
+        group->goes_on = i > begin;
+        if (last) {
+            group->after = after;
+            group->out = out;
+            group->past = out != NULL && goes_past(sum, out, block->count);
+        }
+        find_rows(sum, block, i, group);
+        if (sum->lines) {
+            sum->row.add(group, block->count);
+        } else {
+            float buffer[GROUP][COLUMN_BLOCK];
+            gather_rows(sum->grad, block->count, group, buffer);
+            sum->row.add(group, block->count);
+        }
+    }
+}
+
+/* The same for many rows: in parts, so that the last ones are not lost in a large sum. To group->sums. */
+static void add_parts(const Sum *sum, const Block *block, uint32_t begin, uint32_t end, RowGroup *group, float after)
+{
+    double totals[COLUMN_BLOCK];
+    float *sums = group->sums;
+    memset(totals, 0, (size_t)block->count * sizeof *totals);
+    for (uint32_t part = begin; part < end;) {
+        const uint32_t part_end = end - part < PART_ROWS ? end : part + PART_ROWS;
+        add_positions(sum, block, part, part_end, group, 1.0f, NULL);
+        for (int64_t i = 0; i < block->count; i++) {
+            totals[i] += sums[i];
+        }
+        part = part_end;
+    }
+    for (int64_t i = 0; i < block->count; i++) {
+        sums[i] = (float)totals[i] * after;
+    }
+}
+
+/* The columns of one row of out: the rows of grad at positions begin … end-1. */
 static void sum_row(const Sum *sum, const Block *block, uint32_t begin, uint32_t end, char *target)
 {
     const View *out = sum->out;
     const float factor = sum->attributes->scale_by_frequency ? 1.0f / (float)(end - begin) : 1.0f;
-    const bool scales_rows = sum->attributes->scale_before_sum;
+    const bool scales_rows = sum->attributes->scale_before_sum, in_parts = end - begin > PART_ROWS;
+    const float after = scales_rows ? 1.0f : factor;
     float sums[COLUMN_BLOCK];
-    RowGroup group = {.before = scales_rows ? factor : 1.0f, .after = 1.0f, .sums = sums};
-    for (uint32_t i = begin; i < end; i += GROUP) {
-        bool last = end - i <= GROUP;
-        group.row_count = last ? (int)(end - i) : GROUP;
-        group.goes_on = i > begin;
-        if (last) {
-            group.after = scales_rows ? 1.0f : factor;
-            group.out = sum->packs ? target : NULL;
-            group.past = goes_past(sum, target, block->count);
-        }
-        find_rows(sum, block, i, &group);
-        if (sum->lines) {
-            sum->row.add(&group, block->count);
-        } else {
-            float buffer[GROUP][COLUMN_BLOCK];
-            gather_rows(sum->grad, block->count, &group, buffer);
-            sum->row.add(&group, block->count);
-        }
+    RowGroup group = {.before = scales_rows ? factor : 1.0f, .sums = sums};
+    if (in_parts) {
+        add_parts(sum, block, begin, end, &group, after);
+    } else {
+        add_positions(sum, block, begin, end, &group, after, sum->packs ? target : NULL);
     }
-    if (!sum->packs) {
+    if (in_parts || !sum->packs) {
         us_store_float(target, out->dtype, out->strides[1], sums, block->count);
     }
 }

@@ -15,12 +15,17 @@ NO_PADDING = 2**64 - 1
 
 
 def in_order(grad, indices, rows, padding, scale):
-    """The sheet's own arithmetic, one row after the other: float32 sums in ascending order, one product."""
-    out, counts = numpy.zeros((rows, grad.shape[-1]), numpy.float32), numpy.zeros(rows, int)
+    """Rows in ascending order: float32 sums of up to 256, parts of so many added in float64, one product."""
+    parts, counts = numpy.zeros((rows, grad.shape[-1]), numpy.float32), numpy.zeros(rows, int)
+    totals = numpy.zeros(parts.shape)
     for row, k in zip(grad.reshape(-1, grad.shape[-1]).astype(numpy.float32), indices.reshape(-1)):
         if 0 <= k < rows and k != padding:
-            out[k] += row
+            parts[k] += row
             counts[k] += 1
+            if counts[k] % 256 == 0:
+                totals[k] += parts[k]
+                parts[k] = 0
+    out = (totals + parts).astype(numpy.float32)
     if scale:
         out *= (numpy.float32(1) / numpy.maximum(counts, 1).astype(numpy.float32))[:, None]
     return out.astype(numpy.float64)
@@ -125,6 +130,13 @@ def test_paddings_that_match_nothing(padding):
 def test_all_tokens_of_one_row():
     grad, indices = Tensor(F32, normal(1, (20000, 300))), Tensor(I32, numpy.full(20000, 3))
     check(grad, indices, 9, blank(F32, (9, 300)), scale=True)
+
+
+def test_a_million_rows_of_one_index_are_not_lost():
+    grad, out = Tensor(F32, numpy.full((1_000_000, 1), 0.1)), blank(F32, (2, 1))
+    run(NAME, grad, Tensor(I32, numpy.ones(1_000_000)), 2, NO_PADDING, False, out)
+    bound = 256 * 2.0**-24  # of a part of 256 rows
+    numpy.testing.assert_allclose(out.values(), [[0], [1_000_000 * float(numpy.float32(0.1))]], rtol=bound)
 
 
 @pytest.mark.parametrize("kind", FLOATS, ids=lambda kind: kind.name)

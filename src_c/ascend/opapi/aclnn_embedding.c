@@ -4,13 +4,12 @@
 
 static const DTypeSet index_dtypes = DTYPE_BIT(ACL_INT32) | DTYPE_BIT(ACL_INT64);
 
-/* The sheet says "wide list, BF16 only on A2/A3": every type with whole bytes per element that the kernels know. */
+/* The sheet says "wide list, BF16 only on A2/A3"; unsigned types of more than 8 bits are not in it. */
 static DTypeSet table_dtypes(const OpCall *op)
 {
     return op_float_dtypes(op) | DTYPE_BIT(ACL_DOUBLE) | DTYPE_BIT(ACL_INT8) | DTYPE_BIT(ACL_INT16) |
-           DTYPE_BIT(ACL_INT32) | DTYPE_BIT(ACL_INT64) | DTYPE_BIT(ACL_UINT8) | DTYPE_BIT(ACL_UINT16) |
-           DTYPE_BIT(ACL_UINT32) | DTYPE_BIT(ACL_UINT64) | DTYPE_BIT(ACL_BOOL) | DTYPE_BIT(ACL_COMPLEX64) |
-           DTYPE_BIT(ACL_COMPLEX128);
+           DTYPE_BIT(ACL_INT32) | DTYPE_BIT(ACL_INT64) | DTYPE_BIT(ACL_UINT8) | DTYPE_BIT(ACL_BOOL) |
+           DTYPE_BIT(ACL_COMPLEX64) | DTYPE_BIT(ACL_COMPLEX128);
 }
 
 /* aclnn-ops 4.2. */

@@ -19,10 +19,8 @@ aclnnStatus aclnnFusedCrossEntropyLossWithMaxSumGetWorkspaceSize(
                "softMaxOutOptional is NULL although vocabParallelLogitsOptional is given");
     const Operand *softmax =
         op_optional_output(&op, "softMaxOutOptional", with_softmax ? softMaxOutOptional : NULL);
-    op_require(&op, inputOptional == NULL, "inputOptional", "unsupported", ACLNN_ERR_PARAM_INVALID,
-               "inputOptional is given; it must be NULL");
-    op_require(&op, weightOptional == NULL, "weightOptional", "unsupported", ACLNN_ERR_PARAM_INVALID,
-               "weightOptional is given; it must be NULL");
+    (void)inputOptional; /* nothing needs them, and programs pass anything */
+    (void)weightOptional;
     require_no_label_smoothing(&op, labelSmoothing);
     if (op_refused(&op)) {
         return op_plan_nothing(&op);
@@ -33,7 +31,7 @@ aclnnStatus aclnnFusedCrossEntropyLossWithMaxSumGetWorkspaceSize(
     op_require_dtype(&op, predicted, DTYPE_BIT(ACL_FLOAT));
     op_require_dtype(&op, loss, DTYPE_BIT(ACL_FLOAT));
     if (with_softmax) {
-        op_require_dtype(&op, logits, DTYPE_BIT(ACL_FLOAT16) | DTYPE_BIT(ACL_BF16));
+        op_require_dtype(&op, logits, DTYPE_BIT(ACL_FLOAT) | DTYPE_BIT(ACL_FLOAT16) | DTYPE_BIT(ACL_BF16));
         op_require_dtype(&op, softmax, DTYPE_BIT(ACL_FLOAT));
     }
 

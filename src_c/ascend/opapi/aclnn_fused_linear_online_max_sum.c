@@ -54,12 +54,18 @@ aclnnStatus aclnnFusedLinearOnlineMaxSumGetWorkspaceSize(
         op_require_sizes(&op, logits, tokens, vocabulary);
     }
 
+    op_require(&op, vocabStartIndex >= 0, "vocabStartIndex", "range", ACLNN_ERR_PARAM_INVALID,
+               "vocabStartIndex is %lld", (long long)vocabStartIndex);
+    op_require(&op, vocabEndIndex >= vocabStartIndex, "vocabEndIndex", "range", ACLNN_ERR_PARAM_INVALID,
+               "vocabEndIndex is %lld, vocabStartIndex %lld", (long long)vocabEndIndex, (long long)vocabStartIndex);
+    op_require(&op, vocabulary != 0, "weight", "empty", ACLNN_ERR_PARAM_INVALID, "weight has no rows");
+    op_require(&op, features <= 65534, "input", "limit", ACLNN_ERR_PARAM_INVALID, "%lld features; at most 65534",
+               (long long)features);
+
     if (op_empty(x) || op_empty(w)) {
         return op_plan_nothing(&op);
     }
     require_product(&op);
-    op_require(&op, features <= 65535, "input", "limit", ACLNN_ERR_INNER_NULLPTR, "%lld features; at most 65535",
-               (long long)features);
     require_matrix_library(&op);
     OnlineMaxSum attributes = {.start = vocabStartIndex, .end = vocabEndIndex};
     return op_plan(&op, us_fused_linear_online_max_sum, &attributes, sizeof attributes);
