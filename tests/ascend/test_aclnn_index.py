@@ -238,3 +238,94 @@ def test_masked_select_broadcasts():
     out = empty((60,), "F64")
     call("MaskedSelect", self=tensor(values), mask=tensor(mask, "U8"), out=out)
     np.testing.assert_array_equal(out.stored()[: truth.sum()], joint[truth])
+
+
+def test_index_add_copy_and_fill():
+    for kind, layout in cases(["F32", "F16", "I32", "I8"]):
+        values = drawn((5, 4, 3), kind)
+        for dim in (0, 1, -1):
+            index = RANDOM.integers(0, values.shape[dim], 6)
+            shape = list(values.shape)
+            shape[dim] = 6
+            source = drawn(shape, kind)
+            arguments = {"dim": dim, "index": tensor(index, "I64", layout), "source": tensor(source, kind, layout)}
+            at = (slice(None),) * (dim % 3) + (index,)
+            expected = values.copy()
+            np.add.at(expected, at, 2 * source)
+            for name, more in (("IndexAdd", {}), ("IndexAddV2", {"mode": 1})):
+                found = call(name, self=tensor(values, kind, layout), alpha=2, out=empty(values.shape, kind, layout),
+                             **arguments, **more)  # fmt: skip
+                np.testing.assert_array_equal(found, expected)
+            expected = values.copy()
+            for k, place in enumerate(index):
+                expected[at[:-1] + (place,)] = np.take(source, k, dim)
+            found = call("IndexCopy", selfRef=tensor(values, kind, layout), outRef=empty(values.shape, kind, layout), **arguments)
+            np.testing.assert_array_equal(found, expected)
+            found = call("InplaceIndexCopy", selfRef=tensor(values, kind, layout), **arguments)
+            np.testing.assert_array_equal(found, expected)
+            if kind == "I8":
+                continue
+            expected = values.copy()
+            expected[at[:-1] + ([0, -1],)] = 3
+            found = call("IndexFillTensor", self=tensor(values, kind, layout), dim=dim, index=[0, -1], value=3,
+                         out=empty(values.shape, kind, layout))  # fmt: skip
+            np.testing.assert_array_equal(found, expected)
+            found = call("InplaceIndexFillTensor", selfRef=tensor(values, kind, layout), dim=dim, index=[0, -1], value=3)
+            np.testing.assert_array_equal(found, expected)
+    one = {"dim": 0, "index": tensor([0], "I64"), "source": tensor(7.0)}
+    assert call("InplaceIndexCopy", selfRef=tensor(1.0), **one) == 7
+    assert call("InplaceIndexCopy", selfRef=tensor([1.0, 2]), **one).tolist() == [7, 2]
+
+
+def test_coordinates():
+    for kind, layout in cases(["F32", "F16", "B"]):
+        values = drawn((5, 4, 3), kind)
+        for named in (1, 2, 3):
+            places = np.stack([RANDOM.integers(0, size, (2, 6)) for size in values.shape[:named]], -1)
+            at = tuple(np.moveaxis(places, -1, 0))
+            expected = values[at]
+            for index_kind, given in (("I32", places), ("I64", places - np.array(values.shape[:named]))):
+                found = call("GatherNd", self=tensor(values, kind, layout), indices=tensor(given, index_kind, layout),
+                             negativeIndexSupport=True, out=empty(expected.shape, kind, layout))  # fmt: skip
+                np.testing.assert_array_equal(found, expected)
+            new, result = drawn(expected.shape, kind), values.copy()
+            for place in np.ndindex(2, 6):
+                result[tuple(places[place])] = new[place]
+            found = call("ScatterNd", data=tensor(values, kind, layout), indices=tensor(places, "I64", layout),
+                         updates=tensor(new, kind, layout), out=empty(values.shape, kind, layout))  # fmt: skip
+            np.testing.assert_array_equal(found, result)
+            found = call("ScatterNdUpdate", varRef=tensor(values, kind, layout), indices=tensor(places, "I32", layout),
+                         updates=tensor(new, kind, layout))  # fmt: skip
+            np.testing.assert_array_equal(found, result)
+    assert "index -1" in fault("GatherNd", tensor(drawn((5,))), tensor([[-1]], "I64"), False, empty((1,)))
+
+
+def test_take_gather_v2_and_masked_scatter():
+    for kind, layout in cases(["F32", "I64", "B"]):
+        values, index = drawn((5, 4), kind), RANDOM.integers(0, 4, (3, 2))
+        found = call("Take", self=tensor(values, kind, layout), index=tensor(index * 6, "I64", layout),
+                     out=empty((3, 2), kind, layout))  # fmt: skip
+        np.testing.assert_array_equal(found, values.ravel()[index * 6])
+        for dim in (0, 1):
+            expected = np.take(values, index, dim)
+            found = call("GatherV2", self=tensor(values, kind, layout), dim=dim, index=tensor(index, "I32", layout),
+                         out=empty(expected.shape, kind, layout))  # fmt: skip
+            np.testing.assert_array_equal(found, expected)
+        mask, source = RANDOM.random((4,)) < 0.6, drawn((25,), kind)
+        expected = values.copy()
+        expected[:, mask] = source[: 5 * mask.sum()].reshape(5, -1)
+        found = call("InplaceMaskedScatter", selfRef=tensor(values, kind, layout), mask=tensor(mask, "B"),
+                     source=tensor(source, kind))  # fmt: skip
+        np.testing.assert_array_equal(found, expected)
+    assert "index 20" in fault("Take", tensor(drawn((5, 4))), tensor([20], "I64"), empty((1,)))
+    assert "source has 1" in fault("InplaceMaskedScatter", tensor([1.0, 2]), tensor([1, 1], "B"), tensor([3.0]))
+
+
+def test_bincount():
+    values = RANDOM.integers(0, 7, 300)
+    for kind, weight_kind, out_kind in (("I64", None, "I64"), ("U8", "F32", "F64"), ("I32", "F16", "F32"), ("I8", "I32", "I32")):
+        weights = drawn((300,)) if weight_kind else None
+        found = call("Bincount", self=tensor(values, kind), weights=tensor(weights, weight_kind) if weight_kind else None,
+                     minlength=9, out=empty((9,), out_kind))  # fmt: skip
+        np.testing.assert_array_equal(found, np.bincount(values, weights, 9))
+    assert "index 2" in fault("Bincount", tensor([2], "I32"), None, 0, empty((2,), "I64"))

@@ -5,6 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from understudy.ascend import ffi, lib
+
 from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
 
 RANDOM = np.random.default_rng(5)
@@ -68,3 +70,116 @@ def test_long_line(kind):
                          valuesOut=empty((50,), kind), indicesOut=empty((50,), "I64"))  # fmt: skip
     np.testing.assert_array_equal(places, expected)
     np.testing.assert_array_equal(found, values[expected])
+
+
+def shape_of(made):
+    sizes, rank = ffi.new("int64_t **"), ffi.new("uint64_t *")
+    assert lib.aclGetViewShape(made.handle, sizes, rank) == 0
+    return tuple(sizes[0][axis] for axis in range(rank[0]))
+
+
+def filled(made):
+    """What an output of any number of elements holds, in the shape that it got."""
+    shape = shape_of(made)
+    return made.kind.decode(made.stored()[: int(np.prod(shape))]).reshape(shape)
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "I64", "U8", "B", "F64"])
+def test_unique(kind):
+    for shape, layout in itertools.product([(30,), (3, 40), (2, 3, 5), (0,), ()], LAYOUTS):
+        values = rounded(drawn(shape, kind), kind)
+        values = np.where(np.isnan(values), 0, values)
+        expected, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+        out, back, times = empty((values.size,), kind), empty(shape, "I64", layout), empty((values.size,), "I64")
+        call("Unique2", self=tensor(values, kind, layout), sorted=True, returnInverse=True, returnCounts=True, valueOut=out,
+             inverseOut=back, countsOut=times)  # fmt: skip
+        np.testing.assert_array_equal(filled(out), expected)
+        np.testing.assert_array_equal(filled(times), counts)
+        np.testing.assert_array_equal(back.values(), inverse.reshape(shape))
+        out, back = empty((values.size,), kind), empty(shape, "I64")
+        call("Unique", self=tensor(values, kind, layout), sorted=False, returnInverse=True, valueOut=out, inverseOut=back)
+        np.testing.assert_array_equal(filled(out), expected)
+        np.testing.assert_array_equal(back.values(), inverse.reshape(shape))
+
+
+def test_unique_keeps_every_nan():
+    out = empty((5,), "F32")
+    call("Unique", self=tensor([np.nan, 1, np.nan, -0.0, 0.0]), sorted=True, returnInverse=False, valueOut=out,
+         inverseOut=empty((1,), "I64"))  # fmt: skip
+    np.testing.assert_array_equal(filled(out), [0, 1, np.nan, np.nan])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_unique_slices(layout):
+    values = RANDOM.integers(0, 2, (6, 2, 5)).astype(float)
+    for dim in (0, 1, -1):
+        expected, inverse, counts = np.unique(values, return_inverse=True, return_counts=True, axis=dim)
+        size = values.shape[dim]
+        out, back, times = empty(values.shape), empty((size,), "I64"), empty((size,), "I64")
+        call("UniqueDim", self=tensor(values, "F32", layout), sorted=True, returnInverse=True, dim=dim, valueOut=out,
+             inverseOut=back, countsOut=times)  # fmt: skip
+        np.testing.assert_array_equal(filled(out), expected)
+        np.testing.assert_array_equal(back.values(), inverse.ravel())
+        np.testing.assert_array_equal(filled(times), counts)
+
+
+def test_unique_consecutive():
+    values = np.array([[1, 1, 2], [2, 2, 1], [1, 1, 1]])
+    for kind, integers in (("F32", "I64"), ("C64", "I32"), ("B", "I64")):
+        flat = rounded(values - 1, kind).ravel()
+        starts = np.flatnonzero(np.diff(flat, prepend=-1))
+        out, back, times = empty((9,), kind), empty((3, 3), integers), empty((9,), integers)
+        call("UniqueConsecutive", self=tensor(values - 1, kind), returnInverse=True, returnCounts=True, dim=1000, valueOut=out,
+             inverseOut=back, countsOut=times)  # fmt: skip
+        np.testing.assert_array_equal(filled(out), flat[starts])
+        np.testing.assert_array_equal(filled(times), np.diff(starts, append=9))
+        np.testing.assert_array_equal(back.values().ravel(), np.searchsorted(starts, np.arange(9), "right") - 1)
+    rows = np.array([[1, 2], [1, 2], [3, 4], [1, 2]])
+    out, back, times = empty((8,)), empty((4,), "I64"), empty((4,), "I64")
+    call("UniqueConsecutive", self=tensor(rows), returnInverse=True, returnCounts=True, dim=0, valueOut=out, inverseOut=back,
+         countsOut=times)  # fmt: skip
+    np.testing.assert_array_equal(filled(out), [[1, 2], [3, 4], [1, 2]])
+    assert back.values().tolist() == [0, 0, 1, 2] and filled(times).tolist() == [2, 1, 1]
+
+
+def test_argsort():
+    values = drawn((4, 50), "F32")
+    for descending in (False, True):
+        places = call("Argsort", self=tensor(values), dim=-1, descending=descending, out=empty((4, 50), "I64"))
+        np.testing.assert_array_equal(places, order(values, -1, descending))
+
+
+def test_search():
+    for kind, layout in itertools.product(["F32", "F16", "I64", "U8"], LAYOUTS):
+        sequence, values = np.sort(RANDOM.integers(0, 30, 20)), RANDOM.integers(0, 35, (7, 9))
+        for right, wide in itertools.product((False, True), (False, True)):
+            out = "I64" if wide else "I32"
+            expected = np.searchsorted(sequence, values, "right" if right else "left")
+            found = call("Bucketize", self=tensor(values, "F32", layout), boundaries=tensor(sequence, kind, layout),
+                         outInt32=not wide, right=right, out=empty((7, 9), out, layout))  # fmt: skip
+            np.testing.assert_array_equal(found, expected)
+            turn = RANDOM.permutation(20)
+            for given, sorter in ((sequence, None), (sequence[np.argsort(turn)], tensor(turn, "I64"))):
+                found = call("SearchSorteds", sortedSequence=tensor(given, kind, layout), self=int(values[0, 0]), outInt32=not wide,
+                             right=right, sorter=sorter, out=empty((1,), out))  # fmt: skip
+                np.testing.assert_array_equal(found, [expected[0, 0]])
+
+
+def test_histc():
+    values = RANDOM.normal(0, 1, (40, 500)).astype(np.float32).astype(np.float64)
+    for least, greatest in ((-1.0, 1.0), (0.0, 0.0)):
+        found = call("Histc", self=tensor(values), bins=16, min=least, max=greatest, out=empty((16,)))
+        limits = (least, greatest) if least < greatest else (values.min(), values.max())
+        np.testing.assert_array_equal(found, np.histogram(values, 16, limits)[0])
+    found = call("Histc", self=tensor([1, 2, 2, 5], "I32"), bins=4, min=1, max=5, out=empty((4,), "I32"))
+    assert found.tolist() == [1, 2, 0, 1]
+    assert call("Histc", self=tensor([3.0, 3.0]), bins=2, min=0.0, max=0.0, out=empty((2,))).tolist() == [0, 2]
+
+
+def test_is_in():
+    for invert in (False, True):
+        values = tensor([[1, 2], [2, 3]], "I64")
+        found = call("IsInTensorScalar", element=values, testElement=2, assumeUnique=False, invert=invert, out=empty((2, 2), "B"))
+        np.testing.assert_array_equal(found, np.array([[0, 1], [1, 0]]) != invert)
+        found = call("IsInScalarTensor", element=2, testElements=values, assumeUnique=True, invert=invert, out=empty((2, 2), "B"))
+        np.testing.assert_array_equal(found, np.array([[0, 1], [1, 0]]) != invert)

@@ -127,6 +127,33 @@ def first(shape, dim, count):
 
 
 @shape_function
+def named(shape, indices):
+    """What coordinates along the last axis of indices name."""
+    return (*indices[:-1], *shape[indices[-1] :])
+
+
+@shape_function
+def diagonal_matrix(shape, diagonal):
+    return (int(numpy.prod(shape)) + abs(diagonal),) * 2
+
+
+@shape_function
+def diagonal(shape, diagonal):
+    """Of a matrix its diagonal, else the matrix that has it."""
+    if len(shape) != 2:
+        return diagonal_matrix(shape, diagonal)
+    down, across = shape[0] + min(diagonal, 0), shape[1] - max(diagonal, 0)
+    return (max(min(down, across), 0),)
+
+
+@shape_function
+def sliced_axes(shape, starts, ends, axes, steps):
+    for dim, *limits in zip(axes, starts, ends, steps):
+        shape = sliced(shape, dim, *limits)
+    return shape
+
+
+@shape_function
 def halved(shape, dim):
     axis = normal(dim, len(shape))
     return (*shape[:axis], shape[axis] // 2, *shape[axis + 1 :])

@@ -371,6 +371,206 @@ bool op_fits_in(const Operand *index, const Operand *operand, int32_t but_axis)
     return true;
 }
 
+/* ---- slices along an axis ---- */
+
+static int64_t index_count(const Operand *index)
+{
+    return index->view.rank == 0 ? 1 : index->view.shape[0];
+}
+
+bool op_slices_fit(const Operand *self, int32_t axis, const Operand *index, const Operand *source)
+{
+    const int64_t count = index_count(index);
+    if (source->view.rank == 0 || self->view.rank == 0) {
+        return count == 1 && us_view_elements(&source->view) == 1 && self->view.rank <= 1;
+    }
+    bool fits = source->view.rank == self->view.rank;
+    for (int32_t d = 0; d < self->view.rank && fits; d++) {
+        fits = source->view.shape[d] == (d == axis ? count : self->view.shape[d]);
+    }
+    return fits;
+}
+
+/* Positions are those of `out`, with `count` slices along the axis. */
+static IndexPlan slices_of(const Operand *out, int32_t axis, int64_t count)
+{
+    View positions = out->view;
+    if (positions.rank > 0) {
+        positions.shape[axis] = count;
+    }
+    IndexPlan plan = along_axis(out, axis, NULL, &positions);
+    for (int32_t d = 0; d < positions.rank; d++) {
+        plan.call.steps[d] = d == axis ? 0 : out->view.strides[d];
+    }
+    return plan;
+}
+
+static aclnnStatus put_slices(OpCall *op, const Operand *self, int32_t axis, const Operand *index, const Operand *source,
+                              IndexAction action, const Number *alpha, const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    IndexPlan plan = slices_of(out, axis, index_count(index));
+    plan.call.action = action;
+    plan.call.scales = alpha != NULL;
+    plan.call.value = alpha != NULL ? *alpha : ZERO;
+    plan.operands[0] = index;
+    plan.views[0] = index_view(&index->view, &plan.call, out->view.rank > 0 ? axis : 0, 1);
+    if (out->view.rank == 0) {
+        plan.views[0].rank = 0;
+    }
+    View given = source->view;
+    given.rank = plan.call.rank;
+    memcpy(given.shape, plan.call.shape, sizeof given.shape);
+    if (source->view.rank != plan.call.rank) {
+        memset(given.strides, 0, sizeof given.strides);
+    }
+    return submit(op, &plan, self == out ? NULL : self, out, source, &given);
+}
+
+aclnnStatus op_index_add(OpCall *op, const Operand *self, int32_t axis, const Operand *index, const Operand *source,
+                         Number alpha, const Operand *out)
+{
+    return put_slices(op, self, axis, index, source, INDEX_ADD, &alpha, out);
+}
+
+aclnnStatus op_index_copy(OpCall *op, const Operand *self, int32_t axis, const Operand *index, const Operand *source,
+                          const Operand *out)
+{
+    return put_slices(op, self, axis, index, source, INDEX_PUT, NULL, out);
+}
+
+void require_each_inside(OpCall *op, const Operand *self, int32_t axis, IntArguments index)
+{
+    const int64_t size = self->view.rank == 0 ? 1 : self->view.shape[op_refused(op) ? 0 : axis];
+    for (int64_t i = 0; i < index.count && !op_refused(op); i++) {
+        op_require(op, index.values[i] >= -size && index.values[i] < size, index.name, "range", op->invalid,
+                   "entry %lld of %s is %lld, the dimension has %lld", (long long)i, index.name,
+                   (long long)index.values[i], (long long)size);
+    }
+}
+
+aclnnStatus op_index_fill(OpCall *op, const Operand *self, int32_t axis, IntArguments index, Number value,
+                          const Operand *out)
+{
+    const size_t size = sizeof(IndexFill) + (size_t)index.count * sizeof *index.values;
+    IndexFill *fill = op_refused(op) ? NULL : executor_take(op->executor, size);
+    op_require(op, fill != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
+               "no host memory for the executor");
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    fill->call = slices_of(out, axis, index.count).call;
+    fill->call.action = INDEX_PUT;
+    fill->call.from_end = true;
+    fill->call.value = value;
+    fill->axis = axis;
+    fill->count = index.count;
+    memcpy(fill->index, index.values, (size_t)index.count * sizeof *index.values);
+    const View absent = us_view_absent();
+    const bool in_place = self == out;
+    return op_plan_views(op, us_index_fill, fill, size, 2, (const PlannedView[]){
+        {in_place ? NULL : self, VIEW_READ, in_place ? &absent : NULL},
+        {out, in_place ? VIEW_READ_WRITE : VIEW_WRITE, NULL}});
+}
+
+/* ---- coordinates along the last axis ---- */
+
+Shape op_shape_named(OpCall *op, const Operand *self, const Operand *indices)
+{
+    const int32_t rank = indices->view.rank;
+    const int64_t named = op_size(indices, -1);
+    op_require(op, rank > 0 && named >= 1 && named <= self->view.rank && named <= INDEX_LIMIT, "indices", "shape",
+               op->invalid, "indices is %s, %s is %s", op_shape_text(op, indices), self->name, op_shape_text(op, self));
+    Shape shape = {0};
+    for (int32_t d = 0; d + 1 < rank && !op_refused(op); d++) {
+        shape.sizes[shape.rank++] = indices->view.shape[d];
+    }
+    for (int64_t d = named; d < self->view.rank && shape.rank < VIEW_RANK_LIMIT && !op_refused(op); d++) {
+        shape.sizes[shape.rank++] = self->view.shape[d];
+    }
+    return shape;
+}
+
+static aclnnStatus plan_nd(OpCall *op, const Operand *before, const Operand *tensor, const Operand *indices,
+                           IndexAction action, bool from_end, const Operand *other)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    IndexPlan plan = {.call = {.action = action, .from_end = from_end, .mask_axis = -1, .rank = other->view.rank}};
+    memcpy(plan.call.shape, other->view.shape, sizeof plan.call.shape);
+    View index = indices->view;
+    const int32_t lead = --index.rank, named = (int32_t)indices->view.shape[lead];
+    for (int32_t d = lead; d < other->view.rank; d++) {
+        plan.call.steps[d] = tensor->view.strides[named + d - lead];
+    }
+    for (int32_t k = 0; k < named; k++) {
+        const int64_t offset = k * indices->view.strides[lead] * (int64_t)us_dtype_size(index.dtype);
+        add_axis(&plan, tensor, k);
+        plan.operands[k] = indices;
+        plan.views[k] = index_view(&index, &plan.call, 0, lead);
+        plan.views[k].data = (void *)((uintptr_t)index.data + (uintptr_t)offset);
+    }
+    plan.count = plan.call.index_count = named;
+    return submit(op, &plan, before, tensor, other, NULL);
+}
+
+aclnnStatus op_gather_nd(OpCall *op, const Operand *self, const Operand *indices, bool from_end, const Operand *out)
+{
+    return plan_nd(op, NULL, self, indices, INDEX_READ, from_end, out);
+}
+
+aclnnStatus op_scatter_nd(OpCall *op, const Operand *data, const Operand *indices, const Operand *updates,
+                          const Operand *out)
+{
+    return plan_nd(op, data == out ? NULL : data, out, indices, INDEX_PUT, false, updates);
+}
+
+/* ---- flat ---- */
+
+aclnnStatus op_take(OpCall *op, const Operand *self, const Operand *index, const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    IndexPlan plan = along_axis(self, 0, index, &index->view);
+    plan.call.axes[0] = (IndexedAxis){us_view_elements(&self->view), 1};
+    const View absent = us_view_absent();
+    return op_plan_views(op, us_take, &plan.call, sizeof plan.call, 4, (const PlannedView[]){
+        {NULL, VIEW_READ, &absent}, {self, VIEW_READ, NULL}, {out, VIEW_WRITE, NULL}, {index, VIEW_READ, NULL}});
+}
+
+aclnnStatus op_masked_scatter(OpCall *op, const Operand *self, const Operand *mask, const Operand *source)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View truth = us_view_broadcast(&mask->view, self->view.rank, self->view.shape);
+    return op_plan_views(op, us_masked_scatter, NULL, 0, 3, (const PlannedView[]){
+        {self, VIEW_READ_WRITE, NULL}, {mask, VIEW_READ, &truth}, {source, VIEW_READ, NULL}});
+}
+
+aclnnStatus op_bincount(OpCall *op, const Operand *self, const Operand *weights, const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    IndexPlan plan = along_axis(out, 0, self, &self->view);
+    plan.call.action = INDEX_ADD;
+    plan.call.clears = true;
+    plan.call.value = ONE;
+    plan.views[0] = self->view;
+    return submit(op, &plan, NULL, out, op_given(weights) ? weights : NULL, NULL);
+}
+
+bool op_adds_fast(const Operand *self, int32_t axis)
+{
+    return self->view.rank == 2 && axis == 0 &&
+           ((T_F32 | T_F16 | T_I32 | T_I16 | T_BF16) & DTYPE_BIT(self->dtype)) != 0;
+}
+
 int32_t op_axis(int64_t dim, const Operand *operand)
 {
     const int64_t axis = dim < 0 ? dim + operand->view.rank : dim;

@@ -25,8 +25,37 @@ aclnnStatus op_gather(OpCall *op, const Operand *self, int32_t axis, const Opera
  * value where src is NULL. out may be self. */
 aclnnStatus op_scatter(OpCall *op, const Operand *self, int32_t axis, const Operand *index, const Operand *src,
                        Number value, int64_t reduce, const Operand *out);
+/* source has self's rank and sizes, but along the axis one slice for each element of index, which has rank 0 or 1; or it has
+ * one element, as index. */
+bool op_slices_fit(const Operand *self, int32_t axis, const Operand *index, const Operand *source);
+/* out = self, with alpha * slice i of source added to slice index[i], or in its place. out may be self. */
+aclnnStatus op_index_add(OpCall *op, const Operand *self, int32_t axis, const Operand *index, const Operand *source,
+                         Number alpha, const Operand *out);
+aclnnStatus op_index_copy(OpCall *op, const Operand *self, int32_t axis, const Operand *index, const Operand *source,
+                          const Operand *out);
+/* The same with a value in the slices, and indices of the host, which require_each_inside checks (index/range). */
+void require_each_inside(OpCall *op, const Operand *self, int32_t axis, IntArguments index);
+aclnnStatus op_index_fill(OpCall *op, const Operand *self, int32_t axis, IntArguments index, Number value,
+                          const Operand *out);
+
+/* The last axis of indices holds coordinates of self's first axes: shape of what they name. Also refuses what does not fit
+ * (indices/shape). */
+Shape op_shape_named(OpCall *op, const Operand *self, const Operand *indices);
+aclnnStatus op_gather_nd(OpCall *op, const Operand *self, const Operand *indices, bool from_end, const Operand *out);
+/* out = data with updates at the places; out may be data. */
+aclnnStatus op_scatter_nd(OpCall *op, const Operand *data, const Operand *indices, const Operand *updates,
+                          const Operand *out);
+/* out = elements of self in row-major order. */
+aclnnStatus op_take(OpCall *op, const Operand *self, const Operand *index, const Operand *out);
+/* The elements of self where mask (broadcast to it) is true become those of source, in order. */
+aclnnStatus op_masked_scatter(OpCall *op, const Operand *self, const Operand *mask, const Operand *source);
+/* out[self[i]] = sum of the weights[i], or of ones. */
+aclnnStatus op_bincount(OpCall *op, const Operand *self, const Operand *weights, const Operand *out);
+
 /* index has the operand's rank and is not larger in any dimension, but for an axis (-1: none). */
 bool op_fits_in(const Operand *index, const Operand *operand, int32_t but_axis);
+/* What mode 0 of IndexAddV2 is for: matrices along their first dimension, of some types. */
+bool op_adds_fast(const Operand *self, int32_t axis);
 /* dim as an axis; -1 where there is no such dimension. */
 int32_t op_axis(int64_t dim, const Operand *operand);
 bool op_sizes_below(const Operand *operand, int64_t limit);

@@ -1,6 +1,9 @@
 #include "ascend/opapi/sort.h"
 
+#include "kernels/map/formulas.h"
+#include "kernels/sort/search.h"
 #include "kernels/sort/sort.h"
+#include "kernels/sort/unique.h"
 
 static aclnnStatus plan_lines(OpCall *op, Kernel *kernel, const Operand *self, int32_t axis, bool descending,
                               const Operand *values, const Operand *indices)
@@ -28,4 +31,53 @@ Shape op_shape_first(OpCall *op, const Operand *self, int32_t axis, int64_t coun
         shape.sizes[axis] = count;
     }
     return shape;
+}
+
+aclnnStatus op_unique(OpCall *op, const Operand *self, int32_t axis, bool consecutive, const Operand *values,
+                      const Operand *inverse, const Operand *counts)
+{
+    const UniqueItems attributes = {.consecutive = consecutive, .axis = axis};
+    op_plan_shape_of(op, values);
+    if (counts != NULL) {
+        op_plan_shape_of(op, counts);
+    }
+    return op_plan_operands(op, us_unique, &attributes, sizeof attributes, OPERANDS(self),
+                            OPERANDS(values, inverse, counts));
+}
+
+bool op_has_room(const Operand *operand, int64_t elements)
+{
+    return us_view_elements(&operand->view) >= elements;
+}
+
+bool op_has_axis(const Operand *operand, int64_t dim)
+{
+    const int64_t rank = operand->view.rank == 0 ? 1 : operand->view.rank;
+    return dim >= -rank && dim < rank;
+}
+
+int64_t op_items(const Operand *operand, int64_t dim)
+{
+    return op_has_axis(operand, dim) && operand->view.rank > 0 ? op_size(operand, dim) : us_view_elements(&operand->view);
+}
+
+aclnnStatus op_sorted_search(OpCall *op, const Operand *sequence, const Operand *sorter, const Operand *values,
+                             Number value, aclDataType compute, bool right, const Operand *out)
+{
+    const SortedSearch attributes = {.right = right, .whole = op_is_integer(compute), .value = value};
+    return op_plan_operands(op, us_sorted_search, &attributes, sizeof attributes, OPERANDS(sequence, sorter, values),
+                            OPERANDS(out));
+}
+
+aclnnStatus op_histogram(OpCall *op, const Operand *self, double least, double greatest, const Operand *out)
+{
+    const Histogram attributes = {.least = least, .greatest = greatest};
+    return op_plan_operands(op, us_histogram, &attributes, sizeof attributes, OPERANDS(self), OPERANDS(out));
+}
+
+aclnnStatus op_is_in(OpCall *op, const Operand *self, const ScalarArgument *scalar, aclDataType compute, bool invert,
+                     const Operand *out)
+{
+    return op_map(op, invert ? &us_map_ne : &us_map_eq, compute, OPERANDS(self, NULL), OPERANDS(out),
+                  NUMBERS(op_number(scalar, compute)));
 }

@@ -10,6 +10,24 @@ aclnnStatus op_sort(OpCall *op, const Operand *self, int32_t axis, bool descendi
 /* The first ones of the sorted line, as many as values has. */
 aclnnStatus op_topk(OpCall *op, const Operand *self, int32_t axis, bool largest, const Operand *values,
                     const Operand *indices);
+/* In the type `compute`; sorter may be NULL, and values, for the scalar. */
+aclnnStatus op_sorted_search(OpCall *op, const Operand *sequence, const Operand *sorter, const Operand *values,
+                             Number value, aclDataType compute, bool right, const Operand *out);
+/* out = (self == scalar), or != when inverted. */
+aclnnStatus op_is_in(OpCall *op, const Operand *self, const ScalarArgument *scalar, aclDataType compute, bool invert,
+                     const Operand *out);
+aclnnStatus op_histogram(OpCall *op, const Operand *self, double least, double greatest, const Operand *out);
+/* Distinct elements (UNIQUE_FLAT) or slices along an axis, of all or of neighbours; values and counts get
+ * their real shapes when the stream has run. inverse and counts may be NULL. */
+enum { UNIQUE_FLAT = -1 };
+aclnnStatus op_unique(OpCall *op, const Operand *self, int32_t axis, bool consecutive, const Operand *values,
+                      const Operand *inverse, const Operand *counts);
+/* At least so many elements. */
+bool op_has_room(const Operand *operand, int64_t elements);
+/* Whether there is such a dimension, counted from the end when negative; and its size: of UniqueConsecutive's dim 1000, the
+ * number of elements. */
+bool op_has_axis(const Operand *operand, int64_t dim);
+int64_t op_items(const Operand *operand, int64_t dim);
 Shape op_shape_first(OpCall *op, const Operand *self, int32_t axis, int64_t count);
 
 #endif

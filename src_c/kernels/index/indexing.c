@@ -236,11 +236,23 @@ static void copy_before(const View *before, const View *tensor)
     }
 }
 
+static void clear(const View *tensor)
+{
+    _Alignas(16) static const unsigned char zero[16];
+    View zeros = *tensor;
+    zeros.data = (void *)(uintptr_t)zero;
+    memset(zeros.strides, 0, sizeof zeros.strides);
+    us_copy_view(tensor, &zeros);
+}
+
 KernelStatus us_indexing(const View *views, const void *attributes)
 {
     const Indexing *call = attributes;
     _Alignas(16) unsigned char value[16];
     copy_before(&views[0], &views[1]);
+    if (call->clears && !us_view_is_empty(&views[1])) {
+        clear(&views[1]);
+    }
     Places places = {.call = call, .tensor = views[1], .other = views[2]};
     places.tensor.rank = call->rank;
     memcpy(places.tensor.shape, call->shape, sizeof call->shape);
@@ -260,5 +272,31 @@ KernelStatus us_indexing(const View *views, const void *attributes)
     while (taken_count > 0) {
         us_scratch_give_back(taken[--taken_count]);
     }
+    return status;
+}
+
+KernelStatus us_index_fill(const View *views, const void *attributes)
+{
+    const IndexFill *fill = attributes;
+    View index = {.data = (void *)(uintptr_t)fill->index, .dtype = DTYPE_INT64, .rank = fill->call.rank};
+    memcpy(index.shape, fill->call.shape, sizeof index.shape);
+    index.strides[fill->axis] = 1;
+    return us_indexing((const View[]){views[0], views[1], us_view_absent(), index}, &fill->call);
+}
+
+KernelStatus us_take(const View *views, const void *attributes)
+{
+    const View *self = &views[1];
+    if (us_view_is_contiguous(self)) {
+        return us_indexing(views, attributes);
+    }
+    void *block = us_scratch_take((size_t)us_view_elements(self) * us_dtype_size(self->dtype));
+    if (block == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    const View packed = us_view_contiguous(block, self->dtype, self->rank, self->shape);
+    us_copy_view(&packed, self);
+    const KernelStatus status = us_indexing((const View[]){views[0], packed, views[2], views[3]}, attributes);
+    us_scratch_give_back(block);
     return status;
 }

@@ -26,6 +26,7 @@ typedef struct Indexing {
     IndexAction action;
     bool from_end; /* negative indices count from the end, else they are outside */
     bool scales;   /* INDEX_ADD: other * value is added */
+    bool clears;   /* the tensor becomes 0 first */
     Number value;
     int32_t rank; /* of the positions */
     int64_t shape[VIEW_RANK_LIMIT], steps[VIEW_RANK_LIMIT];
@@ -37,6 +38,17 @@ typedef struct Indexing {
     IndexedAxis axes[INDEX_LIMIT];
 } Indexing;
 Kernel us_indexing;
+
+/* INDEX_PUT of the value at indices that come with the call, along one axis. views: before, tensor. */
+typedef struct IndexFill {
+    Indexing call;
+    int32_t axis; /* of the positions */
+    int64_t count, index[];
+} IndexFill;
+Kernel us_index_fill;
+
+/* INDEX_READ of a tensor seen as one axis, in row-major order, whatever its strides. views: as us_indexing. */
+Kernel us_take;
 
 /* ---- for kernels of this folder ---- */
 

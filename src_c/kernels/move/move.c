@@ -1,5 +1,6 @@
 #include "kernels/move/move.h"
 
+#include "kernels/move/copy_view.h"
 #include "kernels/pieces.h"
 #include "tensor/axes.h"
 #include "tensor/lane.h"
@@ -215,5 +216,55 @@ KernelStatus us_sequence(const View *views, const void *attributes)
 {
     SequenceRun run = {attributes, &views[0], axes_of(&views[0]), us_view_elements(&views[0])};
     run_pieces((run.elements + TILE - 1) / TILE, run.elements, sequence_piece, &run);
+    return KERNEL_OK;
+}
+
+/* ---- diagonals ---- */
+
+/* A line of `count` elements of a view, `stride` apart, from an offset on. */
+static View line_of(const View *view, int64_t offset, int64_t stride, int64_t count)
+{
+    View line = {.dtype = view->dtype, .rank = 1, .shape = {count}, .strides = {stride}};
+    line.data = (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
+    return line;
+}
+
+static void fill_view(const View *target, const void *element)
+{
+    View repeated = *target;
+    repeated.data = (void *)(uintptr_t)element;
+    memset(repeated.strides, 0, sizeof repeated.strides);
+    if (!us_view_is_empty(target)) {
+        us_copy_view(target, &repeated);
+    }
+}
+
+KernelStatus us_diagonal_matrix(const View *views, const void *attributes)
+{
+    _Alignas(16) static const unsigned char zero[ELEMENT_BYTES];
+    const int64_t diagonal = ((const Diagonal *)attributes)->diagonal;
+    const View *out = &views[1];
+    const int64_t offset = diagonal < 0 ? -diagonal * out->strides[0] : diagonal * out->strides[1];
+    fill_view(out, zero);
+    const View line = line_of(out, offset, out->strides[0] + out->strides[1], us_view_elements(&views[0]));
+    return us_view_is_empty(&line) ? KERNEL_OK : us_reshape((const View[]){views[0], line}, NULL);
+}
+
+KernelStatus us_fill_diagonal(const View *views, const void *attributes)
+{
+    const DiagonalFill *fill = attributes;
+    const View *target = &views[0];
+    _Alignas(16) unsigned char element[ELEMENT_BYTES];
+    us_number_store(element, target->dtype, fill->value);
+    int64_t stride = 0, least = target->shape[0];
+    for (int32_t d = 0; d < target->rank; d++) {
+        stride += target->strides[d];
+        least = target->shape[d] < least ? target->shape[d] : least;
+    }
+    const int64_t rows = target->shape[0], period = least + 1;
+    for (int64_t row = 0; row < rows && (row == 0 || fill->wraps); row += period) {
+        const View line = line_of(target, row * target->strides[0], stride, rows - row < least ? rows - row : least);
+        fill_view(&line, element);
+    }
     return KERNEL_OK;
 }

@@ -28,6 +28,21 @@ typedef struct Triangle {
 } Triangle;
 Kernel us_triangle;
 
+/* views: source, target of rank 2: 0 everywhere but on a diagonal (above the main one when positive), which gets the
+ * source's elements in row-major order. */
+typedef struct Diagonal {
+    int64_t diagonal;
+} Diagonal;
+Kernel us_diagonal_matrix;
+
+/* views: target of rank 2, or more when all its sizes are equal. The elements whose coordinates are all equal become
+ * `value`; `wraps`: in a matrix with more rows than columns the diagonal begins again, one row after it ended. */
+typedef struct DiagonalFill {
+    Number value;
+    bool wraps;
+} DiagonalFill;
+Kernel us_fill_diagonal;
+
 /* views: target. Element i in row-major order is start + i * step, computed in `compute`; element last_at, if that is not
  * negative, is `last`. */
 typedef struct Sequence {

@@ -1,0 +1,123 @@
+#include "ascend/opapi/diagonal.h"
+
+#include "kernels/move/move.h"
+
+static View moved(View view, int64_t elements)
+{
+    view.data = (void *)((uintptr_t)view.data + (uintptr_t)(elements * (int64_t)us_dtype_size(view.dtype)));
+    return view;
+}
+
+/* ---- diagonals ---- */
+
+static int64_t magnitude(int64_t diagonal)
+{
+    return diagonal == INT64_MIN ? INT64_MAX : diagonal < 0 ? -diagonal : diagonal;
+}
+
+Shape op_shape_diagonal_matrix(OpCall *op, const Operand *self, int64_t diagonal)
+{
+    int64_t size = 0;
+    const bool fits = !__builtin_add_overflow(op_elements(op, self), magnitude(diagonal), &size);
+    return op_shape_of(2, (const int64_t[]){fits ? size : -1, fits ? size : -1});
+}
+
+static int64_t diagonal_length(const View *matrix, int64_t diagonal)
+{
+    const int64_t rows = matrix->shape[0], columns = matrix->shape[1];
+    if (diagonal <= -rows || diagonal >= columns) {
+        return 0;
+    }
+    const int64_t down = diagonal < 0 ? rows + diagonal : rows, across = diagonal > 0 ? columns - diagonal : columns;
+    return down < across ? down : across;
+}
+
+Shape op_shape_diagonal(OpCall *op, const Operand *self, int64_t diagonal)
+{
+    if (self->view.rank != 2) {
+        return op_shape_diagonal_matrix(op, self, diagonal);
+    }
+    return op_shape_of(1, (const int64_t[]){diagonal_length(&self->view, diagonal)});
+}
+
+aclnnStatus op_diagonal_matrix(OpCall *op, const Operand *self, int64_t diagonal, const Operand *out)
+{
+    const Diagonal attributes = {.diagonal = diagonal};
+    return op_plan_operands(op, us_diagonal_matrix, &attributes, sizeof attributes, OPERANDS(self), OPERANDS(out));
+}
+
+static aclnnStatus reshape_view(OpCall *op, const Operand *self, const View *view, const Operand *out)
+{
+    const Reshape attributes = {0};
+    return op_plan_views(op, us_reshape, &attributes, sizeof attributes, 2,
+                         (const PlannedView[]){{self, VIEW_READ, view}, {out, VIEW_WRITE, NULL}});
+}
+
+aclnnStatus op_diagonal(OpCall *op, const Operand *self, int64_t diagonal, const Operand *out)
+{
+    if (op_refused(op) || self->view.rank != 2) {
+        return op_diagonal_matrix(op, self, diagonal, out);
+    }
+    View view = self->view;
+    view.rank = 1;
+    view.shape[0] = diagonal_length(&self->view, diagonal);
+    view.strides[0] = self->view.strides[0] + self->view.strides[1];
+    if (view.shape[0] > 0) {
+        view = moved(view, diagonal < 0 ? -diagonal * self->view.strides[0] : diagonal * self->view.strides[1]);
+    }
+    return reshape_view(op, self, &view, out);
+}
+
+aclnnStatus op_fill_diagonal(OpCall *op, const Operand *self, Number value, bool wraps)
+{
+    const DiagonalFill attributes = {.value = value, .wraps = wraps && self->view.rank == 2};
+    return op_plan_views(op, us_fill_diagonal, &attributes, sizeof attributes, 1,
+                         (const PlannedView[]){{self, VIEW_READ_WRITE, NULL}});
+}
+
+bool op_is_cube(const Operand *operand)
+{
+    for (int32_t d = 1; d < operand->view.rank; d++) {
+        if (operand->view.shape[d] != operand->view.shape[0]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- slices ---- */
+
+Shape op_shape_sliced_axes(OpCall *op, const Operand *self, IntArguments starts, IntArguments ends, IntArguments axes,
+                           IntArguments steps)
+{
+    Shape shape = op_shape(self);
+    for (int64_t i = 0; i < axes.count && !op_refused(op); i++) {
+        int64_t *size = &shape.sizes[axes.values[i] < 0 ? axes.values[i] + shape.rank : axes.values[i]];
+        *size = op_slice_size(*size, starts.values[i], ends.values[i], steps.values[i]);
+    }
+    return shape;
+}
+
+aclnnStatus op_slice_axes(OpCall *op, const Operand *self, IntArguments starts, IntArguments axes, IntArguments steps,
+                          const Operand *out)
+{
+    View view = self->view;
+    for (int64_t i = 0; i < axes.count && !op_refused(op) && !op_empty(out); i++) {
+        const int64_t axis = axes.values[i] < 0 ? axes.values[i] + view.rank : axes.values[i];
+        view = moved(view, op_slice_begin(self->view.shape[axis], starts.values[i]) * view.strides[axis]);
+        view.strides[axis] *= steps.values[i];
+        view.shape[axis] = out->view.shape[axis];
+    }
+    return op_refused(op) || op_empty(out) ? op_plan_nothing(op) : reshape_view(op, self, &view, out);
+}
+
+bool op_broadcasts_to(const Operand *operand, IntArguments sizes)
+{
+    for (int32_t d = 0; d < operand->view.rank; d++) {
+        const int64_t size = operand->view.shape[d], wanted = sizes.values[sizes.count - operand->view.rank + d];
+        if (size != 1 && size != wanted) {
+            return false;
+        }
+    }
+    return true;
+}

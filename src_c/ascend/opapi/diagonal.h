@@ -1,0 +1,24 @@
+/* Diagonals, and slices along several axes. */
+#ifndef ASCEND_OPAPI_DIAGONAL_H
+#define ASCEND_OPAPI_DIAGONAL_H
+
+#include "ascend/opapi/families.h"
+#include "ascend/opapi/shapes.h"
+
+/* Of a matrix its diagonal; of anything else the matrix that has it on the diagonal, and 0 elsewhere. */
+Shape op_shape_diagonal(OpCall *op, const Operand *self, int64_t diagonal);
+aclnnStatus op_diagonal(OpCall *op, const Operand *self, int64_t diagonal, const Operand *out);
+/* The matrix, of a self of any rank. */
+Shape op_shape_diagonal_matrix(OpCall *op, const Operand *self, int64_t diagonal);
+aclnnStatus op_diagonal_matrix(OpCall *op, const Operand *self, int64_t diagonal, const Operand *out);
+aclnnStatus op_fill_diagonal(OpCall *op, const Operand *self, Number value, bool wraps);
+bool op_is_cube(const Operand *operand); /* all sizes are equal */
+
+/* self[start:end:step, …] along the axes that `axes` names. */
+Shape op_shape_sliced_axes(OpCall *op, const Operand *self, IntArguments starts, IntArguments ends, IntArguments axes,
+                           IntArguments steps);
+aclnnStatus op_slice_axes(OpCall *op, const Operand *self, IntArguments starts, IntArguments axes, IntArguments steps,
+                          const Operand *out);
+bool op_broadcasts_to(const Operand *operand, IntArguments sizes);
+
+#endif
