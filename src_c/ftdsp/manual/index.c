@@ -211,19 +211,57 @@ typedef struct ElementPick {
 
 enum { ELEMENT_PIECE = 16384 };
 
+/* Distances are in bytes. */
+US_ALWAYS_INLINE void pick(char *to, const char *from, const int *index, int64_t step, int64_t run_step, int64_t count,
+                           size_t size)
+{
+    for (int64_t k = 0; k < count; k++) {
+        memcpy(to + (size_t)k * size, from + index[k] * step + k * run_step, size);
+    }
+}
+
+/* Elements of the index from `at` on that follow each other along its last axis. */
+static void pick_run(const ElementPick *work, int64_t at, int64_t count)
+{
+    const int *index = (const int *)work->a->index + at;
+    const int last = work->index.rank - 1;
+    int64_t rest = at, from = 0, stride = 1, step = 0;
+    for (int d = last; d >= 0; d--) {
+        from += d == work->a->dim ? 0 : rest % work->index.size[d] * stride;
+        step = d == work->a->dim ? stride : step;
+        rest /= work->index.size[d];
+        stride *= work->input.size[d];
+    }
+    const int64_t run_step = work->a->dim == last ? 0 : work->size;
+    const char *source = (const char *)work->a->input_x + from * work->size;
+    char *target = (char *)work->a->output + at * work->size;
+    step *= work->size;
+    switch (work->size) {
+    case 1:
+        pick(target, source, index, step, run_step, count, 1);
+        break;
+    case 2:
+        pick(target, source, index, step, run_step, count, 2);
+        break;
+    case 4:
+        pick(target, source, index, step, run_step, count, 4);
+        break;
+    case 8:
+        pick(target, source, index, step, run_step, count, 8);
+        break;
+    default:
+        pick(target, source, index, step, run_step, count, 16);
+    }
+}
+
 static void pick_elements(void *context, int64_t piece)
 {
     const ElementPick *work = context;
     const int64_t end = work->index.elements < (piece + 1) * ELEMENT_PIECE ? work->index.elements : (piece + 1) * ELEMENT_PIECE;
-    for (int64_t k = piece * ELEMENT_PIECE; k < end; k++) {
-        int64_t rest = k, from = 0, stride = 1;
-        for (int d = work->index.rank - 1; d >= 0; d--) {
-            from += (d == work->a->dim ? ((const int *)work->a->index)[k] : rest % work->index.size[d]) * stride;
-            rest /= work->index.size[d];
-            stride *= work->input.size[d];
-        }
-        memcpy((char *)work->a->output + k * work->size, (const char *)work->a->input_x + from * work->size,
-               (size_t)work->size);
+    const int64_t row = work->index.size[work->index.rank - 1];
+    for (int64_t at = piece * ELEMENT_PIECE, count; at < end; at += count) {
+        count = row - at % row < end - at ? row - at % row : end - at;
+        pick_run(work, at, count);
     }
 }
 

@@ -3,9 +3,10 @@
 #include "kernels/reduce/reductions.h"
 #include "kernels/scratch.h"
 #include "tensor/convert.h"
+#include "tensor/parallel.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <stdatomic.h>
 #include <string.h>
 
 static double number(const void *data, DType dtype, int64_t index)
@@ -119,13 +120,67 @@ typedef struct Candidate {
 } Candidate;
 
 /* The larger first, NaN before all, of equal ones the first. */
-static int by_value(const void *a, const void *b)
+static int by_value(const Candidate *first, const Candidate *second)
 {
-    const Candidate *first = a, *second = b;
     const bool first_nan = first->value != first->value, second_nan = second->value != second->value;
     const int values = first_nan || second_nan ? second_nan - first_nan
                                                : (first->value < second->value) - (first->value > second->value);
     return values ? values : (first->index > second->index) - (first->index < second->index);
+}
+
+/* Lines of `length` elements, `inner` apart, whose best are searched. */
+typedef struct Search {
+    const FtArgmax *a;
+    DType dtype;
+    double sign; /* -1: the smallest */
+    void *values;
+    int64_t length, inner;
+    atomic_bool no_memory;
+} Search;
+
+/* Puts a candidate into the sorted list of the best, of which there are `count` so far. */
+static int64_t insert(Candidate *best, int64_t count, int64_t limit, Candidate candidate)
+{
+    if (count == limit && by_value(&candidate, &best[limit - 1]) > 0) {
+        return count;
+    }
+    int64_t place = count < limit ? count : limit - 1;
+    for (; place > 0 && by_value(&candidate, &best[place - 1]) < 0; place--) {
+        best[place] = best[place - 1];
+    }
+    best[place] = candidate;
+    return count < limit ? count + 1 : limit;
+}
+
+static void search_line(void *context, int64_t line)
+{
+    enum { TILE = 512 };
+    Search *search = context;
+    const FtArgmax *a = search->a;
+    const int64_t inner = search->inner, from = line / inner * search->length * inner + line % inner;
+    const int64_t to = line / inner * a->topk * inner + line % inner;
+    double tile[TILE];
+    Candidate *best = us_scratch_take((size_t)(a->topk + 1) * sizeof *best);
+    if (!best) {
+        search->no_memory = true;
+        return;
+    }
+    for (int64_t begin = 0, found = 0; begin < search->length && a->topk > 0; begin += TILE) {
+        const int64_t count = search->length - begin < TILE ? search->length - begin : TILE;
+        const char *elements = (const char *)a->input + ft_bytes(from + begin * inner, search->dtype);
+        us_load_double(tile, elements, search->dtype, inner, count);
+        for (int64_t k = 0; k < count; k++) {
+            found = insert(best, found, a->topk, (Candidate){search->sign * tile[k], begin + k});
+        }
+    }
+    for (int64_t k = 0; k < a->topk; k++) {
+        const double value = search->sign * best[k].value;
+        ((int *)a->output)[to + k * inner] = (int)best[k].index;
+        if (search->values) {
+            us_store_double((char *)search->values + ft_bytes(to + k * inner, search->dtype), search->dtype, 1, &value, 1);
+        }
+    }
+    us_scratch_give_back(best);
 }
 
 static void check_strides(FtCall *call, const char *name, const int *strides, const int64_t *sizes, int rank)
@@ -185,23 +240,11 @@ static void best(FtCall *call, const FtArgmax *a, double sign)
                                {"output_value", values, ft_bytes(value_count, call->dtype), true},
                                {"arg_elements", a->arg_elements, ft_bytes(length, call->dtype), true},
                                {"index", a->index, ft_bytes(length, DTYPE_INT32), true}}, 5);
-    Candidate *candidates = ft_ok(call) ? us_scratch_take((size_t)(length + 1) * sizeof *candidates) : NULL;
-    ft_finish(call, candidates ? KERNEL_OK : KERNEL_NO_MEMORY);
-    for (int64_t line = 0; ft_ok(call) && line < outer * inner; line++) {
-        const int64_t from = line / inner * length * inner + line % inner, to = line / inner * a->topk * inner + line % inner;
-        for (int64_t k = 0; k < length; k++) {
-            candidates[k] = (Candidate){sign * number(a->input, call->dtype, from + k * inner), k};
-        }
-        qsort(candidates, (size_t)length, sizeof *candidates, by_value);
-        for (int64_t k = 0; k < a->topk; k++) {
-            const double value = sign * candidates[k].value;
-            ((int *)a->output)[to + k * inner] = (int)candidates[k].index;
-            if (values) {
-                us_store_double((char *)values + ft_bytes(to + k * inner, call->dtype), call->dtype, 1, &value, 1);
-            }
-        }
+    if (ft_ok(call)) {
+        Search search = {.a = a, .dtype = call->dtype, .sign = sign, .values = values, .length = length, .inner = inner};
+        us_parallel(outer * inner, search_line, &search);
+        ft_finish(call, search.no_memory ? KERNEL_NO_MEMORY : KERNEL_OK);
     }
-    us_scratch_give_back(candidates);
 }
 
 void ft_op_argmax(FtCall *call, const FtArgmax *a)

@@ -6,7 +6,14 @@
 #include <string.h>
 
 /* A tile is moved through an array that stays in the nearest cache. */
-enum { PIECE_BYTES = 128 * 1024, TILE_BYTES = 16 * 1024, TILE_SIDE_BYTES = 256, TILES_OF_PIECE = 8, SHORT_RUN = 512 };
+enum {
+    PIECE_BYTES = 128 * 1024,
+    TILE_BYTES = 16 * 1024,
+    TILE_SIDE_BYTES = 256,
+    TILES_OF_PIECE = 8,
+    FEW_ROWS = 4,
+    SHORT_RUN = 512,
+};
 
 typedef struct Axis {
     int64_t size, to, from; /* distances in bytes */
@@ -285,6 +292,14 @@ static void copy_tile(const Move *move, int64_t tile)
         rest /= move->axes[d].size;
     }
     const int64_t held_row = rows * move->element;
+    const bool packed = along_to->to == move->element && along_from->to == held_row;
+    if (rows <= FEW_ROWS && !packed) { /* too few neighbours in `to` to be worth gathering */
+        for (int64_t r = 0; r < rows; r++) {
+            copy_strided(to + r * along_to->to, along_from->to, from + r * along_to->from, along_from->from, columns,
+                         move->element);
+        }
+        return;
+    }
     if (along_from->from == move->element) {
         transpose_elements(held, held_row, from, along_to->from, rows, columns, move->element);
     } else {
@@ -293,7 +308,6 @@ static void copy_tile(const Move *move, int64_t tile)
                          move->element);
         }
     }
-    const bool packed = along_to->to == move->element && along_from->to == held_row;
     if (packed) { /* small rows of `to` */
         copy_bytes(to, held, columns * held_row);
     }
