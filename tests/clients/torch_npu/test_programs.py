@@ -55,10 +55,8 @@ TOLERANCES = {"mixed_precision": 4e-3}
 def check(name: str, results: dict, expected: dict, printed: str) -> None:
     assert isinstance(expected[name], list), expected[name]
     if isinstance(results[name], str):  # it raised
-        missing = re.findall(r"looked for (aclnn\w+)", printed)
-        if "op is disabled" in results[name] or "not in libopapi" in results[name]:
-            pytest.xfail(f"operators that are not emulated yet: {' '.join(sorted(set(missing)))}")
-        pytest.fail(results[name])
+        missing = sorted(set(re.findall(r"looked for (aclnn\w+)", printed)))
+        pytest.fail(f"{results[name]}\nnot emulated: {' '.join(missing)}" if missing else results[name])
     assert results[name] == pytest.approx(expected[name], rel=TOLERANCES.get(name, 2e-4), abs=2e-4, nan_ok=True)
 
 
