@@ -363,17 +363,23 @@ void ft_op_sparsereshape(FtCall *call, const FtSparsereshape *a)
 }
 
 /* row *= max_norm / sum of the row, in float64 and rounded once. */
-static void regulate(void *row, int64_t count, DType dtype, double max_norm)
+static void regulate(char *row, int64_t count, DType dtype, double max_norm)
 {
-    double sum = 0, value;
-    for (int64_t i = 0; i < count; i++) {
-        us_load_double(&value, (char *)row + ft_bytes(i, dtype), dtype, 1, 1);
-        sum += value;
-    }
-    for (int64_t i = 0; sum != 0 && i < count; i++) {
-        us_load_double(&value, (char *)row + ft_bytes(i, dtype), dtype, 1, 1);
-        value *= max_norm / sum;
-        us_store_double((char *)row + ft_bytes(i, dtype), dtype, 1, &value, 1);
+    enum { TILE = 512 };
+    double values[TILE], sum = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        const double factor = max_norm / sum;
+        for (int64_t first = 0; first < count && (pass == 0 || sum != 0); first += TILE) {
+            const int64_t tile = count - first < TILE ? count - first : TILE;
+            us_load_double(values, row + ft_bytes(first, dtype), dtype, 1, tile);
+            for (int64_t i = 0; i < tile; i++) {
+                sum += pass == 0 ? values[i] : 0;
+                values[i] *= factor;
+            }
+            if (pass == 1) {
+                us_store_double(row + ft_bytes(first, dtype), dtype, 1, values, tile);
+            }
+        }
     }
 }
 

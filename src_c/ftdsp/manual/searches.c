@@ -3,6 +3,7 @@
 #include "kernels/reduce/reductions.h"
 #include "kernels/scratch.h"
 #include "tensor/convert.h"
+#include "tensor/lane.h"
 #include "tensor/parallel.h"
 
 #include <math.h>
@@ -260,13 +261,22 @@ void ft_op_argmin(FtCall *call, const FtArgmin *a)
 
 /* ---- what is not zero ---- */
 
-static bool is_nonzero(const void *data, DType dtype, int64_t index)
+enum { NONZERO_TILE = 1024 };
+
+/* Which of `count` elements from `first` on are not zero: 1 or 0; how many. */
+static int64_t nonzero_tile(const FtNonzero *a, DType dtype, int64_t first, int64_t count, uint8_t *is_nonzero)
 {
-    if (dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128) {
-        const DType part = dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : DTYPE_FLOAT64;
-        return number(data, part, 2 * index) != 0 || number(data, part, 2 * index + 1) != 0;
+    int64_t found = 0;
+    us_convert(is_nonzero, DTYPE_BOOL, (const char *)a->input + ft_bytes(first, dtype), dtype, count);
+    for (int64_t i = 0; i < count; i++) {
+        found += is_nonzero[i];
     }
-    return number(data, dtype, index) != 0;
+    return found;
+}
+
+static int64_t tile_count(const FtNonzero *a, int64_t first)
+{
+    return a->length - first < NONZERO_TILE ? a->length - first : NONZERO_TILE;
 }
 
 void ft_op_nonzero(FtCall *call, const FtNonzero *a)
@@ -281,19 +291,22 @@ void ft_op_nonzero(FtCall *call, const FtNonzero *a)
     }
     ft_require(call, *found >= 0, "non_zero_num", "negative", FT_BAD_SIZE, "*non_zero_num is %d; it begins with 0", *found);
     int64_t count = 0;
-    for (int64_t i = 0; ft_ok(call) && i < a->length; i++) {
-        count += is_nonzero(a->input, call->dtype, i);
+    uint8_t is_nonzero[NONZERO_TILE];
+    for (int64_t i = 0; ft_ok(call) && i < a->length; i += NONZERO_TILE) {
+        count += nonzero_tile(a, call->dtype, i, tile_count(a, i), is_nonzero);
     }
     const int64_t rows = ft_ok(call) ? *found + count : 0, bytes = ft_bytes(rows * shape.rank, DTYPE_INT32);
     ft_operand(call, "output", output, rows * shape.rank, DTYPE_INT32);
     ft_apart(call, "output", output, bytes, "input", a->input, ft_bytes(a->length, call->dtype));
     ft_apart(call, "non_zero_num", found, ft_bytes(1, DTYPE_INT32), "output", output, bytes);
-    for (int64_t i = 0; ft_ok(call) && i < a->length; i++) {
-        if (is_nonzero(a->input, call->dtype, i)) {
-            for (int d = 0; d < shape.rank; d++) {
-                output[*found * (int64_t)shape.rank + d] = (int)(i / a->dim_strides[d] % shape.size[d]);
+    for (int64_t i = 0; ft_ok(call) && i < a->length; i += NONZERO_TILE) {
+        nonzero_tile(a, call->dtype, i, tile_count(a, i), is_nonzero);
+        for (int64_t k = 0; k < tile_count(a, i); k++) {
+            for (int d = 0; d < shape.rank && is_nonzero[k]; d++) {
+                const uint32_t place = (uint32_t)(i + k) / (uint32_t)a->dim_strides[d];
+                output[*found * (int64_t)shape.rank + d] = (int)(place % (uint32_t)shape.size[d]);
             }
-            *found += 1;
+            *found += is_nonzero[k];
         }
     }
 }

@@ -112,32 +112,50 @@ static void bin_of(double first, double last, int64_t bins, int64_t p, int64_t s
     *end = (int64_t)within(first + ceil((double)(p + 1) * extent / (double)bins), (double)size);
 }
 
+enum { CHANNEL_TILE = 256 };
+
+/* The maximum over a bin of channels that follow each other, the first of them element `from` of the image's corner; NaN
+ * stays. An empty bin gives 0. */
+static void pool_bin(const RegionMaximum *work, int64_t from, const int64_t *begin, const int64_t *end, int64_t count,
+                     double *highest)
+{
+    const bool is_empty = begin[0] >= end[0] || begin[1] >= end[1];
+    double values[CHANNEL_TILE];
+    for (int64_t c = 0; c < count; c++) {
+        highest[c] = is_empty ? 0 : -INFINITY;
+    }
+    for (int64_t y = begin[0]; y < end[0] && !is_empty; y++) {
+        for (int64_t x = begin[1]; x < end[1]; x++) {
+            const int64_t at = from + (y * work->size[1] + x) * work->channels;
+            us_load_double(values, (const char *)work->image + at * (int64_t)us_dtype_size(work->dtype), work->dtype, 1,
+                           count);
+            for (int64_t c = 0; c < count; c++) {
+                highest[c] = values[c] > highest[c] || values[c] != values[c] ? values[c] : highest[c];
+            }
+        }
+    }
+}
+
 static void pool_region(void *context, int64_t region)
 {
     const RegionMaximum *work = context;
-    double corner[5];
+    const int64_t bytes = (int64_t)us_dtype_size(work->dtype);
+    double corner[5], highest[CHANNEL_TILE];
     us_load_double(corner, (const char *)work->regions + region * 5 * (int64_t)us_dtype_size(work->region_dtype),
                    work->region_dtype, 1, 5);
     for (int k = 1; k < 5; k++) {
         corner[k] = rounded(corner[k] * work->scale);
     }
     const int64_t image = (int64_t)corner[0] * work->size[0] * work->size[1] * work->channels;
-    for (int64_t p = 0; p < work->pooled[0]; p++) {
-        for (int64_t q = 0; q < work->pooled[1]; q++) {
-            int64_t top, bottom, left, right;
-            bin_of(corner[1], corner[3], work->pooled[0], p, work->size[0], &top, &bottom);
-            bin_of(corner[2], corner[4], work->pooled[1], q, work->size[1], &left, &right);
-            for (int64_t c = 0; c < work->channels; c++) {
-                double highest = bottom > top && right > left ? -INFINITY : 0;
-                for (int64_t y = top; y < bottom; y++) {
-                    for (int64_t x = left; x < right; x++) {
-                        const double value = get(work->image, work->dtype, image + (y * work->size[1] + x) * work->channels + c);
-                        highest = value > highest || value != value ? value : highest;
-                    }
-                }
-                set(work->out, work->dtype, ((region * work->pooled[0] + p) * work->pooled[1] + q) * work->channels + c,
-                    highest);
-            }
+    for (int64_t bin = 0; bin < work->pooled[0] * work->pooled[1]; bin++) {
+        int64_t begin[2], end[2];
+        bin_of(corner[1], corner[3], work->pooled[0], bin / work->pooled[1], work->size[0], &begin[0], &end[0]);
+        bin_of(corner[2], corner[4], work->pooled[1], bin % work->pooled[1], work->size[1], &begin[1], &end[1]);
+        char *out = (char *)work->out + (region * work->pooled[0] * work->pooled[1] + bin) * work->channels * bytes;
+        for (int64_t c = 0; c < work->channels; c += CHANNEL_TILE) {
+            const int64_t count = work->channels - c < CHANNEL_TILE ? work->channels - c : CHANNEL_TILE;
+            pool_bin(work, image + c, begin, end, count, highest);
+            us_store_double(out + c * bytes, work->dtype, 1, highest, count);
         }
     }
 }
