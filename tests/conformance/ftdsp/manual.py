@@ -63,7 +63,8 @@ class Manual:
                 if p.role != "mask"]
 
     def mask_position(self) -> int:
-        return next((position for position, p in enumerate(self.operator.parameters) if p.role == "mask"), -1)
+        shared = [p.role for p in self.operator.parameters if p.role != "private"]
+        return shared.index("mask") if "mask" in shared else -1
 
     def call(self, prefix: str, space: str, changes: dict):
         mask = changes.get("core_mask", 0xFF)
