@@ -245,3 +245,144 @@ def test_slope_where_there_is_none():
                                          ("SmoothL1LossBackward", {"beta": 0.0}, "gradInput", "gradOut")]:  # fmt: skip
         assert call(name, **{incoming: tensor([1.0])}, self=equal[0], target=equal[1], reduction=NONE, **more,
                     **{output: empty((1,))}) == 0  # fmt: skip
+
+
+# ---- cross entropy -------------------------------------------------------------------------------------------------------
+
+
+def log_softmax(x):
+    x = x - x.max(axis=-1, keepdims=True)
+    return x - np.log(np.exp(x).sum(axis=-1, keepdims=True))
+
+
+def cross_entropies(x, target, weight, ignored, smoothing):
+    """Losses of the rows, and what a mean divides by."""
+    logs, counts = log_softmax(x), target != ignored
+    y = np.where(counts, target, 0)
+    hard = -weight[y] * logs[np.arange(y.size), y]
+    soft = -(weight * logs).sum(axis=1) / x.shape[1]
+    return np.where(counts, (1 - smoothing) * hard + smoothing * soft, 0), (weight[y] * counts).sum()
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_cross_entropy(reduction):
+    rng = np.random.default_rng(5)
+    for kind, layout, smoothing, weighted in [("F32", "row-major", 0.0, True), ("F32", "reversed", 0.25, True),
+                                              ("BF16", "gaps", 0.0, False)]:  # fmt: skip
+        x, target = drawn(rng, (19, 7), LINE, kind), rng.integers(0, 7, 19)
+        target[3] = 2
+        weight = rounded(rng.uniform(0.5, 2, 7), "F32") if weighted else np.ones(7)
+        given = {"target": tensor(target, "I64", layout), "weightOptional": tensor(weight) if weighted else None,
+                 "reductionOptional": reduction, "ignoreIndex": 2, "labelSmoothing": smoothing, "lseSquareScaleForZloss": 0.0}
+
+        def total(x):
+            losses, divisor = cross_entropies(x, target, weight, 2, smoothing)
+            return losses if reduction == "none" else losses.sum() / (divisor if reduction == "mean" else 1)
+
+        shape = (19,) if reduction == "none" else (1,)
+        loss, logs = call("CrossEntropyLoss", input=tensor(x, kind, layout), **given, returnZloss=False, lossOut=empty(shape, kind),
+                          logProbOut=empty(x.shape, kind, layout), zlossOut=tensor(np.zeros(shape), kind),
+                          lseForZlossOut=tensor(np.zeros(19), kind))  # fmt: skip
+        close(logs, log_softmax(x), kind, 32)
+        np.testing.assert_allclose(loss, np.reshape(total(x), shape), rtol=1e-5 + 4 * EPSILON[kind], atol=2e-6)
+        gradient = drawn(rng, shape if reduction == "none" else (), (0.5, 2), kind)
+        exact = rounded(log_softmax(x), kind)
+        slopes = call("CrossEntropyLossGrad", gradLoss=tensor(gradient, kind), logProb=tensor(exact, kind, layout), **given,
+                      gradZlossOptional=None, lseForZlossOptional=None, out=empty(x.shape, kind, layout))  # fmt: skip
+        expected, step = np.zeros(x.shape), 1e-5
+        for column in range(7):
+            moved = [x.copy(), x.copy()]
+            for side, one in zip((step, -step), moved):
+                one[:, column] += side
+            losses = [cross_entropies(one, target, weight, 2, smoothing) for one in moved]
+            expected[:, column] = (losses[0][0] - losses[1][0]) / (2 * step)
+        divisor = losses[0][1] if reduction == "mean" else 1
+        expected *= np.reshape(gradient / divisor, (-1, 1))
+        np.testing.assert_allclose(slopes, expected, rtol=4 * EPSILON[kind] + 1e-5, atol=1e-6 if kind == "F32" else 1e-2)
+
+
+def test_softmax_cross_entropy_with_logits():
+    rng = np.random.default_rng(6)
+    for kind, layout in [("F32", "row-major"), ("F16", "reversed")]:
+        x, labels = drawn(rng, (9, 13), LINE, kind), drawn(rng, (9, 13), UNIT, kind)
+        arguments = {"features": tensor(x, kind, layout), "labels": tensor(labels, kind, layout)}
+        loss, slopes = call("SoftmaxCrossEntropyWithLogits", **arguments, loss=empty((9,), kind, layout),
+                            backprop=empty((9, 13), kind, layout))  # fmt: skip
+        close(loss, -(labels * log_softmax(x)).sum(axis=1), kind)
+        np.testing.assert_allclose(slopes, np.exp(log_softmax(x)) - labels, atol=EPSILON[kind] + 1e-6)
+
+
+# ---- labels --------------------------------------------------------------------------------------------------------------
+
+
+def test_multilabel_margin():
+    rng = np.random.default_rng(7)
+    x = drawn(rng, (4, 5), LINE, "F32")
+    target = np.array([[3, 0, -1, 1, 2], [-1, 1, 1, 1, 1], [2, 2, 4, -1, 0], [0, 1, 2, 3, 4]])
+    marks, losses = np.zeros(x.shape), np.zeros(4)
+    for row, labels in enumerate([[3, 0], [], [2, 4], range(5)]):
+        marks[row, list(labels)] = 1
+        losses[row] = sum(max(0, 1 - x[row, j] + x[row, i]) for j in labels for i in range(5) if i not in labels) / 5
+    for reduction, expected in [(NONE, losses), (MEAN, losses.mean()), (SUM, losses.sum())]:
+        for layout in LAYOUTS:
+            out, is_target = call("MultilabelMarginLoss", self=tensor(x, "F32", layout), target=tensor(target, "I32", layout),
+                                  reduction=reduction, out=empty(np.shape(expected)), isTarget=empty(x.shape, "F32", layout))  # fmt: skip
+            np.testing.assert_allclose(out, expected, rtol=1e-6)
+            np.testing.assert_array_equal(is_target, marks)
+    out, _ = call("MultilabelMarginLoss", self=tensor(x[0]), target=tensor(target[0], "I64"), reduction=NONE, out=empty(()),
+                  isTarget=empty((5,)))  # fmt: skip
+    np.testing.assert_allclose(out, losses[0], rtol=1e-6)
+
+
+def paths(steps, classes):
+    return itertools.product(range(classes), repeat=steps)
+
+
+def collapsed(path, blank):
+    return tuple(label for label, _ in itertools.groupby(path) if label != blank)
+
+
+def ctc_loss(logits, labels, blank):
+    """By the definition: the sum over all paths."""
+    logs = log_softmax(logits)
+    chance = sum(np.exp(sum(logs[t, c] for t, c in enumerate(path)))
+                 for path in paths(*logits.shape) if collapsed(path, blank) == tuple(labels))  # fmt: skip
+    return -np.log(chance) if chance > 0 else np.inf
+
+
+def test_ctc_loss_and_gradient():
+    rng = np.random.default_rng(8)
+    steps, classes, blank = 4, 3, 1
+    labels, step_counts = [[0, 0], [2], [], [2, 0, 2]], [4, 3, 4, 2]  # the last one has too few steps
+    logits = rng.uniform(-2, 2, (steps, 4, classes))
+    losses = np.array([ctc_loss(logits[:count, n], labels[n], blank) for n, count in enumerate(step_counts)])
+    counts, padded = [len(one) for one in labels], np.full((4, 3), 1)
+    for n, one in enumerate(labels):
+        padded[n, : len(one)] = one
+    joined = np.concatenate([np.array(one, int) for one in labels])
+    step, expected, incoming = 1e-5, np.zeros(logits.shape), np.array([1.0, 0.5, 2.0, 1.0])
+    for t, n, c in np.ndindex(logits.shape):
+        if t < step_counts[n] and np.isfinite(losses[n]):
+            sides = [logits[: step_counts[n], n].copy() for _ in range(2)]
+            sides[0][t, c] += step
+            sides[1][t, c] -= step
+            expected[t, n, c] = incoming[n] * (ctc_loss(sides[0], labels[n], blank) - ctc_loss(sides[1], labels[n], blank)) / (2 * step)
+    for kind, layout, targets in itertools.product(["F32", "F64"], ["row-major", "reversed"], [padded, joined]):
+        logs = log_softmax(logits)
+        given = {"logProbs": tensor(logs, kind, layout), "targets": tensor(targets, "I64", layout), "inputLengths": step_counts,
+                 "blank": blank}  # fmt: skip
+        for zero in (False, True):
+            out, alpha = call("CtcLoss", **given, targetlengths=counts, zeroInfinity=zero, negLogLikelihoodOut=empty((4,), kind),
+                              logAlphaOut=empty((4, steps, 8), kind))  # fmt: skip
+            np.testing.assert_allclose(out, np.where(zero & np.isinf(losses), 0, losses), rtol=2e-6)
+            last = alpha[0, 3, 3:5]
+            np.testing.assert_allclose(-np.log(np.exp(last).sum()), losses[0], rtol=2e-6)
+            assert np.isneginf(alpha[1, 3]).all() and np.isneginf(alpha[0, :, 5:]).all()
+            slopes = call("CtcLossBackward", gradOut=tensor(incoming, kind), **given, targetLengths=counts, zeroInfinity=zero,
+                          negLogLikelihood=tensor(out, kind), logAlpha=tensor(alpha, kind), out=empty(logits.shape, kind, layout))  # fmt: skip
+            np.testing.assert_allclose(slopes[:, :3], expected[:, :3], atol=1e-6)
+            if zero:
+                assert not slopes[:, 3].any()
+    alone, _ = call("CtcLoss", logProbs=tensor(log_softmax(logits)[:, 0]), targets=tensor(labels[0], "I32"), inputLengths=[4],
+                    targetlengths=[2], blank=blank, zeroInfinity=False, negLogLikelihoodOut=empty(()), logAlphaOut=empty((1, 4, 8)))  # fmt: skip
+    np.testing.assert_allclose(alone, losses[0], rtol=2e-6)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+from tests.conformance.ascend import aclnn_support as support
+from tests.conformance.ascend import pages
 
 COUNT = 60_000
 SEED = 6_200_000_000_000_000
@@ -216,3 +218,43 @@ def test_dropout_in_one_call():
     out, mask = call("DropoutV3", input=tensor(x), optionalNoiseShape=None, p=0.5, seed=1, offset=12, out=empty(x.shape),
                      maskOut=empty((bytes_of,), "U8"))  # fmt: skip
     np.testing.assert_array_equal(mask, mask_of(x.shape, 0.5))
+
+
+# ---- leaky units with random slopes ----------------------------------------------------------------------------------------
+
+
+def test_random_slopes():
+    x = rounded(np.random.default_rng(0).normal(size=(100, 300)), "F32")
+    out, noise = empty(x.shape, "F32", "reversed"), empty(x.shape)
+    noise_values, values = call("RReluWithNoise", self=tensor(x, "F32", "gaps"), noise=noise, lower=0.125, upper=0.25, training=True,
+                                seed=1, offset=12, out=out)  # fmt: skip
+    np.testing.assert_array_equal(noise_values[x > 0], 1)
+    assert_uniform(noise_values[x <= 0], 0.125, 0.25)
+    np.testing.assert_allclose(values, x * noise_values, rtol=1e-6)
+    held, factors = tensor(x), empty(x.shape)
+    again = call("InplaceRReluWithNoise", self=held, noise=factors, lower=0.125, upper=0.25, training=True, seed=1, offset=12)
+    np.testing.assert_array_equal(again[0], values)
+    np.testing.assert_array_equal(again[1], noise_values)
+    more = empty((x.size + 5,))
+    call("RReluWithNoise", self=tensor(x), noise=more, lower=0.125, upper=0.25, training=True, seed=1, offset=12, out=empty(x.shape))
+    np.testing.assert_array_equal(more.values()[: x.size].reshape(x.shape), noise_values)
+    np.testing.assert_array_equal(more.values()[x.size :], empty((x.size + 5,)).values()[x.size :])
+
+
+def test_random_slopes_without_training():
+    x, noise = rounded([-2.0, 0.0, 3.0], "F32"), empty((3,))
+    _, values = call("RReluWithNoise", self=tensor(x), noise=noise, lower=0.125, upper=0.375, training=False, seed=1, offset=12,
+                     out=empty((3,)))  # fmt: skip
+    np.testing.assert_array_equal(values, [-0.5, 0, 3])
+    np.testing.assert_array_equal(noise.values(), empty((3,)).values())
+
+
+def test_longer_noise_must_be_contiguous():
+    x = tensor(np.ones((2, 3)))
+    for shape, layout, expected in [((2, 3), "gaps", 0), ((7,), "row-major", 0), ((7,), "gaps", 161002)]:
+        scalars = [pages.scalar(value) for value in (0.125, 0.25)]
+        noise, out = empty(shape, "F32", layout), empty((2, 3))
+        status, size, executor = support.plan("aclnnRReluWithNoise", x, noise, *[one.handle for one in scalars], True, 1, 12, out)
+        assert status == expected
+        if status == 0:
+            support.execute("aclnnRReluWithNoise", size, executor)

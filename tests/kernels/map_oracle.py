@@ -495,6 +495,7 @@ PROBABILITIES = ((0.01, 0.99), (0, 1), (0.5, 2), (0.5, 2))
 LOGITS = ((-8, 8), (0, 1), (0.5, 2), (0.5, 2))
 
 ORACLE = {
+    "rrelu_slope": Oracle(lambda x, y: np.where(x > 0, 1, y), 0),
     # loss
     "l1_loss": Oracle(distance, 1, without=("uint64",)),
     "l1_loss_backward": Oracle(lambda g, x, y, a: a * np.sign(x - y) * g, 1),

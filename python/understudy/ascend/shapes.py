@@ -261,6 +261,27 @@ def samples(shape, count):
 
 
 @shape_function
+def bag_sizes(offsets, has_last):
+    return (offsets[0] - bool(has_last),)
+
+
+@shape_function
+def bags(offsets, has_last, weight):
+    return (*bag_sizes(offsets, has_last), weight[1])
+
+
+@shape_function
+def bag_maxima(offsets, has_last, weight, mode):
+    return bag_sizes(offsets, has_last) if mode in (0, 1) else bags(offsets, has_last, weight)
+
+
+@shape_function
+def sample_losses(reduction, shape):
+    """Of every row of a matrix without reduction, else of one."""
+    return shape[:1] if reduction == 0 and len(shape) == 2 else ()
+
+
+@shape_function
 def loss(reduction, *shapes):
     """Of every element of the joint shape without reduction, else of one."""
     return broadcast(*shapes) if reduction == 0 else ()

@@ -2,8 +2,11 @@
 #include "ascend/opapi/loss.h"
 
 #include "kernels/map/formulas.h"
+#include "kernels/loss/ctc.h"
 #include "kernels/loss/mapped_sum.h"
+#include "kernels/loss/multilabel_margin.h"
 #include "kernels/loss/negative_log_likelihood.h"
+#include "kernels/loss/softmax_cross_entropy.h"
 
 #include <string.h>
 
@@ -114,7 +117,7 @@ static LossReduction reduction_of(int64_t reduction)
 aclnnStatus op_nll_loss(OpCall *op, const Operand *self, const Operand *target, const Operand *weight, int64_t reduction,
                         int64_t ignore_index, const Operand *out, const Operand *total_weight)
 {
-    const NegativeLogLikelihood call = {reduction_of(reduction), ignore_index};
+    const NegativeLogLikelihood call = {reduction_of(reduction), ignore_index, 0};
     return op_plan_operands(op, us_negative_log_likelihood, &call, sizeof call, OPERANDS(self, target, weight),
                             OPERANDS(out, total_weight));
 }
@@ -126,7 +129,181 @@ aclnnStatus op_nll_loss_backward(OpCall *op, const Operand *gradient, const Oper
     if (!op_refused(op) && op_empty(out)) {
         return op_plan_nothing(op);
     }
-    const NegativeLogLikelihood call = {reduction_of(reduction), ignore_index};
+    const NegativeLogLikelihood call = {reduction_of(reduction), ignore_index, 0};
     return op_plan_operands(op, us_negative_log_likelihood_backward, &call, sizeof call,
                             OPERANDS(gradient, target, weight, total_weight), OPERANDS(out));
+}
+
+int64_t op_reduction_named(const char *text)
+{
+    static const char *const names[] = {"none", "mean", "sum"};
+    for (int64_t i = 0; i < 3; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            return i;
+        }
+    }
+    return text[0] == '\0' ? 1 : -1;
+}
+
+aclnnStatus op_cross_entropy(OpCall *op, const Operand *self, const Operand *target, const Operand *weight,
+                             int64_t reduction, int64_t ignore_index, double smoothing, const Operand *loss,
+                             const Operand *logarithms)
+{
+    const NegativeLogLikelihood call = {reduction_of(reduction), ignore_index, smoothing};
+    return op_plan_operands(op, us_cross_entropy, &call, sizeof call, OPERANDS(self, target, weight),
+                            OPERANDS(loss, NULL, logarithms));
+}
+
+aclnnStatus op_cross_entropy_backward(OpCall *op, const Operand *gradient, const Operand *logarithms,
+                                      const Operand *target, const Operand *weight, int64_t reduction,
+                                      int64_t ignore_index, double smoothing, const Operand *out)
+{
+    if (!op_refused(op) && op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    const NegativeLogLikelihood call = {reduction_of(reduction), ignore_index, smoothing};
+    return op_plan_operands(op, us_cross_entropy_backward, &call, sizeof call,
+                            OPERANDS(gradient, logarithms, target, weight), OPERANDS(out));
+}
+
+aclnnStatus op_softmax_cross_entropy(OpCall *op, const Operand *features, const Operand *labels, const Operand *loss,
+                                     const Operand *gradient)
+{
+    return op_plan_operands(op, us_softmax_cross_entropy, NULL, 0, OPERANDS(features, labels), OPERANDS(loss, gradient));
+}
+
+Shape op_shape_sample_losses(OpCall *op, int64_t reduction, const Operand *self)
+{
+    (void)op;
+    return reduction == 0 && self->view.rank == 2 ? op_shape_of(1, self->view.shape) : (Shape){0};
+}
+
+/* With an axis in front where there is only one. */
+static View as_samples(const Operand *operand)
+{
+    View view = operand->view;
+    if (view.rank == 1) {
+        view.rank = 2;
+        view.shape[1] = view.shape[0];
+        view.strides[1] = view.strides[0];
+        view.shape[0] = 1;
+    }
+    return view;
+}
+
+aclnnStatus op_multilabel_margin(OpCall *op, const Operand *self, const Operand *target, int64_t reduction,
+                                 const Operand *out, const Operand *is_target)
+{
+    const MultilabelMargin call = {reduction_of(reduction)};
+    const View x = as_samples(self), labels = as_samples(target), marks = as_samples(is_target);
+    const PlannedView views[] = {
+        {self, VIEW_READ, &x}, {target, VIEW_READ, &labels}, {out, VIEW_WRITE, NULL}, {is_target, VIEW_WRITE, &marks}};
+    return op_plan_views(op, us_multilabel_margin, &call, sizeof call, 4, views);
+}
+
+/* ---- sequences of labels ---- */
+
+static int64_t largest(IntArguments counts)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < counts.count; i++) {
+        most = counts.values[i] > most ? counts.values[i] : most;
+    }
+    return most;
+}
+
+void op_require_sizes(OpCall *op, const Operand *operand, Shape shape)
+{
+    op_require_shape(op, operand, &shape);
+}
+
+CtcSizes op_require_ctc(OpCall *op, const Operand *log_probabilities, const Operand *targets, IntArguments step_counts,
+                        IntArguments label_counts, int64_t blank)
+{
+    CtcSizes sizes = {.step_counts = step_counts, .label_counts = label_counts};
+    op_require_rank(op, log_probabilities, 2, 3);
+    op_require_rank(op, targets, 1, 2);
+    if (op_refused(op)) {
+        return sizes;
+    }
+    sizes.steps = op_size(log_probabilities, 0);
+    sizes.batch = log_probabilities->view.rank == 3 ? op_size(log_probabilities, 1) : 1;
+    sizes.classes = op_size(log_probabilities, -1);
+    op_require_length(op, step_counts.name, step_counts.count, sizes.batch, sizes.batch);
+    op_require_length(op, label_counts.name, label_counts.count, sizes.batch, sizes.batch);
+    op_require_each(op, step_counts, 0, sizes.steps);
+    op_require_each(op, label_counts, 0, targets->view.rank == 2 ? op_size(targets, 1) : op_size(targets, 0));
+    int64_t labels = 0;
+    for (int64_t i = 0; i < label_counts.count && !op_refused(op); i++) {
+        labels = __builtin_add_overflow(labels, label_counts.values[i], &labels) ? INT64_MAX : labels;
+    }
+    sizes.most = op_refused(op) ? 0 : largest(label_counts);
+    const int64_t first = targets->view.rank == 2 ? sizes.batch : labels;
+    op_require(op, op_size(targets, 0) == first, targets->name, "shape", op->invalid,
+               "%s is %s: its first size must be %lld", targets->name, op_shape_text(op, targets), (long long)first);
+    op_require_range(op, "blank", blank, 0, sizes.classes - 1);
+    return sizes;
+}
+
+static View as_batch(const Operand *log_probabilities)
+{
+    View view = log_probabilities->view;
+    if (view.rank == 2) {
+        view.rank = 3;
+        view.shape[2] = view.shape[1];
+        view.strides[2] = view.strides[1];
+        view.shape[1] = 1;
+    }
+    return view;
+}
+
+static View as_line(const Operand *operand)
+{
+    View view = operand->view;
+    if (view.rank == 0) {
+        view.rank = 1;
+        view.shape[0] = view.strides[0] = 1;
+    }
+    return view;
+}
+
+static aclnnStatus plan_ctc(OpCall *op, Kernel *kernel, CtcSizes sizes, int64_t blank, bool zero_infinity,
+                            const PlannedView *views)
+{
+    const size_t size = sizeof(Ctc) + 2 * (size_t)sizes.batch * sizeof(int64_t);
+    Ctc *call = op_refused(op) ? NULL : executor_take(op->executor, size);
+    op_require(op, call != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
+               "no host memory for the executor");
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    call->blank = blank;
+    call->batch = sizes.batch;
+    call->zero_infinity = zero_infinity;
+    for (int64_t i = 0; i < sizes.batch; i++) {
+        call->lengths[i] = sizes.step_counts.values[i];
+        call->lengths[sizes.batch + i] = sizes.label_counts.values[i];
+    }
+    return op_plan_views(op, kernel, call, size, 4, views);
+}
+
+aclnnStatus op_ctc_loss(OpCall *op, CtcSizes sizes, const Operand *log_probabilities, const Operand *targets, int64_t blank,
+                        bool zero_infinity, const Operand *out, const Operand *alphas)
+{
+    const View batch = as_batch(log_probabilities), losses = as_line(out);
+    return plan_ctc(op, us_ctc_loss, sizes, blank, zero_infinity,
+                    (const PlannedView[]){{log_probabilities, VIEW_READ, &batch},
+                                          {targets, VIEW_READ, NULL},
+                                          {out, VIEW_WRITE, &losses},
+                                          {alphas, VIEW_WRITE, NULL}});
+}
+
+aclnnStatus op_ctc_loss_backward(OpCall *op, CtcSizes sizes, const Operand *gradient, const Operand *log_probabilities,
+                                 const Operand *targets, int64_t blank, bool zero_infinity, const Operand *out)
+{
+    return plan_ctc(op, us_ctc_loss_backward, sizes, blank, zero_infinity,
+                    (const PlannedView[]){{gradient, VIEW_READ, NULL},
+                                          {log_probabilities, VIEW_READ, NULL},
+                                          {targets, VIEW_READ, NULL},
+                                          {out, VIEW_WRITE, NULL}});
 }

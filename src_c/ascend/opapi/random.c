@@ -2,6 +2,7 @@
 #include "ascend/opapi/random.h"
 
 #include "kernels/dropout.h"
+#include "kernels/map/formulas.h"
 
 static aclnnStatus plan_draws(OpCall *op, const Draws *draws, const Operand *seed, const Operand *offset,
                               const Operand *first, const Operand *second, const Operand *out)
@@ -50,6 +51,40 @@ aclnnStatus op_permutation(OpCall *op, RandomStream stream, const Operand *out)
         return op_plan_nothing(op);
     }
     return op_plan_views(op, us_permutation, &stream, sizeof stream, 1, &(PlannedView){out, VIEW_WRITE, NULL});
+}
+
+/* ---- leaky units with random slopes ---- */
+
+/* views: self, noise (of self's shape), out */
+static KernelStatus random_slopes(const View *views, const void *attributes)
+{
+    const DType dtype = views[0].dtype;
+    const View nothing = us_view_absent();
+    const MapCall choose = {.formula = &us_map_rrelu_slope, .compute = dtype, .result = dtype, .inputs = 2, .outputs = 1, .items = 1};
+    const MapCall multiply = {.formula = &us_map_mul, .compute = dtype, .result = dtype, .inputs = 2, .outputs = 1, .items = 1};
+    KernelStatus status = us_draws((const View[]){views[1], nothing, nothing, nothing, nothing}, attributes);
+    if (status == KERNEL_OK) {
+        status = us_map((const View[]){views[0], views[1], views[1]}, &choose);
+    }
+    return status != KERNEL_OK ? status : us_map((const View[]){views[0], views[1], views[2]}, &multiply);
+}
+
+aclnnStatus op_rrelu(OpCall *op, const Operand *self, const Operand *noise, double lower, double upper, bool training,
+                     RandomStream stream, const Operand *out)
+{
+    const bool is_alike = us_view_same_shape(&self->view, &noise->view);
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    if (!training) {
+        return op_map(op, &us_map_leaky_relu, self->dtype, OPERANDS(self), OPERANDS(out),
+                      NUMBERS(op_real((lower + upper) / 2, ACL_DOUBLE)));
+    }
+    const View factors = is_alike ? noise->view
+                                  : us_view_contiguous(noise->view.data, noise->view.dtype, self->view.rank, self->view.shape);
+    const Draws draws = {.distribution = DRAW_UNIFORM, .stream = stream, .a = lower, .b = upper};
+    const PlannedView views[] = {{self, VIEW_READ, NULL}, {noise, VIEW_READ_WRITE, &factors}, {out, VIEW_WRITE, NULL}};
+    return op_plan_views(op, random_slopes, &draws, sizeof draws, 3, views);
 }
 
 /* ---- classes ---- */

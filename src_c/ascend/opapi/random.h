@@ -20,6 +20,11 @@ aclnnStatus op_multinomial(OpCall *op, RandomStream stream, const Operand *seed,
                            const Operand *self, const Operand *out);
 Shape op_shape_samples(OpCall *op, const Operand *self, int64_t count);
 
+/* out = self where it is above 0, else self times a slope. In training each has a slope of its own, uniform in [lower, upper),
+ * and noise, by row-major position, takes the factors; else the slope is their mean. noise has self's shape, or is contiguous. */
+aclnnStatus op_rrelu(OpCall *op, const Operand *self, const Operand *noise, double lower, double upper, bool training,
+                     RandomStream stream, const Operand *out);
+
 /* A mask has a bit for each element, rounded up to 128, in bytes. */
 Shape op_shape_dropout_mask(OpCall *op, const Operand *operand);
 Shape op_shape_dropout_mask_of(OpCall *op, IntArguments sizes);

@@ -1,6 +1,7 @@
 #include "kernels/loss/negative_log_likelihood.h"
 
 #include "kernels/map/formulas.h"
+#include "kernels/maths/maths.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "tensor/axes.h"
@@ -16,6 +17,7 @@ typedef struct Rows {
     Axes axes;
     int64_t class_count, class_stride, count;
     int64_t ignore_index;
+    double smoothing;
     double gradient; /* of every row, where it is one for all */
     struct Partial {
         double loss, weight;
@@ -56,10 +58,15 @@ static void write(const View *view, int64_t place, double value)
 
 /* What a row's target picks: its place in `classes`, and its weight. */
 typedef struct Pick {
-    int64_t place;
+    int64_t place, target;
     double weight;
     bool counts;
 } Pick;
+
+static double weight_of(const Rows *rows, int64_t class)
+{
+    return us_view_is_absent(&rows->weight) ? 1 : read(&rows->weight, class * rows->weight.strides[0]);
+}
 
 static void find_targets(const Rows *rows, int64_t begin, int64_t count, Pick *picks)
 {
@@ -74,10 +81,25 @@ static void find_targets(const Rows *rows, int64_t begin, int64_t count, Pick *p
             picks[i] = (Pick){.counts = target != rows->ignore_index && target >= 0 && target < rows->class_count};
             if (picks[i].counts) {
                 picks[i].place = run.offset + k * stride + target * rows->class_stride;
-                picks[i].weight = read(&rows->weight, target * rows->weight.strides[0]);
+                picks[i].weight = weight_of(rows, target);
+                picks[i].target = target;
             }
         }
     }
+}
+
+static double row_loss(const Rows *rows, const Pick *pick)
+{
+    const double loss = -pick->weight * read(&rows->classes, pick->place);
+    if (rows->smoothing == 0) {
+        return loss;
+    }
+    const int64_t first = pick->place - pick->target * rows->class_stride;
+    double sum = 0;
+    for (int64_t class = 0; class < rows->class_count; class++) {
+        sum -= weight_of(rows, class) * read(&rows->classes, first + class * rows->class_stride);
+    }
+    return (1 - rows->smoothing) * loss + rows->smoothing / (double)rows->class_count * sum;
 }
 
 static void sum_block(void *context, int64_t block)
@@ -91,7 +113,7 @@ static void sum_block(void *context, int64_t block)
         double losses[TILE];
         find_targets(rows, begin, count, picks);
         for (int64_t i = 0; i < count; i++) {
-            losses[i] = picks[i].counts ? -picks[i].weight * read(&rows->classes, picks[i].place) : 0;
+            losses[i] = picks[i].counts ? row_loss(rows, &picks[i]) : 0;
             total.loss += losses[i];
             total.weight += picks[i].weight;
         }
@@ -108,6 +130,7 @@ KernelStatus us_negative_log_likelihood(const View *views, const void *attribute
     Rows rows;
     lay_out(&rows, &views[0], &views[1], &views[2], call->reduction == LOSS_NONE ? &views[3] : NULL);
     rows.ignore_index = call->ignore_index;
+    rows.smoothing = call->smoothing;
     const int64_t blocks = rows.count / BLOCK + (rows.count % BLOCK != 0);
     rows.blocks = us_scratch_take((size_t)(blocks > 0 ? blocks : 1) * sizeof *rows.blocks);
     if (rows.blocks == NULL) {
@@ -123,7 +146,9 @@ KernelStatus us_negative_log_likelihood(const View *views, const void *attribute
     if (call->reduction != LOSS_NONE) {
         write(&views[3], 0, call->reduction == LOSS_MEAN ? total.loss / total.weight : total.loss);
     }
-    write(&views[4], 0, total.weight);
+    if (!us_view_is_absent(&views[4])) {
+        write(&views[4], 0, total.weight);
+    }
     return KERNEL_OK;
 }
 
@@ -164,4 +189,67 @@ KernelStatus us_negative_log_likelihood_backward(const View *views, const void *
         run_pieces(rows.count / BLOCK + (rows.count % BLOCK != 0), rows.count, write_block, &rows);
     }
     return status;
+}
+
+/* ---- cross entropy ---- */
+
+KernelStatus us_cross_entropy(const View *views, const void *attributes)
+{
+    const Softmax logarithms = {.algorithm = SOFTMAX_LOG, .first_axis = 1, .last_axis = 1, .alpha = 1};
+    const KernelStatus status = us_softmax_forward((const View[]){views[0], views[5]}, &logarithms);
+    const View likelihood[] = {views[5], views[1], views[2], views[3], views[4]};
+    return status != KERNEL_OK ? status : us_negative_log_likelihood(likelihood, attributes);
+}
+
+typedef struct CrossEntropy {
+    Rows rows; /* of the logarithms */
+    View out;
+    double divisor, all_weights, gradient; /* all_weights: of all classes */
+} CrossEntropy;
+
+static double row_gradient(const CrossEntropy *work, int64_t row)
+{
+    const View *each = &work->rows.losses;
+    return (us_view_is_absent(each) ? work->gradient : read(each, row * each->strides[0])) / work->divisor;
+}
+
+static void differentiate_row(void *context, int64_t row)
+{
+    const CrossEntropy *work = context;
+    const Rows *rows = &work->rows;
+    Pick pick;
+    find_targets(rows, row, 1, &pick);
+    const double gradient = pick.counts ? row_gradient(work, row) : 0;
+    const double share = gradient * (1 - rows->smoothing) * pick.weight;
+    const double spread = gradient * rows->smoothing / (double)rows->class_count;
+    for (int64_t class = 0; class < rows->class_count; class++) {
+        const int64_t place = row * rows->classes.strides[0] + class * rows->class_stride;
+        const double p = exp_double(read(&rows->classes, place)), own = class == pick.target ? share : 0;
+        const double slope = p * share - own + p * spread * work->all_weights - spread * weight_of(rows, class);
+        write(&work->out, row * work->out.strides[0] + class * work->out.strides[1], pick.counts ? slope : 0);
+    }
+}
+
+KernelStatus us_cross_entropy_backward(const View *views, const void *attributes)
+{
+    const NegativeLogLikelihood *call = attributes;
+    const bool each = call->reduction == LOSS_NONE;
+    CrossEntropy work = {.out = views[4], .divisor = 1};
+    lay_out(&work.rows, &views[1], &views[2], &views[3], each ? &views[0] : NULL);
+    work.rows.ignore_index = call->ignore_index;
+    work.rows.smoothing = call->smoothing;
+    work.gradient = each ? 0 : read(&views[0], 0);
+    for (int64_t class = 0; class < work.rows.class_count; class++) {
+        work.all_weights += weight_of(&work.rows, class);
+    }
+    if (call->reduction == LOSS_MEAN) {
+        work.divisor = 0;
+        for (int64_t row = 0; row < work.rows.count; row++) {
+            Pick pick;
+            find_targets(&work.rows, row, 1, &pick);
+            work.divisor += pick.weight;
+        }
+    }
+    run_pieces(work.rows.count, us_view_elements(&work.out), differentiate_row, &work);
+    return KERNEL_OK;
 }
