@@ -39,7 +39,8 @@ def test_fill_diagonal(layout):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_expand_and_slice(layout):
     values = np.arange(60.0).reshape(3, 4, 5)
-    found = call("Expand", self=tensor(values[:, :1], "F32", layout), size=[2, 3, 6, 5], out=empty((2, 3, 6, 5), "F32", layout))
+    found = call("Expand", self=tensor(values[:, :1], "F32", layout), size=[2, 3, 6, 5],
+                 out=empty((2, 3, 6, 5), "F32", layout))  # fmt: skip
     np.testing.assert_array_equal(found, np.broadcast_to(values[:, :1], (2, 3, 6, 5)))
     for starts, ends, axes, steps in (([1, -4], [3, 100], [0, 2], [1, 2]), ([0], [0], [1], [1]), ([-100], [-1], [-1], [3])):
         at = [slice(None)] * 3

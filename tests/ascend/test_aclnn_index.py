@@ -8,7 +8,8 @@ from understudy.ascend import ffi, lib
 
 from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
 from tests.conformance.ascend import aclnn_support as support
-from tests.conformance.ascend.pages import KINDS, _list, handle_of
+from tests.conformance.ascend.pages import _list, handle_of
+from tests.conformance.harness import run_python
 
 RANDOM = np.random.default_rng(12)
 TYPES = ["F32", "F16", "I64", "U8", "B", "F64"]
@@ -190,6 +191,25 @@ def test_large():
         np.testing.assert_array_equal(found, expected)
 
 
+def test_sums_do_not_depend_on_the_number_of_threads():
+    source = """
+import hashlib
+from tests.ascend.test_aclnn_index import *
+digest = hashlib.sha256()
+for rows, columns, dim in ((300, 400, 1), (400, 300, 0), (120000, 1, 0)):
+    source, index = RANDOM.normal(0, 1, (rows, columns)), RANDOM.integers(0, 37, (rows, columns))
+    out = empty((400, 400) if columns > 1 else (10**7, 1))
+    found = call("ScatterAdd", self=tensor(np.ones(out.shape)), dim=dim, index=tensor(index, "I64"), src=tensor(source),
+                 out=out)
+    digest.update(found.tobytes())
+    found = call("IndexPutImpl", selfRef=tensor(np.ones((37, columns))), indices=[tensor(index[:, 0], "I64")],
+                 values=tensor(source), accumulate=True, unsafe=False)
+    digest.update(found.tobytes())
+print(digest.hexdigest())
+"""
+    assert len({run_python(source, {"UNDERSTUDY_THREADS": str(count)}) for count in (1, 3)}) == 1
+
+
 def test_index_outside_is_a_fault():
     for index in (5, -6, 2**40):
         sentence = fault("Index", tensor(drawn((5, 2))), _list([tensor([0, index], "I64")]), empty((2, 2)))
@@ -259,7 +279,8 @@ def test_index_add_copy_and_fill():
             expected = values.copy()
             for k, place in enumerate(index):
                 expected[at[:-1] + (place,)] = np.take(source, k, dim)
-            found = call("IndexCopy", selfRef=tensor(values, kind, layout), outRef=empty(values.shape, kind, layout), **arguments)
+            found = call("IndexCopy", selfRef=tensor(values, kind, layout), outRef=empty(values.shape, kind, layout),
+                         **arguments)  # fmt: skip
             np.testing.assert_array_equal(found, expected)
             found = call("InplaceIndexCopy", selfRef=tensor(values, kind, layout), **arguments)
             np.testing.assert_array_equal(found, expected)
@@ -300,7 +321,7 @@ def test_coordinates():
     assert "index -1" in fault("GatherNd", tensor(drawn((5,))), tensor([[-1]], "I64"), False, empty((1,)))
 
 
-def test_take_gather_v2_and_masked_scatter():
+def test_take_gather_and_masked_scatter():
     for kind, layout in cases(["F32", "I64", "B"]):
         values, index = drawn((5, 4), kind), RANDOM.integers(0, 4, (3, 2))
         found = call("Take", self=tensor(values, kind, layout), index=tensor(index * 6, "I64", layout),
@@ -311,6 +332,10 @@ def test_take_gather_v2_and_masked_scatter():
             found = call("GatherV2", self=tensor(values, kind, layout), dim=dim, index=tensor(index, "I32", layout),
                          out=empty(expected.shape, kind, layout))  # fmt: skip
             np.testing.assert_array_equal(found, expected)
+            if dim == 0:
+                found = call("GatherV3", self=tensor(values, kind, layout), dim=0, index=tensor(index, "I32", layout),
+                             batchDims=0, mode=1, out=empty(expected.shape, kind, layout))  # fmt: skip
+                np.testing.assert_array_equal(found, expected)
         mask, source = RANDOM.random((4,)) < 0.6, drawn((25,), kind)
         expected = values.copy()
         expected[:, mask] = source[: 5 * mask.sum()].reshape(5, -1)
@@ -323,7 +348,8 @@ def test_take_gather_v2_and_masked_scatter():
 
 def test_bincount():
     values = RANDOM.integers(0, 7, 300)
-    for kind, weight_kind, out_kind in (("I64", None, "I64"), ("U8", "F32", "F64"), ("I32", "F16", "F32"), ("I8", "I32", "I32")):
+    for kind, weight_kind, out_kind in (("I64", None, "I64"), ("U8", "F32", "F64"), ("I32", "F16", "F32"),
+                                        ("I8", "I32", "I32")):  # fmt: skip
         weights = drawn((300,)) if weight_kind else None
         found = call("Bincount", self=tensor(values, kind), weights=tensor(weights, weight_kind) if weight_kind else None,
                      minlength=9, out=empty((9,), out_kind))  # fmt: skip

@@ -106,7 +106,7 @@ def listed(sizes):
 @shape_function
 def picked(shape, dim, index):
     """As `selected`; an index of rank 0 counts as one of shape [1]."""
-    return selected(shape, dim, index or (1,)) if shape else ()
+    return selected(shape, int(dim), index or (1,)) if shape else ()
 
 
 @shape_function

@@ -115,14 +115,9 @@ static Shape indexed_shape(const Layout *layout, const Operand *self, int32_t *a
 {
     Shape shape = {0};
     for (int32_t axis = 0; axis <= self->view.rank; axis++) {
-        for (int32_t d = 0; shape.rank == layout->joint_axis && axis == layout->joint_axis && d < layout->joint.rank; d++) {
-            if (shape.rank + d < VIEW_RANK_LIMIT) {
-                axes[shape.rank + d] = -1;
-                shape.sizes[shape.rank + d] = layout->joint.sizes[d];
-            }
-        }
-        if (axis == layout->joint_axis) {
-            shape.rank += layout->joint.rank;
+        for (int32_t d = 0; axis == layout->joint_axis && d < layout->joint.rank && shape.rank < VIEW_RANK_LIMIT; d++) {
+            axes[shape.rank] = -1;
+            shape.sizes[shape.rank++] = layout->joint.sizes[d];
         }
         if (axis < self->view.rank && !layout->indexed[axis] && shape.rank < VIEW_RANK_LIMIT) {
             axes[shape.rank] = axis;
@@ -405,8 +400,8 @@ static IndexPlan slices_of(const Operand *out, int32_t axis, int64_t count)
     return plan;
 }
 
-static aclnnStatus put_slices(OpCall *op, const Operand *self, int32_t axis, const Operand *index, const Operand *source,
-                              IndexAction action, const Number *alpha, const Operand *out)
+static aclnnStatus put_slices(OpCall *op, const Operand *self, int32_t axis, const Operand *index,
+                              const Operand *source, IndexAction action, const Number *alpha, const Operand *out)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);

@@ -4,9 +4,9 @@
 
 #include "ascend/opapi/families.h"
 
-/* Advanced indexing: entry k of `indices` indexes axis k of self, or, a bool mask, as many axes as it has. Entries that are
- * not given, and empty ones of another type (what PyTorch's adapter passes for `:`), leave their axis whole. The axes of
- * the joint index come where the indexed axes are, or first when these are not neighbours. */
+/* Advanced indexing: entry k of `indices` indexes axis k of self, or, a bool mask, as many axes as it has. Entries
+ * that are not given, and empty ones of another type (what PyTorch's adapter passes for `:`), leave their axis
+ * whole. The axes of the joint index come where the indexed axes are, or first when these are not neighbours. */
 void require_indices(OpCall *op, const Operand *self, Operands indices); /* dtype, length, mask, broadcast */
 /* The size that masks decide is out's. */
 Shape op_shape_indexed(OpCall *op, const Operand *self, Operands indices, const Operand *out);
@@ -21,12 +21,12 @@ Shape op_shape_picked(OpCall *op, const Operand *self, int32_t axis, const Opera
 aclnnStatus op_index_select(OpCall *op, const Operand *self, int32_t axis, const Operand *index, const Operand *out);
 /* out[p] = self[p with index[p] at the axis]. */
 aclnnStatus op_gather(OpCall *op, const Operand *self, int32_t axis, const Operand *index, const Operand *out);
-/* out = self, then out[p with index[p] at the axis] is replaced (reduce 0), added to (1) or multiplied by (2) src[p], or the
- * value where src is NULL. out may be self. */
+/* out = self, then out[p with index[p] at the axis] is replaced (reduce 0), added to (1) or multiplied by (2)
+ * src[p], or the value where src is NULL. out may be self. */
 aclnnStatus op_scatter(OpCall *op, const Operand *self, int32_t axis, const Operand *index, const Operand *src,
                        Number value, int64_t reduce, const Operand *out);
-/* source has self's rank and sizes, but along the axis one slice for each element of index, which has rank 0 or 1; or it has
- * one element, as index. */
+/* source has self's rank and sizes, but along the axis one slice for each element of index, which has rank 0 or 1;
+ * or it has one element, as index. */
 bool op_slices_fit(const Operand *self, int32_t axis, const Operand *index, const Operand *source);
 /* out = self, with alpha * slice i of source added to slice index[i], or in its place. out may be self. */
 aclnnStatus op_index_add(OpCall *op, const Operand *self, int32_t axis, const Operand *index, const Operand *source,
@@ -38,8 +38,8 @@ void require_each_inside(OpCall *op, const Operand *self, int32_t axis, IntArgum
 aclnnStatus op_index_fill(OpCall *op, const Operand *self, int32_t axis, IntArguments index, Number value,
                           const Operand *out);
 
-/* The last axis of indices holds coordinates of self's first axes: shape of what they name. Also refuses what does not fit
- * (indices/shape). */
+/* The last axis of indices holds coordinates of self's first axes: shape of what they name. Also refuses what does
+ * not fit (indices/shape). */
 Shape op_shape_named(OpCall *op, const Operand *self, const Operand *indices);
 aclnnStatus op_gather_nd(OpCall *op, const Operand *self, const Operand *indices, bool from_end, const Operand *out);
 /* out = data with updates at the places; out may be data. */

@@ -9,10 +9,11 @@ void require_padding(OpCall *op, const Operand *self, IntArguments padding, int3
     for (int32_t d = 1; d < view->rank && only_batch; d++) {
         only_batch = view->shape[d] != 0;
     }
-    op_require(op, !op_empty(self) || only_batch, self->name, "empty", op->invalid, "%s is %s: only its batch may be empty",
-               self->name, op_shape_text(op, self));
+    op_require(op, !op_empty(self) || only_batch, self->name, "empty", op->invalid,
+               "%s is %s: only its batch may be empty", self->name, op_shape_text(op, self));
     for (int32_t k = 0; k < axes && !op_refused(op); k++) {
-        const int64_t size = view->shape[view->rank - 1 - k], before = padding.values[2 * k], after = padding.values[2 * k + 1];
+        const int64_t size = view->shape[view->rank - 1 - k];
+        const int64_t before = padding.values[2 * k], after = padding.values[2 * k + 1];
         op_require(op, before < size && after < size && before > -size && after > -size && before + after + size >= 0,
                    "padding", "range", op->invalid, "padding has %lld and %lld for a dimension of size %lld",
                    (long long)before, (long long)after, (long long)size);

@@ -5,8 +5,8 @@
 #include "ascend/opapi/families.h"
 #include "kernels/index/pad.h"
 
-/* Two numbers for each of `axes` dimensions (padding/length); only a batch may be empty (self/empty); each below the size of
- * its dimension, and the result not negative (padding/range). */
+/* Two numbers for each of `axes` dimensions (padding/length); only a batch may be empty (self/empty); each below the
+ * size of its dimension, and the result not negative (padding/range). */
 void require_padding(OpCall *op, const Operand *self, IntArguments padding, int32_t axes);
 aclnnStatus op_border_pad(OpCall *op, const Operand *self, IntArguments padding, BorderMode mode, const Operand *out);
 aclnnStatus op_border_pad_gradient(OpCall *op, const Operand *grad_output, IntArguments padding, BorderMode mode,

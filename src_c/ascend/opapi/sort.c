@@ -58,7 +58,8 @@ bool op_has_axis(const Operand *operand, int64_t dim)
 
 int64_t op_items(const Operand *operand, int64_t dim)
 {
-    return op_has_axis(operand, dim) && operand->view.rank > 0 ? op_size(operand, dim) : us_view_elements(&operand->view);
+    const bool is_axis = op_has_axis(operand, dim) && operand->view.rank > 0;
+    return is_axis ? op_size(operand, dim) : us_view_elements(&operand->view);
 }
 
 aclnnStatus op_sorted_search(OpCall *op, const Operand *sequence, const Operand *sorter, const Operand *values,

@@ -24,8 +24,8 @@ aclnnStatus op_unique(OpCall *op, const Operand *self, int32_t axis, bool consec
                       const Operand *inverse, const Operand *counts);
 /* At least so many elements. */
 bool op_has_room(const Operand *operand, int64_t elements);
-/* Whether there is such a dimension, counted from the end when negative; and its size: of UniqueConsecutive's dim 1000, the
- * number of elements. */
+/* Whether there is such a dimension, counted from the end when negative; and its size: of UniqueConsecutive's dim
+ * 1000, the number of elements. */
 bool op_has_axis(const Operand *operand, int64_t dim);
 int64_t op_items(const Operand *operand, int64_t dim);
 Shape op_shape_first(OpCall *op, const Operand *self, int32_t axis, int64_t count);

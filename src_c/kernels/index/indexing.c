@@ -8,52 +8,21 @@
 
 #include <string.h>
 
-enum { PIECE = 16 * 1024 };
-
-/* ---- reading and replacing ---------------------------------------------------------------------------------------
- * The positions are cut along one axis. Positions that differ along an axis on which the tensor steps name different
- * elements, so pieces of such an axis may be written at once; other axes are written in order by one thread. */
-
-typedef struct Cut {
-    bool inner;
-    int32_t axis; /* -1: none */
-    int64_t pieces, size;
-} Cut;
+/* ---- reading and replacing ---- */
 
 typedef struct CopyRun {
     const Places *places;
     const PlaceAxes *axes;
-    Cut cut;
+    PlaceCut cut;
     int64_t element; /* bytes */
     OutsideIndex *outside;
 } CopyRun;
 
-static void consider(Cut *cut, const Axes *axes, bool inner, bool ordered, int64_t *largest)
-{
-    for (int32_t axis = 0; axis < axes->rank; axis++) {
-        if ((!ordered || axes->strides[PLACE_TENSOR][axis] != 0) && axes->shape[axis] > *largest) {
-            *largest = axes->shape[axis];
-            *cut = (Cut){.inner = inner, .axis = axis};
-        }
-    }
-}
-
-static Cut cut_of(const PlaceAxes *axes, bool ordered)
-{
-    Cut cut = {.axis = -1, .pieces = 1};
-    int64_t largest = 1;
-    consider(&cut, &axes->outer, false, ordered, &largest);
-    consider(&cut, &axes->inner, true, ordered, &largest);
-    const int64_t wanted = axes->outer_count * axes->inner_count / PIECE + 1;
-    cut.size = wanted >= largest ? 1 : (largest + wanted - 1) / wanted;
-    cut.pieces = (largest + cut.size - 1) / cut.size;
-    return cut;
-}
-
 #define COPY_CASE(type) \
     case sizeof(type): \
         for (int64_t i = 0; i < count; i++) { \
-            memcpy((type *)(void *)to + to_offsets[i], (const type *)(const void *)from + from_offsets[i], sizeof(type)); \
+            memcpy((type *)(void *)to + to_offsets[i], (const type *)(const void *)from + from_offsets[i], \
+                   sizeof(type)); \
         } \
         break;
 typedef struct Pair16 {
@@ -89,51 +58,21 @@ static void copy_slice(char *to, int to_operand, const char *from, int from_oper
     }
 }
 
-static int64_t restrict_axis(Axes *axes, int32_t axis, int64_t begin, int64_t size)
-{
-    const int64_t rest = axes->shape[axis] - begin;
-    axes->shape[axis] = rest < size ? rest : size;
-    return begin;
-}
-
-static int64_t elements_of(const Axes *axes)
-{
-    int64_t count = 1;
-    for (int32_t axis = 0; axis < axes->rank; axis++) {
-        count *= axes->shape[axis];
-    }
-    return count;
-}
-
 static void copy_piece(void *context, int64_t piece)
 {
     const CopyRun *run = context;
     const Places *places = run->places;
-    PlaceAxes axes = *run->axes;
-    char *data[2] = {places->tensor.data, places->other.data};
-    const void *index_data[INDEX_LIMIT];
-    for (int32_t k = 0; k < places->count; k++) {
-        index_data[k] = places->axes[k].index.data;
-    }
-    if (run->cut.axis >= 0) {
-        Axes *cut = run->cut.inner ? &axes.inner : &axes.outer;
-        const int64_t begin = restrict_axis(cut, run->cut.axis, piece * run->cut.size, run->cut.size);
-        for (int operand = 0; operand < 2; operand++) {
-            data[operand] += begin * cut->strides[operand][run->cut.axis] * run->element;
-        }
-        for (int32_t k = 0; k < places->count && !run->cut.inner; k++) {
-            index_data[k] = (const char *)index_data[k] + begin * cut->strides[PLACE_INDEX + k][run->cut.axis] *
-                                                              (int64_t)us_dtype_size(places->axes[k].index.dtype);
-        }
-    }
+    const PlacePiece part = us_place_piece(places, run->axes, &run->cut, piece);
+    const PlaceAxes *axes = &part.axes;
+    char *const *data = part.data;
     const bool reads = places->call->action == INDEX_READ;
     const int to = reads ? PLACE_OTHER : PLACE_TENSOR, from = reads ? PLACE_TENSOR : PLACE_OTHER;
-    const int64_t outer = elements_of(&axes.outer), inner = elements_of(&axes.inner);
+    const int64_t outer = axes->outer_count, inner = axes->inner_count;
     int64_t offsets[2][PLACE_TILE];
     for (int64_t begin = 0; begin < outer; begin += PLACE_TILE) {
         const int64_t count = outer - begin < PLACE_TILE ? outer - begin : PLACE_TILE;
-        if (!us_place_tile(places, &axes.outer, index_data, begin, count, offsets[PLACE_TENSOR], offsets[PLACE_OTHER],
-                           piece, run->outside)) {
+        if (!us_place_tile(places, &axes->outer, part.index_data, begin, count, offsets[PLACE_TENSOR],
+                           offsets[PLACE_OTHER], piece, run->outside)) {
             return;
         }
         if (inner == 1) {
@@ -142,7 +81,7 @@ static void copy_piece(void *context, int64_t piece)
         }
         for (int64_t i = 0; i < count; i++) {
             copy_slice(data[to] + offsets[to][i] * run->element, to, data[from] + offsets[from][i] * run->element, from,
-                       &axes.inner, inner, run->element);
+                       &axes->inner, inner, run->element);
         }
     }
 }
@@ -151,7 +90,7 @@ static KernelStatus copy_places(const Places *places)
 {
     const PlaceAxes axes = us_place_axes(places);
     OutsideIndex outside = {0};
-    CopyRun run = {.places = places, .axes = &axes, .cut = cut_of(&axes, places->call->action != INDEX_READ),
+    CopyRun run = {.places = places, .axes = &axes, .cut = us_place_cut(&axes, places->call->action != INDEX_READ),
                    .element = (int64_t)us_dtype_size(places->tensor.dtype), .outside = &outside};
     run_pieces(run.cut.pieces, axes.outer_count * axes.inner_count, copy_piece, &run);
     return us_place_status(&outside);
@@ -185,7 +124,8 @@ static KernelStatus resolve(const Indexing *call, const View *views, Places *pla
     const View *other = &places->other;
     for (int32_t k = 0; k < call->index_count; k++) {
         if (call->mask_rank[k] == 0) {
-            named = call->mask_axis >= 0 && views[k].strides[call->mask_axis] != 0 ? views[k].shape[call->mask_axis] : named;
+            const bool varies = call->mask_axis >= 0 && views[k].strides[call->mask_axis] != 0;
+            named = varies ? views[k].shape[call->mask_axis] : named;
             continue;
         }
         if (!us_count_true(&views[k], &counts[k])) {

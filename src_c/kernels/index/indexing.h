@@ -1,14 +1,14 @@
 /* Elements of a tensor that index tensors name, as NumPy's and PyTorch's advanced indexing, gather and scatter: read,
  * replaced, added to, multiplied.
  *
- * A call goes over positions. Position p names the element sum(p[d] * steps[d]) + sum(index_k[p] * axes[k].stride) of the
- * tensor; the other operand and the index tensors are seen with the positions' shape (stride 0 where they repeat).
+ * A call goes over positions. Position p names the element sum(p[d] * steps[d]) + sum(index_k[p] * axes[k].stride) of
+ * the tensor; the other operand and the index tensors are seen with the positions' shape (stride 0 where they repeat).
  *
- * views: before, tensor, other, one view for each index tensor. `before`, if given, is copied to the tensor first. `other`
- * receives what is read and gives what is written; absent: `value` is written.
+ * views: before, tensor, other, one view for each index tensor. `before`, if given, is copied to the tensor first.
+ * `other` receives what is read and gives what is written; absent: `value` is written.
  *
- * Indices outside an axis are a fault that names the index; nothing is read or written there. Of several positions that
- * name one element the last one stays; sums and products are formed in order in the wide type and round once. */
+ * Indices outside an axis are a fault that names the index; nothing is read or written there. Of several positions
+ * that name one element the last one stays; sums and products are formed in order in the wide type and round once. */
 #ifndef UNDERSTUDY_INDEXING_H
 #define UNDERSTUDY_INDEXING_H
 
@@ -31,8 +31,9 @@ typedef struct Indexing {
     int32_t rank; /* of the positions */
     int64_t shape[VIEW_RANK_LIMIT], steps[VIEW_RANK_LIMIT];
     int32_t index_count, axis_count;
-    /* 0: integers, for one axis. Else a bool mask of that rank with a shape of its own: the coordinates of its true elements
-     * index as many axes, along position axis `mask_axis`, whose size they decide (shape there: that of other, or 1). */
+    /* 0: integers, for one axis. Else a bool mask of that rank with a shape of its own: the coordinates of its true
+     * elements index as many axes, along position axis `mask_axis`, whose size they decide (shape there: that of
+     * other, or 1). */
     int32_t mask_rank[INDEX_LIMIT];
     int32_t mask_axis;
     IndexedAxis axes[INDEX_LIMIT];

@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 
+enum { PIECE = 16 * 1024 };
+
 static int64_t elements_of(const Axes *axes)
 {
     int64_t count = 1;
@@ -57,6 +59,54 @@ PlaceAxes us_place_axes(const Places *places)
     return axes;
 }
 
+static void consider(PlaceCut *cut, const Axes *axes, bool inner, bool ordered, int64_t *largest)
+{
+    for (int32_t axis = 0; axis < axes->rank; axis++) {
+        if ((!ordered || axes->strides[PLACE_TENSOR][axis] != 0) && axes->shape[axis] > *largest) {
+            *largest = axes->shape[axis];
+            *cut = (PlaceCut){.inner = inner, .axis = axis};
+        }
+    }
+}
+
+PlaceCut us_place_cut(const PlaceAxes *axes, bool ordered)
+{
+    PlaceCut cut = {.axis = -1};
+    int64_t largest = 1;
+    consider(&cut, &axes->outer, false, ordered, &largest);
+    consider(&cut, &axes->inner, true, ordered, &largest);
+    const int64_t wanted = axes->outer_count * axes->inner_count / PIECE + 1;
+    cut.size = wanted >= largest ? 1 : (largest + wanted - 1) / wanted;
+    cut.pieces = (largest + cut.size - 1) / cut.size;
+    return cut;
+}
+
+PlacePiece us_place_piece(const Places *places, const PlaceAxes *axes, const PlaceCut *cut, int64_t piece)
+{
+    PlacePiece part = {.axes = *axes, .data = {places->tensor.data, places->other.data}};
+    for (int32_t k = 0; k < places->count; k++) {
+        part.index_data[k] = places->axes[k].index.data;
+    }
+    if (cut->axis < 0) {
+        return part;
+    }
+    Axes *restricted = cut->inner ? &part.axes.inner : &part.axes.outer;
+    const int64_t begin = piece * cut->size, rest = restricted->shape[cut->axis] - begin;
+    restricted->shape[cut->axis] = rest < cut->size ? rest : cut->size;
+    for (int operand = 0; operand < 2; operand++) {
+        part.data[operand] += begin * restricted->strides[operand][cut->axis] * (int64_t)us_dtype_size(
+                                  operand == PLACE_TENSOR ? places->tensor.dtype : places->other.dtype);
+    }
+    for (int32_t k = 0; k < places->count && !cut->inner; k++) {
+        const int64_t bytes = (int64_t)us_dtype_size(places->axes[k].index.dtype);
+        part.index_data[k] =
+            (const char *)part.index_data[k] + begin * restricted->strides[PLACE_INDEX + k][cut->axis] * bytes;
+    }
+    part.axes.outer_count = elements_of(&part.axes.outer);
+    part.axes.inner_count = elements_of(&part.axes.inner);
+    return part;
+}
+
 void us_place_outside(OutsideIndex *outside, int64_t piece, int64_t index, int64_t size)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -69,9 +119,11 @@ void us_place_outside(OutsideIndex *outside, int64_t piece, int64_t index, int64
 
 KernelStatus us_place_status(const OutsideIndex *outside)
 {
-    return !outside->found ? KERNEL_OK
-                           : us_kernel_fault("index %lld is outside a dimension of size %lld", (long long)outside->index,
-                                             (long long)outside->size);
+    if (!outside->found) {
+        return KERNEL_OK;
+    }
+    return us_kernel_fault("index %lld is outside a dimension of size %lld", (long long)outside->index,
+                           (long long)outside->size);
 }
 
 static void offsets_of(const Axes *axes, int operand, int64_t begin, int64_t count, int64_t *offsets)

@@ -15,6 +15,23 @@ typedef struct PlaceAxes {
 } PlaceAxes;
 PlaceAxes us_place_axes(const Places *places);
 
+/* The positions are cut along one axis. Positions that differ along an axis on which the tensor steps name different
+ * elements, so pieces of such an axis may be written at once: `ordered` cuts only those; others are one piece. */
+typedef struct PlaceCut {
+    bool inner;
+    int32_t axis; /* -1: none */
+    int64_t pieces, size;
+} PlaceCut;
+PlaceCut us_place_cut(const PlaceAxes *axes, bool ordered);
+
+/* The axes of one piece, and where its first position is. */
+typedef struct PlacePiece {
+    PlaceAxes axes;
+    char *data[2]; /* PLACE_TENSOR, PLACE_OTHER */
+    const void *index_data[INDEX_LIMIT];
+} PlacePiece;
+PlacePiece us_place_piece(const Places *places, const PlaceAxes *axes, const PlaceCut *cut, int64_t piece);
+
 /* The first index that is outside, by the number of the piece of work that met it. */
 typedef struct OutsideIndex {
     bool found;

@@ -252,7 +252,8 @@ KernelStatus us_masked_select(const View *views, const void *attributes)
 static void scatter_tile(const Truths *truths, int64_t begin, int64_t count, const uint8_t *truth, int64_t before)
 {
     const View *from = truths->from, *to = truths->to;
-    const int64_t size = (int64_t)us_dtype_size(to->dtype), stride = truths->to_axes.strides[0][truths->to_axes.rank - 1];
+    const int64_t size = (int64_t)us_dtype_size(to->dtype);
+    const int64_t stride = truths->to_axes.strides[0][truths->to_axes.rank - 1];
     int64_t source = before;
     for (AxesWalk walk = us_axes_walk(&truths->to_axes, 0, begin, count); walk.remaining > 0;) {
         const AxesRun run = us_axes_next(&walk);
@@ -273,7 +274,8 @@ KernelStatus us_masked_scatter(const View *views, const void *attributes)
     const int64_t count = count_truths(&truths), there = us_view_elements(truths.from);
     KernelStatus status = count < 0 ? KERNEL_NO_MEMORY : KERNEL_OK;
     if (count > there) {
-        status = us_kernel_fault("the mask has %lld true elements, source has %lld", (long long)count, (long long)there);
+        status = us_kernel_fault("the mask has %lld true elements, source has %lld", (long long)count,
+                                 (long long)there);
     } else if (count > 0) {
         truths.from_axes = axes_of(truths.from);
         truths.to_axes = axes_of(truths.to);

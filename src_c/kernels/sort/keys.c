@@ -9,7 +9,8 @@
         } \
         break;
 
-KERNEL_CLONES void us_load_keys(uint64_t *keys, const void *from, DType dtype, int64_t stride, int64_t count, KeyRule rule)
+KERNEL_CLONES void us_load_keys(uint64_t *keys, const void *from, DType dtype, int64_t stride, int64_t count,
+                                KeyRule rule)
 {
     switch (us_dtype_size(dtype)) {
         LOAD_KEYS(uint8_t)

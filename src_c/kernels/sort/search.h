@@ -5,17 +5,17 @@
 #include "kernels/kernels.h"
 #include "tensor/number.h"
 
-/* out = the first place of the sequence whose element is not below the value (`right`: is above it), the sequence's length
- * if there is none. views: sequence of rank 1, sorter (absent, or where each place's element is), values (absent: one, the
- * attribute), out of as many elements. Compared in int64 or float64. */
+/* out = the first place of the sequence whose element is not below the value (`right`: is above it), the sequence's
+ * length if there is none. views: sequence of rank 1, sorter (absent, or where each place's element is), values
+ * (absent: one, the attribute), out of as many elements. Compared in int64 or float64. */
 typedef struct SortedSearch {
     bool right, whole; /* whole: in int64 */
     Number value;
 } SortedSearch;
 Kernel us_sorted_search;
 
-/* out[k] = how many elements of self lie in interval k of as many equal ones as out has between least and greatest, both
- * included; least = greatest: those of self. views: self, out of rank 1. */
+/* out[k] = how many elements of self lie in interval k of as many equal ones as out has between least and greatest,
+ * both included; least = greatest: those of self. views: self, out of rank 1. */
 typedef struct Histogram {
     double least, greatest;
 } Histogram;

@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-enum { TILE = 1024, CHUNK = 1 << 16, LONG_LINE = 1 << 18, LINES_AT_ONCE = 8, DIGITS = 2048, DIGIT_BITS = 11 };
+enum { TILE = 1024, CHUNK = 1 << 16, LONG_LINE = 1 << 18, LINES_AT_ONCE = 8, DIGITS = 2048, DIGIT_BITS = 11, FEW = 32 };
 
 typedef struct LineRun {
     const View *self, *values, *indices;
@@ -34,7 +34,7 @@ static int64_t place_of(const void *entries, bool narrow, int64_t at)
     return (int64_t)(narrow ? ((const NarrowEntry *)entries)[at] & UINT32_MAX : ((const WideEntry *)entries)[at].place);
 }
 
-/* ---- entries of a line, in chunks --------------------------------------------------------------------------------- */
+/* ---- entries of a line, in chunks ---- */
 
 typedef struct LineWork {
     const LineRun *run;
@@ -246,6 +246,33 @@ static bool sort_selection(LineWork *work)
     return done;
 }
 
+/* A few of many: kept in order while the line goes by. Most elements cost one comparison. */
+static bool keep_few(LineWork *work)
+{
+    const LineRun *run = work->run;
+    NarrowEntry best[FEW];
+    uint64_t keys[TILE];
+    int64_t filled = 0;
+    for (int64_t begin = 0; begin < run->size; begin += TILE) {
+        const int64_t rest = run->size - begin, count = rest < TILE ? rest : TILE;
+        us_load_keys(keys, us_line_element(&work->self, begin), work->self.dtype, work->self.stride, count, run->rule);
+        for (int64_t i = 0; i < count; i++) {
+            const NarrowEntry entry = keys[i] << 32 | (uint64_t)(begin + i);
+            if (filled == run->kept && entry > best[filled - 1]) {
+                continue;
+            }
+            int64_t at = filled < run->kept ? filled++ : filled - 1;
+            for (; at > 0 && best[at - 1] > entry; at--) {
+                best[at] = best[at - 1];
+            }
+            best[at] = entry;
+        }
+    }
+    LineOutput output = {work, best};
+    output_chunk(&output, 0);
+    return true;
+}
+
 static void sort_lines(void *context, int64_t piece)
 {
     LineRun *run = context;
@@ -254,8 +281,10 @@ static void sort_lines(void *context, int64_t piece)
         LineWork work = {.run = run, .self = us_line_of(run->self, run->axis, number),
                          .values = us_line_of(run->values, run->axis, number),
                          .indices = us_line_of(run->indices, run->axis, number)};
-        const bool selects = run->size >= 4 * DIGITS && run->kept < run->size / 4;
-        if (!(selects ? sort_selection(&work) : sort_whole(&work))) {
+        const bool selects = run->kept < run->size / 4, few = run->narrow && run->kept <= FEW && run->size < LONG_LINE;
+        if (!(selects && few                  ? keep_few(&work)
+              : selects && run->size >= 4 * DIGITS ? sort_selection(&work)
+                                              : sort_whole(&work))) {
             atomic_store(&run->no_memory, true);
         }
     }

@@ -1,5 +1,5 @@
-/* Sorting along an axis, stable: of equal elements the first one comes first, ascending or descending. NaN is the greatest
- * value, all NaNs and both zeros are equal. */
+/* Sorting along an axis, stable: of equal elements the first one comes first, ascending or descending. NaN is the
+ * greatest value, all NaNs and both zeros are equal. */
 #ifndef UNDERSTUDY_SORT_H
 #define UNDERSTUDY_SORT_H
 

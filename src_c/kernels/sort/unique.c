@@ -23,7 +23,8 @@ typedef struct Items {
 /* ---- keys ---- */
 
 /* Keys of `count` elements of self from a row-major position; complex elements have two. */
-static void load_keys(const Items *items, const Axes *axes, const char *data, int64_t begin, int64_t count, uint64_t *keys)
+static void load_keys(const Items *items, const Axes *axes, const char *data, int64_t begin, int64_t count,
+                      uint64_t *keys)
 {
     const DType dtype = items->self->dtype;
     const bool is_complex = dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128;
@@ -89,7 +90,8 @@ static void enter_rows(Items *items)
 
 static int compare(const Items *items, WideEntry a, WideEntry b)
 {
-    const uint64_t *x = items->table + (int64_t)a.place * items->width, *y = items->table + (int64_t)b.place * items->width;
+    const uint64_t *x = items->table + (int64_t)a.place * items->width;
+    const uint64_t *y = items->table + (int64_t)b.place * items->width;
     for (int64_t k = 0; k < items->width; k++) {
         if (x[k] != y[k]) {
             return x[k] < y[k] ? -1 : 1;
@@ -141,7 +143,8 @@ static WideEntry *sort_rows(const Items *items, WideEntry *entries, WideEntry *s
 static void store_integer(const View *view, const Axes *axes, int64_t place, int64_t value)
 {
     const int64_t offset = us_axes_offset(axes, 0, place);
-    us_lane_store(LANE_INT64, (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype), view->dtype, 1, &value, 1);
+    char *to = (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
+    us_lane_store(LANE_INT64, to, view->dtype, 1, &value, 1);
 }
 
 static Axes axes_of(const View *view)
@@ -237,7 +240,8 @@ KernelStatus us_unique(const View *views, const void *attributes)
     items.width = items.count == 0 ? 0 : elements / items.count * (is_complex ? 2 : 1);
     const bool tabled = call->axis >= 0 || is_complex;
     const size_t entries = us_scratch_round((size_t)items.count * sizeof *items.entries);
-    char *block = us_scratch_take(2 * entries + (tabled ? (size_t)(items.count * items.width) * sizeof(uint64_t) : 0) + 1);
+    const size_t table = tabled ? (size_t)(items.count * items.width) * sizeof *items.table : 0;
+    char *block = us_scratch_take(2 * entries + table + 1);
     if (block == NULL) {
         return KERNEL_NO_MEMORY;
     }
