@@ -1,6 +1,7 @@
 #include "device/check.h"
 
 #include "device/stream_internal.h"
+#include "report/caller.h"
 #include "understudy/understudy.h"
 
 #include <stdarg.h>
@@ -41,15 +42,30 @@ unsigned us_checks(void)
     return enabled;
 }
 
-void us_finding(const char *check, const char *format, ...)
+static void tell(const char *check, const char *format, va_list arguments, const char *place)
 {
     char text[768];
+    vsnprintf(text, sizeof text, format, arguments);
+    atomic_fetch_add(&findings, 1);
+    us_log(LOG_LEVEL_ERROR, "check %s: %s%s", check, text, place);
+}
+
+void us_finding(const char *check, const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    tell(check, format, arguments, us_place(us_current_caller()).text);
     va_end(arguments);
-    atomic_fetch_add(&findings, 1);
-    us_log(LOG_LEVEL_ERROR, "check %s: %s", check, text);
+    us_log_calls();
+}
+
+/* A finding about what the program did not do, so at no place of it. */
+US_PRINTF(2, 3) static void finding_at_end(const char *check, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tell(check, format, arguments, "");
+    va_end(arguments);
 }
 
 static int64_t count_findings(void)
@@ -75,11 +91,16 @@ __attribute__((destructor(101))) static void exit_with_findings(void)
     }
 }
 
-static const char *block_text(const Allocation *block, char *buffer, size_t size)
+typedef struct Text {
+    char text[640];
+} Text;
+
+static Text block_text(const Allocation *block)
 {
-    snprintf(buffer, size, "block #%llu (%zu bytes from %s)", (unsigned long long)block->serial, block->size,
-             block->function);
-    return buffer;
+    Text told;
+    snprintf(told.text, sizeof told.text, "block #%llu (%zu bytes from %s%s)", (unsigned long long)block->serial, block->size,
+             block->function, us_place(block->caller).text);
+    return told;
 }
 
 /* ---- memory and init: what is in a block ---- */
@@ -112,16 +133,14 @@ static void check_fence(const Allocation *block)
         last--;
     }
     if (last > 0) {
-        char text[128];
-        us_finding("memory", "the %zu bytes behind %s were written to", last, block_text(block, text, sizeof text));
+        us_finding("memory", "the %zu bytes behind %s were written to", last, block_text(block).text);
     }
 }
 
 void us_check_beyond(const Allocation *block, size_t offset, size_t size)
 {
-    char text[128];
     us_finding("memory", "%s uses %zu bytes from byte %zu on of %s; the card lets it reach byte %zu, but that is not what "
-               "was asked for", us_current_function(), size, offset, block_text(block, text, sizeof text), block->reach);
+               "was asked for", us_current_function(), size, offset, block_text(block).text, block->reach);
 }
 
 /* ---- what queued tasks use ---- */
@@ -130,6 +149,7 @@ typedef struct Pending {
     struct Pending *next;
     Use use;
     const char *name;
+    const void *caller;
     StreamState *stream; /* held */
     uint64_t ticket;
 } Pending;
@@ -161,6 +181,7 @@ void us_check_queued(Stream *public, const char *name, const Use *uses, int coun
     if (atomic_load(&stream->recorder) != NULL) {
         return; /* nothing is queued: it is recorded */
     }
+    const void *caller = us_current_caller();
     pthread_mutex_lock(&pending_lock);
     forget_completed();
     for (int i = 0; i < count; i++) {
@@ -169,32 +190,35 @@ void us_check_queued(Stream *public, const char *name, const Use *uses, int coun
             free(pending);
             break;
         }
-        *pending = (Pending){pending_uses, uses[i], name, stream, atomic_load(&stream->submitted)};
+        *pending = (Pending){pending_uses, uses[i], name, caller, stream, atomic_load(&stream->submitted)};
         pending_uses = pending;
     }
     pthread_mutex_unlock(&pending_lock);
 }
 
-/* The name of a queued task that uses (or, with `writes`, writes) some of the bytes; NULL: none. */
-static const char *user_of(uintptr_t address, size_t size, bool writes)
+/* A queued task that uses (or, with `writes`, writes) some of the bytes, and where it was queued. False: none. */
+static bool find_user(uintptr_t address, size_t size, bool writes, Text *user)
 {
-    const char *name = NULL;
+    bool found = false;
     pthread_mutex_lock(&pending_lock);
     forget_completed();
-    for (const Pending *pending = pending_uses; pending != NULL && name == NULL; pending = pending->next) {
+    for (const Pending *pending = pending_uses; pending != NULL && !found; pending = pending->next) {
         bool overlaps = pending->use.address < address + size && address < pending->use.address + pending->use.size;
-        name = overlaps && (pending->use.writes || !writes) ? pending->name : NULL;
+        found = overlaps && (pending->use.writes || !writes);
+        if (found) {
+            snprintf(user->text, sizeof user->text, "%s%s", pending->name, us_place(pending->caller).text);
+        }
     }
     pthread_mutex_unlock(&pending_lock);
-    return name;
+    return found;
 }
 
 void us_check_host_read(const void *address, size_t size)
 {
-    const char *name = user_of((uintptr_t)address, size, true);
-    if (name != NULL) {
+    Text user;
+    if (find_user((uintptr_t)address, size, true, &user)) {
         us_finding("sync", "the host copies %zu bytes from %p while %s, which writes there, is still queued; "
-                   "synchronise its stream first", size, address, name);
+                   "synchronise its stream first", size, address, user.text);
     }
 }
 
@@ -202,11 +226,10 @@ void us_check_freed(Allocation *block)
 {
     if (us_checks() & CHECK_MEMORY) {
         check_fence(block);
-        const char *name = user_of(block->address, block->size, false);
-        if (name != NULL) {
-            char text[128];
-            us_finding("memory", "%s is freed while %s, which uses it, is still queued",
-                       block_text(block, text, sizeof text), name);
+        Text user;
+        if (find_user(block->address, block->size, false, &user)) {
+            us_finding("memory", "%s is freed while %s, which uses it, is still queued", block_text(block).text,
+                       user.text);
         }
     }
     free(block->written);
@@ -255,8 +278,7 @@ static void check_block_at_end(Allocation *block, void *context)
 {
     (void)context;
     if (us_checks() & CHECK_LEAK) {
-        char text[128];
-        us_finding("leak", "%s was not freed", block_text(block, text, sizeof text));
+        finding_at_end("leak", "%s was not freed", block_text(block).text);
     }
     if (us_checks() & CHECK_MEMORY) {
         check_fence(block);
@@ -266,7 +288,7 @@ static void check_block_at_end(Allocation *block, void *context)
 static void report_alive(uint64_t alive, const char *name)
 {
     if (alive > 0) {
-        us_finding("leak", "%llu %s not destroyed", (unsigned long long)alive, name);
+        finding_at_end("leak", "%llu %s not destroyed", (unsigned long long)alive, name);
     }
 }
 

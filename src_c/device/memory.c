@@ -1,6 +1,7 @@
 #include "device/check.h"
 #include "device/device_internal.h"
 #include "device/host_access.h"
+#include "report/caller.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -60,6 +61,7 @@ static bool charge(Device *device, MemoryKind kind, size_t size)
 MemoryStatus us_memory_allocate(Device *device, MemoryKind kind, BlockSize size, const char *function, void **address)
 {
     PlatformState *platform = platform_state(device->platform);
+    const void *caller = us_callers_are_wanted() ? us_current_caller() : NULL;
     pthread_mutex_lock(&platform->memory_lock);
     MemoryStatus status = MEMORY_EXHAUSTED;
     if (charge(device, kind, size.charged)) {
@@ -70,6 +72,7 @@ MemoryStatus us_memory_allocate(Device *device, MemoryKind kind, BlockSize size,
             block->device = kind == MEMORY_PINNED ? NULL : device;
             block->serial = ++platform->next_serial;
             block->function = function;
+            block->caller = caller;
             us_check_allocated(block);
             *address = (void *)block->address;
             status = MEMORY_OK;

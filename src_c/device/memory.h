@@ -33,6 +33,7 @@ typedef struct Allocation {
     Device *device;       /* NULL for pinned memory */
     uint64_t serial;      /* 1, 2, 3 … in order of allocation on the platform: names the block in messages */
     const char *function; /* public function that made it: a literal */
+    const void *caller;   /* in the program (report/caller.h), when somebody may want to know */
     bool freed;           /* only in entries found by address */
     unsigned char *written; /* UNDERSTUDY_CHECK=init: a bit per byte that has been written; otherwise NULL */
 } Allocation;

@@ -5,6 +5,7 @@
  * deferred the worker runs tasks only up to what somebody waits for. */
 #include "device/stream_internal.h"
 
+#include "report/caller.h"
 #include "report/grace.h"
 #include "report/thread.h"
 #include "report/trace.h"
@@ -225,7 +226,8 @@ static void keep_fault(StreamState *stream, const Task *task, DeviceFault fault,
     if (atomic_load(&stream->public.context->stops_on_failure)) {
         us_context_stop(stream->public.context, fault, &told);
     }
-    us_log(LOG_LEVEL_WARN, "device fault on stream %d: %s: %s", (int)stream->public.id, task->work.name, why->text);
+    us_log(LOG_LEVEL_WARN, "device fault on stream %d: %s: %s; queued%s", (int)stream->public.id, task->work.name, why->text,
+           us_place(task->caller).text);
 }
 
 /* Whether an earlier failure keeps the stream's tasks from running. */
@@ -276,14 +278,14 @@ static void run(StreamState *stream, Task *task)
     if (task->ticket > atomic_load(&stream->dropped) && !is_stopped(stream)) {
         Explanation why = {{0}};
         uint64_t start = us_tracing ? us_now() : 0;
-        const char *before = us_set_current_function(task->work.name);
+        Origin before = us_set_origin((Origin){task->work.name, task->caller, true});
         atomic_store_explicit(&stream->runs_program, !task->anywhere, memory_order_relaxed);
         RunningTask outer = running; /* a task of the program may wait for a stream, and so run its tasks */
         running = (RunningTask){stream, task->ticket};
         DeviceFault fault = task->run(task->argument, &why);
         running = outer;
         atomic_store_explicit(&stream->runs_program, false, memory_order_relaxed);
-        us_set_current_function(before);
+        us_set_origin(before);
         if (us_tracing) {
             trace(stream, task->work, start, fault);
         }
@@ -431,6 +433,7 @@ bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
     }
     *queued = task;
     queued->next = NULL;
+    queued->caller = us_callers_are_wanted() ? us_current_caller() : NULL;
     StreamMode mode = us_stream_mode();
     pthread_mutex_lock(&stream->lock);
     if (stream->stopping || (mode == STREAM_MODE_ASYNC && !rouse_worker(stream))) {

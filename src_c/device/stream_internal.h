@@ -14,6 +14,7 @@ typedef struct Task {
     bool (*ready)(void *argument); /* NULL: always. Otherwise `run` may block while this is false */
     void (*release)(void *argument);
     void *argument;
+    const void *caller; /* in the program (report/caller.h), when somebody may want to know */
     uint64_t ticket; /* 1, 2, 3 … on its stream */
     bool anywhere;   /* any thread may run it: our own code only */
 } Task;

@@ -1,5 +1,7 @@
 #include "launch/view_check.h"
 
+#include "report/caller.h"
+
 /* Calls `visit` for every run of elements that lie side by side; stops when it returns false. */
 typedef bool RunVisit(void *context, const char *address, size_t bytes);
 
@@ -40,10 +42,10 @@ static bool check_run(void *context, const char *address, size_t bytes)
     }
     Allocation block;
     if (us_memory_find(check->platform, address, &block)) {
-        us_finding("init", "%s reads %s at %p, byte %zu of block #%llu (%zu bytes from %s), which was never written",
+        us_finding("init", "%s reads %s at %p, byte %zu of block #%llu (%zu bytes from %s%s), which was never written",
                    check->function, check->name, (const void *)(address + unwritten),
                    (uintptr_t)address + unwritten - block.address, (unsigned long long)block.serial, block.size,
-                   block.function);
+                   block.function, us_place(block.caller).text);
     }
     return false;
 }

@@ -1,5 +1,6 @@
 #include "report/report.h"
 
+#include "report/caller.h"
 #include "report/grace.h"
 #include "understudy/understudy.h"
 
@@ -10,7 +11,7 @@
 #include <string.h>
 
 static _Thread_local LastError last_error;
-static _Thread_local const char *current_function = "nothing";
+static _Thread_local Origin current = {"nothing", NULL, false};
 
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 static LastError process_error;
@@ -25,25 +26,31 @@ LastError *us_last_error_of_thread(void)
 
 const char *us_current_function(void)
 {
-    return current_function;
+    return current.function;
 }
 
-const char *us_set_current_function(const char *function)
+const void *us_current_caller(void)
 {
-    const char *before = current_function;
-    current_function = function;
+    return current.queued ? current.caller : us_find_caller();
+}
+
+Origin us_set_origin(Origin origin)
+{
+    Origin before = current;
+    current = origin;
     return before;
 }
 
 Call us_call_begin(const char *function)
 {
-    current_function = function;
+    current = (Origin){.function = function};
     us_grace_enter();
     return (Call){.function = function, .status = 0, .refusal_level = LOG_LEVEL_WARN, .open = true};
 }
 
 Call us_call_begin_void(const char *function)
 {
+    current = (Origin){.function = function};
     return (Call){.function = function, .status = 0, .refusal_level = LOG_LEVEL_ERROR};
 }
 
@@ -73,7 +80,11 @@ void us_refuse(Call *call, const char *parameter, const char *rule, int32_t stat
     pthread_mutex_lock(&process_lock);
     process_error = *record;
     pthread_mutex_unlock(&process_lock);
-    us_log(call->refusal_level, "%s: %s (status %d)", record->rule, record->text, (int)status);
+    if (us_log_enabled(call->refusal_level)) {
+        us_log(call->refusal_level, "%s: %s (status %d)%s", record->rule, record->text, (int)status,
+               us_place(us_current_caller()).text);
+        us_log_calls();
+    }
     atomic_fetch_add_explicit(&refusals, 1, memory_order_relaxed);
     RefusalListener *hear = listener;
     if (hear != NULL) {

@@ -32,8 +32,16 @@ int32_t us_call_end(Call *call);
 
 /* The public function that this thread is in, or was in last; while it runs a queued task: the function that queued it. */
 const char *us_current_function(void);
-/* Sets it; gives what it was. */
-const char *us_set_current_function(const char *function);
+/* The place in the program that called it (caller.h). NULL: unknown. */
+const void *us_current_caller(void);
+
+/* While a thread runs a queued task, function and caller are those that queued it. */
+typedef struct Origin {
+    const char *function;
+    const void *caller;
+    bool queued;
+} Origin;
+Origin us_set_origin(Origin origin); /* gives what it was */
 
 /* Refuses: records rule id, status and sentence for this thread and logs them. Does nothing when the call has already
  * been refused. `parameter` and `rule` are literals where possible: the rule catalogue is compared with them. */

@@ -10,20 +10,34 @@ from tests import native
 PROGRAM = pathlib.Path(__file__).parent / "mistakes.c"
 ALL = "memory,init,sync,leak"
 
+
+
+def at(text, function="main"):
+    """The place of a line of the program, as messages name it."""
+    line = 1 + next(i for i, line in enumerate(PROGRAM.read_text().splitlines()) if text in line)
+    return f" at {re.escape(str(PROGRAM))}:{line} in {function}"
+
+
+MALLOC = "from aclrtMalloc" + at("aclrtMalloc(&address", "device_memory")
+LAUNCH = "aclnnSoftMarginLossBackward" + at("CHECK(aclnnSoftMarginLossBackward(NULL", "launch")
 FINDINGS = {
-    "init": [f"check init: aclnnSoftMarginLossBackward reads {name} at .*, byte 0 of block #1 .*aclrtMalloc"
-             for name in ("gradOutput", "self", "target")],
-    "sync": ["check sync: the host copies 12000 bytes .* while aclnnSoftMarginLossBackward, which writes there"],
-    "early-free": ["check memory: block #1 .* is freed while aclnnSoftMarginLossBackward, which uses it"],
-    "overflow": ["check memory: the 2 bytes behind block #3 \\(100 bytes from aclrtMallocHost\\)"],
-    "beyond": ["check memory: aclrtMemcpy uses 12008 bytes from byte 0 on of block #3 \\(12000 bytes from aclrtMalloc\\)",
-               "check memory: aclrtMemcpy uses 64 bytes from byte 0 on of block #4 \\(16 bytes from aclrtMalloc\\)"],
-    "leak": ["check leak: block #2 .*aclrtMalloc\\) was not freed", "check leak: 1 streams", "check leak: 1 aclTensor"],
+    "init": [f"check init: aclnnSoftMarginLossBackward reads {name} at .*, byte 0 of block #1 .*{MALLOC}\\), which was never "
+             "written" + at("CHECK(aclnnSoftMarginLossBackward(NULL", "launch") for name in ("gradOutput", "self", "target")],
+    "sync": [f"check sync: the host copies 12000 bytes .* while {LAUNCH}, which writes there.*"
+             + at("aclrtMemcpy(host, sizeof host, output_address")],
+    "early-free": [f"check memory: block #1 .* is freed while {LAUNCH}, which uses it.*" + at("aclrtFree(input_address)")],
+    "overflow": ["check memory: the 2 bytes behind block #3 \\(100 bytes from aclrtMallocHost" + at("aclrtMallocHost(") + "\\)"
+                 " were written to" + at("aclrtFreeHost(")],
+    "beyond": [f"check memory: aclrtMemcpy uses 12008 bytes from byte 0 on of block #3 \\(12000 bytes {MALLOC}\\).*"
+               + at("in the page, but not asked for"),
+               "check memory: aclrtMemcpy uses 64 bytes from byte 0 on of block #4 \\(16 bytes from aclrtMalloc"
+               + at("aclrtMalloc(&block, 16") + "\\).*" + at("aclrtMemcpy(block, 64")],
+    "leak": [f"check leak: block #2 .*{MALLOC}\\) was not freed$", "check leak: 1 streams", "check leak: 1 aclTensor"],
 }
 
 
 def findings(mistake, checks, mode="deferred"):
-    program = native.build_vendor(PROGRAM, "ascend")
+    program = native.build_vendor(PROGRAM, "ascend", flags=("-g", "-fno-inline"))
     done = native.run([program, mistake], {"UNDERSTUDY_CHECK": checks, "UNDERSTUDY_STREAM": mode})
     assert done.returncode == 0 and done.stdout == "done\n", done.stderr
     return [line for line in done.stderr.splitlines() if ": check " in line]
@@ -58,7 +72,7 @@ def test_checks_are_independent(mistake, check):
 @pytest.mark.parametrize("mistake", [*FINDINGS, "none"])
 def test_findings_set_the_exit_status(mistake):
     """Also what is only found at the end; what the program printed is there."""
-    program = native.build_vendor(PROGRAM, "ascend")
+    program = native.build_vendor(PROGRAM, "ascend", flags=("-g", "-fno-inline"))
     settings = {"UNDERSTUDY_CHECK": ALL, "UNDERSTUDY_STREAM": "deferred", "UNDERSTUDY_CHECK_EXIT": "47"}
     done = native.run([program, mistake], settings)
     assert (done.returncode, done.stdout) == (0 if mistake == "none" else 47, "done\n"), done.stderr
@@ -69,13 +83,14 @@ def test_refusals_are_findings_when_asked_for(checks, status):
     source = native.work_folder() / "refused.c"
     source.write_text("#include <acl/acl.h>\nint main(void) { return aclrtMalloc(0, 1, 0) == ACL_SUCCESS ? 0 : 3; }\n")
     program = native.build_vendor(source, "ascend")
-    assert native.run([program], {"UNDERSTUDY_CHECK": checks, "UNDERSTUDY_CHECK_EXIT": "9"}).returncode == status
+    done = native.run([program], {"UNDERSTUDY_CHECK": checks, "UNDERSTUDY_CHECK_EXIT": "9"})
+    assert done.returncode == status, done.stderr
     done = native.run([program], {"UNDERSTUDY_CHECK": checks, "UNDERSTUDY_CHECK_EXIT": "none"})
     assert done.returncode == 3 and 'UNDERSTUDY_CHECK_EXIT is "none"' in done.stderr
 
 
 def test_an_unknown_check_is_reported():
-    program = native.build_vendor(PROGRAM, "ascend")
+    program = native.build_vendor(PROGRAM, "ascend", flags=("-g", "-fno-inline"))
     done = native.run([program], {"UNDERSTUDY_CHECK": "memory,everything"})
     assert 'UNDERSTUDY_CHECK has "everything"; known checks: memory, init, sync, leak' in done.stderr
 

@@ -250,11 +250,20 @@ def test_a_window_that_is_taken_is_reported_and_the_library_loads(tmp_path):
     assert done.stderr.count("cannot reserve") == 1, done.stderr
 
 
-def test_a_refused_program_says_why(windows_source, tmp_path):
+@pytest.mark.parametrize("link", LINKS)
+def test_a_refused_program_says_why_and_where(link, tmp_path):
     source = tmp_path / "refused.c"
     source.write_text(WINDOWS.replace("(0, 0, 0, 0, 0, 0, 0, 0, 1)", "(4, 0, 0, 0, 0, 0, 0, 0, 1)"))
-    done = native.run([build(source, "gcc", "pie")])
+    line = 1 + source.read_text().split("fp_binarycrossentropygrad_s(")[0].count("\n")
+    program = build(source, "gcc", link, ["-g"])
+    done = native.run([program])
+    assert done.returncode == 0
     assert "fp_binarycrossentropygrad_s/input_x/null: input_x is NULL" in done.stderr
+    assert done.stderr.endswith(f" at {source}:{line} in main\n")
+    refused = {"UNDERSTUDY_CHECK": "refusals", "UNDERSTUDY_CHECK_EXIT": "9"}
+    assert native.run([program], refused).returncode == 9
+    source.write_text(WINDOWS)
+    assert native.run([build(source, "gcc", link)], refused).returncode == 0
 
 
 def test_the_chip_without_half_names_the_one_that_has_it(tmp_path):
