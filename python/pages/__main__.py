@@ -1,4 +1,5 @@
-"""python -m pages PAGES OUTPUT: writes what the operator pages become. Files that would not change are left alone."""
+"""python -m pages PAGES OUTPUT [NAME …]: writes what the operator pages become, all or those with these names. Files that
+would not change are left alone."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ def source_list(library: str, files: list[pathlib.Path]) -> str:
     return "".join(lines)
 
 
-def main(pages: pathlib.Path, output: pathlib.Path) -> None:
-    derived = [derive(operator) for operator in read_pages(pages)]
+def main(pages: pathlib.Path, output: pathlib.Path, *stems: str) -> None:
+    derived = [derive(operator) for operator in read_pages(pages, set(stems))]
     stems: dict[str, list] = {}
     for item in derived:
         stems.setdefault(item.operator.header.removesuffix(".h"), []).append(item)
@@ -65,6 +66,6 @@ def main(pages: pathlib.Path, output: pathlib.Path) -> None:
 
 if __name__ == "__main__":
     try:
-        main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
+        main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), *sys.argv[3:])
     except PageError as error:
         sys.exit(f"pages: {error}")

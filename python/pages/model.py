@@ -296,9 +296,12 @@ def _operator(name: str, entry: dict, file: pathlib.Path, where: str) -> Operato
     )
 
 
-def read_pages(folder: pathlib.Path) -> list[Operator]:
-    """All operators, by header and in the order of their pages."""
-    operators = [operator for file in sorted(folder.glob("*.toml")) for operator in read_page(file)]
+def read_pages(folder: pathlib.Path, stems: set[str] = frozenset()) -> list[Operator]:
+    """All operators, or those of the pages with these names, by header and in the order of their pages."""
+    files = sorted(file for file in folder.glob("*.toml") if not stems or file.stem in stems)
+    if missing := set(stems) - {file.stem for file in files}:
+        raise PageError(f"no such pages: {sorted(missing)}")
+    operators = [operator for file in files for operator in read_page(file)]
     names = [operator.name for operator in operators]
     if doubled := {name for name in names if names.count(name) > 1}:
         raise PageError(f"on two pages: {sorted(doubled)}")

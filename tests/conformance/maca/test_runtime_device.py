@@ -1,8 +1,5 @@
 """Rules of the runtime's devices (maca-runtime 4, 5.10), and what every function refuses."""
 
-import dataclasses
-import functools
-import json
 import subprocess
 import sys
 
@@ -10,7 +7,7 @@ import pytest
 
 from understudy.maca import ffi, lib
 
-from tests.conformance.harness import Result, RuleCase, check_rule, run_python
+from tests.conformance.harness import Result, RuleCase, check_rule
 from tests.conformance.maca.runtime_calls import LEGAL, NULL, case, null_cases, run
 from tests.maca import runtime_support as rt
 
@@ -116,34 +113,7 @@ RULES = [
 
 @pytest.mark.parametrize("case", RULES, ids=lambda case: case.rule)
 def test_rule(case):
-    if case in TOGETHER:
-        assert outcomes(tuple(case.env.items()))[case.rule] == "as it should be"
-    else:
-        check_rule(case)
-
-
-# These cases leave no trace in their process: one child serves all that need the same environment.
-TOGETHER = [case for case in RULES if case.rule.endswith(("/call/host-function", "/device/fault"))
-            and not case.rule.startswith("mcDeviceEnablePeerAccess")]
-
-
-@functools.cache
-def outcomes(env: tuple) -> dict[str, str]:
-    source = f"from {__name__} import report_outcomes\nreport_outcomes({env!r})"
-    return json.loads(run_python(source, dict(env)))
-
-
-def report_outcomes(env: tuple) -> None:
-    """In the child: checks each case and prints what became of it."""
-    seen = {}
-    for case in TOGETHER:
-        if tuple(case.env.items()) == env:
-            try:
-                check_rule(dataclasses.replace(case, env={}))
-                seen[case.rule] = "as it should be"
-            except AssertionError as error:
-                seen[case.rule] = str(error)
-    print(json.dumps(seen))
+    check_rule(case)
 
 
 @pytest.mark.parametrize("text, device", [
