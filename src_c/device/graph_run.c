@@ -70,12 +70,12 @@ static bool compare(Run *run, const Switch *decides)
 static void run_body(Run *run, const Body *body)
 {
     const Task *task = &body->task;
-    const char *before = us_set_current_function(task->work.name);
+    Origin before = us_set_origin((Origin){task->work.name, task->caller, true});
     Explanation detail = {{0}};
     uint64_t start = us_tracing ? us_now() : 0;
     run->fault = task->run(task->argument, &detail);
     us_value_look_again();
-    us_set_current_function(before);
+    us_set_origin(before);
     if (us_tracing) {
         us_task_trace(task->work, start, run->fault);
     }

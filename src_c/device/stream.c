@@ -226,8 +226,9 @@ static void keep_fault(StreamState *stream, const Task *task, DeviceFault fault,
     if (atomic_load(&stream->public.context->stops_on_failure)) {
         us_context_stop(stream->public.context, fault, &told);
     }
-    us_log(LOG_LEVEL_WARN, "device fault on stream %d: %s: %s; queued%s", (int)stream->public.id, task->work.name, why->text,
-           us_place(task->caller).text);
+    Place place = us_place(task->caller);
+    us_log(LOG_LEVEL_WARN, "device fault on stream %d: %s: %s%s%s", (int)stream->public.id, task->work.name, why->text,
+           place.text[0] != '\0' ? "; queued" : "", place.text);
 }
 
 /* Whether an earlier failure keeps the stream's tasks from running. */
@@ -419,6 +420,7 @@ static void drop_rest(StreamState *stream)
 
 bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
 {
+    task.caller = us_callers_are_wanted() ? us_current_caller() : NULL;
     if (atomic_load(&stream->recorder) != NULL) {
         bool recorded = false;
         bool taken = us_recorder_take(stream, &task, &recorded);
@@ -433,7 +435,6 @@ bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
     }
     *queued = task;
     queued->next = NULL;
-    queued->caller = us_callers_are_wanted() ? us_current_caller() : NULL;
     StreamMode mode = us_stream_mode();
     pthread_mutex_lock(&stream->lock);
     if (stream->stopping || (mode == STREAM_MODE_ASYNC && !rouse_worker(stream))) {
