@@ -453,7 +453,8 @@ bool us_capture_in_context(const Context *context, bool spoil)
     }
     us_recorder_lock();
     for (Capture *capture = captures; capture != NULL; capture = capture->next) {
-        bool meant = capture->origin->public.context == context;
+        bool meant = capture->origin->public.context == context &&
+                     (capture->origin->public.internal_flags & STREAM_NON_BLOCKING) == 0;
         found |= meant;
         capture->invalid |= meant && spoil;
     }

@@ -119,7 +119,7 @@ bool us_capture_exists(void);
 /* Whether the calling thread may not call what is unsafe while work is recorded: synchronous copies, allocations … With
  * `spoil` the recordings that forbid it are invalid afterwards. */
 bool us_capture_forbids_unsafe(const Platform *platform, bool spoil);
-/* Whether some stream of the context is being recorded; with `spoil` these recordings are invalid afterwards. */
+/* Whether some stream of the context that is ordered with the default stream is being recorded; with `spoil` these recordings are invalid afterwards. */
 bool us_capture_in_context(const Context *context, bool spoil);
 
 /* The event was recorded last on a stream whose recording is not over. */

@@ -110,6 +110,25 @@ mcError_t mcEventQuery(mcEvent_t e);       /* mcSuccess or mcErrorNotReady */
 mcError_t mcEventElapsedTime(float *ms, mcEvent_t start, mcEvent_t stop); /* milliseconds */
 mcError_t mcEventDestroy(mcEvent_t e); /* does not wait */
 
+/* ---- graphs: a captured stream's work is recorded instead of run; an event carries the capture to other streams,
+ *      which must come back before its end ------------------------------------------------------------------------- */
+
+mcError_t mcStreamBeginCapture(mcStream_t s, mcStreamCaptureMode mode);
+mcError_t mcStreamEndCapture(mcStream_t s, mcGraph_t *graph);
+mcError_t mcStreamIsCapturing(mcStream_t s, mcStreamCaptureStatus *status);
+mcError_t mcThreadExchangeStreamCaptureMode(mcStreamCaptureMode *mode); /* the calling thread's; gives the old one */
+mcError_t mcGraphDestroy(mcGraph_t graph);
+mcError_t mcGraphClone(mcGraph_t *clone, mcGraph_t graph);
+mcError_t mcGraphGetNodes(mcGraph_t graph, mcGraphNode_t *nodes, size_t *numNodes); /* nodes NULL: the number only */
+/* errorNode, logBuffer: NULL allowed. */
+mcError_t mcGraphInstantiate(mcGraphExec_t *graphExec, mcGraph_t graph, mcGraphNode_t *errorNode, char *logBuffer,
+                             size_t bufferSize);
+mcError_t mcGraphExecDestroy(mcGraphExec_t graphExec); /* launches that are queued still run */
+mcError_t mcGraphLaunch(mcGraphExec_t graphExec, mcStream_t s);
+/* Gives the executable graph the arguments of a graph with the same nodes; else mcErrorGraphExecUpdateFailure. */
+mcError_t mcGraphExecUpdate(mcGraphExec_t graphExec, mcGraph_t graph, mcGraphNode_t *errorNode,
+                            mcGraphExecUpdateResult *result);
+
 #ifdef __cplusplus
 }
 #endif

@@ -243,6 +243,18 @@ typedef enum mcStreamCaptureMode {
     mcStreamCaptureModeRelaxed = 2,
 } mcStreamCaptureMode;
 
+typedef enum mcStreamCaptureStatus {
+    mcStreamCaptureStatusNone = 0,
+    mcStreamCaptureStatusActive = 1,
+    mcStreamCaptureStatusInvalidated = 2,
+} mcStreamCaptureStatus;
+
+typedef enum mcGraphExecUpdateResult {
+    mcGraphExecUpdateSuccess = 0,
+    mcGraphExecUpdateError = 1,
+    mcGraphExecUpdateErrorTopologyChanged = 2,
+} mcGraphExecUpdateResult;
+
 typedef enum mcMemcpyKind {
     mcMemcpyHostToHost = 0,
     mcMemcpyHostToDevice = 1,

@@ -4,6 +4,8 @@
  * default stream when that got work since the stream last waited. Two blocking streams never wait for each other. */
 #include "maca/common/platform.h"
 
+#include "device/graph.h"
+
 #include <pthread.h>
 #include <unistd.h>
 
@@ -97,6 +99,9 @@ bool maca_stream_join(Stream *stream)
 
 bool maca_stream_enter(Stream *stream)
 {
+    if (us_stream_is_recorded(stream)) {
+        return true;
+    }
     if (is_default(stream)) {
         return wait_for_blocking_streams(stream);
     }
@@ -110,6 +115,9 @@ bool maca_stream_enter(Stream *stream)
 
 void maca_stream_leave(Stream *stream)
 {
+    if (us_stream_is_recorded(stream)) {
+        return;
+    }
     if (is_default(stream)) {
         __atomic_add_fetch(&stream->context->options[CONTEXT_DEFAULT_WORK], 1, __ATOMIC_ACQ_REL);
     } else if (is_blocking(stream)) {

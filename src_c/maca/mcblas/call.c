@@ -1,5 +1,6 @@
 #include "call.h"
 
+#include "device/graph.h"
 #include "kernels/matmul/lines.h"
 #include "maca/common/platform.h"
 
@@ -172,6 +173,8 @@ void blas_submit(BlasCall *call, Kernel *kernel, const void *attributes, size_t 
     if (stream == NULL) {
         return;
     }
+    us_require(&call->call, !waits || !us_stream_is_recorded(stream), "handle", "launch", MCBLAS_STATUS_EXECUTION_FAILED,
+               "the stream is being captured: a result in host memory, which the call would wait for, does not come now");
     us_launch_kernel(&call->launch, kernel, attributes, size);
     us_require(&call->call, maca_launch(&call->launch, stream), "handle", "launch", MCBLAS_STATUS_EXECUTION_FAILED,
                "no host memory to queue the call");

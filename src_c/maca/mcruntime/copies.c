@@ -1,6 +1,7 @@
 /* Copies and fills (maca-runtime 5.3, 5.7, 5.8). What a queued copy touches is checked at the call and again when it
  * runs: the first gives mcErrorInvalidValue, the second mcErrorIllegalAddress at the next synchronise. */
 #include "device/check.h"
+#include "device/graph.h"
 #include "maca/mcruntime/runtime.h"
 #include "maca/mcruntime/staging.h"
 #include "report/trace.h"
@@ -82,7 +83,8 @@ static void queue_copy(Call *call, Stream *stream, const Copy *copy)
     }
     bool queued = maca_stream_enter(stream);
     if (queued) {
-        queued = is_pageable(stream->context->device->platform, copy->source)
+        bool staged = is_pageable(stream->context->device->platform, copy->source) && !us_stream_is_recorded(stream);
+        queued = staged
                      ? queue_staged(stream, copy, call->function)
                      : us_stream_copy(stream, copy, call->function);
     }

@@ -1,5 +1,6 @@
 /* Devices: the current one, waiting, reset, peers, limits, versions (maca-runtime 4, 5.10). */
 #include "maca/mcruntime/product.h"
+#include "device/graph.h"
 #include "maca/mcruntime/runtime.h"
 
 #include <stdatomic.h>
@@ -59,6 +60,8 @@ mcError_t mcDeviceSynchronize(void)
 {
     Call call = us_call_begin("mcDeviceSynchronize");
     Device *device = require_device(&call);
+    us_require(&call, !us_capture_in_context(us_context_primary(device), true), "device", "capture",
+               mcErrorStreamCaptureUnsupported, "a stream of the device is being captured: its work does not run now");
     runtime_synchronize_device(&call, device);
     return runtime_end(&call);
 }

@@ -1,4 +1,5 @@
 /* Events (maca-runtime 4, 5.2, 5.4, 5.11, 5.13). */
+#include "device/graph.h"
 #include "maca/mcruntime/runtime.h"
 
 enum { EVENT_FLAGS = mcEventBlockingSync | mcEventDisableTiming | mcEventInterprocess };
@@ -49,7 +50,9 @@ static mcError_t record(Call call, mcEvent_t e, mcStream_t s)
     us_require(&call, ordinal_of(event) == stream->context->device->ordinal, "event", "device",
                mcErrorInvalidResourceHandle, "the event is of device %d, the stream of device %d", ordinal_of(event),
                (int)stream->context->device->ordinal);
-    if (call.status == 0) {
+    if (call.status == 0 && us_stream_is_recorded(stream)) {
+        runtime_capture_record(&call, event, stream);
+    } else if (call.status == 0) {
         bool queued = maca_stream_enter(stream) && us_event_record(event, stream);
         maca_stream_leave(stream);
         require_queued(&call, queued);
@@ -74,6 +77,7 @@ mcError_t mcEventSynchronize(mcEvent_t e)
 {
     Call call = us_call_begin("mcEventSynchronize");
     Event *event = require_event(&call, e);
+    require_running_event(&call, event);
     if (call.status == 0 && us_event_synchronize(event, -1) == WAIT_FAULT) {
         require_event(&call, e);
     }
@@ -89,6 +93,7 @@ mcError_t mcEventQuery(mcEvent_t e)
 {
     Call call = us_call_begin("mcEventQuery");
     Event *event = require_event(&call, e);
+    require_running_event(&call, event);
     if (call.status == 0 && is_pending(event)) {
         return runtime_answer(&call, mcErrorNotReady);
     }

@@ -22,6 +22,9 @@ mcError_t mcMalloc(void **p, size_t size)
     Call call = us_call_begin("mcMalloc");
     us_require(&call, p != NULL, "p", "null", mcErrorInvalidValue, "p must not be NULL");
     Device *device = require_device(&call);
+    if (call.status == 0) {
+        require_safe(&call, device);
+    }
     if (call.status == 0 && size == 0) {
         *p = NULL;
         return runtime_end(&call);
@@ -38,6 +41,9 @@ mcError_t mcMallocManaged(void **p, size_t size, unsigned int flags)
     us_require(&call, flags == mcMemAttachGlobal || flags == mcMemAttachHost, "flags", "range", mcErrorInvalidValue,
                "flags is %u, neither mcMemAttachGlobal nor mcMemAttachHost", flags);
     Device *device = require_device(&call);
+    if (call.status == 0) {
+        require_safe(&call, device);
+    }
     runtime_allocate(&call, device, MEMORY_MANAGED, size, p);
     return runtime_end(&call);
 }
@@ -46,6 +52,9 @@ mcError_t mcFree(void *p)
 {
     Call call = us_call_begin("mcFree");
     Device *current = require_device(&call);
+    if (call.status == 0) {
+        require_safe(&call, current);
+    }
     if (call.status != 0 || p == NULL) {
         return runtime_end(&call);
     }

@@ -1,5 +1,7 @@
 #include "maca/mcruntime/runtime.h"
 
+#include "device/graph.h"
+
 mcError_t runtime_end(Call *call)
 {
     return runtime_answer(call, (mcError_t)us_call_end(call));
@@ -78,8 +80,36 @@ Stream *require_stream(Call *call, mcStream_t handle)
                "%p is not a stream that is alive", (void *)handle);
     if (stream != NULL) {
         require_working(call, stream->context->device);
+        us_require(call, stream != stream->context->default_stream || !us_capture_in_context(stream->context, true),
+                   "stream", "implicit", mcErrorStreamCaptureImplicit,
+                   "the default stream waits for blocking streams, and one of them is being captured");
     }
     return stream;
+}
+
+void require_running_stream(Call *call, const Stream *stream)
+{
+    if (call->status == 0 && us_capture_status(stream, NULL) != CAPTURE_NONE) {
+        us_capture_invalidate(stream);
+        us_refuse(call, "stream", "capture", mcErrorStreamCaptureUnsupported,
+                  "the stream is being captured: its work does not run now, or cannot be part of a graph");
+    }
+}
+
+void require_running_event(Call *call, const Event *event)
+{
+    if (call->status == 0 && us_event_is_captured(event)) {
+        us_event_invalidate_capture(event);
+        us_refuse(call, "event", "captured", mcErrorCapturedEvent,
+                  "the event was recorded in a capture: its record does not run now");
+    }
+}
+
+void require_safe(Call *call, const Device *device)
+{
+    us_require(call, !us_capture_forbids_unsafe(device->platform, true), "thread", "capture",
+               mcErrorStreamCaptureUnsupported,
+               "a capture does not allow this thread to change memory; mcThreadExchangeStreamCaptureMode lifts that");
 }
 
 /* An event outlives its context when the device is reset, so it remembers the context by handle. */

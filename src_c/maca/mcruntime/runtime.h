@@ -43,6 +43,17 @@ void runtime_allocate(Call *call, Device *device, MemoryKind kind, size_t size, 
 /* Whether mcFreeAsync has queued the end of the block at this address. */
 bool runtime_free_is_queued(const void *address);
 
+/* ---- while work is captured; what is refused makes the capture invalid ---- */
+
+/* Refuse to wait for, or ask about, what is recorded and so does not run; to call what a capture forbids this thread. */
+void require_running_stream(Call *call, const Stream *stream);
+void require_running_event(Call *call, const Event *event);
+void require_safe(Call *call, const Device *device);
+
+/* An event's record and wait in a capture (graphs.c). */
+void runtime_capture_record(Call *call, Event *event, Stream *stream);
+void runtime_capture_wait(Call *call, Stream *stream, Event *event);
+
 /* Refuses when a submission failed. */
 void require_queued(Call *call, bool queued);
 

@@ -80,6 +80,7 @@ mcError_t mcFreeAsync(void *p, mcStream_t s)
 {
     Call call = us_call_begin("mcFreeAsync");
     Stream *stream = require_stream(&call, s);
+    require_running_stream(&call, stream);
     if (call.status != 0 || p == NULL) {
         return runtime_end(&call);
     }
@@ -109,6 +110,7 @@ mcError_t mcFreeAsync(void *p, mcStream_t s)
 /* Memory that the stream is about to free counts as free: when there is too little, the stream is waited for. */
 static void allocate_in_order(Call *call, Stream *stream, Device *device, size_t n, void **p)
 {
+    require_running_stream(call, stream);
     if (call->status != 0) {
         return;
     }

@@ -1,4 +1,5 @@
 /* Streams (maca-runtime 4, 5.1 to 5.4, 5.13). */
+#include "device/graph.h"
 #include "maca/mcruntime/runtime.h"
 
 #include <stdlib.h>
@@ -76,6 +77,7 @@ mcError_t mcStreamSynchronize(mcStream_t s)
 {
     Call call = us_call_begin("mcStreamSynchronize");
     Stream *stream = require_stream(&call, s);
+    require_running_stream(&call, stream);
     if (call.status == 0) {
         require_queued(&call, maca_stream_join(stream));
     }
@@ -87,6 +89,7 @@ mcError_t mcStreamQuery(mcStream_t s)
 {
     Call call = us_call_begin("mcStreamQuery");
     Stream *stream = require_stream(&call, s);
+    require_running_stream(&call, stream);
     if (call.status != 0) {
         return runtime_end(&call);
     }
@@ -104,7 +107,9 @@ mcError_t mcStreamWaitEvent(mcStream_t s, mcEvent_t e, unsigned int flags)
     us_require(&call, flags == mcEventWaitDefault, "flags", "range", mcErrorInvalidValue, "flags is %u, not 0", flags);
     Stream *stream = require_stream(&call, s);
     Event *event = require_event(&call, e);
-    if (call.status == 0) {
+    if (call.status == 0 && (us_stream_is_recorded(stream) || us_event_is_captured(event))) {
+        runtime_capture_wait(&call, stream, event);
+    } else if (call.status == 0) {
         bool queued = maca_stream_enter(stream) && us_event_wait(stream, event, false, -1);
         maca_stream_leave(stream);
         require_queued(&call, queued);
