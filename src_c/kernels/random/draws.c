@@ -208,12 +208,11 @@ static void draw_piece(void *context, int64_t piece)
 
 /* ---- preparation ---- */
 
-/* The largest number of a type that is below a limit: the bits of a floating number count up from 0 either way. */
-static double below(double limit, DType dtype)
+/* The largest number of a type, of float64 for integers, that is below a limit: the bits of a floating number count up from
+ * 0 either way. */
+static double below(double limit, DType given)
 {
-    if (!us_dtype_is_float(dtype)) {
-        return nextafter(limit, -INFINITY);
-    }
+    const DType dtype = us_dtype_is_float(given) ? given : DTYPE_FLOAT64;
     const size_t size = us_dtype_size(dtype);
     uint64_t bits = 0;
     double rounded;
