@@ -13,15 +13,15 @@
 enum {
     COLUMNS = 1024,
     STRIP = 64,
-    SHORT_STRIP = LANES,
-    LONG_ROW = 4096,
+    SHORT_STRIP = 2 * LANES,
+    LONG_ROW = 1024,
     FEW_UNITS = 32,
     MOST_CHUNKS = 64,
     CHUNK_ELEMENTS = 16 * 1024,
     PIECE_ELEMENTS = 16 * 1024,
     SERIAL_BYTES = 128 * 1024,
     SHORT_ROW = 96,
-    PANEL_ROWS = 4,
+    PANEL_ROWS = 8,
     TILE_ELEMENTS = 1024,
     WIDEST = 16, /* bytes of the largest element */
 };

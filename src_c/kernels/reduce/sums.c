@@ -2,7 +2,7 @@
 #include "kernels/reduce/reductions.h"
 
 /* Sums wait for each other less when states stay in registers. */
-#define REDUCE_ROWS 4
+#define REDUCE_ROWS 8
 #define REDUCTIONS "kernels/reduce/sums.inc"
 #include "kernels/reduce/instantiate.inc"
 
