@@ -52,6 +52,12 @@ def scaled_sum(x, y, a):
     return x + product, np.abs(x) + np.abs(product)
 
 
+def difference_of_products(x, y, z, w):
+    if is_integer(x):
+        return fields(x) * fields(y) - fields(z) * fields(w)
+    return x * y - z * w, np.abs(x * y) + np.abs(z * w)
+
+
 def join(real, imaginary):
     result = np.empty(np.broadcast(real, imaginary).shape, np.complex128)
     result.real, result.imag = real, imaginary
@@ -524,6 +530,7 @@ ORACLE = {
     "sub": Oracle(scaled_difference, 2),
     "rsub": Oracle(lambda x, y, a: scaled_difference(y, x, a), 2),
     "mul": Oracle(product, 3),
+    "difference_of_products": Oracle(difference_of_products, 8),
     "div": Oracle(quotient, 9),
     "neg": Oracle(negative, 0),
     "square": Oracle(lambda x: product(x, x), 3),
@@ -591,6 +598,7 @@ ORACLE = {
     # trigonometric
     "sin": Oracle(np.sin, 4),
     "cos": Oracle(np.cos, 4),
+    "polar": Oracle(lambda r, angle: ((r * np.cos(angle), np.abs(r)), (r * np.sin(angle), np.abs(r))), 6, many=True),
     "tan": Oracle(np.tan, 6),
     "asin": Oracle(np.arcsin, 4),
     "acos": Oracle(np.arccos, 4),

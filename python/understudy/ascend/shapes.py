@@ -223,6 +223,65 @@ def resized(shape, size):
 
 
 @shape_function
+def outer(a, b):
+    return (a[0], b[0])
+
+
+@shape_function
+def summed_product(a, b):
+    return (a[1], b[2])
+
+
+@shape_function
+def einsum(tensors, equation):
+    a, b = tensors
+    return (a[0], b[0]) if equation == "a,b->ab" else tuple(b[:4])
+
+
+@shape_function
+def unfolded(shape, kernel, dilation, padding, stride):
+    sizes = ((n + 2 * p - d * (k - 1) - 1) // s + 1
+             for n, k, d, p, s in zip(shape[-2:], kernel, dilation, padding, stride))
+    height, width = sizes
+    return (*shape[:-3], shape[-3] * kernel[0] * kernel[1], height * width)
+
+
+@shape_function
+def folded(columns, size, kernel):
+    return (*columns[:-2], columns[-2] // (kernel[0] * kernel[1]), *size)
+
+
+@shape_function
+def matrix_batch(shape):
+    return tuple(shape[:-2])
+
+
+@shape_function
+def qr_q(shape, mode):
+    return (0,) if mode == 2 else (*shape[:-1], shape[-2] if mode == 1 else min(shape[-2:]))
+
+
+@shape_function
+def qr_r(shape, mode):
+    return (*shape[:-2], shape[-2] if mode == 1 else min(shape[-2:]), shape[-1])
+
+
+@shape_function
+def solved(shape, a):
+    return (*numpy.broadcast_shapes(shape[:-2], a[:-2]), *shape[-2:])
+
+
+@shape_function
+def solved_matrix(shape, a):
+    return (*numpy.broadcast_shapes(shape[:-2], a[:-2]), *a[-2:])
+
+
+@shape_function
+def distances(x1, x2):
+    return (*numpy.broadcast_shapes(x1[:-2], x2[:-2]), x1[-2], x2[-2])
+
+
+@shape_function
 def sampled(images, grid):
     return (*images[:2], *grid[1:-1])
 

@@ -19,8 +19,7 @@ static void as_matrix(View *view, bool left)
     }
 }
 
-/* The view with the batch's axes in front, of stride 0 where it has none. */
-static View with_batch(const View *view, int32_t rank, const int64_t *shape)
+View op_with_batch(const View *view, int32_t rank, const int64_t *shape)
 {
     View own = *view;
     own.rank -= 2;
@@ -33,7 +32,7 @@ static View with_batch(const View *view, int32_t rank, const int64_t *shape)
     return result;
 }
 
-static DType compute_type(DType dtype)
+DType op_product_type(DType dtype)
 {
     return dtype == DTYPE_FLOAT64 || dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128 ? dtype
            : us_dtype_is_float(dtype) ? DTYPE_FLOAT32 : DTYPE_INT64;
@@ -60,14 +59,14 @@ aclnnStatus op_matmul(OpCall *op, const Operand *a, const Operand *b, const Oper
     if (op_refused(op) || op_empty(out)) {
         return op_plan_nothing(op);
     }
-    ViewProduct product = {.compute = compute_type(dtype_of_acl(op_promote(op, OPERANDS(a, b)))),
+    ViewProduct product = {.compute = op_product_type(dtype_of_acl(op_promote(op, OPERANDS(a, b)))),
                        .alpha = {alpha.real}, .beta = {beta.real}};
     View left = a->view, right = b->view;
     as_matrix(&left, true);
     as_matrix(&right, false);
     const int32_t batch = out->view.rank - (a->view.rank > 1) - (b->view.rank > 1);
-    left = with_batch(&left, batch, out->view.shape);
-    right = with_batch(&right, batch, out->view.shape);
+    left = op_with_batch(&left, batch, out->view.shape);
+    right = op_with_batch(&right, batch, out->view.shape);
     const View result = result_matrix(&out->view, batch, a->view.rank > 1, b->view.rank > 1);
     View added = us_view_absent();
     if (addend != NULL) {

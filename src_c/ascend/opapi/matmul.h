@@ -8,5 +8,9 @@
  * broadcasts to out. 16-bit types are summed in float32 and rounded once, integers modulo their size. */
 aclnnStatus op_matmul(OpCall *op, const Operand *a, const Operand *b, const Operand *addend, Number beta, Number alpha,
                       const Operand *out);
+/* Matrices with the batch's axes in front, of stride 0 where they have none. */
+View op_with_batch(const View *view, int32_t rank, const int64_t *shape);
+/* The type that products of this type are summed in. */
+DType op_product_type(DType dtype);
 
 #endif

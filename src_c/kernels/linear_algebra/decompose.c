@@ -1,0 +1,352 @@
+#include "kernels/linear_algebra/decompose.h"
+
+#include "kernels/matmul/blas.h"
+#include "kernels/maths/maths.h"
+#include "kernels/pieces.h"
+#include "kernels/scratch.h"
+#include "tensor/lane.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LAPACK_BLOCK = 64, WORKSPACE_COLUMNS = LAPACK_BLOCK, VIEWS = 4 };
+
+/* One call: what is done for each matrix of the batch, whose views have rank 2 (or 0, of single numbers). */
+typedef struct Batch Batch;
+typedef KernelStatus MatrixBody(const Batch *batch, const View *matrices);
+struct Batch {
+    const View *views;
+    int count;
+    const void *attributes;
+    DType compute;
+    MatrixBody *body;
+    atomic_bool no_memory;
+};
+
+/* The LAPACK's name of a routine: "getrf" of float is "sgetrf". */
+static void *routine_of(DType compute, const char *routine)
+{
+    const char letter = compute == DTYPE_FLOAT32 ? 's' : compute == DTYPE_FLOAT64 ? 'd'
+                        : compute == DTYPE_COMPLEX64 ? 'c' : 'z';
+    char name[16];
+    snprintf(name, sizeof name, "%c%s", letter, routine);
+    return us_lapack_function(name);
+}
+
+static bool is_complex(DType dtype)
+{
+    return dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128;
+}
+
+/* Routines that make a unitary matrix have names of their own in complex types. */
+static const char *unitary(DType compute)
+{
+    return is_complex(compute) ? "ungqr" : "orgqr";
+}
+
+bool us_has_routine(DType compute, const char *routine)
+{
+    return routine_of(compute, strcmp(routine, "orgqr") == 0 ? unitary(compute) : routine) != NULL;
+}
+
+/* ---- batches ---- */
+
+/* The matrix of a view that belongs to number `index` of the batch, whose shape the first view has. */
+static View matrix_of(const View *view, const View *model, int64_t index, int32_t axes)
+{
+    View matrix = *view;
+    const int32_t batch = model->rank - 2;
+    if (us_view_is_absent(view)) {
+        return matrix;
+    }
+    for (int32_t axis = batch - 1; axis >= 0; axis--) {
+        const int64_t at = index % model->shape[axis] * view->strides[axis];
+        matrix.data = (char *)matrix.data + at * (int64_t)us_dtype_size(view->dtype);
+        index /= model->shape[axis];
+    }
+    matrix.rank = axes;
+    for (int32_t axis = 0; axis < axes; axis++) {
+        matrix.shape[axis] = view->shape[batch + axis];
+        matrix.strides[axis] = view->strides[batch + axis];
+    }
+    return matrix;
+}
+
+static void run_matrix(void *context, int64_t index)
+{
+    Batch *batch = context;
+    View matrices[VIEWS];
+    for (int i = 0; i < batch->count; i++) {
+        const int32_t axes = batch->views[i].rank == batch->views[0].rank ? 2 : 0;
+        matrices[i] = matrix_of(&batch->views[i], &batch->views[0], index, axes);
+    }
+    if (batch->body(batch, matrices) != KERNEL_OK) {
+        atomic_store(&batch->no_memory, true);
+    }
+}
+
+static KernelStatus run(const View *views, int count, DType compute, const void *attributes, MatrixBody *body)
+{
+    Batch batch = {.views = views, .count = count, .attributes = attributes, .compute = compute, .body = body};
+    const View *first = &views[0];
+    if (first->shape[first->rank - 1] > INT_MAX || first->shape[first->rank - 2] > INT_MAX) {
+        return KERNEL_NO_MEMORY;
+    }
+    atomic_init(&batch.no_memory, false);
+    run_pieces(us_shape_elements(first->rank - 2, first->shape), us_view_elements(first), run_matrix, &batch);
+    return atomic_load(&batch.no_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
+
+/* ---- matrices in the LAPACK's order: column after column ---- */
+
+static int as_int(int64_t value)
+{
+    return (int)value;
+}
+
+static char *element_of(const View *view, int64_t row, int64_t column)
+{
+    return (char *)view->data +
+           (row * view->strides[0] + column * view->strides[1]) * (int64_t)us_dtype_size(view->dtype);
+}
+
+static void load_columns(DType compute, const View *view, void *to, int64_t pitch)
+{
+    for (int64_t column = 0; column < view->shape[1]; column++) {
+        us_lane_load(us_lane_of(compute), (char *)to + column * pitch * (int64_t)us_dtype_size(compute),
+                     element_of(view, 0, column), view->dtype, view->strides[0], view->shape[0]);
+    }
+}
+
+static void store_columns(DType compute, const View *view, const void *from, int64_t pitch)
+{
+    for (int64_t column = 0; column < view->shape[1]; column++) {
+        us_lane_store(us_lane_of(compute), element_of(view, 0, column), view->dtype, view->strides[0],
+                      (const char *)from + column * pitch * (int64_t)us_dtype_size(compute), view->shape[0]);
+    }
+}
+
+typedef struct Pair {
+    double real, imaginary;
+} Pair;
+
+static Pair read_pair(DType compute, const void *elements, int64_t index)
+{
+    Pair pair;
+    us_lane_load(LANE_COMPLEX128, &pair, (const char *)elements + index * (int64_t)us_dtype_size(compute), compute, 1, 1);
+    return pair;
+}
+
+static void clear(DType compute, void *elements, int64_t first, int64_t count)
+{
+    const size_t size = us_dtype_size(compute);
+    memset((char *)elements + (size_t)first * size, 0, (size_t)count * size);
+}
+
+/* ---- by triangles ---- */
+
+typedef void Getrf(const int *m, const int *n, void *a, const int *lda, int *pivots, int *info);
+
+static int factorize(DType compute, int n, void *a, int *pivots)
+{
+    Getrf *getrf;
+    int info = 0;
+    *(void **)&getrf = routine_of(compute, "getrf");
+    getrf(&n, &n, a, &n, pivots, &info);
+    return info;
+}
+
+static KernelStatus inverse_body(const Batch *batch, const View *matrices)
+{
+    typedef void Getri(const int *n, void *a, const int *lda, const int *pivots, void *work, const int *size, int *info);
+    const int64_t order = matrices[0].shape[0];
+    const size_t size = us_dtype_size(batch->compute), elements = (size_t)(order * order);
+    const size_t work_size = us_scratch_round((size_t)(order * WORKSPACE_COLUMNS) * size);
+    char *memory = us_scratch_take(us_scratch_round(elements * size) + work_size + (size_t)order * sizeof(int));
+    if (memory == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    char *cursor = memory;
+    char *a = us_scratch_part(&cursor, elements * size);
+    void *work = us_scratch_part(&cursor, work_size);
+    int *pivots = (int *)(void *)cursor;
+    load_columns(batch->compute, &matrices[0], a, order);
+    const int n = as_int(order), length = as_int(order * WORKSPACE_COLUMNS < INT_MAX ? order * WORKSPACE_COLUMNS : order);
+    int info = factorize(batch->compute, n, a, pivots);
+    if (info == 0) {
+        Getri *getri;
+        *(void **)&getri = routine_of(batch->compute, "getri");
+        getri(&n, a, &n, pivots, work, &length, &info);
+    }
+    const double nan = NAN;
+    for (size_t i = 0; info != 0 && i < elements; i++) {
+        us_convert(a + i * size, batch->compute, &nan, DTYPE_FLOAT64, 1);
+    }
+    store_columns(batch->compute, &matrices[1], a, order);
+    us_scratch_give_back(memory);
+    return KERNEL_OK;
+}
+
+KernelStatus us_inverse(const View *views, const void *attributes)
+{
+    return run(views, 2, ((const Decomposition *)attributes)->compute, attributes, inverse_body);
+}
+
+static double size_of(Pair pair)
+{
+    const double x = fabs(pair.real), y = fabs(pair.imaginary), most = fmax(x, y), least = fmin(x, y);
+    const double rest = most > 0 ? least / most : 0;
+    return most > 0 ? most * sqrt(1 + rest * rest) : most;
+}
+
+static Pair multiply(Pair a, Pair b)
+{
+    return (Pair){a.real * b.real - a.imaginary * b.imaginary, a.real * b.imaginary + a.imaginary * b.real};
+}
+
+static void store_pair(const View *to, Pair pair)
+{
+    us_lane_store(LANE_COMPLEX128, to->data, to->dtype, 1, &pair, 1);
+}
+
+static KernelStatus log_determinant_body(const Batch *batch, const View *matrices)
+{
+    const int64_t order = matrices[0].shape[0];
+    const size_t elements = us_scratch_round((size_t)(order * order) * us_dtype_size(batch->compute));
+    char *memory = us_scratch_take(elements + (size_t)order * sizeof(int));
+    if (memory == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    int *pivots = (int *)(void *)(memory + elements);
+    load_columns(batch->compute, &matrices[0], memory, order);
+    if (order > 0) {
+        factorize(batch->compute, as_int(order), memory, pivots);
+    }
+    Pair sign = {1, 0};
+    double sum = 0;
+    for (int64_t i = 0; i < order; i++) {
+        const Pair element = read_pair(batch->compute, memory, i * order + i);
+        const double size = size_of(element);
+        const double turn = pivots[i] == i + 1 ? 1 : -1;
+        const Pair unit = {turn * element.real / size, turn * element.imaginary / size};
+        sign = size == 0 ? (Pair){0, 0} : multiply(sign, unit);
+        sum += log_double(size);
+    }
+    if (us_view_is_absent(&matrices[1])) {
+        const double argument = is_complex(batch->compute) ? atan2_double(sign.imaginary, sign.real) : 0;
+        const bool below = !is_complex(batch->compute) && sign.real < 0;
+        store_pair(&matrices[2], (Pair){below ? NAN : sum, argument});
+    } else {
+        store_pair(&matrices[1], sign);
+        store_pair(&matrices[2], (Pair){sum, 0});
+    }
+    us_scratch_give_back(memory);
+    return KERNEL_OK;
+}
+
+KernelStatus us_log_determinant(const View *views, const void *attributes)
+{
+    return run(views, 3, ((const Decomposition *)attributes)->compute, attributes, log_determinant_body);
+}
+
+/* ---- orthogonal and triangular ---- */
+
+static KernelStatus qr_body(const Batch *batch, const View *matrices)
+{
+    typedef void Geqrf(const int *m, const int *n, void *a, const int *lda, void *tau, void *work, const int *size,
+                       int *info);
+    typedef void Orgqr(const int *m, const int *n, const int *k, void *a, const int *lda, const void *tau, void *work,
+                       const int *size, int *info);
+    const View *q_view = &matrices[1], *r_view = &matrices[2];
+    const int64_t rows = matrices[0].shape[0], columns = matrices[0].shape[1];
+    const int64_t kept = rows < columns ? rows : columns, q_columns = us_view_is_absent(q_view) ? 0 : q_view->shape[1];
+    const int64_t held = columns > q_columns ? columns : q_columns;
+    const size_t size = us_dtype_size(batch->compute), a_size = us_scratch_round((size_t)(rows * held) * size);
+    const int64_t work_elements = (held + 1) * WORKSPACE_COLUMNS;
+    const size_t work_size = us_scratch_round((size_t)work_elements * size);
+    char *memory = us_scratch_take(a_size + work_size + (size_t)(kept + 1) * size);
+    if (memory == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    char *cursor = memory;
+    char *a = us_scratch_part(&cursor, a_size);
+    void *work = us_scratch_part(&cursor, work_size), *tau = cursor;
+    load_columns(batch->compute, &matrices[0], a, rows);
+    const int m = as_int(rows), n = as_int(columns), k = as_int(kept), leading = m > 0 ? m : 1, wanted = as_int(q_columns);
+    const int length = as_int(work_elements < INT_MAX ? work_elements : held + 1);
+    int info = 0;
+    Geqrf *geqrf;
+    Orgqr *orgqr;
+    *(void **)&geqrf = routine_of(batch->compute, "geqrf");
+    *(void **)&orgqr = routine_of(batch->compute, unitary(batch->compute));
+    geqrf(&m, &n, a, &leading, tau, work, &length, &info);
+    for (int64_t column = 0; column < r_view->shape[1]; column++) { /* what is below the diagonal is not r's */
+        const int64_t count = column + 1 < r_view->shape[0] ? column + 1 : r_view->shape[0];
+        us_lane_store(us_lane_of(batch->compute), element_of(r_view, 0, column), r_view->dtype, r_view->strides[0],
+                      a + (size_t)(column * rows) * size, count);
+        const Pair zero = {0, 0};
+        for (int64_t row = count; row < r_view->shape[0]; row++) {
+            us_lane_store(LANE_COMPLEX128, element_of(r_view, row, column), r_view->dtype, 1, &zero, 1);
+        }
+    }
+    if (q_columns > 0) {
+        clear(batch->compute, a, rows * kept, rows * (held - kept));
+        orgqr(&m, &wanted, &k, a, &leading, tau, work, &length, &info);
+        store_columns(batch->compute, q_view, a, rows);
+    }
+    us_scratch_give_back(memory);
+    return KERNEL_OK;
+}
+
+KernelStatus us_qr(const View *views, const void *attributes)
+{
+    return run(views, 3, ((const Decomposition *)attributes)->compute, attributes, qr_body);
+}
+
+/* ---- triangles ---- */
+
+static KernelStatus triangular_body(const Batch *batch, const View *matrices)
+{
+    typedef void Trsm(const char *side, const char *half, const char *form, const char *diagonal, const int *m,
+                      const int *n, const void *alpha, const void *a, const int *lda, void *b, const int *ldb);
+    const TriangularSolve *solve = batch->attributes;
+    const int64_t order = matrices[1].shape[0], columns = matrices[0].shape[1];
+    const size_t size = us_dtype_size(batch->compute), a_size = us_scratch_round((size_t)(order * order) * size);
+    char *memory = us_scratch_take(a_size + (size_t)(order * columns) * size);
+    if (memory == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    char *a = memory, *b = memory + a_size;
+    load_columns(batch->compute, &matrices[1], a, order);
+    load_columns(batch->compute, &matrices[0], b, order);
+    for (int64_t column = 0; column < order; column++) {
+        const int64_t diagonal = column * order + column;
+        if (solve->upper) {
+            clear(batch->compute, a, diagonal + 1, order - column - 1);
+        } else {
+            clear(batch->compute, a, column * order, column);
+        }
+    }
+    const int m = as_int(order), n = as_int(columns);
+    const double one[2] = {1, 0};
+    double alpha[2]; /* in the computed type */
+    us_convert(alpha, batch->compute, one, DTYPE_FLOAT64, 1);
+    Trsm *trsm;
+    *(void **)&trsm = routine_of(batch->compute, "trsm");
+    if (order > 0 && columns > 0) {
+        trsm("L", solve->upper ? "U" : "L", solve->transposed ? "T" : "N", solve->unit ? "U" : "N", &m, &n, alpha, a, &m,
+             b, &m);
+    }
+    store_columns(batch->compute, &matrices[2], b, order);
+    store_columns(batch->compute, &matrices[3], a, order);
+    us_scratch_give_back(memory);
+    return KERNEL_OK;
+}
+
+KernelStatus us_triangular_solve(const View *views, const void *attributes)
+{
+    return run(views, 4, ((const TriangularSolve *)attributes)->compute, attributes, triangular_body);
+}
