@@ -321,7 +321,7 @@ static ConvColumns conv_columns(UnfoldSettings settings, const View *images)
     return columns;
 }
 
-aclnnStatus op_unfold(OpCall *op, const Operand *self, UnfoldSettings settings, const Operand *out)
+aclnnStatus op_im2col(OpCall *op, const Operand *self, UnfoldSettings settings, const Operand *out)
 {
     if (op_refused(op) || op_empty(out)) {
         return op_plan_nothing(op);
@@ -332,7 +332,7 @@ aclnnStatus op_unfold(OpCall *op, const Operand *self, UnfoldSettings settings, 
     return op_plan_views(op, us_conv_unfold, &attributes, sizeof attributes, 2, views);
 }
 
-aclnnStatus op_fold(OpCall *op, const Operand *columns, UnfoldSettings settings, const Operand *out)
+aclnnStatus op_col2im(OpCall *op, const Operand *columns, UnfoldSettings settings, const Operand *out)
 {
     if (op_refused(op) || op_empty(out)) {
         return op_plan_nothing(op);

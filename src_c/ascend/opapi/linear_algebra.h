@@ -32,11 +32,11 @@ typedef struct UnfoldSettings {
 void require_unfold_settings(OpCall *op, UnfoldSettings settings);
 Shape op_shape_unfolded(OpCall *op, const Operand *self, IntArguments kernel, IntArguments dilation,
                         IntArguments padding, IntArguments stride);
-aclnnStatus op_unfold(OpCall *op, const Operand *self, UnfoldSettings settings, const Operand *out);
+aclnnStatus op_im2col(OpCall *op, const Operand *self, UnfoldSettings settings, const Operand *out);
 /* The shape of an image that has such columns; rows that are not a multiple of the window's taps are refused
  * (columns/taps). */
 Shape op_shape_folded(OpCall *op, const Operand *columns, IntArguments size, IntArguments kernel);
-aclnnStatus op_fold(OpCall *op, const Operand *columns, UnfoldSettings settings, const Operand *out);
+aclnnStatus op_col2im(OpCall *op, const Operand *columns, UnfoldSettings settings, const Operand *out);
 
 /* The library that decomposes is there, if there is anything to do (self/library). */
 void require_lapack(OpCall *op, const Operand *self, const char *routine);
