@@ -3,6 +3,7 @@
 #include "kernels/batch_norm_lines.h"
 #include "kernels/detach.h"
 #include "tensor/clones.h"
+#include "tensor/lane.h"
 
 #include <math.h>
 
@@ -304,4 +305,109 @@ KernelStatus us_batch_norm_backward(const View *views, const void *attributes)
     }
     us_detach_end(&detached);
     return status;
+}
+
+/* ---- parts ---- */
+
+static void finish_totals(void *context, int64_t block, void *memory, const double *sums)
+{
+    const NormWork *work = context;
+    State *state = memory;
+    double variance[FOLD_WIDTH];
+    find_statistics(work, block, state, sums, variance);
+    for (int64_t i = 0; i < groups_of(work, block); i++) {
+        variance[i] = (variance[i] + state->mean[i] * state->mean[i]) * work->elements;
+        state->mean[i] *= work->elements;
+    }
+    us_fold_store(&work->fold, block, &work->parameters[0], state->mean);
+    us_fold_store(&work->fold, block, &work->parameters[1], variance);
+}
+
+KernelStatus us_batch_norm_totals(const View *views, const void *attributes)
+{
+    static const FoldStage stages[] = {{NULL, guess_means}, {sum_moments, finish_totals}};
+    const View absent = us_view_absent(), operands[] = {views[0], absent, absent};
+    return run(attributes, 3, operands, views + 1, &absent, 2, stages);
+}
+
+/* Parameters of the parts that come backwards: those of finish_slopes, then the two sums. */
+enum { SLOPE_SUM = 6, SLOPE_PRODUCT };
+
+static void finish_slope_sums(void *context, int64_t block, void *memory, const double *sums)
+{
+    const NormWork *work = context;
+    State *state = memory;
+    const double *sum = sums;
+    double product[FOLD_WIDTH], scale_gradient[FOLD_WIDTH];
+    for (int64_t i = 0; i < groups_of(work, block); i++) {
+        const bool doubles = work->fold.operands[0].dtype == DTYPE_FLOAT64;
+        const double centre = doubles ? state->mean[i] : (double)(float)state->mean[i];
+        product[i] = sums[work->fold.width + i] + (centre - state->mean[i]) * sum[i];
+        scale_gradient[i] = product[i] * state->inverse[i];
+    }
+    store_given(work, block, &work->parameters[1], scale_gradient);
+    store_given(work, block, &work->parameters[2], sum);
+    store_given(work, block, &work->parameters[SLOPE_SUM], sum);
+    store_given(work, block, &work->parameters[SLOPE_PRODUCT], product);
+}
+
+KernelStatus us_batch_norm_slopes(const View *views, const void *attributes)
+{
+    static const FoldStage stages[] = {{NULL, load_statistics}, {sum_slopes, finish_slope_sums}};
+    const View absent = us_view_absent(), operands[] = {views[0], views[1], absent, absent};
+    const View parameters[] = {absent, views[6], views[7], views[2], views[3], absent, views[4], views[5]};
+    return run(attributes, 4, operands, parameters, &absent, 2, stages);
+}
+
+/* All elements of a view, added. */
+static double total_of(const View *view)
+{
+    double total = 0;
+    int64_t index[VIEW_RANK_LIMIT] = {0};
+    for (int64_t left = us_view_elements(view); left > 0; left--) {
+        int64_t offset = 0;
+        for (int32_t axis = 0; axis < view->rank; axis++) {
+            offset += index[axis] * view->strides[axis];
+        }
+        double value;
+        us_lane_load(LANE_DOUBLE, &value, (const char *)view->data + offset * (int64_t)us_dtype_size(view->dtype),
+                     view->dtype, 1, 1);
+        total += value;
+        for (int32_t axis = view->rank - 1; axis >= 0 && ++index[axis] == view->shape[axis]; axis--) {
+            index[axis] = 0;
+        }
+    }
+    return total;
+}
+
+static void load_slopes(void *context, int64_t block, void *memory, const double *sums)
+{
+    const NormWork *work = context;
+    State *state = memory;
+    const int64_t groups = groups_of(work, block);
+    double scale[FOLD_WIDTH], shift[FOLD_WIDTH], tilt[FOLD_WIDTH];
+    load_statistics(context, block, memory, sums);
+    load_given(work, block, &work->parameters[0], 1, scale);
+    us_fold_load(&work->fold, block, &work->parameters[SLOPE_SUM], shift);
+    us_fold_load(&work->fold, block, &work->parameters[SLOPE_PRODUCT], tilt);
+    for (int64_t i = 0; i < groups; i++) {
+        scale[i] *= state->inverse[i];
+        shift[i] /= work->elements;
+        tilt[i] = tilt[i] / work->elements * state->inverse[i] * state->inverse[i];
+    }
+    us_norm_set(work, groups, state->mean, &state->columns.mean);
+    us_norm_set(work, groups, scale, &state->columns.scale);
+    us_norm_set(work, groups, shift, &state->columns.shift);
+    us_norm_set(work, groups, tilt, &state->columns.tilt);
+}
+
+KernelStatus us_batch_norm_from_sums(const View *views, const void *attributes)
+{
+    static const FoldStage stages[] = {{NULL, load_slopes}, {differentiate, NULL}};
+    const View absent = us_view_absent(), operands[] = {views[0], views[1], views[2], absent};
+    const View parameters[] = {views[3], absent, absent, views[4], views[5], absent, views[6], views[7]};
+    NormWork work;
+    us_norm_begin(&work, attributes, 4, operands, parameters, &absent);
+    work.elements = total_of(&views[8]);
+    return us_fold_run(&work.fold, 2, stages, &work);
 }

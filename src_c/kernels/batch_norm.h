@@ -30,6 +30,14 @@ Kernel us_batch_norm_training;
 Kernel us_batch_norm_inference; /* x, z?, y, scale?, bias?, mean, variance */
 Kernel us_batch_norm_backward;  /* x, dy, dz?, dx?, scale?, dScale?, dBias?, mean?, 1/std?, mask? */
 
+/* The parts of a batch norm over several devices. */
+Kernel us_batch_norm_totals; /* x, sum of x, sum of x^2 */
+/* With given statistics; x, dy, mean, 1/std, sum of dy?, sum of dy * (x - mean)?, dScale?, dBias? */
+Kernel us_batch_norm_slopes;
+/* dx from the sums over all devices: x, dy, dx, scale?, mean, 1/std, sum of dy, sum of dy * (x - mean), elements of a
+ * group, whose sum counts */
+Kernel us_batch_norm_from_sums;
+
 int64_t us_batch_norm_mask_bytes(int32_t rank, const int64_t *sizes, bool per_activation);
 
 #endif

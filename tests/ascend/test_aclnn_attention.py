@@ -183,3 +183,37 @@ def test_packed_sequences(mode):
         dqOut=empty(q.shape), dkOut=empty(k.shape), dvOut=empty(v.shape), dpseOut=None, **common)  # fmt: skip
     for own, of in zip(gradients, expected[3:]):
         near(own, of, "F32", 128)
+
+
+@pytest.mark.parametrize("layout", ["BSH", "BSND", "BNSD", "BNSD_BSND"])
+def test_inference(layout):
+    """Valid lengths of every batch, masks of every rank, and a token after a cache of keys."""
+    batches, heads, rows, keys, depth = 2, 4, 5, 7, 8
+    before = layout.split("_")[0]
+    for kind, key_heads in (("F16", 2), ("BF16", 4)):
+        q, k, v = (drawn((batches, n, s, depth), seed, kind) for seed, n, s in ((1, heads, rows), (2, key_heads, keys), (3, key_heads, keys)))
+        mask = np.random.default_rng(4).random((batches, 1, rows, keys)) < 0.3
+        put = lambda x: tensor(laid_out(x, before), kind)
+        for given, lengths, next_tokens in [(None, [5, 3], 0), (mask, [], 3), (mask[0, 0], [4], FAR), (mask[:, 0], [], 1)]:
+            valid = np.broadcast_to(lengths or [rows], (batches,))[:, None, None, None]
+            keeps = np.arange(rows)[:, None] < valid
+            if given is not None:
+                band = np.arange(keys) <= np.arange(rows)[:, None] + next_tokens
+                keeps = keeps & band & ~(given[:, None] if given.ndim == 3 else given)
+            y = attention(q, k, v, q, 0.3, 0, np.broadcast_to(keeps, (batches, 1, rows, keys)), 1)[0]
+            own = call("PromptFlashAttention", query=put(q), key=put(k), value=put(v), pseShift=None,
+                       attenMask=None if given is None else tensor(given, "B"), actualSeqLengths=lengths, numHeads=heads, scaleValue=0.3,
+                       preTokens=FAR, nextTokens=next_tokens, inputLayout=layout, numKeyValueHeads=key_heads if key_heads != heads else 0,
+                       attentionOut=empty(laid_out(q, layout[-4:]).shape, kind))  # fmt: skip
+            near(back(own, layout[-4:], q.shape), y, kind)
+        if layout == "BNSD_BSND":
+            continue
+        token = q[:, :, :1]
+        for given, lengths in [(None, [7, 4]), (mask[:, 0, 0], []), (mask[:, :, :1], [5])]:
+            keeps = np.arange(keys) < np.broadcast_to(lengths or [keys], (batches,))[:, None, None, None]
+            keeps = keeps if given is None else keeps & ~mask[:, :, :1]
+            y = attention(token, k, v, token, 0.3, 0, np.broadcast_to(keeps, (batches, 1, 1, keys)), 1)[0]
+            own = call("IncreFlashAttention", query=put(token), key=[put(k)], value=[put(v)], pseShift=None,
+                       attenMask=None if given is None else tensor(given, "U8"), actualSeqLengths=lengths, numHeads=heads, scaleValue=0.3,
+                       inputLayout=layout, numKeyValueHeads=key_heads, attentionOut=empty(laid_out(token, layout).shape, kind))  # fmt: skip
+            near(back(own, layout, token.shape), y, kind)

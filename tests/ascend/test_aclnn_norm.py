@@ -209,3 +209,134 @@ def test_gradients_are_those_of_torch():
         gradGammaOut=empty((6,)), gradBetaOut=empty((6,)))  # fmt: skip
     near(dx, own.grad.numpy(), "F32", 32)
     near(dgamma, weight.grad.numpy(), "F32", 32)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_norms_of_sums(kind):
+    shape, normal = (3, 5, 7), (5, 7)
+    x1, x2, dy = (drawn(shape, seed, kind, 1) for seed in (1, 2, 5))
+    gamma, beta = drawn(normal, 3, kind, 1), drawn(normal, 4, kind)
+    for layout in LAYOUTS:
+        put = lambda x: tensor(x, kind, layout)
+        for bias in (drawn(normal, 6, kind), drawn(shape, 7, kind)):
+            x = x1 + x2 + bias
+            u, mean, rstd = unit(x, (1, 2), 1e-5)
+            y, means, rstds, sums = call(
+                "AddLayerNorm", x1=put(x1), x2=put(x2), gamma=put(gamma), beta=put(beta), biasOptional=put(bias), epsilon=1e-5,
+                additionalOutput=True, yOut=empty(shape, kind, layout), meanOut=empty(mean.shape), rstdOut=empty(mean.shape),
+                xOut=empty(shape, kind, layout))  # fmt: skip
+            for own, expected, of in ((y, u * gamma + beta, kind), (means, mean, "F32"), (rstds, rstd, "F32"), (sums, x, kind)):
+                near(own, expected, of, 16)
+        x, last = x1 + x2, gamma[0]
+        r = 1 / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-6)
+        y, rstds, sums = call("AddRmsNorm", x1=put(x1), x2=put(x2), gamma=tensor(last, kind), epsilon=1e-6,
+                              yOut=empty(shape, kind, layout), rstdOut=empty(r.shape), xOut=empty(shape, kind, layout))  # fmt: skip
+        for own, expected, of in ((y, x * r * last, kind), (rstds, r, "F32"), (sums, x, kind)):
+            near(own, expected, of, 16)
+        own, sums, _ = call("InplaceAddRmsNorm", x1Ref=put(x1), x2Ref=put(x2), gamma=tensor(last, kind), epsilon=1e-6, rstdOut=empty(r.shape))
+        np.testing.assert_array_equal(own, y)
+        near(sums, x, kind)
+        x = 0.3 * x1 + x2
+        u, mean, rstd = unit(x, (1, 2), 1e-5)
+        *_, y = call("DeepNorm", x=put(x1), gx=put(x2), beta=put(beta), gamma=put(gamma), alpha=0.3, epsilon=1e-5,
+                     meanOut=empty(mean.shape), rstdOut=empty(mean.shape), yOut=empty(shape, kind, layout))  # fmt: skip
+        near(y, u * gamma + beta, kind, 16)
+        dx, dgx, dbeta, dgamma = call(
+            "DeepNormGrad", dy=put(dy), x=put(x1), gx=put(x2), gamma=put(gamma), mean=tensor(mean), rstd=tensor(rstd), alpha=0.3,
+            dxOut=empty(shape, kind, layout), dgxOut=empty(shape, kind), dbetaOut=empty(normal), dgammaOut=empty(normal))  # fmt: skip
+        expected = unit_gradient(dy * gamma, u, rstd, (1, 2))
+        near(dgx, expected, kind, 32, parts=dy * gamma * rstd)
+        near(dx, 0.3 * expected, kind, 32, parts=dy * gamma * rstd)
+        near(dbeta, dy.sum(0), "F32")
+        near(dgamma, (dy * u).sum(0), "F32", 32)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_group_norms_with_activation(kind):
+    shape, groups = (2, 6, 5), 3
+    x, dy, gamma, beta = drawn(shape, 1, kind), drawn(shape, 2, kind), drawn(6, 3, kind, 1), drawn(6, 4, kind)
+    u, mean, rstd = unit(x.reshape(2, groups, -1), -1, 1e-5)
+    mean, rstd = rounded(mean, kind), rounded(rstd, kind)
+    v = u.reshape(shape) * gamma[:, None] + beta[:, None]
+    statistics = {"meanOut": empty((2, groups), kind), "rstdOut": empty((2, groups), kind)}
+    swish = lambda v, scale: v / (1 + np.exp(-scale * v))
+    for layout in LAYOUTS:
+        put = lambda x: tensor(x, kind, layout)
+        out, *_ = call("GroupNormSilu", self=put(x), gamma=put(gamma), beta=put(beta), group=groups, eps=1e-5,
+                       out=empty(shape, kind, layout), **statistics)  # fmt: skip
+        near(out, swish(v, 1), kind, 16)
+        for activates in (True, False):
+            out, *_ = call("GroupNormSwish", x=put(x), gamma=put(gamma), beta=put(beta), numGroups=groups, dataFormatOptional="NCHW",
+                           eps=1e-5, activateSwish=activates, swishScale=0.7, yOut=empty(shape, kind, layout), **statistics)  # fmt: skip
+            near(out, swish(v, 0.7) if activates else v, kind, 16)
+        given = (x.reshape(2, groups, -1) - mean) * rstd
+        t = given.reshape(shape) * gamma[:, None] + beta[:, None]
+        sigmoid = 1 / (1 + np.exp(-0.7 * t))
+        d = dy * sigmoid * (1 + 0.7 * t * (1 - sigmoid))
+        dx, dgamma, dbeta = call(
+            "GroupNormSwishGrad", dy=put(dy), mean=tensor(mean[..., 0], kind), rstd=tensor(rstd[..., 0], kind), x=put(x), gamma=put(gamma),
+            beta=put(beta), numGroups=groups, dataFormatOptional=None, swishScale=0.7, dgammaIsRequire=True, dbetaIsRequire=True,
+            dxOut=empty(shape, kind, layout), dgammaOut=empty((6,), kind), dbetaOut=empty((6,), kind))  # fmt: skip
+        near(dx, unit_gradient((d * gamma[:, None]).reshape(given.shape), given, rstd, -1).reshape(shape), kind, 64)
+        near(dgamma, (d * given.reshape(shape)).sum((0, 2)), kind, 64)
+        near(dbeta, d.sum((0, 2)), kind, 64)
+
+
+def test_batch_norm_over_devices():
+    """The parts, put together, are the norm of the whole batch and its gradient."""
+    shape, c = (6, 3, 4), 3
+    x, dy, weight, bias = drawn(shape, 1, centre=2), drawn(shape, 2), drawn(c, 3), drawn(c, 4)
+    parts = [slice(0, 2), slice(2, 6)]
+    u, mean, rstd = unit(x, (0, 2), 1e-5)
+    local = [call("BatchNormStats", input=tensor(x[at], layout="reversed"), eps=1e-5, mean=empty((c,)), invstd=empty((c,))) for at in parts]
+    counts = [x[at].size // c for at in parts]
+    running_mean, running_var, all_mean, all_rstd = call(
+        "BatchNormGatherStatsWithCounts", input=tensor(x), mean=tensor(np.stack([m for m, _ in local])),
+        invstd=tensor(np.stack([r for _, r in local])), runningMean=tensor(np.ones(c)), runningVar=tensor(np.ones(c)), momentum=0.25,
+        eps=1e-5, counts=tensor(counts), meanAll=empty((c,)), invstdAll=empty((c,)))  # fmt: skip
+    near(all_mean, mean.ravel(), "F32")
+    near(all_rstd, rstd.ravel(), "F32", 32)
+    near(running_mean, 0.75 + 0.25 * mean.ravel(), "F32")
+    near(running_var, 0.75 + 0.25 * x.var((0, 2), ddof=1), "F32", 32)
+    totals = [call("BatchNormReduce", x=tensor(x[at, :, :, None]), sum=empty((c,)), squareSum=empty((c,))) for at in parts]
+    near(totals[0][0], x[parts[0]].sum((0, 2)), "F32", 16)
+    near(totals[1][1], (x[parts[1]] ** 2).sum((0, 2)), "F32", 16)
+    sync = call("SyncBatchNormGatherStats", totalSum=tensor(np.stack([s for s, _ in totals])),
+                totalSquareSum=tensor(np.stack([q for _, q in totals])), sampleCount=tensor(counts, "I32"), mean=tensor(np.ones(c)),
+                variance=tensor(np.ones(c)), momentum=0.25, eps=1e-5, batchMean=empty((c,)), batchInvstd=empty((c,)))  # fmt: skip
+    for own, expected in zip(sync, (running_mean, running_var, all_mean, all_rstd)):
+        near(own, expected, "F32", 128)
+    own = [call("BatchNormElemt", input=tensor(x[at]), weight=tensor(weight), bias=tensor(bias), mean=tensor(all_mean),
+                invstd=tensor(all_rstd), eps=1e-5, output=empty(x[at].shape, layout="gaps")) for at in parts]  # fmt: skip
+    near(np.concatenate(own), u * weight[:, None] + bias[:, None], "F32", 16)
+    slopes = [call("BatchNormReduceBackward", gradOut=tensor(dy[at]), input=tensor(x[at]), mean=tensor(all_mean), invstd=tensor(all_rstd),
+                   weight=tensor(weight), inputG=True, weightG=True, biasG=True, sumDy=empty((c,)), sumDyXmu=empty((c,)),
+                   gradWeight=empty((c,)), gradBias=empty((c,))) for at in parts]  # fmt: skip
+    sum_dy, sum_product, dweight, dbias = (sum(part[i] for part in slopes) for i in range(4))
+    near(dweight, (dy * u).sum((0, 2)), "F32", 32)
+    near(dbias, dy.sum((0, 2)), "F32", 16)
+    dx = [call("BatchNormElemtBackward", gradOut=tensor(dy[at]), input=tensor(x[at], layout="gaps"), mean=tensor(all_mean),
+               invstd=tensor(all_rstd), weight=tensor(weight), sumDy=tensor(sum_dy), sumDyXmu=tensor(sum_product),
+               counter=tensor(counts, "I32"), gradInput=empty(x[at].shape)) for at in parts]  # fmt: skip
+    near(np.concatenate(dx), unit_gradient(dy * weight[:, None], u, rstd, (0, 2)), "F32", 32)
+
+
+def test_renorm():
+    x = drawn((3, 4, 5), 1)
+    for p, dim, kind, layout in [(2, 0, "F32", "gaps"), (1, -1, "F16", "reversed"), (np.inf, 1, "F32", "row-major"), (0, 1, "F32", "gaps"),
+                                 (2.5, 0, "BF16", "row-major")]:  # fmt: skip
+        values = rounded(x, kind)
+        rows = np.moveaxis(values, dim, 0)
+        norms = np.array([np.linalg.norm(row.ravel(), p) for row in rows])
+        limit = float(np.sort(norms)[1])
+        factors = np.where(norms > limit, limit / (norms + 1e-7), 1).reshape(-1, *[1] * (x.ndim - 1))
+        expected = np.moveaxis(rows * factors, 0, dim)
+        near(call("Renorm", self=tensor(values, kind, layout), p=float(p), dim=dim, maxNorm=limit, out=empty(x.shape, kind, layout)),
+             expected, kind)  # fmt: skip
+        near(call("InplaceRenorm", selfRef=tensor(values, kind, layout), p=float(p), dim=dim, maxNorm=limit), expected, kind)
+
+
+def test_renorm_of_the_page():
+    x = np.repeat([[1.0], [2.0], [3.0]], 3, 1)
+    own = call("Renorm", self=tensor(x), p=1.0, dim=0, maxNorm=5.0, out=empty(x.shape))
+    np.testing.assert_allclose(own, np.repeat([[1], [5 / 3], [5 / 3]], 3, 1), rtol=1e-6)

@@ -647,6 +647,12 @@ ORACLE = {
     "swiglu": Oracle(lambda x, y: x * sigmoid(x) * y, 8),
     "gelu_mul": Oracle(lambda x, y: gelu(x) * y, 14),
     "gelu_tanh_mul": Oracle(lambda x, y: (gelu_tanh(x)[0] * y, gelu_tanh(x)[1] * np.abs(y)), 10),
+    "gelu_gate": Oracle(lambda x, y: ((gelu(x) * y, np.abs(gelu(x) * y)), (gelu(x), np.abs(gelu(x)))), 14, many=True),
+    "gelu_tanh_gate": Oracle(lambda x, y: ((gelu_tanh(x)[0] * y, gelu_tanh(x)[1] * np.abs(y)), gelu_tanh(x)), 10, many=True),
+    "swiglu_backward": Oracle(lambda g, x, y: (
+        slope_and_scale(g * y, x, sigmoid(x) * (1 + x * sigmoid(-x)), x), (g * x * sigmoid(x), np.abs(g * x * sigmoid(x)))), 12, many=True),
+    "rotate": Oracle(lambda x, y, c, d, s, t: (sum_of(x * c, -y * s), sum_of(y * d, x * t)), 4, many=True),
+    "rotate_back": Oracle(lambda x, y, c, d, s, t: (sum_of(x * c, y * t), sum_of(y * d, -x * s)), 4, many=True),
     # activation gradients
     "threshold_backward": Oracle(lambda g, x, a: np.where(x > a, g, 0), 0),
     "leaky_relu_backward": Oracle(lambda g, x, a: np.where(x > 0, g, a * g), 1),

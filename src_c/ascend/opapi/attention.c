@@ -14,22 +14,36 @@ enum { MODE_DEFAULT, MODE_ALL, MODE_LEFT_UP, MODE_RIGHT_DOWN, MODE_BAND, MODE_PR
 /* ---- layouts ---- */
 
 /* Which dimension is which, and the axis whose elements are heads times depth (-1: none). */
+enum { FOR_TRAINING = 1, FOR_PACKED = 2, FOR_INFERENCE = 4 };
 typedef struct Layout {
     const char *name;
     int32_t rank, batch, head, row, depth;
+    unsigned uses;
 } Layout;
 
-static const Layout layouts[] = {{"BSH", 3, 0, -1, 1, 2}, {"SBH", 3, 1, -1, 0, 2}, {"BSND", 4, 0, 2, 1, 3},
-                                 {"BNSD", 4, 0, 1, 2, 3}, {"TND", 3, -1, 1, 0, 2}};
+static const Layout layouts[] = {{"BSH", 3, 0, -1, 1, 2, FOR_TRAINING | FOR_INFERENCE},
+                                 {"SBH", 3, 1, -1, 0, 2, FOR_TRAINING},
+                                 {"BSND", 4, 0, 2, 1, 3, FOR_TRAINING | FOR_INFERENCE},
+                                 {"BNSD", 4, 0, 1, 2, 3, FOR_TRAINING | FOR_INFERENCE},
+                                 {"TND", 3, -1, 1, 0, 2, FOR_PACKED},
+                                 {"BNSD_BSND", 4, 0, 1, 2, 3, FOR_INFERENCE}};
 
 static const Layout *layout_of(const AttentionCall *call)
 {
+    const unsigned use = call->packed ? FOR_PACKED : call->infers ? FOR_INFERENCE : FOR_TRAINING;
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
-        if (strcmp(call->layout, layouts[i].name) == 0 && (layouts[i].batch < 0) == call->packed) {
+        if (strcmp(call->layout, layouts[i].name) == 0 && (layouts[i].uses & use) != 0) {
             return &layouts[i];
         }
     }
     return NULL;
+}
+
+/* Of the result: BNSD_BSND names both. */
+static const Layout *result_layout(const AttentionCall *call)
+{
+    const Layout *layout = layout_of(call);
+    return strcmp(layout->name, "BNSD_BSND") == 0 ? &layouts[2] : layout;
 }
 
 /* [batch, head, row, depth] of a tensor; `heads` divides what is heads times depth. */
@@ -99,7 +113,7 @@ static int64_t cut_sequence(const AttentionCall *call, int64_t sequences, const 
 
 static void set_band(const AttentionCall *call, AttentionSequence *sequence, int64_t mode, int64_t prefix)
 {
-    const int64_t corner = sequence->key_count - sequence->query_count;
+    const int64_t corner = sequence->key_count - sequence->seen_rows;
     sequence->low = -FAR;
     sequence->high = FAR;
     if (!op_given(call->mask) || mode == MODE_ALL) {
@@ -113,6 +127,11 @@ static void set_band(const AttentionCall *call, AttentionSequence *sequence, int
     }
     sequence->high = mode == MODE_LEFT_UP ? 0 : corner;
     sequence->prefix = mode == MODE_PREFIX || mode == MODE_PREFIX_SMALL ? prefix : 0;
+}
+
+static int64_t length_of(IntArguments lengths, int64_t sequence, int64_t whole)
+{
+    return lengths.count == 0 ? whole : lengths.values[lengths.count == 1 ? 0 : sequence];
 }
 
 static void describe_sequences(const AttentionCall *call, const Operand4 *of, Attention *attention)
@@ -129,6 +148,8 @@ static void describe_sequences(const AttentionCall *call, const Operand4 *of, At
             sequence->key_begin = begin_of(call->key_ends, s);
             sequence->key_count = call->key_ends.values[s] - sequence->key_begin;
         }
+        sequence->seen_rows = length_of(call->query_lengths, s, sequence->query_count);
+        sequence->key_count = length_of(call->key_lengths, s, sequence->key_count);
         rows += sequence->query_count;
         scores += call->heads * sequence->query_count * sequence->key_count;
     }
@@ -157,18 +178,18 @@ static void require_operands(OpCall *op, const AttentionCall *call)
 {
     const Layout *layout = layout_of(call);
     op_require(op, layout != NULL, "inputLayout", "value", op->invalid, "inputLayout is %.16s, which is not one of %s",
-               call->layout, call->packed ? "TND" : "BSH SBH BSND BNSD");
+               call->layout, call->packed ? "TND" : call->infers ? "BSH BSND BNSD BNSD_BSND" : "BSH SBH BSND BNSD");
     const Operand *operands[] = {call->query, call->key, call->value};
     for (int i = 0; i < 3 && !op_refused(op); i++) {
         op_require_rank(op, operands[i], layout->rank, layout->rank);
     }
-    op_require_range(op, "headNum", call->heads, 1, HEAD_LIMIT);
+    op_require_range(op, call->infers ? "numHeads" : "headNum", call->heads, 1, HEAD_LIMIT);
     if (op_refused(op)) {
         return;
     }
     const int64_t width = call->query->view.shape[layout->head < 0 ? layout->depth : layout->head];
     op_require(op, layout->head < 0 ? width % call->heads == 0 : width == call->heads, call->query->name, "heads",
-               op->invalid, "%s is %s in layout %s, headNum is %lld", call->query->name,
+               op->invalid, "%s is %s in layout %s, its heads are %lld", call->query->name,
                op_shape_text(op, call->query), call->layout, (long long)call->heads);
 }
 
@@ -183,8 +204,8 @@ static void require_keys(OpCall *op, const AttentionCall *call)
     const bool whole = layout->head >= 0 ? of.key.shape[3] == depth : depth > 0 && width % depth == 0;
     op_require(op, is(&of.key, 0, of.query.shape[0]) && whole && heads > 0 && call->heads % heads == 0,
                call->key->name, "shape", op->invalid,
-               "%s is %s, %s is %s in layout %s: batches and head sizes are equal, and headNum, %lld, is a multiple of "
-               "the key's heads",
+               "%s is %s, %s is %s in layout %s: batches and head sizes are equal, and the query's heads, %lld, are a "
+               "multiple of the key's",
                call->key->name, op_shape_text(op, call->key), call->query->name, op_shape_text(op, call->query),
                call->layout, (long long)call->heads);
     const bool divides = layout->head >= 0 || (heads > 0 && call->value->view.shape[layout->depth] % heads == 0);
@@ -229,6 +250,24 @@ static int64_t longest(const AttentionCall *call, IntArguments ends, int64_t who
     return most;
 }
 
+/* A mask by its last two dimensions, or four: inference leaves out those of size 1. */
+static View mask_view(const AttentionCall *call, int64_t rows)
+{
+    View view = call->mask->view;
+    if (!call->infers || view.rank < 2 || view.rank > 3 || (view.rank == 2 && rows != 1)) {
+        return view;
+    }
+    /* [batch, keys] of one row, or [batch, rows, keys] */
+    const View own = view;
+    const int32_t last = own.rank - 1;
+    const int64_t shape[] = {own.shape[0], 1, last == 2 ? own.shape[1] : 1, own.shape[last]};
+    const int64_t strides[] = {own.strides[0], 0, last == 2 ? own.strides[1] : 0, own.strides[last]};
+    view.rank = 4;
+    memcpy(view.shape, shape, sizeof shape);
+    memcpy(view.strides, strides, sizeof strides);
+    return view;
+}
+
 /* [batch or 1, head or 1, rows (or 1), keys], or the last two: at least as long as packed sequences. */
 static bool covers(const AttentionCall *call, const View *view, bool one_row)
 {
@@ -237,19 +276,19 @@ static bool covers(const AttentionCall *call, const View *view, bool one_row)
     const int64_t rows = longest(call, call->query_ends, of.query.shape[2]);
     const int64_t keys = longest(call, call->key_ends, of.key.shape[2]);
     const int64_t batches = sequence_count(call, &of);
+    const bool longer = call->packed || call->infers;
     if ((view->rank != 2 && view->rank != 4) ||
         (view->rank == 4 && ((view->shape[0] != 1 && view->shape[0] != batches) ||
                              (view->shape[1] != 1 && view->shape[1] != call->heads)))) {
         return false;
     }
-    const bool fits_rows = view->shape[row] == rows || (call->packed && view->shape[row] > rows);
+    const bool fits_rows = view->shape[row] == rows || (longer && view->shape[row] > rows);
     return (fits_rows || (one_row && view->shape[row] == 1)) &&
-           (view->shape[row + 1] == keys || (call->packed && view->shape[row + 1] > keys));
+           (view->shape[row + 1] == keys || (longer && view->shape[row + 1] > keys));
 }
 
-static bool is_triangle(const AttentionCall *call)
+static bool is_triangle(const AttentionCall *call, const View *view)
 {
-    const View *view = &call->mask->view;
     const int32_t row = view->rank - 2;
     return (view->rank == 2 || (view->rank == 4 && is(view, 0, 1) && is(view, 1, 1))) &&
            is(view, row, call->mode == MODE_PREFIX_SMALL ? PREFIX_ROWS : TRIANGLE) && is(view, row + 1, TRIANGLE);
@@ -261,16 +300,18 @@ static void require_masks(OpCall *op, const AttentionCall *call)
         return;
     }
     const Operand4 of = split_heads(call);
-    op_require(op, !op_given(call->mask) || (mask_is_read(call) ? covers(call, &call->mask->view, false) : is_triangle(call)),
+    const View mask = mask_view(call, of.query.shape[2]);
+    op_require(op, !op_given(call->mask) || (mask_is_read(call) ? covers(call, &mask, false) : is_triangle(call, &mask)),
                call->mask->name, "shape", op->invalid, "%s is %s with sparseMode %lld", call->mask->name,
                op_shape_text(op, call->mask), (long long)call->mode);
     op_require(op, !op_given(call->mask) || (call->mode != MODE_DEFAULT && call->mode != MODE_BAND) ||
                        near(call->before) + near(call->after) >= 0,
                "preTokens", "band", op->invalid, "preTokens is %lld, nextTokens %lld: they do not overlap",
                (long long)call->before, (long long)call->after);
-    op_require(op, !op_given(call->shift) || (call->shift->view.rank == 4 && covers(call, &call->shift->view, true)),
-               call->shift->name, "shape", op->invalid, "%s is %s; %s is %s, %s is %s", call->shift->name,
-               op_shape_text(op, call->shift), call->query->name, op_shape_text(op, call->query), call->key->name,
+    op_require(op, call->shift == NULL || !op_given(call->shift) || (call->shift->view.rank == 4 && covers(call, &call->shift->view, true)),
+               call->shift == NULL ? "" : call->shift->name, "shape", op->invalid, "%s is %s; %s is %s, %s is %s",
+               call->shift == NULL ? "" : call->shift->name,
+               call->shift == NULL ? "" : op_shape_text(op, call->shift), call->query->name, op_shape_text(op, call->query), call->key->name,
                op_shape_text(op, call->key));
     const bool prefixes = op_given(call->mask) && (call->mode == MODE_PREFIX || call->mode == MODE_PREFIX_SMALL);
     op_require(op, !prefixes || call->prefix.count == sequence_count(call, &of), "prefixOptional", "length",
@@ -320,18 +361,23 @@ static View statistic_view(const AttentionCall *call, const View *view)
     return result;
 }
 
+static int copies_of(const AttentionCall *call)
+{
+    return call->infers ? 1 : COPIES;
+}
+
 static void require_statistic(OpCall *op, const AttentionCall *call, const Operand *statistic)
 {
-    if (op_refused(op) || !op_given(statistic)) {
+    if (op_refused(op) || statistic == NULL || !op_given(statistic)) {
         return;
     }
     const Operand4 of = split_heads(call);
     const bool ranked = statistic->view.rank == (call->packed ? 3 : 4);
     const View view = ranked ? statistic_view(call, &statistic->view) : us_view_absent();
     op_require(op, ranked && is(&view, 0, of.query.shape[0]) && is(&view, 1, call->heads) && is(&view, 2, of.query.shape[2]) &&
-                       is(&view, 3, COPIES),
-               statistic->name, "shape", op->invalid, "%s is %s; it has 8 numbers for every row of every head",
-               statistic->name, op_shape_text(op, statistic));
+                       is(&view, 3, copies_of(call)),
+               statistic->name, "shape", op->invalid, "%s is %s; it has %d numbers for every row of every head",
+               statistic->name, op_shape_text(op, statistic), copies_of(call));
 }
 
 /* The result and its gradient: as the query, with the value's head size. */
@@ -341,7 +387,7 @@ static void require_result(OpCall *op, const AttentionCall *call, const Operand 
         return;
     }
     const Operand4 of = split_heads(call);
-    const Layout *layout = layout_of(call);
+    const Layout *layout = result_layout(call);
     const bool ranked = result->view.rank == layout->rank;
     const int64_t width = ranked ? result->view.shape[layout->depth] : 0;
     const View view = ranked ? by_heads(layout, &result->view, call->heads) : us_view_absent();
@@ -367,6 +413,44 @@ void op_require_attention(OpCall *op, const AttentionCall *call)
     require_result(op, call, call->out_gradient);
 }
 
+const Operand *op_only(OpCall *op, Operands list)
+{
+    op_require(op, list.count == 1, list.name, "length", op->invalid,
+               "%s has %d tensors: one for each batch is not emulated", list.name, (int)list.count);
+    return list.count > 0 ? list.items[0] : NULL;
+}
+
+/* Each of them is 0 to the size; one, or one for every batch and maybe more. */
+static void require_lengths(OpCall *op, IntArguments lengths, int64_t batches, int64_t size)
+{
+    bool fits = lengths.count <= 1 || lengths.count >= batches;
+    for (int64_t i = 0; fits && i < lengths.count; i++) {
+        fits = lengths.values[i] >= 0 && lengths.values[i] <= size;
+    }
+    op_require(op, fits, lengths.name, "values", op->invalid,
+               "%s has %lld entries: one or %lld of 0 to %lld each are needed", lengths.name, (long long)lengths.count,
+               (long long)batches, (long long)size);
+}
+
+void op_require_inference(OpCall *op, const AttentionCall *call)
+{
+    require_operands(op, call);
+    require_keys(op, call);
+    if (op_refused(op)) {
+        return;
+    }
+    const Operand4 of = split_heads(call);
+    op_require(op, of.key.shape[1] == (call->key_heads == 0 ? call->heads : call->key_heads), "numKeyValueHeads", "heads",
+               op->invalid, "numKeyValueHeads is %lld, %s is %s", (long long)call->key_heads, call->key->name,
+               op_shape_text(op, call->key));
+    require_lengths(op, call->query_lengths, of.query.shape[0], of.query.shape[2]);
+    require_lengths(op, call->key_lengths, of.query.shape[0], of.key.shape[2]);
+    op_require_range(op, "sparseMode", call->mode, MODE_DEFAULT, MODE_BAND);
+    require_masks(op, call);
+    require_statistic(op, call, call->maximum);
+    require_result(op, call, call->out);
+}
+
 /* ---- ends ---- */
 
 /* A mask or a shift by sequence and head: stride 0 where it has one for all. */
@@ -389,6 +473,11 @@ typedef struct AttentionPlan {
     View views[ATTENTION_VIEWS];
 } AttentionPlan;
 
+static bool is_there(const Operand *operand)
+{
+    return operand != NULL && op_given(operand);
+}
+
 static AttentionPlan plan_of(OpCall *op, const AttentionCall *call)
 {
     AttentionPlan plan = {0};
@@ -404,17 +493,31 @@ static AttentionPlan plan_of(OpCall *op, const AttentionCall *call)
     const double scale = call->scale;
     *plan.attention = (Attention){.sizes = {call->heads, of.key.shape[1], of.query.shape[3], of.value.shape[3], sequences},
                                   .scale = (float)scale, .shift_scale = call->adds_after_scale ? 1 : (float)scale,
-                                  .keep = (float)call->keep, .copies = COPIES};
+                                  .keep = (float)call->keep, .joins = call->infers, .copies = copies_of(call)};
     describe_sequences(call, &of, plan.attention);
     plan.views[0] = of.query;
     plan.views[1] = of.key;
     plan.views[2] = of.value;
-    plan.views[3] = op_given(call->shift) ? by_scores(&call->shift->view) : us_view_absent();
-    plan.views[4] = mask_is_read(call) ? by_scores(&call->mask->view) : us_view_absent();
-    plan.views[5] = op_given(call->drop) ? call->drop->view : us_view_absent();
-    plan.views[6] = by_heads(layout_of(call), &call->out->view, call->heads);
-    plan.views[7] = statistic_view(call, &call->maximum->view);
-    plan.views[8] = statistic_view(call, &call->sum->view);
+    for (int i = 3; i < 9; i++) {
+        plan.views[i] = us_view_absent();
+    }
+    if (is_there(call->shift)) {
+        plan.views[3] = by_scores(&call->shift->view);
+    }
+    if (mask_is_read(call)) {
+        const View mask = mask_view(call, of.query.shape[2]);
+        plan.views[4] = by_scores(&mask);
+    }
+    if (is_there(call->drop)) {
+        plan.views[5] = call->drop->view;
+    }
+    plan.views[6] = by_heads(result_layout(call), &call->out->view, call->heads);
+    if (is_there(call->maximum)) {
+        plan.views[7] = statistic_view(call, &call->maximum->view);
+    }
+    if (is_there(call->sum)) {
+        plan.views[8] = statistic_view(call, &call->sum->view);
+    }
     return plan;
 }
 

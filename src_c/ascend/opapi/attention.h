@@ -12,14 +12,22 @@ typedef struct AttentionCall {
     const char *layout;                /* BSH SBH BSND BNSD, or TND where the page has lengths */
     int64_t heads, before, after, mode;
     bool packed;                       /* TND is the layout */
+    /* Of the inference pages: masks may be longer than the sequences, and BNSD_BSND is a layout. */
+    bool infers;
+    int64_t key_heads;                           /* of them; 0: as heads */
+    IntArguments query_lengths, key_lengths;     /* valid rows and keys of every batch; one is for all */
     bool adds_after_scale;             /* scale * q k^T + shift, not scale * (q k^T + shift) */
     double scale, keep;
-    const Operand *out, *maximum, *sum;
+    const Operand *out, *maximum, *sum;          /* of inference: maximum is log(sum of e^score), sum is NULL */
     const Operand *out_gradient, *query_gradient, *key_gradient, *value_gradient; /* of a gradient */
 } AttentionCall;
 
 /* Everything about shapes and attributes: the rules stand on the pages. */
 void op_require_attention(OpCall *op, const AttentionCall *call);
+
+/* Of the inference pages: the only tensor of a list (length). */
+const Operand *op_only(OpCall *op, Operands list);
+void op_require_inference(OpCall *op, const AttentionCall *call);
 
 aclnnStatus op_attention(OpCall *op, const AttentionCall *call);
 aclnnStatus op_attention_backward(OpCall *op, const AttentionCall *call);

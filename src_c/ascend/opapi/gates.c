@@ -22,23 +22,37 @@ static View half_of(const Operand *operand, int32_t axis, int half)
     return view;
 }
 
-aclnnStatus op_glu(OpCall *op, const MapFormula *formula, const Operand *self, int32_t axis, const Operand *out)
+void op_require_even(OpCall *op, const Operand *x, int64_t axis)
+{
+    op_require(op, op_refused(op) || (axis < x->view.rank && x->view.shape[axis] % 2 == 0), x->name, "even",
+               op->invalid, "%s is %s; dimension %lld has no halves", x->name, op_shape_text(op, x), (long long)axis);
+}
+
+aclnnStatus op_gate(OpCall *op, const MapFormula *formula, const Operand *self, int32_t axis, bool swapped,
+                    const Operand *out, const Operand *gate)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
     const MapCall call = call_of(formula, self->dtype);
-    const View first = half_of(self, axis, 0), second = half_of(self, axis, 1);
-    const PlannedView views[] = {{self, VIEW_READ, &first}, {self, VIEW_READ, &second}, {out, VIEW_WRITE, NULL}};
-    return op_plan_views(op, us_map, &call, sizeof call, 3, views);
+    const View first = half_of(self, axis, swapped), second = half_of(self, axis, !swapped);
+    const PlannedView views[] = {{self, VIEW_READ, &first}, {self, VIEW_READ, &second}, {out, VIEW_WRITE, NULL},
+                                 {gate, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_map, &call, sizeof call, call.inputs + call.outputs, views);
 }
 
-aclnnStatus op_glu_backward(OpCall *op, const Operand *gradient, const Operand *self, int32_t axis, const Operand *out)
+aclnnStatus op_glu(OpCall *op, const MapFormula *formula, const Operand *self, int32_t axis, const Operand *out)
+{
+    return op_gate(op, formula, self, axis, false, out, NULL);
+}
+
+aclnnStatus op_glu_backward(OpCall *op, const MapFormula *formula, const Operand *gradient, const Operand *self,
+                            int32_t axis, const Operand *out)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    const MapCall call = call_of(&us_map_glu_backward, self->dtype);
+    const MapCall call = call_of(formula, self->dtype);
     const View a = half_of(self, axis, 0), b = half_of(self, axis, 1);
     const View da = half_of(out, axis, 0), db = half_of(out, axis, 1);
     const PlannedView views[] = {{gradient, VIEW_READ, NULL}, {self, VIEW_READ, &a}, {self, VIEW_READ, &b},

@@ -7,7 +7,13 @@
 
 /* out = formula(first half, second half) of self along the axis. */
 aclnnStatus op_glu(OpCall *op, const MapFormula *formula, const Operand *self, int32_t axis, const Operand *out);
-aclnnStatus op_glu_backward(OpCall *op, const Operand *gradient, const Operand *self, int32_t axis, const Operand *out);
+aclnnStatus op_glu_backward(OpCall *op, const MapFormula *formula, const Operand *gradient, const Operand *self,
+                            int32_t axis, const Operand *out);
+/* The same with the halves in the other order if `swapped`, and a second result of the formula. */
+aclnnStatus op_gate(OpCall *op, const MapFormula *formula, const Operand *self, int32_t axis, bool swapped,
+                    const Operand *out, const Operand *gate);
+/* The size of the axis is even (even); also where there is no such axis. */
+void op_require_even(OpCall *op, const Operand *x, int64_t axis);
 /* "none", "tanh", or "" for the former. */
 bool is_gelu_name(const char *name);
 const MapFormula *gelu_formula(const char *name);

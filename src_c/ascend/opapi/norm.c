@@ -2,7 +2,9 @@
 #include "ascend/opapi/norm.h"
 
 #include "kernels/batch_norm.h"
+#include "kernels/norm/gather_statistics.h"
 #include "kernels/norm/normalize.h"
+#include "kernels/norm/renorm.h"
 
 bool op_masked(BoolArguments mask, int64_t at)
 {
@@ -103,10 +105,10 @@ aclnnStatus op_layer_norm_backward(OpCall *op, const LayerNormBackward *norm)
     return op_plan_views(op, us_normalize_backward, &attributes, sizeof attributes, 12, views);
 }
 
-static Normalize of_groups(int64_t channels, int64_t groups, int64_t space, double epsilon, double swish)
+static Normalize of_groups(int64_t channels, int64_t groups, int64_t space)
 {
     return (Normalize){.line = groups > 0 ? channels / groups * space : 0, .parameter_run = space,
-                       .parameter_count = channels, .epsilon = epsilon, .factor = 1, .swish = swish, .centred = true};
+                       .parameter_count = channels, .factor = 1, .centred = true};
 }
 
 aclnnStatus op_group_norm(OpCall *op, const GroupNorm *norm)
@@ -114,7 +116,10 @@ aclnnStatus op_group_norm(OpCall *op, const GroupNorm *norm)
     if (op_refused(op) || op_empty(norm->x)) {
         return op_plan_nothing(op);
     }
-    const Normalize attributes = of_groups(norm->channels, norm->groups, norm->space, norm->epsilon, norm->swish);
+    Normalize attributes = of_groups(norm->channels, norm->groups, norm->space);
+    attributes.epsilon = norm->epsilon;
+    attributes.swish = norm->swish;
+    attributes.activated = norm->activated;
     const PlannedView views[] = {reads(norm->x),     reads(NULL),         reads(NULL),
                                  reads(norm->scale), reads(norm->offset), writes(NULL),
                                  writes(norm->y),    writes(norm->mean),  writes(norm->inverse)};
@@ -126,7 +131,9 @@ aclnnStatus op_group_norm_backward(OpCall *op, const GroupNormBackward *norm)
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    const Normalize attributes = of_groups(norm->channels, norm->groups, norm->space, 0, norm->swish);
+    Normalize attributes = of_groups(norm->channels, norm->groups, norm->space);
+    attributes.swish = norm->swish;
+    attributes.activated = norm->activated;
     const PlannedView views[] = {reads(norm->dy),    reads(norm->x),       reads(NULL),
                                  reads(NULL),        reads(norm->scale),   reads(norm->offset),
                                  reads(norm->mean),  reads(norm->inverse), writes(norm->dx),
@@ -140,7 +147,10 @@ void op_require_channels(OpCall *op, const Operand *x, Operands vectors)
 {
     for (int32_t i = 0; i < vectors.count && !op_refused(op); i++) {
         const Operand *vector = vectors.items[i];
-        op_require(op, !op_given(vector) || (vector->view.rank == 1 && vector->view.shape[0] == op_size(x, 1)),
+        if (vector == NULL || !op_given(vector)) {
+            continue;
+        }
+        op_require(op, (vector->view.rank == 1 && vector->view.shape[0] == op_size(x, 1)),
                    vector->name, "channels", op->invalid, "%s is %s; %s is %s and has %lld channels", vector->name,
                    op_shape_text(op, vector), x->name, op_shape_text(op, x), (long long)op_size(x, 1));
     }
@@ -215,4 +225,99 @@ aclnnStatus op_batch_norm_backward(OpCall *op, const ChannelNormBackward *norm)
                                    {vectors[4], VIEW_READ, &views[4]},
                                    reads(NULL)};
     return op_plan_views(op, us_batch_norm_backward, &attributes, sizeof attributes, 10, planned);
+}
+
+/* Some tensors, then vectors of the channels, of which the last `outputs` are written. */
+static aclnnStatus plan_channels(OpCall *op, Kernel *kernel, const BatchNorm *norm, int count,
+                                 const PlannedView *tensors, int vector_count, const Operand *const *vectors,
+                                 int outputs)
+{
+    if (op_refused(op) || op_empty(tensors[0].operand)) {
+        return op_plan_nothing(op);
+    }
+    View views[8];
+    PlannedView planned[12];
+    memcpy(planned, tensors, (size_t)count * sizeof *tensors);
+    for (int i = 0; i < vector_count; i++) {
+        views[i] = along_channels(vectors[i], tensors[0].operand->view.rank);
+        planned[count + i] =
+            (PlannedView){vectors[i], i < vector_count - outputs ? VIEW_READ : VIEW_WRITE, &views[i]};
+    }
+    return op_plan_views(op, kernel, norm, sizeof *norm, count + vector_count, planned);
+}
+
+aclnnStatus op_batch_statistics(OpCall *op, const Operand *x, double epsilon, const Operand *mean,
+                                const Operand *inverse)
+{
+    const BatchNorm norm = {.alpha = 1, .factor = 1, .epsilon = epsilon};
+    const PlannedView tensors[] = {reads(x), reads(NULL), writes(NULL)};
+    const Operand *vectors[] = {NULL, NULL, NULL, NULL, mean, inverse, NULL};
+    return plan_channels(op, us_batch_norm_training, &norm, 3, tensors, 7, vectors, 3);
+}
+
+aclnnStatus op_batch_totals(OpCall *op, const Operand *x, const Operand *sum, const Operand *squares)
+{
+    const BatchNorm norm = {.alpha = 1, .epsilon = 1};
+    const PlannedView tensors[] = {reads(x)};
+    const Operand *vectors[] = {sum, squares};
+    return plan_channels(op, us_batch_norm_totals, &norm, 1, tensors, 2, vectors, 2);
+}
+
+aclnnStatus op_batch_elements(OpCall *op, const ChannelNorm *norm)
+{
+    const BatchNorm attributes = {.alpha = 1, .spread = SPREAD_INVERSE};
+    const PlannedView tensors[] = {reads(norm->x), reads(NULL), writes(norm->y)};
+    const Operand *vectors[] = {norm->scale, norm->offset, norm->mean, norm->inverse};
+    return plan_channels(op, us_batch_norm_inference, &attributes, 3, tensors, 4, vectors, 0);
+}
+
+aclnnStatus op_batch_slopes(OpCall *op, const ChannelSlopes *slopes)
+{
+    const BatchNorm norm = {.alpha = 1};
+    const PlannedView tensors[] = {reads(slopes->x), reads(slopes->dy)};
+    const Operand *vectors[] = {slopes->mean,    slopes->inverse,        slopes->sum,
+                                slopes->product, slopes->scale_gradient, slopes->offset_gradient};
+    return plan_channels(op, us_batch_norm_slopes, &norm, 2, tensors, 6, vectors, 4);
+}
+
+aclnnStatus op_batch_from_sums(OpCall *op, const ChannelSlopes *slopes)
+{
+    if (op_refused(op) || op_empty(slopes->x)) {
+        return op_plan_nothing(op);
+    }
+    const BatchNorm norm = {.alpha = 1};
+    const Operand *vectors[] = {slopes->scale, slopes->mean, slopes->inverse, slopes->sum, slopes->product};
+    View views[5];
+    PlannedView planned[9] = {reads(slopes->x), reads(slopes->dy), writes(slopes->dx)};
+    for (int i = 0; i < 5; i++) {
+        views[i] = along_channels(vectors[i], slopes->x->view.rank);
+        planned[3 + i] = (PlannedView){vectors[i], VIEW_READ, &views[i]};
+    }
+    planned[8] = reads(slopes->count);
+    return op_plan_views(op, us_batch_norm_from_sums, &norm, sizeof norm, 9, planned);
+}
+
+aclnnStatus op_gather_statistics(OpCall *op, const GatheredStatistics *gathered)
+{
+    const GatherStatistics attributes = {gathered->momentum, gathered->epsilon, gathered->sums};
+    const PlannedView views[] = {reads(gathered->first),
+                                 reads(gathered->second),
+                                 reads(gathered->counts),
+                                 {gathered->running_mean, VIEW_READ_WRITE, NULL},
+                                 {gathered->running_variance, VIEW_READ_WRITE, NULL},
+                                 writes(gathered->mean),
+                                 writes(gathered->inverse)};
+    return op_plan_views(op, us_gather_statistics, &attributes, sizeof attributes, 7, views);
+}
+
+/* ---- slices ---- */
+
+aclnnStatus op_renorm(OpCall *op, const Operand *x, double p, int32_t axis, double limit, const Operand *y)
+{
+    if (op_refused(op) || op_empty(x)) {
+        return op_plan_nothing(op);
+    }
+    const Renorm renorm = {axis, p, limit};
+    const PlannedView views[] = {reads(x), writes(y)};
+    return op_plan_views(op, us_renorm, &renorm, sizeof renorm, 2, views);
 }

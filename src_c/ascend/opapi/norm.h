@@ -43,6 +43,7 @@ typedef struct GroupNorm {
     const Operand *x, *scale, *offset, *y, *mean, *inverse;
     int64_t channels, groups, space; /* elements of a channel */
     double epsilon, swish;
+    bool activated;
 } GroupNorm;
 aclnnStatus op_group_norm(OpCall *op, const GroupNorm *norm);
 
@@ -50,6 +51,7 @@ typedef struct GroupNormBackward {
     const Operand *dy, *x, *mean, *inverse, *scale, *offset, *dx, *scale_gradient, *offset_gradient;
     int64_t channels, groups, space;
     double swish;
+    bool activated;
 } GroupNormBackward;
 aclnnStatus op_group_norm_backward(OpCall *op, const GroupNormBackward *norm);
 
@@ -65,6 +67,23 @@ typedef struct ChannelNorm {
 } ChannelNorm;
 aclnnStatus op_batch_norm(OpCall *op, const ChannelNorm *norm);
 
+/* Parts of a batch norm over several devices. */
+aclnnStatus op_batch_statistics(OpCall *op, const Operand *x, double epsilon, const Operand *mean,
+                                const Operand *inverse);
+aclnnStatus op_batch_totals(OpCall *op, const Operand *x, const Operand *sum, const Operand *squares);
+aclnnStatus op_batch_elements(OpCall *op, const ChannelNorm *norm); /* with given mean and 1/std */
+typedef struct ChannelSlopes {
+    const Operand *dy, *x, *scale, *mean, *inverse, *sum, *product, *count, *dx, *scale_gradient, *offset_gradient;
+} ChannelSlopes;
+aclnnStatus op_batch_slopes(OpCall *op, const ChannelSlopes *slopes);
+aclnnStatus op_batch_from_sums(OpCall *op, const ChannelSlopes *slopes);
+typedef struct GatheredStatistics {
+    const Operand *first, *second, *counts, *running_mean, *running_variance, *mean, *inverse;
+    double momentum, epsilon;
+    bool sums; /* first and second are sums of x and x^2, not mean and 1/std */
+} GatheredStatistics;
+aclnnStatus op_gather_statistics(OpCall *op, const GatheredStatistics *gathered);
+
 typedef struct ChannelNormBackward {
     const Operand *dy, *x, *scale, *running_mean, *running_variance, *mean, *inverse, *dx, *scale_gradient,
         *offset_gradient;
@@ -72,5 +91,8 @@ typedef struct ChannelNormBackward {
     double epsilon;
 } ChannelNormBackward;
 aclnnStatus op_batch_norm_backward(OpCall *op, const ChannelNormBackward *norm);
+
+/* Slices along an axis, made no longer than the limit. */
+aclnnStatus op_renorm(OpCall *op, const Operand *x, double p, int32_t axis, double limit, const Operand *y);
 
 #endif

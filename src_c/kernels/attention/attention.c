@@ -198,6 +198,10 @@ static void mask_row(const Head *head, Tile tile, int64_t i, float *t)
 {
     const AttentionSequence *sequence = head->sequence;
     const int64_t row = tile.row + i;
+    if (row >= sequence->seen_rows) {
+        leave_out(t, 0, tile.keys);
+        return;
+    }
     const int64_t prefix = sequence->prefix - tile.key, low = row + sequence->low - tile.key;
     const int64_t high = row + sequence->high + 1 - tile.key;
     leave_out(t, prefix > 0 ? prefix : 0, smaller(low, tile.keys));
@@ -297,7 +301,8 @@ static void finish_rows(const Head *head, Tile tile, Rows *rows)
     const int64_t depth = head->attention->sizes.value_depth, first = head->sequence->query_begin + tile.row;
     for (int64_t i = 0; i < tile.rows; i++) {
         multiply(rows->out + i * depth, depth, rows->sum[i] == 0 ? 0 : 1 / rows->sum[i]);
-        store_statistic(head, MAXIMUM, first + i, rows->maximum[i]);
+        const float joint = rows->sum[i] == 0 ? INFINITY : rows->maximum[i] + log_float(rows->sum[i]);
+        store_statistic(head, MAXIMUM, first + i, head->attention->joins ? joint : rows->maximum[i]);
         store_statistic(head, SUM, first + i, rows->sum[i]);
     }
     store_rows(head, OUT, first, tile.rows, depth, rows->out);

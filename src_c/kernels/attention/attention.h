@@ -11,6 +11,7 @@
 typedef struct AttentionSequence {
     int64_t query_begin, query_count, key_begin, key_count;
     int64_t low, high, prefix;
+    int64_t seen_rows;   /* rows from here on see nothing */
     int64_t rows_before; /* rows of the queries before this one */
     int64_t drop_begin; /* number of its first score, [head][i][j], in the dropout's mask */
 } AttentionSequence;
@@ -27,6 +28,7 @@ typedef struct Attention {
     float scale;
     float shift_scale; /* of the shift's elements */
     float keep;        /* share of kept scores: kept weights are divided by it */
+    bool joins;        /* the view of maxima gets log(sum) + maximum, infinity for rows without keys */
     int32_t copies;    /* of every maximum and sum, along the last axis of their views */
     AttentionSequence of[]; /* sizes.sequences */
 } Attention;

@@ -355,7 +355,7 @@ static void write_line(const Work *work, int64_t begin, const float *x, LineNumb
         const Segment at = segment_at(&work->norm, begin + i, work->norm.line - i);
         float *y = tensors->packed[FORWARD_Y] ? (float *)tensors->views[FORWARD_Y].data + begin + i : tile;
         find_normal(y, x + i, at, numbers, work->scale + at.parameter, work->offset + at.parameter);
-        if (work->norm.swish != 0) {
+        if (work->norm.activated) {
             apply_swish(y, at.count, (float)work->norm.swish);
         }
         if (y == tile) {
@@ -426,11 +426,11 @@ enum { BACKWARD_DY = 2, BACKWARD_PASSED, BACKWARD_FIRST, BACKWARD_SECOND };
 static const float *line_of_slopes(const Work *work, int64_t begin, const float *x, LineNumbers numbers, float *space)
 {
     const Tensors *tensors = &work->tensors;
-    if (tensors->packed[BACKWARD_DY] && work->norm.swish == 0) {
+    if (tensors->packed[BACKWARD_DY] && !work->norm.activated) {
         return (const float *)tensors->views[BACKWARD_DY].data + begin;
     }
     load(tensors, BACKWARD_DY, begin, work->norm.line, space);
-    for (int64_t i = 0; work->norm.swish != 0 && i < work->norm.line;) {
+    for (int64_t i = 0; work->norm.activated && i < work->norm.line;) {
         const Segment at = segment_at(&work->norm, begin + i, work->norm.line - i);
         float tile[TILE];
         find_normal(tile, x + i, at, numbers, work->scale + at.parameter, work->offset + at.parameter);

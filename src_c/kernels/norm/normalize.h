@@ -6,7 +6,7 @@
  *     centred: u = (t - mean(t)) / sqrt(variance(t) + epsilon), the population's variance
  *     else     u = t / sqrt(mean(t^2) + epsilon)
  *     v = u * scale + offset
- *     y = v, or v / (1 + e^(-swish * v)) where swish is not 0
+ *     y = v, or v / (1 + e^(-swish * v)) where it is `activated`
  */
 #ifndef UNDERSTUDY_NORMALIZE_H
 #define UNDERSTUDY_NORMALIZE_H
@@ -18,7 +18,7 @@ typedef struct Normalize {
     /* Element p in row-major order has parameter p / parameter_run % parameter_count. */
     int64_t parameter_run, parameter_count;
     double epsilon, factor, swish;
-    bool centred;
+    bool centred, activated;
 } Normalize;
 
 /* x, added, bias, sum and y have one shape (bias by strides of 0), scale and offset parameter_count elements, mean and

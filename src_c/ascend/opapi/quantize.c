@@ -1,0 +1,98 @@
+/* Quantization. */
+#include "ascend/opapi/quantize.h"
+
+int64_t op_rounding(const char *name)
+{
+    static const char *const names[] = {"round", "ceil", "trunc", "floor"};
+    for (int64_t i = 0; i < 4; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Whether scale is a vector along the axis of x, or of that rank with all other sizes 1. */
+static bool lies_along(const View *x, const View *scale, int64_t axis)
+{
+    const int64_t size = axis < x->rank ? x->shape[axis] : 1;
+    if (scale->rank == 1) {
+        return scale->shape[0] == 1 || scale->shape[0] == size;
+    }
+    bool fits = scale->rank == x->rank;
+    for (int32_t i = 0; fits && i < x->rank; i++) {
+        fits = scale->shape[i] == 1 || (i == axis && scale->shape[i] == size);
+    }
+    return fits;
+}
+
+static void require_fit(OpCall *op, const Operand *x, const Operand *scale, bool fits)
+{
+    op_require(op, fits, scale->name, "axis", op->invalid, "%s is %s, %s is %s: it does not lie along the axis",
+               scale->name, op_shape_text(op, scale), x->name, op_shape_text(op, x));
+}
+
+void op_require_along(OpCall *op, const Operand *x, const Operand *scale, int64_t axis)
+{
+    require_fit(op, x, scale, op_refused(op) || lies_along(&x->view, &scale->view, axis));
+}
+
+void op_require_along_either(OpCall *op, const Operand *x, const Operand *scale)
+{
+    const int64_t last = x->view.rank - 1;
+    require_fit(op, x, scale, op_refused(op) || lies_along(&x->view, &scale->view, last < 0 ? 0 : last) ||
+                                  (last > 0 && lies_along(&x->view, &scale->view, last - 1)));
+}
+
+/* A scale as a view of x's shape. */
+static View spread(const View *x, const View *scale, int64_t axis)
+{
+    View own = *scale;
+    if (scale->rank == 1 && x->rank > 1 && scale->shape[0] != 1) {
+        own.rank = x->rank;
+        for (int32_t i = 0; i < x->rank; i++) {
+            own.shape[i] = i == axis ? scale->shape[0] : 1;
+            own.strides[i] = i == axis ? scale->strides[0] : 0;
+        }
+    } else if (scale->rank == 1 && scale->shape[0] == 1) {
+        own.rank = 0;
+    }
+    return us_view_broadcast(&own, x->rank, x->shape);
+}
+
+static aclnnStatus plan(OpCall *op, Kernel *kernel, const Quantize *how, const Operand *x, const Operand *scale,
+                        const Operand *offset, int64_t axis, const Operand *y)
+{
+    if (op_refused(op) || op_empty(x)) {
+        return op_plan_nothing(op);
+    }
+    const View scales = spread(&x->view, &scale->view, axis);
+    const View offsets = op_given(offset) ? spread(&x->view, &offset->view, axis) : us_view_absent();
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {scale, VIEW_READ, &scales}, {offset, VIEW_READ, &offsets},
+                                 {y, VIEW_WRITE, NULL}};
+    return op_plan_views(op, kernel, how, sizeof *how, 4, views);
+}
+
+aclnnStatus op_quantize(OpCall *op, const Operand *x, const Operand *scale, const Operand *offset, int64_t axis,
+                        bool twice, int64_t rounding, const Operand *y)
+{
+    const Quantize how = {(Rounding)rounding, twice};
+    return plan(op, us_quantize, &how, x, scale, offset, axis, y);
+}
+
+aclnnStatus op_dequantize(OpCall *op, const Operand *x, const Operand *scale, const Operand *offset, bool twice,
+                          const Operand *y)
+{
+    const Quantize how = {ROUND_EVEN, twice};
+    const int64_t last = x->view.rank - 1;
+    const bool by_last = op_refused(op) || last < 1 || lies_along(&x->view, &scale->view, last);
+    return plan(op, us_dequantize, &how, x, scale, offset, by_last ? last : last - 1, y);
+}
+
+aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth, const Operand *y,
+                             const Operand *scale, const Operand *offset)
+{
+    const PlannedView views[] = {{x, VIEW_READ, NULL},     {smooth, VIEW_READ, NULL},  {y, VIEW_WRITE, NULL},
+                                 {scale, VIEW_WRITE, NULL}, {offset, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_quantize_rows, NULL, 0, 5, views);
+}

@@ -1,0 +1,138 @@
+/* Rotary embeddings. */
+#include "ascend/opapi/rotary.h"
+
+#include "kernels/attention/rotary.h"
+#include "kernels/map/formulas.h"
+
+/* ---- parts of a view ---- */
+
+static View from(View view, int64_t elements)
+{
+    view.data = (void *)((uintptr_t)view.data + (uintptr_t)(elements * (int64_t)us_dtype_size(view.dtype)));
+    return view;
+}
+
+/* The halves of an axis. */
+static void halve(const View *view, int32_t axis, View *parts)
+{
+    parts[0] = *view;
+    parts[0].shape[axis] /= 2;
+    parts[1] = from(parts[0], parts[0].shape[axis] * view->strides[axis]);
+}
+
+/* Its elements 0, 2, 4 … and 1, 3, 5 … */
+static void alternate(const View *view, int32_t axis, View *parts)
+{
+    parts[0] = *view;
+    parts[0].shape[axis] /= 2;
+    parts[0].strides[axis] *= 2;
+    parts[1] = from(parts[0], view->strides[axis]);
+}
+
+/* The first and the second halves of its halves. */
+static void quarter(const View *view, int32_t axis, View *parts)
+{
+    View split = *view;
+    const int64_t half = view->shape[axis] / 2;
+    split.rank++;
+    split.shape[axis] = 2;
+    split.strides[axis] = half * view->strides[axis];
+    split.shape[axis + 1] = half;
+    split.strides[axis + 1] = view->strides[axis];
+    halve(&split, axis + 1, parts);
+}
+
+int64_t op_rotary_mode(const char *name)
+{
+    return strcmp(name, "half") == 0 ? ROTARY_HALF : strcmp(name, "interleave") == 0 ? ROTARY_INTERLEAVED
+           : strcmp(name, "quarter") == 0 ? ROTARY_QUARTER : -1;
+}
+
+void op_require_rotary(OpCall *op, const Operand *x, const Operand *cos, int64_t mode)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    const View *a = &x->view, *b = &cos->view;
+    const int64_t parts = mode == ROTARY_QUARTER ? 4 : 2;
+    bool fits = a->shape[a->rank - 1] % parts == 0 && a->shape[a->rank - 1] == b->shape[b->rank - 1];
+    for (int32_t axis = 0; axis + 1 < a->rank; axis++) {
+        fits = fits && (b->shape[axis] == 1 || b->shape[axis] == a->shape[axis]);
+    }
+    op_require(op, fits, cos->name, "rotary", op->invalid,
+               "%s is %s, %s is %s: sizes are equal, or 1 in %s but the last, which %lld divides", cos->name,
+               op_shape_text(op, cos), x->name, op_shape_text(op, x), cos->name, (long long)parts);
+}
+
+bool op_differ_in_heads(const Operand *a, const Operand *b, int64_t layout)
+{
+    const int32_t heads = layout == 3 ? 1 : 2;
+    for (int32_t axis = 0; axis < 4; axis++) {
+        if (axis != heads && a->view.shape[axis] != b->view.shape[axis]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* `sorted`: as cos, sin and the result have the pairs. */
+static void pairs(const View *view, int64_t mode, bool sorted, View *parts)
+{
+    const int32_t last = view->rank - 1;
+    if (mode == ROTARY_QUARTER) {
+        quarter(view, last, parts);
+    } else if (mode == ROTARY_INTERLEAVED || (mode == ROTARY_SORTED && !sorted)) {
+        alternate(view, last, parts);
+    } else {
+        halve(view, last, parts);
+    }
+}
+
+enum { ROTARY_VIEWS = 8, ROTARY_LIMIT = 2 };
+
+aclnnStatus op_rotary(OpCall *op, int32_t count, const Operand *const *x, const Operand *cos, const Operand *sin,
+                      int64_t mode, const Operand *const *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    View views[ROTARY_LIMIT * ROTARY_VIEWS];
+    PlannedView planned[ROTARY_LIMIT * ROTARY_VIEWS];
+    for (int32_t item = 0; item < count; item++) {
+        View *own = views + item * ROTARY_VIEWS;
+        pairs(&x[item]->view, mode, false, own);
+        pairs(&cos->view, mode, true, own + 2);
+        pairs(&sin->view, mode, true, own + 4);
+        pairs(&out[item]->view, mode, true, own + 6);
+        const Operand *operands[] = {x[item], cos, sin, out[item]};
+        for (int i = 0; i < ROTARY_VIEWS; i++) {
+            planned[item * ROTARY_VIEWS + i] = (PlannedView){operands[i / 2], i < 6 ? VIEW_READ : VIEW_WRITE, &own[i]};
+        }
+    }
+    const MapCall call = {.formula = &us_map_rotate, .compute = DTYPE_FLOAT32, .result = DTYPE_FLOAT32, .inputs = 6,
+                          .outputs = 2, .items = count};
+    return op_plan_views(op, us_map, &call, sizeof call, count * ROTARY_VIEWS, planned);
+}
+
+aclnnStatus op_rotary_backward(OpCall *op, const RotaryBackward *rotary)
+{
+    if (op_refused(op) || op_empty(rotary->dy)) {
+        return op_plan_nothing(op);
+    }
+    const Operand *operands[] = {rotary->dy, rotary->x, rotary->cos, rotary->sin, rotary->dx, rotary->dcos, rotary->dsin};
+    View views[14];
+    PlannedView planned[14];
+    for (int i = 0; i < 7; i++) {
+        const bool absent = !op_given(operands[i]), sorted = operands[i] != rotary->x && operands[i] != rotary->dx;
+        View *own = views + 2 * i;
+        if (absent) {
+            own[0] = own[1] = us_view_absent();
+        } else {
+            pairs(&operands[i]->view, rotary->mode, sorted, own);
+        }
+        for (int k = 0; k < 2; k++) {
+            planned[2 * i + k] = (PlannedView){operands[i], i < 4 ? VIEW_READ : VIEW_WRITE, &own[k]};
+        }
+    }
+    return op_plan_views(op, us_rotary_backward, NULL, 0, 14, planned);
+}

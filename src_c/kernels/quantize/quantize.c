@@ -1,0 +1,203 @@
+#include "kernels/quantize/quantize.h"
+
+#include "kernels/pieces.h"
+#include "kernels/scratch.h"
+#include "tensor/axes.h"
+#include "tensor/clones.h"
+
+#include <math.h>
+
+enum { TILE = 1024, PIECE_ELEMENTS = 16384, HIGHEST = 127, STEPS = 255 };
+
+/* ---- element by element ---- */
+
+KERNEL_CLONES static void round_all(float *y, int64_t count, Rounding rounding)
+{
+    for (int64_t i = 0; i < count; i++) {
+        y[i] = rounding == ROUND_EVEN ? __builtin_rintf(y[i]) : rounding == ROUND_UP ? __builtin_ceilf(y[i])
+               : rounding == ROUND_DOWN ? __builtin_floorf(y[i]) : __builtin_truncf(y[i]);
+    }
+}
+
+KERNEL_CLONES static void scale_all(float *y, const float *scale, int64_t count, bool twice)
+{
+    for (int64_t i = 0; i < count; i++) {
+        y[i] *= scale[i];
+    }
+    for (int64_t i = 0; twice && i < count; i++) {
+        y[i] *= scale[i];
+    }
+}
+
+KERNEL_CLONES static void add_all(float *y, const float *offset, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        y[i] += offset[i];
+    }
+}
+
+enum { X, SCALE, OFFSET, Y, OPERANDS };
+
+typedef struct Elements {
+    const Quantize *how;
+    const View *views;
+    Axes axes;
+    int64_t count;
+    bool back;
+} Elements;
+
+static void load(const Elements *work, int k, int64_t begin, int64_t count, float *to)
+{
+    us_axes_load(&work->axes, k, work->views[k].data, work->views[k].dtype, begin, count, LANE_FLOAT, to);
+}
+
+static void convert_tile(const Elements *work, int64_t begin, int64_t count)
+{
+    float y[TILE], scale[TILE], offset[TILE];
+    const bool shifts = !us_view_is_absent(&work->views[OFFSET]);
+    load(work, X, begin, count, y);
+    load(work, SCALE, begin, count, scale);
+    if (shifts) {
+        load(work, OFFSET, begin, count, offset);
+    }
+    if (shifts && work->back) {
+        add_all(y, offset, count);
+    }
+    scale_all(y, scale, count, work->how->twice);
+    if (shifts && !work->back) {
+        add_all(y, offset, count);
+    }
+    if (!work->back) {
+        round_all(y, count, work->how->rounding);
+    }
+    const View *to = &work->views[Y];
+    us_axes_store(&work->axes, Y, to->data, to->dtype, begin, count, LANE_FLOAT, y);
+}
+
+static void convert_piece(void *context, int64_t piece)
+{
+    const Elements *work = context;
+    const int64_t first = piece * PIECE_ELEMENTS, left = work->count - first;
+    const int64_t end = first + (left < PIECE_ELEMENTS ? left : PIECE_ELEMENTS);
+    for (int64_t begin = first; begin < end; begin += TILE) {
+        convert_tile(work, begin, end - begin < TILE ? end - begin : TILE);
+    }
+}
+
+static KernelStatus convert_elements(const View *views, const Quantize *how, bool back)
+{
+    Elements work = {.how = how, .views = views, .count = us_view_elements(&views[X]), .back = back};
+    const View *const pointers[] = {&views[X], &views[SCALE], us_view_is_absent(&views[OFFSET]) ? &views[X] : &views[OFFSET],
+                                    &views[Y]};
+    us_axes_add(&work.axes, pointers, OPERANDS, 0, views[X].rank);
+    run_pieces((work.count + PIECE_ELEMENTS - 1) / PIECE_ELEMENTS, work.count, convert_piece, &work);
+    return KERNEL_OK;
+}
+
+KernelStatus us_quantize(const View *views, const void *attributes)
+{
+    return convert_elements(views, attributes, false);
+}
+
+KernelStatus us_dequantize(const View *views, const void *attributes)
+{
+    return convert_elements(views, attributes, true);
+}
+
+/* ---- row by row ---- */
+
+typedef struct Rows {
+    const View *x, *y, *scale, *offset;
+    Axes axes, of_scale, of_offset; /* of x and y; of the rows' numbers */
+    const float *smooth;            /* NULL: none */
+    int64_t count, length, piece_rows;
+    bool out_of_memory;
+} Rows;
+
+/* The range of a row; NaN wins. */
+static void find_range(const float *x, int64_t count, float *lowest, float *highest)
+{
+    float low = x[0], high = x[0];
+    for (int64_t i = 1; i < count; i++) {
+        low = !(x[i] >= low) ? x[i] : low;
+        high = !(x[i] <= high) ? x[i] : high;
+    }
+    *lowest = low;
+    *highest = high;
+}
+
+KERNEL_CLONES static void quantize_row(float *x, int64_t count, float scale, float offset)
+{
+    for (int64_t i = 0; i < count; i++) {
+        x[i] = scale == 0 ? 0 : __builtin_rintf(x[i] / scale + offset);
+    }
+}
+
+static void store_number(const Axes *axes, const View *view, int64_t row, float value)
+{
+    us_axes_store(axes, 0, view->data, view->dtype, row, 1, LANE_FLOAT, &value);
+}
+
+static void convert_row(const Rows *rows, int64_t row, float *x)
+{
+    const int64_t begin = row * rows->length;
+    us_axes_load(&rows->axes, 0, rows->x->data, rows->x->dtype, begin, rows->length, LANE_FLOAT, x);
+    if (rows->smooth != NULL) {
+        scale_all(x, rows->smooth, rows->length, false);
+    }
+    const bool shifts = !us_view_is_absent(rows->offset);
+    float lowest, highest;
+    find_range(x, rows->length, &lowest, &highest);
+    const float size = -lowest > highest ? -lowest : highest;
+    const float scale = shifts ? (highest - lowest) / STEPS : size / HIGHEST;
+    const float offset = shifts ? (scale == 0 ? 0 : HIGHEST - highest / scale) : 0;
+    quantize_row(x, rows->length, scale, offset);
+    us_axes_store(&rows->axes, 1, rows->y->data, rows->y->dtype, begin, rows->length, LANE_FLOAT, x);
+    store_number(&rows->of_scale, rows->scale, row, scale);
+    if (shifts) {
+        store_number(&rows->of_offset, rows->offset, row, offset);
+    }
+}
+
+static void convert_rows(void *context, int64_t piece)
+{
+    Rows *rows = context;
+    float *space = us_scratch_take((size_t)rows->length * sizeof *space);
+    if (space == NULL) {
+        __atomic_store_n(&rows->out_of_memory, true, __ATOMIC_RELAXED);
+        return;
+    }
+    const int64_t begin = piece * rows->piece_rows, left = rows->count - begin;
+    for (int64_t i = 0; i < rows->piece_rows && i < left; i++) {
+        convert_row(rows, begin + i, space);
+    }
+    us_scratch_give_back(space);
+}
+
+KernelStatus us_quantize_rows(const View *views, const void *attributes)
+{
+    (void)attributes;
+    Rows rows = {.x = &views[0], .y = &views[2], .scale = &views[3], .offset = &views[4],
+                 .length = views[0].shape[views[0].rank - 1]};
+    const int64_t elements = us_view_elements(&views[0]);
+    if (elements == 0) {
+        return KERNEL_OK;
+    }
+    rows.count = elements / rows.length;
+    us_axes_add(&rows.axes, (const View *const[]){&views[0], &views[2]}, 2, 0, views[0].rank);
+    us_axes_add(&rows.of_scale, (const View *const[]){&views[3]}, 1, 0, views[3].rank);
+    us_axes_add(&rows.of_offset, (const View *const[]){&views[4]}, 1, 0, views[4].rank);
+    float *smooth = NULL;
+    if (!us_view_is_absent(&views[1])) {
+        smooth = us_scratch_take((size_t)rows.length * sizeof *smooth);
+        if (smooth == NULL) {
+            return KERNEL_NO_MEMORY;
+        }
+        us_lane_load(LANE_FLOAT, smooth, views[1].data, views[1].dtype, views[1].strides[0], rows.length);
+        rows.smooth = smooth;
+    }
+    rows.piece_rows = rows.length >= PIECE_ELEMENTS ? 1 : PIECE_ELEMENTS / rows.length;
+    run_pieces((rows.count + rows.piece_rows - 1) / rows.piece_rows, elements, convert_rows, &rows);
+    us_scratch_give_back(smooth);
+    return rows.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
+}

@@ -1,0 +1,23 @@
+/* Between numbers and small integers. Computed in float32; results beyond the integer type become its nearest value. */
+#ifndef UNDERSTUDY_QUANTIZE_H
+#define UNDERSTUDY_QUANTIZE_H
+
+#include "kernels/kernels.h"
+
+typedef enum Rounding { ROUND_EVEN, ROUND_UP, ROUND_TO_ZERO, ROUND_DOWN } Rounding;
+
+/* y = rounded(x * scale + offset), the scale twice if asked. Views of one shape: x, scale, offset?, y. */
+typedef struct Quantize {
+    Rounding rounding;
+    bool twice;
+} Quantize;
+Kernel us_quantize;
+/* y = (x + offset) * scale, the scale twice if asked. The same views; `rounding` has no meaning. */
+Kernel us_dequantize;
+
+/* Row by row, along the last axis; v = x * smooth. Symmetric: scale = max |v| / 127, y = round(v / scale), ties to even.
+ * With an offset: scale = (max v - min v) / 255, offset = 127 - max v / scale, y = round(v / scale + offset). A row
+ * without any extent gives 0. Views: x, smooth? [last size], y, scale, offset? (one for each row). */
+Kernel us_quantize_rows;
+
+#endif

@@ -1,0 +1,102 @@
+"""Gated activations and rotary embeddings, with their gradients, in float64."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+
+KINDS = ["F32", "F16", "BF16"]
+ROUNDING = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}
+
+
+def drawn(shape, seed, kind="F32"):
+    return rounded(np.random.default_rng(seed).normal(0, 2, shape), kind)
+
+
+def near(actual, expected, kind, terms=32):
+    scale = max(1.0, np.abs(expected).max(initial=0))
+    np.testing.assert_allclose(actual, expected, rtol=1.01 * ROUNDING[kind], atol=terms * 2.0**-24 * scale)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+@pytest.mark.parametrize("shape, dim", [((4, 6), 1), ((4, 6), -2), ((2, 2, 3), 0), ((3, 1026), -1), ((0, 4), 1)], ids=str)
+def test_gates(shape, dim):
+    for kind, layout in zip(KINDS, LAYOUTS):
+        x = drawn(shape, 1, kind)
+        a, b = np.split(x, 2, dim)
+        put, blank = (lambda v: tensor(v, kind, layout)), (lambda: empty(a.shape, kind, layout))
+        near(call("SwiGlu", x=put(x), dim=dim, out=blank()), a * sigmoid(a) * b, kind)
+        dy = drawn(a.shape, 2, kind)
+        da = dy * sigmoid(a) * (1 + a * (1 - sigmoid(a))) * b
+        own = call("SwiGluGrad", yGrad=put(dy), x=put(x), dim=dim, out=empty(shape, kind, layout))
+        near(own, np.concatenate([da, dy * a * sigmoid(a)], dim), kind)
+        for approximate in (0, 1):
+            cubic = lambda v: np.sqrt(2 / np.pi) * (v + 0.044715 * v**3)
+            gelu = lambda v: v / 2 * (1 + (np.tanh(cubic(v)) if approximate else np.vectorize(math.erf, otypes=[float])(v / np.sqrt(2))))
+            out, gate = call("GeGlu", self=put(x), dim=dim, approximate=approximate, out=blank(), outGelu=blank())
+            near(out, a * gelu(b), kind)
+            near(gate, gelu(b), kind)
+            out, gate = call("GeGluV3", self=put(x), dim=dim, approximate=approximate, activateLeft=True, out=blank(), outGelu=blank())
+            near(out, gelu(a) * b, kind)
+            near(gate, gelu(a), kind)
+
+
+def turned(x, mode):
+    """rot(x), and x as cos multiplies it, by the page's words."""
+    halves = np.split(x, 2, -1)
+    e, o = x[..., ::2], x[..., 1::2]
+    if mode == 0:
+        return np.concatenate([-halves[1], halves[0]], -1), x
+    if mode == 1:
+        return np.stack([-o, e], -1).reshape(x.shape), x
+    if mode == 2:
+        a, b, c, d = np.split(x, 4, -1)
+        return np.concatenate([-b, a, -d, c], -1), x
+    return np.concatenate([-o, e], -1), np.concatenate([e, o], -1)
+
+
+SHAPES = [((2, 3, 4, 8), (1, 3, 1, 8)), ((2, 3, 4, 8), (2, 3, 4, 8)), ((2, 3, 1, 64), (2, 1, 1, 64)), ((1, 5, 2, 12), (1, 1, 1, 12))]
+
+
+@pytest.mark.parametrize("mode", range(4))
+def test_rotary_embedding(mode):
+    for (shape, of_angles), kind, layout in zip(SHAPES, KINDS + ["F32"], LAYOUTS + ["row-major"]):
+        x, dy, cos, sin = drawn(shape, 1, kind), drawn(shape, 2, kind), drawn(of_angles, 3, kind), drawn(of_angles, 4, kind)
+        rot, same = turned(x, mode)
+        put = lambda v: tensor(v, kind, layout)
+        near(call("RotaryPositionEmbedding", x=put(x), cos=put(cos), sin=put(sin), mode=mode, out=empty(shape, kind, layout)),
+             same * cos + rot * sin, kind)  # fmt: skip
+        # the embedding is linear: its matrix, element by element of the last dimension
+        n = shape[-1]
+        of_rot, of_same = (part.T for part in turned(np.eye(n), mode))
+        dx = np.einsum("...i,ij->...j", dy * cos, of_same) + np.einsum("...i,ij->...j", dy * sin, of_rot)
+        axes = tuple(axis for axis in range(4) if of_angles[axis] == 1)
+        arguments = {"dy": put(dy), "cos": put(cos), "sin": put(sin), "mode": mode, "dxOut": empty(shape, kind, layout),
+                     "dcosOut": empty(of_angles, kind), "dsinOut": empty(of_angles, kind)}  # fmt: skip
+        own_dx, dcos, dsin = call("RotaryPositionEmbeddingGrad", xOptional=put(x), **arguments)
+        near(own_dx, dx, kind)
+        near(dcos, (dy * same).sum(axes, keepdims=True), kind, 64)
+        near(dsin, (dy * rot).sum(axes, keepdims=True), kind, 64)
+        again, dcos, _ = call("RotaryPositionEmbeddingGrad", xOptional=None, **{**arguments, "dcosOut": empty(of_angles, kind)})
+        np.testing.assert_array_equal(again, own_dx)
+        np.testing.assert_array_equal(dcos, empty(of_angles, kind).values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rotary_embedding_in_place(kind):
+    q, k, cos, sin = drawn((2, 3, 4, 16), 1, kind), drawn((2, 3, 2, 16), 2, kind), drawn((2, 3, 1, 16), 3, kind), drawn((2, 3, 1, 16), 4, kind)
+    expected = lambda x, mode: turned(x, mode)[1] * cos + turned(x, mode)[0] * sin
+    common = {"cos": tensor(cos, kind), "sin": tensor(sin, kind), "layout": 1}
+    for layout in LAYOUTS:
+        own = call("ApplyRotaryPosEmb", queryRef=tensor(q, kind, layout), keyRef=tensor(k, kind, layout), **common)
+        for result, x in zip(own, (q, k)):
+            near(result, expected(x, 0), kind)
+        for mode, name in enumerate(("half", "interleave", "quarter")):
+            own = call("ApplyRotaryPosEmbV2", queryRef=tensor(q, kind, layout), keyRef=tensor(k, kind), rotaryMode=name, **common)
+            for result, x in zip(own, (q, k)):
+                near(result, expected(x, mode), kind)

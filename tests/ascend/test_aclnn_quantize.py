@@ -1,0 +1,90 @@
+"""Quantization: roundings, scales along axes, and scales that are found row by row."""
+
+import numpy as np
+import pytest
+
+from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+
+
+def drawn(shape, seed, kind="F32"):
+    return rounded(np.random.default_rng(seed).normal(0, 3, shape), kind)
+
+
+def clipped(values):
+    return np.clip(values, -128, 127)
+
+
+ROUNDINGS = {"round": np.rint, "ceil": np.ceil, "trunc": np.trunc, "floor": np.floor}
+
+
+@pytest.mark.parametrize("mode", list(ROUNDINGS))
+def test_quantize(mode):
+    """Quarters and powers of 2, so that nothing is rounded before."""
+    shape = (3, 5, 70)
+    x = np.rint(drawn(shape, 1) * 8) / 4
+    for kind, layout, twice in zip(["F32", "F16", "BF16"], LAYOUTS, [False, True, False]):
+        x = rounded(x, kind)
+        for of_scale, axis in [((70,), -1), ((1,), -1), ((1, 1, 70), -1), ((5,), -2), ((1, 5, 1), 1)]:
+            count = int(np.prod(of_scale))
+            scale = 2.0 ** (np.arange(count) % 5 - 1).reshape(of_scale)
+            offset = (np.arange(count) % 7 - 3.0).reshape(of_scale)
+            along = lambda v: v if len(of_scale) == 3 or count == 1 else v.reshape(1, *((70,) if axis == -1 else (5, 1)))
+            common = {"x": tensor(x, kind, layout), "scale": tensor(scale, kind), "sqrtMode": twice, "roundMode": mode, "dstType": 2}
+            for given in (offset, None):
+                shift = 0 if given is None else along(offset)
+                expected = clipped(ROUNDINGS[mode](x * along(scale) ** (2 if twice else 1) + shift))
+                own = call("AscendQuantV3", offset=None if given is None else tensor(offset, kind), axis=axis,
+                           y=empty(shape, "I8", layout), **common)  # fmt: skip
+                np.testing.assert_array_equal(own, expected)
+                if axis == -1:
+                    own = call("AscendQuant", offset=None if given is None else tensor(offset, kind), y=empty(shape, "I8"), **common)
+                    np.testing.assert_array_equal(own, expected)
+
+
+def test_dequantize():
+    x = np.random.default_rng(1).integers(-128, 128, (4, 6, 33))
+    for kind, of_scale, layout in [("F16", (33,), "row-major"), ("BF16", (6,), "gaps"), ("F16", (1, 6, 1), "reversed"), ("BF16", (1,), "gaps")]:
+        count = int(np.prod(of_scale))
+        scale, offset = 2.0 ** (np.arange(count) % 3 - 2).reshape(of_scale), (np.arange(count) % 9 - 4.0).reshape(of_scale)
+        along = lambda v: v.reshape(6, 1) if of_scale == (6,) else v
+        for twice in (False, True):
+            for given in (offset, None):
+                expected = rounded((x + (0 if given is None else along(offset))) * along(scale) ** (2 if twice else 1), kind)
+                own = call("AscendAntiQuant", x=tensor(x, "I8", layout), scale=tensor(scale), sqrtMode=twice,
+                           offset=None if given is None else tensor(offset), dstType={"F16": 1, "BF16": 27}[kind],
+                           y=empty(x.shape, kind, layout))  # fmt: skip
+                np.testing.assert_array_equal(own, expected)
+
+
+def steps_apart(actual, expected):
+    """float32 may decide otherwise than float64 where a value lies within its roundings of the middle of two integers."""
+    away = np.abs(actual - np.rint(expected))
+    middle = np.abs(np.abs(expected - np.floor(expected)) - 0.5) < 1e-3
+    assert ((away == 0) | ((away == 1) & middle)).all(), (actual[away > 0], expected[away > 0])
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+@pytest.mark.parametrize("shape", [(3, 4, 37), (2, 2000), (0, 4)], ids=str)
+def test_quantize_rows(kind, shape):
+    x, smooth = drawn(shape, 1, kind), rounded(np.abs(drawn(shape[-1], 2)) + 0.5, kind)
+    if x.size:
+        x[0, ..., :] = 0
+    for layout in LAYOUTS:
+        for factor in (smooth, None):
+            v = x * (1 if factor is None else smooth)
+            scale = np.abs(v).max(-1, initial=0) / 127
+            given = {"x": tensor(x, kind, layout), "smoothScalesOptional": None if factor is None else tensor(smooth, kind)}
+            y, scales = call("DynamicQuant", yOut=empty(shape, "I8", layout), scaleOut=empty(shape[:-1]), **given)
+            np.testing.assert_allclose(scales, scale, rtol=1e-6)
+            steps_apart(y, v / np.where(scale == 0, 1, scale)[..., None])
+            given |= {"groupIndexOptional": None, "dstType": 2}
+            again, _ = call("DynamicQuantV2", yOut=empty(shape, "I8"), scaleOut=empty(shape[:-1]), offsetOut=None, **given)
+            np.testing.assert_array_equal(again, y)
+            y, scales, offsets = call("DynamicQuantV2", yOut=empty(shape, "I8"), scaleOut=empty(shape[:-1], layout=layout),
+                                      offsetOut=empty(shape[:-1]), **given)  # fmt: skip
+            if x.size:
+                scale = (v.max(-1) - v.min(-1)) / 255
+                offset = np.where(scale == 0, 0, 127 - v.max(-1) / np.where(scale == 0, 1, scale))
+                np.testing.assert_allclose(scales, scale, rtol=1e-6)
+                np.testing.assert_allclose(offsets, offset, rtol=1e-4, atol=1e-4)
+                steps_apart(y, np.where(scale == 0, 0, 1)[..., None] * (v / np.where(scale == 0, 1, scale)[..., None] + offset[..., None]))
