@@ -217,3 +217,36 @@ def test_inference(layout):
                        attenMask=None if given is None else tensor(given, "U8"), actualSeqLengths=lengths, numHeads=heads, scaleValue=0.3,
                        inputLayout=layout, numKeyValueHeads=key_heads, attentionOut=empty(laid_out(token, layout).shape, kind))  # fmt: skip
             near(back(own, layout, token.shape), y, kind)
+
+
+FUSED = ["deqScale1", "quantScale1", "deqScale2", "quantScale2", "quantOffset2", "antiquantScale", "antiquantOffset", "blockTable",
+         "queryPaddingSize", "kvPaddingSize"]  # fmt: skip
+LATER = ["keyAntiquantScale", "keyAntiquantOffset", "valueAntiquantScale", "valueAntiquantOffset", "keySharedPrefix", "valueSharedPrefix"]
+
+
+def test_fused_inference():
+    batches, heads, keys, depth, kind = 2, 4, 9, 8, "F16"
+    for version, rows, mode in [(1, 5, None), (2, 5, 0), (1, 5, 3), (2, 1, None), (1, 5, 4)]:
+        q, k, v = (drawn((batches, n, s, depth), seed, kind) for seed, n, s in ((1, heads, rows), (2, 2, keys), (3, 2, keys)))
+        shift, own = drawn((batches, heads, rows, keys), 4, kind), "Optional" if version == 2 else ""
+        query_lengths, key_lengths = [rows, 3], [keys, 6]
+        keeps = np.zeros((batches, 1, rows, keys), bool)
+        for b in range(batches):
+            m, n = rows if rows == 1 else query_lengths[b], key_lengths[b]
+            keeps[b, 0, :m, :n] = True if mode is None else kept(mode, m, n, 4, 1)
+        mask = None if mode is None else tensor(np.zeros((rows, keys)), "B") if mode == 0 else empty((2048, 2048), "B")
+        y, largest, sums, *_ = attention(q, k, v, q, 0.3, shift, keeps, 1, after_scale=True)
+        with np.errstate(divide="ignore"):
+            joint = np.where(sums == 0, np.inf, largest + np.log(sums))
+        names = {"query": tensor(q, kind), "key": [tensor(k, kind)], "value": [tensor(v, kind)], "pseShift" + own: tensor(shift, kind, "gaps"),
+                 "attenMask" + own: mask, "actualSeqLengths" + own: query_lengths, "actualSeqLengthsKv" + own: key_lengths,
+                 **{name + own: None for name in FUSED}, "numHeads": heads, "scaleValue": 0.3, "preTokens": 4, "nextTokens": 1,
+                 "inputLayout": "BNSD", "numKeyValueHeads": 2, "sparseMode": mode or 0, "innerPrecise": 0, "blockSize": 0,
+                 "antiquantMode": 0, "softmaxLseFlag": True, "attentionOut": empty(q.shape, kind),
+                 "softmaxLse": empty((batches, heads, rows, 1))}  # fmt: skip
+        if version == 2:
+            names |= {name + own: None for name in LATER}
+            names |= {"actualSharedPrefixLenOptional": [], "keyAntiquantMode": 0, "valueAntiquantMode": 0}
+        result, sums_of = call("FusedInferAttentionScore" + ("V2" if version == 2 else ""), **names)
+        near(result, y, kind)
+        np.testing.assert_allclose(sums_of[..., 0], joint, rtol=1e-5, atol=1e-5)

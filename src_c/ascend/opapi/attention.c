@@ -420,6 +420,12 @@ const Operand *op_only(OpCall *op, Operands list)
     return list.count > 0 ? list.items[0] : NULL;
 }
 
+bool op_is_token(OpCall *op, const Operand *query, const char *name)
+{
+    const Layout *layout = layout_of(&(AttentionCall){.layout = name, .infers = true});
+    return !op_refused(op) && layout != NULL && query->view.rank == layout->rank && query->view.shape[layout->row] == 1;
+}
+
 /* Each of them is 0 to the size; one, or one for every batch and maybe more. */
 static void require_lengths(OpCall *op, IntArguments lengths, int64_t batches, int64_t size)
 {

@@ -27,6 +27,8 @@ void op_require_attention(OpCall *op, const AttentionCall *call);
 
 /* Of the inference pages: the only tensor of a list (length). */
 const Operand *op_only(OpCall *op, Operands list);
+/* Whether the query has one row; false where it has no such layout. */
+bool op_is_token(OpCall *op, const Operand *query, const char *layout);
 void op_require_inference(OpCall *op, const AttentionCall *call);
 
 aclnnStatus op_attention(OpCall *op, const AttentionCall *call);
