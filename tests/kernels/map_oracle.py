@@ -339,7 +339,8 @@ def triple(x, y, z):
 def slope_and_scale(g, x, slope, exponent):
     """The derivative, whose terms are of size 1 + |x| on their way, by as many places as the exponent has."""
     slope = np.where(np.isneginf(x), 0, np.where(np.isposinf(x), 1, slope))
-    return g * slope, np.abs(g) * np.maximum(np.abs(slope), sigmoid(-np.abs(exponent)) * (1 + np.abs(exponent)))
+    terms = np.where(np.isinf(exponent), 0, sigmoid(-np.abs(exponent)) * (1 + np.abs(exponent)))
+    return g * slope, np.abs(g) * np.maximum(np.abs(slope), terms)
 
 
 def mish_slope(x):
