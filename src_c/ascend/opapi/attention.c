@@ -11,6 +11,11 @@ enum { TRIANGLE = 2048, PREFIX_ROWS = 3072, COPIES = 8, HEAD_LIMIT = 256 };
 enum { MODE_DEFAULT, MODE_ALL, MODE_LEFT_UP, MODE_RIGHT_DOWN, MODE_BAND, MODE_PREFIX, MODE_PREFIX_SMALL,
        MODE_OUTSIDE_RIGHT_DOWN, MODE_OUTSIDE_LEFT_UP };
 
+static bool is_there(const Operand *operand)
+{
+    return operand != NULL && op_given(operand);
+}
+
 /* ---- layouts ---- */
 
 /* Which dimension is which, and the axis whose elements are heads times depth (-1: none). */
@@ -211,9 +216,9 @@ static void require_keys(OpCall *op, const AttentionCall *call)
     const bool divides = layout->head >= 0 || (heads > 0 && call->value->view.shape[layout->depth] % heads == 0);
     op_require(op, divides && is(&of.value, 0, of.key.shape[0]) && is(&of.value, 1, heads) &&
                        is(&of.value, 2, of.key.shape[2]) && of.value.shape[3] <= depth,
-               call->value->name, "shape", op->invalid, "%s is %s, %s is %s: they may differ in the head size only, and the "
-               "value's is not larger", call->value->name, op_shape_text(op, call->value), call->key->name,
-               op_shape_text(op, call->key));
+               call->value->name, "shape", op->invalid,
+               "%s is %s, %s is %s: they may differ in the head size only, and the value's is not larger",
+               call->value->name, op_shape_text(op, call->value), call->key->name, op_shape_text(op, call->key));
 }
 
 /* Cumulative lengths that end with all tokens. */
@@ -301,18 +306,19 @@ static void require_masks(OpCall *op, const AttentionCall *call)
     }
     const Operand4 of = split_heads(call);
     const View mask = mask_view(call, of.query.shape[2]);
-    op_require(op, !op_given(call->mask) || (mask_is_read(call) ? covers(call, &mask, false) : is_triangle(call, &mask)),
-               call->mask->name, "shape", op->invalid, "%s is %s with sparseMode %lld", call->mask->name,
-               op_shape_text(op, call->mask), (long long)call->mode);
+    const bool fits = mask_is_read(call) ? covers(call, &mask, false) : is_triangle(call, &mask);
+    op_require(op, !op_given(call->mask) || fits, call->mask->name, "shape", op->invalid,
+               "%s is %s with sparseMode %lld", call->mask->name, op_shape_text(op, call->mask), (long long)call->mode);
     op_require(op, !op_given(call->mask) || (call->mode != MODE_DEFAULT && call->mode != MODE_BAND) ||
                        near(call->before) + near(call->after) >= 0,
                "preTokens", "band", op->invalid, "preTokens is %lld, nextTokens %lld: they do not overlap",
                (long long)call->before, (long long)call->after);
-    op_require(op, call->shift == NULL || !op_given(call->shift) || (call->shift->view.rank == 4 && covers(call, &call->shift->view, true)),
-               call->shift == NULL ? "" : call->shift->name, "shape", op->invalid, "%s is %s; %s is %s, %s is %s",
-               call->shift == NULL ? "" : call->shift->name,
-               call->shift == NULL ? "" : op_shape_text(op, call->shift), call->query->name, op_shape_text(op, call->query), call->key->name,
-               op_shape_text(op, call->key));
+    if (is_there(call->shift)) {
+        op_require(op, call->shift->view.rank == 4 && covers(call, &call->shift->view, true), call->shift->name,
+                   "shape", op->invalid, "%s is %s; %s is %s, %s is %s", call->shift->name,
+                   op_shape_text(op, call->shift), call->query->name, op_shape_text(op, call->query),
+                   call->key->name, op_shape_text(op, call->key));
+    }
     const bool prefixes = op_given(call->mask) && (call->mode == MODE_PREFIX || call->mode == MODE_PREFIX_SMALL);
     op_require(op, !prefixes || call->prefix.count == sequence_count(call, &of), "prefixOptional", "length",
                op->invalid, "prefixOptional has %lld entries; sparseMode %lld needs one for each of %lld batches",
@@ -368,14 +374,14 @@ static int copies_of(const AttentionCall *call)
 
 static void require_statistic(OpCall *op, const AttentionCall *call, const Operand *statistic)
 {
-    if (op_refused(op) || statistic == NULL || !op_given(statistic)) {
+    if (op_refused(op) || !is_there(statistic)) {
         return;
     }
     const Operand4 of = split_heads(call);
     const bool ranked = statistic->view.rank == (call->packed ? 3 : 4);
     const View view = ranked ? statistic_view(call, &statistic->view) : us_view_absent();
-    op_require(op, ranked && is(&view, 0, of.query.shape[0]) && is(&view, 1, call->heads) && is(&view, 2, of.query.shape[2]) &&
-                       is(&view, 3, copies_of(call)),
+    op_require(op, ranked && is(&view, 0, of.query.shape[0]) && is(&view, 1, call->heads) &&
+                       is(&view, 2, of.query.shape[2]) && is(&view, 3, copies_of(call)),
                statistic->name, "shape", op->invalid, "%s is %s; it has %d numbers for every row of every head",
                statistic->name, op_shape_text(op, statistic), copies_of(call));
 }
@@ -383,7 +389,7 @@ static void require_statistic(OpCall *op, const AttentionCall *call, const Opera
 /* The result and its gradient: as the query, with the value's head size. */
 static void require_result(OpCall *op, const AttentionCall *call, const Operand *result)
 {
-    if (op_refused(op) || result == NULL || !op_given(result)) {
+    if (op_refused(op) || !is_there(result)) {
         return;
     }
     const Operand4 of = split_heads(call);
@@ -446,8 +452,8 @@ void op_require_inference(OpCall *op, const AttentionCall *call)
         return;
     }
     const Operand4 of = split_heads(call);
-    op_require(op, of.key.shape[1] == (call->key_heads == 0 ? call->heads : call->key_heads), "numKeyValueHeads", "heads",
-               op->invalid, "numKeyValueHeads is %lld, %s is %s", (long long)call->key_heads, call->key->name,
+    op_require(op, of.key.shape[1] == (call->key_heads == 0 ? call->heads : call->key_heads), "numKeyValueHeads",
+               "heads", op->invalid, "numKeyValueHeads is %lld, %s is %s", (long long)call->key_heads, call->key->name,
                op_shape_text(op, call->key));
     require_lengths(op, call->query_lengths, of.query.shape[0], of.query.shape[2]);
     require_lengths(op, call->key_lengths, of.query.shape[0], of.key.shape[2]);
@@ -479,11 +485,6 @@ typedef struct AttentionPlan {
     View views[ATTENTION_VIEWS];
 } AttentionPlan;
 
-static bool is_there(const Operand *operand)
-{
-    return operand != NULL && op_given(operand);
-}
-
 static AttentionPlan plan_of(OpCall *op, const AttentionCall *call)
 {
     AttentionPlan plan = {0};
@@ -497,8 +498,9 @@ static AttentionPlan plan_of(OpCall *op, const AttentionCall *call)
         return plan;
     }
     const double scale = call->scale;
-    *plan.attention = (Attention){.sizes = {call->heads, of.key.shape[1], of.query.shape[3], of.value.shape[3], sequences},
-                                  .scale = (float)scale, .shift_scale = call->adds_after_scale ? 1 : (float)scale,
+    const AttentionSizes sizes = {call->heads, of.key.shape[1], of.query.shape[3], of.value.shape[3], sequences};
+    *plan.attention = (Attention){.sizes = sizes, .scale = (float)scale,
+                                  .shift_scale = call->adds_after_scale ? 1 : (float)scale,
                                   .keep = (float)call->keep, .joins = call->infers, .copies = copies_of(call)};
     describe_sequences(call, &of, plan.attention);
     plan.views[0] = of.query;

@@ -119,7 +119,8 @@ aclnnStatus op_rotary_backward(OpCall *op, const RotaryBackward *rotary)
     if (op_refused(op) || op_empty(rotary->dy)) {
         return op_plan_nothing(op);
     }
-    const Operand *operands[] = {rotary->dy, rotary->x, rotary->cos, rotary->sin, rotary->dx, rotary->dcos, rotary->dsin};
+    const Operand *operands[] = {rotary->dy, rotary->x,    rotary->cos, rotary->sin,
+                                 rotary->dx, rotary->dcos, rotary->dsin};
     View views[14];
     PlannedView planned[14];
     for (int i = 0; i < 7; i++) {

@@ -1,13 +1,13 @@
-/* Attention: out = dropout(softmax(scale * q k^T + shift, masked)) v, and its gradients, tile by tile: never more than a
- * tile of scores at a time, so memory is linear in the length of the sequences. Computed in float32, results rounded
+/* Attention: out = dropout(softmax(scale * q k^T + shift, masked)) v, and its gradients, tile by tile: never more than
+ * a tile of scores at a time, so memory is linear in the length of the sequences. Computed in float32, results rounded
  * once; the same bits for any number of threads. */
 #ifndef UNDERSTUDY_ATTENTION_H
 #define UNDERSTUDY_ATTENTION_H
 
 #include "kernels/kernels.h"
 
-/* One sequence: rows of the query and of the keys that it takes. Row i sees key j (both from the sequence's begin) where
- * i + low <= j <= i + high, or j < prefix, unless it is masked. */
+/* One sequence: rows of the query and of the keys that it takes. Row i sees key j (both from the sequence's begin)
+ * where i + low <= j <= i + high, or j < prefix, unless it is masked. */
 typedef struct AttentionSequence {
     int64_t query_begin, query_count, key_begin, key_count;
     int64_t low, high, prefix;

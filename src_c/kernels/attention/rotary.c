@@ -12,7 +12,7 @@ static KernelStatus map(const MapFormula *formula, int32_t inputs, int32_t outpu
     return us_map(views, &call);
 }
 
-/* to = sum of a * b over the axes of size 1 of `to`, negated if asked; `space` holds as many floats as a has elements. */
+/* to = sum of a * b over the axes of size 1 of `to`, negated if asked; `space` holds a float for every element of a. */
 static KernelStatus add_products(const View *a, const View *b, const View *to, bool negative, void *space)
 {
     const View products = us_view_contiguous(space, DTYPE_FLOAT32, a->rank, a->shape);

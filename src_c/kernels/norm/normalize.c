@@ -272,7 +272,7 @@ static LineNumbers line_numbers(double mean, double inverse)
     return (LineNumbers){rounded, (float)(mean - (double)rounded), (float)inverse};
 }
 
-/* Elements of the line that only one number stands for: nothing is multiplied or added where there are no parameters. */
+/* Without parameters one number stands for all elements. */
 static void share_parameters(Normalize *norm, bool needed)
 {
     if (!needed) {
@@ -336,7 +336,8 @@ static LineNumbers find_statistics(const Work *work, int64_t line, const float *
             square += squares;
             continue;
         }
-        const double shift = sum / (double)size, away = centre + shift - mean, share = (double)size / (double)(i + size);
+        const double shift = sum / (double)size, away = centre + shift - mean;
+        const double share = (double)size / (double)(i + size);
         const double own = squares - sum * shift;
         mean += away * share;
         square += (own > 0 || own != own ? own : 0) + away * away * (double)i * share;

@@ -1,6 +1,7 @@
-/* Normalization of lines: `line` elements that follow each other in row-major order share a mean and a deviation. Layer,
- * group, instance and root-mean-square normalization are this with different lines and parameters, after an addition or
- * before an activation where they are fused. Computed in float32, sums in float64, every result rounded once.
+/* Normalization of lines: `line` elements that follow each other in row-major order share a mean and a deviation.
+ * Layer, group, instance and root-mean-square normalization are this with different lines and parameters, after an
+ * addition or before an activation where they are fused. Computed in float32, sums in float64, every result rounded
+ * once.
  *
  *     t = factor * x + added + bias
  *     centred: u = (t - mean(t)) / sqrt(variance(t) + epsilon), the population's variance

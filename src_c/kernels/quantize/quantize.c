@@ -87,8 +87,8 @@ static void convert_piece(void *context, int64_t piece)
 static KernelStatus convert_elements(const View *views, const Quantize *how, bool back)
 {
     Elements work = {.how = how, .views = views, .count = us_view_elements(&views[X]), .back = back};
-    const View *const pointers[] = {&views[X], &views[SCALE], us_view_is_absent(&views[OFFSET]) ? &views[X] : &views[OFFSET],
-                                    &views[Y]};
+    const int offset = us_view_is_absent(&views[OFFSET]) ? X : OFFSET;
+    const View *const pointers[] = {&views[X], &views[SCALE], &views[offset], &views[Y]};
     us_axes_add(&work.axes, pointers, OPERANDS, 0, views[X].rank);
     run_pieces((work.count + PIECE_ELEMENTS - 1) / PIECE_ELEMENTS, work.count, convert_piece, &work);
     return KERNEL_OK;

@@ -15,9 +15,9 @@ Kernel us_quantize;
 /* y = (x + offset) * scale, the scale twice if asked. The same views; `rounding` has no meaning. */
 Kernel us_dequantize;
 
-/* Row by row, along the last axis; v = x * smooth. Symmetric: scale = max |v| / 127, y = round(v / scale), ties to even.
- * With an offset: scale = (max v - min v) / 255, offset = 127 - max v / scale, y = round(v / scale + offset). A row
- * without any extent gives 0. Views: x, smooth? [last size], y, scale, offset? (one for each row). */
+/* Row by row, along the last axis; v = x * smooth. Symmetric: scale = max |v| / 127, y = round(v / scale), ties to
+ * even. With an offset: scale = (max v - min v) / 255, offset = 127 - max v / scale, y = round(v / scale + offset).
+ * A row without any extent gives 0. Views: x, smooth? [last size], y, scale, offset? (one for each row). */
 Kernel us_quantize_rows;
 
 #endif
