@@ -142,12 +142,13 @@ def print_call_cost(folder: pathlib.Path) -> None:
     command = [*toolchain.compiler("c"), "-O2", HERE / "call_cost.c", "-o", program, *flags]
     subprocess.run([*command, "-lopapi_nn", "-lnnopbase", "-lascendcl"], check=True)
     print("\ncost of a call on a 4 KiB tensor, from C, microseconds")
-    print(f"{'streams':<9} {'phase 1 + phase 2 + synchronise':>32} {'phase 1 + destroy':>18}")
+    print(f"{'streams':<9} {'phase 1 + phase 2 + synchronise':>32} {'phase 1 + destroy':>18} "
+          f"{'100 calls':>10} {'graph of 100':>13} {'ratio':>6} {'aim':>6}")  # fmt: skip
     for mode in ("async", "inline"):
         result = subprocess.run([program], env={**os.environ, "UNDERSTUDY_STREAM": mode}, check=True,
                                 capture_output=True, text=True)  # fmt: skip
-        whole, first = map(float, result.stdout.split())
-        print(f"{mode:<9} {whole:32.2f} {first:18.2f}")
+        whole, first, calls, graph = map(float, result.stdout.split())
+        print(f"{mode:<9} {whole:32.2f} {first:18.2f} {calls:10.1f} {graph:13.1f} {graph / calls:6.2f} {'<=0.50':>6}")
 
 
 def main() -> None:
