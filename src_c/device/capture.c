@@ -476,7 +476,7 @@ static Capture *capture_of_event(Event *event)
     return known->capture;
 }
 
-/* Nobody else knows the event. Takes no lock: graphs end, and their events with them, while the recorder lock is held. */
+/* Nobody else knows the event. Takes no lock: graphs end, with their events, while the recorder lock is held. */
 void us_event_end_capture(Event *event)
 {
     EventCapture *known = us_event_capture(event);
@@ -541,7 +541,8 @@ CaptureFault us_capture_record(Event *event, Stream *public)
     Place place = {0};
     Step *step = NULL;
     Capture *capture = capture_of(stream);
-    CaptureFault fault = capture == NULL ? CAPTURE_FAULT_IDLE : add_event_step(stream, event, STEP_RECORD, &place, &step);
+    CaptureFault fault = capture == NULL ? CAPTURE_FAULT_IDLE : add_event_step(stream, event, STEP_RECORD, &place,
+                                                                               &step);
     if (fault == CAPTURE_OK) {
         EventCapture *known = us_event_capture(event);
         us_reference_take(&capture->references);

@@ -23,8 +23,8 @@ void us_event_end_capture(Event *event); /* the event ends */
 /* Sets whether us_event_is_captured is true, which costs no lock. */
 void us_event_mark_captured(Event *event, bool captured);
 
-/* The number of a record that will be made; who will make it (in deferred mode that stream must be let run); that it has
- * been made, at a time, or dropped (0). */
+/* The number of a record that will be made; who will make it (in deferred mode that stream must be let run); that it
+ * has been made, at a time, or dropped (0). */
 uint64_t us_event_issue_record(EventState *event);
 void us_event_record_comes_from(EventState *event, uint64_t record, StreamState *stream, uint64_t ticket);
 void us_event_reach(EventState *event, uint64_t record, uint64_t time);

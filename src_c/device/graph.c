@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- life --------------------------------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
 Body *us_body_create(const Task *task)
 {
@@ -120,7 +120,7 @@ Graph *us_graph_of_handle(const void *handle)
     return graph == NULL ? NULL : &graph->public;
 }
 
-/* ---- steps -------------------------------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 uint32_t us_graph_add_branch(GraphState *graph, void *stream, bool dormant)
 {
@@ -242,7 +242,8 @@ const void *us_graph_branch_stream(const Graph *public, uint32_t branch)
 /* With the lock held. */
 static StepInfo info_of(const GraphState *graph, uint32_t branch, const Step *step)
 {
-    StepInfo info = {.id = step->id, .branch = branch, .kind = step->kind, .disabled = step->disabled, .group = step->group};
+    StepInfo info = {.id = step->id, .branch = branch, .kind = step->kind, .disabled = step->disabled,
+                     .group = step->group};
     if (step->body != NULL) {
         info.work = step->body->task.work;
         info.run = step->body->task.run;
@@ -268,7 +269,7 @@ bool us_graph_step(const Graph *public, uint32_t branch, size_t index, StepInfo 
     return step != NULL;
 }
 
-/* ---- handles of branches and steps: they end with the graph -------------------------------------------------------- */
+/* ---- handles of branches and steps: they end with the graph ------------------------------------------------------ */
 
 typedef struct Position {
     GraphState *graph;
@@ -305,7 +306,8 @@ void *us_graph_step_handle(Graph *public, uint32_t branch, size_t index)
     GraphState *graph = graph_state(public);
     pthread_mutex_lock(&graph->lock);
     Step *step = step_at(graph, branch, index);
-    void *handle = step != NULL ? position_handle(&step->handle, HANDLE_GRAPH_STEP, graph, branch, (uint32_t)index) : NULL;
+    void *handle = step != NULL ? position_handle(&step->handle, HANDLE_GRAPH_STEP, graph, branch, (uint32_t)index)
+        : NULL;
     pthread_mutex_unlock(&graph->lock);
     return handle;
 }
@@ -365,7 +367,7 @@ bool us_graph_step_replace(const void *handle, void (*release)(void *argument), 
     return body != NULL;
 }
 
-/* ---- copies and updates --------------------------------------------------------------------------------------------- */
+/* ---- copies and updates ------------------------------------------------------------------------------------------ */
 
 /* Events are held, bodies shared; graphs that somebody copies have no steps with other things of their own. */
 static bool copy_branch(GraphState *graph, const Branch *from)
@@ -420,7 +422,8 @@ static bool steps_match(const Step *a, const Step *b)
 {
     bool tasks = a->body != NULL && b->body != NULL;
     return a->kind == b->kind && a->target.branch == b->target.branch && a->target.step == b->target.step &&
-           (tasks ? a->body->task.run == b->body->task.run && strcmp(a->body->task.work.name, b->body->task.work.name) == 0
+           (tasks ? a->body->task.run == b->body->task.run && strcmp(a->body->task.work.name,
+                                                                     b->body->task.work.name) == 0
                   : a->body == b->body);
 }
 

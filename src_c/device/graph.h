@@ -1,14 +1,15 @@
 /* Work of streams that is recorded instead of run, and then runs as often as the program likes.
  *
- * A graph has branches, one for each stream whose work was recorded; a branch is a list of steps in the stream's order. A run
- * of the graph is one task of one stream: it goes through the branches as far as their waits for each other allow, so that
- * every step finds what it found in the original order. Runs of one graph follow each other. */
+ * A graph has branches, one for each stream whose work was recorded; a branch is a list of steps in the stream's
+ * order. A run of the graph is one task of one stream: it goes through the branches as far as their waits for each
+ * other allow, so that every step finds what it found in the original order. Runs of one graph follow each other. */
 #ifndef UNDERSTUDY_GRAPH_H
 #define UNDERSTUDY_GRAPH_H
 
 #include "device/device.h"
 
-enum { HANDLE_GRAPH = 0x06, HANDLE_GRAPH_STEP = 0x07, HANDLE_GRAPH_BRANCH = 0x08, HANDLE_STEP_GROUP = 0x09, HANDLE_LABEL = 0x0a };
+enum { HANDLE_GRAPH = 0x06, HANDLE_GRAPH_STEP = 0x07, HANDLE_GRAPH_BRANCH = 0x08, HANDLE_STEP_GROUP = 0x09,
+      HANDLE_LABEL = 0x0a };
 
 typedef struct Graph {
     Device *device;
@@ -47,7 +48,7 @@ typedef struct StepInfo {
     const void *group;    /* handle of its group; NULL: none */
 } StepInfo;
 
-/* ---- graphs ------------------------------------------------------------------------------------------------------- */
+/* ---- graphs ------------------------------------------------------------------------------------------------------ */
 
 Graph *us_graph_create(Device *device, bool from_capture); /* empty; NULL: no memory */
 /* Ends the handle; what is queued or recorded elsewhere keeps what it needs. False: the handle was not alive. */
@@ -82,7 +83,7 @@ bool us_graph_step_disable(const void *step);
 /* Gives `graph` the tasks of `from`. False, and nothing happens: their steps differ in more than arguments. */
 bool us_graph_update(Graph *graph, const Graph *from);
 
-/* ---- recording (capture.c) ---------------------------------------------------------------------------------------- */
+/* ---- recording (capture.c) --------------------------------------------------------------------------------------- */
 
 typedef enum CaptureMode { CAPTURE_GLOBAL, CAPTURE_THREAD_LOCAL, CAPTURE_RELAXED } CaptureMode;
 typedef enum CaptureStatus { CAPTURE_NONE, CAPTURE_ACTIVE, CAPTURE_INVALIDATED } CaptureStatus;
@@ -105,7 +106,8 @@ typedef enum CaptureFault {
 /* Work of a stream is recorded or queued; these are of no use for streams that are bound to a graph (graph_build.c).
  * Records the stream's work, into `into` when that is not NULL (then it has no branches yet). */
 CaptureFault us_capture_begin(Stream *stream, Graph *into, CaptureMode mode);
-/* `*graph` becomes the caller's. After CAPTURE_FAULT_INVALID and UNJOINED the recording is over, and there is no graph. */
+/* `*graph` becomes the caller's. After CAPTURE_FAULT_INVALID and UNJOINED the recording is over, and there is no
+ * graph. */
 CaptureFault us_capture_end(Stream *stream, Graph **graph);
 CaptureStatus us_capture_status(const Stream *stream, Graph **graph); /* `graph` may be NULL */
 bool us_stream_is_recorded(const Stream *stream); /* in whatever way */
@@ -119,7 +121,8 @@ bool us_capture_exists(void);
 /* Whether the calling thread may not call what is unsafe while work is recorded: synchronous copies, allocations … With
  * `spoil` the recordings that forbid it are invalid afterwards. */
 bool us_capture_forbids_unsafe(const Platform *platform, bool spoil);
-/* Whether some stream of the context that is ordered with the default stream is being recorded; with `spoil` these recordings are invalid afterwards. */
+/* Whether some stream of the context that is ordered with the default stream is being recorded; with `spoil` these
+ * recordings are invalid afterwards. */
 bool us_capture_in_context(const Context *context, bool spoil);
 
 /* The event was recorded last on a stream whose recording is not over. */
@@ -137,11 +140,12 @@ CaptureFault us_capture_external_reset(Event *event, Stream *stream);
 /* Groups: steps whose tasks can be given other arguments later. */
 CaptureFault us_capture_group_begin(Stream *stream);
 CaptureFault us_capture_group_end(Stream *stream, void **group);
-/* Work of the stream is collected until the end, and then queued on the stream as one replacement of the group's tasks. */
+/* Work of the stream is collected until the end, and then queued on the stream as one replacement of the group's
+ * tasks. */
 CaptureFault us_group_update_begin(Stream *stream, const void *group);
 CaptureFault us_group_update_end(Stream *stream);
 
-/* ---- building by hand (graph_build.c) ------------------------------------------------------------------------------ */
+/* ---- building by hand (graph_build.c) ---------------------------------------------------------------------------- */
 
 /* All work of the stream becomes steps of the graph, from now on; a branch that does not start waits for STEP_START. */
 CaptureFault us_graph_bind(Graph *graph, Stream *stream, bool starts);
@@ -165,13 +169,15 @@ void *us_label_handle(const Label *label);
 CaptureFault us_label_set(Label *label, Stream *stream); /* BUSY: it has been set */
 CaptureFault us_graph_add_jump(Stream *stream, const void *index, Label *const *labels, size_t count);
 
-/* The graphs of a choice belong to the graph of the stream. CHOOSE_IF: number != 0 runs the first, else the second if there is
- * one; WHILE: the first as long as it is not 0; SWITCH: number n runs graph n. */
+/* The graphs of a choice belong to the graph of the stream. CHOOSE_IF: number != 0 runs the first, else the second
+ * if there is one; WHILE: the first as long as it is not 0; SWITCH: number n runs graph n. */
 typedef enum Choosing { CHOOSE_IF, CHOOSE_WHILE, CHOOSE_SWITCH } Choosing;
-CaptureFault us_graph_add_choice(Stream *stream, Choosing choosing, const void *number, Graph *const *graphs, size_t count);
+CaptureFault us_graph_add_choice(Stream *stream, Choosing choosing, const void *number, Graph *const *graphs,
+                                 size_t count);
 /* The number is set to `value` when a run of the graph begins. False: no memory. */
 bool us_graph_initialise(Graph *graph, void *number, uint64_t value);
-/* Device memory, and a handle with an object of malloc, that end with the graph. False: no memory, and nothing changes. */
+/* Device memory, and a handle with an object of malloc, that end with the graph. False: no memory, and nothing
+ * changes. */
 bool us_graph_owns(Graph *graph, void *memory, void *handle, HandleKind kind);
 Graph *us_graph_parent(const Graph *graph); /* NULL: none */
 

@@ -182,7 +182,8 @@ CaptureFault us_label_set(Label *label, Stream *stream)
 {
     us_recorder_lock();
     const Recorder *recorder = building(stream);
-    CaptureFault fault = label->graph != NULL ? CAPTURE_FAULT_BUSY : add_control(recorder, STEP_LABEL, (Place){0}, NULL);
+    CaptureFault fault = label->graph != NULL ? CAPTURE_FAULT_BUSY : add_control(recorder, STEP_LABEL, (Place){0},
+                                                                                 NULL);
     if (fault == CAPTURE_OK) {
         label->graph = recorder->graph;
         pthread_mutex_lock(&recorder->graph->lock);
@@ -222,7 +223,8 @@ CaptureFault us_graph_add_jump(Stream *stream, const void *index, Label *const *
 
 /* ---- choices between graphs ---- */
 
-CaptureFault us_graph_add_choice(Stream *stream, Choosing choosing, const void *number, Graph *const *graphs, size_t count)
+CaptureFault us_graph_add_choice(Stream *stream, Choosing choosing, const void *number, Graph *const *graphs,
+                                 size_t count)
 {
     Choice *choice = malloc(sizeof *choice + count * sizeof(GraphState *));
     if (choice == NULL) {
@@ -232,7 +234,8 @@ CaptureFault us_graph_add_choice(Stream *stream, Choosing choosing, const void *
     us_recorder_lock();
     const Recorder *recorder = us_recorder_of(stream_state(stream));
     GraphState *graph = recorder != NULL && recorder->kind == RECORDER_CAPTURE ? recorder->graph : NULL;
-    GraphState **children = graph != NULL ? realloc(graph->children, (graph->child_count + count) * sizeof *children) : NULL;
+    GraphState **children = graph != NULL ? realloc(graph->children, (graph->child_count + count) * sizeof *children)
+        : NULL;
     CaptureFault fault = graph == NULL ? CAPTURE_FAULT_IDLE : children == NULL ? CAPTURE_FAULT_NO_MEMORY : CAPTURE_OK;
     if (children != NULL) {
         graph->children = children;

@@ -130,7 +130,8 @@ typedef struct Recorder {
 void us_recorder_lock(void);
 void us_recorder_unlock(void);
 Recorder *us_recorder_of(const StreamState *stream);
-bool us_recorder_takes_steps(const Recorder *recorder); /* of CAPTURE and BUILD: false when it has failed or is closed */
+/* of CAPTURE and BUILD: false when it has failed or is closed */
+bool us_recorder_takes_steps(const Recorder *recorder);
 CaptureFault us_recorder_attach(StreamState *stream, const Recorder *recorder);
 void us_recorder_detach(StreamState *stream);
 

@@ -31,7 +31,7 @@ typedef enum Progress { PROGRESS_MADE, PROGRESS_NONE, PROGRESS_OVER } Progress;
 
 static DeviceFault run_once(GraphState *graph, const uint64_t *records, Explanation *why);
 
-/* ---- numbers in device memory --------------------------------------------------------------------------------------- */
+/* ---- numbers in device memory ------------------------------------------------------------------------------------ */
 
 static const void *open_number(Run *run, const void *address, size_t size)
 {
@@ -65,7 +65,7 @@ static bool compare(Run *run, const Switch *decides)
     return false;
 }
 
-/* ---- steps ---------------------------------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 static void run_body(Run *run, const Body *body)
 {
@@ -159,7 +159,8 @@ static void perform(Run *run, uint32_t branch, const Step *step)
         us_event_reach(step->event, run->records[step->external], us_now());
         break;
     case STEP_EXTERNAL_WAIT:
-        us_event_await(step->event, step->when_run ? us_event_awaited(step->event, true) : run->records[step->external]);
+        us_event_await(step->event, step->when_run ? us_event_awaited(step->event, true)
+                       : run->records[step->external]);
         break;
     case STEP_EXTERNAL_RESET:
         us_event_forget(step->event);
@@ -238,8 +239,8 @@ static bool goes_on(const Run *run)
     return !run->over && run->fault == DEVICE_FAULT_NONE && !us_task_gives_up();
 }
 
-/* Goes through all branches as far as possible without waiting. True: some branch moved; `*blocked`: one that waits for the
- * world outside, UINT32_MAX: none; `*waiting`: some branch is not at its end. */
+/* Goes through all branches as far as possible without waiting. True: some branch moved; `*blocked`: one that waits
+ * for the world outside, UINT32_MAX: none; `*waiting`: some branch is not at its end. */
 static bool sweep(Run *run, uint32_t *blocked, bool *waiting)
 {
     bool moved = false;
@@ -311,7 +312,7 @@ static DeviceFault run_once(GraphState *graph, const uint64_t *records, Explanat
     return run.fault;
 }
 
-/* ---- launches --------------------------------------------------------------------------------------------------------- */
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
 
 static DeviceFault run_launch(void *argument, Explanation *why)
 {

@@ -26,7 +26,8 @@ void us_value_look_again(void)
 
 static _Atomic uint64_t *open_number(const ValueTask *task, Explanation *why)
 {
-    return us_memory_open(task->device->platform, task->device, task->address, sizeof(uint64_t), MEMORY_USER_KERNEL, why);
+    return us_memory_open(task->device->platform, task->device, task->address, sizeof(uint64_t), MEMORY_USER_KERNEL,
+                          why);
 }
 
 static bool holds(uint64_t present, uint64_t value, ValueTest test)

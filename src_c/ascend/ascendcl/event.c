@@ -147,7 +147,8 @@ static void wait_for_event(Call *call, aclrtStream stream, Event *event, int32_t
     us_require(call, (event->vendor_flags & ACL_EVENT_SYNC) != 0, "event", "sync", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                "event %d was made without ACL_EVENT_SYNC (its flags are 0x%x)", (int)event->id,
                (unsigned)event->vendor_flags);
-    us_require(call, event->vendor_state[EVENT_FORM] != EVENT_PLAIN || us_event_recorded(event) || us_event_is_captured(event),
+    us_require(call, event->vendor_state[EVENT_FORM] != EVENT_PLAIN || us_event_recorded(event) ||
+               us_event_is_captured(event),
                "event", "unrecorded", ACL_ERROR_RT_PARAM_INVALID, "event %d has never been recorded", (int)event->id);
     Stream *target = require_stream(call, stream);
     bool blocks = event != NULL && event->vendor_state[EVENT_FORM] == EVENT_WITH_FLAG;
@@ -204,7 +205,8 @@ static bool is_fresh(const Stream *stream, const Event *event)
 
 static void require_external(Call *call, const Event *event, const Stream *stream)
 {
-    us_require(call, event->vendor_state[EVENT_FORM] == EVENT_EX && (event->vendor_flags & ACL_EVENT_SYNC) != 0, "event",
+    us_require(call, event->vendor_state[EVENT_FORM] == EVENT_EX && (event->vendor_flags & ACL_EVENT_SYNC) != 0,
+               "event",
                "kind", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                "event %d was not made by aclrtCreateEventExWithFlag with ACL_EVENT_SYNC", (int)event->id);
     Graph *graph = NULL;

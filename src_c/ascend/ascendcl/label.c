@@ -81,7 +81,8 @@ aclError aclrtCreateLabelList(aclrtLabel *labels, size_t num, aclrtLabelList *la
     }
     LabelList *list = call.status == 0 ? malloc(sizeof *list + num * sizeof *list->labels) : NULL;
     void *handle = list != NULL ? us_handle_create(HANDLE_LABEL_LIST, list) : NULL;
-    us_require(&call, handle != NULL, "labelList", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a list of labels");
+    us_require(&call, handle != NULL, "labelList", "memory", ACL_ERROR_BAD_ALLOC,
+               "no host memory for a list of labels");
     if (call.status == 0) {
         list->count = num;
         for (size_t i = 0; i < num; i++) {
@@ -151,7 +152,8 @@ aclError aclrtSwitchStream(void *leftValue, aclrtCondition cond, void *rightValu
         [ACL_RT_LESS] = COMPARE_LESS,       [ACL_RT_LESS_OR_EQUAL] = COMPARE_NOT_GREATER,
     };
     Call call = us_call_begin("aclrtSwitchStream");
-    us_require(&call, ascend_product()->product != PRODUCT_A3, "device", "unsupported", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+    us_require(&call, ascend_product()->product != PRODUCT_A3, "device", "unsupported",
+               ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                "devices of the %s do not switch streams", ascend_product()->series);
     us_require(&call, leftValue != NULL, "leftValue", "null", ACL_ERROR_INVALID_PARAM, "leftValue is NULL");
     us_require(&call, rightValue != NULL, "rightValue", "null", ACL_ERROR_INVALID_PARAM, "rightValue is NULL");

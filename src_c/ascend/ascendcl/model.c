@@ -41,7 +41,8 @@ aclError aclmdlRIBuildBegin(aclmdlRI *modelRI, uint32_t flag)
 {
     Call call = us_call_begin("aclmdlRIBuildBegin");
     us_require(&call, modelRI != NULL, "modelRI", "null", ACL_ERROR_INVALID_PARAM, "modelRI is NULL");
-    us_require(&call, flag == 0, "flag", "range", ACL_ERROR_RT_PARAM_INVALID, "flag is %u; it must be 0", (unsigned)flag);
+    us_require(&call, flag == 0, "flag", "range", ACL_ERROR_RT_PARAM_INVALID, "flag is %u; it must be 0",
+               (unsigned)flag);
     Context *context = acl_require_context(&call, "context", "none");
     Graph *graph = context != NULL ? us_graph_create(context->device, false) : NULL;
     us_require(&call, graph != NULL, "modelRI", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a model");
@@ -298,7 +299,8 @@ aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char *name)
 {
     Call call = us_call_begin("aclmdlRIGetName");
     us_require(&call, name != NULL, "name", "null", ACL_ERROR_INVALID_PARAM, "name is NULL");
-    us_require(&call, maxLen > 0, "maxLen", "zero", ACL_ERROR_INVALID_PARAM, "maxLen is 0; the end of the text needs a byte");
+    us_require(&call, maxLen > 0, "maxLen", "zero", ACL_ERROR_INVALID_PARAM,
+               "maxLen is 0; the end of the text needs a byte");
     Graph *graph = model_require(&call, modelRI);
     if (call.status == 0) {
         us_platform_lock(graph->device->platform);

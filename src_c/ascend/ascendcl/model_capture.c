@@ -10,7 +10,8 @@ void model_refuse_capture(Call *call, CaptureFault fault)
     case CAPTURE_OK:
         break;
     case CAPTURE_FAULT_BUSY:
-        us_refuse(call, "stream", "capturing", ACL_ERROR_RT_STREAM_CAPTURED, "the stream's work is being captured already");
+        us_refuse(call, "stream", "capturing", ACL_ERROR_RT_STREAM_CAPTURED,
+                  "the stream's work is being captured already");
         break;
     case CAPTURE_FAULT_IDLE:
         us_refuse(call, "stream", "idle", ACL_ERROR_RT_STREAM_NOT_CAPTURED, "the stream's work is not being captured");
@@ -40,7 +41,8 @@ void model_refuse_capture(Call *call, CaptureFault fault)
                   "the event has no record in the capture of the stream");
         break;
     case CAPTURE_FAULT_CHILD:
-        us_refuse(call, "stream", "child", ACL_ERROR_RT_SUB_ACLGRAPH_IS_CAPTURING, "a sub-model is still being captured");
+        us_refuse(call, "stream", "child", ACL_ERROR_RT_SUB_ACLGRAPH_IS_CAPTURING,
+                  "a sub-model is still being captured");
         break;
     case CAPTURE_FAULT_GROUP:
         us_refuse(call, "stream", "group", ACL_ERROR_STREAM_TASK_GROUP_STATUS,
@@ -310,7 +312,8 @@ aclError aclmdlRIAddCondTask(aclmdlRICondTaskParams params, aclrtStream stream, 
     require_size(&call, &params);
     Stream *found = require_stream(&call, stream);
     Condition *condition = require_condition(&call, params.handle);
-    us_require(&call, us_capture_status(found, NULL) != CAPTURE_NONE, "stream", "idle", ACL_ERROR_RT_STREAM_NOT_CAPTURED,
+    us_require(&call, us_capture_status(found, NULL) != CAPTURE_NONE, "stream", "idle",
+               ACL_ERROR_RT_STREAM_NOT_CAPTURED,
                "the stream's work is not being captured");
     us_require(&call, !atomic_exchange(&condition->used, true), "handle", "used", ACL_ERROR_INVALID_PARAM,
                "the condition belongs to another task already");

@@ -55,7 +55,8 @@ aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask *tasks, uint3
     }
     for (size_t i = 0; call.status == 0 && tasks != NULL && i < count; i++) {
         tasks[i] = us_graph_step_handle(graph, branch, i);
-        us_require(&call, tasks[i] != NULL, "tasks", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a task's handle");
+        us_require(&call, tasks[i] != NULL, "tasks", "memory", ACL_ERROR_BAD_ALLOC,
+                   "no host memory for a task's handle");
     }
     if (call.status == 0) {
         *numTasks = (uint32_t)count;
@@ -135,7 +136,8 @@ static void describe(const StepInfo *info, aclmdlRITaskParams *params)
         params->valueWriteTaskParams = (aclmdlRIValueWriteTaskParams){value->address, value->value};
         break;
     case ACL_MODEL_RI_TASK_VALUE_WAIT:
-        params->valueWaitTaskParams = (aclmdlRIValueWaitTaskParams){value->address, value->value, (uint32_t)value->test};
+        params->valueWaitTaskParams = (aclmdlRIValueWaitTaskParams){value->address, value->value,
+                                                                    (uint32_t)value->test};
         break;
     case ACL_MODEL_RI_TASK_EVENT_RECORD:
         params->eventRecordTaskParams =
@@ -201,7 +203,8 @@ aclError aclmdlRITaskSetParams(aclmdlRITask task, aclmdlRITaskParams *params)
     edit.value.address = waits ? params->valueWaitTaskParams.devAddr : params->valueWriteTaskParams.devAddr;
     edit.value.value = waits ? params->valueWaitTaskParams.value : params->valueWriteTaskParams.value;
     edit.value.test = waits ? (ValueTest)params->valueWaitTaskParams.flag : VALUE_NOT_LESS;
-    us_require(&call, edit.value.address != NULL && (uintptr_t)edit.value.address % 8 == 0 && edit.value.test <= VALUE_NOR,
+    us_require(&call, edit.value.address != NULL && (uintptr_t)edit.value.address % 8 == 0 &&
+               edit.value.test <= VALUE_NOR,
                "params", "value", ACL_ERROR_RT_MODEL_UPDATE_FAILED,
                "the address is %p and the condition %d; a multiple of 8 and 0 to 3 are needed", edit.value.address,
                (int)edit.value.test);
@@ -242,7 +245,8 @@ aclError aclmdlRIUpdate(aclmdlRI modelRI)
     model_require_product(&call);
     Graph *graph = model_require(&call, modelRI);
     us_require(&call, graph->from_capture && !us_graph_is_recording(graph), "modelRI", "kind",
-               ACL_ERROR_RT_MODEL_UPDATE_FAILED, "model %u was not captured, or is being captured", (unsigned)graph->id);
+               ACL_ERROR_RT_MODEL_UPDATE_FAILED, "model %u was not captured, or is being captured",
+                   (unsigned)graph->id);
     us_require(&call, !us_graph_is_running(graph), "modelRI", "running", ACL_ERROR_RT_MODEL_UPDATE_FAILED,
                "model %u is running, or waits in a stream to run", (unsigned)graph->id);
     if (call.status != 0) {
@@ -286,7 +290,8 @@ static const char *name_of(const StepInfo *info)
 /* One step as an event of the Chrome trace format; its place in the order stands for the time. */
 static void print_step(FILE *file, const Graph *graph, const StepInfo *info, bool verbose, bool *first)
 {
-    fprintf(file, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%u,\"tid\":%u,\"ts\":%u,\"dur\":1,\"args\":{\"Model Id\":%u,"
+    fprintf(file,
+            "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%u,\"tid\":%u,\"ts\":%u,\"dur\":1,\"args\":{\"Model Id\":%u,"
             "\"Stream Id\":%u,\"Task Id\":%u,\"Task Type\":%d",
             *first ? "" : ",", name_of(info), (unsigned)graph->id, (unsigned)info->branch, (unsigned)info->id,
             (unsigned)graph->id, (unsigned)info->branch, (unsigned)info->id, (int)type_of(info));
@@ -339,7 +344,8 @@ aclError aclmdlRIDebugPrint(aclmdlRI modelRI)
     for (uint32_t b = 0; call.status == 0 && b < us_graph_branches(graph); b++) {
         StepInfo info;
         for (size_t s = 0; us_graph_step(graph, b, s, &info); s++) {
-            us_log(LOG_LEVEL_INFO, "model %u, stream %u, task %u: %s", (unsigned)graph->id, (unsigned)b, (unsigned)info.id,
+            us_log(LOG_LEVEL_INFO, "model %u, stream %u, task %u: %s", (unsigned)graph->id, (unsigned)b,
+                   (unsigned)info.id,
                    name_of(&info));
         }
     }

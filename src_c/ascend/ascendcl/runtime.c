@@ -191,7 +191,8 @@ Stream *acl_require_work_stream(Call *call, aclrtStream handle)
 {
     Context *context = acl_require_context(call, "context", "none");
     Stream *stream = acl_require_stream(call, "stream", "dead", handle);
-    us_require(call, stream != stream->context->default_stream || !us_capture_in_context(stream->context, true), "stream",
+    us_require(call, stream != stream->context->default_stream || !us_capture_in_context(stream->context, true),
+               "stream",
                "implicit", ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT,
                "the default stream cannot be used while another stream of its context is captured");
     return call->status == 0 && context != NULL ? stream : NULL;

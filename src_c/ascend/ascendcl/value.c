@@ -7,7 +7,8 @@
 static Stream *require_task(Call *call, ValueTask *task, uint32_t flag, uint32_t largest, aclrtStream handle)
 {
     us_require(call, task->address != NULL, "devAddr", "null", ACL_ERROR_INVALID_PARAM, "devAddr is NULL");
-    us_require(call, (uintptr_t)task->address % sizeof(uint64_t) == 0, "devAddr", "alignment", ACL_ERROR_RT_PARAM_INVALID,
+    us_require(call, (uintptr_t)task->address % sizeof(uint64_t) == 0, "devAddr", "alignment",
+               ACL_ERROR_RT_PARAM_INVALID,
                "devAddr is %p; it must be a multiple of 8", task->address);
     us_require(call, flag <= largest, "flag", "range", ACL_ERROR_RT_PARAM_INVALID, "flag is %u; it must be at most %u",
                (unsigned)flag, (unsigned)largest);

@@ -1,5 +1,5 @@
-/* Graphs: streams whose work is captured, and its replay. The sheet has the names only (maca-runtime 7.5); signatures, values and
- * rules are CUDA's. */
+/* Graphs: streams whose work is captured, and its replay. The sheet has the names only (maca-runtime 7.5);
+ * signatures, values and rules are CUDA's. */
 #include "device/graph.h"
 
 #include "maca/common/handle_kinds.h"
@@ -23,7 +23,8 @@ static void require_captured(Call *call, CaptureFault fault)
                "event and stream belong to different captures");
     us_require(call, fault != CAPTURE_FAULT_UNRECORDED, "event", "isolation", mcErrorStreamCaptureIsolation,
                "the event was recorded outside the capture of the stream");
-    us_require(call, fault == CAPTURE_OK, "stream", "memory", mcErrorMemoryAllocation, "no host memory to record the work");
+    us_require(call, fault == CAPTURE_OK, "stream", "memory", mcErrorMemoryAllocation,
+               "no host memory to record the work");
 }
 
 void runtime_capture_record(Call *call, Event *event, Stream *stream)
