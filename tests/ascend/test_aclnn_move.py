@@ -67,6 +67,7 @@ def cases(kind):
     yield "Slice", {"self": x, "dim": 1, "start": -6, "end": 100, "step": 2}, {"out": x[:, -6:100:2]}
     yield "Flip", {"self": cube, "dims": [0, -1]}, {"out": cube[::-1, :, ::-1]}
     yield "Flip", {"self": cube, "dims": []}, {"out": cube}
+    yield "InplaceFillTensor", {"selfRef": x[:3, :2], "value": x[1:2, 1]}, {"selfRef": x[1:2, 1:2].repeat(3, 0).repeat(2, 1)}
     yield "Flip", {"self": empty, "dims": [1]}, {"out": empty}
     yield "Permute", {"self": cube, "dims": [2, 0, 1]}, {"out": cube.transpose(2, 0, 1)}
     yield "Repeat", {"self": x, "repeats": [2, 3, 2]}, {"out": numpy.tile(x, (2, 3, 2))}

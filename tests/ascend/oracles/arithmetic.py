@@ -43,7 +43,7 @@ def div(self, other):
     return self / other
 
 
-@oracle("DivMod", attributes={"mode": 1}, refused=("C64", "C128"), ranges={"other": (0.5, 4)})
+@oracle("DivMod", "DivMods", attributes={"mode": 1, "other": 3}, refused=("C64", "C128"), ranges={"other": (0.5, 4)})
 def div_mod(self, other, mode):
     if is_integer(self):
         self, other = counted(self), counted(other)
