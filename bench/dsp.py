@@ -51,15 +51,16 @@ def binarycrossentropygrad(dtype: str, size: int):
 
 @contextlib.contextmanager
 def manual(dtype: str, size: int, operator: str, arguments):
-    """An operator of the manual: `arguments` of the array's shape gives the call without core_mask, and the bytes written."""
+    """An operator of the manual: `arguments` of the array gives the call without core_mask, the bytes written, and those
+    read where they are not the array's."""
     (x,) = random(dtype, size, 0.1, 0.9, 1)
-    operands, results = arguments(x)
+    operands, results, *read = arguments(x)
     ftdsp.run(operator, *operands)  # fails loudly, once
     function = getattr(ftdsp.lib, f"{ftdsp.PREFIXES[x.dtype]}_{operator}_s")
     kinds = ftdsp.ffi.typeof(function).args
     given = [ftdsp.ffi.cast(kind, ftdsp.ffi.from_buffer(value.view(numpy.uint8))) if isinstance(value, numpy.ndarray) else value
              for value, kind in zip(operands, kinds)]  # fmt: skip
-    yield Case(lambda: function(*given, ftdsp.ALL_CORES), None, x.nbytes, results)
+    yield Case(lambda: function(*given, ftdsp.ALL_CORES), None, *(read or [x.nbytes]), results)
 
 
 def reshaped(x):
@@ -90,7 +91,32 @@ def softened(x):
     return (x, numpy.empty_like(x), numpy.empty(rows, x.dtype), 1, 2, 1, rows, 1024), x.nbytes
 
 
-MANUAL = {"reshape": reshaped, "tile": repeated, "formattranspose": transposed, "instancenorm": normalized, "softmax": softened}
+def normalized_gradient(x):
+    """Rows of 1024 elements, with a parameter each."""
+    rows, ones = x.size // 1024, numpy.ones(1024, x.dtype)
+    per_row = numpy.ones(rows, x.dtype)
+    results = numpy.empty_like(x), numpy.empty_like(ones), numpy.empty_like(ones)
+    return (x, x.copy(), per_row, per_row.copy(), ones, 1024, rows, rows, 1024, *results), x.nbytes, 2 * x.nbytes
+
+
+def largest(x):
+    """Rows of 1024 elements."""
+    rows = x.size // 1024
+    shape, strides, reduced = (numpy.array(pair, numpy.int32) for pair in ((rows, 1024), (1024, 1), (1, 1)))
+    scratch = numpy.empty(1024, x.dtype), numpy.empty(1024, numpy.int32)
+    operands = x, numpy.empty(rows, numpy.int32), numpy.empty(rows, x.dtype), shape, strides, reduced, *scratch, 1, 0, 2, 1
+    return operands, 4 * rows
+
+
+def picked(x):
+    """Elements of rows of 1024, each by an index."""
+    index = numpy.resize(numpy.arange(1024, dtype=numpy.int32)[::-1], x.size)
+    shape = numpy.array([x.size // 1024, 1024], numpy.int32)
+    return (x, 1, index, numpy.empty_like(x), shape, 2, shape.copy()), x.nbytes, x.nbytes + index.nbytes
+
+
+MANUAL = {"reshape": reshaped, "tile": repeated, "formattranspose": transposed, "instancenorm": normalized, "softmax": softened,
+          "layernormgrad": normalized_gradient, "argmax": largest, "gatherd": picked}  # fmt: skip
 
 
 def rows() -> list[Row]:
