@@ -57,6 +57,18 @@ void us_load_float(float *to, const void *from, DType dtype, int64_t stride, int
 
 void us_load_double(double *to, const void *from, DType dtype, int64_t stride, int64_t count)
 {
+    enum { AT_ONCE = 256 };
+    if (us_dtype_size(dtype) == 2 && is_array(dtype, stride, count)) { /* by way of float, which is exact */
+        float values[AT_ONCE];
+        for (int64_t done = 0; done < count; done += AT_ONCE) {
+            const int64_t part = count - done < AT_ONCE ? count - done : AT_ONCE;
+            us_load_float(values, (const uint16_t *)from + done, dtype, 1, part);
+            for (int64_t i = 0; i < part; i++) {
+                to[done + i] = (double)values[i];
+            }
+        }
+        return;
+    }
     us_lane_load(LANE_DOUBLE, to, from, dtype, stride, count);
 }
 

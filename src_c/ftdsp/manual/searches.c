@@ -2,6 +2,7 @@
 #include "ftdsp/manual.h"
 #include "kernels/reduce/reductions.h"
 #include "kernels/scratch.h"
+#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/lane.h"
 #include "tensor/parallel.h"
@@ -153,9 +154,19 @@ static int64_t insert(Candidate *best, int64_t count, int64_t limit, Candidate c
     return count < limit ? count + 1 : limit;
 }
 
+/* Whether one of the elements comes before `worst`. */
+KERNEL_CLONES static bool comes_before(const double *tile, int64_t count, double sign, double worst)
+{
+    int found = 0;
+    for (int64_t k = 0; k < count; k++) {
+        found |= sign * tile[k] > worst || tile[k] != tile[k];
+    }
+    return found != 0;
+}
+
 static void search_line(void *context, int64_t line)
 {
-    enum { TILE = 512 };
+    enum { TILE = 128 };
     Search *search = context;
     const FtArgmax *a = search->a;
     const int64_t inner = search->inner, from = line / inner * search->length * inner + line % inner;
@@ -170,6 +181,9 @@ static void search_line(void *context, int64_t line)
         const int64_t count = search->length - begin < TILE ? search->length - begin : TILE;
         const char *elements = (const char *)a->input + ft_bytes(from + begin * inner, search->dtype);
         us_load_double(tile, elements, search->dtype, inner, count);
+        if (found == a->topk && !comes_before(tile, count, search->sign, best[found - 1].value)) {
+            continue; /* equal ones come later */
+        }
         for (int64_t k = 0; k < count; k++) {
             found = insert(best, found, a->topk, (Candidate){search->sign * tile[k], begin + k});
         }
