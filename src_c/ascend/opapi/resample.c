@@ -174,3 +174,14 @@ aclnnStatus op_affine_grid(OpCall *op, const Operand *theta, bool align_corners,
     const AffineGrid attributes = {align_corners};
     return op_plan_operands(op, us_grid_forward, &attributes, sizeof attributes, OPERANDS(theta), OPERANDS(out));
 }
+
+aclnnStatus op_roi_align(OpCall *op, const Operand *self, const Operand *rois, const Operand *images, RoiAlign settings,
+                         const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    return op_empty(self) ? op_fill(op, out, ZERO)
+                          : op_plan_operands(op, us_roi_align, &settings, sizeof settings,
+                                             OPERANDS(self, rois, images), OPERANDS(out));
+}

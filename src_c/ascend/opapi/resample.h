@@ -6,6 +6,7 @@
 #include "ascend/opapi/shapes.h"
 #include "kernels/resample/grid_sample.h"
 #include "kernels/resample/interpolate.h"
+#include "kernels/resample/roi_align.h"
 
 /* Sizes of a tensor of which only the first may be 0 (sizes/range). */
 void require_sizes(OpCall *op, IntArguments sizes);
@@ -37,5 +38,8 @@ aclnnStatus op_grid_sample_backward(OpCall *op, const Operand *slopes, const Ope
 Shape op_shape_affine_theta(OpCall *op, IntArguments size);
 Shape op_shape_affine_grid(OpCall *op, IntArguments size);
 aclnnStatus op_affine_grid(OpCall *op, const Operand *theta, bool align_corners, const Operand *out);
+
+aclnnStatus op_roi_align(OpCall *op, const Operand *self, const Operand *rois, const Operand *images, RoiAlign settings,
+                         const Operand *out);
 
 #endif
