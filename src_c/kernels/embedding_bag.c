@@ -15,7 +15,8 @@ typedef struct Work {
 static int64_t get_integer(const View *view, int64_t index)
 {
     int64_t value;
-    us_convert(&value, DTYPE_INT64, (const char *)view->data + index * view->strides[0] * (int64_t)us_dtype_size(view->dtype),
+    us_convert(&value, DTYPE_INT64,
+               (const char *)view->data + index * view->strides[0] * (int64_t)us_dtype_size(view->dtype),
                view->dtype, 1);
     return value;
 }
@@ -55,7 +56,8 @@ static double scale_of(const Work *work, int64_t index)
 
 static char *at(const View *view, int64_t row, int64_t column)
 {
-    return (char *)view->data + (row * view->strides[0] + column * view->strides[1]) * (int64_t)us_dtype_size(view->dtype);
+    return (char *)view->data +
+        (row * view->strides[0] + column * view->strides[1]) * (int64_t)us_dtype_size(view->dtype);
 }
 
 /* Some columns of a bag. */
@@ -107,8 +109,8 @@ static void run_bag(void *context, int64_t bag)
 
 KernelStatus us_embedding_bag(const View *views, const void *attributes)
 {
-    Work work = {.table = &views[0], .indices = &views[1], .offsets = &views[2], .scales = &views[3], .output = &views[4],
-                 .bag_of = &views[5], .size_of = &views[6], .maxima = &views[7],
+    Work work = {.table = &views[0], .indices = &views[1], .offsets = &views[2], .scales = &views[3],
+                 .output = &views[4], .bag_of = &views[5], .size_of = &views[6], .maxima = &views[7],
                  .call = *(const EmbeddingBag *)attributes, .count = views[1].shape[0]};
     us_parallel(work.output->shape[0], run_bag, &work);
     return KERNEL_OK;

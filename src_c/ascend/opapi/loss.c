@@ -46,8 +46,8 @@ static int32_t with_ones(Operands inputs, int32_t count, const Number *numbers, 
     return count;
 }
 
-static aclnnStatus plan_sum(OpCall *op, const MapFormula *formula, aclDataType compute, Operands inputs, const Operand *out,
-                            double divisor, int32_t number_count, const Number *numbers)
+static aclnnStatus plan_sum(OpCall *op, const MapFormula *formula, aclDataType compute, Operands inputs,
+                            const Operand *out, double divisor, int32_t number_count, const Number *numbers)
 {
     MappedSum sum = {.map = {.formula = formula, .compute = dtype_of_acl(compute), .result = dtype_of_acl(compute),
                              .inputs = inputs.count, .outputs = 1, .items = 1},
@@ -114,8 +114,8 @@ static LossReduction reduction_of(int64_t reduction)
     return reduction == 0 ? LOSS_NONE : reduction == 1 ? LOSS_MEAN : LOSS_SUM;
 }
 
-aclnnStatus op_nll_loss(OpCall *op, const Operand *self, const Operand *target, const Operand *weight, int64_t reduction,
-                        int64_t ignore_index, const Operand *out, const Operand *total_weight)
+aclnnStatus op_nll_loss(OpCall *op, const Operand *self, const Operand *target, const Operand *weight,
+                        int64_t reduction, int64_t ignore_index, const Operand *out, const Operand *total_weight)
 {
     const NegativeLogLikelihood call = {reduction_of(reduction), ignore_index, 0};
     return op_plan_operands(op, us_negative_log_likelihood, &call, sizeof call, OPERANDS(self, target, weight),
@@ -169,7 +169,8 @@ aclnnStatus op_cross_entropy_backward(OpCall *op, const Operand *gradient, const
 aclnnStatus op_softmax_cross_entropy(OpCall *op, const Operand *features, const Operand *labels, const Operand *loss,
                                      const Operand *gradient)
 {
-    return op_plan_operands(op, us_softmax_cross_entropy, NULL, 0, OPERANDS(features, labels), OPERANDS(loss, gradient));
+    return op_plan_operands(op, us_softmax_cross_entropy, NULL, 0, OPERANDS(features, labels),
+                            OPERANDS(loss, gradient));
 }
 
 Shape op_shape_sample_losses(OpCall *op, int64_t reduction, const Operand *self)
@@ -287,8 +288,8 @@ static aclnnStatus plan_ctc(OpCall *op, Kernel *kernel, CtcSizes sizes, int64_t 
     return op_plan_views(op, kernel, call, size, 4, views);
 }
 
-aclnnStatus op_ctc_loss(OpCall *op, CtcSizes sizes, const Operand *log_probabilities, const Operand *targets, int64_t blank,
-                        bool zero_infinity, const Operand *out, const Operand *alphas)
+aclnnStatus op_ctc_loss(OpCall *op, CtcSizes sizes, const Operand *log_probabilities, const Operand *targets,
+                        int64_t blank, bool zero_infinity, const Operand *out, const Operand *alphas)
 {
     const View batch = as_batch(log_probabilities), losses = as_line(out);
     return plan_ctc(op, us_ctc_loss, sizes, blank, zero_infinity,

@@ -10,19 +10,19 @@ Shape op_loss_shape(OpCall *op, int64_t reduction, Operands operands);
 /* What gradients are multiplied by: `times` / the number of elements for a mean, / the first size for reduction 3. */
 Number op_loss_factor(Shape shape, int64_t reduction, double times);
 
-/* The formula's results, their mean or their sum, over the shape that the inputs broadcast to. Inputs that were not given
- * are 1. */
+/* The formula's results, their mean or their sum, over the shape that the inputs broadcast to. Inputs that were not
+ * given are 1. */
 aclnnStatus op_loss(OpCall *op, const MapFormula *formula, aclDataType compute, Operands inputs, const Operand *out,
                     int64_t reduction, int32_t number_count, const Number *numbers);
 /* A gradient: as op_map, where inputs that were not given are 1. */
 aclnnStatus op_loss_gradient(OpCall *op, const MapFormula *formula, aclDataType compute, Operands inputs,
                              const Operand *out, int32_t number_count, const Number *numbers);
 
-/* Shapes of class losses (aclnn-ops NLLLoss, NLLLoss2d): weight has as many elements as there are classes (weight/elements),
- * target the shape of the rows (target/shape). */
+/* Shapes of class losses (aclnn-ops NLLLoss, NLLLoss2d): weight has as many elements as there are classes
+ * (weight/elements), target the shape of the rows (target/shape). */
 void op_require_classes(OpCall *op, const Operand *self, const Operand *target, const Operand *weight);
-aclnnStatus op_nll_loss(OpCall *op, const Operand *self, const Operand *target, const Operand *weight, int64_t reduction,
-                        int64_t ignore_index, const Operand *out, const Operand *total_weight);
+aclnnStatus op_nll_loss(OpCall *op, const Operand *self, const Operand *target, const Operand *weight,
+                        int64_t reduction, int64_t ignore_index, const Operand *out, const Operand *total_weight);
 aclnnStatus op_nll_loss_backward(OpCall *op, const Operand *gradient, const Operand *target, const Operand *weight,
                                  int64_t reduction, int64_t ignore_index, const Operand *total_weight,
                                  const Operand *out);
@@ -55,8 +55,8 @@ typedef struct CtcSizes {
 CtcSizes op_require_ctc(OpCall *op, const Operand *log_probabilities, const Operand *targets, IntArguments step_counts,
                         IntArguments label_counts, int64_t blank);
 void op_require_sizes(OpCall *op, const Operand *operand, Shape shape); /* shape */
-aclnnStatus op_ctc_loss(OpCall *op, CtcSizes sizes, const Operand *log_probabilities, const Operand *targets, int64_t blank,
-                        bool zero_infinity, const Operand *out, const Operand *alphas);
+aclnnStatus op_ctc_loss(OpCall *op, CtcSizes sizes, const Operand *log_probabilities, const Operand *targets,
+                        int64_t blank, bool zero_infinity, const Operand *out, const Operand *alphas);
 aclnnStatus op_ctc_loss_backward(OpCall *op, CtcSizes sizes, const Operand *gradient, const Operand *log_probabilities,
                                  const Operand *targets, int64_t blank, bool zero_infinity, const Operand *out);
 

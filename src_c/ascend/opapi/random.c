@@ -25,8 +25,8 @@ aclnnStatus op_normal(OpCall *op, RandomStream stream, const Operand *seed, cons
     return plan_draws(op, &draws, seed, offset, mean, deviation, out);
 }
 
-aclnnStatus op_uniform(OpCall *op, RandomStream stream, const Operand *seed, const Operand *offset, double from, double to,
-                       const Operand *out)
+aclnnStatus op_uniform(OpCall *op, RandomStream stream, const Operand *seed, const Operand *offset, double from,
+                       double to, const Operand *out)
 {
     const Draws draws = {.distribution = DRAW_UNIFORM, .stream = stream, .a = from, .b = to};
     return plan_draws(op, &draws, seed, offset, NULL, NULL, out);
@@ -60,8 +60,10 @@ static KernelStatus random_slopes(const View *views, const void *attributes)
 {
     const DType dtype = views[0].dtype;
     const View nothing = us_view_absent();
-    const MapCall choose = {.formula = &us_map_rrelu_slope, .compute = dtype, .result = dtype, .inputs = 2, .outputs = 1, .items = 1};
-    const MapCall multiply = {.formula = &us_map_mul, .compute = dtype, .result = dtype, .inputs = 2, .outputs = 1, .items = 1};
+    const MapCall choose = {.formula = &us_map_rrelu_slope, .compute = dtype, .result = dtype, .inputs = 2,
+                            .outputs = 1, .items = 1};
+    const MapCall multiply = {.formula = &us_map_mul, .compute = dtype, .result = dtype, .inputs = 2, .outputs = 1,
+                              .items = 1};
     KernelStatus status = us_draws((const View[]){views[1], nothing, nothing, nothing, nothing}, attributes);
     if (status == KERNEL_OK) {
         status = us_map((const View[]){views[0], views[1], views[1]}, &choose);
@@ -81,7 +83,8 @@ aclnnStatus op_rrelu(OpCall *op, const Operand *self, const Operand *noise, doub
                       NUMBERS(op_real((lower + upper) / 2, ACL_DOUBLE)));
     }
     const View factors = is_alike ? noise->view
-                                  : us_view_contiguous(noise->view.data, noise->view.dtype, self->view.rank, self->view.shape);
+                                  : us_view_contiguous(noise->view.data, noise->view.dtype, self->view.rank,
+                                                       self->view.shape);
     const Draws draws = {.distribution = DRAW_UNIFORM, .stream = stream, .a = lower, .b = upper};
     const PlannedView views[] = {{self, VIEW_READ, NULL}, {noise, VIEW_READ_WRITE, &factors}, {out, VIEW_WRITE, NULL}};
     return op_plan_views(op, random_slopes, &draws, sizeof draws, 3, views);

@@ -1,4 +1,5 @@
-/* Random numbers and dropout. Seeds and offsets may be tensors too: these take the seed's place and are added to the offset. */
+/* Random numbers and dropout. Seeds and offsets may be tensors too: these take the seed's place and are added to the
+ * offset. */
 #ifndef ASCEND_OPAPI_RANDOM_H
 #define ASCEND_OPAPI_RANDOM_H
 
@@ -10,8 +11,8 @@
 /* mean and deviation may be NULL: then the numbers count. They broadcast to out. */
 aclnnStatus op_normal(OpCall *op, RandomStream stream, const Operand *seed, const Operand *offset, const Operand *mean,
                       const Operand *deviation, double mean_number, double deviation_number, const Operand *out);
-aclnnStatus op_uniform(OpCall *op, RandomStream stream, const Operand *seed, const Operand *offset, double from, double to,
-                       const Operand *out);
+aclnnStatus op_uniform(OpCall *op, RandomStream stream, const Operand *seed, const Operand *offset, double from,
+                       double to, const Operand *out);
 /* each: probabilities by row-major position, or NULL. */
 aclnnStatus op_bernoulli(OpCall *op, RandomStream stream, double probability, const Operand *each, const Operand *out);
 aclnnStatus op_random_integers(OpCall *op, RandomStream stream, int64_t from, int64_t to, const Operand *out);
@@ -20,8 +21,9 @@ aclnnStatus op_multinomial(OpCall *op, RandomStream stream, const Operand *seed,
                            const Operand *self, const Operand *out);
 Shape op_shape_samples(OpCall *op, const Operand *self, int64_t count);
 
-/* out = self where it is above 0, else self times a slope. In training each has a slope of its own, uniform in [lower, upper),
- * and noise, by row-major position, takes the factors; else the slope is their mean. noise has self's shape, or is contiguous. */
+/* out = self where it is above 0, else self times a slope. In training each has a slope of its own, uniform in [lower,
+ * upper), and noise, by row-major position, takes the factors; else the slope is their mean. noise has self's shape, or
+ * is contiguous. */
 aclnnStatus op_rrelu(OpCall *op, const Operand *self, const Operand *noise, double lower, double upper, bool training,
                      RandomStream stream, const Operand *out);
 

@@ -16,8 +16,8 @@ static void require_tensor(OpCall *op, const Network *network, const Operand *op
 
 static void require_count(OpCall *op, Operands list, int64_t count)
 {
-    op_require(op, list.count == count, list.name, "length", op->invalid, "%s has %d tensors; there must be %lld", list.name,
-               (int)list.count, (long long)count);
+    op_require(op, list.count == count, list.name, "length", op->invalid, "%s has %d tensors; there must be %lld",
+               list.name, (int)list.count, (long long)count);
 }
 
 void op_require_network_parameters(OpCall *op, const Network *network, Operands list)
@@ -33,8 +33,8 @@ void op_require_network_parameters(OpCall *op, const Network *network, Operands 
     }
 }
 
-Network op_require_network(OpCall *op, CellKind kind, const Operand *input, Operands params, bool has_bias, int64_t layers,
-                           bool two_directions, bool batch_first)
+Network op_require_network(OpCall *op, CellKind kind, const Operand *input, Operands params, bool has_bias,
+                           int64_t layers, bool two_directions, bool batch_first)
 {
     const int32_t directions = two_directions ? 2 : 1, each = has_bias ? 4 : 2;
     Network network = {.recurrent = {.kind = kind, .directions = directions, .has_bias = has_bias,
@@ -150,8 +150,8 @@ static void add_states(Views *views, const Operand *input, const Operand *h, con
 }
 
 aclnnStatus op_recurrent(OpCall *op, Network network, const Operand *input, const Operand *h, const Operand *c,
-                         Operands params, bool keeps, const Operand *output, const Operand *last_h, const Operand *last_c,
-                         const Operands *lists)
+                         Operands params, bool keeps, const Operand *output, const Operand *last_h,
+                             const Operand *last_c, const Operands *lists)
 {
     Views views = room_for(op, &network);
     if (op_refused(op)) {
@@ -165,7 +165,8 @@ aclnnStatus op_recurrent(OpCall *op, Network network, const Operand *input, cons
         add_list(&views, lists[i], VIEW_WRITE);
     }
     network.recurrent.keeps = keeps;
-    return op_plan_views(op, us_recurrent_forward, &network.recurrent, sizeof network.recurrent, views.count, views.items);
+    return op_plan_views(op, us_recurrent_forward, &network.recurrent, sizeof network.recurrent, views.count,
+                         views.items);
 }
 
 aclnnStatus op_recurrent_backward(OpCall *op, Network network, const Operand *input, const Operand *h, const Operand *c,
@@ -186,5 +187,6 @@ aclnnStatus op_recurrent_backward(OpCall *op, Network network, const Operand *in
     add(&views, slopes.to_h, VIEW_WRITE);
     add(&views, slopes.to_c, VIEW_WRITE);
     add_list(&views, slopes.to_params, VIEW_WRITE);
-    return op_plan_views(op, us_recurrent_backward, &network.recurrent, sizeof network.recurrent, views.count, views.items);
+    return op_plan_views(op, us_recurrent_backward, &network.recurrent, sizeof network.recurrent, views.count,
+                         views.items);
 }

@@ -14,22 +14,22 @@ typedef struct Network {
 
 /* From its input (input/rank), its parameters (params/length, params/shape, params/same-dtype) and attributes
  * (numLayers/range). */
-Network op_require_network(OpCall *op, CellKind kind, const Operand *input, Operands params, bool has_bias, int64_t layers,
-                           bool two_directions, bool batch_first);
+Network op_require_network(OpCall *op, CellKind kind, const Operand *input, Operands params, bool has_bias,
+                           int64_t layers, bool two_directions, bool batch_first);
 /* Tensors of a network: of its input, its output or its states (NAME/shape, NAME/same-dtype). */
 void op_require_network_input(OpCall *op, const Network *network, const Operand *operand);
 void op_require_network_output(OpCall *op, const Network *network, const Operand *operand);
 void op_require_network_states(OpCall *op, const Network *network, const Operand *operand);
-/* Lists of a network: h and c; parameters; a tensor for each direction of each layer (NAME/length too; NAME/null where it
- * is needed and not given, 161001). */
+/* Lists of a network: h and c; parameters; a tensor for each direction of each layer (NAME/length too; NAME/null where
+ * it is needed and not given, 161001). */
 void op_require_network_pair(OpCall *op, const Network *network, Operands list);
 void op_require_network_parameters(OpCall *op, const Network *network, Operands list);
 void op_require_network_list(OpCall *op, const Network *network, Operands list, bool needed);
 
 /* `lists` as in kernels/rnn/recurrent.h; c is NULL for a GRU. */
 aclnnStatus op_recurrent(OpCall *op, Network network, const Operand *input, const Operand *h, const Operand *c,
-                         Operands params, bool keeps, const Operand *output, const Operand *last_h, const Operand *last_c,
-                         const Operands *lists);
+                         Operands params, bool keeps, const Operand *output, const Operand *last_h,
+                             const Operand *last_c, const Operands *lists);
 typedef struct NetworkSlopes {
     const Operand *output, *h, *c;
     const Operand *to_input, *to_h, *to_c;

@@ -20,7 +20,8 @@ typedef struct Entry {
     int64_t blank;
     const View *log_probabilities;
     int64_t *classes_of; /* by state; -1: no class */
-    double *alpha, *beta; /* (steps, states): of paths that reach a state, and that go on from it; both with the state's own */
+    /* (steps, states): of paths that reach a state, and that go on from it; both with the state's own */
+    double *alpha, *beta;
 } Entry;
 
 static double get(const View *view, int64_t place)
@@ -39,7 +40,8 @@ static double log_probability(const Entry *entry, int64_t step, int64_t class)
 {
     const int64_t *strides = entry->log_probabilities->strides;
     return class < 0 ? -INFINITY
-                     : get(entry->log_probabilities, step * strides[0] + entry->number * strides[1] + class * strides[2]);
+                     : get(entry->log_probabilities,
+                           step * strides[0] + entry->number * strides[1] + class * strides[2]);
 }
 
 /* ln(e^x + e^y) */
@@ -116,7 +118,8 @@ static void find_classes(const Work *work, Entry *entry)
         entry->classes_of[s] = work->call->blank;
         if (s % 2 == 1) {
             int64_t class;
-            const char *from = (const char *)targets->data + (first + s / 2 * stride) * (int64_t)us_dtype_size(targets->dtype);
+            const char *from = (const char *)targets->data +
+                (first + s / 2 * stride) * (int64_t)us_dtype_size(targets->dtype);
             us_convert(&class, DTYPE_INT64, from, targets->dtype, 1);
             entry->classes_of[s] = class >= 0 && class < entry->classes ? class : -1;
         }

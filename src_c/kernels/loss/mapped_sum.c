@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-enum { TILE = 512, BLOCK = 32 * TILE, PARTS = 16 }; /* elements; a block is a partial sum, PARTS of them within a tile */
+/* elements; a block is a partial sum, PARTS of them within a tile */
+enum { TILE = 512, BLOCK = 32 * TILE, PARTS = 16 };
 
 typedef struct Tile {
     _Alignas(64) char bytes[TILE * sizeof(double)];

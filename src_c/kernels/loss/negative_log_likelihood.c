@@ -38,7 +38,8 @@ static void lay_out(Rows *rows, const View *classes, const View *target, const V
     const View *walked[WALKED] = {&rows->classes, &rows->target, &rows->target};
     if (losses != NULL) {
         rows->losses = *losses;
-        walked[ROW_LOSS] = losses->rank > 0 ? &rows->losses : &rows->target; /* a target of rank 0 goes with [] and [1] */
+        /* a target of rank 0 goes with [] and [1] */
+        walked[ROW_LOSS] = losses->rank > 0 ? &rows->losses : &rows->target;
     }
     us_axes_add(&rows->axes, walked, WALKED, 0, rows->classes.rank);
     rows->count = us_view_elements(&rows->target);
@@ -118,7 +119,8 @@ static void sum_block(void *context, int64_t block)
             total.weight += picks[i].weight;
         }
         if (!us_view_is_absent(&rows->losses)) {
-            us_axes_store(&rows->axes, ROW_LOSS, rows->losses.data, rows->losses.dtype, begin, count, LANE_DOUBLE, losses);
+            us_axes_store(&rows->axes, ROW_LOSS, rows->losses.data, rows->losses.dtype, begin, count, LANE_DOUBLE,
+                          losses);
         }
     }
     rows->blocks[block] = total;
@@ -163,7 +165,8 @@ static void write_block(void *context, int64_t block)
         find_targets(rows, begin, count, picks);
         const bool each = !us_view_is_absent(&rows->losses);
         if (each) {
-            us_axes_load(&rows->axes, ROW_LOSS, rows->losses.data, rows->losses.dtype, begin, count, LANE_DOUBLE, gradients);
+            us_axes_load(&rows->axes, ROW_LOSS, rows->losses.data, rows->losses.dtype, begin, count, LANE_DOUBLE,
+                         gradients);
         }
         for (int64_t i = 0; i < count; i++) {
             if (picks[i].counts) {
@@ -182,8 +185,8 @@ KernelStatus us_negative_log_likelihood_backward(const View *views, const void *
     lay_out(&rows, out, &views[1], &views[2], each ? gradient : NULL);
     rows.ignore_index = call->ignore_index;
     rows.gradient = each ? 0 : read(gradient, 0) / (call->reduction == LOSS_MEAN ? read(&views[3], 0) : 1);
-    const MapCall zeros = {.formula = &us_map_fill, .compute = out->dtype, .result = out->dtype, .inputs = 1, .outputs = 1,
-                           .items = 1};
+    const MapCall zeros = {.formula = &us_map_fill, .compute = out->dtype, .result = out->dtype, .inputs = 1,
+                           .outputs = 1, .items = 1};
     const KernelStatus status = us_map((const View[]){us_view_absent(), *out}, &zeros);
     if (status == KERNEL_OK) {
         run_pieces(rows.count / BLOCK + (rows.count % BLOCK != 0), rows.count, write_block, &rows);

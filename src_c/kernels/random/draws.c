@@ -208,8 +208,8 @@ static void draw_piece(void *context, int64_t piece)
 
 /* ---- preparation ---- */
 
-/* The largest number of a type, of float64 for integers, that is below a limit: the bits of a floating number count up from
- * 0 either way. */
+/* The largest number of a type, of float64 for integers, that is below a limit: the bits of a floating number count up
+ * from 0 either way. */
 static double below(double limit, DType given)
 {
     const DType dtype = us_dtype_is_float(given) ? given : DTYPE_FLOAT64;

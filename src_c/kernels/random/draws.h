@@ -20,13 +20,13 @@ typedef struct Draws {
     uint64_t range;
 } Draws;
 
-/* views: out, seed, offset, a, b. seed: one integer instead of the stream's; offset: one that is added to the stream's; a and
- * b: tensors instead of the numbers, which broadcast to out (of DRAW_BERNOULLI: taken in row-major order, and out keeps its
- * elements beyond the last one). All but out may be absent. Elements in row-major order of out. */
+/* views: out, seed, offset, a, b. seed: one integer instead of the stream's; offset: one that is added to the stream's;
+ * a and b: tensors instead of the numbers, which broadcast to out (of DRAW_BERNOULLI: taken in row-major order, and out
+ * keeps its elements beyond the last one). All but out may be absent. Elements in row-major order of out. */
 Kernel us_draws;
 
-/* A mask of dropout (kernels/dropout.h). views: mask, of one dimension. Bits of elements are 1 but with probability `drop`,
- * the others 0. */
+/* A mask of dropout (kernels/dropout.h). views: mask, of one dimension. Bits of elements are 1 but with probability
+ * `drop`, the others 0. */
 typedef struct DropoutMask {
     RandomStream stream;
     double drop;

@@ -116,7 +116,8 @@ static void draw_row(void *context, int64_t row)
 {
     Work *work = context;
     const size_t heap_size = work->replaces ? 0 : (size_t)work->samples * sizeof(Waiting);
-    char *block = us_scratch_take(us_scratch_round((size_t)work->classes * sizeof(double)) + heap_size), *cursor = block;
+    char *block = us_scratch_take(us_scratch_round((size_t)work->classes * sizeof(double)) + heap_size),
+        *cursor = block;
     if (block == NULL) {
         atomic_store(&work->lacks_memory, true);
         return;

@@ -4,7 +4,8 @@
 
 enum { WORDS = 1024, NUMBERS = WORDS / 2, GROUPS = WORDS / PHILOX_GROUP };
 
-/* Fisher and Yates, from the end: place i is exchanged with one of 0 … i. Place size - 1 - n takes number n of the stream. */
+/* Fisher and Yates, from the end: place i is exchanged with one of 0 … i. Place size - 1 - n takes number n of the
+ * stream. */
 static void shuffle(RandomStream stream, int64_t *values, int64_t size)
 {
     uint32_t words[WORDS];

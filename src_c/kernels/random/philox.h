@@ -1,12 +1,12 @@
-/* The random numbers of all operators: Philox 4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
- * 1, 2, 3", 2011). A counter makes four words of 32 bits, so any of them can be made by any thread. */
+/* The random numbers of all operators: Philox 4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy
+ * as 1, 2, 3", 2011). A counter makes four words of 32 bits, so any of them can be made by any thread. */
 #ifndef UNDERSTUDY_PHILOX_H
 #define UNDERSTUDY_PHILOX_H
 
 #include <stdint.h>
 
-/* The key is the seed; a counter's low half is the number of a block of four words, its high half the offset: calls with
- * other offsets have nothing in common. */
+/* The key is the seed; a counter's low half is the number of a block of four words, its high half the offset: calls
+ * with other offsets have nothing in common. */
 typedef struct RandomStream {
     uint64_t seed, offset;
 } RandomStream;

@@ -183,7 +183,8 @@ typedef struct Step {
     float *h, *c, *extra;
 } Step;
 
-KERNEL_CLONES static void lstm_row(int64_t hidden, float *gates, const float *c_before, float *c, float *tanh_c, float *h)
+KERNEL_CLONES static void lstm_row(int64_t hidden, float *gates, const float *c_before, float *c, float *tanh_c,
+                                   float *h)
 {
     float *i = gates, *f = i + hidden, *g = f + hidden, *o = g + hidden;
 #pragma GCC ivdep
@@ -198,7 +199,8 @@ KERNEL_CLONES static void lstm_row(int64_t hidden, float *gates, const float *c_
     }
 }
 
-KERNEL_CLONES static void gru_row(int64_t hidden, float *gates, const float *of_h, const float *h_before, float *hn, float *h)
+KERNEL_CLONES static void gru_row(int64_t hidden, float *gates, const float *of_h, const float *h_before, float *hn,
+                                  float *h)
 {
     float *r = gates, *z = r + hidden, *n = z + hidden;
 #pragma GCC ivdep
@@ -473,16 +475,16 @@ static void lstm_step_back(void *context, int64_t row)
 {
     const StepSlopes *step = context;
     const int64_t at = row * step->hidden, gates = at * step->gate_count;
-    lstm_slopes(step->hidden, step->gates + gates, step->c_before + at, step->extra + at, step->output + row * step->width,
-                step->h + at, step->c + at, step->sums_x + gates);
+    lstm_slopes(step->hidden, step->gates + gates, step->c_before + at, step->extra + at,
+                step->output + row * step->width, step->h + at, step->c + at, step->sums_x + gates);
 }
 
 static void gru_step_back(void *context, int64_t row)
 {
     const StepSlopes *step = context;
     const int64_t at = row * step->hidden, gates = at * step->gate_count;
-    gru_slopes(step->hidden, step->gates + gates, step->h_before + at, step->extra + at, step->output + row * step->width,
-               step->h + at, step->sums_x + gates, step->sums_h + gates);
+    gru_slopes(step->hidden, step->gates + gates, step->h_before + at, step->extra + at,
+               step->output + row * step->width, step->h + at, step->sums_x + gates, step->sums_h + gates);
 }
 
 static KernelStatus run_back(const Pass *pass, const Slopes *slopes)
