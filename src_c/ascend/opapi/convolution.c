@@ -41,7 +41,8 @@ void require_conv_values(OpCall *op, ConvSettings settings)
         const int64_t value = settings.output_padding.values[i];
         const int64_t stride = settings.stride.values[i], dilation = settings.dilation.values[i];
         op_require(op, value >= 0 && (value < stride || value < dilation), settings.output_padding.name, "range",
-                   op->invalid, "%s[%lld] is %lld; it needs 0 or more, and less than the stride, %lld, or the dilation, "
+                   op->invalid,
+                       "%s[%lld] is %lld; it needs 0 or more, and less than the stride, %lld, or the dilation, "
                    "%lld", settings.output_padding.name, (long long)i, (long long)value, (long long)stride,
                    (long long)dilation);
     }
@@ -55,7 +56,8 @@ void require_conv_channels(OpCall *op, const Operand *input, const Operand *weig
     const int64_t first = op_size(weight, 0), second = op_size(weight, 1);
     const bool fits = settings.transposed ? first == channels && first % groups == 0
                                           : channels % groups == 0 && second == channels / groups && first % groups == 0;
-    op_require(op, fits, "groups", "channels", op->invalid, "groups is %lld, input is %s, weight is %s: the channels do "
+    op_require(op, fits, "groups", "channels", op->invalid,
+        "groups is %lld, input is %s, weight is %s: the channels do "
                "not fit", (long long)groups, op_shape_text(op, input), op_shape_text(op, weight));
 }
 
@@ -128,11 +130,13 @@ void require_conv_input(OpCall *op, const Operand *input, const Operand *weight,
         const int64_t size = op_size(input, 2 + axis), taps = op_size(weight, 2 + axis);
         holds = holds && (settings.transposed ||
                           places(size, padding_before(settings.padding, axes, axis),
-                                 padding_behind(settings.padding, axes, axis), settings.dilation.values[axis], taps) > 0);
+                                 padding_behind(settings.padding, axes, axis), settings.dilation.values[axis],
+                                     taps) > 0);
         empty = empty || taps == 0 || size == 0;
     }
     empty = empty || op_size(weight, 0) == 0 || op_size(weight, 1) == 0;
-    op_require(op, !empty, weight->name, "empty", op->invalid, "%s is %s, %s is %s: only the batch may be 0", weight->name,
+    op_require(op, !empty, weight->name, "empty", op->invalid, "%s is %s, %s is %s: only the batch may be 0",
+        weight->name,
                op_shape_text(op, weight), input->name, op_shape_text(op, input));
     op_require(op, holds, input->name, "size", op->invalid, "%s is %s with its padding smaller than the dilated %s, %s",
                input->name, op_shape_text(op, input), weight->name, op_shape_text(op, weight));
@@ -142,7 +146,8 @@ void require_conv_input(OpCall *op, const Operand *input, const Operand *weight,
 
 static void require_at_most(OpCall *op, const char *name, int64_t value, int64_t highest)
 {
-    op_require(op, value <= highest, name, "limit", ACLNN_ERR_INNER_NULLPTR, "%s has %lld; the hardware does at most %lld",
+    op_require(op, value <= highest, name, "limit", ACLNN_ERR_INNER_NULLPTR,
+        "%s has %lld; the hardware does at most %lld",
                name, (long long)value, (long long)highest);
 }
 
@@ -192,7 +197,8 @@ aclnnStatus op_convolution(OpCall *op, const Operand *input, const Operand *weig
     const View absent = us_view_absent();
     const PlannedView views[] = {{input, VIEW_READ, NULL}, {weight, VIEW_READ, NULL}, {bias, VIEW_READ, NULL},
                                  {NULL, VIEW_READ, &absent}, {output, VIEW_WRITE, NULL}};
-    return op_plan_views(op, settings.transposed ? us_conv_backward_data : us_conv_forward, &conv, sizeof conv, 5, views);
+    return op_plan_views(op, settings.transposed ? us_conv_backward_data : us_conv_forward, &conv, sizeof conv, 5,
+        views);
 }
 
 void require_conv_wanted(OpCall *op, BoolArguments mask, Operands gradients)

@@ -53,7 +53,8 @@ Shape op_shape_summed_product(OpCall *op, const Operand *a, const Operand *b)
 {
     const int64_t batch = op_size(a, 0), other = op_size(b, 0);
     op_require(op, batch == other || batch == 1 || other == 1, b->name, "batch", op->invalid,
-               "%s is %s, %s is %s: their batches differ", a->name, op_shape_text(op, a), b->name, op_shape_text(op, b));
+               "%s is %s, %s is %s: their batches differ", a->name, op_shape_text(op, a), b->name, op_shape_text(op,
+                   b));
     op_require(op, op_size(a, 2) == op_size(b, 1), b->name, "shape", op->invalid,
                "%s is %s, %s is %s: they cannot be multiplied", a->name, op_shape_text(op, a), b->name,
                op_shape_text(op, b));
@@ -151,7 +152,8 @@ aclnnStatus op_trace(OpCall *op, const Operand *self, const Operand *out)
     sum.shape[0] = 1;
     sum.strides[0] = 0;
     const DType compute = dtype_of_acl(op_is_integer(self->dtype) ? ACL_INT64 : self->dtype);
-    const ReduceCall call = {.reduction = &us_reduce_sum, .compute = compute, .result = compute, .axes = 1, .outputs = 1};
+    const ReduceCall call = {.reduction = &us_reduce_sum, .compute = compute, .result = compute, .axes = 1,
+        .outputs = 1};
     const PlannedView views[] = {{self, VIEW_READ, &diagonal}, {out, VIEW_WRITE, &sum}};
     return op_plan_views(op, us_reduce, &call, sizeof call, 2, views);
 }
@@ -354,7 +356,8 @@ static DType decomposed_type(const Operand *operand)
 
 void require_lapack(OpCall *op, const Operand *self, const char *routine)
 {
-    op_require(op, op_refused(op) || op_empty(self) || us_has_routine(decomposed_type(self), routine), self->name, "library",
+    op_require(op, op_refused(op) || op_empty(self) || us_has_routine(decomposed_type(self), routine), self->name,
+        "library",
                ACLNN_ERR_INNER, "no library with the LAPACK was found: see UNDERSTUDY_BLAS");
 }
 
@@ -430,7 +433,8 @@ aclnnStatus op_qr(OpCall *op, const Operand *self, int64_t mode, const Operand *
     const Decomposition attributes = {decomposed_type(self)};
     const View absent = us_view_absent();
     const PlannedView views[] = {{self, VIEW_READ, NULL},
-                                 mode != 2 ? (PlannedView){q, VIEW_WRITE, NULL} : (PlannedView){NULL, VIEW_READ, &absent},
+                                 mode != 2 ? (PlannedView){q, VIEW_WRITE, NULL} : (PlannedView){NULL, VIEW_READ,
+                                     &absent},
                                  {r, VIEW_WRITE, NULL}};
     return op_plan_views(op, us_qr, &attributes, sizeof attributes, 3, views);
 }
@@ -483,7 +487,8 @@ aclnnStatus op_triangular_solve(OpCall *op, const Operand *self, const Operand *
     }
     const TriangularSolve attributes = {decomposed_type(self), upper, transposed, unit};
     const int32_t batch = m->view.rank - 2;
-    const View b = op_with_batch(&self->view, batch, m->view.shape), matrix = op_with_batch(&a->view, batch, m->view.shape);
+    const View b = op_with_batch(&self->view, batch, m->view.shape), matrix = op_with_batch(&a->view, batch,
+        m->view.shape);
     const PlannedView views[] = {{self, VIEW_READ, &b}, {a, VIEW_READ, &matrix}, {x, VIEW_WRITE, NULL},
                                  {m, VIEW_WRITE, NULL}};
     return op_plan_views(op, us_triangular_solve, &attributes, sizeof attributes, 4, views);
@@ -507,7 +512,8 @@ aclnnStatus op_distances(OpCall *op, const Operand *x1, const Operand *x2, doubl
     }
     const Distance attributes = {power};
     const int32_t batch = out->view.rank - 2;
-    const View a = op_with_batch(&x1->view, batch, out->view.shape), b = op_with_batch(&x2->view, batch, out->view.shape);
+    const View a = op_with_batch(&x1->view, batch, out->view.shape), b = op_with_batch(&x2->view, batch,
+        out->view.shape);
     const PlannedView views[] = {{x1, VIEW_READ, &a}, {x2, VIEW_READ, &b}, {out, VIEW_WRITE, NULL}};
     return op_plan_views(op, us_distance, &attributes, sizeof attributes, 3, views);
 }

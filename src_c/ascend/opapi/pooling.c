@@ -62,7 +62,8 @@ void require_pool_plane(OpCall *op, const Operand *self, int32_t axes)
         fits = fits && !__builtin_mul_overflow(plane, op_size(self, axis), &plane);
     }
     op_require(op, fits && plane <= INT32_MAX, self->name, "plane", op->invalid,
-               "%s is %s; 32-bit indices cannot count its last %d axes", self->name, op_shape_text(op, self), (int)axes);
+               "%s is %s; 32-bit indices cannot count its last %d axes", self->name, op_shape_text(op, self),
+                   (int)axes);
 }
 
 void require_pool_planes(OpCall *op, const Operand *operand, const Operand *self, int32_t axes)
@@ -71,7 +72,8 @@ void require_pool_planes(OpCall *op, const Operand *operand, const Operand *self
     for (int32_t axis = 0; fits && axis < self->view.rank - axes; axis++) {
         fits = op_size(operand, axis) == op_size(self, axis);
     }
-    op_require(op, fits, operand->name, "shape", op->invalid, "%s is %s, %s is %s: they may differ in the last %d sizes",
+    op_require(op, fits, operand->name, "shape", op->invalid,
+        "%s is %s, %s is %s: they may differ in the last %d sizes",
                operand->name, op_shape_text(op, operand), self->name, op_shape_text(op, self), (int)axes);
 }
 

@@ -136,7 +136,8 @@ typedef struct Pair {
 static Pair read_pair(DType compute, const void *elements, int64_t index)
 {
     Pair pair;
-    us_lane_load(LANE_COMPLEX128, &pair, (const char *)elements + index * (int64_t)us_dtype_size(compute), compute, 1, 1);
+    us_lane_load(LANE_COMPLEX128, &pair, (const char *)elements + index * (int64_t)us_dtype_size(compute), compute, 1,
+        1);
     return pair;
 }
 
@@ -161,7 +162,8 @@ static int factorize(DType compute, int n, void *a, int *pivots)
 
 static KernelStatus inverse_body(const Batch *batch, const View *matrices)
 {
-    typedef void Getri(const int *n, void *a, const int *lda, const int *pivots, void *work, const int *size, int *info);
+    typedef void Getri(const int *n, void *a, const int *lda, const int *pivots, void *work, const int *size,
+        int *info);
     const int64_t order = matrices[0].shape[0];
     const size_t size = us_dtype_size(batch->compute), elements = (size_t)(order * order);
     const size_t work_size = us_scratch_round((size_t)(order * WORKSPACE_COLUMNS) * size);
@@ -174,7 +176,8 @@ static KernelStatus inverse_body(const Batch *batch, const View *matrices)
     void *work = us_scratch_part(&cursor, work_size);
     int *pivots = (int *)(void *)cursor;
     load_columns(batch->compute, &matrices[0], a, order);
-    const int n = as_int(order), length = as_int(order * WORKSPACE_COLUMNS < INT_MAX ? order * WORKSPACE_COLUMNS : order);
+    const int n = as_int(order),
+        length = as_int(order * WORKSPACE_COLUMNS < INT_MAX ? order * WORKSPACE_COLUMNS : order);
     int info = factorize(batch->compute, n, a, pivots);
     if (info == 0) {
         Getri *getri;
@@ -275,7 +278,8 @@ static KernelStatus qr_body(const Batch *batch, const View *matrices)
     char *a = us_scratch_part(&cursor, a_size);
     void *work = us_scratch_part(&cursor, work_size), *tau = cursor;
     load_columns(batch->compute, &matrices[0], a, rows);
-    const int m = as_int(rows), n = as_int(columns), k = as_int(kept), leading = m > 0 ? m : 1, wanted = as_int(q_columns);
+    const int m = as_int(rows), n = as_int(columns), k = as_int(kept), leading = m > 0 ? m : 1,
+        wanted = as_int(q_columns);
     const int length = as_int(work_elements < INT_MAX ? work_elements : held + 1);
     int info = 0;
     Geqrf *geqrf;
@@ -337,7 +341,8 @@ static KernelStatus triangular_body(const Batch *batch, const View *matrices)
     Trsm *trsm;
     *(void **)&trsm = routine_of(batch->compute, "trsm");
     if (order > 0 && columns > 0) {
-        trsm("L", solve->upper ? "U" : "L", solve->transposed ? "T" : "N", solve->unit ? "U" : "N", &m, &n, alpha, a, &m,
+        trsm("L", solve->upper ? "U" : "L", solve->transposed ? "T" : "N", solve->unit ? "U" : "N", &m, &n, alpha, a,
+            &m,
              b, &m);
     }
     store_columns(batch->compute, &matrices[2], b, order);
