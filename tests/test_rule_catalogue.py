@@ -35,7 +35,7 @@ def cases_by_rule():
 # us_refuse(call, "parameter", "rule", …), us_require(call, condition, "parameter", "rule", …) and the helpers of a
 # library that end in one of these: the two literals before the status are the last parts of the id. (Lists of choices
 # end in NULL, and their literals are followed by literals.)
-LITERAL_PAIR = re.compile(r'"([A-Za-z_][A-Za-z0-9_]*)",\s*"([a-z][a-z0-9-]*)",\s*(?!"|NULL)')
+LITERAL_PAIR = re.compile(r'"([A-Za-z_][A-Za-z0-9_]*)",\s*"([a-z][a-z0-9-]*)",(?!\s*(?:"|NULL))')
 
 
 def rule_tails_in_code():

@@ -15,9 +15,9 @@ from elftools.elf.elffile import ELFFile
 from tests import native
 from understudy import paths
 
-# Rounded exactly, or exact (powers of two and exponents), so the same everywhere.
+# Rounded exactly, or exact (powers of two, exponents, rests of divisions), so the same everywhere.
 EXACT = {name + suffix for name in ("sqrt", "floor", "ceil", "rint", "nearbyint", "trunc", "fma", "fabs", "copysign",
-                                    "ldexp", "frexp", "ilogb")
+                                    "ldexp", "frexp", "ilogb", "fmod")
          for suffix in ("", "f")}  # fmt: skip
 # glibc's own names for "as if the processor had none of these", old and new.
 WITHOUT = "AVX,AVX2,FMA,FMA4,AVX512F,AVX512VL,AVX512DQ,AVX512BW".split(",")

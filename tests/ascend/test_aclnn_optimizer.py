@@ -88,3 +88,13 @@ def test_lists_with_a_tensor_of_scalars(name):
         for a, b, c, scalar, actual in zip(x1, x2, x3, scalars, found, strict=True):
             exact = a + scalar * b * c if "mul" in name else a + b / c * scalar
             numpy.testing.assert_allclose(actual, exact, EPSILON.get(kind, 0) , 0)
+
+
+@pytest.mark.parametrize(("scale", "steps", "found", "expected"), [
+    (8, 0, 0, (8, 1)), (8, 1, 0, (8, 2)), (8, 2, 0, (24, 0)), (8, 2, 1, (4, 0)), (8, 0, numpy.inf, (4, 0)), (2.0**127, 2, 0, (2.0**127, 0)),
+])  # fmt: skip
+def test_loss_scale(scale, steps, found, expected):
+    """A scale that would overflow stays, as in PyTorch."""
+    result = call("AmpUpdateScale", currentScale=tensor([scale]), growthTracker=tensor([steps], "I32"), foundInf=tensor([found]),
+                  growthFactor=3.0, backoffFactor=0.5, growthInterval=3, updatedScale=empty((1,)), updatedGrowthTracker=empty((1,), "I32"))
+    assert tuple(float(value[0]) for value in result) == expected

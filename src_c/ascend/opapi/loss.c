@@ -136,8 +136,8 @@ aclnnStatus op_nll_loss_backward(OpCall *op, const Operand *gradient, const Oper
 
 int64_t op_reduction_named(const char *text)
 {
-    static const char *const names[] = {"none", "mean", "sum"};
-    for (int64_t i = 0; i < 3; i++) {
+    static const char *const names[] = {"none", "mean", "sum", NULL};
+    for (int64_t i = 0; names[i] != NULL; i++) {
         if (strcmp(text, names[i]) == 0) {
             return i;
         }

@@ -200,7 +200,7 @@ KernelStatus us_inverse(const View *views, const void *attributes)
 
 static double size_of(Pair pair)
 {
-    const double x = fabs(pair.real), y = fabs(pair.imaginary), most = fmax(x, y), least = fmin(x, y);
+    const double x = fabs(pair.real), y = fabs(pair.imaginary), most = x > y ? x : y, least = x > y ? y : x;
     const double rest = most > 0 ? least / most : 0;
     return most > 0 ? most * sqrt(1 + rest * rest) : most;
 }

@@ -1,4 +1,5 @@
 #include "kernels/resample/grid_sample.h"
+#include "kernels/resample/clamped.h"
 
 #include "kernels/linear.h"
 #include "kernels/pieces.h"
@@ -56,7 +57,7 @@ static double padded(const GridSample *settings, double at, int64_t size, double
     if (settings->padding != SAMPLE_ZEROS) {
         const double last = (double)(size - 1);
         *slope *= at > 0 && at < last ? 1 : 0;
-        at = fmin(fmax(at, 0), last); /* NaN is 0 */
+        at = clamped(at, last);
     }
     return at;
 }

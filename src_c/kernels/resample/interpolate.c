@@ -1,4 +1,5 @@
 #include "kernels/resample/interpolate.h"
+#include "kernels/resample/clamped.h"
 
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
@@ -51,7 +52,7 @@ static double step_of(const Interpolation *settings, const Axis *axis, double sc
         return axis->out > 1 ? (double)(axis->in - 1) / (double)(axis->out - 1) : 0;
     }
     /* more than the whole image is as good as that, and stays small enough to compute with */
-    return scale > 0 ? fmin(1 / scale, 4 * (double)axis->in) : (double)axis->in / (double)axis->out;
+    return scale > 0 ? clamped(1 / scale, 4 * (double)axis->in) : (double)axis->in / (double)axis->out;
 }
 
 static double keys(double distance, double a)
@@ -110,11 +111,11 @@ static void place_element(const Interpolation *settings, const Axis *axis, doubl
         const double below = floor(at);
         for (int64_t t = 0; t < 4; t++) {
             const double place = below + (double)(t - 1);
-            places[t] = (int64_t)fmin(fmax(place, 0), (double)last);
+            places[t] = (int64_t)clamped(place, (double)last);
             weights[t] = keys(at - place, -0.75);
         }
     } else if (settings->mode == INTERPOLATE_LINEAR) {
-        at = fmin(fmax(at, 0), (double)last);
+        at = clamped(at, (double)last);
         places[0] = (int64_t)at;
         places[1] = smaller(places[0] + 1, last);
         weights[1] = at - (double)places[0];
@@ -122,7 +123,7 @@ static void place_element(const Interpolation *settings, const Axis *axis, doubl
     } else {
         /* in halves of elements; of the sizes it is exact */
         const int64_t halves = 2 * o + (settings->mode == INTERPOLATE_NEAREST_EXACT);
-        places[0] = scale > 0 ? (int64_t)fmin(floor((double)halves / 2 / scale), (double)last)
+        places[0] = scale > 0 ? (int64_t)clamped(floor((double)halves / 2 / scale), (double)last)
                               : halves * axis->in / (2 * axis->out);
         weights[0] = 1;
     }

@@ -1,4 +1,5 @@
 #include "kernels/resample/roi_align.h"
+#include "kernels/resample/clamped.h"
 
 #include "kernels/linear.h"
 #include "kernels/pieces.h"
@@ -22,10 +23,10 @@ typedef struct Bins {
 
 static Bins bins_of(const RoiAlign *settings, double from, double to, int64_t count)
 {
-    const double begin = from * settings->scale, length = fmax(to * settings->scale - begin, 1);
+    const double begin = from * settings->scale, asked = to * settings->scale - begin, length = asked > 1 ? asked : 1;
     Bins bins = {begin, length / (double)count, settings->samples};
     if (bins.points == 0) {
-        bins.points = (int64_t)fmin(ceil(bins.size), MOST_POINTS);
+        bins.points = (int64_t)clamped(ceil(bins.size), MOST_POINTS);
     }
     return bins;
 }
@@ -44,8 +45,8 @@ static double sample(const View *image, int64_t n, int64_t c, double y, double x
     if (!(y >= -1 && y <= (double)height && x >= -1 && x <= (double)width)) {
         return 0;
     }
-    y = fmin(fmax(y, 0), (double)(height - 1));
-    x = fmin(fmax(x, 0), (double)(width - 1));
+    y = clamped(y, (double)(height - 1));
+    x = clamped(x, (double)(width - 1));
     const int64_t top = (int64_t)y, left = (int64_t)x;
     const int64_t bottom = top + 1 < height ? top + 1 : top, right = left + 1 < width ? left + 1 : left;
     const double by_y = y - (double)top, by_x = x - (double)left;
