@@ -320,7 +320,7 @@ def test_multilabel_margin():
     x = drawn(rng, (4, 5), LINE, "F32")
     target = np.array([[3, 0, -1, 1, 2], [-1, 1, 1, 1, 1], [2, 2, 4, -1, 0], [0, 1, 2, 3, 4]])
     marks, losses = np.zeros(x.shape), np.zeros(4)
-    for row, labels in enumerate([[3, 0], [], [2, 4], range(5)]):
+    for row, labels in enumerate([[3, 0], [], [2, 2, 4], range(5)]):  # a label that stands there twice counts twice, as in PyTorch
         marks[row, list(labels)] = 1
         losses[row] = sum(max(0, 1 - x[row, j] + x[row, i]) for j in labels for i in range(5) if i not in labels) / 5
     for reduction, expected in [(NONE, losses), (MEAN, losses.mean()), (SUM, losses.sum())]:

@@ -14,11 +14,11 @@ typedef struct Work {
     atomic_bool lacks_memory;
 } Work;
 
-/* 1 for the labels of a sample, else 0. */
-static void mark_labels(const View *target, int64_t sample, double *marks)
+/* How often each class is a label of the sample. */
+static void count_labels(const View *target, int64_t sample, double *counts)
 {
     const int64_t classes = target->shape[1], size = (int64_t)us_dtype_size(target->dtype);
-    memset(marks, 0, (size_t)classes * sizeof *marks);
+    memset(counts, 0, (size_t)classes * sizeof *counts);
     for (int64_t i = 0; i < classes; i++) {
         int64_t label;
         const int64_t place = sample * target->strides[0] + i * target->strides[1];
@@ -27,7 +27,7 @@ static void mark_labels(const View *target, int64_t sample, double *marks)
             return;
         }
         if (label < classes) {
-            marks[label] = 1;
+            counts[label] += 1;
         }
     }
 }
@@ -36,20 +36,23 @@ static void run_sample(void *context, int64_t sample)
 {
     Work *work = context;
     const int64_t classes = work->x.shape[1];
-    double *x = us_scratch_take(2 * (size_t)classes * sizeof *x), *marks = x + classes, loss = 0;
+    double *x = us_scratch_take(2 * (size_t)classes * sizeof *x), *counts = x + classes, loss = 0;
     if (x == NULL) {
         atomic_store(&work->lacks_memory, true);
         return;
     }
     us_linear_load_double(&work->x, sample * classes, classes, x);
-    mark_labels(&work->target, sample, marks);
+    count_labels(&work->target, sample, counts);
     for (int64_t j = 0; j < classes; j++) {
-        for (int64_t i = 0; i < classes && marks[j] != 0; i++) {
+        for (int64_t i = 0; i < classes && counts[j] != 0; i++) {
             const double hinge = 1 - x[j] + x[i];
-            loss += marks[i] != 0 || hinge < 0 ? 0 : hinge;
+            loss += counts[i] != 0 || hinge < 0 ? 0 : counts[j] * hinge;
         }
     }
-    us_linear_store_double(&work->is_target, sample * classes, classes, marks);
+    for (int64_t i = 0; i < classes; i++) {
+        counts[i] = counts[i] != 0 ? 1 : 0;
+    }
+    us_linear_store_double(&work->is_target, sample * classes, classes, counts);
     work->losses[sample] = loss / (double)classes;
     us_scratch_give_back(x);
 }
