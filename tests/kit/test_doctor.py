@@ -91,7 +91,7 @@ def test_an_object_file_with_a_cpp_declaration(tmp_path):
     ("ftdsp", "LaunchGroup", "missing"),
     ("ftdsp", "fp_binarycrossentropygrd_s", "unknown"),
     ("maca", "mcMalloc", "emulated"),
-    ("maca", "mcStreamBeginCapture", "missing"),
+    ("maca", "mcFuncGetAttributes", "missing"),
     ("maca", "mcdnnCreateTensorDescripter", "unknown"),
     ("maca", "mcblasSgemm", "emulated"),
 ])  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 
 from understudy.maca import ffi, lib
 
-from tests.kernels.test_conv import data_model, forward_model, out_sizes, slope_model
+from tests.conformance.convolution import data_model, forward_model, out_sizes, slope_model
 from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, ROUNDING, Buffer, Tensor, activation,
                                       call, descriptor, differences, from_storage, handle, nhwc_strides, ok, random, run, scale, synchronize, to_storage)
 from tests.maca.test_mcdnn_tensor_transform import filter_descriptor

@@ -43,7 +43,17 @@ class Scene:
     def executable(self):
         return rt.made("mcGraphExec_t", lib.mcGraphInstantiate, self.graph(), NULL, NULL, 0)
 
-    memory = rt.device_memory()  # made before anything is captured
+    _memory = None
+
+    @property
+    def memory(self):
+        """One block for all scenes, made when it is first needed: who imports this has used no device, and may fork."""
+        if Scene._memory is None:
+            mode = out("mcStreamCaptureMode", lib.mcStreamCaptureModeRelaxed)  # a capture may be going on
+            rt.ok(lib.mcThreadExchangeStreamCaptureMode(mode))
+            Scene._memory = rt.device_memory()
+            rt.ok(lib.mcThreadExchangeStreamCaptureMode(mode))
+        return Scene._memory
 
     def joined(self, returns=True):
         """The stream a capture began on, and one that joined it."""
@@ -154,7 +164,7 @@ def broken(scene):
 
     def renew():
         rt.ok(lib.mcDeviceReset())
-        Scene.memory = rt.device_memory()
+        Scene._memory = None
         rt.ok(lib.mcThreadExchangeStreamCaptureMode(mode))
 
     scene.stack.callback(renew)
