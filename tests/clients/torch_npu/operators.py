@@ -174,8 +174,9 @@ def outcome_of_exception(error: Exception) -> tuple[str, str]:
         return "missing", ""
     if absent := re.search(r"(aclnn\w+) or aclnn\w+ not in libopapi", text):
         return "missing", absent[1]
-    if ours := re.search(r"(aclnn\w+/[^\n]+)", text):
-        return "refused", ours[1][:200]
+    text = text.split("[ERROR]")[0] if "AclNN" not in text else text
+    if ours := re.search(r"call (aclnn\w+) failed.*?AclNN\w+\(\w+\): ([^\n]+)", text, re.S):
+        return "refused", f"{ours[1]}: {ours[2]}"[:200]
     if "aclnn" in text or "error code is" in text:
         return "refused", " ".join(text.split())[:200]
     return "adapter", " ".join(text.split())[:160]
@@ -315,7 +316,8 @@ def main() -> None:
     tables = [table(dtype, run(dtype, names)) for dtype in dtypes]
     text = "\n".join(tables)
     if given.write:
-        given.write.write_text("# PyTorch's operators on the emulated device\n\nMade by `python -m tests.clients.torch_npu.operators`.\n\n" + text)
+        head, _, _ = given.write.read_text().partition("## ") if given.write.exists() else ("", "", "")
+        given.write.write_text(head + text)
     print(text)
 
 
