@@ -463,3 +463,11 @@ def test_numpy_functions_know_shapes_and_types():
     assert ops.equal(x, x) and not ops.equal(x, x[:1])
     numpy.testing.assert_array_equal(ops.cumsum(x, -1, numpy.float32), x.cumsum(-1))
     numpy.testing.assert_array_equal(ops.clamp(x, 3, None), numpy.maximum(x, 3))
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (2, 0, 0), (0, 0, 0)], ids=str)
+def test_nothing_along_several_axes(shape):
+    x = tensor(numpy.zeros(shape))
+    assert call("LinalgVectorNorm", self=x, ord=2.0, dims=[], keepDims=False, dtype="F32", out=empty(())) == 0
+    assert call("ReduceSum", self=x, dims=[], keepDims=False, dtype="F32", out=empty(())) == 0
+    assert call("Prod", self=x, dtype="F32", out=empty(())) == 1
