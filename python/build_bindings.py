@@ -6,6 +6,7 @@ the C subset that cffi reads, and emitted as Python. There is no second copy of 
 
 import argparse
 import ast
+import functools
 import operator
 import pathlib
 import re
@@ -47,11 +48,15 @@ def preprocess(compiler: str, roots: list[pathlib.Path], stack: str) -> str:
 
 def own_lines(preprocessed: str, roots: list[pathlib.Path]):
     """Lines that come from files below `roots`, going by the preprocessor's line markers."""
+    @functools.cache
+    def is_ours(file: str) -> bool:
+        return any(pathlib.Path(file).is_relative_to(root) for root in roots)
+
     ours = False
     for line in preprocessed.splitlines():
         marker = re.match(r'# \d+ "([^"]*)"', line)
         if marker:
-            ours = any(pathlib.Path(marker[1]).is_relative_to(root) for root in roots)
+            ours = is_ours(marker[1])
         elif ours:
             yield line
 
@@ -124,12 +129,14 @@ def end_of_group(text: str, start: int) -> int:
 
 def remove_groups(text: str, pattern: str, bracket: str, tail: str = "") -> str:
     """Removes what starts with `pattern` up to the end of the next bracketed group, and `tail` behind it."""
-    while found := re.search(pattern, text):
-        end = end_of_group(text, text.index(bracket, found.start()))
-        if tail and text[end:].lstrip().startswith(tail):
-            end = text.index(tail, end) + len(tail)
-        text = text[: found.start()] + text[end:]
-    return text
+    start, behind = re.compile(pattern), re.compile(r"\s*" + re.escape(tail))
+    kept, position = [], 0
+    while found := start.search(text, position):
+        kept.append(text[position : found.start()])
+        position = end_of_group(text, text.index(bracket, found.start()))
+        if tail and (end := behind.match(text, position)):
+            position = end.end()
+    return "".join([*kept, text[position:]])
 
 
 def to_cdef(declarations: str) -> str:
