@@ -2,7 +2,14 @@
 
 import os
 
+from understudy import addresses
+
 
 def pytest_xdist_auto_num_workers(config):
     """A worker per processor that this process may use: tests are bound by processor time."""
     return len(os.sched_getaffinity(0))
+
+
+def pytest_configure(config):
+    """Some cases write to literal addresses of the DSP: the workers keep their own memory away from there."""
+    addresses.keep_in_place()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+from understudy import addresses
 from understudy.errors import UsageError
 
 CORES_OF_CHIP = {"FT78NE": 8, "MT7004": 4}
@@ -137,6 +138,7 @@ def run(command: list[str], cores: int, environment: dict[str, str], label: bool
     if not 1 <= cores <= chip_cores():
         name = os.environ.get("UNDERSTUDY_FT_CHIP") or "a chip"
         raise UsageError(f"-n is {cores}; {name} has 1 to {chip_cores()} cores")
+    addresses.keep_in_place()
     labels = Labels() if label else None
     output = subprocess.PIPE if label else None
     with contextlib.ExitStack() as stack:

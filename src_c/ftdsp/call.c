@@ -114,10 +114,9 @@ static void check_space(FtCall *call, const char *name, const void *data, size_t
                call->checks.function, name, data, unseen ? "the other cores do not see" : "the chip does not have");
         return;
     }
-    const size_t left = window->size - ((uintptr_t)data - window->address);
+    const size_t left = ft_window_left(window, data);
     ft_require(call, bytes <= left, name, "window", FT_BAD_SPACE, "%s at %p needs %zu bytes, but %s ends after %zu",
-               name,
-               data, bytes, window->name, left);
+               name, data, bytes, window->name, left);
     if (window->space != FT_L2) {
         return;
     }

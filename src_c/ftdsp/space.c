@@ -6,6 +6,7 @@
 #include "report/report.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,18 +23,18 @@
 enum { DDR = 1, OWN_L2 = 3, FIRST_ALIAS = 4, WINDOW_COUNT = FIRST_ALIAS + FT_CORE_LIMIT };
 
 static FtWindow windows[WINDOW_COUNT] = {
-    {"SMC", FT_SMC, 0, 0x0C000000, 4 * MIB, false, false},
-    {"DDR", FT_DDR, 0, 0x80000000, 2048 * MIB, false, false},
-    {"DDR (36 bits)", FT_DDR, 0, 0xD00000000, 4096 * MIB, false, false},
-    {"L2", FT_L2, 0, 0x10000000, L2_SIZE, false, false},
-    {"L2 of core 0", FT_L2, 0, 0x1000000000, L2_SIZE, false, false},
-    {"L2 of core 1", FT_L2, 1, 0x1010000000, L2_SIZE, false, false},
-    {"L2 of core 2", FT_L2, 2, 0x1020000000, L2_SIZE, false, false},
-    {"L2 of core 3", FT_L2, 3, 0x1030000000, L2_SIZE, false, false},
-    {"L2 of core 4", FT_L2, 4, 0x1040000000, L2_SIZE, false, false},
-    {"L2 of core 5", FT_L2, 5, 0x1050000000, L2_SIZE, false, false},
-    {"L2 of core 6", FT_L2, 6, 0x1060000000, L2_SIZE, false, false},
-    {"L2 of core 7", FT_L2, 7, 0x1070000000, L2_SIZE, false, false},
+    {.name = "SMC", .space = FT_SMC, .address = 0x0C000000, .size = 4 * MIB},
+    {.name = "DDR", .space = FT_DDR, .address = 0x80000000, .size = 2048 * MIB},
+    {.name = "DDR (36 bits)", .space = FT_DDR, .address = 0xD00000000, .size = 4096 * MIB},
+    {.name = "L2", .space = FT_L2, .address = 0x10000000, .size = L2_SIZE},
+    {.name = "L2 of core 0", .space = FT_L2, .address = 0x1000000000, .size = L2_SIZE},
+    {.name = "L2 of core 1", .space = FT_L2, .core = 1, .address = 0x1010000000, .size = L2_SIZE},
+    {.name = "L2 of core 2", .space = FT_L2, .core = 2, .address = 0x1020000000, .size = L2_SIZE},
+    {.name = "L2 of core 3", .space = FT_L2, .core = 3, .address = 0x1030000000, .size = L2_SIZE},
+    {.name = "L2 of core 4", .space = FT_L2, .core = 4, .address = 0x1040000000, .size = L2_SIZE},
+    {.name = "L2 of core 5", .space = FT_L2, .core = 5, .address = 0x1050000000, .size = L2_SIZE},
+    {.name = "L2 of core 6", .space = FT_L2, .core = 6, .address = 0x1060000000, .size = L2_SIZE},
+    {.name = "L2 of core 7", .space = FT_L2, .core = 7, .address = 0x1070000000, .size = L2_SIZE},
 };
 
 /* AddressSanitizer keeps the state of the byte at a in the byte at a / 8 + 0x7fff8000, its shadow (ft-dsp 2.4). Its own
@@ -69,27 +70,72 @@ static size_t make_room_for_sanitizer(FtWindow *window)
     return cut;
 }
 
+/* A program that does not move (many builds of Python) has its heap at a random place among the low addresses, now and
+ * then inside a window. The window is what lies around it then, and the heap grows no more: malloc goes elsewhere. Asked
+ * only when something is in the way, since a FILE is on the heap. */
+static bool leave_heap(FtWindow *window)
+{
+    uintptr_t begin = 0, end = 0;
+    char line[256];
+    FILE *mappings = fopen("/proc/self/maps", "re");
+    while (mappings && fgets(line, sizeof line, mappings)) {
+        if (strstr(line, "[heap]")) {
+            sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end);
+        }
+    }
+    if (mappings) {
+        fclose(mappings);
+    }
+    const uintptr_t window_end = window->address + window->size;
+    if (begin >= window_end || end <= window->address) {
+        return false;
+    }
+    window->heap = begin > window->address ? begin : window->address;
+    window->heap_end = end < window_end ? end : window_end;
+    us_log(LOG_LEVEL_WARN, "libftdsp: the heap of this process is at %p to %p, inside the %s window", (void *)begin,
+           (void *)end, window->name);
+    return true;
+}
+
+static bool map_part(const FtWindow *window, uintptr_t begin, uintptr_t end, int protection, int file, off_t offset)
+{
+    if (begin == end) {
+        return true;
+    }
+    const int sharing = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+    const off_t place = file >= 0 ? offset + (off_t)(begin - window->address) : 0;
+    void *got = map_at(begin, end - begin, protection, sharing, file, place);
+    if (got == MAP_FAILED) {
+        return false;
+    }
+    if (got != (void *)begin) { /* kernels before 4.17 take the address as a hint */
+        munmap(got, end - begin);
+        errno = EEXIST;
+        return false;
+    }
+    madvise(got, end - begin, MADV_DONTDUMP);
+    return true;
+}
+
+static bool map_around_heap(const FtWindow *window, int protection, int file, off_t offset)
+{
+    return map_part(window, window->address, window->heap, protection, file, offset) &&
+           map_part(window, window->heap_end, window->address + window->size, protection, file, offset);
+}
+
 static void reserve(FtWindow *window, int protection, int file, off_t offset)
 {
     offset += (off_t)make_room_for_sanitizer(window);
-    void *wanted = (void *)window->address;
-    const int sharing = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
-    void *got = map_at(window->address, window->size, protection, sharing, file, file >= 0 ? offset : 0);
-    if (got != MAP_FAILED && got != wanted) { /* kernels before 4.17 take the address as a hint */
-        munmap(got, window->size);
-        errno = EEXIST;
-        got = MAP_FAILED;
-    }
-    if (got == MAP_FAILED) {
+    window->heap = window->heap_end = window->address + window->size;
+    window->reserved = map_around_heap(window, protection, file, offset) ||
+                       (errno == EEXIST && leave_heap(window) && map_around_heap(window, protection, file, offset));
+    window->open = window->reserved && protection != PROT_NONE;
+    if (!window->reserved) {
         us_log(LOG_LEVEL_ERROR,
                "libftdsp: cannot reserve the %s window at 0x%llx (%llu MiB): %s; programs that use its "
                "addresses will fault", window->name, (unsigned long long)window->address,
                (unsigned long long)(window->size / MIB), strerror(errno));
-        return;
     }
-    madvise(got, window->size, MADV_DONTDUMP);
-    window->reserved = true;
-    window->open = protection != PROT_NONE;
 }
 
 /* A chip of one core: there is no other core whose L2 could be reached. */
@@ -180,12 +226,20 @@ __attribute__((constructor)) static void reserve_windows(void)
 
 const FtWindow *ft_window_of(const void *address)
 {
+    const uintptr_t place = (uintptr_t)address;
     for (int i = 0; i < WINDOW_COUNT; i++) {
-        if (windows[i].reserved && (uintptr_t)address - windows[i].address < windows[i].size) {
-            return &windows[i];
+        const FtWindow *window = &windows[i];
+        if (window->reserved && place - window->address < window->size) {
+            return place < window->heap || place >= window->heap_end ? window : NULL;
         }
     }
     return NULL;
+}
+
+size_t ft_window_left(const FtWindow *window, const void *address)
+{
+    const uintptr_t place = (uintptr_t)address;
+    return (place < window->heap ? window->heap : window->address + window->size) - place;
 }
 
 int ft_own_core(void)

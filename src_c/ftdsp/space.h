@@ -29,12 +29,16 @@ typedef struct FtWindow {
     int core; /* whose L2 */
     uintptr_t address;
     size_t size;
+    uintptr_t heap, heap_end; /* the process's own heap, which is no memory of the chip; equal: it lies elsewhere */
     bool reserved;
     bool open; /* to this process */
 } FtWindow;
 
 /* The window that holds `address`; NULL for ordinary memory, and where the window could not be reserved. */
 const FtWindow *ft_window_of(const void *address);
+
+/* Bytes of the window from `address`, which is in it, to its end or to the process's heap. */
+size_t ft_window_left(const FtWindow *window, const void *address);
 
 int ft_own_core(void);
 

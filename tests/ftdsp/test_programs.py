@@ -250,6 +250,46 @@ def test_a_window_that_is_taken_is_reported_and_the_library_loads(tmp_path):
     assert done.stderr.count("cannot reserve") == 1, done.stderr
 
 
+HEAP = r"""
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <dlfcn.h>
+
+#define BEFORE_L2 ((uintptr_t)0x10000000)
+int main(int argc, char **argv)
+{
+    (void)argc;
+    while ((uintptr_t)sbrk(0) < BEFORE_L2 + 65536) { /* the heap grows into the window, as Python's does */
+        if (!malloc(4096)) return 2;
+    }
+    float *mine = malloc(64);
+    void *library = dlopen(argv[1], RTLD_NOW);
+    void (*add)(float *, float *, float *, int, int) = (void (*)(float *, float *, float *, int, int))dlsym(library, "fp_add_s");
+    volatile float *l2 = (float *)0x18000000;
+    l2[0] = 1;
+    mine[0] = -3;
+    add(mine, mine, mine, 1, 1);
+    void *more = malloc(1 << 16); /* the heap has ended, malloc has not */
+    printf("%d %g %g %d\n", (uintptr_t)mine >= BEFORE_L2 && (uintptr_t)mine < BEFORE_L2 + (1 << 20), mine[0], l2[0],
+           more != 0);
+    return 0;
+}
+"""
+
+
+def test_a_window_lies_around_a_heap(tmp_path):
+    """The heap of a program that does not move starts behind its image, or at a random place among low addresses."""
+    source = tmp_path / "heap.c"
+    source.write_text(HEAP)
+    native.check(["gcc", source, "-o", tmp_path / "heap", "-fno-pie", "-no-pie", "-Wl,-Ttext-segment=0x0ff00000", "-ldl"])
+    done = native.run(["setarch", "-R", tmp_path / "heap", SDK.library_path / "libftdsp.so"], {"UNDERSTUDY_LOG": "warn"})
+    assert done.returncode == 0 and done.stdout.split() == ["1", "-6", "1", "1"], done
+    assert re.search(r"warn.*the heap of this process is at 0x\w+ to 0x\w+, inside the L2 window", done.stderr), done.stderr
+    assert "cannot reserve" not in done.stderr
+
+
 @pytest.mark.parametrize("link", LINKS)
 def test_a_refused_program_says_why_and_where(link, tmp_path):
     source = tmp_path / "refused.c"

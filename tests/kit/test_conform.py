@@ -107,7 +107,7 @@ def test_a_missing_function_is_told_from_a_failure(tmp_path, conform_here):
     file = library(tmp_path, "libmcdnn.so", FOREIGN.replace("int mcdnnDestroy", "static inline int unused"))
     done, report = conform_here("--lib", file, "-k", "mcdnn_handle and mcdnnDestroy")
     assert done.returncode == 1
-    assert {case["outcome"] for case in report["cases"]} == {"missing"}
+    assert [case for case in report["cases"] if case["outcome"] != "missing"] == []
     assert "mcdnnDestroy" in {case["message"] for case in report["cases"]}
     assert report["totals"]["missing"] == len(report["cases"]) and "missing: " in done.stderr
 

@@ -15,7 +15,7 @@ import time
 import tomllib
 from dataclasses import dataclass, field
 
-from understudy import __version__
+from understudy import __version__, addresses
 from understudy.errors import SdkError, UsageError
 from understudy.kit import table
 from understudy.paths import STACKS
@@ -331,6 +331,7 @@ def run(options) -> int:
     target = assign([path for group in options.lib for path in group], options.stack)
     stacks = options.stack or list(target) or list(STACKS)
     started = time.monotonic()
+    addresses.keep_in_place()  # cases write to literal addresses of the DSP
     with tempfile.TemporaryDirectory(prefix="understudy-conform-") as scratch:
         todo = Run(suite_paths(stacks), options.keyword,
                    {**environment(target), "HYPOTHESIS_STORAGE_DIRECTORY": scratch}, options.timeout,
