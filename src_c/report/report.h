@@ -48,6 +48,17 @@ Origin us_set_origin(Origin origin); /* gives what it was */
 void us_refuse(Call *call, const char *parameter, const char *rule, int32_t status, const char *format, ...)
     US_PRINTF(5, 6);
 
+/* A refusal whose sentence names no values, for tables. */
+typedef struct Refusal {
+    const char *parameter, *rule;
+    int32_t status;
+    const char *sentence;
+} Refusal;
+static inline void us_refuse_as(Call *call, const Refusal *refusal)
+{
+    us_refuse(call, refusal->parameter, refusal->rule, refusal->status, "%s", refusal->sentence);
+}
+
 /* Refuses unless `condition` holds. Neither the condition nor the message is evaluated after an earlier refusal, so
  * later checks may follow pointers that earlier checks tested.
  *     us_require(&call, size > 0, "size", "range", ACL_ERROR_INVALID_PARAM, "size is 0");                         */

@@ -6,51 +6,32 @@
 
 void model_refuse_capture(Call *call, CaptureFault fault)
 {
-    switch (fault) {
-    case CAPTURE_OK:
-        break;
-    case CAPTURE_FAULT_BUSY:
-        us_refuse(call, "stream", "capturing", ACL_ERROR_RT_STREAM_CAPTURED,
-                  "the stream's work is being captured already");
-        break;
-    case CAPTURE_FAULT_IDLE:
-        us_refuse(call, "stream", "idle", ACL_ERROR_RT_STREAM_NOT_CAPTURED, "the stream's work is not being captured");
-        break;
-    case CAPTURE_FAULT_ORIGIN:
-        us_refuse(call, "stream", "origin", ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED,
-                  "the capture began on another stream; this one joined it through an event");
-        break;
-    case CAPTURE_FAULT_THREAD:
-        us_refuse(call, "thread", "other", ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD,
-                  "the capture began in another thread, and its mode is not RELAXED");
-        break;
-    case CAPTURE_FAULT_UNJOINED:
-        us_refuse(call, "stream", "unjoined", ACL_ERROR_RT_STREAM_UNJOINED,
-                  "work of a stream that joined the capture is not waited for by the stream it began on");
-        break;
-    case CAPTURE_FAULT_INVALID:
-        us_refuse(call, "capture", "invalidated", ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED,
-                  "an earlier call that is not allowed during a capture has made it invalid");
-        break;
-    case CAPTURE_FAULT_MERGE:
-        us_refuse(call, "event", "other-capture", ACL_ERROR_STREAM_CAPTURE_CONFLICT,
-                  "event and stream belong to different captures");
-        break;
-    case CAPTURE_FAULT_UNRECORDED:
-        us_refuse(call, "event", "uncaptured", ACL_ERROR_RT_CAPTURE_DEPENDENCY,
-                  "the event has no record in the capture of the stream");
-        break;
-    case CAPTURE_FAULT_CHILD:
-        us_refuse(call, "stream", "child", ACL_ERROR_RT_SUB_ACLGRAPH_IS_CAPTURING,
-                  "a sub-model is still being captured");
-        break;
-    case CAPTURE_FAULT_GROUP:
-        us_refuse(call, "stream", "group", ACL_ERROR_STREAM_TASK_GROUP_STATUS,
-                  "task groups and their updates begin and end once each, in turns");
-        break;
-    case CAPTURE_FAULT_NO_MEMORY:
-        us_refuse(call, "stream", "resources", ACL_ERROR_RT_MEMORY_ALLOCATION, "no host memory to record the work");
-        break;
+    static const Refusal refusals[] = {
+        [CAPTURE_FAULT_BUSY] = {"stream", "capturing", ACL_ERROR_RT_STREAM_CAPTURED,
+            "the stream's work is being captured already"},
+        [CAPTURE_FAULT_IDLE] = {"stream", "idle", ACL_ERROR_RT_STREAM_NOT_CAPTURED,
+            "the stream's work is not being captured"},
+        [CAPTURE_FAULT_ORIGIN] = {"stream", "origin", ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED,
+            "the capture began on another stream; this one joined it through an event"},
+        [CAPTURE_FAULT_THREAD] = {"thread", "other", ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD,
+            "the capture began in another thread, and its mode is not RELAXED"},
+        [CAPTURE_FAULT_UNJOINED] = {"stream", "unjoined", ACL_ERROR_RT_STREAM_UNJOINED,
+            "work of a stream that joined the capture is not waited for by the stream it began on"},
+        [CAPTURE_FAULT_INVALID] = {"capture", "invalidated", ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED,
+            "an earlier call that is not allowed during a capture has made it invalid"},
+        [CAPTURE_FAULT_MERGE] = {"event", "other-capture", ACL_ERROR_STREAM_CAPTURE_CONFLICT,
+            "event and stream belong to different captures"},
+        [CAPTURE_FAULT_UNRECORDED] = {"event", "uncaptured", ACL_ERROR_RT_CAPTURE_DEPENDENCY,
+            "the event has no record in the capture of the stream"},
+        [CAPTURE_FAULT_CHILD] = {"stream", "child", ACL_ERROR_RT_SUB_ACLGRAPH_IS_CAPTURING,
+            "a sub-model is still being captured"},
+        [CAPTURE_FAULT_GROUP] = {"stream", "group", ACL_ERROR_STREAM_TASK_GROUP_STATUS,
+            "task groups and their updates begin and end once each, in turns"},
+        [CAPTURE_FAULT_NO_MEMORY] = {"stream", "resources", ACL_ERROR_RT_MEMORY_ALLOCATION,
+            "no host memory to record the work"},
+    };
+    if (fault != CAPTURE_OK) {
+        us_refuse_as(call, &refusals[fault]);
     }
 }
 

@@ -7,24 +7,27 @@
 
 static void require_captured(Call *call, CaptureFault fault)
 {
-    us_require(call, fault != CAPTURE_FAULT_BUSY, "stream", "capturing", mcErrorIllegalState,
-               "the stream's work is being captured already");
-    us_require(call, fault != CAPTURE_FAULT_IDLE, "stream", "idle", mcErrorIllegalState,
-               "the stream's work is not being captured");
-    us_require(call, fault != CAPTURE_FAULT_ORIGIN, "stream", "origin", mcErrorStreamCaptureUnmatched,
-               "the capture began on another stream; this one joined it through an event");
-    us_require(call, fault != CAPTURE_FAULT_THREAD, "thread", "other", mcErrorStreamCaptureWrongThread,
-               "the capture began in another thread, and its mode is not relaxed");
-    us_require(call, fault != CAPTURE_FAULT_UNJOINED, "stream", "unjoined", mcErrorStreamCaptureUnjoined,
-               "work of a stream that joined the capture is not waited for by the stream it began on");
-    us_require(call, fault != CAPTURE_FAULT_INVALID, "capture", "invalidated", mcErrorStreamCaptureInvalidated,
-               "an earlier call that is not allowed during a capture has made it invalid");
-    us_require(call, fault != CAPTURE_FAULT_MERGE, "event", "merge", mcErrorStreamCaptureMerge,
-               "event and stream belong to different captures");
-    us_require(call, fault != CAPTURE_FAULT_UNRECORDED, "event", "isolation", mcErrorStreamCaptureIsolation,
-               "the event was recorded outside the capture of the stream");
-    us_require(call, fault == CAPTURE_OK, "stream", "memory", mcErrorMemoryAllocation,
-               "no host memory to record the work");
+    static const Refusal refusals[] = {
+        [CAPTURE_FAULT_BUSY] = {"stream", "capturing", mcErrorIllegalState,
+            "the stream's work is being captured already"},
+        [CAPTURE_FAULT_IDLE] = {"stream", "idle", mcErrorIllegalState, "the stream's work is not being captured"},
+        [CAPTURE_FAULT_ORIGIN] = {"stream", "origin", mcErrorStreamCaptureUnmatched,
+            "the capture began on another stream; this one joined it through an event"},
+        [CAPTURE_FAULT_THREAD] = {"thread", "other", mcErrorStreamCaptureWrongThread,
+            "the capture began in another thread, and its mode is not relaxed"},
+        [CAPTURE_FAULT_UNJOINED] = {"stream", "unjoined", mcErrorStreamCaptureUnjoined,
+            "work of a stream that joined the capture is not waited for by the stream it began on"},
+        [CAPTURE_FAULT_INVALID] = {"capture", "invalidated", mcErrorStreamCaptureInvalidated,
+            "an earlier call that is not allowed during a capture has made it invalid"},
+        [CAPTURE_FAULT_MERGE] = {"event", "merge", mcErrorStreamCaptureMerge,
+            "event and stream belong to different captures"},
+        [CAPTURE_FAULT_UNRECORDED] = {"event", "isolation", mcErrorStreamCaptureIsolation,
+            "the event was recorded outside the capture of the stream"},
+        [CAPTURE_FAULT_NO_MEMORY] = {"stream", "memory", mcErrorMemoryAllocation, "no host memory to record the work"},
+    };
+    if (fault != CAPTURE_OK) {
+        us_refuse_as(call, &refusals[fault]);
+    }
 }
 
 void runtime_capture_record(Call *call, Event *event, Stream *stream)
