@@ -1,7 +1,10 @@
 #include "device/arena.h"
 
+#include "device/host_access.h"
+
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static const size_t RECYCLED_BYTES_LIMIT = (size_t)2 << 30;
 static const size_t MIB = (size_t)1 << 20;
@@ -106,12 +109,76 @@ Allocation *us_arena_allocate(Arena *arena, size_t size, size_t reach)
     return &range->block;
 }
 
+/* ---- memory that other processes have too ---- */
+
+static bool is_zero(const char *bytes, size_t size)
+{
+    return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
+}
+
+/* What was never written costs no memory in the file either. */
+static bool copy_to_file(int file, const char *bytes, size_t size)
+{
+    size_t page = us_page_size();
+    for (size_t at = 0; at < size; at += page) {
+        if (!is_zero(bytes + at, page) && pwrite(file, bytes + at, page, (off_t)at) != (ssize_t)page) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool move_to_file(int file, const Range *memory)
+{
+    void *start = (void *)memory->start;
+    us_host_access_begin_move();
+    bool moved = mprotect(start, memory->length, PROT_READ) == 0 &&
+                 copy_to_file(file, start, memory->length) &&
+                 mmap(start, memory->length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED;
+    if (!moved) {
+        mprotect(start, memory->length, PROT_READ | PROT_WRITE);
+    }
+    us_host_access_end_move();
+    return moved;
+}
+
+int us_arena_share(const Arena *arena, Allocation *block)
+{
+    const Range *range = range_of(block);
+    const Range *memory = arena->accessible ? range : range->memory;
+    if (block->shared_file == 0) {
+        int file = memfd_create("understudy", MFD_CLOEXEC);
+        if (file >= 0 && (ftruncate(file, (off_t)memory->length) != 0 || !move_to_file(file, memory))) {
+            close(file);
+            file = -1;
+        }
+        block->shared_file = file + 1;
+    }
+    return block->shared_file - 1;
+}
+
+/* Others may have the pages still: the addresses get new ones. */
+static void leave_file(Arena *arena, int class, Range *range)
+{
+    Range *memory = range->memory;
+    Ranges *ranges = memory != NULL ? &arena->memory[class] : &arena->addresses[class];
+    us_ranges_empty(ranges, memory != NULL ? memory->start : range->start, memory != NULL ? memory->length : range->length);
+    if (memory != NULL) {
+        us_ranges_give(ranges, memory);
+        range->memory = NULL;
+    }
+}
+
+/* ---- the end of blocks ---- */
+
 void us_arena_free(Arena *arena, Allocation *block)
 {
     Range *range = range_of(block);
     int class = class_of(block->reach);
     block->freed = true;
-    if (range->memory != NULL) {
+    if (block->shared_file != 0) {
+        leave_file(arena, class, range);
+    } else if (range->memory != NULL) {
         give_memory(arena, class, range->memory);
         range->memory = NULL;
     } else {
@@ -135,6 +202,13 @@ const Region *us_arena_holds(const Arena *arena, uintptr_t address, size_t size)
 {
     const Region *small = us_ranges_hold(&arena->addresses[BLOCKS_SMALL], address, size);
     return small != NULL ? small : us_ranges_hold(&arena->addresses[BLOCKS_LARGE], address, size);
+}
+
+bool us_arena_memory_holds(const Arena *arena, uintptr_t address)
+{
+    const Ranges *ranges = arena->accessible ? arena->addresses : arena->memory;
+    return us_ranges_hold(&ranges[BLOCKS_SMALL], address, 0) != NULL ||
+           us_ranges_hold(&ranges[BLOCKS_LARGE], address, 0) != NULL;
 }
 
 void us_arena_each(Arena *arena, void (*visit)(Allocation *block, void *context), void *context)

@@ -31,6 +31,10 @@ void us_arena_init(Arena *arena, bool accessible);
 /* A new block, of which only size, reach and alias are set. NULL: no addresses or no memory left. */
 Allocation *us_arena_allocate(Arena *arena, size_t size, size_t reach);
 
+/* Puts the bytes of a live block into a file, where other processes can map them; gives its descriptor, or -1. Threads that
+ * write to the block meanwhile wait (host_access.h). */
+int us_arena_share(const Arena *arena, Allocation *block);
+
 /* Marks a live block freed and gives its pages back or keeps them for a later block. */
 void us_arena_free(Arena *arena, Allocation *block);
 
@@ -39,6 +43,9 @@ Allocation *us_arena_find(const Arena *arena, uintptr_t address);
 
 /* The region that has some of these addresses; NULL: none. */
 const Region *us_arena_holds(const Arena *arena, uintptr_t address, size_t size);
+
+/* Whether the address is in the memory where the bytes of blocks are. */
+bool us_arena_memory_holds(const Arena *arena, uintptr_t address);
 
 /* Calls `visit` for every live block, which `visit` may free. */
 void us_arena_each(Arena *arena, void (*visit)(Allocation *block, void *context), void *context);

@@ -11,6 +11,7 @@
 enum { REGISTERED_RANGE_LIMIT = 4096 };
 
 typedef struct VirtualMemory VirtualMemory;
+typedef struct MemoryImport MemoryImport;
 
 /* The private parts behind the public structures: each public structure is the first member. */
 typedef struct PlatformState {
@@ -20,6 +21,7 @@ typedef struct PlatformState {
     pthread_mutex_t device_lock; /* starting devices; lists of contexts, streams */
     Arena host_arena;            /* pinned and managed memory */
     VirtualMemory *virtual_memory; /* reserved addresses and what is mapped there; NULL before first use; memory_lock */
+    MemoryImport *imports; /* of other processes' blocks; memory_lock */
     Allocation registered[REGISTERED_RANGE_LIMIT];
     size_t registered_count;
     uint64_t next_serial;
@@ -99,6 +101,14 @@ void us_memory_each(Platform *platform, void (*visit)(Allocation *block, void *c
 Allocation *us_memory_block(Platform *platform, const void *address);
 /* Whether some of these addresses are those of device memory (blocks or not), which nobody may touch. */
 bool us_memory_is_closed(PlatformState *platform, uintptr_t address, size_t size);
+
+/* Whether the address is in the memory where the bytes of some device's blocks are. Takes no lock. */
+bool us_memory_is_behind_blocks(const PlatformState *platform, uintptr_t address);
+
+/* Physical memory that is a part of a file; the descriptor is taken over. */
+MemoryStatus us_physical_adopt(Device *device, int file, const IpcNote *note, uint64_t key, void **handle);
+/* The device of this process with that physical number, or `device`. */
+Device *us_device_of_note(Device *device, const IpcNote *note);
 
 /* us_copy_run without the questions that only a copy made by the host itself raises. */
 CopyFault us_copy_perform(Platform *platform, const Copy *copy, Explanation *why);

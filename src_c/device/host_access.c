@@ -3,9 +3,11 @@
 
 #include "device/device_internal.h"
 
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static struct sigaction previous_handlers[NSIG];
@@ -61,9 +63,47 @@ static void tell(const void *address)
     }
 }
 
+/* ---- bytes that are being moved ---- */
+
+static _Atomic uint32_t moves; /* that run now */
+
+void us_host_access_begin_move(void)
+{
+    atomic_fetch_add(&moves, 1);
+}
+
+void us_host_access_end_move(void)
+{
+    if (atomic_fetch_sub(&moves, 1) == 1) {
+        syscall(SYS_futex, &moves, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+    }
+}
+
+/* Memory behind blocks is always open, except while it is moved. */
+static bool is_moved(const siginfo_t *info)
+{
+    bool known = false;
+    for (int id = 0; id < PLATFORM_LIMIT && info->si_code == SEGV_ACCERR && !known; id++) {
+        Platform *platform = us_platform_at(id);
+        known = platform != NULL && us_memory_is_behind_blocks(platform_state(platform), (uintptr_t)info->si_addr);
+    }
+    return known;
+}
+
+static void wait_for_moves(void)
+{
+    for (uint32_t running = atomic_load(&moves); running > 0; running = atomic_load(&moves)) {
+        syscall(SYS_futex, &moves, FUTEX_WAIT, running, NULL, NULL, 0);
+    }
+}
+
 static void on_access(int signal_number, siginfo_t *info, void *context)
 {
     (void)context;
+    if (is_moved(info)) {
+        wait_for_moves();
+        return; /* repeats the access */
+    }
     /* Only faults the processor reports carry an address; a signal somebody sent does not. */
     if (info->si_code > 0) {
         tell(info->si_addr);

@@ -12,4 +12,9 @@ typedef bool AccessTeller(const void *address, char *text, size_t size);
 /* From now on accesses that fail are told, by the platforms' memory and by `teller` (may be NULL; one per process). */
 void us_host_access_watch(AccessTeller *teller);
 
+/* While bytes of blocks are moved to other pages: a thread that writes to them waits until the move is over. Moves of
+ * several threads may overlap. */
+void us_host_access_begin_move(void);
+void us_host_access_end_move(void);
+
 #endif

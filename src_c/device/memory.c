@@ -110,6 +110,16 @@ bool us_memory_is_closed(PlatformState *platform, uintptr_t address, size_t size
     return region != NULL;
 }
 
+bool us_memory_is_behind_blocks(const PlatformState *platform, uintptr_t address)
+{
+    bool behind = false;
+    for (int32_t i = 0; i < platform->public.device_count && !behind; i++) {
+        Device *device = __atomic_load_n(&platform->public.devices[i], __ATOMIC_ACQUIRE);
+        behind = device != NULL && us_arena_memory_holds(&device_state(device)->arena, address);
+    }
+    return behind;
+}
+
 static Allocation *registered_range(PlatformState *platform, uintptr_t address)
 {
     for (size_t i = 0; i < platform->registered_count; i++) {
@@ -147,6 +157,10 @@ static void describe(Explanation *why, const void *address, const Allocation *bl
 static void free_block(Arena *arena, Allocation *block)
 {
     us_check_freed(block);
+    if (block->shared_file != 0) {
+        us_ipc_withdraw_file(block->shared_file - 1);
+        close(block->shared_file - 1);
+    }
     if (block->kind != MEMORY_PINNED) {
         device_state(block->device)->used -= block->charged;
     }

@@ -6,6 +6,7 @@
 #ifndef UNDERSTUDY_MEMORY_H
 #define UNDERSTUDY_MEMORY_H
 
+#include "device/ipc.h"
 #include "report/report.h"
 
 #include <stdbool.h>
@@ -36,6 +37,7 @@ typedef struct Allocation {
     const void *caller;   /* in the program (report/caller.h), when somebody may want to know */
     bool freed;           /* only in entries found by address */
     unsigned char *written; /* UNDERSTUDY_CHECK=init: a bit per byte that has been written; otherwise NULL */
+    int shared_file;        /* descriptor + 1 of the file that has the bytes, so that other processes may; 0: none */
 } Allocation;
 
 typedef enum MemoryStatus {
@@ -79,13 +81,28 @@ MemoryStatus us_address_reserve(Platform *platform, size_t size, size_t alignmen
 MemoryStatus us_address_release(Platform *platform, void *address, Explanation *why); /* NOT_FOUND: also when mapped */
 MemoryStatus us_physical_allocate(Device *device, size_t size, void **handle);
 MemoryStatus us_physical_free(Platform *platform, const void *handle); /* mapped memory lives until it is unmapped */
-/* What a handle is; `number` names the memory inside the process and makes another handle of it. */
-bool us_physical_find(Platform *platform, const void *handle, Device **device, size_t *size, uint64_t *number);
-MemoryStatus us_physical_import(Platform *platform, uint64_t number, void **handle);
-bool us_physical_is_known(Platform *platform, uint64_t number);
+bool us_physical_find(Platform *platform, const void *handle, Device **device, size_t *size);
 /* All of a handle's memory from `address` on: a page inside reserved addresses, with nothing mapped behind it. */
 MemoryStatus us_memory_map(Platform *platform, void *address, const void *handle, Explanation *why);
 MemoryStatus us_memory_unmap(Platform *platform, void *address, Explanation *why);
+
+/* Memory of several processes (ipc.h tells who gets it; us_ipc_withdraw takes it back). What one of them writes, all see.
+ *
+ * Physical memory has one key, the first one it was given; UNKNOWN: the handle is not alive. Importing gives another handle,
+ * in the process that has the memory already too. Memory of another process is memory of the device that has it there, or of
+ * `device` where this process does not see that one; it costs nothing of that device's capacity. */
+IpcStatus us_physical_share(Platform *platform, const void *handle, bool anyone, uint64_t *key);
+bool us_physical_is_shared(Platform *platform, const void *handle);
+IpcStatus us_physical_import(Device *device, uint64_t key, void **handle, Explanation *why);
+/* Whole pages of a block of us_memory_allocate (the last one may be longer than the block). The block keeps its address and its bytes, also those that a kernel writes
+ * meanwhile; freeing it takes it back. UNKNOWN: not such pages. */
+IpcStatus us_memory_share(Platform *platform, const void *address, size_t size, bool anyone, uint64_t *key,
+                          Explanation *why);
+/* A second import of a key gives the same address and must be closed too. `everywhere`: kernels of `device` may use it
+ * whatever device has the memory. UNKNOWN also: this process shares it itself. */
+IpcStatus us_memory_import(Device *device, uint64_t key, bool everywhere, void **address, Explanation *why);
+bool us_memory_import_close(Platform *platform, uint64_t key); /* false: not imported */
+bool us_memory_import_key(Platform *platform, const void *address, uint64_t *key); /* that of its first byte */
 
 /* Who is going to touch the bytes. */
 typedef enum MemoryUser {

@@ -15,10 +15,11 @@ enum { HANDLE_PHYSICAL_MEMORY = 0x04 };
 typedef struct PhysicalMemory {
     struct PhysicalMemory *next;
     Device *device;
-    size_t size;
+    size_t size, charged; /* bytes; of the device's capacity */
     int file;
-    uint64_t number; /* for sharing */
-    size_t references; /* handles and mappings */
+    off_t offset;         /* in the file */
+    uint64_t key;         /* for sharing (ipc.h); 0: not shared yet */
+    size_t references;    /* handles and mappings */
 } PhysicalMemory;
 
 typedef struct Mapping {
@@ -35,7 +36,6 @@ struct VirtualMemory {
     Allocation *blocks; /* made from the mappings, in order of address */
     size_t block_count, block_capacity;
     PhysicalMemory *memories;
-    uint64_t next_number;
 };
 
 static VirtualMemory *virtual_memory(PlatformState *platform)
@@ -162,53 +162,84 @@ static void let_go(PlatformState *platform, PhysicalMemory *memory)
         link = &(*link)->next;
     }
     *link = memory->next;
-    device_state(memory->device)->used -= memory->size;
+    device_state(memory->device)->used -= memory->charged;
+    us_ipc_withdraw_file(memory->file);
     close(memory->file);
     free(memory);
 }
 
-static PhysicalMemory *new_memory(PlatformState *platform, Device *device, size_t size)
+/* NULL: no memory; then the file is the caller's still. */
+static PhysicalMemory *enter_memory(PlatformState *platform, const PhysicalMemory *memory)
 {
     VirtualMemory *owner = virtual_memory(platform);
-    DeviceState *state = device_state(device);
-    if (owner == NULL || size > state->capacity - state->used) {
+    PhysicalMemory *entered = owner != NULL ? malloc(sizeof *entered) : NULL;
+    if (entered != NULL) {
+        *entered = *memory;
+        entered->next = owner->memories;
+        entered->references = 1;
+        owner->memories = entered;
+        device_state(memory->device)->used += memory->charged;
+    }
+    return entered;
+}
+
+static PhysicalMemory *new_memory(PlatformState *platform, Device *device, size_t size)
+{
+    const DeviceState *state = device_state(device);
+    if (size > state->capacity - state->used) {
         return NULL;
     }
-    PhysicalMemory *memory = calloc(1, sizeof *memory);
-    int file = memory != NULL ? memfd_create("understudy", MFD_CLOEXEC) : -1;
-    if (file < 0 || ftruncate(file, (off_t)size) != 0) {
-        if (file >= 0) {
-            close(file);
-        }
-        free(memory);
-        return NULL;
+    int file = memfd_create("understudy", MFD_CLOEXEC);
+    PhysicalMemory wanted = {.device = device, .size = size, .charged = size, .file = file};
+    PhysicalMemory *memory = file >= 0 && ftruncate(file, (off_t)size) == 0 ? enter_memory(platform, &wanted) : NULL;
+    if (memory == NULL && file >= 0) {
+        close(file);
     }
-    *memory = (PhysicalMemory){owner->memories, device, size, file, ++owner->next_number, 1};
-    owner->memories = memory;
-    state->used += size;
     return memory;
+}
+
+/* The first handle of memory that has been entered; NULL: no memory, and it is gone. */
+static void *first_handle(PlatformState *platform, PhysicalMemory *memory)
+{
+    void *handle = memory != NULL ? us_handle_create(HANDLE_PHYSICAL_MEMORY, memory) : NULL;
+    if (handle == NULL && memory != NULL) {
+        let_go(platform, memory);
+    }
+    return handle;
+}
+
+static MemoryStatus give_handle(void *made, void **handle)
+{
+    if (made != NULL) {
+        *handle = made;
+    }
+    return made != NULL ? MEMORY_OK : MEMORY_EXHAUSTED;
 }
 
 MemoryStatus us_physical_allocate(Device *device, size_t size, void **handle)
 {
     PlatformState *platform = platform_state(device->platform);
-    MemoryStatus status = MEMORY_EXHAUSTED;
     pthread_mutex_lock(&platform->memory_lock);
-    PhysicalMemory *memory = new_memory(platform, device, size);
-    if (memory != NULL) {
-        void *made = us_handle_create(HANDLE_PHYSICAL_MEMORY, memory);
-        if (made != NULL) {
-            *handle = made;
-            status = MEMORY_OK;
-        } else {
-            let_go(platform, memory);
-        }
-    }
+    MemoryStatus status = give_handle(first_handle(platform, new_memory(platform, device, size)), handle);
     pthread_mutex_unlock(&platform->memory_lock);
     return status;
 }
 
-bool us_physical_find(Platform *public, const void *handle, Device **device, size_t *size, uint64_t *number)
+MemoryStatus us_physical_adopt(Device *device, int file, const IpcNote *note, uint64_t key, void **handle)
+{
+    PlatformState *platform = platform_state(device->platform);
+    PhysicalMemory wanted = {.device = device, .size = note->size, .file = file, .offset = (off_t)note->offset, .key = key};
+    pthread_mutex_lock(&platform->memory_lock);
+    PhysicalMemory *memory = enter_memory(platform, &wanted);
+    MemoryStatus status = give_handle(first_handle(platform, memory), handle);
+    pthread_mutex_unlock(&platform->memory_lock);
+    if (memory == NULL) {
+        close(file);
+    }
+    return status;
+}
+
+bool us_physical_find(Platform *public, const void *handle, Device **device, size_t *size)
 {
     PlatformState *platform = platform_state(public);
     pthread_mutex_lock(&platform->memory_lock);
@@ -216,47 +247,9 @@ bool us_physical_find(Platform *public, const void *handle, Device **device, siz
     if (memory != NULL) {
         *device = memory->device;
         *size = memory->size;
-        *number = memory->number;
     }
     pthread_mutex_unlock(&platform->memory_lock);
     return memory != NULL;
-}
-
-static PhysicalMemory *find_number(const PlatformState *platform, uint64_t number)
-{
-    PhysicalMemory *memory = platform->virtual_memory == NULL ? NULL : platform->virtual_memory->memories;
-    while (memory != NULL && memory->number != number) {
-        memory = memory->next;
-    }
-    return memory;
-}
-
-bool us_physical_is_known(Platform *public, uint64_t number)
-{
-    PlatformState *platform = platform_state(public);
-    pthread_mutex_lock(&platform->memory_lock);
-    bool known = find_number(platform, number) != NULL;
-    pthread_mutex_unlock(&platform->memory_lock);
-    return known;
-}
-
-MemoryStatus us_physical_import(Platform *public, uint64_t number, void **handle)
-{
-    PlatformState *platform = platform_state(public);
-    MemoryStatus status = MEMORY_NOT_FOUND;
-    pthread_mutex_lock(&platform->memory_lock);
-    PhysicalMemory *memory = find_number(platform, number);
-    if (memory != NULL) {
-        void *made = us_handle_create(HANDLE_PHYSICAL_MEMORY, memory);
-        status = MEMORY_EXHAUSTED;
-        if (made != NULL) {
-            memory->references++;
-            *handle = made;
-            status = MEMORY_OK;
-        }
-    }
-    pthread_mutex_unlock(&platform->memory_lock);
-    return status;
 }
 
 MemoryStatus us_physical_free(Platform *public, const void *handle)
@@ -269,6 +262,69 @@ MemoryStatus us_physical_free(Platform *public, const void *handle)
     }
     pthread_mutex_unlock(&platform->memory_lock);
     return memory != NULL ? MEMORY_OK : MEMORY_NOT_FOUND;
+}
+
+/* ---- shared with other processes ---- */
+
+IpcStatus us_physical_share(Platform *public, const void *handle, bool anyone, uint64_t *key)
+{
+    PlatformState *platform = platform_state(public);
+    pthread_mutex_lock(&platform->memory_lock);
+    PhysicalMemory *memory = us_handle_object(handle, HANDLE_PHYSICAL_MEMORY);
+    IpcStatus status = memory == NULL ? IPC_UNKNOWN : IPC_OK;
+    if (memory != NULL && memory->key == 0) {
+        IpcNote note = {.kind = IPC_PHYSICAL_MEMORY, .platform = public->id,
+                        .device = public->physical_number[memory->device->ordinal], .size = memory->size};
+        status = us_ipc_offer(memory->file, &note, anyone, &memory->key);
+    }
+    if (status == IPC_OK) {
+        *key = memory->key;
+    }
+    pthread_mutex_unlock(&platform->memory_lock);
+    return status;
+}
+
+bool us_physical_is_shared(Platform *public, const void *handle)
+{
+    PlatformState *platform = platform_state(public);
+    pthread_mutex_lock(&platform->memory_lock);
+    const PhysicalMemory *memory = us_handle_object(handle, HANDLE_PHYSICAL_MEMORY);
+    bool shared = memory != NULL && memory->key != 0;
+    pthread_mutex_unlock(&platform->memory_lock);
+    return shared;
+}
+
+/* Another handle of memory that this process has already. UNKNOWN: it has not. */
+static IpcStatus import_known(PlatformState *platform, uint64_t key, void **handle)
+{
+    pthread_mutex_lock(&platform->memory_lock);
+    PhysicalMemory *memory = platform->virtual_memory == NULL ? NULL : platform->virtual_memory->memories;
+    while (memory != NULL && (memory->key != key || key == 0)) {
+        memory = memory->next;
+    }
+    IpcStatus status = IPC_UNKNOWN;
+    if (memory != NULL) {
+        memory->references++;
+        void *made = first_handle(platform, memory);
+        status = give_handle(made, handle) == MEMORY_OK ? IPC_OK : IPC_EXHAUSTED;
+    }
+    pthread_mutex_unlock(&platform->memory_lock);
+    return status;
+}
+
+IpcStatus us_physical_import(Device *device, uint64_t key, void **handle, Explanation *why)
+{
+    IpcNote note;
+    int file = -1;
+    IpcStatus status = import_known(platform_state(device->platform), key, handle);
+    if (status != IPC_UNKNOWN) {
+        return status;
+    }
+    status = us_ipc_fetch(key, IPC_PHYSICAL_MEMORY, device->platform->id, &note, &file, why);
+    if (status == IPC_OK && us_physical_adopt(us_device_of_note(device, &note), file, &note, key, handle) != MEMORY_OK) {
+        status = IPC_EXHAUSTED;
+    }
+    return status;
 }
 
 /* ---- both together ---- */
@@ -343,7 +399,8 @@ static MemoryStatus map(PlatformState *platform, uintptr_t address, const void *
         return MEMORY_EXHAUSTED;
     }
     void *alias = (void *)(address + (uintptr_t)alias_of(memory, address));
-    if (mmap(alias, physical->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, physical->file, 0) == MAP_FAILED) {
+    if (mmap(alias, physical->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, physical->file,
+             physical->offset) == MAP_FAILED) {
         return MEMORY_EXHAUSTED;
     }
     physical->references++;

@@ -113,8 +113,7 @@ aclError aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle
     Platform *platform = acl_require_platform(&call);
     Device *device = NULL;
     size_t whole = 0;
-    uint64_t number = 0;
-    us_require(&call, us_physical_find(platform, handle, &device, &whole, &number), "handle", "dead",
+    us_require(&call, us_physical_find(platform, handle, &device, &whole), "handle", "dead",
                ACL_ERROR_RT_INVALID_HANDLE, "%p is no live handle of physical memory", handle);
     us_require(&call, size == whole, "size", "whole", ACL_ERROR_RT_PARAM_INVALID,
                "size is %zu; it must be that of the physical memory, %zu", size, whole);
@@ -151,50 +150,5 @@ aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop, aclrtMemGr
     if (call.status == 0) {
         *granularity = granularity_of(prop->memAttr);
     }
-    return acl_end(&call);
-}
-
-/* ---- sharing: inside the process ---- */
-
-aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandleType handleType, uint64_t flags,
-                                         uint64_t *shareableHandle)
-{
-    Call call = us_call_begin("aclrtMemExportToShareableHandle");
-    us_require(&call, handle != NULL, "handle", "null", ACL_ERROR_INVALID_PARAM, "handle is NULL");
-    us_require(&call, shareableHandle != NULL, "shareableHandle", "null", ACL_ERROR_INVALID_PARAM,
-               "shareableHandle is NULL");
-    us_require(&call, handleType == ACL_MEM_HANDLE_TYPE_NONE, "handleType", "range", ACL_ERROR_INVALID_PARAM,
-               "handleType is %d; it must be 0", (int)handleType);
-    us_require(&call, flags <= 1, "flags", "range", ACL_ERROR_RT_PARAM_INVALID, "flags is %llu; it must be 0 or 1",
-               (unsigned long long)flags);
-    Platform *platform = acl_require_platform(&call);
-    Device *device = NULL;
-    size_t size = 0;
-    us_require(&call, us_physical_find(platform, handle, &device, &size, shareableHandle), "handle", "dead",
-               ACL_ERROR_RT_INVALID_HANDLE, "%p is no live handle of physical memory", handle);
-    return acl_end(&call);
-}
-
-aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t deviceId, aclrtDrvMemHandle *handle)
-{
-    Call call = us_call_begin("aclrtMemImportFromShareableHandle");
-    us_require(&call, handle != NULL, "handle", "null", ACL_ERROR_INVALID_PARAM, "handle is NULL");
-    acl_require_device(&call, "deviceId", "range", deviceId);
-    Platform *platform = acl_require_platform(&call);
-    us_require(&call, us_physical_import(platform, shareableHandle, handle) == MEMORY_OK, "shareableHandle", "unknown",
-               ACL_ERROR_RT_PARAM_INVALID, "no physical memory of this process was exported as %llu",
-               (unsigned long long)shareableHandle);
-    return acl_end(&call);
-}
-
-aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid, size_t pidNum)
-{
-    Call call = us_call_begin("aclrtMemSetPidToShareableHandle");
-    us_require(&call, pid != NULL, "pid", "null", ACL_ERROR_INVALID_PARAM, "pid is NULL");
-    us_require(&call, pidNum > 0, "pidNum", "zero", ACL_ERROR_INVALID_PARAM, "pidNum is 0; it must be at least 1");
-    Platform *platform = acl_require_platform(&call);
-    us_require(&call, us_physical_is_known(platform, shareableHandle), "shareableHandle", "unknown",
-               ACL_ERROR_RT_PARAM_INVALID, "no physical memory of this process was exported as %llu",
-               (unsigned long long)shareableHandle);
     return acl_end(&call);
 }

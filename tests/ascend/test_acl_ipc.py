@@ -1,0 +1,171 @@
+"""Memory, events and notifies of two processes with two devices (cann-runtime-3 2 to 5)."""
+
+import os
+import threading
+
+import numpy
+import pytest
+from understudy.ascend import ffi, lib
+
+from tests.conformance.ascend.acl_support import Out, device, download, memory, ok, stream, upload
+from tests.conformance.ascend.other_process import other_process
+from tests.conformance.ascend.test_acl_virtual_memory import PIECE, physical, reserved
+
+SIZE = 1 << 20
+DEVICES = {"UNDERSTUDY_DEVICES": "2"}
+
+
+def export_key(address, size: int, flags: int = 0) -> bytes:
+    key = ffi.new("char[65]")
+    ok(lib.aclrtIpcMemGetExportKey(address, size, key, 65, flags))
+    return ffi.string(key)
+
+
+def import_in(other, key: bytes, flags: int = 0, name: str = "block"):
+    """The status there."""
+    return other.ask(f"{name} = ffi.new('void **'); status = lib.aclrtIpcMemImportByKey({name}, {key!r}, {flags})") or \
+        other.ask("status")
+
+
+def admit(key: bytes, pid: int) -> None:
+    ok(lib.aclrtIpcMemSetImportPid(key, ffi.new("int32_t[1]", [pid]), 1))
+
+
+@pytest.mark.parametrize("size", [4096, SIZE, 3 * SIZE + 1])
+@pytest.mark.parametrize("their_device", [0, 1])
+def test_what_one_process_writes_the_other_reads(size, their_device):
+    pages = -(-size // 4096) * 4096 if size < 2 * SIZE else 4 * SIZE
+    with device(), memory(size) as mine, other_process(their_device, DEVICES) as other:
+        upload(mine, b"before the export")
+        key = export_key(mine, pages)
+        assert len(key) <= 64 and key.decode().isprintable()
+        assert import_in(other, key) == 507899  # nobody has named it yet
+        admit(key, other.pid)
+        assert import_in(other, key) == 0
+        assert other.ask("download(block[0], 17)") == b"before the export"
+        upload(mine, b"after  the export")
+        assert other.ask("download(block[0], 17)") == b"after  the export"
+        other.ask("upload(block[0], b'from there')")
+        assert download(mine, 10) == b"from there"
+        other.ask(f"ok(lib.aclrtMemset(block[0], {size}, 7, {size}))")
+        assert download(mine, size) == b"\x07" * size
+        # Closing and then freeing, as the vendor's programs do: the second is refused.
+        assert other.ask(f"lib.aclrtIpcMemClose({key!r}), lib.aclrtFree(block[0])")[0] == 0
+        assert other.ask(f"lib.aclrtIpcMemClose({key!r})") == 507899
+        ok(lib.aclrtIpcMemClose(key))
+        assert import_in(other, key) == 507899
+        assert download(mine, 1) == b"\x07"
+
+
+def test_kernels_use_memory_of_another_process_where_access_is_enabled():
+    fill = "lib.aclrtMemsetAsync(block[0], 64, 5, 64, ffi.NULL) or lib.aclrtSynchronizeStream(ffi.NULL)"
+    reduce = "lib.aclrtValueWrite(block[0], 9, 0, ffi.NULL) or lib.aclrtSynchronizeStream(ffi.NULL)"
+    with device(), memory(SIZE) as mine, other_process(1, DEVICES) as other:
+        key = export_key(mine, SIZE, 1)
+        assert import_in(other, key, 1) == 0
+        assert (other.ask(fill), other.ask(reduce)) == (0, 0)
+        assert download(mine, 8) == b"\x09" + bytes(7)
+        # The same memory again is at the same place, and is there until each import is closed.
+        assert import_in(other, key, 1, "again") == 0
+        assert other.ask("again[0] == block[0]")
+        assert other.ask(f"lib.aclrtIpcMemClose({key!r}), lib.aclrtMemset(block[0], 8, 0, 8)") == (0, 0)
+        assert other.ask(f"lib.aclrtIpcMemClose({key!r}), lib.aclrtMemset(block[0], 8, 0, 8) != 0") == (0, True)
+        assert import_in(other, key, 0) == 0
+        assert other.ask(reduce) != 0  # device 1 has no access to device 0's memory
+
+
+def test_a_process_may_end_at_any_time():
+    with device(), memory(SIZE) as mine:
+        upload(mine, b"stays")
+        key = export_key(mine, SIZE, 1)
+        with other_process() as other:
+            assert import_in(other, key) == 0
+            other.kill()
+        assert download(mine, 5) == b"stays"
+    with device(), other_process() as other:
+        other.ask("from tests.ascend.test_acl_ipc import *; block = ffi.new('void **'); ok(lib.aclrtMalloc(block, SIZE, 0))")
+        other.ask("upload(block[0], b'theirs'); key = export_key(block[0], SIZE, 1)")
+        key, made = other.ask("key"), Out()
+        ok(lib.aclrtIpcMemImportByKey(made.cell, key, 0))
+        other.kill()
+        assert download(made.value, 6) == b"theirs"
+        ok(lib.aclrtIpcMemClose(key))
+        assert lib.aclrtIpcMemImportByKey(made.cell, key, 0) == 507899
+
+
+def test_nothing_is_left_behind():
+    files = set(os.listdir("/proc/self/fd"))
+    mapped = len(open("/proc/self/maps").readlines())
+    for _ in range(50):
+        with device(), memory(SIZE) as mine:
+            export_key(mine, SIZE, 1)  # taken back with the memory
+    assert len(set(os.listdir("/proc/self/fd")) - files) <= 1, "the socket"
+    assert len(open("/proc/self/maps").readlines()) < mapped + 50
+
+
+def test_memory_moves_while_a_kernel_writes_to_it():
+    """What is written during the export is not lost."""
+    block = 64 * SIZE
+    with device(), memory(block) as mine, stream() as busy:
+        for value in range(1, 5):
+            ok(lib.aclrtMemset(mine, block, 0, block))
+            ok(lib.aclrtMemsetAsync(mine, block, value, block, busy))
+            key = export_key(mine, block, 1)
+            ok(lib.aclrtSynchronizeStream(busy))
+            assert (numpy.frombuffer(download(mine, block), numpy.uint8) == value).all()
+            ok(lib.aclrtIpcMemClose(key))
+
+
+def test_exports_and_imports_of_many_threads():
+    failures = []
+
+    def share(number: int):
+        with device(), memory(SIZE) as mine:
+            for turn in range(5):
+                upload(mine, b"%03d%03d" % (number, turn))
+                key = export_key(mine, SIZE, 1)
+                made = Out()
+                if lib.aclrtIpcMemImportByKey(made.cell, key, 0) != 507899:  # its own
+                    failures.append(number)
+                ok(lib.aclrtIpcMemClose(key))
+
+    with device(), other_process() as other:
+        other.ask("from tests.ascend.test_acl_ipc import *; block = ffi.new('void **'); ok(lib.aclrtMalloc(block, SIZE, 0))")
+        keys = [other.ask("export_key(block[0], SIZE, 1)") for _ in range(4)]
+
+        def take(key):
+            ok(lib.aclrtSetDevice(0))
+            made = Out()
+            for _ in range(20):
+                failures.extend(filter(None, [lib.aclrtIpcMemImportByKey(made.cell, key, 0),
+                                              lib.aclrtMemset(made.value, 8, 1, 8), lib.aclrtIpcMemClose(key)]))
+            ok(lib.aclrtResetDevice(0))
+
+        threads = [threading.Thread(target=share, args=(number,)) for number in range(4)]
+        threads += [threading.Thread(target=take, args=(key,)) for key in keys * 2]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not failures
+
+
+def test_physical_memory_of_two_processes():
+    number = ffi.new("uint64_t *")
+    with device(), reserved() as first, physical() as mine, other_process(1, DEVICES) as other:
+        ok(lib.aclrtMapMem(first, PIECE, 0, mine, 0))
+        upload(first, b"physical")
+        ok(lib.aclrtMemExportToShareableHandleV2(mine, 0, 1, number))
+        take = "handle = ffi.new('aclrtDrvMemHandle *')", f"number = ffi.new('uint64_t *', {number[0]})"
+        for line in take:
+            other.ask(line)
+        assert other.ask("lib.aclrtMemImportFromShareableHandleV2(number, 1, 0, handle)") == 507899
+        ok(lib.aclrtMemSetPidToShareableHandleV2(number, 1, ffi.new("int32_t[1]", [other.pid]), 1))
+        assert other.ask("lib.aclrtMemImportFromShareableHandleV2(number, 1, 0, handle)") == 0
+        other.ask("from tests.conformance.ascend.test_acl_virtual_memory import PIECE; place = ffi.new('void **')")
+        assert other.ask("lib.aclrtReserveMemAddress(place, PIECE, 0, ffi.NULL, 0)") == 0
+        assert other.ask("lib.aclrtMapMem(place[0], PIECE, 0, handle[0], 0)") == 0
+        assert other.ask("download(place[0], 8)") == b"physical"
+        other.ask("upload(place[0], b'answered')")
+        assert download(first, 8) == b"answered"
+        ok(lib.aclrtUnmapMem(first))
