@@ -43,7 +43,10 @@ def convolution(dtype: str, layer: str, direction: str):
     code = getattr(maca.lib, CODES[dtype])
     described = maca.FilterDescriptor(w.shape, code)
     descriptor = maca.ConvolutionDescriptor((padding, padding), (stride, stride), groups=groups)
-    common = {"convDesc": descriptor, "algo": 1}
+    kind = {"forward": "FWD", "data": "BWD_DATA", "filter": "BWD_FILTER"}[direction]
+    plain = "IMPLICIT_PRECOMP_GEMM" if kind == "FWD" else "1"
+    name = "WINOGRAD" if (taps, stride, groups) == (3, 1, 1) else plain
+    common = {"convDesc": descriptor, "algo": getattr(maca.lib, f"MCDNN_CONVOLUTION_{kind}_ALGO_{name}")}
 
     def torch_forward():
         data, weights = to_torch(x), to_torch(w)

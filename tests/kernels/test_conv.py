@@ -12,7 +12,7 @@ import pytest
 from tests.conformance.convolution import data_model, forward_model, out_sizes, slope_model
 from tests.tensor.internals import library, view
 
-ANY, PRODUCT, DIRECT = 0, 1, 2
+ANY, PRODUCT, DIRECT, PLAIN, WINOGRAD = 0, 1, 2, 3, 4
 
 
 class Convolution(ctypes.Structure):
@@ -234,13 +234,117 @@ def test_columns():
         np.testing.assert_array_equal(columns.values(), rows[order])
 
 
+# ---- Winograd's filtering ----
+
+# The maps of winograd.c by the size of a tile: patch, filter, result.
+MAPS = {
+    2: ([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]],
+        [[1, 0, 0], [1 / 2, 1 / 2, 1 / 2], [1 / 2, -1 / 2, 1 / 2], [0, 0, 1]],
+        [[1, 1, 1, 0], [0, 1, -1, -1]]),
+    4: ([[4, 0, -5, 0, 1, 0], [0, -4, -4, 1, 1, 0], [0, 4, -4, -1, 1, 0], [0, -2, -1, 2, 1, 0], [0, 2, -1, -2, 1, 0],
+         [0, 4, 0, -5, 0, 1]],
+        [[1 / 4, 0, 0], [-1 / 6, -1 / 6, -1 / 6], [-1 / 6, 1 / 6, -1 / 6], [1 / 24, 1 / 12, 1 / 6],
+         [1 / 24, -1 / 12, 1 / 6], [0, 0, 1]],
+        [[1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 1]]),
+}  # fmt: skip
+
+
+def magnitudes(tile, x, w, dy, padding):
+    """What roundings of the three results are proportional to: the same maps with all terms positive."""
+    patch, taps, result = (np.abs(np.array(it)) for it in MAPS[tile])
+    rows, columns = (-(-size // tile) for size in dy.shape[2:])
+    space = np.zeros((*x.shape[:2], rows * tile + 2, columns * tile + 2))
+    space[:, :, padding[0]:padding[0] + x.shape[2], padding[1]:padding[1] + x.shape[3]] = np.abs(x)
+    slopes = np.zeros((*dy.shape[:2], rows * tile, columns * tile))
+    slopes[:, :, :dy.shape[2], :dy.shape[3]] = np.abs(dy)
+    patches = np.lib.stride_tricks.sliding_window_view(space, (tile + 2, tile + 2), (2, 3))[:, :, ::tile, ::tile]
+    tiles = slopes.reshape(*dy.shape[:2], rows, tile, columns, tile).swapaxes(3, 4)
+    of_x = np.einsum("pi,qj,ncrsij->ncrspq", patch, patch, patches, optimize=True)
+    of_w = np.einsum("pi,qj,kcij->kcpq", taps, taps, np.abs(w), optimize=True)
+    of_dy = np.einsum("ip,jq,nkrsij->nkrspq", result, result, tiles, optimize=True)
+    y = np.einsum("ip,jq,kcpq,ncrspq->nkrisj", result, result, of_w, of_x, optimize=True)
+    dw = np.einsum("pi,qj,nkrspq,ncrspq->kcij", taps, taps, of_dy, of_x, optimize=True)
+    return y.reshape(*dy.shape[:2], rows * tile, -1)[:, :, :dy.shape[2], :dy.shape[3]], dw
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("problem", [((2, 17, 16, 15), 19, (3, 3), (1, 1), (0, 2), (1, 1), 1),
+                                     ((3, 8, 9, 31), 24, (3, 3), (1, 1), (1, 1), (1, 1), 1),
+                                     ((1, 33, 1, 2), 35, (3, 3), (1, 1), (2, 1), (1, 1), 1)], ids=str)
+def test_error_of_tiles_is_bounded(problem, dtype):
+    """Each map and product rounds a few times more than there are terms; an outlier disturbs its own tiles only."""
+    x_shape, w_shape, y_shape, geometry = settings(problem)
+    outlying = random(x_shape, 1)
+    outlying[0, 0, 0, 0] = 1000
+    for layout in ("first", "last"):
+        x, w, dy = (Operand(values, dtype, layout)
+                    for values in (outlying, random(w_shape, 2), random(y_shape, 3)))
+        y, dx, dw = (Operand(np.full(shape, np.nan), dtype, layout) for shape in (y_shape, x_shape, w_shape))
+        attribute = attributes(*geometry, method=WINOGRAD)
+        call("us_conv_forward", [x, w, None, None, y], attribute)
+        call("us_conv_backward_data", [dy, w, None, None, dx], attribute)
+        call("us_conv_backward_filter", [x, dy, dw], attribute)
+        tile, arrays, padding = 2 if dtype == "float32" else 4, [it.values() for it in (x, w, dy)], geometry[1]
+        of_y, of_dw = magnitudes(tile, *arrays, padding)
+        turned = np.abs(arrays[1][:, :, ::-1, ::-1]).swapaxes(0, 1)
+        of_dx, _ = magnitudes(tile, arrays[2], turned, arrays[0], (2 - padding[0], 2 - padding[1]))
+        models = (forward_model(arrays[0], arrays[1], y_shape[2:], *geometry),
+                  data_model(arrays[2], arrays[1], x_shape, *geometry),
+                  slope_model(arrays[0], arrays[2], w_shape, *geometry))
+        terms = w_shape[1], w_shape[0], np.prod(y_shape) / y_shape[1] / tile**2
+        for actual, model, magnitude, count in zip((y, dx, dw), models, (of_y, of_dx, of_dw), terms):
+            rounding = ROUNDING[dtype] * np.abs(model) if dtype != "float32" else 0
+            error = np.abs(actual.values() - model)
+            assert (error <= rounding + 2.0**-24 * (16 + count) * magnitude).all()
+            assert np.abs(error).max() > 0
+
+
+def test_small_integers_stay_exact_in_tiles_of_two():
+    x_shape, w_shape, y_shape, geometry = settings(PROBLEMS[7])
+    x, w, dy = (Operand(random(shape, seed, integers=True)) for seed, shape in enumerate((x_shape, w_shape, y_shape)))
+    y, dx, dw = (Operand(np.full(shape, np.nan)) for shape in (y_shape, x_shape, w_shape))
+    attribute = attributes(*geometry, method=WINOGRAD)
+    call("us_conv_forward", [x, w, None, None, y], attribute)
+    call("us_conv_backward_data", [dy, w, None, None, dx], attribute)
+    call("us_conv_backward_filter", [x, dy, dw], attribute)
+    np.testing.assert_array_equal(y.values(), forward_model(x.values(), w.values(), y_shape[2:], *geometry))
+    np.testing.assert_array_equal(dx.values(), data_model(dy.values(), w.values(), x_shape, *geometry))
+    np.testing.assert_array_equal(dw.values(), slope_model(x.values(), dy.values(), w_shape, *geometry))
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan, 1e34])
+def test_what_tiles_would_spread_goes_without_them(value):
+    """Bit for bit the plain sums, where only the windows over the value see it; without it they differ."""
+    x_shape, w_shape, y_shape, geometry = settings(PROBLEMS[7])
+    with_it = random(x_shape, 1)
+    with_it[1, 2, 7, 7] = value
+    found = []
+    for values, method in itertools.product((with_it, random(x_shape, 1)), (WINOGRAD, PLAIN)):
+        x, w = Operand(values), Operand(random(w_shape, 2))
+        y, dw = Operand(np.zeros(y_shape)), Operand(np.zeros(w_shape))
+        call("us_conv_forward", [x, w, None, None, y], attributes(*geometry, method=method))
+        call("us_conv_backward_filter", [x, Operand(random(y_shape, 3)), dw], attributes(*geometry, method=method))
+        found.append(y.array.tobytes() + dw.array.tobytes())
+    assert found[0] == found[1] and found[2] != found[3]
+
+
+def test_three_taps_of_one_plane_of_a_volume():
+    """Tiles in the last two axes of three."""
+    x_shape, w_shape, y_shape, geometry = settings(((2, 5, 4, 9, 10), 6, (1, 3, 3), (2, 1, 1), (1, 1, 0), (1, 1, 1), 1))
+    x, w = Operand(random(x_shape, 1, integers=True)), Operand(random(w_shape, 2, integers=True))
+    for layout in ("first", "last"):
+        y = Operand(np.full(y_shape, np.nan), layout=layout)
+        call("us_conv_forward", [x, w, None, None, y], attributes(*geometry, method=WINOGRAD))
+        np.testing.assert_array_equal(y.values(), forward_model(x.values(), w.values(), y_shape[2:], *geometry))
+
+
 def digest():
     import hashlib
 
     found = hashlib.sha256()
     for problem in (((3, 20, 30, 31), 24, (3, 3), (1, 1), (1, 1), (1, 1), 1), PROBLEMS[4], PROBLEMS[1]):
         x_shape, w_shape, y_shape, geometry = settings(problem)
-        for method, layout in itertools.product((PRODUCT, DIRECT), ("first", "last")):
+        for method, layout in itertools.product((PRODUCT, DIRECT, WINOGRAD), ("first", "last")):
             x, w, dy = (Operand(random(shape, 1), layout=layout) for shape in (x_shape, w_shape, y_shape))
             y, dx, dw = (Operand(np.zeros(shape), layout=layout) for shape in (y_shape, x_shape, w_shape))
             call("us_conv_forward", [x, w, None, None, y], attributes(*geometry, method=method))

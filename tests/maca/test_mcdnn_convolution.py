@@ -376,7 +376,7 @@ def searches(find):
 
 @pytest.mark.parametrize("find", [False, True])
 def test_searches_list_methods_of_their_own_first(find):
-    own = {"Forward": {0, 1, 3}, "BackwardData": {0, 1}, "BackwardFilter": {0, 1}}
+    own = {"Forward": {0, 1, 3, 6}, "BackwardData": {0, 1, 4}, "BackwardFilter": {0, 1, 4}}
     for name, results, operands in searches(find):
         runs = [it for it in results if it.status == 0]
         assert {it.algo for it in runs} == own[name] and runs == results[:len(runs)]
@@ -429,6 +429,38 @@ def test_every_number_gives_the_same_result_or_refuses(algo):
     assert status == (lib.MCDNN_STATUS_NOT_SUPPORTED if algo == lib.MCDNN_CONVOLUTION_FWD_ALGO_WINOGRAD else 0)
     if status == 0:
         near(y.values(), 2 * forward_model(x.values(), w.values(), (12, 13), (1, 1), (2, 2), (1, 1), 1), 64.0, FLOAT)
+
+
+@pytest.mark.parametrize("data_type", TYPES)
+def test_winograds_numbers(data_type):
+    """3 x 3 taps of stride 1, not in double: every other type, with both factors."""
+    x_sizes, w_sizes, y_sizes, geometry = (2, 18, 9, 10), (20, 18, 3, 3), (2, 20, 9, 10), ((1, 1), (1, 1), (1, 1), 1)
+    conv = convolution((1, 1), (1, 1), (1, 1), compute=DOUBLE if data_type == DOUBLE else FLOAT)
+    x, dy, y, dx = (Tensor(random(sizes, data_type, seed), data_type)
+                    for seed, sizes in enumerate((x_sizes, y_sizes, y_sizes, x_sizes)))
+    w, dw = (Filter(random(w_sizes, data_type, seed), data_type) for seed in (5, 6))
+    before = y.values(), dx.values(), dw.values()
+    statuses = (forward(conv, x, w, y, 1.5, -0.5, lib.MCDNN_CONVOLUTION_FWD_ALGO_WINOGRAD),
+                backward_data(conv, w, dy, dx, 1.5, -0.5, lib.MCDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD),
+                backward_filter(conv, x, dy, dw, 1.5, -0.5, lib.MCDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD))
+    assert set(statuses) == {lib.MCDNN_STATUS_NOT_SUPPORTED if data_type == DOUBLE else 0}
+    if data_type != DOUBLE:
+        sums = (forward_model(x.values(), w.values(), (9, 10), *geometry),
+                data_model(dy.values(), w.values(), x_sizes, *geometry),
+                slope_model(x.values(), dy.values(), w_sizes, *geometry))
+        for actual, model, prior in zip((y, dx, dw), sums, before):
+            near(actual.values(), 1.5 * model - 0.5 * prior, 64.0, data_type)
+
+
+def test_the_expected_order_is_that_of_the_channels():
+    """Winograd's filtering comes first where its products are large, and last where they are small."""
+    conv = convolution((1, 1), (1, 1), (1, 1))
+    for channels, place in ((64, 0), (4, 3)):
+        operands = (descriptor((4, channels, 14, 14)), filter_descriptor((channels, channels, 3, 3)), conv,
+                    descriptor((4, channels, 14, 14)))
+        results, returned = entries("Fwd", 8), ffi.new("int *")
+        ok(lib.mcdnnGetConvolutionForwardAlgorithm_v7(handle(), *operands, 8, returned, results))
+        assert results[place].algo == lib.MCDNN_CONVOLUTION_FWD_ALGO_WINOGRAD
 
 
 # ---- descriptors and layouts ----

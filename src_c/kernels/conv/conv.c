@@ -5,6 +5,7 @@
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -129,42 +130,40 @@ static bool is_depthwise(const Gather *gather)
 
 /* ---- the method ---- */
 
-KERNEL_CLONES static float sum_of_zeros(const float *values, int64_t count)
+/* Magnitudes of floats are ordered like their bits; NaN is above infinity. */
+enum { MAGNITUDE = 0x7fffffff };
+
+KERNEL_CLONES static int32_t largest_of(const float *values, int64_t count)
 {
-    float sums[16] = {0};
-    int64_t i = 0;
-    for (; i + 16 <= count; i += 16) {
-        for (int k = 0; k < 16; k++) {
-            sums[k] += values[i + k] * 0;
-        }
+    int32_t largest = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int32_t magnitude = (int32_t)(float_bits(values[i]) & MAGNITUDE);
+        largest = magnitude > largest ? magnitude : largest;
     }
-    for (; i < count; i++) {
-        sums[0] += values[i] * 0;
-    }
-    float sum = 0;
-    for (int k = 0; k < 16; k++) {
-        sum += sums[k];
-    }
-    return sum;
+    return largest;
 }
 
 typedef struct Search {
     const View *view; /* five axes; or, without gaps, one */
-    atomic_bool found;
+    atomic_int largest;
 } Search;
 
 enum { SEARCHED = 16 * 1024, PART = 256 };
 
-static bool has_non_finite_values(const void *data, DType dtype, int64_t stride, int64_t count)
+static void search_values(Search *search, const void *data, int64_t stride, int64_t count)
 {
-    float sum = 0; /* of zeros, or NaN */
+    const DType dtype = search->view->dtype;
+    int32_t largest = 0;
     for (int64_t done = 0; done < count; done += PART) {
         float values[PART];
         const int64_t part = count - done < PART ? count - done : PART;
         us_load_float(values, (const char *)data + done * stride * (int64_t)us_dtype_size(dtype), dtype, stride, part);
-        sum += sum_of_zeros(values, part);
+        const int32_t found = largest_of(values, part);
+        largest = found > largest ? found : largest;
     }
-    return isnan(sum);
+    int known = atomic_load(&search->largest);
+    while (known < largest && !atomic_compare_exchange_weak(&search->largest, &known, largest)) {
+    }
 }
 
 static void search_run(void *context, int64_t piece)
@@ -173,9 +172,7 @@ static void search_run(void *context, int64_t piece)
     const View *view = search->view;
     const int64_t begin = piece * SEARCHED, left = view->shape[0] - begin;
     const char *data = (const char *)view->data + begin * (int64_t)us_dtype_size(view->dtype);
-    if (has_non_finite_values(data, view->dtype, 1, left < SEARCHED ? left : SEARCHED)) {
-        atomic_store(&search->found, true);
-    }
+    search_values(search, data, 1, left < SEARCHED ? left : SEARCHED);
 }
 
 /* One index of the first two axes. */
@@ -188,20 +185,19 @@ static void search_plane(void *context, int64_t piece)
     for (int64_t row = 0; row < rows; row++) {
         const int64_t offset = base + row / view->shape[3] * view->strides[2] + row % view->shape[3] * view->strides[3];
         const char *data = (const char *)view->data + offset * size;
-        if (has_non_finite_values(data, view->dtype, view->strides[4], view->shape[4])) {
-            atomic_store(&search->found, true);
-        }
+        search_values(search, data, view->strides[4], view->shape[4]);
     }
 }
 
-/* Infinities and NaN (and doubles beyond float, which does no harm). */
-static bool has_non_finite(const View *view)
+/* The largest magnitude of a floating type; not finite where there are infinities or NaN (or doubles beyond float,
+ * which does no harm). 0 for integers. */
+static float largest_magnitude(const View *view)
 {
     Search search = {.view = view};
     int64_t lowest, highest;
-    atomic_init(&search.found, false);
+    atomic_init(&search.largest, 0);
     if (!us_dtype_is_float(view->dtype)) {
-        return false;
+        return 0;
     }
     const int64_t elements = us_view_elements(view);
     if (us_view_extent(view, &lowest, &highest) && highest - lowest + 1 == elements) { /* no gaps: in memory order */
@@ -212,7 +208,7 @@ static bool has_non_finite(const View *view)
     } else {
         us_parallel(view->shape[0] * view->shape[1], search_plane, &search);
     }
-    return atomic_load(&search.found);
+    return bits_float((uint32_t)atomic_load(&search.largest));
 }
 
 /* Whether some tap of some result lies outside the input. */
@@ -230,25 +226,50 @@ static bool looks_outside(const Gather *gather)
     return false;
 }
 
-/* `factor`: what is multiplied by the zeros outside the input. */
-static bool goes_by_rows(const Gather *gather, ConvMethod method, const View *factor)
+typedef enum Way { BY_PRODUCT, BY_ROWS, BY_TILES } Way;
+
+/* Whether no sum of Winograd's method can overflow: its maps enlarge values and products less than GROWTH times. */
+static bool is_moderate(double a, double b, double terms)
 {
-    if (method == CONV_DIRECT) {
-        return true;
-    }
-    const bool few = gather->channels <= FEW_CHANNELS && gather->results <= FEW_CHANNELS && gather->groups > 1;
-    return (method == CONV_ANY && few) || (looks_outside(gather) && has_non_finite(factor));
+    enum { GROWTH = 1 << 16 };
+    const double limit = (double)FLT_MAX / GROWTH / terms;
+    return a < limit && b < limit && a * b < limit;
 }
 
-static KernelStatus run(Gather *gather, const View *in, bool by_rows, const Finish *finish)
+/* `factor`: what is multiplied by the zeros outside the input, if `outside`; `terms` of a sum. */
+static Way way_of(const Gather *gather, ConvMethod method, bool outside, const View *in, const View *factor,
+                  int64_t terms)
+{
+    const bool few = gather->channels <= FEW_CHANNELS && gather->results <= FEW_CHANNELS && gather->groups > 1;
+    if (method == CONV_DIRECT || (few && method != CONV_PRODUCT && method != CONV_WINOGRAD)) {
+        return BY_ROWS;
+    }
+    const bool pays = us_conv_winograd_pays(gather->channels, gather->results, gather_positions(gather));
+    const bool tiles = us_winograd_takes(gather) && (method == CONV_WINOGRAD || (method == CONV_ANY && pays));
+    const float largest = tiles || outside ? largest_magnitude(factor) : 0;
+    if (outside && !isfinite(largest)) {
+        return BY_ROWS;
+    }
+    return tiles && is_moderate((double)largest, (double)largest_magnitude(in), (double)terms) ? BY_TILES : BY_PRODUCT;
+}
+
+/* Rows go along positions, except where every channel has its own filter. */
+static bool goes_along_channels(const Gather *gather, Way way, const View *in)
+{
+    return has_channels_last(in) && (way != BY_ROWS || is_depthwise(gather));
+}
+
+static KernelStatus run(Gather *gather, const View *in, Way way, const Finish *finish)
 {
     void *copy;
-    gather->channels_last = has_channels_last(in) && (!by_rows || is_depthwise(gather));
+    gather->channels_last = goes_along_channels(gather, way, in);
     if (!us_gather_operand(in, gather->compute, gather->channels_last, &gather->in, &copy)) {
         return KERNEL_NO_MEMORY;
     }
     us_gather_merge_axes(gather);
-    const KernelStatus status = by_rows ? us_gather_by_rows(gather, finish) : us_gather_by_product(gather, finish);
+    const KernelStatus status = way == BY_ROWS    ? us_gather_by_rows(gather, finish)
+                                : way == BY_TILES ? us_gather_by_winograd(gather, finish)
+                                                  : us_gather_by_product(gather, finish);
     us_scratch_give_back(copy);
     return status;
 }
@@ -282,7 +303,9 @@ KernelStatus us_conv_forward(const View *views, const void *attributes)
         return KERNEL_NO_MEMORY;
     }
     Gather gather = gather_of(&problem, false, &problem.x, &problem.y);
-    const KernelStatus status = run(&gather, &problem.x, goes_by_rows(&gather, conv->method, &problem.w), &finish);
+    const Way way = way_of(&gather, conv->method, looks_outside(&gather), &problem.x, &problem.w,
+                           gather.channels * gather_taps(&gather));
+    const KernelStatus status = run(&gather, &problem.x, way, &finish);
     us_scratch_give_back(copy);
     return status;
 }
@@ -327,7 +350,7 @@ static void thin_out(View *view, int32_t axis, int64_t first, int64_t stride)
 
 /* The elements of dx with one residue on every axis. */
 static KernelStatus run_residue(const Problem *problem, const Finish *all, const Gather *model, const int64_t *first,
-                                const View *dy, bool by_rows)
+                                const View *dy, Way way)
 {
     Gather gather = *model;
     Finish finish = *all;
@@ -344,7 +367,7 @@ static KernelStatus run_residue(const Problem *problem, const Finish *all, const
         }
         gather.out_size[axis] = finish.out.shape[2 + axis];
     }
-    return run(&gather, dy, by_rows, &finish);
+    return run(&gather, dy, way, &finish);
 }
 
 KernelStatus us_conv_backward_data(const View *views, const void *attributes)
@@ -362,8 +385,8 @@ KernelStatus us_conv_backward_data(const View *views, const void *attributes)
     }
     Gather gather = gather_of(&problem, true, &problem.y, &problem.x);
     /* Where the stride is above 1, the results' positions differ from residue to residue: taken to look outside. */
-    const bool few = gather.channels <= FEW_CHANNELS && gather.results <= FEW_CHANNELS && gather.groups > 1;
-    const bool by_rows = conv->method == CONV_DIRECT || (conv->method == CONV_ANY && few) || has_non_finite(&problem.w);
+    const Way way = way_of(&gather, conv->method, true, &problem.y, &problem.w,
+                           gather.channels * gather_taps(&gather));
     KernelStatus status = KERNEL_OK;
     int64_t residues[CONV_AXES];
     for (int axis = 0; axis < CONV_AXES; axis++) {
@@ -373,7 +396,7 @@ KernelStatus us_conv_backward_data(const View *views, const void *attributes)
     for (int64_t k = 0; status == KERNEL_OK && k < conv_product3(residues); k++) {
         const int64_t first[CONV_AXES] = {k / residues[2] / residues[1], k / residues[2] % residues[1],
                                           k % residues[2]};
-        status = run_residue(&problem, &finish, &gather, first, &problem.y, by_rows);
+        status = run_residue(&problem, &finish, &gather, first, &problem.y, way);
     }
     us_scratch_give_back(copy);
     return status;
@@ -399,7 +422,7 @@ static View packed_filter(const Gather *gather, void *data)
 }
 
 /* The packed sums of products. */
-static KernelStatus filter_sums(Problem *problem, Gather *gather, bool by_rows, void *sums)
+static KernelStatus filter_sums(Problem *problem, Gather *gather, Way way, void *sums)
 {
     void *x_copy, *dy_copy;
     const void *dy;
@@ -409,7 +432,9 @@ static KernelStatus filter_sums(Problem *problem, Gather *gather, bool by_rows, 
     KernelStatus status = KERNEL_NO_MEMORY;
     if (us_gather_operand(&problem->y, gather->compute, gather->channels_last, &dy, &dy_copy)) {
         us_gather_merge_axes(gather);
-        status = by_rows ? us_gather_slopes_by_rows(gather, dy, sums) : us_gather_slopes_by_product(gather, dy, sums);
+        status = way == BY_ROWS    ? us_gather_slopes_by_rows(gather, dy, sums)
+                 : way == BY_TILES ? us_gather_slopes_by_winograd(gather, dy, problem->w.dtype, sums)
+                                   : us_gather_slopes_by_product(gather, dy, sums);
         us_scratch_give_back(dy_copy);
     }
     us_scratch_give_back(x_copy);
@@ -426,8 +451,9 @@ KernelStatus us_conv_backward_filter(const View *views, const void *attributes)
         return KERNEL_OK;
     }
     const View target = gather.filter;
-    const bool by_rows = goes_by_rows(&gather, conv->method, &problem.y);
-    gather.channels_last = has_channels_last(&problem.x) && (!by_rows || is_depthwise(&gather));
+    const Way way = way_of(&gather, conv->method, looks_outside(&gather), &problem.x, &problem.y,
+                           gather_positions(&gather));
+    gather.channels_last = goes_along_channels(&gather, way, &problem.x);
     const size_t elements = (size_t)(gather.groups * gather.results * gather.channels * gather_taps(&gather));
     void *sums = us_scratch_take(elements * us_dtype_size(gather.compute));
     if (sums == NULL) {
@@ -438,7 +464,7 @@ KernelStatus us_conv_backward_filter(const View *views, const void *attributes)
     if (us_view_is_empty(&problem.x) || us_view_is_empty(&problem.y)) {
         memset(sums, 0, elements * us_dtype_size(gather.compute));
     } else {
-        status = filter_sums(&problem, &gather, by_rows, sums);
+        status = filter_sums(&problem, &gather, way, sums);
     }
     if (status == KERNEL_OK) {
         const View operands[] = {packed, us_view_absent(), target};

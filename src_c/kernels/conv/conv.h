@@ -16,6 +16,9 @@
  * is rounded once, to nearest even, and saturates in integers. dst is read only if beta is not 0, the addend only if
  * its factor is not 0. Results are the same for any number of threads.
  *
+ * Sums of products are rounded like sums of all terms. Winograd's method rounds maps of patches instead, so its error
+ * is bounded by the largest values of a patch of 4 x 4 (16-bit results: 6 x 6), not by each term: see winograd.c.
+ *
  * Outputs may not share memory with x, dy or w, nor lie over themselves; the addend may be the output. */
 #ifndef UNDERSTUDY_CONV_H
 #define UNDERSTUDY_CONV_H
@@ -24,12 +27,24 @@
 
 enum { CONV_AXES = 3 };
 
-/* How the sums are formed. Every method gives the same sums up to rounding, and takes every problem. */
+/* How the sums are formed. Every method gives the same sums up to rounding. The last one is for float32, float16 and
+ * bfloat16 data, 3 taps along each of the last two axes (1 along a third), stride 1 and dilation 1; a problem that it
+ * does not take goes as with CONV_PLAIN, and so do data with infinities, NaN or values whose sums could overflow. */
 typedef enum ConvMethod {
-    CONV_ANY,     /* whichever is fastest */
-    CONV_PRODUCT, /* a matrix product over gathered columns */
-    CONV_DIRECT,  /* loops over rows */
+    CONV_ANY,      /* whichever is fastest */
+    CONV_PRODUCT,  /* a matrix product over gathered columns */
+    CONV_DIRECT,   /* loops over rows */
+    CONV_PLAIN,    /* the faster of these two */
+    CONV_WINOGRAD, /* Winograd's filtering of small tiles */
 } ConvMethod;
+
+/* Whether Winograd's method is expected to be the fastest where it can be taken: channels and results of a group,
+ * result positions of all images. */
+static inline bool us_conv_winograd_pays(int64_t channels, int64_t results, int64_t positions)
+{
+    enum { LEAST_CHANNELS = 16, LEAST_POSITIONS = 256 };
+    return channels >= LEAST_CHANNELS && results >= LEAST_CHANNELS && positions >= LEAST_POSITIONS;
+}
 
 typedef struct Convolution {
     int32_t axes;                                                  /* spatial axes: 1 to CONV_AXES */

@@ -81,10 +81,15 @@ void us_finish_channels(const Finish *finish, DType compute, int64_t position, i
 /* The sums of a gather, stored by `finish`. */
 KernelStatus us_gather_by_product(const Gather *gather, const Finish *finish);
 KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish);
+KernelStatus us_gather_by_winograd(const Gather *gather, const Finish *finish);
+
+/* Whether Winograd's method takes the gather: 3 x 3 neighbouring taps, steps of 1, float32. */
+bool us_winograd_takes(const Gather *gather);
 
 /* sums[g,k,c,t] = sum over n, o of dy[n, g*results + k, o] * in[…] of the gather, in the order of a packed filter. dy
  * is packed like the input. */
 KernelStatus us_gather_slopes_by_product(const Gather *gather, const void *dy, void *sums);
 KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, void *sums);
+KernelStatus us_gather_slopes_by_winograd(const Gather *gather, const void *dy, DType target, void *sums);
 
 #endif

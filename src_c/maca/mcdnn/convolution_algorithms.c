@@ -51,10 +51,15 @@ static mcdnnStatus_t give_count(const char *function, mcdnnHandle_t handle, int 
 
 /* ---- results ---- */
 
-/* Sums with groups of few channels aside, the product over columns is expected to be fastest, and rows slowest. */
-static float expected_rank(ConvMethod method)
+/* Sums with groups of few channels aside, the product over columns is expected to be faster than rows. */
+static int expected_rank(const ConvCall *conv, ConvMethod method)
 {
-    return method == CONV_ANY ? 0 : method == CONV_PRODUCT ? 1 : 2;
+    int64_t positions = conv->y->sizes[0];
+    for (int axis = 0; axis < conv->conv->axes; axis++)
+        positions *= conv->y->sizes[2 + axis];
+    if (method == CONV_WINOGRAD)
+        return us_conv_winograd_pays(conv->w.sizes[1], conv->w.sizes[0] / conv->conv->groups, positions) ? 0 : 4;
+    return method == CONV_PLAIN ? 1 : method == CONV_PRODUCT ? 2 : 3;
 }
 
 static void run_here(void *context, const Launch *launch)
@@ -106,7 +111,7 @@ static bool comes_before(const ConvCall *conv, const Result *a, const Result *b)
     bool own;
     conv_method(conv, (int)a->algo, &method_a, &own);
     conv_method(conv, (int)b->algo, &method_b, &own);
-    return a->time >= 0 ? a->time < b->time : expected_rank(method_a) < expected_rank(method_b);
+    return a->time >= 0 ? a->time < b->time : expected_rank(conv, method_a) < expected_rank(conv, method_b);
 }
 
 static void sort(const ConvCall *conv, int count, Result *results)

@@ -168,8 +168,8 @@ typedef enum Limits {
     LIMITS_GEMM,        /* dilation 1 */
     LIMITS_FFT,         /* two dimensions; stride 1, dilation 1, padding below the filter's size, input up to 256 */
     LIMITS_FFT_TILING,  /* stride 1, dilation 1, padding below the filter's size, filter up to 32 */
-    LIMITS_WINOGRAD,    /* two dimensions; stride 1, dilation 1, filter 3 x 3 */
-    LIMITS_WINOGRAD_5,  /* the same, or 5 x 5 */
+    LIMITS_WINOGRAD,    /* two dimensions; stride 1, dilation 1, filter 3 x 3; no doubles */
+    LIMITS_WINOGRAD_5,  /* two dimensions; stride 1, dilation 1, filter 3 x 3 or 5 x 5 */
 } Limits;
 
 typedef struct AlgorithmNumber {
@@ -180,32 +180,32 @@ typedef struct AlgorithmNumber {
 
 static const AlgorithmNumber forward_algorithms[] = {
     [MCDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM] = {CONV_PRODUCT, true, true, LIMITS_NONE},
-    [MCDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM] = {CONV_ANY, true, true, LIMITS_NONE},
-    [MCDNN_CONVOLUTION_FWD_ALGO_GEMM] = {CONV_ANY, false, false, LIMITS_GEMM},
+    [MCDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM] = {CONV_PLAIN, true, true, LIMITS_NONE},
+    [MCDNN_CONVOLUTION_FWD_ALGO_GEMM] = {CONV_PLAIN, false, false, LIMITS_GEMM},
     [MCDNN_CONVOLUTION_FWD_ALGO_DIRECT] = {CONV_DIRECT, true, false, LIMITS_NONE},
-    [MCDNN_CONVOLUTION_FWD_ALGO_FFT] = {CONV_ANY, false, false, LIMITS_FFT},
-    [MCDNN_CONVOLUTION_FWD_ALGO_FFT_TILING] = {CONV_ANY, false, false, LIMITS_FFT_TILING},
-    [MCDNN_CONVOLUTION_FWD_ALGO_WINOGRAD] = {CONV_ANY, false, false, LIMITS_WINOGRAD},
-    [MCDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED] = {CONV_ANY, false, false, LIMITS_WINOGRAD_5},
+    [MCDNN_CONVOLUTION_FWD_ALGO_FFT] = {CONV_PLAIN, false, false, LIMITS_FFT},
+    [MCDNN_CONVOLUTION_FWD_ALGO_FFT_TILING] = {CONV_PLAIN, false, false, LIMITS_FFT_TILING},
+    [MCDNN_CONVOLUTION_FWD_ALGO_WINOGRAD] = {CONV_WINOGRAD, true, false, LIMITS_WINOGRAD},
+    [MCDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED] = {CONV_PLAIN, false, false, LIMITS_WINOGRAD_5},
 };
 
 static const AlgorithmNumber data_algorithms[] = {
     [MCDNN_CONVOLUTION_BWD_DATA_ALGO_0] = {CONV_PRODUCT, true, false, LIMITS_NONE},
-    [MCDNN_CONVOLUTION_BWD_DATA_ALGO_1] = {CONV_ANY, true, false, LIMITS_NONE},
-    [MCDNN_CONVOLUTION_BWD_DATA_ALGO_FFT] = {CONV_ANY, false, false, LIMITS_FFT},
-    [MCDNN_CONVOLUTION_BWD_DATA_ALGO_FFT_TILING] = {CONV_ANY, false, false, LIMITS_FFT_TILING},
-    [MCDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD] = {CONV_ANY, false, false, LIMITS_WINOGRAD},
-    [MCDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED] = {CONV_ANY, false, false, LIMITS_WINOGRAD_5},
+    [MCDNN_CONVOLUTION_BWD_DATA_ALGO_1] = {CONV_PLAIN, true, false, LIMITS_NONE},
+    [MCDNN_CONVOLUTION_BWD_DATA_ALGO_FFT] = {CONV_PLAIN, false, false, LIMITS_FFT},
+    [MCDNN_CONVOLUTION_BWD_DATA_ALGO_FFT_TILING] = {CONV_PLAIN, false, false, LIMITS_FFT_TILING},
+    [MCDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD] = {CONV_WINOGRAD, true, false, LIMITS_WINOGRAD},
+    [MCDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED] = {CONV_PLAIN, false, false, LIMITS_WINOGRAD_5},
 };
 
 static const AlgorithmNumber filter_algorithms[] = {
     [MCDNN_CONVOLUTION_BWD_FILTER_ALGO_0] = {CONV_PRODUCT, true, false, LIMITS_NONE},
-    [MCDNN_CONVOLUTION_BWD_FILTER_ALGO_1] = {CONV_ANY, true, false, LIMITS_NONE},
-    [MCDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT] = {CONV_ANY, false, false, LIMITS_FFT},
-    [MCDNN_CONVOLUTION_BWD_FILTER_ALGO_3] = {CONV_ANY, false, false, LIMITS_NONE},
-    [MCDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD] = {CONV_ANY, false, false, LIMITS_WINOGRAD},
-    [MCDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED] = {CONV_ANY, false, false, LIMITS_WINOGRAD_5},
-    [MCDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING] = {CONV_ANY, false, false, LIMITS_FFT_TILING},
+    [MCDNN_CONVOLUTION_BWD_FILTER_ALGO_1] = {CONV_PLAIN, true, false, LIMITS_NONE},
+    [MCDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT] = {CONV_PLAIN, false, false, LIMITS_FFT},
+    [MCDNN_CONVOLUTION_BWD_FILTER_ALGO_3] = {CONV_PLAIN, false, false, LIMITS_NONE},
+    [MCDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD] = {CONV_WINOGRAD, true, false, LIMITS_WINOGRAD},
+    [MCDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED] = {CONV_PLAIN, false, false, LIMITS_WINOGRAD_5},
+    [MCDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING] = {CONV_PLAIN, false, false, LIMITS_FFT_TILING},
 };
 
 int conv_algorithms(ConvDirection direction)
@@ -227,6 +227,7 @@ static bool within(Limits limits, const ConvCall *conv)
         fits = fits && (limits != LIMITS_FFT || (padding < taps && conv->x->sizes[2 + axis] + 2 * padding <= 256));
         fits = fits && (limits != LIMITS_FFT_TILING || (padding < taps && taps <= 32));
     }
+    fits = fits && (limits != LIMITS_WINOGRAD || conv->x->type != MCDNN_DATA_DOUBLE);
     return fits && (limits != LIMITS_WINOGRAD_5 || conv->w.sizes[2] == conv->w.sizes[3]);
 }
 
