@@ -187,5 +187,6 @@ def data(derived: list[Derived]) -> str:
             "computes": operator.computes,
             "result": operator.result,
             "example": operator.example,
+            "given": operator.given,
         }
     return json.dumps({"products": PRODUCTS, "dtypes": DTYPES, "operators": entries}, ensure_ascii=False, indent=0)

@@ -21,7 +21,7 @@ DTYPES = {
     "F8E5": "ACL_FLOAT8_E5M2", "F8E4": "ACL_FLOAT8_E4M3FN", "F8E8": "ACL_FLOAT8_E8M0",
 }  # fmt: skip
 # What no kernel computes on: such a type is refused as the pages of products without it do.
-NOT_EMULATED = {"C32", "I4", "STRING", "HF8", "F8E5", "F8E4", "F8E8"}
+NOT_EMULATED = {"C32", "STRING", "HF8", "F8E5", "F8E4", "F8E8"}
 
 TENSOR, LIST, SCALAR, SCALARS, INTS, FLOATS, BOOLS = "T", "TL", "S", "SL", "IA", "FA", "BA"
 OBJECTS = (TENSOR, LIST, SCALAR, SCALARS, INTS, FLOATS, BOOLS)
@@ -93,6 +93,7 @@ class Operator:
     status: int
     result: str
     example: dict
+    given: dict[str, dict]  # optional parameter -> what changes in `example` where it is given
     notes: list[str]
     choices: list[dict]
     unreachable: dict[str, str]
@@ -286,6 +287,7 @@ def _operator(name: str, entry: dict, file: pathlib.Path, where: str) -> Operato
         status=status,
         result=entry.get("result", ""),
         example=entry.get("example", {}),
+        given=entry.get("given", {}),
         notes=entry.get("notes", []),
         choices=entry.get("choice", []),
         unreachable=entry.get("unreachable", {}),

@@ -66,11 +66,21 @@ static aclnnStatus hand_over(OpCall *op)
     return us_call_end(&op->call);
 }
 
-static void require_operands_inside(OpCall *op)
+/* Types of which several elements share a byte are read by a view of the plan's own. */
+static bool is_readable(const Operand *operand, int32_t count, const PlannedView *planned)
+{
+    bool readable = operand->view.dtype != DTYPE_NONE;
+    for (int32_t i = 0; i < count; i++) {
+        readable |= planned[i].operand == operand && planned[i].view != NULL && planned[i].view->dtype != DTYPE_NONE;
+    }
+    return readable;
+}
+
+static void require_operands_inside(OpCall *op, int32_t count, const PlannedView *planned)
 {
     for (const Operand *operand = op_refused(op) ? NULL : op->executor->operands; operand != NULL;
          operand = operand->next) {
-        op_require(op, !op_given(operand) || operand->view.dtype != DTYPE_NONE, "kernel", "missing",
+        op_require(op, !op_given(operand) || is_readable(operand, count, planned), "kernel", "missing",
                    ACLNN_ERR_INNER_FIND_KERNEL_ERROR, "no kernel handles %s of %s", acl_dtype_name(operand->dtype),
                    operand->name);
         require_inside_storage(op, operand);
@@ -80,7 +90,7 @@ static void require_operands_inside(OpCall *op)
 aclnnStatus op_plan_views(OpCall *op, Kernel *kernel, const void *attributes, size_t size, int32_t count,
                           const PlannedView *planned)
 {
-    require_operands_inside(op);
+    require_operands_inside(op, count, planned);
     const int32_t results = op_refused(op) ? 0 : op->executor->task.result_count;
     const size_t total = (size_t)count + (size_t)results;
     View *views = op_take(op, total * sizeof *views);

@@ -108,7 +108,7 @@ static aclnnStatus set_address(Call call, aclOpExecutor *executor, Kind kind, si
     }
     Executor *plan = require_executor(&call, executor);
     Operand *operand = call.status == 0 ? find_operand(plan, kind, index) : NULL;
-    us_require(&call, operand != NULL && !us_view_is_absent(&operand->view), "index", "range", ACLNN_ERR_PARAM_INVALID,
+    us_require(&call, operand != NULL && operand->handle != NULL, "index", "range", ACLNN_ERR_PARAM_INVALID,
                "%s has no such tensor number %zu, or it was NULL", plan->function, index);
     if (call.status == 0) {
         move_operand(plan, operand, addr);

@@ -375,8 +375,9 @@ static void finish_tile(const Run *run, Block *block, const Workspace *space)
     if (product->finish != NULL) {
         product->finish(product->finish_context, &block->tile);
     }
+    const DType finished = product->finished != DTYPE_NONE ? product->finished : compute;
     for (int64_t row = 0; row < block->tile.rows; row++) {
-        us_line_store(compute, element_at(compute, &block->c, row, 0), block->c.dtype, block->c.column,
+        us_line_store(finished, element_at(compute, &block->c, row, 0), block->c.dtype, block->c.column,
                    space->tile + row * row_size, block->tile.columns);
     }
 }
@@ -421,7 +422,7 @@ static void run_piece(void *context, int64_t piece)
     const bool by_columns = !by_rows && run->through_blas &&
                             has_columns(&block.c, block.tile.rows, block.tile.columns, &stride);
     const bool direct = (by_rows || by_columns) && block.c.dtype == product->compute && !run->exact &&
-                        run->parts == NULL && product->k > 0 && !is_zero(product->alpha);
+                        product->finished == DTYPE_NONE && run->parts == NULL && product->k > 0 && !is_zero(product->alpha);
     Workspace space;
     if (!take_workspace(run, &block, direct, direct && by_columns, &space)) {
         run->no_memory = true;
@@ -487,6 +488,7 @@ static KernelStatus multiply_parts(const Run *run, int64_t count, void *parts)
     Matmul products = *run->product;
     products.addend = (Matrix){0};
     products.finish = NULL;
+    products.finished = DTYPE_NONE;
     products.alpha[0] = 1;
     products.alpha[1] = 0;
     products.beta[0] = 1;

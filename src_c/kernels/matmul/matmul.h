@@ -29,6 +29,7 @@ typedef struct MatmulTile {
     int64_t batch, row, column;
     int64_t rows, columns;
 } MatmulTile;
+/* The tile's numbers may become others of the type that `finished` names. */
 typedef void MatmulFinish(const void *context, const MatmulTile *tile);
 
 /* compute is one of
@@ -49,6 +50,7 @@ typedef struct Matmul {
     double alpha[2], beta[2]; /* real and imaginary part */
     MatmulFinish *finish;     /* NULL: nothing is done to the sums */
     const void *finish_context;
+    DType finished; /* what finish leaves, of the computed type's size; DTYPE_NONE: the computed type */
     bool undivided; /* the calling thread does it in one block: the caller divides the work */
 } Matmul;
 

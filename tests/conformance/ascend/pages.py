@@ -25,6 +25,7 @@ from tests.conformance.harness import Result, RuleCase
 KINDS = {
     "F32": support.F32, "F16": support.F16, "BF16": support.BF16, "F64": support.F64, "I8": support.I8, "U8": support.U8,
     "I16": support.I16, "U16": support.U16, "I32": support.I32, "I64": support.I64, "B": support.BOOL,
+    "I4": Kind("int4", lib.ACL_INT4, numpy.int8),  # a byte each: more room than it needs
     "U32": Kind("uint32", lib.ACL_UINT32, numpy.uint32), "U64": Kind("uint64", lib.ACL_UINT64, numpy.uint64),
     "C64": Kind("complex64", lib.ACL_COMPLEX64, numpy.complex64),
     "C128": Kind("complex128", lib.ACL_COMPLEX128, numpy.complex128),
@@ -633,14 +634,23 @@ def broken(entry: dict, rule: dict, arguments: dict) -> dict:
 
 
 def case_of(entry: dict, rule: dict) -> RuleCase:
-    def refuse():
+    kinds = {parameter["name"]: parameter["kind"] for parameter in entry["parameters"]}
+
+    def nearest() -> dict:
+        """A legal call that has what the rule is about."""
         arguments = legal(entry)
+        if "breaks" not in rule and "legal" not in rule:
+            changed = entry["given"].get(rule["subject"], {})
+            arguments.update({name: parsed(value, kinds[name]) for name, value in changed.items()})
+        return arguments
+
+    def refuse():
+        arguments = nearest()
         arguments.update(broken(entry, rule, arguments))
         return result_of(entry, arguments)
 
     def accept():
-        arguments = legal(entry)
-        kinds = {parameter["name"]: parameter["kind"] for parameter in entry["parameters"]}
+        arguments = nearest()
         arguments.update({name: parsed(value, kinds[name]) for name, value in rule.get("legal", {}).items()})
         return result_of(entry, arguments)
 

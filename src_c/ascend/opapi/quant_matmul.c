@@ -1,0 +1,501 @@
+/* Products of quantized matrices: from the pages' types, scales and packed integers to the kernels' views. */
+#include "ascend/opapi/quant_matmul.h"
+
+#include "ascend/opapi/matmul.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/quantize/product.h"
+
+enum { BLOCK = 128, DEPTH_GROUP = 256, TOKEN_LIMIT = 96 };
+
+/* ---- operands ---- */
+
+/* A matrix of integers as the kernels read it; `axis`: the one of the two in whose bytes two numbers lie. */
+typedef struct Integers {
+    View view;
+    int32_t axis;
+    bool fits;
+} Integers;
+
+static int32_t packed_axis(const View *view)
+{
+    const int32_t last = view->rank - 1;
+    return view->strides[last] == 1 || view->shape[last] == 1 ? last : last - 1;
+}
+
+/* Two ACL_INT4 are a byte, eight are an ACL_INT32: they lie side by side along one of the last two dimensions. */
+static Integers integers_of(const Operand *operand)
+{
+    Integers integers = {operand->view, NOT_PACKED, true};
+    if (operand->dtype == ACL_INT8 || operand->view.rank < 2) {
+        return integers;
+    }
+    View *view = &integers.view;
+    const int32_t axis = packed_axis(view);
+    const bool eight = operand->dtype == ACL_INT32;
+    integers.axis = axis;
+    integers.fits = view->strides[axis] == 1 || view->shape[axis] == 1;
+    integers.fits &= eight || (view->shape[axis] % 2 == 0 && operand->offset % 2 == 0);
+    for (int32_t i = 0; i < view->rank; i++) {
+        integers.fits &= i == axis || eight || view->shape[i] == 1 || view->strides[i] % 2 == 0;
+        view->strides[i] = i == axis ? 1 : eight ? view->strides[i] * 4 : view->strides[i] / 2;
+    }
+    view->shape[axis] = eight ? view->shape[axis] * 4 : view->shape[axis] / 2;
+    view->dtype = DTYPE_UINT8;
+    view->data = (char *)view->data + (eight ? 0 : operand->offset / 2);
+    return integers;
+}
+
+/* The number of integers along one of the last two dimensions. */
+static int64_t size_of(const Integers *integers, int32_t from_end)
+{
+    const int32_t axis = integers->view.rank - from_end;
+    return integers->view.shape[axis] * (integers->axis == axis ? 2 : 1);
+}
+
+static void turn(Integers *integers)
+{
+    View *view = &integers->view;
+    const int32_t row = view->rank - 2, column = view->rank - 1;
+    const int64_t size = view->shape[row], stride = view->strides[row];
+    view->shape[row] = view->shape[column];
+    view->strides[row] = view->strides[column];
+    view->shape[column] = size;
+    view->strides[column] = stride;
+    if (integers->axis != NOT_PACKED) {
+        integers->axis = row + column - integers->axis;
+    }
+}
+
+static bool is_there(const Operand *operand)
+{
+    return operand != NULL && op_given(operand);
+}
+
+static View turned(View view)
+{
+    Integers matrix = {view, NOT_PACKED, true};
+    turn(&matrix);
+    return matrix.view;
+}
+
+/* ACL_UINT64 and ACL_INT64 hold the bits of a float32 in their low half. */
+static View numbers_of(const Operand *operand)
+{
+    View view = is_there(operand) ? operand->view : us_view_absent();
+    if (is_there(operand) && (operand->dtype == ACL_UINT64 || operand->dtype == ACL_INT64)) {
+        view.dtype = DTYPE_FLOAT32;
+        for (int32_t i = 0; i < view.rank; i++) {
+            view.strides[i] *= 2;
+        }
+    }
+    return view;
+}
+
+static bool has_shape(const Operand *operand, int32_t rank, int64_t first, int64_t second)
+{
+    const View *view = &operand->view;
+    return view->rank == rank && view->shape[0] == first && (rank == 1 || view->shape[1] == second);
+}
+
+/* A vector, of n or of one element, or a matrix of `rows` lines. */
+static View lines_of(const Operand *operand, int64_t rows, int64_t n)
+{
+    View view = numbers_of(operand);
+    if (!is_there(operand)) {
+        return view;
+    }
+    const bool vector = view.rank == 1;
+    const int64_t across = vector ? view.strides[0] : view.strides[1], down = vector ? 0 : view.strides[0];
+    const int64_t count = us_view_elements(&view);
+    view.rank = 2;
+    view.shape[0] = rows;
+    view.shape[1] = n;
+    view.strides[0] = rows == 1 ? 0 : down;
+    view.strides[1] = count == 1 ? 0 : across;
+    return view;
+}
+
+static int64_t parts_of(int64_t size, int64_t part)
+{
+    return (size + part - 1) / part;
+}
+
+/* ---- products of integers ---- */
+
+/* No groups; groups of the depth; blocks of the depth and of the columns. */
+typedef enum Mode { PLAIN, DEPTH_GROUPS, BLOCKS } Mode;
+
+static Mode mode_of(const QuantMatmulCall *call)
+{
+    const bool grouped = is_there(call->row_scale) && call->scale->view.rank >= 2;
+    return !grouped ? PLAIN : call->x1->dtype == ACL_INT8 && call->x2->dtype == ACL_INT8 ? BLOCKS : DEPTH_GROUPS;
+}
+
+typedef struct Sizes {
+    Integers a, b;
+    int64_t m, n, k, depth_of_b;
+    int64_t groups;
+} Sizes;
+
+static Sizes sizes_of(const QuantMatmulCall *call)
+{
+    Sizes of = {.a = integers_of(call->x1), .b = integers_of(call->x2)};
+    if (call->transpose1) {
+        turn(&of.a);
+    }
+    if (call->transpose2) {
+        turn(&of.b);
+    }
+    of.m = size_of(&of.a, 2);
+    of.k = size_of(&of.a, 1);
+    of.depth_of_b = size_of(&of.b, 2);
+    of.n = size_of(&of.b, 1);
+    const Mode mode = mode_of(call);
+    of.groups = mode == PLAIN ? 1 : parts_of(of.k, mode == BLOCKS ? BLOCK : DEPTH_GROUP);
+    return of;
+}
+
+#define T_NONE (UINT64_C(1) << 63)
+#define T_PACKED (T_I4 | T_I32)
+#define T_BITS (T_U64 | T_I64)
+
+typedef struct TypeRow {
+    DTypeSet x1, x2, row_scale, scale, offset, shift, bias, out;
+} TypeRow;
+
+static const TypeRow plain_rows[] = {
+    {T_I8, T_I8, T_NONE, T_BITS, T_NONE, T_NONE, T_NONE | T_I32, T_F16},
+    {T_I8, T_I8, T_NONE, T_BITS, T_NONE | T_F32, T_NONE, T_NONE | T_I32, T_I8},
+    {T_I8, T_I8, T_NONE | T_F32, T_F32 | T_BF16, T_NONE, T_NONE, T_NONE | T_I32 | T_BF16 | T_F32, T_BF16},
+    {T_I8, T_I8, T_F32, T_F32, T_NONE, T_NONE, T_NONE | T_I32 | T_F16 | T_F32, T_F16},
+    {T_I8, T_I8, T_NONE, T_F32 | T_BF16, T_NONE, T_NONE, T_NONE | T_I32, T_I32},
+    {T_PACKED, T_PACKED, T_NONE, T_BITS, T_NONE, T_NONE, T_NONE | T_I32, T_F16},
+    {T_PACKED, T_PACKED, T_F32, T_F32 | T_BF16, T_NONE, T_NONE, T_NONE | T_I32 | T_BF16 | T_F32, T_BF16},
+    {T_PACKED, T_PACKED, T_F32, T_F32, T_NONE, T_NONE, T_NONE | T_I32 | T_F16 | T_F32, T_F16},
+};
+
+static const TypeRow grouped_rows[] = {
+    {T_I8, T_I8, T_F32, T_F32, T_NONE, T_NONE, T_F32, T_BF16},
+    {T_I8, T_I32, T_F32, T_BITS, T_NONE, T_F32, T_NONE, T_F16 | T_BF16},
+    {T_I4, T_I4, T_F32, T_F32, T_F16, T_NONE, T_NONE, T_BF16},
+};
+
+static bool is_of(const Operand *operand, DTypeSet types)
+{
+    return is_there(operand) ? dtype_in(operand->dtype, types) : (types & T_NONE) != 0;
+}
+
+static bool fits_row(const QuantMatmulCall *call, const TypeRow *row)
+{
+    return is_of(call->x1, row->x1) && is_of(call->x2, row->x2) && is_of(call->row_scale, row->row_scale) &&
+           is_of(call->scale, row->scale) && is_of(call->offset, row->offset) && is_of(call->shift, row->shift) &&
+           is_of(call->bias, row->bias) && is_of(call->out, row->out);
+}
+
+static const char *type_name(const Operand *operand)
+{
+    return is_there(operand) ? acl_dtype_name(operand->dtype) : "NULL";
+}
+
+static void require_types(OpCall *op, const QuantMatmulCall *call)
+{
+    const bool grouped = mode_of(call) != PLAIN;
+    const TypeRow *rows = grouped ? grouped_rows : plain_rows;
+    const size_t count = grouped ? sizeof grouped_rows / sizeof *rows : sizeof plain_rows / sizeof *rows;
+    bool fits = op_refused(op);
+    for (size_t i = 0; i < count && !fits; i++) {
+        fits = fits_row(call, &rows[i]);
+    }
+    op_require(op, fits, "out", "types", op->invalid,
+               "%s of %s is not made from x1 %s, x2 %s, scales %s and %s, offset %s, bias %s", call->out->name,
+               type_name(call->out), type_name(call->x1), type_name(call->x2), type_name(call->row_scale),
+               type_name(call->scale), type_name(call->offset), type_name(call->bias));
+}
+
+static void require_packed(OpCall *op, const Operand *operand, const Integers *integers)
+{
+    op_require(op, integers->fits, operand->name, "packed", op->invalid,
+               "%s is %s of %s: integers of 4 bits lie side by side in whole bytes along one of the last two dimensions",
+               operand->name, op_shape_text(op, operand), acl_dtype_name(operand->dtype));
+}
+
+static void require_products(OpCall *op, const QuantMatmulCall *call, const Sizes *of)
+{
+    op_require(op, of->k == of->depth_of_b, call->x2->name, "shape", op->invalid,
+               "x1 is %s, x2 is %s: they sum over %lld and %lld integers", op_shape_text(op, call->x1),
+               op_shape_text(op, call->x2), (long long)of->k, (long long)of->depth_of_b);
+    View a = of->a.view, b = of->b.view;
+    a.rank -= 2;
+    b.rank -= 2;
+    Shape expected = {0};
+    const bool fits = us_broadcast_shape((const View *const[]){&a, &b}, 2, &expected.rank, expected.sizes, NULL);
+    op_require(op, fits, call->x2->name, "batch", op->invalid, "x1 is %s, x2 is %s: their batches do not broadcast",
+               op_shape_text(op, call->x1), op_shape_text(op, call->x2));
+    expected.sizes[expected.rank++] = of->m;
+    expected.sizes[expected.rank++] = of->n;
+    op_require_shape(op, call->out, &expected);
+}
+
+static void require_size(OpCall *op, const Operand *operand, bool fits, const Sizes *of)
+{
+    op_require(op, !is_there(operand) || fits, is_there(operand) ? operand->name : "", "shape", op->invalid,
+               "%s is %s; the product has m %lld, n %lld, k %lld", operand->name, op_shape_text(op, operand),
+               (long long)of->m, (long long)of->n, (long long)of->k);
+}
+
+/* One number for all columns, or for each. */
+static bool is_line(const Operand *operand, int64_t n)
+{
+    return has_shape(operand, 1, 1, 0) || has_shape(operand, 1, n, 0);
+}
+
+static bool is_bias(const QuantMatmulCall *call, const Sizes *of)
+{
+    const View *bias = &call->bias->view, *out = &call->out->view;
+    const bool of_batch = bias->rank == 3 && out->rank == 3 && of->a.axis == NOT_PACKED && of->groups == 1 &&
+                          bias->shape[0] == out->shape[0] && bias->shape[1] == 1 && bias->shape[2] == of->n;
+    return of_batch || has_shape(call->bias, 1, of->n, 0);
+}
+
+static void require_scales(OpCall *op, const QuantMatmulCall *call, const Sizes *of)
+{
+    const Mode mode = mode_of(call);
+    const int64_t blocks = parts_of(of->n, BLOCK);
+    if (op_refused(op)) {
+        return;
+    }
+    if (is_there(call->row_scale)) {
+        require_size(op, call->row_scale,
+                     mode == PLAIN ? has_shape(call->row_scale, 1, of->m, 0)
+                                   : has_shape(call->row_scale, 2, of->m, mode == BLOCKS ? of->groups : 1), of);
+    }
+    require_size(op, call->scale,
+                 mode == PLAIN    ? is_line(call->scale, of->n)
+                 : mode == BLOCKS ? has_shape(call->scale, 2, blocks, of->groups)
+                                  : has_shape(call->scale, 2, of->groups, of->n), of);
+    if (is_there(call->offset)) {
+        require_size(op, call->offset, mode == PLAIN ? is_line(call->offset, of->n)
+                                                     : has_shape(call->offset, 2, of->groups, of->n), of);
+    }
+    if (is_there(call->shift)) {
+        require_size(op, call->shift, has_shape(call->shift, 1, of->n, 0), of);
+    }
+    require_size(op, call->bias, !is_there(call->bias) || is_bias(call, of), of);
+}
+
+static bool is_part(int64_t size, int shift, int64_t expected)
+{
+    const int64_t part = size >> shift & 0xffff;
+    return part == 0 || part == expected;
+}
+
+/* The modes with groups stand on the page of QuantMatmulV5 with the sizes that they are made for. */
+static void require_groups(OpCall *op, const QuantMatmulCall *call, const Sizes *of)
+{
+    const Mode mode = mode_of(call);
+    const int64_t size = call->group_size, columns = mode == BLOCKS ? BLOCK : 1;
+    const bool fits = mode == PLAIN ? size == 0
+                                    : is_part(size, 32, 1) && is_part(size, 16, columns) &&
+                                          is_part(size, 0, mode == BLOCKS ? BLOCK : DEPTH_GROUP);
+    op_require(op, fits, "groupSize", "value", op->invalid,
+               "groupSize is %lld, which is %lld rows, %lld columns and %lld of the depth", (long long)size,
+               (long long)(size >> 32 & 0xffff), (long long)(size >> 16 & 0xffff), (long long)(size & 0xffff));
+    const bool four = call->x1->dtype == ACL_INT4;
+    const int64_t of_depth = mode == BLOCKS ? 512 : four ? 1024 : DEPTH_GROUP, of_columns = four || mode == BLOCKS ? 256 : 1;
+    const bool turns = mode == BLOCKS || four;
+    op_require(op, mode == PLAIN || (of->k % of_depth == 0 && of->n % of_columns == 0 && !call->transpose1 &&
+                                     call->transpose2 == turns && (turns || of->k < 29576)),
+               "groupSize", "sizes", op->invalid,
+               "n is %lld, k is %lld: with groups n is a multiple of %lld, k of %lld, x1 is not transposed, x2 is%s",
+               (long long)of->n, (long long)of->k, (long long)of_columns, (long long)of_depth, turns ? "" : " not");
+}
+
+void op_require_quant_matmul(OpCall *op, const QuantMatmulCall *call)
+{
+    require_types(op, call);
+    if (op_refused(op)) {
+        return;
+    }
+    const Sizes of = sizes_of(call);
+    require_packed(op, call->x1, &of.a);
+    require_packed(op, call->x2, &of.b);
+    require_products(op, call, &of);
+    require_groups(op, call, &of);
+    require_scales(op, call, &of);
+}
+
+/* ---- plan ---- */
+
+/* With the batch of the result in front; the packed axis moves along. */
+static Integers of_batch(const Integers *integers, const View *out)
+{
+    const int32_t added = out->rank - integers->view.rank;
+    return (Integers){op_with_batch(&integers->view, out->rank - 2, out->shape),
+                      integers->axis == NOT_PACKED ? NOT_PACKED : integers->axis + added, true};
+}
+
+static View batched(View view, const View *out)
+{
+    return us_view_is_absent(&view) ? view : op_with_batch(&view, out->rank - 2, out->shape);
+}
+
+/* [1, n], or [batch, 1, n]. */
+static View bias_view(const QuantMatmulCall *call, int64_t n)
+{
+    return is_there(call->bias) && call->bias->view.rank == 3 ? call->bias->view : lines_of(call->bias, 1, n);
+}
+
+static aclnnStatus plan_integers(OpCall *op, const QuantMatmulCall *call, const View *a, const View *b, View bias)
+{
+    const View *out = &call->out->view;
+    if (!us_view_is_absent(&bias)) {
+        bias.shape[bias.rank - 2] = out->shape[out->rank - 2];
+        bias.strides[bias.rank - 2] = 0;
+    }
+    const ViewProduct product = {.compute = DTYPE_INT64, .alpha = {1}, .beta = {1}};
+    const PlannedView views[] = {{call->x1, VIEW_READ, a},           {call->x2, VIEW_READ, b},
+                                 {call->bias, VIEW_READ, &bias},     {call->out, VIEW_WRITE, NULL},
+                                 {NULL, VIEW_READ, NULL},            {NULL, VIEW_READ, NULL}};
+    return op_plan_views(op, us_product, &product, sizeof product, 6, views);
+}
+
+aclnnStatus op_quant_matmul(OpCall *op, const QuantMatmulCall *call)
+{
+    if (op_refused(op) || op_empty(call->out)) {
+        return op_plan_nothing(op);
+    }
+    const Sizes of = sizes_of(call);
+    const View *out = &call->out->view;
+    const Integers a = of_batch(&of.a, out), b = of_batch(&of.b, out);
+    const View bias = batched(bias_view(call, of.n), out), absent = us_view_absent();
+    if (call->out->dtype == ACL_INT32) {
+        return plan_integers(op, call, &a.view, &b.view, bias);
+    }
+    const Mode mode = mode_of(call);
+    const bool adds_first = is_there(call->bias) && call->bias->dtype == ACL_INT32;
+    const bool adds_last = is_there(call->bias) && !adds_first;
+    const View row_scale = !is_there(call->row_scale) ? absent
+                           : mode != PLAIN            ? call->row_scale->view
+                                                      : turned(lines_of(call->row_scale, 1, of.m));
+    const View scale = mode == BLOCKS ? turned(call->scale->view) : lines_of(call->scale, of.groups, of.n);
+    const View offset = lines_of(call->offset, of.groups, of.n);
+    const View of_rows = batched(row_scale, out), of_columns = batched(scale, out), shifts = batched(offset, out);
+    const View shift = batched(lines_of(call->shift, 1, of.n), out);
+    const QuantizedProduct how = {.group = mode == PLAIN ? INT64_MAX : mode == BLOCKS ? BLOCK : DEPTH_GROUP,
+                                  .scale_columns = mode == BLOCKS ? BLOCK : 1, .packed_a = a.axis, .packed_b = b.axis};
+    const PlannedView views[] = {
+        {call->x1, VIEW_READ, &a.view},
+        {call->x2, VIEW_READ, &b.view},
+        {call->scale, VIEW_READ, &of_columns},
+        {call->out, VIEW_WRITE, NULL},
+        {call->bias, VIEW_READ, adds_first ? &bias : &absent},
+        {call->row_scale, VIEW_READ, &of_rows},
+        {call->offset, VIEW_READ, mode == PLAIN ? &absent : &shifts},
+        {call->shift, VIEW_READ, &shift},
+        {adds_last ? call->bias : call->offset, VIEW_READ, adds_last ? &bias : mode == PLAIN ? &shifts : &absent},
+    };
+    return op_plan_views(op, us_quantized_product, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+/* ---- products with a quantized weight ---- */
+
+static int64_t group_of(const WeightQuantCall *call, int64_t k)
+{
+    return call->group > 0 ? call->group : k;
+}
+
+/* Per tensor, per channel, or per group of the depth. */
+static bool is_weight_scale(const WeightQuantCall *call, const Operand *scale, int64_t k, int64_t n)
+{
+    const int64_t groups = parts_of(k, group_of(call, k));
+    const bool alike = is_line(scale, n) || has_shape(scale, 2, 1, 1) || has_shape(scale, 2, 1, n);
+    return call->group > 0 ? has_shape(scale, 2, groups, n) : alike;
+}
+
+static bool is_line_or_row(const Operand *operand, int64_t n)
+{
+    return is_line(operand, n) || has_shape(operand, 2, 1, n) || has_shape(operand, 2, 1, 1);
+}
+
+void op_require_weight_quant_shapes(OpCall *op, const WeightQuantCall *call)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    const Integers weight = integers_of(call->weight);
+    const int64_t k = op_size(call->x, 1), m = op_size(call->x, 0), n = size_of(&weight, 1);
+    require_packed(op, call->weight, &weight);
+    op_require(op, size_of(&weight, 2) == k, "weight", "shape", op->invalid, "x is %s, weight is %s",
+               op_shape_text(op, call->x), op_shape_text(op, call->weight));
+    const Shape expected = op_shape_of(2, (const int64_t[]){m, n});
+    op_require_shape(op, call->y, &expected);
+    op_require(op, call->group == 0 || (call->group >= 32 && call->group < k && call->group % 32 == 0),
+               "antiquantGroupSize", "value", op->invalid,
+               "antiquantGroupSize is %lld; k is %lld: it is 0, or a multiple of 32 below k", (long long)call->group,
+               (long long)k);
+    const Sizes of = {.m = m, .n = n, .k = k};
+    require_size(op, call->scale, op_refused(op) || is_weight_scale(call, call->scale, k, n), &of);
+    op_require_same_shape(op, call->offset, call->scale);
+    require_size(op, call->quant_scale, !is_there(call->quant_scale) || is_line_or_row(call->quant_scale, n), &of);
+    op_require_same_shape(op, call->quant_offset, call->quant_scale);
+    require_size(op, call->bias, !is_there(call->bias) || has_shape(call->bias, 1, n, 0) ||
+                                     has_shape(call->bias, 2, 1, n), &of);
+}
+
+/* A scale of 64 bits has one case of its own. */
+static void require_wide_scale(OpCall *op, const WeightQuantCall *call)
+{
+    const bool wide = dtype_in(call->scale->dtype, T_BITS);
+    const int64_t m = op_size(call->x, 0), k = op_size(call->x, 1), n = op_size(call->weight, 1);
+    const View *weight = &call->weight->view;
+    const bool fits = call->x->dtype == ACL_FLOAT16 && call->weight->dtype == ACL_INT8 && weight->strides[0] == 1 &&
+                      call->group == 0 && us_view_elements(&call->scale->view) == n && !is_there(call->quant_scale) &&
+                      m <= TOKEN_LIMIT && k % 64 == 0 && n % 64 == 0;
+    op_require(op, !wide || fits, call->scale->name, "case", op->invalid,
+               "%s is %s: x is ACL_FLOAT16 with at most %d rows, weight a transposed ACL_INT8 whose sizes are multiples "
+               "of 64, the scale is per channel and y is not quantized then",
+               call->scale->name, acl_dtype_name(call->scale->dtype), TOKEN_LIMIT);
+    op_require(op, !is_there(call->offset) || (call->offset->dtype == ACL_INT32) == wide, call->offset->name, "types",
+               op->invalid, "%s is %s, %s is %s", call->offset->name, type_name(call->offset), call->scale->name,
+               type_name(call->scale));
+}
+
+void op_require_weight_quant_types(OpCall *op, const WeightQuantCall *call)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    const aclDataType x = call->x->dtype;
+    op_require(op, dtype_in(call->scale->dtype, T_BITS) || call->scale->dtype == x, call->scale->name, "types",
+               op->invalid, "%s is %s, x is %s", call->scale->name, type_name(call->scale), acl_dtype_name(x));
+    require_wide_scale(op, call);
+    op_require(op, !is_there(call->offset) || call->offset->dtype == ACL_INT32 || call->offset->dtype == x,
+               call->offset->name, "same-dtype", op->invalid, "%s is %s, x is %s", call->offset->name,
+               type_name(call->offset), acl_dtype_name(x));
+    op_require(op, !is_there(call->bias) || call->bias->dtype == (x == ACL_BF16 ? ACL_FLOAT : ACL_FLOAT16),
+               call->bias->name, "types", op->invalid, "%s is %s with x of %s", call->bias->name,
+               type_name(call->bias), acl_dtype_name(x));
+    op_require(op, call->y->dtype == (is_there(call->quant_scale) ? ACL_INT8 : x), call->y->name, "types", op->invalid,
+               "%s is %s; x is %s and quantScaleOptional is %s", call->y->name, type_name(call->y), acl_dtype_name(x),
+               type_name(call->quant_scale));
+}
+
+aclnnStatus op_weight_quant_matmul(OpCall *op, const WeightQuantCall *call)
+{
+    if (op_refused(op) || op_empty(call->y)) {
+        return op_plan_nothing(op);
+    }
+    const Integers weight = integers_of(call->weight);
+    const int64_t k = op_size(call->x, 1), n = op_size(call->y, 1), group = group_of(call, k), groups = parts_of(k, group);
+    const View scale = lines_of(call->scale, groups, n), offset = lines_of(call->offset, groups, n);
+    const View bias = lines_of(call->bias, 1, n), quant_scale = lines_of(call->quant_scale, 1, n);
+    const View quant_offset = lines_of(call->quant_offset, 1, n);
+    const WeightProduct how = {group, weight.axis};
+    const PlannedView views[] = {
+        {call->x, VIEW_READ, NULL},          {call->weight, VIEW_READ, &weight.view},
+        {call->scale, VIEW_READ, &scale},    {call->y, VIEW_WRITE, NULL},
+        {call->offset, VIEW_READ, &offset},  {call->bias, VIEW_READ, &bias},
+        {call->quant_scale, VIEW_READ, &quant_scale}, {call->quant_offset, VIEW_READ, &quant_offset},
+    };
+    return op_plan_views(op, us_quantized_weight_product, &how, sizeof how, sizeof views / sizeof *views, views);
+}

@@ -1,0 +1,30 @@
+/* Products of quantized matrices: src_c/kernels/quantize/product.h. */
+#ifndef ASCEND_OPAPI_QUANT_MATMUL_H
+#define ASCEND_OPAPI_QUANT_MATMUL_H
+
+#include "ascend/opapi/families.h"
+
+/* One call. Operands that a page does not have are NULL. */
+typedef struct QuantMatmulCall {
+    const Operand *x1, *x2;
+    bool transpose1, transpose2; /* of the last two dimensions */
+    const Operand *row_scale;    /* of x1 */
+    const Operand *scale, *offset; /* of x2 */
+    const Operand *shift, *bias, *out;
+    int64_t group_size;          /* rows << 32 | columns << 16 | depth; 0 where the page has none */
+} QuantMatmulCall;
+
+/* Types that go together (out/types), shapes, packed integers: the rules stand on the pages. */
+void op_require_quant_matmul(OpCall *op, const QuantMatmulCall *call);
+aclnnStatus op_quant_matmul(OpCall *op, const QuantMatmulCall *call);
+
+typedef struct WeightQuantCall {
+    const Operand *x, *weight, *scale, *offset, *quant_scale, *quant_offset, *bias, *y;
+    int64_t group;
+} WeightQuantCall;
+
+void op_require_weight_quant_shapes(OpCall *op, const WeightQuantCall *call);
+void op_require_weight_quant_types(OpCall *op, const WeightQuantCall *call);
+aclnnStatus op_weight_quant_matmul(OpCall *op, const WeightQuantCall *call);
+
+#endif

@@ -1,0 +1,392 @@
+#include "kernels/quantize/product.h"
+
+#include "kernels/matmul/matmul.h"
+#include "kernels/pieces.h"
+#include "kernels/quantize/nibbles.h"
+#include "kernels/scratch.h"
+#include "tensor/clones.h"
+#include "tensor/convert.h"
+
+#include <string.h>
+
+enum { LINE = 256, TILE_ROWS = 64, PANEL_ELEMENTS = 1 << 20, LEAST_PANEL_COLUMNS = 16 };
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t parts_of(int64_t size, int64_t part)
+{
+    return (size + part - 1) / part;
+}
+
+static bool is_given(const View *view)
+{
+    return !us_view_is_absent(view);
+}
+
+/* From the data to the matrix with this number of a batch. */
+static int64_t batch_offset(const View *view, int64_t batch)
+{
+    int64_t offset = 0;
+    for (int32_t axis = view->rank - 3; axis >= 0; axis--) {
+        offset += batch % view->shape[axis] * view->strides[axis];
+        batch /= view->shape[axis];
+    }
+    return offset;
+}
+
+static const void *element(const View *view, int64_t batch, int64_t row, int64_t column)
+{
+    const int64_t offset = batch_offset(view, batch) + row * view->strides[view->rank - 2] +
+                           column * view->strides[view->rank - 1];
+    return (const char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
+}
+
+static double number_at(const View *view, int64_t batch, int64_t row, int64_t column)
+{
+    double value;
+    us_load_double(&value, element(view, batch, row, column), view->dtype, 1, 1);
+    return value;
+}
+
+/* ---- both operands are integers ---- */
+
+enum { A, B, COLUMN_SCALE, C, SUMMAND, ROW_SCALE, ZERO, SHIFT, ADDEND };
+
+typedef struct Product {
+    const View *views;
+    const QuantizedProduct *how;
+    int64_t m, n, groups;
+    bool row_scale_of_group;
+    const int64_t *row_sums; /* [batch, m, groups] */
+    double *totals;          /* [batch, m, n]; NULL: one group */
+    int64_t group;           /* at hand */
+} Product;
+
+/* What belongs to some columns of a tile. */
+typedef struct Columns {
+    double scale[LINE], zero[LINE], shift[LINE], addend[LINE];
+} Columns;
+
+static void load_columns(const View *view, int64_t batch, int64_t row, int64_t column, int64_t count, double *to)
+{
+    if (is_given(view)) {
+        us_load_double(to, element(view, batch, row, column), view->dtype, view->strides[view->rank - 1], count);
+    } else {
+        memset(to, 0, (size_t)count * sizeof *to);
+    }
+}
+
+static void load_scales(const Product *product, int64_t batch, int64_t column, int64_t count, double *to)
+{
+    const View *view = &product->views[COLUMN_SCALE];
+    if (product->how->scale_columns == 1) {
+        load_columns(view, batch, product->group, column, count, to);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = number_at(view, batch, product->group, (column + i) / product->how->scale_columns);
+    }
+}
+
+static bool is_last(const Product *product)
+{
+    return product->group == product->groups - 1;
+}
+
+/* sums become totals; `before`: those of the groups before, or NULL. */
+KERNEL_CLONES static void scale_sums(int64_t *sums, const Columns *of, double row_sum, double row_scale,
+                                     const double *before, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const double part = ((double)sums[i] - row_sum * of->zero[i]) * row_scale * of->scale[i];
+        const double total = before != NULL ? before[i] + part : part;
+        memcpy(&sums[i], &total, sizeof total);
+    }
+}
+
+KERNEL_CLONES static void finish_totals(int64_t *totals, const Columns *of, double row_scale, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double total;
+        memcpy(&total, &totals[i], sizeof total);
+        total = (total + of->shift[i]) * row_scale + of->addend[i];
+        memcpy(&totals[i], &total, sizeof total);
+    }
+}
+
+KERNEL_CLONES static void round_totals(int64_t *totals, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double total;
+        memcpy(&total, &totals[i], sizeof total);
+        total = __builtin_rint(total);
+        memcpy(&totals[i], &total, sizeof total);
+    }
+}
+
+static void finish_line(const Product *product, const Columns *of, int64_t batch, int64_t row, int64_t column,
+                        int64_t *sums, int64_t count)
+{
+    const View *scales = &product->views[ROW_SCALE];
+    const int64_t line = batch * product->m + row;
+    const bool scales_group = is_given(scales) && product->row_scale_of_group;
+    const bool scales_all = is_given(scales) && !product->row_scale_of_group;
+    scale_sums(sums, of, product->row_sums != NULL ? (double)product->row_sums[line * product->groups + product->group] : 0,
+               scales_group ? number_at(scales, batch, row, product->group) : 1,
+               product->group > 0 ? product->totals + line * product->n + column : NULL, count);
+    if (is_last(product)) {
+        finish_totals(sums, of, scales_all ? number_at(scales, batch, row, 0) : 1, count);
+        if (!us_dtype_is_float(product->views[C].dtype)) {
+            round_totals(sums, count);
+        }
+    }
+}
+
+static void finish(const void *context, const MatmulTile *tile)
+{
+    const Product *product = context;
+    const View *views = product->views;
+    Columns of;
+    for (int64_t first = 0; first < tile->columns; first += LINE) {
+        const int64_t count = smaller(LINE, tile->columns - first), column = tile->column + first;
+        load_scales(product, tile->batch, column, count, of.scale);
+        load_columns(&views[ZERO], tile->batch, product->group, column, count, of.zero);
+        load_columns(&views[SHIFT], tile->batch, 0, column, count, of.shift);
+        load_columns(&views[ADDEND], tile->batch, 0, column, count, of.addend);
+        for (int64_t row = 0; row < tile->rows; row++) {
+            finish_line(product, &of, tile->batch, tile->row + row, column,
+                        (int64_t *)tile->values + row * tile->row_stride + first, count);
+        }
+    }
+}
+
+/* Sums of the rows of A, by groups. */
+static void add_rows(const Product *product, const View *a, int64_t *sums)
+{
+    const int64_t batches = us_view_elements(&product->views[C]) / (product->m * product->n);
+    const int64_t k = a->shape[a->rank - 1], step = a->strides[a->rank - 1];
+    memset(sums, 0, (size_t)(batches * product->m * product->groups) * sizeof *sums);
+    for (int64_t line = 0; line < batches * product->m; line++) {
+        const int8_t *from = element(a, line / product->m, line % product->m, 0);
+        for (int64_t i = 0; i < k; i++) {
+            sums[line * product->groups + i / product->how->group] += from[i * step];
+        }
+    }
+}
+
+static KernelStatus multiply_groups(Product *product, const View *a, const View *b)
+{
+    const View *views = product->views;
+    const ViewProduct exact = {.compute = DTYPE_INT64, .alpha = {1}, .beta = {1}};
+    const View absent = us_view_absent();
+    const int64_t k = a->shape[a->rank - 1];
+    KernelStatus status = KERNEL_OK;
+    for (product->group = 0; product->group < product->groups && status == KERNEL_OK; product->group++) {
+        const int64_t begin = product->group * product->how->group;
+        View to = views[C];
+        if (!is_last(product)) {
+            to = us_view_contiguous(product->totals, DTYPE_FLOAT64, to.rank, to.shape);
+        }
+        Matmul matmul = us_matmul_of_views(
+            (const View[]){*a, *b, product->group == 0 ? views[SUMMAND] : absent, to, absent, absent}, &exact);
+        matmul.k = smaller(product->how->group, k - begin);
+        matmul.a.data = (const char *)matmul.a.data + begin * matmul.a.column;
+        matmul.b.data = (const char *)matmul.b.data + begin * matmul.b.row;
+        matmul.finish = finish;
+        matmul.finish_context = product;
+        matmul.finished = DTYPE_FLOAT64;
+        status = us_matmul(&matmul);
+    }
+    return status;
+}
+
+static size_t unpacked_size(const View *view, int32_t packed)
+{
+    return packed == NOT_PACKED ? 0 : us_scratch_round((size_t)us_view_elements(view) * 2);
+}
+
+static View unpacked(const View *view, int32_t packed, void *space)
+{
+    return packed == NOT_PACKED ? *view : us_unpack_nibbles(view, packed, space);
+}
+
+KernelStatus us_quantized_product(const View *views, const void *attributes)
+{
+    const QuantizedProduct *how = attributes;
+    const View *c = &views[C];
+    const int64_t elements = us_view_elements(c), k = views[A].shape[views[A].rank - 1];
+    const int64_t depth = how->packed_a == NOT_PACKED ? k : 2 * k;
+    if (elements == 0) {
+        return KERNEL_OK;
+    }
+    Product product = {.views = views, .how = how, .m = c->shape[c->rank - 2], .n = c->shape[c->rank - 1],
+                       .groups = depth > how->group ? parts_of(depth, how->group) : 1};
+    product.row_scale_of_group = product.groups > 1 && is_given(&views[ROW_SCALE]) &&
+                                 views[ROW_SCALE].shape[c->rank - 1] == product.groups;
+    const size_t of_a = unpacked_size(&views[A], how->packed_a), of_b = unpacked_size(&views[B], how->packed_b);
+    const size_t totals = product.groups > 1 ? us_scratch_round((size_t)elements * sizeof(double)) : 0;
+    const int64_t rows = elements / product.n;
+    const size_t row_sums = is_given(&views[ZERO]) ? us_scratch_round((size_t)(rows * product.groups) * sizeof(int64_t)) : 0;
+    char *memory = us_scratch_take(of_a + of_b + totals + row_sums);
+    if (memory == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    const View a = unpacked(&views[A], how->packed_a, memory), b = unpacked(&views[B], how->packed_b, memory + of_a);
+    product.totals = totals > 0 ? (double *)(memory + of_a + of_b) : NULL;
+    if (row_sums > 0) {
+        int64_t *sums = (int64_t *)(memory + of_a + of_b + totals);
+        add_rows(&product, &a, sums);
+        product.row_sums = sums;
+    }
+    const KernelStatus status = multiply_groups(&product, &a, &b);
+    us_scratch_give_back(memory);
+    return status;
+}
+
+/* ---- only the weight ---- */
+
+enum { X, WEIGHT, SCALE, Y, OFFSET, BIAS, QUANT_SCALE, QUANT_OFFSET };
+
+/* Some columns of the weight, in float32: by columns where the numbers of a column lie side by side. */
+typedef struct Panel {
+    const View *views;
+    View weight; /* of its columns */
+    int64_t group, column;
+    int64_t tiles_down, tiles_across; /* of a group's rows; of the columns */
+    float *to;
+    bool by_columns;
+} Panel;
+
+KERNEL_CLONES static void dequantize_line(float *line, const float *scale, const float *offset, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        line[i] = (line[i] + offset[i]) * scale[i];
+    }
+}
+
+KERNEL_CLONES static void dequantize_alike(float *line, float scale, float offset, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        line[i] = (line[i] + offset) * scale;
+    }
+}
+
+static void load_floats(const View *view, int64_t row, int64_t column, int64_t count, float *to)
+{
+    if (is_given(view)) {
+        us_load_float(to, element(view, 0, row, column), view->dtype, view->strides[1], count);
+    } else {
+        memset(to, 0, (size_t)count * sizeof *to);
+    }
+}
+
+/* Rows of one group, and at most LINE columns. */
+static void dequantize_tile(void *context, int64_t piece)
+{
+    const Panel *panel = context;
+    const View *weight = &panel->weight;
+    const int64_t depth = weight->shape[0], columns = weight->shape[1];
+    const int64_t column = piece % panel->tiles_across * LINE, down = piece / panel->tiles_across;
+    const int64_t group = down / panel->tiles_down, group_end = smaller(depth, (group + 1) * panel->group);
+    const int64_t row = group * panel->group + down % panel->tiles_down * TILE_ROWS;
+    const int64_t rows = smaller(TILE_ROWS, group_end - row), count = smaller(LINE, columns - column);
+    if (rows <= 0) {
+        return;
+    }
+    float scale[LINE], offset[LINE];
+    load_floats(&panel->views[SCALE], group, panel->column + column, count, scale);
+    load_floats(&panel->views[OFFSET], group, panel->column + column, count, offset);
+    for (int64_t i = 0; i < rows && !panel->by_columns; i++) {
+        float *line = panel->to + (row + i) * columns + column;
+        us_load_float(line, element(weight, 0, row + i, column), weight->dtype, weight->strides[1], count);
+        dequantize_line(line, scale, offset, count);
+    }
+    for (int64_t j = 0; j < count && panel->by_columns; j++) {
+        float *line = panel->to + (column + j) * depth + row;
+        us_load_float(line, element(weight, 0, row, column + j), weight->dtype, weight->strides[0], rows);
+        dequantize_alike(line, scale[j], offset[j], rows);
+    }
+}
+
+KERNEL_CLONES static void quantize_line(const View *views, int64_t column, int64_t count, float *values)
+{
+    float scale[LINE], offset[LINE];
+    load_floats(&views[QUANT_SCALE], 0, column, count, scale);
+    load_floats(&views[QUANT_OFFSET], 0, column, count, offset);
+    for (int64_t i = 0; i < count; i++) {
+        values[i] = __builtin_rintf(values[i] * scale[i] + offset[i]);
+    }
+}
+
+static void quantize_tile(const void *context, const MatmulTile *tile)
+{
+    const Panel *panel = context;
+    for (int64_t row = 0; row < tile->rows; row++) {
+        for (int64_t first = 0; first < tile->columns; first += LINE) {
+            quantize_line(panel->views, panel->column + tile->column + first, smaller(LINE, tile->columns - first),
+                          (float *)tile->values + row * tile->row_stride + first);
+        }
+    }
+}
+
+static View columns_of(const View *view, int64_t column, int64_t count)
+{
+    View part = *view;
+    if (is_given(view)) {
+        part.data = (char *)part.data + column * part.strides[1] * (int64_t)us_dtype_size(part.dtype);
+        part.shape[1] = count;
+    }
+    return part;
+}
+
+static KernelStatus multiply_panel(const Panel *panel, int64_t count)
+{
+    const View *views = panel->views;
+    View weight = {.data = panel->to, .dtype = DTYPE_FLOAT32, .rank = 2, .shape = {panel->weight.shape[0], count}};
+    weight.strides[0] = panel->by_columns ? 1 : count;
+    weight.strides[1] = panel->by_columns ? weight.shape[0] : 1;
+    const View absent = us_view_absent(), y = columns_of(&views[Y], panel->column, count);
+    const View bias = columns_of(&views[BIAS], panel->column, count);
+    const ViewProduct sum = {.compute = DTYPE_FLOAT32, .alpha = {1}, .beta = {1}};
+    Matmul product = us_matmul_of_views((const View[]){views[X], weight, bias, y, absent, absent}, &sum);
+    product.addend.row = 0;
+    if (is_given(&views[QUANT_SCALE])) {
+        product.finish = quantize_tile;
+        product.finish_context = panel;
+    }
+    return us_matmul(&product);
+}
+
+KernelStatus us_quantized_weight_product(const View *views, const void *attributes)
+{
+    const WeightProduct *how = attributes;
+    const int64_t k = views[X].shape[1], n = views[Y].shape[1];
+    if (k == 0 || us_view_elements(&views[Y]) == 0) {
+        return KERNEL_OK;
+    }
+    const int64_t fitting = PANEL_ELEMENTS / k / 2 * 2;
+    const int64_t width = smaller(n, fitting > LEAST_PANEL_COLUMNS ? fitting : LEAST_PANEL_COLUMNS);
+    const size_t integers = how->packed == NOT_PACKED ? 0 : us_scratch_round((size_t)(k * (width + 1)));
+    char *memory = us_scratch_take(integers + (size_t)(k * width) * sizeof(float));
+    if (memory == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    const int64_t group = smaller(how->group, k), per_byte = how->packed == 1 ? 2 : 1;
+    Panel panel = {.views = views, .group = group, .to = (float *)(memory + integers),
+                   .tiles_down = parts_of(group, TILE_ROWS)};
+    KernelStatus status = KERNEL_OK;
+    for (; panel.column < n && status == KERNEL_OK; panel.column += width) {
+        const int64_t count = smaller(width, n - panel.column);
+        const View columns = columns_of(&views[WEIGHT], panel.column / per_byte, count / per_byte);
+        panel.weight = unpacked(&columns, how->packed, memory);
+        panel.by_columns = panel.weight.strides[0] == 1;
+        panel.tiles_across = parts_of(count, LINE);
+        run_pieces(panel.tiles_across * panel.tiles_down * parts_of(k, group), k * count, dequantize_tile, &panel);
+        status = multiply_panel(&panel, count);
+    }
+    us_scratch_give_back(memory);
+    return status;
+}

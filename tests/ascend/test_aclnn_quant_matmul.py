@@ -1,0 +1,223 @@
+"""Products of quantized matrices: exact sums, scales of rows, columns and groups, packed integers of 4 bits."""
+
+import numpy as np
+import pytest
+
+from understudy.ascend import lib
+
+from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+from tests.conformance.ascend.aclnn_support import I8, I32, Tensor
+
+
+def random(seed):
+    return np.random.default_rng(seed)
+
+
+def bytes_of(count, seed):
+    return random(seed).integers(-128, 128, count)
+
+
+def nibbles(shape, seed):
+    return random(seed).integers(-8, 8, shape)
+
+
+def packed(values, kind, turned=False):
+    """Neighbours along the last axis share bytes; `turned` gives the transposed view of the transposed storage."""
+    stored = np.ascontiguousarray(values.T if turned else values)
+    low, high = stored.reshape(-1, 2).T & 15
+    raw = (low | high << 4).astype(np.uint8)
+    shape = list(stored.shape)
+    if kind == "I32":
+        shape[-1] //= 8
+        raw = raw.view(np.int32)
+    strides = [int(np.prod(shape[i + 1 :])) for i in range(len(shape))]
+    if turned:
+        shape, strides = shape[::-1], strides[::-1]
+    storage = {"storage": [int(np.prod(shape))], "shape": shape, "strides": strides}
+    return Tensor(I32, raw, **storage) if kind == "I32" else Tensor(I8, raw.view(np.int8), code=lib.ACL_INT4, **storage)
+
+
+def wide(scale):
+    """A scale of 64 bits: the float32 in the low half, what is above does not count."""
+    return tensor(np.float32(scale).view(np.uint32).astype(np.uint64) | np.uint64(1 << 46), "U64")
+
+
+def scales(count, seed):
+    return rounded(random(seed).uniform(0.001, 0.02, count), "BF16")
+
+
+def expected_of(sums, scale, rows, bias, offset, kind, integer_bias):
+    total = (sums + (bias if integer_bias else 0)) * scale
+    total = total * rows + offset + (0 if integer_bias else bias)
+    return np.clip(np.rint(total), -128, 127) if kind == "I8" else rounded(total, kind)
+
+
+def product_of(version, given, out):
+    names = {"V3": {}, "V4": {"pertokenScaleOptional": given["rows"]}, "V5": {}}[version]
+    if version == "V5":
+        names = {"x1Scale": given["rows"], "x2Scale": given["scale"], "x2Offset": given["offset"], "yScale": None,
+                 "x1Offset": None, "yOffset": None, "groupSize": 0}  # fmt: skip
+    else:
+        names |= {"scale": given["scale"], "offset": given["offset"]}
+    return call(f"QuantMatmul{version}", x1=given["x1"], x2=given["x2"], bias=given["bias"], transposeX1=given["turned"][0],
+                transposeX2=given["turned"][1], out=out, **names)  # fmt: skip
+
+
+# out, scale's type, whether rows have scales, bias, offset
+CASES = [("F16", "U64", False, "I32", False), ("F16", "U64", False, None, False), ("I8", "U64", False, "I32", True),
+         ("I8", "U64", False, None, False), ("BF16", "F32", False, "I32", False), ("BF16", "BF16", False, "BF16", False),
+         ("BF16", "BF16", True, "F32", False), ("BF16", "F32", True, "I32", False), ("F16", "F32", True, "F16", False),
+         ("F16", "F32", True, "I32", False), ("I32", "F32", False, "I32", False), ("I32", "BF16", False, None, False)]  # fmt: skip
+
+
+def test_products():
+    """Every row of the pages' tables, batches that broadcast, transposed and strided operands."""
+    shapes = [((3, 5), (5, 7)), ((2, 1, 4, 300), (3, 300, 9)), ((2, 5, 33), (2, 33, 270))]
+    for number, (out, scale_kind, has_rows, bias_kind, has_offset) in enumerate(CASES):
+        a_shape, b_shape = shapes[number % 3]
+        a, b = bytes_of(a_shape, number), bytes_of(b_shape, number + 50)
+        a.flat[:3], b.flat[:3] = -128, -128
+        m, n = a_shape[-2], b_shape[-1]
+        turned = number % 2 == 1, number % 4 > 1
+        layout = LAYOUTS[number % 3]
+        scale = scales(1 if number % 5 == 4 else n, number)
+        rows = scales(m, number + 9) * 50 if has_rows else 1
+        bias = random(number).integers(-5000, 5000, n) * (1 if bias_kind == "I32" else 1 / 8)
+        bias = 0 if bias_kind is None else rounded(bias, bias_kind)
+        offset = np.arange(n) % 9 - 4.5 if has_offset else 0
+        given = {
+            "x1": tensor(a.swapaxes(-1, -2) if turned[0] else a, "I8", layout), "turned": turned,
+            "x2": tensor(b.swapaxes(-1, -2) if turned[1] else b, "I8", layout),
+            "scale": wide(scale) if scale_kind == "U64" else tensor(scale, scale_kind),
+            "rows": tensor(rows, "F32") if has_rows else None,
+            "bias": None if bias_kind is None else tensor(bias, bias_kind),
+            "offset": tensor(offset, "F32") if has_offset else None,
+        }  # fmt: skip
+        sums = a @ b
+        whole = expected_of(sums, scale, rows[:, None] if has_rows else 1, bias, offset, out, bias_kind == "I32")
+        if out == "I32":
+            whole = sums + bias
+        for version in ("V4", "V5") if has_rows or bias_kind == "F16" else ("V3", "V4", "V5"):
+            own = product_of(version, given, empty(whole.shape, out, layout))
+            np.testing.assert_array_equal(own, whole, err_msg=f"{version} {out} {scale_kind}")
+
+
+def test_bias_of_a_batch():
+    a, b, bias = bytes_of((2, 3, 8), 1), bytes_of((2, 8, 5), 2), rounded(bytes_of((2, 1, 5), 3) / 4, "F32")
+    given = {"x1": tensor(a, "I8"), "x2": tensor(b, "I8"), "turned": (False, False), "scale": tensor([0.5], "F32"),
+             "rows": None, "bias": tensor(bias, "F32"), "offset": None}  # fmt: skip
+    for version in ("V3", "V4", "V5"):
+        own = product_of(version, given, empty((2, 3, 5), "BF16"))
+        np.testing.assert_array_equal(own, rounded(a @ b * 0.5 + bias, "BF16"))
+
+
+def test_integers_of_four_bits():
+    for number, (left, right, turned, view) in enumerate([("I4", "I4", False, False), ("I32", "I32", True, False),
+                                                          ("I4", "I32", False, False), ("I32", "I4", False, True)]):  # fmt: skip
+        a, b = nibbles((3, 40), number), nibbles((40, 16), number + 20)
+        scale, rows, bias = scales(16, number), scales(3, number + 5), random(number).integers(-50, 50, 16)
+        given = {"x1": packed(a, left), "x2": packed(b.T if turned else b, right, turned=view), "turned": (False, turned),
+                 "scale": tensor(scale, "F32"), "rows": tensor(rows, "F32"), "bias": tensor(bias, "I32"), "offset": None}  # fmt: skip
+        for version in ("V4", "V5"):
+            own = product_of(version, given, empty((3, 16), "F16"))
+            np.testing.assert_array_equal(own, rounded((a @ b + bias) * scale * rows[:, None], "F16"))
+        given |= {"scale": wide(scale), "rows": None}
+        own = product_of("V3", given, empty((3, 16), "F16"))
+        np.testing.assert_array_equal(own, rounded((a @ b + bias) * scale, "F16"))
+
+
+def grouped(a, b, row_scale, scale, zero, group):
+    """The sum over groups, in float64, group after group."""
+    total = 0
+    for at in range(0, a.shape[1], group):
+        part = a[:, at : at + group] @ b[at : at + group]
+        if zero is not None:
+            part = part - a[:, at : at + group].sum(1, keepdims=True) * zero[at // group]
+        total = total + part * (1 if row_scale is None else row_scale[:, at // group, None]) * scale[at // group]
+    return total
+
+
+def test_groups():
+    common = {"yScale": None, "x1Offset": None, "transposeX1": False}
+    a, b, bias = bytes_of((5, 512), 1), bytes_of((512, 256), 2), rounded(bytes_of(256, 3) / 4, "F32")
+    rows, blocks = scales((5, 4), 4), scales((4, 2), 5)
+    expected = grouped(a, b, rows, np.repeat(blocks, 128, axis=1), None, 128) + bias
+    own = call("QuantMatmulV5", x1=tensor(a, "I8", "gaps"), x2=tensor(b.T, "I8"), x1Scale=tensor(rows), x2Scale=tensor(blocks.T),
+               x2Offset=None, yOffset=None, bias=tensor(bias), transposeX2=True, groupSize=4303356032,
+               out=empty((5, 256), "BF16", "gaps"), **common)  # fmt: skip
+    np.testing.assert_array_equal(own, rounded(expected, "BF16"))
+
+    a, b, row, scale, shift = bytes_of((3, 512), 6), nibbles((512, 24), 7), scales((3, 1), 8), scales((2, 24), 9), bytes_of(24, 10) / 2
+    for kind in ("F16", "BF16"):
+        expected = (grouped(a, b, None, scale, None, 256) + shift) * row
+        own = call("QuantMatmulV5", x1=tensor(a, "I8"), x2=packed(b, "I32"), x1Scale=tensor(row), x2Scale=wide(scale), x2Offset=None,
+                   yOffset=tensor(shift), bias=None, transposeX2=False, groupSize=256, out=empty((3, 24), kind), **common)  # fmt: skip
+        np.testing.assert_array_equal(own, rounded(expected, kind))
+
+    a, b, scale = nibbles((2, 1024), 11), nibbles((1024, 256), 12), scales((4, 256), 13)
+    zero = rounded(random(14).uniform(-3, 3, (4, 256)), "F16")
+    expected = grouped(a, b, None, scale, zero, 256) * row[:2]
+    own = call("QuantMatmulV5", x1=packed(a, "I4"), x2=packed(b.T, "I4"), x1Scale=tensor(row[:2]), x2Scale=tensor(scale),
+               x2Offset=tensor(zero, "F16"), yOffset=None, bias=None, transposeX2=True, groupSize=256,
+               out=empty((2, 256), "BF16"), **common)  # fmt: skip
+    np.testing.assert_array_equal(own, rounded(expected, "BF16"))
+
+
+def weight_product(version, x, weight, scale, y, offset=None, bias=None, group=0, quant=(None, None)):
+    inner = {"innerPrecise": 1} if version == "V3" else {}
+    return call(f"WeightQuantBatchMatmul{version}", x=x, weight=weight, antiquantScale=scale, antiquantOffsetOptional=offset,
+                quantScaleOptional=quant[0], quantOffsetOptional=quant[1], biasOptional=bias, antiquantGroupSize=group, y=y, **inner)  # fmt: skip
+
+
+def near(actual, expected, terms, kind):
+    """float32 sums, rounded once."""
+    slack = {"F16": 2.0**-11, "BF16": 2.0**-8}[kind] * np.abs(expected) + 2.0**-20 * terms
+    assert (np.abs(actual - expected) <= slack).all()
+
+
+@pytest.mark.parametrize("version", ["V2", "V3"])
+def test_weights(version):
+    """Weights by rows and by columns, all granularities, both widths."""
+    k, n = 96, 70
+    for number, (kind, width, turned, group) in enumerate(
+        [("F16", "I8", False, 0), ("BF16", "I8", True, 32), ("F16", "I4", True, 64), ("BF16", "I4", False, 0),
+         ("F16", "I32", True, 32), ("BF16", "I8", False, 64)]):  # fmt: skip
+        x, bias_kind = rounded(random(number).normal(0, 1, (5, k)), kind), "F32" if kind == "BF16" else "F16"
+        w = bytes_of((k, n), number) if width == "I8" else nibbles((k, n), number)
+        weight = tensor(w, "I8", "reversed" if turned else "gaps") if width == "I8" else packed(w, width, turned=turned)
+        shape = (-(-k // group), n) if group else [(n,), (1, n), (1,), (1, 1)][number % 4]
+        scale, offset = scales(shape, number), np.rint(random(number).uniform(-5, 5, shape))
+        bias = rounded(random(number).normal(0, 1, n), bias_kind)
+        spread = lambda v: np.repeat(v, group, axis=0)[:k] if group else np.broadcast_to(v, (1, n))
+        for given in (offset, None):
+            real = (w + (0 if given is None else spread(offset))) * spread(scale)
+            for added in (bias, None):
+                own = weight_product(version, tensor(x, kind, LAYOUTS[number % 3]), weight, tensor(scale, kind, "reversed"),
+                                     empty((5, n), kind, LAYOUTS[number % 3]), group=group,
+                                     offset=None if given is None else tensor(offset, kind, "reversed"),
+                                     bias=None if added is None else tensor(bias, bias_kind))  # fmt: skip
+                expected = x @ real + (0 if added is None else bias)
+                near(own, expected, np.abs(x) @ np.abs(real), kind)
+
+
+def test_quantized_results_and_wide_scales():
+    x, w = np.rint(random(1).normal(0, 2, (3, 64))), bytes_of((64, 64), 2)
+    scale, quant, shift = 2.0 ** -(np.arange(64) % 3), 2.0 ** -(np.arange(64) % 5 + 3), np.arange(64) % 7 - 3.0
+    exact = x @ (w * scale)
+    for offset in (None, shift):
+        own = weight_product("V2", tensor(x, "F16"), tensor(w, "I8"), tensor(scale, "F16"), empty((3, 64), "I8"),
+                             quant=(wide(quant), None if offset is None else tensor(offset)))  # fmt: skip
+        np.testing.assert_array_equal(own, np.clip(np.rint(exact * quant + (0 if offset is None else offset)), -128, 127))
+    x = x / 16
+    own = weight_product("V3", tensor(x, "F16"), tensor(w, "I8", "reversed"), wide(scale), empty((3, 64), "F16"),
+                         offset=tensor(shift, "I32"))  # fmt: skip
+    np.testing.assert_array_equal(own, rounded(x @ ((w + shift) * scale), "F16"))
+
+
+def test_wide_panels():
+    """More columns than are dequantized at once, a single row."""
+    k, n = 4200, 600
+    x, w, scale = rounded(random(1).normal(0, 1, (1, k)), "F16"), bytes_of((k, n), 2), scales((-(-k // 128), n), 3)
+    real = w * np.repeat(scale, 128, axis=0)[:k]
+    own = weight_product("V2", tensor(x, "F16"), tensor(w, "I8"), tensor(scale, "F16"), empty((1, n), "F16"), group=128)
+    near(own, x @ real, np.abs(x) @ np.abs(real), "F16")
