@@ -88,3 +88,31 @@ def test_quantize_rows(kind, shape):
                 np.testing.assert_allclose(scales, scale, rtol=1e-6)
                 np.testing.assert_allclose(offsets, offset, rtol=1e-4, atol=1e-4)
                 steps_apart(y, np.where(scale == 0, 0, 1)[..., None] * (v / np.where(scale == 0, 1, scale)[..., None] + offset[..., None]))
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_gated(kind):
+    """Groups of rows, one of them empty, rows behind the last one; numbers for columns and for whole groups."""
+    for shape, ends, layout in [((9, 10), [2, 2, 7], "row-major"), ((2, 3, 66), [1, 6], "gaps"), ((40, 2000), [40], "reversed")]:
+        x = drawn(shape, 1, kind)
+        rows, size = x.size // shape[-1], shape[-1] // 2
+        group = np.searchsorted(ends, np.arange(rows), side="right")
+        for of_group in ((len(ends), size), (len(ends),)):
+            smooth, offset = drawn(of_group, 2) * 4, np.rint(drawn(of_group, 3))
+            lines = lambda v: np.vstack([v.reshape(len(ends), -1) + np.zeros(size), np.zeros(size)])[group]
+            for left in (True, False):
+                a, b = np.split(x.reshape(rows, -1), 2, axis=1)[:: 1 if left else -1]
+                v = a / (1 + np.exp(-a)) * b * lines(smooth)
+                given = {"x": tensor(x, kind, layout), "smoothScalesOptional": tensor(smooth), "activateLeft": left,
+                         "groupIndexOptional": tensor(ends, "I32")}  # fmt: skip
+                y_shape = (*shape[:-1], size)
+                y, scale = call("SwiGluQuant", offsetsOptional=None, quantModeOptional="dynamic", yOut=empty(y_shape, "I8", layout),
+                                scaleOut=empty(shape[:-1], layout=layout), **given)  # fmt: skip
+                expected = np.abs(v).max(1) / 127
+                np.testing.assert_allclose(scale.ravel(), expected, rtol=1e-5)
+                steps_apart(y.reshape(v.shape), v / np.where(expected == 0, 1, expected)[:, None])
+                for shift in (offset, None):
+                    y, _ = call("SwiGluQuant", offsetsOptional=None if shift is None else tensor(shift), quantModeOptional="static",
+                                yOut=empty(y_shape, "I8", layout), scaleOut=empty(shape[:-1]), **given)  # fmt: skip
+                    fixed = v + (0 if shift is None else lines(offset))
+                    steps_apart(y.reshape(v.shape), np.clip(fixed, -128, 127))

@@ -215,7 +215,7 @@ static void require_types(OpCall *op, const QuantMatmulCall *call)
 static void require_packed(OpCall *op, const Operand *operand, const Integers *integers)
 {
     op_require(op, integers->fits, operand->name, "packed", op->invalid,
-               "%s is %s of %s: integers of 4 bits lie side by side in whole bytes along one of the last two dimensions",
+               "%s is %s of %s: integers of 4 bits fill whole bytes side by side along one of the last two dimensions",
                operand->name, op_shape_text(op, operand), acl_dtype_name(operand->dtype));
 }
 
@@ -301,7 +301,8 @@ static void require_groups(OpCall *op, const QuantMatmulCall *call, const Sizes 
                "groupSize is %lld, which is %lld rows, %lld columns and %lld of the depth", (long long)size,
                (long long)(size >> 32 & 0xffff), (long long)(size >> 16 & 0xffff), (long long)(size & 0xffff));
     const bool four = call->x1->dtype == ACL_INT4;
-    const int64_t of_depth = mode == BLOCKS ? 512 : four ? 1024 : DEPTH_GROUP, of_columns = four || mode == BLOCKS ? 256 : 1;
+    const int64_t of_depth = mode == BLOCKS ? 512 : four ? 1024 : DEPTH_GROUP;
+    const int64_t of_columns = four || mode == BLOCKS ? 256 : 1;
     const bool turns = mode == BLOCKS || four;
     op_require(op, mode == PLAIN || (of->k % of_depth == 0 && of->n % of_columns == 0 && !call->transpose1 &&
                                      call->transpose2 == turns && (turns || of->k < 29576)),
@@ -452,7 +453,7 @@ static void require_wide_scale(OpCall *op, const WeightQuantCall *call)
                       call->group == 0 && us_view_elements(&call->scale->view) == n && !is_there(call->quant_scale) &&
                       m <= TOKEN_LIMIT && k % 64 == 0 && n % 64 == 0;
     op_require(op, !wide || fits, call->scale->name, "case", op->invalid,
-               "%s is %s: x is ACL_FLOAT16 with at most %d rows, weight a transposed ACL_INT8 whose sizes are multiples "
+               "%s is %s: x is ACL_FLOAT16 of at most %d rows, weight a transposed ACL_INT8 whose sizes are multiples "
                "of 64, the scale is per channel and y is not quantized then",
                call->scale->name, acl_dtype_name(call->scale->dtype), TOKEN_LIMIT);
     op_require(op, !is_there(call->offset) || (call->offset->dtype == ACL_INT32) == wide, call->offset->name, "types",
@@ -486,7 +487,8 @@ aclnnStatus op_weight_quant_matmul(OpCall *op, const WeightQuantCall *call)
         return op_plan_nothing(op);
     }
     const Integers weight = integers_of(call->weight);
-    const int64_t k = op_size(call->x, 1), n = op_size(call->y, 1), group = group_of(call, k), groups = parts_of(k, group);
+    const int64_t k = op_size(call->x, 1), n = op_size(call->y, 1);
+    const int64_t group = group_of(call, k), groups = parts_of(k, group);
     const View scale = lines_of(call->scale, groups, n), offset = lines_of(call->offset, groups, n);
     const View bias = lines_of(call->bias, 1, n), quant_scale = lines_of(call->quant_scale, 1, n);
     const View quant_offset = lines_of(call->quant_offset, 1, n);

@@ -96,3 +96,49 @@ aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth
                                  {scale, VIEW_WRITE, NULL}, {offset, VIEW_WRITE, NULL}};
     return op_plan_views(op, us_quantize_rows, NULL, 0, 5, views);
 }
+
+void op_require_group_numbers(OpCall *op, const Operand *x, const Operand *numbers, const Operand *ends)
+{
+    if (op_refused(op) || !op_given(numbers)) {
+        return;
+    }
+    const View *view = &numbers->view;
+    op_require(op, view->shape[0] == ends->view.shape[0] && (view->rank == 1 || view->shape[1] == op_size(x, -1) / 2),
+               numbers->name, "shape", op->invalid, "%s is %s; there are %lld groups, and x is %s", numbers->name,
+               op_shape_text(op, numbers), (long long)ends->view.shape[0], op_shape_text(op, x));
+}
+
+/* A line of numbers for each group. */
+static View group_lines(const Operand *operand, int64_t size)
+{
+    View view = op_given(operand) ? operand->view : us_view_absent();
+    if (op_given(operand) && view.rank == 1) {
+        view.rank = 2;
+        view.strides[1] = 0;
+    }
+    view.shape[1] = size;
+    return view;
+}
+
+aclnnStatus op_quantize_gated(OpCall *op, const Operand *x, const Operand *smooth, const Operand *offset,
+                              const Operand *ends, bool left, bool fixed, const Operand *y, const Operand *scale)
+{
+    if (op_refused(op) || op_empty(x)) {
+        return op_plan_nothing(op);
+    }
+    const int32_t last = x->view.rank - 1;
+    View half = x->view;
+    half.shape[last] /= 2;
+    View other = half;
+    other.data = (char *)half.data + half.shape[last] * half.strides[last] * (int64_t)us_dtype_size(half.dtype);
+    const View smooths = group_lines(smooth, half.shape[last]), offsets = group_lines(offset, half.shape[last]);
+    const QuantizeGated how = {fixed};
+    const PlannedView views[] = {{x, VIEW_READ, left ? &half : &other},
+                                 {x, VIEW_READ, left ? &other : &half},
+                                 {smooth, VIEW_READ, &smooths},
+                                 {offset, VIEW_READ, &offsets},
+                                 {ends, VIEW_READ, NULL},
+                                 {y, VIEW_WRITE, NULL},
+                                 {scale, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_quantize_gated, &how, sizeof how, 7, views);
+}

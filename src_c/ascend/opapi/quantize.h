@@ -21,4 +21,9 @@ aclnnStatus op_dequantize(OpCall *op, const Operand *x, const Operand *scale, co
 aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth, const Operand *y,
                              const Operand *scale, const Operand *offset);
 
+/* [groups] or [groups, half of x's last dimension] (shape). */
+void op_require_group_numbers(OpCall *op, const Operand *x, const Operand *numbers, const Operand *ends);
+aclnnStatus op_quantize_gated(OpCall *op, const Operand *x, const Operand *smooth, const Operand *offset,
+                              const Operand *ends, bool left, bool fixed, const Operand *y, const Operand *scale);
+
 #endif

@@ -134,7 +134,8 @@ static void finish_line(const Product *product, const Columns *of, int64_t batch
     const int64_t line = batch * product->m + row;
     const bool scales_group = is_given(scales) && product->row_scale_of_group;
     const bool scales_all = is_given(scales) && !product->row_scale_of_group;
-    scale_sums(sums, of, product->row_sums != NULL ? (double)product->row_sums[line * product->groups + product->group] : 0,
+    const int64_t *row_sums = product->row_sums;
+    scale_sums(sums, of, row_sums != NULL ? (double)row_sums[line * product->groups + product->group] : 0,
                scales_group ? number_at(scales, batch, row, product->group) : 1,
                product->group > 0 ? product->totals + line * product->n + column : NULL, count);
     if (is_last(product)) {
@@ -229,7 +230,8 @@ KernelStatus us_quantized_product(const View *views, const void *attributes)
     const size_t of_a = unpacked_size(&views[A], how->packed_a), of_b = unpacked_size(&views[B], how->packed_b);
     const size_t totals = product.groups > 1 ? us_scratch_round((size_t)elements * sizeof(double)) : 0;
     const int64_t rows = elements / product.n;
-    const size_t row_sums = is_given(&views[ZERO]) ? us_scratch_round((size_t)(rows * product.groups) * sizeof(int64_t)) : 0;
+    const size_t row_sums =
+        is_given(&views[ZERO]) ? us_scratch_round((size_t)(rows * product.groups) * sizeof(int64_t)) : 0;
     char *memory = us_scratch_take(of_a + of_b + totals + row_sums);
     if (memory == NULL) {
         return KERNEL_NO_MEMORY;

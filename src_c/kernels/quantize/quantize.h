@@ -20,4 +20,14 @@ Kernel us_dequantize;
  * A row without any extent gives 0. Views: x, smooth? [last size], y, scale, offset? (one for each row). */
 Kernel us_quantize_rows;
 
+/* y = quantized (swish(a) * b * smooth[g]) with a scale for every row, as us_quantize_rows, or, `fixed`, the nearest
+ * integers of swish(a) * b * smooth[g] + offset[g]. Rows of x, all but its last axis, belong to the first group g that
+ * ends behind them; those behind the last group give 0.
+ * Views: a, b (of y's shape), smooth [G, last size], offset? (as smooth), ends [G] (int32), y, scale (one for each row;
+ * written where a scale is found). */
+typedef struct QuantizeGated {
+    bool fixed;
+} QuantizeGated;
+Kernel us_quantize_gated;
+
 #endif
