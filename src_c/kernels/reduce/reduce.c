@@ -9,7 +9,7 @@
 /* A unit of work reduces to neighbouring outputs: COLUMNS of them side by side where the kept axis is the innermost,
  * else a batch of rows, one after the other in STRIP states (SHORT_STRIP of rows shorter than LONG_ROW). With fewer
  * than FEW_UNITS units each is cut into chunks of its elements. Rows shorter than SHORT_ROW are gathered into columns.
- * PANEL_ROWS of columns are taken at once where they are read in place. */
+ * An index is looked for among NEAR elements, which are still in the cache. */
 enum {
     COLUMNS = 1024,
     STRIP = 64,
@@ -21,7 +21,7 @@ enum {
     PIECE_ELEMENTS = 16 * 1024,
     SERIAL_BYTES = 128 * 1024,
     SHORT_ROW = 96,
-    PANEL_ROWS = 8,
+    NEAR = 8 * 1024,
     TILE_ELEMENTS = 1024,
     WIDEST = 16, /* bytes of the largest element */
 };
@@ -186,35 +186,58 @@ static void fetch(const Work *work, const char *from, int64_t stride, int64_t co
     }
 }
 
-/* Elements side by side, from number `position` on, each for the next state of a strip. */
-static void step_strip(const Work *work, int64_t position, int64_t count, const char *elements, const char *guess,
-                       char *a, char *b)
+/* A row's states, and what is done to them with `count` elements side by side, from number `position` on. */
+typedef struct RowStates {
+    const char *guess;
+    char *a, *b;
+} RowStates;
+typedef void TakeElements(const Work *work, int64_t position, int64_t count, const char *elements,
+                          const RowStates *states);
+
+/* Rows of `width` neighbours, each for the next state. */
+static ReducePanel panel_of(int64_t rows, int64_t width, int64_t row_stride, int64_t position)
 {
-    const int64_t size = (int64_t)us_dtype_size(work->array), strip = work->strip, strips = count / strip;
-    ReducePanel panel = {strips, strip, strip, position, strip, 1};
-    if (strips > 0) {
-        step(work, &panel, elements, guess, a, b);
+    return (ReducePanel){rows, width, position, row_stride, LANES, REDUCE_ROWS * row_stride};
+}
+
+/* Each element for the next state of a strip; as far as they fill groups, blocks in the order of memory. */
+static void step_strip(const Work *work, int64_t position, int64_t count, const char *elements, const RowStates *states)
+{
+    const int64_t size = (int64_t)us_dtype_size(work->array), strip = work->strip, group = strip * REDUCE_ROWS;
+    const int64_t groups = count / group, strips = count % group / strip, rest = count % strip;
+    const int64_t whole = rest / LANES * LANES, last = rest - whole;
+    const char *guess = states->guess;
+    if (groups > 0) {
+        const ReducePanel panel = {groups * REDUCE_ROWS, strip, position, LANES, REDUCE_ROWS * LANES, group};
+        step(work, &panel, elements, guess, states->a, states->b);
+        elements += groups * group * size;
     }
-    const int64_t done = strips * strip, rest = count - done, whole = rest / LANES * LANES, last = rest - whole;
-    elements += done * size;
-    panel = (ReducePanel){1, whole, whole, position + done, 0, 1};
+    if (strips > 0) {
+        const ReducePanel panel = panel_of(strips, strip, strip, position);
+        step(work, &panel, elements, guess, states->a, states->b);
+        elements += strips * strip * size;
+    }
     if (whole > 0) {
-        step(work, &panel, elements, guess, a, b);
+        const ReducePanel panel = panel_of(1, whole, whole, position);
+        step(work, &panel, elements, guess, states->a, states->b);
     }
     if (last > 0) { /* in states of which only as many count */
+        const size_t held = (size_t)(LANES * work->wide_size), used = (size_t)(last * work->wide_size);
+        char *const a = states->a + whole * work->wide_size, *const b = states->b + whole * work->wide_size;
         _Alignas(64) char padded[LANES * WIDEST] = {0}, own_a[LANES * WIDEST], own_b[LANES * WIDEST];
         memcpy(padded, elements + whole * size, (size_t)(last * size));
-        memcpy(own_a, a + whole * work->wide_size, (size_t)(LANES * work->wide_size));
-        memcpy(own_b, b + whole * work->wide_size, (size_t)(LANES * work->wide_size));
-        panel = (ReducePanel){1, LANES, LANES, position + done + whole, 0, 1};
+        memcpy(own_a, a, held);
+        memcpy(own_b, b, held);
+        const ReducePanel panel = panel_of(1, LANES, LANES, position);
         step(work, &panel, padded, guess, own_a, own_b);
-        memcpy(a + whole * work->wide_size, own_a, (size_t)(last * work->wide_size));
-        memcpy(b + whole * work->wide_size, own_b, (size_t)(last * work->wide_size));
+        memcpy(a, own_a, used);
+        memcpy(b, own_b, used);
     }
 }
 
-/* Reduces elements begin … end-1 of a row to the states of a strip. */
-static void step_row(const Work *work, const char *row, int64_t begin, int64_t end, const char *guess, char *a, char *b)
+/* Takes elements begin … end-1 of a row. */
+static void take_row(const Work *work, const char *row, int64_t begin, int64_t end, TakeElements *take,
+                     const RowStates *states)
 {
     Tile tile;
     const int64_t stride = work->reduced.strides[0][work->reduced.rank - 1];
@@ -224,7 +247,7 @@ static void step_row(const Work *work, const char *row, int64_t begin, int64_t e
         const AxesRun run = us_axes_next(&walk);
         const char *from = row + run.offset * work->size;
         if (work->in_place && stride == 1 && held == 0 && run.length >= STRIP) {
-            step_strip(work, position, run.length, from, guess, a, b);
+            take(work, position, run.length, from, states);
             position += run.length;
             continue;
         }
@@ -233,13 +256,15 @@ static void step_row(const Work *work, const char *row, int64_t begin, int64_t e
             fetch(work, from + done * stride * work->size, stride, part, tile.bytes + held * array_size);
             held += part;
             if (held == TILE_ELEMENTS) {
-                step_strip(work, position, held, tile.bytes, guess, a, b);
+                take(work, position, held, tile.bytes, states);
                 position += held;
                 held = 0;
             }
         }
     }
-    step_strip(work, position, held, tile.bytes, guess, a, b);
+    if (held > 0) {
+        take(work, position, held, tile.bytes, states);
+    }
 }
 
 /* Columns that are not read in place: panels of as many rows as a tile holds. */
@@ -256,7 +281,7 @@ static void gather_columns(const Work *work, const char *from, int64_t rows, int
             fetch(work, from + (done + r) * row_stride * work->size, stride, columns, row);
             memset(row + columns * array_size, 0, (size_t)((width - columns) * array_size));
         }
-        const ReducePanel panel = {part, width, width, position + done, 1, 0};
+        const ReducePanel panel = panel_of(part, width, width, position + done);
         step(work, &panel, tile.bytes, guess, a, b);
     }
 }
@@ -273,9 +298,9 @@ static void step_columns(const Work *work, const char *first, int64_t columns, i
     for (AxesWalk walk = us_axes_walk(&work->reduced, 0, begin, end - begin); walk.remaining > 0;) {
         const AxesRun run = us_axes_next(&walk);
         for (int64_t done = 0, rows; done < run.length; done += rows, position += rows) {
-            rows = smaller(run.length - done, whole > 0 ? PANEL_ROWS : run.length);
+            rows = smaller(run.length - done, whole > 0 ? REDUCE_ROWS : run.length);
             const char *from = first + (run.offset + done * along) * work->size;
-            const ReducePanel panel = {rows, whole, along, position, 1, 0};
+            const ReducePanel panel = panel_of(rows, whole, along, position);
             if (whole > 0) {
                 step(work, &panel, from, guess, a, b);
             }
@@ -306,19 +331,56 @@ static void finish(const Work *work, int64_t count, States *states)
     body(work->call->numbers, work->elements, count, states->guess.bytes, states->a.bytes, states->b.bytes);
 }
 
+/* The states of a strip to the first of them. */
+static void merge_strip(const Work *work, char *a, char *b)
+{
+    for (int64_t half = work->strip / 2; half > 0; half /= 2) {
+        merge(work, half, a, b, a + half * work->wide_size, b + half * work->wide_size);
+    }
+}
+
+static void store_index(const Work *work, int64_t position, void *index)
+{
+    us_number_store(index, work->wide, (Number){.real = (double)position, .integer = position});
+}
+
+/* Elements for one state of value and index, the first of the strip's: an index is looked for only where the value is better. */
+static void locate(const Work *work, int64_t position, int64_t count, const char *elements, const RowStates *states)
+{
+    const int64_t size = (int64_t)us_dtype_size(work->array);
+    Work values = *work;
+    values.reduction = work->reduction->values;
+    ReduceFind *find = work->reduction->find[us_level()][work->body];
+    for (int64_t done = 0, part; done < count; done += part) {
+        part = smaller(count - done, NEAR);
+        _Alignas(64) char a[STRIP * WIDEST], b[STRIP * WIDEST];
+        _Alignas(64) char index[LANES * WIDEST] = {0};
+        start(&values, work->strip, a, b);
+        step_strip(&values, 0, part, elements + done * size, &(RowStates){.a = a, .b = b});
+        merge_strip(&values, a, b);
+        store_index(work, position + done, index);
+        merge(work, 1, states->a, states->b, a, index);
+        if (memcmp(states->b, index, (size_t)work->wide_size) == 0) {
+            const int64_t found = find(elements + done * size, part, states->a);
+            store_index(work, position + done + found, states->b);
+        }
+    }
+}
+
 /* One row to one state. */
 static void reduce_row(const Work *work, const char *row, int64_t begin, int64_t end, const char *guess, char *to_a,
                        char *to_b)
 {
     _Alignas(64) char a[STRIP * WIDEST], b[STRIP * WIDEST], guesses[STRIP * WIDEST];
     const int64_t size = work->wide_size;
+    const bool is_indexed = work->reduction->values != NULL;
     if (work->reduction->first != NULL) {
         us_copy_elements(guesses, 1, guess, 0, size, work->strip);
     }
-    start(work, work->strip, a, b);
-    step_row(work, row, begin, end, guesses, a, b);
-    for (int64_t half = work->strip / 2; half > 0; half /= 2) {
-        merge(work, half, a, b, a + half * size, b + half * size);
+    start(work, is_indexed ? LANES : work->strip, a, b);
+    take_row(work, row, begin, end, is_indexed ? locate : step_strip, &(RowStates){guesses, a, b});
+    if (!is_indexed) {
+        merge_strip(work, a, b);
     }
     memcpy(to_a, a, (size_t)size);
     memcpy(to_b, b, (size_t)size);
@@ -347,7 +409,7 @@ static void store_output(const Work *work, int64_t first, int64_t count, int k, 
 {
     const View *out = &work->outputs[k];
     const int64_t size = (int64_t)us_dtype_size(out->dtype), stride = work->kept.strides[1 + k][work->kept.rank - 1];
-    const DType result = k == 1 && work->call->reduction->is_indexed ? out->dtype : work->call->result;
+    const DType result = k == 1 && work->call->reduction->values != NULL ? out->dtype : work->call->result;
     Wide rounded, converted;
     us_convert(rounded.bytes, result, values, work->wide, count);
     us_convert(converted.bytes, out->dtype, rounded.bytes, result, count);
@@ -476,7 +538,7 @@ KernelStatus us_reduce(const View *views, const void *attributes)
     }
     choose_types(&work);
     collect_axes(&work, false, true, &work.kept);
-    collect_axes(&work, true, !call->reduction->is_indexed, &work.reduced);
+    collect_axes(&work, true, call->reduction->values == NULL, &work.reduced);
     cut(&work);
     if (work.chunks > 1) {
         return run_in_chunks(&work);

@@ -18,29 +18,37 @@
 
 enum { REDUCE_NUMBERS = 4, REDUCE_OUTPUTS = 2 };
 
-/* Elements of one panel: `rows` rows of `width` neighbours, a multiple of LANES, each for the state of its column. The
- * element in row r and column k is number position + r * row_step + k * column_step of those that are reduced. */
+/* Rows that the steps take at once: states stay in registers meanwhile. */
+enum { REDUCE_ROWS = 8 };
+
+/* Elements of one panel: `rows` rows of `width` columns, a multiple of LANES, each for the state of its column. Columns
+ * lie side by side in blocks of LANES, which are `block_stride` elements apart; rows in groups of REDUCE_ROWS. The last
+ * rows, less than a group, follow as rows of neighbours. Row r is number position + r of those that are reduced. */
 typedef struct ReducePanel {
-    int64_t rows, width, row_stride; /* elements from row to row */
-    int64_t position, row_step, column_step;
+    int64_t rows, width, position;
+    int64_t row_stride, block_stride, group_stride;
 } ReducePanel;
 
 /* States of columns are two arrays of the wide type. `guess` is one too: the results of the reduction `first`. */
 typedef void ReduceStart(int64_t count, void *a, void *b);
 typedef void ReduceStep(const Number *numbers, const ReducePanel *panel, const void *elements, const void *guess,
                         void *a, void *b);
+/* May change states up to whole LANES. */
 typedef void ReduceMerge(int64_t count, void *a, void *b, const void *c, const void *d);
+/* The first of `count` neighbours that is *value, or a NaN if that is one; *value becomes this element. */
+typedef int64_t ReduceFind(const void *elements, int64_t count, void *value);
 typedef void ReduceFinish(const Number *numbers, int64_t elements, int64_t count, const void *guess, void *a, void *b);
 
 typedef struct Reduction {
     const char *name;
     int32_t numbers, outputs;
-    bool is_indexed;               /* the second output is an index */
-    const struct Reduction *first; /* runs before; NULL: there is none */
+    const struct Reduction *first;  /* runs before; NULL: there is none */
+    const struct Reduction *values; /* the second output is an index, the first one that of this reduction; or NULL */
     ReduceStart *start[LEVEL_COUNT][LANE_BODIES];
     ReduceStep *step[LEVEL_COUNT][LANE_BODIES];
     ReduceMerge *merge[LEVEL_COUNT][LANE_BODIES];
     ReduceFinish *finish[LEVEL_COUNT][LANE_BODIES];
+    ReduceFind *find[LEVEL_COUNT][LANE_BODIES]; /* where the second output is an index */
 } Reduction;
 
 typedef struct ReduceCall {

@@ -2,11 +2,14 @@
  *
  *     REDUCE(name, numbers, outputs, LANES, starts, step, merge, results)
  *     REDUCE_AFTER(first, name, …)   runs after the reduction `first`, whose (first) result is its p
+ *     REDUCE_INDEX(values, name, LANES, starts, step, merge)   the value of the reduction `values`, and its index b
  *
- * A state is two values a and b of type WIDE. `starts` sets them; `step` adds an element x (COMPUTE), whose number is i
- * (WIDE); `merge` adds another state c, d; `results` turns a and b into the outputs. n[…] are the numbers of the call,
- * `count` how many elements there were. `outputs` is ONE, TWO, or INDEXED: b becomes an index. LANES are sets of lanes:
- * see kernels/lanes/lanes.h. A file defines REDUCE_ROWS, how many rows of a panel its steps add at once. */
+ * A state is two values a and b of type WIDE. `starts` sets them; `step` adds an element x (COMPUTE), whose number is i;
+ * `merge` adds another state c, d; `results` turns a and b into the outputs. n[…] are the numbers of the call, `count`
+ * how many elements there were. `outputs` is ONE or TWO. LANES are sets of lanes: see kernels/lanes/lanes.h.
+ *
+ * Where a file defines STEPS_ARE_NARROW, a and b are of type COMPUTE in `starts` and `step`, as exact as WIDE: a state of
+ * these takes some rows and is merged. That of an index begins as the first element, number 0. */
 #ifndef UNDERSTUDY_REDUCTION_H
 #define UNDERSTUDY_REDUCTION_H
 

@@ -5,11 +5,13 @@
 #include "kernels/reduce/reduce.h"
 
 #define REDUCE(name, ...) extern const Reduction us_reduce_##name;
+#define REDUCE_INDEX(values, name, ...) extern const Reduction us_reduce_##name;
 #define REDUCE_AFTER(first, name, ...) extern const Reduction us_reduce_##name;
 #include "kernels/reduce/extrema.inc"
 #include "kernels/reduce/sums.inc"
 #undef REDUCE
 #undef REDUCE_AFTER
+#undef REDUCE_INDEX
 
 /* The p-norm: number 0 of the call is p. */
 const Reduction *us_reduce_norm(double p);

@@ -1,8 +1,6 @@
 #include "kernels/reduce/reduction.h"
 #include "kernels/reduce/reductions.h"
 
-/* Sums wait for each other less when states stay in registers. */
-#define REDUCE_ROWS 8
 #define REDUCTIONS "kernels/reduce/sums.inc"
 #include "kernels/reduce/instantiate.inc"
 
