@@ -171,6 +171,12 @@ struct Event {
 };
 
 Event *us_event_create(Context *context); /* NULL: no memory */
+/* An event that other processes may have too; whether a record is made by the same count everywhere. Its records have no
+ * time. us_event_share: UNKNOWN when the event was not made for that. Destroying it takes it back from those who have not
+ * imported it yet. A record whose process has ended counts as dropped. */
+Event *us_event_create_shared(Context *context);
+IpcStatus us_event_share(Event *event, uint64_t *key);
+IpcStatus us_event_import(Context *context, uint64_t key, Event **event, Explanation *why);
 void us_event_destroy(Event *event);      /* does not block; queued records and waits keep what they need */
 Event *us_event_of_handle(const void *handle);
 
@@ -195,6 +201,7 @@ typedef struct Notify {
     Device *device;
     void *handle;
     uint32_t id;
+    bool imported; /* another process made it */
 } Notify;
 
 Notify *us_notify_create(Device *device); /* NULL: no memory */
@@ -205,5 +212,9 @@ bool us_notify_record(Notify *notify, Stream *stream); /* queued: sets the flag.
  * is a fault. */
 bool us_notify_wait(Stream *stream, Notify *notify, int64_t timeout_us);
 void us_notify_clear(Notify *notify);
+/* Lets other processes have it; a second time gives the same key. */
+IpcStatus us_notify_share(Notify *notify, bool anyone, uint64_t *key);
+uint64_t us_notify_key(Notify *notify); /* 0: not shared */
+IpcStatus us_notify_import(Device *device, uint64_t key, Notify **notify, Explanation *why);
 
 #endif

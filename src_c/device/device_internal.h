@@ -78,6 +78,8 @@ void us_context_let_go(Context *context);
 /* Enters a stream in its context's list (false: the context is ending) and takes it out. */
 bool us_context_add_stream(Context *context, StreamState *stream);
 void us_context_remove_stream(Context *context, StreamState *stream);
+/* Lets every stream of the platform run what it has (deferred mode). */
+void us_platform_allow(Platform *platform);
 /* No stream of the context, present or future, runs another task; all of them report the fault. */
 void us_context_stop(Context *context, DeviceFault fault, const Explanation *why);
 

@@ -1,19 +1,22 @@
 /* Events. Each record has a number; an event is complete when the latest record has run. */
 #include "device/event_internal.h"
 #include "device/graph.h"
+#include "device/signal.h"
 
 #include "report/grace.h"
 #include "tensor/parallel.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 struct EventState {
     Event public;
     References references; /* the handle, queued records, resets and waits */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint64_t recorded;      /* number of the latest record submitted */
-    _Atomic uint64_t completed; /* number of the latest record that has run or been dropped */
+    SignalWords own;        /* of an event of this process */
+    SignalWords *words;     /* `own`, or memory of several processes */
+    int file;               /* of that memory; -1: the event is this process's */
     uint64_t forgotten;     /* records up to here were undone by a reset */
     uint64_t time;          /* nanoseconds at which `completed` ran; 0: it was dropped */
     uint64_t waits_queued, waits_passed;
@@ -28,11 +31,20 @@ static EventState *event_state(const Event *event)
     return (EventState *)event;
 }
 
+static bool is_shared(const EventState *event)
+{
+    return event->words != &event->own;
+}
+
 static void end_event(void *argument)
 {
     EventState *event = argument;
     pthread_cond_destroy(&event->changed);
     pthread_mutex_destroy(&event->lock);
+    if (is_shared(event)) {
+        us_signal_close(event->words);
+        close(event->file);
+    }
     free(event);
 }
 
@@ -47,15 +59,22 @@ static void let_go(EventState *event)
     }
 }
 
-Event *us_event_create(Context *context)
+/* `words` (may be NULL) and `file` become the event's, also when it cannot be made. */
+static Event *new_event(Context *context, SignalWords *words, int file)
 {
     static _Atomic int32_t next_id = 0;
     EventState *event = calloc(1, sizeof *event);
     if (event == NULL) {
+        if (words != NULL) {
+            us_signal_close(words);
+            close(file);
+        }
         return NULL;
     }
     event->public.context = context;
     event->public.id = atomic_fetch_add(&next_id, 1);
+    event->words = words != NULL ? words : &event->own;
+    event->file = file;
     atomic_init(&event->references, 1);
     pthread_mutex_init(&event->lock, NULL);
     us_condition_init(&event->changed);
@@ -67,11 +86,63 @@ Event *us_event_create(Context *context)
     return &event->public;
 }
 
-void us_event_destroy(Event *event)
+Event *us_event_create(Context *context)
 {
-    if (us_handle_end(event->handle, HANDLE_EVENT) != NULL) {
-        let_go(event_state(event));
+    return new_event(context, NULL, -1);
+}
+
+void us_event_destroy(Event *public)
+{
+    EventState *event = event_state(public);
+    if (us_handle_end(public->handle, HANDLE_EVENT) != NULL) {
+        if (is_shared(event)) {
+            us_ipc_withdraw_file(event->file);
+        }
+        let_go(event);
     }
+}
+
+/* ---- of several processes ---- */
+
+/* An event whose words are in a file, which it takes over. */
+static Event *open_event(Context *context, int file)
+{
+    SignalWords *words = file >= 0 ? us_signal_open(file) : NULL;
+    Event *event = words != NULL ? new_event(context, words, file) : NULL;
+    if (words == NULL && file >= 0) {
+        close(file);
+    }
+    return event;
+}
+
+Event *us_event_create_shared(Context *context)
+{
+    return open_event(context, us_signal_create());
+}
+
+IpcStatus us_event_share(Event *public, uint64_t *key)
+{
+    const EventState *event = event_state(public);
+    const Device *device = public->context->device;
+    IpcNote note = {.kind = IPC_EVENT, .platform = device->platform->id,
+                    .device = device->platform->physical_number[device->ordinal]};
+    return is_shared(event) ? us_ipc_offer(event->file, &note, true, key) : IPC_UNKNOWN;
+}
+
+IpcStatus us_event_import(Context *context, uint64_t key, Event **event, Explanation *why)
+{
+    IpcNote note;
+    int file = -1;
+    IpcStatus status = us_ipc_fetch(key, IPC_EVENT, context->device->platform->id, &note, &file, why);
+    Event *opened = status == IPC_OK ? open_event(context, file) : NULL;
+    if (status == IPC_OK && opened == NULL) {
+        us_explain(why, "no host memory is left for an event");
+        return IPC_EXHAUSTED;
+    }
+    if (opened != NULL) {
+        *event = opened;
+    }
+    return status;
 }
 
 Event *us_event_of_handle(const void *handle)
@@ -153,12 +224,17 @@ static bool queue_task(Stream *stream, Task task, uint64_t *ticket)
 void us_event_reach(EventState *event, uint64_t record, uint64_t time)
 {
     pthread_mutex_lock(&event->lock);
-    if (record > event->completed) {
-        event->completed = record;
+    uint64_t before = atomic_load(&event->words->completed);
+    while (record > before && !atomic_compare_exchange_weak(&event->words->completed, &before, record)) {
+    }
+    if (record > before) {
         event->time = time;
         pthread_cond_broadcast(&event->changed);
     }
     pthread_mutex_unlock(&event->lock);
+    if (record > before && is_shared(event)) {
+        us_signal_tell(event->words);
+    }
 }
 
 static DeviceFault run_record(void *argument, Explanation *why)
@@ -180,7 +256,8 @@ static void release_record(void *argument)
 uint64_t us_event_issue_record(EventState *event)
 {
     pthread_mutex_lock(&event->lock);
-    uint64_t number = ++event->recorded;
+    uint64_t number = atomic_fetch_add(&event->words->recorded, 1) + 1;
+    atomic_store(&event->words->recorder, (int32_t)getpid());
     pthread_mutex_unlock(&event->lock);
     return number;
 }
@@ -189,7 +266,7 @@ void us_event_record_comes_from(EventState *event, uint64_t record, StreamState 
 {
     StreamState *previous = us_stream_hold(stream) ? stream : NULL;
     pthread_mutex_lock(&event->lock);
-    if (previous != NULL && record == event->recorded) {
+    if (previous != NULL && record == event->words->recorded) {
         previous = event->stream;
         event->stream = stream;
         event->stream_ticket = ticket;
@@ -215,6 +292,9 @@ static bool record(EventState *event, Stream *stream)
     if (queued) {
         us_event_record_comes_from(event, number, stream_state(stream), ticket);
     }
+    if (queued && is_shared(event)) {
+        us_stream_allow(stream_state(stream), ticket); /* whoever waits elsewhere cannot */
+    }
     return queued;
 }
 
@@ -239,8 +319,8 @@ bool us_event_record(Event *public, Stream *stream)
 void us_event_forget(EventState *event)
 {
     pthread_mutex_lock(&event->lock);
-    if (event->completed > event->forgotten) {
-        event->forgotten = event->completed;
+    if (event->words->completed > event->forgotten) {
+        event->forgotten = event->words->completed;
     }
     pthread_mutex_unlock(&event->lock);
 }
@@ -266,7 +346,7 @@ bool us_event_reset(Event *public, Stream *stream)
         return false;
     }
     pthread_mutex_lock(&event->lock);
-    task->record = event->recorded;
+    task->record = event->words->recorded;
     pthread_mutex_unlock(&event->lock);
     uint64_t ticket = 0;
     return queue_task(stream, (Task){.work = {"event reset", "event", 0}, .run = run_reset,
@@ -277,7 +357,7 @@ bool us_event_reset(Event *public, Stream *stream)
 
 bool us_event_is_reached(EventState *event, uint64_t record)
 {
-    return atomic_load(&event->completed) >= record;
+    return atomic_load(&event->words->completed) >= record;
 }
 
 static bool wait_is_ready(void *argument)
@@ -308,10 +388,20 @@ static void allow_record(EventState *event)
 /* Waits a few milliseconds at most. */
 static void wait_for_change(EventState *event, uint64_t record)
 {
-    static const uint64_t LOOK_AGAIN = 5 * 1000000;
+    static const uint64_t LOOK_AGAIN = 5 * 1000000; /* whether the task that waits is dropped */
     struct timespec deadline = us_deadline(LOOK_AGAIN);
+    if (is_shared(event)) {
+        uint32_t changes = atomic_load(&event->words->changes);
+        if (!us_event_is_reached(event, record)) {
+            us_signal_wait(event->words, changes, LOOK_AGAIN);
+        }
+        if (us_signal_is_orphan(event->words)) {
+            us_event_reach(event, record, 0); /* dropped with its process */
+        }
+        return;
+    }
     pthread_mutex_lock(&event->lock);
-    if (event->completed < record) {
+    if (!us_event_is_reached(event, record)) {
         pthread_cond_timedwait(&event->changed, &event->lock, &deadline);
     }
     pthread_mutex_unlock(&event->lock);
@@ -361,8 +451,8 @@ static void release_wait(void *argument)
 uint64_t us_event_awaited(EventState *event, bool block)
 {
     pthread_mutex_lock(&event->lock);
-    bool recorded = event->recorded > event->forgotten;
-    uint64_t record = recorded ? event->recorded : block ? event->recorded + 1 : 0;
+    bool recorded = event->words->recorded > event->forgotten;
+    uint64_t record = recorded ? event->words->recorded : block ? event->words->recorded + 1 : 0;
     pthread_mutex_unlock(&event->lock);
     return record;
 }
@@ -397,7 +487,7 @@ bool us_event_recorded(const Event *public)
 {
     EventState *event = event_state(public);
     pthread_mutex_lock(&event->lock);
-    bool recorded = event->recorded > event->forgotten;
+    bool recorded = event->words->recorded > event->forgotten;
     pthread_mutex_unlock(&event->lock);
     return recorded;
 }
@@ -407,7 +497,7 @@ bool us_event_complete(Event *public)
     EventState *event = event_state(public);
     allow_record(event);
     pthread_mutex_lock(&event->lock);
-    bool complete = event->recorded > event->forgotten && event->completed >= event->recorded;
+    bool complete = event->words->recorded > event->forgotten && event->words->completed >= event->words->recorded;
     pthread_mutex_unlock(&event->lock);
     return complete;
 }
@@ -425,7 +515,7 @@ DeviceFault us_event_fault(Event *public, Explanation *why)
 {
     EventState *event = event_state(public);
     pthread_mutex_lock(&event->lock);
-    StreamState *stream = event->recorded > event->forgotten ? hold_stream(event->stream) : NULL;
+    StreamState *stream = event->words->recorded > event->forgotten ? hold_stream(event->stream) : NULL;
     pthread_mutex_unlock(&event->lock);
     if (stream == NULL) {
         return DEVICE_FAULT_NONE;
@@ -439,7 +529,7 @@ WaitStatus us_event_synchronize(Event *public, int64_t timeout_us)
 {
     EventState *event = event_state(public);
     pthread_mutex_lock(&event->lock);
-    uint64_t record = event->recorded > event->forgotten ? event->recorded : 0;
+    uint64_t record = event->words->recorded > event->forgotten ? event->words->recorded : 0;
     pthread_mutex_unlock(&event->lock);
     if (!wait_for_record(event, record, timeout_us)) {
         return WAIT_TIMEOUT;

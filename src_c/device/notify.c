@@ -1,10 +1,12 @@
 /* Notifies: a flag that streams set, and wait for. A wait takes the flag away again, so that one record lets one wait
  * pass; a record before the wait is kept. */
+#include "device/signal.h"
 #include "device/stream_internal.h"
 
 #include "report/grace.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 /* A stream that will set the flag, but may not run yet (deferred mode). */
 typedef struct Promise {
@@ -18,7 +20,10 @@ typedef struct NotifyState {
     _Atomic int references; /* the handle, queued records and waits */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool set;
+    SignalWords own;
+    SignalWords *words; /* `own`, until other processes have it too; `flag` there is the notify; under the lock */
+    int file;           /* of that memory; -1: the notify is this process's */
+    uint64_t key;       /* 0: not shared */
     Promise *promises;
 } NotifyState;
 
@@ -62,6 +67,10 @@ static void end_notify(void *argument)
     NotifyState *notify = argument;
     pthread_cond_destroy(&notify->changed);
     pthread_mutex_destroy(&notify->lock);
+    if (notify->words != &notify->own) {
+        us_signal_close(notify->words);
+        close(notify->file);
+    }
     free(notify);
 }
 
@@ -87,6 +96,8 @@ Notify *us_notify_create(Device *device)
     }
     notify->public.device = device;
     notify->public.id = atomic_fetch_add(&next_id, 1);
+    notify->words = &notify->own;
+    notify->file = -1;
     atomic_init(&notify->references, 1);
     pthread_mutex_init(&notify->lock, NULL);
     us_condition_init(&notify->changed);
@@ -102,6 +113,7 @@ bool us_notify_destroy(Notify *notify)
 {
     bool alive = us_handle_end(notify->handle, HANDLE_NOTIFY) != NULL;
     if (alive) {
+        us_ipc_withdraw(us_notify_key(notify));
         let_go(notify_state(notify));
     }
     return alive;
@@ -117,8 +129,86 @@ void us_notify_clear(Notify *public)
 {
     NotifyState *notify = notify_state(public);
     pthread_mutex_lock(&notify->lock);
-    notify->set = false;
+    atomic_store(&notify->words->flag, 0);
     pthread_mutex_unlock(&notify->lock);
+}
+
+/* ---- of several processes ---- */
+
+/* With the lock held: moves the flag to memory that other processes can have. */
+static bool move_to_file(NotifyState *notify)
+{
+    if (notify->file >= 0) {
+        return true;
+    }
+    int file = us_signal_create();
+    SignalWords *words = file >= 0 ? us_signal_open(file) : NULL;
+    if (words == NULL) {
+        if (file >= 0) {
+            close(file);
+        }
+        return false;
+    }
+    atomic_store(&words->flag, atomic_load(&notify->own.flag));
+    notify->words = words;
+    notify->file = file;
+    pthread_cond_broadcast(&notify->changed); /* who waits, waits there from now on */
+    return true;
+}
+
+IpcStatus us_notify_share(Notify *public, bool anyone, uint64_t *key)
+{
+    NotifyState *notify = notify_state(public);
+    const Platform *platform = public->device->platform;
+    IpcNote note = {.kind = IPC_NOTIFY, .platform = platform->id, .number = public->id,
+                    .device = platform->physical_number[public->device->ordinal]};
+    pthread_mutex_lock(&notify->lock);
+    IpcStatus status = IPC_OK;
+    if (notify->key == 0) {
+        status = move_to_file(notify) ? us_ipc_offer(notify->file, &note, anyone, &notify->key) : IPC_EXHAUSTED;
+    }
+    if (status == IPC_OK) {
+        *key = notify->key;
+    }
+    pthread_mutex_unlock(&notify->lock);
+    keep_promises(notify); /* of deferred streams: whoever waits elsewhere cannot ask for it */
+    return status;
+}
+
+uint64_t us_notify_key(Notify *public)
+{
+    NotifyState *notify = notify_state(public);
+    pthread_mutex_lock(&notify->lock);
+    uint64_t key = notify->key;
+    pthread_mutex_unlock(&notify->lock);
+    return key;
+}
+
+IpcStatus us_notify_import(Device *device, uint64_t key, Notify **notify, Explanation *why)
+{
+    IpcNote note;
+    int file = -1;
+    IpcStatus status = us_ipc_fetch(key, IPC_NOTIFY, device->platform->id, &note, &file, why);
+    if (status != IPC_OK) {
+        return status;
+    }
+    SignalWords *words = us_signal_open(file);
+    Notify *made = words != NULL ? us_notify_create(us_device_of_note(device, &note)) : NULL;
+    if (made == NULL) {
+        if (words != NULL) {
+            us_signal_close(words);
+        }
+        close(file);
+        us_explain(why, "no host memory is left for a notify");
+        return IPC_EXHAUSTED;
+    }
+    NotifyState *state = notify_state(made);
+    state->words = words;
+    state->file = file;
+    made->id = note.number;
+    made->imported = true;
+    *notify = made;
+    return IPC_OK;
 }
 
 /* ---- tasks ---- */
@@ -153,8 +243,11 @@ static DeviceFault run_record(void *argument, Explanation *why)
     (void)why;
     NotifyState *notify = ((NotifyTask *)argument)->notify;
     pthread_mutex_lock(&notify->lock);
-    notify->set = true;
+    atomic_store(&notify->words->flag, 1);
     pthread_cond_broadcast(&notify->changed);
+    if (notify->file >= 0) {
+        us_signal_tell(notify->words);
+    }
     pthread_mutex_unlock(&notify->lock);
     return DEVICE_FAULT_NONE;
 }
@@ -177,8 +270,12 @@ bool us_notify_record(Notify *public, Stream *stream)
         pthread_mutex_lock(&notify->lock);
         *promise = (Promise){notify->promises, stream_state(stream), ticket};
         notify->promises = promise;
+        bool shared = notify->file >= 0;
         pthread_cond_broadcast(&notify->changed); /* waits look who will set the flag */
         pthread_mutex_unlock(&notify->lock);
+        if (shared) {
+            keep_promises(notify); /* whoever waits elsewhere cannot ask for it */
+        }
         let_go(notify);
     }
     return true;
@@ -189,9 +286,9 @@ static bool take_flag(void *argument)
 {
     NotifyTask *task = argument;
     pthread_mutex_lock(&task->notify->lock);
-    if (!task->taken && task->notify->set) {
-        task->notify->set = false;
-        task->taken = true;
+    uint32_t set = 1;
+    if (!task->taken) {
+        task->taken = atomic_compare_exchange_strong(&task->notify->words->flag, &set, 0);
     }
     pthread_mutex_unlock(&task->notify->lock);
     return task->taken;
@@ -203,10 +300,16 @@ static void wait_for_change(NotifyState *notify)
     static const uint64_t LOOK_AGAIN = 5 * 1000000;
     struct timespec deadline = us_deadline(LOOK_AGAIN);
     pthread_mutex_lock(&notify->lock);
-    if (!notify->set && notify->promises == NULL) {
+    SignalWords *words = notify->words;
+    uint32_t changes = atomic_load(&words->changes);
+    bool waits = atomic_load(&words->flag) == 0 && notify->promises == NULL;
+    if (waits && notify->file < 0) {
         pthread_cond_timedwait(&notify->changed, &notify->lock, &deadline);
     }
     pthread_mutex_unlock(&notify->lock);
+    if (waits && words != &notify->own) {
+        us_signal_wait(words, changes, LOOK_AGAIN);
+    }
 }
 
 static DeviceFault run_wait(void *argument, Explanation *why)

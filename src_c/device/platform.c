@@ -443,6 +443,25 @@ static void let_go_streams(StreamList *list)
     free(list->streams);
 }
 
+static void allow_all(const StreamList *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        us_stream_allow(list->streams[i], atomic_load(&list->streams[i]->submitted));
+    }
+}
+
+void us_platform_allow(Platform *platform)
+{
+    for (int32_t i = 0; i < platform->device_count; i++) {
+        Device *device = __atomic_load_n(&platform->devices[i], __ATOMIC_ACQUIRE);
+        StreamList list;
+        if (device != NULL && hold_streams(device, NULL, &list)) {
+            allow_all(&list);
+            let_go_streams(&list);
+        }
+    }
+}
+
 static WaitStatus synchronize(Device *device, ContextState *only, int64_t timeout_us)
 {
     StreamList list;
@@ -452,9 +471,7 @@ static WaitStatus synchronize(Device *device, ContextState *only, int64_t timeou
     uint64_t start = us_now();
     WaitStatus worst = WAIT_DONE;
     /* First let all of them run, so that deferred streams do not wait for each other. */
-    for (size_t i = 0; i < list.count; i++) {
-        us_stream_allow(list.streams[i], atomic_load(&list.streams[i]->submitted));
-    }
+    allow_all(&list);
     for (size_t i = 0; i < list.count && worst != WAIT_TIMEOUT; i++) {
         int64_t left = timeout_us;
         if (timeout_us >= 0) {

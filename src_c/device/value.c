@@ -71,6 +71,12 @@ static DeviceFault run_wait(void *argument, Explanation *why)
     atomic_fetch_add(&waiters, 1);
     pthread_mutex_lock(&wait_lock);
     while (!is_over(argument) && !us_task_gives_up()) {
+        if (us_stream_mode() == STREAM_MODE_DEFERRED) {
+            /* Any of them may write the number, also with a copy or a kernel. */
+            pthread_mutex_unlock(&wait_lock);
+            us_platform_allow(task->device->platform);
+            pthread_mutex_lock(&wait_lock);
+        }
         struct timespec deadline = us_deadline(LOOK_AGAIN);
         pthread_cond_timedwait(&something_ran, &wait_lock, &deadline);
     }

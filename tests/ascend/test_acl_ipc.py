@@ -10,6 +10,7 @@ from understudy.ascend import ffi, lib
 from tests.conformance.ascend.acl_support import Out, device, download, memory, ok, stream, upload
 from tests.conformance.ascend.other_process import other_process
 from tests.conformance.ascend.test_acl_virtual_memory import PIECE, physical, reserved
+from tests.conformance.harness import run_python
 
 SIZE = 1 << 20
 DEVICES = {"UNDERSTUDY_DEVICES": "2"}
@@ -169,3 +170,111 @@ def test_physical_memory_of_two_processes():
         other.ask("upload(place[0], b'answered')")
         assert download(first, 8) == b"answered"
         ok(lib.aclrtUnmapMem(first))
+
+
+# ---- events and notifies ----
+
+CONSUMER = """
+from tests.conformance.ascend.test_acl_ipc_event import event
+made = ffi.new("aclrtEvent *"); state = ffi.new("aclrtEventRecordedStatus *"); one = ffi.new("aclrtStream *")
+ok(lib.aclrtCreateStream(one))
+handle = ffi.from_buffer("aclrtIpcEventHandle *", {handle!r})[0]
+ok(lib.aclrtIpcOpenEventHandle(handle, made))
+"""
+
+
+def shared_event():
+    made, handle = Out(), ffi.new("aclrtIpcEventHandle *")
+    ok(lib.aclrtCreateEventExWithFlag(made.cell, lib.ACL_EVENT_IPC))
+    ok(lib.aclrtIpcGetEventHandle(made.value, handle))
+    return made.value, bytes(ffi.buffer(handle))
+
+
+def new_notify():
+    made, key = Out(), ffi.new("char[65]")
+    ok(lib.aclrtCreateNotify(made.cell, 0))
+    ok(lib.aclrtNotifyGetExportKey(made.value, key, 65, lib.ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION))
+    return made.value, ffi.string(key)
+
+
+@pytest.mark.parametrize("mode", ["async", "inline", "deferred"])
+def test_events_of_two_processes(mode):
+    with device(), stream() as mine, other_process(1, {**DEVICES, "UNDERSTUDY_STREAM": mode}) as other:
+        made, handle = shared_event()
+        ok(lib.aclrtRecordEvent(made, mine))  # before they have it
+        other.ask(CONSUMER.format(handle=handle))
+        wait = "lib.aclrtStreamWaitEvent(one[0], made[0]) or lib.aclrtSynchronizeStream(one[0])"
+        assert other.ask(wait) == 0
+        assert other.ask("lib.aclrtQueryEventStatus(made[0], state), state[0]") == (0, 1)
+        # A record that has not run: they wait until it has.
+        gate = Out()
+        ok(lib.aclrtCreateNotify(gate.cell, 0))
+        ok(lib.aclrtWaitAndResetNotify(gate.value, mine, 0))
+        ok(lib.aclrtRecordEvent(made, mine))
+        assert other.ask("lib.aclrtQueryEventStatus(made[0], state), state[0]") == (0, 0)
+        other.begin(wait)
+        with stream() as second:
+            ok(lib.aclrtRecordNotify(gate.value, second))
+            assert other.answer() == 0
+        # They record, we wait.
+        assert other.ask("lib.aclrtRecordEvent(made[0], one[0])") == 0
+        ok(lib.aclrtStreamWaitEvent(mine, made))
+        ok(lib.aclrtSynchronizeStream(mine))
+        ok(lib.aclrtSynchronizeEvent(made))
+        ok(lib.aclrtDestroyEvent(made))
+        assert other.ask("lib.aclrtIpcOpenEventHandle(handle, made)") == 507899  # it is gone
+        ok(lib.aclrtDestroyNotify(gate.value))
+
+
+def test_the_record_of_a_killed_process_keeps_nobody_waiting():
+    with device(), stream() as mine, other_process(0) as other:
+        made, handle = shared_event()
+        other.ask(CONSUMER.format(handle=handle))
+        other.ask("gate = ffi.new('aclrtNotify *'); ok(lib.aclrtCreateNotify(gate, 0))")
+        assert other.ask("lib.aclrtWaitAndResetNotify(gate[0], one[0], 0) or lib.aclrtRecordEvent(made[0], one[0])") == 0
+        ok(lib.aclrtStreamWaitEvent(mine, made))
+        state = ffi.new("aclrtStreamStatus *")
+        ok(lib.aclrtStreamQuery(mine, state))
+        assert state[0] == lib.ACL_STREAM_STATUS_NOT_READY
+        other.kill()
+        ok(lib.aclrtSynchronizeStream(mine))
+        ok(lib.aclrtDestroyEvent(made))
+
+
+@pytest.mark.parametrize("mode", ["async", "deferred"])
+def test_notifies_of_two_processes(mode):
+    """The maker waits, the others record, each as often as the other."""
+    with device(), stream() as mine, other_process(1, {**DEVICES, "UNDERSTUDY_STREAM": mode}) as other:
+        there, here = new_notify(), None
+        other.ask("from tests.ascend.test_acl_ipc import new_notify; mine, key = new_notify()")
+        here = Out()
+        ok(lib.aclrtNotifyImportByKey(here.cell, other.ask("key"), 0))
+        other.ask(f"theirs = Out(); ok(lib.aclrtNotifyImportByKey(theirs.cell, {there[1]!r}, 2))")
+        other.ask("""
+def play(turns):
+    for _ in range(turns):
+        ok(lib.aclrtWaitAndResetNotify(mine, ffi.NULL, 0)); ok(lib.aclrtRecordNotify(theirs.value, ffi.NULL))
+    return lib.aclrtSynchronizeStream(ffi.NULL)""")
+        other.begin("play(30)")
+        for _ in range(30):
+            ok(lib.aclrtRecordNotify(here.value, mine))
+            ok(lib.aclrtWaitAndResetNotify(there[0], mine, 0))
+        ok(lib.aclrtSynchronizeStream(mine))
+        assert other.answer() == 0
+        ok(lib.aclrtDestroyNotify(here.value))
+        other.kill()
+        ok(lib.aclrtWaitAndResetNotify(there[0], mine, 1))
+        assert lib.aclrtSynchronizeStream(mine) != 0  # nobody records any more
+        ok(lib.aclrtDestroyNotify(there[0]))
+
+
+def test_a_wait_for_a_number_lets_deferred_streams_run():
+    source = """
+from tests.ascend.test_acl_ipc import *
+with device(), memory(8) as cell, stream() as waits, stream() as writes:
+    ok(lib.aclrtMemset(cell, 8, 0, 8))
+    ok(lib.aclrtValueWait(cell, 7, 1, waits))
+    ok(lib.aclrtValueWrite(cell, 7, 0, writes))
+    print(lib.aclrtSynchronizeStreamWithTimeout(waits, 20000))
+"""
+    assert run_python(source, {"UNDERSTUDY_STREAM": "deferred"}).split() == ["0"]

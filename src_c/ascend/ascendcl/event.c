@@ -20,7 +20,11 @@ static void create_event(Call *call, aclrtEvent *event, uint32_t flags, int form
     us_require(call, flags != 0 && (flags & ~KNOWN_FLAGS) == 0, "flag", "range", ACL_ERROR_RT_PARAM_INVALID,
                "flag is 0x%x; it must be one or several of 0x%x", (unsigned)flags, (unsigned)KNOWN_FLAGS);
     Context *context = acl_require_context(call, "context", "none");
-    Event *created = context != NULL && events_left() > 0 ? us_event_create(context) : NULL;
+    bool shared = form == EVENT_EX && flags == ACL_EVENT_IPC;
+    Event *created = NULL;
+    if (context != NULL && events_left() > 0) {
+        created = shared ? us_event_create_shared(context) : us_event_create(context);
+    }
     us_require(call, created != NULL, "event", "resources", ACL_ERROR_RT_NO_EVENT_RESOURCE,
                "no further event: there are %d, or the host has no memory", (int)(EVENT_LIMIT - events_left()));
     if (call->status == 0) {
@@ -96,8 +100,17 @@ static bool is_external(const Event *event)
     return (event->vendor_flags & ACL_EVENT_EXTERNAL) != 0;
 }
 
+/* Models know nothing of other processes. */
+static void require_capturable(Call *call, const Event *event, const Stream *stream)
+{
+    us_require(call, (event->vendor_flags & ACL_EVENT_IPC) == 0 || !us_stream_is_recorded(stream), "event", "ipc",
+               ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "event %d is one of several processes; stream %d is being captured",
+               (int)event->id, (int)stream->id);
+}
+
 static void record_event(Call *call, Event *event, Stream *stream)
 {
+    require_capturable(call, event, stream);
     if (call->status != 0) {
         return;
     }
@@ -144,7 +157,7 @@ static int64_t wait_timeout_us(void)
 /* timeout_s 0: what aclrtSetOpWaitTimeout set. */
 static void wait_for_event(Call *call, aclrtStream stream, Event *event, int32_t timeout_s)
 {
-    us_require(call, (event->vendor_flags & ACL_EVENT_SYNC) != 0, "event", "sync", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+    us_require(call, (event->vendor_flags & (ACL_EVENT_SYNC | ACL_EVENT_IPC)) != 0, "event", "sync", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                "event %d was made without ACL_EVENT_SYNC (its flags are 0x%x)", (int)event->id,
                (unsigned)event->vendor_flags);
     us_require(call, event->vendor_state[EVENT_FORM] != EVENT_PLAIN || us_event_recorded(event) ||
@@ -153,6 +166,7 @@ static void wait_for_event(Call *call, aclrtStream stream, Event *event, int32_t
     Stream *target = require_stream(call, stream);
     bool blocks = event != NULL && event->vendor_state[EVENT_FORM] == EVENT_WITH_FLAG;
     int64_t timeout_us = timeout_s > 0 ? (int64_t)timeout_s * 1000000 : wait_timeout_us();
+    require_capturable(call, event, target);
     if (call->status != 0) {
         return;
     }
@@ -397,6 +411,8 @@ aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId)
     Call call = us_call_begin("aclrtGetEventId");
     Event *found = require_event(&call, event);
     us_require(&call, eventId != NULL, "eventId", "null", ACL_ERROR_INVALID_PARAM, "eventId is NULL");
+    us_require(&call, (found->vendor_flags & ACL_EVENT_IPC) == 0, "event", "ipc", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+               "event %d is one of several processes, and has no number of its own", (int)found->id);
     if (call.status == 0) {
         *eventId = (uint32_t)found->id;
     }

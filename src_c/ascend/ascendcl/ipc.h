@@ -18,4 +18,9 @@ void acl_require_ipc(Call *call, const char *parameter, IpcStatus status, const 
 /* Adds the processes of a program's list to those that may have what `key` names: rules pid/null, <count>/zero. */
 void acl_require_processes(Call *call, const int32_t *pid, const char *count_name, size_t count);
 
+/* The notify behind a handle, or a refusal: rules notify/null, notify/dead. */
+Notify *acl_require_notify(Call *call, aclrtNotify handle);
+/* An imported one: it takes a place on its device too. */
+void acl_count_notify(const Notify *notify);
+
 #endif

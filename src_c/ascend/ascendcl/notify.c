@@ -1,5 +1,5 @@
-/* Notifies of one process (cann-runtime-3 5). */
-#include "ascend/ascendcl/runtime.h"
+/* Notifies (cann-runtime-3 5). */
+#include "ascend/ascendcl/ipc.h"
 
 #include <stdatomic.h>
 
@@ -10,7 +10,7 @@ static void require_product(Call *call)
                ascend_product()->series);
 }
 
-static Notify *require_notify(Call *call, aclrtNotify handle)
+Notify *acl_require_notify(Call *call, aclrtNotify handle)
 {
     us_require(call, handle != NULL, "notify", "null", ACL_ERROR_INVALID_PARAM, "notify is NULL");
     Platform *platform = acl_require_platform(call);
@@ -63,10 +63,18 @@ aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag)
     return acl_end(&call);
 }
 
+void acl_count_notify(const Notify *notify)
+{
+    Runtime *runtime = acl_runtime();
+    if (runtime != NULL) {
+        atomic_fetch_add(&runtime->notify_counts[notify->device->ordinal], 1);
+    }
+}
+
 aclError aclrtDestroyNotify(aclrtNotify notify)
 {
     Call call = us_call_begin("aclrtDestroyNotify");
-    Notify *found = require_notify(&call, notify);
+    Notify *found = acl_require_notify(&call, notify);
     if (call.status == 0) {
         int32_t ordinal = found->device->ordinal;
         Runtime *runtime = acl_runtime();
@@ -80,7 +88,7 @@ aclError aclrtDestroyNotify(aclrtNotify notify)
 aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream)
 {
     Call call = us_call_begin("aclrtRecordNotify");
-    Notify *found = require_notify(&call, notify);
+    Notify *found = acl_require_notify(&call, notify);
     Stream *on = require_stream(&call, stream);
     us_require(&call, us_notify_record(found, on), "stream", "resources", ACL_ERROR_RT_MEMORY_ALLOCATION,
                "no host memory to queue the record");
@@ -91,8 +99,10 @@ aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_
 {
     static const int64_t MICROSECONDS = 1000000;
     Call call = us_call_begin("aclrtWaitAndResetNotify");
-    Notify *found = require_notify(&call, notify);
+    Notify *found = acl_require_notify(&call, notify);
     Stream *on = require_stream(&call, stream);
+    us_require(&call, !found->imported, "notify", "imported", ACL_ERROR_RT_PARAM_INVALID,
+               "notify %u is another process's, which alone can wait for it", (unsigned)found->id);
     us_require(&call, found->device == on->context->device, "notify", "device", ACL_ERROR_RT_PARAM_INVALID,
                "the notify is device %d's, the stream device %d's; only the notify's device can wait",
                (int)found->device->ordinal, (int)on->context->device->ordinal);
@@ -105,7 +115,7 @@ aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId)
 {
     Call call = us_call_begin("aclrtGetNotifyId");
     us_require(&call, notifyId != NULL, "notifyId", "null", ACL_ERROR_INVALID_PARAM, "notifyId is NULL");
-    Notify *found = require_notify(&call, notify);
+    Notify *found = acl_require_notify(&call, notify);
     if (call.status == 0) {
         *notifyId = found->id;
     }
@@ -119,7 +129,7 @@ aclError aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num)
     us_require(&call, num > 0, "num", "range", ACL_ERROR_INVALID_PARAM, "num is 0; it must be at least 1");
     require_product(&call);
     for (size_t i = 0; call.status == 0 && i < num; i++) {
-        require_notify(&call, notifies[i]);
+        acl_require_notify(&call, notifies[i]);
     }
     for (size_t i = 0; call.status == 0 && i < num; i++) {
         Notify *found = us_notify_of_handle(notifies[i]);
