@@ -12,5 +12,6 @@ __extension__ typedef _Float16 half;
 #else
 typedef unsigned short half;
 #endif
+typedef half float16; /* some pages of the manual call it so */
 
 #endif

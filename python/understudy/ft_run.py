@@ -35,6 +35,19 @@ def ending(status: int) -> str:
     return f"ended with status {status}" if status > 0 else f"was ended by {signal.Signals(-status).name}"
 
 
+def status_of(process: subprocess.Popen) -> int | None:
+    """0, an exit status, or -n for signal n; None while it runs. The process stays known to the system, so that its number
+    cannot become another's before `stop`."""
+    found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    return None if found is None else found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+
+
+def end_group(core: int) -> None:
+    """Ends a core and what it has started."""
+    with contextlib.suppress(OSError):
+        os.killpg(core, signal.SIGKILL)
+
+
 def tell(text: str) -> None:
     print(f"understudy ft-run: {text}", file=sys.stderr, flush=True)
 
@@ -60,8 +73,7 @@ class Guard:
         if "done" in words:
             return
         for word in words:
-            with contextlib.suppress(OSError):
-                os.kill(int(word), signal.SIGKILL)
+            end_group(int(word))
         tell(f"the runner was ended, and so were its {len(words)} cores")
 
     def register(self) -> None:
@@ -105,17 +117,18 @@ class Labels:
 
 
 def first_failed(processes: list[subprocess.Popen]) -> int | None:
-    return next((core for core, process in enumerate(processes) if process.returncode), None)
+    return next((core for core, process in enumerate(processes) if status_of(process)), None)
 
 
 def wait(processes: list[subprocess.Popen], labels: Labels | None) -> int | None:
-    """Waits for all cores. Once one has failed the others are stopped; gives the core that failed first."""
+    """Waits for all cores. Once one has failed the others are ended; gives the core that failed first."""
     failed, deadline = None, float("inf")
-    while any([process.poll() is None for process in processes]):
+    while any(status_of(process) is None for process in processes):
         if failed is None and (failed := first_failed(processes)) is not None:
             deadline = time.monotonic() + GRACE_SECONDS
         if time.monotonic() > deadline:
-            stop(processes)
+            for process in processes:
+                end_group(process.pid)
         if labels is None:
             time.sleep(POLL_SECONDS)
         else:
@@ -124,10 +137,12 @@ def wait(processes: list[subprocess.Popen], labels: Labels | None) -> int | None
 
 
 def stop(processes: list[subprocess.Popen]) -> None:
+    """Collects the cores. Unless all have done well, whatever they started is ended, too."""
+    if any(status_of(process) != 0 for process in processes):
+        for process in processes:
+            end_group(process.pid)
     for process in processes:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        process.wait()
 
 
 def run(command: list[str], cores: int, environment: dict[str, str], label: bool = False) -> int:
@@ -150,15 +165,15 @@ def run(command: list[str], cores: int, environment: dict[str, str], label: bool
         stack.callback(stop, processes)
         for core in range(cores):
             process = subprocess.Popen(command, env=core_environment(environment, memory, core, cores), stdout=output,
-                                       stderr=output, preexec_fn=guard.register)  # fmt: skip
+                                       stderr=output, start_new_session=True, preexec_fn=guard.register)  # fmt: skip
             processes.append(process)
             if labels:
                 labels.add(core, process)
         failed = wait(processes, labels)
         if labels:
             labels.finish()
+        status = 0 if failed is None else status_of(processes[failed])
     if failed is None:
         return 0
-    status = processes[failed].returncode
     tell(f"core {failed} {ending(status)}")
     return status if status > 0 else 128 - status

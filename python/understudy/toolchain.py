@@ -58,7 +58,7 @@ def libraries(stacks: list[Stack]) -> list[str]:
     return ["-Wl,--push-state,--as-needed", *names, "-Wl,--pop-state"]
 
 
-IMPLICIT = re.compile(r"^(.+?:\d+):.*implicit declaration of function '(\w+)'", re.MULTILINE)
+IMPLICIT = re.compile(r"^(.+?:\d+):.*(?:implicit declaration of|call to undeclared) function '(\w+)'", re.MULTILINE)
 
 
 def declaring_header(name: str, stacks: list[Stack]) -> str:
@@ -77,7 +77,8 @@ def check_declarations(command: list[str], stacks: list[Stack]) -> None:
     pass a float as a double, and compute with garbage."""
     if not any(argument.endswith(".c") for argument in command):
         return
-    checked = subprocess.run([*command, "-fsyntax-only", "-Wimplicit-function-declaration"], capture_output=True, text=True,
+    spoken = [argument for argument in command if argument != "-w"]
+    checked = subprocess.run([*spoken, "-fsyntax-only", "-Wimplicit-function-declaration"], capture_output=True, text=True,
                              stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"})  # fmt: skip
     for place, name in IMPLICIT.findall(checked.stderr):
         if header := declaring_header(name, stacks):

@@ -192,8 +192,9 @@ def test_a_call_without_declaration_names_the_header(tmp_path):
     program = tmp_path / "program.c"
     call = "int main(void)\n{\n    fp_linspace_s((float *)0xA0000000, 0.5f, 2.0f, 4, 1);\n    return 0;\n}\n"
     program.write_text(call)
-    done = understudy("cc", program, "-o", tmp_path / "program", "-std=gnu99")
-    assert_error_of_use(done, f"{program}:3", "fp_linspace_s", "#include <linspace.h>")
+    for options in (["-std=gnu99"], ["-w"]):
+        done = understudy("cc", program, "-o", tmp_path / "program", *options)
+        assert_error_of_use(done, f"{program}:3", "fp_linspace_s", "#include <linspace.h>")
     assert not (tmp_path / "program").exists()
     program.write_text(f"#include <linspace.h>\n{call}")
     assert understudy("cc", program, "-o", tmp_path / "program").returncode == 0
@@ -279,16 +280,23 @@ def test_ft_run_labels_lines():
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_runner_that_is_ended_ends_its_cores(how):
-    command = [sys.executable, "-m", "understudy", "ft-run", "-n", "2", "sh", "-c", "echo $$; exec sleep 60"]
+    command = [sys.executable, "-m", "understudy", "ft-run", "-n", "2", "sh", "-c", "sleep 60 & echo $$ $!; wait"]
     runner = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    cores = [int(runner.stdout.readline()) for _ in range(2)]
+    started = [int(word) for _ in range(2) for word in runner.stdout.readline().split()]  # the cores, and what they started
     start = time.monotonic()
     runner.send_signal(how)
     _, errors = runner.communicate(timeout=30)  # until nobody holds its output
     assert time.monotonic() - start < 1
     assert runner.returncode == -how and "the runner was ended, and so were its 2 cores" in errors
-    while any(is_alive(core) for core in cores):
+    while any(is_alive(process) for process in started):
         assert time.monotonic() - start < 1
+
+
+def test_a_core_that_fails_ends_what_the_others_started():
+    start = time.monotonic()
+    done = ft_run(2, 'test "$UNDERSTUDY_FT_CORE" = 1 && exit 3; sleep 60 & echo $!; wait')
+    assert done.returncode == 3 and time.monotonic() - start < 10
+    assert not is_alive(int(done.stdout))
 
 
 def is_alive(process: int) -> bool:

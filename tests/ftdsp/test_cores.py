@@ -1,13 +1,16 @@
 """Several processes as the cores of one chip: shared DDR and SMC, an L2 each, barriers."""
 
+import functools
 import os
 import subprocess
+import sys
 import tempfile
 import time
 
 import pytest
 
 from tests import native
+from tests.function_table import complete_functions
 from understudy import paths
 
 SDK = paths.STACKS["ftdsp"]
@@ -157,6 +160,24 @@ def test_any_number_of_cores_computes_what_one_process_does(every_core, one_proc
     assert [(status, errors) for status, _, errors in results] == [(0, "")] * cores
     assert results[0][1] == one_process
     assert [text for _, text, _ in results[1:]] == [""] * (cores - 1)
+
+
+@functools.cache
+def digests(cores: int) -> dict[str, str]:
+    """What the legal call of every _s function leaves in its operands, made twice by so many cores (0: without ft-run)."""
+    command = [sys.executable, "-m", "tests.ftdsp.core_calls"]
+    runner = [sys.executable, "-m", "understudy", "ft-run", "-n", cores] if cores else []
+    done = native.run([*runner, *command], {"UNDERSTUDY_LOG": "error"})
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("cores", [2, 3, 8])
+def test_any_number_of_cores_gives_what_every_function_gives_alone(cores):
+    alone = digests(0)
+    shared = {name for names in complete_functions("ftdsp").values() for name in names if not name.endswith("_p")}
+    assert {name.split()[0] for name in alone} == shared
+    assert digests(cores) == alone
 
 
 ENDS = r"""

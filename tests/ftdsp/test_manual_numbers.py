@@ -70,6 +70,23 @@ def test_gradmul(prefix):
         assert masks_agree(f"{prefix}_gradmul_s", given, name).tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize("larger", [1, 2])
+@pytest.mark.parametrize(("shape", "small"), [((7, 301), (7, 1)), ((7, 301), (1, 301)), ((3, 5, 1030), (1, 5, 1)), ((2, 3), (2, 3)),
+                                              ((4, 0), (4, 1)), ((65, 3), (1, 1))])
+@pytest.mark.parametrize("prefix", FLOATS)
+def test_gradmul_of_a_repeated_factor(prefix, shape, small, larger):
+    dy, many, few, size = values(prefix, shape), values(prefix, shape, 1), values(prefix, small, 2), math.prod(small)
+    summed = tuple(d for d in range(len(shape)) if small[d] != shape[d])
+    wide = dy.astype(float)
+    expected = [wide * few, (wide * many).sum(summed, keepdims=True)]
+    factors = [(Input("many", many), Output("dx", dy.size, dy.dtype)), (Input("few", few), Output("dx_few", size, dy.dtype))]
+    (x1, dx1), (x2, dx2) = factors if larger == 1 else factors[::-1]
+    given = [Input("dy", dy), x1, x2, *(Value("shape", ints(*sizes)) for sizes in (shape, small, shape)), *numbers(ndims=len(shape)),
+             *[Value("nothing", None)] * 5, dx1, dx2, *[Value("nothing", None)] * 3]
+    for name, wanted in zip(("dx", "dx_few"), expected):
+        close(masks_agree(f"{prefix}_gradmul{larger}l_s", given, name), wanted, prefix, scale=math.sqrt(max(dy.size // size, 1)))
+
+
 @pytest.mark.parametrize("prefix", FLOATS)
 def test_random_normal(prefix):
     def draws(count, seed):

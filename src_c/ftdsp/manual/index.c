@@ -1,64 +1,12 @@
 /* Operators that pick, put and add by index (ft-dsp-manual 3). Indices are checked first: one that names nothing is refused
  * before anything is written. */
 #include "ftdsp/manual.h"
-#include "ftdsp/operators.h"
 #include "kernels/index/rows.h"
 #include "kernels/scratch.h"
-#include "kernels/tensor_ops.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
 #include <string.h>
-
-/* ---- gradients of broadcast operands ---- */
-
-static void sum_to(FtCall *call, const void *dy, const Shape *from, void *dx, const int *dims, double sign)
-{
-    const Shape to = ft_shape(call, "dims", dims, from->rank);
-    if (!ft_ok(call) || to.elements == 0) {
-        return;
-    }
-    const View views[] = {us_view_contiguous((void *)dy, call->dtype, from->rank, from->size),
-                          us_view_contiguous(dx, call->dtype, to.rank, to.size), us_view_absent()};
-    if (from->elements == 0) {
-        memset(dx, 0, (size_t)ft_bytes(to.elements, call->dtype));
-        return;
-    }
-    const TensorReduce reduce = {REDUCE_SUM, true, sign, 0};
-    ft_finish(call, us_tensor_reduce(views, &reduce));
-}
-
-static void check_dims(FtCall *call, const char *name, const int *dims, const Shape *whole)
-{
-    for (int d = 0; ft_ok(call) && d < whole->rank; d++) {
-        ft_require(call, dims[d] == whole->size[d] || dims[d] == 1, name, "mismatch", FT_BAD_SIZE,
-                   "axis %d has size %d, that of dy %lld", d, dims[d], (long long)whole->size[d]);
-    }
-}
-
-void ft_op_subgrad(FtCall *call, const FtSubgrad *a)
-{
-    const Shape dy = ft_shape(call, "dy_dims", a->dy_dims, a->num_dims);
-    check_dims(call, "x1_dims", a->x1_dims, &dy);
-    check_dims(call, "x2_dims", a->x2_dims, &dy);
-    if (ft_ok(call)) {
-        sum_to(call, a->dy, &dy, a->dx1, a->x1_dims, 1);
-        sum_to(call, a->dy, &dy, a->dx2, a->x2_dims, -1);
-    }
-}
-
-void ft_op_binary_cross_entropy_grad(FtCall *call, const FtBinaryCrossEntropyGrad *a)
-{
-    const long long size = a->param[0], reduction = a->param[1];
-    ft_length(call, "input_size", size);
-    ft_require(call, size <= INT32_MAX, "input_size", "range", FT_BAD_SIZE, "param[0] is %lld, more than an int", size);
-    ft_require(call, reduction >= 0 && reduction <= 2, "reduction", "range", FT_BAD_ATTRIBUTE,
-               "param[1] is %lld; 0 is none, 1 mean, 2 sum", reduction);
-    if (ft_ok(call)) {
-        ft_binarycrossentropygrad(call, (int)size, (int)reduction, a->input_x, a->input_y, a->weight, a->dloss, a->dx,
-                                  a->param[2] != 0);
-    }
-}
 
 /* ---- numbers of rows ---- */
 

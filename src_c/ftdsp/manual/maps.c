@@ -1,4 +1,4 @@
-/* Element-wise operators of the manual: quantisation, dropout, products, draws (ft-dsp-manual 4). */
+/* Element-wise operators of the manual: quantisation, dropout, draws (ft-dsp-manual 4). */
 #include "ftdsp/manual.h"
 #include "kernels/ft_elementwise.h"
 #include "kernels/random/normal.h"
@@ -53,24 +53,6 @@ void ft_op_dropout(FtCall *call, const FtDropout *a)
                        .output_dtype = call->dtype, .inputs = 2, .outputs = 1, .input = {a->input, a->mask},
                        .output = {a->output}};
     run(call, map, a->length);
-}
-
-void ft_op_gradmul(FtCall *call, const FtGradmul *a)
-{
-    const Shape shape = ft_shape(call, "out_shape", a->out_shape, a->ndims);
-    for (int d = 0; ft_ok(call) && d < a->ndims; d++) {
-        ft_require(call, a->large_shape[d] == a->out_shape[d] && a->small_shape[d] == a->out_shape[d], "out_shape", "mismatch",
-                   FT_BAD_SIZE, "axis %d has sizes %d, %d and %d; equal ones are needed", d, a->large_shape[d],
-                   a->small_shape[d], a->out_shape[d]);
-    }
-    FtMap map = {.kernel = &us_ft_mul, .dtype = call->dtype, .output_dtype = call->dtype, .inputs = 2, .outputs = 1,
-                 .input = {a->dy, a->x2}, .output = {a->dx1}};
-    if (ft_ok(call)) {
-        run(call, map, shape.elements);
-        map.input[1] = a->x1;
-        map.output[0] = a->dx2;
-        run(call, map, shape.elements);
-    }
 }
 
 static void draw_slice(void *context, int64_t begin, int64_t end)

@@ -61,6 +61,7 @@ STEPS = {
 APPLY = Operator("apply_momentum", FLOATS, described(
     "inout weight, inout accumulate, in gradient, num nesterov=1, floats float_addr=0.1 0.9, ints int_addr=0 6"))
 STEP_OPERATORS = {name: Operator(name, prefixes, described(text)) for name, (prefixes, _, text) in STEPS.items()}
+OPERATORS = [*LENGTHS, DIV, EXP, SMOOTH_L1, LINSPACE, RANGE, BCE, APPLY, *STEP_OPERATORS.values()]
 
 
 def counting(operator):
@@ -98,8 +99,7 @@ def overlap_of_step(operator, prefix, space, outputs):
 
 
 def make_rules():
-    everything = [*LENGTHS, DIV, EXP, SMOOTH_L1, LINSPACE, RANGE, BCE, APPLY, *STEP_OPERATORS.values()]
-    for operator in everything:
+    for operator in OPERATORS:
         yield from common_cases(operator)
         yield from chip_cases(operator)
     for operator in [*LENGTHS, DIV, EXP, SMOOTH_L1, LINSPACE, RANGE, BCE]:
