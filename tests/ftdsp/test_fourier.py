@@ -16,7 +16,7 @@ def rows(batch, n, seed=0):
 
 
 def factors(n, direction, mask=0xFF):
-    return compute("c64_getw_s", [Output("w", n, numpy.complex64), Value("n", n), Value("direction", direction)],
+    return compute("c64_getw_p" if mask is None else "c64_getw_s", [Output("w", n, numpy.complex64), Value("n", n), Value("direction", direction)],
                    mask)["w"]
 
 
@@ -40,7 +40,7 @@ def test_factors(n, direction):
     if n % 4 == 0:
         quarter = 1j if direction else -1j
         assert w[:: n // 4].tolist() == [1, quarter, -1, -quarter]
-    for mask in (1, 6, 0x7F):
+    for mask in (1, 6, 0x7F, None):
         assert factors(n, direction, mask).tobytes() == w.tobytes()
 
 

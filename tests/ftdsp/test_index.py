@@ -120,7 +120,8 @@ def test_sparsereshape():
                  Output("out_indices", len(entries) * len(wanted), numpy.int32), Output("shape", len(wanted), numpy.int32),
                  *each(input_rank=len(shape), output_rank=len(wanted), N=len(entries)),
                  Output("in_stride", len(shape), numpy.int32), Output("out_stride", len(wanted), numpy.int32)]
-        results = compute("sparsereshape_s", given)
+        results, again = compute("sparsereshape_s", given), compute("sparsereshape_s", given, 0x0A)
+        assert all(numpy.array_equal(again[name], result) for name, result in results.items())
         linear = numpy.ravel_multi_index(entries.T, shape)
         expected = numpy.stack(numpy.unravel_index(linear, wanted), axis=-1)
         assert results["out_indices"].tolist() == expected.ravel().tolist()
