@@ -7,6 +7,9 @@
 #define UNDERSTUDY_GATHER_H
 
 #include "kernels/conv/conv.h"
+#include "tensor/convert.h"
+
+#include <string.h>
 
 typedef struct TapAxis {
     int64_t count, offset, offset_step;
@@ -36,6 +39,31 @@ static inline int64_t gather_taps(const Gather *gather)
 static inline int64_t gather_positions(const Gather *gather)
 {
     return gather->images * conv_product3(gather->out_size);
+}
+
+/* Short runs are copied by parts of known sizes, the last one over the end of the one before it, instead of calls of
+ * memcpy. */
+US_ALWAYS_INLINE void copy_run(void *to, const void *from, int64_t bytes)
+{
+    enum { WIDE = 64, MIDDLE = 32, NARROW = 16, LEAST = 4 };
+    char *out = to;
+    const char *in = from;
+    if (bytes >= WIDE) {
+        for (int64_t i = 0; i + WIDE <= bytes; i += WIDE) {
+            memcpy(out + i, in + i, WIDE);
+        }
+        memcpy(out + bytes - WIDE, in + bytes - WIDE, WIDE);
+    } else if (bytes >= MIDDLE) {
+        memcpy(out, in, MIDDLE);
+        memcpy(out + bytes - MIDDLE, in + bytes - MIDDLE, MIDDLE);
+    } else if (bytes >= NARROW) {
+        memcpy(out, in, NARROW);
+        memcpy(out + bytes - NARROW, in + bytes - NARROW, NARROW);
+    } else {
+        for (int64_t i = 0; i < bytes; i += LEAST) {
+            memcpy(out + i, in + i, LEAST);
+        }
+    }
 }
 
 /* Spatial axes become one where every result looks at the input element of its own place only. */

@@ -10,19 +10,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Taps that are summed without leaving the registers; channels of a depthwise piece; rows up to this length are summed
- * several at a time. */
-enum { TAPS = 32, CHANNELS = 32, VECTOR_BYTES = 64, SHORT_ROW = 96 };
-
-typedef struct Rows {
-    const Gather *gather;
-    const Finish *finish;
-    const void *filter; /* packed; depthwise and channels last: [tap][channel] */
-    const void *dy;
-    void *sums;
-    bool padded; /* rows are short: see Padded */
-    atomic_bool no_memory;
-} Rows;
+/* Taps that are summed without leaving the registers, and whose slopes are; channels of a depthwise piece; rows up to
+ * this length are summed several at a time; elements of a stretch of memory that is read at a time, and most results
+ * that share it. */
+enum { TAPS = 32, DOTS = 3, CHANNELS = 32, VECTOR_BYTES = 64, SHORT_ROW = 128, STRETCH = 4096, MOST_RESULTS = 8 };
 
 /* Planes with zeros around them, whose rows are `pitch` apart: rows of results then follow each other like the
  * elements of one long row, in which every tap is at a fixed distance. Only with steps of 1. What is between the rows
@@ -30,9 +21,21 @@ typedef struct Rows {
 typedef struct Padded {
     int64_t rows, pitch; /* of an input plane */
     int64_t top, left;   /* where the plane begins in it */
-    int64_t count;       /* from the first to behind the last result */
+    int64_t count;       /* from the first to behind the last result, in whole vectors */
     int64_t elements;    /* of an input plane, and what is read behind it */
 } Padded;
+
+typedef struct Rows {
+    const Gather *gather;
+    const Finish *finish;
+    const void *filter; /* packed; depthwise and channels last: [tap][channel] */
+    const void *dy;
+    void *sums;
+    bool is_padded; /* rows are short */
+    Padded padded;
+    int64_t results_per_piece; /* of slopes */
+    atomic_bool no_memory;
+} Rows;
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -53,8 +56,9 @@ static Padded padded_of(const Gather *gather)
     const int64_t first_row = lowest_offset(&gather->taps[1], &down), first = lowest_offset(&gather->taps[2], &across);
     Padded padded = {.rows = gather->out_size[1] + down, .pitch = gather->out_size[2] + across, .top = -first_row,
                      .left = -first};
-    padded.count = (gather->out_size[1] - 1) * padded.pitch + gather->out_size[2];
-    padded.elements = padded.rows * padded.pitch + across;
+    const int64_t vector = VECTOR_BYTES / (int64_t)us_dtype_size(gather->compute);
+    padded.count = (gather->out_size[1] * padded.pitch + vector - 1) / vector * vector;
+    padded.elements = padded.rows * padded.pitch + across + vector;
     return padded;
 }
 
@@ -145,8 +149,9 @@ KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish)
                     wide ? position_row_double : position_row_float, &rows);
     } else {
         us_gather_pack_filter(gather, filter);
-        rows.padded = can_be_padded(gather) && (wide ? are_finite_double(filter, elements)
-                                                     : are_finite_float(filter, elements));
+        rows.is_padded = can_be_padded(gather) && (wide ? are_finite_double(filter, elements)
+                                                        : are_finite_float(filter, elements));
+        rows.padded = rows.is_padded ? padded_of(gather) : (Padded){0};
         us_parallel(gather->images * gather->groups * gather->results, wide ? plane_double : plane_float, &rows);
     }
     us_scratch_give_back(filter);
@@ -155,14 +160,19 @@ KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish)
 
 KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, void *sums)
 {
-    Rows rows = {.gather = gather, .dy = dy, .sums = sums, .padded = can_be_padded(gather)};
+    Rows rows = {.gather = gather, .dy = dy, .sums = sums, .is_padded = can_be_padded(gather)};
     const bool wide = gather->compute == DTYPE_FLOAT64;
+    rows.padded = rows.is_padded ? padded_of(gather) : (Padded){0};
     atomic_init(&rows.no_memory, false);
     if (is_depthwise_last(gather)) {
         us_parallel((gather->groups + CHANNELS - 1) / CHANNELS, wide ? channel_slopes_double : channel_slopes_float,
                     &rows);
     } else {
-        us_parallel(gather->groups * gather->results, wide ? result_slopes_double : result_slopes_float, &rows);
+        /* Small planes of neighbours lie in one stretch of memory. */
+        const int64_t results = gather->groups * gather->results, plane = conv_product3(gather->out_size);
+        rows.results_per_piece = plane < STRETCH / MOST_RESULTS ? MOST_RESULTS : 1;
+        us_parallel((results + rows.results_per_piece - 1) / rows.results_per_piece,
+                    wide ? result_slopes_double : result_slopes_float, &rows);
     }
     return end(&rows);
 }
