@@ -221,14 +221,34 @@ def test_inference(layout):
 
 FUSED = ["deqScale1", "quantScale1", "deqScale2", "quantScale2", "quantOffset2", "antiquantScale", "antiquantOffset", "blockTable",
          "queryPaddingSize", "kvPaddingSize"]  # fmt: skip
+NEWEST = ["queryRope", "keyRope", "keyRopeAntiquantScale"]
 LATER = ["keyAntiquantScale", "keyAntiquantOffset", "valueAntiquantScale", "valueAntiquantOffset", "keySharedPrefix", "valueSharedPrefix"]
+
+
+def fused(version, rows, **given):
+    """The call of a version, from names without "Optional" and what is not absent."""
+    own = "" if version == 1 else "Optional"
+    optional = ["pseShift", "attenMask", "actualSeqLengths", "actualSeqLengthsKv", *FUSED]
+    values = {"preTokens": 4, "nextTokens": 1, "sparseMode": 0, "innerPrecise": 0, "blockSize": 0, "antiquantMode": 0,
+              "softmaxLseFlag": "softmaxLse" in given, "softmaxLse": None, "scaleValue": 0.3, "inputLayout": "BNSD"}  # fmt: skip
+    if version > 1:
+        optional += [*LATER, "actualSharedPrefixLen"]
+        values |= {"keyAntiquantMode": 0, "valueAntiquantMode": 0}
+    if version > 2:
+        optional += NEWEST
+    if version > 3:
+        optional += ["dequantScaleQuery", "learnableSink"]
+        values["queryQuantMode"] = 0
+    values |= {name + own: [] if name.startswith("actual") else None for name in optional}
+    values |= {name + own if name in optional else name: value for name, value in given.items()}
+    return call("FusedInferAttentionScore" + (f"V{version}" if version > 1 else ""), **values)
 
 
 def test_fused_inference():
     batches, heads, keys, depth, kind = 2, 4, 9, 8, "F16"
-    for version, rows, mode in [(1, 5, None), (2, 5, 0), (1, 5, 3), (2, 1, None), (1, 5, 4)]:
+    for version, rows, mode in [(1, 5, None), (2, 5, 0), (3, 5, 3), (4, 1, None), (1, 5, 4)]:
         q, k, v = (drawn((batches, n, s, depth), seed, kind) for seed, n, s in ((1, heads, rows), (2, 2, keys), (3, 2, keys)))
-        shift, own = drawn((batches, heads, rows, keys), 4, kind), "Optional" if version == 2 else ""
+        shift = drawn((batches, heads, rows, keys), 4, kind)
         query_lengths, key_lengths = [rows, 3], [keys, 6]
         keeps = np.zeros((batches, 1, rows, keys), bool)
         for b in range(batches):
@@ -238,15 +258,88 @@ def test_fused_inference():
         y, largest, sums, *_ = attention(q, k, v, q, 0.3, shift, keeps, 1, after_scale=True)
         with np.errstate(divide="ignore"):
             joint = np.where(sums == 0, np.inf, largest + np.log(sums))
-        names = {"query": tensor(q, kind), "key": [tensor(k, kind)], "value": [tensor(v, kind)], "pseShift" + own: tensor(shift, kind, "gaps"),
-                 "attenMask" + own: mask, "actualSeqLengths" + own: query_lengths, "actualSeqLengthsKv" + own: key_lengths,
-                 **{name + own: None for name in FUSED}, "numHeads": heads, "scaleValue": 0.3, "preTokens": 4, "nextTokens": 1,
-                 "inputLayout": "BNSD", "numKeyValueHeads": 2, "sparseMode": mode or 0, "innerPrecise": 0, "blockSize": 0,
-                 "antiquantMode": 0, "softmaxLseFlag": True, "attentionOut": empty(q.shape, kind),
-                 "softmaxLse": empty((batches, heads, rows, 1))}  # fmt: skip
-        if version == 2:
-            names |= {name + own: None for name in LATER}
-            names |= {"actualSharedPrefixLenOptional": [], "keyAntiquantMode": 0, "valueAntiquantMode": 0}
-        result, sums_of = call("FusedInferAttentionScore" + ("V2" if version == 2 else ""), **names)
+        result, sums_of = fused(version, rows, query=tensor(q, kind), key=[tensor(k, kind)], value=[tensor(v, kind)],
+                                pseShift=tensor(shift, kind, "gaps"), attenMask=mask, actualSeqLengths=query_lengths,
+                                actualSeqLengthsKv=key_lengths, numHeads=heads, numKeyValueHeads=2, sparseMode=mode or 0,
+                                attentionOut=empty(q.shape, kind), softmaxLse=empty((batches, heads, rows, 1)))  # fmt: skip
         near(result, y, kind)
         np.testing.assert_allclose(sums_of[..., 0], joint, rtol=1e-5, atol=1e-5)
+
+
+def test_lists_of_keys():
+    """A tensor for each batch, of different lengths."""
+    heads, depth, kind, counts = 4, 8, "BF16", [9, 150, 1]
+    q = drawn((3, heads, 2, depth), 1, kind)
+    k, v = ([drawn((1, 2, n, depth), seed + n, kind) for n in counts] for seed in (2, 300))
+    mask = np.random.default_rng(4).random((3, 1, 2, max(counts))) < 0.3
+    for layout, version, rows in [("BNSD", 1, 2), ("BSH", 4, 2), ("BSND", 0, 1)]:
+        put = lambda x: tensor(laid_out(x, layout), kind, "gaps")
+        own = empty(laid_out(q[:, :, :rows], layout).shape, kind)
+        common = {"query": put(q[:, :, :rows]), "key": [put(x) for x in k], "value": [put(x) for x in v], "numHeads": heads,
+                  "attentionOut": own, "numKeyValueHeads": 2, "inputLayout": layout}  # fmt: skip
+        if version:
+            result = fused(version, rows, attenMask=tensor(mask, "B"), actualSeqLengthsKv=[5, 140, 1], preTokens=FAR, nextTokens=FAR, **common)
+        else:
+            result = call("IncreFlashAttention", pseShift=None, attenMask=None, actualSeqLengths=[], scaleValue=0.3, **common)
+        for b, n in enumerate([5, 140, 1] if version else counts):
+            keeps = ~mask[b : b + 1, :, :, :n] if version else np.ones((1, 1, rows, n), bool)
+            y = attention(q[b : b + 1, :, :rows], k[b][:, :, :n], v[b][:, :, :n], q[b : b + 1, :, :rows], 0.3, 0, keeps, 1)[0]
+            near(back(result[b : b + 1], layout, y.shape), y, kind)
+
+
+@pytest.mark.parametrize("by_heads", [True, False])
+def test_pages(by_heads):
+    """Keys in pages that lie anywhere, by rows and by heads; a page of a batch may be one of another."""
+    heads, key_heads, depth, kind, pages = 4, 2, 16, "F16", 7
+    table = np.array([[5, 0, 3], [1, 5, 6]])
+    lengths = {128: [300, 129], 48: [100, 97]}
+    for version, rows, block in [(1, 3, 128), (4, 1, 48), (0, 1, 48), (3, 1, 128)]:
+        layout = "BNSD" if by_heads else ["BSND", "BSH"][rows % 2]
+        q = drawn((2, heads, rows, depth), 1, kind)
+        k, v = (drawn((pages, key_heads, block, depth), seed, kind) for seed in (2, 3))
+        put = lambda x: tensor(x if by_heads else laid_out(x, "BSH"), kind, "gaps")
+        common = {"query": tensor(laid_out(q, layout), kind), "key": [put(k)], "value": [put(v)], "numHeads": heads, "blockSize": block,
+                  "numKeyValueHeads": key_heads, "inputLayout": layout, "attentionOut": empty(laid_out(q, layout).shape, kind)}  # fmt: skip
+        if version:
+            result = fused(version, rows, blockTable=tensor(table, "I32", "gaps"), actualSeqLengthsKv=lengths[block], **common)
+        else:
+            names = ["pseShift", "attenMask", "dequantScale1", "quantScale1", "dequantScale2", "quantScale2", "quantOffset2", "antiquantScale",
+                     "antiquantOffset", "kvPaddingSize"]  # fmt: skip
+            result = call("IncreFlashAttentionV4", blocktable=tensor(table, "I32"), actualSeqLengths=lengths[block], scaleValue=0.3,
+                          innerPrecise=0, **common, **dict.fromkeys(names))  # fmt: skip
+        for b, n in enumerate(lengths[block]):
+            whole = [np.concatenate([x[page] for page in table[b]], 1)[None, :, :n] for x in (k, v)]
+            y = attention(q[b : b + 1], *whole, q[b : b + 1], 0.3, 0, np.ones((1, 1, rows, n), bool), 1)[0]
+            near(back(result[b : b + 1], layout, y.shape), y, kind)
+
+
+def test_a_page_that_does_not_exist():
+    for number in (2, -1):
+        q, k, v = (tensor(drawn(shape, 1, "F16"), "F16") for shape in ((1, 1, 1, 8), (2, 16, 8), (2, 16, 8)))
+        with pytest.raises(AssertionError, match="507"):
+            fused(1, 1, query=q, key=[k], value=[v], blockTable=tensor([[1, number]], "I32"), actualSeqLengthsKv=[17], numHeads=1,
+                  numKeyValueHeads=1, blockSize=16, attentionOut=empty((1, 1, 1, 8), "F16"))  # fmt: skip
+
+
+def test_quantized_results():
+    heads, rows, keys, depth = 2, 5, 9, 32
+    for kind, of_scale, offset_given in [("F16", (1,), True), ("BF16", (heads * depth,), True), ("F16", (heads, 1, depth), False)]:
+        q, k, v = (drawn((2, heads, s, depth), seed, kind) for seed, s in ((1, rows), (2, keys), (3, keys)))
+        scale = rounded(np.random.default_rng(4).uniform(20, 60, of_scale), "BF16")
+        offset = rounded(np.random.default_rng(5).uniform(-9, 9, of_scale), "BF16") if offset_given else None
+        y = attention(q, k, v, q, 0.3, 0, np.ones((2, 1, rows, keys), bool), 1)[0]
+        spread = lambda x: 0 if x is None else np.broadcast_to(x.ravel(), (heads * depth,)).reshape(heads, 1, depth)
+        expected = np.clip(y * spread(scale) + spread(offset), -128, 127)
+        name = "BF16" if kind == "BF16" else "F32"
+        given = [tensor(scale, name), None if offset is None else tensor(offset, name)]
+        names = ["pseShift", "attenMask", "deqScale1", "quantScale1", "deqScale2"]
+        put = lambda x: tensor(laid_out(x, "BSH"), kind)
+        results = [
+            fused(4, rows, query=put(q), key=[put(k)], value=[put(v)], numHeads=heads, numKeyValueHeads=0, inputLayout="BSH",
+                  quantScale2=given[0], quantOffset2=given[1], attentionOut=empty((2, rows, heads * depth), "I8", "gaps")),
+            call("PromptFlashAttentionV3", query=put(q), key=put(k), value=put(v), numHeads=heads, numKeyValueHeads=heads, inputLayout="BSH",
+                 quantScale2=given[0], quantOffset2=given[1], attentionOut=empty((2, rows, heads * depth), "I8"), actualSeqLengths=[],
+                 actualSeqLengthsKv=[], scaleValue=0.3, preTokens=FAR, nextTokens=0, sparseMode=0, innerPrecise=1, **dict.fromkeys(names)),
+        ]  # fmt: skip
+        for result in results:
+            assert (np.abs(back(result, "BSH", y.shape) - expected) <= 0.5 + 1e-3).all()

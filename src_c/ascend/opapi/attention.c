@@ -8,6 +8,7 @@
 /* Tokens beyond any sequence; sizes of the masks that stand for a triangle, and for a triangle and a prefix. */
 #define FAR ((int64_t)1 << 40)
 enum { TRIANGLE = 2048, PREFIX_ROWS = 3072, COPIES = 8, HEAD_LIMIT = 256 };
+enum { BLOCK_LIMIT = 512, BLOCK_OF_TOKENS = 16, BLOCK_OF_ROWS = 128, WIDTH_LIMIT = 65535, CHANNEL_UNIT = 32 };
 enum { MODE_DEFAULT, MODE_ALL, MODE_LEFT_UP, MODE_RIGHT_DOWN, MODE_BAND, MODE_PREFIX, MODE_PREFIX_SMALL,
        MODE_OUTSIDE_RIGHT_DOWN, MODE_OUTSIDE_LEFT_UP };
 
@@ -51,6 +52,12 @@ static const Layout *result_layout(const AttentionCall *call)
     return strcmp(layout->name, "BNSD_BSND") == 0 ? &layouts[2] : layout;
 }
 
+/* Pages of keys have a layout of their own: [page, row, heads times depth] or [page, head, row, depth]. */
+static const Layout *key_layout(const AttentionCall *call)
+{
+    return !is_there(call->pages) ? layout_of(call) : call->key->view.rank == 4 ? &layouts[3] : &layouts[0];
+}
+
 /* [batch, head, row, depth] of a tensor; `heads` divides what is heads times depth. */
 static View by_heads(const Layout *layout, const View *view, int64_t heads)
 {
@@ -76,8 +83,8 @@ typedef struct Operand4 {
 
 static Operand4 split_heads(const AttentionCall *call)
 {
-    const Layout *layout = layout_of(call);
-    Operand4 of = {.query = by_heads(layout, &call->query->view, call->heads)};
+    Operand4 of = {.query = by_heads(layout_of(call), &call->query->view, call->heads)};
+    const Layout *layout = key_layout(call);
     const int64_t depth = of.query.shape[3];
     const int64_t width = call->key->view.shape[layout->depth];
     const int64_t key_heads = layout->head >= 0 ? call->key->view.shape[layout->head] : depth > 0 ? width / depth : 0;
@@ -91,6 +98,30 @@ static Operand4 split_heads(const AttentionCall *call)
 static int64_t sequence_count(const AttentionCall *call, const Operand4 *of)
 {
     return call->packed ? call->query_ends.count : of->query.shape[0];
+}
+
+static bool is_listed(const AttentionCall *call)
+{
+    return call->keys.count > 1;
+}
+
+/* How many keys a batch has room for. */
+static int64_t key_room(const AttentionCall *call, const Operand4 *of, int64_t batch)
+{
+    if (is_there(call->pages)) {
+        return call->pages->view.shape[1] * of->key.shape[2];
+    }
+    return is_listed(call) ? call->keys.items[batch]->view.shape[layout_of(call)->row] : of->key.shape[2];
+}
+
+static int64_t most_keys(const AttentionCall *call, const Operand4 *of)
+{
+    int64_t most = key_room(call, of, 0);
+    for (int64_t s = 1; is_listed(call) && s < call->keys.count; s++) {
+        const int64_t room = key_room(call, of, s);
+        most = room > most ? room : most;
+    }
+    return most;
 }
 
 static int64_t begin_of(IntArguments ends, int64_t at)
@@ -145,7 +176,7 @@ static void describe_sequences(const AttentionCall *call, const Operand4 *of, At
     const int64_t sequences = attention->sizes.sequences;
     for (int64_t s = 0; s < sequences; s++) {
         AttentionSequence *sequence = &attention->of[s];
-        *sequence = (AttentionSequence){.query_count = of->query.shape[2], .key_count = of->key.shape[2],
+        *sequence = (AttentionSequence){.query_count = of->query.shape[2], .key_count = key_room(call, of, s),
                                         .rows_before = rows, .drop_begin = scores};
         if (call->packed) {
             sequence->query_begin = begin_of(call->query_ends, s);
@@ -186,7 +217,8 @@ static void require_operands(OpCall *op, const AttentionCall *call)
                call->layout, call->packed ? "TND" : call->infers ? "BSH BSND BNSD BNSD_BSND" : "BSH SBH BSND BNSD");
     const Operand *operands[] = {call->query, call->key, call->value};
     for (int i = 0; i < 3 && !op_refused(op); i++) {
-        op_require_rank(op, operands[i], layout->rank, layout->rank);
+        const bool either = i > 0 && is_there(call->pages);
+        op_require_rank(op, operands[i], either ? 3 : layout->rank, layout->rank);
     }
     op_require_range(op, call->infers ? "numHeads" : "headNum", call->heads, 1, HEAD_LIMIT);
     if (op_refused(op)) {
@@ -204,10 +236,11 @@ static void require_keys(OpCall *op, const AttentionCall *call)
         return;
     }
     const Operand4 of = split_heads(call);
-    const Layout *layout = layout_of(call);
+    const Layout *layout = key_layout(call);
     const int64_t depth = of.query.shape[3], heads = of.key.shape[1], width = call->key->view.shape[layout->depth];
     const bool whole = layout->head >= 0 ? of.key.shape[3] == depth : depth > 0 && width % depth == 0;
-    op_require(op, is(&of.key, 0, of.query.shape[0]) && whole && heads > 0 && call->heads % heads == 0,
+    const bool batches = is_there(call->pages) || is(&of.key, 0, is_listed(call) ? 1 : of.query.shape[0]);
+    op_require(op, batches && whole && heads > 0 && call->heads % heads == 0,
                call->key->name, "shape", op->invalid,
                "%s is %s, %s is %s in layout %s: batches and head sizes are equal, and the query's heads, %lld, are a "
                "multiple of the key's",
@@ -279,7 +312,7 @@ static bool covers(const AttentionCall *call, const View *view, bool one_row)
     const Operand4 of = split_heads(call);
     const int32_t row = view->rank - 2;
     const int64_t rows = longest(call, call->query_ends, of.query.shape[2]);
-    const int64_t keys = longest(call, call->key_ends, of.key.shape[2]);
+    const int64_t keys = longest(call, call->key_ends, most_keys(call, &of));
     const int64_t batches = sequence_count(call, &of);
     const bool longer = call->packed || call->infers;
     if ((view->rank != 2 && view->rank != 4) ||
@@ -419,10 +452,9 @@ void op_require_attention(OpCall *op, const AttentionCall *call)
     require_result(op, call, call->out_gradient);
 }
 
-const Operand *op_only(OpCall *op, Operands list)
+const Operand *op_first(OpCall *op, Operands list)
 {
-    op_require(op, list.count == 1, list.name, "length", op->invalid,
-               "%s has %d tensors: one for each batch is not emulated", list.name, (int)list.count);
+    op_require(op, list.count > 0, list.name, "length", op->invalid, "%s has no tensors", list.name);
     return list.count > 0 ? list.items[0] : NULL;
 }
 
@@ -444,23 +476,137 @@ static void require_lengths(OpCall *op, IntArguments lengths, int64_t batches, i
                (long long)batches, (long long)size);
 }
 
+static bool are_alike_but(const View *a, const View *b, int32_t axis)
+{
+    bool alike = a->rank == b->rank && a->dtype == b->dtype;
+    for (int32_t i = 0; alike && i < a->rank; i++) {
+        alike = i == axis || a->shape[i] == b->shape[i];
+    }
+    return alike;
+}
+
+/* One tensor, or one for every batch that differs from the others in its rows only. */
+static void require_lists(OpCall *op, const AttentionCall *call)
+{
+    const Operands keys = call->keys, values = call->values;
+    if (op_refused(op) || keys.count == 0) {
+        return;
+    }
+    const Layout *layout = layout_of(call);
+    const int64_t batches = call->query->view.shape[layout->batch];
+    op_require(op, keys.count == 1 || (keys.count == batches && !is_there(call->pages)), keys.name, "count",
+               op->invalid, "%s has %d tensors; there are %lld batches%s", keys.name, (int)keys.count,
+               (long long)batches, is_there(call->pages) ? ", and pages" : "");
+    op_require(op, values.count == keys.count, values.name, "count", op->invalid, "%s has %d tensors, %s has %d",
+               values.name, (int)values.count, keys.name, (int)keys.count);
+    for (int32_t i = 1; i < keys.count && !op_refused(op); i++) {
+        const View *key = &keys.items[i]->view, *value = &values.items[i]->view;
+        op_require(op, are_alike_but(key, &call->key->view, layout->row), keys.name, "alike", op->invalid,
+                   "%s[%d] is %s, %s[0] is %s: they may differ in their rows only", keys.name, (int)i,
+                   op_shape_text(op, keys.items[i]), keys.name, op_shape_text(op, call->key));
+        op_require(op, are_alike_but(value, &call->value->view, layout->row) &&
+                           value->shape[layout->row] == key->shape[layout->row],
+                   values.name, "alike", op->invalid, "%s[%d] is %s, %s[%d] is %s", values.name, (int)i,
+                   op_shape_text(op, values.items[i]), keys.name, (int)i, op_shape_text(op, keys.items[i]));
+    }
+}
+
+static void require_pages(OpCall *op, const AttentionCall *call, const Operand4 *of)
+{
+    if (op_refused(op) || !is_there(call->pages)) {
+        return;
+    }
+    const int64_t rows = of->query.shape[2], size = of->key.shape[2], unit = rows == 1 ? BLOCK_OF_TOKENS : BLOCK_OF_ROWS;
+    op_require(op, call->key->view.rank == 3 || layout_of(call) == &layouts[3], call->key->name, "pages", op->invalid,
+               "%s is %s: pages by heads are for a query of BNSD", call->key->name, op_shape_text(op, call->key));
+    op_require(op, call->key->view.rank == 4 || call->key->view.shape[2] <= WIDTH_LIMIT, call->key->name, "width",
+               op->invalid, "%s is %s: pages by rows are at most %d wide", call->key->name,
+               op_shape_text(op, call->key), WIDTH_LIMIT);
+    op_require(op, call->block_size == size && size > 0 && size <= BLOCK_LIMIT && size % unit == 0, "blockSize",
+               "value", op->invalid, "blockSize is %lld, %s is %s: a page has a multiple of %lld keys, at most %d",
+               (long long)call->block_size, call->key->name, op_shape_text(op, call->key), (long long)unit, BLOCK_LIMIT);
+    op_require(op, call->pages->view.rank == 2 && is(&call->pages->view, 0, of->query.shape[0]), call->pages->name,
+               "shape", op->invalid, "%s is %s; there are %lld batches", call->pages->name,
+               op_shape_text(op, call->pages), (long long)of->query.shape[0]);
+    op_require(op, call->key_lengths.count > 0, call->key_lengths.name, "pages", op->invalid,
+               "%s is needed with pages", call->key_lengths.name);
+}
+
+/* Whether some row sees no key, which a zero point cannot stand for. */
+static bool leaves_rows(const AttentionCall *call, const Operand4 *of)
+{
+    bool leaves = false;
+    for (int64_t s = 0; s < of->query.shape[0]; s++) {
+        const int64_t rows = length_of(call->query_lengths, s, of->query.shape[2]);
+        const int64_t keys = length_of(call->key_lengths, s, key_room(call, of, s));
+        const int64_t before = near(call->before), after = near(call->after);
+        leaves |= call->mode == MODE_DEFAULT && is_there(call->mask) && (rows - keys - before > 0 || after < 0);
+        leaves |= call->mode == MODE_RIGHT_DOWN && keys < rows;
+        leaves |= call->mode == MODE_BAND && (before < 0 || after + keys - rows < 0);
+    }
+    return leaves;
+}
+
+/* Of a result of ACL_INT8. */
+static void require_result_scale(OpCall *op, const AttentionCall *call, const Operand4 *of)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    const Operand *scale = call->out_scale, *offset = call->out_offset;
+    const bool quantizes = call->out->dtype == ACL_INT8;
+    op_require(op, call->out->dtype == (quantizes ? ACL_INT8 : call->query->dtype) && quantizes == is_there(scale),
+               call->out->name, "types", op->invalid, "%s is %s, %s is %s, and its scale is %s", call->out->name,
+               acl_dtype_name(call->out->dtype), call->query->name, acl_dtype_name(call->query->dtype),
+               is_there(scale) ? "given" : "not given");
+    if (scale == NULL || !quantizes || op_refused(op)) {
+        op_require(op, !is_there(offset) || quantizes, is_there(offset) ? offset->name : "", "alone", op->invalid,
+                   "%s is given though %s is not quantized", is_there(offset) ? offset->name : "", call->out->name);
+        return;
+    }
+    const int64_t channels = call->heads * of->value.shape[3], count = us_view_elements(&scale->view);
+    op_require(op, scale->dtype == ACL_FLOAT || call->query->dtype == ACL_BF16, scale->name, "types", op->invalid,
+               "%s is %s, %s is %s", scale->name, acl_dtype_name(scale->dtype), call->query->name,
+               acl_dtype_name(call->query->dtype));
+    op_require(op, count == 1 || count == channels, scale->name, "elements", op->invalid,
+               "%s is %s: it has one element, or one for each of %lld channels", scale->name, op_shape_text(op, scale),
+               (long long)channels);
+    op_require(op, count == 1 || (of->value.shape[3] % CHANNEL_UNIT == 0 && !is_there(call->maximum)), scale->name,
+               "channels", op->invalid, "%s is %s: channels need head sizes in multiples of %d, %lld is none, and no %s",
+               scale->name, op_shape_text(op, scale), CHANNEL_UNIT, (long long)of->value.shape[3], "softmaxLse");
+    op_require_same_shape(op, offset, scale);
+    op_require_same_dtype(op, offset, scale);
+    op_require(op, call->mode != MODE_BAND || (call->before >= 0 && call->after >= 0), "preTokens", "quantized",
+               op->invalid, "preTokens is %lld, nextTokens %lld: a quantized result has no band of negative ones",
+               (long long)call->before, (long long)call->after);
+    op_require(op, !is_there(offset) || !leaves_rows(call, of), is_there(offset) ? offset->name : "", "rows",
+               op->invalid, "%s is given, and with sparseMode %lld some rows have no keys",
+               is_there(offset) ? offset->name : "", (long long)call->mode);
+}
+
 void op_require_inference(OpCall *op, const AttentionCall *call)
 {
     require_operands(op, call);
+    require_lists(op, call);
     require_keys(op, call);
     if (op_refused(op)) {
         return;
     }
     const Operand4 of = split_heads(call);
+    require_pages(op, call, &of);
+    if (op_refused(op)) {
+        return;
+    }
     op_require(op, of.key.shape[1] == (call->key_heads == 0 ? call->heads : call->key_heads), "numKeyValueHeads",
                "heads", op->invalid, "numKeyValueHeads is %lld, %s is %s", (long long)call->key_heads, call->key->name,
                op_shape_text(op, call->key));
     require_lengths(op, call->query_lengths, of.query.shape[0], of.query.shape[2]);
-    require_lengths(op, call->key_lengths, of.query.shape[0], of.key.shape[2]);
+    require_lengths(op, call->key_lengths, of.query.shape[0], most_keys(call, &of));
     op_require_range(op, "sparseMode", call->mode, MODE_DEFAULT, MODE_BAND);
     require_masks(op, call);
     require_statistic(op, call, call->maximum);
     require_result(op, call, call->out);
+    require_result_scale(op, call, &of);
 }
 
 /* ---- ends ---- */
@@ -477,7 +623,7 @@ static View by_scores(const View *view)
     return result;
 }
 
-enum { ATTENTION_VIEWS = 13 };
+enum { ATTENTION_VIEWS = 13, FIRST_LISTED = 16 };
 
 typedef struct AttentionPlan {
     Attention *attention;
@@ -501,7 +647,9 @@ static AttentionPlan plan_of(OpCall *op, const AttentionCall *call)
     const AttentionSizes sizes = {call->heads, of.key.shape[1], of.query.shape[3], of.value.shape[3], sequences};
     *plan.attention = (Attention){.sizes = sizes, .scale = (float)scale,
                                   .shift_scale = call->adds_after_scale ? 1 : (float)scale,
-                                  .keep = (float)call->keep, .joins = call->infers, .copies = copies_of(call)};
+                                  .keep = (float)call->keep, .joins = call->infers, .copies = copies_of(call),
+                                  .block = is_there(call->pages) ? of.key.shape[2] : 0, .listed = is_listed(call),
+                                  .quantizes = is_there(call->out_scale)};
     describe_sequences(call, &of, plan.attention);
     plan.views[0] = of.query;
     plan.views[1] = of.key;
@@ -529,19 +677,55 @@ static AttentionPlan plan_of(OpCall *op, const AttentionCall *call)
     return plan;
 }
 
+/* [1, head, 1, depth] of a number for all channels, or one for each. */
+static View channel_view(const Operand *operand, int64_t heads, int64_t depth)
+{
+    View view = us_view_absent();
+    if (is_there(operand)) {
+        const View *own = &operand->view;
+        const int64_t count = us_view_elements(own), step = count == 1 ? 0 : own->strides[own->rank - 1];
+        int64_t of_head = step * depth;
+        for (int32_t axis = 0; axis < own->rank - 1; axis++) {
+            of_head = own->shape[axis] > 1 ? own->strides[axis] : of_head;
+        }
+        view = (View){.data = own->data, .dtype = own->dtype, .rank = 4, .shape = {1, heads, 1, depth},
+                      .strides = {0, count == 1 ? 0 : of_head, 0, step}};
+    }
+    return view;
+}
+
 aclnnStatus op_attention(OpCall *op, const AttentionCall *call)
 {
     if (op_refused(op) || op_empty(call->query)) {
         return op_plan_nothing(op);
     }
     const AttentionPlan plan = plan_of(op, call);
+    const int32_t listed = is_listed(call) ? 2 * call->keys.count : 0, count = FIRST_LISTED + listed;
+    PlannedView *planned = executor_take(op->executor, (size_t)count * sizeof *planned);
+    View *views = executor_take(op->executor, (size_t)(listed + 1) * sizeof *views);
+    op_require(op, planned != NULL && views != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
+               "no host memory for the executor");
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
     const Operand *operands[] = {call->query, call->key, call->value, call->shift, call->mask, call->drop,
                                  call->out, call->maximum, call->sum};
-    PlannedView planned[9];
-    for (int i = 0; i < 9; i++) {
-        planned[i] = (PlannedView){operands[i], i < 6 ? VIEW_READ : VIEW_WRITE, &plan.views[i]};
+    for (int i = 0; i < ATTENTION_VIEWS; i++) {
+        planned[i] = i < 9 ? (PlannedView){operands[i], i < 6 ? VIEW_READ : VIEW_WRITE, &plan.views[i]}
+                           : (PlannedView){NULL, VIEW_READ, NULL};
     }
-    return op_plan_views(op, us_attention, plan.attention, plan.size, 9, planned);
+    const AttentionSizes *sizes = &plan.attention->sizes;
+    const View scale = channel_view(call->out_scale, sizes->heads, sizes->value_depth);
+    const View offset = channel_view(call->out_offset, sizes->heads, sizes->value_depth);
+    planned[ATTENTION_VIEWS] = (PlannedView){call->out_scale, VIEW_READ, &scale};
+    planned[ATTENTION_VIEWS + 1] = (PlannedView){call->out_offset, VIEW_READ, &offset};
+    planned[ATTENTION_VIEWS + 2] = (PlannedView){call->pages, VIEW_READ, NULL};
+    for (int32_t i = 0; i < listed; i++) {
+        const Operand *item = (i % 2 == 0 ? call->keys : call->values).items[i / 2];
+        views[i] = by_heads(layout_of(call), &item->view, sizes->key_heads);
+        planned[FIRST_LISTED + i] = (PlannedView){item, VIEW_READ, &views[i]};
+    }
+    return op_plan_views(op, us_attention, plan.attention, plan.size, count, planned);
 }
 
 aclnnStatus op_attention_backward(OpCall *op, const AttentionCall *call)

@@ -16,6 +16,10 @@ typedef struct AttentionCall {
     bool infers;
     int64_t key_heads;                           /* of them; 0: as heads */
     IntArguments query_lengths, key_lengths;     /* valid rows and keys of every batch; one is for all */
+    Operands keys, values;                       /* one tensor, or one for every batch; `key`, `value`: the first */
+    const Operand *pages;                        /* [batch, page]: keys and values lie in blocks of `block_size` */
+    int64_t block_size;
+    const Operand *out_scale, *out_offset;       /* of a quantized result */
     bool adds_after_scale;             /* scale * q k^T + shift, not scale * (q k^T + shift) */
     double scale, keep;
     const Operand *out, *maximum, *sum;          /* of inference: maximum is log(sum of e^score), sum is NULL */
@@ -25,8 +29,8 @@ typedef struct AttentionCall {
 /* Everything about shapes and attributes: the rules stand on the pages. */
 void op_require_attention(OpCall *op, const AttentionCall *call);
 
-/* Of the inference pages: the only tensor of a list (length). */
-const Operand *op_only(OpCall *op, Operands list);
+/* Of the inference pages: the first tensor of a list (length). */
+const Operand *op_first(OpCall *op, Operands list);
 /* Whether the query has one row; false where it has no such layout. */
 bool op_is_token(OpCall *op, const Operand *query, const char *layout);
 void op_require_inference(OpCall *op, const AttentionCall *call);

@@ -13,7 +13,8 @@
 enum { ROWS = 128, KEYS = 128, PARTS = 16, BACKWARD_PIECES = 8 };
 
 enum { QUERY, KEY, VALUE, SHIFT, MASK, DROP, OUT, MAXIMUM, SUM, OUT_GRADIENT, QUERY_GRADIENT, KEY_GRADIENT,
-       VALUE_GRADIENT };
+       VALUE_GRADIENT,
+       RESULT_SCALE = 13, RESULT_SHIFT, PAGES, LISTED };
 
 /* ---- rows of scores ---- */
 
@@ -110,12 +111,29 @@ static Head head_of(const Attention *attention, const View *views, int64_t batch
     return (Head){attention, views, &attention->of[batch], batch, head, head / (sizes->heads / sizes->key_heads)};
 }
 
+static const View *view_of(const Head *head, int operand)
+{
+    const bool listed = head->attention->listed && (operand == KEY || operand == VALUE);
+    return &head->views[listed ? LISTED + 2 * head->batch + (operand == VALUE) : operand];
+}
+
+static int64_t page_at(const View *pages, int64_t sequence, int64_t number)
+{
+    return ((const int32_t *)pages->data)[sequence * pages->strides[0] + number * pages->strides[1]];
+}
+
 /* Element (row, 0) of the head. */
 static void *place(const Head *head, int operand, int64_t row)
 {
-    const View *view = &head->views[operand];
+    const View *view = view_of(head, operand);
     const bool of_key = operand == KEY || operand == VALUE || operand == KEY_GRADIENT || operand == VALUE_GRADIENT;
-    const int64_t offset = head->batch * view->strides[0] + (of_key ? head->key_head : head->head) * view->strides[1] +
+    const int64_t block = of_key ? head->attention->block : 0;
+    int64_t batch = of_key && head->attention->listed ? 0 : head->batch;
+    if (block > 0) {
+        batch = page_at(&head->views[PAGES], head->batch, row / block);
+        row %= block;
+    }
+    const int64_t offset = batch * view->strides[0] + (of_key ? head->key_head : head->head) * view->strides[1] +
                            row * view->strides[2];
     return (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
 }
@@ -123,7 +141,7 @@ static void *place(const Head *head, int operand, int64_t row)
 /* Rows from `row` on as a matrix. */
 static Matrix matrix_at(const Head *head, int operand, int64_t row)
 {
-    const View *view = &head->views[operand];
+    const View *view = view_of(head, operand);
     return (Matrix){.data = place(head, operand, row), .dtype = view->dtype, .row = view->strides[2],
                     .column = view->strides[3]};
 }
@@ -296,6 +314,26 @@ static void store_statistic(const Head *head, int operand, int64_t row, float va
     }
 }
 
+KERNEL_CLONES static void quantize(float *values, const float *scale, const float *shift, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        values[i] = __builtin_rintf(values[i] * scale[i] + shift[i]);
+    }
+}
+
+static void quantize_row(const Head *head, float *out, int64_t depth)
+{
+    float scale[KEYS], shift[KEYS] = {0};
+    for (int64_t first = 0; first < depth; first += KEYS) {
+        const int64_t count = smaller(KEYS, depth - first);
+        load_row(head, RESULT_SCALE, 0, first, count, scale);
+        if (is_given(head, RESULT_SHIFT)) {
+            load_row(head, RESULT_SHIFT, 0, first, count, shift);
+        }
+        quantize(out + first, scale, shift, count);
+    }
+}
+
 static void finish_rows(const Head *head, Tile tile, Rows *rows)
 {
     const int64_t depth = head->attention->sizes.value_depth, first = head->sequence->query_begin + tile.row;
@@ -304,6 +342,9 @@ static void finish_rows(const Head *head, Tile tile, Rows *rows)
         const float joint = rows->sum[i] == 0 ? INFINITY : rows->maximum[i] + log_float(rows->sum[i]);
         store_statistic(head, MAXIMUM, first + i, head->attention->joins ? joint : rows->maximum[i]);
         store_statistic(head, SUM, first + i, rows->sum[i]);
+        if (head->attention->quantizes) {
+            quantize_row(head, rows->out + i * depth, depth);
+        }
     }
     store_rows(head, OUT, first, tile.rows, depth, rows->out);
 }
@@ -323,8 +364,10 @@ static KernelStatus attend_rows(const Head *head, int64_t row)
         rows->sum[i] = 0;
     }
     KernelStatus status = KERNEL_OK;
-    for (; tile.key < keys && status == KERNEL_OK; tile.key += KEYS) {
+    const int64_t block = head->attention->block;
+    for (; tile.key < keys && status == KERNEL_OK; tile.key += tile.keys) {
         tile.keys = smaller(KEYS, keys - tile.key);
+        tile.keys = block > 0 ? smaller(tile.keys, block - tile.key % block) : tile.keys;
         status = is_seen(head->sequence, tile) ? add_tile(head, tile, rows) : KERNEL_OK;
     }
     if (status == KERNEL_OK) {
@@ -374,9 +417,28 @@ static void attend_piece(void *context, int64_t piece)
     }
 }
 
+static KernelStatus check_pages(const Attention *attention, const View *views)
+{
+    const int64_t count = views[KEY].shape[0];
+    for (int64_t s = 0; attention->block > 0 && s < attention->sizes.sequences; s++) {
+        for (int64_t number = 0; number * attention->block < attention->of[s].key_count; number++) {
+            const int64_t page = page_at(&views[PAGES], s, number);
+            if (page < 0 || page >= count) {
+                return us_kernel_fault("page %lld of sequence %lld is number %lld of %lld", (long long)number,
+                                       (long long)s, (long long)page, (long long)count);
+            }
+        }
+    }
+    return KERNEL_OK;
+}
+
 KernelStatus us_attention(const View *views, const void *attributes)
 {
     const Attention *attention = attributes;
+    const KernelStatus status = check_pages(attention, views);
+    if (status != KERNEL_OK) {
+        return status;
+    }
     const AttentionSizes *sizes = &attention->sizes;
     Work work = {.attention = attention, .views = views, .blocks = (longest(attention, false) + ROWS - 1) / ROWS};
     const int64_t pieces = sizes->sequences * sizes->heads * work.blocks;

@@ -30,13 +30,20 @@ typedef struct Attention {
     float keep;        /* share of kept scores: kept weights are divided by it */
     bool joins;        /* the view of maxima gets log(sum) + maximum, infinity for rows without keys */
     int32_t copies;    /* of every maximum and sum, along the last axis of their views */
+    /* Of us_attention only. */
+    int64_t block;     /* keys of a page; 0: the keys lie in turn */
+    bool listed;       /* every sequence has views of its own for its keys and values */
+    bool quantizes;    /* the result is rounded to integers */
     AttentionSequence of[]; /* sizes.sequences */
 } Attention;
 
 /* Views, [sequence, head, row, …]:
  *   query, key, value, shift? and mask? [.., i, j] (mask: not 0 is left out), drop? (bits, the low ones first; set is
  *   kept), out; maximum? and sum? of e^(score - maximum) of every row, [.., i, copies]
- * A row without keys gives 0, maximum -infinity and sum 0. */
+ * A row without keys gives 0, maximum -infinity and sum 0.
+ * After four absent ones: scale? and shift? of the result, [1, head, 1, depth]: integers are result * scale + shift, to
+ * the nearest; pages? [sequence, page] (int32): the first axis of key and value counts pages of `block` rows; then,
+ * where `listed`, key and value of each sequence, whose first axis has size 1. */
 Kernel us_attention;
 
 /* Views: query, key, value, shift?, mask?, drop?, out, maximum, sum, dout, dquery, dkey, dvalue. */
