@@ -95,7 +95,9 @@ static void run_bag(void *context, int64_t bag)
     const int64_t width = work->table->shape[1];
     int64_t count = 0;
     for (int64_t i = begin_of(work, bag), end = begin_of(work, bag + 1); i < end; i++) {
-        put_integer(work->bag_of, i * work->bag_of->strides[0], bag);
+        if (work->bag_of->shape[0] > 0) {
+            put_integer(work->bag_of, i * work->bag_of->strides[0], bag);
+        }
         count += row_of(work, i) >= 0;
     }
     for (int64_t first = 0; first < width; first += TILE) {

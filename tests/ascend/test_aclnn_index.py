@@ -50,7 +50,8 @@ def test_index():
         for index in ((wide,), (None, row), (wide, row), (None, row, column), (wide, None, column), (wide, row, column),
                       (None, None, row), (np.array([], np.int64),)):  # fmt: skip
             expected = values[tuple(slice(None) if one is None else one for one in index)]
-            given = [tensor(one, "I32" if layout == "gaps" else "I64", layout) if one is not None else empty((0,), "F32")
+            given = [tensor(one, "I32" if layout == "gaps" else "I64", layout) if one is not None
+                     else empty((0,), kind if layout == "row-major" else "F32")
                      for one in index]  # fmt: skip
             found = call("Index", self=tensor(values, kind, layout), indices=given, out=empty(expected.shape, kind, layout))
             np.testing.assert_array_equal(found, expected)
@@ -344,6 +345,42 @@ def test_take_gather_and_masked_scatter():
         np.testing.assert_array_equal(found, expected)
     assert "index 20" in fault("Take", tensor(drawn((5, 4))), tensor([20], "I64"), empty((1,)))
     assert "source has 1" in fault("InplaceMaskedScatter", tensor([1.0, 2]), tensor([1, 1], "B"), tensor([3.0]))
+
+
+def test_take_and_put_from_the_end():
+    for kind, layout in cases(["F32", "F16", "I64", "B", "F64"]):
+        values, index = drawn((5, 4), kind), np.array([[3, -1, 7], [7, 0, -20]])
+        found = call("Take", self=tensor(values, kind, layout), index=tensor(index, "I32", layout),
+                     out=empty((2, 3), kind, layout))  # fmt: skip
+        np.testing.assert_array_equal(found, values.ravel()[index])
+        for shape, accumulate in itertools.product([(2, 3), (6,), (3, 2)], [False, True]):
+            source, expected = drawn(shape, kind), values.ravel().copy()
+            for place, value in zip(index.ravel(), source.ravel()):
+                expected[place] = value + (accumulate and expected[place])
+            found = call("InplacePut", selfRef=tensor(values, kind, layout), index=tensor(index, "I64", layout),
+                         source=tensor(source, kind, layout), accumulate=accumulate)  # fmt: skip
+            np.testing.assert_array_equal(found, expected.reshape(5, 4) > 0 if kind == "B" else expected.reshape(5, 4))
+    assert "index" in fault("InplacePut", tensor(np.zeros(3)), tensor([3], "I64"), tensor([1.0]), False)
+
+
+def test_unpool():
+    for axes, (kind, layout) in itertools.product((2, 3), cases(["F32", "F16", "I64"])):
+        for lead in [(3,), (2, 3)]:
+            small, size = (*lead, 2, 2, 2)[: len(lead) + axes], (2, 4, 5)[-axes:]
+            values, plane = drawn(small, kind), int(np.prod(size))
+            places = np.stack([RANDOM.permutation(plane)[: 2**axes] for _ in range(int(np.prod(lead)))]).reshape(small)
+            expected = np.zeros((*lead, plane))
+            flat, of_plane = places.reshape(*lead, -1), values.reshape(*lead, -1)
+            np.put_along_axis(expected, flat, of_plane, -1)
+            more = {} if axes == 2 else {"stride": [2] * 3, "padding": [0] * 3}
+            indices, name = tensor(places, "I64", layout), f"MaxUnpool{axes}d"
+            result = {"out" if axes == 2 else "outRef": empty((*lead, *size), kind, layout)}
+            found = call(name, self=tensor(values, kind, layout), indices=indices, outputSize=list(size), **more, **result)
+            np.testing.assert_array_equal(found, expected.reshape(*lead, *size))
+            slopes = drawn((*lead, *size), kind)
+            found = call(name + "Backward", gradOutput=tensor(slopes, kind, layout), self=tensor(values, kind, layout),
+                         indices=indices, outputSize=list(size), out=empty(small, kind, layout), **more)
+            np.testing.assert_array_equal(found, np.take_along_axis(slopes.reshape(*lead, -1), flat, -1).reshape(small))
 
 
 def test_bincount():

@@ -175,6 +175,59 @@ def test_qr():
     np.testing.assert_allclose(r, [[-3.1623, -4.4272], [0, -0.6325]], atol=1e-4)
 
 
+def test_cholesky():
+    for kind, layout in itertools.product(["F32", "F64", "C64", "C128"], LAYOUTS):
+        for shape in [(3, 3), (2, 4, 4), (0, 3, 3)]:
+            x = drawn(shape, kind, 3)
+            x = x @ np.conj(np.swapaxes(x, -1, -2)) + 3 * np.eye(shape[-1])
+            for upper in (False, True):
+                half = np.triu(x) if upper else np.tril(x)  # the other half is not read
+                factor = call("LinalgCholesky", self=tensor(half, kind, layout), upper=upper, out=empty(shape, kind, layout))
+                adjoint = np.conj(np.swapaxes(factor, -1, -2))
+                np.testing.assert_allclose(adjoint @ factor if upper else factor @ adjoint, x, rtol=0, atol=2000 * UNITS[kind])
+                assert not (np.tril(factor, -1) if upper else np.triu(factor, 1)).any()
+    broken = call("LinalgCholesky", self=tensor([[[1.0, 0], [0, -1]], [[4.0, 0], [0, 1]]]), upper=False, out=empty((2, 2, 2)))
+    assert np.isnan(broken[0][[0, 1, 1], [0, 0, 1]]).all() and broken[1].tolist() == [[2, 0], [0, 1]]
+
+
+def test_svd():
+    for kind, layout in itertools.product(["F32", "F64", "C64", "C128"], LAYOUTS):
+        real = COMPLEX.get(kind, kind)
+        for shape, full in itertools.product([(5, 3), (2, 3, 5), (2, 2, 4, 4), (3, 0), (2, 0, 3)], (False, True)):
+            x = drawn(shape, kind, 7)
+            m, n = shape[-2:]
+            k = min(m, n)
+            columns = (m, n) if full else (k, k)
+            values, u, v = call("Svd", input=tensor(x, kind, layout), fullMatrices=full, computeUV=True,
+                                sigma=empty((*shape[:-2], k), real, layout),
+                                u=empty((*shape[:-2], m, columns[0]), kind, layout),
+                                v=empty((*shape[:-2], n, columns[1]), kind, layout))
+            np.testing.assert_allclose(values, np.linalg.svd(x, compute_uv=False), atol=512 * UNITS[kind])
+            adjoint = np.conj(np.swapaxes(v, -1, -2))
+            np.testing.assert_allclose((u[..., :k] * values[..., None, :]) @ adjoint[..., :k, :], x, atol=1024 * UNITS[kind])
+            for unitary in (u, v):
+                product = np.conj(np.swapaxes(unitary, -1, -2)) @ unitary
+                np.testing.assert_allclose(product, np.broadcast_to(np.eye(product.shape[-1]), product.shape),
+                                           atol=256 * UNITS[kind])
+            only, *_ = call("Svd", input=tensor(x, kind, layout), fullMatrices=full, computeUV=False,
+                            sigma=empty((*shape[:-2], k), real, layout), u=empty((0,), kind), v=empty((0,), kind))
+            np.testing.assert_allclose(only, values, atol=512 * UNITS[kind])
+
+
+def test_angle():
+    for layout in LAYOUTS:
+        x = np.array([[0.0, -0.0, 2], [-2, np.nan, -np.inf]])
+        for kind in ("F32", "F16", "BF16", "F64"):
+            found = call("AngleV2", x=tensor(x, kind, layout), out=empty(x.shape, kind, layout))
+            np.testing.assert_array_equal(found, rounded(np.where(np.isnan(x), x, np.where(x < 0, np.pi, 0)), kind))
+        found = call("AngleV2", x=tensor([-3, 0, 5], "I64", layout), out=empty((3,), "F32", layout))
+        np.testing.assert_array_equal(found, rounded([np.pi, 0, 0], "F32"))
+        for kind, part in COMPLEX.items():
+            z = drawn((4, 5), kind)
+            found = call("AngleV2", x=tensor(z, kind, layout), out=empty((4, 5), part, layout))
+            np.testing.assert_allclose(found, np.angle(z), rtol=4 * UNITS[part])
+
+
 def test_triangular_solve():
     for kind, layout in itertools.product(["F32", "F64", "C64", "C128"], LAYOUTS):
         for (b_shape, a_shape), upper, transposed in itertools.product(
@@ -206,3 +259,43 @@ def test_distances(power):
             out = call("Cdist", x1=tensor(a, kind, layout), x2=tensor(b, kind, layout), p=power, compute_mode=0,
                        out=empty(expected.shape, kind, layout))
             np.testing.assert_allclose(out, expected, rtol=2 * UNITS[kind])
+
+
+def test_pair_distances():
+    for kind, layout in itertools.product(["F32", "F16", "BF16"], LAYOUTS):
+        for shape, power in itertools.product([(5, 3), (40, 2), (1, 3), (0, 3), (4, 0)], (0.0, 1.0, 2.0, 3.0, np.inf)):
+            a = drawn(shape, seed=4)
+            rows, others = np.triu_indices(shape[0], 1)
+            apart = np.abs(a[rows] - a[others])
+            expected = ((apart != 0).sum(-1) if power == 0 else apart.max(-1, initial=0) if power == np.inf
+                        else (apart**power).sum(-1) ** (1 / power))
+            for name, given in (("Pdist", {"p": power}), ("PdistForward", {"pScalar": power})):
+                out = call(name, self=tensor(a, kind, layout), out=empty(expected.shape, kind, layout), **given)
+                np.testing.assert_allclose(out, expected, rtol=2 * UNITS[kind])
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, np.inf])
+def test_slopes_of_distances(power):
+    """By central differences, where rows differ in every element and by different amounts; 0 where they are equal."""
+    rng = np.random.default_rng(8)
+    a, b = (rounded(rng.normal(0, 1, shape), "F32").astype(np.float64) for shape in ((2, 3, 4), (2, 5, 4)))
+    b[0, 0] = a[0, 0]
+    weights = rng.normal(0, 1, (2, 3, 5))
+
+    def distances(x):
+        apart = np.abs(x[:, :, None] - b[:, None])
+        return ((apart != 0).sum(-1) if power == 0 else apart.max(-1) if power == np.inf
+                else (apart**power).sum(-1) ** (1 / power))
+
+    lengths, expected, step = distances(a), np.zeros_like(a), 1e-6
+    weights[0, 0, 0] = 0 if power else 1  # no slope there, whatever the weight: below
+    for place in np.ndindex(a.shape if power else (0,)):
+        moved = np.zeros_like(a)
+        moved[place] = step
+        expected[place] = ((distances(a + moved) - distances(a - moved)) * weights).sum() / (2 * step)
+    weights[0, 0, 0] = 3
+    for layout in LAYOUTS:
+        given = dict(grad=tensor(weights, "F32", layout), x1=tensor(a, "F32", layout), x2=tensor(b, "F32", layout),
+                     cdist=tensor(lengths, "F32", layout), p=power)
+        found = call("CdistBackward", **given, out=empty(a.shape, "F32", layout))
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)

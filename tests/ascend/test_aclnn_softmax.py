@@ -75,3 +75,15 @@ def test_special_numbers():
         numpy.testing.assert_array_equal(numpy.asarray(actual), expected)
         actual = call("LogSoftmax", self=tensor(rows[:1], kind), dim=-1, out=empty((1, 3), kind))
         numpy.testing.assert_allclose(numpy.asarray(actual), [[-numpy.log(2), -inf, -numpy.log(2)]], 1e-6)
+
+
+def test_double_gradients():
+    rng = numpy.random.default_rng(4)
+    x, gradient = rng.normal(0, 1, (5, 7)), rng.normal(0, 1, (5, 7))
+    result = numpy.exp(x) / numpy.exp(x).sum(1, keepdims=True)
+    plain = result * (gradient - (gradient * result).sum(1, keepdims=True))
+    of_log = gradient - gradient.sum(1, keepdims=True) * result
+    for name, given, expected in (("Softmax", result, plain), ("LogSoftmax", numpy.log(result), of_log)):
+        actual = call(name + "Backward", gradOutput=tensor(gradient, "F64"), output=tensor(given, "F64"), dim=1,
+                      out=empty((5, 7), "F64"))  # fmt: skip
+        numpy.testing.assert_allclose(actual, expected, atol=1e-14)

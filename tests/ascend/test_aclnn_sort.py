@@ -166,6 +166,41 @@ def test_search():
                 np.testing.assert_array_equal(found, [expected[0, 0]])
 
 
+def test_search_of_lines():
+    for kind, layout in itertools.product(["F32", "BF16", "I64", "U8"], LAYOUTS):
+        lines, values = np.sort(RANDOM.integers(0, 30, (2, 3, 8)), -1), RANDOM.integers(0, 35, (2, 3, 5))
+        order = RANDOM.permuted(np.broadcast_to(np.arange(8), lines.shape), axis=-1)
+        shuffled = np.empty_like(lines)
+        np.put_along_axis(shuffled, order, lines, -1)  # so that the sorter `order` gives the lines back
+        for right, (given, sorter) in itertools.product((False, True), ((lines, None), (shuffled, order))):
+            expected = np.stack([np.searchsorted(line, some, "right" if right else "left")
+                                 for line, some in zip(lines.reshape(-1, 8), values.reshape(-1, 5))])
+            found = call("SearchSorted", sortedSequence=tensor(given, kind, layout), self=tensor(values, "F32", layout),
+                         outInt32=False, right=right, sorter=None if sorter is None else tensor(sorter, "I64", layout),
+                         out=empty((2, 3, 5), "I64", layout))  # fmt: skip
+            np.testing.assert_array_equal(found, expected.reshape(2, 3, 5))
+        found = call("SearchSorted", sortedSequence=tensor(lines[0, 0], kind, layout), self=tensor(values, "I32", layout),
+                     outInt32=True, right=False, sorter=None, out=empty((2, 3, 5), "I32", layout))  # fmt: skip
+        np.testing.assert_array_equal(found, np.searchsorted(lines[0, 0], values))
+
+
+def test_kth_value():
+    for kind, layout in itertools.product(["F32", "F16", "BF16", "I8", "I64", "U8"], LAYOUTS):
+        values = drawn((3, 40, 2), kind)
+        ranked, places = np.sort(values, 1), np.argsort(values, 1, kind="stable")
+        for k, keep in ((1, True), (17, False), (40, False)):
+            shape = (3, 1, 2) if keep else (3, 2)
+            found, where = call("Kthvalue", self=tensor(values, kind, layout), k=k, dim=-2, keepdim=keep,
+                                valuesOut=empty(shape, kind, layout), indicesOut=empty(shape, "I64", layout))
+            np.testing.assert_array_equal(found.reshape(3, 2), rounded(ranked[:, k - 1], kind))
+            picked = np.take_along_axis(values, where.reshape(3, 1, 2), 1)[:, 0]
+            np.testing.assert_array_equal(picked, ranked[:, k - 1])  # of both zeros either
+            first = np.where(ranked[:, k - 1] == 0, where.reshape(3, 2), [
+                [np.flatnonzero((values[i, :, j] == picked[i, j]) | (np.isnan(values[i, :, j]) & np.isnan(picked[i, j])))[0]
+                 for j in range(2)] for i in range(3)])
+            np.testing.assert_array_equal(where.reshape(3, 2), first)
+
+
 def test_histc():
     values = RANDOM.normal(0, 1, (40, 500)).astype(np.float32).astype(np.float64)
     for least, greatest in ((-1.0, 1.0), (0.0, 0.0)):

@@ -606,6 +606,7 @@ ORACLE = {
     "atan": Oracle(np.arctan, 4),
     "atan2": Oracle(np.arctan2, 6),
     "sinc": Oracle(sinc, 8),
+    "angle": Oracle(lambda x: np.where(np.isnan(x), x, np.where(x < 0, np.pi, 0.0)), 1),
     "sinh": Oracle(np.sinh, 5),
     "cosh": Oracle(np.cosh, 5),
     "tanh": Oracle(np.tanh, 6),

@@ -320,6 +320,11 @@ def samples(shape, count):
 
 
 @shape_function
+def bag_numbers(indices, numbers=None):
+    return indices
+
+
+@shape_function
 def bag_sizes(offsets, has_last):
     return (offsets[0] - bool(has_last),)
 
@@ -375,3 +380,24 @@ def evaluate(text: str, values: Mapping) -> tuple[int, ...]:
     if match := re.fullmatch(r"\[(.*)\]", text):
         return tuple(int(eval(part.replace("/", "//"), {}, dict(values))) for part in _parts(match[1]))
     raise ValueError(f"no shape expression: {text}")
+
+
+@shape_function
+def singular_values(shape):
+    return (*shape[:-2], min(shape[-2:]))
+
+
+@shape_function
+def distance_slopes(grad, x1):
+    return (*grad[:-1], x1[-1])
+
+
+@shape_function
+def pairs(shape):
+    return (shape[0] * (shape[0] - 1) // 2,)
+
+
+@shape_function
+def repeated_each(shape, dim, size):
+    axis = normal(dim, len(shape))
+    return (*shape[:axis], size, *shape[axis + 1 :])

@@ -227,7 +227,8 @@ void op_require_cast(OpCall *op, aclDataType from, const Operand *to)
 
 void op_require_scalar_cast(OpCall *op, const ScalarArgument *scalar, aclDataType to)
 {
-    op_require(op, !scalar->given || acl_can_cast(scalar->dtype, to), scalar->name, "cast", op->invalid,
+    const bool whole_to_bool = to == ACL_BOOL && op_is_integer(scalar->dtype); /* legal calls: Add, Sub */
+    op_require(op, !scalar->given || whole_to_bool || acl_can_cast(scalar->dtype, to), scalar->name, "cast", op->invalid,
                "%s has type %s, which cannot be converted to %s", scalar->name, acl_dtype_name(scalar->dtype),
                acl_dtype_name(to));
 }

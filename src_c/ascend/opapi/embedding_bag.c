@@ -7,6 +7,12 @@ static int64_t bag_count(const Operand *offsets, bool has_last)
     return op_size(offsets, 0) - (has_last ? 1 : 0);
 }
 
+Shape op_shape_bag_numbers(OpCall *op, const Operand *indices, const Operand *numbers)
+{
+    const bool unwanted = !op_refused(op) && numbers->view.rank == 1 && op_empty(numbers);
+    return op_shape(unwanted ? numbers : indices);
+}
+
 Shape op_shape_bag_sizes(OpCall *op, const Operand *offsets, bool has_last)
 {
     (void)op;

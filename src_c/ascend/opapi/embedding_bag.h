@@ -4,6 +4,8 @@
 
 #include "ascend/opapi/families.h"
 
+/* That of indices, or [0] where it is not wanted. */
+Shape op_shape_bag_numbers(OpCall *op, const Operand *indices, const Operand *numbers);
 Shape op_shape_bag_sizes(OpCall *op, const Operand *offsets, bool has_last);
 Shape op_shape_bags(OpCall *op, const Operand *offsets, bool has_last, const Operand *weight);
 Shape op_shape_bag_maxima(OpCall *op, const Operand *offsets, bool has_last, const Operand *weight, int64_t mode);

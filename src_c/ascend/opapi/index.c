@@ -17,10 +17,23 @@ typedef struct Layout {
     int32_t joint_axis;  /* where it is among the positions' axes */
 } Layout;
 
-static bool stands_for_all(const Operand *index)
+static bool is_nothing(const Operand *index)
+{
+    return op_given(index) && index->view.rank == 1 && op_empty(index);
+}
+
+/* An empty one of another type, or, beside others that are not, of self's own: PyTorch's adapter makes them of it. */
+static bool stands_for_all(const Operand *self, Operands indices, const Operand *index)
 {
     const DTypeSet types = T_I32 | T_I64 | T_B;
-    return !op_given(index) || (op_empty(index) && (types & DTYPE_BIT(index->dtype)) == 0);
+    if (!op_given(index) || (op_empty(index) && (types & DTYPE_BIT(index->dtype)) == 0)) {
+        return true;
+    }
+    bool others = false;
+    for (int32_t k = 0; k < indices.count; k++) {
+        others |= op_given(indices.items[k]) && !is_nothing(indices.items[k]);
+    }
+    return others && is_nothing(index) && index->dtype == self->dtype;
 }
 
 static bool mask_fits(const Operand *self, const Operand *mask, int32_t axis)
@@ -72,7 +85,7 @@ static Layout layout_of(OpCall *op, const Operand *self, Operands indices)
     int32_t axis = 0;
     for (int32_t k = 0; k < indices.count && !op_refused(op); k++) {
         const Operand *index = indices.items[k];
-        const bool whole = stands_for_all(index), mask = !whole && index->dtype == ACL_BOOL;
+        const bool whole = stands_for_all(self, indices, index), mask = !whole && index->dtype == ACL_BOOL;
         const int32_t covers = mask ? index->view.rank : 1;
         op_require(op, whole || ((T_I32 | T_I64 | T_B) & DTYPE_BIT(index->dtype)) != 0, indices.name, "dtype",
                    op->invalid, "tensor %d of %s is %s", (int)k, indices.name, acl_dtype_name(index->dtype));
@@ -525,16 +538,75 @@ aclnnStatus op_scatter_nd(OpCall *op, const Operand *data, const Operand *indice
 
 /* ---- flat ---- */
 
-aclnnStatus op_take(OpCall *op, const Operand *self, const Operand *index, const Operand *out)
+/* `other` is read or written. */
+static aclnnStatus plan_flat(OpCall *op, const Operand *tensor, const Operand *index, const Operand *other,
+                             const Indexing *call)
+{
+    const bool reads = call->action == INDEX_READ;
+    const View absent = us_view_absent();
+    return op_plan_views(op, us_flat_indexing, call, sizeof *call, 4, (const PlannedView[]){
+        {NULL, VIEW_READ, &absent}, {tensor, reads ? VIEW_READ : call->clears ? VIEW_WRITE : VIEW_READ_WRITE, NULL},
+        {other, reads ? VIEW_WRITE : VIEW_READ, NULL}, {index, VIEW_READ, NULL}});
+}
+
+/* The tensor as one axis. */
+static aclnnStatus plan_line(OpCall *op, const Operand *tensor, const Operand *index, const Operand *other,
+                             IndexAction action)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    IndexPlan plan = along_axis(self, 0, index, &index->view);
-    plan.call.axes[0] = (IndexedAxis){us_view_elements(&self->view), 1};
-    const View absent = us_view_absent();
-    return op_plan_views(op, us_take, &plan.call, sizeof plan.call, 4, (const PlannedView[]){
-        {NULL, VIEW_READ, &absent}, {self, VIEW_READ, NULL}, {out, VIEW_WRITE, NULL}, {index, VIEW_READ, NULL}});
+    IndexPlan plan = along_axis(tensor, 0, index, &index->view);
+    plan.call.axes[0] = (IndexedAxis){us_view_elements(&tensor->view), 1};
+    plan.call.action = action;
+    plan.call.from_end = true;
+    return plan_flat(op, tensor, index, other, &plan.call);
+}
+
+aclnnStatus op_take(OpCall *op, const Operand *self, const Operand *index, const Operand *out)
+{
+    return plan_line(op, self, index, out, INDEX_READ);
+}
+
+aclnnStatus op_put(OpCall *op, const Operand *self, const Operand *index, const Operand *source, bool accumulate)
+{
+    return plan_line(op, self, index, source, accumulate ? INDEX_ADD : INDEX_PUT);
+}
+
+/* The last `axes` of the tensor are one, which indices of the same leading axes count; all their elements are positions. */
+static Indexing along_planes(const Operand *tensor, int32_t axes, const Operand *indices, IndexAction action)
+{
+    const View *view = &tensor->view;
+    const int32_t lead = view->rank - axes;
+    Indexing call = {.action = action, .mask_axis = -1, .rank = indices->view.rank, .index_count = 1, .axis_count = 1};
+    memcpy(call.shape, indices->view.shape, sizeof call.shape);
+    int64_t step = us_shape_elements(axes, view->shape + lead);
+    call.axes[0] = (IndexedAxis){step, 1};
+    for (int32_t axis = lead - 1; axis >= 0; axis--) {
+        call.steps[axis] = step;
+        step *= view->shape[axis];
+    }
+    return call;
+}
+
+aclnnStatus op_unpool(OpCall *op, const Operand *self, const Operand *indices, int32_t axes, const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    Indexing call = along_planes(out, axes, indices, INDEX_PUT);
+    call.clears = true;
+    return plan_flat(op, out, indices, self, &call);
+}
+
+aclnnStatus op_unpool_backward(OpCall *op, const Operand *slopes, const Operand *indices, int32_t axes,
+                               const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    const Indexing call = along_planes(slopes, axes, indices, INDEX_READ);
+    return plan_flat(op, slopes, indices, out, &call);
 }
 
 aclnnStatus op_masked_scatter(OpCall *op, const Operand *self, const Operand *mask, const Operand *source)

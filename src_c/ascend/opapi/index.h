@@ -2,11 +2,11 @@
 #ifndef ASCEND_OPAPI_INDEX_H
 #define ASCEND_OPAPI_INDEX_H
 
-#include "ascend/opapi/families.h"
+#include "ascend/opapi/shapes.h"
 
 /* Advanced indexing: entry k of `indices` indexes axis k of self, or, a bool mask, as many axes as it has. Entries
- * that are not given, and empty ones of another type (what PyTorch's adapter passes for `:`), leave their axis
- * whole. The axes of the joint index come where the indexed axes are, or first when these are not neighbours. */
+ * that are not given, and empty ones of another type, or of self's beside others (what PyTorch's adapter passes for
+ * `:`), leave their axis whole. The axes of the joint index come where the indexed axes are, or first when these are not neighbours. */
 void require_indices(OpCall *op, const Operand *self, Operands indices); /* dtype, length, mask, broadcast */
 /* The size that masks decide is out's. */
 Shape op_shape_indexed(OpCall *op, const Operand *self, Operands indices, const Operand *out);
@@ -47,6 +47,13 @@ aclnnStatus op_scatter_nd(OpCall *op, const Operand *data, const Operand *indice
                           const Operand *out);
 /* out = elements of self in row-major order. */
 aclnnStatus op_take(OpCall *op, const Operand *self, const Operand *index, const Operand *out);
+/* Those elements of self are replaced by source's, or added to; source has as many elements as index. */
+aclnnStatus op_put(OpCall *op, const Operand *self, const Operand *index, const Operand *source, bool accumulate);
+/* out = 0, but self at the places that indices, of self's shape, count in out's last `axes`, row-major; and what slopes
+ * has there. */
+aclnnStatus op_unpool(OpCall *op, const Operand *self, const Operand *indices, int32_t axes, const Operand *out);
+aclnnStatus op_unpool_backward(OpCall *op, const Operand *slopes, const Operand *indices, int32_t axes,
+                               const Operand *out);
 /* The elements of self where mask (broadcast to it) is true become those of source, in order. */
 aclnnStatus op_masked_scatter(OpCall *op, const Operand *self, const Operand *mask, const Operand *source);
 /* out[self[i]] = sum of the weights[i], or of ones. */

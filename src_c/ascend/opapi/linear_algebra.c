@@ -218,6 +218,29 @@ aclnnStatus op_complex(OpCall *op, const Operand *real, const Operand *imaginary
     return op_plan_views(op, us_map, &call, sizeof call, 4, views);
 }
 
+aclDataType op_angle_type(aclDataType dtype)
+{
+    return dtype == ACL_COMPLEX128                              ? ACL_DOUBLE
+           : dtype == ACL_COMPLEX64 || op_is_integer(dtype) ? ACL_FLOAT
+                                                                : dtype;
+}
+
+aclnnStatus op_angle(OpCall *op, const Operand *x, const Operand *out)
+{
+    const bool is_complex = x->dtype == ACL_COMPLEX64 || x->dtype == ACL_COMPLEX128;
+    if (!is_complex) {
+        return op_map(op, &us_map_angle, op_angle_type(x->dtype), OPERANDS(x), OPERANDS(out), NO_NUMBERS);
+    }
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    const View parts[] = {parts_of(x, true), parts_of(x, false)};
+    const MapCall call = {.formula = &us_map_atan2, .compute = parts[0].dtype, .result = parts[0].dtype, .inputs = 2,
+                          .outputs = 1, .items = 1};
+    const PlannedView views[] = {{x, VIEW_READ, &parts[0]}, {x, VIEW_READ, &parts[1]}, {out, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_map, &call, sizeof call, 3, views);
+}
+
 aclnnStatus op_polar(OpCall *op, const Operand *modulus, const Operand *angle, const Operand *out)
 {
     if (op_refused(op) || op_empty(out)) {
@@ -402,6 +425,59 @@ Shape op_shape_qr_r(OpCall *op, const Operand *self, int64_t mode)
     return with_sizes(self, kept(self, mode), op_size(self, -1));
 }
 
+aclnnStatus op_cholesky(OpCall *op, const Operand *self, bool upper, const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    const Cholesky attributes = {decomposed_type(self), upper};
+    return op_plan_operands(op, us_cholesky, &attributes, sizeof attributes, OPERANDS(self), OPERANDS(out));
+}
+
+Shape op_shape_singular_values(OpCall *op, const Operand *self)
+{
+    Shape shape = op_shape(self);
+    if (!op_refused(op) && shape.rank >= 2) {
+        shape.rank--;
+        shape.sizes[shape.rank - 1] = kept(self, 0);
+    }
+    return shape;
+}
+
+Shape op_shape_singular_vectors(OpCall *op, const Operand *self, bool of_rows, bool full)
+{
+    if (op_refused(op)) {
+        return (Shape){0};
+    }
+    const int64_t order = op_size(self, of_rows ? -2 : -1);
+    return with_sizes(self, order, full ? order : kept(self, 0));
+}
+
+void require_vectors(OpCall *op, const Operand *self, bool full, bool wanted, const Operand *u, const Operand *v)
+{
+    if (wanted && !op_refused(op)) {
+        const Shape of_rows = op_shape_singular_vectors(op, self, true, full);
+        const Shape of_columns = op_shape_singular_vectors(op, self, false, full);
+        op_require_shape(op, u, &of_rows);
+        op_require_shape(op, v, &of_columns);
+    }
+}
+
+aclnnStatus op_svd(OpCall *op, const Operand *self, bool vectors, const Operand *values, const Operand *u,
+                   const Operand *v)
+{
+    if (op_refused(op) || (op_empty(values) && (!vectors || (op_empty(u) && op_empty(v))))) {
+        return op_plan_nothing(op);
+    }
+    const Decomposition attributes = {decomposed_type(self)};
+    const View absent = us_view_absent();
+    const PlannedView none = {NULL, VIEW_READ, &absent};
+    const PlannedView views[] = {{self, VIEW_READ, NULL}, {values, VIEW_WRITE, NULL},
+                                 vectors ? (PlannedView){u, VIEW_WRITE, NULL} : none,
+                                 vectors ? (PlannedView){v, VIEW_WRITE, NULL} : none};
+    return op_plan_views(op, us_svd, &attributes, sizeof attributes, 4, views);
+}
+
 aclnnStatus op_inverse(OpCall *op, const Operand *self, const Operand *out)
 {
     if (op_refused(op) || op_empty(out)) {
@@ -516,4 +592,47 @@ aclnnStatus op_distances(OpCall *op, const Operand *x1, const Operand *x2, doubl
         out->view.shape);
     const PlannedView views[] = {{x1, VIEW_READ, &a}, {x2, VIEW_READ, &b}, {out, VIEW_WRITE, NULL}};
     return op_plan_views(op, us_distance, &attributes, sizeof attributes, 3, views);
+}
+
+Shape op_shape_distance_slopes(OpCall *op, const Operand *grad, const Operand *x1)
+{
+    Shape shape = op_shape(grad);
+    if (!op_refused(op)) {
+        shape.sizes[shape.rank - 1] = op_size(x1, -1);
+    }
+    return shape;
+}
+
+aclnnStatus op_distances_backward(OpCall *op, const Operand *grad, const Operand *x1, const Operand *x2,
+                                  const Operand *distances, double power, const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    const Distance attributes = {power};
+    const int32_t batch = grad->view.rank - 2;
+    const View a = op_with_batch(&x1->view, batch, grad->view.shape);
+    const View b = op_with_batch(&x2->view, batch, grad->view.shape);
+    const PlannedView views[] = {{grad, VIEW_READ, NULL}, {x1, VIEW_READ, &a}, {x2, VIEW_READ, &b},
+                                 {distances, VIEW_READ, NULL}, {out, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_distance_gradient, &attributes, sizeof attributes, 5, views);
+}
+
+Shape op_shape_pairs(OpCall *op, const Operand *self)
+{
+    const int64_t rows = op_refused(op) ? 0 : op_size(self, 0);
+    int64_t pairs = -1;
+    if (!__builtin_mul_overflow(rows, rows > 0 ? rows - 1 : 0, &pairs)) {
+        pairs /= 2;
+    }
+    return op_shape_of(1, &pairs);
+}
+
+aclnnStatus op_pair_distances(OpCall *op, const Operand *self, double power, const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    const Distance attributes = {power};
+    return op_plan_operands(op, us_pair_distance, &attributes, sizeof attributes, OPERANDS(self), OPERANDS(out));
 }

@@ -21,6 +21,10 @@ aclnnStatus op_trace(OpCall *op, const Operand *self, const Operand *out);
 aclnnStatus op_cross(OpCall *op, const Operand *self, const Operand *other, int32_t axis, const Operand *out);
 /* out, complex, of its parts, or of modulus and angle. */
 aclnnStatus op_complex(OpCall *op, const Operand *real, const Operand *imaginary, const Operand *out);
+/* The type of a complex type's parts, float32 of integers; others are their own. */
+aclDataType op_angle_type(aclDataType dtype);
+/* Of complex numbers, or 0 and pi of real ones. */
+aclnnStatus op_angle(OpCall *op, const Operand *x, const Operand *out);
 aclnnStatus op_polar(OpCall *op, const Operand *modulus, const Operand *angle, const Operand *out);
 
 /* Windows of images as columns: two entries each, in the order of the axes. */
@@ -50,6 +54,16 @@ Shape op_shape_solved(OpCall *op, const Operand *self, const Operand *a);
 Shape op_shape_solved_matrix(OpCall *op, const Operand *self, const Operand *a);
 /* self [..., m, k] and a [..., m, m] fit, and their batches (self/shape). */
 void require_triangular(OpCall *op, const Operand *self, const Operand *a);
+/* The upper or lower factor; NaN throughout where self is not positive definite. */
+aclnnStatus op_cholesky(OpCall *op, const Operand *self, bool upper, const Operand *out);
+/* Singular values; of u [..., m, m] and v [..., n, n], or only the first min(m, n) columns; neither without
+ * `vectors`. */
+Shape op_shape_singular_values(OpCall *op, const Operand *self);
+Shape op_shape_singular_vectors(OpCall *op, const Operand *self, bool of_rows, bool full);
+/* u and v have these shapes, if they are wanted (u/shape, v/shape). */
+void require_vectors(OpCall *op, const Operand *self, bool full, bool wanted, const Operand *u, const Operand *v);
+aclnnStatus op_svd(OpCall *op, const Operand *self, bool vectors, const Operand *values, const Operand *u,
+                   const Operand *v);
 aclnnStatus op_inverse(OpCall *op, const Operand *self, const Operand *out);
 /* sign may be NULL. */
 aclnnStatus op_log_determinant(OpCall *op, const Operand *self, const Operand *sign, const Operand *logarithm);
@@ -60,5 +74,12 @@ aclnnStatus op_triangular_solve(OpCall *op, const Operand *self, const Operand *
 /* x1 [..., p, m], x2 [..., r, m]: their batches broadcast (x2/broadcast). */
 Shape op_shape_distances(OpCall *op, const Operand *x1, const Operand *x2);
 aclnnStatus op_distances(OpCall *op, const Operand *x1, const Operand *x2, double power, const Operand *out);
+Shape op_shape_distance_slopes(OpCall *op, const Operand *grad, const Operand *x1);
+/* out = slope of the distances [..., p, r] by x1, of its shape, with the slopes of the result in grad. */
+aclnnStatus op_distances_backward(OpCall *op, const Operand *grad, const Operand *x1, const Operand *x2,
+                                  const Operand *distances, double power, const Operand *out);
+/* Of n rows [n (n - 1) / 2]: each with those after it. */
+Shape op_shape_pairs(OpCall *op, const Operand *self);
+aclnnStatus op_pair_distances(OpCall *op, const Operand *self, double power, const Operand *out);
 
 #endif

@@ -177,15 +177,6 @@ void require_pool_kernel(OpCall *op, const Operand *self, PoolSettings settings)
     }
 }
 
-Shape op_shape_resized(OpCall *op, const Operand *self, IntArguments size)
-{
-    Shape shape = op_shape(self);
-    for (int64_t i = 0; i < size.count && !op_refused(op); i++) {
-        shape.sizes[shape.rank - size.count + i] = size.values[i];
-    }
-    return shape;
-}
-
 Shape op_shape_pool_mask(OpCall *op, const Operand *out, IntArguments kernel)
 {
     Shape shape = op_shape(out);

@@ -2,7 +2,7 @@
 #ifndef ASCEND_OPAPI_POOLING_H
 #define ASCEND_OPAPI_POOLING_H
 
-#include "ascend/opapi/families.h"
+#include "ascend/opapi/shapes.h"
 
 /* Of so many spatial axes. Arrays have one entry for all axes or one for each; no stride is the kernel's size. */
 typedef struct PoolSettings {
@@ -36,8 +36,6 @@ Shape op_shape_pooled3d(OpCall *op, const Operand *self, IntArguments kernel, In
                         bool ceil);
 Shape op_shape_max_pooled(OpCall *op, const Operand *self, IntArguments kernel, IntArguments strides, IntArguments pads,
                           bool ceil);
-/* The last axes replaced. */
-Shape op_shape_resized(OpCall *op, const Operand *self, IntArguments size);
 /* [N, C, kernel elements, (ceil(Hout * Wout / 16) + 1) * 32] for out [N, C, Hout, Wout]. */
 Shape op_shape_pool_mask(OpCall *op, const Operand *out, IntArguments kernel);
 

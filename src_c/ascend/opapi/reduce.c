@@ -98,6 +98,13 @@ aclnnStatus op_median(OpCall *op, const Operand *from, uint32_t axes, bool skips
     return plan_kernel(op, us_median, &median, sizeof median, from, axes, outputs);
 }
 
+aclnnStatus op_kth_value(OpCall *op, const Operand *from, int64_t k, int32_t axis, Operands outputs)
+{
+    const uint32_t axes = UINT32_C(1) << axis;
+    const Median median = {.axes = axes, .outputs = outputs.count, .rank = k};
+    return plan_kernel(op, us_median, &median, sizeof median, from, axes, outputs);
+}
+
 /* ---- shapes and types ---- */
 
 void require_elements_along(OpCall *op, const Operand *operand, uint32_t axes, const char *name)

@@ -20,6 +20,8 @@ aclnnStatus op_variance(OpCall *op, const Reduction *reduction, const Operand *f
                         Operands outputs);
 /* Element (n - 1) / 2 of n in ascending order; outputs: values and, if wanted, positions. */
 aclnnStatus op_median(OpCall *op, const Operand *from, uint32_t axes, bool skips_nan, Operands outputs);
+/* Element k - 1 in ascending order, NaN the greatest; outputs: values and positions. */
+aclnnStatus op_kth_value(OpCall *op, const Operand *from, int64_t k, int32_t axis, Operands outputs);
 /* (sum |x|^p)^(1/p); p = 0 counts what is not 0, inf and -inf give the largest and the smallest |x|. */
 aclnnStatus op_norm(OpCall *op, const Operand *from, const ScalarArgument *p, uint32_t axes, aclDataType compute,
                     const Operand *out);

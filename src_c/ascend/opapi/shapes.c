@@ -167,3 +167,12 @@ Shape op_shape_listed(OpCall *op, IntArguments sizes)
     }
     return shape;
 }
+
+Shape op_shape_resized(OpCall *op, const Operand *self, IntArguments size)
+{
+    Shape shape = op_shape(self);
+    for (int64_t i = 0; i < size.count && !op_refused(op); i++) {
+        shape.sizes[shape.rank - size.count + i] = size.values[i];
+    }
+    return shape;
+}

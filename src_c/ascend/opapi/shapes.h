@@ -6,5 +6,7 @@
 
 /* The sizes that an array lists. */
 Shape op_shape_listed(OpCall *op, IntArguments sizes);
+/* The last axes replaced. */
+Shape op_shape_resized(OpCall *op, const Operand *self, IntArguments size);
 
 #endif

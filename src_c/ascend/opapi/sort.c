@@ -62,6 +62,15 @@ int64_t op_items(const Operand *operand, int64_t dim)
     return is_axis ? op_size(operand, dim) : us_view_elements(&operand->view);
 }
 
+bool op_searches_lines(const Operand *sequence, const Operand *values)
+{
+    bool alike = sequence->view.rank == values->view.rank;
+    for (int32_t axis = 0; axis + 1 < sequence->view.rank && alike; axis++) {
+        alike = sequence->view.shape[axis] == values->view.shape[axis];
+    }
+    return alike || sequence->view.rank == 1;
+}
+
 aclnnStatus op_sorted_search(OpCall *op, const Operand *sequence, const Operand *sorter, const Operand *values,
                              Number value, aclDataType compute, bool right, const Operand *out)
 {

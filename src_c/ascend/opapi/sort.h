@@ -13,6 +13,8 @@ aclnnStatus op_topk(OpCall *op, const Operand *self, int32_t axis, bool largest,
 /* In the type `compute`; sorter may be NULL, and values, for the scalar. */
 aclnnStatus op_sorted_search(OpCall *op, const Operand *sequence, const Operand *sorter, const Operand *values,
                              Number value, aclDataType compute, bool right, const Operand *out);
+/* A sequence of one line goes with all values, else both have the same axes but the last one. */
+bool op_searches_lines(const Operand *sequence, const Operand *values);
 /* out = (self == scalar), or != when inverted. */
 aclnnStatus op_is_in(OpCall *op, const Operand *self, const ScalarArgument *scalar, aclDataType compute, bool invert,
                      const Operand *out);

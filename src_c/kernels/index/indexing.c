@@ -224,19 +224,64 @@ KernelStatus us_index_fill(const View *views, const void *attributes)
     return us_indexing((const View[]){views[0], views[1], us_view_absent(), index}, &fill->call);
 }
 
-KernelStatus us_take(const View *views, const void *attributes)
+/* A view in row-major order: itself, or a copy in a block of scratch memory. */
+typedef struct Packed {
+    View view;
+    void *block;
+} Packed;
+
+static bool pack(const View *view, Packed *packed)
 {
-    const View *self = &views[1];
-    if (us_view_is_contiguous(self)) {
-        return us_indexing(views, attributes);
+    *packed = (Packed){.view = *view};
+    if (us_view_is_absent(view) || us_view_is_contiguous(view)) {
+        return true;
     }
-    void *block = us_scratch_take((size_t)us_view_elements(self) * us_dtype_size(self->dtype));
-    if (block == NULL) {
+    packed->block = us_scratch_take((size_t)us_view_elements(view) * us_dtype_size(view->dtype) + 1);
+    if (packed->block == NULL) {
+        return false;
+    }
+    packed->view = us_view_contiguous(packed->block, view->dtype, view->rank, view->shape);
+    us_copy_view(&packed->view, view);
+    return true;
+}
+
+static void unpack(Packed *packed)
+{
+    if (packed->block != NULL) {
+        us_scratch_give_back(packed->block);
+    }
+}
+
+/* `other` in the positions' shape. */
+static KernelStatus index_packed(const View *views, const View *tensor, const Indexing *call)
+{
+    Packed other = {.view = views[2]};
+    bool fits = us_view_is_absent(&views[2]) || views[2].rank == call->rank;
+    for (int32_t axis = 0; axis < call->rank && fits && !us_view_is_absent(&views[2]); axis++) {
+        fits = views[2].shape[axis] == call->shape[axis];
+    }
+    if (!fits) {
+        if (!pack(&views[2], &other)) {
+            return KERNEL_NO_MEMORY;
+        }
+        other.view = us_view_contiguous(other.view.data, other.view.dtype, call->rank, call->shape);
+    }
+    const KernelStatus status = us_indexing((const View[]){views[0], *tensor, other.view, views[3]}, call);
+    unpack(&other);
+    return status;
+}
+
+KernelStatus us_flat_indexing(const View *views, const void *attributes)
+{
+    const Indexing *call = attributes;
+    Packed tensor;
+    if (!pack(&views[1], &tensor)) {
         return KERNEL_NO_MEMORY;
     }
-    const View packed = us_view_contiguous(block, self->dtype, self->rank, self->shape);
-    us_copy_view(&packed, self);
-    const KernelStatus status = us_indexing((const View[]){views[0], packed, views[2], views[3]}, attributes);
-    us_scratch_give_back(block);
+    const KernelStatus status = index_packed(views, &tensor.view, call);
+    if (tensor.block != NULL && call->action != INDEX_READ) {
+        us_copy_view(&views[1], &tensor.view);
+    }
+    unpack(&tensor);
     return status;
 }

@@ -48,8 +48,9 @@ typedef struct IndexFill {
 } IndexFill;
 Kernel us_index_fill;
 
-/* INDEX_READ of a tensor seen as one axis, in row-major order, whatever its strides. views: as us_indexing. */
-Kernel us_take;
+/* The same on the tensor's elements in row-major order, whatever its strides: `steps` and `axes` count those. `other` may
+ * have another shape of as many elements, in their order. views: as us_indexing. */
+Kernel us_flat_indexing;
 
 /* ---- for kernels of this folder ---- */
 

@@ -14,7 +14,7 @@
 
 enum { LAPACK_BLOCK = 64, WORKSPACE_COLUMNS = LAPACK_BLOCK, VIEWS = 4 };
 
-/* One call: what is done for each matrix of the batch, whose views have rank 2 (or 0, of single numbers). */
+/* One call: what is done for each matrix of the batch, whose views have rank 2, 1 or 0. */
 typedef struct Batch Batch;
 typedef KernelStatus MatrixBody(const Batch *batch, const View *matrices);
 struct Batch {
@@ -80,7 +80,7 @@ static void run_matrix(void *context, int64_t index)
     Batch *batch = context;
     View matrices[VIEWS];
     for (int i = 0; i < batch->count; i++) {
-        const int32_t axes = batch->views[i].rank == batch->views[0].rank ? 2 : 0;
+        const int32_t axes = batch->views[i].rank - (batch->views[0].rank - 2);
         matrices[i] = matrix_of(&batch->views[i], &batch->views[0], index, axes);
     }
     if (batch->body(batch, matrices) != KERNEL_OK) {
@@ -147,6 +147,14 @@ static void clear(DType compute, void *elements, int64_t first, int64_t count)
     memset((char *)elements + (size_t)first * size, 0, (size_t)count * size);
 }
 
+static void fill_nan(DType compute, void *elements, int64_t count)
+{
+    const double nan = NAN;
+    for (int64_t i = 0; i < count; i++) {
+        us_convert((char *)elements + (size_t)i * us_dtype_size(compute), compute, &nan, DTYPE_FLOAT64, 1);
+    }
+}
+
 /* ---- by triangles ---- */
 
 typedef void Getrf(const int *m, const int *n, void *a, const int *lda, int *pivots, int *info);
@@ -184,9 +192,8 @@ static KernelStatus inverse_body(const Batch *batch, const View *matrices)
         *(void **)&getri = routine_of(batch->compute, "getri");
         getri(&n, a, &n, pivots, work, &length, &info);
     }
-    const double nan = NAN;
-    for (size_t i = 0; info != 0 && i < elements; i++) {
-        us_convert(a + i * size, batch->compute, &nan, DTYPE_FLOAT64, 1);
+    if (info != 0) {
+        fill_nan(batch->compute, a, order * order);
     }
     store_columns(batch->compute, &matrices[1], a, order);
     us_scratch_give_back(memory);
@@ -308,6 +315,180 @@ static KernelStatus qr_body(const Batch *batch, const View *matrices)
 KernelStatus us_qr(const View *views, const void *attributes)
 {
     return run(views, 3, ((const Decomposition *)attributes)->compute, attributes, qr_body);
+}
+
+/* ---- of positive definite matrices ---- */
+
+static KernelStatus cholesky_body(const Batch *batch, const View *matrices)
+{
+    typedef void Potrf(const char *half, const int *n, void *a, const int *lda, int *info);
+    const Cholesky *call = batch->attributes;
+    const int64_t order = matrices[0].shape[0];
+    char *a = us_scratch_take((size_t)(order * order) * us_dtype_size(batch->compute) + 1);
+    if (a == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    load_columns(batch->compute, &matrices[0], a, order);
+    const int n = as_int(order);
+    int info = 0;
+    Potrf *potrf;
+    *(void **)&potrf = routine_of(batch->compute, "potrf");
+    potrf(call->upper ? "U" : "L", &n, a, &n, &info);
+    if (info != 0) {
+        fill_nan(batch->compute, a, order * order);
+    }
+    for (int64_t column = 0; column < order; column++) {
+        if (call->upper) {
+            clear(batch->compute, a, column * order + column + 1, order - column - 1);
+        } else {
+            clear(batch->compute, a, column * order, column);
+        }
+    }
+    store_columns(batch->compute, &matrices[1], a, order);
+    us_scratch_give_back(a);
+    return KERNEL_OK;
+}
+
+KernelStatus us_cholesky(const View *views, const void *attributes)
+{
+    return run(views, 2, ((const Cholesky *)attributes)->compute, attributes, cholesky_body);
+}
+
+/* ---- singular values ---- */
+
+typedef struct Svd {
+    DType compute, real; /* of the matrices, and of the values */
+    int m, n, count;     /* count: of the values */
+    char job;            /* the LAPACK's: 'A' all vectors, 'S' as many as values, 'N' none */
+    int u_columns, v_columns;
+    char *a, *values, *u, *vh;
+    void *real_work;
+    int *integers;
+} Svd;
+
+static void fill_identity(DType compute, void *elements, int64_t order)
+{
+    const double one = 1;
+    clear(compute, elements, 0, order * order);
+    for (int64_t i = 0; i < order; i++) {
+        us_convert((char *)elements + (size_t)(i * (order + 1)) * us_dtype_size(compute), compute, &one, DTYPE_FLOAT64, 1);
+    }
+}
+
+/* Without `work`: *length, the elements that it needs. */
+static int decompose_singular(const Svd *svd, void *work, int *length)
+{
+    typedef void RealGesdd(const char *job, const int *m, const int *n, void *a, const int *lda, void *s, void *u,
+                           const int *ldu, void *vt, const int *ldvt, void *work, const int *size, int *integers,
+                           int *info);
+    typedef void ComplexGesdd(const char *job, const int *m, const int *n, void *a, const int *lda, void *s, void *u,
+                              const int *ldu, void *vt, const int *ldvt, void *work, const int *size, void *reals,
+                              int *integers, int *info);
+    const int lda = svd->m > 0 ? svd->m : 1, ldvt = svd->v_columns > 0 ? svd->v_columns : 1, asks = -1;
+    double answer[2] = {0};
+    void *memory = work != NULL ? work : answer;
+    const int *size = work != NULL ? length : &asks;
+    int info = 0;
+    if (is_complex(svd->compute)) {
+        ComplexGesdd *gesdd;
+        *(void **)&gesdd = routine_of(svd->compute, "gesdd");
+        gesdd(&svd->job, &svd->m, &svd->n, svd->a, &lda, svd->values, svd->u, &lda, svd->vh, &ldvt, memory, size,
+              svd->real_work, svd->integers, &info);
+    } else {
+        RealGesdd *gesdd;
+        *(void **)&gesdd = routine_of(svd->compute, "gesdd");
+        gesdd(&svd->job, &svd->m, &svd->n, svd->a, &lda, svd->values, svd->u, &lda, svd->vh, &ldvt, memory, size,
+              svd->integers, &info);
+    }
+    if (work == NULL) {
+        const double wanted = read_pair(svd->compute, answer, 0).real * (1 + 1e-6); /* a float may have lost some */
+        *length = wanted < INT_MAX ? (int)wanted + 1 : INT_MAX;
+    }
+    return info;
+}
+
+/* v from its conjugate transpose. */
+static void store_v(const Svd *svd, const View *v)
+{
+    const size_t size = us_dtype_size(svd->compute);
+    for (int64_t row = 0; row < v->shape[0]; row++) {
+        for (int64_t column = 0; column < v->shape[1]; column++) {
+            Pair pair = read_pair(svd->compute, svd->vh + (size_t)row * (size_t)svd->v_columns * size, column);
+            pair.imaginary = -pair.imaginary;
+            us_lane_store(LANE_COMPLEX128, element_of(v, row, column), v->dtype, 1, &pair, 1);
+        }
+    }
+}
+
+static KernelStatus svd_in(const Batch *batch, const View *matrices, Svd *svd)
+{
+    const int64_t rows = svd->m, columns = svd->n;
+    load_columns(svd->compute, &matrices[0], svd->a, rows);
+    int length = 0, info = svd->count > 0 ? decompose_singular(svd, NULL, &length) : 0;
+    if (svd->count == 0) {
+        fill_identity(svd->compute, svd->u, svd->u_columns);
+        fill_identity(svd->compute, svd->vh, svd->v_columns);
+    } else if (info == 0) {
+        void *work = us_scratch_take((size_t)length * us_dtype_size(batch->compute));
+        if (work == NULL) {
+            return KERNEL_NO_MEMORY;
+        }
+        info = decompose_singular(svd, work, &length);
+        us_scratch_give_back(work);
+    }
+    if (info != 0) {
+        fill_nan(svd->real, svd->values, svd->count);
+        fill_nan(svd->compute, svd->u, rows * svd->u_columns);
+        fill_nan(svd->compute, svd->vh, columns * svd->v_columns);
+    }
+    const View *values = &matrices[1];
+    us_lane_store(us_lane_of(svd->real), values->data, values->dtype, values->strides[0], svd->values, svd->count);
+    if (svd->job != 'N') {
+        store_columns(svd->compute, &matrices[2], svd->u, rows);
+        store_v(svd, &matrices[3]);
+    }
+    return KERNEL_OK;
+}
+
+static KernelStatus svd_body(const Batch *batch, const View *matrices)
+{
+    const int64_t rows = matrices[0].shape[0], columns = matrices[0].shape[1];
+    const int64_t count = rows < columns ? rows : columns, most = rows < columns ? columns : rows;
+    const bool vectors = !us_view_is_absent(&matrices[2]);
+    const int64_t u_columns = vectors ? matrices[2].shape[1] : 0, v_columns = vectors ? matrices[3].shape[1] : 0;
+    const bool full = u_columns > count || v_columns > count;
+    const size_t size = us_dtype_size(batch->compute);
+    const DType real = batch->compute == DTYPE_COMPLEX64    ? DTYPE_FLOAT32
+                       : batch->compute == DTYPE_COMPLEX128 ? DTYPE_FLOAT64
+                                                            : batch->compute;
+    /* the LAPACK's bound for gesdd */
+    const size_t reals = is_complex(batch->compute) ? (size_t)(count * (5 * count + 7 + 2 * most + 2 * count + 1)) : 0;
+    const size_t sizes[] = {us_scratch_round((size_t)(rows * columns) * size), us_scratch_round((size_t)count * size),
+                            us_scratch_round((size_t)(rows * u_columns) * size),
+                            us_scratch_round((size_t)(columns * v_columns) * size),
+                            us_scratch_round(reals * us_dtype_size(real))};
+    char *memory = us_scratch_take(sizes[0] + sizes[1] + sizes[2] + sizes[3] + sizes[4] +
+                                   8 * (size_t)count * sizeof(int) + 1);
+    if (memory == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    char *cursor = memory;
+    Svd svd = {.compute = batch->compute, .real = real, .m = as_int(rows), .n = as_int(columns), .count = as_int(count),
+               .job = !vectors ? 'N' : full ? 'A' : 'S', .u_columns = as_int(u_columns), .v_columns = as_int(v_columns)};
+    svd.a = us_scratch_part(&cursor, sizes[0]);
+    svd.values = us_scratch_part(&cursor, sizes[1]);
+    svd.u = us_scratch_part(&cursor, sizes[2]);
+    svd.vh = us_scratch_part(&cursor, sizes[3]);
+    svd.real_work = us_scratch_part(&cursor, sizes[4]);
+    svd.integers = (int *)(void *)cursor;
+    const KernelStatus status = svd_in(batch, matrices, &svd);
+    us_scratch_give_back(memory);
+    return status;
+}
+
+KernelStatus us_svd(const View *views, const void *attributes)
+{
+    return run(views, 4, ((const Decomposition *)attributes)->compute, attributes, svd_body);
 }
 
 /* ---- triangles ---- */

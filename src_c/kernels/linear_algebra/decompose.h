@@ -22,6 +22,18 @@ Kernel us_log_determinant;
 /* x [m, n], q [m, k] or absent, r [k, n]; k is taken from r: min(m, n), or m for all of q. */
 Kernel us_qr;
 
+/* x [m, m], of which the half counts that is wanted, factor: NaN in this half where x is not positive definite, 0 in the
+ * other. */
+typedef struct Cholesky {
+    DType compute;
+    bool upper;
+} Cholesky;
+Kernel us_cholesky;
+
+/* x [m, n], singular values [min(m, n)], u [m, m or min(m, n)], v [n, n or min(m, n)], both absent or both there:
+ * x = u diag(values) v^H. NaN throughout where the LAPACK finds none. */
+Kernel us_svd;
+
 typedef struct TriangularSolve {
     DType compute;
     bool upper, transposed, unit; /* of the matrix: its upper half counts; it is transposed; its diagonal is all 1 */

@@ -11,4 +11,12 @@ typedef struct Distance {
 } Distance;
 Kernel us_distance;
 
+/* a [n, m], out [n (n - 1) / 2]: of each row to those after it. */
+Kernel us_pair_distance;
+
+/* slopes [batch…, p, r], a, b, distances as us_distance made them, out [batch…, p, m] = sum over r of slope times the
+ * derivative of the distance by a: 0 where rows are equal, for power 0, and, of the largest difference, for all that are
+ * smaller. In float64, rounded once. */
+Kernel us_distance_gradient;
+
 #endif

@@ -1,5 +1,6 @@
 #include "kernels/move/move.h"
 
+#include "kernels/maths/maths.h"
 #include "kernels/move/copy_view.h"
 #include "kernels/pieces.h"
 #include "tensor/axes.h"
@@ -203,6 +204,7 @@ static void sequence_piece(void *context, int64_t piece)
         const bool last = begin + k == sequence->last_at;
         if (floating) {
             reals[k] = last ? sequence->last.real : sequence->start.real + (double)(begin + k) * sequence->step.real;
+            reals[k] = sequence->powers ? pow_double(sequence->base, reals[k]) : reals[k];
         } else {
             const uint64_t way = (uint64_t)(begin + k) * (uint64_t)sequence->step.integer;
             integers[k] = last ? sequence->last.integer : (int64_t)((uint64_t)sequence->start.integer + way);

@@ -44,9 +44,11 @@ typedef struct DiagonalFill {
 Kernel us_fill_diagonal;
 
 /* views: target. Element i in row-major order is start + i * step, computed in `compute`; element last_at, if that is not
- * negative, is `last`. */
+ * negative, is `last`. `powers`, of a floating compute: base to the power of that. */
 typedef struct Sequence {
     DType compute;
+    bool powers;
+    double base;
     Number start, step, last;
     int64_t last_at;
 } Sequence;

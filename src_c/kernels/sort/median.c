@@ -43,9 +43,10 @@ static uint64_t select_key(uint64_t *keys, int64_t count, int64_t rank, int bits
     return keys[0];
 }
 
-/* The place of the median among the line's keys, -1 for none; `room` for as many keys. */
-static int64_t middle(const Work *work, const uint64_t *keys, uint64_t *room)
+/* The place of the wanted one among the line's keys, -1 for none; `room` for as many keys. */
+static int64_t wanted_place(const Work *work, const uint64_t *keys, uint64_t *room)
 {
+    const int bits = 8 * (int)us_dtype_size(work->views[0].dtype);
     int64_t count = 0;
     bool has_nan = false;
     for (int64_t i = 0; i < work->elements; i++) {
@@ -55,8 +56,10 @@ static int64_t middle(const Work *work, const uint64_t *keys, uint64_t *room)
         has_nan |= is_nan;
     }
     uint64_t wanted = work->rule.mask; /* NaN's, where there is one */
-    if (count > 0 && (!has_nan || work->median->skips_nan)) {
-        wanted = select_key(room, count, (count - 1) / 2, 8 * (int)us_dtype_size(work->views[0].dtype));
+    if (work->median->rank > 0) {
+        wanted = work->median->rank <= count ? select_key(room, count, work->median->rank - 1, bits) : wanted;
+    } else if (count > 0 && (!has_nan || work->median->skips_nan)) {
+        wanted = select_key(room, count, (count - 1) / 2, bits);
     }
     for (int64_t i = 0; i < work->elements; i++) {
         if (keys[i] == wanted) {
@@ -89,7 +92,7 @@ static void run_line(const Work *work, int64_t line, uint64_t *keys, uint64_t *r
     const DType dtype = work->views[0].dtype;
     const double nothing = NAN;
     load_keys(work, data, keys);
-    const int64_t place = middle(work, keys, room);
+    const int64_t place = wanted_place(work, keys, room);
     if (place >= 0) {
         const int64_t offset = us_axes_offset(&work->reduced, 0, place) * (int64_t)us_dtype_size(dtype);
         us_convert(data_of(work, 1, line), work->views[1].dtype, data + offset, dtype, 1);

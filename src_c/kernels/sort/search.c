@@ -23,8 +23,8 @@ typedef struct SearchRun {
     const View *values, *out;
     Axes values_axes, out_axes;
     Lane lane;
-    const void *sequence; /* unit stride, of the lane */
-    int64_t length, count;
+    const char *sequences; /* unit stride, of the lane, line after line */
+    int64_t length, count, per_line; /* per_line: values that are looked up in a line */
 } SearchRun;
 
 static int64_t place_of_real(const double *sequence, int64_t length, double value, bool right)
@@ -70,10 +70,31 @@ static void search_piece(void *context, int64_t piece)
         us_axes_load(&run->values_axes, 0, run->values->data, run->values->dtype, begin, count, run->lane, &values);
     }
     for (int64_t i = 0; i < count; i++) {
-        places[i] = run->call->whole ? place_of_whole(run->sequence, run->length, values.whole[i], run->call->right)
-                                     : place_of_real(run->sequence, run->length, values.real[i], run->call->right);
+        const int64_t line = (begin + i) / run->per_line;
+        const void *sequence = run->sequences + line * run->length * (int64_t)sizeof(int64_t);
+        places[i] = run->call->whole ? place_of_whole(sequence, run->length, values.whole[i], run->call->right)
+                                     : place_of_real(sequence, run->length, values.real[i], run->call->right);
     }
     us_axes_store(&run->out_axes, 0, run->out->data, run->out->dtype, begin, count, LANE_INT64, places);
+}
+
+/* Line `index` of a view, as one of rank 1. */
+static View line_of(const View *view, int64_t index)
+{
+    View line = *view;
+    if (us_view_is_absent(view)) {
+        return line;
+    }
+    const int32_t last = view->rank - 1;
+    for (int32_t axis = last - 1; axis >= 0; axis--) {
+        const int64_t at = index % view->shape[axis] * view->strides[axis];
+        line.data = (char *)line.data + at * (int64_t)us_dtype_size(view->dtype);
+        index /= view->shape[axis];
+    }
+    line.rank = 1;
+    line.shape[0] = view->shape[last];
+    line.strides[0] = view->strides[last];
+    return line;
 }
 
 /* The sequence in its order, in the lane; false: the sorter names a place that there is not. */
@@ -99,22 +120,37 @@ static bool load_sequence(const View *sequence, const View *sorter, Lane lane, c
     return true;
 }
 
+static KernelStatus load_sequences(SearchRun *run, const View *views, int64_t lines, char *to)
+{
+    int64_t outside = 0;
+    for (int64_t i = 0; i < lines; i++) {
+        const View sequence = line_of(&views[0], i), sorter = line_of(&views[1], i);
+        if (!load_sequence(&sequence, &sorter, run->lane, to + i * run->length * (int64_t)sizeof(int64_t), &outside)) {
+            return us_kernel_fault("sorter names place %lld of %lld", (long long)outside, (long long)run->length);
+        }
+    }
+    return KERNEL_OK;
+}
+
 KernelStatus us_sorted_search(const View *views, const void *attributes)
 {
     const View *sequence = &views[0];
-    SearchRun run = {.call = attributes, .values = &views[2], .out = &views[3], .length = sequence->shape[0]};
-    int64_t outside = 0;
+    SearchRun run = {.call = attributes, .values = &views[2], .out = &views[3],
+                     .length = sequence->shape[sequence->rank - 1]};
+    const int64_t lines = us_shape_elements(sequence->rank - 1, sequence->shape);
     run.lane = run.call->whole ? LANE_INT64 : LANE_DOUBLE;
     run.count = us_view_elements(run.out);
-    char *copy = us_scratch_take((size_t)run.length * sizeof(int64_t) + 1);
+    if (run.count == 0) {
+        return KERNEL_OK;
+    }
+    run.per_line = run.count / lines;
+    char *copy = us_scratch_take((size_t)(lines * run.length) * sizeof(int64_t) + 1);
     if (copy == NULL) {
         return KERNEL_NO_MEMORY;
     }
-    KernelStatus status = KERNEL_OK;
-    if (!load_sequence(sequence, &views[1], run.lane, copy, &outside)) {
-        status = us_kernel_fault("sorter names place %lld of %lld", (long long)outside, (long long)run.length);
-    } else if (run.count > 0) {
-        run.sequence = copy;
+    const KernelStatus status = load_sequences(&run, views, lines, copy);
+    if (status == KERNEL_OK) {
+        run.sequences = copy;
         run.out_axes = axes_of(run.out);
         if (!us_view_is_absent(run.values)) {
             run.values_axes = axes_of(run.values);

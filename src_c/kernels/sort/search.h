@@ -6,8 +6,9 @@
 #include "tensor/number.h"
 
 /* out = the first place of the sequence whose element is not below the value (`right`: is above it), the sequence's
- * length if there is none. views: sequence of rank 1, sorter (absent, or where each place's element is), values
- * (absent: one, the attribute), out of as many elements. Compared in int64 or float64. */
+ * length if there is none. views: sequence, sorter (absent, or of its shape: where each place's element is), values
+ * (absent: one, the attribute), out of as many elements. A sequence of more than one axis has one line for each line of
+ * the values. Compared in int64 or float64. */
 typedef struct SortedSearch {
     bool right, whole; /* whole: in int64 */
     Number value;

@@ -1,0 +1,129 @@
+#include "ascend/opapi/rearrange.h"
+
+#include "kernels/map/formulas.h"
+#include "kernels/move/move.h"
+#include "kernels/move/repeat_each.h"
+
+/* An axis as two, the second of `inner` elements. */
+static View split_axis(View view, int32_t axis, int64_t inner)
+{
+    for (int32_t i = view.rank; i > axis + 1; i--) {
+        view.shape[i] = view.shape[i - 1];
+        view.strides[i] = view.strides[i - 1];
+    }
+    view.shape[axis + 1] = inner;
+    view.strides[axis + 1] = view.strides[axis];
+    view.shape[axis] /= inner;
+    view.strides[axis] *= inner;
+    view.rank++;
+    return view;
+}
+
+static View swap_axes(View view, int32_t a, int32_t b)
+{
+    const int64_t size = view.shape[a], stride = view.strides[a];
+    view.shape[a] = view.shape[b];
+    view.strides[a] = view.strides[b];
+    view.shape[b] = size;
+    view.strides[b] = stride;
+    return view;
+}
+
+static aclnnStatus copy_view(OpCall *op, const Operand *from, View source, const Operand *to, View target)
+{
+    const DType dtype = dtype_of_acl(from->dtype);
+    const MapCall call = {.formula = &us_map_copy, .compute = dtype, .result = dtype, .inputs = 1, .outputs = 1,
+                          .items = 1};
+    return op_plan_views(op, us_map, &call, sizeof call, 2,
+                         (const PlannedView[]){{from, VIEW_READ, &source}, {to, VIEW_WRITE, &target}});
+}
+
+aclnnStatus op_channel_shuffle(OpCall *op, const Operand *self, int64_t groups, const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    const int64_t in_group = op_size(self, 1) / groups;
+    const View source = swap_axes(split_axis(self->view, 1, in_group), 1, 2);
+    return copy_view(op, self, source, out, split_axis(out->view, 1, groups));
+}
+
+/* ---- slices as often as a tensor says ---- */
+
+void require_repeats(OpCall *op, const Operand *self, int32_t axis, const Operand *repeats)
+{
+    const int64_t given = us_view_elements(&repeats->view);
+    const int64_t size = axis < 0 ? us_view_elements(&self->view) : op_size(self, axis);
+    op_require(op, given == 1 || given == size, repeats->name, "elements", op->invalid,
+               "%s is %s; it needs 1 element or %lld", repeats->name, op_shape_text(op, repeats), (long long)size);
+}
+
+Shape op_shape_repeated_each(OpCall *op, const Operand *self, int32_t axis, int64_t size)
+{
+    Shape shape = op_shape(self);
+    if (!op_refused(op) && axis < shape.rank) {
+        shape.sizes[axis] = size;
+    }
+    return shape;
+}
+
+static aclnnStatus plan_repeats(OpCall *op, RepeatEach attributes, const Operand *self, const Operand *repeats,
+                                const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    return op_plan_operands(op, us_repeat_each, &attributes, sizeof attributes, OPERANDS(self, repeats), OPERANDS(out));
+}
+
+aclnnStatus op_repeat_each(OpCall *op, const Operand *self, const Operand *repeats, int32_t axis, const Operand *out)
+{
+    return plan_repeats(op, (RepeatEach){.axis = axis}, self, repeats, out);
+}
+
+aclnnStatus op_repeat_elements(OpCall *op, const Operand *self, int64_t repeats, const Operand *out)
+{
+    return plan_repeats(op, (RepeatEach){.flat = true, .times = repeats}, self, NULL, out);
+}
+
+aclnnStatus op_repeat_each_element(OpCall *op, const Operand *self, const Operand *repeats, const Operand *out)
+{
+    return plan_repeats(op, (RepeatEach){.flat = true}, self, repeats, out);
+}
+
+aclnnStatus op_repeat_places(OpCall *op, const Operand *repeats, const Operand *out)
+{
+    return plan_repeats(op, (RepeatEach){.flat = true}, NULL, repeats, out);
+}
+
+bool op_alike_but(const Operand *a, const Operand *b, int32_t axis)
+{
+    bool alike = a->view.rank == b->view.rank;
+    for (int32_t d = 0; d < a->view.rank && alike; d++) {
+        alike = d == axis || a->view.shape[d] == b->view.shape[d];
+    }
+    return alike;
+}
+
+aclnnStatus op_repeat_each_gradient(OpCall *op, const Operand *slopes, const Operand *repeats, int32_t axis,
+                                    const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    const RepeatEach attributes = {.axis = axis};
+    return op_plan_operands(op, us_repeat_each_gradient, &attributes, sizeof attributes, OPERANDS(slopes, repeats),
+                            OPERANDS(out));
+}
+
+/* ---- powers ---- */
+
+aclnnStatus op_logspace(OpCall *op, const ScalarArgument *start, const ScalarArgument *end, int64_t steps, double base,
+                        const Operand *out)
+{
+    const double gap = steps > 1 ? (end->value.real - start->value.real) / (double)(steps - 1) : 0;
+    const Sequence attributes = {.compute = DTYPE_FLOAT64, .powers = true, .base = base, .start = start->value,
+                                 .step = op_real(gap, ACL_DOUBLE), .last = end->value,
+                                 .last_at = steps > 1 ? steps - 1 : -1};
+    return op_plan_operands(op, us_sequence, &attributes, sizeof attributes, NO_OPERANDS, OPERANDS(out));
+}

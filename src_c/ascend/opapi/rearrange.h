@@ -1,0 +1,30 @@
+/* Elements in another order, slices as often as a tensor says, and powers in sequence. */
+#ifndef ASCEND_OPAPI_REARRANGE_H
+#define ASCEND_OPAPI_REARRANGE_H
+
+#include "ascend/opapi/families.h"
+
+/* Channels, the second axis, seen as [groups, channels / groups], transposed. */
+aclnnStatus op_channel_shuffle(OpCall *op, const Operand *self, int64_t groups, const Operand *out);
+
+/* `repeats` has as many elements as self has along the axis, or one (repeats/elements); out has any size there. */
+void require_repeats(OpCall *op, const Operand *self, int32_t axis, const Operand *repeats);
+Shape op_shape_repeated_each(OpCall *op, const Operand *self, int32_t axis, int64_t size);
+/* Slice i of self along the axis repeats[i] times in a row. */
+aclnnStatus op_repeat_each(OpCall *op, const Operand *self, const Operand *repeats, int32_t axis, const Operand *out);
+/* The same of self's elements in row-major order: each `repeats` times, and as a tensor says. */
+aclnnStatus op_repeat_elements(OpCall *op, const Operand *self, int64_t repeats, const Operand *out);
+aclnnStatus op_repeat_each_element(OpCall *op, const Operand *self, const Operand *repeats, const Operand *out);
+/* i, repeats[i] times in a row. */
+aclnnStatus op_repeat_places(OpCall *op, const Operand *repeats, const Operand *out);
+
+/* One shape, but for the axis. */
+bool op_alike_but(const Operand *a, const Operand *b, int32_t axis);
+aclnnStatus op_repeat_each_gradient(OpCall *op, const Operand *slopes, const Operand *repeats, int32_t axis,
+                                    const Operand *out);
+
+/* out[i] = base to the power of the linspace from start to end. */
+aclnnStatus op_logspace(OpCall *op, const ScalarArgument *start, const ScalarArgument *end, int64_t steps, double base,
+                        const Operand *out);
+
+#endif

@@ -1,0 +1,65 @@
+"""Shuffled channels, slices that repeat, and powers in sequence, against NumPy."""
+
+import itertools
+
+import numpy as np
+
+from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+from tests.ascend.test_aclnn_index import fault
+
+RANDOM = np.random.default_rng(3)
+
+
+def drawn(shape, kind):
+    return RANDOM.integers(0, 2 if kind == "B" else 9, shape)
+
+
+def test_channel_shuffle():
+    for kind, layout in itertools.product(["F32", "BF16", "U8", "C128"], LAYOUTS):
+        for shape, groups in (((2, 6, 3), 2), ((1, 6, 2, 5), 3), ((2, 4, 1, 2, 3), 4), ((0, 4, 2), 2)):
+            values = drawn(shape, kind)
+            seen = values.reshape(shape[0], groups, shape[1] // groups, *shape[2:])
+            found = call("ChannelShuffle", self=tensor(values, kind, layout), groups=groups, out=empty(shape, kind, layout))
+            np.testing.assert_array_equal(found, np.swapaxes(seen, 1, 2).reshape(shape))
+
+
+def test_repeats():
+    for kind, layout in itertools.product(["F32", "F16", "I64", "B"], LAYOUTS):
+        values, times = drawn((3, 4), kind), RANDOM.integers(0, 4, 12)
+        given = tensor(values, kind, layout)
+        found = call("RepeatInterleaveInt", self=given, repeats=3, outputSize=36, out=empty((36,), kind, layout))
+        np.testing.assert_array_equal(found, np.repeat(values, 3))
+        found = call("RepeatInterleave", self=given, repeats=tensor(times, "I64", layout), outputSize=int(times.sum()),
+                     out=empty((int(times.sum()),), kind, layout))  # fmt: skip
+        np.testing.assert_array_equal(found, np.repeat(values, times))
+        for dim, few in ((0, times[:3]), (-1, times[:4]), (0, np.array([2]))):
+            expected = np.repeat(values, few, dim)
+            found = call("RepeatInterleaveWithDim", self=given, repeats=tensor(few, "I32", layout), dim=dim,
+                         outputSize=expected.shape[dim], out=empty(expected.shape, kind, layout))  # fmt: skip
+            np.testing.assert_array_equal(found, expected)
+            if kind[0] == "F":
+                slopes = drawn(expected.shape, kind)
+                owners = np.repeat(np.arange(values.shape[dim]), few)
+                sums = np.zeros(values.shape)
+                np.add.at(np.moveaxis(sums, dim, 0), owners, np.moveaxis(slopes, dim, 0))
+                found = call("RepeatInterleaveGrad", yGrad=tensor(slopes, kind, layout), repeats=tensor(few, "I64", layout),
+                             axis=dim, out=empty(values.shape, kind, layout))  # fmt: skip
+                np.testing.assert_array_equal(found, sums)
+    found = call("RepeatInterleaveTensor", repeats=tensor(times, "I32"), outputSize=int(times.sum()),
+                 out=empty((int(times.sum()),), "I32"))  # fmt: skip
+    np.testing.assert_array_equal(found, np.repeat(np.arange(12), times))
+
+
+def test_repeats_that_do_not_add_up_are_a_fault():
+    for times, sentence in (([1, 1], "add to 2, not 3"), ([2, 2], "more than 3"), ([-1, 4], "-1 times")):
+        found = fault("RepeatInterleave", tensor([1.0, 2.0]), tensor(times, "I64"), 3, empty((3,)))
+        assert sentence in found, found
+
+
+def test_logspace():
+    for kind, layout in itertools.product(["F32", "F16", "F64", "I64"], LAYOUTS):
+        for steps, base, (start, end) in itertools.product((0, 1, 5), (2.0, 10.0), ((0.0, 4.0), (3, -1))):
+            exponents = np.linspace(start, end, steps)
+            expected = np.trunc(base**exponents) if kind == "I64" else rounded(base**exponents, kind)
+            found = call("LogSpace", start=start, end=end, steps=steps, base=base, result=empty((steps,), kind, layout))
+            np.testing.assert_allclose(found, expected, rtol=1e-15)
