@@ -516,7 +516,8 @@ static void require_pages(OpCall *op, const AttentionCall *call, const Operand4 
     if (op_refused(op) || !is_there(call->pages)) {
         return;
     }
-    const int64_t rows = of->query.shape[2], size = of->key.shape[2], unit = rows == 1 ? BLOCK_OF_TOKENS : BLOCK_OF_ROWS;
+    const int64_t rows = of->query.shape[2], size = of->key.shape[2];
+    const int64_t unit = rows == 1 ? BLOCK_OF_TOKENS : BLOCK_OF_ROWS;
     op_require(op, call->key->view.rank == 3 || layout_of(call) == &layouts[3], call->key->name, "pages", op->invalid,
                "%s is %s: pages by heads are for a query of BNSD", call->key->name, op_shape_text(op, call->key));
     op_require(op, call->key->view.rank == 4 || call->key->view.shape[2] <= WIDTH_LIMIT, call->key->name, "width",
@@ -524,7 +525,8 @@ static void require_pages(OpCall *op, const AttentionCall *call, const Operand4 
                op_shape_text(op, call->key), WIDTH_LIMIT);
     op_require(op, call->block_size == size && size > 0 && size <= BLOCK_LIMIT && size % unit == 0, "blockSize",
                "value", op->invalid, "blockSize is %lld, %s is %s: a page has a multiple of %lld keys, at most %d",
-               (long long)call->block_size, call->key->name, op_shape_text(op, call->key), (long long)unit, BLOCK_LIMIT);
+               (long long)call->block_size, call->key->name, op_shape_text(op, call->key), (long long)unit,
+               BLOCK_LIMIT);
     op_require(op, call->pages->view.rank == 2 && is(&call->pages->view, 0, of->query.shape[0]), call->pages->name,
                "shape", op->invalid, "%s is %s; there are %lld batches", call->pages->name,
                op_shape_text(op, call->pages), (long long)of->query.shape[0]);
@@ -572,8 +574,9 @@ static void require_result_scale(OpCall *op, const AttentionCall *call, const Op
                "%s is %s: it has one element, or one for each of %lld channels", scale->name, op_shape_text(op, scale),
                (long long)channels);
     op_require(op, count == 1 || (of->value.shape[3] % CHANNEL_UNIT == 0 && !is_there(call->maximum)), scale->name,
-               "channels", op->invalid, "%s is %s: channels need head sizes in multiples of %d, %lld is none, and no %s",
-               scale->name, op_shape_text(op, scale), CHANNEL_UNIT, (long long)of->value.shape[3], "softmaxLse");
+               "channels", op->invalid,
+               "%s is %s: channels need head sizes in multiples of %d, %lld is none, and no softmaxLse", scale->name,
+               op_shape_text(op, scale), CHANNEL_UNIT, (long long)of->value.shape[3]);
     op_require_same_shape(op, offset, scale);
     op_require_same_dtype(op, offset, scale);
     op_require(op, call->mode != MODE_BAND || (call->before >= 0 && call->after >= 0), "preTokens", "quantized",
