@@ -216,7 +216,7 @@ def main() -> None:
     sources, headers = options.output / "src" / "ftdsp", options.headers
     made = {sources / "manual.h": declarations(operators),
             options.output / "exports.map": exports(options.exports.read_text(), operators),
-            options.output / "rules/ftdsp/manual/rules.toml": ft_manual.rules_toml(operators)}  # fmt: skip
+            options.output / "rules/ftdsp/manual/rules.json": ft_manual.rules_json(operators)}  # fmt: skip
     made |= {sources / f"{operator.key}.c": entries(operator) for operator in operators}
     for name in {operator.header for operator in operators}:
         made[headers / name] = header(name, [operator for operator in operators if operator.header == name])

@@ -54,7 +54,7 @@ def main(pages: pathlib.Path, output: pathlib.Path, *stems: str) -> None:
     for library in LIBRARIES:
         mine = [item for item in derived if item.operator.library == library]
         files[output / f"exports_{library}.map"] = emit.exports([item.operator for item in mine])
-        files[output / f"rules/opapi_{library}/rules.toml"] = emit.catalogue(f"libopapi_{library}.so", mine)
+        files[output / f"rules/opapi_{library}/rules.json"] = emit.catalogue(f"libopapi_{library}.so", mine)
     files[output / "exports.map"] = emit.exports([item.operator for item in derived])
     files[output / "rules/pages.json"] = emit.data(derived)
     lists = [source_list(library, sources[library]) for library in LIBRARIES]

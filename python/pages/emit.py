@@ -130,30 +130,25 @@ def exports(operators: list[Operator]) -> str:
     return f"{{\n{scope}  local:\n    *;\n}};\n"
 
 
-def _toml_text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
 def catalogue(library: str, derived: list[Derived]) -> str:
-    """rules.toml of one library. Rules that every operator has share an entry."""
-    lines = [f"library = {_toml_text(library)}"]
+    """rules.json of one library. Rules that every operator has share an entry."""
     shared: dict[tuple, list[str]] = {}
     for item in derived:
         for rule in item.rules:
-            key = (rule.tail, rule.status, rule.sentence, rule.source, rule.why,
-                   item.operator.page if rule.kind not in ("phase",) else "aclnn-base 6")  # fmt: skip
+            where = item.operator.page if rule.kind != "phase" else "aclnn-base 6"
+            key = (rule.tail, rule.status, rule.sentence, rule.source, rule.why, where)
             shared.setdefault(key, []).append(item.operator.function)
+    rules = []
     for (tail, status, sentence, origin, why, where), functions in shared.items():
         names = functions[0] if len(functions) == 1 else "{" + ",".join(functions) + "}"
-        lines += ["", "[[rule]]", f"id = {_toml_text(f'{names}/{tail}')}", f"status = {status}",
-                  f"sentence = {_toml_text(sentence)}", f"source = {_toml_text(origin)}", f"where = {_toml_text(where)}"]  # fmt: skip
-        if why:
-            lines.append(f"why = {_toml_text(why)}")
-    for item in derived:
-        for choice in item.operator.choices:
-            lines += ["", "[[choice]]", f"id = {_toml_text(item.operator.function + '/' + choice['about'])}",
-                      f"sentence = {_toml_text(choice['sentence'])}", f"where = {_toml_text(item.operator.page)}"]  # fmt: skip
-    return "\n".join([*lines, ""])
+        rules.append({"id": f"{names}/{tail}", "status": status, "sentence": sentence, "source": origin, "where": where,
+                      "why": why})  # fmt: skip
+    choices = [
+        {"id": f"{item.operator.function}/{choice['about']}", "sentence": choice["sentence"], "where": item.operator.page}
+        for item in derived
+        for choice in item.operator.choices
+    ]
+    return json.dumps({"library": library, "rule": rules, "choice": choices}, ensure_ascii=False, indent=1)
 
 
 def _plain(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -228,3 +228,25 @@ const char *us_shape_text(int32_t rank, const int64_t *shape, char *buffer, size
     }
     return buffer;
 }
+
+View us_view_remove_axis(View view, int32_t axis)
+{
+    for (int32_t i = axis; i + 1 < view.rank; i++) {
+        view.shape[i] = view.shape[i + 1];
+        view.strides[i] = view.strides[i + 1];
+    }
+    view.rank--;
+    return view;
+}
+
+View us_view_insert_axis(View view, int32_t axis, int64_t size, int64_t stride)
+{
+    for (int32_t i = view.rank; i > axis; i--) {
+        view.shape[i] = view.shape[i - 1];
+        view.strides[i] = view.strides[i - 1];
+    }
+    view.shape[axis] = size;
+    view.strides[axis] = stride;
+    view.rank++;
+    return view;
+}

@@ -69,6 +69,10 @@ bool us_broadcast_shape(const View *const *views, int count, int32_t *rank, int6
 /* The view seen with the broadcast shape: missing and size-1 axes get stride 0. */
 View us_view_broadcast(const View *view, int32_t rank, const int64_t *shape);
 
+/* With an axis more before `axis`, or without that axis (and at its first index). */
+View us_view_insert_axis(View view, int32_t axis, int64_t size, int64_t stride);
+View us_view_remove_axis(View view, int32_t axis);
+
 /* "[2,3]" into a buffer that is returned: for messages. */
 enum { SHAPE_TEXT_SIZE = 24 * VIEW_RANK_LIMIT };
 const char *us_shape_text(int32_t rank, const int64_t *shape, char *buffer, size_t size);

@@ -1,32 +1,33 @@
 """`understudy rules`: what it prints is the catalogue."""
 
-import tomllib
-
 import pytest
 
 from tests.kit.support import assert_error_of_use, understudy, understudy_json
-from understudy import paths
-from understudy.kit import names, sdk
+from understudy.kit import catalogue, names, sdk
 
 
 def entries(kind):
-    for file in (paths.sdk() / "rules").rglob("rules.toml"):
-        yield from tomllib.loads(file.read_text()).get(kind, [])
+    for content in catalogue.contents().values():
+        yield from content.get(kind, [])
 
 
-def test_every_entry_is_listed():
+@pytest.fixture(scope="module")
+def everything():
     printed, status = understudy_json("rules")
     assert status == 0
-    for kind, listed in (("rule", printed["rules"]), ("choice", printed["choices"])):
+    return printed
+
+
+def test_every_entry_is_listed(everything):
+    for kind, listed in (("rule", everything["rules"]), ("choice", everything["choices"])):
         texts = {entry["sentence"] for entry in listed}
         assert texts == {entry["sentence"] for entry in entries(kind)}
-    assert len({rule["id"] for rule in printed["rules"]}) == len(printed["rules"])
+    assert len({rule["id"] for rule in everything["rules"]}) == len(everything["rules"])
 
 
-def test_totals_add_up():
-    printed, _ = understudy_json("rules")
-    for total in printed["totals"]:
-        mine = [rule for rule in printed["rules"] if rule["library"] == total["library"]]
+def test_totals_add_up(everything):
+    for total in everything["totals"]:
+        mine = [rule for rule in everything["rules"] if rule["library"] == total["library"]]
         assert total["rules"] == len(mine) == sum(total[key] for key in ("page", "sheet", "choice", "cannot-check"))
         assert total["tested"] == sum(rule["tested"] for rule in mine)
         assert total["tested"] + total["cannot-check"] == total["rules"]
@@ -44,9 +45,8 @@ def test_statuses_have_the_vendors_names(function, rule, name):
     assert found[f"{function}/{rule}"] == name
 
 
-def test_every_status_of_a_stack_with_statuses_has_a_name():
-    printed, _ = understudy_json("rules")
-    nameless = [rule["id"] for rule in printed["rules"]
+def test_every_status_of_a_stack_with_statuses_has_a_name(everything):
+    nameless = [rule["id"] for rule in everything["rules"]
                 if rule["library"] != "libftdsp.so" and not rule["status_name"]]  # fmt: skip
     assert nameless == []
 

@@ -1,4 +1,4 @@
-"""Pooling against NumPy models that visit every tap of every window (mcdnn 6.15, 7.3)."""
+"""Pooling against NumPy models that visit every tap of the window (mcdnn 6.15, 7.3)."""
 
 import itertools
 
@@ -36,40 +36,51 @@ def output_sizes(sizes, window, padding, stride):
     return sizes[:2] + tuple(1 + (n + 2 * p - w) // s for n, w, p, s in zip(sizes[2:], window, padding, stride))
 
 
-def windows(sizes, window, padding, stride):
-    """For every output position of a plane: its taps inside the plane, in row-major order."""
-    for position in itertools.product(*map(range, output_sizes(sizes, window, padding, stride)[2:])):
-        starts = [o * s - p for o, s, p in zip(position, stride, padding)]
-        spans = [range(max(start, 0), max(0, min(start + w, n))) for start, w, n in zip(starts, window, sizes[2:])]
-        yield position, list(itertools.product(*spans))
+def taps(sizes, window, padding, stride):
+    """For every tap of the window, in row-major order: the outputs whose tap lies in the plane, and where it lies."""
+    counts = output_sizes(sizes, window, padding, stride)[2:]
+    for offsets in itertools.product(*map(range, window)):
+        outputs, inputs = [], []
+        for count, n, offset, p, s in zip(counts, sizes[2:], offsets, padding, stride):
+            place = np.arange(count) * s - p + offset
+            inside = (place >= 0) & (place < n)
+            outputs.append(np.flatnonzero(inside))
+            inputs.append(place[inside])
+        yield (..., *np.ix_(*outputs)), (..., *np.ix_(*inputs))
+
+
+def tap_counts(sizes, window, padding, stride):
+    """How many taps of each output lie inside the plane."""
+    counts = np.zeros(output_sizes(sizes, window, padding, stride), int)
+    for outputs, _ in taps(sizes, window, padding, stride):
+        counts[outputs] += 1
+    return counts
+
+
+def divisors(sizes, mode, window, padding, stride):
+    """Of averages."""
+    return np.prod(window) if mode == INCLUDE else np.maximum(tap_counts(sizes, window, padding, stride), 1)
 
 
 def forward_model(x, mode, window, padding, stride):
-    y = np.zeros(output_sizes(x.shape, window, padding, stride))
-    for position, taps in windows(x.shape, window, padding, stride):
-        values = np.stack([x[(..., *tap)] for tap in taps]) if taps else np.zeros((0, *x.shape[:2]))
-        if mode in (MAX, DETERMINISTIC):
-            y[(..., *position)] = values.max(0)
-        else:
-            y[(..., *position)] = values.sum(0) / (np.prod(window) if mode == INCLUDE else max(len(taps), 1))
-    return y
+    extremes = mode in (MAX, DETERMINISTIC)
+    y = np.full(output_sizes(x.shape, window, padding, stride), -np.inf if extremes else 0.0)
+    for outputs, inputs in taps(x.shape, window, padding, stride):
+        y[outputs] = np.maximum(y[outputs], x[inputs]) if extremes else y[outputs] + x[inputs]
+    return y if extremes else y / divisors(x.shape, mode, window, padding, stride)
 
 
 def backward_model(x, y, dy, mode, window, padding, stride):
-    dx = np.zeros(x.shape)
-    for position, taps in windows(x.shape, window, padding, stride):
-        for plane in itertools.product(range(x.shape[0]), range(x.shape[1])):
-            slope = dy[(*plane, *position)]
-            values = [x[(*plane, *tap)] for tap in taps]
-            if mode == MAX:
-                dx[(*plane, *taps[int(np.argmax(values))])] += slope
-            elif mode == DETERMINISTIC:
-                equal = [tap for tap, value in zip(taps, values) if value == y[(*plane, *position)]]
-                for tap in equal[:1]:
-                    dx[(*plane, *tap)] += slope
-            else:
-                for tap in taps:
-                    dx[(*plane, *tap)] += slope / (np.prod(window) if mode == INCLUDE else len(taps))
+    """The slope of a maximum goes to its first tap (MAX), or to the first tap that is equal to y."""
+    dx, extremes = np.zeros(x.shape), mode in (MAX, DETERMINISTIC)
+    wanted = forward_model(x, mode, window, padding, stride) if mode == MAX else y
+    slopes = dy if extremes else dy / divisors(x.shape, mode, window, padding, stride)
+    left = np.ones(dy.shape, bool)  # outputs whose slope has not gone anywhere yet
+    for outputs, inputs in taps(x.shape, window, padding, stride):
+        mine = left[outputs] & (x[inputs] == wanted[outputs]) if extremes else True
+        dx[inputs] += np.where(mine, slopes[outputs], 0)
+        if extremes:
+            left[outputs] &= ~mine
     return dx
 
 
@@ -90,7 +101,7 @@ def test_forward_and_backward_follow_the_definition(shape, mode, data_type):
     sizes, *window = shape
     descriptor = pooling(mode, *window)
     outputs = output_sizes(*shape)
-    if mode in (MAX, DETERMINISTIC) and not all(taps for _, taps in windows(*shape)):
+    if mode in (MAX, DETERMINISTIC) and not tap_counts(*shape).all():
         pytest.skip("a maximum over nothing has its own test")
     x_values = random(sizes, data_type, 1).round(0 if mode == MAX else 4)  # ties
     x, y = Tensor(x_values, data_type), Tensor(random(outputs, data_type, 2), data_type)
@@ -285,7 +296,7 @@ def test_descriptors_report_what_they_were_given():
     ((1, 2, 3, 4), (9, 1000), (8, 999), (1, 7))])
 def test_planes_that_are_cut_and_windows_as_large_as_planes(sizes, window, padding, stride, mode):
     outputs, descriptor = output_sizes(sizes, window, padding, stride), pooling(mode, window, padding, stride)
-    if mode in (MAX, DETERMINISTIC) and not all(taps for _, taps in windows(sizes, window, padding, stride)):
+    if mode in (MAX, DETERMINISTIC) and not tap_counts(sizes, window, padding, stride).all():
         return
     x, y = Tensor(random(sizes, FLOAT, 1).round(1)), Tensor(np.full(outputs, np.nan))
     forward(descriptor, x, y)
@@ -305,7 +316,7 @@ def test_any_window(mode, data):
     window, stride = numbers(1, 4), numbers(1, 4)
     padding = tuple(data.draw(st.integers(0, size - 1)) for size in window)
     sizes = (1, 2, *(data.draw(st.integers(max(1, w - 2 * p), 7)) for w, p in zip(window, padding)))
-    if not all(taps for _, taps in windows(sizes, window, padding, stride)):
+    if not tap_counts(sizes, window, padding, stride).all():
         return
     x, descriptor = Tensor(random(sizes, FLOAT, 1).round()), pooling(mode, window, padding, stride)
     y = Tensor(np.full(output_sizes(sizes, window, padding, stride), np.nan))
@@ -325,7 +336,7 @@ def digest() -> str:
     outputs = []
     for mode, data_type, nan, stride in itertools.product(MODES, TYPES, (False, True), ((2, 2), (1, 1), (3, 3))):
         descriptor = pooling(mode, (3, 3), (1, 1), stride, propagate_nan=nan)
-        values = random((5, 7, 65, 63), data_type, 1)
+        values = random((3, 5, 65, 63), data_type, 1)
         values[:, :, ::7, ::11] = np.nan if mode in (MAX, DETERMINISTIC) else 0.5
         values[:, 0, 5:12, 5:12] = -np.inf
         x = Tensor(values, data_type)

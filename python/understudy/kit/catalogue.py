@@ -1,6 +1,7 @@
-"""The rule catalogue: what every library refuses and chooses, from the rules.toml files of the SDK."""
+"""The rule catalogue: what every library refuses and chooses, from the SDK's files rules.toml (written) and rules.json (made)."""
 
 import functools
+import json
 import pathlib
 import re
 import tomllib
@@ -53,7 +54,14 @@ def expand_braces(text: str) -> list[str]:
 
 
 def files() -> list[pathlib.Path]:
-    return sorted((paths.sdk() / "rules").rglob("rules.toml"))
+    return sorted((paths.sdk() / "rules").rglob("rules.*"))
+
+
+@functools.cache
+def contents() -> dict[pathlib.Path, dict]:
+    """What each catalogue says: "library", and lists of "rule" and "choice"."""
+    readers = {".toml": tomllib.loads, ".json": json.loads}
+    return {file: readers[file.suffix](file.read_text()) for file in files()}
 
 
 def stack_of(file: pathlib.Path) -> str:
@@ -64,8 +72,7 @@ def stack_of(file: pathlib.Path) -> str:
 def rules() -> dict[str, Rule]:
     """Every rule of every library by id."""
     found: dict[str, Rule] = {}
-    for file in files():
-        content = tomllib.loads(file.read_text())
+    for file, content in contents().items():
         for entry in content.get("rule", []):
             for rule_id in expand_braces(entry["id"]):
                 if rule_id in found:
@@ -85,8 +92,7 @@ def refused_functions() -> dict[str, Rule]:
 @functools.cache
 def choices() -> list[Choice]:
     found = []
-    for file in files():
-        content = tomllib.loads(file.read_text())
+    for content in contents().values():
         for entry in content.get("choice", []):
             found += [Choice(name, entry["sentence"], entry["where"], content["library"])
                       for name in expand_braces(entry["id"])]  # fmt: skip
@@ -96,4 +102,4 @@ def choices() -> list[Choice]:
 @functools.cache
 def stack_of_library() -> dict[str, str]:
     """The stack of each library that has a catalogue."""
-    return {tomllib.loads(file.read_text())["library"]: stack_of(file) for file in files()}
+    return {content["library"]: stack_of(file) for file, content in contents().items()}

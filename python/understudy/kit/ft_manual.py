@@ -7,6 +7,7 @@ Standard library only, and nothing of this package: the build runs it before the
 import dataclasses
 import functools
 import itertools
+import json
 import math
 import pathlib
 import re
@@ -263,16 +264,15 @@ def rules(operator: Operator) -> dict[str, str]:
     return found
 
 
-def rules_toml(operators: list[Operator]) -> str:
+def rules_json(operators: list[Operator]) -> str:
     """The catalogue entries of these rules."""
-    lines = ['library = "libftdsp.so"', ""]
+    entries = []
     for operator in operators:
         groups: dict[str, list[str]] = {}
         for rule, reason in rules(operator).items():
             groups.setdefault(reason, []).append(rule)
         for reason, names in groups.items():
             status, sentence, source, why = REASONS[reason]
-            lines += ["[[rule]]", f'id = "{{{",".join(names)}}}"', f"status = {status}", f'sentence = "{sentence}"',
-                      f'source = "{source}"', f'where = "{operator.where}"']  # fmt: skip
-            lines += [f'why = "{why}"', ""] if why else [""]
-    return "\n".join(lines)
+            entries.append({"id": f"{{{','.join(names)}}}", "status": status, "sentence": sentence, "source": source,
+                            "where": operator.where, "why": why})  # fmt: skip
+    return json.dumps({"library": "libftdsp.so", "rule": entries}, ensure_ascii=False, indent=1)

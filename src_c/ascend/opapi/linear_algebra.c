@@ -10,18 +10,6 @@
 
 /* ---- products ---- */
 
-/* A vector as a column, or as a row. */
-static View as_column(const View *vector, bool row)
-{
-    View view = *vector;
-    view.rank = 2;
-    view.shape[row ? 1 : 0] = vector->shape[0];
-    view.strides[row ? 1 : 0] = vector->strides[0];
-    view.shape[row ? 0 : 1] = 1;
-    view.strides[row ? 0 : 1] = 0;
-    return view;
-}
-
 /* views: a, b, addend, c. */
 static aclnnStatus plan_product(OpCall *op, Kernel *kernel, DType compute, Number beta, Number alpha,
                                 const PlannedView *four)
@@ -42,7 +30,7 @@ aclnnStatus op_outer(OpCall *op, const Operand *a, const Operand *b, const Opera
     if (op_refused(op) || op_empty(out)) {
         return op_plan_nothing(op);
     }
-    const View column = as_column(&a->view, false), row = as_column(&b->view, true);
+    const View column = us_view_insert_axis(a->view, 1, 1, 0), row = us_view_insert_axis(b->view, 0, 1, 0);
     const PlannedView views[] = {{a, VIEW_READ, &column}, {b, VIEW_READ, &row}, {NULL, VIEW_READ, NULL},
                                  {out, VIEW_WRITE, NULL}};
     const DType compute = op_product_type(dtype_of_acl(op_promote(op, OPERANDS(a, b))));

@@ -182,14 +182,7 @@ Shape op_shape_sample_losses(OpCall *op, int64_t reduction, const Operand *self)
 /* With an axis in front where there is only one. */
 static View as_samples(const Operand *operand)
 {
-    View view = operand->view;
-    if (view.rank == 1) {
-        view.rank = 2;
-        view.shape[1] = view.shape[0];
-        view.strides[1] = view.strides[0];
-        view.shape[0] = 1;
-    }
-    return view;
+    return operand->view.rank == 1 ? us_view_insert_axis(operand->view, 0, 1, 0) : operand->view;
 }
 
 aclnnStatus op_multilabel_margin(OpCall *op, const Operand *self, const Operand *target, int64_t reduction,
@@ -248,24 +241,13 @@ CtcSizes op_require_ctc(OpCall *op, const Operand *log_probabilities, const Oper
 
 static View as_batch(const Operand *log_probabilities)
 {
-    View view = log_probabilities->view;
-    if (view.rank == 2) {
-        view.rank = 3;
-        view.shape[2] = view.shape[1];
-        view.strides[2] = view.strides[1];
-        view.shape[1] = 1;
-    }
-    return view;
+    const View *view = &log_probabilities->view;
+    return view->rank == 2 ? us_view_insert_axis(*view, 1, 1, 0) : *view;
 }
 
 static View as_line(const Operand *operand)
 {
-    View view = operand->view;
-    if (view.rank == 0) {
-        view.rank = 1;
-        view.shape[0] = view.strides[0] = 1;
-    }
-    return view;
+    return operand->view.rank == 0 ? us_view_insert_axis(operand->view, 0, 1, 1) : operand->view;
 }
 
 static aclnnStatus plan_ctc(OpCall *op, Kernel *kernel, CtcSizes sizes, int64_t blank, bool zero_infinity,

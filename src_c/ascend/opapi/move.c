@@ -17,28 +17,6 @@ static View slice(View view, int32_t axis, int64_t start, int64_t count, int64_t
     return view;
 }
 
-static View without_axis(View view, int32_t axis)
-{
-    for (int32_t i = axis; i + 1 < view.rank; i++) {
-        view.shape[i] = view.shape[i + 1];
-        view.strides[i] = view.strides[i + 1];
-    }
-    view.rank--;
-    return view;
-}
-
-static View with_axis(View view, int32_t axis, int64_t size, int64_t stride)
-{
-    for (int32_t i = view.rank; i > axis; i--) {
-        view.shape[i] = view.shape[i - 1];
-        view.strides[i] = view.strides[i - 1];
-    }
-    view.shape[axis] = size;
-    view.strides[axis] = stride;
-    view.rank++;
-    return view;
-}
-
 /* ---- a launch of several copies ---- */
 
 typedef struct Moves {
@@ -148,13 +126,13 @@ aclnnStatus op_repeat(OpCall *op, const Operand *from, IntArguments repeats, con
     op_require(op, repeats.count + from->view.rank <= VIEW_RANK_LIMIT, "kernel", "missing",
                ACLNN_ERR_INNER_FIND_KERNEL_ERROR, "repeating %d dimensions", (int)repeats.count);
     while (!op_refused(op) && source.rank < repeats.count) {
-        source = with_axis(source, 0, 1, 0);
+        source = us_view_insert_axis(source, 0, 1, 0);
     }
     for (int32_t axis = (int32_t)repeats.count - 1; axis >= 0 && !op_refused(op) && !op_empty(to); axis--) {
         const int64_t size = source.shape[axis], stride = target.strides[axis];
         target.shape[axis] = size;
-        target = with_axis(target, axis, repeats.values[axis], stride * size);
-        source = with_axis(source, axis, repeats.values[axis], 0);
+        target = us_view_insert_axis(target, axis, repeats.values[axis], stride * size);
+        source = us_view_insert_axis(source, axis, repeats.values[axis], 0);
     }
     Moves moves = moves_begin(op, from->dtype, 1);
     moves_add(&moves, from, source, to, target);
@@ -169,8 +147,8 @@ aclnnStatus op_repeat_interleave(OpCall *op, const Operand *from, int64_t repeat
         const int64_t stride = target.strides[axis];
         target.shape[axis] = source.shape[axis];
         target.strides[axis] = stride * repeats;
-        target = with_axis(target, axis + 1, repeats, stride);
-        source = with_axis(source, axis + 1, repeats, 0);
+        target = us_view_insert_axis(target, axis + 1, repeats, stride);
+        source = us_view_insert_axis(source, axis + 1, repeats, 0);
     }
     Moves moves = moves_begin(op, from->dtype, 1);
     moves_add(&moves, from, source, to, target);
@@ -198,7 +176,8 @@ aclnnStatus op_stack(OpCall *op, Operands from, int32_t axis, aclDataType promot
 {
     Moves moves = moves_begin(op, promoted, from.count);
     for (int32_t i = 0; i < from.count && !op_refused(op); i++) {
-        moves_add(&moves, from.items[i], from.items[i]->view, to, without_axis(slice(to->view, axis, i, 1, 1), axis));
+        moves_add(&moves, from.items[i], from.items[i]->view, to,
+                  us_view_remove_axis(slice(to->view, axis, i, 1, 1), axis));
     }
     return moves_end(&moves);
 }
@@ -292,7 +271,7 @@ aclnnStatus op_eye(OpCall *op, const Operand *to)
     Moves moves = moves_begin(op, to->dtype, 2);
     moves.call.formula = &us_map_fill;
     if (!op_refused(op)) {
-        View diagonal = without_axis(to->view, 1);
+        View diagonal = us_view_remove_axis(to->view, 1);
         diagonal.shape[0] = to->view.shape[0] < to->view.shape[1] ? to->view.shape[0] : to->view.shape[1];
         diagonal.strides[0] = to->view.strides[0] + to->view.strides[1];
         moves_add(&moves, to, to->view, to, to->view);

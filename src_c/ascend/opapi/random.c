@@ -105,15 +105,7 @@ Shape op_shape_samples(OpCall *op, const Operand *self, int64_t count)
 /* A row as one of a matrix. */
 static View as_rows(const Operand *operand)
 {
-    View view = operand->view;
-    if (view.rank == 1) {
-        view.rank = 2;
-        view.shape[1] = view.shape[0];
-        view.strides[1] = view.strides[0];
-        view.shape[0] = 1;
-        view.strides[0] = 0;
-    }
-    return view;
+    return operand->view.rank == 1 ? us_view_insert_axis(operand->view, 0, 1, 0) : operand->view;
 }
 
 aclnnStatus op_multinomial(OpCall *op, RandomStream stream, const Operand *seed, const Operand *offset, bool replaces,
