@@ -236,9 +236,8 @@ static bool is_moderate(double a, double b, double terms)
     return a < limit && b < limit && a * b < limit;
 }
 
-/* `factor`: what is multiplied by the zeros outside the input, if `outside`; `terms` of a sum. */
-static Way way_of(const Gather *gather, ConvMethod method, bool outside, const View *in, const View *factor,
-                  int64_t terms)
+/* The way for values that are not in its way. */
+static Way usual_way(const Gather *gather, ConvMethod method)
 {
     const bool few = gather->channels <= FEW_CHANNELS && gather->results <= FEW_CHANNELS && gather->groups > 1;
     if (method == CONV_DIRECT || (few && method != CONV_PRODUCT && method != CONV_WINOGRAD)) {
@@ -246,11 +245,23 @@ static Way way_of(const Gather *gather, ConvMethod method, bool outside, const V
     }
     const bool pays = us_conv_winograd_pays(gather->channels, gather->results, gather_positions(gather));
     const bool tiles = us_winograd_takes(gather) && (method == CONV_WINOGRAD || (method == CONV_ANY && pays));
-    const float largest = tiles || outside ? largest_magnitude(factor) : 0;
+    return tiles ? BY_TILES : BY_PRODUCT;
+}
+
+/* The way for these values. `outside`: some of the filter meets zeros outside the input. */
+static Way way_of(const Gather *gather, ConvMethod method, bool outside, const View *in, const View *filter)
+{
+    const Way way = usual_way(gather, method);
+    if (way == BY_ROWS || (way == BY_PRODUCT && !outside)) {
+        return way;
+    }
+    const float largest = largest_magnitude(filter);
+    const double terms = (double)(gather->channels * gather_taps(gather));
     if (outside && !isfinite(largest)) {
         return BY_ROWS;
     }
-    return tiles && is_moderate((double)largest, (double)largest_magnitude(in), (double)terms) ? BY_TILES : BY_PRODUCT;
+    return way == BY_TILES && is_moderate((double)largest, (double)largest_magnitude(in), terms) ? BY_TILES
+                                                                                                : BY_PRODUCT;
 }
 
 /* Rows go along positions, except where every channel has its own filter. */
@@ -303,8 +314,7 @@ KernelStatus us_conv_forward(const View *views, const void *attributes)
         return KERNEL_NO_MEMORY;
     }
     Gather gather = gather_of(&problem, false, &problem.x, &problem.y);
-    const Way way = way_of(&gather, conv->method, looks_outside(&gather), &problem.x, &problem.w,
-                           gather.channels * gather_taps(&gather));
+    const Way way = way_of(&gather, conv->method, looks_outside(&gather), &problem.x, &problem.w);
     const KernelStatus status = run(&gather, &problem.x, way, &finish);
     us_scratch_give_back(copy);
     return status;
@@ -385,8 +395,7 @@ KernelStatus us_conv_backward_data(const View *views, const void *attributes)
     }
     Gather gather = gather_of(&problem, true, &problem.y, &problem.x);
     /* Where the stride is above 1, the results' positions differ from residue to residue: taken to look outside. */
-    const Way way = way_of(&gather, conv->method, true, &problem.y, &problem.w,
-                           gather.channels * gather_taps(&gather));
+    const Way way = way_of(&gather, conv->method, true, &problem.y, &problem.w);
     KernelStatus status = KERNEL_OK;
     int64_t residues[CONV_AXES];
     for (int axis = 0; axis < CONV_AXES; axis++) {
@@ -421,24 +430,41 @@ static View packed_filter(const Gather *gather, void *data)
     return view;
 }
 
-/* The packed sums of products. */
-static KernelStatus filter_sums(Problem *problem, Gather *gather, Way way, void *sums)
+/* The packed sums of products, in the order that `gather` gets. */
+static KernelStatus filter_sums_in(Way way, Problem *problem, Gather *gather, void *sums)
 {
     void *x_copy, *dy_copy;
     const void *dy;
+    gather->channels_last = goes_along_channels(gather, way, &problem->x);
     if (!us_gather_operand(&problem->x, gather->compute, gather->channels_last, &gather->in, &x_copy)) {
         return KERNEL_NO_MEMORY;
     }
     KernelStatus status = KERNEL_NO_MEMORY;
     if (us_gather_operand(&problem->y, gather->compute, gather->channels_last, &dy, &dy_copy)) {
-        us_gather_merge_axes(gather);
-        status = way == BY_ROWS    ? us_gather_slopes_by_rows(gather, dy, sums)
-                 : way == BY_TILES ? us_gather_slopes_by_winograd(gather, dy, problem->w.dtype, sums)
-                                   : us_gather_slopes_by_product(gather, dy, sums);
+        Gather merged = *gather;
+        us_gather_merge_axes(&merged);
+        status = way == BY_ROWS    ? us_gather_slopes_by_rows(&merged, dy, sums)
+                 : way == BY_TILES ? us_gather_slopes_by_winograd(&merged, dy, problem->w.dtype, sums)
+                                   : us_gather_slopes_by_product(&merged, dy, sums);
         us_scratch_give_back(dy_copy);
     }
     us_scratch_give_back(x_copy);
     return status;
+}
+
+/* What is not finite, or overflows in tiles, shows in the sums: they are few, so these are looked at instead of the
+ * values. */
+static KernelStatus filter_sums(Problem *problem, Gather *gather, void *sums, int64_t elements)
+{
+    const Way way = usual_way(gather, problem->conv->method);
+    const View all = us_view_contiguous(sums, gather->compute, 1, &elements);
+    const KernelStatus status = filter_sums_in(way, problem, gather, sums);
+    if (status != KERNEL_OK || way == BY_ROWS || isfinite(largest_magnitude(&all))) {
+        return status;
+    }
+    const bool by_rows = looks_outside(gather) && !isfinite(largest_magnitude(&problem->y));
+    const Way other = by_rows ? BY_ROWS : BY_PRODUCT;
+    return other == way ? status : filter_sums_in(other, problem, gather, sums);
 }
 
 KernelStatus us_conv_backward_filter(const View *views, const void *attributes)
@@ -451,23 +477,19 @@ KernelStatus us_conv_backward_filter(const View *views, const void *attributes)
         return KERNEL_OK;
     }
     const View target = gather.filter;
-    const Way way = way_of(&gather, conv->method, looks_outside(&gather), &problem.x, &problem.y,
-                           gather_positions(&gather));
-    gather.channels_last = goes_along_channels(&gather, way, &problem.x);
     const size_t elements = (size_t)(gather.groups * gather.results * gather.channels * gather_taps(&gather));
     void *sums = us_scratch_take(elements * us_dtype_size(gather.compute));
     if (sums == NULL) {
         return KERNEL_NO_MEMORY;
     }
-    const View packed = packed_filter(&gather, sums);
     KernelStatus status = KERNEL_OK;
     if (us_view_is_empty(&problem.x) || us_view_is_empty(&problem.y)) {
         memset(sums, 0, elements * us_dtype_size(gather.compute));
     } else {
-        status = filter_sums(&problem, &gather, way, sums);
+        status = filter_sums(&problem, &gather, sums, (int64_t)elements);
     }
     if (status == KERNEL_OK) {
-        const View operands[] = {packed, us_view_absent(), target};
+        const View operands[] = {packed_filter(&gather, sums), us_view_absent(), target};
         const TensorArithmetic store = {.operation = TENSOR_SCALE, .alpha1 = conv->alpha, .beta = conv->beta};
         status = us_tensor_arithmetic(operands, &store);
     }

@@ -8,8 +8,10 @@
 #include <string.h>
 
 /* Columns of one product: so many that they stay in a core's second cache, but no fewer than LEAST, for which the
- * filter is worth being read. Images of less than LEAST positions share products. There is work for a few threads. */
-enum { COLUMN_ELEMENTS = 192 * 1024, LEAST = 512, MOST = 1024, FEW = 4, LEAST_OF_FEW = 256, FEWEST = 32 };
+ * filter is worth being read (or, for slopes, their sums). Images of few positions share products. There is work for a
+ * few threads. */
+enum { COLUMN_ELEMENTS = 192 * 1024, LEAST = 256, LEAST_OF_SLOPES = 512, SMALL_IMAGE = 512, MOST = 1024, FEW = 4,
+       LEAST_OF_FEW = 256, FEWEST = 32 };
 
 static Matrix turned(Matrix matrix)
 {
@@ -33,11 +35,11 @@ static int64_t bounded(int64_t value, int64_t lowest, int64_t highest)
     return value < lowest ? lowest : value > highest ? highest : value;
 }
 
-static Cut cut_positions(const Gather *gather, int64_t depth)
+static Cut cut_positions(const Gather *gather, int64_t depth, int64_t least)
 {
     const int64_t image = conv_product3(gather->out_size), all = gather_positions(gather);
-    Cut cut = {.run = image >= LEAST && !gather->channels_last ? image : all};
-    int64_t size = bounded(COLUMN_ELEMENTS / (depth > 0 ? depth : 1), LEAST, MOST);
+    Cut cut = {.run = image >= SMALL_IMAGE && !gather->channels_last ? image : all};
+    int64_t size = bounded(COLUMN_ELEMENTS / (depth > 0 ? depth : 1), least, MOST);
     const int64_t runs = all / cut.run;
     while (gather->groups * runs * ceiling(cut.run, size) < (size > LEAST_OF_FEW ? FEW : 2) && size > FEWEST) {
         size /= 2;
@@ -171,7 +173,7 @@ KernelStatus us_gather_by_product(const Gather *gather, const Finish *finish)
 {
     Run run = {.gather = gather, .finish = finish, .depth = gather->channels * gather_taps(gather),
                .size = us_dtype_size(gather->compute)};
-    run.cut = cut_positions(gather, run.depth);
+    run.cut = cut_positions(gather, run.depth, LEAST);
     const int64_t image = conv_product3(gather->out_size);
     run.in_place = us_gather_is_pointwise(gather) && (gather->channels_last || run.cut.run == image);
     run.straight = run.depth > 0 && is_straight(gather, finish, &run.cut);
@@ -335,7 +337,7 @@ KernelStatus us_gather_slopes_by_product(const Gather *gather, const void *dy, v
     slopes.blocks = bounded(ceiling(gather->results * depth, SLOPE_ELEMENTS), 1, wanted < most ? wanted : most);
     slopes.channels = ceiling(gather->channels, slopes.blocks);
     slopes.blocks = ceiling(gather->channels, slopes.channels);
-    slopes.cut = cut_positions(gather, slopes.channels * slopes.taps);
+    slopes.cut = cut_positions(gather, slopes.channels * slopes.taps, LEAST_OF_SLOPES);
     slopes.parts = bounded(SLOPE_PIECES / (gather->groups * slopes.blocks), 1, slopes.cut.count);
     slopes.blocks_per_part = ceiling(slopes.cut.count, slopes.parts);
     slopes.parts = ceiling(slopes.cut.count, slopes.blocks_per_part);
