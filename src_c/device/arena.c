@@ -11,11 +11,12 @@ static const size_t MIB = (size_t)1 << 20;
 static const size_t GIB = (size_t)1 << 30;
 enum { RESTING_BLOCKS = 16384 };
 
-void us_arena_init(Arena *arena, bool accessible)
+void us_arena_init(Arena *arena, bool accessible, bool twice)
 {
     memset(arena, 0, sizeof *arena);
     arena->accessible = accessible;
-    RangeProfile small = {.view = accessible ? REGION_MEMORY : REGION_ADDRESSES, .first_span = GIB,
+    RegionView view = !accessible ? REGION_ADDRESSES : twice ? REGION_TWICE : REGION_MEMORY;
+    RangeProfile small = {.view = view, .first_span = GIB,
                           .comfortable = 4 * GIB, .rest_limit = RESTING_BLOCKS};
     RangeProfile large = small;
     large.large_pages = true;
@@ -43,7 +44,8 @@ static Range *range_of(const Allocation *block)
 
 static void forget_pages(const Range *range)
 {
-    madvise((void *)range->start, range->length, MADV_DONTNEED);
+    bool shared = range->region->alias != 0; /* both views have it */
+    madvise((void *)range->start, range->length, shared ? MADV_REMOVE : MADV_DONTNEED);
 }
 
 /* Takes entry `index` out of the recycled memory. */
@@ -104,7 +106,7 @@ Allocation *us_arena_allocate(Arena *arena, size_t size, size_t reach)
         us_ranges_give(addresses, range);
         return NULL;
     }
-    ptrdiff_t alias = range->memory != NULL ? (ptrdiff_t)(range->memory->start - range->start) : 0;
+    ptrdiff_t alias = range->memory != NULL ? (ptrdiff_t)(range->memory->start - range->start) : range->region->alias;
     range->block = (Allocation){.address = range->start, .size = size, .reach = reach, .alias = alias};
     return &range->block;
 }

@@ -25,8 +25,9 @@ typedef struct Arena {
     size_t recycled_count, recycled_bytes;
 } Arena;
 
-/* Reserves nothing yet. */
-void us_arena_init(Arena *arena, bool accessible);
+/* Reserves nothing yet. `twice`: accessible memory gets a second view, so that its addresses may be closed to the program
+ * for a while. */
+void us_arena_init(Arena *arena, bool accessible, bool twice);
 
 /* A new block, of which only size, reach and alias are set. NULL: no addresses or no memory left. */
 Allocation *us_arena_allocate(Arena *arena, size_t size, size_t reach);

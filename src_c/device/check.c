@@ -1,6 +1,6 @@
 #include "device/check.h"
 
-#include "device/stream_internal.h"
+#include "device/order.h"
 #include "report/caller.h"
 #include "understudy/understudy.h"
 
@@ -18,7 +18,7 @@ static _Atomic int64_t findings = 0;
 
 static void read_checks(void)
 {
-    static const char *const names[] = {"memory", "init", "sync", "leak", "refusals"};
+    static const char *const names[] = {"memory", "init", "sync", "leak", "refusals", "race"};
     char list[128];
     snprintf(list, sizeof list, "%s", us_environment_text("UNDERSTUDY_CHECK", ""));
     char *rest = NULL;
@@ -28,7 +28,8 @@ static void read_checks(void)
             bit = strcmp(word, names[i]) == 0 ? 1u << i : bit;
         }
         if (bit == 0) {
-            us_log(LOG_LEVEL_ERROR, "UNDERSTUDY_CHECK has \"%s\"; known checks: memory, init, sync, leak, refusals",
+            us_log(LOG_LEVEL_ERROR, "UNDERSTUDY_CHECK has \"%s\"; known checks: memory, init, sync, race, leak, "
+                   "refusals",
                    word);
         }
         enabled |= bit;
@@ -145,93 +146,49 @@ void us_check_beyond(const Allocation *block, size_t offset, size_t size)
 
 /* ---- what queued tasks use ---- */
 
-typedef struct Pending {
-    struct Pending *next;
-    Use use;
-    const char *name;
-    const void *caller;
-    StreamState *stream; /* held */
-    uint64_t ticket;
-} Pending;
-
-static Pending *pending_uses = NULL;
-static pthread_mutex_t pending_lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* With the lock held: forgets uses of tasks that have run. */
-static void forget_completed(void)
+static Text user_text(const User *user)
 {
-    for (Pending **link = &pending_uses; *link != NULL;) {
-        Pending *pending = *link;
-        if (atomic_load(&pending->stream->completed) >= pending->ticket) {
-            *link = pending->next;
-            us_stream_let_go(pending->stream);
-            free(pending);
-        } else {
-            link = &pending->next;
-        }
+    Text told;
+    snprintf(told.text, sizeof told.text, "%s%s", user->name, us_place(user->caller).text);
+    return told;
+}
+
+void us_check_host_copy(const void *address, size_t size, bool writes)
+{
+    User user;
+    if ((us_checks() & CHECK_SYNC) != 0 && us_order_find_user((uintptr_t)address, size, writes, &user)) {
+        us_finding("sync", "the host %s %zu bytes %s %p while %s, which %s there, is still queued; synchronise its stream "
+                   "first", writes ? "writes" : "copies", size, writes ? "at" : "from", address, user_text(&user).text,
+                   user.writes ? "writes" : "reads");
     }
 }
 
-void us_check_queued(Stream *public, const char *name, const Use *uses, int count)
+bool us_check_host_touch(const void *address, const void *instruction)
 {
-    if ((us_checks() & (CHECK_SYNC | CHECK_MEMORY)) == 0) {
-        return;
+    User user;
+    if ((us_checks() & CHECK_SYNC) == 0 || !us_order_host_touch((uintptr_t)address, &user)) {
+        return false;
     }
-    StreamState *stream = stream_state(public);
-    if (atomic_load(&stream->recorder) != NULL) {
-        return; /* nothing is queued: it is recorded */
+    if (user.name != NULL) {
+        Origin before = us_set_origin((Origin){us_current_function(), us_find_interrupted(instruction), true});
+        us_finding("sync", "host code %s %p while %s, which %s there, has not been waited for; synchronise its stream first",
+                   user.writes ? "touches" : "writes", address, user_text(&user).text, user.writes ? "writes" : "reads");
+        us_set_origin(before);
     }
-    const void *caller = us_current_caller();
-    pthread_mutex_lock(&pending_lock);
-    forget_completed();
-    for (int i = 0; i < count; i++) {
-        Pending *pending = malloc(sizeof *pending);
-        if (pending == NULL || !us_stream_hold(stream)) {
-            free(pending);
-            break;
-        }
-        *pending = (Pending){pending_uses, uses[i], name, caller, stream, atomic_load(&stream->submitted)};
-        pending_uses = pending;
-    }
-    pthread_mutex_unlock(&pending_lock);
-}
-
-/* A queued task that uses (or, with `writes`, writes) some of the bytes, and where it was queued. False: none. */
-static bool find_user(uintptr_t address, size_t size, bool writes, Text *user)
-{
-    bool found = false;
-    pthread_mutex_lock(&pending_lock);
-    forget_completed();
-    for (const Pending *pending = pending_uses; pending != NULL && !found; pending = pending->next) {
-        bool overlaps = pending->use.address < address + size && address < pending->use.address + pending->use.size;
-        found = overlaps && (pending->use.writes || !writes);
-        if (found) {
-            snprintf(user->text, sizeof user->text, "%s%s", pending->name, us_place(pending->caller).text);
-        }
-    }
-    pthread_mutex_unlock(&pending_lock);
-    return found;
-}
-
-void us_check_host_read(const void *address, size_t size)
-{
-    Text user;
-    if (find_user((uintptr_t)address, size, true, &user)) {
-        us_finding("sync", "the host copies %zu bytes from %p while %s, which writes there, is still queued; "
-                   "synchronise its stream first", size, address, user.text);
-    }
+    return true;
 }
 
 void us_check_freed(Allocation *block)
 {
     if (us_checks() & CHECK_MEMORY) {
         check_fence(block);
-        Text user;
-        if (find_user(block->address, block->size, false, &user)) {
+        User user;
+        if (us_order_find_user(block->address, block->size, true, &user)) {
             us_finding("memory", "%s is freed while %s, which uses it, is still queued", block_text(block).text,
-                       user.text);
+                       user_text(&user).text);
         }
     }
+    us_order_forget(block->address, block->size);
     free(block->written);
     block->written = NULL;
 }

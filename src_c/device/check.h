@@ -2,7 +2,9 @@
  *   memory  fresh memory is filled with NaN patterns, the room behind what was asked for is watched and nothing may use
  *           it, and freeing what queued work still uses is reported;
  *   init    operator inputs that were never written are reported;
- *   sync    the host reading what queued work is about to write is reported;
+ *   sync    the host reading what work that it has not waited for writes is reported, or writing what that uses; also
+ *           page-locked and managed memory that the program's own code touches;
+ *   race    work of two streams that uses the same bytes without anything that orders the two;
  *   leak    what is alive when the program finalises, or ends, is listed.
  * Findings go to the log at `error`; calls and results stay as they are, except that `memory` refuses accesses to what was
  * not asked for, which the card's whole pages let through. */
@@ -11,7 +13,7 @@
 
 #include "device/device.h"
 
-typedef enum Check { CHECK_MEMORY = 1, CHECK_INIT = 2, CHECK_SYNC = 4, CHECK_LEAK = 8, CHECK_REFUSALS = 16 } Check;
+typedef enum Check { CHECK_MEMORY = 1, CHECK_INIT = 2, CHECK_SYNC = 4, CHECK_LEAK = 8, CHECK_REFUSALS = 16, CHECK_RACE = 32 } Check;
 
 /* The checks that are on, as bits. */
 unsigned us_checks(void);
@@ -27,15 +29,11 @@ void us_check_beyond(const Allocation *block, size_t offset, size_t size);
 void us_check_written(Platform *platform, const void *address, size_t size);
 bool us_check_is_written(Platform *platform, const void *address, size_t size, size_t *unwritten);
 
-/* Bytes that a task uses, as the program addresses them. */
-typedef struct Use {
-    uintptr_t address;
-    size_t size;
-    bool writes;
-} Use;
-/* The task submitted last to `stream`, called `name` (a literal), uses these bytes until it has run. */
-void us_check_queued(Stream *stream, const char *name, const Use *uses, int count);
-void us_check_host_read(const void *address, size_t size);
+/* sync: the host itself copies from or to these bytes now. */
+void us_check_host_copy(const void *address, size_t size, bool writes);
+/* sync: the program's code, at an instruction, touched an address that is closed to it because queued work uses the bytes there.
+ * False: it is not closed. */
+bool us_check_host_touch(const void *address, const void *instruction);
 
 /* leak: lists live memory, streams, events and the profile's kinds of objects, once per platform. Called by the vendor's
  * finalise function and at the end of the process. */

@@ -98,9 +98,11 @@ CopyFault us_copy_perform(Platform *platform, const Copy *copy, Explanation *why
 CopyFault us_copy_run(Platform *platform, const Copy *copy, Explanation *why)
 {
     if (us_checks() & CHECK_SYNC) {
-        size_t bytes = 0;
-        if (reach(copy->width, copy->height, copy->source_pitch, &bytes)) {
-            us_check_host_read(copy->source, bytes);
+        size_t source_bytes = 0, destination_bytes = 0;
+        if (reach(copy->width, copy->height, copy->source_pitch, &source_bytes) &&
+            reach(copy->width, copy->height, copy->destination_pitch, &destination_bytes)) {
+            us_check_host_copy(copy->source, source_bytes, false);
+            us_check_host_copy(copy->destination, destination_bytes, true);
         }
     }
     return us_copy_perform(platform, copy, why);

@@ -138,6 +138,26 @@ typedef struct Work {
 } Work;
 bool us_stream_submit_work(Stream *stream, Work work, TaskRun *run, void (*release)(void *argument), void *argument);
 
+/* The same, with the bytes it uses, as the program addresses them: for UNDERSTUDY_CHECK. `size` bytes from `address` on,
+ * or only some of them: runs of `run` bytes, repeated at the distances of the levels, the largest first. */
+enum { USE_LEVEL_LIMIT = 3 };
+typedef struct Use {
+    uintptr_t address;
+    size_t size;
+    bool writes;
+    int32_t level_count;
+    size_t run;
+    struct {
+        size_t count, distance;
+    } levels[USE_LEVEL_LIMIT];
+} Use;
+typedef struct Uses {
+    const Use *first;
+    size_t count;
+} Uses;
+bool us_stream_submit_using(Stream *stream, Work work, Uses uses, TaskRun *run, void (*release)(void *argument),
+                            void *argument);
+
 /* Waits until everything submitted so far has run. timeout in microseconds, negative: none. WAIT_FAULT when a fault is
  * on the stream (it stays there): see us_stream_fault. */
 WaitStatus us_stream_synchronize(Stream *stream, int64_t timeout_us);
@@ -155,6 +175,9 @@ DeviceFault us_device_fault(Device *device, Explanation *why);           /* firs
 /* Forgets faults, destroys all contexts, frees all memory of the device: the vendor's device reset. drain: run what is
  * queued first; otherwise drop what has not started. */
 void us_device_reset(Device *device, bool drain);
+
+/* A side of a copy. */
+Use us_use_of_rows(const void *address, size_t pitch, const Copy *copy, bool writes);
 
 /* Checked copies and fills as tasks. False: no memory. */
 bool us_stream_copy(Stream *stream, const Copy *copy, const char *name);

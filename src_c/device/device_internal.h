@@ -112,8 +112,5 @@ MemoryStatus us_physical_adopt(Device *device, int file, const IpcNote *note, ui
 /* The device of this process with that physical number, or `device`. */
 Device *us_device_of_note(Device *device, const IpcNote *note);
 
-/* us_copy_run without the questions that only a copy made by the host itself raises. */
-CopyFault us_copy_perform(Platform *platform, const Copy *copy, Explanation *why);
-
 
 #endif

@@ -1,6 +1,7 @@
 /* Events. Each record has a number; an event is complete when the latest record has run. */
 #include "device/event_internal.h"
 #include "device/graph.h"
+#include "device/order.h"
 #include "device/signal.h"
 
 #include "report/grace.h"
@@ -22,6 +23,8 @@ struct EventState {
     uint64_t waits_queued, waits_passed;
     StreamState *stream;    /* of the latest record: held */
     uint64_t stream_ticket;
+    Moment *moment;         /* of a record: held; NULL: nobody watches */
+    uint64_t moment_record; /* the latest of this process */
     EventCapture capture;
     _Atomic bool captured; /* `capture` may say something */
 };
@@ -39,6 +42,7 @@ static bool is_shared(const EventState *event)
 static void end_event(void *argument)
 {
     EventState *event = argument;
+    us_order_let_go(event->moment);
     pthread_cond_destroy(&event->changed);
     pthread_mutex_destroy(&event->lock);
     if (is_shared(event)) {
@@ -265,14 +269,20 @@ uint64_t us_event_issue_record(EventState *event)
 void us_event_record_comes_from(EventState *event, uint64_t record, StreamState *stream, uint64_t ticket)
 {
     StreamState *previous = us_stream_hold(stream) ? stream : NULL;
+    Moment *moment = us_order_moment(stream, ticket);
     pthread_mutex_lock(&event->lock);
     if (previous != NULL && record == event->words->recorded) {
         previous = event->stream;
         event->stream = stream;
         event->stream_ticket = ticket;
+        Moment *before = event->moment;
+        event->moment = moment;
+        event->moment_record = record;
+        moment = before;
     }
     pthread_cond_broadcast(&event->changed); /* waits for a first record look where it comes from */
     pthread_mutex_unlock(&event->lock);
+    us_order_let_go(moment);
     if (previous != NULL) {
         us_stream_let_go(previous);
     }
@@ -457,6 +467,24 @@ uint64_t us_event_awaited(EventState *event, bool block)
     return record;
 }
 
+/* When the latest record is made, if that is the awaited one: held; NULL otherwise. */
+static Moment *moment_of(EventState *event, uint64_t record)
+{
+    pthread_mutex_lock(&event->lock);
+    Moment *moment = record > 0 && record == event->moment_record ? us_order_hold(event->moment) : NULL;
+    pthread_mutex_unlock(&event->lock);
+    return moment;
+}
+
+void us_event_order(EventState *event, uint64_t record, StreamState *stream)
+{
+    if (record > 0) {
+        Moment *moment = moment_of(event, record);
+        us_order_wait(stream, moment);
+        us_order_let_go(moment);
+    }
+}
+
 void us_event_await(EventState *event, uint64_t record)
 {
     wait_for_record(event, record, -1);
@@ -478,6 +506,7 @@ bool us_event_wait(Stream *stream, Event *public, bool block_until_recorded, int
     pthread_mutex_unlock(&event->lock);
     task->record = record;
     task->timeout_us = timeout_us;
+    us_event_order(event, record, stream_state(stream));
     uint64_t ticket = 0;
     return queue_task(stream, (Task){.work = {"event wait", "event", 0}, .run = run_wait, .ready = wait_is_ready,
                                      .release = release_wait, .argument = task, .anywhere = true}, &ticket);
@@ -498,7 +527,11 @@ bool us_event_complete(Event *public)
     allow_record(event);
     pthread_mutex_lock(&event->lock);
     bool complete = event->words->recorded > event->forgotten && event->words->completed >= event->words->recorded;
+    uint64_t record = event->words->recorded;
     pthread_mutex_unlock(&event->lock);
+    if (complete) {
+        us_order_seen(NULL, moment_of(event, record));
+    }
     return complete;
 }
 
@@ -531,9 +564,12 @@ WaitStatus us_event_synchronize(Event *public, int64_t timeout_us)
     pthread_mutex_lock(&event->lock);
     uint64_t record = event->words->recorded > event->forgotten ? event->words->recorded : 0;
     pthread_mutex_unlock(&event->lock);
+    Moment *moment = moment_of(event, record);
     if (!wait_for_record(event, record, timeout_us)) {
+        us_order_let_go(moment);
         return WAIT_TIMEOUT;
     }
+    us_order_seen(NULL, moment);
     return us_event_fault(public, NULL) == DEVICE_FAULT_NONE ? WAIT_DONE : WAIT_FAULT;
 }
 

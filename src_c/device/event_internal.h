@@ -32,6 +32,8 @@ void us_event_reach(EventState *event, uint64_t record, uint64_t time);
 /* The record that a wait waits for now. Not recorded: the next one, with `block`, else 0, which is always over. */
 uint64_t us_event_awaited(EventState *event, bool block);
 bool us_event_is_reached(EventState *event, uint64_t record);
+/* For the checks: later work of the stream comes after that record. */
+void us_event_order(EventState *event, uint64_t record, StreamState *stream);
 /* Waits inside a task until the record has run or the task is to give up. */
 void us_event_await(EventState *event, uint64_t record);
 void us_event_forget(EventState *event); /* now it is as never recorded */

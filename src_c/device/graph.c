@@ -10,10 +10,14 @@
 
 Body *us_body_create(const Task *task)
 {
-    Body *body = malloc(sizeof *body);
+    Body *body = malloc(sizeof *body + task->use_count * sizeof *body->uses);
     if (body != NULL) {
         atomic_init(&body->references, 1);
         body->task = *task;
+        body->task.uses = body->uses;
+        if (task->use_count > 0) {
+            memcpy(body->uses, task->uses, task->use_count * sizeof *body->uses);
+        }
     }
     return body;
 }

@@ -13,6 +13,7 @@ typedef struct Capture Capture;
 typedef struct Body {
     References references;
     Task task;
+    Use uses[]; /* the task's */
 } Body;
 
 typedef struct Place {

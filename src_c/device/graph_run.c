@@ -1,5 +1,7 @@
 /* Runs of graphs: one task of one stream. */
+#include "device/check.h"
 #include "device/graph_internal.h"
+#include "device/order.h"
 
 #include "report/trace.h"
 
@@ -376,6 +378,57 @@ static void release_launch(void *argument)
     free(launch);
 }
 
+/* For the checks: a launch comes after the records that it waits for, and uses what its tasks use, in whatever order. */
+static void order_after(GraphLaunch *launch, Step *step, uint64_t number)
+{
+    (void)number;
+    if (step->kind == STEP_EXTERNAL_WAIT) {
+        us_event_order(step->event, launch->records[step->external], launch->stream);
+    }
+}
+
+static size_t count_uses(const GraphState *graph)
+{
+    size_t count = 0;
+    for (size_t b = 0; b < graph->branch_count; b++) {
+        for (size_t s = 0; s < graph->branches[b].count; s++) {
+            const Step *step = &graph->branches[b].steps[s];
+            count += step->body != NULL && !step->disabled ? step->body->task.use_count : 0;
+        }
+    }
+    return count;
+}
+
+/* For numbers in memory, or notifies. */
+static bool waits_for_the_unknown(const GraphState *graph)
+{
+    bool waits = false;
+    for (size_t b = 0; b < graph->branch_count; b++) {
+        for (size_t s = 0; s < graph->branches[b].count; s++) {
+            const Step *step = &graph->branches[b].steps[s];
+            waits |= step->body != NULL && !step->disabled && step->body->task.ready != NULL;
+        }
+    }
+    return waits;
+}
+
+/* With the graph's lock held. Nothing when no check wants them; allocated. */
+static Use *collect_uses(const GraphState *graph, size_t *count)
+{
+    const size_t room = us_checks() != 0 ? count_uses(graph) : 0;
+    Use *uses = room > 0 ? malloc(room * sizeof *uses) : NULL;
+    *count = 0;
+    for (size_t b = 0; b < graph->branch_count && uses != NULL; b++) {
+        for (size_t s = 0; s < graph->branches[b].count; s++) {
+            const Step *step = &graph->branches[b].steps[s];
+            for (size_t u = 0; step->body != NULL && !step->disabled && u < step->body->task.use_count; u++) {
+                uses[(*count)++] = step->body->task.uses[u];
+            }
+        }
+    }
+    return uses;
+}
+
 bool us_graph_launch(Graph *public, Stream *stream, const char *name)
 {
     GraphState *graph = graph_state(public);
@@ -390,9 +443,15 @@ bool us_graph_launch(Graph *public, Stream *stream, const char *name)
     pthread_mutex_lock(&graph->lock);
     each_external(launch, issue, STEP_EXTERNAL_RECORD);
     each_external(launch, issue, STEP_EXTERNAL_WAIT);
+    each_external(launch, order_after, 0);
+    if (graph->may_block && waits_for_the_unknown(graph)) {
+        us_order_wait(launch->stream, NULL);
+    }
+    size_t use_count = 0;
+    Use *uses = collect_uses(graph, &use_count);
     pthread_mutex_unlock(&graph->lock);
     Task task = {.work = {name, "graph", 0}, .run = run_launch, .ready = launch_is_ready, .release = release_launch,
-                 .argument = launch, .anywhere = !graph->runs_program};
+                 .argument = launch, .anywhere = !graph->runs_program, .uses = uses, .use_count = use_count};
     bool external = graph->external_count > 0;
     bool kept = external && us_graph_hold(graph); /* the launch may be over before its ticket is told */
     GraphLaunch *told = kept ? malloc(sizeof *told + graph->external_count * sizeof *told->records) : NULL;
@@ -401,6 +460,7 @@ bool us_graph_launch(Graph *public, Stream *stream, const char *name)
     }
     uint64_t ticket = 0;
     bool queued = us_stream_queue(stream_state(stream), task, &ticket);
+    free(uses);
     if (!queued) {
         release_launch(launch);
     } else if (told != NULL) {

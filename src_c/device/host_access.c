@@ -1,13 +1,16 @@
 /* A host program that touches device memory stops, as on a real card, but with a message first. */
 #include "device/host_access.h"
 
+#include "device/check.h"
 #include "device/device_internal.h"
+#include "report/caller.h"
 
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static struct sigaction previous_handlers[NSIG];
@@ -97,12 +100,26 @@ static void wait_for_moves(void)
     }
 }
 
+/* Where the program was. */
+static const void *interrupted_at(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+    return (const void *)context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (const void *)context->uc_mcontext.pc;
+#else
+    return NULL;
+#endif
+}
+
 static void on_access(int signal_number, siginfo_t *info, void *context)
 {
-    (void)context;
     if (is_moved(info)) {
         wait_for_moves();
         return; /* repeats the access */
+    }
+    if (info->si_code > 0 && us_check_host_touch(info->si_addr, interrupted_at(context))) {
+        return; /* now it may */
     }
     /* Only faults the processor reports carry an address; a signal somebody sent does not. */
     if (info->si_code > 0) {

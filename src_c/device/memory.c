@@ -31,7 +31,7 @@ bool us_host_may_access(void)
 
 void us_memory_start_device(DeviceState *device)
 {
-    us_arena_init(&device->arena, us_host_may_access());
+    us_arena_init(&device->arena, us_host_may_access(), false);
     size_t wanted = device->public.platform->profile.memory_bytes;
     size_t host = host_memory_bytes();
     device->capacity = wanted < host ? wanted : host;

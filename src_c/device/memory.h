@@ -129,6 +129,8 @@ typedef struct Copy {
 typedef enum CopyFault { COPY_OK, COPY_WRONG_SIDE, COPY_OUT_OF_BOUNDS, COPY_FREED } CopyFault;
 CopyFault us_copy_check(Platform *platform, const Copy *copy, Explanation *why);
 CopyFault us_copy_run(Platform *platform, const Copy *copy, Explanation *why); /* checks again, then copies, now */
+/* The same as a part of queued work, without the questions that only a copy made by the host itself raises. */
+CopyFault us_copy_perform(Platform *platform, const Copy *copy, Explanation *why);
 
 /* Sets `count` elements of `element_size` bytes (1 or 4) to the low bytes of `value`. */
 typedef struct Fill {

@@ -1,7 +1,7 @@
 /* Notifies: a flag that streams set, and wait for. A wait takes the flag away again, so that one record lets one wait
  * pass; a record before the wait is kept. */
+#include "device/order.h"
 #include "device/signal.h"
-#include "device/stream_internal.h"
 
 #include "report/grace.h"
 
@@ -25,6 +25,8 @@ typedef struct NotifyState {
     int file;           /* of that memory; -1: the notify is this process's */
     uint64_t key;       /* 0: not shared */
     Promise *promises;
+    Moment *moment;          /* of all records so far: held; NULL: nobody watches */
+    uint64_t records, waits; /* that were queued */
 } NotifyState;
 
 typedef struct NotifyTask {
@@ -65,6 +67,7 @@ static bool hold(NotifyState *notify)
 static void end_notify(void *argument)
 {
     NotifyState *notify = argument;
+    us_order_let_go(notify->moment);
     pthread_cond_destroy(&notify->changed);
     pthread_mutex_destroy(&notify->lock);
     if (notify->words != &notify->own) {
@@ -252,6 +255,26 @@ static DeviceFault run_record(void *argument, Explanation *why)
     return DEVICE_FAULT_NONE;
 }
 
+/* For the checks. */
+static void note_record(NotifyState *notify, Moment *moment)
+{
+    pthread_mutex_lock(&notify->lock);
+    notify->records++;
+    notify->moment = us_order_join(notify->moment, moment);
+    pthread_mutex_unlock(&notify->lock);
+}
+
+/* For the checks: which record a wait will take is known only when there is one. */
+static void note_wait(NotifyState *notify, Stream *stream)
+{
+    pthread_mutex_lock(&notify->lock);
+    notify->waits++;
+    Moment *moment = notify->words == &notify->own && notify->records >= notify->waits ? us_order_hold(notify->moment) : NULL;
+    pthread_mutex_unlock(&notify->lock);
+    us_order_wait(stream_state(stream), moment);
+    us_order_let_go(moment);
+}
+
 bool us_notify_record(Notify *public, Stream *stream)
 {
     NotifyState *notify = notify_state(public);
@@ -263,6 +286,7 @@ bool us_notify_record(Notify *public, Stream *stream)
         free(promise);
         return false;
     }
+    note_record(notify, us_order_moment(stream_state(stream), ticket));
     if (promise != NULL && !hold(notify)) {
         free(promise); /* destroyed meanwhile: nobody can wait for it any more */
     } else if (promise != NULL) {
@@ -337,6 +361,7 @@ bool us_notify_wait(Stream *stream, Notify *public, int64_t timeout_us)
 {
     uint64_t ticket = 0;
     NotifyTask task = {.notify = notify_state(public), .timeout_us = timeout_us};
+    note_wait(notify_state(public), stream);
     return queue_task(stream, task, (Task){.work = {"notify wait", "event", 0}, .run = run_wait, .ready = take_flag},
                       &ticket);
 }

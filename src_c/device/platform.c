@@ -74,7 +74,7 @@ static PlatformState *new_platform(int id, const PlatformProfile *profile)
     pthread_mutex_init(&platform->lock, NULL);
     pthread_mutex_init(&platform->memory_lock, NULL);
     pthread_mutex_init(&platform->device_lock, NULL);
-    us_arena_init(&platform->host_arena, true);
+    us_arena_init(&platform->host_arena, true, (us_checks() & CHECK_SYNC) != 0);
     return platform;
 }
 

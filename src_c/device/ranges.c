@@ -176,13 +176,34 @@ static uintptr_t reserve_aligned(size_t span, bool memory, bool large_pages)
     return first;
 }
 
+/* Puts shared memory at the region's addresses and at others. */
+static void view_twice(Region *region)
+{
+    int file = memfd_create("understudy", MFD_CLOEXEC);
+    if (file < 0) {
+        return;
+    }
+    enum { PROTECTION = PROT_READ | PROT_WRITE, FLAGS = MAP_SHARED | MAP_NORESERVE };
+    void *second = ftruncate(file, (off_t)region->span) == 0 ? mmap(NULL, region->span, PROTECTION, FLAGS, file, 0) : MAP_FAILED;
+    if (second != MAP_FAILED && mmap((void *)region->base, region->span, PROTECTION, FLAGS | MAP_FIXED, file, 0) != MAP_FAILED) {
+        region->alias = (ptrdiff_t)((uintptr_t)second - region->base);
+        madvise((void *)region->base, region->span, MADV_DONTDUMP);
+        madvise(second, region->span, MADV_DONTDUMP);
+    }
+    close(file);
+}
+
 static bool reserve_region(const Ranges *ranges, size_t span, Region *region)
 {
     const RangeProfile *profile = &ranges->profile;
     *region = (Region){.span = span};
     region->owners = calloc(span / ranges->granule, sizeof *region->owners);
     if (region->owners != NULL) {
-        region->base = reserve_aligned(span, profile->view == REGION_MEMORY, profile->large_pages);
+        bool memory = profile->view == REGION_MEMORY || profile->view == REGION_TWICE;
+        region->base = reserve_aligned(span, memory, profile->large_pages);
+    }
+    if (region->base != 0 && profile->view == REGION_TWICE) {
+        view_twice(region);
     }
     if (region->base != 0 && profile->view == REGION_BOTH) {
         uintptr_t memory = reserve_aligned(span, true, profile->large_pages);

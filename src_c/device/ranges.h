@@ -15,6 +15,7 @@ typedef enum RegionView {
     REGION_ADDRESSES, /* nobody may touch them: numbers for the program */
     REGION_MEMORY,    /* memory */
     REGION_BOTH,      /* nobody may touch the addresses; `alias` further on there is memory */
+    REGION_TWICE,     /* memory that is also `alias` further on; without a second view where the system gives none */
 } RegionView;
 
 typedef struct Range Range;
@@ -22,7 +23,7 @@ typedef struct Range Range;
 typedef struct Region {
     uintptr_t base;
     size_t span;
-    ptrdiff_t alias; /* add to an address to get memory; 0 for REGION_MEMORY */
+    ptrdiff_t alias; /* add to an address to get (the other view of) memory; 0 for REGION_MEMORY */
     Range **owners;  /* of each granule; of a free range only the first and the last */
 } Region;
 

@@ -3,7 +3,7 @@
  * async    the stream's worker runs tasks as they come; a thread that waits for the stream takes part.
  * inline   the submitting thread runs them, unless the next task has to wait for something; then the worker goes on.
  * deferred the worker runs tasks only up to what somebody waits for. */
-#include "device/stream_internal.h"
+#include "device/order.h"
 
 #include "report/caller.h"
 #include "report/grace.h"
@@ -40,6 +40,7 @@ bool us_stream_hold(StreamState *stream)
 static void end_stream(void *argument)
 {
     StreamState *stream = argument;
+    us_order_end(stream);
     us_context_let_go(stream->public.context);
     pthread_cond_destroy(&stream->work);
     pthread_cond_destroy(&stream->done);
@@ -194,6 +195,7 @@ void us_stream_destroy(Stream *public, bool drain)
     struct timespec now = us_deadline(0);
     stop_worker(stream, atomic_load(&stream->runs_program) ? &now : NULL);
     drop_rest(stream);
+    us_order_end(stream);
     tell_end(stream);
     us_context_remove_stream(public->context, stream);
     us_stream_let_go(stream);
@@ -244,6 +246,7 @@ static bool is_stopped(const StreamState *stream)
 static void finish(StreamState *stream, Task *task)
 {
     uint64_t ticket = task->ticket;
+    us_order_let_go(task->moment);
     free(task);
     atomic_store(&stream->completed, ticket);
     us_value_look_again();
@@ -283,7 +286,9 @@ static void run(StreamState *stream, Task *task)
         atomic_store_explicit(&stream->runs_program, !task->anywhere, memory_order_relaxed);
         RunningTask outer = running; /* a task of the program may wait for a stream, and so run its tasks */
         running = (RunningTask){stream, task->ticket};
+        us_order_host_function(stream, task);
         DeviceFault fault = task->run(task->argument, &why);
+        us_order_host_function_over(task);
         running = outer;
         atomic_store_explicit(&stream->runs_program, false, memory_order_relaxed);
         us_set_origin(before);
@@ -435,6 +440,7 @@ bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
     }
     *queued = task;
     queued->next = NULL;
+    Conflict conflict = {.found = false};
     StreamMode mode = us_stream_mode();
     pthread_mutex_lock(&stream->lock);
     if (stream->stopping || (mode == STREAM_MODE_ASYNC && !rouse_worker(stream))) {
@@ -444,6 +450,7 @@ bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
     }
     queued->ticket = atomic_load(&stream->submitted) + 1;
     *ticket = queued->ticket;
+    us_order_queue(stream, queued, &conflict);
     if (stream->last == NULL) {
         stream->first = queued;
     } else {
@@ -455,6 +462,7 @@ bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
         atomic_store(&stream->allowed, queued->ticket);
     }
     pthread_mutex_unlock(&stream->lock);
+    us_order_tell(stream, &conflict);
     if (mode == STREAM_MODE_INLINE) {
         drain_here(stream, UINT64_MAX, false);
     }
@@ -469,12 +477,19 @@ bool us_stream_submit(Stream *stream, const char *name, TaskRun *run_task, void 
     return us_stream_queue(stream_state(stream), task, &ticket);
 }
 
+bool us_stream_submit_using(Stream *stream, Work work, Uses uses, TaskRun *run_task, void (*release)(void *argument),
+                            void *argument)
+{
+    uint64_t ticket = 0;
+    Task task = {.work = work, .run = run_task, .release = release, .argument = argument, .anywhere = true,
+                 .uses = uses.first, .use_count = uses.count};
+    return us_stream_queue(stream_state(stream), task, &ticket);
+}
+
 bool us_stream_submit_work(Stream *stream, Work work, TaskRun *run_task, void (*release)(void *argument),
                            void *argument)
 {
-    uint64_t ticket = 0;
-    Task task = {.work = work, .run = run_task, .release = release, .argument = argument, .anywhere = true};
-    return us_stream_queue(stream_state(stream), task, &ticket);
+    return us_stream_submit_using(stream, work, (Uses){NULL, 0}, run_task, release, argument);
 }
 
 void us_stream_allow(StreamState *stream, uint64_t ticket)
@@ -538,9 +553,13 @@ bool us_stream_wait_ticket(StreamState *stream, uint64_t ticket, int64_t timeout
 WaitStatus us_stream_synchronize(Stream *public, int64_t timeout_us)
 {
     StreamState *stream = stream_state(public);
-    if (!us_stream_wait_ticket(stream, atomic_load(&stream->submitted), timeout_us)) {
+    uint64_t ticket = atomic_load(&stream->submitted);
+    Moment *moment = us_order_moment(stream, ticket);
+    if (!us_stream_wait_ticket(stream, ticket, timeout_us)) {
+        us_order_let_go(moment);
         return WAIT_TIMEOUT;
     }
+    us_order_seen(stream, moment);
     return us_stream_fault(public, NULL) == DEVICE_FAULT_NONE ? WAIT_DONE : WAIT_FAULT;
 }
 
@@ -549,7 +568,11 @@ bool us_stream_idle(Stream *public)
     StreamState *stream = stream_state(public);
     uint64_t ticket = atomic_load(&stream->submitted);
     us_stream_allow(stream, ticket);
-    return atomic_load(&stream->completed) >= ticket;
+    bool idle = atomic_load(&stream->completed) >= ticket;
+    if (idle) {
+        us_order_seen(stream, us_order_moment(stream, ticket));
+    }
+    return idle;
 }
 
 DeviceFault us_stream_fault(Stream *public, Explanation *why)
@@ -580,7 +603,9 @@ uint64_t us_stream_drop(StreamState *stream)
 void us_stream_abort(Stream *public)
 {
     StreamState *stream = stream_state(public);
-    us_stream_wait_ticket(stream, us_stream_drop(stream), -1);
+    uint64_t ticket = us_stream_drop(stream);
+    us_stream_wait_ticket(stream, ticket, -1);
+    us_order_seen(stream, us_order_moment(stream, ticket));
 }
 
 void us_stream_stop(StreamState *stream, uint64_t patience_ns)

@@ -15,6 +15,9 @@ typedef struct Task {
     void (*release)(void *argument);
     void *argument;
     const void *caller; /* in the program (report/caller.h), when somebody may want to know */
+    const Use *uses;    /* while it is being queued or recorded */
+    size_t use_count;
+    struct Moment *moment; /* the program's own code: what is over when it begins (order.h); held */
     uint64_t ticket; /* 1, 2, 3 … on its stream */
     bool anywhere;   /* any thread may run it: our own code only */
 } Task;
@@ -40,6 +43,8 @@ struct StreamState {
     _Atomic bool ended;   /* the handle is gone */
     _Atomic bool stopped; /* by a failure in its context: tasks are released without being run */
     _Atomic(struct Recorder *) recorder; /* takes the stream's work in place of the queue (capture.c); NULL: none */
+
+    struct Timeline *timeline; /* order.c; NULL: nobody watches */
 
     _Atomic uint64_t submitted; /* ticket of the last task in the queue */
     _Atomic uint64_t allowed;   /* tasks up to here may run (deferred mode holds it back) */

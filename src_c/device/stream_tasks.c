@@ -1,6 +1,5 @@
 /* Tasks that streams know themselves: copies, fills, waiting for another stream. */
-#include "device/check.h"
-#include "device/stream_internal.h"
+#include "device/order.h"
 
 #include <stdlib.h>
 
@@ -15,6 +14,19 @@ static DeviceFault run_copy(void *argument, Explanation *why)
     return us_copy_perform(task->platform, &task->copy, why) == COPY_OK ? DEVICE_FAULT_NONE : DEVICE_FAULT_COPY;
 }
 
+Use us_use_of_rows(const void *address, size_t pitch, const Copy *copy, bool writes)
+{
+    size_t before_last = copy->height > 1 ? pitch * (copy->height - 1) : 0;
+    Use use = {.address = (uintptr_t)address, .size = copy->height > 0 ? before_last + copy->width : 0, .writes = writes};
+    if (copy->height > 1 && pitch != copy->width) {
+        use.level_count = 1;
+        use.run = copy->width;
+        use.levels[0].count = copy->height;
+        use.levels[0].distance = pitch;
+    }
+    return use;
+}
+
 bool us_stream_copy(Stream *stream, const Copy *copy, const char *name)
 {
     CopyTask *task = malloc(sizeof *task);
@@ -23,15 +35,12 @@ bool us_stream_copy(Stream *stream, const Copy *copy, const char *name)
     }
     *task = (CopyTask){stream->context->device->platform, *copy};
     Work work = {name, "copy", (uint64_t)copy->width * copy->height};
-    size_t source_pitch = copy->height > 1 ? copy->source_pitch : copy->width;
-    size_t destination_pitch = copy->height > 1 ? copy->destination_pitch : copy->width;
-    Use uses[] = {{(uintptr_t)copy->source, source_pitch * copy->height, false},
-                  {(uintptr_t)copy->destination, destination_pitch * copy->height, true}};
-    if (!us_stream_submit_work(stream, work, run_copy, free, task)) {
+    Use uses[] = {us_use_of_rows(copy->source, copy->source_pitch, copy, false),
+                  us_use_of_rows(copy->destination, copy->destination_pitch, copy, true)};
+    if (!us_stream_submit_using(stream, work, (Uses){uses, 2}, run_copy, free, task)) {
         free(task);
         return false;
     }
-    us_check_queued(stream, name, uses, 2);
     return true;
 }
 
@@ -54,12 +63,11 @@ bool us_stream_fill(Stream *stream, const Fill *fill, const char *name)
     }
     *task = (FillTask){stream->context->device->platform, *fill};
     Work work = {name, "copy", (uint64_t)fill->count * fill->element_size};
-    Use use = {(uintptr_t)fill->destination, fill->count * fill->element_size, true};
-    if (!us_stream_submit_work(stream, work, run_fill, free, task)) {
+    Use use = {.address = (uintptr_t)fill->destination, .size = fill->count * fill->element_size, .writes = true};
+    if (!us_stream_submit_using(stream, work, (Uses){&use, 1}, run_fill, free, task)) {
         free(task);
         return false;
     }
-    us_check_queued(stream, name, &use, 1);
     return true;
 }
 
@@ -97,6 +105,11 @@ bool us_stream_wait_stream(Stream *stream, Stream *other)
 {
     StreamState *awaited = stream_state(other);
     uint64_t ticket = atomic_load(&awaited->submitted);
+    Moment *moment = stream != other ? us_order_moment(awaited, ticket) : NULL;
+    if (moment != NULL) {
+        us_order_wait(stream_state(stream), moment);
+    }
+    us_order_let_go(moment);
     if (stream == other || atomic_load(&awaited->completed) >= ticket) {
         return true;
     }

@@ -1,6 +1,6 @@
 #include "device/value.h"
 
-#include "device/stream_internal.h"
+#include "device/order.h"
 
 #include <stdlib.h>
 
@@ -120,5 +120,6 @@ bool us_value_write(Stream *stream, const ValueTask *task)
 
 bool us_value_wait(Stream *stream, const ValueTask *task)
 {
+    us_order_wait(stream_state(stream), NULL);
     return queue(stream, task, (Task){.work = {"value wait", "value", 8}, .run = run_wait, .ready = is_over});
 }

@@ -58,6 +58,45 @@ typedef struct QueuedLaunch {
     LaunchResult results[LAUNCH_RESULT_LIMIT];
 } QueuedLaunch;
 
+static bool adds_level(const Use *use, size_t count, size_t distance)
+{
+    return count > 1 && distance != (use->level_count > 0 ? use->levels[0].count * use->levels[0].distance : use->run);
+}
+
+/* Which of the bytes that it reaches a view shows, as far as that takes few levels; otherwise all count. */
+static void describe_gaps(const View *view, Use *use)
+{
+    bool done[VIEW_RANK_LIMIT] = {false};
+    use->run = us_dtype_size(view->dtype);
+    for (int32_t round = 0; round < view->rank; round++) {
+        int32_t next = -1;
+        for (int32_t axis = 0; axis < view->rank; axis++) {
+            bool smaller = next < 0 || llabs(view->strides[axis]) < llabs(view->strides[next]);
+            next = !done[axis] && smaller ? axis : next;
+        }
+        done[next] = true;
+        size_t count = (size_t)view->shape[next];
+        size_t distance = (size_t)llabs(view->strides[next]) * us_dtype_size(view->dtype);
+        if (count == 1 || distance == 0) {
+            continue;
+        }
+        if (use->level_count == 0 && distance == use->run) {
+            use->run *= count;
+        } else if (adds_level(use, count, distance)) {
+            if (use->level_count == USE_LEVEL_LIMIT) {
+                use->level_count = 0;
+                return;
+            }
+            memmove(&use->levels[1], &use->levels[0], (size_t)use->level_count * sizeof use->levels[0]);
+            use->levels[0].count = count;
+            use->levels[0].distance = distance;
+            use->level_count++;
+        } else {
+            use->levels[0].count *= count;
+        }
+    }
+}
+
 /* The bytes a view reaches, as the program addresses them; false when they exceed the address space. */
 static bool reach_of(const View *view, Use *use)
 {
@@ -205,25 +244,24 @@ static uint64_t bytes_of(const LaunchTask *task)
     return bytes;
 }
 
-/* For the checks: what a task in the queue is going to use. */
-static bool announce_use(const LaunchTask *task, Stream *stream)
+/* For the checks: what a task is going to use; false: no memory. */
+static bool find_uses(const LaunchTask *task, Use **uses, size_t *count)
 {
-    if ((us_checks() & (CHECK_SYNC | CHECK_MEMORY)) == 0 || task->view_count == 0) {
+    *uses = NULL;
+    *count = 0;
+    if (us_checks() == 0 || task->view_count == 0) {
         return true;
     }
-    Use *uses = calloc((size_t)task->view_count, sizeof *uses);
-    if (uses == NULL) {
-        return false;
-    }
-    int count = 0;
-    for (int32_t i = 0; i < task->view_count; i++) {
-        if (task->access[i] != VIEW_RESULT && is_used(&task->views[i]) && reach_of(&task->views[i], &uses[count])) {
-            uses[count++].writes = (task->access[i] & VIEW_WRITE) != 0;
+    *uses = calloc((size_t)task->view_count, sizeof **uses);
+    for (int32_t i = 0; i < task->view_count && *uses != NULL; i++) {
+        Use *use = *uses + *count;
+        if (task->access[i] != VIEW_RESULT && is_used(&task->views[i]) && reach_of(&task->views[i], use)) {
+            use->writes = (task->access[i] & VIEW_WRITE) != 0;
+            describe_gaps(&task->views[i], use);
+            ++*count;
         }
     }
-    us_check_queued(stream, task->function, uses, count);
-    free(uses);
-    return true;
+    return *uses != NULL;
 }
 
 /* Copies an array behind the queued launch; *cursor steps over it. */
@@ -266,11 +304,15 @@ bool us_launch_submit_task(const LaunchTask *task, Stream *stream)
         return false;
     }
     Work work = {task->function, "kernel", us_tracing ? bytes_of(task) : 0};
-    if (!us_stream_submit_work(stream, work, run, free, queued)) {
+    Use *uses = NULL;
+    size_t use_count = 0;
+    bool submitted = find_uses(task, &uses, &use_count) &&
+                     us_stream_submit_using(stream, work, (Uses){uses, use_count}, run, free, queued);
+    free(uses);
+    if (!submitted) {
         free(queued);
-        return false;
     }
-    return announce_use(task, stream);
+    return submitted;
 }
 
 bool us_launch_submit(const Launch *launch, Stream *stream)

@@ -196,6 +196,23 @@ const void *us_find_caller(void)
     return first < frames.count ? frames.addresses[first] : NULL;
 }
 
+const void *us_find_interrupted(const void *instruction)
+{
+    Frames frames = find_frames();
+    int i = 0;
+    while (i < frames.count && frames.addresses[i] != instruction) {
+        i++;
+    }
+    const void *here = (const char *)instruction + 1; /* as if it were a call */
+    for (; i < frames.count; i++) {
+        const void *address = frames.addresses[i] == instruction ? here : frames.addresses[i];
+        if (find_known(address, true).source.file[0] != '\0') {
+            return address;
+        }
+    }
+    return here;
+}
+
 void us_log_calls(void)
 {
     if (!us_log_enabled(LOG_LEVEL_INFO)) {

@@ -12,6 +12,9 @@ bool us_callers_are_wanted(void);
 /* The calling thread's place in the program: the address behind the call of one of our functions. NULL: unknown. */
 const void *us_find_caller(void);
 
+/* In a signal handler: the program's place that was interrupted at `instruction`, or that called what was. */
+const void *us_find_interrupted(const void *instruction);
+
 /* " at FILE:LINE in FUNCTION", or " in FUNCTION of PROGRAM" where there is no debug information; "" when nothing is known. */
 typedef struct Place {
     char text[480];

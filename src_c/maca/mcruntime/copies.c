@@ -1,6 +1,5 @@
 /* Copies and fills (maca-runtime 5.3, 5.7, 5.8). What a queued copy touches is checked at the call and again when it
  * runs: the first gives mcErrorInvalidValue, the second mcErrorIllegalAddress at the next synchronise. */
-#include "device/check.h"
 #include "device/graph.h"
 #include "maca/mcruntime/runtime.h"
 #include "maca/mcruntime/staging.h"
@@ -66,13 +65,11 @@ static bool queue_staged(Stream *stream, const Copy *copy, const char *name)
         return false;
     }
     Work work = {name, "copy", (uint64_t)copy->width * copy->height};
-    if (!us_stream_submit_work(stream, work, runtime_run_staged, runtime_release_staged, staged)) {
+    Use use = us_use_of_rows(copy->destination, copy->destination_pitch, copy, true);
+    if (!us_stream_submit_using(stream, work, (Uses){&use, 1}, runtime_run_staged, runtime_release_staged, staged)) {
         runtime_release_staged(staged);
         return false;
     }
-    size_t pitch = copy->height > 1 ? copy->destination_pitch : copy->width;
-    Use use = {(uintptr_t)copy->destination, pitch * copy->height, true};
-    us_check_queued(stream, name, &use, 1);
     return true;
 }
 

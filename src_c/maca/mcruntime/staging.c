@@ -70,5 +70,5 @@ StagedCopy *runtime_stage(const Copy *copy)
 DeviceFault runtime_run_staged(void *argument, Explanation *why)
 {
     const StagedCopy *staged = argument;
-    return us_copy_run(maca_platform(), &staged->copy, why) == COPY_OK ? DEVICE_FAULT_NONE : DEVICE_FAULT_COPY;
+    return us_copy_perform(maca_platform(), &staged->copy, why) == COPY_OK ? DEVICE_FAULT_NONE : DEVICE_FAULT_COPY;
 }

@@ -1,0 +1,583 @@
+#include "device/order.h"
+
+#include "device/check.h"
+#include "device/value.h"
+#include "report/caller.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Streams take turns in the places of a moment: the tickets of a place go on where its last stream ended. */
+struct Moment {
+    int references;
+    bool unknown; /* and of something that nobody has queued yet */
+    size_t count;
+    uint64_t reached[];
+};
+
+typedef struct Timeline {
+    size_t place;
+    uint64_t before; /* tickets of the place before the stream's first */
+    Moment *waited;  /* what its next task comes after, besides the task before it; NULL: nothing */
+} Timeline;
+
+typedef struct Access {
+    Use use;
+    User user;
+    size_t place;
+    uint64_t ticket;
+    int32_t stream;
+    Moment *after; /* of its task; NULL: nothing */
+    bool closed;   /* the host may not touch the pages, as long as nothing else is known */
+} Access;
+
+enum { PLACE_LIMIT = 4096 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t last_tickets[PLACE_LIMIT]; /* of all tasks that were queued */
+static size_t place_count;                 /* places that were ever taken */
+static bool taken_places[PLACE_LIMIT];
+static Moment *seen; /* by the host */
+static Access *accesses;
+static size_t access_count, access_capacity;
+
+/* The host function that this thread runs. */
+static _Thread_local struct {
+    bool runs;
+    size_t place;
+    uint64_t ticket;
+} host_function;
+
+static bool is_watching(void)
+{
+    return (us_checks() & (CHECK_SYNC | CHECK_RACE | CHECK_MEMORY)) != 0;
+}
+
+/* ---- moments, with the lock held --------------------------------------------------------------------------------- */
+
+static uint64_t reached(const Moment *moment, size_t place)
+{
+    return moment != NULL && place < moment->count ? moment->reached[place] : 0;
+}
+
+static Moment *hold(Moment *moment)
+{
+    if (moment != NULL) {
+        moment->references++;
+    }
+    return moment;
+}
+
+static void let_go(Moment *moment)
+{
+    if (moment != NULL && --moment->references == 0) {
+        free(moment);
+    }
+}
+
+static bool includes(const Moment *later, const Moment *earlier)
+{
+    for (size_t i = 0; earlier != NULL && i < earlier->count; i++) {
+        if (earlier->reached[i] > reached(later, i)) {
+            return false;
+        }
+    }
+    return earlier == NULL || !earlier->unknown || (later != NULL && later->unknown);
+}
+
+/* A new moment of two, with room for `count` places; NULL: no memory. */
+static Moment *combine(const Moment *first, const Moment *second, size_t count)
+{
+    size_t counts[] = {first != NULL ? first->count : 0, second != NULL ? second->count : 0};
+    count = counts[0] > count ? counts[0] : count;
+    count = counts[1] > count ? counts[1] : count;
+    Moment *made = malloc(sizeof *made + count * sizeof *made->reached);
+    if (made != NULL) {
+        made->references = 1;
+        made->unknown = (first != NULL && first->unknown) || (second != NULL && second->unknown);
+        made->count = count;
+        for (size_t i = 0; i < count; i++) {
+            uint64_t a = reached(first, i), b = reached(second, i);
+            made->reached[i] = a > b ? a : b;
+        }
+    }
+    return made;
+}
+
+/* Makes *moment the later of it and the other. */
+static void advance(Moment **moment, const Moment *other)
+{
+    if (includes(*moment, other)) {
+        return;
+    }
+    Moment *made = combine(*moment, other, 0);
+    if (made != NULL) {
+        let_go(*moment);
+        *moment = made;
+    }
+}
+
+Moment *us_order_hold(Moment *moment)
+{
+    if (moment != NULL) {
+        pthread_mutex_lock(&lock);
+        hold(moment);
+        pthread_mutex_unlock(&lock);
+    }
+    return moment;
+}
+
+void us_order_let_go(Moment *moment)
+{
+    if (moment != NULL) {
+        pthread_mutex_lock(&lock);
+        let_go(moment);
+        pthread_mutex_unlock(&lock);
+    }
+}
+
+Moment *us_order_join(Moment *first, Moment *second)
+{
+    if (first == NULL || second == NULL) {
+        return first != NULL ? first : second;
+    }
+    pthread_mutex_lock(&lock);
+    advance(&first, second);
+    let_go(second);
+    pthread_mutex_unlock(&lock);
+    return first;
+}
+
+/* ---- pages that are closed to the host, with the lock held ------------------------------------------------------- */
+
+/* Page-locked and managed memory, which the host reaches at other addresses than kernels (arena.h). */
+static bool is_host_memory(const Use *use)
+{
+    for (int id = 0; id < PLATFORM_LIMIT; id++) {
+        Platform *platform = us_platform_at(id);
+        const Arena *arena = platform != NULL ? &platform_state(platform)->host_arena : NULL;
+        const Region *region = arena != NULL ? us_arena_holds(arena, use->address, use->size) : NULL;
+        if (region != NULL) {
+            return region->alias != 0;
+        }
+    }
+    return false;
+}
+
+static Use pages_of(const Use *use)
+{
+    uintptr_t page = us_page_size();
+    uintptr_t first = use->address / page * page;
+    uintptr_t end = (use->address + use->size + page - 1) / page * page;
+    return (Use){.address = first, .size = end - first, .writes = use->writes};
+}
+
+static void close_pages(const Access *access)
+{
+    Use pages = pages_of(&access->use);
+    mprotect((void *)pages.address, pages.size, access->use.writes ? PROT_NONE : PROT_READ);
+}
+
+static bool overlap(const Use *a, const Use *b)
+{
+    return a->address < b->address + b->size && b->address < a->address + a->size;
+}
+
+/* Opens the pages of an access that is over, except for what the others need; readers first, since writers close more. */
+static void open_pages(const Use *use)
+{
+    Use pages = pages_of(use);
+    mprotect((void *)pages.address, pages.size, PROT_READ | PROT_WRITE);
+    for (int writes = 0; writes < 2; writes++) {
+        for (size_t i = 0; i < access_count; i++) {
+            Use other = pages_of(&accesses[i].use);
+            if (accesses[i].closed && accesses[i].use.writes == writes && overlap(&pages, &other)) {
+                close_pages(&accesses[i]);
+            }
+        }
+    }
+}
+
+/* ---- accesses, with the lock held -------------------------------------------------------------------------------- */
+
+static void drop_access(size_t index)
+{
+    Access dropped = accesses[index];
+    accesses[index] = accesses[--access_count];
+    let_go(dropped.after);
+    if (dropped.closed) {
+        open_pages(&dropped.use);
+    }
+}
+
+static void drop_seen(void)
+{
+    for (size_t i = access_count; i-- > 0;) {
+        if (reached(seen, accesses[i].place) >= accesses[i].ticket) {
+            drop_access(i);
+        }
+    }
+}
+
+static Moment *everything(void)
+{
+    Moment *made = combine(NULL, NULL, place_count);
+    if (made != NULL) {
+        memcpy(made->reached, last_tickets, place_count * sizeof *made->reached);
+    }
+    return made;
+}
+
+/* What is not known may be anything. */
+static void host_has_seen(const Moment *moment)
+{
+    Moment *all = moment != NULL && moment->unknown ? everything() : NULL;
+    const Moment *known = all != NULL ? all : moment;
+    if (!includes(seen, known)) {
+        advance(&seen, known);
+        drop_seen();
+    }
+    let_go(all);
+}
+
+/* Whether an earlier access is over, by what the program has arranged, when a task of the timeline runs. */
+static bool is_over(const Access *access, const Timeline *timeline)
+{
+    return access->place == timeline->place || reached(timeline->waited, access->place) >= access->ticket;
+}
+
+/* From the first to the last byte of the levels from this one on. */
+static size_t extent_of(const Use *use, int32_t level)
+{
+    size_t extent = use->level_count == 0 ? use->size : use->run;
+    for (int32_t i = level; i < use->level_count && i < USE_LEVEL_LIMIT; i++) {
+        extent += (use->levels[i].count - 1) * use->levels[i].distance;
+    }
+    return extent;
+}
+
+/* Whether some byte of [first, end) is used by what the levels from this one on repeat, the first of them at `base`. */
+static bool touches(const Use *use, int32_t level, uintptr_t base, uintptr_t first, uintptr_t end)
+{
+    if (first >= base + extent_of(use, level) || end <= base) {
+        return false;
+    }
+    if (level == use->level_count || level == USE_LEVEL_LIMIT) {
+        return true;
+    }
+    size_t distance = use->levels[level].distance;
+    size_t inner = extent_of(use, level + 1);
+    size_t from = first >= base + inner ? (first - base - inner) / distance : 0;
+    for (size_t i = from; i < use->levels[level].count && base + i * distance < end; i++) {
+        if (touches(use, level + 1, base + i * distance, first, end)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the other use has a byte of what the levels from this one on repeat. */
+static bool meet(const Use *use, int32_t level, uintptr_t base, const Use *other)
+{
+    if (!touches(other, 0, other->address, base, base + extent_of(use, level))) {
+        return false;
+    }
+    if (level == use->level_count || level == USE_LEVEL_LIMIT) {
+        return true;
+    }
+    bool found = false;
+    for (size_t i = 0; i < use->levels[level].count && !found; i++) {
+        found = meet(use, level + 1, base + i * use->levels[level].distance, other);
+    }
+    return found;
+}
+
+static bool conflicts(const Use *a, const Use *b)
+{
+    return (a->writes || b->writes) && overlap(a, b) && meet(a, 0, a->address, b);
+}
+
+static bool is_alike(const Use *a, const Use *b)
+{
+    return a->address == b->address && a->run == b->run && a->level_count == b->level_count &&
+           memcmp(a->levels, b->levels, sizeof a->levels) == 0;
+}
+
+/* Whoever comes into conflict with the earlier access also does with the later one, which comes after it. */
+static bool replaces(const Use *later, const Access *earlier, const Timeline *timeline)
+{
+    return (later->level_count == 0 || is_alike(later, &earlier->use)) && later->address <= earlier->use.address &&
+           later->address + later->size >= earlier->use.address + earlier->use.size &&
+           (later->writes || !earlier->use.writes) && is_over(earlier, timeline);
+}
+
+static void compare(const Use *use, const Task *task, const StreamState *stream, Conflict *conflict)
+{
+    for (size_t i = 0; i < access_count && !conflict->found; i++) {
+        const Access *access = &accesses[i];
+        if (conflicts(use, &access->use) && !is_over(access, stream->timeline)) {
+            *conflict = (Conflict){.found = true, .earlier = access->use, .later = *use,
+                                   .earlier_name = access->user.name, .later_name = task->work.name,
+                                   .earlier_caller = access->user.caller, .earlier_stream = access->stream,
+                                   .later_stream = stream->public.id};
+        }
+    }
+}
+
+static void add_access(const Use *use, const Task *task, const StreamState *stream, uint64_t ticket)
+{
+    const Timeline *timeline = stream->timeline;
+    for (size_t i = access_count; i-- > 0;) {
+        if (replaces(use, &accesses[i], timeline)) {
+            drop_access(i);
+        }
+    }
+    if (access_count == access_capacity) {
+        size_t capacity = access_capacity == 0 ? 256 : 2 * access_capacity;
+        Access *grown = realloc(accesses, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return;
+        }
+        accesses = grown;
+        access_capacity = capacity;
+    }
+    bool closed = (us_checks() & CHECK_SYNC) != 0 && is_host_memory(use);
+    accesses[access_count++] = (Access){
+        .use = *use, .user = {task->work.name, task->caller, use->writes}, .place = timeline->place, .ticket = ticket,
+        .stream = stream->public.id, .after = hold(timeline->waited), .closed = closed};
+    if (closed) {
+        open_pages(use);
+    }
+}
+
+/* ---- streams ----------------------------------------------------------------------------------------------------- */
+
+/* The stream's timeline, made when it is asked for first; NULL: nothing can be said about the stream. */
+static Timeline *timeline_of(StreamState *stream)
+{
+    for (size_t place = 0; place < PLACE_LIMIT && stream->timeline == NULL; place++) {
+        if (!taken_places[place]) {
+            stream->timeline = calloc(1, sizeof *stream->timeline);
+            if (stream->timeline != NULL) {
+                taken_places[place] = true;
+                place_count = place < place_count ? place_count : place + 1;
+                stream->timeline->place = place;
+                stream->timeline->before = last_tickets[place];
+            }
+            break;
+        }
+    }
+    return stream->timeline;
+}
+
+static bool is_unknown(const Timeline *timeline)
+{
+    return timeline->waited != NULL && timeline->waited->unknown;
+}
+
+static Moment *moment_of(const Timeline *timeline, uint64_t ticket)
+{
+    Moment *made = combine(timeline->waited, NULL, timeline->place + 1);
+    if (made != NULL && reached(made, timeline->place) < timeline->before + ticket) {
+        made->reached[timeline->place] = timeline->before + ticket;
+    }
+    return made;
+}
+
+void us_order_queue(StreamState *stream, Task *task, Conflict *conflict)
+{
+    if (!is_watching()) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    Timeline *timeline = timeline_of(stream);
+    if (timeline != NULL) {
+        last_tickets[timeline->place] = timeline->before + task->ticket;
+        advance(&timeline->waited, seen);
+        bool tells_host = !task->anywhere || us_is_value_write(task->run); /* which the host may be looking at */
+        task->moment = tells_host ? moment_of(timeline, task->ticket - 1) : NULL;
+    }
+    bool known = timeline != NULL && !is_unknown(timeline);
+    for (size_t i = 0; i < task->use_count && known && (us_checks() & CHECK_RACE) != 0; i++) {
+        compare(&task->uses[i], task, stream, conflict);
+    }
+    for (size_t i = 0; i < task->use_count && known; i++) {
+        if (task->uses[i].size > 0) {
+            add_access(&task->uses[i], task, stream, timeline->before + task->ticket);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+Moment *us_order_moment(StreamState *stream, uint64_t ticket)
+{
+    if (!is_watching()) {
+        return NULL;
+    }
+    pthread_mutex_lock(&lock);
+    Timeline *timeline = timeline_of(stream);
+    Moment *made = timeline != NULL ? moment_of(timeline, ticket) : NULL;
+    pthread_mutex_unlock(&lock);
+    return made;
+}
+
+void us_order_wait(StreamState *stream, const Moment *moment)
+{
+    if (!is_watching() || atomic_load(&stream->recorder) != NULL) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    static const Moment unknown = {.unknown = true};
+    Timeline *timeline = timeline_of(stream);
+    if (timeline != NULL) {
+        advance(&timeline->waited, moment != NULL ? moment : &unknown);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* The stream has come to rest, and so has what it waited for. */
+static void forget_waits(Timeline *timeline)
+{
+    let_go(timeline->waited);
+    timeline->waited = hold(seen);
+}
+
+void us_order_seen(StreamState *stream, Moment *moment)
+{
+    if (moment == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    host_has_seen(moment);
+    if (stream != NULL && stream->timeline != NULL &&
+        reached(seen, stream->timeline->place) >= last_tickets[stream->timeline->place]) {
+        forget_waits(stream->timeline);
+    }
+    let_go(moment);
+    pthread_mutex_unlock(&lock);
+}
+
+void us_order_end(StreamState *stream)
+{
+    if (!is_watching()) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    Timeline *timeline = stream->timeline;
+    if (timeline != NULL) {
+        Moment *end = moment_of(timeline, last_tickets[timeline->place] - timeline->before);
+        host_has_seen(end);
+        let_go(end);
+        taken_places[timeline->place] = false;
+        let_go(timeline->waited);
+        free(timeline);
+        stream->timeline = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- what the host does ------------------------------------------------------------------------------------------ */
+
+void us_order_host_function(StreamState *stream, const Task *task)
+{
+    if (task->moment == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    host_has_seen(task->moment);
+    if (stream->timeline != NULL) {
+        host_function.runs = true;
+        host_function.place = stream->timeline->place;
+        host_function.ticket = stream->timeline->before + task->ticket;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void us_order_host_function_over(const Task *task)
+{
+    host_function.runs = host_function.runs && task->moment == NULL;
+}
+
+/* Work that comes after the host function that this thread runs is no danger to it. */
+static bool comes_later(const Access *access)
+{
+    return host_function.runs && (access->place == host_function.place
+                                      ? access->ticket > host_function.ticket
+                                      : reached(access->after, host_function.place) >= host_function.ticket);
+}
+
+bool us_order_find_user(uintptr_t address, size_t size, bool writes, User *user)
+{
+    bool found = false;
+    const Use use = {.address = address, .size = size, .writes = writes};
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < access_count && !found && size > 0; i++) {
+        found = conflicts(&use, &accesses[i].use) && !comes_later(&accesses[i]);
+        if (found) {
+            *user = accesses[i].user;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+void us_order_forget(uintptr_t address, size_t size)
+{
+    const Use use = {.address = address, .size = size, .writes = true};
+    pthread_mutex_lock(&lock);
+    for (size_t i = access_count; i-- > 0;) {
+        if (overlap(&use, &accesses[i].use)) {
+            drop_access(i);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+bool us_order_host_touch(uintptr_t address, User *user)
+{
+    const Use byte = {.address = address, .size = 1, .writes = true};
+    const Use page = pages_of(&byte);
+    bool closed = false;
+    *user = (User){.name = NULL};
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < access_count; i++) {
+        Use pages = pages_of(&accesses[i].use);
+        if (!accesses[i].closed || !overlap(&page, &pages)) {
+            continue;
+        }
+        closed = true;
+        accesses[i].closed = false;
+        open_pages(&accesses[i].use);
+        /* A writer is worse than a reader. */
+        if (conflicts(&byte, &accesses[i].use) && !comes_later(&accesses[i]) && (user->name == NULL || !user->writes)) {
+            *user = accesses[i].user;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return closed;
+}
+
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
+
+void us_order_tell(const StreamState *stream, const Conflict *conflict)
+{
+    if (!conflict->found) {
+        return;
+    }
+    const Use *a = &conflict->earlier, *b = &conflict->later;
+    uintptr_t first = a->address > b->address ? a->address : b->address;
+    uintptr_t ends[] = {a->address + a->size, b->address + b->size};
+    Allocation block;
+    char place[560] = "";
+    if (us_memory_find(stream->device->platform, (void *)first, &block)) {
+        snprintf(place, sizeof place, ", byte %zu of block #%llu (%zu bytes from %s%s)", (size_t)(first - block.address),
+                 (unsigned long long)block.serial, block.size, block.function, us_place(block.caller).text);
+    }
+    us_finding("race", "%s on stream %d %s %zu bytes at %p%s, which %s%s on stream %d %s; nothing orders the two: let stream "
+               "%d wait for an event of stream %d, or the host for the latter", conflict->later_name,
+               (int)conflict->later_stream, b->writes ? "writes" : "reads",
+               (size_t)((ends[0] < ends[1] ? ends[0] : ends[1]) - first), (void *)first, place, conflict->earlier_name,
+               us_place(conflict->earlier_caller).text, (int)conflict->earlier_stream, a->writes ? "writes" : "reads",
+               (int)conflict->later_stream, (int)conflict->earlier_stream);
+}
