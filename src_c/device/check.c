@@ -18,7 +18,7 @@ static _Atomic int64_t findings = 0;
 
 static void read_checks(void)
 {
-    static const char *const names[] = {"memory", "init", "sync", "leak", "refusals", "race"};
+    static const char *const names[] = {"memory", "init", "sync", "leak", "refusals", "race", "workspace"};
     char list[128];
     snprintf(list, sizeof list, "%s", us_environment_text("UNDERSTUDY_CHECK", ""));
     char *rest = NULL;
@@ -29,7 +29,7 @@ static void read_checks(void)
         }
         if (bit == 0) {
             us_log(LOG_LEVEL_ERROR, "UNDERSTUDY_CHECK has \"%s\"; known checks: memory, init, sync, race, leak, "
-                   "refusals",
+                   "workspace, refusals",
                    word);
         }
         enabled |= bit;
@@ -193,7 +193,60 @@ void us_check_freed(Allocation *block)
     block->written = NULL;
 }
 
-/* ---- init ---- */
+/* ---- init: a bit for each byte that has been written ---- */
+
+static void set_bits(unsigned char *bits, size_t first, size_t count)
+{
+    size_t i = first;
+    const size_t end = first + count;
+    while (i < end && i % 8 != 0) {
+        bits[i / 8] |= (unsigned char)(1u << i % 8);
+        i++;
+    }
+    memset(bits + i / 8, 0xff, (end - i) / 8);
+    for (i += (end - i) / 8 * 8; i < end; i++) {
+        bits[i / 8] |= (unsigned char)(1u << i % 8);
+    }
+}
+
+static bool get_bit(const unsigned char *bits, size_t i)
+{
+    return (bits[i / 8] >> i % 8 & 1) != 0;
+}
+
+/* The first bit that is not set, counted from `first`; `count`: all are. */
+static size_t find_clear(const unsigned char *bits, size_t first, size_t count)
+{
+    size_t i = first;
+    const size_t end = first + count;
+    while (i < end) {
+        if (i % 8 == 0 && end - i >= 8 && bits[i / 8] == 0xff) {
+            i += 8;
+        } else if (get_bit(bits, i)) {
+            i++;
+        } else {
+            break;
+        }
+    }
+    return i - first;
+}
+
+/* What is known of some bytes of a block. */
+typedef struct Shadow {
+    Allocation *block; /* NULL: nothing, so they count as written */
+    size_t first, count;
+} Shadow;
+
+/* With the memory lock held. */
+static Shadow shadow_of(Platform *platform, const void *address, size_t size)
+{
+    Allocation *block = us_memory_block(platform, address);
+    size_t first = block != NULL ? (uintptr_t)address - block->address : 0;
+    if (block == NULL || block->written == NULL || first >= block->size) {
+        return (Shadow){NULL, 0, 0};
+    }
+    return (Shadow){block, first, size < block->size - first ? size : block->size - first};
+}
 
 void us_check_written(Platform *platform, const void *address, size_t size)
 {
@@ -202,12 +255,9 @@ void us_check_written(Platform *platform, const void *address, size_t size)
     }
     PlatformState *state = platform_state(platform);
     pthread_mutex_lock(&state->memory_lock);
-    Allocation *block = us_memory_block(platform, address);
-    if (block != NULL && block->written != NULL) {
-        size_t first = (uintptr_t)address - block->address;
-        for (size_t i = first; i < first + size && i < block->size; i++) {
-            block->written[i / 8] |= (unsigned char)(1u << i % 8);
-        }
+    Shadow shadow = shadow_of(platform, address, size);
+    if (shadow.block != NULL) {
+        set_bits(shadow.block->written, shadow.first, shadow.count);
     }
     pthread_mutex_unlock(&state->memory_lock);
 }
@@ -215,18 +265,65 @@ void us_check_written(Platform *platform, const void *address, size_t size)
 bool us_check_is_written(Platform *platform, const void *address, size_t size, size_t *unwritten)
 {
     PlatformState *state = platform_state(platform);
-    bool complete = true;
     pthread_mutex_lock(&state->memory_lock);
-    const Allocation *block = us_memory_block(platform, address);
-    if (block != NULL && block->written != NULL) {
-        size_t first = (uintptr_t)address - block->address;
-        for (size_t i = first; complete && i < first + size && i < block->size; i++) {
-            complete = (block->written[i / 8] >> i % 8 & 1) != 0;
-            *unwritten = i - first;
+    Shadow shadow = shadow_of(platform, address, size);
+    *unwritten = shadow.block != NULL ? find_clear(shadow.block->written, shadow.first, shadow.count) : 0;
+    pthread_mutex_unlock(&state->memory_lock);
+    return shadow.block == NULL || *unwritten == shadow.count;
+}
+
+/* With the memory lock held: the destination is as far written as the source. */
+static void copy_bits(const Shadow *to, const Shadow *from)
+{
+    for (size_t i = 0; i < to->count && i < from->count; i++) {
+        if (get_bit(from->block->written, from->first + i)) {
+            set_bits(to->block->written, to->first + i, 1);
+        } else {
+            to->block->written[(to->first + i) / 8] &= (unsigned char)~(1u << (to->first + i) % 8);
         }
     }
+}
+
+void us_check_copied(Platform *platform, const void *destination, const void *source, size_t size)
+{
+    if ((us_checks() & CHECK_INIT) == 0 || size == 0) {
+        return;
+    }
+    PlatformState *state = platform_state(platform);
+    pthread_mutex_lock(&state->memory_lock);
+    Shadow to = shadow_of(platform, destination, size);
+    Shadow from = shadow_of(platform, source, size);
+    size_t unwritten = from.block != NULL ? find_clear(from.block->written, from.first, from.count) : 0;
+    bool complete = from.block == NULL || unwritten == from.count;
+    if (to.block != NULL && complete) {
+        set_bits(to.block->written, to.first, to.count);
+    } else if (to.block != NULL) {
+        copy_bits(&to, &from);
+    }
+    Text block = !complete ? block_text(from.block) : (Text){""};
     pthread_mutex_unlock(&state->memory_lock);
-    return complete;
+    if (!complete && to.block == NULL) {
+        us_finding("init", "%s copies %zu bytes to the host, of which byte %zu of %s was never written",
+                   us_current_function(), size, from.first + unwritten, block.text);
+    }
+}
+
+/* ---- workspace ---- */
+
+bool us_check_workspace(const Device *device, const char *function, const void *workspace, size_t size, size_t wanted)
+{
+    Explanation why = {{0}};
+    if (size < wanted) {
+        us_finding("workspace", "%s is given a workspace of %zu bytes; its first function asked for %zu", function, size,
+                   wanted);
+        return false;
+    }
+    if (us_memory_open(device->platform, device, workspace, wanted, MEMORY_USER_KERNEL, &why) == NULL) {
+        us_finding("workspace", "%s needs a workspace of %zu bytes on device %d: %s", function, wanted,
+                   (int)device->ordinal, why.text);
+        return false;
+    }
+    return true;
 }
 
 /* ---- leak ---- */
@@ -239,6 +336,25 @@ static void check_block_at_end(Allocation *block, void *context)
     }
     if (us_checks() & CHECK_MEMORY) {
         check_fence(block);
+    }
+}
+
+static void check_block_of_device(Allocation *block, void *device)
+{
+    if (block->device == device) {
+        us_finding("leak", "%s was not freed before the device was reset", block_text(block).text);
+    }
+}
+
+void us_check_leaks_of_device(const Device *device)
+{
+    if ((us_checks() & CHECK_LEAK) != 0) {
+        uint64_t streams = us_device_streams(device);
+        us_memory_each(device->platform, check_block_of_device, (void *)(uintptr_t)device);
+        if (streams > 0) {
+            us_finding("leak", "%llu streams not destroyed before device %d was reset", (unsigned long long)streams,
+                       (int)device->ordinal);
+        }
     }
 }
 
@@ -257,7 +373,12 @@ void us_check_leaks(Platform *platform)
     }
     us_memory_each(platform, check_block_at_end, NULL);
     if (us_checks() & CHECK_LEAK) {
-        report_alive(us_platform_streams(platform), "streams");
+        uint64_t streams = 0;
+        for (int32_t i = 0; i < platform->device_count; i++) {
+            const Device *device = __atomic_load_n(&platform->devices[i], __ATOMIC_ACQUIRE);
+            streams += device != NULL ? us_device_streams(device) : 0;
+        }
+        report_alive(streams, "streams");
         report_alive(us_handle_count(HANDLE_EVENT), "events");
         report_alive(us_handle_count(HANDLE_NOTIFY), "notifies");
         for (size_t i = 0; i < platform->profile.leak_kind_count; i++) {

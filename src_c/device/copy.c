@@ -90,7 +90,8 @@ CopyFault us_copy_perform(Platform *platform, const Copy *copy, Explanation *why
     for (size_t row = 0; row < copy->height && copy->width > 0; row++) {
         memmove((char *)destination + row * copy->destination_pitch, (const char *)source + row * copy->source_pitch,
                 copy->width);
-        us_check_written(platform, (char *)copy->destination + row * copy->destination_pitch, copy->width);
+        us_check_copied(platform, (char *)copy->destination + row * copy->destination_pitch,
+                        (const char *)copy->source + row * copy->source_pitch, copy->width);
     }
     return COPY_OK;
 }
@@ -124,7 +125,7 @@ CopyFault us_fill_check(Platform *platform, const Fill *fill, Explanation *why)
     return open_fill(platform, fill, &destination, why);
 }
 
-CopyFault us_fill_run(Platform *platform, const Fill *fill, Explanation *why)
+CopyFault us_fill_perform(Platform *platform, const Fill *fill, Explanation *why)
 {
     void *destination = NULL;
     CopyFault fault = open_fill(platform, fill, &destination, why);
@@ -141,4 +142,13 @@ CopyFault us_fill_run(Platform *platform, const Fill *fill, Explanation *why)
         memcpy(bytes + i * sizeof fill->value, &fill->value, sizeof fill->value);
     }
     return COPY_OK;
+}
+
+CopyFault us_fill_run(Platform *platform, const Fill *fill, Explanation *why)
+{
+    size_t bytes = 0;
+    if (!__builtin_mul_overflow(fill->count, fill->element_size, &bytes)) {
+        us_check_host_copy(fill->destination, bytes, true);
+    }
+    return us_fill_perform(platform, fill, why);
 }

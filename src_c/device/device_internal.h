@@ -68,8 +68,8 @@ static inline DeviceState *device_state(const Device *device)
 /* The platform with that id; NULL when it does not exist. */
 Platform *us_platform_at(int id);
 
-/* Streams of the platform that the program created and has not destroyed. */
-uint64_t us_platform_streams(Platform *platform);
+/* Streams of the device that the program created and has not destroyed. */
+uint64_t us_device_streams(const Device *device);
 
 /* The memory of a context: false when it has ended. */
 bool us_context_hold(Context *context);

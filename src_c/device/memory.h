@@ -140,5 +140,6 @@ typedef struct Fill {
 } Fill;
 CopyFault us_fill_check(Platform *platform, const Fill *fill, Explanation *why);
 CopyFault us_fill_run(Platform *platform, const Fill *fill, Explanation *why);
+CopyFault us_fill_perform(Platform *platform, const Fill *fill, Explanation *why); /* as us_copy_perform */
 
 #endif

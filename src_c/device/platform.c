@@ -540,6 +540,10 @@ void us_device_reset(Device *device, bool drain)
     bool busy = true;
     /* What other threads make from here on belongs to the device as it is after the reset. */
     const uint64_t newest = us_memory_newest(device);
+    if (drain && us_checks() & CHECK_LEAK) {
+        us_device_synchronize(device, -1); /* work that is queued may free memory */
+    }
+    us_check_leaks_of_device(device);
     mark_contexts(device);
     while (busy) {
         ContextState *context = take_context(device, &busy);
@@ -557,19 +561,17 @@ void us_device_reset(Device *device, bool drain)
     pthread_mutex_unlock(&state->fault_lock);
 }
 
-uint64_t us_platform_streams(Platform *platform)
+uint64_t us_device_streams(const Device *device)
 {
     uint64_t count = 0;
-    pthread_mutex_lock(&platform_state(platform)->device_lock);
-    for (int32_t i = 0; i < platform->device_count; i++) {
-        Device *device = platform->devices[i];
-        for (ContextState *c = device == NULL ? NULL : device_state(device)->contexts; c != NULL; c = c->next) {
-            for (StreamState *stream = c->streams; stream != NULL; stream = stream->next) {
-                count += &stream->public != c->public.default_stream;
-            }
+    PlatformState *platform = platform_state(device->platform);
+    pthread_mutex_lock(&platform->device_lock);
+    for (ContextState *c = device_state(device)->contexts; c != NULL; c = c->next) {
+        for (StreamState *stream = c->streams; stream != NULL; stream = stream->next) {
+            count += &stream->public != c->public.default_stream;
         }
     }
-    pthread_mutex_unlock(&platform_state(platform)->device_lock);
+    pthread_mutex_unlock(&platform->device_lock);
     return count;
 }
 

@@ -52,7 +52,7 @@ typedef struct FillTask {
 static DeviceFault run_fill(void *argument, Explanation *why)
 {
     FillTask *task = argument;
-    return us_fill_run(task->platform, &task->fill, why) == COPY_OK ? DEVICE_FAULT_NONE : DEVICE_FAULT_COPY;
+    return us_fill_perform(task->platform, &task->fill, why) == COPY_OK ? DEVICE_FAULT_NONE : DEVICE_FAULT_COPY;
 }
 
 bool us_stream_fill(Stream *stream, const Fill *fill, const char *name)

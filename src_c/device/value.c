@@ -1,5 +1,6 @@
 #include "device/value.h"
 
+#include "device/check.h"
 #include "device/order.h"
 
 #include <stdlib.h>
@@ -49,6 +50,7 @@ static DeviceFault run_write(void *argument, Explanation *why)
         return DEVICE_FAULT_ADDRESS;
     }
     atomic_store(number, task->value);
+    us_check_written(task->device->platform, task->address, sizeof task->value);
     us_value_look_again();
     return DEVICE_FAULT_NONE;
 }

@@ -211,6 +211,9 @@ static DeviceFault run(void *argument, Explanation *why)
     QueuedLaunch *launch = argument;
     const LaunchTask *task = &launch->task;
     check_contents(launch);
+    if (task->workspace_size > 0) {
+        us_check_workspace(launch->device, task->function, task->workspace, task->workspace_size, task->workspace_size);
+    }
     if (task->view_count > 0) {
         memcpy(launch->views, task->views, (size_t)task->view_count * sizeof *launch->views);
     }
@@ -249,10 +252,13 @@ static bool find_uses(const LaunchTask *task, Use **uses, size_t *count)
 {
     *uses = NULL;
     *count = 0;
-    if (us_checks() == 0 || task->view_count == 0) {
+    if (us_checks() == 0) {
         return true;
     }
-    *uses = calloc((size_t)task->view_count, sizeof **uses);
+    *uses = calloc((size_t)task->view_count + 1, sizeof **uses);
+    if (*uses != NULL && task->workspace_size > 0) {
+        (*uses)[(*count)++] = (Use){.address = (uintptr_t)task->workspace, .size = task->workspace_size, .writes = true};
+    }
     for (int32_t i = 0; i < task->view_count && *uses != NULL; i++) {
         Use *use = *uses + *count;
         if (task->access[i] != VIEW_RESULT && is_used(&task->views[i]) && reach_of(&task->views[i], use)) {

@@ -29,6 +29,9 @@ typedef struct LaunchTask {
     const ViewAccess *access;
     const void *attributes;
     size_t attribute_size;
+    /* Memory that the program lends the kernel: nothing of ours needs it, but UNDERSTUDY_CHECK=workspace does. */
+    const void *workspace;
+    size_t workspace_size;
     /* After the kernel, on the stream's worker, in the stream's order: what it left in each of its VIEW_RESULT views. */
     void (*finish)(void *argument, const LaunchResult *result);
     void *finish_arguments[LAUNCH_RESULT_LIMIT];

@@ -50,7 +50,7 @@ int main(int argument_count, char **arguments)
     CHECK(aclInit(NULL) == ACL_SUCCESS && aclrtSetDevice(0) == ACL_SUCCESS);
     CHECK(aclrtCreateStream(&stream) == ACL_SUCCESS);
     void *input_address = device_memory(strcmp(mistake, "init") != 0);
-    void *output_address = device_memory(0);
+    void *output_address = device_memory(1);
     aclTensor *input = vector(input_address);
     aclTensor *output = vector(output_address);
     launch(input, output);

@@ -8,7 +8,7 @@ import pytest
 from tests import native
 
 PROGRAM = pathlib.Path(__file__).parent / "mistakes.c"
-ALL = "memory,init,sync,leak"
+ALL = "memory,init,sync,race,leak"
 
 
 
@@ -92,7 +92,7 @@ def test_refusals_are_findings_when_asked_for(checks, status):
 def test_an_unknown_check_is_reported():
     program = native.build_vendor(PROGRAM, "ascend", flags=("-g", "-fno-inline"))
     done = native.run([program], {"UNDERSTUDY_CHECK": "memory,everything"})
-    assert 'UNDERSTUDY_CHECK has "everything"; known checks: memory, init, sync, leak' in done.stderr
+    assert 'UNDERSTUDY_CHECK has "everything"; known checks: memory, init, sync, race, leak, workspace' in done.stderr
 
 
 THREADS = pathlib.Path(__file__).parents[1] / "threads"
@@ -105,7 +105,8 @@ CORRECT = [("ascend", THREADS / "ascend_threads.c"), ("maca", THREADS / "maca_th
 @pytest.mark.parametrize(("stack", "source"), CORRECT, ids=lambda value: getattr(value, "stem", value))
 def test_programs_that_synchronise_have_no_findings(stack, source):
     program = native.build_vendor(source, stack)
-    done = native.run([program], {"UNDERSTUDY_CHECK": "memory,init,sync", "UNDERSTUDY_STREAM": "deferred"})
+    checks = "memory,init,sync,race" + ("" if source.is_relative_to(THREADS) else ",workspace")
+    done = native.run([program], {"UNDERSTUDY_CHECK": checks, "UNDERSTUDY_STREAM": "deferred"})
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stderr.splitlines() if ": check " in line] == []
 

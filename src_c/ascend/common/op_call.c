@@ -2,6 +2,7 @@
 #include "ascend/common/op_call.h"
 
 #include "ascend/common/op_memory.h"
+#include "device/check.h"
 #include "report/grace.h"
 
 #include <string.h>
@@ -50,6 +51,12 @@ static void require_inside_storage(OpCall *op, const Operand *operand)
                (long long)operand->storage_elements);
 }
 
+/* Our kernels need none; UNDERSTUDY_CHECK=workspace asks for some, as the card's operators do. */
+static uint64_t workspace_wanted(const Executor *executor)
+{
+    return executor->task.kernel != NULL && (us_checks() & CHECK_WORKSPACE) != 0 ? CHECKED_WORKSPACE : 0;
+}
+
 static aclnnStatus hand_over(OpCall *op)
 {
     if (!op_refused(op)) {
@@ -57,7 +64,7 @@ static aclnnStatus hand_over(OpCall *op)
         op_require(op, handle != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
                    "no handle is left for the executor");
         if (handle != NULL) {
-            *op->workspace_size = 0;
+            *op->workspace_size = workspace_wanted(op->executor);
             *op->result = handle;
             return us_call_end(&op->call);
         }
@@ -218,7 +225,14 @@ aclnnStatus op_execute(const char *function, void *workspace, uint64_t workspace
         us_require(&call, queue != NULL, "stream", "handle", ACLNN_ERR_RUNTIME_ERROR,
                    stream != NULL ? "stream (%p) is not alive" : "stream is NULL (%p) and this thread has no device set",
                    stream);
-        us_require(&call, us_launch_submit_task(&plan->task, queue), "stream", "exhausted", ACLNN_ERR_RUNTIME_ERROR,
+        LaunchTask task = plan->task;
+        if (call.status == 0 && workspace_wanted(plan) > 0) {
+            size_t wanted = workspace_wanted(plan);
+            bool given = us_check_workspace(queue->context->device, function, workspace, workspace_size, wanted);
+            task.workspace = workspace;
+            task.workspace_size = given ? wanted : 0; /* once told is enough */
+        }
+        us_require(&call, us_launch_submit_task(&task, queue), "stream", "exhausted", ACLNN_ERR_RUNTIME_ERROR,
                    "no host memory to queue the operator");
     }
     if (ends) {
