@@ -144,11 +144,12 @@ def print_call_cost(folder: pathlib.Path) -> None:
     print("\ncost of a call on a 4 KiB tensor, from C, microseconds")
     print(f"{'streams':<9} {'phase 1 + phase 2 + synchronise':>32} {'phase 1 + destroy':>18} "
           f"{'100 calls':>10} {'graph of 100':>13} {'ratio':>6} {'aim':>6}")  # fmt: skip
-    for mode in ("async", "inline"):
-        result = subprocess.run([program], env={**os.environ, "UNDERSTUDY_STREAM": mode}, check=True,
-                                capture_output=True, text=True)  # fmt: skip
+    for mode, checks in (("async", ""), ("inline", ""), *(("async", check) for check in ("memory", "init", "sync", "race"))):
+        environment = {**os.environ, "UNDERSTUDY_STREAM": mode, "UNDERSTUDY_CHECK": checks}
+        result = subprocess.run([program], env=environment, check=True, capture_output=True, text=True)
+        assert " check " not in result.stderr, result.stderr
         whole, first, calls, graph = map(float, result.stdout.split())
-        print(f"{mode:<9} {whole:32.2f} {first:18.2f} {calls:10.1f} {graph:13.1f} {graph / calls:6.2f} {'<=0.50':>6}")
+        print(f"{checks or mode:<9} {whole:32.2f} {first:18.2f} {calls:10.1f} {graph:13.1f} {graph / calls:6.2f} {'<=0.50':>6}")
 
 
 def main() -> None:

@@ -374,6 +374,7 @@ def captured_graph(device):
     replay, results = (lambda: None), []
     if device != "cpu":
         side = torch.npu.Stream()
+        side.wait_stream(torch.npu.current_stream())  # which makes x and weight
         with torch.npu.stream(side):
             torch.relu(x @ weight - 1)  # once before, as the adapter asks
         torch.npu.synchronize()
