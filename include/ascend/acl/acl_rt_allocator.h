@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* Memory pools of a program that the runtime could call. Types only: registering them is not emulated. */
+/* Memory pools of a program that the runtime could call. Operators here never do. */
 typedef void *aclrtAllocatorDesc;
 typedef void *aclrtAllocator;
 typedef void *aclrtAllocatorBlock;

@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 typedef struct ReportQueue ReportQueue;
+typedef struct StreamAllocator StreamAllocator;
 
 /* State of the process that the platform has no field for. Made on first use, never released. */
 typedef struct Runtime {
@@ -31,6 +32,7 @@ typedef struct Runtime {
     _Atomic(aclrtExceptionInfoCallback) exception_callback;
     pthread_mutex_t report_lock; /* the list of queues and everything in them */
     ReportQueue *report_queues;
+    StreamAllocator *allocators; /* of streams; the platform's lock */
 } Runtime;
 
 Runtime *acl_runtime(void); /* NULL: no memory */
@@ -59,6 +61,10 @@ Context *acl_require_live_context(Call *call, const char *parameter, const char 
 /* Lets the thread fall back to the default context of the device it had set, if that is still there. */
 void acl_return_to_chosen_device(void);
 void acl_remember_chosen_device(int32_t ordinal);
+
+/* Makes a stream in the current context: rules stream/null, context/none, stream/resources. */
+enum { ACL_STREAM_LOWEST_PRIORITY = 7 };
+void acl_create_stream(Call *call, aclrtStream *stream, uint32_t flags, uint32_t priority);
 
 /* The stream behind a handle; NULL is the default stream of the current context. Refuses handles that are not alive. */
 Stream *acl_require_stream(Call *call, const char *parameter, const char *rule, aclrtStream handle);

@@ -4,7 +4,6 @@
 enum { STREAM_LIMIT = 2048 };
 static const uint32_t KNOWN_FLAGS = ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC | ACL_STREAM_PERSISTENT |
                                     ACL_STREAM_HUGE | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY;
-static const uint32_t LOWEST_PRIORITY = 7;
 
 static uint32_t streams_left(void)
 {
@@ -12,7 +11,7 @@ static uint32_t streams_left(void)
     return alive < STREAM_LIMIT ? (uint32_t)(STREAM_LIMIT - alive) : 0;
 }
 
-static void create_stream(Call *call, aclrtStream *stream, uint32_t flags, uint32_t priority)
+void acl_create_stream(Call *call, aclrtStream *stream, uint32_t flags, uint32_t priority)
 {
     us_require(call, stream != NULL, "stream", "null", ACL_ERROR_INVALID_PARAM, "stream is NULL");
     Context *context = acl_require_context(call, "context", "none");
@@ -21,7 +20,7 @@ static void create_stream(Call *call, aclrtStream *stream, uint32_t flags, uint3
                "no further stream: there are %d, or the host has no memory", (int)(STREAM_LIMIT - streams_left()));
     if (call->status == 0) {
         created->vendor_flags = flags & KNOWN_FLAGS;
-        created->priority = (int32_t)(priority < LOWEST_PRIORITY ? priority : LOWEST_PRIORITY);
+        created->priority = (int32_t)(priority < ACL_STREAM_LOWEST_PRIORITY ? priority : ACL_STREAM_LOWEST_PRIORITY);
         *stream = created->handle;
     }
 }
@@ -29,14 +28,14 @@ static void create_stream(Call *call, aclrtStream *stream, uint32_t flags, uint3
 aclError aclrtCreateStream(aclrtStream *stream)
 {
     Call call = us_call_begin("aclrtCreateStream");
-    create_stream(&call, stream, 0, 0);
+    acl_create_stream(&call, stream, 0, 0);
     return acl_end(&call);
 }
 
 aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag)
 {
     Call call = us_call_begin("aclrtCreateStreamWithConfig");
-    create_stream(&call, stream, flag, priority);
+    acl_create_stream(&call, stream, flag, priority);
     return acl_end(&call);
 }
 

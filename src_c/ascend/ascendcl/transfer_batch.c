@@ -11,6 +11,7 @@ typedef struct Batch {
     const size_t *first_copies; /* first_copies[a]: the first copy attributes[a] is for */
     size_t attribute_count;
     size_t *fail_index;
+    bool second_version; /* without fail_index */
 } Batch;
 
 static bool all_sizes_are_zero(const Batch *batch)
@@ -61,7 +62,8 @@ static bool attributes_are_in_order(const Batch *batch)
 static void prepare_batch(Call *call, const Batch *batch)
 {
     us_require(call, batch->sizes != NULL, "sizes", "null", ACL_ERROR_INVALID_PARAM, "sizes is NULL");
-    us_require(call, batch->fail_index != NULL, "failIndex", "null", ACL_ERROR_INVALID_PARAM, "failIndex is NULL");
+    us_require(call, batch->fail_index != NULL || batch->second_version, "failIndex", "null", ACL_ERROR_INVALID_PARAM,
+               "failIndex is NULL");
     us_require(call, batch->count > 0, "numBatches", "zero", ACL_ERROR_INVALID_PARAM, "numBatches is 0");
     if (call->status != 0 || all_sizes_are_zero(batch)) {
         return;
@@ -105,7 +107,7 @@ static void run_batch(Call *call, const Batch *batch, bool queued, aclrtStream s
             } else {
                 acl_run_copy(call, &copy);
             }
-            if (call->status != 0) {
+            if (call->status != 0 && batch->fail_index != NULL) {
                 *batch->fail_index = i;
                 return;
             }
@@ -120,7 +122,7 @@ aclError aclrtMemcpyBatch(void **dsts, size_t *destMaxs, void **srcs, size_t *si
                           aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, size_t *failIndex)
 {
     Call call = us_call_begin("aclrtMemcpyBatch");
-    Batch batch = {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs, failIndex};
+    Batch batch = {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs, failIndex, false};
     run_batch(&call, &batch, false, NULL);
     return acl_end(&call);
 }
@@ -130,7 +132,33 @@ aclError aclrtMemcpyBatchAsync(void **dsts, size_t *destMaxs, void **srcs, size_
                                aclrtStream stream)
 {
     Call call = us_call_begin("aclrtMemcpyBatchAsync");
-    Batch batch = {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs, failIndex};
+    Batch batch = {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs, failIndex, false};
+    run_batch(&call, &batch, true, stream);
+    return acl_end(&call);
+}
+
+static void require_second_version(Call *call)
+{
+    us_require(call, ascend_product()->product != PRODUCT_910A, "device", "unsupported",
+               ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "devices of the %s do not do this", ascend_product()->series);
+}
+
+aclError aclrtMemcpyBatchV2(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
+                            aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs)
+{
+    Call call = us_call_begin("aclrtMemcpyBatchV2");
+    Batch batch = {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs, NULL, true};
+    require_second_version(&call);
+    run_batch(&call, &batch, false, NULL);
+    return acl_end(&call);
+}
+
+aclError aclrtMemcpyBatchAsyncV2(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
+                                 aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, aclrtStream stream)
+{
+    Call call = us_call_begin("aclrtMemcpyBatchAsyncV2");
+    Batch batch = {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs, NULL, true};
+    require_second_version(&call);
     run_batch(&call, &batch, true, stream);
     return acl_end(&call);
 }

@@ -83,6 +83,16 @@ KERNEL_CLONES static void normal_doubles(const uint32_t *words, double *values)
     }
 }
 
+/* The inverse of the distribution function at a uniform number between its values at -2 and 2. */
+KERNEL_CLONES static void truncated_floats(const uint32_t *words, float *values)
+{
+    const float most = 0.95449973610364158f; /* erf(2 / sqrt(2)) */
+    for (int i = 0; i < WORDS; i++) {
+        const float unit = ((float)(int32_t)(words[i] >> 9) + 0.5f) * 0x1p-22f - 1;
+        values[i] = 1.41421356237309505f * erfinv_float(unit * most);
+    }
+}
+
 /* The word is below 2^32 times the probability. */
 KERNEL_CLONES static void bernoulli_floats(double probability, const uint32_t *words, float *values)
 {
@@ -187,6 +197,10 @@ static void draw_tile(const Work *work, int64_t tile)
     case DRAW_NORMAL:
         draw_normal(work, words, begin, count, values);
         break;
+    case DRAW_TRUNCATED_NORMAL:
+        truncated_floats(words, (void *)values);
+        place_floats(work, begin, count, (void *)values);
+        break;
     case DRAW_BERNOULLI:
         draw_bernoulli(work, words, begin, count, (void *)values);
         break;
@@ -231,7 +245,7 @@ static Lane lane_of(Distribution distribution, DType dtype)
 {
     const bool is_wide = dtype == DTYPE_FLOAT64 || !us_dtype_is_float(dtype);
     return distribution == DRAW_INTEGER     ? LANE_INT64
-           : distribution == DRAW_BERNOULLI ? LANE_FLOAT
+           : distribution == DRAW_BERNOULLI || distribution == DRAW_TRUNCATED_NORMAL ? LANE_FLOAT
            : is_wide                        ? LANE_DOUBLE
                                             : LANE_FLOAT;
 }
@@ -263,4 +277,27 @@ KernelStatus us_draws(const View *views, const void *attributes)
     const int64_t pieces = (work.count + PIECE * work.tile - 1) / (PIECE * work.tile);
     run_pieces(pieces, work.count, draw_piece, &work);
     return KERNEL_OK;
+}
+
+/* ---- tasks whose numbers lie in memory ---- */
+
+static double number_of(const View *view, double given)
+{
+    if (!us_view_is_absent(view)) {
+        us_convert(&given, DTYPE_FLOAT64, view->data, view->dtype, 1);
+    }
+    return given;
+}
+
+KernelStatus us_draws_with(const View *views, const void *attributes)
+{
+    DrawsWith task = *(const DrawsWith *)attributes;
+    task.draws.a = number_of(&views[3], task.draws.a);
+    task.draws.b = number_of(&views[4], task.draws.b);
+    if (task.bits == 0) {
+        const View all[] = {views[0], views[1], views[2], us_view_absent(), us_view_absent()};
+        return us_draws(all, &task.draws);
+    }
+    const DropoutMask mask = {us_stream_of(task.draws.stream, &views[1], &views[2]), task.draws.a, task.bits};
+    return us_dropout_mask(views, &mask);
 }

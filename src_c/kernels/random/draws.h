@@ -8,6 +8,7 @@
 typedef enum Distribution {
     DRAW_UNIFORM,   /* of [a, b); a where b is not above it. For integers the real number is truncated. */
     DRAW_NORMAL,    /* mean a, standard deviation b */
+    DRAW_TRUNCATED_NORMAL, /* the same, but within two standard deviations; computed in float32 */
     DRAW_BERNOULLI, /* 1 with probability a, else 0 */
     DRAW_INTEGER    /* from … from + range - 1; range 0 stands for 2^64 */
 } Distribution;
@@ -33,6 +34,14 @@ typedef struct DropoutMask {
     int64_t elements;
 } DropoutMask;
 Kernel us_dropout_mask;
+
+/* views: out, seed, offset, a, b, as for us_draws, but a and b are one number each; with `bits`: the mask of so many
+ * elements, each of which is dropped with probability a. */
+typedef struct DrawsWith {
+    Draws draws;
+    int64_t bits; /* 0: no mask */
+} DrawsWith;
+Kernel us_draws_with;
 
 /* views: out, of one dimension: a permutation of 0 … size - 1. */
 Kernel us_permutation; /* RandomStream */
