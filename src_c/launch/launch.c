@@ -321,9 +321,9 @@ bool us_launch_submit_task(const LaunchTask *task, Stream *stream)
     return submitted;
 }
 
-bool us_launch_submit(const Launch *launch, Stream *stream)
+LaunchTask us_launch_task(const Launch *launch)
 {
-    LaunchTask task = {
+    return (LaunchTask){
         .function = launch->function,
         .kernel = launch->kernel,
         .view_count = launch->view_count,
@@ -333,5 +333,10 @@ bool us_launch_submit(const Launch *launch, Stream *stream)
         .attributes = launch->attributes,
         .attribute_size = launch->attribute_size,
     };
+}
+
+bool us_launch_submit(const Launch *launch, Stream *stream)
+{
+    const LaunchTask task = us_launch_task(launch);
     return !launch->overfull && us_launch_submit_task(&task, stream);
 }

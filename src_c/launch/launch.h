@@ -68,6 +68,9 @@ void us_launch_access(Launch *launch, const char *name, const View *view, ViewAc
 void us_launch_output(Launch *launch, bool reads_prior);
 void us_launch_kernel(Launch *launch, Kernel *kernel, const void *attributes, size_t size);
 
+/* The launch's task, which points into it: for attributes that it has no room for. */
+LaunchTask us_launch_task(const Launch *launch);
+
 /* As us_launch_submit_task. */
 bool us_launch_submit(const Launch *launch, Stream *stream);
 

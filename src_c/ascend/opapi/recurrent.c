@@ -25,7 +25,7 @@ void op_require_network_parameters(OpCall *op, const Network *network, Operands 
     require_count(op, list, us_recurrent_parameters(&network->recurrent));
     const int64_t gates = network->recurrent.kind == CELL_LSTM ? 4 : 3, rows = gates * network->hidden;
     const int64_t width = network->hidden * network->recurrent.directions;
-    const int32_t each = network->recurrent.has_bias ? 4 : 2;
+    const int32_t each = network->recurrent.each;
     for (int32_t i = 0; i < list.count && !op_refused(op); i++) {
         const int64_t inputs = i / each / network->recurrent.directions == 0 ? network->input : width;
         const int64_t sizes[] = {rows, i % each == 0 ? inputs : network->hidden};
@@ -37,7 +37,7 @@ Network op_require_network(OpCall *op, CellKind kind, const Operand *input, Oper
                            int64_t layers, bool two_directions, bool batch_first)
 {
     const int32_t directions = two_directions ? 2 : 1, each = has_bias ? 4 : 2;
-    Network network = {.recurrent = {.kind = kind, .directions = directions, .has_bias = has_bias,
+    Network network = {.recurrent = {.kind = kind, .directions = directions, .each = each,
                                      .batch_first = batch_first},
                        .model = input};
     op_require_range(op, "numLayers", layers, 1, INT64_MAX);

@@ -15,6 +15,9 @@ static const LeakKind leak_kinds[] = {
     {HANDLE_ALGORITHM, "algorithm descriptors"},
     {HANDLE_ALGORITHM_PERFORMANCE, "algorithm performances"},
     {HANDLE_TENSOR_TRANSFORM, "tensor transform descriptors"},
+    {HANDLE_RNN, "RNN descriptors"},
+    {HANDLE_RNN_DATA, "RNN data descriptors"},
+    {HANDLE_CTC_LOSS, "CTC loss descriptors"},
 };
 
 /* 64 GiB and CUDA-like address rules: maca-runtime 2.1 and 5. */

@@ -52,9 +52,10 @@ void maca_stream_leave(Stream *stream);
 /* Before waiting for a stream: waiting for the default stream is waiting for the blocking streams too. */
 bool maca_stream_join(Stream *stream);
 
-/* us_stream_submit and us_launch_submit with that order. */
+/* us_stream_submit, us_launch_submit and us_launch_submit_task with that order. */
 bool maca_submit(Stream *stream, const char *name, TaskRun *run, void (*release)(void *argument), void *argument);
 bool maca_launch(const Launch *launch, Stream *stream);
+bool maca_launch_task(const LaunchTask *task, Stream *stream);
 
 /* Streams in the context's order with the default stream: the runtime adds a stream it makes and removes it before it
  * ends. Streams made with STREAM_NON_BLOCKING are left out. */

@@ -132,11 +132,17 @@ bool maca_submit(Stream *stream, const char *name, TaskRun *run, void (*release)
     return queued;
 }
 
-bool maca_launch(const Launch *launch, Stream *stream)
+bool maca_launch_task(const LaunchTask *task, Stream *stream)
 {
-    bool queued = maca_stream_enter(stream) && us_launch_submit(launch, stream);
+    bool queued = maca_stream_enter(stream) && us_launch_submit_task(task, stream);
     maca_stream_leave(stream);
     return queued;
+}
+
+bool maca_launch(const Launch *launch, Stream *stream)
+{
+    const LaunchTask task = us_launch_task(launch);
+    return !launch->overfull && maca_launch_task(&task, stream);
 }
 
 /* ---- a thread's own stream --------------------------------------------------------------------------------------- */

@@ -230,6 +230,13 @@ double scaling_factor(const void *factor, const Tensor *destination)
     return value;
 }
 
+void launch_bytes(Launch *launch, const char *parameter, const void *data, size_t bytes, ViewAccess access)
+{
+    const int64_t count = (int64_t)bytes;
+    const View view = us_view_contiguous((void *)(uintptr_t)data, DTYPE_UINT8, 1, &count);
+    us_launch_access(launch, parameter, &view, access);
+}
+
 void launch_tensor(Launch *launch, const char *parameter, const Tensor *tensor, const void *data, int32_t rank)
 {
     View view = tensor_view(tensor, data, rank);
@@ -262,7 +269,7 @@ static Stream *stream_of(const Dnn *dnn)
     return context != NULL ? context->default_stream : NULL;
 }
 
-void submit(Call *call, const Dnn *dnn, const Launch *launch)
+void submit_task(Call *call, const Dnn *dnn, const LaunchTask *task)
 {
     if (call->status != 0)
         return;
@@ -271,8 +278,16 @@ void submit(Call *call, const Dnn *dnn, const Launch *launch)
                "the stream of the handle, %p, has been destroyed", (void *)dnn->stream);
     us_require(call, us_stream_fault(stream, NULL) == DEVICE_FAULT_NONE, "handle", "launch",
                MCDNN_STATUS_EXECUTION_FAILED, "an earlier call left a device fault; see what synchronizing returns");
-    us_require(call, maca_launch(launch, stream), "handle", "launch", MCDNN_STATUS_EXECUTION_FAILED,
+    us_require(call, maca_launch_task(task, stream), "handle", "launch", MCDNN_STATUS_EXECUTION_FAILED,
                "no host memory to queue the call");
+}
+
+void submit(Call *call, const Dnn *dnn, const Launch *launch)
+{
+    const LaunchTask task = us_launch_task(launch);
+    us_require(call, !launch->overfull, "handle", "launch", MCDNN_STATUS_EXECUTION_FAILED,
+               "the call has more operands than there is room for");
+    submit_task(call, dnn, &task);
 }
 
 mcdnnStatus_t run_kernel(Call *call, const Dnn *dnn, Launch *launch, Kernel *kernel, const void *attributes,

@@ -90,6 +90,9 @@ void check_rules(Call *call, int32_t status, const Operand *operands, const Tens
 /* A scaling factor: a host pointer to a float, or to a double when the destination is DOUBLE (mcdnn 6.0.1). */
 double scaling_factor(const void *factor, const Tensor *destination);
 
+/* Adds an array of bytes. */
+void launch_bytes(Launch *launch, const char *parameter, const void *data, size_t bytes, ViewAccess access);
+
 /* Adds the tensor at a device address to the launch, seen with at least `rank` dimensions. */
 void launch_tensor(Launch *launch, const char *parameter, const Tensor *tensor, const void *data, int32_t rank);
 /* The same for a tensor that is written, and read before unless beta is 0. */
@@ -102,6 +105,7 @@ void launch_result(Launch *launch, const Operand *operand, int32_t rank, const v
 
 /* Queues the launch on the handle's stream, unless the call was refused: handle/launch (EXECUTION_FAILED). */
 void submit(Call *call, const Dnn *dnn, const Launch *launch);
+void submit_task(Call *call, const Dnn *dnn, const LaunchTask *task);
 
 /* The kernel as the launch's, queued: the end of a call. */
 mcdnnStatus_t run_kernel(Call *call, const Dnn *dnn, Launch *launch, Kernel *kernel, const void *attributes,

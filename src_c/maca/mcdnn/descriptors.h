@@ -42,6 +42,12 @@ typedef struct PoolingDescriptor {
     int32_t window[POOLING_AXES], padding[POOLING_AXES], stride[POOLING_AXES];
 } PoolingDescriptor;
 
+typedef struct DropoutDescriptor {
+    float probability;
+    void *states; /* NULL until bound */
+    unsigned long long seed;
+} DropoutDescriptor;
+
 /* "FLOAT", "INT8x4" … for messages. */
 const char *type_name(mcdnnDataType_t type);
 

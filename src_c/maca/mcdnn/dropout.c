@@ -2,12 +2,6 @@
 #include "check.h"
 #include "kernels/dropout.h"
 
-typedef struct DropoutDescriptor {
-    float probability;
-    void *states; /* NULL until bound */
-    unsigned long long seed;
-} DropoutDescriptor;
-
 static DropoutDescriptor *descriptor(Call *call, mcdnnDropoutDescriptor_t dropoutDesc)
 {
     return descriptor_of(call, "dropoutDesc", dropoutDesc, HANDLE_DROPOUT, "a dropout descriptor");
@@ -40,13 +34,18 @@ mcdnnStatus_t mcdnnDropoutGetStatesSize(mcdnnHandle_t handle, size_t *sizeInByte
     return us_call_end(&call);
 }
 
+static size_t mask_bytes(const Tensor *tensor)
+{
+    return (size_t)us_dropout_mask_bytes(tensor_elements(tensor));
+}
+
 mcdnnStatus_t mcdnnDropoutGetReserveSpaceSize(mcdnnTensorDescriptor_t xdesc, size_t *sizeInBytes)
 {
     Call call = us_call_begin("mcdnnDropoutGetReserveSpaceSize");
     const Tensor *x = check_tensor(&call, "xdesc", xdesc);
     check_given(&call, "sizeInBytes", sizeInBytes);
     if (call.status == 0)
-        *sizeInBytes = (size_t)us_dropout_mask_bytes(tensor_elements(x));
+        *sizeInBytes = mask_bytes(x);
     return us_call_end(&call);
 }
 
@@ -54,12 +53,6 @@ static void check_states_size(Call *call, size_t bytes)
 {
     us_require(call, bytes >= DROPOUT_STATE_BYTES, "stateSizeInBytes", "minimum", MCDNN_STATUS_INVALID_VALUE,
                "stateSizeInBytes is %zu, the generator needs %d", bytes, DROPOUT_STATE_BYTES);
-}
-
-static void add_bytes(Launch *launch, const char *parameter, void *data, int64_t bytes)
-{
-    View view = us_view_contiguous(data, DTYPE_UINT8, 1, &bytes);
-    us_launch_view(launch, parameter, &view);
 }
 
 /* NULL states change only the probability. */
@@ -74,8 +67,7 @@ mcdnnStatus_t mcdnnSetDropoutDescriptor(
         check_states_size(&call, stateSizeInBytes);
         Launch launch;
         us_launch_begin(&launch, call.function);
-        add_bytes(&launch, "states", states, DROPOUT_STATE_BYTES);
-        us_launch_output(&launch, false);
+        launch_bytes(&launch, "states", states, DROPOUT_STATE_BYTES, VIEW_WRITE);
         Dropout kernel = {.seed = seed};
         us_launch_kernel(&launch, us_dropout_seed, &kernel, sizeof kernel);
         submit(&call, dnn, &launch);
@@ -130,9 +122,8 @@ static void check_elements(Call *call, const char *parameter, const Tensor *outp
 
 static void check_reserve(Call *call, size_t bytes, const Tensor *tensor)
 {
-    us_require(call, bytes >= (size_t)us_dropout_mask_bytes(tensor_elements(tensor)), "reserveSpaceSizeInBytes",
-               "minimum", MCDNN_STATUS_BAD_PARAM, "reserveSpaceSizeInBytes is %zu, the mask needs %lld", bytes,
-               (long long)us_dropout_mask_bytes(tensor_elements(tensor)));
+    us_require(call, bytes >= mask_bytes(tensor), "reserveSpaceSizeInBytes", "minimum", MCDNN_STATUS_BAD_PARAM,
+               "reserveSpaceSizeInBytes is %zu, the mask needs %zu", bytes, mask_bytes(tensor));
 }
 
 static void check_states(Call *call, const DropoutDescriptor *dropout)
@@ -168,10 +159,8 @@ mcdnnStatus_t mcdnnDropoutForward(
     us_launch_begin(&launch, call.function);
     launch_tensor(&launch, "x", tx, x, 1);
     launch_output(&launch, "y", ty, y, 1, 0.0);
-    add_bytes(&launch, "reserveSpace", reserveSpace, us_dropout_mask_bytes(tensor_elements(tx)));
-    us_launch_output(&launch, false);
-    add_bytes(&launch, "states", dropout->states, DROPOUT_STATE_BYTES);
-    us_launch_output(&launch, true);
+    launch_bytes(&launch, "reserveSpace", reserveSpace, mask_bytes(tx), VIEW_WRITE);
+    launch_bytes(&launch, "states", dropout->states, DROPOUT_STATE_BYTES, VIEW_READ_WRITE);
     Dropout kernel = {.probability = dropout->probability};
     return run_kernel(&call, dnn, &launch, us_dropout_forward, &kernel, sizeof kernel);
 }
@@ -203,7 +192,7 @@ mcdnnStatus_t mcdnnDropoutBackward(
     us_launch_begin(&launch, call.function);
     launch_tensor(&launch, "dy", tdy, dy, 1);
     launch_output(&launch, "dx", tdx, dx, 1, 0.0);
-    add_bytes(&launch, "reserveSpace", reserveSpace, us_dropout_mask_bytes(tensor_elements(tdy)));
+    launch_bytes(&launch, "reserveSpace", reserveSpace, mask_bytes(tdy), VIEW_READ);
     Dropout kernel = {.probability = dropout->probability};
     return run_kernel(&call, dnn, &launch, us_dropout_backward, &kernel, sizeof kernel);
 }

@@ -1,0 +1,124 @@
+/* Descriptors of sequences (mcdnn-cnn 15). */
+#include "report/grace.h"
+#include "rnn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static RnnData *descriptor(Call *call, mcdnnRNNDataDescriptor_t rnnDataDesc)
+{
+    return descriptor_of(call, "rnnDataDesc", rnnDataDesc, HANDLE_RNN_DATA, "an RNN data descriptor");
+}
+
+const RnnData *check_rnn_data(Call *call, const char *parameter, mcdnnRNNDataDescriptor_t handle)
+{
+    const RnnData *data = descriptor_of(call, parameter, handle, HANDLE_RNN_DATA, "an RNN data descriptor");
+    us_require(call, data->set, parameter, "set", MCDNN_STATUS_BAD_PARAM, "%s was given no sizes", parameter);
+    return data;
+}
+
+bool rnn_is_uniform(const RnnData *data)
+{
+    int32_t row = 0;
+    while (row < data->batch && data->lengths[row] == data->steps)
+        row++;
+    return row == data->batch;
+}
+
+mcdnnStatus_t mcdnnCreateRNNDataDescriptor(mcdnnRNNDataDescriptor_t *rnnDataDesc)
+{
+    Call call = us_call_begin("mcdnnCreateRNNDataDescriptor");
+    const RnnData initial = {0};
+    void *made = descriptor_create(&call, "rnnDataDesc", rnnDataDesc, HANDLE_RNN_DATA, &initial, sizeof initial);
+    if (made != NULL)
+        *rnnDataDesc = made;
+    return us_call_end(&call);
+}
+
+mcdnnStatus_t mcdnnDestroyRNNDataDescriptor(mcdnnRNNDataDescriptor_t rnnDataDesc)
+{
+    Call call = us_call_begin("mcdnnDestroyRNNDataDescriptor");
+    const RnnData *data = us_handle_object(rnnDataDesc, HANDLE_RNN_DATA);
+    int32_t *lengths = data != NULL ? data->lengths : NULL;
+    descriptor_destroy(&call, "rnnDataDesc", rnnDataDesc, HANDLE_RNN_DATA);
+    if (call.status == 0 && lengths != NULL)
+        us_grace_bury(free, lengths);
+    return us_call_end(&call);
+}
+
+static void check_lengths(Call *call, mcdnnRNNDataLayout_t layout, int steps, int batch, const int *lengths)
+{
+    for (int row = 0; call->status == 0 && row < batch; row++) {
+        check_range(call, "seqLengthArray", lengths[row], 0, steps);
+        us_require(call, layout != MCDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED || row == 0 ||
+                       lengths[row] <= lengths[row - 1],
+                   "seqLengthArray", "order", MCDNN_STATUS_BAD_PARAM,
+                   "seqLengthArray holds %d after %d: packed sequences stand in descending order of length",
+                   lengths[row], row > 0 ? lengths[row - 1] : 0);
+    }
+}
+
+mcdnnStatus_t mcdnnSetRNNDataDescriptor(
+    mcdnnRNNDataDescriptor_t rnnDataDesc, mcdnnDataType_t dataType, mcdnnRNNDataLayout_t layout,
+    int maxSeqLength, int batchSize, int vectorSize, const int seqLengthArray[], void *paddingFill)
+{
+    Call call = us_call_begin("mcdnnSetRNNDataDescriptor");
+    RnnData *target = descriptor(&call, rnnDataDesc);
+    check_given(&call, "seqLengthArray", seqLengthArray);
+    check_range(&call, "layout", layout, MCDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED,
+                MCDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED);
+    check_range(&call, "maxSeqLength", maxSeqLength, 1, INT32_MAX);
+    check_range(&call, "batchSize", batchSize, 1, INT32_MAX);
+    check_range(&call, "vectorSize", vectorSize, 1, INT32_MAX);
+    us_require(&call, dataType == MCDNN_DATA_HALF || dataType == MCDNN_DATA_FLOAT || dataType == MCDNN_DATA_DOUBLE,
+               "dataType", "unsupported-type", MCDNN_STATUS_NOT_SUPPORTED,
+               "dataType is %s, supported are HALF, FLOAT and DOUBLE", type_name(dataType));
+    us_require(&call, (double)maxSeqLength * batchSize * vectorSize <= 0x1p40, "rnnDataDesc", "elements",
+               MCDNN_STATUS_NOT_SUPPORTED, "%d steps of %d vectors of %d are more than 2^40 elements", maxSeqLength,
+               batchSize, vectorSize);
+    check_lengths(&call, layout, maxSeqLength, batchSize, seqLengthArray);
+    int32_t *lengths = call.status == 0 ? malloc((size_t)batchSize * sizeof *lengths) : NULL;
+    us_require(&call, lengths != NULL, "rnnDataDesc", "memory", MCDNN_STATUS_ALLOC_FAILED,
+               "no host memory for the lengths");
+    if (call.status != 0)
+        return us_call_end(&call);
+    memcpy(lengths, seqLengthArray, (size_t)batchSize * sizeof *lengths);
+    RnnData wanted = {.set = true, .fills = paddingFill != NULL, .type = dataType, .layout = layout,
+                      .steps = maxSeqLength, .batch = batchSize, .vector = vectorSize, .lengths = lengths};
+    if (paddingFill != NULL)
+        memcpy(wanted.padding, paddingFill, us_dtype_size(type_dtype(dataType)));
+    if (target->lengths != NULL)
+        us_grace_bury(free, target->lengths);
+    *target = wanted;
+    return us_call_end(&call);
+}
+
+static void give(int *place, int32_t value)
+{
+    if (place != NULL)
+        *place = value;
+}
+
+mcdnnStatus_t mcdnnGetRNNDataDescriptor(
+    mcdnnRNNDataDescriptor_t rnnDataDesc, mcdnnDataType_t *dataType, mcdnnRNNDataLayout_t *layout,
+    int *maxSeqLength, int *batchSize, int *vectorSize, int arrayLengthRequested, int seqLengthArray[],
+    void *paddingFill)
+{
+    Call call = us_call_begin("mcdnnGetRNNDataDescriptor");
+    const RnnData *data = check_rnn_data(&call, "rnnDataDesc", rnnDataDesc);
+    check_range(&call, "arrayLengthRequested", arrayLengthRequested, 0, INT32_MAX);
+    if (call.status != 0)
+        return us_call_end(&call);
+    if (dataType != NULL)
+        *dataType = data->type;
+    if (layout != NULL)
+        *layout = data->layout;
+    give(maxSeqLength, data->steps);
+    give(batchSize, data->batch);
+    give(vectorSize, data->vector);
+    for (int row = 0; seqLengthArray != NULL && row < data->batch && row < arrayLengthRequested; row++)
+        seqLengthArray[row] = data->lengths[row];
+    if (paddingFill != NULL && data->fills)
+        memcpy(paddingFill, data->padding, us_dtype_size(type_dtype(data->type)));
+    return us_call_end(&call);
+}
