@@ -190,7 +190,7 @@ class Run:
 
     def forward_arguments(self):
         return dict(handle=handle(), rnnDesc=self.net.descriptor, fwdMode=self.mode, devSeqLengths=None,
-                    xDesc=self.x.descriptor, x=self.x.data.address, yDesc=self.y.descriptor, y=self.y.data.address,
+                    xDesc=self.x.descriptor, x=self.x.data, yDesc=self.y.descriptor, y=self.y.data,
                     **self.states(), hy=self.hy, cy=self.cy, **self.spaces())
 
     def forward(self):
@@ -210,13 +210,13 @@ class Run:
 
     def data_arguments(self):
         return dict(handle=handle(), rnnDesc=self.net.descriptor, devSeqLengths=None, yDesc=self.y.descriptor,
-                    y=self.y.data.address, dy=self.dy.data.address, xDesc=self.x.descriptor, dx=self.dx.data.address,
+                    y=self.y.data, dy=self.dy.data, xDesc=self.x.descriptor, dx=self.dx.data,
                     **self.states(), dhy=self.dhy, dhx=self.dhx, dcy=self.dcy, dcx=self.dcx, **self.spaces())
 
     def weight_arguments(self):
         return dict(handle=handle(), rnnDesc=self.net.descriptor, addGrad=0, devSeqLengths=None,
-                    xDesc=self.x.descriptor, x=self.x.data.address, hDesc=self.h, hx=self.hx, yDesc=self.y.descriptor,
-                    y=self.y.data.address, **self.spaces("dweightSpace", self.dweights))
+                    xDesc=self.x.descriptor, x=self.x.data, hDesc=self.h, hx=self.hx, yDesc=self.y.descriptor,
+                    y=self.y.data, **self.spaces("dweightSpace", self.dweights))
 
     def backward(self):
         self.begin_backward()
@@ -409,7 +409,7 @@ def test_the_data_gradients_may_be_repeated():
 
 def test_results_do_not_depend_on_threads():
     source = "from tests.maca.test_mcdnn_rnn import digest; print(digest())"
-    assert len({run_python(source, {"UNDERSTUDY_THREADS": threads}) for threads in ("1", "2", "5")}) == 1
+    assert len({run_python(source, {"UNDERSTUDY_THREADS": threads}) for threads in ("1", "5")}) == 1
 
 
 def digest():

@@ -186,7 +186,7 @@ static size_t bytes_of_run(const Sizes *sizes, DType compute, bool has_trace, bo
 size_t us_recurrent_memory(const Recurrent *network, RecurrentSizes given, DType compute, bool trains)
 {
     const Sizes sizes = sizes_of(network, given);
-    const size_t forward = bytes_of_run(&sizes, compute, trains, true);
+    const size_t forward = bytes_of_run(&sizes, compute, false, true); /* with a trace it needs less */
     const size_t back = trains ? bytes_of_run(&sizes, compute, true, false) : 0;
     return forward > back ? forward : back;
 }
