@@ -63,3 +63,29 @@ def test_logspace():
             expected = np.trunc(base**exponents) if kind == "I64" else rounded(base**exponents, kind)
             found = call("LogSpace", start=start, end=end, steps=steps, base=base, result=empty((steps,), kind, layout))
             np.testing.assert_allclose(found, expected, rtol=1e-15)
+
+
+def test_chunk_cat():
+    """Sizes that the number of chunks divides, sizes that it does not, fewer rows than chunks, none at all."""
+    shapes = [(2, 3), (1, 3), (7,), (5, 2, 2), (4, 1), (0, 3), (3, 0)]
+    for (kind, out), layout, chunks in itertools.product([("F32", "F32"), ("F16", "F32"), ("BF16", "F16")], LAYOUTS, (1, 2, 3, 4)):
+        values = [drawn(shape, kind) + 1 for shape in shapes]
+        expected = []
+        for value in values:
+            rows = -(-len(value) // chunks) * chunks
+            padded = np.zeros((rows, *value.shape[1:]))
+            padded[: len(value)] = value
+            expected.append(padded.reshape(chunks, -1) if padded.size else np.zeros((chunks, 0)))
+        expected = np.concatenate(expected, 1)
+        found = call("ChunkCat", tensors=[tensor(value, kind, layout) for value in values], dim=0, numChunks=chunks,
+                     out=empty(expected.shape, out, layout))  # fmt: skip
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_weights_stay_as_they_are():
+    for kind, layout in itertools.product(["F16", "BF16", "I8"], LAYOUTS):
+        values = drawn((3, 20, 30), kind)
+        weight = tensor(values, kind, layout)
+        before = weight.bytes()
+        call("TransMatmulWeight", mmWeightRef=weight)
+        assert weight.bytes() == before

@@ -54,6 +54,12 @@ def concatenated(shapes, dim):
 
 
 @shape_function
+def chunks(shapes, count):
+    """[count, elements of a chunk of every tensor], the first dimension cut into chunks."""
+    return (count, sum(-(-shape[0] // count) * int(numpy.prod(shape[1:])) for shape in shapes))
+
+
+@shape_function
 def stacked(shapes, dim):
     first = shapes[0]
     axis = dim % (len(first) + 1)

@@ -1,6 +1,7 @@
 #include "ascend/opapi/rearrange.h"
 
 #include "kernels/map/formulas.h"
+#include "kernels/move/chunk_cat.h"
 #include "kernels/move/move.h"
 #include "kernels/move/repeat_each.h"
 
@@ -126,4 +127,22 @@ aclnnStatus op_logspace(OpCall *op, const ScalarArgument *start, const ScalarArg
                                  .step = op_real(gap, ACL_DOUBLE), .last = end->value,
                                  .last_at = steps > 1 ? steps - 1 : -1};
     return op_plan_operands(op, us_sequence, &attributes, sizeof attributes, NO_OPERANDS, OPERANDS(out));
+}
+
+Shape op_shape_chunks(OpCall *op, Operands tensors, int64_t chunks)
+{
+    Shape shape = {.rank = 2, .sizes = {chunks, 0}};
+    for (int32_t i = 0; i < tensors.count && !op_refused(op); i++) {
+        shape.sizes[1] += us_chunk_elements(&tensors.items[i]->view, chunks);
+    }
+    return shape;
+}
+
+aclnnStatus op_chunk_cat(OpCall *op, Operands tensors, const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    const ChunkCat attributes = {tensors.count};
+    return op_plan_operands(op, us_chunk_cat, &attributes, sizeof attributes, tensors, OPERANDS(out));
 }

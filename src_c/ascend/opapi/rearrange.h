@@ -27,4 +27,8 @@ aclnnStatus op_repeat_each_gradient(OpCall *op, const Operand *slopes, const Ope
 aclnnStatus op_logspace(OpCall *op, const ScalarArgument *start, const ScalarArgument *end, int64_t steps, double base,
                         const Operand *out);
 
+/* [chunks, elements of a chunk of every tensor]: the first dimension is cut into chunks, the last of them filled up. */
+Shape op_shape_chunks(OpCall *op, Operands tensors, int64_t chunks);
+aclnnStatus op_chunk_cat(OpCall *op, Operands tensors, const Operand *out);
+
 #endif
