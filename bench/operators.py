@@ -12,6 +12,7 @@ import numpy
 import pointwise
 import reductions
 import spatial
+import structured
 from cases import DTYPES, Case, Row, peer, random, shaped_rows, sized_rows, to_torch, torch
 
 from understudy import ascend
@@ -102,5 +103,5 @@ def ascend_rows() -> list[Row]:
 
 
 def all_rows() -> list[Row]:
-    modules = elementwise, reductions, pointwise, normalization, spatial, convolution, dsp
+    modules = elementwise, reductions, structured, pointwise, normalization, spatial, convolution, dsp
     return [*ascend_rows(), *(row for module in modules for row in module.rows())]

@@ -7,17 +7,21 @@
 #define LOOPS "tensor/convert_lanes.inc"
 #include "tensor/instantiate.inc"
 
-/* Unit-stride fp32 conversions of the floating types, by level. */
+/* Unit-stride conversions between the floating types and float or double, by level. */
 typedef struct ArrayConversions {
     void (*load)(float *to, const void *from, int64_t count);
     void (*store)(void *to, const float *from, int64_t count);
+    void (*load_doubles)(double *to, const void *from, int64_t count);
+    void (*store_doubles)(void *to, const double *from, int64_t count);
 } ArrayConversions;
 
-#define ARRAYS_OF_LEVEL(level) {                                                                                   \
-    [DTYPE_FLOAT32] = {load_array_float_##level, store_array_float_##level},                                       \
-    [DTYPE_FLOAT16] = {load_array_half_##level, store_array_half_##level},                                         \
-    [DTYPE_BFLOAT16] = {load_array_bfloat_##level, store_array_bfloat_##level},                                    \
-    [DTYPE_FLOAT64] = {load_array_double_##level, store_array_double_##level}}
+#define ARRAYS_OF(type, level) \
+    {load_array_##type##_##level, store_array_##type##_##level, load_doubles_##type##_##level, \
+     store_doubles_##type##_##level}
+
+#define ARRAYS_OF_LEVEL(level) \
+    {[DTYPE_FLOAT32] = ARRAYS_OF(float, level), [DTYPE_FLOAT16] = ARRAYS_OF(half, level), \
+     [DTYPE_BFLOAT16] = ARRAYS_OF(bfloat, level), [DTYPE_FLOAT64] = ARRAYS_OF(double, level)}
 
 static const ArrayConversions arrays[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {
     [LEVEL_BASE] = ARRAYS_OF_LEVEL(base),
@@ -27,27 +31,38 @@ static const ArrayConversions arrays[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {
 #endif
 };
 
-static bool is_array(DType dtype, int64_t stride, int64_t count)
+static bool is_array(Lane lane, DType dtype, int64_t stride, int64_t count)
 {
-    return stride == 1 && count >= LANES && us_dtype_is_float(dtype);
+    const bool is_float = lane == LANE_FLOAT || lane == LANE_DOUBLE;
+    return is_float && stride == 1 && count >= LANES && us_dtype_is_float(dtype);
 }
 
-bool us_load_array(float *to, const void *from, DType dtype, int64_t stride, int64_t count)
+bool us_load_array(Lane lane, void *to, const void *from, DType dtype, int64_t stride, int64_t count)
 {
-    if (is_array(dtype, stride, count)) {
-        arrays[us_level()][dtype].load(to, from, count);
-        return true;
+    if (!is_array(lane, dtype, stride, count)) {
+        return false;
     }
-    return false;
+    const ArrayConversions *conversions = &arrays[us_level()][dtype];
+    if (lane == LANE_FLOAT) {
+        conversions->load(to, from, count);
+    } else {
+        conversions->load_doubles(to, from, count);
+    }
+    return true;
 }
 
-bool us_store_array(void *to, DType dtype, int64_t stride, const float *from, int64_t count)
+bool us_store_array(Lane lane, void *to, DType dtype, int64_t stride, const void *from, int64_t count)
 {
-    if (is_array(dtype, stride, count)) {
-        arrays[us_level()][dtype].store(to, from, count);
-        return true;
+    if (!is_array(lane, dtype, stride, count)) {
+        return false;
     }
-    return false;
+    const ArrayConversions *conversions = &arrays[us_level()][dtype];
+    if (lane == LANE_FLOAT) {
+        conversions->store(to, from, count);
+    } else {
+        conversions->store_doubles(to, from, count);
+    }
+    return true;
 }
 
 void us_load_float(float *to, const void *from, DType dtype, int64_t stride, int64_t count)
@@ -57,18 +72,6 @@ void us_load_float(float *to, const void *from, DType dtype, int64_t stride, int
 
 void us_load_double(double *to, const void *from, DType dtype, int64_t stride, int64_t count)
 {
-    enum { AT_ONCE = 256 };
-    if (us_dtype_size(dtype) == 2 && is_array(dtype, stride, count)) { /* by way of float, which is exact */
-        float values[AT_ONCE];
-        for (int64_t done = 0; done < count; done += AT_ONCE) {
-            const int64_t part = count - done < AT_ONCE ? count - done : AT_ONCE;
-            us_load_float(values, (const uint16_t *)from + done, dtype, 1, part);
-            for (int64_t i = 0; i < part; i++) {
-                to[done + i] = (double)values[i];
-            }
-        }
-        return;
-    }
     us_lane_load(LANE_DOUBLE, to, from, dtype, stride, count);
 }
 

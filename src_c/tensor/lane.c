@@ -199,14 +199,14 @@ DType us_wide_dtype(DType dtype)
 
 void us_lane_load(Lane lane, void *to, const void *from, DType dtype, int64_t stride, int64_t count)
 {
-    if (lane != LANE_FLOAT || !us_load_array(to, from, dtype, stride, count)) {
+    if (!us_load_array(lane, to, from, dtype, stride, count)) {
         conversions[dtype].load[lane](to, from, stride, count);
     }
 }
 
 void us_lane_store(Lane lane, void *to, DType dtype, int64_t stride, const void *from, int64_t count)
 {
-    if (lane != LANE_FLOAT || !us_store_array(to, dtype, stride, from, count)) {
+    if (!us_store_array(lane, to, dtype, stride, from, count)) {
         conversions[dtype].store[lane](to, stride, from, count);
     }
 }

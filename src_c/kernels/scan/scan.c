@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A unit of work is one line along the axis, or COLUMNS of them where they lie side by side. */
+/* A unit of work is some lines along the axis, or COLUMNS of them where they lie side by side. */
 enum {
     COLUMNS = 256,
     TILE_ELEMENTS = 1024,
@@ -50,14 +50,25 @@ static char *at(const Work *work, int k, int64_t offset)
     return (char *)work->views[k].data + offset * size_of(work, k);
 }
 
-/* `rows` by `columns` elements between a view and a tile whose rows are `width` apart. */
-static void move(const Work *work, int k, char *place, char *tile, int64_t rows, int64_t columns, int64_t width,
-                 bool store)
+/* Part of a unit: `rows` elements of each of `lines` lines, and their steps in a tile. */
+typedef struct Part {
+    int64_t rows, lines, width; /* lines in a tile */
+    ScanSteps steps;
+} Part;
+
+static int64_t across(const Work *work, int k)
 {
-    const bool is_line = width == 1; /* the longer loop inside */
-    const int64_t size = size_of(work, k), count = is_line ? rows : columns;
-    const int64_t stride = is_line ? work->along[k] : work->kept.strides[k][work->kept.rank - 1];
-    for (int64_t r = 0; r < (is_line ? 1 : rows); r++, place += work->along[k] * size, tile += width * size) {
+    return work->kept.strides[k][work->kept.rank - 1];
+}
+
+/* The elements of a part between a view and a tile. */
+static void move(const Work *work, int k, char *place, char *tile, const Part *part, bool store)
+{
+    const int64_t size = size_of(work, k), along = work->along[k], beside = across(work, k);
+    const int64_t outer = work->by_columns ? part->rows : part->lines, outer_step = work->by_columns ? along : beside;
+    const int64_t count = work->by_columns ? part->lines : part->rows, stride = work->by_columns ? beside : along;
+    const int64_t tile_step = work->by_columns ? part->steps.row : part->steps.column;
+    for (int64_t i = 0; i < outer; i++, place += outer_step * size, tile += tile_step * size) {
         if (store) {
             us_copy_elements(place, stride, tile, 1, size, count);
         } else {
@@ -66,33 +77,50 @@ static void move(const Work *work, int k, char *place, char *tile, int64_t rows,
     }
 }
 
-static void load(const Work *work, char *place, int64_t rows, int64_t columns, int64_t width, Tile *elements)
+/* The elements of a part as the bodies read them, and their steps: where they are, or in a tile. */
+static const char *load(const Work *work, char *place, const Part *part, Tile *elements, ScanSteps *steps)
 {
-    Tile raw, rounded;
-    const DType compute = work->call->compute;
-    if (width > columns) {
-        memset(&raw, 0, (size_t)(rows * width * size_of(work, 0)));
+    const DType compute = work->call->compute, dtype = work->views[0].dtype;
+    const int64_t count = part->rows * part->width;
+    const bool is_ready = dtype == compute && compute == work->array;
+    if (is_ready && part->lines == part->width && (work->by_columns ? across(work, 0) : work->along[0]) == 1) {
+        *steps = work->by_columns ? (ScanSteps){work->along[0], 1} : (ScanSteps){1, across(work, 0)};
+        return place;
     }
-    move(work, 0, place, raw.bytes, rows, columns, width, false);
-    us_convert(rounded.bytes, compute, raw.bytes, work->views[0].dtype, rows * width);
-    us_convert(elements->bytes, work->array, rounded.bytes, compute, rows * width);
+    Tile raw, rounded;
+    *steps = part->steps;
+    char *moved = is_ready ? elements->bytes : raw.bytes;
+    if (part->width > part->lines) {
+        memset(moved, 0, (size_t)(count * size_of(work, 0)));
+    }
+    move(work, 0, place, moved, part, false);
+    if (!is_ready) {
+        const bool is_rounded = compute == work->array;
+        us_convert(is_rounded ? elements->bytes : rounded.bytes, compute, raw.bytes, dtype, count);
+        if (!is_rounded) {
+            us_convert(elements->bytes, work->array, rounded.bytes, compute, count);
+        }
+    }
+    return elements->bytes;
 }
 
-static void store(const Work *work, int k, char *place, int64_t rows, int64_t columns, int64_t width,
-                  const Tile *values)
+static void store(const Work *work, int k, char *place, const Part *part, const Tile *values)
 {
     Tile rounded, converted;
     const DType dtype = work->views[k].dtype, result = k == 2 ? dtype : work->call->result;
-    us_convert(rounded.bytes, result, values->bytes, work->wide, rows * width);
-    us_convert(converted.bytes, dtype, rounded.bytes, result, rows * width);
-    move(work, k, place, converted.bytes, rows, columns, width, true);
+    const int64_t count = part->rows * part->width;
+    us_convert(rounded.bytes, result, values->bytes, work->wide, count);
+    if (dtype != result) {
+        us_convert(converted.bytes, dtype, rounded.bytes, result, count);
+    }
+    move(work, k, place, dtype != result ? converted.bytes : rounded.bytes, part, true);
 }
 
 static void run_unit(const Work *work, int64_t unit)
 {
     const int64_t run = work->kept.shape[work->kept.rank - 1], begin = unit % work->units_per_run * work->unit_lines;
-    const int64_t first = unit / work->units_per_run * run + begin, columns = smaller(run - begin, work->unit_lines);
-    const int64_t width = work->by_columns ? whole_lanes(columns) : 1, at_once = TILE_ELEMENTS / width;
+    const int64_t first = unit / work->units_per_run * run + begin, lines = smaller(run - begin, work->unit_lines);
+    const int64_t width = work->by_columns ? whole_lanes(lines) : lines;
     const Scan *scan = work->call->scan;
     const Lane lane = us_lane_of(work->call->compute);
     _Alignas(64) char a[COLUMNS * WIDEST], b[COLUMNS * WIDEST];
@@ -102,13 +130,17 @@ static void run_unit(const Work *work, int64_t unit)
         offsets[k] = us_axes_offset(&work->kept, k, first);
     }
     scan->start[us_level()][lane](width, a, b);
-    for (int64_t done = 0, rows; done < work->length; done += rows) {
-        rows = smaller(work->length - done, at_once);
-        const ScanPanel panel = {rows, width, done, work->call->exclusive};
-        load(work, at(work, 0, offsets[0] + done * work->along[0]), rows, columns, width, &elements);
-        scan->bodies[us_level()][lane](&panel, elements.bytes, a, b, values[0].bytes, values[1].bytes);
+    Part part = {TILE_ELEMENTS / width, lines, width, {1, 1}};
+    for (int64_t done = 0; done < work->length; done += part.rows) {
+        part.rows = smaller(work->length - done, part.rows);
+        *(work->by_columns ? &part.steps.row : &part.steps.column) = work->by_columns ? width : part.rows;
+        ScanPanel panel = {.rows = part.rows, .width = width, .position = done, .to = part.steps,
+                           .by_columns = work->by_columns, .exclusive = work->call->exclusive};
+        char *const from = at(work, 0, offsets[0] + done * work->along[0]);
+        const char *x = load(work, from, &part, &elements, &panel.x);
+        scan->bodies[us_level()][lane](&panel, x, a, b, values[0].bytes, values[1].bytes);
         for (int k = 1; k <= work->call->outputs; k++) {
-            store(work, k, at(work, k, offsets[k] + done * work->along[k]), rows, columns, width, &values[k - 1]);
+            store(work, k, at(work, k, offsets[k] + done * work->along[k]), &part, &values[k - 1]);
         }
     }
 }
@@ -179,7 +211,7 @@ KernelStatus us_scan(const View *views, const void *attributes)
     collect_axes(&work);
     const int64_t run = work.kept.shape[work.kept.rank - 1];
     work.by_columns = run > 1 && llabs(work.kept.strides[1][work.kept.rank - 1]) < llabs(work.along[1]);
-    work.unit_lines = work.by_columns ? smaller(run, COLUMNS) : 1;
+    work.unit_lines = smaller(run, work.by_columns ? COLUMNS : SCAN_LINES);
     work.units_per_run = (run + work.unit_lines - 1) / work.unit_lines;
     work.units = elements / work.length / run * work.units_per_run;
     work.units_per_piece = PIECE_ELEMENTS / (work.unit_lines * work.length) + 1;

@@ -1,0 +1,209 @@
+"""Rows of operators with structure of Ascend: picked and scattered elements, pooling by indices, random numbers, sorting."""
+
+import contextlib
+from functools import partial
+
+import numpy
+from cases import Case, Row, peer, shaped_rows, to_torch, torch
+from elementwise import running, values
+from reductions import axes_array, dtype_code
+
+from understudy import ascend
+from understudy.ascend.runtime import Operation
+
+SHAPE = (1024, 1024)
+TABLE, TOKENS = (50_000, 1024), 16 << 10
+IMAGES = (32, 64, 56, 56)
+WINDOW = {"kernelSize": [2, 2], "stride": [2, 2], "padding": [0, 0], "dilation": [1, 1]}
+
+
+def places(shape: tuple[int, ...], size: int) -> numpy.ndarray:
+    return numpy.random.default_rng(3).integers(0, size, shape)
+
+
+@contextlib.contextmanager
+def gather(dtype: str, axis: int):
+    x, index = values(dtype, SHAPE, 1), places(SHAPE, SHAPE[axis])
+    with Operation() as op:
+        run = running(op, "aclnnGather", [op.input(x), axis, op.input(index), op.output(SHAPE, x.dtype).tensor])
+
+        def with_torch():
+            data, where = to_torch(x), torch.from_numpy(index)
+            out = torch.empty_like(data)
+            return lambda: torch.gather(data, axis, where, out=out)
+
+        yield Case(run, peer(with_torch), x.nbytes + index.nbytes, x.nbytes)
+
+
+@contextlib.contextmanager
+def embedding(dtype: str):
+    table, tokens = values(dtype, TABLE, 1), places((TOKENS,), TABLE[0])
+    with Operation() as op:
+        out = op.output((TOKENS, TABLE[1]), table.dtype)
+        run = running(op, "aclnnEmbedding", [op.input(table), op.input(tokens), out.tensor])
+
+        def with_torch():
+            weight, where = to_torch(table), torch.from_numpy(tokens)
+            result = torch.empty((TOKENS, TABLE[1]), dtype=weight.dtype)
+            return lambda: torch.index_select(weight, 0, where, out=result)
+
+        moved = TOKENS * TABLE[1] * table.itemsize
+        yield Case(run, peer(with_torch), moved + tokens.nbytes, moved)
+
+
+@contextlib.contextmanager
+def scatter(dtype: str, axis: int, adds: bool):
+    """Reads self, index and source, writes the result."""
+    x, source, index = values(dtype, SHAPE, 1), values(dtype, SHAPE, 2), places(SHAPE, SHAPE[axis])
+    with Operation() as op:
+        given = [op.input(x), axis, op.input(index), op.input(source)]
+        out = op.output(SHAPE, x.dtype).tensor
+        run = running(op, "aclnnScatterAdd", [*given, out]) if adds else running(op, "aclnnScatter", [*given, 0, out])
+
+        def with_torch():
+            data, where, other = to_torch(x), torch.from_numpy(index), to_torch(source)
+            result = torch.empty_like(data)
+            function = torch.scatter_add if adds else torch.scatter
+            return lambda: function(data, axis, where, other, out=result)
+
+        yield Case(run, peer(with_torch), 2 * x.nbytes + index.nbytes, x.nbytes)
+
+
+@contextlib.contextmanager
+def index_put(dtype: str):
+    """Rows added to the rows of a table that indices name."""
+    table, rows, index = values(dtype, (4096, 1024), 1), values(dtype, (TOKENS, 1024), 2), places((TOKENS,), 4096)
+    with Operation() as op:
+        tensors = ascend.lib.aclCreateTensorList(ascend.ffi.new("aclTensor *[]", [op.input(index)]), 1)
+        run = running(op, "aclnnIndexPutImpl", [op.input(table), tensors, op.input(rows), True, False])
+
+        def with_torch():
+            data, where, other = to_torch(table), torch.from_numpy(index), to_torch(rows)
+            return lambda: data.index_put_((where,), other, accumulate=True)
+
+        yield Case(run, peer(with_torch), rows.nbytes + index.nbytes + table.nbytes, table.nbytes)
+
+
+@contextlib.contextmanager
+def pooling_gradient(dtype: str, maximum: bool):
+    x = values(dtype, IMAGES, 1)
+    window = list(WINDOW.values())
+    data = x.reshape(*IMAGES[:2], IMAGES[2] // 2, 2, IMAGES[3] // 2, 2).transpose(0, 1, 2, 4, 3, 5)
+    grad = numpy.ascontiguousarray(data[..., 0, 0])
+    at = data.reshape(*grad.shape, 4).argmax(-1)
+    row, column = (numpy.arange(size) * 2 for size in grad.shape[2:])
+    index = ((row[:, None] + at // 2) * IMAGES[3] + column + at % 2).astype(numpy.int32)
+    with Operation() as op:
+        lists = [axes_array(op, numbers) for numbers in window]
+        out = op.output(IMAGES, x.dtype).tensor
+        tensors = [op.input(grad), op.input(x)]
+        if maximum:
+            arguments = [*tensors, op.input(index), *lists, False, out]
+            run = running(op, "aclnnMaxPool2dWithIndicesBackward", arguments)
+        else:
+            run = running(op, "aclnnAvgPool2dBackward", [*tensors, *lists[:3], False, True, 0, 0, out])
+
+        def with_torch():
+            slopes, elements, where = to_torch(grad), to_torch(x), torch.from_numpy(index.astype(numpy.int64))
+            result = torch.empty_like(elements)
+            if maximum:
+                function = torch.ops.aten.max_pool2d_with_indices_backward.grad_input
+                return lambda: function(slopes, elements, *window, False, where, grad_input=result)
+            function = torch.ops.aten.avg_pool2d_backward.grad_input
+            return lambda: function(slopes, elements, *window[:3], False, True, None, grad_input=result)
+
+        yield Case(run, peer(with_torch), grad.nbytes + (index.nbytes if maximum else 0), x.nbytes)
+
+
+@contextlib.contextmanager
+def random(dtype: str, name: str, arguments: list, function):
+    x = values(dtype, (4 << 20,), 1)
+    with Operation() as op:
+        run = running(op, name, [op.input(x), *arguments, 1, 0])
+
+        def with_torch():
+            data = to_torch(x)
+            return lambda: function(data)
+
+        yield Case(run, peer(with_torch), 0, x.nbytes)
+
+
+@contextlib.contextmanager
+def sorting(dtype: str, shape: tuple[int, int], kept: int):
+    """Lines sorted, or the `kept` largest of each."""
+    x = values(dtype, shape, 1)
+    result = (shape[0], kept or shape[1])
+    with Operation() as op:
+        outputs = [op.output(result, x.dtype).tensor, op.output(result, "int64").tensor]
+        if kept:
+            run = running(op, "aclnnTopk", [op.input(x), kept, 1, True, True, *outputs])
+        else:
+            run = running(op, "aclnnSort", [op.input(x), True, 1, False, *outputs])
+
+        def with_torch():
+            data = to_torch(x)
+            out = torch.empty(result, dtype=data.dtype), torch.empty(result, dtype=torch.int64)
+            if kept:
+                return lambda: torch.topk(data, kept, 1, out=out)
+            return lambda: torch.sort(data, stable=True, dim=1, out=out)
+
+        written = result[0] * result[1] * (x.itemsize + 8)
+        yield Case(run, peer(with_torch), x.nbytes, written)
+
+
+@contextlib.contextmanager
+def product(dtype: str, size: int):
+    x, y = values(dtype, (size, size), 1), values(dtype, (size, size), 2)
+    with Operation() as op:
+        run = running(op, "aclnnMatmul", [op.input(x), op.input(y), op.output((size, size), x.dtype).tensor, 1])
+
+        def with_torch():
+            a, b = map(to_torch, (x, y))
+            out = torch.empty_like(a)
+            return lambda: torch.mm(a, b, out=out)
+
+        yield Case(run, peer(with_torch), 2 * x.nbytes, x.nbytes)
+
+
+@contextlib.contextmanager
+def running_product(dtype: str, axis: int):
+    x = values(dtype, (2048, 2048), 1)
+    with Operation() as op:
+        number = ascend.lib.aclCreateScalar(ascend.ffi.new("int64_t *", axis), ascend.lib.ACL_INT64)
+        op.callback(ascend.lib.aclDestroyScalar, number)
+        out = op.output(x.shape, x.dtype).tensor
+        run = running(op, "aclnnCumprod", [op.input(x), number, dtype_code(x), out])
+
+        def with_torch():
+            data = to_torch(x)
+            result = torch.empty_like(data)
+            return lambda: torch.cumprod(data, axis, out=result)
+
+        yield Case(run, peer(with_torch), x.nbytes, x.nbytes)
+
+
+def rows() -> list[Row]:
+    floats, label = ["float32", "float16"], "x".join(map(str, SHAPE))
+    found = []
+    for where, axis in (("inner", 1), ("outer", 0)):
+        found += shaped_rows(f"gather {where}", floats, label, partial(gather, axis=axis), 0.0, 1.0)
+        found += shaped_rows(f"scatter {where}", floats, label, partial(scatter, axis=axis, adds=False), 0.0, 1.0)
+        found += shaped_rows(f"scatter add {where}", floats, label, partial(scatter, axis=axis, adds=True), 0.0, 1.0)
+        found += shaped_rows(f"cumprod {where}", floats, "2048x2048", partial(running_product, axis=axis), 0.0, 1.0)
+    found += shaped_rows("embedding", floats, f"{TOKENS >> 10}k tokens", embedding, 0.8, 1.0)
+    found += shaped_rows("index put accumulate", floats, f"{TOKENS >> 10}k rows", index_put, 0.0, 1.0)
+    size = "x".join(map(str, IMAGES))
+    found += shaped_rows("max pooling by indices backward", floats, size, partial(pooling_gradient, maximum=True), 0.0, 0.9)
+    found += shaped_rows("average pooling 2d backward", floats, size, partial(pooling_gradient, maximum=False), 0.0, 0.9)
+    for name, operator, arguments, function in (
+        ("uniform", "aclnnInplaceUniform", [0.0, 1.0], lambda x: x.uniform_()),
+        ("normal", "aclnnInplaceNormal", [0.0, 1.0], lambda x: x.normal_()),
+    ):
+        make = partial(random, name=operator, arguments=arguments, function=function)
+        found += shaped_rows(name, floats, "4M", make, 0.0, 1.0)
+    for name, shape, kept in (("sort", (1024, 1024), 0), ("sort", (1, 1 << 20), 0), ("topk 10", (1024, 1024), 10)):
+        make = partial(sorting, shape=shape, kept=kept)
+        found += shaped_rows(name, floats, "x".join(map(str, shape)), make, 0.0, 1.0)
+    for size in (64, 1024):
+        found += shaped_rows("matmul", floats, f"{size}x{size}", partial(product, size=size), 0.0, 1.0)
+    return found
