@@ -1,5 +1,5 @@
-/* Long unit-stride arrays of floating types to and from float and double, by the best instructions of this machine; the bits are
- * those of the scalar forms. False: it is not such a case. */
+/* Long unit-stride arrays of floating types to and from float and double, by the best instructions of this machine;
+ * the bits are those of the scalar forms. False: it is not such a case. */
 #ifndef UNDERSTUDY_CONVERT_ARRAYS_H
 #define UNDERSTUDY_CONVERT_ARRAYS_H
 

@@ -9,6 +9,7 @@
 #include "tensor/parallel.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PIECE = 4096, SLICE_TILE = 512, WIDE_BYTES = 16 };
@@ -118,13 +119,14 @@ static void add_elements(const Accumulation *work, int64_t first, int64_t end)
     const bool multiplies = places->call->action == INDEX_MULTIPLY;
     const DType wide = us_wide_dtype(tensor->dtype);
     const Lane lane = us_lane_of(wide);
-    const size_t size = us_dtype_size(other->dtype), wide_size = us_dtype_size(wide);
+    const size_t wide_size = us_dtype_size(wide);
     for (int64_t begin = first; begin < end; begin += SLICE_TILE) {
         const int64_t count = end - begin < SLICE_TILE ? end - begin : SLICE_TILE;
+        int64_t offsets[SLICE_TILE];
         for (int64_t i = 0; i < count; i++) {
-            const int64_t offset = us_axes_offset(&work->axes->outer, PLACE_OTHER, (int64_t)entries[begin + i].place);
-            memcpy(raw + (size_t)i * size, element_at(other, offset), size);
+            offsets[i] = us_axes_offset(&work->axes->outer, PLACE_OTHER, (int64_t)entries[begin + i].place);
         }
+        us_place_gather(raw, other->data, offsets, count, us_dtype_size(other->dtype));
         us_lane_load(lane, values, raw, other->dtype, 1, count);
         if (places->call->scales) {
             scale(lane, values, count, places->call->value);
@@ -220,108 +222,121 @@ typedef struct DenseRun {
     atomic_bool no_memory;
 } DenseRun;
 
-typedef union Wide {
-    double real;
-    uint64_t whole;
-} Wide;
+/* The elements that the positions of a piece may name, of which no other piece names any, packed. */
+typedef struct Reach {
+    Axes tensor;   /* where they are in the tensor */
+    Axes outer;    /* of the piece: operand PLACE_TENSOR counts packed elements */
+    Places places; /* and so do these */
+    int64_t count; /* 0: some axis names the same elements, or none */
+} Reach;
 
-/* Adds a tile of values to the numbers of their elements, and marks these. */
-static void add_tile(Lane lane, bool multiplies, Wide *sums, uint8_t *named, const int64_t *offsets, const Wide *values,
-                     int64_t count)
+static Reach reach_of(const Places *places, const PlacePiece *part)
 {
-    for (int64_t i = 0; i < count; i++) {
-        Wide *sum = &sums[offsets[i]];
-        named[offsets[i]] = 1;
-        if (lane == LANE_DOUBLE) {
-            sum->real = multiplies ? sum->real * values[i].real : sum->real + values[i].real;
-        } else {
-            sum->whole = multiplies ? sum->whole * values[i].whole : sum->whole + values[i].whole;
+    Reach reach = {.outer = part->axes.outer, .places = *places, .count = 1};
+    struct {
+        int64_t size, *stride;
+    } axes[VIEW_RANK_LIMIT + INDEX_LIMIT];
+    int32_t rank = 0;
+    for (int32_t axis = 0; axis < reach.outer.rank + places->count; axis++) {
+        IndexedAxis *indexed = &reach.places.axes[axis < reach.outer.rank ? 0 : axis - reach.outer.rank].axis;
+        int64_t *stride = axis < reach.outer.rank ? &reach.outer.strides[PLACE_TENSOR][axis] : &indexed->stride;
+        const int64_t size = axis < reach.outer.rank ? reach.outer.shape[axis] : indexed->size;
+        if (size == 1 || (*stride == 0 && axis < reach.outer.rank)) {
+            continue;
+        }
+        int32_t place = rank++;
+        for (; place > 0 && llabs(*axes[place - 1].stride) < llabs(*stride); place--) {
+            axes[place] = axes[place - 1];
+        }
+        axes[place].size = size;
+        axes[place].stride = stride;
+    }
+    for (int32_t axis = 0; axis < rank; axis++) {
+        reach.count = *axes[axis].stride == 0 ? 0 : reach.count;
+        us_axes_append(&reach.tensor, axes[axis].size, axes[axis].stride, 1);
+    }
+    us_axes_complete(&reach.tensor, 1);
+    for (int32_t axis = rank - 1; axis >= 0; axis--) {
+        *axes[axis].stride = reach.count;
+        if (__builtin_mul_overflow(reach.count, axes[axis].size, &reach.count)) {
+            reach.count = 0;
         }
     }
+    return reach;
 }
 
-/* The named elements become element + sum, or element * product. */
-static void end_sums(const DenseRun *run, char *first, const Wide *sums, const uint8_t *named, int64_t reach)
+static void combine_at(Lane lane, bool multiplies, void *all, const int64_t *offsets, const void *values, int64_t count)
 {
-    const DType dtype = run->places->tensor.dtype;
-    const size_t size = us_dtype_size(dtype);
-    const bool multiplies = run->places->call->action == INDEX_MULTIPLY;
-    Wide values[SLICE_TILE];
-    for (int64_t begin = 0, end; begin < reach; begin = end) {
-        while (begin < reach && named[begin] == 0) {
-            begin++;
-        }
-        for (end = begin; end < reach && end - begin < SLICE_TILE && named[end] != 0; end++) {
-        }
-        us_lane_load(run->lane, values, first + (size_t)begin * size, dtype, 1, end - begin);
-        combine(run->lane, values, sums + begin, end - begin, multiplies);
-        us_lane_store(run->lane, first + (size_t)begin * size, dtype, 1, values, end - begin);
-    }
-}
-
-static void add_dense(const DenseRun *run, const PlacePiece *part, int64_t piece, int64_t lowest, Wide *sums,
-                      uint8_t *named, OutsideIndex *outside)
-{
-    const Places *places = run->places;
-    const DType dtype = places->other.dtype;
-    const size_t size = us_dtype_size(dtype);
-    int64_t offsets[2][SLICE_TILE];
-    Wide values[SLICE_TILE];
-    _Alignas(64) unsigned char raw[SLICE_TILE * WIDE_BYTES];
-    for (int64_t begin = 0; begin < part->axes.outer_count; begin += SLICE_TILE) {
-        const int64_t rest = part->axes.outer_count - begin, count = rest < SLICE_TILE ? rest : SLICE_TILE;
-        if (!us_place_tile(places, &part->axes.outer, part->index_data, begin, count, offsets[PLACE_TENSOR],
-                           offsets[PLACE_OTHER], piece, outside)) {
-            return;
-        }
+    double *const reals = all;
+    uint64_t *const integers = all;
+    if (lane != LANE_DOUBLE) {
         for (int64_t i = 0; i < count; i++) {
-            offsets[PLACE_TENSOR][i] -= lowest;
-            memcpy(raw + (size_t)i * size, part->data[PLACE_OTHER] + offsets[PLACE_OTHER][i] * (int64_t)size, size);
+            uint64_t *sum = &integers[offsets[i]], value = ((const uint64_t *)values)[i];
+            *sum = multiplies ? *sum * value : *sum + value;
         }
-        us_lane_load(run->lane, values, raw, dtype, 1, count);
-        if (places->call->scales) {
-            scale(run->lane, values, count, places->call->value);
+    } else if (multiplies) {
+        for (int64_t i = 0; i < count; i++) {
+            reals[offsets[i]] *= ((const double *)values)[i];
         }
-        add_tile(run->lane, places->call->action == INDEX_MULTIPLY, sums, named, offsets[PLACE_TENSOR], values, count);
+    } else {
+        for (int64_t i = 0; i < count; i++) {
+            reals[offsets[i]] += ((const double *)values)[i];
+        }
     }
+}
+
+static bool add_dense(const DenseRun *run, const PlacePiece *part, const Reach *reach, int64_t piece, void *sums,
+                      OutsideIndex *outside)
+{
+    const Indexing *call = run->places->call;
+    const Axes *outer = &reach->outer;
+    const DType dtype = run->places->other.dtype;
+    const int64_t size = (int64_t)us_dtype_size(dtype), total = part->axes.outer_count;
+    const int64_t line = outer->shape[outer->rank - 1], stride = outer->strides[PLACE_OTHER][outer->rank - 1];
+    const bool by_lines = line >= LEAST_LINE;
+    int64_t offsets[2][SLICE_TILE];
+    _Alignas(64) unsigned char raw[SLICE_TILE * sizeof(uint64_t)], values[SLICE_TILE * sizeof(uint64_t)];
+    for (int64_t begin = 0, count; begin < total; begin += count) {
+        const int64_t rest = by_lines ? line - begin % line : total - begin;
+        count = rest < SLICE_TILE ? rest : SLICE_TILE;
+        if (!us_place_tile(&reach->places, outer, part->index_data, begin, count, offsets[PLACE_TENSOR],
+                           by_lines ? NULL : offsets[PLACE_OTHER], piece, outside)) {
+            return false;
+        }
+        if (by_lines) {
+            const char *from = part->data[PLACE_OTHER] + us_axes_offset(outer, PLACE_OTHER, begin) * size;
+            us_lane_load(run->lane, values, from, dtype, stride, count);
+        } else {
+            us_place_gather(raw, part->data[PLACE_OTHER], offsets[PLACE_OTHER], count, (size_t)size);
+            us_lane_load(run->lane, values, raw, dtype, 1, count);
+        }
+        if (call->scales) {
+            scale(run->lane, values, count, call->value);
+        }
+        combine_at(run->lane, call->action == INDEX_MULTIPLY, sums, offsets[PLACE_TENSOR], values, count);
+    }
+    return true;
 }
 
 static void dense_piece(void *context, int64_t piece)
 {
     DenseRun *run = context;
     const PlacePiece part = us_place_piece(run->places, run->axes, &run->cut, piece);
-    int64_t lowest = 0, highest = 0;
-    offset_limits(run->places, &part.axes.outer, &lowest, &highest);
-    const int64_t reach = highest - lowest + 1;
-    Wide *sums = us_scratch_take((size_t)reach * (sizeof *sums + 1));
+    const Reach reach = reach_of(run->places, &part);
+    const DType dtype = run->places->tensor.dtype;
+    void *sums = us_scratch_take((size_t)reach.count * sizeof(uint64_t));
     if (sums == NULL) {
         atomic_store(&run->no_memory, true);
         return;
     }
-    uint8_t *named = (uint8_t *)(sums + reach);
-    const Wide one = run->lane == LANE_DOUBLE ? (Wide){.real = 1} : (Wide){.whole = 1};
-    memset(sums, 0, (size_t)reach * (sizeof *sums + 1));
-    for (int64_t i = 0; run->places->call->action == INDEX_MULTIPLY && i < reach; i++) {
-        sums[i] = one;
-    }
     OutsideIndex outside = {0};
-    add_dense(run, &part, piece, lowest, sums, named, &outside);
-    if (outside.found) {
-        us_place_outside(&run->outside, piece, outside.index, outside.size);
+    us_axes_load(&reach.tensor, 0, part.data[PLACE_TENSOR], dtype, 0, reach.count, run->lane, sums);
+    if (add_dense(run, &part, &reach, piece, sums, &outside)) {
+        us_axes_store(&reach.tensor, 0, part.data[PLACE_TENSOR], dtype, 0, reach.count, run->lane, sums);
     } else {
-        end_sums(run, part.data[PLACE_TENSOR] + lowest * (int64_t)us_dtype_size(run->places->tensor.dtype), sums, named,
-                 reach);
+        us_place_outside(&run->outside, piece, outside.index, outside.size);
     }
     us_scratch_give_back(sums);
-}
-
-/* How far the elements that positions may name lie apart; of the largest piece. */
-static int64_t reach_of(const Places *places, const PlaceAxes *axes, const PlaceCut *cut)
-{
-    int64_t lowest = 0, highest = 0;
-    const PlacePiece part = us_place_piece(places, axes, cut, 0);
-    offset_limits(places, &part.axes.outer, &lowest, &highest);
-    return highest - lowest + 1;
 }
 
 /* Whether the elements lie close enough; `cut` is how to divide the work then. Depends on sizes only. */
@@ -330,13 +345,10 @@ static bool is_dense(const Places *places, const PlaceAxes *axes, Lane lane, Pla
     if (axes->inner_count != 1 || lane == LANE_COMPLEX128) {
         return false;
     }
-    const int64_t most = SPREAD * axes->outer_count;
     *cut = us_place_cut(axes, true);
-    if (reach_of(places, axes, cut) <= most / cut->pieces) {
-        return true;
-    }
-    *cut = (PlaceCut){.axis = -1, .pieces = 1};
-    return reach_of(places, axes, cut) <= most;
+    const PlacePiece part = us_place_piece(places, axes, cut, 0);
+    const int64_t count = reach_of(places, &part).count;
+    return count > 0 && count <= SPREAD * part.axes.outer_count;
 }
 
 static KernelStatus accumulate_dense(const Places *places, const PlaceAxes *axes, PlaceCut cut, Lane lane)

@@ -41,6 +41,29 @@ static void copy_elements(char *to, const int64_t *to_offsets, const char *from,
     }
 }
 
+/* The same where the other operand's elements are `stride` apart. */
+#define LINE_CASE(type) \
+    case sizeof(type): \
+        for (int64_t i = 0; reads && i < count; i++) { \
+            memcpy((type *)(void *)other + i * stride, (const type *)(const void *)tensor + offsets[i], sizeof(type)); \
+        } \
+        for (int64_t i = 0; !reads && i < count; i++) { \
+            memcpy((type *)(void *)tensor + offsets[i], (const type *)(const void *)other + i * stride, sizeof(type)); \
+        } \
+        break;
+
+static void copy_line(bool reads, char *tensor, const int64_t *offsets, char *other, int64_t stride, int64_t count,
+                      int64_t element)
+{
+    switch (element) {
+        LINE_CASE(uint8_t)
+        LINE_CASE(uint16_t)
+        LINE_CASE(uint32_t)
+        LINE_CASE(uint64_t)
+        LINE_CASE(Pair16)
+    }
+}
+
 static void copy_slice(char *to, int to_operand, const char *from, int from_operand, const Axes *inner, int64_t count,
                        int64_t element)
 {
@@ -69,11 +92,20 @@ static void copy_piece(void *context, int64_t piece)
     const int to = reads ? PLACE_OTHER : PLACE_TENSOR, from = reads ? PLACE_TENSOR : PLACE_OTHER;
     const int64_t outer = axes->outer_count, inner = axes->inner_count;
     int64_t offsets[2][PLACE_TILE];
-    for (int64_t begin = 0; begin < outer; begin += PLACE_TILE) {
-        const int64_t count = outer - begin < PLACE_TILE ? outer - begin : PLACE_TILE;
+    const int32_t last = axes->outer.rank - 1;
+    const int64_t line = axes->outer.shape[last], stride = axes->outer.strides[PLACE_OTHER][last];
+    const bool by_lines = inner == 1 && line >= LEAST_LINE;
+    for (int64_t begin = 0, count; begin < outer; begin += count) {
+        const int64_t rest = by_lines ? line - begin % line : outer - begin;
+        count = rest < PLACE_TILE ? rest : PLACE_TILE;
         if (!us_place_tile(places, &axes->outer, part.index_data, begin, count, offsets[PLACE_TENSOR],
-                           offsets[PLACE_OTHER], piece, run->outside)) {
+                           by_lines ? NULL : offsets[PLACE_OTHER], piece, run->outside)) {
             return;
+        }
+        if (by_lines) {
+            char *const first = data[PLACE_OTHER] + us_axes_offset(&axes->outer, PLACE_OTHER, begin) * run->element;
+            copy_line(reads, data[PLACE_TENSOR], offsets[PLACE_TENSOR], first, stride, count, run->element);
+            continue;
         }
         if (inner == 1) {
             copy_elements(data[to], offsets[to], data[from], offsets[from], count, run->element);

@@ -1,10 +1,13 @@
 #include "kernels/index/places.h"
 
 #include "tensor/clones.h"
+#include "tensor/convert.h"
 
 #include <pthread.h>
+#include <string.h>
 
-enum { PIECE = 16 * 1024 };
+/* Positions of a piece, and at least how many of them side by side. */
+enum { PIECE = 16 * 1024, LEAST_RUN = 64 };
 
 static int64_t elements_of(const Axes *axes)
 {
@@ -77,6 +80,10 @@ PlaceCut us_place_cut(const PlaceAxes *axes, bool ordered)
     consider(&cut, &axes->inner, true, ordered, &largest);
     const int64_t wanted = axes->outer_count * axes->inner_count / PIECE + 1;
     cut.size = wanted >= largest ? 1 : (largest + wanted - 1) / wanted;
+    const Axes *axes_of_cut = cut.inner ? &axes->inner : &axes->outer;
+    if (cut.axis == axes_of_cut->rank - 1 && cut.size < LEAST_RUN && (cut.inner || axes->inner_count == 1)) {
+        cut.size = LEAST_RUN;
+    }
     cut.pieces = (largest + cut.size - 1) / cut.size;
     return cut;
 }
@@ -137,18 +144,30 @@ static void offsets_of(const Axes *axes, int operand, int64_t begin, int64_t cou
     }
 }
 
-/* offsets += index * stride; false: some index is outside. */
-KERNEL_CLONES static bool add_indices(int64_t *offsets, const int64_t *indices, int64_t count, IndexedAxis axis,
-                                      bool from_end)
+/* offsets[i] += i * step + index * stride, from `base` where they are not `given`; false: some index is outside. */
+US_ALWAYS_INLINE bool add_indices_to(bool given, int64_t base, int64_t step, int64_t *offsets, const int64_t *indices,
+                                     int64_t count, IndexedAxis axis, bool from_end)
 {
     const uint64_t size = (uint64_t)axis.size, turn = from_end ? size : 0;
     uint64_t outside = 0;
     for (int64_t i = 0; i < count; i++) {
         const uint64_t index = (uint64_t)indices[i] + (indices[i] < 0 ? turn : 0);
         outside |= index >= size;
-        offsets[i] += (int64_t)(index * (uint64_t)axis.stride);
+        offsets[i] = (given ? offsets[i] : base + i * step) + (int64_t)(index * (uint64_t)axis.stride);
     }
     return outside == 0;
+}
+
+KERNEL_CLONES static bool add_indices(int64_t *offsets, const int64_t *indices, int64_t count, IndexedAxis axis,
+                                      bool from_end)
+{
+    return add_indices_to(true, 0, 0, offsets, indices, count, axis, from_end);
+}
+
+KERNEL_CLONES static bool place_indices(int64_t base, int64_t step, int64_t *offsets, const int64_t *indices,
+                                        int64_t count, IndexedAxis axis, bool from_end)
+{
+    return add_indices_to(false, base, step, offsets, indices, count, axis, from_end);
 }
 
 static int64_t first_outside(const int64_t *indices, int64_t count, IndexedAxis axis, bool from_end)
@@ -163,17 +182,53 @@ static int64_t first_outside(const int64_t *indices, int64_t count, IndexedAxis 
 bool us_place_tile(const Places *places, const Axes *outer, const void *const *index_data, int64_t begin, int64_t count,
                    int64_t *tensor, int64_t *other, int64_t piece, OutsideIndex *outside)
 {
-    int64_t indices[PLACE_TILE];
+    int64_t loaded[PLACE_TILE];
     const bool from_end = places->call->from_end;
-    offsets_of(outer, PLACE_TENSOR, begin, count, tensor);
-    offsets_of(outer, PLACE_OTHER, begin, count, other);
+    const int32_t last = outer->rank - 1;
+    const bool is_line = places->count == 1 && begin % outer->shape[last] + count <= outer->shape[last];
+    if (!is_line) {
+        offsets_of(outer, PLACE_TENSOR, begin, count, tensor);
+    }
+    if (other != NULL) {
+        offsets_of(outer, PLACE_OTHER, begin, count, other);
+    }
     for (int32_t k = 0; k < places->count; k++) {
-        const PlaceAxis *axis = &places->axes[k];
-        us_axes_load(outer, PLACE_INDEX + k, index_data[k], axis->index.dtype, begin, count, LANE_INT64, indices);
-        if (!add_indices(tensor, indices, count, axis->axis, from_end)) {
-            us_place_outside(outside, piece, first_outside(indices, count, axis->axis, from_end), axis->axis.size);
+        const IndexedAxis axis = places->axes[k].axis;
+        const DType dtype = places->axes[k].index.dtype;
+        const int64_t *indices = loaded;
+        if (is_line && dtype == DTYPE_INT64 && outer->strides[PLACE_INDEX][last] == 1) {
+            indices = (const int64_t *)index_data[0] + us_axes_offset(outer, PLACE_INDEX, begin);
+        } else {
+            us_axes_load(outer, PLACE_INDEX + k, index_data[k], dtype, begin, count, LANE_INT64, loaded);
+        }
+        const int64_t base = is_line ? us_axes_offset(outer, PLACE_TENSOR, begin) : 0;
+        const int64_t step = outer->strides[PLACE_TENSOR][last];
+        if (!(is_line ? place_indices(base, step, tensor, indices, count, axis, from_end)
+                      : add_indices(tensor, indices, count, axis, from_end))) {
+            us_place_outside(outside, piece, first_outside(indices, count, axis, from_end), axis.size);
             return false;
         }
     }
     return true;
+}
+
+#define GATHER_CASE(type) \
+    case sizeof(type): \
+        for (int64_t i = 0; i < count; i++) { \
+            memcpy((type *)to + i, (const type *)from + offsets[i], sizeof(type)); \
+        } \
+        break;
+typedef struct Pair16 {
+    uint64_t parts[2];
+} Pair16;
+
+void us_place_gather(void *to, const void *from, const int64_t *offsets, int64_t count, size_t size)
+{
+    switch (size) {
+        GATHER_CASE(uint8_t)
+        GATHER_CASE(uint16_t)
+        GATHER_CASE(uint32_t)
+        GATHER_CASE(uint64_t)
+        GATHER_CASE(Pair16)
+    }
 }

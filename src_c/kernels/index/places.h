@@ -6,6 +6,7 @@
 #include "tensor/axes.h"
 
 enum { PLACE_TILE = 1024, PLACE_TENSOR = 0, PLACE_OTHER = 1, PLACE_INDEX = 2 };
+enum { LEAST_LINE = 64 }; /* positions on the last axis from which on they are taken line by line */
 
 /* Positions in two parts: those that indices vary over, and slices that follow them, along which no index varies. */
 typedef struct PlaceAxes {
@@ -41,8 +42,11 @@ void us_place_outside(OutsideIndex *outside, int64_t piece, int64_t index, int64
 KernelStatus us_place_status(const OutsideIndex *outside);
 
 /* Elements from the tensor's and the other's data to `count` (up to PLACE_TILE) outer positions, from position `begin`;
- * `index_data` are the data of the index views. False: an index is outside; then *outside knows it. */
+ * `index_data` are the data of the index views; `other` may be NULL. False: an index is outside; then *outside knows it. */
 bool us_place_tile(const Places *places, const Axes *outer, const void *const *index_data, int64_t begin, int64_t count,
                    int64_t *tensor, int64_t *other, int64_t piece, OutsideIndex *outside);
+
+/* Elements of `size` bytes, a power of two up to 16, between places that are `offsets` elements away and neighbours. */
+void us_place_gather(void *to, const void *from, const int64_t *offsets, int64_t count, size_t size);
 
 #endif
