@@ -153,10 +153,12 @@ def test_layouts_may_differ(problem, layouts):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
-@pytest.mark.parametrize("problem", PROBLEMS[:6], ids=str)
+@pytest.mark.parametrize("problem", [*PROBLEMS[:6], ((3, 18, 15, 14), 20, (1, 1), (1, 1), (0, 0), (1, 1), 2),
+                                     ((2, 5, 23, 24), 7, (1, 1), (1, 1), (0, 0), (1, 1), 1)], ids=str)
 def test_types(problem, dtype):
     for method in (PRODUCT, DIRECT):
         check_all(problem, method, dtype, ("last", "first", "gaps"))
+        check_all(problem, method, dtype, ("last", "last", "last"))
         check_all(problem, method, dtype, alpha=1.5, beta=-0.5)
 
 

@@ -110,8 +110,8 @@ static View filter_view(const Problem *problem, bool turned)
 
 static Gather gather_of(const Problem *problem, bool turned, const View *in, const View *out)
 {
-    Gather gather = {.compute = problem->compute, .images = in->shape[0], .groups = problem->conv->groups,
-                     .filter = filter_view(problem, turned)};
+    Gather gather = {.compute = problem->compute, .in_type = problem->compute, .images = in->shape[0],
+                     .groups = problem->conv->groups, .filter = filter_view(problem, turned)};
     gather.results = gather.filter.shape[1];
     gather.channels = gather.filter.shape[2];
     for (int axis = 0; axis < CONV_AXES; axis++) {
@@ -270,11 +270,19 @@ static bool goes_along_channels(const Gather *gather, Way way, const View *in)
     return has_channels_last(in) && (way != BY_ROWS || is_depthwise(gather));
 }
 
+/* Products convert 16-bit operands part by part, where they lie as the product takes them. */
+static DType type_read(const Gather *gather, Way way, const View *operand)
+{
+    const bool is_half = us_gather_is_packed_half(operand, gather->channels_last);
+    return way == BY_PRODUCT && gather->compute == DTYPE_FLOAT32 && is_half ? operand->dtype : gather->compute;
+}
+
 static KernelStatus run(Gather *gather, const View *in, Way way, const Finish *finish)
 {
     void *copy;
     gather->channels_last = goes_along_channels(gather, way, in);
-    if (!us_gather_operand(in, gather->compute, gather->channels_last, &gather->in, &copy)) {
+    gather->in_type = us_gather_is_pointwise(gather) ? type_read(gather, way, in) : gather->compute;
+    if (!us_gather_operand(in, gather->in_type, gather->channels_last, &gather->in, &copy)) {
         return KERNEL_NO_MEMORY;
     }
     us_gather_merge_axes(gather);
@@ -436,16 +444,18 @@ static KernelStatus filter_sums_in(Way way, Problem *problem, Gather *gather, vo
     void *x_copy, *dy_copy;
     const void *dy;
     gather->channels_last = goes_along_channels(gather, way, &problem->x);
-    if (!us_gather_operand(&problem->x, gather->compute, gather->channels_last, &gather->in, &x_copy)) {
+    gather->in_type = us_gather_is_pointwise(gather) ? type_read(gather, way, &problem->x) : gather->compute;
+    const DType dy_type = type_read(gather, way, &problem->y);
+    if (!us_gather_operand(&problem->x, gather->in_type, gather->channels_last, &gather->in, &x_copy)) {
         return KERNEL_NO_MEMORY;
     }
     KernelStatus status = KERNEL_NO_MEMORY;
-    if (us_gather_operand(&problem->y, gather->compute, gather->channels_last, &dy, &dy_copy)) {
+    if (us_gather_operand(&problem->y, dy_type, gather->channels_last, &dy, &dy_copy)) {
         Gather merged = *gather;
         us_gather_merge_axes(&merged);
         status = way == BY_ROWS    ? us_gather_slopes_by_rows(&merged, dy, sums)
                  : way == BY_TILES ? us_gather_slopes_by_winograd(&merged, dy, problem->w.dtype, sums)
-                                   : us_gather_slopes_by_product(&merged, dy, sums);
+                                   : us_gather_slopes_by_product(&merged, dy, dy_type, sums);
         us_scratch_give_back(dy_copy);
     }
     us_scratch_give_back(x_copy);
@@ -536,7 +546,8 @@ KernelStatus us_conv_columns(const View *views, const void *attributes)
     const ConvColumns *attribute = attributes;
     const Convolution *conv = &attribute->conv;
     Problem problem = problem_of(conv, &views[0], &views[0], &views[0]);
-    Gather gather = {.compute = is_single(views[0].dtype) ? DTYPE_FLOAT32 : DTYPE_FLOAT64, .images = problem.x.shape[0],
+    problem.compute = is_single(views[0].dtype) ? DTYPE_FLOAT32 : DTYPE_FLOAT64;
+    Gather gather = {.compute = problem.compute, .in_type = problem.compute, .images = problem.x.shape[0],
                      .groups = 1, .channels = problem.x.shape[1]};
     for (int axis = 0; axis < CONV_AXES; axis++) {
         const int from = axis - (CONV_AXES - conv->axes);

@@ -89,11 +89,32 @@ void us_gather_merge_axes(Gather *gather)
     }
 }
 
+/* Of a pointwise gather. */
+static void converted_columns(const Gather *gather, int64_t channel, int64_t channels, int64_t begin, int64_t count,
+                              float *columns)
+{
+    const int64_t plane = conv_product3(gather->in_size), all = gather->groups * gather->channels;
+    const uint16_t *in = gather->in;
+    for (int64_t i = 0; gather->channels_last && i < count; i++) {
+        us_load_float(columns + i * channels, in + (begin + i) * all + channel, gather->in_type, 1, channels);
+    }
+    for (int64_t done = 0, part; !gather->channels_last && done < count; done += part) {
+        const int64_t image = (begin + done) / plane, within = (begin + done) % plane;
+        part = plane - within < count - done ? plane - within : count - done;
+        for (int64_t c = 0; c < channels; c++) {
+            us_load_float(columns + c * count + done, in + (image * all + channel + c) * plane + within,
+                          gather->in_type, 1, part);
+        }
+    }
+}
+
 void us_gather_columns(const Gather *gather, int64_t group, int64_t first, int64_t channels, int64_t begin,
                        int64_t count, void *columns)
 {
     const int64_t channel = group * gather->channels + first;
-    if (gather->compute == DTYPE_FLOAT64) {
+    if (gather->in_type != gather->compute) {
+        converted_columns(gather, channel, channels, begin, count, columns);
+    } else if (gather->compute == DTYPE_FLOAT64) {
         columns_double(gather, channel, channels, begin, count, columns);
     } else {
         columns_float(gather, channel, channels, begin, count, columns);
@@ -193,6 +214,12 @@ static void copy_plane(void *context, int64_t piece)
             us_load_float(to, from, view->dtype, view->strides[4], count);
         }
     }
+}
+
+bool us_gather_is_packed_half(const View *view, bool channels_last)
+{
+    const View packed = ordered(view, channels_last);
+    return (view->dtype == DTYPE_FLOAT16 || view->dtype == DTYPE_BFLOAT16) && us_view_is_contiguous(&packed);
 }
 
 bool us_gather_operand(const View *view, DType compute, bool channels_last, const void **data, void **copy)

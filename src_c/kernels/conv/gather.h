@@ -17,6 +17,7 @@ typedef struct TapAxis {
 
 typedef struct Gather {
     DType compute; /* float32 or float64 */
+    DType in_type; /* compute; pointwise gathers read float16 and bfloat16, too */
     const void *in; /* packed: [images, channels, positions], or [images, positions, channels] */
     bool channels_last;
     int64_t images, groups, channels, results; /* channels and results of one group */
@@ -72,8 +73,9 @@ void us_gather_merge_axes(Gather *gather);
 /* Whether the columns of a group are the input itself: one tap, at the result's own place. */
 bool us_gather_is_pointwise(const Gather *gather);
 
-/* The columns of channels first … first + channels - 1 of a group, at positions begin … begin + count - 1, with zeros
- * where taps lie outside: [channel][tap][position], or for channels last [position][tap][channel]. */
+/* The columns of channels first … first + channels - 1 of a group, at positions begin … begin + count - 1, of the
+ * compute type, with zeros where taps lie outside: [channel][tap][position], or for channels last
+ * [position][tap][channel]. */
 void us_gather_columns(const Gather *gather, int64_t group, int64_t first, int64_t channels, int64_t begin,
                        int64_t count, void *columns);
 
@@ -84,6 +86,9 @@ bool us_gather_filter_stride(const Gather *gather, int64_t *stride);
 /* Elements of the compute type: [groups][results][channels][tap], or for channels last
  * [groups][results][tap][channel]. */
 void us_gather_pack_filter(const Gather *gather, void *packed);
+
+/* Whether a view of float16 or bfloat16 is a packed operand as it is, so that it can be converted part by part. */
+bool us_gather_is_packed_half(const View *view, bool channels_last);
 
 /* A view of [images, channels, …] as the packed operand of a gather: itself where that is what it is, or a copy in
  * scratch memory, that *copy owns (us_scratch_give_back). False: no memory. The view has five axes. */
@@ -115,8 +120,8 @@ KernelStatus us_gather_by_winograd(const Gather *gather, const Finish *finish);
 bool us_winograd_takes(const Gather *gather);
 
 /* sums[g,k,c,t] = sum over n, o of dy[n, g*results + k, o] * in[…] of the gather, in the order of a packed filter. dy
- * is packed like the input. */
-KernelStatus us_gather_slopes_by_product(const Gather *gather, const void *dy, void *sums);
+ * is packed like the input; products read float16 and bfloat16, too. */
+KernelStatus us_gather_slopes_by_product(const Gather *gather, const void *dy, DType dy_type, void *sums);
 KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, void *sums);
 KernelStatus us_gather_slopes_by_winograd(const Gather *gather, const void *dy, DType target, void *sums);
 

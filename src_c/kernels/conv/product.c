@@ -35,11 +35,12 @@ static int64_t bounded(int64_t value, int64_t lowest, int64_t highest)
     return value < lowest ? lowest : value > highest ? highest : value;
 }
 
-static Cut cut_positions(const Gather *gather, int64_t depth, int64_t least)
+/* `each`: elements of the compute type that belong to a position. */
+static Cut cut_positions(const Gather *gather, int64_t each, int64_t least)
 {
     const int64_t image = conv_product3(gather->out_size), all = gather_positions(gather);
     Cut cut = {.run = image >= SMALL_IMAGE && !gather->channels_last ? image : all};
-    int64_t size = bounded(COLUMN_ELEMENTS / (depth > 0 ? depth : 1), least, MOST);
+    int64_t size = bounded(COLUMN_ELEMENTS / (each > 0 ? each : 1), least, MOST);
     const int64_t runs = all / cut.run;
     while (gather->groups * runs * ceiling(cut.run, size) < (size > LEAST_OF_FEW ? FEW : 2) && size > FEWEST) {
         size /= 2;
@@ -173,9 +174,10 @@ KernelStatus us_gather_by_product(const Gather *gather, const Finish *finish)
 {
     Run run = {.gather = gather, .finish = finish, .depth = gather->channels * gather_taps(gather),
                .size = us_dtype_size(gather->compute)};
-    run.cut = cut_positions(gather, run.depth, LEAST);
+    run.cut = cut_positions(gather, run.depth + (gather->in_type != gather->compute ? gather->results : 0), LEAST);
     const int64_t image = conv_product3(gather->out_size);
-    run.in_place = us_gather_is_pointwise(gather) && (gather->channels_last || run.cut.run == image);
+    run.in_place = us_gather_is_pointwise(gather) && gather->in_type == gather->compute &&
+                   (gather->channels_last || run.cut.run == image);
     run.straight = run.depth > 0 && is_straight(gather, finish, &run.cut);
     atomic_init(&run.no_memory, false);
     void *packed = NULL;
@@ -207,7 +209,7 @@ enum { SLOPE_PIECES = 8, SLOPE_ELEMENTS = 128 * 1024, SLOPE_POSITIONS = 512 };
 
 typedef struct Slopes {
     const Gather *gather;
-    const char *dy;
+    Gather rows; /* dy: every position sees itself */
     char *sums; /* [part][group][results][depth] */
     int64_t taps, channels, blocks; /* channels of a piece; pieces of a group */
     int64_t parts, blocks_per_part;
@@ -229,24 +231,14 @@ static const char *slope_rows(const Slopes *slopes, int64_t group, int64_t begin
     const Gather *gather = slopes->gather;
     const int64_t image = conv_product3(gather->out_size), all = gather->groups * gather->results;
     const int64_t first = group * gather->results;
-    if (gather->channels_last) {
-        *stride = all;
-        return at(slopes, slopes->dy, begin * all + first);
+    if (slopes->rows.in_type != gather->compute || (!gather->channels_last && begin % image + count > image)) {
+        us_gather_columns(&slopes->rows, group, 0, gather->results, begin, count, memory);
+        *stride = gather->channels_last ? gather->results : count;
+        return memory;
     }
-    if (begin % image + count <= image) {
-        *stride = image;
-        return at(slopes, slopes->dy, (begin / image * all + first) * image + begin % image);
-    }
-    for (int64_t done = 0, part; done < count; done += part) {
-        const int64_t n = (begin + done) / image, within = (begin + done) % image;
-        part = image - within < count - done ? image - within : count - done;
-        for (int64_t k = 0; k < gather->results; k++) {
-            memcpy(memory + (k * count + done) * (int64_t)slopes->size,
-                   at(slopes, slopes->dy, (n * all + first + k) * image + within), (size_t)part * slopes->size);
-        }
-    }
-    *stride = count;
-    return memory;
+    *stride = gather->channels_last ? all : image;
+    return at(slopes, slopes->rows.in, gather->channels_last ? begin * all + first
+                                                             : (begin / image * all + first) * image + begin % image);
 }
 
 static const char *slope_columns(const Slopes *slopes, int64_t group, int64_t first, int64_t channels, int64_t begin,
@@ -329,19 +321,36 @@ static void add_part_double(double *restrict sums, const double *restrict part, 
     }
 }
 
-KernelStatus us_gather_slopes_by_product(const Gather *gather, const void *dy, void *sums)
+static Gather rows_of(const Gather *gather, const void *dy, DType type)
 {
-    Slopes slopes = {.gather = gather, .dy = dy, .taps = gather_taps(gather), .size = us_dtype_size(gather->compute)};
+    Gather rows = *gather;
+    rows.in = dy;
+    rows.in_type = type;
+    rows.channels = gather->results;
+    for (int axis = 0; axis < CONV_AXES; axis++) {
+        rows.in_size[axis] = gather->out_size[axis];
+        rows.step[axis] = 1;
+        rows.taps[axis] = (TapAxis){1, 0, 0};
+    }
+    us_gather_merge_axes(&rows);
+    return rows;
+}
+
+KernelStatus us_gather_slopes_by_product(const Gather *gather, const void *dy, DType dy_type, void *sums)
+{
+    Slopes slopes = {.gather = gather, .rows = rows_of(gather, dy, dy_type), .taps = gather_taps(gather),
+                     .size = us_dtype_size(gather->compute)};
     const int64_t depth = gather->channels * slopes.taps, elements = gather->groups * gather->results * depth;
     const int64_t most = gather->channels, wanted = ceiling(SLOPE_PIECES, gather->groups);
     slopes.blocks = bounded(ceiling(gather->results * depth, SLOPE_ELEMENTS), 1, wanted < most ? wanted : most);
     slopes.channels = ceiling(gather->channels, slopes.blocks);
     slopes.blocks = ceiling(gather->channels, slopes.channels);
-    slopes.cut = cut_positions(gather, slopes.channels * slopes.taps, LEAST_OF_SLOPES);
+    const int64_t converted = dy_type != gather->compute ? gather->results : 0;
+    slopes.cut = cut_positions(gather, slopes.channels * slopes.taps + converted, LEAST_OF_SLOPES);
     slopes.parts = bounded(SLOPE_PIECES / (gather->groups * slopes.blocks), 1, slopes.cut.count);
     slopes.blocks_per_part = ceiling(slopes.cut.count, slopes.parts);
     slopes.parts = ceiling(slopes.cut.count, slopes.blocks_per_part);
-    slopes.in_place = us_gather_is_pointwise(gather) &&
+    slopes.in_place = us_gather_is_pointwise(gather) && gather->in_type == gather->compute &&
                       (gather->channels_last || slopes.cut.run == conv_product3(gather->out_size));
     atomic_init(&slopes.no_memory, false);
     slopes.sums = sums;
