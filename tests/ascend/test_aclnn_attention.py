@@ -354,3 +354,57 @@ def test_quantized_results():
         ]  # fmt: skip
         for result in results:
             assert (np.abs(back(result, "BSH", y.shape) - expected) <= 0.5 + 1e-3).all()
+
+
+def packed(parts, layout):
+    """[1, N, S, D] of every sequence, one after the other."""
+    return np.concatenate([part[0] for part in parts], 1).transpose((0, 1, 2) if layout == "NTD" else (1, 0, 2))
+
+
+def test_packed_inference():
+    heads, kind, rows, keys = 4, "BF16", [3, 0, 140], [5, 2, 150]
+    for version, layout, depth, value_depth, mode in [(3, "TND", 128, 128, 3), (4, "NTD_TND", 192, 128, 0), (3, "TND", 192, 192, 4)]:
+        q, k, v = ([drawn((1, n, s, d), seed + s, kind) for s in sizes]
+                   for n, sizes, d, seed in ((heads, rows, depth, 1), (2, keys, depth, 400), (2, keys, value_depth, 800)))  # fmt: skip
+        put = lambda parts: tensor(packed(parts, layout[:3]), kind)
+        result, joint = fused(version, 5, query=put(q), key=[put(k)], value=[put(v)], numHeads=heads, numKeyValueHeads=2, inputLayout=layout,
+                              actualSeqLengths=np.cumsum(rows).tolist(), actualSeqLengthsKv=np.cumsum(keys).tolist(), sparseMode=mode,
+                              attenMask=empty((2048, 2048), "B") if mode else None, scaleValue=0.1,
+                              attentionOut=empty((sum(rows), heads, value_depth), kind), softmaxLse=empty((sum(rows), heads, 1)))  # fmt: skip
+        for s, end in enumerate(np.cumsum(rows)):
+            keeps = kept(mode or 1, rows[s], keys[s], 4, 1)[None, None]
+            y, largest, sums, *_ = attention(q[s], k[s], v[s], np.zeros(q[s].shape[:3] + (value_depth,)), 0.1, 0, keeps, 1)
+            near(result[end - rows[s] : end].swapaxes(0, 1)[None], y, kind)
+            np.testing.assert_allclose(joint[end - rows[s] : end, :, 0].T, (largest + np.log(sums))[0], rtol=1e-5, atol=1e-5)
+
+
+def test_rotary_parts():
+    """Heads of 512 with keys in pages, in every layout; heads of 128, packed."""
+    heads, kind, block, table, lengths = 2, "F16", 16, np.array([[2, 0], [1, 2]]), [30, 17]
+    k, rotary = (drawn((3, 1, block, d), seed, kind) for d, seed in ((512, 1), (64, 2)))
+    for layout, rows, version in [("BNSD", 1, 3), ("BSND_NBSD", 3, 4), ("BSH_NBSD", 3, 3), ("TND_NTD", 2, 4), ("TND", 2, 3)]:
+        q, own = (drawn((2, heads, rows, d), seed, kind) for d, seed in ((512, 3), (64, 4)))
+        before, _, after = layout.partition("_")
+        put = lambda x: tensor(packed(x[:, None], "TND") if before == "TND" else laid_out(x, before), kind)
+        pages = lambda x: tensor(x if rows == 1 else laid_out(x, "BSH"), kind)
+        shape = {"": (2, heads, rows, 512), "NBSD": (heads, 2, rows, 512), "NTD": (heads, 2 * rows, 512)}[after]
+        result = fused(version, rows, query=put(q), key=[pages(k)], value=[pages(k)], numHeads=heads, numKeyValueHeads=1, inputLayout=layout,
+                       queryRope=put(own), keyRope=pages(rotary), blockTable=tensor(table, "I32"), blockSize=block, scaleValue=0.05,
+                       actualSeqLengths=[rows, 2 * rows] if before == "TND" else [], actualSeqLengthsKv=lengths,
+                       attenMask=None if rows == 1 else empty((2048, 2048), "B"), sparseMode=0 if rows == 1 else 3,
+                       attentionOut=empty((2 * rows, heads, 512) if layout == "TND" else shape, kind))  # fmt: skip
+        if before == "TND":
+            result = (result if after else result.swapaxes(0, 1)).reshape(heads, 2, rows, 512).swapaxes(0, 1)
+        elif after:
+            result = result.swapaxes(0, 1)
+        for b, n in enumerate(lengths):
+            keys, parts = (np.concatenate([x[page] for page in table[b]], 1)[None, :, :n] for x in (k, rotary))
+            joint = np.concatenate([q[b : b + 1], own[b : b + 1]], -1), np.concatenate([keys, parts], -1)
+            y = attention(*joint, keys, np.zeros((1, heads, rows, 512)), 0.05, 0, kept(3, rows, n)[None, None], 1)[0]
+            near(result[b : b + 1], y, kind)
+    q, own, k, rotary = (drawn((1, n, s, d), seed, "BF16") for seed, (n, s, d) in enumerate([(2, 5, 128), (2, 5, 64), (1, 7, 128), (1, 7, 64)]))
+    put = lambda x: tensor(packed([x], "TND"), "BF16")
+    result = fused(3, 5, query=put(q), key=[put(k)], value=[put(k)], numHeads=2, numKeyValueHeads=1, inputLayout="TND", queryRope=put(own),
+                   keyRope=put(rotary), actualSeqLengths=[5], actualSeqLengthsKv=[7], attentionOut=empty((5, 2, 128), "BF16"))  # fmt: skip
+    joint = np.concatenate([q, own], -1), np.concatenate([k, rotary], -1)
+    near(result.swapaxes(0, 1)[None], attention(*joint, k, q, 0.3, 0, np.ones((1, 1, 5, 7), bool), 1)[0], "BF16")

@@ -9,6 +9,7 @@
 #define FAR ((int64_t)1 << 40)
 enum { TRIANGLE = 2048, PREFIX_ROWS = 3072, COPIES = 8, HEAD_LIMIT = 256 };
 enum { BLOCK_LIMIT = 512, BLOCK_OF_TOKENS = 16, BLOCK_OF_ROWS = 128, WIDTH_LIMIT = 65535, CHANNEL_UNIT = 32 };
+enum { LATENT_DEPTH = 512, ROTARY_DEPTH = 64, PART_DEPTH = 128, JOINT_DEPTH = 192 };
 enum { MODE_DEFAULT, MODE_ALL, MODE_LEFT_UP, MODE_RIGHT_DOWN, MODE_BAND, MODE_PREFIX, MODE_PREFIX_SMALL,
        MODE_OUTSIDE_RIGHT_DOWN, MODE_OUTSIDE_LEFT_UP };
 
@@ -20,7 +21,7 @@ static bool is_there(const Operand *operand)
 /* ---- layouts ---- */
 
 /* Which dimension is which, and the axis whose elements are heads times depth (-1: none). */
-enum { FOR_TRAINING = 1, FOR_PACKED = 2, FOR_INFERENCE = 4 };
+enum { FOR_TRAINING = 1, FOR_PACKED = 2, FOR_INFERENCE = 4, FOR_NEWEST = 8, FOR_RESULTS = 0 };
 typedef struct Layout {
     const char *name;
     int32_t rank, batch, head, row, depth;
@@ -31,12 +32,20 @@ static const Layout layouts[] = {{"BSH", 3, 0, -1, 1, 2, FOR_TRAINING | FOR_INFE
                                  {"SBH", 3, 1, -1, 0, 2, FOR_TRAINING},
                                  {"BSND", 4, 0, 2, 1, 3, FOR_TRAINING | FOR_INFERENCE},
                                  {"BNSD", 4, 0, 1, 2, 3, FOR_TRAINING | FOR_INFERENCE},
-                                 {"TND", 3, -1, 1, 0, 2, FOR_PACKED},
-                                 {"BNSD_BSND", 4, 0, 1, 2, 3, FOR_INFERENCE}};
+                                 {"TND", 3, -1, 1, 0, 2, FOR_PACKED | FOR_NEWEST},
+                                 {"BNSD_BSND", 4, 0, 1, 2, 3, FOR_INFERENCE},
+                                 {"TND_NTD", 3, -1, 1, 0, 2, FOR_NEWEST},
+                                 {"NTD_TND", 3, -1, 0, 1, 2, FOR_NEWEST},
+                                 {"BNSD_NBSD", 4, 0, 1, 2, 3, FOR_NEWEST},
+                                 {"BSND_NBSD", 4, 0, 2, 1, 3, FOR_NEWEST},
+                                 {"BSH_NBSD", 3, 0, -1, 1, 2, FOR_NEWEST},
+                                 {"NTD", 3, -1, 0, 1, 2, FOR_RESULTS},
+                                 {"NBSD", 4, 1, 0, 2, 3, FOR_RESULTS}};
 
 static const Layout *layout_of(const AttentionCall *call)
 {
-    const unsigned use = call->packed ? FOR_PACKED : call->infers ? FOR_INFERENCE : FOR_TRAINING;
+    const unsigned use = call->infers ? FOR_INFERENCE | (call->newest ? FOR_NEWEST : 0)
+                         : call->packed ? FOR_PACKED : FOR_TRAINING;
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         if (strcmp(call->layout, layouts[i].name) == 0 && (layouts[i].uses & use) != 0) {
             return &layouts[i];
@@ -45,11 +54,17 @@ static const Layout *layout_of(const AttentionCall *call)
     return NULL;
 }
 
-/* Of the result: BNSD_BSND names both. */
+/* Of the result: X_Y names both. */
 static const Layout *result_layout(const AttentionCall *call)
 {
     const Layout *layout = layout_of(call);
-    return strcmp(layout->name, "BNSD_BSND") == 0 ? &layouts[2] : layout;
+    const char *after = strchr(layout->name, '_');
+    for (size_t i = 0; after != NULL && i < sizeof layouts / sizeof *layouts; i++) {
+        if (strcmp(after + 1, layouts[i].name) == 0) {
+            return &layouts[i];
+        }
+    }
+    return layout;
 }
 
 /* Pages of keys have a layout of their own: [page, row, heads times depth] or [page, head, row, depth]. */
@@ -181,6 +196,8 @@ static void describe_sequences(const AttentionCall *call, const Operand4 *of, At
         if (call->packed) {
             sequence->query_begin = begin_of(call->query_ends, s);
             sequence->query_count = call->query_ends.values[s] - sequence->query_begin;
+        }
+        if (call->packed && !is_there(call->pages)) {
             sequence->key_begin = begin_of(call->key_ends, s);
             sequence->key_count = call->key_ends.values[s] - sequence->key_begin;
         }
@@ -213,8 +230,10 @@ static bool is(const View *view, int32_t axis, int64_t size)
 static void require_operands(OpCall *op, const AttentionCall *call)
 {
     const Layout *layout = layout_of(call);
-    op_require(op, layout != NULL, "inputLayout", "value", op->invalid, "inputLayout is %.16s, which is not one of %s",
-               call->layout, call->packed ? "TND" : call->infers ? "BSH BSND BNSD BNSD_BSND" : "BSH SBH BSND BNSD");
+    op_require(op, layout != NULL, "inputLayout", "value", op->invalid, "inputLayout is %.16s, which is not one of %s%s",
+               call->layout,
+               call->infers ? "BSH BSND BNSD BNSD_BSND" : call->packed ? "TND" : "BSH SBH BSND BNSD",
+               call->newest ? " TND TND_NTD NTD_TND BNSD_NBSD BSND_NBSD BSH_NBSD" : "");
     const Operand *operands[] = {call->query, call->key, call->value};
     for (int i = 0; i < 3 && !op_refused(op); i++) {
         const bool either = i > 0 && is_there(call->pages);
@@ -272,6 +291,9 @@ static void require_sequences(OpCall *op, const AttentionCall *call)
     }
     const Operand4 of = split_heads(call);
     require_ends(op, call->query_ends, of.query.shape[2]);
+    if (is_there(call->pages)) {
+        return;
+    }
     require_ends(op, call->key_ends, of.key.shape[2]);
     op_require(op, call->key_ends.count == call->query_ends.count, call->key_ends.name, "length", op->invalid,
                "%s has %lld entries, %s has %lld", call->key_ends.name, (long long)call->key_ends.count,
@@ -312,7 +334,8 @@ static bool covers(const AttentionCall *call, const View *view, bool one_row)
     const Operand4 of = split_heads(call);
     const int32_t row = view->rank - 2;
     const int64_t rows = longest(call, call->query_ends, of.query.shape[2]);
-    const int64_t keys = longest(call, call->key_ends, most_keys(call, &of));
+    const bool turns = call->packed && !is_there(call->pages);
+    const int64_t keys = turns ? longest(call, call->key_ends, 0) : most_keys(call, &of);
     const int64_t batches = sequence_count(call, &of);
     const bool longer = call->packed || call->infers;
     if ((view->rank != 2 && view->rank != 4) ||
@@ -390,7 +413,7 @@ static View statistic_view(const AttentionCall *call, const View *view)
 {
     View result = *view;
     if (call->packed) {
-        const bool by_token = view->shape[0] == call->query->view.shape[0];
+        const bool by_token = call->infers || view->shape[0] == call->query->view.shape[0];
         const int64_t strides[] = {0, view->strides[by_token], view->strides[!by_token], view->strides[2]};
         const int64_t shape[] = {1, view->shape[by_token], view->shape[!by_token], view->shape[2]};
         memcpy(result.strides, strides, sizeof strides);
@@ -493,7 +516,7 @@ static void require_lists(OpCall *op, const AttentionCall *call)
         return;
     }
     const Layout *layout = layout_of(call);
-    const int64_t batches = call->query->view.shape[layout->batch];
+    const int64_t batches = call->packed ? 1 : call->query->view.shape[layout->batch];
     op_require(op, keys.count == 1 || (keys.count == batches && !is_there(call->pages)), keys.name, "count",
                op->invalid, "%s has %d tensors; there are %lld batches%s", keys.name, (int)keys.count,
                (long long)batches, is_there(call->pages) ? ", and pages" : "");
@@ -516,9 +539,10 @@ static void require_pages(OpCall *op, const AttentionCall *call, const Operand4 
     if (op_refused(op) || !is_there(call->pages)) {
         return;
     }
-    const int64_t rows = of->query.shape[2], size = of->key.shape[2];
-    const int64_t unit = rows == 1 ? BLOCK_OF_TOKENS : BLOCK_OF_ROWS;
-    op_require(op, call->key->view.rank == 3 || layout_of(call) == &layouts[3], call->key->name, "pages", op->invalid,
+    const int64_t size = of->key.shape[2], batches = sequence_count(call, of);
+    const bool small = of->query.shape[2] == 1 || of->query.shape[3] == LATENT_DEPTH;
+    const int64_t unit = small ? BLOCK_OF_TOKENS : BLOCK_OF_ROWS;
+    op_require(op, call->key->view.rank == 3 || layout_of(call)->head == 1 || call->packed, call->key->name, "pages", op->invalid,
                "%s is %s: pages by heads are for a query of BNSD", call->key->name, op_shape_text(op, call->key));
     op_require(op, call->key->view.rank == 4 || call->key->view.shape[2] <= WIDTH_LIMIT, call->key->name, "width",
                op->invalid, "%s is %s: pages by rows are at most %d wide", call->key->name,
@@ -527,9 +551,9 @@ static void require_pages(OpCall *op, const AttentionCall *call, const Operand4 
                "value", op->invalid, "blockSize is %lld, %s is %s: a page has a multiple of %lld keys, at most %d",
                (long long)call->block_size, call->key->name, op_shape_text(op, call->key), (long long)unit,
                BLOCK_LIMIT);
-    op_require(op, call->pages->view.rank == 2 && is(&call->pages->view, 0, of->query.shape[0]), call->pages->name,
+    op_require(op, call->pages->view.rank == 2 && is(&call->pages->view, 0, batches), call->pages->name,
                "shape", op->invalid, "%s is %s; there are %lld batches", call->pages->name,
-               op_shape_text(op, call->pages), (long long)of->query.shape[0]);
+               op_shape_text(op, call->pages), (long long)batches);
     op_require(op, call->key_lengths.count > 0, call->key_lengths.name, "pages", op->invalid,
                "%s is needed with pages", call->key_lengths.name);
 }
@@ -587,16 +611,112 @@ static void require_result_scale(OpCall *op, const AttentionCall *call, const Op
                is_there(offset) ? offset->name : "", (long long)call->mode);
 }
 
+AttentionCall op_inference_call(AttentionCall call)
+{
+    const IntArguments none = {.name = ""};
+    call.packed = call.newest && strchr(call.layout, 'T') != NULL;
+    if (call.packed) {
+        const IntArguments keys = call.key_lengths;
+        call.query_ends = call.query_lengths;
+        call.query_lengths = none;
+        call.key_ends = is_there(call.pages) ? none : keys;
+        call.key_lengths = is_there(call.pages) ? keys : none;
+    }
+    return call;
+}
+
+/* The shape of `whole`, but for the depth. */
+static bool is_rotary(const AttentionCall *call, const Layout *layout, const Operand *part, const Operand *whole,
+                      int64_t heads)
+{
+    if (part->view.rank != layout->rank || whole->view.rank != layout->rank) {
+        return false;
+    }
+    View a = by_heads(layout, &part->view, heads), b = by_heads(layout, &whole->view, heads);
+    const bool fits = a.shape[3] == ROTARY_DEPTH && (layout->head >= 0 || part->view.shape[2] == heads * ROTARY_DEPTH);
+    a.shape[3] = b.shape[3];
+    return fits && us_view_same_shape(&a, &b) && part->dtype == call->query->dtype;
+}
+
+/* Parts with the rotary embedding (V3 on), for query heads of 512 with keys in pages, or of 128 packed. */
+static void require_rotary(OpCall *op, const AttentionCall *call, const Operand4 *of)
+{
+    if (op_refused(op) || !call->newest) {
+        return;
+    }
+    const Operand *query = call->rotary_query, *key = call->rotary_key;
+    op_require(op, op_given(query) == op_given(key), query->name, "pair", op->invalid, "%s and %s are given together",
+               query->name, key->name);
+    const int64_t depth = of->query.shape[3], heads = of->key.shape[1];
+    const bool given = op_given(query) && op_given(key), latent = depth == LATENT_DEPTH;
+    const bool fits = latent ? is_there(call->pages) && heads == 1 && of->query.shape[2] > 0
+                             : depth == PART_DEPTH && call->packed;
+    op_require(op, !given || fits, call->query->name, "rotary", op->invalid,
+               "%s is %s, %s is %s: with rotary parts heads have 512 numbers, of one key head and with pages, or 128 with "
+               "packed tokens",
+               call->query->name, op_shape_text(op, call->query), call->key->name, op_shape_text(op, call->key));
+    const bool turned = strstr(call->layout, "_N") != NULL;
+    op_require(op, !turned || (given && latent), "inputLayout", "rotary", op->invalid,
+               "inputLayout is %.16s: it is for rotary parts and heads of 512", call->layout);
+    if (given && !op_refused(op)) {
+        op_require(op, is_rotary(call, layout_of(call), query, call->query, call->heads), query->name, "shape",
+                   op->invalid, "%s is %s, %s is %s: it has 64 numbers for each head, and its type", query->name,
+                   op_shape_text(op, query), call->query->name, op_shape_text(op, call->query));
+        op_require(op, is_rotary(call, key_layout(call), key, call->key, heads), key->name, "shape", op->invalid,
+                   "%s is %s, %s is %s: it has 64 numbers for each head, and its type", key->name,
+                   op_shape_text(op, key), call->key->name, op_shape_text(op, call->key));
+    }
+}
+
+static bool are_packed_depths(const AttentionCall *call, const Operand4 *of)
+{
+    const int64_t depth = of->query.shape[3], value = of->value.shape[3];
+    if (depth == LATENT_DEPTH) {
+        return op_given(call->rotary_query) && value == depth && strcmp(call->layout, "NTD_TND") != 0;
+    }
+    const bool either = value == PART_DEPTH || (value == JOINT_DEPTH && strcmp(call->layout, "TND") == 0);
+    return depth == PART_DEPTH ? value == PART_DEPTH : depth == JOINT_DEPTH && either;
+}
+
+/* What packed tokens, and heads of 512 with rotary parts, are made for. */
+static void require_packed(OpCall *op, const AttentionCall *call, const Operand4 *of)
+{
+    const bool latent = call->newest && op_given(call->rotary_query) && of->query.shape[3] == LATENT_DEPTH;
+    if (op_refused(op) || (!call->packed && !latent)) {
+        return;
+    }
+    op_require(op, !call->packed || (are_packed_depths(call, of) &&
+                                     (of->query.shape[3] == LATENT_DEPTH || call->query->dtype == ACL_BF16)),
+               call->query->name, "packed", op->invalid,
+               "%s is %s of %s, %s is %s: packed heads have 128, or 192 and values of 128 or 192, of ACL_BF16, or 512 with "
+               "rotary parts",
+               call->query->name, op_shape_text(op, call->query), acl_dtype_name(call->query->dtype),
+               call->value->name, op_shape_text(op, call->value));
+    const bool band = call->mode == MODE_BAND && !latent;
+    op_require(op, is_there(call->mask) ? call->mode == MODE_RIGHT_DOWN || band
+                                        : call->mode == MODE_DEFAULT || call->mode == MODE_ALL,
+               "sparseMode", "packed", op->invalid, "sparseMode is %lld %s a mask: it is 0 without one, 3%s with one",
+               (long long)call->mode, is_there(call->mask) ? "with" : "without", latent ? "" : " or 4");
+    op_require(op, !is_there(call->shift) && !is_listed(call) && !is_there(call->out_scale) &&
+                       !(latent && is_there(call->maximum)),
+               "inputLayout", "partners", op->invalid,
+               "inputLayout is %.16s, heads have %lld: neither a shift, nor a list of keys, nor a quantized result%s",
+               call->layout, (long long)of->query.shape[3], latent ? ", nor softmaxLse" : "");
+}
+
 void op_require_inference(OpCall *op, const AttentionCall *call)
 {
     require_operands(op, call);
     require_lists(op, call);
     require_keys(op, call);
+    require_sequences(op, call);
     if (op_refused(op)) {
         return;
     }
     const Operand4 of = split_heads(call);
     require_pages(op, call, &of);
+    require_rotary(op, call, &of);
+    require_packed(op, call, &of);
     if (op_refused(op)) {
         return;
     }
@@ -604,7 +724,7 @@ void op_require_inference(OpCall *op, const AttentionCall *call)
                "heads", op->invalid, "numKeyValueHeads is %lld, %s is %s", (long long)call->key_heads, call->key->name,
                op_shape_text(op, call->key));
     require_lengths(op, call->query_lengths, of.query.shape[0], of.query.shape[2]);
-    require_lengths(op, call->key_lengths, of.query.shape[0], most_keys(call, &of));
+    require_lengths(op, call->key_lengths, sequence_count(call, &of), most_keys(call, &of));
     op_require_range(op, "sparseMode", call->mode, MODE_DEFAULT, MODE_BAND);
     require_masks(op, call);
     require_statistic(op, call, call->maximum);
@@ -626,7 +746,7 @@ static View by_scores(const View *view)
     return result;
 }
 
-enum { ATTENTION_VIEWS = 13, FIRST_LISTED = 16 };
+enum { ATTENTION_VIEWS = 13, FIRST_LISTED = 18 };
 
 typedef struct AttentionPlan {
     Attention *attention;
@@ -652,7 +772,8 @@ static AttentionPlan plan_of(OpCall *op, const AttentionCall *call)
                                   .shift_scale = call->adds_after_scale ? 1 : (float)scale,
                                   .keep = (float)call->keep, .joins = call->infers, .copies = copies_of(call),
                                   .block = is_there(call->pages) ? of.key.shape[2] : 0, .listed = is_listed(call),
-                                  .quantizes = is_there(call->out_scale)};
+                                  .quantizes = is_there(call->out_scale),
+                                  .rotary_depth = is_there(call->rotary_query) ? ROTARY_DEPTH : 0};
     describe_sequences(call, &of, plan.attention);
     plan.views[0] = of.query;
     plan.views[1] = of.key;
@@ -723,6 +844,13 @@ aclnnStatus op_attention(OpCall *op, const AttentionCall *call)
     planned[ATTENTION_VIEWS] = (PlannedView){call->out_scale, VIEW_READ, &scale};
     planned[ATTENTION_VIEWS + 1] = (PlannedView){call->out_offset, VIEW_READ, &offset};
     planned[ATTENTION_VIEWS + 2] = (PlannedView){call->pages, VIEW_READ, NULL};
+    View rotary_query = us_view_absent(), rotary_key = us_view_absent();
+    if (is_there(call->rotary_query)) {
+        rotary_query = by_heads(layout_of(call), &call->rotary_query->view, sizes->heads);
+        rotary_key = by_heads(key_layout(call), &call->rotary_key->view, sizes->key_heads);
+    }
+    planned[ATTENTION_VIEWS + 3] = (PlannedView){call->rotary_query, VIEW_READ, &rotary_query};
+    planned[ATTENTION_VIEWS + 4] = (PlannedView){call->rotary_key, VIEW_READ, &rotary_key};
     for (int32_t i = 0; i < listed; i++) {
         const Operand *item = (i % 2 == 0 ? call->keys : call->values).items[i / 2];
         views[i] = by_heads(layout_of(call), &item->view, sizes->key_heads);

@@ -20,6 +20,8 @@ typedef struct AttentionCall {
     const Operand *pages;                        /* [batch, page]: keys and values lie in blocks of `block_size` */
     int64_t block_size;
     const Operand *out_scale, *out_offset;       /* of a quantized result */
+    bool newest;                                 /* V3 on: layouts of packed tokens, results in another layout */
+    const Operand *rotary_query, *rotary_key;    /* of them: parts whose product adds to the scores */
     bool adds_after_scale;             /* scale * q k^T + shift, not scale * (q k^T + shift) */
     double scale, keep;
     const Operand *out, *maximum, *sum;          /* of inference: maximum is log(sum of e^score), sum is NULL */
@@ -33,6 +35,8 @@ void op_require_attention(OpCall *op, const AttentionCall *call);
 const Operand *op_first(OpCall *op, Operands list);
 /* Whether the query has one row; false where it has no such layout. */
 bool op_is_token(OpCall *op, const Operand *query, const char *layout);
+/* With the lengths where they belong: those of packed tokens are cumulative, but not of keys in pages. */
+AttentionCall op_inference_call(AttentionCall call);
 void op_require_inference(OpCall *op, const AttentionCall *call);
 
 aclnnStatus op_attention(OpCall *op, const AttentionCall *call);

@@ -14,7 +14,7 @@ enum { ROWS = 128, KEYS = 128, PARTS = 16, BACKWARD_PIECES = 8 };
 
 enum { QUERY, KEY, VALUE, SHIFT, MASK, DROP, OUT, MAXIMUM, SUM, OUT_GRADIENT, QUERY_GRADIENT, KEY_GRADIENT,
        VALUE_GRADIENT,
-       RESULT_SCALE = 13, RESULT_SHIFT, PAGES, LISTED };
+       RESULT_SCALE = 13, RESULT_SHIFT, PAGES, ROTARY_QUERY, ROTARY_KEY, LISTED };
 
 /* ---- rows of scores ---- */
 
@@ -126,7 +126,8 @@ static int64_t page_at(const View *pages, int64_t sequence, int64_t number)
 static void *place(const Head *head, int operand, int64_t row)
 {
     const View *view = view_of(head, operand);
-    const bool of_key = operand == KEY || operand == VALUE || operand == KEY_GRADIENT || operand == VALUE_GRADIENT;
+    const bool of_key = operand == KEY || operand == VALUE || operand == KEY_GRADIENT || operand == VALUE_GRADIENT ||
+                        operand == ROTARY_KEY;
     const int64_t block = of_key ? head->attention->block : 0;
     int64_t batch = of_key && head->attention->listed ? 0 : head->batch;
     if (block > 0) {
@@ -251,12 +252,18 @@ static void drop_row(const Head *head, Tile tile, int64_t i, float *weights)
     }
 }
 
-/* scale * q k^T of a tile. */
+/* q k^T of a tile. */
 static KernelStatus find_scores(const Head *head, Tile tile, float *scores)
 {
-    return multiply_matrices(tile.rows, tile.keys, head->attention->sizes.depth,
-                             matrix_at(head, QUERY, head->sequence->query_begin + tile.row),
-                             transposed(matrix_at(head, KEY, head->sequence->key_begin + tile.key)), scores, false);
+    const int64_t row = head->sequence->query_begin + tile.row, key = head->sequence->key_begin + tile.key;
+    const int64_t rotary = head->attention->rotary_depth;
+    const KernelStatus status =
+        multiply_matrices(tile.rows, tile.keys, head->attention->sizes.depth, matrix_at(head, QUERY, row),
+                          transposed(matrix_at(head, KEY, key)), scores, false);
+    return status != KERNEL_OK || rotary == 0
+               ? status
+               : multiply_matrices(tile.rows, tile.keys, rotary, matrix_at(head, ROTARY_QUERY, row),
+                                   transposed(matrix_at(head, ROTARY_KEY, key)), scores, true);
 }
 
 /* A row of scores, scaled, shifted and masked; the largest. */
