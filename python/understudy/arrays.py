@@ -27,6 +27,12 @@ class Storage(NamedTuple):
     strides: tuple[int, ...]  # in elements
 
 
+def strided(array: numpy.ndarray, shape: tuple[int, ...], strides: tuple[int, ...]) -> numpy.ndarray:
+    """numpy.lib.stride_tricks.as_strided, also of types that NumPy does not have itself; strides in bytes."""
+    plain = array.view(numpy.dtype((numpy.void, array.itemsize)))
+    return numpy.lib.stride_tricks.as_strided(plain, shape, strides).view(array.dtype)
+
+
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     strides, step = [], 1
     for size in reversed(shape):
@@ -35,11 +41,35 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def _of_torch(tensor) -> numpy.ndarray:
+    """A torch tensor's memory; a copy where it is not on the CPU, or not in memory as it reads (conjugated)."""
+    tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
+    name = str(tensor.dtype).removeprefix("torch.")
+    try:
+        return tensor.numpy()
+    except TypeError:  # a type that NumPy does not have itself
+        import torch
+
+        known = getattr(ml_dtypes, name, None)
+        bits = {1: torch.uint8, 2: torch.int16}.get(tensor.element_size())
+        if known is None or bits is None:
+            raise TypeError(f"NumPy has no counterpart of {tensor.dtype}"
+                            + ("" if ml_dtypes else "; bfloat16 needs the package ml_dtypes")) from None  # fmt: skip
+        return tensor.view(bits).numpy().view(known)
+
+
+def as_array(value) -> numpy.ndarray:
+    """A NumPy array, without a copy where it can be: of an array, of a torch tensor (also one that requires gradients, and
+    of bfloat16, with ml_dtypes), of numbers."""
+    is_tensor = hasattr(value, "resolve_conj") and hasattr(value, "detach")
+    return _of_torch(value) if is_tensor else numpy.asarray(value)
+
+
 def storage_of(array: numpy.ndarray) -> Storage:
     """The memory behind a view, from its first element to its last, and the strides within it.
 
     Views with negative strides, or strides that are no multiple of the element size, are copied first."""
-    array = numpy.asarray(array)
+    array = as_array(array)
     if array.dtype.byteorder not in "=|":
         array = array.astype(array.dtype.newbyteorder("="))
     size = array.itemsize
@@ -48,7 +78,8 @@ def storage_of(array: numpy.ndarray) -> Storage:
     if array.flags.c_contiguous:
         return Storage(array.reshape(-1), array.shape, contiguous_strides(array.shape))
     extent = 1 + sum((length - 1) * stride // size for length, stride in zip(array.shape, array.strides))
-    window = numpy.lib.stride_tricks.as_strided(array, (extent,), (size,), writeable=False)
+    window = strided(array, (extent,), (size,))
+    window.flags.writeable = False
     return Storage(window, array.shape, tuple(stride // size for stride in array.strides))
 
 

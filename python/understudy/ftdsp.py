@@ -8,7 +8,7 @@ import struct
 import numpy
 
 from understudy._ftdsp_cffi import ffi
-from understudy.arrays import code_of
+from understudy.arrays import as_array, code_of
 from understudy.binding import Binding
 from understudy.errors import StatusError
 
@@ -89,10 +89,17 @@ def _pointer(array, kind, position: int):
     return ffi.cast(kind, ffi.from_buffer(array.reshape(-1).view(numpy.uint8)))
 
 
+def _as_arrays(argument):
+    """torch tensors, also in lists, as arrays of the same memory; all else as it is."""
+    if isinstance(argument, list):
+        return [_as_arrays(item) for item in argument]
+    return as_array(argument) if hasattr(argument, "resolve_conj") else argument
+
+
 def run(operator: str, *arguments, prefix: str | None = None, space: str = "s", core_mask: int = ALL_CORES) -> None:
     """Calls <prefix>_<operator>_<space>, such as fp_subext_s, with the parameters of its header, without core_mask.
 
-    Arrays are used in place, inputs and outputs alike: contiguous, of the element type that the header names (complex64
+    Arrays (and torch tensors on the CPU) are used in place, inputs and outputs alike: contiguous, of the element type that the header names (complex64
     counts as float, as there). Lists of arrays are tables of pointers; None is NULL; numbers and strings are passed on.
     An array that is shorter than the call needs is refused (rule window); a vendor's own library does not look.
     prefix: "fp", "hp", "dp", "i8", "i16", "i32", "c64", "c128"; default: the one of the first array's dtype.
@@ -102,6 +109,7 @@ def run(operator: str, *arguments, prefix: str | None = None, space: str = "s", 
     """
     if space not in ("s", "p"):
         raise ValueError(f"space is {space!r}, not one of 's', 'p'")
+    arguments = tuple(_as_arrays(argument) for argument in arguments)
     flat = [item for argument in arguments for item in (argument if isinstance(argument, list) else [argument])]
     arrays = [item for item in flat if isinstance(item, numpy.ndarray)]
     if prefix is None:
@@ -142,7 +150,7 @@ def binarycrossentropygrad(x, y, dloss, weight=None, reduction="mean", core_mask
     Raises StatusError when the function refuses, ValueError for unknown names or shapes that do not fit, TypeError for
     dtypes that differ or have no function. Source: ft-dsp 3.
     """
-    x = numpy.asarray(x, order="C")
+    x = numpy.asarray(as_array(x), order="C")
     if PREFIXES.get(x.dtype) not in ("fp", "hp"):
         raise TypeError(f"x is {x.dtype}: there are functions for float32 (fp_) and float16 (hp_)")
     code = code_of(reduction, REDUCTIONS, "reduction")
@@ -150,7 +158,7 @@ def binarycrossentropygrad(x, y, dloss, weight=None, reduction="mean", core_mask
     for name, array in operands.items():
         if array is None:
             continue
-        array = numpy.asarray(array)
+        array = as_array(array)
         if array.dtype != x.dtype and array.ndim:
             raise TypeError(f"{name} is {array.dtype}, x is {x.dtype}")
         count = 1 if name == "dloss" and code != 0 else x.size

@@ -15,5 +15,6 @@ last_error = _binding.last_error
 call = _binding.call
 
 from understudy.ascend import ops  # noqa: E402  (needs the names above)
+from understudy.ascend.runtime import Event, Stream, array  # noqa: E402
 
-__all__ = ["call", "ffi", "last_error", "lib", "load", "ops"]
+__all__ = ["Event", "Stream", "array", "call", "ffi", "last_error", "lib", "load", "ops"]

@@ -1,6 +1,7 @@
 """Ascend operators on NumPy arrays: copies to the emulated device, both phases, the wait, the copy back.
 
-Arrays may be views: strides are handed to the operator as they are. A refusal raises understudy.errors.StatusError.
+Arrays may be views: strides are handed to the operator as they are. torch tensors on the CPU are taken like arrays; device
+arrays (`ascend.array`) are used where they are, and then the results are device arrays too. A refusal raises understudy.errors.StatusError.
 Operators that are made from pages have functions too, by their names in lower case: `ops.add(x, y, 1)`, `ops.gelu(x)`,
 `ops.clamp_min_tensor(x, y)`; `dir(ops)` lists them, `help(ops.add)` tells their types and shapes.
 """
@@ -10,6 +11,7 @@ import numpy
 from understudy.arrays import code_of
 from understudy.ascend import ffi
 from understudy.ascend.runtime import Operation
+from understudy.device_array import as_operand
 
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
@@ -42,7 +44,7 @@ def soft_margin_loss_backward(grad, x, target, reduction="mean", out_dtype=None)
     stack has no name for.
     Source: aclnn-ops 1.
     """
-    arrays = grad, x, target = [numpy.asarray(array) for array in (grad, x, target)]
+    arrays = grad, x, target = [as_operand(array) for array in (grad, x, target)]
     code = code_of(reduction, REDUCTIONS, "reduction")
     with Operation() as op:
         tensors = [op.input(array) for array in arrays]
@@ -59,7 +61,7 @@ def soft_margin_loss(x, target, reduction="mean", out_dtype=None) -> numpy.ndarr
     Returns an array of the broadcast shape for "none", of rank 0 otherwise.
     Raises as soft_margin_loss_backward. Source: aclnn-ops 4.1.
     """
-    arrays = x, target = [numpy.asarray(array) for array in (x, target)]
+    arrays = x, target = [as_operand(array) for array in (x, target)]
     code = code_of(reduction, REDUCTIONS, "reduction")
     with Operation() as op:
         tensors = [op.input(array) for array in arrays]
@@ -75,7 +77,7 @@ def embedding(weight, indices) -> numpy.ndarray:
     Returns an array of weight's dtype and the shape of indices followed by D.
     Raises StatusError when the operator refuses, TypeError for a dtype without a name. Source: aclnn-ops 4.2.
     """
-    weight, indices = numpy.asarray(weight), numpy.asarray(indices)
+    weight, indices = as_operand(weight), as_operand(indices)
     with Operation() as op:
         tensors = op.input(weight), op.input(indices)
         out = op.output(indices.shape + weight.shape[1:], weight.dtype)
@@ -96,7 +98,7 @@ def embedding_dense_backward(
     Returns an array of shape (num_weights, D); sums are made in float32.
     Raises StatusError when the operator refuses, TypeError for a dtype without a name. Source: aclnn-ops 2.
     """
-    grad, indices = numpy.asarray(grad), numpy.asarray(indices)
+    grad, indices = as_operand(grad), as_operand(indices)
     with Operation() as op:
         tensors = op.input(grad), op.input(indices)
         out = op.output((num_weights, *(grad.shape[-1:] or (1,))), out_dtype or grad.dtype)
@@ -113,7 +115,7 @@ def fused_linear_online_max_sum(x, weight, target, vocab_start: int, vocab_end: 
     Returns (maximum, sum, predicted, mask, masked_target, logits); predicted is the target's logit minus the maximum,
     mask has a bit per token, lowest first, set when the target is in another shard. Source: aclnn-ops 4.3.
     """
-    x, weight, target = (numpy.asarray(array) for array in (x, weight, target))
+    x, weight, target = (as_operand(array) for array in (x, weight, target))
     count = x.shape[0] if x.ndim else 1
     with Operation() as op:
         tensors = [op.input(array) for array in (x, weight, target)]
@@ -132,12 +134,13 @@ def fused_cross_entropy_loss_with_max_sum(logits_max, sum_exp, predicted, logits
     logits_max, sum_exp, predicted: float32 (BT,); logits: float16 or bfloat16 (BT, V), or None.
     Returns (loss, softmax), softmax float32 or, without logits, None. Source: aclnn-ops 4.4.
     """
-    arrays = [numpy.asarray(array) for array in (logits_max, sum_exp, predicted)]
+    arrays = [as_operand(array) for array in (logits_max, sum_exp, predicted)]
     with Operation() as op:
         tensors = [op.input(array) for array in arrays]
         loss, softmax, source = op.output(arrays[0].shape, numpy.float32), None, ffi.NULL
         if logits is not None:
-            source, softmax = op.input(logits), op.output(numpy.shape(logits), numpy.float32)
+            logits = as_operand(logits)
+            source, softmax = op.input(logits), op.output(logits.shape, numpy.float32)
         target = ffi.NULL if softmax is None else softmax.tensor
         arguments = *tensors, label_smoothing, ffi.NULL, ffi.NULL, source, loss.tensor, target
         op.run("aclnnFusedCrossEntropyLossWithMaxSum", *arguments)
@@ -156,7 +159,7 @@ def fused_linear_cross_entropy_loss_grad(
     vocabulary.
     Returns (gradient of x, gradient of weight) in x's dtype. x is the operator's `input`. Source: aclnn-ops 3.
     """
-    x, weight = numpy.asarray(x), numpy.asarray(weight)
+    x, weight = as_operand(x), as_operand(weight)
     with Operation() as op:
         tensors = [op.input(array) for array in (grad, x, weight, mask, masked_target)]
         optional = [ffi.NULL if array is None else op.input(array) for array in (logits_max, sum_exp, softmax)]

@@ -18,6 +18,7 @@ import numpy
 from understudy import paths
 from understudy.ascend import ffi, lib, shapes
 from understudy.ascend.runtime import DTYPES, Operation
+from understudy.device_array import as_operand
 
 ARRAYS = {"IA": ("int64_t[]", "aclCreateIntArray", "aclDestroyIntArray"),
           "FA": ("float[]", "aclCreateFloatArray", "aclDestroyFloatArray"),
@@ -130,7 +131,7 @@ def _with_scalars(dtype: numpy.dtype, scalars: list) -> numpy.dtype:
 
 def _call(entry: dict, values: dict, out_dtype):
     parameters = entry["parameters"]
-    arrays = {p["name"]: numpy.asarray(values[p["name"]]) for p in parameters
+    arrays = {p["name"]: as_operand(values[p["name"]]) for p in parameters
               if p["kind"] == "T" and values.get(p["name"]) is not None}  # fmt: skip
     scalars = {p["name"]: values[p["name"]] for p in parameters if p["kind"] == "S" and values.get(p["name"]) is not None}
     sizes = {**{name: array.shape for name, array in arrays.items()},

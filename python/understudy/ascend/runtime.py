@@ -1,12 +1,15 @@
 """What every operator call from NumPy needs: a device with a stream per thread, device copies, tensors, two phases."""
 
+from __future__ import annotations
+
 import contextlib
 import threading
 
 import numpy
 
-from understudy.arrays import Storage, contiguous_strides, dtype_table, pointer, storage_of
+from understudy.arrays import Storage, contiguous_strides, dtype_table, storage_of
 from understudy.ascend import call, ffi, lib
+from understudy.device_array import DeviceArray, Handle, Memory, Space, make_array
 
 DTYPES = dtype_table(
     float32="ACL_FLOAT", float16="ACL_FLOAT16", bfloat16="ACL_BF16", float64="ACL_DOUBLE", int8="ACL_INT8",
@@ -38,11 +41,109 @@ class _Session:
 
 
 def stream():
-    """The calling thread's stream, made on first use and again when other libraries have been loaded."""
+    """The calling thread's stream: that of the innermost `with Stream()` block; otherwise one of its own, made on first use
+    and again when other libraries have been loaded."""
     session = getattr(_thread, "session", None)
     if session is None or session.generation != lib._generation:
         session = _thread.session = _Session()
-    return session.stream
+    chosen = getattr(_thread, "streams", None)
+    return chosen[-1].handle if chosen else session.stream
+
+
+class _Ascend(Space):
+    name = "ascend"
+
+    def allocate(self, kind: str, size: int) -> int:
+        stream()  # the thread has a device then
+        address = ffi.new("void **")
+        if kind == "device":
+            call("aclrtMalloc", address, size, lib.ACL_MEM_MALLOC_HUGE_FIRST)
+        else:
+            call("aclrtMallocHost", address, size)
+        return int(ffi.cast("uintptr_t", address[0]))
+
+    def free_function(self, kind: str):
+        free = lib.aclrtFree if kind == "device" else lib.aclrtFreeHost
+        return lambda address: free(ffi.cast("void *", address))
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        call("aclrtSynchronizeStream", stream())
+        call("aclrtMemcpy", ffi.cast("void *", target), size, ffi.cast("void *", source), size, lib.ACL_MEMCPY_DEFAULT)
+
+    def ordinal(self) -> int:
+        number = ffi.new("int32_t *")
+        stream()
+        call("aclrtGetDevice", number)
+        return number[0]
+
+
+SPACE = _Ascend()
+
+
+def array(values, dtype=None, memory: str = "device") -> DeviceArray:
+    """A device array with the contents of a NumPy array, a torch tensor, or anything that numpy.asarray takes; a strided
+    view stays one. memory: "device", or "pinned" for page-locked host memory, which kernels of this stack cannot use.
+    Raises StatusError when the device is full."""
+    return make_array(SPACE, values, dtype, memory)
+
+
+class Event(Handle):
+    """An event: `record()` on a stream, then streams (`Stream.wait`) and the host (`synchronize`) wait for it."""
+
+    def __init__(self):
+        stream()
+        made = ffi.new("aclrtEvent *")
+        call("aclrtCreateEvent", made)
+        super().__init__(made[0], lib.aclrtDestroyEvent)
+
+    def record(self, on: Stream | None = None) -> Event:
+        """On a stream; None: the thread's."""
+        call("aclrtRecordEvent", self.handle, stream() if on is None else on.handle)
+        return self
+
+    def synchronize(self) -> None:
+        call("aclrtSynchronizeEvent", self.handle)
+
+    def done(self) -> bool:
+        status = ffi.new("aclrtEventRecordedStatus *")
+        call("aclrtQueryEventStatus", self.handle, status)
+        return status[0] == lib.ACL_EVENT_RECORDED_STATUS_COMPLETE
+
+    def milliseconds_since(self, earlier: Event) -> float:
+        """Between the records of two events, both of which are done."""
+        milliseconds = ffi.new("float *")
+        call("aclrtEventElapsedTime", milliseconds, earlier.handle, self.handle)
+        return milliseconds[0]
+
+
+class Stream(Handle):
+    """A stream. In a `with` block it is the one that this thread's operators use; at the end it is waited for and
+    destroyed."""
+
+    def __init__(self):
+        stream()
+        made = ffi.new("aclrtStream *")
+        call("aclrtCreateStream", made)
+        super().__init__(made[0], lib.aclrtDestroyStream)
+
+    def __enter__(self) -> Stream:
+        _thread.__dict__.setdefault("streams", []).append(self)
+        return self
+
+    def __exit__(self, *_) -> None:
+        _thread.streams.remove(self)
+        self.close()
+
+    def synchronize(self) -> None:
+        call("aclrtSynchronizeStream", self.handle)
+
+    def record(self) -> Event:
+        """A new event that is recorded here."""
+        return Event().record(self)
+
+    def wait(self, event: Event) -> None:
+        """What is queued here from now on comes after the event's record."""
+        call("aclrtStreamWaitEvent", self.handle, event.handle)
 
 
 class Operation(contextlib.ExitStack):
@@ -53,20 +154,21 @@ class Operation(contextlib.ExitStack):
             out = op.output(shape, dtype)
             op.run("aclnnX", x, out.tensor)
             return out.fetch()
+
+    With a device array among the inputs, results are device arrays; otherwise they are NumPy arrays.
     """
 
     def __init__(self):
         super().__init__()
         self.stream = stream()
+        self.on_device = False
+        self._kept: list[Memory | DeviceArray] = []
 
-    def memory(self, size: int):
-        """Device memory until the block ends; NULL for none."""
-        if size == 0:
-            return ffi.NULL
-        address = ffi.new("void **")
-        call("aclrtMalloc", address, size, lib.ACL_MEM_MALLOC_HUGE_FIRST)
-        self.callback(lib.aclrtFree, address[0])
-        return address[0]
+    def memory(self, size: int) -> Memory:
+        """Device memory until the block ends, unless somebody keeps it; of size 0: none."""
+        made = Memory(SPACE, "device", size)
+        self._kept.append(made)
+        return made
 
     def _tensor(self, view: Storage, address):
         constant = DTYPES.get(view.elements.dtype)
@@ -84,48 +186,42 @@ class Operation(contextlib.ExitStack):
         return tensor
 
     def input(self, array):
-        """A tensor with the contents of an array; a strided view stays one."""
-        view = storage_of(array)
-        size = view.elements.nbytes
-        address = self.memory(size)
-        if size:
-            call("aclrtMemcpy", address, size, pointer(ffi, view.elements), size, lib.ACL_MEMCPY_HOST_TO_DEVICE)
-        return self._tensor(view, address)
+        """A tensor with the contents of an array; a strided view stays one. A device array is used where it is."""
+        if isinstance(array, DeviceArray):
+            self.on_device = True
+            return self._tensor(array.storage(), ffi.cast("void *", array.pointer))
+        made = make_array(SPACE, array)
+        self._kept.append(made)
+        return self._tensor(made.storage(), ffi.cast("void *", made.pointer))
 
     def output(self, shape: tuple[int, ...], dtype) -> "Output":
-        host = numpy.empty(shape, dtype)
-        address = self.memory(host.nbytes)
-        tensor = self._tensor(Storage(host.reshape(-1), host.shape, contiguous_strides(host.shape)), address)
-        return Output(tensor, address, host)
+        dtype = numpy.dtype(dtype)
+        made = DeviceArray(self.memory(dtype.itemsize * int(numpy.prod(shape, dtype=numpy.int64))), shape, dtype)
+        return Output(self, self._tensor(made.storage(), ffi.cast("void *", made.pointer)), made)
 
     def changed(self, array) -> "Output":
-        """A tensor with the contents of an array, which an operator changes; the array itself stays."""
-        made = self.output(array.shape, array.dtype)
-        host = numpy.ascontiguousarray(array)
-        if host.nbytes:
-            source = pointer(ffi, host.reshape(-1))
-            call("aclrtMemcpy", made._address, host.nbytes, source, host.nbytes, lib.ACL_MEMCPY_HOST_TO_DEVICE)
-        return made
+        """A tensor with the contents of an array, which an operator changes. A device array is changed itself; of others
+        a copy is."""
+        if isinstance(array, DeviceArray):
+            return Output(self, self.input(array), array)
+        made = make_array(SPACE, numpy.ascontiguousarray(array).reshape(numpy.shape(array)))
+        return Output(self, self._tensor(made.storage(), ffi.cast("void *", made.pointer)), made)
 
     def run(self, name: str, *arguments) -> None:
         """Both phases of an operator, and the wait for its stream. Arguments are those of the first phase."""
         size, executor = ffi.new("uint64_t *"), ffi.new("aclOpExecutor **")
         call(f"{name}GetWorkspaceSize", *arguments, size, executor)
-        workspace = self.memory(size[0])
+        workspace = ffi.cast("void *", self.memory(size[0]).address)
         call(name, workspace, size[0], executor[0], self.stream)
         call("aclrtSynchronizeStream", self.stream)
 
 
 class Output:
-    """An output tensor and the array it is copied to."""
+    """An output tensor and the memory that it shows."""
 
-    def __init__(self, tensor, address, host: numpy.ndarray):
-        self.tensor, self._address, self._host = tensor, address, host
+    def __init__(self, operation: Operation, tensor, made: DeviceArray):
+        self.tensor, self._operation, self._made = tensor, operation, made
 
-    def fetch(self) -> numpy.ndarray:
-        """The device's result; call after `Operation.run`."""
-        size = self._host.nbytes
-        if size:
-            target = pointer(ffi, self._host.reshape(-1), writable=True)
-            call("aclrtMemcpy", target, size, self._address, size, lib.ACL_MEMCPY_DEVICE_TO_HOST)
-        return self._host
+    def fetch(self) -> numpy.ndarray | DeviceArray:
+        """The result; call after `Operation.run`."""
+        return self._made if self._operation.on_device else self._made.numpy()

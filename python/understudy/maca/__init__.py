@@ -17,9 +17,12 @@ call = _binding.call
 
 from understudy.maca.dnn import (  # noqa: E402  (needs the names above)
     ActivationDescriptor,
+    Event,
     LRNDescriptor,
     PoolingDescriptor,
+    Stream,
     TensorDescriptor,
+    array,
 )
 from understudy.maca.ops import (  # noqa: E402
     activation_backward,
@@ -45,9 +48,9 @@ from understudy.maca.uniform import (  # noqa: E402
 )
 
 __all__ = [
-    "ActivationDescriptor", "AlgorithmDescriptor", "ConvolutionDescriptor", "DropoutDescriptor", "FilterDescriptor",
-    "LRNDescriptor", "OpTensorDescriptor", "PoolingDescriptor", "PreparedCall", "ReduceTensorDescriptor",
-    "SpatialTransformerDescriptor", "TensorDescriptor", "TensorTransformDescriptor", "activation_backward",
-    "activation_forward", "call", "ffi", "last_error", "lib", "load", "lrn_cross_channel_backward",
+    "ActivationDescriptor", "AlgorithmDescriptor", "ConvolutionDescriptor", "DropoutDescriptor", "Event",
+    "FilterDescriptor", "LRNDescriptor", "OpTensorDescriptor", "PoolingDescriptor", "PreparedCall",
+    "ReduceTensorDescriptor", "SpatialTransformerDescriptor", "Stream", "TensorDescriptor", "TensorTransformDescriptor",
+    "activation_backward", "activation_forward", "array", "call", "ffi", "last_error", "lib", "load", "lrn_cross_channel_backward",
     "lrn_cross_channel_forward", "pooling_backward", "pooling_forward", "run", "softmax_backward", "softmax_forward",
 ]  # fmt: skip

@@ -1,11 +1,14 @@
 """What every mcDNN call from NumPy needs: a handle per thread, device copies, tensor descriptors."""
 
+from __future__ import annotations
+
 import contextlib
 import threading
 
 import numpy
 
-from understudy.arrays import code_of, contiguous_strides, dtype_table, pointer, storage_of
+from understudy.arrays import code_of, contiguous_strides, dtype_table, pointer
+from understudy.device_array import DeviceArray, Handle, Memory, Space, make_array
 from understudy.maca import call, ffi, lib
 
 DTYPES = dtype_table(
@@ -37,8 +40,17 @@ class Session:
         self._ends = [(lib.mcStreamDestroy, stream[0])]
         call("mcdnnCreate", handle)
         self._ends.insert(0, (lib.mcdnnDestroy, handle[0]))
-        call("mcdnnSetStream", handle[0], stream[0])
-        self.stream, self.handle, self.generation = stream[0], handle[0], lib._generation
+        self.own, self.chosen = stream[0], []
+        self.handle, self.generation = handle[0], lib._generation
+        self.use_stream()
+
+    @property
+    def stream(self):
+        """That of the innermost `with Stream()` block, otherwise the thread's own."""
+        return self.chosen[-1].handle if self.chosen else self.own
+
+    def use_stream(self) -> None:
+        call("mcdnnSetStream", self.handle, self.stream)
 
     def __del__(self):
         for end, argument in getattr(self, "_ends", []):
@@ -51,6 +63,104 @@ def session() -> Session:
     if found is None or found.generation != lib._generation:
         found = _thread.session = Session()
     return found
+
+
+class _Maca(Space):
+    name = "maca"
+    kinds = ("device", "pinned", "managed")
+
+    def allocate(self, kind: str, size: int) -> int:
+        session()  # the thread has a device then
+        address = ffi.new("void **")
+        if kind == "device":
+            call("mcMalloc", address, size)
+        elif kind == "pinned":
+            call("mcMallocHost", address, size, 0)
+        else:
+            call("mcMallocManaged", address, size, lib.mcMemAttachGlobal)
+        return int(ffi.cast("uintptr_t", address[0]))
+
+    def free_function(self, kind: str):
+        free = lib.mcFreeHost if kind == "pinned" else lib.mcFree
+        return lambda address: free(ffi.cast("void *", address))
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        call("mcStreamSynchronize", session().stream)
+        call("mcMemcpy", ffi.cast("void *", target), ffi.cast("void *", source), size, lib.mcMemcpyDefault)
+
+    def ordinal(self) -> int:
+        number = ffi.new("int *")
+        call("mcGetDevice", number)
+        return number[0]
+
+
+SPACE = _Maca()
+
+
+def array(values, dtype=None, memory: str = "device") -> DeviceArray:
+    """A device array with the contents of a NumPy array, a torch tensor, or anything that numpy.asarray takes; a strided
+    view stays one. memory: "device", "pinned" (page-locked) or "managed", which host and device both see.
+    Raises StatusError when the device is full."""
+    return make_array(SPACE, values, dtype, memory)
+
+
+class Event(Handle):
+    """An event: `record()` on a stream, then streams (`Stream.wait`) and the host (`synchronize`) wait for it."""
+
+    def __init__(self):
+        session()
+        made = ffi.new("mcEvent_t *")
+        call("mcEventCreate", made)
+        super().__init__(made[0], lib.mcEventDestroy)
+
+    def record(self, on: Stream | None = None) -> Event:
+        """On a stream; None: the thread's."""
+        call("mcEventRecord", self.handle, session().stream if on is None else on.handle)
+        return self
+
+    def synchronize(self) -> None:
+        call("mcEventSynchronize", self.handle)
+
+    def done(self) -> bool:
+        return lib.mcEventQuery(self.handle) == lib.mcSuccess
+
+    def milliseconds_since(self, earlier: Event) -> float:
+        """Between the records of two events, both of which are done."""
+        milliseconds = ffi.new("float *")
+        call("mcEventElapsedTime", milliseconds, earlier.handle, self.handle)
+        return milliseconds[0]
+
+
+class Stream(Handle):
+    """A stream. In a `with` block it is the one that this thread's functions use; at the end it is waited for and
+    destroyed."""
+
+    def __init__(self):
+        session()
+        made = ffi.new("mcStream_t *")
+        call("mcStreamCreate", made)
+        super().__init__(made[0], lib.mcStreamDestroy)
+
+    def __enter__(self) -> Stream:
+        session().chosen.append(self)
+        session().use_stream()
+        return self
+
+    def __exit__(self, *_) -> None:
+        session().chosen.remove(self)
+        session().use_stream()
+        self.close()
+
+    def synchronize(self) -> None:
+        call("mcStreamSynchronize", self.handle)
+
+    def record(self) -> Event:
+        """A new event that is recorded here."""
+        return Event().record(self)
+
+    def wait(self, event: Event) -> None:
+        """What is queued here from now on comes after the event's record."""
+        call("mcStreamWaitEvent", self.handle, event.handle, 0)
 
 
 class Descriptor:
@@ -165,25 +275,23 @@ class Operation(contextlib.ExitStack):
     def __init__(self):
         super().__init__()
         self.session = session()
+        self._kept: list[Memory | DeviceArray] = []
 
     def upload(self, elements: numpy.ndarray):
         """A device copy of a storage."""
-        address = ffi.new("void **")
-        call("mcMalloc", address, max(elements.nbytes, 1))
-        self.callback(lib.mcFree, address[0])
-        call("mcMemcpy", address[0], pointer(ffi, elements), elements.nbytes, lib.mcMemcpyHostToDevice)
-        return address[0]
+        made = Memory(SPACE, "device", max(elements.nbytes, 1))
+        self._kept.append(made)
+        address = ffi.cast("void *", made.address)
+        call("mcMemcpy", address, pointer(ffi, elements), elements.nbytes, lib.mcMemcpyHostToDevice)
+        return address
 
     def input(self, array):
-        """Descriptor and device address of an array; a strided view stays one."""
-        view = storage_of(array)
-        descriptor = self.enter_context(TensorDescriptor(view.shape, view.elements.dtype, view.strides))
-        return descriptor.handle, self.upload(view.elements)
-
-    def output(self, host: numpy.ndarray):
-        """The same for a contiguous array that `download` fills; its old contents are there for `beta`."""
-        descriptor = self.enter_context(TensorDescriptor(host.shape, host.dtype))
-        return descriptor.handle, self.upload(host.reshape(-1))
+        """Descriptor and device address of an array; a strided view stays one. A device array is used where it is."""
+        made = array if isinstance(array, DeviceArray) else make_array(SPACE, array)
+        self._kept.append(made)
+        view = made.storage()
+        descriptor = self.enter_context(TensorDescriptor(view.shape, made.dtype, view.strides))
+        return descriptor.handle, ffi.cast("void *", made.pointer)
 
     def scale(self, value: float, dtype: numpy.dtype):
         """A scaling factor in the type that goes with the destination: double for float64, else float."""

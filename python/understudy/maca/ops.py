@@ -1,35 +1,38 @@
 """mcDNN functions on NumPy arrays: copies to the emulated device, the call, the wait, the copy back.
 
-Arrays may be views: strides are handed to the descriptor as they are. A refusal raises understudy.errors.StatusError.
+Arrays may be views: strides are handed to the descriptor as they are. torch tensors on the CPU are taken like arrays; device
+arrays (`maca.array`) are used where they are, and then the result is a device array too. A refusal raises understudy.errors.StatusError.
 """
 
 import numpy
 
-from understudy.arrays import code_of
+from understudy.arrays import as_array, code_of
 from understudy.maca import lib
-from understudy.maca.dnn import ActivationDescriptor, LRNDescriptor, Operation, PoolingDescriptor, TensorDescriptor
+from understudy.device_array import DeviceArray, as_operand, make_array
+from understudy.maca.dnn import SPACE, ActivationDescriptor, LRNDescriptor, Operation, PoolingDescriptor, TensorDescriptor
 
 ALGORITHMS = {"fast": lib.MCDNN_SOFTMAX_FAST, "accurate": lib.MCDNN_SOFTMAX_ACCURATE, "log": lib.MCDNN_SOFTMAX_LOG}
 MODES = {"instance": lib.MCDNN_SOFTMAX_MODE_INSTANCE, "channel": lib.MCDNN_SOFTMAX_MODE_CHANNEL}
 
 
-def _destination(old, like: numpy.ndarray, beta: float, name: str) -> numpy.ndarray:
+def _destination(old, like, beta: float, name: str) -> numpy.ndarray:
     """A fresh array with what the result is blended with."""
     if old is not None:
-        return numpy.array(old, order="C")
+        return numpy.array(as_array(old), order="C")
     if beta != 0:
         raise ValueError(f"beta is {beta}, so the old {name} is needed")
     return numpy.zeros(like.shape, like.dtype)
 
 
-def _blended(name: str, settings: tuple, arrays, alpha: float, beta: float, result: numpy.ndarray) -> numpy.ndarray:
+def _blended(name: str, settings: tuple, arrays, alpha: float, beta: float, result: numpy.ndarray):
     """result = alpha * function(arrays) + beta * result, with the operands in the order that all layers have."""
+    made = make_array(SPACE, result)
     with Operation() as op:
         sources = [item for array in arrays for item in op.input(array)]
-        descriptor, address = op.output(result)
+        descriptor, address = op.input(made)
         factors = op.scale(alpha, result.dtype), op.scale(beta, result.dtype)
         op.run(name, *settings, factors[0], *sources, factors[1], descriptor, address)
-        return op.download(result, address)
+    return made if any(isinstance(array, DeviceArray) for array in arrays) else made.numpy()
 
 
 def softmax_forward(x, algorithm="accurate", mode="channel", alpha=1.0, beta=0.0, y=None) -> numpy.ndarray:
@@ -45,7 +48,7 @@ def softmax_forward(x, algorithm="accurate", mode="channel", alpha=1.0, beta=0.0
     Raises StatusError when the library refuses, ValueError for an unknown algorithm or mode or a missing y, TypeError
     for a dtype that the stack has no name for. Source: mcdnn 7.3.
     """
-    x = numpy.asarray(x)
+    x = as_operand(x)
     codes = code_of(algorithm, ALGORITHMS, "algorithm"), code_of(mode, MODES, "mode")
     return _blended("mcdnnSoftmaxForward", codes, [x], alpha, beta, _destination(y, x, beta, "y"))
 
@@ -61,7 +64,7 @@ def softmax_backward(y, dy, algorithm="accurate", mode="channel", alpha=1.0, bet
     Returns an array of y's shape and dtype (of dx's, when given).
     Raises as softmax_forward. Source: mcdnn 6.16.
     """
-    y, dy = numpy.asarray(y), numpy.asarray(dy)
+    y, dy = as_operand(y), as_operand(dy)
     codes = code_of(algorithm, ALGORITHMS, "algorithm"), code_of(mode, MODES, "mode")
     return _blended("mcdnnSoftmaxBackward", codes, [y, dy], alpha, beta, _destination(dx, y, beta, "dx"))
 
@@ -79,7 +82,7 @@ def activation_forward(
     propagate_nan: whether the two relu forms pass NaN on. y: as in softmax_forward.
     Returns an array of x's shape and dtype (of y's, when given). Raises as softmax_forward. Source: mcdnn 6.1.
     """
-    x = numpy.asarray(x)
+    x = as_operand(x)
     result = _destination(y, x, beta, "y")
     with ActivationDescriptor(mode, propagate_nan, coef, swish_beta) as activation:
         return _blended("mcdnnActivationForward", (activation.handle,), [x], alpha, beta, result)
@@ -97,7 +100,7 @@ def activation_backward(
     dx: the old result.
     Returns an array of x's shape and dtype (of dx's, when given). Raises as softmax_forward. Source: mcdnn 6.1.
     """
-    result = _destination(dx, numpy.asarray(x), beta, "dx")
+    result = _destination(dx, as_operand(x), beta, "dx")
     with ActivationDescriptor(mode, propagate_nan, coef, swish_beta) as activation:
         return _blended("mcdnnActivationBackward", (activation.handle,), [y, dy, x], alpha, beta, result)
 
@@ -109,7 +112,7 @@ def pooling_forward(x, pooling: PoolingDescriptor, alpha=1.0, beta=0.0, y=None) 
 
     x: shape (n, c, ...), as many further dimensions as the windows have. y: as in softmax_forward.
     Returns an array of the shape that the windows give. Raises as softmax_forward."""
-    x = numpy.asarray(x)
+    x = as_operand(x)
     with TensorDescriptor(x.shape, x.dtype) as tensor:
         shape = pooling.output_shape(tensor)
     result = _destination(y, numpy.empty(shape, x.dtype), beta, "y")
@@ -120,7 +123,7 @@ def pooling_backward(y, dy, x, pooling: PoolingDescriptor, alpha=1.0, beta=0.0, 
     """Gradient of pooling_forward with respect to x: mcdnnPoolingBackward. Source: mcdnn 6.15.
 
     y, dy: result of the forward pass and gradient with respect to it. dx: as in softmax_backward."""
-    result = _destination(dx, numpy.asarray(x), beta, "dx")
+    result = _destination(dx, as_operand(x), beta, "dx")
     return _blended("mcdnnPoolingBackward", (pooling.handle,), [y, dy, x], alpha, beta, result)
 
 
@@ -132,7 +135,7 @@ def lrn_cross_channel_forward(x, lrn: LRNDescriptor, alpha=1.0, beta=0.0, y=None
     lrn: holds n, a, b (its alpha and beta) and k. y: as in softmax_forward.
     Returns an array of x's shape and dtype. Raises as softmax_forward."""
     settings = lrn.handle, lib.MCDNN_LRN_CROSS_CHANNEL_DIM1
-    result = _destination(y, numpy.asarray(x), beta, "y")
+    result = _destination(y, as_operand(x), beta, "y")
     return _blended("mcdnnLRNCrossChannelForward", settings, [x], alpha, beta, result)
 
 
@@ -141,5 +144,5 @@ def lrn_cross_channel_backward(y, dy, x, lrn: LRNDescriptor, alpha=1.0, beta=0.0
 
     y, dy: result of the forward pass and gradient with respect to it. dx: as in softmax_backward."""
     settings = lrn.handle, lib.MCDNN_LRN_CROSS_CHANNEL_DIM1
-    result = _destination(dx, numpy.asarray(x), beta, "dx")
+    result = _destination(dx, as_operand(x), beta, "dx")
     return _blended("mcdnnLRNCrossChannelBackward", settings, [y, dy, x], alpha, beta, result)

@@ -3,6 +3,7 @@
 import numpy
 
 from understudy.arrays import storage_of
+from understudy.device_array import DeviceArray, as_operand
 from understudy.kit.prototypes import SCALING_FACTORS, prototype
 from understudy.maca import call, ffi, lib
 from understudy.maca.dnn import Descriptor, Operation, TensorDescriptor
@@ -142,11 +143,15 @@ class PreparedCall:
         names = {parameter.name for parameter in parameters}
         if unknown := sorted(set(arguments) - names):
             raise TypeError(f"{function} has no parameter {', '.join(unknown)}; it has {', '.join(sorted(names))}")
-        self.function, self.given, self.operation = function, arguments, Operation()
+        # One array for a tensor that is given twice, which means in place.
+        taken = {id(value): as_operand(value) for value in arguments.values() if hasattr(value, "dtype") and hasattr(value, "shape")
+                 and not isinstance(value, Descriptor)}  # fmt: skip
+        self.function, self.operation = function, Operation()
+        self.given = {name: taken.get(id(value), value) for name, value in arguments.items()}
         self._memory: list[tuple[numpy.ndarray, object, object]] = []  # array, its storage, device address
         self._written: list[tuple[numpy.ndarray, object, object]] = []
         self._results: dict[str, object] = {}
-        doubles = any(getattr(value, "dtype", None) == numpy.float64 for value in arguments.values())
+        doubles = any(getattr(value, "dtype", None) == numpy.float64 for value in self.given.values())
         self._scale_type = "double *" if doubles else "float *"
         try:
             self.values = [self._argument(parameter) for parameter in parameters]
@@ -174,6 +179,8 @@ class PreparedCall:
         value = self.given.get(name)
         if isinstance(value, Descriptor):
             return value.handle
+        if isinstance(value, DeviceArray):
+            return ffi.cast("void *", value.pointer)
         if isinstance(value, numpy.ndarray):
             if "[" in text or name in HOST_MEMORY:
                 return self._host(value, parameter)
@@ -195,7 +202,7 @@ class PreparedCall:
             return ffi.NULL
         if isinstance(described, Descriptor):
             return described.handle
-        view = storage_of(described)
+        view = described.storage() if isinstance(described, DeviceArray) else storage_of(described)
         return self.operation.enter_context(TensorDescriptor(view.shape, described.dtype, view.strides)).handle
 
     def _host(self, array: numpy.ndarray, parameter):
@@ -241,7 +248,8 @@ def run(function: str, **arguments):
     """Calls an mcDNN function; arguments go by the header's parameter names.
 
     Arrays are copied to the device; those that the function may write are copied back into the same array (strides and
-    all); an array given twice is in place. Tensor descriptors follow from the arrays they describe, unless one is given
+    all); an array given twice is in place. torch tensors on the CPU are taken like arrays; device arrays (`maca.array`) are
+    read and written where they are. Tensor descriptors follow from the arrays they describe, unless one is given
     (a descriptor, or an array like it). `handle` is the thread's own. Scaling factors are numbers (alpha 1, beta 0 when
     left out), enumerators numbers or names, workspaces arrays of bytes; what the header declares as `name[]` is host
     memory. What is left out is NULL or 0. Numbers that the function gives are returned: one alone, several as a dict.
