@@ -193,6 +193,8 @@ typedef struct Copy {
     char *data;
 } Copy;
 
+enum { COPIED = 16 * 1024 };
+
 /* What lies at one index of the first two axes. */
 static void copy_plane(void *context, int64_t piece)
 {
@@ -216,6 +218,21 @@ static void copy_plane(void *context, int64_t piece)
     }
 }
 
+/* A part of a view that only has to be converted. */
+static void copy_part(void *context, int64_t piece)
+{
+    const Copy *copy = context;
+    const int64_t begin = piece * COPIED, left = us_view_elements(&copy->view) - begin;
+    const int64_t count = left < COPIED ? left : COPIED;
+    const void *from = (const char *)copy->view.data + begin * (int64_t)us_dtype_size(copy->view.dtype);
+    void *to = copy->data + begin * (int64_t)us_dtype_size(copy->compute);
+    if (copy->compute == DTYPE_FLOAT64) {
+        us_load_double(to, from, copy->view.dtype, 1, count);
+    } else {
+        us_load_float(to, from, copy->view.dtype, 1, count);
+    }
+}
+
 bool us_gather_is_packed_half(const View *view, bool channels_last)
 {
     const View packed = ordered(view, channels_last);
@@ -236,6 +253,10 @@ bool us_gather_operand(const View *view, DType compute, bool channels_last, cons
         return false;
     }
     Copy work = {packed, compute, *copy};
-    us_parallel(packed.shape[0] * packed.shape[1], copy_plane, &work);
+    if (us_view_is_contiguous(&packed)) {
+        us_parallel((us_view_elements(view) + COPIED - 1) / COPIED, copy_part, &work);
+    } else {
+        us_parallel(packed.shape[0] * packed.shape[1], copy_plane, &work);
+    }
     return true;
 }

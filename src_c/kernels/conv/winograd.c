@@ -145,10 +145,13 @@ bool us_winograd_takes(const Gather *gather)
     return fits;
 }
 
-/* Larger tiles lose more: what rounding to 16 bits hides. */
-static int tile_for(DType result)
+/* Larger tiles lose more, what rounding to 16 bits hides, and need larger mapped filters, which must be worth it. */
+static int tile_for(const Gather *gather, DType result)
 {
-    return result == DTYPE_FLOAT16 || result == DTYPE_BFLOAT16 ? 4 : 2;
+    enum { LEAST_TILES = 64 };
+    const int64_t tiles = gather->images * gather->out_size[0] * ceiling(gather->out_size[1], 4) *
+                          ceiling(gather->out_size[2], 4);
+    return (result == DTYPE_FLOAT16 || result == DTYPE_BFLOAT16) && tiles >= LEAST_TILES ? 4 : 2;
 }
 
 /* Tiles of results as positions of a gather, whose taps are the elements of a square that begins at the tile. */
@@ -456,7 +459,7 @@ static bool cut_rows(Run *run)
 
 KernelStatus us_gather_by_winograd(const Gather *gather, const Finish *finish)
 {
-    const int tile = tile_for(finish->out.dtype);
+    const int tile = tile_for(gather, finish->out.dtype);
     Run run = {.gather = gather, .finish = finish, .tile = tile, .filters = filters_of(gather, tile),
                .squares = squares_of(gather, tile, tile + TAPS - 1)};
     run.rows = gather->images * run.squares.out_size[0] * run.squares.out_size[1];
@@ -553,7 +556,7 @@ static void add_chunk(Slopes *slopes, int64_t group, int64_t begin)
 
 KernelStatus us_gather_slopes_by_winograd(const Gather *gather, const void *dy, DType target, void *sums)
 {
-    const int tile = tile_for(target);
+    const int tile = tile_for(gather, target);
     const Gather squares = squares_of(gather, tile, tile + TAPS - 1);
     Gather tiles = squares_of(gather, tile, tile);
     tiles.in = dy;
