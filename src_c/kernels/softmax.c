@@ -17,10 +17,11 @@ enum { SUM_BLOCK = 1024, PART = 16384, COLUMN_BLOCK = 64 };
 /* Groups longer than ROW_LIMIT are taken apart into parts (e^x is formed twice instead of being kept). Columns are
  * handled so many at a time that the values kept for them fit in a core's cache. Rows shorter than SHORT_ROW are
  * handled as columns, which fill the vectors. PIECE is the least worth of parallel work.
- * Columns are cut narrower than COLUMN_LEAST only beyond LONG_COLUMN elements: runs of memory would get too short. */
+ * Columns are cut narrower than COLUMN_LEAST only beyond LONG_COLUMN elements, and then to LEAST_BYTES: runs of memory
+ * would get too short. */
 enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 24576, GATHERED_CACHE = 8192, SHORT_ROW = 64,
        PIECE = 16384, SERIAL_BYTES = 128 * 1024, FETCH_AHEAD = 4096,
-       COLUMN_LEAST = 64, LONG_COLUMN = 2048, PIECES_WANTED = 32, NEIGHBOURS = 8 };
+       COLUMN_LEAST = 64, LONG_COLUMN = 2048, LEAST_BYTES = 128, PIECES_WANTED = 32, NEIGHBOURS = 8 };
 
 #define LOOPS "kernels/softmax.inc"
 #include "tensor/instantiate.inc"
@@ -384,7 +385,9 @@ static void run_all_columns(Plan *plan)
 {
     const int64_t inner = plan->other_axes.shape[plan->other_axes.rank - 1];
     int64_t width = (plan->direct ? COLUMN_CACHE : GATHERED_CACHE) / plan->group / LANES * LANES;
-    width = width < COLUMN_LEAST && plan->group <= LONG_COLUMN ? COLUMN_LEAST : width < LANES ? LANES : width;
+    const int64_t few = LEAST_BYTES / (int64_t)us_dtype_size(plan->views[0]->dtype);
+    const int64_t least = plan->group > LONG_COLUMN ? few : COLUMN_LEAST;
+    width = width < least ? least : width;
     plan->width = smaller(smaller(width, COLUMN_LIMIT), inner);
     plan->blocks = (inner + plan->width - 1) / plan->width;
     plan->others = plan->others / inner * plan->blocks;

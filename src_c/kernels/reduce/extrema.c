@@ -1,6 +1,5 @@
 #include "kernels/reduce/reduction.h"
 #include "kernels/reduce/reductions.h"
 
-#define STEPS_ARE_NARROW
 #define REDUCTIONS "kernels/reduce/extrema.inc"
 #include "kernels/reduce/instantiate.inc"

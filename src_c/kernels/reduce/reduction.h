@@ -2,14 +2,18 @@
  *
  *     REDUCE(name, numbers, outputs, LANES, starts, step, merge, results)
  *     REDUCE_AFTER(first, name, …)   runs after the reduction `first`, whose (first) result is its p
+ *     REDUCE_EXACT(name, outputs, LANES, starts, step, merge)
  *     REDUCE_INDEX(values, name, LANES, starts, step, merge)   the value of the reduction `values`, and its index b
+ *     REDUCE_SUM(name, LANES, step, results)
  *
- * A state is two values a and b of type WIDE. `starts` sets them; `step` adds an element x (COMPUTE), whose number is i;
- * `merge` adds another state c, d; `results` turns a and b into the outputs. n[…] are the numbers of the call, `count`
- * how many elements there were. `outputs` is ONE or TWO. LANES are sets of lanes: see kernels/lanes/lanes.h.
+ * A state is two values a and b of type WIDE. `starts` sets them; `step` adds an element x (COMPUTE; v in the type of a
+ * state), whose number is i; `merge` adds another state c, d; `results` turns a and b into the outputs. n[…] are the
+ * numbers of the call, `count` how many elements there were. `outputs` is ONE or TWO. LANES are sets of lanes: see
+ * kernels/lanes/lanes.h.
  *
- * Where a file defines STEPS_ARE_NARROW, a and b are of type COMPUTE in `starts` and `step`, as exact as WIDE: a state of
- * these takes some rows and is merged. That of an index begins as the first element, number 0. */
+ * Exact reductions and indices have narrow steps: a and b are of type COMPUTE in `starts` and `step`, as exact as WIDE.
+ * Such a state takes REDUCE_ROWS rows and is merged; that of an index begins as the first element, number 0. Sums of
+ * float16 have them too: what float loses in a sum of so few is far below what the elements' 11 bits show. */
 #ifndef UNDERSTUDY_REDUCTION_H
 #define UNDERSTUDY_REDUCTION_H
 

@@ -5,11 +5,15 @@
 #include "kernels/reduce/reduce.h"
 
 #define REDUCE(name, ...) extern const Reduction us_reduce_##name;
+#define REDUCE_SUM(name, ...) extern const Reduction us_reduce_##name;
+#define REDUCE_EXACT(name, ...) extern const Reduction us_reduce_##name;
 #define REDUCE_INDEX(values, name, ...) extern const Reduction us_reduce_##name;
 #define REDUCE_AFTER(first, name, ...) extern const Reduction us_reduce_##name;
 #include "kernels/reduce/extrema.inc"
 #include "kernels/reduce/sums.inc"
 #undef REDUCE
+#undef REDUCE_SUM
+#undef REDUCE_EXACT
 #undef REDUCE_AFTER
 #undef REDUCE_INDEX
 
