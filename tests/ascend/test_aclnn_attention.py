@@ -267,6 +267,12 @@ def test_fused_inference():
         np.testing.assert_allclose(sums_of[..., 0], joint, rtol=1e-5, atol=1e-5)
 
 
+def later_token(**given):
+    names = ["pseShift", "attenMask", "dequantScale1", "quantScale1", "dequantScale2", "quantScale2", "quantOffset2", "antiquantScale",
+             "antiquantOffset", "blocktable", "kvPaddingSize"]  # fmt: skip
+    return call("IncreFlashAttentionV4", **{"scaleValue": 0.3, "innerPrecise": 0, "blockSize": 0, **dict.fromkeys(names), **given})
+
+
 def test_lists_of_keys():
     """A tensor for each batch, of different lengths."""
     heads, depth, kind, counts = 4, 8, "BF16", [9, 150, 1]
@@ -304,10 +310,7 @@ def test_pages(by_heads):
         if version:
             result = fused(version, rows, blockTable=tensor(table, "I32", "gaps"), actualSeqLengthsKv=lengths[block], **common)
         else:
-            names = ["pseShift", "attenMask", "dequantScale1", "quantScale1", "dequantScale2", "quantScale2", "quantOffset2", "antiquantScale",
-                     "antiquantOffset", "kvPaddingSize"]  # fmt: skip
-            result = call("IncreFlashAttentionV4", blocktable=tensor(table, "I32"), actualSeqLengths=lengths[block], scaleValue=0.3,
-                          innerPrecise=0, **common, **dict.fromkeys(names))  # fmt: skip
+            result = later_token(blocktable=tensor(table, "I32"), actualSeqLengths=lengths[block], **common)
         for b, n in enumerate(lengths[block]):
             whole = [np.concatenate([x[page] for page in table[b]], 1)[None, :, :n] for x in (k, v)]
             y = attention(q[b : b + 1], *whole, q[b : b + 1], 0.3, 0, np.ones((1, 1, rows, n), bool), 1)[0]
@@ -408,3 +411,70 @@ def test_rotary_parts():
                    keyRope=put(rotary), actualSeqLengths=[5], actualSeqLengthsKv=[7], attentionOut=empty((5, 2, 128), "BF16"))  # fmt: skip
     joint = np.concatenate([q, own], -1), np.concatenate([k, rotary], -1)
     near(result.swapaxes(0, 1)[None], attention(*joint, k, q, 0.3, 0, np.ones((1, 1, 5, 7), bool), 1)[0], "BF16")
+
+
+# Shapes of the numbers of a mode, to broadcast over [batch, head, row, depth]; in the last two modes of pages.
+NUMBERS = [lambda b, n, s, d: (1, n, 1, d), lambda b, n, s, d: (b, 1, s, 1), lambda b, n, s, d: (1, n, 1, 1),
+           lambda b, n, s, d: (b, n, s, 1), lambda b, n, s, d: (b, 1, s, 1), lambda b, n, s, d: (b, n, s, 1)]  # fmt: skip
+
+
+def numbers(mode, kind, sizes, seed):
+    """Scale and offset of a mode, for the formula and as the page has them."""
+    shape = NUMBERS[mode](*sizes)
+    of_tokens = mode in (1, 3, 4, 5)
+    name = "F32" if of_tokens else kind
+    values = [rounded(np.random.default_rng(seed).uniform(0.01, 0.05, shape), "BF16"), np.rint(np.random.default_rng(seed + 1).uniform(-9, 9, shape))]
+    own = {0: (1, sizes[1], sizes[3]), 1: (1, sizes[0], sizes[2]), 2: (sizes[1],), 3: sizes[:3], 4: (sizes[0], sizes[2]), 5: sizes[:3]}[mode]
+    return values, [value.reshape(own) for value in values], name
+
+
+def test_integer_keys_of_one_token():
+    """Every mode of the numbers, the keys in turn and in pages."""
+    heads, key_heads, depth, block = 4, 2, 16, 16
+    table, lengths = np.array([[3, 0], [1, 2]]), [30, 17]
+    for mode, other, version, kind in [(0, 0, 2, "F16"), (1, 1, 3, "BF16"), (2, 2, 4, "F16"), (3, 3, 2, "F16"), (0, 1, 2, "F16"),
+                                       (4, 4, 3, "F16"), (5, 5, 2, "BF16")]:  # fmt: skip
+        paged = mode > 3
+        sizes = (4, key_heads, block, depth) if paged else (2, key_heads, 32, depth)
+        q = drawn((2, heads, 1, depth), 1, kind)
+        k, v = (np.random.default_rng(seed).integers(-128, 128, sizes) for seed in (2, 3))
+        (of_k, given_k, name_k), (of_v, given_v, name_v) = numbers(mode, kind, sizes, 5), numbers(other, kind, sizes, 9)
+        for offsets in (True, False):
+            names = {"keyAntiquantScale": tensor(given_k[0], name_k), "valueAntiquantScale": tensor(given_v[0], name_v)}
+            if offsets:
+                names |= {"keyAntiquantOffset": tensor(given_k[1], name_k), "valueAntiquantOffset": tensor(given_v[1], name_v)}
+            if paged:
+                names |= {"blockTable": tensor(table, "I32"), "blockSize": block}
+            result = fused(version, 1, query=tensor(q, kind), key=[tensor(k, "I8", "gaps")], value=[tensor(v, "I8")], numHeads=heads,
+                           numKeyValueHeads=key_heads, actualSeqLengthsKv=lengths, keyAntiquantMode=mode, valueAntiquantMode=other,
+                           attentionOut=empty(q.shape, kind), **names)  # fmt: skip
+            real = [(x + of[1] * offsets) * of[0] for x, of in ((k, of_k), (v, of_v))]
+            if paged:
+                real = [np.stack([np.concatenate([x[page] for page in line], 1) for line in table]) for x in real]
+            keeps = np.arange(32) < np.array(lengths)[:, None, None, None]
+            near(result, attention(q, *real, q, 0.3, 0, keeps, 1)[0], kind)
+
+
+def test_joint_numbers_of_integer_keys():
+    """Keys' before values'; for one token and for several, in lists and in pages that have numbers of tokens in turn."""
+    heads, keys, depth, kind = 2, 9, 8, "F16"
+    k, v = (np.random.default_rng(seed).integers(-128, 128, (2, heads, keys, depth)) for seed in (2, 3))
+    for version, rows, shape, name in [(1, 3, (2, heads, 1, depth), "F16"), (4, 1, (2, heads * depth), "F16"), (0, 1, (2,), "F16"),
+                                       (0, 1, (2, heads, depth), "F16"), (2, 1, (2, 2, keys), "F32"), (3, 3, (2, 2, keys), "F32")]:  # fmt: skip
+        scale = rounded(np.random.default_rng(4).uniform(0.01, 0.05, shape), "BF16")
+        offset = np.rint(np.random.default_rng(5).uniform(-9, 9, shape))
+        spread = lambda x, half: x[half].reshape(2, 1, keys, 1) if name == "F32" else np.broadcast_to(x[half].ravel(), heads * depth).reshape(heads, 1, depth)
+        real = [(x + spread(offset, half)) * spread(scale, half) for half, x in enumerate((k, v))]
+        q = drawn((2, heads, rows, depth), 1, kind)
+        lists = [[tensor(x[b : b + 1], "I8") for b in range(2)] if version == 4 else [tensor(x, "I8")] for x in (k, v)]
+        common = {"query": tensor(q, kind), "key": lists[0], "value": lists[1], "numHeads": heads, "numKeyValueHeads": 0, "inputLayout": "BNSD",
+                  "antiquantScale": tensor(scale, name), "antiquantOffset": tensor(offset, name), "attentionOut": empty(q.shape, kind)}  # fmt: skip
+        result = fused(version, rows, antiquantMode=int(name == "F32"), **common) if version else later_token(actualSeqLengths=[], **common)
+        near(result, attention(q, *real, q, 0.3, 0, np.ones((2, 1, rows, keys), bool), 1)[0], kind)
+    q, name = drawn((2, heads, 3, depth), 1, "BF16"), {"keyAntiquantMode": 0, "valueAntiquantMode": 1}
+    scales = [drawn((heads, depth), 6, "BF16"), drawn((2, keys), 7)]
+    result = fused(2, 3, query=tensor(q, "BF16"), key=[tensor(k, "I8")], value=[tensor(v, "I8")], numHeads=heads, numKeyValueHeads=0,
+                   keyAntiquantScale=tensor(scales[0] / 64, "BF16"), valueAntiquantScale=tensor(scales[1]), attentionOut=empty(q.shape, "BF16"),
+                   **name)  # fmt: skip
+    real = k * scales[0][:, None] / 64, v * scales[1][:, None, :, None]
+    near(result, attention(q, *real, q, 0.3, 0, np.ones((2, 1, 3, keys), bool), 1)[0], "BF16")

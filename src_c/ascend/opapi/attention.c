@@ -542,8 +542,9 @@ static void require_pages(OpCall *op, const AttentionCall *call, const Operand4 
     const int64_t size = of->key.shape[2], batches = sequence_count(call, of);
     const bool small = of->query.shape[2] == 1 || of->query.shape[3] == LATENT_DEPTH;
     const int64_t unit = small ? BLOCK_OF_TOKENS : BLOCK_OF_ROWS;
-    op_require(op, call->key->view.rank == 3 || layout_of(call)->head == 1 || call->packed, call->key->name, "pages", op->invalid,
-               "%s is %s: pages by heads are for a query of BNSD", call->key->name, op_shape_text(op, call->key));
+    op_require(op, call->key->view.rank == 3 || layout_of(call)->head == 1 || call->packed, call->key->name,
+               "pages", op->invalid, "%s is %s: pages by heads are for a query of BNSD", call->key->name,
+               op_shape_text(op, call->key));
     op_require(op, call->key->view.rank == 4 || call->key->view.shape[2] <= WIDTH_LIMIT, call->key->name, "width",
                op->invalid, "%s is %s: pages by rows are at most %d wide", call->key->name,
                op_shape_text(op, call->key), WIDTH_LIMIT);
@@ -652,8 +653,8 @@ static void require_rotary(OpCall *op, const AttentionCall *call, const Operand4
     const bool fits = latent ? is_there(call->pages) && heads == 1 && of->query.shape[2] > 0
                              : depth == PART_DEPTH && call->packed;
     op_require(op, !given || fits, call->query->name, "rotary", op->invalid,
-               "%s is %s, %s is %s: with rotary parts heads have 512 numbers, of one key head and with pages, or 128 with "
-               "packed tokens",
+               "%s is %s, %s is %s: with rotary parts heads have 512 numbers, of one key head and with pages, or 128 "
+               "with packed tokens",
                call->query->name, op_shape_text(op, call->query), call->key->name, op_shape_text(op, call->key));
     const bool turned = strstr(call->layout, "_N") != NULL;
     op_require(op, !turned || (given && latent), "inputLayout", "rotary", op->invalid,
@@ -688,8 +689,8 @@ static void require_packed(OpCall *op, const AttentionCall *call, const Operand4
     op_require(op, !call->packed || (are_packed_depths(call, of) &&
                                      (of->query.shape[3] == LATENT_DEPTH || call->query->dtype == ACL_BF16)),
                call->query->name, "packed", op->invalid,
-               "%s is %s of %s, %s is %s: packed heads have 128, or 192 and values of 128 or 192, of ACL_BF16, or 512 with "
-               "rotary parts",
+               "%s is %s of %s, %s is %s: packed heads have 128, or 192 and values of 128 or 192, of ACL_BF16, or 512 "
+               "with rotary parts",
                call->query->name, op_shape_text(op, call->query), acl_dtype_name(call->query->dtype),
                call->value->name, op_shape_text(op, call->value));
     const bool band = call->mode == MODE_BAND && !latent;
@@ -698,10 +699,160 @@ static void require_packed(OpCall *op, const AttentionCall *call, const Operand4
                "sparseMode", "packed", op->invalid, "sparseMode is %lld %s a mask: it is 0 without one, 3%s with one",
                (long long)call->mode, is_there(call->mask) ? "with" : "without", latent ? "" : " or 4");
     op_require(op, !is_there(call->shift) && !is_listed(call) && !is_there(call->out_scale) &&
+                       call->key->dtype != ACL_INT8 &&
                        !(latent && is_there(call->maximum)),
                "inputLayout", "partners", op->invalid,
-               "inputLayout is %.16s, heads have %lld: neither a shift, nor a list of keys, nor a quantized result%s",
+               "inputLayout is %.16s, heads have %lld: neither a shift, nor a list of keys, nor integers%s",
                call->layout, (long long)of->query.shape[3], latent ? ", nor softmaxLse" : "");
+}
+
+/* [1, head, 1, depth] of a number for all channels, or one for each. */
+static View channel_view(const View *own, int64_t heads, int64_t depth)
+{
+    const int64_t count = us_view_elements(own), step = count == 1 ? 0 : own->strides[own->rank - 1];
+    int64_t of_head = step * depth;
+    for (int32_t axis = 0; axis < own->rank - 1; axis++) {
+        of_head = own->shape[axis] > 1 ? own->strides[axis] : of_head;
+    }
+    return (View){.data = own->data, .dtype = own->dtype, .rank = 4, .shape = {1, heads, 1, depth},
+                  .strides = {0, count == 1 ? 0 : of_head, 0, step}};
+}
+
+/* ---- integer keys and values ---- */
+
+/* What numbers there are: one for a channel, or for all; for a token; for a head; for a token of a head; the last but
+ * one and the second one also in pages. */
+enum { OF_CHANNELS, OF_TOKENS, OF_HEADS, OF_HEAD_TOKENS, OF_PAGED_TOKENS, OF_PAGED_HEAD_TOKENS, TOKEN_LIMIT = 16 };
+
+typedef struct Dequantization {
+    const Operand *scale, *offset;
+    int64_t mode;
+    bool joint;
+    int half; /* of a joint first dimension */
+} Dequantization;
+
+static Dequantization dequantization_of(const AttentionCall *call, bool value)
+{
+    if (is_there(call->key_scale) || is_there(call->value_scale)) {
+        return (Dequantization){value ? call->value_scale : call->key_scale,
+                                value ? call->value_offset : call->key_offset,
+                                value ? call->value_mode : call->key_mode, false, 0};
+    }
+    /* With several rows the page ignores the mode: numbers of float32 are those of tokens. */
+    const bool one = split_heads(call).query.shape[2] == 1;
+    const bool tokens = is_there(call->joint_scale) && call->joint_scale->dtype == ACL_FLOAT;
+    return (Dequantization){call->joint_scale, call->joint_offset, one ? call->joint_mode : tokens, true, value};
+}
+
+static View half_of(const Dequantization *of, const Operand *operand)
+{
+    View view = operand->view;
+    if (of->joint && view.rank > 0) {
+        view.data = (char *)view.data + of->half * view.strides[0] * (int64_t)us_dtype_size(view.dtype);
+        view.rank--;
+        memmove(view.shape, view.shape + 1, (size_t)view.rank * sizeof *view.shape);
+        memmove(view.strides, view.strides + 1, (size_t)view.rank * sizeof *view.strides);
+    }
+    return view;
+}
+
+/* [batch or page, head, row, depth] by strides of 0, or absent where the shape does not fit the mode. */
+static View numbers_view(const AttentionCall *call, const Dequantization *of, const Operand *operand)
+{
+    if (!is_there(operand) || (of->joint && (operand->view.rank == 0 || operand->view.shape[0] != 2))) {
+        return us_view_absent();
+    }
+    const Operand4 split = split_heads(call);
+    const bool of_value = of->half || operand == call->value_scale || operand == call->value_offset;
+    const View own = half_of(of, operand), *matrix = of_value ? &split.value : &split.key;
+    const int64_t heads = matrix->shape[1], depth = matrix->shape[3], count = us_view_elements(&own);
+    const bool in_pages = of->mode >= OF_PAGED_TOKENS;
+    const bool by_heads_too = of->mode == OF_HEAD_TOKENS || of->mode == OF_PAGED_HEAD_TOKENS;
+    if (of->mode == OF_CHANNELS) {
+        const int64_t last = own.rank == 0 ? 1 : own.shape[own.rank - 1];
+        const bool fits = count == 1 || (count == heads * depth && (last == depth || last == count));
+        return fits ? channel_view(&own, heads, depth) : us_view_absent();
+    }
+    const int32_t axes = by_heads_too ? 3 : of->mode == OF_HEADS ? 1 : 2, first = own.rank - axes;
+    if (first < 0) {
+        return us_view_absent();
+    }
+    const int64_t *shape = own.shape + first, *strides = own.strides + first;
+    View view = {.data = own.data, .dtype = own.dtype, .rank = 4, .shape = {1, heads, 1, depth}};
+    if (of->mode == OF_HEADS) {
+        view.strides[1] = strides[0];
+        return count == heads && shape[0] == heads ? view : us_view_absent();
+    }
+    const int64_t batches = in_pages ? split.key.shape[0] : sequence_count(call, &split);
+    const int64_t rows = shape[axes - 1], room = in_pages ? split.key.shape[2] : most_keys(call, &split);
+    view.shape[0] = batches;
+    view.shape[2] = rows;
+    view.strides[0] = strides[0];
+    view.strides[1] = by_heads_too ? strides[1] : 0;
+    view.strides[2] = strides[axes - 1];
+    const bool fits = shape[0] == batches && (!by_heads_too || shape[1] == heads) && rows >= room &&
+                      count == shape[0] * (by_heads_too ? heads : 1) * rows;
+    return fits ? view : us_view_absent();
+}
+
+static void require_numbers(OpCall *op, const AttentionCall *call, const Dequantization *of)
+{
+    if (op_refused(op) || !is_there(of->scale)) {
+        return;
+    }
+    const bool tokens = of->mode != OF_CHANNELS && of->mode != OF_HEADS;
+    op_require(op, of->scale->dtype == (tokens ? ACL_FLOAT : call->query->dtype), of->scale->name, "types",
+               op->invalid, "%s is %s, %s is %s: numbers of tokens are ACL_FLOAT, others have the query's type",
+               of->scale->name, acl_dtype_name(of->scale->dtype), call->query->name,
+               acl_dtype_name(call->query->dtype));
+    const View view = numbers_view(call, of, of->scale);
+    op_require(op, !us_view_is_absent(&view), of->scale->name, "shape", op->invalid,
+               "%s is %s, %s is %s, and the mode is %lld", of->scale->name, op_shape_text(op, of->scale),
+               call->key->name, op_shape_text(op, call->key), (long long)of->mode);
+    op_require_same_shape(op, of->offset, of->scale);
+    op_require_same_dtype(op, of->offset, of->scale);
+}
+
+static bool is_mode(const AttentionCall *call, const Dequantization *key, const Dequantization *value, bool one)
+{
+    const int64_t last = key->joint || !one ? OF_TOKENS : is_there(call->pages) ? OF_PAGED_HEAD_TOKENS : OF_HEAD_TOKENS;
+    const bool mixed = !key->joint && key->mode == OF_CHANNELS && value->mode == OF_TOKENS;
+    return key->mode >= 0 && key->mode <= last && (value->mode == key->mode || mixed);
+}
+
+static void require_dequantization(OpCall *op, const AttentionCall *call, const Operand4 *of)
+{
+    if (op_refused(op) || (call->joint_scale == NULL && call->key_scale == NULL)) {
+        return;
+    }
+    const Dequantization key = dequantization_of(call, false), value = dequantization_of(call, true);
+    const bool one = of->query.shape[2] == 1, integers = call->key->dtype == ACL_INT8;
+    op_require(op, integers == is_there(key.scale), call->key->name, "quantized", op->invalid,
+               "%s is %s and its scale is %s", call->key->name, acl_dtype_name(call->key->dtype),
+               is_there(key.scale) ? "given" : "not given");
+    if (!key.joint) {
+        op_require(op, is_there(value.scale) && is_there(value.offset) == is_there(key.offset), value.scale->name,
+                   "pair", op->invalid, "scales, and offsets, of keys and of values are given together: %s",
+                   value.scale->name);
+    }
+    const Operand *lonely = !key.joint                     ? NULL
+                            : is_there(call->key_offset)   ? call->key_offset
+                            : is_there(call->value_offset) ? call->value_offset
+                            : is_there(key.scale)          ? NULL
+                                                           : key.offset;
+    op_require(op, !is_there(lonely), lonely != NULL ? lonely->name : "", "alone", op->invalid,
+               "%s is given without a scale", lonely != NULL ? lonely->name : "");
+    op_require(op, !integers || is_mode(call, &key, &value, one), key.joint ? "antiquantMode" : "keyAntiquantMode",
+               "value", op->invalid, "the modes of keys and values are %lld and %lld, for %s", (long long)key.mode,
+               (long long)value.mode, one ? "one token" : "several");
+    const bool separate = of->query.shape[2] <= TOKEN_LIMIT && call->query->dtype == ACL_BF16 && !is_listed(call) &&
+                          !is_there(call->pages);
+    op_require(op, !integers || one || (key.joint ? call->query->dtype == ACL_FLOAT16 : separate), call->query->name,
+               "dequantized", op->invalid, "%s is %s of %s: several rows with integer keys are of %s",
+               call->query->name, op_shape_text(op, call->query), acl_dtype_name(call->query->dtype),
+               key.joint ? "ACL_FLOAT16" : "ACL_BF16, at most 16, of one tensor without pages");
+    require_numbers(op, call, &key);
+    require_numbers(op, call, &value);
 }
 
 void op_require_inference(OpCall *op, const AttentionCall *call)
@@ -716,6 +867,7 @@ void op_require_inference(OpCall *op, const AttentionCall *call)
     const Operand4 of = split_heads(call);
     require_pages(op, call, &of);
     require_rotary(op, call, &of);
+    require_dequantization(op, call, &of);
     require_packed(op, call, &of);
     if (op_refused(op)) {
         return;
@@ -746,7 +898,7 @@ static View by_scores(const View *view)
     return result;
 }
 
-enum { ATTENTION_VIEWS = 13, FIRST_LISTED = 18 };
+enum { ATTENTION_VIEWS = 13, FIRST_LISTED = 22 };
 
 typedef struct AttentionPlan {
     Attention *attention;
@@ -773,6 +925,8 @@ static AttentionPlan plan_of(OpCall *op, const AttentionCall *call)
                                   .keep = (float)call->keep, .joins = call->infers, .copies = copies_of(call),
                                   .block = is_there(call->pages) ? of.key.shape[2] : 0, .listed = is_listed(call),
                                   .quantizes = is_there(call->out_scale),
+                                  .dequantizes = call->infers && call->key->dtype == ACL_INT8,
+                                  .scales_in_pages = dequantization_of(call, false).mode >= OF_PAGED_TOKENS,
                                   .rotary_depth = is_there(call->rotary_query) ? ROTARY_DEPTH : 0};
     describe_sequences(call, &of, plan.attention);
     plan.views[0] = of.query;
@@ -801,21 +955,9 @@ static AttentionPlan plan_of(OpCall *op, const AttentionCall *call)
     return plan;
 }
 
-/* [1, head, 1, depth] of a number for all channels, or one for each. */
-static View channel_view(const Operand *operand, int64_t heads, int64_t depth)
+static View result_channels(const Operand *operand, const AttentionSizes *sizes)
 {
-    View view = us_view_absent();
-    if (is_there(operand)) {
-        const View *own = &operand->view;
-        const int64_t count = us_view_elements(own), step = count == 1 ? 0 : own->strides[own->rank - 1];
-        int64_t of_head = step * depth;
-        for (int32_t axis = 0; axis < own->rank - 1; axis++) {
-            of_head = own->shape[axis] > 1 ? own->strides[axis] : of_head;
-        }
-        view = (View){.data = own->data, .dtype = own->dtype, .rank = 4, .shape = {1, heads, 1, depth},
-                      .strides = {0, count == 1 ? 0 : of_head, 0, step}};
-    }
-    return view;
+    return is_there(operand) ? channel_view(&operand->view, sizes->heads, sizes->value_depth) : us_view_absent();
 }
 
 aclnnStatus op_attention(OpCall *op, const AttentionCall *call)
@@ -839,8 +981,7 @@ aclnnStatus op_attention(OpCall *op, const AttentionCall *call)
                            : (PlannedView){NULL, VIEW_READ, NULL};
     }
     const AttentionSizes *sizes = &plan.attention->sizes;
-    const View scale = channel_view(call->out_scale, sizes->heads, sizes->value_depth);
-    const View offset = channel_view(call->out_offset, sizes->heads, sizes->value_depth);
+    const View scale = result_channels(call->out_scale, sizes), offset = result_channels(call->out_offset, sizes);
     planned[ATTENTION_VIEWS] = (PlannedView){call->out_scale, VIEW_READ, &scale};
     planned[ATTENTION_VIEWS + 1] = (PlannedView){call->out_offset, VIEW_READ, &offset};
     planned[ATTENTION_VIEWS + 2] = (PlannedView){call->pages, VIEW_READ, NULL};
@@ -851,6 +992,13 @@ aclnnStatus op_attention(OpCall *op, const AttentionCall *call)
     }
     planned[ATTENTION_VIEWS + 3] = (PlannedView){call->rotary_query, VIEW_READ, &rotary_query};
     planned[ATTENTION_VIEWS + 4] = (PlannedView){call->rotary_key, VIEW_READ, &rotary_key};
+    View numbers[4];
+    for (int i = 0; i < 4; i++) {
+        const Dequantization of = dequantization_of(call, i > 1);
+        const Operand *operand = plan.attention->dequantizes ? (i % 2 == 0 ? of.scale : of.offset) : NULL;
+        numbers[i] = numbers_view(call, &of, operand);
+        planned[ATTENTION_VIEWS + 5 + i] = (PlannedView){operand, VIEW_READ, &numbers[i]};
+    }
     for (int32_t i = 0; i < listed; i++) {
         const Operand *item = (i % 2 == 0 ? call->keys : call->values).items[i / 2];
         views[i] = by_heads(layout_of(call), &item->view, sizes->key_heads);

@@ -20,6 +20,9 @@ typedef struct AttentionCall {
     const Operand *pages;                        /* [batch, page]: keys and values lie in blocks of `block_size` */
     int64_t block_size;
     const Operand *out_scale, *out_offset;       /* of a quantized result */
+    /* Of integer keys and values: numbers of both, the keys' before the values', or, V2 on, of each. */
+    const Operand *joint_scale, *joint_offset, *key_scale, *key_offset, *value_scale, *value_offset;
+    int64_t joint_mode, key_mode, value_mode;
     bool newest;                                 /* V3 on: layouts of packed tokens, results in another layout */
     const Operand *rotary_query, *rotary_key;    /* of them: parts whose product adds to the scores */
     bool adds_after_scale;             /* scale * q k^T + shift, not scale * (q k^T + shift) */

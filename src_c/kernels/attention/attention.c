@@ -14,7 +14,8 @@ enum { ROWS = 128, KEYS = 128, PARTS = 16, BACKWARD_PIECES = 8 };
 
 enum { QUERY, KEY, VALUE, SHIFT, MASK, DROP, OUT, MAXIMUM, SUM, OUT_GRADIENT, QUERY_GRADIENT, KEY_GRADIENT,
        VALUE_GRADIENT,
-       RESULT_SCALE = 13, RESULT_SHIFT, PAGES, ROTARY_QUERY, ROTARY_KEY, LISTED };
+       RESULT_SCALE = 13, RESULT_SHIFT, PAGES, ROTARY_QUERY, ROTARY_KEY,
+       KEY_SCALE, KEY_OFFSET, VALUE_SCALE, VALUE_OFFSET, LISTED };
 
 /* ---- rows of scores ---- */
 
@@ -127,9 +128,10 @@ static void *place(const Head *head, int operand, int64_t row)
 {
     const View *view = view_of(head, operand);
     const bool of_key = operand == KEY || operand == VALUE || operand == KEY_GRADIENT || operand == VALUE_GRADIENT ||
-                        operand == ROTARY_KEY;
-    const int64_t block = of_key ? head->attention->block : 0;
-    int64_t batch = of_key && head->attention->listed ? 0 : head->batch;
+                        operand >= ROTARY_KEY;
+    const bool in_pages = of_key && (operand < KEY_SCALE || head->attention->scales_in_pages);
+    const int64_t block = in_pages ? head->attention->block : 0;
+    int64_t batch = view == &head->views[operand] ? head->batch : 0;
     if (block > 0) {
         batch = page_at(&head->views[PAGES], head->batch, row / block);
         row %= block;
@@ -166,7 +168,7 @@ static KernelStatus multiply_matrices(int64_t m, int64_t n, int64_t k, Matrix a,
 
 static void load_row(const Head *head, int operand, int64_t row, int64_t first, int64_t count, float *to)
 {
-    const View *view = &head->views[operand];
+    const View *view = view_of(head, operand);
     const char *from = (const char *)place(head, operand, row) +
                        first * view->strides[3] * (int64_t)us_dtype_size(view->dtype);
     us_lane_load(LANE_FLOAT, to, from, view->dtype, view->strides[3], count);
@@ -252,14 +254,52 @@ static void drop_row(const Head *head, Tile tile, int64_t i, float *weights)
     }
 }
 
+KERNEL_CLONES static void dequantize(float *x, const float *scale, const float *offset, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        x[i] = (x[i] + offset[i]) * scale[i];
+    }
+}
+
+/* Row by row, into `space`. */
+static void dequantize_rows(const Head *head, int operand, int64_t first, int64_t rows, int64_t depth, float *space)
+{
+    const int of_scale = operand == KEY ? KEY_SCALE : VALUE_SCALE, of_offset = of_scale + 1;
+    float scale[KEYS], offset[KEYS] = {0};
+    for (int64_t row = first; row < first + rows; row++, space += depth) {
+        load_row(head, operand, row, 0, depth, space);
+        for (int64_t at = 0; at < depth; at += KEYS) {
+            const int64_t count = smaller(KEYS, depth - at);
+            load_row(head, of_scale, row, at, count, scale);
+            if (is_given(head, of_offset)) {
+                load_row(head, of_offset, row, at, count, offset);
+            }
+            dequantize(space + at, scale, offset, count);
+        }
+    }
+}
+
+/* The keys, or the values, of a tile. `space` is for numbers that integers stand for. */
+static Matrix tile_matrix(const Head *head, int operand, Tile tile, float *space)
+{
+    const AttentionSizes *sizes = &head->attention->sizes;
+    const int64_t first = head->sequence->key_begin + tile.key;
+    if (!head->attention->dequantizes) {
+        return matrix_at(head, operand, first);
+    }
+    const int64_t depth = operand == KEY ? sizes->depth : sizes->value_depth;
+    dequantize_rows(head, operand, first, tile.keys, depth, space);
+    return matrix_of_rows(space, DTYPE_FLOAT32, depth);
+}
+
 /* q k^T of a tile. */
-static KernelStatus find_scores(const Head *head, Tile tile, float *scores)
+static KernelStatus find_scores(const Head *head, Tile tile, Matrix keys, float *scores)
 {
     const int64_t row = head->sequence->query_begin + tile.row, key = head->sequence->key_begin + tile.key;
     const int64_t rotary = head->attention->rotary_depth;
     const KernelStatus status =
         multiply_matrices(tile.rows, tile.keys, head->attention->sizes.depth, matrix_at(head, QUERY, row),
-                          transposed(matrix_at(head, KEY, key)), scores, false);
+                          transposed(keys), scores, false);
     return status != KERNEL_OK || rotary == 0
                ? status
                : multiply_matrices(tile.rows, tile.keys, rotary, matrix_at(head, ROTARY_QUERY, row),
@@ -284,12 +324,14 @@ static float finish_scores(const Head *head, Tile tile, int64_t i, float *scores
 typedef struct Rows {
     float maximum[ROWS], sum[ROWS], scores[ROWS * KEYS];
     float *out; /* ROWS x value_depth */
+    float *dequantized; /* KEYS x the larger depth */
 } Rows;
 
 static KernelStatus add_tile(const Head *head, Tile tile, Rows *rows)
 {
     const int64_t depth = head->attention->sizes.value_depth;
-    KernelStatus status = find_scores(head, tile, rows->scores);
+    const Matrix keys = tile_matrix(head, KEY, tile, rows->dequantized);
+    KernelStatus status = find_scores(head, tile, keys, rows->scores);
     for (int64_t i = 0; i < tile.rows && status == KERNEL_OK; i++) {
         float *scores = rows->scores + i * tile.keys;
         const float largest = finish_scores(head, tile, i, scores), before = rows->maximum[i];
@@ -307,8 +349,7 @@ static KernelStatus add_tile(const Head *head, Tile tile, Rows *rows)
     return status != KERNEL_OK ? status
                                : multiply_matrices(tile.rows, depth, tile.keys,
                                                    matrix_of_rows(rows->scores, DTYPE_FLOAT32, tile.keys),
-                                                   matrix_at(head, VALUE, head->sequence->key_begin + tile.key),
-                                                   rows->out, true);
+                                                   tile_matrix(head, VALUE, tile, rows->dequantized), rows->out, true);
 }
 
 static void store_statistic(const Head *head, int operand, int64_t row, float value)
@@ -359,11 +400,16 @@ static void finish_rows(const Head *head, Tile tile, Rows *rows)
 static KernelStatus attend_rows(const Head *head, int64_t row)
 {
     const int64_t depth = head->attention->sizes.value_depth, keys = head->sequence->key_count;
-    Rows *rows = us_scratch_take(us_scratch_round(sizeof *rows) + (size_t)(ROWS * depth) * sizeof(float));
-    if (rows == NULL) {
+    const int64_t wider = head->attention->sizes.depth > depth ? head->attention->sizes.depth : depth;
+    const size_t of_out = (size_t)(ROWS * depth) * sizeof(float);
+    const size_t of_keys = head->attention->dequantizes ? (size_t)(KEYS * wider) * sizeof(float) : 0;
+    char *cursor = us_scratch_take(us_scratch_round(sizeof(Rows)) + us_scratch_round(of_out) + of_keys);
+    if (cursor == NULL) {
         return KERNEL_NO_MEMORY;
     }
-    rows->out = (float *)((char *)rows + us_scratch_round(sizeof *rows));
+    Rows *rows = us_scratch_part(&cursor, sizeof *rows);
+    rows->out = us_scratch_part(&cursor, of_out);
+    rows->dequantized = (float *)cursor;
     Tile tile = {row, smaller(ROWS, head->sequence->query_count - row), 0, 0};
     memset(rows->out, 0, (size_t)(ROWS * depth) * sizeof(float));
     for (int64_t i = 0; i < tile.rows; i++) {
@@ -496,7 +542,7 @@ static KernelStatus differentiate_tile(const Head *head, Tile tile, Space *space
     const Matrix gradient = matrix_at(head, OUT_GRADIENT, row);
     const Matrix weights = matrix_of_rows(space->weights, DTYPE_FLOAT32, tile.keys);
     const Matrix slopes = matrix_of_rows(space->slopes, DTYPE_FLOAT32, tile.keys);
-    KernelStatus status = find_scores(head, tile, space->weights);
+    KernelStatus status = find_scores(head, tile, matrix_at(head, KEY, key), space->weights);
     status = status != KERNEL_OK ? status
                                  : multiply_matrices(tile.rows, tile.keys, sizes->value_depth, gradient,
                                                      transposed(matrix_at(head, VALUE, key)), space->slopes, false);

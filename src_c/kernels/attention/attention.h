@@ -34,6 +34,7 @@ typedef struct Attention {
     int64_t block;     /* keys of a page; 0: the keys lie in turn */
     bool listed;       /* every sequence has views of its own for its keys and values */
     bool quantizes;    /* the result is rounded to integers */
+    bool dequantizes, scales_in_pages; /* keys and values are integers; their scales lie in pages as they do */
     int64_t rotary_depth; /* of further parts of query and key, whose product adds to the scores */
     AttentionSequence of[]; /* sizes.sequences */
 } Attention;
@@ -43,8 +44,9 @@ typedef struct Attention {
  *   kept), out; maximum? and sum? of e^(score - maximum) of every row, [.., i, copies]
  * A row without keys gives 0, maximum -infinity and sum 0.
  * After four absent ones: scale? and shift? of the result, [1, head, 1, depth]: integers are result * scale + shift, to
- * the nearest; pages? [sequence, page] (int32): the first axis of key and value counts pages of `block` rows; * the rotary parts of query and key, which
- * lie as these do; then, where `listed`, key and value of each sequence, whose first axis has size 1. */
+ * the nearest; pages? [sequence, page] (int32): the first axis of key and value counts pages of `block` rows; rotary
+ * parts? of query and key, which lie as these do; scale and offset? of integer keys and of integer values, numbers being
+ * (integer + offset) * scale; then, where `listed`, key and value of each sequence, whose first axis has size 1. */
 Kernel us_attention;
 
 /* Views: query, key, value, shift?, mask?, drop?, out, maximum, sum, dout, dquery, dkey, dvalue. */
