@@ -332,6 +332,16 @@ def test_what_tiles_would_spread_goes_without_them(value):
     assert found[0] == found[1] and found[2] != found[3]
 
 
+def test_very_long_rows_go_without_tiles():
+    """A row of tiles would take much memory: the same bits as without them; other bits where rows are short."""
+    for width, same in ((20000, True), (20, False)):
+        x, w = Operand(random((1, 16, 2, width), 1)), Operand(random((16, 16, 3, 3), 2))
+        found = [Operand(np.zeros((1, 16, 2, width))) for _ in range(2)]
+        for y, method in zip(found, (WINOGRAD, PLAIN)):
+            call("us_conv_forward", [x, w, None, None, y], attributes((1, 1), (1, 1), (1, 1), method=method))
+        assert (found[0].array == found[1].array).all() == same
+
+
 def test_three_taps_of_one_plane_of_a_volume():
     """Tiles in the last two axes of three."""
     x_shape, w_shape, y_shape, geometry = settings(((2, 5, 4, 9, 10), 6, (1, 3, 3), (2, 1, 1), (1, 1, 0), (1, 1, 1), 1))

@@ -29,7 +29,8 @@ enum { CONV_AXES = 3 };
 
 /* How the sums are formed. Every method gives the same sums up to rounding. The last one is for float32, float16 and
  * bfloat16 data, 3 taps along each of the last two axes (1 along a third), stride 1 and dilation 1; a problem that it
- * does not take goes as with CONV_PLAIN, and so do data with infinities, NaN or values whose sums could overflow. */
+ * does not take, or for which it needs much memory (filters of 18 million weights and more, rows of many thousand
+ * elements), goes as with CONV_PLAIN, and so do data with infinities, NaN or values whose sums could overflow. */
 typedef enum ConvMethod {
     CONV_ANY,      /* whichever is fastest */
     CONV_PRODUCT,  /* a matrix product over gathered columns */

@@ -116,7 +116,8 @@ KernelStatus us_gather_by_product(const Gather *gather, const Finish *finish);
 KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish);
 KernelStatus us_gather_by_winograd(const Gather *gather, const Finish *finish);
 
-/* Whether Winograd's method takes the gather: 3 x 3 neighbouring taps, steps of 1, float32. */
+/* Whether Winograd's method takes the gather: 3 x 3 neighbouring taps, steps of 1, float32, and a moderate amount of
+ * memory for its filter and for a row of tiles. */
 bool us_winograd_takes(const Gather *gather);
 
 /* sums[g,k,c,t] = sum over n, o of dy[n, g*results + k, o] * in[…] of the gather, in the order of a packed filter. dy

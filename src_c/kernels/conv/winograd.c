@@ -18,9 +18,9 @@
 #include <string.h>
 
 /* Lines that are mapped together; floats of the patches and products of a block, which stay in a core's second cache,
- * and of blocks that threads share; tiles of a block; blocks there should be. */
+ * and of blocks that threads share; most floats of a mapped filter; tiles of a block; blocks there should be. */
 enum { TAPS = 3, MOST_EDGE = 6, LANES = 16, LINES = 8, BLOCK_ELEMENTS = 512 * 1024, CHUNK_ELEMENTS = 4 * 1024 * 1024,
-       LEAST = 80, MOST = 256, FEW = 4 };
+       FILTER_ELEMENTS = 32 * 1024 * 1024, LEAST = 80, MOST = 256, FEW = 4 };
 
 typedef float Vector __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
 
@@ -135,9 +135,16 @@ static int64_t whole_vectors(int64_t count)
     return ceiling(count, LANES) * LANES;
 }
 
+static int64_t filter_elements(const Gather *gather, int tile)
+{
+    return gather->groups * (tile + TAPS - 1) * (tile + TAPS - 1) * gather->results * gather->channels;
+}
+
 bool us_winograd_takes(const Gather *gather)
 {
-    bool fits = gather->compute == DTYPE_FLOAT32 && gather->taps[0].count == 1;
+    const int64_t row = ceiling(gather->out_size[2], 2) * 16 * (gather->channels + gather->results);
+    bool fits = gather->compute == DTYPE_FLOAT32 && gather->taps[0].count == 1 && row <= CHUNK_ELEMENTS &&
+                filter_elements(gather, 2) <= FILTER_ELEMENTS;
     for (int axis = 1; axis < CONV_AXES; axis++) {
         const TapAxis *taps = &gather->taps[axis];
         fits = fits && taps->count == TAPS && llabs(taps->offset_step) == 1 && gather->step[axis] == 1;
@@ -151,7 +158,8 @@ static int tile_for(const Gather *gather, DType result)
     enum { LEAST_TILES = 64 };
     const int64_t tiles = gather->images * gather->out_size[0] * ceiling(gather->out_size[1], 4) *
                           ceiling(gather->out_size[2], 4);
-    return (result == DTYPE_FLOAT16 || result == DTYPE_BFLOAT16) && tiles >= LEAST_TILES ? 4 : 2;
+    const bool fits = tiles >= LEAST_TILES && filter_elements(gather, 4) <= FILTER_ELEMENTS;
+    return fits && (result == DTYPE_FLOAT16 || result == DTYPE_BFLOAT16) ? 4 : 2;
 }
 
 /* Tiles of results as positions of a gather, whose taps are the elements of a square that begins at the tile. */
