@@ -478,3 +478,24 @@ def test_joint_numbers_of_integer_keys():
                    **name)  # fmt: skip
     real = k * scales[0][:, None] / 64, v * scales[1][:, None, :, None]
     near(result, attention(q, *real, q, 0.3, 0, np.ones((2, 1, 3, keys), bool), 1)[0], "BF16")
+
+
+def test_shared_rows():
+    """Rows before those of every batch, with a mask over both, valid lengths, and a band from the last corner."""
+    heads, keys, depth, kind = 4, 150, 8, "F16"
+    for version, layout, rows, shared, length, mode in [(2, "BNSD", 5, 140, [], 0), (3, "BSH", 5, 3, [2], 3), (4, "BSND", 1, 7, [0], None)]:
+        q, k, v = (drawn((2, n, s, depth), seed, kind) for seed, n, s in ((1, heads, rows), (2, 2, keys), (3, 2, keys)))
+        before = [drawn((1, 2, shared, depth), seed, kind) for seed in (4, 5)]
+        count, lengths = (length or [shared])[0], [keys, 9]
+        mask = np.random.default_rng(6).random((2, 1, rows, count + keys)) < 0.3
+        put = lambda x: tensor(laid_out(x, layout), kind)
+        given = tensor(mask, "B") if mode == 0 else empty((2048, 2048), "B") if mode else None
+        result = fused(version, rows, query=put(q), key=[put(k)], value=[put(v)], keySharedPrefix=put(before[0]), valueSharedPrefix=put(before[1]),
+                       actualSharedPrefixLen=length, numHeads=heads, numKeyValueHeads=2, inputLayout=layout, sparseMode=mode or 0,
+                       actualSeqLengthsKv=lengths, attenMask=given, preTokens=FAR, nextTokens=FAR,
+                       attentionOut=empty(laid_out(q, layout).shape, kind))  # fmt: skip
+        for b, n in enumerate(lengths):
+            own = [np.concatenate([x[:, :, :count], y[b : b + 1, :, :n]], 2) for x, y in zip(before, (k, v))]
+            keeps = ~mask[b : b + 1, :, :, : count + n] if mode == 0 else kept(mode or 1, rows, count + n)[None, None]
+            y = attention(q[b : b + 1], *own, q[b : b + 1], 0.3, 0, keeps, 1)[0]
+            near(back(result[b : b + 1], layout, y.shape), y, kind)

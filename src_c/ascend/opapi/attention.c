@@ -129,6 +129,16 @@ static int64_t key_room(const AttentionCall *call, const Operand4 *of, int64_t b
     return is_listed(call) ? call->keys.items[batch]->view.shape[layout_of(call)->row] : of->key.shape[2];
 }
 
+/* Keys that every batch has before its own. */
+static int64_t shared_keys(const AttentionCall *call)
+{
+    if (!is_there(call->shared_key)) {
+        return 0;
+    }
+    return call->shared_length.count > 0 ? call->shared_length.values[0]
+                                         : call->shared_key->view.shape[layout_of(call)->row];
+}
+
 static int64_t most_keys(const AttentionCall *call, const Operand4 *of)
 {
     int64_t most = key_room(call, of, 0);
@@ -202,7 +212,7 @@ static void describe_sequences(const AttentionCall *call, const Operand4 *of, At
             sequence->key_count = call->key_ends.values[s] - sequence->key_begin;
         }
         sequence->seen_rows = length_of(call->query_lengths, s, sequence->query_count);
-        sequence->key_count = length_of(call->key_lengths, s, sequence->key_count);
+        sequence->key_count = shared_keys(call) + length_of(call->key_lengths, s, sequence->key_count);
         rows += sequence->query_count;
         scores += call->heads * sequence->query_count * sequence->key_count;
     }
@@ -335,7 +345,7 @@ static bool covers(const AttentionCall *call, const View *view, bool one_row)
     const int32_t row = view->rank - 2;
     const int64_t rows = longest(call, call->query_ends, of.query.shape[2]);
     const bool turns = call->packed && !is_there(call->pages);
-    const int64_t keys = turns ? longest(call, call->key_ends, 0) : most_keys(call, &of);
+    const int64_t keys = turns ? longest(call, call->key_ends, 0) : shared_keys(call) + most_keys(call, &of);
     const int64_t batches = sequence_count(call, &of);
     const bool longer = call->packed || call->infers;
     if ((view->rank != 2 && view->rank != 4) ||
@@ -565,7 +575,7 @@ static bool leaves_rows(const AttentionCall *call, const Operand4 *of)
     bool leaves = false;
     for (int64_t s = 0; s < of->query.shape[0]; s++) {
         const int64_t rows = length_of(call->query_lengths, s, of->query.shape[2]);
-        const int64_t keys = length_of(call->key_lengths, s, key_room(call, of, s));
+        const int64_t keys = shared_keys(call) + length_of(call->key_lengths, s, key_room(call, of, s));
         const int64_t before = near(call->before), after = near(call->after);
         leaves |= call->mode == MODE_DEFAULT && is_there(call->mask) && (rows - keys - before > 0 || after < 0);
         leaves |= call->mode == MODE_RIGHT_DOWN && keys < rows;
@@ -718,6 +728,50 @@ static View channel_view(const View *own, int64_t heads, int64_t depth)
                   .strides = {0, count == 1 ? 0 : of_head, 0, step}};
 }
 
+/* Rows of every batch: [1, …] with heads, head size and type of its own ones. */
+static bool is_shared(const AttentionCall *call, const Operand *shared, const Operand *own)
+{
+    const Layout *layout = layout_of(call);
+    if (shared->view.rank != layout->rank) {
+        return false;
+    }
+    View view = own->view;
+    view.shape[layout->batch] = 1;
+    return are_alike_but(&shared->view, &view, layout->row);
+}
+
+static void require_shared(OpCall *op, const AttentionCall *call)
+{
+    const Operand *key = call->shared_key, *value = call->shared_value;
+    if (op_refused(op) || key == NULL) {
+        return;
+    }
+    op_require(op, op_given(key) == op_given(value), key->name, "pair", op->invalid, "%s and %s are given together",
+               key->name, value->name);
+    op_require(op, op_given(key) || call->shared_length.count == 0, call->shared_length.name, "alone", op->invalid,
+               "%s is given without %s", call->shared_length.name, key->name);
+    if (op_refused(op) || !op_given(key)) {
+        return;
+    }
+    op_require(op, !is_there(call->pages) && !is_listed(call) && !call->packed && !is_there(call->rotary_query) &&
+                       call->key->dtype != ACL_INT8,
+               key->name, "partners", op->invalid,
+               "%s is given: not with pages, lists, packed tokens, rotary parts or integer keys", key->name);
+    const int32_t row = layout_of(call)->row;
+    op_require(op, is_shared(call, key, call->key), key->name, "shape", op->invalid, "%s is %s of %s, %s is %s",
+               key->name, op_shape_text(op, key), acl_dtype_name(key->dtype), call->key->name,
+               op_shape_text(op, call->key));
+    op_require(op, is_shared(call, value, call->value) && value->view.shape[row] == key->view.shape[row], value->name,
+               "shape", op->invalid, "%s is %s of %s, %s is %s, %s is %s", value->name, op_shape_text(op, value),
+               acl_dtype_name(value->dtype), call->value->name, op_shape_text(op, call->value), key->name,
+               op_shape_text(op, key));
+    const IntArguments length = call->shared_length;
+    const bool fits = length.count == 0 || (length.count == 1 && length.values[0] >= 0 &&
+                                            length.values[0] <= key->view.shape[row]);
+    op_require(op, fits, length.name, "value", op->invalid, "%s has %lld entries: one of 0 to %lld is needed",
+               length.name, (long long)length.count, (long long)key->view.shape[row]);
+}
+
 /* ---- integer keys and values ---- */
 
 /* What numbers there are: one for a channel, or for all; for a token; for a head; for a token of a head; the last but
@@ -867,6 +921,7 @@ void op_require_inference(OpCall *op, const AttentionCall *call)
     const Operand4 of = split_heads(call);
     require_pages(op, call, &of);
     require_rotary(op, call, &of);
+    require_shared(op, call);
     require_dequantization(op, call, &of);
     require_packed(op, call, &of);
     if (op_refused(op)) {
@@ -898,7 +953,7 @@ static View by_scores(const View *view)
     return result;
 }
 
-enum { ATTENTION_VIEWS = 13, FIRST_LISTED = 22 };
+enum { ATTENTION_VIEWS = 13, FIRST_LISTED = 24 };
 
 typedef struct AttentionPlan {
     Attention *attention;
@@ -924,7 +979,7 @@ static AttentionPlan plan_of(OpCall *op, const AttentionCall *call)
                                   .shift_scale = call->adds_after_scale ? 1 : (float)scale,
                                   .keep = (float)call->keep, .joins = call->infers, .copies = copies_of(call),
                                   .block = is_there(call->pages) ? of.key.shape[2] : 0, .listed = is_listed(call),
-                                  .quantizes = is_there(call->out_scale),
+                                  .quantizes = is_there(call->out_scale), .shared = shared_keys(call),
                                   .dequantizes = call->infers && call->key->dtype == ACL_INT8,
                                   .scales_in_pages = dequantization_of(call, false).mode >= OF_PAGED_TOKENS,
                                   .rotary_depth = is_there(call->rotary_query) ? ROTARY_DEPTH : 0};
@@ -992,6 +1047,13 @@ aclnnStatus op_attention(OpCall *op, const AttentionCall *call)
     }
     planned[ATTENTION_VIEWS + 3] = (PlannedView){call->rotary_query, VIEW_READ, &rotary_query};
     planned[ATTENTION_VIEWS + 4] = (PlannedView){call->rotary_key, VIEW_READ, &rotary_key};
+    View shared_key = us_view_absent(), shared_value = us_view_absent();
+    if (is_there(call->shared_key)) {
+        shared_key = by_heads(layout_of(call), &call->shared_key->view, sizes->key_heads);
+        shared_value = by_heads(layout_of(call), &call->shared_value->view, sizes->key_heads);
+    }
+    planned[ATTENTION_VIEWS + 9] = (PlannedView){call->shared_key, VIEW_READ, &shared_key};
+    planned[ATTENTION_VIEWS + 10] = (PlannedView){call->shared_value, VIEW_READ, &shared_value};
     View numbers[4];
     for (int i = 0; i < 4; i++) {
         const Dequantization of = dequantization_of(call, i > 1);

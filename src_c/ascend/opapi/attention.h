@@ -23,6 +23,8 @@ typedef struct AttentionCall {
     /* Of integer keys and values: numbers of both, the keys' before the values', or, V2 on, of each. */
     const Operand *joint_scale, *joint_offset, *key_scale, *key_offset, *value_scale, *value_offset;
     int64_t joint_mode, key_mode, value_mode;
+    const Operand *shared_key, *shared_value;    /* V2 on: rows before those of every batch */
+    IntArguments shared_length;                  /* how many; none: all */
     bool newest;                                 /* V3 on: layouts of packed tokens, results in another layout */
     const Operand *rotary_query, *rotary_key;    /* of them: parts whose product adds to the scores */
     bool adds_after_scale;             /* scale * q k^T + shift, not scale * (q k^T + shift) */

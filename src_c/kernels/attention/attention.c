@@ -15,7 +15,7 @@ enum { ROWS = 128, KEYS = 128, PARTS = 16, BACKWARD_PIECES = 8 };
 enum { QUERY, KEY, VALUE, SHIFT, MASK, DROP, OUT, MAXIMUM, SUM, OUT_GRADIENT, QUERY_GRADIENT, KEY_GRADIENT,
        VALUE_GRADIENT,
        RESULT_SCALE = 13, RESULT_SHIFT, PAGES, ROTARY_QUERY, ROTARY_KEY,
-       KEY_SCALE, KEY_OFFSET, VALUE_SCALE, VALUE_OFFSET, LISTED };
+       KEY_SCALE, KEY_OFFSET, VALUE_SCALE, VALUE_OFFSET, SHARED_KEY, SHARED_VALUE, LISTED };
 
 /* ---- rows of scores ---- */
 
@@ -112,10 +112,14 @@ static Head head_of(const Attention *attention, const View *views, int64_t batch
     return (Head){attention, views, &attention->of[batch], batch, head, head / (sizes->heads / sizes->key_heads)};
 }
 
-static const View *view_of(const Head *head, int operand)
+/* The view that has a row of the operand. */
+static const View *view_of(const Head *head, int operand, int64_t row)
 {
-    const bool listed = head->attention->listed && (operand == KEY || operand == VALUE);
-    return &head->views[listed ? LISTED + 2 * head->batch + (operand == VALUE) : operand];
+    if (operand != KEY && operand != VALUE) {
+        return &head->views[operand];
+    }
+    const int64_t listed = head->attention->listed ? LISTED + 2 * head->batch : KEY;
+    return &head->views[(row < head->attention->shared ? SHARED_KEY : listed) + (operand == VALUE)];
 }
 
 static int64_t page_at(const View *pages, int64_t sequence, int64_t number)
@@ -126,7 +130,9 @@ static int64_t page_at(const View *pages, int64_t sequence, int64_t number)
 /* Element (row, 0) of the head. */
 static void *place(const Head *head, int operand, int64_t row)
 {
-    const View *view = view_of(head, operand);
+    const View *view = view_of(head, operand, row);
+    const bool is_shared = view == &head->views[SHARED_KEY] || view == &head->views[SHARED_VALUE];
+    row -= (operand == KEY || operand == VALUE) && !is_shared ? head->attention->shared : 0;
     const bool of_key = operand == KEY || operand == VALUE || operand == KEY_GRADIENT || operand == VALUE_GRADIENT ||
                         operand >= ROTARY_KEY;
     const bool in_pages = of_key && (operand < KEY_SCALE || head->attention->scales_in_pages);
@@ -144,7 +150,7 @@ static void *place(const Head *head, int operand, int64_t row)
 /* Rows from `row` on as a matrix. */
 static Matrix matrix_at(const Head *head, int operand, int64_t row)
 {
-    const View *view = view_of(head, operand);
+    const View *view = view_of(head, operand, row);
     return (Matrix){.data = place(head, operand, row), .dtype = view->dtype, .row = view->strides[2],
                     .column = view->strides[3]};
 }
@@ -168,7 +174,7 @@ static KernelStatus multiply_matrices(int64_t m, int64_t n, int64_t k, Matrix a,
 
 static void load_row(const Head *head, int operand, int64_t row, int64_t first, int64_t count, float *to)
 {
-    const View *view = view_of(head, operand);
+    const View *view = view_of(head, operand, row);
     const char *from = (const char *)place(head, operand, row) +
                        first * view->strides[3] * (int64_t)us_dtype_size(view->dtype);
     us_lane_load(LANE_FLOAT, to, from, view->dtype, view->strides[3], count);
@@ -417,10 +423,11 @@ static KernelStatus attend_rows(const Head *head, int64_t row)
         rows->sum[i] = 0;
     }
     KernelStatus status = KERNEL_OK;
-    const int64_t block = head->attention->block;
+    const int64_t block = head->attention->block, shared = head->attention->shared;
     for (; tile.key < keys && status == KERNEL_OK; tile.key += tile.keys) {
         tile.keys = smaller(KEYS, keys - tile.key);
         tile.keys = block > 0 ? smaller(tile.keys, block - tile.key % block) : tile.keys;
+        tile.keys = tile.key < shared ? smaller(tile.keys, shared - tile.key) : tile.keys;
         status = is_seen(head->sequence, tile) ? add_tile(head, tile, rows) : KERNEL_OK;
     }
     if (status == KERNEL_OK) {

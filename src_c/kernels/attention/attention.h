@@ -32,6 +32,7 @@ typedef struct Attention {
     int32_t copies;    /* of every maximum and sum, along the last axis of their views */
     /* Of us_attention only. */
     int64_t block;     /* keys of a page; 0: the keys lie in turn */
+    int64_t shared;    /* keys that every sequence has before its own; not counted by pages */
     bool listed;       /* every sequence has views of its own for its keys and values */
     bool quantizes;    /* the result is rounded to integers */
     bool dequantizes, scales_in_pages; /* keys and values are integers; their scales lie in pages as they do */
@@ -46,7 +47,7 @@ typedef struct Attention {
  * After four absent ones: scale? and shift? of the result, [1, head, 1, depth]: integers are result * scale + shift, to
  * the nearest; pages? [sequence, page] (int32): the first axis of key and value counts pages of `block` rows; rotary
  * parts? of query and key, which lie as these do; scale and offset? of integer keys and of integer values, numbers being
- * (integer + offset) * scale; then, where `listed`, key and value of each sequence, whose first axis has size 1. */
+ * (integer + offset) * scale; key and value of the shared rows, [1, head, row, depth]; then, where `listed`, key and value of each sequence, whose first axis has size 1. */
 Kernel us_attention;
 
 /* Views: query, key, value, shift?, mask?, drop?, out, maximum, sum, dout, dquery, dkey, dvalue. */
