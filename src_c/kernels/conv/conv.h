@@ -43,8 +43,9 @@ typedef enum ConvMethod {
  * result positions of all images. */
 static inline bool us_conv_winograd_pays(int64_t channels, int64_t results, int64_t positions)
 {
-    enum { LEAST_CHANNELS = 16, LEAST_POSITIONS = 256 };
-    return channels >= LEAST_CHANNELS && results >= LEAST_CHANNELS && positions >= LEAST_POSITIONS;
+    enum { LEAST_CHANNELS = 16, LEAST_FILTERS = 1024, LEAST_POSITIONS = 256 };
+    return channels >= LEAST_CHANNELS && results >= LEAST_CHANNELS && channels * results >= LEAST_FILTERS &&
+           positions >= LEAST_POSITIONS;
 }
 
 typedef struct Convolution {
