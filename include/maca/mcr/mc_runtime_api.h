@@ -129,6 +129,15 @@ mcError_t mcGraphLaunch(mcGraphExec_t graphExec, mcStream_t s);
 mcError_t mcGraphExecUpdate(mcGraphExec_t graphExec, mcGraph_t graph, mcGraphNode_t *errorNode,
                             mcGraphExecUpdateResult *result);
 
+/* ---- memory and events of several processes: a handle may be sent to another process as bytes --------------------- */
+
+mcError_t mcIpcGetMemHandle(mcIpcMemHandle_t *handle, void *devPtr); /* of mcMalloc; freeing it ends the handle */
+/* In another process; flags mcIpcMemLazyEnablePeerAccess. Opening a handle again gives the same address, to be closed too. */
+mcError_t mcIpcOpenMemHandle(void **devPtr, mcIpcMemHandle_t handle, unsigned int flags);
+mcError_t mcIpcCloseMemHandle(void *devPtr); /* waits for the device's work */
+mcError_t mcIpcGetEventHandle(mcIpcEventHandle_t *handle, mcEvent_t event); /* made with mcEventInterprocess */
+mcError_t mcIpcOpenEventHandle(mcEvent_t *event, mcIpcEventHandle_t handle);
+
 #ifdef __cplusplus
 }
 #endif

@@ -17,7 +17,8 @@ static mcError_t create(Call call, mcEvent_t *e, unsigned int flags)
         return runtime_end(&call);
     }
     Context *context = us_context_primary(device);
-    Event *event = context == NULL ? NULL : us_event_create(context);
+    const bool shared = (flags & mcEventInterprocess) != 0;
+    Event *event = context == NULL ? NULL : shared ? us_event_create_shared(context) : us_event_create(context);
     us_require(&call, event != NULL, "e", "memory", mcErrorMemoryAllocation, "no memory for an event");
     if (event != NULL) {
         event->vendor_flags = flags;

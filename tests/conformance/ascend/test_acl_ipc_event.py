@@ -66,7 +66,9 @@ def exporter():
 
 
 def their_handle():
-    return ffi.from_buffer("aclrtIpcEventHandle *", exporter().ask("bytes(ffi.buffer(handle))"))[0]
+    made = ffi.new("aclrtIpcEventHandle *")
+    ffi.buffer(made)[:] = exporter().ask("bytes(ffi.buffer(handle))")
+    return made[0]
 
 
 def open_handle(known: bool = True, null: bool = False, context: bool = True):

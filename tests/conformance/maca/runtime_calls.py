@@ -68,6 +68,9 @@ LEGAL: dict[str, Callable[[], list]] = {
     "mcEventQuery": lambda: [rt.event()],
     "mcEventElapsedTime": lambda: [ffi.new("float *"), rt.recorded_event(), rt.recorded_event()],
     "mcEventDestroy": lambda: [rt.event()],
+    "mcIpcGetMemHandle": lambda: [ffi.new("mcIpcMemHandle_t *"), rt.device_memory()],
+    "mcIpcGetEventHandle": lambda: [ffi.new("mcIpcEventHandle_t *"),
+                                    rt.event(lib.mcEventDisableTiming | lib.mcEventInterprocess)],
 }
 
 _kept = []

@@ -38,6 +38,8 @@ def unregistered(arguments):
 
 
 RULES = [
+    *null_cases("mcIpcGetMemHandle", handle=0, devPtr=1),
+    case("mcIpcGetMemHandle/devPtr/allocated", lambda it: {1: it[1] + 1}),
     *null_cases("mcMalloc", p=0),
     *null_cases("mcMallocManaged", p=0),
     *null_cases("mcMallocHost", p=0),

@@ -32,6 +32,8 @@ RULES = [
     *null_cases("mcEventCreate", e=0),
     *null_cases("mcEventCreateWithFlags", e=0),
     *null_cases("mcEventElapsedTime", ms=0),
+    *null_cases("mcIpcGetEventHandle", handle=0),
+    case("mcIpcGetEventHandle/event/interprocess", lambda _: {1: rt.event(lib.mcEventDisableTiming)}),
     case("mcStreamCreateWithFlags/flags/range", {1: 2}, {1: 1}),
     case("mcStreamCreateWithPriority/flags/range", {1: 2}, {1: 1}),
     case("mcEventCreateWithFlags/flags/range", {1: 8}, {1: 7}),
@@ -44,7 +46,7 @@ RULES = [
     *[case(f"{f}/stream/alive", lambda _: {1: rt.dead_stream()}) for f in ("mcEventRecord", "mcEventRecordWithFlags")],
     *[case(f"{f}/event/alive", lambda _: {0: rt.dead_event()})
       for f in ("mcEventRecord", "mcEventRecordWithFlags", "mcEventSynchronize", "mcEventQuery", "mcEventDestroy")],
-    *[case(f"{f}/event/alive", lambda _: {1: rt.dead_event()}) for f in ("mcStreamWaitEvent", "mcEventElapsedTime")],
+    *[case(f"{f}/event/alive", lambda _: {1: rt.dead_event()}) for f in ("mcStreamWaitEvent", "mcEventElapsedTime", "mcIpcGetEventHandle")],
     case("mcEventElapsedTime/event/recorded", lambda _: {2: rt.event()}),
     case("mcEventElapsedTime/event/timing", lambda _: {1: rt.recorded_event(lib.mcEventDisableTiming)}),
     RuleCase("mcEventRecord/event/device", refused=lambda: record_elsewhere("mcEventRecord", other=1),
