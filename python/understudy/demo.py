@@ -210,6 +210,15 @@ def _convolutional_network() -> dict[str, numpy.ndarray]:
     return {"loss": numpy.array(losses), **learned}
 
 
+def _captured_graph() -> dict[str, numpy.ndarray]:
+    matrix = ((numpy.arange(36) * 7 % 11 - 5) / 16).reshape(6, 6).T
+    x, total = numpy.zeros(6), numpy.zeros(6)
+    for _ in range(100):
+        x = numpy.tanh(matrix @ x + (numpy.arange(6) - 2) / 4)
+        total += x
+    return {"last x": x, "sum": total}
+
+
 def _spatial_transformer() -> dict[str, numpy.ndarray]:
     """Sampling as two interpolation matrices per point: hat functions around its coordinates."""
     x = ((numpy.arange(80) * 37 % 64) / 32 - 1).reshape(2, 2, 4, 5)
@@ -252,6 +261,7 @@ def _vocab_parallel_cross_entropy() -> dict[str, numpy.ndarray]:
 
 REFERENCES = {
     "async_copy": _async_copy,
+    "captured_graph": _captured_graph,
     "convolutional_network": _convolutional_network,
     "embedding_training": _embedding_training,
     "soft_margin_loss_backward": _soft_margin_loss_backward,

@@ -130,7 +130,10 @@ IpcStatus us_event_share(Event *public, uint64_t *key)
     const Device *device = public->context->device;
     IpcNote note = {.kind = IPC_EVENT, .platform = device->platform->id,
                     .device = device->platform->physical_number[device->ordinal]};
-    return is_shared(event) ? us_ipc_offer(event->file, &note, true, key) : IPC_UNKNOWN;
+    if (!is_shared(event)) {
+        return IPC_UNKNOWN;
+    }
+    return us_ipc_offered(event->file, key) ? IPC_OK : us_ipc_offer(event->file, &note, true, key);
 }
 
 IpcStatus us_event_import(Context *context, uint64_t key, Event **event, Explanation *why)

@@ -258,6 +258,20 @@ IpcStatus us_ipc_offer(int file, const IpcNote *note, bool anyone, uint64_t *key
     return done ? IPC_OK : IPC_EXHAUSTED;
 }
 
+bool us_ipc_offered(int file, uint64_t *key)
+{
+    pthread_mutex_lock(&offers_lock);
+    const Offer *offer = offers;
+    while (offer != NULL && !(offer->source == file && offer->anyone)) {
+        offer = offer->next;
+    }
+    if (offer != NULL) {
+        *key = offer->key;
+    }
+    pthread_mutex_unlock(&offers_lock);
+    return offer != NULL;
+}
+
 IpcStatus us_ipc_admit(uint64_t key, const int32_t *processes, size_t count)
 {
     pthread_mutex_lock(&offers_lock);

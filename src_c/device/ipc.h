@@ -41,6 +41,9 @@ IpcStatus us_ipc_admit(uint64_t key, const int32_t *processes, size_t count);
 bool us_ipc_withdraw(uint64_t key);
 void us_ipc_withdraw_file(int file); /* all offers that were made of this descriptor */
 
+/* The key of an offer to anyone that was made of this descriptor. False: there is none. */
+bool us_ipc_offered(int file, uint64_t *key);
+
 bool us_ipc_is_own(uint64_t key); /* this process offers it */
 
 /* The file that another process (or this one) offers; the caller closes it. `why` says what kept it from coming. */

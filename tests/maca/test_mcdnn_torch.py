@@ -6,9 +6,11 @@ from understudy.maca import lib
 
 from tests.maca import test_mcdnn_batch_norm as batch_norm
 from tests.maca import test_mcdnn_convolution as convolutions
+from tests.maca import test_mcdnn_ctc_loss as ctc
 from tests.maca import test_mcdnn_dropout as dropout
 from tests.maca import test_mcdnn_lrn as local_response
 from tests.maca import test_mcdnn_pooling as pool
+from tests.maca import test_mcdnn_rnn as recurrent
 from tests.maca import test_mcdnn_spatial_transformer as spatial
 from tests.maca.mcdnn_support import (DOUBLE, FLOAT, Tensor, activation, handle, lrn, nhwc_strides, pooling,
                                       random, run, scale, transformer)
@@ -206,3 +208,50 @@ def test_convolution(problem):
     assert convolutions.backward_filter(conv, x, dy, dw) == 0
     for ours, theirs in ((y, y_torch), (dx, x_leaf.grad), (dw, w_leaf.grad)):
         agree(ours, theirs)
+
+
+@pytest.mark.parametrize("cell", recurrent.CELLS)
+def test_recurrent_networks(cell):
+    """PyTorch's modules have the parameters of each layer and direction in the same order as our weight space."""
+    kinds = {recurrent.RELU: (torch.nn.RNN, {"nonlinearity": "relu"}), recurrent.TANH: (torch.nn.RNN, {}),
+             recurrent.LSTM: (torch.nn.LSTM, {"proj_size": 3}), recurrent.GRU: (torch.nn.GRU, {})}
+    module, more = kinds[cell]
+    projection = more.get("proj_size")
+    net = recurrent.Network(cell, directions=2, layers=2, inputs=5, hidden=4, projection=projection)
+    case = recurrent.Run(net, recurrent.PACKED, 6, (6, 4, 1))
+    theirs = module(5, 4, 2, bidirectional=True, dtype=torch.float64, **more)
+    begin, values = 0, net.weights.values()
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.copy_(torch.from_numpy(values[begin : begin + parameter.numel()]).reshape(parameter.shape))
+            begin += parameter.numel()
+    assert begin == len(values)
+    x = torch.from_numpy(case.x.data.values()).requires_grad_()
+    states = [torch.from_numpy(state).requires_grad_() for state in (case.hx_values, case.cx_values)]
+    packed = torch.nn.utils.rnn.PackedSequence(x, torch.tensor([3, 2, 2, 2, 1, 1]))
+    output, last = theirs(packed, tuple(states) if cell == recurrent.LSTM else states[0])
+    last = last if cell == recurrent.LSTM else (last,)
+    case.forward()
+    case.backward()
+    agree(case.y.data, output.data)
+    agree(case.hy, last[0])
+    total = (output.data * torch.from_numpy(case.dy.data.values())).sum()
+    for state, slope in zip(last, (case.dhy, case.dcy)):
+        total = total + (state * torch.from_numpy(slope.values())).sum()
+    total.backward()
+    agree(case.dx.data, x.grad)
+    agree(case.dhx, states[0].grad)
+    gradients = torch.cat([parameter.grad.flatten() for parameter in theirs.parameters()])
+    np.testing.assert_allclose(case.dweights.values() - case.prior, gradients.numpy(), rtol=1e-11, atol=1e-12)
+
+
+def test_ctc_loss():
+    case = ctc.Call(sequences=ctc.SEQUENCES[:-1])
+    case.run()
+    x = torch.from_numpy(case.activations.astype(float)).requires_grad_()
+    labels = torch.tensor([label for sequence, _ in case.sequences for label in sequence])
+    losses = functional.ctc_loss(x.log_softmax(-1), labels, torch.tensor([steps for _, steps in case.sequences]),
+                                 torch.tensor([len(sequence) for sequence, _ in case.sequences]), reduction="none")
+    losses.sum().backward()
+    np.testing.assert_allclose(case.costs.read(), losses.detach().numpy(), rtol=1e-6)
+    np.testing.assert_allclose(case.gradients.values(), x.grad.numpy(), atol=1e-6)

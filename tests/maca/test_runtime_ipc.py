@@ -128,6 +128,12 @@ def test_places_and_flags():
     assert lib.mcIpcOpenEventHandle(ffi.NULL, handles[1]) == INVALID
 
 
+def test_a_block_and_an_event_have_one_handle():
+    for share, thing, other in ((memory_handle, rt.device_memory(), rt.device_memory()),
+                                (event_handle, rt.event(INTERPROCESS), rt.event(INTERPROCESS))):
+        assert share(thing) == share(thing) != share(other)
+
+
 def test_bytes_that_are_no_handle():
     event, memory = event_handle(rt.event(INTERPROCESS)), memory_handle(rt.device_memory())
     for told in ("00" * 64, "ff" * 64, event, memory):  # its own memory a process has already

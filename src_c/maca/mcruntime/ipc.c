@@ -57,7 +57,8 @@ mcError_t mcIpcGetMemHandle(mcIpcMemHandle_t *handle, void *devPtr)
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (block.reach + page - 1) / page * page;
     uint64_t key = 0;
     Explanation why = {""};
-    IpcStatus status = us_memory_share(device->platform, devPtr, size, true, &key, &why);
+    const bool shared = block.shared_file != 0 && us_ipc_offered(block.shared_file - 1, &key);
+    IpcStatus status = shared ? IPC_OK : us_memory_share(device->platform, devPtr, size, true, &key, &why);
     us_require(&call, status != IPC_UNKNOWN, "devPtr", "imported", mcErrorInvalidValue, "%s", why.text);
     us_require(&call, status == IPC_OK, "devPtr", "resources", mcErrorMemoryAllocation, "%s", why.text);
     if (call.status == 0) {
