@@ -77,8 +77,8 @@ static aclnnStatus hand_over(OpCall *op)
 static bool is_readable(const Operand *operand, int32_t count, const PlannedView *planned)
 {
     bool readable = operand->view.dtype != DTYPE_NONE;
-    for (int32_t i = 0; i < count; i++) {
-        readable |= planned[i].operand == operand && planned[i].view != NULL && planned[i].view->dtype != DTYPE_NONE;
+    for (int32_t i = 0; !readable && i < count; i++) {
+        readable = planned[i].operand == operand && planned[i].view != NULL && planned[i].view->dtype != DTYPE_NONE;
     }
     return readable;
 }
