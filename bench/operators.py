@@ -29,7 +29,7 @@ def two_phases(op: Operation, name: str, arguments: list) -> Callable[[], None]:
     wait, stream = lib.aclrtSynchronizeStream, op.stream
     ascend.call(f"{name}GetWorkspaceSize", *arguments, size, executor)
     lib.aclDestroyAclOpExecutor(executor[0])
-    workspace = op.memory(size[0])
+    workspace = ffi.cast("void *", op.memory(size[0]).address)
 
     def run():
         first(*arguments, size, executor)
