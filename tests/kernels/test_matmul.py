@@ -26,7 +26,8 @@ class Matmul(ctypes.Structure):
     _fields_ = [("m", ctypes.c_int64), ("n", ctypes.c_int64), ("k", ctypes.c_int64), ("batch_rank", ctypes.c_int32),
                 ("batch_shape", ctypes.c_int64 * BATCH_LIMIT), ("a", Matrix), ("b", Matrix), ("addend", Matrix),
                 ("c", Matrix), ("compute", ctypes.c_int), ("alpha", ctypes.c_double * 2), ("beta", ctypes.c_double * 2),
-                ("finish", ctypes.c_void_p), ("finish_context", ctypes.c_void_p), ("undivided", ctypes.c_bool)]
+                ("finish", ctypes.c_void_p), ("finish_context", ctypes.c_void_p), ("finished", ctypes.c_int),
+                ("undivided", ctypes.c_bool)]
 
 
 class Tile(ctypes.Structure):
