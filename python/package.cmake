@@ -14,12 +14,20 @@ foreach(stack ascend maca ftdsp)
     COMMENT "Python bindings of ${stack}" VERBATIM)
   list(APPEND binding_modules ${module})
 endforeach()
-add_custom_target(python_bindings ALL DEPENDS ${binding_modules})
+set(stubs ${CMAKE_BINARY_DIR}/python/ops.pyi)
+add_custom_command(OUTPUT ${stubs}
+  COMMAND ${Python_EXECUTABLE} ${CMAKE_SOURCE_DIR}/python/build_stubs.py --pages ${pages}/rules/pages.json --output ${stubs}
+  DEPENDS ${CMAKE_SOURCE_DIR}/python/build_stubs.py ${CMAKE_SOURCE_DIR}/python/understudy/ascend/operator_text.py
+    ${CMAKE_SOURCE_DIR}/python/understudy/ascend/ops.py
+    ${pages}/rules/pages.json
+  COMMENT "Python types of the operators" VERBATIM)
+add_custom_target(python_bindings ALL DEPENDS ${binding_modules} ${stubs})
 
 if(NOT SKBUILD) # scikit-build-core copies it itself
   install(DIRECTORY python/understudy/ DESTINATION ${UNDERSTUDY_PACKAGE_DIR} PATTERN "__pycache__" EXCLUDE)
 endif()
 install(FILES ${binding_modules} DESTINATION ${UNDERSTUDY_PACKAGE_DIR})
+install(FILES ${stubs} DESTINATION ${UNDERSTUDY_PACKAGE_DIR}/ascend)
 # `understudy demo` compiles the examples where the package is installed.
 install(DIRECTORY examples_c/ DESTINATION ${UNDERSTUDY_PACKAGE_DIR}/examples_c)
 # `understudy conform` runs the cases of the ABI: the rule cases and the tests of the stacks, the same files as here.

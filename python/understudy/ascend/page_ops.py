@@ -10,15 +10,16 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import keyword
 import re
 
 import numpy
 
 from understudy import paths
 from understudy.ascend import ffi, lib, shapes
+from understudy.ascend import operator_text as text
 from understudy.ascend.runtime import DTYPES, Operation
 from understudy.device_array import as_operand
+from understudy.kit.names import nearest
 
 ARRAYS = {"IA": ("int64_t[]", "aclCreateIntArray", "aclDestroyIntArray"),
           "FA": ("float[]", "aclCreateFloatArray", "aclDestroyFloatArray"),
@@ -29,24 +30,7 @@ ARRAYS = {"IA": ("int64_t[]", "aclCreateIntArray", "aclDestroyIntArray"),
 def operators() -> dict[str, dict]:
     """The operators with an element-wise or moving plan, by the name of their Python function."""
     data = json.loads((paths.sdk() / "rules/ascend/pages.json").read_text())
-    return {entry["python"]: entry for entry in data["operators"].values() if entry["planned"] and _is_simple(entry)}
-
-
-def _is_simple(entry: dict) -> bool:
-    """Tensors in, tensors out, and the outputs' shapes are known; no lists."""
-    kinds = [parameter["kind"] for parameter in entry["parameters"]]
-    outputs = [p["name"] for p in entry["parameters"] if p["written"] and not p["in_place"]]
-    return not {"TL", "SL"} & set(kinds) and all(_shape_rule(entry, name) for name in outputs)
-
-
-def _shape_rule(entry: dict, name: str) -> str:
-    """The expression of an output's shape."""
-    for check in entry["checks"]:
-        if check[0] == "shape" and check[1] == name:
-            return " ".join(check[3:])
-        if check[0] == "same-shape" and name in check[2:]:
-            return check[1]
-    return ""
+    return {entry["python"]: entry for entry in data["operators"].values() if text.is_simple(entry)}
 
 
 def _scalar(op: Operation, value):
@@ -171,7 +155,7 @@ def _call(entry: dict, values: dict, out_dtype):
 def _shape(entry: dict, name: str, sizes: dict, arrays: dict) -> tuple[int, ...]:
     """Where shapes do not go together, that of the first input: the operator is the one to refuse."""
     try:
-        return shapes.evaluate(_shape_rule(entry, name), sizes)
+        return shapes.evaluate(text.shape_rule(entry, name), sizes)
     except (ValueError, IndexError, TypeError):
         return next(iter(arrays.values())).shape
 
@@ -180,14 +164,13 @@ def _shape(entry: dict, name: str, sizes: dict, arrays: dict) -> tuple[int, ...]
 def function(name: str):
     """The NumPy function of an operator. Raises AttributeError for a name that no page has."""
     if name not in operators():
-        raise AttributeError(f"no operator {name}")
+        near = nearest(name, operators(), 0.7)
+        raise AttributeError(f"no operator {name}" + (f"; did you mean {near}?" if near else ""))
     entry = operators()[name]
-    inputs = [p for p in entry["parameters"] if not (p["written"] and not p["in_place"])]
-    order = [p for p in inputs if not p["optional"]] + [p for p in inputs if p["optional"]]
-    python_names = {p["name"] + "_" * keyword.iskeyword(p["name"]): p["name"] for p in order}  # lambda_
+    python_names = {text.python_name(p["name"]): p["name"] for p in text.inputs(entry)}
     signature = inspect.Signature(
-        [inspect.Parameter(p["name"] + "_" * keyword.iskeyword(p["name"]), inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                           default=None if p["optional"] else inspect.Parameter.empty) for p in order]
+        [inspect.Parameter(text.python_name(p["name"]), inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                           default=None if p["optional"] else inspect.Parameter.empty) for p in text.inputs(entry)]
         + [inspect.Parameter("out_dtype", inspect.Parameter.KEYWORD_ONLY, default=None)])  # fmt: skip
 
     def operator(*arguments, **named):
@@ -198,5 +181,5 @@ def function(name: str):
 
     operator.__name__ = operator.__qualname__ = name
     operator.__signature__ = signature
-    operator.__doc__ = f"{entry['function']}: {entry['description']}\n\nSource: {entry['page']}."
+    operator.__doc__ = text.docstring(entry)
     return operator
