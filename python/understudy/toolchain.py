@@ -98,7 +98,7 @@ def variables_of(stack: Stack, root) -> dict[str, str]:
     return values
 
 
-PROGRAMS = {"maca": ("bin", "mxgpu_llvm/bin")}  # folders of a tree with programs
+PROGRAMS = {"ascend": ("bin",), "maca": ("bin", "mxgpu_llvm/bin")}  # folders of a tree with programs
 
 
 def search_paths_of(stack: Stack, root) -> dict[str, list]:
