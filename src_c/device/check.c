@@ -99,8 +99,8 @@ typedef struct Text {
 static Text block_text(const Allocation *block)
 {
     Text told;
-    snprintf(told.text, sizeof told.text, "block #%llu (%zu bytes from %s%s)", (unsigned long long)block->serial, block->size,
-             block->function, us_place(block->caller).text);
+    snprintf(told.text, sizeof told.text, "block #%llu (%zu bytes from %s%s)", (unsigned long long)block->serial,
+             block->size, block->function, us_place(block->caller).text);
     return told;
 }
 
@@ -157,8 +157,8 @@ void us_check_host_copy(const void *address, size_t size, bool writes)
 {
     User user;
     if ((us_checks() & CHECK_SYNC) != 0 && us_order_find_user((uintptr_t)address, size, writes, &user)) {
-        us_finding("sync", "the host %s %zu bytes %s %p while %s, which %s there, is still queued; synchronise its stream "
-                   "first", writes ? "writes" : "copies", size, writes ? "at" : "from", address, user_text(&user).text,
+        us_finding("sync", "the host %s %zu bytes %s %p while %s, which %s there, is still queued; synchronise its "
+                   "stream first", writes ? "writes" : "copies", size, writes ? "at" : "from", address, user_text(&user).text,
                    user.writes ? "writes" : "reads");
     }
 }
@@ -171,8 +171,9 @@ bool us_check_host_touch(const void *address, const void *instruction)
     }
     if (user.name != NULL) {
         Origin before = us_set_origin((Origin){us_current_function(), us_find_interrupted(instruction), true});
-        us_finding("sync", "host code %s %p while %s, which %s there, has not been waited for; synchronise its stream first",
-                   user.writes ? "touches" : "writes", address, user_text(&user).text, user.writes ? "writes" : "reads");
+        us_finding("sync", "host code %s %p while %s, which %s there, has not been waited for; synchronise its stream "
+                   "first", user.writes ? "touches" : "writes", address, user_text(&user).text,
+                   user.writes ? "writes" : "reads");
         us_set_origin(before);
     }
     return true;
@@ -314,8 +315,8 @@ bool us_check_workspace(const Device *device, const char *function, const void *
 {
     Explanation why = {{0}};
     if (size < wanted) {
-        us_finding("workspace", "%s is given a workspace of %zu bytes; its first function asked for %zu", function, size,
-                   wanted);
+        us_finding("workspace", "%s is given a workspace of %zu bytes; its first function asked for %zu", function,
+                   size, wanted);
         return false;
     }
     if (us_memory_open(device->platform, device, workspace, wanted, MEMORY_USER_KERNEL, &why) == NULL) {

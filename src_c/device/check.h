@@ -14,8 +14,8 @@
 
 #include "device/device.h"
 
-typedef enum Check { CHECK_MEMORY = 1, CHECK_INIT = 2, CHECK_SYNC = 4, CHECK_LEAK = 8, CHECK_REFUSALS = 16, CHECK_RACE = 32,
-               CHECK_WORKSPACE = 64 } Check;
+typedef enum Check { CHECK_MEMORY = 1, CHECK_INIT = 2, CHECK_SYNC = 4, CHECK_LEAK = 8, CHECK_REFUSALS = 16,
+               CHECK_RACE = 32, CHECK_WORKSPACE = 64 } Check;
 
 /* The checks that are on, as bits. */
 unsigned us_checks(void);
@@ -35,8 +35,8 @@ bool us_check_is_written(Platform *platform, const void *address, size_t size, s
 
 /* sync: the host itself copies from or to these bytes now. */
 void us_check_host_copy(const void *address, size_t size, bool writes);
-/* sync: the program's code, at an instruction, touched an address that is closed to it because queued work uses the bytes there.
- * False: it is not closed. */
+/* sync: the program's code, at an instruction, touched an address that is closed to it because queued work uses the
+ * bytes there. False: it is not closed. */
 bool us_check_host_touch(const void *address, const void *instruction);
 
 /* leak: lists live memory, streams, events and the profile's kinds of objects, once per platform. Called by the vendor's

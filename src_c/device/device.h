@@ -138,8 +138,8 @@ typedef struct Work {
 } Work;
 bool us_stream_submit_work(Stream *stream, Work work, TaskRun *run, void (*release)(void *argument), void *argument);
 
-/* The same, with the bytes it uses, as the program addresses them: for UNDERSTUDY_CHECK. `size` bytes from `address` on,
- * or only some of them: runs of `run` bytes, repeated at the distances of the levels, the largest first. */
+/* The same, with the bytes it uses, as the program addresses them: for UNDERSTUDY_CHECK. `size` bytes from `address`
+ * on, or only some of them: runs of `run` bytes, repeated at the distances of the levels, the largest first. */
 enum { USE_LEVEL_LIMIT = 3 };
 typedef struct Use {
     uintptr_t address;

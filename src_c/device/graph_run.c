@@ -378,7 +378,7 @@ static void release_launch(void *argument)
     free(launch);
 }
 
-/* For the checks: a launch comes after the records that it waits for, and uses what its tasks use, in whatever order. */
+/* For the checks: a launch comes after the records that it waits for, and uses what its tasks use, in any order. */
 static void order_after(GraphLaunch *launch, Step *step, uint64_t number)
 {
     (void)number;

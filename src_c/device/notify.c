@@ -269,7 +269,8 @@ static void note_wait(NotifyState *notify, Stream *stream)
 {
     pthread_mutex_lock(&notify->lock);
     notify->waits++;
-    Moment *moment = notify->words == &notify->own && notify->records >= notify->waits ? us_order_hold(notify->moment) : NULL;
+    bool known = notify->words == &notify->own && notify->records >= notify->waits;
+    Moment *moment = known ? us_order_hold(notify->moment) : NULL;
     pthread_mutex_unlock(&notify->lock);
     us_order_wait(stream_state(stream), moment);
     us_order_let_go(moment);

@@ -184,7 +184,7 @@ static bool overlap(const Use *a, const Use *b)
     return a->address < b->address + b->size && b->address < a->address + a->size;
 }
 
-/* Opens the pages of an access that is over, except for what the others need; readers first, since writers close more. */
+/* Opens the pages of an access that is over, except for what others need; readers first, since writers close more. */
 static void open_pages(const Use *use)
 {
     Use pages = pages_of(use);
@@ -571,11 +571,11 @@ void us_order_tell(const StreamState *stream, const Conflict *conflict)
     Allocation block;
     char place[560] = "";
     if (us_memory_find(stream->device->platform, (void *)first, &block)) {
-        snprintf(place, sizeof place, ", byte %zu of block #%llu (%zu bytes from %s%s)", (size_t)(first - block.address),
-                 (unsigned long long)block.serial, block.size, block.function, us_place(block.caller).text);
+        snprintf(place, sizeof place, ", byte %zu of block #%llu (%zu bytes from %s%s)",
+                 (size_t)(first - block.address), (unsigned long long)block.serial, block.size, block.function, us_place(block.caller).text);
     }
-    us_finding("race", "%s on stream %d %s %zu bytes at %p%s, which %s%s on stream %d %s; nothing orders the two: let stream "
-               "%d wait for an event of stream %d, or the host for the latter", conflict->later_name,
+    us_finding("race", "%s on stream %d %s %zu bytes at %p%s, which %s%s on stream %d %s; nothing orders the two: let "
+               "stream %d wait for an event of stream %d, or the host for the latter", conflict->later_name,
                (int)conflict->later_stream, b->writes ? "writes" : "reads",
                (size_t)((ends[0] < ends[1] ? ends[0] : ends[1]) - first), (void *)first, place, conflict->earlier_name,
                us_place(conflict->earlier_caller).text, (int)conflict->earlier_stream, a->writes ? "writes" : "reads",

@@ -1,13 +1,14 @@
-/* What happens before what, as the program has arranged it and not as it happens to run: for UNDERSTUDY_CHECK=sync, race
- * and memory. Nothing here does anything when none of them is on.
+/* What happens before what, as the program has arranged it and not as it happens to run: for the checks sync, race and
+ * memory. Nothing here does anything when none of them is on.
  *
- * A moment says of each stream up to which of its tasks everything is over then. Work of a stream happens after what was
- * queued there before, after what the stream was made to wait for (events, notifies, other streams), and after what the
- * host had waited for when it queued the work. The host is one: what one of its threads has waited for, all know, since
- * nobody sees how threads wait for each other. What bytes tasks use is kept until the host knows that they are over.
+ * A moment says of each stream up to which of its tasks everything is over then. Work of a stream happens after what
+ * was queued there before, after what the stream was made to wait for (events, notifies, other streams), and after what
+ * the host had waited for when it queued the work. The host is one: what one of its threads has waited for, all know,
+ * since nobody sees how threads wait for each other. What bytes tasks use is kept until the host knows that they are
+ * over.
  *
- * A stream that waits for something that nobody has queued yet, or for a number in memory, is not watched until the host
- * has waited for it. */
+ * A stream that waits for something that nobody has queued yet, or for a number in memory, is not watched until the
+ * host has waited for it. */
 #ifndef UNDERSTUDY_ORDER_H
 #define UNDERSTUDY_ORDER_H
 
@@ -34,7 +35,7 @@ void us_order_let_go(Moment *moment);
 /* Of two moments the later in every respect; lets go of both. */
 Moment *us_order_join(Moment *first, Moment *second);
 
-/* Later work of the stream waits for that moment; NULL: for one that is not known. Nothing when the stream is recorded. */
+/* Later work of the stream waits for that moment; NULL: for one that is not known. Nothing when it is recorded. */
 void us_order_wait(StreamState *stream, const Moment *moment);
 /* The host has waited for it; lets go of it. NULL is allowed. `stream`: which it waited for; NULL: for an event. */
 void us_order_seen(StreamState *stream, Moment *moment);

@@ -184,11 +184,13 @@ static void view_twice(Region *region)
         return;
     }
     enum { PROTECTION = PROT_READ | PROT_WRITE, FLAGS = MAP_SHARED | MAP_NORESERVE };
-    void *second = ftruncate(file, (off_t)region->span) == 0 ? mmap(NULL, region->span, PROTECTION, FLAGS, file, 0) : MAP_FAILED;
-    if (second != MAP_FAILED && mmap((void *)region->base, region->span, PROTECTION, FLAGS | MAP_FIXED, file, 0) != MAP_FAILED) {
+    const size_t span = region->span;
+    void *first = (void *)region->base;
+    void *second = ftruncate(file, (off_t)span) == 0 ? mmap(NULL, span, PROTECTION, FLAGS, file, 0) : MAP_FAILED;
+    if (second != MAP_FAILED && mmap(first, span, PROTECTION, FLAGS | MAP_FIXED, file, 0) != MAP_FAILED) {
         region->alias = (ptrdiff_t)((uintptr_t)second - region->base);
-        madvise((void *)region->base, region->span, MADV_DONTDUMP);
-        madvise(second, region->span, MADV_DONTDUMP);
+        madvise(first, span, MADV_DONTDUMP);
+        madvise(second, span, MADV_DONTDUMP);
     }
     close(file);
 }

@@ -17,7 +17,8 @@ static DeviceFault run_copy(void *argument, Explanation *why)
 Use us_use_of_rows(const void *address, size_t pitch, const Copy *copy, bool writes)
 {
     size_t before_last = copy->height > 1 ? pitch * (copy->height - 1) : 0;
-    Use use = {.address = (uintptr_t)address, .size = copy->height > 0 ? before_last + copy->width : 0, .writes = writes};
+    size_t size = copy->height > 0 ? before_last + copy->width : 0;
+    Use use = {.address = (uintptr_t)address, .size = size, .writes = writes};
     if (copy->height > 1 && pitch != copy->width) {
         use.level_count = 1;
         use.run = copy->width;

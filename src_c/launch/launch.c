@@ -257,7 +257,8 @@ static bool find_uses(const LaunchTask *task, Use **uses, size_t *count)
     }
     *uses = calloc((size_t)task->view_count + 1, sizeof **uses);
     if (*uses != NULL && task->workspace_size > 0) {
-        (*uses)[(*count)++] = (Use){.address = (uintptr_t)task->workspace, .size = task->workspace_size, .writes = true};
+        const uintptr_t workspace = (uintptr_t)task->workspace;
+        (*uses)[(*count)++] = (Use){.address = workspace, .size = task->workspace_size, .writes = true};
     }
     for (int32_t i = 0; i < task->view_count && *uses != NULL; i++) {
         Use *use = *uses + *count;

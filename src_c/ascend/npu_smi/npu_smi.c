@@ -56,7 +56,8 @@ static void line(char edge, const char *pattern)
     putchar('\n');
 }
 
-static const char EDGE[] = "+---------------------------+---------------+----------------------------------------------------+";
+static const char EDGE[] =
+    "+---------------------------+---------------+----------------------------------------------------+";
 
 static void print_table(uint32_t count)
 {
@@ -118,7 +119,9 @@ static void print_mapping(uint32_t count)
 static bool print_kind(const char *kind, uint32_t number)
 {
     Chip chip = chip_of(number);
-    bool memory = strcmp(kind, "memory") == 0, usages = strcmp(kind, "usages") == 0, common = strcmp(kind, "common") == 0;
+    bool memory = strcmp(kind, "memory") == 0;
+    bool usages = strcmp(kind, "usages") == 0;
+    bool common = strcmp(kind, "common") == 0;
     if (!memory && !usages && !common) {
         return false;
     }
