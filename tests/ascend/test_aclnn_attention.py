@@ -381,6 +381,23 @@ def test_packed_inference():
             np.testing.assert_allclose(joint[end - rows[s] : end, :, 0].T, (largest + np.log(sums))[0], rtol=1e-5, atol=1e-5)
 
 
+def test_packed_prompts():
+    heads, kind, rows, keys = 8, "BF16", [3, 6], [5, 2]
+    for mode, value_depth in ((3, 128), (0, 192)):
+        q, k, v = ([drawn((1, heads, s, d), seed + s, kind) for s in sizes]
+                   for sizes, d, seed in ((rows, 192, 1), (keys, 192, 20), (keys, value_depth, 40)))  # fmt: skip
+        put = lambda parts: tensor(packed(parts, "TND"), kind)
+        absent = ["pseShift", "deqScale1", "quantScale1", "deqScale2", "quantScale2", "quantOffset2"]
+        result = call("PromptFlashAttentionV3", query=put(q), key=put(k), value=put(v), attenMask=empty((2048, 2048), "B") if mode else None,
+                      actualSeqLengths=[3, 9], actualSeqLengthsKv=[5, 7], numHeads=heads, scaleValue=0.1, preTokens=FAR, nextTokens=0,
+                      inputLayout="TND", numKeyValueHeads=0, sparseMode=mode, innerPrecise=0, attentionOut=empty((9, heads, value_depth), kind),
+                      **dict.fromkeys(absent))  # fmt: skip
+        for s, end in enumerate((3, 9)):
+            keeps = kept(mode or 1, rows[s], keys[s])[None, None]
+            y = attention(q[s], k[s], v[s], np.zeros((1, heads, rows[s], value_depth)), 0.1, 0, keeps, 1)[0]
+            near(result[end - rows[s] : end].swapaxes(0, 1)[None], y, kind)
+
+
 def test_rotary_parts():
     """Heads of 512 with keys in pages, in every layout; heads of 128, packed."""
     heads, kind, block, table, lengths = 2, "F16", 16, np.array([[2, 0], [1, 2]]), [30, 17]

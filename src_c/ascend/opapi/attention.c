@@ -21,7 +21,7 @@ static bool is_there(const Operand *operand)
 /* ---- layouts ---- */
 
 /* Which dimension is which, and the axis whose elements are heads times depth (-1: none). */
-enum { FOR_TRAINING = 1, FOR_PACKED = 2, FOR_INFERENCE = 4, FOR_NEWEST = 8, FOR_RESULTS = 0 };
+enum { FOR_TRAINING = 1, FOR_PACKED = 2, FOR_INFERENCE = 4, FOR_NEWEST = 8, FOR_PROMPTS = 16, FOR_RESULTS = 0 };
 typedef struct Layout {
     const char *name;
     int32_t rank, batch, head, row, depth;
@@ -32,7 +32,7 @@ static const Layout layouts[] = {{"BSH", 3, 0, -1, 1, 2, FOR_TRAINING | FOR_INFE
                                  {"SBH", 3, 1, -1, 0, 2, FOR_TRAINING},
                                  {"BSND", 4, 0, 2, 1, 3, FOR_TRAINING | FOR_INFERENCE},
                                  {"BNSD", 4, 0, 1, 2, 3, FOR_TRAINING | FOR_INFERENCE},
-                                 {"TND", 3, -1, 1, 0, 2, FOR_PACKED | FOR_NEWEST},
+                                 {"TND", 3, -1, 1, 0, 2, FOR_PACKED | FOR_NEWEST | FOR_PROMPTS},
                                  {"BNSD_BSND", 4, 0, 1, 2, 3, FOR_INFERENCE},
                                  {"TND_NTD", 3, -1, 1, 0, 2, FOR_NEWEST},
                                  {"NTD_TND", 3, -1, 0, 1, 2, FOR_NEWEST},
@@ -44,7 +44,7 @@ static const Layout layouts[] = {{"BSH", 3, 0, -1, 1, 2, FOR_TRAINING | FOR_INFE
 
 static const Layout *layout_of(const AttentionCall *call)
 {
-    const unsigned use = call->infers ? FOR_INFERENCE | (call->newest ? FOR_NEWEST : 0)
+    const unsigned use = call->infers ? FOR_INFERENCE | (call->newest ? FOR_NEWEST : 0) | (call->prompts ? FOR_PROMPTS : 0)
                          : call->packed ? FOR_PACKED : FOR_TRAINING;
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         if (strcmp(call->layout, layouts[i].name) == 0 && (layouts[i].uses & use) != 0) {
@@ -243,7 +243,7 @@ static void require_operands(OpCall *op, const AttentionCall *call)
     op_require(op, layout != NULL, "inputLayout", "value", op->invalid, "inputLayout is %.16s, which is not one of %s%s",
                call->layout,
                call->infers ? "BSH BSND BNSD BNSD_BSND" : call->packed ? "TND" : "BSH SBH BSND BNSD",
-               call->newest ? " TND TND_NTD NTD_TND BNSD_NBSD BSND_NBSD BSH_NBSD" : "");
+               call->prompts ? " TND" : call->newest ? " TND TND_NTD NTD_TND BNSD_NBSD BSND_NBSD BSH_NBSD" : "");
     const Operand *operands[] = {call->query, call->key, call->value};
     for (int i = 0; i < 3 && !op_refused(op); i++) {
         const bool either = i > 0 && is_there(call->pages);
@@ -625,7 +625,7 @@ static void require_result_scale(OpCall *op, const AttentionCall *call, const Op
 AttentionCall op_inference_call(AttentionCall call)
 {
     const IntArguments none = {.name = ""};
-    call.packed = call.newest && strchr(call.layout, 'T') != NULL;
+    call.packed = (call.newest || call.prompts) && strchr(call.layout, 'T') != NULL;
     if (call.packed) {
         const IntArguments keys = call.key_lengths;
         call.query_ends = call.query_lengths;
@@ -681,7 +681,11 @@ static void require_rotary(OpCall *op, const AttentionCall *call, const Operand4
 
 static bool are_packed_depths(const AttentionCall *call, const Operand4 *of)
 {
-    const int64_t depth = of->query.shape[3], value = of->value.shape[3];
+    const int64_t depth = of->query.shape[3], value = of->value.shape[3], heads = call->heads;
+    if (call->prompts) {
+        return depth == JOINT_DEPTH && (value == PART_DEPTH || value == JOINT_DEPTH) && of->key.shape[1] == heads &&
+               heads >= 8 && heads <= 128 && (heads & (heads - 1)) == 0;
+    }
     if (depth == LATENT_DEPTH) {
         return op_given(call->rotary_query) && value == depth && strcmp(call->layout, "NTD_TND") != 0;
     }
@@ -699,15 +703,16 @@ static void require_packed(OpCall *op, const AttentionCall *call, const Operand4
     op_require(op, !call->packed || (are_packed_depths(call, of) &&
                                      (of->query.shape[3] == LATENT_DEPTH || call->query->dtype == ACL_BF16)),
                call->query->name, "packed", op->invalid,
-               "%s is %s of %s, %s is %s: packed heads have 128, or 192 and values of 128 or 192, of ACL_BF16, or 512 "
-               "with rotary parts",
-               call->query->name, op_shape_text(op, call->query), acl_dtype_name(call->query->dtype),
-               call->value->name, op_shape_text(op, call->value));
-    const bool band = call->mode == MODE_BAND && !latent;
+               "%s is %s of %s, %s is %s: packed heads have %s", call->query->name, op_shape_text(op, call->query),
+               acl_dtype_name(call->query->dtype), call->value->name, op_shape_text(op, call->value),
+               call->prompts ? "192, values 128 or 192, of ACL_BF16, 8 to 128 of them, as many as the keys"
+                             : "128, or 192 and values of 128 or 192, of ACL_BF16, or 512 with rotary parts");
+    const bool band = call->mode == MODE_BAND && !latent && !call->prompts;
     op_require(op, is_there(call->mask) ? call->mode == MODE_RIGHT_DOWN || band
                                         : call->mode == MODE_DEFAULT || call->mode == MODE_ALL,
                "sparseMode", "packed", op->invalid, "sparseMode is %lld %s a mask: it is 0 without one, 3%s with one",
-               (long long)call->mode, is_there(call->mask) ? "with" : "without", latent ? "" : " or 4");
+               (long long)call->mode, is_there(call->mask) ? "with" : "without",
+               latent || call->prompts ? "" : " or 4");
     op_require(op, !is_there(call->shift) && !is_listed(call) && !is_there(call->out_scale) &&
                        call->key->dtype != ACL_INT8 &&
                        !(latent && is_there(call->maximum)),

@@ -25,6 +25,7 @@ typedef struct AttentionCall {
     int64_t joint_mode, key_mode, value_mode;
     const Operand *shared_key, *shared_value;    /* V2 on: rows before those of every batch */
     IntArguments shared_length;                  /* how many; none: all */
+    bool prompts;                                /* PromptFlashAttentionV3: TND is a layout */
     bool newest;                                 /* V3 on: layouts of packed tokens, results in another layout */
     const Operand *rotary_query, *rotary_key;    /* of them: parts whose product adds to the scores */
     bool adds_after_scale;             /* scale * q k^T + shift, not scale * (q k^T + shift) */
