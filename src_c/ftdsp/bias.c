@@ -1,6 +1,6 @@
 /* biasadd and its gradient (ft-dsp 4). */
+#include "ftdsp/broadcast.h"
 #include "ftdsp/operators.h"
-#include "ftdsp/shape.h"
 #include "tensor/tile.h"
 
 #include <string.h>
@@ -41,11 +41,6 @@ void ft_biasadd(FtCall *call, const void *input_x, const void *input_bias, void 
     }
 }
 
-static void run_column_sums(void *context, int64_t begin, int64_t end)
-{
-    us_ft_column_sums(context, begin, end);
-}
-
 void ft_biasaddgrad(FtCall *call, const void *dy, const int *dy_dims, int shape_size, void *dbias)
 {
     ft_rank(call, "shape_size", shape_size, 1);
@@ -57,8 +52,7 @@ void ft_biasaddgrad(FtCall *call, const void *dy, const int *dy_dims, int shape_
     ft_operand(call, "dy", dy, shape.elements, call->dtype);
     ft_operand(call, "dbias", dbias, columns, call->dtype);
     ft_apart(call, "dbias", dbias, columns * size, "dy", dy, shape.elements * size);
-    if (ft_ok(call)) {
-        FtColumnSums work = {dy, dbias, call->dtype, shape.elements / columns, columns};
-        ft_split(call, columns, 16, run_column_sums, &work); /* 16: cores do not write into each other's cache lines */
-    }
+    const Shape sums = {.rank = 2, .size = {1, columns}, .elements = columns};
+    const Shape rows = {.rank = 2, .size = {shape.elements / columns, columns}, .elements = shape.elements};
+    ft_sum_to(call, ft_array(call, dy, &rows), ft_array(call, dbias, &sums));
 }

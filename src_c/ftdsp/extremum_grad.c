@@ -1,12 +1,8 @@
 /* Gradients of maximum and minimum of two broadcast inputs (ft-dsp 4). */
+#include "ftdsp/broadcast.h"
 #include "ftdsp/elementwise.h"
 #include "ftdsp/operators.h"
-#include "ftdsp/shape.h"
-
-static void run_extremum_grad(void *context, int64_t begin, int64_t end)
-{
-    us_ft_extremum_grad(context, begin, end);
-}
+#include "kernels/scratch.h"
 
 /* Same shapes: element by element. */
 static void equal_shapes(FtCall *call, bool minimum, const Operand *operands, int64_t elements)
@@ -33,24 +29,29 @@ static void check_operands(FtCall *call, const Operand *operands, const int64_t 
     }
 }
 
-static void broadcast_shapes(FtCall *call, FtExtremumGrad *work, const Operand *operands, const Shape *shapes,
-                             int64_t elements)
+/* The part of dy whose input was chosen is put into scratch memory, and summed where the input was repeated. */
+static void broadcast_shapes(FtCall *call, bool minimum, const Operand *operands, const Shape *shapes, const Shape *whole)
 {
-    const int64_t counts[] = {shapes[0].elements, shapes[1].elements, elements, shapes[0].elements, shapes[1].elements};
+    const int64_t counts[] = {shapes[0].elements, shapes[1].elements, whole->elements, shapes[0].elements, shapes[1].elements};
     check_operands(call, operands, counts);
+    const size_t places = us_scratch_round((size_t)whole->elements), bytes = (size_t)ft_bytes(whole->elements, call->dtype);
+    char *memory = ft_ok(call) ? us_scratch_take(places + bytes + 1) : NULL;
+    ft_finish(call, memory || !ft_ok(call) ? KERNEL_OK : KERNEL_NO_MEMORY);
     if (!ft_ok(call)) {
         return;
     }
-    work->inputs[0] = operands[0].data;
-    work->inputs[1] = operands[1].data;
-    work->dy = operands[2].data;
-    for (work->which = 0; work->which < 2; work->which++) {
-        work->dx = (void *)operands[3 + work->which].data;
-        for (int axis = 0; axis < work->rank; axis++) {
-            work->own[axis] = shapes[work->which].size[axis];
-        }
-        ft_split(call, shapes[work->which].elements, 16, run_extremum_grad, work);
+    const View x0 = ft_array(call, operands[0].data, &shapes[0]), x1 = ft_array(call, operands[1].data, &shapes[1]);
+    const View dy = ft_array(call, operands[2].data, whole), chosen = ft_array(call, memory + places, whole);
+    const View first = us_view_contiguous(memory, DTYPE_BOOL, whole->rank, whole->size);
+    float none = 0;
+    const View zero = us_view_broadcast(&(View){.data = &none, .dtype = DTYPE_FLOAT32}, whole->rank, whole->size);
+    ft_map(call, minimum ? &us_map_lt : &us_map_gt, call->dtype, 2, (const View[]){x0, x1, first});
+    for (int k = 0; k < 2; k++) {
+        const View values[] = {first, k == 0 ? dy : zero, k == 0 ? zero : dy, chosen};
+        ft_map(call, &us_map_where, call->dtype, 3, values);
+        ft_sum_to(call, chosen, ft_array(call, operands[3 + k].data, &shapes[k]));
     }
+    us_scratch_give_back(memory);
 }
 
 static void extremum_grad(FtCall *call, bool minimum, const Operand *operands, const int *dims0, const int *dims1,
@@ -59,31 +60,25 @@ static void extremum_grad(FtCall *call, bool minimum, const Operand *operands, c
     ft_rank(call, "num_dims", num_dims, 0);
     const Shape shapes[2] = {ft_shape(call, "Input0_dims", dims0, num_dims),
                              ft_shape(call, "Input1_dims", dims1, num_dims)};
-    FtExtremumGrad work = {.dtype = call->dtype, .minimum = minimum, .rank = shapes[1].rank};
+    Shape whole = {.rank = shapes[1].rank};
     bool equal = true;
     for (int axis = 0; ft_ok(call) && axis < num_dims; axis++) {
         const int64_t a = shapes[0].size[axis], b = shapes[1].size[axis];
         ft_require(call, a == b || a == 1 || b == 1, "Input1_dims", "broadcast", FT_BAD_SIZE,
                    "axis %d has size %lld in Input0_dims and %lld in Input1_dims", axis, (long long)a, (long long)b);
-        work.shape[axis] = a == 1 ? b : a;
+        whole.size[axis] = a == 1 ? b : a;
         equal = equal && a == b;
     }
-    const int64_t elements = ft_ok(call) ? us_shape_elements(num_dims, work.shape) : 0;
-    ft_require(call, elements >= 0 && elements <= FT_ELEMENT_LIMIT, "Input1_dims", "overflow", FT_BAD_SIZE,
+    whole.elements = ft_ok(call) ? us_shape_elements(num_dims, whole.size) : 0;
+    ft_require(call, whole.elements >= 0 && whole.elements <= FT_ELEMENT_LIMIT, "Input1_dims", "overflow", FT_BAD_SIZE,
                "the broadcast shape has more elements than any memory holds");
     if (!ft_ok(call)) {
         return;
     }
-    for (int input = 0; input < 2; input++) {
-        us_strides_contiguous(num_dims, shapes[input].size, work.strides[input]);
-        for (int axis = 0; axis < num_dims; axis++) {
-            work.strides[input][axis] *= shapes[input].size[axis] != 1;
-        }
-    }
     if (equal) {
-        equal_shapes(call, minimum, operands, elements);
+        equal_shapes(call, minimum, operands, whole.elements);
     } else {
-        broadcast_shapes(call, &work, operands, shapes, elements);
+        broadcast_shapes(call, minimum, operands, shapes, &whole);
     }
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/ft_elementwise.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
+#include "tensor/lane.h"
 
 #include <math.h>
 
@@ -37,14 +38,13 @@ void us_ft_set_element(void *array, DType dtype, int64_t index, double value)
 /* The biases of elements begin … begin+count-1, one behind the other. */
 static void spread_bias(const FtBiasAdd *work, int64_t begin, int64_t count, char *tile)
 {
-    const size_t size = us_dtype_size(work->dtype);
-    int64_t channel = begin / work->inner % work->channels, left = work->inner - begin % work->inner;
-    for (int64_t i = 0; i < count; i++) {
-        memcpy(tile + (size_t)i * size, (const char *)work->bias + (size_t)channel * size, size);
-        if (--left == 0) {
-            left = work->inner;
-            channel = channel + 1 == work->channels ? 0 : channel + 1;
-        }
+    const int64_t size = (int64_t)us_dtype_size(work->dtype);
+    for (int64_t i = 0; i < count;) {
+        const int64_t run = (begin + i) / work->inner, channel = run % work->channels;
+        const int64_t left = work->inner == 1 ? work->channels - channel : work->inner - (begin + i) % work->inner;
+        const int64_t length = least(left, count - i);
+        us_copy_elements(tile + i * size, 1, at(work->bias, work->dtype, channel), work->inner == 1, size, length);
+        i += length;
     }
 }
 
@@ -63,88 +63,6 @@ void us_ft_bias_add(const FtBiasAdd *work, int64_t begin, int64_t end)
         sum.input[1] = tile;
         sum.output[0] = (void *)at(work->out, work->dtype, begin);
         us_ft_map(&sum, 0, pairs ? 2 * count : count);
-    }
-}
-
-KERNEL_CLONES static void accumulate(double *sums, const double *row, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        sums[i] += row[i];
-    }
-}
-
-void us_ft_column_sums(const FtColumnSums *work, int64_t begin, int64_t end)
-{
-    double sums[TILE], row[TILE];
-    for (; begin < end; begin += TILE) {
-        const int64_t count = least(end - begin, TILE);
-        memset(sums, 0, sizeof sums);
-        for (int64_t r = 0; r < work->rows; r++) {
-            us_load_double(row, at(work->x, work->dtype, r * work->columns + begin), work->dtype, 1, count);
-            accumulate(sums, row, count);
-        }
-        us_store_double((void *)at(work->out, work->dtype, begin), work->dtype, 1, sums, count);
-    }
-}
-
-/* ---- maximum, minimum ---- */
-
-typedef struct Position {
-    int64_t index[FT_RANK_LIMIT];
-    int64_t offsets[3]; /* into the inputs and dy */
-} Position;
-
-/* Moves to the next index along the axes that `sizes` counts; false after the last. */
-static bool advance(const FtExtremumGrad *work, const int64_t *dy_strides, const int64_t *sizes, Position *position)
-{
-    for (int axis = work->rank - 1; axis >= 0; axis--) {
-        const int64_t steps[3] = {work->strides[0][axis], work->strides[1][axis], dy_strides[axis]};
-        const bool next = ++position->index[axis] < sizes[axis];
-        for (int k = 0; k < 3; k++) {
-            position->offsets[k] += next ? steps[k] : -(sizes[axis] - 1) * steps[k];
-        }
-        if (next) {
-            return true;
-        }
-        position->index[axis] = 0;
-    }
-    return false;
-}
-
-static double chosen_gradient(const FtExtremumGrad *work, const Position *position)
-{
-    const double first = us_ft_element(work->inputs[0], work->dtype, position->offsets[0]);
-    const double second = us_ft_element(work->inputs[1], work->dtype, position->offsets[1]);
-    const int chosen = (work->minimum ? first < second : first > second) ? 0 : 1;
-    return chosen == work->which ? us_ft_element(work->dy, work->dtype, position->offsets[2]) : 0;
-}
-
-void us_ft_extremum_grad(const FtExtremumGrad *work, int64_t begin, int64_t end)
-{
-    int64_t dy_strides[FT_RANK_LIMIT], summed[FT_RANK_LIMIT];
-    us_strides_contiguous(work->rank, work->shape, dy_strides);
-    bool empty = false;
-    for (int axis = 0; axis < work->rank; axis++) {
-        summed[axis] = work->own[axis] == 1 ? work->shape[axis] : 1;
-        empty = empty || work->shape[axis] == 0;
-    }
-    for (; begin < end; begin++) {
-        Position position = {{0}, {0}};
-        int64_t rest = begin;
-        for (int axis = work->rank - 1; axis >= 0; axis--) {
-            const int64_t index = rest % work->own[axis];
-            rest /= work->own[axis];
-            position.offsets[0] += index * work->strides[0][axis];
-            position.offsets[1] += index * work->strides[1][axis];
-            position.offsets[2] += index * dy_strides[axis];
-        }
-        double sum = 0;
-        if (!empty) {
-            do {
-                sum += chosen_gradient(work, &position);
-            } while (advance(work, dy_strides, summed, &position));
-        }
-        us_ft_set_element(work->dx, work->dtype, begin, sum);
     }
 }
 

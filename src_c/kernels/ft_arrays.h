@@ -19,30 +19,6 @@ typedef struct FtBiasAdd {
 } FtBiasAdd;
 void us_ft_bias_add(const FtBiasAdd *work, int64_t begin, int64_t end);
 
-/* out[c] = sum over the rows of x[rows, columns], in order. Splits the columns. */
-typedef struct FtColumnSums {
-    const void *x;
-    void *out;
-    DType dtype;
-    int64_t rows, columns;
-} FtColumnSums;
-void us_ft_column_sums(const FtColumnSums *work, int64_t begin, int64_t end);
-
-/* Gradient of maximum (or minimum) with respect to one of two broadcast inputs: sums dy where the input was chosen;
- * ties choose the second. Axes of size 1 in `own` are summed. Splits the elements of dx. */
-typedef struct FtExtremumGrad {
-    const void *inputs[2], *dy;
-    void *dx;
-    DType dtype;
-    bool minimum;
-    int which; /* the input dx belongs to */
-    int rank;
-    int64_t shape[FT_RANK_LIMIT];      /* of dy */
-    int64_t strides[2][FT_RANK_LIMIT]; /* of the inputs, 0 where broadcast */
-    int64_t own[FT_RANK_LIMIT];        /* sizes of dx */
-} FtExtremumGrad;
-void us_ft_extremum_grad(const FtExtremumGrad *work, int64_t begin, int64_t end);
-
 /* c = act(a[m,k] * b[k,n] + bias[m,n]). float32 and float16 accumulate in float32, everything else in float64. Complex
  * numbers have no activation. Splits the pieces. */
 typedef enum FtActivation { FT_ACTIVATION_NONE, FT_ACTIVATION_RELU, FT_ACTIVATION_RELU6 } FtActivation;

@@ -34,7 +34,7 @@ typedef struct FtMap {
  * are exact; they are truncated and saturate when stored. Complex types are not handled. */
 void us_ft_map(const FtMap *map, int64_t begin, int64_t end);
 
-/* The sum of the (first) output over elements begin … end-1, in order, in float64; nothing is stored. */
+/* The sum of the (first) output over elements begin … end-1, in an order of its own, in float64; nothing is stored. */
 double us_ft_map_sum(const FtMap *map, int64_t begin, int64_t end);
 
 /* Complex x * y, the same array in place included; only dtype, inputs and output of the map are used. */

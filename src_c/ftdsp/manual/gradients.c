@@ -1,35 +1,9 @@
 /* Gradients of a difference, a product and a loss (ft-dsp-manual 3 and 4). The gradient of an operand that was repeated is
  * summed along the axes where it has size 1. */
+#include "ftdsp/broadcast.h"
 #include "ftdsp/manual.h"
 #include "ftdsp/operators.h"
-#include "kernels/map/formulas.h"
-#include "kernels/reduce/reductions.h"
 #include "kernels/scratch.h"
-
-static View array(const FtCall *call, const void *data, const Shape *shape)
-{
-    return us_view_contiguous((void *)data, call->dtype, shape->rank, shape->size);
-}
-
-static void map(FtCall *call, const MapFormula *formula, DType compute, int inputs, const View *views)
-{
-    const MapCall how = {.formula = formula, .compute = compute, .result = compute, .inputs = inputs, .outputs = 1, .items = 1};
-    if (ft_ok(call)) {
-        ft_finish(call, us_map(views, &how));
-    }
-}
-
-/* The sum of `from` along the axes where `to` has size 1. */
-static void sum_to(FtCall *call, View from, View to)
-{
-    ReduceCall how = {.reduction = &us_reduce_sum, .compute = from.dtype, .result = to.dtype, .outputs = 1};
-    for (int d = 0; d < from.rank; d++) {
-        how.axes |= (uint32_t)(to.shape[d] != from.shape[d]) << d;
-    }
-    if (ft_ok(call)) {
-        ft_finish(call, us_reduce((const View[]){from, to}, &how));
-    }
-}
 
 static void check_dims(FtCall *call, const char *name, const int *dims, const Shape *whole, bool may_repeat)
 {
@@ -48,10 +22,12 @@ void ft_op_subgrad(FtCall *call, const FtSubgrad *a)
     if (!ft_ok(call)) {
         return;
     }
-    const View from = array(call, a->dy, &dy), dx1 = array(call, a->dx1, &x1), dx2 = array(call, a->dx2, &x2);
-    sum_to(call, from, dx1);
-    sum_to(call, from, dx2);
-    map(call, &us_map_neg, call->dtype, 1, (const View[]){dx2, dx2});
+    const View from = ft_array(call, a->dy, &dy), dx1 = ft_array(call, a->dx1, &x1), dx2 = ft_array(call, a->dx2, &x2);
+    ft_sum_to(call, from, dx1);
+    if (x2.elements != dy.elements) {
+        ft_sum_to(call, from, dx2);
+    }
+    ft_map(call, &us_map_neg, call->dtype, 1, (const View[]){x2.elements != dy.elements ? dx2 : from, dx2});
 }
 
 /* ---- products ---- */
@@ -64,9 +40,9 @@ void ft_op_gradmul(FtCall *call, const FtGradmul *a)
                    FT_BAD_SIZE, "axis %d has sizes %d, %d and %d; equal ones are needed", d, a->large_shape[d],
                    a->small_shape[d], a->out_shape[d]);
     }
-    const View dy = array(call, a->dy, &shape);
-    map(call, &us_map_mul, DTYPE_FLOAT32, 2, (const View[]){dy, array(call, a->x2, &shape), array(call, a->dx1, &shape)});
-    map(call, &us_map_mul, DTYPE_FLOAT32, 2, (const View[]){dy, array(call, a->x1, &shape), array(call, a->dx2, &shape)});
+    const View dy = ft_array(call, a->dy, &shape);
+    ft_map(call, &us_map_mul, DTYPE_FLOAT32, 2, (const View[]){dy, ft_array(call, a->x2, &shape), ft_array(call, a->dx1, &shape)});
+    ft_map(call, &us_map_mul, DTYPE_FLOAT32, 2, (const View[]){dy, ft_array(call, a->x1, &shape), ft_array(call, a->dx2, &shape)});
 }
 
 /* An operand and its gradient. */
@@ -86,13 +62,13 @@ static void repeated_product(FtCall *call, const void *upstream, const int *out_
     if (!ft_ok(call)) {
         return;
     }
-    const View dy = array(call, upstream, &out);
-    map(call, &us_map_mul, DTYPE_FLOAT32, 2, (const View[]){dy, array(call, small.x, &repeated), array(call, large.dx, &out)});
+    const View dy = ft_array(call, upstream, &out);
+    ft_map(call, &us_map_mul, DTYPE_FLOAT32, 2, (const View[]){dy, ft_array(call, small.x, &repeated), ft_array(call, large.dx, &out)});
     double *products = us_scratch_take((size_t)(out.elements + 1) * sizeof *products);
     ft_finish(call, products ? KERNEL_OK : KERNEL_NO_MEMORY);
     const View all = us_view_contiguous(products, DTYPE_FLOAT64, out.rank, out.size);
-    map(call, &us_map_mul, DTYPE_FLOAT64, 2, (const View[]){dy, array(call, large.x, &out), all});
-    sum_to(call, all, array(call, small.dx, &repeated));
+    ft_map(call, &us_map_mul, DTYPE_FLOAT64, 2, (const View[]){dy, ft_array(call, large.x, &out), all});
+    ft_sum_to(call, all, ft_array(call, small.dx, &repeated));
     us_scratch_give_back(products);
 }
 

@@ -1,7 +1,7 @@
 /* Element-wise operators of the manual: quantisation, dropout, draws (ft-dsp-manual 4). */
 #include "ftdsp/manual.h"
 #include "kernels/ft_elementwise.h"
-#include "kernels/random/normal.h"
+#include "kernels/random/draws.h"
 #include "tensor/convert.h"
 
 static void run_slice(void *context, int64_t begin, int64_t end)
@@ -55,15 +55,13 @@ void ft_op_dropout(FtCall *call, const FtDropout *a)
     run(call, map, a->length);
 }
 
-static void draw_slice(void *context, int64_t begin, int64_t end)
+static void draw(FtCall *call, void *output, int64_t length, unsigned seed, double mean, double deviation)
 {
-    us_normal_draws(context, begin, end);
-}
-
-static void draw(const FtCall *call, void *output, int64_t length, unsigned seed, double mean, double deviation)
-{
-    NormalDraws draws = {output, call->dtype, seed, mean, deviation};
-    ft_split(call, length, TILE_ELEMENTS, draw_slice, &draws);
+    const Draws draws = {.distribution = DRAW_NORMAL, .stream = {.seed = seed}, .a = mean, .b = deviation};
+    const View out = us_view_contiguous(output, call->dtype, 1, &length), absent = us_view_absent();
+    if (ft_ok(call)) {
+        ft_finish(call, us_draws((const View[]){out, absent, absent, absent, absent}, &draws));
+    }
 }
 
 void ft_op_random_standard_normal(FtCall *call, const FtRandomStandardNormal *a)

@@ -13,6 +13,13 @@ static void *element(const void *data, DType dtype, int64_t index)
 
 /* ---- loops over a tile: g[i] = dy[i] * scale, u[i] = (x[i] - mean) * inverse ---- */
 
+KERNEL_CLONES static void multiply_tile(double *g, const double *scale, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        g[i] *= scale[i];
+    }
+}
+
 /* In PARTS sums, whose order does not depend on the instruction set. */
 KERNEL_CLONES static void add_tile(double *sums, double *products, const double *g, const double *x, int64_t count,
                                    double mean, double inverse)
@@ -53,10 +60,10 @@ static void load_tile(const LineGradient *work, int64_t at, int64_t count, doubl
 {
     us_load_double(x, element(work->x, work->dtype, at), work->dtype, 1, count);
     us_load_double(g, element(work->dy, work->dtype, at), work->dtype, 1, count);
-    int64_t parameter = at % work->parameters;
-    for (int64_t i = 0; i < count; i++) {
-        g[i] *= work->scale[parameter];
-        parameter = parameter + 1 == work->parameters ? 0 : parameter + 1;
+    for (int64_t i = 0, run; i < count; i += run) {
+        const int64_t parameter = (at + i) % work->parameters, left = work->parameters - parameter;
+        run = count - i < left ? count - i : left;
+        multiply_tile(g + i, work->scale + parameter, run);
     }
 }
 

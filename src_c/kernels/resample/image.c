@@ -1,6 +1,7 @@
 #include "kernels/resample/image.h"
 
 #include "kernels/scratch.h"
+#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -52,53 +53,105 @@ static Taps taps_of(const ResizeGradient *work, int axis, int64_t index)
     return (Taps){(int64_t)low, (int64_t)within(ceil(place), last), place - floor(place)};
 }
 
+/* A piece of work is a block of channels of an image. */
+enum { BLOCK_CHANNELS = 64 };
+
 typedef struct ResizeWork {
     const ResizeGradient *gradient;
+    const Taps *columns; /* of every column of the slopes */
+    int64_t width, blocks; /* channels of a block, blocks of an image */
     atomic_int out_of_memory;
 } ResizeWork;
 
-/* One image: its elements wait in float64 until all is added. */
-static void add_image(void *context, int64_t image)
+/* to[c] += slopes[c] * weight */
+US_ALWAYS_INLINE void add_scaled(double *restrict to, const double *restrict slopes, double weight, int64_t channels)
+{
+    for (int64_t c = 0; c < channels; c++) {
+        to[c] += slopes[c] * weight;
+    }
+}
+
+/* A row of slopes, to two rows of the image. */
+KERNEL_CLONES static void add_row(double *first, double *second, double weight, const double *slopes, const Taps *columns,
+                                  int64_t count, int64_t channels, bool bilinear)
+{
+    for (int64_t x = 0; x < count; x++, slopes += channels) {
+        const Taps *column = &columns[x];
+        const int64_t left = column->first * channels, right = column->second * channels;
+        add_scaled(first + left, slopes, (1 - weight) * (1 - column->weight), channels);
+        if (bilinear) {
+            add_scaled(first + right, slopes, (1 - weight) * column->weight, channels);
+            add_scaled(second + left, slopes, weight * (1 - column->weight), channels);
+            add_scaled(second + right, slopes, weight * column->weight, channels);
+        }
+    }
+}
+
+/* `count` places of `channels` elements each, `step` elements apart, behind one another or back. */
+static void load_places(double *values, const char *data, DType dtype, int64_t count, int64_t channels, int64_t step)
+{
+    if (channels == step) {
+        us_load_double(values, data, dtype, 1, count * channels);
+        return;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        us_load_double(values + k * channels, data + k * step * (int64_t)us_dtype_size(dtype), dtype, 1, channels);
+    }
+}
+
+static void store_places(char *data, DType dtype, const double *values, int64_t count, int64_t channels, int64_t step)
+{
+    if (channels == step) {
+        us_store_double(data, dtype, 1, values, count * channels);
+        return;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        us_store_double(data + k * step * (int64_t)us_dtype_size(dtype), dtype, 1, values + k * channels, channels);
+    }
+}
+
+/* The elements of the image wait in float64 until all is added. */
+static void add_block(void *context, int64_t piece)
 {
     ResizeWork *work = context;
     const ResizeGradient *g = work->gradient;
-    const int64_t width = g->image_size[1], places = g->image_size[0] * width, count = places * g->channels;
-    const int64_t slopes = g->slopes_size[0] * g->slopes_size[1], bytes = count * (int64_t)us_dtype_size(g->dtype);
-    /* steps from channel to channel and from place to place */
-    const int64_t channel = g->planar ? places : 1, place = g->planar ? 1 : g->channels;
-    const int64_t slope_channel = g->planar ? slopes : 1, slope_place = g->planar ? 1 : g->channels;
-    double *sums = us_scratch_take((size_t)count * sizeof *sums);
+    const int64_t image = piece / work->blocks, first = piece % work->blocks * work->width;
+    const int64_t channels = g->channels - first < work->width ? g->channels - first : work->width;
+    const int64_t rows = g->slopes_size[0], columns = g->slopes_size[1], width = g->image_size[1];
+    const int64_t places = g->image_size[0] * width, size = (int64_t)us_dtype_size(g->dtype);
+    const int64_t step = g->planar ? 1 : g->channels; /* from place to place */
+    const int64_t image_at = image * g->channels * places + first * (g->planar ? places : 1);
+    const int64_t slopes_at = image * g->channels * rows * columns + first * (g->planar ? rows * columns : 1);
+    double *sums = us_scratch_take((size_t)((places + columns) * channels) * sizeof *sums);
     if (!sums) {
         atomic_store(&work->out_of_memory, 1);
         return;
     }
-    us_load_double(sums, (char *)g->image + image * bytes, g->dtype, 1, count);
-    for (int64_t y = 0; y < g->slopes_size[0]; y++) {
+    double *slopes = sums + places * channels;
+    load_places(sums, (const char *)g->image + image_at * size, g->dtype, places, channels, step);
+    for (int64_t y = 0; y < rows; y++) {
         const Taps row = taps_of(g, 0, y);
-        for (int64_t x = 0; x < g->slopes_size[1]; x++) {
-            const Taps column = taps_of(g, 1, x);
-            const int64_t to[4] = {row.first * width + column.first, row.first * width + column.second,
-                                   row.second * width + column.first, row.second * width + column.second};
-            const double weights[4] = {(1 - row.weight) * (1 - column.weight), (1 - row.weight) * column.weight,
-                                       row.weight * (1 - column.weight), row.weight * column.weight};
-            for (int64_t c = 0; c < g->channels; c++) {
-                const int64_t from = image * slopes * g->channels + (y * g->slopes_size[1] + x) * slope_place +
-                                     c * slope_channel;
-                const double slope = get(g->slopes, g->dtype, from);
-                for (int k = 0; k < (g->kind == RESIZE_BILINEAR ? 4 : 1); k++) {
-                    sums[to[k] * place + c * channel] += slope * weights[k];
-                }
-            }
-        }
+        load_places(slopes, (const char *)g->slopes + (slopes_at + y * columns * step) * size, g->dtype, columns, channels, step);
+        add_row(sums + row.first * width * channels, sums + row.second * width * channels, row.weight, slopes, work->columns,
+                columns, channels, g->kind == RESIZE_BILINEAR);
     }
-    us_store_double((char *)g->image + image * bytes, g->dtype, 1, sums, count);
+    store_places((char *)g->image + image_at * size, g->dtype, sums, places, channels, step);
     us_scratch_give_back(sums);
 }
 
 KernelStatus us_resize_gradient(const ResizeGradient *gradient)
 {
-    ResizeWork work = {.gradient = gradient};
-    us_parallel(gradient->batch, add_image, &work);
+    Taps *columns = us_scratch_take((size_t)(gradient->slopes_size[1] + 1) * sizeof *columns);
+    if (!columns) {
+        return KERNEL_NO_MEMORY;
+    }
+    for (int64_t x = 0; x < gradient->slopes_size[1]; x++) {
+        columns[x] = taps_of(gradient, 1, x);
+    }
+    ResizeWork work = {.gradient = gradient, .columns = columns, .width = gradient->planar ? 1 : BLOCK_CHANNELS};
+    work.blocks = (gradient->channels + work.width - 1) / work.width;
+    us_parallel(gradient->batch * work.blocks, add_block, &work);
+    us_scratch_give_back(columns);
     return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 
