@@ -14,6 +14,8 @@
 #include "report/report.h"
 #include "tensor/view.h"
 
+#include <string.h>
+
 typedef enum FtStatus {
     FT_NOT_HERE = -1,     /* no refusal: nothing for this core to do */
     FT_BAD_PREFIX = 1,    /* the chip has no functions of this element type */
@@ -68,6 +70,14 @@ int64_t ft_count(FtCall *call, const char *name, int factors, const int64_t *siz
 static inline int64_t ft_bytes(int64_t count, DType dtype)
 {
     return count * (int64_t)us_dtype_size(dtype);
+}
+
+/* Sets elements to 0; of none the array may be NULL. */
+static inline void ft_clear(void *data, int64_t count, DType dtype)
+{
+    if (count > 0) {
+        memset(data, 0, (size_t)ft_bytes(count, dtype));
+    }
 }
 
 /* An output may be exactly the same array as an input, but not overlap it in part. */

@@ -232,17 +232,19 @@ void us_convert(void *to, DType to_dtype, const void *from, DType from_dtype, in
     }
 }
 
-/* One value to neighbours apart: such loops vectorise. */
+/* One value to neighbours apart: such loops vectorise. Complex elements may lie at multiples of their parts' size. */
 #define COPY_ELEMENTS(type) \
     if (from_stride == 0 && to_stride == 1 && count > 0) { \
-        const type value = *(const type *)from; \
+        type value; \
+        memcpy(&value, from, sizeof value); \
         for (int64_t i = 0; i < count; i++) { \
-            ((type *)to)[i] = value; \
+            memcpy((char *)to + i * (int64_t)sizeof value, &value, sizeof value); \
         } \
         return; \
     } \
     for (int64_t i = 0; i < count; i++) { \
-        ((type *)to)[i * to_stride] = ((const type *)from)[i * from_stride]; \
+        memcpy((char *)to + i * to_stride * (int64_t)sizeof(type), \
+               (const char *)from + i * from_stride * (int64_t)sizeof(type), sizeof(type)); \
     } \
     return;
 

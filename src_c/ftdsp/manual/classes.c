@@ -34,7 +34,7 @@ void ft_op_nlllossgrad(FtCall *call, const FtNlllossgrad *a)
     if (!ft_ok(call)) {
         return;
     }
-    memset(a->logits_grad, 0, (size_t)ft_bytes(count, call->dtype));
+    ft_clear(a->logits_grad, count, call->dtype);
     for (int64_t i = 0; i < a->batch; i++) {
         double slope = -number(a->loss_grad, call->dtype, each ? i : 0) * number(a->weight, call->dtype, labels[i]);
         slope /= a->reduction_type == LOSS_MEAN ? number(a->total_weight, call->dtype, 0) : 1;

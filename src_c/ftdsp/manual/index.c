@@ -143,7 +143,7 @@ void ft_op_unsorted_segment_sum(FtCall *call, const FtUnsortedSegmentSum *a)
     const Shape segments = {.rank = 1, .size = {a->id_max}, .elements = a->id_max};
     int64_t *rows = linear_rows(call, "index", a->index, a->dim0, 1, &segments);
     if (rows) {
-        memset(a->output, 0, (size_t)ft_bytes((int64_t)a->id_max * a->dim1, call->dtype));
+        ft_clear(a->output, (int64_t)a->id_max * a->dim1, call->dtype);
         ft_finish(call, us_add_rows(a->output, a->input, rows, a->dim0, a->dim1, call->dtype));
         us_scratch_give_back(rows);
     }
@@ -345,6 +345,8 @@ void ft_op_embeddinglookup(FtCall *call, const FtEmbeddinglookup *a)
             regulate(row, a->layer_size_, call->dtype, a->max_norm_);
             regulated[id] = true;
         }
-        memcpy((char *)a->output + i * bytes, row, (size_t)bytes);
+        if (bytes > 0) {
+            memcpy((char *)a->output + i * bytes, row, (size_t)bytes);
+        }
     }
 }

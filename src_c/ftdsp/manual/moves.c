@@ -183,7 +183,7 @@ void ft_op_tensorlistgetitem(FtCall *call, const FtTensorlistgetitem *a)
     ft_operand(call, "dst", a->dst, bytes, DTYPE_INT8);
     ft_apart(call, "dst", a->dst, bytes, "src", a->src, a->data_type == 0 ? 0 : bytes);
     if (ft_ok(call) && a->data_type == 0) {
-        memset(a->dst, 0, (size_t)bytes);
+        ft_clear(a->dst, bytes, DTYPE_INT8);
     } else if (ft_ok(call)) {
         copy_elements(a->src, a->dst, bytes, DTYPE_INT8);
     }
@@ -315,7 +315,7 @@ void ft_op_spacetobatch(FtCall *call, const FtSpacetobatch *a)
     if (!ft_ok(call) || count == 0) {
         return;
     }
-    memset(a->output, 0, (size_t)ft_bytes(count, call->dtype));
+    ft_clear(a->output, count, call->dtype);
     const Blocks blocks = {(void *)a->input, a->output, shape.size[0], shape.size[1], shape.size[2], shape.size[3],
                            {block[0], block[1]}, {pad[0], pad[2]}, {height / block[0], width / block[1]}};
     move_blocks(&blocks, call->dtype, true);
@@ -407,7 +407,7 @@ void ft_op_formattranspose(FtCall *call, const FtFormattranspose *a)
         return;
     }
     if (to > (int64_t)a->batch * a->channel * a->plane) {
-        memset(a->dst_data, 0, (size_t)ft_bytes(to, call->dtype));
+        ft_clear(a->dst_data, to, call->dtype);
     }
     const int64_t source = lanes_of(a->src_format, a->channel), target = lanes_of(a->dst_format, a->channel);
     /* a stretch of channels ends where a block of either format does; NCHW has none */

@@ -55,9 +55,9 @@ static void arrange(Move *move, const View *to, const View *from)
         sorted[place] = axis;
     }
     for (int k = 0; k < count; k++) {
-        Axis *last = &move->axes[move->rank - 1];
+        Axis *last = move->rank > 0 ? &move->axes[move->rank - 1] : NULL;
         const Axis *next = &sorted[k];
-        if (move->rank > 0 && last->to == next->size * next->to && last->from == next->size * next->from) {
+        if (last && last->to == next->size * next->to && last->from == next->size * next->from) {
             *last = (Axis){last->size * next->size, next->to, next->from};
         } else {
             move->axes[move->rank++] = *next;

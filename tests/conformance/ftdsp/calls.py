@@ -78,7 +78,7 @@ class Operator:
 
 def aligned_bytes(content: bytes, offset: int = 0):
     """A cffi buffer that holds `content` at `offset` from a multiple of 64; the owner and the address."""
-    owner = ffi.new("char[]", 2 * len(content) + 128)  # room for an output placed behind it
+    owner = ffi.new("char[]", 2 * len(content) + 512)  # room for an output placed behind it
     address = (int(ffi.cast("uintptr_t", owner)) + 63) // 64 * 64 + offset
     ffi.memmove(ffi.cast("char *", address), content, len(content))
     return owner, address
