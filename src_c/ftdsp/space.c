@@ -212,6 +212,20 @@ static bool tell_access(const void *touched, char *text, size_t size)
     return true;
 }
 
+/* memcpy and its like ask the sanitizer, which takes DDR for its own closed memory unless it is told not to close any. */
+extern void *__asan_get_report_address(void) __attribute__((weak));
+extern void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
+
+static void tell_sanitized_access(void)
+{
+    const void *address = __asan_get_report_address();
+    const FtWindow *window = ft_window_of(address);
+    if (window && is_sanitizers((uintptr_t)address)) {
+        us_log(LOG_LEVEL_ERROR, "%p is in %s. Under AddressSanitizer memcpy, printf and their like take such an address with "
+               "ASAN_OPTIONS=protect_shadow_gap=0", address, window->name);
+    }
+}
+
 /* Programs use the addresses without any initialisation call, so the windows exist before main. */
 __attribute__((constructor)) static void reserve_windows(void)
 {
@@ -222,6 +236,9 @@ __attribute__((constructor)) static void reserve_windows(void)
         reserve_alone();
     }
     us_host_access_watch(tell_access);
+    if (__asan_get_report_address && __sanitizer_set_death_callback) {
+        __sanitizer_set_death_callback(tell_sanitized_access);
+    }
 }
 
 const FtWindow *ft_window_of(const void *address)

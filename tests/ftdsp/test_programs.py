@@ -155,6 +155,34 @@ def test_an_address_outside_the_memory_says_so(sanitizer, caller, tmp_path):
         assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
 
 
+COPIES = r"""
+#include <add.h>
+#include <string.h>
+
+int main(void)
+{
+    float host[256] = {0};
+    volatile size_t bytes = sizeof host; /* a call, not the compiler's own loop */
+    memcpy((void *)0xA0000000, host, bytes);
+    fp_add_s((float *)0xA0000000, (float *)0xA0000000, (float *)0xB0000000, 256, 1);
+    memcpy(host, (void *)0xB0000000, bytes);
+    return host[0] != 0;
+}
+"""
+
+
+def test_copies_under_address_sanitizer_say_which_option_they_need(tmp_path):
+    source = tmp_path / "copies.c"
+    source.write_text(COPIES)
+    program = native.build_vendor(source, "ftdsp", "address")
+    refused = native.run([program])
+    assert refused.returncode != 0
+    assert "0xa0000000 is in DDR. Under AddressSanitizer memcpy, printf and their like take such an address with " \
+        "ASAN_OPTIONS=protect_shadow_gap=0" in refused.stderr, refused
+    done = native.run([program], {"ASAN_OPTIONS": "protect_shadow_gap=0"})
+    assert (done.returncode, done.stderr) == (0, ""), done
+
+
 def example_call(operator, prefix: str, space: str) -> str:
     """A call as the pages' programs make it: literal addresses for operands, arrays on the stack, numbers."""
     window = 0xA0000000 if space == "s" else 0x10000000
