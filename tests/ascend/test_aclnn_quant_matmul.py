@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from understudy import ascend
 from understudy.ascend import lib
 
 from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
@@ -221,3 +222,13 @@ def test_wide_panels():
     real = w * np.repeat(scale, 128, axis=0)[:k]
     own = weight_product("V2", tensor(x, "F16"), tensor(w, "I8"), tensor(scale, "F16"), empty((1, n), "F16"), group=128)
     near(own, x @ real, np.abs(x) @ np.abs(real), "F16")
+
+
+def test_numpy_functions():
+    a, b, scale, rows = bytes_of((2, 3, 8), 1).astype(np.int8), bytes_of((5, 8), 2).astype(np.int8), np.float32(scales(5, 3)), np.float32([1, 2, 4])
+    expected = (a.astype(np.int64) @ b.T.astype(np.int64)) * scale * rows[:, None]
+    found = ascend.ops.quant_matmul_v4(a, b, scale, False, True, pertokenScaleOptional=rows, out_dtype="float16")
+    np.testing.assert_array_equal(found, rounded(expected, "F16"))
+    x, weight = np.float16(rounded(random(4).normal(0, 1, (3, 8)), "F16")), b.T.copy()
+    found = ascend.ops.weight_quant_batch_matmul_v2(x, weight, np.float16(scale), 0)
+    near(found, x @ (weight * np.float64(np.float16(scale))), np.full((3, 5), 64.0), "F16")

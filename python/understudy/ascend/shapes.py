@@ -178,6 +178,13 @@ def product(a, b):
 
 
 @shape_function
+def product_of_integers(a, b, turned_a, turned_b):
+    """Of matrices and batches that are turned as the flags say; a byte or more for each integer."""
+    turned = lambda shape, flag: (*shape[:-2], shape[-1], shape[-2]) if flag else tuple(shape)
+    return product(turned(a, turned_a), turned(b, turned_b))
+
+
+@shape_function
 def conv_channels(weight, transposed, groups):
     return (weight[1] * groups if transposed else weight[0],)
 

@@ -44,8 +44,8 @@ static const Layout layouts[] = {{"BSH", 3, 0, -1, 1, 2, FOR_TRAINING | FOR_INFE
 
 static const Layout *layout_of(const AttentionCall *call)
 {
-    const unsigned use = call->infers ? FOR_INFERENCE | (call->newest ? FOR_NEWEST : 0) | (call->prompts ? FOR_PROMPTS : 0)
-                         : call->packed ? FOR_PACKED : FOR_TRAINING;
+    const unsigned more = (call->newest ? FOR_NEWEST : 0) | (call->prompts ? FOR_PROMPTS : 0);
+    const unsigned use = call->infers ? FOR_INFERENCE | more : call->packed ? FOR_PACKED : FOR_TRAINING;
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         if (strcmp(call->layout, layouts[i].name) == 0 && (layouts[i].uses & use) != 0) {
             return &layouts[i];

@@ -26,7 +26,8 @@ static int32_t packed_axis(const View *view)
 static Integers integers_of(const Operand *operand)
 {
     Integers integers = {operand->view, NOT_PACKED, true};
-    if (operand->dtype == ACL_INT8 || operand->view.rank < 2) {
+    const bool packs = operand->dtype == ACL_INT4 || operand->dtype == ACL_INT32;
+    if (!packs || operand->view.rank < 2) {
         return integers;
     }
     View *view = &integers.view;
@@ -155,6 +156,27 @@ static Sizes sizes_of(const QuantMatmulCall *call)
     return of;
 }
 
+static bool joint_batch(const Sizes *of, Shape *batch)
+{
+    View a = of->a.view, b = of->b.view;
+    a.rank -= 2;
+    b.rank -= 2;
+    return us_broadcast_shape((const View *const[]){&a, &b}, 2, &batch->rank, batch->sizes, NULL);
+}
+
+Shape op_shape_product_of_integers(OpCall *op, const Operand *x1, const Operand *x2, bool turned1, bool turned2)
+{
+    Shape shape = {0};
+    if (!op_refused(op)) {
+        const QuantMatmulCall call = {.x1 = x1, .x2 = x2, .transpose1 = turned1, .transpose2 = turned2, .scale = x1};
+        const Sizes of = sizes_of(&call);
+        joint_batch(&of, &shape);
+        shape.sizes[shape.rank++] = of.m;
+        shape.sizes[shape.rank++] = of.n;
+    }
+    return shape;
+}
+
 #define T_NONE (UINT64_C(1) << 63)
 #define T_PACKED (T_I4 | T_I32)
 #define T_BITS (T_U64 | T_I64)
@@ -224,16 +246,10 @@ static void require_products(OpCall *op, const QuantMatmulCall *call, const Size
     op_require(op, of->k == of->depth_of_b, call->x2->name, "shape", op->invalid,
                "x1 is %s, x2 is %s: they sum over %lld and %lld integers", op_shape_text(op, call->x1),
                op_shape_text(op, call->x2), (long long)of->k, (long long)of->depth_of_b);
-    View a = of->a.view, b = of->b.view;
-    a.rank -= 2;
-    b.rank -= 2;
-    Shape expected = {0};
-    const bool fits = us_broadcast_shape((const View *const[]){&a, &b}, 2, &expected.rank, expected.sizes, NULL);
-    op_require(op, fits, call->x2->name, "batch", op->invalid, "x1 is %s, x2 is %s: their batches do not broadcast",
-               op_shape_text(op, call->x1), op_shape_text(op, call->x2));
-    expected.sizes[expected.rank++] = of->m;
-    expected.sizes[expected.rank++] = of->n;
-    op_require_shape(op, call->out, &expected);
+    Shape batch;
+    op_require(op, joint_batch(of, &batch), call->x2->name, "batch", op->invalid,
+               "x1 is %s, x2 is %s: their batches do not broadcast", op_shape_text(op, call->x1),
+               op_shape_text(op, call->x2));
 }
 
 static void require_size(OpCall *op, const Operand *operand, bool fits, const Sizes *of)
@@ -428,8 +444,6 @@ void op_require_weight_quant_shapes(OpCall *op, const WeightQuantCall *call)
     require_packed(op, call->weight, &weight);
     op_require(op, size_of(&weight, 2) == k, "weight", "shape", op->invalid, "x is %s, weight is %s",
                op_shape_text(op, call->x), op_shape_text(op, call->weight));
-    const Shape expected = op_shape_of(2, (const int64_t[]){m, n});
-    op_require_shape(op, call->y, &expected);
     op_require(op, call->group == 0 || (call->group >= 32 && call->group < k && call->group % 32 == 0),
                "antiquantGroupSize", "value", op->invalid,
                "antiquantGroupSize is %lld; k is %lld: it is 0, or a multiple of 32 below k", (long long)call->group,

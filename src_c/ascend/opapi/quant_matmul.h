@@ -14,6 +14,9 @@ typedef struct QuantMatmulCall {
     int64_t group_size;          /* rows << 32 | columns << 16 | depth; 0 where the page has none */
 } QuantMatmulCall;
 
+/* Of batches that broadcast; the last two dimensions are turned as the flags say, and packed integers counted. */
+Shape op_shape_product_of_integers(OpCall *op, const Operand *x1, const Operand *x2, bool turned1, bool turned2);
+
 /* Types that go together (out/types), shapes, packed integers: the rules stand on the pages. */
 void op_require_quant_matmul(OpCall *op, const QuantMatmulCall *call);
 aclnnStatus op_quant_matmul(OpCall *op, const QuantMatmulCall *call);

@@ -47,7 +47,8 @@ typedef struct Attention {
  * After four absent ones: scale? and shift? of the result, [1, head, 1, depth]: integers are result * scale + shift, to
  * the nearest; pages? [sequence, page] (int32): the first axis of key and value counts pages of `block` rows; rotary
  * parts? of query and key, which lie as these do; scale and offset? of integer keys and of integer values, numbers being
- * (integer + offset) * scale; key and value of the shared rows, [1, head, row, depth]; then, where `listed`, key and value of each sequence, whose first axis has size 1. */
+ * (integer + offset) * scale; key and value of the shared rows, [1, head, row, depth]; then, where `listed`, key and
+ * value of each sequence, whose first axis has size 1. */
 Kernel us_attention;
 
 /* Views: query, key, value, shift?, mask?, drop?, out, maximum, sum, dout, dquery, dkey, dvalue. */
