@@ -4,7 +4,7 @@ import contextlib
 from functools import partial
 
 from cases import Case, Row, peer, shaped_rows, to_torch, torch
-from elementwise import ELEMENTS, running, values
+from elementwise import ELEMENTS, one, running, values
 
 from understudy import ascend
 from understudy.ascend.runtime import Operation
@@ -31,7 +31,10 @@ def reduction(dtype: str, name: str, axes: list[int], function):
     with Operation() as op:
         out = op.output(shape, x.dtype)
         typed = [dtype_code(x)] if name in ("aclnnReduceSum", "aclnnMean") else []
-        run = running(op, name, [op.input(x), axes_array(op, axes), False, *typed, out.tensor])
+        power = [one(op)] if name == "aclnnNorm" else []
+        corrected = [True] if name == "aclnnVar" else []
+        arguments = [op.input(x), *power, axes_array(op, axes), *corrected, False, *typed, out.tensor]
+        run = running(op, name, arguments)
 
         def with_torch():
             data = to_torch(x)
@@ -100,6 +103,9 @@ REDUCTIONS = {
     "aclnnReduceSum": (["float32", "float16", "int32"], lambda x, axes: torch.sum(x, axes, dtype=x.dtype)),
     "aclnnMean": (["float32", "float16"], lambda x, axes: torch.mean(x, axes)),
     "aclnnAmax": (["float32", "float16"], lambda x, axes: torch.amax(x, axes)),
+    "aclnnNorm": (["float32", "float16"], lambda x, axes: torch.linalg.vector_norm(x, 1, axes)),
+    "aclnnVar": (["float32", "float16"], lambda x, axes: torch.var(x, axes)),
+    "aclnnLogSumExp": (["float32", "float16"], lambda x, axes: torch.logsumexp(x, axes)),
 }
 SOFTMAX = {
     "aclnnSoftmax": lambda x, axis, out: torch.ops.aten._softmax.out(x, axis, False, out=out),
@@ -113,7 +119,8 @@ def rows() -> list[Row]:
     for name, (dtypes, function) in REDUCTIONS.items():
         for where, axes in AXES.items():
             make = partial(reduction, name=name, axes=axes, function=function)
-            found += shaped_rows(f"{name.removeprefix('aclnn').lower()} {where}", dtypes, label, make, 0.8)
+            aim = 0.0 if name in ("aclnnVar", "aclnnLogSumExp") else 0.8  # these read twice, or are bound by arithmetic
+            found += shaped_rows(f"{name.removeprefix('aclnn').lower()} {where}", dtypes, label, make, aim, 1.0)
     floats = ["float32", "float16"]
     for where, axis in (("inner", 1), ("outer", 0)):
         found += shaped_rows(f"argmax {where}", floats, label, partial(positions, axis=axis))

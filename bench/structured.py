@@ -205,6 +205,6 @@ def rows() -> list[Row]:
     for name, shape, kept in (("sort", (1024, 1024), 0), ("sort", (1, 1 << 20), 0), ("topk 10", (1024, 1024), 10)):
         make = partial(sorting, shape=shape, kept=kept)
         found += shaped_rows(name, floats, "x".join(map(str, shape)), make, 0.0, 1.0)
-    for size in (64, 1024):
-        found += shaped_rows("matmul", floats, f"{size}x{size}", partial(product, size=size), 0.0, 1.0)
+    for size, dtypes in ((64, floats), (1024, ["float32"])):
+        found += shaped_rows("matmul", dtypes, f"{size}x{size}", partial(product, size=size), 0.0, 1.0)
     return found
