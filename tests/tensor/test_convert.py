@@ -77,6 +77,18 @@ def test_float_to_bfloat_rounds_to_nearest_even(stride):
     assert np.array_equal(actual, bfloat_of(values))
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_double_to_bfloat_rounds_once(stride, sign):
+    """Halfway between neighbours, subnormal ones too, and a little beside: what a float in between would not show."""
+    low = np.arange(0x7F7F, dtype=np.uint32)
+    middles = sum((bits << 16).view(np.float32).astype(np.float64) for bits in (low, low + 1)) / 2
+    negative = 0x8000 if sign < 0 else 0
+    for factor, expected in ((1, low + (low & 1)), (1 + 2.0**-40, low + 1), (1 - 2.0**-40, low)):
+        actual = store(sign * middles * factor, "bfloat16", np.uint16, stride)
+        assert np.array_equal(actual, (expected | negative).astype(np.uint16))
+
+
 def test_bfloat_to_float_is_exact():
     expected = (ALL_16_BITS.astype(np.uint32) << 16).view(np.float32)
     assert np.array_equal(load(ALL_16_BITS, "bfloat16").view(np.uint32), expected.view(np.uint32))
