@@ -137,7 +137,8 @@ static void install(void)
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_access;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    /* A finding takes more room than the stacks that programs (Python, for one) keep for signals. */
+    action.sa_flags = SA_SIGINFO | ((us_checks() & CHECK_SYNC) != 0 ? 0 : SA_ONSTACK);
     sigemptyset(&action.sa_mask);
     sigaction(SIGSEGV, &action, &previous_handlers[SIGSEGV]);
 }

@@ -6,11 +6,14 @@ pattern, and 1 when it must be told at the statement before the comment /*1*/.
 """
 
 ASCEND_PRELUDE = """
+#define _GNU_SOURCE
 #include "acl/acl.h"
 #include "aclnnop/aclnn_soft_margin_loss_backward.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 enum { SIZE = 16384 };
 #define OK(call) do { if ((call) != 0) { printf("%d failed\\n", __LINE__); exit(1); } } while (0)
 static aclrtStream a, b;
@@ -94,6 +97,9 @@ ASCEND = {
     "copy writes": ("run(x, y, a); OK(aclrtMemcpy(x, SIZE, h, SIZE, ACL_MEMCPY_HOST_TO_DEVICE)); /*1*/",
                     [("sync", "the host writes 16384 bytes .* while aclnnSoftMarginLossBackward.*reads there", 1)]),
     "fill writes": ("run(x, y, a); OK(aclrtMemset(x, SIZE, 0, SIZE)); /*1*/", [("sync", "the host writes", 1)]),
+    "small stack for signals": ("char *s = mmap(NULL, 16384, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);"
+                                " OK(mprotect(s + 8192, 8192, PROT_READ | PROT_WRITE)); stack_t t = {.ss_sp = s + 8192, .ss_size = 8192};"
+                                " OK(sigaltstack(&t, NULL)); down(p, x, a); sum += p[5]; /*1*/", [("sync", "host code touches", 1)]),
     # --- race: two streams
     "write after write": ("across(x, y, a); across(x, z, b); /*1*/", [("race", "aclrtMemcpyAsync on stream .* writes 16384 bytes", None)]),
     "read after write": ("run(x, y, a); down(p, y, b); /*1*/", [("race", "reads 16384 bytes .* aclnnSoftMarginLossBackward.* writes", None)]),
