@@ -6,7 +6,6 @@ sentence are checked only when the library is ours (libunderstudy.so knows them)
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 import functools
 import importlib
@@ -21,6 +20,8 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from understudy.kit import catalogue
+
+from tests.conformance.verdicts import core, require_status
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,22 +41,10 @@ class RuleCase:
     status: int | None = None  # of the refused call; None: as in the catalogue
 
 
-@functools.cache
-def _core() -> ctypes.CDLL | None:
-    """The library that knows rules and sentences; None when the calls go to libraries that are not ours."""
-    try:
-        core = ctypes.CDLL("libunderstudy.so", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
-    except OSError:
-        return None
-    for name in ("understudy_last_rule", "understudy_last_error"):
-        getattr(core, name).restype = ctypes.c_char_p
-    return core
-
-
 def _told(function: str) -> str:
-    if _core() is None:
+    if core() is None:
         pytest.skip("only our libraries tell the rule and the sentence")
-    return getattr(_core(), function)().decode()
+    return getattr(core(), function)().decode()
 
 
 def last_rule() -> str:
@@ -69,23 +58,21 @@ def last_text() -> str:
 def _check_here(case: RuleCase) -> None:
     expected = catalogue.rules()[case.rule]
     status = expected.status if case.status is None else case.status
-    if _core() is None:
+    if core() is None:
         result = case.refused()
         if expected.library != "libftdsp.so":  # its functions return nothing: only the outputs tell
-            assert result.status == status, result
+            require_status(result.status, status)
         assert result.untouched is not False, "a refused call has written to its outputs"
-        result = case.accepted()
-        assert result.status == 0, result
+        require_status(case.accepted().status)
         return
-    _core().understudy_clear_last_error()
+    core().understudy_clear_last_error()
     result = case.refused()
-    assert result.status == status, (result, last_text())
+    require_status(result.status, status)
     assert last_rule() == case.rule, last_text()
     assert len(last_text()) > 10, "a refusal must say what is wrong"
     assert result.untouched is not False, "a refused call has written to its outputs"
-    _core().understudy_clear_last_error()
-    result = case.accepted()
-    assert result.status == 0, (result, last_rule(), last_text())
+    core().understudy_clear_last_error()
+    require_status(case.accepted().status)
     assert last_rule() == "", last_text()
 
 
@@ -95,7 +82,7 @@ def check_rule(case: RuleCase) -> None:
         _check_here(case)
         return
     module = sys.modules[case.refused.__module__]
-    together = [one for one in module.RULES if one.env == case.env] if _core() is not None else [case]
+    together = [one for one in module.RULES if one.env == case.env] if core() is not None else [case]
     outcomes = _outcomes(module.__name__, tuple(one.rule for one in together), tuple(case.env.items()))
     assert not outcomes[case.rule], outcomes[case.rule]
 

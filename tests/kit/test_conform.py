@@ -3,6 +3,7 @@
 import json
 import pathlib
 import shutil
+import xml.etree.ElementTree as xml
 
 import pytest
 
@@ -140,6 +141,63 @@ def test_a_foreign_library_that_behaves_passes(tmp_path, conform_here):
     assert report["totals"]["passed"] > 50
     reasons = {case["message"] for case in report["cases"] if case["outcome"] == "skipped"}
     assert "only our libraries tell the rule and the sentence" in reasons
+
+
+WRONG = """
+#include <dlfcn.h>
+#include <stdlib.h>
+#define RIGHT(library, name, type) ((type)dlsym(dlopen(library, RTLD_NOW), name))
+typedef int Forward(void *, void *, const void *, void *, const void *, const void *, void *, void *);
+typedef int Set(void *, int, int, int, int, int, int, int, int);
+int mcdnnPoolingForward(void *handle, void *pooling, const void *alpha, void *x_desc, const void *x, const void *beta,
+                        void *y_desc, void *y)
+{
+    int status = RIGHT(DNN, "mcdnnPoolingForward", Forward *)(handle, pooling, alpha, x_desc, x, beta, y_desc, y);
+    if (status) return status == 3 ? 9 : status; /* NOT_SUPPORTED instead of BAD_PARAM */
+    size_t size;
+    RIGHT(DNN, "mcdnnGetTensorSizeInBytes", int (*)(void *, size_t *))(y_desc, &size);
+    RIGHT(RUNTIME, "mcDeviceSynchronize", int (*)(void))();
+    float *values = malloc(size), factor = size < 100 ? 1.00000012f : size < 100000 ? 1.00001f : 1.001f;
+    RIGHT(RUNTIME, "mcMemcpy", int (*)(void *, const void *, size_t, int))(values, y, size, 2);
+    for (size_t i = 0; i < size / 4; i++) values[i] *= factor;
+    RIGHT(RUNTIME, "mcMemcpy", int (*)(void *, const void *, size_t, int))(y, values, size, 1);
+    free(values);
+    return 0;
+}
+int mcdnnSetPooling2dDescriptor(void *pooling, int mode, int nan, int h, int w, int ph, int pw, int sh, int sw)
+{
+    int other = h == 3 && w == 3 && mode < 2 ? 1 - mode : mode; /* the numbers of two modes are exchanged */
+    return RIGHT(DNN, "mcdnnSetPooling2dDescriptor", Set *)(pooling, other, nan, h, w, ph, pw, sh, sw);
+}
+"""
+
+
+def test_kinds_of_differences_are_told_apart(tmp_path, conform_here):
+    """One unit in the last place and 1e-5 lie within the vendor's tolerance (aclnn-ops 1.5), 1e-3 does not."""
+    dnn, runtime = foreign_copy(tmp_path)
+    wrong = library(tmp_path, "libwrong.so", WRONG, [f'-DDNN="{dnn}"', f'-DRUNTIME="{runtime}"'])
+    known = tmp_path / "known.toml"
+    known.write_text('[[difference]]\ncase = "*stride2-0]"\nwhy = "Its rounding is known."\n')
+    junit, page = tmp_path / "report.xml", tmp_path / "report.html"
+    planes = " or ".join(f"stride{case}-0" for case in range(4))
+    done, report = conform_here("--lib", wrong, dnn, runtime, "--stack", "maca", "--junit", junit, "--html", page, "--known",
+                                known, "-k", f"(test_planes and ({planes})) or (mcdnnPoolingForward and output-sizes)")  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    cases = {case["id"].rpartition("-stride")[2]: case for case in report["cases"]}
+    rule = next(case for case in report["cases"] if "rule" in case)
+    found = {name: case["outcome"] for name, case in cases.items() if case is not rule}
+    assert found == {"0-0]": "wrong number", "1-0]": "wrong number", "2-0]": "known", "3-0]": "rounds differently"}
+    assert rule["outcome"] == "wrong status" and rule["facts"] == {"status": 9, "expected_status": 3}
+    assert rule["rule"] == "mcdnnPoolingForward/yDesc/output-sizes" and rule["source"] and rule["where"]
+    assert 0.5 < cases["3-0]"]["facts"]["largest_error_ulp"] < 2.1
+    assert 8000 < cases["1-0]"]["facts"]["largest_error_ulp"] < 8800
+    assert [entry["file"] for entry in report["libraries"]["maca"]] == ["libwrong.so", "libmcdnn.so", "libmcruntime.so"]
+    assert report["host"]["machine"] and len(report["libraries"]["maca"][0]["sha256"]) == 64
+    suite = xml.parse(junit).getroot()
+    assert (suite.get("tests"), suite.get("failures"), len(suite.findall(".//skipped"))) == ("5", "3", 1)
+    assert {entry.get("type") for entry in suite.iter("failure")} == {"wrong number", "wrong status"}
+    text = page.read_text()
+    assert text.count('class="bad"') == 3 and text.count('class="noted"') == 2 and "Its rounding is known." in text
 
 
 def test_one_process_per_case(conform_here):

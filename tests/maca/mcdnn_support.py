@@ -14,18 +14,18 @@ import numpy as np
 from understudy import paths
 from understudy.maca import ffi, lib
 
+from tests.conformance.verdicts import WrongNumber
+from tests.conformance.verdicts import require_status as ok
+
 FLOAT, DOUBLE, HALF, BFLOAT16 = (lib.MCDNN_DATA_FLOAT, lib.MCDNN_DATA_DOUBLE, lib.MCDNN_DATA_HALF,
                                  lib.MCDNN_DATA_BFLOAT16)
 TYPE_NAMES = {FLOAT: "float", DOUBLE: "double", HALF: "half", BFLOAT16: "bfloat16"}
 STORAGE = {FLOAT: np.float32, DOUBLE: np.float64, HALF: np.float16, BFLOAT16: np.uint16,
            lib.MCDNN_DATA_INT8: np.int8, lib.MCDNN_DATA_UINT8: np.uint8, lib.MCDNN_DATA_INT32: np.int32,
            lib.MCDNN_DATA_INT64: np.int64}
+NUMBERS = {FLOAT: "float32", DOUBLE: "float64", HALF: "float16", BFLOAT16: "bfloat16"}
 # One rounding of the result, relative: half a unit in the last place.
 ROUNDING = {FLOAT: 2.0**-24, DOUBLE: 2.0**-53, HALF: 2.0**-11, BFLOAT16: 2.0**-8}
-
-
-def ok(status: int) -> None:
-    assert status == 0, (status, ffi.string(lib.understudy_last_error()))
 
 
 def synchronize() -> None:
@@ -252,7 +252,8 @@ def assert_close(actual, expected, data_type, ulps=4.0, floor=1.0) -> None:
     tolerance = ulps * 2 * ROUNDING[data_type] * np.maximum(np.abs(expected), floor)
     both_nan = np.isnan(actual) & np.isnan(expected)
     same = both_nan | (actual == expected) | (np.abs(actual - expected) <= tolerance)
-    assert same.all(), (np.argwhere(~same)[:5], actual[~same][:5], expected[~same][:5])
+    if not same.all():
+        raise WrongNumber(actual, expected, f"{ulps} ulp", NUMBERS[data_type])
 
 
 def random(sizes, data_type, seed=0, spread=2.0) -> np.ndarray:

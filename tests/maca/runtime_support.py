@@ -8,15 +8,13 @@ import threading
 
 import pytest
 
-from understudy.maca import ffi, last_error, lib
+from understudy.maca import ffi, lib
+
+from tests.conformance.verdicts import require_status as ok
 
 H2H, H2D, D2H, D2D, ANY = (lib.mcMemcpyHostToHost, lib.mcMemcpyHostToDevice, lib.mcMemcpyDeviceToHost,
                            lib.mcMemcpyDeviceToDevice, lib.mcMemcpyDefault)
 LEGACY, PER_THREAD = ffi.cast("mcStream_t", 1), ffi.cast("mcStream_t", 2)
-
-
-def ok(status: int) -> None:
-    assert status == 0, (status, last_error().text)
 
 
 def made(kind: str, function, *arguments):

@@ -300,7 +300,8 @@ def test_planes_that_are_cut_and_windows_as_large_as_planes(sizes, window, paddi
         return
     x, y = Tensor(random(sizes, FLOAT, 1).round(1)), Tensor(np.full(outputs, np.nan))
     forward(descriptor, x, y)
-    assert_close(y.values(), forward_model(x.values(), mode, window, padding, stride), FLOAT, 8)
+    exact = mode in (MAX, DETERMINISTIC)
+    assert_close(y.values(), forward_model(x.values(), mode, window, padding, stride), FLOAT, 0 if exact else 8)
     dy, dx = Tensor(random(outputs, FLOAT, 2)), Tensor(np.full(sizes, np.nan))
     backward(descriptor, y, dy, x, dx)
     expected = backward_model(x.values(), y.values(), dy.values(), mode, window, padding, stride)

@@ -17,14 +17,16 @@ from dataclasses import dataclass, field
 
 from understudy import __version__, addresses
 from understudy.errors import SdkError, UsageError
-from understudy.kit import table
+from understudy.kit import conform_report, table
 from understudy.paths import STACKS
 
 PACKAGES = pathlib.Path(__file__).resolve().parents[2]
 SUITE = PACKAGES / "understudy" / "suite"
-OUTCOMES = ("passed", "known", "missing", "failed", "crashed", "hung", "skipped")
-BAD = ("missing", "failed", "crashed", "hung")
-COLOURS = {"missing": "red", "failed": "red", "crashed": "red", "hung": "red", "fixed": "yellow", "unused": "yellow"}
+BAD = ("missing", "wrong status", "wrong number", "failed", "crashed", "hung")
+# Within the vendor's own tolerance: told, and no fault.
+ROUNDS = "rounds differently"
+OUTCOMES = ("passed", "known", *BAD, ROUNDS, "skipped")
+COLOURS = {**dict.fromkeys(BAD, "red"), **dict.fromkeys((ROUNDS, "fixed", "unused"), "yellow")}
 AT_EXIT = "at the end of the process"
 
 
@@ -35,6 +37,8 @@ def add_arguments(parser) -> None:
                         help="only cases whose names fit, as pytest's -k")  # fmt: skip
     parser.add_argument("--known", metavar="FILE", help="TOML file of the target's known differences")
     parser.add_argument("--report", default="conform.json", metavar="FILE", help="JSON report (default: conform.json)")
+    parser.add_argument("--junit", metavar="FILE", help="the same as JUnit's XML")
+    parser.add_argument("--html", metavar="FILE", help="the same as a page for a browser")
     parser.add_argument("--isolate", action="store_true", help="one process per case: slow, nothing carries over")
     parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS",
                         help="a case that takes longer is ended and counted as hung (default: 300)")  # fmt: skip
@@ -48,6 +52,7 @@ class Case:
     seconds: float = 0.0
     message: str = ""
     why: str = ""  # of a known difference
+    facts: dict = field(default_factory=dict)  # statuses, largest error
 
     @property
     def stack(self) -> str:
@@ -192,7 +197,7 @@ def run_worker(run: Run, progress) -> bool:
                     current = event["start"]
                     progress.show(run, current)
                 elif "end" in event:
-                    case = Case(event["end"], event["outcome"], event["seconds"], event["message"])
+                    case = Case(event["end"], event["outcome"], event["seconds"], event["message"], facts=event["facts"])
                     run.cases[case.id], current = case, ""
                     progress.done(run, case)
                 elif "finished" in event:
@@ -276,7 +281,7 @@ def apply_known(cases: list[Case], known: list[Known]) -> list[Case]:
         for entry in known:
             if entry.covers(case.id):
                 entry.used = True
-                if case.outcome in BAD:
+                if case.outcome in BAD or case.outcome == ROUNDS:
                     case.outcome, case.why = "known", entry.why
                 elif case.outcome == "passed":
                     fixed.append(case)
@@ -294,6 +299,7 @@ def print_result(cases: list[Case], fixed: list[Case], known: list[Known]) -> No
     details = [("missing", name, f"the libraries do not export it; {table.plural(count, 'case')} cannot run")
                for name, count in absent.most_common()]  # fmt: skip
     details += [(case.outcome, case.id, case.message) for case in cases if case.outcome in BAD and case.outcome != "missing"]
+    details += [(ROUNDS, case.id, case.message) for case in cases if case.outcome == ROUNDS]
     details += [("known", case.id, case.why) for case in cases if case.outcome == "known"]
     details += [("fixed", case.id, "is listed as a known difference and passes") for case in fixed]
     details += [("unused", entry.pattern, "is listed as a known difference and names no case that was run")
@@ -303,17 +309,15 @@ def print_result(cases: list[Case], fixed: list[Case], known: list[Known]) -> No
     print(table.render(rows, indent=""))
 
 
-def write_report(path: str, target: dict, cases: list[Case], fixed: list[Case], known: list[Known], seconds: float):
-    report = {
-        "understudy": __version__,
-        "target": target or "the emulated libraries",
-        "seconds": round(seconds, 1),
-        "totals": {kind: sum(case.outcome == kind for case in cases) for kind in OUTCOMES},
-        "fixed": [case.id for case in fixed],
-        "unused": [entry.pattern for entry in known if not entry.used],
-        "cases": [dataclasses.asdict(case) for case in cases],
-    }
-    table.write(path, json.dumps(report, indent=1) + "\n")
+def write_reports(options, target: dict, cases: list[Case], fixed: list[Case], known: list[Known], seconds: float):
+    totals = {kind: sum(case.outcome == kind for case in cases) for kind in OUTCOMES}
+    report = {**conform_report.facts(target, cases, totals, seconds), "fixed": [case.id for case in fixed],
+              "unused": [entry.pattern for entry in known if not entry.used]}  # fmt: skip
+    table.write(options.report, conform_report.json_text(report))
+    if options.junit:
+        table.write(options.junit, conform_report.junit_text(report, BAD))
+    if options.html:
+        table.write(options.html, conform_report.html_text(report, BAD))
 
 
 def environment(target: dict[str, list[str]]) -> dict[str, str]:
@@ -349,7 +353,7 @@ def run(options) -> int:
     if not cases:
         raise UsageError(f"no case fits {options.keyword!r}" if options.keyword else "there are no cases")
     fixed = apply_known(cases, known)
-    write_report(options.report, target, cases, fixed, known, time.monotonic() - started)
+    write_reports(options, target, cases, fixed, known, time.monotonic() - started)
     print_result(cases, fixed, known)
     print(f"\nreport: {options.report}")
     return 1 if any(case.outcome in BAD for case in cases) else 0

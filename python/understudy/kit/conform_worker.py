@@ -27,6 +27,8 @@ class Reporter:
         self.events, self.done, self.limit = events, done, limit
         self.outcome, self.message, self.started = "passed", "", 0.0
 
+        self.facts: dict = {}
+
     def tell(self, **event) -> None:
         self.events.write(json.dumps(event) + "\n")
         self.events.flush()
@@ -48,8 +50,14 @@ class Reporter:
             self.tell(broken=report.nodeid, message=last_line(str(report.longrepr)))
 
     def pytest_runtest_logstart(self, nodeid, location):
-        self.outcome, self.message, self.started = "passed", "", time.monotonic()
+        self.outcome, self.message, self.facts, self.started = "passed", "", {}, time.monotonic()
         self.tell(start=nodeid)
+
+    def pytest_exception_interact(self, node, call, report):
+        """What the suite itself says of a difference (tests/conformance/verdicts.py)."""
+        difference = call.excinfo.value
+        if hasattr(difference, "outcome"):
+            self.outcome, self.message, self.facts = difference.outcome, str(difference), difference.facts
 
     def pytest_runtest_logreport(self, report):
         if report.failed:
@@ -59,7 +67,7 @@ class Reporter:
 
     def pytest_runtest_logfinish(self, nodeid, location):
         seconds = round(time.monotonic() - self.started, 4)
-        self.tell(end=nodeid, outcome=self.outcome, seconds=seconds, message=self.message[:LONGEST_MESSAGE])
+        self.tell(end=nodeid, outcome=self.outcome, seconds=seconds, message=self.message[:LONGEST_MESSAGE], facts=self.facts)
 
 
 def failure(message: str) -> tuple[str, str]:
@@ -81,7 +89,27 @@ def summary(report) -> str:
     return crash.message.splitlines()[0] if crash and crash.message else last_line(str(report.longrepr))
 
 
+def tell_apart_numbers() -> None:
+    """Comparisons of NumPy's that fail say how far the numbers lie apart."""
+    import numpy
+
+    compare = numpy.testing.assert_allclose
+
+    def assert_allclose(actual, desired, rtol=1e-7, atol=0, *rest, **options):
+        from tests.conformance.verdicts import WrongNumber
+
+        try:
+            compare(actual, desired, rtol, atol, *rest, **options)
+        except AssertionError:
+            if numpy.shape(actual) != numpy.shape(desired) and numpy.ndim(desired):
+                raise
+            raise WrongNumber(actual, desired, f"rtol {rtol:.3g}") from None
+
+    numpy.testing.assert_allclose = assert_allclose
+
+
 def main() -> int:
+    tell_apart_numbers()
     request = json.load(sys.stdin)
     with os.fdopen(int(sys.argv[1]), "w") as events:
         reporter = Reporter(events, set(request["done"]), request["limit"])
