@@ -171,33 +171,16 @@ static void copy_piece(void *context, int64_t piece)
 
 typedef uint8_t Vector __attribute__((vector_size(16)));
 
-/* a[0] b[0] a[1] b[1] …, the first halves and the second ones. */
-US_ALWAYS_INLINE Vector interleave_low(Vector a, Vector b, int size)
+/* a[k] b[k] a[k+1] b[k+1] … of elements of `size` bytes; the first of them are `begin` bytes from the start. */
+US_ALWAYS_INLINE Vector interleave(Vector a, Vector b, int size, int begin)
 {
-    switch (size) {
-    case 1:
-        return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-    case 2:
-        return __builtin_shufflevector(a, b, 0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6, 7, 22, 23);
-    case 4:
-        return __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
-    default:
-        return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+    Vector places; /* a constant: of a's bytes 0 … 15, of b's 16 … 31 */
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++) {
+        const int element = i / size;
+        places[i] = (uint8_t)(begin + element / 2 * size + i % size + element % 2 * 16);
     }
-}
-
-US_ALWAYS_INLINE Vector interleave_high(Vector a, Vector b, int size)
-{
-    switch (size) {
-    case 1:
-        return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-    case 2:
-        return __builtin_shufflevector(a, b, 8, 9, 24, 25, 10, 11, 26, 27, 12, 13, 28, 29, 14, 15, 30, 31);
-    case 4:
-        return __builtin_shufflevector(a, b, 8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31);
-    default:
-        return __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-    }
+    return __builtin_shuffle(a, b, places);
 }
 
 /* A square of 16 / size rows of 16 bytes: interleaving row i with the one half the rows below it, again and again. */
@@ -213,8 +196,8 @@ US_ALWAYS_INLINE void transpose_square(char *to, int64_t to_row, const char *fro
     for (int width = 1; width < rows; width *= 2) {
 #pragma GCC unroll 8
         for (int i = 0; i < rows / 2; i++) {
-            next[2 * i] = interleave_low(now[i], now[i + rows / 2], size);
-            next[2 * i + 1] = interleave_high(now[i], now[i + rows / 2], size);
+            next[2 * i] = interleave(now[i], now[i + rows / 2], size, 0);
+            next[2 * i + 1] = interleave(now[i], now[i + rows / 2], size, 8);
         }
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++) {
