@@ -105,7 +105,9 @@ def functions_of_chip(chip, functions):
 
 
 def split_ft_name(name):
-    """fp_add_s -> add, fp, s; assert_s -> assert, no prefix, s."""
+    """fp_add_s -> add, fp, s; assert_s -> assert, no prefix, s; Flatten -> Flatten, no prefix, itself."""
+    if "_" not in name:
+        return name, "", name
     operator, _, suffix = name.rpartition("_")
     prefix, _, rest = operator.partition("_")
     return (rest, prefix, suffix) if prefix in PREFIXES else (operator, "", suffix)
