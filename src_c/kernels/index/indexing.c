@@ -25,9 +25,6 @@ typedef struct CopyRun {
                    sizeof(type)); \
         } \
         break;
-typedef struct Pair16 {
-    uint64_t parts[2];
-} Pair16;
 
 static void copy_elements(char *to, const int64_t *to_offsets, const char *from, const int64_t *from_offsets,
                           int64_t count, int64_t element)

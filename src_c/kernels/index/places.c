@@ -218,9 +218,6 @@ bool us_place_tile(const Places *places, const Axes *outer, const void *const *i
             memcpy((type *)to + i, (const type *)from + offsets[i], sizeof(type)); \
         } \
         break;
-typedef struct Pair16 {
-    uint64_t parts[2];
-} Pair16;
 
 void us_place_gather(void *to, const void *from, const int64_t *offsets, int64_t count, size_t size)
 {

@@ -46,7 +46,12 @@ KernelStatus us_place_status(const OutsideIndex *outside);
 bool us_place_tile(const Places *places, const Axes *outer, const void *const *index_data, int64_t begin, int64_t count,
                    int64_t *tensor, int64_t *other, int64_t piece, OutsideIndex *outside);
 
-/* Elements of `size` bytes, a power of two up to 16, between places that are `offsets` elements away and neighbours. */
+/* An element of 16 bytes, as it is copied. */
+typedef struct Pair16 {
+    uint64_t parts[2];
+} Pair16;
+
+/* Elements of `size` bytes, a power of two up to 16, that are `offsets` away from `from`, to neighbours. */
 void us_place_gather(void *to, const void *from, const int64_t *offsets, int64_t count, size_t size);
 
 #endif
