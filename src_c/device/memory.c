@@ -328,7 +328,7 @@ static const char *refusal_to_kernel(const Device *device, const Allocation *blo
     if (block->kind == MEMORY_PINNED && !device->platform->profile.kernels_see_pinned) {
         return ", which kernels cannot see";
     }
-    if (block->kind == MEMORY_DEVICE && block->device != device &&
+    if (block->kind == MEMORY_DEVICE && block->device != device && (block->also >> device->ordinal & 1) == 0 &&
         (atomic_load(&device->peers) >> block->device->ordinal & 1) == 0) {
         return ", which belongs to another device, and access to that was not enabled";
     }

@@ -32,6 +32,7 @@ typedef struct Allocation {
     ptrdiff_t alias; /* add to the address to get where the bytes are */
     MemoryKind kind;
     Device *device;       /* NULL for pinned memory */
+    uint64_t also;        /* a bit for each other device that may use it whatever its peers (mapped memory) */
     uint64_t serial;      /* 1, 2, 3 … in order of allocation on the platform: names the block in messages */
     const char *function; /* public function that made it: a literal */
     const void *caller;   /* in the program (report/caller.h), when somebody may want to know */
@@ -85,6 +86,17 @@ bool us_physical_find(Platform *platform, const void *handle, Device **device, s
 /* All of a handle's memory from `address` on: a page inside reserved addresses, with nothing mapped behind it. */
 MemoryStatus us_memory_map(Platform *platform, void *address, const void *handle, Explanation *why);
 MemoryStatus us_memory_unmap(Platform *platform, void *address, Explanation *why);
+/* What is mapped from exactly this address on: its size and device, which other devices may use it, and, with `handle`, one
+ * more handle of its memory. NOT_FOUND: nothing is. */
+typedef struct MappingInfo {
+    size_t size;
+    Device *device;
+    uint64_t also;
+} MappingInfo;
+MemoryStatus us_memory_mapping(Platform *platform, const void *address, MappingInfo *info, void **handle);
+bool us_memory_let_use(Platform *platform, const void *address, uint64_t devices); /* false: nothing is mapped there */
+/* The first byte and the size of the reserved addresses that hold the address. */
+bool us_address_find(Platform *platform, const void *address, void **first, size_t *size);
 
 /* Memory of several processes (ipc.h tells who gets it; us_ipc_withdraw takes it back). What one of them writes, all see.
  *

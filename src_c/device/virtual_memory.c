@@ -26,6 +26,7 @@ typedef struct Mapping {
     uintptr_t address;
     PhysicalMemory *memory;
     uint64_t serial;
+    uint64_t also; /* a bit for each other device that may use it */
 } Mapping;
 
 /* Guarded by the platform's memory lock. */
@@ -342,7 +343,8 @@ static void rebuild_blocks(VirtualMemory *memory)
         const Mapping *mapping = &memory->mappings[i];
         Allocation *last = memory->block_count > 0 ? &memory->blocks[memory->block_count - 1] : NULL;
         size_t size = mapping->memory->size;
-        if (last != NULL && last->address + last->size == mapping->address && last->device == mapping->memory->device) {
+        if (last != NULL && last->address + last->size == mapping->address && last->device == mapping->memory->device &&
+            last->also == mapping->also) {
             last->size += size;
             last->reach += size;
             continue;
@@ -353,6 +355,7 @@ static void rebuild_blocks(VirtualMemory *memory)
                                                              .alias = alias_of(memory, mapping->address),
                                                              .kind = MEMORY_DEVICE,
                                                              .device = mapping->memory->device,
+                                                             .also = mapping->also,
                                                              .serial = mapping->serial,
                                                              .function = "a mapping"};
     }
@@ -404,7 +407,7 @@ static MemoryStatus map(PlatformState *platform, uintptr_t address, const void *
         return MEMORY_EXHAUSTED;
     }
     physical->references++;
-    insert_mapping(memory, (Mapping){address, physical, ++platform->next_serial});
+    insert_mapping(memory, (Mapping){address, physical, ++platform->next_serial, 0});
     return MEMORY_OK;
 }
 
@@ -447,6 +450,62 @@ MemoryStatus us_memory_unmap(Platform *public, void *address, Explanation *why)
     }
     pthread_mutex_unlock(&platform->memory_lock);
     return index < count ? MEMORY_OK : MEMORY_NOT_FOUND;
+}
+
+/* NULL: nothing is mapped from there on. */
+static Mapping *find_mapping(const PlatformState *platform, const void *address)
+{
+    const VirtualMemory *memory = platform->virtual_memory;
+    for (size_t i = 0; memory != NULL && i < memory->mapping_count; i++) {
+        if (memory->mappings[i].address == (uintptr_t)address) {
+            return &memory->mappings[i];
+        }
+    }
+    return NULL;
+}
+
+MemoryStatus us_memory_mapping(Platform *public, const void *address, MappingInfo *info, void **handle)
+{
+    PlatformState *platform = platform_state(public);
+    pthread_mutex_lock(&platform->memory_lock);
+    const Mapping *mapping = find_mapping(platform, address);
+    MemoryStatus status = mapping != NULL ? MEMORY_OK : MEMORY_NOT_FOUND;
+    if (mapping != NULL) {
+        *info = (MappingInfo){mapping->memory->size, mapping->memory->device, mapping->also};
+    }
+    if (mapping != NULL && handle != NULL) {
+        mapping->memory->references++;
+        status = give_handle(first_handle(platform, mapping->memory), handle);
+    }
+    pthread_mutex_unlock(&platform->memory_lock);
+    return status;
+}
+
+bool us_memory_let_use(Platform *public, const void *address, uint64_t devices)
+{
+    PlatformState *platform = platform_state(public);
+    pthread_mutex_lock(&platform->memory_lock);
+    Mapping *mapping = find_mapping(platform, address);
+    if (mapping != NULL) {
+        mapping->also |= devices;
+        rebuild_blocks(platform->virtual_memory);
+    }
+    pthread_mutex_unlock(&platform->memory_lock);
+    return mapping != NULL;
+}
+
+bool us_address_find(Platform *public, const void *address, void **first, size_t *size)
+{
+    PlatformState *platform = platform_state(public);
+    pthread_mutex_lock(&platform->memory_lock);
+    const Range *range = reservation_of(platform->virtual_memory, (uintptr_t)address);
+    bool inside = range != NULL && (uintptr_t)address - range->start < range->block.size;
+    if (inside) {
+        *first = (void *)range->start;
+        *size = range->block.size;
+    }
+    pthread_mutex_unlock(&platform->memory_lock);
+    return inside;
 }
 
 void us_virtual_memory_unmap_all(PlatformState *platform, const Device *device)

@@ -207,3 +207,53 @@ def test_pieces_of_an_expandable_segment():
             for index in reversed(range(8)):
                 ok(lib.aclrtUnmapMem(offset(first, index * PIECE)))
                 ok(lib.aclrtFreePhysical(handles.pop()))
+
+
+def test_other_devices_use_a_mapping_that_they_were_let_into():
+    source = """
+from tests.conformance.ascend.test_acl_memory_access import *
+def write():
+    with device(1):
+        return lib.aclrtValueWrite(first, 7, 0, NULL) or lib.aclrtSynchronizeStream(NULL)
+def access(number):
+    flag = ffi.new("uint64_t *")
+    ok(lib.aclrtMemGetAccess(first, ffi.new("aclrtMemLocation *", {"type": 1, "id": number}), flag))
+    return flag[0]
+with mapped() as first:
+    print(access(0), access(1), write() != 0)
+    ok(lib.aclrtMemSetAccess(first, PIECE, description(number=1), 1))
+    print(access(1), write())
+"""
+    assert run_python(source, {"UNDERSTUDY_DEVICES": "2"}).split() == ["3", "0", "True", "3", "0"]
+
+
+def test_a_handle_that_was_kept_holds_the_memory():
+    kept = Out()
+    with reserved() as first:
+        with physical() as mine:
+            ok(lib.aclrtMapMem(first, PIECE, 0, mine, 0))
+            upload(first, b"kept")
+            ok(lib.aclrtMemRetainAllocationHandle(first, kept.cell))
+            ok(lib.aclrtUnmapMem(first))
+        ok(lib.aclrtMapMem(first, PIECE, 0, kept.value, 0))
+        assert download(first, 4) == b"kept"
+        ok(lib.aclrtUnmapMem(first))
+        ok(lib.aclrtFreePhysical(kept.value))
+
+
+def test_what_addresses_belong_to():
+    base, size, answer = ffi.new("void **"), ffi.new("size_t *"), ffi.new("uint32_t *")
+
+    def is_all(kind: int, *addresses) -> bool:
+        ok(lib.aclrtCheckMemType(ffi.new("void *[]", addresses), len(addresses), kind, answer, 0))
+        return bool(answer[0])
+
+    with memory(100) as block, reserved() as first, physical() as mine:
+        ok(lib.aclrtMemGetAddressRange(offset(block, 99), base, size))
+        assert (base[0], size[0]) == (block, 100)
+        ok(lib.aclrtMapMem(first, PIECE, 0, mine, 0))
+        ok(lib.aclrtMemGetAddressRange(offset(first, 5), base, ffi.NULL))
+        assert base[0] == first
+        assert is_all(2, block) and is_all(0x10, first) and is_all(0x12, block, first)
+        assert not is_all(2, block, first) and not is_all(0x1A, ffi.new("char *"))
+        ok(lib.aclrtUnmapMem(first))
