@@ -5,6 +5,8 @@
 The test runs them on the CPU in one process and on the emulated device in another, and compares.
 """
 
+import gzip
+import importlib.util
 import io
 import json
 import os
@@ -39,11 +41,11 @@ def summary(model) -> list[float]:
 
 
 def digits(count: int = 320):
-    """Images of hand-written digits that scikit-learn ships, and what they show."""
-    from sklearn.datasets import load_digits
-
-    data = load_digits()
-    return torch.tensor(data.images[:count], dtype=torch.float32) / 16, torch.tensor(data.target[:count])
+    """Images of hand-written digits that scikit-learn ships, and what they show. (Importing it takes seconds.)"""
+    package = pathlib.Path(importlib.util.find_spec("sklearn").origin).parent
+    with gzip.open(package / "datasets/data/digits.csv.gz", "rt") as file:
+        rows = torch.tensor([[float(entry) for entry in line.split(",")] for line, _ in zip(file, range(count))])
+    return rows[:, :64].reshape(-1, 8, 8) / 16, rows[:, 64].long()
 
 
 def train(model, optimizer, batches, loss_of, steps: int, clip: float | None = None) -> list[float]:
@@ -311,7 +313,7 @@ def printing(device):
 
 @program
 def changed_environment(device):
-    """Another thread changes the environment of the process while work is queued."""
+    """Another thread changes the environment of the process while a model trains."""
     going = True
 
     def change():
@@ -322,29 +324,76 @@ def changed_environment(device):
 
     thread = threading.Thread(target=change)
     thread.start()
-    x = torch.linspace(0, 1, 1000).to(device)
-    for _ in range(300):
-        x = x * 1.01 + 0.5
-        x.cpu()
-    going = False
-    thread.join()
-    return numbers(x.cpu()[::100])
+    try:
+        torch.manual_seed(7)
+        model = nn.Linear(64, 10).to(device)
+        images, labels = digits(128)
+        batches = batches_on(device, images.flatten(1), labels)
+        return train(model, torch.optim.SGD(model.parameters(), lr=0.1), batches, classification, 30)
+    finally:
+        going = False
+        thread.join()
+
+
+def resident() -> int:
+    """Bytes of memory that the process has."""
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def train_long(device: str, steps: int) -> tuple[list[float], list[int]]:
+    """The losses of every fiftieth step, and the memory at it."""
+    torch.manual_seed(8)
+    model = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10)).to(device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    images, labels = digits(64)
+    images, labels = images.flatten(1).to(device), labels.to(device)
+    losses, memory = [], []
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = classification(model, images, labels)
+        loss.backward()
+        optimizer.step()
+        if step % 50 == 0:
+            losses += numbers(loss)
+            memory.append(resident())
+    return losses, memory
 
 
 @program
 def soak(device):
-    """Two thousand steps take no more memory than two hundred."""
-    def resident() -> int:
-        return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
+    """The short form of tests/clients/torch_npu/soak.py: after the first steps training takes no more memory."""
+    losses, memory = train_long(device, 300)
+    return losses + [float(memory[-1] - memory[2] < 8 << 20)]
 
-    x = torch.linspace(0, 1, 4096).to(device)
-    for step in range(2000):
-        if step == 200:
-            before = resident()
-        x = x * 0.999 + 0.001
-        if step % 50 == 0:
-            x.cpu()
-    return numbers(x[:8]) + [float(resident() - before < 16 << 20)]
+
+@program
+def many_streams(device):
+    """Forty streams, more than the adapter's pool has, each with work that waits for the one before it."""
+    x, total = torch.linspace(0, 1, 64).to(device), torch.zeros(64).to(device)
+    if device == "cpu":
+        return numbers(sum((x * step for step in range(40)), total))
+    torch.npu.synchronize()
+    before, parts = None, []
+    for step in range(40):
+        stream = torch.npu.Stream()
+        with torch.npu.stream(stream):
+            if before is not None:
+                stream.wait_event(before)
+            total = total + x * step
+            parts.append(total)  # none is freed while another stream may read it
+            before = stream.record_event()
+    before.synchronize()
+    return numbers(total)
+
+
+@program
+def two_devices(device):
+    """Tensors and streams of two devices, and copies between them."""
+    places = ["cpu", "cpu"] if device == "cpu" else ["npu:0", "npu:1"]
+    x, y = (torch.linspace(0, number, 33).to(place) for number, place in enumerate(places, 1))
+    for _ in range(4):
+        x, y = x * 1.5 + y.to(places[0]), y - x.to(places[1]) / 4
+    return numbers(x) + numbers(y)
 
 
 @program

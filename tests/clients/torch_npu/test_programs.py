@@ -6,7 +6,6 @@ The CPU's numbers come from a process that does not load the adapter.
 
 import importlib.util
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -24,28 +23,34 @@ pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch_npu") is None,
 ROOT = pathlib.Path(__file__).parents[3]
 
 
-def run(device: str, *programs: str, **variables: str) -> tuple[dict, str]:
-    """The numbers of the programs, and what was printed on the way."""
-    environment = {**os.environ, **variables, "PYTHONDONTWRITEBYTECODE": "1"}
-    if device == "cpu":
-        environment["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
-    else:
-        environment = {**toolchain.environment(toolchain.stacks_named(["ascend"])), **variables, "UNDERSTUDY_LOG": "warn",
-                       "TORCH_DEVICE_BACKEND_AUTOLOAD": "1"}  # fmt: skip
-    command = [sys.executable, "-m", "tests.clients.torch_npu.programs", device, *programs]
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    return json.loads(done.stdout.splitlines()[-1]), done.stderr
+@pytest.fixture(scope="module")
+def server():
+    """A process that runs programs: see server.py."""
+    environment = {**toolchain.environment(toolchain.stacks_named(["ascend"])), "UNDERSTUDY_LOG": "warn", "UNDERSTUDY_DEVICES": "2",
+                   "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
+    command = [sys.executable, "-m", "tests.clients.torch_npu.server"]
+    with subprocess.Popen(command, env=environment, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        process.stdin.close()
+
+
+def run(server, device: str, *programs: str, **variables: str) -> tuple[dict, str]:
+    """The numbers of the programs, all without names, and what was printed on the way."""
+    call = {"device": device, "programs": programs, "variables": variables}
+    print(json.dumps(call), file=server.stdin, flush=True)
+    done = json.loads(server.stdout.readline())
+    assert done["status"] == 0, done["printed"][-4000:]
+    return done["results"], done["printed"]
 
 
 @pytest.fixture(scope="module")
-def expected():
-    return run("cpu")[0]
+def expected(server):
+    return run(server, "cpu")[0]
 
 
 @pytest.fixture(scope="module")
-def found():
-    return run("npu")
+def found(server):
+    return run(server, "npu")
 
 
 # Half precision has 11 bits; a loss is a mean of numbers that were rounded many times.
@@ -70,21 +75,21 @@ QUEUES = [{"TASK_QUEUE_ENABLE": "0"}, {"TASK_QUEUE_ENABLE": "1"}, {"TASK_QUEUE_E
 
 @pytest.mark.parametrize("queue", QUEUES, ids=lambda queue: "=".join(*queue.items()))
 @pytest.mark.parametrize("stream", ["async", "inline", "deferred"])
-def test_every_mode_gives_the_same(queue, stream, expected):
-    results, printed = run("npu", "mlp", UNDERSTUDY_STREAM=stream, **queue)
+def test_every_mode_gives_the_same(queue, stream, server, expected):
+    results, printed = run(server, "npu", "mlp", UNDERSTUDY_STREAM=stream, **queue)
     check("mlp", results, expected, printed)
 
 
 # Not "leak": the adapter keeps its pool of streams for ever.
 @pytest.mark.parametrize("checks", ["memory", "sync", "init"])
-def test_the_checks_find_nothing(checks, expected):
+def test_the_checks_find_nothing(checks, server, expected):
     names = ["copies", "memory", "streams_and_events", "mlp"]
-    results, printed = run("npu", *names, UNDERSTUDY_CHECK=checks)
+    results, printed = run(server, "npu", *names, UNDERSTUDY_CHECK=checks)
     assert "understudy: error: check" not in printed, printed
     for name in names:
         check(name, results, expected, printed)
 
 
-def test_expandable_segments(expected):
-    results, printed = run("npu", "memory", PYTORCH_NPU_ALLOC_CONF="expandable_segments:True")
+def test_expandable_segments(server, expected):
+    results, printed = run(server, "npu", "memory", PYTORCH_NPU_ALLOC_CONF="expandable_segments:True")
     check("memory", results, expected, printed)
