@@ -363,6 +363,17 @@ def test_take_and_put_from_the_end():
     assert "index" in fault("InplacePut", tensor(np.zeros(3)), tensor([3], "I64"), tensor([1.0]), False)
 
 
+def test_one_hot():
+    for kind, layout in cases(["I64", "F32", "U8"]):
+        for shape, axis in (((5,), -1), ((2, 3), 0), ((2, 3), 1), ((), -1), ((0, 2), -1)):
+            classes = RANDOM.integers(0, 4, shape)
+            at = len(shape) if axis < 0 else axis
+            found = call("OneHot", self=tensor(classes, "I64", layout), numClasses=4, onValue=tensor([3], kind),
+                         offValue=tensor([1], kind), axis=axis, out=empty((*shape[:at], 4, *shape[at:]), kind, layout))
+            np.testing.assert_array_equal(found, np.moveaxis(np.eye(4)[classes] * 2 + 1, -1, at))
+    assert "index" in fault("OneHot", tensor([1, 4], "I64"), 4, tensor([1.0]), tensor([0.0]), -1, empty((2, 4)))
+
+
 def test_unpool():
     for axes, (kind, layout) in itertools.product((2, 3), cases(["F32", "F16", "I64"])):
         for lead in [(3,), (2, 3)]:

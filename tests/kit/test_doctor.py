@@ -1,6 +1,7 @@
 """`understudy doctor` on programs that need what is emulated, what is not, and what does not exist."""
 
 import os
+import subprocess
 
 import pytest
 
@@ -214,6 +215,21 @@ def test_functions_that_are_asked_for_by_name(tmp_path):
     done = understudy("doctor", file)
     assert "at run time: of 4 functions it may ask for by name, 2 are emulated" in done.stdout
     assert "aclnnZebraStripes" not in done.stdout and "aclnnZebraStripes" in understudy("doctor", "-a", file).stdout
+
+
+def test_models_and_namespaces(tmp_path):
+    mlp = names.models()["MLP"]
+    texts = ", ".join(f'"{name}"' for name in mlp)
+    file = program(tmp_path, "trainer", f"const char *volatile names[] = {{{texts}}};\nint main(void) {{ return !names[0]; }}\n")
+    assert f"emulated: MLP: {len(mlp)} of {len(mlp)}\n" in understudy("doctor", file).stdout
+    source = tmp_path / "engine.cpp"
+    source.write_text("namespace ge { struct Graph { Graph(); void run(); }; } namespace atb { void go(int); }\n"
+                      "int main() { ge::Graph graph; graph.run(); atb::go(1); }\n")  # fmt: skip
+    subprocess.run(["g++", "-c", str(source), "-o", str(tmp_path / "engine.o")], check=True)
+    (report,), status = understudy_json("doctor", tmp_path / "engine.o")
+    assert status == 1
+    assert {finding["name"]: (finding["status"], finding["note"].split(":")[0]) for finding in report["symbols"]} == {
+        "ge::": ("missing", "2 C++ names"), "atb::": ("missing", "1 C++ name")}
 
 
 def test_the_operators_of_the_public_pages_are_known():

@@ -411,6 +411,12 @@ def pairs(shape):
 
 
 @shape_function
+def one_hot(shape, classes, axis):
+    at = len(shape) if axis < 0 else axis
+    return (*shape[:at], classes, *shape[at:])
+
+
+@shape_function
 def repeated_each(shape, dim, size):
     axis = normal(dim, len(shape))
     return (*shape[:axis], size, *shape[axis + 1 :])

@@ -1,5 +1,6 @@
 """`understudy doctor`: what of the stacks a binary or sources need, and which of it is emulated."""
 
+import collections
 import dataclasses
 import json
 import pathlib
@@ -14,6 +15,7 @@ THERE = (EMULATED, PARTLY, REFUSED)
 OPERATOR = re.compile(r"aclnn[A-Z]\w*")  # operators of other releases are asked for as well
 COLOURS = {EMULATED: "green", PARTLY: "yellow", REFUSED: "yellow", MISSING: "red", UNKNOWN: "red"}
 CPP_NAME = re.compile(r"_Z(\d+)([A-Za-z_]\w*)")
+NESTED_NAME = re.compile(r"_Z(?:T[VTIS])?N[rVKRO]*(\d+[a-z]+)(?=\d)")
 LIBRARY_PATTERN = re.compile(r"lib(acl|ascend|opapi|nnopbase|hccl|ftdsp|hthread"
                              r"|mc(dnn|blas|fft|rand|solver|sparse|cl|pti|rtc|runtime))\w*\.so")  # fmt: skip
 
@@ -98,6 +100,20 @@ def judge_symbol(name: str, stacks: set[str]) -> Finding | None:
     return None
 
 
+def namespaces_of(symbols) -> list[Finding]:
+    """One finding for each C++ namespace of a stack, of mangled names."""
+    counts = collections.Counter(match[1] for name in symbols for match in [NESTED_NAME.match(name)] if match)
+    return [Finding(f"{space}::", "ascend", MISSING, f"{table.plural(counts[f'{len(space)}{space}'], 'C++ name')}: {text}")
+            for space, text in names.namespaces().items() if counts[f"{len(space)}{space}"]]  # fmt: skip
+
+
+def models_of(asked: list[Finding]) -> list[str]:
+    """Of each kind of model whose functions the file may ask for, how many are emulated."""
+    found = {finding.name: finding.status in THERE for finding in asked}
+    return [f"{name}: {sum(found[function] for function in functions)} of {len(functions)}"
+            for name, functions in names.models().items() if all(function in found for function in functions)]  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Report:
     """What a file needs. `libraries` are a binary's libraries or a source's headers; `asked` are functions that a binary
@@ -152,6 +168,7 @@ def examine_binary(path: str) -> Report:
     libraries = [finding for name in facts.needed if (finding := judge_library(name))]
     stacks = {finding.stack for finding in libraries if finding.stack}
     symbols = [finding for name in sorted(facts.undefined) if (finding := judge_symbol(name, stacks))]
+    symbols += namespaces_of(facts.undefined)
     asked = asked_by_name(elf.identifiers(path) - facts.exported, facts.undefined)
     return Report(facts.path, facts.kind, facts.machine, libraries, symbols, asked)
 
@@ -179,6 +196,8 @@ def print_report(report: Report, everything: bool) -> None:
     if report.asked:
         there = sum(finding.status in THERE for finding in report.asked)
         print(f"  at run time: of {table.plural(len(report.asked), 'function')} it may ask for by name, {there} are emulated")
+        if models := models_of(report.asked):
+            print(f"  of what a model that trains asks for, emulated: {', '.join(models)}")
         if everything:
             print(table.render([(finding.status, finding.name, finding.note) for finding in report.asked], colours=COLOURS))
     if report.machine not in ("", "x64"):

@@ -80,6 +80,18 @@ def other_libraries() -> dict[str, str]:
 
 
 @functools.cache
+def namespaces() -> dict[str, str]:
+    """C++ namespaces of the stacks, and what they are."""
+    return {name: text for stack in STACKS for name, text in _content(stack).get("namespaces", {}).items()}
+
+
+@functools.cache
+def models() -> dict[str, list[str]]:
+    """The functions that PyTorch's adapter calls when a kind of model trains."""
+    return {name: [f"aclnn{operator}" for operator in text.split()] for name, text in _content("ascend").get("models", {}).items()}
+
+
+@functools.cache
 def limits() -> dict[str, str]:
     """What of a function is not emulated; the others are emulated whole."""
     return {function: entry["sentence"] for stack in STACKS for entry in _content(stack).get("limit", [])

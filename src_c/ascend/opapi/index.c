@@ -609,6 +609,51 @@ aclnnStatus op_unpool_backward(OpCall *op, const Operand *slopes, const Operand 
     return plan_flat(op, slopes, indices, out, &call);
 }
 
+static int32_t new_axis(const Operand *self, int64_t axis)
+{
+    return axis < 0 ? self->view.rank : (int32_t)axis;
+}
+
+Shape op_shape_one_hot(OpCall *op, const Operand *self, int64_t classes, int64_t axis)
+{
+    Shape shape = op_shape(self);
+    if (op_refused(op) || shape.rank >= VIEW_RANK_LIMIT) {
+        return (Shape){0};
+    }
+    const int32_t at = new_axis(self, axis);
+    for (int32_t d = shape.rank++; d > at; d--) {
+        shape.sizes[d] = shape.sizes[d - 1];
+    }
+    shape.sizes[at] = classes;
+    return shape;
+}
+
+/* One element seen with a shape. */
+static View repeated(const Operand *element, int32_t rank, const int64_t *shape)
+{
+    View view = {.data = element->view.data, .dtype = element->view.dtype, .rank = rank};
+    memcpy(view.shape, shape, sizeof view.shape);
+    return view;
+}
+
+aclnnStatus op_one_hot(OpCall *op, const Operand *self, int64_t axis, const Operand *on, const Operand *off,
+                       const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    const int32_t at = new_axis(self, axis);
+    IndexPlan plan = along_axis(out, at, self, &self->view);
+    plan.call.action = INDEX_PUT;
+    for (int32_t d = 0; d < self->view.rank; d++) {
+        plan.call.steps[d] = out->view.strides[d < at ? d : d + 1];
+    }
+    const View before = repeated(off, out->view.rank, out->view.shape);
+    const View value = repeated(on, self->view.rank, self->view.shape);
+    return op_plan_views(op, us_indexing, &plan.call, sizeof plan.call, 4, (const PlannedView[]){
+        {off, VIEW_READ, &before}, {out, VIEW_WRITE, NULL}, {on, VIEW_READ, &value}, {self, VIEW_READ, NULL}});
+}
+
 aclnnStatus op_masked_scatter(OpCall *op, const Operand *self, const Operand *mask, const Operand *source)
 {
     if (op_refused(op)) {

@@ -54,6 +54,11 @@ aclnnStatus op_put(OpCall *op, const Operand *self, const Operand *index, const 
 aclnnStatus op_unpool(OpCall *op, const Operand *self, const Operand *indices, int32_t axes, const Operand *out);
 aclnnStatus op_unpool_backward(OpCall *op, const Operand *slopes, const Operand *indices, int32_t axes,
                                const Operand *out);
+/* self's shape with an axis of `classes` more, at `axis` (-1: the last one). */
+Shape op_shape_one_hot(OpCall *op, const Operand *self, int64_t classes, int64_t axis);
+/* out = on where the place on that axis is self's element, else off. */
+aclnnStatus op_one_hot(OpCall *op, const Operand *self, int64_t axis, const Operand *on, const Operand *off,
+                       const Operand *out);
 /* The elements of self where mask (broadcast to it) is true become those of source, in order. */
 aclnnStatus op_masked_scatter(OpCall *op, const Operand *self, const Operand *mask, const Operand *source);
 /* out[self[i]] = sum of the weights[i], or of ones. */

@@ -150,34 +150,41 @@ def widened(value):
 
 def exactly(operator, sample, backward: bool, like: tuple) -> tuple[list, list]:
     """In float64 on the CPU; None for what it does not give."""
+    import torch
+
     wide = type(sample)(widened(sample.input), args=widened(sample.args), kwargs=widened(sample.kwargs))
+    torch.set_default_dtype(torch.float64)  # what comes of integers
     try:
         exact = computed(operator, wide, "cpu", backward)
     except Exception:
         exact = ([], [])
+    finally:
+        torch.set_default_dtype(torch.float32)
     return tuple(given if len(given) == len(wanted) else [None] * len(wanted) for given, wanted in zip(exact, like))
 
 
-def named(sample, index):
-    """What an index along the sample's dimension names, sorted elements if it has none: the same for all ties."""
+def dimension(name: str, sample) -> int:
+    """Along which a sample sorts."""
+    numbers = [value for value in sample.args if isinstance(value, int) and not isinstance(value, bool)]
+    after = 1 if name in ("topk", "kthvalue") else 0  # behind k
+    return sample.kwargs.get("dim", numbers[after] if len(numbers) > after else -1)
+
+
+def named(name: str, sample, index):
+    """The elements that an index along the sample's dimension names: the same for all ties."""
     import torch
 
-    values = sample.input.detach().cpu()
-    places = (*sample.args, *sample.kwargs.values())
-    for dim in [place for place in places if isinstance(place, int) and not isinstance(place, bool)][::-1] + [-1]:
-        if values.ndim == 0 or dim >= values.ndim:
-            continue
-        line = index if index.ndim == values.ndim else index.unsqueeze(dim)
-        if all(size == values.shape[axis] for axis, size in enumerate(line.shape) if axis != dim % values.ndim):
-            return torch.gather(values, dim, line.cpu())
-    return index.cpu()
+    values, dim = sample.input.detach().cpu(), dimension(name, sample)
+    if values.ndim == 0:
+        return index.cpu()
+    return torch.gather(values, dim, (index if index.ndim == values.ndim else index.unsqueeze(dim)).cpu())
 
 
-def without_ties(sample, kind: str, tensors: list) -> list:
+def without_ties(name: str, sample, kind: str, place: int, tensors: list) -> list:
     if kind == "gradient":
-        return [None if one is None else one.detach().cpu().flatten().sort()[0] for one in tensors]
-    is_index = tensors[0].dtype != sample.input.dtype or len(tensors) == 1
-    return [named(sample, one) if is_index and one is not None else one for one in tensors]
+        return [one.detach().cpu().flatten().sort()[0] for one in tensors]
+    is_index = place == 1 or name == "argsort"
+    return [named(name, sample, one) if is_index else one for one in tensors]
 
 
 def compare(operator, sample, backward: bool) -> str | None:
@@ -191,9 +198,9 @@ def compare(operator, sample, backward: bool) -> str | None:
     for kind, *parts in zip(("result", "gradient"), found, expected, exact):
         if len(parts[0]) != len(parts[1]):
             raise Adapters(f"{len(parts[0])} {kind}s where the CPU has {len(parts[1])}")
-        for tensors in zip(*parts):
+        for place, tensors in enumerate(zip(*parts)):
             if TIES.match(operator.name):
-                tensors = (*without_ties(sample, kind, tensors[:2]), None)
+                tensors = (*without_ties(operator.name, sample, kind, place, tensors[:2]), None)
             if why := differs(operator.name, is_random(operator.name, sample.kwargs), *tensors):
                 return f"{kind}: {why}"
     return None
