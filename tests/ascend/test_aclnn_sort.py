@@ -193,6 +193,7 @@ def test_kth_value():
             found, where = call("Kthvalue", self=tensor(values, kind, layout), k=k, dim=-2, keepdim=keep,
                                 valuesOut=empty(shape, kind, layout), indicesOut=empty(shape, "I64", layout))
             np.testing.assert_array_equal(found.reshape(3, 2), rounded(ranked[:, k - 1], kind))
+            where = where.astype(np.int64)
             picked = np.take_along_axis(values, where.reshape(3, 1, 2), 1)[:, 0]
             np.testing.assert_array_equal(picked, ranked[:, k - 1])  # of both zeros either
             first = np.where(ranked[:, k - 1] == 0, where.reshape(3, 2), [
