@@ -31,6 +31,18 @@ def sanitized_pages() -> list[str]:
     return sorted({file.stem for file in operators.glob("aclnn_*.c")} | set(by_library.values()))
 
 
+def compiled_kernels() -> pathlib.Path | str:
+    """The kernels that the installation of this checkout has left compiled, when no source is younger; "" otherwise."""
+    written = (file for file in (ROOT / "src_c").rglob("*") if file.suffix in (".c", ".h", ".inc"))
+    newest = max(file.stat().st_mtime for file in written)
+    sources = [file.relative_to(ROOT / "src_c" / "kernels") for file in (ROOT / "src_c" / "kernels").rglob("*.c")]
+    for folder in BUILDS.glob("*/objects/CMakeFiles/understudy.dir/src_c/kernels"):
+        objects = [folder / f"{source}.o" for source in sources]
+        if all(file.exists() and file.stat().st_mtime > newest for file in objects):
+            return folder
+    return ""
+
+
 def run(command: list, env: dict[str, str] | None = None, timeout: float = HANGS) -> subprocess.CompletedProcess:
     """Runs a command; never raises for its exit status."""
     return subprocess.run([str(part) for part in command], env={**os.environ, **(env or {})}, capture_output=True,
@@ -75,6 +87,7 @@ def sdk(sanitizer: str = "") -> pathlib.Path:
         check(["cmake", "-G", "Ninja", "-S", ROOT, "-B", build, "-DUNDERSTUDY_WERROR=ON",
                f"-DUNDERSTUDY_SANITIZE={SANITIZERS[sanitizer]}", f"-DCMAKE_INSTALL_PREFIX={build / 'prefix'}",
                f"-DUNDERSTUDY_SANITIZED_KERNELS={';'.join(SANITIZED_KERNELS)}",
+               f"-DUNDERSTUDY_COMPILED_KERNELS={compiled_kernels()}",
                f"-DUNDERSTUDY_PAGES={';'.join(sanitized_pages())}"])
         check(["cmake", "--build", build])
         check(["cmake", "--install", build])
