@@ -63,7 +63,7 @@ def column_vector(dtype: str):
 
 
 def transposed(dtype: str):
-    return values(dtype, (4096, 4096), 1), values(dtype, (4096, 4096), 2).T
+    return values(dtype, (4096, ELEMENTS // 4096), 1), values(dtype, (ELEMENTS // 4096, 4096), 2).T
 
 
 @contextlib.contextmanager

@@ -51,7 +51,7 @@ def units(stack):
     return [*alike.values(), *alone]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["c11", "c++11"])
 @pytest.mark.parametrize("stack", paths.STACKS)
 def test_each_header_compiles_alone(stack, language):
     compile_units(language, stack, map(including, units(stack)))

@@ -52,7 +52,8 @@ def test_rows_are_told_apart(bench):
 
 
 EVERY_ROW = """
-import mcdnn
+import elementwise, mcdnn
+elementwise.ELEMENTS = 4096 * 16
 mcdnn.SHAPE = 2, 4, 6, 6
 import operators
 for row in operators.all_rows():
@@ -67,7 +68,7 @@ for row in operators.all_rows():
 
 
 def test_every_row_runs(bench):
-    """On small images. That PyTorch's part computes the same is the business of the tests of the layers."""
+    """On small arrays and images. That PyTorch's part computes the same is the business of the tests of the layers."""
     done = subprocess.run([sys.executable, "-c", EVERY_ROW], cwd=BENCH, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) > 120

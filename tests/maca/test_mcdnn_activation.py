@@ -236,7 +236,7 @@ def test_any_shape_and_order_of_dimensions(sizes, order, mode, data_type, seed):
 def digest() -> str:
     """A hash over results of calls large enough to be split."""
     outputs = []
-    for sizes, strides in (((64, 33, 17, 19), packed_strides), ((4, 129, 33, 31), nhwc_strides)):
+    for sizes, strides in (((9, 33, 17, 19), packed_strides), ((1, 129, 33, 31), nhwc_strides)):
         for mode in MODES:
             for data_type in TYPES:
                 x, y = (Tensor(random(sizes, data_type, seed), data_type, strides(sizes)) for seed in (1, 2))

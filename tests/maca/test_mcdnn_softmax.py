@@ -167,7 +167,7 @@ def test_any_shape_and_order_of_dimensions(sizes, order, mode, algorithm, data_t
 def digest() -> str:
     """A hash over the results of calls large enough to be split."""
     outputs = []
-    for sizes, strides in (((64, 33, 17, 19), packed_strides), ((4, 129, 33, 31), nhwc_strides),
+    for sizes, strides in (((9, 33, 17, 19), packed_strides), ((1, 129, 33, 31), nhwc_strides),
                            ((3, 70001), packed_strides)):
         for algorithm, mode, data_type in itertools.product((FAST, ACCURATE, LOG), (INSTANCE, CHANNEL), TYPES):
             x, y = (Tensor(random(sizes, data_type, seed), data_type, strides(sizes)) for seed in (1, 2))
