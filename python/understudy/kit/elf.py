@@ -3,6 +3,7 @@
 import contextlib
 import pathlib
 import re
+import struct
 from dataclasses import dataclass
 
 from elftools.common.exceptions import ELFError
@@ -37,16 +38,38 @@ def open_elf(path: pathlib.Path, file) -> ELFFile:
         raise UsageError(f"{path} is no ELF file: {error}") from None
 
 
+@dataclass(frozen=True)
+class Symbol:
+    name: str
+    binding: int  # 1 global, 2 weak
+    visibility: int  # 0 default, 3 protected
+    defined: bool
+    versioned: bool
+
+
+# Elf64_Sym and Elf32_Sym. Read here because a parser that asks for one symbol after the other takes half a second for all
+# our libraries.
+LAYOUTS = {64: ("IBBHQQ", ("name", "info", "other", "section")), 32: ("IIIBBH", ("name", "", "", "info", "other", "section"))}
+
+
 def _symbols(elf: ELFFile):
-    """Symbols with whether they have a version. A file that is linked has a dynamic table, an object file another."""
+    """Symbols with names. A file that is linked has a dynamic table, an object file another."""
     name = ".symtab" if elf["e_type"] == "ET_REL" else ".dynsym"
     table = elf.get_section_by_name(name)
     if not isinstance(table, SymbolTableSection):
         return
+    order = "<" if elf.little_endian else ">"
+    layout, fields = LAYOUTS[elf.elfclass]
+    places = [fields.index(field) for field in ("name", "info", "other", "section")]
     versions = elf.get_section_by_name(".gnu.version")
-    for index, symbol in enumerate(table.iter_symbols()):
-        version = versions.get_symbol(index)["ndx"] if isinstance(versions, GNUVerSymSection) else "VER_NDX_GLOBAL"
-        yield symbol, isinstance(version, int)
+    numbers = struct.iter_unpack(order + "H", versions.data()) if isinstance(versions, GNUVerSymSection) else None
+    strings = table.stringtable.data()
+    for entry in struct.iter_unpack(order + layout, table.data()):
+        start, info, other, section = (entry[place] for place in places)
+        number = next(numbers)[0] if numbers is not None else 1
+        text = strings[start : strings.index(b"\0", start)].decode()
+        if text:
+            yield Symbol(text, info >> 4, other & 3, section != 0, number > 1)  # 0: local, 1: of the library itself
 
 
 @contextlib.contextmanager
@@ -89,13 +112,13 @@ def _read(path: pathlib.Path, elf: ELFFile) -> Facts:
     if kind == "library" and any(segment["p_type"] == "PT_INTERP" for segment in elf.iter_segments()):
         kind = "program"
     exported, undefined = set(), set()
-    for symbol, versioned in _symbols(elf):
-        if not symbol.name or symbol["st_info"]["bind"] not in ("STB_GLOBAL", "STB_WEAK"):
+    for symbol in _symbols(elf):
+        if symbol.binding not in (1, 2):
             continue
-        if symbol["st_shndx"] == "SHN_UNDEF":
-            if not versioned:
+        if not symbol.defined:
+            if not symbol.versioned:
                 undefined.add(symbol.name)
-        elif symbol["st_other"]["visibility"] in ("STV_DEFAULT", "STV_PROTECTED"):
+        elif symbol.visibility in (0, 3):
             exported.add(symbol.name)
     return Facts(
         path=path,
