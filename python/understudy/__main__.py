@@ -39,7 +39,8 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
-def make_parser() -> Parser:
+def make_parser(asked: str | None = None) -> Parser:
+    """asked: the command that is going to run; the others of the kit get no options, and are not imported."""
     parser = Parser(prog="understudy", description=DESCRIPTION, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"understudy {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
@@ -64,7 +65,9 @@ def make_parser() -> Parser:
                        "one), MT7004 4")  # fmt: skip
     cores.add_argument("--label", action="store_true", help="begin each line of output with the core's number")
     for name, text in KIT.items():
-        kit_module(name).add_arguments(command(name, text))
+        made = command(name, text)
+        if asked in (None, name):
+            kit_module(name).add_arguments(made)
     return parser
 
 
@@ -126,7 +129,7 @@ def dispatch(arguments: list[str]) -> int:
     rest = []
     if arguments[:1] and arguments[0] in PASS_THROUGH:
         arguments, rest = split_pass_through(arguments)
-    parser = make_parser()
+    parser = make_parser(next(iter(arguments), ""))
     options = parser.parse_args(arguments)
     if options.command is None:
         parser.print_help()
