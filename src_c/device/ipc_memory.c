@@ -114,21 +114,25 @@ static void *import_again(Platform *platform, uint64_t key)
     return address;
 }
 
-static bool add_import(Platform *platform, uint64_t key, void *address)
+/* The address of the import: this one, or that of a thread that was faster, counted once more. NULL: no memory. */
+static void *add_import(Platform *platform, uint64_t key, void *address)
 {
     PlatformState *state = platform_state(platform);
     MemoryImport *import = malloc(sizeof *import);
     pthread_mutex_lock(&state->memory_lock);
-    bool first = import != NULL && *find_import(state, key) == NULL;
-    if (first) {
+    MemoryImport *known = *find_import(state, key);
+    if (known != NULL && us_virtual_find(state, (uintptr_t)known->address) != NULL) {
+        known->count++;
+        address = known->address;
+        free(import);
+    } else if (import != NULL) {
         *import = (MemoryImport){state->imports, key, address, 1};
         state->imports = import;
+    } else {
+        address = NULL;
     }
     pthread_mutex_unlock(&state->memory_lock);
-    if (!first) {
-        free(import);
-    }
-    return first;
+    return address;
 }
 
 /* Gives memory addresses. NULL: there are none left. */
@@ -171,10 +175,10 @@ IpcStatus us_memory_import(Device *device, uint64_t key, bool everywhere, void *
         if (status != IPC_OK) {
             return status;
         }
-        mapped = map_file(everywhere ? device : us_device_of_note(device, &note), file, &note);
-        if (mapped != NULL && !add_import(platform, key, mapped)) {
-            unmap(platform, mapped); /* another thread was faster, or no memory */
-            mapped = import_again(platform, key);
+        void *mine = map_file(everywhere ? device : us_device_of_note(device, &note), file, &note);
+        mapped = mine != NULL ? add_import(platform, key, mine) : NULL;
+        if (mine != NULL && mapped != mine) {
+            unmap(platform, mine);
         }
     }
     if (mapped == NULL) {
