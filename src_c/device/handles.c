@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     CHUNK_SLOTS = 1 << 12,
@@ -152,6 +152,20 @@ void *us_handle_end(const void *handle, HandleKind kind)
     }
     pthread_mutex_unlock(&lock);
     return object;
+}
+
+void *us_handle_new(HandleKind kind, const void *initial, size_t size)
+{
+    void *object = malloc(size);
+    if (object == NULL) {
+        return NULL;
+    }
+    memcpy(object, initial, size);
+    void *handle = us_handle_create(kind, object);
+    if (handle == NULL) {
+        free(object);
+    }
+    return handle;
 }
 
 bool us_handle_release(const void *handle, HandleKind kind)

@@ -7,6 +7,7 @@
 #define UNDERSTUDY_HANDLES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Kinds: 0x01-0x0f device (device.h), 0x10-0x2f ascend, 0x30-0x4f maca. Each owner declares its own constants. */
@@ -14,6 +15,9 @@ typedef uint32_t HandleKind;
 
 /* A new handle for `object` (not NULL). NULL when memory is exhausted or 16 million handles are alive. */
 void *us_handle_create(HandleKind kind, void *object);
+
+/* A new handle for a copy of `initial`, which us_handle_release frees. NULL as above. */
+void *us_handle_new(HandleKind kind, const void *initial, size_t size);
 
 /* The object behind a live handle of that kind; NULL for anything else. Lock-free. */
 void *us_handle_object(const void *handle, HandleKind kind);

@@ -26,12 +26,8 @@ struct StreamAllocator {
 aclrtAllocatorDesc aclrtAllocatorCreateDesc(void)
 {
     Call call = us_call_begin("aclrtAllocatorCreateDesc");
-    Allocator *made = calloc(1, sizeof *made);
-    void *handle = made != NULL ? us_handle_create(HANDLE_ALLOCATOR, made) : NULL;
+    void *handle = us_handle_new(HANDLE_ALLOCATOR, &(Allocator){0}, sizeof(Allocator));
     us_require(&call, handle != NULL, "description", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for an allocator");
-    if (handle == NULL) {
-        free(made);
-    }
     us_call_end(&call);
     return handle;
 }

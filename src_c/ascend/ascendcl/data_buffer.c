@@ -17,16 +17,7 @@ static aclDataBuffer *live_buffer(const aclDataBuffer *handle)
 
 aclDataBuffer *aclCreateDataBuffer(void *data, size_t size)
 {
-    aclDataBuffer *buffer = malloc(sizeof *buffer);
-    if (buffer == NULL) {
-        return NULL;
-    }
-    *buffer = (aclDataBuffer){data, size};
-    void *handle = us_handle_create(HANDLE_DATA_BUFFER, buffer);
-    if (handle == NULL) {
-        free(buffer);
-    }
-    return handle;
+    return us_handle_new(HANDLE_DATA_BUFFER, &(aclDataBuffer){data, size}, sizeof(aclDataBuffer));
 }
 
 aclError aclDestroyDataBuffer(const aclDataBuffer *dataBuffer)

@@ -20,12 +20,8 @@ static OperatorAttributes *require_attributes(Call *call, const aclopAttr *attr,
 aclopAttr *aclopCreateAttr(void)
 {
     Call call = us_call_begin("aclopCreateAttr");
-    OperatorAttributes *attributes = calloc(1, sizeof *attributes);
-    void *handle = attributes != NULL ? us_handle_create(HANDLE_OPERATOR_ATTRIBUTES, attributes) : NULL;
+    void *handle = us_handle_new(HANDLE_OPERATOR_ATTRIBUTES, &(OperatorAttributes){0}, sizeof(OperatorAttributes));
     us_require(&call, handle != NULL, "attr", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for attributes");
-    if (handle == NULL) {
-        free(attributes);
-    }
     acl_end(&call);
     return handle;
 }

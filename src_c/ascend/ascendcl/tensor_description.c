@@ -85,18 +85,13 @@ aclTensorDesc *aclCreateTensorDesc(aclDataType dataType, int numDims, const int6
     tell_missing_operator();
     Call call = us_call_begin("aclCreateTensorDesc");
     require_dimensions(&call, numDims, dims);
-    aclTensorDesc *description = call.status == 0 ? calloc(1, sizeof *description) : NULL;
     void *handle = NULL;
-    if (description != NULL) {
-        description->type = dataType;
-        description->format = format;
-        set_dimensions(&description->dimensions, numDims, dims);
-        handle = us_handle_create(HANDLE_TENSOR_DESCRIPTION, description);
+    if (call.status == 0) {
+        aclTensorDesc initial = {.type = dataType, .format = format};
+        set_dimensions(&initial.dimensions, numDims, dims);
+        handle = us_handle_new(HANDLE_TENSOR_DESCRIPTION, &initial, sizeof initial);
     }
     us_require(&call, handle != NULL, "description", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a description");
-    if (handle == NULL) {
-        free(description);
-    }
     acl_end(&call);
     return handle;
 }

@@ -107,14 +107,10 @@ aclprofConfig *aclprofCreateConfig(uint32_t *deviceIdList, uint32_t deviceNums, 
                "deviceIdList is NULL for %u devices", (unsigned)deviceNums);
     us_require(&call, aicoreEvents == NULL, "aicoreEvents", "reserved", ACL_ERROR_INVALID_PARAM,
                "aicoreEvents is %p; it must be NULL", (const void *)aicoreEvents);
-    Configuration *made = call.status == 0 ? calloc(1, sizeof *made) : NULL;
-    void *handle = made != NULL ? us_handle_create(HANDLE_PROFILER_CONFIGURATION, made) : NULL;
+    Configuration initial = {.data_types = dataTypeConfig};
+    void *handle =
+        call.status == 0 ? us_handle_new(HANDLE_PROFILER_CONFIGURATION, &initial, sizeof initial) : NULL;
     us_require(&call, handle != NULL, "config", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a configuration");
-    if (handle != NULL) {
-        made->data_types = dataTypeConfig;
-    } else {
-        free(made);
-    }
     us_call_end(&call);
     return handle;
 }
@@ -246,14 +242,12 @@ aclprofSubscribeConfig *aclprofCreateSubscribeConfig(int8_t timeInfoSwitch, aclp
     (void)aicoreMetrics;
     Call call = us_call_begin("aclprofCreateSubscribeConfig");
     us_require(&call, fd != NULL, "fd", "null", ACL_ERROR_INVALID_PARAM, "fd is NULL; it must point to a file descriptor");
-    SubscriptionConfiguration *made = call.status == 0 ? calloc(1, sizeof *made) : NULL;
-    void *handle = made != NULL ? us_handle_create(HANDLE_PROFILER_SUBSCRIPTION, made) : NULL;
-    us_require(&call, handle != NULL, "config", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a configuration");
-    if (handle != NULL) {
-        made->pipe = *(const int *)fd;
-    } else {
-        free(made);
+    void *handle = NULL;
+    if (call.status == 0) {
+        SubscriptionConfiguration initial = {.pipe = *(const int *)fd};
+        handle = us_handle_new(HANDLE_PROFILER_SUBSCRIPTION, &initial, sizeof initial);
     }
+    us_require(&call, handle != NULL, "config", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a configuration");
     us_call_end(&call);
     return handle;
 }

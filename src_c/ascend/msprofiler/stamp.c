@@ -62,12 +62,8 @@ static void trace(const char *category, const char *message, int64_t lane, uint6
 void *aclprofCreateStamp(void)
 {
     Call call = us_call_begin("aclprofCreateStamp");
-    Stamp *stamp = calloc(1, sizeof *stamp);
-    void *handle = stamp != NULL ? us_handle_create(HANDLE_STAMP, stamp) : NULL;
+    void *handle = us_handle_new(HANDLE_STAMP, &(Stamp){0}, sizeof(Stamp));
     us_require(&call, handle != NULL, "stamp", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a stamp");
-    if (handle == NULL) {
-        free(stamp);
-    }
     us_call_end(&call);
     return handle;
 }
@@ -272,12 +268,8 @@ typedef struct Step {
 aclprofStepInfo *aclprofCreateStepInfo(void)
 {
     Call call = us_call_begin("aclprofCreateStepInfo");
-    Step *step = calloc(1, sizeof *step);
-    void *handle = step != NULL ? us_handle_create(HANDLE_STEP, step) : NULL;
+    void *handle = us_handle_new(HANDLE_STEP, &(Step){0}, sizeof(Step));
     us_require(&call, handle != NULL, "stepInfo", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a step");
-    if (handle == NULL) {
-        free(step);
-    }
     us_call_end(&call);
     return handle;
 }

@@ -57,14 +57,8 @@ static RouteList bound;
 acltdtQueueAttr *acltdtCreateQueueAttr(void)
 {
     Call call = us_call_begin("acltdtCreateQueueAttr");
-    QueueAttribute *attribute = calloc(1, sizeof *attribute);
-    void *handle = attribute != NULL ? us_handle_create(HANDLE_QUEUE_ATTRIBUTE, attribute) : NULL;
+    void *handle = us_handle_new(HANDLE_QUEUE_ATTRIBUTE, &(QueueAttribute){.depth = DEFAULT_DEPTH}, sizeof(QueueAttribute));
     us_require(&call, handle != NULL, "attr", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for an attribute");
-    if (handle != NULL) {
-        attribute->depth = DEFAULT_DEPTH;
-    } else {
-        free(attribute);
-    }
     us_call_end(&call);
     return handle;
 }
@@ -387,14 +381,9 @@ aclError acltdtDequeueData(uint32_t qid, void *data, size_t dataSize, size_t *re
 acltdtQueueRoute *acltdtCreateQueueRoute(uint32_t srcId, uint32_t dstId)
 {
     Call call = us_call_begin("acltdtCreateQueueRoute");
-    Route *route = calloc(1, sizeof *route);
-    void *handle = route != NULL ? us_handle_create(HANDLE_QUEUE_ROUTE, route) : NULL;
+    Route initial = {srcId, dstId, ACL_TDT_QUEUE_ROUTE_UNBIND};
+    void *handle = us_handle_new(HANDLE_QUEUE_ROUTE, &initial, sizeof initial);
     us_require(&call, handle != NULL, "route", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a route");
-    if (handle != NULL) {
-        *route = (Route){srcId, dstId, ACL_TDT_QUEUE_ROUTE_UNBIND};
-    } else {
-        free(route);
-    }
     us_call_end(&call);
     return handle;
 }
@@ -443,12 +432,8 @@ static bool append(RouteList *list, Route route)
 acltdtQueueRouteList *acltdtCreateQueueRouteList(void)
 {
     Call call = us_call_begin("acltdtCreateQueueRouteList");
-    RouteList *list = calloc(1, sizeof *list);
-    void *handle = list != NULL ? us_handle_create(HANDLE_QUEUE_ROUTES, list) : NULL;
+    void *handle = us_handle_new(HANDLE_QUEUE_ROUTES, &(RouteList){0}, sizeof(RouteList));
     us_require(&call, handle != NULL, "routeList", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a list");
-    if (handle == NULL) {
-        free(list);
-    }
     us_call_end(&call);
     return handle;
 }
@@ -586,12 +571,8 @@ aclError acltdtUnbindQueueRoutes(acltdtQueueRouteList *qRouteList)
 acltdtQueueRouteQueryInfo *acltdtCreateQueueRouteQueryInfo(void)
 {
     Call call = us_call_begin("acltdtCreateQueueRouteQueryInfo");
-    RouteQuery *query = calloc(1, sizeof *query);
-    void *handle = query != NULL ? us_handle_create(HANDLE_QUEUE_QUERY, query) : NULL;
+    void *handle = us_handle_new(HANDLE_QUEUE_QUERY, &(RouteQuery){0}, sizeof(RouteQuery));
     us_require(&call, handle != NULL, "info", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a query");
-    if (handle == NULL) {
-        free(query);
-    }
     us_call_end(&call);
     return handle;
 }

@@ -15,14 +15,11 @@ mcblasStatus_t mcblasCreate(mcblasHandle_t *handle)
     Device *device = call.status == 0 ? maca_device() : NULL;
     us_require(&call, device != NULL, "handle", "device", MCBLAS_STATUS_NOT_INITIALIZED,
                "device %d does not exist or cannot be started", maca_device_ordinal());
-    Blas *blas = call.status == 0 ? calloc(1, sizeof *blas) : NULL;
-    void *made = blas != NULL ? us_handle_create(HANDLE_BLAS, blas) : NULL;
+    Blas initial = {.device = device};
+    void *made = call.status == 0 ? us_handle_new(HANDLE_BLAS, &initial, sizeof initial) : NULL;
     us_require(&call, made != NULL, "handle", "memory", MCBLAS_STATUS_ALLOC_FAILED, "no host memory for a handle");
     if (call.status == 0) {
-        blas->device = device;
         *handle = made;
-    } else {
-        free(blas);
     }
     return us_call_end(&call);
 }

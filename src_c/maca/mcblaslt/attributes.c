@@ -86,17 +86,9 @@ static void *create(Call *call, const Kind *kind, const void *place, const void 
 {
     us_require(call, place != NULL, kind->parameter, "null", MCBLAS_STATUS_INVALID_VALUE,
                "%s is NULL: a place is required", kind->parameter);
-    void *object = call->status == 0 ? malloc(size) : NULL;
-    void *handle = NULL;
-    if (object != NULL) {
-        memcpy(object, initial, size);
-        handle = us_handle_create(kind->kind, object);
-    }
+    void *handle = call->status == 0 ? us_handle_new(kind->kind, initial, size) : NULL;
     us_require(call, handle != NULL, kind->parameter, "memory", MCBLAS_STATUS_ALLOC_FAILED,
                "no host memory for an object");
-    if (handle == NULL) {
-        free(object);
-    }
     return handle;
 }
 

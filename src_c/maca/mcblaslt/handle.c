@@ -10,13 +10,10 @@ mcblasStatus_t mcblasLtCreate(mcblasLtHandle_t *lightHandle)
     Call call = us_call_begin("mcblasLtCreate");
     us_require(&call, lightHandle != NULL, "lightHandle", "null", MCBLAS_STATUS_INVALID_VALUE,
                "lightHandle is NULL: a place is required");
-    char *object = call.status == 0 ? malloc(1) : NULL;
-    void *made = object != NULL ? us_handle_create(HANDLE_BLAS_LT, object) : NULL;
+    void *made = call.status == 0 ? us_handle_new(HANDLE_BLAS_LT, "", 1) : NULL;
     us_require(&call, made != NULL, "lightHandle", "memory", MCBLAS_STATUS_ALLOC_FAILED, "no host memory for a handle");
     if (call.status == 0) {
         *lightHandle = made;
-    } else {
-        free(object);
     }
     return us_call_end(&call);
 }

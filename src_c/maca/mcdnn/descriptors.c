@@ -65,12 +65,7 @@ void *descriptor_create(Call *call, const char *parameter, const void *result, H
                parameter);
     if (call->status != 0)
         return NULL;
-    void *object = malloc(size);
-    if (object != NULL)
-        memcpy(object, initial, size);
-    void *handle = object != NULL ? us_handle_create(kind, object) : NULL;
-    if (handle == NULL)
-        free(object);
+    void *handle = us_handle_new(kind, initial, size);
     us_require(call, handle != NULL, parameter, "memory", MCDNN_STATUS_ALLOC_FAILED, "no host memory for a descriptor");
     return handle;
 }

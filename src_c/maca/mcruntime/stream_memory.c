@@ -173,17 +173,11 @@ mcError_t mcMemPoolCreate(mcMemPool_t *pool, const mcMemPoolProps *props)
     if (call.status != 0) {
         return runtime_end(&call);
     }
-    Pool *created = malloc(sizeof *created);
-    void *handle = NULL;
-    if (created != NULL) {
-        created->device = us_device(maca_platform(), props->location.id);
-        handle = created->device == NULL ? NULL : us_handle_create(HANDLE_MEMORY_POOL, created);
-    }
+    Pool initial = {.device = us_device(maca_platform(), props->location.id)};
+    void *handle = initial.device != NULL ? us_handle_new(HANDLE_MEMORY_POOL, &initial, sizeof initial) : NULL;
     us_require(&call, handle != NULL, "pool", "memory", mcErrorMemoryAllocation, "no memory for a pool");
     if (handle != NULL) {
         *pool = handle;
-    } else {
-        free(created);
     }
     return runtime_end(&call);
 }
