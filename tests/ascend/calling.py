@@ -37,6 +37,41 @@ def empty(shape, kind: str = "F32", layout: str = "row-major") -> Tensor:
     return support.blank(pages.KINDS[kind], shape, strides=strides, offset=offset)
 
 
+def packed(values, kind: str, turned: bool = False) -> Tensor:
+    """Integers of 4 bits, neighbours along the last axis in one byte (I4) or eight in an I32; `turned` gives the transposed
+    view of the transposed storage."""
+    stored = numpy.ascontiguousarray(values.T if turned else values)
+    low, high = stored.reshape(-1, 2).T & 15
+    raw = (low | high << 4).astype(numpy.uint8)
+    shape = list(stored.shape)
+    if kind == "I32":
+        shape[-1] //= 8
+        raw = raw.view(numpy.int32)
+    strides = support.row_major(shape)
+    if turned:
+        shape, strides = shape[::-1], strides[::-1]
+    storage = {"storage": [int(numpy.prod(shape))], "shape": shape, "strides": strides}
+    return Tensor(support.I32, raw, **storage) if kind == "I32" else Tensor(
+        support.I8, raw.view(numpy.int8), code=support.lib.ACL_INT4, **storage)  # fmt: skip
+
+
+def empty_packed(shape, kind: str, gap: int = 0) -> Tensor:
+    """An output for `shape` integers of 4 bits, `gap` elements between its rows."""
+    elements = 8 if kind == "I32" else 1
+    stored = [*shape[:-1], shape[-1] // elements]
+    strides = support.row_major([*stored[:-1], stored[-1] + gap])
+    return support.blank(pages.KINDS[kind], stored, strides=strides)
+
+
+def unpacked(made: Tensor, shape) -> numpy.ndarray:
+    """What an output of `empty_packed` holds."""
+    per_byte = made.kind.storage().itemsize * 2 if made.kind.name != "int4" else 1
+    raw = numpy.frombuffer(made.bytes(), numpy.uint8)
+    both = numpy.stack([raw & 15, raw >> 4], -1).ravel().astype(numpy.int8)
+    numbers = (both ^ 8) - 8
+    return numpy.lib.stride_tricks.as_strided(numbers, shape, [*(s * per_byte for s in made.strides[:-1]), 1])
+
+
 def rounded(values, kind: str) -> numpy.ndarray:
     """The values as the type holds them."""
     of_type = pages.KINDS[kind]

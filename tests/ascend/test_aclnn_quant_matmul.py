@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from understudy import ascend
-from understudy.ascend import lib
 
-from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
-from tests.conformance.ascend.aclnn_support import I8, I32, Tensor
+from tests.ascend.calling import LAYOUTS, call, empty, packed, rounded, tensor
 
 
 def random(seed):
@@ -20,22 +18,6 @@ def bytes_of(count, seed):
 
 def nibbles(shape, seed):
     return random(seed).integers(-8, 8, shape)
-
-
-def packed(values, kind, turned=False):
-    """Neighbours along the last axis share bytes; `turned` gives the transposed view of the transposed storage."""
-    stored = np.ascontiguousarray(values.T if turned else values)
-    low, high = stored.reshape(-1, 2).T & 15
-    raw = (low | high << 4).astype(np.uint8)
-    shape = list(stored.shape)
-    if kind == "I32":
-        shape[-1] //= 8
-        raw = raw.view(np.int32)
-    strides = [int(np.prod(shape[i + 1 :])) for i in range(len(shape))]
-    if turned:
-        shape, strides = shape[::-1], strides[::-1]
-    storage = {"storage": [int(np.prod(shape))], "shape": shape, "strides": strides}
-    return Tensor(I32, raw, **storage) if kind == "I32" else Tensor(I8, raw.view(np.int8), code=lib.ACL_INT4, **storage)
 
 
 def wide(scale):

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+from understudy import ascend
+
+from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, packed, rounded, tensor, unpacked
 
 
 def drawn(shape, seed, kind="F32"):
@@ -54,6 +56,66 @@ def test_dequantize():
                            offset=None if given is None else tensor(offset), dstType={"F16": 1, "BF16": 27}[kind],
                            y=empty(x.shape, kind, layout))  # fmt: skip
                 np.testing.assert_array_equal(own, expected)
+
+
+PACKED = {"I4": 29, "I32": 3}
+
+
+@pytest.mark.parametrize("kind", list(PACKED))
+def test_quantize_to_four_bits(kind):
+    """Saturation at -8 and 7, rows that lie apart, several tiles and an uneven number of rows."""
+    for (shape, axis), mode in zip([((3, 5, 72), -1), ((1104,), -1), ((7, 1, 344), -2), ((0, 8), -1)], ROUNDINGS):
+        x, count = np.rint(drawn(shape, 1) * 8) / 4, shape[axis]
+        scale, offset = 2.0 ** (np.arange(count) % 3 - 2), np.arange(count) % 5 - 2.0
+        along = (lambda v: v) if axis == -1 else (lambda v: v[:, None])
+        expected = np.clip(ROUNDINGS[mode](x * along(scale) + along(offset)), -8, 7)
+        for name, more in [("AscendQuantV3", {"axis": axis}), *([("AscendQuant", {})] if axis == -1 else [])]:
+            y = empty_packed(shape, kind, gap=2)
+            call(name, x=tensor(x, layout="reversed"), scale=tensor(scale), offset=tensor(offset), sqrtMode=False, roundMode=mode,
+                 dstType=PACKED[kind], y=y, **more)  # fmt: skip
+            if x.size:
+                np.testing.assert_array_equal(unpacked(y, shape), expected)
+    special = np.array([np.nan, np.inf, -np.inf, 100, -100, 7.4, -8.4, 0])
+    y = empty_packed((8,), kind)
+    call("AscendQuant", x=tensor(special), scale=tensor([1.0]), offset=None, sqrtMode=False, roundMode="round", dstType=PACKED[kind], y=y)
+    np.testing.assert_array_equal(unpacked(y, (8,)), [0, 7, -8, 7, -8, 7, -8, 0])
+
+
+@pytest.mark.parametrize("kind", list(PACKED))
+def test_dequantize_from_four_bits(kind):
+    for shape, of_scale in [((3, 5, 72), (72,)), ((1104,), (1104,)), ((7, 344), (7, 1)), ((8,), (1,))]:
+        x = np.random.default_rng(3).integers(-8, 8, shape)
+        count = int(np.prod(of_scale))
+        scale, offset = 2.0 ** (np.arange(count) % 3 - 2).reshape(of_scale), (np.arange(count) % 9 - 4.0).reshape(of_scale)
+        own = call("AscendAntiQuant", x=packed(x, kind), scale=tensor(scale), offset=tensor(offset), dstType=1, sqrtMode=False,
+                   y=empty(shape, "F16", "reversed"))  # fmt: skip
+        np.testing.assert_array_equal(own, rounded((x + offset) * scale, "F16"))
+
+
+@pytest.mark.parametrize("kind", list(PACKED))
+def test_quantize_rows_to_four_bits(kind):
+    for shape in [(3, 5, 24), (2, 2000), (0, 8)]:
+        x, smooth = drawn(shape, 1, "F16"), rounded(np.abs(drawn(shape[-1], 2)) + 0.5, "F16")
+        given = {"x": tensor(x, "F16", "gaps"), "smoothScalesOptional": tensor(smooth, "F16")}
+        if x.size:
+            x[0, ..., :] = 0
+            given["x"] = tensor(x, "F16", "gaps")
+        v = x * smooth
+        y = empty_packed(shape, kind, gap=2)
+        _, scales = call("DynamicQuant", yOut=y, scaleOut=empty(shape[:-1]), **given)
+        scale = np.abs(v).max(-1, initial=0) / 7
+        np.testing.assert_allclose(scales, scale, rtol=1e-6)
+        if x.size == 0:
+            continue
+        steps_apart(unpacked(y, shape), v / np.where(scale == 0, 1, scale)[..., None])
+        y = empty_packed(shape, kind)
+        _, scales, offsets = call("DynamicQuantV2", yOut=y, scaleOut=empty(shape[:-1]), offsetOut=empty(shape[:-1]),
+                                  groupIndexOptional=None, dstType=PACKED[kind], **given)  # fmt: skip
+        scale = (v.max(-1) - v.min(-1)) / 15
+        offset = np.where(scale == 0, 0, 7 - v.max(-1) / np.where(scale == 0, 1, scale))
+        np.testing.assert_allclose(scales, scale, rtol=1e-6)
+        np.testing.assert_allclose(offsets, offset, rtol=1e-4, atol=1e-4)
+        steps_apart(unpacked(y, shape), np.where(scale == 0, 0, 1)[..., None] * (v / np.where(scale == 0, 1, scale)[..., None] + offset[..., None]))
 
 
 def steps_apart(actual, expected):
@@ -116,3 +178,8 @@ def test_gated(kind):
                                 yOut=empty(y_shape, "I8", layout), scaleOut=empty(shape[:-1]), **given)  # fmt: skip
                     fixed = v + (0 if shift is None else lines(offset))
                     steps_apart(y.reshape(v.shape), np.clip(fixed, -128, 127))
+
+
+def test_from_numpy():
+    x, scale = np.float32([[1.5, -2.5, 300], [0, 1, 2]]), np.ones(3, np.float32)
+    np.testing.assert_array_equal(ascend.ops.ascend_quant(x, scale, False, "round", 2), np.int8([[2, -2, 127], [0, 1, 2]]))

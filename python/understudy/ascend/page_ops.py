@@ -61,7 +61,7 @@ def _dtype_code(value) -> int:
 
 
 # Types that a page gives a result whatever the inputs are.
-FIXED = {"B": numpy.bool_, "I32": numpy.int32, "I64": numpy.int64, "U8": numpy.uint8, "F32": numpy.float32}
+FIXED = {"B": numpy.bool_, "I8": numpy.int8, "I32": numpy.int32, "I64": numpy.int64, "U8": numpy.uint8, "F32": numpy.float32}
 
 
 def _result_dtypes(entry: dict, arrays: dict, values: dict, scalars: list) -> list[numpy.dtype]:

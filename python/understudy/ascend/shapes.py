@@ -178,6 +178,17 @@ def product(a, b):
 
 
 @shape_function
+def packed(whole, packed):
+    """NumPy has no packed integers: a byte or more for each."""
+    return tuple(whole)
+
+
+@shape_function
+def unpacked(packed):
+    return tuple(packed)
+
+
+@shape_function
 def product_of_integers(a, b, turned_a, turned_b):
     """Of matrices and batches that are turned as the flags say; a byte or more for each integer."""
     turned = lambda shape, flag: (*shape[:-2], shape[-1], shape[-2]) if flag else tuple(shape)

@@ -2,56 +2,13 @@
 #include "ascend/opapi/quant_matmul.h"
 
 #include "ascend/opapi/matmul.h"
+#include "ascend/opapi/packed_integers.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/quantize/product.h"
 
 enum { BLOCK = 128, DEPTH_GROUP = 256, TOKEN_LIMIT = 96 };
 
 /* ---- operands ---- */
-
-/* A matrix of integers as the kernels read it; `axis`: the one of the two in whose bytes two numbers lie. */
-typedef struct Integers {
-    View view;
-    int32_t axis;
-    bool fits;
-} Integers;
-
-static int32_t packed_axis(const View *view)
-{
-    const int32_t last = view->rank - 1;
-    return view->strides[last] == 1 || view->shape[last] == 1 ? last : last - 1;
-}
-
-/* Two ACL_INT4 are a byte, eight are an ACL_INT32: they lie side by side along one of the last two dimensions. */
-static Integers integers_of(const Operand *operand)
-{
-    Integers integers = {operand->view, NOT_PACKED, true};
-    const bool packs = operand->dtype == ACL_INT4 || operand->dtype == ACL_INT32;
-    if (!packs || operand->view.rank < 2) {
-        return integers;
-    }
-    View *view = &integers.view;
-    const int32_t axis = packed_axis(view);
-    const bool eight = operand->dtype == ACL_INT32;
-    integers.axis = axis;
-    integers.fits = view->strides[axis] == 1 || view->shape[axis] == 1;
-    integers.fits &= eight || (view->shape[axis] % 2 == 0 && operand->offset % 2 == 0);
-    for (int32_t i = 0; i < view->rank; i++) {
-        integers.fits &= i == axis || eight || view->shape[i] == 1 || view->strides[i] % 2 == 0;
-        view->strides[i] = i == axis ? 1 : eight ? view->strides[i] * 4 : view->strides[i] / 2;
-    }
-    view->shape[axis] = eight ? view->shape[axis] * 4 : view->shape[axis] / 2;
-    view->dtype = DTYPE_UINT8;
-    view->data = (char *)view->data + (eight ? 0 : operand->offset / 2);
-    return integers;
-}
-
-/* The number of integers along one of the last two dimensions. */
-static int64_t size_of(const Integers *integers, int32_t from_end)
-{
-    const int32_t axis = integers->view.rank - from_end;
-    return integers->view.shape[axis] * (integers->axis == axis ? 2 : 1);
-}
 
 static void turn(Integers *integers)
 {
@@ -140,17 +97,17 @@ typedef struct Sizes {
 
 static Sizes sizes_of(const QuantMatmulCall *call)
 {
-    Sizes of = {.a = integers_of(call->x1), .b = integers_of(call->x2)};
+    Sizes of = {.a = op_integers_of(call->x1), .b = op_integers_of(call->x2)};
     if (call->transpose1) {
         turn(&of.a);
     }
     if (call->transpose2) {
         turn(&of.b);
     }
-    of.m = size_of(&of.a, 2);
-    of.k = size_of(&of.a, 1);
-    of.depth_of_b = size_of(&of.b, 2);
-    of.n = size_of(&of.b, 1);
+    of.m = op_integer_size(&of.a, 2);
+    of.k = op_integer_size(&of.a, 1);
+    of.depth_of_b = op_integer_size(&of.b, 2);
+    of.n = op_integer_size(&of.b, 1);
     const Mode mode = mode_of(call);
     of.groups = mode == PLAIN ? 1 : parts_of(of.k, mode == BLOCKS ? BLOCK : DEPTH_GROUP);
     return of;
@@ -232,13 +189,6 @@ static void require_types(OpCall *op, const QuantMatmulCall *call)
                "%s of %s is not made from x1 %s, x2 %s, scales %s and %s, offset %s, bias %s", call->out->name,
                type_name(call->out), type_name(call->x1), type_name(call->x2), type_name(call->row_scale),
                type_name(call->scale), type_name(call->offset), type_name(call->bias));
-}
-
-static void require_packed(OpCall *op, const Operand *operand, const Integers *integers)
-{
-    op_require(op, integers->fits, operand->name, "packed", op->invalid,
-               "%s is %s of %s: integers of 4 bits fill whole bytes side by side along one of the last two dimensions",
-               operand->name, op_shape_text(op, operand), acl_dtype_name(operand->dtype));
 }
 
 static void require_products(OpCall *op, const QuantMatmulCall *call, const Sizes *of)
@@ -334,8 +284,8 @@ void op_require_quant_matmul(OpCall *op, const QuantMatmulCall *call)
         return;
     }
     const Sizes of = sizes_of(call);
-    require_packed(op, call->x1, &of.a);
-    require_packed(op, call->x2, &of.b);
+    op_require_packed(op, call->x1, &of.a);
+    op_require_packed(op, call->x2, &of.b);
     require_products(op, call, &of);
     require_groups(op, call, &of);
     require_scales(op, call, &of);
@@ -439,10 +389,10 @@ void op_require_weight_quant_shapes(OpCall *op, const WeightQuantCall *call)
     if (op_refused(op)) {
         return;
     }
-    const Integers weight = integers_of(call->weight);
-    const int64_t k = op_size(call->x, 1), m = op_size(call->x, 0), n = size_of(&weight, 1);
-    require_packed(op, call->weight, &weight);
-    op_require(op, size_of(&weight, 2) == k, "weight", "shape", op->invalid, "x is %s, weight is %s",
+    const Integers weight = op_integers_of(call->weight);
+    const int64_t k = op_size(call->x, 1), m = op_size(call->x, 0), n = op_integer_size(&weight, 1);
+    op_require_packed(op, call->weight, &weight);
+    op_require(op, op_integer_size(&weight, 2) == k, "weight", "shape", op->invalid, "x is %s, weight is %s",
                op_shape_text(op, call->x), op_shape_text(op, call->weight));
     op_require(op, call->group == 0 || (call->group >= 32 && call->group < k && call->group % 32 == 0),
                "antiquantGroupSize", "value", op->invalid,
@@ -500,7 +450,7 @@ aclnnStatus op_weight_quant_matmul(OpCall *op, const WeightQuantCall *call)
     if (op_refused(op) || op_empty(call->y)) {
         return op_plan_nothing(op);
     }
-    const Integers weight = integers_of(call->weight);
+    const Integers weight = op_integers_of(call->weight);
     const int64_t k = op_size(call->x, 1), n = op_size(call->y, 1);
     const int64_t group = group_of(call, k), groups = parts_of(k, group);
     const View scale = lines_of(call->scale, groups, n), offset = lines_of(call->offset, groups, n);

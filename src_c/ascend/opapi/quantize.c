@@ -60,41 +60,49 @@ static View spread(const View *x, const View *scale, int64_t axis)
     return us_view_broadcast(&own, x->rank, x->shape);
 }
 
-static aclnnStatus plan(OpCall *op, Kernel *kernel, const Quantize *how, const Operand *x, const Operand *scale,
+static aclnnStatus plan(OpCall *op, Kernel *kernel, Quantize how, const Operand *x, const Operand *scale,
                         const Operand *offset, int64_t axis, const Operand *y)
 {
     if (op_refused(op) || op_empty(x)) {
         return op_plan_nothing(op);
     }
-    const View scales = spread(&x->view, &scale->view, axis);
-    const View offsets = op_given(offset) ? spread(&x->view, &offset->view, axis) : us_view_absent();
-    const PlannedView views[] = {{x, VIEW_READ, NULL}, {scale, VIEW_READ, &scales}, {offset, VIEW_READ, &offsets},
-                                 {y, VIEW_WRITE, NULL}};
-    return op_plan_views(op, kernel, how, sizeof *how, 4, views);
+    const Integers from = op_integers_of(x), to = op_integers_of(y);
+    const View *whole = from.axis == NOT_PACKED ? &x->view : &y->view;
+    const View scales = spread(whole, &scale->view, axis);
+    const View offsets = op_given(offset) ? spread(whole, &offset->view, axis) : us_view_absent();
+    const PlannedView views[] = {{x, VIEW_READ, &from.view}, {scale, VIEW_READ, &scales}, {offset, VIEW_READ, &offsets},
+                                 {y, VIEW_WRITE, &to.view}};
+    how.packed = from.axis != NOT_PACKED || to.axis != NOT_PACKED;
+    return op_plan_views(op, kernel, &how, sizeof how, 4, views);
 }
 
 aclnnStatus op_quantize(OpCall *op, const Operand *x, const Operand *scale, const Operand *offset, int64_t axis,
                         bool twice, int64_t rounding, const Operand *y)
 {
-    const Quantize how = {(Rounding)rounding, twice};
-    return plan(op, us_quantize, &how, x, scale, offset, axis, y);
+    const Quantize how = {.rounding = (Rounding)rounding, .twice = twice};
+    return plan(op, us_quantize, how, x, scale, offset, axis, y);
 }
 
 aclnnStatus op_dequantize(OpCall *op, const Operand *x, const Operand *scale, const Operand *offset, bool twice,
                           const Operand *y)
 {
-    const Quantize how = {ROUND_EVEN, twice};
-    const int64_t last = x->view.rank - 1;
-    const bool by_last = op_refused(op) || last < 1 || lies_along(&x->view, &scale->view, last);
-    return plan(op, us_dequantize, &how, x, scale, offset, by_last ? last : last - 1, y);
+    const Quantize how = {.rounding = ROUND_EVEN, .twice = twice};
+    const int64_t last = y->view.rank - 1;
+    const bool by_last = op_refused(op) || last < 1 || lies_along(&y->view, &scale->view, last);
+    return plan(op, us_dequantize, how, x, scale, offset, by_last ? last : last - 1, y);
 }
 
 aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth, const Operand *y,
                              const Operand *scale, const Operand *offset)
 {
-    const PlannedView views[] = {{x, VIEW_READ, NULL},     {smooth, VIEW_READ, NULL},  {y, VIEW_WRITE, NULL},
+    if (op_refused(op) || op_empty(x)) {
+        return op_plan_nothing(op);
+    }
+    const Integers to = op_integers_of(y);
+    const QuantizeRows how = {to.axis != NOT_PACKED};
+    const PlannedView views[] = {{x, VIEW_READ, NULL},     {smooth, VIEW_READ, NULL},  {y, VIEW_WRITE, &to.view},
                                  {scale, VIEW_WRITE, NULL}, {offset, VIEW_WRITE, NULL}};
-    return op_plan_views(op, us_quantize_rows, NULL, 0, 5, views);
+    return op_plan_views(op, us_quantize_rows, &how, sizeof how, 5, views);
 }
 
 void op_require_group_numbers(OpCall *op, const Operand *x, const Operand *numbers, const Operand *ends)

@@ -2,14 +2,14 @@
 #ifndef ASCEND_OPAPI_QUANTIZE_H
 #define ASCEND_OPAPI_QUANTIZE_H
 
-#include "ascend/opapi/families.h"
+#include "ascend/opapi/packed_integers.h"
 
 #include "kernels/quantize/quantize.h"
 
 /* `round`, `ceil`, `trunc`, `floor`; -1: none of them. */
 int64_t op_rounding(const char *name);
 
-/* scale is a vector of the axis, or of one element; or has x's rank and size 1 but along the axis (axis). */
+/* The scale is a vector of the axis, or of one element; or has x's rank and size 1 but along the axis (axis). */
 void op_require_along(OpCall *op, const Operand *x, const Operand *scale, int64_t axis);
 /* The same along the last or the last but one axis, whichever fits. */
 void op_require_along_either(OpCall *op, const Operand *x, const Operand *scale);

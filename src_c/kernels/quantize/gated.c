@@ -75,9 +75,9 @@ KernelStatus us_quantize_gated(const View *views, const void *attributes)
     if (status == KERNEL_OK && how->fixed) {
         const View alone = us_view_contiguous((void *)&one, DTYPE_FLOAT32, 0, NULL);
         const View scale = us_view_broadcast(&alone, y->rank, y->shape);
-        status = us_quantize((const View[]){gated, scale, absent, *y}, &(Quantize){ROUND_EVEN, false});
+        status = us_quantize((const View[]){gated, scale, absent, *y}, &(Quantize){.rounding = ROUND_EVEN});
     } else if (status == KERNEL_OK) {
-        status = us_quantize_rows((const View[]){gated, absent, *y, views[SCALE], absent}, NULL);
+        status = us_quantize_rows((const View[]){gated, absent, *y, views[SCALE], absent}, &(QuantizeRows){0});
     }
     us_scratch_give_back(space);
     return status;

@@ -60,3 +60,26 @@ View us_unpack_nibbles(const View *bytes, int32_t axis, int8_t *space)
     }
     return result;
 }
+
+static int32_t nearest_nibble(float number)
+{
+    return number >= 7 ? 7 : number > -8 ? (int32_t)number : number <= -8 ? -8 : 0;
+}
+
+KERNEL_CLONES void us_nibbles_to_bytes(const float *numbers, int64_t count, float *bytes)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const int32_t low = nearest_nibble(numbers[2 * i]), high = nearest_nibble(numbers[2 * i + 1]);
+        bytes[i] = (float)((low & 15) | (high & 15) << 4);
+    }
+}
+
+/* From the end, so that no byte is overwritten before it is read. */
+void us_bytes_to_nibbles(const float *bytes, int64_t count, float *numbers)
+{
+    for (int64_t i = count - 1; i >= 0; i--) {
+        const int32_t byte = (int32_t)bytes[i];
+        numbers[2 * i] = (float)(((byte & 15) ^ 8) - 8);
+        numbers[2 * i + 1] = (float)(((byte >> 4) ^ 8) - 8);
+    }
+}

@@ -2,9 +2,7 @@
 #ifndef UNDERSTUDY_QUANTIZED_PRODUCT_H
 #define UNDERSTUDY_QUANTIZED_PRODUCT_H
 
-#include "kernels/kernels.h"
-
-enum { NOT_PACKED = -1 };
+#include "kernels/quantize/nibbles.h"
 
 /* Both matrices hold integers. Their products are summed exactly, the rest is computed in float64 in this order:
  *   part[g]  = A B over group g of the depth (+ summand, in the first) - (sum of A's row over g) * zero[g, column]

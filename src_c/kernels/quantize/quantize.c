@@ -1,13 +1,27 @@
 #include "kernels/quantize/quantize.h"
 
 #include "kernels/pieces.h"
+#include "kernels/quantize/nibbles.h"
 #include "kernels/scratch.h"
 #include "tensor/axes.h"
 #include "tensor/clones.h"
 
 #include <math.h>
 
-enum { TILE = 1024, PIECE_ELEMENTS = 16384, HIGHEST = 127, STEPS = 255 };
+enum { TILE = 1024, PIECE_ELEMENTS = 16384, HIGHEST = 127, HIGHEST_PACKED = 7 };
+
+/* Integers with two in a byte, the walk of whose bytes is `bytes`: row-major neighbours, an even number of them. */
+static void load_packed(const Axes *bytes, const View *view, int64_t begin, int64_t count, float *numbers)
+{
+    us_axes_load(bytes, 0, view->data, view->dtype, begin / 2, count / 2, LANE_FLOAT, numbers);
+    us_bytes_to_nibbles(numbers, count / 2, numbers);
+}
+
+static void store_packed(const Axes *bytes, const View *view, int64_t begin, int64_t count, float *numbers)
+{
+    us_nibbles_to_bytes(numbers, count / 2, numbers);
+    us_axes_store(bytes, 0, view->data, view->dtype, begin / 2, count / 2, LANE_FLOAT, numbers);
+}
 
 /* ---- element by element ---- */
 
@@ -41,7 +55,7 @@ enum { X, SCALE, OFFSET, Y, OPERANDS };
 typedef struct Elements {
     const Quantize *how;
     const View *views;
-    Axes axes;
+    Axes axes, bytes; /* of whole numbers; of packed ones */
     int64_t count;
     bool back;
 } Elements;
@@ -55,7 +69,11 @@ static void convert_tile(const Elements *work, int64_t begin, int64_t count)
 {
     float y[TILE], scale[TILE], offset[TILE];
     const bool shifts = !us_view_is_absent(&work->views[OFFSET]);
-    load(work, X, begin, count, y);
+    if (work->back && work->how->packed) {
+        load_packed(&work->bytes, &work->views[X], begin, count, y);
+    } else {
+        load(work, X, begin, count, y);
+    }
     load(work, SCALE, begin, count, scale);
     if (shifts) {
         load(work, OFFSET, begin, count, offset);
@@ -71,7 +89,11 @@ static void convert_tile(const Elements *work, int64_t begin, int64_t count)
         round_all(y, count, work->how->rounding);
     }
     const View *to = &work->views[Y];
-    us_axes_store(&work->axes, Y, to->data, to->dtype, begin, count, LANE_FLOAT, y);
+    if (!work->back && work->how->packed) {
+        store_packed(&work->bytes, to, begin, count, y);
+    } else {
+        us_axes_store(&work->axes, Y, to->data, to->dtype, begin, count, LANE_FLOAT, y);
+    }
 }
 
 static void convert_piece(void *context, int64_t piece)
@@ -86,10 +108,16 @@ static void convert_piece(void *context, int64_t piece)
 
 static KernelStatus convert_elements(const View *views, const Quantize *how, bool back)
 {
-    Elements work = {.how = how, .views = views, .count = us_view_elements(&views[X]), .back = back};
-    const int offset = us_view_is_absent(&views[OFFSET]) ? X : OFFSET;
-    const View *const pointers[] = {&views[X], &views[SCALE], &views[offset], &views[Y]};
-    us_axes_add(&work.axes, pointers, OPERANDS, 0, views[X].rank);
+    const View *pointers[] = {&views[X], &views[SCALE], &views[OFFSET], &views[Y]}, *whole = &views[back ? Y : X];
+    Elements work = {.how = how, .views = views, .count = us_view_elements(whole), .back = back};
+    if (us_view_is_absent(&views[OFFSET])) {
+        pointers[OFFSET] = whole;
+    }
+    if (how->packed) {
+        us_axes_add(&work.bytes, &pointers[back ? X : Y], 1, 0, whole->rank);
+        pointers[back ? X : Y] = whole;
+    }
+    us_axes_add(&work.axes, pointers, OPERANDS, 0, whole->rank);
     run_pieces((work.count + PIECE_ELEMENTS - 1) / PIECE_ELEMENTS, work.count, convert_piece, &work);
     return KERNEL_OK;
 }
@@ -108,10 +136,10 @@ KernelStatus us_dequantize(const View *views, const void *attributes)
 
 typedef struct Rows {
     const View *x, *y, *scale, *offset;
-    Axes axes, of_scale, of_offset; /* of x and y; of the rows' numbers */
+    Axes of_x, of_y, of_scale, of_offset;
     const float *smooth;            /* NULL: none */
     int64_t count, length, piece_rows;
-    bool out_of_memory;
+    bool packed, out_of_memory;
 } Rows;
 
 /* The range of a row; NaN wins. */
@@ -141,18 +169,23 @@ static void store_number(const Axes *axes, const View *view, int64_t row, float 
 static void convert_row(const Rows *rows, int64_t row, float *x)
 {
     const int64_t begin = row * rows->length;
-    us_axes_load(&rows->axes, 0, rows->x->data, rows->x->dtype, begin, rows->length, LANE_FLOAT, x);
+    us_axes_load(&rows->of_x, 0, rows->x->data, rows->x->dtype, begin, rows->length, LANE_FLOAT, x);
     if (rows->smooth != NULL) {
         scale_all(x, rows->smooth, rows->length, false);
     }
     const bool shifts = !us_view_is_absent(rows->offset);
+    const float limit = rows->packed ? HIGHEST_PACKED : HIGHEST;
     float lowest, highest;
     find_range(x, rows->length, &lowest, &highest);
     const float size = -lowest > highest ? -lowest : highest;
-    const float scale = shifts ? (highest - lowest) / STEPS : size / HIGHEST;
-    const float offset = shifts ? (scale == 0 ? 0 : HIGHEST - highest / scale) : 0;
+    const float scale = shifts ? (highest - lowest) / (2 * limit + 1) : size / limit;
+    const float offset = shifts ? (scale == 0 ? 0 : limit - highest / scale) : 0;
     quantize_row(x, rows->length, scale, offset);
-    us_axes_store(&rows->axes, 1, rows->y->data, rows->y->dtype, begin, rows->length, LANE_FLOAT, x);
+    if (rows->packed) {
+        store_packed(&rows->of_y, rows->y, begin, rows->length, x);
+    } else {
+        us_axes_store(&rows->of_y, 0, rows->y->data, rows->y->dtype, begin, rows->length, LANE_FLOAT, x);
+    }
     store_number(&rows->of_scale, rows->scale, row, scale);
     if (shifts) {
         store_number(&rows->of_offset, rows->offset, row, offset);
@@ -176,15 +209,16 @@ static void convert_rows(void *context, int64_t piece)
 
 KernelStatus us_quantize_rows(const View *views, const void *attributes)
 {
-    (void)attributes;
-    Rows rows = {.x = &views[0], .y = &views[2], .scale = &views[3], .offset = &views[4],
+    const QuantizeRows *how = attributes;
+    Rows rows = {.x = &views[0], .y = &views[2], .scale = &views[3], .offset = &views[4], .packed = how->packed,
                  .length = views[0].shape[views[0].rank - 1]};
     const int64_t elements = us_view_elements(&views[0]);
     if (elements == 0) {
         return KERNEL_OK;
     }
     rows.count = elements / rows.length;
-    us_axes_add(&rows.axes, (const View *const[]){&views[0], &views[2]}, 2, 0, views[0].rank);
+    us_axes_add(&rows.of_x, (const View *const[]){&views[0]}, 1, 0, views[0].rank);
+    us_axes_add(&rows.of_y, (const View *const[]){&views[2]}, 1, 0, views[2].rank);
     us_axes_add(&rows.of_scale, (const View *const[]){&views[3]}, 1, 0, views[3].rank);
     us_axes_add(&rows.of_offset, (const View *const[]){&views[4]}, 1, 0, views[4].rank);
     float *smooth = NULL;

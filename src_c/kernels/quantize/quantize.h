@@ -6,18 +6,23 @@
 
 typedef enum Rounding { ROUND_EVEN, ROUND_UP, ROUND_TO_ZERO, ROUND_DOWN } Rounding;
 
-/* y = rounded(x * scale + offset), the scale twice if asked. Views of one shape: x, scale, offset?, y. */
+/* y = rounded(x * scale + offset), the scale twice if asked. Views of one shape: x, scale, offset?, y. Packed integers
+ * are those of nibbles.h: their view has a byte for two neighbours along the last axis. */
 typedef struct Quantize {
     Rounding rounding;
-    bool twice;
+    bool twice, packed;
 } Quantize;
 Kernel us_quantize;
-/* y = (x + offset) * scale, the scale twice if asked. The same views; `rounding` has no meaning. */
+/* y = (x + offset) * scale, the scale twice if asked. The same views, x may be packed; `rounding` has no meaning. */
 Kernel us_dequantize;
 
 /* Row by row, along the last axis; v = x * smooth. Symmetric: scale = max |v| / 127, y = round(v / scale), ties to
  * even. With an offset: scale = (max v - min v) / 255, offset = 127 - max v / scale, y = round(v / scale + offset).
- * A row without any extent gives 0. Views: x, smooth? [last size], y, scale, offset? (one for each row). */
+ * With packed integers 7 and 15 stand for 127 and 255. A row without any extent gives 0.
+ * Views: x, smooth? [last size], y, scale, offset? (one for each row). */
+typedef struct QuantizeRows {
+    bool packed;
+} QuantizeRows;
 Kernel us_quantize_rows;
 
 /* y = quantized (swish(a) * b * smooth[g]) with a scale for every row, as us_quantize_rows, or, `fixed`, the nearest

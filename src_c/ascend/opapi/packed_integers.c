@@ -1,0 +1,78 @@
+#include "ascend/opapi/packed_integers.h"
+
+enum { NUMBERS_OF_INT32 = 8 };
+
+static int32_t packed_axis(const View *view)
+{
+    const int32_t last = view->rank - 1;
+    return last == 0 || view->strides[last] == 1 || view->shape[last] == 1 ? last : last - 1;
+}
+
+Integers op_integers_of(const Operand *operand)
+{
+    Integers integers = {operand->view, NOT_PACKED, true};
+    if (operand->dtype != ACL_INT4 && operand->dtype != ACL_INT32) {
+        return integers;
+    }
+    View *view = &integers.view;
+    if (view->rank == 0) {
+        integers.fits = false;
+        return integers;
+    }
+    const int32_t axis = packed_axis(view);
+    const bool eight = operand->dtype == ACL_INT32;
+    integers.axis = axis;
+    integers.fits = view->strides[axis] == 1 || view->shape[axis] == 1;
+    integers.fits &= eight || (view->shape[axis] % 2 == 0 && operand->offset % 2 == 0);
+    for (int32_t i = 0; i < view->rank; i++) {
+        integers.fits &= i == axis || eight || view->shape[i] == 1 || view->strides[i] % 2 == 0;
+        view->strides[i] = i == axis ? 1 : eight ? view->strides[i] * 4 : view->strides[i] / 2;
+    }
+    view->shape[axis] = eight ? view->shape[axis] * 4 : view->shape[axis] / 2;
+    view->dtype = DTYPE_UINT8;
+    view->data = (char *)view->data + (eight ? 0 : operand->offset / 2);
+    return integers;
+}
+
+int64_t op_integer_size(const Integers *integers, int32_t from_end)
+{
+    const int32_t axis = integers->view.rank - from_end;
+    return integers->view.shape[axis] * (integers->axis == axis ? 2 : 1);
+}
+
+void op_require_packed(OpCall *op, const Operand *operand, const Integers *integers)
+{
+    op_require(op, integers->fits, operand->name, "packed", op->invalid,
+               "%s is %s of %s: integers of 4 bits fill whole bytes side by side along one of the last two dimensions",
+               operand->name, op_shape_text(op, operand), acl_dtype_name(operand->dtype));
+}
+
+/* A size that does not divide gives a shape that no tensor has. */
+Shape op_shape_packed(OpCall *op, const Operand *whole, const Operand *packed)
+{
+    Shape shape = op_shape(whole);
+    if (!op_refused(op) && packed->dtype == ACL_INT32 && shape.rank > 0) {
+        int64_t *last = &shape.sizes[shape.rank - 1];
+        *last = *last % NUMBERS_OF_INT32 == 0 ? *last / NUMBERS_OF_INT32 : -1;
+    }
+    return shape;
+}
+
+Shape op_shape_unpacked(OpCall *op, const Operand *packed)
+{
+    Shape shape = op_shape(packed);
+    if (!op_refused(op) && packed->dtype == ACL_INT32 && shape.rank > 0) {
+        shape.sizes[shape.rank - 1] *= NUMBERS_OF_INT32;
+    }
+    return shape;
+}
+
+void op_require_packed_rows(OpCall *op, const Operand *operand)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    Integers integers = op_integers_of(operand);
+    integers.fits &= integers.axis == NOT_PACKED || integers.axis == integers.view.rank - 1;
+    op_require_packed(op, operand, &integers);
+}
