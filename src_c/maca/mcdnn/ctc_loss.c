@@ -123,13 +123,22 @@ mcdnnStatus_t mcdnnGetCTCLossDescriptor_v8(
 
 /* ---- the loss ---- */
 
-/* One call: with its arrays of labels and lengths, and their names. */
+/* The arrays of labels and lengths lie on the host in the first interface, on the device in v8. */
+typedef struct ArrayNames {
+    const char *labels, *label_lengths, *input_lengths;
+    bool on_host;
+} ArrayNames;
+static const ArrayNames host_arrays = {"hostLabels", "hostLabelLengths", "hostInputLengths", true};
+static const ArrayNames device_arrays = {"labels", "labelLengths", "inputLengths", false};
+/* A size query of the first interface names them without "host". */
+static const ArrayNames query_arrays = {"labels", "labelLengths", "inputLengths", true};
+
 typedef struct CtcCall {
     Call call;
     const Dnn *dnn;
     const CtcDescriptor *ctc;
     const Tensor *probs, *gradients; /* gradients: NULL where there are none */
-    const char *labels_name, *label_lengths_name, *input_lengths_name;
+    const ArrayNames *names;
     const int *labels, *label_lengths, *input_lengths;
     const void *probs_data, *costs, *gradients_data, *workspace;
 } CtcCall;
@@ -145,11 +154,18 @@ static void open_call(CtcCall *ctc, const char *function, mcdnnHandle_t handle, 
     ctc->gradients = gradientsDesc != NULL ? check_tensor(call, "gradientsDesc", gradientsDesc) : NULL;
 }
 
-static void check_sequences(CtcCall *ctc)
+static void set_arrays(CtcCall *ctc, const ArrayNames *names, const int *labels, const int *label_lengths,
+                       const int *input_lengths)
 {
-    check_given(&ctc->call, ctc->labels_name, ctc->labels);
-    check_given(&ctc->call, ctc->label_lengths_name, ctc->label_lengths);
-    check_given(&ctc->call, ctc->input_lengths_name, ctc->input_lengths);
+    ctc->names = names;
+    ctc->labels = labels, ctc->label_lengths = label_lengths, ctc->input_lengths = input_lengths;
+}
+
+static void check_arrays(CtcCall *ctc)
+{
+    check_given(&ctc->call, ctc->names->labels, ctc->labels);
+    check_given(&ctc->call, ctc->names->label_lengths, ctc->label_lengths);
+    check_given(&ctc->call, ctc->names->input_lengths, ctc->input_lengths);
 }
 
 static void check_packed(Call *call, const char *parameter, const Tensor *tensor)
@@ -167,12 +183,12 @@ static void check_lengths(CtcCall *ctc)
 {
     Call *call = &ctc->call;
     for (int64_t i = 0; call->status == 0 && i < ctc->probs->sizes[1]; i++) {
-        check_range(call, ctc->label_lengths_name, ctc->label_lengths[i], 0, MOST_HOST_LABELS);
-        check_range(call, ctc->input_lengths_name, ctc->input_lengths[i], 0, ctc->probs->sizes[0]);
+        check_range(call, ctc->names->label_lengths, ctc->label_lengths[i], 0, MOST_HOST_LABELS);
+        check_range(call, ctc->names->input_lengths, ctc->input_lengths[i], 0, ctc->probs->sizes[0]);
     }
 }
 
-static void check_tensors(CtcCall *ctc, mcdnnCTCLossAlgo_t algo, bool host)
+static void check_tensors(CtcCall *ctc, mcdnnCTCLossAlgo_t algo, bool lengths)
 {
     Call *call = &ctc->call;
     check_range(call, "algo", algo, MCDNN_CTC_LOSS_ALGO_DETERMINISTIC, MCDNN_CTC_LOSS_ALGO_NON_DETERMINISTIC);
@@ -180,7 +196,7 @@ static void check_tensors(CtcCall *ctc, mcdnnCTCLossAlgo_t algo, bool host)
                "probsDesc has %d dimensions, not 3: steps, batch and labels", ctc->probs->rank);
     if (ctc->gradients != NULL)
         check_same_sizes(call, MCDNN_STATUS_BAD_PARAM, "gradientsDesc", ctc->gradients, "probsDesc", ctc->probs);
-    if (host)
+    if (lengths)
         check_lengths(ctc);
     if (call->status == 0)
         check_packed(call, "probsDesc", ctc->probs);
@@ -279,12 +295,25 @@ static mcdnnStatus_t run_with_device_arrays(CtcCall *ctc)
     const View input_lengths = us_view_contiguous((void *)(uintptr_t)ctc->input_lengths, DTYPE_INT32, 1, &batch);
     Launch launch;
     add_tensors(ctc, &launch);
-    us_launch_view(&launch, ctc->labels_name, &labels);
-    us_launch_view(&launch, ctc->label_lengths_name, &label_lengths);
-    us_launch_view(&launch, ctc->input_lengths_name, &input_lengths);
+    us_launch_view(&launch, ctc->names->labels, &labels);
+    us_launch_view(&launch, ctc->names->label_lengths, &label_lengths);
+    us_launch_view(&launch, ctc->names->input_lengths, &input_lengths);
     CtcCosts costs;
     set_costs(ctc, ctc->ctc->longest, &costs);
     return run_kernel(&ctc->call, ctc->dnn, &launch, us_ctc_costs, &costs, sizeof costs);
+}
+
+static mcdnnStatus_t compute(CtcCall *ctc, mcdnnCTCLossAlgo_t algo, size_t workspace_size)
+{
+    check_given(&ctc->call, "probs", ctc->probs_data);
+    check_arrays(ctc);
+    check_given(&ctc->call, "costs", ctc->costs);
+    check_given(&ctc->call, "workspace", ctc->workspace);
+    check_tensors(ctc, algo, ctc->names->on_host);
+    check_memory(ctc, workspace_size);
+    if (ctc->call.status != 0)
+        return us_call_end(&ctc->call);
+    return ctc->names->on_host ? run_with_host_arrays(ctc) : run_with_device_arrays(ctc);
 }
 
 mcdnnStatus_t mcdnnCTCLoss(
@@ -295,19 +324,9 @@ mcdnnStatus_t mcdnnCTCLoss(
 {
     CtcCall ctc;
     open_call(&ctc, "mcdnnCTCLoss", handle, ctcLossDesc, probsDesc, gradientsDesc);
-    ctc.labels_name = "hostLabels", ctc.labels = hostLabels;
-    ctc.label_lengths_name = "hostLabelLengths", ctc.label_lengths = hostLabelLengths;
-    ctc.input_lengths_name = "hostInputLengths", ctc.input_lengths = hostInputLengths;
+    set_arrays(&ctc, &host_arrays, hostLabels, hostLabelLengths, hostInputLengths);
     ctc.probs_data = probs, ctc.costs = costs, ctc.gradients_data = gradients, ctc.workspace = workspace;
-    check_given(&ctc.call, "probs", probs);
-    check_sequences(&ctc);
-    check_given(&ctc.call, "costs", costs);
-    check_given(&ctc.call, "workspace", workspace);
-    check_tensors(&ctc, algo, true);
-    check_memory(&ctc, workSpaceSizeInBytes);
-    if (ctc.call.status != 0)
-        return us_call_end(&ctc.call);
-    return run_with_host_arrays(&ctc);
+    return compute(&ctc, algo, workSpaceSizeInBytes);
 }
 
 mcdnnStatus_t mcdnnCTCLoss_v8(
@@ -318,19 +337,9 @@ mcdnnStatus_t mcdnnCTCLoss_v8(
 {
     CtcCall ctc;
     open_call(&ctc, "mcdnnCTCLoss_v8", handle, ctcLossDesc, probsDesc, gradientsDesc);
-    ctc.labels_name = "labels", ctc.labels = labels;
-    ctc.label_lengths_name = "labelLengths", ctc.label_lengths = labelLengths;
-    ctc.input_lengths_name = "inputLengths", ctc.input_lengths = inputLengths;
+    set_arrays(&ctc, &device_arrays, labels, labelLengths, inputLengths);
     ctc.probs_data = probs, ctc.costs = costs, ctc.gradients_data = gradients, ctc.workspace = workspace;
-    check_given(&ctc.call, "probs", probs);
-    check_sequences(&ctc);
-    check_given(&ctc.call, "costs", costs);
-    check_given(&ctc.call, "workspace", workspace);
-    check_tensors(&ctc, algo, false);
-    check_memory(&ctc, workSpaceSizeInBytes);
-    if (ctc.call.status != 0)
-        return us_call_end(&ctc.call);
-    return run_with_device_arrays(&ctc);
+    return compute(&ctc, algo, workSpaceSizeInBytes);
 }
 
 mcdnnStatus_t mcdnnGetCTCLossWorkspaceSize(
@@ -341,10 +350,8 @@ mcdnnStatus_t mcdnnGetCTCLossWorkspaceSize(
 {
     CtcCall ctc;
     open_call(&ctc, "mcdnnGetCTCLossWorkspaceSize", handle, ctcLossDesc, probsDesc, gradientsDesc);
-    ctc.labels_name = "labels", ctc.labels = labels;
-    ctc.label_lengths_name = "labelLengths", ctc.label_lengths = labelLengths;
-    ctc.input_lengths_name = "inputLengths", ctc.input_lengths = inputLengths;
-    check_sequences(&ctc);
+    set_arrays(&ctc, &query_arrays, labels, labelLengths, inputLengths);
+    check_arrays(&ctc);
     check_given(&ctc.call, "sizeInBytes", sizeInBytes);
     check_tensors(&ctc, algo, true);
     return tell_memory(&ctc, sizeInBytes);
