@@ -1,5 +1,6 @@
 """Rules of the runtime's devices (maca-runtime 4, 5.10), and what every function refuses."""
 
+import os
 import subprocess
 import sys
 
@@ -49,7 +50,7 @@ def no_device():
 def one_device():
     code = ("from understudy.maca import ffi, lib\n"
             "n = ffi.new('int *')\nassert lib.mcGetDeviceCount(n) == 0 and n[0] == 1")
-    return Result(subprocess.run([sys.executable, "-c", code], env={"UNDERSTUDY_DEVICES": "1"}).returncode)
+    return Result(subprocess.run([sys.executable, "-c", code], env={**os.environ, "UNDERSTUDY_DEVICES": "1"}).returncode)
 
 
 def enable_twice():
