@@ -3,6 +3,7 @@
 #include "kernels/row_index.h"
 #include "tensor/parallel.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 enum { BATCH = 1024, PIECE_BYTES = 1 << 18 };
@@ -12,17 +13,44 @@ typedef struct Gather {
     int64_t count;      /* of indices */
     int64_t piece_size; /* indices per piece of work */
     int64_t element;    /* bytes */
+    _Atomic(int64_t) outside; /* number of the first index that is not in the table; `count`: none */
 } Gather;
+
+/* The first of all, whichever thread meets one first. */
+static void note_outside(Gather *gather, int64_t number)
+{
+    int64_t first = atomic_load_explicit(&gather->outside, memory_order_relaxed);
+    while (number < first && !atomic_compare_exchange_weak(&gather->outside, &first, number)) {
+    }
+}
+
+/* Elements to the place with this number, in row-major order over the view's first `rank` axes. */
+static int64_t offset_of(const View *view, int32_t rank, int64_t number)
+{
+    int64_t offset = 0;
+    for (int32_t axis = rank - 1; axis >= 0; axis--) {
+        offset += number % view->shape[axis] * view->strides[axis];
+        number /= view->shape[axis];
+    }
+    return offset;
+}
+
+static KernelStatus fault_of(const Gather *gather)
+{
+    const View *indices = gather->indices;
+    if (gather->outside == gather->count) {
+        return KERNEL_OK;
+    }
+    const int64_t offset = offset_of(indices, indices->rank, gather->outside);
+    const int64_t index = indices->dtype == DTYPE_INT32 ? ((const int32_t *)indices->data)[offset]
+                                                        : ((const int64_t *)indices->data)[offset];
+    return us_kernel_fault("index %lld is outside a table of %lld rows", (long long)index,
+                           (long long)gather->table->shape[0]);
+}
 
 static char *out_row(const Gather *gather, int64_t number)
 {
-    const View *out = gather->out;
-    int64_t offset = 0;
-    for (int32_t axis = gather->indices->rank - 1; axis >= 0; axis--) {
-        offset += number % out->shape[axis] * out->strides[axis];
-        number /= out->shape[axis];
-    }
-    return (char *)out->data + offset * gather->element;
+    return (char *)gather->out->data + offset_of(gather->out, gather->indices->rank, number) * gather->element;
 }
 
 static void copy_row(const Gather *gather, uint32_t row, char *to)
@@ -50,7 +78,7 @@ static void copy_row(const Gather *gather, uint32_t row, char *to)
 
 static void gather_piece(void *context, int64_t piece)
 {
-    const Gather *gather = context;
+    Gather *gather = context;
     uint32_t rows[BATCH];
     int64_t end = (piece + 1) * gather->piece_size;
     end = end < gather->count ? end : gather->count;
@@ -59,6 +87,9 @@ static void gather_piece(void *context, int64_t piece)
         row_index_read(gather->indices, first, batch, (uint32_t)gather->table->shape[0], rows);
         for (int64_t i = 0; i < batch; i++) {
             copy_row(gather, rows[i], out_row(gather, first + i));
+            if (rows[i] == NO_ROW) {
+                note_outside(gather, first + i);
+            }
         }
     }
 }
@@ -74,9 +105,10 @@ KernelStatus us_embedding(const View *views, const void *attributes)
         return KERNEL_NO_MEMORY; /* row numbers have 32 bits here */
     }
     gather.count = us_view_elements(gather.indices);
+    gather.outside = gather.count;
     gather.element = (int64_t)us_dtype_size(gather.table->dtype);
     int64_t row_bytes = gather.table->shape[1] * gather.element;
     gather.piece_size = row_bytes < PIECE_BYTES ? PIECE_BYTES / row_bytes : 1;
     us_parallel((gather.count + gather.piece_size - 1) / gather.piece_size, gather_piece, &gather);
-    return KERNEL_OK;
+    return fault_of(&gather);
 }

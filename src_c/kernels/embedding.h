@@ -15,8 +15,9 @@ typedef struct EmbeddingDenseBackward {
 } EmbeddingDenseBackward;
 Kernel us_embedding_dense_backward;
 
-/* out[i, :] = table[indices[i], :]; rows of indices outside the table are 0. views: table [rows, D], indices, out: the
- * indices' shape followed by D. table and out are of one type, any. No attributes. */
+/* out[i, :] = table[indices[i], :]. Rows of indices outside the table are 0, and the first such index is the fault.
+ * views: table [rows, D], indices of 32 or 64 bits, out: the indices' shape followed by D. table and out are of one type,
+ * any. No attributes. */
 Kernel us_embedding;
 
 #endif

@@ -224,6 +224,18 @@ def test_index_outside_is_a_fault():
     assert "room for 1" in fault("NonzeroV2", tensor([1.0, 2.0]), empty((1, 1), "I64"))
 
 
+@pytest.mark.parametrize("index, dtype", [(-1, "I32"), (5, "I32"), (2**32, "I64"), (2**63 - 1, "I64"), (-(2**63), "I64")])
+def test_embedding_index_outside_is_a_fault(index, dtype):
+    table, out = drawn((5, 3)), empty((2, 3, 3))
+    indices = np.array([[0, index, 2], [1, index, 4]])
+    assert f"index {index} is outside a table of 5 rows" in fault("Embedding", tensor(table), tensor(indices, dtype), out)
+    found = out.values()
+    assert not found[:, 1].any()
+    np.testing.assert_array_equal(found[:, [0, 2]], table[[[0, 2], [1, 4]]])
+    found = call("Embedding", weight=tensor(table), indices=tensor([4, 0], dtype), out=empty((2, 3)))
+    np.testing.assert_array_equal(found, table[[4, 0]])
+
+
 def test_empty():
     none = np.zeros((0, 3))
     assert call("IndexSelect", self=tensor(none), dim=1, index=tensor([1], "I64"), out=empty((0, 1))).shape == (0, 1)

@@ -73,7 +73,7 @@ def soft_margin_loss(x, target, reduction="mean", out_dtype=None) -> numpy.ndarr
 def embedding(weight, indices) -> numpy.ndarray:
     """Rows of a table, out[i...] = weight[indices[i...]]: aclnnEmbedding.
 
-    weight: shape (rows, D); indices: int32 or int64, rank at most 7. Rows of indices outside the table are 0.
+    weight: shape (rows, D); indices: int32 or int64, rank at most 7; one outside the table is a fault, 507015.
     Returns an array of weight's dtype and the shape of indices followed by D.
     Raises StatusError when the operator refuses, TypeError for a dtype without a name. Source: aclnn-ops 4.2.
     """

@@ -128,15 +128,6 @@ def test_any_views(data):
     assert (out.stored()[touched == 0].view(numpy.uint8) == 0xA5).all()
 
 
-@pytest.mark.parametrize("outside", [-1, 5, 2**31, 2**32, 2**63 - 1, -(2**63)])
-def test_rows_outside_the_table_are_zero(outside):
-    given = {**arguments(), "indices": Tensor(I64, numpy.array([[0, outside, 2], [1, outside, 3]]))}
-    run(NAME, *given.values())
-    out = given["out"].values()
-    assert not out[:, 1].any()
-    numpy.testing.assert_array_equal(out[:, [0, 2]], given["weight"].values()[[[0, 2], [1, 3]]])
-
-
 @pytest.mark.parametrize("table, shape", [((0, 3), (2,)), ((4, 0), (2,)), ((4, 3), (0, 5))])
 def test_empty_tensors_write_nothing(table, shape):
     given = Tensor(F32, numpy.ones(table)), Tensor(I64, numpy.zeros(shape)), blank(F32, (*shape, table[1]))
