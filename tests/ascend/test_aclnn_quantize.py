@@ -118,6 +118,30 @@ def test_quantize_rows_to_four_bits(kind):
         steps_apart(unpacked(y, shape), np.where(scale == 0, 0, 1)[..., None] * (v / np.where(scale == 0, 1, scale)[..., None] + offset[..., None]))
 
 
+def test_parameters_of_64_bits():
+    """The formula of the page in integers; a scale that a product of integers then reads."""
+    scale = np.float32([1.5, 0.1, -3e-9, 255.75, 1e30, 0])
+    offset = np.array([3, -2.5, 254.5, 300, -1e9, -256.4])
+    whole = np.array([3, -3, 255, 255, -256, -256])
+    bits = (scale.view(np.uint32).astype(np.uint64) & np.uint64(0xFFFFE000)) | np.uint64(1 << 46)
+    shifted = bits | ((whole & 0x1FF).astype(np.uint64) << np.uint64(37))
+    for kind, storage in (("U64", np.uint64), ("I64", np.int64)):
+        for shape, layout in (((6,), "gaps"), ((1, 6), "reversed")):
+            for given, expected in ((None, bits), (tensor(offset.reshape(shape), layout=layout), shifted)):
+                out = empty(shape, kind, layout)
+                call("TransQuantParamV2", scale=tensor(scale.reshape(shape), layout=layout), offset=given, out=out)
+                np.testing.assert_array_equal(out.bits().ravel().astype(np.uint64), expected.astype(storage).astype(np.uint64))
+    out = empty((300,), "U64")
+    call("TransQuantParamV2", scale=tensor([0.5]), offset=tensor(np.arange(300) - 20), out=out)
+    numbers = out.bits()
+    np.testing.assert_array_equal((numbers >> np.uint64(37)).astype(np.int64) & 0x1FF, np.minimum(np.arange(300) - 20, 255) & 0x1FF)
+    a, b = np.arange(6).reshape(2, 3), np.arange(12).reshape(3, 4)
+    call("TransQuantParamV2", scale=tensor([0.5, 1, 2, 4]), offset=None, out=(wide := empty((4,), "U64")))
+    own = call("QuantMatmulV3", x1=tensor(a, "I8"), x2=tensor(b, "I8"), scale=wide, offset=None, bias=None, transposeX1=False,
+               transposeX2=False, out=empty((2, 4), "F16"))  # fmt: skip
+    np.testing.assert_array_equal(own, a @ b * [0.5, 1, 2, 4])
+
+
 def steps_apart(actual, expected):
     """float32 may decide otherwise than float64 where a value lies within its roundings of the middle of two integers."""
     away = np.abs(actual - np.rint(expected))

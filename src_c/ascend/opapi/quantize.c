@@ -1,6 +1,8 @@
 /* Quantization. */
 #include "ascend/opapi/quantize.h"
 
+#include "kernels/quantize/parameters.h"
+
 int64_t op_rounding(const char *name)
 {
     static const char *const names[] = {"round", "ceil", "trunc", "floor"};
@@ -103,6 +105,21 @@ aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth
     const PlannedView views[] = {{x, VIEW_READ, NULL},     {smooth, VIEW_READ, NULL},  {y, VIEW_WRITE, &to.view},
                                  {scale, VIEW_WRITE, NULL}, {offset, VIEW_WRITE, NULL}};
     return op_plan_views(op, us_quantize_rows, &how, sizeof how, 5, views);
+}
+
+static View as_wide_as(const Operand *out, const Operand *operand)
+{
+    return op_given(operand) ? us_view_broadcast(&operand->view, out->view.rank, out->view.shape) : us_view_absent();
+}
+
+aclnnStatus op_quantize_parameters(OpCall *op, const Operand *scale, const Operand *offset, const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View scales = as_wide_as(out, scale), offsets = as_wide_as(out, offset);
+    const PlannedView views[] = {{scale, VIEW_READ, &scales}, {offset, VIEW_READ, &offsets}, {out, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_quantize_parameters, NULL, 0, 3, views);
 }
 
 void op_require_group_numbers(OpCall *op, const Operand *x, const Operand *numbers, const Operand *ends)

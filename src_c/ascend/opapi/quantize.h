@@ -21,6 +21,8 @@ aclnnStatus op_dequantize(OpCall *op, const Operand *x, const Operand *scale, co
 aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth, const Operand *y,
                              const Operand *scale, const Operand *offset);
 
+aclnnStatus op_quantize_parameters(OpCall *op, const Operand *scale, const Operand *offset, const Operand *out);
+
 /* [groups] or [groups, half of x's last dimension] (shape). */
 void op_require_group_numbers(OpCall *op, const Operand *x, const Operand *numbers, const Operand *ends);
 aclnnStatus op_quantize_gated(OpCall *op, const Operand *x, const Operand *smooth, const Operand *offset,

@@ -1,0 +1,47 @@
+#include "kernels/quantize/parameters.h"
+
+#include "tensor/axes.h"
+
+#include <string.h>
+
+enum { SCALE, OFFSET, OUT, OPERANDS, TILE = 256, LOWEST = -256, HIGHEST = 255, OFFSET_BIT = 37, OFFSET_BITS = 0x1ff };
+#define SCALE_BITS UINT32_C(0xffffe000)
+#define ALWAYS (UINT64_C(1) << 46)
+
+static int64_t nearest(float offset)
+{
+    const float whole = __builtin_truncf(offset), rest = offset - whole; /* exact */
+    const float result = whole + (rest >= 0.5f) - (rest <= -0.5f);
+    return result >= HIGHEST ? HIGHEST : result >= LOWEST ? (int64_t)result : result < LOWEST ? LOWEST : 0;
+}
+
+static uint64_t parameter_of(float scale, float offset)
+{
+    uint32_t bits;
+    memcpy(&bits, &scale, sizeof bits);
+    return (bits & SCALE_BITS) | ALWAYS | ((uint64_t)nearest(offset) & OFFSET_BITS) << OFFSET_BIT;
+}
+
+KernelStatus us_quantize_parameters(const View *views, const void *attributes)
+{
+    (void)attributes;
+    const View *out = &views[OUT];
+    const bool shifts = !us_view_is_absent(&views[OFFSET]);
+    const int64_t count = us_view_elements(out);
+    Axes axes = {0};
+    us_axes_add(&axes, (const View *const[]){&views[SCALE], shifts ? &views[OFFSET] : out, out}, OPERANDS, 0, out->rank);
+    for (int64_t begin = 0; begin < count; begin += TILE) {
+        const int64_t size = count - begin < TILE ? count - begin : TILE;
+        float scale[TILE], offset[TILE] = {0};
+        uint64_t result[TILE];
+        us_axes_load(&axes, SCALE, views[SCALE].data, views[SCALE].dtype, begin, size, LANE_FLOAT, scale);
+        if (shifts) {
+            us_axes_load(&axes, OFFSET, views[OFFSET].data, views[OFFSET].dtype, begin, size, LANE_FLOAT, offset);
+        }
+        for (int64_t i = 0; i < size; i++) {
+            result[i] = parameter_of(scale[i], offset[i]);
+        }
+        us_axes_store(&axes, OUT, out->data, out->dtype, begin, size, LANE_UINT64, result);
+    }
+    return KERNEL_OK;
+}

@@ -1,0 +1,11 @@
+/* Scales in the 64 bits that the units for products read. */
+#ifndef UNDERSTUDY_QUANTIZE_PARAMETERS_H
+#define UNDERSTUDY_QUANTIZE_PARAMETERS_H
+
+#include "kernels/kernels.h"
+
+/* The float32 of the scale without its last 13 bits in bits 0 … 31, 1 in bit 46; with an offset, its nearest integer of
+ * -256 … 255 (ties away from zero, NaN 0) in bits 37 … 45. Views of one shape: scale, offset?, out (64 bits). */
+Kernel us_quantize_parameters;
+
+#endif
