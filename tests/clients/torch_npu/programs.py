@@ -438,6 +438,37 @@ def captured_graph(device):
     return results
 
 
+def double_in_place(device: str, tensors, answers) -> None:
+    """Of another process: works on the tensor that it is given a handle of."""
+    if device != "cpu":
+        import torch_npu  # noqa: F401
+    shared = tensors.get()
+    shared *= 2
+    answers.put(numbers(shared))
+    tensors.get()  # the owner has looked
+    del shared
+
+
+@program
+def shared_tensor(device):
+    """Two processes, one tensor: what one writes, the other reads."""
+    from torch import multiprocessing
+
+    start = multiprocessing.get_context("spawn")
+    tensors, answers = start.Queue(), start.Queue()
+    other = start.Process(target=double_in_place, args=(device, tensors, answers))
+    other.start()
+    x = torch.linspace(-1, 1, 33).to(device)
+    if device == "cpu":
+        x.share_memory_()
+    tensors.put(x)
+    theirs = answers.get(timeout=120)
+    mine = numbers(x)
+    tensors.put(None)
+    other.join()
+    return theirs + mine + [float(other.exitcode)]
+
+
 def run(device: str, names: list[str]) -> dict:
     results = {}
     for name in names or PROGRAMS:
