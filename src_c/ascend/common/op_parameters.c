@@ -111,7 +111,7 @@ const Operand *op_optional_output(OpCall *op, const char *name, const aclTensor 
 
 bool op_given(const Operand *operand)
 {
-    return operand->handle != NULL;
+    return operand != NULL && operand->handle != NULL;
 }
 
 bool op_empty(const Operand *operand)

@@ -24,11 +24,6 @@ static void turn(Integers *integers)
     }
 }
 
-static bool is_there(const Operand *operand)
-{
-    return operand != NULL && op_given(operand);
-}
-
 static View turned(View view)
 {
     Integers matrix = {view, NOT_PACKED, true};
@@ -39,8 +34,8 @@ static View turned(View view)
 /* ACL_UINT64 and ACL_INT64 hold the bits of a float32 in their low half. */
 static View numbers_of(const Operand *operand)
 {
-    View view = is_there(operand) ? operand->view : us_view_absent();
-    if (is_there(operand) && (operand->dtype == ACL_UINT64 || operand->dtype == ACL_INT64)) {
+    View view = op_given(operand) ? operand->view : us_view_absent();
+    if (op_given(operand) && (operand->dtype == ACL_UINT64 || operand->dtype == ACL_INT64)) {
         view.dtype = DTYPE_FLOAT32;
         for (int32_t i = 0; i < view.rank; i++) {
             view.strides[i] *= 2;
@@ -59,7 +54,7 @@ static bool has_shape(const Operand *operand, int32_t rank, int64_t first, int64
 static View lines_of(const Operand *operand, int64_t rows, int64_t n)
 {
     View view = numbers_of(operand);
-    if (!is_there(operand)) {
+    if (!op_given(operand)) {
         return view;
     }
     const bool vector = view.rank == 1;
@@ -85,7 +80,7 @@ typedef enum Mode { PLAIN, DEPTH_GROUPS, BLOCKS } Mode;
 
 static Mode mode_of(const QuantMatmulCall *call)
 {
-    const bool grouped = is_there(call->row_scale) && call->scale->view.rank >= 2;
+    const bool grouped = op_given(call->row_scale) && call->scale->view.rank >= 2;
     return !grouped ? PLAIN : call->x1->dtype == ACL_INT8 && call->x2->dtype == ACL_INT8 ? BLOCKS : DEPTH_GROUPS;
 }
 
@@ -161,7 +156,7 @@ static const TypeRow grouped_rows[] = {
 
 static bool is_of(const Operand *operand, DTypeSet types)
 {
-    return is_there(operand) ? dtype_in(operand->dtype, types) : (types & T_NONE) != 0;
+    return op_given(operand) ? dtype_in(operand->dtype, types) : (types & T_NONE) != 0;
 }
 
 static bool fits_row(const QuantMatmulCall *call, const TypeRow *row)
@@ -173,7 +168,7 @@ static bool fits_row(const QuantMatmulCall *call, const TypeRow *row)
 
 static const char *type_name(const Operand *operand)
 {
-    return is_there(operand) ? acl_dtype_name(operand->dtype) : "NULL";
+    return op_given(operand) ? acl_dtype_name(operand->dtype) : "NULL";
 }
 
 static void require_types(OpCall *op, const QuantMatmulCall *call)
@@ -204,7 +199,7 @@ static void require_products(OpCall *op, const QuantMatmulCall *call, const Size
 
 static void require_size(OpCall *op, const Operand *operand, bool fits, const Sizes *of)
 {
-    op_require(op, !is_there(operand) || fits, is_there(operand) ? operand->name : "", "shape", op->invalid,
+    op_require(op, !op_given(operand) || fits, op_given(operand) ? operand->name : "", "shape", op->invalid,
                "%s is %s; the product has m %lld, n %lld, k %lld", operand->name, op_shape_text(op, operand),
                (long long)of->m, (long long)of->n, (long long)of->k);
 }
@@ -230,7 +225,7 @@ static void require_scales(OpCall *op, const QuantMatmulCall *call, const Sizes 
     if (op_refused(op)) {
         return;
     }
-    if (is_there(call->row_scale)) {
+    if (op_given(call->row_scale)) {
         require_size(op, call->row_scale,
                      mode == PLAIN ? has_shape(call->row_scale, 1, of->m, 0)
                                    : has_shape(call->row_scale, 2, of->m, mode == BLOCKS ? of->groups : 1), of);
@@ -239,14 +234,14 @@ static void require_scales(OpCall *op, const QuantMatmulCall *call, const Sizes 
                  mode == PLAIN    ? is_line(call->scale, of->n)
                  : mode == BLOCKS ? has_shape(call->scale, 2, blocks, of->groups)
                                   : has_shape(call->scale, 2, of->groups, of->n), of);
-    if (is_there(call->offset)) {
+    if (op_given(call->offset)) {
         require_size(op, call->offset, mode == PLAIN ? is_line(call->offset, of->n)
                                                      : has_shape(call->offset, 2, of->groups, of->n), of);
     }
-    if (is_there(call->shift)) {
+    if (op_given(call->shift)) {
         require_size(op, call->shift, has_shape(call->shift, 1, of->n, 0), of);
     }
-    require_size(op, call->bias, !is_there(call->bias) || is_bias(call, of), of);
+    require_size(op, call->bias, !op_given(call->bias) || is_bias(call, of), of);
 }
 
 static bool is_part(int64_t size, int shift, int64_t expected)
@@ -309,7 +304,7 @@ static View batched(View view, const View *out)
 /* [1, n], or [batch, 1, n]. */
 static View bias_view(const QuantMatmulCall *call, int64_t n)
 {
-    return is_there(call->bias) && call->bias->view.rank == 3 ? call->bias->view : lines_of(call->bias, 1, n);
+    return op_given(call->bias) && call->bias->view.rank == 3 ? call->bias->view : lines_of(call->bias, 1, n);
 }
 
 static aclnnStatus plan_integers(OpCall *op, const QuantMatmulCall *call, const View *a, const View *b, View bias)
@@ -339,9 +334,9 @@ aclnnStatus op_quant_matmul(OpCall *op, const QuantMatmulCall *call)
         return plan_integers(op, call, &a.view, &b.view, bias);
     }
     const Mode mode = mode_of(call);
-    const bool adds_first = is_there(call->bias) && call->bias->dtype == ACL_INT32;
-    const bool adds_last = is_there(call->bias) && !adds_first;
-    const View row_scale = !is_there(call->row_scale) ? absent
+    const bool adds_first = op_given(call->bias) && call->bias->dtype == ACL_INT32;
+    const bool adds_last = op_given(call->bias) && !adds_first;
+    const View row_scale = !op_given(call->row_scale) ? absent
                            : mode != PLAIN            ? call->row_scale->view
                                                       : turned(lines_of(call->row_scale, 1, of.m));
     const View scale = mode == BLOCKS ? turned(call->scale->view) : lines_of(call->scale, of.groups, of.n);
@@ -401,9 +396,9 @@ void op_require_weight_quant_shapes(OpCall *op, const WeightQuantCall *call)
     const Sizes of = {.m = m, .n = n, .k = k};
     require_size(op, call->scale, op_refused(op) || is_weight_scale(call, call->scale, k, n), &of);
     op_require_same_shape(op, call->offset, call->scale);
-    require_size(op, call->quant_scale, !is_there(call->quant_scale) || is_line_or_row(call->quant_scale, n), &of);
+    require_size(op, call->quant_scale, !op_given(call->quant_scale) || is_line_or_row(call->quant_scale, n), &of);
     op_require_same_shape(op, call->quant_offset, call->quant_scale);
-    require_size(op, call->bias, !is_there(call->bias) || has_shape(call->bias, 1, n, 0) ||
+    require_size(op, call->bias, !op_given(call->bias) || has_shape(call->bias, 1, n, 0) ||
                                      has_shape(call->bias, 2, 1, n), &of);
 }
 
@@ -414,13 +409,13 @@ static void require_wide_scale(OpCall *op, const WeightQuantCall *call)
     const int64_t m = op_size(call->x, 0), k = op_size(call->x, 1), n = op_size(call->weight, 1);
     const View *weight = &call->weight->view;
     const bool fits = call->x->dtype == ACL_FLOAT16 && call->weight->dtype == ACL_INT8 && weight->strides[0] == 1 &&
-                      call->group == 0 && us_view_elements(&call->scale->view) == n && !is_there(call->quant_scale) &&
+                      call->group == 0 && us_view_elements(&call->scale->view) == n && !op_given(call->quant_scale) &&
                       m <= TOKEN_LIMIT && k % 64 == 0 && n % 64 == 0;
     op_require(op, !wide || fits, call->scale->name, "case", op->invalid,
                "%s is %s: x is ACL_FLOAT16 of at most %d rows, weight a transposed ACL_INT8 whose sizes are multiples "
                "of 64, the scale is per channel and y is not quantized then",
                call->scale->name, acl_dtype_name(call->scale->dtype), TOKEN_LIMIT);
-    op_require(op, !is_there(call->offset) || (call->offset->dtype == ACL_INT32) == wide, call->offset->name, "types",
+    op_require(op, !op_given(call->offset) || (call->offset->dtype == ACL_INT32) == wide, call->offset->name, "types",
                op->invalid, "%s is %s, %s is %s", call->offset->name, type_name(call->offset), call->scale->name,
                type_name(call->scale));
 }
@@ -434,13 +429,13 @@ void op_require_weight_quant_types(OpCall *op, const WeightQuantCall *call)
     op_require(op, dtype_in(call->scale->dtype, T_BITS) || call->scale->dtype == x, call->scale->name, "types",
                op->invalid, "%s is %s, x is %s", call->scale->name, type_name(call->scale), acl_dtype_name(x));
     require_wide_scale(op, call);
-    op_require(op, !is_there(call->offset) || call->offset->dtype == ACL_INT32 || call->offset->dtype == x,
+    op_require(op, !op_given(call->offset) || call->offset->dtype == ACL_INT32 || call->offset->dtype == x,
                call->offset->name, "same-dtype", op->invalid, "%s is %s, x is %s", call->offset->name,
                type_name(call->offset), acl_dtype_name(x));
-    op_require(op, !is_there(call->bias) || call->bias->dtype == (x == ACL_BF16 ? ACL_FLOAT : ACL_FLOAT16),
+    op_require(op, !op_given(call->bias) || call->bias->dtype == (x == ACL_BF16 ? ACL_FLOAT : ACL_FLOAT16),
                call->bias->name, "types", op->invalid, "%s is %s with x of %s", call->bias->name,
                type_name(call->bias), acl_dtype_name(x));
-    op_require(op, call->y->dtype == (is_there(call->quant_scale) ? ACL_INT8 : x), call->y->name, "types", op->invalid,
+    op_require(op, call->y->dtype == (op_given(call->quant_scale) ? ACL_INT8 : x), call->y->name, "types", op->invalid,
                "%s is %s; x is %s and quantScaleOptional is %s", call->y->name, type_name(call->y), acl_dtype_name(x),
                type_name(call->quant_scale));
 }

@@ -1,0 +1,43 @@
+/* Attention: the pages for training. */
+#include "ascend/opapi/attention_parts.h"
+
+static int64_t score_count(const AttentionCall *call)
+{
+    const Operand4 of = split_heads(call);
+    if (!call->packed) {
+        return of.query.shape[0] * call->heads * of.query.shape[2] * of.key.shape[2];
+    }
+    int64_t count = 0;
+    for (int64_t s = 0; s < call->query_ends.count; s++) {
+        count += call->heads * (call->query_ends.values[s] - begin_of(call->query_ends, s)) *
+                 (call->key_ends.values[s] - begin_of(call->key_ends, s));
+    }
+    return count;
+}
+
+static void require_dropout(OpCall *op, const AttentionCall *call)
+{
+    op_require(op, call->keep > 0 && call->keep <= 1, "keepProb", "range", op->invalid,
+               "keepProb is %g; it has to be above 0 and at most 1", call->keep);
+    if (op_refused(op) || !op_given(call->drop)) {
+        return;
+    }
+    const int64_t bytes = us_view_elements(&call->drop->view);
+    op_require(op, call->drop->view.rank == 1 && bytes >= (score_count(call) + 7) / 8, call->drop->name, "elements",
+               op->invalid, "%s is %s; there are %lld scores, a bit each", call->drop->name,
+               op_shape_text(op, call->drop), (long long)score_count(call));
+}
+
+void op_require_attention(OpCall *op, const AttentionCall *call)
+{
+    require_operands(op, call);
+    require_keys(op, call);
+    require_sequences(op, call);
+    op_require_range(op, "sparseMode", call->mode, 0, call->packed ? MODE_OUTSIDE_LEFT_UP : MODE_PREFIX_SMALL);
+    require_masks(op, call);
+    require_dropout(op, call);
+    require_statistic(op, call, call->maximum);
+    require_statistic(op, call, call->sum);
+    require_result(op, call, call->out);
+    require_result(op, call, call->out_gradient);
+}
