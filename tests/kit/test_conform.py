@@ -1,7 +1,6 @@
 """`understudy conform` on our libraries, and on a library that is wrong, crashes and hangs."""
 
 import json
-import pathlib
 import shutil
 import xml.etree.ElementTree as xml
 
@@ -21,14 +20,20 @@ int mcdnnDestroy(void *handle) { if (handle == 0 || handle == dead) return 3; de
 int mcdnnSetStream(void *handle, void *stream) { return 0 * (handle == stream); }
 int mcdnnGetStream(void *handle, void **stream) { for (;;) pause(); }
 """
-HANDLE = "mcdnn_handle and (mcdnnCreate or mcdnnDestroy or mcdnnSetStream or mcdnnGetStream)"
+HANDLE = "(mcdnnCreate or mcdnnDestroy or mcdnnSetStream or mcdnnGetStream)"
+
+
+@pytest.fixture(scope="module")
+def bytecode(tmp_path_factory):
+    """Compiled modules of the suite, for all commands here."""
+    return {"PYTHONPYCACHEPREFIX": str(tmp_path_factory.mktemp("bytecode"))}
 
 
 @pytest.fixture
-def conform_here(tmp_path):
+def conform_here(tmp_path, bytecode):
     def run(*arguments):
         report = tmp_path / "report.json"
-        done = understudy("conform", "--report", report, *arguments)
+        done = understudy("conform", "--report", report, *arguments, env=bytecode)
         return done, json.loads(report.read_text()) if report.exists() else None
 
     return run
@@ -40,8 +45,9 @@ def outcomes(report):
 
 
 def test_our_libraries_pass(conform_here):
-    done, report = conform_here("--stack", "maca", "-k", HANDLE)
+    done, report = conform_here("test_mcdnn_handle", "--stack", "maca", "-k", HANDLE)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert {case["id"].partition("::")[0] for case in report["cases"]} == {"conformance/maca/test_mcdnn_handle.py"}
     assert report["target"] == "the emulated libraries"
     assert report["totals"]["passed"] == len(report["cases"]) > 5
     found = outcomes(report)
@@ -89,7 +95,7 @@ why = "Of another function."
 """)
     choice = "mcdnnCreate/handle/null or mcdnnDestroy/handle/alive or mcdnnSetStream/handle/alive or mcdnnGetStream/handle"
     keyword = " or ".join(f"({' and '.join(name.split('/'))})" for name in choice.split(" or "))
-    done, report = conform_here("--lib", file, "--known", known, "--timeout", "5", "-k", keyword)
+    done, report = conform_here("--lib", file, "--known", known, "--timeout", "5", "-k", keyword, "test_mcdnn_handle")
     assert done.returncode == 1
     assert report["target"] == {"maca": [str(file)]}
     found = outcomes(report)
@@ -106,7 +112,7 @@ why = "Of another function."
 
 def test_a_missing_function_is_told_from_a_failure(tmp_path, conform_here):
     file = library(tmp_path, "libmcdnn.so", FOREIGN.replace("int mcdnnDestroy", "static inline int unused"))
-    done, report = conform_here("--lib", file, "-k", "mcdnn_handle and mcdnnDestroy")
+    done, report = conform_here("--lib", file, "-k", "mcdnnDestroy", "test_mcdnn_handle")
     assert done.returncode == 1
     assert [case for case in report["cases"] if case["outcome"] != "missing"] == []
     assert "mcdnnDestroy" in {case["message"] for case in report["cases"]}
@@ -135,8 +141,9 @@ def foreign_copy(folder):
 
 def test_a_foreign_library_that_behaves_passes(tmp_path, conform_here):
     """Rule cases, also those in children with their own environment, and functional tests; ours is not loaded."""
+    modules = ("test_mcdnn_softmax", "test_runtime_device", "test_runtime_memory")
     choice = "(mcdnn_softmax and (test_rule or fault)) or mcSetDevice or test_runtime_memory"
-    done, report = conform_here("--lib", *foreign_copy(tmp_path), "-k", choice)
+    done, report = conform_here("--lib", *foreign_copy(tmp_path), "-k", choice, "--", *modules)
     assert done.returncode == 0, done.stdout + done.stderr
     assert report["totals"]["passed"] > 50
     reasons = {case["message"] for case in report["cases"] if case["outcome"] == "skipped"}
@@ -181,7 +188,7 @@ def test_kinds_of_differences_are_told_apart(tmp_path, conform_here):
     junit, page = tmp_path / "report.xml", tmp_path / "report.html"
     planes = " or ".join(f"stride{case}-0" for case in range(4))
     done, report = conform_here("--lib", wrong, dnn, runtime, "--stack", "maca", "--junit", junit, "--html", page, "--known",
-                                known, "-k", f"(test_planes and ({planes})) or (mcdnnPoolingForward and output-sizes)")  # fmt: skip
+                                known, "test_mcdnn_pooling", "-k", f"(test_planes and ({planes})) or (mcdnnPoolingForward and output-sizes)")  # fmt: skip
     assert done.returncode == 1, done.stderr
     cases = {case["id"].rpartition("-stride")[2]: case for case in report["cases"]}
     rule = next(case for case in report["cases"] if "rule" in case)
@@ -201,17 +208,19 @@ def test_kinds_of_differences_are_told_apart(tmp_path, conform_here):
 
 
 def test_one_process_per_case(conform_here):
-    done, report = conform_here("--stack", "maca", "--isolate", "-k", "mcdnn_handle and mcdnnDestroy")
+    done, report = conform_here("--stack", "maca", "--isolate", "-k", "mcdnnDestroy", "test_mcdnn_handle")
     assert done.returncode == 0 and set(outcomes(report).values()) == {"passed"}
 
 
-def test_errors_of_use(tmp_path, monkeypatch):
+def test_errors_of_use(tmp_path, monkeypatch, bytecode):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(*next(iter(bytecode.items())))
     other = library(tmp_path, "libother.so", "int x;")
     assert_error_of_use(understudy("conform", "--lib", other), "say with --stack")
     assert_error_of_use(understudy("conform", "--lib", tmp_path / "absent.so"), "cannot read")
-    assert_error_of_use(understudy("conform", "--stack", "maca", "-k", "no_such_case"), "no case fits 'no_such_case'")
-    assert_error_of_use(understudy("conform", "--stack", "maca", "-k", "a b ("), "Wrong expression")
+    assert_error_of_use(understudy("conform", "test_mcdnn_handle", "--stack", "maca", "-k", "no_such_case"), "no case fits 'no_such_case'")
+    assert_error_of_use(understudy("conform", "test_mcdnn_handle", "--stack", "maca", "-k", "a b ("), "Wrong expression")
+    assert_error_of_use(understudy("conform", "test_mcdnn", "--stack", "maca"), "test_mcdnn is no module of maca")
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("[[difference]]\ncase = 'x'\n")
     assert_error_of_use(understudy("conform", "--known", wrong), "needs case and why")
@@ -219,11 +228,11 @@ def test_errors_of_use(tmp_path, monkeypatch):
     assert_error_of_use(understudy("conform", "--known", wrong), "is no TOML file")
 
 
-def test_a_library_that_cannot_be_loaded_is_one_line(tmp_path):
+def test_a_library_that_cannot_be_loaded_is_one_line(tmp_path, bytecode):
     file = library(tmp_path, "libmcdnn.so", "void absent_function(void); int mcdnnCreate(void **h) { absent_function(); }",
                    ["-Wl,-z,now"])  # fmt: skip
-    done = understudy("conform", "--lib", file, "-k", "mcdnn_handle", "--report", tmp_path / "report.json")
-    assert done.returncode == 1, "every module of the stack is broken, which is what is reported"
+    done = understudy("conform", "test_mcdnn_handle", "--lib", file, "--report", tmp_path / "report.json", env=bytecode)
+    assert done.returncode == 1, "the module is broken, which is what is reported"
     assert "absent_function" in done.stdout
 
 
@@ -235,6 +244,6 @@ def test_patterns_of_known_differences(pattern, case_id, covered):
     assert conform.Known(pattern, "").covers(case_id) is covered
 
 
-def test_reports_are_files(tmp_path):
-    done = understudy("conform", "--stack", "maca", "-k", "mcdnnCreate and mcdnn_handle", "--report", pathlib.Path("/none/report"))
+def test_reports_are_files(bytecode):
+    done = understudy("conform", "test_mcdnn_handle", "-k", "mcdnnCreate", "--report", "/none/report", env=bytecode)
     assert done.returncode == 2 and "cannot write /none/report" in done.stderr

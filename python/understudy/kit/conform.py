@@ -31,6 +31,7 @@ AT_EXIT = "at the end of the process"
 
 
 def add_arguments(parser) -> None:
+    parser.add_argument("modules", nargs="*", metavar="MODULE", help="only these, as test_mcdnn_softmax; without: all of the stacks")
     parser.add_argument("--lib", action="append", nargs="+", default=[], metavar="PATH",
                         help="test these libraries instead of ours; a library before those it needs")  # fmt: skip
     parser.add_argument("-k", dest="keyword", default="", metavar="EXPRESSION",
@@ -83,7 +84,7 @@ class Run:
     limit: int | None
     log: pathlib.Path
     cases: dict[str, Case] = field(default_factory=dict)
-    collected: int = 0
+    collected: list[str] = field(default_factory=list)
     broken: dict[str, str] = field(default_factory=dict)
 
 
@@ -117,12 +118,17 @@ def assign(libraries: list[str], stacks: list[str] | None) -> dict[str, list[str
     return found
 
 
-def suite_paths(stacks) -> list[str]:
+def suite_paths(stacks, modules=()) -> list[str]:
+    """The folders of the stacks, or those of their files that are named."""
     folders = [SUITE / "tests" / folder for stack in stacks for folder in (f"conformance/{stack}", stack)]
-    present = [str(folder.relative_to(SUITE)) for folder in folders if folder.is_dir()]
+    present = [folder for folder in folders if folder.is_dir()]
     if not present:
         raise SdkError(f"no conformance cases at {SUITE}")
-    return present
+    for module in modules:
+        if not any((folder / f"{module}.py").is_file() for folder in present):
+            raise UsageError(f"{module} is no module of {' or '.join(stacks)}")
+    found = [folder / f"{module}.py" for module in modules for folder in present] if modules else present
+    return [str(path.relative_to(SUITE)) for path in found if path.exists()]
 
 
 # ---- the children ----
@@ -190,7 +196,7 @@ def run_worker(run: Run, progress) -> bool:
         try:
             while (event := worker.event(run.timeout if current else max(run.timeout, 120))) is not None:
                 if "collected" in event:
-                    run.collected = len(event["collected"])
+                    run.collected = run.collected or event["collected"]
                 elif "broken" in event:
                     run.broken[event["broken"]] = event["message"]
                 elif "start" in event:
@@ -219,7 +225,8 @@ def run_worker(run: Run, progress) -> bool:
         raise SdkError(f"the cases cannot be run: {tail or ending(status)}")
     elif status < 0:
         run.cases[AT_EXIT] = Case(AT_EXIT, "crashed", 0.0, ending(status))
-    return len(run.cases.keys() - {AT_EXIT}) < run.collected and (len(run.cases) > before)
+    run.paths = sorted({name.partition("::")[0] for name in run.collected if name not in run.cases})[: run.limit]
+    return bool(run.paths) and len(run.cases) > before
 
 
 def pytest_usage_error() -> int:
@@ -247,7 +254,7 @@ class Progress:
     def show(self, run: Run, current: str) -> None:
         if self.terminal:
             width = table.line_width() or 100
-            text = f"[{len(run.cases) + 1}/{run.collected}] {short(current)}"
+            text = f"[{len(run.cases) + 1}/{len(run.collected)}] {short(current)}"
             print(f"\r\033[K{text[: width - 1]}", end="", file=sys.stderr, flush=True)
 
     def done(self, run: Run, case: Case) -> None:
@@ -256,11 +263,11 @@ class Progress:
                 self.missing.add(case.message)
             clear = "\r\033[K" if self.terminal else ""
             print(f"{clear}{case.outcome}: {short(case.id)}: {case.message}", file=sys.stderr, flush=True)
-        tenth = 10 * len(run.cases) // max(1, run.collected)
+        tenth = 10 * len(run.cases) // max(1, len(run.collected))
         if not self.terminal and tenth > self.tenth:
             self.tenth = tenth
             bad = sum(case.outcome in BAD for case in run.cases.values())
-            print(f"{len(run.cases)} of {run.collected} cases, {bad} bad", file=sys.stderr, flush=True)
+            print(f"{len(run.cases)} of {len(run.collected)} cases, {bad} bad", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         if self.terminal:
@@ -320,10 +327,13 @@ def write_reports(options, target: dict, cases: list[Case], fixed: list[Case], k
         table.write(options.html, conform_report.html_text(report, BAD))
 
 
-def environment(target: dict[str, list[str]]) -> dict[str, str]:
-    changes = {f"UNDERSTUDY_{stack.upper()}_LIBRARIES": os.pathsep.join(paths) for stack, paths in target.items()}
+def environment(target: dict[str, list[str]], scratch: str) -> dict[str, str]:
+    """Of the children. They keep compiled modules, for those that follow, away from where the package is installed."""
+    changes = {"HYPOTHESIS_STORAGE_DIRECTORY": scratch, "PYTHONDONTWRITEBYTECODE": "",
+               "PYTHONPYCACHEPREFIX": os.environ.get("PYTHONPYCACHEPREFIX") or scratch}
+    changes |= {f"UNDERSTUDY_{stack.upper()}_LIBRARIES": os.pathsep.join(paths) for stack, paths in target.items()}
     path = os.pathsep.join([str(SUITE), str(PACKAGES)])  # the suite's folder `tests` hides any other
-    return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **changes}
+    return {**os.environ, "PYTHONPATH": path, **changes}
 
 
 def run(options) -> int:
@@ -337,9 +347,8 @@ def run(options) -> int:
     started = time.monotonic()
     addresses.keep_in_place()  # cases write to literal addresses of the DSP
     with tempfile.TemporaryDirectory(prefix="understudy-conform-") as scratch:
-        todo = Run(suite_paths(stacks), options.keyword,
-                   {**environment(target), "HYPOTHESIS_STORAGE_DIRECTORY": scratch}, options.timeout,
-                   1 if options.isolate else None, pathlib.Path(scratch) / "log")  # fmt: skip
+        todo = Run(suite_paths(stacks, options.modules), options.keyword, environment(target, scratch), options.timeout,
+                   1 if options.isolate else None, pathlib.Path(scratch) / "log")
         progress = Progress()
         try:
             while run_worker(todo, progress):
