@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.ascend import calling
 from tests.ascend.calling import call, empty, rounded, tensor
 from tests.conformance import harness
 
@@ -516,3 +517,116 @@ def test_shared_rows():
             keeps = ~mask[b : b + 1, :, :, : count + n] if mode == 0 else kept(mode or 1, rows, count + n)[None, None]
             y = attention(q[b : b + 1], *own, q[b : b + 1], 0.3, 0, keeps, 1)[0]
             near(back(result[b : b + 1], layout, y.shape), y, kind)
+
+
+def prompt(**given):
+    names = ["pseShift", "attenMask", "deqScale1", "quantScale1", "deqScale2", "quantScale2", "quantOffset2"]
+    values = {"actualSeqLengths": [], "actualSeqLengthsKv": [], "scaleValue": 0.3, "preTokens": FAR, "nextTokens": 0, "sparseMode": 0,
+              "innerPrecise": 0, "inputLayout": "BNSD"}  # fmt: skip
+    return call("PromptFlashAttentionV3", **{**dict.fromkeys(names), **values, **given})
+
+
+def wide(value):
+    return tensor(np.array([np.float32(value).view(np.uint32)], np.uint64) | np.uint64(1 << 46), "U64")
+
+
+def test_all_integers():
+    """Weights that lie within float32's roundings of the middle of two integers may become either."""
+    heads, key_heads, depth, between = 4, 2, 32, (0.01, 100.0, 0.02)
+    for version, rows, keys, mode, quantizes in [(0, 5, 9, None, False), (1, 130, 300, 3, True), (2, 5, 9, 3, False), (4, 9, 5, 3, True)]:
+        q, k, v = (np.random.default_rng(seed).integers(-30, 31, (2, n, s, depth)) for seed, n, s in ((1, heads, rows), (2, key_heads, keys), (3, key_heads, keys)))
+        keeps = np.ones((rows, keys), bool) if mode is None else kept(mode, rows, keys)
+        shift = drawn((2, heads, rows, keys), 4, "F16")
+        of_k, of_v = (np.repeat(x, heads // key_heads, 1) for x in (k, v))
+        scores = np.where(keeps, 0.3 * between[0] * (q @ of_k.swapaxes(2, 3)) + shift, -np.inf)
+        powers = np.exp(scores - np.where(np.isinf(scores), 0, scores).max(-1, keepdims=True, where=keeps, initial=-1e9))
+        weights, sums = np.rint(powers * between[1]), powers.sum(-1, keepdims=True)
+        sums = np.where(sums == 0, 1, sums)
+        unsure = np.abs(powers * between[1] % 1 - 0.5) < 1e-3
+        y, slack = (x @ z * between[2] / sums for x, z in ((weights, of_v), (unsure, np.abs(of_v))))
+        scale, offset = (1.5, 0.0 if mode == 3 and keys < rows else 3.5) if quantizes else (1, 0)
+        given = {"query": tensor(q, "I8", "gaps"), "numHeads": heads, "numKeyValueHeads": key_heads, "pseShift": tensor(shift, "F16"),
+                 "attenMask": None if mode is None else empty((2048, 2048), "B"), "sparseMode": mode or 0, "nextTokens": 0,
+                 "deqScale1": wide(between[0]) if quantizes else tensor([between[0]]), "quantScale1": tensor([between[1]]),
+                 "deqScale2": tensor([between[2]]) if quantizes else wide(between[2]), "quantScale2": tensor([scale]) if quantizes else None,
+                 "quantOffset2": tensor([offset]) if offset else None, "attentionOut": empty(q.shape, "I8" if quantizes else "F16")}  # fmt: skip
+        k, v = tensor(k, "I8"), tensor(v, "I8", "reversed")
+        own = prompt(key=k, value=v, **given) if version == 0 else fused(version, rows, key=[k], value=[v], **given)
+        expected = y * scale + offset
+        rounding = 0.5 if quantizes else np.abs(y) * 2.0**-11
+        assert (np.abs(own - np.clip(expected, -128, 127) if quantizes else own - expected) <= rounding + slack * scale + 1e-3).all()
+
+
+def placed(values, lengths, paddings):
+    """The valid rows of every batch at the places that the paddings leave, zeros elsewhere; where there is no room, none."""
+    result = np.zeros_like(values)
+    for b, length in enumerate(lengths):
+        begin = values.shape[2] - max(paddings, 0) - length
+        if begin >= 0:
+            result[b, :, begin : begin + length] = values[b, :, :length]
+    return result
+
+
+def test_left_padding():
+    heads, room, keys, depth, kind = 2, 7, 9, 8, "F16"
+    rows_of, keys_of = [5, 3], [6, 4]
+    for version, before, behind, mode in [(1, 2, 3, None), (2, 0, 1, 0), (3, -4, 3, 3), (4, 2, None, 3), (2, None, 2, 0), (1, 3, 0, None), (3, 0, 6, 0)]:
+        q, k, v = (drawn((2, heads, s, depth), seed, kind) for seed, s in ((1, room), (2, keys), (3, keys)))
+        mask = np.random.default_rng(5).random((2, 1, room, keys)) < 0.3
+        shift = drawn((2, heads, room, keys), 6, kind)
+        fits = (before or 0) <= room - max(rows_of) and (behind or 0) <= keys - max(keys_of)
+        expected = np.zeros(q.shape)
+        for b in range(2):
+            row = 0 if before is None else room - max(before, 0) - rows_of[b]
+            key = 0 if behind is None else keys - max(behind, 0) - keys_of[b]
+            if row < 0 or key < 0:
+                continue
+            own_rows, own_keys = slice(row, row + rows_of[b]), slice(key, key + keys_of[b])
+            keeps = kept(mode if mode == 3 else 1, rows_of[b], keys_of[b])
+            keeps = keeps & ~mask[b, :, own_rows, own_keys] if mode == 0 else keeps
+            one = lambda x, place: x[b : b + 1, :, place]
+            expected[b, :, own_rows] = attention(one(q, own_rows), one(k, own_keys), one(v, own_keys), one(q, own_rows), 0.3,
+                                                 shift[b : b + 1, :, own_rows, own_keys], keeps, 1, True)[0]  # fmt: skip
+        given = {name: tensor([value], "I64") for name, value in (("queryPaddingSize", before), ("kvPaddingSize", behind)) if value is not None}
+        own = fused(version, room, query=tensor(q, kind), key=[tensor(k, kind)], value=[tensor(v, kind)], numHeads=heads, numKeyValueHeads=0,
+                    pseShift=tensor(shift, kind), attenMask=None if mode is None else tensor(mask, "B") if mode == 0 else empty((2048, 2048), "B"),
+                    sparseMode=mode or 0, actualSeqLengths=rows_of, actualSeqLengthsKv=keys_of, attentionOut=empty(q.shape, kind), **given)  # fmt: skip
+        near(own, expected, kind)
+        assert fits or (own[0] == 0).all()
+
+
+def test_left_padding_of_one_token():
+    """Without lengths a padding has no effect."""
+    q, k, v = (drawn((2, 2, s, 8), seed, "F16") for seed, s in ((1, 1), (2, 9), (3, 9)))
+    for lengths in ([6, 4], []):
+        keeps = np.ones((2, 1, 1, 9), bool)
+        for b, length in enumerate(lengths):
+            keeps[b] = (np.arange(9) >= 7 - length) & (np.arange(9) < 7)
+        expected = attention(q, k, v, q, 0.3, 0, keeps, 1)[0]
+        given = {"query": tensor(q, "F16"), "key": [tensor(k, "F16")], "value": [tensor(v, "F16")], "numHeads": 2, "numKeyValueHeads": 2,
+                 "kvPaddingSize": tensor([2], "I64"), "attentionOut": empty(q.shape, "F16")}  # fmt: skip
+        near(later_token(actualSeqLengths=lengths, inputLayout="BNSD", **given), expected, "F16")
+        given |= {"key": [tensor(k, "F16")], "value": [tensor(v, "F16")], "queryPaddingSize": tensor([5], "I64")}
+        near(fused(2, 1, actualSeqLengthsKv=lengths, actualSeqLengths=[1], **given), expected, "F16")
+
+
+def test_integer_keys_of_four_bits():
+    heads, key_heads, depth, keys, lengths = 4, 2, 64, 24, [24, 17]
+    sizes = (2, key_heads, keys, depth)
+    for mode, other, version, kind, width, layout in [(0, 0, 2, "F16", "I4", "BNSD"), (1, 1, 3, "BF16", "I32", "BSH"), (3, 3, 4, "F16", "I4", "BSND"),
+                                                      (0, 1, 2, "F16", "I32", "BNSD"), (3, 3, 3, "BF16", "I32", "list")]:  # fmt: skip
+        own_layout = "BNSD" if layout == "list" else layout
+        q = drawn((2, heads, 1, depth), 1, kind)
+        k, v = (np.random.default_rng(seed).integers(-8, 8, sizes) for seed in (2, 3))
+        (of_k, given_k, name_k), (of_v, given_v, name_v) = numbers(mode, kind, sizes, 5), numbers(other, kind, sizes, 9)
+        put = lambda x: [calling.packed(part, width) for part in ((x[:1], x[1:]) if layout == "list" else (laid_out(x, layout),))]
+        for offsets in (True, False):
+            names = {"keyAntiquantScale": tensor(given_k[0], name_k), "valueAntiquantScale": tensor(given_v[0], name_v)}
+            if offsets:
+                names |= {"keyAntiquantOffset": tensor(given_k[1], name_k), "valueAntiquantOffset": tensor(given_v[1], name_v)}
+            result = fused(version, 1, query=tensor(laid_out(q, own_layout), kind), key=put(k), value=put(v), numHeads=heads,
+                           numKeyValueHeads=key_heads, actualSeqLengthsKv=lengths, keyAntiquantMode=mode, valueAntiquantMode=other,
+                           inputLayout=own_layout, attentionOut=empty(laid_out(q, own_layout).shape, kind), **names)  # fmt: skip
+            real = [(x + of[1] * offsets) * of[0] for x, of in ((k, of_k), (v, of_v))]
+            keeps = np.arange(keys) < np.array(lengths)[:, None, None, None]
+            near(back(result, own_layout, q.shape), attention(q, *real, q, 0.3, 0, keeps, 1)[0], kind)

@@ -20,6 +20,8 @@ typedef struct AttentionCall {
     const Operand *pages;                        /* [batch, page]: keys and values lie in blocks of `block_size` */
     int64_t block_size;
     const Operand *out_scale, *out_offset;       /* of a quantized result */
+    const Operand *score_scale, *weight_scale, *product_scale; /* where query, keys and values are all integers */
+    const Operand *query_padding, *key_padding;  /* rows and keys behind the valid ones of every batch */
     /* Of integer keys and values: numbers of both, the keys' before the values', or, V2 on, of each. */
     const Operand *joint_scale, *joint_offset, *key_scale, *key_offset, *value_scale, *value_offset;
     int64_t joint_mode, key_mode, value_mode;

@@ -32,7 +32,7 @@ void require_keys(OpCall *op, const AttentionCall *call)
     }
     const Operand4 of = split_heads(call);
     const Layout *layout = key_layout(call);
-    const int64_t depth = of.query.shape[3], heads = of.key.shape[1], width = call->key->view.shape[layout->depth];
+    const int64_t depth = of.query.shape[3], heads = of.key.shape[1], width = counted_view(call->key).shape[layout->depth];
     const bool whole = layout->head >= 0 ? of.key.shape[3] == depth : depth > 0 && width % depth == 0;
     const bool batches = op_given(call->pages) || has_size(&of.key, 0, is_listed(call) ? 1 : of.query.shape[0]);
     op_require(op, batches && whole && heads > 0 && call->heads % heads == 0,
@@ -41,7 +41,7 @@ void require_keys(OpCall *op, const AttentionCall *call)
                "multiple of the key's",
                call->key->name, op_shape_text(op, call->key), call->query->name, op_shape_text(op, call->query),
                call->layout, (long long)call->heads);
-    const bool divides = layout->head >= 0 || (heads > 0 && call->value->view.shape[layout->depth] % heads == 0);
+    const bool divides = layout->head >= 0 || (heads > 0 && counted_view(call->value).shape[layout->depth] % heads == 0);
     op_require(op, divides && has_size(&of.value, 0, of.key.shape[0]) && has_size(&of.value, 1, heads) &&
                        has_size(&of.value, 2, of.key.shape[2]) && of.value.shape[3] <= depth,
                call->value->name, "shape", op->invalid,

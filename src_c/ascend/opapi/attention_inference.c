@@ -51,6 +51,10 @@ static void require_lists(OpCall *op, const AttentionCall *call)
                (long long)batches, op_given(call->pages) ? ", and pages" : "");
     op_require(op, values.count == keys.count, values.name, "count", op->invalid, "%s has %d tensors, %s has %d",
                values.name, (int)values.count, keys.name, (int)keys.count);
+    for (int32_t i = 0; i < keys.count && !op_refused(op); i++) {
+        op_require_packed_rows(op, keys.items[i]);
+        op_require_packed_rows(op, values.items[i]);
+    }
     for (int32_t i = 1; i < keys.count && !op_refused(op); i++) {
         const View *key = &keys.items[i]->view, *value = &values.items[i]->view;
         op_require(op, are_alike_but(key, &call->key->view, layout->row), keys.name, "alike", op->invalid,
@@ -166,7 +170,7 @@ static void require_packed(OpCall *op, const AttentionCall *call, const Operand4
                (long long)call->mode, op_given(call->mask) ? "with" : "without",
                latent || call->prompts ? "" : " or 4");
     op_require(op, !op_given(call->shift) && !is_listed(call) && !op_given(call->out_scale) &&
-                       call->key->dtype != ACL_INT8 &&
+                       !has_integer_keys(call) &&
                        !(latent && op_given(call->maximum)),
                "inputLayout", "partners", op->invalid,
                "inputLayout is %.16s, heads have %lld: neither a shift, nor a list of keys, nor integers%s",
@@ -199,9 +203,10 @@ static void require_shared(OpCall *op, const AttentionCall *call)
         return;
     }
     op_require(op, !op_given(call->pages) && !is_listed(call) && !call->packed && !op_given(call->rotary_query) &&
-                       call->key->dtype != ACL_INT8,
+                       !has_integer_keys(call) && !op_given(call->query_padding) && !op_given(call->key_padding),
                key->name, "partners", op->invalid,
-               "%s is given: not with pages, lists, packed tokens, rotary parts or integer keys", key->name);
+               "%s is given: not with pages, lists, packed tokens, rotary parts, integer keys or left padding",
+               key->name);
     const int32_t row = layout_of(call)->row;
     op_require(op, is_shared(call, key, call->key), key->name, "shape", op->invalid, "%s is %s of %s, %s is %s",
                key->name, op_shape_text(op, key), acl_dtype_name(key->dtype), call->key->name,
@@ -215,6 +220,25 @@ static void require_shared(OpCall *op, const AttentionCall *call)
                                             length.values[0] <= key->view.shape[row]);
     op_require(op, fits, length.name, "value", op->invalid, "%s has %lld entries: one of 0 to %lld is needed",
                length.name, (long long)length.count, (long long)key->view.shape[row]);
+}
+
+/* One number, in the device's memory. */
+static void require_padding(OpCall *op, const AttentionCall *call, const Operand4 *of)
+{
+    const Operand *paddings[] = {call->query_padding, call->key_padding};
+    for (int i = 0; i < 2 && !op_refused(op); i++) {
+        const Operand *padding = paddings[i];
+        if (!op_given(padding)) {
+            continue;
+        }
+        const bool separate = op_given(call->key_scale) && of->query.shape[2] > 1;
+        op_require(op, !op_given(call->pages) && !call->packed && !op_given(call->rotary_query) && !separate &&
+                           !(i == 1 && is_listed(call)),
+                   padding->name, "partners", op->invalid,
+                   "%s is given: not with pages, packed tokens, rotary parts, numbers of keys and of values for "
+                   "several rows%s",
+                   padding->name, i == 1 ? ", or lists" : "");
+    }
 }
 
 AttentionCall op_inference_call(AttentionCall call)
@@ -244,6 +268,8 @@ void op_require_inference(OpCall *op, const AttentionCall *call)
     require_pages(op, call, &of);
     require_rotary(op, call, &of);
     require_shared(op, call);
+    require_padding(op, call, &of);
+    require_all_integers(op, call, &of);
     require_dequantization(op, call, &of);
     require_packed(op, call, &of);
     if (op_refused(op)) {

@@ -63,14 +63,24 @@ View by_heads(const Layout *layout, const View *view, int64_t heads)
     return result;
 }
 
+View counted_view(const Operand *operand)
+{
+    Integers integers = op_integers_of(operand);
+    if (integers.axis != NOT_PACKED) {
+        integers.view.shape[integers.axis] *= 2;
+    }
+    return integers.view;
+}
+
 Operand4 split_heads(const AttentionCall *call)
 {
     Operand4 of = {.query = by_heads(layout_of(call), &call->query->view, call->heads)};
     const Layout *layout = key_layout(call);
     const int64_t depth = of.query.shape[3];
-    const int64_t width = call->key->view.shape[layout->depth];
-    const int64_t key_heads = layout->head >= 0 ? call->key->view.shape[layout->head] : depth > 0 ? width / depth : 0;
-    of.key = by_heads(layout, &call->key->view, key_heads);
-    of.value = by_heads(layout, &call->value->view, key_heads);
+    const View key = counted_view(call->key), value = counted_view(call->value);
+    const int64_t width = key.shape[layout->depth];
+    const int64_t key_heads = layout->head >= 0 ? key.shape[layout->head] : depth > 0 ? width / depth : 0;
+    of.key = by_heads(layout, &key, key_heads);
+    of.value = by_heads(layout, &value, key_heads);
     return of;
 }

@@ -3,6 +3,7 @@
 #define ASCEND_OPAPI_ATTENTION_PARTS_H
 
 #include "ascend/opapi/attention.h"
+#include "ascend/opapi/packed_integers.h"
 #include "kernels/attention/attention.h"
 
 /* Tokens beyond any sequence; sizes of the masks that stand for a triangle, and for a triangle and a prefix. */
@@ -44,6 +45,8 @@ const Layout *key_layout(const AttentionCall *call);
 /* [batch, head, row, depth] of a tensor; `heads` divides what is heads times depth. */
 View by_heads(const Layout *layout, const View *view, int64_t heads);
 Operand4 split_heads(const AttentionCall *call);
+/* With packed integers counted: sizes only, its strides are of bytes. */
+View counted_view(const Operand *operand);
 
 /* ---- attention_sequences.c ---- */
 
@@ -58,6 +61,7 @@ int64_t begin_of(IntArguments ends, int64_t at);
 int64_t length_of(IntArguments lengths, int64_t sequence, int64_t whole);
 void describe_sequences(const AttentionCall *call, const Operand4 *of, Attention *attention);
 bool mask_is_read(const AttentionCall *call);
+bool is_padded(const AttentionCall *call); /* the valid rows, or keys, of the batches do not come first */
 
 /* ---- attention_checks.c ---- */
 
@@ -75,6 +79,11 @@ void require_statistic(OpCall *op, const AttentionCall *call, const Operand *sta
 void require_result(OpCall *op, const AttentionCall *call, const Operand *result);
 
 /* ---- attention_quantized.c ---- */
+
+bool is_all_integers(const AttentionCall *call);   /* query, keys and values */
+bool has_integer_keys(const AttentionCall *call);  /* with scales of their own */
+bool has_packed_keys(const AttentionCall *call);   /* these are of 4 bits */
+void require_all_integers(OpCall *op, const AttentionCall *call, const Operand4 *of);
 
 /* What numbers there are: one for a channel, or for all; for a token; for a head; for a token of a head; the last but
  * one and the second one also in pages. */

@@ -1,7 +1,42 @@
 /* Attention: integer keys and values, and results. */
 #include "ascend/opapi/attention_parts.h"
 
-enum { CHANNEL_UNIT = 32, TOKEN_LIMIT = 16 };
+enum { CHANNEL_UNIT = 32, TOKEN_LIMIT = 16, PACKED_UNIT = 64 };
+
+bool is_all_integers(const AttentionCall *call)
+{
+    return call->infers && call->query->dtype == ACL_INT8;
+}
+
+bool has_packed_keys(const AttentionCall *call)
+{
+    return call->key->dtype == ACL_INT4 || call->key->dtype == ACL_INT32;
+}
+
+bool has_integer_keys(const AttentionCall *call)
+{
+    return call->infers && !is_all_integers(call) && (call->key->dtype == ACL_INT8 || has_packed_keys(call));
+}
+
+/* The scales between the products, one number each. */
+void require_all_integers(OpCall *op, const AttentionCall *call, const Operand4 *of)
+{
+    const Operand *scales[] = {call->score_scale, call->weight_scale, call->product_scale};
+    const bool all = is_all_integers(call);
+    for (int i = 0; i < 3 && !op_refused(op); i++) {
+        const Operand *scale = scales[i];
+        op_require(op, op_given(scale) == all, scale != NULL ? scale->name : "", "given", op->invalid,
+                   "%s is %s, %s is %s", scale != NULL ? scale->name : "", op_given(scale) ? "given" : "not given",
+                   call->query->name, acl_dtype_name(call->query->dtype));
+    }
+    op_require(op, !all || ((of->query.shape[2] > 1 || call->prompts) && !op_given(call->joint_scale) && !op_given(call->key_scale) &&
+                            !op_given(call->pages) && !op_given(call->shared_key) && !call->packed &&
+                            !op_given(call->rotary_query)),
+               call->query->name, "integers", op->invalid,
+               "%s is %s of ACL_INT8: of several rows, without scales of the keys, pages, shared rows, packed tokens "
+               "or rotary parts",
+               call->query->name, op_shape_text(op, call->query));
+}
 
 /* Whether some row sees no key, which a zero point cannot stand for. */
 static bool leaves_rows(const AttentionCall *call, const Operand4 *of)
@@ -25,7 +60,8 @@ void require_result_scale(OpCall *op, const AttentionCall *call, const Operand4 
     }
     const Operand *scale = call->out_scale, *offset = call->out_offset;
     const bool quantizes = call->out->dtype == ACL_INT8;
-    op_require(op, call->out->dtype == (quantizes ? ACL_INT8 : call->query->dtype) && quantizes == op_given(scale),
+    const aclDataType plain = is_all_integers(call) ? ACL_FLOAT16 : call->query->dtype;
+    op_require(op, call->out->dtype == (quantizes ? ACL_INT8 : plain) && quantizes == op_given(scale),
                call->out->name, "types", op->invalid, "%s is %s, %s is %s, and its scale is %s", call->out->name,
                acl_dtype_name(call->out->dtype), call->query->name, acl_dtype_name(call->query->dtype),
                op_given(scale) ? "given" : "not given");
@@ -41,9 +77,11 @@ void require_result_scale(OpCall *op, const AttentionCall *call, const Operand4 
     op_require(op, count == 1 || count == channels, scale->name, "elements", op->invalid,
                "%s is %s: it has one element, or one for each of %lld channels", scale->name, op_shape_text(op, scale),
                (long long)channels);
-    op_require(op, count == 1 || (of->value.shape[3] % CHANNEL_UNIT == 0 && !op_given(call->maximum)), scale->name,
+    op_require(op, count == 1 || (of->value.shape[3] % CHANNEL_UNIT == 0 && !op_given(call->maximum) &&
+                                  !is_padded(call)), scale->name,
                "channels", op->invalid,
-               "%s is %s: channels need head sizes in multiples of %d, %lld is none, and no softmaxLse", scale->name,
+               "%s is %s: channels need head sizes in multiples of %d, %lld is none, no softmaxLse and no left padding",
+               scale->name,
                op_shape_text(op, scale), CHANNEL_UNIT, (long long)of->value.shape[3]);
     op_require_same_shape(op, offset, scale);
     op_require_same_dtype(op, offset, scale);
@@ -104,7 +142,7 @@ View numbers_view(const AttentionCall *call, const Dequantization *of, const Ope
     const bool by_heads_too = of->mode == OF_HEAD_TOKENS || of->mode == OF_PAGED_HEAD_TOKENS;
     if (of->mode == OF_CHANNELS) {
         const int64_t last = own.rank == 0 ? 1 : own.shape[own.rank - 1];
-        const bool fits = count == 1 || (count == heads * depth && (last == depth || last == count));
+        const bool fits = (count == 1 && !has_packed_keys(call)) || (count == heads * depth && (last == depth || last == count));
         return fits ? channel_view(&own, heads, depth) : us_view_absent();
     }
     const int32_t axes = by_heads_too ? 3 : of->mode == OF_HEADS ? 1 : 2, first = own.rank - axes;
@@ -150,8 +188,26 @@ static void require_numbers(OpCall *op, const AttentionCall *call, const Dequant
 static bool is_mode(const AttentionCall *call, const Dequantization *key, const Dequantization *value, bool one)
 {
     const int64_t last = key->joint || !one ? OF_TOKENS : op_given(call->pages) ? OF_PAGED_HEAD_TOKENS : OF_HEAD_TOKENS;
+    if (has_packed_keys(call) && (key->mode == OF_HEADS || key->mode > OF_HEAD_TOKENS)) {
+        return false;
+    }
     const bool mixed = !key->joint && key->mode == OF_CHANNELS && value->mode == OF_TOKENS;
     return key->mode >= 0 && key->mode <= last && (value->mode == key->mode || mixed);
+}
+
+/* What keys of 4 bits are made for. */
+static void require_packed_keys(OpCall *op, const AttentionCall *call, const Operand4 *of)
+{
+    if (op_refused(op) || !has_packed_keys(call)) {
+        return;
+    }
+    op_require(op, of->query.shape[2] == 1 && op_given(call->key_scale) && of->key.shape[3] % PACKED_UNIT == 0 &&
+                       of->value.shape[3] % PACKED_UNIT == 0 && call->out->dtype != ACL_INT8 &&
+                       !op_given(call->pages) && !op_given(call->key_padding),
+               call->key->name, "four-bits", op->invalid,
+               "%s is %s of %s: it is for one token, head sizes in multiples of %d, with a scale each for keys and "
+               "values, without pages, left padding or a quantized result",
+               call->key->name, op_shape_text(op, call->key), acl_dtype_name(call->key->dtype), PACKED_UNIT);
 }
 
 void require_dequantization(OpCall *op, const AttentionCall *call, const Operand4 *of)
@@ -160,7 +216,7 @@ void require_dequantization(OpCall *op, const AttentionCall *call, const Operand
         return;
     }
     const Dequantization key = dequantization_of(call, false), value = dequantization_of(call, true);
-    const bool one = of->query.shape[2] == 1, integers = call->key->dtype == ACL_INT8;
+    const bool one = of->query.shape[2] == 1, integers = has_integer_keys(call);
     op_require(op, integers == op_given(key.scale), call->key->name, "quantized", op->invalid,
                "%s is %s and its scale is %s", call->key->name, acl_dtype_name(call->key->dtype),
                op_given(key.scale) ? "given" : "not given");
@@ -185,6 +241,7 @@ void require_dequantization(OpCall *op, const AttentionCall *call, const Operand
                "dequantized", op->invalid, "%s is %s of %s: several rows with integer keys are of %s",
                call->query->name, op_shape_text(op, call->query), acl_dtype_name(call->query->dtype),
                key.joint ? "ACL_FLOAT16" : "ACL_BF16, at most 16, of one tensor without pages");
+    require_packed_keys(op, call, of);
     require_numbers(op, call, &key);
     require_numbers(op, call, &value);
 }

@@ -56,12 +56,18 @@ static int64_t cut_sequence(const AttentionCall *call, int64_t sequences, const 
     return found;
 }
 
+bool is_padded(const AttentionCall *call)
+{
+    return (op_given(call->query_padding) && call->query_lengths.count > 0) ||
+           (op_given(call->key_padding) && call->key_lengths.count > 0);
+}
+
 static void set_band(const AttentionCall *call, AttentionSequence *sequence, int64_t mode, int64_t prefix)
 {
     const int64_t corner = sequence->key_count - sequence->seen_rows;
     sequence->low = -FAR;
     sequence->high = FAR;
-    if (!op_given(call->mask) || mode == MODE_ALL) {
+    if (!op_given(call->mask) || mode == MODE_ALL || (mode == MODE_DEFAULT && is_padded(call))) {
         return;
     }
     if (mode == MODE_DEFAULT || mode == MODE_BAND) {

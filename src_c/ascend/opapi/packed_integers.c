@@ -76,3 +76,15 @@ void op_require_packed_rows(OpCall *op, const Operand *operand)
     integers.fits &= integers.axis == NOT_PACKED || integers.axis == integers.view.rank - 1;
     op_require_packed(op, operand, &integers);
 }
+
+View op_scale_view(const Operand *operand)
+{
+    View view = op_given(operand) ? operand->view : us_view_absent();
+    if (op_given(operand) && (operand->dtype == ACL_UINT64 || operand->dtype == ACL_INT64)) {
+        view.dtype = DTYPE_FLOAT32;
+        for (int32_t i = 0; i < view.rank; i++) {
+            view.strides[i] *= 2;
+        }
+    }
+    return view;
+}

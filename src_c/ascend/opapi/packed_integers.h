@@ -1,5 +1,5 @@
-/* Integers of 4 bits as the kernels read them (kernels/quantize/nibbles.h): two ACL_INT4 are a byte, eight an ACL_INT32;
- * they lie side by side along one of the last two dimensions. */
+/* What tensors of quantized operators hold, as the kernels read it. Integers of 4 bits (kernels/quantize/nibbles.h): two
+ * ACL_INT4 are a byte, eight an ACL_INT32; they lie side by side along one of the last two dimensions. */
 #ifndef ASCEND_OPAPI_PACKED_INTEGERS_H
 #define ASCEND_OPAPI_PACKED_INTEGERS_H
 
@@ -24,5 +24,8 @@ void op_require_packed(OpCall *op, const Operand *operand, const Integers *integ
 Shape op_shape_packed(OpCall *op, const Operand *whole, const Operand *packed);
 Shape op_shape_unpacked(OpCall *op, const Operand *packed);
 void op_require_packed_rows(OpCall *op, const Operand *operand); /* packed */
+
+/* Of ACL_UINT64 and ACL_INT64 the float32 in the low half (kernels/quantize/parameters.h); absent if not given. */
+View op_scale_view(const Operand *operand);
 
 #endif

@@ -31,19 +31,6 @@ static View turned(View view)
     return matrix.view;
 }
 
-/* ACL_UINT64 and ACL_INT64 hold the bits of a float32 in their low half. */
-static View numbers_of(const Operand *operand)
-{
-    View view = op_given(operand) ? operand->view : us_view_absent();
-    if (op_given(operand) && (operand->dtype == ACL_UINT64 || operand->dtype == ACL_INT64)) {
-        view.dtype = DTYPE_FLOAT32;
-        for (int32_t i = 0; i < view.rank; i++) {
-            view.strides[i] *= 2;
-        }
-    }
-    return view;
-}
-
 static bool has_shape(const Operand *operand, int32_t rank, int64_t first, int64_t second)
 {
     const View *view = &operand->view;
@@ -53,7 +40,7 @@ static bool has_shape(const Operand *operand, int32_t rank, int64_t first, int64
 /* A vector, of n or of one element, or a matrix of `rows` lines. */
 static View lines_of(const Operand *operand, int64_t rows, int64_t n)
 {
-    View view = numbers_of(operand);
+    View view = op_scale_view(operand);
     if (!op_given(operand)) {
         return view;
     }

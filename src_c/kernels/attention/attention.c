@@ -3,6 +3,7 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/maths/maths.h"
 #include "kernels/pieces.h"
+#include "kernels/quantize/nibbles.h"
 #include "kernels/scratch.h"
 #include "tensor/clones.h"
 #include "tensor/lane.h"
@@ -11,11 +12,6 @@
 
 /* Rows and keys of a tile; sums of a row; pieces that a backward pass is cut into where there are few heads. */
 enum { ROWS = 128, KEYS = 128, PARTS = 16, BACKWARD_PIECES = 8 };
-
-enum { QUERY, KEY, VALUE, SHIFT, MASK, DROP, OUT, MAXIMUM, SUM, OUT_GRADIENT, QUERY_GRADIENT, KEY_GRADIENT,
-       VALUE_GRADIENT,
-       RESULT_SCALE = 13, RESULT_SHIFT, PAGES, ROTARY_QUERY, ROTARY_KEY,
-       KEY_SCALE, KEY_OFFSET, VALUE_SCALE, VALUE_OFFSET, SHARED_KEY, SHARED_VALUE, LISTED };
 
 /* ---- rows of scores ---- */
 
@@ -172,6 +168,13 @@ static KernelStatus multiply_matrices(int64_t m, int64_t n, int64_t k, Matrix a,
     return us_matmul(&product);
 }
 
+/* Numbers of a head that lie two in a byte. */
+static void load_packed_row(const Head *head, int operand, int64_t row, int64_t count, float *to)
+{
+    us_lane_load(LANE_FLOAT, to, place(head, operand, row), DTYPE_UINT8, 1, count / 2);
+    us_bytes_to_nibbles(to, count / 2, to);
+}
+
 static void load_row(const Head *head, int operand, int64_t row, int64_t first, int64_t count, float *to)
 {
     const View *view = view_of(head, operand, row);
@@ -208,8 +211,9 @@ static int64_t smaller(int64_t a, int64_t b)
 /* Whether any score of the tile is kept. */
 static bool is_seen(const AttentionSequence *sequence, Tile tile)
 {
-    const bool in_band = tile.key <= tile.row + tile.rows - 1 + sequence->high &&
-                         tile.key + tile.keys - 1 >= tile.row + sequence->low;
+    const int64_t row = tile.row - sequence->row_begin;
+    const bool in_band = tile.key <= row + tile.rows - 1 + sequence->high &&
+                         tile.key + tile.keys - 1 >= row + sequence->low;
     return in_band || tile.key < sequence->prefix;
 }
 
@@ -224,8 +228,8 @@ static void leave_out(float *t, int64_t begin, int64_t end)
 static void mask_row(const Head *head, Tile tile, int64_t i, float *t)
 {
     const AttentionSequence *sequence = head->sequence;
-    const int64_t row = tile.row + i;
-    if (row >= sequence->seen_rows) {
+    const int64_t row = tile.row + i - sequence->row_begin;
+    if (row < 0 || row >= sequence->seen_rows) {
         leave_out(t, 0, tile.keys);
         return;
     }
@@ -235,7 +239,8 @@ static void mask_row(const Head *head, Tile tile, int64_t i, float *t)
     leave_out(t, high > prefix ? (high > 0 ? high : 0) : (prefix > 0 ? prefix : 0), tile.keys);
     if (is_given(head, MASK)) {
         const int64_t step = head->views[MASK].strides[3];
-        const uint8_t *mask = (const uint8_t *)place(head, MASK, row) + tile.key * step;
+        const uint8_t *mask = (const uint8_t *)place(head, MASK, tile.row + i) +
+                              (tile.key + sequence->key_begin_in_scores) * step;
         for (int64_t j = 0; j < tile.keys; j++) {
             t[j] = mask[j * step] != 0 ? -INFINITY : t[j];
         }
@@ -273,7 +278,11 @@ static void dequantize_rows(const Head *head, int operand, int64_t first, int64_
     const int of_scale = operand == KEY ? KEY_SCALE : VALUE_SCALE, of_offset = of_scale + 1;
     float scale[KEYS], offset[KEYS] = {0};
     for (int64_t row = first; row < first + rows; row++, space += depth) {
-        load_row(head, operand, row, 0, depth, space);
+        if (head->attention->packed) {
+            load_packed_row(head, operand, row, depth, space);
+        } else {
+            load_row(head, operand, row, 0, depth, space);
+        }
         for (int64_t at = 0; at < depth; at += KEYS) {
             const int64_t count = smaller(KEYS, depth - at);
             load_row(head, of_scale, row, at, count, scale);
@@ -298,6 +307,11 @@ static Matrix tile_matrix(const Head *head, int operand, Tile tile, float *space
     return matrix_of_rows(space, DTYPE_FLOAT32, depth);
 }
 
+static float one_number(const Head *head, int operand)
+{
+    return *(const float *)head->views[operand].data;
+}
+
 /* q k^T of a tile. */
 static KernelStatus find_scores(const Head *head, Tile tile, Matrix keys, float *scores)
 {
@@ -306,6 +320,9 @@ static KernelStatus find_scores(const Head *head, Tile tile, Matrix keys, float 
     const KernelStatus status =
         multiply_matrices(tile.rows, tile.keys, head->attention->sizes.depth, matrix_at(head, QUERY, row),
                           transposed(keys), scores, false);
+    if (head->attention->all_integers) {
+        multiply(scores, tile.rows * tile.keys, one_number(head, SCORE_SCALE));
+    }
     return status != KERNEL_OK || rotary == 0
                ? status
                : multiply_matrices(tile.rows, tile.keys, rotary, matrix_at(head, ROTARY_QUERY, row),
@@ -318,7 +335,7 @@ static float finish_scores(const Head *head, Tile tile, int64_t i, float *scores
     float shift[KEYS];
     const bool shifts = is_given(head, SHIFT);
     if (shifts) {
-        load_row(head, SHIFT, tile.row + i, tile.key, tile.keys, shift);
+        load_row(head, SHIFT, tile.row + i, tile.key + head->sequence->key_begin_in_scores, tile.keys, shift);
     }
     mask_row(head, tile, i, scores);
     return scale_row(scores, tile.keys, head->attention->scale, shifts ? shift : NULL, head->attention->shift_scale);
@@ -332,6 +349,25 @@ typedef struct Rows {
     float *out; /* ROWS x value_depth */
     float *dequantized; /* KEYS x the larger depth */
 } Rows;
+
+/* Weights that are to be integers need the largest score first. */
+static KernelStatus find_maxima(const Head *head, Tile tile, Rows *rows)
+{
+    const KernelStatus status = find_scores(head, tile, tile_matrix(head, KEY, tile, rows->dequantized), rows->scores);
+    for (int64_t i = 0; i < tile.rows && status == KERNEL_OK; i++) {
+        const float largest = finish_scores(head, tile, i, rows->scores + i * tile.keys);
+        rows->maximum[i] = largest > rows->maximum[i] ? largest : rows->maximum[i];
+    }
+    return status;
+}
+
+KERNEL_CLONES static void quantize_weights(float *weights, int64_t count, float scale)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const float whole = __builtin_rintf(weights[i] * scale);
+        weights[i] = whole > 127 ? 127 : whole < -128 ? -128 : whole;
+    }
+}
 
 static KernelStatus add_tile(const Head *head, Tile tile, Rows *rows)
 {
@@ -351,6 +387,9 @@ static KernelStatus add_tile(const Head *head, Tile tile, Rows *rows)
         rows->sum[i] = rows->sum[i] * fading + sum;
         rows->maximum[i] = maximum;
         drop_row(head, tile, i, scores);
+        if (head->attention->all_integers) {
+            quantize_weights(scores, tile.keys, one_number(head, WEIGHT_SCALE));
+        }
     }
     return status != KERNEL_OK ? status
                                : multiply_matrices(tile.rows, depth, tile.keys,
@@ -392,7 +431,8 @@ static void finish_rows(const Head *head, Tile tile, Rows *rows)
 {
     const int64_t depth = head->attention->sizes.value_depth, first = head->sequence->query_begin + tile.row;
     for (int64_t i = 0; i < tile.rows; i++) {
-        multiply(rows->out + i * depth, depth, rows->sum[i] == 0 ? 0 : 1 / rows->sum[i]);
+        const float factor = head->attention->all_integers ? one_number(head, PRODUCT_SCALE) : 1;
+        multiply(rows->out + i * depth, depth, rows->sum[i] == 0 ? 0 : factor / rows->sum[i]);
         const float joint = rows->sum[i] == 0 ? INFINITY : rows->maximum[i] + log_float(rows->sum[i]);
         store_statistic(head, MAXIMUM, first + i, head->attention->joins ? joint : rows->maximum[i]);
         store_statistic(head, SUM, first + i, rows->sum[i]);
@@ -403,9 +443,23 @@ static void finish_rows(const Head *head, Tile tile, Rows *rows)
     store_rows(head, OUT, first, tile.rows, depth, rows->out);
 }
 
+/* The tiles of some rows, along the keys, that any of them sees. */
+static KernelStatus for_tiles(const Head *head, Tile tile, KernelStatus (*work)(const Head *, Tile, Rows *), Rows *rows)
+{
+    const int64_t keys = head->sequence->key_count, block = head->attention->block, shared = head->attention->shared;
+    KernelStatus status = KERNEL_OK;
+    for (; tile.key < keys && status == KERNEL_OK; tile.key += tile.keys) {
+        tile.keys = smaller(KEYS, keys - tile.key);
+        tile.keys = block > 0 ? smaller(tile.keys, block - tile.key % block) : tile.keys;
+        tile.keys = tile.key < shared ? smaller(tile.keys, shared - tile.key) : tile.keys;
+        status = is_seen(head->sequence, tile) ? work(head, tile, rows) : KERNEL_OK;
+    }
+    return status;
+}
+
 static KernelStatus attend_rows(const Head *head, int64_t row)
 {
-    const int64_t depth = head->attention->sizes.value_depth, keys = head->sequence->key_count;
+    const int64_t depth = head->attention->sizes.value_depth;
     const int64_t wider = head->attention->sizes.depth > depth ? head->attention->sizes.depth : depth;
     const size_t of_out = (size_t)(ROWS * depth) * sizeof(float);
     const size_t of_keys = head->attention->dequantizes ? (size_t)(KEYS * wider) * sizeof(float) : 0;
@@ -416,20 +470,14 @@ static KernelStatus attend_rows(const Head *head, int64_t row)
     Rows *rows = us_scratch_part(&cursor, sizeof *rows);
     rows->out = us_scratch_part(&cursor, of_out);
     rows->dequantized = (float *)cursor;
-    Tile tile = {row, smaller(ROWS, head->sequence->query_count - row), 0, 0};
+    const Tile tile = {row, smaller(ROWS, head->sequence->query_count - row), 0, 0};
     memset(rows->out, 0, (size_t)(ROWS * depth) * sizeof(float));
     for (int64_t i = 0; i < tile.rows; i++) {
         rows->maximum[i] = -INFINITY;
         rows->sum[i] = 0;
     }
-    KernelStatus status = KERNEL_OK;
-    const int64_t block = head->attention->block, shared = head->attention->shared;
-    for (; tile.key < keys && status == KERNEL_OK; tile.key += tile.keys) {
-        tile.keys = smaller(KEYS, keys - tile.key);
-        tile.keys = block > 0 ? smaller(tile.keys, block - tile.key % block) : tile.keys;
-        tile.keys = tile.key < shared ? smaller(tile.keys, shared - tile.key) : tile.keys;
-        status = is_seen(head->sequence, tile) ? add_tile(head, tile, rows) : KERNEL_OK;
-    }
+    KernelStatus status = head->attention->all_integers ? for_tiles(head, tile, find_maxima, rows) : KERNEL_OK;
+    status = status == KERNEL_OK ? for_tiles(head, tile, add_tile, rows) : status;
     if (status == KERNEL_OK) {
         finish_rows(head, tile, rows);
     }
@@ -492,18 +540,58 @@ static KernelStatus check_pages(const Attention *attention, const View *views)
     return KERNEL_OK;
 }
 
-KernelStatus us_attention(const View *views, const void *attributes)
+/* Where `count` places begin that have so many others after them: -1 where there is no room. */
+static int64_t begin_before(const View *padding, int64_t room, int64_t count)
 {
-    const Attention *attention = attributes;
-    const KernelStatus status = check_pages(attention, views);
-    if (status != KERNEL_OK) {
-        return status;
+    const int64_t behind = *(const int64_t *)padding->data;
+    return behind > room - count ? -1 : room - count - (behind > 0 ? behind : 0);
+}
+
+/* The sequences at the places that paddings in the device's memory leave them. */
+static void pad_sequences(Attention *attention, const View *views)
+{
+    for (int64_t s = 0; s < attention->sizes.sequences; s++) {
+        AttentionSequence *sequence = &attention->of[s];
+        int64_t row = 0, key = 0;
+        if (!us_view_is_absent(&views[QUERY_PADDING])) {
+            row = begin_before(&views[QUERY_PADDING], sequence->query_count, sequence->seen_rows);
+        }
+        if (!us_view_is_absent(&views[KEY_PADDING])) {
+            key = begin_before(&views[KEY_PADDING], views[KEY].shape[2], sequence->key_count);
+        }
+        const bool fits = row >= 0 && key >= 0;
+        sequence->row_begin = fits ? row : 0;
+        sequence->key_begin = sequence->key_begin_in_scores = fits ? key : 0;
+        sequence->seen_rows = fits ? sequence->seen_rows : 0;
     }
+}
+
+static KernelStatus attend(const Attention *attention, const View *views)
+{
     const AttentionSizes *sizes = &attention->sizes;
     Work work = {.attention = attention, .views = views, .blocks = (longest(attention, false) + ROWS - 1) / ROWS};
     const int64_t pieces = sizes->sequences * sizes->heads * work.blocks;
     run_pieces(pieces, pieces * ROWS * longest(attention, true), attend_piece, &work);
     return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
+
+KernelStatus us_attention(const View *views, const void *attributes)
+{
+    const Attention *attention = attributes;
+    KernelStatus status = check_pages(attention, views);
+    if (status != KERNEL_OK || (us_view_is_absent(&views[QUERY_PADDING]) && us_view_is_absent(&views[KEY_PADDING]))) {
+        return status != KERNEL_OK ? status : attend(attention, views);
+    }
+    const size_t size = sizeof *attention + (size_t)attention->sizes.sequences * sizeof *attention->of;
+    Attention *padded = us_scratch_take(size);
+    if (padded == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    memcpy(padded, attention, size);
+    pad_sequences(padded, views);
+    status = attend(padded, views);
+    us_scratch_give_back(padded);
+    return status;
 }
 
 /* ---- backwards ---- */

@@ -11,7 +11,9 @@
 typedef struct AttentionSequence {
     int64_t query_begin, query_count, key_begin, key_count;
     int64_t low, high, prefix;
-    int64_t seen_rows;   /* rows from here on see nothing */
+    int64_t seen_rows;   /* so many see anything: */
+    int64_t row_begin;   /* those from here on, from where i counts; */
+    int64_t key_begin_in_scores; /* and where j counts from in shift and mask */
     int64_t rows_before; /* rows of the queries before this one */
     int64_t drop_begin; /* number of its first score, [head][i][j], in the dropout's mask */
 } AttentionSequence;
@@ -36,9 +38,17 @@ typedef struct Attention {
     bool listed;       /* every sequence has views of its own for its keys and values */
     bool quantizes;    /* the result is rounded to integers */
     bool dequantizes, scales_in_pages; /* keys and values are integers; their scales lie in pages as they do */
+    bool packed;       /* these are integers of 4 bits, two in a byte (kernels/quantize/nibbles.h) */
+    bool all_integers; /* query, keys and values are integers, without scales of their own */
     int64_t rotary_depth; /* of further parts of query and key, whose product adds to the scores */
     AttentionSequence of[]; /* sizes.sequences */
 } Attention;
+
+enum AttentionView { QUERY, KEY, VALUE, SHIFT, MASK, DROP, OUT, MAXIMUM, SUM,
+                     OUT_GRADIENT, QUERY_GRADIENT, KEY_GRADIENT, VALUE_GRADIENT,
+                     RESULT_SCALE, RESULT_SHIFT, PAGES, ROTARY_QUERY, ROTARY_KEY,
+                     KEY_SCALE, KEY_OFFSET, VALUE_SCALE, VALUE_OFFSET, SHARED_KEY, SHARED_VALUE,
+                     SCORE_SCALE, WEIGHT_SCALE, PRODUCT_SCALE, QUERY_PADDING, KEY_PADDING, LISTED };
 
 /* Views, [sequence, head, row, …]:
  *   query, key, value, shift? and mask? [.., i, j] (mask: not 0 is left out), drop? (bits, the low ones first; set is
@@ -47,8 +57,13 @@ typedef struct Attention {
  * After four absent ones: scale? and shift? of the result, [1, head, 1, depth]: integers are result * scale + shift, to
  * the nearest; pages? [sequence, page] (int32): the first axis of key and value counts pages of `block` rows; rotary
  * parts? of query and key, which lie as these do; scale and offset? of integer keys and of integer values, numbers being
- * (integer + offset) * scale; key and value of the shared rows, [1, head, row, depth]; then, where `listed`, key and
- * value of each sequence, whose first axis has size 1. */
+ * (integer + offset) * scale; key and value of the shared rows, [1, head, row, depth].
+ * One float32 each, where all are integers: q k^T is multiplied by the scale of scores; e^(score - maximum), by the scale
+ * of weights, becomes the nearest of -128 … 127; the products of these with the values are multiplied by the last scale
+ * and divided by the sum.
+ * One int64 each: how many rows, and keys, a sequence has after those that it sees (at least 0, and as many before them
+ * as there is room for; where there is none it sees nothing). Such sequences are not packed.
+ * Then, where `listed`, key and value of each sequence, whose first axis has size 1. */
 Kernel us_attention;
 
 /* Views: query, key, value, shift?, mask?, drop?, out, maximum, sum, dout, dquery, dkey, dvalue. */
