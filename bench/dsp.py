@@ -49,18 +49,25 @@ def binarycrossentropygrad(dtype: str, size: int):
     yield Case(lambda: function(*arguments), peer(torch_gradient), 3 * dx.nbytes, dx.nbytes)
 
 
+def typed(value, kind):
+    """What cffi passes for a parameter: of an array its address, of a number its own type."""
+    if isinstance(value, numpy.ndarray):
+        return ftdsp.ffi.cast(kind, ftdsp.ffi.from_buffer(value.view(numpy.uint8)))
+    return value
+
+
 @contextlib.contextmanager
 def manual(dtype: str, size: int, operator: str, arguments):
-    """An operator of the manual: `arguments` of the array gives the call without core_mask, the bytes written, and those
-    read where they are not the array's."""
+    """An operator of the manual: `arguments` of the array gives the call without core_mask (a mask that is not last is
+    MASK), the bytes written, and those read where they are not the array's."""
     (x,) = random(dtype, size, 0.1, 0.9, 1)
     operands, results, *read = arguments(x)
-    ftdsp.run(operator, *operands)  # fails loudly, once
     function = getattr(ftdsp.lib, f"{ftdsp.PREFIXES[x.dtype]}_{operator}_s")
     kinds = ftdsp.ffi.typeof(function).args
-    given = [ftdsp.ffi.cast(kind, ftdsp.ffi.from_buffer(value.view(numpy.uint8))) if isinstance(value, numpy.ndarray) else value
-             for value, kind in zip(operands, kinds)]  # fmt: skip
-    yield Case(lambda: function(*given, ftdsp.ALL_CORES), None, *(read or [x.nbytes]), results)
+    given = [typed(value, kind) for value, kind in zip(operands, kinds)]
+    given += [ftdsp.ALL_CORES] * (len(kinds) - len(given))
+    ftdsp.call(f"{ftdsp.PREFIXES[x.dtype]}_{operator}_s", *given)  # fails loudly, once
+    yield Case(lambda: function(*given), None, *(read or [x.nbytes]), results)
 
 
 def reshaped(x):
@@ -115,8 +122,130 @@ def picked(x):
     return (x, 1, index, numpy.empty_like(x), shape, 2, shape.copy()), x.nbytes, x.nbytes + index.nbytes
 
 
-MANUAL = {"reshape": reshaped, "tile": repeated, "formattranspose": transposed, "instancenorm": normalized, "softmax": softened,
-          "layernormgrad": normalized_gradient, "argmax": largest, "gatherd": picked}  # fmt: skip
+def normalized_groups(x):
+    """[1, n, 64], 8 groups of channels."""
+    channels, groups = 64, 8
+    scale, offset = numpy.ones(channels, x.dtype), numpy.zeros(channels, x.dtype)
+    statistics = numpy.empty(groups, x.dtype), numpy.empty(groups, x.dtype)
+    settings = 1e-5, groups, channels, x.size // channels, 1, ftdsp.ALL_CORES
+    return (x, scale, offset, *statistics, *settings, numpy.empty_like(x)), x.nbytes, 2 * x.nbytes
+
+
+def normalized_to_power(x):
+    """Channels of 1024 elements, by the sum of their third powers."""
+    channels = x.size // 1024
+    parameters = numpy.ones(channels, x.dtype)
+    return (x, parameters, parameters.copy(), numpy.empty_like(x), 3.0, 1, channels, 1024, 1e-5), x.nbytes
+
+
+def locally_normalized(x):
+    """Rows of 64 channels, 5 of them in a window."""
+    settings = numpy.array([1e-1, 0.75, 1], numpy.float32)
+    addresses = [settings.ctypes.data + offset for offset in (0, 4, 8)]
+    KEPT.append(settings)
+    return (x, numpy.empty_like(x), numpy.array([x.size // 64, 64, 2, *addresses], numpy.int64)), x.nbytes
+
+
+def resized(channels_last: bool):
+    """The gradient of doubling images of 64 x 64 (or of 16 x 16), 8 channels."""
+
+    def arguments(x):
+        side, channels = (64 if x.size >= 64 * 64 * 8 else 16 if x.size >= 16 * 16 * 8 else 8), 8
+        batch = x.size // (side * side * channels)
+        out = numpy.zeros(x.size // 4, x.dtype)
+        sizes = side, side, side // 2, side // 2
+        return (x, out, batch, channels, 0 if channels_last else 1, 0, *sizes, 0.5, 0.5), out.nbytes, x.nbytes + out.nbytes
+
+    return arguments
+
+
+def pooled(x):
+    """The gradient of windows of 2 x 2 in images of 8 x 8, 8 channels."""
+    side, channels = 8, 8
+    batch = x.size // (side * side * channels)
+    out = numpy.zeros(4 * x.size, x.dtype)
+    return (x, out, batch, side, side, channels, 2 * side, 2 * side, 2, 2, 0, 0, 2, 2), out.nbytes, x.nbytes + out.nbytes
+
+
+def reduced(mode: int):
+    """Rows of 1024 elements."""
+
+    def arguments(x):
+        rows = x.size // 1024
+        arrays = [ftdsp.ffi.new("int[]", [number]) for number in (rows, 1, 1024)]
+        param = ftdsp.ffi.new("ReduceParameter *", {
+            "outer_sizes_": arrays[0], "inner_sizes_": arrays[1], "axis_sizes_": arrays[2], "total_num_": x.size, "num_axes_": 1,
+            "mode_": mode, "output_num_": rows})  # fmt: skip
+        KEPT.append(arrays)
+        return (x, numpy.empty(rows, x.dtype), param), rows * x.itemsize
+
+    return arguments
+
+
+def drawn(x):
+    return (x, x.size, 0.5, 2.0, 1234), x.nbytes, x.itemsize
+
+
+def broadcast(x):
+    """[n, 64] to [n, 2, 64]."""
+    shapes = [numpy.array(shape, numpy.int32) for shape in ((x.size // 64, 1, 64), (x.size // 64, 2, 64))]
+    return (x, numpy.empty(2 * x.size, x.dtype), shapes[0], 3, shapes[1], 3, x.itemsize), 2 * x.nbytes
+
+
+def moved_to_depth(x):
+    """Blocks of 2 x 2 of images with 8 channels."""
+    shape = numpy.array([x.size // 512, 8, 8, 8], numpy.int32)
+    return (x, numpy.empty_like(x), shape, 2, x.itemsize), x.nbytes
+
+
+def summed_by_segment(x):
+    """Rows of 64 elements to a tenth of as many."""
+    rows = x.size // 64
+    index = numpy.random.default_rng(5).integers(0, rows // 10 + 1, rows).astype(numpy.int32)
+    out = numpy.empty((rows // 10 + 1) * 64, x.dtype)
+    return (x, out, index, rows, 64, rows // 10 + 1), out.nbytes, x.nbytes + index.nbytes
+
+
+def quantised(x):
+    """Segments of 1024 elements."""
+    segments = x.size // 1024
+    zero = numpy.zeros(segments, numpy.int32)
+    return (x, numpy.empty(x.size, numpy.int8), x.size, numpy.full(segments, 0.05, x.dtype), zero, segments, 1), x.size
+
+
+def lost(x):
+    """Rows of 64 classes."""
+    rows = x.size // 64
+    labels = x.copy()
+    results = numpy.empty_like(x), numpy.empty_like(x), numpy.empty(1, x.dtype), numpy.empty(rows, x.dtype)
+    return (x, labels, *results, rows, 64, 1), 2 * x.nbytes, 2 * x.nbytes
+
+
+def found(x):
+    """Half of the elements are not 0."""
+    x[::2] = 0
+    shape, strides = numpy.array([x.size // 64, 64], numpy.int32), numpy.array([64, 1], numpy.int32)
+    output, count = numpy.empty(2 * x.size, numpy.int32), numpy.zeros(1, numpy.int32)
+    count = numpy.zeros(1, numpy.int32)
+    return (x, output, count, strides, shape, 2, x.size), output.nbytes // 2
+
+
+KEPT: list = []  # what addresses in parameters point to
+
+MANUAL = {
+    "reshape": [("reshape", reshaped)], "tile": [("tile", repeated)], "formattranspose": [("formattranspose", transposed)],
+    "broadcastto": [("broadcastto", broadcast)], "spacetodepth": [("spacetodepth", moved_to_depth)],
+    "instancenorm": [("instancenorm", normalized)], "groupnormfusion": [("groupnormfusion", normalized_groups)],
+    "lpnorm": [("lpnorm p=3", normalized_to_power)], "lrn": [("lrn", locally_normalized)],
+    "softmax": [("softmax", softened)], "layernormgrad": [("layernormgrad", normalized_gradient)],
+    "argmax": [("argmax", largest)], "gatherd": [("gatherd", picked)],
+    "unsorted_segment_sum": [("unsorted_segment_sum", summed_by_segment)],
+    "QuantData": [("QuantData", quantised)], "random_normal": [("random_normal", drawn)],
+    "resizebilineargrad": [("resizebilineargrad planar", resized(False)), ("resizebilineargrad", resized(True))],
+    "avgpoolinggrad": [("avgpoolinggrad", pooled)],
+    "reduce": [("reduce max", reduced(1)), ("reduce sum", reduced(4)), ("reduce L2", reduced(7))],
+    "softmax_cross_entropy_with_logits": [("softmax cross entropy", lost)],
+}  # fmt: skip
 
 
 def rows() -> list[Row]:
@@ -124,6 +253,7 @@ def rows() -> list[Row]:
     for operator, numbers in ELEMENTWISE:
         name = f"FT {operator.replace('sigmoidcrossentropywithlogits', 'sigmoid cross entropy')}"
         found += sized_rows(name, TYPES, partial(vectors, operator=operator, numbers=numbers), 0.8)
-    for operator, arguments in MANUAL.items():
-        found += sized_rows(f"FT {operator}", TYPES, partial(manual, operator=operator, arguments=arguments), 0.85)
+    for operator, variants in MANUAL.items():
+        for name, arguments in variants:
+            found += sized_rows(f"FT {name}", TYPES, partial(manual, operator=operator, arguments=arguments), 0.85)
     return found

@@ -103,6 +103,33 @@ def layers():
             yield f"lrn {beta} {dtype}", [y, maca.lrn_cross_channel_backward(y, dy, x, lrn)]
 
 
+def dsp_manual():
+    """Operators of the manual that sum, or take functions, in loops of their own; numbers are finite."""
+    from understudy import ftdsp
+
+    rows, length = 3, 177
+    for dtype in ("float32", "float16"):
+        x, dy = (random(name, dtype, -4, 4)[4:].reshape(-1)[:rows * length - 6] for name in ("x", "dy"))
+        x, dy = (numpy.resize(array, rows * length) for array in (x, dy))
+        ones, of_row = numpy.linspace(0.5, 2, length).astype(dtype), numpy.full(rows, 0.7, dtype)
+
+        def like(count=x.size, dtype=dtype):
+            return numpy.zeros(count, dtype)
+
+        calls = {
+            "layernormgrad": (x, dy, of_row, of_row, ones, length, rows, rows, length, like(), like(length), like(length)),
+            "instancenorm": (x, of_row, of_row, like(), 1, rows, length, 1e-5),
+            "softmax_cross_entropy_with_logits": (x, dy, like(), like(), like(1), like(rows), rows, length, 1),
+            "QuantData": (x, like(dtype="int8"), x.size, of_row, numpy.arange(rows, dtype="int32"), rows, 1),
+        }
+        calls |= {f"lpnorm {p}": (x, of_row, of_row, like(), p, 1, rows, length, 1e-5) for p in (1.0, 2.0, 2.5, 3.0, 0.3)}
+        for planar in (0, 1):
+            calls[f"resizebilineargrad {planar}"] = (x, like(3 * 11 * 59), 1, 3, planar, 0, 3, 59, 11, 59, 1.5, 0.4)
+        for name, arguments in calls.items():
+            ftdsp.run(name.split()[0], *arguments)
+            yield f"{name} {dtype}", [array for array in arguments if isinstance(array, numpy.ndarray)]
+
+
 def with_one_nan(array):
     """The same numbers as bytes, all NaNs being one. 16-bit integers of a Bfloat are bfloat16."""
     from tests.kernels.families import Bfloat
@@ -117,7 +144,7 @@ def with_one_nan(array):
 
 def digests():
     found = {}
-    for family in (maps, dsp_functions, layers):
+    for family in (maps, dsp_functions, dsp_manual, layers):
         for name, arrays in family():
             found[f"{family.__name__}: {name}"] = hashlib.sha256(b"".join(map(with_one_nan, arrays))).hexdigest()
     return found

@@ -179,6 +179,8 @@ def test_norms(dtype, p):
         count = max(1, x.size // max(1, exact.size))
         allowed = ((8 * compute + count * 2.0**-53) / min(p, 1) if name == "norm_of" else 2.0**-45) * exact
         assert_within(reduce(name, x, axes, numbers=[p] if name == "norm_of" else [])[0], exact, allowed, dtype)
+        if p == 2 and dtype in ("float32", "float64"):
+            assert_within(reduce("sum_squares", x, axes)[0], exact**2, 2.0**-53 * (count + 4) * exact**2, dtype)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

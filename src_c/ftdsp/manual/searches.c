@@ -22,11 +22,14 @@ static double number(const void *data, DType dtype, int64_t index)
 
 typedef enum ReduceMode { MODE_MEAN, MODE_MAX, MODE_MIN, MODE_PROD, MODE_SUM, MODE_SUM_SQUARE, MODE_ASUM, MODE_L2, MODES } ReduceMode;
 
-/* Squares are taken before the first step, magnitudes in it. */
+/* Squares and magnitudes are those of the first step's elements. */
 static const Reduction *reduction_of(ReduceMode mode, bool first)
 {
-    static const Reduction *const reductions[] = {&us_reduce_mean, &us_reduce_max, &us_reduce_min, &us_reduce_prod};
-    return mode < MODE_SUM ? reductions[mode] : mode == MODE_ASUM && first ? &us_reduce_norm_1 : &us_reduce_sum;
+    static const Reduction *const firsts[] = {
+        &us_reduce_mean, &us_reduce_max, &us_reduce_min, &us_reduce_prod, &us_reduce_sum,
+        &us_reduce_sum_squares, &us_reduce_norm_1, &us_reduce_sum_squares,
+    };
+    return first || mode <= MODE_SUM ? firsts[mode] : &us_reduce_sum;
 }
 
 static int64_t step_elements(const ReduceParameter *p, int step, bool reduced)
@@ -54,9 +57,12 @@ static void check_steps(FtCall *call, const ReduceParameter *p)
                (long long)step_elements(p, p->num_axes_ - 1, true));
 }
 
-static bool takes_squares(const ReduceParameter *p)
+/* States of float16 and float32 are float64, and what is picked is exact. */
+static DType compute_type(DType dtype, ReduceMode mode)
 {
-    return p->mode_ == MODE_SUM_SQUARE || p->mode_ == MODE_L2;
+    const bool picks = mode == MODE_MAX || mode == MODE_MIN;
+    return dtype == DTYPE_FLOAT16 ? (picks ? DTYPE_FLOAT16 : DTYPE_FLOAT32)
+                                  : dtype == DTYPE_FLOAT32 ? DTYPE_FLOAT32 : DTYPE_FLOAT64;
 }
 
 /* One step from elements of a type to float64. */
@@ -65,24 +71,15 @@ static KernelStatus reduce_step(const ReduceParameter *p, int step, const void *
     const int64_t sizes[] = {p->outer_sizes_[step], p->axis_sizes_[step], p->inner_sizes_[step]};
     const View views[] = {us_view_contiguous((void *)from, dtype, 3, sizes),
                           us_view_contiguous(to, DTYPE_FLOAT64, 3, (int64_t[]){sizes[0], 1, sizes[2]})};
-    const ReduceCall reduce = {.reduction = reduction_of(p->mode_, step == 0), .compute = DTYPE_FLOAT64,
+    const ReduceCall reduce = {.reduction = reduction_of(p->mode_, step == 0), .compute = compute_type(dtype, p->mode_),
                                .result = DTYPE_FLOAT64, .axes = 2, .outputs = 1};
     return us_reduce(views, &reduce);
 }
 
-/* Steps take turns in the two halves of `memory`, each as large as the first result; behind them is room for squares. */
+/* Steps take turns in the two halves of `memory`, each as large as the first result. */
 static KernelStatus reduce_steps(const ReduceParameter *p, const void *src, DType dtype, double *memory, double **result)
 {
-    const int64_t first = step_elements(p, 0, true);
-    double *halves[] = {memory, memory + first}, *squares = memory + 2 * first;
-    if (takes_squares(p)) {
-        us_load_double(squares, src, dtype, 1, p->total_num_);
-        for (int64_t i = 0; i < p->total_num_; i++) {
-            squares[i] *= squares[i];
-        }
-        src = squares;
-        dtype = DTYPE_FLOAT64;
-    }
+    double *halves[] = {memory, memory + step_elements(p, 0, true)};
     KernelStatus status = reduce_step(p, 0, src, dtype, halves[0]);
     for (int step = 1; status == KERNEL_OK && step < p->num_axes_; step++) {
         status = reduce_step(p, step, halves[(step + 1) % 2], DTYPE_FLOAT64, halves[step % 2]);
@@ -105,8 +102,7 @@ void ft_op_reduce(FtCall *call, const FtReduce *a)
     if (!ft_ok(call) || to == 0) {
         return;
     }
-    const int64_t room = 2 * step_elements(p, 0, true) + (takes_squares(p) ? from : 0);
-    double *memory = us_scratch_take((size_t)room * sizeof *memory), *result = NULL;
+    double *memory = us_scratch_take(2 * (size_t)step_elements(p, 0, true) * sizeof *memory), *result = NULL;
     ft_finish(call, memory ? reduce_steps(p, a->src, call->dtype, memory, &result) : KERNEL_NO_MEMORY);
     if (ft_ok(call)) {
         us_store_double(a->dst, a->D, 1, result, to);
@@ -198,6 +194,18 @@ static void search_line(void *context, int64_t line)
     us_scratch_give_back(best);
 }
 
+/* One of each line, of [outer, length, inner]. */
+static KernelStatus the_best(const FtArgmax *a, DType dtype, double sign, void *values, const int64_t *sizes)
+{
+    const int64_t kept[] = {sizes[0], 1, sizes[2]};
+    const View views[] = {us_view_contiguous((void *)a->input, dtype, 3, sizes),
+                          values ? us_view_contiguous(values, dtype, 3, kept) : us_view_absent(),
+                          us_view_contiguous(a->output, DTYPE_INT32, 3, kept)};
+    const ReduceCall reduce = {.reduction = sign > 0 ? &us_reduce_max_index : &us_reduce_min_index, .compute = dtype,
+                               .result = dtype, .axes = 2, .outputs = 2};
+    return us_reduce(views, &reduce);
+}
+
 static void check_strides(FtCall *call, const char *name, const int *strides, const int64_t *sizes, int rank)
 {
     int64_t stride = 1;
@@ -255,7 +263,9 @@ static void best(FtCall *call, const FtArgmax *a, double sign)
                                {"output_value", values, ft_bytes(value_count, call->dtype), true},
                                {"arg_elements", a->arg_elements, ft_bytes(length, call->dtype), true},
                                {"index", a->index, ft_bytes(length, DTYPE_INT32), true}}, 5);
-    if (ft_ok(call)) {
+    if (ft_ok(call) && a->topk == 1) {
+        ft_finish(call, the_best(a, call->dtype, sign, values, (int64_t[]){outer, length, inner}));
+    } else if (ft_ok(call)) {
         Search search = {.a = a, .dtype = call->dtype, .sign = sign, .values = values, .length = length, .inner = inner};
         us_parallel(outer * inner, search_line, &search);
         ft_finish(call, search.no_memory ? KERNEL_NO_MEMORY : KERNEL_OK);

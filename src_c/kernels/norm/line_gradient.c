@@ -4,90 +4,151 @@
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
-enum { TILE = 256, PARTS = 8, PIECE_ELEMENTS = 8192 };
+#include <string.h>
+
+/* Elements of a line, and parameters, handled at a time; sums of a line; elements of a piece of lines. */
+enum { TILE = 1024, PARAMETERS = 256, PARTS = 16, PIECE_ELEMENTS = 8192 };
 
 static void *element(const void *data, DType dtype, int64_t index)
 {
     return (char *)data + index * (int64_t)us_dtype_size(dtype);
 }
 
-/* ---- loops over a tile: g[i] = dy[i] * scale, u[i] = (x[i] - mean) * inverse ---- */
-
-KERNEL_CLONES static void multiply_tile(double *g, const double *scale, int64_t count)
+/* Elements as float: as they are, or through a tile. */
+static const float *floats_at(const void *data, DType dtype, int64_t index, int64_t count, float *tile)
 {
-    for (int64_t i = 0; i < count; i++) {
-        g[i] *= scale[i];
+    if (dtype == DTYPE_FLOAT32) {
+        return element(data, dtype, index);
     }
+    us_load_float(tile, element(data, dtype, index), dtype, 1, count);
+    return tile;
 }
 
+/* ---- loops over a tile: g = dy * scale, u = (x - mean) * inverse ---- */
+
+typedef float Floats __attribute__((vector_size(PARTS / 2 * sizeof(float))));
+typedef double Doubles __attribute__((vector_size(PARTS / 2 * sizeof(double))));
+
+US_ALWAYS_INLINE void widen(Doubles *to, const float *from)
+{
+    Floats floats;
+    memcpy(&floats, from, sizeof floats);
+    *to = __builtin_convertvector(floats, Doubles);
+}
+
+/* Sums of g and g * u of a line. */
+typedef struct Sums {
+    Doubles g[2], products[2];
+} Sums;
+
 /* In PARTS sums, whose order does not depend on the instruction set. */
-KERNEL_CLONES static void add_tile(double *sums, double *products, const double *g, const double *x, int64_t count,
+KERNEL_CLONES static void add_tile(Sums *sums, const float *dy, const float *x, const double *scale, int64_t count,
                                    double mean, double inverse)
 {
+    Sums now = *sums;
     int64_t i = 0;
     for (; i + PARTS <= count; i += PARTS) {
-        for (int k = 0; k < PARTS; k++) {
-            sums[k] += g[i + k];
-            products[k] += g[i + k] * ((x[i + k] - mean) * inverse);
+#pragma GCC unroll 2
+        for (int k = 0; k < 2; k++) {
+            const int64_t at = i + k * PARTS / 2;
+            Doubles g, values, factors;
+            memcpy(&factors, scale + at, sizeof factors);
+            widen(&g, dy + at);
+            widen(&values, x + at);
+            g *= factors;
+            now.g[k] += g;
+            now.products[k] += g * ((values - mean) * inverse);
         }
     }
     for (int k = 0; i < count; i++, k++) {
-        sums[k] += g[i];
-        products[k] += g[i] * ((x[i] - mean) * inverse);
+        const double g = (double)dy[i] * scale[i];
+        now.g[k / (PARTS / 2)][k % (PARTS / 2)] += g;
+        now.products[k / (PARTS / 2)][k % (PARTS / 2)] += g * (((double)x[i] - mean) * inverse);
+    }
+    *sums = now;
+}
+
+/* What stands for all elements of a line. */
+typedef struct Line {
+    double mean, inverse, mean_g, mean_product;
+} Line;
+
+US_ALWAYS_INLINE double slope(const Line *line, double dy, double x, double scale)
+{
+    return line->inverse * (dy * scale - line->mean_g - (x - line->mean) * line->inverse * line->mean_product);
+}
+
+KERNEL_CLONES static void slopes_to_float(float *restrict dx, const float *dy, const float *x, const double *scale,
+                                          int64_t count, const Line *line)
+{
+    for (int64_t i = 0; i < count; i++) {
+        dx[i] = (float)slope(line, (double)dy[i], (double)x[i], scale[i]);
     }
 }
 
-KERNEL_CLONES static void slopes_of_tile(double *dx, const double *g, const double *x, int64_t count, double mean,
-                                         double inverse, double mean_g, double mean_product)
+KERNEL_CLONES static void slopes_to_double(double *restrict dx, const float *dy, const float *x, const double *scale,
+                                           int64_t count, const Line *line)
 {
     for (int64_t i = 0; i < count; i++) {
-        dx[i] = inverse * (g[i] - mean_g - (x[i] - mean) * inverse * mean_product);
+        dx[i] = slope(line, (double)dy[i], (double)x[i], scale[i]);
     }
 }
 
-KERNEL_CLONES static void add_parameters(double *dscale, double *doffset, const double *dy, const double *x, int64_t count,
-                                         double mean, double inverse)
+KERNEL_CLONES static void add_parameters(double *restrict dscale, double *restrict doffset, const float *dy, const float *x,
+                                         int64_t count, double mean, double inverse)
 {
     for (int64_t i = 0; i < count; i++) {
-        dscale[i] += dy[i] * ((x[i] - mean) * inverse);
-        doffset[i] += dy[i];
+        dscale[i] += (double)dy[i] * (((double)x[i] - mean) * inverse);
+        doffset[i] += (double)dy[i];
     }
 }
 
 /* ---- lines: dx ---- */
 
-static void load_tile(const LineGradient *work, int64_t at, int64_t count, double *x, double *g)
+static double sum_of(const Doubles *halves)
 {
-    us_load_double(x, element(work->x, work->dtype, at), work->dtype, 1, count);
-    us_load_double(g, element(work->dy, work->dtype, at), work->dtype, 1, count);
-    for (int64_t i = 0, run; i < count; i += run) {
-        const int64_t parameter = (at + i) % work->parameters, left = work->parameters - parameter;
-        run = count - i < left ? count - i : left;
-        multiply_tile(g + i, work->scale + parameter, run);
-    }
-}
-
-static double sum_of_parts(const double *sums)
-{
+    double sums[PARTS / 2];
+    const Doubles both = halves[0] + halves[1];
+    memcpy(sums, &both, sizeof sums);
     return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
 }
 
-static void run_line(const LineGradient *work, int64_t line)
+/* dx from element `at` on. */
+static void store_slopes(const LineGradient *work, int64_t at, int64_t count, const float *dy, const float *x,
+                         const double *scale, const Line *line)
 {
-    double x[TILE], g[TILE], dx[TILE], sums[PARTS] = {0}, products[PARTS] = {0};
-    const double mean = work->mean[line], inverse = work->inverse[line], length = (double)work->length;
+    void *dx = element(work->dx, work->dtype, at);
+    if (work->dtype == DTYPE_FLOAT32) {
+        slopes_to_float(dx, dy, x, scale, count, line);
+        return;
+    }
+    double slopes[TILE];
+    slopes_to_double(slopes, dy, x, scale, count, line);
+    us_store_double(dx, work->dtype, 1, slopes, count);
+}
+
+/* Tiles end where the parameters begin again. */
+static void run_line(const LineGradient *work, int64_t number)
+{
+    float x_tile[TILE], dy_tile[TILE];
+    Sums sums = {0};
+    Line line = {.mean = work->mean[number], .inverse = work->inverse[number]};
     for (int pass = 0; pass < 2; pass++) {
-        const double mean_g = sum_of_parts(sums) / length, mean_product = sum_of_parts(products) / length;
-        for (int64_t i = 0; i < work->length; i += TILE) {
-            const int64_t count = work->length - i < TILE ? work->length - i : TILE, at = line * work->length + i;
-            load_tile(work, at, count, x, g);
+        for (int64_t i = 0, count; i < work->length; i += count) {
+            const int64_t at = number * work->length + i, parameter = at % work->parameters;
+            const int64_t left = work->parameters - parameter;
+            count = work->length - i < TILE ? work->length - i : TILE;
+            count = left < count ? left : count;
+            const float *x = floats_at(work->x, work->dtype, at, count, x_tile);
+            const float *dy = floats_at(work->dy, work->dtype, at, count, dy_tile);
             if (pass == 0) {
-                add_tile(sums, products, g, x, count, mean, inverse);
-                continue;
+                add_tile(&sums, dy, x, work->scale + parameter, count, line.mean, line.inverse);
+            } else {
+                store_slopes(work, at, count, dy, x, work->scale + parameter, &line);
             }
-            slopes_of_tile(dx, g, x, count, mean, inverse, mean_g, mean_product);
-            us_store_double(element(work->dx, work->dtype, at), work->dtype, 1, dx, count);
         }
+        line.mean_g = sum_of(sums.g) / (double)work->length;
+        line.mean_product = sum_of(sums.products) / (double)work->length;
     }
 }
 
@@ -110,11 +171,12 @@ static void run_lines(void *context, int64_t piece)
 static void run_parameters(void *context, int64_t piece)
 {
     const LineGradient *work = context;
-    double x[TILE], dy[TILE], dscale[TILE] = {0}, doffset[TILE] = {0};
-    const int64_t first = piece * TILE, left = work->parameters - first, width = left < TILE ? left : TILE;
+    float x_tile[PARAMETERS], dy_tile[PARAMETERS];
+    double dscale[PARAMETERS] = {0}, doffset[PARAMETERS] = {0};
+    const int64_t first = piece * PARAMETERS, left = work->parameters - first, width = left < PARAMETERS ? left : PARAMETERS;
     for (int64_t at = first; at < work->lines * work->length; at += work->parameters) {
-        us_load_double(x, element(work->x, work->dtype, at), work->dtype, 1, width);
-        us_load_double(dy, element(work->dy, work->dtype, at), work->dtype, 1, width);
+        const float *x = floats_at(work->x, work->dtype, at, width, x_tile);
+        const float *dy = floats_at(work->dy, work->dtype, at, width, dy_tile);
         for (int64_t i = 0, count; i < width; i += count) { /* up to the end of the line */
             const int64_t line = (at + i) / work->length, rest = (line + 1) * work->length - at - i;
             count = width - i < rest ? width - i : rest;
@@ -129,5 +191,5 @@ void us_line_gradient(const LineGradient *work)
 {
     const int64_t lines = lines_of_piece(work);
     us_parallel((work->lines + lines - 1) / lines, run_lines, (void *)work);
-    us_parallel((work->parameters + TILE - 1) / TILE, run_parameters, (void *)work);
+    us_parallel((work->parameters + PARAMETERS - 1) / PARAMETERS, run_parameters, (void *)work);
 }

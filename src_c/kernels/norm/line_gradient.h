@@ -11,7 +11,7 @@
 typedef struct LineGradient {
     const void *x, *dy;
     void *dx, *dscale, *doffset;
-    DType dtype; /* of these: a float */
+    DType dtype; /* of these: float32 or a float of 16 bits */
     const double *mean, *inverse, *scale;
     int64_t lines, length, parameters;
 } LineGradient;

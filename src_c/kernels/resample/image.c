@@ -63,27 +63,56 @@ typedef struct ResizeWork {
     atomic_int out_of_memory;
 } ResizeWork;
 
-/* to[c] += slopes[c] * weight */
-US_ALWAYS_INLINE void add_scaled(double *restrict to, const double *restrict slopes, double weight, int64_t channels)
+/* sums[i] += slopes[i] * weight */
+KERNEL_CLONES static void add_scaled(double *restrict sums, const double *restrict slopes, double weight, int64_t count)
 {
-    for (int64_t c = 0; c < channels; c++) {
-        to[c] += slopes[c] * weight;
+    for (int64_t i = 0; i < count; i++) {
+        sums[i] += slopes[i] * weight;
     }
 }
 
-/* A row of slopes, to two rows of the image. */
-KERNEL_CLONES static void add_row(double *first, double *second, double weight, const double *slopes, const Taps *columns,
-                                  int64_t count, int64_t channels, bool bilinear)
+US_ALWAYS_INLINE void add_places(double *image, const double *row, const Taps *columns, int64_t count, int64_t channels,
+                                 bool bilinear)
 {
-    for (int64_t x = 0; x < count; x++, slopes += channels) {
+    for (int64_t x = 0; x < count; x++, row += channels) {
         const Taps *column = &columns[x];
-        const int64_t left = column->first * channels, right = column->second * channels;
-        add_scaled(first + left, slopes, (1 - weight) * (1 - column->weight), channels);
-        if (bilinear) {
-            add_scaled(first + right, slopes, (1 - weight) * column->weight, channels);
-            add_scaled(second + left, slopes, weight * (1 - column->weight), channels);
-            add_scaled(second + right, slopes, weight * column->weight, channels);
+        double *left = image + column->first * channels, *right = image + column->second * channels;
+        for (int64_t c = 0; c < channels; c++) {
+            left[c] += bilinear ? row[c] * (1 - column->weight) : row[c];
         }
+        for (int64_t c = 0; bilinear && c < channels; c++) {
+            right[c] += row[c] * column->weight;
+        }
+    }
+}
+
+/* One channel: what neighbouring columns add to a place is summed before it is stored. */
+US_ALWAYS_INLINE void add_single_places(double *image, const double *row, const Taps *columns, int64_t count, bool bilinear)
+{
+    for (int64_t x = 0; x < count;) {
+        const int64_t first = columns[x].first, second = columns[x].second;
+        double left = 0, right = 0;
+        for (; x < count && columns[x].first == first && columns[x].second == second; x++) {
+            left += row[x] * (1 - columns[x].weight);
+            right += row[x] * columns[x].weight;
+        }
+        image[first] += left;
+        if (bilinear) {
+            image[second] += right;
+        }
+    }
+}
+
+/* A row of sums, as wide as the slopes are, to a row of the image. */
+KERNEL_CLONES static void add_row(double *image, const double *row, const Taps *columns, int64_t count, int64_t channels,
+                                  bool bilinear)
+{
+    if (channels == 1) {
+        add_single_places(image, row, columns, count, bilinear);
+    } else if (bilinear) {
+        add_places(image, row, columns, count, channels, true);
+    } else {
+        add_places(image, row, columns, count, channels, false);
     }
 }
 
@@ -110,33 +139,77 @@ static void store_places(char *data, DType dtype, const double *values, int64_t 
     }
 }
 
-/* The elements of the image wait in float64 until all is added. */
+/* Where a block of channels of an image lies. */
+typedef struct ResizeBlock {
+    char *image;
+    const char *slopes;
+    int64_t channels, step; /* step: from place to place, elements */
+} ResizeBlock;
+
+static ResizeBlock block_of(const ResizeWork *work, int64_t piece)
+{
+    const ResizeGradient *g = work->gradient;
+    const int64_t image = piece / work->blocks, first = piece % work->blocks * work->width;
+    const int64_t places = g->image_size[0] * g->image_size[1], taken = g->slopes_size[0] * g->slopes_size[1];
+    const int64_t size = (int64_t)us_dtype_size(g->dtype);
+    return (ResizeBlock){
+        (char *)g->image + (image * g->channels * places + first * (g->planar ? places : 1)) * size,
+        (const char *)g->slopes + (image * g->channels * taken + first * (g->planar ? taken : 1)) * size,
+        g->channels - first < work->width ? g->channels - first : work->width, g->planar ? 1 : g->channels};
+}
+
+/* Sums for a row of the image, as wide as the slopes are. */
+typedef struct WideRow {
+    double *sums;
+    int64_t y; /* the row; -1: none yet */
+} WideRow;
+
+/* Adds the sums to the row of the image. */
+static void give_row(const ResizeWork *work, const ResizeBlock *block, WideRow *row, double *elements)
+{
+    const ResizeGradient *g = work->gradient;
+    const int64_t width = g->image_size[1];
+    char *image = block->image + row->y * width * block->step * (int64_t)us_dtype_size(g->dtype);
+    if (row->y >= 0) {
+        load_places(elements, image, g->dtype, width, block->channels, block->step);
+        add_row(elements, row->sums, work->columns, g->slopes_size[1], block->channels, g->kind == RESIZE_BILINEAR);
+        store_places(image, g->dtype, elements, width, block->channels, block->step);
+    }
+}
+
+/* Down the rows of the slopes, in float64. These go to neighbouring rows of the image, further down each time, so that
+ * two rows of sums will do. */
 static void add_block(void *context, int64_t piece)
 {
     ResizeWork *work = context;
     const ResizeGradient *g = work->gradient;
-    const int64_t image = piece / work->blocks, first = piece % work->blocks * work->width;
-    const int64_t channels = g->channels - first < work->width ? g->channels - first : work->width;
-    const int64_t rows = g->slopes_size[0], columns = g->slopes_size[1], width = g->image_size[1];
-    const int64_t places = g->image_size[0] * width, size = (int64_t)us_dtype_size(g->dtype);
-    const int64_t step = g->planar ? 1 : g->channels; /* from place to place */
-    const int64_t image_at = image * g->channels * places + first * (g->planar ? places : 1);
-    const int64_t slopes_at = image * g->channels * rows * columns + first * (g->planar ? rows * columns : 1);
-    double *sums = us_scratch_take((size_t)((places + columns) * channels) * sizeof *sums);
-    if (!sums) {
+    const ResizeBlock block = block_of(work, piece);
+    const int64_t columns = g->slopes_size[1], size = columns * block.channels;
+    double *memory = us_scratch_take((size_t)(3 * size + g->image_size[1] * block.channels) * sizeof *memory);
+    if (!memory) {
         atomic_store(&work->out_of_memory, 1);
         return;
     }
-    double *slopes = sums + places * channels;
-    load_places(sums, (const char *)g->image + image_at * size, g->dtype, places, channels, step);
-    for (int64_t y = 0; y < rows; y++) {
-        const Taps row = taps_of(g, 0, y);
-        load_places(slopes, (const char *)g->slopes + (slopes_at + y * columns * step) * size, g->dtype, columns, channels, step);
-        add_row(sums + row.first * width * channels, sums + row.second * width * channels, row.weight, slopes, work->columns,
-                columns, channels, g->kind == RESIZE_BILINEAR);
+    double *slopes = memory + 2 * size, *elements = memory + 3 * size;
+    WideRow rows[] = {{memory, -1}, {memory + size, -1}};
+    for (int64_t y = 0; y < g->slopes_size[0]; y++) {
+        const Taps tap = taps_of(g, 0, y);
+        const char *from = block.slopes + y * columns * block.step * (int64_t)us_dtype_size(g->dtype);
+        load_places(slopes, from, g->dtype, columns, block.channels, block.step);
+        for (int k = 0; k < (g->kind == RESIZE_BILINEAR ? 2 : 1); k++) {
+            const int64_t at = k == 0 ? tap.first : tap.second;
+            WideRow *row = &rows[at % 2];
+            if (row->y != at) {
+                give_row(work, &block, row, elements);
+                memset(row->sums, 0, (size_t)size * sizeof *row->sums);
+                row->y = at;
+            }
+            add_scaled(row->sums, slopes, k == 0 ? 1 - tap.weight : tap.weight, size);
+        }
     }
-    store_places((char *)g->image + image_at * size, g->dtype, sums, places, channels, step);
-    us_scratch_give_back(sums);
+    give_row(work, &block, &rows[0], elements);
+    give_row(work, &block, &rows[1], elements);
+    us_scratch_give_back(memory);
 }
 
 KernelStatus us_resize_gradient(const ResizeGradient *gradient)

@@ -18,42 +18,66 @@ static void *element(const void *data, DType dtype, int64_t index)
 
 static double larger(double a, double b)
 {
-    return b > a || b != b ? b : a; /* NaN stays */
+    return (b > a) | (b != b) ? b : a; /* NaN stays */
 }
 
+/* In PARTS maxima: which of them sees an element does not change the result. */
 KERNEL_CLONES static double tile_top(const double *x, int64_t count, double top)
 {
-    for (int64_t i = 0; i < count; i++) {
-        top = larger(top, x[i]);
+    double tops[PARTS];
+    for (int k = 0; k < PARTS; k++) {
+        tops[k] = top;
+    }
+    int64_t i = 0;
+    for (; i + PARTS <= count; i += PARTS) {
+        for (int k = 0; k < PARTS; k++) {
+            tops[k] = larger(tops[k], x[i + k]);
+        }
+    }
+    for (; i < count; i++) {
+        tops[0] = larger(tops[0], x[i]);
+    }
+    for (int k = 0; k < PARTS; k++) {
+        top = larger(top, tops[k]);
     }
     return top;
 }
 
-/* powers[i] = e^(x[i] - offset) */
-KERNEL_CLONES static void tile_powers(double *powers, const double *x, int64_t count, double offset)
+/* powers[i] = e^(x[i] - top) */
+KERNEL_CLONES static void tile_powers(double *restrict powers, const double *restrict x, int64_t count, double top)
 {
     for (int64_t i = 0; i < count; i++) {
-        powers[i] = exp_double(x[i] - offset);
+        powers[i] = exp_double(x[i] - top);
     }
 }
 
 /* In PARTS sums, whose order does not depend on the instruction set. */
 KERNEL_CLONES static void add_tile(double *sums, const double *x, int64_t count)
 {
+    double parts[PARTS];
+    memcpy(parts, sums, sizeof parts);
     int64_t i = 0;
     for (; i + PARTS <= count; i += PARTS) {
         for (int k = 0; k < PARTS; k++) {
-            sums[k] += x[i + k];
+            parts[k] += x[i + k];
         }
     }
+    memcpy(sums, parts, sizeof parts);
     for (int k = 0; i < count; i++, k++) {
         sums[k] += x[i];
     }
 }
 
+KERNEL_CLONES static void multiply_tile(double *x, int64_t count, double factor)
+{
+    for (int64_t i = 0; i < count; i++) {
+        x[i] *= factor;
+    }
+}
+
 /* losses[i] = -label * log p; 0 * -infinity is nothing. p becomes its gradient. */
-KERNEL_CLONES static void tile_losses(double *losses, double *p, const double *x, const double *label, int64_t count,
-                                      double offset)
+KERNEL_CLONES static void tile_losses(double *restrict losses, double *restrict p, const double *restrict x,
+                                      const double *restrict label, int64_t count, double offset)
 {
     for (int64_t i = 0; i < count; i++) {
         losses[i] = label[i] != 0 ? -label[i] * (x[i] - offset) : 0;
@@ -88,22 +112,29 @@ static void store(const RowLosses *work, void *to, int64_t at, const double *val
     }
 }
 
+/* A row of one tile is read, and its powers are taken, once. */
 static double row_loss(const RowLosses *work, int64_t row)
 {
     const int64_t step = work->inner, first = row / step * work->classes * step + row % step;
-    double x[TILE], p[TILE], labels[TILE], losses[TILE], top = -1.0 / 0.0, offset = 0, loss = 0;
+    const bool once = work->classes <= TILE;
+    double x[TILE], p[TILE], labels[TILE], losses[TILE], top = -1.0 / 0.0, offset = 0, inverse = 0, loss = 0;
     enum { MAXIMUM, SUM, LOSS, PASSES };
     for (int pass = 0; pass < PASSES; pass++) {
         double sums[PARTS] = {0};
         for (int64_t c = 0; c < work->classes; c += TILE) {
             const int64_t count = work->classes - c < TILE ? work->classes - c : TILE, at = first + c * step;
-            us_load_double(x, element(work->logits, work->dtype, at), work->dtype, step, count);
+            if (!once || pass == MAXIMUM) {
+                us_load_double(x, element(work->logits, work->dtype, at), work->dtype, step, count);
+            }
             if (pass == MAXIMUM) {
                 top = tile_top(x, count, top);
                 continue;
             }
-            tile_powers(p, x, count, pass == SUM ? top : offset);
+            if (!once || pass == SUM) {
+                tile_powers(p, x, count, top);
+            }
             if (pass == LOSS) {
+                multiply_tile(p, count, inverse);
                 store(work, work->probabilities, at, p, count);
                 load_labels(work, row, at, c, count, labels);
                 tile_losses(losses, p, x, labels, count, offset);
@@ -111,8 +142,11 @@ static double row_loss(const RowLosses *work, int64_t row)
             }
             add_tile(sums, pass == SUM ? p : losses, count);
         }
-        offset = pass == SUM ? top + log_double(sum_of_parts(sums)) : offset;
         loss = sum_of_parts(sums);
+        if (pass == SUM) {
+            offset = top + log_double(loss);
+            inverse = 1 / loss;
+        }
     }
     return loss;
 }
