@@ -1,17 +1,35 @@
 """Running the commands, and binaries for them."""
 
+import contextlib
+import io
 import json
 import pathlib
 import subprocess
 import sys
+import unittest.mock
 
 from tests import native
+from understudy import __main__
 
 AARCH64 = 183
 
 
+# They start no program whose output is to be seen.
+IN_PROCESS = {"abi", "doctor", "rules"}
+
+
 def understudy(*arguments, env=None) -> subprocess.CompletedProcess:
-    return native.run([sys.executable, "-m", "understudy", *arguments], env)
+    """The command, started; or what it starts, called here: starting Python takes longer than most commands do."""
+    command = ["understudy", *map(str, arguments)]
+    if env is not None or command[1] not in IN_PROCESS:
+        return native.run([sys.executable, "-m", *command], env)
+    with (contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as errors,
+          unittest.mock.patch.object(sys, "argv", command)):
+        try:
+            status = __main__.main()
+        except SystemExit as end:
+            status = end.code
+    return subprocess.CompletedProcess(command, status, out.getvalue(), errors.getvalue())
 
 
 def understudy_json(*arguments):

@@ -287,16 +287,21 @@ def source() -> str:
 
 
 def build(folder: pathlib.Path) -> pathlib.Path:
-    """The compiled library. Kept between runs where the user's caches are, else made in the folder."""
+    """The compiled library. Kept between runs where the user's caches are, else made in the folder, whose name LD_PRELOAD
+    can hold."""
     text = source()
     kept = toolchain.cache_folder()
-    if kept is None or UNLOADABLE.search(str(kept)):
+    if kept is None:
         return _compile(text, folder)
     library = kept / f"interposer-{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
     if not library.exists():
         with tempfile.TemporaryDirectory(dir=kept, prefix="interposer-") as name:
             os.replace(_compile(text, pathlib.Path(name)), library)
-    return library
+    if not UNLOADABLE.search(str(library)):
+        return library
+    link = folder / "interposer.so"
+    link.symlink_to(library)
+    return link
 
 
 def _compile(text: str, folder: pathlib.Path) -> pathlib.Path:
