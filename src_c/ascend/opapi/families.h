@@ -73,6 +73,8 @@ aclnnStatus op_permute(OpCall *op, const Operand *from, IntArguments dims, const
 aclnnStatus op_flip(OpCall *op, const Operand *from, uint32_t axes, const Operand *to);
 aclnnStatus op_slice(OpCall *op, const Operand *from, int32_t axis, int64_t start, int64_t step, const Operand *to);
 aclnnStatus op_reshape(OpCall *op, const Operand *from, const Operand *to);
+/* The vendor repeats up to 4 dimensions at once, and 3 behind one that is not repeated. */
+bool op_repeats_fit(IntArguments repeats);
 aclnnStatus op_repeat(OpCall *op, const Operand *from, IntArguments repeats, const Operand *to);
 aclnnStatus op_repeat_interleave(OpCall *op, const Operand *from, int64_t repeats, int32_t axis, const Operand *to);
 aclnnStatus op_concatenate(OpCall *op, Operands from, int32_t axis, aclDataType promoted, const Operand *to);

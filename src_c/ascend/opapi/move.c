@@ -120,6 +120,15 @@ aclnnStatus op_reshape(OpCall *op, const Operand *from, const Operand *to)
 }
 
 /* Each axis of out is `repeats` copies of self's: seen as two axes, the first of stride 0. */
+bool op_repeats_fit(IntArguments repeats)
+{
+    int32_t axes = 0;
+    for (int64_t i = 0; i < repeats.count; i++) {
+        axes += repeats.values[i] != 1;
+    }
+    return axes <= (repeats.count > 0 && repeats.values[0] == 1 ? 3 : 4);
+}
+
 aclnnStatus op_repeat(OpCall *op, const Operand *from, IntArguments repeats, const Operand *to)
 {
     View source = from->view, target = to->view;
