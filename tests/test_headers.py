@@ -32,6 +32,7 @@ def including(group):
 
 
 INCLUDE = re.compile(r"^\s*#\s*include\s+(.*?)\s*$", re.MULTILINE)
+FORWARDS = re.compile(r'\s*#\s*include\s+"[^"]+"\s*')
 # Types and macros, which another header could use, and bodies, which could use another header's functions.
 LENDS = re.compile(r'\b(typedef|struct|union|enum|class)\b|^\s*#\s*define\s+\w+[ (]|(?<!"C" )\{', re.MULTILINE)
 
@@ -40,11 +41,14 @@ def units(stack):
     """Groups of headers so that a group compiles only if each of its headers compiles alone.
 
     A header that only declares functions lends nothing to another; such headers that include the same files form one
-    group, however many there are. Every other header is a group of its own."""
+    group, however many there are, and those form one that do nothing but include another, which is tried itself. Every
+    other header is a group of its own."""
     root, alike, alone = paths.STACKS[stack].root / "include", {}, []
     for header in headers(stack):
         text = re.sub(r"/\*.*?\*/|//[^\n]*", "", (root / header).read_text(), flags=re.DOTALL)
-        if LENDS.search(text):
+        if FORWARDS.fullmatch(text):
+            alike.setdefault("forward", []).append(header)
+        elif LENDS.search(text):
             alone.append([header])
         else:
             alike.setdefault(tuple(INCLUDE.findall(text)), []).append(header)
