@@ -15,7 +15,7 @@
 
 /* Elements of the input in one piece of work. Rows of a window are taken ROWS at a time, and several rows of windows
  * together while they have no more than GROUP_ELEMENTS: what was written is then read when it has reached the cache. */
-enum { PIECE_ELEMENTS = 16 * 1024, GROUP_ELEMENTS = 2048, ROWS = 8, AHEAD = 512 };
+enum { PIECE_ELEMENTS = 16 * 1024, GROUP_ELEMENTS = 2048, ROWS = 8, AHEAD = 512, NOWHERE = INT32_MAX };
 
 typedef struct Span {
     int64_t begin, end;
@@ -40,6 +40,12 @@ typedef struct Pool {
     int64_t rows_per_piece; /* forward */
     int axis; /* backward: planes are cut into bands along this axis */
     int64_t band, bands, bands_per_piece, sums; /* of a band: sums are the numbers that are kept for it */
+    int64_t spare; /* backward: numbers of working memory for rows */
+    /* Of the maximum: elements of a row that windows see, in so many parts of such a length; room for a row of x. The
+     * columns that tap after tap of all windows lie in. */
+    int64_t line, parts, part, line_room, columns_pitch;
+    int32_t *columns;
+    bool some_see_nothing; /* windows that lie beside the rows */
     atomic_int out_of_memory;
 } Pool;
 
@@ -372,6 +378,31 @@ static void choose_bands(Pool *pool)
     }
 }
 
+/* The columns and the places of a row's taps; columns beside the row count as its first or last one. */
+static bool place_taps(Pool *pool)
+{
+    const int64_t step = pool->pooling->stride[2], taps = pool->pooling->window[2], padding = pool->pooling->padding[2];
+    const int64_t out = pool->out[2], width = pool->in[2];
+    pool->line = (out - 1) * step + taps;
+    pool->line_room = whole_lanes(width) + 2 * LANES;
+    pool->parts = step == 2 ? 2 : smaller(step, taps);
+    pool->part = larger(pool->line, padding + width) / step + 3 * LANES;
+    pool->pitch = pool->parts * pool->part;
+    const int64_t rows = smaller(pool->in[pool->axis], pool->band + 2 * pool->pooling->window[pool->axis]);
+    pool->spare = rows * (pool->axis == 0 ? pool->in[1] : 1) * pool->pitch;
+    pool->columns_pitch = whole_lanes(out);
+    pool->columns = calloc((size_t)taps, (size_t)pool->columns_pitch * sizeof *pool->columns);
+    pool->some_see_nothing = false;
+    for (int64_t o = 0; pool->columns != NULL && o < out; o++) {
+        pool->some_see_nothing |= length(inside(pool, 2, o)) == 0;
+        for (int64_t tap = 0; tap < taps; tap++) {
+            const int64_t column = smaller(larger(o * step - padding + tap, 0), width - 1);
+            pool->columns[tap * pool->columns_pitch + o] = (int32_t)column;
+        }
+    }
+    return pool->columns != NULL;
+}
+
 /* Of views whose last axis has no gaps. */
 static KernelStatus backward_of_rows(const View *views, const void *attributes)
 {
@@ -390,10 +421,17 @@ static KernelStatus backward_of_rows(const View *views, const void *attributes)
         pool.packed = (pool.in[1] == 1 || pool.dx.strides[3] == pool.in[2]) &&
                       (pool.in[0] == 1 || pool.dx.strides[2] == pool.in[1] * pool.in[2]);
         pool.pitch = working_pitch(&pool);
+        pool.spare = ROWS * pool.pitch;
+        pool.line_room = 0;
+        pool.columns = NULL;
         choose_bands(&pool);
+        status = is_maximum(&pool) && !place_taps(&pool) ? KERNEL_NO_MEMORY : KERNEL_OK;
+    }
+    if (status == KERNEL_OK) {
         const int64_t bands = pool.planes * pool.bands;
         run_pieces((bands + pool.bands_per_piece - 1) / pool.bands_per_piece, us_view_elements(&pool.dx),
                    loops[us_level()][pool.dx.dtype].backward_piece, &pool);
+        free(pool.columns);
         status = end(&pool);
     }
     us_detach_end(&detached);
