@@ -40,6 +40,12 @@ static _Atomic int capture_count;
 static uint64_t next_capture = 1;
 static _Thread_local CaptureMode mode_of_thread = CAPTURE_GLOBAL;
 
+/* The task that the thread recorded last; handles, because both may end. */
+static _Thread_local struct {
+    const void *graph, *stream;
+    Place place;
+} last_recorded;
+
 void us_recorder_lock(void)
 {
     pthread_mutex_lock(&recorder_lock);
@@ -180,8 +186,17 @@ static bool collect(Recorder *recorder, Body *body)
     return true;
 }
 
+static void note_recorded(const StreamState *stream, const Recorder *recorder, const Step *step, uint64_t *ticket)
+{
+    last_recorded.graph = recorder->graph->public.handle;
+    last_recorded.stream = stream->public.handle;
+    last_recorded.place = (Place){recorder->branch,
+                                  (uint32_t)recorder->graph->branches[recorder->branch].count - 1};
+    *ticket = step->id;
+}
+
 /* The body becomes a step; false: no memory. A recording that has failed takes it and forgets it. */
-static bool record_body(Recorder *recorder, Body *body)
+static bool record_body(const StreamState *stream, Recorder *recorder, Body *body, uint64_t *ticket)
 {
     if (recorder->kind == RECORDER_UPDATE) {
         return collect(recorder, body);
@@ -201,23 +216,44 @@ static bool record_body(Recorder *recorder, Body *body)
         step->body = body;
         graph->runs_program |= !body->task.anywhere;
         graph->may_block |= body->task.ready != NULL;
+        note_recorded(stream, recorder, step, ticket);
     }
     pthread_mutex_unlock(&graph->lock);
     return step != NULL;
 }
 
-bool us_recorder_take(StreamState *stream, const Task *task, bool *recorded)
+bool us_recorder_take(StreamState *stream, const Task *task, bool *recorded, uint64_t *ticket)
 {
     us_recorder_lock();
     Recorder *recorder = us_recorder_of(stream);
     *recorded = recorder != NULL;
     Body *body = recorder != NULL ? us_body_create(task) : NULL;
-    bool taken = body != NULL && record_body(recorder, body);
+    bool taken = body != NULL && record_body(stream, recorder, body, ticket);
     if (body != NULL && !taken) {
         free(body);
     }
     us_recorder_unlock();
     return taken;
+}
+
+Stream *us_last_recorded_stream(void)
+{
+    us_recorder_lock();
+    Stream *stream = us_stream_of_handle(last_recorded.stream);
+    const Recorder *recorder = stream != NULL ? us_recorder_of(stream_state(stream)) : NULL;
+    bool goes_on = recorder != NULL && recorder->kind != RECORDER_UPDATE && us_recorder_takes_steps(recorder) &&
+                   recorder->graph->public.handle == last_recorded.graph;
+    us_recorder_unlock();
+    return goes_on ? stream : NULL;
+}
+
+bool us_last_recorded_annotate(StepNote note, const void *bytes, size_t size)
+{
+    us_recorder_lock();
+    Graph *graph = us_graph_of_handle(last_recorded.graph);
+    bool kept = graph == NULL || us_graph_annotate(graph_state(graph), last_recorded.place, note, bytes, size);
+    us_recorder_unlock();
+    return kept;
 }
 
 /* ---- begin and end ---- */

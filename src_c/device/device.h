@@ -117,7 +117,7 @@ struct Stream {
     uint32_t vendor_flags;
     int32_t priority;
     int32_t id;
-    int64_t vendor_state[4]; /* failure mode, subscription … : free for the vendor layer */
+    int64_t vendor_state[5]; /* failure mode, subscription … : free for the vendor layer */
 };
 
 Stream *us_stream_create(Context *context, uint32_t internal_flags); /* NULL: no memory or no thread */
@@ -165,12 +165,27 @@ bool us_stream_idle(Stream *stream); /* in deferred mode also lets the stream ru
 /* The first fault on the stream (or that stopped its context, or on sticky platforms on its device), with its
  * explanation. */
 DeviceFault us_stream_fault(Stream *stream, Explanation *why);
+/* Which task it was; task 0: of another stream of the context, or there is no fault. */
+typedef struct TaskIdentity {
+    uint64_t task;  /* 1, 2, 3 … on its stream */
+    int32_t thread; /* that queued it, as the system numbers threads */
+} TaskIdentity;
+TaskIdentity us_stream_faulty_task(Stream *stream);
+/* The number of the last task (or recorded step) that the calling thread gave to a stream that is no default one; 0:
+ * none. */
+uint64_t us_last_task_of_thread(void);
 void us_stream_abort(Stream *stream); /* drops tasks that have not started and waits for the one that runs */
+void us_stream_interrupt(Stream *stream); /* the task that runs stops waiting for what it waits for; others stay */
 /* Later work of `stream` waits for all work submitted so far to `other`. False: no memory. */
 bool us_stream_wait_stream(Stream *stream, Stream *other);
 
 WaitStatus us_context_synchronize(Context *context, int64_t timeout_us); /* all streams of the context */
 WaitStatus us_device_synchronize(Device *device, int64_t timeout_us);    /* all contexts of the device */
+/* Aborts all streams of the device; but a stream whose task calls this only loses what follows. False: a task still runs
+ * when the time is over, or there is no memory. */
+bool us_device_abort(Device *device, int64_t timeout_us);
+/* Calls `visit` for all streams, the newest first. `only`: of one context; NULL: of all of the device. */
+void us_device_each_stream(Device *device, const Context *only, void (*visit)(Stream *stream));
 DeviceFault us_device_fault(Device *device, Explanation *why);           /* first fault found on any of its streams */
 /* Forgets faults, destroys all contexts, frees all memory of the device: the vendor's device reset. drain: run what is
  * queued first; otherwise drop what has not started. */

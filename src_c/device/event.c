@@ -2,6 +2,7 @@
 #include "device/event_internal.h"
 #include "device/graph.h"
 #include "device/order.h"
+#include "device/process_end.h"
 #include "device/signal.h"
 
 #include "report/grace.h"
@@ -23,6 +24,7 @@ struct EventState {
     uint64_t waits_queued, waits_passed;
     StreamState *stream;    /* of the latest record: held */
     uint64_t stream_ticket;
+    uint64_t sources;       /* grows when those two change */
     Moment *moment;         /* of a record: held; NULL: nobody watches */
     uint64_t moment_record; /* the latest of this process */
     EventCapture capture;
@@ -278,6 +280,7 @@ void us_event_record_comes_from(EventState *event, uint64_t record, StreamState 
         previous = event->stream;
         event->stream = stream;
         event->stream_ticket = ticket;
+        event->sources++;
         Moment *before = event->moment;
         event->moment = moment;
         event->moment_record = record;
@@ -286,6 +289,9 @@ void us_event_record_comes_from(EventState *event, uint64_t record, StreamState 
     pthread_cond_broadcast(&event->changed); /* waits for a first record look where it comes from */
     pthread_mutex_unlock(&event->lock);
     us_order_let_go(moment);
+    if (is_shared(event)) {
+        us_stream_allow(stream, ticket); /* whoever waits elsewhere cannot */
+    }
     if (previous != NULL) {
         us_stream_let_go(previous);
     }
@@ -304,9 +310,6 @@ static bool record(EventState *event, Stream *stream)
                                              .release = release_record, .argument = task, .anywhere = true}, &ticket);
     if (queued) {
         us_event_record_comes_from(event, number, stream_state(stream), ticket);
-    }
-    if (queued && is_shared(event)) {
-        us_stream_allow(stream_state(stream), ticket); /* whoever waits elsewhere cannot */
     }
     return queued;
 }
@@ -385,59 +388,111 @@ static StreamState *hold_stream(StreamState *stream)
     return stream != NULL && us_stream_hold(stream) ? stream : NULL;
 }
 
-/* Lets the stream that will make the latest record run up to it (deferred mode). */
-static void allow_record(EventState *event)
+/* Lets the stream that will make the latest record run up to it (deferred mode). Gives what `sources` was. */
+static uint64_t allow_record(EventState *event)
 {
     pthread_mutex_lock(&event->lock);
     StreamState *stream = hold_stream(event->stream);
     uint64_t ticket = event->stream_ticket;
+    uint64_t sources = event->sources;
     pthread_mutex_unlock(&event->lock);
     if (stream != NULL) {
         us_stream_allow(stream, ticket);
         us_stream_let_go(stream);
     }
+    return sources;
 }
 
-/* Waits a few milliseconds at most. */
-static void wait_for_change(EventState *event, uint64_t record)
+/* Wakes those who wait: there may be something new to see. */
+static void wake_waiters(void *argument)
 {
-    static const uint64_t LOOK_AGAIN = 5 * 1000000; /* whether the task that waits is dropped */
-    struct timespec deadline = us_deadline(LOOK_AGAIN);
-    if (is_shared(event)) {
-        uint32_t changes = atomic_load(&event->words->changes);
-        if (!us_event_is_reached(event, record)) {
-            us_signal_wait(event->words, changes, LOOK_AGAIN);
-        }
-        if (us_signal_is_orphan(event->words)) {
-            us_event_reach(event, record, 0); /* dropped with its process */
-        }
-        return;
-    }
+    EventState *event = argument;
     pthread_mutex_lock(&event->lock);
-    if (!us_event_is_reached(event, record)) {
-        pthread_cond_timedwait(&event->changed, &event->lock, &deadline);
+    pthread_cond_broadcast(&event->changed);
+    pthread_mutex_unlock(&event->lock);
+    if (is_shared(event)) {
+        us_signal_tell(event->words);
+    }
+}
+
+/* Where the process of the latest record cannot be watched: how often to look whether it is still there. */
+static const int64_t LOOK_AGAIN_NS = 100 * 1000000;
+
+static void wake_processes(void *argument)
+{
+    us_signal_tell(argument);
+}
+
+/* Sleeps until the record has run, its process has ended, or somebody wakes those who wait; `left` is negative without a
+ * limit. */
+static void wait_for_other_process(EventState *event, uint64_t record, int64_t left)
+{
+    SignalWords *words = event->words;
+    int32_t recorder = atomic_load(&words->recorder);
+    bool foreign = recorder > 0 && recorder != (int32_t)getpid();
+    ProcessWatch *watch = foreign ? us_process_watch(recorder, wake_processes, words) : NULL;
+    if (foreign && watch == NULL && (left < 0 || left > LOOK_AGAIN_NS)) {
+        left = LOOK_AGAIN_NS;
+    }
+    uint32_t changes = atomic_load(&words->changes);
+    bool orphan = us_signal_is_orphan(words);
+    if (!orphan && !us_event_is_reached(event, record) && !us_task_gives_up() &&
+        atomic_load(&words->recorder) == recorder) {
+        us_signal_wait(words, changes, left);
+    }
+    us_process_unwatch(watch);
+    if (orphan) {
+        us_event_reach(event, record, 0); /* dropped with its process */
+    }
+}
+
+/* The same for an event of this process; `sources` is what allow_record gave. */
+static void wait_for_own_record(EventState *event, uint64_t record, uint64_t sources, int64_t left)
+{
+    struct timespec deadline = us_deadline(left < 0 ? 0 : (uint64_t)left);
+    pthread_mutex_lock(&event->lock);
+    if (!us_event_is_reached(event, record) && !us_task_gives_up() && event->sources == sources) {
+        if (left < 0) {
+            pthread_cond_wait(&event->changed, &event->lock);
+        } else {
+            pthread_cond_timedwait(&event->changed, &event->lock, &deadline);
+        }
     }
     pthread_mutex_unlock(&event->lock);
+}
+
+/* The latter part of wait_for_record. */
+static bool sleep_until_recorded(EventState *event, uint64_t record, int64_t timeout_us)
+{
+    uint64_t start = us_now();
+    while (!us_event_is_reached(event, record)) {
+        int64_t left = timeout_us < 0 ? -1 : timeout_us * 1000 - (int64_t)(us_now() - start);
+        if ((timeout_us >= 0 && left <= 0) || us_task_gives_up()) {
+            return false;
+        }
+        uint64_t sources = allow_record(event);
+        if (is_shared(event)) {
+            wait_for_other_process(event, record, left);
+        } else {
+            wait_for_own_record(event, record, sources, left);
+        }
+    }
+    return true;
 }
 
 /* True when the record has run; false when the time is over or the task that waits is dropped. */
 static bool wait_for_record(EventState *event, uint64_t record, int64_t timeout_us)
 {
-    uint64_t start = us_now();
     allow_record(event);
     EventTask wanted = {.event = event, .record = record};
     us_parallel_wait(wait_is_ready, &wanted, AWAKE_NANOSECONDS);
-    while (!us_event_is_reached(event, record)) {
-        if (timeout_us >= 0 && us_now() - start >= (uint64_t)timeout_us * 1000) {
-            return false;
-        }
-        if (us_task_gives_up()) {
-            return false;
-        }
-        allow_record(event);
-        wait_for_change(event, record);
+    if (us_event_is_reached(event, record)) {
+        return true;
     }
-    return true;
+    us_task_sleeps(wake_waiters, event);
+    bool reached = sleep_until_recorded(event, record, timeout_us);
+    us_task_sleeps(NULL, NULL);
+    return reached;
 }
 
 static DeviceFault run_wait(void *argument, Explanation *why)

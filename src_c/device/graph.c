@@ -50,15 +50,24 @@ static void end_step(Step *step)
         free(((Jump *)step->control)->labels);
     }
     free(step->control);
+    for (int n = 0; n < STEP_NOTE_COUNT; n++) {
+        free(step->notes[n]);
+    }
+}
+
+void us_graph_empty_branch(Branch *branch)
+{
+    for (size_t s = 0; s < branch->count; s++) {
+        end_step(&branch->steps[s]);
+    }
+    branch->count = 0;
 }
 
 static void end_graph(void *argument)
 {
     GraphState *graph = argument;
     for (size_t b = 0; b < graph->branch_count; b++) {
-        for (size_t s = 0; s < graph->branches[b].count; s++) {
-            end_step(&graph->branches[b].steps[s]);
-        }
+        us_graph_empty_branch(&graph->branches[b]);
         us_handle_release(graph->branches[b].handle, HANDLE_GRAPH_BRANCH);
         free(graph->branches[b].steps);
     }
@@ -258,6 +267,10 @@ static StepInfo info_of(const GraphState *graph, uint32_t branch, const Step *st
     }
     const Step *target = step->kind == STEP_WAIT ? step_at(graph, step->target.branch, step->target.step) : NULL;
     info.target = target != NULL ? target->id : 0;
+    for (int n = 0; n < STEP_NOTE_COUNT; n++) {
+        info.notes[n] = step->notes[n];
+        info.note_sizes[n] = step->note_sizes[n];
+    }
     return info;
 }
 
@@ -271,6 +284,29 @@ bool us_graph_step(const Graph *public, uint32_t branch, size_t index, StepInfo 
     }
     pthread_mutex_unlock(&graph->lock);
     return step != NULL;
+}
+
+bool us_graph_annotate(GraphState *graph, Place place, StepNote note, const void *bytes, size_t size)
+{
+    char *copy = malloc(size + 1);
+    if (copy == NULL) {
+        return false;
+    }
+    memcpy(copy, bytes, size);
+    copy[size] = '\0';
+    pthread_mutex_lock(&graph->lock);
+    Step *step = step_at(graph, place.branch, place.step);
+    char *old = copy;
+    if (step != NULL) {
+        old = step->notes[note];
+        step->notes[note] = copy;
+        step->note_sizes[note] = size;
+    }
+    pthread_mutex_unlock(&graph->lock);
+    if (old != NULL) {
+        us_grace_bury(free, old); /* other calls may show it now */
+    }
+    return true;
 }
 
 /* ---- handles of branches and steps: they end with the graph ------------------------------------------------------ */

@@ -34,6 +34,9 @@ typedef enum StepKind {
     STEP_END,    /* the whole run ends */
 } StepKind;
 
+/* What the program says about a task: nothing that runs depends on it. */
+typedef enum StepNote { STEP_NOTE_OPERATOR, STEP_NOTE_TEXT, STEP_NOTE_COUNT } StepNote;
+
 /* What can be told of a step. */
 typedef struct StepInfo {
     uint32_t id;     /* in the order of recording */
@@ -46,6 +49,8 @@ typedef struct StepInfo {
     uint32_t target;      /* STEP_WAIT: id of the record it waits for */
     bool disabled;
     const void *group;    /* handle of its group; NULL: none */
+    const char *notes[STEP_NOTE_COUNT]; /* NULL: none; a 0 follows the bytes */
+    size_t note_sizes[STEP_NOTE_COUNT];
 } StepInfo;
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
@@ -60,6 +65,7 @@ Graph *us_graph_copy(const Graph *graph); /* NULL: no memory */
 bool us_graph_launch(Graph *graph, Stream *stream, const char *name);
 bool us_graph_is_running(const Graph *graph); /* a run is queued or not over */
 bool us_graph_is_recording(const Graph *graph);
+void us_graph_abort(Graph *graph); /* the run that goes on ends before its next step, and stops waiting */
 
 size_t us_graph_branches(const Graph *graph);
 size_t us_graph_steps(const Graph *graph); /* of all branches */
@@ -137,6 +143,11 @@ CaptureFault us_capture_external_record(Event *event, Stream *stream);
 CaptureFault us_capture_external_wait(Stream *stream, Event *event, bool when_run);
 CaptureFault us_capture_external_reset(Event *event, Stream *stream);
 
+/* The stream of the task that the calling thread recorded last; NULL: none, or the stream is no longer recorded into that
+ * graph. A note to that task, copied. False: no memory. */
+Stream *us_last_recorded_stream(void);
+bool us_last_recorded_annotate(StepNote note, const void *bytes, size_t size);
+
 /* Groups: steps whose tasks can be given other arguments later. */
 CaptureFault us_capture_group_begin(Stream *stream);
 CaptureFault us_capture_group_end(Stream *stream, void **group);
@@ -151,6 +162,9 @@ CaptureFault us_group_update_end(Stream *stream);
 CaptureFault us_graph_bind(Graph *graph, Stream *stream, bool starts);
 CaptureFault us_graph_unbind(Graph *graph, Stream *stream); /* IDLE: not bound to this graph. The steps stay. */
 void us_graph_close(Graph *graph); /* takes no further steps */
+/* Forgets the steps of a bound stream; the graph takes steps again. */
+void us_graph_clear_stream(Stream *stream);
+Graph *us_graph_of_bound(const Stream *stream); /* NULL: the stream is not bound */
 bool us_graph_has_bound(const Graph *graph, const Stream *stream); /* NULL: any graph */
 
 typedef enum Comparison { COMPARE_EQUAL, COMPARE_NOT_EQUAL, COMPARE_GREATER, COMPARE_NOT_LESS, COMPARE_LESS,

@@ -54,6 +54,29 @@ void us_graph_close(Graph *public)
     us_recorder_unlock();
 }
 
+Graph *us_graph_of_bound(const Stream *stream)
+{
+    us_recorder_lock();
+    const Recorder *recorder = building(stream);
+    Graph *graph = recorder != NULL ? &recorder->graph->public : NULL;
+    us_recorder_unlock();
+    return graph;
+}
+
+void us_graph_clear_stream(Stream *stream)
+{
+    us_recorder_lock();
+    const Recorder *recorder = building(stream);
+    GraphState *graph = recorder != NULL ? recorder->graph : NULL;
+    if (graph != NULL) {
+        pthread_mutex_lock(&graph->lock);
+        us_graph_empty_branch(&graph->branches[recorder->branch]);
+        graph->recording = true;
+        pthread_mutex_unlock(&graph->lock);
+    }
+    us_recorder_unlock();
+}
+
 bool us_graph_has_bound(const Graph *public, const Stream *stream)
 {
     us_recorder_lock();

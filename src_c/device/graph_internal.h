@@ -52,6 +52,8 @@ typedef struct Step {
     void *control;     /* Jump, Switch, Choice: owned */
     void *handle;      /* HANDLE_GRAPH_STEP; NULL until somebody asks */
     void *group;
+    char *notes[STEP_NOTE_COUNT]; /* owned; NULL: none */
+    size_t note_sizes[STEP_NOTE_COUNT];
 } Step;
 
 typedef struct Branch {
@@ -88,6 +90,8 @@ struct GraphState {
     bool runs_program; /* a step is the program's own code */
     bool may_block;    /* a step waits for the world outside */
     _Atomic int runs;
+    StreamState *stream;     /* of the run that goes on; NULL: none */
+    _Atomic uint64_t aborts;
     Initial *initials;
     size_t initial_count;
     GraphState *parent; /* which owns this one; not held */
@@ -108,6 +112,9 @@ void us_graph_let_go(GraphState *graph);
 /* Adds a branch; its number, or UINT32_MAX: no memory. Adds a step to a branch; NULL: no memory. With the lock held. */
 uint32_t us_graph_add_branch(GraphState *graph, void *stream, bool dormant);
 Step *us_graph_add_step(GraphState *graph, uint32_t branch, StepKind kind);
+/* Ends the steps of a branch. With the lock held. */
+void us_graph_empty_branch(Branch *branch);
+bool us_graph_annotate(GraphState *graph, Place place, StepNote note, const void *bytes, size_t size);
 
 Body *us_body_create(const Task *task);
 void us_body_let_go(Body *body);

@@ -316,10 +316,34 @@ static DeviceFault run_once(GraphState *graph, const uint64_t *records, Explanat
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
+static void set_running_stream(GraphState *graph, StreamState *stream)
+{
+    pthread_mutex_lock(&graph->lock);
+    graph->stream = stream;
+    pthread_mutex_unlock(&graph->lock);
+}
+
 static DeviceFault run_launch(void *argument, Explanation *why)
 {
     const GraphLaunch *launch = argument;
-    return run_once(launch->graph, launch->records, why);
+    GraphState *graph = launch->graph;
+    us_task_gives_up_with(&graph->aborts);
+    set_running_stream(graph, launch->stream);
+    DeviceFault fault = run_once(graph, launch->records, why);
+    set_running_stream(graph, NULL);
+    us_task_gives_up_with(NULL);
+    return fault;
+}
+
+void us_graph_abort(Graph *public)
+{
+    GraphState *graph = graph_state(public);
+    atomic_fetch_add(&graph->aborts, 1);
+    pthread_mutex_lock(&graph->lock);
+    if (graph->stream != NULL) {
+        us_stream_rouse(graph->stream);
+    }
+    pthread_mutex_unlock(&graph->lock);
 }
 
 static bool launch_is_ready(void *argument)

@@ -319,40 +319,62 @@ static bool take_flag(void *argument)
     return task->taken;
 }
 
-/* Waits a few milliseconds at most. */
-static void wait_for_change(NotifyState *notify)
+static void wake_waiters(void *argument)
 {
-    static const uint64_t LOOK_AGAIN = 5 * 1000000;
-    struct timespec deadline = us_deadline(LOOK_AGAIN);
+    NotifyState *notify = argument;
+    pthread_mutex_lock(&notify->lock);
+    pthread_cond_broadcast(&notify->changed);
+    if (notify->file >= 0) {
+        us_signal_tell(notify->words);
+    }
+    pthread_mutex_unlock(&notify->lock);
+}
+
+/* Until the flag is set, somebody promises to set it, or wakes those who wait; `left` nanoseconds, negative: no limit. */
+static void wait_for_change(NotifyState *notify, int64_t left)
+{
+    struct timespec deadline = us_deadline(left < 0 ? 0 : (uint64_t)left);
     pthread_mutex_lock(&notify->lock);
     SignalWords *words = notify->words;
     uint32_t changes = atomic_load(&words->changes);
-    bool waits = atomic_load(&words->flag) == 0 && notify->promises == NULL;
-    if (waits && notify->file < 0) {
+    bool waits = atomic_load(&words->flag) == 0 && notify->promises == NULL && !us_task_gives_up();
+    if (waits && notify->file < 0 && left < 0) {
+        pthread_cond_wait(&notify->changed, &notify->lock);
+    } else if (waits && notify->file < 0) {
         pthread_cond_timedwait(&notify->changed, &notify->lock, &deadline);
     }
     pthread_mutex_unlock(&notify->lock);
     if (waits && words != &notify->own) {
-        us_signal_wait(words, changes, LOOK_AGAIN);
+        us_signal_wait(words, changes, left);
     }
+}
+
+/* False: the time is over. */
+static bool wait_for_flag(NotifyTask *task)
+{
+    uint64_t start = us_now();
+    keep_promises(task->notify);
+    while (!take_flag(task) && !us_task_gives_up()) {
+        int64_t left = task->timeout_us < 0 ? -1 : task->timeout_us * 1000 - (int64_t)(us_now() - start);
+        if (task->timeout_us >= 0 && left <= 0) {
+            return false;
+        }
+        wait_for_change(task->notify, left);
+        keep_promises(task->notify);
+    }
+    return true;
 }
 
 static DeviceFault run_wait(void *argument, Explanation *why)
 {
     NotifyTask *task = argument;
-    uint64_t start = us_now();
-    keep_promises(task->notify);
-    while (!take_flag(task)) {
-        if (us_task_gives_up()) {
-            return DEVICE_FAULT_NONE;
-        }
-        if (task->timeout_us >= 0 && us_now() - start >= (uint64_t)task->timeout_us * 1000) {
-            us_explain(why, "notify %u was not recorded within %lld us", (unsigned)task->notify->public.id,
-                       (long long)task->timeout_us);
-            return DEVICE_FAULT_TIMEOUT;
-        }
-        wait_for_change(task->notify);
-        keep_promises(task->notify);
+    us_task_sleeps(wake_waiters, task->notify);
+    bool over = wait_for_flag(task);
+    us_task_sleeps(NULL, NULL);
+    if (!over) {
+        us_explain(why, "notify %u was not recorded within %lld us", (unsigned)task->notify->public.id,
+                   (long long)task->timeout_us);
+        return DEVICE_FAULT_TIMEOUT;
     }
     task->taken = false; /* the next run of a recorded wait takes another record */
     return DEVICE_FAULT_NONE;

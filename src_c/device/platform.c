@@ -268,7 +268,7 @@ Context *us_context_primary(Device *device)
 /* With the device lock held. */
 static void stop_stream(StreamState *stream, DeviceFault fault, const Explanation *why)
 {
-    us_stream_keep_fault(stream, fault, why);
+    us_stream_keep_fault(stream, fault, why, (TaskIdentity){0, 0});
     atomic_store(&stream->stopped, true);
 }
 
@@ -393,107 +393,7 @@ void us_context_set_current(const Platform *platform, Context *context)
     current_contexts[platform->id] = context == NULL ? NULL : context->handle;
 }
 
-/* ---- waiting for several streams ---- */
-
-/* The streams of one context (or of all contexts of a device), held, so that no lock is needed while waiting for them. */
-typedef struct StreamList {
-    StreamState **streams;
-    size_t count;
-} StreamList;
-
-static void append_streams(StreamList *list, ContextState *context)
-{
-    for (StreamState *stream = context->streams; stream != NULL; stream = stream->next) {
-        if (list->streams == NULL) {
-            list->count++;
-        } else if (us_stream_hold(stream)) {
-            list->streams[list->count++] = stream;
-        }
-    }
-}
-
-/* `only`: NULL for all contexts of the device. False: no memory. */
-static bool hold_streams(Device *device, ContextState *only, StreamList *list)
-{
-    PlatformState *platform = platform_state(device->platform);
-    *list = (StreamList){NULL, 0};
-    bool complete = true;
-    pthread_mutex_lock(&platform->device_lock);
-    for (int pass = 0; pass < 2 && complete; pass++) {
-        list->count = 0;
-        for (ContextState *c = device_state(device)->contexts; c != NULL; c = c->next) {
-            if (only == NULL || c == only) {
-                append_streams(list, c);
-            }
-        }
-        if (pass == 0) {
-            list->streams = calloc(list->count + 1, sizeof *list->streams);
-            complete = list->streams != NULL;
-        }
-    }
-    pthread_mutex_unlock(&platform->device_lock);
-    return complete;
-}
-
-static void let_go_streams(StreamList *list)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        us_stream_let_go(list->streams[i]);
-    }
-    free(list->streams);
-}
-
-static void allow_all(const StreamList *list)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        us_stream_allow(list->streams[i], atomic_load(&list->streams[i]->submitted));
-    }
-}
-
-void us_platform_allow(Platform *platform)
-{
-    for (int32_t i = 0; i < platform->device_count; i++) {
-        Device *device = __atomic_load_n(&platform->devices[i], __ATOMIC_ACQUIRE);
-        StreamList list;
-        if (device != NULL && hold_streams(device, NULL, &list)) {
-            allow_all(&list);
-            let_go_streams(&list);
-        }
-    }
-}
-
-static WaitStatus synchronize(Device *device, ContextState *only, int64_t timeout_us)
-{
-    StreamList list;
-    if (!hold_streams(device, only, &list)) {
-        return WAIT_FAULT;
-    }
-    uint64_t start = us_now();
-    WaitStatus worst = WAIT_DONE;
-    /* First let all of them run, so that deferred streams do not wait for each other. */
-    allow_all(&list);
-    for (size_t i = 0; i < list.count && worst != WAIT_TIMEOUT; i++) {
-        int64_t left = timeout_us;
-        if (timeout_us >= 0) {
-            int64_t used = (int64_t)((us_now() - start) / 1000);
-            left = used < timeout_us ? timeout_us - used : 0;
-        }
-        WaitStatus status = us_stream_synchronize(&list.streams[i]->public, left);
-        worst = status == WAIT_TIMEOUT || worst == WAIT_DONE ? status : worst;
-    }
-    let_go_streams(&list);
-    return worst;
-}
-
-WaitStatus us_context_synchronize(Context *context, int64_t timeout_us)
-{
-    return synchronize(context->device, context_state(context), timeout_us);
-}
-
-WaitStatus us_device_synchronize(Device *device, int64_t timeout_us)
-{
-    return synchronize(device, NULL, timeout_us);
-}
+/* ---- reset ---- */
 
 /* Other threads may make new contexts while those of the device are ended. */
 static void mark_contexts(Device *device)
@@ -589,13 +489,13 @@ __attribute__((destructor)) static void stop_all_workers(void)
             us_check_leaks(platform);
         }
         for (int32_t i = 0; platform != NULL && i < platform->device_count; i++) {
-            StreamList list = {NULL, 0};
+            StreamList list;
             Device *device = __atomic_load_n(&platform->devices[i], __ATOMIC_ACQUIRE);
-            if (device != NULL && hold_streams(device, NULL, &list)) {
+            if (device != NULL && us_stream_list_hold(device, NULL, &list)) {
                 for (size_t s = 0; s < list.count; s++) {
                     us_stream_stop(list.streams[s], PATIENCE);
                 }
-                let_go_streams(&list);
+                us_stream_list_let_go(&list);
             }
         }
     }

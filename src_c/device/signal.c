@@ -36,11 +36,11 @@ void us_signal_tell(SignalWords *words)
     syscall(SYS_futex, &words->changes, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-void us_signal_wait(SignalWords *words, uint32_t changes, uint64_t nanoseconds)
+void us_signal_wait(SignalWords *words, uint32_t changes, int64_t nanoseconds)
 {
-    static const uint64_t SECOND = 1000000000;
+    static const int64_t SECOND = 1000000000;
     struct timespec limit = {.tv_sec = (time_t)(nanoseconds / SECOND), .tv_nsec = (long)(nanoseconds % SECOND)};
-    syscall(SYS_futex, &words->changes, FUTEX_WAIT, changes, &limit, NULL, 0);
+    syscall(SYS_futex, &words->changes, FUTEX_WAIT, changes, nanoseconds < 0 ? NULL : &limit, NULL, 0);
 }
 
 bool us_signal_is_orphan(const SignalWords *words)

@@ -22,8 +22,8 @@ void us_signal_close(SignalWords *words);
 
 /* Wakes all who wait, after a change. */
 void us_signal_tell(SignalWords *words);
-/* Until `changes` is no longer what it was, or so long. */
-void us_signal_wait(SignalWords *words, uint32_t changes, uint64_t nanoseconds);
+/* Until `changes` is no longer what it was, or so long; negative: no limit. May end early. */
+void us_signal_wait(SignalWords *words, uint32_t changes, int64_t nanoseconds);
 
 /* Whether the process that submitted the latest record has ended. */
 bool us_signal_is_orphan(const SignalWords *words);

@@ -45,6 +45,7 @@ static void end_stream(void *argument)
     pthread_cond_destroy(&stream->work);
     pthread_cond_destroy(&stream->done);
     pthread_mutex_destroy(&stream->lock);
+    pthread_mutex_destroy(&stream->sleep_lock);
     free(stream);
 }
 
@@ -72,6 +73,7 @@ Stream *us_stream_create(Context *context, uint32_t internal_flags)
     stream->public.id = atomic_fetch_add(&next_id, 1);
     atomic_init(&stream->references, 1);
     pthread_mutex_init(&stream->lock, NULL);
+    pthread_mutex_init(&stream->sleep_lock, NULL);
     us_condition_init(&stream->work);
     us_condition_init(&stream->done);
     stream->public.handle = us_handle_create(HANDLE_STREAM, stream);
@@ -121,6 +123,7 @@ static void stop_worker(StreamState *stream, const struct timespec *deadline)
     stream->worker_exists = false;
     pthread_cond_signal(&stream->work);
     pthread_mutex_unlock(&stream->lock);
+    us_stream_rouse(stream);
     if (!exists) {
         return;
     }
@@ -203,12 +206,13 @@ void us_stream_destroy(Stream *public, bool drain)
 
 /* ---- running tasks ---- */
 
-void us_stream_keep_fault(StreamState *stream, DeviceFault fault, const Explanation *why)
+void us_stream_keep_fault(StreamState *stream, DeviceFault fault, const Explanation *why, TaskIdentity task)
 {
     pthread_mutex_lock(&stream->lock);
     if (stream->fault == DEVICE_FAULT_NONE) {
         stream->fault = fault;
         stream->why = *why;
+        stream->faulty = task;
     }
     pthread_mutex_unlock(&stream->lock);
 }
@@ -217,7 +221,7 @@ static void keep_fault(StreamState *stream, const Task *task, DeviceFault fault,
 {
     Explanation told;
     us_explain(&told, "%s: %s", task->work.name, why->text);
-    us_stream_keep_fault(stream, fault, &told);
+    us_stream_keep_fault(stream, fault, &told, (TaskIdentity){task->ticket, task->thread});
     DeviceState *device = device_state(stream->device);
     pthread_mutex_lock(&device->fault_lock);
     if (device->fault == DEVICE_FAULT_NONE) {
@@ -257,26 +261,6 @@ static void finish(StreamState *stream, Task *task)
     }
 }
 
-static void trace(const StreamState *stream, Work work, uint64_t start, DeviceFault fault)
-{
-    char arguments[160];
-    snprintf(arguments, sizeof arguments, "\"stream\":%d,\"device\":%d,\"bytes\":%llu,\"fault\":%d",
-             (int)stream->public.id, (int)stream->device->ordinal, (unsigned long long)work.bytes, (int)fault);
-    us_trace_event(work.category, work.name, 1 + (int64_t)stream->public.id, start, us_now(), arguments);
-}
-
-/* The task that this thread runs. */
-typedef struct RunningTask {
-    StreamState *stream; /* NULL: none */
-    uint64_t ticket;
-} RunningTask;
-static _Thread_local RunningTask running;
-
-void us_task_trace(Work work, uint64_t start, DeviceFault fault)
-{
-    trace(running.stream, work, start, fault);
-}
-
 static void run(StreamState *stream, Task *task)
 {
     if (task->ticket > atomic_load(&stream->dropped) && !is_stopped(stream)) {
@@ -284,16 +268,15 @@ static void run(StreamState *stream, Task *task)
         uint64_t start = us_tracing ? us_now() : 0;
         Origin before = us_set_origin((Origin){task->work.name, task->caller, true});
         atomic_store_explicit(&stream->runs_program, !task->anywhere, memory_order_relaxed);
-        RunningTask outer = running; /* a task of the program may wait for a stream, and so run its tasks */
-        running = (RunningTask){stream, task->ticket};
+        RunningTask outer = us_task_begin(stream, task); /* it may wait for a stream, and so run its tasks */
         us_order_host_function(stream, task);
         DeviceFault fault = task->run(task->argument, &why);
         us_order_host_function_over(task);
-        running = outer;
+        us_task_end(outer);
         atomic_store_explicit(&stream->runs_program, false, memory_order_relaxed);
         us_set_origin(before);
         if (us_tracing) {
-            trace(stream, task->work, start, fault);
+            us_stream_trace(stream, task->work, start, fault);
         }
         if (fault != DEVICE_FAULT_NONE) {
             keep_fault(stream, task, fault, &why);
@@ -393,7 +376,7 @@ static bool rouse_worker(StreamState *stream)
 }
 
 /* Runs queued tasks up to `ticket` on the calling thread, until one has to wait or is the worker's alone. */
-static void drain_here(StreamState *stream, uint64_t ticket, bool only_anywhere)
+void us_stream_drain(StreamState *stream, uint64_t ticket, bool only_anywhere)
 {
     pthread_mutex_lock(&stream->lock);
     while (!stream->draining && stream->first != NULL && stream->first->ticket <= ticket) {
@@ -420,16 +403,19 @@ static void drain_here(StreamState *stream, uint64_t ticket, bool only_anywhere)
 static void drop_rest(StreamState *stream)
 {
     us_stream_allow(stream, us_stream_drop(stream));
-    drain_here(stream, UINT64_MAX, false);
+    us_stream_drain(stream, UINT64_MAX, false);
 }
 
 bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
 {
     task.caller = us_callers_are_wanted() ? us_current_caller() : NULL;
+    task.thread = us_thread_number();
     if (atomic_load(&stream->recorder) != NULL) {
         bool recorded = false;
-        bool taken = us_recorder_take(stream, &task, &recorded);
+        uint64_t step = 0;
+        bool taken = us_recorder_take(stream, &task, &recorded, &step);
         if (recorded) {
+            us_note_last_task(stream, step);
             *ticket = 0; /* nothing to wait for */
             return taken;
         }
@@ -450,6 +436,7 @@ bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
     }
     queued->ticket = atomic_load(&stream->submitted) + 1;
     *ticket = queued->ticket;
+    us_note_last_task(stream, queued->ticket);
     us_order_queue(stream, queued, &conflict);
     if (stream->last == NULL) {
         stream->first = queued;
@@ -464,7 +451,7 @@ bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
     pthread_mutex_unlock(&stream->lock);
     us_order_tell(stream, &conflict);
     if (mode == STREAM_MODE_INLINE) {
-        drain_here(stream, UINT64_MAX, false);
+        us_stream_drain(stream, UINT64_MAX, false);
     }
     return true;
 }
@@ -503,109 +490,6 @@ void us_stream_allow(StreamState *stream, uint64_t ticket)
         rouse_worker(stream);
     }
     pthread_mutex_unlock(&stream->lock);
-}
-
-bool us_task_gives_up(void)
-{
-    const StreamState *stream = running.stream;
-    return stream != NULL && (atomic_load(&stream->stopping) || atomic_load(&stream->dropped) >= running.ticket);
-}
-
-/* ---- waiting ---- */
-
-typedef struct Wanted {
-    StreamState *stream;
-    uint64_t ticket;
-} Wanted;
-
-static bool is_done(void *argument)
-{
-    const Wanted *wanted = argument;
-    return atomic_load(&wanted->stream->completed) >= wanted->ticket;
-}
-
-bool us_stream_wait_ticket(StreamState *stream, uint64_t ticket, int64_t timeout_us)
-{
-    us_stream_allow(stream, ticket);
-    if (timeout_us < 0 && atomic_load(&stream->completed) < ticket && us_thread_has_room()) {
-        drain_here(stream, ticket, true); /* faster than waking the worker, when that has parked */
-    }
-    Wanted wanted = {stream, ticket};
-    if (us_parallel_wait(is_done, &wanted, AWAKE_NANOSECONDS)) {
-        return true;
-    }
-    struct timespec deadline = us_deadline(timeout_us < 0 ? 0 : (uint64_t)timeout_us * 1000);
-    bool expired = false;
-    pthread_mutex_lock(&stream->lock);
-    atomic_fetch_add(&stream->waiters, 1);
-    while (atomic_load(&stream->completed) < ticket && !expired) {
-        if (timeout_us < 0) {
-            pthread_cond_wait(&stream->done, &stream->lock);
-        } else {
-            expired = pthread_cond_timedwait(&stream->done, &stream->lock, &deadline) != 0;
-        }
-    }
-    atomic_fetch_sub(&stream->waiters, 1);
-    pthread_mutex_unlock(&stream->lock);
-    return atomic_load(&stream->completed) >= ticket;
-}
-
-WaitStatus us_stream_synchronize(Stream *public, int64_t timeout_us)
-{
-    StreamState *stream = stream_state(public);
-    uint64_t ticket = atomic_load(&stream->submitted);
-    Moment *moment = us_order_moment(stream, ticket);
-    if (!us_stream_wait_ticket(stream, ticket, timeout_us)) {
-        us_order_let_go(moment);
-        return WAIT_TIMEOUT;
-    }
-    us_order_seen(stream, moment);
-    return us_stream_fault(public, NULL) == DEVICE_FAULT_NONE ? WAIT_DONE : WAIT_FAULT;
-}
-
-bool us_stream_idle(Stream *public)
-{
-    StreamState *stream = stream_state(public);
-    uint64_t ticket = atomic_load(&stream->submitted);
-    us_stream_allow(stream, ticket);
-    bool idle = atomic_load(&stream->completed) >= ticket;
-    if (idle) {
-        us_order_seen(stream, us_order_moment(stream, ticket));
-    }
-    return idle;
-}
-
-DeviceFault us_stream_fault(Stream *public, Explanation *why)
-{
-    StreamState *stream = stream_state(public);
-    Device *device = stream->device;
-    if (device->platform->profile.faults_are_sticky_on_device) {
-        return us_device_fault(device, why);
-    }
-    pthread_mutex_lock(&stream->lock);
-    DeviceFault fault = stream->fault;
-    if (fault != DEVICE_FAULT_NONE && why != NULL) {
-        *why = stream->why;
-    }
-    pthread_mutex_unlock(&stream->lock);
-    return fault;
-}
-
-uint64_t us_stream_drop(StreamState *stream)
-{
-    uint64_t ticket = atomic_load(&stream->submitted);
-    uint64_t dropped = atomic_load(&stream->dropped);
-    while (dropped < ticket && !atomic_compare_exchange_weak(&stream->dropped, &dropped, ticket)) {
-    }
-    return ticket;
-}
-
-void us_stream_abort(Stream *public)
-{
-    StreamState *stream = stream_state(public);
-    uint64_t ticket = us_stream_drop(stream);
-    us_stream_wait_ticket(stream, ticket, -1);
-    us_order_seen(stream, us_order_moment(stream, ticket));
 }
 
 void us_stream_stop(StreamState *stream, uint64_t patience_ns)

@@ -19,6 +19,7 @@ typedef struct Task {
     size_t use_count;
     struct Moment *moment; /* the program's own code: what is over when it begins (order.h); held */
     uint64_t ticket; /* 1, 2, 3 … on its stream */
+    int32_t thread;  /* that queued it, as the system numbers threads */
     bool anywhere;   /* any thread may run it: our own code only */
 } Task;
 
@@ -40,6 +41,7 @@ struct StreamState {
     pthread_t worker;
     DeviceFault fault;
     Explanation why;
+    TaskIdentity faulty; /* whose fault it is; task 0: of another stream */
     _Atomic bool ended;   /* the handle is gone */
     _Atomic bool stopped; /* by a failure in its context: tasks are released without being run */
     _Atomic(struct Recorder *) recorder; /* takes the stream's work in place of the queue (capture.c); NULL: none */
@@ -50,7 +52,12 @@ struct StreamState {
     _Atomic uint64_t allowed;   /* tasks up to here may run (deferred mode holds it back) */
     _Atomic uint64_t dropped;   /* tasks up to here are released without being run */
     _Atomic uint64_t completed; /* tasks up to here have run or been dropped */
+    _Atomic uint64_t running;     /* ticket of the task that runs; 0: none */
+    _Atomic uint64_t interrupted; /* the task with this ticket gives up */
     _Atomic int waiters;        /* threads parked on `done` */
+    pthread_mutex_t sleep_lock; /* the two below */
+    void (*wake)(void *sleeper); /* the task that runs sleeps, and looks again when this is called; NULL: it does not */
+    void *sleeper;
 };
 
 static inline StreamState *stream_state(const Stream *stream)
@@ -62,7 +69,7 @@ typedef enum StreamMode { STREAM_MODE_ASYNC, STREAM_MODE_INLINE, STREAM_MODE_DEF
 StreamMode us_stream_mode(void);
 
 /* Leaves a fault on the stream, unless it has one. */
-void us_stream_keep_fault(StreamState *stream, DeviceFault fault, const Explanation *why);
+void us_stream_keep_fault(StreamState *stream, DeviceFault fault, const Explanation *why, TaskIdentity task);
 
 bool us_stream_hold(StreamState *stream); /* false: the stream has ended */
 void us_stream_let_go(StreamState *stream);
@@ -71,8 +78,8 @@ void us_stream_let_go(StreamState *stream);
 bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket);
 
 /* Puts the task where the stream's recorder wants it. `*recorded`: there is one, and the task may be gone already; the
- * result is false when memory is exhausted, and then the task has not been released. */
-bool us_recorder_take(StreamState *stream, const Task *task, bool *recorded);
+ * result is false when memory is exhausted, and then the task has not been released. `*ticket` is the number of the step. */
+bool us_recorder_take(StreamState *stream, const Task *task, bool *recorded, uint64_t *ticket);
 /* The stream is about to end: what records its work cannot go on. */
 void us_recorder_stream_ends(StreamState *stream);
 
@@ -81,11 +88,45 @@ void us_value_look_again(void);
 
 /* Inside a task: true when it should stop waiting, because its stream is being aborted or the process ends. */
 bool us_task_gives_up(void);
-/* Inside a task: writes a part of it to the timeline. */
+/* Inside a task: from now on it also gives up when the counter changes. NULL: no longer. */
+void us_task_gives_up_with(const _Atomic uint64_t *counter);
+/* Inside a task that is about to sleep: `wake` makes it look again whether it gives up; it takes what locks it needs, so the
+ * caller holds none of them. NULL: it is awake again. Nothing outside tasks. */
+void us_task_sleeps(void (*wake)(void *sleeper), void *sleeper);
+/* Wakes the task that runs, if it sleeps. */
+void us_stream_rouse(StreamState *stream);
+/* The calling thread runs a task of this stream. */
+bool us_stream_runs_here(const StreamState *stream);
+/* The task that a thread runs (task.c). */
+typedef struct RunningTask {
+    StreamState *stream; /* NULL: none */
+    uint64_t ticket;
+    const _Atomic uint64_t *counter; /* it gives up when this is no longer `before`; NULL: none */
+    uint64_t before;
+} RunningTask;
+RunningTask us_task_begin(StreamState *stream, const Task *task); /* gives the one that it interrupts */
+void us_task_end(RunningTask outer);
+int32_t us_thread_number(void); /* as the system numbers threads */
+void us_note_last_task(const StreamState *stream, uint64_t ticket);
+
+/* Writes work to the timeline; inside a task: a part of it. */
+void us_stream_trace(const StreamState *stream, Work work, uint64_t start, DeviceFault fault);
 void us_task_trace(Work work, uint64_t start, DeviceFault fault);
+
+/* The streams of one context (or, without one, of all contexts of a device), held, so that no lock is needed while
+ * waiting for them. */
+typedef struct StreamList {
+    StreamState **streams;
+    size_t count;
+} StreamList;
+bool us_stream_list_hold(Device *device, const ContextState *only, StreamList *list); /* false: no memory */
+void us_stream_list_let_go(StreamList *list);
 
 /* Drops the tasks that have not started; gives the ticket of the last of them. */
 uint64_t us_stream_drop(StreamState *stream);
+
+/* Runs queued tasks up to `ticket` on the calling thread, until one has to wait or is the worker's alone. */
+void us_stream_drain(StreamState *stream, uint64_t ticket, bool only_anywhere);
 
 /* Lets a deferred stream run everything up to `ticket`. */
 void us_stream_allow(StreamState *stream, uint64_t ticket);

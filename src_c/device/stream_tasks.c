@@ -85,12 +85,34 @@ static bool awaited_is_done(void *argument)
     return atomic_load(&wait->awaited->completed) >= wait->ticket;
 }
 
+static void wake_waiters(void *argument)
+{
+    StreamState *awaited = argument;
+    pthread_mutex_lock(&awaited->lock);
+    pthread_cond_broadcast(&awaited->done);
+    pthread_mutex_unlock(&awaited->lock);
+}
+
+static void sleep_until_done(StreamWait *wait)
+{
+    StreamState *awaited = wait->awaited;
+    us_task_sleeps(wake_waiters, awaited);
+    pthread_mutex_lock(&awaited->lock);
+    atomic_fetch_add(&awaited->waiters, 1);
+    while (!awaited_is_done(wait) && !us_task_gives_up()) {
+        pthread_cond_wait(&awaited->done, &awaited->lock);
+    }
+    atomic_fetch_sub(&awaited->waiters, 1);
+    pthread_mutex_unlock(&awaited->lock);
+    us_task_sleeps(NULL, NULL);
+}
+
 static DeviceFault run_stream_wait(void *argument, Explanation *why)
 {
     (void)why;
-    enum { LOOK_AGAIN_US = 5000 };
     StreamWait *wait = argument;
-    while (!us_stream_wait_ticket(wait->awaited, wait->ticket, LOOK_AGAIN_US) && !us_task_gives_up()) {
+    if (!us_stream_wait_ticket(wait->awaited, wait->ticket, 0)) {
+        sleep_until_done(wait);
     }
     return DEVICE_FAULT_NONE;
 }

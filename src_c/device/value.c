@@ -64,13 +64,20 @@ static bool is_over(void *argument)
     return number == NULL || holds(atomic_load(number), task->value, task->test);
 }
 
-/* Memory that another process or the host itself writes wakes nobody. */
+static void wake(void *sleeper)
+{
+    (void)sleeper;
+    us_value_look_again();
+}
+
+/* Memory that another process or the host itself writes wakes nobody: so it is looked at again, as the hardware does. */
 static DeviceFault run_wait(void *argument, Explanation *why)
 {
     static const uint64_t LOOK_AGAIN = 2 * 1000000;
     const ValueTask *task = argument;
     pthread_once(&wait_once, make_condition);
     atomic_fetch_add(&waiters, 1);
+    us_task_sleeps(wake, NULL);
     pthread_mutex_lock(&wait_lock);
     while (!is_over(argument) && !us_task_gives_up()) {
         if (us_stream_mode() == STREAM_MODE_DEFERRED) {
@@ -83,6 +90,7 @@ static DeviceFault run_wait(void *argument, Explanation *why)
         pthread_cond_timedwait(&something_ran, &wait_lock, &deadline);
     }
     pthread_mutex_unlock(&wait_lock);
+    us_task_sleeps(NULL, NULL);
     atomic_fetch_sub(&waiters, 1);
     return open_number(task, why) == NULL ? DEVICE_FAULT_ADDRESS : DEVICE_FAULT_NONE;
 }
