@@ -1,9 +1,7 @@
-/* Queues of bytes, and routes from one to another (cann-runtime-3 17). */
-#include "acl/acl_tdt_queue.h"
-#include "ascend/tdt_channel/tdt.h"
+/* Queues of bytes (cann-runtime-3 17). */
+#include "ascend/tdt_queue/queue.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,27 +28,21 @@ typedef struct Message {
     char bytes[];
 } Message;
 
-typedef struct Route {
-    uint32_t source, destination;
-    int32_t status;
-} Route;
-
-typedef struct RouteList {
-    size_t count, capacity;
-    Route *routes;
-} RouteList;
-
-typedef struct RouteQuery {
-    int32_t mode;
-    uint32_t source, destination;
-} RouteQuery;
-
 /* Of the process; the library exists once in it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Queue *queues;
 static uint32_t next_id;
 static size_t queue_count;
-static RouteList bound;
+
+void tdt_queues_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void tdt_queues_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
 
 /* ---- attributes ---- */
 
@@ -73,7 +65,7 @@ aclError acltdtDestroyQueueAttr(const acltdtQueueAttr *attr)
 }
 
 /* The size of a parameter: rules type/range, len/range. */
-static void require_size(Call *call, int type, const size_t *sizes, int types, size_t len)
+void tdt_require_size(Call *call, int type, const size_t *sizes, int types, size_t len)
 {
     us_require(call, type >= 0 && type < types, "type", "range", ACL_ERROR_INVALID_PARAM,
                "type is %d; it must be 0 to %d", type, types - 1);
@@ -88,7 +80,7 @@ aclError acltdtSetQueueAttr(acltdtQueueAttr *attr, acltdtQueueAttrType type, siz
     Call call = us_call_begin("acltdtSetQueueAttr");
     us_require(&call, param != NULL, "param", "null", ACL_ERROR_INVALID_PARAM, "param is NULL");
     QueueAttribute *attribute = tdt_require(&call, "attr", attr, HANDLE_QUEUE_ATTRIBUTE);
-    require_size(&call, (int)type, ATTRIBUTE_SIZES, 2, len);
+    tdt_require_size(&call, (int)type, ATTRIBUTE_SIZES, 2, len);
     if (call.status == 0 && type == ACL_TDT_QUEUE_NAME_PTR) {
         const char *name = *(const char *const *)param;
         us_require(&call, name != NULL && strnlen(name, NAME_BYTES) < NAME_BYTES, "param", "name",
@@ -114,7 +106,7 @@ aclError acltdtGetQueueAttr(const acltdtQueueAttr *attr, acltdtQueueAttrType typ
     us_require(&call, param != NULL, "param", "null", ACL_ERROR_INVALID_PARAM, "param is NULL");
     us_require(&call, paramRetSize != NULL, "paramRetSize", "null", ACL_ERROR_INVALID_PARAM, "paramRetSize is NULL");
     const QueueAttribute *attribute = tdt_require(&call, "attr", attr, HANDLE_QUEUE_ATTRIBUTE);
-    require_size(&call, (int)type, ATTRIBUTE_SIZES, 2, len);
+    tdt_require_size(&call, (int)type, ATTRIBUTE_SIZES, 2, len);
     if (call.status == 0) {
         const char *name = attribute->name;
         memcpy(param, type == ACL_TDT_QUEUE_NAME_PTR ? (const void *)&name : &attribute->depth, len);
@@ -132,6 +124,11 @@ static Queue **find(uint32_t id)
         link = &(*link)->next;
     }
     return link;
+}
+
+bool tdt_queue_exists(uint32_t id)
+{
+    return *find(id) != NULL;
 }
 
 static bool is_named(const char *name)
@@ -195,16 +192,6 @@ static void end_if_unused(Queue *queue)
     }
 }
 
-/* With the lock held. */
-static void unbind_queue(uint32_t id)
-{
-    for (size_t i = bound.count; i-- > 0;) {
-        if (bound.routes[i].source == id || bound.routes[i].destination == id) {
-            bound.routes[i] = bound.routes[--bound.count];
-        }
-    }
-}
-
 aclError acltdtDestroyQueue(uint32_t qid)
 {
     Call call = us_call_begin("acltdtDestroyQueue");
@@ -214,7 +201,7 @@ aclError acltdtDestroyQueue(uint32_t qid)
     if (queue != NULL) {
         *link = queue->next;
         queue_count--;
-        unbind_queue(qid);
+        tdt_routes_forget(qid);
         queue->destroyed = true;
         us_mailbox_stop(queue->mailbox);
         end_if_unused(queue);
@@ -257,27 +244,13 @@ static Message *copy_message(const Message *message)
     return copy;
 }
 
-/* The destinations of the routes from a queue, of which there is room for so many. */
-static size_t destinations_of(uint32_t source, uint32_t *ids, size_t room)
-{
-    size_t count = 0;
-    pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < bound.count && count < room; i++) {
-        if (bound.routes[i].source == source) {
-            ids[count++] = bound.routes[i].destination;
-        }
-    }
-    pthread_mutex_unlock(&lock);
-    return count;
-}
-
 /* Into the queue, or, where routes lead on from it, into the queues at their ends. The message becomes theirs when the
  * result is MAIL_DONE. */
 static MailStatus put(Queue *queue, Message *message, int64_t timeout_us)
 {
     enum { ROUTES = 64 };
     uint32_t ends[ROUTES];
-    size_t count = destinations_of(queue->id, ends, ROUTES);
+    size_t count = tdt_routes_from(queue->id, ends, ROUTES);
     if (count == 0) {
         return us_mailbox_put(queue->mailbox, message, timeout_us);
     }
@@ -373,269 +346,5 @@ aclError acltdtDequeueData(uint32_t qid, void *data, size_t dataSize, size_t *re
         free(taken);
     }
     leave(queue);
-    return us_call_end(&call);
-}
-
-/* ---- routes ---- */
-
-acltdtQueueRoute *acltdtCreateQueueRoute(uint32_t srcId, uint32_t dstId)
-{
-    Call call = us_call_begin("acltdtCreateQueueRoute");
-    Route initial = {srcId, dstId, ACL_TDT_QUEUE_ROUTE_UNBIND};
-    void *handle = us_handle_new(HANDLE_QUEUE_ROUTE, &initial, sizeof initial);
-    us_require(&call, handle != NULL, "route", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a route");
-    us_call_end(&call);
-    return handle;
-}
-
-aclError acltdtDestroyQueueRoute(const acltdtQueueRoute *route)
-{
-    Call call = us_call_begin("acltdtDestroyQueueRoute");
-    if (tdt_require(&call, "route", route, HANDLE_QUEUE_ROUTE) != NULL) {
-        us_handle_release(route, HANDLE_QUEUE_ROUTE);
-    }
-    return us_call_end(&call);
-}
-
-aclError acltdtGetQueueRouteParam(const acltdtQueueRoute *route, acltdtQueueRouteParamType type, size_t len,
-                                  size_t *paramRetSize, void *param)
-{
-    static const size_t sizes[] = {sizeof(uint32_t), sizeof(uint32_t), sizeof(int32_t)};
-    Call call = us_call_begin("acltdtGetQueueRouteParam");
-    us_require(&call, param != NULL, "param", "null", ACL_ERROR_INVALID_PARAM, "param is NULL");
-    us_require(&call, paramRetSize != NULL, "paramRetSize", "null", ACL_ERROR_INVALID_PARAM, "paramRetSize is NULL");
-    const Route *found = tdt_require(&call, "route", route, HANDLE_QUEUE_ROUTE);
-    require_size(&call, (int)type, sizes, 3, len);
-    if (call.status == 0) {
-        const void *parts[] = {&found->source, &found->destination, &found->status};
-        memcpy(param, parts[type], len);
-        *paramRetSize = len;
-    }
-    return us_call_end(&call);
-}
-
-static bool append(RouteList *list, Route route)
-{
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 8 : 2 * list->capacity;
-        Route *grown = realloc(list->routes, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return false;
-        }
-        list->routes = grown;
-        list->capacity = capacity;
-    }
-    list->routes[list->count++] = route;
-    return true;
-}
-
-acltdtQueueRouteList *acltdtCreateQueueRouteList(void)
-{
-    Call call = us_call_begin("acltdtCreateQueueRouteList");
-    void *handle = us_handle_new(HANDLE_QUEUE_ROUTES, &(RouteList){0}, sizeof(RouteList));
-    us_require(&call, handle != NULL, "routeList", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a list");
-    us_call_end(&call);
-    return handle;
-}
-
-static void bury_list(void *object)
-{
-    RouteList *list = object;
-    free(list->routes);
-    free(list);
-}
-
-aclError acltdtDestroyQueueRouteList(const acltdtQueueRouteList *routeList)
-{
-    Call call = us_call_begin("acltdtDestroyQueueRouteList");
-    RouteList *list = tdt_require(&call, "routeList", routeList, HANDLE_QUEUE_ROUTES);
-    if (list != NULL && us_handle_end(routeList, HANDLE_QUEUE_ROUTES) != NULL) {
-        us_grace_bury(bury_list, list);
-    }
-    return us_call_end(&call);
-}
-
-aclError acltdtAddQueueRoute(acltdtQueueRouteList *routeList, const acltdtQueueRoute *route)
-{
-    Call call = us_call_begin("acltdtAddQueueRoute");
-    RouteList *list = tdt_require(&call, "routeList", routeList, HANDLE_QUEUE_ROUTES);
-    const Route *found = tdt_require(&call, "route", route, HANDLE_QUEUE_ROUTE);
-    us_require(&call, append(list, *found), "routeList", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a route");
-    return us_call_end(&call);
-}
-
-aclError acltdtGetQueueRoute(const acltdtQueueRouteList *routeList, size_t index, acltdtQueueRoute *route)
-{
-    Call call = us_call_begin("acltdtGetQueueRoute");
-    const RouteList *list = tdt_require(&call, "routeList", routeList, HANDLE_QUEUE_ROUTES);
-    Route *found = tdt_require(&call, "route", route, HANDLE_QUEUE_ROUTE);
-    us_require(&call, index < list->count, "index", "range", ACL_ERROR_INVALID_PARAM,
-               "index is %zu; the list has %zu routes", index, list->count);
-    if (call.status == 0) {
-        *found = list->routes[index];
-    }
-    return us_call_end(&call);
-}
-
-size_t acltdtGetQueueRouteNum(const acltdtQueueRouteList *routeList)
-{
-    us_grace_enter();
-    const RouteList *list = us_handle_object(routeList, HANDLE_QUEUE_ROUTES);
-    size_t count = list != NULL ? list->count : 0;
-    us_grace_leave();
-    return count;
-}
-
-/* ---- binding; with the lock held ---- */
-
-static size_t find_bound(const Route *route)
-{
-    size_t at = 0;
-    while (at < bound.count &&
-           (bound.routes[at].source != route->source || bound.routes[at].destination != route->destination)) {
-        at++;
-    }
-    return at;
-}
-
-/* Whether data that enter `from` come to `to`. */
-static bool leads_to(uint32_t from, uint32_t to)
-{
-    bool leads = from == to;
-    for (size_t i = 0; i < bound.count && !leads; i++) {
-        leads = bound.routes[i].source == from && leads_to(bound.routes[i].destination, to);
-    }
-    return leads;
-}
-
-static void require_bindable(Call *call, const Route *route)
-{
-    us_require(call, *find(route->source) != NULL && *find(route->destination) != NULL, "qRouteList", "queue",
-               ACL_ERROR_INVALID_QUEUE_ID, "there is no queue %u, or no queue %u", (unsigned)route->source,
-               (unsigned)route->destination);
-    us_require(call, !leads_to(route->destination, route->source), "qRouteList", "cycle", ACL_ERROR_INVALID_PARAM,
-               "with a route from queue %u to queue %u data would go round for ever", (unsigned)route->source,
-               (unsigned)route->destination);
-    us_require(call, find_bound(route) == bound.count, "qRouteList", "bound", ACL_ERROR_INVALID_PARAM,
-               "the route from queue %u to queue %u is bound already", (unsigned)route->source,
-               (unsigned)route->destination);
-}
-
-aclError acltdtBindQueueRoutes(acltdtQueueRouteList *qRouteList)
-{
-    Call call = us_call_begin("acltdtBindQueueRoutes");
-    RouteList *list = tdt_require(&call, "qRouteList", qRouteList, HANDLE_QUEUE_ROUTES);
-    us_require(&call, list->count > 0, "qRouteList", "empty", ACL_ERROR_INVALID_PARAM, "the list has no route");
-    pthread_mutex_lock(&lock);
-    size_t before = bound.count;
-    for (size_t i = 0; call.status == 0 && i < list->count; i++) {
-        Route route = list->routes[i];
-        require_bindable(&call, &route);
-        route.status = ACL_TDT_QUEUE_ROUTE_BIND;
-        us_require(&call, append(&bound, route), "qRouteList", "memory", ACL_ERROR_BAD_ALLOC,
-                   "no host memory for a route");
-    }
-    if (call.status != 0) {
-        bound.count = before; /* all or none */
-    }
-    for (size_t i = 0; call.status == 0 && i < list->count; i++) {
-        list->routes[i].status = ACL_TDT_QUEUE_ROUTE_BIND;
-    }
-    pthread_mutex_unlock(&lock);
-    return us_call_end(&call);
-}
-
-aclError acltdtUnbindQueueRoutes(acltdtQueueRouteList *qRouteList)
-{
-    Call call = us_call_begin("acltdtUnbindQueueRoutes");
-    RouteList *list = tdt_require(&call, "qRouteList", qRouteList, HANDLE_QUEUE_ROUTES);
-    pthread_mutex_lock(&lock);
-    for (size_t i = 0; call.status == 0 && i < list->count; i++) {
-        us_require(&call, find_bound(&list->routes[i]) < bound.count, "qRouteList", "unbound", ACL_ERROR_INVALID_PARAM,
-                   "there is no route from queue %u to queue %u", (unsigned)list->routes[i].source,
-                   (unsigned)list->routes[i].destination);
-    }
-    for (size_t i = 0; call.status == 0 && i < list->count; i++) {
-        size_t at = find_bound(&list->routes[i]);
-        if (at < bound.count) {
-            bound.routes[at] = bound.routes[--bound.count];
-        }
-        list->routes[i].status = ACL_TDT_QUEUE_ROUTE_UNBIND;
-    }
-    pthread_mutex_unlock(&lock);
-    return us_call_end(&call);
-}
-
-/* ---- asking for routes ---- */
-
-acltdtQueueRouteQueryInfo *acltdtCreateQueueRouteQueryInfo(void)
-{
-    Call call = us_call_begin("acltdtCreateQueueRouteQueryInfo");
-    void *handle = us_handle_new(HANDLE_QUEUE_QUERY, &(RouteQuery){0}, sizeof(RouteQuery));
-    us_require(&call, handle != NULL, "info", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a query");
-    us_call_end(&call);
-    return handle;
-}
-
-aclError acltdtDestroyQueueRouteQueryInfo(const acltdtQueueRouteQueryInfo *info)
-{
-    Call call = us_call_begin("acltdtDestroyQueueRouteQueryInfo");
-    if (tdt_require(&call, "info", info, HANDLE_QUEUE_QUERY) != NULL) {
-        us_handle_release(info, HANDLE_QUEUE_QUERY);
-    }
-    return us_call_end(&call);
-}
-
-static bool is_mode(int32_t mode)
-{
-    return (mode >= ACL_TDT_QUEUE_ROUTE_QUERY_SRC && mode <= ACL_TDT_QUEUE_ROUTE_QUERY_SRC_AND_DST) ||
-           mode == ACL_TDT_QUEUE_ROUTE_QUERY_ABNORMAL;
-}
-
-aclError acltdtSetQueueRouteQueryInfo(acltdtQueueRouteQueryInfo *param, acltdtQueueRouteQueryInfoParamType type,
-                                      size_t len, const void *value)
-{
-    static const size_t sizes[] = {sizeof(int32_t), sizeof(uint32_t), sizeof(uint32_t)};
-    Call call = us_call_begin("acltdtSetQueueRouteQueryInfo");
-    us_require(&call, value != NULL, "value", "null", ACL_ERROR_INVALID_PARAM, "value is NULL");
-    RouteQuery *query = tdt_require(&call, "param", param, HANDLE_QUEUE_QUERY);
-    require_size(&call, (int)type, sizes, 3, len);
-    us_require(&call, type != ACL_TDT_QUEUE_ROUTE_QUERY_MODE_ENUM || is_mode(*(const int32_t *)value), "value", "mode",
-               ACL_ERROR_INVALID_PARAM, "the mode is none of 0, 1, 2 and 100");
-    if (call.status == 0) {
-        void *parts[] = {&query->mode, &query->source, &query->destination};
-        memcpy(parts[type], value, len);
-    }
-    return us_call_end(&call);
-}
-
-/* Routes here are never abnormal. */
-static bool answers(const RouteQuery *query, const Route *route)
-{
-    bool source = route->source == query->source;
-    bool destination = route->destination == query->destination;
-    switch (query->mode) {
-    case ACL_TDT_QUEUE_ROUTE_QUERY_SRC:
-        return source;
-    case ACL_TDT_QUEUE_ROUTE_QUERY_DST:
-        return destination;
-    case ACL_TDT_QUEUE_ROUTE_QUERY_SRC_AND_DST:
-        return source && destination;
-    default:
-        return false;
-    }
-}
-
-aclError acltdtQueryQueueRoutes(const acltdtQueueRouteQueryInfo *queryInfo, acltdtQueueRouteList *qRouteList)
-{
-    Call call = us_call_begin("acltdtQueryQueueRoutes");
-    const RouteQuery *query = tdt_require(&call, "queryInfo", queryInfo, HANDLE_QUEUE_QUERY);
-    RouteList *list = tdt_require(&call, "qRouteList", qRouteList, HANDLE_QUEUE_ROUTES);
-    pthread_mutex_lock(&lock);
-    for (size_t i = 0; call.status == 0 && i < bound.count; i++) {
-        us_require(&call, !answers(query, &bound.routes[i]) || append(list, bound.routes[i]), "qRouteList", "memory",
-                   ACL_ERROR_BAD_ALLOC, "no host memory for a route");
-    }
-    pthread_mutex_unlock(&lock);
     return us_call_end(&call);
 }

@@ -1,0 +1,20 @@
+/* What queues and routes know of each other. */
+#ifndef ASCEND_TDT_QUEUE_H
+#define ASCEND_TDT_QUEUE_H
+
+#include "acl/acl_tdt_queue.h"
+#include "ascend/tdt_channel/tdt.h"
+
+/* Guards all queues and bound routes. */
+void tdt_queues_lock(void);
+void tdt_queues_unlock(void);
+
+bool tdt_queue_exists(uint32_t id);   /* with the lock held */
+void tdt_routes_forget(uint32_t id);  /* with the lock held: the queue ends */
+/* The destinations of the routes from a queue, of which there is room for so many. Takes the lock. */
+size_t tdt_routes_from(uint32_t source, uint32_t *ids, size_t room);
+
+/* A value of a type from 0 on, each of which has its size: rules type/range, len/range. */
+void tdt_require_size(Call *call, int type, const size_t *sizes, int types, size_t len);
+
+#endif
