@@ -3,6 +3,7 @@
 
 #include "ascend/common/op_memory.h"
 #include "device/check.h"
+#include "device/graph.h"
 #include "report/grace.h"
 
 #include <string.h>
@@ -225,6 +226,9 @@ aclnnStatus op_execute(const char *function, void *workspace, uint64_t workspace
         us_require(&call, queue != NULL, "stream", "handle", ACLNN_ERR_RUNTIME_ERROR,
                    stream != NULL ? "stream (%p) is not alive" : "stream is NULL (%p) and this thread has no device set",
                    stream);
+        us_require(&call, queue != queue->context->default_stream || !us_capture_in_context(queue->context, true),
+                   "stream", "implicit", ACLNN_ERR_RUNTIME_ERROR,
+                   "the default stream cannot be used while another stream of its context is captured (107031)");
         LaunchTask task = plan->task;
         if (call.status == 0 && workspace_wanted(plan) > 0) {
             size_t wanted = workspace_wanted(plan);

@@ -300,7 +300,7 @@ class Subject:
                 ok(lib.aclDestroyAclOpExecutor(given[1][0]))
             return Result(status, untouched)
 
-        def second(change: Callable[[object], tuple]) -> Result:
+        def second(change: Callable[[object], tuple], afterwards=lambda: None) -> Result:
             arguments = self.arguments()
             watched = [arguments[output] for output in self.outputs if isinstance(arguments[output], Tensor)]
             before = [tensor.bytes() for tensor in watched]
@@ -308,6 +308,7 @@ class Subject:
             ok(status)
             workspace = Memory(max(size, 32))
             status = getattr(lib, name)(*change(workspace, size, executor))
+            afterwards()
             ok(lib.aclrtSynchronizeStream(ffi.NULL))
             return Result(status, [tensor.bytes() for tensor in watched] == before)
 
@@ -327,6 +328,16 @@ class Subject:
             ok(status)
             return workspace.address, size, executor, ffi.NULL
 
+        def during_capture() -> Result:
+            captured = ffi.new("aclrtStream *")
+
+            def begin(*given):
+                ok(lib.aclrtCreateStream(captured))
+                ok(lib.aclmdlRICaptureBegin(captured[0], lib.ACL_MODEL_RI_CAPTURE_MODE_GLOBAL))
+                return plain(*given)
+
+            return second(begin, lambda: ok(lib.aclrtDestroyStreamForce(captured[0])))
+
         return [
             RuleCase(f"{name}/workspaceSize/null", lambda: first(size=False), first),
             RuleCase(f"{name}/executor/null", lambda: first(executor=False), first),
@@ -336,6 +347,7 @@ class Subject:
                      lambda: second(lambda w, s, e: (w.address, 32, e, ffi.NULL))),
             RuleCase(f"{name}/stream/handle", lambda: second(lambda w, s, e: (w.address, s, e, dead_stream())),
                      lambda: second(plain)),
+            RuleCase(f"{name}/stream/implicit", during_capture, lambda: second(plain)),
         ]  # fmt: skip
 
     def tensor_cases(self, *required: str) -> list[RuleCase]:
