@@ -194,7 +194,7 @@ static char *read_file(Call *call, const char *path, size_t *length)
     if (call->status != 0) {
         return NULL;
     }
-    char *text = malloc(FILE_SIZE_LIMIT + 1);
+    char *text = malloc(FILE_SIZE_LIMIT + 2);
     us_require(call, text != NULL, "configPath", "memory", ACL_ERROR_BAD_ALLOC, "no host memory to read %s", path);
     if (text != NULL) {
         *length = fread(text, 1, FILE_SIZE_LIMIT + 1, file);
@@ -207,6 +207,7 @@ static char *read_file(Call *call, const char *path, size_t *length)
         free(text);
         return NULL;
     }
+    text[*length] = '\0';
     return text;
 }
 
@@ -230,5 +231,6 @@ void acl_read_configuration(Call *call, const char *path, Configuration *configu
     configuration->fingerprint = fingerprint_of(text, length);
     configuration->default_device = (int32_t)reader.default_device;
     configuration->messages_of_process = reader.message_mode == 1;
-    free(text);
+    configuration->text = text;
+    configuration->size = length;
 }

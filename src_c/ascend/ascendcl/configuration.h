@@ -10,6 +10,8 @@
 typedef struct Configuration {
     uint64_t fingerprint;   /* of the file's text; 0 without a file */
     int32_t default_device; /* {"defaultDevice": {"default_device": "0"}}; -1: not given */
+    char *text; /* the file's, for the caller to free; NULL without a file */
+    size_t size;
     bool messages_of_process; /* {"err_msg_mode": "1"}: aclGetRecentErrMsg gives those of all threads */
 } Configuration;
 

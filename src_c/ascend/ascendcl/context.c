@@ -12,6 +12,7 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId)
     if (call.status == 0) {
         us_context_set_current(device->platform, created);
         *context = created->handle;
+        acl_tell_stream_begins(created->default_stream);
     }
     return acl_end(&call);
 }
@@ -26,6 +27,7 @@ aclError aclrtDestroyContext(aclrtContext context)
                (int)found->device->ordinal);
     if (call.status == 0) {
         bool current = found == us_context_current(found->device->platform);
+        us_device_each_stream(found->device, found, acl_tell_stream_ends);
         us_context_destroy(found);
         if (current) {
             acl_return_to_chosen_device();

@@ -27,14 +27,6 @@ static void require_value(Call *call, const uint32_t *value)
     us_require(call, value != NULL, "value", "null", ACL_ERROR_INVALID_PARAM, "value is NULL");
 }
 
-static Runtime *require_runtime(Call *call)
-{
-    acl_require_platform(call);
-    Runtime *runtime = call->status == 0 ? acl_runtime() : NULL;
-    us_require(call, runtime != NULL, "runtime", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for the runtime");
-    return runtime;
-}
-
 /* ---- of a device; 0 is none ---- */
 
 static uint32_t limit_of_device(Runtime *runtime, int32_t ordinal, aclrtDevResLimitType type)
@@ -49,7 +41,7 @@ aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uin
     require_value(&call, value);
     acl_require_device(&call, "deviceId", "range", deviceId);
     require_type(&call, type);
-    Runtime *runtime = require_runtime(&call);
+    Runtime *runtime = acl_require_runtime(&call);
     if (call.status == 0) {
         *value = limit_of_device(runtime, deviceId, type);
     }
@@ -62,7 +54,7 @@ aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uin
     acl_require_device(&call, "deviceId", "range", deviceId);
     require_type(&call, type);
     require_cores(&call, type, value);
-    Runtime *runtime = require_runtime(&call);
+    Runtime *runtime = acl_require_runtime(&call);
     if (call.status == 0) {
         atomic_store(&runtime->core_limits[deviceId][type], value);
     }
@@ -73,7 +65,7 @@ aclError aclrtResetDeviceResLimit(int32_t deviceId)
 {
     Call call = us_call_begin("aclrtResetDeviceResLimit");
     acl_require_device(&call, "deviceId", "range", deviceId);
-    Runtime *runtime = require_runtime(&call);
+    Runtime *runtime = acl_require_runtime(&call);
     if (call.status == 0) {
         atomic_store(&runtime->core_limits[deviceId][ACL_RT_DEV_RES_CUBE_CORE], 0);
         atomic_store(&runtime->core_limits[deviceId][ACL_RT_DEV_RES_VECTOR_CORE], 0);
@@ -101,7 +93,7 @@ aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
     require_value(&call, value);
     Stream *found = require_stream(&call, stream);
     require_type(&call, type);
-    Runtime *runtime = require_runtime(&call);
+    Runtime *runtime = acl_require_runtime(&call);
     if (call.status == 0) {
         uint32_t own = limit_of_stream(found, type);
         *value = own != 0 ? own : limit_of_device(runtime, found->context->device->ordinal, type);
@@ -140,7 +132,7 @@ aclError aclrtUseStreamResInCurrentThread(aclrtStream stream)
 {
     Call call = us_call_begin("aclrtUseStreamResInCurrentThread");
     Stream *found = require_stream(&call, stream);
-    Runtime *runtime = require_runtime(&call);
+    Runtime *runtime = acl_require_runtime(&call);
     if (call.status == 0) {
         pthread_setspecific(runtime->stream_of_limits, found->handle);
     }
@@ -151,7 +143,7 @@ aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream)
 {
     Call call = us_call_begin("aclrtUnuseStreamResInCurrentThread");
     Stream *found = require_stream(&call, stream);
-    Runtime *runtime = require_runtime(&call);
+    Runtime *runtime = acl_require_runtime(&call);
     if (call.status == 0 && pthread_getspecific(runtime->stream_of_limits) == found->handle) {
         pthread_setspecific(runtime->stream_of_limits, NULL);
     }
@@ -164,7 +156,7 @@ aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value)
     require_value(&call, value);
     Context *context = acl_require_context(&call, "context", "none");
     require_type(&call, type);
-    Runtime *runtime = require_runtime(&call);
+    Runtime *runtime = acl_require_runtime(&call);
     if (call.status == 0) {
         const Stream *used = us_stream_of_handle(pthread_getspecific(runtime->stream_of_limits));
         uint32_t own = used != NULL ? limit_of_stream(used, type) : 0;

@@ -10,6 +10,9 @@ aclError aclrtSetDevice(int32_t deviceId)
 {
     Call call = us_call_begin("aclrtSetDevice");
     Device *device = acl_require_device(&call, "deviceId", "range", deviceId);
+    if (device != NULL) {
+        acl_tell_device(deviceId, ACL_RT_DEVICE_STATE_SET_PRE);
+    }
     Context *context = device != NULL ? us_context_primary(device) : NULL;
     us_require(&call, context != NULL, "deviceId", "memory", ACL_ERROR_RT_MEMORY_ALLOCATION,
                "no host memory for the default context of device %d", (int)deviceId);
@@ -19,6 +22,8 @@ aclError aclrtSetDevice(int32_t deviceId)
         us_platform_unlock(device->platform);
         us_context_set_current(device->platform, context);
         acl_remember_chosen_device(deviceId);
+        acl_tell_stream_begins(context->default_stream);
+        acl_tell_device(deviceId, ACL_RT_DEVICE_STATE_SET_POST);
     }
     return acl_end(&call);
 }
@@ -38,23 +43,32 @@ static bool drop_reference(Call *call, Device *device, bool all)
     return last;
 }
 
+static void reset_device(Call *call, int32_t ordinal, bool force)
+{
+    Device *device = acl_require_device(call, "deviceId", "range", ordinal);
+    bool last = device != NULL && drop_reference(call, device, force);
+    if (call->status != 0) {
+        return;
+    }
+    acl_tell_device(ordinal, ACL_RT_DEVICE_STATE_RESET_PRE);
+    if (last) {
+        us_device_each_stream(device, NULL, acl_tell_stream_ends);
+        us_device_reset(device, !force);
+    }
+    acl_tell_device(ordinal, ACL_RT_DEVICE_STATE_RESET_POST);
+}
+
 aclError aclrtResetDevice(int32_t deviceId)
 {
     Call call = us_call_begin("aclrtResetDevice");
-    Device *device = acl_require_device(&call, "deviceId", "range", deviceId);
-    if (device != NULL && drop_reference(&call, device, false)) {
-        us_device_reset(device, true);
-    }
+    reset_device(&call, deviceId, false);
     return acl_end(&call);
 }
 
 aclError aclrtResetDeviceForce(int32_t deviceId)
 {
     Call call = us_call_begin("aclrtResetDeviceForce");
-    Device *device = acl_require_device(&call, "deviceId", "range", deviceId);
-    if (device != NULL && drop_reference(&call, device, true)) {
-        us_device_reset(device, false);
-    }
+    reset_device(&call, deviceId, true);
     return acl_end(&call);
 }
 

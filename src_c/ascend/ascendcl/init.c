@@ -13,8 +13,13 @@ static void forbid_operators_by_name(void)
     setenv("ACL_OP_INIT_MODE", "2", 0);
 }
 
-static void apply(Runtime *runtime, const Configuration *configuration)
+/* With the platform's lock held. */
+static void apply(Runtime *runtime, Configuration *configuration)
 {
+    free(runtime->configuration_text);
+    runtime->configuration_text = configuration->text;
+    runtime->configuration_size = configuration->size;
+    configuration->text = NULL;
     runtime->configuration = configuration->fingerprint;
     atomic_store(&runtime->default_device, configuration->default_device);
     atomic_store(&runtime->messages_of_process, configuration->messages_of_process);
@@ -29,11 +34,13 @@ aclError aclInit(const char *configPath)
     Runtime *runtime = acl_runtime();
     us_require(&call, runtime != NULL, "runtime", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for the runtime");
     if (call.status != 0) {
+        free(configuration.text);
         return acl_end(&call);
     }
     Platform *platform = runtime->platform;
     us_platform_lock(platform);
-    if (platform->initialisations == 0) {
+    bool first = platform->initialisations == 0;
+    if (first) {
         apply(runtime, &configuration);
         forbid_operators_by_name();
         platform->initialisations = 1;
@@ -46,6 +53,10 @@ aclError aclInit(const char *configPath)
                    "aclInit has been called before; calls so far: %d", (int)platform->initialisations);
     }
     us_platform_unlock(platform);
+    free(configuration.text);
+    if (first) {
+        acl_tell_init(&call, runtime);
+    }
     return acl_end(&call);
 }
 
@@ -70,7 +81,9 @@ aclError aclFinalize(void)
         finalize(platform);
     }
     us_platform_unlock(platform);
-    if (call.status == 0) {
+    Runtime *runtime = call.status == 0 ? acl_runtime() : NULL;
+    if (runtime != NULL) {
+        acl_tell_finalize(&call, runtime);
         us_check_leaks(platform);
     }
     return acl_end(&call);
@@ -86,12 +99,17 @@ aclError aclFinalizeReference(uint64_t *refCount)
     us_platform_lock(platform);
     us_require(&call, platform->initialisations > 0, "runtime", "repeated", ACL_ERROR_REPEAT_FINALIZE,
                "there is no aclInit left to undo");
-    if (call.status == 0 && --platform->initialisations == 0) {
+    bool last = call.status == 0 && --platform->initialisations == 0;
+    if (last) {
         finalize(platform);
     }
     if (call.status == 0 && refCount != NULL) {
         *refCount = (uint64_t)platform->initialisations;
     }
     us_platform_unlock(platform);
+    Runtime *runtime = last ? acl_runtime() : NULL;
+    if (runtime != NULL) {
+        acl_tell_finalize(&call, runtime);
+    }
     return acl_end(&call);
 }

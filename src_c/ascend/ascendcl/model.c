@@ -195,6 +195,31 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout)
     return acl_end(&call);
 }
 
+aclError aclmdlRIAbort(aclmdlRI modelRI)
+{
+    Call call = us_call_begin("aclmdlRIAbort");
+    Graph *graph = model_require(&call, modelRI);
+    us_require(&call, !graph->from_capture, "modelRI", "kind", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+               "model %u was captured: only built models can be stopped", (unsigned)graph->id);
+    if (call.status == 0) {
+        us_graph_abort(graph);
+    }
+    return acl_end(&call);
+}
+
+void model_clean_stream(Call *call, Stream *stream)
+{
+    Graph *graph = us_graph_of_bound(stream);
+    us_require(call, graph == NULL || !us_graph_is_running(graph), "modelRI", "running", ACL_ERROR_RT_MODEL_RUNNING,
+               "the model of stream %d is running", (int)stream->id);
+    if (call->status == 0 && graph == NULL) {
+        us_stream_abort(stream);
+    } else if (call->status == 0) {
+        us_graph_clear_stream(stream);
+        model_of(graph)->built = false;
+    }
+}
+
 /* ---- the end ---- */
 
 /* The callbacks and changes, taken away from the model. */

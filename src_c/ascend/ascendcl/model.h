@@ -43,6 +43,9 @@ Graph *model_require(Call *call, aclmdlRI handle);
 /* The stream, alive and not the default one. */
 Stream *model_require_stream(Call *call, aclrtStream handle);
 
+/* Forgets the tasks of a PERSISTENT stream; its model, if it has one, takes tasks again. Rule modelRI/running. */
+void model_clean_stream(Call *call, Stream *stream);
+
 /* Turns what a recording refused into a refusal of the call. */
 void model_refuse_capture(Call *call, CaptureFault fault);
 

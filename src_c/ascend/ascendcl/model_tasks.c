@@ -287,6 +287,23 @@ static const char *name_of(const StepInfo *info)
     return info->kind == STEP_TASK ? info->work.name : names[info->kind];
 }
 
+/* The program's text as a string of JSON. */
+static void print_text(FILE *file, const char *text, size_t size)
+{
+    fputs(",\"Extend Info\":\"", file);
+    for (size_t i = 0; i < size; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        if (byte == '"' || byte == '\\') {
+            fprintf(file, "\\%c", byte);
+        } else if (byte < 0x20) {
+            fprintf(file, "\\u%04x", byte);
+        } else {
+            fputc(byte, file);
+        }
+    }
+    fputs("\"", file);
+}
+
 /* One step as an event of the Chrome trace format; its place in the order stands for the time. */
 static void print_step(FILE *file, const Graph *graph, const StepInfo *info, bool verbose, bool *first)
 {
@@ -301,6 +318,9 @@ static void print_step(FILE *file, const Graph *graph, const StepInfo *info, boo
     if (verbose && info->kind == STEP_TASK) {
         fprintf(file, ",\"Category\":\"%s\",\"Bytes\":%llu,\"Disabled\":%s", info->work.category,
                 (unsigned long long)info->work.bytes, info->disabled ? "true" : "false");
+    }
+    if (info->notes[STEP_NOTE_TEXT] != NULL) {
+        print_text(file, info->notes[STEP_NOTE_TEXT], info->note_sizes[STEP_NOTE_TEXT]);
     }
     fputs("}}", file);
     *first = false;

@@ -1,5 +1,6 @@
 #include "ascend/ascendcl/runtime.h"
 
+#include "ascend/ascendcl/callback_list.h"
 #include "device/graph.h"
 
 #include <stdatomic.h>
@@ -11,12 +12,16 @@ enum { RUNTIME_OPTION = 15 };
 static Runtime *create_runtime(Platform *platform)
 {
     Runtime *runtime = calloc(1, sizeof *runtime);
-    if (runtime == NULL || pthread_key_create(&runtime->chosen_device, NULL) != 0 ||
+    CallbackLists *callbacks = calloc(1, sizeof *callbacks);
+    if (runtime == NULL || callbacks == NULL || pthread_key_create(&runtime->chosen_device, NULL) != 0 ||
         pthread_key_create(&runtime->stream_of_limits, NULL) != 0) {
         free(runtime);
+        free(callbacks);
         return NULL;
     }
     runtime->platform = platform;
+    runtime->callbacks = callbacks;
+    pthread_mutex_init(&callbacks->lock, NULL);
     atomic_init(&runtime->default_device, -1);
     pthread_mutex_init(&runtime->report_lock, NULL);
     return runtime;
@@ -40,6 +45,13 @@ Runtime *acl_runtime(void)
         __atomic_store_n(slot, (int64_t)(intptr_t)runtime, __ATOMIC_RELEASE);
     }
     us_platform_unlock(platform);
+    return runtime;
+}
+
+Runtime *acl_require_runtime(Call *call)
+{
+    Runtime *runtime = acl_require_platform(call) != NULL ? acl_runtime() : NULL;
+    us_require(call, runtime != NULL, "runtime", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for the runtime");
     return runtime;
 }
 
@@ -129,6 +141,9 @@ Context *acl_current_context(void)
     if (device != NULL) {
         context = us_context_primary(device);
         us_context_set_current(runtime->platform, context);
+        if (context != NULL) {
+            acl_tell_stream_begins(context->default_stream);
+        }
     }
     return context;
 }
@@ -187,6 +202,14 @@ void acl_require_own_stream(Call *call, const char *parameter, const char *rule,
                (int)stream->id, (int)stream->context->device->ordinal, (int)context->device->ordinal);
 }
 
+static void require_no_abort(Call *call, const Device *device)
+{
+    const Runtime *runtime = acl_runtime();
+    us_require(call, runtime == NULL || atomic_load(&runtime->aborts[device->ordinal]) == 0, "device", "aborting",
+               ACL_ERROR_RT_DEVICE_TASK_ABORT, "aclrtDeviceTaskAbort is stopping the work of device %d",
+               (int)device->ordinal);
+}
+
 Stream *acl_require_work_stream(Call *call, aclrtStream handle)
 {
     Context *context = acl_require_context(call, "context", "none");
@@ -195,6 +218,9 @@ Stream *acl_require_work_stream(Call *call, aclrtStream handle)
                "stream",
                "implicit", ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT,
                "the default stream cannot be used while another stream of its context is captured");
+    if (call->status == 0) {
+        require_no_abort(call, stream->context->device);
+    }
     return call->status == 0 && context != NULL ? stream : NULL;
 }
 
@@ -255,33 +281,31 @@ int64_t acl_require_timeout(Call *call, const char *parameter, const char *rule,
     return milliseconds == -1 ? -1 : (int64_t)milliseconds * 1000;
 }
 
-void acl_report_exception(Stream *stream)
+aclError acl_status_of_fault(DeviceFault fault)
 {
-    Runtime *runtime = acl_runtime();
-    aclrtExceptionInfoCallback callback = runtime != NULL ? atomic_load(&runtime->exception_callback) : NULL;
-    int64_t before = __atomic_fetch_or(&stream->vendor_state[STREAM_SETTINGS], STREAM_FAULT_REPORTED, __ATOMIC_RELAXED);
-    if (callback != NULL && (before & STREAM_FAULT_REPORTED) == 0) {
-        /* What the callback gets is opaque: the functions that read it are not emulated. */
-        callback((aclrtExceptionInfo *)stream);
-    }
+    static const aclError statuses[] = {
+        [DEVICE_FAULT_NONE] = ACL_SUCCESS,
+        [DEVICE_FAULT_ADDRESS] = ACL_ERROR_RT_AICORE_EXCEPTION,
+        [DEVICE_FAULT_COPY] = ACL_ERROR_RT_DEVICE_MEM_ERROR,
+        [DEVICE_FAULT_NO_MEMORY] = ACL_ERROR_RT_MEMORY_ALLOCATION,
+        [DEVICE_FAULT_TIMEOUT] = ACL_ERROR_RT_TASK_TIMEOUT,
+    };
+    return statuses[fault];
 }
 
 void acl_refuse_fault(Call *call, const char *parameter, DeviceFault fault, const Explanation *why)
 {
-    switch (fault) {
-    case DEVICE_FAULT_NONE:
-        break;
-    case DEVICE_FAULT_ADDRESS:
-        us_refuse(call, parameter, "kernel-fault", ACL_ERROR_RT_AICORE_EXCEPTION, "%s", why->text);
-        break;
-    case DEVICE_FAULT_COPY:
-        us_refuse(call, parameter, "copy-fault", ACL_ERROR_RT_DEVICE_MEM_ERROR, "%s", why->text);
-        break;
-    case DEVICE_FAULT_NO_MEMORY:
-        us_refuse(call, parameter, "scratch-memory", ACL_ERROR_RT_MEMORY_ALLOCATION, "%s", why->text);
-        break;
-    case DEVICE_FAULT_TIMEOUT:
-        us_refuse(call, parameter, "wait-timeout", ACL_ERROR_RT_TASK_TIMEOUT, "%s", why->text);
-        break;
+    static const char *const rules[] = {
+        [DEVICE_FAULT_ADDRESS] = "kernel-fault",
+        [DEVICE_FAULT_COPY] = "copy-fault",
+        [DEVICE_FAULT_NO_MEMORY] = "scratch-memory",
+        [DEVICE_FAULT_TIMEOUT] = "wait-timeout",
+    };
+    const Context *context = acl_current_context();
+    if (fault != DEVICE_FAULT_NONE && context != NULL) {
+        us_device_each_stream(context->device, NULL, acl_report_exception);
+    }
+    if (fault != DEVICE_FAULT_NONE) {
+        us_refuse(call, parameter, rules[fault], acl_status_of_fault(fault), "%s", why->text);
     }
 }

@@ -14,6 +14,7 @@
 
 typedef struct ReportQueue ReportQueue;
 typedef struct StreamAllocator StreamAllocator;
+typedef struct CallbackLists CallbackLists; /* callback_list.h */
 
 /* State of the process that the platform has no field for. Made on first use, never released. */
 typedef struct Runtime {
@@ -22,6 +23,8 @@ typedef struct Runtime {
     _Atomic int32_t default_device; /* from the configuration of aclInit; -1: none */
     _Atomic bool messages_of_process; /* err_msg_mode of the configuration */
     uint64_t configuration;         /* fingerprint of the text aclInit read */
+    char *configuration_text;       /* that text; NULL: none. The platform's lock */
+    size_t configuration_size;
     _Atomic uint32_t wait_timeout_s;     /* aclrtSetOpWaitTimeout; 0: none */
     _Atomic uint32_t execute_timeout_ms; /* aclrtSetOpExecuteTimeOut */
     _Atomic int32_t overflow_modes[DEVICE_LIMIT]; /* aclrtSetDeviceSatMode, + 1; 0: never set */
@@ -29,13 +32,16 @@ typedef struct Runtime {
     _Atomic int32_t notify_counts[DEVICE_LIMIT];
     _Atomic uint32_t core_limits[DEVICE_LIMIT][2]; /* by aclrtDevResLimitType; 0: none */
     pthread_key_t stream_of_limits;                /* per thread: handle of the stream whose core limits it uses */
+    _Atomic int32_t aborts[DEVICE_LIMIT];          /* calls of aclrtDeviceTaskAbort that go on */
     _Atomic(aclrtExceptionInfoCallback) exception_callback;
+    CallbackLists *callbacks;
     pthread_mutex_t report_lock; /* the list of queues and everything in them */
     ReportQueue *report_queues;
     StreamAllocator *allocators; /* of streams; the platform's lock */
 } Runtime;
 
 Runtime *acl_runtime(void); /* NULL: no memory */
+Runtime *acl_require_runtime(Call *call); /* or a refusal: rules process/forked, runtime/memory */
 
 /* Platform.options: what aclrtSetSysParamOpt sets, by option. */
 enum { SYSTEM_OPTION_COUNT = 3 };
@@ -76,7 +82,7 @@ void acl_require_own_stream(Call *call, const char *parameter, const char *rule,
 /* ---- while work is recorded (cann-runtime-3 13.1); what is refused makes the recording invalid ---- */
 
 /* The stream that gets work, or a refusal: rules context/none, stream/dead, stream/implicit (the default stream of a context
- * with a capture). */
+ * with a capture), device/aborting. */
 Stream *acl_require_work_stream(Call *call, aclrtStream handle);
 
 /* Refuses to wait for, or ask about, what is recorded and so does not run: rules stream/capture, event/captured,
@@ -96,21 +102,36 @@ enum { EVENT_FORM, EVENT_OWNER };
 enum { EVENT_PLAIN, EVENT_WITH_FLAG, EVENT_EX };
 enum { ASCEND_EVENT = 0x61636c };
 
-/* Stream.vendor_state: settings and flags, the tag, the ReportQueue that runs the stream's callbacks, both
- * limits of cores. */
-enum { STREAM_SETTINGS, STREAM_TAG, STREAM_REPORT_QUEUE, STREAM_CORE_LIMITS };
+/* Stream.vendor_state: settings and flags, the tag, the ReportQueues that run the stream's callbacks and host functions,
+ * both limits of cores. */
+enum { STREAM_SETTINGS, STREAM_TAG, STREAM_REPORT_QUEUE, STREAM_HOST_QUEUE, STREAM_CORE_LIMITS };
 enum {
     STREAM_CHECKS_OVERFLOW = 1,
     STREAM_CACHES_OPERATORS = 2,
     STREAM_RUNS_HOST_FUNCTIONS = 4,
     STREAM_FAULT_REPORTED = 8,
+    STREAM_ANNOUNCED = 16, /* to the program's callbacks */
+    STREAM_END_ANNOUNCED = 32,
 };
 
 /* Milliseconds of a vendor's call (-1: no limit) in microseconds; refuses 0 and less than -1. */
 int64_t acl_require_timeout(Call *call, const char *parameter, const char *rule, int32_t milliseconds);
 
-/* Tells the program's exception callback, if there is one, about a fault; once per stream. */
+/* Tells the program's exception callbacks about a fault of the stream's tasks, if there is one; once per stream. */
 void acl_report_exception(Stream *stream);
+/* What a task that failed gives. */
+aclError acl_status_of_fault(DeviceFault fault);
+
+/* Tells the program's callbacks that a stream has been made (once) or will end (once), or what happens to a device. */
+void acl_tell_stream_begins(Stream *stream);
+void acl_tell_stream_ends(Stream *stream);
+void acl_tell_device(int32_t ordinal, aclrtDeviceState state);
+/* Refuses on products whose work cannot be stopped: rule device/unsupported. */
+void acl_require_aborts(Call *call);
+
+/* Calls what was registered with aclInitCallbackRegister and aclFinalizeCallbackRegister: rule callback/failed. */
+void acl_tell_init(Call *call, Runtime *runtime);
+void acl_tell_finalize(Call *call, Runtime *runtime);
 
 /* Turns the fault that a wait found into a refusal of the waiting call. Rules: kernel-fault, copy-fault,
  * scratch-memory, wait-timeout. */

@@ -22,6 +22,7 @@ void acl_create_stream(Call *call, aclrtStream *stream, uint32_t flags, uint32_t
         created->vendor_flags = flags & KNOWN_FLAGS;
         created->priority = (int32_t)(priority < ACL_STREAM_LOWEST_PRIORITY ? priority : ACL_STREAM_LOWEST_PRIORITY);
         *stream = created->handle;
+        acl_tell_stream_begins(created);
     }
 }
 
@@ -61,6 +62,7 @@ static void destroy_stream(Call *call, aclrtStream stream, bool drain)
     us_require(call, found != context->default_stream, "stream", "default", ACL_ERROR_RT_PARAM_INVALID,
                "stream is the default stream of its context and ends with it");
     if (call->status == 0) {
+        acl_tell_stream_ends(found);
         us_stream_destroy(found, drain);
     }
 }
@@ -98,7 +100,6 @@ static void synchronize_stream(Call *call, aclrtStream stream, int64_t timeout_u
     if (status == WAIT_FAULT) {
         Explanation why = {""};
         DeviceFault fault = us_stream_fault(found, &why);
-        acl_report_exception(found);
         acl_refuse_fault(call, "stream", fault, &why);
     }
 }

@@ -1,0 +1,364 @@
+/* A thread subscribes for streams; a function of such a stream is put in the thread's queue when the stream reaches it, and
+ * runs when the thread asks. A stream that has to stand still until then waits for an event that is recorded after the
+ * function has returned. */
+#include "ascend/ascendcl/report_queue.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+typedef struct Report {
+    struct Report *next;
+    ReportQueue *queue;
+    aclrtCallback function;
+    void *user_data;
+    Event *finished; /* NULL: the stream does not wait */
+} Report;
+
+/* All fields are guarded by Runtime.report_lock. */
+struct ReportQueue {
+    ReportQueue *next;
+    QueueKind kind;
+    uint64_t thread_id;
+    Device *device;
+    void **streams; /* handles of the streams this thread serves */
+    size_t stream_count, stream_capacity;
+    size_t references; /* the list, reports, threads that wait */
+    Report *first, *last;
+    pthread_cond_t arrived;
+};
+
+/* ---- queues, with the lock held ---- */
+
+static ReportQueue *find_queue(const Runtime *runtime, QueueKind kind, uint64_t thread_id)
+{
+    ReportQueue *queue = runtime->report_queues;
+    while (queue != NULL && (queue->kind != kind || queue->thread_id != thread_id)) {
+        queue = queue->next;
+    }
+    return queue;
+}
+
+static ReportQueue *new_queue(Runtime *runtime, QueueKind kind, uint64_t thread_id, Device *device)
+{
+    ReportQueue *queue = calloc(1, sizeof *queue);
+    if (queue == NULL) {
+        return NULL;
+    }
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&queue->arrived, &attributes);
+    pthread_condattr_destroy(&attributes);
+    queue->kind = kind;
+    queue->thread_id = thread_id;
+    queue->device = device;
+    queue->references = 1;
+    queue->next = runtime->report_queues;
+    runtime->report_queues = queue;
+    return queue;
+}
+
+static void let_go(ReportQueue *queue)
+{
+    if (--queue->references == 0) {
+        pthread_cond_destroy(&queue->arrived);
+        free(queue->streams);
+        free(queue);
+    }
+}
+
+static bool add_stream(ReportQueue *queue, Stream *stream)
+{
+    if (queue->stream_count == queue->stream_capacity) {
+        size_t capacity = queue->stream_capacity == 0 ? 4 : 2 * queue->stream_capacity;
+        void **streams = realloc(queue->streams, capacity * sizeof *streams);
+        if (streams == NULL) {
+            return false;
+        }
+        queue->streams = streams;
+        queue->stream_capacity = capacity;
+    }
+    queue->streams[queue->stream_count++] = stream->handle;
+    __atomic_store_n(&stream->vendor_state[queue->kind], (int64_t)(intptr_t)queue, __ATOMIC_RELEASE);
+    return true;
+}
+
+static void remove_stream(ReportQueue *queue, Stream *stream)
+{
+    __atomic_store_n(&stream->vendor_state[queue->kind], 0, __ATOMIC_RELEASE);
+    for (size_t i = 0; i < queue->stream_count; i++) {
+        if (queue->streams[i] == stream->handle) {
+            queue->streams[i] = queue->streams[--queue->stream_count];
+            return;
+        }
+    }
+}
+
+static ReportQueue *queue_of_stream(QueueKind kind, const Stream *stream)
+{
+    return (ReportQueue *)(intptr_t)__atomic_load_n(&stream->vendor_state[kind], __ATOMIC_ACQUIRE);
+}
+
+bool queue_serves(QueueKind kind, const Stream *stream)
+{
+    return queue_of_stream(kind, stream) != NULL;
+}
+
+/* Takes a queue without streams out of the list; the reports still in it. */
+static Report *close_queue(Runtime *runtime, ReportQueue *queue)
+{
+    ReportQueue **link = &runtime->report_queues;
+    while (*link != queue) {
+        link = &(*link)->next;
+    }
+    *link = queue->next;
+    Report *reports = queue->first;
+    queue->first = queue->last = NULL;
+    pthread_cond_broadcast(&queue->arrived);
+    let_go(queue);
+    return reports;
+}
+
+/* ---- reports, without the lock ---- */
+
+/* Lets the stream that waits for the callback go on. A stream of its own, because any other may stand still. */
+static void signal_finished(const Report *report, Device *device)
+{
+    Context *context = report->finished != NULL ? us_context_primary(device) : NULL;
+    Stream *signals = context != NULL ? us_stream_create(context, 0) : NULL;
+    if (signals != NULL) {
+        us_event_record(report->finished, signals);
+        us_stream_destroy(signals, true);
+    }
+    if (report->finished != NULL) {
+        us_event_destroy(report->finished);
+    }
+}
+
+static void end_report(Runtime *runtime, Report *report)
+{
+    signal_finished(report, report->queue->device);
+    pthread_mutex_lock(&runtime->report_lock);
+    let_go(report->queue);
+    pthread_mutex_unlock(&runtime->report_lock);
+    free(report);
+}
+
+/* What a stream carries: `report` is NULL once it has been delivered. */
+typedef struct Delivery {
+    Runtime *runtime;
+    Report *report;
+} Delivery;
+
+static DeviceFault deliver(void *argument, Explanation *why)
+{
+    (void)why;
+    Delivery *delivery = argument;
+    Report *report = delivery->report;
+    ReportQueue *queue = report->queue;
+    pthread_mutex_lock(&delivery->runtime->report_lock);
+    if (queue->stream_count > 0) { /* else the thread has unsubscribed, and nobody will run it */
+        if (queue->last != NULL) {
+            queue->last->next = report;
+        } else {
+            queue->first = report;
+        }
+        queue->last = report;
+        delivery->report = NULL;
+        pthread_cond_broadcast(&queue->arrived);
+    }
+    pthread_mutex_unlock(&delivery->runtime->report_lock);
+    return DEVICE_FAULT_NONE;
+}
+
+static void release_delivery(void *argument)
+{
+    Delivery *delivery = argument;
+    if (delivery->report != NULL) {
+        end_report(delivery->runtime, delivery->report);
+    }
+    free(delivery);
+}
+
+/* Queues a report on its stream, and the stream's wait for it. False: no memory; the report is gone then. */
+static bool send_report(Runtime *runtime, const char *name, Report *report, bool blocks, Stream *stream)
+{
+    Event *finished = blocks ? us_event_create(stream->context) : NULL;
+    Delivery *delivery = malloc(sizeof *delivery);
+    report->finished = finished;
+    if (delivery != NULL && (finished != NULL || !blocks)) {
+        *delivery = (Delivery){runtime, report};
+        if (us_stream_submit(stream, name, deliver, release_delivery, delivery)) {
+            /* The report may have run and be gone already; the event lives until it is signalled. */
+            return !blocks || us_event_wait(stream, finished, true, -1);
+        }
+    }
+    free(delivery);
+    end_report(runtime, report);
+    return false;
+}
+
+/* ---- subscriptions ---- */
+
+void queue_subscribe(Call *call, QueueKind kind, uint64_t thread_id, aclrtStream handle)
+{
+    acl_require_context(call, "context", "none");
+    Stream *stream = acl_require_stream(call, "stream", "dead", handle);
+    Runtime *runtime = acl_require_runtime(call);
+    if (call->status != 0) {
+        return;
+    }
+    Device *device = stream->context->device;
+    pthread_mutex_lock(&runtime->report_lock);
+    us_require(call, !queue_serves(kind, stream), "stream", "subscribed", ACL_ERROR_RT_STREAM_SUBSCRIBE,
+               "stream %d is served by a thread already", (int)stream->id);
+    ReportQueue *queue = find_queue(runtime, kind, thread_id);
+    us_require(call, queue == NULL || queue->device == device, "threadId", "device", ACL_ERROR_RT_THREAD_SUBSCRIBE,
+               "thread %llu serves streams of device %d, not of device %d", (unsigned long long)thread_id,
+               (int)queue->device->ordinal, (int)device->ordinal);
+    if (call->status == 0 && queue == NULL) {
+        queue = new_queue(runtime, kind, thread_id, device);
+    }
+    us_require(call, queue != NULL && add_stream(queue, stream), "threadId", "memory", ACL_ERROR_RT_MEMORY_ALLOCATION,
+               "no host memory for the subscription");
+    pthread_mutex_unlock(&runtime->report_lock);
+}
+
+void queue_unsubscribe(Call *call, QueueKind kind, uint64_t thread_id, aclrtStream handle)
+{
+    acl_require_context(call, "context", "none");
+    Stream *stream = acl_require_stream(call, "stream", "dead", handle);
+    Runtime *runtime = acl_require_runtime(call);
+    if (call->status != 0) {
+        return;
+    }
+    Report *dropped = NULL;
+    pthread_mutex_lock(&runtime->report_lock);
+    ReportQueue *queue = find_queue(runtime, kind, thread_id);
+    us_require(call, queue_serves(kind, stream), "stream", "unsubscribed", ACL_ERROR_RT_STREAM_SUBSCRIBE,
+               "stream %d is not served by any thread", (int)stream->id);
+    us_require(call, queue_of_stream(kind, stream) == queue, "threadId", "unsubscribed", ACL_ERROR_RT_THREAD_SUBSCRIBE,
+               "thread %llu does not serve stream %d", (unsigned long long)thread_id, (int)stream->id);
+    if (call->status == 0) {
+        remove_stream(queue, stream);
+        dropped = queue->stream_count == 0 ? close_queue(runtime, queue) : NULL;
+    }
+    pthread_mutex_unlock(&runtime->report_lock);
+    while (dropped != NULL) {
+        Report *next = dropped->next;
+        end_report(runtime, dropped);
+        dropped = next;
+    }
+}
+
+/* ---- the streams ---- */
+
+/* Streams that get work while a thread waits for their reports must be let run (deferred mode). */
+static void tell_arrival(Runtime *runtime, QueueKind kind, const Stream *stream)
+{
+    pthread_mutex_lock(&runtime->report_lock);
+    ReportQueue *queue = queue_of_stream(kind, stream);
+    if (queue != NULL) {
+        pthread_cond_broadcast(&queue->arrived);
+    }
+    pthread_mutex_unlock(&runtime->report_lock);
+}
+
+/* The stream's queue, held for one report; NULL: there is none. */
+static ReportQueue *hold_queue(Runtime *runtime, QueueKind kind, const Stream *stream)
+{
+    pthread_mutex_lock(&runtime->report_lock);
+    ReportQueue *queue = queue_of_stream(kind, stream);
+    if (queue != NULL) {
+        queue->references++;
+    }
+    pthread_mutex_unlock(&runtime->report_lock);
+    return queue;
+}
+
+void queue_submit(Call *call, QueueKind kind, Stream *stream, aclrtCallback function, void *user_data, bool blocks)
+{
+    Runtime *runtime = acl_require_runtime(call);
+    Report *report = call->status == 0 ? calloc(1, sizeof *report) : NULL;
+    us_require(call, report != NULL, "stream", "resources", ACL_ERROR_RT_MEMORY_ALLOCATION,
+               "no host memory to queue the callback");
+    ReportQueue *queue = call->status == 0 ? hold_queue(runtime, kind, stream) : NULL;
+    us_require(call, queue != NULL, "stream", "unsubscribed", ACL_ERROR_RT_STREAM_NO_CB_REG,
+               "stream %d is not served by any thread: call aclrtSubscribeReport first", (int)stream->id);
+    if (call->status != 0) {
+        free(report);
+        return;
+    }
+    *report = (Report){.queue = queue, .function = function, .user_data = user_data};
+    us_require(call, send_report(runtime, call->function, report, blocks, stream), "stream", "resources",
+               ACL_ERROR_RT_MEMORY_ALLOCATION, "no host memory to queue the callback");
+    tell_arrival(runtime, kind, stream);
+}
+
+/* ---- the serving thread ---- */
+
+/* In deferred mode streams run only when something waits for them. */
+static void let_streams_run(const ReportQueue *queue)
+{
+    for (size_t i = 0; i < queue->stream_count; i++) {
+        Stream *stream = us_stream_of_handle(queue->streams[i]);
+        if (stream != NULL) {
+            us_stream_idle(stream);
+        }
+    }
+}
+
+/* With the lock held: waits until there are reports, the queue is closed, or the time is over. */
+static void wait_for_reports(Runtime *runtime, ReportQueue *queue, int32_t timeout_ms)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += timeout_ms / 1000;
+    end.tv_nsec += timeout_ms % 1000 * 1000000L;
+    end.tv_sec += end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    bool expired = false;
+    while (queue->first == NULL && queue->stream_count > 0 && !expired) {
+        let_streams_run(queue);
+        if (timeout_ms < 0) {
+            pthread_cond_wait(&queue->arrived, &runtime->report_lock);
+        } else {
+            expired = pthread_cond_timedwait(&queue->arrived, &runtime->report_lock, &end) != 0;
+        }
+    }
+}
+
+static Report *take_reports(Runtime *runtime, Call *call, QueueKind kind, int32_t timeout_ms)
+{
+    pthread_mutex_lock(&runtime->report_lock);
+    ReportQueue *queue = find_queue(runtime, kind, (uint64_t)pthread_self());
+    us_require(call, queue != NULL, "thread", "unsubscribed", ACL_ERROR_RT_THREAD_SUBSCRIBE,
+               "this thread (%llu) serves no stream: subscribe with its id first",
+               (unsigned long long)pthread_self());
+    Report *reports = NULL;
+    if (call->status == 0) {
+        queue->references++;
+        wait_for_reports(runtime, queue, timeout_ms);
+        reports = queue->first;
+        queue->first = queue->last = NULL;
+        let_go(queue);
+    }
+    pthread_mutex_unlock(&runtime->report_lock);
+    return reports;
+}
+
+void queue_process(Call *call, QueueKind kind, int32_t timeout_ms)
+{
+    us_require(call, timeout_ms == -1 || timeout_ms > 0, "timeout", "range", ACL_ERROR_INVALID_PARAM,
+               "timeout is %d; it must be -1 (no limit) or a positive number of milliseconds", (int)timeout_ms);
+    Runtime *runtime = acl_require_runtime(call);
+    Report *reports = runtime != NULL ? take_reports(runtime, call, kind, timeout_ms) : NULL;
+    us_require(call, reports != NULL, "timeout", "expired", ACL_ERROR_RT_REPORT_TIMEOUT,
+               "nothing arrived within %d ms", (int)timeout_ms);
+    while (reports != NULL) {
+        Report *next = reports->next;
+        reports->function(reports->user_data);
+        end_report(runtime, reports);
+        reports = next;
+    }
+}
