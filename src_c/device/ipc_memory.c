@@ -142,7 +142,7 @@ static void *map_anywhere(Platform *platform, void *handle, size_t size)
     if (us_address_reserve(platform, size, us_page_size(), &address) != MEMORY_OK) {
         return NULL;
     }
-    if (us_memory_map(platform, address, handle, NULL) != MEMORY_OK) {
+    if (us_memory_map(platform, address, handle, false, NULL) != MEMORY_OK) {
         us_address_release(platform, address, NULL);
         return NULL;
     }

@@ -323,12 +323,24 @@ void us_memory_info(const Device *device, size_t *free_bytes, size_t *total_byte
     pthread_mutex_unlock(&platform->memory_lock);
 }
 
+static bool may_use(const Device *device, const Allocation *block)
+{
+    return (block->also >> device->ordinal & 1) != 0;
+}
+
+/* Nobody may use the block, or this device may not; NULL: it is open. */
+static const char *refusal_of_closed(const Device *device, const Allocation *block, MemoryUser user)
+{
+    bool nobody = block->also == 0 || (user == MEMORY_USER_KERNEL && !may_use(device, block));
+    return block->closed && nobody ? ", which was mapped without access, and nobody has allowed any since" : NULL;
+}
+
 static const char *refusal_to_kernel(const Device *device, const Allocation *block)
 {
     if (block->kind == MEMORY_PINNED && !device->platform->profile.kernels_see_pinned) {
         return ", which kernels cannot see";
     }
-    if (block->kind == MEMORY_DEVICE && block->device != device && (block->also >> device->ordinal & 1) == 0 &&
+    if (block->kind == MEMORY_DEVICE && block->device != device && !may_use(device, block) &&
         (atomic_load(&device->peers) >> block->device->ordinal & 1) == 0) {
         return ", which belongs to another device, and access to that was not enabled";
     }
@@ -404,7 +416,10 @@ void *us_memory_open(Platform *platform, const Device *device, const void *addre
     if (block == NULL) {
         allowed = may_open_unknown(state, address, size, user, why);
     } else {
-        const char *refusal = user == MEMORY_USER_KERNEL ? refusal_to_kernel(device, block) : NULL;
+        const char *refusal = refusal_of_closed(device, block, user);
+        if (refusal == NULL && user == MEMORY_USER_KERNEL) {
+            refusal = refusal_to_kernel(device, block);
+        }
         allowed = may_open_block(address, size, block, refusal, why);
     }
     ptrdiff_t alias = block != NULL ? block->alias : 0;

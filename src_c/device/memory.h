@@ -33,6 +33,7 @@ typedef struct Allocation {
     MemoryKind kind;
     Device *device;       /* NULL for pinned memory */
     uint64_t also;        /* a bit for each other device that may use it whatever its peers (mapped memory) */
+    bool closed;          /* mapped memory: nobody may use it but the devices in `also` */
     uint64_t serial;      /* 1, 2, 3 … in order of allocation on the platform: names the block in messages */
     const char *function; /* public function that made it: a literal */
     const void *caller;   /* in the program (report/caller.h), when somebody may want to know */
@@ -80,11 +81,18 @@ void us_memory_info(const Device *device, size_t *free_bytes, size_t *total_byte
  * memory like any other, except that us_memory_free refuses it. Released addresses rest as freed ones do. */
 MemoryStatus us_address_reserve(Platform *platform, size_t size, size_t alignment, void **address);
 MemoryStatus us_address_release(Platform *platform, void *address, Explanation *why); /* NOT_FOUND: also when mapped */
-MemoryStatus us_physical_allocate(Device *device, size_t size, void **handle);
+MemoryStatus us_physical_allocate(Device *device, size_t size, int32_t attribute, void **handle);
 MemoryStatus us_physical_free(Platform *platform, const void *handle); /* mapped memory lives until it is unmapped */
-bool us_physical_find(Platform *platform, const void *handle, Device **device, size_t *size);
-/* All of a handle's memory from `address` on: a page inside reserved addresses, with nothing mapped behind it. */
-MemoryStatus us_memory_map(Platform *platform, void *address, const void *handle, Explanation *why);
+/* What physical memory is; `attribute` is the vendor layer's, -1 for memory of another process. */
+typedef struct PhysicalInfo {
+    Device *device;
+    size_t size;
+    int32_t attribute;
+} PhysicalInfo;
+bool us_physical_find(Platform *platform, const void *handle, PhysicalInfo *info); /* false: the handle is not alive */
+/* All of a handle's memory from `address` on: a page inside reserved addresses, with nothing mapped behind it. `closed`:
+ * nobody may use it before us_memory_let_use. */
+MemoryStatus us_memory_map(Platform *platform, void *address, const void *handle, bool closed, Explanation *why);
 MemoryStatus us_memory_unmap(Platform *platform, void *address, Explanation *why);
 /* What is mapped from exactly this address on: its size and device, which other devices may use it, and, with `handle`, one
  * more handle of its memory. NOT_FOUND: nothing is. */
@@ -92,6 +100,7 @@ typedef struct MappingInfo {
     size_t size;
     Device *device;
     uint64_t also;
+    bool closed;
 } MappingInfo;
 MemoryStatus us_memory_mapping(Platform *platform, const void *address, MappingInfo *info, void **handle);
 bool us_memory_let_use(Platform *platform, const void *address, uint64_t devices); /* false: nothing is mapped there */

@@ -20,6 +20,7 @@ typedef struct PhysicalMemory {
     off_t offset;         /* in the file */
     uint64_t key;         /* for sharing (ipc.h); 0: not shared yet */
     size_t references;    /* handles and mappings */
+    int32_t attribute;    /* the vendor layer's */
 } PhysicalMemory;
 
 typedef struct Mapping {
@@ -27,6 +28,7 @@ typedef struct Mapping {
     PhysicalMemory *memory;
     uint64_t serial;
     uint64_t also; /* a bit for each other device that may use it */
+    bool closed;   /* the device that has the memory may use it only when it has a bit, too */
 } Mapping;
 
 /* Guarded by the platform's memory lock. */
@@ -184,14 +186,15 @@ static PhysicalMemory *enter_memory(PlatformState *platform, const PhysicalMemor
     return entered;
 }
 
-static PhysicalMemory *new_memory(PlatformState *platform, Device *device, size_t size)
+static PhysicalMemory *new_memory(PlatformState *platform, Device *device, size_t size, int32_t attribute)
 {
     const DeviceState *state = device_state(device);
     if (size > state->capacity - state->used) {
         return NULL;
     }
     int file = memfd_create("understudy", MFD_CLOEXEC);
-    PhysicalMemory wanted = {.device = device, .size = size, .charged = size, .file = file};
+    PhysicalMemory wanted = {.device = device, .size = size, .charged = size, .file = file,
+                             .attribute = attribute};
     PhysicalMemory *memory = file >= 0 && ftruncate(file, (off_t)size) == 0 ? enter_memory(platform, &wanted) : NULL;
     if (memory == NULL && file >= 0) {
         close(file);
@@ -217,11 +220,11 @@ static MemoryStatus give_handle(void *made, void **handle)
     return made != NULL ? MEMORY_OK : MEMORY_EXHAUSTED;
 }
 
-MemoryStatus us_physical_allocate(Device *device, size_t size, void **handle)
+MemoryStatus us_physical_allocate(Device *device, size_t size, int32_t attribute, void **handle)
 {
     PlatformState *platform = platform_state(device->platform);
     pthread_mutex_lock(&platform->memory_lock);
-    MemoryStatus status = give_handle(first_handle(platform, new_memory(platform, device, size)), handle);
+    MemoryStatus status = give_handle(first_handle(platform, new_memory(platform, device, size, attribute)), handle);
     pthread_mutex_unlock(&platform->memory_lock);
     return status;
 }
@@ -229,7 +232,8 @@ MemoryStatus us_physical_allocate(Device *device, size_t size, void **handle)
 MemoryStatus us_physical_adopt(Device *device, int file, const IpcNote *note, uint64_t key, void **handle)
 {
     PlatformState *platform = platform_state(device->platform);
-    PhysicalMemory wanted = {.device = device, .size = note->size, .file = file, .offset = (off_t)note->offset, .key = key};
+    PhysicalMemory wanted = {.device = device, .size = note->size, .file = file, .offset = (off_t)note->offset, .key = key,
+                             .attribute = -1};
     pthread_mutex_lock(&platform->memory_lock);
     PhysicalMemory *memory = enter_memory(platform, &wanted);
     MemoryStatus status = give_handle(first_handle(platform, memory), handle);
@@ -240,14 +244,13 @@ MemoryStatus us_physical_adopt(Device *device, int file, const IpcNote *note, ui
     return status;
 }
 
-bool us_physical_find(Platform *public, const void *handle, Device **device, size_t *size)
+bool us_physical_find(Platform *public, const void *handle, PhysicalInfo *info)
 {
     PlatformState *platform = platform_state(public);
     pthread_mutex_lock(&platform->memory_lock);
     const PhysicalMemory *memory = us_handle_object(handle, HANDLE_PHYSICAL_MEMORY);
     if (memory != NULL) {
-        *device = memory->device;
-        *size = memory->size;
+        *info = (PhysicalInfo){memory->device, memory->size, memory->attribute};
     }
     pthread_mutex_unlock(&platform->memory_lock);
     return memory != NULL;
@@ -344,7 +347,7 @@ static void rebuild_blocks(VirtualMemory *memory)
         Allocation *last = memory->block_count > 0 ? &memory->blocks[memory->block_count - 1] : NULL;
         size_t size = mapping->memory->size;
         if (last != NULL && last->address + last->size == mapping->address && last->device == mapping->memory->device &&
-            last->also == mapping->also) {
+            last->also == mapping->also && last->closed == mapping->closed) {
             last->size += size;
             last->reach += size;
             continue;
@@ -356,6 +359,7 @@ static void rebuild_blocks(VirtualMemory *memory)
                                                              .kind = MEMORY_DEVICE,
                                                              .device = mapping->memory->device,
                                                              .also = mapping->also,
+                                                             .closed = mapping->closed,
                                                              .serial = mapping->serial,
                                                              .function = "a mapping"};
     }
@@ -380,7 +384,8 @@ static void insert_mapping(VirtualMemory *memory, Mapping mapping)
     rebuild_blocks(memory);
 }
 
-static MemoryStatus map(PlatformState *platform, uintptr_t address, const void *handle, Explanation *why)
+static MemoryStatus map(PlatformState *platform, uintptr_t address, const void *handle, bool closed,
+                        Explanation *why)
 {
     VirtualMemory *memory = platform->virtual_memory;
     PhysicalMemory *physical = us_handle_object(handle, HANDLE_PHYSICAL_MEMORY);
@@ -407,16 +412,16 @@ static MemoryStatus map(PlatformState *platform, uintptr_t address, const void *
         return MEMORY_EXHAUSTED;
     }
     physical->references++;
-    insert_mapping(memory, (Mapping){address, physical, ++platform->next_serial, 0});
+    insert_mapping(memory, (Mapping){address, physical, ++platform->next_serial, 0, closed});
     return MEMORY_OK;
 }
 
-MemoryStatus us_memory_map(Platform *public, void *address, const void *handle, Explanation *why)
+MemoryStatus us_memory_map(Platform *public, void *address, const void *handle, bool closed, Explanation *why)
 {
     PlatformState *platform = platform_state(public);
     pthread_mutex_lock(&platform->memory_lock);
     us_explain(why, "the host cannot map more memory");
-    MemoryStatus status = map(platform, (uintptr_t)address, handle, why);
+    MemoryStatus status = map(platform, (uintptr_t)address, handle, closed, why);
     pthread_mutex_unlock(&platform->memory_lock);
     return status;
 }
@@ -471,7 +476,8 @@ MemoryStatus us_memory_mapping(Platform *public, const void *address, MappingInf
     const Mapping *mapping = find_mapping(platform, address);
     MemoryStatus status = mapping != NULL ? MEMORY_OK : MEMORY_NOT_FOUND;
     if (mapping != NULL) {
-        *info = (MappingInfo){mapping->memory->size, mapping->memory->device, mapping->also};
+        *info = (MappingInfo){mapping->memory->size, mapping->memory->device, mapping->also,
+                              mapping->closed};
     }
     if (mapping != NULL && handle != NULL) {
         mapping->memory->references++;

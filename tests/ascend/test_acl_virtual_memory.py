@@ -257,3 +257,43 @@ def test_what_addresses_belong_to():
         assert is_all(2, block) and is_all(0x10, first) and is_all(0x12, block, first)
         assert not is_all(2, block, first) and not is_all(0x1A, ffi.new("char *"))
         ok(lib.aclrtUnmapMem(first))
+
+
+def test_memory_mapped_without_access_opens_to_the_devices_that_are_named():
+    source = """
+from tests.conformance.ascend.acl_support import *
+from tests.conformance.ascend.test_acl_memory_access import description
+from tests.conformance.ascend.test_acl_virtual_memory import *
+def touch(ordinal):
+    with device(ordinal), stream() as made:
+        status = lib.aclrtValueWrite(first, 7, 0, made) or lib.aclrtSynchronizeStream(made)
+        lib.aclrtStreamAbort(made)
+        return status
+def access(ordinal):
+    flag = ffi.new("uint64_t *")
+    ok(lib.aclrtMemGetAccess(first, ffi.new("aclrtMemLocation *", {"type": 1, "id": ordinal}), flag))
+    return flag[0]
+def look():
+    return [access(0), access(1), touch(0), touch(1), lib.aclrtMemset(first, 64, 0, 64)]
+with device(0), device(1), device(0), reserved() as first, physical() as mine:
+    ok(lib.aclrtMemMapNoAccess(first, PIECE, 0, mine, 0))
+    before = look()
+    ok(lib.aclrtMemSetAccess(first, PIECE, description(number=1), 1))
+    one = look()
+    ok(lib.aclrtMemSetAccess(first, PIECE, description(number=0), 1))
+    both = look()
+    ok(lib.aclrtUnmapMem(first))
+print([before, one, both])
+"""
+    kernel, copy = 507015, 107000
+    assert run_python(source, {"UNDERSTUDY_DEVICES": "2"}).strip() == str(
+        [[0, 0, kernel, kernel, copy], [0, 3, kernel, 0, 0], [3, 3, 0, 0, 0]])
+
+
+def test_the_properties_of_a_handle_are_those_it_was_made_with():
+    made, found = Out(), ffi.new("aclrtPhysicalMemProp *")
+    ok(lib.aclrtMallocPhysical(made.cell, 4096, properties(memAttr=lib.ACL_HBM_MEM_NORMAL), 0))
+    ok(lib.aclrtMemGetAllocationPropertiesFromHandle(made.value, found))
+    assert (found.handleType, found.allocationType, found.memAttr) == (0, 0, lib.ACL_HBM_MEM_NORMAL)
+    assert (found.location.type, found.location.id) == (lib.ACL_MEM_LOCATION_TYPE_DEVICE, 0)
+    ok(lib.aclrtFreePhysical(made.value))

@@ -59,7 +59,8 @@ aclError aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *f
     MappingInfo info = require_mapping(&call, platform, virPtr, NULL);
     uint64_t asked = require_location(&call, "location", location);
     if (call.status == 0) {
-        bool may = ((info.also | (uint64_t)1 << info.device->ordinal) & asked) != 0;
+        uint64_t own = info.closed ? 0 : (uint64_t)1 << info.device->ordinal;
+        bool may = ((info.also | own) & asked) != 0;
         *flag = may ? ACL_RT_MEM_ACCESS_FLAGS_READWRITE : ACL_RT_MEM_ACCESS_FLAGS_NONE;
     }
     return acl_end(&call);

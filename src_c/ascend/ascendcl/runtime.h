@@ -32,6 +32,7 @@ typedef struct Runtime {
     _Atomic int32_t notify_counts[DEVICE_LIMIT];
     _Atomic uint32_t core_limits[DEVICE_LIMIT][2]; /* by aclrtDevResLimitType; 0: none */
     pthread_key_t stream_of_limits;                /* per thread: handle of the stream whose core limits it uses */
+    _Atomic size_t device_limits[2];               /* device_limits.c; 0: never set */
     _Atomic int32_t aborts[DEVICE_LIMIT];          /* calls of aclrtDeviceTaskAbort that go on */
     _Atomic(aclrtExceptionInfoCallback) exception_callback;
     CallbackLists *callbacks;

@@ -85,7 +85,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrt
     Device *device = call.status == 0 ? require_property(&call, prop) : NULL;
     us_require(&call, size % granularity_of(prop->memAttr) == 0, "size", "granularity", ACL_ERROR_RT_PARAM_INVALID,
                "size is %zu; memory of this kind comes in pieces of %zu bytes", size, granularity_of(prop->memAttr));
-    us_require(&call, us_physical_allocate(device, size, handle) == MEMORY_OK, "size", "memory",
+    us_require(&call, us_physical_allocate(device, size, (int32_t)prop->memAttr, handle) == MEMORY_OK, "size", "memory",
                ACL_ERROR_RT_MEMORY_ALLOCATION, "device %d has no %zu bytes left", (int)device->ordinal, size);
     return acl_end(&call);
 }
@@ -100,27 +100,61 @@ aclError aclrtFreePhysical(aclrtDrvMemHandle handle)
     return acl_end(&call);
 }
 
+static void map(Call *call, void *address, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t flags,
+                bool closed)
+{
+    us_require(call, address != NULL, "virPtr", "null", ACL_ERROR_INVALID_PARAM, "virPtr is NULL");
+    us_require(call, handle != NULL, "handle", "null", ACL_ERROR_INVALID_PARAM, "handle is NULL");
+    us_require(call, size > 0, "size", "zero", ACL_ERROR_INVALID_PARAM, "size is 0; it must be at least 1");
+    us_require(call, flags == 0, "flags", "range", ACL_ERROR_INVALID_PARAM, "flags is %llu; it must be 0",
+               (unsigned long long)flags);
+    us_require(call, offset == 0, "offset", "range", ACL_ERROR_RT_PARAM_INVALID, "offset is %zu; it must be 0",
+               offset);
+    Platform *platform = acl_require_platform(call);
+    PhysicalInfo info = {0};
+    us_require(call, us_physical_find(platform, handle, &info), "handle", "dead", ACL_ERROR_RT_INVALID_HANDLE,
+               "%p is no live handle of physical memory", handle);
+    us_require(call, size == info.size, "size", "whole", ACL_ERROR_RT_PARAM_INVALID,
+               "size is %zu; it must be that of the physical memory, %zu", size, info.size);
+    Explanation why = {""};
+    MemoryStatus status = call->status == 0 ? us_memory_map(platform, address, handle, closed, &why) : MEMORY_OK;
+    us_require(call, status != MEMORY_NOT_FOUND, "virPtr", "unknown", ACL_ERROR_RT_PARAM_INVALID, "%s", why.text);
+    us_require(call, status == MEMORY_OK, "size", "memory", ACL_ERROR_RT_MEMORY_ALLOCATION, "%s", why.text);
+}
+
 aclError aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t flags)
 {
     Call call = us_call_begin("aclrtMapMem");
-    us_require(&call, virPtr != NULL, "virPtr", "null", ACL_ERROR_INVALID_PARAM, "virPtr is NULL");
+    map(&call, virPtr, size, offset, handle, flags, false);
+    return acl_end(&call);
+}
+
+aclError aclrtMemMapNoAccess(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t flags)
+{
+    Call call = us_call_begin("aclrtMemMapNoAccess");
+    map(&call, virPtr, size, offset, handle, flags, true);
+    return acl_end(&call);
+}
+
+aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle, aclrtPhysicalMemProp *prop)
+{
+    Call call = us_call_begin("aclrtMemGetAllocationPropertiesFromHandle");
     us_require(&call, handle != NULL, "handle", "null", ACL_ERROR_INVALID_PARAM, "handle is NULL");
-    us_require(&call, size > 0, "size", "zero", ACL_ERROR_INVALID_PARAM, "size is 0; it must be at least 1");
-    us_require(&call, flags == 0, "flags", "range", ACL_ERROR_INVALID_PARAM, "flags is %llu; it must be 0",
-               (unsigned long long)flags);
-    us_require(&call, offset == 0, "offset", "range", ACL_ERROR_RT_PARAM_INVALID, "offset is %zu; it must be 0",
-               offset);
+    us_require(&call, prop != NULL, "prop", "null", ACL_ERROR_INVALID_PARAM, "prop is NULL");
     Platform *platform = acl_require_platform(&call);
-    Device *device = NULL;
-    size_t whole = 0;
-    us_require(&call, us_physical_find(platform, handle, &device, &whole), "handle", "dead",
-               ACL_ERROR_RT_INVALID_HANDLE, "%p is no live handle of physical memory", handle);
-    us_require(&call, size == whole, "size", "whole", ACL_ERROR_RT_PARAM_INVALID,
-               "size is %zu; it must be that of the physical memory, %zu", size, whole);
-    Explanation why = {""};
-    MemoryStatus status = call.status == 0 ? us_memory_map(platform, virPtr, handle, &why) : MEMORY_OK;
-    us_require(&call, status != MEMORY_NOT_FOUND, "virPtr", "unknown", ACL_ERROR_RT_PARAM_INVALID, "%s", why.text);
-    us_require(&call, status == MEMORY_OK, "size", "memory", ACL_ERROR_RT_MEMORY_ALLOCATION, "%s", why.text);
+    PhysicalInfo info = {0};
+    us_require(&call, us_physical_find(platform, handle, &info), "handle", "dead", ACL_ERROR_RT_INVALID_HANDLE,
+               "%p is no live handle of physical memory", handle);
+    us_require(&call, info.attribute >= 0, "handle", "imported", ACL_ERROR_RT_PARAM_INVALID,
+               "%p is memory of another process, which knows its properties", handle);
+    if (call.status == 0) {
+        *prop = (aclrtPhysicalMemProp){
+            .handleType = ACL_MEM_HANDLE_TYPE_NONE,
+            .allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED,
+            .memAttr = (aclrtMemAttr)info.attribute,
+            .location = {.id = (uint32_t)info.device->ordinal, .type = ACL_MEM_LOCATION_TYPE_DEVICE},
+        };
+    }
     return acl_end(&call);
 }
 

@@ -6,7 +6,8 @@ import pytest
 from understudy.ascend import ffi, lib
 
 from tests.conformance.ascend.acl_support import ALONE, Out, case, device, freed_memory, memory, ok
-from tests.conformance.ascend.test_acl_virtual_memory import PIECE, offset, physical, reserved
+from tests.conformance.ascend.test_acl_ipc_memory import HANDLE_EXPORTER, exporter
+from tests.conformance.ascend.test_acl_virtual_memory import PIECE, freed_handle, offset, physical, reserved
 from tests.conformance.harness import check_rule
 
 NULL = ffi.NULL
@@ -60,6 +61,23 @@ def address_range(address=None, base: bool = True, size: bool = True):
                                                         first.cell if base else NULL, length if size else NULL))
 
 
+def properties_of(handle=None, out: bool = True):
+    with device(), physical() as mine:
+        found = Out("aclrtPhysicalMemProp")
+        return found.result(lib.aclrtMemGetAllocationPropertiesFromHandle(mine if handle is None else handle(),
+                                                                          found.cell if out else NULL))
+
+
+def properties_of_imported():
+    other = exporter(HANDLE_EXPORTER.format(flags=1))
+    with device():
+        made, found = Out(), Out("aclrtPhysicalMemProp")
+        ok(lib.aclrtMemImportFromShareableHandleV2(ffi.new("uint64_t *", other.ask("number[0]")), 1, 0, made.cell))
+        result = found.result(lib.aclrtMemGetAllocationPropertiesFromHandle(made.value, found.cell))
+        ok(lib.aclrtFreePhysical(made.value))
+        return result
+
+
 def check_type(count: int = 1, kind: int = 2, reserve: int = 0, addresses: bool = True, out: bool = True):
     with device(), memory() as block:
         result = Out("uint32_t")
@@ -93,6 +111,10 @@ RULES = [
     case("aclrtMemRetainAllocationHandle/virPtr/null", lambda: retain(address=NULL), retain),
     case("aclrtMemRetainAllocationHandle/virPtr/unknown", lambda: retain(shift=4096), retain),
     case("aclrtMemRetainAllocationHandle/handle/null", lambda: retain(out=False), retain),
+    case("aclrtMemGetAllocationPropertiesFromHandle/handle/null", lambda: properties_of(lambda: NULL), properties_of),
+    case("aclrtMemGetAllocationPropertiesFromHandle/handle/dead", lambda: properties_of(freed_handle), properties_of),
+    case("aclrtMemGetAllocationPropertiesFromHandle/prop/null", lambda: properties_of(out=False), properties_of),
+    case("aclrtMemGetAllocationPropertiesFromHandle/handle/imported", properties_of_imported, properties_of),
     case("aclrtMemGetAddressRange/ptr/null", lambda: address_range(lambda: NULL), address_range),
     case("aclrtMemGetAddressRange/ptr/unknown", lambda: address_range(freed_memory), address_range),
     case("aclrtMemGetAddressRange/pbase/null", lambda: address_range(base=False, size=False),

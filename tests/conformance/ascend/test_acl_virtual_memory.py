@@ -102,13 +102,28 @@ def property_cases(name: str, function):
 # ---- both ----
 
 
-def map_memory(at: int = 0, size: int = PIECE, skip: int = 0, handle=None, flags: int = 0, address=None):
+def map_memory(at: int = 0, size: int = PIECE, skip: int = 0, handle=None, flags: int = 0, address=None,
+               name: str = "aclrtMapMem"):
     with reserved() as first, physical() as mine:
         start = offset(first, at) if address is None else address
-        status = lib.aclrtMapMem(start, size, skip, mine if handle is None else handle, flags)
+        status = getattr(lib, name)(start, size, skip, mine if handle is None else handle, flags)
         if status == 0:
             ok(lib.aclrtUnmapMem(start))
         return status
+
+
+def mapping_cases(name: str):
+    def of(**changes):
+        return lambda: map_memory(name=name, **changes)
+
+    yield case(f"{name}/virPtr/null", of(address=ffi.NULL), of())
+    yield case(f"{name}/handle/null", of(handle=ffi.NULL), of())
+    yield case(f"{name}/size/zero", of(size=0), of())
+    yield case(f"{name}/flags/range", of(flags=1), of())
+    yield case(f"{name}/offset/range", of(skip=4096), of())
+    yield case(f"{name}/handle/dead", lambda: map_memory(handle=freed_handle(), name=name), of())
+    yield case(f"{name}/size/whole", of(size=PIECE - 4096), of())
+    yield case(f"{name}/virPtr/unknown", of(at=3 * PIECE + 4096), of(at=3 * PIECE))
 
 
 def unmap_inside():
@@ -174,14 +189,7 @@ RULES = [
     *property_cases("aclrtMallocPhysical", allocate),
     case("aclrtFreePhysical/handle/null", lambda: lib.aclrtFreePhysical(ffi.NULL), allocate),
     case("aclrtFreePhysical/handle/dead", lambda: lib.aclrtFreePhysical(freed_handle()), allocate),
-    case("aclrtMapMem/virPtr/null", lambda: map_memory(address=ffi.NULL), map_memory),
-    case("aclrtMapMem/handle/null", lambda: map_memory(handle=ffi.NULL), map_memory),
-    case("aclrtMapMem/size/zero", lambda: map_memory(size=0), map_memory),
-    case("aclrtMapMem/flags/range", lambda: map_memory(flags=1), map_memory),
-    case("aclrtMapMem/offset/range", lambda: map_memory(skip=4096), map_memory),
-    case("aclrtMapMem/handle/dead", lambda: map_memory(handle=freed_handle()), map_memory),
-    case("aclrtMapMem/size/whole", lambda: map_memory(size=PIECE - 4096), map_memory),
-    case("aclrtMapMem/virPtr/unknown", lambda: map_memory(at=3 * PIECE + 4096), lambda: map_memory(at=3 * PIECE)),
+    *[entry for name in ("aclrtMapMem", "aclrtMemMapNoAccess") for entry in mapping_cases(name)],
     case("aclrtUnmapMem/virPtr/null", lambda: lib.aclrtUnmapMem(ffi.NULL), map_memory),
     case("aclrtUnmapMem/virPtr/unknown", unmap_inside, map_memory),
     case("aclrtMemGetAllocationGranularity/granularity/null", lambda: granularity(out=False), granularity),
