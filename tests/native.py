@@ -31,13 +31,14 @@ def sanitized_pages() -> list[str]:
     return sorted({file.stem for file in operators.glob("aclnn_*.c")} | set(by_library.values()))
 
 
-def compiled_kernels() -> pathlib.Path | str:
-    """The kernels that the installation of this checkout has left compiled, when no source is younger; "" otherwise."""
+def compiled() -> pathlib.Path | str:
+    """The objects that the installation of this checkout has left, when no source is younger; "" otherwise."""
     written = (file for file in (ROOT / "src_c").rglob("*") if file.suffix in (".c", ".h", ".inc"))
     newest = max(file.stat().st_mtime for file in written)
-    sources = [file.relative_to(ROOT / "src_c" / "kernels") for file in (ROOT / "src_c" / "kernels").rglob("*.c")]
-    for folder in BUILDS.glob("*/objects/CMakeFiles/understudy.dir/src_c/kernels"):
-        objects = [folder / f"{source}.o" for source in sources]
+    sources = {"understudy": ROOT.glob("src_c/kernels/**/*.c"), "opapi_common": ROOT.glob("src_c/ascend/opapi/*.c")}
+    names = [f"{target}.dir/{source.relative_to(ROOT)}.o" for target, files in sources.items() for source in files]
+    for folder in BUILDS.glob("*/objects/CMakeFiles"):
+        objects = [folder / name for name in names]
         if all(file.exists() and file.stat().st_mtime > newest for file in objects):
             return folder
     return ""
@@ -87,7 +88,7 @@ def sdk(sanitizer: str = "") -> pathlib.Path:
         check(["cmake", "-G", "Ninja", "-S", ROOT, "-B", build, "-DUNDERSTUDY_WERROR=ON",
                f"-DUNDERSTUDY_SANITIZE={SANITIZERS[sanitizer]}", f"-DCMAKE_INSTALL_PREFIX={build / 'prefix'}",
                f"-DUNDERSTUDY_SANITIZED_KERNELS={';'.join(SANITIZED_KERNELS)}",
-               f"-DUNDERSTUDY_COMPILED_KERNELS={compiled_kernels()}",
+               f"-DUNDERSTUDY_COMPILED={compiled()}",
                f"-DUNDERSTUDY_PAGES={';'.join(sanitized_pages())}"])
         check(["cmake", "--build", build])
         check(["cmake", "--install", build])
