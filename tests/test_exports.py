@@ -19,7 +19,7 @@ def operator_headers():
     """Headers of the operators by the library that has them, as the pages say."""
     data = json.loads((paths.sdk() / "rules/ascend/pages.json").read_text())
     headers = {}
-    for entry in data["operators"].values():
+    for entry in [*data["operators"].values(), *data["hosts"]]:
         headers.setdefault(entry["library"], set()).add(f"aclnnop/{entry['header']}")
     return {part: sorted(names) for part, names in headers.items()}
 

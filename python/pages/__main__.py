@@ -9,7 +9,7 @@ import zlib
 
 from pages import emit
 from pages.derive import derive
-from pages.model import PageError, read_pages
+from pages.model import PageError, read_host_functions, read_pages
 
 LIBRARIES = ("math", "nn", "cv", "transformer")
 GROUPS = 16  # of files that are compiled as one, in each library
@@ -39,24 +39,29 @@ def source_list(library: str, files: list[pathlib.Path]) -> str:
 
 def main(pages: pathlib.Path, output: pathlib.Path, *stems: str) -> None:
     derived = [derive(operator) for operator in read_pages(pages, set(stems))]
-    stems: dict[str, list] = {}
+    hosts = read_host_functions(pages, set(stems))
+    stems: dict[str, list] = {host.header.removesuffix(".h"): [] for host in hosts}
     for item in derived:
         stems.setdefault(item.operator.header.removesuffix(".h"), []).append(item)
     files: dict[pathlib.Path, str] = {}
     sources = {library: [] for library in LIBRARIES}
     for stem, items in stems.items():
         operators = [item.operator for item in items]
-        files[output / "include/ascend/aclnnop" / f"{stem}.h"] = emit.header(stem, operators)
+        own_hosts = [host for host in hosts if host.header == f"{stem}.h"]
+        files[output / "include/ascend/aclnnop" / f"{stem}.h"] = emit.header(stem, operators, own_hosts)
         files[output / "include/ascend/aclnnop/level2" / f"{stem}.h"] = emit.second_place(stem)
+        if not operators:
+            continue
         file = output / "src" / f"{stem}.c"
         files[file] = emit.source(stem, items)
         sources[operators[0].library].append(file)
     for library in LIBRARIES:
         mine = [item for item in derived if item.operator.library == library]
-        files[output / f"exports_{library}.map"] = emit.exports([item.operator for item in mine])
-        files[output / f"rules/opapi_{library}/rules.json"] = emit.catalogue(f"libopapi_{library}.so", mine)
-    files[output / "exports.map"] = emit.exports([item.operator for item in derived])
-    files[output / "rules/pages.json"] = emit.data(derived)
+        own_hosts = [host for host in hosts if host.library == library]
+        files[output / f"exports_{library}.map"] = emit.exports([item.operator for item in mine], own_hosts)
+        files[output / f"rules/opapi_{library}/rules.json"] = emit.catalogue(f"libopapi_{library}.so", mine, own_hosts)
+    files[output / "exports.map"] = emit.exports([item.operator for item in derived], hosts)
+    files[output / "rules/pages.json"] = emit.data(derived, hosts)
     lists = [source_list(library, sources[library]) for library in LIBRARIES]
     files[output / "sources.cmake"] = "".join(lists)
     for file, text in files.items():

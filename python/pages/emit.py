@@ -7,7 +7,7 @@ import re
 import textwrap
 
 from pages.derive import Derived, c_type
-from pages.model import DTYPES, PRODUCTS, Operator
+from pages.model import DTYPES, PRODUCTS, HostFunction, Operator
 
 GENERATED = "Made from src_c/ascend/opapi/pages/{stem}.toml at build time."
 
@@ -74,9 +74,9 @@ def description(operator: Operator) -> str:
     return f"{text} 161001: a NULL parameter. {operator.status}: a type, shape or value that is not allowed."
 
 
-def header(stem: str, operators: list[Operator]) -> str:
+def header(stem: str, operators: list[Operator], hosts: list[HostFunction]) -> str:
     guard = f"OP_API_INC_{stem.removeprefix('aclnn_').upper()}_H"
-    libraries = " ".join(sorted({f"libopapi_{operator.library}.so" for operator in operators}))
+    libraries = " ".join(sorted({f"libopapi_{operator.library}.so" for operator in [*operators, *hosts]}))
     lines = [f"/* Libraries: {libraries} libopapi.so. */", f"#ifndef {guard}", f"#define {guard}", "",
              '#include "aclnn/aclnn_base.h"', '#include "aclnn_util.h"', "", "#ifdef __cplusplus", 'extern "C" {',
              "#endif"]  # fmt: skip
@@ -84,6 +84,9 @@ def header(stem: str, operators: list[Operator]) -> str:
         lines += ["", _comment(description(operator)), first_prototype(operator, head="ACLNN_API ") + ";", "",
                   "/* Queues the computation on the stream. The executor ends here unless it is repeatable. */",
                   second_prototype(operator, "ACLNN_API ") + ";"]  # fmt: skip
+    for host in hosts:
+        prototype = _wrapped(f"ACLNN_API aclnnStatus {host.function}", host.parameters.split(", "))
+        lines += ["", _comment(host.description), prototype + ";"]
     return "\n".join([*lines, "", "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""])
 
 
@@ -123,14 +126,15 @@ def _statement(line: str) -> list[str]:
     return [*lines, current.rstrip()]
 
 
-def exports(operators: list[Operator]) -> str:
+def exports(operators: list[Operator], hosts: list[HostFunction]) -> str:
     names = [name for operator in operators for name in (f"{operator.function}GetWorkspaceSize", operator.function)]
+    names += [host.function for host in hosts]
     listed = "".join(f"    {name};\n" for name in names)
     scope = f"  global:\n{listed}\n" if names else ""
     return f"{{\n{scope}  local:\n    *;\n}};\n"
 
 
-def catalogue(library: str, derived: list[Derived]) -> str:
+def catalogue(library: str, derived: list[Derived], hosts: list[HostFunction]) -> str:
     """rules.json of one library. Rules that every operator has share an entry."""
     shared: dict[tuple, list[str]] = {}
     for item in derived:
@@ -138,15 +142,19 @@ def catalogue(library: str, derived: list[Derived]) -> str:
             where = item.operator.page if rule.kind != "phase" else "aclnn-base 6"
             key = (rule.tail, rule.status, rule.sentence, rule.source, rule.why, where)
             shared.setdefault(key, []).append(item.operator.function)
+    for host in hosts:
+        for rule in host.rules:
+            key = (rule.tail, rule.status, rule.sentence, rule.source, rule.why, host.page)
+            shared.setdefault(key, []).append(host.function)
     rules = []
     for (tail, status, sentence, origin, why, where), functions in shared.items():
         names = functions[0] if len(functions) == 1 else "{" + ",".join(functions) + "}"
         rules.append({"id": f"{names}/{tail}", "status": status, "sentence": sentence, "source": origin, "where": where,
                       "why": why})  # fmt: skip
     choices = [
-        {"id": f"{item.operator.function}/{choice['about']}", "sentence": choice["sentence"], "where": item.operator.page}
-        for item in derived
-        for choice in item.operator.choices
+        {"id": f"{source.function}/{choice['about']}", "sentence": choice["sentence"], "where": source.page}
+        for source in [*(item.operator for item in derived), *hosts]
+        for choice in source.choices
     ]
     return json.dumps({"library": library, "rule": rules, "choice": choices}, ensure_ascii=False, indent=1)
 
@@ -156,7 +164,7 @@ def _plain(words: tuple[str, ...]) -> tuple[str, ...]:
     return words[:-2] if words[-2:] == ("or", "[1]") else words
 
 
-def data(derived: list[Derived]) -> str:
+def data(derived: list[Derived], hosts: list[HostFunction]) -> str:
     """What Python uses of the pages: the NumPy layer, the tests' cases, the tables of functions."""
     entries = {}
     for item in derived:
@@ -184,4 +192,6 @@ def data(derived: list[Derived]) -> str:
             "example": operator.example,
             "given": operator.given,
         }
-    return json.dumps({"products": PRODUCTS, "dtypes": DTYPES, "operators": entries}, ensure_ascii=False, indent=0)
+    content = {"products": PRODUCTS, "dtypes": DTYPES, "operators": entries,
+               "hosts": [{"function": host.function, "header": host.header, "library": host.library} for host in hosts]}
+    return json.dumps(content, ensure_ascii=False, indent=0)

@@ -120,6 +120,24 @@ class Operator:
         return [parameter for parameter in self.parameters if parameter.written]
 
 
+@dataclasses.dataclass(frozen=True)
+class HostFunction:
+    """A function of the page's header that runs on the host at once: a C file has it."""
+
+    name: str
+    header: str
+    library: str
+    page: str
+    parameters: str  # as C has them
+    description: str
+    rules: list[Rule]
+    choices: list[dict]
+
+    @property
+    def function(self) -> str:
+        return "aclnn" + self.name
+
+
 def snake_case(name: str) -> str:
     """InplaceAddcmul -> inplace_addcmul, Conv2dBackward -> conv2d_backward, LogAddExp2 -> log_add_exp2."""
     name = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
@@ -242,11 +260,17 @@ def _with_base(entry: dict, base: dict | None) -> dict:
     return merged
 
 
-def read_page(file: pathlib.Path) -> list[Operator]:
+def _content(file: pathlib.Path, host: bool) -> dict[str, dict]:
+    """The tables of a page: those of functions of the host, which have the key `host`, or all others."""
     try:
         content = tomllib.loads(file.read_text())
     except tomllib.TOMLDecodeError as error:
         raise PageError(f"{file.name}: {error}") from None
+    return {name: entry for name, entry in content.items() if ("host" in entry) == host}
+
+
+def read_page(file: pathlib.Path) -> list[Operator]:
+    content = _content(file, host=False)
     entries: dict[str, dict] = {}
 
     def entry_of(name: str, where: str) -> dict:
@@ -298,12 +322,28 @@ def _operator(name: str, entry: dict, file: pathlib.Path, where: str) -> Operato
     )
 
 
-def read_pages(folder: pathlib.Path, stems: set[str] = frozenset()) -> list[Operator]:
-    """All operators, or those of the pages with these names, by header and in the order of their pages."""
+def _files(folder: pathlib.Path, stems: set[str]) -> list[pathlib.Path]:
     files = sorted(file for file in folder.glob("*.toml") if not stems or file.stem in stems)
     if missing := set(stems) - {file.stem for file in files}:
         raise PageError(f"no such pages: {sorted(missing)}")
-    operators = [operator for file in files for operator in read_page(file)]
+    return files
+
+
+def read_host_functions(folder: pathlib.Path, stems: set[str] = frozenset()) -> list[HostFunction]:
+    return [_host_function(name, entry, file)
+            for file in _files(folder, stems) for name, entry in _content(file, host=True).items()]  # fmt: skip
+
+
+def _host_function(name: str, entry: dict, file: pathlib.Path) -> HostFunction:
+    rules = [Rule(rule["rule"], rule["status"], rule["say"], "host", source=rule.get("source", "sheet"), why=rule.get("why", ""))
+             for rule in entry["rules"]]  # fmt: skip
+    return HostFunction(name, f"{file.stem}.h", entry["library"], entry["page"], entry["host"], entry["description"], rules,
+                        entry.get("choice", []))  # fmt: skip
+
+
+def read_pages(folder: pathlib.Path, stems: set[str] = frozenset()) -> list[Operator]:
+    """All operators, or those of the pages with these names, by header and in the order of their pages."""
+    operators = [operator for file in _files(folder, stems) for operator in read_page(file)]
     names = [operator.name for operator in operators]
     if doubled := {name for name in names if names.count(name) > 1}:
         raise PageError(f"on two pages: {sorted(doubled)}")

@@ -15,7 +15,7 @@ static int64_t nearest(float offset)
     return result >= HIGHEST ? HIGHEST : result >= LOWEST ? (int64_t)result : result < LOWEST ? LOWEST : 0;
 }
 
-static uint64_t parameter_of(float scale, float offset)
+uint64_t us_quantize_parameter(float scale, float offset)
 {
     uint32_t bits;
     memcpy(&bits, &scale, sizeof bits);
@@ -39,7 +39,7 @@ KernelStatus us_quantize_parameters(const View *views, const void *attributes)
             us_axes_load(&axes, OFFSET, views[OFFSET].data, views[OFFSET].dtype, begin, size, LANE_FLOAT, offset);
         }
         for (int64_t i = 0; i < size; i++) {
-            result[i] = parameter_of(scale[i], offset[i]);
+            result[i] = us_quantize_parameter(scale[i], offset[i]);
         }
         us_axes_store(&axes, OUT, out->data, out->dtype, begin, size, LANE_UINT64, result);
     }

@@ -1,0 +1,101 @@
+"""Functions of operator headers that run on the host at once: sizes of prepared weights, numbers of quantization."""
+
+import ctypes
+import dataclasses
+
+import numpy as np
+import pytest
+
+from understudy.ascend import ffi, lib
+
+from tests.conformance.ascend.aclnn_support import INNER_NULL, INVALID, NULL_POINTER, ok
+from tests.conformance.harness import Result, RuleCase, check_rule
+
+libc = ctypes.CDLL(None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Found(Result):
+    value: object = None
+
+
+class Shape:
+    def __init__(self, sizes):
+        self.handle = lib.aclCreateIntArray(ffi.new("int64_t[]", sizes), len(sizes))
+
+    def __del__(self):
+        lib.aclDestroyIntArray(self.handle)
+
+
+def weight_size(sizes=(3, 5), dtype=None, shape=None, result=True):
+    """Of the version without a type where that is None."""
+    own = Shape(list(sizes))
+    cell = ffi.new("uint64_t *", 77)
+    arguments = [own.handle if shape is None else shape, *([] if dtype is None else [dtype]), cell if result else ffi.NULL]
+    status = getattr(lib, "aclnnCalculateMatmulWeightSize" + ("" if dtype is None else "V2"))(*arguments)
+    return Found(status, cell[0] == 77, cell[0])
+
+
+def dead_shape():
+    handle = lib.aclCreateIntArray(ffi.new("int64_t[]", [1, 2]), 2)
+    ok(lib.aclDestroyIntArray(handle))
+    return handle
+
+
+def weight_cases(dtype):
+    name = "aclnnCalculateMatmulWeightSize" + ("" if dtype is None else "V2")
+    accept = lambda: weight_size(dtype=dtype)
+    broken = {"tensorShape/null": {"shape": ffi.NULL}, "tensorShape/handle": {"shape": dead_shape()},
+              "tensorShape/rank": {"sizes": [3]}, "tensorShape/size": {"sizes": [3, -5]}, "weightTensorSize/null": {"result": False}}  # fmt: skip
+    return [RuleCase(f"{name}/{tail}", lambda change=change: weight_size(**{"dtype": dtype, **change}), accept)
+            for tail, change in broken.items()]  # fmt: skip
+
+
+def parameters(scale=(0.5, 2), scale_size=None, offset=(3, -1), offset_size=None, numbers=True, size=True):
+    scales = ffi.NULL if scale is None else ffi.new("float[]", list(scale))
+    offsets = ffi.NULL if offset is None else ffi.new("float[]", list(offset))
+    scale_size = len(scale or ()) if scale_size is None else scale_size
+    offset_size = len(offset or ()) if offset_size is None else offset_size
+    pointer, count = ffi.new("uint64_t **"), ffi.new("uint64_t *", 77)
+    status = lib.aclnnTransQuantParam(scales, scale_size, offsets, offset_size, pointer if numbers else ffi.NULL, count if size else ffi.NULL)
+    untouched = pointer[0] == ffi.NULL and count[0] == 77
+    found = [] if status else list(pointer[0][0 : count[0]])
+    if status == 0:
+        libc.free(ctypes.c_void_p(int(ffi.cast("uintptr_t", pointer[0]))))
+    return Found(status, untouched, found)
+
+
+BROKEN = {"quantParam/null": {"numbers": False}, "scaleArray/null": {"scale": None}, "quantParamSize/null": {"size": False},
+          "scaleSize/range": {"scale_size": 0}, "offsetSize/range": {"offset_size": 0}, "offsetSize/match": {"offset": (1, 2, 3)},
+          "quantParam/exhausted": {"scale_size": 2**60, "offset_size": 1}}  # fmt: skip
+RULES = [*weight_cases(None), *weight_cases(lib.ACL_BF16),
+         RuleCase("aclnnCalculateMatmulWeightSizeV2/dataType/dtype", lambda: weight_size(dtype=lib.ACL_INT32), lambda: weight_size(dtype=lib.ACL_INT8)),
+         *(RuleCase(f"aclnnTransQuantParam/{tail}", lambda change=change: parameters(**change), parameters) for tail, change in BROKEN.items())]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", RULES, ids=lambda case: case.rule)
+def test_rules(case):
+    check_rule(case)
+
+
+def test_statuses():
+    assert weight_size(shape=ffi.NULL).status == parameters(numbers=False).status == NULL_POINTER
+    assert weight_size(sizes=[3, 2**62]).status == parameters(offset=None, offset_size=1).status == INVALID
+    assert parameters(scale_size=2**60, offset_size=1).status == INNER_NULL
+
+
+@pytest.mark.parametrize("sizes, dtype, expected", [([3, 5], None, 256), ([16, 17], lib.ACL_BF16, 512), ([16, 17], lib.ACL_INT8, 512),
+                                                    ([17, 33], lib.ACL_INT8, 2048), ([2, 3, 17, 9], lib.ACL_FLOAT, 6 * 32 * 16), ([0, 5], lib.ACL_FLOAT16, 0)])  # fmt: skip
+def test_weight_sizes(sizes, dtype, expected):
+    found = weight_size(sizes, dtype)
+    assert (found.status, found.value) == (0, expected)
+
+
+def test_parameters():
+    for scale, offset in [((0.1, -2.0), (3.4, -300.0)), ((0.1,), (1.0, 2.5, -3.0)), ((1e-9, 7.0, 3.0), (5.0,)), ((0.3, 0.7), None)]:
+        count = max(len(scale), len(offset or ()))
+        bits = np.resize(np.float32(scale), count).view(np.uint32).astype(np.uint64) & np.uint64(0xFFFFE000) | np.uint64(1 << 46)
+        for i, value in enumerate(np.resize(offset, count) if offset else []):
+            whole = int(min(max(np.floor(abs(value) + 0.5) * np.sign(value), -256), 255))
+            bits[i] |= np.uint64((whole & 0x1FF) << 37)
+        assert parameters(scale, offset=offset).value == list(bits)
