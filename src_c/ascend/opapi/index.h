@@ -68,10 +68,6 @@ aclnnStatus op_bincount(OpCall *op, const Operand *self, const Operand *weights,
 bool op_fits_in(const Operand *index, const Operand *operand, int32_t but_axis);
 /* What mode 0 of IndexAddV2 is for: matrices along their first dimension, of some types. */
 bool op_adds_fast(const Operand *self, int32_t axis);
-/* dim as an axis; -1 where there is no such dimension. */
-int32_t op_axis(int64_t dim, const Operand *operand);
-bool op_sizes_below(const Operand *operand, int64_t limit);
-bool op_is_complex(aclDataType dtype);
 
 /* Data decide how many: out has room for all, and the tensor gets its real shape when the stream has run. */
 aclnnStatus op_nonzero(OpCall *op, const Operand *self, const Operand *out, bool columns);

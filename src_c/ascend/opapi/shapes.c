@@ -176,3 +176,24 @@ Shape op_shape_resized(OpCall *op, const Operand *self, IntArguments size)
     }
     return shape;
 }
+
+int32_t op_axis(int64_t dim, const Operand *operand)
+{
+    const int64_t axis = dim < 0 ? dim + operand->view.rank : dim;
+    return axis >= 0 && axis < operand->view.rank ? (int32_t)axis : -1;
+}
+
+bool op_sizes_below(const Operand *operand, int64_t limit)
+{
+    for (int32_t d = 0; d < operand->view.rank; d++) {
+        if (operand->view.shape[d] > limit) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool op_is_complex(aclDataType dtype)
+{
+    return dtype == ACL_COMPLEX64 || dtype == ACL_COMPLEX128 || dtype == ACL_COMPLEX32;
+}

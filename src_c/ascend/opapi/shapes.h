@@ -9,4 +9,9 @@ Shape op_shape_listed(OpCall *op, IntArguments sizes);
 /* The last axes replaced. */
 Shape op_shape_resized(OpCall *op, const Operand *self, IntArguments size);
 
+/* dim as an axis; -1 where there is no such dimension. */
+int32_t op_axis(int64_t dim, const Operand *operand);
+bool op_sizes_below(const Operand *operand, int64_t limit);
+bool op_is_complex(aclDataType dtype);
+
 #endif
