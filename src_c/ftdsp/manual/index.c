@@ -3,12 +3,33 @@
 #include "ftdsp/manual.h"
 #include "kernels/index/rows.h"
 #include "kernels/scratch.h"
+#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
 #include <string.h>
 
 /* ---- numbers of rows ---- */
+
+/* The first entry that is not in 0 … limit - 1, or `count`. */
+KERNEL_CLONES static int64_t first_outside(const int *index, int64_t count, int64_t limit)
+{
+    enum { AT_ONCE = 256 };
+    int64_t first = 0;
+    for (int outside = 0; first + AT_ONCE <= count; first += AT_ONCE) {
+        for (int64_t k = first; k < first + AT_ONCE; k++) {
+            outside |= index[k] < 0 || index[k] >= (int)limit;
+        }
+        if (outside) {
+            break;
+        }
+    }
+    while (first < count && index[first] >= 0 && index[first] < limit) {
+        first++;
+    }
+    return first;
+}
+
 
 /* The rows that `count` groups of `depth` indices name in the first axes of a shape; NULL after a refusal. */
 static int64_t *linear_rows(FtCall *call, const char *name, const int *indices, int64_t count, int depth, const Shape *shape)
@@ -225,11 +246,11 @@ void ft_op_gatherd(FtCall *call, const FtGatherd *a)
                    "axis %d has %lld entries, that of the input %lld", d, (long long)work.index.size[d],
                    (long long)work.input.size[d]);
     }
-    for (int64_t k = 0; ft_ok(call) && k < work.index.elements; k++) {
-        const int index = ((const int *)a->index)[k];
-        ft_require(call, index >= 0 && index < work.input.size[a->dim], "index", "range", FT_BAD_ATTRIBUTE,
-                   "entry %lld is %d, the axis has %lld", (long long)k, index, (long long)work.input.size[a->dim]);
-    }
+    const int *index = a->index;
+    const int64_t limit = ft_ok(call) ? work.input.size[a->dim] : 0;
+    const int64_t wrong = ft_ok(call) ? first_outside(index, work.index.elements, limit) : work.index.elements;
+    ft_require(call, wrong == work.index.elements, "index", "range", FT_BAD_ATTRIBUTE, "entry %lld is %d, the axis has %lld",
+               (long long)wrong, index[wrong], (long long)limit);
     if (ft_ok(call)) {
         us_parallel((work.index.elements + ELEMENT_PIECE - 1) / ELEMENT_PIECE, pick_elements, &work);
     }

@@ -163,7 +163,7 @@ void ft_op_instancenorm(FtCall *call, const FtInstancenorm *a)
     norm.scale = a->gamma;
     norm.offset = a->beta;
     norm.epsilon = a->epsilon;
-    us_line_norm(&norm);
+    ft_finish(call, us_line_norm(&norm));
 }
 
 void ft_op_lpnorm(FtCall *call, const FtLpnorm *a)
@@ -175,7 +175,7 @@ void ft_op_lpnorm(FtCall *call, const FtLpnorm *a)
     norm.epsilon = a->epsilon;
     norm.power = a->p;
     if (ft_ok(call)) {
-        us_line_norm(&norm);
+        ft_finish(call, us_line_norm(&norm));
     }
 }
 
@@ -196,7 +196,7 @@ void ft_op_groupnormfusion(FtCall *call, const FtGroupnormfusion *a)
         .line_divisor = 1, .period = a->num_groups, .stride = width, .by_element = true,
         .means = a->mean, .variances = a->variance, .statistics = call->dtype,
     };
-    us_line_norm(&norm);
+    ft_finish(call, us_line_norm(&norm));
 }
 
 /* What the two lists of layernormfusion have in common. */
@@ -239,7 +239,7 @@ static void layer_norm(FtCall *call, const LayerNorm *a)
         .line_divisor = a->param_outer, .period = repeats ? 1 : rows, .stride = repeats ? 0 : a->inner, .by_element = true,
         .means = a->mean, .variances = a->variance, .statistics = a->statistics,
     };
-    us_line_norm(&norm);
+    ft_finish(call, us_line_norm(&norm));
 }
 
 void ft_op_layernormfusion(FtCall *call, const FtLayernormfusion *a)

@@ -1,11 +1,11 @@
 #include "kernels/index/rows.h"
 
 #include "kernels/scratch.h"
+#include "kernels/sort/radix.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { PIECE_BYTES = 64 * 1024, TILE = 512 };
@@ -43,23 +43,10 @@ void us_put_rows(void *out, const void *rows, const int64_t *index, int64_t coun
     }
 }
 
-/* A row and its target. */
-typedef struct Move {
-    int64_t target, row;
-} Move;
-
-static int by_target(const void *a, const void *b)
-{
-    const Move *first = a, *second = b;
-    const int64_t x = first->target != second->target ? first->target : first->row;
-    const int64_t y = first->target != second->target ? second->target : second->row;
-    return (x > y) - (x < y);
-}
-
 typedef struct Addition {
     char *out;
     const char *rows;
-    const Move *moves;
+    const WideEntry *moves; /* key: the target, place: the row */
     int64_t count, width;
     DType dtype;
 } Addition;
@@ -77,10 +64,10 @@ static void add_target(const Addition *work, int64_t first, int64_t end)
     double sums[TILE], row[TILE];
     for (int64_t i = 0; i < work->width; i += TILE) {
         const int64_t count = work->width - i < TILE ? work->width - i : TILE;
-        char *target = work->out + (work->moves[first].target * work->width + i) * size;
+        char *target = work->out + ((int64_t)work->moves[first].key * work->width + i) * size;
         us_load_double(sums, target, work->dtype, 1, count);
         for (int64_t k = first; k < end; k++) {
-            us_load_double(row, work->rows + (work->moves[k].row * work->width + i) * size, work->dtype, 1, count);
+            us_load_double(row, work->rows + ((int64_t)work->moves[k].place * work->width + i) * size, work->dtype, 1, count);
             accumulate(sums, row, count);
         }
         us_store_double(target, work->dtype, 1, sums, count);
@@ -94,12 +81,12 @@ static void add_piece(void *context, int64_t piece)
     const int64_t moves = rows_of_piece(work->width * 8), begin = piece * moves;
     const int64_t end = work->count - begin < moves ? work->count : begin + moves;
     for (int64_t first = begin; first < end;) {
-        const int64_t target = work->moves[first].target;
+        const uint64_t target = work->moves[first].key;
         int64_t behind = first + 1;
-        while (behind < work->count && work->moves[behind].target == target) {
+        while (behind < work->count && work->moves[behind].key == target) {
             behind++;
         }
-        if (first == 0 || work->moves[first - 1].target != target) {
+        if (first == 0 || work->moves[first - 1].key != target) {
             add_target(work, first, behind);
         }
         first = behind;
@@ -111,21 +98,26 @@ KernelStatus us_add_rows(void *out, const void *rows, const int64_t *index, int6
     if (dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128) { /* parts are added apart */
         return us_add_rows(out, rows, index, count, 2 * width, dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : DTYPE_FLOAT64);
     }
-    Move *moves = us_scratch_take((size_t)count * sizeof *moves);
-    if (!moves) {
+    WideEntry *entries = us_scratch_take(2 * (size_t)count * sizeof *entries);
+    if (!entries) {
         return KERNEL_NO_MEMORY;
     }
+    uint64_t highest = 0;
     bool sorted = true;
     for (int64_t k = 0; k < count; k++) {
-        moves[k] = (Move){index[k], k};
-        sorted = sorted && (k == 0 || index[k - 1] <= index[k]);
+        entries[k] = (WideEntry){(uint64_t)index[k], (uint64_t)k};
+        sorted = sorted && entries[k].key >= highest;
+        highest = entries[k].key > highest ? entries[k].key : highest;
     }
-    if (!sorted) {
-        qsort(moves, (size_t)count, sizeof *moves, by_target);
+    const int bits = highest == 0 ? 1 : 64 - __builtin_clzll(highest);
+    const WideEntry *moves = sorted ? entries : us_sort_wide(entries, entries + count, count, bits);
+    if (!moves) {
+        us_scratch_give_back(entries);
+        return KERNEL_NO_MEMORY;
     }
     Addition work = {out, rows, moves, count, width, dtype};
     const int64_t piece = rows_of_piece(width * 8);
     us_parallel((count + piece - 1) / piece, add_piece, &work);
-    us_scratch_give_back(moves);
+    us_scratch_give_back(entries);
     return KERNEL_OK;
 }

@@ -1,6 +1,8 @@
 #include "kernels/norm/line_norm.h"
 
 #include "kernels/maths/maths.h"
+#include "kernels/reduce/reductions.h"
+#include "kernels/scratch.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
@@ -8,7 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { TILE = 1024, PARTS = 16, PIECE_ELEMENTS = 16384 };
+/* Runs shorter than SHORT_RUN are taken row by row where the runs of other lines lie between them; WIDE_ROW: elements that
+ * short rows are put together to. */
+enum { TILE = 1024, PARTS = 16, PIECE_ELEMENTS = 16384, SHORT_RUN = 128, WIDE_ROW = 256 };
 
 /* Elements as they are read and written in loops: float64 and integers as float64, other floats as float32. */
 typedef union Tile {
@@ -16,8 +20,8 @@ typedef union Tile {
     double doubles[TILE];
 } __attribute__((aligned(64))) Tile;
 
-/* What is summed over a line. */
-typedef enum Term { TERM_VALUE, TERM_SQUARE, TERM_MAGNITUDE, TERM_POWER } Term;
+/* What is summed over a line: powers that are multiples of 1/2 by products and a root. */
+typedef enum Term { TERM_VALUE, TERM_SQUARE, TERM_MAGNITUDE, TERM_HALVES, TERM_POWER } Term;
 
 typedef float Floats __attribute__((vector_size(PARTS * sizeof(float))));
 typedef float HalfOfFloats __attribute__((vector_size(PARTS / 2 * sizeof(float))));
@@ -41,6 +45,20 @@ US_ALWAYS_INLINE void add_half(HalfOfParts *sums, const void *x, int64_t index, 
         values *= values;
     } else if (term != TERM_VALUE) {
         values = (HalfOfParts)((HalfOfBits)values & INT64_MAX);
+    }
+    if (term == TERM_HALVES) {
+        const int whole = (int)power;
+        double roots[PARTS / 2];
+        memcpy(roots, &values, sizeof roots);
+        for (int k = 0; k < PARTS / 2; k++) {
+            roots[k] = power != whole ? sqrt(roots[k]) : 1;
+        }
+        HalfOfParts product;
+        memcpy(&product, roots, sizeof product);
+        for (int k = 0; k < whole; k++) {
+            product *= values;
+        }
+        values = product;
     }
     if (term == TERM_POWER) {
         double sizes[PARTS / 2];
@@ -105,6 +123,8 @@ KERNEL_CLONES static void add_terms(double *sums, const void *x, int64_t count, 
         add_of(sums, x, count, false, TERM_VALUE, center, power);
     } else if (term == TERM_SQUARE && !wide) {
         add_of(sums, x, count, false, TERM_SQUARE, center, power);
+    } else if (term == TERM_HALVES && !wide) {
+        add_of(sums, x, count, false, TERM_HALVES, center, power);
     } else {
         add_of(sums, x, count, wide, term, center, power);
     }
@@ -271,13 +291,18 @@ static void store_statistic(const LineNorm *norm, void *to, int64_t line, double
     }
 }
 
+static Term term_of_power(double power)
+{
+    const bool is_half = power <= 8 && 2 * power == floor(2 * power);
+    return power == 1 ? TERM_MAGNITUDE : power == 2 ? TERM_SQUARE : is_half ? TERM_HALVES : TERM_POWER;
+}
+
 static void norm_line(const LineNorm *norm, int64_t line)
 {
     const int64_t begin = line_begin(norm, line);
     const double count = (double)(norm->rows * norm->run);
     if (norm->power != 0) {
-        const Term term = norm->power == 1 ? TERM_MAGNITUDE : norm->power == 2 ? TERM_SQUARE : TERM_POWER;
-        const double sum = sum_line(norm, begin, term, 0) + norm->epsilon;
+        const double sum = sum_line(norm, begin, term_of_power(norm->power), 0) + norm->epsilon;
         write_line(norm, line, begin, 0, 1 / root_of_power(sum, norm->power));
         return;
     }
@@ -304,10 +329,125 @@ static void run_piece(void *context, int64_t piece)
     }
 }
 
-void us_line_norm(const LineNorm *norm)
+/* ---- lines side by side ---- */
+
+/* Rows of a block hold a run of each of its lines. */
+typedef struct Rows {
+    const LineNorm *norm;
+    int64_t width;                             /* elements of one or more rows that are written at once */
+    int64_t piece_rows, pieces;                /* pieces of a block */
+    double *centres, *factors, *offsets;       /* of every block: y = (x - centre) * factor + offset */
+} Rows;
+
+static bool lines_lie_side_by_side(const LineNorm *norm)
 {
-    if (norm->rows * norm->run > 0) {
-        const int64_t lines = lines_of_piece(norm);
-        us_parallel((norm->lines + lines - 1) / lines, run_piece, (void *)norm);
+    return norm->power == 0 && norm->run < SHORT_RUN && norm->block_lines > 1 && norm->line_step == norm->run &&
+           norm->row_step == norm->block_lines * norm->run && norm->block_step == norm->rows * norm->row_step &&
+           norm->by_element && (norm->dtype == DTYPE_FLOAT32 || is_narrow(norm->dtype));
+}
+
+KERNEL_CLONES static void apply_row(float *y, const float *x, int64_t count, const double *centres, const double *factors,
+                                    const double *offsets)
+{
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; i++) {
+        y[i] = (float)(((double)x[i] - centres[i]) * factors[i] + offsets[i]);
     }
+}
+
+static void write_rows(void *context, int64_t number)
+{
+    const Rows *rows = context;
+    const LineNorm *norm = rows->norm;
+    const int64_t block = number / rows->pieces, first = number % rows->pieces * rows->piece_rows, row = norm->row_step;
+    const int64_t left = norm->rows - first, end = (left < rows->piece_rows ? left : rows->piece_rows) * row;
+    const int64_t begin = block * norm->block_step + first * row;
+    Tile read, written;
+    for (int64_t i = 0, count; i < end; i += count) {
+        const int64_t column = i % rows->width, parameter = block * rows->width + column;
+        count = rows->width - column < TILE ? rows->width - column : TILE;
+        count = end - i < count ? end - i : count;
+        const float *x = seen(norm->x, norm->dtype, begin + i, count, &read);
+        void *y = (void *)element(norm->y, norm->dtype, begin + i);
+        apply_row(is_narrow(norm->dtype) ? written.floats : y, x, count, rows->centres + parameter, rows->factors + parameter,
+                  rows->offsets + parameter);
+        if (is_narrow(norm->dtype)) {
+            us_store_float(y, norm->dtype, 1, written.floats, count);
+        }
+    }
+}
+
+/* Mean and variance of a line from those of its columns. */
+static void put_together(const Rows *rows, int64_t line, const double *means, const double *variances)
+{
+    const LineNorm *norm = rows->norm;
+    const int64_t block = line / norm->block_lines, first = line % norm->block_lines * norm->run;
+    const double *of_column = means + line * norm->run;
+    double mean = 0, variance = 0;
+    for (int64_t i = 0; i < norm->run; i++) {
+        mean += of_column[i] / (double)norm->run;
+    }
+    for (int64_t i = 0; i < norm->run; i++) {
+        const double away = of_column[i] - mean;
+        variance += (variances[line * norm->run + i] + away * away) / (double)norm->run;
+    }
+    store_statistic(norm, norm->means, line, mean);
+    store_statistic(norm, norm->variances, line, variance);
+    const double inverse = 1 / sqrt(variance + norm->epsilon);
+    const int64_t parameter = line / norm->line_divisor % norm->period * norm->stride;
+    for (int64_t i = 0; i < norm->run; i++) {
+        Tile scale, offset;
+        const float *scales = parameters(norm, norm->scale, 1, parameter + i, 1, &scale);
+        const float *offsets = parameters(norm, norm->offset, 0, parameter + i, 1, &offset);
+        for (int64_t at = first + i; at < rows->width; at += norm->row_step) {
+            rows->centres[block * rows->width + at] = mean;
+            rows->factors[block * rows->width + at] = inverse * (double)scales[0];
+            rows->offsets[block * rows->width + at] = (double)offsets[0];
+        }
+    }
+}
+
+static KernelStatus norm_rows(const LineNorm *norm)
+{
+    const int64_t blocks = norm->lines / norm->block_lines, columns = norm->row_step, count = blocks * columns;
+    Rows rows = {.norm = norm, .width = columns < WIDE_ROW ? WIDE_ROW / columns * columns : columns};
+    double *means = us_scratch_take((size_t)(2 * count + 3 * blocks * rows.width) * sizeof *means);
+    if (!means) {
+        return KERNEL_NO_MEMORY;
+    }
+    double *variances = means + count;
+    rows.centres = variances + count;
+    rows.factors = rows.centres + blocks * rows.width;
+    rows.offsets = rows.factors + blocks * rows.width;
+    const int64_t shape[] = {blocks, norm->rows, columns}, kept[] = {blocks, 1, columns};
+    const View views[] = {us_view_contiguous((void *)norm->x, norm->dtype, 3, shape),
+                          us_view_contiguous(variances, DTYPE_FLOAT64, 3, kept),
+                          us_view_contiguous(means, DTYPE_FLOAT64, 3, kept)};
+    const ReduceCall reduce = {.reduction = &us_reduce_variance, .compute = norm->dtype, .result = DTYPE_FLOAT64, .axes = 2,
+                               .outputs = 2};
+    const KernelStatus status = us_reduce(views, &reduce);
+    for (int64_t line = 0; status == KERNEL_OK && line < norm->lines; line++) {
+        put_together(&rows, line, means, variances);
+    }
+    const int64_t at_once = rows.width / columns;
+    rows.piece_rows = (PIECE_ELEMENTS / rows.width + 1) * at_once;
+    rows.pieces = (norm->rows + rows.piece_rows - 1) / rows.piece_rows;
+    if (status == KERNEL_OK) {
+        us_parallel(blocks * rows.pieces, write_rows, &rows);
+    }
+    us_scratch_give_back(means);
+    return status;
+}
+
+KernelStatus us_line_norm(const LineNorm *norm)
+{
+    if (norm->lines * norm->rows * norm->run == 0) {
+        return KERNEL_OK;
+    }
+    if (lines_lie_side_by_side(norm)) {
+        return norm_rows(norm);
+    }
+    const int64_t lines = lines_of_piece(norm);
+    us_parallel((norm->lines + lines - 1) / lines, run_piece, (void *)norm);
+    return KERNEL_OK;
 }

@@ -4,7 +4,7 @@
 #ifndef UNDERSTUDY_LINE_NORM_H
 #define UNDERSTUDY_LINE_NORM_H
 
-#include "tensor/view.h"
+#include "kernels/kernels.h"
 
 /* Line l = b * block_lines + k begins at element b * block_step + k * line_step and has `rows` rows, row_step apart, of
  * `run` elements that follow each other. y = (x - mean) / sqrt(variance + epsilon) * scale + offset; with a power p
@@ -25,6 +25,6 @@ typedef struct LineNorm {
     DType statistics;
 } LineNorm;
 
-void us_line_norm(const LineNorm *norm);
+KernelStatus us_line_norm(const LineNorm *norm);
 
 #endif

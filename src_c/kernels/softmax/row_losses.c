@@ -5,6 +5,8 @@
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
+#include <math.h>
+
 /* Elements of a row taken at a time; partial sums of a row; rows whose losses wait to be added in their order; elements
  * of a piece of work. */
 enum { TILE = 512, PARTS = 8, ROWS = 1024, PIECE_ELEMENTS = 4096 };
@@ -16,29 +18,30 @@ static void *element(const void *data, DType dtype, int64_t index)
 
 /* ---- loops over a tile ---- */
 
-static double larger(double a, double b)
-{
-    return (b > a) | (b != b) ? b : a; /* NaN stays */
-}
-
-/* In PARTS maxima: which of them sees an element does not change the result. */
+/* The largest of top and x; NaN if one is. In PARTS maxima: which of them sees an element does not change the result. */
 KERNEL_CLONES static double tile_top(const double *x, int64_t count, double top)
 {
     double tops[PARTS];
+    int64_t nans[PARTS] = {top != top}, i = 0;
     for (int k = 0; k < PARTS; k++) {
         tops[k] = top;
     }
-    int64_t i = 0;
     for (; i + PARTS <= count; i += PARTS) {
+#pragma GCC unroll 1
         for (int k = 0; k < PARTS; k++) {
-            tops[k] = larger(tops[k], x[i + k]);
+            tops[k] = x[i + k] > tops[k] ? x[i + k] : tops[k];
+        }
+#pragma GCC unroll 1
+        for (int k = 0; k < PARTS; k++) {
+            nans[k] |= x[i + k] != x[i + k];
         }
     }
     for (; i < count; i++) {
-        tops[0] = larger(tops[0], x[i]);
+        tops[0] = x[i] > tops[0] ? x[i] : tops[0];
+        nans[0] |= x[i] != x[i];
     }
     for (int k = 0; k < PARTS; k++) {
-        top = larger(top, tops[k]);
+        top = nans[k] ? NAN : tops[k] > top ? tops[k] : top;
     }
     return top;
 }
