@@ -11,6 +11,9 @@ enum {
     TILE_BYTES = 16 * 1024,
     TILE_SIDE_BYTES = 256,
     TILES_OF_PIECE = 8,
+    LEAST_TILE = 64, /* elements */
+    TABLE_LIMIT = 256,
+    TABLE_LEAST = 16,
     FEW_ROWS = 4,
     SHORT_RUN = 512,
 };
@@ -27,6 +30,7 @@ typedef struct Move {
     int rank;
     Axis axes[VIEW_RANK_LIMIT];
     int64_t count, piece; /* elements */
+    const int64_t *table; /* NULL, or where in `from` the elements of the last axis are */
     /* Where the elements lie across: the last axis, which is the nearest of `to`, and the nearest of `from`, in tiles. */
     Axis along_to, along_from;
     int64_t side_to, side_from; /* elements of a tile */
@@ -133,6 +137,32 @@ static void copy_run(char *to, int64_t to_step, const char *from, int64_t from_s
     }
 }
 
+#define TABLE_RUN(type) \
+    for (int64_t i = 0; i < count; i++) { \
+        memcpy(to + i * (int64_t)sizeof(type), from + table[i], sizeof(type)); \
+    }
+
+static void copy_by_table(char *to, const char *from, const int64_t *table, int64_t count, int64_t element)
+{
+    switch (element) {
+    case 1:
+        TABLE_RUN(uint8_t)
+        break;
+    case 2:
+        TABLE_RUN(uint16_t)
+        break;
+    case 4:
+        TABLE_RUN(uint32_t)
+        break;
+    case 8:
+        TABLE_RUN(uint64_t)
+        break;
+    default:
+        TABLE_RUN(Pair)
+        break;
+    }
+}
+
 /* Elements in the order of the axes, a run along the last one at a time. */
 static void copy_piece(void *context, int64_t piece)
 {
@@ -149,8 +179,12 @@ static void copy_piece(void *context, int64_t piece)
     }
     while (at < end) {
         const int64_t count = end - at < last->size - first ? end - at : last->size - first;
-        copy_run(move->to + to + first * last->to, last->to, move->from + from + first * last->from, last->from, count,
-                 move->element);
+        if (move->table != NULL) {
+            copy_by_table(move->to + to, move->from + from, move->table, count, move->element);
+        } else {
+            copy_run(move->to + to + first * last->to, last->to, move->from + from + first * last->from, last->from, count,
+                     move->element);
+        }
         at += count;
         first = 0;
         for (int d = move->rank - 2; d >= 0; d--) {
@@ -336,19 +370,47 @@ static bool cut_into_tiles(Move *move)
     return true;
 }
 
+/* Several short axes, packed in `to`, become one with a table. False: they would not be long enough. */
+static bool join_by_table(Move *move, int64_t *table)
+{
+    int rank = move->rank;
+    int64_t count = 1;
+    table[0] = 0;
+    for (; rank > 0; rank--) {
+        const Axis *axis = &move->axes[rank - 1];
+        if (axis->to != count * move->element || count * axis->size > TABLE_LIMIT) {
+            break;
+        }
+        for (int64_t k = count; k < count * axis->size; k++) {
+            table[k] = table[k - count] + axis->from;
+        }
+        count *= axis->size;
+    }
+    if (count < TABLE_LEAST) {
+        return false;
+    }
+    move->axes[rank] = (Axis){count, move->element, 0};
+    move->rank = rank + 1;
+    move->table = table;
+    return true;
+}
+
 void us_copy_view(const View *to, const View *from)
 {
     Move move = {.to = to->data, .from = from->data, .element = (int64_t)us_dtype_size(to->dtype)};
+    int64_t table[TABLE_LIMIT];
     move.count = us_view_elements(to);
     if (move.count <= 0) {
         return;
     }
     arrange(&move, to, from);
     join_neighbours(&move);
-    if (cut_into_tiles(&move)) {
-        us_parallel((move.tiles + TILES_OF_PIECE - 1) / TILES_OF_PIECE, copy_tiles, &move);
+    Move tiled = move;
+    if (cut_into_tiles(&tiled) && (tiled.side_to * tiled.side_from >= LEAST_TILE || !join_by_table(&move, table))) {
+        us_parallel((tiled.tiles + TILES_OF_PIECE - 1) / TILES_OF_PIECE, copy_tiles, &tiled);
         return;
     }
-    move.piece = PIECE_BYTES / move.element;
+    const int64_t run = move.table != NULL ? move.axes[move.rank - 1].size : 1; /* which no piece cuts */
+    move.piece = (PIECE_BYTES / move.element + run - 1) / run * run;
     us_parallel((move.count + move.piece - 1) / move.piece, copy_piece, &move);
 }
