@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.ascend.calling import call, empty, rounded, tensor
+from tests.conformance import harness
 
 STEPS, BATCH, INPUT, HIDDEN = 4, 3, 5, 6
 
@@ -195,3 +196,60 @@ def test_sequences_of_nothing():
                      **{name: None for name in one.list_names})  # fmt: skip
     assert output.size == 0
     np.testing.assert_array_equal(h, one.states[0])
+
+
+@pytest.mark.parametrize("layers, directions, has_bias, layout", [(1, 1, True, "row-major"), (2, 2, True, "gaps"), (3, 1, False, "reversed")])
+def test_sequences_of_several_lengths(layers, directions, has_bias, layout):
+    """Packed sequences of PyTorch in float64, and their gradients; what lies behind the ends is not read."""
+    torch = pytest.importorskip("torch")
+    lengths, sizes = [4, 3, 1], [3, 2, 2, 1]
+    case = Case("LSTM", layers, directions, has_bias, True, layout=layout)  # batchFirst has no effect
+    reference = torch.nn.LSTM(INPUT, HIDDEN, num_layers=layers, bidirectional=directions == 2, bias=has_bias, dtype=torch.float64)
+    for parameter, value in zip(reference.parameters(), case.params, strict=True):
+        parameter.data = torch.tensor(value)
+    x = torch.tensor(case.x, requires_grad=True)
+    states = [torch.tensor(value, requires_grad=True) for value in case.states]
+    packed = torch.nn.utils.rnn.pack_padded_sequence(x, lengths)
+    output, (h, c) = reference(packed, tuple(states))
+    output, _ = torch.nn.utils.rnn.pad_packed_sequence(output)
+    behind = np.arange(STEPS)[:, None] >= lengths
+    slopes = [case.drawn(value.shape) for value in (output, h, c)]
+    sum((value * torch.tensor(slope)).sum() for value, slope in zip((output, h, c), slopes)).backward()
+    wanted = [x.grad.numpy(), *(state.grad.numpy() for state in states), *(parameter.grad.numpy() for parameter in reference.parameters())]
+
+    flat = lambda values: np.where(behind[..., None], np.nan, values).reshape(STEPS * BATCH, -1)
+    common = case.common() | {"input": case.tensor(flat(case.x))} | case.state_arguments()
+    lists = {name: [case.blank((STEPS, BATCH, HIDDEN)) for _ in range(layers * directions)] for name in case.list_names}
+    found = call("LSTM", **common, batchSizes=tensor(sizes, "I64", layout), dropout=0.0, train=True, output=case.blank(output.shape),
+                 hy=case.blank(h.shape), cy=case.blank(c.shape), **lists)  # fmt: skip
+    for own, expected in zip(found[:3], (output, h, c)):
+        np.testing.assert_allclose(own, expected.detach().numpy(), atol=2e-6)
+    for gates in (found[3], found[9]):
+        assert all((values[behind] == 0).all() for values in gates)
+    common["params"] = [case.tensor(value) for value in case.params]
+    common |= {"input": case.tensor(flat(case.x))} | case.state_arguments()
+    names = ["i", "g", "f", "o", "h", "c", "tanhc"]
+    gradients = call("LstmBackward", **common, **{name: [case.tensor(v) for v in values] for name, values in zip(names, found[3:])},
+                     dy=case.tensor(flat(slopes[0])), dh=case.tensor(slopes[1]), dc=case.tensor(slopes[2]), train=True, dropout=0.0,
+                     batchSizesOptional=tensor(sizes, "I64"), outputMask=None, dxOut=case.blank((STEPS * BATCH, INPUT)),
+                     dhPrevOut=case.blank(h.shape), dcPrevOut=case.blank(c.shape), dparamsOut=[case.blank(v.shape) for v in case.params])  # fmt: skip
+    own = [gradients[0].reshape(case.x.shape), *flattened(gradients[1:])]
+    for index, (one, expected) in enumerate(zip(own, wanted, strict=True)):
+        np.testing.assert_allclose(one, expected, atol=1e-5, err_msg=str(index))
+
+
+TOO_MANY = """
+from tests.ascend.test_aclnn_recurrent import Case, call, tensor
+case = Case("LSTM", 1, 1, True, False)
+arguments = case.common() | {"input": case.tensor(case.x.reshape(12, 5))} | case.state_arguments()
+outputs = {"output": case.blank((4, 3, 6)), "hy": case.blank((1, 3, 6)), "cy": case.blank((1, 3, 6))}
+try:
+    call("LSTM", **arguments, **outputs, batchSizes=tensor([3, 4, 1, 1], "I64"), dropout=0.0, train=False, **dict.fromkeys(case.list_names))
+except AssertionError as refused:
+    print(refused)
+"""
+
+
+def test_more_sequences_than_there_are():
+    out = harness.run_python(TOO_MANY, {})
+    assert "507015" in out and "step 1 has 4 sequences, the batch has 3" in out, out

@@ -33,15 +33,37 @@ void op_require_network_parameters(OpCall *op, const Network *network, Operands 
     }
 }
 
-Network op_require_network(OpCall *op, CellKind kind, const Operand *input, Operands params, bool has_bias,
-                           int64_t layers, bool two_directions, bool batch_first)
+static bool is_packed(const Network *network)
+{
+    return op_given(network->batch_sizes) && !op_empty(network->batch_sizes);
+}
+
+/* Its steps and its batch. */
+static void require_input(OpCall *op, Network *network, const Operand *input)
+{
+    const bool packed = is_packed(network), batch_first = network->recurrent.batch_first;
+    op_require_rank(op, input, packed ? 2 : 3, packed ? 2 : 3);
+    if (op_refused(op)) {
+        return;
+    }
+    network->steps = packed ? op_size(network->batch_sizes, 0) : op_size(input, batch_first ? 1 : 0);
+    network->batch = packed ? op_size(input, 0) / network->steps : op_size(input, batch_first ? 0 : 1);
+    network->input = op_size(input, -1);
+    op_require(op, !packed || network->batch * network->steps == op_size(input, 0), input->name, "rows", op->invalid,
+               "%s is %s, which is not a number of sequences for each of %lld steps", input->name,
+               op_shape_text(op, input), (long long)network->steps);
+}
+
+Network op_require_network(OpCall *op, CellKind kind, const Operand *input, const Operand *batch_sizes, Operands params,
+                           bool has_bias, int64_t layers, bool two_directions, bool batch_first)
 {
     const int32_t directions = two_directions ? 2 : 1, each = has_bias ? 4 : 2;
     Network network = {.recurrent = {.kind = kind, .directions = directions, .each = each,
                                      .batch_first = batch_first},
-                       .model = input};
+                       .model = input, .batch_sizes = batch_sizes};
+    network.recurrent.batch_first &= !is_packed(&network);
     op_require_range(op, "numLayers", layers, 1, INT64_MAX);
-    op_require_rank(op, input, 3, 3);
+    require_input(op, &network, input);
     op_require(op, op_refused(op) || params.count / each / directions == layers, params.name, "length", op->invalid,
                "%s has %d tensors; %lld layers have %d each", params.name, (int)params.count, (long long)layers,
                (int)(each * directions));
@@ -50,16 +72,17 @@ Network op_require_network(OpCall *op, CellKind kind, const Operand *input, Oper
     }
     const View *first = &params.items[0]->view;
     network.recurrent.layers = (int32_t)layers;
-    network.steps = op_size(input, batch_first ? 1 : 0);
-    network.batch = op_size(input, batch_first ? 0 : 1);
-    network.input = op_size(input, 2);
     network.hidden = first->rank == 2 ? first->shape[0] / (kind == CELL_LSTM ? 4 : 3) : 0;
     op_require_network_parameters(op, &network, params);
     return network;
 }
 
-static Shape sequence_of(const Network *network, int64_t width)
+/* Packed ones have one dimension for steps and batch. */
+static Shape sequence_of(const Network *network, int64_t width, bool packed)
 {
+    if (packed) {
+        return op_shape_of(2, (const int64_t[]){network->steps * network->batch, width});
+    }
     const bool batch_first = network->recurrent.batch_first;
     return op_shape_of(3, (const int64_t[]){batch_first ? network->batch : network->steps,
                                             batch_first ? network->steps : network->batch, width});
@@ -67,12 +90,19 @@ static Shape sequence_of(const Network *network, int64_t width)
 
 void op_require_network_input(OpCall *op, const Network *network, const Operand *operand)
 {
-    require_tensor(op, network, operand, sequence_of(network, network->input));
+    require_tensor(op, network, operand, sequence_of(network, network->input, is_packed(network)));
 }
 
 void op_require_network_output(OpCall *op, const Network *network, const Operand *operand)
 {
-    require_tensor(op, network, operand, sequence_of(network, network->hidden * network->recurrent.directions));
+    const int64_t width = network->hidden * network->recurrent.directions;
+    require_tensor(op, network, operand, sequence_of(network, width, false));
+}
+
+void op_require_network_slope(OpCall *op, const Network *network, const Operand *operand)
+{
+    const int64_t width = network->hidden * network->recurrent.directions;
+    require_tensor(op, network, operand, sequence_of(network, width, is_packed(network)));
 }
 
 void op_require_network_states(OpCall *op, const Network *network, const Operand *operand)
@@ -141,9 +171,36 @@ static void add_list(Views *views, Operands list, ViewAccess access)
     }
 }
 
-static void add_states(Views *views, const Operand *input, const Operand *h, const Operand *c, Operands params)
+/* What may be packed, as (steps, batch, …). */
+static void add_sequence(OpCall *op, Views *views, const Network *network, const Operand *operand, ViewAccess access)
 {
-    add(views, input, VIEW_READ);
+    add(views, operand, access);
+    View *view = is_packed(network) ? executor_take(op->executor, sizeof *view) : NULL;
+    op_require(op, view != NULL || !is_packed(network), "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
+               "no host memory for the executor");
+    if (view != NULL) {
+        const int64_t row = operand->view.strides[0], column = operand->view.strides[1];
+        *view = operand->view;
+        view->rank = 3;
+        view->shape[2] = view->shape[1];
+        view->shape[1] = network->batch;
+        view->shape[0] = network->steps;
+        view->strides[0] = row * network->batch;
+        view->strides[1] = row;
+        view->strides[2] = column;
+        views->items[views->count - 1].view = view;
+    }
+}
+
+static void add_batch_sizes(Views *views, const Network *network)
+{
+    add(views, is_packed(network) ? network->batch_sizes : NULL, VIEW_READ);
+}
+
+static void add_states(OpCall *op, Views *views, const Network *network, const Operand *input, const Operand *h,
+                       const Operand *c, Operands params)
+{
+    add_sequence(op, views, network, input, VIEW_READ);
     add(views, h, VIEW_READ);
     add(views, c, VIEW_READ);
     add_list(views, params, VIEW_READ);
@@ -157,13 +214,14 @@ aclnnStatus op_recurrent(OpCall *op, Network network, const Operand *input, cons
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    add_states(&views, input, h, c, params);
+    add_states(op, &views, &network, input, h, c, params);
     add(&views, output, VIEW_WRITE);
     add(&views, last_h, VIEW_WRITE);
     add(&views, last_c, VIEW_WRITE);
     for (int32_t i = 0; i < us_recurrent_lists(network.recurrent.kind) && keeps; i++) {
         add_list(&views, lists[i], VIEW_WRITE);
     }
+    add_batch_sizes(&views, &network);
     network.recurrent.keeps = keeps;
     return op_plan_views(op, us_recurrent_forward, &network.recurrent, sizeof network.recurrent, views.count,
                          views.items);
@@ -176,17 +234,18 @@ aclnnStatus op_recurrent_backward(OpCall *op, Network network, const Operand *in
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    add_states(&views, input, h, c, params);
-    add(&views, slopes.output, VIEW_READ);
+    add_states(op, &views, &network, input, h, c, params);
+    add_sequence(op, &views, &network, slopes.output, VIEW_READ);
     add(&views, slopes.h, VIEW_READ);
     add(&views, slopes.c, VIEW_READ);
     for (int32_t i = 0; i < us_recurrent_lists(network.recurrent.kind); i++) {
         add_list(&views, lists[i], VIEW_READ);
     }
-    add(&views, slopes.to_input, VIEW_WRITE);
+    add_sequence(op, &views, &network, slopes.to_input, VIEW_WRITE);
     add(&views, slopes.to_h, VIEW_WRITE);
     add(&views, slopes.to_c, VIEW_WRITE);
     add_list(&views, slopes.to_params, VIEW_WRITE);
+    add_batch_sizes(&views, &network);
     return op_plan_views(op, us_recurrent_backward, &network.recurrent, sizeof network.recurrent, views.count,
                          views.items);
 }

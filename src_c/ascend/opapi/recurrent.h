@@ -10,15 +10,18 @@ typedef struct Network {
     Recurrent recurrent;
     int64_t steps, batch, input, hidden;
     const Operand *model; /* whose type all have */
+    /* How many sequences have each step; NULL or not given: all. Then input and gradients are (steps * batch, …). */
+    const Operand *batch_sizes;
 } Network;
 
-/* From its input (input/rank), its parameters (params/length, params/shape, params/same-dtype) and attributes
- * (numLayers/range). */
-Network op_require_network(OpCall *op, CellKind kind, const Operand *input, Operands params, bool has_bias,
-                           int64_t layers, bool two_directions, bool batch_first);
+/* From its input (input/rank, input/rows), its parameters (params/length, params/shape, params/same-dtype) and
+ * attributes (numLayers/range). */
+Network op_require_network(OpCall *op, CellKind kind, const Operand *input, const Operand *batch_sizes, Operands params,
+                           bool has_bias, int64_t layers, bool two_directions, bool batch_first);
 /* Tensors of a network: of its input, its output or its states (NAME/shape, NAME/same-dtype). */
 void op_require_network_input(OpCall *op, const Network *network, const Operand *operand);
 void op_require_network_output(OpCall *op, const Network *network, const Operand *operand);
+void op_require_network_slope(OpCall *op, const Network *network, const Operand *operand); /* of the output */
 void op_require_network_states(OpCall *op, const Network *network, const Operand *operand);
 /* Lists of a network: h and c; parameters; a tensor for each direction of each layer (NAME/length too; NAME/null where
  * it is needed and not given, 161001). */

@@ -235,12 +235,55 @@ KernelStatus us_recurrent_run_back(const RecurrentRun *run, DType compute, int g
 
 /* ---- kernels with lists ---- */
 
+static int32_t list_count(const Recurrent *network)
+{
+    return us_recurrent_lists(network->kind) * network->layers * network->directions;
+}
+
 static RecurrentSizes sizes_of_views(const Recurrent *network, const View *input, const View *weight_h)
 {
     const View turned = with_steps_first(input, network->batch_first);
     return (RecurrentSizes){.steps = turned.shape[0], .batch = turned.shape[1], .input = turned.shape[2],
                             .hidden = weight_h->shape[0] / us_recurrent_gates(network->kind),
                             .output = weight_h->shape[1]};
+}
+
+/* The length of every sequence, from how many have each step. */
+static KernelStatus read_lengths(const View *batch_sizes, RecurrentSizes sizes, int32_t *lengths)
+{
+    memset(lengths, 0, (size_t)sizes.batch * sizeof *lengths);
+    for (int64_t step = 0; step < sizes.steps; step++) {
+        const int64_t count = ((const int64_t *)batch_sizes->data)[step * batch_sizes->strides[0]];
+        if (count < 0 || count > sizes.batch) {
+            return us_kernel_fault("step %lld has %lld sequences, the batch has %lld", (long long)step,
+                                   (long long)count, (long long)sizes.batch);
+        }
+        for (int64_t row = 0; row < count; row++) {
+            lengths[row]++;
+        }
+    }
+    return KERNEL_OK;
+}
+
+static KernelStatus run_with_lists(RecurrentRun *run, const View *batch_sizes, int gradients)
+{
+    if (us_view_is_absent(batch_sizes)) {
+        return run_in_memory(run, DTYPE_FLOAT32, gradients);
+    }
+    int32_t *lengths = us_scratch_take((size_t)run->sizes.batch * sizeof *lengths);
+    if (lengths == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    KernelStatus status = read_lengths(batch_sizes, run->sizes, lengths);
+    if (status == KERNEL_OK) {
+        Recurrent network = *run->network;
+        network.lengths = lengths;
+        network.fills = true;
+        run->network = &network;
+        status = run_in_memory(run, DTYPE_FLOAT32, gradients);
+    }
+    us_scratch_give_back(lengths);
+    return status;
 }
 
 KernelStatus us_recurrent_forward(const View *views, const void *attributes)
@@ -252,7 +295,7 @@ KernelStatus us_recurrent_forward(const View *views, const void *attributes)
     run.last_h = run.output + 1;
     run.last_c = run.output + 2;
     run.lists = run.output + 3;
-    return us_recurrent_run(&run, DTYPE_FLOAT32);
+    return run_with_lists(&run, run.lists + (network->keeps ? list_count(network) : 0), 0);
 }
 
 KernelStatus us_recurrent_backward(const View *views, const void *attributes)
@@ -264,9 +307,10 @@ KernelStatus us_recurrent_backward(const View *views, const void *attributes)
     run.h_slope = run.output_slope + 1;
     run.c_slope = run.output_slope + 2;
     run.lists = run.output_slope + 3;
-    run.to_input = run.lists + us_recurrent_lists(network->kind) * network->layers * network->directions;
+    run.to_input = run.lists + list_count(network);
     run.to_h = run.to_input + 1;
     run.to_c = run.to_input + 2;
     run.to_parameters = run.to_input + 3;
-    return us_recurrent_run_back(&run, DTYPE_FLOAT32, GRADIENTS_OF_DATA | GRADIENTS_OF_PARAMETERS);
+    return run_with_lists(&run, run.to_parameters + us_recurrent_parameters(network),
+                          GRADIENTS_OF_DATA | GRADIENTS_OF_PARAMETERS);
 }

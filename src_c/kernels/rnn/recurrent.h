@@ -49,7 +49,9 @@ int32_t us_recurrent_lists(CellKind kind);
 /* Tensors of `parameters`: for each direction of each layer W_ih, W_hh and, with bias, b_ih, b_hh. */
 int32_t us_recurrent_parameters(const Recurrent *network);
 
-/* views: input, h0, c0 (absent: zeros; c0 of LSTM only), parameters …, output, last h, last c (of LSTM only), and
+/* Of both, the last view, where it is not absent, tells the lengths: int64 (steps) of 0 … batch; sequence number b has as
+ * many steps as there are numbers above b. Then the output is 0 behind the ends, and gates are 0 in the lists.
+ * views: input, h0, c0 (absent: zeros; c0 of LSTM only), parameters …, output, last h, last c (of LSTM only), and
  * where it keeps them the lists, one after the other. States are (layers * directions, batch, hidden). */
 Kernel us_recurrent_forward;
 /* views: input, h0, c0, parameters …, gradients of output, of last h and of last c, lists …, then what is written:
