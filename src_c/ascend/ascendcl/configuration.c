@@ -9,14 +9,14 @@
 
 enum { NESTING_LIMIT = 64, FILE_SIZE_LIMIT = 10 * 1024 * 1024 };
 
-/* ---- a JSON reader that only looks for two values ---- */
+/* ---- a JSON reader that only looks for some values ---- */
 
 typedef struct Reader {
     const char *at, *end;
     int depth;
-    bool in_default_device; /* inside the object "defaultDevice" of the outermost object */
-    long default_device;    /* -1: not given; -2: given, but no number */
-    long message_mode;      /* "err_msg_mode" of the outermost object; 0: not given; -2: given, but no number */
+    char outer[32]; /* the member of the outermost object that is being read */
+    Wanted *wanted;
+    size_t wanted_count;
 } Reader;
 
 static bool read_value(Reader *reader);
@@ -99,15 +99,18 @@ static bool read_number(Reader *reader)
     return true;
 }
 
-/* The value that was read from `first` on as a number, with or without quotes; -2: it is none. */
-static long number_of_value(const Reader *reader, const char *first)
+/* Keeps the value that was read from `first` on, a text without its quotes, if somebody wants it. */
+static void keep_value(Reader *reader, const char *outer, const char *name, const char *first)
 {
-    char text[32];
-    const char *digits = *first == '"' ? first + 1 : first;
-    snprintf(text, sizeof text, "%.*s", (int)(reader->at - digits - (*first == '"')), digits);
-    char *end = NULL;
-    long number = strtol(text, &end, 10);
-    return end != text && *end == '\0' && number >= 0 ? number : -2;
+    for (size_t i = 0; i < reader->wanted_count; i++) {
+        Wanted *wanted = &reader->wanted[i];
+        if (strcmp(wanted->outer, outer) == 0 && strcmp(wanted->name, name) == 0) {
+            size_t quotes = *first == '"';
+            wanted->given = true;
+            snprintf(wanted->value, sizeof wanted->value, "%.*s", (int)(reader->at - first - 2 * (ptrdiff_t)quotes),
+                     first + quotes);
+        }
+    }
 }
 
 static bool read_member(Reader *reader)
@@ -118,18 +121,13 @@ static bool read_member(Reader *reader)
     }
     skip_space(reader);
     const char *first = reader->at;
-    bool outer = reader->depth == 1 && strcmp(name, "defaultDevice") == 0;
-    bool inner = reader->depth == 2 && reader->in_default_device && strcmp(name, "default_device") == 0;
-    reader->in_default_device = reader->in_default_device || outer;
+    const int depth = reader->depth;
+    if (depth == 1) {
+        snprintf(reader->outer, sizeof reader->outer, "%.31s", name);
+    }
     bool well_formed = read_value(reader);
-    if (outer) {
-        reader->in_default_device = false;
-    }
-    if (inner && well_formed) {
-        reader->default_device = number_of_value(reader, first);
-    }
-    if (reader->depth == 1 && well_formed && strcmp(name, "err_msg_mode") == 0) {
-        reader->message_mode = number_of_value(reader, first);
+    if (well_formed && depth <= 2) {
+        keep_value(reader, depth == 1 ? "" : reader->outer, name, first);
     }
     return well_formed;
 }
@@ -211,26 +209,54 @@ static char *read_file(Call *call, const char *path, size_t *length)
     return text;
 }
 
+char *acl_read_json(Call *call, const char *path, Wanted *wanted, size_t count, size_t *length)
+{
+    char *text = read_file(call, path, length);
+    if (text == NULL) {
+        return NULL;
+    }
+    Reader reader = {.at = text, .end = text + *length, .wanted = wanted, .wanted_count = count};
+    us_require(call, read_document(&reader), "configPath", "json", ACL_ERROR_PARSE_FILE,
+               "%s is not JSON at byte %zu", path, (size_t)(reader.at - text));
+    if (call->status != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* -1: not given; -2: given, but no number. */
+static long number_of(const Wanted *wanted)
+{
+    char *end = NULL;
+    long number = strtol(wanted->value, &end, 10);
+    bool valid = end != wanted->value && *end == '\0' && number >= 0;
+    return !wanted->given ? -1 : valid ? number : -2;
+}
+
 void acl_read_configuration(Call *call, const char *path, Configuration *configuration)
 {
     if (call->status != 0 || path == NULL || path[0] == '\0') {
         return;
     }
-    size_t length = 0;
-    char *text = read_file(call, path, &length);
-    if (text == NULL) {
+    enum { DEVICE, MODE, DUMP };
+    Wanted wanted[DUMP + DUMP_WANTED] = {[DEVICE] = {.outer = "defaultDevice", .name = "default_device"},
+                                         [MODE] = {.outer = "", .name = "err_msg_mode"}};
+    acl_want_dump(wanted + DUMP);
+    char *text = acl_read_json(call, path, wanted, DUMP + DUMP_WANTED, &configuration->size);
+    long mode = number_of(&wanted[MODE]);
+    long device = number_of(&wanted[DEVICE]);
+    us_require(call, mode == -1 || mode == 0 || mode == 1, "configPath", "message-mode", ACL_ERROR_INVALID_PARAM,
+               "err_msg_mode in %s is neither 0 nor 1", path);
+    us_require(call, device >= -1 && device <= INT32_MAX, "configPath", "default-device", ACL_ERROR_INVALID_PARAM,
+               "default_device in %s is no device number", path);
+    acl_require_dump(call, wanted + DUMP, &configuration->dump);
+    if (call->status != 0) {
+        free(text);
         return;
     }
-    Reader reader = {.at = text, .end = text + length, .default_device = -1};
-    us_require(call, read_document(&reader), "configPath", "json", ACL_ERROR_PARSE_FILE,
-               "%s is not JSON at byte %zu", path, (size_t)(reader.at - text));
-    us_require(call, reader.message_mode == 0 || reader.message_mode == 1, "configPath", "message-mode",
-               ACL_ERROR_INVALID_PARAM, "err_msg_mode in %s is neither 0 nor 1", path);
-    us_require(call, reader.default_device >= -1 && reader.default_device <= INT32_MAX, "configPath", "default-device",
-               ACL_ERROR_INVALID_PARAM, "default_device in %s is no device number", path);
-    configuration->fingerprint = fingerprint_of(text, length);
-    configuration->default_device = (int32_t)reader.default_device;
-    configuration->messages_of_process = reader.message_mode == 1;
+    configuration->fingerprint = fingerprint_of(text, configuration->size);
+    configuration->default_device = (int32_t)device;
+    configuration->messages_of_process = mode == 1;
     configuration->text = text;
-    configuration->size = length;
 }

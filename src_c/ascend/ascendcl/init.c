@@ -55,6 +55,7 @@ aclError aclInit(const char *configPath)
     us_platform_unlock(platform);
     free(configuration.text);
     if (first) {
+        acl_apply_dump(platform, &configuration.dump);
         acl_tell_init(&call, runtime);
     }
     return acl_end(&call);
@@ -83,6 +84,7 @@ aclError aclFinalize(void)
     us_platform_unlock(platform);
     Runtime *runtime = call.status == 0 ? acl_runtime() : NULL;
     if (runtime != NULL) {
+        acl_apply_dump(platform, &(const DumpSettings){.scene = 0});
         acl_tell_finalize(&call, runtime);
         us_check_leaks(platform);
     }
@@ -109,6 +111,7 @@ aclError aclFinalizeReference(uint64_t *refCount)
     us_platform_unlock(platform);
     Runtime *runtime = last ? acl_runtime() : NULL;
     if (runtime != NULL) {
+        acl_apply_dump(platform, &(const DumpSettings){.scene = 0});
         acl_tell_finalize(&call, runtime);
     }
     return acl_end(&call);

@@ -2,6 +2,7 @@
 #include "ascend/common/op_call.h"
 
 #include "ascend/common/op_memory.h"
+#include "ascend/common/op_dump.h"
 #include "device/check.h"
 #include "device/graph.h"
 #include "report/grace.h"
@@ -236,8 +237,15 @@ aclnnStatus op_execute(const char *function, void *workspace, uint64_t workspace
             task.workspace = workspace;
             task.workspace_size = given ? wanted : 0; /* once told is enough */
         }
+        if (call.status == 0) {
+            op_dump_tensors(plan, queue, false);
+        }
         us_require(&call, us_launch_submit_task(&task, queue), "stream", "exhausted", ACLNN_ERR_RUNTIME_ERROR,
                    "no host memory to queue the operator");
+        if (call.status == 0) {
+            op_dump_tensors(plan, queue, true);
+            op_dump_arguments(plan, queue->context->device->platform);
+        }
     }
     if (ends) {
         executor_release(plan);
