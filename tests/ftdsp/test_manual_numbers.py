@@ -189,7 +189,8 @@ def average_gradient(dy, image, stride, window, pad):
 
 @pytest.mark.parametrize(("dy_shape", "image_size", "stride", "window", "pad"), [
     ((2, 7, 7, 5), (14, 14), (2, 2), (2, 2), (0, 0)), ((1, 2, 2, 1), (3, 3), (2, 2), (2, 2), (1, 1)),
-    ((2, 3, 4, 9), (7, 6), (2, 1), (3, 3), (1, 0)), ((1, 3, 2, 2), (5, 9), (1, 4), (2, 5), (0, 1))])  # fmt: skip
+    ((2, 3, 4, 9), (7, 6), (2, 1), (3, 3), (1, 0)), ((1, 3, 2, 2), (5, 9), (1, 4), (2, 5), (0, 1)),
+    ((270, 2, 2, 32), (4, 4), (2, 2), (2, 2), (0, 0))])  # fmt: skip
 @pytest.mark.parametrize("prefix", FLOATS)
 def test_avgpoolinggrad(prefix, dy_shape, image_size, stride, window, pad):
     batch, height, width, channels = dy_shape
