@@ -2,8 +2,10 @@
 
 #include "report/thread.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
-#include <stdbool.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -21,6 +23,18 @@ static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER; /* everything her
 static ProcessWatch *watches;
 static uint64_t next_serial;
 static int watched = -1; /* set of descriptors that the thread sleeps on; -1: there is no thread yet */
+
+bool us_process_has_ended(int32_t process)
+{
+    int descriptor = (int)syscall(SYS_pidfd_open, process, 0);
+    if (descriptor < 0) {
+        return kill(process, 0) != 0 && errno == ESRCH;
+    }
+    struct pollfd ended = {.fd = descriptor, .events = POLLIN};
+    bool has_ended = poll(&ended, 1, 0) > 0;
+    close(descriptor);
+    return has_ended;
+}
 
 /* With the lock held. */
 static void tell(uint64_t serial)

@@ -2,9 +2,13 @@
 #ifndef UNDERSTUDY_PROCESS_END_H
 #define UNDERSTUDY_PROCESS_END_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct ProcessWatch ProcessWatch;
+
+/* Also when its parent has not asked for its status yet. */
+bool us_process_has_ended(int32_t process);
 
 /* `wake` is called, by a thread of this library, when the process ends. It must not call these functions. NULL: the process
  * has ended, or cannot be watched (Linux before 5.3, no memory, no descriptor). */

@@ -1,8 +1,8 @@
 #include "device/signal.h"
 
-#include <errno.h>
+#include "device/process_end.h"
+
 #include <linux/futex.h>
-#include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -46,5 +46,5 @@ void us_signal_wait(SignalWords *words, uint32_t changes, int64_t nanoseconds)
 bool us_signal_is_orphan(const SignalWords *words)
 {
     int32_t process = atomic_load(&words->recorder);
-    return process > 0 && kill(process, 0) != 0 && errno == ESRCH;
+    return process > 0 && us_process_has_ended(process);
 }
