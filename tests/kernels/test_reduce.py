@@ -97,6 +97,21 @@ def test_integer_sums_products_and_extrema(dtype):
         assert np.array_equal(reduce("max", x, axes)[0], high) and np.array_equal(reduce("min", x, axes)[0], low)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_extrema_of_one_sign_and_nan_of_either(dtype):
+    """16-bit floats are compared by their bits."""
+    for shape, axes in [((3, 700), (1,)), ((700, 35), (0,))]:
+        size = int(np.prod(shape))
+        for sign, special in itertools.product((1, -1), (None, 0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan)):
+            values = sign * np.random.default_rng(size).uniform(0.5, 200, size).astype("float32")
+            if special is not None:
+                values[[5, size // 2]] = special
+            x = stored_as(values, dtype).reshape(shape)
+            for name, function in (("max", np.max), ("min", np.min)):
+                exact = function(wide(x), axis=axes, keepdims=True)
+                assert np.array_equal(wide(reduce(name, x, axes)[0]), exact, equal_nan=True)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_extrema_and_nan(dtype):
     for place, (shape, axes) in enumerate(shapes_and_axes()):

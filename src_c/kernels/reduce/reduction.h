@@ -3,6 +3,7 @@
  *     REDUCE(name, numbers, outputs, LANES, starts, step, merge, results)
  *     REDUCE_AFTER(first, name, …)   runs after the reduction `first`, whose (first) result is its p
  *     REDUCE_EXACT(name, outputs, LANES, starts, step, merge)
+ *     REDUCE_EXTREMUM(name, GREATEST or LEAST, starts, step, merge)   16-bit floats are compared by their bits
  *     REDUCE_INDEX(values, name, LANES, starts, step, merge)   the value of the reduction `values`, and its index b
  *     REDUCE_SUM(name, LANES, step, results)
  *

@@ -7,6 +7,7 @@
 #define REDUCE(name, ...) extern const Reduction us_reduce_##name;
 #define REDUCE_SUM(name, ...) extern const Reduction us_reduce_##name;
 #define REDUCE_EXACT(name, ...) extern const Reduction us_reduce_##name;
+#define REDUCE_EXTREMUM(name, ...) extern const Reduction us_reduce_##name;
 #define REDUCE_INDEX(values, name, ...) extern const Reduction us_reduce_##name;
 #define REDUCE_AFTER(first, name, ...) extern const Reduction us_reduce_##name;
 #include "kernels/reduce/extrema.inc"
@@ -14,6 +15,7 @@
 #undef REDUCE
 #undef REDUCE_SUM
 #undef REDUCE_EXACT
+#undef REDUCE_EXTREMUM
 #undef REDUCE_AFTER
 #undef REDUCE_INDEX
 
