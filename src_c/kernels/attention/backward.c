@@ -1,0 +1,197 @@
+#include "kernels/attention/tiles.h"
+#include "kernels/pieces.h"
+#include "kernels/scratch.h"
+
+#include <string.h>
+
+/* What a backward pass is cut into where there are few heads. */
+enum { BACKWARD_PIECES = 8 };
+
+KERNEL_CLONES static float inner_product(const float *a, const float *b, int64_t count)
+{
+    float parts[PARTS] = {0};
+    int64_t i = 0;
+    for (; i + PARTS <= count; i += PARTS) {
+        for (int k = 0; k < PARTS; k++) {
+            parts[k] += a[i + k] * b[i + k];
+        }
+    }
+    for (int k = 0; i < count; i++, k++) {
+        parts[k] += a[i] * b[i];
+    }
+    return sum_of_parts(parts);
+}
+
+/* What a tile needs, and the gradients of its keys. */
+typedef struct Space {
+    float weights[ROWS * KEYS], slopes[ROWS * KEYS];
+    float *out, *out_gradient;          /* a row each */
+    float *key_gradient, *value_gradient; /* KEYS x depth, KEYS x value_depth */
+    float *query_gradient;              /* of the head at hand, query_count x depth */
+} Space;
+
+static float first_of_row(const Head *head, int operand, int64_t row)
+{
+    return *(const float *)attention_place(head, operand, row);
+}
+
+/* Weights, after dropout, and slopes of the scores. */
+static void find_slopes(const Head *head, Tile tile, Space *space)
+{
+    const int64_t depth = head->attention->sizes.value_depth, first = head->sequence->query_begin + tile.row;
+    for (int64_t i = 0; i < tile.rows; i++) {
+        float *weights = space->weights + i * tile.keys, *slopes = space->slopes + i * tile.keys;
+        const float maximum = first_of_row(head, MAXIMUM, first + i), sum = first_of_row(head, SUM, first + i);
+        attention_load_row(head, OUT, first + i, 0, depth, space->out);
+        attention_load_row(head, OUT_GRADIENT, first + i, 0, depth, space->out_gradient);
+        const float mean = inner_product(space->out, space->out_gradient, depth);
+        attention_finish_scores(head, tile, i, weights);
+        attention_exponentials(weights, tile.keys, maximum == -INFINITY ? 0 : maximum);
+        attention_multiply(weights, tile.keys, sum == 0 ? 0 : 1 / sum);
+        attention_drop_row(head, tile, i, slopes);
+        for (int64_t j = 0; j < tile.keys; j++) {
+            slopes[j] = weights[j] * (slopes[j] - mean);
+        }
+        attention_drop_row(head, tile, i, weights);
+    }
+}
+
+static KernelStatus differentiate_tile(const Head *head, Tile tile, Space *space)
+{
+    const AttentionSizes *sizes = &head->attention->sizes;
+    const int64_t row = head->sequence->query_begin + tile.row, key = head->sequence->key_begin + tile.key;
+    const Matrix gradient = attention_matrix_at(head, OUT_GRADIENT, row);
+    const Matrix weights = matrix_of_rows(space->weights, DTYPE_FLOAT32, tile.keys);
+    const Matrix slopes = matrix_of_rows(space->slopes, DTYPE_FLOAT32, tile.keys);
+    KernelStatus status = attention_find_scores(head, tile, attention_matrix_at(head, KEY, key), space->weights);
+    status = status != KERNEL_OK ? status
+                                 : attention_multiply_matrices(tile.rows, tile.keys, sizes->value_depth, gradient,
+                                                     transposed(attention_matrix_at(head, VALUE, key)), space->slopes, false);
+    if (status != KERNEL_OK) {
+        return status;
+    }
+    find_slopes(head, tile, space);
+    status = attention_multiply_matrices(tile.keys, sizes->value_depth, tile.rows, transposed(weights), gradient,
+                               space->value_gradient, true);
+    status = status != KERNEL_OK ? status
+                                 : attention_multiply_matrices(tile.keys, sizes->depth, tile.rows, transposed(slopes),
+                                                     attention_matrix_at(head, QUERY, row), space->key_gradient, true);
+    return status != KERNEL_OK ? status
+                               : attention_multiply_matrices(tile.rows, sizes->depth, tile.keys, slopes,
+                                                   attention_matrix_at(head, KEY, key),
+                                                   space->query_gradient + tile.row * sizes->depth, true);
+}
+
+static float *partial_of(const Work *work, int64_t batch, int64_t head, int64_t range)
+{
+    const AttentionSizes *sizes = &work->attention->sizes;
+    const AttentionSequence *sequence = &work->attention->of[batch];
+    const int64_t rows = (sequence->rows_before * sizes->heads + head * sequence->query_count) * work->blocks;
+    return work->partial + (rows + range * sequence->query_count) * sizes->depth;
+}
+
+/* All rows that see some keys, of all heads that share them. */
+static KernelStatus differentiate_keys(const Work *work, int64_t batch, int64_t key_head, int64_t key, int64_t keys,
+                                       Space *space)
+{
+    const AttentionSizes *sizes = &work->attention->sizes;
+    const int64_t shared = sizes->heads / sizes->key_heads;
+    memset(space->key_gradient, 0, (size_t)(KEYS * sizes->depth) * sizeof(float));
+    memset(space->value_gradient, 0, (size_t)(KEYS * sizes->value_depth) * sizeof(float));
+    Head head = attention_head_of(work->attention, work->views, batch, key_head * shared);
+    KernelStatus status = KERNEL_OK;
+    for (; head.head < (key_head + 1) * shared; head.head++) {
+        space->query_gradient = partial_of(work, batch, head.head, key / work->range_keys);
+        Tile tile = {.key = key, .keys = keys};
+        for (; tile.row < head.sequence->query_count && status == KERNEL_OK; tile.row += ROWS) {
+            tile.rows = smaller(ROWS, head.sequence->query_count - tile.row);
+            status = attention_is_seen(head.sequence, tile) ? differentiate_tile(&head, tile, space) : KERNEL_OK;
+        }
+    }
+    attention_multiply(space->key_gradient, keys * sizes->depth, work->attention->scale);
+    head.head = key_head * shared;
+    attention_store_rows(&head, KEY_GRADIENT, head.sequence->key_begin + key, keys, sizes->depth, space->key_gradient);
+    attention_store_rows(&head, VALUE_GRADIENT, head.sequence->key_begin + key, keys, sizes->value_depth, space->value_gradient);
+    return status;
+}
+
+static Space *take_space(const AttentionSizes *sizes)
+{
+    const size_t rows = (size_t)sizes->value_depth * sizeof(float);
+    const size_t keys = (size_t)(KEYS * sizes->depth) * sizeof(float), values = KEYS * rows;
+    char *cursor = us_scratch_take(us_scratch_round(sizeof(Space)) + 2 * us_scratch_round(rows) +
+                                   us_scratch_round(keys) + us_scratch_round(values));
+    if (cursor == NULL) {
+        return NULL;
+    }
+    Space *space = us_scratch_part(&cursor, sizeof *space);
+    space->out = us_scratch_part(&cursor, rows);
+    space->out_gradient = us_scratch_part(&cursor, rows);
+    space->key_gradient = us_scratch_part(&cursor, keys);
+    space->value_gradient = us_scratch_part(&cursor, values);
+    return space;
+}
+
+static void differentiate_piece(void *context, int64_t piece)
+{
+    Work *work = context;
+    const AttentionSizes *sizes = &work->attention->sizes;
+    const int64_t range = piece % work->blocks, line = piece / work->blocks;
+    const int64_t batch = line / sizes->key_heads, key_head = line % sizes->key_heads;
+    const int64_t shared = sizes->heads / sizes->key_heads;
+    for (int64_t head = key_head * shared; head < (key_head + 1) * shared; head++) {
+        memset(partial_of(work, batch, head, range), 0,
+               (size_t)(work->attention->of[batch].query_count * sizes->depth) * sizeof(float));
+    }
+    const int64_t count = work->attention->of[batch].key_count;
+    const int64_t end = smaller((range + 1) * work->range_keys, count);
+    Space *space = take_space(sizes);
+    KernelStatus status = space == NULL ? KERNEL_NO_MEMORY : KERNEL_OK;
+    for (int64_t key = range * work->range_keys; key < end && status == KERNEL_OK; key += KEYS) {
+        status = differentiate_keys(work, batch, key_head, key, smaller(KEYS, end - key), space);
+    }
+    us_scratch_give_back(space);
+    attention_note(work, status);
+}
+
+/* The ranges' gradients of a query, one after the other. */
+static void store_query_gradient(void *context, int64_t piece)
+{
+    const Work *work = context;
+    const AttentionSizes *sizes = &work->attention->sizes;
+    const Head head = attention_head_of(work->attention, work->views, piece / sizes->heads, piece % sizes->heads);
+    const int64_t count = head.sequence->query_count * sizes->depth;
+    float *sum = partial_of(work, head.batch, head.head, 0);
+    for (int64_t range = 1; range < work->blocks; range++) {
+        const float *own = partial_of(work, head.batch, head.head, range);
+        for (int64_t i = 0; i < count; i++) {
+            sum[i] += own[i];
+        }
+    }
+    attention_multiply(sum, count, work->attention->scale);
+    attention_store_rows(&head, QUERY_GRADIENT, head.sequence->query_begin, head.sequence->query_count, sizes->depth, sum);
+}
+
+KernelStatus us_attention_backward(const View *views, const void *attributes)
+{
+    const Attention *attention = attributes;
+    const AttentionSizes *sizes = &attention->sizes;
+    Work work = {.attention = attention, .views = views};
+    const int64_t lines = sizes->sequences * sizes->key_heads, keys = attention_longest(attention, true);
+    const int64_t tiles = keys > 0 ? (keys + KEYS - 1) / KEYS : 1;
+    const int64_t ranges = lines >= BACKWARD_PIECES ? 1 : smaller(BACKWARD_PIECES / (lines > 0 ? lines : 1), tiles);
+    work.range_keys = (tiles + ranges - 1) / ranges * KEYS;
+    work.blocks = (tiles * KEYS + work.range_keys - 1) / work.range_keys;
+    const AttentionSequence *last = &attention->of[sizes->sequences - 1];
+    const int64_t rows = (last->rows_before + last->query_count) * sizes->heads * work.blocks;
+    work.partial = us_scratch_take((size_t)(rows * sizes->depth) * sizeof(float));
+    if (work.partial == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    run_pieces(lines * work.blocks, rows * keys, differentiate_piece, &work);
+    if (!work.out_of_memory) {
+        run_pieces(sizes->sequences * sizes->heads, rows * sizes->depth, store_query_gradient, &work);
+    }
+    us_scratch_give_back(work.partial);
+    return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
