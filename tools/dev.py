@@ -21,14 +21,14 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
-def configure(build: pathlib.Path) -> None:
+def configure(build: pathlib.Path, *more: str) -> None:
     if (build / "build.ninja").exists():
         return
     launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     package = build / "packages" / "understudy"
     subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", build, *launcher, "-DUNDERSTUDY_WERROR=ON",
                     f"-DPython_EXECUTABLE={sys.executable}", f"-DUNDERSTUDY_PACKAGE_DIR={package}",
-                    f"-DCMAKE_INSTALL_PREFIX={package / 'sdk'}"], check=True, stdout=subprocess.DEVNULL)  # fmt: skip
+                    f"-DCMAKE_INSTALL_PREFIX={package / 'sdk'}", *more], check=True, stdout=subprocess.DEVNULL)  # fmt: skip
 
 
 def install(build: pathlib.Path) -> None:

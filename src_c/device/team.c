@@ -21,14 +21,14 @@ typedef struct Barrier {
     _Atomic uint32_t passed;  /* times that all have reached it */
 } Barrier;
 
-/* The first page of the file. Zero bytes are its initial state, so that nobody has to be first. */
+/* The first bytes of the file. Zero bytes are its initial state, so that nobody has to be first. */
 typedef struct Control {
     _Atomic uint32_t joined;            /* bit i: process i has begun */
     Barrier barriers[1 << TEAM_LIMIT];  /* one for every set of members */
 } Control;
 
-enum { CONTROL_SIZE = 4096, LOOK_NANOSECONDS = 100000000, LOOKS_BEFORE_WORD = 100 };
-_Static_assert(sizeof(Control) <= CONTROL_SIZE, "the control page holds a barrier for every set of processes");
+enum { CONTROL_SIZE = 64 << 10 /* a page of any host */, LOOK_NANOSECONDS = 100000000, LOOKS_BEFORE_WORD = 100 };
+_Static_assert(sizeof(Control) <= CONTROL_SIZE, "the control bytes hold a barrier for every set of processes");
 
 static Team team = {0, 1, -1, CONTROL_SIZE};
 static Control *control;

@@ -9,7 +9,7 @@ from understudy.ascend import ffi, lib
 
 from tests.conformance.ascend.acl_support import Out, device, download, memory, ok, stream, upload
 from tests.conformance.ascend.other_process import other_process
-from tests.conformance.ascend.test_acl_virtual_memory import PIECE, physical, reserved
+from tests.conformance.ascend.test_acl_virtual_memory import PAGE, PIECE, physical, reserved
 from tests.conformance.harness import run_python
 
 SIZE = 1 << 20
@@ -32,10 +32,10 @@ def admit(key: bytes, pid: int) -> None:
     ok(lib.aclrtIpcMemSetImportPid(key, ffi.new("int32_t[1]", [pid]), 1))
 
 
-@pytest.mark.parametrize("size", [4096, SIZE, 3 * SIZE + 1])
+@pytest.mark.parametrize("size", [PAGE, SIZE, 3 * SIZE + 1])
 @pytest.mark.parametrize("their_device", [0, 1])
 def test_what_one_process_writes_the_other_reads(size, their_device):
-    pages = -(-size // 4096) * 4096 if size < 2 * SIZE else 4 * SIZE
+    pages = -(-size // PAGE) * PAGE if size < 2 * SIZE else 4 * SIZE
     with device(), memory(size) as mine, other_process(their_device, DEVICES) as other:
         upload(mine, b"before the export")
         key = export_key(mine, pages)

@@ -7,7 +7,7 @@ from understudy.ascend import ffi, lib
 from tests.conformance.ascend.acl_support import (
     Out, address_of, device, download, freed_memory, memory, ok, pointer, upload,
 )
-from tests.conformance.ascend.test_acl_virtual_memory import PIECE, offset, physical, properties, reserved
+from tests.conformance.ascend.test_acl_virtual_memory import PAGE, PIECE, offset, physical, properties, reserved
 from tests.conformance.harness import last_text, run_python
 
 
@@ -141,7 +141,7 @@ def test_reserved_addresses_are_aligned_and_do_not_overlap(size, alignment):
 
 
 @pytest.mark.parametrize("attribute, expected", [
-    ("ACL_HBM_MEM", PIECE), ("ACL_HBM_MEM_HUGE", PIECE), ("ACL_HBM_MEM_NORMAL", 4096), ("ACL_MEM_NORMAL", 4096),
+    ("ACL_HBM_MEM", PIECE), ("ACL_HBM_MEM_HUGE", PIECE), ("ACL_HBM_MEM_NORMAL", PAGE), ("ACL_MEM_NORMAL", PAGE),
     ("ACL_HBM_MEM_HUGE1G", 1 << 30), ("ACL_MEM_P2P_HUGE1G", 1 << 30), ("ACL_MEM_HUGE", PIECE),
 ])  # fmt: skip
 def test_granularity(attribute, expected):

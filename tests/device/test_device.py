@@ -30,6 +30,15 @@ def test_devices_share_a_limited_address_space(devices, limit):
     assert native.check([program, limit], {"UNDERSTUDY_DEVICES": str(devices), "UNDERSTUDY_STREAM": "inline"}) == "ok\n"
 
 
+def test_hosts_with_large_pages():
+    """Pages of 64 KiB, as some aarch64 systems have."""
+    pages = native.work_folder() / "large_pages.so"
+    native.check(["gcc", "-D_GNU_SOURCE", *native.STRICT, "-shared", "-fPIC", HERE / "large_pages.c", "-o", pages, "-ldl"])
+    for name in ("memory_test.c", "stream_test.c"):
+        program = native.build_internal(HERE / name)
+        assert native.check([program], {"LD_PRELOAD": pages, "UNDERSTUDY_DEVICES": "2"}) == "ok\n"
+
+
 def test_host_access_to_device_memory_stops_with_a_message():
     program = native.build_internal(HERE / "host_access_test.c")
     done = native.run([program])

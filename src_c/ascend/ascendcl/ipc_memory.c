@@ -15,14 +15,13 @@ static void require_flags(Call *call, uint64_t flags)
                (unsigned long long)flags);
 }
 
-/* Pages of the card: small ones for blocks below 2 MiB. */
+/* Huge pages for blocks from 2 MiB on, normal ones for others. */
 static void require_pages(Call *call, Platform *platform, const void *address, size_t size)
 {
-    static const size_t SMALL_PAGE = 4096;
     static const size_t HUGE_PAGE = (size_t)2 << 20;
     Allocation block;
     bool known = call->status == 0 && us_memory_find(platform, address, &block);
-    size_t page = known && block.size >= HUGE_PAGE ? HUGE_PAGE : SMALL_PAGE;
+    size_t page = known && block.size >= HUGE_PAGE ? HUGE_PAGE : acl_normal_page();
     us_require(call, (uintptr_t)address % page == 0 && size % page == 0, "size", "pages", ACL_ERROR_RT_PARAM_INVALID,
                "the %zu bytes from %p are not whole pages, which are of %zu bytes there", size, address, page);
 }

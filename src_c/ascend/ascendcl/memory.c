@@ -229,7 +229,6 @@ aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo,
 
 aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes)
 {
-    static const uint32_t PAGE = 4096;
     static const uint32_t HUGE_PAGE = 2u << 20;
     Call call = us_call_begin("aclrtPointerGetAttributes");
     us_require(&call, ptr != NULL, "ptr", "null", ACL_ERROR_INVALID_PARAM, "ptr is NULL");
@@ -241,13 +240,15 @@ aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attribut
     Allocation block;
     bool known = us_memory_find(platform, ptr, &block) && !block.freed;
     memset(attributes, 0, sizeof *attributes);
-    attributes->pageSize = PAGE;
+    attributes->pageSize = (uint32_t)acl_normal_page();
     if (!known) {
         attributes->location.type = ACL_MEM_LOCATION_TYPE_UNREGISTERED;
     } else if (block.kind == MEMORY_DEVICE) {
         attributes->location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
         attributes->location.id = (uint32_t)block.device->ordinal;
-        attributes->pageSize = block.reach % HUGE_PAGE == 0 ? HUGE_PAGE : PAGE;
+        if (block.reach % HUGE_PAGE == 0) {
+            attributes->pageSize = HUGE_PAGE;
+        }
     } else {
         attributes->location.type = ACL_MEM_LOCATION_TYPE_HOST;
     }

@@ -44,6 +44,9 @@ typedef struct Runtime {
 Runtime *acl_runtime(void); /* NULL: no memory */
 Runtime *acl_require_runtime(Call *call); /* or a refusal: rules process/forked, runtime/memory */
 
+/* The card's normal page, or the host's where that is larger: memory is mapped and shared in whole ones. */
+size_t acl_normal_page(void);
+
 /* Platform.options: what aclrtSetSysParamOpt sets, by option. */
 enum { SYSTEM_OPTION_COUNT = 3 };
 

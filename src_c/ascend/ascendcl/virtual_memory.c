@@ -1,11 +1,18 @@
 /* Physical memory and reserved addresses (cann-runtime 9, doc 11-04). */
 #include "ascend/ascendcl/runtime.h"
 
+#include "device/ranges.h"
+
 #include <string.h>
 
-static const size_t PAGE = 4096;
 static const size_t HUGE_PAGE = (size_t)2 << 20;
 static const size_t GIANT_PAGE = (size_t)1 << 30;
+
+size_t acl_normal_page(void)
+{
+    static const size_t CARD_PAGE = 4096;
+    return CARD_PAGE > us_page_size() ? CARD_PAGE : us_page_size();
+}
 
 static size_t granularity_of(aclrtMemAttr attribute)
 {
@@ -21,7 +28,7 @@ static size_t granularity_of(aclrtMemAttr attribute)
     case ACL_HBM_MEM_P2P_NORMAL:
     case ACL_MEM_NORMAL:
     case ACL_MEM_P2P_NORMAL:
-        return PAGE;
+        return acl_normal_page();
     default:
         return HUGE_PAGE;
     }

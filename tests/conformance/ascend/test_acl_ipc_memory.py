@@ -7,7 +7,7 @@ from understudy.ascend import ffi, lib
 
 from tests.conformance.ascend.acl_support import Out, case, device, freed_memory, memory, no_context, ok
 from tests.conformance.ascend.other_process import OtherProcess
-from tests.conformance.ascend.test_acl_virtual_memory import PIECE, freed_handle, offset, physical
+from tests.conformance.ascend.test_acl_virtual_memory import PAGE, PIECE, freed_handle, offset, physical
 from tests.conformance.harness import Result, check_rule, run_python
 
 SIZE = 1 << 20
@@ -152,7 +152,7 @@ RULES = [
     case("aclrtIpcMemGetExportKey/size/zero", lambda: export(0), export),
     case("aclrtIpcMemGetExportKey/len/range", lambda: export(length=64), export),
     case("aclrtIpcMemGetExportKey/flags/range", lambda: export(flags=2), lambda: export(flags=0)),
-    case("aclrtIpcMemGetExportKey/size/pages", lambda: export(4096, block=PIECE), lambda: export(4096, shift=4096)),
+    case("aclrtIpcMemGetExportKey/size/pages", lambda: export(PAGE, block=PIECE), lambda: export(PAGE, shift=PAGE)),
     case("aclrtIpcMemGetExportKey/devPtr/unknown", lambda: export(address=freed_memory_of_a_device()), export),
     case("aclrtIpcMemSetImportPid/key/null", admit(ffi.NULL), admit()),
     case("aclrtIpcMemSetImportPid/pid/null", admit(pids=False), admit()),

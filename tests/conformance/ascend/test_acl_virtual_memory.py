@@ -1,6 +1,9 @@
 """Physical memory and reserved addresses (cann-runtime 9, doc 11-04)."""
 
+from __future__ import annotations
+
 import contextlib
+import mmap
 
 import pytest
 from understudy.ascend import ffi, lib
@@ -9,6 +12,7 @@ from tests.conformance.ascend.acl_support import ALONE, Out, address_of, case, o
 from tests.conformance.harness import check_rule
 
 PIECE = 2 << 20  # granularity of huge pages
+PAGE = max(4096, mmap.PAGESIZE)  # of normal ones
 HUGE = 1 << 62
 
 
