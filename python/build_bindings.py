@@ -4,6 +4,8 @@ The headers are run through the C compiler's preprocessor; what comes from our o
 the C subset that cffi reads, and emitted as Python. There is no second copy of any declaration.
 """
 
+from __future__ import annotations
+
 import argparse
 import ast
 import functools

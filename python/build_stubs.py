@@ -2,6 +2,8 @@
 written there. What a page says is in the docstrings, so that editors show it.
 """
 
+from __future__ import annotations
+
 import argparse
 import ast
 import importlib.util

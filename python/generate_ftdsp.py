@@ -7,14 +7,10 @@ checks that follow from the parameters, the export list and the rules. What the 
 """
 
 import argparse
-import importlib.util
 import pathlib
 import re
 
-HERE = pathlib.Path(__file__).parent
-_spec = importlib.util.spec_from_file_location("ft_manual", HERE / "understudy" / "kit" / "ft_manual.py")
-ft_manual = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(ft_manual)
+from understudy.kit import ft_manual
 
 NOTES = """c64_, c128_: complex elements, real and imaginary part in turn; lengths count complex numbers.
 _s: operands in space all cores see (DDR, SMC), core_mask bit i: core i takes part; _p: the calling core's L2."""

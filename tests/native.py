@@ -10,9 +10,8 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
-import tomllib
 
-from understudy import paths
+from understudy import paths, toml
 
 ROOT = pathlib.Path(__file__).parents[1]
 BUILDS = ROOT / "build"
@@ -26,7 +25,7 @@ STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 def sanitized_pages() -> list[str]:
     """Those whose functions are written by hand, and one of each library, so that there is one to link."""
     operators = ROOT / "src_c" / "ascend" / "opapi"
-    by_library = {next(iter(tomllib.loads(page.read_text()).values()))["library"]: page.stem
+    by_library = {next(iter(toml.loads(page.read_text()).values()))["library"]: page.stem
                   for page in operators.glob("pages/*.toml")}
     return sorted({file.stem for file in operators.glob("aclnn_*.c")} | set(by_library.values()))
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import re
-import tomllib
+
+from understudy import toml
 
 PRODUCTS = ("910", "910B", "910_93")  # UNDERSTUDY_SOC Ascend910, Ascend910B, Ascend910_93
 
@@ -263,8 +264,8 @@ def _with_base(entry: dict, base: dict | None) -> dict:
 def _content(file: pathlib.Path, host: bool) -> dict[str, dict]:
     """The tables of a page: those of functions of the host, which have the key `host`, or all others."""
     try:
-        content = tomllib.loads(file.read_text())
-    except tomllib.TOMLDecodeError as error:
+        content = toml.loads(file.read_text())
+    except toml.TOMLDecodeError as error:
         raise PageError(f"{file.name}: {error}") from None
     return {name: entry for name, entry in content.items() if ("host" in entry) == host}
 

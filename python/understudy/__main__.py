@@ -1,5 +1,7 @@
 """The command line."""
 
+from __future__ import annotations
+
 import argparse
 import importlib
 import os

@@ -1,5 +1,7 @@
 """The raw ABI of one stack: several shared libraries behind one object, and statuses as exceptions."""
 
+from __future__ import annotations
+
 import functools
 import os
 from collections.abc import Iterable

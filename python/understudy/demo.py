@@ -6,11 +6,14 @@ What the numbers should be is computed here from the formula, on the same inputs
 results itself prints a sentence. A comment "Run as: understudy …" says how to start a program in another way.
 """
 
+from __future__ import annotations
+
 import math
 import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -369,6 +372,12 @@ def compile_command(source: pathlib.Path) -> str:
     return found[1]
 
 
+def require_compiler() -> None:
+    if not any(shutil.which(name) for name in ("cc", "gcc", "g++")):
+        raise SdkError("the examples are C and C++ programs, and there is no compiler on PATH; Python, and programs that were "
+                       "compiled elsewhere, need none")
+
+
 def run_quietly(command, what: str, **settings) -> str:
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_SECONDS, **settings)
@@ -473,6 +482,7 @@ def run(stacks: list[Stack]) -> int:
     found = list(sources(stacks))
     if not found:
         raise SdkError(f"no example programs in {paths.examples()}")
+    require_compiler()
     comparisons, problems = [], []
     for stack, source in found:
         with tempfile.TemporaryDirectory() as folder:

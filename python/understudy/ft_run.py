@@ -1,5 +1,7 @@
 """`understudy ft-run`: one process per DSP core of an emulated chip, with common DDR and SMC and an L2 each."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import selectors

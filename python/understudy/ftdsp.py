@@ -3,6 +3,8 @@
 The library's functions return nothing; a refusal is known only by its message, which is made a StatusError here.
 """
 
+from __future__ import annotations
+
 import struct
 
 import numpy

@@ -1,5 +1,7 @@
 """What a compiler, a linker and a shell need to know about the SDK trees."""
 
+from __future__ import annotations
+
 import os
 import pathlib
 import re

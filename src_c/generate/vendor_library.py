@@ -9,8 +9,11 @@ bodies are made here from the declaration, the rule's status and its sentence; a
 import argparse
 import pathlib
 import re
-import tomllib
+import sys
 from dataclasses import dataclass
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+from understudy import toml  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ def main() -> None:
     parser.add_argument("--refusals", type=pathlib.Path, required=True)
     options = parser.parse_args()
     functions = [function for header in options.headers for function in functions_of((options.root / header).read_text())]
-    rules = tomllib.loads(options.rules.read_text()) if options.rules else {}
+    rules = toml.loads(options.rules.read_text()) if options.rules else {}
     options.exports.parent.mkdir(parents=True, exist_ok=True)
     options.exports.write_text(exports_file(functions))
     options.refusals.write_text(refusals_file(options.headers, functions, rules))

@@ -6,9 +6,7 @@
 #ifndef UNDERSTUDY_LEVELS_H
 #define UNDERSTUDY_LEVELS_H
 
-#if defined(__aarch64__)
-#include <arm_neon.h> /* part of every such processor: one level, the base */
-#elif defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #include <immintrin.h>
 #ifndef UNDERSTUDY_NO_CLONES
 #define US_HAS_LEVELS 1

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from understudy.ascend import ffi, lib
 
+from tests import in_step
 from tests.conformance.ascend.acl_support import (
     Out, address_of, device, download, freed_memory, host_memory, memory, ok, pointer, upload,
 )
@@ -63,7 +64,7 @@ def batch(copies, attribute_starts=(0,), types=(("DEVICE", "HOST"),)):
     """Runs copies given as (destination, limit, source, size); gives status and failIndex."""
     count = len(copies)
     attributes = ffi.new("aclrtMemcpyBatchAttr[]", len(types))
-    for attribute, (to, came_from) in zip(attributes, types, strict=True):
+    for attribute, (to, came_from) in in_step(attributes, types):
         attribute.dstLoc.type = getattr(lib, f"ACL_MEM_LOCATION_TYPE_{to}")
         attribute.srcLoc.type = getattr(lib, f"ACL_MEM_LOCATION_TYPE_{came_from}")
     fail = ffi.new("size_t *", 77)

@@ -3,6 +3,7 @@
 import numpy
 import pytest
 
+from tests import in_step
 from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
 
 EPSILON = {"F32": 2.0**-19, "F16": 2.0**-9, "BF16": 2.0**-6}
@@ -53,7 +54,7 @@ def test_adam_w_v2(kind, amsgrad):
     found = call("ApplyAdamWV2", varRef=tensor(w, kind), mRef=tensor(m, kind), vRef=tensor(v, kind), grad=tensor(g, kind),
                  maxGradNormOptionalRef=tensor(largest, kind) if amsgrad else None, step=tensor([t], "I64" if amsgrad else "F32"),
                  lr=rate, beta1=beta1, beta2=beta2, weightDecay=decay, eps=eps, amsgrad=amsgrad, maximize=False)
-    for actual, exact in zip(found, expected, strict=True):
+    for actual, exact in in_step(found, expected):
         close(actual, exact, kind)
 
 
@@ -85,7 +86,7 @@ def test_lists_with_a_tensor_of_scalars(name):
         found = call(name, **{key: [tensor(one, kind, LAYOUTS[i % 3]) for i, one in enumerate(values)]
                               for key, values in (("x1", x1), ("x2", x2), ("x3", x3))},
                      scalars=tensor(scalars, kind, "gaps"), out=[empty(shape, kind) for shape in shapes])
-        for a, b, c, scalar, actual in zip(x1, x2, x3, scalars, found, strict=True):
+        for a, b, c, scalar, actual in in_step(x1, x2, x3, scalars, found):
             exact = a + scalar * b * c if "mul" in name else a + b / c * scalar
             numpy.testing.assert_allclose(actual, exact, EPSILON.get(kind, 0) , 0)
 

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from tests import in_step
 from tests.ascend.calling import call, empty, rounded, tensor
 from tests.conformance import harness
 
@@ -133,7 +134,7 @@ def test_forward(case):
         output, h, c, lists = one.expected(states=states)
         expected = [one.order(output), h] + ([c] if one.name == "LSTM" else []) + (lists if train else [])
         actual = one.forward(train, given)
-        for found, wanted in zip(flattened(actual), flattened(expected), strict=True):
+        for found, wanted in in_step(flattened(actual), flattened(expected)):
             np.testing.assert_allclose(found, wanted, atol=2e-3 if kind == "F16" else 2e-6)
 
 
@@ -172,7 +173,7 @@ def test_backward_in_half():
     one, wide = Case(*CASES[0], kind="F16"), Case(*CASES[0])
     output, h, c, lists = wide.expected()
     slopes = [wide.drawn(value.shape) for value in (output, h, c)]
-    for found, wanted in zip(flattened(one.backward(slopes, lists)), flattened(wide.backward(slopes, lists)), strict=True):
+    for found, wanted in in_step(flattened(one.backward(slopes, lists)), flattened(wide.backward(slopes, lists))):
         np.testing.assert_allclose(found, wanted, atol=1e-2)
 
 
@@ -180,7 +181,7 @@ def test_like_pytorch():
     torch = pytest.importorskip("torch")
     for case, module in [(Case("LSTM", 2, 2, True, False), torch.nn.LSTM), (Case("GRU", 2, 2, True, False), torch.nn.GRU)]:
         reference = module(INPUT, HIDDEN, num_layers=2, bidirectional=True)
-        for parameter, value in zip(reference.parameters(), case.params, strict=True):
+        for parameter, value in in_step(reference.parameters(), case.params):
             parameter.data = torch.tensor(value, dtype=torch.float32)
         states = [torch.tensor(value, dtype=torch.float32) for value in case.states]
         output, _ = reference(torch.tensor(case.x, dtype=torch.float32), tuple(states) if case.name == "LSTM" else states[0])
@@ -205,7 +206,7 @@ def test_sequences_of_several_lengths(layers, directions, has_bias, layout):
     lengths, sizes = [4, 3, 1], [3, 2, 2, 1]
     case = Case("LSTM", layers, directions, has_bias, True, layout=layout)  # batchFirst has no effect
     reference = torch.nn.LSTM(INPUT, HIDDEN, num_layers=layers, bidirectional=directions == 2, bias=has_bias, dtype=torch.float64)
-    for parameter, value in zip(reference.parameters(), case.params, strict=True):
+    for parameter, value in in_step(reference.parameters(), case.params):
         parameter.data = torch.tensor(value)
     x = torch.tensor(case.x, requires_grad=True)
     states = [torch.tensor(value, requires_grad=True) for value in case.states]
@@ -234,7 +235,7 @@ def test_sequences_of_several_lengths(layers, directions, has_bias, layout):
                      batchSizesOptional=tensor(sizes, "I64"), outputMask=None, dxOut=case.blank((STEPS * BATCH, INPUT)),
                      dhPrevOut=case.blank(h.shape), dcPrevOut=case.blank(c.shape), dparamsOut=[case.blank(v.shape) for v in case.params])  # fmt: skip
     own = [gradients[0].reshape(case.x.shape), *flattened(gradients[1:])]
-    for index, (one, expected) in enumerate(zip(own, wanted, strict=True)):
+    for index, (one, expected) in enumerate(in_step(own, wanted)):
         np.testing.assert_allclose(one, expected, atol=1e-5, err_msg=str(index))
 
 

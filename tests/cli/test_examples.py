@@ -9,6 +9,7 @@ import numpy
 import pytest
 
 from understudy import demo, paths, toolchain
+from understudy.errors import SdkError
 
 EXAMPLES = list(demo.sources(list(paths.STACKS.values())))
 COMPILERS = {"as the first line says": None, "gcc -std=c11": "gcc -std=c11", "g++": "g++ -x c++"}
@@ -31,6 +32,12 @@ def assert_right(source: pathlib.Path, printed: str) -> None:
 
 def test_every_stack_has_an_example():
     assert {stack.name for stack, _ in EXAMPLES} == set(paths.STACKS)
+
+
+def test_without_a_compiler_the_demo_says_so(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SdkError, match="are C and C.. programs, and there is no compiler on PATH"):
+        demo.run(list(paths.STACKS.values()))
 
 
 @pytest.mark.parametrize("stack, source, compiler", BUILDS)

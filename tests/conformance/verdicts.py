@@ -1,5 +1,7 @@
 """How a case differs: another status, another number, or a number that is only rounded otherwise."""
 
+from __future__ import annotations
+
 import ctypes
 import functools
 import os

@@ -1,6 +1,8 @@
 """What the formulas of the map family compute, from their definitions, in NumPy: float64 (complex128) for floating types,
 integers exactly."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field
 from typing import Any, Callable

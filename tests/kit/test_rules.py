@@ -1,12 +1,11 @@
 """`understudy rules`: what it prints is the catalogue."""
 
 import json
-import tomllib
 
 import pytest
 
 from tests.kit.support import assert_error_of_use, understudy, understudy_json
-from understudy import paths
+from understudy import paths, toml
 from understudy.kit import names, sdk
 
 
@@ -15,7 +14,7 @@ def entries(kind):
     rules = paths.sdk() / "rules"
     for path in [*rules.rglob("rules.toml"), *rules.rglob("rules.json")]:
         text = path.read_text(encoding="utf-8")
-        content = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        content = toml.loads(text) if path.suffix == ".toml" else json.loads(text)
         yield from content.get(kind, [])
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from understudy import paths
 from understudy.maca import ffi, lib
 
+from tests import in_step
 from tests.conformance.verdicts import WrongNumber
 from tests.conformance.verdicts import require_status as ok
 
@@ -118,7 +119,7 @@ class Tensor:
         values = np.asarray(values)
         self.sizes, self.data_type = values.shape, data_type
         self.strides = tuple(strides if strides is not None else packed_strides(values.shape))
-        reach = 1 + sum((size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True))
+        reach = 1 + sum((size - 1) * stride for size, stride in in_step(self.sizes, self.strides))
         storage = np.full(reach * np.dtype(STORAGE[data_type]).itemsize, 0xA5, np.uint8).view(STORAGE[data_type])
         self._logical(storage)[...] = to_storage(values, data_type)
         self.buffer = Buffer(storage)

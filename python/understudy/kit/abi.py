@@ -1,5 +1,7 @@
 """`understudy abi`: a library, or what a program was compiled against, beside the emulated headers."""
 
+from __future__ import annotations
+
 import json
 import pathlib
 import re
@@ -58,7 +60,7 @@ def alike(ours: str, theirs: str, known: set[str]) -> bool:
     first, second = TOKEN.findall(ours), TOKEN.findall(theirs)
     if len(first) != len(second):
         return False
-    for index, (mine, other) in enumerate(zip(first, second, strict=True)):
+    for index, (mine, other) in enumerate(zip(first, second)):
         if mine == other:
             continue
         kinds = {_kind(mine), _kind(other)}
@@ -192,7 +194,7 @@ def as_json(comparison: Comparison) -> str:
         "file": comparison.file, "library": comparison.library, "version": comparison.version,
         "equal": comparison.equal, "types_compared": comparison.types_compared,
         "missing": comparison.missing, "extra": comparison.extra, "abidiff": comparison.abidiff,
-        "differences": [dict(zip(keys, difference, strict=True)) for difference in comparison.differences],
+        "differences": [dict(zip(keys, difference)) for difference in comparison.differences],
     }, indent=1)  # fmt: skip
 
 

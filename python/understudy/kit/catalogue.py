@@ -4,10 +4,9 @@ import functools
 import json
 import pathlib
 import re
-import tomllib
 from dataclasses import dataclass
 
-from understudy import paths
+from understudy import paths, toml
 
 SOURCES = ("page", "sheet", "choice", "cannot-check")
 
@@ -60,7 +59,7 @@ def files() -> list[pathlib.Path]:
 @functools.cache
 def contents() -> dict[pathlib.Path, dict]:
     """What each catalogue says: "library", and lists of "rule" and "choice"."""
-    readers = {".toml": tomllib.loads, ".json": json.loads}
+    readers = {".toml": toml.loads, ".json": json.loads}
     return {file: readers[file.suffix](file.read_text()) for file in files()}
 
 

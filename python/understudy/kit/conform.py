@@ -1,5 +1,7 @@
 """`understudy conform`: the conformance cases, against our libraries or another's."""
 
+from __future__ import annotations
+
 import collections
 import dataclasses
 import json
@@ -12,10 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from dataclasses import dataclass, field
 
-from understudy import __version__, addresses
+from understudy import __version__, addresses, toml
 from understudy.errors import SdkError, UsageError
 from understudy.kit import conform_report, table
 from understudy.paths import STACKS
@@ -92,11 +93,11 @@ def read_known(path: str | None) -> list[Known]:
     if path is None:
         return []
     try:
-        content = tomllib.loads(pathlib.Path(path).read_text())
+        content = toml.loads(pathlib.Path(path).read_text())
         return [Known(entry["case"], entry["why"]) for entry in content.get("difference", [])]
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (toml.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is no TOML file: {error}") from None
     except (KeyError, TypeError):
         raise UsageError(f"{path}: every [[difference]] needs case and why") from None

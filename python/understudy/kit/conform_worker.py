@@ -5,6 +5,8 @@ what the cases print goes to standard output. A case that ends this process ends
 another.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re

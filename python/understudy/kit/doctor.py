@@ -1,5 +1,7 @@
 """`understudy doctor`: what of the stacks a binary or sources need, and which of it is emulated."""
 
+from __future__ import annotations
+
 import collections
 import dataclasses
 import json

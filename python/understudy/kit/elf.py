@@ -1,5 +1,7 @@
 """What an ELF file of any architecture says about itself: symbols, libraries, debug information. Nothing is loaded."""
 
+from __future__ import annotations
+
 import contextlib
 import pathlib
 import re

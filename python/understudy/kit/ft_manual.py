@@ -1,8 +1,10 @@
 """The operators of the FT DSP manual, read from manual.toml: signatures, what each parameter has to be, and the rules that
 follow. The build makes headers, C entries and rules from it (python/generate_ftdsp.py), the tests their cases.
 
-Standard library only, and nothing of this package: the build runs it before there is one.
+Standard library and toml.py only: the build runs it before there is a package.
 """
+
+from __future__ import annotations
 
 import dataclasses
 import functools
@@ -11,7 +13,8 @@ import json
 import math
 import pathlib
 import re
-import tomllib
+
+from understudy import toml
 
 C_TYPES = {"fp": "float", "hp": "half", "dp": "double", "i8": "int8_t", "i16": "int16_t", "i32": "int32_t",
            "c64": "float", "c128": "double"}  # fmt: skip
@@ -161,7 +164,7 @@ def _operator(key: str, entry: dict) -> Operator:
 
 def read(file: pathlib.Path) -> tuple[list[Operator], dict[str, list[str]]]:
     """The operators, and the headers that only include others."""
-    content = tomllib.loads(file.read_text())
+    content = toml.loads(file.read_text())
     aliases = content.pop("aliases", {})
     return [_operator(key, entry) for key, entry in content.items()], aliases
 

@@ -1,5 +1,7 @@
 """`understudy manual`: the man page and shell completions, made from the command line's parser."""
 
+from __future__ import annotations
+
 import argparse
 
 from understudy import __version__

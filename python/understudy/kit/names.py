@@ -1,12 +1,14 @@
 """Names that the vendors' stacks have, whether emulated or not, from the data files in names/."""
 
+from __future__ import annotations
+
 import difflib
 import functools
 import pathlib
 import re
-import tomllib
 from dataclasses import dataclass
 
+from understudy import toml
 from understudy.paths import STACKS
 
 FOLDER = pathlib.Path(__file__).parent / "names"
@@ -32,14 +34,14 @@ class Name:
 
 @functools.cache
 def _content(stack: str) -> dict:
-    return tomllib.loads((FOLDER / f"{stack}.toml").read_text())
+    return toml.loads((FOLDER / f"{stack}.toml").read_text())
 
 
 @functools.cache
 def _groups(stack: str) -> list[dict]:
     """The groups of every file of a stack; what ascend_operators.toml says of an operator comes first."""
     files = sorted(FOLDER.glob(f"{stack}*.toml"), reverse=True)
-    return [group for file in files for group in tomllib.loads(file.read_text()).get("group", [])]
+    return [group for file in files for group in toml.loads(file.read_text()).get("group", [])]
 
 
 def _phases(operators: list[str]) -> list[str]:

@@ -1,5 +1,7 @@
 """Prototypes as calls need them: parameter names and texts from the headers, passing classes from the bindings."""
 
+from __future__ import annotations
+
 import functools
 import importlib
 import re

@@ -1,5 +1,7 @@
 """`understudy rules`: the rule catalogue as a table."""
 
+from __future__ import annotations
+
 import dataclasses
 import fnmatch
 import importlib

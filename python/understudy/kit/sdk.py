@@ -1,5 +1,7 @@
 """What our own SDK trees offer: libraries by name, and which of them export a function."""
 
+from __future__ import annotations
+
 import functools
 import pathlib
 

@@ -1,5 +1,7 @@
 """What C and C++ sources use of the stacks: headers, and functions by name. Nothing is compiled or preprocessed."""
 
+from __future__ import annotations
+
 import functools
 import pathlib
 import re

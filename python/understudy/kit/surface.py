@@ -5,6 +5,8 @@ Types are spelled by what a call sees: int32, uint64, float32, "void*", "aclTens
 integer types, const, and the words struct and union are gone.
 """
 
+from __future__ import annotations
+
 import functools
 import importlib
 import json

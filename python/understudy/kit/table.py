@@ -1,5 +1,7 @@
 """Tables and colours for a terminal or a pipe, and files of results."""
 
+from __future__ import annotations
+
 import os
 import pathlib
 import shutil

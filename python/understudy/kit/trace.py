@@ -1,5 +1,7 @@
 """`understudy trace`: a program's calls, kernels and copies as a timeline and as a table."""
 
+from __future__ import annotations
+
 import collections
 import json
 import os

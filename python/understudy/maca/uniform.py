@@ -1,5 +1,7 @@
 """Any mcDNN function on NumPy arrays, by the header's names: `maca.run("mcdnnAddTensor", A=a, C=c, beta=1)`."""
 
+from __future__ import annotations
+
 import numpy
 
 from understudy.arrays import storage_of

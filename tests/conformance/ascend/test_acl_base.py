@@ -1,5 +1,7 @@
 """Data buffers and capabilities (cann-runtime 9)."""
 
+from __future__ import annotations
+
 import pytest
 from understudy.ascend import ffi, lib
 

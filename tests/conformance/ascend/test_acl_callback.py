@@ -1,5 +1,7 @@
 """Host functions in streams, and the threads that run them (cann-runtime 9, doc 12)."""
 
+from __future__ import annotations
+
 import contextlib
 import threading
 

@@ -1,5 +1,7 @@
 """Devices and contexts (cann-runtime 8 and 9)."""
 
+from __future__ import annotations
+
 import pytest
 from understudy.ascend import ffi, lib
 

@@ -1,5 +1,7 @@
 """Faults of the hardware: none are reported (cann-runtime-3 6)."""
 
+from __future__ import annotations
+
 import pytest
 from understudy.ascend import ffi, lib
 

@@ -1,5 +1,7 @@
 """Events and limits of waits (cann-runtime 9, doc 07)."""
 
+from __future__ import annotations
+
 import contextlib
 
 import pytest

@@ -1,5 +1,7 @@
 """Start, end, last error, versions (cann-runtime 8 and 9). Initialisation is the process's: its cases run alone."""
 
+from __future__ import annotations
+
 import os
 import pathlib
 import tempfile

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from understudy.maca import ffi, lib
 
+from tests import in_step
 from tests.conformance.harness import Result, RuleCase
 from tests.maca.mcdnn_support import Tensor, call, ok, parameters, synchronize
 
@@ -83,7 +84,7 @@ class Subject:
         """The cases that follow from the parameters' types: handles and descriptors alive, pointers given."""
         cases = []
         types = ffi.typeof(getattr(lib, self.function)).args
-        for name, kind in zip(parameters(self.function), types, strict=True):
+        for name, kind in in_step(parameters(self.function), types):
             if kind.kind != "pointer" or name in optional:
                 continue
             if kind.item.kind == "struct":

@@ -7,6 +7,7 @@ import pytest
 
 from understudy.maca import ffi, lib
 
+from tests import in_step
 from tests.conformance.harness import Result, RuleCase, check_rule
 from tests.conformance.maca.mcdnn_cases import Subject, descriptor_rules, fresh
 from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, Buffer, Tensor, activation, descriptor, handle,
@@ -226,7 +227,7 @@ def room(role, arguments, y, data_type):
 def pointer_rules(role):
     cases = []
     types = ffi.typeof(getattr(lib, role.subject.function)).args
-    for name, kind in zip(parameters(role.subject.function), types, strict=True):
+    for name, kind in in_step(parameters(role.subject.function), types):
         if kind.kind == "pointer" and name not in OPTIONAL and kind.item.kind != "struct":
             cases.append(role.subject.case(f"{name}/null", {name: None}))
     return cases
