@@ -19,6 +19,26 @@ static void as_matrix(View *view, bool left)
     }
 }
 
+bool op_joint_batch(const Operand *a, const Operand *b, Shape *shape)
+{
+    View batches[] = {a->view, b->view};
+    const View *const pointers[] = {&batches[0], &batches[1]};
+    batches[0].rank -= 2;
+    batches[1].rank -= 2;
+    return us_broadcast_shape(pointers, 2, &shape->rank, shape->sizes, NULL);
+}
+
+Shape op_shape_in_batch(const OpCall *op, const Operand *a, const Operand *b, int64_t rows, int64_t columns)
+{
+    Shape shape = {0};
+    if (op_refused(op) || !op_joint_batch(a, b, &shape)) {
+        return (Shape){0};
+    }
+    shape.sizes[shape.rank++] = rows;
+    shape.sizes[shape.rank++] = columns;
+    return shape;
+}
+
 View op_with_batch(const View *view, int32_t rank, const int64_t *shape)
 {
     View own = *view;
