@@ -500,6 +500,12 @@ def smooth_l1_gradient(g, x, y, a, beta):
         np.abs(a * g) * (1 + (np.abs(x) + np.abs(y)) / beta))  # fmt: skip
 
 
+def soft_margin(x, y):
+    """Roundings of the exponent, up to |x * y|, stay in the logarithm."""
+    loss = np.log1p(np.exp(-x * y))
+    return loss, 1 + np.abs(x * y) + loss
+
+
 PROBABILITIES = ((0.01, 0.99), (0, 1), (0.5, 2), (0.5, 2))
 LOGITS = ((-8, 8), (0, 1), (0.5, 2), (0.5, 2))
 
@@ -511,6 +517,7 @@ ORACLE = {
     "mse_loss": Oracle(lambda x, y: ((x - y) ** 2, (np.abs(x) + np.abs(y)) ** 2), 3),
     "mse_loss_backward": Oracle(lambda g, x, y, a: (a * (x - y) * g, np.abs(a * g) * (np.abs(x) + np.abs(y))), 3),
     "smooth_l1_loss": Oracle(smooth_l1, 5),
+    "soft_margin_loss": Oracle(soft_margin, 4, domains=((-8, 8),) * 2),
     "smooth_l1_loss_backward": Oracle(smooth_l1_gradient, 4, domains=((-2, 2),) * 3, numbers=(0.25, 1)),
     "binary_cross_entropy": Oracle(cross_entropy, 8, domains=PROBABILITIES),
     "binary_cross_entropy_backward": Oracle(cross_entropy_gradient, 8, domains=((-4, 4), *PROBABILITIES)),

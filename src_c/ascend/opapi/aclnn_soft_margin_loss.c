@@ -1,7 +1,8 @@
 #include "aclnnop/aclnn_soft_margin_loss.h"
 #include "ascend/common/op_call.h"
 #include "ascend/common/promotion.h"
-#include "kernels/soft_margin_loss.h"
+#include "ascend/opapi/loss.h"
+#include "kernels/map/formulas.h"
 
 /* aclnn-ops 4.1. */
 aclnnStatus aclnnSoftMarginLossGetWorkspaceSize(const aclTensor *self, const aclTensor *target, int64_t reduction,
@@ -29,9 +30,7 @@ aclnnStatus aclnnSoftMarginLossGetWorkspaceSize(const aclTensor *self, const acl
     if (reduction == 0 && (op_empty(x) || op_empty(y))) {
         return op_plan_nothing(&op);
     }
-    SoftMarginLoss attributes = {
-        .reduction = reduction == 0 ? LOSS_NONE : reduction == 1 ? LOSS_MEAN : LOSS_SUM,
-        .promoted = dtype_of_acl(acl_promote(x->dtype, y->dtype)),
-    };
-    return op_plan(&op, us_soft_margin_loss, &attributes, sizeof attributes);
+    const int64_t mean_or_sum = reduction == 0 || reduction == 1 ? reduction : 2;
+    return op_loss(&op, &us_map_soft_margin_loss, acl_promote(x->dtype, y->dtype), OPERANDS(x, y), result, mean_or_sum, 0,
+                   NULL);
 }
