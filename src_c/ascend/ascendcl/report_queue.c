@@ -3,15 +3,22 @@
  * function has returned. */
 #include "ascend/ascendcl/report_queue.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+
+/* What a stream waits for. Ended by the later of the two that need it: who queues the wait, and who has run the function. */
+typedef struct Finish {
+    Event *event;
+    _Atomic int users;
+} Finish;
 
 typedef struct Report {
     struct Report *next;
     ReportQueue *queue;
     aclrtCallback function;
     void *user_data;
-    Event *finished; /* NULL: the stream does not wait */
+    Finish *finish; /* NULL: the stream does not wait */
 } Report;
 
 /* All fields are guarded by Runtime.report_lock. */
@@ -121,18 +128,37 @@ static Report *close_queue(Runtime *runtime, ReportQueue *queue)
 
 /* ---- reports, without the lock ---- */
 
+static Finish *new_finish(Context *context)
+{
+    Finish *finish = malloc(sizeof *finish);
+    Event *event = finish != NULL ? us_event_create(context) : NULL;
+    if (event == NULL) {
+        free(finish);
+        return NULL;
+    }
+    finish->event = event;
+    atomic_init(&finish->users, 2);
+    return finish;
+}
+
+static void let_go_finish(Finish *finish)
+{
+    if (finish != NULL && atomic_fetch_sub(&finish->users, 1) == 1) {
+        us_event_destroy(finish->event);
+        free(finish);
+    }
+}
+
 /* Lets the stream that waits for the callback go on. A stream of its own, because any other may stand still. */
 static void signal_finished(const Report *report, Device *device)
 {
-    Context *context = report->finished != NULL ? us_context_primary(device) : NULL;
+    Context *context = report->finish != NULL ? us_context_primary(device) : NULL;
     Stream *signals = context != NULL ? us_stream_create(context, 0) : NULL;
     if (signals != NULL) {
-        us_event_record(report->finished, signals);
+        us_event_record(report->finish->event, signals);
         us_stream_destroy(signals, true);
     }
-    if (report->finished != NULL) {
-        us_event_destroy(report->finished);
-    }
+    let_go_finish(report->finish);
 }
 
 static void end_report(Runtime *runtime, Report *report)
@@ -183,16 +209,19 @@ static void release_delivery(void *argument)
 /* Queues a report on its stream, and the stream's wait for it. False: no memory; the report is gone then. */
 static bool send_report(Runtime *runtime, const char *name, Report *report, bool blocks, Stream *stream)
 {
-    Event *finished = blocks ? us_event_create(stream->context) : NULL;
+    Finish *finish = blocks ? new_finish(stream->context) : NULL;
     Delivery *delivery = malloc(sizeof *delivery);
-    report->finished = finished;
-    if (delivery != NULL && (finished != NULL || !blocks)) {
+    report->finish = finish;
+    if (delivery != NULL && (finish != NULL || !blocks)) {
         *delivery = (Delivery){runtime, report};
         if (us_stream_submit(stream, name, deliver, release_delivery, delivery)) {
-            /* The report may have run and be gone already; the event lives until it is signalled. */
-            return !blocks || us_event_wait(stream, finished, true, -1);
+            /* The report may have run and be gone already. */
+            bool waits = !blocks || us_event_wait(stream, finish->event, true, -1);
+            let_go_finish(finish);
+            return waits;
         }
     }
+    let_go_finish(finish);
     free(delivery);
     end_report(runtime, report);
     return false;
