@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable
 from functools import partial
 
+import attention
 import convolution
 import dsp
 import elementwise
@@ -103,5 +104,5 @@ def ascend_rows() -> list[Row]:
 
 
 def all_rows() -> list[Row]:
-    modules = elementwise, reductions, structured, pointwise, normalization, spatial, convolution, dsp
+    modules = attention, elementwise, reductions, structured, pointwise, normalization, spatial, convolution, dsp
     return [*ascend_rows(), *(row for module in modules for row in module.rows())]
