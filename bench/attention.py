@@ -24,7 +24,7 @@ def both_passes(dtype: str):
     with Operation() as op:
         query, key, value, dy = (op.input(array) for array in arrays)
         masks = null, null, null, op.input(mask)
-        highest, sums = (op.output((1, HEADS, LENGTH, 8), "float32").tensor for _ in range(2))
+        highest, sums = (op.output((*SHAPE[:3], 8), "float32").tensor for _ in range(2))
         result, *gradients = (op.output(SHAPE, arrays[0].dtype).tensor for _ in range(4))
         given = query, key, value, *masks, null, *settings, highest, sums, null, result
         forward = running(op, "aclnnFlashAttentionScore", list(given))

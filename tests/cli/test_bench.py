@@ -52,7 +52,8 @@ def test_rows_are_told_apart(bench):
 
 
 EVERY_ROW = """
-import elementwise, mcdnn
+import attention, elementwise, mcdnn
+attention.SHAPE = 1, attention.HEADS, 32, attention.WIDTH
 elementwise.ELEMENTS = 4096 * 16
 mcdnn.SHAPE = 2, 4, 6, 6
 import operators
