@@ -11,6 +11,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef SYS_pidfd_open /* headers of kernels before 5.3; one number for all processors */
+#define SYS_pidfd_open 434
+#endif
+
 struct ProcessWatch {
     ProcessWatch *next;
     uint64_t serial;
