@@ -247,3 +247,10 @@ def test_patterns_of_known_differences(pattern, case_id, covered):
 def test_reports_are_files(bytecode):
     done = understudy("conform", "test_mcdnn_handle", "-k", "mcdnnCreate", "--report", "/none/report", env=bytecode)
     assert done.returncode == 2 and "cannot write /none/report" in done.stderr
+
+
+@pytest.mark.parametrize("end", ["no tests ran in 0.57s", "3 passed, 1 skipped in 2.8s", "1 deselected in 12.00s", "..F."])
+def test_the_last_words_of_a_child_are_not_the_sum_of_its_tests(tmp_path, end):
+    log = tmp_path / "log"
+    log.write_text(f"at first\nERROR: Wrong expression passed to '-k'\n{end}\n")
+    assert conform.last_words(log.open()) == "ERROR: Wrong expression passed to '-k'"

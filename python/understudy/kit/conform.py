@@ -240,7 +240,7 @@ def last_words(log) -> str:
     """The last line that the child printed and that is neither dots of pytest nor its sum ("1 skipped in 2.8s")."""
     log.seek(0)
     lines = [line.strip() for line in log.read().splitlines()
-             if re.search(r"[A-Za-z]{3}", line) and not re.match(r"(\d+ \w+,? ?)+ in [\d.]+s", line.strip())]
+             if re.search(r"[A-Za-z]{3}", line) and not re.match(r"(no tests ran|(\d+ \w+,? ?)+) in [\d.]+s", line.strip())]
     return lines[-1][:200] if lines else ""
 
 
