@@ -1,5 +1,5 @@
-"""The package, its build and its tests keep to what the oldest Python of pyproject.toml has: no match statements, no unions in
-annotations that are evaluated, no zip(strict=True), no tomllib."""
+"""The package, its build and its tests keep to what the oldest Python of pyproject.toml has: no match statements, no unions of
+types in isinstance or in annotations that are evaluated, no zip(strict=True), no tomllib."""
 
 import ast
 import re
@@ -23,7 +23,10 @@ def faults(text: str):
     for node in ast.walk(ast.parse(text, feature_version=(3, 9))):
         if not is_lazy and has_union(node):
             yield f"{node.lineno}: a union in an annotation needs from __future__ import annotations"
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "zip" and node.keywords:
+        called = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+        if called in ("isinstance", "issubclass") and isinstance(node.args[1], ast.BinOp):
+            yield f"{node.lineno}: a union of types in {called}; a tuple does that"
+        if called == "zip" and node.keywords:
             yield f"{node.lineno}: zip(strict=True); tests.in_step does that"
         if isinstance(node, ast.Import) and any(name.name == "tomllib" for name in node.names):
             yield f"{node.lineno}: tomllib; understudy.toml finds it or its like"
@@ -32,6 +35,7 @@ def faults(text: str):
 def test_faults_are_found():
     text = "import tomllib\ndef f(x: int | None): return zip(x, x, strict=True)\n"
     assert sorted(fault[0] for fault in faults(text)) == ["1", "2", "2"]
+    assert len(list(faults("isinstance(1, int | float)"))) == 1
     assert not list(faults("from __future__ import annotations\nx: int | None = None\n"))
 
 

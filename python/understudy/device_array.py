@@ -113,7 +113,7 @@ class DeviceArray:
     def __getitem__(self, key) -> DeviceArray:
         keys = key if isinstance(key, tuple) else (key,)
         for part in keys:
-            if not (part is None or part is Ellipsis or isinstance(part, int | numpy.integer | slice)):
+            if not (part is None or part is Ellipsis or isinstance(part, (int, numpy.integer, slice))):
                 raise TypeError(f"a device array is indexed by integers and slices, not by {type(part).__name__}")
             if isinstance(part, slice) and part.step is not None and part.step < 0:
                 raise ValueError("steps below 0 have no counterpart in the device's tensors")

@@ -35,11 +35,11 @@ def operators() -> dict[str, dict]:
 
 def _scalar(op: Operation, value):
     """bool, int, float and complex become ACL_BOOL, ACL_INT64, ACL_DOUBLE and ACL_COMPLEX128, as PyTorch's adapter does."""
-    if isinstance(value, bool | numpy.bool_):
+    if isinstance(value, (bool, numpy.bool_)):
         cell, code = ffi.new("bool *", bool(value)), lib.ACL_BOOL
-    elif isinstance(value, int | numpy.integer):
+    elif isinstance(value, (int, numpy.integer)):
         cell, code = ffi.new("int64_t *", int(value)), lib.ACL_INT64
-    elif isinstance(value, complex | numpy.complexfloating):
+    elif isinstance(value, (complex, numpy.complexfloating)):
         cell, code = ffi.new("double[2]", [value.real, value.imag]), lib.ACL_COMPLEX128
     else:
         cell, code = ffi.new("double *", float(value)), lib.ACL_DOUBLE

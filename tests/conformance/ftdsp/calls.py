@@ -315,7 +315,7 @@ def operand_cases(operator: Operator, prefix: str, space: str, optional: tuple[s
     """The rules of every operand: null, alignment, window, private, other-core."""
     cases = []
     for operand in operator.parameters(prefix):
-        if isinstance(operand, Value | Table):
+        if isinstance(operand, (Value, Table)):
             continue
         name, size = operand.name, operand_size(operand)
         element = (operand.values if isinstance(operand, Input) else numpy.empty(0, operand.dtype)).dtype
