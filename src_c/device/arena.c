@@ -138,13 +138,15 @@ static bool copy_to_file(int file, const char *bytes, size_t size)
     return true;
 }
 
+/* Tasks may write meanwhile: they stop at the protected pages until the move has ended (host_access.h). Sanitizers cannot
+ * know that, and would take the mapping for a write that nothing orders: hence the system call itself. */
 static bool move_to_file(int file, const Range *memory)
 {
     void *start = (void *)memory->start;
     us_host_access_begin_move();
     bool moved = mprotect(start, memory->length, PROT_READ) == 0 &&
                  copy_to_file(file, start, memory->length) &&
-                 mmap(start, memory->length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED;
+                 syscall(SYS_mmap, start, memory->length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != -1;
     if (!moved) {
         mprotect(start, memory->length, PROT_READ | PROT_WRITE);
     }
