@@ -188,7 +188,8 @@ def gpt(device):
 OPTIMIZERS = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.1), "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
     "adam": lambda p: torch.optim.Adam(p, lr=0.01), "adamw": lambda p: torch.optim.AdamW(p, lr=0.01),
-    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.005), # From 0 its first step would be the sign of each gradient, which rounding decides where that is nearly 0.
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.005),
+    # From 0 its first step would be the sign of each gradient, which rounding decides where that is nearly 0.
     "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.05, initial_accumulator_value=0.01),
 }  # fmt: skip
 
