@@ -119,7 +119,7 @@ bool us_graph_annotate(GraphState *graph, Place place, StepNote note, const void
 Body *us_body_create(const Task *task);
 void us_body_let_go(Body *body);
 
-/* ---- what a stream's work goes into instead of its queue (capture.c) ---- */
+/* ---- what a stream's work goes into instead of its queue (recorder.c) ---- */
 
 typedef enum RecorderKind { RECORDER_CAPTURE, RECORDER_BUILD, RECORDER_UPDATE } RecorderKind;
 

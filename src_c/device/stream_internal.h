@@ -44,7 +44,7 @@ struct StreamState {
     TaskIdentity faulty; /* whose fault it is; task 0: of another stream */
     _Atomic bool ended;   /* the handle is gone */
     _Atomic bool stopped; /* by a failure in its context: tasks are released without being run */
-    _Atomic(struct Recorder *) recorder; /* takes the stream's work in place of the queue (capture.c); NULL: none */
+    _Atomic(struct Recorder *) recorder; /* takes the stream's work in place of the queue (recorder.c); NULL: none */
 
     struct Timeline *timeline; /* order.c; NULL: nobody watches */
 

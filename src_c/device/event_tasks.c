@@ -1,0 +1,173 @@
+/* What streams do to events: records and resets. */
+#include "device/event_state.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+EventTask *us_event_task_create(EventState *event)
+{
+    EventTask *task = calloc(1, sizeof *task);
+    if (task != NULL && !us_reference_take(&event->references)) {
+        free(task);
+        return NULL;
+    }
+    if (task != NULL) {
+        task->event = event;
+    }
+    return task;
+}
+
+void us_event_task_release(void *argument)
+{
+    EventTask *task = argument;
+    us_event_let_go(task->event);
+    free(task);
+}
+
+bool us_event_task_queue(Stream *stream, Task task, uint64_t *ticket)
+{
+    if (!us_stream_queue(stream_state(stream), task, ticket)) {
+        task.release(task.argument);
+        return false;
+    }
+    return true;
+}
+
+void us_event_reach(EventState *event, uint64_t record, uint64_t time)
+{
+    pthread_mutex_lock(&event->lock);
+    uint64_t before = atomic_load(&event->words->completed);
+    while (record > before && !atomic_compare_exchange_weak(&event->words->completed, &before, record)) {
+    }
+    if (record > before) {
+        event->time = time;
+        pthread_cond_broadcast(&event->changed);
+    }
+    pthread_mutex_unlock(&event->lock);
+    if (record > before && us_event_is_shared(event)) {
+        us_signal_tell(event->words);
+    }
+}
+
+static DeviceFault run_record(void *argument, Explanation *why)
+{
+    (void)why;
+    EventTask *task = argument;
+    us_event_reach(task->event, task->record, us_now());
+    return DEVICE_FAULT_NONE;
+}
+
+/* A record that was dropped must not keep anybody waiting. */
+static void release_record(void *argument)
+{
+    EventTask *task = argument;
+    us_event_reach(task->event, task->record, 0);
+    us_event_task_release(task);
+}
+
+uint64_t us_event_issue_record(EventState *event)
+{
+    pthread_mutex_lock(&event->lock);
+    uint64_t number = atomic_fetch_add(&event->words->recorded, 1) + 1;
+    atomic_store(&event->words->recorder, (int32_t)getpid());
+    pthread_mutex_unlock(&event->lock);
+    return number;
+}
+
+void us_event_record_comes_from(EventState *event, uint64_t record, StreamState *stream, uint64_t ticket)
+{
+    StreamState *previous = us_stream_hold(stream) ? stream : NULL;
+    Moment *moment = us_order_moment(stream, ticket);
+    pthread_mutex_lock(&event->lock);
+    if (previous != NULL && record == event->words->recorded) {
+        previous = event->stream;
+        event->stream = stream;
+        event->stream_ticket = ticket;
+        event->sources++;
+        Moment *before = event->moment;
+        event->moment = moment;
+        event->moment_record = record;
+        moment = before;
+    }
+    pthread_cond_broadcast(&event->changed); /* waits for a first record look where it comes from */
+    pthread_mutex_unlock(&event->lock);
+    us_order_let_go(moment);
+    if (us_event_is_shared(event)) {
+        us_stream_allow(stream, ticket); /* whoever waits elsewhere cannot */
+    }
+    if (previous != NULL) {
+        us_stream_let_go(previous);
+    }
+}
+
+/* The caller holds the event and the stream. */
+static bool record(EventState *event, Stream *stream)
+{
+    EventTask *task = us_event_task_create(event);
+    if (task == NULL) {
+        return false;
+    }
+    uint64_t number = task->record = us_event_issue_record(event);
+    uint64_t ticket = 0;
+    bool queued = us_event_task_queue(stream, (Task){.work = {"event record", "event", 0}, .run = run_record,
+                                             .release = release_record, .argument = task, .anywhere = true}, &ticket);
+    if (queued) {
+        us_event_record_comes_from(event, number, stream_state(stream), ticket);
+    }
+    return queued;
+}
+
+bool us_event_record(Event *public, Stream *stream)
+{
+    EventState *event = event_state(public);
+    if (!us_reference_take(&event->references)) {
+        return false;
+    }
+    if (atomic_load(&event->captured)) {
+        us_event_release_capture(public); /* from now on it is an ordinary event again */
+    }
+    bool held = us_stream_hold(stream_state(stream));
+    bool queued = held && record(event, stream);
+    if (held) {
+        us_stream_let_go(stream_state(stream));
+    }
+    us_event_let_go(event);
+    return queued;
+}
+
+void us_event_forget(EventState *event)
+{
+    pthread_mutex_lock(&event->lock);
+    if (event->words->completed > event->forgotten) {
+        event->forgotten = event->words->completed;
+    }
+    pthread_mutex_unlock(&event->lock);
+}
+
+static DeviceFault run_reset(void *argument, Explanation *why)
+{
+    (void)why;
+    EventTask *task = argument;
+    EventState *event = task->event;
+    pthread_mutex_lock(&event->lock);
+    if (task->record > event->forgotten) {
+        event->forgotten = task->record;
+    }
+    pthread_mutex_unlock(&event->lock);
+    return DEVICE_FAULT_NONE;
+}
+
+bool us_event_reset(Event *public, Stream *stream)
+{
+    EventState *event = event_state(public);
+    EventTask *task = us_event_task_create(event);
+    if (task == NULL) {
+        return false;
+    }
+    pthread_mutex_lock(&event->lock);
+    task->record = event->words->recorded;
+    pthread_mutex_unlock(&event->lock);
+    uint64_t ticket = 0;
+    return us_event_task_queue(stream, (Task){.work = {"event reset", "event", 0}, .run = run_reset,
+                                     .release = us_event_task_release, .argument = task, .anywhere = true}, &ticket);
+}
