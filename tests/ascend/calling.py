@@ -98,3 +98,16 @@ def call(name: str, **arguments):
     written = [arguments[p["name"]] for p in parameters if p["written"] and arguments[p["name"]] is not None]
     results = [[one.values() for one in item] if isinstance(item, list) else item.values() for item in written]
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def fault(name, *arguments):
+    """The sentence of the fault that the call leaves on its stream."""
+    stream = support.ffi.new("aclrtStream *")
+    handles = [support.ffi.NULL if argument is None else pages.handle_of(argument) for argument in arguments]
+    status, size, executor = support.plan(f"aclnn{name}", *handles)
+    assert status == 0 and size == 0 and support.lib.aclrtCreateStream(stream) == 0
+    assert getattr(support.lib, f"aclnn{name}")(support.ffi.NULL, 0, executor, stream[0]) == 0
+    assert support.lib.aclrtSynchronizeStream(stream[0]) == 507015
+    sentence = support.ffi.string(support.lib.aclGetRecentErrMsg()).decode()
+    assert support.lib.aclrtDestroyStream(stream[0]) == 0
+    return sentence

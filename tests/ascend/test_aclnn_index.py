@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from understudy.ascend import ffi, lib
 
-from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
-from tests.conformance.ascend import aclnn_support as support
-from tests.conformance.ascend.pages import _list, handle_of
+from tests.ascend.calling import LAYOUTS, call, empty, fault, rounded, tensor
+from tests.conformance.ascend.pages import _list
 from tests.conformance.harness import run_python
 
 RANDOM = np.random.default_rng(12)
@@ -24,18 +23,6 @@ def view_shape(tensor):
     sizes, rank = ffi.new("int64_t **"), ffi.new("uint64_t *")
     assert lib.aclGetViewShape(tensor.handle, sizes, rank) == 0
     return tuple(sizes[0][axis] for axis in range(rank[0]))
-
-
-def fault(name, *arguments):
-    """The sentence of the fault that the call leaves on its stream."""
-    stream = ffi.new("aclrtStream *")
-    status, size, executor = support.plan(f"aclnn{name}", *map(handle_of, arguments))
-    assert status == 0 and size == 0 and lib.aclrtCreateStream(stream) == 0
-    assert getattr(lib, f"aclnn{name}")(ffi.NULL, 0, executor, stream[0]) == 0
-    assert lib.aclrtSynchronizeStream(stream[0]) == 507015
-    sentence = ffi.string(lib.aclGetRecentErrMsg()).decode()
-    assert lib.aclrtDestroyStream(stream[0]) == 0
-    return sentence
 
 
 def cases(kinds=TYPES):

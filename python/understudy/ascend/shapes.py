@@ -344,6 +344,33 @@ def samples(shape, count):
 
 
 @shape_function
+def places(experts):
+    return (int(numpy.prod(experts)),)
+
+
+@shape_function
+def permuted_tokens(tokens, experts, limit, out=None):
+    count = int(numpy.prod(experts))
+    return (len(range(count)[:limit]) if limit else count, *tokens[1:])
+
+
+@shape_function
+def routed_tokens(x, experts, mode, expert_count, capacity, active):
+    count = int(numpy.prod(experts))
+    return (expert_count, capacity, x[1]) if mode == 1 else (min(active or count, count), x[1])
+
+
+@shape_function
+def expert_counts(mode, counting_mode, wanted, expert_count, counts=None):
+    return (expert_count,) if mode == counting_mode and wanted else (0,)
+
+
+@shape_function
+def combined_tokens(tokens, places, scale=None):
+    return (scale[0] if scale is not None else places[0], tokens[-1])
+
+
+@shape_function
 def bag_numbers(indices, numbers=None):
     return indices
 

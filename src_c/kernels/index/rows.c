@@ -22,9 +22,14 @@ static void pick_piece(void *context, int64_t piece)
     const int64_t end = total - piece * rows < rows ? total : (piece + 1) * rows;
     for (int64_t row = piece * rows; row < end; row++) {
         const int64_t plane = row / pick->picks, k = row % pick->picks;
-        const int64_t source = plane * pick->axis + pick->index[plane / pick->outer * pick->picks + k];
-        memcpy((char *)pick->out + row * pick->row_bytes, (const char *)pick->in + source * pick->row_bytes,
-               (size_t)pick->row_bytes);
+        const int64_t index = pick->index[plane / pick->outer * pick->picks + k];
+        char *to = (char *)pick->out + row * pick->row_bytes;
+        if (index < 0) {
+            memset(to, 0, (size_t)pick->row_bytes);
+        } else {
+            const char *from = (const char *)pick->in + (plane * pick->axis + index) * pick->row_bytes;
+            memcpy(to, from, (size_t)pick->row_bytes);
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 
 #include "kernels/kernels.h"
 
-/* out[b, o, k] = in[b, o, index[b, k]]: in is [batches, outer, axis] rows, out [batches, outer, picks]. */
+/* out[b, o, k] = in[b, o, index[b, k]]: in is [batches, outer, axis] rows, out [batches, outer, picks]. Index -1: zeros. */
 typedef struct RowPick {
     const void *in;
     void *out;

@@ -1,0 +1,90 @@
+#include "ascend/opapi/routing.h"
+
+#include "kernels/routing/routing.h"
+
+/* ---- to the experts ---- */
+
+int64_t op_choices(const Operand *experts)
+{
+    return experts->view.rank == 2 ? experts->view.shape[1] : 1;
+}
+
+Shape op_shape_places(OpCall *op, const Operand *experts)
+{
+    (void)op;
+    const int64_t count = us_view_elements(&experts->view);
+    return op_shape_of(1, &count);
+}
+
+int64_t op_kept_tokens(const Operand *experts, int64_t limit)
+{
+    const int64_t count = us_view_elements(&experts->view);
+    return limit == 0 ? count : op_slice_size(count, 0, limit, 1);
+}
+
+Shape op_shape_permuted_tokens(OpCall *op, const Operand *tokens, const Operand *experts, int64_t limit,
+                               const Operand *out)
+{
+    Shape shape = op_shape(tokens);
+    if (op_refused(op)) {
+        return shape;
+    }
+    const View *tokens_view = &tokens->view, *view = &out->view;
+    shape.sizes[0] = op_kept_tokens(experts, limit);
+    const bool folds = view->rank >= 2 && view->shape[0] == shape.sizes[0] &&
+                       us_shape_elements(view->rank - 1, view->shape + 1) ==
+                           us_shape_elements(tokens_view->rank - 1, tokens_view->shape + 1);
+    return folds ? op_shape(out) : shape;
+}
+
+Shape op_shape_routed_tokens(OpCall *op, const Operand *x, const Operand *experts, int64_t mode, int64_t expert_count,
+                             int64_t capacity, int64_t active)
+{
+    (void)op;
+    const int64_t count = us_view_elements(&experts->view), width = op_size(x, 1);
+    return mode == 1 ? op_shape_of(3, (const int64_t[]){expert_count, capacity, width})
+                     : op_shape_of(2, (const int64_t[]){active > 0 && active < count ? active : count, width});
+}
+
+Shape op_shape_expert_counts(OpCall *op, int64_t mode, int64_t counting_mode, bool wanted, int64_t expert_count,
+                             const Operand *counts)
+{
+    (void)op;
+    return mode == counting_mode && wanted ? op_shape_of(1, &expert_count) : op_shape(counts);
+}
+
+aclnnStatus op_route_tokens(OpCall *op, const TokenRoute *route)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const RouteTokens call = {.choices = op_choices(route->experts), .limit = route->limit,
+                              .capacity = route->capacity, .row_axes = route->capacity > 0 ? 2 : 1,
+                              .cumulative = route->cumulative};
+    return op_plan_operands(op, us_route_tokens, &call, sizeof call, OPERANDS(route->tokens, route->experts),
+                            OPERANDS(route->routed, route->places, route->counts));
+}
+
+/* ---- and back ---- */
+
+Shape op_shape_combined_tokens(OpCall *op, const Operand *tokens, const Operand *places, const Operand *scale)
+{
+    (void)op;
+    const int64_t rows = op_given(scale) ? op_size(scale, 0) : op_size(places, 0);
+    return op_shape_of(2, (const int64_t[]){rows, op_size(tokens, -1)});
+}
+
+aclnnStatus op_combine_tokens(OpCall *op, const TokenCombination *all)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const CombineTokens call = {.choices = op_given(all->scale) ? op_size(all->scale, 1) : 1,
+                                .by_columns = all->by_columns, .drops = all->drops};
+    const PlannedView views[] = {
+        {all->tokens, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL}, {all->out, VIEW_WRITE, NULL},
+        {all->scale, VIEW_READ, NULL},  {all->bias, VIEW_READ, NULL},   {all->expert, VIEW_READ, NULL},
+        {all->first, VIEW_READ, NULL},  {all->second, VIEW_READ, NULL},
+    };
+    return op_plan_views(op, us_combine_tokens, &call, sizeof call, sizeof views / sizeof *views, views);
+}

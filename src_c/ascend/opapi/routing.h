@@ -1,0 +1,41 @@
+/* Tokens to experts and back: src_c/kernels/routing/routing.h. */
+#ifndef ASCEND_OPAPI_ROUTING_H
+#define ASCEND_OPAPI_ROUTING_H
+
+#include "ascend/opapi/families.h"
+
+/* Expert numbers, and how many of them each token has. */
+int64_t op_choices(const Operand *experts);
+/* One for each expert number. */
+Shape op_shape_places(OpCall *op, const Operand *experts);
+/* Rows that MoeTokenPermute keeps: all for 0, else those of the slice [:limit]. */
+int64_t op_kept_tokens(const Operand *experts, int64_t limit);
+/* That of out where only sizes behind the first are cut in another way. */
+Shape op_shape_permuted_tokens(OpCall *op, const Operand *tokens, const Operand *experts, int64_t limit,
+                               const Operand *out);
+/* [experts, capacity, width] where there is a capacity, else a row for each expert number, `active` at most if that is
+ * not 0. */
+Shape op_shape_routed_tokens(OpCall *op, const Operand *x, const Operand *experts, int64_t mode, int64_t expert_count,
+                             int64_t capacity, int64_t active);
+/* One for each expert, where the mode is the one that counts and they are wanted; else any. */
+Shape op_shape_expert_counts(OpCall *op, int64_t mode, int64_t counting_mode, bool wanted, int64_t expert_count,
+                             const Operand *counts);
+
+/* `counts` may be NULL. */
+typedef struct TokenRoute {
+    const Operand *tokens, *experts, *routed, *places, *counts;
+    int64_t limit, capacity;
+    bool cumulative;
+} TokenRoute;
+aclnnStatus op_route_tokens(OpCall *op, const TokenRoute *route);
+
+Shape op_shape_combined_tokens(OpCall *op, const Operand *tokens, const Operand *places, const Operand *scale);
+
+/* Operands that a page does not have are NULL. */
+typedef struct TokenCombination {
+    const Operand *tokens, *places, *first, *second, *bias, *scale, *expert, *out;
+    bool by_columns, drops;
+} TokenCombination;
+aclnnStatus op_combine_tokens(OpCall *op, const TokenCombination *combination);
+
+#endif

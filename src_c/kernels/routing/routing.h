@@ -1,0 +1,34 @@
+/* Tokens on their way to experts and back: a token goes to as many experts as its row of expert numbers names, the rows
+ * of one expert side by side. */
+#ifndef UNDERSTUDY_ROUTING_H
+#define UNDERSTUDY_ROUTING_H
+
+#include "kernels/kernels.h"
+
+/* Expert numbers, of all tokens in row-major order, are sorted, stable. Number f, of token f / choices, gets a place:
+ * where it stands in this order, or, with a capacity, where it stands among those of its expert, from expert * capacity
+ * on; -1 where that expert has no room. Row `place` of `routed` is the token; rows that none has are 0, and places that
+ * `routed` does not have go to no row.
+ * views: tokens [tokens, …], experts, routed (of the tokens' type; its first `row_axes` axes count the rows), places
+ * with an element for each expert number, counts [limit] or absent. An expert number outside 0 … limit - 1 is a fault. */
+typedef struct RouteTokens {
+    int64_t choices, limit;
+    int64_t capacity; /* 0: none */
+    int32_t row_axes;
+    bool cumulative;  /* counts are sums of those before and its own */
+} RouteTokens;
+Kernel us_route_tokens;
+
+/* out[r] = first[r] + second[r] + sum over k of scale[r, k] * (tokens[place] + bias[expert[r, k]]), in this order, in
+ * float32 and rounded once. place is element r * choices + k of `places`, or k * rows + r: `by_columns`. A place that
+ * tokens does not have adds nothing where it is below rows * choices; `drops`: -1 is a token of zeros. All others are a
+ * fault, and experts that bias does not have.
+ * views: tokens [places…, width], places, out [rows, width]; then, or absent: scale [rows, choices], bias [experts, width],
+ * expert [rows, choices], first and second [rows, width]. Without scale it is 1, and there is one choice. */
+typedef struct CombineTokens {
+    int64_t choices;
+    bool by_columns, drops;
+} CombineTokens;
+Kernel us_combine_tokens;
+
+#endif
