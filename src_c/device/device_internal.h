@@ -44,6 +44,7 @@ typedef struct DeviceState {
     Device public;
     Arena arena;
     size_t capacity, used;  /* bytes; memory_lock */
+    struct PoolState *pools; /* list; memory_lock */
     ContextState *contexts; /* list; device_lock */
     pthread_mutex_t fault_lock;
     DeviceFault fault; /* first fault on any stream: sticky platforms report it from everything on the device */
@@ -87,6 +88,9 @@ void us_context_stop(Context *context, DeviceFault fault, const Explanation *why
 void us_memory_start_device(DeviceState *device);
 void us_memory_free_all(Device *device, uint64_t newest);
 uint64_t us_memory_newest(const Device *device); /* the serial of the last block that was allocated */
+
+/* With the memory lock held: frees a block of the allocators, whatever it is. */
+void us_memory_end_block(PlatformState *platform, Allocation *block);
 
 /* UNDERSTUDY_DEVICE_ACCESS=host */
 bool us_host_may_access(void);

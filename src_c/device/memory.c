@@ -1,11 +1,13 @@
 #include "device/check.h"
 #include "device/device_internal.h"
 #include "device/host_access.h"
+#include "device/pool_internal.h"
 #include "report/caller.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -164,7 +166,17 @@ static void free_block(Arena *arena, Allocation *block)
     if (block->kind != MEMORY_PINNED) {
         device_state(block->device)->used -= block->charged;
     }
+    if (block->pool != NULL) {
+        us_pool_loses(block);
+    }
+    free(block->notes);
+    block->notes = NULL;
     us_arena_free(arena, block);
+}
+
+void us_memory_end_block(PlatformState *platform, Allocation *block)
+{
+    free_block(arena_of_range(platform, block->address, 0), block);
 }
 
 MemoryStatus us_memory_free(Platform *platform, MemoryKind kind, void *address, Explanation *why)
@@ -180,7 +192,7 @@ MemoryStatus us_memory_free(Platform *platform, MemoryKind kind, void *address, 
         describe(why, address, block, ", which has been freed already");
     } else if (block->address != (uintptr_t)address) {
         describe(why, address, block, ", not its first byte");
-    } else if (block->kind != kind || arena == NULL) {
+    } else if (block->kind != kind || arena == NULL || block->pool != NULL) {
         describe(why, address, block, ", which another function frees");
     } else {
         free_block(arena, block);
@@ -223,6 +235,7 @@ void us_memory_free_all(Device *device, uint64_t newest)
         Owned owned = {arenas[a], device, newest};
         us_arena_each(arenas[a], free_if_owned, &owned);
     }
+    us_pools_end(device_state(device));
     pthread_mutex_unlock(&platform->memory_lock);
 }
 

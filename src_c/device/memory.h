@@ -40,6 +40,9 @@ typedef struct Allocation {
     bool freed;           /* only in entries found by address */
     unsigned char *written; /* UNDERSTUDY_CHECK=init: a bit per byte that has been written; otherwise NULL */
     int shared_file;        /* descriptor + 1 of the file that has the bytes, so that other processes may; 0: none */
+    struct PoolState *pool; /* whose it is (pool.h); NULL: us_memory_free frees it */
+    bool leaving;           /* its pool will get it back when a stream comes to that */
+    void *notes;            /* the vendor layer's, of malloc; ends with the block */
 } Allocation;
 
 typedef enum MemoryStatus {

@@ -1,5 +1,6 @@
 /* Devices of the process and of the thread (cann-runtime 8 and 9). */
 #include "ascend/ascendcl/runtime.h"
+#include "device/pool.h"
 
 const char *aclrtGetSocName(void)
 {
@@ -125,6 +126,9 @@ static void synchronize_device(Call *call, int64_t timeout_us)
     us_require(call, status != WAIT_TIMEOUT, "timeout", "expired", ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
                "device %d still has work to do after %lld ms", (int)context->device->ordinal,
                (long long)(timeout_us / 1000));
+    if (status != WAIT_TIMEOUT) {
+        us_pools_settle(context->device);
+    }
     if (status == WAIT_FAULT) {
         Explanation why = {""};
         DeviceFault fault = us_device_fault(context->device, &why);

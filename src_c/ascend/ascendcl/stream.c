@@ -1,5 +1,6 @@
 /* Streams (cann-runtime 8 and 9). */
 #include "ascend/ascendcl/runtime.h"
+#include "device/pool.h"
 
 enum { STREAM_LIMIT = 2048 };
 static const uint32_t KNOWN_FLAGS = ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC | ACL_STREAM_PERSISTENT |
@@ -97,6 +98,9 @@ static void synchronize_stream(Call *call, aclrtStream stream, int64_t timeout_u
     WaitStatus status = us_stream_synchronize(found, timeout_us);
     us_require(call, status != WAIT_TIMEOUT, "timeout", "expired", ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
                "stream %d still has work to do after %lld ms", (int)found->id, (long long)(timeout_us / 1000));
+    if (status != WAIT_TIMEOUT) {
+        us_pools_settle(found->context->device);
+    }
     if (status == WAIT_FAULT) {
         Explanation why = {""};
         DeviceFault fault = us_stream_fault(found, &why);

@@ -1,6 +1,7 @@
 #include "ascend/common/platform.h"
 
 #include "ascend/common/objects.h"
+#include "device/pool.h"
 
 #include <string.h>
 
@@ -19,6 +20,7 @@ static const LeakKind leak_kinds[] = {
     {HANDLE_INT_ARRAY, "aclIntArray"},      {HANDLE_FLOAT_ARRAY, "aclFloatArray"},
     {HANDLE_BOOL_ARRAY, "aclBoolArray"},    {HANDLE_TENSOR_LIST, "aclTensorList"},
     {HANDLE_SCALAR_LIST, "aclScalarList"},  {HANDLE_EXECUTOR, "aclOpExecutor"},
+    {HANDLE_POOL, "memory pools"},
 };
 
 static const ProductProfile *profile_of_environment(void)

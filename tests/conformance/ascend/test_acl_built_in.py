@@ -139,11 +139,11 @@ def batch(scene):
     return made
 
 
-def run(function, changes=None, around=contextlib.nullcontext):
+def run(function, changes=None, around=contextlib.nullcontext, legal=None):
     """The legal call with some arguments changed, by position: values, or functions of the scene."""
     with contextlib.ExitStack() as stack:
         scene = Scene(stack)
-        arguments = LEGAL[function](scene)
+        arguments = (legal or LEGAL)[function](scene)
         for position, change in (changes or {}).items():
             arguments[position] = change(scene) if callable(change) and not isinstance(change, ffi.CData) else change
         own = [item for item in arguments if isinstance(item, ffi.CData) and "void * *" not in str(item)]
@@ -155,20 +155,20 @@ def run(function, changes=None, around=contextlib.nullcontext):
         return Result(status, bytes_of(own) == before if before else None)
 
 
-def rule(name, changes=None, neighbour=None, env=None, around=contextlib.nullcontext):
+def rule(name, changes=None, neighbour=None, env=None, around=contextlib.nullcontext, legal=None):
     function = name.split("/")[0]
-    accepted = (lambda: 0) if env else (lambda: run(function, neighbour))
-    return case(name, lambda: run(function, changes, around), accepted, env)
+    accepted = (lambda: 0) if env else (lambda: run(function, neighbour, legal=legal))
+    return case(name, lambda: run(function, changes, around, legal), accepted, env)
 
 
-def foreign(function, position):
+def foreign(function, position, legal=None):
     def refused():
         with foreign_stream() as other, contextlib.ExitStack() as stack:
-            arguments = LEGAL[function](Scene(stack))
+            arguments = (legal or LEGAL)[function](Scene(stack))
             arguments[position] = other
             return getattr(lib, function)(*arguments)
 
-    return case(f"{function}/stream/context", refused, lambda: run(function))
+    return case(f"{function}/stream/context", refused, lambda: run(function, legal=legal))
 
 
 def change_of(**changes):
