@@ -52,7 +52,7 @@ static inline void write_mask(uint8_t *mask, uint32_t bits, int64_t count)
 static inline void past_is_done(void)
 {
 #ifdef US_HAS_LEVELS
-    _mm_sfence();
+    __builtin_ia32_sfence();
 #endif
 }
 

@@ -6,11 +6,8 @@
 #ifndef UNDERSTUDY_LEVELS_H
 #define UNDERSTUDY_LEVELS_H
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#include <immintrin.h>
-#ifndef UNDERSTUDY_NO_CLONES
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(UNDERSTUDY_NO_CLONES)
 #define US_HAS_LEVELS 1
-#endif
 #endif
 
 typedef enum Level { LEVEL_BASE, LEVEL_V3, LEVEL_V4, LEVEL_COUNT } Level;
