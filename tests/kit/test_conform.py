@@ -1,6 +1,7 @@
 """`understudy conform` on our libraries, and on a library that is wrong, crashes and hangs."""
 
 import json
+import os
 import shutil
 import xml.etree.ElementTree as xml
 
@@ -25,8 +26,10 @@ HANDLE = "(mcdnnCreate or mcdnnDestroy or mcdnnSetStream or mcdnnGetStream)"
 
 @pytest.fixture(scope="module")
 def bytecode(tmp_path_factory):
-    """Compiled modules of the suite, for all commands here."""
-    return {"PYTHONPYCACHEPREFIX": str(tmp_path_factory.mktemp("bytecode"))}
+    """Compiled modules of the suite, for all commands here, of all workers of a run."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    return {"PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ another.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -40,6 +41,16 @@ class Reporter:
         if collection_path.suffix == ".py" and NEEDS_SOURCES.search(collection_path.read_text()):
             return True
         return None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self):
+        """Thousands of cases are no garbage: looking for some among them would take half of the time."""
+        gc.disable()
+        try:
+            return (yield)
+        finally:
+            gc.freeze()
+            gc.enable()
 
     @pytest.hookimpl(trylast=True)  # after -k has chosen
     def pytest_collection_modifyitems(self, session, config, items):
