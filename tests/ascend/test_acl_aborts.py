@@ -1,5 +1,6 @@
 """Callbacks of states, exceptions and starts; work that is stopped; notes to recorded tasks (cann-runtime-3 6, 13.4)."""
 
+import contextlib
 import json
 import os
 import threading
@@ -84,7 +85,9 @@ def test_a_failed_task_can_be_asked_for():
     for _ in range(2):  # kept once
         ok(lib.aclrtExceptionInfoCallbackRegister(ask))
     ok(lib.aclrtSetExceptionInfoCallback(ask))
-    with stream() as made, stream() as other, memory() as block:
+    with stream() as made, stream() as other, memory() as block, contextlib.ExitStack() as told:
+        told.callback(lib.aclrtExceptionInfoCallbackUnregister, ask)
+        told.callback(lib.aclrtSetExceptionInfoCallback, NULL)
         ok(lib.aclrtMemsetAsync(block, 64, 0, 64, made))
         fail(block, made)
         last = value_of("uint32_t", lib.aclrtGetThreadLastTaskId)
@@ -96,7 +99,6 @@ def test_a_failed_task_can_be_asked_for():
         ok(lib.aclrtExceptionInfoCallbackUnregister(ask))
         fail(block, other)  # the other registration is independent
         assert lib.aclrtSynchronizeStream(other) == status
-        ok(lib.aclrtSetExceptionInfoCallback(NULL))
         numbers = [value_of("int32_t", lib.aclrtStreamGetId, handle) for handle in (made, other)]
     about = (threading.get_native_id(), 0, status, NULL, 0)
     assert seen == [(last, numbers[0], *about)] * 2 + [(1, numbers[1], *about)]

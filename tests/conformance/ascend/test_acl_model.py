@@ -599,6 +599,7 @@ def end_in_this_thread():
         def begin():
             ok(lib.aclrtSetDevice(0))
             made.append(scene.recording(mode=1))
+            ok(lib.aclrtResetDevice(0))
 
         in_thread(begin)
         cell = out("aclmdlRI")
