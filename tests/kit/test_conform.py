@@ -3,7 +3,11 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
+import time
 import xml.etree.ElementTree as xml
+from pathlib import Path
 
 import pytest
 
@@ -111,6 +115,43 @@ why = "Of another function."
     assert len(report["fixed"]) == 1 and "mcdnnDestroy/handle/alive" in report["fixed"][0]
     assert report["unused"] == ["*[mcdnnNothing/x/y]"]
     assert "Handles are not looked at." in done.stdout and "is listed as a known difference and passes" in done.stdout
+
+
+def test_nothing_is_left_of_a_command_that_is_killed(tmp_path, bytecode):
+    """Its child waits inside the library, where no signal handler of Python runs, and has a child of its own."""
+    told = tmp_path / "told"
+    hangs = f"""int child = fork();
+        if (child != 0) {{
+            FILE *told = fopen("{told}.part", "w");
+            fprintf(told, "%d %d", getpid(), child);
+            fclose(told);
+            rename("{told}.part", "{told}");
+        }}
+        for (;;) pause();"""
+    file = library(tmp_path, "libmcdnn.so", "#include <stdio.h>" + FOREIGN.replace("for (;;) pause();", hangs))
+    command = subprocess.Popen([sys.executable, "-m", "understudy", "conform", "test_mcdnn_handle", "--lib", file,
+                                "-k", "mcdnnGetStream and handle and alive"], env={**os.environ, **bytecode, "TMPDIR": str(tmp_path)})
+    try:
+        wait_until(told.exists)
+    finally:
+        command.kill()
+        command.wait()
+    for process in map(int, told.read_text().split()):
+        wait_until(lambda: has_ended(process))
+
+
+def wait_until(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def has_ended(process):
+    try:
+        return "\nState:\tZ" in Path(f"/proc/{process}/status").read_text()
+    except FileNotFoundError:
+        return True
 
 
 def test_a_missing_function_is_told_from_a_failure(tmp_path, conform_here):

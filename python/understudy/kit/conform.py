@@ -136,16 +136,20 @@ def suite_paths(stacks, modules=()) -> list[str]:
 
 
 class Worker:
-    """One child process and its events."""
+    """One child process and its events. It ends, with what it started, when the pipe `_alive` closes: however this
+    process ends."""
 
     def __init__(self, run: Run, log):
-        reader, writer = os.pipe()
+        self._reader, writer = os.pipe()
+        alive, self._alive = os.pipe()
+        self._buffer = b""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "understudy.kit.conform_worker", str(writer)], cwd=SUITE, env=run.environment,
-            stdin=subprocess.PIPE, stdout=log, stderr=log, pass_fds=[writer], start_new_session=True,
+            [sys.executable, "-m", "understudy.kit.conform_worker", str(writer), str(alive)], cwd=SUITE,
+            env=run.environment, stdin=subprocess.PIPE, stdout=log, stderr=log, pass_fds=[writer, alive],
+            start_new_session=True,
         )  # fmt: skip
         os.close(writer)
-        self._reader, self._buffer = reader, b""
+        os.close(alive)
         request = {"paths": run.paths, "keyword": run.keyword, "done": sorted(run.cases), "limit": run.limit}
         try:
             self.process.stdin.write(json.dumps(request).encode())
@@ -174,6 +178,7 @@ class Worker:
             return self.kill()
         finally:
             os.close(self._reader)
+            os.close(self._alive)
 
     def kill(self) -> int:
         try:
