@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, fault, rounded, tensor
 
 KINDS = ["F32", "F16", "BF16"]
 ROUNDING = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}
@@ -100,3 +100,39 @@ def test_rotary_embedding_in_place(kind):
             own = call("ApplyRotaryPosEmbV2", queryRef=tensor(q, kind, layout), keyRef=tensor(k, kind), rotaryMode=name, **common)
             for result, x in zip(own, (q, k)):
                 near(result, expected(x, mode), kind)
+
+
+def by_table(x, positions, table, head, sections, halves):
+    """The page's formulas: angles of the sections side by side, pairs as halves or as neighbours, what is behind them as is."""
+    rows = table[positions]
+    cos, sin = np.split(rows, 2, -1)
+    if sections:
+        ends = np.cumsum(sections)
+        cos, sin = (np.concatenate([part[i, :, end - size : end] for i, (size, end) in enumerate(zip(sections, ends))], -1) for part in (cos, sin))
+    width, heads = table.shape[1], x.reshape(len(x), -1, head)
+    cos, sin = cos[:, None], sin[:, None]
+    turning, rest = heads[..., :width], heads[..., width:]
+    a, b = np.split(turning, 2, -1) if halves else (turning[..., ::2], turning[..., 1::2])
+    pair = (a * cos - b * sin, b * cos + a * sin)
+    joined = np.concatenate(pair, -1) if halves else np.stack(pair, -1).reshape(turning.shape)
+    return np.concatenate([joined, rest], -1).reshape(x.shape)
+
+
+@pytest.mark.parametrize("halves", [True, False])
+def test_rotary_embedding_by_table(halves):
+    cases = [(3, 32, 32, None), (1, 96, 64, None), (5, 64, 64, [0, 0, 0]), (4, 128, 128, [16, 24, 24]), (2, 160, 128, [24, 20, 20]),
+             (3, 64, 64, [8, 12, 12]), (2, 128, 128, [16, 16, 16, 16])]  # fmt: skip
+    for number, (tokens, head, width, sections) in enumerate(cases):
+        for kind, layout in zip(KINDS, np.roll(LAYOUTS, number)):
+            used = sections if sections and any(sections) else None
+            q, k, table = drawn((tokens, 3 * head), 1, kind), drawn((tokens, head), 2, kind), drawn((7, width), 3, kind)
+            positions = np.random.default_rng(number).integers(0, 7, (len(used), tokens) if used else tokens)
+            own = call("RopeWithSinCosCache", positions=tensor(positions, "I64", layout), queryIn=tensor(q, kind, layout), keyIn=tensor(k, kind, layout),
+                       cosSinCache=tensor(table, kind, layout), mropeSection=sections, headSize=head, isNeoxStyle=halves,
+                       queryOut=empty(q.shape, kind, layout), keyOut=empty(k.shape, kind, layout))  # fmt: skip
+            for result, x in zip(own, (q, k)):
+                near(result, by_table(x, positions, table, head, used, halves), kind)
+    for position in (7, -1):
+        assert f"position {position} of token 1 is outside a table of 7 rows" in fault(
+            "RopeWithSinCosCache", tensor([0, position], "I64"), tensor(np.ones((2, 32))), tensor(np.ones((2, 32))), tensor(np.ones((7, 16))),
+            None, 32, halves, empty((2, 32)), empty((2, 32)))  # fmt: skip

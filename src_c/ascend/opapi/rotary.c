@@ -1,6 +1,7 @@
 /* Rotary embeddings. */
 #include "ascend/opapi/rotary.h"
 
+#include "kernels/attention/cached_rotary.h"
 #include "kernels/attention/rotary.h"
 #include "kernels/map/formulas.h"
 
@@ -136,4 +137,46 @@ aclnnStatus op_rotary_backward(OpCall *op, const RotaryBackward *rotary)
         }
     }
     return op_plan_views(op, us_rotary_backward, NULL, 0, 14, planned);
+}
+
+/* ---- angles from a table ---- */
+
+int64_t op_rotary_pairs(IntArguments sections)
+{
+    int64_t pairs = 0;
+    for (int64_t i = 0; i < sections.count; i++) {
+        pairs += sections.values[i];
+    }
+    return pairs;
+}
+
+int32_t op_require_rotary_sections(OpCall *op, IntArguments sections)
+{
+    static const struct { int64_t count, values[ROTARY_SECTIONS]; } known[] = {
+        {3, {16, 24, 24}}, {3, {24, 20, 20}}, {3, {8, 12, 12}}, {4, {16, 16, 16, 16}}, {3, {0}}, {4, {0}},
+    };
+    bool fits = !sections.given;
+    for (size_t i = 0; i < sizeof known / sizeof *known && !fits; i++) {
+        fits = sections.count == known[i].count &&
+               memcmp(sections.values, known[i].values, (size_t)sections.count * sizeof *sections.values) == 0;
+    }
+    op_require(op, fits, sections.name, "value", op->invalid,
+               "%s, of %lld integers, is none of [16,24,24], [24,20,20], [8,12,12] and [16,16,16,16]", sections.name,
+               (long long)sections.count);
+    return fits && sections.given && op_rotary_pairs(sections) > 0 ? (int32_t)sections.count : 0;
+}
+
+aclnnStatus op_cached_rotary(OpCall *op, const Operand *positions, const Operand *query, const Operand *key,
+                             const Operand *table, IntArguments sections, int32_t section_count, int64_t head,
+                             bool halves, const Operand *query_out, const Operand *key_out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    CachedRotary call = {.head = head, .interleaved = !halves, .section_count = section_count};
+    for (int32_t i = 0; i < section_count; i++) {
+        call.sections[i] = sections.values[i];
+    }
+    return op_plan_operands(op, us_cached_rotary, &call, sizeof call, OPERANDS(positions, query, key, table),
+                            OPERANDS(query_out, key_out));
 }

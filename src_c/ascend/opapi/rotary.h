@@ -21,4 +21,11 @@ typedef struct RotaryBackward {
 } RotaryBackward;
 aclnnStatus op_rotary_backward(OpCall *op, const RotaryBackward *rotary);
 
+/* How many there are, none for NULL or zeros; only those of RopeWithSinCosCache's page (value). */
+int32_t op_require_rotary_sections(OpCall *op, IntArguments sections);
+int64_t op_rotary_pairs(IntArguments sections);
+aclnnStatus op_cached_rotary(OpCall *op, const Operand *positions, const Operand *query, const Operand *key,
+                             const Operand *table, IntArguments sections, int32_t section_count, int64_t head,
+                             bool halves, const Operand *query_out, const Operand *key_out);
+
 #endif
