@@ -306,6 +306,20 @@ bool us_memory_find(Platform *platform, const void *address, Allocation *found)
     return block != NULL;
 }
 
+bool us_memory_visit(Platform *platform, const void *address, void (*visit)(Allocation *block, void *context), void *context)
+{
+    PlatformState *state = platform_state(platform);
+    pthread_mutex_lock(&state->memory_lock);
+    Arena *arena = NULL;
+    Allocation *block = find_block(state, (uintptr_t)address, &arena);
+    bool alive = block != NULL && !block->freed;
+    if (alive) {
+        visit(block, context);
+    }
+    pthread_mutex_unlock(&state->memory_lock);
+    return alive;
+}
+
 void us_memory_each(Platform *platform, void (*visit)(Allocation *block, void *context), void *context)
 {
     PlatformState *state = platform_state(platform);

@@ -77,6 +77,10 @@ MemoryStatus us_memory_unregister(Platform *platform, void *address);
 /* Finds the allocation, live or freed, that holds `address` (or whose end it is). False: ordinary host memory. */
 bool us_memory_find(Platform *platform, const void *address, Allocation *found);
 
+/* Calls `visit` with the live block that holds the address, while nobody else may change or end it; false: there is none. It
+ * may change `notes`, and nothing else. */
+bool us_memory_visit(Platform *platform, const void *address, void (*visit)(Allocation *block, void *context), void *context);
+
 /* Bytes of the device: capacity and what is free now. */
 void us_memory_info(const Device *device, size_t *free_bytes, size_t *total_bytes);
 

@@ -8,7 +8,7 @@ enum { MEMORY_UNIT = 32, MEMORY_SPARE = 32 };
 
 /* ---- allocate ---- */
 
-static void keep_peak(const Device *device)
+void acl_keep_peak(const Device *device)
 {
     Runtime *runtime = acl_runtime();
     if (runtime == NULL) {
@@ -83,7 +83,7 @@ static void allocate(Call *call, void **devPtr, size_t size, size_t spare, aclrt
     size_t mapped = usable <= SIZE_MAX - granule ? (usable + granule - 1) / granule * granule : usable;
     BlockSize sizes = {.asked = size, .charged = usable, .mapped = mapped};
     if (us_memory_allocate(device, MEMORY_DEVICE, sizes, call->function, devPtr) == MEMORY_OK) {
-        keep_peak(device);
+        acl_keep_peak(device);
         return;
     }
     size_t free_bytes = 0;
@@ -139,8 +139,12 @@ static void free_device_memory(Call *call, void *devPtr)
         return;
     }
     Explanation why = {""};
-    us_require(call, us_memory_free(platform, MEMORY_DEVICE, devPtr, &why) == MEMORY_OK, "devPtr", "unknown",
-               ACL_ERROR_RT_PARAM_INVALID, "%s", why.text);
+    bool freed = us_memory_free(platform, MEMORY_DEVICE, devPtr, &why) == MEMORY_OK;
+    Allocation block;
+    if (!freed && us_memory_find(platform, devPtr, &block) && block.kind == MEMORY_MANAGED) {
+        freed = us_memory_free(platform, MEMORY_MANAGED, devPtr, &why) == MEMORY_OK;
+    }
+    us_require(call, freed, "devPtr", "unknown", ACL_ERROR_RT_PARAM_INVALID, "%s", why.text);
 }
 
 aclError aclrtFree(void *devPtr)
@@ -216,7 +220,7 @@ aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo,
     if (runtime != NULL) {
         size_t free_bytes = 0;
         size_t total_bytes = 0;
-        keep_peak(device); /* mapped memory counts too */
+        acl_keep_peak(device); /* mapped memory counts too */
         us_memory_info(device, &free_bytes, &total_bytes);
         memset(memUsageInfo, 0, sizeof *memUsageInfo);
         strcpy(memUsageInfo->name, "APP"); /* the program: nothing else takes memory here */

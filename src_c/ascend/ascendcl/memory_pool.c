@@ -140,13 +140,8 @@ aclError aclrtMemPoolGetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *
 /* A block exists once: a stream whose work is recorded, to be run any number of times, cannot take it or give it back. */
 static Stream *require_stream(Call *call, aclrtStream handle)
 {
-    Context *context = acl_require_context(call, "context", "none");
-    Stream *stream = acl_require_work_stream(call, handle);
-    if (stream == NULL) {
-        return NULL;
-    }
-    acl_require_own_stream(call, "stream", "context", stream, context);
-    if (call->status == 0 && us_stream_is_recorded(stream)) {
+    Stream *stream = acl_require_own_work_stream(call, handle);
+    if (stream != NULL && us_stream_is_recorded(stream)) {
         us_capture_invalidate(stream);
         us_refuse(call, "stream", "recorded", ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT,
                   "the work of stream %d is recorded: it cannot take memory of a pool or give it back", (int)stream->id);

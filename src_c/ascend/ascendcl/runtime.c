@@ -224,6 +224,16 @@ Stream *acl_require_work_stream(Call *call, aclrtStream handle)
     return call->status == 0 && context != NULL ? stream : NULL;
 }
 
+Stream *acl_require_own_work_stream(Call *call, aclrtStream handle)
+{
+    Context *context = acl_require_context(call, "context", "none");
+    Stream *stream = acl_require_work_stream(call, handle);
+    if (stream != NULL) {
+        acl_require_own_stream(call, "stream", "context", stream, context);
+    }
+    return call->status == 0 ? stream : NULL;
+}
+
 void acl_require_running_stream(Call *call, const Stream *stream)
 {
     if (call->status == 0 && us_capture_status(stream, NULL) != CAPTURE_NONE) {

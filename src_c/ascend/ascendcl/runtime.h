@@ -47,6 +47,9 @@ Runtime *acl_require_runtime(Call *call); /* or a refusal: rules process/forked,
 /* The card's normal page, or the host's where that is larger: memory is mapped and shared in whole ones. */
 size_t acl_normal_page(void);
 
+/* The device's memory has grown: the most that was ever in use. */
+void acl_keep_peak(const Device *device);
+
 /* Platform.options: what aclrtSetSysParamOpt sets, by option. */
 enum { SYSTEM_OPTION_COUNT = 3 };
 
@@ -88,6 +91,9 @@ void acl_require_own_stream(Call *call, const char *parameter, const char *rule,
 /* The stream that gets work, or a refusal: rules context/none, stream/dead, stream/implicit (the default stream of a context
  * with a capture), device/aborting. */
 Stream *acl_require_work_stream(Call *call, aclrtStream handle);
+
+/* The same, of the thread's own context: rule stream/context. */
+Stream *acl_require_own_work_stream(Call *call, aclrtStream handle);
 
 /* Refuses to wait for, or ask about, what is recorded and so does not run: rules stream/capture, event/captured,
  * context/capture. */

@@ -66,18 +66,6 @@ void acl_run_fill(Call *call, const Fill *fill)
 
 /* ---- queued ---- */
 
-/* The stream of a queued transfer; NULL after a refusal. */
-static Stream *require_transfer_stream(Call *call, aclrtStream handle)
-{
-    Context *context = acl_require_context(call, "context", "none");
-    Stream *stream = acl_require_work_stream(call, handle);
-    if (call->status != 0) {
-        return NULL;
-    }
-    acl_require_own_stream(call, "stream", "context", stream, context);
-    return call->status == 0 ? stream : NULL;
-}
-
 static bool is_pageable(Platform *platform, const void *address)
 {
     Allocation block;
@@ -86,7 +74,7 @@ static bool is_pageable(Platform *platform, const void *address)
 
 void acl_queue_copy(Call *call, const Copy *copy, aclrtStream handle)
 {
-    Stream *stream = require_transfer_stream(call, handle);
+    Stream *stream = acl_require_own_work_stream(call, handle);
     if (stream == NULL) {
         return;
     }
@@ -111,7 +99,7 @@ void acl_queue_copy(Call *call, const Copy *copy, aclrtStream handle)
 
 void acl_queue_fill(Call *call, const Fill *fill, aclrtStream handle)
 {
-    Stream *stream = require_transfer_stream(call, handle);
+    Stream *stream = acl_require_own_work_stream(call, handle);
     if (stream == NULL) {
         return;
     }

@@ -6,7 +6,7 @@ import threading
 import pytest
 from understudy.ascend import ffi, lib
 
-from tests.conformance.ascend import test_acl_built_in, test_acl_memory_pool, test_acl_model
+from tests.conformance.ascend import test_acl_built_in, test_acl_managed_memory, test_acl_memory_pool, test_acl_model
 from tests.conformance.ascend.acl_support import ALONE, Out, case, device, no_context, ok, with_out
 from tests.conformance.ascend.test_acl_callback import OTHER_THREAD, nothing, this_thread
 from tests.conformance.ascend.test_acl_model import NULL, ON_910, STRANGE, Scene, destroyed_model, gone
@@ -168,7 +168,7 @@ def while_aborting(function, legal):
 
 
 WORK = {**{name: test_acl_model for name in test_acl_model.WORK},
-        **{name: module for module in (test_acl_built_in, test_acl_memory_pool) for name in module.STREAMS}}
+        **{name: module for module in (test_acl_built_in, test_acl_memory_pool, test_acl_managed_memory) for name in module.STREAMS}}
 
 
 def abort(timeout=0, ordinal=0):
