@@ -103,6 +103,8 @@ void us_virtual_memory_unmap_all(PlatformState *platform, const Device *device);
 
 /* Calls `visit` for every live block, with the memory lock held. */
 void us_memory_each(Platform *platform, void (*visit)(Allocation *block, void *context), void *context);
+/* The same for physical memory that this process has made: where in which file it is. */
+void us_physical_each(Platform *platform, void (*visit)(int file, int64_t offset, size_t size, void *context), void *context);
 /* With the memory lock held: the registry's own entry for an address; NULL: none. */
 Allocation *us_memory_block(Platform *platform, const void *address);
 /* Whether some of these addresses are those of device memory (blocks or not), which nobody may touch. */

@@ -1,4 +1,5 @@
 /* The task that a thread runs: what it asks about itself, and how it sleeps. */
+#include "device/snapshot.h"
 #include "device/stream_internal.h"
 
 #include "report/trace.h"
@@ -25,6 +26,11 @@ void us_task_end(RunningTask outer)
 bool us_stream_runs_here(const StreamState *stream)
 {
     return running.stream == stream;
+}
+
+bool us_thread_runs_task(void)
+{
+    return running.stream != NULL;
 }
 
 void us_stream_trace(const StreamState *stream, Work work, uint64_t start, DeviceFault fault)

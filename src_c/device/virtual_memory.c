@@ -256,6 +256,19 @@ bool us_physical_find(Platform *public, const void *handle, PhysicalInfo *info)
     return memory != NULL;
 }
 
+void us_physical_each(Platform *public, void (*visit)(int file, int64_t offset, size_t size, void *context), void *context)
+{
+    PlatformState *platform = platform_state(public);
+    pthread_mutex_lock(&platform->memory_lock);
+    const PhysicalMemory *memory = platform->virtual_memory != NULL ? platform->virtual_memory->memories : NULL;
+    for (; memory != NULL; memory = memory->next) {
+        if (memory->charged > 0) { /* else another process's */
+            visit(memory->file, memory->offset, memory->size, context);
+        }
+    }
+    pthread_mutex_unlock(&platform->memory_lock);
+}
+
 MemoryStatus us_physical_free(Platform *public, const void *handle)
 {
     PlatformState *platform = platform_state(public);

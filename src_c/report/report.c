@@ -1,6 +1,7 @@
 #include "report/report.h"
 
 #include "report/caller.h"
+#include "report/gate.h"
 #include "report/grace.h"
 #include "understudy/understudy.h"
 
@@ -43,6 +44,7 @@ Origin us_set_origin(Origin origin)
 
 Call us_call_begin(const char *function)
 {
+    us_gate_pass(function);
     current = (Origin){.function = function};
     us_grace_enter();
     return (Call){.function = function, .status = 0, .refusal_level = LOG_LEVEL_WARN, .open = true};

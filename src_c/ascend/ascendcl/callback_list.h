@@ -12,13 +12,14 @@ typedef enum CallbackOccasion {
     CALLBACK_EXCEPTION,
     CALLBACK_INIT,
     CALLBACK_FINALIZE,
+    CALLBACK_SNAPSHOT,
     CALLBACK_OCCASIONS
 } CallbackOccasion;
 
 typedef void AnyFunction(void);
 typedef struct Callback {
     char name[128];
-    int32_t type; /* aclRegisterCallbackType */
+    int32_t type; /* aclRegisterCallbackType, aclrtSnapShotStage */
     AnyFunction *function;
     void *arguments;
 } Callback;

@@ -24,6 +24,7 @@ static Runtime *create_runtime(Platform *platform)
     pthread_mutex_init(&callbacks->lock, NULL);
     atomic_init(&runtime->default_device, -1);
     pthread_mutex_init(&runtime->report_lock, NULL);
+    pthread_mutex_init(&runtime->snapshot_lock, NULL);
     return runtime;
 }
 

@@ -36,6 +36,9 @@ typedef struct Runtime {
     _Atomic int32_t aborts[DEVICE_LIMIT];          /* calls of aclrtDeviceTaskAbort that go on */
     _Atomic(aclrtExceptionInfoCallback) exception_callback;
     CallbackLists *callbacks;
+    pthread_mutex_t snapshot_lock; /* the two below (snapshot.c) */
+    int32_t snapshot_state;
+    struct Snapshot *snapshot; /* NULL: none */
     pthread_mutex_t report_lock; /* the list of queues and everything in them */
     ReportQueue *report_queues;
     StreamAllocator *allocators; /* of streams; the platform's lock */
