@@ -150,7 +150,10 @@ def dtype(check, number, scope):
 
 
 def format_(check, number, scope):
-    lines = [f"op_require_public_format(&op, {name});" for name in check.words]
+    lines = []
+    for name in check.words:
+        each = f"for (int32_t i = 0; i < {name}.count; i++) " if scope.kind(name) == LIST else ""
+        lines.append(f"{each}op_require_public_format(&op, {name}{'.items[i]' if each else ''});")
     return lines, [_rule(check, number, name, "format", "The tensor has a private format.") for name in check.words]
 
 

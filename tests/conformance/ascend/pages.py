@@ -599,7 +599,9 @@ def break_view(entry, rule, arguments):
 
 
 def break_format(entry, rule, arguments):
-    return {rule["subject"]: dataclasses.replace(arguments[rule["subject"]], private=True)}
+    value = arguments[rule["subject"]]
+    private = dataclasses.replace(_first(value), private=True)
+    return {rule["subject"]: [private, *value[1:]] if isinstance(value, list) else private}
 
 
 def break_item(entry, rule, arguments):

@@ -1,0 +1,253 @@
+/* Products of groups: the checks. */
+#include "ascend/opapi/grouped_matmul_cases.h"
+
+/* ---- types ---- */
+
+static Operands given_lists(const GroupedCall *call, int i)
+{
+    const Operands lists[] = {call->x, call->weight, call->bias, call->scale, call->antiquant_scale,
+                              call->antiquant_offset, call->row_scale, call->out};
+    return lists[i];
+}
+enum { LISTS_OF_CALL = 8, LISTS_OF_WEIGHT = 6 /* bias … antiquant_offset are as long as weight */ };
+
+static void require_lists(OpCall *op, const GroupedCall *call)
+{
+    for (int i = 0; i < LISTS_OF_CALL; i++) {
+        const Operands list = given_lists(call, i);
+        if (i >= 2 && i < LISTS_OF_WEIGHT && list.count > 0) {
+            op_require_list_length(op, list.name, list.count, call->weight);
+        }
+        op_require_uniform(op, list, list);
+    }
+    op_require(op, call->row_scale.count <= 1, call->row_scale.name, "length", op->invalid,
+               "%s has %d entries: there is one", call->row_scale.name, (int)call->row_scale.count);
+}
+
+void op_require_grouped_lists(OpCall *op, const GroupedCall *call)
+{
+    require_lists(op, call);
+    if (op_refused(op)) {
+        return;
+    }
+    const GroupedCase as = grouped_case(call);
+    op_require(op, as.fits, "x", "case", op->invalid,
+               "x has %d tensors, weight %d, %s %d: these do not go together with splitItem %lld", (int)call->x.count,
+               (int)call->weight.count, call->out.name, (int)call->out.count, (long long)call->split);
+    const Scheme scheme = grouped_scheme(call);
+    op_require(op, scheme != NO_SCHEME, call->out.name, "types", op->invalid,
+               "%s of %s is not made from x %s, weight %s and the lists that are given", call->out.name,
+               acl_dtype_name(op_list_dtype(call->out)), acl_dtype_name(op_list_dtype(call->x)),
+               acl_dtype_name(op_list_dtype(call->weight)));
+    const GroupType type = grouped_type(call);
+    const bool single = type == GROUP_M && as.x == GROUP_ROWS && as.weight == GROUP_ITEM;
+    op_require(op, scheme != INTEGERS || single || call->type == GROUP_BY_LISTS, "x", "quantized", op->invalid,
+               "x of %s goes with groups of m and one tensor in each of x, weight and %s",
+               acl_dtype_name(op_list_dtype(call->x)), call->out.name);
+    op_require(op, scheme != WEIGHT || type != GROUP_K, "weight", "quantized", op->invalid,
+               "weight of %s has no groups of k", acl_dtype_name(op_list_dtype(call->weight)));
+    op_require(op, call->bias.count == 0 || type != GROUP_K, call->bias.name, "grouping", op->invalid,
+               "%s is given; groups of k have none", call->bias.name);
+    op_require(op, call->activation == 0 || grouped_takes_activation(call), "actType", "case", op->invalid,
+               "actType is %lld: activations but 3 go with products of ACL_INT8 to types of 16 bits",
+               (long long)call->activation);
+}
+
+/* ---- shapes ---- */
+
+static bool is_turned(const View *view)
+{
+    const int32_t last = view->rank - 1;
+    return view->strides[last - 1] == 1 && view->shape[last - 1] > 1 && view->strides[last] != 1;
+}
+
+static void require_ranks(OpCall *op, const GroupedCall *call, const GroupedCase *as)
+{
+    const bool batches = call->type == GROUP_BY_LISTS && grouped_type(call) == GROUP_NONE && !call->ends.given;
+    const int32_t rank = batches ? call->x.items[0]->view.rank : 2;
+    op_require_ranks(op, call->x, batches && rank >= 2 ? rank : 2, batches && rank >= 2 && rank <= 6 ? rank : 2);
+    op_require_ranks(op, call->weight, as->weight == GROUP_ITEM ? 3 : 2, as->weight == GROUP_ITEM ? 3 : 2);
+    const int32_t of_out = as->out == GROUP_ITEM ? 3 : rank;
+    op_require_ranks(op, call->out, of_out, of_out);
+}
+
+enum { SIZE_LIMIT = 65536 };
+
+static void require_operands(OpCall *op, const GroupedCall *call, const GroupedCase *as)
+{
+    const bool of_k = as->x == GROUP_COLUMNS;
+    const GroupSizes first = grouped_sizes(call, 0);
+    int64_t depth = 0;
+    for (int32_t group = 0; group < (as->weight == GROUP_WHOLE ? as->groups : 1) && !op_refused(op); group++) {
+        const Operand *x = grouped_tensor(call->x, group), *weight = grouped_tensor(call->weight, group);
+        const GroupSizes of = grouped_sizes(call, group);
+        depth += of.depth;
+        op_require_packed(op, x, &of.x);
+        op_require_packed(op, weight, &of.weight);
+        const View *view = &x->view;
+        op_require(op, !of_k || is_turned(view) || view->shape[0] <= 1 || view->shape[1] <= 1, "x", "transposed",
+                   op->invalid, "x is %s and not transposed, which groups of k need", op_shape_text(op, x));
+        const int64_t last = is_turned(view) ? op_integer_size(&of.x, 2) : of.k;
+        op_require(op, last < SIZE_LIMIT && (of.k > 0 || grouped_scheme(call) == PLAIN), "x", "size", op->invalid,
+                   "x is %s: its last dimension must be below 65536, and not 0 where integers are multiplied",
+                   op_shape_text(op, x));
+        op_require(op, (is_turned(&of.weight.view) ? of.depth : of.n) < SIZE_LIMIT, "weight", "size", op->invalid,
+                   "weight is %s: its last dimension must be below 65536", op_shape_text(op, weight));
+        const bool fits = (of_k || of.depth == of.k) && (as->out == GROUP_WHOLE || of.n == first.n) &&
+                          of.weight.axis == first.weight.axis;
+        op_require(op, fits, "weight", "shape", op->invalid,
+                   "weight is %s, x is %s, the first weight is %s: k, or the n of one result, differ",
+                   op_shape_text(op, weight), op_shape_text(op, x), op_shape_text(op, call->weight.items[0]));
+    }
+    op_require(op, !of_k || (as->weight == GROUP_ROWS ? depth == first.k : depth <= first.k), "weight", "shape",
+               op->invalid, "the weights sum over %lld, x, %s, has a k of %lld", (long long)depth,
+               op_shape_text(op, call->x.items[0]), (long long)first.k);
+}
+
+static void require_out(OpCall *op, const GroupedCall *call, const GroupedCase *as)
+{
+    const int64_t n = grouped_sizes(call, 0).n, m = op_size(call->x.items[0], 0);
+    for (int32_t i = 0; i < call->out.count && !op_refused(op); i++) {
+        const Operand *out = call->out.items[i];
+        Shape shape = op_shape(grouped_tensor(call->x, i));
+        if (as->out == GROUP_ITEM) {
+            shape = op_shape_of(3, (const int64_t[]){as->groups, m, n});
+        } else {
+            shape.sizes[0] = as->out == GROUP_ROWS ? grouped_rows(call)
+                             : as->x == GROUP_ROWS ? op_size(out, 0) /* the list says */
+                                                   : shape.sizes[0];
+            shape.sizes[shape.rank - 1] = grouped_sizes(call, i).n;
+        }
+        op_require_shape(op, out, &shape);
+    }
+}
+
+/* [n], or [groups, n] beside a weight of items; `parts` of the depth: [parts, n], [groups, parts, n]. */
+static bool is_of_weight(const GroupedCall *call, const GroupedCase *as, Operands list, int32_t group, int32_t parts)
+{
+    const View *view = &list.items[group]->view;
+    const int32_t items = as->weight == GROUP_ITEM ? 1 : 0;
+    return view->rank == items + (parts > 0 ? 2 : 1) && (items == 0 || view->shape[0] == as->groups) &&
+           view->shape[view->rank - 1] == grouped_sizes(call, group).n;
+}
+
+/* The parts are of one length in all groups, which is even where two numbers of a part share a byte. */
+static bool are_parts(const GroupedCall *call, const GroupedCase *as, Operands list, int32_t group)
+{
+    const GroupSizes of = grouped_sizes(call, group), first = grouped_sizes(call, 0);
+    const View *view = &list.items[group]->view;
+    const int64_t parts = view->rank < 2 ? 0 : view->shape[view->rank - 2], of_first = grouped_depth_parts(as, list);
+    const bool even = op_list_dtype(call->x) == ACL_INT4 || of.weight.axis == of.weight.view.rank - 2;
+    return parts > 0 && of.k % parts == 0 && of.k / parts == first.k / of_first &&
+           (!even || of.k / parts % 2 == 0);
+}
+
+static void require_of_weight(OpCall *op, const GroupedCall *call, const GroupedCase *as, Operands list, bool parts)
+{
+    for (int32_t group = 0; group < list.count && !op_refused(op); group++) {
+        const bool has_parts = parts && grouped_depth_parts(as, list) > 0;
+        op_require(op, is_of_weight(call, as, list, group, has_parts) &&
+                           (!has_parts || are_parts(call, as, list, group)), list.name, "shape", op->invalid,
+                   "tensor %d of %s is %s: weight is %s, x is %s", (int)group, list.name,
+                   op_shape_text(op, list.items[group]), op_shape_text(op, call->weight.items[group]),
+                   op_shape_text(op, grouped_tensor(call->x, group)));
+    }
+}
+
+void op_require_grouped_shapes(OpCall *op, const GroupedCall *call)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    const GroupedCase as = grouped_case(call);
+    const bool packed = op_list_dtype(call->weight) == ACL_INT4;
+    require_ranks(op, call, &as);
+    if (op_refused(op)) {
+        return;
+    }
+    require_operands(op, call, &as);
+    require_out(op, call, &as);
+    require_of_weight(op, call, &as, call->bias, false);
+    require_of_weight(op, call, &as, call->scale, packed);
+    require_of_weight(op, call, &as, call->antiquant_scale, packed);
+    op_require(op, call->antiquant_offset.count == 0 || grouped_depth_parts(&as, call->antiquant_scale) == 0 ||
+                       op_refused(op), call->antiquant_offset.name, "parts", op->invalid,
+               "%s is given; scales of parts of k go without", call->antiquant_offset.name);
+    if (call->antiquant_offset.count > 0) {
+        op_require_same_shapes(op, call->antiquant_offset, call->antiquant_scale);
+    }
+    if (call->row_scale.count > 0 && !op_refused(op)) {
+        const int64_t rows = grouped_rows(call);
+        const Shape shape = op_shape_of(1, &rows);
+        op_require_shape(op, call->row_scale.items[0], &shape);
+    }
+}
+
+/* ---- the list of groups ---- */
+
+enum { MOST_ITEMS = 1024, MOST_TENSORS = 128 };
+
+static void require_list_tensor(OpCall *op, const GroupedCall *call, const GroupedCase *as)
+{
+    const Operand *list = call->list;
+    const bool needed = as->x != GROUP_WHOLE && (as->x == GROUP_ROWS || as->out == GROUP_ITEM);
+    const bool taken = needed || as->out == GROUP_ROWS;
+    op_require(op, !needed || op_given(list), list->name, "missing", op->invalid,
+               "%s is NULL: one tensor in x has the rows, or columns, of all groups", list->name);
+    op_require(op, taken || !op_given(list), list->name, "given", op->invalid,
+               "%s is given: each group has tensors of its own", list->name);
+    op_require(op, !op_given(list) || (list->view.rank == (call->list_type == 2 ? 2 : 1) &&
+                                       list->view.shape[0] == as->groups &&
+                                       (call->list_type != 2 || list->view.shape[1] == 2)),
+               list->name, "shape", op->invalid, "%s is %s; there are %d groups and groupListType is %lld", list->name,
+               op_shape_text(op, list), (int)as->groups, (long long)call->list_type);
+    const bool single = as->weight == GROUP_ITEM || as->out == GROUP_ITEM;
+    op_require(op, as->groups <= (single ? MOST_ITEMS : MOST_TENSORS), list->name, "groups", op->invalid,
+               "there are %d groups, at most %d are taken", (int)as->groups, single ? MOST_ITEMS : MOST_TENSORS);
+}
+
+static void require_ends(OpCall *op, const GroupedCall *call, const GroupedCase *as)
+{
+    const IntArguments ends = call->ends;
+    op_require(op, as->x != GROUP_ROWS || ends.given, ends.name, "missing", op->invalid,
+               "%s is NULL: one tensor in x has the rows of all groups", ends.name);
+    op_require(op, !ends.given || (ends.count == as->groups && ends.count > 1), ends.name, "length", op->invalid,
+               "%s has %lld numbers: there are %d groups, and more than one with a list", ends.name,
+               (long long)ends.count, (int)as->groups);
+    int64_t before = 0;
+    for (int64_t i = 0; i < ends.count && ends.given && !op_refused(op); i++) {
+        const int64_t size = ends.values[i] - before, known = grouped_known_size(call, as, (int32_t)i);
+        op_require(op, size >= 0, ends.name, "order", op->invalid, "%s has %lld behind %lld", ends.name,
+                   (long long)ends.values[i], (long long)before);
+        op_require(op, known < 0 || size == known, ends.name, "rows", op->invalid,
+                   "%s gives group %lld %lld rows, its tensor has %lld", ends.name, (long long)i, (long long)size,
+                   (long long)known);
+        before = ends.values[i];
+    }
+    op_require(op, !ends.given || before == grouped_rows(call), ends.name, "sum", op->invalid,
+               "%s ends with %lld, x has %lld rows", ends.name, (long long)before, (long long)grouped_rows(call));
+}
+
+void op_require_group_list(OpCall *op, const GroupedCall *call)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    const GroupedCase as = grouped_case(call);
+    if (call->list != NULL) {
+        require_list_tensor(op, call, &as);
+    } else {
+        require_ends(op, call, &as);
+    }
+}
+
+void op_require_tuning(OpCall *op, IntArguments tuning, Operands x)
+{
+    const int64_t first = tuning.given && tuning.count > 0 ? tuning.values[0] : 0;
+    int64_t rows = 0;
+    for (int32_t i = 0; i < x.count && !op_refused(op); i++) {
+        rows += op_size(x.items[i], 0);
+    }
+    op_require(op, first >= 0 && first <= rows, tuning.name, "value", op->invalid,
+               "%s begins with %lld, x has %lld rows", tuning.name, (long long)first, (long long)rows);
+}

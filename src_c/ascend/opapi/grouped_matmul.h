@@ -1,0 +1,26 @@
+/* Products of groups: src_c/kernels/matmul/grouped.h. */
+#ifndef ASCEND_OPAPI_GROUPED_MATMUL_H
+#define ASCEND_OPAPI_GROUPED_MATMUL_H
+
+#include "ascend/opapi/families.h"
+
+/* What the operand of a product is made of (pages, "single" and "multi"): the first version tells by lists alone. */
+typedef enum GroupType { GROUP_BY_LISTS = -2, GROUP_NONE = -1, GROUP_M = 0, GROUP_K = 2 } GroupType;
+
+/* One call. Lists that a page does not have are empty. */
+typedef struct GroupedCall {
+    Operands x, weight, bias, scale, antiquant_scale, antiquant_offset, row_scale, out;
+    const Operand *list; /* NULL where the page has an array */
+    IntArguments ends;
+    int64_t split, type, list_type, activation;
+} GroupedCall;
+
+/* The lists fit each other (x/case) and the types (out/types). */
+void op_require_grouped_lists(OpCall *op, const GroupedCall *call);
+void op_require_grouped_shapes(OpCall *op, const GroupedCall *call);
+void op_require_group_list(OpCall *op, const GroupedCall *call);
+/* The numbers that the vendor's own tuning takes. */
+void op_require_tuning(OpCall *op, IntArguments tuning, Operands x);
+aclnnStatus op_grouped_matmul(OpCall *op, const GroupedCall *call);
+
+#endif

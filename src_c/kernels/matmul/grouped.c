@@ -1,0 +1,138 @@
+#include "kernels/matmul/grouped.h"
+
+#include "kernels/scratch.h"
+
+#include <string.h>
+
+typedef struct Group {
+    int64_t number, item, begin, size;
+} Group;
+
+/* ---- the list ---- */
+
+static int64_t list_element(const View *list, int64_t row, int64_t column)
+{
+    const int64_t across = list->rank == 2 ? column * list->strides[1] : 0;
+    return ((const int64_t *)list->data)[row * list->strides[0] + across];
+}
+
+static KernelStatus list_fault(const Group *group, const GroupedProduct *call)
+{
+    return us_kernel_fault("group %lld is item %lld and has %lld of an axis of %lld, from %lld on",
+                           (long long)group->number, (long long)group->item, (long long)group->size,
+                           (long long)call->length, (long long)group->begin);
+}
+
+/* The group that follows this one; the first one follows {.number = -1}. */
+static KernelStatus next_group(const GroupedProduct *call, const View *list, Group *group)
+{
+    group->begin += group->size;
+    const int64_t number = group->item = ++group->number;
+    switch (call->list) {
+    case GROUPS_FIXED: group->size = call->sizes[number]; break;
+    case GROUPS_ENDS: group->size = list_element(list, number, 0) - group->begin; break;
+    case GROUPS_SIZES: group->size = list_element(list, number, 0); break;
+    case GROUPS_PAIRS:
+        group->item = list_element(list, number, 0);
+        group->size = list_element(list, number, 1);
+        break;
+    }
+    const bool is_item = group->item >= 0 && group->item < call->groups;
+    const bool fits = is_item && group->size >= 0 && group->size <= call->length - group->begin &&
+                      (!call->sizes_known || group->size == call->sizes[group->item]);
+    return fits ? KERNEL_OK : list_fault(group, call);
+}
+
+static KernelStatus check_list(const GroupedProduct *call, const View *list)
+{
+    Group group = {.number = -1};
+    KernelStatus status = KERNEL_OK;
+    for (int32_t i = 0; i < call->groups && status == KERNEL_OK; i++) {
+        status = next_group(call, list, &group);
+    }
+    return status;
+}
+
+/* ---- a group's product ---- */
+
+static void move_to(View *view, int64_t elements)
+{
+    view->data = (char *)view->data + elements * (int64_t)us_dtype_size(view->dtype);
+}
+
+static View part_of(const View *whole, GroupCut cut, const Group *group)
+{
+    View part = *whole;
+    if (us_view_is_absent(whole) || cut == GROUP_WHOLE) {
+        return part;
+    }
+    if (cut == GROUP_ITEM) {
+        move_to(&part, group->item * part.strides[0]);
+        return us_view_remove_axis(part, 0);
+    }
+    const int32_t axis = cut == GROUP_ROWS ? 0 : 1;
+    move_to(&part, group->begin * part.strides[axis]);
+    part.shape[axis] = group->size;
+    return part;
+}
+
+static KernelStatus multiply(const GroupedProduct *call, View *operands)
+{
+    View *out = &operands[GROUPED_OUT];
+    if (call->activation == NULL) {
+        return call->kernel(operands, &call->how);
+    }
+    const View result = *out;
+    void *space = us_scratch_take((size_t)us_view_elements(out) * sizeof(float));
+    if (space == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    *out = us_view_contiguous(space, DTYPE_FLOAT32, out->rank, out->shape);
+    KernelStatus status = call->kernel(operands, &call->how);
+    if (status == KERNEL_OK) {
+        const MapCall map = {.formula = call->activation, .compute = DTYPE_FLOAT32, .result = DTYPE_FLOAT32,
+                             .inputs = 1, .outputs = 1, .items = 1};
+        status = us_map((const View[]){*out, result}, &map);
+    }
+    us_scratch_give_back(space);
+    return status;
+}
+
+/* Matrices of the axes in front, one after the other. */
+static KernelStatus multiply_batch(const GroupedProduct *call, const View *operands)
+{
+    View own[GROUPED_OPERANDS];
+    memcpy(own, operands, (size_t)call->operand_count * sizeof *own);
+    if (own[GROUPED_OUT].rank == 2) {
+        return multiply(call, own);
+    }
+    KernelStatus status = KERNEL_OK;
+    for (int64_t item = 0; item < operands[0].shape[0] && status == KERNEL_OK; item++) {
+        const Group group = {.item = item};
+        own[0] = part_of(&operands[0], GROUP_ITEM, &group);
+        own[GROUPED_OUT] = part_of(&operands[GROUPED_OUT], GROUP_ITEM, &group);
+        status = multiply_batch(call, own);
+    }
+    return status;
+}
+
+KernelStatus us_grouped_product(const View *views, const void *attributes)
+{
+    const GroupedProduct *call = attributes;
+    KernelStatus status = check_list(call, views);
+    Group group = {.number = -1};
+    for (int32_t i = 0; i < call->groups && status == KERNEL_OK; i++) {
+        next_group(call, views, &group);
+        View operands[GROUPED_OPERANDS];
+        const View *next = views + 1;
+        for (int32_t k = 0; k < call->operand_count; k++) {
+            const GroupedOperand *operand = &call->operands[k];
+            operands[k] = part_of(&next[operand->each ? group.item : 0], operand->cut, &group);
+            next += operand->each ? call->groups : 1;
+        }
+        if (!us_view_is_empty(&operands[GROUPED_OUT])) {
+            status = multiply_batch(call, operands);
+        }
+    }
+    return status;
+}

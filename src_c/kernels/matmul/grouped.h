@@ -1,0 +1,56 @@
+/* Products of groups: parts of the operands that a list of sizes cuts, one product after the other. */
+#ifndef UNDERSTUDY_GROUPED_MATMUL_H
+#define UNDERSTUDY_GROUPED_MATMUL_H
+
+#include "kernels/map/map.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/quantize/product.h"
+
+/* What a group's product gets of an operand. */
+typedef enum GroupCut {
+    GROUP_WHOLE,
+    GROUP_ITEM,    /* the group's item of axis 0, without that axis */
+    GROUP_ROWS,    /* the group's part of axis 0 */
+    GROUP_COLUMNS, /* and of axis 1 */
+} GroupCut;
+
+typedef struct GroupedOperand {
+    GroupCut cut;
+    bool each; /* a view for each group, else one for all */
+} GroupedOperand;
+
+/* Where the sizes of the groups' parts are. */
+typedef enum GroupList {
+    GROUPS_FIXED, /* in the attributes */
+    GROUPS_ENDS,  /* in a view: where each part ends */
+    GROUPS_SIZES,
+    GROUPS_PAIRS, /* [groups, 2]: the item, and the size; parts follow each other in this order */
+} GroupList;
+
+/* Operands of any of these products; the first one and number GROUPED_OUT may have more axes than two in front, whose
+ * matrices are multiplied in turn. */
+enum { GROUPED_OPERANDS = 9, GROUPED_OUT = 3 };
+typedef union GroupedKind {
+    ViewProduct plain;
+    QuantizedProduct integers;
+    WeightProduct weight;
+} GroupedKind;
+
+/* views: the list of int64, or absent; then those of each operand of `kernel` in turn. A list that does not fit `length`,
+ * or sizes that are fixed as well, is a fault. What no group names is not written. With an activation a product is
+ * computed in float32 first. */
+typedef struct GroupedProduct {
+    Kernel *kernel; /* us_product, us_quantized_product, us_quantized_weight_product */
+    GroupedKind how;
+    int32_t operand_count;
+    GroupedOperand operands[GROUPED_OPERANDS];
+    const MapFormula *activation; /* NULL: none */
+    GroupList list;
+    int64_t length;  /* of the axis that is cut */
+    int32_t groups;
+    bool sizes_known;
+    int64_t sizes[]; /* of the groups, where they are known */
+} GroupedProduct;
+Kernel us_grouped_product;
+
+#endif

@@ -1,0 +1,207 @@
+"""Products of groups, against NumPy: every way in which lists and groups go together, quantized operands, activations."""
+
+import numpy as np
+import pytest
+
+from tests.ascend.calling import LAYOUTS, call, empty, fault, packed, rounded, tensor
+from tests.conformance.ascend.pages import _list
+
+KINDS = ["F32", "F16", "BF16"]
+ROUNDING = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}
+NONE = ("scaleOptional", "offsetOptional", "antiquantScaleOptional", "antiquantOffsetOptional")
+LATER = ("perTokenScaleOptional", "activationInputOptional", "activationQuantScaleOptional", "activationQuantOffsetOptional",
+         "activationFeatureOutOptional", "dynQuantScaleOutOptional")  # fmt: skip
+SIZES = [3, 0, 5, 1]
+
+
+def random(seed):
+    return np.random.default_rng(seed)
+
+
+def drawn(shape, seed, kind="F32"):
+    return rounded(random(seed).normal(0, 1, shape), kind)
+
+
+def whole(shape, seed, low=-128, high=128):
+    return random(seed).integers(low, high, shape)
+
+
+def near(actual, expected, kind, terms):
+    """Summed in float32 in some order, then rounded once."""
+    np.testing.assert_allclose(actual, expected, rtol=1.01 * ROUNDING[kind], atol=4 * terms * 2.0**-24 * 3)
+
+
+def grouped(version, x, weight, out, groups=None, **given):
+    names = dict.fromkeys(NONE + (() if version == 1 else LATER))
+    names |= {"biasOptional": None, "splitItem": 2} | ({} if version == 1 else {"groupType": 0, "groupListType": 1, "actType": 0})
+    names |= {"tuningConfigOptional": None} if version == 5 else {}
+    name, result = ("GroupedMatmul", "y") if version == 1 else (f"GroupedMatmulV{version}", "out")
+    found = call(name, x=x, weight=weight, groupListOptional=groups, **{result: out}, **(names | given))
+    return found
+
+
+def list_of(sizes, kind):
+    """The list in one of its three forms; the pairs have the empty groups behind."""
+    if kind == 0:
+        return tensor(np.cumsum(sizes), "I64")
+    if kind == 1:
+        return tensor(sizes, "I64", "gaps")
+    order = sorted(range(len(sizes)), key=lambda item: sizes[item] == 0)
+    return tensor([[item, sizes[item]] for item in order], "I64")
+
+
+def wide(scale):
+    return tensor(np.asarray(scale, np.float32).view(np.uint32).astype(np.uint64), "U64")
+
+
+def rows_of(x, sizes, multiply):
+    ends = np.cumsum(sizes)
+    return np.concatenate([multiply(x[end - size : end], group) for group, (size, end) in enumerate(zip(sizes, ends))])
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_groups_of_rows(version):
+    """One x; weight as one tensor or as a list; rows that no group names stay as they are."""
+    for number, (kind, layout) in enumerate(zip(KINDS + KINDS, LAYOUTS + LAYOUTS[::-1])):
+        k, n, of_bias = (17, 33, 5)[number % 3], (6, 1, 40)[number % 3], "F32" if kind == "BF16" else kind
+        x, weight, bias = drawn((11, k), 1, kind), drawn((4, k, n), 2, kind), drawn((4, n), 3, of_bias)
+        items = number % 2 == 0
+        weights = [tensor(weight, kind, layout)] if items else [tensor(item, kind, layout) for item in weight]
+        biases = [tensor(bias, of_bias, layout)] if items else [tensor(item, of_bias, layout) for item in bias]
+        out = empty((11, n), kind, layout)
+        before = out.values()
+        found = grouped(version, [tensor(x, kind, layout)], weights, [out], list_of(SIZES, number % 3), groupListType=number % 3,
+                        splitItem=2 + number % 2, biasOptional=biases if number < 4 else None)  # fmt: skip
+        expected = rows_of(x, SIZES, lambda rows, group: rows @ weight[group] + (bias[group] if number < 4 else 0))
+        near(found[0][:9], expected, kind, k)
+        np.testing.assert_array_equal(found[0][9:], before[9:])
+
+
+def test_lists_of_tensors():
+    for number, (kind, layout) in enumerate(zip(KINDS, LAYOUTS)):
+        shapes = [(3, 5, 4), (1, 7, 9), (0, 2, 3), (20, 300, 2)]
+        x = [drawn((m, k), 1, kind) for m, k, _ in shapes]
+        weight = [drawn((k, n), 2, kind) for _, k, n in shapes]
+        put = lambda arrays: [tensor(array, kind, layout) for array in arrays]
+        for version in (1, 4, 5) if kind != "F32" else (4, 5):
+            found = grouped(version, put(x), put(weight), [empty((m, n), kind, layout) for m, _, n in shapes], splitItem=0,
+                            **({} if version == 1 else {"groupType": -1}))  # fmt: skip
+            for own, a, b in zip(found, x, weight):
+                near(own, a @ b, kind, a.shape[1])
+            alike = [item[:, :1].repeat(3, 1) for item in weight]
+            for groups in (None, np.cumsum([m for m, _, _ in shapes]).tolist()):
+                given = groups if version == 1 or groups is None else tensor(groups, "I64")
+                found = grouped(version, put(x), put(alike), [empty((24, 3), kind, layout)], given, splitItem=3, **({} if version == 1 else {"groupListType": 0}))
+                near(found[0], np.concatenate([a @ b for a, b in zip(x, alike)]), kind, 300)
+
+
+def test_groups_of_depth():
+    sizes = [3, 0, 4]
+    for number, (kind, version) in enumerate(zip(KINDS, (4, 5, 4))):
+        a, b = drawn((8, 5), 1, kind), drawn((8, 6), 2, kind)
+        x = tensor(a.T, kind, "reversed")  # lies in memory as [k, m]
+        parts = np.split(np.arange(8), np.cumsum(sizes))[:3]
+        expected = np.stack([a[part].T @ b[part] for part in parts])
+        found = grouped(version, [x], [tensor(b, kind)], [empty((3, 5, 6), kind, LAYOUTS[number])], list_of(sizes, number), groupType=2, groupListType=number)
+        near(found[0], expected, kind, 8)
+        found = grouped(version, [tensor(a.T, kind, "reversed")], [tensor(b[part], kind) for part in parts], [empty((5, 6), kind) for _ in parts],
+                        groupType=2, splitItem=0)  # fmt: skip
+        near(np.stack(found), expected, kind, 8)
+
+
+def test_first_version():
+    ends = np.cumsum(SIZES).tolist()
+    for kind, layout in zip(KINDS[1:], LAYOUTS):
+        x, weight, bias = drawn((9, 12), 1, kind), drawn((4, 12, 5), 2, kind), drawn((4, 5), 3, "F32" if kind == "BF16" else kind)
+        put = lambda arrays, of=kind: [tensor(array, of, layout) for array in arrays]
+        of_bias = "F32" if kind == "BF16" else kind
+        expected = rows_of(x, SIZES, lambda rows, group: rows @ weight[group] + bias[group])
+        found = grouped(1, put([x]), put(weight), [empty((9, 5), kind, layout)], ends, biasOptional=put(bias, of_bias))
+        near(found[0], expected, kind, 12)
+        found = grouped(1, put([x]), put(weight), [empty((size, 5), kind, layout) for size in SIZES], ends, splitItem=1, biasOptional=put(bias, of_bias))
+        near(np.concatenate(found), expected, kind, 12)
+        batch = drawn((2, 3, 4, 12), 4, kind)
+        found = grouped(1, put([batch]), put(weight[:1]), [empty((2, 3, 4, 5), kind, layout)], splitItem=0)
+        near(found[0], batch @ weight[0], kind, 12)
+    a, b, summands = whole((9, 40), 1), whole((4, 40, 6), 2), whole((4, 6), 3, -9999, 9999)
+    scale = rounded(random(4).uniform(0.0005, 0.002, (4, 6)), "BF16")
+    sums = rows_of(a, SIZES, lambda rows, group: rows @ b[group] + summands[group])
+    int8 = lambda arrays: [tensor(array, "I8") for array in arrays]
+    given = {"biasOptional": [tensor(item, "I32") for item in summands]}
+    found = grouped(1, int8([a]), int8(b), [empty((9, 6), "I8")], ends, scaleOptional=[wide(item) for item in scale], **given)
+    scales = np.repeat(scale, SIZES, 0)
+    np.testing.assert_array_equal(found[0], np.clip(np.rint(sums * scales), -128, 127))
+    given = {"biasOptional": [tensor(item, "I32") for item in summands]}
+    np.testing.assert_array_equal(grouped(1, int8([a]), int8(b), [empty((9, 6), "I32")], ends, **given)[0], sums)
+
+
+ACTIVATIONS = {0: lambda v: v, 1: lambda v: np.maximum(v, 0), 2: lambda v: v / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (v + 0.044715 * v**3))),
+               4: lambda v: v / (1 + np.exp(-1.702 * v)), 5: lambda v: v / (1 + np.exp(-v))}  # fmt: skip
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_products_of_integers(version):
+    a, b, summands = whole((11, 70), 1), whole((4, 70, 6), 2), whole((4, 6), 3, -9999, 9999)
+    scale = rounded(random(4).uniform(0.00002, 0.0002, (4, 6)), "BF16")
+    rows = rounded(random(5).uniform(0.5, 2, 11), "F32")
+    sums = rows_of(a, SIZES, lambda part, group: part @ b[group] + summands[group])
+    scales = np.repeat(scale, SIZES, 0)
+    for number, (kind, of_scale, of_rows) in enumerate([("I8", "U64", False), ("BF16", "BF16", True), ("F16", "F32", True), ("BF16", "BF16", False), ("I32", None, False)]):
+        layout = LAYOUTS[number % 3]
+        for activation in ACTIVATIONS if kind in KINDS else (0,):
+            given = {"scaleOptional": None if of_scale is None else [wide(scale * 20) if of_scale == "U64" else tensor(scale, of_scale, layout)],
+                     "perTokenScaleOptional": [tensor(rows, "F32", layout)] if of_rows else None}  # fmt: skip
+            found = grouped(version, [tensor(a, "I8", layout)], [tensor(b, "I8", layout)], [empty((11, 6), kind, layout)], list_of(SIZES, number % 3),
+                            groupListType=number % 3, actType=activation, biasOptional=[tensor(summands, "I32", layout)], **given)[0][:9]  # fmt: skip
+            if kind == "I32":
+                np.testing.assert_array_equal(found, sums)
+            elif kind == "I8":
+                np.testing.assert_array_equal(found, np.clip(np.rint(sums * scales * 20), -128, 127))
+            else:
+                near(found, ACTIVATIONS[activation](sums * scales * (rows[:9, None] if of_rows else 1)), kind, 16)
+
+
+def test_integers_of_four_bits():
+    a, b = whole((9, 16), 1, -8, 8), whole((4, 16, 8), 2, -8, 8)
+    rows = rounded(random(5).uniform(0.5, 2, 9), "F32")
+    for parts, kind, has_rows in ((None, "F16", True), (None, "BF16", False), (4, "BF16", True), (8, "F16", False)):
+        scale = rounded(random(4).uniform(0.01, 0.02, (4, parts or 1, 8)), "BF16")
+        spread = scale.repeat(16 // (parts or 1), 1)
+        found = grouped(5, [packed(a, "I4")], [packed(b, "I4")], [empty((9, 8), kind)], list_of(SIZES, 1),
+                        scaleOptional=[wide(scale if parts else scale[:, 0])], perTokenScaleOptional=[tensor(rows)] if has_rows else None)[0]  # fmt: skip
+        expected = rows_of(a, SIZES, lambda part, group: part @ (b[group] * spread[group])) * (rows[:, None] if has_rows else 1)
+        near(found, expected, kind, 16)
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+def test_quantized_weights(bits):
+    low, high = (-128, 128) if bits == 8 else (-8, 8)
+    for number, (kind, layout) in enumerate(zip(KINDS[1:] * 2, LAYOUTS + ["row-major"])):
+        of_bias, parts = ("F32" if kind == "BF16" else kind), (4 if bits == 4 and number >= 2 else None)
+        x, b, bias = drawn((9, 32), 1, kind), whole((4, 32, 6), 2, low, high), drawn((4, 6), 3, of_bias)
+        scale, offset = drawn((4, parts or 1, 6), 4, kind), whole((4, 1, 6), 5, -8, 8)
+        offset = None if parts else offset
+        real = (b + (0 if offset is None else offset)) * scale.repeat(32 // (parts or 1), 1)
+        drop = (lambda v: v) if parts else (lambda v: v[:, 0])
+        make = lambda v: tensor(v, "I8", layout) if bits == 8 else packed(v, "I4")
+        given = {"biasOptional": [tensor(bias, of_bias, layout)], "antiquantScaleOptional": [tensor(drop(scale), kind, layout)],
+                 "antiquantOffsetOptional": None if offset is None else [tensor(drop(offset), kind, layout)]}  # fmt: skip
+        found = grouped(4, [tensor(x, kind, layout)], [make(b)], [empty((9, 6), kind, layout)], list_of(SIZES, 1), **given)
+        expected = rows_of(x, SIZES, lambda part, group: part @ real[group] + bias[group])
+        magnitude = np.abs(real).max() * 32
+        near(found[0], expected, kind, magnitude)
+        lists = {"biasOptional": [tensor(item, of_bias) for item in bias], "antiquantScaleOptional": [tensor(item, kind) for item in drop(scale)],
+                 "antiquantOffsetOptional": None if offset is None else [tensor(item, kind) for item in drop(offset)]}  # fmt: skip
+        turned = [packed(item, "I4", turned=True) if bits == 4 and not parts else make(item) for item in b]
+        found = grouped(5, [tensor(x[i * 2 : i * 2 + 2], kind) for i in range(4)], turned, [empty((2, 6), kind) for _ in range(4)], groupType=-1, splitItem=1, **lists)
+        near(np.stack(found), np.stack([x[i * 2 : i * 2 + 2] @ real[i] + bias[i] for i in range(4)]), kind, magnitude)
+
+
+def test_lists_that_do_not_fit_are_faults():
+    nothing = [None] * 6
+    for values, kind in (([3, 2], 1), ([3, 2], 0), ([1, 5], 0), ([-1, 2], 1), ([[0, 1], [2, 1]], 2), ([[-1, 1], [1, 1]], 2)):
+        out = empty((4, 5))
+        sentence = fault("GroupedMatmulV4", _list([tensor(np.ones((4, 3)))]), _list([tensor(np.ones((2, 3, 5)))]), *nothing, tensor(values, "I64"),
+                         None, None, None, 2, 0, kind, 0, _list([out]), None, None)  # fmt: skip
+        assert "of an axis of 4" in sentence
+        np.testing.assert_array_equal(out.values(), empty((4, 5)).values())
