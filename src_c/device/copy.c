@@ -1,6 +1,6 @@
 /* Checked copies and fills: between any two memories the platform knows, or ordinary host memory. */
 #include "device/check.h"
-#include "device/device_internal.h"
+#include "device/stream_internal.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -106,7 +106,9 @@ CopyFault us_copy_run(Platform *platform, const Copy *copy, Explanation *why)
             us_check_host_copy(copy->destination, destination_bytes, true);
         }
     }
-    return us_copy_perform(platform, copy, why);
+    CopyFault fault = us_copy_perform(platform, copy, why);
+    us_value_look_again();
+    return fault;
 }
 
 static CopyFault open_fill(Platform *platform, const Fill *fill, void **destination, Explanation *why)
@@ -150,5 +152,7 @@ CopyFault us_fill_run(Platform *platform, const Fill *fill, Explanation *why)
     if (!__builtin_mul_overflow(fill->count, fill->element_size, &bytes)) {
         us_check_host_copy(fill->destination, bytes, true);
     }
-    return us_fill_perform(platform, fill, why);
+    CopyFault fault = us_fill_perform(platform, fill, why);
+    us_value_look_again();
+    return fault;
 }

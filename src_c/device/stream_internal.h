@@ -83,7 +83,7 @@ bool us_recorder_take(StreamState *stream, const Task *task, bool *recorded, uin
 /* The stream is about to end: what records its work cannot go on. */
 void us_recorder_stream_ends(StreamState *stream);
 
-/* Some task has run: waits for numbers in memory look again (value.c). */
+/* Some task has run, or the host has copied: waits for numbers in memory look again (value.c). */
 void us_value_look_again(void);
 
 /* Inside a task: true when it should stop waiting, because its stream is being aborted or the process ends. */

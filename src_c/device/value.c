@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Waits look again when any task has run, for that may have written what they wait for. */
+/* Waits look again when any task has run or the host has copied, for that may have written what they wait for. */
 static pthread_mutex_t wait_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t something_ran;
 static pthread_once_t wait_once = PTHREAD_ONCE_INIT;
@@ -70,10 +70,12 @@ static void wake(void *sleeper)
     us_value_look_again();
 }
 
-/* Memory that another process or the host itself writes wakes nobody: so it is looked at again, as the hardware does. */
+/* Everything that we write wakes the waits. Plain stores of the program into managed memory, and those of other processes into
+ * memory that they share, call nothing of ours that could: for them the number is looked at again, as the hardware does. Five
+ * hundred looks a second, each well below a microsecond, are nothing beside the work that is waited for. */
 static DeviceFault run_wait(void *argument, Explanation *why)
 {
-    static const uint64_t LOOK_AGAIN = 2 * 1000000;
+    static const uint64_t LOOK_AGAIN = 2 * 1000000; /* nanoseconds */
     const ValueTask *task = argument;
     pthread_once(&wait_once, make_condition);
     atomic_fetch_add(&waiters, 1);

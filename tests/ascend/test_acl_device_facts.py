@@ -90,3 +90,25 @@ def test_fills_with_words():
         assert struct.unpack("<16I", download(block, 64)) == (0x01020304,) * 2 + (7, 7) + (0x01020304,) * 12
         host = ffi.new("uint32_t[4]")
         assert lib.aclrtMemsetD32(ffi.cast("char *", host) + 1, 8, 7, 1) == 100000
+
+
+def text_of(source: str, product: str) -> str:
+    return run_python(f"from understudy.ascend import ffi, lib\n{source}", {"UNDERSTUDY_SOC": product}).strip()
+
+
+def test_what_a_product_is_as_text():
+    source = """
+value = ffi.new("char[32]")
+print([ffi.string(value).decode() for what in (0, 2, 3, 4, 5, 13) if lib.aclplatformGetDeviceInfo(what, value, 32) == 0])
+"""
+    assert text_of(source, "Ascend910B") == str(["24", "24", "48", "201326592", "68719476736", "Ascend910B1"])
+    assert text_of(source, "Ascend910") == str(["32", "32", "32", "33554432", "34359738368", "Ascend910A"])
+
+
+def test_engines_that_copy_reach_registered_memory():
+    cell = ffi.new("aclrtHostMemMapCapability *")
+    reached = []
+    for engine in range(10):
+        ok(lib.aclrtHostMemMapCapabilities(0, engine, cell))
+        reached.append(cell[0])
+    assert reached == [0, 0, 0, 0, 1, 0, 1, 0, 0, 0]

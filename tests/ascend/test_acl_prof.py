@@ -27,6 +27,7 @@ with device(), stream() as on:
     work(b"say \\"this\\" and \\\\ that")
     ok(lib.aclprofMark(stamp(b"an instant")))
     ok(lib.aclprofMarkEx(b"in the stream", 13, on)); ok(lib.aclrtSynchronizeStream(on))
+    ok(lib.aclrtProfTrace(ffi.new("char[]", b"data"), 4, on)); ok(lib.aclrtSynchronizeStream(on))
     number = ffi.new("uint32_t *")
     ok(lib.aclprofRangeStart(stamp(b"across threads"), number))
     other = threading.Thread(target=lambda: ok(lib.aclprofRangeStop(number[0]))); other.start(); other.join()
@@ -53,6 +54,8 @@ def test_the_timeline_of_a_program(tmp_path):
     assert {("range", 'say "this" and \\ that'), ("mark", "an instant"), ("mark", "in the stream"), ("range", "step"),
             ("range", "across threads"), ("range", "again")} <= names  # fmt: skip
     assert not {name for _, name in names} & {"too early", "too late"}
+    (mark,) = [event for event in events if (event["cat"], event["name"]) == ("mark", "aclrtProfTrace")]
+    assert mark["args"]["data"] == b"data".hex() + 14 * "00"
     assert sum(event["name"] == "in the stream" for event in events) == 2, "here, and when the stream came to it"
     assert any("aclrtMemsetAsync" in event["name"] for event in events), "what ran"
     assert all(event["ts"] > 0 and event["dur"] < 60e6 for event in events)

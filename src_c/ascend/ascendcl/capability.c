@@ -1,5 +1,9 @@
 /* What the software and the devices can do (cann-runtime 9, doc 24). */
+#include "acl/acl_platform.h"
 #include "ascend/ascendcl/runtime.h"
+
+#include <stdio.h>
+#include <string.h>
 
 static const aclCannAttr known_attributes[] = {ACL_CANN_ATTR_INF_NAN, ACL_CANN_ATTR_BF16, ACL_CANN_ATTR_JIT_COMPILE};
 
@@ -29,10 +33,15 @@ aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t *value)
     return acl_end(&call);
 }
 
-aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t *value)
+static int64_t second_level_cache(void)
 {
     static const int64_t L2_BYTES = (int64_t)192 << 20;
     static const int64_t L2_BYTES_910A = (int64_t)32 << 20;
+    return ascend_product()->product == PRODUCT_910A ? L2_BYTES_910A : L2_BYTES;
+}
+
+aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t *value)
+{
     Call call = us_call_begin("aclGetDeviceCapability");
     us_require(&call, value != NULL, "value", "null", ACL_ERROR_INVALID_PARAM, "value is NULL");
     Platform *platform = acl_require_platform(&call);
@@ -43,9 +52,59 @@ aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int
                "deviceInfo", "range", ACL_ERROR_INVALID_PARAM, "deviceInfo is %d; it must be 0 to 2", (int)deviceInfo);
     if (call.status == 0) {
         const ProductProfile *product = ascend_product();
-        int64_t l2_bytes = product->product == PRODUCT_910A ? L2_BYTES_910A : L2_BYTES;
-        const int64_t answers[] = {product->cube_cores, product->vector_cores, l2_bytes};
+        const int64_t answers[] = {product->cube_cores, product->vector_cores, second_level_cache()};
         *value = answers[deviceInfo];
+    }
+    return acl_end(&call);
+}
+
+/* The text; false: the property is not known. */
+static bool describe_product(aclplatformDevInfo property, char *text, size_t size)
+{
+    const ProductProfile *product = ascend_product();
+    long long number = 0;
+    switch (property) {
+    case ACL_PLATFORM_AICORE_CNT:
+    case ACL_PLATFORM_CUBE_CORE_CNT: number = product->cube_cores; break;
+    case ACL_PLATFORM_VECTOR_CORE_CNT: number = product->vector_cores; break;
+    case ACL_PLATFORM_L2_SIZE: number = second_level_cache(); break;
+    case ACL_PLATFORM_MEMORY_SIZE: number = (long long)product->memory_bytes; break;
+    case ACL_PLATFORM_SOC_VERSION: snprintf(text, size, "%s", product->soc_name); return true;
+    default: return false;
+    }
+    snprintf(text, size, "%lld", number);
+    return true;
+}
+
+aclError aclplatformGetDeviceInfo(aclplatformDevInfo infoType, char *value, uint32_t maxLen)
+{
+    char text[32] = "";
+    Call call = us_call_begin("aclplatformGetDeviceInfo");
+    us_require(&call, value != NULL, "value", "null", ACL_ERROR_INVALID_PARAM, "value is NULL");
+    us_require(&call, (int)infoType >= ACL_PLATFORM_AICORE_CNT && (int)infoType <= ACL_PLATFORM_MEMORY_TYPE, "infoType",
+               "range", ACL_ERROR_RT_PARAM_INVALID, "infoType is %d; it must be 0 to %d", (int)infoType,
+               (int)ACL_PLATFORM_MEMORY_TYPE);
+    us_require(&call, describe_product(infoType, text, sizeof text), "infoType", "unknown",
+               ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "property %d of the %s is documented nowhere", (int)infoType,
+               ascend_product()->series);
+    us_require(&call, strlen(text) < maxLen, "maxLen", "short", ACL_ERROR_RT_PARAM_INVALID,
+               "maxLen is %u; the text \"%s\" and its end need %zu bytes", (unsigned)maxLen, text, strlen(text) + 1);
+    if (call.status == 0) {
+        strcpy(value, text);
+    }
+    return acl_end(&call);
+}
+
+aclError aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType, aclrtHostMemMapCapability *capabilities)
+{
+    Call call = us_call_begin("aclrtHostMemMapCapabilities");
+    us_require(&call, capabilities != NULL, "capabilities", "null", ACL_ERROR_INVALID_PARAM, "capabilities is NULL");
+    us_require(&call, (int)hacType >= ACL_RT_HAC_TYPE_STARS && (int)hacType <= ACL_RT_HAC_TYPE_CCU, "hacType", "range",
+               ACL_ERROR_RT_PARAM_INVALID, "hacType is %d; it must be 0 to %d", (int)hacType, (int)ACL_RT_HAC_TYPE_CCU);
+    acl_require_device(&call, "deviceId", "range", deviceId);
+    if (call.status == 0) {
+        bool copies = hacType == ACL_RT_HAC_TYPE_PCIEDMA || hacType == ACL_RT_HAC_TYPE_SDMA; /* kernels see device memory only */
+        *capabilities = copies ? ACL_RT_HOST_MEM_MAP_SUPPORTED : ACL_RT_HOST_MEM_MAP_NOT_SUPPORTED;
     }
     return acl_end(&call);
 }

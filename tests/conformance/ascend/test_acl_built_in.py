@@ -103,6 +103,9 @@ LEGAL = {
     "aclrtCmoGetDescSize": lambda s: [ffi.new("size_t *")],
     "aclrtCmoSetDesc": lambda s: [s.memory(), s.memory(), 64],
     "aclrtCmoAsyncWithDesc": lambda s: [s.memory(), 0, s.stream(), NULL],
+    "aclrtProfTrace": lambda s: [ffi.new("char[18]"), 18, s.stream()],
+    "aclplatformGetDeviceInfo": lambda s: [lib.ACL_PLATFORM_VECTOR_CORE_CNT, ffi.new("char[3]", b"??"), 3],
+    "aclrtHostMemMapCapabilities": lambda s: [0, 6, ffi.new("aclrtHostMemMapCapability *")],
     "aclrtDestroyStreamConfigHandle": lambda s: [own_configuration(s)],
     "aclrtSetStreamConfigOpt": lambda s: [configuration(s), 3, ffi.new("uint32_t *", 7), 4],
     "aclrtCreateStreamV2": lambda s: [ffi.new("aclrtStream *"), configuration(s)],
@@ -176,8 +179,9 @@ def change_of(**changes):
 
 
 STREAMS = {"aclrtReduceAsync": 5, "aclrtRandomNumAsync": 1, "aclrtMemcpyAsyncWithDesc": 2, "aclrtMemcpyAsyncWithOffset": 7,
-           "aclrtCmoAsync": 3, "aclrtCmoAsyncWithDesc": 2, "aclrtMemcpyBatchAsyncV2": 8}  # fmt: skip
-NULLS = [("aclrtReduceAsync/dst", 0), ("aclrtReduceAsync/src", 1), ("aclrtRandomNumAsync/taskInfo", 0),
+           "aclrtCmoAsync": 3, "aclrtCmoAsyncWithDesc": 2, "aclrtMemcpyBatchAsyncV2": 8, "aclrtProfTrace": 2}  # fmt: skip
+NULLS = [("aclrtProfTrace/userdata", 0), ("aclplatformGetDeviceInfo/value", 1),
+         ("aclrtHostMemMapCapabilities/capabilities", 2), ("aclrtReduceAsync/dst", 0), ("aclrtReduceAsync/src", 1), ("aclrtRandomNumAsync/taskInfo", 0),
          ("aclrtGetMemcpyDescSize/descSize", 1), ("aclrtSetMemcpyDesc/desc", 0), ("aclrtSetMemcpyDesc/srcAddr", 2),
          ("aclrtSetMemcpyDesc/dstAddr", 3), ("aclrtMemcpyAsyncWithDesc/desc", 0), ("aclrtMemcpyAsyncWithOffset/dst", 0),
          ("aclrtMemcpyAsyncWithOffset/src", 3), ("aclrtCmoAsync/src", 0), ("aclrtCmoGetDescSize/size", 0),
@@ -233,6 +237,13 @@ RULES = [
                    "aclrtMemcpyBatchAsyncV2")],
     case("aclrtMemcpyAsyncWithDesc/device/unsupported", lambda: lib.aclrtMemcpyAsyncWithDesc(STRANGE, INNER, NULL),
          lambda: 0, ON_910),
+    rule("aclrtProfTrace/length/zero", {1: 0}, {1: 1}),
+    rule("aclrtProfTrace/length/range", {1: 19}),
+    rule("aclplatformGetDeviceInfo/infoType/range", {0: 17}),
+    rule("aclplatformGetDeviceInfo/infoType/unknown", {0: lib.ACL_PLATFORM_CUBE_FREQ}),
+    rule("aclplatformGetDeviceInfo/maxLen/short", {2: 2}),
+    rule("aclrtHostMemMapCapabilities/hacType/range", {1: 10}, {1: 9}),
+    rule("aclrtHostMemMapCapabilities/deviceId/range", {0: 64}),
     rule("aclrtSetStreamConfigOpt/attr/range", {1: 4}),
     rule("aclrtSetStreamConfigOpt/valueSize/range", {3: 8}),
     rule("aclrtSetStreamConfigOpt/attrValue/priority", {2: ffi.new("uint32_t *", 8)}),
