@@ -19,7 +19,7 @@ import time
 import pytest
 
 
-NEEDS_SOURCES = re.compile(r"import native|parents\[2\]|from tests\.(tensor|function_table)")
+NEEDS_SOURCES = re.compile(r"import native|parents\[2\]|\[\"(gcc|nm)\"|from tests\.(tensor|function_table)")
 # How pytest spells that a function is not in the libraries (binding.MissingName).
 MISSING = re.compile(r"understudy\.binding\.MissingName: (?:no loaded library has )?(\w+)")
 LONGEST_MESSAGE = 240
