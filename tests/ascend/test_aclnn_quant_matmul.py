@@ -214,3 +214,26 @@ def test_numpy_functions():
     x, weight = np.float16(rounded(random(4).normal(0, 1, (3, 8)), "F16")), b.T.copy()
     found = ascend.ops.weight_quant_batch_matmul_v2(x, weight, np.float16(scale), 0)
     near(found, x @ (weight * np.float64(np.float16(scale))), np.full((3, 5), 64.0), "F16")
+
+
+def test_weights_with_numbers_in_two_parts():
+    """Few rows take the ready offset and scale, many the two parts that these are made of."""
+    for number, m in enumerate((1, 63, 64, 130)):
+        layout, turned, k, n = LAYOUTS[number % 3], (number % 2 == 1, number > 1), 40, (7, 1, 5, 9)[number]
+        x, b = rounded(random(1).normal(0, 1, (m, k)), "F16"), bytes_of((k, n), 2)
+        added, factor = rounded(random(3).normal(0, 3, n), "F16"), rounded(random(4).uniform(0.01, 0.03, n), "F16")
+        deq_offset, deq_scale, bias = np.arange(n) - 3, scales(n, 5), rounded(random(6).normal(0, 9, n), "F32")
+        mat2 = (b + deq_offset) * deq_scale if m < 64 else ((b - 2.0) * 0.5 + added) * factor
+        given = {"deqOffset": tensor(deq_offset, "I32"), "deqScale": wide(deq_scale), "addOffset": tensor(added[:, None], "F16", layout),
+                 "mulScale": tensor(factor[None], "F16", layout)}  # fmt: skip
+        given = {name: value for name, value in given.items() if (m < 64) == name.startswith("deq")}
+        names = dict.fromkeys(["deqOffset", "deqScale", "addOffset", "mulScale"]) | given
+        own = call("WeightQuantBatchMatmul", x1=tensor(x.T if turned[0] else x, "F16", layout), x2=tensor(b.T if turned[1] else b, "I8", layout),
+                   diagonalMatrix=tensor(np.eye(32), "I8") if m < 64 else None, bias=tensor(bias), transposeX1=turned[0], transposeX2=turned[1],
+                   antiquantScale=0.5, antiquantOffset=2.0, out=empty((m, n), "F16", layout), **names)  # fmt: skip
+        expected = x @ mat2 + bias
+        np.testing.assert_allclose(own, expected, rtol=2.0**-11 * 1.01, atol=2.0**-22 * np.abs(mat2).max() * k)
+    plain = dict.fromkeys(["diagonalMatrix", "deqOffset", "deqScale", "addOffset", "mulScale", "bias"])
+    own = call("WeightQuantBatchMatmul", x1=tensor(np.full((64, 1), 0.75), "F16"), x2=tensor([[3, -3, 127]], "I8"), transposeX1=False, transposeX2=False,
+               antiquantScale=2.0, antiquantOffset=0.0, out=empty((64, 3), "I8"), **plain)  # fmt: skip
+    assert own[0].tolist() == [4, -4, 127]  # 4.5, -4.5 and 190.5, as a cast

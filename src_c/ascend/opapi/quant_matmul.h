@@ -30,4 +30,15 @@ void op_require_weight_quant_shapes(OpCall *op, const WeightQuantCall *call);
 void op_require_weight_quant_types(OpCall *op, const WeightQuantCall *call);
 aclnnStatus op_weight_quant_matmul(OpCall *op, const WeightQuantCall *call);
 
+/* WeightQuantBatchMatmul: a scale and an offset in two parts for many rows, ready ones for few. */
+typedef struct FactoredWeightCall {
+    const Operand *x, *weight, *diagonal, *deq_offset, *deq_scale, *added, *factor, *bias, *out;
+    bool transpose1, transpose2;
+    float scale, offset;
+} FactoredWeightCall;
+
+bool op_is_large_product(const Operand *x, bool transposed);
+void op_require_factored_weight(OpCall *op, const FactoredWeightCall *call);
+aclnnStatus op_factored_weight_matmul(OpCall *op, const FactoredWeightCall *call);
+
 #endif
