@@ -25,10 +25,15 @@ aclError aclrtProcessReport(int32_t timeout)
     return acl_end(&call);
 }
 
+static void require_execution_stream(Call *call, aclrtStream stream)
+{
+    us_require(call, stream != NULL, "stream", "null", ACL_ERROR_INVALID_PARAM, "exeStream is NULL");
+}
+
 aclError aclrtSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream)
 {
     Call call = us_call_begin("aclrtSubscribeHostFunc");
-    us_require(&call, exeStream != NULL, "stream", "null", ACL_ERROR_INVALID_PARAM, "exeStream is NULL");
+    require_execution_stream(&call, exeStream);
     queue_subscribe(&call, QUEUE_OF_HOST_FUNCTIONS, hostFuncThreadId, exeStream);
     return acl_end(&call);
 }
@@ -36,7 +41,7 @@ aclError aclrtSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream
 aclError aclrtUnSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream)
 {
     Call call = us_call_begin("aclrtUnSubscribeHostFunc");
-    us_require(&call, exeStream != NULL, "stream", "null", ACL_ERROR_INVALID_PARAM, "exeStream is NULL");
+    require_execution_stream(&call, exeStream);
     queue_unsubscribe(&call, QUEUE_OF_HOST_FUNCTIONS, hostFuncThreadId, exeStream);
     return acl_end(&call);
 }

@@ -4,20 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static Runtime *require_callback(Call *call, aclRegisterCallbackType type, AnyFunction *function)
+static Runtime *require_callback(Call *call, const Callback *entry)
 {
-    bool known = ((int)type >= ACL_REG_TYPE_ACL_MODEL && (int)type <= ACL_REG_TYPE_ACL_RETR) ||
-                 type == ACL_REG_TYPE_OTHER;
+    bool known = (entry->type >= ACL_REG_TYPE_ACL_MODEL && entry->type <= ACL_REG_TYPE_ACL_RETR) ||
+                 entry->type == ACL_REG_TYPE_OTHER;
     us_require(call, known, "type", "range", ACL_ERROR_RT_PARAM_INVALID, "type is %d; it must be 0 to 7 or 65535",
-               (int)type);
-    us_require(call, function != NULL, "cbFunc", "null", ACL_ERROR_INVALID_PARAM, "cbFunc is NULL");
+               (int)entry->type);
+    us_require(call, entry->function != NULL, "cbFunc", "null", ACL_ERROR_INVALID_PARAM, "cbFunc is NULL");
     return acl_require_runtime(call);
-}
-
-static void require_room(Call *call, bool added)
-{
-    us_require(call, added, "cbFunc", "limit", ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "there are %d callbacks already",
-               (int)CALLBACK_LIMIT);
 }
 
 /* The text that aclInit has read, for the caller to free; NULL: aclInit is not in effect, or there is no memory. */
@@ -70,12 +64,28 @@ void acl_tell_finalize(Call *call, Runtime *runtime)
     }
 }
 
+/* Adds an entry to the list of an occasion, or refuses: rules type/range, cbFunc/null, cbFunc/limit. */
+static Runtime *add(Call *call, CallbackOccasion occasion, const Callback *entry)
+{
+    Runtime *runtime = require_callback(call, entry);
+    us_require(call, callbacks_add(runtime, occasion, entry), "cbFunc", "limit", ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
+               "there are %d callbacks already", (int)CALLBACK_LIMIT);
+    return runtime;
+}
+
+static void remove_entry(Call *call, CallbackOccasion occasion, const Callback *entry)
+{
+    Runtime *runtime = require_callback(call, entry);
+    if (call->status == 0) {
+        callbacks_remove(runtime, occasion, entry);
+    }
+}
+
 aclError aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc, void *userData)
 {
     Call call = us_call_begin("aclInitCallbackRegister");
-    Runtime *runtime = require_callback(&call, type, (AnyFunction *)cbFunc);
     const Callback entry = {.type = (int32_t)type, .function = (AnyFunction *)cbFunc, .arguments = userData};
-    require_room(&call, call.status != 0 || callbacks_add(runtime, CALLBACK_INIT, &entry));
+    Runtime *runtime = add(&call, CALLBACK_INIT, &entry);
     size_t size = 0;
     char *text = call.status == 0 ? copy_configuration(runtime, &size) : NULL;
     if (text != NULL) {
@@ -88,30 +98,21 @@ aclError aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFu
 aclError aclInitCallbackUnRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc)
 {
     Call call = us_call_begin("aclInitCallbackUnRegister");
-    Runtime *runtime = require_callback(&call, type, (AnyFunction *)cbFunc);
-    if (call.status == 0) {
-        const Callback entry = {.type = (int32_t)type, .function = (AnyFunction *)cbFunc};
-        callbacks_remove(runtime, CALLBACK_INIT, &entry);
-    }
+    remove_entry(&call, CALLBACK_INIT, &(const Callback){.type = (int32_t)type, .function = (AnyFunction *)cbFunc});
     return acl_end(&call);
 }
 
 aclError aclFinalizeCallbackRegister(aclRegisterCallbackType type, aclFinalizeCallbackFunc cbFunc, void *userData)
 {
     Call call = us_call_begin("aclFinalizeCallbackRegister");
-    Runtime *runtime = require_callback(&call, type, (AnyFunction *)cbFunc);
-    const Callback entry = {.type = (int32_t)type, .function = (AnyFunction *)cbFunc, .arguments = userData};
-    require_room(&call, call.status != 0 || callbacks_add(runtime, CALLBACK_FINALIZE, &entry));
+    add(&call, CALLBACK_FINALIZE,
+        &(const Callback){.type = (int32_t)type, .function = (AnyFunction *)cbFunc, .arguments = userData});
     return acl_end(&call);
 }
 
 aclError aclFinalizeCallbackUnRegister(aclRegisterCallbackType type, aclFinalizeCallbackFunc cbFunc)
 {
     Call call = us_call_begin("aclFinalizeCallbackUnRegister");
-    Runtime *runtime = require_callback(&call, type, (AnyFunction *)cbFunc);
-    if (call.status == 0) {
-        const Callback entry = {.type = (int32_t)type, .function = (AnyFunction *)cbFunc};
-        callbacks_remove(runtime, CALLBACK_FINALIZE, &entry);
-    }
+    remove_entry(&call, CALLBACK_FINALIZE, &(const Callback){.type = (int32_t)type, .function = (AnyFunction *)cbFunc});
     return acl_end(&call);
 }
