@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* One per thread; never freed, but used again when its thread has ended. */
 typedef struct Caller {
@@ -81,6 +82,25 @@ void us_grace_leave(void)
     if (--depth == 0 && own != NULL) {
         atomic_store_explicit(&own->since, 0, memory_order_release);
     }
+}
+
+static bool others_are_in_calls(void)
+{
+    bool found = false;
+    for (Caller *caller = atomic_load(&callers); caller != NULL && !found; caller = caller->next) {
+        found = caller != own && atomic_load(&caller->since) != 0;
+    }
+    return found;
+}
+
+bool us_grace_wait_for_others(uint64_t nanoseconds)
+{
+    enum { LOOK_AGAIN_US = 50 };
+    uint64_t looks = nanoseconds / (LOOK_AGAIN_US * 1000);
+    while (others_are_in_calls() && looks-- > 0) {
+        usleep(LOOK_AGAIN_US);
+    }
+    return !others_are_in_calls();
 }
 
 static uint64_t oldest_call(void)

@@ -1,6 +1,7 @@
-/* Many threads at once, each with its own stream and data: tensors, executors, copies, events, error texts, wrong calls.
- * Public API only. Prints "ok". */
+/* Many threads at once, each with its own stream and data: tensors, executors, copies, events, error texts, wrong calls,
+ * pools and snapshots. Public API only. Prints "ok". */
 #include "acl/acl.h"
+#include "acl/acl_rt_memory_soma.h"
 #include "aclnnop/aclnn_soft_margin_loss_backward.h"
 
 #include <math.h>
@@ -9,8 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { THREADS = 4, ROUNDS = 40, COUNT = 1500 };
+enum { THREADS = 4, ROUNDS = 40, COUNT = 1500, SNAPSHOTS = 10, OTHERS = 3 };
 
 #define CHECK(condition)                                                            \
     do {                                                                            \
@@ -79,16 +81,79 @@ static void *work(void *argument)
     return NULL;
 }
 
+/* Saves and restores the device's memory under the others, whose calls wait meanwhile: nothing changes for them. */
+static void *snapshots(void *unused)
+{
+    for (int round = 0; round < SNAPSHOTS; round++) {
+        CHECK(aclrtSnapShotProcessLock(getpid(), NULL) == ACL_SUCCESS);
+        CHECK(aclrtSnapShotProcessBackup(getpid(), NULL) == ACL_SUCCESS);
+        CHECK(aclrtSnapShotProcessRestore(getpid(), NULL) == ACL_SUCCESS);
+        CHECK(aclrtSnapShotProcessUnlock(getpid(), NULL) == ACL_SUCCESS);
+    }
+    return unused;
+}
+
+/* Two streams of a thread take memory of one pool, which all threads use, and give it back. */
+static void use_pool(aclrtMemPool pool, aclrtStream *streams, int seed)
+{
+    char host[64] = {0};
+    void *blocks[2];
+    for (int i = 0; i < 2; i++) {
+        CHECK(aclrtMemPoolMallocAsync(&blocks[i], sizeof host, pool, streams[i]) == ACL_SUCCESS);
+        CHECK(aclrtMemsetAsync(blocks[i], sizeof host, seed, sizeof host, streams[i]) == ACL_SUCCESS);
+    }
+    CHECK(aclrtSynchronizeStream(streams[0]) == ACL_SUCCESS);
+    CHECK(aclrtMemcpy(host, sizeof host, blocks[0], sizeof host, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS);
+    CHECK(host[0] == (char)seed && host[sizeof host - 1] == (char)seed);
+    for (int i = 0; i < 2; i++) {
+        CHECK(aclrtMemPoolFreeAsync(blocks[i], streams[1 - i]) == ACL_SUCCESS);
+        CHECK(aclrtSynchronizeStream(streams[1 - i]) == ACL_SUCCESS);
+    }
+    CHECK(aclrtMemPoolTrimTo(pool, (size_t)seed << 20) == ACL_SUCCESS);
+}
+
+static void *pools(void *pool)
+{
+    aclrtStream streams[2];
+    CHECK(aclrtSetDevice(0) == ACL_SUCCESS);
+    CHECK(aclrtCreateStream(&streams[0]) == ACL_SUCCESS && aclrtCreateStream(&streams[1]) == ACL_SUCCESS);
+    for (int round = 0; round < ROUNDS; round++) {
+        use_pool(pool, streams, round % 4);
+    }
+    CHECK(aclrtDestroyStream(streams[0]) == ACL_SUCCESS && aclrtDestroyStream(streams[1]) == ACL_SUCCESS);
+    return NULL;
+}
+
+static aclrtMemPool make_pool(void)
+{
+    aclrtMemPool pool = NULL;
+    aclrtMemPoolProps properties = {.location = {.type = ACL_MEM_LOCATION_TYPE_DEVICE}};
+    CHECK(aclrtSetDevice(0) == ACL_SUCCESS && aclrtMemPoolCreate(&pool, &properties) == ACL_SUCCESS);
+    return pool;
+}
+
+static void end_pool(aclrtMemPool pool)
+{
+    uint64_t used = 1;
+    CHECK(aclrtMemPoolGetAttr(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT, &used) == ACL_SUCCESS && used == 0);
+    CHECK(aclrtMemPoolDestroy(pool) == ACL_SUCCESS);
+}
+
 int main(void)
 {
     CHECK(aclInit(NULL) == ACL_SUCCESS);
-    pthread_t threads[THREADS];
+    pthread_t threads[THREADS + OTHERS];
+    aclrtMemPool pool = make_pool();
     for (int i = 0; i < THREADS; i++) {
         CHECK(pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i) == 0);
     }
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < OTHERS; i++) {
+        CHECK(pthread_create(&threads[THREADS + i], NULL, i == 0 ? snapshots : pools, pool) == 0);
+    }
+    for (int i = 0; i < THREADS + OTHERS; i++) {
         pthread_join(threads[i], NULL);
     }
+    end_pool(pool);
     CHECK(aclFinalize() == ACL_SUCCESS);
     puts("ok");
     return 0;

@@ -3,12 +3,14 @@
 
 #include "ascend/ascendcl/callback_list.h"
 #include "report/gate.h"
+#include "report/grace.h"
 
 #include <string.h>
 #include <unistd.h>
 
 enum { RUNNING, LOCKED, BACKED_UP, CHANGING }; /* CHANGING: a step is being made, callbacks run */
 static const int64_t PATIENCE_US = 60 * 1000000;
+static const uint64_t CALLS_NS = 1000 * 1000000;
 
 static const char *name_of(int32_t state)
 {
@@ -117,6 +119,7 @@ aclError aclrtSnapShotProcessLock(int pid, void *reserve)
     tell(&step, ACL_RT_SNAPSHOT_LOCK_PRE);
     if (step.call.status == 0) {
         us_gate_close(waits);
+        us_grace_wait_for_others(CALLS_NS); /* after that, those that are left wait for something */
         us_require(&step.call, come_to_rest(step.runtime->platform), "device", "busy", ACL_ERROR_SNAPSHOT_LOCK_TIMEOUT,
                    "queued work has not come to an end within %d s", (int)(PATIENCE_US / 1000000));
         if (step.call.status != 0) {
@@ -132,7 +135,7 @@ aclError aclrtSnapShotProcessBackup(int pid, aclrtSnapShotBackupArgs *args)
     Snapshot *snapshot = NULL;
     tell(&step, ACL_RT_SNAPSHOT_BACKUP_PRE);
     if (step.call.status == 0) {
-        come_to_rest(step.runtime->platform); /* calls that had begun before the lock may have queued something */
+        come_to_rest(step.runtime->platform); /* what this thread has queued since */
         snapshot = us_snapshot_take(step.runtime->platform);
         us_require(&step.call, snapshot != NULL, "process", "memory", ACL_ERROR_SNAPSHOT_BACKUP_FAILED,
                    "the host has too little memory for that of the devices");
