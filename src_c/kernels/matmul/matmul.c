@@ -1,45 +1,19 @@
 #include "kernels/matmul/matmul.h"
 
 #include "kernels/matmul/blas.h"
-#include "kernels/matmul/lines.h"
+#include "kernels/matmul/panels.h"
 #include "kernels/scratch.h"
 #include "tensor/parallel.h"
 
-#include <limits.h>
-#include <stdatomic.h>
-
 /* Weak: a statically linked program has no BLAS, because it cannot load one, and must not pull in the loader. */
 #pragma weak us_blas_available
-#pragma weak us_blas_gemm
-#pragma weak us_blas_gemv
 
 /* Blocks of C are long where its elements lie side by side, which is what BLAS packs least often. They are made smaller
  * while there are fewer than FEW of them, unless one is less work than it is worth. */
 enum { LONG = 1024, SHORT = 512, LEAST_LONG = 256, LEAST_SHORT = 64, FEW = 4, LEAST_WORK = 1 << 21 };
 
-/* Elements of the panels of a block together, and their depth. Sums of 256 products of 8-bit integers are exact in
- * float. */
-enum { PANEL_ELEMENTS = 1 << 19, LEAST_DEPTH = 256, MOST_DEPTH = 1 << 30, EXACT_DEPTH = 256 };
-
 /* A small result of a deep product is summed in parts. */
 enum { PART_DEPTH = 2048, PART_LIMIT = 8 };
-
-typedef struct Run {
-    const Matmul *product;
-    bool through_blas;
-    bool exact;              /* 8-bit integers: float32 products, int64 sums */
-    DType panel;             /* the type of panels and of their products */
-    int64_t batch, block_rows, block_columns, blocks_down, blocks_across;
-    const char *parts;       /* not NULL: the products are there, to be summed; [part][batch][m][n] */
-    int64_t part_count;
-    atomic_bool no_memory;
-} Run;
-
-/* One block of C, and what belongs to it. */
-typedef struct Block {
-    MatmulTile tile;
-    Matrix a, b, addend, c;
-} Block;
 
 /* ---- matrices ---------------------------------------------------------------------------------------------------- */
 
@@ -58,19 +32,6 @@ static Matrix moved(const Run *run, Matrix matrix, const int64_t *index, int64_t
         matrix.data = (const char *)matrix.data + offset * element_size(run->product->compute, matrix.dtype);
     }
     return matrix;
-}
-
-/* Whether the matrix is one of packed or padded rows, as BLAS takes them. */
-static bool has_rows(const Matrix *matrix, int64_t rows, int64_t columns, int64_t *stride)
-{
-    *stride = rows == 1 ? columns : matrix->row;
-    return (columns == 1 || matrix->column == 1) && *stride >= columns && *stride <= INT_MAX;
-}
-
-static bool has_columns(const Matrix *matrix, int64_t rows, int64_t columns, int64_t *stride)
-{
-    const Matrix transposed = {.row = matrix->column, .column = matrix->row};
-    return has_rows(&transposed, columns, rows, stride);
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
@@ -133,171 +94,6 @@ static Block block_of(const Run *run, int64_t piece)
     return block;
 }
 
-/* ---- products of panels ------------------------------------------------------------------------------------------ */
-
-/* How the operand of a product goes to the BLAS; 0: not at all. */
-static int form_of(const Matrix *operand, int64_t rows, int64_t columns, bool by_columns, int64_t *stride)
-{
-    const bool as_is = by_columns ? has_columns(operand, rows, columns, stride)
-                                  : has_rows(operand, rows, columns, stride);
-    if (as_is && !operand->conjugated) {
-        return BLAS_AS_IS;
-    }
-    const bool turned = by_columns ? has_rows(operand, rows, columns, stride)
-                                   : has_columns(operand, rows, columns, stride);
-    return !turned ? 0 : operand->conjugated ? BLAS_ADJOINT : BLAS_TRANSPOSED;
-}
-
-/* y = alpha * A x + beta * y. */
-static void multiply_vector(DType dtype, int64_t rows, int64_t columns, const Matrix *a, const void *x, int64_t x_step,
-                            const double *alpha, const double *beta, void *y, int64_t y_step)
-{
-    static const double one[2] = {1, 0};
-    int64_t stride;
-    const bool by_rows = has_rows(a, rows, columns, &stride);
-    if (!by_rows) {
-        has_columns(a, rows, columns, &stride);
-    }
-    if (is_zero(beta)) { /* BLAS may multiply what is there by 0 */
-        us_elements_clear(y, dtype, y_step, rows);
-        beta = one;
-    }
-    const BlasProduct product = {
-        .dtype = dtype,
-        .order = by_rows ? BLAS_COLUMN_MAJOR : BLAS_ROW_MAJOR,
-        .form_a = a->conjugated ? BLAS_ADJOINT : BLAS_TRANSPOSED,
-        .m = (int)columns, .n = (int)rows,
-        .alpha = alpha, .beta = beta,
-        .a = a->data, .lda = (int)stride,
-        .b = x, .ldb = (int)x_step,
-        .c = y, .ldc = (int)y_step,
-    };
-    us_blas_gemv(&product);
-}
-
-/* c = alpha * a b + beta * c, all in one type and in forms that form_of and has_rows or has_columns accept. */
-static void multiply_by_blas(DType dtype, const Sizes *sizes, const Matrix *a, const Matrix *b, const double *alpha,
-                             const double *beta, const Matrix *c)
-{
-    int64_t lda = 0, ldb = 0, ldc = 0;
-    const bool by_columns = !has_rows(c, sizes->m, sizes->n, &ldc);
-    if (by_columns) {
-        has_columns(c, sizes->m, sizes->n, &ldc);
-    }
-    if (sizes->n == 1 && !b->conjugated) {
-        multiply_vector(dtype, sizes->m, sizes->k, a, b->data, sizes->k == 1 ? 1 : b->row, alpha, beta, (void *)c->data,
-                        sizes->m == 1 ? 1 : c->row);
-        return;
-    }
-    if (sizes->m == 1 && !a->conjugated) {
-        const Matrix turned = {.data = b->data, .row = b->column, .column = b->row, .conjugated = b->conjugated};
-        multiply_vector(dtype, sizes->n, sizes->k, &turned, a->data, sizes->k == 1 ? 1 : a->column, alpha, beta,
-                        (void *)c->data, c->column);
-        return;
-    }
-    const BlasProduct product = {
-        .dtype = dtype,
-        .order = by_columns ? BLAS_COLUMN_MAJOR : BLAS_ROW_MAJOR,
-        .form_a = form_of(a, sizes->m, sizes->k, by_columns, &lda),
-        .form_b = form_of(b, sizes->k, sizes->n, by_columns, &ldb),
-        .m = (int)sizes->m, .n = (int)sizes->n, .k = (int)sizes->k,
-        .alpha = alpha, .beta = beta,
-        .a = a->data, .lda = (int)lda,
-        .b = b->data, .ldb = (int)ldb,
-        .c = (void *)c->data, .ldc = (int)ldc,
-    };
-    us_blas_gemm(&product);
-}
-
-/* Copies a panel in the panels' type: along the lines that lie closer together, or along rows for our own loops. */
-static Matrix packed(const Run *run, const Matrix *matrix, int64_t rows, int64_t columns, char *memory)
-{
-    const int64_t row_step = matrix->row < 0 ? -matrix->row : matrix->row;
-    const int64_t column_step = matrix->column < 0 ? -matrix->column : matrix->column;
-    const bool along_columns = run->through_blas && row_step < column_step;
-    const int64_t lines = along_columns ? columns : rows, length = along_columns ? rows : columns;
-    const int64_t line_stride = along_columns ? matrix->column : matrix->row;
-    const int64_t stride = along_columns ? matrix->row : matrix->column;
-    const int64_t size = element_size(run->panel, matrix->dtype);
-    for (int64_t line = 0; line < lines; line++) {
-        us_line_load(run->panel, memory + line * length * (int64_t)us_dtype_size(run->panel),
-                  (const char *)matrix->data + line * line_stride * size, matrix->dtype, stride, length,
-                  matrix->conjugated);
-    }
-    return along_columns ? matrix_transposed(memory, run->panel, rows) : matrix_of_rows(memory, run->panel, columns);
-}
-
-/* Whether an operand can be used where it is, in a product whose result lies by rows or by columns. */
-static bool is_direct(const Run *run, const Matrix *operand, int64_t rows, int64_t columns, bool by_columns)
-{
-    int64_t stride;
-    if (operand->dtype != run->panel) {
-        return false;
-    }
-    return run->through_blas ? form_of(operand, rows, columns, by_columns, &stride) != 0
-                             : !operand->conjugated && (columns == 1 || operand->column == 1);
-}
-
-/* Memory for a block: its tile unless C is used in place, and the panels. */
-typedef struct Workspace {
-    void *memory;
-    char *tile, *exact, *a, *b;
-    int64_t depth; /* of the panels */
-    bool a_direct, b_direct;
-} Workspace;
-
-static bool take_workspace(const Run *run, const Block *block, bool direct, bool by_columns, Workspace *space)
-{
-    const Matmul *product = run->product;
-    const int64_t rows = block->tile.rows, columns = block->tile.columns, k = run->parts != NULL ? 0 : product->k;
-    space->a_direct = k == 0 || is_direct(run, &block->a, rows, k, by_columns);
-    space->b_direct = k == 0 || is_direct(run, &block->b, k, columns, by_columns);
-    const int64_t fitting = PANEL_ELEMENTS / (rows + columns);
-    space->depth = run->exact ? EXACT_DEPTH
-                   : space->a_direct && space->b_direct ? MOST_DEPTH
-                   : fitting > LEAST_DEPTH ? fitting : LEAST_DEPTH;
-    space->depth = least(space->depth, k);
-    const size_t size = us_dtype_size(run->panel), depth = (size_t)space->depth;
-    const size_t tile = direct ? 0 : us_scratch_round((size_t)(rows * columns) * us_dtype_size(product->compute));
-    const size_t exact = run->exact ? us_scratch_round((size_t)(rows * columns) * size) : 0;
-    const size_t a = space->a_direct ? 0 : us_scratch_round((size_t)rows * depth * size);
-    const size_t b = space->b_direct ? 0 : us_scratch_round((size_t)columns * depth * size);
-    space->memory = NULL;
-    if (tile + exact + a + b == 0) {
-        return true;
-    }
-    space->memory = us_scratch_take(tile + exact + a + b);
-    char *cursor = space->memory;
-    if (cursor != NULL) {
-        space->tile = us_scratch_part(&cursor, tile);
-        space->exact = us_scratch_part(&cursor, exact);
-        space->a = us_scratch_part(&cursor, a);
-        space->b = us_scratch_part(&cursor, b);
-    }
-    return cursor != NULL;
-}
-
-/* c = alpha * A B + beta * c, c in the panels' type. */
-static void multiply_panels(const Run *run, const Block *block, const Workspace *space, int64_t first, int64_t depth,
-                            const double *alpha, const double *beta, const Matrix *c)
-{
-    const Sizes sizes = {block->tile.rows, block->tile.columns, depth};
-    Matrix a = block->a, b = block->b;
-    a.data = (const char *)a.data + first * a.column * element_size(run->panel, a.dtype);
-    b.data = (const char *)b.data + first * b.row * element_size(run->panel, b.dtype);
-    if (!space->a_direct) {
-        a = packed(run, &a, sizes.m, depth, space->a);
-    }
-    if (!space->b_direct) {
-        b = packed(run, &b, depth, sizes.n, space->b);
-    }
-    if (run->through_blas) {
-        multiply_by_blas(run->panel, &sizes, &a, &b, alpha, beta, c);
-    } else {
-        us_multiply_by_loops(run->panel, &sizes, &a, &b, alpha, beta, (void *)c->data, c->row);
-    }
-}
-
 /* ---- blocks with their sums -------------------------------------------------------------------------------------- */
 
 static const double one[2] = {1, 0}, zero[2] = {0, 0};
@@ -306,7 +102,7 @@ static void multiply_in_place(const Run *run, const Block *block, const Workspac
 {
     for (int64_t first = 0; first < run->product->k; first += space->depth) {
         const int64_t depth = least(space->depth, run->product->k - first);
-        multiply_panels(run, block, space, first, depth, run->product->alpha, first == 0 ? beta : one, &block->c);
+        us_multiply_panels(run, block, space, first, depth, run->product->alpha, first == 0 ? beta : one, &block->c);
     }
 }
 
@@ -323,7 +119,7 @@ static void multiply_into_tile(const Run *run, const Block *block, const Workspa
     }
     for (int64_t first = 0; first < run->product->k; first += space->depth) {
         const int64_t depth = least(space->depth, run->product->k - first);
-        multiply_panels(run, block, space, first, depth, one, first == 0 || run->exact ? zero : one, &tile);
+        us_multiply_panels(run, block, space, first, depth, one, first == 0 || run->exact ? zero : one, &tile);
         if (run->exact) {
             us_add_exact((int64_t *)space->tile, (const float *)space->exact, count);
         }
@@ -417,14 +213,14 @@ static void run_piece(void *context, int64_t piece)
     const Matmul *product = run->product;
     Block block = block_of(run, piece);
     int64_t stride;
-    const bool by_rows = has_rows(&block.c, block.tile.rows, block.tile.columns, &stride) &&
+    const bool by_rows = matrix_has_rows(&block.c, block.tile.rows, block.tile.columns, &stride) &&
                          (run->through_blas || block.c.column == 1);
     const bool by_columns = !by_rows && run->through_blas &&
-                            has_columns(&block.c, block.tile.rows, block.tile.columns, &stride);
+                            matrix_has_columns(&block.c, block.tile.rows, block.tile.columns, &stride);
     const bool direct = (by_rows || by_columns) && block.c.dtype == product->compute && !run->exact &&
                         product->finished == DTYPE_NONE && run->parts == NULL && product->k > 0 && !is_zero(product->alpha);
     Workspace space;
-    if (!take_workspace(run, &block, direct, direct && by_columns, &space)) {
+    if (!us_panels_take_workspace(run, &block, direct, direct && by_columns, &space)) {
         run->no_memory = true;
         return;
     }

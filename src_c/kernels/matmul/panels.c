@@ -1,0 +1,166 @@
+#include "kernels/matmul/panels.h"
+
+#include "kernels/matmul/blas.h"
+#include "kernels/scratch.h"
+
+/* Weak: see matmul.c. */
+#pragma weak us_blas_gemm
+#pragma weak us_blas_gemv
+
+/* Elements of the panels of a block together, and their depth. Sums of 256 products of 8-bit integers are exact in
+ * float. */
+enum { PANEL_ELEMENTS = 1 << 19, LEAST_DEPTH = 256, MOST_DEPTH = 1 << 30, EXACT_DEPTH = 256 };
+
+/* How the operand of a product goes to the BLAS; 0: not at all. */
+static int form_of(const Matrix *operand, int64_t rows, int64_t columns, bool by_columns, int64_t *stride)
+{
+    const bool as_is = by_columns ? matrix_has_columns(operand, rows, columns, stride)
+                                  : matrix_has_rows(operand, rows, columns, stride);
+    if (as_is && !operand->conjugated) {
+        return BLAS_AS_IS;
+    }
+    const bool turned = by_columns ? matrix_has_rows(operand, rows, columns, stride)
+                                   : matrix_has_columns(operand, rows, columns, stride);
+    return !turned ? 0 : operand->conjugated ? BLAS_ADJOINT : BLAS_TRANSPOSED;
+}
+
+/* y = alpha * A x + beta * y. */
+static void multiply_vector(DType dtype, int64_t rows, int64_t columns, const Matrix *a, const void *x, int64_t x_step,
+                            const double *alpha, const double *beta, void *y, int64_t y_step)
+{
+    static const double one[2] = {1, 0};
+    int64_t stride;
+    const bool by_rows = matrix_has_rows(a, rows, columns, &stride);
+    if (!by_rows) {
+        matrix_has_columns(a, rows, columns, &stride);
+    }
+    if (is_zero(beta)) { /* BLAS may multiply what is there by 0 */
+        us_elements_clear(y, dtype, y_step, rows);
+        beta = one;
+    }
+    const BlasProduct product = {
+        .dtype = dtype,
+        .order = by_rows ? BLAS_COLUMN_MAJOR : BLAS_ROW_MAJOR,
+        .form_a = a->conjugated ? BLAS_ADJOINT : BLAS_TRANSPOSED,
+        .m = (int)columns, .n = (int)rows,
+        .alpha = alpha, .beta = beta,
+        .a = a->data, .lda = (int)stride,
+        .b = x, .ldb = (int)x_step,
+        .c = y, .ldc = (int)y_step,
+    };
+    us_blas_gemv(&product);
+}
+
+/* c = alpha * a b + beta * c, all in one type and in forms that form_of and has_rows or has_columns accept. */
+static void multiply_by_blas(DType dtype, const Sizes *sizes, const Matrix *a, const Matrix *b, const double *alpha,
+                             const double *beta, const Matrix *c)
+{
+    int64_t lda = 0, ldb = 0, ldc = 0;
+    const bool by_columns = !matrix_has_rows(c, sizes->m, sizes->n, &ldc);
+    if (by_columns) {
+        matrix_has_columns(c, sizes->m, sizes->n, &ldc);
+    }
+    if (sizes->n == 1 && !b->conjugated) {
+        multiply_vector(dtype, sizes->m, sizes->k, a, b->data, sizes->k == 1 ? 1 : b->row, alpha, beta, (void *)c->data,
+                        sizes->m == 1 ? 1 : c->row);
+        return;
+    }
+    if (sizes->m == 1 && !a->conjugated) {
+        const Matrix turned = {.data = b->data, .row = b->column, .column = b->row, .conjugated = b->conjugated};
+        multiply_vector(dtype, sizes->n, sizes->k, &turned, a->data, sizes->k == 1 ? 1 : a->column, alpha, beta,
+                        (void *)c->data, c->column);
+        return;
+    }
+    const BlasProduct product = {
+        .dtype = dtype,
+        .order = by_columns ? BLAS_COLUMN_MAJOR : BLAS_ROW_MAJOR,
+        .form_a = form_of(a, sizes->m, sizes->k, by_columns, &lda),
+        .form_b = form_of(b, sizes->k, sizes->n, by_columns, &ldb),
+        .m = (int)sizes->m, .n = (int)sizes->n, .k = (int)sizes->k,
+        .alpha = alpha, .beta = beta,
+        .a = a->data, .lda = (int)lda,
+        .b = b->data, .ldb = (int)ldb,
+        .c = (void *)c->data, .ldc = (int)ldc,
+    };
+    us_blas_gemm(&product);
+}
+
+/* Copies a panel in the panels' type: along the lines that lie closer together, or along rows for our own loops. */
+static Matrix packed(const Run *run, const Matrix *matrix, int64_t rows, int64_t columns, char *memory)
+{
+    const int64_t row_step = matrix->row < 0 ? -matrix->row : matrix->row;
+    const int64_t column_step = matrix->column < 0 ? -matrix->column : matrix->column;
+    const bool along_columns = run->through_blas && row_step < column_step;
+    const int64_t lines = along_columns ? columns : rows, length = along_columns ? rows : columns;
+    const int64_t line_stride = along_columns ? matrix->column : matrix->row;
+    const int64_t stride = along_columns ? matrix->row : matrix->column;
+    const int64_t size = element_size(run->panel, matrix->dtype);
+    for (int64_t line = 0; line < lines; line++) {
+        us_line_load(run->panel, memory + line * length * (int64_t)us_dtype_size(run->panel),
+                  (const char *)matrix->data + line * line_stride * size, matrix->dtype, stride, length,
+                  matrix->conjugated);
+    }
+    return along_columns ? matrix_transposed(memory, run->panel, rows) : matrix_of_rows(memory, run->panel, columns);
+}
+
+/* Whether an operand can be used where it is, in a product whose result lies by rows or by columns. */
+static bool is_direct(const Run *run, const Matrix *operand, int64_t rows, int64_t columns, bool by_columns)
+{
+    int64_t stride;
+    if (operand->dtype != run->panel) {
+        return false;
+    }
+    return run->through_blas ? form_of(operand, rows, columns, by_columns, &stride) != 0
+                             : !operand->conjugated && (columns == 1 || operand->column == 1);
+}
+
+bool us_panels_take_workspace(const Run *run, const Block *block, bool direct, bool by_columns, Workspace *space)
+{
+    const Matmul *product = run->product;
+    const int64_t rows = block->tile.rows, columns = block->tile.columns, k = run->parts != NULL ? 0 : product->k;
+    space->a_direct = k == 0 || is_direct(run, &block->a, rows, k, by_columns);
+    space->b_direct = k == 0 || is_direct(run, &block->b, k, columns, by_columns);
+    const int64_t fitting = PANEL_ELEMENTS / (rows + columns);
+    space->depth = run->exact ? EXACT_DEPTH
+                   : space->a_direct && space->b_direct ? MOST_DEPTH
+                   : fitting > LEAST_DEPTH ? fitting : LEAST_DEPTH;
+    space->depth = least(space->depth, k);
+    const size_t size = us_dtype_size(run->panel), depth = (size_t)space->depth;
+    const size_t tile = direct ? 0 : us_scratch_round((size_t)(rows * columns) * us_dtype_size(product->compute));
+    const size_t exact = run->exact ? us_scratch_round((size_t)(rows * columns) * size) : 0;
+    const size_t a = space->a_direct ? 0 : us_scratch_round((size_t)rows * depth * size);
+    const size_t b = space->b_direct ? 0 : us_scratch_round((size_t)columns * depth * size);
+    space->memory = NULL;
+    if (tile + exact + a + b == 0) {
+        return true;
+    }
+    space->memory = us_scratch_take(tile + exact + a + b);
+    char *cursor = space->memory;
+    if (cursor != NULL) {
+        space->tile = us_scratch_part(&cursor, tile);
+        space->exact = us_scratch_part(&cursor, exact);
+        space->a = us_scratch_part(&cursor, a);
+        space->b = us_scratch_part(&cursor, b);
+    }
+    return cursor != NULL;
+}
+
+void us_multiply_panels(const Run *run, const Block *block, const Workspace *space, int64_t first, int64_t depth,
+                            const double *alpha, const double *beta, const Matrix *c)
+{
+    const Sizes sizes = {block->tile.rows, block->tile.columns, depth};
+    Matrix a = block->a, b = block->b;
+    a.data = (const char *)a.data + first * a.column * element_size(run->panel, a.dtype);
+    b.data = (const char *)b.data + first * b.row * element_size(run->panel, b.dtype);
+    if (!space->a_direct) {
+        a = packed(run, &a, sizes.m, depth, space->a);
+    }
+    if (!space->b_direct) {
+        b = packed(run, &b, depth, sizes.n, space->b);
+    }
+    if (run->through_blas) {
+        multiply_by_blas(run->panel, &sizes, &a, &b, alpha, beta, c);
+    } else {
+        us_multiply_by_loops(run->panel, &sizes, &a, &b, alpha, beta, (void *)c->data, c->row);
+    }
+}
