@@ -402,7 +402,7 @@ def _table_rule(check: Check, number: int, table: dict, status: int) -> Rule:
     sentence = sentence[0].upper() + sentence[1:] if not re.match(r"\w*[A-Z_]", sentence) else sentence
     return Rule(table["rule"], table.get("status", status), sentence.rstrip(".") + ".", "table",
                 table["rule"].partition("/")[0], number, table.get("break"), table.get("legal"),
-                table.get("source", "sheet"), table.get("why", ""), table.get("env"))  # fmt: skip
+                table.get("source", "sheet"), table.get("why", ""), table.get("env"), table.get("always", False))  # fmt: skip
 
 
 def call(check, number, scope):

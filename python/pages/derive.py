@@ -135,7 +135,10 @@ def derive(operator: Operator) -> Derived:
     else:
         return Derived(operator, [], [])  # a C file of its own, with rules of its own
     merged: dict[str, Rule] = {}
+    always = any(rule.always for rule in rules)
     for rule in [*PHASE_RULES, *rules]:
+        if always:
+            rule = dataclasses.replace(rule, source="cannot-check", why="No call is legal.")
         if rule.tail in operator.unreachable:
             rule = dataclasses.replace(rule, source="cannot-check", why=operator.unreachable[rule.tail])
         merged.setdefault(rule.tail, rule)

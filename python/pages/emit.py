@@ -140,17 +140,17 @@ def catalogue(library: str, derived: list[Derived], hosts: list[HostFunction]) -
     for item in derived:
         for rule in item.rules:
             where = item.operator.page if rule.kind != "phase" else "aclnn-base 6"
-            key = (rule.tail, rule.status, rule.sentence, rule.source, rule.why, where)
+            key = (rule.tail, rule.status, rule.sentence, rule.source, rule.why, where, rule.always)
             shared.setdefault(key, []).append(item.operator.function)
     for host in hosts:
         for rule in host.rules:
-            key = (rule.tail, rule.status, rule.sentence, rule.source, rule.why, host.page)
+            key = (rule.tail, rule.status, rule.sentence, rule.source, rule.why, host.page, rule.always)
             shared.setdefault(key, []).append(host.function)
     rules = []
-    for (tail, status, sentence, origin, why, where), functions in shared.items():
+    for (tail, status, sentence, origin, why, where, always), functions in shared.items():
         names = functions[0] if len(functions) == 1 else "{" + ",".join(functions) + "}"
         rules.append({"id": f"{names}/{tail}", "status": status, "sentence": sentence, "source": origin, "where": where,
-                      "why": why})  # fmt: skip
+                      "why": why, "always": always})  # fmt: skip
     choices = [
         {"id": f"{source.function}/{choice['about']}", "sentence": choice["sentence"], "where": source.page}
         for source in [*(item.operator for item in derived), *hosts]
@@ -185,7 +185,8 @@ def data(derived: list[Derived], hosts: list[HostFunction]) -> str:
             "dtypes": {name: {product: per[product] for product in PRODUCTS} for name, per in operator.dtypes.items()},
             "checks": [[check.kind, *_plain(check.words)] if not check.table else [check.kind] for check in operator.checks],
             "rules": [
-                {key: value for key, value in vars(rule).items() if value not in (None, "", -1)} for rule in item.rules
+                {key: value for key, value in vars(rule).items() if value not in (None, "", -1) and value is not False}
+                for rule in item.rules
             ],
             "computes": operator.computes,
             "result": operator.result,

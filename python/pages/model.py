@@ -66,6 +66,7 @@ class Rule:
     source: str = "sheet"
     why: str = ""
     env: dict | None = None
+    always: bool = False  # every call that comes so far is refused
 
 
 @dataclasses.dataclass(frozen=True)

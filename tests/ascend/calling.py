@@ -7,6 +7,7 @@ import numpy
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages
 from tests.conformance.ascend.aclnn_support import Tensor
+from tests.conformance.harness import last_rule
 
 LAYOUTS = ["row-major", "reversed", "gaps"]
 
@@ -100,11 +101,21 @@ def call(name: str, **arguments):
     return results[0] if len(results) == 1 else tuple(results)
 
 
+def _handles(arguments) -> list:
+    return [support.ffi.NULL if argument is None else pages.handle_of(argument) for argument in arguments]
+
+
+def refusal(name, *arguments) -> tuple[int, str]:
+    """The status and the rule of a first function that refuses; texts are bytes."""
+    texts = [support.ffi.new("char[]", argument) if isinstance(argument, bytes) else argument for argument in arguments]
+    status, _, _ = support.plan(f"aclnn{name}", *_handles(texts))
+    return status, last_rule()
+
+
 def fault(name, *arguments):
     """The sentence of the fault that the call leaves on its stream."""
     stream = support.ffi.new("aclrtStream *")
-    handles = [support.ffi.NULL if argument is None else pages.handle_of(argument) for argument in arguments]
-    status, size, executor = support.plan(f"aclnn{name}", *handles)
+    status, size, executor = support.plan(f"aclnn{name}", *_handles(arguments))
     assert status == 0 and size == 0 and support.lib.aclrtCreateStream(stream) == 0
     assert getattr(support.lib, f"aclnn{name}")(support.ffi.NULL, 0, executor, stream[0]) == 0
     assert support.lib.aclrtSynchronizeStream(stream[0]) == 507015

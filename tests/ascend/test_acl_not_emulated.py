@@ -6,8 +6,9 @@ import pytest
 from understudy import paths
 from understudy.kit import catalogue
 
+# An operator's first function looks at its arguments before it refuses them: its own test has it.
 REFUSED = {name: rule for name, rule in catalogue.refused_functions().items()
-           if catalogue.stack_of_library()[rule.library] == "ascend"}  # fmt: skip
+           if catalogue.stack_of_library()[rule.library] == "ascend" and not name.startswith("aclnn")}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
 
 KINDS = ["F32", "F16", "BF16"]
 # Half a unit of the type, for one rounding of the result, and what float32 loses before it.
@@ -340,3 +340,29 @@ def test_renorm_of_the_page():
     x = np.repeat([[1.0], [2.0], [3.0]], 3, 1)
     own = call("Renorm", self=tensor(x), p=1.0, dim=0, maxNorm=5.0, out=empty(x.shape))
     np.testing.assert_allclose(own, np.repeat([[1], [5 / 3], [5 / 3]], 3, 1), rtol=1e-6)
+
+
+def test_an_operator_of_another_product():
+    """InstanceNorm is for one product alone; its page has the platform behind pointers, types, ranks and lengths."""
+    legal = {"x": ((2, 3, 4, 16), "F32"), "gamma": ((3,), "F32"), "beta": ((3,), "F32"), "y": ((2, 3, 4, 16), "F32"),
+             "mean": ((2, 3, 1, 1), "F32"), "variance": ((2, 3, 1, 1), "F32")}  # fmt: skip
+
+    def refused(layout=b"NCHW", **changes):
+        values = {name: None if given is None else empty(*given) for name, given in {**legal, **changes}.items()}
+        before = [value and value.bytes() for value in values.values()]
+        status, rule = refusal("InstanceNorm", values["x"], values["gamma"], values["beta"], layout, 1e-5, values["y"], values["mean"], values["variance"])
+        assert [value and value.bytes() for value in values.values()] == before
+        return status, rule.partition("/")[2]
+
+    assert refused() == (161002, "x/platform")
+    assert refused(b"other") == (161002, "x/platform")
+    assert refused(b"NHWC", gamma=((16,), "F32"), beta=((16,), "F32")) == (161002, "x/platform")
+    assert refused(b"NHWC") == (161002, "gamma/length")
+    assert refused(beta=((4,), "F32")) == (161002, "beta/length")
+    assert refused(x=((3, 4, 16), "F32")) == (161002, "x/rank")
+    assert refused(gamma=((3, 1), "F32")) == (161002, "gamma/rank")
+    assert refused(x=((2, 3, 4, 16), "I32")) == (161002, "x/dtype")
+    assert refused(mean=((2, 3, 1, 1), "F16")) == (161002, "mean/same-dtype")
+    for name in legal:
+        assert refused(**{name: None}) == (161001, f"{name}/null")
+    assert refused(None) == (161001, "dataFormat/null")

@@ -84,8 +84,9 @@ def rules() -> dict[str, Rule]:
 
 @functools.cache
 def refused_functions() -> dict[str, Rule]:
-    """The functions that are declared and exported, but refuse whatever they are given."""
-    return {rule.function: rule for rule in rules().values() if rule.always}
+    """The functions that are declared and exported, but refuse whatever they are given; of an operator both."""
+    found = {rule.function: rule for rule in rules().values() if rule.always}
+    return found | {f"{name}GetWorkspaceSize": rule for name, rule in found.items() if name.startswith("aclnn")}
 
 
 @functools.cache
