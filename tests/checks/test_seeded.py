@@ -31,7 +31,7 @@ def program(stack):
 
 def run(stack, number, checks, mode):
     executable, _ = program(stack)
-    done = native.run([executable, str(number)], {"UNDERSTUDY_CHECK": checks, "UNDERSTUDY_STREAM": mode}, timeout=60)
+    done = native.run([executable, str(number)], {"UNDERSTUDY_CHECK": checks, "UNDERSTUDY_STREAM": mode})
     assert done.returncode == 0, done.stdout + done.stderr
     return [line.partition(": check ")[2] for line in done.stderr.splitlines() if ": check " in line]
 

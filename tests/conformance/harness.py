@@ -114,9 +114,9 @@ def _outcome_in_a_child(rule: str, cases: list[RuleCase]) -> str:
     return text or (f"{rule}: the process ended with status {status}" if status else "")
 
 
-def run_isolated(command: list[str], env: Mapping[str, str], timeout: float = 120) -> subprocess.CompletedProcess:
+def run_isolated(command: list[str], env: Mapping[str, str]) -> subprocess.CompletedProcess:
     """Runs a command with extra variables; fails with its output when it does."""
-    done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, timeout=timeout,
+    done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True,
                           cwd=pathlib.Path(__file__).parents[2])
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
     return done

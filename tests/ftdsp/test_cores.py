@@ -38,7 +38,7 @@ def run_cores(program: str, cores: int, log: str = "error") -> list[tuple[int, s
     with tempfile.TemporaryFile() as memory:
         processes = [start([program], memory, core, cores, log) for core in range(cores)]
         try:
-            texts = [process.communicate(timeout=60) for process in processes]
+            texts = [process.communicate(timeout=native.HANGS) for process in processes]
         finally:
             for process in processes:
                 if process.poll() is None:

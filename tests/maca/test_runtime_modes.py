@@ -12,5 +12,4 @@ FILES = ["test_runtime_order.py", "test_runtime_memory.py", "test_runtime_errors
 @pytest.mark.parametrize("mode", ["inline", "deferred"])
 def test_other_modes(mode):
     files = [f"tests/maca/{file}" for file in FILES]
-    run_isolated([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files], {"UNDERSTUDY_STREAM": mode},
-                 timeout=300)
+    run_isolated([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files], {"UNDERSTUDY_STREAM": mode})
