@@ -32,10 +32,11 @@ def near(actual, expected, kind, terms):
 
 
 def grouped(version, x, weight, out, groups=None, **given):
-    names = dict.fromkeys(NONE + (() if version == 1 else LATER))
-    names |= {"biasOptional": None, "splitItem": 2} | ({} if version == 1 else {"groupType": 0, "groupListType": 1, "actType": 0})
+    names = dict.fromkeys(NONE + (() if version < 4 else LATER))
+    names |= {"biasOptional": None, "splitItem": 2} | ({} if version == 1 else {"groupType": 0})
+    names |= {} if version < 4 else {"groupListType": 1, "actType": 0}
     names |= {"tuningConfigOptional": None} if version == 5 else {}
-    name, result = ("GroupedMatmul", "y") if version == 1 else (f"GroupedMatmulV{version}", "out")
+    name, result = "GroupedMatmul" if version == 1 else f"GroupedMatmulV{version}", "y" if version < 4 else "out"
     found = call(name, x=x, weight=weight, groupListOptional=groups, **{result: out}, **(names | given))
     return found
 
@@ -59,7 +60,7 @@ def rows_of(x, sizes, multiply):
     return np.concatenate([multiply(x[end - size : end], group) for group, (size, end) in enumerate(zip(sizes, ends))])
 
 
-@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize("version", [3, 4, 5])
 def test_groups_of_rows(version):
     """One x; weight as one tensor or as a list; rows that no group names stay as they are."""
     for number, (kind, layout) in enumerate(zip(KINDS + KINDS, LAYOUTS + LAYOUTS[::-1])):
@@ -70,8 +71,9 @@ def test_groups_of_rows(version):
         biases = [tensor(bias, of_bias, layout)] if items else [tensor(item, of_bias, layout) for item in bias]
         out = empty((11, n), kind, layout)
         before = out.values()
-        found = grouped(version, [tensor(x, kind, layout)], weights, [out], list_of(SIZES, number % 3), groupListType=number % 3,
-                        splitItem=2 + number % 2, biasOptional=biases if number < 4 else None)  # fmt: skip
+        form = {"groupListType": number % 3} if version > 3 else {}
+        found = grouped(version, [tensor(x, kind, layout)], weights, [out], list_of(SIZES, form.get("groupListType", 0)),
+                        splitItem=2 + number % 2, biasOptional=biases if number < 4 else None, **form)  # fmt: skip
         expected = rows_of(x, SIZES, lambda rows, group: rows @ weight[group] + (bias[group] if number < 4 else 0))
         near(found[0][:9], expected, kind, k)
         np.testing.assert_array_equal(found[0][9:], before[9:])
@@ -83,7 +85,7 @@ def test_lists_of_tensors():
         x = [drawn((m, k), 1, kind) for m, k, _ in shapes]
         weight = [drawn((k, n), 2, kind) for _, k, n in shapes]
         put = lambda arrays: [tensor(array, kind, layout) for array in arrays]
-        for version in (1, 4, 5) if kind != "F32" else (4, 5):
+        for version in (1, 3, 4, 5) if kind != "F32" else (3, 4, 5):
             found = grouped(version, put(x), put(weight), [empty((m, n), kind, layout) for m, _, n in shapes], splitItem=0,
                             **({} if version == 1 else {"groupType": -1}))  # fmt: skip
             for own, a, b in zip(found, x, weight):
@@ -91,18 +93,18 @@ def test_lists_of_tensors():
             alike = [item[:, :1].repeat(3, 1) for item in weight]
             for groups in (None, np.cumsum([m for m, _, _ in shapes]).tolist()):
                 given = groups if version == 1 or groups is None else tensor(groups, "I64")
-                found = grouped(version, put(x), put(alike), [empty((24, 3), kind, layout)], given, splitItem=3, **({} if version == 1 else {"groupListType": 0}))
+                found = grouped(version, put(x), put(alike), [empty((24, 3), kind, layout)], given, splitItem=3, **({} if version < 4 else {"groupListType": 0}))
                 near(found[0], np.concatenate([a @ b for a, b in zip(x, alike)]), kind, 300)
 
 
 def test_groups_of_depth():
     sizes = [3, 0, 4]
-    for number, (kind, version) in enumerate(zip(KINDS, (4, 5, 4))):
+    for number, (kind, version) in enumerate(zip(KINDS, (3, 5, 4))):
         a, b = drawn((8, 5), 1, kind), drawn((8, 6), 2, kind)
         x = tensor(a.T, kind, "reversed")  # lies in memory as [k, m]
         parts = np.split(np.arange(8), np.cumsum(sizes))[:3]
         expected = np.stack([a[part].T @ b[part] for part in parts])
-        found = grouped(version, [x], [tensor(b, kind)], [empty((3, 5, 6), kind, LAYOUTS[number])], list_of(sizes, number), groupType=2, groupListType=number)
+        found = grouped(version, [x], [tensor(b, kind)], [empty((3, 5, 6), kind, LAYOUTS[number])], list_of(sizes, number), groupType=2, **({"groupListType": number} if version > 3 else {}))
         near(found[0], expected, kind, 8)
         found = grouped(version, [tensor(a.T, kind, "reversed")], [tensor(b[part], kind) for part in parts], [empty((5, 6), kind) for _ in parts],
                         groupType=2, splitItem=0)  # fmt: skip
