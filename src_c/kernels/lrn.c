@@ -15,7 +15,8 @@
  * blocks, for all threads. */
 enum { BLOCK_LIMIT = 1024, BLOCK_LEAST = 64, GATHERED_ELEMENTS = 16 * 1024, GATHERED_LEAST = 16, PIECES_WANTED = 16,
        WINDOW_LIMIT = LRN_WINDOW_LIMIT /* of an LRN descriptor (mcdnn 3) */, LINE_BYTES = 64,
-       TILE = 64 /* positions of one channel whose sums wait in registers' reach */ };
+       TILE = 64 /* positions of one channel whose sums wait in registers' reach */,
+       LINES_ELEMENTS = 2048 /* of lines of channels */ };
 
 /* The inputs; forward has X only. */
 enum { X, DY, INPUT_LIMIT };
@@ -31,6 +32,7 @@ typedef struct Lrn {
     bool in_place[INPUT_LIMIT], out_in_place; /* the rows are unit-stride arrays of the compute type */
     int64_t images, channels, positions, block, blocks;
     int64_t back, ahead; /* channels of the window on both sides of its own */
+    bool by_lines;       /* forward where the channels of a position lie together */
     struct Lrn *wide; /* the same call in double; NULL: it is */
     bool repeatable;        /* a block may be formed twice: no input is overwritten, no prior value counts */
     atomic_int out_of_memory;
@@ -81,6 +83,17 @@ static View merged(const View *view)
 static bool has_unit_rows(const View *view)
 {
     return view->rank == 2 || (view->rank == 3 && view->strides[2] == 1);
+}
+
+static bool has_lines(const View *view)
+{
+    return view->rank == 3 && view->strides[1] == 1;
+}
+
+static char *line_at(const View *view, int64_t image, int64_t position)
+{
+    const int64_t offset = image * view->strides[0] + position * view->strides[2];
+    return (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
 }
 
 static bool has_rows(const View *view, DType compute)
@@ -230,6 +243,7 @@ static KernelStatus run(const LocalNorm *norm, int input_count, const View *inpu
         lrn.inputs[k] = merged(&inputs[k]);
         lrn.repeatable = lrn.repeatable && inputs[k].data != out->data;
     }
+    lrn.by_lines = has_lines(&lrn.inputs[X]) && has_lines(&lrn.out) && norm->alpha == 1 && norm->beta == 0;
     choose_blocks(&lrn);
     atomic_init(&lrn.out_of_memory, 0);
     Lrn wide = lrn;
