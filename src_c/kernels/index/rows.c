@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { PIECE_BYTES = 64 * 1024, TILE = 512 };
+enum { PIECE_BYTES = 64 * 1024, TILE = 512, LINE_BYTES = 64, AHEAD = 8 /* rows */ };
 
 static int64_t rows_of_piece(int64_t row_bytes)
 {
@@ -63,17 +63,48 @@ KERNEL_CLONES static void accumulate(double *sums, const double *row, int64_t co
     }
 }
 
+KERNEL_CLONES static void accumulate_floats(double *sums, const float *row, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        sums[i] += (double)row[i];
+    }
+}
+
+static void accumulate_elements(double *sums, const void *from, DType dtype, int64_t count)
+{
+    double row[TILE];
+    if (dtype == DTYPE_FLOAT32) {
+        accumulate_floats(sums, from, count);
+        return;
+    }
+    us_load_double(row, from, dtype, 1, count);
+    accumulate(sums, row, count);
+}
+
+/* Rows lie anywhere: the processor does not see by itself which one is next. */
+static void ask_for(const Addition *work, int64_t move, int64_t first, int64_t count)
+{
+    const int64_t size = (int64_t)us_dtype_size(work->dtype);
+    if (move < work->count) {
+        const char *from = work->rows + ((int64_t)work->moves[move].place * work->width + first) * size;
+        for (int64_t at = 0; at < count * size; at += LINE_BYTES) {
+            __builtin_prefetch(from + at);
+        }
+    }
+}
+
 static void add_target(const Addition *work, int64_t first, int64_t end)
 {
     const int64_t size = (int64_t)us_dtype_size(work->dtype);
-    double sums[TILE], row[TILE];
+    double sums[TILE];
     for (int64_t i = 0; i < work->width; i += TILE) {
         const int64_t count = work->width - i < TILE ? work->width - i : TILE;
         char *target = work->out + ((int64_t)work->moves[first].key * work->width + i) * size;
         us_load_double(sums, target, work->dtype, 1, count);
         for (int64_t k = first; k < end; k++) {
-            us_load_double(row, work->rows + ((int64_t)work->moves[k].place * work->width + i) * size, work->dtype, 1, count);
-            accumulate(sums, row, count);
+            ask_for(work, k + AHEAD, i, count);
+            const char *row = work->rows + ((int64_t)work->moves[k].place * work->width + i) * size;
+            accumulate_elements(sums, row, work->dtype, count);
         }
         us_store_double(target, work->dtype, 1, sums, count);
     }
