@@ -117,10 +117,21 @@ static void integers(const Draws *draws, const uint32_t *words, int64_t *values)
     }
 }
 
+KERNEL_CLONES static void place_alike(int64_t count, float mean, float deviation, float *values)
+{
+    for (int64_t i = 0; i < count; i++) {
+        values[i] = mean + deviation * values[i];
+    }
+}
+
 /* Normal draws with their mean and deviation, each of which may be a tensor. */
 static void place_floats(const Work *work, int64_t begin, int64_t count, float *values)
 {
     const Draws *draws = &work->draws;
+    if (us_view_is_absent(&work->views[FIRST]) && us_view_is_absent(&work->views[SECOND])) {
+        place_alike(count, (float)draws->a, (float)draws->b, values);
+        return;
+    }
     float means[WORDS], deviations[WORDS];
     for (int64_t i = 0; i < count; i++) {
         means[i] = (float)draws->a;
