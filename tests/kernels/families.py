@@ -64,6 +64,9 @@ def formulas():
             if match and match[1] in KINDS:
                 kind, name, inputs, outputs, numbers, lanes = match.groups()
                 found[name] = (KINDS[kind], int(inputs), int(outputs or 1), int(numbers), lanes)
+            split = re.match(r"MAP_SPLIT\((\w+), ([A-Z]\w*),", line)
+            if split:
+                found[split[1]] = ("same", 1, 1, 0, split[2])
     return found
 
 

@@ -1,10 +1,11 @@
-/* How formulas are written. A file of formulas (arithmetic.inc, …) holds lines of three kinds and is included once for
+/* How formulas are written. A file of formulas (arithmetic.inc, …) holds lines as these and is included once for
  * every lane and level, once more for the table of their bodies, and by formulas.h for the declarations:
  *
  *     MAP(name, inputs, numbers, LANES, expression)               one output of the type computed in
  *     MAP_TEST(name, inputs, numbers, LANES, expression)          true or false
  *     MAP_PART(name, inputs, numbers, COMPLEX, expression)        a real number from complex ones
  *     MAP_MANY(name, inputs, outputs, numbers, LANES, statements) sets out[0 …]
+ *     MAP_SPLIT(name, LANES, is_easy, easy, general)              three functions of one input: see map_split
  *
  * In an expression x, y, z, w are the inputs, a, b, c, d, e the numbers (all COMPUTE); in[…] and n[…] are all of
  * them. Functions of the lane: kernels/lanes/functions.inc, and MATHS(name) of kernels/maths/maths.h in floating lanes.

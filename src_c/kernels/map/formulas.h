@@ -8,6 +8,7 @@
 #define MAP_TEST MAP
 #define MAP_PART MAP
 #define MAP_MANY MAP
+#define MAP_SPLIT MAP
 #include "kernels/map/activation.inc"
 #include "kernels/map/activation_gradient.inc"
 #include "kernels/map/arithmetic.inc"
@@ -24,5 +25,6 @@
 #undef MAP_TEST
 #undef MAP_PART
 #undef MAP_MANY
+#undef MAP_SPLIT
 
 #endif
