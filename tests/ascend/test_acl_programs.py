@@ -13,6 +13,7 @@ PRINTED = {
     "built_models.c": "labels 10 21\nswitched 10 21\nnot switched 11 21\n",
     "captured_models.c": "replayed 3 4.5 6.25\nupdated 12 9 8.5\nchosen 501 252 128\nordered 4 5 6.5\n",
     "tools.c": "error=0 peekErr=0 lastErr=0 recentErrMsg=<null>\nallocCount=2 freeCount=2\nmanaged 3 5\npool 128 0\n",
+    "processes.c": "answered 9\nimporter 0\n",
     "channels.cpp": "channel 1 0 16 4\nfull 207014\nroute 1 6 hello\n",
 }
 
