@@ -301,9 +301,10 @@ static bool take_room(PoolState *pool, const Stream *stream, size_t bytes)
     if (pool->limit != 0 && more > pool->limit - reserved) {
         more = pool->limit - reserved;
     }
-    if (there + more < bytes || more > device->capacity - device->used) {
+    if (pool->destroyed || there + more < bytes || more > device->capacity - device->used) {
         return false;
     }
+    pool->blocks++; /* from now on the pool stays */
     reserve(pool, more);
     size_t left = bytes;
     for (Return *back = pool->returns; back != NULL && left > 0; back = back->next) {
@@ -352,17 +353,22 @@ static bool take_room_in_order(PoolState *pool, Stream *stream, size_t bytes)
     return taken;
 }
 
-static void enter_block(PoolState *pool, void *address, size_t bytes)
+/* Room that has been taken is that of the block at the address, which is still there; or of none. */
+static bool enter_block(PoolState *pool, const void *address, size_t bytes)
 {
     PlatformState *platform = platform_of(&pool->public);
     pthread_mutex_lock(&platform->memory_lock);
-    if (address != NULL) {
-        us_memory_block(&platform->public, address)->pool = pool;
-        pool->blocks++;
+    Allocation *block = address != NULL ? us_memory_block(&platform->public, address) : NULL;
+    bool there = block != NULL && !block->freed;
+    if (there) {
+        block->pool = pool;
     } else {
+        pool->blocks--;
         pool->numbers[POOL_USED] -= bytes;
+        end_if_unused(pool);
     }
     pthread_mutex_unlock(&platform->memory_lock);
+    return there;
 }
 
 static DeviceFault run_nothing(void *argument, Explanation *why)
@@ -385,8 +391,7 @@ MemoryStatus us_pool_allocate(Pool *public, Stream *stream, size_t size, const c
     BlockSize sizes = {.asked = size, .charged = 0, .mapped = bytes}; /* the pool has been charged */
     void *made = NULL;
     us_memory_allocate(public->device, MEMORY_DEVICE, sizes, function, &made);
-    enter_block(pool, made, bytes);
-    if (made == NULL) {
+    if (!enter_block(pool, made, bytes)) {
         return MEMORY_EXHAUSTED;
     }
     if ((us_checks() & (CHECK_RACE | CHECK_SYNC)) != 0) { /* the stream has it first */
@@ -422,6 +427,13 @@ void us_pools_settle(Device *device)
     pthread_mutex_unlock(&platform->memory_lock);
 }
 
+static void destroy(PoolState *pool)
+{
+    make_idle_what_is_over(pool);
+    pool->destroyed = true;
+    end_if_unused(pool);
+}
+
 void us_pool_destroy(Pool *pool)
 {
     PlatformState *platform = platform_of(pool);
@@ -429,9 +441,9 @@ void us_pool_destroy(Pool *pool)
         return;
     }
     pthread_mutex_lock(&platform->memory_lock);
-    make_idle_what_is_over(pool_state(pool));
-    pool_state(pool)->destroyed = true;
-    end_if_unused(pool_state(pool));
+    if (!pool_state(pool)->destroyed) { /* a reset of the device may just have done it */
+        destroy(pool_state(pool));
+    }
     pthread_mutex_unlock(&platform->memory_lock);
 }
 
@@ -440,9 +452,7 @@ void us_pools_end(DeviceState *device)
     for (PoolState *pool = device->pools, *next = NULL; pool != NULL; pool = next) {
         next = pool->next;
         us_handle_end(pool->public.handle, HANDLE_POOL);
-        make_idle_what_is_over(pool);
-        pool->destroyed = true;
-        end_if_unused(pool);
+        destroy(pool);
     }
 }
 

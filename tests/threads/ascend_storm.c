@@ -2,6 +2,7 @@
  * nobody records, handles that are dead, foreign or of another kind, absurd sizes, double frees, contexts that stop.
  * Any status is right; nothing may crash, hang, or disturb the one thread that computes. Prints "ok". */
 #include "acl/acl.h"
+#include "acl/acl_rt_memory_soma.h"
 #include "aclnnop/aclnn_soft_margin_loss_backward.h"
 
 #include <pthread.h>
@@ -94,6 +95,37 @@ static void on_memory(uint64_t *state)
         if (aclrtMallocHost(&made, count < 65 ? count : 64) == ACL_SUCCESS) {
             CHECK(aclrtFreeHost(made) == ACL_SUCCESS && aclrtFreeHost(made) != ACL_SUCCESS);
         }
+    }
+}
+
+static void on_pool(uint64_t *state)
+{
+    aclrtMemPoolProps props = {.location = {.type = ACL_MEM_LOCATION_TYPE_DEVICE}, .maxSize = size_of_any_kind(state)};
+    aclrtMemPool pool = NULL;
+    void *made = NULL;
+    uint64_t number = 0;
+    switch (next(state) % 6) {
+    case 0:
+        if (aclrtMemPoolCreate(&pool, &props) == ACL_SUCCESS) {
+            share(state, pool);
+        }
+        break;
+    case 1:
+        if (aclrtMemPoolMallocAsync(&made, size_of_any_kind(state), some(state), some(state)) == ACL_SUCCESS) {
+            share(state, made);
+        }
+        break;
+    case 2:
+        aclrtMemPoolFreeAsync(some(state), some(state));
+        break;
+    case 3:
+        aclrtMemPoolDestroy(some(state));
+        break;
+    case 4:
+        aclrtMemPoolTrimTo(some(state), size_of_any_kind(state));
+        break;
+    default:
+        aclrtMemPoolGetAttr(some(state), (aclrtMemPoolAttr)(next(state) % 10), &number);
     }
 }
 
@@ -199,12 +231,15 @@ static void *storm(void *argument)
     aclrtStream mine = NULL;
     CHECK(aclrtSetDevice(0) == ACL_SUCCESS && aclrtCreateStream(&mine) == ACL_SUCCESS);
     for (int step = 0; step < STEPS; step++) {
-        switch (next(&state) % 4) {
+        switch (next(&state) % 5) {
         case 0:
             on_memory(&state);
             break;
         case 1:
             on_event(&state);
+            break;
+        case 2:
+            on_pool(&state);
             break;
         default:
             on_stream(&state, mine, &calls);
