@@ -31,6 +31,7 @@ def locked():
 
 def test_what_was_saved_comes_back():
     with memory(PAGE + 64) as block, memory() as other:
+        ok(lib.aclrtMemset(block, PAGE + 64, 0, PAGE + 64))
         upload(block, b"first")
         upload(ffi.cast("char *", block) + PAGE, b"last")
         upload(other, b"other")
