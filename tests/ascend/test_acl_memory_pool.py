@@ -162,10 +162,12 @@ def test_what_is_over_may_be_used_at_once_or_after_the_host_has_waited(scene, at
 
 def test_work_after_the_return_is_a_fault(scene):
     pool, stream = make_pool(scene), scene.stream()
+    gate = held(scene, stream)
     block = take(pool, 64, stream)
     give(block, stream)
     take(pool, 64, stream)
-    ok(lib.aclrtMemsetAsync(block, 64, 0, 64, stream))
+    ok(lib.aclrtMemsetAsync(block, 64, 0, 64, stream))  # after the stream has come to the return it is refused at once
+    let_go(scene, gate)
     assert lib.aclrtSynchronizeStream(stream) == 507053
     assert "which has been freed" in last_text()
 
