@@ -2,6 +2,7 @@
 #include "device/graph_internal.h"
 
 #include "report/grace.h"
+#include "report/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -149,15 +150,11 @@ uint32_t us_graph_add_branch(GraphState *graph, void *stream, bool dormant)
 Step *us_graph_add_step(GraphState *graph, uint32_t number, StepKind kind)
 {
     Branch *branch = &graph->branches[number];
-    if (branch->count == branch->capacity) {
-        size_t capacity = branch->capacity == 0 ? 16 : 2 * branch->capacity;
-        Step *steps = realloc(branch->steps, capacity * sizeof *steps);
-        if (steps == NULL) {
-            return NULL;
-        }
-        branch->steps = steps;
-        branch->capacity = capacity;
+    Step *steps = us_grown(branch->steps, branch->count, &branch->capacity, sizeof *steps);
+    if (steps == NULL) {
+        return NULL;
     }
+    branch->steps = steps;
     Step *step = &branch->steps[branch->count++];
     *step = (Step){.kind = kind, .id = graph->step_count++};
     if (kind == STEP_EXTERNAL_RECORD || kind == STEP_EXTERNAL_WAIT) {

@@ -3,6 +3,7 @@
 #include "device/check.h"
 #include "device/value.h"
 #include "report/caller.h"
+#include "report/grow.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -333,15 +334,11 @@ static void add_access(const Use *use, const Task *task, const StreamState *stre
             drop_access(i);
         }
     }
-    if (access_count == access_capacity) {
-        size_t capacity = access_capacity == 0 ? 256 : 2 * access_capacity;
-        Access *grown = realloc(accesses, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return;
-        }
-        accesses = grown;
-        access_capacity = capacity;
+    Access *grown = us_grown(accesses, access_count, &access_capacity, sizeof *grown);
+    if (grown == NULL) {
+        return;
     }
+    accesses = grown;
     bool closed = (us_checks() & CHECK_SYNC) != 0 && is_host_memory(use);
     accesses[access_count++] = (Access){
         .use = *use, .user = {task->work.name, task->caller, use->writes}, .place = timeline->place, .ticket = ticket,

@@ -4,6 +4,7 @@
  * one device form one block of the registry, so that a kernel may work across them. */
 #include "device/device_internal.h"
 #include "device/ranges.h"
+#include "report/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,20 +82,15 @@ Allocation *us_virtual_find(const PlatformState *platform, uintptr_t address)
     return block != NULL && address - block->address <= block->size ? block : NULL;
 }
 
-/* Room for one more item; false: no memory. */
-static bool grow(void **items, size_t item_size, size_t count, size_t *capacity)
+/* Room for one more mapping; false: no memory. */
+static bool grow(VirtualMemory *memory)
 {
-    if (count < *capacity) {
-        return true;
-    }
-    size_t wanted = *capacity == 0 ? 16 : 2 * *capacity;
-    void *grown = realloc(*items, wanted * item_size);
-    if (grown == NULL) {
-        return false;
-    }
-    *items = grown;
-    *capacity = wanted;
-    return true;
+    const size_t count = memory->mapping_count;
+    Mapping *mappings = us_grown(memory->mappings, count, &memory->mapping_capacity, sizeof *mappings);
+    memory->mappings = mappings != NULL ? mappings : memory->mappings;
+    Allocation *blocks = mappings != NULL ? us_grown(memory->blocks, count, &memory->block_capacity, sizeof *blocks) : NULL;
+    memory->blocks = blocks != NULL ? blocks : memory->blocks;
+    return blocks != NULL;
 }
 
 /* ---- addresses ---- */
@@ -415,8 +411,7 @@ static MemoryStatus map(PlatformState *platform, uintptr_t address, const void *
         us_explain(why, "some of the %zu bytes at 0x%zx are mapped already", physical->size, (size_t)address);
         return MEMORY_NOT_FOUND;
     }
-    if (!grow((void **)&memory->mappings, sizeof *memory->mappings, memory->mapping_count, &memory->mapping_capacity) ||
-        !grow((void **)&memory->blocks, sizeof *memory->blocks, memory->mapping_count, &memory->block_capacity)) {
+    if (!grow(memory)) {
         return MEMORY_EXHAUSTED;
     }
     void *alias = (void *)(address + (uintptr_t)alias_of(memory, address));

@@ -2,6 +2,7 @@
  * runs when the thread asks. A stream that has to stand still until then waits for an event that is recorded after the
  * function has returned. */
 #include "ascend/ascendcl/report_queue.h"
+#include "report/grow.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -76,15 +77,11 @@ static void let_go(ReportQueue *queue)
 
 static bool add_stream(ReportQueue *queue, Stream *stream)
 {
-    if (queue->stream_count == queue->stream_capacity) {
-        size_t capacity = queue->stream_capacity == 0 ? 4 : 2 * queue->stream_capacity;
-        void **streams = realloc(queue->streams, capacity * sizeof *streams);
-        if (streams == NULL) {
-            return false;
-        }
-        queue->streams = streams;
-        queue->stream_capacity = capacity;
+    void **streams = us_grown(queue->streams, queue->stream_count, &queue->stream_capacity, sizeof *streams);
+    if (streams == NULL) {
+        return false;
     }
+    queue->streams = streams;
     queue->streams[queue->stream_count++] = stream->handle;
     __atomic_store_n(&stream->vendor_state[queue->kind], (int64_t)(intptr_t)queue, __ATOMIC_RELEASE);
     return true;

@@ -26,6 +26,13 @@
 #define T_B DTYPE_BIT(ACL_BOOL)
 #define T_C64 DTYPE_BIT(ACL_COMPLEX64)
 #define T_C128 DTYPE_BIT(ACL_COMPLEX128)
+/* In tables of what goes together: the operand is absent. */
+#define T_NONE (UINT64_C(1) << 63)
+
+static inline bool op_is_of(const Operand *operand, DTypeSet types)
+{
+    return op_given(operand) ? dtype_in(operand->dtype, types) : (types & T_NONE) != 0;
+}
 
 /* Numbers in an array, and how many; NO_NUMBERS for none. */
 #define NUMBERS(...) sizeof((const Number[]){__VA_ARGS__}) / sizeof(Number), (const Number[]){__VA_ARGS__}

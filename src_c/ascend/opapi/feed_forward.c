@@ -5,8 +5,6 @@
 #include "kernels/map/formulas.h"
 #include "kernels/matmul/feed_forward.h"
 
-#define T_NONE (UINT64_C(1) << 63)
-
 enum { MOST_EXPERTS = 256, SIZE_LIMIT = 65536 };
 
 /* ---- types ---- */
@@ -25,20 +23,15 @@ static const TypeRow rows[] = {
     {FEED_WEIGHTS, T_BF16, T_I8 | T_I4, T_NONE | T_F32, T_NONE, T_NONE, T_BF16, T_NONE | T_BF16, T_BF16},
 };
 
-static bool is_of(const Operand *operand, DTypeSet types)
-{
-    return op_given(operand) ? dtype_in(operand->dtype, types) : (types & T_NONE) != 0;
-}
-
 static bool fits_row(const FeedForwardCall *call, const TypeRow *row)
 {
-    bool fits = is_of(call->x, row->x) && is_of(call->y, row->y) && is_of(call->scale, row->between) &&
-                is_of(call->offset, row->between);
+    bool fits = op_is_of(call->x, row->x) && op_is_of(call->y, row->y) && op_is_of(call->scale, row->between) &&
+                op_is_of(call->offset, row->between);
     for (int i = 0; i < 2; i++) {
         const FeedForwardLayer *layer = &call->layers[i];
-        fits = fits && is_of(layer->weight, row->weight) && is_of(layer->bias, row->bias) &&
-               is_of(layer->scale, row->deq_scale) && is_of(layer->antiquant_scale, row->antiquant_scale) &&
-               is_of(layer->antiquant_offset, row->antiquant_offset);
+        fits = fits && op_is_of(layer->weight, row->weight) && op_is_of(layer->bias, row->bias) &&
+               op_is_of(layer->scale, row->deq_scale) && op_is_of(layer->antiquant_scale, row->antiquant_scale) &&
+               op_is_of(layer->antiquant_offset, row->antiquant_offset);
     }
     return fits;
 }

@@ -2,8 +2,6 @@
 
 /* ---- types ---- */
 
-#define T_NONE (UINT64_C(1) << 63)
-
 typedef struct TypeRow {
     Scheme scheme;
     DTypeSet x, weight, bias, scale, row_scale, antiquant_scale, antiquant_offset, out;
@@ -25,7 +23,7 @@ static const TypeRow rows[] = {
 
 static bool is_of(Operands list, DTypeSet types)
 {
-    return list.count > 0 ? dtype_in(list.items[0]->dtype, types) : (types & T_NONE) != 0;
+    return op_is_of(list.count > 0 ? list.items[0] : NULL, types);
 }
 
 /* The first version has neither float32 nor 4 bits, and no scales but those to ACL_INT8. */

@@ -116,7 +116,6 @@ Shape op_shape_product_of_integers(OpCall *op, const Operand *x1, const Operand 
     return shape;
 }
 
-#define T_NONE (UINT64_C(1) << 63)
 #define T_PACKED (T_I4 | T_I32)
 #define T_BITS (T_U64 | T_I64)
 
@@ -141,16 +140,11 @@ static const TypeRow grouped_rows[] = {
     {T_I4, T_I4, T_F32, T_F32, T_F16, T_NONE, T_NONE, T_BF16},
 };
 
-static bool is_of(const Operand *operand, DTypeSet types)
-{
-    return op_given(operand) ? dtype_in(operand->dtype, types) : (types & T_NONE) != 0;
-}
-
 static bool fits_row(const QuantMatmulCall *call, const TypeRow *row)
 {
-    return is_of(call->x1, row->x1) && is_of(call->x2, row->x2) && is_of(call->row_scale, row->row_scale) &&
-           is_of(call->scale, row->scale) && is_of(call->offset, row->offset) && is_of(call->shift, row->shift) &&
-           is_of(call->bias, row->bias) && is_of(call->out, row->out);
+    return op_is_of(call->x1, row->x1) && op_is_of(call->x2, row->x2) && op_is_of(call->row_scale, row->row_scale) &&
+           op_is_of(call->scale, row->scale) && op_is_of(call->offset, row->offset) && op_is_of(call->shift, row->shift) &&
+           op_is_of(call->bias, row->bias) && op_is_of(call->out, row->out);
 }
 
 static const char *type_name(const Operand *operand)

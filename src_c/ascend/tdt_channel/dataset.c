@@ -1,4 +1,5 @@
 #include "ascend/tdt_channel/dataset.h"
+#include "report/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -200,15 +201,11 @@ aclError acltdtDestroyDataset(acltdtDataset *dataset)
 
 bool tdt_add_item(Dataset *dataset, void *item)
 {
-    if (dataset->count == dataset->capacity) {
-        size_t capacity = dataset->capacity == 0 ? 8 : 2 * dataset->capacity;
-        void **grown = realloc(dataset->items, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return false;
-        }
-        dataset->items = grown;
-        dataset->capacity = capacity;
+    void **items = us_grown(dataset->items, dataset->count, &dataset->capacity, sizeof *items);
+    if (items == NULL) {
+        return false;
     }
+    dataset->items = items;
     dataset->items[dataset->count++] = item;
     return true;
 }

@@ -1,5 +1,6 @@
 /* Routes from one queue to another (cann-runtime-3 17). */
 #include "ascend/tdt_queue/queue.h"
+#include "report/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,15 +60,11 @@ aclError acltdtGetQueueRouteParam(const acltdtQueueRoute *route, acltdtQueueRout
 
 static bool append(RouteList *list, Route route)
 {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 8 : 2 * list->capacity;
-        Route *grown = realloc(list->routes, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return false;
-        }
-        list->routes = grown;
-        list->capacity = capacity;
+    Route *routes = us_grown(list->routes, list->count, &list->capacity, sizeof *routes);
+    if (routes == NULL) {
+        return false;
     }
+    list->routes = routes;
     list->routes[list->count++] = route;
     return true;
 }
