@@ -37,6 +37,7 @@ TIES = re.compile(r"^(sort|msort|argsort|topk|median|nanmedian|kthvalue|mode)$")
 ROUNDED = "a number in a formula of 16-bit tensors rounds to their type before it is used; on the CPU it does not"
 KNOWN = {  # why some differ
     "clamp": "where the lower bound is above the upper one, the vendor's page takes the lower one last",
+    "cov": "the terms of one gradient cancel: a unit in the last place of a term is left, and on the CPU nothing",
     "triangular_solve": "the second result is the triangle only, as on the vendor's page",
     "nn.functional.gelu": "the adapter calls one function for both forms, and its gradient is that of the one with erf",
     "nn.functional.interpolate.nearest": "along one axis the adapter leaves scale_factor out",
