@@ -298,8 +298,9 @@ static bool take_room(PoolState *pool, const Stream *stream, size_t bytes)
     size_t more = bytes > there ? round_up(bytes - there, ROOM_UNIT) : 0;
     const DeviceState *device = device_state(pool->public.device);
     size_t reserved = pool->numbers[POOL_RESERVED];
-    if (pool->limit != 0 && more > pool->limit - reserved) {
-        more = pool->limit - reserved;
+    size_t allowed = pool->limit > reserved ? pool->limit - reserved : 0; /* take_back may go beyond the limit */
+    if (pool->limit != 0 && more > allowed) {
+        more = allowed;
     }
     if (pool->destroyed || there + more < bytes || more > device->capacity - device->used) {
         return false;

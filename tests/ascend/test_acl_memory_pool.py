@@ -196,6 +196,23 @@ def test_a_return_that_is_dropped_never_happened(scene):
     assert get(pool, USED) == 0
 
 
+def test_a_pool_that_a_dropped_return_has_taken_beyond_its_limit_gives_nothing_more(scene):
+    pool, stream = make_pool(scene, limit=2 * MIB), scene.stream()
+    gate = held(scene, stream)
+    block = take(pool, 2 * MIB, stream)
+    give(block, stream)
+    second = take(pool, 2 * MIB, stream)  # where the stream will have given the first one back
+    ok(lib.aclrtStreamAbort(stream))
+    assert numbers(pool) == [4 * MIB] * 4
+    assert lib.aclrtMemPoolMallocAsync(ffi.new("void **"), 1, pool, stream) == 207001
+    let_go(scene, gate)
+    for made in (block, second):
+        give(made, stream)
+    ok(lib.aclrtSynchronizeStream(stream))
+    give(take(pool, 2 * MIB, stream), stream)
+    assert lib.aclrtMemPoolMallocAsync(ffi.new("void **"), 2 * MIB + 1, pool, stream) == 207001
+
+
 def test_blocks_outlive_their_pool(scene):
     before, stream = free_bytes(), scene.stream()
     with contextlib.ExitStack() as inner:
