@@ -9,16 +9,12 @@ static pthread_t owner;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t opened = PTHREAD_COND_INITIALIZER;
 
-bool us_gate_close(GateRule *waits)
+void us_gate_close(GateRule *waits)
 {
     pthread_mutex_lock(&lock);
-    bool was_open = atomic_load(&rule) == NULL;
-    if (was_open) {
-        owner = pthread_self();
-        atomic_store(&rule, waits);
-    }
+    owner = pthread_self();
+    atomic_store(&rule, waits);
     pthread_mutex_unlock(&lock);
-    return was_open;
 }
 
 void us_gate_open(void)

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 
 /* `waits` decides, for the calling thread and a function that it calls (as the vendor spells it). Not for the thread that has
- * closed the gate. False: it is closed already. */
+ * closed the gate. */
 typedef bool GateRule(const char *function);
-bool us_gate_close(GateRule *waits);
+void us_gate_close(GateRule *waits);
 void us_gate_open(void);
 
 void us_gate_pass(const char *function); /* us_call_begin does it */

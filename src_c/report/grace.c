@@ -93,14 +93,13 @@ static bool others_are_in_calls(void)
     return found;
 }
 
-bool us_grace_wait_for_others(uint64_t nanoseconds)
+void us_grace_wait_for_others(uint64_t nanoseconds)
 {
     enum { LOOK_AGAIN_US = 50 };
     uint64_t looks = nanoseconds / (LOOK_AGAIN_US * 1000);
     while (others_are_in_calls() && looks-- > 0) {
         usleep(LOOK_AGAIN_US);
     }
-    return !others_are_in_calls();
 }
 
 static uint64_t oldest_call(void)

@@ -6,15 +6,14 @@
 #ifndef UNDERSTUDY_GRACE_H
 #define UNDERSTUDY_GRACE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* Around each public call; may nest (a callback that calls). us_call_begin and us_call_end do it. */
 void us_grace_enter(void);
 void us_grace_leave(void);
 
-/* Waits until no other thread is in a call, at most so long; false: one still is. For who keeps new calls from beginning. */
-bool us_grace_wait_for_others(uint64_t nanoseconds);
+/* Waits until no other thread is in a call, at most so long. For who keeps new calls from beginning. */
+void us_grace_wait_for_others(uint64_t nanoseconds);
 
 /* Calls end(object) later. The object's handle has been ended before. */
 void us_grace_bury(void (*end)(void *object), void *object);
