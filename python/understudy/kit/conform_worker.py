@@ -7,7 +7,6 @@ another. The second argument names a pipe that the parent holds open as long as 
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import re
@@ -17,6 +16,8 @@ import threading
 import time
 
 import pytest
+
+from understudy.kit.collection import cases_are_no_garbage
 
 
 NEEDS_SOURCES = re.compile(r"import native|parents\[2\]|\[\"(gcc|nm)\"|from tests\.(tensor|function_table)")
@@ -46,13 +47,8 @@ class Reporter:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self):
-        """Thousands of cases are no garbage: looking for some among them would take half of the time."""
-        gc.disable()
-        try:
+        with cases_are_no_garbage():
             return (yield)
-        finally:
-            gc.freeze()
-            gc.enable()
 
     @pytest.hookimpl(trylast=True)  # after -k has chosen
     def pytest_collection_modifyitems(self, session, config, items):
