@@ -1,34 +1,12 @@
 /* What a call costs when there is nearly nothing to compute: phase 1, phase 2 and the wait on a 4 KiB tensor.
  * Prints microseconds per call, then those of 100 calls in a row on 256 bytes, without waits between them, and of a
  * captured graph of the same 100. Uses only the vendor's interface; UNDERSTUDY_STREAM chooses how streams run. */
+#include "measure.h"
+
 #include <acl/acl.h>
 #include <aclnnop/aclnn_soft_margin_loss_backward.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
 enum { COUNT = 1024, SMALL_COUNT = 64, CALLS = 20000, ROUNDS = 7, GRAPH_CALLS = 100, GRAPH_LAUNCHES = 200 };
-
-static void check(int status, const char *what)
-{
-    if (status != 0) {
-        fprintf(stderr, "call_cost: %s gives %d\n", what, status);
-        exit(1);
-    }
-}
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
-}
-
-static double least(double a, double b)
-{
-    return a < b ? a : b;
-}
 
 enum { GRAD, SELF, TARGET, OUT, TENSORS };
 

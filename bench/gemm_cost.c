@@ -1,26 +1,17 @@
 /* mcblasSgemm with its wait beside the same product by a bare call of the BLAS, on as many threads, in turn. Arguments: the
  * BLAS library, the prefix of its names, threads. Prints microseconds for each size: size, ours, bare. */
+#include "measure.h"
+
 #include <mc_runtime.h>
 #include <mcblas.h>
 
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 /* REST, nanoseconds: threads of the BLAS look for work so long before they leave the processor. */
 enum { COLUMN_MAJOR = 102, AS_IS = 111, TURNS = 4, REST = 200000000 };
 
 typedef void Gemm(int order, int form_a, int form_b, int m, int n, int k, float alpha, const float *a, int lda,
                   const float *b, int ldb, float beta, float *c, int ldc);
-
-static void check(int status, const char *what)
-{
-    if (status != 0) {
-        fprintf(stderr, "gemm_cost: %s gives %d\n", what, status);
-        exit(1);
-    }
-}
 
 static void *function_of(void *library, const char *prefix, const char *name)
 {
@@ -29,18 +20,6 @@ static void *function_of(void *library, const char *prefix, const char *name)
     void *found = dlsym(library, whole);
     check(found == NULL, whole);
     return found;
-}
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
-}
-
-static double least(double a, double b)
-{
-    return a < b ? a : b;
 }
 
 static float *matrix(size_t bytes)
