@@ -80,6 +80,19 @@ def rounded(values, kind: str) -> numpy.ndarray:
     return of_type.decode(of_type.encode(values.ravel())).reshape(values.shape)
 
 
+def random(seed: int) -> numpy.random.Generator:
+    return numpy.random.default_rng(seed)
+
+
+def drawn(shape, seed: int, kind: str = "F32") -> numpy.ndarray:
+    """Numbers of the standard normal distribution, as the type holds them."""
+    return rounded(random(seed).normal(0, 1, shape), kind)
+
+
+def whole(shape, seed: int, low: int = -128, high: int = 128) -> numpy.ndarray:
+    return random(seed).integers(low, high, shape)
+
+
 def call(name: str, **arguments):
     """Runs `aclnn<name>`, which must succeed: tensors are Tensors, lists of tensors lists of them, NULL is None, scalars and
     arrays plain values. What was written, in the prototype's order: one array, or a tuple of arrays and lists of arrays."""

@@ -4,16 +4,12 @@ import numpy as np
 import pytest
 
 from tests.ascend import calling
-from tests.ascend.calling import call, empty, rounded, tensor
+from tests.ascend.calling import call, drawn, empty, rounded, tensor
 from tests.conformance import harness
 
 ROUNDING = {"F32": 2.0**-22, "F16": 2.0**-11, "BF16": 2.0**-8}
 FAR = 2**31 - 1
 AXES = {"BNSD": (0, 1, 2, 3), "BSND": (0, 2, 1, 3), "BSH": (0, 2, 1, 3), "SBH": (2, 0, 1, 3)}
-
-
-def drawn(shape, seed, kind="F32"):
-    return rounded(np.random.default_rng(seed).normal(0, 1, shape), kind)
 
 
 def laid_out(values, layout):

@@ -7,7 +7,7 @@ import pytest
 
 from understudy import ascend
 
-from tests.ascend.calling import LAYOUTS, call, empty, fault, packed, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, packed, random, rounded, tensor, whole
 
 KINDS = ["F16", "BF16"]
 ROUNDING = {"F16": 2.0**-11, "BF16": 2.0**-8}
@@ -17,18 +17,6 @@ ERF = np.vectorize(math.erf, otypes=[float])
 ACTIVATIONS = {"fastgelu": lambda v: v / (1 + np.exp(-1.702 * v)), "gelu": lambda v: v / 2 * (1 + ERF(v / np.sqrt(2))),
                "relu": lambda v: np.maximum(v, 0), "silu": lambda v: v / (1 + np.exp(-v))}  # fmt: skip
 GATED = {"geglu": "gelu", "swiglu": "silu", "reglu": "relu"}
-
-
-def random(seed):
-    return np.random.default_rng(seed)
-
-
-def drawn(shape, seed, kind="F16"):
-    return rounded(random(seed).normal(0, 1, shape), kind)
-
-
-def whole(shape, seed, low=-128, high=128):
-    return random(seed).integers(low, high, shape)
 
 
 def near(actual, expected, kind, terms=64):
@@ -62,7 +50,7 @@ def test_one_network(third):
         own = run(third, put(x), put(a), put(b), empty(shape, kind, layout), activation=name)
         near(own, activation(x @ a) @ b, kind)
     for name, inner in GATED.items():
-        x, a, b = drawn((5, 8), 1), drawn((8, 6), 2), drawn((3, 8), 3)
+        x, a, b = (drawn(shape, seed, "F16") for shape, seed in (((5, 8), 1), ((8, 6), 2), ((3, 8), 3)))
         first, second = np.split(x @ a, 2, -1)
         own = run(third, tensor(x, "F16"), tensor(a, "F16"), tensor(b, "F16"), empty((5, 8), "F16"), activation=name, precise=1)
         near(own, (ACTIVATIONS[inner](first) * second) @ b, "F16")
@@ -140,5 +128,5 @@ def test_tokens_that_do_not_fit_are_faults():
 
 
 def test_function():
-    x, a, b = (drawn(shape, seed).astype(np.float16) for shape, seed in (((5, 8), 1), ((8, 6), 2), ((6, 8), 3)))
+    x, a, b = (drawn(shape, seed, "F16").astype(np.float16) for shape, seed in (((5, 8), 1), ((8, 6), 2), ((6, 8), 3)))
     near(ascend.ops.ffn(x, a, b, "relu", 0).astype(float), np.maximum(x.astype(float) @ a, 0) @ b, "F16")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, fault, packed, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, packed, random, rounded, tensor, whole
 from tests.conformance.ascend.pages import _list
 
 KINDS = ["F32", "F16", "BF16"]
@@ -12,18 +12,6 @@ NONE = ("scaleOptional", "offsetOptional", "antiquantScaleOptional", "antiquantO
 LATER = ("perTokenScaleOptional", "activationInputOptional", "activationQuantScaleOptional", "activationQuantOffsetOptional",
          "activationFeatureOutOptional", "dynQuantScaleOutOptional")  # fmt: skip
 SIZES = [3, 0, 5, 1]
-
-
-def random(seed):
-    return np.random.default_rng(seed)
-
-
-def drawn(shape, seed, kind="F32"):
-    return rounded(random(seed).normal(0, 1, shape), kind)
-
-
-def whole(shape, seed, low=-128, high=128):
-    return random(seed).integers(low, high, shape)
 
 
 def near(actual, expected, kind, terms):

@@ -5,19 +5,11 @@ import pytest
 
 from understudy import ascend
 
-from tests.ascend.calling import LAYOUTS, call, empty, packed, rounded, tensor
-
-
-def random(seed):
-    return np.random.default_rng(seed)
-
-
-def bytes_of(count, seed):
-    return random(seed).integers(-128, 128, count)
+from tests.ascend.calling import LAYOUTS, call, empty, packed, random, rounded, tensor, whole
 
 
 def nibbles(shape, seed):
-    return random(seed).integers(-8, 8, shape)
+    return whole(shape, seed, -8, 8)
 
 
 def wide(scale):
@@ -58,7 +50,7 @@ def test_products():
     shapes = [((3, 5), (5, 7)), ((2, 1, 4, 300), (3, 300, 9)), ((2, 5, 33), (2, 33, 270))]
     for number, (out, scale_kind, has_rows, bias_kind, has_offset) in enumerate(CASES):
         a_shape, b_shape = shapes[number % 3]
-        a, b = bytes_of(a_shape, number), bytes_of(b_shape, number + 50)
+        a, b = whole(a_shape, number), whole(b_shape, number + 50)
         a.flat[:3], b.flat[:3] = -128, -128
         m, n = a_shape[-2], b_shape[-1]
         turned = number % 2 == 1, number % 4 > 1
@@ -77,16 +69,16 @@ def test_products():
             "offset": tensor(offset, "F32") if has_offset else None,
         }  # fmt: skip
         sums = a @ b
-        whole = expected_of(sums, scale, rows[:, None] if has_rows else 1, bias, offset, out, bias_kind == "I32")
+        expected = expected_of(sums, scale, rows[:, None] if has_rows else 1, bias, offset, out, bias_kind == "I32")
         if out == "I32":
-            whole = sums + bias
+            expected = sums + bias
         for version in ("V4", "V5") if has_rows or bias_kind == "F16" else ("V3", "V4", "V5"):
-            own = product_of(version, given, empty(whole.shape, out, layout))
-            np.testing.assert_array_equal(own, whole, err_msg=f"{version} {out} {scale_kind}")
+            own = product_of(version, given, empty(expected.shape, out, layout))
+            np.testing.assert_array_equal(own, expected, err_msg=f"{version} {out} {scale_kind}")
 
 
 def test_bias_of_a_batch():
-    a, b, bias = bytes_of((2, 3, 8), 1), bytes_of((2, 8, 5), 2), rounded(bytes_of((2, 1, 5), 3) / 4, "F32")
+    a, b, bias = whole((2, 3, 8), 1), whole((2, 8, 5), 2), rounded(whole((2, 1, 5), 3) / 4, "F32")
     given = {"x1": tensor(a, "I8"), "x2": tensor(b, "I8"), "turned": (False, False), "scale": tensor([0.5], "F32"),
              "rows": None, "bias": tensor(bias, "F32"), "offset": None}  # fmt: skip
     for version in ("V3", "V4", "V5"):
@@ -122,7 +114,7 @@ def grouped(a, b, row_scale, scale, zero, group):
 
 def test_groups():
     common = {"yScale": None, "x1Offset": None, "transposeX1": False}
-    a, b, bias = bytes_of((5, 512), 1), bytes_of((512, 256), 2), rounded(bytes_of(256, 3) / 4, "F32")
+    a, b, bias = whole((5, 512), 1), whole((512, 256), 2), rounded(whole(256, 3) / 4, "F32")
     rows, blocks = scales((5, 4), 4), scales((4, 2), 5)
     expected = grouped(a, b, rows, np.repeat(blocks, 128, axis=1), None, 128) + bias
     own = call("QuantMatmulV5", x1=tensor(a, "I8", "gaps"), x2=tensor(b.T, "I8"), x1Scale=tensor(rows), x2Scale=tensor(blocks.T),
@@ -130,7 +122,7 @@ def test_groups():
                out=empty((5, 256), "BF16", "gaps"), **common)  # fmt: skip
     np.testing.assert_array_equal(own, rounded(expected, "BF16"))
 
-    a, b, row, scale, shift = bytes_of((3, 512), 6), nibbles((512, 24), 7), scales((3, 1), 8), scales((2, 24), 9), bytes_of(24, 10) / 2
+    a, b, row, scale, shift = whole((3, 512), 6), nibbles((512, 24), 7), scales((3, 1), 8), scales((2, 24), 9), whole(24, 10) / 2
     for kind in ("F16", "BF16"):
         expected = (grouped(a, b, None, scale, None, 256) + shift) * row
         own = call("QuantMatmulV5", x1=tensor(a, "I8"), x2=packed(b, "I32"), x1Scale=tensor(row), x2Scale=wide(scale), x2Offset=None,
@@ -166,7 +158,7 @@ def test_weights(version):
         [("F16", "I8", False, 0), ("BF16", "I8", True, 32), ("F16", "I4", True, 64), ("BF16", "I4", False, 0),
          ("F16", "I32", True, 32), ("BF16", "I8", False, 64)]):  # fmt: skip
         x, bias_kind = rounded(random(number).normal(0, 1, (5, k)), kind), "F32" if kind == "BF16" else "F16"
-        w = bytes_of((k, n), number) if width == "I8" else nibbles((k, n), number)
+        w = whole((k, n), number) if width == "I8" else nibbles((k, n), number)
         weight = tensor(w, "I8", "reversed" if turned else "gaps") if width == "I8" else packed(w, width, turned=turned)
         shape = (-(-k // group), n) if group else [(n,), (1, n), (1,), (1, 1)][number % 4]
         scale, offset = scales(shape, number), np.rint(random(number).uniform(-5, 5, shape))
@@ -184,7 +176,7 @@ def test_weights(version):
 
 
 def test_quantized_results_and_wide_scales():
-    x, w = np.rint(random(1).normal(0, 2, (3, 64))), bytes_of((64, 64), 2)
+    x, w = np.rint(random(1).normal(0, 2, (3, 64))), whole((64, 64), 2)
     scale, quant, shift = 2.0 ** -(np.arange(64) % 3), 2.0 ** -(np.arange(64) % 5 + 3), np.arange(64) % 7 - 3.0
     exact = x @ (w * scale)
     for offset in (None, shift):
@@ -200,14 +192,14 @@ def test_quantized_results_and_wide_scales():
 def test_wide_panels():
     """More columns than are dequantized at once, a single row."""
     k, n = 4200, 600
-    x, w, scale = rounded(random(1).normal(0, 1, (1, k)), "F16"), bytes_of((k, n), 2), scales((-(-k // 128), n), 3)
+    x, w, scale = rounded(random(1).normal(0, 1, (1, k)), "F16"), whole((k, n), 2), scales((-(-k // 128), n), 3)
     real = w * np.repeat(scale, 128, axis=0)[:k]
     own = weight_product("V2", tensor(x, "F16"), tensor(w, "I8"), tensor(scale, "F16"), empty((1, n), "F16"), group=128)
     near(own, x @ real, np.abs(x) @ np.abs(real), "F16")
 
 
 def test_numpy_functions():
-    a, b, scale, rows = bytes_of((2, 3, 8), 1).astype(np.int8), bytes_of((5, 8), 2).astype(np.int8), np.float32(scales(5, 3)), np.float32([1, 2, 4])
+    a, b, scale, rows = whole((2, 3, 8), 1).astype(np.int8), whole((5, 8), 2).astype(np.int8), np.float32(scales(5, 3)), np.float32([1, 2, 4])
     expected = (a.astype(np.int64) @ b.T.astype(np.int64)) * scale * rows[:, None]
     found = ascend.ops.quant_matmul_v4(a, b, scale, False, True, pertokenScaleOptional=rows, out_dtype="float16")
     np.testing.assert_array_equal(found, rounded(expected, "F16"))
@@ -220,7 +212,7 @@ def test_weights_with_numbers_in_two_parts():
     """Few rows take the ready offset and scale, many the two parts that these are made of."""
     for number, m in enumerate((1, 63, 64, 130)):
         layout, turned, k, n = LAYOUTS[number % 3], (number % 2 == 1, number > 1), 40, (7, 1, 5, 9)[number]
-        x, b = rounded(random(1).normal(0, 1, (m, k)), "F16"), bytes_of((k, n), 2)
+        x, b = rounded(random(1).normal(0, 1, (m, k)), "F16"), whole((k, n), 2)
         added, factor = rounded(random(3).normal(0, 3, n), "F16"), rounded(random(4).uniform(0.01, 0.03, n), "F16")
         deq_offset, deq_scale, bias = np.arange(n) - 3, scales(n, 5), rounded(random(6).normal(0, 9, n), "F32")
         mat2 = (b + deq_offset) * deq_scale if m < 64 else ((b - 2.0) * 0.5 + added) * factor
