@@ -1,14 +1,7 @@
-/* Time. */
+/* Waiting until a time. */
 #include "device/stream_internal.h"
 
 #include <time.h>
-
-uint64_t us_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 struct timespec us_deadline(uint64_t nanoseconds_from_now)
 {

@@ -4,6 +4,7 @@
 
 #include "device/device_internal.h"
 #include "device/reference.h"
+#include "report/trace.h"
 
 #include <stdatomic.h>
 
@@ -141,7 +142,6 @@ bool us_stream_wait_ticket(StreamState *stream, uint64_t ticket, int64_t timeout
  * microsecond, waking a parked one fifty. */
 enum { AWAKE_NANOSECONDS = 60 * 1000 };
 
-uint64_t us_now(void); /* monotonic clock, nanoseconds */
 /* Absolute time for timed waits on condition variables made by us_condition_init. */
 struct timespec us_deadline(uint64_t nanoseconds_from_now);
 bool us_condition_init(pthread_cond_t *condition);

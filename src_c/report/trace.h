@@ -15,8 +15,11 @@ extern _Atomic bool us_tracing;
 bool us_trace_start(const char *path);
 void us_trace_stop(void);
 
-/* One event. A start of 0 means that it began before tracing did: it is left out. `lane`: 0 for the calling thread, otherwise 1 + the number of a stream. `arguments_json`: the members of a JSON
- * object without braces, or "". Times in nanoseconds of CLOCK_MONOTONIC. */
+/* The monotonic clock, nanoseconds: what events are timed by. */
+uint64_t us_now(void);
+
+/* One event. A start of 0 means that it began before tracing did: it is left out. `lane`: 0 for the calling thread,
+ * otherwise 1 + the number of a stream. `arguments_json`: the members of a JSON object without braces, or "". */
 void us_trace_event(const char *category, const char *name, int64_t lane, uint64_t start, uint64_t end,
                     const char *arguments_json);
 

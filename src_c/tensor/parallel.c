@@ -2,13 +2,13 @@
 
 #include "report/report.h"
 #include "report/thread.h"
+#include "report/trace.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <time.h>
 
 /* How long a thread looks for work (or for the end of it) before it sleeps. Long enough that a chain of kernels meets
  * warm threads, short enough that it costs nobody else a time slice. Before it wakes a sleeping worker, which costs
@@ -52,13 +52,6 @@ static void spin_pause(void)
 #endif
 }
 
-static int64_t now_nanoseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* A limited time of busy waiting. */
 typedef struct Spin {
     int64_t limit, until;
@@ -72,7 +65,7 @@ static bool may_spin(Spin *spin)
     if (++spin->rounds % SPINS_BETWEEN_CLOCKS != 0) {
         return true;
     }
-    int64_t now = now_nanoseconds();
+    int64_t now = (int64_t)us_now();
     if (spin->until == 0) {
         spin->until = now + spin->limit;
     }

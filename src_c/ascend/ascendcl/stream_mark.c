@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MARK_BYTES = 18 };
 
@@ -26,9 +25,7 @@ static DeviceFault run_mark(void *argument, Explanation *why)
             snprintf(text + end, sizeof text - end, "%02x", mark->data[i]);
         }
         strcpy(text + end, "\"");
-        struct timespec time;
-        clock_gettime(CLOCK_MONOTONIC, &time);
-        uint64_t now = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+        const uint64_t now = us_now();
         us_trace_event("mark", "aclrtProfTrace", mark->lane, now, now, text);
     }
     return DEVICE_FAULT_NONE;

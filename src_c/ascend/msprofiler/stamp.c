@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MESSAGE_BYTES = 128, DEPTH_LIMIT = 128 };
 
@@ -29,13 +28,6 @@ static uint32_t last_range;
 static _Thread_local Range stack[DEPTH_LIMIT];
 static _Thread_local size_t depth;
 
-static uint64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 /* What a text of the program looks like inside a string of JSON; other bytes than printable ones become "?". */
 static void quote(char *quoted, const char *text)
 {
@@ -53,7 +45,7 @@ static void trace(const char *category, const char *message, int64_t lane, uint6
     if (us_tracing) {
         char quoted[2 * MESSAGE_BYTES];
         quote(quoted, message);
-        us_trace_event(category, quoted, lane, start, now(), "");
+        us_trace_event(category, quoted, lane, start, us_now(), "");
     }
 }
 
@@ -106,7 +98,7 @@ aclError aclprofMark(void *stamp)
     Call call = us_call_begin("aclprofMark");
     const Stamp *found = require_stamp(&call, stamp);
     if (call.status == 0) {
-        trace("mark", found->message, 0, now());
+        trace("mark", found->message, 0, us_now());
     }
     return us_call_end(&call);
 }
@@ -122,7 +114,7 @@ static DeviceFault run_mark(void *argument, Explanation *why)
 {
     (void)why;
     const StreamMark *mark = argument;
-    trace("mark", mark->message, mark->lane, now());
+    trace("mark", mark->message, mark->lane, us_now());
     return DEVICE_FAULT_NONE;
 }
 
@@ -140,7 +132,7 @@ aclError aclprofMarkEx(const char *msg, size_t msgLen, aclrtStream stream)
     if (queued) {
         mark->lane = 1 + (int64_t)found->id;
         strncpy(mark->message, msg, msgLen);
-        trace("mark", mark->message, 0, now());
+        trace("mark", mark->message, 0, us_now());
         queued = us_stream_submit_work(found, work, run_mark, free, mark);
     }
     us_require(&call, queued, "stream", "resources", ACL_ERROR_RT_MEMORY_ALLOCATION, "no host memory to queue the mark");
@@ -157,7 +149,7 @@ static void push(Call *call, const char *message)
     us_require(call, depth < DEPTH_LIMIT, "range", "depth", ACL_ERROR_INVALID_PARAM,
                "%d ranges of this thread have begun already", DEPTH_LIMIT);
     if (call->status == 0) {
-        stack[depth].start = now();
+        stack[depth].start = us_now();
         memcpy(stack[depth].message, message, MESSAGE_BYTES);
         depth++;
     }
@@ -214,7 +206,7 @@ aclError aclprofRangeStart(void *stamp, uint32_t *rangeId)
     us_require(&call, range != NULL, "range", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a range");
     if (found != NULL && range != NULL) {
         memcpy(range->message, found->message, MESSAGE_BYTES);
-        range->start = now();
+        range->start = us_now();
         pthread_mutex_lock(&lock);
         range->id = *rangeId = ++last_range;
         range->next = ranges;
@@ -294,7 +286,7 @@ aclError aclprofGetStepTimestamp(aclprofStepInfo *stepInfo, aclprofStepTag tag, 
     us_require(&call, tag == ACL_STEP_START ? step->start == 0 : step->start != 0 && !step->ended, "tag", "order",
                ACL_ERROR_INVALID_PARAM, "a step starts once and then ends once");
     if (call.status == 0 && tag == ACL_STEP_START) {
-        step->start = now();
+        step->start = us_now();
     } else if (call.status == 0) {
         step->ended = true;
         trace("range", name, 0, step->start);

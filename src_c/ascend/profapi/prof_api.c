@@ -1,7 +1,7 @@
 /* The two functions of the profiler's interface that need no profiler. */
 #include "experiment/msprof/toolchain/prof_api.h"
 
-#include <time.h>
+#include "report/trace.h"
 
 uint64_t MsprofGetHashId(const char *hashInfo, size_t length)
 {
@@ -17,7 +17,5 @@ uint64_t MsprofGetHashId(const char *hashInfo, size_t length)
 
 uint64_t MsprofSysCycleTime(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+    return us_now();
 }

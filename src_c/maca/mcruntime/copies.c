@@ -6,7 +6,6 @@
 #include "report/trace.h"
 
 #include <stdio.h>
-#include <time.h>
 
 static bool kind_exists(mcMemcpyKind kind)
 {
@@ -91,27 +90,20 @@ static void queue_copy(Call *call, Stream *stream, const Copy *copy)
 
 /* ---- copies that are waited for: made by the calling thread once the default stream has come to rest ------------- */
 
-static uint64_t trace_clock(void)
-{
-    struct timespec now = {0};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-}
-
 /* On the timeline the work stands in the stream it belongs to, as queued copies do. */
 static void trace_work(const Call *call, const Stream *stream, uint64_t start, uint64_t bytes)
 {
     char arguments[96];
     snprintf(arguments, sizeof arguments, "\"stream\":%d,\"device\":%d,\"bytes\":%llu", (int)stream->id,
              (int)stream->context->device->ordinal, (unsigned long long)bytes);
-    us_trace_event("copy", call->function, 1 + (int64_t)stream->id, start, trace_clock(), arguments);
+    us_trace_event("copy", call->function, 1 + (int64_t)stream->id, start, us_now(), arguments);
 }
 
 static void copy_now(Call *call, Stream *default_stream, const Copy *copy)
 {
     settle(call, default_stream);
     if (call->status == 0) {
-        uint64_t start = us_tracing ? trace_clock() : 0;
+        uint64_t start = us_tracing ? us_now() : 0;
         Explanation why = {{0}};
         CopyFault fault = us_copy_run(default_stream->context->device->platform, copy, &why);
         require_copied(call, fault, &why);
@@ -221,7 +213,7 @@ static void fill_now(Call *call, Stream *default_stream, const Fill *fill)
 {
     settle(call, default_stream);
     if (call->status == 0) {
-        uint64_t start = us_tracing ? trace_clock() : 0;
+        uint64_t start = us_tracing ? us_now() : 0;
         Explanation why = {{0}};
         CopyFault fault = us_fill_run(default_stream->context->device->platform, fill, &why);
         require_filled(call, fault, &why);
