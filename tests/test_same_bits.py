@@ -123,6 +123,8 @@ def dsp_manual():
             "QuantData": (x, like(dtype="int8"), x.size, of_row, numpy.arange(rows, dtype="int32"), rows, 1),
         }
         calls |= {f"lpnorm {p}": (x, of_row, of_row, like(), p, 1, rows, length, 1e-5) for p in (1.0, 2.0, 2.5, 3.0, 0.3)}
+        # 4 x 4 images of 11 channels; windows of 3 x 3 overlap
+        calls["avgpoolinggrad"] = (x, like(2 * 7 * 7 * 11), 2, 4, 4, 11, 7, 7, 2, 2, 1, 1, 3, 3)
         for planar in (0, 1):
             calls[f"resizebilineargrad {planar}"] = (x, like(3 * 11 * 59), 1, 3, planar, 0, 3, 59, 11, 59, 1.5, 0.4)
         for name, arguments in calls.items():

@@ -3,6 +3,7 @@
 #include "kernels/detach.h"
 #include "kernels/move/copy_view.h"
 #include "kernels/pieces.h"
+#include "kernels/pool/average_gradient.h"
 #include "kernels/scratch.h"
 #include "kernels/widened.h"
 #include "tensor/convert.h"
@@ -534,6 +535,11 @@ static KernelStatus backward_of_copies(const View *views, const Pooling *pooling
 
 KernelStatus us_pooling_backward(const View *views, const void *attributes)
 {
+    const Pooling *pooling = attributes;
+    const bool is_average = pooling->mode != POOLING_MAX && pooling->mode != POOLING_MAX_BY_RESULT;
+    if (is_average && us_has_pixels(&views[1], &views[3])) {
+        return us_average_gradient(&views[1], &views[3], pooling);
+    }
     const bool rows = has_rows(&views[0]) && has_rows(&views[1]) && has_rows(&views[2]) && has_rows(&views[3]);
-    return rows ? backward_of_rows(views, attributes) : backward_of_copies(views, attributes);
+    return rows ? backward_of_rows(views, pooling) : backward_of_copies(views, pooling);
 }
