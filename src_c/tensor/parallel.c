@@ -15,15 +15,25 @@
  * several microseconds, a caller gives threads that are about to wait for its result a moment to come and help. */
 enum { SPIN_NANOSECONDS = 60000, GRACE_NANOSECONDS = 1500, SPINS_BETWEEN_CLOCKS = 16, THREAD_LIMIT = 1024 };
 
-/* A thread takes a share of what is left: one in so many for each thread, but no more than so many pieces. */
-enum { SHARES = 4, MOST_PIECES = 32 };
+/* Of the pieces left in a share, a thread takes one in so many at a time, but no more than so many. */
+enum { PARTS = 4, MOST_PIECES = 32 };
+
+enum { SHARE_LIMIT = 16, CACHE_LINE = 64 };
+
+/* Pieces that are neighbours in memory, for one thread; who has no piece of his own left takes from others. */
+typedef struct Share {
+    _Alignas(CACHE_LINE) _Atomic int64_t next; /* the piece to run next */
+    int64_t end;
+    bool claimed; /* under the lock */
+} Share;
 
 /* One call of us_parallel, on its caller's stack. */
 typedef struct Job {
+    Share shares[SHARE_LIMIT];
+    int share_count;
     ParallelBody *body;
     void *context;
     int64_t pieces;
-    _Atomic int64_t next;  /* the piece to run next */
     _Atomic int helpers;   /* other threads inside; changed under the lock */
     bool caller_sleeps;    /* under the lock */
     struct Job *following; /* under the lock */
@@ -42,6 +52,9 @@ static struct {
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 
 static _Thread_local bool inside; /* this thread runs pieces: nested calls are serial */
+
+/* The share that this thread had last. It claims the same again: what it read and wrote then is in its core's caches. */
+static _Thread_local int home;
 
 static void spin_pause(void)
 {
@@ -84,34 +97,79 @@ static int usable_processors(void)
     return count;
 }
 
-/* Takes the next few pieces of a job, neighbours in memory: a thread that hops from piece to piece reads and writes
- * slower than one that goes straight on. Few enough that all threads end together. 0: none is left. */
-static int64_t take_pieces(Job *job, int64_t *first)
+static int64_t pieces_left(const Share *share)
+{
+    const int64_t next = atomic_load_explicit(&share->next, memory_order_relaxed);
+    return next < share->end ? share->end - next : 0;
+}
+
+static bool has_pieces(const Job *job)
+{
+    for (int i = 0; i < job->share_count; i++) {
+        if (pieces_left(&job->shares[i]) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void split(Job *job)
+{
+    const int threads = us_parallel_threads(), most = threads < SHARE_LIMIT ? threads : SHARE_LIMIT;
+    job->share_count = job->pieces < most ? (int)job->pieces : most;
+    const int64_t least = job->pieces / job->share_count, longer = job->pieces % job->share_count;
+    int64_t begin = 0;
+    for (int i = 0; i < job->share_count; i++) {
+        Share *share = &job->shares[i];
+        atomic_init(&share->next, begin);
+        share->end = begin += least + (i < longer);
+        share->claimed = false;
+    }
+}
+
+/* Under the lock. With more threads than shares, some have one in common. */
+static int claim_share(Job *job)
+{
+    int mine = home % job->share_count;
+    for (int i = 0; i < job->share_count && job->shares[mine].claimed; i++) {
+        mine = (mine + 1) % job->share_count;
+    }
+    job->shares[mine].claimed = true;
+    return home = mine;
+}
+
+/* Takes the next few pieces of a share, neighbours in memory: a thread that hops from piece to piece reads and writes
+ * slower than one that goes straight on. Few enough that others can take from what is left. 0: none is left. */
+static int64_t take_pieces(Share *share, int64_t *first)
 {
     int64_t count;
-    *first = atomic_load_explicit(&job->next, memory_order_relaxed);
+    *first = atomic_load_explicit(&share->next, memory_order_relaxed);
     do {
-        const int64_t left = job->pieces - *first;
+        const int64_t left = share->end - *first;
         if (left <= 0) {
             return 0;
         }
-        count = left / (SHARES * us_parallel_threads());
+        count = left / PARTS;
         count = count < 1 ? 1 : count > MOST_PIECES ? MOST_PIECES : count;
-    } while (!atomic_compare_exchange_weak_explicit(&job->next, first, *first + count, memory_order_relaxed,
+    } while (!atomic_compare_exchange_weak_explicit(&share->next, first, *first + count, memory_order_relaxed,
                                                     memory_order_relaxed));
     return count;
 }
 
-/* Until the pieces have run out, or the thread has got what it is waiting for (`enough` may be NULL). */
-static void run_pieces(Job *job, bool (*enough)(void *), void *context)
+/* First the thread's own share, then what the others have left, until the pieces have run out, or the thread has got
+ * what it is waiting for (`enough` may be NULL). */
+static void run_pieces(Job *job, int mine, bool (*enough)(void *), void *context)
 {
-    int64_t piece, count;
-    while ((count = take_pieces(job, &piece)) > 0) {
-        for (const int64_t end = piece + count; piece < end; piece++) {
-            job->body(job->context, piece);
-        }
-        if (enough != NULL && enough(context)) {
-            return;
+    for (int turn = 0; turn < job->share_count; turn++) {
+        Share *share = &job->shares[(mine + turn) % job->share_count];
+        int64_t piece, count;
+        while ((count = take_pieces(share, &piece)) > 0) {
+            for (const int64_t end = piece + count; piece < end; piece++) {
+                job->body(job->context, piece);
+            }
+            if (enough != NULL && enough(context)) {
+                return;
+            }
         }
     }
 }
@@ -135,7 +193,7 @@ static void withdraw(Job *job)
 static Job *joinable_job(void)
 {
     Job *job = pool.jobs;
-    while (job != NULL && (atomic_load_explicit(&job->next, memory_order_relaxed) >= job->pieces ||
+    while (job != NULL && (!has_pieces(job) ||
                            atomic_load_explicit(&job->helpers, memory_order_relaxed) >= us_parallel_threads() - 1)) {
         job = job->following;
     }
@@ -146,12 +204,13 @@ static Job *joinable_job(void)
 static void help(Job *job, bool (*enough)(void *), void *context)
 {
     atomic_fetch_add_explicit(&job->helpers, 1, memory_order_relaxed);
+    const int mine = claim_share(job);
     pthread_mutex_unlock(&pool.lock);
     inside = true;
-    run_pieces(job, enough, context);
+    run_pieces(job, mine, enough, context);
     inside = false;
     pthread_mutex_lock(&pool.lock);
-    if (atomic_load_explicit(&job->next, memory_order_relaxed) >= job->pieces) {
+    if (!has_pieces(job)) {
         withdraw(job);
     }
     bool caller_sleeps = job->caller_sleeps;
@@ -263,7 +322,8 @@ static void start_workers(void)
     }
 }
 
-static void publish(Job *job)
+/* The caller's share. */
+static int publish(Job *job)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, register_fork_handlers);
@@ -280,8 +340,10 @@ static void publish(Job *job)
         }
         last->following = job;
     }
+    const int mine = claim_share(job);
     atomic_fetch_add_explicit(&pool.published, 1, memory_order_relaxed);
     pthread_mutex_unlock(&pool.lock);
+    return mine;
 }
 
 /* How many threads should be woken for a job: those that are awake come by themselves. */
@@ -333,11 +395,18 @@ void us_parallel(int64_t pieces, ParallelBody *body, void *context)
         }
         return;
     }
-    Job job = {.body = body, .context = context, .pieces = pieces};
-    publish(&job);
+    Job job;
+    job.body = body;
+    job.context = context;
+    job.pieces = pieces;
+    atomic_init(&job.helpers, 0);
+    job.caller_sleeps = false;
+    job.following = NULL;
+    split(&job);
+    const int mine = publish(&job);
     wake_sleepers(&job);
     inside = true;
-    run_pieces(&job, NULL, NULL);
+    run_pieces(&job, mine, NULL, NULL);
     inside = false;
     finish(&job);
 }
