@@ -163,6 +163,39 @@ def test_integers_of_four_bits():
         near(found, expected, kind, 16)
 
 
+def test_integers_of_eight_and_four_bits():
+    """((x - 8) weight scale + bias + sum of x offset) rows: with the bias that the page asks for the 8 goes out again."""
+    rows = rounded(random(5).uniform(0.5, 2, 11), "F32")
+    forms = [(512, None, "BF16", "I4", 4), (512, None, "F16", "I32", 5), (256, None, "F16", "I4", 5), (40, 1, "F16", "I32", 5), (300, 1, "F16", "I4", 4)]
+    for number, (k, offsets, kind, of_weight, version) in enumerate(forms):
+        a, b = whole((11, k), 1), whole((4, k, 24), 2, -8, 8)
+        parts = offsets or k // 256
+        scale = rounded(random(4).uniform(0.001, 0.002, (4, parts, 24)), "F32")
+        real = b * scale.repeat(k // parts, 1)
+        correction = (8 * real).sum(1) if number % 2 else drawn((4, 24), 7)
+        offset = None if offsets is None else rounded(random(6).uniform(-0.01, 0.01, (4, 1, 24)), "F32")
+        bias = correction.astype(np.float32)
+
+        def product(part, group):
+            moved = (part - 8.0) @ real[group] + bias[group].astype(float)
+            return moved if offset is None else moved + part.sum(1, keepdims=True) * offset[group]
+
+        expected = rows_of(a, SIZES, product) * rows[:9, None]
+        several = version == 5 and number % 2
+        each = lambda array, kind: [tensor(item, kind) for item in array] if several else [tensor(array, kind)]
+        scales = [wide(item) for item in scale] if several else [wide(scale)]
+        # sizes, whatever groupListType says; with an offset, what it says
+        told = number % 3 if offsets else number % 2
+        groups = list_of(SIZES, told if offsets else 1)
+        out = empty((11, 24), kind, LAYOUTS[number % 3])
+        before = out.values()
+        found = grouped(version, [tensor(a, "I8", LAYOUTS[number % 3])], [packed(item, of_weight) for item in b] if several else [packed(b, of_weight)],
+                        [out], groups, groupListType=told, biasOptional=each(bias, "F32"), scaleOptional=scales, perTokenScaleOptional=[tensor(rows)],
+                        offsetOptional=None if offset is None else each(offset, "F32"))[0]  # fmt: skip
+        np.testing.assert_allclose(found[:9], expected, rtol=1.01 * ROUNDING[kind], atol=1e-9)
+        np.testing.assert_array_equal(found[9:], before[9:])
+
+
 @pytest.mark.parametrize("bits", [8, 4])
 def test_quantized_weights(bits):
     low, high = (-128, 128) if bits == 8 else (-8, 8)

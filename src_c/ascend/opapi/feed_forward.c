@@ -264,7 +264,8 @@ static GroupedKind kind_of(const FeedForwardCall *call, FeedForwardKind kind, in
     const int32_t front = has_experts(call) ? 1 : 0;
     GroupedKind how = {.plain = {.compute = DTYPE_FLOAT32, .alpha = {1}, .beta = {1}}};
     if (kind == FEED_INTEGERS) {
-        how.integers = (QuantizedProduct){INT64_MAX, 1, NOT_PACKED, NOT_PACKED};
+        how.integers = (QuantizedProduct){
+            .group = INT64_MAX, .scale_columns = 1, .packed_a = NOT_PACKED, .packed_b = NOT_PACKED};
     } else if (kind == FEED_WEIGHTS) {
         const View *scale = &own->antiquant_scale->view;
         const int64_t parts = scale->rank == front + 2 ? scale->shape[front] : 1;

@@ -5,11 +5,16 @@
 
 static Operands given_lists(const GroupedCall *call, int i)
 {
-    const Operands lists[] = {call->x, call->weight, call->bias, call->scale, call->antiquant_scale,
-                              call->antiquant_offset, call->row_scale, call->out};
+    const Operands lists[] = {call->x, call->weight, call->bias, call->scale, call->offset,
+                              call->antiquant_scale, call->antiquant_offset, call->row_scale, call->out};
     return lists[i];
 }
-enum { LISTS_OF_CALL = 8, LISTS_OF_WEIGHT = 6 /* bias … antiquant_offset are as long as weight */ };
+enum { LISTS_OF_CALL = 9, LISTS_OF_WEIGHT = 7 /* bias … antiquant_offset are as long as weight */ };
+
+static bool of_integers(Scheme scheme)
+{
+    return scheme == INTEGERS || scheme == SHIFTED;
+}
 
 static void require_lists(OpCall *op, const GroupedCall *call)
 {
@@ -41,8 +46,9 @@ void op_require_grouped_lists(OpCall *op, const GroupedCall *call)
                acl_dtype_name(op_list_dtype(call->weight)));
     const GroupType type = grouped_type(call);
     const bool single = type == GROUP_M && as.x == GROUP_ROWS && as.weight == GROUP_ITEM;
-    op_require(op, scheme != INTEGERS || single || call->type == GROUP_BY_LISTS, "x", "quantized", op->invalid,
-               "x of %s goes with groups of m and one tensor in each of x, weight and %s",
+    const bool several = scheme == SHIFTED && call->shifted_lists && type == GROUP_M && as.x == GROUP_ROWS;
+    op_require(op, !of_integers(scheme) || single || several || call->type == GROUP_BY_LISTS, "x", "quantized",
+               op->invalid, "x of %s goes with groups of m and one tensor in each of x, weight and %s",
                acl_dtype_name(op_list_dtype(call->x)), call->out.name);
     op_require(op, scheme != WEIGHT || type != GROUP_K, "weight", "quantized", op->invalid,
                "weight of %s has no groups of k", acl_dtype_name(op_list_dtype(call->weight)));
@@ -154,13 +160,42 @@ static void require_of_weight(OpCall *op, const GroupedCall *call, const Grouped
     }
 }
 
+enum { SHIFTED_PART = 256, MOST_SHIFTED_DEPTH = 18432, COLUMNS_OF_FOUR_BITS = 8 };
+
+/* Both operands hold integers, those of the weight 4 bits: it lies as rows; without an offset scales are of 256 rows. */
+static void require_shifted(OpCall *op, const GroupedCall *call, const GroupedCase *as)
+{
+    const bool shifted = grouped_scheme(call) == SHIFTED, parts = shifted && call->offset.count == 0;
+    if (op_refused(op) || (!shifted && op_list_dtype(call->x) != ACL_INT4)) {
+        return;
+    }
+    for (int32_t group = 0; group < call->weight.count && !op_refused(op); group++) {
+        const GroupSizes of = grouped_sizes(call, group);
+        const Operand *weight = call->weight.items[group];
+        op_require(op, of.weight.axis == of.weight.view.rank - 1, "weight", "transposed", op->invalid,
+                   "weight is %s and transposed: beside integers in x its integers of 4 bits lie along n",
+                   op_shape_text(op, weight));
+        op_require(op, (shifted && !parts) || of.n % COLUMNS_OF_FOUR_BITS == 0, "weight", "columns", op->invalid,
+                   "weight has %lld columns of 4 bits, which must be a multiple of 8", (long long)of.n);
+        op_require(op, !parts || (of.k % SHIFTED_PART == 0 && of.k <= MOST_SHIFTED_DEPTH), "weight", "depth",
+                   op->invalid, "k is %lld: without an offset it is a multiple of 256 up to 18432", (long long)of.k);
+        const int64_t count = parts ? of.k / SHIFTED_PART : 1;
+        op_require(op, !shifted || grouped_depth_parts(as, call->scale) == count, call->scale.name, "parts",
+                   op->invalid, "%s is %s: there are %lld parts of k, each with scales", call->scale.name,
+                   op_shape_text(op, call->scale.items[group]), (long long)count);
+    }
+    if (call->offset.count > 0) {
+        op_require_same_shapes(op, call->offset, call->scale);
+    }
+}
+
 void op_require_grouped_shapes(OpCall *op, const GroupedCall *call)
 {
     if (op_refused(op)) {
         return;
     }
     const GroupedCase as = grouped_case(call);
-    const bool packed = op_list_dtype(call->weight) == ACL_INT4;
+    const bool packed = op_list_dtype(call->weight) == ACL_INT4 || grouped_scheme(call) == SHIFTED;
     require_ranks(op, call, &as);
     if (op_refused(op)) {
         return;
@@ -169,6 +204,7 @@ void op_require_grouped_shapes(OpCall *op, const GroupedCall *call)
     require_out(op, call, &as);
     require_of_weight(op, call, &as, call->bias, false);
     require_of_weight(op, call, &as, call->scale, packed);
+    require_shifted(op, call, &as);
     require_of_weight(op, call, &as, call->antiquant_scale, packed);
     op_require(op, call->antiquant_offset.count == 0 || grouped_depth_parts(&as, call->antiquant_scale) == 0 ||
                        op_refused(op), call->antiquant_offset.name, "parts", op->invalid,
@@ -196,11 +232,11 @@ static void require_list_tensor(OpCall *op, const GroupedCall *call, const Group
                "%s is NULL: one tensor in x has the rows, or columns, of all groups", list->name);
     op_require(op, taken || !op_given(list), list->name, "given", op->invalid,
                "%s is given: each group has tensors of its own", list->name);
-    op_require(op, !op_given(list) || (list->view.rank == (call->list_type == 2 ? 2 : 1) &&
+    op_require(op, !op_given(list) || (list->view.rank == (grouped_list_type(call) == 2 ? 2 : 1) &&
                                        list->view.shape[0] == as->groups &&
-                                       (call->list_type != 2 || list->view.shape[1] == 2)),
+                                       (grouped_list_type(call) != 2 || list->view.shape[1] == 2)),
                list->name, "shape", op->invalid, "%s is %s; there are %d groups and groupListType is %lld", list->name,
-               op_shape_text(op, list), (int)as->groups, (long long)call->list_type);
+               op_shape_text(op, list), (int)as->groups, (long long)grouped_list_type(call));
     const bool single = as->weight == GROUP_ITEM || as->out == GROUP_ITEM;
     op_require(op, as->groups <= (single ? MOST_ITEMS : MOST_TENSORS), list->name, "groups", op->invalid,
                "there are %d groups, at most %d are taken", (int)as->groups, single ? MOST_ITEMS : MOST_TENSORS);

@@ -9,10 +9,11 @@ typedef enum GroupType { GROUP_BY_LISTS = -2, GROUP_NONE = -1, GROUP_M = 0, GROU
 
 /* One call. Lists that a page does not have are empty. */
 typedef struct GroupedCall {
-    Operands x, weight, bias, scale, antiquant_scale, antiquant_offset, row_scale, out;
+    Operands x, weight, bias, scale, offset, antiquant_scale, antiquant_offset, row_scale, out;
     const Operand *list; /* NULL where the page has an array */
     IntArguments ends;
     int64_t split, type, list_type, activation;
+    bool shifted_lists; /* products of ACL_INT8 with 4 bits may have several weights */
 } GroupedCall;
 
 /* The lists fit each other (x/case) and the types (out/types). */

@@ -4,21 +4,23 @@
 
 typedef struct TypeRow {
     Scheme scheme;
-    DTypeSet x, weight, bias, scale, row_scale, antiquant_scale, antiquant_offset, out;
+    DTypeSet x, weight, bias, scale, row_scale, antiquant_scale, antiquant_offset, out, offset;
 } TypeRow;
 
 /* As the tables of the pages of V4 and V5 have them. */
 static const TypeRow rows[] = {
-    {PLAIN, T_F32, T_F32, T_NONE | T_F32, T_NONE, T_NONE, T_NONE, T_NONE, T_F32},
-    {PLAIN, T_F16, T_F16, T_NONE | T_F16, T_NONE, T_NONE, T_NONE, T_NONE, T_F16},
-    {PLAIN, T_BF16, T_BF16, T_NONE | T_F32, T_NONE, T_NONE, T_NONE, T_NONE, T_BF16},
-    {INTEGERS, T_I8, T_I8, T_NONE | T_I32, T_U64, T_NONE, T_NONE, T_NONE, T_I8},
-    {INTEGERS, T_I8, T_I8, T_NONE | T_I32, T_BF16, T_NONE | T_F32, T_NONE, T_NONE, T_BF16},
-    {INTEGERS, T_I8, T_I8, T_NONE | T_I32, T_F32, T_NONE | T_F32, T_NONE, T_NONE, T_F16},
-    {INTEGERS, T_I8, T_I8, T_NONE | T_I32, T_NONE, T_NONE, T_NONE, T_NONE, T_I32},
-    {INTEGERS, T_I4, T_I4, T_NONE, T_U64, T_NONE | T_F32, T_NONE, T_NONE, T_F16 | T_BF16},
-    {WEIGHT, T_F16, T_I8 | T_I4, T_NONE | T_F16, T_NONE, T_NONE, T_F16, T_NONE | T_F16, T_F16},
-    {WEIGHT, T_BF16, T_I8 | T_I4, T_NONE | T_F32, T_NONE, T_NONE, T_BF16, T_NONE | T_BF16, T_BF16},
+    {PLAIN, T_F32, T_F32, T_NONE | T_F32, T_NONE, T_NONE, T_NONE, T_NONE, T_F32, T_NONE},
+    {PLAIN, T_F16, T_F16, T_NONE | T_F16, T_NONE, T_NONE, T_NONE, T_NONE, T_F16, T_NONE},
+    {PLAIN, T_BF16, T_BF16, T_NONE | T_F32, T_NONE, T_NONE, T_NONE, T_NONE, T_BF16, T_NONE},
+    {INTEGERS, T_I8, T_I8, T_NONE | T_I32, T_U64, T_NONE, T_NONE, T_NONE, T_I8, T_NONE},
+    {INTEGERS, T_I8, T_I8, T_NONE | T_I32, T_BF16, T_NONE | T_F32, T_NONE, T_NONE, T_BF16, T_NONE},
+    {INTEGERS, T_I8, T_I8, T_NONE | T_I32, T_F32, T_NONE | T_F32, T_NONE, T_NONE, T_F16, T_NONE},
+    {INTEGERS, T_I8, T_I8, T_NONE | T_I32, T_NONE, T_NONE, T_NONE, T_NONE, T_I32, T_NONE},
+    {INTEGERS, T_I4, T_I4, T_NONE, T_U64, T_NONE | T_F32, T_NONE, T_NONE, T_F16 | T_BF16, T_NONE},
+    {SHIFTED, T_I8, T_I4 | T_I32, T_F32, T_U64, T_F32, T_NONE, T_NONE, T_F16 | T_BF16, T_NONE},
+    {SHIFTED, T_I8, T_I4 | T_I32, T_F32, T_U64, T_F32, T_NONE, T_NONE, T_F16, T_F32},
+    {WEIGHT, T_F16, T_I8 | T_I4, T_NONE | T_F16, T_NONE, T_NONE, T_F16, T_NONE | T_F16, T_F16, T_NONE},
+    {WEIGHT, T_BF16, T_I8 | T_I4, T_NONE | T_F32, T_NONE, T_NONE, T_BF16, T_NONE | T_BF16, T_BF16, T_NONE},
 };
 
 static bool is_of(Operands list, DTypeSet types)
@@ -42,7 +44,7 @@ Scheme grouped_scheme(const GroupedCall *call)
             is_of(call->scale, row->scale) && is_of(call->row_scale, row->row_scale) &&
             is_of(call->antiquant_scale, row->antiquant_scale) &&
             is_of(call->antiquant_offset, row->antiquant_offset) && is_of(call->out, row->out) &&
-            is_of_page(call, row)) {
+            is_of(call->offset, row->offset) && is_of_page(call, row)) {
             return row->scheme;
         }
     }
@@ -51,8 +53,13 @@ Scheme grouped_scheme(const GroupedCall *call)
 
 bool grouped_takes_activation(const GroupedCall *call)
 {
-    return call->activation != 3 && op_list_dtype(call->x) == ACL_INT8 &&
+    return call->activation != 3 && grouped_scheme(call) == INTEGERS && op_list_dtype(call->x) == ACL_INT8 &&
            dtype_in(op_list_dtype(call->out), T_F16 | T_BF16);
+}
+
+int64_t grouped_list_type(const GroupedCall *call)
+{
+    return grouped_scheme(call) == SHIFTED && call->offset.count == 0 ? 1 : call->list_type;
 }
 
 /* ---- how lists belong together ---- */

@@ -6,10 +6,12 @@
 #include "ascend/opapi/packed_integers.h"
 #include "kernels/matmul/grouped.h"
 
-/* Floating types; integers in x and weight; in the weight only. */
-typedef enum Scheme { NO_SCHEME, PLAIN, INTEGERS, WEIGHT } Scheme;
+/* Floating types; integers in x and weight; ACL_INT8 less 8 with 4 bits; in the weight only. */
+typedef enum Scheme { NO_SCHEME, PLAIN, INTEGERS, SHIFTED, WEIGHT } Scheme;
 Scheme grouped_scheme(const GroupedCall *call);
 bool grouped_takes_activation(const GroupedCall *call);
+/* Shifted products without an offset read sizes whatever groupListType says. */
+int64_t grouped_list_type(const GroupedCall *call);
 
 typedef struct GroupedCase {
     bool fits;

@@ -75,6 +75,8 @@ static int32_t packed_axis(const Planning *plan, const Integers *integers)
     return integers->axis == NOT_PACKED ? NOT_PACKED : integers->axis - (plan->as->weight == GROUP_ITEM ? 1 : 0);
 }
 
+enum { ZERO_OF_SHIFTED = 8 };
+
 /* The operands in the order that each kernel's header gives. */
 static void add_operands(Planning *plan)
 {
@@ -92,14 +94,19 @@ static void add_operands(Planning *plan)
         add_nothing(plan, 2);
         plan->product->kernel = us_product;
         plan->product->how.plain = (ViewProduct){.compute = sums ? DTYPE_INT64 : DTYPE_FLOAT32, .alpha = {1}, .beta = {1}};
-    } else if (scheme == INTEGERS) {
+    } else if (scheme == INTEGERS || scheme == SHIFTED) {
+        const bool shifted = scheme == SHIFTED;
         add_operand(plan, call->scale, of_weight, A_LINE);
         add_operand(plan, call->out, as->out, AS_IT_IS);
-        add_operand(plan, call->bias, of_weight, A_LINE);
+        add_operand(plan, shifted ? NO_OPERANDS : call->bias, of_weight, A_LINE);
         add_operand(plan, call->row_scale, as->x, A_COLUMN); /* of one x */
-        add_nothing(plan, 3);
+        add_operand(plan, call->offset, of_weight, A_LINE);
+        add_operand(plan, shifted ? call->bias : NO_OPERANDS, of_weight, A_LINE);
+        add_nothing(plan, 1);
         plan->product->kernel = us_quantized_product;
-        plan->product->how.integers = (QuantizedProduct){part_length(plan, call->scale), 1, x.axis, packed_axis(plan, &weight)};
+        plan->product->how.integers = (QuantizedProduct){
+            .group = part_length(plan, call->scale), .scale_columns = 1, .packed_a = x.axis,
+            .packed_b = packed_axis(plan, &weight), .zero_a = shifted ? ZERO_OF_SHIFTED : 0, .scaled_zero = shifted};
     } else {
         add_operand(plan, call->antiquant_scale, of_weight, A_LINE);
         add_operand(plan, call->out, as->out, AS_IT_IS);
@@ -114,7 +121,7 @@ static void add_operands(Planning *plan)
 static GroupList list_of(const GroupedCall *call)
 {
     static const GroupList lists[] = {GROUPS_ENDS, GROUPS_SIZES, GROUPS_PAIRS};
-    return call->list == NULL || !op_given(call->list) ? GROUPS_FIXED : lists[call->list_type];
+    return call->list == NULL || !op_given(call->list) ? GROUPS_FIXED : lists[grouped_list_type(call)];
 }
 
 static void fill_sizes(const GroupedCall *call, const GroupedCase *as, GroupedProduct *product)

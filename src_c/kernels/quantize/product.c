@@ -61,13 +61,14 @@ typedef struct Product {
     int64_t m, n, groups;
     bool row_scale_of_group;
     const int64_t *row_sums; /* [batch, m, groups] */
+    int64_t *zero_sums;      /* [groups, n]: -zero_a times the sums of B's columns; NULL: none */
     double *totals;          /* [batch, m, n]; NULL: one group */
     int64_t group;           /* at hand */
 } Product;
 
 /* What belongs to some columns of a tile. */
 typedef struct Columns {
-    double scale[LINE], zero[LINE], shift[LINE], addend[LINE];
+    double scale[LINE], zero[LINE], scaled_zero[LINE], shift[LINE], addend[LINE];
 } Columns;
 
 static void load_columns(const View *view, int64_t batch, int64_t row, int64_t column, int64_t count, double *to)
@@ -107,6 +108,16 @@ KERNEL_CLONES static void scale_sums(int64_t *sums, const Columns *of, double ro
     }
 }
 
+KERNEL_CLONES static void add_scaled_zeros(int64_t *totals, const Columns *of, double row_sum, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double total;
+        memcpy(&total, &totals[i], sizeof total);
+        total += row_sum * of->scaled_zero[i];
+        memcpy(&totals[i], &total, sizeof total);
+    }
+}
+
 KERNEL_CLONES static void finish_totals(int64_t *totals, const Columns *of, double row_scale, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -135,9 +146,12 @@ static void finish_line(const Product *product, const Columns *of, int64_t batch
     const bool scales_group = is_given(scales) && product->row_scale_of_group;
     const bool scales_all = is_given(scales) && !product->row_scale_of_group;
     const int64_t *row_sums = product->row_sums;
-    scale_sums(sums, of, row_sums != NULL ? (double)row_sums[line * product->groups + product->group] : 0,
-               scales_group ? number_at(scales, batch, row, product->group) : 1,
+    const double row_sum = row_sums != NULL ? (double)row_sums[line * product->groups + product->group] : 0;
+    scale_sums(sums, of, row_sum, scales_group ? number_at(scales, batch, row, product->group) : 1,
                product->group > 0 ? product->totals + line * product->n + column : NULL, count);
+    if (product->how->scaled_zero) {
+        add_scaled_zeros(sums, of, row_sum, count);
+    }
     if (is_last(product)) {
         finish_totals(sums, of, scales_all ? number_at(scales, batch, row, 0) : 1, count);
         if (!us_dtype_is_float(product->views[C].dtype)) {
@@ -154,7 +168,10 @@ static void finish(const void *context, const MatmulTile *tile)
     for (int64_t first = 0; first < tile->columns; first += LINE) {
         const int64_t count = smaller(LINE, tile->columns - first), column = tile->column + first;
         load_scales(product, tile->batch, column, count, of.scale);
-        load_columns(&views[ZERO], tile->batch, product->group, column, count, of.zero);
+        const View absent = us_view_absent(), *zero = &views[ZERO];
+        const bool scaled = product->how->scaled_zero;
+        load_columns(scaled ? &absent : zero, tile->batch, product->group, column, count, of.zero);
+        load_columns(scaled ? zero : &absent, tile->batch, product->group, column, count, of.scaled_zero);
         load_columns(&views[SHIFT], tile->batch, 0, column, count, of.shift);
         load_columns(&views[ADDEND], tile->batch, 0, column, count, of.addend);
         for (int64_t row = 0; row < tile->rows; row++) {
@@ -178,6 +195,40 @@ static void add_rows(const Product *product, const View *a, int64_t *sums)
     }
 }
 
+/* What zero_a makes of some columns of B in one group. */
+typedef struct ColumnSums {
+    const Product *product;
+    const View *b;
+    int64_t tiles; /* of the columns */
+} ColumnSums;
+
+static void add_columns(void *context, int64_t piece)
+{
+    const ColumnSums *sums = context;
+    const Product *product = sums->product;
+    const int64_t group = piece / sums->tiles, column = piece % sums->tiles * LINE, depth = product->how->group;
+    const int64_t count = smaller(LINE, product->n - column), step = sums->b->strides[1];
+    int64_t *to = product->zero_sums + group * product->n + column;
+    memset(to, 0, (size_t)count * sizeof *to);
+    for (int64_t row = group * depth; row < smaller(sums->b->shape[0], group * depth + depth); row++) {
+        const int8_t *from = element(sums->b, 0, row, column);
+        for (int64_t i = 0; i < count; i++) {
+            to[i] -= product->how->zero_a * from[i * step];
+        }
+    }
+}
+
+static View summand_of(const Product *product)
+{
+    if (product->zero_sums == NULL) {
+        return product->group == 0 ? product->views[SUMMAND] : us_view_absent();
+    }
+    View line = us_view_contiguous(product->zero_sums + product->group * product->n, DTYPE_INT64, 2,
+                                   (const int64_t[]){1, product->n});
+    line.strides[0] = 0;
+    return line;
+}
+
 static KernelStatus multiply_groups(Product *product, const View *a, const View *b)
 {
     const View *views = product->views;
@@ -192,7 +243,7 @@ static KernelStatus multiply_groups(Product *product, const View *a, const View 
             to = us_view_contiguous(product->totals, DTYPE_FLOAT64, to.rank, to.shape);
         }
         Matmul matmul = us_matmul_of_views(
-            (const View[]){*a, *b, product->group == 0 ? views[SUMMAND] : absent, to, absent, absent}, &exact);
+            (const View[]){*a, *b, summand_of(product), to, absent, absent}, &exact);
         matmul.k = smaller(product->how->group, k - begin);
         matmul.a.data = (const char *)matmul.a.data + begin * matmul.a.column;
         matmul.b.data = (const char *)matmul.b.data + begin * matmul.b.row;
@@ -232,7 +283,9 @@ KernelStatus us_quantized_product(const View *views, const void *attributes)
     const int64_t rows = elements / product.n;
     const size_t row_sums =
         is_given(&views[ZERO]) ? us_scratch_round((size_t)(rows * product.groups) * sizeof(int64_t)) : 0;
-    char *memory = us_scratch_take(of_a + of_b + totals + row_sums);
+    const size_t zero_sums =
+        how->zero_a != 0 ? us_scratch_round((size_t)(product.groups * product.n) * sizeof(int64_t)) : 0;
+    char *memory = us_scratch_take(of_a + of_b + totals + row_sums + zero_sums);
     if (memory == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -242,6 +295,11 @@ KernelStatus us_quantized_product(const View *views, const void *attributes)
         int64_t *sums = (int64_t *)(memory + of_a + of_b + totals);
         add_rows(&product, &a, sums);
         product.row_sums = sums;
+    }
+    if (zero_sums > 0) {
+        product.zero_sums = (int64_t *)(memory + of_a + of_b + totals + row_sums);
+        ColumnSums sums = {&product, &b, parts_of(product.n, LINE)};
+        run_pieces(product.groups * sums.tiles, depth * product.n, add_columns, &sums);
     }
     const KernelStatus status = multiply_groups(&product, &a, &b);
     us_scratch_give_back(memory);

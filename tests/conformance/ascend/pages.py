@@ -56,6 +56,14 @@ class Shaped:
     below: int | None = None  # integers 0 … below-1
     leaves_storage: bool = False
     private: bool = False
+    turned: bool = False  # the last two dimensions lie the other way round
+
+    def strides(self) -> list[int]:
+        if not self.turned:
+            return support.row_major(self.shape)
+        *rest, rows, columns = self.shape
+        *outer, of_columns, of_rows = support.row_major([*rest, columns, rows])
+        return [*outer, of_rows, of_columns]
 
     def values(self) -> numpy.ndarray:
         count = int(numpy.prod(self.shape))
@@ -76,18 +84,18 @@ class Shaped:
         if output:
             return blank(kind, self.shape, format=format) if code is None else Tensor(
                 kind, numpy.zeros(int(numpy.prod(self.shape))), shape=self.shape, code=code)  # fmt: skip
-        return Tensor(kind, self.values(), shape=self.shape, code=code, format=format)
+        return Tensor(kind, self.values(), shape=self.shape, strides=self.strides(), code=code, format=format)
 
 
-SPEC = re.compile(r"(\w+)\[([\d, ]*)\](?:<(\d+))?")
+SPEC = re.compile(r"(\w+)\[([\d, ]*)\](?:<(\d+))?(\^T)?")
 
 
 def shaped(text: str) -> Shaped:
-    """"F32[2,3]", "I64[4]<3" (values below 3)."""
+    """"F32[2,3]", "I64[4]<3" (values below 3), "F32[2,3]^T" (transposed: its columns lie side by side)."""
     match = SPEC.fullmatch(text)
     assert match, text
     shape = tuple(int(size) for size in match[2].split(",") if size.strip())
-    return Shaped(match[1], shape, int(match[3]) if match[3] else None)
+    return Shaped(match[1], shape, int(match[3]) if match[3] else None, turned=match[4] is not None)
 
 
 def preferred(types: list[str]) -> str:
