@@ -321,6 +321,6 @@ void ft_op_layernormgrad(FtCall *call, const FtLayernormgrad *a)
     const LineGradient work = {.x = a->x, .dy = a->dy, .dx = a->dx, .dscale = a->dg, .doffset = a->db, .dtype = call->dtype,
                                .mean = mean, .inverse = inverse, .scale = scale, .lines = lines, .length = a->block_size,
                                .parameters = parameters};
-    us_line_gradient(&work);
+    ft_finish(call, us_line_gradient(&work));
     us_scratch_give_back(numbers);
 }

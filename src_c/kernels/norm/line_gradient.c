@@ -1,195 +1,153 @@
 #include "kernels/norm/line_gradient.h"
 
+#include "kernels/scratch.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
-/* Elements of a line, and parameters, handled at a time; sums of a line; elements of a piece of lines. */
-enum { TILE = 1024, PARAMETERS = 256, PARTS = 16, PIECE_ELEMENTS = 8192 };
+/* Ranges of lines have sums of their own for the parameters' gradients. Elements of 16 bits are computed in float32, of
+ * which the sums over LINES_IN_FLOAT lines are added in float64. */
+enum { RANGE_LIMIT = 32, LINES_IN_FLOAT = 32, VECTOR_BYTES = 64, AHEAD = 128 };
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 static void *element(const void *data, DType dtype, int64_t index)
 {
     return (char *)data + index * (int64_t)us_dtype_size(dtype);
 }
 
-/* Elements as float: as they are, or through a tile. */
-static const float *floats_at(const void *data, DType dtype, int64_t index, int64_t count, float *tile)
+/* The processor by itself does not read beyond a page, which a line often is. Reading behind the end does no harm. */
+static void fetch_ahead(const LineGradient *work, int64_t at, int64_t count)
 {
-    if (dtype == DTYPE_FLOAT32) {
-        return element(data, dtype, index);
+    const char *x = element(work->x, work->dtype, at), *dy = element(work->dy, work->dtype, at);
+    const int64_t bytes = count * (int64_t)us_dtype_size(work->dtype);
+    for (int64_t k = 0; k < bytes; k += VECTOR_BYTES) {
+        __builtin_prefetch(x + k);
+        __builtin_prefetch(dy + k);
     }
-    us_load_float(tile, element(data, dtype, index), dtype, 1, count);
-    return tile;
 }
 
-/* ---- loops over a tile: g = dy * scale, u = (x - mean) * inverse ---- */
+#define REAL double
+#define OF(name) name##_double
+#include "kernels/norm/line_gradient.inc"
+#undef REAL
+#undef OF
+#define REAL float
+#define OF(name) name##_float
+#include "kernels/norm/line_gradient.inc"
+#undef REAL
+#undef OF
 
-typedef float Floats __attribute__((vector_size(PARTS / 2 * sizeof(float))));
-typedef double Doubles __attribute__((vector_size(PARTS / 2 * sizeof(double))));
+typedef struct Work {
+    const LineGradient *gradient;
+    const float *scale;   /* of elements of 16 bits */
+    double *sums;         /* of a range: for the scale, then for the offset */
+    int64_t ranges, range_lines;
+    atomic_bool out_of_memory;
+} Work;
 
-US_ALWAYS_INLINE void widen(Doubles *to, const float *from)
+KERNEL_CLONES static void add_floats(double *restrict sums, float *restrict floats, int64_t count)
 {
-    Floats floats;
-    memcpy(&floats, from, sizeof floats);
-    *to = __builtin_convertvector(floats, Doubles);
+    for (int64_t i = 0; i < count; i++) {
+        sums[i] += (double)floats[i];
+        floats[i] = 0;
+    }
 }
 
-/* Sums of g and g * u of a line. */
-typedef struct Sums {
-    Doubles g[2], products[2];
-} Sums;
-
-/* In PARTS sums, whose order does not depend on the instruction set. */
-KERNEL_CLONES static void add_tile(Sums *sums, const float *dy, const float *x, const double *scale, int64_t count,
-                                   double mean, double inverse)
+static void run_wide(const LineGradient *work, int64_t begin, int64_t end, double *sums)
 {
-    Sums now = *sums;
-    int64_t i = 0;
-    for (; i + PARTS <= count; i += PARTS) {
-#pragma GCC unroll 2
-        for (int k = 0; k < 2; k++) {
-            const int64_t at = i + k * PARTS / 2;
-            Doubles g, values, factors;
-            memcpy(&factors, scale + at, sizeof factors);
-            widen(&g, dy + at);
-            widen(&values, x + at);
-            g *= factors;
-            now.g[k] += g;
-            now.products[k] += g * ((values - mean) * inverse);
+    const Parameters_double parameters = {work->scale, sums, sums + work->parameters};
+    for (int64_t line = begin; line < end; line++) {
+        const int64_t at = line * work->length;
+        run_line_double(work, line, (const float *)work->x + at, (const float *)work->dy + at, (float *)work->dx + at,
+                        &parameters);
+    }
+}
+
+/* `memory`: three lines, and sums of float32 for the parameters. */
+static void run_narrow(const LineGradient *work, const float *scale, int64_t begin, int64_t end, double *sums, float *memory)
+{
+    const int64_t length = work->length;
+    float *x = memory, *dy = x + length, *dx = dy + length, *floats = dx + length;
+    const Parameters_float parameters = {scale, floats, floats + work->parameters};
+    memset(floats, 0, 2 * (size_t)work->parameters * sizeof *floats);
+    for (int64_t line = begin; line < end; line++) {
+        const int64_t at = line * length;
+        us_load_float(x, element(work->x, work->dtype, at), work->dtype, 1, length);
+        us_load_float(dy, element(work->dy, work->dtype, at), work->dtype, 1, length);
+        run_line_float(work, line, x, dy, dx, &parameters);
+        us_store_float(element(work->dx, work->dtype, at), work->dtype, 1, dx, length);
+        if ((line + 1 - begin) % LINES_IN_FLOAT == 0 || line + 1 == end) {
+            add_floats(sums, floats, 2 * work->parameters);
         }
     }
-    for (int k = 0; i < count; i++, k++) {
-        const double g = (double)dy[i] * scale[i];
-        now.g[k / (PARTS / 2)][k % (PARTS / 2)] += g;
-        now.products[k / (PARTS / 2)][k % (PARTS / 2)] += g * (((double)x[i] - mean) * inverse);
-    }
-    *sums = now;
 }
 
-/* What stands for all elements of a line. */
-typedef struct Line {
-    double mean, inverse, mean_g, mean_product;
-} Line;
-
-US_ALWAYS_INLINE double slope(const Line *line, double dy, double x, double scale)
+static void run_range(void *context, int64_t range)
 {
-    return line->inverse * (dy * scale - line->mean_g - (x - line->mean) * line->inverse * line->mean_product);
-}
-
-KERNEL_CLONES static void slopes_to_float(float *restrict dx, const float *dy, const float *x, const double *scale,
-                                          int64_t count, const Line *line)
-{
-    for (int64_t i = 0; i < count; i++) {
-        dx[i] = (float)slope(line, (double)dy[i], (double)x[i], scale[i]);
-    }
-}
-
-KERNEL_CLONES static void slopes_to_double(double *restrict dx, const float *dy, const float *x, const double *scale,
-                                           int64_t count, const Line *line)
-{
-    for (int64_t i = 0; i < count; i++) {
-        dx[i] = slope(line, (double)dy[i], (double)x[i], scale[i]);
-    }
-}
-
-KERNEL_CLONES static void add_parameters(double *restrict dscale, double *restrict doffset, const float *dy, const float *x,
-                                         int64_t count, double mean, double inverse)
-{
-    for (int64_t i = 0; i < count; i++) {
-        dscale[i] += (double)dy[i] * (((double)x[i] - mean) * inverse);
-        doffset[i] += (double)dy[i];
-    }
-}
-
-/* ---- lines: dx ---- */
-
-static double sum_of(const Doubles *halves)
-{
-    double sums[PARTS / 2];
-    const Doubles both = halves[0] + halves[1];
-    memcpy(sums, &both, sizeof sums);
-    return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
-}
-
-/* dx from element `at` on. */
-static void store_slopes(const LineGradient *work, int64_t at, int64_t count, const float *dy, const float *x,
-                         const double *scale, const Line *line)
-{
-    void *dx = element(work->dx, work->dtype, at);
-    if (work->dtype == DTYPE_FLOAT32) {
-        slopes_to_float(dx, dy, x, scale, count, line);
+    Work *work = context;
+    const LineGradient *gradient = work->gradient;
+    const int64_t begin = range * work->range_lines, end = smaller(begin + work->range_lines, gradient->lines);
+    double *sums = work->sums + range * 2 * gradient->parameters;
+    memset(sums, 0, 2 * (size_t)gradient->parameters * sizeof *sums);
+    if (gradient->dtype == DTYPE_FLOAT32) {
+        run_wide(gradient, begin, end, sums);
         return;
     }
-    double slopes[TILE];
-    slopes_to_double(slopes, dy, x, scale, count, line);
-    us_store_double(dx, work->dtype, 1, slopes, count);
-}
-
-/* Tiles end where the parameters begin again. */
-static void run_line(const LineGradient *work, int64_t number)
-{
-    float x_tile[TILE], dy_tile[TILE];
-    Sums sums = {0};
-    Line line = {.mean = work->mean[number], .inverse = work->inverse[number]};
-    for (int pass = 0; pass < 2; pass++) {
-        for (int64_t i = 0, count; i < work->length; i += count) {
-            const int64_t at = number * work->length + i, parameter = at % work->parameters;
-            const int64_t left = work->parameters - parameter;
-            count = work->length - i < TILE ? work->length - i : TILE;
-            count = left < count ? left : count;
-            const float *x = floats_at(work->x, work->dtype, at, count, x_tile);
-            const float *dy = floats_at(work->dy, work->dtype, at, count, dy_tile);
-            if (pass == 0) {
-                add_tile(&sums, dy, x, work->scale + parameter, count, line.mean, line.inverse);
-            } else {
-                store_slopes(work, at, count, dy, x, work->scale + parameter, &line);
-            }
-        }
-        line.mean_g = sum_of(sums.g) / (double)work->length;
-        line.mean_product = sum_of(sums.products) / (double)work->length;
+    float *memory = us_scratch_take((size_t)(3 * gradient->length + 2 * gradient->parameters) * sizeof *memory);
+    if (memory == NULL) {
+        atomic_store(&work->out_of_memory, true);
+        return;
     }
+    run_narrow(gradient, work->scale, begin, end, sums, memory);
+    us_scratch_give_back(memory);
 }
 
-static int64_t lines_of_piece(const LineGradient *work)
+/* The ranges' sums, one after the other. */
+KERNEL_CLONES static void add_ranges(double *sums, int64_t count, int64_t ranges)
 {
-    return work->length < PIECE_ELEMENTS ? PIECE_ELEMENTS / work->length : 1;
-}
-
-static void run_lines(void *context, int64_t piece)
-{
-    const LineGradient *work = context;
-    const int64_t lines = lines_of_piece(work);
-    for (int64_t line = piece * lines; line < work->lines && line < (piece + 1) * lines; line++) {
-        run_line(work, line);
-    }
-}
-
-/* ---- parameters: a tile of neighbours at a time, over all elements in their order ---- */
-
-static void run_parameters(void *context, int64_t piece)
-{
-    const LineGradient *work = context;
-    float x_tile[PARAMETERS], dy_tile[PARAMETERS];
-    double dscale[PARAMETERS] = {0}, doffset[PARAMETERS] = {0};
-    const int64_t first = piece * PARAMETERS, left = work->parameters - first, width = left < PARAMETERS ? left : PARAMETERS;
-    for (int64_t at = first; at < work->lines * work->length; at += work->parameters) {
-        const float *x = floats_at(work->x, work->dtype, at, width, x_tile);
-        const float *dy = floats_at(work->dy, work->dtype, at, width, dy_tile);
-        for (int64_t i = 0, count; i < width; i += count) { /* up to the end of the line */
-            const int64_t line = (at + i) / work->length, rest = (line + 1) * work->length - at - i;
-            count = width - i < rest ? width - i : rest;
-            add_parameters(dscale + i, doffset + i, dy + i, x + i, count, work->mean[line], work->inverse[line]);
+    for (int64_t range = 1; range < ranges; range++) {
+        const double *more = sums + range * count;
+        for (int64_t i = 0; i < count; i++) {
+            sums[i] += more[i];
         }
     }
-    us_store_double(element(work->dscale, work->dtype, first), work->dtype, 1, dscale, width);
-    us_store_double(element(work->doffset, work->dtype, first), work->dtype, 1, doffset, width);
 }
 
-void us_line_gradient(const LineGradient *work)
+KernelStatus us_line_gradient(const LineGradient *gradient)
 {
-    const int64_t lines = lines_of_piece(work);
-    us_parallel((work->lines + lines - 1) / lines, run_lines, (void *)work);
-    us_parallel((work->parameters + PARAMETERS - 1) / PARAMETERS, run_parameters, (void *)work);
+    const int64_t parameters = gradient->parameters, elements = gradient->lines * gradient->length;
+    Work work = {.gradient = gradient};
+    /* so many that the sums take no more memory than the tensors do */
+    const int64_t repetitions = parameters > 0 ? elements / parameters : 0;
+    work.ranges = smaller(smaller(repetitions / 2 + 1, gradient->lines), RANGE_LIMIT);
+    work.ranges = work.ranges > 0 ? work.ranges : 1;
+    work.range_lines = (gradient->lines + work.ranges - 1) / work.ranges;
+    work.ranges = work.range_lines > 0 ? (gradient->lines + work.range_lines - 1) / work.range_lines : 1;
+    const size_t sums = us_scratch_round(2 * (size_t)(work.ranges * parameters) * sizeof *work.sums);
+    char *memory = us_scratch_take(sums + (size_t)parameters * sizeof *work.scale);
+    if (memory == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    work.sums = (double *)(void *)memory;
+    float *scale = (float *)(void *)(memory + sums);
+    for (int64_t i = 0; i < parameters; i++) {
+        scale[i] = (float)gradient->scale[i];
+    }
+    work.scale = scale;
+    us_parallel(work.ranges, run_range, &work);
+    const bool finished = !atomic_load(&work.out_of_memory);
+    if (finished) {
+        add_ranges(work.sums, 2 * parameters, work.ranges);
+        us_store_double(gradient->dscale, gradient->dtype, 1, work.sums, parameters);
+        us_store_double(gradient->doffset, gradient->dtype, 1, work.sums + parameters, parameters);
+    }
+    us_scratch_give_back(memory);
+    return finished ? KERNEL_OK : KERNEL_NO_MEMORY;
 }

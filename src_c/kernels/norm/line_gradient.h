@@ -1,9 +1,9 @@
-/* Gradients of the normalization of lines, computed in float64 throughout, rounded once (normalize.h computes in float32,
- * and takes any views). */
+/* Gradients of the normalization of lines, of float32 computed in float64, of 16 bits in float32, and rounded once
+ * (normalize.h computes all in float32, and takes any views). */
 #ifndef UNDERSTUDY_LINE_GRADIENT_H
 #define UNDERSTUDY_LINE_GRADIENT_H
 
-#include "tensor/view.h"
+#include "kernels/kernels.h"
 
 /* x, dy and dx have `lines` lines of `length` elements that follow each other; element j belongs to parameter
  * j % parameters, which divides their number. u = (x - mean) * inverse of the line, g = dy * scale:
@@ -16,6 +16,6 @@ typedef struct LineGradient {
     int64_t lines, length, parameters;
 } LineGradient;
 
-void us_line_gradient(const LineGradient *work);
+KernelStatus us_line_gradient(const LineGradient *work);
 
 #endif
