@@ -28,6 +28,28 @@ void ft_op_dequant(FtCall *call, const FtDequant *a)
     run(call, map, a->length);
 }
 
+/* Elements of which `length` that follow each other share a scale and a zero point. */
+typedef struct Segments {
+    const FtQuantData *a;
+    DType dtype;
+    int64_t length;
+} Segments;
+
+static void quantise_slice(void *context, int64_t begin, int64_t end)
+{
+    const Segments *segments = context;
+    const FtQuantData *a = segments->a;
+    FtMap map = {.kernel = &us_ft_quantise, .dtype = segments->dtype, .output_dtype = DTYPE_INT8, .inputs = 1, .outputs = 1,
+                 .input = {a->real_values}, .output = {a->quant_values}};
+    for (int64_t at = begin, stop; at < end; at = stop) {
+        const int64_t k = at / segments->length;
+        stop = (k + 1) * segments->length < end ? (k + 1) * segments->length : end;
+        us_load_double(&map.numbers[0], (const char *)a->scale + ft_bytes(k, map.dtype), map.dtype, 1, 1);
+        map.numbers[1] = ((const int *)a->zp)[k];
+        us_ft_map(&map, at, stop);
+    }
+}
+
 void ft_op_QuantData(FtCall *call, const FtQuantData *a)
 {
     const int64_t segments = a->axis_num == 0 ? 1 : a->segment_num;
@@ -36,14 +58,9 @@ void ft_op_QuantData(FtCall *call, const FtQuantData *a)
     ft_operand(call, "zp", a->zp, segments, DTYPE_INT32);
     ft_apart(call, "quant_values", a->quant_values, a->element_num, "scale", a->scale, ft_bytes(segments, call->dtype));
     ft_apart(call, "quant_values", a->quant_values, a->element_num, "zp", a->zp, ft_bytes(segments, DTYPE_INT32));
-    for (int64_t k = 0, first = 0; ft_ok(call) && first < a->element_num; k++, first += length) {
-        const int64_t count = a->element_num - first < length ? a->element_num - first : length;
-        FtMap map = {.kernel = &us_ft_quantise, .dtype = call->dtype, .output_dtype = DTYPE_INT8, .inputs = 1, .outputs = 1,
-                     .input = {(const char *)a->real_values + ft_bytes(first, call->dtype)},
-                     .output = {(char *)a->quant_values + first}};
-        us_load_double(&map.numbers[0], (const char *)a->scale + ft_bytes(k, call->dtype), call->dtype, 1, 1);
-        map.numbers[1] = ((const int *)a->zp)[k];
-        run(call, map, count);
+    Segments work = {a, call->dtype, length};
+    if (ft_ok(call)) {
+        ft_split(call, a->element_num, TILE_ELEMENTS, quantise_slice, &work);
     }
 }
 
