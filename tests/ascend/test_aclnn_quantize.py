@@ -176,6 +176,26 @@ def test_quantize_rows(kind, shape):
                 steps_apart(y, np.where(scale == 0, 0, 1)[..., None] * (v / np.where(scale == 0, 1, scale)[..., None] + offset[..., None]))
 
 
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+def test_quantize_rows_of_groups(kind):
+    """Groups of rows, empty ones among them; ends that fall back or pass the last row are held; rows behind them give 0."""
+    forms = [((9, 10), [2, 2, 9], [2, 2, 9]), ((2, 3, 66), [1, 0, 3, 5], [1, 1, 3, 5]), ((40, 200), [-3, 7, 999], [0, 7, 999]), ((3, 4), [], [])]
+    for (shape, ends, held), layout in zip(forms, LAYOUTS + LAYOUTS):
+        x, smooth = drawn(shape, 1, kind), rounded(np.abs(drawn((len(ends), shape[-1]), 2)) + 0.5, kind)
+        group = np.searchsorted(held, np.arange(x.size // shape[-1]), side="right").reshape(shape[:-1])
+        v = x * np.vstack([smooth, np.zeros((1, shape[-1]))])[group]
+        given = {"x": tensor(x, kind, layout), "smoothScalesOptional": tensor(smooth, kind, layout if ends else "row-major"), "dstType": 2,
+                 "groupIndexOptional": tensor(np.asarray(ends, int), "I32", layout if ends else "row-major")}  # fmt: skip
+        for shifts in (False, True):
+            found = call("DynamicQuantV2", yOut=empty(shape, "I8", layout), scaleOut=empty(shape[:-1], layout=layout),
+                         offsetOut=empty(shape[:-1]) if shifts else None, **given)  # fmt: skip
+            scale = (v.max(-1) - v.min(-1)) / 255 if shifts else np.abs(v).max(-1) / 127
+            divisor = np.where(scale == 0, 1, scale)
+            offset = np.where(scale == 0, 0, 127 - v.max(-1) / divisor) if shifts else np.zeros_like(scale)
+            np.testing.assert_allclose(found[1], scale, rtol=1e-6)
+            steps_apart(found[0], (v / divisor[..., None] + offset[..., None]) * (scale != 0)[..., None])
+
+
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
 def test_gated(kind):
     """Groups of rows, one of them empty, rows behind the last one; numbers for columns and for whole groups."""

@@ -94,8 +94,19 @@ aclnnStatus op_dequantize(OpCall *op, const Operand *x, const Operand *scale, co
     return plan(op, us_dequantize, how, x, scale, offset, by_last ? last : last - 1, y);
 }
 
-aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth, const Operand *y,
-                             const Operand *scale, const Operand *offset)
+void op_require_smooth(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends)
+{
+    if (op_refused(op) || !op_given(smooth)) {
+        return;
+    }
+    const bool grouped = op_given(ends);
+    const int64_t sizes[] = {grouped ? op_size(ends, 0) : 1, op_size(x, -1)};
+    const Shape shape = op_shape_of(grouped ? 2 : 1, sizes + (grouped ? 0 : 1));
+    op_require_shape(op, smooth, &shape);
+}
+
+aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends,
+                             const Operand *y, const Operand *scale, const Operand *offset)
 {
     if (op_refused(op) || op_empty(x)) {
         return op_plan_nothing(op);
@@ -103,8 +114,8 @@ aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth
     const Integers to = op_integers_of(y);
     const QuantizeRows how = {to.axis != NOT_PACKED};
     const PlannedView views[] = {{x, VIEW_READ, NULL},     {smooth, VIEW_READ, NULL},  {y, VIEW_WRITE, &to.view},
-                                 {scale, VIEW_WRITE, NULL}, {offset, VIEW_WRITE, NULL}};
-    return op_plan_views(op, us_quantize_rows, &how, sizeof how, 5, views);
+                                 {scale, VIEW_WRITE, NULL}, {offset, VIEW_WRITE, NULL}, {ends, VIEW_READ, NULL}};
+    return op_plan_views(op, us_quantize_rows, &how, sizeof how, 6, views);
 }
 
 static View as_wide_as(const Operand *out, const Operand *operand)

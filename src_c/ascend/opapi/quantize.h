@@ -18,8 +18,10 @@ aclnnStatus op_quantize(OpCall *op, const Operand *x, const Operand *scale, cons
                         bool twice, int64_t rounding, const Operand *y);
 aclnnStatus op_dequantize(OpCall *op, const Operand *x, const Operand *scale, const Operand *offset, bool twice,
                           const Operand *y);
-aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth, const Operand *y,
-                             const Operand *scale, const Operand *offset);
+/* [groups, x's last dimension] where groups end, else x's last dimension (shape). */
+void op_require_smooth(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends);
+aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends,
+                             const Operand *y, const Operand *scale, const Operand *offset);
 
 aclnnStatus op_quantize_parameters(OpCall *op, const Operand *scale, const Operand *offset, const Operand *out);
 

@@ -77,7 +77,7 @@ KernelStatus us_quantize_gated(const View *views, const void *attributes)
         const View scale = us_view_broadcast(&alone, y->rank, y->shape);
         status = us_quantize((const View[]){gated, scale, absent, *y}, &(Quantize){.rounding = ROUND_EVEN});
     } else if (status == KERNEL_OK) {
-        status = us_quantize_rows((const View[]){gated, absent, *y, views[SCALE], absent}, &(QuantizeRows){0});
+        status = us_quantize_rows((const View[]){gated, absent, *y, views[SCALE], absent, absent}, &(QuantizeRows){0});
     }
     us_scratch_give_back(space);
     return status;

@@ -7,6 +7,7 @@
 #include "tensor/clones.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { TILE = 1024, PIECE_ELEMENTS = 16384, HIGHEST = 127, HIGHEST_PACKED = 7 };
 
@@ -137,8 +138,9 @@ KernelStatus us_dequantize(const View *views, const void *attributes)
 typedef struct Rows {
     const View *x, *y, *scale, *offset;
     Axes of_x, of_y, of_scale, of_offset;
-    const float *smooth;            /* NULL: none */
-    int64_t count, length, piece_rows;
+    const float *smooth; /* of each group; NULL: none */
+    const int64_t *ends; /* rising; NULL: one group */
+    int64_t groups, count, length, piece_rows;
     bool packed, out_of_memory;
 } Rows;
 
@@ -161,6 +163,31 @@ KERNEL_CLONES static void quantize_row(float *x, int64_t count, float scale, flo
     }
 }
 
+/* The first group that ends behind the row. */
+static int64_t group_of(const Rows *rows, int64_t row)
+{
+    int64_t first = 0, behind = rows->ends != NULL ? rows->groups : 0;
+    while (first < behind) {
+        const int64_t middle = first + (behind - first) / 2;
+        if (rows->ends[middle] > row) {
+            behind = middle;
+        } else {
+            first = middle + 1;
+        }
+    }
+    return first;
+}
+
+static void smooth_row(const Rows *rows, int64_t row, float *x)
+{
+    const int64_t group = group_of(rows, row);
+    if (group < rows->groups) {
+        scale_all(x, rows->smooth + group * rows->length, rows->length, false);
+    } else {
+        memset(x, 0, (size_t)rows->length * sizeof *x);
+    }
+}
+
 static void store_number(const Axes *axes, const View *view, int64_t row, float value)
 {
     us_axes_store(axes, 0, view->data, view->dtype, row, 1, LANE_FLOAT, &value);
@@ -171,7 +198,7 @@ static void convert_row(const Rows *rows, int64_t row, float *x)
     const int64_t begin = row * rows->length;
     us_axes_load(&rows->of_x, 0, rows->x->data, rows->x->dtype, begin, rows->length, LANE_FLOAT, x);
     if (rows->smooth != NULL) {
-        scale_all(x, rows->smooth, rows->length, false);
+        smooth_row(rows, row, x);
     }
     const bool shifts = !us_view_is_absent(rows->offset);
     const float limit = rows->packed ? HIGHEST_PACKED : HIGHEST;
@@ -207,6 +234,24 @@ static void convert_rows(void *context, int64_t piece)
     us_scratch_give_back(space);
 }
 
+static void load_groups(const View *smooth, const View *ends, Rows *rows, float *factors, int64_t *held)
+{
+    const int32_t last = smooth->rank - 1;
+    int64_t behind = 0;
+    for (int64_t group = 0; group < rows->groups; group++) {
+        const char *from = smooth->data;
+        from += last > 0 ? group * smooth->strides[0] * (int64_t)us_dtype_size(smooth->dtype) : 0;
+        us_lane_load(LANE_FLOAT, factors + group * rows->length, from, smooth->dtype, smooth->strides[last], rows->length);
+        const int64_t end = held == NULL ? 0 : ((const int32_t *)ends->data)[group * ends->strides[0]];
+        behind = end > behind ? end : behind;
+        if (held != NULL) {
+            held[group] = behind;
+        }
+    }
+    rows->smooth = factors;
+    rows->ends = held;
+}
+
 KernelStatus us_quantize_rows(const View *views, const void *attributes)
 {
     const QuantizeRows *how = attributes;
@@ -221,17 +266,19 @@ KernelStatus us_quantize_rows(const View *views, const void *attributes)
     us_axes_add(&rows.of_y, (const View *const[]){&views[2]}, 1, 0, views[2].rank);
     us_axes_add(&rows.of_scale, (const View *const[]){&views[3]}, 1, 0, views[3].rank);
     us_axes_add(&rows.of_offset, (const View *const[]){&views[4]}, 1, 0, views[4].rank);
-    float *smooth = NULL;
+    char *space = NULL;
     if (!us_view_is_absent(&views[1])) {
-        smooth = us_scratch_take((size_t)rows.length * sizeof *smooth);
-        if (smooth == NULL) {
+        const bool grouped = !us_view_is_absent(&views[5]);
+        rows.groups = grouped ? views[5].shape[0] : 1;
+        const size_t factors = us_scratch_round((size_t)(rows.groups * rows.length) * sizeof(float));
+        space = us_scratch_take(factors + (size_t)(grouped ? rows.groups : 0) * sizeof(int64_t));
+        if (space == NULL) {
             return KERNEL_NO_MEMORY;
         }
-        us_lane_load(LANE_FLOAT, smooth, views[1].data, views[1].dtype, views[1].strides[0], rows.length);
-        rows.smooth = smooth;
+        load_groups(&views[1], &views[5], &rows, (float *)space, grouped ? (int64_t *)(space + factors) : NULL);
     }
     rows.piece_rows = rows.length >= PIECE_ELEMENTS ? 1 : PIECE_ELEMENTS / rows.length;
     run_pieces((rows.count + rows.piece_rows - 1) / rows.piece_rows, elements, convert_rows, &rows);
-    us_scratch_give_back(smooth);
+    us_scratch_give_back(space);
     return rows.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
