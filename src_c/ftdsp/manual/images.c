@@ -2,6 +2,7 @@
 #include "ftdsp/manual.h"
 #include "kernels/pooling.h"
 #include "kernels/resample/image.h"
+#include "kernels/resample/resize_gradient.h"
 #include "tensor/convert.h"
 
 #include <math.h>

@@ -1,23 +1,9 @@
-/* Gradients of resizing, maxima of regions and crops: images [batch, height, width, channels] or, planar, [batch, channels,
- * height, width]. Computed in float64, rounded once (integers truncated). */
+/* Maxima of regions and crops of images [batch, height, width, channels]. Computed in float64, rounded once (integers
+ * truncated). */
 #ifndef UNDERSTUDY_RESAMPLE_IMAGE_H
 #define UNDERSTUDY_RESAMPLE_IMAGE_H
 
 #include "kernels/kernels.h"
-
-typedef enum ResizeKind { RESIZE_NEAREST, RESIZE_NEAREST_ROUNDED, RESIZE_BILINEAR } ResizeKind;
-
-/* image += for each element of `slopes` its value, at the place index * scale that the kind says. */
-typedef struct ResizeGradient {
-    const void *slopes;
-    void *image;
-    DType dtype;
-    ResizeKind kind;
-    bool planar;
-    int64_t batch, channels, slopes_size[2], image_size[2]; /* height, width */
-    double scale[2];
-} ResizeGradient;
-KernelStatus us_resize_gradient(const ResizeGradient *work);
 
 /* out[r, p, q, c] = maximum of the image in bin (p, q) of region r; 0 of an empty bin. Channels last. */
 typedef struct RegionMaximum {
