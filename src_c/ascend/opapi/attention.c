@@ -142,6 +142,12 @@ aclnnStatus op_attention(OpCall *op, const AttentionCall *call)
     plan_one_number(&plan, PRODUCT_SCALE, call->product_scale);
     plan_operand(&plan, QUERY_PADDING, call->query_lengths.count > 0 ? call->query_padding : NULL);
     plan_operand(&plan, KEY_PADDING, call->key_lengths.count > 0 ? call->key_padding : NULL);
+    if (op_given(call->sink)) {
+        const View *sink = &call->sink->view;
+        plan_view(&plan, SINK, call->sink, VIEW_READ,
+                  (View){.data = sink->data, .dtype = sink->dtype, .rank = 4, .shape = {1, sizes->heads, 1, 1},
+                         .strides = {0, sink->strides[0], 0, 1}});
+    }
     for (int32_t i = 0; i < listed; i++) {
         plan_heads(&plan, LISTED + i, (i % 2 == 0 ? call->keys : call->values).items[i / 2], VIEW_READ,
                    layout_of(call), sizes->key_heads);

@@ -2,7 +2,7 @@
 #include "ascend/opapi/attention_parts.h"
 
 enum { BLOCK_LIMIT = 512, BLOCK_OF_TOKENS = 16, BLOCK_OF_ROWS = 128, WIDTH_LIMIT = 65535 };
-enum { LATENT_DEPTH = 512, PART_DEPTH = 128, JOINT_DEPTH = 192 };
+enum { LATENT_DEPTH = 512, PART_DEPTH = 128, JOINT_DEPTH = 192, HALF_DEPTH = 64 };
 
 const Operand *op_first(OpCall *op, Operands list)
 {
@@ -189,6 +189,11 @@ static bool is_shared(const AttentionCall *call, const Operand *shared, const Op
     return are_alike_but(&shared->view, &view, layout->row);
 }
 
+static bool are_for_all(Dequantization of)
+{
+    return of.mode == OF_CHANNELS || of.mode == OF_HEADS;
+}
+
 static void require_shared(OpCall *op, const AttentionCall *call)
 {
     const Operand *key = call->shared_key, *value = call->shared_value;
@@ -203,10 +208,13 @@ static void require_shared(OpCall *op, const AttentionCall *call)
         return;
     }
     op_require(op, !op_given(call->pages) && !is_listed(call) && !call->packed && !op_given(call->rotary_query) &&
-                       !has_integer_keys(call) && !op_given(call->query_padding) && !op_given(call->key_padding),
+                       !op_given(call->query_padding) && !op_given(call->key_padding),
                key->name, "partners", op->invalid,
-               "%s is given: not with pages, lists, packed tokens, rotary parts, integer keys or left padding",
-               key->name);
+               "%s is given: not with pages, lists, packed tokens, rotary parts or left padding", key->name);
+    op_require(op, !has_integer_keys(call) || (are_for_all(dequantization_of(call, false)) &&
+                                               are_for_all(dequantization_of(call, true))),
+               key->name, "tokens", op->invalid,
+               "%s is given, and each token has numbers: whether these count the shared rows stands nowhere", key->name);
     const int32_t row = layout_of(call)->row;
     op_require(op, is_shared(call, key, call->key), key->name, "shape", op->invalid, "%s is %s of %s, %s is %s",
                key->name, op_shape_text(op, key), acl_dtype_name(key->dtype), call->key->name,
@@ -241,6 +249,22 @@ static void require_padding(OpCall *op, const AttentionCall *call, const Operand
     }
 }
 
+/* One number for each head; nothing is quantized. */
+static void require_sink(OpCall *op, const AttentionCall *call, const Operand4 *of)
+{
+    const Operand *sink = call->sink;
+    if (op_refused(op) || !op_given(sink)) {
+        return;
+    }
+    op_require(op, sink->view.rank == 1 && sink->view.shape[0] == call->heads, sink->name, "shape", op->invalid,
+               "%s is %s: there are %lld heads", sink->name, op_shape_text(op, sink), (long long)call->heads);
+    op_require(op, !is_all_integers(call) && !has_integer_keys(call) && !op_given(call->out_scale), sink->name,
+               "quantized", op->invalid, "%s is given, and query, keys or the result are quantized", sink->name);
+    op_require(op, of->value.shape[3] == HALF_DEPTH || of->value.shape[3] == PART_DEPTH, sink->name, "depth",
+               op->invalid, "%s is given: heads of values have 64 or 128 numbers, not %lld", sink->name,
+               (long long)of->value.shape[3]);
+}
+
 AttentionCall op_inference_call(AttentionCall call)
 {
     const IntArguments none = {.name = ""};
@@ -272,6 +296,7 @@ void op_require_inference(OpCall *op, const AttentionCall *call)
     require_all_integers(op, call, &of);
     require_dequantization(op, call, &of);
     require_packed(op, call, &of);
+    require_sink(op, call, &of);
     if (op_refused(op)) {
         return;
     }

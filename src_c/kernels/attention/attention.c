@@ -140,10 +140,25 @@ static void quantize_row(const Head *head, float *out, int64_t depth)
     }
 }
 
+/* The score that has no value: it only takes weight from the others. */
+static void add_sink(const Head *head, Rows *rows, int64_t i, int64_t depth)
+{
+    float sink;
+    attention_load_row(head, SINK, 0, 0, 1, &sink);
+    const float before = rows->maximum[i], maximum = sink > before ? sink : before;
+    const float fading = exp_float(before - maximum);
+    attention_multiply(rows->out + i * depth, depth, fading);
+    rows->sum[i] = rows->sum[i] * fading + exp_float(sink - maximum);
+    rows->maximum[i] = maximum;
+}
+
 static void finish_rows(const Head *head, Tile tile, Rows *rows)
 {
     const int64_t depth = head->attention->sizes.value_depth, first = head->sequence->query_begin + tile.row;
     for (int64_t i = 0; i < tile.rows; i++) {
+        if (attention_is_given(head, SINK) && rows->sum[i] != 0) {
+            add_sink(head, rows, i, depth);
+        }
         const float factor = head->attention->all_integers ? attention_one_number(head, PRODUCT_SCALE) : 1;
         attention_multiply(rows->out + i * depth, depth, rows->sum[i] == 0 ? 0 : factor / rows->sum[i]);
         const float joint = rows->sum[i] == 0 ? INFINITY : rows->maximum[i] + log_float(rows->sum[i]);

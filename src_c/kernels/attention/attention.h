@@ -46,7 +46,7 @@ typedef struct Attention {
 
 enum AttentionView { QUERY, KEY, VALUE, SHIFT, MASK, DROP, OUT, MAXIMUM, SUM,
                      OUT_GRADIENT, QUERY_GRADIENT, KEY_GRADIENT, VALUE_GRADIENT,
-                     RESULT_SCALE, RESULT_SHIFT, PAGES, ROTARY_QUERY, ROTARY_KEY,
+                     RESULT_SCALE, RESULT_SHIFT, PAGES, SINK, ROTARY_QUERY, ROTARY_KEY,
                      KEY_SCALE, KEY_OFFSET, VALUE_SCALE, VALUE_OFFSET, SHARED_KEY, SHARED_VALUE,
                      SCORE_SCALE, WEIGHT_SCALE, PRODUCT_SCALE, QUERY_PADDING, KEY_PADDING, LISTED };
 
@@ -55,7 +55,8 @@ enum AttentionView { QUERY, KEY, VALUE, SHIFT, MASK, DROP, OUT, MAXIMUM, SUM,
  *   kept), out; maximum? and sum? of e^(score - maximum) of every row, [.., i, copies]
  * A row without keys gives 0, maximum -infinity and sum 0.
  * After four absent ones: scale? and shift? of the result, [1, head, 1, depth]: integers are result * scale + shift, to
- * the nearest; pages? [sequence, page] (int32): the first axis of key and value counts pages of `block` rows; rotary
+ * the nearest; pages? [sequence, page] (int32): the first axis of key and value counts pages of `block` rows;
+ * sink? [1, head, 1, 1]: one more score, without a value, of every row of the head that has keys; rotary
  * parts? of query and key, which lie as these do; scale and offset? of integer keys and of integer values, numbers being
  * (integer + offset) * scale; key and value of the shared rows, [1, head, row, depth].
  * One float32 each, where all are integers: q k^T is multiplied by the scale of scores; e^(score - maximum), by the scale
