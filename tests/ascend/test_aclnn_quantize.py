@@ -131,6 +131,13 @@ def test_parameters_of_64_bits():
                 out = empty(shape, kind, layout)
                 call("TransQuantParamV2", scale=tensor(scale.reshape(shape), layout=layout), offset=given, out=out)
                 np.testing.assert_array_equal(out.bits().ravel().astype(np.uint64), expected.astype(storage).astype(np.uint64))
+    near = np.float32([1.5, 1 + 2**-11, 1 + 2**-11 + 2**-23, 1 + 3 * 2**-11 - 2**-23, -1 - 2**-11, 2 - 2**-23])
+    for mode, of in ((0, [1.5, 1, 1, 1 + 2**-10, -1, 2 - 2**-10]), (1, [1.5, 1 + 2**-10, 1 + 2**-10, 1 + 2**-10, -1 - 2**-10, 2])):
+        for shift in (None, 7):
+            call("TransQuantParamV3", scale=tensor(near), offset=None if shift is None else tensor([shift]), roundMode=mode, out=(out := empty((6,), "U64", "gaps")))
+            own = out.bits().astype(np.uint64)
+            np.testing.assert_array_equal((own & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32), of)
+            np.testing.assert_array_equal(own >> np.uint64(32), 1 << 14 | (shift or 0) << 5)
     out = empty((300,), "U64")
     call("TransQuantParamV2", scale=tensor([0.5]), offset=tensor(np.arange(300) - 20), out=out)
     numbers = out.bits()

@@ -123,14 +123,16 @@ static View as_wide_as(const Operand *out, const Operand *operand)
     return op_given(operand) ? us_view_broadcast(&operand->view, out->view.rank, out->view.shape) : us_view_absent();
 }
 
-aclnnStatus op_quantize_parameters(OpCall *op, const Operand *scale, const Operand *offset, const Operand *out)
+aclnnStatus op_quantize_parameters(OpCall *op, const Operand *scale, const Operand *offset, bool rounded,
+                                   const Operand *out)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
     const View scales = as_wide_as(out, scale), offsets = as_wide_as(out, offset);
     const PlannedView views[] = {{scale, VIEW_READ, &scales}, {offset, VIEW_READ, &offsets}, {out, VIEW_WRITE, NULL}};
-    return op_plan_views(op, us_quantize_parameters, NULL, 0, 3, views);
+    const QuantizeParameters how = {rounded};
+    return op_plan_views(op, us_quantize_parameters, &how, sizeof how, 3, views);
 }
 
 void op_require_group_numbers(OpCall *op, const Operand *x, const Operand *numbers, const Operand *ends)

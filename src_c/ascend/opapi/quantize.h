@@ -23,7 +23,8 @@ void op_require_smooth(OpCall *op, const Operand *x, const Operand *smooth, cons
 aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends,
                              const Operand *y, const Operand *scale, const Operand *offset);
 
-aclnnStatus op_quantize_parameters(OpCall *op, const Operand *scale, const Operand *offset, const Operand *out);
+aclnnStatus op_quantize_parameters(OpCall *op, const Operand *scale, const Operand *offset, bool rounded,
+                                   const Operand *out);
 
 /* [groups] or [groups, half of x's last dimension] (shape). */
 void op_require_group_numbers(OpCall *op, const Operand *x, const Operand *numbers, const Operand *ends);

@@ -22,9 +22,20 @@ uint64_t us_quantize_parameter(float scale, float offset)
     return (bits & SCALE_BITS) | ALWAYS | ((uint64_t)nearest(offset) & OFFSET_BITS) << OFFSET_BIT;
 }
 
+/* Half of what the last 13 bits are short of; a carry goes into the exponent. */
+static void round_scales(float *scales, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &scales[i], sizeof bits);
+        bits += (~SCALE_BITS + 1) / 2;
+        memcpy(&scales[i], &bits, sizeof bits);
+    }
+}
+
 KernelStatus us_quantize_parameters(const View *views, const void *attributes)
 {
-    (void)attributes;
+    const QuantizeParameters *how = attributes;
     const View *out = &views[OUT];
     const bool shifts = !us_view_is_absent(&views[OFFSET]);
     const int64_t count = us_view_elements(out);
@@ -35,6 +46,9 @@ KernelStatus us_quantize_parameters(const View *views, const void *attributes)
         float scale[TILE], offset[TILE] = {0};
         uint64_t result[TILE];
         us_axes_load(&axes, SCALE, views[SCALE].data, views[SCALE].dtype, begin, size, LANE_FLOAT, scale);
+        if (how->rounded) {
+            round_scales(scale, size);
+        }
         if (shifts) {
             us_axes_load(&axes, OFFSET, views[OFFSET].data, views[OFFSET].dtype, begin, size, LANE_FLOAT, offset);
         }
