@@ -17,11 +17,20 @@
 
 /* Elements of the input in one piece of work. Rows of a window are taken ROWS at a time, and several rows of windows
  * together while they have no more than GROUP_ELEMENTS: what was written is then read when it has reached the cache. */
-enum { PIECE_ELEMENTS = 16 * 1024, GROUP_ELEMENTS = 2048, ROWS = 8, AHEAD = 512, NOWHERE = INT32_MAX };
+enum { PIECE_ELEMENTS = 16 * 1024, GROUP_ELEMENTS = 2048, ROWS = 8, AHEAD = 512 };
 
 typedef struct Span {
     int64_t begin, end;
 } Span;
+
+/* Backward, of the maximum: rows of x are kept as `parts` arrays of `part` numbers, rows of windows have a margin in front.
+ * Both are rows of working memory, a power of two of them that are used in turn. */
+typedef struct MaximumRows {
+    int64_t taps; /* along a row that windows can see */
+    int64_t parts, part, pitch, count;
+    int64_t windows_margin, windows_pitch, windows_count;
+    int64_t line, group; /* room for a row; rows of dx that are stored together */
+} MaximumRows;
 
 /* One call. Every view is seen as [n, c, d, h, w]. A row is what lies along the last axis: of one channel, or, where
  * channels are innermost, of all `inner` channels. Planes are made of such rows. */
@@ -42,12 +51,7 @@ typedef struct Pool {
     int64_t rows_per_piece; /* forward */
     int axis; /* backward: planes are cut into bands along this axis */
     int64_t band, bands, bands_per_piece, sums; /* of a band: sums are the numbers that are kept for it */
-    int64_t spare; /* backward: numbers of working memory for rows */
-    /* Of the maximum: elements of a row that windows see, in so many parts of such a length; room for a row of x. The
-     * columns that tap after tap of all windows lie in. */
-    int64_t line, parts, part, line_room, columns_pitch;
-    int32_t *columns;
-    bool some_see_nothing; /* windows that lie beside the rows */
+    MaximumRows maximum; /* backward */
     atomic_int out_of_memory;
 } Pool;
 
@@ -225,6 +229,30 @@ static Joining joining_of(const Pool *pool)
     return !is_maximum(pool) ? JOIN_SUM : pool->pooling->propagate_nan ? JOIN_LARGER_OR_NAN : JOIN_LARGER;
 }
 
+/* 2 x 2 elements side by side, in rows of at least LANES windows, and nothing to blend. */
+static bool is_maximum_of_four(const Pool *pool)
+{
+    const Pooling *pooling = pool->pooling;
+    bool is = is_maximum(pool) && pool->in[0] == 1 && pool->out[0] == 1 && pool->out[2] >= LANES;
+    for (int axis = 1; axis < 3; axis++) {
+        is &= pooling->window[axis] == 2 && pooling->stride[axis] == 2 && pooling->padding[axis] == 0 &&
+              2 * pool->out[axis] <= pool->in[axis];
+    }
+    return is && pooling->alpha == 1 && pooling->beta == 0;
+}
+
+/* Backward: where a band lies on the axes d and h, and the windows that reach into it. Gives its plane. */
+static int64_t place_band(const Pool *pool, int64_t number, Span in[2], Span out[2])
+{
+    for (int axis = 0; axis < 2; axis++) {
+        const int64_t begin = axis == pool->axis ? number % pool->bands * pool->band : 0;
+        const int64_t size = axis == pool->axis ? pool->band : pool->in[axis];
+        in[axis] = (Span){begin, smaller(begin + size, pool->in[axis])};
+        out[axis] = reaching(pool, axis, in[axis].begin, in[axis].end);
+    }
+    return number / pool->bands;
+}
+
 #define LOOPS "kernels/pooling_body.inc"
 #include "tensor/instantiate.inc"
 
@@ -371,6 +399,7 @@ static void choose_bands(Pool *pool)
     /* windows that reach into two bands are looked at twice: bands are at least four times as long */
     const int64_t least = 4 * smaller(pool->pooling->window[pool->axis], size);
     pool->band = smaller(larger(PIECE_ELEMENTS / unit, larger(least, 1)), size);
+    pool->band += pool->band % 2; /* of windows side by side none lies in two bands */
     pool->bands = (size + pool->band - 1) / pool->band;
     pool->bands_per_piece = PIECE_ELEMENTS / (unit * pool->band) + 1;
     pool->sums = unit * pool->band;
@@ -380,29 +409,35 @@ static void choose_bands(Pool *pool)
     }
 }
 
-/* The columns and the places of a row's taps; columns beside the row count as its first or last one. */
-static bool place_taps(Pool *pool)
+static int64_t power_of_two_from(int64_t count)
 {
-    const int64_t step = pool->pooling->stride[2], taps = pool->pooling->window[2], padding = pool->pooling->padding[2];
-    const int64_t out = pool->out[2], width = pool->in[2];
-    pool->line = (out - 1) * step + taps;
-    pool->line_room = whole_lanes(width) + 2 * LANES;
-    pool->parts = step == 2 ? 2 : smaller(step, taps);
-    pool->part = larger(pool->line, padding + width) / step + 3 * LANES;
-    pool->pitch = pool->parts * pool->part;
-    const int64_t rows = smaller(pool->in[pool->axis], pool->band + 2 * pool->pooling->window[pool->axis]);
-    pool->spare = rows * (pool->axis == 0 ? pool->in[1] : 1) * pool->pitch;
-    pool->columns_pitch = whole_lanes(out);
-    pool->columns = calloc((size_t)taps, (size_t)pool->columns_pitch * sizeof *pool->columns);
-    pool->some_see_nothing = false;
-    for (int64_t o = 0; pool->columns != NULL && o < out; o++) {
-        pool->some_see_nothing |= length(inside(pool, 2, o)) == 0;
-        for (int64_t tap = 0; tap < taps; tap++) {
-            const int64_t column = smaller(larger(o * step - padding + tap, 0), width - 1);
-            pool->columns[tap * pool->columns_pitch + o] = (int32_t)column;
-        }
+    int64_t power = 1;
+    while (power < count) {
+        power *= 2;
     }
-    return pool->columns != NULL;
+    return power;
+}
+
+/* Of two axes the rows that are in use at a time, and one step ahead, of three all rows. False: too many to number. */
+static bool place_maximum_rows(Pool *pool)
+{
+    const Pooling *pooling = pool->pooling;
+    const int64_t step = pooling->stride[2], line = pooling->padding[2] + pool->in[2], *out = pool->out;
+    const int64_t height = smaller(pooling->window[1], pool->in[1]), rise = smaller(pooling->stride[1], pool->in[1]);
+    const bool flat = pool->in[0] == 1 && out[0] == 1;
+    MaximumRows *rows = &pool->maximum;
+    rows->taps = smaller(pooling->window[2], line);
+    rows->parts = step == 2 ? 2 : smaller(step, rows->taps);
+    rows->part = whole_lanes(larger(whole_lanes(out[2]) + rows->taps / step, line / step + 1 + 2 * LANES));
+    rows->pitch = rows->parts * rows->part;
+    rows->count = power_of_two_from(flat ? height + rise : pool->in[0] * pool->in[1]);
+    rows->windows_margin = whole_lanes(rows->taps / step);
+    rows->windows_pitch = rows->windows_margin + rows->part + LANES;
+    const int64_t windows = smaller(pooling->window[1] / pooling->stride[1] + 3, out[1]); /* that reach a row, and one */
+    rows->windows_count = power_of_two_from(flat ? windows : out[0] * out[1]);
+    rows->line = whole_lanes(pool->in[2]) + 3 * LANES;
+    rows->group = larger(GROUP_ELEMENTS / pool->in[2], 1);
+    return rows->count < INT32_MAX / rows->pitch;
 }
 
 /* Of views whose last axis has no gaps. */
@@ -423,17 +458,13 @@ static KernelStatus backward_of_rows(const View *views, const void *attributes)
         pool.packed = (pool.in[1] == 1 || pool.dx.strides[3] == pool.in[2]) &&
                       (pool.in[0] == 1 || pool.dx.strides[2] == pool.in[1] * pool.in[2]);
         pool.pitch = working_pitch(&pool);
-        pool.spare = ROWS * pool.pitch;
-        pool.line_room = 0;
-        pool.columns = NULL;
         choose_bands(&pool);
-        status = is_maximum(&pool) && !place_taps(&pool) ? KERNEL_NO_MEMORY : KERNEL_OK;
+        status = is_maximum(&pool) && !place_maximum_rows(&pool) ? KERNEL_NO_MEMORY : KERNEL_OK;
     }
     if (status == KERNEL_OK) {
         const int64_t bands = pool.planes * pool.bands;
         run_pieces((bands + pool.bands_per_piece - 1) / pool.bands_per_piece, us_view_elements(&pool.dx),
                    loops[us_level()][pool.dx.dtype].backward_piece, &pool);
-        free(pool.columns);
         status = end(&pool);
     }
     us_detach_end(&detached);

@@ -309,6 +309,30 @@ def test_planes_that_are_cut_and_windows_as_large_as_planes(sizes, window, paddi
     assert_close(dx.values(), expected, FLOAT, 8, floor=terms + 1)
 
 
+@pytest.mark.parametrize("data_type", TYPES)
+def test_maximum_of_windows_side_by_side(data_type):
+    """2 x 2 in rows of more windows than a vector has: ties, signs of 0, NaN, infinities, and elements of no window."""
+    for sizes, mode, propagate in itertools.product(((1, 2, 5, 43), (2, 1, 6, 32)), (MAX, DETERMINISTIC), (False, True)):
+        height, width = (size // 2 for size in sizes[2:])
+        values = random(sizes, data_type, 1).round()
+        values[..., ::3, 1::5], values[..., :2, 6:8], values[..., 1:3, 9::4] = np.nan, np.nan, -np.inf
+        descriptor = pooling(mode, (2, 2), (0, 0), (2, 2), propagate_nan=propagate)
+        x, y = Tensor(values, data_type), Tensor(np.zeros((*sizes[:2], height, width)), data_type)
+        forward(descriptor, x, y)
+        dy, dx = Tensor(random(y.sizes, data_type, 2), data_type), Tensor(np.full(sizes, 7.0), data_type)
+        backward(descriptor, y, dy, x, dx)
+        taps = values[..., : 2 * height, : 2 * width].reshape(*sizes[:2], height, 2, width, 2).swapaxes(3, 4)
+        taps = taps.reshape(*y.sizes, 4)
+        order = np.where(np.isnan(taps), np.inf if propagate else -np.inf, taps)
+        wins = (np.arange(4) == np.where(propagate & np.isnan(taps).any(-1, keepdims=True), np.isnan(taps),
+                                         (order == order.max(-1, keepdims=True)) & ~np.isnan(taps)
+                                         ).argmax(-1)[..., None]) & (propagate | ~np.isnan(taps).all(-1, keepdims=True))
+        expected = np.zeros(sizes)
+        expected[..., : 2 * height, : 2 * width] = np.where(wins, dy.values()[..., None], 0).reshape(
+            *sizes[:2], height, width, 2, 2).swapaxes(3, 4).reshape(*sizes[:2], 2 * height, 2 * width)
+        np.testing.assert_array_equal(dx.values(), expected)
+
+
 @settings(max_examples=60, deadline=None)
 @given(mode=st.sampled_from(MODES), data=st.data())
 def test_any_window(mode, data):
@@ -335,13 +359,14 @@ def test_any_window(mode, data):
 
 def digest() -> str:
     outputs = []
-    for mode, data_type, nan, stride in itertools.product(MODES, TYPES, (False, True), ((2, 2), (1, 1), (3, 3))):
-        descriptor = pooling(mode, (3, 3), (1, 1), stride, propagate_nan=nan)
+    shapes = [((3, 3), (1, 1), (stride, stride)) for stride in (2, 1, 3)] + [((2, 2), (0, 0), (2, 2))]
+    for mode, data_type, nan, shape in itertools.product(MODES, TYPES, (False, True), shapes):
+        descriptor = pooling(mode, *shape, propagate_nan=nan)
         values = random((3, 5, 65, 63), data_type, 1)
         values[:, :, ::7, ::11] = np.nan if mode in (MAX, DETERMINISTIC) else 0.5
         values[:, 0, 5:12, 5:12] = -np.inf
         x = Tensor(values, data_type)
-        y = Tensor(np.zeros(output_sizes(x.sizes, (3, 3), (1, 1), stride)), data_type)
+        y = Tensor(np.zeros(output_sizes(x.sizes, *shape)), data_type)
         dx, dy = Tensor(np.zeros(x.sizes), data_type), Tensor(random(y.sizes, data_type, 2), data_type)
         forward(descriptor, x, y)
         backward(descriptor, y, dy, x, dx)
