@@ -1,6 +1,7 @@
 #include "kernels/softmax/row_losses.h"
 
 #include "kernels/maths/maths.h"
+#include "kernels/softmax/loss_groups.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
@@ -9,7 +10,7 @@
 
 /* Elements of a row taken at a time; partial sums of a row; rows whose losses wait to be added in their order; elements
  * of a piece of work. */
-enum { TILE = 512, PARTS = 8, ROWS = 1024, PIECE_ELEMENTS = 4096 };
+enum { TILE = 512, PARTS = 8, ROWS = 4096, PIECE_ELEMENTS = 4096 };
 
 static void *element(const void *data, DType dtype, int64_t index)
 {
@@ -164,12 +165,20 @@ typedef struct Rows {
 static void run_piece(void *context, int64_t piece)
 {
     Rows *rows = context;
-    for (int64_t k = piece * rows->piece; k < rows->count && k < (piece + 1) * rows->piece; k++) {
-        rows->losses[k] = row_loss(rows->work, rows->first + k);
-        if (rows->work->losses) {
-            us_store_double(element(rows->work->losses, rows->work->result, rows->first + k), rows->work->result, 1,
-                            &rows->losses[k], 1);
+    const RowLosses *work = rows->work;
+    const int64_t begin = piece * rows->piece, group = us_group_rows(work);
+    const int64_t end = rows->count - begin < rows->piece ? rows->count : begin + rows->piece;
+    for (int64_t k = begin, count; k < end; k += count) {
+        count = group == 0 ? 1 : end - k < group ? end - k : group;
+        if (group == 0) {
+            rows->losses[k] = row_loss(work, rows->first + k);
+        } else {
+            us_group_losses(work, rows->first + k, count, &rows->losses[k]);
         }
+    }
+    if (work->losses) {
+        us_store_double(element(work->losses, work->result, rows->first + begin), work->result, 1, &rows->losses[begin],
+                        end - begin);
     }
 }
 

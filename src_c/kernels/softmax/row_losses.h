@@ -1,4 +1,5 @@
-/* Softmax and cross entropy of rows by float64, whatever lies between their elements. */
+/* Softmax and cross entropy of rows by float64, whatever lies between their elements; short rows of float16 without gaps
+ * by float32. */
 #ifndef UNDERSTUDY_ROW_LOSSES_H
 #define UNDERSTUDY_ROW_LOSSES_H
 

@@ -1,0 +1,115 @@
+#include "kernels/softmax/loss_groups.h"
+
+#include "kernels/maths/maths.h"
+#include "tensor/clones.h"
+#include "tensor/convert.h"
+
+#include <string.h>
+
+/* Elements of the rows that are handled at once; bytes of a vector; parts of a maximum. */
+enum { GROUP_ELEMENTS = 1024, VECTOR_BYTES = 64, PARTS = 16 };
+
+/* The rows as float32. */
+typedef struct Group {
+    const float *x, *labels;
+    float *probabilities, *gradients;
+} Group;
+
+US_ALWAYS_INLINE float larger(float a, float b)
+{
+    return b > a ? b : a;
+}
+
+US_ALWAYS_INLINE float largest_of(const float *x, int64_t count)
+{
+    float tops[PARTS];
+    for (int k = 0; k < PARTS; k++) {
+        tops[k] = -INFINITY;
+    }
+    int64_t i = 0;
+    for (; i + PARTS <= count; i += PARTS) {
+#pragma GCC unroll 1
+        for (int k = 0; k < PARTS; k++) {
+            tops[k] = larger(tops[k], x[i + k]);
+        }
+    }
+    for (; i < count; i++) {
+        tops[0] = larger(tops[0], x[i]);
+    }
+    for (int k = 0; k < PARTS / 2; k++) {
+        tops[k] = larger(tops[k], tops[k + PARTS / 2]);
+    }
+    for (int k = 0; k < PARTS / 4; k++) {
+        tops[k] = larger(tops[k], tops[k + PARTS / 4]);
+    }
+    return larger(larger(tops[0], tops[2]), larger(tops[1], tops[3]));
+}
+
+/* e^x for x <= 0 and NaN with a relative error below 2^-37, enough where the result is rounded to float32: a fit of
+ * degree 8 at the Chebyshev nodes of +- ln(2)/2. Below -110 it is e^-110, which float32 rounds to 0. */
+US_ALWAYS_INLINE double power_of_double(double x)
+{
+    const double rounder = 0x1.8p52, bounded = x < -110 ? -110 : x;
+    const double shifted = fma_double(bounded, 0x1.71547652b82fep+0, rounder);
+    const double r = fma_double(rounder - shifted, 0x1.62e42fefa39efp-1, bounded), r2 = r * r;
+    const double low = fma_double(fma_double(0x1.1110c632a3088p-7, r, 0x1.5555555c87148p-5), r2,
+                                  fma_double(0x1.55555567532adp-3, r, 0.5));
+    const double high = fma_double(0x1.a1132015ba37ep-16, r2, fma_double(0x1.a15179d80ae96p-13, r, 0x1.6c16858b7acb9p-10));
+    const double power = 1 + fma_double(fma_double(high, r2 * r2, low), r2, r);
+    return power * bits_double((double_bits(shifted) << 52) + double_bits(1));
+}
+
+/* e^x for x <= 0 and NaN as exp_float gives it down to -87; below, e^-87, which float16 rounds to 0. */
+US_ALWAYS_INLINE float power_of_float(float x)
+{
+    float r;
+    const uint32_t n = exp_reduce_float(x < -87 ? -87 : x, &r);
+    return (1 + exp_polynomial_float(r)) * power_of_two_float(n);
+}
+
+#define REAL double
+#define OF(name) name##_double
+#include "kernels/softmax/loss_groups.inc"
+#undef REAL
+#undef OF
+#define REAL float
+#define OF(name) name##_float
+#include "kernels/softmax/loss_groups.inc"
+#undef REAL
+#undef OF
+
+int64_t us_group_rows(const RowLosses *work)
+{
+    const bool is_known = work->dtype == DTYPE_FLOAT32 || work->dtype == DTYPE_FLOAT16;
+    const bool is_one_type = is_known && work->result == work->dtype && work->label_dtype == work->dtype;
+    return is_one_type && work->inner == 1 && work->labels && work->classes > 0 ? GROUP_ELEMENTS / work->classes : 0;
+}
+
+static void *element(const void *data, DType dtype, int64_t index)
+{
+    return (char *)data + index * (int64_t)us_dtype_size(dtype);
+}
+
+void us_group_losses(const RowLosses *work, int64_t first, int64_t rows, double *losses)
+{
+    float tiles[4][GROUP_ELEMENTS];
+    const int64_t at = first * work->classes, count = rows * work->classes;
+    Group group = {tiles[0], tiles[1], tiles[2], tiles[3]};
+    if (work->dtype == DTYPE_FLOAT16) {
+        us_load_float(tiles[0], element(work->logits, work->dtype, at), work->dtype, 1, count);
+        us_load_float(tiles[1], element(work->labels, work->dtype, at), work->dtype, 1, count);
+        run_group_float(&group, rows, work->classes, losses);
+        if (work->probabilities) {
+            us_store_float(element(work->probabilities, work->dtype, at), work->dtype, 1, tiles[2], count);
+        }
+        if (work->gradients) {
+            us_store_float(element(work->gradients, work->dtype, at), work->dtype, 1, tiles[3], count);
+        }
+        return;
+    }
+    group.x = (const float *)work->logits + at;
+    group.labels = (const float *)work->labels + at;
+    group.probabilities = work->probabilities ? (float *)work->probabilities + at : tiles[2];
+    group.gradients = work->gradients ? (float *)work->gradients + at : tiles[3];
+    run_group_double(&group, rows, work->classes, losses);
+}
