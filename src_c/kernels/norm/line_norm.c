@@ -1,6 +1,7 @@
 #include "kernels/norm/line_norm.h"
 
 #include "kernels/maths/maths.h"
+#include "kernels/norm/narrow_lines.h"
 #include "kernels/reduce/reductions.h"
 #include "kernels/scratch.h"
 #include "tensor/clones.h"
@@ -23,7 +24,6 @@ typedef union Tile {
 /* What is summed over a line: powers that are multiples of 1/2 by products and a root. */
 typedef enum Term { TERM_VALUE, TERM_SQUARE, TERM_MAGNITUDE, TERM_HALVES, TERM_POWER } Term;
 
-typedef float Floats __attribute__((vector_size(PARTS * sizeof(float))));
 typedef float HalfOfFloats __attribute__((vector_size(PARTS / 2 * sizeof(float))));
 typedef double HalfOfParts __attribute__((vector_size(PARTS / 2 * sizeof(double))));
 typedef int64_t HalfOfBits __attribute__((vector_size(PARTS / 2 * sizeof(int64_t))));
@@ -93,33 +93,10 @@ US_ALWAYS_INLINE void add_of(double *sums, const void *x, int64_t count, bool wi
     memcpy(sums, halves, sizeof halves);
 }
 
-/* Elements of 16 bits: a tile of them is added in float32. */
-US_ALWAYS_INLINE void add_narrow(double *sums, const float *x, int64_t count, Term term, float center)
+KERNEL_CLONES static void add_terms(double *sums, const void *x, int64_t count, bool wide, Term term, double center,
+                                    double power)
 {
-    Floats parts = {0};
-    for (int64_t i = 0; i < count; i += PARTS) {
-        Floats values = parts * 0 + center; /* what is filled up adds nothing */
-        if (i + PARTS <= count) {
-            memcpy(&values, x + i, sizeof values);
-        } else {
-            memcpy(&values, x + i, (size_t)(count - i) * sizeof *x);
-        }
-        values -= center;
-        parts += term == TERM_SQUARE ? values * values : values;
-    }
-    for (int k = 0; k < PARTS; k++) {
-        sums[k] += (double)parts[k];
-    }
-}
-
-KERNEL_CLONES static void add_terms(double *sums, const void *x, int64_t count, bool wide, bool narrow, Term term,
-                                    double center, double power)
-{
-    if (narrow && term == TERM_VALUE) {
-        add_narrow(sums, x, count, TERM_VALUE, 0);
-    } else if (narrow && term == TERM_SQUARE) {
-        add_narrow(sums, x, count, TERM_SQUARE, (float)center);
-    } else if (term == TERM_VALUE && !wide) {
+    if (term == TERM_VALUE && !wide) {
         add_of(sums, x, count, false, TERM_VALUE, center, power);
     } else if (term == TERM_SQUARE && !wide) {
         add_of(sums, x, count, false, TERM_SQUARE, center, power);
@@ -166,15 +143,29 @@ static const void *seen(const void *data, DType dtype, int64_t index, int64_t co
     return tile;
 }
 
+/* Whether the terms of elements of 16 bits are added in float32; nothing overflows there that the type holds. */
+static bool is_added_narrow(const LineNorm *norm, Term term)
+{
+    return term == TERM_VALUE || term == TERM_SQUARE ? is_narrow(norm->dtype)
+                                                     : norm->dtype == DTYPE_FLOAT16 && term != TERM_POWER &&
+                                                           norm->power <= NARROW_POWER_LIMIT;
+}
+
 static double sum_line(const LineNorm *norm, int64_t begin, Term term, double center)
 {
     double sums[PARTS] = {0};
     Tile tile;
+    const NarrowTerm narrow = term == TERM_VALUE ? NARROW_VALUE : term == TERM_SQUARE ? NARROW_SQUARE : NARROW_POWER;
+    const NarrowLoops *loops = is_added_narrow(norm, term) ? us_narrow_loops(norm->dtype) : NULL;
     for (int64_t row = 0; row < norm->rows; row++) {
         for (int64_t i = 0; i < norm->run; i += TILE) {
-            const int64_t count = norm->run - i < TILE ? norm->run - i : TILE;
-            const void *x = seen(norm->x, norm->dtype, begin + row * norm->row_step + i, count, &tile);
-            add_terms(sums, x, count, is_wide(norm->dtype), is_narrow(norm->dtype), term, center, norm->power);
+            const int64_t count = norm->run - i < TILE ? norm->run - i : TILE, at = begin + row * norm->row_step + i;
+            if (loops != NULL) {
+                loops->add_terms(sums, element(norm->x, norm->dtype, at), count, narrow, (float)center, (float)norm->power);
+            } else {
+                const void *x = seen(norm->x, norm->dtype, at, count, &tile);
+                add_terms(sums, x, count, is_wide(norm->dtype), term, center, norm->power);
+            }
         }
     }
     for (int width = PARTS / 2; width > 0; width /= 2) {
@@ -201,16 +192,6 @@ US_ALWAYS_INLINE void apply_float(float *y, const float *x, int64_t count, doubl
     }
 }
 
-/* The same for what will be of 16 bits. */
-US_ALWAYS_INLINE void apply_narrow(float *y, const float *x, int64_t count, float center, float factor, const float *scale,
-                                   const float *offset, bool by_element)
-{
-#pragma GCC ivdep
-    for (int64_t i = 0; i < count; i++) {
-        y[i] = (x[i] - center) * factor * scale[by_element ? i : 0] + offset[by_element ? i : 0];
-    }
-}
-
 US_ALWAYS_INLINE void apply_double(double *y, const double *x, int64_t count, double center, double factor,
                                    const double *scale, const double *offset, bool by_element)
 {
@@ -221,7 +202,7 @@ US_ALWAYS_INLINE void apply_double(double *y, const double *x, int64_t count, do
 }
 
 KERNEL_CLONES static void apply(void *y, const void *x, int64_t count, bool wide, double center, double factor,
-                                const void *scale, const void *offset, bool by_element, bool narrow)
+                                const void *scale, const void *offset, bool by_element)
 {
     if (wide) {
         apply_double(y, x, count, center, factor, scale, offset, by_element);
@@ -230,12 +211,8 @@ KERNEL_CLONES static void apply(void *y, const void *x, int64_t count, bool wide
     const float one_scale = *(const float *)scale, one_offset = *(const float *)offset;
     scale = by_element ? scale : &one_scale; /* which y does not change */
     offset = by_element ? offset : &one_offset;
-    if (by_element && narrow) {
-        apply_narrow(y, x, count, (float)center, (float)factor, scale, offset, true);
-    } else if (by_element) {
+    if (by_element) {
         apply_float(y, x, count, center, factor, scale, offset, true);
-    } else if (narrow) {
-        apply_narrow(y, x, count, (float)center, (float)factor, scale, offset, false);
     } else {
         apply_float(y, x, count, center, factor, scale, offset, false);
     }
@@ -263,6 +240,7 @@ static void write_line(const LineNorm *norm, int64_t line, int64_t begin, double
 {
     Tile read, written, scales, offsets;
     const bool wide = is_wide(norm->dtype), in_place = norm->dtype == DTYPE_FLOAT32 || norm->dtype == DTYPE_FLOAT64;
+    const NarrowLoops *loops = us_narrow_loops(norm->dtype);
     const int64_t parameter = line / norm->line_divisor % norm->period * norm->stride;
     for (int64_t i = 0; i < norm->run; i += TILE) {
         const int64_t count = norm->run - i < TILE ? norm->run - i : TILE;
@@ -272,13 +250,15 @@ static void write_line(const LineNorm *norm, int64_t line, int64_t begin, double
         for (int64_t row = 0; row < norm->rows; row++) {
             const int64_t at = begin + row * norm->row_step + i;
             void *y = (void *)element(norm->y, norm->dtype, at);
+            if (loops != NULL) {
+                const NarrowFactors by = {(float)center, (float)factor, scale, offset};
+                loops->apply(y, element(norm->x, norm->dtype, at), count, by, norm->by_element);
+                continue;
+            }
             const void *x = seen(norm->x, norm->dtype, at, count, &read);
-            apply(in_place ? y : &written, x, count, wide, center, factor, scale, offset, norm->by_element,
-                  is_narrow(norm->dtype));
-            if (!in_place && wide) {
+            apply(in_place ? y : &written, x, count, wide, center, factor, scale, offset, norm->by_element);
+            if (!in_place) {
                 us_store_double(y, norm->dtype, 1, written.doubles, count);
-            } else if (!in_place) {
-                us_store_float(y, norm->dtype, 1, written.floats, count);
             }
         }
     }
