@@ -7,6 +7,7 @@
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 /* ---- numbers of rows ---- */
@@ -30,6 +31,31 @@ KERNEL_CLONES static int64_t first_outside(const int *index, int64_t count, int6
     return first;
 }
 
+/* The same by all cores. */
+typedef struct Check {
+    const int *index;
+    int64_t count, limit;
+    atomic_llong wrong; /* the first so far */
+} Check;
+
+enum { CHECK_PIECE = 65536 };
+
+static void check_entries(void *context, int64_t piece)
+{
+    Check *check = context;
+    const int64_t begin = piece * CHECK_PIECE, left = check->count - begin, count = left < CHECK_PIECE ? left : CHECK_PIECE;
+    const int64_t first = first_outside(check->index + begin, count, check->limit);
+    long long known = atomic_load(&check->wrong);
+    while (first < count && begin + first < known && !atomic_compare_exchange_weak(&check->wrong, &known, begin + first)) {
+    }
+}
+
+static int64_t first_outside_of_all(const int *index, int64_t count, int64_t limit)
+{
+    Check check = {.index = index, .count = count, .limit = limit, .wrong = count};
+    us_parallel((count + CHECK_PIECE - 1) / CHECK_PIECE, check_entries, &check);
+    return atomic_load(&check.wrong);
+}
 
 /* The rows that `count` groups of `depth` indices name in the first axes of a shape; NULL after a refusal. */
 static int64_t *linear_rows(FtCall *call, const char *name, const int *indices, int64_t count, int depth, const Shape *shape)
@@ -181,11 +207,23 @@ typedef struct ElementPick {
 enum { ELEMENT_PIECE = 16384 };
 
 /* Distances are in bytes. */
+US_ALWAYS_INLINE void pick_by(char *to, const char *from, const int *index, int64_t step, int64_t run_step, int64_t count,
+                              size_t size)
+{
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < count; k++) {
+        memcpy(to + (size_t)k * size, from + index[k] * step + k * run_step, size);
+    }
+}
+
+/* Along the last axis what is picked are neighbours. */
 US_ALWAYS_INLINE void pick(char *to, const char *from, const int *index, int64_t step, int64_t run_step, int64_t count,
                            size_t size)
 {
-    for (int64_t k = 0; k < count; k++) {
-        memcpy(to + (size_t)k * size, from + index[k] * step + k * run_step, size);
+    if (step == (int64_t)size && run_step == 0) {
+        pick_by(to, from, index, (int64_t)size, 0, count, size);
+    } else {
+        pick_by(to, from, index, step, run_step, count, size);
     }
 }
 
@@ -248,7 +286,7 @@ void ft_op_gatherd(FtCall *call, const FtGatherd *a)
     }
     const int *index = a->index;
     const int64_t limit = ft_ok(call) ? work.input.size[a->dim] : 0;
-    const int64_t wrong = ft_ok(call) ? first_outside(index, work.index.elements, limit) : work.index.elements;
+    const int64_t wrong = ft_ok(call) ? first_outside_of_all(index, work.index.elements, limit) : work.index.elements;
     ft_require(call, wrong == work.index.elements, "index", "range", FT_BAD_ATTRIBUTE, "entry %lld is %d, the axis has %lld",
                (long long)wrong, index[wrong], (long long)limit);
     if (ft_ok(call)) {
