@@ -16,7 +16,10 @@ typedef struct Operand {
     aclFormat format;
     int64_t offset;           /* elements from the tensor's address to view.data */
     int64_t storage_elements; /* -1: the storage shape is no shape */
+    Shape storage;
     View view;                /* absent when the program gave NULL */
+    const View *blocks;       /* not NULL: the kernel gets a copy of this view, row-major, which `view` shows, */
+    const struct Operand *given; /* and this is what the program gave */
     const aclTensor *handle;
     struct Operand *next;
 } Operand;

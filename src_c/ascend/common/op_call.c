@@ -5,6 +5,7 @@
 #include "ascend/common/op_dump.h"
 #include "device/check.h"
 #include "device/graph.h"
+#include "kernels/move/copies.h"
 #include "report/grace.h"
 
 #include <string.h>
@@ -96,10 +97,70 @@ static void require_operands_inside(OpCall *op, int32_t count, const PlannedView
     }
 }
 
-aclnnStatus op_plan_views(OpCall *op, Kernel *kernel, const void *attributes, size_t size, int32_t count,
-                          const PlannedView *planned)
+/* What is behind op_plan_views. */
+typedef struct Planned {
+    Kernel *kernel;
+    const void *attributes;
+    size_t size;
+    int32_t count;
+    const PlannedView *views;
+} Planned;
+
+static bool is_in_blocks(const PlannedView *planned)
 {
-    require_operands_inside(op, count, planned);
+    return planned->operand != NULL && planned->operand->blocks != NULL;
+}
+
+/* Numbers the copies, one for each operand, and tells how many there are. */
+static int32_t number_copies(const Planned *plan, int32_t *copy_of)
+{
+    int32_t copies = 0;
+    for (int32_t i = 0; i < plan->count; i++) {
+        copy_of[i] = is_in_blocks(&plan->views[i]) ? copies : -1;
+        for (int32_t k = 0; k < i && copy_of[i] == copies; k++) {
+            copy_of[i] = plan->views[k].operand == plan->views[i].operand ? copy_of[k] : copies;
+        }
+        copies += copy_of[i] == copies;
+    }
+    return copies;
+}
+
+/* The kernel runs on copies of what lies in blocks. */
+static Planned with_copies(OpCall *op, Planned plan)
+{
+    bool any = false;
+    for (int32_t i = 0; i < plan.count; i++) {
+        any |= is_in_blocks(&plan.views[i]);
+    }
+    if (!any || op_refused(op)) {
+        return plan;
+    }
+    const size_t begin = (sizeof(KernelCopies) + (size_t)plan.count * sizeof(int32_t) + 15) / 16 * 16;
+    KernelCopies *how = op_take(op, begin + plan.size);
+    PlannedView *views = op_take(op, 2 * (size_t)plan.count * sizeof *views);
+    if (op_refused(op)) {
+        return plan;
+    }
+    *how = (KernelCopies){.kernel = plan.kernel, .count = plan.count, .attributes = begin};
+    how->copies = number_copies(&plan, how->copy_of);
+    memcpy(views, plan.views, (size_t)plan.count * sizeof *views);
+    for (int32_t i = 0; i < plan.count; i++) {
+        if (how->copy_of[i] >= 0) {
+            const Operand *operand = plan.views[i].operand;
+            views[plan.count + how->copy_of[i]] = (PlannedView){operand, VIEW_READ, operand->blocks};
+        }
+    }
+    if (plan.size > 0) {
+        memcpy((char *)how + begin, plan.attributes, plan.size);
+    }
+    return (Planned){us_kernel_with_copies, how, begin + plan.size, plan.count + how->copies, views};
+}
+
+static aclnnStatus plan_whole(OpCall *op, Planned plan)
+{
+    const int32_t count = plan.count;
+    const size_t size = plan.size;
+    const PlannedView *planned = plan.views;
     const int32_t results = op_refused(op) ? 0 : op->executor->task.result_count;
     const size_t total = (size_t)count + (size_t)results;
     View *views = op_take(op, total * sizeof *views);
@@ -115,7 +176,7 @@ aclnnStatus op_plan_views(OpCall *op, Kernel *kernel, const void *attributes, si
         views[i] = planned[i].view != NULL ? *planned[i].view : operand != NULL ? operand->view : us_view_absent();
         names[i] = operand != NULL ? operand->name : "";
         access[i] = planned[i].access;
-        operands[i] = operand;
+        operands[i] = operand != NULL && operand->given != NULL ? operand->given : operand;
     }
     for (int32_t i = count; i < count + results; i++) {
         views[i] = us_view_absent();
@@ -123,10 +184,10 @@ aclnnStatus op_plan_views(OpCall *op, Kernel *kernel, const void *attributes, si
         access[i] = VIEW_RESULT;
     }
     if (size > 0) {
-        memcpy(kept, attributes, size);
+        memcpy(kept, plan.attributes, size);
     }
     LaunchTask *task = &op->executor->task;
-    task->kernel = kernel;
+    task->kernel = plan.kernel;
     task->view_count = (int32_t)total;
     task->views = op->executor->views = views;
     task->names = names;
@@ -135,6 +196,13 @@ aclnnStatus op_plan_views(OpCall *op, Kernel *kernel, const void *attributes, si
     task->attribute_size = size;
     op->executor->view_operands = operands;
     return hand_over(op);
+}
+
+aclnnStatus op_plan_views(OpCall *op, Kernel *kernel, const void *attributes, size_t size, int32_t count,
+                          const PlannedView *planned)
+{
+    require_operands_inside(op, count, planned);
+    return plan_whole(op, with_copies(op, (Planned){kernel, attributes, size, count, planned}));
 }
 
 aclnnStatus op_plan(OpCall *op, Kernel *kernel, const void *attributes, size_t size)

@@ -65,6 +65,7 @@ static const Operand *add_operand(OpCall *op, const char *name, const aclTensor 
         operand->dtype = tensor->dtype;
         operand->format = tensor->format;
         operand->offset = tensor->offset;
+        operand->storage = tensor->storage;
         operand->storage_elements = us_shape_elements(tensor->storage.rank, tensor->storage.sizes);
         operand->view = view_of(tensor);
     }

@@ -2,7 +2,7 @@
 #ifndef ASCEND_OPAPI_GROUPED_MATMUL_H
 #define ASCEND_OPAPI_GROUPED_MATMUL_H
 
-#include "ascend/opapi/families.h"
+#include "ascend/opapi/blocked_weight.h"
 
 /* What the operand of a product is made of (pages, "single" and "multi"): the first version tells by lists alone. */
 typedef enum GroupType { GROUP_BY_LISTS = -2, GROUP_NONE = -1, GROUP_M = 0, GROUP_K = 2 } GroupType;

@@ -2,7 +2,7 @@
 #ifndef ASCEND_OPAPI_MATMUL_H
 #define ASCEND_OPAPI_MATMUL_H
 
-#include "ascend/opapi/families.h"
+#include "ascend/opapi/blocked_weight.h"
 
 /* out = beta * addend + alpha * (a @ b), as torch.matmul for vectors, matrices and batches; addend may be NULL and
  * broadcasts to out. 16-bit types are summed in float32 and rounded once, integers modulo their size. */

@@ -10,25 +10,17 @@ enum { BLOCK = 128, DEPTH_GROUP = 256, TOKEN_LIMIT = 96 };
 
 /* ---- operands ---- */
 
-static void turn(Integers *integers)
-{
-    View *view = &integers->view;
-    const int32_t row = view->rank - 2, column = view->rank - 1;
-    const int64_t size = view->shape[row], stride = view->strides[row];
-    view->shape[row] = view->shape[column];
-    view->strides[row] = view->strides[column];
-    view->shape[column] = size;
-    view->strides[column] = stride;
-    if (integers->axis != NOT_PACKED) {
-        integers->axis = row + column - integers->axis;
-    }
-}
-
 static View turned(View view)
 {
-    Integers matrix = {view, NOT_PACKED, true};
-    turn(&matrix);
-    return matrix.view;
+    return op_swap_axes(view, view.rank - 2, view.rank - 1);
+}
+
+static void turn(Integers *integers)
+{
+    integers->view = turned(integers->view);
+    if (integers->axis != NOT_PACKED) {
+        integers->axis = 2 * integers->view.rank - 3 - integers->axis;
+    }
 }
 
 static bool has_shape(const Operand *operand, int32_t rank, int64_t first, int64_t second)

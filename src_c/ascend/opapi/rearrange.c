@@ -20,16 +20,6 @@ static View split_axis(View view, int32_t axis, int64_t inner)
     return view;
 }
 
-static View swap_axes(View view, int32_t a, int32_t b)
-{
-    const int64_t size = view.shape[a], stride = view.strides[a];
-    view.shape[a] = view.shape[b];
-    view.strides[a] = view.strides[b];
-    view.shape[b] = size;
-    view.strides[b] = stride;
-    return view;
-}
-
 static aclnnStatus copy_view(OpCall *op, const Operand *from, View source, const Operand *to, View target)
 {
     const DType dtype = dtype_of_acl(from->dtype);
@@ -45,7 +35,7 @@ aclnnStatus op_channel_shuffle(OpCall *op, const Operand *self, int64_t groups, 
         return op_plan_nothing(op);
     }
     const int64_t in_group = op_size(self, 1) / groups;
-    const View source = swap_axes(split_axis(self->view, 1, in_group), 1, 2);
+    const View source = op_swap_axes(split_axis(self->view, 1, in_group), 1, 2);
     return copy_view(op, self, source, out, split_axis(out->view, 1, groups));
 }
 

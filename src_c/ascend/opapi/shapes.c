@@ -52,6 +52,16 @@ Shape op_shape_stacked(OpCall *op, Operands tensors, int32_t axis)
     return shape;
 }
 
+View op_swap_axes(View view, int32_t a, int32_t b)
+{
+    const int64_t size = view.shape[a], stride = view.strides[a];
+    view.shape[a] = view.shape[b];
+    view.strides[a] = view.strides[b];
+    view.shape[b] = size;
+    view.strides[b] = stride;
+    return view;
+}
+
 Shape op_shape_permuted(OpCall *op, const Operand *operand, IntArguments dims)
 {
     Shape shape = op_shape(operand);

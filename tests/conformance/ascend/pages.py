@@ -56,6 +56,7 @@ class Shaped:
     below: int | None = None  # integers 0 … below-1
     leaves_storage: bool = False
     private: bool = False
+    storage: tuple[int, ...] | None = None  # of ACL_FORMAT_FRACTAL_NZ with this shape of its storage
     turned: bool = False  # the last two dimensions lie the other way round
 
     def strides(self) -> list[int]:
@@ -77,25 +78,28 @@ class Shaped:
     def make(self, output: bool) -> Tensor:
         kind = KINDS.get(self.dtype, support.I8)
         code = DTYPE_CODES.get(self.dtype)
-        format = lib.ACL_FORMAT_FRACTAL_NZ if self.private else None
+        format = lib.ACL_FORMAT_FRACTAL_NZ if self.private or self.storage else None
         if self.leaves_storage:
             strides = [2 * stride for stride in support.row_major(self.shape)]
             return blank(kind, self.shape, strides=strides, storage=[1])
         if output:
             return blank(kind, self.shape, format=format) if code is None else Tensor(
                 kind, numpy.zeros(int(numpy.prod(self.shape))), shape=self.shape, code=code)  # fmt: skip
+        if self.storage is not None:
+            return Tensor(kind, numpy.ones(int(numpy.prod(self.storage))), shape=self.shape, strides=self.strides(), storage=self.storage, code=code, format=format)
         return Tensor(kind, self.values(), shape=self.shape, strides=self.strides(), code=code, format=format)
 
 
-SPEC = re.compile(r"(\w+)\[([\d, ]*)\](?:<(\d+))?(\^T)?")
+SPEC = re.compile(r"(\w+)\[([\d, ]*)\](?:<(\d+))?(\^T)?(?:@\[([\d, ]*)\])?")
 
 
 def shaped(text: str) -> Shaped:
-    """"F32[2,3]", "I64[4]<3" (values below 3), "F32[2,3]^T" (transposed: its columns lie side by side)."""
+    """"F32[2,3]", "I64[4]<3" (values below 3), "F32[2,3]^T" (transposed: its columns lie side by side), "F16[2,3]@[1,1,16,16]"
+    (ACL_FORMAT_FRACTAL_NZ with this storage shape)."""
     match = SPEC.fullmatch(text)
     assert match, text
-    shape = tuple(int(size) for size in match[2].split(",") if size.strip())
-    return Shaped(match[1], shape, int(match[3]) if match[3] else None, turned=match[4] is not None)
+    shape, storage = (tuple(int(size) for size in sizes.split(",") if size.strip()) for sizes in (match[2], match[5] or ""))
+    return Shaped(match[1], shape, int(match[3]) if match[3] else None, turned=match[4] is not None, storage=storage or None)
 
 
 def preferred(types: list[str]) -> str:

@@ -1,0 +1,15 @@
+/* Weights in ACL_FORMAT_FRACTAL_NZ. Its blocks of a matrix are [columns / c, rows / 16, 16, c], rounded up, c elements being
+ * 32 bytes. With a storage shape of such blocks the kernel gets a copy; with another one the data is what
+ * aclnnTransMatmulWeight leaves, which lies as the strides say. */
+#ifndef ASCEND_OPAPI_BLOCKED_WEIGHT_H
+#define ASCEND_OPAPI_BLOCKED_WEIGHT_H
+
+#include "ascend/opapi/families.h"
+
+/* A matrix, or a batch of them, contiguous or transposed where its storage shape is of blocks (format). */
+const Operand *op_weight(OpCall *op, const Operand *weight);
+Operands op_weights(OpCall *op, Operands weights);
+/* The same for pages on which the view, too, may have the shape of blocks: of rows x columns. */
+const Operand *op_weight_of(OpCall *op, const Operand *weight, int64_t rows, int64_t columns);
+
+#endif

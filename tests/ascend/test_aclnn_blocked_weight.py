@@ -1,0 +1,105 @@
+"""Weights in ACL_FORMAT_FRACTAL_NZ: as aclnnTransMatmulWeight leaves them, and in blocks of 16 rows and 32 bytes."""
+
+import numpy as np
+
+from tests.ascend.calling import call, drawn, empty, rounded, tensor, whole
+from tests.conformance.ascend import aclnn_support as support
+from tests.conformance.ascend import pages
+from tests.conformance.ascend.aclnn_support import Tensor, lib
+
+ROUNDING = {"F32": 2.0**-22, "F16": 2.0**-11, "BF16": 2.0**-8}
+
+
+def blocks_of(values, columns):
+    """[…, columns / c, rows / 16, 16, c], with numbers around the matrix that spoil a result which reads them."""
+    *batch, m, n = values.shape
+    padded = np.full((*batch, -(-m // 16) * 16, -(-n // columns) * columns), 77.0)
+    padded[..., :m, :n] = values
+    rows = padded.reshape(*batch, padded.shape[-2] // 16, 16, padded.shape[-1] // columns, columns)
+    return np.moveaxis(rows, -2, -4)
+
+
+def blocked(values, kind, turned=False, own=False):
+    """A weight in blocks; `turned`: the transposed view of a transposed matrix; `own`: with the shape of the blocks itself."""
+    stored = blocks_of(values.swapaxes(-1, -2) if turned else values, {"F32": 8, "I8": 32}.get(kind, 16))
+    shape, strides = list(stored.shape if own else values.shape), None
+    if turned:
+        strides = support.row_major([*shape[:-2], shape[-1], shape[-2]])
+        strides[-2:] = strides[:-3:-1]
+    return Tensor(pages.KINDS[kind], stored.ravel(), shape=shape, strides=strides, storage=list(stored.shape), format=lib.ACL_FORMAT_FRACTAL_NZ)
+
+
+def in_line(values, kind, turned=False):
+    """What aclnnTransMatmulWeight leaves, with a storage shape of one dimension."""
+    stored = values.swapaxes(-1, -2) if turned else values
+    strides = support.row_major(stored.shape)
+    strides = [*strides[:-2], strides[-1], strides[-2]] if turned else strides
+    return Tensor(pages.KINDS[kind], stored.ravel(), shape=values.shape, strides=strides, format=lib.ACL_FORMAT_FRACTAL_NZ)
+
+
+def near(actual, expected, kind, terms=64):
+    np.testing.assert_allclose(actual, expected, rtol=ROUNDING[kind], atol=terms * 2.0**-22)
+
+
+def test_plain_products():
+    for number, (kind, k, n) in enumerate([("F16", 40, 20), ("BF16", 16, 16), ("F32", 5, 9)]):
+        a, b = drawn((2, 7, k), 1, kind), drawn((2, k, n), 2, kind)
+        for turned in (False, True):
+            for make in (blocked, in_line):
+                own = call("Mm", self=tensor(a[0], kind), mat2=make(b[0], kind, turned), out=empty((7, n), kind), cubeMathType=1)
+                near(own, a[0] @ b[0], kind)
+                own = call("Matmul", self=tensor(a, kind), mat2=make(b[1], kind, turned), out=empty((2, 7, n), kind), cubeMathType=1)
+                near(own, a @ b[1], kind)
+                own = call("BatchMatMul", self=tensor(a, kind, "gaps"), mat2=make(b, kind, turned), out=empty((2, 7, n), kind, "gaps"), cubeMathType=1)
+                near(own, a @ b, kind)
+
+
+def test_quantized_products():
+    a, b = whole((2, 7, 40), 1), whole((2, 40, 20), 2)
+    scale = rounded(np.random.default_rng(3).uniform(0.001, 0.002, 20), "BF16")
+    for version in (3, 4):
+        for turned in (False, True):
+            given = b.swapaxes(1, 2) if turned else b
+            for weight in (blocked(given, "I8"), blocked(given, "I8", own=True), in_line(given, "I8"), blocked(given, "I8", turned=True)):
+                more = {"pertokenScaleOptional": None} if version == 4 else {}
+                own = call(f"QuantMatmulV{version}", x1=tensor(a, "I8"), x2=weight, scale=tensor(scale, "BF16"), offset=None, bias=None,
+                           transposeX1=False, transposeX2=turned, out=empty((2, 7, 20), "BF16"), **more)  # fmt: skip
+                near(own, (a @ b) * scale, "BF16")
+    x, scale = drawn((7, 64), 4, "F16"), drawn((20,), 5, "F16")
+    b = whole((64, 20), 6)
+    for version in (2, 3):
+        for weight in (blocked(b, "I8"), blocked(b, "I8", turned=True), in_line(b, "I8", turned=True)):
+            more = {"innerPrecise": 0} if version == 3 else {}
+            own = call(f"WeightQuantBatchMatmulV{version}", x=tensor(x, "F16"), weight=weight, antiquantScale=tensor(scale, "F16"), antiquantOffsetOptional=None,
+                       quantScaleOptional=None, quantOffsetOptional=None, biasOptional=None, antiquantGroupSize=0, y=empty((7, 20), "F16"), **more)  # fmt: skip
+            near(own, x @ (b * scale), "F16", 9999)
+
+
+def test_products_of_groups():
+    names = ["biasOptional", "scaleOptional", "offsetOptional", "antiquantScaleOptional", "antiquantOffsetOptional", "perTokenScaleOptional",
+             "activationInputOptional", "activationQuantScaleOptional", "activationQuantOffsetOptional", "activationFeatureOutOptional",
+             "dynQuantScaleOutOptional", "tuningConfigOptional"]  # fmt: skip
+    sizes, group = [3, 0, 4], [0, 0, 0, 2, 2, 2, 2]
+    common = {"groupListOptional": tensor(sizes, "I64"), "splitItem": 2, "groupType": 0, "groupListType": 1, "actType": 0, **dict.fromkeys(names)}
+    x, b = drawn((7, 40), 1, "F16"), drawn((3, 40, 20), 2, "F16")
+    expected = np.stack([row @ b[item] for row, item in zip(x, group)])
+    for weight in ([blocked(b, "F16")], [blocked(b, "F16", turned=True)], [in_line(b, "F16")], [blocked(item, "F16", turned=i > 3) for i, item in enumerate(b)]):
+        near(call("GroupedMatmulV5", x=[tensor(x, "F16")], weight=weight, out=[empty((7, 20), "F16")], **common)[0], expected, "F16")
+    a, b = whole((7, 40), 3), whole((3, 40, 20), 4)
+    sums = np.stack([row @ b[item] for row, item in zip(a, group)])
+    for weight in (blocked(b, "I8"), blocked(b, "I8", turned=True)):
+        np.testing.assert_array_equal(call("GroupedMatmulV5", x=[tensor(a, "I8")], weight=[weight], out=[empty((7, 20), "I32")], **common)[0], sums)
+
+
+def test_another_weight_for_the_same_executor():
+    """The copy follows the address that the program sets."""
+    a, first, second = drawn((7, 40), 1, "F16"), drawn((40, 20), 2, "F16"), drawn((40, 20), 3, "F16")
+    x, weight, other, out = tensor(a, "F16"), blocked(first, "F16"), blocked(second, "F16"), empty((7, 20), "F16")
+    status, size, executor = support.plan("aclnnMm", x, weight, out, 1)
+    assert status == 0 and lib.aclSetAclOpExecutorRepeatable(executor) == 0
+    support.execute("aclnnMm", size, executor)
+    near(out.values(), a @ first, "F16")
+    assert lib.aclSetTensorAddr(executor, 1, weight.handle, other.memory.address) == 0
+    support.execute("aclnnMm", size, executor)
+    near(out.values(), a @ second, "F16")
+    assert lib.aclDestroyAclOpExecutor(executor) == 0
