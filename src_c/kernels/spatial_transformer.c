@@ -13,76 +13,165 @@
 /* ---- grids ---- */
 
 /* Coordinate of position i of `size`; a single position is in the middle. */
-static double coordinate(int64_t i, int64_t size)
+US_ALWAYS_INLINE double coordinate(int64_t i, int64_t size)
 {
     return size > 1 ? -1 + 2 * (double)i / (double)(size - 1) : 0;
 }
 
+/* POINTS of the grid are handled at a time. */
+enum { POINTS = 256, GRID_AXES = 3 };
+
 typedef struct GridCall {
     const View *theta, *grid;
     bool align_corners;
+    int64_t rows, rows_per_piece;
 } GridCall;
 
-static double point_at(const GridCall *call, int64_t i, int64_t size)
+US_ALWAYS_INLINE double point_at(bool align_corners, int64_t i, int64_t size)
 {
-    return call->align_corners ? coordinate(i, size) : (2 * (double)i + 1) / (double)size - 1;
+    return align_corners ? coordinate(i, size) : (2 * (double)i + 1) / (double)size - 1;
+}
+
+KERNEL_CLONES static void place_columns(bool align_corners, int64_t first, int64_t count, int64_t size, double *columns)
+{
+    for (int64_t j = 0; align_corners && j < count; j++) {
+        columns[j] = point_at(true, first + j, size);
+    }
+    for (int64_t j = 0; !align_corners && j < count; j++) {
+        columns[j] = point_at(false, first + j, size);
+    }
+}
+
+/* points[j][row] = theta[row] * (columns[j], rest ..., 1) */
+US_ALWAYS_INLINE void make_points_by(int32_t axes, int64_t count, const double *theta, const double *rest,
+                                     const double *restrict columns, double *restrict points)
+{
+    for (int64_t j = 0; j < count; j++) {
+        for (int32_t row = 0; row < axes; row++) {
+            double point = theta[row * (axes + 1)] * columns[j] + 0;
+            for (int32_t k = 1; k <= axes; k++) {
+                point += theta[row * (axes + 1) + k] * rest[k - 1];
+            }
+            points[j * axes + row] = point;
+        }
+    }
+}
+
+KERNEL_CLONES static void make_points(int32_t axes, int64_t count, const double *theta, const double *rest,
+                                      const double *columns, double *points)
+{
+    if (axes == 2) {
+        make_points_by(2, count, theta, rest, columns, points);
+    } else {
+        make_points_by(3, count, theta, rest, columns, points);
+    }
 }
 
 /* The points along the last axis. */
-static void grid_forward_row(void *context, int64_t piece)
+static void grid_forward_row(const GridCall *call, int64_t line)
 {
-    const GridCall *call = context;
     const View *grid = call->grid;
     const int32_t axes = grid->rank - 2;
     const int64_t h = grid->shape[axes - 1], w = grid->shape[axes], d = axes == 3 ? grid->shape[1] : 1;
-    double theta[12], numbers[4] = {0}, point[3];
-    us_linear_load_double(call->theta, piece / (d * h) * axes * (axes + 1), axes * (axes + 1), theta);
-    numbers[axes] = 1;
-    numbers[1] = point_at(call, piece % h, h);
+    double theta[GRID_AXES * (GRID_AXES + 1)], rest[GRID_AXES], columns[POINTS], points[GRID_AXES * POINTS];
+    us_linear_load_double(call->theta, line / (d * h) * axes * (axes + 1), axes * (axes + 1), theta);
+    rest[0] = point_at(call->align_corners, line % h, h);
     if (axes == 3) {
-        numbers[2] = point_at(call, piece / h % d, d);
+        rest[1] = point_at(call->align_corners, line / h % d, d);
     }
-    for (int64_t j = 0; j < w; j++) {
-        numbers[0] = point_at(call, j, w);
-        for (int32_t row = 0; row < axes; row++) {
-            point[row] = 0;
-            for (int32_t k = 0; k <= axes; k++) {
-                point[row] += theta[row * (axes + 1) + k] * numbers[k];
-            }
-        }
-        us_linear_store_double(grid, (piece * w + j) * axes, axes, point);
+    rest[axes - 1] = 1;
+    for (int64_t j = 0; j < w; j += POINTS) {
+        const int64_t count = w - j < POINTS ? w - j : POINTS;
+        place_columns(call->align_corners, j, count, w, columns);
+        make_points(axes, count, theta, rest, columns, points);
+        us_linear_store_double(grid, (line * w + j) * axes, count * axes, points);
+    }
+}
+
+static void grid_forward_piece(void *context, int64_t piece)
+{
+    const GridCall *call = context;
+    const int64_t first = piece * call->rows_per_piece, left = call->rows - first;
+    for (int64_t row = 0; row < (left < call->rows_per_piece ? left : call->rows_per_piece); row++) {
+        grid_forward_row(call, first + row);
     }
 }
 
 KernelStatus us_grid_forward(const View *views, const void *attributes)
 {
-    const GridCall call = {&views[0], &views[1], ((const AffineGrid *)attributes)->align_corners};
-    int64_t rows = 1;
-    for (int32_t axis = 0; axis < views[1].rank - 2; axis++) {
-        rows *= views[1].shape[axis];
+    const int32_t last = views[1].rank - 2;
+    GridCall call = {&views[0], &views[1], ((const AffineGrid *)attributes)->align_corners, .rows = 1};
+    for (int32_t axis = 0; axis < last; axis++) {
+        call.rows *= views[1].shape[axis];
     }
-    run_pieces(rows, us_view_elements(&views[1]), grid_forward_row, (void *)&call);
+    call.rows_per_piece = views[1].shape[last] > 0 ? 16 * POINTS / views[1].shape[last] + 1 : 1;
+    run_pieces((call.rows + call.rows_per_piece - 1) / call.rows_per_piece, us_view_elements(&views[1]),
+               grid_forward_piece, &call);
     return KERNEL_OK;
+}
+
+/* Sums over points that lie one after the other, x and y in turn: of the elements, and of these times their column's and
+ * their row's coordinate. Element k of a row belongs to sum k % SUMS. */
+enum { SUMS = 16 };
+typedef struct GridSums {
+    double by_column[SUMS], by_row[SUMS], all[SUMS];
+} GridSums;
+
+US_ALWAYS_INLINE void add_element(GridSums *sums, int64_t k, double element, double column, double row)
+{
+    sums->by_column[k] += element * column;
+    sums->by_row[k] += element * row;
+    sums->all[k] += element;
+}
+
+KERNEL_CLONES static void add_points(GridSums *sums, int64_t count, const double *points, const double *columns, double row)
+{
+    GridSums own = *sums;
+    int64_t j = 0;
+    for (; j + SUMS / 2 <= count; j += SUMS / 2) {
+        for (int64_t k = 0; k < SUMS; k++) {
+            add_element(&own, k, points[2 * j + k], columns[2 * j + k], row);
+        }
+    }
+    for (int64_t k = 0; k < 2 * (count - j); k++) {
+        add_element(&own, k, points[2 * j + k], columns[2 * j + k], row);
+    }
+    *sums = own;
+}
+
+/* The sum of every second one. */
+static double sum_from(const double *sums, int64_t first)
+{
+    double sum = 0;
+    for (int64_t k = first; k < SUMS; k += 2) {
+        sum += sums[k];
+    }
+    return sum;
 }
 
 static void grid_backward_image(void *context, int64_t n)
 {
     const View *dgrid = context, *dtheta = dgrid + 1;
     const int64_t h = dgrid->shape[1], w = dgrid->shape[2];
-    double sums[6] = {0}, pair[2];
-    for (int64_t i = 0; i < h; i++) {
-        const double y = coordinate(i, h);
-        for (int64_t j = 0; j < w; j++) {
-            const double x = coordinate(j, w);
-            us_linear_load_double(dgrid, ((n * h + i) * w + j) * 2, 2, pair);
-            for (int r = 0; r < 2; r++) {
-                sums[3 * r] += pair[r] * x;
-                sums[3 * r + 1] += pair[r] * y;
-                sums[3 * r + 2] += pair[r];
-            }
+    GridSums sums = {0};
+    double columns[POINTS], twice[2 * POINTS], points[2 * POINTS], results[6];
+    for (int64_t j = 0; j < w; j += POINTS) {
+        const int64_t count = w - j < POINTS ? w - j : POINTS;
+        place_columns(true, j, count, w, columns);
+        for (int64_t k = 0; k < 2 * count; k++) {
+            twice[k] = columns[k / 2];
+        }
+        for (int64_t i = 0; i < h; i++) {
+            us_linear_load_double(dgrid, ((n * h + i) * w + j) * 2, 2 * count, points);
+            add_points(&sums, count, points, twice, coordinate(i, h));
         }
     }
-    us_linear_store_double(dtheta, n * 6, 6, sums);
+    for (int64_t r = 0; r < 2; r++) {
+        results[3 * r] = sum_from(sums.by_column, r);
+        results[3 * r + 1] = sum_from(sums.by_row, r);
+        results[3 * r + 2] = sum_from(sums.all, r);
+    }
+    us_linear_store_double(dtheta, n * 6, 6, results);
 }
 
 KernelStatus us_grid_backward(const View *views, const void *attributes)
@@ -94,8 +183,7 @@ KernelStatus us_grid_backward(const View *views, const void *attributes)
 
 /* ---- sampling ---- */
 
-/* POINTS of the grid are loaded at a time. */
-enum { CHANNELS_PER_PIECE = 16, POINTS = 256 };
+enum { CHANNELS_PER_PIECE = 16 };
 
 typedef struct Sampler {
     const Sampling *sampling;
