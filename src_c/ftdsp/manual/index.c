@@ -62,7 +62,11 @@ static int64_t *linear_rows(FtCall *call, const char *name, const int *indices, 
 {
     int64_t *rows = ft_ok(call) ? us_scratch_take((size_t)(count + 1) * sizeof *rows) : NULL;
     ft_finish(call, rows ? KERNEL_OK : KERNEL_NO_MEMORY);
-    for (int64_t k = 0; ft_ok(call) && k < count; k++) {
+    const bool are_rows = ft_ok(call) && depth == 1 && first_outside_of_all(indices, count, shape->size[0]) == count;
+    for (int64_t k = 0; are_rows && k < count; k++) {
+        rows[k] = indices[k];
+    }
+    for (int64_t k = 0; ft_ok(call) && !are_rows && k < count; k++) {
         rows[k] = 0;
         for (int d = 0; d < depth; d++) {
             const int64_t index = indices[k * depth + d];
