@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from tests.ascend.calling import call
+
 ROUNDING = {"F32": 2.0**-22, "F16": 2.0**-11, "BF16": 2.0**-8}
 FAR = 2**31 - 1
 AXES = {"BNSD": (0, 1, 2, 3), "BSND": (0, 2, 1, 3), "BSH": (0, 2, 1, 3), "SBH": (2, 0, 1, 3)}
@@ -49,3 +51,28 @@ def attention(q, k, v, dy, scale, shift, keeps, drop, after_scale=False):
 def near(actual, expected, kind, terms=32):
     scale = max(1.0, np.abs(expected[np.isfinite(expected)]).max(initial=0))
     np.testing.assert_allclose(actual, expected, rtol=ROUNDING[kind], atol=terms * 2.0**-24 * scale + ROUNDING[kind] / 4 * (kind != "F32"))
+
+
+FUSED = ["deqScale1", "quantScale1", "deqScale2", "quantScale2", "quantOffset2", "antiquantScale", "antiquantOffset", "blockTable",
+         "queryPaddingSize", "kvPaddingSize"]  # fmt: skip
+NEWEST = ["queryRope", "keyRope", "keyRopeAntiquantScale"]
+LATER = ["keyAntiquantScale", "keyAntiquantOffset", "valueAntiquantScale", "valueAntiquantOffset", "keySharedPrefix", "valueSharedPrefix"]
+
+
+def fused(version, rows, **given):
+    """The call of a version, from names without "Optional" and what is not absent."""
+    own = "" if version == 1 else "Optional"
+    optional = ["pseShift", "attenMask", "actualSeqLengths", "actualSeqLengthsKv", *FUSED]
+    values = {"preTokens": 4, "nextTokens": 1, "sparseMode": 0, "innerPrecise": 0, "blockSize": 0, "antiquantMode": 0,
+              "softmaxLseFlag": "softmaxLse" in given, "softmaxLse": None, "scaleValue": 0.3, "inputLayout": "BNSD"}  # fmt: skip
+    if version > 1:
+        optional += [*LATER, "actualSharedPrefixLen"]
+        values |= {"keyAntiquantMode": 0, "valueAntiquantMode": 0}
+    if version > 2:
+        optional += NEWEST
+    if version > 3:
+        optional += ["dequantScaleQuery", "learnableSink"]
+        values["queryQuantMode"] = 0
+    values |= {name + own: [] if name.startswith("actual") else None for name in optional}
+    values |= {name + own if name in optional else name: value for name, value in given.items()}
+    return call("FusedInferAttentionScore" + (f"V{version}" if version > 1 else ""), **values)

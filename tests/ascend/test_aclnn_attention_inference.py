@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.ascend import calling
-from tests.ascend.attention import FAR, attention, back, kept, laid_out, near
+from tests.ascend.attention import FAR, attention, back, fused, kept, laid_out, near
 from tests.ascend.calling import call, drawn, empty, rounded, tensor
 from tests.conformance import harness
 
@@ -41,31 +41,6 @@ def test_inference(layout):
                        attenMask=None if given is None else tensor(given, "U8"), actualSeqLengths=lengths, numHeads=heads, scaleValue=0.3,
                        inputLayout=layout, numKeyValueHeads=key_heads, attentionOut=empty(laid_out(token, layout).shape, kind))  # fmt: skip
             near(back(own, layout, token.shape), y, kind)
-
-
-FUSED = ["deqScale1", "quantScale1", "deqScale2", "quantScale2", "quantOffset2", "antiquantScale", "antiquantOffset", "blockTable",
-         "queryPaddingSize", "kvPaddingSize"]  # fmt: skip
-NEWEST = ["queryRope", "keyRope", "keyRopeAntiquantScale"]
-LATER = ["keyAntiquantScale", "keyAntiquantOffset", "valueAntiquantScale", "valueAntiquantOffset", "keySharedPrefix", "valueSharedPrefix"]
-
-
-def fused(version, rows, **given):
-    """The call of a version, from names without "Optional" and what is not absent."""
-    own = "" if version == 1 else "Optional"
-    optional = ["pseShift", "attenMask", "actualSeqLengths", "actualSeqLengthsKv", *FUSED]
-    values = {"preTokens": 4, "nextTokens": 1, "sparseMode": 0, "innerPrecise": 0, "blockSize": 0, "antiquantMode": 0,
-              "softmaxLseFlag": "softmaxLse" in given, "softmaxLse": None, "scaleValue": 0.3, "inputLayout": "BNSD"}  # fmt: skip
-    if version > 1:
-        optional += [*LATER, "actualSharedPrefixLen"]
-        values |= {"keyAntiquantMode": 0, "valueAntiquantMode": 0}
-    if version > 2:
-        optional += NEWEST
-    if version > 3:
-        optional += ["dequantScaleQuery", "learnableSink"]
-        values["queryQuantMode"] = 0
-    values |= {name + own: [] if name.startswith("actual") else None for name in optional}
-    values |= {name + own if name in optional else name: value for name, value in given.items()}
-    return call("FusedInferAttentionScore" + (f"V{version}" if version > 1 else ""), **values)
 
 
 def test_fused_inference():
@@ -141,7 +116,8 @@ def test_pages(by_heads):
 
 
 MISSING_PAGE = """
-from tests.ascend.test_aclnn_attention_inference import drawn, empty, fused, tensor
+from tests.ascend.attention import fused
+from tests.ascend.calling import drawn, empty, tensor
 q, k, v = (tensor(drawn(shape, 1, "F16"), "F16") for shape in ((1, 1, 1, 8), (2, 16, 8), (2, 16, 8)))
 try:
     fused(1, 1, query=q, key=[k], value=[v], blockTable=tensor([[1, NUMBER]], "I32"), actualSeqLengthsKv=[17], numHeads=1,
@@ -253,6 +229,28 @@ def test_rotary_parts():
     near(result.swapaxes(0, 1)[None], attention(*joint, k, q, 0.3, 0, np.ones((1, 1, 5, 7), bool), 1)[0], "BF16")
 
 
+def test_pages_in_blocks():
+    """Keys, values and rotary parts as [page, head, depth / 16, row, 16]."""
+    heads, block, table, lengths = 2, 128, np.array([[2, 0], [1, 2]]), [130, 17]
+    for layout, rows, version, kind in [("BSH", 1, 3, "BF16"), ("BSND_NBSD", 3, 4, "F16"), ("TND", 2, 4, "BF16")]:
+        k, rotary = (drawn((3, 1, block, d), seed, kind) for d, seed in ((512, 1), (64, 2)))
+        q, own = (drawn((2, heads, rows, d), seed, kind) for d, seed in ((512, 3), (64, 4)))
+        before, _, after = layout.partition("_")
+        put = lambda x: tensor(packed(x[:, None], "TND") if before == "TND" else laid_out(x, before), kind)
+        in_blocks = lambda x, gaps="row-major": tensor(x.reshape(*x.shape[:3], -1, 16).swapaxes(2, 3), kind, gaps)
+        result = fused(version, rows, query=put(q), key=[in_blocks(k, "gaps")], value=[in_blocks(k)], numHeads=heads, numKeyValueHeads=1,
+                       inputLayout=layout, queryRope=put(own), keyRope=in_blocks(rotary), blockTable=tensor(table, "I32"), blockSize=block,
+                       scaleValue=0.05, actualSeqLengths=[rows, 2 * rows] if before == "TND" else [], actualSeqLengthsKv=lengths,
+                       attenMask=None if rows == 1 else empty((2048, 2048), "B"), sparseMode=0 if rows == 1 else 3,
+                       attentionOut=empty({"TND": (2 * rows, heads, 512), "BSH": (2, rows, heads * 512)}.get(layout, (heads, 2, rows, 512)), kind))  # fmt: skip
+        result = result.reshape(2, rows, heads, 512).swapaxes(1, 2) if not after else result.swapaxes(0, 1)
+        for b, n in enumerate(lengths):
+            keys, parts = (np.concatenate([x[page] for page in table[b]], 1)[None, :, :n] for x in (k, rotary))
+            joint = np.concatenate([q[b : b + 1], own[b : b + 1]], -1), np.concatenate([keys, parts], -1)
+            y = attention(*joint, keys, np.zeros((1, heads, rows, 512)), 0.05, 0, kept(3, rows, n)[None, None], 1)[0]
+            near(result[b : b + 1], y, kind)
+
+
 # Shapes of the numbers of a mode, to broadcast over [batch, head, row, depth]; in the last two modes of pages.
 NUMBERS = [lambda b, n, s, d: (1, n, 1, d), lambda b, n, s, d: (b, 1, s, 1), lambda b, n, s, d: (1, n, 1, 1),
            lambda b, n, s, d: (b, n, s, 1), lambda b, n, s, d: (b, 1, s, 1), lambda b, n, s, d: (b, n, s, 1)]  # fmt: skip
@@ -270,12 +268,12 @@ def numbers(mode, kind, sizes, seed):
 
 def test_integer_keys_of_one_token():
     """Every mode of the numbers, the keys in turn and in pages."""
-    heads, key_heads, depth, block = 4, 2, 16, 16
-    table, lengths = np.array([[3, 0], [1, 2]]), [30, 17]
+    heads, key_heads, depth, block = 4, 2, 16, 32
+    table, lengths = np.array([[3, 0], [1, 2]]), [60, 17]
     for mode, other, version, kind in [(0, 0, 2, "F16"), (1, 1, 3, "BF16"), (2, 2, 4, "F16"), (3, 3, 2, "F16"), (0, 1, 2, "F16"),
                                        (4, 4, 3, "F16"), (5, 5, 2, "BF16")]:  # fmt: skip
         paged = mode > 3
-        sizes = (4, key_heads, block, depth) if paged else (2, key_heads, 32, depth)
+        sizes = (4, key_heads, block, depth) if paged else (2, key_heads, 64, depth)
         q = drawn((2, heads, 1, depth), 1, kind)
         k, v = (np.random.default_rng(seed).integers(-128, 128, sizes) for seed in (2, 3))
         (of_k, given_k, name_k), (of_v, given_v, name_v) = numbers(mode, kind, sizes, 5), numbers(other, kind, sizes, 9)
@@ -291,8 +289,14 @@ def test_integer_keys_of_one_token():
             real = [(x + of[1] * offsets) * of[0] for x, of in ((k, of_k), (v, of_v))]
             if paged:
                 real = [np.stack([np.concatenate([x[page] for page in line], 1) for line in table]) for x in real]
-            keeps = np.arange(32) < np.array(lengths)[:, None, None, None]
+            keeps = np.arange(64) < np.array(lengths)[:, None, None, None]
             near(result, attention(q, *real, q, 0.3, 0, keeps, 1)[0], kind)
+    q, k = drawn((1, 1, 1, 16), 1, "F16"), np.ones((1, 1, 16, 16))
+    with pytest.raises(AssertionError):
+        fused(3, 1, query=tensor(q, "F16"), key=[tensor(k, "I8")], value=[tensor(k, "I8")], numHeads=1, numKeyValueHeads=1, actualSeqLengthsKv=[9],
+              blockTable=tensor([[0]], "I32"), blockSize=16, keyAntiquantScale=tensor([0.5], "F16"), valueAntiquantScale=tensor([0.5], "F16"),
+              attentionOut=empty(q.shape, "F16"))  # fmt: skip
+    assert harness.last_rule() == "aclnnFusedInferAttentionScoreV3/blockSize/value"
 
 
 def test_joint_numbers_of_integer_keys():

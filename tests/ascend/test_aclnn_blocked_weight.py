@@ -65,6 +65,9 @@ def test_quantized_products():
                 own = call(f"QuantMatmulV{version}", x1=tensor(a, "I8"), x2=weight, scale=tensor(scale, "BF16"), offset=None, bias=None,
                            transposeX1=False, transposeX2=turned, out=empty((2, 7, 20), "BF16"), **more)  # fmt: skip
                 near(own, (a @ b) * scale, "BF16")
+            own = call("QuantMatmulV5", x1=tensor(a, "I8"), x2=blocked(given, "I8", own=True), x1Scale=None, x2Scale=tensor(scale, "BF16"), yScale=None,
+                       x1Offset=None, x2Offset=None, yOffset=None, bias=None, transposeX1=False, transposeX2=turned, groupSize=0, out=empty((2, 7, 20), "BF16"))
+            near(own, (a @ b) * scale, "BF16")
     x, scale = drawn((7, 64), 4, "F16"), drawn((20,), 5, "F16")
     b = whole((64, 20), 6)
     for version in (2, 3):

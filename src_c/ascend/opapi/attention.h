@@ -2,7 +2,7 @@
 #ifndef ASCEND_OPAPI_ATTENTION_H
 #define ASCEND_OPAPI_ATTENTION_H
 
-#include "ascend/opapi/families.h"
+#include "ascend/opapi/blocked_weight.h"
 
 /* One call. Operands that a page does not have are NULL. */
 typedef struct AttentionCall {

@@ -1,7 +1,7 @@
 /* Attention: the pages for inference, with pages of keys, rows that are shared, and rotary parts. */
 #include "ascend/opapi/attention_parts.h"
 
-enum { BLOCK_LIMIT = 512, BLOCK_OF_TOKENS = 16, BLOCK_OF_ROWS = 128, WIDTH_LIMIT = 65535 };
+enum { BLOCK_LIMIT = 512, BLOCK_OF_TOKENS = 16, BLOCK_OF_BYTES = 32, BLOCK_OF_ROWS = 128, WIDTH_LIMIT = 65535 };
 enum { LATENT_DEPTH = 512, PART_DEPTH = 128, JOINT_DEPTH = 192, HALF_DEPTH = 64 };
 
 const Operand *op_first(OpCall *op, Operands list)
@@ -67,6 +67,24 @@ static void require_lists(OpCall *op, const AttentionCall *call)
     }
 }
 
+static bool is_blocked(const Operand *keys)
+{
+    return op_given(keys) && keys->blocks != NULL;
+}
+
+/* Pages in blocks are for heads of 512 with rotary parts, and for all of them. */
+static void require_blocks(OpCall *op, const AttentionCall *call, const Operand4 *of)
+{
+    const int blocked = is_blocked(call->key) + is_blocked(call->value) + is_blocked(call->rotary_key);
+    const bool fits = blocked == 3 && op_given(call->pages) && of->query.shape[3] == LATENT_DEPTH &&
+                      of->key.shape[2] == BLOCK_OF_ROWS && call->key->dtype == call->query->dtype &&
+                      strncmp(call->layout, "BNSD", 4) != 0;
+    op_require(op, blocked == 0 || fits, call->key->name, "blocks", op->invalid,
+               "%s is %s in blocks, in layout %.16s: they are pages of %d, of keys, values and rotary keys alike, for "
+               "heads of %d and not for BNSD",
+               call->key->name, op_shape_text(op, call->key), call->layout, BLOCK_OF_ROWS, LATENT_DEPTH);
+}
+
 static void require_pages(OpCall *op, const AttentionCall *call, const Operand4 *of)
 {
     if (op_refused(op) || !op_given(call->pages)) {
@@ -74,9 +92,9 @@ static void require_pages(OpCall *op, const AttentionCall *call, const Operand4 
     }
     const int64_t size = of->key.shape[2], batches = sequence_count(call, of);
     const bool small = of->query.shape[2] == 1 || of->query.shape[3] == LATENT_DEPTH;
-    const int64_t unit = small ? BLOCK_OF_TOKENS : BLOCK_OF_ROWS;
-    op_require(op, call->key->view.rank == 3 || layout_of(call)->head == 1 || call->packed, call->key->name,
-               "pages", op->invalid, "%s is %s: pages by heads are for a query of BNSD", call->key->name,
+    const int64_t unit = !small ? BLOCK_OF_ROWS : has_integer_keys(call) ? BLOCK_OF_BYTES : BLOCK_OF_TOKENS;
+    op_require(op, call->key->view.rank == 3 || is_blocked(call->key) || layout_of(call)->head == 1 || call->packed,
+               call->key->name, "pages", op->invalid, "%s is %s: pages by heads are for a query of BNSD", call->key->name,
                op_shape_text(op, call->key));
     op_require(op, call->key->view.rank == 4 || call->key->view.shape[2] <= WIDTH_LIMIT, call->key->name, "width",
                op->invalid, "%s is %s: pages by rows are at most %d wide", call->key->name,
@@ -289,6 +307,7 @@ void op_require_inference(OpCall *op, const AttentionCall *call)
         return;
     }
     const Operand4 of = split_heads(call);
+    require_blocks(op, call, &of);
     require_pages(op, call, &of);
     require_rotary(op, call, &of);
     require_shared(op, call);

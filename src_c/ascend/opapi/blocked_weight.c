@@ -72,21 +72,27 @@ static View transposed(View view)
     return op_swap_axes(view, view.rank - 2, view.rank - 1);
 }
 
-static const Operand *copied(OpCall *op, const Operand *weight, const Shape *blocks, int64_t rows, int64_t columns,
-                             bool turned)
+/* The operand as `shown` of a copy of `copied`. */
+static const Operand *with_copy(OpCall *op, const Operand *operand, View copied, View shown)
 {
     Operand *result = op_take(op, sizeof *result);
     View *view = op_take(op, sizeof *view);
     if (op_refused(op)) {
-        return weight;
+        return operand;
     }
-    *view = rows_of_blocks(&weight->view, blocks);
-    *result = *weight;
+    *view = copied;
+    *result = *operand;
     result->blocks = view;
-    result->given = weight;
-    result->view = matrices_in(view, rows, columns);
-    result->view = turned ? transposed(result->view) : result->view;
+    result->given = operand;
+    result->view = shown;
     return result;
+}
+
+static const Operand *copied(OpCall *op, const Operand *weight, const Shape *blocks, int64_t rows, int64_t columns,
+                             bool turned)
+{
+    const View rows_of = rows_of_blocks(&weight->view, blocks), shown = matrices_in(&rows_of, rows, columns);
+    return with_copy(op, weight, rows_of, turned ? transposed(shown) : shown);
 }
 
 static bool require_format(OpCall *op, const Operand *weight)
@@ -159,4 +165,18 @@ const Operand *op_weight_of(OpCall *op, const Operand *weight, int64_t rows, int
         }
     }
     return op_weight(op, weight);
+}
+
+const Operand *op_blocked_pages(OpCall *op, const Operand *keys)
+{
+    enum { PAGE, HEAD, BLOCK, ROW, IN_BLOCK, AXES };
+    if (op_refused(op) || !op_given(keys) || keys->view.rank != AXES || us_dtype_size(keys->view.dtype) == 0 ||
+        keys->view.shape[IN_BLOCK] != block_columns(&keys->view)) {
+        return keys;
+    }
+    const int64_t *sizes = keys->view.shape;
+    const View shown = us_view_contiguous(keys->view.data, keys->view.dtype, 4,
+                                          (const int64_t[]){sizes[PAGE], sizes[HEAD], sizes[ROW],
+                                                            sizes[BLOCK] * sizes[IN_BLOCK]});
+    return with_copy(op, keys, op_swap_axes(keys->view, BLOCK, ROW), shown);
 }

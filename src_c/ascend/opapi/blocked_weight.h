@@ -12,4 +12,7 @@ Operands op_weights(OpCall *op, Operands weights);
 /* The same for pages on which the view, too, may have the shape of blocks: of rows x columns. */
 const Operand *op_weight_of(OpCall *op, const Operand *weight, int64_t rows, int64_t columns);
 
+/* Pages of keys in blocks, [page, head, depth / c, row, c], as [page, head, row, depth]; others stay. */
+const Operand *op_blocked_pages(OpCall *op, const Operand *keys);
+
 #endif
