@@ -5,14 +5,21 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
-enum { BATCH = 1024, PIECE_BYTES = 1 << 18 };
+/* Rows are asked for AHEAD rows before they are copied: AHEAD_BYTES of them, from which on the processor sees that they are
+ * read in order. Results that no cache holds are written past the caches. */
+enum { BATCH = 1024, PIECE_BYTES = 1 << 18, AHEAD = 4, AHEAD_BYTES = 512, CACHE_LINE = 64, PAST_BYTES = 1 << 24 };
 
 typedef struct Gather {
     const View *table, *indices, *out;
     int64_t count;      /* of indices */
     int64_t piece_size; /* indices per piece of work */
     int64_t element;    /* bytes */
+    bool packed;        /* rows of the table and of the result */
+    bool past;          /* the caches */
     _Atomic(int64_t) outside; /* number of the first index that is not in the table; `count`: none */
 } Gather;
 
@@ -53,6 +60,35 @@ static char *out_row(const Gather *gather, int64_t number)
     return (char *)gather->out->data + offset_of(gather->out, gather->indices->rank, number) * gather->element;
 }
 
+static const char *table_row(const Gather *gather, uint32_t row)
+{
+    return (const char *)gather->table->data + row * gather->table->strides[0] * gather->element;
+}
+
+static void copy_past(char *to, const char *from, size_t bytes)
+{
+    size_t i = 0;
+#ifdef __SSE2__
+    for (const size_t head = -(uintptr_t)to % CACHE_LINE; i < head && i < bytes; i++) {
+        to[i] = from[i];
+    }
+    for (; i + CACHE_LINE <= bytes; i += CACHE_LINE) {
+        for (size_t k = i; k < i + CACHE_LINE; k += sizeof(__m128i)) {
+            _mm_stream_si128((__m128i *)(void *)(to + k), _mm_loadu_si128((const __m128i *)(const void *)(from + k)));
+        }
+    }
+#endif
+    memcpy(to + i, from + i, bytes - i);
+}
+
+static void ask_for_row(const Gather *gather, uint32_t row)
+{
+    const int64_t bytes = gather->table->shape[1] * gather->element;
+    for (int64_t at = 0; row != NO_ROW && at < (bytes < AHEAD_BYTES ? bytes : AHEAD_BYTES); at += CACHE_LINE) {
+        __builtin_prefetch(table_row(gather, row) + at);
+    }
+}
+
 static void copy_row(const Gather *gather, uint32_t row, char *to)
 {
     const View *table = gather->table;
@@ -66,8 +102,12 @@ static void copy_row(const Gather *gather, uint32_t row, char *to)
         }
         return;
     }
-    const char *from = (const char *)table->data + row * table->strides[0] * element;
-    if (to_step == element && from_step == element) {
+    const char *from = table_row(gather, row);
+    if (gather->past) {
+        copy_past(to, from, (size_t)(columns * element));
+        return;
+    }
+    if (gather->packed) {
         memcpy(to, from, (size_t)(columns * element));
         return;
     }
@@ -86,12 +126,20 @@ static void gather_piece(void *context, int64_t piece)
         int64_t batch = end - first < BATCH ? end - first : BATCH;
         row_index_read(gather->indices, first, batch, (uint32_t)gather->table->shape[0], rows);
         for (int64_t i = 0; i < batch; i++) {
+            if (gather->packed && i + AHEAD < batch) {
+                ask_for_row(gather, rows[i + AHEAD]);
+            }
             copy_row(gather, rows[i], out_row(gather, first + i));
             if (rows[i] == NO_ROW) {
                 note_outside(gather, first + i);
             }
         }
     }
+#ifdef __SSE2__
+    if (gather->past) {
+        _mm_sfence(); /* before other threads are told */
+    }
+#endif
 }
 
 KernelStatus us_embedding(const View *views, const void *attributes)
@@ -107,6 +155,8 @@ KernelStatus us_embedding(const View *views, const void *attributes)
     gather.count = us_view_elements(gather.indices);
     gather.outside = gather.count;
     gather.element = (int64_t)us_dtype_size(gather.table->dtype);
+    gather.packed = gather.table->strides[1] == 1 && gather.out->strides[gather.out->rank - 1] == 1;
+    gather.past = gather.packed && us_view_elements(gather.out) * gather.element > PAST_BYTES;
     int64_t row_bytes = gather.table->shape[1] * gather.element;
     gather.piece_size = row_bytes < PIECE_BYTES ? PIECE_BYTES / row_bytes : 1;
     us_parallel((gather.count + gather.piece_size - 1) / gather.piece_size, gather_piece, &gather);

@@ -88,6 +88,14 @@ def test_every_type(kind, index_kind):
     assert out.bits().tobytes() == table.bits()[indices].tobytes()
 
 
+def test_results_that_no_cache_holds():
+    """More than 16 MiB, in rows that begin anywhere in a line of memory."""
+    table, indices = table_of(U8, (5, 1037)), numpy.random.default_rng(2).integers(0, 5, 17_000)
+    out = blank(U8, (17_000, 1037))
+    run(NAME, table, Tensor(I32, indices), out)
+    assert (out.bits() == table.bits()[indices]).all()
+
+
 @pytest.mark.parametrize("rows, columns, shape", [
     (1, 1, ()), (5, 3, ()), (7, 1, (3, 1, 2)), (1000, 257, (1025,)), (3, 70000, (5,)), (50021, 2, (3, 4099)),
 ])  # fmt: skip
