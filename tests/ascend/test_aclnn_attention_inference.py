@@ -92,6 +92,19 @@ def test_lists_of_keys():
             near(back(result[b : b + 1], layout, y.shape), y, kind)
 
 
+def test_more_lists_of_keys_than_a_call_takes():
+    key = tensor(np.ones((1, 1, 2, 16)), "F16")
+    for count in (256, 257):
+        q = np.ones((count, 1, 1, 16))
+        given = {"query": tensor(q, "F16"), "key": [key] * count, "value": [key] * count, "attentionOut": empty(q.shape, "F16")}
+        if count == 256:
+            np.testing.assert_array_equal(fused(1, 1, numHeads=1, numKeyValueHeads=1, **given), q)
+            continue
+        with pytest.raises(AssertionError):
+            fused(1, 1, numHeads=1, numKeyValueHeads=1, **given)
+        assert harness.last_rule() == "aclnnFusedInferAttentionScore/key/count"
+
+
 @pytest.mark.parametrize("by_heads", [True, False])
 def test_pages(by_heads):
     """Keys in pages that lie anywhere, by rows and by heads; a page of a batch may be one of another."""

@@ -11,6 +11,7 @@ typedef struct AttentionCall {
     IntArguments query_ends, key_ends; /* cumulative lengths, of layout TND */
     const char *layout;                /* BSH SBH BSND BNSD, or TND where the page has lengths */
     int64_t heads, before, after, mode;
+    int64_t deepest;                   /* how many numbers a head may have; 0: 512 */
     bool packed;                       /* TND is the layout */
     /* Of the inference pages: masks may be longer than the sequences, and BNSD_BSND is a layout. */
     bool infers;

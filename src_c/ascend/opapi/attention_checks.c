@@ -1,7 +1,7 @@
 /* Attention: what all pages check. */
 #include "ascend/opapi/attention_parts.h"
 
-enum { COPIES = 8, HEAD_LIMIT = 256 };
+enum { COPIES = 8, HEAD_LIMIT = 256, DEPTH_LIMIT = 512 };
 
 void require_operands(OpCall *op, const AttentionCall *call)
 {
@@ -48,6 +48,9 @@ void require_keys(OpCall *op, const AttentionCall *call)
                call->value->name, "shape", op->invalid,
                "%s is %s, %s is %s: they may differ in the head size only, and the value's is not larger",
                call->value->name, op_shape_text(op, call->value), call->key->name, op_shape_text(op, call->key));
+    const int64_t deepest = call->deepest > 0 ? call->deepest : DEPTH_LIMIT;
+    op_require(op, depth <= deepest, call->query->name, "depth", op->invalid, "%s is %s: a head has %lld numbers, at most %lld",
+               call->query->name, op_shape_text(op, call->query), (long long)depth, (long long)deepest);
 }
 
 /* Cumulative lengths that end with all tokens. */

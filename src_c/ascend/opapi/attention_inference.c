@@ -2,6 +2,7 @@
 #include "ascend/opapi/attention_parts.h"
 
 enum { BLOCK_LIMIT = 512, BLOCK_OF_TOKENS = 16, BLOCK_OF_BYTES = 32, BLOCK_OF_ROWS = 128, WIDTH_LIMIT = 65535 };
+enum { RATIO_LIMIT = 64, LIST_LIMIT = 256, UNALIGNED_BATCHES = 128, ALIGNED_BYTES = 32 };
 enum { LATENT_DEPTH = 512, PART_DEPTH = 128, JOINT_DEPTH = 192, HALF_DEPTH = 64 };
 
 const Operand *op_first(OpCall *op, Operands list)
@@ -46,9 +47,9 @@ static void require_lists(OpCall *op, const AttentionCall *call)
     }
     const Layout *layout = layout_of(call);
     const int64_t batches = call->packed ? 1 : call->query->view.shape[layout->batch];
-    op_require(op, keys.count == 1 || (keys.count == batches && !op_given(call->pages)), keys.name, "count",
-               op->invalid, "%s has %d tensors; there are %lld batches%s", keys.name, (int)keys.count,
-               (long long)batches, op_given(call->pages) ? ", and pages" : "");
+    op_require(op, keys.count == 1 || (keys.count == batches && keys.count <= LIST_LIMIT && !op_given(call->pages)),
+               keys.name, "count", op->invalid, "%s has %d tensors, at most %d; there are %lld batches%s", keys.name,
+               (int)keys.count, LIST_LIMIT, (long long)batches, op_given(call->pages) ? ", and pages" : "");
     op_require(op, values.count == keys.count, values.name, "count", op->invalid, "%s has %d tensors, %s has %d",
                values.name, (int)values.count, keys.name, (int)keys.count);
     for (int32_t i = 0; i < keys.count && !op_refused(op); i++) {
@@ -283,6 +284,20 @@ static void require_sink(OpCall *op, const AttentionCall *call, const Operand4 *
                (long long)of->value.shape[3]);
 }
 
+/* How many heads share a key; with several rows, how many batches there are of heads that do not fill 32 bytes. */
+static void require_limits(OpCall *op, const AttentionCall *call, const Operand4 *of)
+{
+    const int64_t key_heads = of->key.shape[1], depth = of->query.shape[3], batches = of->query.shape[0];
+    op_require(op, op_refused(op) || call->heads <= RATIO_LIMIT * key_heads, "numHeads", "ratio", op->invalid,
+               "numHeads is %lld, %s has %lld heads: at most %d share one", (long long)call->heads, call->key->name,
+               (long long)key_heads, RATIO_LIMIT);
+    const int64_t bytes = depth * (int64_t)us_dtype_size(of->query.dtype);
+    op_require(op, op_refused(op) || of->query.shape[2] == 1 || batches <= UNALIGNED_BATCHES || bytes % ALIGNED_BYTES == 0,
+               call->query->name, "batches", op->invalid,
+               "%s is %s: there are at most %d batches of heads whose %lld numbers are no multiple of %d bytes",
+               call->query->name, op_shape_text(op, call->query), UNALIGNED_BATCHES, (long long)depth, ALIGNED_BYTES);
+}
+
 AttentionCall op_inference_call(AttentionCall call)
 {
     const IntArguments none = {.name = ""};
@@ -322,6 +337,7 @@ void op_require_inference(OpCall *op, const AttentionCall *call)
     op_require(op, of.key.shape[1] == (call->key_heads == 0 ? call->heads : call->key_heads), "numKeyValueHeads",
                "heads", op->invalid, "numKeyValueHeads is %lld, %s is %s", (long long)call->key_heads, call->key->name,
                op_shape_text(op, call->key));
+    require_limits(op, call, &of);
     require_lengths(op, call->query_lengths, of.query.shape[0], of.query.shape[2]);
     require_lengths(op, call->key_lengths, sequence_count(call, &of), most_keys(call, &of));
     op_require_range(op, "sparseMode", call->mode, MODE_DEFAULT, MODE_BAND);
