@@ -8,13 +8,14 @@
 
 /* A unit of work reduces to neighbouring outputs: COLUMNS of them side by side where the kept axis is the innermost,
  * else a batch of rows, one after the other in STRIP states (SHORT_STRIP of rows shorter than LONG_ROW). With fewer
- * than FEW_UNITS units each is cut into chunks of its elements. Rows shorter than SHORT_ROW are gathered into columns.
- * An index is looked for among NEAR elements, which are still in the cache. */
+ * than FEW_UNITS units each is cut into chunks of its elements. Of MANY_ROWS a unit has at least LANES. Rows shorter
+ * than SHORT_ROW are gathered into columns. An index is looked for among NEAR elements, which are still in the cache. */
 enum {
     COLUMNS = 1024,
     STRIP = 64,
     SHORT_STRIP = 2 * LANES,
     LONG_ROW = 1024,
+    MANY_ROWS = 1024,
     FEW_UNITS = 32,
     MOST_CHUNKS = 64,
     CHUNK_ELEMENTS = 16 * 1024,
@@ -52,7 +53,12 @@ typedef struct Work {
     bool by_columns;
     int64_t strip;     /* states of a row */
     int64_t unit_groups, units_per_run, units, chunk_elements, chunks, units_per_piece;
-    const Reduction *reduction; /* the one that runs now */
+    const Reduction *reduction; /* the one that runs now, and its bodies */
+    ReduceStart *start;
+    ReduceStep *step;
+    ReduceMerge *merge;
+    ReduceFinish *finish;
+    bool has_b;        /* its states have a second value */
     char *partial;     /* of units cut into chunks: states of every chunk */
     char *guesses;     /* of these units: the results of the first reduction */
 } Work;
@@ -127,6 +133,17 @@ static void choose_types(Work *work)
     work->in_place = work->input->dtype == work->array && compute == work->array;
 }
 
+static void choose_reduction(Work *work, const Reduction *reduction)
+{
+    const int level = us_level(), lane = (int)us_lane_of(work->call->compute);
+    work->reduction = reduction;
+    work->start = reduction->start[level][lane];
+    work->step = reduction->step[level][work->body];
+    work->merge = reduction->merge[level][lane];
+    work->finish = reduction->finish[level][lane];
+    work->has_b = reduction->outputs > 1;
+}
+
 static void cut(Work *work)
 {
     const int64_t run = work->kept.shape[work->kept.rank - 1], elements = work->elements > 0 ? work->elements : 1;
@@ -135,7 +152,8 @@ static void cut(Work *work)
     const bool is_short = elements < SHORT_ROW && run > elements;
     work->by_columns = run > 1 && (along_kept < along_reduced || elements == 1 || is_short);
     work->strip = elements < LONG_ROW ? SHORT_STRIP : STRIP;
-    const int64_t batch = smaller(divide_up(PIECE_ELEMENTS, elements), COLUMNS);
+    const int64_t wanted = divide_up(PIECE_ELEMENTS, elements), together = run < MANY_ROWS ? 1 : LANES;
+    const int64_t batch = smaller(wanted < together ? together : wanted, COLUMNS);
     work->unit_groups = smaller(run, work->by_columns ? COLUMNS : batch);
     work->units_per_run = divide_up(run, work->unit_groups);
     work->units = work->groups / run * work->units_per_run;
@@ -162,7 +180,7 @@ static int64_t unit_groups(const Work *work, int64_t unit, int64_t *first)
 
 static void step(const Work *work, const ReducePanel *panel, const void *elements, const char *guess, char *a, char *b)
 {
-    work->reduction->step[us_level()][work->body](work->call->numbers, panel, elements, guess, a, b);
+    work->step(work->call->numbers, panel, elements, guess, a, b);
 }
 
 /* Elements `stride` apart to neighbours that the bodies read. */
@@ -239,8 +257,12 @@ static void step_strip(const Work *work, int64_t position, int64_t count, const 
 static void take_row(const Work *work, const char *row, int64_t begin, int64_t end, TakeElements *take,
                      const RowStates *states)
 {
-    Tile tile;
     const int64_t stride = work->reduced.strides[0][work->reduced.rank - 1];
+    if (work->in_place && work->reduced.rank == 1 && stride == 1) {
+        take(work, begin, end - begin, row + begin * work->size, states);
+        return;
+    }
+    Tile tile;
     const int64_t array_size = (int64_t)us_dtype_size(work->array);
     int64_t held = 0, position = begin; /* elements in the tile, of numbers from `position` on */
     for (AxesWalk walk = us_axes_walk(&work->reduced, 0, begin, end - begin); walk.remaining > 0;) {
@@ -315,27 +337,16 @@ static void step_columns(const Work *work, const char *first, int64_t columns, i
 
 /* ---- units ---- */
 
-static void start(const Work *work, int64_t count, void *a, void *b)
-{
-    work->reduction->start[us_level()][us_lane_of(work->call->compute)](count, a, b);
-}
-
-static void merge(const Work *work, int64_t count, void *a, void *b, const void *c, const void *d)
-{
-    work->reduction->merge[us_level()][us_lane_of(work->call->compute)](count, a, b, c, d);
-}
-
 static void finish(const Work *work, int64_t count, States *states)
 {
-    ReduceFinish *body = work->reduction->finish[us_level()][us_lane_of(work->call->compute)];
-    body(work->call->numbers, work->elements, count, states->guess.bytes, states->a.bytes, states->b.bytes);
+    work->finish(work->call->numbers, work->elements, count, states->guess.bytes, states->a.bytes, states->b.bytes);
 }
 
-/* The states of a strip to the first of them. */
-static void merge_strip(const Work *work, char *a, char *b)
+/* The states of a strip to as many as are left of them, a power of two. */
+static void merge_strip(const Work *work, int64_t left, char *a, char *b)
 {
-    for (int64_t half = work->strip / 2; half > 0; half /= 2) {
-        merge(work, half, a, b, a + half * work->wide_size, b + half * work->wide_size);
+    for (int64_t half = work->strip / 2; half >= left; half /= 2) {
+        work->merge(half, a, b, a + half * work->wide_size, b + half * work->wide_size);
     }
 }
 
@@ -349,17 +360,17 @@ static void locate(const Work *work, int64_t position, int64_t count, const char
 {
     const int64_t size = (int64_t)us_dtype_size(work->array);
     Work values = *work;
-    values.reduction = work->reduction->values;
+    choose_reduction(&values, work->reduction->values);
     ReduceFind *find = work->reduction->find[us_level()][work->body];
     for (int64_t done = 0, part; done < count; done += part) {
         part = smaller(count - done, NEAR);
         _Alignas(64) char a[STRIP * WIDEST], b[STRIP * WIDEST];
         _Alignas(64) char index[LANES * WIDEST] = {0};
-        start(&values, work->strip, a, b);
+        values.start(work->strip, a, b);
         step_strip(&values, 0, part, elements + done * size, &(RowStates){.a = a, .b = b});
-        merge_strip(&values, a, b);
+        merge_strip(&values, 1, a, b);
         store_index(work, position + done, index);
-        merge(work, 1, states->a, states->b, a, index);
+        work->merge(1, states->a, states->b, a, index);
         if (memcmp(states->b, index, (size_t)work->wide_size) == 0) {
             const int64_t found = find(elements + done * size, part, states->a);
             store_index(work, position + done + found, states->b);
@@ -367,23 +378,56 @@ static void locate(const Work *work, int64_t position, int64_t count, const char
     }
 }
 
-/* One row to one state. */
-static void reduce_row(const Work *work, const char *row, int64_t begin, int64_t end, const char *guess, char *to_a,
-                       char *to_b)
+static void reduce_indexed_row(const Work *work, const char *row, int64_t begin, int64_t end, char *to_a, char *to_b)
+{
+    _Alignas(64) char a[LANES * WIDEST], b[LANES * WIDEST];
+    work->start(LANES, a, b);
+    take_row(work, row, begin, end, locate, &(RowStates){NULL, a, b});
+    memcpy(to_a, a, (size_t)work->wide_size);
+    memcpy(to_b, b, (size_t)work->wide_size);
+}
+
+/* The same one of the last LANES states of `rows` strips, neighbours, for each of these states. */
+typedef struct Turned {
+    _Alignas(64) char bytes[LANES * LANES * WIDEST];
+} Turned;
+
+static void turn_strip(const Work *work, int64_t row, const char *states, Turned *turned)
+{
+    us_copy_elements(turned->bytes + row * work->wide_size, LANES, states, 1, work->wide_size, LANES);
+}
+
+/* Up to LANES rows to a state each. What is left of their strips is merged for all of them side by side. */
+static void reduce_rows(const Work *work, const char *data, int64_t along, int64_t rows, int64_t begin, int64_t end,
+                        const char *guess, char *to_a, char *to_b)
 {
     _Alignas(64) char a[STRIP * WIDEST], b[STRIP * WIDEST], guesses[STRIP * WIDEST];
+    Turned turned_a, turned_b;
     const int64_t size = work->wide_size;
-    const bool is_indexed = work->reduction->values != NULL;
-    if (work->reduction->first != NULL) {
-        us_copy_elements(guesses, 1, guess, 0, size, work->strip);
+    memset(&turned_a, 0, rows < LANES ? sizeof turned_a : 0);
+    memset(&turned_b, 0, rows < LANES && work->has_b ? sizeof turned_b : 0);
+    for (int64_t row = 0; row < rows; row++) {
+        if (work->reduction->first != NULL) {
+            us_copy_elements(guesses, 1, guess + row * size, 0, size, work->strip);
+        }
+        work->start(work->strip, a, b);
+        take_row(work, data + row * along, begin, end, step_strip, &(RowStates){guesses, a, b});
+        merge_strip(work, LANES, a, b);
+        turn_strip(work, row, a, &turned_a);
+        if (work->has_b) {
+            turn_strip(work, row, b, &turned_b);
+        }
     }
-    start(work, is_indexed ? LANES : work->strip, a, b);
-    take_row(work, row, begin, end, is_indexed ? locate : step_strip, &(RowStates){guesses, a, b});
-    if (!is_indexed) {
-        merge_strip(work, a, b);
+    for (int64_t half = LANES / 2; half > 0; half /= 2) {
+        const int64_t other = half * LANES * size;
+        work->merge(half * LANES, turned_a.bytes, turned_b.bytes, turned_a.bytes + other, turned_b.bytes + other);
     }
-    memcpy(to_a, a, (size_t)size);
-    memcpy(to_b, b, (size_t)size);
+    memcpy(to_a, turned_a.bytes, (size_t)(rows * size));
+    if (work->has_b) {
+        memcpy(to_b, turned_b.bytes, (size_t)(rows * size));
+    } else {
+        memset(to_b, 0, (size_t)(rows * size));
+    }
 }
 
 /* Elements begin … end-1 of all outputs of a unit. */
@@ -394,14 +438,20 @@ static void reduce_unit(const Work *work, int64_t unit, int64_t begin, int64_t e
     const char *data = (const char *)work->input->data + us_axes_offset(&work->kept, 0, first) * work->size;
     const int64_t along = work->kept.strides[0][work->kept.rank - 1] * work->size;
     if (work->by_columns) {
-        start(work, whole_lanes(count), states->a.bytes, states->b.bytes);
+        work->start(whole_lanes(count), states->a.bytes, states->b.bytes);
         step_columns(work, data, count, begin, end, states->guess.bytes, states->a.bytes, states->b.bytes);
         return;
     }
-    for (int64_t i = 0; i < count; i++) {
+    const bool is_indexed = work->reduction->values != NULL;
+    for (int64_t i = 0, rows; i < count; i += rows) {
         const int64_t place = i * work->wide_size;
-        reduce_row(work, data + i * along, begin, end, states->guess.bytes + place, states->a.bytes + place,
-                   states->b.bytes + place);
+        char *const a = states->a.bytes + place, *const b = states->b.bytes + place;
+        rows = is_indexed ? 1 : smaller(count - i, LANES);
+        if (is_indexed) {
+            reduce_indexed_row(work, data + i * along, begin, end, a, b);
+        } else {
+            reduce_rows(work, data + i * along, along, rows, begin, end, states->guess.bytes + place, a, b);
+        }
     }
 }
 
@@ -436,11 +486,11 @@ static void run_unit(const Work *given, int64_t unit)
     const int64_t count = unit_groups(given, unit, &first);
     Work work = *given;
     if (work.call->reduction->first != NULL) {
-        work.reduction = work.call->reduction->first;
+        choose_reduction(&work, work.call->reduction->first);
         reduce_unit(&work, unit, 0, work.elements, &states);
         finish(&work, count, &states);
         memcpy(states.guess.bytes, states.a.bytes, (size_t)(count * work.wide_size));
-        work.reduction = work.call->reduction;
+        choose_reduction(&work, work.call->reduction);
     }
     reduce_unit(&work, unit, 0, work.elements, &states);
     finish(&work, count, &states);
@@ -489,7 +539,7 @@ static void merge_chunks(const Work *work, int64_t unit, States *states)
     memcpy(states->b.bytes, partial + size, size);
     for (int64_t chunk = 1; chunk < work->chunks; chunk++) {
         const char *other = partial + (size_t)chunk * 2 * size;
-        merge(work, count, states->a.bytes, states->b.bytes, other, other + size);
+        work->merge(count, states->a.bytes, states->b.bytes, other, other + size);
     }
     if (work->reduction->first != NULL) {
         memcpy(states->guess.bytes, work->guesses + (size_t)unit * size, size);
@@ -505,13 +555,13 @@ static KernelStatus run_in_chunks(Work *work)
     const bool has_memory = work->partial != NULL && work->guesses != NULL;
     States states;
     if (has_memory && work->call->reduction->first != NULL) {
-        work->reduction = work->call->reduction->first;
+        choose_reduction(work, work->call->reduction->first);
         us_parallel(work->units * work->chunks, run_chunk, work);
         for (int64_t unit = 0; unit < work->units; unit++) {
             merge_chunks(work, unit, &states);
             memcpy(work->guesses + (size_t)unit * size, states.a.bytes, size);
         }
-        work->reduction = work->call->reduction;
+        choose_reduction(work, work->call->reduction);
     }
     if (has_memory) {
         us_parallel(work->units * work->chunks, run_chunk, work);
@@ -528,7 +578,7 @@ static KernelStatus run_in_chunks(Work *work)
 KernelStatus us_reduce(const View *views, const void *attributes)
 {
     const ReduceCall *call = attributes;
-    Work work = {.call = call, .input = &views[0], .outputs = &views[1], .reduction = call->reduction};
+    Work work = {.call = call, .input = &views[0], .outputs = &views[1]};
     work.groups = work.elements = 1;
     for (int32_t axis = 0; axis < views[0].rank; axis++) {
         *(is_reduced(call, axis) ? &work.elements : &work.groups) *= views[0].shape[axis];
@@ -537,6 +587,7 @@ KernelStatus us_reduce(const View *views, const void *attributes)
         return KERNEL_OK;
     }
     choose_types(&work);
+    choose_reduction(&work, call->reduction);
     collect_axes(&work, false, true, &work.kept);
     collect_axes(&work, true, call->reduction->values == NULL, &work.reduced);
     cut(&work);
