@@ -37,3 +37,16 @@ def test_backwards_and_repeated(dtype):
                    np.broadcast_to(x.T[:, None], (130, 3, 37)), x[::3, ::5].T):  # fmt: skip
         (got,) = run_map("copy", [source], [np.zeros(source.shape, dtype)], dtype)
         assert got.tobytes() == np.ascontiguousarray(source).tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
+def test_short_runs_of_many_rows(dtype):
+    """Runs of some bytes, of one, two and more axes, that begin and end inside pieces of work."""
+    for width in (7, 16, 64, 100):
+        x = numbers(dtype, (2000 // width + 3, 5, width))
+        wide = np.broadcast_to(x[:, None, :, None], (len(x), 3, 5, 7, width))
+        for source in (wide, wide[:, :2], np.broadcast_to(x, (41, *x.shape)), x[:, ::2], np.broadcast_to(x[:, :1], x.shape)):
+            for gap in (0, 3):
+                target = np.zeros((*source.shape[:-2], source.shape[-2] + gap, width), dtype)[..., :source.shape[-2], :]
+                (got,) = run_map("copy", [source], [target], dtype)
+                assert np.ascontiguousarray(got).tobytes() == np.ascontiguousarray(source).tobytes(), (width, source.shape, gap)

@@ -1,5 +1,6 @@
 #include "kernels/move/copy_view.h"
 
+#include "kernels/move/copy_runs.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -40,6 +41,11 @@ typedef struct Move {
 static int64_t magnitude(int64_t stride)
 {
     return stride < 0 ? -stride : stride;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
 }
 
 /* Axes of size 1 dropped, sorted by the distance of their elements in `to`, merged where both views allow it. */
@@ -163,41 +169,86 @@ static void copy_by_table(char *to, const char *from, const int64_t *table, int6
     }
 }
 
+/* Where a piece has come to on all axes but the last. */
+typedef struct Place {
+    int64_t index[VIEW_RANK_LIMIT], to, from;
+} Place;
+
+static Place place_of(const Move *move, int64_t run)
+{
+    Place place = {.to = 0};
+    for (int d = move->rank - 2; d >= 0; d--) {
+        place.index[d] = run % move->axes[d].size;
+        run /= move->axes[d].size;
+        place.to += place.index[d] * move->axes[d].to;
+        place.from += place.index[d] * move->axes[d].from;
+    }
+    return place;
+}
+
+/* `by` steps along axis d, at most to its end. */
+static void advance(const Move *move, Place *place, int d, int64_t by)
+{
+    for (; d >= 0; d--, by = 1) {
+        const Axis *axis = &move->axes[d];
+        place->to += by * axis->to;
+        place->from += by * axis->from;
+        place->index[d] += by;
+        if (place->index[d] < axis->size) {
+            break;
+        }
+        place->index[d] = 0;
+        place->to -= axis->size * axis->to;
+        place->from -= axis->size * axis->from;
+    }
+}
+
+/* Short whole runs, as many of up to `limit` as two axes have; how many. */
+static int64_t copy_short_runs(const Move *move, Place *place, int64_t limit)
+{
+    const int inner = move->rank - 2, outer = move->rank - 3;
+    const Axis *axis = &move->axes[inner];
+    Runs runs = {.to = move->to + place->to, .from = move->from + place->from, .groups = 1, .run_to = axis->to,
+                 .run_from = axis->from, .bytes = move->axes[move->rank - 1].size * move->element};
+    if (outer >= 0 && place->index[inner] == 0 && limit >= axis->size) {
+        runs.groups = least(limit / axis->size, move->axes[outer].size - place->index[outer]);
+        runs.group_to = move->axes[outer].to;
+        runs.group_from = move->axes[outer].from;
+        runs.count = axis->size;
+        advance(move, place, outer, runs.groups);
+    } else {
+        runs.count = least(limit, axis->size - place->index[inner]);
+        advance(move, place, inner, runs.count);
+    }
+    us_copy_runs(&runs);
+    return runs.groups * runs.count;
+}
+
 /* Elements in the order of the axes, a run along the last one at a time. */
 static void copy_piece(void *context, int64_t piece)
 {
     const Move *move = context;
     const Axis *last = &move->axes[move->rank - 1];
-    int64_t at = piece * move->piece, rest = at / last->size, first = at % last->size;
+    int64_t at = piece * move->piece, first = at % last->size;
     const int64_t end = move->count - at < move->piece ? move->count : at + move->piece;
-    int64_t index[VIEW_RANK_LIMIT], to = 0, from = 0;
-    for (int d = move->rank - 2; d >= 0; d--) {
-        index[d] = rest % move->axes[d].size;
-        rest /= move->axes[d].size;
-        to += index[d] * move->axes[d].to;
-        from += index[d] * move->axes[d].from;
-    }
+    const bool are_short = move->rank > 1 && move->table == NULL && last->to == move->element &&
+                           last->from == move->element && last->size * move->element <= SHORT_RUN;
+    Place place = place_of(move, at / last->size);
     while (at < end) {
-        const int64_t count = end - at < last->size - first ? end - at : last->size - first;
+        const int64_t count = least(end - at, last->size - first);
+        if (are_short && count == last->size) {
+            at += copy_short_runs(move, &place, (end - at) / last->size) * last->size;
+            continue;
+        }
         if (move->table != NULL) {
-            copy_by_table(move->to + to, move->from + from, move->table, count, move->element);
+            copy_by_table(move->to + place.to, move->from + place.from, move->table, count, move->element);
         } else {
-            copy_run(move->to + to + first * last->to, last->to, move->from + from + first * last->from, last->from, count,
-                     move->element);
+            copy_run(move->to + place.to + first * last->to, last->to, move->from + place.from + first * last->from,
+                     last->from, count, move->element);
         }
         at += count;
         first = 0;
-        for (int d = move->rank - 2; d >= 0; d--) {
-            const Axis *axis = &move->axes[d];
-            to += axis->to;
-            from += axis->from;
-            if (++index[d] < axis->size) {
-                break;
-            }
-            index[d] = 0;
-            to -= axis->size * axis->to;
-            from -= axis->size * axis->from;
-        }
+        advance(move, &place, move->rank - 2, 1);
     }
 }
 
@@ -286,11 +337,6 @@ static void transpose_elements(char *to, int64_t to_row, const char *from, int64
         transpose(to, to_row, from, from_row, rows, columns, 16);
         break;
     }
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 static void copy_tile(const Move *move, int64_t tile)
