@@ -58,7 +58,7 @@ def test_quantized_products():
     a, b = whole((2, 7, 40), 1), whole((2, 40, 20), 2)
     scale = rounded(np.random.default_rng(3).uniform(0.001, 0.002, 20), "BF16")
     for version in (3, 4):
-        for turned in (False, True):
+        for turned in (False, True)[version == 3 :]:  # the page of V3 takes transposed ones only
             given = b.swapaxes(1, 2) if turned else b
             for weight in (blocked(given, "I8"), blocked(given, "I8", own=True), in_line(given, "I8"), blocked(given, "I8", turned=True)):
                 more = {"pertokenScaleOptional": None} if version == 4 else {}

@@ -254,6 +254,8 @@ void op_require_quant_matmul(OpCall *op, const QuantMatmulCall *call)
     const Sizes of = sizes_of(call);
     op_require_packed(op, call->x1, &of.a);
     op_require_packed(op, call->x2, &of.b);
+    op_require(op, of.a.axis == NOT_PACKED || !call->transpose1, "transposeX1", "packed", op->invalid,
+               "transposeX1 is true, x1 is %s of %s", op_shape_text(op, call->x1), acl_dtype_name(call->x1->dtype));
     require_products(op, call, &of);
     require_groups(op, call, &of);
     require_scales(op, call, &of);
