@@ -8,7 +8,7 @@ import pytest
 from tests.kernels.families import run_map
 
 SHAPES = [(65, 129), (3, 700), (700, 3), (1, 5), (16, 16), (5, 33, 17), (2, 3, 40, 21), (130, 1, 67), (4, 2, 3, 5, 2), (300, 2),
-          (600, 8, 2, 2)]
+          (600, 8, 2, 2), (2, 70001), (16, 1031), (8, 37)]
 
 
 def numbers(dtype, shape):

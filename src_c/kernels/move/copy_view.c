@@ -1,6 +1,9 @@
 #include "kernels/move/copy_view.h"
 
 #include "kernels/move/copy_runs.h"
+#include "kernels/move/moved.h"
+#include "kernels/move/shuffle.h"
+#include "kernels/move/weave.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -8,7 +11,6 @@
 
 /* A tile is moved through an array that stays in the nearest cache. */
 enum {
-    PIECE_BYTES = 128 * 1024,
     TILE_BYTES = 16 * 1024,
     TILE_SIDE_BYTES = 256,
     TILES_OF_PIECE = 8,
@@ -19,33 +21,9 @@ enum {
     SHORT_RUN = 512,
 };
 
-typedef struct Axis {
-    int64_t size, to, from; /* distances in bytes */
-} Axis;
-
-/* The axes, outermost of `to` first; at least one. Elements may be several of the views', which both have as neighbours. */
-typedef struct Move {
-    char *to;
-    const char *from;
-    int64_t element; /* bytes */
-    int rank;
-    Axis axes[VIEW_RANK_LIMIT];
-    int64_t count, piece; /* elements */
-    const int64_t *table; /* NULL, or where in `from` the elements of the last axis are */
-    /* Where the elements lie across: the last axis, which is the nearest of `to`, and the nearest of `from`, in tiles. */
-    Axis along_to, along_from;
-    int64_t side_to, side_from; /* elements of a tile */
-    int64_t tiles_to, tiles_from, tiles;
-} Move;
-
 static int64_t magnitude(int64_t stride)
 {
     return stride < 0 ? -stride : stride;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* Axes of size 1 dropped, sorted by the distance of their elements in `to`, merged where both views allow it. */
@@ -169,40 +147,6 @@ static void copy_by_table(char *to, const char *from, const int64_t *table, int6
     }
 }
 
-/* Where a piece has come to on all axes but the last. */
-typedef struct Place {
-    int64_t index[VIEW_RANK_LIMIT], to, from;
-} Place;
-
-static Place place_of(const Move *move, int64_t run)
-{
-    Place place = {.to = 0};
-    for (int d = move->rank - 2; d >= 0; d--) {
-        place.index[d] = run % move->axes[d].size;
-        run /= move->axes[d].size;
-        place.to += place.index[d] * move->axes[d].to;
-        place.from += place.index[d] * move->axes[d].from;
-    }
-    return place;
-}
-
-/* `by` steps along axis d, at most to its end. */
-static void advance(const Move *move, Place *place, int d, int64_t by)
-{
-    for (; d >= 0; d--, by = 1) {
-        const Axis *axis = &move->axes[d];
-        place->to += by * axis->to;
-        place->from += by * axis->from;
-        place->index[d] += by;
-        if (place->index[d] < axis->size) {
-            break;
-        }
-        place->index[d] = 0;
-        place->to -= axis->size * axis->to;
-        place->from -= axis->size * axis->from;
-    }
-}
-
 /* Short whole runs, as many of up to `limit` as two axes have; how many. */
 static int64_t copy_short_runs(const Move *move, Place *place, int64_t limit)
 {
@@ -254,41 +198,16 @@ static void copy_piece(void *context, int64_t piece)
 
 /* ---- tiles ---- */
 
-typedef uint8_t Vector __attribute__((vector_size(16)));
-
-/* a[k] b[k] a[k+1] b[k+1] … of elements of `size` bytes; the first of them are `begin` bytes from the start. */
-US_ALWAYS_INLINE Vector interleave(Vector a, Vector b, int size, int begin)
-{
-    Vector places; /* a constant: of a's bytes 0 … 15, of b's 16 … 31 */
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; i++) {
-        const int element = i / size;
-        places[i] = (uint8_t)(begin + element / 2 * size + i % size + element % 2 * 16);
-    }
-    return __builtin_shuffle(a, b, places);
-}
-
-/* A square of 16 / size rows of 16 bytes: interleaving row i with the one half the rows below it, again and again. */
+/* A square of 16 / size rows of 16 bytes. */
 US_ALWAYS_INLINE void transpose_square(char *to, int64_t to_row, const char *from, int64_t from_row, int size)
 {
     const int rows = 16 / size;
-    Vector now[16], next[16];
+    Vector now[16];
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
         memcpy(&now[i], from + i * from_row, 16);
     }
-#pragma GCC unroll 4
-    for (int width = 1; width < rows; width *= 2) {
-#pragma GCC unroll 8
-        for (int i = 0; i < rows / 2; i++) {
-            next[2 * i] = interleave(now[i], now[i + rows / 2], size, 0);
-            next[2 * i + 1] = interleave(now[i], now[i + rows / 2], size, 8);
-        }
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++) {
-            now[i] = next[i];
-        }
-    }
+    interleave_rows(now, rows, size);
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
         memcpy(to + i * to_row, &now[i], 16);
@@ -452,6 +371,9 @@ void us_copy_view(const View *to, const View *from)
     arrange(&move, to, from);
     join_neighbours(&move);
     Move tiled = move;
+    if (us_weave(&move)) {
+        return;
+    }
     if (cut_into_tiles(&tiled) && (tiled.side_to * tiled.side_from >= LEAST_TILE || !join_by_table(&move, table))) {
         us_parallel((tiled.tiles + TILES_OF_PIECE - 1) / TILES_OF_PIECE, copy_tiles, &tiled);
         return;
