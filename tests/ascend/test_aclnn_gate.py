@@ -33,8 +33,9 @@ def test_gates(shape, dim):
         near(call("SwiGlu", x=put(x), dim=dim, out=blank()), a * sigmoid(a) * b, kind)
         dy = drawn(a.shape, 2, kind)
         da = dy * sigmoid(a) * (1 + a * (1 - sigmoid(a))) * b
-        own = call("SwiGluGrad", yGrad=put(dy), x=put(x), dim=dim, out=empty(shape, kind, layout))
-        near(own, np.concatenate([da, dy * a * sigmoid(a)], dim), kind)
+        if x.size:  # its page takes no empty tensors
+            own = call("SwiGluGrad", yGrad=put(dy), x=put(x), dim=dim, out=empty(shape, kind, layout))
+            near(own, np.concatenate([da, dy * a * sigmoid(a)], dim), kind)
         for approximate in (0, 1):
             cubic = lambda v: np.sqrt(2 / np.pi) * (v + 0.044715 * v**3)
             gelu = lambda v: v / 2 * (1 + (np.tanh(cubic(v)) if approximate else np.vectorize(math.erf, otypes=[float])(v / np.sqrt(2))))
