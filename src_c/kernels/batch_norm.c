@@ -2,10 +2,14 @@
 
 #include "kernels/batch_norm_lines.h"
 #include "kernels/detach.h"
+#include "kernels/pieces.h"
+#include "kernels/scratch.h"
 #include "tensor/clones.h"
 #include "tensor/lane.h"
 
 #include <math.h>
+
+enum { PIECE_ELEMENTS = 16 * 1024 };
 
 /* What a block keeps from stage to stage. */
 typedef struct State {
@@ -106,8 +110,17 @@ static void load_given(const NormWork *work, int64_t block, const View *view, do
         us_fold_load(&work->fold, block, view, values);
         return;
     }
-    for (int64_t i = 0; i < FOLD_WIDTH; i++) {
+    for (int64_t i = 0; i < groups_of(work, block); i++) {
         values[i] = fallback;
+    }
+}
+
+static void load_scale_and_bias(const NormWork *work, int64_t block, const double *inverse, double *scale, double *bias)
+{
+    load_given(work, block, &work->parameters[0], 1, scale);
+    load_given(work, block, &work->parameters[1], 0, bias);
+    for (int64_t i = 0; i < groups_of(work, block); i++) {
+        scale[i] *= inverse[i];
     }
 }
 
@@ -115,11 +128,7 @@ static void set_normal_columns(const NormWork *work, int64_t block, State *state
 {
     const int64_t groups = groups_of(work, block);
     double scale[FOLD_WIDTH], bias[FOLD_WIDTH];
-    load_given(work, block, &work->parameters[0], 1, scale);
-    load_given(work, block, &work->parameters[1], 0, bias);
-    for (int64_t i = 0; i < groups; i++) {
-        scale[i] *= state->inverse[i];
-    }
+    load_scale_and_bias(work, block, state->inverse, scale, bias);
     us_norm_set(work, groups, state->mean, &state->columns.mean);
     us_norm_set(work, groups, scale, &state->columns.scale);
     us_norm_set(work, groups, bias, &state->columns.shift);
@@ -166,21 +175,26 @@ static void finish_training(void *context, int64_t block, void *memory, const do
 }
 
 static void load_mean_and_inverse(const NormWork *work, int64_t block, const View *views, bool of_variance,
-                                  State *state)
+                                  double *mean, double *inverse)
 {
-    us_fold_load(&work->fold, block, &views[0], state->mean);
-    us_fold_load(&work->fold, block, &views[1], state->inverse);
+    us_fold_load(&work->fold, block, &views[0], mean);
+    us_fold_load(&work->fold, block, &views[1], inverse);
     for (int64_t i = 0; of_variance && i < groups_of(work, block); i++) {
-        state->inverse[i] = 1 / sqrt(state->inverse[i] + work->norm->epsilon);
+        inverse[i] = 1 / sqrt(inverse[i] + work->norm->epsilon);
     }
+}
+
+static void load_running(const NormWork *work, int64_t block, double *mean, double *inverse)
+{
+    load_mean_and_inverse(work, block, &work->parameters[2], work->norm->spread != SPREAD_INVERSE, mean, inverse);
 }
 
 static void prepare_inference(void *context, int64_t block, void *memory, const double *sums)
 {
     (void)sums;
-    const NormWork *work = context;
-    load_mean_and_inverse(work, block, &work->parameters[2], work->norm->spread != SPREAD_INVERSE, memory);
-    set_normal_columns(work, block, memory);
+    State *state = memory;
+    load_running(context, block, state->mean, state->inverse);
+    set_normal_columns(context, block, state);
 }
 
 static void recompute_statistics(void *context, int64_t block, void *state, const double *sums)
@@ -193,7 +207,9 @@ static void load_statistics(void *context, int64_t block, void *memory, const do
 {
     (void)sums;
     const NormWork *work = context;
-    load_mean_and_inverse(work, block, &work->parameters[3], work->norm->spread == SPREAD_VARIANCE, memory);
+    State *state = memory;
+    load_mean_and_inverse(work, block, &work->parameters[3], work->norm->spread == SPREAD_VARIANCE, state->mean,
+                          state->inverse);
 }
 
 static void store_blended(const NormWork *work, int64_t block, const View *view, const double *values)
@@ -276,6 +292,52 @@ KernelStatus us_batch_norm_training(const View *views, const void *attributes)
     return status;
 }
 
+/* ---- inference ---- */
+
+/* Channels as planes: the numbers of all of them, and in how many parts each chunk's planes are worked on. */
+typedef struct Planes {
+    const NormWork *work;
+    struct PlaneNumbers {
+        double mean, scale, bias;
+    } *numbers;
+    int64_t parts;
+} Planes;
+
+static void normalise_planes(void *context, int64_t piece)
+{
+    const Planes *planes = context;
+    const NormWork *work = planes->work;
+    const int64_t blocks = work->fold.blocks, chunk = piece / planes->parts, part = piece % planes->parts;
+    Columns columns;
+    for (int64_t block = blocks * part / planes->parts; block < blocks * (part + 1) / planes->parts; block++) {
+        us_norm_set(work, 1, &planes->numbers[block].mean, &columns.mean);
+        us_norm_set(work, 1, &planes->numbers[block].scale, &columns.scale);
+        us_norm_set(work, 1, &planes->numbers[block].bias, &columns.shift);
+        us_norm_apply_forward(work, block, chunk, &columns);
+    }
+}
+
+/* Planes one after the other as they lie in memory: nothing is summed that would ask for a channel as a whole. */
+static KernelStatus infer_planes(const NormWork *work)
+{
+    const Fold *fold = &work->fold;
+    Planes planes = {.work = work, .numbers = us_scratch_take((size_t)fold->blocks * sizeof *planes.numbers)};
+    if (planes.numbers == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    for (int64_t block = 0; block < fold->blocks; block++) {
+        double mean[FOLD_WIDTH], inverse[FOLD_WIDTH], scale[FOLD_WIDTH], bias[FOLD_WIDTH];
+        load_running(work, block, mean, inverse);
+        load_scale_and_bias(work, block, inverse, scale, bias);
+        planes.numbers[block] = (struct PlaneNumbers){mean[0], scale[0], bias[0]};
+    }
+    const int64_t parts = fold->blocks * fold->chunk_elements / PIECE_ELEMENTS;
+    planes.parts = parts < 1 ? 1 : parts < fold->blocks ? parts : fold->blocks;
+    run_pieces(fold->chunks * planes.parts, fold->blocks * fold->reduced.count, normalise_planes, &planes);
+    us_scratch_give_back(planes.numbers);
+    return KERNEL_OK;
+}
+
 KernelStatus us_batch_norm_inference(const View *views, const void *attributes)
 {
     static const FoldStage stages[] = {{NULL, prepare_inference}, {normalise, NULL}};
@@ -283,7 +345,9 @@ KernelStatus us_batch_norm_inference(const View *views, const void *attributes)
     KernelStatus status = us_detach(&detached, 2, views, 1, &views[2]);
     if (status == KERNEL_OK) {
         const View operands[] = {detached.inputs[0], detached.inputs[1], views[2]}, absent = us_view_absent();
-        status = run(attributes, 3, operands, views + 3, &absent, 2, stages);
+        NormWork work;
+        us_norm_begin(&work, attributes, 3, operands, views + 3, &absent);
+        status = us_fold_cut_by_memory(&work.fold) ? infer_planes(&work) : us_fold_run(&work.fold, 2, stages, &work);
     }
     us_detach_end(&detached);
     return status;

@@ -130,6 +130,18 @@ void us_fold_begin(Fold *fold, int operand_count, const View *operands, const bo
     lay_out(fold, by_row);
 }
 
+bool us_fold_cut_by_memory(Fold *fold)
+{
+    const FoldAxes *kept = &fold->kept, *reduced = &fold->reduced;
+    if (fold->width > 1 || fold->blocks == 1 || reduced->rank == 1 ||
+        llabs(reduced->strides[0][0]) < llabs(kept->strides[0][0])) {
+        return false;
+    }
+    fold->chunks = reduced->sizes[0];
+    fold->chunk_elements = reduced->count / fold->chunks;
+    return true;
+}
+
 void us_fold_groups(const Fold *fold, int64_t block, int64_t *first, int64_t *count)
 {
     const int64_t run = fold->kept.sizes[fold->kept.rank - 1];

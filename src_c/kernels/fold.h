@@ -44,6 +44,10 @@ typedef struct Fold {
  * innermost, and rows are not put together unless their width is a multiple of 8. */
 void us_fold_begin(Fold *fold, int operand_count, const View *operands, const bool *keeps, bool by_row);
 
+/* For work without sums on blocks of one group: cuts the reduced elements so that the same chunk of all blocks, one after
+ * the other, lies side by side in memory. False: it does not, and nothing has changed. */
+bool us_fold_cut_by_memory(Fold *fold);
+
 /* The groups of a block: first number and how many. */
 void us_fold_groups(const Fold *fold, int64_t block, int64_t *first, int64_t *count);
 
