@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Elements of x in one piece of work. */
-enum { PIECE_ELEMENTS = 32 * 1024 };
+enum { PIECE_ELEMENTS = 32 * 1024, RUN = 512 /* windows at a time */ };
 
 typedef struct Span {
     int64_t begin, end;
@@ -63,6 +63,25 @@ static char *row_of(const View *view, int64_t plane, int64_t d, int64_t h)
     const int64_t at = plane / channels * view->strides[0] + plane % channels * view->strides[1] +
                        d * view->strides[2] + h * view->strides[3];
     return (char *)view->data + at * (int64_t)us_dtype_size(view->dtype);
+}
+
+/* Whether nothing lies between the elements of a plane. */
+static bool has_packed_planes(const View *view)
+{
+    int64_t packed = 1;
+    bool is = true;
+    for (int axis = 4; axis >= 2; axis--) {
+        is = is && (view->shape[axis] == 1 || view->strides[axis] == packed);
+        packed *= view->shape[axis];
+    }
+    return is;
+}
+
+/* Elements of such a plane, from `first` on. */
+static void load_run(Lane lane, const View *view, int64_t plane, int64_t first, int64_t count, void *to)
+{
+    const char *from = row_of(view, plane, 0, 0) + first * (int64_t)us_dtype_size(view->dtype);
+    us_lane_load(lane, to, from, view->dtype, 1, count);
 }
 
 static void load_row(const Places *call, const View *view, const void *row, void *to)
