@@ -435,7 +435,7 @@ static bool place_maximum_rows(Pool *pool)
     rows->windows_pitch = rows->windows_margin + rows->part + LANES;
     const int64_t windows = smaller(pooling->window[1] / pooling->stride[1] + 3, out[1]); /* that reach a row, and one */
     rows->windows_count = power_of_two_from(flat ? windows : out[0] * out[1]);
-    rows->line = whole_lanes(pool->in[2]) + 3 * LANES;
+    rows->line = whole_lanes(larger(pool->in[2], out[2])) + 3 * LANES;
     rows->group = larger(GROUP_ELEMENTS / pool->in[2], 1);
     return rows->count < INT32_MAX / rows->pitch;
 }

@@ -27,6 +27,7 @@ SHAPES = [
     ((2, 2, 11, 13), (3, 5), (2, 1), (3, 2)),
     ((1, 1, 4, 3), (7, 6), (4, 4), (2, 3)),
     ((1, 2, 3, 1031), (2, 4), (1, 3), (1, 3)),
+    ((1, 1, 3, 4), (2, 140), (1, 139), (1, 1)),
     ((2, 2, 4, 5, 6), (2, 3, 2), (1, 0, 1), (2, 1, 2)),
     ((1, 3, 2, 2, 5), (2, 2, 5), (0, 0, 2), (1, 1, 1)),
 ]
@@ -361,6 +362,8 @@ def digest() -> str:
     outputs = []
     shapes = [((3, 3), (1, 1), (stride, stride)) for stride in (2, 1, 3)] + [((2, 2), (0, 0), (2, 2))]
     for mode, data_type, nan, shape in itertools.product(MODES, TYPES, (False, True), shapes):
+        if shape == shapes[-1] and mode in (INCLUDE, EXCLUDE):
+            continue  # loops of the maximum alone
         descriptor = pooling(mode, *shape, propagate_nan=nan)
         values = random((3, 5, 65, 63), data_type, 1)
         values[:, :, ::7, ::11] = np.nan if mode in (MAX, DETERMINISTIC) else 0.5
