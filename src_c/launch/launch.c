@@ -4,6 +4,7 @@
 #include "launch/view_check.h"
 #include "report/trace.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,7 @@ typedef struct QueuedLaunch {
     LaunchTask task;
     View *views; /* copies of the task's, opened anew for each run: a graph runs a task many times */
     LaunchResult results[LAUNCH_RESULT_LIMIT];
+    size_t size; /* bytes of this block */
 } QueuedLaunch;
 
 static bool adds_level(const Use *use, size_t count, size_t distance)
@@ -282,12 +284,37 @@ static void *keep(char **cursor, const void *array, size_t size)
     return copy;
 }
 
+/* A list of hundreds of tensors needs so much that the allocator gives it back to the system each time, and its pages
+ * are cleared anew. The last large block is kept for the next one; not a very large one. */
+enum { KEPT_LEAST = 64 << 10, KEPT_MOST = 16 << 20 };
+static QueuedLaunch *_Atomic kept;
+
+static QueuedLaunch *take_block(size_t size)
+{
+    QueuedLaunch *block = size < KEPT_LEAST ? NULL : atomic_exchange(&kept, NULL);
+    if (block != NULL && block->size >= size) {
+        return block;
+    }
+    free(block);
+    block = malloc(size);
+    if (block != NULL) {
+        block->size = size;
+    }
+    return block;
+}
+
+static void give_back_block(void *block)
+{
+    const size_t size = ((const QueuedLaunch *)block)->size;
+    free(size < KEPT_LEAST || size > KEPT_MOST ? block : atomic_exchange(&kept, block));
+}
+
 static QueuedLaunch *copy_task(const LaunchTask *task, const Device *device)
 {
     const size_t count = (size_t)task->view_count;
     const size_t views = count * sizeof *task->views, names = count * sizeof *task->names;
     const size_t access = count * sizeof *task->access;
-    QueuedLaunch *queued = malloc(sizeof *queued + 6 * 16 + 2 * views + names + access + task->attribute_size);
+    QueuedLaunch *queued = take_block(sizeof *queued + 6 * 16 + 2 * views + names + access + task->attribute_size);
     if (queued == NULL) {
         return NULL;
     }
@@ -314,10 +341,10 @@ bool us_launch_submit_task(const LaunchTask *task, Stream *stream)
     Use *uses = NULL;
     size_t use_count = 0;
     bool submitted = find_uses(task, &uses, &use_count) &&
-                     us_stream_submit_using(stream, work, (Uses){uses, use_count}, run, free, queued);
+                     us_stream_submit_using(stream, work, (Uses){uses, use_count}, run, give_back_block, queued);
     free(uses);
     if (!submitted) {
-        free(queued);
+        give_back_block(queued);
     }
     return submitted;
 }
