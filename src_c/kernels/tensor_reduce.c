@@ -1,6 +1,7 @@
 #include "kernels/detach.h"
 #include "kernels/linear.h"
 #include "kernels/pieces.h"
+#include "kernels/reduce/reductions.h"
 #include "kernels/tensor_ops.h"
 
 #include <math.h>
@@ -8,7 +9,8 @@
 
 enum { CHUNK = 16 * 1024, TILE = 1024 };
 
-/* The result for some neighbouring reduced elements. */
+/* The result for some neighbouring reduced elements: products, and extrema with what they say of NaN and of places. Sums
+ * are those of kernels/reduce. */
 typedef struct Partial {
     double value;
     int64_t index; /* of the element that won; -1: there is none */
@@ -18,28 +20,48 @@ typedef struct Reduce {
     const TensorReduce *reduce;
     View a; /* axes that are kept first, then the reduced ones */
     int64_t groups, elements, chunks;
-    Partial *partials;
+    Partial *partials; /* of the chunks, or */
+    double *sums;      /* of the groups */
 } Reduce;
+
+/* NULL: not a sum. */
+static const Reduction *sum_of(TensorReduction reduction)
+{
+    switch (reduction) {
+    case REDUCE_SUM: return &us_reduce_sum;
+    case REDUCE_AVERAGE: return &us_reduce_mean;
+    case REDUCE_NORM1: return &us_reduce_norm_1;
+    case REDUCE_NORM2: return &us_reduce_norm_2;
+    default: return NULL;
+    }
+}
+
+static KernelStatus form_sums(const View *a, const View *c, const Reduction *reduction, double *sums)
+{
+    const View views[] = {*a, us_view_contiguous(sums, DTYPE_FLOAT64, c->rank, c->shape)};
+    ReduceCall call = {.reduction = reduction, .compute = a->dtype, .result = DTYPE_FLOAT64, .outputs = 1};
+    for (int32_t axis = 0; axis < c->rank; axis++) {
+        call.axes |= (uint32_t)(c->shape[axis] == 1) << axis;
+    }
+    return us_reduce(views, &call);
+}
+
+static bool is_product(TensorReduction reduction)
+{
+    return reduction == REDUCE_PRODUCT || reduction == REDUCE_PRODUCT_WITHOUT_ZEROS;
+}
 
 static Partial start(TensorReduction reduction)
 {
-    bool product = reduction == REDUCE_PRODUCT || reduction == REDUCE_PRODUCT_WITHOUT_ZEROS;
-    return (Partial){product ? 1 : 0, -1};
+    return (Partial){is_product(reduction) ? 1 : 0, -1};
 }
 
 /* Adds `value`, an element or the result of a later chunk. */
 static void take(const TensorReduce *reduce, Partial *partial, double value, int64_t index)
 {
-    switch (reduce->reduction) {
-    case REDUCE_SUM:
-    case REDUCE_AVERAGE:
-    case REDUCE_NORM1:
-    case REDUCE_NORM2: partial->value += value; return;
-    case REDUCE_PRODUCT:
-    case REDUCE_PRODUCT_WITHOUT_ZEROS: partial->value *= value; return;
-    case REDUCE_MINIMUM:
-    case REDUCE_MAXIMUM:
-    case REDUCE_LARGEST_SIZE: break;
+    if (is_product(reduce->reduction)) {
+        partial->value *= value;
+        return;
     }
     if (index < 0 || (value != value && !reduce->propagate_nan)) {
         return;
@@ -53,9 +75,7 @@ static void take(const TensorReduce *reduce, Partial *partial, double value, int
 static double prepared(TensorReduction reduction, double value)
 {
     switch (reduction) {
-    case REDUCE_LARGEST_SIZE:
-    case REDUCE_NORM1: return fabs(value);
-    case REDUCE_NORM2: return value * value;
+    case REDUCE_LARGEST_SIZE: return fabs(value);
     case REDUCE_PRODUCT_WITHOUT_ZEROS: return value == 0 ? 1 : value;
     default: return value;
     }
@@ -81,23 +101,16 @@ static void reduce_chunk(void *context, int64_t piece)
 static Partial finished(const Reduce *work, int64_t group)
 {
     Partial result = start(work->reduce->reduction);
+    if (work->sums != NULL) {
+        result.value = work->sums[group];
+        return result;
+    }
     for (int64_t chunk = 0; chunk < work->chunks; chunk++) {
         const Partial *partial = &work->partials[group * work->chunks + chunk];
         take(work->reduce, &result, partial->value, partial->index);
     }
-    switch (work->reduce->reduction) {
-    case REDUCE_AVERAGE: result.value /= (double)work->elements; break;
-    case REDUCE_NORM2: result.value = sqrt(result.value); break;
-    case REDUCE_MINIMUM:
-    case REDUCE_MAXIMUM:
-    case REDUCE_LARGEST_SIZE:
-        if (result.index < 0) { /* nothing but ignored NaN */
-            result = (Partial){NAN, 0};
-        }
-        break;
-    default: break;
-    }
-    return result;
+    const bool is_nothing_but_ignored_nan = !is_product(work->reduce->reduction) && result.index < 0;
+    return is_nothing_but_ignored_nan ? (Partial){NAN, 0} : result;
 }
 
 static View kept_first(const View *a, const View *c)
@@ -116,6 +129,26 @@ static View kept_first(const View *a, const View *c)
     return sorted;
 }
 
+/* Partials of the chunks, or sums of the groups. */
+static KernelStatus reduce_groups(Reduce *work, const View *a, const View *c)
+{
+    const Reduction *sum = sum_of(work->reduce->reduction);
+    work->groups = us_view_elements(c);
+    if (sum != NULL) {
+        work->sums = malloc((size_t)work->groups * sizeof *work->sums);
+        return work->sums != NULL ? form_sums(a, c, sum, work->sums) : KERNEL_NO_MEMORY;
+    }
+    work->a = kept_first(a, c);
+    work->elements = us_view_elements(&work->a) / work->groups;
+    work->chunks = (work->elements + CHUNK - 1) / CHUNK;
+    work->partials = malloc((size_t)(work->groups * work->chunks) * sizeof *work->partials);
+    if (work->partials == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    run_pieces(work->groups * work->chunks, work->groups * work->elements, reduce_chunk, work);
+    return KERNEL_OK;
+}
+
 KernelStatus us_tensor_reduce(const View *views, const void *attributes)
 {
     const View *c = &views[1], *indices = &views[2];
@@ -123,28 +156,21 @@ KernelStatus us_tensor_reduce(const View *views, const void *attributes)
     Reduce work = {.reduce = attributes};
     KernelStatus status = us_detach(&detached, 1, views, 1, c);
     if (status == KERNEL_OK) {
-        work.a = kept_first(&detached.inputs[0], c);
-        work.groups = us_view_elements(c);
-        work.elements = us_view_elements(&work.a) / work.groups;
-        work.chunks = (work.elements + CHUNK - 1) / CHUNK;
-        work.partials = malloc((size_t)(work.groups * work.chunks) * sizeof *work.partials);
-        status = work.partials != NULL ? KERNEL_OK : KERNEL_NO_MEMORY;
+        status = reduce_groups(&work, &detached.inputs[0], c);
     }
-    if (status == KERNEL_OK) {
-        run_pieces(work.groups * work.chunks, work.groups * work.elements, reduce_chunk, &work);
-        for (int64_t group = 0; group < work.groups; group++) {
-            Partial result = finished(&work, group);
-            double value = work.reduce->alpha * result.value, prior;
-            if (work.reduce->beta != 0) {
-                us_linear_load_double(c, group, 1, &prior);
-                value += work.reduce->beta * prior;
-            }
-            us_linear_store_double(c, group, 1, &value);
-            if (!us_view_is_absent(indices)) {
-                ((uint32_t *)indices->data)[group] = (uint32_t)result.index;
-            }
+    for (int64_t group = 0; status == KERNEL_OK && group < work.groups; group++) {
+        Partial result = finished(&work, group);
+        double value = work.reduce->alpha * result.value, prior;
+        if (work.reduce->beta != 0) {
+            us_linear_load_double(c, group, 1, &prior);
+            value += work.reduce->beta * prior;
+        }
+        us_linear_store_double(c, group, 1, &value);
+        if (!us_view_is_absent(indices)) {
+            ((uint32_t *)indices->data)[group] = (uint32_t)result.index;
         }
     }
+    free(work.sums);
     free(work.partials);
     us_detach_end(&detached);
     return status;
