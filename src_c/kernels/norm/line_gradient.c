@@ -33,16 +33,8 @@ static void fetch_ahead(const LineGradient *work, int64_t at, int64_t count)
     }
 }
 
-#define REAL double
-#define OF(name) name##_double
-#include "kernels/norm/line_gradient.inc"
-#undef REAL
-#undef OF
-#define REAL float
-#define OF(name) name##_float
-#include "kernels/norm/line_gradient.inc"
-#undef REAL
-#undef OF
+#define BODY "kernels/norm/line_gradient.inc"
+#include "kernels/both_reals.inc"
 
 typedef struct Work {
     const LineGradient *gradient;

@@ -117,16 +117,8 @@ static Block block_of(const ResizeWork *work, int64_t piece)
     return block;
 }
 
-#define REAL double
-#define OF(name) name##_double
-#include "kernels/resample/resize_gradient.inc"
-#undef REAL
-#undef OF
-#define REAL float
-#define OF(name) name##_float
-#include "kernels/resample/resize_gradient.inc"
-#undef REAL
-#undef OF
+#define BODY "kernels/resample/resize_gradient.inc"
+#include "kernels/both_reals.inc"
 
 static void choose_pieces(ResizeWork *work)
 {

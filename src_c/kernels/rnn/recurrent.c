@@ -158,21 +158,8 @@ static size_t mask_bytes(const Sizes *sizes)
     return us_scratch_round((size_t)us_dropout_mask_bytes(sizes->rows * sizes->width));
 }
 
-#define REAL float
-#define REAL_DTYPE DTYPE_FLOAT32
-#define OF(name) name##_float
-#include "kernels/rnn/recurrent.inc"
-#undef REAL
-#undef REAL_DTYPE
-#undef OF
-
-#define REAL double
-#define REAL_DTYPE DTYPE_FLOAT64
-#define OF(name) name##_double
-#include "kernels/rnn/recurrent.inc"
-#undef REAL
-#undef REAL_DTYPE
-#undef OF
+#define BODY "kernels/rnn/recurrent.inc"
+#include "kernels/both_reals.inc"
 
 /* ---- runs ---- */
 

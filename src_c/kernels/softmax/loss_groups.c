@@ -67,16 +67,8 @@ US_ALWAYS_INLINE float power_of_float(float x)
     return (1 + exp_polynomial_float(r)) * power_of_two_float(n);
 }
 
-#define REAL double
-#define OF(name) name##_double
-#include "kernels/softmax/loss_groups.inc"
-#undef REAL
-#undef OF
-#define REAL float
-#define OF(name) name##_float
-#include "kernels/softmax/loss_groups.inc"
-#undef REAL
-#undef OF
+#define BODY "kernels/softmax/loss_groups.inc"
+#include "kernels/both_reals.inc"
 
 int64_t us_group_rows(const RowLosses *work)
 {
