@@ -5,6 +5,7 @@
 #include "ftdsp/space.h"
 #include "report/arrays.h"
 #include "tensor/parallel.h"
+#include "tensor/tile.h"
 
 static FtCall begin(const char *function, DType dtype)
 {
@@ -176,6 +177,9 @@ void ft_finish(FtCall *call, KernelStatus status)
     ft_require(call, status == KERNEL_OK, "scratch", "no-memory", FT_NO_MEMORY, "the host has no memory for the work");
 }
 
+/* So few elements are done before another thread is there; what grains below a tile count may be much work each. */
+enum { SERIAL_ELEMENTS = 16 * TILE_ELEMENTS };
+
 typedef struct Split {
     FtSlice *body;
     void *context;
@@ -197,6 +201,13 @@ void ft_split(const FtCall *call, int64_t count, int64_t grain, FtSlice *body, v
     }
     const int64_t grains = (count + grain - 1) / grain;
     const int64_t slice = (grains + call->cores - 1) / call->cores * grain;
+    const int64_t slices = (count + slice - 1) / slice;
     Split split = {body, context, count, slice};
-    us_parallel((count + slice - 1) / slice, run_core, &split);
+    if (grain < TILE_ELEMENTS || count > SERIAL_ELEMENTS) {
+        us_parallel(slices, run_core, &split);
+        return;
+    }
+    for (int64_t core = 0; core < slices; core++) {
+        run_core(&split, core);
+    }
 }

@@ -57,12 +57,10 @@ static void check_steps(FtCall *call, const ReduceParameter *p)
                (long long)step_elements(p, p->num_axes_ - 1, true));
 }
 
-/* States of float16 and float32 are float64, and what is picked is exact. */
-static DType compute_type(DType dtype, ReduceMode mode)
+/* States are float64. */
+static DType compute_type(DType dtype)
 {
-    const bool picks = mode == MODE_MAX || mode == MODE_MIN;
-    return dtype == DTYPE_FLOAT16 ? (picks ? DTYPE_FLOAT16 : DTYPE_FLOAT32)
-                                  : dtype == DTYPE_FLOAT32 ? DTYPE_FLOAT32 : DTYPE_FLOAT64;
+    return dtype == DTYPE_FLOAT16 || dtype == DTYPE_FLOAT32 ? dtype : DTYPE_FLOAT64;
 }
 
 /* One step from elements of a type to float64. */
@@ -71,7 +69,7 @@ static KernelStatus reduce_step(const ReduceParameter *p, int step, const void *
     const int64_t sizes[] = {p->outer_sizes_[step], p->axis_sizes_[step], p->inner_sizes_[step]};
     const View views[] = {us_view_contiguous((void *)from, dtype, 3, sizes),
                           us_view_contiguous(to, DTYPE_FLOAT64, 3, (int64_t[]){sizes[0], 1, sizes[2]})};
-    const ReduceCall reduce = {.reduction = reduction_of(p->mode_, step == 0), .compute = compute_type(dtype, p->mode_),
+    const ReduceCall reduce = {.reduction = reduction_of(p->mode_, step == 0), .compute = compute_type(dtype),
                                .result = DTYPE_FLOAT64, .axes = 2, .outputs = 1};
     return us_reduce(views, &reduce);
 }
