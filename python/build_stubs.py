@@ -70,7 +70,7 @@ def main() -> None:
     options = parser.parse_args()
     text = operator_text()
     entries = json.loads(options.pages.read_text())["operators"].values()
-    functions = {entry["python"]: text.stub(entry) for entry in entries if text.is_simple(entry)} | written_functions(text)
+    functions = {entry["python"]: text.stub(entry) for entry in entries if text.has_function(entry)} | written_functions(text)
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(HEAD + "\n".join(functions[name] for name in sorted(functions)))
 

@@ -179,7 +179,7 @@ def data(derived: list[Derived], hosts: list[HostFunction]) -> str:
             "description": description(operator),
             "planned": bool(operator.plan),
             "parameters": [
-                {"name": p.name, "kind": p.kind, "written": p.written, "in_place": p.in_place, "optional": p.optional}
+                {key: getattr(p, key) for key in ("name", "kind", "written", "in_place", "updated", "optional")}
                 for p in operator.parameters
             ],
             "dtypes": {name: {product: per[product] for product in PRODUCTS} for name, per in operator.dtypes.items()},
@@ -190,6 +190,7 @@ def data(derived: list[Derived], hosts: list[HostFunction]) -> str:
             ],
             "computes": operator.computes,
             "result": operator.result,
+            "shapes": operator.shapes,
             "example": operator.example,
             "given": operator.given,
         }

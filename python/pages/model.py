@@ -45,6 +45,7 @@ class Parameter:
     written: bool
     optional: bool
     in_place: bool  # read and written: one tensor is both
+    updated: bool  # in place, or changed by what it holds: the NumPy layer gives it contents
 
     @property
     def is_object(self) -> bool:
@@ -94,6 +95,7 @@ class Operator:
     plan: str  # a C expression; empty: the first function is in a C file of its own
     status: int
     result: str
+    shapes: dict[str, str]  # outputs whose shape no check gives: for the NumPy layer
     example: dict
     given: dict[str, dict]  # optional parameter -> what changes in `example` where it is given
     notes: list[str]
@@ -151,7 +153,7 @@ def snake_case(name: str) -> str:
 
 def _parameters(operator: str, entry: dict, where: str) -> list[Parameter]:
     written = set(entry.get("writes", "").split())
-    optional = set(entry.get("optional", "").split())
+    optional, updated = (set(entry.get(key, "").split()) for key in ("optional", "updates"))
     parameters = []
     for item in entry["parameters"].split(","):
         name, _, kind = item.strip().partition(":")
@@ -161,9 +163,9 @@ def _parameters(operator: str, entry: dict, where: str) -> list[Parameter]:
             raise PageError(f"{where}: parameter {name} has unknown kind {kind}")
         is_written = name in written or (mutable and kind in (TENSOR, LIST) and "writes" not in entry)
         in_place = is_written and (name.endswith("Ref") or "Inplace" in operator)
-        parameters.append(Parameter(name, kind, mutable, is_written, name in optional, in_place))
+        parameters.append(Parameter(name, kind, mutable, is_written, name in optional, in_place, in_place or name in updated))
     names = {parameter.name for parameter in parameters}
-    if unknown := (written | optional) - names:
+    if unknown := (written | optional | updated) - names:
         raise PageError(f"{where}: no parameters {sorted(unknown)}")
     return parameters
 
@@ -227,7 +229,7 @@ def _substituted(text: str, mapping: dict[str, str]) -> str:
     return re.sub(r"\b[A-Za-z_]\w*\b", lambda match: mapping.get(match[0], match[0]), text)
 
 
-INHERITED = ("page", "library", "dtype", "rank", "except", "optional", "plan", "result", "computes", "example", "status", "values",
+INHERITED = ("page", "library", "dtype", "rank", "shape", "except", "optional", "plan", "result", "computes", "example", "status", "values",
              "products", "choice")  # fmt: skip
 
 
@@ -242,7 +244,7 @@ def _with_base(entry: dict, base: dict | None) -> dict:
     mapping = {name: new[0] for name in others if name not in own} if new else {}
     merged = dict(entry)
     for key in INHERITED:
-        by_name = key in ("dtype", "rank", "example")
+        by_name = key in ("dtype", "rank", "shape", "example")
         if key not in base or (key in merged and not by_name):
             continue
         value = base[key]
@@ -253,7 +255,8 @@ def _with_base(entry: dict, base: dict | None) -> dict:
         elif key == "except":
             value = {product: _substituted(text, mapping) for product, text in value.items()}
         elif by_name:
-            value = {mapping.get(name, name): item for name, item in value.items() if mapping.get(name, name) in own}
+            value = {mapping.get(name, name): _substituted(item, mapping) if key == "shape" else item
+                     for name, item in value.items() if mapping.get(name, name) in own}  # fmt: skip
             for name, item in base[key].items():  # the base's input decides, not its output
                 if key != "example" and mapping.get(name) and name == others[0]:
                     value[mapping[name]] = item
@@ -312,6 +315,7 @@ def _operator(name: str, entry: dict, file: pathlib.Path, where: str) -> Operato
         plan=entry.get("plan", ""),
         status=status,
         result=entry.get("result", ""),
+        shapes=entry.get("shape", {}),
         example=entry.get("example", {}),
         given=entry.get("given", {}),
         notes=entry.get("notes", []),

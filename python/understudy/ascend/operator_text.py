@@ -15,7 +15,10 @@ KINDS = {
     "FA": ("Sequence[builtins.float]", "numbers"), "BA": ("Sequence[builtins.bool]", "truth values"),
     "b": ("builtins.bool", "true or false"), "d": ("builtins.float", "number"), "f": ("builtins.float", "number"),
     "str": ("builtins.str", "text"), "dt": ("DTypeLike", "NumPy dtype"),
+    "TL": ("Sequence[ArrayLike]", "arrays"), "SL": ("Sequence[Number]", "numbers"),
 }  # fmt: skip
+TENSORS = ("T", "TL")
+AT_MOST = "at most "
 INTEGER = ("builtins.int", "integer")
 
 
@@ -24,7 +27,7 @@ def python_name(name: str) -> str:
 
 
 def is_result(parameter: dict) -> bool:
-    return parameter["written"] and not parameter["in_place"]
+    return parameter["written"] and not parameter["updated"]
 
 
 def inputs(entry: dict) -> list[dict]:
@@ -38,21 +41,39 @@ def shape_rule(entry: dict, name: str) -> str:
     for check in entry["checks"]:
         if check[0] == "shape" and check[1] == name:
             return " ".join(check[3:])
-        if check[0] == "same-shape" and name in check[2:]:
-            return check[1]
-    return ""
+        if check[0] in ("same-shape", "list-shape") and name in check[2:]:
+            return _resolved(entry, check[1])
+    return entry["shapes"].get(name, "")
 
 
-def is_simple(entry: dict) -> bool:
-    """Tensors in, tensors out, and the outputs' shapes are known; no lists: the operators that have a function."""
-    kinds = {parameter["kind"] for parameter in entry["parameters"]}
-    outputs = [p["name"] for p in entry["parameters"] if is_result(p)]
-    return bool(entry["planned"]) and not {"TL", "SL"} & kinds and all(shape_rule(entry, name) for name in outputs)
+def _resolved(entry: dict, name: str) -> str:
+    """A name, or the rule of an output of this name, which may come later."""
+    return shape_rule(entry, name) if any(p["name"] == name and is_result(p) for p in entry["parameters"]) else name
+
+
+def is_absent(entry: dict, parameter: dict) -> bool:
+    """No call may have this output."""
+    return shape_rule(entry, parameter["name"]) == "none"
+
+
+def is_found(entry: dict, parameter: dict) -> bool:
+    """The operator finds the output's shape."""
+    return shape_rule(entry, parameter["name"]).startswith(AT_MOST)
+
+
+def takes_shape(entry: dict) -> bool:
+    """Only the caller knows how large the result is."""
+    return any(shape_rule(entry, parameter["name"]) == "given" for parameter in entry["parameters"])
+
+
+def has_function(entry: dict) -> bool:
+    """The first function comes from the page, and the outputs' shapes are known."""
+    return bool(entry["planned"]) and all(shape_rule(entry, p["name"]) for p in entry["parameters"] if is_result(p))
 
 
 def results(entry: dict) -> list[dict]:
     """What the function returns, in the operator's order."""
-    return [p for p in entry["parameters"] if p["kind"] == "T" and p["written"]]
+    return [p for p in entry["parameters"] if p["kind"] in TENSORS and p["written"] and not is_absent(entry, p)]
 
 
 def _types(entry: dict, name: str) -> str:
@@ -67,18 +88,19 @@ def _rank(entry: dict, name: str) -> str:
 
 def _input_line(entry: dict, parameter: dict) -> str:
     name, what = parameter["name"], KINDS.get(parameter["kind"], INTEGER)[1]
-    types = _types(entry, name) if parameter["kind"] == "T" else ""
+    types = _types(entry, name) if parameter["kind"] in TENSORS else ""
     return (f"    {python_name(name)}: {what}{f' of {types}' if types else ''}{_rank(entry, name)}"
             f"{'; may be None' if parameter['optional'] else ''}")  # fmt: skip
 
 
 def _result_line(entry: dict, parameter: dict) -> str:
     name = parameter["name"]
-    if parameter["in_place"]:
-        return f"    {name}, changed: a device array itself, of others a copy"
+    if parameter["updated"]:
+        return f"    {name}, changed: " + ("a device array itself, of others a copy" if parameter["kind"] == "T" else
+                                           "the device arrays themselves, of others copies")  # fmt: skip
     types = _types(entry, name)
     rule = shape_rule(entry, name)
-    shape = f"the shape of {rule}" if rule.isidentifier() else f"shape {rule}"
+    shape = "out_shape" if rule == "given" else f"the {'shape' if parameter['kind'] == 'T' else 'shapes'} of {rule}" if rule.isidentifier() else f"shape {rule}"
     return f"    {name}: {shape}{f'; {types}' if types else ''}"
 
 
@@ -97,7 +119,8 @@ def docstring(entry: dict) -> str:
     """Formula, parameters, results, statuses and source."""
     lines = [f"{entry['function']}: {entry['meaning'] or entry['description']}", ""]
     lines += [_input_line(entry, parameter) for parameter in inputs(entry)]
-    lines += ["    out_dtype: of the result; by default what the page gives", "", "Returns"]
+    lines += ["    out_dtype: of the result; by default what the page gives"]
+    lines += ["    out_shape: of the result"] * takes_shape(entry) + ["", "Returns"]
     lines += [_result_line(entry, parameter) for parameter in results(entry)]
     refused = _statuses(entry)
     if refused:
@@ -112,9 +135,9 @@ def stub(entry: dict) -> str:
         annotation = KINDS.get(parameter["kind"], INTEGER)[0]
         optional = parameter["optional"]
         parameters.append(f"{python_name(parameter['name'])}: {annotation}{' | None = None' if optional else ''}")
-    count = len(results(entry))
-    result = "Array" if count == 1 else f"builtins.tuple[{', '.join(['Array'] * count)}]"
-    signature = ", ".join([*parameters, "*", "out_dtype: DTypeLike | None = None"])
+    types = ["Array" if parameter["kind"] == "T" else "builtins.list[Array]" for parameter in results(entry)]
+    result = types[0] if len(types) == 1 else f"builtins.tuple[{', '.join(types)}]"
+    signature = ", ".join([*parameters, "*", *["out_shape: Sequence[builtins.int]"] * takes_shape(entry), "out_dtype: DTypeLike | None = None"])
     return f"def {entry['python']}({signature}) -> {result}:\n{quoted(docstring(entry))}"
 
 

@@ -2,7 +2,7 @@
 
 A function takes the operator's inputs and attributes by the vendor's parameter names, arrays in, arrays out. The shape and
 the type of each output follow from the page; `out_dtype` names another type. A tensor that the operator changes in place is
-copied, and the copy is returned.
+copied, and the copy is returned. Lists of tensors are lists of arrays.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ import re
 import numpy
 
 from understudy import paths
-from understudy.ascend import ffi, lib, shapes
+from understudy.ascend import ffi, lib, network_shapes, shapes  # noqa: F401: the pages name the shapes of networks too
 from understudy.ascend import operator_text as text
-from understudy.ascend.runtime import DTYPES, Operation
+from understudy.ascend.runtime import DTYPES, Operation, Output
 from understudy.device_array import as_operand
 from understudy.kit.names import nearest
 
 ARRAYS = {"IA": ("int64_t[]", "aclCreateIntArray", "aclDestroyIntArray"),
           "FA": ("float[]", "aclCreateFloatArray", "aclDestroyFloatArray"),
           "BA": ("bool[]", "aclCreateBoolArray", "aclDestroyBoolArray")}  # fmt: skip
+_SCALAR_KINDS = [bool, int, float, complex]
 
 
 @functools.cache
 def operators() -> dict[str, dict]:
     """The operators with an element-wise or moving plan, by the name of their Python function."""
     data = json.loads((paths.sdk() / "rules/ascend/pages.json").read_text())
-    return {entry["python"]: entry for entry in data["operators"].values() if text.is_simple(entry)}
+    return {entry["python"]: entry for entry in data["operators"].values() if text.has_function(entry)}
 
 
-def _scalar(op: Operation, value):
+def _made_scalar(value):
     """bool, int, float and complex become ACL_BOOL, ACL_INT64, ACL_DOUBLE and ACL_COMPLEX128, as PyTorch's adapter does."""
     if isinstance(value, (bool, numpy.bool_)):
         cell, code = ffi.new("bool *", bool(value)), lib.ACL_BOOL
@@ -43,8 +44,21 @@ def _scalar(op: Operation, value):
         cell, code = ffi.new("double[2]", [value.real, value.imag]), lib.ACL_COMPLEX128
     else:
         cell, code = ffi.new("double *", float(value)), lib.ACL_DOUBLE
-    made = lib.aclCreateScalar(cell, code)
+    return lib.aclCreateScalar(cell, code)
+
+
+def _scalar(op: Operation, value):
+    made = _made_scalar(value)
     op.callback(lib.aclDestroyScalar, made)
+    return made
+
+
+def _scalars(op: Operation, values):
+    """The list owns its scalars. They are of one type: a float among them makes all floats."""
+    values = [value.item() if isinstance(value, numpy.generic) else value for value in values]
+    kind = max((type(value) for value in values), key=_SCALAR_KINDS.index, default=float)
+    made = lib.aclCreateScalarList(ffi.new("aclScalar *[]", [_made_scalar(kind(value)) for value in values]), len(values))
+    op.callback(lib.aclDestroyScalarList, made)
     return made
 
 
@@ -64,19 +78,42 @@ def _dtype_code(value) -> int:
 FIXED = {"B": numpy.bool_, "I8": numpy.int8, "I32": numpy.int32, "I64": numpy.int64, "U8": numpy.uint8, "F32": numpy.float32}
 
 
-def _result_dtypes(entry: dict, arrays: dict, values: dict, scalars: list) -> list[numpy.dtype]:
-    """The types of the results in turn, as the page gives them: "promoted" for all, "self, I64" for each."""
+def _flat(arrays: dict) -> list:
+    """The arrays and those of lists."""
+    parts = [part for value in arrays.values() for part in (value if isinstance(value, list) else [value])]
+    return [part for part in parts if part is not None]
+
+
+def _result_dtypes(entry: dict, arrays: dict, values: dict, scalars: list) -> list[list[numpy.dtype]]:
+    """The types of the results in turn, as the page gives them: "promoted" for all, "self, I64" for each. Of a result that
+    is a list they are those of its tensors, or one for all."""
     if "dtype" in values:
-        return [numpy.dtype(values["dtype"])]
+        return [[numpy.dtype(values["dtype"])]]
+    if not arrays:  # made of numbers
+        return [[_with_scalars(numpy.dtype(numpy.int64), scalars)]]
     rules = entry["result"].split(", ") if entry["result"] else [next(iter(arrays))]
-    return [numpy.dtype(FIXED[rule]) if rule in FIXED else _with_scalars(_result_dtype(rule, arrays, values), scalars)
-            for rule in rules]  # fmt: skip
+    return [_types_of(rule, arrays, values, scalars) for rule in rules]
+
+
+def _types_of(rule: str, arrays: dict, values: dict, scalars: list) -> list[numpy.dtype]:
+    if rule in FIXED:
+        return [numpy.dtype(FIXED[rule])]
+    if index := re.fullmatch(r"index\((\w+)\)", rule):
+        return [numpy.dtype(numpy.int32 if values[index[1]] else numpy.int64)]
+    if parts := re.fullmatch(r"complex\((\w+)\)", rule):
+        return [numpy.result_type(arrays[parts[1]].dtype, numpy.complex64)]
+    if rule in arrays:
+        found = [array.dtype for array in _flat({rule: arrays[rule]})]
+    else:
+        found = [_result_dtype(rule, arrays, values)]
+    return [_with_scalars(dtype, scalars) for dtype in found]
 
 
 def _result_dtype(rule: str, arrays: dict, values: dict) -> numpy.dtype:
     if floating := re.fullmatch(r"floating\((.*)\)", rule):
         rule = floating[1]
-    dtype = arrays[rule].dtype if rule in arrays else _promoted([array.dtype for array in arrays.values()], values)
+    given = _flat({rule: arrays[rule]} if rule in arrays else arrays)
+    dtype = given[0].dtype if rule in arrays else _promoted([array.dtype for array in given], values)
     return numpy.dtype(numpy.float32) if floating and dtype.kind in "iub" else dtype
 
 
@@ -113,51 +150,111 @@ def _with_scalars(dtype: numpy.dtype, scalars: list) -> numpy.dtype:
     return dtype
 
 
-def _call(entry: dict, values: dict, out_dtype):
+def _operand(parameter: dict, value):
+    if parameter["kind"] == "T":
+        return as_operand(value)
+    return [None if item is None else as_operand(item) for item in value]
+
+
+def _shape_value(value):
+    """Of a list of arrays the list of their shapes."""
+    if isinstance(value, list):
+        return [None if item is None else item.shape for item in value]
+    return value.shape
+
+
+def _given(op: Operation, parameter: dict, value):
+    """What the operator gets for a parameter that it reads."""
+    kind = parameter["kind"]
+    if value is None and parameter["optional"]:
+        return ffi.NULL
+    if kind in MADE:
+        return MADE[kind](op, value)
+    if kind in ARRAYS:
+        return _array(op, kind, value)
+    return value
+
+
+MADE = {
+    "T": Operation.input,
+    "TL": Operation.inputs,
+    "S": _scalar,
+    "SL": _scalars,
+    "dt": lambda op, value: _dtype_code(value),
+    "str": lambda op, value: ffi.new("char[]", value.encode()),
+}
+
+
+def _changed(op: Operation, parameter: dict, given) -> Output | None:
+    if given is None:
+        return None
+    return op.changed(given) if parameter["kind"] == "T" else op.changed_list(given)
+
+
+def _room(op: Operation, parameter: dict, shape, dtypes: list[numpy.dtype]) -> Output | None:
+    """For a result: of one shape, or of a list of them; None: it is not wanted."""
+    if shape is None:
+        return None
+    if parameter["kind"] == "T":
+        return op.output(shape, dtypes[0])
+    return op.outputs(shape, dtypes if len(dtypes) == len(shape) else dtypes[:1] * len(shape))
+
+
+def _call(entry: dict, values: dict, out_dtype, out_shape):
     parameters = entry["parameters"]
-    arrays = {p["name"]: as_operand(values[p["name"]]) for p in parameters
-              if p["kind"] == "T" and values.get(p["name"]) is not None}  # fmt: skip
+    arrays = {p["name"]: _operand(p, values[p["name"]]) for p in parameters
+              if p["kind"] in text.TENSORS and values.get(p["name"]) is not None}  # fmt: skip
     scalars = {p["name"]: values[p["name"]] for p in parameters if p["kind"] == "S" and values.get(p["name"]) is not None}
-    sizes = {**{name: array.shape for name, array in arrays.items()},
+    sizes = {**{name: _shape_value(value) for name, value in arrays.items()},
              **{name: value for name, value in values.items() if name not in arrays}}  # fmt: skip
     promoting = [name for check in entry["checks"] if check[0] == "promote" for name in check[1:] if name in scalars]
-    results = _result_dtypes(entry, arrays, values, [scalars[name] for name in promoting])
+    results = _result_dtypes(entry, arrays, values, [scalars[name] for name in promoting or (scalars if not arrays else [])])
     with Operation() as op:
         arguments, outputs = [], []
         for parameter in parameters:
-            name, kind = parameter["name"], parameter["kind"]
-            if parameter["in_place"] and kind == "T":
-                outputs.append(op.changed(arrays[name]))
-                arguments.append(outputs[-1].tensor)
-            elif parameter["written"] and kind == "T":
-                result = out_dtype or results[min(len(outputs), len(results) - 1)]
-                outputs.append(op.output(_shape(entry, name, sizes, arrays), result))
-                arguments.append(outputs[-1].tensor)
-            elif values.get(name) is None and parameter["optional"]:
-                arguments.append(ffi.NULL)
-            elif kind == "T":
-                arguments.append(op.input(arrays[name]))
-            elif kind == "S":
-                arguments.append(_scalar(op, values[name]))
-            elif kind in ARRAYS:
-                arguments.append(_array(op, kind, values[name]))
-            elif kind == "dt":
-                arguments.append(_dtype_code(values[name]))
-            elif kind == "str":
-                arguments.append(ffi.new("char[]", values[name].encode()))
+            name = parameter["name"]
+            if parameter["kind"] not in text.TENSORS or not parameter["written"]:
+                value = arrays[name] if name in arrays else values.get(name)
+                arguments.append(_given(op, parameter, value))
+                continue
+            if text.is_absent(entry, parameter):
+                output = None
+            elif parameter["updated"]:
+                output = _changed(op, parameter, arrays.get(name))
             else:
-                arguments.append(values[name])
+                shape = sizes[name] = out_shape or _shape(entry, name, sizes, arrays)
+                types = results[min(len(outputs), len(results) - 1)]
+                output = _room(op, parameter, shape, _types(entry, name, None if outputs else out_dtype, types))
+            arguments.append(ffi.NULL if output is None else output.tensor)
+            if not text.is_absent(entry, parameter):
+                outputs.append((output, text.is_found(entry, parameter)))
         op.run(entry["function"], *arguments)
-        fetched = tuple(output.fetch() for output in outputs)
+        fetched = tuple(_fetched(output, found) for output, found in outputs)
     return fetched[0] if len(fetched) == 1 else fetched
 
 
-def _shape(entry: dict, name: str, sizes: dict, arrays: dict) -> tuple[int, ...]:
+def _fetched(output: Output | None, found: bool):
+    """None: it was not wanted."""
+    if output is None:
+        return None
+    return output.fetch_found() if found else output.fetch()
+
+
+def _types(entry: dict, name: str, out_dtype, types: list[numpy.dtype]) -> list[numpy.dtype]:
+    """Of a result: what the caller asks for, else as the page gives them; where it lists them, the first of these."""
+    listed = entry["dtypes"].get(name, {}).get(text.PRODUCT, [])
+    known = [numpy.dtype(text.TYPES[kind]) for kind in listed if kind in text.TYPES]
+    if out_dtype is not None:
+        return [numpy.dtype(out_dtype)]
+    return types if not known or all(dtype in known for dtype in types) else known[:1]
+
+
+def _shape(entry: dict, name: str, sizes: dict, arrays: dict):
     """Where shapes do not go together, that of the first input: the operator is the one to refuse."""
     try:
-        return shapes.evaluate(text.shape_rule(entry, name), sizes)
+        return shapes.evaluate(text.shape_rule(entry, name).removeprefix(text.AT_MOST), sizes)
     except (ValueError, IndexError, TypeError):
-        return next(iter(arrays.values())).shape
+        return _shape_value(next(iter(arrays.values()))) if arrays else (1,)
 
 
 @functools.cache
@@ -171,13 +268,14 @@ def function(name: str):
     signature = inspect.Signature(
         [inspect.Parameter(text.python_name(p["name"]), inspect.Parameter.POSITIONAL_OR_KEYWORD,
                            default=None if p["optional"] else inspect.Parameter.empty) for p in text.inputs(entry)]
+        + [inspect.Parameter("out_shape", inspect.Parameter.KEYWORD_ONLY)] * text.takes_shape(entry)
         + [inspect.Parameter("out_dtype", inspect.Parameter.KEYWORD_ONLY, default=None)])  # fmt: skip
 
     def operator(*arguments, **named):
         bound = signature.bind(*arguments, **named)
         bound.apply_defaults()
-        out_dtype = bound.arguments.pop("out_dtype")
-        return _call(entry, {python_names[key]: value for key, value in bound.arguments.items()}, out_dtype)
+        options = [bound.arguments.pop(name, None) for name in ("out_dtype", "out_shape")]
+        return _call(entry, {python_names[key]: value for key, value in bound.arguments.items()}, *options)
 
     operator.__name__ = operator.__qualname__ = name
     operator.__signature__ = signature

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import threading
 
 import numpy
 
-from understudy.arrays import Storage, contiguous_strides, dtype_table, storage_of
+from understudy.arrays import dtype_table
 from understudy.ascend import call, ffi, lib
 from understudy.device_array import DeviceArray, Handle, Memory, Space, make_array
 
@@ -16,6 +17,9 @@ DTYPES = dtype_table(
     int16="ACL_INT16", int32="ACL_INT32", int64="ACL_INT64", uint8="ACL_UINT8", uint16="ACL_UINT16",
     uint32="ACL_UINT32", uint64="ACL_UINT64", bool="ACL_BOOL", complex64="ACL_COMPLEX64", complex128="ACL_COMPLEX128",
 )  # fmt: skip
+
+_free = ctypes.CDLL(None).free  # what the vendor's C++ callers delete[]
+_free.argtypes, _free.restype = [ctypes.c_void_p], None
 
 _thread = threading.local()
 _process = threading.Lock()
@@ -146,6 +150,32 @@ class Stream(Handle):
         call("aclrtStreamWaitEvent", self.handle, event.handle)
 
 
+def _created(array: DeviceArray):
+    """A new tensor of a device array."""
+    view = array.storage()
+    constant = DTYPES.get(view.elements.dtype)
+    if constant is None:
+        raise TypeError(f"dtype {view.elements.dtype} has no counterpart in aclDataType")
+    rank = len(view.shape)
+    shape, strides = ffi.new("int64_t[]", view.shape), ffi.new("int64_t[]", view.strides)
+    storage_shape = ffi.new("int64_t[]", [view.elements.size])
+    address = ffi.cast("void *", array.pointer)
+    tensor = lib.aclCreateTensor(
+        shape, rank, getattr(lib, constant), strides, 0, lib.ACL_FORMAT_ND, storage_shape, 1, address
+    )
+    if tensor == ffi.NULL:
+        raise MemoryError("aclCreateTensor returned NULL")
+    return tensor
+
+
+def _view_shape(tensor) -> tuple[int, ...]:
+    sizes, rank = ffi.new("int64_t **"), ffi.new("uint64_t *")
+    call("aclGetViewShape", tensor, sizes, rank)
+    shape = tuple(sizes[0][0 : rank[0]])
+    _free(int(ffi.cast("uintptr_t", sizes[0])))
+    return shape
+
+
 class Operation(contextlib.ExitStack):
     """One operator call: what it makes is freed, in reverse order, when the block ends.
 
@@ -170,42 +200,63 @@ class Operation(contextlib.ExitStack):
         self._kept.append(made)
         return made
 
-    def _tensor(self, view: Storage, address):
-        constant = DTYPES.get(view.elements.dtype)
-        if constant is None:
-            raise TypeError(f"dtype {view.elements.dtype} has no counterpart in aclDataType")
-        rank = len(view.shape)
-        shape, strides = ffi.new("int64_t[]", view.shape), ffi.new("int64_t[]", view.strides)
-        storage_shape = ffi.new("int64_t[]", [view.elements.size])
-        tensor = lib.aclCreateTensor(
-            shape, rank, getattr(lib, constant), strides, 0, lib.ACL_FORMAT_ND, storage_shape, 1, address
-        )
-        if tensor == ffi.NULL:
-            raise MemoryError("aclCreateTensor returned NULL")
+    def _on_device(self, array) -> DeviceArray:
+        """A device array itself; of others a copy, strided views stay such."""
+        if isinstance(array, DeviceArray):
+            self.on_device = True
+            return array
+        made = make_array(SPACE, array)
+        self._kept.append(made)
+        return made
+
+    def _copied(self, array) -> DeviceArray:
+        """A device array itself; of others a contiguous copy."""
+        on_device = isinstance(array, DeviceArray)
+        return self._on_device(array if on_device else numpy.ascontiguousarray(array).reshape(numpy.shape(array)))
+
+    def _room(self, shape: tuple[int, ...], dtype) -> DeviceArray:
+        dtype = numpy.dtype(dtype)
+        return DeviceArray(self.memory(dtype.itemsize * int(numpy.prod(shape, dtype=numpy.int64))), shape, dtype)
+
+    def _tensor(self, array: DeviceArray):
+        tensor = _created(array)
         self.callback(lib.aclDestroyTensor, tensor)
         return tensor
 
+    def _tensor_list(self, arrays: list[DeviceArray | None]):
+        """The list owns its tensors."""
+        tensors = [ffi.NULL if array is None else _created(array) for array in arrays]
+        made = lib.aclCreateTensorList(ffi.new("aclTensor *[]", tensors), len(tensors))
+        self.callback(lib.aclDestroyTensorList, made)
+        return made
+
     def input(self, array):
         """A tensor with the contents of an array; a strided view stays one. A device array is used where it is."""
-        if isinstance(array, DeviceArray):
-            self.on_device = True
-            return self._tensor(array.storage(), ffi.cast("void *", array.pointer))
-        made = make_array(SPACE, array)
-        self._kept.append(made)
-        return self._tensor(made.storage(), ffi.cast("void *", made.pointer))
+        return self._tensor(self._on_device(array))
 
-    def output(self, shape: tuple[int, ...], dtype) -> "Output":
-        dtype = numpy.dtype(dtype)
-        made = DeviceArray(self.memory(dtype.itemsize * int(numpy.prod(shape, dtype=numpy.int64))), shape, dtype)
-        return Output(self, self._tensor(made.storage(), ffi.cast("void *", made.pointer)), made)
+    def inputs(self, arrays):
+        """A list of tensors with the contents of arrays; None stays NULL."""
+        return self._tensor_list([None if array is None else self._on_device(array) for array in arrays])
 
-    def changed(self, array) -> "Output":
+    def output(self, shape: tuple[int, ...], dtype) -> Output:
+        made = self._room(shape, dtype)
+        return Output(self, self._tensor(made), made)
+
+    def outputs(self, shapes, dtypes) -> Output:
+        """A list of tensors, one of each shape and type."""
+        made = [self._room(shape, dtype) for shape, dtype in zip(shapes, dtypes)]
+        return Output(self, self._tensor_list(made), made)
+
+    def changed(self, array) -> Output:
         """A tensor with the contents of an array, which an operator changes. A device array is changed itself; of others
         a copy is."""
-        if isinstance(array, DeviceArray):
-            return Output(self, self.input(array), array)
-        made = make_array(SPACE, numpy.ascontiguousarray(array).reshape(numpy.shape(array)))
-        return Output(self, self._tensor(made.storage(), ffi.cast("void *", made.pointer)), made)
+        made = self._copied(array)
+        return Output(self, self._tensor(made), made)
+
+    def changed_list(self, arrays) -> Output:
+        """A list of tensors that an operator changes, as in `changed`."""
+        made = [self._copied(array) for array in arrays]
+        return Output(self, self._tensor_list(made), made)
 
     def run(self, name: str, *arguments) -> None:
         """Both phases of an operator, and the wait for its stream. Arguments are those of the first phase."""
@@ -217,11 +268,20 @@ class Operation(contextlib.ExitStack):
 
 
 class Output:
-    """An output tensor and the memory that it shows."""
+    """What an operator writes, a tensor or a list of them, and the memory that it shows."""
 
-    def __init__(self, operation: Operation, tensor, made: DeviceArray):
+    def __init__(self, operation: Operation, tensor, made: DeviceArray | list[DeviceArray]):
         self.tensor, self._operation, self._made = tensor, operation, made
 
-    def fetch(self) -> numpy.ndarray | DeviceArray:
-        """The result; call after `Operation.run`."""
-        return self._made if self._operation.on_device else self._made.numpy()
+    def fetch(self):
+        """The result, of a list a list; call after `Operation.run`."""
+        if isinstance(self._made, list):
+            return [self._result(made) for made in self._made]
+        return self._result(self._made)
+
+    def fetch_found(self) -> numpy.ndarray | DeviceArray:
+        """The result of the shape that the operator gave its tensor."""
+        return self._result(DeviceArray(self._made.memory, _view_shape(self.tensor), self._made.dtype))
+
+    def _result(self, made: DeviceArray) -> numpy.ndarray | DeviceArray:
+        return made if self._operation.on_device else made.numpy()

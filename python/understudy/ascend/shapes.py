@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 
 import numpy
 
 FUNCTIONS: dict[str, Callable] = {}
+FLAT = 1000  # a dim that stands for none: all elements in a row
 
 
 def shape_function(function: Callable) -> Callable:
@@ -402,37 +404,6 @@ def loss(reduction, *shapes):
     return broadcast(*shapes) if reduction == 0 else ()
 
 
-def _parts(text: str) -> list[str]:
-    parts, depth, start = [], 0, 0
-    for index, letter in enumerate(text):
-        depth += (letter in "([") - (letter in ")]")
-        if letter == "," and depth == 0:
-            parts.append(text[start:index].strip())
-            start = index + 1
-    return [*parts, text[start:].strip()] if text.strip() else []
-
-
-def _argument(text: str, values: Mapping):
-    name = text.removesuffix("_axes").removesuffix("_axis")
-    if name in values:
-        return values[name]
-    if re.fullmatch(r"-?\d+", text):
-        return int(text)
-    return {"true": True, "false": False}.get(text, text)
-
-
-def evaluate(text: str, values: Mapping) -> tuple[int, ...]:
-    """The shape that a page's expression gives. `values`: shapes of tensors, lists of them, and attributes, by name."""
-    text = text.strip()
-    if text in values:
-        return tuple(values[text])
-    if match := re.fullmatch(r"(\w+)\((.*)\)", text):
-        return tuple(FUNCTIONS[match[1]](*(_argument(part, values) for part in _parts(match[2]))))
-    if match := re.fullmatch(r"\[(.*)\]", text):
-        return tuple(int(eval(part.replace("/", "//"), {}, dict(values))) for part in _parts(match[1]))
-    raise ValueError(f"no shape expression: {text}")
-
-
 @shape_function
 def singular_values(shape):
     return (*shape[:-2], min(shape[-2:]))
@@ -458,3 +429,150 @@ def one_hot(shape, classes, axis):
 def repeated_each(shape, dim, size):
     axis = normal(dim, len(shape))
     return (*shape[:axis], size, *shape[axis + 1 :])
+
+
+# ---- statistics of norms, and what is found ------------------------------------------------------------------------------
+
+
+@shape_function
+def lines(shape, normalized):
+    """1 for the last dimensions, which are normalized."""
+    kept = len(shape) - len(normalized)
+    return (*shape[:kept], *[1] * (len(shape) - kept))
+
+
+@shape_function
+def rows(shape):
+    return shape[:-1]
+
+
+@shape_function
+def channels(shape):
+    return (shape[1],)
+
+
+@shape_function
+def instances(shape, layout):
+    return [size if letter in "NC" else 1 for size, letter in zip(shape, layout)]
+
+
+@shape_function
+def one_each(shapes):
+    return [()] * len(shapes)
+
+
+@shape_function
+def flattened(shape, axis):
+    at = normal(axis, len(shape)) if axis < len(shape) else axis
+    return (_count(shape[:at]), _count(shape[at:]))
+
+
+def _count(shape) -> int:
+    return int(numpy.prod(shape, dtype=object))
+
+
+@shape_function
+def counted(start, end, step):
+    return (max(0, math.ceil((end - start) / step)),)
+
+
+@shape_function
+def text_loss(reduction, target):
+    return target if reduction == "none" else (1,)
+
+
+@shape_function
+def ctc_losses(log_probs):
+    return log_probs[1:-1]
+
+
+@shape_function
+def ctc_alphas(log_probs, lengths):
+    """Of every entry and step; the labels and the blanks between them fill eights."""
+    return (*log_probs[1:-1], log_probs[0], (2 * max(lengths) + 8) // 8 * 8)
+
+
+@shape_function
+def pieces(shape, sizes, dim):
+    """Of one size, the last one shorter where it does not divide, or of the sizes of an array."""
+    axis = normal(dim, len(shape))
+    if isinstance(sizes, int):
+        sizes = [min(sizes, shape[axis] - start) for start in range(0, shape[axis], sizes)]
+    return [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
+
+
+@shape_function
+def left_vectors(shape, full):
+    return (*shape[:-1], shape[-2] if full else min(shape[-2:]))
+
+
+@shape_function
+def right_vectors(shape, full):
+    return (*shape[:-2], shape[-1], shape[-1] if full else min(shape[-2:]))
+
+
+@shape_function
+def all_elements(*shapes):
+    return (_count(broadcast(*shapes)),)
+
+
+@shape_function
+def coordinates(shape):
+    return (_count(shape), len(shape))
+
+
+@shape_function
+def coordinates_turned(shape):
+    return coordinates(shape)[::-1]
+
+
+@shape_function
+def slices(shape, dim):
+    """How many there are along dim; 1000: elements."""
+    return (_count(shape) if dim == FLAT or not shape else shape[normal(dim, len(shape))],)
+
+
+@shape_function
+def runs(shape, dim):
+    return slices(shape, dim) if dim == FLAT or not shape else shape
+
+
+@shape_function
+def run_numbers(shape, dim):
+    return shape if dim == FLAT or not shape else slices(shape, dim)
+
+
+# ---- expressions -----------------------------------------------------------------------------------------------------------
+
+
+def _parts(text: str) -> list[str]:
+    parts, depth, start = [], 0, 0
+    for index, letter in enumerate(text):
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append(text[start:index].strip())
+            start = index + 1
+    return [*parts, text[start:].strip()] if text.strip() else []
+
+
+def _argument(text: str, values: Mapping):
+    name = text.removesuffix("_axes").removesuffix("_axis")
+    if name in values:
+        return values[name]
+    if re.fullmatch(r"-?\d+", text):
+        return int(text)
+    return {"true": True, "false": False}.get(text, text)
+
+
+def evaluate(text: str, values: Mapping) -> tuple | None:
+    """The shape that a page's expression gives. `values`: shapes of tensors, lists of them, and attributes, by name.
+    Of a list of tensors it is a tuple of shapes; None: the output is not wanted."""
+    text = text.strip()
+    if text in values:
+        return tuple(values[text])
+    if match := re.fullmatch(r"(\w+)\((.*)\)", text):
+        made = FUNCTIONS[match[1]](*(_argument(part, values) for part in _parts(match[2])))
+        return None if made is None else tuple(made)
+    if match := re.fullmatch(r"\[(.*)\]", text):
+        return tuple(int(eval(part.replace("/", "//"), {}, dict(values))) for part in _parts(match[1]))
+    raise ValueError(f"no shape expression: {text}")

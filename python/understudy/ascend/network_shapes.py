@@ -1,0 +1,106 @@
+"""Shapes of attention, recurrent networks and grouped products: functions of the pages, as in `shapes`."""
+
+from __future__ import annotations
+
+import itertools
+
+from understudy.ascend.shapes import shape_function
+
+MAXIMA = 8  # numbers of a row's maximum and of its sum
+
+
+# ---- attention -------------------------------------------------------------------------------------------------------------
+
+
+def _by_heads(layout: str, shape, heads: int) -> dict[str, int]:
+    """Sizes of B, S (or T), N and D; H is N times D."""
+    sizes = dict(zip(layout, shape))
+    if "H" in sizes:
+        sizes |= {"N": heads, "D": sizes.pop("H") // max(heads, 1)}
+    return sizes
+
+
+def _first(shapes):
+    """Of a list of tensors the first one's shape."""
+    return shapes[0] if shapes and isinstance(shapes[0], (tuple, list)) else shapes
+
+
+@shape_function
+def attended(query, key, value, layout, heads, pages=None):
+    """The rows of the query, the head size of the value, in the layout behind `_` if there is one."""
+    key, value = _first(key), _first(value)
+    inside, _, outside = layout.partition("_")
+    of = _by_heads(inside, query, heads)
+    of_keys = inside if pages is None else "BNSD" if len(key) == 4 else "BSH"
+    key_heads = key[-1] // max(of["D"], 1) if "H" in of_keys else 1
+    of["D"] = value[-1] // max(key_heads, 1)
+    of["H"] = of["D"] * of["N"]
+    return [of[letter] for letter in outside or inside]
+
+
+@shape_function
+def row_maxima(query, layout, heads):
+    of = _by_heads(layout, query, heads)
+    return [of[letter] for letter in ("TN" if "T" in of else "BNS")] + [MAXIMA]
+
+
+@shape_function
+def row_logarithms(query, layout, heads, wanted):
+    """None: nobody wants them."""
+    of = _by_heads(layout.partition("_")[0], query, heads)
+    return [*(of[letter] for letter in ("TN" if "T" in of else "BNS")), 1] if wanted else None
+
+
+# ---- recurrent networks ----------------------------------------------------------------------------------------------------
+
+
+def _recurrent(input, params, sizes, batch_first, gates) -> tuple[int, int, int]:
+    """Steps, batch and hidden."""
+    if sizes:
+        steps, batch = sizes[0], input[0] // sizes[0]
+    else:
+        steps, batch = (input[1], input[0]) if batch_first else input[:2]
+    return steps, batch, params[0][0] // gates
+
+
+@shape_function
+def recurrent_output(input, params, sizes, batch_first, two_directions, gates):
+    steps, batch, hidden = _recurrent(input, params, sizes, batch_first, gates)
+    first = (batch, steps) if batch_first and not sizes else (steps, batch)
+    return (*first, hidden * (1 + bool(two_directions)))
+
+
+@shape_function
+def recurrent_states(input, params, sizes, batch_first, two_directions, gates, layers):
+    _, batch, hidden = _recurrent(input, params, sizes, batch_first, gates)
+    return (layers * (1 + bool(two_directions)), batch, hidden)
+
+
+@shape_function
+def recurrent_steps(input, params, sizes, batch_first, two_directions, gates, layers, train):
+    """Of every direction of every layer; None: nothing is trained."""
+    of_each = _recurrent(input, params, sizes, batch_first, gates)
+    return [of_each] * (layers * (1 + bool(two_directions))) if train else None
+
+
+@shape_function
+def first_of(shapes):
+    return shapes[0]
+
+
+# ---- grouped products ------------------------------------------------------------------------------------------------------
+
+
+@shape_function
+def grouped(x, weight, split, kind, groups=None):
+    """kind: -1 products of lists, 0 groups of rows, 2 groups of k. groups: numbers of the rows' ends, or the shape of their
+    tensor."""
+    columns = weight[0][-1]
+    if kind == 2:
+        items = [(groups[0], x[0][0], columns)] if split >= 2 else [(x[0][0], one[-1]) for one in weight]
+        return items
+    if split >= 2:
+        return [(sum(one[0] for one in x), columns)]
+    if len(x) == 1 and len(weight) > 1:
+        return [(end - begin, one[-1]) for begin, end, one in zip([0, *groups], groups, weight)]
+    return [(*left[:-1], right[-1]) for left, right in zip(x, weight)]

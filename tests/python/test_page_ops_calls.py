@@ -1,0 +1,65 @@
+"""Every NumPy function called as the operator's page says a call is legal: shapes and types of what it returns are those of
+the page's own outputs."""
+
+import numpy
+import pytest
+
+from understudy.ascend import operator_text, ops, page_ops
+
+from tests.conformance.ascend import pages
+
+NUMPY = {kind: numpy.dtype(name) for kind, name in operator_text.TYPES.items()}
+
+
+def array_of(spec: pages.Shaped) -> numpy.ndarray:
+    made = spec.values().astype(NUMPY[spec.dtype]).reshape(spec.shape)
+    return numpy.ascontiguousarray(made.swapaxes(-1, -2)).swapaxes(-1, -2) if spec.turned else made
+
+
+def argument(parameter: dict, value):
+    if value is None or parameter["kind"] not in operator_text.TENSORS:
+        return NUMPY[value] if parameter["kind"] == "dt" and value in NUMPY else value
+    if parameter["kind"] == "T":
+        return array_of(value)
+    return [None if item is None else array_of(item) for item in value]
+
+
+def shape_of(item) -> tuple[int, ...]:
+    """Results of one element may have any rank where the page says so."""
+    return () if numpy.prod(item.shape) == 1 else tuple(item.shape)
+
+
+def each(value) -> list:
+    return value if isinstance(value, list) else [value]
+
+
+def is_refused(entry: dict) -> bool:
+    return any(rule.get("always") for rule in entry["rules"])
+
+
+CALLED = {name: entry for name, entry in page_ops.operators().items() if not is_refused(entry)}
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_a_legal_call(name):
+    entry = CALLED[name]
+    legal = pages.legal(entry)
+    given = {operator_text.python_name(p["name"]): argument(p, legal[p["name"]]) for p in operator_text.inputs(entry)}
+    shown = [p for p in operator_text.results(entry) if legal[p["name"]] is not None]
+    if operator_text.takes_shape(entry):
+        given["out_shape"] = legal[shown[0]["name"]].shape
+    if entry["result"] == shown[0]["name"]:  # only the caller knows its type
+        given["out_dtype"] = NUMPY[legal[shown[0]["name"]].dtype]
+    made = getattr(ops, name)(**given)
+    made = made if isinstance(made, tuple) else (made,)
+    assert len(made) == len(operator_text.results(entry))
+    of_name = dict(zip((p["name"] for p in operator_text.results(entry)), made))
+    for parameter in shown:
+        result, spec = of_name[parameter["name"]], legal[parameter["name"]]
+        if operator_text.is_found(entry, parameter):
+            assert result.ndim == len(spec.shape) and result.size <= numpy.prod(spec.shape), parameter["name"]
+        else:
+            assert [shape_of(item) for item in each(result)] == [shape_of(item) for item in each(spec)], parameter["name"]
+        listed = entry["dtypes"].get(parameter["name"], {}).get("910B", [])
+        kinds = {NUMPY[kind].name for kind in listed if kind in NUMPY}
+        assert not kinds or {item.dtype.name for item in each(result)} <= kinds, parameter["name"]
