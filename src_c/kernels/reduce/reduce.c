@@ -58,6 +58,7 @@ typedef struct Work {
     ReduceStep *step;
     ReduceMerge *merge;
     ReduceFinish *finish;
+    ReduceFold *fold;  /* of rows that lie in memory as it reads them; NULL: there is none */
     bool has_b;        /* its states have a second value */
     char *partial;     /* of units cut into chunks: states of every chunk */
     char *guesses;     /* of these units: the results of the first reduction */
@@ -141,6 +142,7 @@ static void choose_reduction(Work *work, const Reduction *reduction)
     work->step = reduction->step[level][work->body];
     work->merge = reduction->merge[level][lane];
     work->finish = reduction->finish[level][lane];
+    work->fold = reduction->fold[level][work->body];
     work->has_b = reduction->outputs > 1;
 }
 
@@ -222,7 +224,8 @@ static ReducePanel panel_of(int64_t rows, int64_t width, int64_t row_stride, int
 static void step_strip(const Work *work, int64_t position, int64_t count, const char *elements, const RowStates *states)
 {
     const int64_t size = (int64_t)us_dtype_size(work->array), strip = work->strip, group = strip * REDUCE_ROWS;
-    const int64_t groups = count / group, strips = count % group / strip, rest = count % strip;
+    const int64_t all = count >> __builtin_ctzll((uint64_t)strip), rest = count & (strip - 1);
+    const int64_t groups = all / REDUCE_ROWS, strips = all % REDUCE_ROWS;
     const int64_t whole = rest / LANES * LANES, last = rest - whole;
     const char *guess = states->guess;
     if (groups > 0) {
@@ -253,12 +256,18 @@ static void step_strip(const Work *work, int64_t position, int64_t count, const 
     }
 }
 
+/* Whether the bodies can read a row as it is. */
+static bool is_row_in_place(const Work *work)
+{
+    return work->in_place && work->reduced.rank == 1 && work->reduced.strides[0][0] == 1;
+}
+
 /* Takes elements begin … end-1 of a row. */
 static void take_row(const Work *work, const char *row, int64_t begin, int64_t end, TakeElements *take,
                      const RowStates *states)
 {
     const int64_t stride = work->reduced.strides[0][work->reduced.rank - 1];
-    if (work->in_place && work->reduced.rank == 1 && stride == 1) {
+    if (is_row_in_place(work)) {
         take(work, begin, end - begin, row + begin * work->size, states);
         return;
     }
@@ -359,16 +368,13 @@ static void store_index(const Work *work, int64_t position, void *index)
 static void locate(const Work *work, int64_t position, int64_t count, const char *elements, const RowStates *states)
 {
     const int64_t size = (int64_t)us_dtype_size(work->array);
-    Work values = *work;
-    choose_reduction(&values, work->reduction->values);
-    ReduceFind *find = work->reduction->find[us_level()][work->body];
+    const int level = us_level();
+    ReduceFold *fold = work->reduction->values->fold[level][work->body];
+    ReduceFind *find = work->reduction->find[level][work->body];
     for (int64_t done = 0, part; done < count; done += part) {
         part = smaller(count - done, NEAR);
-        _Alignas(64) char a[STRIP * WIDEST], b[STRIP * WIDEST];
-        _Alignas(64) char index[LANES * WIDEST] = {0};
-        values.start(work->strip, a, b);
-        step_strip(&values, 0, part, elements + done * size, &(RowStates){.a = a, .b = b});
-        merge_strip(&values, 1, a, b);
+        _Alignas(64) char a[LANES * WIDEST] = {0}, index[LANES * WIDEST] = {0};
+        fold(elements + done * size, part, a);
         store_index(work, position + done, index);
         work->merge(1, states->a, states->b, a, index);
         if (memcmp(states->b, index, (size_t)work->wide_size) == 0) {
@@ -397,20 +403,33 @@ static void turn_strip(const Work *work, int64_t row, const char *states, Turned
     us_copy_elements(turned->bytes + row * work->wide_size, LANES, states, 1, work->wide_size, LANES);
 }
 
+static void fold_rows(const Work *work, const char *data, int64_t along, int64_t rows, int64_t begin, int64_t end,
+                      char *to_a)
+{
+    for (int64_t row = 0; row < rows; row++) {
+        work->fold(data + row * along + begin * work->size, end - begin, to_a + row * work->wide_size);
+    }
+}
+
 /* Up to LANES rows to a state each. What is left of their strips is merged for all of them side by side. */
 static void reduce_rows(const Work *work, const char *data, int64_t along, int64_t rows, int64_t begin, int64_t end,
                         const char *guess, char *to_a, char *to_b)
 {
     _Alignas(64) char a[STRIP * WIDEST], b[STRIP * WIDEST], guesses[STRIP * WIDEST];
+    _Alignas(64) char fresh_a[STRIP * WIDEST], fresh_b[STRIP * WIDEST];
     Turned turned_a, turned_b;
     const int64_t size = work->wide_size;
+    work->start(work->strip, fresh_a, fresh_b);
     memset(&turned_a, 0, rows < LANES ? sizeof turned_a : 0);
     memset(&turned_b, 0, rows < LANES && work->has_b ? sizeof turned_b : 0);
     for (int64_t row = 0; row < rows; row++) {
         if (work->reduction->first != NULL) {
             us_copy_elements(guesses, 1, guess + row * size, 0, size, work->strip);
         }
-        work->start(work->strip, a, b);
+        memcpy(a, fresh_a, (size_t)(work->strip * size));
+        if (work->has_b) {
+            memcpy(b, fresh_b, (size_t)(work->strip * size));
+        }
         take_row(work, data + row * along, begin, end, step_strip, &(RowStates){guesses, a, b});
         merge_strip(work, LANES, a, b);
         turn_strip(work, row, a, &turned_a);
@@ -443,11 +462,14 @@ static void reduce_unit(const Work *work, int64_t unit, int64_t begin, int64_t e
         return;
     }
     const bool is_indexed = work->reduction->values != NULL;
+    const bool folds = work->fold != NULL && is_row_in_place(work) && begin < end;
     for (int64_t i = 0, rows; i < count; i += rows) {
         const int64_t place = i * work->wide_size;
         char *const a = states->a.bytes + place, *const b = states->b.bytes + place;
         rows = is_indexed ? 1 : smaller(count - i, LANES);
-        if (is_indexed) {
+        if (folds) {
+            fold_rows(work, data + i * along, along, rows, begin, end, a);
+        } else if (is_indexed) {
             reduce_indexed_row(work, data + i * along, begin, end, a, b);
         } else {
             reduce_rows(work, data + i * along, along, rows, begin, end, states->guess.bytes + place, a, b);

@@ -38,6 +38,8 @@ typedef void ReduceStep(const Number *numbers, const ReducePanel *panel, const v
                         void *a, void *b);
 /* May change states up to whole LANES. */
 typedef void ReduceMerge(int64_t count, void *a, void *b, const void *c, const void *d);
+/* The extremum of `count` neighbours, at least one, as a state's value. */
+typedef void ReduceFold(const void *elements, int64_t count, void *value);
 /* The first of `count` neighbours that is *value, or a NaN if that is one; *value becomes this element. */
 typedef int64_t ReduceFind(const void *elements, int64_t count, void *value);
 typedef void ReduceFinish(const Number *numbers, int64_t elements, int64_t count, const void *guess, void *a, void *b);
@@ -51,6 +53,7 @@ typedef struct Reduction {
     ReduceStep *step[LEVEL_COUNT][LANE_BODIES];
     ReduceMerge *merge[LEVEL_COUNT][LANE_BODIES];
     ReduceFinish *finish[LEVEL_COUNT][LANE_BODIES];
+    ReduceFold *fold[LEVEL_COUNT][LANE_BODIES]; /* of extrema */
     ReduceFind *find[LEVEL_COUNT][LANE_BODIES]; /* where the second output is an index */
 } Reduction;
 
