@@ -4,7 +4,7 @@ import contextlib
 from functools import partial
 
 import numpy
-from cases import Case, Row, peer, shaped_rows, to_torch, torch
+from cases import DTYPES, Case, Row, peer, shaped_rows, to_torch, torch
 from elementwise import running, values
 from reductions import axes_array, dtype_code
 
@@ -152,17 +152,18 @@ def sorting(dtype: str, shape: tuple[int, int], kept: int):
 
 
 @contextlib.contextmanager
-def product(dtype: str, size: int):
-    x, y = values(dtype, (size, size), 1), values(dtype, (size, size), 2)
+def product(dtype: str, shape: tuple[int, int, int]):
+    m, n, k = shape
+    x, y = (values("float32", size, seed).astype(DTYPES[dtype]) for size, seed in (((m, k), 1), ((k, n), 2)))
     with Operation() as op:
-        run = running(op, "aclnnMatmul", [op.input(x), op.input(y), op.output((size, size), x.dtype).tensor, 1])
+        run = running(op, "aclnnMatmul", [op.input(x), op.input(y), op.output((m, n), x.dtype).tensor, 1])
 
         def with_torch():
             a, b = map(to_torch, (x, y))
-            out = torch.empty_like(a)
+            out = torch.empty((m, n), dtype=a.dtype)
             return lambda: torch.mm(a, b, out=out)
 
-        yield Case(run, peer(with_torch), 2 * x.nbytes, x.nbytes)
+        yield Case(run, peer(with_torch), x.nbytes + y.nbytes, m * n * x.itemsize)
 
 
 @contextlib.contextmanager
@@ -205,6 +206,7 @@ def rows() -> list[Row]:
     for name, shape, kept in (("sort", (1024, 1024), 0), ("sort", (1, 1 << 20), 0), ("topk 10", (1024, 1024), 10)):
         make = partial(sorting, shape=shape, kept=kept)
         found += shaped_rows(name, floats, "x".join(map(str, shape)), make, 0.0, 1.0)
-    for size, dtypes in ((64, floats), (1024, ["float32"])):
-        found += shaped_rows("matmul", dtypes, f"{size}x{size}", partial(product, size=size), 0.0, 1.0)
+    types = [*floats, "bfloat16"]
+    for name, shape in (("64x64", (64, 64, 64)), ("1024x1024", (1024, 1024, 1024)), ("777x1025", (1000, 777, 1025))):
+        found += shaped_rows("matmul", types, name, partial(product, shape=shape), 0.0, 1.0)
     return found

@@ -161,6 +161,67 @@ def test_16_bit_sums_are_rounded_once(dtype, layouts):
     np.testing.assert_array_equal(out, store(expected))
 
 
+def stored_as(values, dtype):
+    return rounded_to_bfloat(values) if dtype == "bfloat16" else values.astype(np.float16)
+
+
+def widened(stored, dtype):
+    return (bfloat_values(stored) if dtype == "bfloat16" else stored).astype(np.float64)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("size", [*SIZES, (31, 17, 300), (100, 300, 1100)], ids=str)
+def test_16_bit_operands_in_every_layout(dtype, size):
+    """Sums of products are those of float32, whichever way the operands lie and the sums go."""
+    m, n, k = size
+    a, b, c = stored_as(drawn((m, k), "float64", 1), dtype), stored_as(drawn((k, n), "float64", 2), dtype), \
+        drawn((m, n), "float32", 3)
+    left, right = widened(a, dtype), widened(b, dtype)
+    few = ["rows", "columns", "spread"] if k == 1100 else LAYOUTS
+    for layouts in itertools.product(few, few, ["rows", "columns", "spread"]):
+        for alpha, beta in [(1, 0), (1, 1), (-1.5, 0.5)]:
+            out = laid_out(c, layouts[2])
+            multiply(laid_out(a, layouts[0]), laid_out(b, layouts[1]), out, "float32", addend=out, alpha=alpha,
+                     beta=beta, types=(dtype, dtype, "float32"))
+            error = np.abs(out - reference(left, right, c, alpha, beta))
+            assert (error <= 2 * (k + 2) * 2.0**-24 * (abs(alpha) * scale_of(left, right, 0 * c) + np.abs(c))).all(), layouts
+
+
+@pytest.mark.parametrize("exponents", [(-133, -2), (-133, 100), (-126, 0), (-60, -70), (-56, -57), (-20, -20)], ids=str)
+def test_small_numbers_of_bfloat16_are_not_lost(exponents):
+    """Denormal operands, products and sums: exact in float32 where few significant bits are left."""
+    rng = np.random.default_rng(8)
+    a, b = (np.ldexp(rng.choice([-1.0, 0, 1], shape), exponent) for shape, exponent in zip([(40, 70), (70, 33)], exponents))
+    out = np.zeros((40, 33), np.float32)
+    multiply(rounded_to_bfloat(a), rounded_to_bfloat(b), out, "float32", types=("bfloat16", "bfloat16", "float32"))
+    np.testing.assert_array_equal(out, (a @ b).astype(np.float32))
+
+
+@pytest.mark.parametrize("where", [((0, 0), (0, 0)), ((20, 299), (5, 3)), ((39, 31), (299, 32))], ids=str)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_16_bit_infinities_and_nan(dtype, value, where):
+    """Also beside zeros, and at the ends of panels."""
+    a, b = np.ones((40, 300), np.float32), np.ones((300, 33), np.float32)
+    a[3], b[:, 4] = 0, 0
+    for special in ({0}, {1}, {0, 1}):
+        left, right = a.copy(), b.copy()
+        for operand, place in [((left, right)[i], where[i]) for i in special]:
+            operand[place] = value
+        out = np.zeros((40, 33), np.float32)
+        multiply(stored_as(left, dtype), stored_as(right, dtype), out, "float32", types=(dtype, dtype, "float32"))
+        with np.errstate(invalid="ignore"):
+            expected = np.where(np.isnan(left).any(1)[:, None] | np.isnan(right).any(0), np.nan, left @ right)
+        np.testing.assert_array_equal(out, expected)
+
+
+def test_large_numbers_of_float16_do_not_overflow_in_sums():
+    a, b = np.full((3, 1000), 65504, np.float16), np.full((1000, 5), -65504, np.float16)
+    out = np.zeros((3, 5), np.float32)
+    multiply(a, b, out, "float32", types=("float16", "float16", "float32"))
+    np.testing.assert_allclose(out, -1000 * 65504.0**2, rtol=1e-6)
+
+
 @pytest.mark.parametrize("stored, out_type", [(("int8", "int8"), "int32"), (("uint8", "int8"), "int32"),
                                               (("int32", "int32"), "int32"), (("int64", "int16"), "int64")], ids=str)
 def test_integers_are_exact_modulo_their_size(stored, out_type):
@@ -229,6 +290,11 @@ def all_bits():
         out = np.zeros((m, n), dtype)
         multiply(drawn((m, k), dtype, 1), drawn((k, n), dtype, 2), out, "float32")
         results += out.tobytes()
+    for m, n, k in [(700, 1100, 300), (3, 5, 9000), (200, 1, 300)]:
+        out = np.zeros((m, n), np.float32)
+        multiply(rounded_to_bfloat(drawn((m, k), "float32", 1)), rounded_to_bfloat(drawn((k, n), "float32", 2)), out,
+                 "float32", types=("bfloat16", "bfloat16", "float32"))
+        results += out.tobytes()
     return results
 
 
@@ -240,12 +306,22 @@ def test_the_same_bits_for_any_number_of_threads():
     assert len(found) == 1
 
 
+def run_again(tests, environment, *options):
+    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", "0", *options,
+                          *(f"{__file__}::{name}" for name in tests)],
+                         env=os.environ | environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout
+
+
+def test_16_bit_operands_without_amx():
+    run_again(["test_16_bit_sums_are_rounded_once", "test_16_bit_operands_in_every_layout",
+               "test_small_numbers_of_bfloat16_are_not_lost", "test_16_bit_infinities_and_nan",
+               "test_large_numbers_of_float16_do_not_overflow_in_sums"], {"UNDERSTUDY_AMX": "off"})
+
+
 def test_without_a_blas():
     """The library's own loops, by a BLAS that does not exist."""
     tests = ["test_layouts", "test_conjugates", "test_16_bit_sums_are_rounded_once",
              "test_integers_are_exact_modulo_their_size", "test_what_is_multiplied_by_zero_is_not_read",
              "test_deep_products_are_summed_in_parts", "test_finish_sees_every_sum_once"]
-    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", "0", "-k", "not 300",
-                          *(f"{__file__}::{name}" for name in tests)],
-                         env={**os.environ, "UNDERSTUDY_BLAS": "none.so"}, capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout
+    run_again(tests, {"UNDERSTUDY_BLAS": "none.so"}, "-k", "not 300")

@@ -1,5 +1,6 @@
 #include "kernels/matmul/panels.h"
 
+#include "kernels/matmul/amx.h"
 #include "kernels/matmul/blas.h"
 #include "kernels/scratch.h"
 
@@ -10,6 +11,14 @@
 /* Elements of the panels of a block together, and their depth. Sums of 256 products of 8-bit integers are exact in
  * float. */
 enum { PANEL_ELEMENTS = 1 << 19, LEAST_DEPTH = 256, MOST_DEPTH = 1 << 30, EXACT_DEPTH = 256 };
+
+/* Bytes of an operand's panel, which may hold either kind. */
+static size_t panel_bytes(const Run *run, const Matrix *operand, int64_t lines, int64_t depth)
+{
+    const size_t plain = (size_t)(lines * depth) * us_dtype_size(run->panel);
+    const size_t tiles = run->amx ? us_amx_panel(operand->dtype, lines, depth) : 0;
+    return us_scratch_round(tiles > plain ? tiles : plain);
+}
 
 /* How the operand of a product goes to the BLAS; 0: not at all. */
 static int form_of(const Matrix *operand, int64_t rows, int64_t columns, bool by_columns, int64_t *stride)
@@ -120,16 +129,16 @@ bool us_panels_take_workspace(const Run *run, const Block *block, bool direct, b
     const int64_t rows = block->tile.rows, columns = block->tile.columns, k = run->parts != NULL ? 0 : product->k;
     space->a_direct = k == 0 || is_direct(run, &block->a, rows, k, by_columns);
     space->b_direct = k == 0 || is_direct(run, &block->b, k, columns, by_columns);
-    const int64_t fitting = PANEL_ELEMENTS / (rows + columns);
+    const int64_t fitting = PANEL_ELEMENTS / (rows + columns) / LEAST_DEPTH * LEAST_DEPTH;
     space->depth = run->exact ? EXACT_DEPTH
                    : space->a_direct && space->b_direct ? MOST_DEPTH
                    : fitting > LEAST_DEPTH ? fitting : LEAST_DEPTH;
     space->depth = least(space->depth, k);
-    const size_t size = us_dtype_size(run->panel), depth = (size_t)space->depth;
+    const size_t size = us_dtype_size(run->panel);
     const size_t tile = direct ? 0 : us_scratch_round((size_t)(rows * columns) * us_dtype_size(product->compute));
     const size_t exact = run->exact ? us_scratch_round((size_t)(rows * columns) * size) : 0;
-    const size_t a = space->a_direct ? 0 : us_scratch_round((size_t)rows * depth * size);
-    const size_t b = space->b_direct ? 0 : us_scratch_round((size_t)columns * depth * size);
+    const size_t a = space->a_direct ? 0 : panel_bytes(run, &block->a, rows, space->depth);
+    const size_t b = space->b_direct ? 0 : panel_bytes(run, &block->b, columns, space->depth);
     space->memory = NULL;
     if (tile + exact + a + b == 0) {
         return true;
@@ -152,6 +161,11 @@ void us_multiply_panels(const Run *run, const Block *block, const Workspace *spa
     Matrix a = block->a, b = block->b;
     a.data = (const char *)a.data + first * a.column * element_size(run->panel, a.dtype);
     b.data = (const char *)b.data + first * b.row * element_size(run->panel, b.dtype);
+    int64_t stride;
+    if (run->amx && matrix_has_rows(c, sizes.m, sizes.n, &stride) &&
+        us_amx_multiply(&sizes, &a, &b, space->a, space->b, !is_zero(beta), (float *)c->data, stride)) {
+        return;
+    }
     if (!space->a_direct) {
         a = packed(run, &a, sizes.m, depth, space->a);
     }
