@@ -14,6 +14,7 @@ enum {
     PIECE_ELEMENTS = 16 * 1024,
     SERIAL_BYTES = 128 * 1024,
     VIEWS = 3,
+    LINE_BYTES = 64,
 };
 
 typedef struct Tile {
@@ -116,6 +117,22 @@ static void store(const Work *work, int k, char *place, const Part *part, const 
     move(work, k, place, dtype != result ? converted.bytes : rounded.bytes, part, true);
 }
 
+/* Where a part will be stored comes into the cache while it is computed. */
+static void fetch_for_store(const Work *work, int k, const char *place, const Part *part)
+{
+    const int64_t size = size_of(work, k), along = work->along[k], beside = across(work, k);
+    const int64_t runs = work->by_columns ? part->rows : part->lines, run_step = work->by_columns ? along : beside;
+    const int64_t length = size * (work->by_columns ? part->lines : part->rows);
+    if ((work->by_columns ? beside : along) != 1) {
+        return;
+    }
+    for (int64_t run = 0; run < runs; run++) {
+        for (int64_t byte = 0; byte < length; byte += LINE_BYTES) {
+            __builtin_prefetch(place + run * run_step * size + byte, 1, 3);
+        }
+    }
+}
+
 static void run_unit(const Work *work, int64_t unit)
 {
     const int64_t run = work->kept.shape[work->kept.rank - 1], begin = unit % work->units_per_run * work->unit_lines;
@@ -131,11 +148,17 @@ static void run_unit(const Work *work, int64_t unit)
     }
     scan->start[us_level()][lane](width, a, b);
     Part part = {TILE_ELEMENTS / width, lines, width, {1, 1}};
+    ScanPanel panel = {.width = width, .by_columns = work->by_columns, .exclusive = work->call->exclusive};
     for (int64_t done = 0; done < work->length; done += part.rows) {
         part.rows = smaller(work->length - done, part.rows);
-        *(work->by_columns ? &part.steps.row : &part.steps.column) = work->by_columns ? width : part.rows;
-        ScanPanel panel = {.rows = part.rows, .width = width, .position = done, .to = part.steps,
-                           .by_columns = work->by_columns, .exclusive = work->call->exclusive};
+        /* Member by member: a copy of what was just written in parts waits until all stores before it are done. */
+        part.steps.row = panel.to.row = work->by_columns ? width : 1;
+        part.steps.column = panel.to.column = work->by_columns ? 1 : part.rows;
+        panel.rows = part.rows;
+        panel.position = done;
+        for (int k = 1; k <= work->call->outputs; k++) {
+            fetch_for_store(work, k, at(work, k, offsets[k] + done * work->along[k]), &part);
+        }
         char *const from = at(work, 0, offsets[0] + done * work->along[0]);
         const char *x = load(work, from, &part, &elements, &panel.x);
         scan->bodies[us_level()][lane](&panel, x, a, b, values[0].bytes, values[1].bytes);
