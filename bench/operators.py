@@ -8,6 +8,7 @@ import attention
 import convolution
 import dsp
 import elementwise
+import layer_norms
 import normalization
 import numpy
 import pointwise
@@ -104,5 +105,5 @@ def ascend_rows() -> list[Row]:
 
 
 def all_rows() -> list[Row]:
-    modules = attention, elementwise, reductions, structured, pointwise, normalization, spatial, convolution, dsp
+    modules = attention, elementwise, reductions, structured, pointwise, layer_norms, normalization, spatial, convolution, dsp
     return [*ascend_rows(), *(row for module in modules for row in module.rows())]

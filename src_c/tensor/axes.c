@@ -60,17 +60,6 @@ int64_t us_axes_offset(const Axes *axes, int operand, int64_t position)
     return offset + position * axes->strides[operand][0];
 }
 
-AxesWalk us_axes_walk(const Axes *axes, int operand, int64_t begin, int64_t count)
-{
-    AxesWalk walk = {.axes = axes, .strides = axes->strides[operand], .remaining = count};
-    for (int32_t axis = axes->rank - 1; count > 0 && axis >= 0; axis--) { /* of nothing, sizes may be 0 */
-        walk.index[axis] = axis > 0 ? begin % axes->shape[axis] : begin;
-        begin /= axes->shape[axis];
-        walk.offset += walk.index[axis] * walk.strides[axis];
-    }
-    return walk;
-}
-
 AxesRun us_axes_next(AxesWalk *walk)
 {
     const int32_t last = walk->axes->rank - 1;

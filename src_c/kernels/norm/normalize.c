@@ -10,34 +10,49 @@
 
 /* Elements handled at a time; sums of a line; elements of a piece of work; ranges of lines that form sums of their own
  * for the parameters' gradients. */
-enum { TILE = 1024, PARTS = 8, PIECE_ELEMENTS = 16384, RANGE_LIMIT = 32, OPERANDS = 6 };
+enum { TILE = 1024, PARTS = 16, PIECE_ELEMENTS = 16384, RANGE_LIMIT = 32, OPERANDS = 6 };
 
 /* ---- loops ---- */
 
-US_ALWAYS_INLINE double sum_of_parts(const double *sums)
+/* Sums in PARTS parts, so that their order does not depend on the instruction set: in two vectors, neither of which
+ * waits for the other. */
+typedef float HalfOfFloats __attribute__((vector_size(PARTS / 2 * sizeof(float))));
+typedef double HalfOfParts __attribute__((vector_size(PARTS / 2 * sizeof(double))));
+
+US_ALWAYS_INLINE double sum_of_parts(const HalfOfParts *halves)
 {
+    const HalfOfParts sums = halves[0] + halves[1];
     return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
 }
+
+/* Not functions: these would return vectors that the lowest instruction set has not. */
+#define HALF_OF_FLOATS(name, from) \
+    HalfOfFloats name; \
+    memcpy(&(name), (from), sizeof(name))
+#define AS_PARTS(values) __builtin_convertvector(values, HalfOfParts)
 
 /* Sums of x - centre, and of its square. */
 KERNEL_CLONES static void sum_moments(const float *x, int64_t count, double centre, double *sum, double *square)
 {
-    double sums[PARTS] = {0}, squares[PARTS] = {0};
+    HalfOfParts sums[2] = {{0}}, squares[2] = {{0}};
     int64_t i = 0;
     for (; i + PARTS <= count; i += PARTS) {
-        for (int k = 0; k < PARTS; k++) {
-            const double value = (double)x[i + k] - centre;
-            sums[k] += value;
-            squares[k] += value * value;
+#pragma GCC unroll 2
+        for (int half = 0; half < 2; half++) {
+            HALF_OF_FLOATS(floats, x + i + half * PARTS / 2);
+            const HalfOfParts value = AS_PARTS(floats) - centre;
+            sums[half] += value;
+            squares[half] += value * value;
         }
     }
-    for (int k = 0; i < count; i++, k++) {
+    double rest = 0, rest_square = 0;
+    for (; i < count; i++) {
         const double value = (double)x[i] - centre;
-        sums[k] += value;
-        squares[k] += value * value;
+        rest += value;
+        rest_square += value * value;
     }
-    *sum = sum_of_parts(sums);
-    *square = sum_of_parts(squares);
+    *sum = sum_of_parts(sums) + rest;
+    *square = sum_of_parts(squares) + rest_square;
 }
 
 /* What stands for every element of a line. The mean in two parts, so that a large one costs no digits. */
@@ -98,39 +113,68 @@ KERNEL_CLONES static void combine(float *t, const float *added, const float *bia
     }
 }
 
-/* What the elements of a line and of a segment add up to, in PARTS sums: g and g * u with g = dy * scale; dy and dy * u
- * for the parameters. */
+/* What the elements of a line and of a segment add up to: g and g * u with g = dy * scale; dy and dy * u for the
+ * parameters. */
 typedef struct Slopes {
-    double sums[PARTS], products[PARTS];
+    HalfOfParts sums[2], products[2];
     double *for_offset, *for_scale;
 } Slopes;
 
-US_ALWAYS_INLINE void add_slope(Slopes *slopes, const float *dy, const float *x, LineNumbers line, const float *scale,
-                                int64_t i, int part, bool each)
+US_ALWAYS_INLINE void add_to(double *sums, const HalfOfParts *values)
+{
+    HalfOfParts before;
+    memcpy(&before, sums, sizeof before);
+    before += *values;
+    memcpy(sums, &before, sizeof before);
+}
+
+/* Half of PARTS elements from the i-th on. */
+US_ALWAYS_INLINE void add_half_of_slopes(Slopes *slopes, int half, const float *dy, const float *x, int64_t i,
+                                         LineNumbers line, const float *scale, bool each)
+{
+    HALF_OF_FLOATS(elements, x + i);
+    HALF_OF_FLOATS(floats, dy + i);
+    const HalfOfFloats unit = ((elements - line.mean) - line.mean_rest) * line.inverse;
+    const HalfOfParts slope = AS_PARTS(floats), product = slope * AS_PARTS(unit);
+    if (!each) {
+        slopes->sums[half] += slope;
+        slopes->products[half] += product;
+        return;
+    }
+    HALF_OF_FLOATS(scales, scale + i);
+    const HalfOfParts factor = AS_PARTS(scales);
+    slopes->sums[half] += slope * factor;
+    slopes->products[half] += product * factor;
+    add_to(slopes->for_offset + i, &slope);
+    add_to(slopes->for_scale + i, &product);
+}
+
+US_ALWAYS_INLINE void add_slope(Slopes *slopes, const float *dy, const float *x, int64_t i, LineNumbers line,
+                                const float *scale, bool each)
 {
     const float unit = ((x[i] - line.mean) - line.mean_rest) * line.inverse;
-    const double slope = (double)dy[i], product = slope * (double)unit;
-    const double factor = each ? (double)scale[i] : 1;
-    slopes->sums[part] += slope * factor;
-    slopes->products[part] += product * factor;
+    const double slope = (double)dy[i], product = slope * (double)unit, factor = each ? (double)scale[i] : 1;
+    slopes->sums[0][0] += slope * factor;
+    slopes->products[0][0] += product * factor;
     if (each) {
         slopes->for_offset[i] += slope;
         slopes->for_scale[i] += product;
     }
 }
 
-US_ALWAYS_INLINE void add_slopes(Slopes *slopes, const float *dy, const float *x, Segment at, LineNumbers line,
+US_ALWAYS_INLINE void add_slopes(Slopes *to, const float *dy, const float *x, Segment at, LineNumbers line,
                                  const float *scale, bool each)
 {
+    Slopes slopes = *to; /* in registers */
     int64_t i = 0;
     for (; i + PARTS <= at.count; i += PARTS) {
-        for (int k = 0; k < PARTS; k++) {
-            add_slope(slopes, dy, x, line, scale, i + k, k, each);
-        }
+        add_half_of_slopes(&slopes, 0, dy, x, i, line, scale, each);
+        add_half_of_slopes(&slopes, 1, dy, x, i + PARTS / 2, line, scale, each);
     }
-    for (int k = 0; i < at.count; i++, k++) {
-        add_slope(slopes, dy, x, line, scale, i, k, each);
+    for (; i < at.count; i++) {
+        add_slope(&slopes, dy, x, i, line, scale, each);
     }
+    *to = slopes;
 }
 
 KERNEL_CLONES static void sum_slopes(Slopes *slopes, const float *dy, const float *x, Segment at, LineNumbers line,
@@ -140,11 +184,11 @@ KERNEL_CLONES static void sum_slopes(Slopes *slopes, const float *dy, const floa
         add_slopes(slopes, dy, x, at, line, scale, true);
         return;
     }
-    Slopes own = {{0}, {0}, NULL, NULL};
+    Slopes own = {.for_offset = NULL};
     add_slopes(&own, dy, x, at, line, scale, false);
     const double sum = sum_of_parts(own.sums), product = sum_of_parts(own.products);
-    slopes->sums[0] += sum * (double)scale[0];
-    slopes->products[0] += product * (double)scale[0];
+    slopes->sums[0][0] += sum * (double)scale[0];
+    slopes->products[0][0] += product * (double)scale[0];
     slopes->for_offset[0] += sum;
     slopes->for_scale[0] += product;
 }
@@ -467,7 +511,7 @@ static void differentiate_line(const Work *work, int64_t line, float *spaces, do
     const LineNumbers numbers = line_numbers(mean, (double)series_load(&work->inverse, line));
     const float *x = line_of_input(work, -1, begin, spaces);
     const float *dy = line_of_slopes(work, begin, x, numbers, spaces + count);
-    Slopes slopes = {{0}, {0}, NULL, NULL};
+    Slopes slopes = {.for_offset = NULL};
     for (int64_t i = 0; i < count;) {
         const Segment at = segment_at(&work->norm, begin + i, count - i);
         slopes.for_offset = for_offset + at.parameter;
