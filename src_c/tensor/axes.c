@@ -60,6 +60,19 @@ int64_t us_axes_offset(const Axes *axes, int operand, int64_t position)
     return offset + position * axes->strides[operand][0];
 }
 
+void us_axes_walk(AxesWalk *walk, const Axes *axes, int operand, int64_t begin, int64_t count)
+{
+    walk->axes = axes;
+    walk->strides = axes->strides[operand];
+    walk->offset = 0;
+    walk->remaining = count;
+    for (int32_t axis = axes->rank - 1; count > 0 && axis >= 0; axis--) { /* of nothing, sizes may be 0 */
+        walk->index[axis] = axis > 0 ? begin % axes->shape[axis] : begin;
+        begin /= axes->shape[axis];
+        walk->offset += walk->index[axis] * walk->strides[axis];
+    }
+}
+
 AxesRun us_axes_next(AxesWalk *walk)
 {
     const int32_t last = walk->axes->rank - 1;
@@ -83,7 +96,8 @@ void us_axes_load(const Axes *axes, int operand, const void *data, DType dtype, 
     const int64_t stride = axes->strides[operand][axes->rank - 1], size = (int64_t)us_dtype_size(dtype);
     const int64_t wide = (int64_t)us_dtype_size(us_lane_dtype(lane));
     char *values = to;
-    for (AxesWalk walk = us_axes_walk(axes, operand, begin, count); walk.remaining > 0;) {
+    AxesWalk walk;
+    for (us_axes_walk(&walk, axes, operand, begin, count); walk.remaining > 0;) {
         AxesRun run = us_axes_next(&walk);
         us_lane_load(lane, values, (const char *)data + run.offset * size, dtype, stride, run.length);
         values += run.length * wide;
@@ -96,7 +110,8 @@ void us_axes_store(const Axes *axes, int operand, void *data, DType dtype, int64
     const int64_t stride = axes->strides[operand][axes->rank - 1], size = (int64_t)us_dtype_size(dtype);
     const int64_t wide = (int64_t)us_dtype_size(us_lane_dtype(lane));
     const char *values = from;
-    for (AxesWalk walk = us_axes_walk(axes, operand, begin, count); walk.remaining > 0;) {
+    AxesWalk walk;
+    for (us_axes_walk(&walk, axes, operand, begin, count); walk.remaining > 0;) {
         AxesRun run = us_axes_next(&walk);
         us_lane_store(lane, (char *)data + run.offset * size, dtype, stride, values, run.length);
         values += run.length * wide;

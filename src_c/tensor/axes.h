@@ -36,21 +36,8 @@ typedef struct AxesWalk {
     int64_t offset, remaining;
 } AxesWalk;
 
-/* Inline, and filled in part: a copy of what was just written in parts waits until all stores before it are done. */
-static inline AxesWalk us_axes_walk(const Axes *axes, int operand, int64_t begin, int64_t count)
-{
-    AxesWalk walk;
-    walk.axes = axes;
-    walk.strides = axes->strides[operand];
-    walk.offset = 0;
-    walk.remaining = count;
-    for (int32_t axis = axes->rank - 1; count > 0 && axis >= 0; axis--) { /* of nothing, sizes may be 0 */
-        walk.index[axis] = axis > 0 ? begin % axes->shape[axis] : begin;
-        begin /= axes->shape[axis];
-        walk.offset += walk.index[axis] * walk.strides[axis];
-    }
-    return walk;
-}
+/* Filled in part, and never copied: a copy of what was just written in parts waits until all stores before it are done. */
+void us_axes_walk(AxesWalk *walk, const Axes *axes, int operand, int64_t begin, int64_t count);
 AxesRun us_axes_next(AxesWalk *walk); /* while walk->remaining > 0 */
 
 /* Copies `count` elements of an operand from row-major position `begin` into a unit-stride array of a lane, and back. */

@@ -70,7 +70,9 @@ static void copy_slice(char *to, int to_operand, const char *from, int from_oper
         memcpy(to, from, (size_t)(count * element));
         return;
     }
-    AxesWalk targets = us_axes_walk(inner, to_operand, 0, count), sources = us_axes_walk(inner, from_operand, 0, count);
+    AxesWalk targets, sources;
+    us_axes_walk(&targets, inner, to_operand, 0, count);
+    us_axes_walk(&sources, inner, from_operand, 0, count);
     while (targets.remaining > 0) {
         const AxesRun target = us_axes_next(&targets), source = us_axes_next(&sources);
         us_copy_elements(to + target.offset * element, to_stride, from + source.offset * element, from_stride, element,

@@ -136,7 +136,8 @@ KernelStatus us_place_status(const OutsideIndex *outside)
 static void offsets_of(const Axes *axes, int operand, int64_t begin, int64_t count, int64_t *offsets)
 {
     const int64_t stride = axes->strides[operand][axes->rank - 1];
-    for (AxesWalk walk = us_axes_walk(axes, operand, begin, count); walk.remaining > 0;) {
+    AxesWalk walk;
+    for (us_axes_walk(&walk, axes, operand, begin, count); walk.remaining > 0;) {
         const AxesRun run = us_axes_next(&walk);
         for (int64_t i = 0; i < run.length; i++) {
             *offsets++ = run.offset + i * stride;

@@ -255,7 +255,8 @@ static void scatter_tile(const Truths *truths, int64_t begin, int64_t count, con
     const int64_t size = (int64_t)us_dtype_size(to->dtype);
     const int64_t stride = truths->to_axes.strides[0][truths->to_axes.rank - 1];
     int64_t source = before;
-    for (AxesWalk walk = us_axes_walk(&truths->to_axes, 0, begin, count); walk.remaining > 0;) {
+    AxesWalk walk;
+    for (us_axes_walk(&walk, &truths->to_axes, 0, begin, count); walk.remaining > 0;) {
         const AxesRun run = us_axes_next(&walk);
         for (int64_t i = 0; i < run.length; i++) {
             if (*truth++ != 0) {

@@ -74,7 +74,8 @@ static void find_targets(const Rows *rows, int64_t begin, int64_t count, Pick *p
     int64_t targets[TILE];
     us_axes_load(&rows->axes, TARGET, rows->target.data, rows->target.dtype, begin, count, LANE_INT64, targets);
     const int64_t stride = rows->axes.strides[CLASSES][rows->axes.rank - 1];
-    AxesWalk walk = us_axes_walk(&rows->axes, CLASSES, begin, count);
+    AxesWalk walk;
+    us_axes_walk(&walk, &rows->axes, CLASSES, begin, count);
     for (int64_t i = 0; walk.remaining > 0;) {
         const AxesRun run = us_axes_next(&walk);
         for (int64_t k = 0; k < run.length; k++, i++) {

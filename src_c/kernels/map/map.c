@@ -289,7 +289,8 @@ static void fetch(const Item *item, int k, int64_t position, int64_t count, Tile
     const bool as_it_is = operand->in_place;
     char *raw = as_it_is ? tile : tiles->raw.bytes, *to = raw;
     const bool is_read = fetch_across(item, k, position, count, raw);
-    for (AxesWalk walk = us_axes_walk(&item->axes, k, position, count); walk.remaining > 0 && !is_read;) {
+    AxesWalk walk;
+    for (us_axes_walk(&walk, &item->axes, k, position, count); walk.remaining > 0 && !is_read;) {
         const AxesRun run = us_axes_next(&walk);
         char *from = operand->data + run.offset * operand->size;
         if (run.length == count && stride == 1 && !as_it_is) {
@@ -310,7 +311,8 @@ static void put_back(const Item *item, int k, int64_t position, int64_t count, T
     const int64_t stride = item->axes.strides[k][item->axes.rank - 1];
     char *from = tiles->operands[k].bytes;
     const bool converts = !operand->in_place;
-    for (AxesWalk walk = us_axes_walk(&item->axes, k, position, count); walk.remaining > 0;) {
+    AxesWalk walk;
+    for (us_axes_walk(&walk, &item->axes, k, position, count); walk.remaining > 0;) {
         const AxesRun run = us_axes_next(&walk);
         char *to = operand->data + run.offset * operand->size;
         if (converts && run.length == count && stride == 1) {

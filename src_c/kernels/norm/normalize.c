@@ -12,6 +12,14 @@
  * for the parameters' gradients. */
 enum { TILE = 1024, PARTS = 16, PIECE_ELEMENTS = 16384, RANGE_LIMIT = 32, OPERANDS = 6 };
 
+/* What is fetched of a line while the one before it is computed. */
+enum { LINE_BYTES = 64, FETCH_LIMIT = 16 * 1024 };
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* ---- loops ---- */
 
 /* Sums in PARTS parts, so that their order does not depend on the instruction set: in two vectors, neither of which
@@ -218,7 +226,7 @@ KERNEL_CLONES static void find_gradient(float *dx, const float *dy, const float 
 typedef struct Tensors {
     Axes axes;
     View views[OPERANDS];
-    bool packed[OPERANDS]; /* float32 without gaps */
+    bool contiguous[OPERANDS], packed[OPERANDS]; /* without gaps; float32 too */
 } Tensors;
 
 static void begin_tensors(Tensors *tensors, int count, const View *const *views, const View *model)
@@ -229,7 +237,8 @@ static void begin_tensors(Tensors *tensors, int count, const View *const *views,
         const bool absent = us_view_is_absent(views[k]);
         tensors->views[k] = *views[k];
         pointers[k] = absent ? model : views[k];
-        tensors->packed[k] = !absent && views[k]->dtype == DTYPE_FLOAT32 && us_view_is_contiguous(views[k]);
+        tensors->contiguous[k] = !absent && us_view_is_contiguous(views[k]);
+        tensors->packed[k] = tensors->contiguous[k] && views[k]->dtype == DTYPE_FLOAT32;
     }
     us_axes_add(&tensors->axes, pointers, count, 0, model->rank);
 }
@@ -237,6 +246,16 @@ static void begin_tensors(Tensors *tensors, int count, const View *const *views,
 static bool is_given(const Tensors *tensors, int k)
 {
     return !us_view_is_absent(&tensors->views[k]);
+}
+
+/* Elements come into the cache before their turn; `writes` is a constant. */
+US_ALWAYS_INLINE void fetch(const Tensors *tensors, int k, int64_t begin, int64_t count, bool writes)
+{
+    const int64_t size = (int64_t)us_dtype_size(tensors->views[k].dtype);
+    const char *from = (const char *)tensors->views[k].data + begin * size;
+    for (int64_t byte = 0; tensors->contiguous[k] && byte < smaller(count * size, FETCH_LIMIT); byte += LINE_BYTES) {
+        __builtin_prefetch(from + byte, writes, 3);
+    }
 }
 
 static void load(const Tensors *tensors, int k, int64_t begin, int64_t count, float *to)
@@ -421,6 +440,8 @@ static void normalize_range(void *context, int64_t range)
     for (int64_t line = range * work->range_lines; line < end_of_range(work, range); line++) {
         const int64_t begin = line * work->norm.line;
         const float *x = line_of_input(work, FORWARD_BIAS, begin, space);
+        fetch(&work->tensors, IN_X, begin + work->norm.line, work->norm.line, false);
+        fetch(&work->tensors, FORWARD_Y, begin, work->norm.line, true);
         const LineNumbers numbers = find_statistics(work, line, x);
         if (is_given(&work->tensors, FORWARD_SUM)) {
             store(&work->tensors, FORWARD_SUM, begin, work->norm.line, x);
@@ -511,6 +532,9 @@ static void differentiate_line(const Work *work, int64_t line, float *spaces, do
     const LineNumbers numbers = line_numbers(mean, (double)series_load(&work->inverse, line));
     const float *x = line_of_input(work, -1, begin, spaces);
     const float *dy = line_of_slopes(work, begin, x, numbers, spaces + count);
+    fetch(&work->tensors, IN_X, begin + count, count, false);
+    fetch(&work->tensors, BACKWARD_DY, begin + count, count, false);
+    fetch(&work->tensors, BACKWARD_FIRST, begin, count, true);
     Slopes slopes = {.for_offset = NULL};
     for (int64_t i = 0; i < count;) {
         const Segment at = segment_at(&work->norm, begin + i, count - i);

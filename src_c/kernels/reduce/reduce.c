@@ -274,7 +274,8 @@ static void take_row(const Work *work, const char *row, int64_t begin, int64_t e
     Tile tile;
     const int64_t array_size = (int64_t)us_dtype_size(work->array);
     int64_t held = 0, position = begin; /* elements in the tile, of numbers from `position` on */
-    for (AxesWalk walk = us_axes_walk(&work->reduced, 0, begin, end - begin); walk.remaining > 0;) {
+    AxesWalk walk;
+    for (us_axes_walk(&walk, &work->reduced, 0, begin, end - begin); walk.remaining > 0;) {
         const AxesRun run = us_axes_next(&walk);
         const char *from = row + run.offset * work->size;
         if (work->in_place && stride == 1 && held == 0 && run.length >= STRIP) {
@@ -326,7 +327,8 @@ static void step_columns(const Work *work, const char *first, int64_t columns, i
     const int64_t whole = neighbours ? columns / LANES * LANES : 0;
     const int64_t rest = columns - whole, states = whole * work->wide_size;
     int64_t position = begin;
-    for (AxesWalk walk = us_axes_walk(&work->reduced, 0, begin, end - begin); walk.remaining > 0;) {
+    AxesWalk walk;
+    for (us_axes_walk(&walk, &work->reduced, 0, begin, end - begin); walk.remaining > 0;) {
         const AxesRun run = us_axes_next(&walk);
         for (int64_t done = 0, rows; done < run.length; done += rows, position += rows) {
             rows = smaller(run.length - done, whole > 0 ? REDUCE_ROWS : run.length);

@@ -79,7 +79,8 @@ static void load_keys(const Work *work, const char *line, uint64_t *keys)
 {
     const DType dtype = work->views[0].dtype;
     const int64_t stride = work->reduced.strides[0][work->reduced.rank - 1];
-    for (AxesWalk walk = us_axes_walk(&work->reduced, 0, 0, work->elements); walk.remaining > 0;) {
+    AxesWalk walk;
+    for (us_axes_walk(&walk, &work->reduced, 0, 0, work->elements); walk.remaining > 0;) {
         const AxesRun run = us_axes_next(&walk);
         us_load_keys(keys, line + run.offset * (int64_t)us_dtype_size(dtype), dtype, stride, run.length, work->rule);
         keys += run.length;

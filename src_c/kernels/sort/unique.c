@@ -30,7 +30,8 @@ static void load_keys(const Items *items, const Axes *axes, const char *data, in
     const bool is_complex = dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128;
     const DType part = dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : dtype == DTYPE_COMPLEX128 ? DTYPE_FLOAT64 : dtype;
     const int64_t size = (int64_t)us_dtype_size(dtype), stride = axes->strides[0][axes->rank - 1];
-    for (AxesWalk walk = us_axes_walk(axes, 0, begin, count); walk.remaining > 0;) {
+    AxesWalk walk;
+    for (us_axes_walk(&walk, axes, 0, begin, count); walk.remaining > 0;) {
         const AxesRun run = us_axes_next(&walk);
         const char *from = data + run.offset * size;
         for (int64_t i = 0; is_complex && i < run.length; i++) {
