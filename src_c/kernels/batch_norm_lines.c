@@ -267,8 +267,11 @@ static void form_results(Visit *visit, int64_t block, int64_t chunk, const Colum
     int64_t groups;
     us_fold_groups(&work->fold, block, &visit->first_group, &groups);
     visit->how = (Apply){work->norm, columns, !us_view_is_absent(&work->fold.operands[added])};
-    visit->access.reads |= work->norm->beta != 0 ? visit->access.writes : 0;
-    us_fold_walk(&work->fold, block, chunk, visit->access, visit_panel, visit);
+    /* Made anew: a structure that was just written in part is not read before all earlier stores are done. */
+    const FoldAccess given = visit->access;
+    const FoldAccess access = {given.reads | (work->norm->beta != 0 ? given.writes : 0), given.writes};
+    visit->access = access;
+    us_fold_walk(&work->fold, block, chunk, access, visit_panel, visit);
 }
 
 void us_norm_apply_forward(const NormWork *work, int64_t block, int64_t chunk, const Columns *columns)
