@@ -53,6 +53,10 @@ bool us_load_array(Lane lane, void *to, const void *from, DType dtype, int64_t s
 
 bool us_store_array(Lane lane, void *to, DType dtype, int64_t stride, const void *from, int64_t count)
 {
+    if (lane == LANE_FLOAT && dtype == DTYPE_INT8 && stride == 1) {
+        us_store_bytes(to, from, count);
+        return true;
+    }
     if (!is_array(lane, dtype, stride, count)) {
         return false;
     }

@@ -8,4 +8,7 @@
 bool us_load_array(Lane lane, void *to, const void *from, DType dtype, int64_t stride, int64_t count);
 bool us_store_array(Lane lane, void *to, DType dtype, int64_t stride, const void *from, int64_t count);
 
+/* Floats truncated and saturated. */
+void us_store_bytes(int8_t *to, const float *from, int64_t count);
+
 #endif
