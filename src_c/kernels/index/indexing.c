@@ -52,6 +52,10 @@ static void copy_elements(char *to, const int64_t *to_offsets, const char *from,
 static void copy_line(bool reads, char *tensor, const int64_t *offsets, char *other, int64_t stride, int64_t count,
                       int64_t element)
 {
+    if (reads && stride == 1) {
+        us_place_gather(other, tensor, offsets, count, (size_t)element);
+        return;
+    }
     switch (element) {
         LINE_CASE(uint8_t)
         LINE_CASE(uint16_t)
