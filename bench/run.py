@@ -153,6 +153,19 @@ def print_call_cost(folder: pathlib.Path) -> None:
         print(f"{checks or mode:<9} {whole:32.2f} {first:18.2f} {calls:10.1f} {graph:13.1f} {graph / calls:6.2f} {'<=0.50':>6}")
 
 
+def print_list_cost(folder: pathlib.Path) -> None:
+    program = folder / "list_cost"
+    flags = toolchain.flags(toolchain.stacks_named(["ascend"]))
+    command = [*toolchain.compiler("c"), "-O2", HERE / "list_cost.c", "-o", program, *flags]
+    subprocess.run([*command, "-lopapi", "-lnnopbase", "-lascendcl"], check=True)
+    result = subprocess.run([program], check=True, capture_output=True, text=True)
+    print("\nx += y for 300 tensors: one call on lists beside a loop of calls, from C, microseconds")
+    print(f"{'dtype':<9} {'list':>10} {'loop':>10} {'loop/list':>10} {'aim':>6}")
+    for dtype, line in zip(("float32", "float16"), result.stdout.splitlines()):
+        whole, loop = map(float, line.split())
+        print(f"{dtype:<9} {whole:10.1f} {loop:10.1f} {loop / whole:10.2f} {'>=5':>6}")
+
+
 def print_gemm_cost(folder: pathlib.Path) -> None:
     """The aims: 5 us over the bare call for a small product, 0.97 of its speed for a large one."""
     blas = pathlib.Path(scipy_openblas32.get_lib_dir()) / f"lib{scipy_openblas32.get_library()}.so"
@@ -182,8 +195,10 @@ def main() -> None:
     rows = [row for row in all_rows() if options.only in f"{row.name} {row.dtype} {row.size}"]
     with tempfile.TemporaryDirectory() as folder:
         measured = print_table(rows, Stream(pathlib.Path(folder)), 5 if options.quick else 25)
-        if not options.only:
+        if options.only in ("", "calls"):
             print_call_cost(pathlib.Path(folder))
+            print_list_cost(pathlib.Path(folder))
+        if not options.only:
             print_gemm_cost(pathlib.Path(folder))
         if options.only in ("", "fused"):
             print_fused()

@@ -1,10 +1,10 @@
 #include "launch/launch.h"
 
 #include "device/check.h"
+#include "launch/blocks.h"
 #include "launch/view_check.h"
 #include "report/trace.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,11 +51,52 @@ void us_launch_kernel(Launch *launch, Kernel *kernel, const void *attributes, si
     }
 }
 
+/* A view without the room for the axes that it does not have: lists of hundreds of tensors are written by one core and
+ * read by another. */
+typedef struct PackedView {
+    void *data;
+    DType dtype;
+    int32_t rank;
+    int64_t axes[][2]; /* size, stride */
+} PackedView;
+
+static size_t packed_size(const View *view)
+{
+    return sizeof(PackedView) + (size_t)view->rank * sizeof(int64_t[2]);
+}
+
+static void *pack(void *to, const View *view)
+{
+    PackedView *packed = to;
+    packed->data = view->data;
+    packed->dtype = view->dtype;
+    packed->rank = view->rank;
+    for (int32_t axis = 0; axis < view->rank; axis++) {
+        packed->axes[axis][0] = view->shape[axis];
+        packed->axes[axis][1] = view->strides[axis];
+    }
+    return (char *)to + packed_size(view);
+}
+
+static const void *unpack(const void *from, View *view)
+{
+    const PackedView *packed = from;
+    view->data = packed->data;
+    view->dtype = packed->dtype;
+    view->rank = packed->rank;
+    for (int32_t axis = 0; axis < view->rank; axis++) {
+        view->shape[axis] = packed->axes[axis][0];
+        view->strides[axis] = packed->axes[axis][1];
+    }
+    return (const char *)from + packed_size(view);
+}
+
 /* What waits in the stream's queue: the task with copies of its arrays behind it. */
 typedef struct QueuedLaunch {
     const Device *device;
-    LaunchTask task;
-    View *views; /* copies of the task's, opened anew for each run: a graph runs a task many times */
+    LaunchTask task;    /* `views` is not used */
+    const void *packed; /* the views, one PackedView behind the other */
+    View *views;        /* the same, opened anew for each run: a graph runs a task many times */
     LaunchResult results[LAUNCH_RESULT_LIMIT];
     size_t size; /* bytes of this block */
 } QueuedLaunch;
@@ -161,7 +202,8 @@ static bool open_view(const Device *device, View *view, const char *name, Explan
         return false;
     }
     tame_strides(view);
-    Explanation detail = {{0}};
+    Explanation detail;
+    detail.text[0] = '\0';
     char *opened = us_memory_open(device->platform, device, (void *)use.address, use.size, MEMORY_USER_KERNEL, &detail);
     if (opened == NULL) {
         us_explain(why, "%s: %s", name, detail.text);
@@ -171,7 +213,7 @@ static bool open_view(const Device *device, View *view, const char *name, Explan
     return true;
 }
 
-/* UNDERSTUDY_CHECK=init: inputs must have been written, outputs are now. */
+/* UNDERSTUDY_CHECK=init: inputs must have been written, outputs are now. Before the views are opened. */
 static void check_contents(const QueuedLaunch *launch)
 {
     const LaunchTask *task = &launch->task;
@@ -181,7 +223,7 @@ static void check_contents(const QueuedLaunch *launch)
     Platform *platform = launch->device->platform;
     for (int pass = 0; pass < 2; pass++) {
         for (int32_t i = 0; i < task->view_count; i++) {
-            const View *view = &launch->task.views[i];
+            const View *view = &launch->views[i];
             if (!is_used(view) || view->data == NULL) {
                 continue;
             }
@@ -212,12 +254,13 @@ static DeviceFault run(void *argument, Explanation *why)
 {
     QueuedLaunch *launch = argument;
     const LaunchTask *task = &launch->task;
+    const void *packed = launch->packed;
+    for (int32_t i = 0; i < task->view_count; i++) {
+        packed = unpack(packed, &launch->views[i]);
+    }
     check_contents(launch);
     if (task->workspace_size > 0) {
         us_check_workspace(launch->device, task->function, task->workspace, task->workspace_size, task->workspace_size);
-    }
-    if (task->view_count > 0) {
-        memcpy(launch->views, task->views, (size_t)task->view_count * sizeof *launch->views);
     }
     if (!open_views(launch, why)) {
         return DEVICE_FAULT_ADDRESS;
@@ -243,8 +286,8 @@ static uint64_t bytes_of(const LaunchTask *task)
 {
     uint64_t bytes = 0;
     for (int32_t i = 0; i < task->view_count; i++) {
-        int64_t elements = us_view_is_absent(&task->views[i]) ? 0 : us_view_elements(&task->views[i]);
-        bytes += (uint64_t)elements * us_dtype_size(task->views[i].dtype);
+        int64_t elements = us_view_is_absent(task->views[i]) ? 0 : us_view_elements(task->views[i]);
+        bytes += (uint64_t)elements * us_dtype_size(task->views[i]->dtype);
     }
     return bytes;
 }
@@ -264,9 +307,9 @@ static bool find_uses(const LaunchTask *task, Use **uses, size_t *count)
     }
     for (int32_t i = 0; i < task->view_count && *uses != NULL; i++) {
         Use *use = *uses + *count;
-        if (task->access[i] != VIEW_RESULT && is_used(&task->views[i]) && reach_of(&task->views[i], use)) {
+        if (task->access[i] != VIEW_RESULT && is_used(task->views[i]) && reach_of(task->views[i], use)) {
             use->writes = (task->access[i] & VIEW_WRITE) != 0;
-            describe_gaps(&task->views[i], use);
+            describe_gaps(task->views[i], use);
             ++*count;
         }
     }
@@ -284,49 +327,38 @@ static void *keep(char **cursor, const void *array, size_t size)
     return copy;
 }
 
-/* A list of hundreds of tensors needs so much that the allocator gives it back to the system each time, and its pages
- * are cleared anew. The last large block is kept for the next one; not a very large one. */
-enum { KEPT_LEAST = 64 << 10, KEPT_MOST = 16 << 20 };
-static QueuedLaunch *_Atomic kept;
-
-static QueuedLaunch *take_block(size_t size)
-{
-    QueuedLaunch *block = size < KEPT_LEAST ? NULL : atomic_exchange(&kept, NULL);
-    if (block != NULL && block->size >= size) {
-        return block;
-    }
-    free(block);
-    block = malloc(size);
-    if (block != NULL) {
-        block->size = size;
-    }
-    return block;
-}
-
 static void give_back_block(void *block)
 {
-    const size_t size = ((const QueuedLaunch *)block)->size;
-    free(size < KEPT_LEAST || size > KEPT_MOST ? block : atomic_exchange(&kept, block));
+    us_block_give(block, ((const QueuedLaunch *)block)->size);
 }
 
 static QueuedLaunch *copy_task(const LaunchTask *task, const Device *device)
 {
     const size_t count = (size_t)task->view_count;
-    const size_t views = count * sizeof *task->views, names = count * sizeof *task->names;
+    const size_t views = count * sizeof(View), names = count * sizeof *task->names;
     const size_t access = count * sizeof *task->access;
-    QueuedLaunch *queued = take_block(sizeof *queued + 6 * 16 + 2 * views + names + access + task->attribute_size);
+    size_t packed = 0;
+    for (size_t i = 0; i < count; i++) {
+        packed += packed_size(task->views[i]);
+    }
+    size_t size = sizeof(QueuedLaunch) + 6 * 16 + packed + views + names + access + task->attribute_size;
+    QueuedLaunch *queued = us_block_take(&size);
     if (queued == NULL) {
         return NULL;
     }
+    queued->size = size;
     char *cursor = (char *)queued + (sizeof *queued + 15) / 16 * 16;
     queued->device = device;
     queued->task = *task;
     queued->task.attributes = keep(&cursor, task->attributes, task->attribute_size);
-    queued->task.views = keep(&cursor, task->views, views);
-    queued->views = (View *)cursor;
-    cursor += (views + 15) / 16 * 16;
     queued->task.names = keep(&cursor, task->names, names);
     queued->task.access = keep(&cursor, task->access, access);
+    queued->task.views = NULL;
+    queued->packed = cursor;
+    for (size_t i = 0; i < count; i++) {
+        cursor = pack(cursor, task->views[i]);
+    }
+    queued->views = (View *)(void *)cursor;
     memset(queued->results, 0, sizeof queued->results);
     return queued;
 }
@@ -349,22 +381,19 @@ bool us_launch_submit_task(const LaunchTask *task, Stream *stream)
     return submitted;
 }
 
-LaunchTask us_launch_task(const Launch *launch)
+LaunchTask us_launch_task(const Launch *launch, const View **views)
 {
+    for (int32_t i = 0; i < launch->view_count; i++) {
+        views[i] = &launch->views[i];
+    }
     return (LaunchTask){
         .function = launch->function,
         .kernel = launch->kernel,
         .view_count = launch->view_count,
-        .views = launch->views,
+        .views = views,
         .names = launch->names,
         .access = launch->access,
         .attributes = launch->attributes,
         .attribute_size = launch->attribute_size,
     };
-}
-
-bool us_launch_submit(const Launch *launch, Stream *stream)
-{
-    const LaunchTask task = us_launch_task(launch);
-    return !launch->overfull && us_launch_submit_task(&task, stream);
 }

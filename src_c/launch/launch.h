@@ -24,7 +24,7 @@ typedef struct LaunchTask {
     const char *function; /* the vendor's name: for messages and traces */
     Kernel *kernel;
     int32_t view_count;
-    const View *views;        /* `data` holds the address the program gave */
+    const View *const *views; /* `data` holds the address the program gave */
     const char *const *names; /* the vendor's parameter names: for messages */
     const ViewAccess *access;
     const void *attributes;
@@ -68,10 +68,7 @@ void us_launch_access(Launch *launch, const char *name, const View *view, ViewAc
 void us_launch_output(Launch *launch, bool reads_prior);
 void us_launch_kernel(Launch *launch, Kernel *kernel, const void *attributes, size_t size);
 
-/* The launch's task, which points into it: for attributes that it has no room for. */
-LaunchTask us_launch_task(const Launch *launch);
-
-/* As us_launch_submit_task. */
-bool us_launch_submit(const Launch *launch, Stream *stream);
+/* The launch's task, which points into it and into a table of LAUNCH_VIEW_LIMIT views. */
+LaunchTask us_launch_task(const Launch *launch, const View **views);
 
 #endif

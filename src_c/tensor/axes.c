@@ -68,7 +68,7 @@ void us_axes_walk(AxesWalk *walk, const Axes *axes, int operand, int64_t begin, 
     walk->remaining = count;
     for (int32_t axis = axes->rank - 1; count > 0 && axis >= 0; axis--) { /* of nothing, sizes may be 0 */
         walk->index[axis] = axis > 0 ? begin % axes->shape[axis] : begin;
-        begin /= axes->shape[axis];
+        begin = axis > 0 ? begin / axes->shape[axis] : 0;
         walk->offset += walk->index[axis] * walk->strides[axis];
     }
 }

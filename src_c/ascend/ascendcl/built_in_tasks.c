@@ -65,7 +65,7 @@ aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduc
         static const char *const names[] = {"dst", "src", "dst"};
         static const ViewAccess access[] = {VIEW_READ, VIEW_READ, VIEW_READ_WRITE};
         LaunchTask task = {.function = "aclrtReduceAsync", .kernel = us_map, .view_count = 3,
-                           .views = (View[]){target, source, target}, .names = names, .access = access,
+                           .views = (const View *[]){&target, &source, &target}, .names = names, .access = access,
                            .attributes = &formula, .attribute_size = sizeof formula};
         submit(&call, &task, on);
     }
@@ -178,7 +178,7 @@ static void draw(Call *call, const aclrtRandomNumTaskInfo *info, Stream *stream,
                                         "the second parameter"};
     static const ViewAccess access[] = {VIEW_WRITE, VIEW_READ, VIEW_READ, VIEW_READ, VIEW_READ};
     LaunchTask queued = {.function = "aclrtRandomNumAsync", .kernel = us_draws_with, .view_count = 5,
-                         .views = (View[]){out, seed.view, counter, first.view, second.view}, .names = names,
+                         .views = (const View *[]){&out, &seed.view, &counter, &first.view, &second.view}, .names = names,
                          .access = access, .attributes = &task, .attribute_size = sizeof task};
     submit(call, &queued, stream);
 }

@@ -1,9 +1,11 @@
 #include "ascend/common/executor.h"
 
-#include <stdlib.h>
+#include "launch/blocks.h"
+
 #include <string.h>
 
-enum { BLOCK_BYTES = 4096 }; /* holds a call with three tensors */
+/* The first block holds a call with three tensors; each further one is twice as large as the one before it. */
+enum { FIRST_BLOCK_BYTES = 4096, LARGEST_BLOCK_BYTES = 1 << 20 };
 
 struct ExecutorMemory {
     struct ExecutorMemory *next;
@@ -13,11 +15,12 @@ struct ExecutorMemory {
 
 static ExecutorMemory *block_of(size_t size, ExecutorMemory *next)
 {
-    ExecutorMemory *block = malloc(sizeof *block + size);
+    size_t whole = sizeof(ExecutorMemory) + size;
+    ExecutorMemory *block = us_block_take(&whole);
     if (block != NULL) {
         block->next = next;
         block->used = 0;
-        block->size = size;
+        block->size = whole - sizeof *block;
     }
     return block;
 }
@@ -31,7 +34,7 @@ static void *take(ExecutorMemory *block, size_t size)
 
 Executor *executor_create(const char *function)
 {
-    ExecutorMemory *block = block_of(BLOCK_BYTES, NULL);
+    ExecutorMemory *block = block_of(FIRST_BLOCK_BYTES, NULL);
     if (block == NULL) {
         return NULL;
     }
@@ -51,7 +54,8 @@ void *executor_take(Executor *executor, size_t size)
     size = (size + 15) / 16 * 16;
     ExecutorMemory *block = executor->memory;
     if (block->size - block->used < size) {
-        block = block_of(size > BLOCK_BYTES ? size : BLOCK_BYTES, block);
+        const size_t next = block->size < LARGEST_BLOCK_BYTES / 2 ? 2 * block->size : LARGEST_BLOCK_BYTES;
+        block = block_of(size > next ? size : next, block);
         if (block == NULL) {
             return NULL;
         }
@@ -65,7 +69,7 @@ void executor_release(void *executor)
     ExecutorMemory *block = executor != NULL ? ((Executor *)executor)->memory : NULL;
     while (block != NULL) {
         ExecutorMemory *next = block->next;
-        free(block);
+        us_block_give(block, sizeof *block + block->size);
         block = next;
     }
 }

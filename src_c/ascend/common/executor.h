@@ -16,7 +16,7 @@ typedef struct Operand {
     aclFormat format;
     int64_t offset;           /* elements from the tensor's address to view.data */
     int64_t storage_elements; /* -1: the storage shape is no shape */
-    Shape storage;
+    const Shape *storage;     /* while the first function runs */
     View view;                /* absent when the program gave NULL */
     const View *blocks;       /* not NULL: the kernel gets a copy of this view, row-major, which `view` shows, */
     const struct Operand *given; /* and this is what the program gave */
@@ -33,7 +33,7 @@ typedef struct Executor {
     Operand *operands, **operands_end;
     int32_t input_parameters, output_parameters;
     LaunchTask task;          /* kernel NULL: nothing to do */
-    View *views;              /* the task's */
+    View **views;             /* the task's: operands' own, or others of this executor's memory */
     const Operand **view_operands; /* which operand each view shows; NULL: none */
 } Executor;
 

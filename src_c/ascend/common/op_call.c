@@ -156,6 +156,20 @@ static Planned with_copies(OpCall *op, Planned plan)
     return (Planned){us_kernel_with_copies, how, begin + plan.size, plan.count + how->copies, views};
 }
 
+/* Only a program's tensor is looked at where the operand is: what is derived from it is moved by itself (nnopbase). */
+static View *view_of(OpCall *op, const PlannedView *planned)
+{
+    const Operand *operand = planned->operand;
+    if (operand != NULL && operand->handle != NULL && planned->view == NULL && operand->given == NULL) {
+        return (View *)&operand->view;
+    }
+    View *view = op_take(op, sizeof *view);
+    if (view != NULL) {
+        *view = planned->view != NULL ? *planned->view : operand != NULL ? operand->view : us_view_absent();
+    }
+    return view;
+}
+
 static aclnnStatus plan_whole(OpCall *op, Planned plan)
 {
     const int32_t count = plan.count;
@@ -163,7 +177,7 @@ static aclnnStatus plan_whole(OpCall *op, Planned plan)
     const PlannedView *planned = plan.views;
     const int32_t results = op_refused(op) ? 0 : op->executor->task.result_count;
     const size_t total = (size_t)count + (size_t)results;
-    View *views = op_take(op, total * sizeof *views);
+    View **views = op_take(op, total * sizeof *views);
     const char **names = op_take(op, total * sizeof *names);
     ViewAccess *access = op_take(op, total * sizeof *access);
     const Operand **operands = op_take(op, total * sizeof *operands);
@@ -173,13 +187,13 @@ static aclnnStatus plan_whole(OpCall *op, Planned plan)
     }
     for (int32_t i = 0; i < count; i++) {
         const Operand *operand = planned[i].operand;
-        views[i] = planned[i].view != NULL ? *planned[i].view : operand != NULL ? operand->view : us_view_absent();
+        views[i] = view_of(op, &planned[i]);
         names[i] = operand != NULL ? operand->name : "";
         access[i] = planned[i].access;
         operands[i] = operand != NULL && operand->given != NULL ? operand->given : operand;
     }
     for (int32_t i = count; i < count + results; i++) {
-        views[i] = us_view_absent();
+        views[i] = view_of(op, &(PlannedView){0});
         names[i] = "shape";
         access[i] = VIEW_RESULT;
     }
@@ -189,7 +203,8 @@ static aclnnStatus plan_whole(OpCall *op, Planned plan)
     LaunchTask *task = &op->executor->task;
     task->kernel = plan.kernel;
     task->view_count = (int32_t)total;
-    task->views = op->executor->views = views;
+    op->executor->views = views;
+    task->views = (const View *const *)views;
     task->names = names;
     task->access = access;
     task->attributes = kept;

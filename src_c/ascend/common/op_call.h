@@ -41,7 +41,12 @@ const Operand *op_optional_input(OpCall *op, const char *name, const aclTensor *
 const Operand *op_output(OpCall *op, const char *name, const aclTensor *tensor);
 const Operand *op_optional_output(OpCall *op, const char *name, const aclTensor *tensor);
 
-bool op_given(const Operand *operand); /* NULL is not given */
+/* NULL is not given. */
+static inline bool op_given(const Operand *operand)
+{
+    return operand != NULL && operand->handle != NULL;
+}
+
 bool op_empty(const Operand *operand); /* given, and some size is 0 */
 
 /* Tensors by position: a list parameter, or some operands put together by OPERANDS(a, b, c). NULL items stand as

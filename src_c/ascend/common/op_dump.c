@@ -168,7 +168,7 @@ static bool begin_job(DumpState *state, const Executor *plan, const Device *devi
 __attribute__((noinline)) static void dump_tensors(DumpState *state, const Executor *plan, Stream *stream, bool outputs)
 {
     DumpJob job;
-    View views[TENSOR_LIMIT];
+    const View *views[TENSOR_LIMIT];
     const char *names[TENSOR_LIMIT];
     ViewAccess access[TENSOR_LIMIT];
     bool wanted = begin_job(state, plan, stream->context->device, outputs ? DUMP_OUTPUTS : DUMP_INPUTS, &job);
@@ -177,7 +177,7 @@ __attribute__((noinline)) static void dump_tensors(DumpState *state, const Execu
         bool of_kind = operand->output == outputs;
         if (of_kind && job.count < TENSOR_LIMIT && !us_view_is_absent(&operand->view) &&
             numpy_type(operand->view.dtype) != NULL && operand->view.data != NULL) {
-            views[job.count] = operand->view;
+            views[job.count] = &operand->view;
             names[job.count] = operand->name;
             access[job.count] = VIEW_READ;
             job.index[job.count++] = index;

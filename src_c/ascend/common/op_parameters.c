@@ -32,15 +32,16 @@ static void *take(OpCall *op, size_t size)
 
 /* ---- tensors ---- */
 
-static View view_of(const Tensor *tensor)
+/* `view` is zeroed. */
+static void set_view(View *view, const Tensor *tensor)
 {
-    View view = {.dtype = dtype_of_acl(tensor->dtype), .rank = tensor->view.rank};
     /* Modulo 2^64: a senseless offset gives a senseless address, which the device refuses to open. */
-    uintptr_t distance = (uintptr_t)tensor->offset * acl_dtype_bytes(tensor->dtype);
-    view.data = (void *)((uintptr_t)tensor->address + distance);
-    memcpy(view.shape, tensor->view.sizes, (size_t)view.rank * sizeof *view.shape);
-    memcpy(view.strides, tensor->strides, (size_t)view.rank * sizeof *view.strides);
-    return view;
+    const uintptr_t distance = (uintptr_t)tensor->offset * acl_dtype_bytes(tensor->dtype);
+    view->data = (void *)((uintptr_t)tensor->address + distance);
+    view->dtype = dtype_of_acl(tensor->dtype);
+    view->rank = tensor->view.rank;
+    memcpy(view->shape, tensor->view.sizes, (size_t)view->rank * sizeof *view->shape);
+    memcpy(view->strides, tensor->strides, (size_t)view->rank * sizeof *view->strides);
 }
 
 /* `tensor` NULL: not given. */
@@ -60,14 +61,13 @@ static const Operand *add_operand(OpCall *op, const char *name, const aclTensor 
     if (tensor == NULL) {
         operand->dtype = ACL_DT_UNDEFINED;
         operand->format = ACL_FORMAT_UNDEFINED;
-        operand->view = us_view_absent();
     } else {
         operand->dtype = tensor->dtype;
         operand->format = tensor->format;
         operand->offset = tensor->offset;
-        operand->storage = tensor->storage;
+        operand->storage = &tensor->storage;
         operand->storage_elements = us_shape_elements(tensor->storage.rank, tensor->storage.sizes);
-        operand->view = view_of(tensor);
+        set_view(&operand->view, tensor);
     }
     *executor->operands_end = operand;
     executor->operands_end = &operand->next;
@@ -108,11 +108,6 @@ const Operand *op_output(OpCall *op, const char *name, const aclTensor *tensor)
 const Operand *op_optional_output(OpCall *op, const char *name, const aclTensor *tensor)
 {
     return take_up(op, name, tensor, true, false);
-}
-
-bool op_given(const Operand *operand)
-{
-    return operand != NULL && operand->handle != NULL;
 }
 
 bool op_empty(const Operand *operand)

@@ -87,8 +87,8 @@ static void move_operand(Executor *executor, Operand *operand, void *addr)
     const uintptr_t before = (uintptr_t)operand->view.data;
     const uintptr_t after = (uintptr_t)addr + distance;
     for (int32_t i = 0; i < executor->task.view_count; i++) {
-        if (executor->view_operands[i] == operand) {
-            View *view = &executor->views[i];
+        View *view = executor->views[i];
+        if (executor->view_operands[i] == operand && view != &operand->view) {
             view->data = (void *)((uintptr_t)view->data - before + after);
         }
     }

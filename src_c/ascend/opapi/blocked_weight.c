@@ -106,7 +106,7 @@ static bool require_format(OpCall *op, const Operand *weight)
 /* Whether it says that its data lies in blocks: those have two dimensions more. */
 static bool is_in_blocks(const Operand *weight)
 {
-    return weight->view.rank >= 2 && weight->storage.rank == weight->view.rank + 2;
+    return weight->view.rank >= 2 && weight->storage->rank == weight->view.rank + 2;
 }
 
 /* Whether the storage shape is that of the blocks of this view, which shows all of them. */
@@ -116,7 +116,7 @@ static bool has_blocks(const Operand *weight, const View *view, Shape *blocks)
         return false;
     }
     *blocks = blocks_of(view, view->rank - 2, view->shape[view->rank - 2], view->shape[view->rank - 1]);
-    return is_shape(blocks, weight->storage.rank, weight->storage.sizes);
+    return is_shape(blocks, weight->storage->rank, weight->storage->sizes);
 }
 
 const Operand *op_weight(OpCall *op, const Operand *weight)
@@ -132,7 +132,7 @@ const Operand *op_weight(OpCall *op, const Operand *weight)
     op_require(op, straight || has_blocks(weight, &other, &blocks), weight->name, "format", op->invalid,
                "%s is %s of %s in blocks, but its storage, %s, is not of them", weight->name,
                op_shape_text(op, weight), acl_dtype_name(weight->dtype),
-               us_shape_text(weight->storage.rank, weight->storage.sizes, text, sizeof text));
+               us_shape_text(weight->storage->rank, weight->storage->sizes, text, sizeof text));
     const View *base = straight ? view : &other;
     return op_refused(op) ? weight : copied(op, weight, &blocks, base->shape[view->rank - 2],
                                             base->shape[view->rank - 1], !straight);

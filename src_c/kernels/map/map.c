@@ -116,11 +116,33 @@ static void walk_in_blocks(Item *item)
     axes->rank += 2;
 }
 
+/* Whether every operand is row-major in the output's shape, or a scalar. */
+static bool is_plain(const Item *item, const View *const *views)
+{
+    const View *out = views[item->inputs];
+    for (int k = 0; k < item->count; k++) {
+        const bool is_absent = us_view_is_absent(views[k]);
+        if (!is_absent && !(us_view_same_shape(views[k], out) && us_view_is_contiguous(views[k]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Axes in the order of the first output's memory, neighbours merged where every operand allows it. */
 static void lay_out(Item *item, const View *const *views)
 {
     const View *out = views[item->inputs];
     Axes *axes = &item->axes;
+    if (is_plain(item, views)) {
+        item->in_blocks = false;
+        axes->rank = 1;
+        axes->shape[0] = item->elements;
+        for (int k = 0; k < item->count; k++) {
+            axes->strides[k][0] = us_view_is_absent(views[k]) ? 0 : 1;
+        }
+        return;
+    }
     int32_t order[VIEW_RANK_LIMIT], rank = 0;
     for (int32_t axis = 0; axis < out->rank; axis++) {
         if (out->shape[axis] == 1) {
@@ -553,9 +575,9 @@ static bool is_overwritten(const MapCall *call, const View *views, int k)
 {
     const Reach input = reach_of(&views[k]);
     for (int o = call->inputs; o < call->inputs + call->outputs; o++) {
-        const Reach output = reach_of(&views[o]);
         const bool harmless = k < call->formula->inputs && is_same(&views[k], &views[o]);
-        if (input.begin < output.end && output.begin < input.end && !harmless) {
+        const Reach output = harmless ? (Reach){0} : reach_of(&views[o]);
+        if (input.begin < output.end && output.begin < input.end) {
             return true;
         }
     }

@@ -52,7 +52,7 @@ void maca_stream_leave(Stream *stream);
 /* Before waiting for a stream: waiting for the default stream is waiting for the blocking streams too. */
 bool maca_stream_join(Stream *stream);
 
-/* us_stream_submit, us_launch_submit and us_launch_submit_task with that order. */
+/* us_stream_submit and us_launch_submit_task with that order, the latter also for a Launch. */
 bool maca_submit(Stream *stream, const char *name, TaskRun *run, void (*release)(void *argument), void *argument);
 bool maca_launch(const Launch *launch, Stream *stream);
 bool maca_launch_task(const LaunchTask *task, Stream *stream);

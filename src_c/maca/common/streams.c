@@ -141,7 +141,8 @@ bool maca_launch_task(const LaunchTask *task, Stream *stream)
 
 bool maca_launch(const Launch *launch, Stream *stream)
 {
-    const LaunchTask task = us_launch_task(launch);
+    const View *views[LAUNCH_VIEW_LIMIT];
+    const LaunchTask task = us_launch_task(launch, views);
     return !launch->overfull && maca_launch_task(&task, stream);
 }
 

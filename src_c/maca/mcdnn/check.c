@@ -284,7 +284,8 @@ void submit_task(Call *call, const Dnn *dnn, const LaunchTask *task)
 
 void submit(Call *call, const Dnn *dnn, const Launch *launch)
 {
-    const LaunchTask task = us_launch_task(launch);
+    const View *views[LAUNCH_VIEW_LIMIT];
+    const LaunchTask task = us_launch_task(launch, views);
     us_require(call, !launch->overfull, "handle", "launch", MCDNN_STATUS_EXECUTION_FAILED,
                "the call has more operands than there is room for");
     submit_task(call, dnn, &task);

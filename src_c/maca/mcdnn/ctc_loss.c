@@ -265,7 +265,8 @@ static mcdnnStatus_t run_with_host_arrays(CtcCall *ctc)
     add_tensors(ctc, &launch);
     for (int i = 0; i < 3; i++)
         us_launch_view(&launch, "labels", &absent);
-    LaunchTask task = us_launch_task(&launch);
+    const View *views[LAUNCH_VIEW_LIMIT];
+    LaunchTask task = us_launch_task(&launch, views);
     task.kernel = us_ctc_costs;
     task.attributes = costs;
     task.attribute_size = size;

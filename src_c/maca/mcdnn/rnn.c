@@ -215,7 +215,8 @@ static mcdnnStatus_t run_network(RnnCall *rnn, Kernel *kernel)
     run->has_lengths = !uniform;
     if (!uniform)
         memcpy(run->lengths, rnn->x->lengths, lengths);
-    LaunchTask task = us_launch_task(&rnn->launch);
+    const View *views[LAUNCH_VIEW_LIMIT];
+    LaunchTask task = us_launch_task(&rnn->launch, views);
     task.kernel = kernel;
     task.attributes = run;
     task.attribute_size = sizeof *run + lengths;
