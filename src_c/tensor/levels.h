@@ -6,6 +6,8 @@
 #ifndef UNDERSTUDY_LEVELS_H
 #define UNDERSTUDY_LEVELS_H
 
+#include <stdint.h>
+
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(UNDERSTUDY_NO_CLONES)
 #define US_HAS_LEVELS 1
 #endif
@@ -17,5 +19,14 @@ Level us_level(void);
 
 /* Elements handled at a time where types are converted: one vector of the widest level. */
 enum { LANES = 16 };
+
+/* One core by itself does not ask far memory for enough at a time: loops over arrays fetch the LANES elements that they read
+ * so many bytes later. */
+enum { READ_AHEAD_BYTES = 1024, CACHE_LINE_BYTES = 64 };
+#define READ_AHEAD(from) \
+    _Pragma("GCC unroll 4") for (int byte = 0; byte < LANES * (int)sizeof *(from); byte += CACHE_LINE_BYTES) \
+    { \
+        __builtin_prefetch((const void *)((uintptr_t)(from) + (uintptr_t)(READ_AHEAD_BYTES + byte))); \
+    }
 
 #endif
