@@ -248,13 +248,17 @@ static bool is_given(const Tensors *tensors, int k)
     return !us_view_is_absent(&tensors->views[k]);
 }
 
-/* Elements come into the cache before their turn; `writes` is a constant. */
-US_ALWAYS_INLINE void fetch(const Tensors *tensors, int k, int64_t begin, int64_t count, bool writes)
+/* Elements come into the cache before their turn. */
+static void fetch(const Tensors *tensors, int k, int64_t begin, int64_t count, bool writes)
 {
     const int64_t size = (int64_t)us_dtype_size(tensors->views[k].dtype);
     const char *from = (const char *)tensors->views[k].data + begin * size;
     for (int64_t byte = 0; tensors->contiguous[k] && byte < smaller(count * size, FETCH_LIMIT); byte += LINE_BYTES) {
-        __builtin_prefetch(from + byte, writes, 3);
+        if (writes) {
+            __builtin_prefetch(from + byte, 1);
+        } else {
+            __builtin_prefetch(from + byte);
+        }
     }
 }
 
