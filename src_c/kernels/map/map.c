@@ -364,6 +364,12 @@ static bool is_direct(const Item *item, int k, int64_t count, bool in_run)
     return operand->in_place && neighbours && count % LANES == 0 && !operand->is_scalar;
 }
 
+/* One value along the last axis. */
+static bool is_constant_in_run(const Item *item, int k)
+{
+    return k < item->inputs && !item->operands[k].is_scalar && item->axes.strides[k][item->axes.rank - 1] == 0;
+}
+
 /* Elements from a position on, no more than a tile unless every operand is used in place. */
 static void run_block(const Item *item, int64_t position, int64_t count, bool in_run, Tiles *tiles)
 {
@@ -373,7 +379,7 @@ static void run_block(const Item *item, int64_t position, int64_t count, bool in
         const Operand *operand = &item->operands[k];
         direct[k] = is_direct(item, k, count, in_run);
         arrays[k] = direct[k] ? place_of(item, k, position) : tiles->operands[k].bytes;
-        if (k < item->inputs && !direct[k] && !operand->is_scalar) {
+        if (k < item->inputs && !direct[k] && !operand->is_scalar && !(in_run && is_constant_in_run(item, k))) {
             fetch(item, k, position, count, tiles);
             const size_t size = us_dtype_size(operand->array);
             memset(tiles->operands[k].bytes + (size_t)count * size, 0, (size_t)(whole_lanes(count) - count) * size);
@@ -387,14 +393,34 @@ static void run_block(const Item *item, int64_t position, int64_t count, bool in
     }
 }
 
-/* One value to as many elements as blocks need. */
+/* One value to as many elements as blocks of up to `count` need. */
+static void fill_tile(const Item *item, int k, const void *value, int64_t count, Tiles *tiles)
+{
+    const int64_t size = (int64_t)us_dtype_size(item->operands[k].array);
+    us_copy_elements(tiles->operands[k].bytes, 1, value, 0, size, whole_lanes(count < item->tile ? count : item->tile));
+}
+
+/* What inputs that are constant in the run have there. */
+static void fill_constants(const Item *item, int64_t position, int64_t count, Tiles *tiles)
+{
+    for (int k = 0; k < item->inputs; k++) {
+        const Operand *operand = &item->operands[k];
+        _Alignas(16) char value[16];
+        if (is_constant_in_run(item, k)) {
+            const void *place = place_of(item, k, position);
+            if (!operand->in_place) {
+                convert_input(item, operand, place, value, 1, tiles);
+            }
+            fill_tile(item, k, operand->in_place ? place : value, count, tiles);
+        }
+    }
+}
+
 static void fill_scalars(const Item *item, int64_t count, Tiles *tiles)
 {
     int absent = 0;
-    const int64_t needed = whole_lanes(count < item->tile ? count : item->tile);
     for (int k = 0; k < item->inputs; k++) {
         const Operand *operand = &item->operands[k];
-        char *tile = tiles->operands[k].bytes;
         _Alignas(16) char value[16];
         if (!operand->is_scalar) {
             continue;
@@ -410,7 +436,7 @@ static void fill_scalars(const Item *item, int64_t count, Tiles *tiles)
                 us_convert(value, operand->array, parts, DTYPE_COMPLEX128, 1);
             }
         }
-        us_copy_elements(tile, 1, value, 0, (int64_t)us_dtype_size(operand->array), needed);
+        fill_tile(item, k, value, count, tiles);
     }
 }
 
@@ -428,8 +454,12 @@ static void run_range(const Item *item, int64_t begin, int64_t end)
     }
     for (int64_t position = begin, count; position < end; position += count) {
         count = end - position;
-        if (by_run && run - position % run < count) {
-            count = run - position % run;
+        const int64_t passed = by_run ? position % run : 0;
+        if (by_run && run - passed < count) {
+            count = run - passed;
+        }
+        if (by_run && (passed == 0 || position == begin)) {
+            fill_constants(item, position, count, &tiles);
         }
         count = !all_direct && count > item->tile ? item->tile : count;
         if (any_direct && count > LANES) {
