@@ -1,4 +1,5 @@
 #include "kernels/conv/gather.h"
+#include "kernels/matmul/amx.h"
 #include "kernels/scratch.h"
 #include "kernels/tensor_ops.h"
 #include "tensor/clones.h"
@@ -62,37 +63,6 @@ static bool has_channels_last(const View *view)
     return view->shape[1] > 1 && view->strides[1] == 1;
 }
 
-/* Makes the filter one of the compute type; *copy owns it. */
-static bool convert_filter(Problem *problem, void **copy)
-{
-    View *w = &problem->w;
-    const bool last = has_channels_last(w);
-    const void *data;
-    *copy = NULL;
-    if (w->dtype == problem->compute) {
-        return true;
-    }
-    if (!us_gather_operand(w, problem->compute, last, &data, copy)) {
-        return false;
-    }
-    View packed = *w;
-    int64_t stride = 1;
-    if (last) {
-        packed.strides[1] = 1;
-        stride = packed.shape[1];
-    }
-    for (int axis = 4; axis >= 0; axis--) {
-        if (!last || axis != 1) {
-            packed.strides[axis] = stride;
-            stride *= packed.shape[axis];
-        }
-    }
-    packed.data = (void *)data;
-    packed.dtype = problem->compute;
-    *w = packed;
-    return true;
-}
-
 /* The filter as [groups, results, channels, taps]; `turned`: what forward calls channels are the results. */
 static View filter_view(const Problem *problem, bool turned)
 {
@@ -108,9 +78,11 @@ static View filter_view(const Problem *problem, bool turned)
     return filter;
 }
 
-static Gather gather_of(const Problem *problem, bool turned, const View *in, const View *out)
+/* `with`: the operand that meets `in`. */
+static Gather gather_of(const Problem *problem, bool turned, const View *in, const View *with, const View *out)
 {
-    Gather gather = {.compute = problem->compute, .in_type = problem->compute, .images = in->shape[0],
+    const DType type = us_amx_takes(in->dtype, with->dtype) ? in->dtype : problem->compute;
+    Gather gather = {.compute = problem->compute, .column_type = type, .in_type = problem->compute, .images = in->shape[0],
                      .groups = problem->conv->groups, .filter = filter_view(problem, turned)};
     gather.results = gather.filter.shape[1];
     gather.channels = gather.filter.shape[2];
@@ -121,6 +93,38 @@ static Gather gather_of(const Problem *problem, bool turned, const View *in, con
         gather.taps[axis] = (TapAxis){problem->w.shape[2 + axis], -problem->padding[axis], problem->dilation[axis]};
     }
     return gather;
+}
+
+/* Makes the filter one of the type that it is read in; *copy owns it. */
+static bool convert_filter(Problem *problem, Gather *gather, bool turned, void **copy)
+{
+    View *w = &problem->w;
+    const bool last = has_channels_last(w);
+    const void *data;
+    *copy = NULL;
+    if (w->dtype == gather->column_type) {
+        return true;
+    }
+    if (!us_gather_operand(w, gather->column_type, last, &data, copy)) {
+        return false;
+    }
+    View packed = *w;
+    int64_t stride = 1;
+    if (last) {
+        packed.strides[1] = 1;
+        stride = packed.shape[1];
+    }
+    for (int axis = 4; axis >= 0; axis--) {
+        if (!last || axis != 1) {
+            packed.strides[axis] = stride;
+            stride *= packed.shape[axis];
+        }
+    }
+    packed.data = (void *)data;
+    packed.dtype = gather->column_type;
+    *w = packed;
+    gather->filter = filter_view(problem, turned);
+    return true;
 }
 
 static bool is_depthwise(const Gather *gather)
@@ -237,13 +241,22 @@ static bool is_moderate(double a, double b, double terms)
 }
 
 /* The way for values that are not in its way. */
+bool us_conv_winograd_pays(DType dtype, int64_t channels, int64_t results, int64_t positions)
+{
+    enum { LEAST_CHANNELS = 16, LEAST_FILTERS = 1024, LEAST_POSITIONS = 256 };
+    const bool multiplies_fast = dtype == DTYPE_BFLOAT16 && us_amx_takes(dtype, dtype);
+    return !multiplies_fast && channels >= LEAST_CHANNELS && results >= LEAST_CHANNELS &&
+           channels * results >= LEAST_FILTERS && positions >= LEAST_POSITIONS;
+}
+
 static Way usual_way(const Gather *gather, ConvMethod method)
 {
     const bool few = gather->channels <= FEW_CHANNELS && gather->results <= FEW_CHANNELS && gather->groups > 1;
     if (method == CONV_DIRECT || (few && method != CONV_PRODUCT && method != CONV_WINOGRAD)) {
         return BY_ROWS;
     }
-    const bool pays = us_conv_winograd_pays(gather->channels, gather->results, gather_positions(gather));
+    const bool pays =
+        us_conv_winograd_pays(gather->column_type, gather->channels, gather->results, gather_positions(gather));
     const bool tiles = us_winograd_takes(gather) && (method == CONV_WINOGRAD || (method == CONV_ANY && pays));
     return tiles ? BY_TILES : BY_PRODUCT;
 }
@@ -264,6 +277,12 @@ static Way way_of(const Gather *gather, ConvMethod method, bool outside, const V
                                                                                                 : BY_PRODUCT;
 }
 
+/* Only products take 16-bit operands as they are. */
+static void choose_column_type(Gather *gather, Way way)
+{
+    gather->column_type = way == BY_PRODUCT ? gather->column_type : gather->compute;
+}
+
 /* Rows go along positions, except where every channel has its own filter. */
 static bool goes_along_channels(const Gather *gather, Way way, const View *in)
 {
@@ -274,14 +293,14 @@ static bool goes_along_channels(const Gather *gather, Way way, const View *in)
 static DType type_read(const Gather *gather, Way way, const View *operand)
 {
     const bool is_half = us_gather_is_packed_half(operand, gather->channels_last);
-    return way == BY_PRODUCT && gather->compute == DTYPE_FLOAT32 && is_half ? operand->dtype : gather->compute;
+    return way == BY_PRODUCT && gather->column_type == DTYPE_FLOAT32 && is_half ? operand->dtype : gather->column_type;
 }
 
 static KernelStatus run(Gather *gather, const View *in, Way way, const Finish *finish)
 {
     void *copy;
     gather->channels_last = goes_along_channels(gather, way, in);
-    gather->in_type = us_gather_is_pointwise(gather) ? type_read(gather, way, in) : gather->compute;
+    gather->in_type = us_gather_is_pointwise(gather) ? type_read(gather, way, in) : gather->column_type;
     if (!us_gather_operand(in, gather->in_type, gather->channels_last, &gather->in, &copy)) {
         return KERNEL_NO_MEMORY;
     }
@@ -318,11 +337,12 @@ KernelStatus us_conv_forward(const View *views, const void *attributes)
     if (us_view_is_empty(&problem.y)) {
         return KERNEL_OK;
     }
-    if (!convert_filter(&problem, &copy)) {
+    Gather gather = gather_of(&problem, false, &problem.x, &problem.w, &problem.y);
+    const Way way = way_of(&gather, conv->method, looks_outside(&gather), &problem.x, &problem.w);
+    choose_column_type(&gather, way);
+    if (!convert_filter(&problem, &gather, false, &copy)) {
         return KERNEL_NO_MEMORY;
     }
-    Gather gather = gather_of(&problem, false, &problem.x, &problem.y);
-    const Way way = way_of(&gather, conv->method, looks_outside(&gather), &problem.x, &problem.w);
     const KernelStatus status = run(&gather, &problem.x, way, &finish);
     us_scratch_give_back(copy);
     return status;
@@ -398,12 +418,13 @@ KernelStatus us_conv_backward_data(const View *views, const void *attributes)
         return KERNEL_OK;
     }
     void *copy;
-    if (!convert_filter(&problem, &copy)) {
-        return KERNEL_NO_MEMORY;
-    }
-    Gather gather = gather_of(&problem, true, &problem.y, &problem.x);
+    Gather gather = gather_of(&problem, true, &problem.y, &problem.w, &problem.x);
     /* Where the stride is above 1, the results' positions differ from residue to residue: taken to look outside. */
     const Way way = way_of(&gather, conv->method, true, &problem.y, &problem.w);
+    choose_column_type(&gather, way);
+    if (!convert_filter(&problem, &gather, true, &copy)) {
+        return KERNEL_NO_MEMORY;
+    }
     KernelStatus status = KERNEL_OK;
     int64_t residues[CONV_AXES];
     for (int axis = 0; axis < CONV_AXES; axis++) {
@@ -443,8 +464,9 @@ static KernelStatus filter_sums_in(Way way, Problem *problem, Gather *gather, vo
 {
     void *x_copy, *dy_copy;
     const void *dy;
+    choose_column_type(gather, way);
     gather->channels_last = goes_along_channels(gather, way, &problem->x);
-    gather->in_type = us_gather_is_pointwise(gather) ? type_read(gather, way, &problem->x) : gather->compute;
+    gather->in_type = us_gather_is_pointwise(gather) ? type_read(gather, way, &problem->x) : gather->column_type;
     const DType dy_type = type_read(gather, way, &problem->y);
     if (!us_gather_operand(&problem->x, gather->in_type, gather->channels_last, &gather->in, &x_copy)) {
         return KERNEL_NO_MEMORY;
@@ -482,7 +504,7 @@ KernelStatus us_conv_backward_filter(const View *views, const void *attributes)
     const Convolution *conv = attributes;
     Problem problem = problem_of(conv, &views[0], &views[2], &views[1]);
     problem.compute = is_exact(&views[0], &views[1]) ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
-    Gather gather = gather_of(&problem, false, &problem.x, &problem.y);
+    Gather gather = gather_of(&problem, false, &problem.x, &problem.y, &problem.y);
     if (us_view_is_empty(&problem.w)) {
         return KERNEL_OK;
     }
@@ -547,7 +569,8 @@ KernelStatus us_conv_columns(const View *views, const void *attributes)
     const Convolution *conv = &attribute->conv;
     Problem problem = problem_of(conv, &views[0], &views[0], &views[0]);
     problem.compute = is_single(views[0].dtype) ? DTYPE_FLOAT32 : DTYPE_FLOAT64;
-    Gather gather = {.compute = problem.compute, .in_type = problem.compute, .images = problem.x.shape[0],
+    Gather gather = {.compute = problem.compute, .column_type = problem.compute, .in_type = problem.compute,
+                     .images = problem.x.shape[0],
                      .groups = 1, .channels = problem.x.shape[1]};
     for (int axis = 0; axis < CONV_AXES; axis++) {
         const int from = axis - (CONV_AXES - conv->axes);

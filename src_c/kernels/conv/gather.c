@@ -71,6 +71,10 @@ static void tap_at(const Gather *gather, int64_t number, int64_t *tap)
 #define NAME(name) name##_double
 #include "kernels/conv/gather.inc"
 
+#define ELEMENT uint16_t
+#define NAME(name) name##_half
+#include "kernels/conv/gather.inc"
+
 bool us_gather_is_pointwise(const Gather *gather)
 {
     bool found = true;
@@ -112,10 +116,12 @@ void us_gather_columns(const Gather *gather, int64_t group, int64_t first, int64
                        int64_t count, void *columns)
 {
     const int64_t channel = group * gather->channels + first;
-    if (gather->in_type != gather->compute) {
+    if (gather->in_type != gather->column_type) {
         converted_columns(gather, channel, channels, begin, count, columns);
-    } else if (gather->compute == DTYPE_FLOAT64) {
+    } else if (gather->column_type == DTYPE_FLOAT64) {
         columns_double(gather, channel, channels, begin, count, columns);
+    } else if (gather->column_type != DTYPE_FLOAT32) {
+        columns_half(gather, channel, channels, begin, count, columns);
     } else {
         columns_float(gather, channel, channels, begin, count, columns);
     }
@@ -133,12 +139,14 @@ static void pack_result(void *context, int64_t piece)
 {
     const Packing *packing = context;
     const Gather *gather = packing->gather;
-    const int64_t size = (int64_t)us_dtype_size(gather->compute), depth = gather->channels * gather_taps(gather);
+    const int64_t size = (int64_t)us_dtype_size(gather->column_type), depth = gather->channels * gather_taps(gather);
     const View *filter = &gather->filter;
     const int64_t base = piece / gather->results * filter->strides[0] + piece % gather->results * filter->strides[1];
     const char *from = (const char *)filter->data + base * size;
-    if (gather->compute == DTYPE_FLOAT64) {
+    if (gather->column_type == DTYPE_FLOAT64) {
         pack_result_double(gather, (const double *)from, (double *)(packing->packed + piece * depth * size));
+    } else if (gather->column_type != DTYPE_FLOAT32) {
+        pack_result_half(gather, (const uint16_t *)from, (uint16_t *)(packing->packed + piece * depth * size));
     } else {
         pack_result_float(gather, (const float *)from, (float *)(packing->packed + piece * depth * size));
     }
@@ -189,18 +197,29 @@ static View ordered(const View *view, bool channels_last)
 
 typedef struct Copy {
     View view; /* in the packed order */
-    DType compute;
+    DType type;
     char *data;
 } Copy;
 
 enum { COPIED = 16 * 1024 };
+
+static void copy_line(const Copy *copy, void *to, const void *from, int64_t stride, int64_t count)
+{
+    if (copy->type == DTYPE_FLOAT64) {
+        us_load_double(to, from, copy->view.dtype, stride, count);
+    } else if (copy->type == DTYPE_FLOAT32) {
+        us_load_float(to, from, copy->view.dtype, stride, count);
+    } else {
+        copy_steps_half(to, from, count, stride);
+    }
+}
 
 /* What lies at one index of the first two axes. */
 static void copy_plane(void *context, int64_t piece)
 {
     const Copy *copy = context;
     const View *view = &copy->view;
-    const int64_t size = (int64_t)us_dtype_size(view->dtype), to_size = (int64_t)us_dtype_size(copy->compute);
+    const int64_t size = (int64_t)us_dtype_size(view->dtype), to_size = (int64_t)us_dtype_size(copy->type);
     const int64_t rows = view->shape[2] * view->shape[3], width = view->shape[4];
     const int64_t base = piece / view->shape[1] * view->strides[0] + piece % view->shape[1] * view->strides[1];
     const bool one_run = view->strides[4] == 1 && view->strides[3] == width &&
@@ -210,11 +229,7 @@ static void copy_plane(void *context, int64_t piece)
         const int64_t count = one_run ? rows * width : width;
         const void *from = (const char *)view->data + offset * size;
         void *to = copy->data + (piece * rows + row) * width * to_size;
-        if (copy->compute == DTYPE_FLOAT64) {
-            us_load_double(to, from, view->dtype, view->strides[4], count);
-        } else {
-            us_load_float(to, from, view->dtype, view->strides[4], count);
-        }
+        copy_line(copy, to, from, view->strides[4], count);
     }
 }
 
@@ -225,12 +240,7 @@ static void copy_part(void *context, int64_t piece)
     const int64_t begin = piece * COPIED, left = us_view_elements(&copy->view) - begin;
     const int64_t count = left < COPIED ? left : COPIED;
     const void *from = (const char *)copy->view.data + begin * (int64_t)us_dtype_size(copy->view.dtype);
-    void *to = copy->data + begin * (int64_t)us_dtype_size(copy->compute);
-    if (copy->compute == DTYPE_FLOAT64) {
-        us_load_double(to, from, copy->view.dtype, 1, count);
-    } else {
-        us_load_float(to, from, copy->view.dtype, 1, count);
-    }
+    copy_line(copy, copy->data + begin * (int64_t)us_dtype_size(copy->type), from, 1, count);
 }
 
 bool us_gather_is_packed_half(const View *view, bool channels_last)
@@ -239,20 +249,20 @@ bool us_gather_is_packed_half(const View *view, bool channels_last)
     return (view->dtype == DTYPE_FLOAT16 || view->dtype == DTYPE_BFLOAT16) && us_view_is_contiguous(&packed);
 }
 
-bool us_gather_operand(const View *view, DType compute, bool channels_last, const void **data, void **copy)
+bool us_gather_operand(const View *view, DType type, bool channels_last, const void **data, void **copy)
 {
     const View packed = ordered(view, channels_last);
     *copy = NULL;
     *data = view->data;
-    if (view->dtype == compute && us_view_is_contiguous(&packed)) {
+    if (view->dtype == type && us_view_is_contiguous(&packed)) {
         return true;
     }
-    *copy = us_scratch_take((size_t)us_view_elements(view) * us_dtype_size(compute));
+    *copy = us_scratch_take((size_t)us_view_elements(view) * us_dtype_size(type));
     *data = *copy;
     if (*copy == NULL) {
         return false;
     }
-    Copy work = {packed, compute, *copy};
+    Copy work = {packed, type, *copy};
     if (us_view_is_contiguous(&packed)) {
         us_parallel((us_view_elements(view) + COPIED - 1) / COPIED, copy_part, &work);
     } else {

@@ -17,13 +17,14 @@ typedef struct TapAxis {
 
 typedef struct Gather {
     DType compute; /* float32 or float64 */
-    DType in_type; /* compute; pointwise gathers read float16 and bfloat16, too */
+    DType column_type; /* of columns and filters: compute, or the 16-bit type that products take as it is */
+    DType in_type;     /* column_type; pointwise gathers read float16 and bfloat16, too */
     const void *in; /* packed: [images, channels, positions], or [images, positions, channels] */
     bool channels_last;
     int64_t images, groups, channels, results; /* channels and results of one group */
     int64_t in_size[CONV_AXES], out_size[CONV_AXES], step[CONV_AXES];
     TapAxis taps[CONV_AXES];
-    View filter; /* [groups, results, channels, t0, t1, t2], of the compute type where it is read */
+    View filter; /* [groups, results, channels, t0, t1, t2], of column_type where it is read */
 } Gather;
 
 static inline int64_t conv_product3(const int64_t *sizes)
@@ -46,7 +47,7 @@ static inline int64_t gather_positions(const Gather *gather)
  * memcpy. */
 US_ALWAYS_INLINE void copy_run(void *to, const void *from, int64_t bytes)
 {
-    enum { WIDE = 64, MIDDLE = 32, NARROW = 16, LEAST = 4 };
+    enum { WIDE = 64, MIDDLE = 32, NARROW = 16, FEW = 8, LEAST = 4 };
     char *out = to;
     const char *in = from;
     if (bytes >= WIDE) {
@@ -60,10 +61,14 @@ US_ALWAYS_INLINE void copy_run(void *to, const void *from, int64_t bytes)
     } else if (bytes >= NARROW) {
         memcpy(out, in, NARROW);
         memcpy(out + bytes - NARROW, in + bytes - NARROW, NARROW);
-    } else {
-        for (int64_t i = 0; i < bytes; i += LEAST) {
-            memcpy(out + i, in + i, LEAST);
-        }
+    } else if (bytes >= FEW) {
+        memcpy(out, in, FEW);
+        memcpy(out + bytes - FEW, in + bytes - FEW, FEW);
+    } else if (bytes >= LEAST) {
+        memcpy(out, in, LEAST);
+        memcpy(out + bytes - LEAST, in + bytes - LEAST, LEAST);
+    } else if (bytes > 0) {
+        memcpy(out, in, sizeof(uint16_t));
     }
 }
 
@@ -74,7 +79,7 @@ void us_gather_merge_axes(Gather *gather);
 bool us_gather_is_pointwise(const Gather *gather);
 
 /* The columns of channels first … first + channels - 1 of a group, at positions begin … begin + count - 1, of the
- * compute type, with zeros where taps lie outside: [channel][tap][position], or for channels last
+ * column type, with zeros where taps lie outside: [channel][tap][position], or for channels last
  * [position][tap][channel]. */
 void us_gather_columns(const Gather *gather, int64_t group, int64_t first, int64_t channels, int64_t begin,
                        int64_t count, void *columns);
@@ -83,16 +88,17 @@ void us_gather_columns(const Gather *gather, int64_t group, int64_t first, int64
  * stride. */
 bool us_gather_filter_stride(const Gather *gather, int64_t *stride);
 
-/* Elements of the compute type: [groups][results][channels][tap], or for channels last
+/* Elements of the column type: [groups][results][channels][tap], or for channels last
  * [groups][results][tap][channel]. */
 void us_gather_pack_filter(const Gather *gather, void *packed);
 
 /* Whether a view of float16 or bfloat16 is a packed operand as it is, so that it can be converted part by part. */
 bool us_gather_is_packed_half(const View *view, bool channels_last);
 
-/* A view of [images, channels, …] as the packed operand of a gather: itself where that is what it is, or a copy in
- * scratch memory, that *copy owns (us_scratch_give_back). False: no memory. The view has five axes. */
-bool us_gather_operand(const View *view, DType compute, bool channels_last, const void **data, void **copy);
+/* A view of [images, channels, …] as the packed operand of a gather, of float, double or its own 16-bit type: itself where
+ * that is what it is, or a copy in scratch memory, that *copy owns (us_scratch_give_back). False: no memory. The view has
+ * five axes. */
+bool us_gather_operand(const View *view, DType type, bool channels_last, const void **data, void **copy);
 
 /* What happens to sums before they are stored: see conv.h. All views have five axes, the bias one. */
 typedef struct Finish {

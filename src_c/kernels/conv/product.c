@@ -66,7 +66,8 @@ typedef struct Run {
     Matrix filter; /* of the first group: results x depth */
     int64_t filter_step; /* from group to group */
     int64_t depth;       /* channels * taps */
-    size_t size;        /* of an element */
+    size_t size;        /* of an element of the columns */
+    size_t sum_size;
     Cut cut;
     bool in_place, straight; /* the columns are the input; the product is the result */
     atomic_bool no_memory;
@@ -114,7 +115,7 @@ static const char *columns_of(const Run *run, int64_t group, int64_t begin, int6
 static void store_tile(const Run *run, int64_t group, int64_t begin, int64_t count, char *tile)
 {
     const Gather *gather = run->gather;
-    const int64_t size = (int64_t)run->size, results = gather->results;
+    const int64_t size = (int64_t)run->sum_size, results = gather->results;
     for (int64_t k = 0; !gather->channels_last && k < results; k++) {
         us_finish_positions(run->finish, gather->compute, group * results + k, begin, count, tile + k * count * size);
     }
@@ -133,22 +134,22 @@ static void product_piece(void *context, int64_t piece)
     int64_t begin, count, stride;
     block_of(&run->cut, piece % run->cut.count, &begin, &count);
     const size_t column_bytes = run->in_place ? 0 : us_scratch_round((size_t)(run->depth * count) * run->size);
-    const size_t tile_bytes = run->straight ? 0 : us_scratch_round((size_t)(results * count) * run->size);
+    const size_t tile_bytes = run->straight ? 0 : us_scratch_round((size_t)(results * count) * run->sum_size);
     char *memory = us_scratch_take(column_bytes + tile_bytes + 64), *tile = memory + column_bytes;
     if (memory == NULL) {
         atomic_store(&run->no_memory, true);
         return;
     }
     const char *columns = columns_of(run, group, begin, count, memory, &stride);
-    const DType compute = gather->compute;
+    const DType compute = gather->compute, type = gather->column_type;
     Matrix filter = run->filter;
     filter.data = (const char *)filter.data + group * run->filter_step * (int64_t)run->size;
     Matmul product = {.m = results, .n = count, .k = run->depth,
-                      .a = filter, .b = matrix_of_rows(columns, compute, stride),
+                      .a = filter, .b = matrix_of_rows(columns, type, stride),
                       .c = matrix_of_rows(tile, compute, count), .compute = compute, .alpha = {1}, .undivided = true};
     if (gather->channels_last) {
         product.m = count, product.n = results;
-        product.a = matrix_of_rows(columns, compute, stride);
+        product.a = matrix_of_rows(columns, type, stride);
         product.b = turned(filter);
         product.c.row = results;
     }
@@ -156,7 +157,7 @@ static void product_piece(void *context, int64_t piece)
         const int64_t image = conv_product3(gather->out_size);
         const int64_t first = gather->channels_last ? begin * out->strides[4]
                                                     : begin / image * out->strides[0] + begin % image;
-        product.c.data = (char *)out->data + (first + group * results * out->strides[1]) * (int64_t)run->size;
+        product.c.data = (char *)out->data + (first + group * results * out->strides[1]) * (int64_t)run->sum_size;
         product.c.row = gather->channels_last ? out->strides[4] : out->strides[1];
     }
     if (run->depth == 0) {
@@ -173,17 +174,18 @@ static void product_piece(void *context, int64_t piece)
 KernelStatus us_gather_by_product(const Gather *gather, const Finish *finish)
 {
     Run run = {.gather = gather, .finish = finish, .depth = gather->channels * gather_taps(gather),
-               .size = us_dtype_size(gather->compute)};
-    run.cut = cut_positions(gather, run.depth + (gather->in_type != gather->compute ? gather->results : 0), LEAST);
+               .size = us_dtype_size(gather->column_type), .sum_size = us_dtype_size(gather->compute)};
+    const int64_t tile = us_dtype_size(gather->in_type) != run.sum_size ? gather->results : 0;
+    run.cut = cut_positions(gather, run.depth + tile, LEAST);
     const int64_t image = conv_product3(gather->out_size);
-    run.in_place = us_gather_is_pointwise(gather) && gather->in_type == gather->compute &&
+    run.in_place = us_gather_is_pointwise(gather) && gather->in_type == gather->column_type &&
                    (gather->channels_last || run.cut.run == image);
     run.straight = run.depth > 0 && is_straight(gather, finish, &run.cut);
     atomic_init(&run.no_memory, false);
     void *packed = NULL;
     int64_t stride;
     if (us_gather_filter_stride(gather, &stride)) {
-        run.filter = (Matrix){.data = gather->filter.data, .dtype = gather->compute, .row = gather->filter.strides[1],
+        run.filter = (Matrix){.data = gather->filter.data, .dtype = gather->column_type, .row = gather->filter.strides[1],
                               .column = stride};
         run.filter_step = gather->filter.strides[0];
     } else {
@@ -192,7 +194,7 @@ KernelStatus us_gather_by_product(const Gather *gather, const Finish *finish)
             return KERNEL_NO_MEMORY;
         }
         us_gather_pack_filter(gather, packed);
-        run.filter = matrix_of_rows(packed, gather->compute, run.depth);
+        run.filter = matrix_of_rows(packed, gather->column_type, run.depth);
         run.filter_step = gather->results * run.depth;
     }
     us_parallel(gather->groups * run.cut.count, product_piece, &run);
@@ -213,7 +215,8 @@ typedef struct Slopes {
     char *sums; /* [part][group][results][depth] */
     int64_t taps, channels, blocks; /* channels of a piece; pieces of a group */
     int64_t parts, blocks_per_part;
-    size_t size;
+    size_t size;        /* of an element of the columns */
+    size_t sum_size;
     Cut cut;
     bool in_place;
     atomic_bool no_memory;
@@ -231,7 +234,7 @@ static const char *slope_rows(const Slopes *slopes, int64_t group, int64_t begin
     const Gather *gather = slopes->gather;
     const int64_t image = conv_product3(gather->out_size), all = gather->groups * gather->results;
     const int64_t first = group * gather->results;
-    if (slopes->rows.in_type != gather->compute || (!gather->channels_last && begin % image + count > image)) {
+    if (slopes->rows.in_type != gather->column_type || (!gather->channels_last && begin % image + count > image)) {
         us_gather_columns(&slopes->rows, group, 0, gather->results, begin, count, memory);
         *stride = gather->channels_last ? gather->results : count;
         return memory;
@@ -267,14 +270,14 @@ static void slope_piece(void *context, int64_t piece)
     const int64_t depth = gather->channels * slopes->taps, width = channels * slopes->taps, results = gather->results;
     const size_t column_bytes = us_scratch_round((size_t)(width * slopes->cut.size) * slopes->size);
     const size_t row_bytes = us_scratch_round((size_t)(results * slopes->cut.size) * slopes->size);
-    const size_t sum_bytes = us_scratch_round((size_t)(results * width) * slopes->size);
+    const size_t sum_bytes = us_scratch_round((size_t)(results * width) * slopes->sum_size);
     char *memory = us_scratch_take(column_bytes + row_bytes + sum_bytes);
     if (memory == NULL) {
         atomic_store(&slopes->no_memory, true);
         return;
     }
     char *rows = memory + column_bytes, *sums = rows + row_bytes;
-    memset(sums, 0, (size_t)(results * width) * slopes->size);
+    memset(sums, 0, (size_t)(results * width) * slopes->sum_size);
     const int64_t end = (part + 1) * slopes->blocks_per_part;
     for (int64_t number = part * slopes->blocks_per_part; number < end && number < slopes->cut.count; number++) {
         int64_t begin, count;
@@ -282,8 +285,8 @@ static void slope_piece(void *context, int64_t piece)
         int64_t row_stride, column_stride;
         const char *dy = slope_rows(slopes, group, begin, count, rows, &row_stride);
         const char *columns = slope_columns(slopes, group, first, channels, begin, count, memory, &column_stride);
-        const Matrix dy_rows = matrix_of_rows(dy, gather->compute, row_stride);
-        const Matrix column_rows = matrix_of_rows(columns, gather->compute, column_stride);
+        const Matrix dy_rows = matrix_of_rows(dy, gather->column_type, row_stride);
+        const Matrix column_rows = matrix_of_rows(columns, gather->column_type, column_stride);
         Matmul product = {.m = results, .n = width, .k = count,
                           .a = gather->channels_last ? turned(dy_rows) : dy_rows,
                           .b = gather->channels_last ? column_rows : turned(column_rows),
@@ -296,12 +299,12 @@ static void slope_piece(void *context, int64_t piece)
     }
     /* Into the order of a packed filter. */
     const int64_t runs = gather->channels_last ? slopes->taps : 1, run = width / runs;
-    char *to = slopes->sums + (part * gather->groups + group) * results * depth * (int64_t)slopes->size;
+    const int64_t size = (int64_t)slopes->sum_size;
+    char *to = slopes->sums + (part * gather->groups + group) * results * depth * size;
     for (int64_t k = 0; k < results; k++) {
         for (int64_t i = 0; i < runs; i++) {
             const int64_t place = gather->channels_last ? i * gather->channels + first : first * slopes->taps;
-            memcpy(to + (k * depth + place) * (int64_t)slopes->size,
-                   sums + (k * width + i * run) * (int64_t)slopes->size, (size_t)run * slopes->size);
+            memcpy(to + (k * depth + place) * size, sums + (k * width + i * run) * size, (size_t)(run * size));
         }
     }
     us_scratch_give_back(memory);
@@ -339,33 +342,33 @@ static Gather rows_of(const Gather *gather, const void *dy, DType type)
 KernelStatus us_gather_slopes_by_product(const Gather *gather, const void *dy, DType dy_type, void *sums)
 {
     Slopes slopes = {.gather = gather, .rows = rows_of(gather, dy, dy_type), .taps = gather_taps(gather),
-                     .size = us_dtype_size(gather->compute)};
+                     .size = us_dtype_size(gather->column_type), .sum_size = us_dtype_size(gather->compute)};
     const int64_t depth = gather->channels * slopes.taps, elements = gather->groups * gather->results * depth;
     const int64_t most = gather->channels, wanted = ceiling(SLOPE_PIECES, gather->groups);
     slopes.blocks = bounded(ceiling(gather->results * depth, SLOPE_ELEMENTS), 1, wanted < most ? wanted : most);
     slopes.channels = ceiling(gather->channels, slopes.blocks);
     slopes.blocks = ceiling(gather->channels, slopes.channels);
-    const int64_t converted = dy_type != gather->compute ? gather->results : 0;
+    const int64_t converted = dy_type != gather->column_type ? gather->results : 0;
     slopes.cut = cut_positions(gather, slopes.channels * slopes.taps + converted, LEAST_OF_SLOPES);
     slopes.parts = bounded(SLOPE_PIECES / (gather->groups * slopes.blocks), 1, slopes.cut.count);
     slopes.blocks_per_part = ceiling(slopes.cut.count, slopes.parts);
     slopes.parts = ceiling(slopes.cut.count, slopes.blocks_per_part);
-    slopes.in_place = us_gather_is_pointwise(gather) && gather->in_type == gather->compute &&
+    slopes.in_place = us_gather_is_pointwise(gather) && gather->in_type == gather->column_type &&
                       (gather->channels_last || slopes.cut.run == conv_product3(gather->out_size));
     atomic_init(&slopes.no_memory, false);
     slopes.sums = sums;
     char *memory = NULL;
     if (slopes.parts > 1) {
-        memory = slopes.sums = us_scratch_take((size_t)(slopes.parts * elements) * slopes.size);
+        memory = slopes.sums = us_scratch_take((size_t)(slopes.parts * elements) * slopes.sum_size);
         if (memory == NULL) {
             return KERNEL_NO_MEMORY;
         }
     }
     us_parallel(gather->groups * slopes.blocks * slopes.parts, slope_piece, &slopes);
     for (int64_t part = 0; memory != NULL && part < slopes.parts; part++) {
-        const char *from = memory + part * elements * (int64_t)slopes.size;
+        const char *from = memory + part * elements * (int64_t)slopes.sum_size;
         if (part == 0) {
-            memcpy(sums, from, (size_t)elements * slopes.size);
+            memcpy(sums, from, (size_t)elements * slopes.sum_size);
         } else if (gather->compute == DTYPE_FLOAT64) {
             add_part_double(sums, (const double *)from, elements);
         } else {

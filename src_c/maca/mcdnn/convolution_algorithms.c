@@ -57,8 +57,10 @@ static int expected_rank(const ConvCall *conv, ConvMethod method)
     int64_t positions = conv->y->sizes[0];
     for (int axis = 0; axis < conv->conv->axes; axis++)
         positions *= conv->y->sizes[2 + axis];
-    if (method == CONV_WINOGRAD)
-        return us_conv_winograd_pays(conv->w.sizes[1], conv->w.sizes[0] / conv->conv->groups, positions) ? 0 : 4;
+    if (method == CONV_WINOGRAD) {
+        const int64_t results = conv->w.sizes[0] / conv->conv->groups;
+        return us_conv_winograd_pays(type_dtype(conv->x->type), conv->w.sizes[1], results, positions) ? 0 : 4;
+    }
     return method == CONV_PLAIN ? 1 : method == CONV_PRODUCT ? 2 : 3;
 }
 
