@@ -358,9 +358,10 @@ def digest():
     found = hashlib.sha256()
     for problem in (((3, 20, 30, 31), 24, (3, 3), (1, 1), (1, 1), (1, 1), 1), PROBLEMS[4], PROBLEMS[1]):
         x_shape, w_shape, y_shape, geometry = settings(problem)
-        for method, layout in itertools.product((PRODUCT, DIRECT, WINOGRAD), ("first", "last")):
-            x, w, dy = (Operand(random(shape, 1), layout=layout) for shape in (x_shape, w_shape, y_shape))
-            y, dx, dw = (Operand(np.zeros(shape), layout=layout) for shape in (y_shape, x_shape, w_shape))
+        for method, layout, dtype in itertools.product((PRODUCT, DIRECT, WINOGRAD), ("first", "last"),
+                                                       ("float32", "bfloat16")):
+            x, w, dy = (Operand(random(shape, 1), dtype, layout) for shape in (x_shape, w_shape, y_shape))
+            y, dx, dw = (Operand(np.zeros(shape), dtype, layout) for shape in (y_shape, x_shape, w_shape))
             call("us_conv_forward", [x, w, None, None, y], attributes(*geometry, method=method))
             call("us_conv_backward_data", [dy, w, None, None, dx], attributes(*geometry, method=method))
             call("us_conv_backward_filter", [x, dy, dw], attributes(*geometry, method=method))
@@ -374,3 +375,11 @@ def test_results_do_not_depend_on_the_number_of_threads():
     digests = {subprocess.run([sys.executable, "-c", source], env={**os.environ, "UNDERSTUDY_THREADS": threads},
                               check=True, capture_output=True, text=True).stdout for threads in ("1", "2", "5")}
     assert len(digests) == 1
+
+
+def test_16_bit_types_without_amx():
+    """Where the processor has AMX, 16-bit products go another way than elsewhere."""
+    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", "0",
+                          *(f"{__file__}::{name}" for name in ("test_types", "test_error_of_tiles_is_bounded"))],
+                         env={**os.environ, "UNDERSTUDY_AMX": "off"}, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout
