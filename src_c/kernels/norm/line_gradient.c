@@ -1,9 +1,9 @@
 #include "kernels/norm/line_gradient.h"
 
+#include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
-#include "tensor/parallel.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -133,7 +133,7 @@ KernelStatus us_line_gradient(const LineGradient *gradient)
         scale[i] = (float)gradient->scale[i];
     }
     work.scale = scale;
-    us_parallel(work.ranges, run_range, &work);
+    run_pieces(work.ranges, elements, run_range, &work);
     const bool finished = !atomic_load(&work.out_of_memory);
     if (finished) {
         add_ranges(work.sums, 2 * parameters, work.ranges);

@@ -5,6 +5,7 @@
 #include "kernels/scratch.h"
 #include "tensor/axes.h"
 #include "tensor/clones.h"
+#include "tensor/levels.h"
 
 #include <string.h>
 
@@ -13,7 +14,7 @@
 enum { TILE = 1024, PARTS = 16, PIECE_ELEMENTS = 16384, RANGE_LIMIT = 32, OPERANDS = 6 };
 
 /* What is fetched of a line while the one before it is computed. */
-enum { LINE_BYTES = 64, FETCH_LIMIT = 16 * 1024 };
+enum { FETCH_LIMIT = 16 * 1024 };
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -253,7 +254,7 @@ static void fetch(const Tensors *tensors, int k, int64_t begin, int64_t count, b
 {
     const int64_t size = (int64_t)us_dtype_size(tensors->views[k].dtype);
     const char *from = (const char *)tensors->views[k].data + begin * size;
-    for (int64_t byte = 0; tensors->contiguous[k] && byte < smaller(count * size, FETCH_LIMIT); byte += LINE_BYTES) {
+    for (int64_t byte = 0; tensors->contiguous[k] && byte < smaller(count * size, FETCH_LIMIT); byte += CACHE_LINE_BYTES) {
         if (writes) {
             __builtin_prefetch(from + byte, 1);
         } else {

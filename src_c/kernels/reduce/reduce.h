@@ -22,7 +22,7 @@ enum { REDUCE_NUMBERS = 4, REDUCE_OUTPUTS = 2 };
 enum { REDUCE_ROWS = 8 };
 
 /* Neighbours are fetched into the nearest cache as many bytes before their turn: half a page of memory. */
-enum { LINE_BYTES = 64, FETCHED_AHEAD = 2048 };
+enum { FETCHED_AHEAD = 2048 };
 
 /* Elements of one panel: `rows` rows of `width` columns, a multiple of LANES, each for the state of its column. Columns
  * lie side by side in blocks of LANES, which are `block_stride` elements apart; rows in groups of REDUCE_ROWS. The last

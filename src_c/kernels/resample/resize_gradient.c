@@ -1,10 +1,10 @@
 #include "kernels/resample/resize_gradient.h"
 
 #include "kernels/resample/clamped.h"
+#include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
-#include "tensor/parallel.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -175,7 +175,8 @@ KernelStatus us_resize_gradient(const ResizeGradient *gradient)
         pad_columns_double(&work);
     }
     const int64_t pieces = g->batch * work.blocks * work.bands;
-    us_parallel(pieces, narrow ? resize_piece_float : resize_piece_double, &work);
+    const int64_t elements = g->batch * g->channels * g->slopes_size[0] * g->slopes_size[1];
+    run_pieces(pieces, elements, narrow ? resize_piece_float : resize_piece_double, &work);
     us_scratch_give_back(memory);
     return atomic_load(&work.out_of_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
 }

@@ -14,7 +14,6 @@ enum {
     PIECE_ELEMENTS = 16 * 1024,
     SERIAL_BYTES = 128 * 1024,
     VIEWS = 3,
-    LINE_BYTES = 64,
 };
 
 typedef struct Tile {
@@ -127,7 +126,7 @@ static void fetch_for_store(const Work *work, int k, const char *place, const Pa
         return;
     }
     for (int64_t run = 0; run < runs; run++) {
-        for (int64_t byte = 0; byte < length; byte += LINE_BYTES) {
+        for (int64_t byte = 0; byte < length; byte += CACHE_LINE_BYTES) {
             __builtin_prefetch(place + run * run_step * size + byte, 1, 3);
         }
     }
