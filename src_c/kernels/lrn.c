@@ -5,6 +5,7 @@
 #include "kernels/power.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
+#include "tensor/levels.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
  * element by element, all channels of the positions fit into its second. A few calls on small images get shorter
  * blocks, for all threads. */
 enum { BLOCK_LIMIT = 1024, BLOCK_LEAST = 64, GATHERED_ELEMENTS = 16 * 1024, GATHERED_LEAST = 16, PIECES_WANTED = 16,
-       WINDOW_LIMIT = LRN_WINDOW_LIMIT /* of an LRN descriptor (mcdnn 3) */, LINE_BYTES = 64,
+       WINDOW_LIMIT = LRN_WINDOW_LIMIT /* of an LRN descriptor (mcdnn 3) */,
        TILE = 64 /* positions of one channel whose sums wait in registers' reach */,
        LINES_ELEMENTS = 2048 /* of lines of channels */ };
 
@@ -143,7 +144,7 @@ static Ahead ahead_of(const Lrn *lrn, const Block *block, int64_t channel)
 US_ALWAYS_INLINE void prefetch(const Ahead *ahead, int64_t begin, int64_t count)
 {
     for (int k = 0; k < ahead->count; k++) {
-        for (int64_t i = begin * ahead->size; i < (begin + count) * ahead->size; i += LINE_BYTES) {
+        for (int64_t i = begin * ahead->size; i < (begin + count) * ahead->size; i += CACHE_LINE_BYTES) {
             __builtin_prefetch(ahead->rows[k] + i);
         }
     }

@@ -75,6 +75,7 @@ def test_shapes_that_only_the_caller_knows():
     assert numpy.array_equal(ops.bincount(ROW, 0, out_shape=(6,)), numpy.bincount(ROW, minlength=6))
     with pytest.raises(TypeError, match="out_shape"):
         ops.bincount(ROW, 0)
+    assert ops.normal_float_float(0.0, 1.0, 7, 0, out_shape=(), out_dtype=numpy.float32).shape == ()
 
 
 def test_results_that_are_made_of_numbers():
@@ -91,6 +92,22 @@ def test_in_place_operators_return_what_they_changed():
 def test_refusals_are_exceptions():
     with pytest.raises(StatusError, match="broadcast"):
         ops.mul(X, numpy.ones((5, 5), numpy.float32))
+
+
+@pytest.mark.parametrize("call", [
+    lambda: ops.cat([], 0), lambda: ops.cat([X, X.T], 0), lambda: ops.stack([], 0), lambda: ops.sum([]),
+    lambda: ops.split_tensor(X, 0, 0), lambda: ops.split_tensor(X, 2, 7), lambda: ops.arange(0, 1, 0),
+    lambda: ops.foreach_add_list([X], [X, X], numpy.float32([1])), lambda: ops.index(X, [ROW, ROW, ROW]),
+    lambda: ops.flash_attention_score(X, X, X, 1.0, 1.0, 9, 9, 1, "XYZ", 0, 0),
+])  # fmt: skip
+def test_what_has_no_shape_is_refused_by_the_operator(call):
+    with pytest.raises(StatusError):
+        call()
+
+
+def test_a_type_without_a_name_in_a_list():
+    with pytest.raises(TypeError, match="no counterpart"):
+        ops.foreach_abs([X, X.astype("datetime64[s]")])
 
 
 def test_unknown_names():

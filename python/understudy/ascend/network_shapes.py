@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 from understudy.ascend.shapes import shape_function
 
 MAXIMA = 8  # numbers of a row's maximum and of its sum
@@ -97,8 +95,7 @@ def grouped(x, weight, split, kind, groups=None):
     tensor."""
     columns = weight[0][-1]
     if kind == 2:
-        items = [(groups[0], x[0][0], columns)] if split >= 2 else [(x[0][0], one[-1]) for one in weight]
-        return items
+        return [(groups[0], x[0][0], columns)] if split >= 2 else [(x[0][0], one[-1]) for one in weight]
     if split >= 2:
         return [(sum(one[0] for one in x), columns)]
     if len(x) == 1 and len(weight) > 1:

@@ -100,7 +100,12 @@ def _result_line(entry: dict, parameter: dict) -> str:
                                            "the device arrays themselves, of others copies")  # fmt: skip
     types = _types(entry, name)
     rule = shape_rule(entry, name)
-    shape = "out_shape" if rule == "given" else f"the {'shape' if parameter['kind'] == 'T' else 'shapes'} of {rule}" if rule.isidentifier() else f"shape {rule}"
+    if rule == "given":
+        shape = "out_shape"
+    elif rule.isidentifier():
+        shape = f"the {'shape' if parameter['kind'] == 'T' else 'shapes'} of {rule}"
+    else:
+        shape = f"shape {rule}"
     return f"    {name}: {shape}{f'; {types}' if types else ''}"
 
 
@@ -137,7 +142,8 @@ def stub(entry: dict) -> str:
         parameters.append(f"{python_name(parameter['name'])}: {annotation}{' | None = None' if optional else ''}")
     types = ["Array" if parameter["kind"] == "T" else "builtins.list[Array]" for parameter in results(entry)]
     result = types[0] if len(types) == 1 else f"builtins.tuple[{', '.join(types)}]"
-    signature = ", ".join([*parameters, "*", *["out_shape: Sequence[builtins.int]"] * takes_shape(entry), "out_dtype: DTypeLike | None = None"])
+    out_shape = ["out_shape: Sequence[builtins.int]"] * takes_shape(entry)
+    signature = ", ".join([*parameters, "*", *out_shape, "out_dtype: DTypeLike | None = None"])
     return f"def {entry['python']}({signature}) -> {result}:\n{quoted(docstring(entry))}"
 
 

@@ -102,6 +102,8 @@ def _types_of(rule: str, arrays: dict, values: dict, scalars: list) -> list[nump
         return [numpy.dtype(numpy.int32 if values[index[1]] else numpy.int64)]
     if parts := re.fullmatch(r"complex\((\w+)\)", rule):
         return [numpy.result_type(arrays[parts[1]].dtype, numpy.complex64)]
+    if not _flat(arrays):  # lists of nothing
+        return [numpy.dtype(numpy.float32)]
     if rule in arrays:
         found = [array.dtype for array in _flat({rule: arrays[rule]})]
     else:
@@ -222,7 +224,7 @@ def _call(entry: dict, values: dict, out_dtype, out_shape):
             elif parameter["updated"]:
                 output = _changed(op, parameter, arrays.get(name))
             else:
-                shape = sizes[name] = out_shape or _shape(entry, name, sizes, arrays)
+                shape = sizes[name] = _shape(entry, parameter, sizes, arrays) if out_shape is None else out_shape
                 types = results[min(len(outputs), len(results) - 1)]
                 output = _room(op, parameter, shape, _types(entry, name, None if outputs else out_dtype, types))
             arguments.append(ffi.NULL if output is None else output.tensor)
@@ -249,12 +251,14 @@ def _types(entry: dict, name: str, out_dtype, types: list[numpy.dtype]) -> list[
     return types if not known or all(dtype in known for dtype in types) else known[:1]
 
 
-def _shape(entry: dict, name: str, sizes: dict, arrays: dict):
-    """Where shapes do not go together, that of the first input: the operator is the one to refuse."""
+def _shape(entry: dict, parameter: dict, sizes: dict, arrays: dict):
+    """Where arguments do not go together, the shape of the first input: the operator is the one to refuse."""
     try:
-        return shapes.evaluate(text.shape_rule(entry, name).removeprefix(text.AT_MOST), sizes)
-    except (ValueError, IndexError, TypeError):
-        return _shape_value(next(iter(arrays.values()))) if arrays else (1,)
+        return shapes.evaluate(text.shape_rule(entry, parameter["name"]).removeprefix(text.AT_MOST), sizes)
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
+        given = _flat(arrays)
+        shape = given[0].shape if given else (1,)
+        return shape if parameter["kind"] == "T" else [shape]
 
 
 @functools.cache

@@ -224,9 +224,17 @@ class Operation(contextlib.ExitStack):
         return tensor
 
     def _tensor_list(self, arrays: list[DeviceArray | None]):
-        """The list owns its tensors."""
-        tensors = [ffi.NULL if array is None else _created(array) for array in arrays]
-        made = lib.aclCreateTensorList(ffi.new("aclTensor *[]", tensors), len(tensors))
+        """The list owns its tensors, once there is one."""
+        tensors = []
+        with contextlib.ExitStack() as unlisted:
+            for array in arrays:
+                tensors.append(ffi.NULL if array is None else _created(array))
+                if array is not None:
+                    unlisted.callback(lib.aclDestroyTensor, tensors[-1])
+            made = lib.aclCreateTensorList(ffi.new("aclTensor *[]", tensors), len(tensors))
+            if made == ffi.NULL:
+                raise MemoryError("aclCreateTensorList returned NULL")
+            unlisted.pop_all()
         self.callback(lib.aclDestroyTensorList, made)
         return made
 

@@ -43,32 +43,33 @@ static inline int64_t gather_positions(const Gather *gather)
     return gather->images * conv_product3(gather->out_size);
 }
 
+/* The first and the last `part` bytes of a run, which may overlap; `part` is a constant. */
+US_ALWAYS_INLINE void copy_ends(char *to, const char *from, int64_t bytes, int64_t part)
+{
+    memcpy(to, from, (size_t)part);
+    memcpy(to + bytes - part, from + bytes - part, (size_t)part);
+}
+
 /* Short runs are copied by parts of known sizes, the last one over the end of the one before it, instead of calls of
  * memcpy. */
 US_ALWAYS_INLINE void copy_run(void *to, const void *from, int64_t bytes)
 {
     enum { WIDE = 64, MIDDLE = 32, NARROW = 16, FEW = 8, LEAST = 4 };
-    char *out = to;
-    const char *in = from;
     if (bytes >= WIDE) {
-        for (int64_t i = 0; i + WIDE <= bytes; i += WIDE) {
-            memcpy(out + i, in + i, WIDE);
+        for (int64_t i = WIDE; i + WIDE <= bytes; i += WIDE) {
+            memcpy((char *)to + i, (const char *)from + i, WIDE);
         }
-        memcpy(out + bytes - WIDE, in + bytes - WIDE, WIDE);
+        copy_ends(to, from, bytes, WIDE);
     } else if (bytes >= MIDDLE) {
-        memcpy(out, in, MIDDLE);
-        memcpy(out + bytes - MIDDLE, in + bytes - MIDDLE, MIDDLE);
+        copy_ends(to, from, bytes, MIDDLE);
     } else if (bytes >= NARROW) {
-        memcpy(out, in, NARROW);
-        memcpy(out + bytes - NARROW, in + bytes - NARROW, NARROW);
+        copy_ends(to, from, bytes, NARROW);
     } else if (bytes >= FEW) {
-        memcpy(out, in, FEW);
-        memcpy(out + bytes - FEW, in + bytes - FEW, FEW);
+        copy_ends(to, from, bytes, FEW);
     } else if (bytes >= LEAST) {
-        memcpy(out, in, LEAST);
-        memcpy(out + bytes - LEAST, in + bytes - LEAST, LEAST);
+        copy_ends(to, from, bytes, LEAST);
     } else if (bytes > 0) {
-        memcpy(out, in, sizeof(uint16_t));
+        memcpy(to, from, sizeof(uint16_t));
     }
 }
 

@@ -11,7 +11,7 @@
 
 /* Elements of a row that are added at a time: in registers, where there are as many, or in memory. Moves are counted by
  * target where no more than COUNTED targets come on one of them. */
-enum { COLUMNS = 64, TILE = 512, PIECE_ELEMENTS = 8192, LINE_BYTES = 64, AHEAD = 16 /* rows */, COUNTED = 4 };
+enum { COLUMNS = 64, TILE = 512, PIECE_ELEMENTS = 8192, AHEAD = 16 /* rows */, COUNTED = 4 };
 
 typedef struct Addition {
     char *out;
@@ -26,7 +26,7 @@ US_ALWAYS_INLINE void ask_for(const Addition *work, int64_t move, int64_t first,
 {
     if (move < work->count) {
         const char *from = work->rows + (int64_t)work->moves[move].place * work->row_bytes + first;
-        for (int64_t at = 0; at < count; at += LINE_BYTES) {
+        for (int64_t at = 0; at < count; at += CACHE_LINE_BYTES) {
             __builtin_prefetch(from + at);
         }
     }

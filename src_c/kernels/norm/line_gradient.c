@@ -4,13 +4,14 @@
 #include "kernels/scratch.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
+#include "tensor/levels.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
 /* Ranges of lines have sums of their own for the parameters' gradients. Elements of 16 bits are computed in float32, of
  * which the sums over LINES_IN_FLOAT lines are added in float64. */
-enum { RANGE_LIMIT = 32, LINES_IN_FLOAT = 32, LINE_BYTES = 64, AHEAD = 128 };
+enum { RANGE_LIMIT = 32, LINES_IN_FLOAT = 32, AHEAD = 128 };
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -27,7 +28,7 @@ static void fetch_ahead(const LineGradient *work, int64_t at, int64_t count)
 {
     const char *x = element(work->x, work->dtype, at), *dy = element(work->dy, work->dtype, at);
     const int64_t bytes = count * (int64_t)us_dtype_size(work->dtype);
-    for (int64_t k = 0; k < bytes; k += LINE_BYTES) {
+    for (int64_t k = 0; k < bytes; k += CACHE_LINE_BYTES) {
         __builtin_prefetch(x + k);
         __builtin_prefetch(dy + k);
     }
