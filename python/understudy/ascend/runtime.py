@@ -18,8 +18,10 @@ DTYPES = dtype_table(
     uint32="ACL_UINT32", uint64="ACL_UINT64", bool="ACL_BOOL", complex64="ACL_COMPLEX64", complex128="ACL_COMPLEX128",
 )  # fmt: skip
 
-_free = ctypes.CDLL(None).free  # what the vendor's C++ callers delete[]
-_free.argtypes, _free.restype = [ctypes.c_void_p], None
+# What C++ callers delete[]: the library makes it by operator new[] where the process has that, else by malloc.
+_process_symbols = ctypes.CDLL(None)
+_delete_array = getattr(_process_symbols, "_ZdaPv", _process_symbols.free)
+_delete_array.argtypes, _delete_array.restype = [ctypes.c_void_p], None
 
 _thread = threading.local()
 _process = threading.Lock()
@@ -172,7 +174,7 @@ def _view_shape(tensor) -> tuple[int, ...]:
     sizes, rank = ffi.new("int64_t **"), ffi.new("uint64_t *")
     call("aclGetViewShape", tensor, sizes, rank)
     shape = tuple(sizes[0][0 : rank[0]])
-    _free(int(ffi.cast("uintptr_t", sizes[0])))
+    _delete_array(int(ffi.cast("uintptr_t", sizes[0])))
     return shape
 
 

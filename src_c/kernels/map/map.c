@@ -290,9 +290,12 @@ static char *place_of(const Item *item, int k, int64_t position)
 /* Rows of a block of an operand that lies across, read in the order of its memory. False: it is not such a case. */
 static bool fetch_across(const Item *item, int k, int64_t position, int64_t count, char *to)
 {
+    if (!item->in_blocks) {
+        return false;
+    }
     const int64_t size = item->operands[k].size, *strides = &item->axes.strides[k][item->axes.rank - 2];
     const int64_t begin = position % (BLOCK * BLOCK);
-    if (!item->in_blocks || llabs(strides[0]) >= llabs(strides[1]) || begin % BLOCK != 0 || count % BLOCK != 0 ||
+    if (llabs(strides[0]) >= llabs(strides[1]) || begin % BLOCK != 0 || count % BLOCK != 0 ||
         begin + count > BLOCK * BLOCK) {
         return false;
     }
