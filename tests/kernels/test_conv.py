@@ -145,6 +145,20 @@ def test_all_three_follow_the_definition(problem, method):
     check_all(problem, method)
 
 
+# Planes of few channels that are taller than the strip of rows that is summed at a time, and one as tall.
+TALL = [((2, 3, rows, width), 3, taps, (1, 1), padding, dilation, 3)
+        for rows, width, taps, padding, dilation in (
+            (132, 25, (3, 3), (1, 1), (1, 1)), (131, 25, (3, 3), (0, 2), (1, 1)), (129, 23, (3, 3), (3, 3), (3, 3)),
+            (70, 61, (5, 3), (2, 1), (1, 1)), (100, 100, (2, 2), (1, 0), (1, 1)), (31, 128, (3, 3), (1, 1), (1, 1)))]
+
+
+@pytest.mark.parametrize("mirrored", [False, True], ids=["crossed", "mirrored"])
+@pytest.mark.parametrize("problem", [*TALL, ((1, 4, 140, 23), 4, (3, 3), (1, 1), (1, 1), (1, 1), 2)], ids=str)
+def test_tall_planes_of_few_channels(problem, mirrored):
+    check_all(problem, ANY, mirrored=mirrored)
+    check_all(problem, ANY, dtype="float64", mirrored=mirrored)
+
+
 @pytest.mark.parametrize("layouts", list(itertools.product(LAYOUTS, LAYOUTS, LAYOUTS)), ids="-".join)
 @pytest.mark.parametrize("problem", [PROBLEMS[1], PROBLEMS[2], PROBLEMS[4], PROBLEMS[8]], ids=str)
 def test_layouts_may_differ(problem, layouts):

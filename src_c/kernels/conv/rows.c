@@ -12,17 +12,24 @@
 
 /* Taps that are summed without leaving the registers, and whose slopes are; channels of a depthwise piece; rows up to
  * this length are summed several at a time; elements of a stretch of memory that is read at a time, and most results
- * that share it. */
-enum { TAPS = 32, DOTS = 3, CHANNELS = 32, VECTOR_BYTES = 64, SHORT_ROW = 128, STRETCH = 4096, MOST_RESULTS = 8 };
+ * that share it; bytes of a strip of rows, which stay in the first cache with their results. */
+enum { TAPS = 32, DOTS = 3, CHANNELS = 32, VECTOR_BYTES = 64, SHORT_ROW = 128, STRETCH = 4096, MOST_RESULTS = 8,
+       STRIP_BYTES = 12 * 1024 };
 
-/* Planes with zeros around them, whose rows are `pitch` apart: rows of results then follow each other like the
- * elements of one long row, in which every tap is at a fixed distance. Only with steps of 1. What is between the rows
- * is dropped. */
+/* The taps of a 3 x 3 filter, and the rows of results that share what they read. */
+enum { SIDE = 3, SQUARE = SIDE * SIDE, TOGETHER = 4 };
+
+/* A strip of a plane with zeros around it, whose rows are `pitch` apart: rows of results then follow each other like
+ * the elements of one long row, in which every tap is at a fixed distance. Only with steps of 1. What is between the
+ * rows is dropped. */
 typedef struct Padded {
-    int64_t rows, pitch; /* of an input plane */
-    int64_t top, left;   /* where the plane begins in it */
+    int64_t results;     /* rows of results */
+    int64_t rows, pitch; /* of the input */
+    int64_t top, left;   /* where the plane begins in its first strip */
     int64_t count;       /* from the first to behind the last result, in whole vectors */
-    int64_t elements;    /* of an input plane, and what is read behind it */
+    int64_t elements;    /* of the input, and what is read behind it */
+    int64_t line_pitch;  /* of rows of results that are summed by squares */
+    bool square;         /* 3 x 3 neighbours */
 } Padded;
 
 typedef struct Rows {
@@ -50,16 +57,39 @@ static int64_t lowest_offset(const TapAxis *taps, int64_t *reach)
     return smaller(last, taps->offset);
 }
 
-static Padded padded_of(const Gather *gather)
+static bool has_neighbours(const TapAxis *taps)
+{
+    return taps->count == SIDE && (taps->offset_step == 1 || taps->offset_step == -1);
+}
+
+/* Strips of as many rows of results, or of fewer. */
+static Padded padded_of(const Gather *gather, int64_t results)
 {
     int64_t down, across;
     const int64_t first_row = lowest_offset(&gather->taps[1], &down), first = lowest_offset(&gather->taps[2], &across);
-    Padded padded = {.rows = gather->out_size[1] + down, .pitch = gather->out_size[2] + across, .top = -first_row,
-                     .left = -first};
+    Padded padded = {.results = smaller(results, gather->out_size[1]), .pitch = gather->out_size[2] + across,
+                     .top = -first_row, .left = -first,
+                     .square = has_neighbours(&gather->taps[1]) && has_neighbours(&gather->taps[2])};
     const int64_t vector = VECTOR_BYTES / (int64_t)us_dtype_size(gather->compute);
-    padded.count = (gather->out_size[1] * padded.pitch + vector - 1) / vector * vector;
+    padded.rows = padded.results + down;
+    padded.line_pitch = (gather->out_size[2] + vector - 1) / vector * vector;
+    padded.count = (padded.results * padded.pitch + vector - 1) / vector * vector;
     padded.elements = padded.rows * padded.pitch + across + vector;
     return padded;
+}
+
+/* Rows of results of a strip. */
+static int64_t strip_of(const Gather *gather)
+{
+    const int64_t row = gather->out_size[2] * (int64_t)us_dtype_size(gather->compute), rows = STRIP_BYTES / (row + 1);
+    return rows / TOGETHER * TOGETHER + TOGETHER;
+}
+
+/* Elements of the results of a strip. */
+static int64_t line_elements(const Padded *padded)
+{
+    const int64_t by_rows = padded->results * padded->line_pitch;
+    return padded->count > by_rows ? padded->count : by_rows;
 }
 
 static bool can_be_padded(const Gather *gather)
@@ -151,7 +181,7 @@ KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish)
         us_gather_pack_filter(gather, filter);
         rows.is_padded = can_be_padded(gather) && (wide ? are_finite_double(filter, elements)
                                                         : are_finite_float(filter, elements));
-        rows.padded = rows.is_padded ? padded_of(gather) : (Padded){0};
+        rows.padded = rows.is_padded ? padded_of(gather, strip_of(gather)) : (Padded){0};
         us_parallel(gather->images * gather->groups * gather->results, wide ? plane_double : plane_float, &rows);
     }
     us_scratch_give_back(filter);
@@ -162,7 +192,7 @@ KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, void
 {
     Rows rows = {.gather = gather, .dy = dy, .sums = sums, .is_padded = can_be_padded(gather)};
     const bool wide = gather->compute == DTYPE_FLOAT64;
-    rows.padded = rows.is_padded ? padded_of(gather) : (Padded){0};
+    rows.padded = rows.is_padded ? padded_of(gather, gather->out_size[1]) : (Padded){0};
     atomic_init(&rows.no_memory, false);
     if (is_depthwise_last(gather)) {
         us_parallel((gather->groups + CHANNELS - 1) / CHANNELS, wide ? channel_slopes_double : channel_slopes_float,
