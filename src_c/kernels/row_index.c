@@ -1,6 +1,7 @@
 #include "kernels/row_index.h"
 
 #include "kernels/scratch.h"
+#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -37,8 +38,31 @@ static void read_as_double(const View *indices, int64_t first, int64_t count, do
     }
 }
 
+KERNEL_CLONES static void read_int32(const int32_t *from, int64_t count, uint32_t rows, uint32_t *to)
+{
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = (uint32_t)from[i] < rows && from[i] >= 0 ? (uint32_t)from[i] : NO_ROW;
+    }
+}
+
+KERNEL_CLONES static void read_int64(const int64_t *from, int64_t count, uint32_t rows, uint32_t *to)
+{
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = (uint64_t)from[i] < rows ? (uint32_t)from[i] : NO_ROW;
+    }
+}
+
 void row_index_read(const View *indices, int64_t first, int64_t count, uint32_t rows, uint32_t *to)
 {
+    const bool is_line = us_view_is_contiguous(indices);
+    if (is_line && indices->dtype == DTYPE_INT32) {
+        read_int32((const int32_t *)indices->data + first, count, rows, to);
+        return;
+    }
+    if (is_line && indices->dtype == DTYPE_INT64) {
+        read_int64((const int64_t *)indices->data + first, count, rows, to);
+        return;
+    }
     double values[BATCH];
     for (int64_t done = 0; done < count; done += BATCH) {
         int64_t batch = count - done < BATCH ? count - done : BATCH;

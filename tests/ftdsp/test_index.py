@@ -71,7 +71,7 @@ def test_gatherd(prefix, shape, wanted, axis):
 
 
 @pytest.mark.parametrize(("shape", "count", "depth"), [((5,), (4,), 1), ((5,), (400,), 1), ((4, 5, 6), (3, 2), 2), ((4, 5, 3), (70,), 3),
-                                                       ((9, 1203), (30,), 1)], ids=str)
+                                                       ((9, 1203), (30,), 1), ((4000, 3), (9,), 1)], ids=str)
 @pytest.mark.parametrize("prefix", ALL)
 def test_scatters(prefix, shape, count, depth):
     base = values(prefix, shape)
@@ -88,7 +88,7 @@ def test_scatters(prefix, shape, count, depth):
         assert masks_agree(f"{prefix}_{name}_s", given, "output").tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize(("rows", "width", "segments"), [(3, 2, 4), (500, 7, 5), (40, 1203, 60), (0, 3, 2), (2000, 1, 3)])
+@pytest.mark.parametrize(("rows", "width", "segments"), [(3, 2, 4), (500, 7, 5), (40, 1203, 60), (0, 3, 2), (2000, 1, 3), (40000, 3, 9000), (300, 64, 20)])
 @pytest.mark.parametrize("prefix", ["fp", "hp", "dp", "i8", "i16", "i32"])
 def test_unsorted_segment_sum(prefix, rows, width, segments):
     x, chosen = values(prefix, (rows, width)), index(rows, segments)

@@ -57,6 +57,13 @@ static int64_t first_outside_of_all(const int *index, int64_t count, int64_t lim
     return atomic_load(&check.wrong);
 }
 
+static void require_inside(FtCall *call, const char *name, const int *index, int64_t count, int64_t limit)
+{
+    const int64_t wrong = ft_ok(call) ? first_outside_of_all(index, count, limit) : count;
+    ft_require(call, wrong == count, name, "range", FT_BAD_ATTRIBUTE, "entry %lld is %d, the axis has %lld", (long long)wrong,
+               index[wrong], (long long)limit);
+}
+
 /* The rows that `count` groups of `depth` indices name in the first axes of a shape; NULL after a refusal. */
 static int64_t *linear_rows(FtCall *call, const char *name, const int *indices, int64_t count, int depth, const Shape *shape)
 {
@@ -171,7 +178,10 @@ static void scatter(FtCall *call, void *output, const int *output_shape, int out
         return;
     }
     if (adds) {
-        ft_finish(call, us_add_rows(output, updates, rows, slices.count, slices.width, call->dtype));
+        const View index = us_view_contiguous(rows, DTYPE_INT64, 1, &slices.count);
+        const RowSum sum = {output, updates, &index, us_shape_elements(slices.depth, shape.size), slices.width, call->dtype,
+                            false};
+        ft_finish(call, us_add_rows(&sum));
     } else {
         us_put_rows(output, updates, rows, slices.count, ft_bytes(slices.width, call->dtype));
     }
@@ -191,13 +201,11 @@ void ft_op_scatter_nd_update(FtCall *call, const FtScatterNdUpdate *a)
 
 void ft_op_unsorted_segment_sum(FtCall *call, const FtUnsortedSegmentSum *a)
 {
-    const Shape segments = {.rank = 1, .size = {a->id_max}, .elements = a->id_max};
-    int64_t *rows = linear_rows(call, "index", a->index, a->dim0, 1, &segments);
-    if (rows) {
-        ft_clear(a->output, (int64_t)a->id_max * a->dim1, call->dtype);
-        ft_finish(call, us_add_rows(a->output, a->input, rows, a->dim0, a->dim1, call->dtype));
-        us_scratch_give_back(rows);
-    }
+    const int64_t count = a->dim0;
+    require_inside(call, "index", a->index, count, a->id_max);
+    const View index = us_view_contiguous((void *)a->index, DTYPE_INT32, 1, &count);
+    const RowSum sum = {a->output, a->input, &index, a->id_max, a->dim1, call->dtype, true};
+    ft_finish(call, ft_ok(call) ? us_add_rows(&sum) : KERNEL_OK);
 }
 
 /* ---- single elements ---- */
@@ -288,11 +296,7 @@ void ft_op_gatherd(FtCall *call, const FtGatherd *a)
                    "axis %d has %lld entries, that of the input %lld", d, (long long)work.index.size[d],
                    (long long)work.input.size[d]);
     }
-    const int *index = a->index;
-    const int64_t limit = ft_ok(call) ? work.input.size[a->dim] : 0;
-    const int64_t wrong = ft_ok(call) ? first_outside_of_all(index, work.index.elements, limit) : work.index.elements;
-    ft_require(call, wrong == work.index.elements, "index", "range", FT_BAD_ATTRIBUTE, "entry %lld is %d, the axis has %lld",
-               (long long)wrong, index[wrong], (long long)limit);
+    require_inside(call, "index", a->index, ft_ok(call) ? work.index.elements : 0, ft_ok(call) ? work.input.size[a->dim] : 0);
     if (ft_ok(call)) {
         us_parallel((work.index.elements + ELEMENT_PIECE - 1) / ELEMENT_PIECE, pick_elements, &work);
     }

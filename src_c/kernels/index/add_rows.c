@@ -1,5 +1,6 @@
 #include "kernels/index/rows.h"
 
+#include "kernels/row_index.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/radix.h"
 #include "tensor/clones.h"
@@ -9,25 +10,31 @@
 
 #include <string.h>
 
-/* Elements of a row that are added at a time: in registers, where there are as many, or in memory. Moves are counted by
- * target where no more than COUNTED targets come on one of them. */
-enum { COLUMNS = 64, TILE = 512, PIECE_ELEMENTS = 8192, AHEAD = 16 /* rows */, COUNTED = 4 };
+/* Elements of a row that are added at a time: in registers, where there are as many, or in memory. Rows are sorted by
+ * target with a number for each target where no more than COUNTED of these come on one row. */
+enum { COLUMNS = 64, TILE = 512, PIECE_ROWS = 1024, AHEAD = 16 /* rows */, COUNTED = 4 };
 
 typedef struct Addition {
-    char *out;
-    const char *rows;
-    const WideEntry *moves; /* key: the target, place: the row */
-    int64_t count, width, row_bytes;
-    DType dtype;
+    const RowSum *sum;
+    const uint32_t *positions; /* of the rows, by target */
+    int64_t count, row_bytes;
+    int64_t tiles;             /* of a row */
+    RowIndex index;            /* where each target has a number, else: */
+    const WideEntry *moves;    /* key: the target, place: the row */
 } Addition;
 
-/* Rows lie anywhere: the processor does not see by itself which one is next. `first` and `count` in bytes. */
-US_ALWAYS_INLINE void ask_for(const Addition *work, int64_t move, int64_t first, int64_t count)
+US_ALWAYS_INLINE const char *row_at(const Addition *work, int64_t k)
 {
-    if (move < work->count) {
-        const char *from = work->rows + (int64_t)work->moves[move].place * work->row_bytes + first;
-        for (int64_t at = 0; at < count; at += CACHE_LINE_BYTES) {
-            __builtin_prefetch(from + at);
+    return (const char *)work->sum->rows + (int64_t)work->positions[k] * work->row_bytes;
+}
+
+/* Rows lie anywhere: the processor does not see by itself which one is next. `first` and `count` in bytes. */
+US_ALWAYS_INLINE void ask_for(const Addition *work, int64_t k, int64_t first, int64_t count)
+{
+    if (k < work->count) {
+        const char *from = row_at(work, k) + first, *end = from + count;
+        for (from -= (uintptr_t)from % CACHE_LINE_BYTES; from < end; from += CACHE_LINE_BYTES) {
+            __builtin_prefetch(from);
         }
     }
 }
@@ -58,45 +65,77 @@ KERNEL_CLONES static void accumulate(double *sums, const double *row, int64_t co
 
 static void add_tile(const Addition *work, int64_t first, int64_t end, int64_t column, int64_t count, double *sums)
 {
-    const int64_t size = (int64_t)us_dtype_size(work->dtype);
+    const DType dtype = work->sum->dtype;
+    const int64_t size = (int64_t)us_dtype_size(dtype);
     double row[TILE];
-    for (int64_t move = first; move < end; move++) {
-        const int64_t at = (int64_t)work->moves[move].place * work->width + column;
-        ask_for(work, move + AHEAD, column * size, count * size);
-        us_load_double(row, work->rows + at * size, work->dtype, 1, count);
+    for (int64_t k = first; k < end; k++) {
+        ask_for(work, k + AHEAD, column * size, count * size);
+        us_load_double(row, row_at(work, k) + column * size, dtype, 1, count);
         accumulate(sums, row, count);
     }
 }
 
-static void add_target(const Addition *work, int64_t first, int64_t end)
+/* A tile of one target: the rows at positions first … end-1. */
+static void add_target(const Addition *work, int64_t target, int64_t first, int64_t end, int64_t tile)
 {
+    const RowSum *sum = work->sum;
+    const int64_t size = (int64_t)us_dtype_size(sum->dtype);
+    const int64_t behind = sum->width - tile * TILE < TILE ? sum->width : (tile + 1) * TILE;
+    char *out = (char *)sum->out + target * work->row_bytes;
     double sums[TILE];
-    for (int64_t i = 0, count; i < work->width; i += count) {
-        const int64_t left = work->width - i, at = (int64_t)work->moves[first].key * work->width + i;
-        const bool in_registers = left >= COLUMNS && us_dtype_is_float(work->dtype);
-        count = in_registers ? COLUMNS : left < TILE ? left : TILE;
-        char *target = work->out + at * (int64_t)us_dtype_size(work->dtype);
-        us_load_double(sums, target, work->dtype, 1, count);
+    for (int64_t i = tile * TILE, count; i < behind; i += count) {
+        const int64_t left = behind - i;
+        const bool in_registers = left >= COLUMNS && us_dtype_is_float(sum->dtype);
+        count = in_registers ? COLUMNS : left;
+        if (sum->clears) {
+            memset(sums, 0, (size_t)count * sizeof *sums);
+        } else {
+            us_load_double(sums, out + i * size, sum->dtype, 1, count);
+        }
         if (in_registers) {
-            loops[us_level()][work->dtype](work, first, end, i, sums);
+            loops[us_level()][sum->dtype](work, first, end, i, sums);
         } else {
             add_tile(work, first, end, i, count, sums);
         }
-        us_store_double(target, work->dtype, 1, sums, count);
+        us_store_double(out + i * size, sum->dtype, 1, sums, count);
     }
 }
 
-static int64_t moves_of_piece(int64_t width)
-{
-    return width >= PIECE_ELEMENTS || width == 0 ? 1 : PIECE_ELEMENTS / width;
-}
-
-/* The targets that begin among the moves of a piece. */
-static void add_piece(void *context, int64_t piece)
+/* A tile of the targets of one bucket. */
+static void add_bucket(void *context, int64_t piece)
 {
     const Addition *work = context;
-    const int64_t moves = moves_of_piece(work->width), begin = piece * moves;
-    const int64_t end = work->count - begin < moves ? work->count : begin + moves;
+    const RowIndex *index = &work->index;
+    const int64_t bucket = piece / work->tiles, tile = piece % work->tiles;
+    const uint32_t behind = row_index_first_row(index, bucket + 1);
+    uint32_t begin = index->bucket_begin[bucket];
+    for (uint32_t target = row_index_first_row(index, bucket); target < behind; target++) {
+        if (index->ends[target] > begin || work->sum->clears) {
+            add_target(work, target, begin, index->ends[target], tile);
+        }
+        begin = index->ends[target];
+    }
+}
+
+static KernelStatus add_by_number(Addition *work)
+{
+    const RowSum *sum = work->sum;
+    const int64_t bytes_of_target = (work->count / sum->targets + 1) * work->row_bytes;
+    if (!row_index_make(&work->index, sum->index, (uint32_t)sum->targets, bytes_of_target, -1)) {
+        return KERNEL_NO_MEMORY;
+    }
+    work->positions = work->index.positions;
+    us_parallel(work->index.bucket_count * work->tiles, add_bucket, work);
+    row_index_free(&work->index);
+    return KERNEL_OK;
+}
+
+/* A tile of the targets that begin in a piece of the moves. */
+static void add_moves(void *context, int64_t piece)
+{
+    const Addition *work = context;
+    const int64_t begin = piece / work->tiles * PIECE_ROWS, tile = piece % work->tiles;
+    const int64_t end = work->count - begin < PIECE_ROWS ? work->count : begin + PIECE_ROWS;
     for (int64_t first = begin; first < end;) {
         const uint64_t target = work->moves[first].key;
         int64_t behind = first + 1;
@@ -104,62 +143,55 @@ static void add_piece(void *context, int64_t piece)
             behind++;
         }
         if (first == 0 || work->moves[first - 1].key != target) {
-            add_target(work, first, behind);
+            add_target(work, (int64_t)target, first, behind, tile);
         }
         first = behind;
     }
 }
 
-/* Sorted by target, in the order of the rows; NULL: no memory. */
-static const WideEntry *count_by_target(const int64_t *index, int64_t count, int64_t targets, WideEntry *moves)
+static KernelStatus add_by_moves(Addition *work)
 {
-    int64_t *next = us_scratch_take((size_t)(targets + 1) * sizeof *next);
-    if (!next) {
-        return NULL;
+    const size_t count = (size_t)work->count;
+    WideEntry *moves = us_scratch_take(2 * count * sizeof *moves + count * sizeof *work->positions);
+    uint32_t *positions = (uint32_t *)(void *)(moves + 2 * count);
+    const View *index = work->sum->index;
+    for (int64_t k = 0; moves && k < work->count; k++) {
+        const int64_t target = index->dtype == DTYPE_INT32 ? ((const int32_t *)index->data)[k] : ((const int64_t *)index->data)[k];
+        moves[k] = (WideEntry){(uint64_t)target, (uint64_t)k};
     }
-    memset(next, 0, (size_t)(targets + 1) * sizeof *next);
-    for (int64_t k = 0; k < count; k++) {
-        next[index[k] + 1]++;
+    work->moves = moves ? us_sort_wide(moves, moves + count, work->count, 64 - __builtin_clzll((uint64_t)work->sum->targets))
+                        : NULL;
+    if (work->moves) {
+        for (int64_t k = 0; k < work->count; k++) {
+            positions[k] = (uint32_t)work->moves[k].place;
+        }
+        work->positions = positions;
+        us_parallel((work->count + PIECE_ROWS - 1) / PIECE_ROWS * work->tiles, add_moves, work);
     }
-    for (int64_t target = 1; target < targets; target++) {
-        next[target] += next[target - 1];
-    }
-    for (int64_t k = 0; k < count; k++) {
-        moves[next[index[k]]++] = (WideEntry){(uint64_t)index[k], (uint64_t)k};
-    }
-    us_scratch_give_back(next);
-    return moves;
+    us_scratch_give_back(moves);
+    return work->moves ? KERNEL_OK : KERNEL_NO_MEMORY;
 }
 
-static const WideEntry *sorted_moves(const int64_t *index, int64_t count, WideEntry *memory)
+KernelStatus us_add_rows(const RowSum *given)
 {
-    int64_t highest = 0;
-    bool sorted = true;
-    for (int64_t k = 0; k < count; k++) {
-        sorted = sorted && index[k] >= highest;
-        highest = index[k] > highest ? index[k] : highest;
+    RowSum sum = *given;
+    if (sum.dtype == DTYPE_COMPLEX64 || sum.dtype == DTYPE_COMPLEX128) { /* parts are added apart */
+        sum.dtype = sum.dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : DTYPE_FLOAT64;
+        sum.width *= 2;
     }
-    if (!sorted && highest / COUNTED <= count) {
-        return count_by_target(index, count, highest + 1, memory);
+    const int64_t row_bytes = sum.width * (int64_t)us_dtype_size(sum.dtype), count = sum.index->shape[0];
+    Addition work = {.sum = &sum, .count = count, .row_bytes = row_bytes, .tiles = (sum.width + TILE - 1) / TILE};
+    if (row_bytes == 0 || sum.targets == 0) {
+        return KERNEL_OK;
     }
-    for (int64_t k = 0; k < count; k++) {
-        memory[k] = (WideEntry){(uint64_t)index[k], (uint64_t)k};
+    if (count >= NO_ROW) { /* takes more scratch memory than a host has */
+        return KERNEL_NO_MEMORY;
     }
-    return sorted ? memory : us_sort_wide(memory, memory + count, count, 64 - __builtin_clzll((uint64_t)highest));
-}
-
-KernelStatus us_add_rows(void *out, const void *rows, const int64_t *index, int64_t count, int64_t width, DType dtype)
-{
-    if (dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128) { /* parts are added apart */
-        return us_add_rows(out, rows, index, count, 2 * width, dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : DTYPE_FLOAT64);
+    if (sum.targets < NO_ROW && sum.targets / COUNTED <= count) {
+        return add_by_number(&work);
     }
-    WideEntry *memory = us_scratch_take(2 * (size_t)count * sizeof *memory);
-    const WideEntry *moves = memory ? sorted_moves(index, count, memory) : NULL;
-    if (moves) {
-        Addition work = {out, rows, moves, count, width, width * (int64_t)us_dtype_size(dtype), dtype};
-        const int64_t piece = moves_of_piece(width);
-        us_parallel((count + piece - 1) / piece, add_piece, &work);
+    if (sum.clears) {
+        memset(sum.out, 0, (size_t)(sum.targets * row_bytes));
     }
-    us_scratch_give_back(memory);
-    return moves ? KERNEL_OK : KERNEL_NO_MEMORY;
+    return count > 0 ? add_by_moves(&work) : KERNEL_OK;
 }

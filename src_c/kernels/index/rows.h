@@ -16,7 +16,15 @@ void us_pick_rows(const RowPick *pick);
 /* out[index[k]] = rows[k], in this order: of several the last one stays. */
 void us_put_rows(void *out, const void *rows, const int64_t *index, int64_t count, int64_t row_bytes);
 
-/* out[index[k]] += rows[k]. All rows of one target are added in order, in float64, and rounded once. */
-KernelStatus us_add_rows(void *out, const void *rows, const int64_t *index, int64_t count, int64_t width, DType dtype);
+/* out[index[k]] += rows[k], all rows of one target in order, in float64, and rounded once. */
+typedef struct RowSum {
+    void *out;         /* `targets` rows */
+    const void *rows;  /* as many as there are indices */
+    const View *index; /* contiguous int32 or int64, of rank 1 */
+    int64_t targets, width;
+    DType dtype;
+    bool clears;       /* out is 0 first */
+} RowSum;
+KernelStatus us_add_rows(const RowSum *sum);
 
 #endif
