@@ -21,7 +21,7 @@
 #include "tensor/parallel.h"
 
 enum { GRAD, INPUT, WEIGHT, MASK, TARGET, LOGITS_MAX, SUM_EXP, SOFTMAX, INPUT_GRAD, WEIGHT_GRAD };
-enum { PIECE_ROWS = 16, TILE = 256, NO_TARGET = -1 };
+enum { PIECE_ROWS = 16, TILE = 256, MOST_ENTRIES = 512, NO_TARGET = -1 };
 
 typedef struct Blocks {
     int64_t rows, entries;
@@ -36,8 +36,11 @@ typedef struct Backward {
     /* Per token. */
     float *grad, *logits_max, *sum_exp;
     int64_t *target; /* NO_TARGET: masked, or outside this part of the vocabulary */
-    /* Blocks; `gradient` is of weightGrad, in the second pass of inputGrad. */
-    float *input, *weight, *q, *gradient;
+    /* Blocks; `gradient` is of weightGrad, in the second pass of inputGrad. Products take operands of one type. */
+    DType type;
+    void *input_copy, *weight_copy; /* NULL: they are operands where they lie */
+    Matrix input, weight;
+    float *q, *gradient;
     /* Halves of the sums of inputGrad; the upper one has strides of its own. */
     uint16_t *high, *low;
     int64_t high_row, high_column;
@@ -108,6 +111,26 @@ KERNEL_CLONES static void scale_to_bfloat(float *row, int64_t count, float facto
     }
 }
 
+/* Rows of Q as products take them: 16-bit ones lie at the beginning of those of fp32. */
+static Matrix q_rows(const Backward *backward, int64_t first)
+{
+    const int64_t stride = backward->entries * (int64_t)(sizeof(float) / us_dtype_size(backward->type));
+    return matrix_of_rows(backward->q + first * backward->entries, backward->type, stride);
+}
+
+static Matrix turned(Matrix rows)
+{
+    return matrix_transposed(rows.data, rows.dtype, rows.row);
+}
+
+/* The numbers are of the type already. */
+static void narrow(float *row, DType type, int64_t count)
+{
+    uint16_t halves[MOST_ENTRIES];
+    us_store_float(halves, type, 1, row, count);
+    memcpy(row, halves, (size_t)count * sizeof *halves);
+}
+
 static void finish_q(void *context, int64_t piece)
 {
     const Backward *backward = context;
@@ -132,6 +155,9 @@ static void finish_q(void *context, int64_t piece)
         } else {
             scale_to_bfloat(row, entries, backward->grad[token]);
         }
+        if (backward->type != DTYPE_FLOAT32) {
+            narrow(row, backward->type, entries);
+        }
     }
 }
 
@@ -139,14 +165,16 @@ static void load_weight(Backward *backward, int64_t entry)
 {
     backward->first_entry = entry;
     backward->entries = least(backward->blocks.entries, backward->vocabulary - entry);
-    fused_load_rows(&backward->views[WEIGHT], entry, backward->entries, backward->weight);
+    backward->weight = fused_rows(&backward->views[WEIGHT], backward->type, entry, backward->entries,
+                                  backward->weight_copy);
 }
 
 static void load_input(Backward *backward, int64_t row)
 {
     backward->first_row = row;
     backward->rows = least(backward->blocks.rows, backward->tokens - row);
-    fused_load_rows(&backward->views[INPUT], row, backward->rows, backward->input);
+    backward->input = fused_rows(&backward->views[INPUT], backward->type, row, backward->rows,
+                                 backward->input_copy);
 }
 
 static void make_q(Backward *backward)
@@ -154,8 +182,7 @@ static void make_q(Backward *backward)
     if (!backward->from_softmax) {
         const Matmul logits = {
             .m = backward->rows, .n = backward->entries, .k = backward->features,
-            .a = matrix_of_rows(backward->input, DTYPE_FLOAT32, backward->features),
-            .b = matrix_transposed(backward->weight, DTYPE_FLOAT32, backward->features),
+            .a = backward->input, .b = turned(backward->weight),
             .c = matrix_of_rows(backward->q, DTYPE_FLOAT32, backward->entries),
             .compute = DTYPE_FLOAT32, .alpha = {1},
         };
@@ -171,8 +198,7 @@ static void add_weight_gradient(const Backward *backward)
     const Matrix gradient = matrix_of_rows(backward->gradient, DTYPE_FLOAT32, backward->features);
     const Matmul product = {
         .m = backward->entries, .n = backward->features, .k = backward->rows,
-        .a = matrix_transposed(backward->q, DTYPE_FLOAT32, backward->entries),
-        .b = matrix_of_rows(backward->input, DTYPE_FLOAT32, backward->features),
+        .a = turned(q_rows(backward, 0)), .b = backward->input,
         .c = gradient, .addend = gradient,
         .compute = DTYPE_FLOAT32, .alpha = {1}, .beta = {backward->first_row > 0},
     };
@@ -222,10 +248,11 @@ static void add_input_tile(void *context, int64_t piece)
     const int64_t row = piece / across * TILE, column = piece % across * TILE;
     const int64_t rows = least(TILE, backward->rows - row), columns = least(TILE, features - column);
     float tile[TILE * TILE];
+    Matrix weight = backward->weight;
+    weight.data = (const char *)weight.data + column * (int64_t)us_dtype_size(weight.dtype);
     const Matmul product = {
         .m = rows, .n = columns, .k = backward->entries,
-        .a = matrix_of_rows(backward->q + row * backward->entries, DTYPE_FLOAT32, backward->entries),
-        .b = matrix_of_rows(backward->weight + column, DTYPE_FLOAT32, features),
+        .a = q_rows(backward, row), .b = weight,
         .c = matrix_of_rows(tile, DTYPE_FLOAT32, TILE),
         .compute = DTYPE_FLOAT32, .alpha = {1},
         .undivided = true,
@@ -286,8 +313,7 @@ static void pass_over_tokens(Backward *backward)
             const Matrix gradient = matrix_of_rows(backward->gradient, DTYPE_FLOAT32, backward->features);
             const Matmul product = {
                 .m = backward->rows, .n = backward->features, .k = backward->entries,
-                .a = matrix_of_rows(backward->q, DTYPE_FLOAT32, backward->entries),
-                .b = matrix_of_rows(backward->weight, DTYPE_FLOAT32, backward->features),
+                .a = q_rows(backward, 0), .b = backward->weight,
                 .c = gradient, .addend = gradient,
                 .compute = DTYPE_FLOAT32, .alpha = {1}, .beta = {entry > 0},
             };
@@ -328,7 +354,7 @@ static size_t sum_of(const Sizes *sizes)
 
 /* 512 rows are two tiles of the matrix product; 384 would be one and a half, and leave a thread idle. */
 static const Blocks block_choices[] = {
-    {1024, 512, false}, {512, 512, false}, {512, 256, false}, {512, 192, false}, {256, 256, false}, {256, 128, false},
+    {1024, MOST_ENTRIES, false}, {512, 512, false}, {512, 256, false}, {512, 192, false}, {256, 256, false}, {256, 128, false},
     {1024, 512, true},  {512, 256, true},  {256, 256, true},  {128, 128, true},
 };
 
@@ -384,6 +410,11 @@ static void *take_memory(Backward *backward)
     backward->blocks = keeps_high ? block_choices[0]
                                   : blocks_for(backward->tokens, backward->features, backward->vocabulary);
     Sizes sizes = sizes_for(backward->blocks, backward->tokens, backward->features, backward->vocabulary, keeps_high);
+    /* What is read where it lies must not be written before the end. */
+    const bool copies_input = keeps_high || !fused_is_operand(&backward->views[INPUT], backward->type);
+    const bool copies_weight = keeps_high || !fused_is_operand(&backward->views[WEIGHT], backward->type);
+    sizes.input = copies_input ? sizes.input : 0;
+    sizes.weight = copies_weight ? sizes.weight : 0;
     char *block = us_scratch_take(sum_of(&sizes));
     if (block == NULL) {
         return NULL;
@@ -393,8 +424,8 @@ static void *take_memory(Backward *backward)
     backward->logits_max = us_scratch_part(&cursor, sizes.per_token);
     backward->sum_exp = us_scratch_part(&cursor, sizes.per_token);
     backward->target = us_scratch_part(&cursor, sizes.target);
-    backward->input = us_scratch_part(&cursor, sizes.input);
-    backward->weight = us_scratch_part(&cursor, sizes.weight);
+    backward->input_copy = copies_input ? us_scratch_part(&cursor, sizes.input) : NULL;
+    backward->weight_copy = copies_weight ? us_scratch_part(&cursor, sizes.weight) : NULL;
     backward->q = us_scratch_part(&cursor, sizes.q);
     backward->gradient = us_scratch_part(&cursor, sizes.gradient);
     backward->low = us_scratch_part(&cursor, sizes.low);
@@ -413,6 +444,7 @@ KernelStatus us_fused_cross_entropy_backward(const View *views, const void *attr
         .features = views[INPUT].shape[1],
         .vocabulary = views[WEIGHT].shape[0],
         .from_softmax = !us_view_is_absent(&views[SOFTMAX]),
+        .type = fused_type(&views[INPUT], &views[WEIGHT]),
     };
     void *block = take_memory(&backward);
     if (block == NULL) {

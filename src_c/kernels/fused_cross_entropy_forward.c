@@ -23,7 +23,9 @@ typedef struct Online {
     float *max, *sum, *predicted; /* per token; predicted: the logit itself until the end */
     int64_t *masked_target;
     bool *masked;
-    float *input, *weight, *logits;
+    DType type;           /* of the operands of products */
+    void *input, *weight; /* copies; NULL: they are operands where they lie */
+    float *logits;
     int64_t first_row, rows, first_entry, entries;
 } Online;
 
@@ -167,8 +169,11 @@ static void *take_memory(Online *online)
     size_t per_token = us_scratch_round(tokens * sizeof(float));
     size_t masked_target = us_scratch_round(tokens * sizeof(int64_t));
     size_t masked = us_scratch_round(tokens * sizeof(bool));
-    size_t input = us_scratch_round(row_block * (size_t)online->features * sizeof(float));
-    size_t weight = us_scratch_round(entry_block * (size_t)online->features * sizeof(float));
+    const bool copies_input = !fused_is_operand(&online->views[INPUT], online->type);
+    const bool copies_weight = !fused_is_operand(&online->views[WEIGHT], online->type);
+    size_t row = (size_t)online->features * sizeof(float);
+    size_t input = copies_input ? us_scratch_round(row_block * row) : 0;
+    size_t weight = copies_weight ? us_scratch_round(entry_block * row) : 0;
     size_t logits = us_scratch_round(row_block * entry_block * sizeof(float));
     char *block = us_scratch_take(3 * per_token + masked_target + masked + input + weight + logits);
     if (block != NULL) {
@@ -178,8 +183,8 @@ static void *take_memory(Online *online)
         online->predicted = us_scratch_part(&cursor, per_token);
         online->masked_target = us_scratch_part(&cursor, masked_target);
         online->masked = us_scratch_part(&cursor, masked);
-        online->input = us_scratch_part(&cursor, input);
-        online->weight = us_scratch_part(&cursor, weight);
+        online->input = copies_input ? us_scratch_part(&cursor, input) : NULL;
+        online->weight = copies_weight ? us_scratch_part(&cursor, weight) : NULL;
         online->logits = us_scratch_part(&cursor, logits);
     }
     return block;
@@ -193,26 +198,27 @@ KernelStatus us_fused_linear_online_max_sum(const View *views, const void *attri
         .tokens = views[INPUT].shape[0],
         .features = views[INPUT].shape[1],
         .vocabulary = views[WEIGHT].shape[0],
+        .type = fused_type(&views[INPUT], &views[WEIGHT]),
     };
     void *block = take_memory(&online);
     if (block == NULL) {
         return KERNEL_NO_MEMORY;
     }
+    Matrix input = {0};
     begin_tokens(&online);
     for (int64_t entry = 0; entry < online.vocabulary; entry += VOCABULARY_BLOCK) {
         online.first_entry = entry;
         online.entries = least(VOCABULARY_BLOCK, online.vocabulary - entry);
-        fused_load_rows(&views[WEIGHT], entry, online.entries, online.weight);
+        const Matrix weight = fused_rows(&views[WEIGHT], online.type, entry, online.entries, online.weight);
         for (int64_t row = 0; row < online.tokens; row += ROW_BLOCK) {
             online.first_row = row;
             online.rows = least(ROW_BLOCK, online.tokens - row);
             if (entry == 0 || online.tokens > ROW_BLOCK) {
-                fused_load_rows(&views[INPUT], row, online.rows, online.input);
+                input = fused_rows(&views[INPUT], online.type, row, online.rows, online.input);
             }
             const Matmul logits = {
                 .m = online.rows, .n = online.entries, .k = online.features,
-                .a = matrix_of_rows(online.input, DTYPE_FLOAT32, online.features),
-                .b = matrix_transposed(online.weight, DTYPE_FLOAT32, online.features),
+                .a = input, .b = matrix_transposed(weight.data, online.type, weight.row),
                 .c = matrix_of_rows(online.logits, DTYPE_FLOAT32, online.entries),
                 .compute = DTYPE_FLOAT32, .alpha = {1},
             };

@@ -1,5 +1,6 @@
 #include "kernels/matmul/amx.h"
 
+#include "kernels/matmul/lines.h"
 #include "report/report.h"
 
 #include <stdatomic.h>

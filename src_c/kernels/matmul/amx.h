@@ -7,7 +7,9 @@
 #ifndef UNDERSTUDY_MATMUL_AMX_H
 #define UNDERSTUDY_MATMUL_AMX_H
 
-#include "kernels/matmul/lines.h"
+#include "kernels/matmul/matmul.h"
+
+struct Sizes; /* kernels/matmul/lines.h */
 
 /* Whether this machine multiplies matrices of these types so; UNDERSTUDY_AMX=off: it does not. */
 bool us_amx_takes(DType a, DType b);
@@ -17,7 +19,7 @@ size_t us_amx_panel(DType dtype, int64_t lines, int64_t depth);
 
 /* c = a b, or c += a b, where every sum is exact but for rounding; or else false, and c is untouched. Rows of c are packed,
  * `stride` elements apart. */
-bool us_amx_multiply(const Sizes *sizes, const Matrix *a, const Matrix *b, void *panel_a, void *panel_b, bool adds,
+bool us_amx_multiply(const struct Sizes *sizes, const Matrix *a, const Matrix *b, void *panel_a, void *panel_b, bool adds,
                      float *c, int64_t stride);
 
 #endif

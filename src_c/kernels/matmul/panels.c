@@ -12,12 +12,13 @@
  * float. */
 enum { PANEL_ELEMENTS = 1 << 19, LEAST_DEPTH = 256, MOST_DEPTH = 1 << 30, EXACT_DEPTH = 256 };
 
-/* Bytes of an operand's panel, which may hold either kind. */
+static const double one[2] = {1, 0};
+
+/* Bytes of an operand's panel. One of tiles also holds half of the depth in float32. */
 static size_t panel_bytes(const Run *run, const Matrix *operand, int64_t lines, int64_t depth)
 {
-    const size_t plain = (size_t)(lines * depth) * us_dtype_size(run->panel);
-    const size_t tiles = run->amx ? us_amx_panel(operand->dtype, lines, depth) : 0;
-    return us_scratch_round(tiles > plain ? tiles : plain);
+    return us_scratch_round(run->amx ? us_amx_panel(operand->dtype, lines, depth)
+                                     : (size_t)(lines * depth) * us_dtype_size(run->panel));
 }
 
 /* How the operand of a product goes to the BLAS; 0: not at all. */
@@ -37,7 +38,6 @@ static int form_of(const Matrix *operand, int64_t rows, int64_t columns, bool by
 static void multiply_vector(DType dtype, int64_t rows, int64_t columns, const Matrix *a, const void *x, int64_t x_step,
                             const double *alpha, const double *beta, void *y, int64_t y_step)
 {
-    static const double one[2] = {1, 0};
     int64_t stride;
     const bool by_rows = matrix_has_rows(a, rows, columns, &stride);
     if (!by_rows) {
@@ -154,18 +154,24 @@ bool us_panels_take_workspace(const Run *run, const Block *block, bool direct, b
     return cursor != NULL;
 }
 
-void us_multiply_panels(const Run *run, const Block *block, const Workspace *space, int64_t first, int64_t depth,
+static Matrix from_column(const Run *run, Matrix a, int64_t first)
+{
+    a.data = (const char *)a.data + first * a.column * element_size(run->panel, a.dtype);
+    return a;
+}
+
+static Matrix from_row(const Run *run, Matrix b, int64_t first)
+{
+    b.data = (const char *)b.data + first * b.row * element_size(run->panel, b.dtype);
+    return b;
+}
+
+/* Of one type. */
+static void multiply_packed(const Run *run, const Block *block, const Workspace *space, int64_t first, int64_t depth,
                             const double *alpha, const double *beta, const Matrix *c)
 {
     const Sizes sizes = {block->tile.rows, block->tile.columns, depth};
-    Matrix a = block->a, b = block->b;
-    a.data = (const char *)a.data + first * a.column * element_size(run->panel, a.dtype);
-    b.data = (const char *)b.data + first * b.row * element_size(run->panel, b.dtype);
-    int64_t stride;
-    if (run->amx && matrix_has_rows(c, sizes.m, sizes.n, &stride) &&
-        us_amx_multiply(&sizes, &a, &b, space->a, space->b, !is_zero(beta), (float *)c->data, stride)) {
-        return;
-    }
+    Matrix a = from_column(run, block->a, first), b = from_row(run, block->b, first);
     if (!space->a_direct) {
         a = packed(run, &a, sizes.m, depth, space->a);
     }
@@ -176,5 +182,22 @@ void us_multiply_panels(const Run *run, const Block *block, const Workspace *spa
         multiply_by_blas(run->panel, &sizes, &a, &b, alpha, beta, c);
     } else {
         us_multiply_by_loops(run->panel, &sizes, &a, &b, alpha, beta, (void *)c->data, c->row);
+    }
+}
+
+void us_multiply_panels(const Run *run, const Block *block, const Workspace *space, int64_t first, int64_t depth,
+                        const double *alpha, const double *beta, const Matrix *c)
+{
+    const Sizes sizes = {block->tile.rows, block->tile.columns, depth};
+    const Matrix a = from_column(run, block->a, first), b = from_row(run, block->b, first);
+    int64_t stride;
+    if (run->amx && matrix_has_rows(c, sizes.m, sizes.n, &stride) &&
+        us_amx_multiply(&sizes, &a, &b, space->a, space->b, !is_zero(beta), (float *)c->data, stride)) {
+        return;
+    }
+    const int64_t half = run->amx ? (depth + 1) / 2 : depth;
+    multiply_packed(run, block, space, first, half, alpha, beta, c);
+    if (half < depth) {
+        multiply_packed(run, block, space, first + half, depth - half, alpha, one, c);
     }
 }
