@@ -5,12 +5,13 @@
 #include "kernels/scratch.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
+#include "tensor/levels.h"
 
 #include <math.h>
 #include <stdatomic.h>
 
 /* Channels of a block; channels and rows added at a time; elements of slopes that a piece of work sees. */
-enum { BLOCK_CHANNELS = 64, CHANNELS = 8, ROWS = 4, PADDED_TAPS = 4, PIECE_ELEMENTS = 4096 };
+enum { BLOCK_CHANNELS = 64, CHANNELS = 8, ROWS = 4, PADDED_TAPS = 4, PIECE_ELEMENTS = 4096, VECTOR_BYTES = 64 };
 
 /* Where an index goes along one axis: two neighbours and the weight of the second. */
 typedef struct Taps {
@@ -81,7 +82,9 @@ static void find_sources(const ResizeGradient *g, int axis, Sources *to)
 typedef struct Padded {
     int64_t taps; /* 0: some place has more than PADDED_TAPS, or there are channels */
     int32_t *places;
-    void *weights; /* of the type that is computed in */
+    void *weights;  /* of the type that is computed in */
+    void *lanes;    /* of each vector of places: where its sources lie behind their base; NULL: too far, or level */
+    int32_t *bases;
 } Padded;
 
 typedef struct ResizeWork {
@@ -155,7 +158,8 @@ KernelStatus us_resize_gradient(const ResizeGradient *gradient)
         size += begin_bytes(g, axis) + source_bytes(g, axis);
     }
     const size_t taps = PADDED_TAPS * (size_t)g->image_size[1];
-    char *memory = us_scratch_take(size + us_scratch_round(taps * sizeof(int32_t)) + taps * sizeof(double)), *cursor = memory;
+    size += 2 * us_scratch_round(taps * sizeof(int32_t)) + 2 * us_scratch_round(taps * sizeof(double));
+    char *memory = us_scratch_take(size), *cursor = memory;
     if (!memory) {
         return KERNEL_NO_MEMORY;
     }
@@ -168,7 +172,9 @@ KernelStatus us_resize_gradient(const ResizeGradient *gradient)
     const bool narrow = g->dtype == DTYPE_FLOAT16 || g->dtype == DTYPE_BFLOAT16;
     work.padded.taps = padded_taps(&work);
     work.padded.places = us_scratch_part(&cursor, taps * sizeof *work.padded.places);
-    work.padded.weights = cursor;
+    work.padded.bases = us_scratch_part(&cursor, taps * sizeof *work.padded.bases);
+    work.padded.weights = us_scratch_part(&cursor, taps * sizeof(double));
+    work.padded.lanes = us_scratch_part(&cursor, taps * sizeof(double));
     if (narrow) {
         pad_columns_float(&work);
     } else {
