@@ -132,6 +132,30 @@ def dsp_manual():
             yield f"{name} {dtype}", [array for array in arguments if isinstance(array, numpy.ndarray)]
 
 
+def normalizations():
+    """Of lines, by Ascend: parameters for each element, and one for several."""
+    from tests.ascend.calling import call, drawn, empty, tensor
+
+    shape, channels = (2, 3, COUNT), {"N": 2, "C": 3, "HxW": COUNT, "group": 3}
+    for kind in ("F32", "F16", "BF16"):
+        x, dy = (tensor(drawn(shape, seed, kind), kind) for seed in (1, 2))
+        gamma, gammas = tensor(drawn((COUNT,), 3, kind), kind), tensor(drawn((3,), 4, kind), kind)
+        of_line, of_group = tensor(abs(drawn((2, 3, 1), 5)) + 0.5), tensor(abs(drawn((2, 3), 6, kind)) + 0.5, kind)
+        yield f"layer {kind}", call(
+            "LayerNorm", input=x, normalizedShape=[COUNT], weightOptional=gamma, biasOptional=gamma, eps=1e-5,
+            out=empty(shape, kind), meanOutOptional=empty((2, 3, 1)), rstdOutOptional=empty((2, 3, 1)))  # fmt: skip
+        yield f"layer gradient {kind}", call(
+            "LayerNormBackward", gradOut=dy, input=x, normalizedShape=[COUNT], mean=of_line, rstd=of_line,
+            weightOptional=gamma, biasOptional=gamma, outputMask=[True] * 3, gradInputOut=empty(shape, kind),
+            gradWeightOut=empty((COUNT,)), gradBiasOut=empty((COUNT,)))  # fmt: skip
+        yield f"group {kind}", call(
+            "GroupNorm", self=x, gamma=gammas, beta=gammas, eps=1e-5, out=empty(shape, kind), meanOut=empty((2, 3), kind),
+            rstdOut=empty((2, 3), kind), **channels)  # fmt: skip
+        yield f"group gradient {kind}", call(
+            "GroupNormBackward", gradOut=dy, input=x, mean=of_group, rstd=of_group, gamma=gammas, outputMask=[True] * 3,
+            gradInput=empty(shape, kind), gradGammaOut=empty((3,), kind), gradBetaOut=empty((3,), kind), **channels)  # fmt: skip
+
+
 def with_one_nan(array):
     """The same numbers as bytes, all NaNs being one. 16-bit integers of a Bfloat are bfloat16."""
     from tests.kernels.families import Bfloat
@@ -146,7 +170,7 @@ def with_one_nan(array):
 
 def digests():
     found = {}
-    for family in (maps, dsp_functions, dsp_manual, layers):
+    for family in (maps, dsp_functions, dsp_manual, layers, normalizations):
         for name, arrays in family():
             found[f"{family.__name__}: {name}"] = hashlib.sha256(b"".join(map(with_one_nan, arrays))).hexdigest()
     return found

@@ -1,0 +1,109 @@
+#include "kernels/norm/normal_loops.h"
+
+#include "kernels/maths/maths.h"
+#include "tensor/clones.h"
+#include "tensor/convert.h"
+
+#include <string.h>
+
+US_ALWAYS_INLINE uintptr_t place_of(Ahead ahead, int64_t i)
+{
+    return (uintptr_t)ahead.from + (uintptr_t)(i * ahead.bytes);
+}
+
+US_ALWAYS_INLINE void fetch_read(Ahead ahead, int64_t i)
+{
+    __builtin_prefetch((const void *)place_of(ahead, i));
+}
+
+US_ALWAYS_INLINE void fetch_written(Ahead ahead, int64_t i)
+{
+    __builtin_prefetch((const void *)place_of(ahead, i), 1);
+}
+
+/* Parts come together by halves. */
+US_ALWAYS_INLINE double sum_of_parts(const double *parts)
+{
+    double sums[LANES];
+    memcpy(sums, parts, sizeof sums);
+#pragma GCC unroll 4
+    for (int width = LANES / 2; width > 0; width /= 2) {
+#pragma GCC unroll 8
+        for (int k = 0; k < width; k++) {
+            sums[k] += sums[k + width];
+        }
+    }
+    return sums[0];
+}
+
+double us_sum_of_parts(const double *parts)
+{
+    return sum_of_parts(parts);
+}
+
+US_ALWAYS_INLINE float unit_of(float x, LineNumbers line)
+{
+    return ((x - line.mean) - line.mean_rest) * line.inverse;
+}
+
+US_ALWAYS_INLINE float gradient_at(float slope, float unit, Means means)
+{
+    return (slope - means.slope) - unit * means.product;
+}
+
+#define TYPES "kernels/norm/normal_types.inc"
+#include "tensor/instantiate.inc"
+
+#define OF(type, level) \
+    {sum_moments_##type##_##level, find_normal_##type##_##level, sum_slopes_##type##_##level, \
+     find_gradient_##type##_##level}
+#define ALL_OF(level) {OF(float, level), OF(half, level), OF(bfloat, level)}
+
+const NormalLoops *us_normal_loops(DType dtype)
+{
+    static const NormalLoops loops[LEVEL_COUNT][3] = {
+        [LEVEL_BASE] = ALL_OF(base),
+#ifdef US_HAS_LEVELS
+        [LEVEL_V3] = ALL_OF(v3),
+        [LEVEL_V4] = ALL_OF(v4),
+#endif
+    };
+    switch (dtype) {
+    case DTYPE_FLOAT32:
+        return &loops[us_level()][0];
+    case DTYPE_FLOAT16:
+        return &loops[us_level()][1];
+    case DTYPE_BFLOAT16:
+        return &loops[us_level()][2];
+    default:
+        return NULL;
+    }
+}
+
+KERNEL_CLONES void us_apply_swish(float *y, int64_t count, float swish)
+{
+    for (int64_t i = 0; i < count; i++) {
+        y[i] = y[i] * sigmoid_float(swish * y[i]);
+    }
+}
+
+/* The slope of v sigmoid(swish v): s (1 + z (1 - s)), z = swish v. */
+KERNEL_CLONES void us_apply_swish_slope(float *dy, const float *v, int64_t count, float swish)
+{
+    for (int64_t i = 0; i < count; i++) {
+        dy[i] *= silu_slope_float(swish * v[i]);
+    }
+}
+
+KERNEL_CLONES void us_scale_and_add(float *t, const float *added, const float *bias, int64_t count, float factor)
+{
+    for (int64_t i = 0; i < count; i++) {
+        t[i] *= factor;
+    }
+    for (int64_t i = 0; added != NULL && i < count; i++) {
+        t[i] += added[i];
+    }
+    for (int64_t i = 0; bias != NULL && i < count; i++) {
+        t[i] += bias[i];
+    }
+}
