@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { LANE_BYTES = 32, NEAR_CHANNELS = 16 };
+
 /* Positions of one image and result row that lie side by side, as one tap sees them. */
 typedef struct Segment {
     int64_t image, o0, o1, begin, count; /* of the results */
@@ -64,14 +66,17 @@ static void tap_at(const Gather *gather, int64_t number, int64_t *tap)
 }
 
 #define ELEMENT float
+#define BITS int32_t
 #define NAME(name) name##_float
 #include "kernels/conv/gather.inc"
 
 #define ELEMENT double
+#define BITS int64_t
 #define NAME(name) name##_double
 #include "kernels/conv/gather.inc"
 
 #define ELEMENT uint16_t
+#define BITS uint16_t
 #define NAME(name) name##_half
 #include "kernels/conv/gather.inc"
 
