@@ -35,6 +35,8 @@ from operators import all_rows  # noqa: E402
 
 from understudy import toolchain  # noqa: E402
 
+# PyTorch's threads look for work for some milliseconds after they have done some, which nobody else should pay for.
+REST_SECONDS = 0.01
 THREADS = int(os.environ.get("UNDERSTUDY_THREADS") or len(os.sched_getaffinity(0)))
 
 
@@ -95,6 +97,7 @@ def measure(case: Case, stream: Stream, rounds: int) -> Seconds:
         best = [min(candidate(1), candidate(1)) for candidate in candidates]
         repeats = [max(1, int(0.02 / seconds)) for seconds in best]
         for _ in range(rounds):
+            time.sleep(REST_SECONDS)
             best = [min(old, candidate(n)) for old, candidate, n in zip(best, candidates, repeats)]
     return Seconds(*best, *[None] * (3 - len(best)))
 
