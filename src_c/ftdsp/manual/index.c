@@ -5,6 +5,7 @@
 #include "kernels/scratch.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
+#include "tensor/levels.h"
 #include "tensor/parallel.h"
 
 #include <stdatomic.h>
@@ -218,12 +219,32 @@ typedef struct ElementPick {
 
 enum { ELEMENT_PIECE = 16384 };
 
-/* Distances are in bytes. */
+/* Distances are in bytes. What lies so many bytes behind is fetched: of the index and, where what is picked are
+ * neighbours, of the row that they are picked from. */
+enum { AHEAD_BYTES = 2048, AT_ONCE = 2 * LANES };
+
+US_ALWAYS_INLINE void fetch(uintptr_t from, size_t bytes)
+{
+    for (size_t byte = 0; byte < bytes; byte += CACHE_LINE_BYTES) {
+        __builtin_prefetch((const void *)(from + AHEAD_BYTES + byte));
+    }
+}
+
 US_ALWAYS_INLINE void pick_by(char *to, const char *from, const int *index, int64_t step, int64_t run_step, int64_t count,
                               size_t size)
 {
-#pragma GCC unroll 8
-    for (int64_t k = 0; k < count; k++) {
+    int64_t k = 0;
+    for (; k + AT_ONCE <= count; k += AT_ONCE) {
+        fetch((uintptr_t)(index + k), AT_ONCE * sizeof *index);
+        if (run_step == 0) {
+            fetch((uintptr_t)from + (size_t)k * size, AT_ONCE * size);
+        }
+#pragma GCC unroll 32
+        for (int64_t i = k; i < k + AT_ONCE; i++) {
+            memcpy(to + (size_t)i * size, from + index[i] * step + i * run_step, size);
+        }
+    }
+    for (; k < count; k++) {
         memcpy(to + (size_t)k * size, from + index[k] * step + k * run_step, size);
     }
 }
