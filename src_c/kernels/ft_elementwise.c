@@ -62,6 +62,5 @@ FT_KERNEL(sgd);
 FT_KERNEL(adam);
 FT_KERNEL(adam_weight_decay);
 FT_KERNEL(fake_quantise);
-FT_KERNEL(quantise);
 FT_KERNEL(dequantise);
 FT_KERNEL(scaled_product);

@@ -18,7 +18,7 @@ extern const TileKernel us_ft_add, us_ft_sub, us_ft_mul, us_ft_div, us_ft_div_by
     us_ft_sigmoid_grad, us_ft_tanh_grad, us_ft_hsigmoid, us_ft_hswish, us_ft_gelu,
     us_ft_softplus, us_ft_elu, us_ft_shrink, us_ft_maximum_grad, us_ft_minimum_grad,
     us_ft_momentum, us_ft_sgd, us_ft_adam, us_ft_adam_weight_decay, us_ft_fake_quantise,
-    us_ft_quantise, us_ft_dequantise, us_ft_scaled_product;
+    us_ft_dequantise, us_ft_scaled_product;
 
 /* Contiguous arrays of one element type; the outputs may be of another one. */
 typedef struct FtMap {

@@ -27,7 +27,7 @@ def levels(x, scale, zero):
 def test_quantisation(prefix):
     kind = ELEMENT[prefix]
     x = numpy.concatenate([values(prefix, 5003, 0, -9, 9), kind([1.02, -0.13, 7, -7, numpy.inf, -numpy.inf, 0.25, -0.25, 0.75, numpy.nan])])
-    for scale, zero in ((0.05, 3), (0.5, 0), (0.5, 1)):
+    for scale, zero in ((0.05, 3), (0.5, 0), (0.5, 1), (1 / 3, -7), (6e-5, 0)):
         scale = float(kind(scale))
         tail = numbers(scale=scale, zp=zero, length=x.size)
         q = masks_agree(f"{prefix}_to_i8_quant_s", [Input("x", x), Output("q", x.size, numpy.int8), *tail], "q")

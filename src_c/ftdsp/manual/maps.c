@@ -1,6 +1,7 @@
 /* Element-wise operators of the manual: quantisation, dropout, draws (ft-dsp-manual 4). */
 #include "ftdsp/manual.h"
 #include "kernels/ft_elementwise.h"
+#include "kernels/quantize/levels.h"
 #include "kernels/random/draws.h"
 #include "tensor/convert.h"
 
@@ -14,11 +15,38 @@ static void run(const FtCall *call, FtMap map, int64_t count)
     ft_split(call, count, TILE_ELEMENTS, run_slice, &map);
 }
 
+/* Elements of which `length` that follow each other share a scale and a zero point. */
+typedef struct Quantisation {
+    const void *x;
+    int8_t *out;
+    DType dtype;
+    int64_t length;
+    const void *scales; /* NULL: one of all, */
+    const int *zero_points;
+    double scale;       /* … these */
+    int zero_point;
+} Quantisation;
+
+static void quantise_slice(void *context, int64_t begin, int64_t end)
+{
+    const Quantisation *q = context;
+    double scale = q->scale;
+    for (int64_t at = begin, stop; at < end; at = stop) {
+        const int64_t k = at / q->length;
+        stop = (k + 1) * q->length < end ? (k + 1) * q->length : end;
+        if (q->scales) {
+            us_load_double(&scale, (const char *)q->scales + ft_bytes(k, q->dtype), q->dtype, 1, 1);
+        }
+        us_quantise_levels((const char *)q->x + ft_bytes(at, q->dtype), q->out + at, stop - at, q->dtype, (float)scale,
+                           (float)(q->scales ? q->zero_points[k] : q->zero_point));
+    }
+}
+
 void ft_op_quant(FtCall *call, const FtQuant *a)
 {
-    const FtMap map = {.kernel = &us_ft_quantise, .numbers = {a->scale, a->zp}, .dtype = call->dtype, .output_dtype = DTYPE_INT8,
-                       .inputs = 1, .outputs = 1, .input = {a->input}, .output = {a->output}};
-    run(call, map, a->length);
+    Quantisation work = {.x = a->input, .out = a->output, .dtype = call->dtype, .length = a->length, .scale = a->scale,
+                         .zero_point = a->zp};
+    ft_split(call, a->length, TILE_ELEMENTS, quantise_slice, &work);
 }
 
 void ft_op_dequant(FtCall *call, const FtDequant *a)
@@ -28,37 +56,15 @@ void ft_op_dequant(FtCall *call, const FtDequant *a)
     run(call, map, a->length);
 }
 
-/* Elements of which `length` that follow each other share a scale and a zero point. */
-typedef struct Segments {
-    const FtQuantData *a;
-    DType dtype;
-    int64_t length;
-} Segments;
-
-static void quantise_slice(void *context, int64_t begin, int64_t end)
-{
-    const Segments *segments = context;
-    const FtQuantData *a = segments->a;
-    FtMap map = {.kernel = &us_ft_quantise, .dtype = segments->dtype, .output_dtype = DTYPE_INT8, .inputs = 1, .outputs = 1,
-                 .input = {a->real_values}, .output = {a->quant_values}};
-    for (int64_t at = begin, stop; at < end; at = stop) {
-        const int64_t k = at / segments->length;
-        stop = (k + 1) * segments->length < end ? (k + 1) * segments->length : end;
-        us_load_double(&map.numbers[0], (const char *)a->scale + ft_bytes(k, map.dtype), map.dtype, 1, 1);
-        map.numbers[1] = ((const int *)a->zp)[k];
-        us_ft_map(&map, at, stop);
-    }
-}
-
 void ft_op_QuantData(FtCall *call, const FtQuantData *a)
 {
     const int64_t segments = a->axis_num == 0 ? 1 : a->segment_num;
-    const int64_t length = (a->element_num + segments - 1) / segments;
     ft_operand(call, "scale", a->scale, segments, call->dtype);
     ft_operand(call, "zp", a->zp, segments, DTYPE_INT32);
     ft_apart(call, "quant_values", a->quant_values, a->element_num, "scale", a->scale, ft_bytes(segments, call->dtype));
     ft_apart(call, "quant_values", a->quant_values, a->element_num, "zp", a->zp, ft_bytes(segments, DTYPE_INT32));
-    Segments work = {a, call->dtype, length};
+    Quantisation work = {.x = a->real_values, .out = a->quant_values, .dtype = call->dtype, .scales = a->scale,
+                         .length = (a->element_num + segments - 1) / segments, .zero_points = a->zp};
     if (ft_ok(call)) {
         ft_split(call, a->element_num, TILE_ELEMENTS, quantise_slice, &work);
     }

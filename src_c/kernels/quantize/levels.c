@@ -1,0 +1,31 @@
+#include "kernels/quantize/levels.h"
+
+#include "kernels/maths/maths.h"
+#include "tensor/convert.h"
+#include "tensor/levels.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct Step {
+    float size, zero_point, inverse;
+    bool has_inverse; /* neither it nor a remainder comes near the ends of the range */
+} Step;
+
+#define LOOPS_WITHOUT_BFLOAT
+#define LOOPS "kernels/quantize/levels.inc"
+#include "tensor/instantiate.inc"
+
+typedef void Quantise(const void *x, int8_t *out, int64_t count, Step step);
+
+void us_quantise_levels(const void *x, int8_t *out, int64_t count, DType dtype, float step, float zero_point)
+{
+    static Quantise *const levels[LEVEL_COUNT][2] = {
+        [LEVEL_BASE] = {quantise_float_base, quantise_half_base},
+#ifdef US_HAS_LEVELS
+        [LEVEL_V3] = {quantise_float_v3, quantise_half_v3}, [LEVEL_V4] = {quantise_float_v4, quantise_half_v4},
+#endif
+    };
+    const Step values = {step, zero_point, 1 / step, fabsf(step) >= 0x1p-100f && fabsf(step) <= 0x1p100f};
+    levels[us_level()][dtype == DTYPE_FLOAT16](x, out, count, values);
+}

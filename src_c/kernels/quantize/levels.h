@@ -1,0 +1,11 @@
+/* Quantisation of the FT DSP library: of one step and one zero point. */
+#ifndef UNDERSTUDY_QUANTIZE_LEVELS_H
+#define UNDERSTUDY_QUANTIZE_LEVELS_H
+
+#include "kernels/kernels.h"
+
+/* out = x / step + zero_point in float32, rounded to the nearest integer, halves away from 0, and saturated; NaN gives 0.
+ * dtype: float32 or float16. */
+void us_quantise_levels(const void *x, int8_t *out, int64_t count, DType dtype, float step, float zero_point);
+
+#endif
