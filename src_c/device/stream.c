@@ -56,6 +56,17 @@ void us_stream_let_go(StreamState *stream)
     }
 }
 
+/* A lock that is looked at for a while before a thread sleeps on it: who queues, who runs and who waits meet here within
+ * a fraction of a microsecond, and a sleep takes several. */
+static void init_spinning(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t kind;
+    pthread_mutexattr_init(&kind);
+    pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(lock, &kind);
+    pthread_mutexattr_destroy(&kind);
+}
+
 Stream *us_stream_create(Context *context, uint32_t internal_flags)
 {
     static _Atomic int32_t next_id = 0;
@@ -72,7 +83,7 @@ Stream *us_stream_create(Context *context, uint32_t internal_flags)
     stream->public.internal_flags = internal_flags;
     stream->public.id = atomic_fetch_add(&next_id, 1);
     atomic_init(&stream->references, 1);
-    pthread_mutex_init(&stream->lock, NULL);
+    init_spinning(&stream->lock);
     pthread_mutex_init(&stream->sleep_lock, NULL);
     us_condition_init(&stream->work);
     us_condition_init(&stream->done);
