@@ -35,8 +35,8 @@ from operators import all_rows  # noqa: E402
 
 from understudy import toolchain  # noqa: E402
 
-# PyTorch's threads look for work for some milliseconds after they have done some, which nobody else should pay for.
-REST_SECONDS = 0.01
+# PyTorch's threads look for work for 15 ms and more after they have done some, which nobody else should pay for.
+REST_SECONDS = 0.05
 THREADS = int(os.environ.get("UNDERSTUDY_THREADS") or len(os.sched_getaffinity(0)))
 
 
