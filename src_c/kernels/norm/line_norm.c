@@ -6,6 +6,7 @@
 #include "kernels/scratch.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
+#include "tensor/levels.h"
 #include "tensor/parallel.h"
 
 #include <math.h>
@@ -14,6 +15,9 @@
 /* Runs shorter than SHORT_RUN are taken row by row where the runs of other lines lie between them; WIDE_ROW: elements that
  * short rows are put together to. */
 enum { TILE = 1024, PARTS = 16, PIECE_ELEMENTS = 16384, SHORT_RUN = 128, WIDE_ROW = 256 };
+
+/* Elements of a line that are written at a time, and bytes of one that is fetched while the last one is written. */
+enum { WRITTEN = 256, MOST_AHEAD = 16384 };
 
 /* Elements as they are read and written in loops: float64 and integers as float64, other floats as float32. */
 typedef union Tile {
@@ -236,29 +240,55 @@ static const void *parameters(const LineNorm *norm, const void *from, double fal
     return tile;
 }
 
+/* The processor by itself does not read beyond a page, which a line often is: while a line is written the next one is
+ * fetched, unless the line is so long that it leaves the first cache by itself. */
+static void fetch_next(const LineNorm *norm, int64_t line, int64_t first, int64_t count)
+{
+    const int64_t size = (int64_t)us_dtype_size(norm->dtype);
+    if (line + 1 < norm->lines && norm->rows == 1 && norm->run * size <= MOST_AHEAD) {
+        const char *from = element(norm->x, norm->dtype, line_begin(norm, line + 1) + first);
+        for (int64_t byte = 0; byte < count * size; byte += CACHE_LINE_BYTES) {
+            __builtin_prefetch(from + byte);
+        }
+    }
+}
+
+static void write_run(const LineNorm *norm, int64_t at, int64_t count, double center, double factor, const void *scale,
+                      const void *offset)
+{
+    Tile read, written;
+    const bool in_place = norm->dtype == DTYPE_FLOAT32 || norm->dtype == DTYPE_FLOAT64;
+    const NarrowLoops *loops = us_narrow_loops(norm->dtype);
+    void *y = (void *)element(norm->y, norm->dtype, at);
+    if (loops != NULL) {
+        const NarrowFactors by = {(float)center, (float)factor, scale, offset};
+        loops->apply(y, element(norm->x, norm->dtype, at), count, by, norm->by_element);
+        return;
+    }
+    const void *x = seen(norm->x, norm->dtype, at, count, &read);
+    apply(in_place ? y : &written, x, count, is_wide(norm->dtype), center, factor, scale, offset, norm->by_element);
+    if (!in_place) {
+        us_store_double(y, norm->dtype, 1, written.doubles, count);
+    }
+}
+
 static void write_line(const LineNorm *norm, int64_t line, int64_t begin, double center, double factor)
 {
-    Tile read, written, scales, offsets;
-    const bool wide = is_wide(norm->dtype), in_place = norm->dtype == DTYPE_FLOAT32 || norm->dtype == DTYPE_FLOAT64;
-    const NarrowLoops *loops = us_narrow_loops(norm->dtype);
+    Tile scales, offsets;
     const int64_t parameter = line / norm->line_divisor % norm->period * norm->stride;
+    const DType seen_as = is_wide(norm->dtype) ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
     for (int64_t i = 0; i < norm->run; i += TILE) {
         const int64_t count = norm->run - i < TILE ? norm->run - i : TILE;
         const int64_t index = parameter + (norm->by_element ? i : 0);
         const void *scale = parameters(norm, norm->scale, 1, index, count, &scales);
         const void *offset = parameters(norm, norm->offset, 0, index, count, &offsets);
         for (int64_t row = 0; row < norm->rows; row++) {
-            const int64_t at = begin + row * norm->row_step + i;
-            void *y = (void *)element(norm->y, norm->dtype, at);
-            if (loops != NULL) {
-                const NarrowFactors by = {(float)center, (float)factor, scale, offset};
-                loops->apply(y, element(norm->x, norm->dtype, at), count, by, norm->by_element);
-                continue;
-            }
-            const void *x = seen(norm->x, norm->dtype, at, count, &read);
-            apply(in_place ? y : &written, x, count, wide, center, factor, scale, offset, norm->by_element);
-            if (!in_place) {
-                us_store_double(y, norm->dtype, 1, written.doubles, count);
+            for (int64_t k = 0, some; k < count; k += some) {
+                const int64_t by = norm->by_element ? k : 0;
+                some = count - k < WRITTEN ? count - k : WRITTEN;
+                fetch_next(norm, line, i + k, some);
+                write_run(norm, begin + row * norm->row_step + i + k, some, center, factor, element(scale, seen_as, by),
+                          element(offset, seen_as, by));
             }
         }
     }
