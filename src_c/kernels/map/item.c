@@ -1,0 +1,205 @@
+#include "kernels/map/item.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_16_bit(DType dtype)
+{
+    return dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
+}
+
+static DType real_dtype(DType dtype)
+{
+    return dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : dtype == DTYPE_COMPLEX128 ? DTYPE_FLOAT64 : dtype;
+}
+
+/* The body that reads and writes 16-bit elements itself pays where operands have that type. */
+static MapBody *fused_body(const MapCall *call, const View *views)
+{
+    bool found = false;
+    for (int k = 0; k < call->formula->inputs; k++) {
+        found |= views[k].dtype == call->compute;
+    }
+    if (!is_16_bit(call->compute) || !found || (call->result != call->compute && call->result != DTYPE_BOOL)) {
+        return NULL;
+    }
+    return call->formula->bodies[us_level()][call->compute == DTYPE_FLOAT16 ? FUSED_HALF : FUSED_BFLOAT];
+}
+
+/* The axis that is innermost in the memory of an operand where the last one is not; -1: all have the same order. */
+static int32_t crossing_axis(const MapItem *item)
+{
+    const Axes *axes = &item->axes;
+    const int32_t last = axes->rank - 1;
+    for (int k = 0; k < item->count; k++) {
+        for (int32_t axis = 0; axis < last; axis++) {
+            const int64_t stride = llabs(axes->strides[k][axis]);
+            const bool is_inner = stride != 0 && stride < llabs(axes->strides[k][last]);
+            if (is_inner && axes->shape[axis] % MAP_BLOCK == 0 && axes->shape[last] % MAP_BLOCK == 0) {
+                return axis;
+            }
+        }
+    }
+    return -1;
+}
+
+/* Splits two axes so that the innermost ones are blocks of MAP_BLOCK x MAP_BLOCK, which fit in a tile: what is read
+ * across the memory of an operand is used before it leaves the cache. */
+static void walk_in_blocks(MapItem *item)
+{
+    Axes *axes = &item->axes;
+    const int32_t crossing = crossing_axis(item), last = axes->rank - 1;
+    item->in_blocks = crossing >= 0 && axes->rank + 2 <= VIEW_RANK_LIMIT;
+    if (!item->in_blocks) {
+        return;
+    }
+    axes->shape[last + 1] = axes->shape[last + 2] = MAP_BLOCK;
+    axes->shape[crossing] /= MAP_BLOCK;
+    axes->shape[last] /= MAP_BLOCK;
+    for (int k = 0; k < item->count; k++) {
+        axes->strides[k][last + 1] = axes->strides[k][crossing];
+        axes->strides[k][last + 2] = axes->strides[k][last];
+        axes->strides[k][crossing] *= MAP_BLOCK;
+        axes->strides[k][last] *= MAP_BLOCK;
+    }
+    axes->rank += 2;
+}
+
+/* Whether every operand is row-major in the output's shape, or a scalar. */
+static bool is_plain(const MapItem *item, const View *const *views)
+{
+    const View *out = views[item->inputs];
+    for (int k = 0; k < item->count; k++) {
+        const bool is_absent = us_view_is_absent(views[k]);
+        if (!is_absent && !(us_view_same_shape(views[k], out) && us_view_is_contiguous(views[k]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Axes in the order of the first output's memory, neighbours merged where every operand allows it. */
+static void lay_out(MapItem *item, const View *const *views)
+{
+    const View *out = views[item->inputs];
+    Axes *axes = &item->axes;
+    if (is_plain(item, views)) {
+        item->in_blocks = false;
+        axes->rank = 1;
+        axes->shape[0] = item->elements;
+        for (int k = 0; k < item->count; k++) {
+            axes->strides[k][0] = us_view_is_absent(views[k]) ? 0 : 1;
+        }
+        return;
+    }
+    int32_t order[VIEW_RANK_LIMIT], rank = 0;
+    for (int32_t axis = 0; axis < out->rank; axis++) {
+        if (out->shape[axis] == 1) {
+            continue;
+        }
+        int32_t place = rank++;
+        while (place > 0 && llabs(out->strides[order[place - 1]]) < llabs(out->strides[axis])) {
+            order[place] = order[place - 1];
+            place--;
+        }
+        order[place] = axis;
+    }
+    axes->rank = 0;
+    for (int32_t i = 0; i < rank; i++) {
+        int64_t strides[MAP_OPERANDS];
+        for (int k = 0; k < item->count; k++) {
+            const int32_t own = order[i] - (out->rank - views[k]->rank);
+            strides[k] = own < 0 || views[k]->shape[own] == 1 ? 0 : views[k]->strides[own];
+        }
+        us_axes_append(axes, out->shape[order[i]], strides, item->count);
+    }
+    us_axes_complete(axes, item->count);
+    walk_in_blocks(item);
+}
+
+static bool is_flat(const Axes *axes, int k)
+{
+    int64_t expected = 1;
+    for (int32_t axis = axes->rank - 1; axis >= 0; axis--) {
+        if (axes->strides[k][axis] != expected) {
+            return false;
+        }
+        expected *= axes->shape[axis];
+    }
+    return true;
+}
+
+static bool is_scalar(const Axes *axes, int k)
+{
+    for (int32_t axis = 0; axis < axes->rank; axis++) {
+        if (axes->strides[k][axis] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* As the compute type holds it, in every form that a lane may ask for. */
+static Number read_number(const View *view, DType compute)
+{
+    _Alignas(16) char rounded[16];
+    double parts[2];
+    Number number = {0};
+    us_convert(rounded, compute, view->data, view->dtype, 1);
+    us_convert(parts, DTYPE_COMPLEX128, rounded, compute, 1);
+    number.real = parts[0];
+    number.imaginary = parts[1];
+    us_convert(&number.integer, compute == DTYPE_UINT64 ? DTYPE_UINT64 : DTYPE_INT64, rounded, compute, 1);
+    return number;
+}
+
+/* The formula's numbers, then those of the absent inputs. */
+static void take_numbers(MapItem *item, const View *views, int64_t index)
+{
+    const MapCall *call = item->call;
+    memcpy(item->numbers, call->numbers, sizeof call->numbers);
+    if (call->number_count > 0) {
+        const Number *each = ((const MapListCall *)(const void *)call)->each + index * call->number_count;
+        memcpy(item->numbers, each, (size_t)call->number_count * sizeof *each);
+    }
+    for (int k = item->inputs; k < call->inputs; k++) {
+        item->numbers[k - item->inputs] = read_number(&views[k], call->compute);
+    }
+}
+
+void us_map_prepare(MapItem *item, const MapCall *call, const View *views, int64_t index)
+{
+    const MapFormula *formula = call->formula;
+    const View *operands[MAP_OPERANDS];
+    item->call = call;
+    item->inputs = formula->inputs;
+    item->count = formula->inputs + formula->outputs;
+    item->lane = us_lane_of(call->compute);
+    item->body = fused_body(call, views);
+    const DType array = item->body != NULL ? call->compute : us_lane_dtype(item->lane);
+    item->body = item->body != NULL ? item->body : formula->bodies[us_level()][item->lane];
+    const DType results[] = {[MAP_SAME] = array, [MAP_BOOL] = DTYPE_BOOL, [MAP_REAL] = real_dtype(array)};
+    size_t widest = 1;
+    for (int k = 0; k < item->count; k++) {
+        const bool is_input = k < item->inputs;
+        const View *view = &views[is_input ? k : call->inputs + k - item->inputs];
+        MapOperand *operand = &item->operands[k];
+        operands[k] = view;
+        *operand = (MapOperand){.data = view->data, .dtype = view->dtype, .size = (int64_t)us_dtype_size(view->dtype)};
+        operand->array = is_input ? array : results[formula->result];
+        operand->in_place = view->dtype == operand->array &&
+                            (is_input ? call->compute : call->result) == operand->array;
+        widest = us_dtype_size(view->dtype) > widest ? us_dtype_size(view->dtype) : widest;
+    }
+    widest = us_dtype_size(us_lane_dtype(item->lane)) > widest ? us_dtype_size(us_lane_dtype(item->lane)) : widest;
+    const int64_t fitting = MAP_TILE_BYTES / (int64_t)widest;
+    item->tile = fitting < MAP_TILE_ELEMENTS ? fitting : MAP_TILE_ELEMENTS;
+    item->elements = us_view_elements(operands[item->inputs]);
+    lay_out(item, operands);
+    take_numbers(item, views, index);
+    for (int k = 0; k < item->count; k++) {
+        MapOperand *operand = &item->operands[k];
+        operand->is_flat = is_flat(&item->axes, k);
+        operand->is_scalar = k < item->inputs && (us_view_is_absent(operands[k]) || is_scalar(&item->axes, k));
+    }
+}

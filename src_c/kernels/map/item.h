@@ -1,0 +1,42 @@
+/* One operation on tensors, ready to run: what map.c prepares once, and runs in ranges of elements. */
+#ifndef UNDERSTUDY_MAP_ITEM_H
+#define UNDERSTUDY_MAP_ITEM_H
+
+#include "kernels/map/formulas.h"
+#include "kernels/map/map.h"
+#include "tensor/axes.h"
+
+/* Length of the runs along the last axis from which on operands are used in place run by run; side of the blocks in
+ * which operands of another order are read; elements of a tile, and bytes. */
+enum { MAP_LONG_RUN = 64, MAP_BLOCK = 32, MAP_TILE_ELEMENTS = 1024, MAP_TILE_BYTES = 8 * 1024 };
+
+typedef struct MapOperand {
+    char *data;     /* NULL: an absent input */
+    DType dtype;    /* of the view */
+    DType array;    /* of the elements that the body reads or writes */
+    int64_t size;   /* bytes of an element of the view */
+    bool in_place;  /* the body may use the view's own elements where they are neighbours */
+    bool is_flat;   /* all of them are */
+    bool is_scalar; /* one value everywhere */
+} MapOperand;
+
+/* One tensor operation, ready to run. */
+typedef struct MapItem {
+    const MapCall *call;
+    MapBody *body;
+    Lane lane;
+    int count, inputs; /* operands: inputs first */
+    MapOperand operands[MAP_OPERANDS];
+    Axes axes;
+    bool in_blocks; /* the two innermost axes are a block of MAP_BLOCK x MAP_BLOCK */
+    int64_t elements, tile;
+    Number numbers[MAP_CALL_NUMBERS];
+} MapItem;
+
+/* `index`: of the item in a list, whose views these are. */
+void us_map_prepare(MapItem *item, const MapCall *call, const View *views, int64_t index);
+
+/* Elements begin … end - 1, in the order of the item's axes. */
+void us_map_run(const MapItem *item, int64_t begin, int64_t end);
+
+#endif

@@ -1,0 +1,234 @@
+/* Ranges of an item, by tiles where the loop cannot use the operands where they lie. */
+#include "kernels/map/item.h"
+#include "kernels/move/copy_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Tile {
+    _Alignas(64) char bytes[MAP_TILE_BYTES];
+} Tile;
+
+/* Tiles of the operands, and room for values on their way from type to type. */
+typedef struct Tiles {
+    Tile operands[MAP_OPERANDS], raw, values;
+} Tiles;
+
+/* ---- between views and tiles ---- */
+
+/* Elements of an input's type to elements that the body reads, by way of the compute type. */
+static void convert_input(const MapItem *item, const MapOperand *operand, const void *from, void *to, int64_t count,
+                          Tiles *tiles)
+{
+    const DType compute = item->call->compute;
+    us_convert(operand->array == compute ? to : tiles->values.bytes, compute, from, operand->dtype, count);
+    if (operand->array != compute) {
+        us_convert(to, operand->array, tiles->values.bytes, compute, count);
+    }
+}
+
+/* Elements that the body wrote to elements of the output's type, by way of the result's. */
+static void convert_output(const MapItem *item, const MapOperand *operand, const void *from, void *to, int64_t count,
+                           Tiles *tiles)
+{
+    const DType result = item->call->result;
+    if (result == operand->array) {
+        us_convert(to, operand->dtype, from, result, count);
+        return;
+    }
+    us_convert(operand->dtype == result ? to : tiles->values.bytes, result, from, operand->array, count);
+    if (operand->dtype != result) {
+        us_convert(to, operand->dtype, tiles->values.bytes, result, count);
+    }
+}
+
+static char *place_of(const MapItem *item, int k, int64_t position)
+{
+    return item->operands[k].data + us_axes_offset(&item->axes, k, position) * item->operands[k].size;
+}
+
+/* Rows of a block of an operand that lies across, read in the order of its memory. False: it is not such a case. */
+static bool fetch_across(const MapItem *item, int k, int64_t position, int64_t count, char *to)
+{
+    if (!item->in_blocks) {
+        return false;
+    }
+    const int64_t size = item->operands[k].size, *strides = &item->axes.strides[k][item->axes.rank - 2];
+    const int64_t begin = position % (MAP_BLOCK * MAP_BLOCK);
+    if (llabs(strides[0]) >= llabs(strides[1]) || begin % MAP_BLOCK != 0 || count % MAP_BLOCK != 0 ||
+        begin + count > MAP_BLOCK * MAP_BLOCK) {
+        return false;
+    }
+    const char *from = place_of(item, k, position);
+    for (int64_t column = 0; column < MAP_BLOCK; column++) {
+        us_copy_elements(to + column * size, MAP_BLOCK, from + column * strides[1] * size, strides[0], size,
+                         count / MAP_BLOCK);
+    }
+    return true;
+}
+
+static void fetch(const MapItem *item, int k, int64_t position, int64_t count, Tiles *tiles)
+{
+    const MapOperand *operand = &item->operands[k];
+    const int64_t stride = item->axes.strides[k][item->axes.rank - 1];
+    char *tile = tiles->operands[k].bytes;
+    const bool as_it_is = operand->in_place;
+    char *raw = as_it_is ? tile : tiles->raw.bytes, *to = raw;
+    const bool is_read = fetch_across(item, k, position, count, raw);
+    AxesWalk walk;
+    for (us_axes_walk(&walk, &item->axes, k, position, count); walk.remaining > 0 && !is_read;) {
+        const AxesRun run = us_axes_next(&walk);
+        char *from = operand->data + run.offset * operand->size;
+        if (run.length == count && stride == 1 && !as_it_is) {
+            raw = from;
+            break;
+        }
+        us_copy_elements(to, 1, from, stride, operand->size, run.length);
+        to += run.length * operand->size;
+    }
+    if (!as_it_is) {
+        convert_input(item, operand, raw, tile, count, tiles);
+    }
+}
+
+static void put_back(const MapItem *item, int k, int64_t position, int64_t count, Tiles *tiles)
+{
+    const MapOperand *operand = &item->operands[k];
+    const int64_t stride = item->axes.strides[k][item->axes.rank - 1];
+    char *from = tiles->operands[k].bytes;
+    const bool converts = !operand->in_place;
+    AxesWalk walk;
+    for (us_axes_walk(&walk, &item->axes, k, position, count); walk.remaining > 0;) {
+        const AxesRun run = us_axes_next(&walk);
+        char *to = operand->data + run.offset * operand->size;
+        if (converts && run.length == count && stride == 1) {
+            convert_output(item, operand, from, to, count, tiles);
+            return;
+        }
+        if (converts && from == tiles->operands[k].bytes) {
+            convert_output(item, operand, from, tiles->raw.bytes, count, tiles);
+            from = tiles->raw.bytes;
+        }
+        us_copy_elements(to, stride, from, 1, operand->size, run.length);
+        from += run.length * operand->size;
+    }
+}
+
+/* ---- running ---- */
+
+static int64_t whole_lanes(int64_t count)
+{
+    return (count + LANES - 1) / LANES * LANES;
+}
+
+static bool is_direct(const MapItem *item, int k, int64_t count, bool in_run)
+{
+    const MapOperand *operand = &item->operands[k];
+    const bool neighbours = operand->is_flat || (in_run && item->axes.strides[k][item->axes.rank - 1] == 1);
+    return operand->in_place && neighbours && count % LANES == 0 && !operand->is_scalar;
+}
+
+/* One value along the last axis. */
+static bool is_constant_in_run(const MapItem *item, int k)
+{
+    return k < item->inputs && !item->operands[k].is_scalar && item->axes.strides[k][item->axes.rank - 1] == 0;
+}
+
+/* Elements from a position on, no more than a tile unless every operand is used in place. */
+static void run_block(const MapItem *item, int64_t position, int64_t count, bool in_run, Tiles *tiles)
+{
+    const void *arrays[MAP_OPERANDS];
+    bool direct[MAP_OPERANDS];
+    for (int k = 0; k < item->count; k++) {
+        const MapOperand *operand = &item->operands[k];
+        direct[k] = is_direct(item, k, count, in_run);
+        arrays[k] = direct[k] ? place_of(item, k, position) : tiles->operands[k].bytes;
+        if (k < item->inputs && !direct[k] && !operand->is_scalar && !(in_run && is_constant_in_run(item, k))) {
+            fetch(item, k, position, count, tiles);
+            const size_t size = us_dtype_size(operand->array);
+            memset(tiles->operands[k].bytes + (size_t)count * size, 0, (size_t)(whole_lanes(count) - count) * size);
+        }
+    }
+    item->body(item->numbers, whole_lanes(count), arrays, (void *const *)&arrays[item->inputs]);
+    for (int k = item->inputs; k < item->count; k++) {
+        if (!direct[k]) {
+            put_back(item, k, position, count, tiles);
+        }
+    }
+}
+
+/* One value to as many elements as blocks of up to `count` need. */
+static void fill_tile(const MapItem *item, int k, const void *value, int64_t count, Tiles *tiles)
+{
+    const int64_t size = (int64_t)us_dtype_size(item->operands[k].array);
+    us_copy_elements(tiles->operands[k].bytes, 1, value, 0, size, whole_lanes(count < item->tile ? count : item->tile));
+}
+
+/* What inputs that are constant in the run have there. */
+static void fill_constants(const MapItem *item, int64_t position, int64_t count, Tiles *tiles)
+{
+    for (int k = 0; k < item->inputs; k++) {
+        const MapOperand *operand = &item->operands[k];
+        _Alignas(16) char value[16];
+        if (is_constant_in_run(item, k)) {
+            const void *place = place_of(item, k, position);
+            if (!operand->in_place) {
+                convert_input(item, operand, place, value, 1, tiles);
+            }
+            fill_tile(item, k, operand->in_place ? place : value, count, tiles);
+        }
+    }
+}
+
+static void fill_scalars(const MapItem *item, int64_t count, Tiles *tiles)
+{
+    int absent = 0;
+    for (int k = 0; k < item->inputs; k++) {
+        const MapOperand *operand = &item->operands[k];
+        _Alignas(16) char value[16];
+        if (!operand->is_scalar) {
+            continue;
+        }
+        if (operand->dtype != DTYPE_NONE) {
+            convert_input(item, operand, operand->data, value, 1, tiles);
+        } else {
+            const Number *number = &item->numbers[item->call->formula->numbers + absent++];
+            const double parts[] = {number->real, number->imaginary};
+            if (item->lane == LANE_INT32 || item->lane == LANE_INT64 || item->lane == LANE_UINT64) {
+                us_convert(value, operand->array, &number->integer, DTYPE_INT64, 1);
+            } else {
+                us_convert(value, operand->array, parts, DTYPE_COMPLEX128, 1);
+            }
+        }
+        fill_tile(item, k, value, count, tiles);
+    }
+}
+
+void us_map_run(const MapItem *item, int64_t begin, int64_t end)
+{
+    Tiles tiles;
+    fill_scalars(item, end - begin, &tiles);
+    const int64_t run = item->axes.shape[item->axes.rank - 1];
+    const bool by_run = item->axes.rank > 1 && run >= MAP_LONG_RUN;
+    bool all_direct = true, any_direct = false;
+    for (int k = 0; k < item->count; k++) {
+        const bool direct = is_direct(item, k, LANES, by_run);
+        all_direct &= direct;
+        any_direct |= direct;
+    }
+    for (int64_t position = begin, count; position < end; position += count) {
+        count = end - position;
+        const int64_t passed = by_run ? position % run : 0;
+        if (by_run && run - passed < count) {
+            count = run - passed;
+        }
+        if (by_run && (passed == 0 || position == begin)) {
+            fill_constants(item, position, count, &tiles);
+        }
+        count = !all_direct && count > item->tile ? item->tile : count;
+        if (any_direct && count > LANES) {
+            count -= count % LANES; /* the rest goes through tiles by itself */
+        }
+        run_block(item, position, count, by_run, &tiles);
+    }
+}
