@@ -21,8 +21,9 @@ enum { REDUCE_NUMBERS = 4, REDUCE_OUTPUTS = 2 };
 /* Rows that the steps take at once: states stay in registers meanwhile. */
 enum { REDUCE_ROWS = 8 };
 
-/* Neighbours are fetched into the nearest cache as many bytes before their turn: half a page of memory. */
-enum { FETCHED_AHEAD = 2048 };
+/* Neighbours are fetched into the second cache as many bytes before their turn. Into the nearest one fewer can be on their
+ * way, which is slower where they come from far memory. */
+enum { FETCHED_AHEAD = 4096 };
 
 /* Elements of one panel: `rows` rows of `width` columns, a multiple of LANES, each for the state of its column. Columns
  * lie side by side in blocks of LANES, which are `block_stride` elements apart; rows in groups of REDUCE_ROWS. The last
