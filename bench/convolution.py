@@ -45,8 +45,8 @@ def convolution(dtype: str, layer: str, direction: str):
     descriptor = maca.ConvolutionDescriptor((padding, padding), (stride, stride), groups=groups)
     kind = {"forward": "FWD", "data": "BWD_DATA", "filter": "BWD_FILTER"}[direction]
     plain = "IMPLICIT_PRECOMP_GEMM" if kind == "FWD" else "1"
-    # What the library recommends, where the processor multiplies bfloat16.
-    name = "WINOGRAD" if (taps, stride, groups) == (3, 1, 1) and dtype != "bfloat16" else plain
+    # What the library recommends, where the processor multiplies 16-bit numbers.
+    name = "WINOGRAD" if (taps, stride, groups) == (3, 1, 1) and dtype == "float32" else plain
     common = {"convDesc": descriptor, "algo": getattr(maca.lib, f"MCDNN_CONVOLUTION_{kind}_ALGO_{name}")}
 
     def torch_forward():

@@ -366,6 +366,74 @@ def test_three_taps_of_one_plane_of_a_volume():
         np.testing.assert_array_equal(y.values(), forward_model(x.values(), w.values(), y_shape[2:], *geometry))
 
 
+# ---- 16-bit types ----
+
+# Enough channels that processors that multiply 16-bit numbers take them as they are.
+CELLS = [
+    ((2, 20, 9, 14), 35, (3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((1, 66, 12, 11), 50, (3, 2), (2, 3), (1, 0), (1, 2), 2),
+    ((5, 33, 7, 7), 17, (3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((3, 32, 9, 9), 40, (1, 1), (2, 2), (0, 0), (1, 1), 1),
+    ((2, 18, 70), 3, (4,), (3,), (2,), (2,), 1),
+    ((1, 16, 4, 9, 10), 33, (3, 2, 3), (2, 1, 2), (1, 1, 1), (1, 2, 1), 1),
+    ((1, 16, 60, 50), 33, (3, 3), (1, 1), (1, 1), (1, 1), 1),
+]
+
+
+def results_of(operands, shapes, geometry, layouts, dtype="float32", method=PRODUCT):
+    """y, dx and dw, where the filter's layout is the second."""
+    x, w, dy = operands
+    y, dx, dw = (Operand(np.full(shape, np.nan), dtype, layout)
+                 for shape, layout in zip(shapes, (layouts[0], layouts[0], layouts[1])))
+    attribute = attributes(*geometry, method=method)
+    call("us_conv_forward", [x, w, None, None, y], attribute)
+    call("us_conv_backward_data", [dy, w, None, None, dx], attribute)
+    call("us_conv_backward_filter", [x, dy, dw], attribute)
+    return y, dx, dw
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("layouts", [("first", "first"), ("last", "last"), ("first", "last"), ("last", "gaps")], ids="-".join)
+@pytest.mark.parametrize("problem", CELLS, ids=str)
+def test_16_bit_integers_stay_exact(problem, layouts, dtype):
+    x_shape, w_shape, y_shape, geometry = settings(problem)
+    x, w, dy = (random(shape, seed, integers=True) for seed, shape in enumerate((x_shape, w_shape, y_shape)))
+    operands = [Operand(values, dtype, layouts[which]) for values, which in ((x, 0), (w, 1), (dy, 0))]
+    y, dx, dw = results_of(operands, (y_shape, x_shape, w_shape), geometry, layouts)
+    np.testing.assert_array_equal(y.values(), forward_model(x, w, y_shape[2:], *geometry))
+    np.testing.assert_array_equal(dx.values(), data_model(dy, w, x_shape, *geometry))
+    np.testing.assert_array_equal(dw.values(), slope_model(x, dy, w_shape, *geometry))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("which", [0, 1, 2], ids=["x", "w", "dy"])
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_16_bit_infinities_reach_what_sees_them(value, which, dtype):
+    """As by loops over rows, in float32."""
+    x_shape, w_shape, y_shape, geometry = settings(CELLS[0])
+    arrays = [random(shape, seed, integers=True).astype(float) for seed, shape in enumerate((x_shape, w_shape, y_shape))]
+    arrays[which][0, 2, 0, 1] = value
+    arrays[which][1, 4, 2, 2] = -value
+    found = [results_of([Operand(values, kind) for values in arrays], (y_shape, x_shape, w_shape), geometry,
+                        ("first", "first"), method=method)
+             for kind, method in ((dtype, PRODUCT), ("float32", DIRECT))]  # fmt: skip
+    for ours, expected in zip(*found):
+        np.testing.assert_array_equal(ours.values(), expected.values())
+
+
+def test_small_numbers_of_bfloat16_are_not_lost():
+    """Sums below the least normal number of float32, and numbers below that of bfloat16."""
+    x_shape, w_shape, y_shape, geometry = settings(CELLS[0])
+    arrays = [random(shape, seed, integers=True) for seed, shape in enumerate((x_shape, w_shape, y_shape))]
+    for scales in ((2.0**-70, 2.0**-70, 2.0**-70), (2.0**-132, 1.0, 1.0)):
+        operands = [[Operand(values * scale, kind) for values, scale in zip(arrays, scales)] for kind in ("bfloat16", "float32")]
+        found = [results_of(those, (y_shape, x_shape, w_shape), geometry, ("first", "first"), method=method)
+                 for those, method in zip(operands, (PRODUCT, DIRECT))]
+        for ours, expected in zip(*found):
+            np.testing.assert_array_equal(ours.values(), expected.values())
+            assert expected.values().any()
+
+
 def digest():
     import hashlib
 
@@ -394,6 +462,7 @@ def test_results_do_not_depend_on_the_number_of_threads():
 def test_16_bit_types_without_amx():
     """Where the processor has AMX, 16-bit products go another way than elsewhere."""
     run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", "0",
-                          *(f"{__file__}::{name}" for name in ("test_types", "test_error_of_tiles_is_bounded"))],
+                          *(f"{__file__}::{name}" for name in ("test_types", "test_error_of_tiles_is_bounded", "test_16_bit_integers_stay_exact",
+                                                       "test_16_bit_infinities_reach_what_sees_them"))],
                          env={**os.environ, "UNDERSTUDY_AMX": "off"}, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout

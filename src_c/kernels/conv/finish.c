@@ -28,14 +28,29 @@ typedef struct Line {
 #define ROUND rint
 #include "kernels/conv/finish.inc"
 
-static int64_t offset_of(const View *view, int64_t channel, int64_t position)
+/* Indices of the view's image and last three axes. */
+typedef struct Place {
+    int64_t index[5];
+} Place;
+
+/* Goes on by some positions. */
+static void advance(Place *place, const View *view, int64_t count)
 {
-    int64_t offset = channel * view->strides[1];
-    for (int axis = 4; axis >= 2; axis--) {
-        offset += position % view->shape[axis] * view->strides[axis];
-        position /= view->shape[axis];
+    place->index[4] += count;
+    for (int axis = 4; axis >= 2 && place->index[axis] >= view->shape[axis]; axis--) {
+        const int64_t size = view->shape[axis], carry = place->index[axis] < 2 * size ? 1 : place->index[axis] / size;
+        place->index[axis] -= carry * size;
+        place->index[axis == 2 ? 0 : axis - 1] += carry;
     }
-    return offset + position * view->strides[0];
+}
+
+static int64_t offset_of(const View *view, int64_t channel, const Place *place)
+{
+    int64_t offset = channel * view->strides[1] + place->index[0] * view->strides[0];
+    for (int axis = 2; axis < 5; axis++) {
+        offset += place->index[axis] * view->strides[axis];
+    }
+    return offset;
 }
 
 static void store(const Finish *finish, DType compute, const Line *line, int64_t count, void *sums)
@@ -73,29 +88,60 @@ static int64_t run_of(const View *view)
     return run;
 }
 
+/* Sums that are only rounded, to 16 bits, are so before they are divided into runs of few positions. */
+static void store_rounded(const Finish *finish, int64_t channel, int64_t begin, int64_t count, const float *sums)
+{
+    const View *out = &finish->out;
+    const int64_t run = run_of(out), step = out->strides[4];
+    Place place = {{0}};
+    advance(&place, out, begin);
+    for (int64_t done = 0; done < count; done += LINE) {
+        uint16_t rounded[LINE];
+        const int64_t most = count - done < LINE ? count - done : LINE;
+        us_store_float(rounded, out->dtype, 1, sums + done, most);
+        for (int64_t i = 0, part; i < most; i += part) {
+            const int64_t left = run - (begin + done + i) % run;
+            part = left < most - i ? left : most - i;
+            uint16_t *to = (uint16_t *)out->data + offset_of(out, channel, &place);
+            for (int64_t k = 0; k < part; k++) {
+                to[k * step] = rounded[i + k];
+            }
+            advance(&place, out, part);
+        }
+    }
+}
+
 void us_finish_positions(const Finish *finish, DType compute, int64_t channel, int64_t begin, int64_t count, void *sums)
 {
     const bool adds = finish->addend_scale != 0;
     int64_t run = run_of(&finish->out);
     const int64_t addend_run = adds ? run_of(&finish->addend) : run;
     run = addend_run < run ? addend_run : run;
-    for (int64_t done = 0, part; done < count; done += part) {
-        const int64_t position = begin + done;
-        part = run - position % run;
+    const bool is_half = finish->out.dtype == DTYPE_FLOAT16 || finish->out.dtype == DTYPE_BFLOAT16;
+    if (is_half && compute == DTYPE_FLOAT32 && us_finish_is_plain(finish) && run < LINE) {
+        store_rounded(finish, channel, begin, count, sums);
+        return;
+    }
+    Place place = {{0}};
+    advance(&place, &finish->out, begin);
+    for (int64_t done = 0, part = run - begin % run; done < count; done += part, part = run) {
         part = part < count - done ? part : count - done;
-        const Line line = {.offset = {offset_of(&finish->out, channel, position),
-                                      adds ? offset_of(&finish->addend, channel, position) : 0},
+        const Line line = {.offset = {offset_of(&finish->out, channel, &place),
+                                      adds ? offset_of(&finish->addend, channel, &place) : 0},
                            .step = {finish->out.strides[4], finish->addend.strides[4]},
                            .bias = channel};
         store(finish, compute, &line, part, (char *)sums + done * (int64_t)us_dtype_size(compute));
+        advance(&place, &finish->out, part);
     }
 }
 
 void us_finish_channels(const Finish *finish, DType compute, int64_t position, int64_t first, int64_t count, void *sums)
 {
     const bool adds = finish->addend_scale != 0;
-    const Line line = {.offset = {offset_of(&finish->out, first, position),
-                                  adds ? offset_of(&finish->addend, first, position) : 0},
+    Place place = {{0}};
+    advance(&place, &finish->out, position);
+    const Line line = {.offset = {offset_of(&finish->out, first, &place),
+                                  adds ? offset_of(&finish->addend, first, &place) : 0},
                        .step = {finish->out.strides[1], finish->addend.strides[1]},
                        .bias = first,
                        .bias_step = 1};

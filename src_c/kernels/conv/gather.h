@@ -123,6 +123,9 @@ KernelStatus us_gather_by_product(const Gather *gather, const Finish *finish);
 KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish);
 KernelStatus us_gather_by_winograd(const Gather *gather, const Finish *finish);
 
+/* The same for 16-bit numbers where the processor multiplies these. *taken false: nothing is done. */
+KernelStatus us_gather_by_shifts(const Gather *gather, const Finish *finish, bool *taken);
+
 /* Whether Winograd's method takes the gather: 3 x 3 neighbouring taps, steps of 1, float32, and a moderate amount of
  * memory for its filter and for a row of tiles. */
 bool us_winograd_takes(const Gather *gather);
@@ -130,6 +133,7 @@ bool us_winograd_takes(const Gather *gather);
 /* sums[g,k,c,t] = sum over n, o of dy[n, g*results + k, o] * in[…] of the gather, in the order of a packed filter. dy
  * is packed like the input; products read float16 and bfloat16, too. */
 KernelStatus us_gather_slopes_by_product(const Gather *gather, const void *dy, DType dy_type, void *sums);
+KernelStatus us_gather_slopes_by_shifts(const Gather *gather, const void *dy, DType dy_type, void *sums, bool *taken);
 KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, void *sums);
 KernelStatus us_gather_slopes_by_winograd(const Gather *gather, const void *dy, DType target, void *sums);
 

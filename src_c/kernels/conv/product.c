@@ -176,6 +176,11 @@ KernelStatus us_gather_by_product(const Gather *gather, const Finish *finish)
     Run run = {.gather = gather, .finish = finish, .depth = gather->channels * gather_taps(gather),
                .size = us_dtype_size(gather->column_type), .sum_size = us_dtype_size(gather->compute)};
     const int64_t tile = us_dtype_size(gather->in_type) != run.sum_size ? gather->results : 0;
+    bool taken;
+    const KernelStatus status = us_gather_by_shifts(gather, finish, &taken);
+    if (taken || status != KERNEL_OK) {
+        return status;
+    }
     run.cut = cut_positions(gather, run.depth + tile, LEAST);
     const int64_t image = conv_product3(gather->out_size);
     run.in_place = us_gather_is_pointwise(gather) && gather->in_type == gather->column_type &&
@@ -343,6 +348,11 @@ KernelStatus us_gather_slopes_by_product(const Gather *gather, const void *dy, D
 {
     Slopes slopes = {.gather = gather, .rows = rows_of(gather, dy, dy_type), .taps = gather_taps(gather),
                      .size = us_dtype_size(gather->column_type), .sum_size = us_dtype_size(gather->compute)};
+    bool taken;
+    const KernelStatus status = us_gather_slopes_by_shifts(gather, dy, dy_type, sums, &taken);
+    if (taken || status != KERNEL_OK) {
+        return status;
+    }
     const int64_t depth = gather->channels * slopes.taps, elements = gather->groups * gather->results * depth;
     const int64_t most = gather->channels, wanted = ceiling(SLOPE_PIECES, gather->groups);
     slopes.blocks = bounded(ceiling(gather->results * depth, SLOPE_ELEMENTS), 1, wanted < most ? wanted : most);

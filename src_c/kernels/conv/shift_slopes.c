@@ -1,0 +1,297 @@
+/* The slopes of a gather of 16-bit numbers without columns: rows of neighbouring cells (kernels/conv/grid.h), 16 channels of
+ * them, are an operand as they lie, and that of the next tap begins some cells further. What meets them is dy in tiles of
+ * 32 cells, with zeros at cells that are no result's. */
+#include "kernels/conv/grid.h"
+#include "kernels/scratch.h"
+#include "tensor/parallel.h"
+
+#include <stdatomic.h>
+
+/* Tiles of the depth whose operands stay in the first cache; sums that stay in the second, and work for a few threads; sums
+ * that are stored together. */
+enum { SLAB = 8, SUMS = 128 * 1024, PIECES = 8, PLACES = 128 };
+
+typedef struct Slopes {
+    const Gather *gather;
+    const uint16_t *dy;
+    int64_t taps, deep;       /* blocks of results of a group */
+    int64_t blocks, channels; /* blocks of channels, and their size: a piece has one of them */
+    int64_t parts, parts_each; /* parts of the positions have their own sums; parts of the cut in each */
+    GridCut cut;
+    float *sums; /* [group][block][part][32 channels][32 results][tap], each one of them 32 x 32 */
+    float *target;
+    atomic_bool no_memory;
+} Slopes;
+
+/* A block of channels of a group at a part of the positions. */
+typedef struct Piece {
+    const Slopes *slopes;
+    GridPart part;
+    Grid grid;
+    int64_t group, first, channels;
+    int64_t pitch, runs; /* cells of a channel, with some behind the last; tiles of the depth */
+    int32_t *starts, *slots;
+    int64_t *of_cells, *of_dy;            /* offsets of the tiles of the depth */
+    uint16_t *cells, *staged, *tiles;     /* [part][channel][cell]; dy at the cells of the runs, and as operands */
+    float *sums;
+} Piece;
+
+static int64_t sums_of_piece(const Slopes *slopes)
+{
+    return us_amx_count(slopes->channels, AMX_BLOCK) * slopes->deep * slopes->taps * AMX_BLOCK * AMX_BLOCK;
+}
+
+/* ---- operands ---------------------------------------------------------------------------------------------------- */
+
+static int64_t plane_of(const Piece *piece)
+{
+    return us_amx_count(piece->channels, AMX_SIDE) * AMX_SIDE * piece->pitch;
+}
+
+static void pack_line(void *context, const GridLine *line)
+{
+    const Piece *piece = context;
+    const Gather *gather = &piece->part.gather;
+    const bool last = gather->channels_last;
+    const int64_t all = gather->groups * gather->channels, plane = conv_product3(gather->in_size);
+    const int64_t first = piece->group * gather->channels + piece->first;
+    const AmxOperand operand = {
+        .data = (const uint16_t *)gather->in + (last ? (line->image * plane + line->position) * all + first
+                                                     : (line->image * all + first) * plane + line->position),
+        .dtype = gather->column_type, .lines = piece->channels, .depth = line->count, .line_step = last ? 1 : plane,
+        .depth_step = line->step * (last ? all : 1), .fill = AMX_FILL_NOTHING,
+        .tiles = piece->cells + line->cell + line->before,
+        .layout = {.strip = AMX_SIDE * piece->pitch, .tile = AMX_DEEP, .row = piece->pitch, .part = plane_of(piece)},
+    };
+    us_amx_pack(&operand, NULL);
+}
+
+/* dy at the slots: [result][slot], or for channels last [slot][result]. */
+static void stage(const Piece *piece)
+{
+    const Gather *gather = &piece->part.gather;
+    const int64_t results = gather->results, all = gather->groups * results, depth = piece->runs * AMX_DEEP;
+    const int64_t image = conv_product3(piece->slopes->gather->out_size), first = piece->group * results;
+    const uint16_t *dy = piece->slopes->dy;
+    memset(piece->staged, 0, (size_t)(results * depth) * sizeof *piece->staged);
+    for (int64_t i = 0, run; i < piece->part.count; i += run) {
+        const int64_t position = piece->part.begin + i, slot = piece->slots[i], left = image - position % image;
+        run = 1;
+        if (gather->channels_last) {
+            memcpy(piece->staged + slot * results, dy + position * all + first, (size_t)results * sizeof *dy);
+            continue;
+        }
+        while (i + run < piece->part.count && run < left && piece->slots[i + run] == slot + run) {
+            run++;
+        }
+        const uint16_t *from = dy + (position / image * all + first) * image + position % image;
+        for (int64_t k = 0; k < results; k++) {
+            copy_run(piece->staged + k * depth + slot, from + k * image, run * (int64_t)sizeof *dy);
+        }
+    }
+}
+
+static void pack_dy(const Piece *piece)
+{
+    const Gather *gather = &piece->part.gather;
+    const int64_t results = gather->results, depth = piece->runs * AMX_DEEP;
+    const int64_t tile = us_amx_parts(gather->column_type) * AMX_TILE;
+    const AmxOperand operand = {
+        .data = piece->staged, .dtype = gather->column_type, .lines = results, .depth = depth,
+        .line_step = gather->channels_last ? 1 : depth, .depth_step = gather->channels_last ? results : 1, .below = true,
+        .tiles = piece->tiles, .layout = {.strip = piece->runs * tile, .tile = tile, .row = AMX_DEEP, .part = AMX_TILE},
+    };
+    us_amx_pack(&operand, NULL);
+}
+
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
+
+/* The products of a slab of the depth with all channels and results. */
+static void add_slab(const Piece *piece, AmxMeeting *meeting, const int64_t *shifts, bool adds)
+{
+    const Slopes *slopes = piece->slopes;
+    const int64_t results = slopes->gather->results, strip = piece->runs * meeting->parts * AMX_TILE;
+    float *sums = piece->sums;
+    for (int64_t channel = 0; channel < piece->channels; channel += AMX_BLOCK) {
+        for (int64_t result = 0; result < results; result += AMX_BLOCK) {
+            const bool one_a = channel + AMX_SIDE >= piece->channels, one_b = result + AMX_SIDE >= results;
+            meeting->b[0] = piece->tiles + result / AMX_SIDE * strip;
+            meeting->b[1] = meeting->b[0] + (one_b ? 0 : strip);
+            for (int64_t tap = 0; tap < slopes->taps; tap++, sums += AMX_BLOCK * AMX_BLOCK) {
+                meeting->a[0] = piece->cells + channel * piece->pitch + shifts[tap];
+                meeting->a[1] = meeting->a[0] + (one_a ? 0 : AMX_SIDE * piece->pitch);
+                us_amx_multiply_block(meeting, sums, AMX_BLOCK, adds);
+            }
+        }
+    }
+}
+
+static void add_products(const Piece *piece, bool adds)
+{
+    const Slopes *slopes = piece->slopes;
+    const int parts = us_amx_parts(slopes->gather->column_type);
+    AmxMeeting meeting = {.a_row = piece->pitch, .b_row = AMX_DEEP, .a_part = plane_of(piece), .b_part = AMX_TILE,
+                          .parts = parts};
+    int64_t shifts[GRID_MOST_TAPS];
+    for (int64_t tap = 0; tap < slopes->taps; tap++) {
+        shifts[tap] = us_grid_shift(&piece->grid, tap);
+    }
+    for (int64_t run = 0; run < piece->runs; run++) {
+        piece->of_cells[run] = piece->starts[run];
+        piece->of_dy[run] = run * parts * AMX_TILE;
+    }
+    us_amx_begin();
+    const int64_t slab = SLAB / parts;
+    for (int64_t run = 0; run < piece->runs; run += slab) {
+        meeting.tiles = piece->runs - run < slab ? piece->runs - run : slab;
+        meeting.a_tiles = piece->of_cells + run;
+        meeting.b_tiles = piece->of_dy + run;
+        add_slab(piece, &meeting, shifts, adds || run > 0);
+    }
+    us_amx_end();
+}
+
+/* The other memory of the piece, or its size. */
+static size_t lay_out(Piece *piece, char *memory)
+{
+    const Gather *gather = &piece->part.gather;
+    const size_t runs = (size_t)piece->runs, parts = (size_t)us_amx_parts(gather->column_type);
+    const size_t tiles = runs * (size_t)us_amx_count(gather->results, AMX_SIDE) * AMX_TILE;
+    char *cursor = memory;
+    piece->of_cells = us_scratch_part(&cursor, runs * sizeof *piece->of_cells);
+    piece->of_dy = us_scratch_part(&cursor, runs * sizeof *piece->of_dy);
+    piece->cells = us_scratch_part(&cursor, parts * (size_t)plane_of(piece) * sizeof *piece->cells);
+    piece->staged = us_scratch_part(&cursor, runs * AMX_DEEP * (size_t)gather->results * sizeof *piece->staged);
+    piece->tiles = us_scratch_part(&cursor, parts * tiles * sizeof *piece->tiles);
+    return (size_t)(cursor - memory);
+}
+
+/* Adds what a part of the positions gives; false: no memory. */
+static bool add_part(Piece *piece, bool adds)
+{
+    void *covered = us_grid_cover(&piece->grid, AMX_DEEP, &piece->starts, &piece->slots, &piece->runs);
+    piece->pitch = us_amx_count(piece->grid.all, AMX_DEEP) * AMX_DEEP + AMX_DEEP;
+    char *memory = covered == NULL ? NULL : us_scratch_take(lay_out(piece, NULL));
+    if (memory != NULL) {
+        lay_out(piece, memory);
+        memset(piece->cells, 0, (size_t)((char *)piece->staged - (char *)piece->cells));
+        us_grid_lines(&piece->grid, pack_line, piece);
+        stage(piece);
+        pack_dy(piece);
+        add_products(piece, adds);
+    }
+    us_scratch_give_back(memory);
+    us_scratch_give_back(covered);
+    return memory != NULL;
+}
+
+static void run_piece(void *context, int64_t number)
+{
+    Slopes *slopes = context;
+    const Gather *gather = slopes->gather;
+    const int64_t part = number % slopes->parts, block = number / slopes->parts % slopes->blocks;
+    Piece piece = {.slopes = slopes, .group = number / slopes->parts / slopes->blocks, .first = block * slopes->channels,
+                   .sums = slopes->sums + number * sums_of_piece(slopes)};
+    const int64_t left = gather->channels - piece.first, first = part * slopes->parts_each;
+    piece.channels = left < slopes->channels ? left : slopes->channels;
+    for (int64_t of = first; of < first + slopes->parts_each && of < slopes->cut.count; of++) {
+        piece.part = us_grid_part(gather, &slopes->cut, of);
+        piece.grid = us_grid_of(&piece.part.gather);
+        if (!add_part(&piece, of > first)) {
+            atomic_store(&slopes->no_memory, true);
+        }
+    }
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+/* The sums of 32 results at a place of a packed filter. */
+static void add_parts(const Slopes *slopes, int64_t group, int64_t deep, int64_t place, float *sums)
+{
+    const Gather *gather = slopes->gather;
+    const int64_t channel = gather->channels_last ? place % gather->channels : place / slopes->taps;
+    const int64_t tap = gather->channels_last ? place / gather->channels : place % slopes->taps;
+    const int64_t block = channel / slopes->channels, within = channel % slopes->channels, size = sums_of_piece(slopes);
+    const int64_t tile = (within / AMX_BLOCK * slopes->deep + deep) * slopes->taps + tap;
+    const float *from = slopes->sums + (group * slopes->blocks + block) * slopes->parts * size +
+                        (tile * AMX_BLOCK + within % AMX_BLOCK) * AMX_BLOCK;
+    memcpy(sums, from, AMX_BLOCK * sizeof *sums);
+    for (int64_t part = 1; part < slopes->parts; part++) {
+        for (int i = 0; i < AMX_BLOCK; i++) {
+            sums[i] += from[part * size + i];
+        }
+    }
+}
+
+/* Some places of 32 results of a group. */
+static void store_piece(void *context, int64_t piece)
+{
+    const Slopes *slopes = context;
+    const Gather *gather = slopes->gather;
+    const int64_t depth = gather->channels * slopes->taps, runs = us_amx_count(depth, PLACES);
+    const int64_t place = piece % runs * PLACES, count = depth - place < PLACES ? depth - place : PLACES;
+    const int64_t deep = piece / runs % slopes->deep, group = piece / runs / slopes->deep;
+    const int64_t first = deep * AMX_BLOCK, left = gather->results - first;
+    float sums[PLACES * AMX_BLOCK], turned[AMX_SIDE * PLACES];
+    int32_t rows[PLACES];
+    for (int64_t i = 0; i < count; i++) {
+        rows[i] = (int32_t)i;
+        add_parts(slopes, group, deep, place + i, sums + i * AMX_BLOCK);
+    }
+    for (int64_t k = 0; k < AMX_BLOCK && k < left; k++) {
+        if (k % AMX_SIDE == 0) {
+            us_amx_columns(sums + k, AMX_BLOCK, rows, count, turned);
+        }
+        memcpy(slopes->target + (group * gather->results + first + k) * depth + place, turned + k % AMX_SIDE * count,
+               (size_t)count * sizeof *turned);
+    }
+}
+
+static int64_t bounded(int64_t value, int64_t lowest, int64_t highest)
+{
+    return value < lowest ? lowest : value > highest ? highest : value;
+}
+
+static void divide(Slopes *slopes)
+{
+    const Gather *gather = slopes->gather;
+    const int64_t wanted = us_amx_count(PIECES, gather->groups), most = us_amx_count(gather->channels, AMX_BLOCK);
+    const int64_t elements = gather->results * gather->channels * slopes->taps;
+    slopes->blocks = bounded(us_amx_count(elements, SUMS), 1, wanted < most ? wanted : most);
+    slopes->channels = us_amx_count(most, slopes->blocks) * AMX_BLOCK;
+    slopes->blocks = us_amx_count(gather->channels, slopes->channels);
+    slopes->cut = us_grid_cut(gather, slopes->channels, us_amx_count(wanted, slopes->blocks));
+    slopes->parts = bounded(PIECES / (gather->groups * slopes->blocks), 1, slopes->cut.count);
+    slopes->parts_each = us_amx_count(slopes->cut.count, slopes->parts);
+    slopes->parts = us_amx_count(slopes->cut.count, slopes->parts_each);
+}
+
+/* Zeros of dy meet cells that belong to other taps: these must be finite. */
+static bool is_exact(const Gather *gather, const void *dy)
+{
+    enum { INFINITE = 0x7f80 };
+    const int64_t count = gather_positions(gather) * gather->groups * gather->results;
+    const AmxRange range = us_grid_range(gather->in, us_grid_elements(gather));
+    return range.most < INFINITE && us_amx_is_exact(gather->column_type, range, us_grid_range(dy, count));
+}
+
+KernelStatus us_gather_slopes_by_shifts(const Gather *gather, const void *dy, DType dy_type, void *sums, bool *taken)
+{
+    *taken = dy_type == gather->column_type && us_grid_takes(gather) && is_exact(gather, dy);
+    if (!*taken) {
+        return KERNEL_OK;
+    }
+    Slopes slopes = {.gather = gather, .dy = dy, .taps = gather_taps(gather),
+                     .deep = us_amx_count(gather->results, AMX_BLOCK), .target = sums};
+    divide(&slopes);
+    atomic_init(&slopes.no_memory, false);
+    const int64_t pieces = gather->groups * slopes.blocks * slopes.parts;
+    slopes.sums = us_scratch_take((size_t)(pieces * sums_of_piece(&slopes)) * sizeof *slopes.sums);
+    if (slopes.sums == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    us_parallel(pieces, run_piece, &slopes);
+    us_parallel(gather->groups * slopes.deep * us_amx_count(gather->channels * slopes.taps, PLACES), store_piece, &slopes);
+    us_scratch_give_back(slopes.sums);
+    return atomic_load(&slopes.no_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
