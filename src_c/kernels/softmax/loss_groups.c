@@ -3,17 +3,36 @@
 #include "kernels/maths/maths.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
+#include "tensor/levels.h"
 
 #include <string.h>
 
 /* Elements of the rows that are handled at once; bytes of a vector; parts of a maximum. */
 enum { GROUP_ELEMENTS = 1024, VECTOR_BYTES = 64, PARTS = 16 };
 
+/* Where the next rows lie; they are fetched while powers are computed. */
+typedef struct Next {
+    const char *read[2], *written[2];
+    int64_t size; /* of an element */
+} Next;
+
 /* The rows as float32. */
 typedef struct Group {
     const float *x, *labels;
     float *probabilities, *gradients;
+    Next next;
 } Group;
+
+US_ALWAYS_INLINE void fetch_next(const Next *next, int64_t first, int64_t count)
+{
+    const int64_t end = (first + count) * next->size;
+    for (int64_t byte = first * next->size; byte < end; byte += CACHE_LINE_BYTES) {
+        for (int k = 0; k < 2; k++) {
+            __builtin_prefetch((const void *)((uintptr_t)next->read[k] + (uintptr_t)byte), 0);
+            __builtin_prefetch((const void *)((uintptr_t)next->written[k] + (uintptr_t)byte), 1);
+        }
+    }
+}
 
 US_ALWAYS_INLINE float larger(float a, float b)
 {
@@ -86,7 +105,11 @@ void us_group_losses(const RowLosses *work, int64_t first, int64_t rows, double 
 {
     float tiles[4][GROUP_ELEMENTS];
     const int64_t at = first * work->classes, count = rows * work->classes;
-    Group group = {tiles[0], tiles[1], tiles[2], tiles[3]};
+    Group group = {tiles[0], tiles[1], tiles[2], tiles[3], {.size = (int64_t)us_dtype_size(work->dtype)}};
+    group.next.read[0] = element(work->logits, work->dtype, at + count);
+    group.next.read[1] = element(work->labels, work->dtype, at + count);
+    group.next.written[0] = element(work->probabilities ? work->probabilities : work->logits, work->dtype, at + count);
+    group.next.written[1] = element(work->gradients ? work->gradients : work->logits, work->dtype, at + count);
     if (work->dtype == DTYPE_FLOAT16) {
         us_load_float(tiles[0], element(work->logits, work->dtype, at), work->dtype, 1, count);
         us_load_float(tiles[1], element(work->labels, work->dtype, at), work->dtype, 1, count);
