@@ -6,11 +6,14 @@
 #include "kernels/scratch.h"
 #include "tensor/parallel.h"
 
+#include <sys/sysinfo.h>
+
 /* Weak: a statically linked program has no BLAS, because it cannot load one, and must not pull in the loader. */
 #pragma weak us_blas_available
 
 /* Blocks of C are long where its elements lie side by side, which is what BLAS packs least often. They are made smaller
- * while there are fewer than FEW of them, unless one is less work than it is worth. */
+ * while there are few of them, unless one is less work than it is worth: fewer than the machine has processors, or than
+ * FEW. */
 enum { LONG = 1024, SHORT = 512, LEAST_LONG = 256, LEAST_SHORT = 64, FEW = 4, LEAST_WORK = 1 << 21,
        LEAST_WORK_OF_AMX = 1 << 23 };
 
@@ -49,6 +52,18 @@ static int64_t even(int64_t size, int64_t limit)
     return size <= limit ? size : ceiling(ceiling(size, ceiling(size, limit)), 16) * 16;
 }
 
+/* Not the number of threads: BLAS forms the sums of smaller blocks in another order, and they must not depend on that. */
+static int64_t least_blocks(void)
+{
+    static _Atomic int64_t known;
+    int64_t blocks = atomic_load_explicit(&known, memory_order_relaxed);
+    if (blocks == 0) {
+        blocks = least(FEW, get_nprocs_conf());
+        atomic_store_explicit(&known, blocks, memory_order_relaxed);
+    }
+    return blocks;
+}
+
 static void choose_blocks(Run *run)
 {
     const Matmul *product = run->product;
@@ -56,7 +71,7 @@ static void choose_blocks(Run *run)
     const int64_t length = by_columns ? product->m : product->n, breadth = by_columns ? product->n : product->m;
     int64_t longer = run->amx ? SHORT : LONG, shorter = SHORT;
     const double depth = (double)product->k + 1, worth = run->amx ? LEAST_WORK_OF_AMX : LEAST_WORK;
-    while (run->batch * ceiling(length, even(length, longer)) * ceiling(breadth, even(breadth, shorter)) < FEW &&
+    while (run->batch * ceiling(length, even(length, longer)) * ceiling(breadth, even(breadth, shorter)) < least_blocks() &&
            (double)even(length, longer) * (double)even(breadth, shorter) * depth > worth) {
         if (shorter > LEAST_LONG || (longer == LEAST_LONG && shorter > LEAST_SHORT)) {
             shorter /= 2;
@@ -372,7 +387,7 @@ KernelStatus us_matmul(const Matmul *product)
         return KERNEL_OK;
     }
     const int64_t parts = least(whole.k / PART_DEPTH, PART_LIMIT);
-    if (run.batch * run.blocks_down * run.blocks_across < FEW && parts > 1 && !whole.undivided &&
+    if (run.batch * run.blocks_down * run.blocks_across < least_blocks() && parts > 1 && !whole.undivided &&
         whole.batch_rank < MATMUL_BATCH_LIMIT && !is_zero(whole.alpha)) {
         return sum_parts(&run, parts);
     }
