@@ -44,6 +44,15 @@ def test_published_vectors(counter, key, expected):
     assert block(counter, key) == expected
 
 
+@pytest.mark.parametrize("first", [0, 2**28 - 3])  # the second crosses a block number of 32 bits
+def test_groups_together_and_one_by_one(first):
+    stream, together, alone = Stream(11, 5), (ctypes.c_uint32 * (5 * 64))(), (ctypes.c_uint32 * 64)()
+    library().us_philox_words(stream, ctypes.c_uint64(first), ctypes.c_int64(5), together)
+    for group in range(5):
+        library().us_philox_words(stream, ctypes.c_uint64(first + group), ctypes.c_int64(1), alone)
+        assert together[group * 64:(group + 1) * 64] == alone[:]
+
+
 def draw(distribution, out, a=0.0, b=1.0, start=0, size=0, seed=7, offset=12):
     run("us_draws", [view(out), view(None), view(None), view(None), view(None)],
         Draws(distribution, Stream(seed, offset), a, b, start, size))  # fmt: skip
