@@ -179,6 +179,21 @@ def test_large():
         np.testing.assert_array_equal(found, expected)
 
 
+def test_large_scatter():
+    """Pieces that copy their part of what was there before, all of which is named or not."""
+    shape = (40, 30, 50)
+    values = RANDOM.integers(-3, 4, shape).astype(float)
+    for dim, named, reduce in itertools.product((1, 2), ((40, 30, 20), (40, 29, 50), (40, 15, 30), (39, 30, 50)), (0, 1, 2)):
+        index, src = RANDOM.integers(0, shape[dim], named), RANDOM.integers(-3, 4, named).astype(float)
+        found = call("Scatter", self=tensor(values), dim=dim, index=tensor(index, "I64"), src=tensor(src), reduce=reduce,
+                     out=empty(shape))  # fmt: skip
+        np.testing.assert_array_equal(found, scattered(values, dim, index, src, reduce))
+    index[5] = 50
+    out = empty(shape)
+    assert "index 50 is outside" in fault("ScatterAdd", tensor(values), 2, tensor(index, "I64"), tensor(src), out)
+    np.testing.assert_array_equal(out.values()[5], values[5])
+
+
 def test_sums_do_not_depend_on_the_number_of_threads():
     source = """
 import hashlib

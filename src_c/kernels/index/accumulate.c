@@ -218,6 +218,7 @@ typedef struct DenseRun {
     const PlaceAxes *axes;
     PlaceCut cut;
     Lane lane; /* 8 bytes wide */
+    bool copies_parts;
     OutsideIndex outside;
     atomic_bool no_memory;
 } DenseRun;
@@ -329,12 +330,21 @@ static void dense_piece(void *context, int64_t piece)
         atomic_store(&run->no_memory, true);
         return;
     }
+    int64_t count = 0;
+    const char *from = run->copies_parts ? us_place_part(run->places, &part, &run->cut, &count) : NULL;
+    const bool is_whole = from != NULL && count == reach.count; /* then it is not written before the sums are */
+    if (from != NULL && !is_whole) {
+        us_place_copy_part(run->places, &part, &run->cut);
+    }
     OutsideIndex outside = {0};
-    us_axes_load(&reach.tensor, 0, part.data[PLACE_TENSOR], dtype, 0, reach.count, run->lane, sums);
+    us_axes_load(&reach.tensor, 0, is_whole ? from : part.data[PLACE_TENSOR], dtype, 0, reach.count, run->lane, sums);
     if (add_dense(run, &part, &reach, piece, sums, &outside)) {
         us_axes_store(&reach.tensor, 0, part.data[PLACE_TENSOR], dtype, 0, reach.count, run->lane, sums);
     } else {
         us_place_outside(&run->outside, piece, outside.index, outside.size);
+        if (is_whole) {
+            us_place_copy_part(run->places, &part, &run->cut);
+        }
     }
     us_scratch_give_back(sums);
 }
@@ -354,6 +364,7 @@ static bool is_dense(const Places *places, const PlaceAxes *axes, Lane lane, Pla
 static KernelStatus accumulate_dense(const Places *places, const PlaceAxes *axes, PlaceCut cut, Lane lane)
 {
     DenseRun run = {.places = places, .axes = axes, .cut = cut, .lane = lane};
+    run.copies_parts = us_place_copies_parts(places, axes, &cut);
     run_pieces(cut.pieces, axes->outer_count, dense_piece, &run);
     return atomic_load(&run.no_memory) ? KERNEL_NO_MEMORY : us_place_status(&run.outside);
 }
@@ -366,6 +377,7 @@ KernelStatus us_accumulate_places(const Places *places)
     if (is_dense(places, &axes, lane, &cut)) {
         return accumulate_dense(places, &axes, cut, lane);
     }
+    us_place_copies_parts(places, &axes, &(PlaceCut){.axis = -1});
     Accumulation work = {.places = places, .axes = &axes};
     const int64_t count = axes.outer_count, pieces = (count + PIECE - 1) / PIECE;
     WideEntry *const block = us_scratch_take(2 * (size_t)count * sizeof *block);

@@ -15,6 +15,7 @@ typedef struct CopyRun {
     const PlaceAxes *axes;
     PlaceCut cut;
     int64_t element; /* bytes */
+    bool copies_parts;
     OutsideIndex *outside;
 } CopyRun;
 
@@ -91,6 +92,9 @@ static void copy_piece(void *context, int64_t piece)
     const PlacePiece part = us_place_piece(places, run->axes, &run->cut, piece);
     const PlaceAxes *axes = &part.axes;
     char *const *data = part.data;
+    if (run->copies_parts) {
+        us_place_copy_part(places, &part, &run->cut);
+    }
     const bool reads = places->call->action == INDEX_READ;
     const int to = reads ? PLACE_OTHER : PLACE_TENSOR, from = reads ? PLACE_TENSOR : PLACE_OTHER;
     const int64_t outer = axes->outer_count, inner = axes->inner_count;
@@ -127,6 +131,7 @@ static KernelStatus copy_places(const Places *places)
     OutsideIndex outside = {0};
     CopyRun run = {.places = places, .axes = &axes, .cut = us_place_cut(&axes, places->call->action != INDEX_READ),
                    .element = (int64_t)us_dtype_size(places->tensor.dtype), .outside = &outside};
+    run.copies_parts = us_place_copies_parts(places, &axes, &run.cut);
     run_pieces(run.cut.pieces, axes.outer_count * axes.inner_count, copy_piece, &run);
     return us_place_status(&outside);
 }
@@ -203,10 +208,19 @@ static KernelStatus resolve(const Indexing *call, const View *views, Places *pla
 
 /* ---- the kernel ---- */
 
-static void copy_before(const View *before, const View *tensor)
+/* Copies what the tensor is before, or leaves it to the pieces. */
+static void copy_before(const View *before, const View *tensor, Places *places)
 {
+    const Indexing *call = places->call;
     const bool same = before->data == tensor->data && us_view_same_layout(before, tensor);
-    if (!us_view_is_absent(before) && !same && !us_view_is_empty(tensor)) {
+    if (us_view_is_absent(before) || same || us_view_is_empty(tensor)) {
+        return;
+    }
+    const bool fits = before->dtype == tensor->dtype && us_view_is_contiguous(before) && us_view_is_contiguous(tensor);
+    if (fits && call->mask_axis < 0 && !call->clears && !us_view_is_empty(&places->tensor)) {
+        places->before = *before;
+        places->target = *tensor;
+    } else {
         us_copy_view(tensor, before);
     }
 }
@@ -224,14 +238,14 @@ KernelStatus us_indexing(const View *views, const void *attributes)
 {
     const Indexing *call = attributes;
     _Alignas(16) unsigned char value[16];
-    copy_before(&views[0], &views[1]);
-    if (call->clears && !us_view_is_empty(&views[1])) {
-        clear(&views[1]);
-    }
-    Places places = {.call = call, .tensor = views[1], .other = views[2]};
+    Places places = {.call = call, .tensor = views[1], .other = views[2], .before = us_view_absent()};
     places.tensor.rank = call->rank;
     memcpy(places.tensor.shape, call->shape, sizeof call->shape);
     memcpy(places.tensor.strides, call->steps, sizeof call->steps);
+    copy_before(&views[0], &views[1], &places);
+    if (call->clears && !us_view_is_empty(&views[1])) {
+        clear(&views[1]);
+    }
     if (us_view_is_absent(&places.other)) {
         us_number_store(value, views[1].dtype, call->value);
         places.other = (View){.data = value, .dtype = views[1].dtype, .rank = call->rank};

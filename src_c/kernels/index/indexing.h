@@ -64,6 +64,7 @@ typedef struct PlaceAxis {
 typedef struct Places {
     const Indexing *call;
     View tensor, other; /* both in the positions' shape; the tensor's strides are the steps */
+    View before, target; /* without gaps and of one type: `before` is copied to the tensor itself first; or absent */
     int32_t count;
     PlaceAxis axes[INDEX_LIMIT];
 } Places;

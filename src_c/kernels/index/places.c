@@ -1,5 +1,6 @@
 #include "kernels/index/places.h"
 
+#include "kernels/move/copy_view.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
@@ -119,6 +120,60 @@ PlacePiece us_place_piece(const Places *places, const PlaceAxes *axes, const Pla
     return part;
 }
 
+/* How far the places of an axis lie from its first one; `all` becomes false where one lies before it. */
+static int64_t span_of(int64_t size, int64_t stride, bool *all)
+{
+    *all = *all && stride >= 0;
+    return size > 0 ? (size - 1) * stride : 0;
+}
+
+/* Whether pieces write parts of the tensor that lie one after the other and together are all of it. */
+static bool parts_are_all(const Places *places, const PlaceAxes *axes, const PlaceCut *cut)
+{
+    if (cut->inner || cut->axis < 0) {
+        return false;
+    }
+    const int64_t step = axes->outer.strides[PLACE_TENSOR][cut->axis];
+    bool follow = step > 0 && axes->outer.shape[cut->axis] * step == us_view_elements(&places->target);
+    int64_t span = 0;
+    for (int32_t axis = 0; axis < axes->outer.rank; axis++) {
+        span += axis == cut->axis ? 0 : span_of(axes->outer.shape[axis], axes->outer.strides[PLACE_TENSOR][axis], &follow);
+    }
+    for (int32_t axis = 0; axis < axes->inner.rank; axis++) {
+        span += span_of(axes->inner.shape[axis], axes->inner.strides[PLACE_TENSOR][axis], &follow);
+    }
+    for (int32_t k = 0; k < places->count; k++) {
+        span += span_of(places->axes[k].axis.size, places->axes[k].axis.stride, &follow);
+    }
+    return follow && span < step;
+}
+
+bool us_place_copies_parts(const Places *places, const PlaceAxes *axes, const PlaceCut *cut)
+{
+    if (us_view_is_absent(&places->before)) {
+        return false;
+    }
+    if (parts_are_all(places, axes, cut)) {
+        return true;
+    }
+    us_copy_view(&places->target, &places->before);
+    return false;
+}
+
+const char *us_place_part(const Places *places, const PlacePiece *part, const PlaceCut *cut, int64_t *count)
+{
+    const Axes *outer = &part->axes.outer;
+    *count = outer->shape[cut->axis] * outer->strides[PLACE_TENSOR][cut->axis];
+    return (const char *)places->before.data + (part->data[PLACE_TENSOR] - (char *)places->target.data);
+}
+
+void us_place_copy_part(const Places *places, const PlacePiece *part, const PlaceCut *cut)
+{
+    int64_t count;
+    const char *from = us_place_part(places, part, cut, &count);
+    memcpy(part->data[PLACE_TENSOR], from, (size_t)count * us_dtype_size(places->target.dtype));
+}
+
 void us_place_outside(OutsideIndex *outside, int64_t piece, int64_t index, int64_t size)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -173,6 +228,9 @@ KERNEL_CLONES static bool add_indices(int64_t *offsets, const int64_t *indices, 
 KERNEL_CLONES static bool place_indices(int64_t base, int64_t step, int64_t *offsets, const int64_t *indices,
                                         int64_t count, IndexedAxis axis, bool from_end)
 {
+    if (axis.stride == 1) { /* products of 64 bits take several instructions */
+        return add_indices_to(false, base, step, offsets, indices, count, (IndexedAxis){axis.size, 1}, from_end);
+    }
     return add_indices_to(false, base, step, offsets, indices, count, axis, from_end);
 }
 

@@ -33,6 +33,13 @@ typedef struct PlacePiece {
 } PlacePiece;
 PlacePiece us_place_piece(const Places *places, const PlaceAxes *axes, const PlaceCut *cut, int64_t piece);
 
+/* Copies `before`, if there is one: true: each piece is to copy its part of it, which it then has at hand, else all is
+ * copied now. */
+bool us_place_copies_parts(const Places *places, const PlaceAxes *axes, const PlaceCut *cut);
+void us_place_copy_part(const Places *places, const PlacePiece *part, const PlaceCut *cut);
+/* The part of `before`, and how many elements it has. */
+const char *us_place_part(const Places *places, const PlacePiece *part, const PlaceCut *cut, int64_t *count);
+
 /* The first index that is outside, by the number of the piece of work that met it. */
 typedef struct OutsideIndex {
     bool found;
