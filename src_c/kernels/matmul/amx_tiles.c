@@ -290,30 +290,50 @@ static inline void load_sums(const float *c, int64_t stride, bool adds)
     }
 }
 
-static inline void add_tiles(const AmxMeeting *meeting, int64_t of_a, int64_t of_b)
+US_ALWAYS_INLINE void add_tiles(const AmxMeeting *meeting, int64_t of_a, int64_t of_b, bool two_a, bool two_b)
 {
     const int64_t a_row = meeting->a_row * 2, b_row = meeting->b_row * 2;
     _tile_loadd(6, meeting->b[0] + of_b, b_row);
     _tile_loadd(4, meeting->a[0] + of_a, a_row);
     _tile_dpbf16ps(0, 4, 6);
-    _tile_loadd(7, meeting->b[1] + of_b, b_row);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_loadd(5, meeting->a[1] + of_a, a_row);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
+    if (two_b) {
+        _tile_loadd(7, meeting->b[1] + of_b, b_row);
+        _tile_dpbf16ps(1, 4, 7);
+    }
+    if (two_a) {
+        _tile_loadd(5, meeting->a[1] + of_a, a_row);
+        _tile_dpbf16ps(2, 5, 6);
+    }
+    if (two_a && two_b) {
+        _tile_dpbf16ps(3, 5, 7);
+    }
+}
+
+US_ALWAYS_INLINE void add_all_tiles(const AmxMeeting *meeting, bool two_a, bool two_b)
+{
+    for (int64_t tile = 0; tile < meeting->tiles; tile++) {
+        const int64_t of_a = meeting->a_tiles[tile], of_b = meeting->b_tiles[tile];
+        for (int b = 0; b < meeting->parts; b++) {
+            for (int a = 0; a < meeting->parts; a++) {
+                add_tiles(meeting, of_a + a * meeting->a_part, of_b + b * meeting->b_part, two_a, two_b);
+            }
+        }
+    }
 }
 
 void us_amx_multiply_block(const AmxMeeting *meeting, float *c, int64_t stride, bool adds)
 {
     __asm__ volatile("" ::: "memory"); /* GCC's intrinsics do not say that they read memory */
     load_sums(c, stride, adds);
-    for (int64_t tile = 0; tile < meeting->tiles; tile++) {
-        const int64_t of_a = meeting->a_tiles[tile], of_b = meeting->b_tiles[tile];
-        for (int b = 0; b < meeting->parts; b++) {
-            for (int a = 0; a < meeting->parts; a++) {
-                add_tiles(meeting, of_a + a * meeting->a_part, of_b + b * meeting->b_part);
-            }
-        }
+    const bool two_a = meeting->a[1] != meeting->a[0], two_b = meeting->b[1] != meeting->b[0];
+    if (two_a && two_b) {
+        add_all_tiles(meeting, true, true);
+    } else if (two_a) {
+        add_all_tiles(meeting, true, false);
+    } else if (two_b) {
+        add_all_tiles(meeting, false, true);
+    } else {
+        add_all_tiles(meeting, false, false);
     }
     _tile_stored(0, c, stride * 4);
     _tile_stored(1, c + SIDE, stride * 4);

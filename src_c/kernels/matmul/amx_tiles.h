@@ -81,7 +81,8 @@ void us_amx_pack(const AmxOperand *operand, AmxRange *range);
 void us_amx_begin(void);
 void us_amx_end(void);
 
-/* Some tiles of two strips of A and of B: their offsets in elements, and the steps of rows and parts. */
+/* Some tiles of two strips of A and of B, of which the second may be the first once more, and gives nothing then: the tiles'
+ * offsets in elements, and the steps of rows and parts. */
 typedef struct AmxMeeting {
     const uint16_t *a[2], *b[2];
     const int64_t *a_tiles, *b_tiles;
