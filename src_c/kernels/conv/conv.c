@@ -289,18 +289,18 @@ static bool goes_along_channels(const Gather *gather, Way way, const View *in)
     return has_channels_last(in) && (way != BY_ROWS || is_depthwise(gather));
 }
 
-/* Products convert 16-bit operands part by part, where they lie as the product takes them. */
-static DType type_read(const Gather *gather, Way way, const View *operand)
+/* The type in which an operand is read. `converts`: 16-bit operands may be converted part by part, where they lie packed. */
+static DType type_read(const Gather *gather, bool converts, const View *operand)
 {
     const bool is_half = us_gather_is_packed_half(operand, gather->channels_last);
-    return way == BY_PRODUCT && gather->column_type == DTYPE_FLOAT32 && is_half ? operand->dtype : gather->column_type;
+    return converts && gather->column_type == DTYPE_FLOAT32 && is_half ? operand->dtype : gather->column_type;
 }
 
 static KernelStatus run(Gather *gather, const View *in, Way way, const Finish *finish)
 {
     void *copy;
     gather->channels_last = goes_along_channels(gather, way, in);
-    gather->in_type = us_gather_is_pointwise(gather) ? type_read(gather, way, in) : gather->column_type;
+    gather->in_type = type_read(gather, way == BY_PRODUCT && us_gather_is_pointwise(gather), in);
     if (!us_gather_operand(in, gather->in_type, gather->channels_last, &gather->in, &copy)) {
         return KERNEL_NO_MEMORY;
     }
@@ -466,8 +466,9 @@ static KernelStatus filter_sums_in(Way way, Problem *problem, Gather *gather, vo
     const void *dy;
     choose_column_type(gather, way);
     gather->channels_last = goes_along_channels(gather, way, &problem->x);
-    gather->in_type = us_gather_is_pointwise(gather) ? type_read(gather, way, &problem->x) : gather->column_type;
-    const DType dy_type = type_read(gather, way, &problem->y);
+    const bool by_planes = way == BY_ROWS && is_depthwise(gather) && !gather->channels_last, by_product = way == BY_PRODUCT;
+    const DType dy_type = type_read(gather, by_product || by_planes, &problem->y);
+    gather->in_type = type_read(gather, (by_product && us_gather_is_pointwise(gather)) || by_planes, &problem->x);
     if (!us_gather_operand(&problem->x, gather->in_type, gather->channels_last, &gather->in, &x_copy)) {
         return KERNEL_NO_MEMORY;
     }
@@ -475,7 +476,7 @@ static KernelStatus filter_sums_in(Way way, Problem *problem, Gather *gather, vo
     if (us_gather_operand(&problem->y, dy_type, gather->channels_last, &dy, &dy_copy)) {
         Gather merged = *gather;
         us_gather_merge_axes(&merged);
-        status = way == BY_ROWS    ? us_gather_slopes_by_rows(&merged, dy, sums)
+        status = way == BY_ROWS    ? us_gather_slopes_by_rows(&merged, dy, dy_type, sums)
                  : way == BY_TILES ? us_gather_slopes_by_winograd(&merged, dy, problem->w.dtype, sums)
                                    : us_gather_slopes_by_product(&merged, dy, dy_type, sums);
         us_scratch_give_back(dy_copy);

@@ -131,10 +131,11 @@ KernelStatus us_gather_by_shifts(const Gather *gather, const Finish *finish, boo
 bool us_winograd_takes(const Gather *gather);
 
 /* sums[g,k,c,t] = sum over n, o of dy[n, g*results + k, o] * in[…] of the gather, in the order of a packed filter. dy
- * is packed like the input; products read float16 and bfloat16, too. */
+ * is packed like the input; products, and rows of depthwise filters with channels first, read float16 and bfloat16 of both,
+ * too. */
 KernelStatus us_gather_slopes_by_product(const Gather *gather, const void *dy, DType dy_type, void *sums);
 KernelStatus us_gather_slopes_by_shifts(const Gather *gather, const void *dy, DType dy_type, void *sums, bool *taken);
-KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, void *sums);
+KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, DType dy_type, void *sums);
 KernelStatus us_gather_slopes_by_winograd(const Gather *gather, const void *dy, DType target, void *sums);
 
 #endif

@@ -37,6 +37,7 @@ typedef struct Rows {
     const Finish *finish;
     const void *filter; /* packed; depthwise and channels last: [tap][channel] */
     const void *dy;
+    DType dy_type;
     void *sums;
     bool is_padded; /* rows are short */
     Padded padded;
@@ -188,9 +189,9 @@ KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish)
     return end(&rows);
 }
 
-KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, void *sums)
+KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, DType dy_type, void *sums)
 {
-    Rows rows = {.gather = gather, .dy = dy, .sums = sums, .is_padded = can_be_padded(gather)};
+    Rows rows = {.gather = gather, .dy = dy, .dy_type = dy_type, .sums = sums, .is_padded = can_be_padded(gather)};
     const bool wide = gather->compute == DTYPE_FLOAT64;
     rows.padded = rows.is_padded ? padded_of(gather, gather->out_size[1]) : (Padded){0};
     atomic_init(&rows.no_memory, false);
