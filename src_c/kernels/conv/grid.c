@@ -134,6 +134,15 @@ void us_grid_lines(const Grid *grid, GridVisit *visit, void *context)
     }
 }
 
+AmxOperand us_grid_operand(const Gather *gather, const GridLine *line, int64_t first, int64_t channels)
+{
+    const int64_t plane = conv_product3(gather->in_size), all = gather->groups * gather->channels;
+    const int64_t position = gather->channels_last ? all : 1, channel = gather->channels_last ? 1 : plane;
+    const int64_t start = line->image * plane * all + line->position * position + first * channel;
+    return (AmxOperand){.data = (const uint16_t *)gather->in + start, .dtype = gather->column_type, .lines = line->count,
+                        .depth = channels, .line_step = line->step * position, .depth_step = channel};
+}
+
 typedef struct Search {
     const uint16_t *numbers;
     int64_t count, each;
@@ -212,7 +221,7 @@ GridPart us_grid_part(const Gather *gather, const GridCut *cut, int64_t number)
 
 bool us_grid_takes(const Gather *gather)
 {
-    enum { WASTE = 3, MOST_ELEMENTS = 1 << 23 };
+    enum { WASTE = 3, MOST_ELEMENTS = 1 << 22 };
     const int64_t taps = gather_taps(gather), positions = gather_positions(gather);
     if (gather->column_type == gather->compute || gather->in_type != gather->column_type || taps == 0 || taps > GRID_MOST_TAPS ||
         gather->channels == 0 || positions == 0 || us_gather_is_pointwise(gather)) {

@@ -34,6 +34,9 @@ typedef void GridVisit(void *context, const GridLine *line);
 /* Visits all cells, in order. */
 void us_grid_lines(const Grid *grid, GridVisit *visit, void *context);
 
+/* Channels of the positions of a line, first … first + channels - 1 of all groups': lines of positions. */
+AmxOperand us_grid_operand(const Gather *gather, const GridLine *line, int64_t first, int64_t channels);
+
 /* Elements of the input, and the range of so many numbers. */
 int64_t us_grid_elements(const Gather *gather);
 AmxRange us_grid_range(const void *numbers, int64_t count);

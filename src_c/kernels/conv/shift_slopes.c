@@ -52,14 +52,11 @@ static void pack_line(void *context, const GridLine *line)
 {
     const Piece *piece = context;
     const Gather *gather = &piece->part.gather;
-    const bool last = gather->channels_last;
-    const int64_t all = gather->groups * gather->channels, plane = conv_product3(gather->in_size);
     const int64_t first = piece->group * gather->channels + piece->first;
+    const AmxOperand cells = us_grid_operand(gather, line, first, piece->channels);
     const AmxOperand operand = {
-        .data = (const uint16_t *)gather->in + (last ? (line->image * plane + line->position) * all + first
-                                                     : (line->image * all + first) * plane + line->position),
-        .dtype = gather->column_type, .lines = piece->channels, .depth = line->count, .line_step = last ? 1 : plane,
-        .depth_step = line->step * (last ? all : 1), .fill = AMX_FILL_NOTHING,
+        .data = cells.data, .dtype = cells.dtype, .lines = cells.depth, .depth = cells.lines,
+        .line_step = cells.depth_step, .depth_step = cells.line_step, .fill = AMX_FILL_NOTHING,
         .tiles = piece->cells + line->cell + line->before,
         .layout = {.strip = AMX_SIDE * piece->pitch, .tile = AMX_DEEP, .row = piece->pitch, .part = plane_of(piece)},
     };

@@ -172,20 +172,14 @@ static void pack_line(void *context, const GridLine *line)
 {
     const Piece *piece = context;
     const Gather *gather = &piece->part.gather;
-    const bool last = gather->channels_last;
-    const int64_t channels = gather->channels, all = gather->groups * channels, plane = conv_product3(gather->in_size);
-    const int64_t cell = line->cell + line->before, first = piece->group * channels;
+    const int64_t cell = line->cell + line->before;
     clear_cells(piece, line->cell, line->before);
     clear_cells(piece, cell + line->count, line->behind);
-    const AmxOperand operand = {
-        .data = (const uint16_t *)gather->in + (last ? (line->image * plane + line->position) * all + first
-                                                     : (line->image * all + first) * plane + line->position),
-        .dtype = gather->column_type, .lines = line->count, .depth = channels,
-        .line_step = line->step * (last ? all : 1), .depth_step = last ? 1 : plane, .fill = AMX_FILL_LINES,
-        .tiles = piece->tiles + cell * AMX_DEEP,
-        .layout = {.strip = AMX_TILE, .tile = piece->cells * AMX_DEEP, .row = AMX_DEEP,
-                   .part = piece->shifts->filter.deep * piece->cells * AMX_DEEP},
-    };
+    AmxOperand operand = us_grid_operand(gather, line, piece->group * gather->channels, gather->channels);
+    operand.fill = AMX_FILL_LINES;
+    operand.tiles = piece->tiles + cell * AMX_DEEP;
+    operand.layout = (AmxLayout){.strip = AMX_TILE, .tile = piece->cells * AMX_DEEP, .row = AMX_DEEP,
+                                 .part = piece->shifts->filter.deep * piece->cells * AMX_DEEP};
     us_amx_pack(&operand, NULL);
 }
 
