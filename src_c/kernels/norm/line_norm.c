@@ -17,7 +17,7 @@
 enum { TILE = 1024, PARTS = 16, PIECE_ELEMENTS = 16384, SHORT_RUN = 128, WIDE_ROW = 256 };
 
 /* Elements of a line that are written at a time, and bytes of one that is fetched while the last one is written. */
-enum { WRITTEN = 256, MOST_AHEAD = 16384 };
+enum { WRITTEN = 256, MOST_AHEAD = 16384, ROWS_AHEAD = 1024 /* elements */ };
 
 /* Elements as they are read and written in loops: float64 and integers as float64, other floats as float32. */
 typedef union Tile {
@@ -240,16 +240,20 @@ static const void *parameters(const LineNorm *norm, const void *from, double fal
     return tile;
 }
 
+static void fetch(const void *from, int64_t bytes)
+{
+    for (int64_t byte = 0; byte < bytes; byte += CACHE_LINE_BYTES) {
+        __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)byte));
+    }
+}
+
 /* The processor by itself does not read beyond a page, which a line often is: while a line is written the next one is
  * fetched, unless the line is so long that it leaves the first cache by itself. */
 static void fetch_next(const LineNorm *norm, int64_t line, int64_t first, int64_t count)
 {
     const int64_t size = (int64_t)us_dtype_size(norm->dtype);
     if (line + 1 < norm->lines && norm->rows == 1 && norm->run * size <= MOST_AHEAD) {
-        const char *from = element(norm->x, norm->dtype, line_begin(norm, line + 1) + first);
-        for (int64_t byte = 0; byte < count * size; byte += CACHE_LINE_BYTES) {
-            __builtin_prefetch(from + byte);
-        }
+        fetch(element(norm->x, norm->dtype, line_begin(norm, line + 1) + first), count * size);
     }
 }
 
@@ -379,6 +383,7 @@ static void write_rows(void *context, int64_t number)
         count = end - i < count ? end - i : count;
         const float *x = seen(norm->x, norm->dtype, begin + i, count, &read);
         void *y = (void *)element(norm->y, norm->dtype, begin + i);
+        fetch(element(norm->x, norm->dtype, begin + i + ROWS_AHEAD), count * (int64_t)us_dtype_size(norm->dtype));
         apply_row(is_narrow(norm->dtype) ? written.floats : y, x, count, rows->centres + parameter, rows->factors + parameter,
                   rows->offsets + parameter);
         if (is_narrow(norm->dtype)) {
