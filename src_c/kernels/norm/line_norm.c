@@ -350,7 +350,9 @@ typedef struct Rows {
     const LineNorm *norm;
     int64_t width;                             /* elements of one or more rows that are written at once */
     int64_t piece_rows, pieces;                /* pieces of a block */
-    double *centres, *factors, *offsets;       /* of every block: y = (x - centre) * factor + offset */
+    int64_t parameters;                        /* width elements for every block */
+    double *centres, *factors, *offsets;       /* y = (x - centre) * factor + offset; one behind the other */
+    float *narrow;                             /* the same as float32, for elements of 16 bits */
 } Rows;
 
 static bool lines_lie_side_by_side(const LineNorm *norm)
@@ -376,19 +378,20 @@ static void write_rows(void *context, int64_t number)
     const int64_t block = number / rows->pieces, first = number % rows->pieces * rows->piece_rows, row = norm->row_step;
     const int64_t left = norm->rows - first, end = (left < rows->piece_rows ? left : rows->piece_rows) * row;
     const int64_t begin = block * norm->block_step + first * row;
-    Tile read, written;
+    const NarrowLoops *loops = us_narrow_loops(norm->dtype);
     for (int64_t i = 0, count; i < end; i += count) {
         const int64_t column = i % rows->width, parameter = block * rows->width + column;
         count = rows->width - column < TILE ? rows->width - column : TILE;
         count = end - i < count ? end - i : count;
-        const float *x = seen(norm->x, norm->dtype, begin + i, count, &read);
+        const void *x = element(norm->x, norm->dtype, begin + i);
         void *y = (void *)element(norm->y, norm->dtype, begin + i);
-        fetch(element(norm->x, norm->dtype, begin + i + ROWS_AHEAD), count * (int64_t)us_dtype_size(norm->dtype));
-        apply_row(is_narrow(norm->dtype) ? written.floats : y, x, count, rows->centres + parameter, rows->factors + parameter,
-                  rows->offsets + parameter);
-        if (is_narrow(norm->dtype)) {
-            us_store_float(y, norm->dtype, 1, written.floats, count);
+        if (loops != NULL) {
+            const float *narrow = rows->narrow + parameter;
+            loops->apply_each(y, x, count, narrow, narrow + rows->parameters, narrow + 2 * rows->parameters);
+            continue;
         }
+        fetch(element(norm->x, norm->dtype, begin + i + ROWS_AHEAD), count * (int64_t)us_dtype_size(norm->dtype));
+        apply_row(y, x, count, rows->centres + parameter, rows->factors + parameter, rows->offsets + parameter);
     }
 }
 
@@ -426,14 +429,17 @@ static KernelStatus norm_rows(const LineNorm *norm)
 {
     const int64_t blocks = norm->lines / norm->block_lines, columns = norm->row_step, count = blocks * columns;
     Rows rows = {.norm = norm, .width = columns < WIDE_ROW ? WIDE_ROW / columns * columns : columns};
-    double *means = us_scratch_take((size_t)(2 * count + 3 * blocks * rows.width) * sizeof *means);
+    rows.parameters = blocks * rows.width;
+    const size_t numbers = (size_t)(2 * count + 3 * rows.parameters);
+    double *means = us_scratch_take(numbers * sizeof *means + 3 * (size_t)rows.parameters * sizeof *rows.narrow);
     if (!means) {
         return KERNEL_NO_MEMORY;
     }
     double *variances = means + count;
     rows.centres = variances + count;
-    rows.factors = rows.centres + blocks * rows.width;
-    rows.offsets = rows.factors + blocks * rows.width;
+    rows.factors = rows.centres + rows.parameters;
+    rows.offsets = rows.factors + rows.parameters;
+    rows.narrow = (float *)(void *)(means + numbers);
     const int64_t shape[] = {blocks, norm->rows, columns}, kept[] = {blocks, 1, columns};
     const View views[] = {us_view_contiguous((void *)norm->x, norm->dtype, 3, shape),
                           us_view_contiguous(variances, DTYPE_FLOAT64, 3, kept),
@@ -443,6 +449,9 @@ static KernelStatus norm_rows(const LineNorm *norm)
     const KernelStatus status = us_reduce(views, &reduce);
     for (int64_t line = 0; status == KERNEL_OK && line < norm->lines; line++) {
         put_together(&rows, line, means, variances);
+    }
+    for (int64_t i = 0; status == KERNEL_OK && i < 3 * rows.parameters; i++) {
+        rows.narrow[i] = (float)rows.centres[i];
     }
     const int64_t at_once = rows.width / columns;
     rows.piece_rows = (PIECE_ELEMENTS / rows.width + 1) * at_once;

@@ -9,7 +9,8 @@
 #include "tensor/instantiate.inc"
 
 #define LOOPS_OF(level) \
-    {{add_terms_half_##level, apply_half_##level}, {add_terms_bfloat_##level, apply_bfloat_##level}}
+    {{add_terms_half_##level, apply_half_##level, apply_each_half_##level}, \
+     {add_terms_bfloat_##level, apply_bfloat_##level, apply_each_bfloat_##level}}
 
 static const NarrowLoops loops[LEVEL_COUNT][2] = {
     [LEVEL_BASE] = LOOPS_OF(base),
