@@ -1,6 +1,4 @@
-#include "kernels/reduce/reduce.h"
-
-#include "tensor/axes.h"
+#include "kernels/reduce/work.h"
 #include "tensor/parallel.h"
 
 #include <stdlib.h>
@@ -12,7 +10,6 @@
  * than SHORT_ROW are gathered into columns. An index is looked for among NEAR elements, which are still in the cache. */
 enum {
     COLUMNS = 1024,
-    STRIP = 64,
     SHORT_STRIP = 2 * LANES,
     LONG_ROW = 1024,
     MANY_ROWS = 1024,
@@ -23,60 +20,20 @@ enum {
     SERIAL_BYTES = 128 * 1024,
     SHORT_ROW = 96,
     NEAR = 8 * 1024,
-    TILE_ELEMENTS = 1024,
-    WIDEST = 16, /* bytes of the largest element */
 };
 
 typedef struct Wide {
     _Alignas(64) char bytes[COLUMNS * WIDEST];
 } Wide;
 
-typedef struct Tile {
-    _Alignas(64) char bytes[TILE_ELEMENTS * WIDEST];
-} Tile;
-
 /* States of a unit's outputs, and what they are guessed to be. */
 typedef struct States {
     Wide a, b, guess;
 } States;
 
-typedef struct Work {
-    const ReduceCall *call;
-    const View *input, *outputs;
-    DType array;       /* of the elements that the bodies read */
-    DType wide;        /* of states */
-    int64_t wide_size, size; /* bytes of a state's value, of an element of the input */
-    int body;          /* lane, or a fused one */
-    bool in_place;     /* the bodies can read the input's own elements */
-    Axes kept, reduced; /* operands of `kept`: input, outputs */
-    int64_t groups, elements;
-    bool by_columns;
-    int64_t strip;     /* states of a row */
-    int64_t unit_groups, units_per_run, units, chunk_elements, chunks, units_per_piece;
-    const Reduction *reduction; /* the one that runs now, and its bodies */
-    ReduceStart *start;
-    ReduceStep *step;
-    ReduceMerge *merge;
-    ReduceFinish *finish;
-    ReduceFold *fold;  /* of rows that lie in memory as it reads them; NULL: there is none */
-    bool has_b;        /* its states have a second value */
-    char *partial;     /* of units cut into chunks: states of every chunk */
-    char *guesses;     /* of these units: the results of the first reduction */
-} Work;
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t divide_up(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
-}
-
-static int64_t whole_lanes(int64_t count)
-{
-    return divide_up(count, LANES) * LANES;
 }
 
 /* ---- the plan ---- */
@@ -87,7 +44,7 @@ static bool is_reduced(const ReduceCall *call, int32_t axis)
 }
 
 /* The axes of one kind, outermost first: in the order of the input's memory; where elements are counted, as given. */
-static void collect_axes(Work *work, bool reduced, bool sorts, Axes *axes)
+static void collect_axes(ReduceWork *work, bool reduced, bool sorts, Axes *axes)
 {
     const View *input = work->input;
     int32_t order[VIEW_RANK_LIMIT], rank = 0;
@@ -119,7 +76,7 @@ static bool has_fused_body(const Reduction *reduction, int body)
     return reduction == NULL || (reduction->step[LEVEL_BASE][body] != NULL && has_fused_body(reduction->first, body));
 }
 
-static void choose_types(Work *work)
+static void choose_types(ReduceWork *work)
 {
     const DType compute = work->call->compute;
     const Lane lane = us_lane_of(compute);
@@ -134,7 +91,7 @@ static void choose_types(Work *work)
     work->in_place = work->input->dtype == work->array && compute == work->array;
 }
 
-static void choose_reduction(Work *work, const Reduction *reduction)
+static void choose_reduction(ReduceWork *work, const Reduction *reduction)
 {
     const int level = us_level(), lane = (int)us_lane_of(work->call->compute);
     work->reduction = reduction;
@@ -146,7 +103,7 @@ static void choose_reduction(Work *work, const Reduction *reduction)
     work->has_b = reduction->outputs > 1;
 }
 
-static void cut(Work *work)
+static void cut(ReduceWork *work)
 {
     const int64_t run = work->kept.shape[work->kept.rank - 1], elements = work->elements > 0 ? work->elements : 1;
     const int64_t along_kept = llabs(work->kept.strides[0][work->kept.rank - 1]);
@@ -170,7 +127,7 @@ static void cut(Work *work)
 }
 
 /* The outputs of a unit: number of the first one and how many. */
-static int64_t unit_groups(const Work *work, int64_t unit, int64_t *first)
+static int64_t unit_groups(const ReduceWork *work, int64_t unit, int64_t *first)
 {
     const int64_t run = work->kept.shape[work->kept.rank - 1];
     const int64_t begin = unit % work->units_per_run * work->unit_groups;
@@ -178,196 +135,30 @@ static int64_t unit_groups(const Work *work, int64_t unit, int64_t *first)
     return smaller(run - begin, work->unit_groups);
 }
 
-/* ---- steps ---- */
-
-static void step(const Work *work, const ReducePanel *panel, const void *elements, const char *guess, char *a, char *b)
-{
-    work->step(work->call->numbers, panel, elements, guess, a, b);
-}
-
-/* Elements `stride` apart to neighbours that the bodies read. */
-static void fetch(const Work *work, const char *from, int64_t stride, int64_t count, char *to)
-{
-    const DType dtype = work->input->dtype, compute = work->call->compute;
-    Tile raw, rounded;
-    if (stride != 1) {
-        us_copy_elements(work->in_place ? to : raw.bytes, 1, from, stride, work->size, count);
-        from = raw.bytes;
-    }
-    if (work->in_place) {
-        if (stride == 1) {
-            memcpy(to, from, (size_t)(count * work->size));
-        }
-        return;
-    }
-    us_convert(work->array == compute ? to : rounded.bytes, compute, from, dtype, count);
-    if (work->array != compute) {
-        us_convert(to, work->array, rounded.bytes, compute, count);
-    }
-}
-
-/* A row's states, and what is done to them with `count` elements side by side, from number `position` on. */
-typedef struct RowStates {
-    const char *guess;
-    char *a, *b;
-} RowStates;
-typedef void TakeElements(const Work *work, int64_t position, int64_t count, const char *elements,
-                          const RowStates *states);
-
-/* Rows of `width` neighbours, each for the next state. */
-static ReducePanel panel_of(int64_t rows, int64_t width, int64_t row_stride, int64_t position)
-{
-    return (ReducePanel){rows, width, position, row_stride, LANES, REDUCE_ROWS * row_stride};
-}
-
-/* Each element for the next state of a strip; as far as they fill groups, blocks in the order of memory. */
-static void step_strip(const Work *work, int64_t position, int64_t count, const char *elements, const RowStates *states)
-{
-    const int64_t size = (int64_t)us_dtype_size(work->array), strip = work->strip, group = strip * REDUCE_ROWS;
-    const int64_t all = count >> __builtin_ctzll((uint64_t)strip), rest = count & (strip - 1);
-    const int64_t groups = all / REDUCE_ROWS, strips = all % REDUCE_ROWS;
-    const int64_t whole = rest / LANES * LANES, last = rest - whole;
-    const char *guess = states->guess;
-    if (groups > 0) {
-        const ReducePanel panel = {groups * REDUCE_ROWS, strip, position, LANES, REDUCE_ROWS * LANES, group};
-        step(work, &panel, elements, guess, states->a, states->b);
-        elements += groups * group * size;
-    }
-    if (strips > 0) {
-        const ReducePanel panel = panel_of(strips, strip, strip, position);
-        step(work, &panel, elements, guess, states->a, states->b);
-        elements += strips * strip * size;
-    }
-    if (whole > 0) {
-        const ReducePanel panel = panel_of(1, whole, whole, position);
-        step(work, &panel, elements, guess, states->a, states->b);
-    }
-    if (last > 0) { /* in states of which only as many count */
-        const size_t held = (size_t)(LANES * work->wide_size), used = (size_t)(last * work->wide_size);
-        char *const a = states->a + whole * work->wide_size, *const b = states->b + whole * work->wide_size;
-        _Alignas(64) char padded[LANES * WIDEST] = {0}, own_a[LANES * WIDEST], own_b[LANES * WIDEST];
-        memcpy(padded, elements + whole * size, (size_t)(last * size));
-        memcpy(own_a, a, held);
-        memcpy(own_b, b, held);
-        const ReducePanel panel = panel_of(1, LANES, LANES, position);
-        step(work, &panel, padded, guess, own_a, own_b);
-        memcpy(a, own_a, used);
-        memcpy(b, own_b, used);
-    }
-}
-
-/* Whether the bodies can read a row as it is. */
-static bool is_row_in_place(const Work *work)
-{
-    return work->in_place && work->reduced.rank == 1 && work->reduced.strides[0][0] == 1;
-}
-
-/* Takes elements begin … end-1 of a row. */
-static void take_row(const Work *work, const char *row, int64_t begin, int64_t end, TakeElements *take,
-                     const RowStates *states)
-{
-    const int64_t stride = work->reduced.strides[0][work->reduced.rank - 1];
-    if (is_row_in_place(work)) {
-        take(work, begin, end - begin, row + begin * work->size, states);
-        return;
-    }
-    Tile tile;
-    const int64_t array_size = (int64_t)us_dtype_size(work->array);
-    int64_t held = 0, position = begin; /* elements in the tile, of numbers from `position` on */
-    AxesWalk walk;
-    for (us_axes_walk(&walk, &work->reduced, 0, begin, end - begin); walk.remaining > 0;) {
-        const AxesRun run = us_axes_next(&walk);
-        const char *from = row + run.offset * work->size;
-        if (work->in_place && stride == 1 && held == 0 && run.length >= STRIP) {
-            take(work, position, run.length, from, states);
-            position += run.length;
-            continue;
-        }
-        for (int64_t done = 0, part; done < run.length; done += part) {
-            part = smaller(run.length - done, TILE_ELEMENTS - held);
-            fetch(work, from + done * stride * work->size, stride, part, tile.bytes + held * array_size);
-            held += part;
-            if (held == TILE_ELEMENTS) {
-                take(work, position, held, tile.bytes, states);
-                position += held;
-                held = 0;
-            }
-        }
-    }
-    if (held > 0) {
-        take(work, position, held, tile.bytes, states);
-    }
-}
-
-/* Columns that are not read in place: panels of as many rows as a tile holds. */
-static void gather_columns(const Work *work, const char *from, int64_t rows, int64_t row_stride, int64_t position,
-                           int64_t columns, const char *guess, char *a, char *b)
-{
-    Tile tile;
-    const int64_t width = whole_lanes(columns), array_size = (int64_t)us_dtype_size(work->array);
-    const int64_t stride = work->kept.strides[0][work->kept.rank - 1], at_once = TILE_ELEMENTS / width;
-    for (int64_t done = 0, part; done < rows; done += part) {
-        part = smaller(rows - done, at_once);
-        for (int64_t r = 0; r < part; r++) {
-            char *row = tile.bytes + r * width * array_size;
-            fetch(work, from + (done + r) * row_stride * work->size, stride, columns, row);
-            memset(row + columns * array_size, 0, (size_t)((width - columns) * array_size));
-        }
-        const ReducePanel panel = panel_of(part, width, width, position + done);
-        step(work, &panel, tile.bytes, guess, a, b);
-    }
-}
-
-/* Reduces elements begin … end-1 of columns side by side. */
-static void step_columns(const Work *work, const char *first, int64_t columns, int64_t begin, int64_t end,
-                         const char *guess, char *a, char *b)
-{
-    const int64_t along = work->reduced.strides[0][work->reduced.rank - 1];
-    const bool neighbours = work->in_place && work->kept.strides[0][work->kept.rank - 1] == 1;
-    const int64_t whole = neighbours ? columns / LANES * LANES : 0;
-    const int64_t rest = columns - whole, states = whole * work->wide_size;
-    int64_t position = begin;
-    AxesWalk walk;
-    for (us_axes_walk(&walk, &work->reduced, 0, begin, end - begin); walk.remaining > 0;) {
-        const AxesRun run = us_axes_next(&walk);
-        for (int64_t done = 0, rows; done < run.length; done += rows, position += rows) {
-            rows = smaller(run.length - done, whole > 0 ? REDUCE_ROWS : run.length);
-            const char *from = first + (run.offset + done * along) * work->size;
-            const ReducePanel panel = panel_of(rows, whole, along, position);
-            if (whole > 0) {
-                step(work, &panel, from, guess, a, b);
-            }
-            if (rest > 0) {
-                const int64_t skipped = whole * work->kept.strides[0][work->kept.rank - 1] * work->size;
-                gather_columns(work, from + skipped, rows, along, position, rest, guess + states, a + states,
-                               b + states);
-            }
-        }
-    }
-}
-
 /* ---- units ---- */
 
-static void finish(const Work *work, int64_t count, States *states)
+static void finish(const ReduceWork *work, int64_t count, States *states)
 {
     work->finish(work->call->numbers, work->elements, count, states->guess.bytes, states->a.bytes, states->b.bytes);
 }
 
 /* The states of a strip to as many as are left of them, a power of two. */
-static void merge_strip(const Work *work, int64_t left, char *a, char *b)
+static void merge_strip(const ReduceWork *work, int64_t left, char *a, char *b)
 {
     for (int64_t half = work->strip / 2; half >= left; half /= 2) {
         work->merge(half, a, b, a + half * work->wide_size, b + half * work->wide_size);
     }
 }
 
-static void store_index(const Work *work, int64_t position, void *index)
+static void store_index(const ReduceWork *work, int64_t position, void *index)
 {
     us_number_store(index, work->wide, (Number){.real = (double)position, .integer = position});
 }
 
-/* Elements for one state of value and index, the first of the strip's: an index is looked for only where the value is better. */
-static void locate(const Work *work, int64_t position, int64_t count, const char *elements, const RowStates *states)
+/* Elements for one state of value and index, the first of the strip's: an index is looked for only where the value is
+ * better. */
+static void locate(const ReduceWork *work, int64_t position, int64_t count, const char *elements,
+                   const ReduceStates *states)
 {
     const int64_t size = (int64_t)us_dtype_size(work->array);
     const int level = us_level();
@@ -386,11 +177,11 @@ static void locate(const Work *work, int64_t position, int64_t count, const char
     }
 }
 
-static void reduce_indexed_row(const Work *work, const char *row, int64_t begin, int64_t end, char *to_a, char *to_b)
+static void reduce_indexed_row(const ReduceWork *work, const char *row, int64_t begin, int64_t end, char *to_a, char *to_b)
 {
     _Alignas(64) char a[LANES * WIDEST], b[LANES * WIDEST];
     work->start(LANES, a, b);
-    take_row(work, row, begin, end, locate, &(RowStates){NULL, a, b});
+    us_reduce_take_row(work, row, begin, end, locate, &(ReduceStates){NULL, a, b});
     memcpy(to_a, a, (size_t)work->wide_size);
     memcpy(to_b, b, (size_t)work->wide_size);
 }
@@ -400,12 +191,12 @@ typedef struct Turned {
     _Alignas(64) char bytes[LANES * LANES * WIDEST];
 } Turned;
 
-static void turn_strip(const Work *work, int64_t row, const char *states, Turned *turned)
+static void turn_strip(const ReduceWork *work, int64_t row, const char *states, Turned *turned)
 {
     us_copy_elements(turned->bytes + row * work->wide_size, LANES, states, 1, work->wide_size, LANES);
 }
 
-static void fold_rows(const Work *work, const char *data, int64_t along, int64_t rows, int64_t begin, int64_t end,
+static void fold_rows(const ReduceWork *work, const char *data, int64_t along, int64_t rows, int64_t begin, int64_t end,
                       char *to_a)
 {
     for (int64_t row = 0; row < rows; row++) {
@@ -414,7 +205,7 @@ static void fold_rows(const Work *work, const char *data, int64_t along, int64_t
 }
 
 /* Up to LANES rows to a state each. What is left of their strips is merged for all of them side by side. */
-static void reduce_rows(const Work *work, const char *data, int64_t along, int64_t rows, int64_t begin, int64_t end,
+static void reduce_rows(const ReduceWork *work, const char *data, int64_t along, int64_t rows, int64_t begin, int64_t end,
                         const char *guess, char *to_a, char *to_b)
 {
     _Alignas(64) char a[STRIP * WIDEST], b[STRIP * WIDEST], guesses[STRIP * WIDEST];
@@ -432,7 +223,7 @@ static void reduce_rows(const Work *work, const char *data, int64_t along, int64
         if (work->has_b) {
             memcpy(b, fresh_b, (size_t)(work->strip * size));
         }
-        take_row(work, data + row * along, begin, end, step_strip, &(RowStates){guesses, a, b});
+        us_reduce_take_row(work, data + row * along, begin, end, us_reduce_step_strip, &(ReduceStates){guesses, a, b});
         merge_strip(work, LANES, a, b);
         turn_strip(work, row, a, &turned_a);
         if (work->has_b) {
@@ -452,7 +243,7 @@ static void reduce_rows(const Work *work, const char *data, int64_t along, int64
 }
 
 /* Elements begin … end-1 of all outputs of a unit. */
-static void reduce_unit(const Work *work, int64_t unit, int64_t begin, int64_t end, States *states)
+static void reduce_unit(const ReduceWork *work, int64_t unit, int64_t begin, int64_t end, States *states)
 {
     int64_t first;
     const int64_t count = unit_groups(work, unit, &first);
@@ -460,11 +251,11 @@ static void reduce_unit(const Work *work, int64_t unit, int64_t begin, int64_t e
     const int64_t along = work->kept.strides[0][work->kept.rank - 1] * work->size;
     if (work->by_columns) {
         work->start(whole_lanes(count), states->a.bytes, states->b.bytes);
-        step_columns(work, data, count, begin, end, states->guess.bytes, states->a.bytes, states->b.bytes);
+        us_reduce_step_columns(work, data, count, begin, end, states->guess.bytes, states->a.bytes, states->b.bytes);
         return;
     }
     const bool is_indexed = work->reduction->values != NULL;
-    const bool folds = work->fold != NULL && is_row_in_place(work) && begin < end;
+    const bool folds = work->fold != NULL && us_reduce_row_in_place(work) && begin < end;
     for (int64_t i = 0, rows; i < count; i += rows) {
         const int64_t place = i * work->wide_size;
         char *const a = states->a.bytes + place, *const b = states->b.bytes + place;
@@ -479,7 +270,7 @@ static void reduce_unit(const Work *work, int64_t unit, int64_t begin, int64_t e
     }
 }
 
-static void store_output(const Work *work, int64_t first, int64_t count, int k, const void *values)
+static void store_output(const ReduceWork *work, int64_t first, int64_t count, int k, const void *values)
 {
     const View *out = &work->outputs[k];
     const int64_t size = (int64_t)us_dtype_size(out->dtype), stride = work->kept.strides[1 + k][work->kept.rank - 1];
@@ -491,7 +282,7 @@ static void store_output(const Work *work, int64_t first, int64_t count, int k, 
     us_copy_elements(data, stride, converted.bytes, 1, size, count);
 }
 
-static void store(const Work *work, int64_t unit, const States *states)
+static void store(const ReduceWork *work, int64_t unit, const States *states)
 {
     int64_t first;
     const int64_t count = unit_groups(work, unit, &first);
@@ -503,12 +294,12 @@ static void store(const Work *work, int64_t unit, const States *states)
 }
 
 /* A unit from beginning to end, with what runs first. */
-static void run_unit(const Work *given, int64_t unit)
+static void run_unit(const ReduceWork *given, int64_t unit)
 {
     States states;
     int64_t first;
     const int64_t count = unit_groups(given, unit, &first);
-    Work work = *given;
+    ReduceWork work = *given;
     if (work.call->reduction->first != NULL) {
         choose_reduction(&work, work.call->reduction->first);
         reduce_unit(&work, unit, 0, work.elements, &states);
@@ -523,7 +314,7 @@ static void run_unit(const Work *given, int64_t unit)
 
 static void run_units(void *context, int64_t piece)
 {
-    const Work *work = context;
+    const ReduceWork *work = context;
     const int64_t begin = piece * work->units_per_piece, end = smaller(begin + work->units_per_piece, work->units);
     for (int64_t unit = begin; unit < end; unit++) {
         run_unit(work, unit);
@@ -532,14 +323,14 @@ static void run_units(void *context, int64_t piece)
 
 /* ---- units that are cut into chunks ---- */
 
-static int64_t states_size(const Work *work)
+static int64_t states_size(const ReduceWork *work)
 {
     return whole_lanes(work->unit_groups) * work->wide_size;
 }
 
 static void run_chunk(void *context, int64_t piece)
 {
-    const Work *work = context;
+    const ReduceWork *work = context;
     const int64_t unit = piece / work->chunks, begin = piece % work->chunks * work->chunk_elements;
     const size_t size = (size_t)states_size(work);
     char *partial = work->partial + (size_t)piece * 2 * size;
@@ -553,7 +344,7 @@ static void run_chunk(void *context, int64_t piece)
 }
 
 /* The states of a unit's chunks, merged in order, finished. */
-static void merge_chunks(const Work *work, int64_t unit, States *states)
+static void merge_chunks(const ReduceWork *work, int64_t unit, States *states)
 {
     const size_t size = (size_t)states_size(work);
     int64_t first;
@@ -571,7 +362,7 @@ static void merge_chunks(const Work *work, int64_t unit, States *states)
     finish(work, count, states);
 }
 
-static KernelStatus run_in_chunks(Work *work)
+static KernelStatus run_in_chunks(ReduceWork *work)
 {
     const size_t size = (size_t)states_size(work), units = (size_t)work->units;
     work->partial = malloc(units * (size_t)work->chunks * 2 * size);
@@ -602,7 +393,7 @@ static KernelStatus run_in_chunks(Work *work)
 KernelStatus us_reduce(const View *views, const void *attributes)
 {
     const ReduceCall *call = attributes;
-    Work work = {.call = call, .input = &views[0], .outputs = &views[1]};
+    ReduceWork work = {.call = call, .input = &views[0], .outputs = &views[1]};
     work.groups = work.elements = 1;
     for (int32_t axis = 0; axis < views[0].rank; axis++) {
         *(is_reduced(call, axis) ? &work.elements : &work.groups) *= views[0].shape[axis];

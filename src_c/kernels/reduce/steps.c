@@ -1,0 +1,165 @@
+#include "kernels/reduce/work.h"
+
+#include <string.h>
+
+enum { TILE_ELEMENTS = 1024 };
+
+typedef struct Tile {
+    _Alignas(64) char bytes[TILE_ELEMENTS * WIDEST];
+} Tile;
+
+static void step(const ReduceWork *work, const ReducePanel *panel, const void *elements, const char *guess, char *a,
+                 char *b)
+{
+    work->step(work->call->numbers, panel, elements, guess, a, b);
+}
+
+/* Elements `stride` apart to neighbours that the bodies read. */
+static void fetch(const ReduceWork *work, const char *from, int64_t stride, int64_t count, char *to)
+{
+    const DType dtype = work->input->dtype, compute = work->call->compute;
+    Tile raw, rounded;
+    if (stride != 1) {
+        us_copy_elements(work->in_place ? to : raw.bytes, 1, from, stride, work->size, count);
+        from = raw.bytes;
+    }
+    if (work->in_place) {
+        if (stride == 1) {
+            memcpy(to, from, (size_t)(count * work->size));
+        }
+        return;
+    }
+    us_convert(work->array == compute ? to : rounded.bytes, compute, from, dtype, count);
+    if (work->array != compute) {
+        us_convert(to, work->array, rounded.bytes, compute, count);
+    }
+}
+
+/* Rows of `width` neighbours, each for the next state. */
+static ReducePanel panel_of(int64_t rows, int64_t width, int64_t row_stride, int64_t position)
+{
+    return (ReducePanel){rows, width, position, row_stride, LANES, REDUCE_ROWS * row_stride};
+}
+
+void us_reduce_step_strip(const ReduceWork *work, int64_t position, int64_t count, const char *elements,
+                          const ReduceStates *states)
+{
+    const int64_t size = (int64_t)us_dtype_size(work->array), strip = work->strip, group = strip * REDUCE_ROWS;
+    const int64_t all = count >> __builtin_ctzll((uint64_t)strip), rest = count & (strip - 1);
+    const int64_t groups = all / REDUCE_ROWS, strips = all % REDUCE_ROWS;
+    const int64_t whole = rest / LANES * LANES, last = rest - whole;
+    const char *guess = states->guess;
+    if (groups > 0) {
+        const ReducePanel panel = {groups * REDUCE_ROWS, strip, position, LANES, REDUCE_ROWS * LANES, group};
+        step(work, &panel, elements, guess, states->a, states->b);
+        elements += groups * group * size;
+    }
+    if (strips > 0) {
+        const ReducePanel panel = panel_of(strips, strip, strip, position);
+        step(work, &panel, elements, guess, states->a, states->b);
+        elements += strips * strip * size;
+    }
+    if (whole > 0) {
+        const ReducePanel panel = panel_of(1, whole, whole, position);
+        step(work, &panel, elements, guess, states->a, states->b);
+    }
+    if (last > 0) { /* in states of which only as many count */
+        const size_t held = (size_t)(LANES * work->wide_size), used = (size_t)(last * work->wide_size);
+        char *const a = states->a + whole * work->wide_size, *const b = states->b + whole * work->wide_size;
+        _Alignas(64) char padded[LANES * WIDEST] = {0}, own_a[LANES * WIDEST], own_b[LANES * WIDEST];
+        memcpy(padded, elements + whole * size, (size_t)(last * size));
+        memcpy(own_a, a, held);
+        memcpy(own_b, b, held);
+        const ReducePanel panel = panel_of(1, LANES, LANES, position);
+        step(work, &panel, padded, guess, own_a, own_b);
+        memcpy(a, own_a, used);
+        memcpy(b, own_b, used);
+    }
+}
+
+bool us_reduce_row_in_place(const ReduceWork *work)
+{
+    return work->in_place && work->reduced.rank == 1 && work->reduced.strides[0][0] == 1;
+}
+
+void us_reduce_take_row(const ReduceWork *work, const char *row, int64_t begin, int64_t end, ReduceTake *take,
+                        const ReduceStates *states)
+{
+    const int64_t stride = work->reduced.strides[0][work->reduced.rank - 1];
+    if (us_reduce_row_in_place(work)) {
+        take(work, begin, end - begin, row + begin * work->size, states);
+        return;
+    }
+    Tile tile;
+    const int64_t array_size = (int64_t)us_dtype_size(work->array);
+    int64_t held = 0, position = begin; /* elements in the tile, of numbers from `position` on */
+    AxesWalk walk;
+    for (us_axes_walk(&walk, &work->reduced, 0, begin, end - begin); walk.remaining > 0;) {
+        const AxesRun run = us_axes_next(&walk);
+        const char *from = row + run.offset * work->size;
+        if (work->in_place && stride == 1 && held == 0 && run.length >= STRIP) {
+            take(work, position, run.length, from, states);
+            position += run.length;
+            continue;
+        }
+        for (int64_t done = 0, part; done < run.length; done += part) {
+            part = smaller(run.length - done, TILE_ELEMENTS - held);
+            fetch(work, from + done * stride * work->size, stride, part, tile.bytes + held * array_size);
+            held += part;
+            if (held == TILE_ELEMENTS) {
+                take(work, position, held, tile.bytes, states);
+                position += held;
+                held = 0;
+            }
+        }
+    }
+    if (held > 0) {
+        take(work, position, held, tile.bytes, states);
+    }
+}
+
+/* Columns that are not read in place: panels of as many rows as a tile holds. */
+static void gather_columns(const ReduceWork *work, const char *from, int64_t rows, int64_t row_stride, int64_t position,
+                           int64_t columns, const char *guess, char *a, char *b)
+{
+    Tile tile;
+    const int64_t width = whole_lanes(columns), array_size = (int64_t)us_dtype_size(work->array);
+    const int64_t stride = work->kept.strides[0][work->kept.rank - 1], at_once = TILE_ELEMENTS / width;
+    for (int64_t done = 0, part; done < rows; done += part) {
+        part = smaller(rows - done, at_once);
+        for (int64_t r = 0; r < part; r++) {
+            char *row = tile.bytes + r * width * array_size;
+            fetch(work, from + (done + r) * row_stride * work->size, stride, columns, row);
+            memset(row + columns * array_size, 0, (size_t)((width - columns) * array_size));
+        }
+        const ReducePanel panel = panel_of(part, width, width, position + done);
+        step(work, &panel, tile.bytes, guess, a, b);
+    }
+}
+
+void us_reduce_step_columns(const ReduceWork *work, const char *first, int64_t columns, int64_t begin, int64_t end,
+                         const char *guess, char *a, char *b)
+{
+    const int64_t along = work->reduced.strides[0][work->reduced.rank - 1];
+    const bool neighbours = work->in_place && work->kept.strides[0][work->kept.rank - 1] == 1;
+    const int64_t whole = neighbours ? columns / LANES * LANES : 0;
+    const int64_t rest = columns - whole, states = whole * work->wide_size;
+    int64_t position = begin;
+    AxesWalk walk;
+    for (us_axes_walk(&walk, &work->reduced, 0, begin, end - begin); walk.remaining > 0;) {
+        const AxesRun run = us_axes_next(&walk);
+        for (int64_t done = 0, rows; done < run.length; done += rows, position += rows) {
+            rows = smaller(run.length - done, whole > 0 ? REDUCE_ROWS : run.length);
+            const char *from = first + (run.offset + done * along) * work->size;
+            const ReducePanel panel = panel_of(rows, whole, along, position);
+            if (whole > 0) {
+                step(work, &panel, from, guess, a, b);
+            }
+            if (rest > 0) {
+                const int64_t skipped = whole * work->kept.strides[0][work->kept.rank - 1] * work->size;
+                gather_columns(work, from + skipped, rows, along, position, rest, guess + states, a + states,
+                               b + states);
+            }
+        }
+    }
+}

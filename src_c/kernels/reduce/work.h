@@ -1,0 +1,67 @@
+/* A reduction at work: what reduce.c plans and runs, and how steps.c brings elements to the bodies. */
+#ifndef UNDERSTUDY_REDUCE_WORK_H
+#define UNDERSTUDY_REDUCE_WORK_H
+
+#include "kernels/reduce/reduce.h"
+#include "tensor/axes.h"
+
+/* The most states of a row; bytes of the largest element. */
+enum { STRIP = 64, WIDEST = 16 };
+
+typedef struct ReduceWork {
+    const ReduceCall *call;
+    const View *input, *outputs;
+    DType array;       /* of the elements that the bodies read */
+    DType wide;        /* of states */
+    int64_t wide_size, size; /* bytes of a state's value, of an element of the input */
+    int body;          /* lane, or a fused one */
+    bool in_place;     /* the bodies can read the input's own elements */
+    Axes kept, reduced; /* operands of `kept`: input, outputs */
+    int64_t groups, elements;
+    bool by_columns;
+    int64_t strip;     /* states of a row */
+    int64_t unit_groups, units_per_run, units, chunk_elements, chunks, units_per_piece;
+    const Reduction *reduction; /* the one that runs now, and its bodies */
+    ReduceStart *start;
+    ReduceStep *step;
+    ReduceMerge *merge;
+    ReduceFinish *finish;
+    ReduceFold *fold;  /* of rows that lie in memory as it reads them; NULL: there is none */
+    bool has_b;        /* its states have a second value */
+    char *partial;     /* of units cut into chunks: states of every chunk */
+    char *guesses;     /* of these units: the results of the first reduction */
+} ReduceWork;
+
+static inline int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t whole_lanes(int64_t count)
+{
+    return (count + LANES - 1) / LANES * LANES;
+}
+
+/* A row's states, and what is done to them with `count` elements side by side, from number `position` on. */
+typedef struct ReduceStates {
+    const char *guess;
+    char *a, *b;
+} ReduceStates;
+typedef void ReduceTake(const ReduceWork *work, int64_t position, int64_t count, const char *elements,
+                        const ReduceStates *states);
+
+/* Each element for the next state of a strip; as far as they fill groups, blocks in the order of memory. */
+ReduceTake us_reduce_step_strip;
+
+/* Whether the bodies can read a row as it is. */
+bool us_reduce_row_in_place(const ReduceWork *work);
+
+/* Takes elements begin … end-1 of a row. */
+void us_reduce_take_row(const ReduceWork *work, const char *row, int64_t begin, int64_t end, ReduceTake *take,
+                        const ReduceStates *states);
+
+/* Reduces elements begin … end-1 of columns side by side. */
+void us_reduce_step_columns(const ReduceWork *work, const char *first, int64_t columns, int64_t begin, int64_t end,
+                            const char *guess, char *a, char *b);
+
+#endif
