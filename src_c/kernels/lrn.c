@@ -141,6 +141,18 @@ static Ahead ahead_of(const Lrn *lrn, const Block *block, int64_t channel)
     return ahead;
 }
 
+/* Lines of channels from a position on, read and written. */
+static Ahead lines_ahead(const Lrn *lrn, const Block *block, int64_t position)
+{
+    const View *from = &lrn->inputs[X], *to = &lrn->out;
+    Ahead ahead = {.size = (int64_t)us_dtype_size(to->dtype)};
+    if (position < lrn->positions && from->dtype == to->dtype) {
+        ahead.rows[ahead.count++] = line_at(from, block->image, position);
+        ahead.rows[ahead.count++] = line_at(to, block->image, position);
+    }
+    return ahead;
+}
+
 US_ALWAYS_INLINE void prefetch(const Ahead *ahead, int64_t begin, int64_t count)
 {
     for (int k = 0; k < ahead->count; k++) {
