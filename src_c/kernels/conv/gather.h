@@ -21,6 +21,7 @@ typedef struct Gather {
     DType in_type;     /* column_type; pointwise gathers read float16 and bfloat16, too */
     const void *in; /* packed: [images, channels, positions], or [images, positions, channels] */
     bool channels_last;
+    bool by_position; /* columns are [position][channel][tap] although channels are first: see us_gather_slopes_by_product */
     int64_t images, groups, channels, results; /* channels and results of one group */
     int64_t in_size[CONV_AXES], out_size[CONV_AXES], step[CONV_AXES];
     TapAxis taps[CONV_AXES];
@@ -80,8 +81,8 @@ void us_gather_merge_axes(Gather *gather);
 bool us_gather_is_pointwise(const Gather *gather);
 
 /* The columns of channels first … first + channels - 1 of a group, at positions begin … begin + count - 1, of the
- * column type, with zeros where taps lie outside: [channel][tap][position], or for channels last
- * [position][tap][channel]. */
+ * column type, with zeros where taps lie outside: [channel][tap][position], or by position [position][channel][tap], or
+ * for channels last [position][tap][channel]. */
 void us_gather_columns(const Gather *gather, int64_t group, int64_t first, int64_t channels, int64_t begin,
                        int64_t count, void *columns);
 

@@ -261,7 +261,7 @@ static const char *slope_columns(const Slopes *slopes, int64_t group, int64_t fi
                                      : at(slopes, gather->in, (begin / plane * all + channel) * plane + begin % plane);
     }
     us_gather_columns(gather, group, first, channels, begin, count, memory);
-    *stride = gather->channels_last ? slopes->taps * channels : count;
+    *stride = gather->channels_last || gather->by_position ? slopes->taps * channels : count;
     return memory;
 }
 
@@ -294,7 +294,7 @@ static void slope_piece(void *context, int64_t piece)
         const Matrix column_rows = matrix_of_rows(columns, gather->column_type, column_stride);
         Matmul product = {.m = results, .n = width, .k = count,
                           .a = gather->channels_last ? turned(dy_rows) : dy_rows,
-                          .b = gather->channels_last ? column_rows : turned(column_rows),
+                          .b = gather->channels_last || gather->by_position ? column_rows : turned(column_rows),
                           .c = matrix_of_rows(sums, gather->compute, width),
                           .compute = gather->compute, .alpha = {1}, .beta = {1}, .undivided = true};
         product.addend = product.c;
@@ -334,6 +334,7 @@ static Gather rows_of(const Gather *gather, const void *dy, DType type)
     Gather rows = *gather;
     rows.in = dy;
     rows.in_type = type;
+    rows.by_position = false;
     rows.channels = gather->results;
     for (int axis = 0; axis < CONV_AXES; axis++) {
         rows.in_size[axis] = gather->out_size[axis];
@@ -344,8 +345,18 @@ static Gather rows_of(const Gather *gather, const void *dy, DType type)
     return rows;
 }
 
-KernelStatus us_gather_slopes_by_product(const Gather *gather, const void *dy, DType dy_type, void *sums)
+/* Long runs of taps are copied as fast by position as runs of positions are by tap, and BLAS reads their columns faster. */
+static bool has_tap_runs(const Gather *gather)
 {
+    enum { LEAST_RUN = 5 };
+    return !gather->channels_last && gather->in_type == gather->column_type && gather->taps[2].count >= LEAST_RUN &&
+           gather->taps[2].offset_step == 1;
+}
+
+KernelStatus us_gather_slopes_by_product(const Gather *of, const void *dy, DType dy_type, void *sums)
+{
+    Gather arranged = *of, *gather = &arranged;
+    arranged.by_position = has_tap_runs(of);
     Slopes slopes = {.gather = gather, .rows = rows_of(gather, dy, dy_type), .taps = gather_taps(gather),
                      .size = us_dtype_size(gather->column_type), .sum_size = us_dtype_size(gather->compute)};
     bool taken;
