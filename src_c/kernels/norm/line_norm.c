@@ -17,7 +17,7 @@
 enum { TILE = 1024, PARTS = 16, PIECE_ELEMENTS = 16384, SHORT_RUN = 128, WIDE_ROW = 256 };
 
 /* Elements of a line that are written at a time, and bytes of one that is fetched while the last one is written. */
-enum { WRITTEN = 256, MOST_AHEAD = 16384, ROWS_AHEAD = 1024 /* elements */ };
+enum { WRITTEN = 256, MOST_AHEAD = 16384, ROWS_AHEAD = 1024 /* elements */, FAR_BYTES = 4 << 20 };
 
 /* Elements as they are read and written in loops: float64 and integers as float64, other floats as float32. */
 typedef union Tile {
@@ -240,10 +240,16 @@ static const void *parameters(const LineNorm *norm, const void *from, double fal
     return tile;
 }
 
-static void fetch(const void *from, int64_t bytes)
+/* Elements that will be read, and those that will be written; not of tensors that second caches hold. */
+static void fetch(const LineNorm *norm, int64_t first, int64_t count)
 {
-    for (int64_t byte = 0; byte < bytes; byte += CACHE_LINE_BYTES) {
-        __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)byte));
+    if (norm->lines * norm->rows * norm->run * (int64_t)us_dtype_size(norm->dtype) < FAR_BYTES) {
+        return;
+    }
+    const uintptr_t x = (uintptr_t)element(norm->x, norm->dtype, first), y = (uintptr_t)element(norm->y, norm->dtype, first);
+    for (uintptr_t byte = 0; byte < (uintptr_t)count * us_dtype_size(norm->dtype); byte += CACHE_LINE_BYTES) {
+        __builtin_prefetch((const void *)(x + byte));
+        __builtin_prefetch((const void *)(y + byte), 1);
     }
 }
 
@@ -253,7 +259,7 @@ static void fetch_next(const LineNorm *norm, int64_t line, int64_t first, int64_
 {
     const int64_t size = (int64_t)us_dtype_size(norm->dtype);
     if (line + 1 < norm->lines && norm->rows == 1 && norm->run * size <= MOST_AHEAD) {
-        fetch(element(norm->x, norm->dtype, line_begin(norm, line + 1) + first), count * size);
+        fetch(norm, line_begin(norm, line + 1) + first, count);
     }
 }
 
@@ -385,12 +391,12 @@ static void write_rows(void *context, int64_t number)
         count = end - i < count ? end - i : count;
         const void *x = element(norm->x, norm->dtype, begin + i);
         void *y = (void *)element(norm->y, norm->dtype, begin + i);
+        fetch(norm, begin + i + ROWS_AHEAD, count);
         if (loops != NULL) {
             const float *narrow = rows->narrow + parameter;
             loops->apply_each(y, x, count, narrow, narrow + rows->parameters, narrow + 2 * rows->parameters);
             continue;
         }
-        fetch(element(norm->x, norm->dtype, begin + i + ROWS_AHEAD), count * (int64_t)us_dtype_size(norm->dtype));
         apply_row(y, x, count, rows->centres + parameter, rows->factors + parameter, rows->offsets + parameter);
     }
 }
