@@ -254,7 +254,7 @@ def test_columns():
 
 # ---- Winograd's filtering ----
 
-# The maps of winograd.c by the size of a tile: patch, filter, result.
+# The maps of winograd_maps.c by the size of a tile: patch, filter, result.
 MAPS = {
     2: ([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]],
         [[1, 0, 0], [1 / 2, 1 / 2, 1 / 2], [1 / 2, -1 / 2, 1 / 2], [0, 0, 1]],
@@ -421,6 +421,16 @@ def test_16_bit_infinities_reach_what_sees_them(problem, value, which, dtype):
              for kind, method in ((dtype, PLAIN), ("float32", DIRECT))]  # fmt: skip
     for ours, expected in zip(*found):
         np.testing.assert_array_equal(ours.values(), expected.values())
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_16_bit_taps_may_be_too_far_apart_to_count_what_lies_between(dtype):
+    """2^64 places between the first and the last tap: all taps but padding are outside."""
+    away = 2**32 - 4
+    x, w, dy = (Operand(np.ones(shape), dtype) for shape in ((1, 32, 4, 4), (32, 32, 2, 2), (1, 32, 4, 4)))
+    geometry = ((1, 1), (away // 2, away // 2), (away, away), 1)
+    for found in results_of([x, w, dy], [operand.array.shape for operand in (dy, x, w)], geometry, ("first", "first"), dtype):
+        assert not found.values().any()
 
 
 def test_small_numbers_of_bfloat16_are_not_lost():

@@ -113,7 +113,7 @@ static void visit_row(const Grid *grid, const int64_t *residue, int64_t row, boo
     line->count = size > index ? ceiling(size - index, step) : 0;
     line->count = line->count < cells - line->before ? line->count : cells - line->before;
     line->behind = cells - line->before - line->count;
-    line->position = row * size + index;
+    line->position = line->count > 0 ? row * size + index : 0;
     visit(context, line);
     line->cell += cells;
 }
@@ -219,12 +219,25 @@ GridPart us_grid_part(const Gather *gather, const GridCut *cut, int64_t number)
     return part;
 }
 
+/* Whether the elements of an image's cells can be counted: taps may be as far apart as one likes. */
+static bool is_countable(const Gather *gather)
+{
+    double elements = (double)gather->channels;
+    for (int axis = 0; axis < CONV_AXES; axis++) {
+        const double step = (double)gather->step[axis], apart = (double)gather->taps[axis].offset_step;
+        const double reach = (double)(gather->taps[axis].count - 1) * (apart < 0 ? -apart : apart);
+        elements *= ((double)gather->out_size[axis] + reach / step) * (reach + 1 < step ? reach + 1 : step);
+    }
+    return elements < 0x1p50;
+}
+
 bool us_grid_takes(const Gather *gather)
 {
     enum { WASTE = 3, MOST_ELEMENTS = 1 << 22 };
     const int64_t taps = gather_taps(gather), positions = gather_positions(gather);
-    if (gather->column_type == gather->compute || gather->in_type != gather->column_type || taps == 0 || taps > GRID_MOST_TAPS ||
-        gather->channels == 0 || positions == 0 || us_gather_is_pointwise(gather)) {
+    if (gather->column_type == gather->compute || gather->in_type != gather->column_type || taps == 0 ||
+        taps > GRID_MOST_TAPS || gather->channels == 0 || positions == 0 || us_gather_is_pointwise(gather) ||
+        !is_countable(gather)) {
         return false;
     }
     const GridCut cut = us_grid_cut(gather, gather->channels, 1);
