@@ -10,10 +10,19 @@
 void *us_scratch_take(size_t size);
 void us_scratch_give_back(void *block);
 
-/* Bytes that a part of a block takes, and the next part of it: *cursor steps over an aligned part. */
+/* Bytes that a part of a block takes, or that all do, and the next part of it: *cursor steps over an aligned part. */
 static inline size_t us_scratch_round(size_t bytes)
 {
     return (bytes + 63) / 64 * 64;
+}
+
+static inline size_t us_scratch_sum(const size_t *parts, int count)
+{
+    size_t sum = 0;
+    for (int i = 0; i < count; i++) {
+        sum += us_scratch_round(parts[i]);
+    }
+    return sum;
 }
 
 static inline void *us_scratch_part(char **cursor, size_t bytes)

@@ -148,19 +148,26 @@ static void add_products(const Piece *piece, bool adds)
     us_amx_end();
 }
 
-/* The other memory of the piece, or its size. */
-static size_t lay_out(Piece *piece, char *memory)
+/* The other memory of the piece, which the caller gives back; NULL: there is none. */
+static void *take_memory(Piece *piece)
 {
     const Gather *gather = &piece->part.gather;
-    const size_t runs = (size_t)piece->runs, parts = (size_t)us_amx_parts(gather->column_type);
-    const size_t tiles = runs * (size_t)us_amx_count(gather->results, AMX_SIDE) * AMX_TILE;
-    char *cursor = memory;
-    piece->of_cells = us_scratch_part(&cursor, runs * sizeof *piece->of_cells);
-    piece->of_dy = us_scratch_part(&cursor, runs * sizeof *piece->of_dy);
-    piece->cells = us_scratch_part(&cursor, parts * (size_t)plane_of(piece) * sizeof *piece->cells);
-    piece->staged = us_scratch_part(&cursor, runs * AMX_DEEP * (size_t)gather->results * sizeof *piece->staged);
-    piece->tiles = us_scratch_part(&cursor, parts * tiles * sizeof *piece->tiles);
-    return (size_t)(cursor - memory);
+    const size_t runs = (size_t)piece->runs, results = (size_t)gather->results;
+    const size_t strips = (size_t)us_amx_count(gather->results, AMX_SIDE), numbers = (size_t)us_amx_parts(gather->column_type);
+    const size_t parts[] = {runs * sizeof *piece->of_cells, runs * sizeof *piece->of_dy,
+                            numbers * (size_t)plane_of(piece) * sizeof *piece->cells,
+                            runs * AMX_DEEP * results * sizeof *piece->staged,
+                            numbers * runs * strips * AMX_TILE * sizeof *piece->tiles};
+    char *memory = us_scratch_take(us_scratch_sum(parts, sizeof parts / sizeof *parts)), *cursor = memory;
+    if (memory != NULL) {
+        piece->of_cells = us_scratch_part(&cursor, parts[0]);
+        piece->of_dy = us_scratch_part(&cursor, parts[1]);
+        piece->cells = us_scratch_part(&cursor, parts[2]);
+        piece->staged = us_scratch_part(&cursor, parts[3]);
+        piece->tiles = us_scratch_part(&cursor, parts[4]);
+        memset(piece->cells, 0, parts[2]);
+    }
+    return memory;
 }
 
 /* Adds what a part of the positions gives; false: no memory. */
@@ -168,10 +175,8 @@ static bool add_part(Piece *piece, bool adds)
 {
     void *covered = us_grid_cover(&piece->grid, AMX_DEEP, &piece->starts, &piece->slots, &piece->runs);
     piece->pitch = us_amx_count(piece->grid.all, AMX_DEEP) * AMX_DEEP + AMX_DEEP;
-    char *memory = covered == NULL ? NULL : us_scratch_take(lay_out(piece, NULL));
+    void *memory = covered == NULL ? NULL : take_memory(piece);
     if (memory != NULL) {
-        lay_out(piece, memory);
-        memset(piece->cells, 0, (size_t)((char *)piece->staged - (char *)piece->cells));
         us_grid_lines(&piece->grid, pack_line, piece);
         stage(piece);
         pack_dy(piece);

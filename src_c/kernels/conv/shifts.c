@@ -144,20 +144,26 @@ typedef struct Piece {
     float *sums, *turned;
 } Piece;
 
-/* The other memory of the piece, or its size. */
-static size_t lay_out(Piece *piece, char *memory)
+/* The other memory of the piece, which the caller gives back; NULL: there is none. */
+static void *take_memory(Piece *piece)
 {
     const Gather *gather = &piece->part.gather;
     const Filter *filter = &piece->shifts->filter;
     const size_t count = (size_t)piece->part.count, tiles = (size_t)(filter->deep * filter->taps);
     const size_t deep = (size_t)(filter->deep * piece->cells * AMX_DEEP);
-    char *cursor = memory;
-    piece->of_cells = us_scratch_part(&cursor, tiles * sizeof *piece->of_cells);
-    piece->of_filter = us_scratch_part(&cursor, tiles * sizeof *piece->of_filter);
-    piece->tiles = us_scratch_part(&cursor, (size_t)filter->parts * deep * sizeof *piece->tiles);
-    piece->turned = us_scratch_part(&cursor, gather->channels_last ? 0 : AMX_SIDE * count * sizeof *piece->turned);
-    piece->sums = us_scratch_part(&cursor, (size_t)(piece->runs + 1) * AMX_SIDE * WIDE * sizeof *piece->sums);
-    return (size_t)(cursor - memory);
+    const size_t parts[] = {tiles * sizeof *piece->of_cells, tiles * sizeof *piece->of_filter,
+                            (size_t)filter->parts * deep * sizeof *piece->tiles,
+                            gather->channels_last ? 0 : AMX_SIDE * count * sizeof *piece->turned,
+                            (size_t)(piece->runs + 1) * AMX_SIDE * WIDE * sizeof *piece->sums};
+    char *memory = us_scratch_take(us_scratch_sum(parts, sizeof parts / sizeof *parts)), *cursor = memory;
+    if (memory != NULL) {
+        piece->of_cells = us_scratch_part(&cursor, parts[0]);
+        piece->of_filter = us_scratch_part(&cursor, parts[1]);
+        piece->tiles = us_scratch_part(&cursor, parts[2]);
+        piece->turned = us_scratch_part(&cursor, parts[3]);
+        piece->sums = us_scratch_part(&cursor, parts[4]);
+    }
+    return memory;
 }
 
 static void clear_cells(const Piece *piece, int64_t first, int64_t count)
@@ -264,10 +270,9 @@ static void run_piece(void *context, int64_t number)
     piece.grid = us_grid_of(&piece.part.gather);
     piece.cells = us_amx_count(piece.grid.all, AMX_SIDE) * AMX_SIDE + AMX_SIDE;
     void *covered = us_grid_cover(&piece.grid, AMX_SIDE, &piece.starts, &piece.slots, &piece.runs);
-    char *memory = covered == NULL ? NULL : us_scratch_take(lay_out(&piece, NULL));
+    void *memory = covered == NULL ? NULL : take_memory(&piece);
     if (memory != NULL) {
         const int64_t first = block * shifts->results, left = gather->results - first;
-        lay_out(&piece, memory);
         make_results(&piece, first, left < shifts->results ? left : shifts->results);
     } else {
         atomic_store(&shifts->no_memory, true);
