@@ -4,7 +4,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { KEEP_LIMIT = 256 << 20, NEST_LIMIT = 8 };
+enum { NEST_LIMIT = 8 };
+
+#ifdef __SANITIZE_ADDRESS__ /* which sees accesses behind a block if that is new, and not larger than was asked for */
+enum { KEEP_LIMIT = 0, GRAIN = 1 };
+#else
+enum { KEEP_LIMIT = 256 << 20, GRAIN = 4096 };
+#endif
 
 typedef struct Block {
     void *memory;
@@ -61,8 +67,8 @@ void *us_scratch_take(size_t size)
     Block *block = &kept->blocks[kept->taken];
     if (block->size < size || block->memory == NULL) {
         free(block->memory);
-        const size_t rounded = (size / 4096 + 1) * 4096;
-        block->memory = aligned_alloc(64, rounded);
+        const size_t rounded = GRAIN == 1 ? size : (size / GRAIN + 1) * GRAIN;
+        block->memory = posix_memalign(&block->memory, 64, rounded) == 0 ? block->memory : NULL;
         block->size = block->memory != NULL ? rounded : 0;
     }
     kept->taken += block->memory != NULL;
