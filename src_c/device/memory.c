@@ -432,11 +432,29 @@ static bool may_open_block(const void *address, size_t size, const Allocation *b
     return stays_inside(address, size, block, why);
 }
 
+void us_memory_hold(Platform *platform)
+{
+    pthread_mutex_lock(&platform_state(platform)->memory_lock);
+}
+
+void us_memory_let_go(Platform *platform)
+{
+    pthread_mutex_unlock(&platform_state(platform)->memory_lock);
+}
+
 void *us_memory_open(Platform *platform, const Device *device, const void *address, size_t size, MemoryUser user,
                      Explanation *why)
 {
+    us_memory_hold(platform);
+    void *opened = us_memory_open_held(platform, device, address, size, user, why);
+    us_memory_let_go(platform);
+    return opened;
+}
+
+void *us_memory_open_held(Platform *platform, const Device *device, const void *address, size_t size, MemoryUser user,
+                          Explanation *why)
+{
     PlatformState *state = platform_state(platform);
-    pthread_mutex_lock(&state->memory_lock);
     Arena *arena = NULL;
     const Allocation *block = find_block(state, (uintptr_t)address, &arena);
     bool allowed = false;
@@ -450,6 +468,5 @@ void *us_memory_open(Platform *platform, const Device *device, const void *addre
         allowed = may_open_block(address, size, block, refusal, why);
     }
     ptrdiff_t alias = block != NULL ? block->alias : 0;
-    pthread_mutex_unlock(&state->memory_lock);
     return allowed ? (char *)address + alias : NULL;
 }

@@ -143,6 +143,13 @@ typedef enum MemoryUser {
 void *us_memory_open(Platform *platform, const Device *device, const void *address, size_t size, MemoryUser user,
                      Explanation *why);
 
+/* The same for many ranges, between one us_memory_hold and us_memory_let_go: meanwhile no block comes or goes, and this
+ * thread calls nothing else of this file. */
+void us_memory_hold(Platform *platform);
+void us_memory_let_go(Platform *platform);
+void *us_memory_open_held(Platform *platform, const Device *device, const void *address, size_t size, MemoryUser user,
+                          Explanation *why);
+
 /* Copies: a rectangle of `height` rows of `width` bytes; a plain copy has height 1. */
 typedef enum Side { SIDE_ANY, SIDE_HOST, SIDE_DEVICE } Side;
 typedef struct Copy {

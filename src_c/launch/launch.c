@@ -177,11 +177,11 @@ static void tame_strides(View *view)
 /* Elements lie at multiples of their size; those of complex types at multiples of their parts'. */
 static bool is_aligned(const View *view)
 {
-    size_t size = us_dtype_size(view->dtype);
-    return (uintptr_t)view->data % (size < sizeof(double) ? size : sizeof(double)) == 0;
+    const size_t size = us_dtype_size(view->dtype), unit = size < sizeof(double) ? size : sizeof(double); /* a power of 2 */
+    return ((uintptr_t)view->data & (unit - 1)) == 0;
 }
 
-/* Replaces the program's address by ours, after checking everything the view reaches. */
+/* Replaces the program's address by ours, after checking everything the view reaches. The memory is held. */
 static bool open_view(const Device *device, View *view, const char *name, Explanation *why)
 {
     Use use = {0};
@@ -204,7 +204,7 @@ static bool open_view(const Device *device, View *view, const char *name, Explan
     tame_strides(view);
     Explanation detail;
     detail.text[0] = '\0';
-    char *opened = us_memory_open(device->platform, device, (void *)use.address, use.size, MEMORY_USER_KERNEL, &detail);
+    char *opened = us_memory_open_held(device->platform, device, (void *)use.address, use.size, MEMORY_USER_KERNEL, &detail);
     if (opened == NULL) {
         us_explain(why, "%s: %s", name, detail.text);
         return false;
@@ -240,14 +240,17 @@ static bool open_views(QueuedLaunch *launch, Explanation *why)
 {
     const LaunchTask *task = &launch->task;
     LaunchResult *result = launch->results;
-    for (int32_t i = 0; i < task->view_count; i++) {
+    bool opened = true;
+    us_memory_hold(launch->device->platform);
+    for (int32_t i = 0; i < task->view_count && opened; i++) {
         if (task->access[i] == VIEW_RESULT) {
             launch->views[i].data = result++;
-        } else if (!open_view(launch->device, &launch->views[i], task->names[i], why)) {
-            return false;
+        } else {
+            opened = open_view(launch->device, &launch->views[i], task->names[i], why);
         }
     }
-    return true;
+    us_memory_let_go(launch->device->platform);
+    return opened;
 }
 
 static DeviceFault run(void *argument, Explanation *why)
