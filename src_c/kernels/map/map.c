@@ -22,6 +22,17 @@ static void run_only_piece(void *context, int64_t piece)
     us_map_run(work->only, begin, begin + (left < PIECE ? left : PIECE));
 }
 
+/* The loops fetch what they will read a little later, but nobody has fetched the beginning of an item. */
+static void fetch_beginning(const MapCall *call, const View *views)
+{
+    for (int k = 0; k < call->formula->inputs; k++) {
+        const int64_t bytes = us_view_elements(&views[k]) * (int64_t)us_dtype_size(views[k].dtype);
+        for (int64_t byte = 0; byte < bytes && byte < READ_AHEAD_BYTES; byte += CACHE_LINE_BYTES) {
+            __builtin_prefetch((const void *)((uintptr_t)views[k].data + (uintptr_t)byte));
+        }
+    }
+}
+
 static void run_list_piece(void *context, int64_t piece)
 {
     const Work *work = context;
@@ -37,6 +48,9 @@ static void run_list_piece(void *context, int64_t piece)
     MapItem item;
     us_map_prepare(&item, work->call, work->views + low * (work->call->inputs + work->call->outputs), low);
     const int64_t begin = (piece - work->pieces[low]) * PIECE, left = item.elements - begin;
+    if (left <= PIECE && low + 1 < work->call->items) {
+        fetch_beginning(work->call, work->views + (low + 1) * (work->call->inputs + work->call->outputs));
+    }
     us_map_run(&item, begin, begin + (left < PIECE ? left : PIECE));
 }
 
