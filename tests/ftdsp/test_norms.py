@@ -76,6 +76,21 @@ def test_groupnorm(prefix, batch, unit, channel, groups):
     close(results["variance"], variance, prefix, slack=1)
 
 
+@pytest.mark.parametrize("prefix", FLOATS)
+def test_groupnorm_of_neighbours(prefix):
+    """Nearly all elements are nearer to the mean than float32 holds it."""
+    shape, ones = (1, 10007, 8), numpy.ones(8, ELEMENT[prefix])
+    x = numpy.full(shape, 1003, ELEMENT[prefix])
+    x[0, [5, 7], [0, 4]] = 1003.5
+    grouped = x.astype(float).reshape(10007, 2, 4)
+    expected = (grouped - grouped.mean((0, 2), keepdims=True)) / numpy.sqrt(grouped.var((0, 2), keepdims=True) + 1e-7)
+    found = with_mask(f"{prefix}_groupnormfusion", [
+        Input("input", x), Input("scale", ones), Input("offset", 0 * ones), Output("mean", 2, ELEMENT[prefix]),
+        Output("variance", 2, ELEMENT[prefix]), *numbers(epsilon=1e-7, num_groups=2, channel=8, unit=10007, batch=1)],
+        [Output("output", x.size, ELEMENT[prefix])])
+    close(found["output"], expected, prefix, slack=2)
+
+
 def with_mask(name, before, behind):
     """A function whose core_mask stands between its parameters; every mask and the _p form give the same bits."""
     found = None

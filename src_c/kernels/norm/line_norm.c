@@ -358,7 +358,7 @@ typedef struct Rows {
     int64_t piece_rows, pieces;                /* pieces of a block */
     int64_t parameters;                        /* width elements for every block */
     double *centres, *factors, *offsets;       /* y = (x - centre) * factor + offset; one behind the other */
-    float *narrow;                             /* the same as float32, for elements of 16 bits */
+    float *narrow;                             /* the same as float32, for elements of 16 bits: see round_parameters */
 } Rows;
 
 static bool lines_lie_side_by_side(const LineNorm *norm)
@@ -431,6 +431,17 @@ static void put_together(const Rows *rows, int64_t line, const double *means, co
     }
 }
 
+/* What a centre loses by rounding goes to the offset: elements may all be nearer to it than that. */
+static void round_parameters(const Rows *rows)
+{
+    float *const centres = rows->narrow, *const factors = centres + rows->parameters, *const offsets = factors + rows->parameters;
+    for (int64_t i = 0; i < rows->parameters; i++) {
+        centres[i] = (float)rows->centres[i];
+        factors[i] = (float)rows->factors[i];
+        offsets[i] = (float)(rows->offsets[i] - (rows->centres[i] - (double)centres[i]) * rows->factors[i]);
+    }
+}
+
 static KernelStatus norm_rows(const LineNorm *norm)
 {
     const int64_t blocks = norm->lines / norm->block_lines, columns = norm->row_step, count = blocks * columns;
@@ -456,8 +467,8 @@ static KernelStatus norm_rows(const LineNorm *norm)
     for (int64_t line = 0; status == KERNEL_OK && line < norm->lines; line++) {
         put_together(&rows, line, means, variances);
     }
-    for (int64_t i = 0; status == KERNEL_OK && i < 3 * rows.parameters; i++) {
-        rows.narrow[i] = (float)rows.centres[i];
+    if (status == KERNEL_OK) {
+        round_parameters(&rows);
     }
     const int64_t at_once = rows.width / columns;
     rows.piece_rows = (PIECE_ELEMENTS / rows.width + 1) * at_once;
