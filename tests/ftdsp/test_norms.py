@@ -44,6 +44,18 @@ def test_instancenorm(prefix, shape):
     close(output, expected, prefix, slack=2)
 
 
+@pytest.mark.parametrize("prefix", FLOATS)
+def test_instancenorm_of_neighbours(prefix):
+    """Nearly all elements are nearer to the mean than float32 holds it."""
+    x, one = numpy.full((1, 1, 10007), 1003, ELEMENT[prefix]), numpy.ones(1, ELEMENT[prefix])
+    x[0, 0, 5] = 1003.5
+    wide = x.astype(float)
+    output = masks_agree(f"{prefix}_instancenorm_s", [
+        Input("input", x), Input("gamma", one), Input("beta", 0 * one), Output("output", x.size, ELEMENT[prefix]),
+        *numbers(batch=1, channel=1, inner_size=10007, epsilon=1e-7)], "output")
+    close(output, (wide - wide.mean()) / numpy.sqrt(wide.var() + 1e-7), prefix, slack=2)
+
+
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0, 0.5, 2.5])
 @pytest.mark.parametrize("shape", LINES[:5], ids=str)
 @pytest.mark.parametrize("prefix", FLOATS)

@@ -271,7 +271,8 @@ static void write_run(const LineNorm *norm, int64_t at, int64_t count, double ce
     const NarrowLoops *loops = us_narrow_loops(norm->dtype);
     void *y = (void *)element(norm->y, norm->dtype, at);
     if (loops != NULL) {
-        const NarrowFactors by = {(float)center, (float)factor, scale, offset};
+        const float rounded = (float)center;
+        const NarrowFactors by = {rounded, (float)(center - (double)rounded), (float)factor, scale, offset};
         loops->apply(y, element(norm->x, norm->dtype, at), count, by, norm->by_element);
         return;
     }

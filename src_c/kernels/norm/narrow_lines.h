@@ -13,7 +13,7 @@ enum { NARROW_POWER_LIMIT = 3 };
 
 /* y = (x - center) * factor * scale + offset; the last two one for all, or one for each element. */
 typedef struct NarrowFactors {
-    float center, factor;
+    float center, center_rest, factor; /* the center in two parts: elements may all be nearer to it than float32 tells */
     const float *scale, *offset;
 } NarrowFactors;
 
