@@ -19,12 +19,15 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+# Not by the preprocessor's output: GCC applies target pragmas only when it compiles, so that what stands in #if __AVX512F__
+# is not there, and ccache would take an old object for a changed file.
+CCACHE = "env;CCACHE_DEPEND=1;ccache"
 
 
 def configure(build: pathlib.Path, *more: str) -> None:
     if (build / "build.ninja").exists():
         return
-    launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+    launcher = [f"-DCMAKE_C_COMPILER_LAUNCHER={CCACHE}"] if shutil.which("ccache") else []
     package = build / "packages" / "understudy"
     subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", build, *launcher, "-DUNDERSTUDY_WERROR=ON",
                     f"-DPython_EXECUTABLE={sys.executable}", f"-DUNDERSTUDY_PACKAGE_DIR={package}",

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 
+import dev
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TOOLS = ROOT / "build" / "wheel-tools"
 COMPILERS = {"x86_64": "gcc", "aarch64": "aarch64-linux-gnu-gcc"}
@@ -72,7 +74,7 @@ def build(machine: str, folder: pathlib.Path) -> None:
     if machine != "x86_64":
         os.environ["CMAKE_TOOLCHAIN_FILE"] = str(ROOT / "tools" / f"{machine}.cmake")
     if shutil.which("ccache"):
-        os.environ["CMAKE_C_COMPILER_LAUNCHER"] = "ccache"
+        os.environ["CMAKE_C_COMPILER_LAUNCHER"] = dev.CCACHE
     run(tool("python"), "-m", "build", "--wheel", "--outdir", folder, f"-Cbuild-dir={work / 'build'}", ROOT)
 
 

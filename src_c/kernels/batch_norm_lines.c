@@ -9,7 +9,7 @@
 /* 16-bit and fp32 data are computed in fp32. Sums are formed column by column: of FLUSH_LINES lines at a time in the
  * compute type, then in double, columns of one group in order, chunks in order. CELL_LINES lines are handled together.
  * Results of PAST_BYTES and more do not fit in the caches and are not written into them. */
-enum { FLUSH_LINES = 32, CELL_LINES = 2, PAST_BYTES = 8 << 20 };
+enum { FLUSH_LINES = 32, CELL_LINES = 2, PAST_BYTES = 16 << 20 };
 
 /* Sums of a chunk, one per column; `centre` is what is subtracted from x. */
 typedef struct Sums {

@@ -157,6 +157,12 @@ def test_backward_follows_the_formulas(sizes, mode, data_type, saved):
                             (case.bias_gradient.values(), 0.75 * bias_gradient - 2.0 * old_bias)])
 
 
+def test_results_larger_than_caches():
+    """These are written past the caches where they lie on whole vectors, and otherwise not."""
+    test_backward_follows_the_formulas((28, 48, 56, 56), SPATIAL, FLOAT, True)
+    test_training_follows_the_formulas((25, 48, 59, 61), SPATIAL, FLOAT)
+
+
 @pytest.mark.parametrize("mode", [PER_ACTIVATION, SPATIAL])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("sizes", [(3, 5, 4, 7), (2, 3, 2, 3, 2), (2, 1030, 2, 2), (7, 3, 61, 63)])
