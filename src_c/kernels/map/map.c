@@ -8,11 +8,15 @@
 /* Elements of a piece of parallel work; bytes below which waking other threads costs more than it gains. */
 enum { PIECE = 16 * 1024, SERIAL_BYTES = 128 * 1024 };
 
+typedef struct Piece {
+    int64_t item, begin; /* begin: the first element */
+} Piece;
+
 typedef struct Work {
     const MapCall *call;
     const View *views;
-    const MapItem *only;       /* where there is one item: prepared */
-    const int64_t *pieces;  /* of a list: number of the first piece of every item, and of the last one's end */
+    const MapItem *only; /* where there is one item: prepared */
+    const Piece *pieces; /* of a list */
 } Work;
 
 static void run_only_piece(void *context, int64_t piece)
@@ -33,25 +37,19 @@ static void fetch_beginning(const MapCall *call, const View *views)
     }
 }
 
-static void run_list_piece(void *context, int64_t piece)
+static void run_list_piece(void *context, int64_t number)
 {
     const Work *work = context;
-    int64_t low = 0, high = work->call->items; /* the item: pieces[low] <= piece < pieces[high] */
-    while (high - low > 1) {
-        const int64_t middle = (low + high) / 2;
-        if (work->pieces[middle] <= piece) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
+    const MapCall *call = work->call;
+    const Piece *piece = &work->pieces[number];
+    const View *views = work->views + piece->item * (call->inputs + call->outputs);
     MapItem item;
-    us_map_prepare(&item, work->call, work->views + low * (work->call->inputs + work->call->outputs), low);
-    const int64_t begin = (piece - work->pieces[low]) * PIECE, left = item.elements - begin;
-    if (left <= PIECE && low + 1 < work->call->items) {
-        fetch_beginning(work->call, work->views + (low + 1) * (work->call->inputs + work->call->outputs));
+    us_map_prepare(&item, call, views, piece->item);
+    const int64_t left = item.elements - piece->begin;
+    if (left <= PIECE && piece->item + 1 < call->items) {
+        fetch_beginning(call, views + call->inputs + call->outputs);
     }
-    us_map_run(&item, begin, begin + (left < PIECE ? left : PIECE));
+    us_map_run(&item, piece->begin, piece->begin + (left < PIECE ? left : PIECE));
 }
 
 static void run_pieces(int64_t pieces, int64_t bytes, ParallelBody *body, Work *work)
@@ -77,18 +75,24 @@ static int64_t bytes_per_element(const MapCall *call, const View *views)
 static KernelStatus run_list(const MapCall *call, const View *views)
 {
     const int32_t step = call->inputs + call->outputs;
-    int64_t *pieces = malloc((size_t)(call->items + 1) * sizeof *pieces), bytes = 0;
+    int64_t count = 0, bytes = 0;
+    for (int32_t i = 0; i < call->items; i++) {
+        const int64_t elements = us_view_elements(&views[i * step + call->inputs]);
+        count += (elements + PIECE - 1) / PIECE;
+        bytes += elements * bytes_per_element(call, views + i * step);
+    }
+    Piece *pieces = malloc((size_t)(count + 1) * sizeof *pieces), *piece = pieces;
     if (pieces == NULL) {
         return KERNEL_NO_MEMORY;
     }
-    pieces[0] = 0;
     for (int32_t i = 0; i < call->items; i++) {
         const int64_t elements = us_view_elements(&views[i * step + call->inputs]);
-        pieces[i + 1] = pieces[i] + (elements + PIECE - 1) / PIECE;
-        bytes += elements * bytes_per_element(call, views + i * step);
+        for (int64_t begin = 0; begin < elements; begin += PIECE) {
+            *piece++ = (Piece){i, begin};
+        }
     }
     Work work = {call, views, NULL, pieces};
-    run_pieces(pieces[call->items], bytes, run_list_piece, &work);
+    run_pieces(count, bytes, run_list_piece, &work);
     free(pieces);
     return KERNEL_OK;
 }
@@ -156,10 +160,11 @@ static Reach reach_of(const View *view)
 /* Whether input k of an item must be read before the outputs are written. */
 static bool is_overwritten(const MapCall *call, const View *views, int k)
 {
-    const Reach input = reach_of(&views[k]);
     for (int o = call->inputs; o < call->inputs + call->outputs; o++) {
-        const bool harmless = k < call->formula->inputs && is_same(&views[k], &views[o]);
-        const Reach output = harmless ? (Reach){0} : reach_of(&views[o]);
+        if (k < call->formula->inputs && is_same(&views[k], &views[o])) {
+            continue; /* harmless */
+        }
+        const Reach input = reach_of(&views[k]), output = reach_of(&views[o]);
         if (input.begin < output.end && output.begin < input.end) {
             return true;
         }

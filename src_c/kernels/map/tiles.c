@@ -73,6 +73,10 @@ static void fetch(const MapItem *item, int k, int64_t position, int64_t count, T
     const int64_t stride = item->axes.strides[k][item->axes.rank - 1];
     char *tile = tiles->operands[k].bytes;
     const bool as_it_is = operand->in_place;
+    if (as_it_is && operand->is_flat) {
+        memcpy(tile, operand->data + position * operand->size, (size_t)(count * operand->size));
+        return;
+    }
     char *raw = as_it_is ? tile : tiles->raw.bytes, *to = raw;
     const bool is_read = fetch_across(item, k, position, count, raw);
     AxesWalk walk;
@@ -97,6 +101,10 @@ static void put_back(const MapItem *item, int k, int64_t position, int64_t count
     const int64_t stride = item->axes.strides[k][item->axes.rank - 1];
     char *from = tiles->operands[k].bytes;
     const bool converts = !operand->in_place;
+    if (!converts && operand->is_flat) {
+        memcpy(operand->data + position * operand->size, from, (size_t)(count * operand->size));
+        return;
+    }
     AxesWalk walk;
     for (us_axes_walk(&walk, &item->axes, k, position, count); walk.remaining > 0;) {
         const AxesRun run = us_axes_next(&walk);
