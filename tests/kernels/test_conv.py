@@ -453,7 +453,7 @@ def digest():
     for problem in (((3, 20, 30, 31), 24, (3, 3), (1, 1), (1, 1), (1, 1), 1), PROBLEMS[4], PROBLEMS[1]):
         x_shape, w_shape, y_shape, geometry = settings(problem)
         for method, layout, dtype in itertools.product((PRODUCT, DIRECT, WINOGRAD), ("first", "last"),
-                                                       ("float32", "bfloat16")):
+                                                       ("float32", "float16", "bfloat16")):
             x, w, dy = (Operand(random(shape, 1), dtype, layout) for shape in (x_shape, w_shape, y_shape))
             y, dx, dw = (Operand(np.zeros(shape), dtype, layout) for shape in (y_shape, x_shape, w_shape))
             call("us_conv_forward", [x, w, None, None, y], attributes(*geometry, method=method))

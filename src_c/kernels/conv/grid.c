@@ -233,7 +233,7 @@ static bool is_countable(const Gather *gather)
 
 bool us_grid_takes(const Gather *gather)
 {
-    enum { WASTE = 3, MOST_ELEMENTS = 1 << 22 };
+    enum { WASTE = 3, MOST_ELEMENTS = 1 << 22, MOST_SUMS = 1 << 16 }; /* a part's sums: 32 MiB */
     const int64_t taps = gather_taps(gather), positions = gather_positions(gather);
     if (gather->column_type == gather->compute || gather->in_type != gather->column_type || taps == 0 ||
         taps > GRID_MOST_TAPS || gather->channels == 0 || positions == 0 || us_gather_is_pointwise(gather) ||
@@ -245,5 +245,6 @@ bool us_grid_takes(const Gather *gather)
     const Grid grid = us_grid_of(&part.gather);
     const int64_t width = gather->out_size[2], beside = grid.cells[2] < 2 * width ? grid.cells[2] : ceiling(width, 16) * 16;
     const double padded = (double)(ceiling(gather->channels, AMX_DEEP) * AMX_DEEP) * (double)beside;
-    return padded <= WASTE * (double)gather->channels * (double)width && grid.all <= MOST_ELEMENTS / gather->channels;
+    return padded <= WASTE * (double)gather->channels * (double)width && grid.all <= MOST_ELEMENTS / gather->channels &&
+           part.count <= MOST_SUMS;
 }
