@@ -1,5 +1,7 @@
 #include "tensor/axes.h"
 
+#include <stdlib.h>
+
 static bool merges(const Axes *axes, int64_t size, const int64_t *strides, int count)
 {
     for (int k = 0; k < count; k++) {
@@ -48,6 +50,23 @@ void us_axes_add(Axes *axes, const View *const *views, int count, int32_t first,
         }
     }
     us_axes_complete(axes, count);
+}
+
+int32_t us_axes_order(const View *view, uint32_t chosen, bool by_memory, int32_t order[VIEW_RANK_LIMIT])
+{
+    int32_t count = 0;
+    for (int32_t axis = 0; axis < view->rank; axis++) {
+        if (view->shape[axis] == 1 || !(chosen >> axis & 1)) {
+            continue;
+        }
+        int32_t place = count++;
+        while (by_memory && place > 0 && llabs(view->strides[order[place - 1]]) < llabs(view->strides[axis])) {
+            order[place] = order[place - 1];
+            place--;
+        }
+        order[place] = axis;
+    }
+    return count;
 }
 
 int64_t us_axes_offset(const Axes *axes, int operand, int64_t position)

@@ -21,6 +21,10 @@ void us_axes_add(Axes *axes, const View *const *views, int count, int32_t first,
 void us_axes_append(Axes *axes, int64_t size, const int64_t *strides, int count);
 void us_axes_complete(Axes *axes, int count);
 
+/* The numbers of the axes whose size is not 1 among those in the bit set `chosen`: outermost in the view's memory first, or
+ * as given. Returns how many. */
+int32_t us_axes_order(const View *view, uint32_t chosen, bool by_memory, int32_t order[VIEW_RANK_LIMIT]);
+
 /* Elements from a view's data to the element at a row-major position. */
 int64_t us_axes_offset(const Axes *axes, int operand, int64_t position);
 

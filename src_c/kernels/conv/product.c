@@ -334,7 +334,6 @@ static Gather rows_of(const Gather *gather, const void *dy, DType type)
     Gather rows = *gather;
     rows.in = dy;
     rows.in_type = type;
-    rows.by_position = false;
     rows.channels = gather->results;
     for (int axis = 0; axis < CONV_AXES; axis++) {
         rows.in_size[axis] = gather->out_size[axis];
@@ -357,7 +356,7 @@ KernelStatus us_gather_slopes_by_product(const Gather *of, const void *dy, DType
 {
     Gather arranged = *of, *gather = &arranged;
     arranged.by_position = has_tap_runs(of);
-    Slopes slopes = {.gather = gather, .rows = rows_of(gather, dy, dy_type), .taps = gather_taps(gather),
+    Slopes slopes = {.gather = gather, .rows = rows_of(of, dy, dy_type), .taps = gather_taps(gather),
                      .size = us_dtype_size(gather->column_type), .sum_size = us_dtype_size(gather->compute)};
     bool taken;
     const KernelStatus status = us_gather_slopes_by_shifts(gather, dy, dy_type, sums, &taken);

@@ -92,18 +92,8 @@ static void lay_out(MapItem *item, const View *const *views)
         }
         return;
     }
-    int32_t order[VIEW_RANK_LIMIT], rank = 0;
-    for (int32_t axis = 0; axis < out->rank; axis++) {
-        if (out->shape[axis] == 1) {
-            continue;
-        }
-        int32_t place = rank++;
-        while (place > 0 && llabs(out->strides[order[place - 1]]) < llabs(out->strides[axis])) {
-            order[place] = order[place - 1];
-            place--;
-        }
-        order[place] = axis;
-    }
+    int32_t order[VIEW_RANK_LIMIT];
+    const int32_t rank = us_axes_order(out, UINT32_MAX, true, order);
     axes->rank = 0;
     for (int32_t i = 0; i < rank; i++) {
         int64_t strides[MAP_OPERANDS];

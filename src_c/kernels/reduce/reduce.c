@@ -47,18 +47,9 @@ static bool is_reduced(const ReduceCall *call, int32_t axis)
 static void collect_axes(ReduceWork *work, bool reduced, bool sorts, Axes *axes)
 {
     const View *input = work->input;
-    int32_t order[VIEW_RANK_LIMIT], rank = 0;
-    for (int32_t axis = 0; axis < input->rank; axis++) {
-        if (is_reduced(work->call, axis) != reduced || input->shape[axis] == 1) {
-            continue;
-        }
-        int32_t place = rank++;
-        while (sorts && place > 0 && llabs(input->strides[order[place - 1]]) < llabs(input->strides[axis])) {
-            order[place] = order[place - 1];
-            place--;
-        }
-        order[place] = axis;
-    }
+    const uint32_t chosen = reduced ? work->call->axes : ~work->call->axes;
+    int32_t order[VIEW_RANK_LIMIT];
+    const int32_t rank = us_axes_order(input, chosen, sorts, order);
     const int operands = reduced ? 1 : 1 + work->call->outputs;
     axes->rank = 0;
     for (int32_t i = 0; i < rank; i++) {

@@ -180,18 +180,8 @@ static void run_units(void *context, int64_t piece)
 static void collect_axes(Work *work)
 {
     const View *out = &work->views[1];
-    int32_t order[VIEW_RANK_LIMIT], rank = 0;
-    for (int32_t axis = 0; axis < out->rank; axis++) {
-        if (axis == work->call->axis || out->shape[axis] == 1) {
-            continue;
-        }
-        int32_t place = rank++;
-        while (place > 0 && llabs(out->strides[order[place - 1]]) < llabs(out->strides[axis])) {
-            order[place] = order[place - 1];
-            place--;
-        }
-        order[place] = axis;
-    }
+    int32_t order[VIEW_RANK_LIMIT];
+    const int32_t rank = us_axes_order(out, ~(1u << work->call->axis), true, order);
     const int count = 1 + work->call->outputs;
     for (int32_t i = 0; i < rank; i++) {
         int64_t strides[VIEWS];
