@@ -194,6 +194,33 @@ def test_large_scatter():
     np.testing.assert_array_equal(out.values()[5], values[5])
 
 
+def test_lines():
+    """Long lines of indices, taken as they lie in memory, with ones from the end among them: in few places, or everywhere."""
+    for (kind, layout), (rows, columns), share in itertools.product(
+        cases(["F32", "F16", "I64", "U8", "F64"]), ((3, 67), (2, 1031), (70, 64)), (0, 0.02, 0.5)
+    ):
+        values, source = drawn((rows, columns), kind), drawn((rows, columns), kind)
+        for dim in (0, 1):
+            size = values.shape[dim]
+            index = RANDOM.integers(0, size, (rows, columns))
+            found = call("Gather", self=tensor(values, kind, layout), dim=dim, out=empty(index.shape, kind, layout),
+                         index=tensor(index - size * (RANDOM.random(index.shape) < share), "I64", layout))  # fmt: skip
+            np.testing.assert_array_equal(found, np.take_along_axis(values, index, dim))
+        for index_kind, accumulate in itertools.product(("I32", "I64"), (False, True)):
+            index, expected = RANDOM.integers(0, columns, columns), values[0].copy()
+            given = index - columns * (RANDOM.random(columns) < share)
+            found = call("InplacePut", selfRef=tensor(values[0], kind), index=tensor(given, index_kind),
+                         source=tensor(source[0], kind), accumulate=accumulate)  # fmt: skip
+            for place, value in zip(index, source[0]):
+                expected[place] = value + (expected[place] if accumulate else 0)
+            np.testing.assert_array_equal(found, rounded(expected, kind))
+    columns = np.zeros((3, 100), int)
+    columns[1, 70] = 100
+    for name in ("Scatter", "ScatterAdd"):
+        given = [tensor(drawn((3, 100))), 1, tensor(columns, "I64"), tensor(drawn((3, 100)))]
+        assert "index 100 is outside" in fault(name, *given, *([0] if name == "Scatter" else []), empty((3, 100)))
+
+
 def test_sums_do_not_depend_on_the_number_of_threads():
     source = """
 import hashlib

@@ -1,7 +1,7 @@
 /* Sums and products at places, in the order of the positions, in the wide type, rounded once. Single elements that
  * lie close together have a number of the wide type each; otherwise positions are sorted by the element (or slice)
  * they name, keeping their order, and each group is added up. */
-#include "kernels/index/places.h"
+#include "kernels/index/lines.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/radix.h"
@@ -211,7 +211,9 @@ static void offset_limits(const Places *places, const Axes *outer, int64_t *lowe
 
 /* ---- a number for each element ---- */
 
-enum { SPREAD = 8 }; /* elements within reach, for each position: more are sorted */
+/* Elements within reach, for each position: more are sorted. Positions of a piece: few enough that its sums stay in the
+ * first-level cache. */
+enum { SPREAD = 8, DENSE_PIECE = 2048 };
 
 typedef struct DenseRun {
     const Places *places;
@@ -234,6 +236,7 @@ typedef struct Reach {
 static Reach reach_of(const Places *places, const PlacePiece *part)
 {
     Reach reach = {.outer = part->axes.outer, .places = *places, .count = 1};
+    reach.places.tensor.dtype = DTYPE_FLOAT64; /* or as wide */
     struct {
         int64_t size, *stride;
     } axes[VIEW_RANK_LIMIT + INDEX_LIMIT];
@@ -266,6 +269,29 @@ static Reach reach_of(const Places *places, const PlacePiece *part)
     return reach;
 }
 
+/* Positions of a line from `begin` on; how many: up to the first index that us_place_line leaves to others. */
+static int64_t add_line(const DenseRun *run, const PlacePiece *part, const Reach *reach, int64_t begin, void *sums)
+{
+    const Indexing *call = run->places->call;
+    const bool multiplies = call->action == INDEX_MULTIPLY;
+    char *const data[2] = {sums, part->data[PLACE_OTHER]};
+    PlaceLine line = us_place_line_at(&reach->places, &reach->outer, data, part->index_data[0], begin);
+    _Alignas(64) char values[SLICE_TILE * sizeof(uint64_t)];
+    line.count = line.count < SLICE_TILE ? line.count : SLICE_TILE;
+    us_place_line_ask(&line, us_dtype_size(run->places->other.dtype));
+    us_lane_load(run->lane, values, line.other, run->places->other.dtype, line.other_step, line.count);
+    if (call->scales) {
+        scale(run->lane, values, line.count, call->value);
+    }
+    line.other = values;
+    line.other_step = 1;
+    line.ahead_other = 0;
+    if (run->lane == LANE_DOUBLE) {
+        return us_place_line(&line, multiplies ? LINE_MULTIPLY : LINE_ADD, sizeof(double));
+    }
+    return us_place_line(&line, multiplies ? LINE_MULTIPLY_INTEGERS : LINE_ADD_INTEGERS, sizeof(uint64_t));
+}
+
 static void combine_at(Lane lane, bool multiplies, void *all, const int64_t *offsets, const void *values, int64_t count)
 {
     double *const reals = all;
@@ -292,25 +318,22 @@ static bool add_dense(const DenseRun *run, const PlacePiece *part, const Reach *
     const Indexing *call = run->places->call;
     const Axes *outer = &reach->outer;
     const DType dtype = run->places->other.dtype;
-    const int64_t size = (int64_t)us_dtype_size(dtype), total = part->axes.outer_count;
-    const int64_t line = outer->shape[outer->rank - 1], stride = outer->strides[PLACE_OTHER][outer->rank - 1];
-    const bool by_lines = line >= LEAST_LINE;
+    const int64_t total = part->axes.outer_count;
+    const bool by_lines = us_places_have_lines(&reach->places, outer);
     int64_t offsets[2][SLICE_TILE];
-    _Alignas(64) unsigned char raw[SLICE_TILE * sizeof(uint64_t)], values[SLICE_TILE * sizeof(uint64_t)];
+    _Alignas(64) char raw[SLICE_TILE * sizeof(uint64_t)], values[SLICE_TILE * sizeof(uint64_t)];
     for (int64_t begin = 0, count; begin < total; begin += count) {
-        const int64_t rest = by_lines ? line - begin % line : total - begin;
-        count = rest < SLICE_TILE ? rest : SLICE_TILE;
+        count = by_lines ? add_line(run, part, reach, begin, sums) : 0;
+        if (count > 0) {
+            continue;
+        }
+        count = total - begin < SLICE_TILE ? total - begin : SLICE_TILE;
         if (!us_place_tile(&reach->places, outer, part->index_data, begin, count, offsets[PLACE_TENSOR],
-                           by_lines ? NULL : offsets[PLACE_OTHER], piece, outside)) {
+                           offsets[PLACE_OTHER], piece, outside)) {
             return false;
         }
-        if (by_lines) {
-            const char *from = part->data[PLACE_OTHER] + us_axes_offset(outer, PLACE_OTHER, begin) * size;
-            us_lane_load(run->lane, values, from, dtype, stride, count);
-        } else {
-            us_place_gather(raw, part->data[PLACE_OTHER], offsets[PLACE_OTHER], count, (size_t)size);
-            us_lane_load(run->lane, values, raw, dtype, 1, count);
-        }
+        us_place_gather(raw, part->data[PLACE_OTHER], offsets[PLACE_OTHER], count, us_dtype_size(dtype));
+        us_lane_load(run->lane, values, raw, dtype, 1, count);
         if (call->scales) {
             scale(run->lane, values, count, call->value);
         }
@@ -355,7 +378,7 @@ static bool is_dense(const Places *places, const PlaceAxes *axes, Lane lane, Pla
     if (axes->inner_count != 1 || lane == LANE_COMPLEX128) {
         return false;
     }
-    *cut = us_place_cut(axes, true);
+    *cut = us_place_cut(axes, true, DENSE_PIECE);
     const PlacePiece part = us_place_piece(places, axes, cut, 0);
     const int64_t count = reach_of(places, &part).count;
     return count > 0 && count <= SPREAD * part.axes.outer_count;

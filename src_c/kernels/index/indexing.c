@@ -1,6 +1,6 @@
 #include "kernels/index/indexing.h"
 
-#include "kernels/index/places.h"
+#include "kernels/index/lines.h"
 #include "kernels/index/truths.h"
 #include "kernels/move/copy_view.h"
 #include "kernels/pieces.h"
@@ -9,6 +9,8 @@
 #include <string.h>
 
 /* ---- reading and replacing ---- */
+
+enum { COPY_PIECE = 16 * 1024 }; /* positions */
 
 typedef struct CopyRun {
     const Places *places;
@@ -36,33 +38,6 @@ static void copy_elements(char *to, const int64_t *to_offsets, const char *from,
         COPY_CASE(uint32_t)
         COPY_CASE(uint64_t)
         COPY_CASE(Pair16)
-    }
-}
-
-/* The same where the other operand's elements are `stride` apart. */
-#define LINE_CASE(type) \
-    case sizeof(type): \
-        for (int64_t i = 0; reads && i < count; i++) { \
-            memcpy((type *)(void *)other + i * stride, (const type *)(const void *)tensor + offsets[i], sizeof(type)); \
-        } \
-        for (int64_t i = 0; !reads && i < count; i++) { \
-            memcpy((type *)(void *)tensor + offsets[i], (const type *)(const void *)other + i * stride, sizeof(type)); \
-        } \
-        break;
-
-static void copy_line(bool reads, char *tensor, const int64_t *offsets, char *other, int64_t stride, int64_t count,
-                      int64_t element)
-{
-    if (reads && stride == 1) {
-        us_place_gather(other, tensor, offsets, count, (size_t)element);
-        return;
-    }
-    switch (element) {
-        LINE_CASE(uint8_t)
-        LINE_CASE(uint16_t)
-        LINE_CASE(uint32_t)
-        LINE_CASE(uint64_t)
-        LINE_CASE(Pair16)
     }
 }
 
@@ -99,19 +74,25 @@ static void copy_piece(void *context, int64_t piece)
     const int to = reads ? PLACE_OTHER : PLACE_TENSOR, from = reads ? PLACE_TENSOR : PLACE_OTHER;
     const int64_t outer = axes->outer_count, inner = axes->inner_count;
     int64_t offsets[2][PLACE_TILE];
-    const int32_t last = axes->outer.rank - 1;
-    const int64_t line = axes->outer.shape[last], stride = axes->outer.strides[PLACE_OTHER][last];
-    const bool by_lines = inner == 1 && line >= LEAST_LINE;
+    const bool by_lines = inner == 1 && us_places_have_lines(places, &axes->outer);
+    const bool by_instruction = by_lines && reads && axes->outer.strides[PLACE_OTHER][axes->outer.rank - 1] == 1 &&
+                                us_place_gathers_words((size_t)run->element);
     for (int64_t begin = 0, count; begin < outer; begin += count) {
-        const int64_t rest = by_lines ? line - begin % line : outer - begin;
-        count = rest < PLACE_TILE ? rest : PLACE_TILE;
+        PlaceLine line = {.count = outer - begin};
+        if (by_lines) {
+            line = us_place_line_at(places, &axes->outer, data, part.index_data[0], begin);
+            count = by_instruction ? 0 : us_place_line(&line, reads ? LINE_READ : LINE_PUT, (size_t)run->element);
+            if (count > 0) {
+                continue;
+            }
+        }
+        count = line.count < PLACE_TILE ? line.count : PLACE_TILE;
         if (!us_place_tile(places, &axes->outer, part.index_data, begin, count, offsets[PLACE_TENSOR],
-                           by_lines ? NULL : offsets[PLACE_OTHER], piece, run->outside)) {
+                           by_instruction ? NULL : offsets[PLACE_OTHER], piece, run->outside)) {
             return;
         }
-        if (by_lines) {
-            char *const first = data[PLACE_OTHER] + us_axes_offset(&axes->outer, PLACE_OTHER, begin) * run->element;
-            copy_line(reads, data[PLACE_TENSOR], offsets[PLACE_TENSOR], first, stride, count, run->element);
+        if (by_instruction) {
+            us_place_gather(line.other, data[PLACE_TENSOR], offsets[PLACE_TENSOR], count, (size_t)run->element);
             continue;
         }
         if (inner == 1) {
@@ -129,7 +110,7 @@ static KernelStatus copy_places(const Places *places)
 {
     const PlaceAxes axes = us_place_axes(places);
     OutsideIndex outside = {0};
-    CopyRun run = {.places = places, .axes = &axes, .cut = us_place_cut(&axes, places->call->action != INDEX_READ),
+    CopyRun run = {.places = places, .axes = &axes, .cut = us_place_cut(&axes, places->call->action != INDEX_READ, COPY_PIECE),
                    .element = (int64_t)us_dtype_size(places->tensor.dtype), .outside = &outside};
     run.copies_parts = us_place_copies_parts(places, &axes, &run.cut);
     run_pieces(run.cut.pieces, axes.outer_count * axes.inner_count, copy_piece, &run);

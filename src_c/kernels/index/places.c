@@ -12,8 +12,7 @@
 #include <immintrin.h>
 #endif
 
-/* Positions of a piece, and at least how many of them side by side. */
-enum { PIECE = 16 * 1024, LEAST_RUN = 64 };
+enum { LEAST_RUN = 64 }; /* positions of a piece side by side, at least */
 
 static int64_t elements_of(const Axes *axes)
 {
@@ -78,13 +77,13 @@ static void consider(PlaceCut *cut, const Axes *axes, bool inner, bool ordered, 
     }
 }
 
-PlaceCut us_place_cut(const PlaceAxes *axes, bool ordered)
+PlaceCut us_place_cut(const PlaceAxes *axes, bool ordered, int64_t positions)
 {
     PlaceCut cut = {.axis = -1};
     int64_t largest = 1;
     consider(&cut, &axes->outer, false, ordered, &largest);
     consider(&cut, &axes->inner, true, ordered, &largest);
-    const int64_t wanted = axes->outer_count * axes->inner_count / PIECE + 1;
+    const int64_t wanted = axes->outer_count * axes->inner_count / positions + 1;
     cut.size = wanted >= largest ? 1 : (largest + wanted - 1) / wanted;
     const Axes *axes_of_cut = cut.inner ? &axes->inner : &axes->outer;
     if (cut.axis == axes_of_cut->rank - 1 && cut.size < LEAST_RUN && (cut.inner || axes->inner_count == 1)) {
@@ -293,10 +292,20 @@ GATHER_WORDS(gather_4, 32, __m256i, _mm256_storeu_si256)
 GATHER_WORDS(gather_8, 64, __m512i, _mm512_storeu_si512)
 #endif
 
+bool us_place_gathers_words(size_t size)
+{
+#ifdef US_HAS_LEVELS
+    return us_level() == LEVEL_V4 && (size == 4 || size == 8);
+#else
+    (void)size;
+    return false;
+#endif
+}
+
 static int64_t gather_words(char *to, const void *from, const int64_t *offsets, int64_t count, size_t size)
 {
 #ifdef US_HAS_LEVELS
-    if (us_level() == LEVEL_V4 && (size == 4 || size == 8)) {
+    if (us_place_gathers_words(size)) {
         return (size == 4 ? gather_4 : gather_8)(to, from, offsets, count);
     }
 #endif

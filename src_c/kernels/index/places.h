@@ -17,13 +17,14 @@ typedef struct PlaceAxes {
 PlaceAxes us_place_axes(const Places *places);
 
 /* The positions are cut along one axis. Positions that differ along an axis on which the tensor steps name different
- * elements, so pieces of such an axis may be written at once: `ordered` cuts only those; others are one piece. */
+ * elements, so pieces of such an axis may be written at once: `ordered` cuts only those; others are one piece. `positions`: about
+ * how many a piece should have. */
 typedef struct PlaceCut {
     bool inner;
     int32_t axis; /* -1: none */
     int64_t pieces, size;
 } PlaceCut;
-PlaceCut us_place_cut(const PlaceAxes *axes, bool ordered);
+PlaceCut us_place_cut(const PlaceAxes *axes, bool ordered, int64_t positions);
 
 /* The axes of one piece, and where its first position is. */
 typedef struct PlacePiece {
@@ -60,5 +61,7 @@ typedef struct Pair16 {
 
 /* Elements of `size` bytes, a power of two up to 16, that are `offsets` away from `from`, to neighbours. */
 void us_place_gather(void *to, const void *from, const int64_t *offsets, int64_t count, size_t size);
+/* Whether that takes an instruction for it, which is faster than loads one by one. */
+bool us_place_gathers_words(size_t size);
 
 #endif

@@ -1,0 +1,156 @@
+#include "kernels/index/lines.h"
+
+#include "tensor/convert.h"
+#include "tensor/levels.h"
+
+#include <string.h>
+
+/* Positions between two requests for memory; how many positions ahead a far place is asked for; bytes of the tensor that
+ * stay in the first-level cache. */
+enum { CHUNK = 8, AHEAD = 16, NEAR_BYTES = 16 * 1024 };
+
+US_ALWAYS_INLINE uint64_t index_at(const PlaceLine *line, bool narrow, int64_t position)
+{
+    return narrow ? (uint64_t)(int64_t)((const int32_t *)line->indices)[position]
+                  : (uint64_t)((const int64_t *)line->indices)[position];
+}
+
+US_ALWAYS_INLINE void act(LineAction action, char *place, char *other, size_t size)
+{
+    if (action == LINE_READ) {
+        memcpy(other, place, size);
+    } else if (action == LINE_PUT) {
+        memcpy(place, other, size);
+    } else if (action == LINE_ADD || action == LINE_MULTIPLY) {
+        double *sum = (double *)(void *)place;
+        const double value = *(const double *)(const void *)other;
+        *sum = action == LINE_ADD ? *sum + value : *sum * value;
+    } else {
+        uint64_t *sum = (uint64_t *)(void *)place;
+        const uint64_t value = *(const uint64_t *)(const void *)other;
+        *sum = action == LINE_ADD_INTEGERS ? *sum + value : *sum * value;
+    }
+}
+
+/* Everything but the line is known where this is compiled. */
+US_ALWAYS_INLINE int64_t go_along(const PlaceLine *line, LineAction action, size_t size, bool narrow, bool far,
+                                  int64_t tensor_step, int64_t stride, int64_t other_step)
+{
+    const uint64_t limit = (uint64_t)line->axis.size;
+    const int64_t element = (int64_t)size, count = line->count;
+    char *const tensor = line->tensor, *const other = line->other;
+    for (int64_t begin = 0; begin < count; begin += CHUNK) {
+        const int64_t end = count - begin < CHUNK ? count : begin + CHUNK;
+        __builtin_prefetch((const char *)line->indices + begin * (narrow ? 4 : 8) + line->ahead_index);
+        __builtin_prefetch(other + begin * other_step * element + line->ahead_other);
+        for (int64_t i = begin; far && i < end && i + AHEAD < count; i++) {
+            const int64_t index = (int64_t)index_at(line, narrow, i + AHEAD);
+            __builtin_prefetch(tensor + ((i + AHEAD) * tensor_step + index * stride) * element, 1);
+        }
+#pragma GCC unroll 8
+        for (int64_t i = begin; i < end; i++) {
+            const uint64_t index = index_at(line, narrow, i);
+            if (index >= limit) {
+                return i;
+            }
+            act(action, tensor + (i * tensor_step + (int64_t)index * stride) * element, other + i * other_step * element, size);
+        }
+    }
+    return count;
+}
+
+US_ALWAYS_INLINE int64_t go_by_steps(const PlaceLine *line, LineAction action, size_t size, bool narrow)
+{
+    if (line->tensor_step == 0 && line->axis.stride == 1 && line->other_step == 1 && !line->far) {
+        return go_along(line, action, size, narrow, false, 0, 1, 1);
+    }
+    return go_along(line, action, size, narrow, line->far, line->tensor_step, line->axis.stride, line->other_step);
+}
+
+US_ALWAYS_INLINE int64_t go_by_index(const PlaceLine *line, LineAction action, size_t size)
+{
+    return line->narrow ? go_by_steps(line, action, size, true) : go_by_steps(line, action, size, false);
+}
+
+static int64_t copy_line(const PlaceLine *line, LineAction action, size_t size)
+{
+    const bool reads = action == LINE_READ;
+    switch (size) {
+    case 1:
+        return reads ? go_by_index(line, LINE_READ, 1) : go_by_index(line, LINE_PUT, 1);
+    case 2:
+        return reads ? go_by_index(line, LINE_READ, 2) : go_by_index(line, LINE_PUT, 2);
+    case 4:
+        return reads ? go_by_index(line, LINE_READ, 4) : go_by_index(line, LINE_PUT, 4);
+    case 8:
+        return reads ? go_by_index(line, LINE_READ, 8) : go_by_index(line, LINE_PUT, 8);
+    default:
+        return reads ? go_by_index(line, LINE_READ, 16) : go_by_index(line, LINE_PUT, 16);
+    }
+}
+
+int64_t us_place_line(const PlaceLine *line, LineAction action, size_t size)
+{
+    switch (action) {
+    case LINE_ADD:
+        return go_by_index(line, LINE_ADD, sizeof(double));
+    case LINE_MULTIPLY:
+        return go_by_index(line, LINE_MULTIPLY, sizeof(double));
+    case LINE_ADD_INTEGERS:
+        return go_by_index(line, LINE_ADD_INTEGERS, sizeof(uint64_t));
+    case LINE_MULTIPLY_INTEGERS:
+        return go_by_index(line, LINE_MULTIPLY_INTEGERS, sizeof(uint64_t));
+    default:
+        return copy_line(line, action, size);
+    }
+}
+
+void us_place_line_ask(const PlaceLine *line, size_t size)
+{
+    const int64_t bytes = line->other_step == 1 ? line->count * (int64_t)size : 0;
+    for (int64_t byte = 0; byte < bytes; byte += CACHE_LINE_BYTES) {
+        __builtin_prefetch(line->other + line->ahead_other + byte);
+    }
+}
+
+bool us_places_have_lines(const Places *places, const Axes *outer)
+{
+    const int32_t last = outer->rank - 1;
+    const DType dtype = places->axes[0].index.dtype;
+    return places->count == 1 && outer->shape[last] >= LEAST_LINE && outer->strides[PLACE_INDEX][last] == 1 &&
+           (dtype == DTYPE_INT64 || dtype == DTYPE_INT32);
+}
+
+/* How far ahead to ask for an operand of lines: later in the line, or in a line that comes soon. */
+static int64_t ahead_of(const Axes *outer, int operand, int64_t element)
+{
+    const int32_t last = outer->rank - 1;
+    const int64_t bytes = outer->shape[last] * outer->strides[operand][last] * element;
+    if (last == 0 || bytes <= 0 || bytes >= 2 * READ_AHEAD_BYTES) {
+        return READ_AHEAD_BYTES;
+    }
+    return (READ_AHEAD_BYTES / bytes + 1) * outer->strides[operand][last - 1] * element;
+}
+
+PlaceLine us_place_line_at(const Places *places, const Axes *outer, char *const *data, const void *index_data, int64_t begin)
+{
+    const int32_t last = outer->rank - 1;
+    const IndexedAxis axis = places->axes[0].axis;
+    const int64_t element = (int64_t)us_dtype_size(places->tensor.dtype), bytes = axis.size * axis.stride * element;
+    const int64_t other_element = (int64_t)us_dtype_size(places->other.dtype);
+    const DType dtype = places->axes[0].index.dtype;
+    const int64_t index_offset = us_axes_offset(outer, PLACE_INDEX, begin) * (int64_t)us_dtype_size(dtype);
+    return (PlaceLine){
+        .tensor = data[PLACE_TENSOR] + us_axes_offset(outer, PLACE_TENSOR, begin) * element,
+        .other = data[PLACE_OTHER] + us_axes_offset(outer, PLACE_OTHER, begin) * other_element,
+        .indices = (const char *)index_data + index_offset,
+        .narrow = dtype == DTYPE_INT32,
+        .far = bytes > NEAR_BYTES || bytes < 0,
+        .tensor_step = outer->strides[PLACE_TENSOR][last],
+        .other_step = outer->strides[PLACE_OTHER][last],
+        .count = outer->shape[last] - begin % outer->shape[last],
+        .ahead_index = ahead_of(outer, PLACE_INDEX, (int64_t)us_dtype_size(dtype)),
+        .ahead_other = ahead_of(outer, PLACE_OTHER, other_element),
+        .axis = axis,
+    };
+}
