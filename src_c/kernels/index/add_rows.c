@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* Elements of a row that are added at a time: in registers, where there are as many, or in memory. Rows are sorted by
- * target with a number for each target where no more than COUNTED of these come on one row. */
+/* Elements of a row that are added at a time: in registers, where there are COLUMNS or more, or in memory. Rows are sorted
+ * by target with a number for each target where no more than COUNTED of these come on one row. */
 enum { COLUMNS = 64, TILE = 512, PIECE_ROWS = 1024, AHEAD = 16 /* rows */, COUNTED = 4 };
 
 typedef struct Addition {
@@ -42,7 +42,7 @@ US_ALWAYS_INLINE void ask_for(const Addition *work, int64_t k, int64_t first, in
 #define LOOPS "kernels/index/add_rows.inc"
 #include "tensor/instantiate.inc"
 
-typedef void AddColumns(const Addition *work, int64_t first, int64_t end, int64_t column, double *sums);
+typedef void AddColumns(const Addition *work, int64_t first, int64_t end, int64_t column, int64_t count, double *sums);
 
 #define LOOPS_OF(level) \
     {[DTYPE_FLOAT32] = add_columns_float_##level, [DTYPE_FLOAT16] = add_columns_half_##level, \
@@ -86,14 +86,14 @@ static void add_target(const Addition *work, int64_t target, int64_t first, int6
     for (int64_t i = tile * TILE, count; i < behind; i += count) {
         const int64_t left = behind - i;
         const bool in_registers = left >= COLUMNS && us_dtype_is_float(sum->dtype);
-        count = in_registers ? COLUMNS : left;
+        count = in_registers ? left / COLUMNS * COLUMNS : left;
         if (sum->clears) {
             memset(sums, 0, (size_t)count * sizeof *sums);
         } else {
             us_load_double(sums, out + i * size, sum->dtype, 1, count);
         }
         if (in_registers) {
-            loops[us_level()][sum->dtype](work, first, end, i, sums);
+            loops[us_level()][sum->dtype](work, first, end, i, count, sums);
         } else {
             add_tile(work, first, end, i, count, sums);
         }
