@@ -103,7 +103,7 @@ typedef struct ScaledPower {
 US_ALWAYS_INLINE ScaledPower scaled_power(double x)
 {
     x = x > 800 ? 800 : x;
-    x = x < -1200 ? -1200 : x;
+    x = x < -800 ? -800 : x;
     double r;
     const uint64_t n = exp_reduce_double(x, &r);
     return (ScaledPower){1 + exp_polynomial_double(r), n};
