@@ -129,6 +129,14 @@ uint64_t us_stream_drop(StreamState *stream);
 /* Runs queued tasks up to `ticket` on the calling thread, until one has to wait or is the worker's alone. */
 void us_stream_drain(StreamState *stream, uint64_t ticket, bool only_anywhere);
 
+/* With the lock held: makes sure that a worker looks at the queue; false: the stream ends, or there is no thread for it. */
+bool us_worker_rouse(StreamState *stream);
+/* Ends the worker, and waits for that until the deadline, if there is one; a worker that ends its own stream (from a host
+ * callback) cannot wait for itself. */
+void us_worker_stop(StreamState *stream, const struct timespec *deadline);
+/* Releases what other threads queued while the stream was ending, so that nobody waits for it. */
+void us_worker_drop_rest(StreamState *stream);
+
 /* Lets a deferred stream run everything up to `ticket`. */
 void us_stream_allow(StreamState *stream, uint64_t ticket);
 
