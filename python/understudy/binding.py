@@ -61,8 +61,7 @@ class Libraries:
                 value = getattr(handle, name)
             except (AttributeError, self._ffi.error):
                 continue
-            if isinstance(value, self._ffi.CData):
-                setattr(self, name, value)
+            setattr(self, name, value)  # a function or a constant: the headers have no variables
             return value
         raise MissingName(name, self.__dir__)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable
 
 import numpy
 
-from understudy.arrays import Storage, as_array, contiguous_strides, storage_of, strided
+from understudy.arrays import as_array, contiguous_strides, storage_of, strided
 
 
 class Space:
@@ -80,7 +81,7 @@ class DeviceArray:
 
     @property
     def size(self) -> int:
-        return int(numpy.prod(self.shape, dtype=numpy.int64))
+        return math.prod(self.shape)
 
     @property
     def itemsize(self) -> int:
@@ -89,6 +90,15 @@ class DeviceArray:
     @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
+
+    @property
+    def element_strides(self) -> tuple[int, ...]:
+        return tuple(step // self.itemsize for step in self.strides)
+
+    @property
+    def extent(self) -> int:
+        """Elements of memory from the first one of the array to its last."""
+        return 1 + sum((n - 1) * step for n, step in zip(self.shape, self.element_strides)) if self.size else 0
 
     def __len__(self) -> int:
         if not self.shape:
@@ -127,19 +137,13 @@ class DeviceArray:
 
     # ---- to the host ----
 
-    def storage(self) -> Storage:
-        """Shape and strides in elements, with elements that nobody may touch: what descriptors are made from."""
-        extent = 1 + sum((length - 1) * step for length, step in zip(self.shape, self.strides)) // self.itemsize
-        count = extent if self.size else 0
-        elements = strided(numpy.empty(1, self.dtype), (count,), (self.itemsize,))
-        return Storage(elements, self.shape, tuple(step // self.itemsize for step in self.strides))
-
     def numpy(self) -> numpy.ndarray:
         """A copy on the host, after the calling thread's stream has come to rest."""
-        view = self.storage()
-        elements = numpy.empty(view.elements.shape, self.dtype)
+        elements = numpy.empty(self.extent, self.dtype)
         if elements.nbytes:
             self.memory.space.copy(elements.ctypes.data, self.pointer, elements.nbytes)
+        if self.element_strides == contiguous_strides(self.shape):
+            return elements.reshape(self.shape)
         return strided(elements, self.shape, self.strides).copy()
 
     def __array__(self, dtype=None, copy=None) -> numpy.ndarray:

@@ -478,6 +478,19 @@ def test_a_thread_leaves_no_stream_behind():
     assert threads_of_the_process() <= before + 2  # a worker may still be on its way out
 
 
+# ---- a program that also uses the raw ABI ----
+
+
+@pytest.mark.parametrize("end", [lambda: ascend.lib.aclrtResetDevice(0), lambda: ascend.lib.aclFinalize(), lambda: maca.lib.mcDeviceReset()],
+                         ids=["aclrtResetDevice", "aclFinalize", "mcDeviceReset"])  # fmt: skip
+def test_work_goes_on_after_a_reset(end):
+    x = numpy.linspace(-1, 1, 12, dtype=numpy.float32).reshape(1, 3, 2, 2)
+    before = ascend.ops.abs(x), maca.softmax_forward(x)
+    assert end() == 0
+    numpy.testing.assert_array_equal(ascend.ops.abs(x), before[0])
+    numpy.testing.assert_array_equal(maca.softmax_forward(x), before[1])
+
+
 def test_bfloat16_without_ml_dtypes_is_left_out():
     table = arrays.dtype_table(float32="A", bfloat16="B")
     assert table[numpy.dtype(numpy.float32)] == "A"

@@ -39,7 +39,12 @@ class _Session:
         stream = ffi.new("aclrtStream *")
         call("aclrtCreateStream", stream)
         self.stream, self.generation = stream[0], lib._generation
-        self._destroy = lib.aclrtDestroyStream
+        self._destroy, self._state = lib.aclrtDestroyStream, ffi.new("aclrtStreamStatus *")
+
+    def is_over(self) -> bool:
+        """Other libraries have been loaded, or the program has reset the device, which ended the stream."""
+        gone = lib.ACL_ERROR_RT_CONTEXT_NULL, lib.ACL_ERROR_RT_INVALID_HANDLE
+        return self.generation != lib._generation or lib.aclrtStreamQuery(self.stream, self._state) in gone
 
     def __del__(self):
         if hasattr(self, "_destroy"):
@@ -48,9 +53,9 @@ class _Session:
 
 def stream():
     """The calling thread's stream: that of the innermost `with Stream()` block; otherwise one of its own, made on first use
-    and again when other libraries have been loaded."""
+    and again when it is over."""
     session = getattr(_thread, "session", None)
-    if session is None or session.generation != lib._generation:
+    if session is None or session.is_over():
         session = _thread.session = _Session()
     chosen = getattr(_thread, "streams", None)
     return chosen[-1].handle if chosen else session.stream
@@ -154,13 +159,12 @@ class Stream(Handle):
 
 def _created(array: DeviceArray):
     """A new tensor of a device array."""
-    view = array.storage()
-    constant = DTYPES.get(view.elements.dtype)
+    constant = DTYPES.get(array.dtype)
     if constant is None:
-        raise TypeError(f"dtype {view.elements.dtype} has no counterpart in aclDataType")
-    rank = len(view.shape)
-    shape, strides = ffi.new("int64_t[]", view.shape), ffi.new("int64_t[]", view.strides)
-    storage_shape = ffi.new("int64_t[]", [view.elements.size])
+        raise TypeError(f"dtype {array.dtype} has no counterpart in aclDataType")
+    rank = len(array.shape)
+    shape, strides = ffi.new("int64_t[]", array.shape), ffi.new("int64_t[]", array.element_strides)
+    storage_shape = ffi.new("int64_t[]", [array.extent])
     address = ffi.cast("void *", array.pointer)
     tensor = lib.aclCreateTensor(
         shape, rank, getattr(lib, constant), strides, 0, lib.ACL_FORMAT_ND, storage_shape, 1, address

@@ -52,15 +52,19 @@ class Session:
     def use_stream(self) -> None:
         call("mcdnnSetStream", self.handle, self.stream)
 
+    def is_over(self) -> bool:
+        """Other libraries have been loaded, or the program has reset the device, which ended stream and handle."""
+        return self.generation != lib._generation or lib.mcStreamQuery(self.own) == lib.mcErrorInvalidResourceHandle
+
     def __del__(self):
         for end, argument in getattr(self, "_ends", []):
             end(argument)
 
 
 def session() -> Session:
-    """The calling thread's, made on first use and again when other libraries have been loaded."""
+    """The calling thread's, made on first use and again when it is over."""
     found = getattr(_thread, "session", None)
-    if found is None or found.generation != lib._generation:
+    if found is None or found.is_over():
         found = _thread.session = Session()
     return found
 
@@ -289,8 +293,7 @@ class Operation(contextlib.ExitStack):
         """Descriptor and device address of an array; a strided view stays one. A device array is used where it is."""
         made = array if isinstance(array, DeviceArray) else make_array(SPACE, array)
         self._kept.append(made)
-        view = made.storage()
-        descriptor = self.enter_context(TensorDescriptor(view.shape, made.dtype, view.strides))
+        descriptor = self.enter_context(TensorDescriptor(made.shape, made.dtype, made.element_strides))
         return descriptor.handle, ffi.cast("void *", made.pointer)
 
     def scale(self, value: float, dtype: numpy.dtype):

@@ -204,8 +204,8 @@ class PreparedCall:
             return ffi.NULL
         if isinstance(described, Descriptor):
             return described.handle
-        view = described.storage() if isinstance(described, DeviceArray) else storage_of(described)
-        return self.operation.enter_context(TensorDescriptor(view.shape, described.dtype, view.strides)).handle
+        strides = described.element_strides if isinstance(described, DeviceArray) else storage_of(described).strides
+        return self.operation.enter_context(TensorDescriptor(described.shape, described.dtype, strides)).handle
 
     def _host(self, array: numpy.ndarray, parameter):
         """Memory that the function reads or writes where it is."""
