@@ -418,7 +418,8 @@ static int64_t power_of_two_from(int64_t count)
     return power;
 }
 
-/* Of two axes the rows that are in use at a time, and one step ahead, of three all rows. False: too many to number. */
+/* Of two axes the rows that are in use at a time, and one step ahead, of three all rows. False: too many taps to number,
+ * for which 16-bit types have 16 bits. */
 static bool place_maximum_rows(Pool *pool)
 {
     const Pooling *pooling = pool->pooling;
@@ -437,7 +438,8 @@ static bool place_maximum_rows(Pool *pool)
     rows->windows_count = power_of_two_from(flat ? windows : out[0] * out[1]);
     rows->line = whole_lanes(larger(pool->in[2], out[2])) + 3 * LANES;
     rows->group = larger(GROUP_ELEMENTS / pool->in[2], 1);
-    return rows->count < INT32_MAX / rows->pitch;
+    const int64_t most = pool->element_size == sizeof(int16_t) ? INT16_MAX : INT32_MAX;
+    return rows->count < INT32_MAX / rows->pitch && rows->count <= most / rows->taps;
 }
 
 /* Of views whose last axis has no gaps. */
@@ -447,6 +449,7 @@ static KernelStatus backward_of_rows(const View *views, const void *attributes)
     Pool pool;
     const View written = reach_of(&views[3]);
     KernelStatus status = us_detach(&detached, 3, views, 1, &written);
+    bool is_numbered = true;
     if (status == KERNEL_OK) {
         pool.y = five_axes(&detached.inputs[0]);
         pool.dy = five_axes(&detached.inputs[1]);
@@ -459,16 +462,20 @@ static KernelStatus backward_of_rows(const View *views, const void *attributes)
                       (pool.in[0] == 1 || pool.dx.strides[2] == pool.in[1] * pool.in[2]);
         pool.pitch = working_pitch(&pool);
         choose_bands(&pool);
-        status = is_maximum(&pool) && !place_maximum_rows(&pool) ? KERNEL_NO_MEMORY : KERNEL_OK;
+        is_numbered = !is_maximum(&pool) || place_maximum_rows(&pool);
     }
-    if (status == KERNEL_OK) {
+    if (status == KERNEL_OK && is_numbered) {
         const int64_t bands = pool.planes * pool.bands;
         run_pieces((bands + pool.bands_per_piece - 1) / pool.bands_per_piece, us_view_elements(&pool.dx),
                    loops[us_level()][pool.dx.dtype].backward_piece, &pool);
         status = end(&pool);
     }
     us_detach_end(&detached);
-    return status;
+    if (is_numbered) {
+        return status;
+    }
+    const bool is_short = us_dtype_size(views[3].dtype) == sizeof(int16_t), reads = ((const Pooling *)attributes)->beta != 0;
+    return is_short ? us_run_widened(backward_of_rows, 4, views, attributes, reads) : KERNEL_NO_MEMORY;
 }
 
 static bool has_rows(const View *view)

@@ -31,13 +31,17 @@ KernelStatus us_run_widened(Kernel *kernel, int count, const View *views, const 
     View wide[VIEW_LIMIT];
     int64_t elements = 0, used = 0;
     for (int k = 0; k < count; k++) {
-        elements += us_view_elements(&views[k]);
+        elements += us_view_is_absent(&views[k]) ? 0 : us_view_elements(&views[k]);
     }
     float *memory = malloc((size_t)elements * sizeof *memory);
     if (memory == NULL) {
         return KERNEL_NO_MEMORY;
     }
     for (int k = 0; k < count; k++) {
+        wide[k] = views[k];
+        if (us_view_is_absent(&views[k])) {
+            continue;
+        }
         wide[k] = us_view_contiguous(memory + used, DTYPE_FLOAT32, views[k].rank, views[k].shape);
         used += us_view_elements(&views[k]);
         if (k < count - 1 || reads_prior) {
@@ -46,7 +50,8 @@ KernelStatus us_run_widened(Kernel *kernel, int count, const View *views, const 
     }
     const KernelStatus status = kernel(wide, attributes);
     if (status == KERNEL_OK) {
-        us_tile_run(&round, NULL, 1, &wide[count - 1], 1, &views[count - 1], DTYPE_NONE);
+        const View *result = &views[count - 1];
+        us_tile_run(result->dtype == DTYPE_INT8 ? &round : &copy, NULL, 1, &wide[count - 1], 1, result, DTYPE_NONE);
     }
     free(memory);
     return status;

@@ -353,6 +353,51 @@ def test_maximum_of_windows_side_by_side(data_type):
         np.testing.assert_array_equal(dx.values(), expected)
 
 
+def winner_of(window, propagate):
+    """Where the maximum of a window is, or None."""
+    nans = np.flatnonzero(np.isnan(window))
+    if propagate and nans.size:
+        return nans[0]
+    return None if nans.size == window.size else np.flatnonzero(window == np.nanmax(window))[0]
+
+
+@pytest.mark.parametrize("data_type", TYPES)
+@pytest.mark.parametrize("window, padding, stride", [((3, 3), (1, 1), (2, 2)), ((3, 3), (1, 2), (1, 1)),
+                                                     ((2, 5), (0, 3), (3, 3)), ((3, 4), (2, 0), (2, 2))])  # fmt: skip
+def test_winners_among_nans_and_infinities(window, padding, stride, data_type):
+    """Windows that overlap and reach over the edges, whose neighbours there are no taps."""
+    for mode, propagate in itertools.product((MAX, DETERMINISTIC), (False, True)):
+        sizes = (1, 3, 9, 37)
+        values = random(sizes, data_type, 1).round()
+        values[:, 0, ::3, 1::5], values[:, 0, :4, :6], values[:, 0, 4:7, 9:14] = -0.0, np.nan, -np.inf
+        values[:, 1, 5, 20], values[:, 1, -3:, -6:], values[:, 1, :3, -5:] = np.nan, -np.inf, np.inf
+        made = pooling(mode, window, padding, stride, propagate_nan=propagate)
+        x, y = Tensor(values, data_type), Tensor(np.zeros(output_sizes(sizes, window, padding, stride)), data_type)
+        forward(made, x, y)
+        dy, dx = Tensor(random(y.sizes, data_type, 2).round(), data_type), Tensor(np.full(sizes, 7.0), data_type)
+        backward(made, y, dy, x, dx)
+        expected = np.zeros(sizes)
+        for at in np.ndindex(*y.sizes):
+            rows, columns = (slice(max(o * s - p, 0), min(o * s - p + w, n))
+                             for o, s, p, w, n in zip(at[2:], stride, padding, window, sizes[2:]))  # fmt: skip
+            seen, slopes = values[at[0], at[1], rows, columns], expected[at[0], at[1], rows, columns]
+            winner = winner_of(seen.ravel(), propagate)
+            if winner is not None:
+                slopes[np.unravel_index(winner, seen.shape)] += dy.values()[at]
+        np.testing.assert_array_equal(dx.values(), expected)
+
+
+@pytest.mark.parametrize("mode", [MAX, DETERMINISTIC])
+def test_windows_of_more_taps_than_16_bits_can_number(mode):
+    sizes = (1, 2, 200, 210)
+    values = np.zeros(sizes)
+    values[0, 0, 190, 3], values[0, 1, 17, 209] = 2, 3
+    x, y, dy = (Tensor(v, HALF) for v in (values, values.max((2, 3), keepdims=True), np.full((1, 2, 1, 1), 5.0)))
+    dx = Tensor(np.full(sizes, 2.0), HALF)
+    backward(pooling(mode, sizes[2:], (0, 0), (1, 1)), y, dy, x, dx, 2.0, 0.25)
+    np.testing.assert_array_equal(dx.values(), np.where(values > 0, 10.5, 0.5))
+
+
 @settings(max_examples=60, deadline=None)
 @given(mode=st.sampled_from(MODES), data=st.data())
 def test_any_window(mode, data):
