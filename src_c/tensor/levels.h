@@ -20,13 +20,17 @@ Level us_level(void);
 /* Elements handled at a time where types are converted: one vector of the widest level. */
 enum { LANES = 16 };
 
-/* One core by itself does not ask far memory for enough at a time: loops over arrays fetch the LANES elements that they read
- * so many bytes later. */
+/* One core by itself does not ask far memory for enough at a time: loops over arrays of `count` elements fetch the LANES that
+ * they read so many bytes after those at `at`. Not behind the array: where no memory is, each request costs as much as a
+ * dozen that find some. */
 enum { READ_AHEAD_BYTES = 1024, CACHE_LINE_BYTES = 64 };
-#define READ_AHEAD(from) \
-    _Pragma("GCC unroll 4") for (int byte = 0; byte < LANES * (int)sizeof *(from); byte += CACHE_LINE_BYTES) \
+#define READ_AHEAD(from, at, count) \
     { \
-        __builtin_prefetch((const void *)((uintptr_t)(from) + (uintptr_t)(READ_AHEAD_BYTES + byte))); \
+        const int64_t ahead = (at) + READ_AHEAD_BYTES / (int64_t)sizeof *(from), next = ahead + LANES <= (count) ? ahead : (at); \
+        _Pragma("GCC unroll 4") for (int byte = 0; byte < LANES * (int)sizeof *(from); byte += CACHE_LINE_BYTES) \
+        { \
+            __builtin_prefetch((const char *)((from) + next) + byte); \
+        } \
     }
 
 #endif
