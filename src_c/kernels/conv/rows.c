@@ -4,6 +4,7 @@
 #include "kernels/scratch.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
+#include "tensor/levels.h"
 #include "tensor/parallel.h"
 
 #include <math.h>
@@ -139,6 +140,28 @@ static int64_t input_row(const Gather *gather, int64_t o0, int64_t o1, int64_t t
     const bool is_inside = i0 >= 0 && i0 < gather->in_size[0] && i1 >= 0 && i1 < gather->in_size[1];
     return is_inside ? i0 * gather->in_size[1] + i1 : -1;
 }
+
+#define TYPES "kernels/conv/row_types.inc"
+#include "tensor/instantiate.inc"
+
+/* The loops at one level. */
+typedef struct RowLoops {
+    __typeof__(&add_squares_float_base) add_squares_float;
+    __typeof__(&add_squares_double_base) add_squares_double;
+    __typeof__(&add_dots_float_base) add_dots_float;
+    __typeof__(&add_dots_double_base) add_dots_double;
+} RowLoops;
+
+#define LOOPS_OF(level) \
+    {add_squares_float_##level, add_squares_double_##level, add_dots_float_##level, add_dots_double_##level}
+
+static const RowLoops row_loops[LEVEL_COUNT] = {
+    [LEVEL_BASE] = LOOPS_OF(base),
+#ifdef US_HAS_LEVELS
+    [LEVEL_V3] = LOOPS_OF(v3),
+    [LEVEL_V4] = LOOPS_OF(v4),
+#endif
+};
 
 #define ELEMENT float
 #define NAME(name) name##_float
