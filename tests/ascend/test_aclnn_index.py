@@ -214,11 +214,11 @@ def test_lines():
             for place, value in zip(index, source[0]):
                 expected[place] = value + (expected[place] if accumulate else 0)
             np.testing.assert_array_equal(found, rounded(expected, kind))
-    columns = np.zeros((3, 100), int)
-    columns[1, 70] = 100
-    for name in ("Scatter", "ScatterAdd"):
+    columns = np.zeros((3, 100), np.int64)
+    for name, outside in itertools.product(("Scatter", "ScatterAdd"), (100, 2**63 - 1, -(2**63))):
+        columns[1, 70] = outside
         given = [tensor(drawn((3, 100))), 1, tensor(columns, "I64"), tensor(drawn((3, 100)))]
-        assert "index 100 is outside" in fault(name, *given, *([0] if name == "Scatter" else []), empty((3, 100)))
+        assert f"index {outside} is outside" in fault(name, *given, *([0] if name == "Scatter" else []), empty((3, 100)))
 
 
 def test_sums_do_not_depend_on_the_number_of_threads():

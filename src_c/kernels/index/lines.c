@@ -44,8 +44,9 @@ US_ALWAYS_INLINE int64_t go_along(const PlaceLine *line, LineAction action, size
         __builtin_prefetch((const char *)line->indices + begin * (narrow ? 4 : 8) + line->ahead_index);
         __builtin_prefetch(other + begin * other_step * element + line->ahead_other);
         for (int64_t i = begin; far && i < end && i + AHEAD < count; i++) {
-            const int64_t index = (int64_t)index_at(line, narrow, i + AHEAD);
-            __builtin_prefetch(tensor + ((i + AHEAD) * tensor_step + index * stride) * element, 1);
+            const uint64_t steps = (uint64_t)(i + AHEAD) * (uint64_t)tensor_step; /* the index may be any number yet */
+            const uint64_t place = steps + index_at(line, narrow, i + AHEAD) * (uint64_t)stride;
+            __builtin_prefetch((const void *)((uintptr_t)tensor + place * size), 1);
         }
 #pragma GCC unroll 8
         for (int64_t i = begin; i < end; i++) {
