@@ -232,7 +232,8 @@ def resize_gradient(dy, image, scales, kind):
 @pytest.mark.parametrize(("name", "kind", "corners"), [("resizebilineargrad", "bilinear", 0), ("resizenearestneighborgrad", "nearest", 0),
                                                        ("resizenearestneighborgrad", "rounded", 1)])
 @pytest.mark.parametrize(("shape", "size", "scales"), [((1, 1, 3, 3), (2, 2), (0.5, 0.5)), ((2, 3, 7, 5), (4, 9), (0.6, 1.75)),
-                                                       ((1, 5, 4, 6), (1, 1), (0.25, 0.125)), ((1, 10, 4, 77), (3, 37), (0.6, 0.48))], ids=str)
+                                                       ((1, 5, 4, 6), (1, 1), (0.25, 0.125)), ((1, 10, 4, 77), (3, 37), (0.6, 0.48)),
+                                                       ((1, 45, 5, 6), (3, 3), (0.6, 0.5))], ids=str)
 @pytest.mark.parametrize("layout", [0, 1])
 @pytest.mark.parametrize("prefix", FLOATS)
 def test_resize_gradients(prefix, layout, shape, size, scales, name, kind, corners):

@@ -141,7 +141,8 @@ static int64_t input_row(const Gather *gather, int64_t o0, int64_t o1, int64_t t
     return is_inside ? i0 * gather->in_size[1] + i1 : -1;
 }
 
-#define TYPES "kernels/conv/row_types.inc"
+#define LOOPS "kernels/conv/row_loops.inc"
+#define TYPES "kernels/registers.inc"
 #include "tensor/instantiate.inc"
 
 /* The loops at one level. */

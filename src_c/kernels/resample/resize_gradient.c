@@ -10,8 +10,9 @@
 #include <math.h>
 #include <stdatomic.h>
 
-/* Channels of a block; channels and rows added at a time; elements of slopes that a piece of work sees. */
-enum { BLOCK_CHANNELS = 64, CHANNELS = 8, ROWS = 4, PADDED_TAPS = 4, PIECE_ELEMENTS = 4096, VECTOR_BYTES = 64 };
+/* Channels of a block; most channels of a vector, and vectors and rows that are added at a time; elements of slopes that a
+ * piece of work sees; bytes of the longest vector. */
+enum { BLOCK_CHANNELS = 64, CHANNELS = 8, TOGETHER = 4, ROWS = 4, PADDED_TAPS = 4, PIECE_ELEMENTS = 4096, VECTOR_BYTES = 64 };
 
 /* Where an index goes along one axis: two neighbours and the weight of the second. */
 typedef struct Taps {
@@ -119,6 +120,26 @@ static Block block_of(const ResizeWork *work, int64_t piece)
     block.slopes = (const char *)g->slopes + (image * g->channels * taken + first * (g->planar ? taken : 1)) * size;
     return block;
 }
+
+#define LOOPS "kernels/resample/resize_columns.inc"
+#define TYPES "kernels/registers.inc"
+#include "tensor/instantiate.inc"
+
+typedef struct ColumnLoops {
+    bool (*find_lanes_float)(const Padded *padded, int64_t width, int64_t nothing);
+    bool (*find_lanes_double)(const Padded *padded, int64_t width, int64_t nothing);
+    void (*add_columns_float)(float *image, const float *sums, const ResizeWork *work, int64_t channels);
+    void (*add_columns_double)(double *image, const double *sums, const ResizeWork *work, int64_t channels);
+} ColumnLoops;
+
+#define LOOPS_OF(level) {find_lanes_float_##level, find_lanes_double_##level, add_columns_float_##level, add_columns_double_##level}
+static const ColumnLoops column_loops[LEVEL_COUNT] = {
+    [LEVEL_BASE] = LOOPS_OF(base),
+#ifdef US_HAS_LEVELS
+    [LEVEL_V3] = LOOPS_OF(v3),
+    [LEVEL_V4] = LOOPS_OF(v4),
+#endif
+};
 
 #define BODY "kernels/resample/resize_gradient.inc"
 #include "kernels/both_reals.inc"
