@@ -1,7 +1,6 @@
 #include "kernels/softmax/loss_groups.h"
 
 #include "kernels/maths/maths.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 
@@ -86,8 +85,27 @@ US_ALWAYS_INLINE float power_of_float(float x)
     return (1 + exp_polynomial_float(r)) * power_of_two_float(n);
 }
 
-#define BODY "kernels/softmax/loss_groups.inc"
-#include "kernels/both_reals.inc"
+#define LOOPS "kernels/softmax/loss_groups.inc"
+#define TYPES "kernels/registers.inc"
+#include "tensor/instantiate.inc"
+
+typedef void RunGroup(const Group *group, int64_t rows, int64_t classes, double *losses);
+
+static RunGroup *const run_group_float[LEVEL_COUNT] = {
+    [LEVEL_BASE] = run_group_float_base,
+#ifdef US_HAS_LEVELS
+    [LEVEL_V3] = run_group_float_v3,
+    [LEVEL_V4] = run_group_float_v4,
+#endif
+};
+
+static RunGroup *const run_group_double[LEVEL_COUNT] = {
+    [LEVEL_BASE] = run_group_double_base,
+#ifdef US_HAS_LEVELS
+    [LEVEL_V3] = run_group_double_v3,
+    [LEVEL_V4] = run_group_double_v4,
+#endif
+};
 
 int64_t us_group_rows(const RowLosses *work)
 {
@@ -113,7 +131,7 @@ void us_group_losses(const RowLosses *work, int64_t first, int64_t rows, double 
     if (work->dtype == DTYPE_FLOAT16) {
         us_load_float(tiles[0], element(work->logits, work->dtype, at), work->dtype, 1, count);
         us_load_float(tiles[1], element(work->labels, work->dtype, at), work->dtype, 1, count);
-        run_group_float(&group, rows, work->classes, losses);
+        run_group_float[us_level()](&group, rows, work->classes, losses);
         if (work->probabilities) {
             us_store_float(element(work->probabilities, work->dtype, at), work->dtype, 1, tiles[2], count);
         }
@@ -126,5 +144,5 @@ void us_group_losses(const RowLosses *work, int64_t first, int64_t rows, double 
     group.labels = (const float *)work->labels + at;
     group.probabilities = work->probabilities ? (float *)work->probabilities + at : tiles[2];
     group.gradients = work->gradients ? (float *)work->gradients + at : tiles[3];
-    run_group_double(&group, rows, work->classes, losses);
+    run_group_double[us_level()](&group, rows, work->classes, losses);
 }
