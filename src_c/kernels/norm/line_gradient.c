@@ -1,11 +1,13 @@
 #include "kernels/norm/line_gradient.h"
 
+#include "kernels/maths/maths.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -36,6 +38,12 @@ static void fetch_ahead(const LineGradient *work, int64_t at, int64_t count)
         __builtin_prefetch(dx + k, 1);
     }
 }
+
+#define BODY "kernels/norm/gradient_line.inc"
+#include "kernels/both_reals.inc"
+
+#define TYPES "kernels/norm/gradient_types.inc"
+#include "tensor/instantiate.inc"
 
 #define BODY "kernels/norm/line_gradient.inc"
 #include "kernels/both_reals.inc"

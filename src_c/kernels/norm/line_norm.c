@@ -1,6 +1,7 @@
 #include "kernels/norm/line_norm.h"
 
 #include "kernels/maths/maths.h"
+#include "kernels/norm/line_sums.h"
 #include "kernels/norm/narrow_lines.h"
 #include "kernels/reduce/reductions.h"
 #include "kernels/scratch.h"
@@ -14,7 +15,7 @@
 
 /* Runs shorter than SHORT_RUN are taken row by row where the runs of other lines lie between them; WIDE_ROW: elements that
  * short rows are put together to. */
-enum { TILE = 1024, PARTS = 16, PIECE_ELEMENTS = 16384, SHORT_RUN = 128, WIDE_ROW = 256 };
+enum { TILE = 1024, PIECE_ELEMENTS = 16384, SHORT_RUN = 128, WIDE_ROW = 256 };
 
 /* Elements of a line that are written at a time, and bytes of one that is fetched while the last one is written. */
 enum { WRITTEN = 256, MOST_AHEAD = 16384, ROWS_AHEAD = 1024 /* elements */, FAR_BYTES = 4 << 20 };
@@ -24,92 +25,6 @@ typedef union Tile {
     float floats[TILE];
     double doubles[TILE];
 } __attribute__((aligned(64))) Tile;
-
-/* What is summed over a line: powers that are multiples of 1/2 by products and a root. */
-typedef enum Term { TERM_VALUE, TERM_SQUARE, TERM_MAGNITUDE, TERM_HALVES, TERM_POWER } Term;
-
-typedef float HalfOfFloats __attribute__((vector_size(PARTS / 2 * sizeof(float))));
-typedef double HalfOfParts __attribute__((vector_size(PARTS / 2 * sizeof(double))));
-typedef int64_t HalfOfBits __attribute__((vector_size(PARTS / 2 * sizeof(int64_t))));
-
-/* What the elements from x[index] on add to half of the sums. */
-US_ALWAYS_INLINE void add_half(HalfOfParts *sums, const void *x, int64_t index, bool wide, Term term, double center,
-                               double power)
-{
-    HalfOfParts values;
-    if (wide) {
-        memcpy(&values, (const double *)x + index, sizeof values);
-    } else {
-        HalfOfFloats floats;
-        memcpy(&floats, (const float *)x + index, sizeof floats);
-        values = __builtin_convertvector(floats, HalfOfParts);
-    }
-    values -= center;
-    if (term == TERM_SQUARE) {
-        values *= values;
-    } else if (term != TERM_VALUE) {
-        values = (HalfOfParts)((HalfOfBits)values & INT64_MAX);
-    }
-    if (term == TERM_HALVES) {
-        const int whole = (int)power;
-        double roots[PARTS / 2];
-        memcpy(roots, &values, sizeof roots);
-        for (int k = 0; k < PARTS / 2; k++) {
-            roots[k] = power != whole ? sqrt(roots[k]) : 1;
-        }
-        HalfOfParts product;
-        memcpy(&product, roots, sizeof product);
-        for (int k = 0; k < whole; k++) {
-            product *= values;
-        }
-        values = product;
-    }
-    if (term == TERM_POWER) {
-        double sizes[PARTS / 2];
-        memcpy(sizes, &values, sizeof sizes);
-        for (int k = 0; k < PARTS / 2; k++) {
-            sizes[k] = sizes[k] > 0 ? exp_double(power * log_double(sizes[k])) : sizes[k];
-        }
-        memcpy(&values, sizes, sizeof sizes);
-    }
-    *sums += values;
-}
-
-/* In PARTS sums, so that the order does not depend on the instruction set. The last elements come filled up with the
- * center, which adds nothing. */
-US_ALWAYS_INLINE void add_of(double *sums, const void *x, int64_t count, bool wide, Term term, double center, double power)
-{
-    HalfOfParts halves[2];
-    memcpy(halves, sums, sizeof halves);
-    int64_t i = 0;
-    for (; i + PARTS <= count; i += PARTS) {
-        add_half(&halves[0], x, i, wide, term, center, power);
-        add_half(&halves[1], x, i + PARTS / 2, wide, term, center, power);
-    }
-    if (i < count) {
-        double rest[PARTS];
-        for (int k = 0; k < PARTS; k++) {
-            rest[k] = i + k >= count ? center : wide ? ((const double *)x)[i + k] : (double)((const float *)x)[i + k];
-        }
-        add_half(&halves[0], rest, 0, true, term, center, power);
-        add_half(&halves[1], rest, PARTS / 2, true, term, center, power);
-    }
-    memcpy(sums, halves, sizeof halves);
-}
-
-KERNEL_CLONES static void add_terms(double *sums, const void *x, int64_t count, bool wide, Term term, double center,
-                                    double power)
-{
-    if (term == TERM_VALUE && !wide) {
-        add_of(sums, x, count, false, TERM_VALUE, center, power);
-    } else if (term == TERM_SQUARE && !wide) {
-        add_of(sums, x, count, false, TERM_SQUARE, center, power);
-    } else if (term == TERM_HALVES && !wide) {
-        add_of(sums, x, count, false, TERM_HALVES, center, power);
-    } else {
-        add_of(sums, x, count, wide, term, center, power);
-    }
-}
 
 static int64_t line_begin(const LineNorm *norm, int64_t line)
 {
@@ -157,7 +72,7 @@ static bool is_added_narrow(const LineNorm *norm, Term term)
 
 static double sum_line(const LineNorm *norm, int64_t begin, Term term, double center)
 {
-    double sums[PARTS] = {0};
+    double sums[LANES] = {0};
     Tile tile;
     const NarrowTerm narrow = term == TERM_VALUE ? NARROW_VALUE : term == TERM_SQUARE ? NARROW_SQUARE : NARROW_POWER;
     const NarrowLoops *loops = is_added_narrow(norm, term) ? us_narrow_loops(norm->dtype) : NULL;
@@ -168,11 +83,11 @@ static double sum_line(const LineNorm *norm, int64_t begin, Term term, double ce
                 loops->add_terms(sums, element(norm->x, norm->dtype, at), count, narrow, (float)center, (float)norm->power);
             } else {
                 const void *x = seen(norm->x, norm->dtype, at, count, &tile);
-                add_terms(sums, x, count, is_wide(norm->dtype), term, center, norm->power);
+                us_add_terms(sums, x, count, is_wide(norm->dtype), term, center, norm->power);
             }
         }
     }
-    for (int width = PARTS / 2; width > 0; width /= 2) {
+    for (int width = LANES / 2; width > 0; width /= 2) {
         for (int k = 0; k < width; k++) {
             sums[k] += sums[k + width];
         }

@@ -3,6 +3,7 @@
 #include "kernels/maths/maths.h"
 #include "tensor/convert.h"
 
+#include <math.h>
 #include <string.h>
 
 #define TYPES "kernels/norm/narrow_types.inc"

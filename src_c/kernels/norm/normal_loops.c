@@ -4,6 +4,7 @@
 #include "tensor/clones.h"
 #include "tensor/convert.h"
 
+#include <math.h>
 #include <string.h>
 
 US_ALWAYS_INLINE uintptr_t place_of(Ahead ahead, int64_t i)
