@@ -213,7 +213,7 @@ US_ALWAYS_INLINE bool add_indices_to(bool given, int64_t base, int64_t step, int
     for (int64_t i = 0; i < count; i++) {
         const uint64_t index = (uint64_t)indices[i] + (indices[i] < 0 ? turn : 0);
         outside |= index >= size;
-        offsets[i] = (given ? offsets[i] : base + i * step) + (int64_t)(index * (uint64_t)axis.stride);
+        offsets[i] = (int64_t)((uint64_t)(given ? offsets[i] : base + i * step) + index * (uint64_t)axis.stride);
     }
     return outside == 0;
 }
