@@ -78,13 +78,7 @@ typedef struct Loops {
      [DTYPE_BFLOAT16] = LOOPS_OF(bfloat, level),                                                                    \
      [DTYPE_FLOAT64] = LOOPS_OF(double, level)}
 
-static const Loops all_loops[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {
-    [LEVEL_BASE] = LOOPS_OF_LEVEL(base),
-#ifdef US_HAS_LEVELS
-    [LEVEL_V3] = LOOPS_OF_LEVEL(v3),
-    [LEVEL_V4] = LOOPS_OF_LEVEL(v4),
-#endif
-};
+static const Loops all_loops[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {US_EACH_LEVEL(LOOPS_OF_LEVEL)};
 
 /* ---- panels as lines ---- */
 

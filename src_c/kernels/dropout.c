@@ -69,13 +69,7 @@ typedef void DropTile(const void *from, void *to, int64_t count, double scale, c
     {[DTYPE_FLOAT32] = drop_tile_float_##level, [DTYPE_FLOAT16] = drop_tile_half_##level,                           \
      [DTYPE_BFLOAT16] = drop_tile_bfloat_##level, [DTYPE_FLOAT64] = drop_tile_double_##level}
 
-static DropTile *const loops[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {
-    [LEVEL_BASE] = LOOPS_OF_LEVEL(base),
-#ifdef US_HAS_LEVELS
-    [LEVEL_V3] = LOOPS_OF_LEVEL(v3),
-    [LEVEL_V4] = LOOPS_OF_LEVEL(v4),
-#endif
-};
+static DropTile *const loops[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {US_EACH_LEVEL(LOOPS_OF_LEVEL)};
 
 static Draw draw_of(const Drop *drop, int64_t tile)
 {

@@ -50,11 +50,7 @@ typedef struct LevelLoops {
 
 #define ROW_LOOPS(type, level) {add_rows_##type##_##level, clear_row_##type##_##level, end_rows_##type##_##level}
 #define LEVEL_LOOPS(level) {ROW_LOOPS(float, level), ROW_LOOPS(half, level), ROW_LOOPS(bfloat, level)}
-#ifdef US_HAS_LEVELS
-static const LevelLoops loops[LEVEL_COUNT] = {LEVEL_LOOPS(base), LEVEL_LOOPS(v3), LEVEL_LOOPS(v4)};
-#else
-static const LevelLoops loops[LEVEL_COUNT] = {LEVEL_LOOPS(base), LEVEL_LOOPS(base), LEVEL_LOOPS(base)};
-#endif
+static const LevelLoops loops[LEVEL_COUNT] = {US_EACH_LEVEL(LEVEL_LOOPS)};
 
 typedef struct Sum {
     const EmbeddingDenseBackward *attributes;

@@ -10,13 +10,7 @@
 
 #define FT_BODIES(name, level) \
     {name##_body_float_##level, name##_body_double_##level, name##_body_half_##level, NULL}
-#ifdef US_HAS_LEVELS
-#define FT_KERNEL(name) \
-    const TileKernel us_ft_##name = {{FT_BODIES(name, base), FT_BODIES(name, v3), FT_BODIES(name, v4)}}
-#else
-#define FT_KERNEL(name) \
-    const TileKernel us_ft_##name = {{FT_BODIES(name, base), FT_BODIES(name, base), FT_BODIES(name, base)}}
-#endif
+#define FT_KERNEL(name) const TileKernel us_ft_##name = {{US_EACH_LEVEL_OF(FT_BODIES, name)}}
 
 FT_KERNEL(add);
 FT_KERNEL(sub);

@@ -268,13 +268,7 @@ typedef struct Loops {
      [DTYPE_BFLOAT16] = LOOPS_OF(bfloat, level),                                                                    \
      [DTYPE_FLOAT64] = LOOPS_OF(double, level)}
 
-static const Loops loops[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {
-    [LEVEL_BASE] = LOOPS_OF_LEVEL(base),
-#ifdef US_HAS_LEVELS
-    [LEVEL_V3] = LOOPS_OF_LEVEL(v3),
-    [LEVEL_V4] = LOOPS_OF_LEVEL(v4),
-#endif
-};
+static const Loops loops[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {US_EACH_LEVEL(LOOPS_OF_LEVEL)};
 
 /* What forward and backward share; `in` and `out` are the larger and the smaller tensor. */
 static void begin(Pool *pool, const Pooling *pooling, const View *in, const View *out)

@@ -23,13 +23,7 @@ typedef struct ArrayConversions {
     {[DTYPE_FLOAT32] = ARRAYS_OF(float, level), [DTYPE_FLOAT16] = ARRAYS_OF(half, level), \
      [DTYPE_BFLOAT16] = ARRAYS_OF(bfloat, level), [DTYPE_FLOAT64] = ARRAYS_OF(double, level)}
 
-static const ArrayConversions arrays[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {
-    [LEVEL_BASE] = ARRAYS_OF_LEVEL(base),
-#ifdef US_HAS_LEVELS
-    [LEVEL_V3] = ARRAYS_OF_LEVEL(v3),
-    [LEVEL_V4] = ARRAYS_OF_LEVEL(v4),
-#endif
-};
+static const ArrayConversions arrays[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {US_EACH_LEVEL(ARRAYS_OF_LEVEL)};
 
 static bool is_array(Lane lane, DType dtype, int64_t stride, int64_t count)
 {

@@ -14,6 +14,15 @@
 
 typedef enum Level { LEVEL_BASE, LEVEL_V3, LEVEL_V4, LEVEL_COUNT } Level;
 
+/* The entries of a table by level: OF(level), or OF(name, level), names what was instantiated for one. */
+#ifdef US_HAS_LEVELS
+#define US_EACH_LEVEL(OF) [LEVEL_BASE] = OF(base), [LEVEL_V3] = OF(v3), [LEVEL_V4] = OF(v4)
+#define US_EACH_LEVEL_OF(OF, name) [LEVEL_BASE] = OF(name, base), [LEVEL_V3] = OF(name, v3), [LEVEL_V4] = OF(name, v4)
+#else
+#define US_EACH_LEVEL(OF) [LEVEL_BASE] = OF(base)
+#define US_EACH_LEVEL_OF(OF, name) [LEVEL_BASE] = OF(name, base)
+#endif
+
 /* The best level of this machine, or less by UNDERSTUDY_ISA=base|v3|v4. */
 Level us_level(void);
 

@@ -34,11 +34,7 @@ typedef struct TileKernel {
  * set of bodies, where clones.h chooses the level. */
 #define TILE_BODIES(body, level) {body##_float_##level, body##_double_##level, body##_half_##level, \
                                   body##_bfloat_##level}
-#ifdef US_HAS_LEVELS
-#define TILE_KERNEL(body) {{TILE_BODIES(body, base), TILE_BODIES(body, v3), TILE_BODIES(body, v4)}}
-#else
-#define TILE_KERNEL(body) {{TILE_BODIES(body, base), TILE_BODIES(body, base), TILE_BODIES(body, base)}}
-#endif
+#define TILE_KERNEL(body) {{US_EACH_LEVEL_OF(TILE_BODIES, body)}}
 #define TILE_KERNEL_OF_CLONES(...) {{{__VA_ARGS__}, {__VA_ARGS__}, {__VA_ARGS__}}}
 
 /* Runs the kernel over `shape`. Inputs must already be broadcast to it (us_view_broadcast); outputs have it. A tile's

@@ -156,13 +156,7 @@ typedef struct RowLoops {
 #define LOOPS_OF(level) \
     {add_squares_float_##level, add_squares_double_##level, add_dots_float_##level, add_dots_double_##level}
 
-static const RowLoops row_loops[LEVEL_COUNT] = {
-    [LEVEL_BASE] = LOOPS_OF(base),
-#ifdef US_HAS_LEVELS
-    [LEVEL_V3] = LOOPS_OF(v3),
-    [LEVEL_V4] = LOOPS_OF(v4),
-#endif
-};
+static const RowLoops row_loops[LEVEL_COUNT] = {US_EACH_LEVEL(LOOPS_OF)};
 
 #define ELEMENT float
 #define NAME(name) name##_float

@@ -48,13 +48,7 @@ typedef void AddColumns(const Addition *work, int64_t first, int64_t end, int64_
     {[DTYPE_FLOAT32] = add_columns_float_##level, [DTYPE_FLOAT16] = add_columns_half_##level, \
      [DTYPE_BFLOAT16] = add_columns_bfloat_##level, [DTYPE_FLOAT64] = add_columns_double_##level}
 
-static AddColumns *const loops[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {
-    [LEVEL_BASE] = LOOPS_OF(base),
-#ifdef US_HAS_LEVELS
-    [LEVEL_V3] = LOOPS_OF(v3),
-    [LEVEL_V4] = LOOPS_OF(v4),
-#endif
-};
+static AddColumns *const loops[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {US_EACH_LEVEL(LOOPS_OF)};
 
 KERNEL_CLONES static void accumulate(double *sums, const double *row, int64_t count)
 {

@@ -99,7 +99,7 @@ void us_line_blend(DType compute, void *line, const double *alpha, const void *a
 }
 
 void us_multiply_by_loops(DType compute, const Sizes *sizes, const Matrix *a, const Matrix *b, const double *alpha,
-                       const double *beta, void *c, int64_t stride)
+                          const double *beta, void *c, int64_t stride)
 {
     loops[compute].multiply(sizes, a, b, alpha, beta, c, stride);
 }

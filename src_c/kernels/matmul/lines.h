@@ -53,6 +53,6 @@ void us_add_exact(int64_t *sums, const float *products, int64_t count);
 
 /* c = alpha * a b + beta * c; rows of b and of c are packed. */
 void us_multiply_by_loops(DType compute, const Sizes *sizes, const Matrix *a, const Matrix *b, const double *alpha,
-                       const double *beta, void *c, int64_t stride);
+                          const double *beta, void *c, int64_t stride);
 
 #endif

@@ -45,6 +45,7 @@ static void fetch_ahead(const LineGradient *work, int64_t at, int64_t count)
 #define TYPES "kernels/norm/gradient_types.inc"
 #include "tensor/instantiate.inc"
 
+#define ADD_TILE_OF(level) OF(add_tile_##level)
 #define BODY "kernels/norm/line_gradient.inc"
 #include "kernels/both_reals.inc"
 

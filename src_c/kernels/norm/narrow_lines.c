@@ -13,13 +13,7 @@
     {{add_terms_half_##level, apply_half_##level, apply_each_half_##level}, \
      {add_terms_bfloat_##level, apply_bfloat_##level, apply_each_bfloat_##level}}
 
-static const NarrowLoops loops[LEVEL_COUNT][2] = {
-    [LEVEL_BASE] = LOOPS_OF(base),
-#ifdef US_HAS_LEVELS
-    [LEVEL_V3] = LOOPS_OF(v3),
-    [LEVEL_V4] = LOOPS_OF(v4),
-#endif
-};
+static const NarrowLoops loops[LEVEL_COUNT][2] = {US_EACH_LEVEL(LOOPS_OF)};
 
 const NarrowLoops *us_narrow_loops(DType dtype)
 {

@@ -62,13 +62,7 @@ US_ALWAYS_INLINE float gradient_at(float slope, float unit, Means means)
 
 const NormalLoops *us_normal_loops(DType dtype)
 {
-    static const NormalLoops loops[LEVEL_COUNT][3] = {
-        [LEVEL_BASE] = ALL_OF(base),
-#ifdef US_HAS_LEVELS
-        [LEVEL_V3] = ALL_OF(v3),
-        [LEVEL_V4] = ALL_OF(v4),
-#endif
-    };
+    static const NormalLoops loops[LEVEL_COUNT][3] = {US_EACH_LEVEL(ALL_OF)};
     switch (dtype) {
     case DTYPE_FLOAT32:
         return &loops[us_level()][0];

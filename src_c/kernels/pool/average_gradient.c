@@ -69,13 +69,7 @@ static int64_t counted(const Averages *work, int axis, int64_t window)
     {[DTYPE_FLOAT32] = average_piece_float_##level, [DTYPE_FLOAT16] = average_piece_half_##level,                    \
      [DTYPE_BFLOAT16] = average_piece_bfloat_##level, [DTYPE_FLOAT64] = average_piece_double_##level}
 
-static ParallelBody *const bodies[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {
-    [LEVEL_BASE] = BODIES_OF(base),
-#ifdef US_HAS_LEVELS
-    [LEVEL_V3] = BODIES_OF(v3),
-    [LEVEL_V4] = BODIES_OF(v4),
-#endif
-};
+static ParallelBody *const bodies[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {US_EACH_LEVEL(BODIES_OF)};
 
 static bool is_pixels(const View *view)
 {

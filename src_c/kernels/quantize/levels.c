@@ -17,15 +17,11 @@ typedef struct Step {
 #include "tensor/instantiate.inc"
 
 typedef void Quantise(const void *x, int8_t *out, int64_t count, Step step);
+#define LOOPS_OF(level) {quantise_float_##level, quantise_half_##level}
 
 void us_quantise_levels(const void *x, int8_t *out, int64_t count, DType dtype, float step, float zero_point)
 {
-    static Quantise *const levels[LEVEL_COUNT][2] = {
-        [LEVEL_BASE] = {quantise_float_base, quantise_half_base},
-#ifdef US_HAS_LEVELS
-        [LEVEL_V3] = {quantise_float_v3, quantise_half_v3}, [LEVEL_V4] = {quantise_float_v4, quantise_half_v4},
-#endif
-    };
+    static Quantise *const levels[LEVEL_COUNT][2] = {US_EACH_LEVEL(LOOPS_OF)};
     const Step values = {step, zero_point, 1 / step, fabsf(step) >= 0x1p-100f && fabsf(step) <= 0x1p100f};
     levels[us_level()][dtype == DTYPE_FLOAT16](x, out, count, values);
 }

@@ -11,14 +11,10 @@ static const uint32_t KEY_STEP_0 = 0x9e3779b9, KEY_STEP_1 = 0xbb67ae85;
 #define TYPES "kernels/random/philox.inc"
 #include "tensor/instantiate.inc"
 
+#define LOOP_OF(level) make_words_##level
+
 void us_philox_words(RandomStream stream, uint64_t first, int64_t groups, uint32_t *words)
 {
-    static void (*const levels[])(RandomStream, uint64_t, int64_t, uint32_t *) = {
-#ifdef US_HAS_LEVELS
-        [LEVEL_BASE] = make_words_base, [LEVEL_V3] = make_words_v3, [LEVEL_V4] = make_words_v4,
-#else
-        [LEVEL_BASE] = make_words_base, [LEVEL_V3] = make_words_base, [LEVEL_V4] = make_words_base,
-#endif
-    };
+    static void (*const levels[LEVEL_COUNT])(RandomStream, uint64_t, int64_t, uint32_t *) = {US_EACH_LEVEL(LOOP_OF)};
     levels[us_level()](stream, first, groups, words);
 }

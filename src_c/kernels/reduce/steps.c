@@ -138,7 +138,7 @@ static void gather_columns(const ReduceWork *work, const char *from, int64_t row
 }
 
 void us_reduce_step_columns(const ReduceWork *work, const char *first, int64_t columns, int64_t begin, int64_t end,
-                         const char *guess, char *a, char *b)
+                            const char *guess, char *a, char *b)
 {
     const int64_t along = work->reduced.strides[0][work->reduced.rank - 1];
     const bool neighbours = work->in_place && work->kept.strides[0][work->kept.rank - 1] == 1;

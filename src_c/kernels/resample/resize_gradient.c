@@ -133,13 +133,7 @@ typedef struct ColumnLoops {
 } ColumnLoops;
 
 #define LOOPS_OF(level) {find_lanes_float_##level, find_lanes_double_##level, add_columns_float_##level, add_columns_double_##level}
-static const ColumnLoops column_loops[LEVEL_COUNT] = {
-    [LEVEL_BASE] = LOOPS_OF(base),
-#ifdef US_HAS_LEVELS
-    [LEVEL_V3] = LOOPS_OF(v3),
-    [LEVEL_V4] = LOOPS_OF(v4),
-#endif
-};
+static const ColumnLoops column_loops[LEVEL_COUNT] = {US_EACH_LEVEL(LOOPS_OF)};
 
 #define BODY "kernels/resample/resize_gradient.inc"
 #include "kernels/both_reals.inc"

@@ -91,21 +91,11 @@ US_ALWAYS_INLINE float power_of_float(float x)
 
 typedef void RunGroup(const Group *group, int64_t rows, int64_t classes, double *losses);
 
-static RunGroup *const run_group_float[LEVEL_COUNT] = {
-    [LEVEL_BASE] = run_group_float_base,
-#ifdef US_HAS_LEVELS
-    [LEVEL_V3] = run_group_float_v3,
-    [LEVEL_V4] = run_group_float_v4,
-#endif
-};
+#define FLOAT_LOOP_OF(level) run_group_float_##level
+#define DOUBLE_LOOP_OF(level) run_group_double_##level
 
-static RunGroup *const run_group_double[LEVEL_COUNT] = {
-    [LEVEL_BASE] = run_group_double_base,
-#ifdef US_HAS_LEVELS
-    [LEVEL_V3] = run_group_double_v3,
-    [LEVEL_V4] = run_group_double_v4,
-#endif
-};
+static RunGroup *const run_group_float[LEVEL_COUNT] = {US_EACH_LEVEL(FLOAT_LOOP_OF)};
+static RunGroup *const run_group_double[LEVEL_COUNT] = {US_EACH_LEVEL(DOUBLE_LOOP_OF)};
 
 int64_t us_group_rows(const RowLosses *work)
 {
