@@ -1,6 +1,8 @@
 #include "device/order.h"
 
 #include "device/check.h"
+#include "device/moment.h"
+#include "device/use.h"
 #include "device/value.h"
 #include "report/caller.h"
 #include "report/grow.h"
@@ -9,14 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-/* Streams take turns in the places of a moment: the tickets of a place go on where its last stream ended. */
-struct Moment {
-    int references;
-    bool unknown; /* and of something that nobody has queued yet */
-    size_t count;
-    uint64_t reached[];
-};
 
 typedef struct Timeline {
     size_t place;
@@ -55,75 +49,13 @@ static bool is_watching(void)
     return (us_checks() & (CHECK_SYNC | CHECK_RACE | CHECK_MEMORY)) != 0;
 }
 
-/* ---- moments, with the lock held --------------------------------------------------------------------------------- */
-
-static uint64_t reached(const Moment *moment, size_t place)
-{
-    return moment != NULL && place < moment->count ? moment->reached[place] : 0;
-}
-
-static Moment *hold(Moment *moment)
-{
-    if (moment != NULL) {
-        moment->references++;
-    }
-    return moment;
-}
-
-static void let_go(Moment *moment)
-{
-    if (moment != NULL && --moment->references == 0) {
-        free(moment);
-    }
-}
-
-static bool includes(const Moment *later, const Moment *earlier)
-{
-    for (size_t i = 0; earlier != NULL && i < earlier->count; i++) {
-        if (earlier->reached[i] > reached(later, i)) {
-            return false;
-        }
-    }
-    return earlier == NULL || !earlier->unknown || (later != NULL && later->unknown);
-}
-
-/* A new moment of two, with room for `count` places; NULL: no memory. */
-static Moment *combine(const Moment *first, const Moment *second, size_t count)
-{
-    size_t counts[] = {first != NULL ? first->count : 0, second != NULL ? second->count : 0};
-    count = counts[0] > count ? counts[0] : count;
-    count = counts[1] > count ? counts[1] : count;
-    Moment *made = malloc(sizeof *made + count * sizeof *made->reached);
-    if (made != NULL) {
-        made->references = 1;
-        made->unknown = (first != NULL && first->unknown) || (second != NULL && second->unknown);
-        made->count = count;
-        for (size_t i = 0; i < count; i++) {
-            uint64_t a = reached(first, i), b = reached(second, i);
-            made->reached[i] = a > b ? a : b;
-        }
-    }
-    return made;
-}
-
-/* Makes *moment the later of it and the other. */
-static void advance(Moment **moment, const Moment *other)
-{
-    if (includes(*moment, other)) {
-        return;
-    }
-    Moment *made = combine(*moment, other, 0);
-    if (made != NULL) {
-        let_go(*moment);
-        *moment = made;
-    }
-}
+/* ---- moments, for others -------------------------------------------------------------------------------------------- */
 
 Moment *us_order_hold(Moment *moment)
 {
     if (moment != NULL) {
         pthread_mutex_lock(&lock);
-        hold(moment);
+        us_moment_hold(moment);
         pthread_mutex_unlock(&lock);
     }
     return moment;
@@ -133,7 +65,7 @@ void us_order_let_go(Moment *moment)
 {
     if (moment != NULL) {
         pthread_mutex_lock(&lock);
-        let_go(moment);
+        us_moment_let_go(moment);
         pthread_mutex_unlock(&lock);
     }
 }
@@ -144,8 +76,8 @@ Moment *us_order_join(Moment *first, Moment *second)
         return first != NULL ? first : second;
     }
     pthread_mutex_lock(&lock);
-    advance(&first, second);
-    let_go(second);
+    us_moment_advance(&first, second);
+    us_moment_let_go(second);
     pthread_mutex_unlock(&lock);
     return first;
 }
@@ -180,11 +112,6 @@ static void close_pages(const Access *access)
     mprotect((void *)pages.address, pages.size, access->use.writes ? PROT_NONE : PROT_READ);
 }
 
-static bool overlap(const Use *a, const Use *b)
-{
-    return a->address < b->address + b->size && b->address < a->address + a->size;
-}
-
 /* Opens the pages of an access that is over, except for what others need; readers first, since writers close more. */
 static void open_pages(const Use *use)
 {
@@ -193,7 +120,7 @@ static void open_pages(const Use *use)
     for (int writes = 0; writes < 2; writes++) {
         for (size_t i = 0; i < access_count; i++) {
             Use other = pages_of(&accesses[i].use);
-            if (accesses[i].closed && accesses[i].use.writes == writes && overlap(&pages, &other)) {
+            if (accesses[i].closed && accesses[i].use.writes == writes && us_uses_overlap(&pages, &other)) {
                 close_pages(&accesses[i]);
             }
         }
@@ -206,7 +133,7 @@ static void drop_access(size_t index)
 {
     Access dropped = accesses[index];
     accesses[index] = accesses[--access_count];
-    let_go(dropped.after);
+    us_moment_let_go(dropped.after);
     if (dropped.closed) {
         open_pages(&dropped.use);
     }
@@ -215,7 +142,7 @@ static void drop_access(size_t index)
 static void drop_seen(void)
 {
     for (size_t i = access_count; i-- > 0;) {
-        if (reached(seen, accesses[i].place) >= accesses[i].ticket) {
+        if (us_moment_reached(seen, accesses[i].place) >= accesses[i].ticket) {
             drop_access(i);
         }
     }
@@ -223,7 +150,7 @@ static void drop_seen(void)
 
 static Moment *everything(void)
 {
-    Moment *made = combine(NULL, NULL, place_count);
+    Moment *made = us_moment_combine(NULL, NULL, place_count);
     if (made != NULL) {
         memcpy(made->reached, last_tickets, place_count * sizeof *made->reached);
     }
@@ -235,80 +162,23 @@ static void host_has_seen(const Moment *moment)
 {
     Moment *all = moment != NULL && moment->unknown ? everything() : NULL;
     const Moment *known = all != NULL ? all : moment;
-    if (!includes(seen, known)) {
-        advance(&seen, known);
+    if (!us_moment_includes(seen, known)) {
+        us_moment_advance(&seen, known);
         drop_seen();
     }
-    let_go(all);
+    us_moment_let_go(all);
 }
 
 /* Whether an earlier access is over, by what the program has arranged, when a task of the timeline runs. */
 static bool is_over(const Access *access, const Timeline *timeline)
 {
-    return access->place == timeline->place || reached(timeline->waited, access->place) >= access->ticket;
-}
-
-/* From the first to the last byte of the levels from this one on. */
-static size_t extent_of(const Use *use, int32_t level)
-{
-    size_t extent = use->level_count == 0 ? use->size : use->run;
-    for (int32_t i = level; i < use->level_count && i < USE_LEVEL_LIMIT; i++) {
-        extent += (use->levels[i].count - 1) * use->levels[i].distance;
-    }
-    return extent;
-}
-
-/* Whether some byte of [first, end) is used by what the levels from this one on repeat, the first of them at `base`. */
-static bool touches(const Use *use, int32_t level, uintptr_t base, uintptr_t first, uintptr_t end)
-{
-    if (first >= base + extent_of(use, level) || end <= base) {
-        return false;
-    }
-    if (level == use->level_count || level == USE_LEVEL_LIMIT) {
-        return true;
-    }
-    size_t distance = use->levels[level].distance;
-    size_t inner = extent_of(use, level + 1);
-    size_t from = first >= base + inner ? (first - base - inner) / distance : 0;
-    for (size_t i = from; i < use->levels[level].count && base + i * distance < end; i++) {
-        if (touches(use, level + 1, base + i * distance, first, end)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Whether the other use has a byte of what the levels from this one on repeat. */
-static bool meet(const Use *use, int32_t level, uintptr_t base, const Use *other)
-{
-    if (!touches(other, 0, other->address, base, base + extent_of(use, level))) {
-        return false;
-    }
-    if (level == use->level_count || level == USE_LEVEL_LIMIT) {
-        return true;
-    }
-    bool found = false;
-    for (size_t i = 0; i < use->levels[level].count && !found; i++) {
-        found = meet(use, level + 1, base + i * use->levels[level].distance, other);
-    }
-    return found;
-}
-
-static bool conflicts(const Use *a, const Use *b)
-{
-    return (a->writes || b->writes) && overlap(a, b) && meet(a, 0, a->address, b);
-}
-
-static bool is_alike(const Use *a, const Use *b)
-{
-    return a->address == b->address && a->run == b->run && a->level_count == b->level_count &&
-           memcmp(a->levels, b->levels, sizeof a->levels) == 0;
+    return access->place == timeline->place || us_moment_reached(timeline->waited, access->place) >= access->ticket;
 }
 
 /* Whoever comes into conflict with the earlier access also does with the later one, which comes after it. */
 static bool replaces(const Use *later, const Access *earlier, const Timeline *timeline)
 {
-    return (later->level_count == 0 || is_alike(later, &earlier->use)) && later->address <= earlier->use.address &&
+    return (later->level_count == 0 || us_uses_are_alike(later, &earlier->use)) && later->address <= earlier->use.address &&
            later->address + later->size >= earlier->use.address + earlier->use.size &&
            (later->writes || !earlier->use.writes) && is_over(earlier, timeline);
 }
@@ -317,7 +187,7 @@ static void compare(const Use *use, const Task *task, const StreamState *stream,
 {
     for (size_t i = 0; i < access_count && !conflict->found; i++) {
         const Access *access = &accesses[i];
-        if (conflicts(use, &access->use) && !is_over(access, stream->timeline)) {
+        if (us_uses_conflict(use, &access->use) && !is_over(access, stream->timeline)) {
             *conflict = (Conflict){.found = true, .earlier = access->use, .later = *use,
                                    .earlier_name = access->user.name, .later_name = task->work.name,
                                    .earlier_caller = access->user.caller, .earlier_stream = access->stream,
@@ -342,7 +212,7 @@ static void add_access(const Use *use, const Task *task, const StreamState *stre
     bool closed = (us_checks() & CHECK_SYNC) != 0 && is_host_memory(use);
     accesses[access_count++] = (Access){
         .use = *use, .user = {task->work.name, task->caller, use->writes}, .place = timeline->place, .ticket = ticket,
-        .stream = stream->public.id, .after = hold(timeline->waited), .closed = closed};
+        .stream = stream->public.id, .after = us_moment_hold(timeline->waited), .closed = closed};
     if (closed) {
         open_pages(use);
     }
@@ -375,8 +245,8 @@ static bool is_unknown(const Timeline *timeline)
 
 static Moment *moment_of(const Timeline *timeline, uint64_t ticket)
 {
-    Moment *made = combine(timeline->waited, NULL, timeline->place + 1);
-    if (made != NULL && reached(made, timeline->place) < timeline->before + ticket) {
+    Moment *made = us_moment_combine(timeline->waited, NULL, timeline->place + 1);
+    if (made != NULL && us_moment_reached(made, timeline->place) < timeline->before + ticket) {
         made->reached[timeline->place] = timeline->before + ticket;
     }
     return made;
@@ -391,7 +261,7 @@ void us_order_queue(StreamState *stream, Task *task, Conflict *conflict)
     Timeline *timeline = timeline_of(stream);
     if (timeline != NULL) {
         last_tickets[timeline->place] = timeline->before + task->ticket;
-        advance(&timeline->waited, seen);
+        us_moment_advance(&timeline->waited, seen);
         bool tells_host = !task->anywhere || us_is_value_write(task->run); /* which the host may be looking at */
         task->moment = tells_host ? moment_of(timeline, task->ticket - 1) : NULL;
     }
@@ -428,7 +298,7 @@ void us_order_wait(StreamState *stream, const Moment *moment)
     static const Moment unknown = {.unknown = true};
     Timeline *timeline = timeline_of(stream);
     if (timeline != NULL) {
-        advance(&timeline->waited, moment != NULL ? moment : &unknown);
+        us_moment_advance(&timeline->waited, moment != NULL ? moment : &unknown);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -436,8 +306,8 @@ void us_order_wait(StreamState *stream, const Moment *moment)
 /* The stream has come to rest, and so has what it waited for. */
 static void forget_waits(Timeline *timeline)
 {
-    let_go(timeline->waited);
-    timeline->waited = hold(seen);
+    us_moment_let_go(timeline->waited);
+    timeline->waited = us_moment_hold(seen);
 }
 
 void us_order_seen(StreamState *stream, Moment *moment)
@@ -448,10 +318,10 @@ void us_order_seen(StreamState *stream, Moment *moment)
     pthread_mutex_lock(&lock);
     host_has_seen(moment);
     if (stream != NULL && stream->timeline != NULL &&
-        reached(seen, stream->timeline->place) >= last_tickets[stream->timeline->place]) {
+        us_moment_reached(seen, stream->timeline->place) >= last_tickets[stream->timeline->place]) {
         forget_waits(stream->timeline);
     }
-    let_go(moment);
+    us_moment_let_go(moment);
     pthread_mutex_unlock(&lock);
 }
 
@@ -465,9 +335,9 @@ void us_order_end(StreamState *stream)
     if (timeline != NULL) {
         Moment *end = moment_of(timeline, last_tickets[timeline->place] - timeline->before);
         host_has_seen(end);
-        let_go(end);
+        us_moment_let_go(end);
         taken_places[timeline->place] = false;
-        let_go(timeline->waited);
+        us_moment_let_go(timeline->waited);
         free(timeline);
         stream->timeline = NULL;
     }
@@ -501,7 +371,7 @@ static bool comes_later(const Access *access)
 {
     return host_function.runs && (access->place == host_function.place
                                       ? access->ticket > host_function.ticket
-                                      : reached(access->after, host_function.place) >= host_function.ticket);
+                                      : us_moment_reached(access->after, host_function.place) >= host_function.ticket);
 }
 
 bool us_order_find_user(uintptr_t address, size_t size, bool writes, User *user)
@@ -510,7 +380,7 @@ bool us_order_find_user(uintptr_t address, size_t size, bool writes, User *user)
     const Use use = {.address = address, .size = size, .writes = writes};
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < access_count && !found && size > 0; i++) {
-        found = conflicts(&use, &accesses[i].use) && !comes_later(&accesses[i]);
+        found = us_uses_conflict(&use, &accesses[i].use) && !comes_later(&accesses[i]);
         if (found) {
             *user = accesses[i].user;
         }
@@ -524,7 +394,7 @@ void us_order_forget(uintptr_t address, size_t size)
     const Use use = {.address = address, .size = size, .writes = true};
     pthread_mutex_lock(&lock);
     for (size_t i = access_count; i-- > 0;) {
-        if (overlap(&use, &accesses[i].use)) {
+        if (us_uses_overlap(&use, &accesses[i].use)) {
             drop_access(i);
         }
     }
@@ -540,14 +410,14 @@ bool us_order_host_touch(uintptr_t address, User *user)
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < access_count; i++) {
         Use pages = pages_of(&accesses[i].use);
-        if (!accesses[i].closed || !overlap(&page, &pages)) {
+        if (!accesses[i].closed || !us_uses_overlap(&page, &pages)) {
             continue;
         }
         closed = true;
         accesses[i].closed = false;
         open_pages(&accesses[i].use);
         /* A writer is worse than a reader. */
-        if (conflicts(&byte, &accesses[i].use) && !comes_later(&accesses[i]) && (user->name == NULL || !user->writes)) {
+        if (us_uses_conflict(&byte, &accesses[i].use) && !comes_later(&accesses[i]) && (user->name == NULL || !user->writes)) {
             *user = accesses[i].user;
         }
     }

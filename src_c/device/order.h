@@ -12,9 +12,8 @@
 #ifndef UNDERSTUDY_ORDER_H
 #define UNDERSTUDY_ORDER_H
 
+#include "device/moment.h"
 #include "device/stream_internal.h"
-
-typedef struct Moment Moment;
 
 /* A task is being queued: what it uses is compared with what unordered work uses. With the stream's lock held, so that
  * tasks come in order; the comparison's result is told afterwards, without it. */
