@@ -10,7 +10,7 @@ import pytest
 
 from tests import in_step
 from tests.kernels.families import bfloat, formulas, library, name_of, result_type, run_map, stored
-from tests.kernels.map_oracle import ORACLE
+from tests.kernels.map_oracle import ORACLE, gelu
 from tests.kernels.test_soft_margin_loss_backward import bits
 from tests.tensor.internals import bfloat_of, bfloat_values
 
@@ -116,6 +116,18 @@ def test_every_float16_has_its_circular_functions(name):
     assert (np.abs(actual[finite].astype(np.float64) - exact[finite]) <= 0.501 * place).all()
     assert np.isnan(actual[~finite]).all() and (np.signbit(actual) == np.signbit(exact))[x == 0].all()
 
+
+def test_every_float16_has_its_gelu():
+    """It is computed to 2^-20 in float32, and to less where the result is subnormal."""
+    x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    with np.errstate(all="ignore"):
+        exact = gelu(x.astype(np.float64))
+    finite = np.isfinite(x)
+    actual = call("gelu", "float16", [x])[0]
+    place = np.spacing(np.abs(exact[finite]).astype(np.float16).clip(max=65472)).astype(np.float64)
+    assert (np.abs(actual[finite].astype(np.float64) - exact[finite]) <= 0.501 * place).all()
+    assert (np.isnan(actual[~finite]) == ~(x[~finite] == np.inf)).all() and (actual[x == np.inf] == np.inf).all()
+    assert (np.signbit(actual) == np.signbit(x))[finite].all()
 
 
 @pytest.mark.parametrize("name", FORMULAS)
