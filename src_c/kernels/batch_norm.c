@@ -103,6 +103,20 @@ static void find_statistics(const NormWork *work, int64_t block, State *state, c
                           state->inverse);
 }
 
+KERNEL_CLONES static void variances_to_inverses(int64_t groups, double epsilon, double *values)
+{
+    for (int64_t i = 0; i < groups; i++) {
+        values[i] = 1 / sqrt(values[i] + epsilon);
+    }
+}
+
+KERNEL_CLONES static void multiply(int64_t groups, double *restrict values, const double *restrict factors)
+{
+    for (int64_t i = 0; i < groups; i++) {
+        values[i] *= factors[i];
+    }
+}
+
 /* A parameter of a block's groups, or what stands for an absent one. */
 static void load_given(const NormWork *work, int64_t block, const View *view, double fallback, double *values)
 {
@@ -110,7 +124,7 @@ static void load_given(const NormWork *work, int64_t block, const View *view, do
         us_fold_load(&work->fold, block, view, values);
         return;
     }
-    for (int64_t i = 0; i < groups_of(work, block); i++) {
+    for (int64_t i = 0, groups = groups_of(work, block); i < groups; i++) {
         values[i] = fallback;
     }
 }
@@ -119,9 +133,7 @@ static void load_scale_and_bias(const NormWork *work, int64_t block, const doubl
 {
     load_given(work, block, &work->parameters[0], 1, scale);
     load_given(work, block, &work->parameters[1], 0, bias);
-    for (int64_t i = 0; i < groups_of(work, block); i++) {
-        scale[i] *= inverse[i];
-    }
+    multiply(groups_of(work, block), scale, inverse);
 }
 
 static void set_normal_columns(const NormWork *work, int64_t block, State *state)
@@ -179,8 +191,8 @@ static void load_mean_and_inverse(const NormWork *work, int64_t block, const Vie
 {
     us_fold_load(&work->fold, block, &views[0], mean);
     us_fold_load(&work->fold, block, &views[1], inverse);
-    for (int64_t i = 0; of_variance && i < groups_of(work, block); i++) {
-        inverse[i] = 1 / sqrt(inverse[i] + work->norm->epsilon);
+    if (of_variance) {
+        variances_to_inverses(groups_of(work, block), work->norm->epsilon, inverse);
     }
 }
 
@@ -379,7 +391,7 @@ static void finish_totals(void *context, int64_t block, void *memory, const doub
     State *state = memory;
     double variance[FOLD_WIDTH];
     find_statistics(work, block, state, sums, variance);
-    for (int64_t i = 0; i < groups_of(work, block); i++) {
+    for (int64_t i = 0, groups = groups_of(work, block); i < groups; i++) {
         variance[i] = (variance[i] + state->mean[i] * state->mean[i]) * work->elements;
         state->mean[i] *= work->elements;
     }
@@ -403,7 +415,7 @@ static void finish_slope_sums(void *context, int64_t block, void *memory, const 
     State *state = memory;
     const double *sum = sums;
     double product[FOLD_WIDTH], scale_gradient[FOLD_WIDTH];
-    for (int64_t i = 0; i < groups_of(work, block); i++) {
+    for (int64_t i = 0, groups = groups_of(work, block); i < groups; i++) {
         const bool doubles = work->fold.operands[0].dtype == DTYPE_FLOAT64;
         const double centre = doubles ? state->mean[i] : (double)(float)state->mean[i];
         product[i] = sums[work->fold.width + i] + (centre - state->mean[i]) * sum[i];
