@@ -12,7 +12,7 @@ enum { GROUP_ELEMENTS = 1024, VECTOR_BYTES = 64, PARTS = 16 };
 /* Where the next rows lie; they are fetched while powers are computed. */
 typedef struct Next {
     const char *read[2], *written[2];
-    int64_t size; /* of an element */
+    int64_t size, count; /* of an element; how many there are */
 } Next;
 
 /* The rows as float32. */
@@ -24,7 +24,7 @@ typedef struct Group {
 
 US_ALWAYS_INLINE void fetch_next(const Next *next, int64_t first, int64_t count)
 {
-    const int64_t end = (first + count) * next->size;
+    const int64_t end = (first + count < next->count ? first + count : next->count) * next->size;
     for (int64_t byte = first * next->size; byte < end; byte += CACHE_LINE_BYTES) {
         for (int k = 0; k < 2; k++) {
             __builtin_prefetch((const void *)((uintptr_t)next->read[k] + (uintptr_t)byte), 0);
@@ -114,6 +114,7 @@ void us_group_losses(const RowLosses *work, int64_t first, int64_t rows, double 
     float tiles[4][GROUP_ELEMENTS];
     const int64_t at = first * work->classes, count = rows * work->classes;
     Group group = {tiles[0], tiles[1], tiles[2], tiles[3], {.size = (int64_t)us_dtype_size(work->dtype)}};
+    group.next.count = work->outer * work->classes - at - count;
     group.next.read[0] = element(work->logits, work->dtype, at + count);
     group.next.read[1] = element(work->labels, work->dtype, at + count);
     group.next.written[0] = element(work->probabilities ? work->probabilities : work->logits, work->dtype, at + count);
