@@ -25,6 +25,9 @@ enum { REDUCE_ROWS = 8 };
  * way, which is slower where they come from far memory. */
 enum { FETCHED_AHEAD = 4096 };
 
+/* Rows that are fetched while the ones before are read have at most so many columns. */
+enum { FETCHED_WIDTH = 8 * LANES };
+
 /* Elements of one panel: `rows` rows of `width` columns, a multiple of LANES, each for the state of its column. Columns
  * lie side by side in blocks of LANES, which are `block_stride` elements apart; rows in groups of REDUCE_ROWS. The last
  * rows, less than a group, follow as rows of neighbours. Row r is number position + r of those that are reduced. */
