@@ -221,6 +221,29 @@ def test_lines():
         assert f"index {outside} is outside" in fault(name, *given, *([0] if name == "Scatter" else []), empty((3, 100)))
 
 
+def test_rows_are_added_in_order():
+    """Rows of a matrix, wide or not, with places from the end and far more rows than places or far fewer."""
+    for kind, layout in cases(["F32", "F16", "BF16", "F64", "I32"]):
+        for (places, count), width in itertools.product(((7, 300), (300, 7), (1, 1), (5000, 0)), (15, 16, 67, 515)):
+            table, rows = drawn((places, width), kind), drawn((count, width), kind)
+            rows[::3] /= 2
+            rows = np.trunc(rows) if kind == "I32" else rows
+            if count > 2 and kind == "F32":  # in another order the sum would be another one
+                rows[0], rows[1], rows[2] = 1e30, 3, -1e30
+            index = RANDOM.integers(0, places, count)
+            index[:3] = 0
+            expected = table.copy()
+            np.add.at(expected, index, rows)
+            given = index - places * (RANDOM.random(count) < 0.3)
+            for index_kind in ("I32", "I64"):
+                found = call("IndexPutImpl", selfRef=tensor(table, kind, layout), indices=[tensor(given, index_kind, layout)],
+                             values=tensor(rows, kind, layout), accumulate=True, unsafe=False)  # fmt: skip
+                np.testing.assert_array_equal(found, rounded(expected, kind))
+    out, outside = tensor(np.ones((5, 20))), tensor([0, 5, 7], "I64")
+    assert "index 5 is outside" in fault("IndexPutImpl", out, _list([outside]), tensor(np.ones((3, 20))), True, False)
+    np.testing.assert_array_equal(out.values(), 1)
+
+
 def test_sums_do_not_depend_on_the_number_of_threads():
     source = """
 import hashlib

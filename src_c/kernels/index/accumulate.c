@@ -2,6 +2,7 @@
  * lie close together have a number of the wide type each; otherwise positions are sorted by the element (or slice)
  * they name, keeping their order, and each group is added up. */
 #include "kernels/index/lines.h"
+#include "kernels/index/rows.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/radix.h"
@@ -392,6 +393,65 @@ static KernelStatus accumulate_dense(const Places *places, const PlaceAxes *axes
     return atomic_load(&run.no_memory) ? KERNEL_NO_MEMORY : us_place_status(&run.outside);
 }
 
+/* ---- rows that one index tensor names ---- */
+
+enum { LEAST_ROW = 16 }; /* elements */
+
+typedef struct RowNumbers {
+    const Places *places; /* offsets into the tensor are numbers of rows */
+    const Axes *outer;
+    int64_t count, *numbers;
+    OutsideIndex outside;
+} RowNumbers;
+
+/* Whether the slices are rows of a matrix, which us_add_rows adds in the same type and order. */
+static bool are_rows(const Places *places, const PlaceAxes *axes)
+{
+    const Axes *outer = &axes->outer, *inner = &axes->inner;
+    const Indexing *call = places->call;
+    const int64_t width = axes->inner_count;
+    return places->count == 1 && call->action == INDEX_ADD && !call->scales && us_dtype_is_float(places->tensor.dtype) &&
+           places->other.dtype == places->tensor.dtype && width >= LEAST_ROW && inner->rank == 1 && outer->rank == 1 &&
+           inner->strides[PLACE_TENSOR][0] == 1 && inner->strides[PLACE_OTHER][0] == 1 &&
+           places->axes[0].axis.stride == width && outer->strides[PLACE_TENSOR][0] == 0 &&
+           outer->strides[PLACE_OTHER][0] == width;
+}
+
+static void number_piece(void *context, int64_t piece)
+{
+    RowNumbers *work = context;
+    const void *index_data[INDEX_LIMIT] = {work->places->axes[0].index.data};
+    const int64_t end = work->count < (piece + 1) * PIECE ? work->count : (piece + 1) * PIECE;
+    for (int64_t begin = piece * PIECE; begin < end; begin += PLACE_TILE) {
+        const int64_t count = end - begin < PLACE_TILE ? end - begin : PLACE_TILE;
+        if (!us_place_tile(work->places, work->outer, index_data, begin, count, work->numbers + begin, NULL, piece,
+                           &work->outside)) {
+            return;
+        }
+    }
+}
+
+static KernelStatus accumulate_rows(const Places *places, const PlaceAxes *axes)
+{
+    Places numbered = *places;
+    numbered.axes[0].axis.stride = 1;
+    RowNumbers work = {.places = &numbered, .outer = &axes->outer, .count = axes->outer_count};
+    work.numbers = us_scratch_take((size_t)work.count * sizeof *work.numbers);
+    if (work.numbers == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    run_pieces((work.count + PIECE - 1) / PIECE, work.count, number_piece, &work);
+    KernelStatus status = us_place_status(&work.outside);
+    if (status == KERNEL_OK) {
+        const View index = us_view_contiguous(work.numbers, DTYPE_INT64, 1, &work.count);
+        status = us_add_rows(&(RowSum){.out = places->tensor.data, .rows = places->other.data, .index = &index,
+                                       .targets = places->axes[0].axis.size, .width = axes->inner_count,
+                                       .dtype = places->tensor.dtype});
+    }
+    us_scratch_give_back(work.numbers);
+    return status;
+}
+
 KernelStatus us_accumulate_places(const Places *places)
 {
     const PlaceAxes axes = us_place_axes(places);
@@ -399,6 +459,10 @@ KernelStatus us_accumulate_places(const Places *places)
     PlaceCut cut;
     if (is_dense(places, &axes, lane, &cut)) {
         return accumulate_dense(places, &axes, cut, lane);
+    }
+    if (are_rows(places, &axes)) {
+        us_place_copies_parts(places, &axes, &(PlaceCut){.axis = -1});
+        return accumulate_rows(places, &axes);
     }
     us_place_copies_parts(places, &axes, &(PlaceCut){.axis = -1});
     Accumulation work = {.places = places, .axes = &axes};
