@@ -19,6 +19,9 @@ KERNEL_CLONES static int64_t first_outside(const int *index, int64_t count, int6
     enum { AT_ONCE = 256 };
     int64_t first = 0;
     for (int outside = 0; first + AT_ONCE <= count; first += AT_ONCE) {
+        for (int64_t k = first; k < first + AT_ONCE; k += LANES) {
+            READ_AHEAD(index, k, count)
+        }
         for (int64_t k = first; k < first + AT_ONCE; k++) {
             outside |= index[k] < 0 || index[k] >= (int)limit;
         }
