@@ -1,9 +1,9 @@
 #include "kernels/pooling.h"
 
 #include "kernels/detach.h"
-#include "kernels/move/copy_view.h"
 #include "kernels/pieces.h"
 #include "kernels/pool/average_gradient.h"
+#include "kernels/pool/copies.h"
 #include "kernels/scratch.h"
 #include "kernels/widened.h"
 #include "tensor/convert.h"
@@ -229,16 +229,27 @@ static Joining joining_of(const Pool *pool)
     return !is_maximum(pool) ? JOIN_SUM : pool->pooling->propagate_nan ? JOIN_LARGER_OR_NAN : JOIN_LARGER;
 }
 
-/* 2 x 2 elements side by side, in rows of at least LANES windows, and nothing to blend. */
-static bool is_maximum_of_four(const Pool *pool)
+/* Squares of two axes, two elements apart, and nothing to blend. */
+static bool is_maximum_of_squares(const Pool *pool, int64_t side, int64_t most_padding)
 {
     const Pooling *pooling = pool->pooling;
-    bool is = is_maximum(pool) && pool->in[0] == 1 && pool->out[0] == 1 && pool->out[2] >= LANES;
+    bool is = is_maximum(pool) && pool->in[0] == 1 && pool->out[0] == 1;
     for (int axis = 1; axis < 3; axis++) {
-        is &= pooling->window[axis] == 2 && pooling->stride[axis] == 2 && pooling->padding[axis] == 0 &&
-              2 * pool->out[axis] <= pool->in[axis];
+        is &= pooling->window[axis] == side && pooling->stride[axis] == 2 && pooling->padding[axis] <= most_padding;
     }
     return is && pooling->alpha == 1 && pooling->beta == 0;
+}
+
+/* 2 x 2 elements side by side, all inside, in rows of at least LANES windows. */
+static bool is_maximum_of_four(const Pool *pool)
+{
+    return is_maximum_of_squares(pool, 2, 0) && pool->out[2] >= LANES && 2 * pool->out[1] <= pool->in[1] &&
+           2 * pool->out[2] <= pool->in[2];
+}
+
+static bool is_maximum_of_nine(const Pool *pool)
+{
+    return is_maximum_of_squares(pool, 3, 1);
 }
 
 /* Backward: where a band lies on the axes d and h, and the windows that reach into it. Gives its plane. */
@@ -477,94 +488,6 @@ static bool has_rows(const View *view)
     return us_view_is_absent(view) || view->shape[view->rank - 1] <= 1 || view->strides[view->rank - 1] == 1;
 }
 
-/* The same by way of packed copies, of a few images at a time where these stay in the cache. */
-enum { COPIED_VIEWS = 4, COPIED_RESULT = 3, COPIED_BYTES = 256 * 1024 };
-
-typedef struct Copied {
-    const View *views;
-    const Pooling *pooling;
-    int64_t images; /* at a time */
-    atomic_int status;
-} Copied;
-
-static View images_of(const View *view, int64_t first, int64_t count)
-{
-    View result = *view;
-    if (!us_view_is_absent(view)) {
-        result.data = (char *)view->data + first * view->strides[0] * (int64_t)us_dtype_size(view->dtype);
-        result.shape[0] = count;
-    }
-    return result;
-}
-
-static size_t packed_bytes(const View *view)
-{
-    return us_view_is_absent(view) ? 0 : us_scratch_round((size_t)us_view_elements(view) * us_dtype_size(view->dtype));
-}
-
-static KernelStatus backward_of_copied(const View *views, const Pooling *pooling)
-{
-    size_t size = 0;
-    for (int k = 0; k < COPIED_VIEWS; k++) {
-        size += packed_bytes(&views[k]);
-    }
-    char *memory = us_scratch_take(size), *cursor = memory;
-    if (memory == NULL) {
-        return KERNEL_NO_MEMORY;
-    }
-    View packed[COPIED_VIEWS];
-    for (int k = 0; k < COPIED_VIEWS; k++) {
-        packed[k] = views[k];
-        if (!us_view_is_absent(&views[k])) {
-            packed[k] = us_view_contiguous(us_scratch_part(&cursor, packed_bytes(&views[k])), views[k].dtype, views[k].rank,
-                                           views[k].shape);
-            if (k != COPIED_RESULT || pooling->beta != 0) {
-                us_copy_view(&packed[k], &views[k]);
-            }
-        }
-    }
-    const KernelStatus status = backward_of_rows(packed, pooling);
-    if (status == KERNEL_OK) {
-        us_copy_view(&views[COPIED_RESULT], &packed[COPIED_RESULT]);
-    }
-    us_scratch_give_back(memory);
-    return status;
-}
-
-static void run_images(void *context, int64_t piece)
-{
-    Copied *work = context;
-    const int64_t first = piece * work->images, left = work->views[COPIED_RESULT].shape[0] - first;
-    View views[COPIED_VIEWS];
-    for (int k = 0; k < COPIED_VIEWS; k++) {
-        views[k] = images_of(&work->views[k], first, left < work->images ? left : work->images);
-    }
-    const KernelStatus status = backward_of_copied(views, work->pooling);
-    if (status != KERNEL_OK) {
-        atomic_store(&work->status, (int)status);
-    }
-}
-
-static KernelStatus backward_of_copies(const View *views, const Pooling *pooling)
-{
-    const int64_t images = views[COPIED_RESULT].shape[0];
-    const int64_t bytes = images > 0 ? (int64_t)packed_bytes(&views[COPIED_RESULT]) / images : 0;
-    if (bytes == 0 || bytes > COPIED_BYTES) {
-        return backward_of_copied(views, pooling);
-    }
-    Detached detached; /* no image's result is what another one reads */
-    const KernelStatus status = us_detach(&detached, COPIED_RESULT, views, 1, &views[COPIED_RESULT]);
-    View apart[COPIED_VIEWS];
-    memcpy(apart, detached.inputs, COPIED_RESULT * sizeof *apart);
-    apart[COPIED_RESULT] = views[COPIED_RESULT];
-    Copied work = {.views = apart, .pooling = pooling, .images = COPIED_BYTES / bytes, .status = (int)status};
-    if (status == KERNEL_OK) {
-        us_parallel((images + work.images - 1) / work.images, run_images, &work);
-    }
-    us_detach_end(&detached);
-    return (KernelStatus)atomic_load(&work.status);
-}
-
 KernelStatus us_pooling_backward(const View *views, const void *attributes)
 {
     const Pooling *pooling = attributes;
@@ -573,5 +496,5 @@ KernelStatus us_pooling_backward(const View *views, const void *attributes)
         return us_average_gradient(&views[1], &views[3], pooling);
     }
     const bool rows = has_rows(&views[0]) && has_rows(&views[1]) && has_rows(&views[2]) && has_rows(&views[3]);
-    return rows ? backward_of_rows(views, pooling) : backward_of_copies(views, pooling);
+    return rows ? backward_of_rows(views, pooling) : us_pooling_of_copies(backward_of_rows, views, pooling);
 }

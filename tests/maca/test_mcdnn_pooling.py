@@ -223,10 +223,10 @@ def test_gaps_stay_and_the_old_value_is_not_read():
 def test_gradients_of_narrow_images_end_where_they_end():
     """Rows are narrower than what the loops write at once; what lies behind each image is the caller's."""
     ways = [((3, 3), (1, 1), (2, 2)), ((2, 2), (0, 0), (2, 2)), ((3, 3), (1, 1), (1, 1))]
-    for (height, width), (window, padding, stride), data_type in itertools.product(
-            itertools.product((3, 5, 8), (3, 7, 17, 31, 33)), ways, (FLOAT, HALF)):
-        sizes, plane = (3, 1, height, width), height * width
-        strides = plane + 96, plane, width, 1
+    for (height, width), (window, padding, stride), data_type, gap in itertools.product(
+            itertools.product((3, 5, 8), (3, 7, 17, 31, 33)), ways, (FLOAT, HALF), (0, 5)):
+        sizes, plane = (3, 1, height, width), height * (width + gap)
+        strides = plane + 96, plane, width + gap, 1
         x = Tensor(random(sizes, data_type), data_type, strides)
         dx = Tensor(np.full(sizes, np.nan), data_type, strides)
         outputs = output_sizes(sizes, window, padding, stride)
@@ -362,12 +362,13 @@ def winner_of(window, propagate):
 
 
 @pytest.mark.parametrize("data_type", TYPES)
-@pytest.mark.parametrize("window, padding, stride", [((3, 3), (1, 1), (2, 2)), ((3, 3), (1, 2), (1, 1)),
-                                                     ((2, 5), (0, 3), (3, 3)), ((3, 4), (2, 0), (2, 2))])  # fmt: skip
+@pytest.mark.parametrize("window, padding, stride", [
+    ((3, 3), (1, 1), (2, 2)), ((3, 3), (0, 0), (2, 2)), ((3, 3), (0, 1), (2, 2)), ((3, 3), (1, 0), (2, 2)),
+    ((3, 3), (1, 2), (1, 1)), ((2, 5), (0, 3), (3, 3)), ((3, 4), (2, 0), (2, 2))])
 def test_winners_among_nans_and_infinities(window, padding, stride, data_type):
     """Windows that overlap and reach over the edges, whose neighbours there are no taps."""
-    for mode, propagate in itertools.product((MAX, DETERMINISTIC), (False, True)):
-        sizes = (1, 3, 9, 37)
+    images = (1, 3, 9, 37), (1, 2, 8, 64), (1, 2, 9, 66)
+    for mode, propagate, sizes in itertools.product((MAX, DETERMINISTIC), (False, True), images):
         values = random(sizes, data_type, 1).round()
         values[:, 0, ::3, 1::5], values[:, 0, :4, :6], values[:, 0, 4:7, 9:14] = -0.0, np.nan, -np.inf
         values[:, 1, 5, 20], values[:, 1, -3:, -6:], values[:, 1, :3, -5:] = np.nan, -np.inf, np.inf
