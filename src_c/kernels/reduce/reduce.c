@@ -90,7 +90,8 @@ static void choose_reduction(ReduceWork *work, const Reduction *reduction)
     work->step = reduction->step[level][work->body];
     work->merge = reduction->merge[level][lane];
     work->finish = reduction->finish[level][lane];
-    work->fold = reduction->fold[level][work->body];
+    work->fold = (reduction->values != NULL ? reduction->values : reduction)->fold[level][work->body];
+    work->find = reduction->find[level][work->body];
     work->has_b = reduction->outputs > 1;
 }
 
@@ -152,17 +153,14 @@ static void locate(const ReduceWork *work, int64_t position, int64_t count, cons
                    const ReduceStates *states)
 {
     const int64_t size = (int64_t)us_dtype_size(work->array);
-    const int level = us_level();
-    ReduceFold *fold = work->reduction->values->fold[level][work->body];
-    ReduceFind *find = work->reduction->find[level][work->body];
     for (int64_t done = 0, part; done < count; done += part) {
         part = smaller(count - done, NEAR);
         _Alignas(64) char a[LANES * WIDEST] = {0}, index[LANES * WIDEST] = {0};
-        fold(elements + done * size, part, a);
+        work->fold(elements + done * size, part, a);
         store_index(work, position + done, index);
         work->merge(1, states->a, states->b, a, index);
         if (memcmp(states->b, index, (size_t)work->wide_size) == 0) {
-            const int64_t found = find(elements + done * size, part, states->a);
+            const int64_t found = work->find(elements + done * size, part, states->a);
             store_index(work, position + done + found, states->b);
         }
     }
@@ -187,11 +185,18 @@ static void turn_strip(const ReduceWork *work, int64_t row, const char *states, 
     us_copy_elements(turned->bytes + row * work->wide_size, LANES, states, 1, work->wide_size, LANES);
 }
 
+/* Two loops: a search ends where the processor did not expect it, which would undo its work on the next row. */
 static void fold_rows(const ReduceWork *work, const char *data, int64_t along, int64_t rows, int64_t begin, int64_t end,
-                      char *to_a)
+                      char *to_a, char *to_b)
 {
+    const int64_t size = work->wide_size;
+    const char *const elements = data + begin * work->size;
     for (int64_t row = 0; row < rows; row++) {
-        work->fold(data + row * along + begin * work->size, end - begin, to_a + row * work->wide_size);
+        work->fold(elements + row * along, end - begin, to_a + row * size);
+    }
+    for (int64_t row = 0; row < rows && work->find != NULL; row++) {
+        const int64_t found = work->find(elements + row * along, end - begin, to_a + row * size);
+        store_index(work, begin + found, to_b + row * size);
     }
 }
 
@@ -246,13 +251,14 @@ static void reduce_unit(const ReduceWork *work, int64_t unit, int64_t begin, int
         return;
     }
     const bool is_indexed = work->reduction->values != NULL;
-    const bool folds = work->fold != NULL && us_reduce_row_in_place(work) && begin < end;
+    const int64_t near_rows = begin < end ? NEAR / (end - begin) : 0, at_once = is_indexed ? smaller(near_rows, LANES) : LANES;
+    const bool folds = work->fold != NULL && us_reduce_row_in_place(work) && begin < end && at_once > 0;
     for (int64_t i = 0, rows; i < count; i += rows) {
         const int64_t place = i * work->wide_size;
         char *const a = states->a.bytes + place, *const b = states->b.bytes + place;
-        rows = is_indexed ? 1 : smaller(count - i, LANES);
+        rows = is_indexed && !folds ? 1 : smaller(count - i, at_once);
         if (folds) {
-            fold_rows(work, data + i * along, along, rows, begin, end, a);
+            fold_rows(work, data + i * along, along, rows, begin, end, a, b);
         } else if (is_indexed) {
             reduce_indexed_row(work, data + i * along, begin, end, a, b);
         } else {

@@ -27,6 +27,7 @@ typedef struct ReduceWork {
     ReduceMerge *merge;
     ReduceFinish *finish;
     ReduceFold *fold;  /* of rows that lie in memory as it reads them; NULL: there is none */
+    ReduceFind *find;  /* of an index; NULL: there is none */
     bool has_b;        /* its states have a second value */
     char *partial;     /* of units cut into chunks: states of every chunk */
     char *guesses;     /* of these units: the results of the first reduction */
