@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from understudy.maca import ffi, lib
 
 from tests.conformance.harness import run_python
-from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, ROUNDING, Tensor, activation,
+from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, ROUNDING, Buffer, Tensor, activation,
                                       assert_close,
                                       digest_of, handle, nhwc_strides, packed_strides, random, run, scale)
 
@@ -127,6 +127,21 @@ def test_nan_option_of_the_relu_forms(mode, data_type):
     np.testing.assert_array_equal(out.values(), [np.nan, 0, 1, np.nan])
     backward(kept, x, ones, x, out)
     np.testing.assert_array_equal(out.values(), [np.nan, 0, 1, np.nan])
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("propagate_nan", [False, True])
+@pytest.mark.parametrize("data_type, infinity, quiet", [(HALF, 0x7C00, 0x200), (BFLOAT16, 0x7F80, 0x40)])
+def test_relu_of_every_16_bit_number(data_type, infinity, quiet, propagate_nan, in_place):
+    """NaNs become quiet or 0; all others are kept or become +0. Their count is no multiple of a vector's."""
+    bits = np.concatenate([np.arange(1 << 16), [0x1234, 0x8001, infinity + 1, 0x3C00, 0]]).astype(np.uint16)
+    x = Tensor(np.zeros(bits.shape), data_type)
+    x.buffer = Buffer(bits)
+    y = x if in_place else Tensor(np.zeros(bits.shape), data_type)
+    forward(activation(RELU, IGNORED, propagate_nan=propagate_nan), x, y)
+    is_nan = (bits & 0x7FFF) > infinity
+    of_nan = bits | quiet if propagate_nan else np.zeros_like(bits)
+    assert np.array_equal(y.stored().view(np.uint16), np.where(is_nan, of_nan, np.where(bits < 0x8000, bits, 0)))
 
 
 @pytest.mark.parametrize("mode", [SIGMOID, TANH, ELU, SWISH])
