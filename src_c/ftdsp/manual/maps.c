@@ -15,12 +15,12 @@ static void run(const FtCall *call, FtMap map, int64_t count)
     ft_split(call, count, TILE_ELEMENTS, run_slice, &map);
 }
 
-/* Elements of which `length` that follow each other share a scale and a zero point. */
+/* `count` elements, of which `length` that follow each other share a scale and a zero point. */
 typedef struct Quantisation {
     const void *x;
     int8_t *out;
     DType dtype;
-    int64_t length;
+    int64_t count, length;
     const void *scales; /* NULL: one of all, */
     const int *zero_points;
     double scale;       /* … these */
@@ -37,15 +37,15 @@ static void quantise_slice(void *context, int64_t begin, int64_t end)
         if (q->scales) {
             us_load_double(&scale, (const char *)q->scales + ft_bytes(k, q->dtype), q->dtype, 1, 1);
         }
-        us_quantise_levels((const char *)q->x + ft_bytes(at, q->dtype), q->out + at, stop - at, q->dtype, (float)scale,
-                           (float)(q->scales ? q->zero_points[k] : q->zero_point));
+        us_quantise_levels((const char *)q->x + ft_bytes(at, q->dtype), q->out + at, stop - at, q->count - at, q->dtype,
+                           (float)scale, (float)(q->scales ? q->zero_points[k] : q->zero_point));
     }
 }
 
 void ft_op_quant(FtCall *call, const FtQuant *a)
 {
-    Quantisation work = {.x = a->input, .out = a->output, .dtype = call->dtype, .length = a->length, .scale = a->scale,
-                         .zero_point = a->zp};
+    Quantisation work = {.x = a->input, .out = a->output, .dtype = call->dtype, .count = a->length, .length = a->length,
+                         .scale = a->scale, .zero_point = a->zp};
     ft_split(call, a->length, TILE_ELEMENTS, quantise_slice, &work);
 }
 
@@ -64,7 +64,7 @@ void ft_op_QuantData(FtCall *call, const FtQuantData *a)
     ft_apart(call, "quant_values", a->quant_values, a->element_num, "scale", a->scale, ft_bytes(segments, call->dtype));
     ft_apart(call, "quant_values", a->quant_values, a->element_num, "zp", a->zp, ft_bytes(segments, DTYPE_INT32));
     Quantisation work = {.x = a->real_values, .out = a->quant_values, .dtype = call->dtype, .scales = a->scale,
-                         .length = (a->element_num + segments - 1) / segments, .zero_points = a->zp};
+                         .count = a->element_num, .length = (a->element_num + segments - 1) / segments, .zero_points = a->zp};
     if (ft_ok(call)) {
         ft_split(call, a->element_num, TILE_ELEMENTS, quantise_slice, &work);
     }
