@@ -1,18 +1,14 @@
 #include "kernels/conv/gather.h"
+#include "kernels/conv/way.h"
 #include "kernels/matmul/amx.h"
 #include "kernels/scratch.h"
 #include "kernels/tensor_ops.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
-
-/* Groups with no more channels and results than these go by rows. */
-enum { FEW_CHANNELS = 8 };
 
 /* A problem with three spatial axes; fewer become leading ones of size 1. */
 typedef struct Problem {
@@ -132,150 +128,7 @@ static bool is_depthwise(const Gather *gather)
     return gather->channels == 1 && gather->results == 1;
 }
 
-/* ---- the method ---- */
-
-/* Magnitudes of floats are ordered like their bits; NaN is above infinity. */
-enum { MAGNITUDE = 0x7fffffff };
-
-KERNEL_CLONES static int32_t largest_of(const float *values, int64_t count)
-{
-    int32_t largest = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const int32_t magnitude = (int32_t)(float_bits(values[i]) & MAGNITUDE);
-        largest = magnitude > largest ? magnitude : largest;
-    }
-    return largest;
-}
-
-typedef struct Search {
-    const View *view; /* five axes; or, without gaps, one */
-    atomic_int largest;
-} Search;
-
-enum { SEARCHED = 16 * 1024, PART = 256 };
-
-static void search_values(Search *search, const void *data, int64_t stride, int64_t count)
-{
-    const DType dtype = search->view->dtype;
-    int32_t largest = 0;
-    for (int64_t done = 0; done < count; done += PART) {
-        float values[PART];
-        const int64_t part = count - done < PART ? count - done : PART;
-        us_load_float(values, (const char *)data + done * stride * (int64_t)us_dtype_size(dtype), dtype, stride, part);
-        const int32_t found = largest_of(values, part);
-        largest = found > largest ? found : largest;
-    }
-    int known = atomic_load(&search->largest);
-    while (known < largest && !atomic_compare_exchange_weak(&search->largest, &known, largest)) {
-    }
-}
-
-static void search_run(void *context, int64_t piece)
-{
-    Search *search = context;
-    const View *view = search->view;
-    const int64_t begin = piece * SEARCHED, left = view->shape[0] - begin;
-    const char *data = (const char *)view->data + begin * (int64_t)us_dtype_size(view->dtype);
-    search_values(search, data, 1, left < SEARCHED ? left : SEARCHED);
-}
-
-/* One index of the first two axes. */
-static void search_plane(void *context, int64_t piece)
-{
-    Search *search = context;
-    const View *view = search->view;
-    const int64_t base = piece / view->shape[1] * view->strides[0] + piece % view->shape[1] * view->strides[1];
-    const int64_t rows = view->shape[2] * view->shape[3], size = (int64_t)us_dtype_size(view->dtype);
-    for (int64_t row = 0; row < rows; row++) {
-        const int64_t offset = base + row / view->shape[3] * view->strides[2] + row % view->shape[3] * view->strides[3];
-        const char *data = (const char *)view->data + offset * size;
-        search_values(search, data, view->strides[4], view->shape[4]);
-    }
-}
-
-/* The largest magnitude of a floating type; not finite where there are infinities or NaN (or doubles beyond float,
- * which does no harm). 0 for integers. */
-static float largest_magnitude(const View *view)
-{
-    Search search = {.view = view};
-    int64_t lowest, highest;
-    atomic_init(&search.largest, 0);
-    if (!us_dtype_is_float(view->dtype)) {
-        return 0;
-    }
-    const int64_t elements = us_view_elements(view);
-    if (us_view_extent(view, &lowest, &highest) && highest - lowest + 1 == elements) { /* no gaps: in memory order */
-        char *data = (char *)view->data + lowest * (int64_t)us_dtype_size(view->dtype);
-        const View run = us_view_contiguous(data, view->dtype, 1, &elements);
-        search.view = &run;
-        us_parallel((elements + SEARCHED - 1) / SEARCHED, search_run, &search);
-    } else {
-        us_parallel(view->shape[0] * view->shape[1], search_plane, &search);
-    }
-    return bits_float((uint32_t)atomic_load(&search.largest));
-}
-
-/* Whether some tap of some result lies outside the input. */
-static bool looks_outside(const Gather *gather)
-{
-    for (int axis = 0; axis < CONV_AXES; axis++) {
-        const TapAxis *taps = &gather->taps[axis];
-        const int64_t last = taps->offset + (taps->count - 1) * taps->offset_step;
-        const int64_t lowest = last < taps->offset ? last : taps->offset;
-        const int64_t highest = last < taps->offset ? taps->offset : last;
-        if (lowest < 0 || (gather->out_size[axis] - 1) * gather->step[axis] + highest >= gather->in_size[axis]) {
-            return true;
-        }
-    }
-    return false;
-}
-
-typedef enum Way { BY_PRODUCT, BY_ROWS, BY_TILES } Way;
-
-/* Whether no sum of Winograd's method can overflow: its maps enlarge values and products less than GROWTH times. */
-static bool is_moderate(double a, double b, double terms)
-{
-    enum { GROWTH = 1 << 16 };
-    const double limit = (double)FLT_MAX / GROWTH / terms;
-    return a < limit && b < limit && a * b < limit;
-}
-
-/* The way for values that are not in its way. */
-bool us_conv_winograd_pays(DType dtype, int64_t channels, int64_t results, int64_t positions)
-{
-    enum { LEAST_CHANNELS = 16, LEAST_FILTERS = 1024, LEAST_POSITIONS = 256 };
-    const bool multiplies_fast = us_amx_takes(dtype, dtype);
-    return !multiplies_fast && channels >= LEAST_CHANNELS && results >= LEAST_CHANNELS &&
-           channels * results >= LEAST_FILTERS && positions >= LEAST_POSITIONS;
-}
-
-static Way usual_way(const Gather *gather, ConvMethod method)
-{
-    const bool few = gather->channels <= FEW_CHANNELS && gather->results <= FEW_CHANNELS && gather->groups > 1;
-    if (method == CONV_DIRECT || (few && method != CONV_PRODUCT && method != CONV_WINOGRAD)) {
-        return BY_ROWS;
-    }
-    const bool pays =
-        us_conv_winograd_pays(gather->column_type, gather->channels, gather->results, gather_positions(gather));
-    const bool tiles = us_winograd_takes(gather) && (method == CONV_WINOGRAD || (method == CONV_ANY && pays));
-    return tiles ? BY_TILES : BY_PRODUCT;
-}
-
-/* The way for these values. `outside`: some of the filter meets zeros outside the input. */
-static Way way_of(const Gather *gather, ConvMethod method, bool outside, const View *in, const View *filter)
-{
-    const Way way = usual_way(gather, method);
-    if (way == BY_ROWS || (way == BY_PRODUCT && !outside)) {
-        return way;
-    }
-    const float largest = largest_magnitude(filter);
-    const double terms = (double)(gather->channels * gather_taps(gather));
-    if (outside && !isfinite(largest)) {
-        return BY_ROWS;
-    }
-    return way == BY_TILES && is_moderate((double)largest, (double)largest_magnitude(in), terms) ? BY_TILES
-                                                                                                : BY_PRODUCT;
-}
+/* ---- operands ---- */
 
 /* Only products take 16-bit operands as they are. */
 static void choose_column_type(Gather *gather, Way way)
@@ -338,7 +191,7 @@ KernelStatus us_conv_forward(const View *views, const void *attributes)
         return KERNEL_OK;
     }
     Gather gather = gather_of(&problem, false, &problem.x, &problem.w, &problem.y);
-    const Way way = way_of(&gather, conv->method, looks_outside(&gather), &problem.x, &problem.w);
+    const Way way = us_conv_way(&gather, conv->method, us_conv_looks_outside(&gather), &problem.x, &problem.w);
     choose_column_type(&gather, way);
     if (!convert_filter(&problem, &gather, false, &copy)) {
         return KERNEL_NO_MEMORY;
@@ -420,7 +273,7 @@ KernelStatus us_conv_backward_data(const View *views, const void *attributes)
     void *copy;
     Gather gather = gather_of(&problem, true, &problem.y, &problem.w, &problem.x);
     /* Where the stride is above 1, the results' positions differ from residue to residue: taken to look outside. */
-    const Way way = way_of(&gather, conv->method, true, &problem.y, &problem.w);
+    const Way way = us_conv_way(&gather, conv->method, true, &problem.y, &problem.w);
     choose_column_type(&gather, way);
     if (!convert_filter(&problem, &gather, true, &copy)) {
         return KERNEL_NO_MEMORY;
@@ -489,13 +342,13 @@ static KernelStatus filter_sums_in(Way way, Problem *problem, Gather *gather, vo
  * values. */
 static KernelStatus filter_sums(Problem *problem, Gather *gather, void *sums, int64_t elements)
 {
-    const Way way = usual_way(gather, problem->conv->method);
+    const Way way = us_conv_usual_way(gather, problem->conv->method);
     const View all = us_view_contiguous(sums, gather->compute, 1, &elements);
     const KernelStatus status = filter_sums_in(way, problem, gather, sums);
-    if (status != KERNEL_OK || way == BY_ROWS || isfinite(largest_magnitude(&all))) {
+    if (status != KERNEL_OK || way == BY_ROWS || isfinite(us_conv_largest_magnitude(&all))) {
         return status;
     }
-    const bool by_rows = looks_outside(gather) && !isfinite(largest_magnitude(&problem->y));
+    const bool by_rows = us_conv_looks_outside(gather) && !isfinite(us_conv_largest_magnitude(&problem->y));
     const Way other = by_rows ? BY_ROWS : BY_PRODUCT;
     return other == way ? status : filter_sums_in(other, problem, gather, sums);
 }
