@@ -134,6 +134,18 @@ def test_gelu_keeps_its_precision_where_the_probability_is_small():
     assert (np.abs(actual - (probability + wide * density)) <= allowed).all()
 
 
+def test_every_float16_has_its_sigmoid_cross_entropy():
+    """Against targets of 0 it is ln(1 + e^x), computed to 2^-20 in float32, and to less where the result is subnormal."""
+    x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    with np.errstate(all="ignore"):
+        exact = np.logaddexp(0, x.astype(np.float64))
+    finite = np.isfinite(x)
+    actual = formula("sigmoid_cross_entropy", "float16", [x, np.zeros_like(x)])[0]
+    place = np.spacing(exact[finite].astype(np.float16).clip(max=65472)).astype(np.float64)
+    assert (np.abs(actual[finite].astype(np.float64) - exact[finite]) <= 0.501 * place).all()
+    assert np.isnan(actual[~finite]).all()  # an infinity times 0, too
+
+
 @pytest.mark.parametrize("dtype, rounding", [("float32", 0), ("float16", 2.0**-11)])
 def test_power_grad_of_scale_zero_is_zero_and_of_other_scales_the_slope(dtype, rounding):
     dy, x = samples(dtype, 100, 1), samples(dtype, 100, 2)
