@@ -129,19 +129,62 @@ def test_nan_option_of_the_relu_forms(mode, data_type):
     np.testing.assert_array_equal(out.values(), [np.nan, 0, 1, np.nan])
 
 
+# Of each type the bits of infinity, and the bit that makes a NaN quiet.
+KINDS_OF_16_BITS = [(HALF, 0x7C00, 0x200), (BFLOAT16, 0x7F80, 0x40)]
+LIMITS = [0.0, 1e-30, 3.0, 3.0001, 3.01, 1e-6, 65519.0, 65521.0, 1e38, 3.4e38, np.inf]
+
+
+def tensor_of_bits(bits, data_type):
+    tensor = Tensor(np.zeros(bits.shape), data_type)
+    tensor.buffer = Buffer(bits.view(tensor.buffer.content.dtype))
+    return tensor
+
+
+def values_of_bits(bits, data_type):
+    with np.errstate(invalid="ignore"):  # NaNs that signal
+        return tensor_of_bits(bits, data_type).values()
+
+
+def every_16_bit_number(infinity):
+    """Their count is no multiple of a vector's."""
+    return np.concatenate([np.arange(1 << 16), [0x1234, 0x8001, infinity + 1, 0x3C00, 0]]).astype(np.uint16)
+
+
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("propagate_nan", [False, True])
-@pytest.mark.parametrize("data_type, infinity, quiet", [(HALF, 0x7C00, 0x200), (BFLOAT16, 0x7F80, 0x40)])
-def test_relu_of_every_16_bit_number(data_type, infinity, quiet, propagate_nan, in_place):
-    """NaNs become quiet or 0; all others are kept or become +0. Their count is no multiple of a vector's."""
-    bits = np.concatenate([np.arange(1 << 16), [0x1234, 0x8001, infinity + 1, 0x3C00, 0]]).astype(np.uint16)
-    x = Tensor(np.zeros(bits.shape), data_type)
-    x.buffer = Buffer(bits)
-    y = x if in_place else Tensor(np.zeros(bits.shape), data_type)
-    forward(activation(RELU, IGNORED, propagate_nan=propagate_nan), x, y)
-    is_nan = (bits & 0x7FFF) > infinity
-    of_nan = bits | quiet if propagate_nan else np.zeros_like(bits)
-    assert np.array_equal(y.stored().view(np.uint16), np.where(is_nan, of_nan, np.where(bits < 0x8000, bits, 0)))
+@pytest.mark.parametrize("data_type, infinity, quiet", KINDS_OF_16_BITS)
+def test_relu_forms_of_every_16_bit_number(data_type, infinity, quiet, propagate_nan, in_place):
+    """NaNs become quiet or 0; all others are kept, or become +0 or the limit, rounded to nearest."""
+    bits = every_16_bit_number(infinity)
+    values = values_of_bits(bits, data_type)
+    is_nan, of_nan = (bits & 0x7FFF) > infinity, bits | quiet if propagate_nan else np.zeros_like(bits)
+    for mode, limit in [(RELU, np.inf), *((CLIPPED, limit) for limit in LIMITS)]:
+        x = tensor_of_bits(bits, data_type)
+        y = x if in_place else Tensor(np.zeros(bits.shape), data_type)
+        forward(activation(mode, limit, propagate_nan=propagate_nan), x, y)
+        with np.errstate(over="ignore"):
+            of_limit = Tensor(np.array([limit]), data_type).stored().view(np.uint16)
+        of_number = np.where(bits >= 0x8000, 0, np.where(values < np.float32(limit), bits, of_limit))
+        assert np.array_equal(y.stored().view(np.uint16), np.where(is_nan, of_nan, of_number)), limit
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("propagate_nan", [False, True])
+@pytest.mark.parametrize("data_type, infinity, quiet", KINDS_OF_16_BITS)
+def test_slopes_of_the_relu_forms_of_every_16_bit_number(data_type, infinity, quiet, propagate_nan, in_place):
+    """dy where x is above 0 and not above the limit, its NaNs quiet; else +0; for NaNs of x these, or +0."""
+    bits = every_16_bit_number(infinity)
+    upstream = np.random.default_rng(1).permutation(bits)
+    values = values_of_bits(bits, data_type)
+    is_nan, of_nan = (bits & 0x7FFF) > infinity, bits | quiet if propagate_nan else np.zeros_like(bits)
+    quiet_upstream = np.where((upstream & 0x7FFF) > infinity, upstream | quiet, upstream)
+    for mode, limit in [(RELU, np.inf), *((CLIPPED, limit) for limit in LIMITS)]:
+        x, dy = tensor_of_bits(bits, data_type), tensor_of_bits(upstream, data_type)
+        dx = dy if in_place else Tensor(np.zeros(bits.shape), data_type)
+        backward(activation(mode, limit, propagate_nan=propagate_nan), x, dy, x, dx)
+        is_kept = (values > 0) & (values <= np.float32(limit))
+        of_number = np.where(is_kept, quiet_upstream, 0)
+        assert np.array_equal(dx.stored().view(np.uint16), np.where(is_nan, of_nan, of_number)), limit
 
 
 @pytest.mark.parametrize("mode", [SIGMOID, TANH, ELU, SWISH])
