@@ -81,6 +81,19 @@ def test_sums(dtype):
         assert_within(reduce("mean", x, axes)[0], exact / count, 2.0**-53 * size * 2, dtype)
 
 
+@pytest.mark.parametrize("name, dtype", [*itertools.product(["sum", "nansum", "sum_squares"], FLOATS), ("sum", "complex64")])
+def test_sums_of_neighbours_are_those_of_elements_that_lie_apart(name, dtype):
+    """To the last bit of the states, in lengths of all parts that rows are cut into."""
+    result = "complex128" if dtype == "complex64" else "float64"
+    for length in (1, 15, 97, 255, 256, 300, 511, 512, 1000, 1024, 1056, 1103, 1600, 4001):
+        scale = 2.0 ** np.random.default_rng(length).integers(-12, 12, 5 * length)  # sums of any order are rounded otherwise
+        neighbours = stored_as(wide(samples(dtype, 5 * length, length, (-9, 9))) * scale, dtype).reshape(5, length)
+        apart = np.repeat(neighbours, 2, axis=1)[:, ::2]
+        apart = bfloat(apart) if dtype == "bfloat16" else apart
+        one, other = (plain(reduce(name, x, (1,), result=result)) for x in (neighbours, apart))
+        assert one == other, length
+
+
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integer_sums_products_and_extrema(dtype):
     for place, (shape, axes) in enumerate(shapes_and_axes()):

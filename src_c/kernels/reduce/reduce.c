@@ -10,7 +10,6 @@
  * than SHORT_ROW are gathered into columns. An index is looked for among NEAR elements, which are still in the cache. */
 enum {
     COLUMNS = 1024,
-    SHORT_STRIP = 2 * LANES,
     LONG_ROW = 1024,
     MANY_ROWS = 1024,
     FEW_UNITS = 32,
@@ -156,7 +155,8 @@ static void locate(const ReduceWork *work, int64_t position, int64_t count, cons
     for (int64_t done = 0, part; done < count; done += part) {
         part = smaller(count - done, NEAR);
         _Alignas(64) char a[LANES * WIDEST] = {0}, index[LANES * WIDEST] = {0};
-        work->fold(elements + done * size, part, a);
+        const ReduceRow row = {elements + done * size, part, work->strip, 0};
+        work->fold(&row, a);
         store_index(work, position + done, index);
         work->merge(1, states->a, states->b, a, index);
         if (memcmp(states->b, index, (size_t)work->wide_size) == 0) {
@@ -189,10 +189,13 @@ static void turn_strip(const ReduceWork *work, int64_t row, const char *states, 
 static void fold_rows(const ReduceWork *work, const char *data, int64_t along, int64_t rows, int64_t begin, int64_t end,
                       char *to_a, char *to_b)
 {
-    const int64_t size = work->wide_size;
+    const int64_t size = work->wide_size, bytes = (end - begin) * work->size;
     const char *const elements = data + begin * work->size;
     for (int64_t row = 0; row < rows; row++) {
-        work->fold(elements + row * along, end - begin, to_a + row * size);
+        const char *const from = elements + row * along;
+        const int64_t ahead = from + bytes + FETCHED_AHEAD <= work->end ? FETCHED_AHEAD : 0;
+        const ReduceRow given = {from, end - begin, work->strip, ahead};
+        work->fold(&given, to_a + row * size);
     }
     for (int64_t row = 0; row < rows && work->find != NULL; row++) {
         const int64_t found = work->find(elements + row * along, end - begin, to_a + row * size);
@@ -399,6 +402,9 @@ KernelStatus us_reduce(const View *views, const void *attributes)
         return KERNEL_OK;
     }
     choose_types(&work);
+    int64_t lowest, highest;
+    us_view_extent(work.input, &lowest, &highest);
+    work.end = (const char *)work.input->data + (highest + 1) * work.size;
     choose_reduction(&work, call->reduction);
     collect_axes(&work, false, true, &work.kept);
     collect_axes(&work, true, call->reduction->values == NULL, &work.reduced);

@@ -25,6 +25,9 @@ enum { REDUCE_ROWS = 8 };
  * way, which is slower where they come from far memory. */
 enum { FETCHED_AHEAD = 4096 };
 
+/* States of a row, the most, and of one shorter than LONG_ROW. */
+enum { STRIP = 64, SHORT_STRIP = 2 * LANES };
+
 /* Rows that are fetched while the ones before are read have at most so many columns. */
 enum { FETCHED_WIDTH = 8 * LANES };
 
@@ -42,8 +45,14 @@ typedef void ReduceStep(const Number *numbers, const ReducePanel *panel, const v
                         void *a, void *b);
 /* May change states up to whole LANES. */
 typedef void ReduceMerge(int64_t count, void *a, void *b, const void *c, const void *d);
-/* The extremum of `count` neighbours, at least one, as a state's value. */
-typedef void ReduceFold(const void *elements, int64_t count, void *value);
+/* Neighbours, at least one, for `strip` states. What lies `ahead` bytes after them is fetched. */
+typedef struct ReduceRow {
+    const void *elements;
+    int64_t count, strip, ahead;
+} ReduceRow;
+
+/* A row to its state's value. */
+typedef void ReduceFold(const ReduceRow *row, void *value);
 /* The first of `count` neighbours that is *value, or a NaN if that is one; *value becomes this element. */
 typedef int64_t ReduceFind(const void *elements, int64_t count, void *value);
 typedef void ReduceFinish(const Number *numbers, int64_t elements, int64_t count, const void *guess, void *a, void *b);
@@ -57,7 +66,7 @@ typedef struct Reduction {
     ReduceStep *step[LEVEL_COUNT][LANE_BODIES];
     ReduceMerge *merge[LEVEL_COUNT][LANE_BODIES];
     ReduceFinish *finish[LEVEL_COUNT][LANE_BODIES];
-    ReduceFold *fold[LEVEL_COUNT][LANE_BODIES]; /* of extrema */
+    ReduceFold *fold[LEVEL_COUNT][LANE_BODIES]; /* of extrema and sums */
     ReduceFind *find[LEVEL_COUNT][LANE_BODIES]; /* where the second output is an index */
 } Reduction;
 

@@ -5,8 +5,8 @@
 #include "kernels/reduce/reduce.h"
 #include "tensor/axes.h"
 
-/* The most states of a row; bytes of the largest element. */
-enum { STRIP = 64, WIDEST = 16 };
+/* Bytes of the largest element. */
+enum { WIDEST = 16 };
 
 typedef struct ReduceWork {
     const ReduceCall *call;
@@ -18,6 +18,7 @@ typedef struct ReduceWork {
     bool in_place;     /* the bodies can read the input's own elements */
     Axes kept, reduced; /* operands of `kept`: input, outputs */
     int64_t groups, elements;
+    const char *end; /* of the input's memory */
     bool by_columns;
     int64_t strip;     /* states of a row */
     int64_t unit_groups, units_per_run, units, chunk_elements, chunks, units_per_piece;
