@@ -25,8 +25,7 @@ static void *element(const void *data, DType dtype, int64_t index)
     return (char *)data + index * (int64_t)us_dtype_size(dtype);
 }
 
-/* The processor by itself does not read beyond a page, which a line often is, and waits for what it writes. Reading behind the
- * end does no harm. */
+/* The processor by itself does not read beyond a page, which a line often is, and waits for what it writes. */
 static void fetch_ahead(const LineGradient *work, int64_t at, int64_t count)
 {
     const char *x = element(work->x, work->dtype, at), *dy = element(work->dy, work->dtype, at);
