@@ -439,7 +439,8 @@ void us_order_tell(const StreamState *stream, const Conflict *conflict)
     char place[560] = "";
     if (us_memory_find(stream->device->platform, (void *)first, &block)) {
         snprintf(place, sizeof place, ", byte %zu of block #%llu (%zu bytes from %s%s)",
-                 (size_t)(first - block.address), (unsigned long long)block.serial, block.size, block.function, us_place(block.caller).text);
+                 (size_t)(first - block.address), (unsigned long long)block.serial, block.size, block.function,
+                 us_place(block.caller).text);
     }
     us_finding("race", "%s on stream %d %s %zu bytes at %p%s, which %s%s on stream %d %s; nothing orders the two: let "
                "stream %d wait for an event of stream %d, or the host for the latter", conflict->later_name,
