@@ -9,7 +9,7 @@
 
 /* Columns of one product: so many that they stay in a core's second cache, but no fewer than LEAST, for which the
  * filter is worth being read (or, for slopes, their sums). Images of few positions share products. There is work for a
- * few threads. */
+ * few threads, by blocks of no fewer than LEAST_OF_FEW: BLAS packs the filter for each. */
 enum { COLUMN_ELEMENTS = 192 * 1024, LEAST = 256, LEAST_OF_SLOPES = 512, SMALL_IMAGE = 512, MOST = 1024, FEW = 4,
        LEAST_OF_FEW = 256, FEWEST = 32 };
 
@@ -42,7 +42,7 @@ static Cut cut_positions(const Gather *gather, int64_t each, int64_t least)
     Cut cut = {.run = image >= SMALL_IMAGE && !gather->channels_last ? image : all};
     int64_t size = bounded(COLUMN_ELEMENTS / (each > 0 ? each : 1), least, MOST);
     const int64_t runs = all / cut.run;
-    while (gather->groups * runs * ceiling(cut.run, size) < (size > LEAST_OF_FEW ? FEW : 2) && size > FEWEST) {
+    while (gather->groups * runs * ceiling(cut.run, size) < (size >= 2 * LEAST_OF_FEW ? FEW : 2) && size > FEWEST) {
         size /= 2;
     }
     cut.per_run = ceiling(cut.run, size);
