@@ -163,11 +163,13 @@ def print_list_cost(folder: pathlib.Path) -> None:
     command = [*toolchain.compiler("c"), "-O2", HERE / "list_cost.c", "-o", program, *flags]
     subprocess.run([*command, "-lopapi", "-lnnopbase", "-lascendcl"], check=True)
     result = subprocess.run([program], check=True, capture_output=True, text=True)
-    print("\nx += y for 300 tensors: one call on lists beside a loop of calls, from C, microseconds")
-    print(f"{'dtype':<9} {'list':>10} {'loop':>10} {'loop/list':>10} {'aim':>6}")
-    for dtype, line in zip(("float32", "float16"), result.stdout.splitlines()):
-        whole, loop = map(float, line.split())
-        print(f"{dtype:<9} {whole:10.1f} {loop:10.1f} {loop / whole:10.2f} {'>=5':>6}")
+    print("\nx += y for 300 tensors: one call on lists beside a loop of calls, and a plain loop over the same bytes by one "
+          "thread, from C, microseconds")  # fmt: skip
+    print(f"{'elements':<12} {'dtype':<9} {'list':>10} {'loop':>10} {'plain':>10} {'loop/list':>10} {'aim':>6}")
+    cases = [(size, dtype) for size in ("up to 512", "up to 4096") for dtype in ("float32", "float16")]
+    for (size, dtype), line in zip(cases, result.stdout.splitlines(), strict=True):
+        whole, loop, plain = map(float, line.split())
+        print(f"{size:<12} {dtype:<9} {whole:10.1f} {loop:10.1f} {plain:10.1f} {loop / whole:10.2f} {'>=5':>6}")
 
 
 def print_gemm_cost(folder: pathlib.Path) -> None:
