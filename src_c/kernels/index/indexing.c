@@ -75,25 +75,19 @@ static void copy_piece(void *context, int64_t piece)
     const int64_t outer = axes->outer_count, inner = axes->inner_count;
     int64_t offsets[2][PLACE_TILE];
     const bool by_lines = inner == 1 && us_places_have_lines(places, &axes->outer);
-    const bool by_instruction = by_lines && reads && axes->outer.strides[PLACE_OTHER][axes->outer.rank - 1] == 1 &&
-                                us_place_gathers_words((size_t)run->element);
     for (int64_t begin = 0, count; begin < outer; begin += count) {
         PlaceLine line = {.count = outer - begin};
         if (by_lines) {
             line = us_place_line_at(places, &axes->outer, data, part.index_data[0], begin);
-            count = by_instruction ? 0 : us_place_line(&line, reads ? LINE_READ : LINE_PUT, (size_t)run->element);
+            count = us_place_line(&line, reads ? LINE_READ : LINE_PUT, (size_t)run->element);
             if (count > 0) {
                 continue;
             }
         }
         count = line.count < PLACE_TILE ? line.count : PLACE_TILE;
         if (!us_place_tile(places, &axes->outer, part.index_data, begin, count, offsets[PLACE_TENSOR],
-                           by_instruction ? NULL : offsets[PLACE_OTHER], piece, run->outside)) {
+                           offsets[PLACE_OTHER], piece, run->outside)) {
             return;
-        }
-        if (by_instruction) {
-            us_place_gather(line.other, data[PLACE_TENSOR], offsets[PLACE_TENSOR], count, (size_t)run->element);
-            continue;
         }
         if (inner == 1) {
             copy_elements(data[to], offsets[to], data[from], offsets[from], count, run->element);

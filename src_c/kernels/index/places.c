@@ -3,14 +3,9 @@
 #include "kernels/move/copy_view.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
-#include "tensor/levels.h"
 
 #include <pthread.h>
 #include <string.h>
-
-#ifdef US_HAS_LEVELS
-#include <immintrin.h>
-#endif
 
 enum { LEAST_RUN = 64 }; /* positions of a piece side by side, at least */
 
@@ -275,54 +270,15 @@ bool us_place_tile(const Places *places, const Axes *outer, const void *const *i
     return true;
 }
 
-#ifdef US_HAS_LEVELS
-/* Words of 4 or 8 bytes by the instruction for it, as many as fill vectors; how many. */
-#define GATHER_WORDS(name, bytes, Vector, store) \
-    __attribute__((target("arch=x86-64-v4"))) static int64_t name(char *to, const void *from, const int64_t *offsets, \
-                                                                 int64_t count) \
-    { \
-        const int64_t whole = count & -8; \
-        for (int64_t i = 0; i < whole; i += 8) { \
-            const Vector words = _mm512_i64gather_epi##bytes(_mm512_loadu_si512(offsets + i), from, bytes / 8); \
-            store((Vector *)(void *)(to + i * (bytes / 8)), words); \
-        } \
-        return whole; \
-    }
-GATHER_WORDS(gather_4, 32, __m256i, _mm256_storeu_si256)
-GATHER_WORDS(gather_8, 64, __m512i, _mm512_storeu_si512)
-#endif
-
-bool us_place_gathers_words(size_t size)
-{
-#ifdef US_HAS_LEVELS
-    return us_level() == LEVEL_V4 && (size == 4 || size == 8);
-#else
-    (void)size;
-    return false;
-#endif
-}
-
-static int64_t gather_words(char *to, const void *from, const int64_t *offsets, int64_t count, size_t size)
-{
-#ifdef US_HAS_LEVELS
-    if (us_place_gathers_words(size)) {
-        return (size == 4 ? gather_4 : gather_8)(to, from, offsets, count);
-    }
-#endif
-    (void)to, (void)from, (void)offsets, (void)count, (void)size;
-    return 0;
-}
-
 #define GATHER_CASE(type) \
     case sizeof(type): \
-        for (int64_t i = first; i < count; i++) { \
+        for (int64_t i = 0; i < count; i++) { \
             memcpy((type *)to + i, (const type *)from + offsets[i], sizeof(type)); \
         } \
         break;
 
 void us_place_gather(void *to, const void *from, const int64_t *offsets, int64_t count, size_t size)
 {
-    const int64_t first = gather_words(to, from, offsets, count, size);
     switch (size) {
         GATHER_CASE(uint8_t)
         GATHER_CASE(uint16_t)
