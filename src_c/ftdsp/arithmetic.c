@@ -1,7 +1,7 @@
 /* Element-wise arithmetic (ft-dsp 4, 5.1). */
 #include "ftdsp/elementwise.h"
 #include "ftdsp/operators.h"
-#include "kernels/ft_complex.h"
+#include "kernels/arrays/complex.h"
 #include "tensor/convert.h"
 
 #include <string.h>
@@ -19,17 +19,17 @@ static void sum_like(FtCall *call, const TileKernel *kernel, const void *x, cons
 
 void ft_add(FtCall *call, const void *x, const void *y, void *out, int n)
 {
-    sum_like(call, &us_ft_add, x, y, out, n);
+    sum_like(call, &us_array_add, x, y, out, n);
 }
 
 void ft_sub(FtCall *call, const void *x, const void *y, void *out, int n)
 {
-    sum_like(call, &us_ft_sub, x, y, out, n);
+    sum_like(call, &us_array_sub, x, y, out, n);
 }
 
 static void run_complex_product(void *context, int64_t begin, int64_t end)
 {
-    us_ft_complex_product(context, begin, end);
+    us_array_complex_product(context, begin, end);
 }
 
 static void multiply_complex(FtCall *call, const void *x, const void *y, void *out, int n)
@@ -43,15 +43,15 @@ static void multiply_complex(FtCall *call, const void *x, const void *y, void *o
     ft_same_or_apart(call, "out", out, "x", x, n, call->dtype);
     ft_same_or_apart(call, "out", out, "y", y, n, call->dtype);
     if (ft_ok(call)) {
-        FtMap map = {.dtype = call->dtype, .input = {x, y}, .output = {out}};
+        ArrayMap map = {.dtype = call->dtype, .input = {x, y}, .output = {out}};
         ft_split(call, n, TILE_ELEMENTS, run_complex_product, &map);
     }
 }
 
 void ft_mul(FtCall *call, const void *x, const void *y, void *out, int n)
 {
-    if (!us_ft_is_complex(call->dtype)) {
-        sum_like(call, &us_ft_mul, x, y, out, n);
+    if (!us_array_is_complex(call->dtype)) {
+        sum_like(call, &us_array_mul, x, y, out, n);
         return;
     }
     ft_length(call, "n", n);
@@ -60,11 +60,11 @@ void ft_mul(FtCall *call, const void *x, const void *y, void *out, int n)
 
 static void run_complex_quotient(void *context, int64_t begin, int64_t end)
 {
-    us_ft_complex_quotient(context, begin, end);
+    us_array_complex_quotient(context, begin, end);
 }
 
 /* The operand that is one number for all has been checked; it is copied, because out may lie over it. */
-static void divide_complex(FtCall *call, FtComplexQuotient work, int n)
+static void divide_complex(FtCall *call, ArrayComplexQuotient work, int n)
 {
     double number[2];
     if (work.x_step != 0) {
@@ -97,12 +97,12 @@ void ft_div(FtCall *call, const void *x, const void *y, void *out, int n, int op
     if (!ft_ok(call) || n == 0) {
         return;
     }
-    if (us_ft_is_complex(call->dtype)) {
-        divide_complex(call, (FtComplexQuotient){x, y, !x_is_one, !y_is_one, out, call->dtype}, n);
+    if (us_array_is_complex(call->dtype)) {
+        divide_complex(call, (ArrayComplexQuotient){x, y, !x_is_one, !y_is_one, out, call->dtype}, n);
         return;
     }
     Elementwise work = {
-        .kernel = x_is_one ? &us_ft_div_of_one : y_is_one ? &us_ft_div_by_one : &us_ft_div,
+        .kernel = x_is_one ? &us_array_div_of_one : y_is_one ? &us_array_div_by_one : &us_array_div,
         .inputs = {x_is_one ? (Operand){"y", y} : (Operand){"x", x}, {optimize ? NULL : "y", y}},
         .outputs = {{"out", out}},
     };
@@ -114,10 +114,10 @@ void ft_div(FtCall *call, const void *x, const void *y, void *out, int n, int op
 
 static void run_complex_exponential(void *context, int64_t begin, int64_t end)
 {
-    us_ft_complex_exponential(context, begin, end);
+    us_array_complex_exponential(context, begin, end);
 }
 
-static void raise_complex(FtCall *call, FtComplexExponential work, int n)
+static void raise_complex(FtCall *call, ArrayComplexExponential work, int n)
 {
     ft_operand(call, "x", work.x, n, call->dtype);
     ft_operand(call, "out", work.out, n, call->dtype);
@@ -132,12 +132,12 @@ void ft_exp(FtCall *call, const void *x, void *out, int n, double in_scale, doub
 {
     (void)scale;
     ft_length(call, "n", n);
-    if (us_ft_is_complex(call->dtype)) {
-        raise_complex(call, (FtComplexExponential){x, out, call->dtype, in_scale, out_scale}, n);
+    if (us_array_is_complex(call->dtype)) {
+        raise_complex(call, (ArrayComplexExponential){x, out, call->dtype, in_scale, out_scale}, n);
         return;
     }
     const Elementwise work = {
-        .kernel = &us_ft_exponential,
+        .kernel = &us_array_exponential,
         .numbers = {in_scale, out_scale},
         .inputs = {{"x", x}},
         .outputs = {{"out", out}},
@@ -150,7 +150,7 @@ void ft_subext(FtCall *call, const void *input0, const void *input1, double alph
 {
     ft_length(call, "size", size);
     const Elementwise work = {
-        .kernel = &us_ft_subext,
+        .kernel = &us_array_subext,
         .numbers = {alpha},
         .inputs = {{"input0", input0}, {"input1", input1}},
         .outputs = {{"output", output}},
@@ -162,7 +162,7 @@ void ft_subrelu(FtCall *call, const void *input0, const void *input1, void *outp
 {
     ft_length(call, "size", size);
     const Elementwise work = {
-        .kernel = &us_ft_subrelu,
+        .kernel = &us_array_subrelu,
         .inputs = {{"input0", input0}, {"input1", input1}},
         .outputs = {{"output", output}},
     };
@@ -173,7 +173,7 @@ void ft_subrelu6(FtCall *call, const void *input0, const void *input1, void *out
 {
     ft_length(call, "size", size);
     const Elementwise work = {
-        .kernel = &us_ft_subrelu6,
+        .kernel = &us_array_subrelu6,
         .inputs = {{"input0", input0}, {"input1", input1}},
         .outputs = {{"output", output}},
     };
@@ -185,7 +185,7 @@ void ft_pow_fusion(FtCall *call, const void *Input, const void *exponent, void *
 {
     ft_length(call, "length_in", length_in);
     Elementwise work = {
-        .kernel = &us_ft_pow,
+        .kernel = &us_array_pow,
         .numbers = {scale, shift},
         .inputs = {{"Input", Input}, {"exponent", exponent}},
         .outputs = {{"output", output}},
@@ -195,7 +195,7 @@ void ft_pow_fusion(FtCall *call, const void *Input, const void *exponent, void *
         if (!ft_ok(call)) {
             return;
         }
-        work.kernel = &us_ft_pow_one;
+        work.kernel = &us_array_pow_one;
         us_load_double(&work.numbers[2], exponent, call->dtype, 1, 1);
         work.inputs[1].name = NULL;
     }
@@ -211,7 +211,7 @@ typedef struct Sequence {
 static void run_sequence(void *context, int64_t begin, int64_t end)
 {
     const Sequence *work = context;
-    us_ft_sequence(work->start, work->step, work->out, work->dtype, begin, end);
+    us_array_sequence(work->start, work->step, work->out, work->dtype, begin, end);
 }
 
 void ft_range(FtCall *call, void *out, double start, double delta, int n)
@@ -234,6 +234,6 @@ void ft_linspace(FtCall *call, void *out, double start, double end, int n)
     Sequence work = {start, n == 1 ? 0 : (end - start) / (n - 1), out, call->dtype};
     ft_split(call, n, TILE_ELEMENTS, run_sequence, &work);
     if (n > 1) { /* the end is meant exactly; the product above may miss it by a rounding */
-        us_ft_sequence(end, 0, (char *)out + (n - 1) * (int64_t)us_dtype_size(call->dtype), call->dtype, 0, 1);
+        us_array_sequence(end, 0, (char *)out + (n - 1) * (int64_t)us_dtype_size(call->dtype), call->dtype, 0, 1);
     }
 }

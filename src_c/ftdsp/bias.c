@@ -7,7 +7,7 @@
 
 static void run_bias_add(void *context, int64_t begin, int64_t end)
 {
-    us_ft_bias_add(context, begin, end);
+    us_array_bias_add(context, begin, end);
 }
 
 void ft_biasadd(FtCall *call, const void *input_x, const void *input_bias, void *output, const int *dims,
@@ -26,7 +26,7 @@ void ft_biasadd(FtCall *call, const void *input_x, const void *input_bias, void 
         return;
     }
     const int channel_axis = strcmp(data_format, "NCHW") == 0 ? 1 : shape_size - 1;
-    FtBiasAdd work = {input_x, input_bias, output, call->dtype, shape.size[channel_axis], 1};
+    ArrayBiasAdd work = {input_x, input_bias, output, call->dtype, shape.size[channel_axis], 1};
     for (int axis = channel_axis + 1; axis < shape_size; axis++) {
         work.inner *= shape.size[axis];
     }

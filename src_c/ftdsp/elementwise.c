@@ -22,7 +22,7 @@ static int operand_count(const Operand *operands, int limit)
     return count;
 }
 
-static void check(FtCall *call, const Elementwise *work, const FtMap *map, int64_t count)
+static void check(FtCall *call, const Elementwise *work, const ArrayMap *map, int64_t count)
 {
     const int64_t end = work->first + count;
     for (int k = 0; k < map->inputs; k++) {
@@ -44,7 +44,7 @@ static void check(FtCall *call, const Elementwise *work, const FtMap *map, int64
 
 static void run_slice(void *context, int64_t begin, int64_t end)
 {
-    us_ft_map(context, begin, end);
+    us_array_map(context, begin, end);
 }
 
 void ft_elementwise(FtCall *call, const Elementwise *work, int64_t count)
@@ -54,11 +54,11 @@ void ft_elementwise(FtCall *call, const Elementwise *work, int64_t count)
     }
     const DType dtype = part_type(call->dtype);
     const int64_t parts = count * (int64_t)(us_dtype_size(call->dtype) / us_dtype_size(dtype));
-    FtMap map = {.kernel = work->kernel, .dtype = dtype};
+    ArrayMap map = {.kernel = work->kernel, .dtype = dtype};
     map.output_dtype = work->output_dtype == DTYPE_NONE ? dtype : work->output_dtype;
-    map.inputs = operand_count(work->inputs, FT_INPUTS);
-    map.outputs = operand_count(work->outputs, FT_OUTPUTS);
-    for (int k = 0; k < FT_NUMBERS; k++) {
+    map.inputs = operand_count(work->inputs, ARRAY_INPUTS);
+    map.outputs = operand_count(work->outputs, ARRAY_OUTPUTS);
+    for (int k = 0; k < ARRAY_NUMBERS; k++) {
         map.numbers[k] = work->numbers[k];
     }
     check(call, work, &map, parts);

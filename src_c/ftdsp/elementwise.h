@@ -3,7 +3,7 @@
 #define FTDSP_ELEMENTWISE_H
 
 #include "ftdsp/call.h"
-#include "kernels/ft_elementwise.h"
+#include "kernels/arrays/elementwise.h"
 
 typedef struct Operand {
     const char *name; /* the vendor's parameter */
@@ -12,8 +12,8 @@ typedef struct Operand {
 
 typedef struct Elementwise {
     const TileKernel *kernel;
-    double numbers[FT_NUMBERS];
-    Operand inputs[FT_INPUTS], outputs[FT_OUTPUTS]; /* end with a name that is NULL, or at the limit */
+    double numbers[ARRAY_NUMBERS];
+    Operand inputs[ARRAY_INPUTS], outputs[ARRAY_OUTPUTS]; /* end with a name that is NULL, or at the limit */
     DType output_dtype;                             /* DTYPE_NONE: the prefix's */
     int first;                                      /* the first element worked on; those before are not looked at */
 } Elementwise;

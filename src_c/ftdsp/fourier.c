@@ -1,7 +1,7 @@
 /* Fourier transforms and their factors (ft-dsp 5.1, in their later forms). */
 #include "ftdsp/operators.h"
 #include "ftdsp/shape.h"
-#include "kernels/ft_fourier.h"
+#include "kernels/arrays/fourier.h"
 
 enum { GRAIN = 1024 };
 
@@ -14,7 +14,7 @@ typedef struct Factors {
 static void run_factors(void *context, int64_t begin, int64_t end)
 {
     const Factors *work = context;
-    us_ft_fourier_factors(work->w, work->n, work->inverse, begin, end);
+    us_array_fourier_factors(work->w, work->n, work->inverse, begin, end);
 }
 
 void ft_getw(FtCall *call, float *w, int n, int direction)
@@ -29,7 +29,7 @@ void ft_getw(FtCall *call, float *w, int n, int direction)
     }
 }
 
-static void check(FtCall *call, const FtFourier *work, int64_t count)
+static void check(FtCall *call, const ArrayFourier *work, int64_t count)
 {
     const int64_t size = (int64_t)us_dtype_size(call->dtype), bytes = count * size, factors = work->n * size;
     ft_operand(call, "in", work->in, count, call->dtype);
@@ -45,21 +45,21 @@ static void check(FtCall *call, const FtFourier *work, int64_t count)
 
 static void run_rows(void *context, int64_t begin, int64_t end)
 {
-    us_ft_fourier_rows(context, begin, end);
+    us_array_fourier_rows(context, begin, end);
 }
 
 typedef struct Stage {
-    const FtFourier *work;
+    const ArrayFourier *work;
     int number;
 } Stage;
 
 static void run_butterflies(void *context, int64_t begin, int64_t end)
 {
     const Stage *stage = context;
-    us_ft_fourier_butterflies(stage->work, 0, stage->number, begin, end);
+    us_array_fourier_butterflies(stage->work, 0, stage->number, begin, end);
 }
 
-static void transform(FtCall *call, FtFourier *work, int batch, int n)
+static void transform(FtCall *call, ArrayFourier *work, int batch, int n)
 {
     ft_length(call, "batch", batch);
     ft_length(call, "n", n);
@@ -71,7 +71,7 @@ static void transform(FtCall *call, FtFourier *work, int batch, int n)
         return;
     }
     work->n = n;
-    work->stages = us_ft_fourier_stages(n);
+    work->stages = us_array_fourier_stages(n);
     check(call, work, count);
     if (!ft_ok(call)) {
         return;
@@ -88,12 +88,12 @@ static void transform(FtCall *call, FtFourier *work, int batch, int n)
 
 void ft_fft(FtCall *call, const float *in, const float *w, float *out, int batch, int n, float *tmp)
 {
-    FtFourier work = {.in = in, .w = w, .out = out, .tmp = tmp, .scale = 1};
+    ArrayFourier work = {.in = in, .w = w, .out = out, .tmp = tmp, .scale = 1};
     transform(call, &work, batch, n);
 }
 
 void ft_ifft(FtCall *call, const float *in, const float *w, float *out, int batch, int n, float *tmp)
 {
-    FtFourier work = {.in = in, .w = w, .out = out, .tmp = tmp, .scale = n > 0 ? 1 / (float)n : 0};
+    ArrayFourier work = {.in = in, .w = w, .out = out, .tmp = tmp, .scale = n > 0 ? 1 / (float)n : 0};
     transform(call, &work, batch, n);
 }

@@ -1,7 +1,7 @@
 /* glu, the gated linear unit (ft-dsp 4). */
 #include "ftdsp/operators.h"
 #include "ftdsp/shape.h"
-#include "kernels/ft_elementwise.h"
+#include "kernels/arrays/elementwise.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@ typedef struct Glu {
     char *halves[HALVES];
     int64_t block; /* elements of a half that lie together in the input */
     int64_t size;  /* of an element */
-    FtMap gate;
+    ArrayMap gate;
 } Glu;
 
 /* Elements begin … end-1 of each half, from the input. */
@@ -36,7 +36,7 @@ static void run_glu(void *context, int64_t begin, int64_t end)
     for (; begin < end; begin += TILE_ELEMENTS) { /* the halves of a tile are still in the cache */
         const int64_t tile_end = end - begin < TILE_ELEMENTS ? end : begin + TILE_ELEMENTS;
         cut(work, begin, tile_end);
-        us_ft_map(&work->gate, begin, tile_end);
+        us_array_map(&work->gate, begin, tile_end);
     }
 }
 
@@ -99,7 +99,7 @@ void ft_glu(FtCall *call, const void *in_data, void *const *split_data, void *ou
         .halves = {split_data[0], split_data[1]},
         .block = split_sizes[0] * (int64_t)strides[split_dim],
         .size = (int64_t)us_dtype_size(call->dtype),
-        .gate = {.kernel = &us_ft_glu, .dtype = call->dtype, .output_dtype = call->dtype, .inputs = 2, .outputs = 1,
+        .gate = {.kernel = &us_array_glu, .dtype = call->dtype, .output_dtype = call->dtype, .inputs = 2, .outputs = 1,
                  .input = {split_data[0], split_data[1]}, .output = {out_data}},
     };
     check_operands(call, &work, len);

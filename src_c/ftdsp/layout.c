@@ -133,7 +133,7 @@ typedef struct Slice {
     char *output;
     int rank;
     int64_t element; /* bytes */
-    int64_t shape[FT_RANK_LIMIT], begin[FT_RANK_LIMIT], size[FT_RANK_LIMIT];
+    int64_t shape[ARRAY_RANK_LIMIT], begin[ARRAY_RANK_LIMIT], size[ARRAY_RANK_LIMIT];
 } Slice;
 
 /* Rows: runs along the last axis. */

@@ -9,7 +9,7 @@ enum { REDUCTION_NONE, REDUCTION_MEAN, REDUCTION_SUM }; /* ft-dsp 3.3: not nnacl
 enum { SUM_BLOCK = TILE_ELEMENTS };
 
 typedef struct Sums {
-    const FtMap *map;
+    const ArrayMap *map;
     double *blocks;
 } Sums;
 
@@ -18,12 +18,12 @@ static void sum_blocks(void *context, int64_t begin, int64_t end)
     const Sums *sums = context;
     for (; begin < end; begin += SUM_BLOCK) {
         const int64_t block_end = end < begin + SUM_BLOCK ? end : begin + SUM_BLOCK;
-        sums->blocks[begin / SUM_BLOCK] = us_ft_map_sum(sums->map, begin, block_end);
+        sums->blocks[begin / SUM_BLOCK] = us_array_map_sum(sums->map, begin, block_end);
     }
 }
 
 /* Sums in blocks of a fixed size, then the blocks in order: the mask does not change the result. */
-static void reduce(FtCall *call, const FtMap *map, int64_t count, double divisor, void *loss)
+static void reduce(FtCall *call, const ArrayMap *map, int64_t count, double divisor, void *loss)
 {
     const int64_t block_count = (count + SUM_BLOCK - 1) / SUM_BLOCK;
     Sums sums = {map, malloc((size_t)block_count * sizeof(double))};
@@ -45,8 +45,8 @@ static void reduce(FtCall *call, const FtMap *map, int64_t count, double divisor
 static void reduced_loss(FtCall *call, const Elementwise *work, int64_t count, int reduction, void *tmp_loss)
 {
     const Operand *loss = &work->outputs[0];
-    FtMap map = {.kernel = work->kernel, .dtype = call->dtype, .output_dtype = call->dtype, .outputs = 1};
-    for (; map.inputs < FT_INPUTS && work->inputs[map.inputs].name; map.inputs++) {
+    ArrayMap map = {.kernel = work->kernel, .dtype = call->dtype, .output_dtype = call->dtype, .outputs = 1};
+    for (; map.inputs < ARRAY_INPUTS && work->inputs[map.inputs].name; map.inputs++) {
         const Operand *input = &work->inputs[map.inputs];
         map.input[map.inputs] = input->data;
         ft_operand(call, input->name, input->data, count, call->dtype);
@@ -65,7 +65,7 @@ void ft_binarycrossentropy(FtCall *call, int input_size, int reduction, const vo
     ft_require(call, reduction >= REDUCTION_NONE && reduction <= REDUCTION_SUM, "reduction", "range", FT_BAD_ATTRIBUTE,
                "reduction is %d; 0 is none, 1 mean, 2 sum", reduction);
     const Elementwise work = {
-        .kernel = weight_defined ? &us_ft_binary_cross_entropy_weighted : &us_ft_binary_cross_entropy,
+        .kernel = weight_defined ? &us_array_binary_cross_entropy_weighted : &us_array_binary_cross_entropy,
         .inputs = {{"input_x", input_x}, {"input_y", input_y}, {weight_defined ? "weight" : NULL, weight}},
         .outputs = {{"loss", loss}},
     };
@@ -80,7 +80,7 @@ void ft_sigmoidcrossentropywithlogits(FtCall *call, const void *input0, const vo
 {
     ft_length(call, "length", length);
     const Elementwise work = {
-        .kernel = &us_ft_sigmoid_cross_entropy,
+        .kernel = &us_array_sigmoid_cross_entropy,
         .inputs = {{"input0", input0}, {"input1", input1}},
         .outputs = {{"output", output}},
     };
@@ -92,7 +92,7 @@ void ft_sigmoidcrossentropywithlogitsgrad(FtCall *call, const void *Input0, cons
 {
     ft_length(call, "length", length);
     const Elementwise work = {
-        .kernel = &us_ft_sigmoid_cross_entropy_grad,
+        .kernel = &us_array_sigmoid_cross_entropy_grad,
         .inputs = {{"Input0", Input0}, {"Input1", Input1}},
         .outputs = {{"output", output}},
     };
@@ -104,7 +104,7 @@ void ft_smoothl1lossgrad(FtCall *call, const void *dy, void *dx1, const void *x1
 {
     ft_length(call, "length", length);
     const Elementwise work = {
-        .kernel = &us_ft_smooth_l1_grad,
+        .kernel = &us_array_smooth_l1_grad,
         .numbers = {beta},
         .inputs = {{"dy", dy}, {"x1", x1}, {"x2", x2}},
         .outputs = {{"dx1", dx1}},

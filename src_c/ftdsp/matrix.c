@@ -1,14 +1,14 @@
 /* Matrix products and attention (ft-dsp 4, 5.1). */
 #include "ftdsp/operators.h"
 #include "ftdsp/shape.h"
-#include "kernels/ft_complex.h"
+#include "kernels/arrays/complex.h"
 
 static void run_product(void *context, int64_t begin, int64_t end)
 {
-    us_ft_matrix_product(context, begin, end);
+    us_array_matrix_product(context, begin, end);
 }
 
-static void check_output(FtCall *call, const FtMatrixProduct *work)
+static void check_output(FtCall *call, const ArrayMatrixProduct *work)
 {
     const int64_t m = work->m, size = (int64_t)us_dtype_size(call->dtype), c_bytes = m * work->n * size;
     ft_operand(call, "A", work->a, m * work->k, call->dtype);
@@ -22,7 +22,7 @@ static void check_output(FtCall *call, const FtMatrixProduct *work)
     }
 }
 
-static void product(FtCall *call, FtMatrixProduct *work, int M, int N, int K)
+static void product(FtCall *call, ArrayMatrixProduct *work, int M, int N, int K)
 {
     ft_length(call, "M", M);
     ft_length(call, "N", N);
@@ -39,14 +39,14 @@ static void product(FtCall *call, FtMatrixProduct *work, int M, int N, int K)
     work->k = K;
     check_output(call, work);
     if (ft_ok(call)) {
-        ft_split(call, us_ft_matrix_product_pieces(work), 1, run_product, work);
+        ft_split(call, us_array_matrix_product_pieces(work), 1, run_product, work);
         ft_require(call, !work->no_memory, "C", "no-memory", FT_NO_MEMORY, "no host memory for a block of the product");
     }
 }
 
 static bool is_activation(int code)
 {
-    return code >= FT_ACTIVATION_NONE && code <= FT_ACTIVATION_RELU6;
+    return code >= ARRAY_ACTIVATION_NONE && code <= ARRAY_ACTIVATION_RELU6;
 }
 
 void ft_fullconnection(FtCall *call, const void *A, const void *B, void *C, const void *bias, int M, int N, int K,
@@ -54,8 +54,8 @@ void ft_fullconnection(FtCall *call, const void *A, const void *B, void *C, cons
 {
     ft_require(call, is_activation(activation_type), "activation_type", "range", FT_BAD_ATTRIBUTE,
                "activation_type is %d; 0 is none, 1 ReLU, 2 ReLU6", activation_type);
-    FtMatrixProduct work = {.a = A, .b = B, .bias = bias, .c = C, .dtype = call->dtype};
-    work.activation = (FtActivation)activation_type;
+    ArrayMatrixProduct work = {.a = A, .b = B, .bias = bias, .c = C, .dtype = call->dtype};
+    work.activation = (ArrayActivation)activation_type;
     product(call, &work, M, N, K);
 }
 
@@ -64,16 +64,16 @@ void ft_matmulfusion(FtCall *call, const void *A, const void *B, void *C, const 
 {
     ft_require(call, is_activation(act), "act", "range", FT_BAD_ATTRIBUTE, "act is %d; 0 is none, 1 ReLU, 2 ReLU6",
                act);
-    ft_require(call, act == FT_ACTIVATION_NONE || !us_ft_is_complex(call->dtype), "act", "complex", FT_BAD_ATTRIBUTE,
+    ft_require(call, act == ARRAY_ACTIVATION_NONE || !us_array_is_complex(call->dtype), "act", "complex", FT_BAD_ATTRIBUTE,
                "act is %d; complex numbers have no order, so no ReLU", act);
-    FtMatrixProduct work = {.a = A, .b = B, .bias = bias, .c = C, .dtype = call->dtype};
-    work.activation = (FtActivation)act;
+    ArrayMatrixProduct work = {.a = A, .b = B, .bias = bias, .c = C, .dtype = call->dtype};
+    work.activation = (ArrayActivation)act;
     product(call, &work, M, N, K);
 }
 
 static void run_attention(void *context, int64_t begin, int64_t end)
 {
-    us_ft_attention(context, begin, end);
+    us_array_attention(context, begin, end);
 }
 
 enum { FIRST_OUTPUT = 3, OPERANDS = 6 };
@@ -114,11 +114,11 @@ void ft_attention(FtCall *call, const void *Q, const void *K, const void *V, voi
         }
     }
     if (ft_ok(call)) {
-        FtAttention work = {
+        ArrayAttention work = {
             .q = Q, .k = K, .v = V, .out = output, .scores = QK, .weights = softmax_out,
             .heads = (int64_t)batch_size * head_num, .length = seq_len, .depth = head_dim,
         };
-        ft_split(call, us_ft_attention_pieces(&work), 1, run_attention, &work);
+        ft_split(call, us_array_attention_pieces(&work), 1, run_attention, &work);
         ft_require(call, !work.no_memory, "output", "no-memory", FT_NO_MEMORY, "no host memory for a block of a product");
     }
 }

@@ -8,14 +8,14 @@ static const TileKernel *kernel_of(double power)
     static const struct {
         double power;
         const TileKernel *kernel;
-    } simple[] = {{1, &us_ft_power_grad_1}, {2, &us_ft_power_grad_2}, {3, &us_ft_power_grad_3},
-                  {1.5, &us_ft_power_grad_3_halves}, {0.5, &us_ft_power_grad_half}, {-1, &us_ft_power_grad_minus_1}};
+    } simple[] = {{1, &us_array_power_grad_1}, {2, &us_array_power_grad_2}, {3, &us_array_power_grad_3},
+                  {1.5, &us_array_power_grad_3_halves}, {0.5, &us_array_power_grad_half}, {-1, &us_array_power_grad_minus_1}};
     for (size_t k = 0; k < sizeof simple / sizeof *simple; k++) {
         if (simple[k].power == power) {
             return simple[k].kernel;
         }
     }
-    return &us_ft_power_grad;
+    return &us_array_power_grad;
 }
 
 void ft_power_grad(FtCall *call, const void *Input1, const void *Input2, void *output, int length, double power,
@@ -35,7 +35,7 @@ void ft_log_grad(FtCall *call, const void *input0, const void *input1, void *out
 {
     ft_length(call, "length", length);
     const Elementwise work = {
-        .kernel = &us_ft_log_grad,
+        .kernel = &us_array_log_grad,
         .inputs = {{"input0", input0}, {"input1", input1}},
         .outputs = {{"output", output}},
     };

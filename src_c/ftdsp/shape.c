@@ -2,8 +2,8 @@
 
 void ft_rank(FtCall *call, const char *name, int rank, int lowest)
 {
-    ft_require(call, rank >= lowest && rank <= FT_RANK_LIMIT, name, "range", FT_BAD_SIZE,
-               "%s is %d; from %d to %d axes are supported", name, rank, lowest, (int)FT_RANK_LIMIT);
+    ft_require(call, rank >= lowest && rank <= ARRAY_RANK_LIMIT, name, "range", FT_BAD_SIZE,
+               "%s is %d; from %d to %d axes are supported", name, rank, lowest, (int)ARRAY_RANK_LIMIT);
 }
 
 Shape ft_shape(FtCall *call, const char *name, const int *dims, int rank)

@@ -3,11 +3,11 @@
 #define FTDSP_SHAPE_H
 
 #include "ftdsp/call.h"
-#include "kernels/ft_arrays.h"
+#include "kernels/arrays/arrays.h"
 
 typedef struct Shape {
     int rank;
-    int64_t size[FT_RANK_LIMIT];
+    int64_t size[ARRAY_RANK_LIMIT];
     int64_t elements;
 } Shape;
 
@@ -15,7 +15,7 @@ typedef struct Shape {
  * the shape is empty. */
 Shape ft_shape(FtCall *call, const char *name, const int *dims, int rank);
 
-/* lowest <= rank <= FT_RANK_LIMIT */
+/* lowest <= rank <= ARRAY_RANK_LIMIT */
 void ft_rank(FtCall *call, const char *name, int rank, int lowest);
 
 #endif

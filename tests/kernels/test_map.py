@@ -31,7 +31,7 @@ class Activation(ctypes.Structure):
                 ("alpha", ctypes.c_double), ("beta", ctypes.c_double)]
 
 
-class FtMap(ctypes.Structure):
+class ArrayMap(ctypes.Structure):
     _fields_ = [("kernel", ctypes.c_void_p), ("numbers", ctypes.c_double * 5), ("dtype", ctypes.c_int),
                 ("output_dtype", ctypes.c_int), ("inputs", ctypes.c_int), ("outputs", ctypes.c_int),
                 ("input", ctypes.c_void_p * 4), ("output", ctypes.c_void_p * 3)]
@@ -58,15 +58,15 @@ def activate(function, dtype, backward, arrays, beta=0.0, propagate=True):
 
 
 def formula(name, dtype, inputs):
-    kernel = ctypes.addressof(ctypes.c_char.in_dll(library(), f"us_ft_{name}"))
+    kernel = ctypes.addressof(ctypes.c_char.in_dll(library(), f"us_array_{name}"))
     _, count = FORMULAS[name]
     outputs = [np.full_like(inputs[0], 7) for _ in range(count)]
-    work = FtMap(kernel, NUMBERS, DTYPES[dtype], DTYPES[dtype], len(inputs), count)
+    work = ArrayMap(kernel, NUMBERS, DTYPES[dtype], DTYPES[dtype], len(inputs), count)
     for place, array in enumerate(inputs):
         work.input[place] = array.ctypes.data
     for place, array in enumerate(outputs):
         work.output[place] = array.ctypes.data
-    library().us_ft_map(ctypes.byref(work), ctypes.c_int64(0), ctypes.c_int64(inputs[0].size))
+    library().us_array_map(ctypes.byref(work), ctypes.c_int64(0), ctypes.c_int64(inputs[0].size))
     return outputs
 
 
@@ -149,12 +149,12 @@ def test_every_float16_has_its_sigmoid_cross_entropy():
 @pytest.mark.parametrize("dtype, rounding", [("float32", 0), ("float16", 2.0**-11)])
 def test_power_grad_of_scale_zero_is_zero_and_of_other_scales_the_slope(dtype, rounding):
     dy, x = samples(dtype, 100, 1), samples(dtype, 100, 2)
-    kernel = ctypes.addressof(ctypes.c_char.in_dll(library(), "us_ft_power_grad"))
+    kernel = ctypes.addressof(ctypes.c_char.in_dll(library(), "us_array_power_grad"))
     for scale in (0.0, 0.5):
         out = np.full_like(x, 7)
-        work = FtMap(kernel, (3, scale, 0.25), DTYPES[dtype], DTYPES[dtype], 2, 1,
+        work = ArrayMap(kernel, (3, scale, 0.25), DTYPES[dtype], DTYPES[dtype], 2, 1,
                      (dy.ctypes.data, x.ctypes.data), (out.ctypes.data,))
-        library().us_ft_map(ctypes.byref(work), ctypes.c_int64(0), ctypes.c_int64(100))
+        library().us_array_map(ctypes.byref(work), ctypes.c_int64(0), ctypes.c_int64(100))
         if scale == 0:
             assert (out == 0).all()
             continue

@@ -1,6 +1,6 @@
 #include "aclnnop/aclnn_embedding.h"
 #include "ascend/common/op_call.h"
-#include "kernels/embedding.h"
+#include "kernels/index/embedding.h"
 
 static const DTypeSet index_dtypes = DTYPE_BIT(ACL_INT32) | DTYPE_BIT(ACL_INT64);
 

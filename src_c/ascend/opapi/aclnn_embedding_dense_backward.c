@@ -1,6 +1,6 @@
 #include "aclnnop/aclnn_embedding_dense_backward.h"
 #include "ascend/common/op_call.h"
-#include "kernels/embedding.h"
+#include "kernels/index/embedding.h"
 
 static const DTypeSet index_dtypes =
     DTYPE_BIT(ACL_FLOAT16) | DTYPE_BIT(ACL_FLOAT) | DTYPE_BIT(ACL_DOUBLE) | DTYPE_BIT(ACL_INT8) | DTYPE_BIT(ACL_UINT8) |

@@ -1,6 +1,6 @@
 #include "aclnnop/aclnn_fused_cross_entropy_loss_with_max_sum.h"
 #include "ascend/opapi/fused_cross_entropy_checks.h"
-#include "kernels/fused_cross_entropy.h"
+#include "kernels/loss/fused_cross_entropy.h"
 
 /* aclnn-ops 4.4. */
 aclnnStatus aclnnFusedCrossEntropyLossWithMaxSumGetWorkspaceSize(

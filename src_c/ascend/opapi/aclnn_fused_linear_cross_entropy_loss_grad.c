@@ -1,6 +1,6 @@
 #include "aclnnop/aclnn_fused_linear_cross_entropy_loss_grad.h"
 #include "ascend/opapi/fused_cross_entropy_checks.h"
-#include "kernels/fused_cross_entropy.h"
+#include "kernels/loss/fused_cross_entropy.h"
 
 /* What the vendor's kernel can divide (aclnn-ops 3.3 #17). The limit that depends on the on-chip buffer is left out. */
 static void require_kernel_limits(OpCall *op, bool from_softmax, int64_t tokens, int64_t features, int64_t vocabulary)

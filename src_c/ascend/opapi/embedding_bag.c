@@ -1,6 +1,6 @@
 #include "ascend/opapi/embedding_bag.h"
 
-#include "kernels/embedding_bag.h"
+#include "kernels/index/embedding_bag.h"
 
 static int64_t bag_count(const Operand *offsets, bool has_last)
 {

@@ -1,7 +1,7 @@
 /* Normalizations: from the pages' operands to the kernels' views. */
 #include "ascend/opapi/norm.h"
 
-#include "kernels/batch_norm.h"
+#include "kernels/norm/batch_norm.h"
 #include "kernels/norm/gather_statistics.h"
 #include "kernels/norm/normalize.h"
 #include "kernels/norm/renorm.h"

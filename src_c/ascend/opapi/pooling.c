@@ -1,8 +1,8 @@
-/* Pooling: src_c/kernels/pooling.h, src_c/kernels/pool. */
+/* Pooling: src_c/kernels/pool/pooling.h, src_c/kernels/pool. */
 #include "ascend/opapi/pooling.h"
 
 #include "kernels/pool/places.h"
-#include "kernels/pooling.h"
+#include "kernels/pool/pooling.h"
 
 /* ---- settings ---- */
 

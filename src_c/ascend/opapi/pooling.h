@@ -1,4 +1,4 @@
-/* Pooling: src_c/kernels/pooling.h, src_c/kernels/pool. Tensors are [N, C, space…] or [C, space…]. */
+/* Pooling: src_c/kernels/pool/pooling.h, src_c/kernels/pool. Tensors are [N, C, space…] or [C, space…]. */
 #ifndef ASCEND_OPAPI_POOLING_H
 #define ASCEND_OPAPI_POOLING_H
 

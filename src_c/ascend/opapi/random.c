@@ -1,8 +1,8 @@
-/* Random numbers and dropout: src_c/kernels/random and src_c/kernels/dropout.h. */
+/* Random numbers and dropout: src_c/kernels/random and src_c/kernels/random/dropout.h. */
 #include "ascend/opapi/random.h"
 
-#include "kernels/dropout.h"
 #include "kernels/map/formulas.h"
+#include "kernels/random/dropout.h"
 
 static aclnnStatus plan_draws(OpCall *op, const Draws *draws, const Operand *seed, const Operand *offset,
                               const Operand *first, const Operand *second, const Operand *out)

@@ -1,7 +1,7 @@
 /* Images of another size: src_c/kernels/resample. */
 #include "ascend/opapi/resample.h"
 
-#include "kernels/spatial_transformer.h"
+#include "kernels/resample/spatial_transformer.h"
 
 static bool has_channels_last(const Operand *operand)
 {

@@ -1,4 +1,4 @@
-/* Softmax: src_c/kernels/softmax.c. */
+/* Softmax: src_c/kernels/softmax/softmax.c. */
 #include "ascend/opapi/softmax.h"
 
 enum { MOST_VIEWS = 3 };

@@ -1,6 +1,6 @@
 /* Operators on images: gradients of pooling and resizing, regions, crops (ft-dsp-manual 4). */
 #include "ftdsp/manual.h"
-#include "kernels/pooling.h"
+#include "kernels/pool/pooling.h"
 #include "kernels/resample/image.h"
 #include "kernels/resample/resize_gradient.h"
 #include "tensor/convert.h"

@@ -369,7 +369,7 @@ static int64_t row_major_strides(FtCall *call, const char *name, const int *size
 void ft_op_sparsereshape(FtCall *call, const FtSparsereshape *a)
 {
     const int *in_shape = a->in_inshape_ptr, *out_shape = a->in_outshape_ptr, *indices = a->in_indices_ptr;
-    int64_t in_stride[FT_RANK_LIMIT], out_stride[FT_RANK_LIMIT];
+    int64_t in_stride[ARRAY_RANK_LIMIT], out_stride[ARRAY_RANK_LIMIT];
     ft_rank(call, "input_rank", a->input_rank, 1);
     ft_rank(call, "output_rank", a->output_rank, 1);
     const int64_t from = ft_ok(call) ? row_major_strides(call, "in_inshape_ptr", in_shape, a->input_rank, in_stride) : 0;

@@ -1,16 +1,16 @@
 /* Element-wise operators of the manual: quantisation, dropout, draws (ft-dsp-manual 4). */
 #include "ftdsp/manual.h"
-#include "kernels/ft_elementwise.h"
+#include "kernels/arrays/elementwise.h"
 #include "kernels/quantize/levels.h"
 #include "kernels/random/draws.h"
 #include "tensor/convert.h"
 
 static void run_slice(void *context, int64_t begin, int64_t end)
 {
-    us_ft_map(context, begin, end);
+    us_array_map(context, begin, end);
 }
 
-static void run(const FtCall *call, FtMap map, int64_t count)
+static void run(const FtCall *call, ArrayMap map, int64_t count)
 {
     ft_split(call, count, TILE_ELEMENTS, run_slice, &map);
 }
@@ -51,7 +51,7 @@ void ft_op_quant(FtCall *call, const FtQuant *a)
 
 void ft_op_dequant(FtCall *call, const FtDequant *a)
 {
-    const FtMap map = {.kernel = &us_ft_dequantise, .numbers = {a->scale, a->zp}, .dtype = DTYPE_INT8,
+    const ArrayMap map = {.kernel = &us_array_dequantise, .numbers = {a->scale, a->zp}, .dtype = DTYPE_INT8,
                        .output_dtype = call->dtype, .inputs = 1, .outputs = 1, .input = {a->input}, .output = {a->output}};
     run(call, map, a->length);
 }
@@ -72,7 +72,7 @@ void ft_op_QuantData(FtCall *call, const FtQuantData *a)
 
 void ft_op_dropout(FtCall *call, const FtDropout *a)
 {
-    const FtMap map = {.kernel = &us_ft_scaled_product, .numbers = {a->scale}, .dtype = call->dtype,
+    const ArrayMap map = {.kernel = &us_array_scaled_product, .numbers = {a->scale}, .dtype = call->dtype,
                        .output_dtype = call->dtype, .inputs = 2, .outputs = 1, .input = {a->input, a->mask},
                        .output = {a->output}};
     run(call, map, a->length);

@@ -1,9 +1,9 @@
 /* Normalizations, softmax and their gradients (ft-dsp-manual 3, 4). */
 #include "ftdsp/manual.h"
-#include "kernels/batch_norm.h"
-#include "kernels/lrn.h"
+#include "kernels/norm/batch_norm.h"
 #include "kernels/norm/line_gradient.h"
 #include "kernels/norm/line_norm.h"
+#include "kernels/norm/lrn.h"
 #include "kernels/norm/wide_lrn.h"
 #include "kernels/scratch.h"
 #include "tensor/convert.h"

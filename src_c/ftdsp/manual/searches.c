@@ -40,8 +40,8 @@ static int64_t step_elements(const ReduceParameter *p, int step, bool reduced)
 static void check_steps(FtCall *call, const ReduceParameter *p)
 {
     ft_require(call, p, "param", "null", FT_BAD_POINTER, "param is NULL");
-    ft_require(call, p->num_axes_ >= 1 && p->num_axes_ <= FT_RANK_LIMIT, "num_axes_", "range", FT_BAD_SIZE,
-               "num_axes_ is %d; from 1 to %d axes are supported", p->num_axes_, (int)FT_RANK_LIMIT);
+    ft_require(call, p->num_axes_ >= 1 && p->num_axes_ <= ARRAY_RANK_LIMIT, "num_axes_", "range", FT_BAD_SIZE,
+               "num_axes_ is %d; from 1 to %d axes are supported", p->num_axes_, (int)ARRAY_RANK_LIMIT);
     ft_require(call, p->mode_ >= 0 && p->mode_ < MODES, "mode_", "range", FT_BAD_ATTRIBUTE, "mode_ is %d, none of 0 to 7",
                p->mode_);
     ft_require(call, p->outer_sizes_ && p->inner_sizes_ && p->axis_sizes_, "param", "sizes", FT_BAD_POINTER,

@@ -1,8 +1,8 @@
+#include "kernels/blend/tensor_ops.h"
 #include "kernels/conv/gather.h"
 #include "kernels/conv/way.h"
 #include "kernels/matmul/amx.h"
 #include "kernels/scratch.h"
-#include "kernels/tensor_ops.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 

@@ -1,6 +1,6 @@
 #include "kernels/index/rows.h"
 
-#include "kernels/row_index.h"
+#include "kernels/index/row_index.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/radix.h"
 #include "tensor/clones.h"

@@ -1,7 +1,7 @@
 #include "kernels/matmul/summed.h"
 
+#include "kernels/blend/tensor_ops.h"
 #include "kernels/scratch.h"
-#include "kernels/tensor_ops.h"
 
 #include <string.h>
 

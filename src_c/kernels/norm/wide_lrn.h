@@ -1,4 +1,4 @@
-/* Local response normalization over windows of any width (kernels/lrn.h has those of a descriptor). */
+/* Local response normalization over windows of any width (kernels/norm/lrn.h has those of a descriptor). */
 #ifndef UNDERSTUDY_WIDE_LRN_H
 #define UNDERSTUDY_WIDE_LRN_H
 

@@ -2,7 +2,7 @@
 #ifndef UNDERSTUDY_AVERAGE_GRADIENT_H
 #define UNDERSTUDY_AVERAGE_GRADIENT_H
 
-#include "kernels/pooling.h"
+#include "kernels/pool/pooling.h"
 
 /* Whether dy and dx are tensors that us_average_gradient takes: rank 4, channels behind the space, without gaps. */
 bool us_has_pixels(const View *dy, const View *dx);

@@ -2,7 +2,7 @@
 #ifndef UNDERSTUDY_POOL_COPIES_H
 #define UNDERSTUDY_POOL_COPIES_H
 
-#include "kernels/pooling.h"
+#include "kernels/pool/pooling.h"
 
 /* Runs a kernel with the views of us_pooling_backward on packed copies of them, of a few images at a time where these stay in
  * the cache. */

@@ -26,7 +26,7 @@ typedef struct Draws {
  * keeps its elements beyond the last one). All but out may be absent. Elements in row-major order of out. */
 Kernel us_draws;
 
-/* A mask of dropout (kernels/dropout.h). views: mask, of one dimension. Bits of elements are 1 but with probability
+/* A mask of dropout (kernels/random/dropout.h). views: mask, of one dimension. Bits of elements are 1 but with probability
  * `drop`, the others 0. */
 typedef struct DropoutMask {
     RandomStream stream;

@@ -1,5 +1,5 @@
 /* Samples of images at the points of a grid, as torch.nn.functional.grid_sample. Computed in float64, rounded once.
- * (mcDNN's bilinear sampler of kernels/spatial_transformer.h is the case of two axes, zeros and aligned corners.)
+ * (mcDNN's bilinear sampler of kernels/resample/spatial_transformer.h is the case of two axes, zeros and aligned corners.)
  *
  * x is [n, c, d, h, w], grid [n, d', h', w', k], y [n, c, d', h', w']; k is 2 (d = d' = 1) or 3. The first number of a
  * point is along w. A coordinate g of -1 … 1 is (g + 1) / 2 * (size - 1) with aligned corners, else ((g + 1) * size - 1) / 2.

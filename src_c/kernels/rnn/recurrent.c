@@ -1,10 +1,10 @@
 #include "kernels/rnn/recurrent.h"
 
-#include "kernels/dropout.h"
 #include "kernels/linear.h"
 #include "kernels/maths/maths.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/pieces.h"
+#include "kernels/random/dropout.h"
 #include "kernels/scratch.h"
 #include "tensor/clones.h"
 

@@ -71,7 +71,7 @@ typedef struct RecurrentRun {
     bool adds;           /* gradients of parameters are added to what is there */
     void *memory;        /* for values that are needed until the end of the run; NULL: scratch memory */
     void *trace;         /* from the forward to its gradients; NULL: lists, or nothing */
-    void *dropout_state; /* kernels/dropout.h */
+    void *dropout_state; /* kernels/random/dropout.h */
 } RecurrentRun;
 
 /* The gradients: of the data, which the trace keeps what is needed for the parameters of, and of the parameters. */

@@ -1,6 +1,6 @@
 #include "copy.h"
 
-#include "kernels/matrices.h"
+#include "kernels/linear_algebra/matrices.h"
 
 void blas_copy_matrix(BlasCall *call, DType dtype, int m, int n, const void *A, int lda, void *C, int ldc)
 {

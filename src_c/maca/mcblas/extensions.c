@@ -1,9 +1,9 @@
 /* Extensions of BLAS (mcblas 8): sums and scalings of matrices, packed triangles, batches of triangular systems. */
 #include "arguments.h"
 #include "batch.h"
+#include "kernels/linear_algebra/matrices.h"
 #include "kernels/matmul/blas.h"
 #include "kernels/matmul/lines.h"
-#include "kernels/matrices.h"
 
 /* ---- C = alpha * op(A) + beta * op(B) ---------------------------------------------------------------------------- */
 

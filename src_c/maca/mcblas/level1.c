@@ -1,7 +1,7 @@
 /* Level 1: vectors (mcblas 5), and its forms in mixed types (mcblas 8). */
 #include "gemm.h"
 
-#include "kernels/vectors.h"
+#include "kernels/linear_algebra/vectors.h"
 #include "kernels/matmul/lines.h"
 
 /* ---- what the functions share ------------------------------------------------------------------------------------ */

@@ -1,5 +1,5 @@
 /* Activation descriptors, forward and backward (mcdnn 6.1, 7.2, 7.3). */
-#include "kernels/activation.h"
+#include "kernels/blend/activation.h"
 
 #include "check.h"
 

@@ -2,7 +2,7 @@
  * workspace: one that is given is not touched. */
 #include "convolution.h"
 
-#include "kernels/tensor_ops.h"
+#include "kernels/blend/tensor_ops.h"
 
 /* ---- launches ---- */
 

@@ -1,6 +1,6 @@
 /* Dropout (mcdnn 6.9, 7.4). The generator's state is in the program's device buffer, the mask in the reserve space. */
 #include "check.h"
-#include "kernels/dropout.h"
+#include "kernels/random/dropout.h"
 
 static DropoutDescriptor *descriptor(Call *call, mcdnnDropoutDescriptor_t dropoutDesc)
 {

@@ -1,5 +1,5 @@
 /* LRN descriptors, local response normalization, divisive normalization (mcdnn 6.8, 6.10, 7.2, 7.3). */
-#include "kernels/lrn.h"
+#include "kernels/norm/lrn.h"
 
 #include "check.h"
 

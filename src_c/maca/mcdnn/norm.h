@@ -3,7 +3,7 @@
 #define MCDNN_NORM_H
 
 #include "check.h"
-#include "kernels/batch_norm.h"
+#include "kernels/norm/batch_norm.h"
 
 /* Of the Normalization functions: mode/range, normOps/range, algo/range; groupCnt/one */
 void check_norm_modes(Call *call, mcdnnNormMode_t mode, mcdnnNormOps_t normOps, mcdnnNormAlgo_t algo);

@@ -1,7 +1,7 @@
 /* Pooling, forward and backward (mcdnn 6.15, 7.3). */
 #include "pooling.h"
 
-#include "kernels/pooling.h"
+#include "kernels/pool/pooling.h"
 
 /* parameter/rank: not the window's dimensions plus two */
 static void check_rank(Call *call, const char *parameter, const Tensor *tensor, const PoolingDescriptor *pooling)

@@ -1,5 +1,5 @@
 /* Reductions over the dimensions in which the result has size 1 (mcdnn 7.3). */
-#include "kernels/tensor_ops.h"
+#include "kernels/blend/tensor_ops.h"
 
 #include "check.h"
 

@@ -1,7 +1,7 @@
 /* Recurrent networks: sizes, parameters, forward and gradients (mcdnn-cnn 15). */
 #include "rnn.h"
 
-#include "kernels/dropout.h"
+#include "kernels/random/dropout.h"
 #include "tensor/convert.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Spatial transformer: descriptor, grid generator, sampler (mcdnn 6.17, 6.18, 7.2). */
-#include "kernels/spatial_transformer.h"
+#include "kernels/resample/spatial_transformer.h"
 
 #include "check.h"
 

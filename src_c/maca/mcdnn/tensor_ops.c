@@ -1,5 +1,5 @@
 /* Setting, scaling, copying, adding and combining whole tensors (mcdnn 7.3). */
-#include "kernels/tensor_ops.h"
+#include "kernels/blend/tensor_ops.h"
 
 #include "check.h"
 

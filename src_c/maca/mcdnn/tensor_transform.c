@@ -1,5 +1,5 @@
 /* Changes of layout with padding and folding (mcdnn 5.1, 7.3). */
-#include "kernels/tensor_transform.h"
+#include "kernels/blend/tensor_transform.h"
 
 #include "check.h"
 #include "filter.h"

@@ -1,0 +1,54 @@
+/* Operators on contiguous arrays that are not element-wise. Arrays are contiguous and row-major; each function does a
+ * part, begin … end-1, of what it is told to split, and the parts do not depend on each other. float32 and float16
+ * data is accumulated in float64 unless said otherwise; results are rounded (integers: truncated, saturated) once. */
+#ifndef UNDERSTUDY_ARRAYS_H
+#define UNDERSTUDY_ARRAYS_H
+
+#include "tensor/view.h"
+
+#include <stdatomic.h>
+
+enum { ARRAY_RANK_LIMIT = 8 };
+
+/* out = x + bias[channel], x being [outer, channels, inner]. Splits the elements. */
+typedef struct ArrayBiasAdd {
+    const void *x, *bias;
+    void *out;
+    DType dtype;
+    int64_t channels, inner;
+} ArrayBiasAdd;
+void us_array_bias_add(const ArrayBiasAdd *work, int64_t begin, int64_t end);
+
+/* c = act(a[m,k] * b[k,n] + bias[m,n]). float32 and float16 accumulate in float32, everything else in float64. Complex
+ * numbers have no activation. Splits the pieces. */
+typedef enum ArrayActivation { ARRAY_ACTIVATION_NONE, ARRAY_ACTIVATION_RELU, ARRAY_ACTIVATION_RELU6 } ArrayActivation;
+typedef struct ArrayMatrixProduct {
+    const void *a, *b, *bias; /* bias may be NULL, or c */
+    void *c;
+    DType dtype;
+    int64_t m, n, k;
+    ArrayActivation activation;
+    atomic_bool no_memory; /* set when a piece could not be done */
+} ArrayMatrixProduct;
+int64_t us_array_matrix_product_pieces(const ArrayMatrixProduct *work);
+void us_array_matrix_product(ArrayMatrixProduct *work, int64_t begin, int64_t end);
+
+/* Scaled dot-product attention in float32 for [heads, length, depth] arrays; scores and weights are
+ * [heads, length, length]. Splits the pieces. */
+typedef struct ArrayAttention {
+    const float *q, *k, *v;
+    float *out, *scores, *weights;
+    int64_t heads, length, depth;
+    atomic_bool no_memory;
+} ArrayAttention;
+int64_t us_array_attention_pieces(const ArrayAttention *work);
+void us_array_attention(ArrayAttention *work, int64_t begin, int64_t end);
+
+/* weights = softmax(scores); the same array is fine. */
+void us_array_softmax_row(const float *scores, float *weights, int64_t count);
+
+/* Reads and writes one element as float64. */
+double us_array_element(const void *array, DType dtype, int64_t index);
+void us_array_set_element(void *array, DType dtype, int64_t index, double value);
+
+#endif

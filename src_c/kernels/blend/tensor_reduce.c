@@ -1,0 +1,177 @@
+#include "kernels/blend/tensor_ops.h"
+#include "kernels/detach.h"
+#include "kernels/linear.h"
+#include "kernels/pieces.h"
+#include "kernels/reduce/reductions.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { CHUNK = 16 * 1024, TILE = 1024 };
+
+/* The result for some neighbouring reduced elements: products, and extrema with what they say of NaN and of places. Sums
+ * are those of kernels/reduce. */
+typedef struct Partial {
+    double value;
+    int64_t index; /* of the element that won; -1: there is none */
+} Partial;
+
+typedef struct Reduce {
+    const TensorReduce *reduce;
+    View a; /* axes that are kept first, then the reduced ones */
+    int64_t groups, elements, chunks;
+    Partial *partials; /* of the chunks, or */
+    double *sums;      /* of the groups */
+} Reduce;
+
+/* NULL: not a sum. */
+static const Reduction *sum_of(TensorReduction reduction)
+{
+    switch (reduction) {
+    case REDUCE_SUM: return &us_reduce_sum;
+    case REDUCE_AVERAGE: return &us_reduce_mean;
+    case REDUCE_NORM1: return &us_reduce_norm_1;
+    case REDUCE_NORM2: return &us_reduce_norm_2;
+    default: return NULL;
+    }
+}
+
+static KernelStatus form_sums(const View *a, const View *c, const Reduction *reduction, double *sums)
+{
+    const View views[] = {*a, us_view_contiguous(sums, DTYPE_FLOAT64, c->rank, c->shape)};
+    ReduceCall call = {.reduction = reduction, .compute = a->dtype, .result = DTYPE_FLOAT64, .outputs = 1};
+    for (int32_t axis = 0; axis < c->rank; axis++) {
+        call.axes |= (uint32_t)(c->shape[axis] == 1) << axis;
+    }
+    return us_reduce(views, &call);
+}
+
+static bool is_product(TensorReduction reduction)
+{
+    return reduction == REDUCE_PRODUCT || reduction == REDUCE_PRODUCT_WITHOUT_ZEROS;
+}
+
+static Partial start(TensorReduction reduction)
+{
+    return (Partial){is_product(reduction) ? 1 : 0, -1};
+}
+
+/* Adds `value`, an element or the result of a later chunk. */
+static void take(const TensorReduce *reduce, Partial *partial, double value, int64_t index)
+{
+    if (is_product(reduce->reduction)) {
+        partial->value *= value;
+        return;
+    }
+    if (index < 0 || (value != value && !reduce->propagate_nan)) {
+        return;
+    }
+    const bool larger = reduce->reduction == REDUCE_MINIMUM ? value < partial->value : value > partial->value;
+    if (partial->index < 0 || (partial->value == partial->value && (larger || value != value))) {
+        *partial = (Partial){value, index};
+    }
+}
+
+static double prepared(TensorReduction reduction, double value)
+{
+    switch (reduction) {
+    case REDUCE_LARGEST_SIZE: return fabs(value);
+    case REDUCE_PRODUCT_WITHOUT_ZEROS: return value == 0 ? 1 : value;
+    default: return value;
+    }
+}
+
+static void reduce_chunk(void *context, int64_t piece)
+{
+    const Reduce *work = context;
+    const int64_t group = piece / work->chunks, begin = piece % work->chunks * CHUNK;
+    const int64_t end = work->elements - begin < CHUNK ? work->elements : begin + CHUNK;
+    Partial partial = start(work->reduce->reduction);
+    double tile[TILE];
+    for (int64_t i = begin; i < end; i += TILE) {
+        const int64_t count = end - i < TILE ? end - i : TILE;
+        us_linear_load_double(&work->a, group * work->elements + i, count, tile);
+        for (int64_t k = 0; k < count; k++) {
+            take(work->reduce, &partial, prepared(work->reduce->reduction, tile[k]), i + k);
+        }
+    }
+    work->partials[piece] = partial;
+}
+
+static Partial finished(const Reduce *work, int64_t group)
+{
+    Partial result = start(work->reduce->reduction);
+    if (work->sums != NULL) {
+        result.value = work->sums[group];
+        return result;
+    }
+    for (int64_t chunk = 0; chunk < work->chunks; chunk++) {
+        const Partial *partial = &work->partials[group * work->chunks + chunk];
+        take(work->reduce, &result, partial->value, partial->index);
+    }
+    const bool is_nothing_but_ignored_nan = !is_product(work->reduce->reduction) && result.index < 0;
+    return is_nothing_but_ignored_nan ? (Partial){NAN, 0} : result;
+}
+
+static View kept_first(const View *a, const View *c)
+{
+    View sorted = *a;
+    int32_t to = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int32_t axis = 0; axis < a->rank; axis++) {
+            const bool reduced = c->shape[axis] == 1 && a->shape[axis] != 1;
+            if (reduced == (pass == 1)) {
+                sorted.shape[to] = a->shape[axis];
+                sorted.strides[to++] = a->strides[axis];
+            }
+        }
+    }
+    return sorted;
+}
+
+/* Partials of the chunks, or sums of the groups. */
+static KernelStatus reduce_groups(Reduce *work, const View *a, const View *c)
+{
+    const Reduction *sum = sum_of(work->reduce->reduction);
+    work->groups = us_view_elements(c);
+    if (sum != NULL) {
+        work->sums = malloc((size_t)work->groups * sizeof *work->sums);
+        return work->sums != NULL ? form_sums(a, c, sum, work->sums) : KERNEL_NO_MEMORY;
+    }
+    work->a = kept_first(a, c);
+    work->elements = us_view_elements(&work->a) / work->groups;
+    work->chunks = (work->elements + CHUNK - 1) / CHUNK;
+    work->partials = malloc((size_t)(work->groups * work->chunks) * sizeof *work->partials);
+    if (work->partials == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    run_pieces(work->groups * work->chunks, work->groups * work->elements, reduce_chunk, work);
+    return KERNEL_OK;
+}
+
+KernelStatus us_tensor_reduce(const View *views, const void *attributes)
+{
+    const View *c = &views[1], *indices = &views[2];
+    Detached detached;
+    Reduce work = {.reduce = attributes};
+    KernelStatus status = us_detach(&detached, 1, views, 1, c);
+    if (status == KERNEL_OK) {
+        status = reduce_groups(&work, &detached.inputs[0], c);
+    }
+    for (int64_t group = 0; status == KERNEL_OK && group < work.groups; group++) {
+        Partial result = finished(&work, group);
+        double value = work.reduce->alpha * result.value, prior;
+        if (work.reduce->beta != 0) {
+            us_linear_load_double(c, group, 1, &prior);
+            value += work.reduce->beta * prior;
+        }
+        us_linear_store_double(c, group, 1, &value);
+        if (!us_view_is_absent(indices)) {
+            ((uint32_t *)indices->data)[group] = (uint32_t)result.index;
+        }
+    }
+    free(work.sums);
+    free(work.partials);
+    us_detach_end(&detached);
+    return status;
+}

@@ -1,0 +1,447 @@
+#include "kernels/kernels.h"
+
+#include "kernels/maths/maths.h"
+#include "tensor/axes.h"
+#include "tensor/levels.h"
+#include "tensor/parallel.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Sums are formed in this order on every machine and with any number of threads: rows by LANES over blocks of
+ * SUM_BLOCK, blocks in order over parts of PART, parts in order; columns one by one over blocks of COLUMN_BLOCK,
+ * blocks in order. */
+enum { SUM_BLOCK = 1024, PART = 16384, COLUMN_BLOCK = 64 };
+
+/* Groups longer than ROW_LIMIT are taken apart into parts (e^x is formed twice instead of being kept). Columns are
+ * handled so many at a time that the values kept for them fit in a core's cache. Rows shorter than SHORT_ROW are
+ * handled as columns, which fill the vectors. PIECE is the least worth of parallel work.
+ * Columns are cut narrower than COLUMN_LEAST only beyond LONG_COLUMN elements, and then to LEAST_BYTES: runs of memory
+ * would get too short. */
+enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 24576, GATHERED_CACHE = 8192, SHORT_ROW = 64,
+       PIECE = 16384, SERIAL_BYTES = 128 * 1024, FETCH_AHEAD = 4096,
+       COLUMN_LEAST = 64, LONG_COLUMN = 2048, LEAST_BYTES = 128, PIECES_WANTED = 32, NEIGHBOURS = 8 };
+
+#define LOOPS "kernels/softmax/softmax.inc"
+#include "tensor/instantiate.inc"
+
+/* The loops of one type at one level. */
+typedef struct Loops {
+    double (*part_max)(const void *x, int64_t count);
+    double (*part_sum)(const Softmax *softmax, const void *x, int64_t count, double shift, void *e);
+    void (*part_forward)(const Softmax *softmax, const void *x, int64_t count, double shift, double sum, const void *e,
+                         void *y);
+    double (*part_dot)(const Softmax *softmax, const void *y, const void *dy, int64_t count);
+    void (*part_backward)(const Softmax *softmax, const void *y, const void *dy, int64_t count, double sum, void *dx);
+    void (*columns_forward)(const Softmax *softmax, int64_t group, const int64_t *strides, int64_t width, const void *x,
+                            void *y, void *scratch);
+    void (*columns_backward)(const Softmax *softmax, int64_t group, const int64_t *strides, int64_t width,
+                             const void *y, const void *dy, void *dx);
+} Loops;
+
+#define LOOPS_OF(type, level)                                                                                       \
+    {part_max_##type##_##level,      part_sum_##type##_##level,        part_forward_##type##_##level,               \
+     part_dot_##type##_##level,      part_backward_##type##_##level,   columns_forward_##type##_##level,            \
+     columns_backward_##type##_##level}
+#define LOOPS_OF_LEVEL(level)                                                                                       \
+    {[DTYPE_FLOAT32] = LOOPS_OF(float, level),                                                                      \
+     [DTYPE_FLOAT16] = LOOPS_OF(half, level),                                                                       \
+     [DTYPE_BFLOAT16] = LOOPS_OF(bfloat, level),                                                                    \
+     [DTYPE_FLOAT64] = LOOPS_OF(double, level)}
+
+static const Loops loops[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {US_EACH_LEVEL(LOOPS_OF_LEVEL)};
+
+/* One call: views are x, y (forward) or y, dy, dx (backward); the last one is written. */
+typedef struct Plan {
+    const Softmax *softmax;
+    const Loops *loops;
+    const View *views[3];
+    int count; /* of views */
+    Axes group_axes, other_axes;
+    int64_t group, others, piece; /* sizes; groups (or blocks of columns) per piece */
+    bool direct;                  /* rows (or columns) are unit-stride arrays of the loops' type: nothing is gathered */
+    DType compute;                /* float32 or float64 */
+    int64_t width, blocks;        /* columns: groups handled at a time, and how many such blocks the last axis has */
+    size_t scratch_bytes;         /* of one piece */
+    int64_t base[3];              /* parts: offset of the group in hand */
+    double shift, sum;
+    double *partial;
+    atomic_bool no_memory;
+} Plan;
+
+static void *element(const View *view, int64_t offset)
+{
+    return (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
+}
+
+static bool is_forward(const Plan *plan)
+{
+    return plan->count == 2;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t whole_vectors(int64_t count)
+{
+    return (count + LANES - 1) / LANES * LANES;
+}
+
+/* ---- rows ---- */
+
+static void forward_row(const Plan *plan, const void *x, void *y, void *e)
+{
+    const Softmax *softmax = plan->softmax;
+    const size_t x_size = us_dtype_size(plan->direct ? plan->views[0]->dtype : plan->compute);
+    const size_t e_size = us_dtype_size(plan->compute);
+    const bool keeps = softmax->algorithm != SOFTMAX_LOG;
+    double shift = softmax->algorithm == SOFTMAX_FAST ? 0 : plan->loops->part_max(x, plan->group);
+    double sum = 0;
+    for (int64_t i = 0; i < plan->group; i += PART) {
+        sum += plan->loops->part_sum(softmax, (const char *)x + (size_t)i * x_size, smaller(plan->group - i, PART),
+                                     shift, keeps ? (char *)e + (size_t)i * e_size : NULL);
+    }
+    plan->loops->part_forward(softmax, x, plan->group, shift, sum, keeps ? e : NULL, y);
+}
+
+static void backward_row(const Plan *plan, const void *y, const void *dy, void *dx)
+{
+    const size_t size = us_dtype_size(plan->direct ? plan->views[0]->dtype : plan->compute);
+    double sum = 0;
+    for (int64_t i = 0; i < plan->group; i += PART) {
+        const size_t at = (size_t)i * size;
+        sum += plan->loops->part_dot(plan->softmax, (const char *)y + at, (const char *)dy + at,
+                                     smaller(plan->group - i, PART));
+    }
+    plan->loops->part_backward(plan->softmax, y, dy, plan->group, sum, dx);
+}
+
+/* `scratch`: room for e, then, when groups are gathered, for one row of every view. */
+static void run_row(const Plan *plan, int64_t row, char *scratch)
+{
+    const size_t row_bytes = (size_t)whole_vectors(plan->group) * us_dtype_size(plan->compute);
+    const bool wide = plan->compute == DTYPE_FLOAT64;
+    const int last = plan->count - 1;
+    void *rows[3];
+    for (int k = 0; k < plan->count; k++) {
+        const View *view = plan->views[k];
+        rows[k] = element(view, us_axes_offset(&plan->other_axes, k, row));
+        if (!plan->direct) {
+            void *gathered = scratch + (size_t)(k + 1) * row_bytes;
+            if (k < last || plan->softmax->beta != 0) {
+                us_axes_load(&plan->group_axes, k, rows[k], view->dtype, 0, plan->group, wide, gathered);
+            }
+            rows[k] = gathered;
+        }
+    }
+    if (is_forward(plan)) {
+        forward_row(plan, rows[0], rows[1], scratch);
+    } else {
+        backward_row(plan, rows[0], rows[1], rows[2]);
+    }
+    if (!plan->direct) {
+        const View *view = plan->views[last];
+        void *to = element(view, us_axes_offset(&plan->other_axes, last, row));
+        us_axes_store(&plan->group_axes, last, to, view->dtype, 0, plan->group, wide, rows[last]);
+    }
+}
+
+/* ---- columns: neighbours along the last of the other axes ---- */
+
+/* Between element j of `width` neighbouring groups and a unit-stride array. */
+static void gather_columns(const Plan *plan, int k, const char *data, int64_t width, void *to)
+{
+    const DType dtype = plan->views[k]->dtype;
+    const int64_t group_stride = plan->group_axes.strides[k][0] * (int64_t)us_dtype_size(dtype);
+    const int64_t stride = plan->other_axes.strides[k][plan->other_axes.rank - 1];
+    for (int64_t j = 0; j < plan->group; j++) {
+        if (plan->compute == DTYPE_FLOAT64) {
+            us_load_double((double *)to + j * width, data + j * group_stride, dtype, stride, width);
+        } else {
+            us_load_float((float *)to + j * width, data + j * group_stride, dtype, stride, width);
+        }
+    }
+}
+
+static void scatter_columns(const Plan *plan, int k, char *data, int64_t width, const void *from)
+{
+    const DType dtype = plan->views[k]->dtype;
+    const int64_t group_stride = plan->group_axes.strides[k][0] * (int64_t)us_dtype_size(dtype);
+    const int64_t stride = plan->other_axes.strides[k][plan->other_axes.rank - 1];
+    for (int64_t j = 0; j < plan->group; j++) {
+        if (plan->compute == DTYPE_FLOAT64) {
+            us_store_double(data + j * group_stride, dtype, stride, (const double *)from + j * width, width);
+        } else {
+            us_store_float(data + j * group_stride, dtype, stride, (const float *)from + j * width, width);
+        }
+    }
+}
+
+static void run_columns(const Plan *plan, int64_t block, char *scratch)
+{
+    const int64_t inner = plan->other_axes.shape[plan->other_axes.rank - 1], begin = block % plan->blocks * plan->width;
+    const int64_t position = block / plan->blocks * inner + begin, width = smaller(inner - begin, plan->width);
+    const size_t gathered_bytes =
+        (size_t)(plan->group * whole_vectors(plan->width)) * us_dtype_size(plan->compute);
+    const int last = plan->count - 1;
+    int64_t strides[3];
+    void *data[3], *arrays[3];
+    for (int k = 0; k < plan->count; k++) {
+        data[k] = element(plan->views[k], us_axes_offset(&plan->other_axes, k, position));
+        arrays[k] = plan->direct ? data[k] : scratch + (size_t)(k + 1) * gathered_bytes;
+        strides[k] = plan->direct ? plan->group_axes.strides[k][0] : width;
+        if (!plan->direct && (k < last || plan->softmax->beta != 0)) {
+            gather_columns(plan, k, data[k], width, arrays[k]);
+        }
+    }
+    if (is_forward(plan)) {
+        plan->loops->columns_forward(plan->softmax, plan->group, strides, width, arrays[0], arrays[1], scratch);
+    } else {
+        plan->loops->columns_backward(plan->softmax, plan->group, strides, width, arrays[0], arrays[1], arrays[2]);
+    }
+    if (!plan->direct) {
+        scatter_columns(plan, last, data[last], width, arrays[last]);
+    }
+}
+
+/* ---- pieces of rows or of columns ---- */
+
+static void run_piece(void *context, int64_t piece)
+{
+    Plan *plan = context;
+    _Alignas(64) char small[16384];
+    char *scratch = plan->scratch_bytes <= sizeof small ? small : aligned_alloc(64, plan->scratch_bytes);
+    if (!scratch) {
+        atomic_store_explicit(&plan->no_memory, true, memory_order_relaxed);
+        return;
+    }
+    const int64_t begin = piece * plan->piece, end = begin + smaller(plan->others - begin, plan->piece);
+    for (int64_t i = begin; i < end; i++) {
+        if (plan->blocks > 0) {
+            run_columns(plan, i, scratch);
+        } else {
+            run_row(plan, i, scratch);
+        }
+    }
+    if (scratch != small) {
+        free(scratch);
+    }
+}
+
+static bool is_small(const Plan *plan)
+{
+    int64_t bytes = 0;
+    for (int k = 0; k < plan->count; k++) {
+        bytes += (int64_t)us_dtype_size(plan->views[k]->dtype);
+    }
+    return us_view_elements(plan->views[0]) <= SERIAL_BYTES / bytes;
+}
+
+static void run_pieces(Plan *plan, size_t scratch_bytes)
+{
+    plan->scratch_bytes = (scratch_bytes + 63) / 64 * 64;
+    const int64_t pieces = (plan->others + plan->piece - 1) / plan->piece;
+    if (is_small(plan)) {
+        for (int64_t piece = 0; piece < pieces; piece++) {
+            run_piece(plan, piece);
+        }
+    } else {
+        us_parallel(pieces, run_piece, plan);
+    }
+}
+
+/* ---- parts: a few long groups, each on all threads ---- */
+
+static const void *part_of(const Plan *plan, int k, int64_t part)
+{
+    return element(plan->views[k], plan->base[k] + part * PART);
+}
+
+static int64_t part_size(const Plan *plan, int64_t part)
+{
+    return smaller(plan->group - part * PART, PART);
+}
+
+static void part_max(void *context, int64_t part)
+{
+    Plan *plan = context;
+    plan->partial[part] = plan->loops->part_max(part_of(plan, 0, part), part_size(plan, part));
+}
+
+static void part_sum(void *context, int64_t part)
+{
+    Plan *plan = context;
+    plan->partial[part] = plan->loops->part_sum(plan->softmax, part_of(plan, 0, part), part_size(plan, part),
+                                                plan->shift, NULL);
+}
+
+static void part_forward(void *context, int64_t part)
+{
+    Plan *plan = context;
+    plan->loops->part_forward(plan->softmax, part_of(plan, 0, part), part_size(plan, part), plan->shift, plan->sum,
+                              NULL, (void *)part_of(plan, 1, part));
+}
+
+static void part_dot(void *context, int64_t part)
+{
+    Plan *plan = context;
+    plan->partial[part] = plan->loops->part_dot(plan->softmax, part_of(plan, 0, part), part_of(plan, 1, part),
+                                                part_size(plan, part));
+}
+
+static void part_backward(void *context, int64_t part)
+{
+    Plan *plan = context;
+    plan->loops->part_backward(plan->softmax, part_of(plan, 0, part), part_of(plan, 1, part), part_size(plan, part),
+                               plan->sum, (void *)part_of(plan, 2, part));
+}
+
+static double sum_of_parts(const Plan *plan, int64_t parts)
+{
+    double sum = 0;
+    for (int64_t part = 0; part < parts; part++) {
+        sum += plan->partial[part];
+    }
+    return sum;
+}
+
+static double max_of_parts(const Plan *plan, int64_t parts)
+{
+    double highest = -INFINITY;
+    for (int64_t part = 0; part < parts; part++) {
+        highest = plan->partial[part] > highest ? plan->partial[part] : highest;
+    }
+    return highest;
+}
+
+static void run_parts(Plan *plan)
+{
+    const int64_t parts = (plan->group + PART - 1) / PART;
+    plan->partial = malloc((size_t)parts * sizeof *plan->partial);
+    if (!plan->partial) {
+        atomic_store_explicit(&plan->no_memory, true, memory_order_relaxed);
+        return;
+    }
+    for (int64_t row = 0; row < plan->others; row++) {
+        for (int k = 0; k < plan->count; k++) {
+            plan->base[k] = us_axes_offset(&plan->other_axes, k, row);
+        }
+        plan->shift = 0;
+        if (is_forward(plan) && plan->softmax->algorithm != SOFTMAX_FAST) {
+            us_parallel(parts, part_max, plan);
+            plan->shift = max_of_parts(plan, parts);
+        }
+        us_parallel(parts, is_forward(plan) ? part_sum : part_dot, plan);
+        plan->sum = sum_of_parts(plan, parts);
+        us_parallel(parts, is_forward(plan) ? part_forward : part_backward, plan);
+    }
+    free(plan->partial);
+}
+
+/* ---- the choice between rows, columns and parts ---- */
+
+static bool all_of_one_type(const Plan *plan)
+{
+    for (int k = 1; k < plan->count; k++) {
+        if (plan->views[k]->dtype != plan->views[0]->dtype) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool has_unit_stride(const Plan *plan, const Axes *axes)
+{
+    for (int k = 0; k < plan->count; k++) {
+        if (axes->strides[k][axes->rank - 1] != 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void run_rows(Plan *plan)
+{
+    const bool is_long = plan->group > ROW_LIMIT || (plan->group >= 2 * PART && plan->others < us_parallel_threads());
+    if (plan->direct && is_long) {
+        run_parts(plan);
+        return;
+    }
+    plan->piece = plan->group < PIECE ? PIECE / plan->group : 1;
+    const size_t rows = !plan->direct ? (size_t)plan->count + 1 : is_forward(plan) ? 1 : 0;
+    run_pieces(plan, rows * (size_t)whole_vectors(plan->group) * us_dtype_size(plan->compute));
+}
+
+static void run_all_columns(Plan *plan)
+{
+    const int64_t inner = plan->other_axes.shape[plan->other_axes.rank - 1];
+    int64_t width = (plan->direct ? COLUMN_CACHE : GATHERED_CACHE) / plan->group / LANES * LANES;
+    const int64_t few = LEAST_BYTES / (int64_t)us_dtype_size(plan->views[0]->dtype);
+    const int64_t least = plan->group > LONG_COLUMN ? few : COLUMN_LEAST;
+    width = width < least ? least : width;
+    plan->width = smaller(smaller(width, COLUMN_LIMIT), inner);
+    plan->blocks = (inner + plan->width - 1) / plan->width;
+    plan->others = plan->others / inner * plan->blocks;
+    const int64_t block = plan->width * plan->group;
+    /* Blocks side by side: each reads ahead for the next one. */
+    const int64_t together = smaller(plan->others / PIECES_WANTED, NEIGHBOURS);
+    plan->piece = block < PIECE ? PIECE / block : together > 1 ? together : 1;
+    const size_t arrays = !plan->direct ? (size_t)plan->count + 1 : is_forward(plan) ? 1 : 0;
+    run_pieces(plan, arrays * (size_t)(whole_vectors(plan->width) * plan->group) * us_dtype_size(plan->compute));
+}
+
+/* Columns where neighbouring groups lie side by side; otherwise where the groups are short, or would have to be
+ * gathered element by element. */
+static bool chooses_columns(const Plan *plan, bool one_type)
+{
+    if (plan->group_axes.rank != 1) {
+        return false;
+    }
+    if (one_type && has_unit_stride(plan, &plan->other_axes)) {
+        return plan->group == 1 || !has_unit_stride(plan, &plan->group_axes);
+    }
+    const bool is_short = plan->group < SHORT_ROW || (!has_unit_stride(plan, &plan->group_axes) && plan->group < PIECE);
+    return is_short && plan->other_axes.shape[plan->other_axes.rank - 1] >= LANES;
+}
+
+static KernelStatus run(const View *views, int count, const Softmax *softmax)
+{
+    Plan plan = {.softmax = softmax, .count = count, .compute = DTYPE_FLOAT32};
+    for (int k = 0; k < count; k++) {
+        plan.views[k] = &views[k];
+        plan.compute = views[k].dtype == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : plan.compute;
+    }
+    const int64_t elements = us_view_elements(&views[0]);
+    if (elements <= 0) {
+        return KERNEL_OK;
+    }
+    us_axes_add(&plan.group_axes, plan.views, count, softmax->first_axis, softmax->last_axis + 1);
+    us_axes_add(&plan.other_axes, plan.views, count, 0, softmax->first_axis);
+    us_axes_add(&plan.other_axes, plan.views, count, softmax->last_axis + 1, views[0].rank);
+    plan.group = us_shape_elements(plan.group_axes.rank, plan.group_axes.shape);
+    plan.others = elements / plan.group;
+    const bool one_type = all_of_one_type(&plan) && us_dtype_is_float(views[0].dtype);
+    const bool columns = chooses_columns(&plan, one_type);
+    const Axes *run_axes = columns ? &plan.other_axes : &plan.group_axes;
+    plan.direct = one_type && plan.group_axes.rank == 1 && has_unit_stride(&plan, run_axes);
+    plan.loops = &loops[us_level()][plan.direct ? views[0].dtype : plan.compute];
+    if (columns) {
+        run_all_columns(&plan);
+    } else {
+        run_rows(&plan);
+    }
+    return atomic_load_explicit(&plan.no_memory, memory_order_relaxed) ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
+
+KernelStatus us_softmax_forward(const View *views, const void *attributes)
+{
+    return run(views, 2, attributes);
+}
+
+KernelStatus us_softmax_backward(const View *views, const void *attributes)
+{
+    return run(views, 3, attributes);
+}
