@@ -139,7 +139,8 @@ def test_extrema_and_nan(dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int32", "int8", "uint64", "bool"])
 def test_indices_of_extrema(dtype):
-    for place, (shape, axes) in enumerate(shapes_and_axes()):
+    columns_of_units = [((1031, columns), (0,)) for columns in (128, 129, 257)]
+    for place, (shape, axes) in enumerate([*shapes_and_axes(), *columns_of_units]):
         for domain in (None, (0, 3)):
             x = samples(dtype, int(np.prod(shape)), place, domain).reshape(shape)
             if domain and x.dtype.kind == "f":

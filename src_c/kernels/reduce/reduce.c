@@ -6,10 +6,12 @@
 
 /* A unit of work reduces to neighbouring outputs: COLUMNS of them side by side where the kept axis is the innermost,
  * else a batch of rows, one after the other in STRIP states (SHORT_STRIP of rows shorter than LONG_ROW). With fewer
- * than FEW_UNITS units each is cut into chunks of its elements. Of MANY_ROWS a unit has at least LANES. Rows shorter
- * than SHORT_ROW are gathered into columns. An index is looked for among NEAR elements, which are still in the cache. */
+ * than FEW_UNITS units each is cut into chunks of its elements; units of indices are INDEXED_COLUMNS wide, for long columns:
+ * the farther down, the fewer elements replace a state. Of MANY_ROWS a unit has at least LANES. Rows shorter than SHORT_ROW
+ * are gathered into columns. An index is looked for among NEAR elements, which are still in the cache. */
 enum {
     COLUMNS = 1024,
+    INDEXED_COLUMNS = 128,
     LONG_ROW = 1024,
     MANY_ROWS = 1024,
     FEW_UNITS = 32,
@@ -104,7 +106,8 @@ static void cut(ReduceWork *work)
     work->strip = elements < LONG_ROW ? SHORT_STRIP : STRIP;
     const int64_t wanted = divide_up(PIECE_ELEMENTS, elements), together = run < MANY_ROWS ? 1 : LANES;
     const int64_t batch = smaller(wanted < together ? together : wanted, COLUMNS);
-    work->unit_groups = smaller(run, work->by_columns ? COLUMNS : batch);
+    const int64_t columns = work->reduction->values != NULL ? INDEXED_COLUMNS : COLUMNS;
+    work->unit_groups = smaller(run, work->by_columns ? columns : batch);
     work->units_per_run = divide_up(run, work->unit_groups);
     work->units = work->groups / run * work->units_per_run;
     const int64_t unit_elements = elements * work->unit_groups;
