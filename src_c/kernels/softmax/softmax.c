@@ -17,11 +17,12 @@ enum { SUM_BLOCK = 1024, PART = 16384, COLUMN_BLOCK = 64 };
 /* Groups longer than ROW_LIMIT are taken apart into parts (e^x is formed twice instead of being kept). Columns are
  * handled so many at a time that the values kept for them fit in a core's cache. Rows shorter than SHORT_ROW are
  * handled as columns, which fill the vectors. PIECE is the least worth of parallel work.
- * Columns are cut narrower than COLUMN_LEAST only beyond LONG_COLUMN elements, and then to LEAST_BYTES: runs of memory
- * would get too short. */
+ * Columns are cut narrower than COLUMN_LEAST only beyond LONG_COLUMN elements, and then to LEAST_BYTES, gradients to
+ * GRADIENT_BYTES where every thread gets some blocks: runs of memory would get too short. */
 enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 24576, GATHERED_CACHE = 8192, SHORT_ROW = 64,
        PIECE = 16384, SERIAL_BYTES = 128 * 1024, FETCH_AHEAD = 4096,
-       COLUMN_LEAST = 64, LONG_COLUMN = 2048, LEAST_BYTES = 128, PIECES_WANTED = 32, NEIGHBOURS = 8 };
+       COLUMN_LEAST = 64, LONG_COLUMN = 2048, LEAST_BYTES = 128, GRADIENT_BYTES = 1024, BLOCKS_OF_THREAD = 4,
+       PIECES_WANTED = 32, NEIGHBOURS = 8 };
 
 #define LOOPS "kernels/softmax/softmax.inc"
 #include "tensor/instantiate.inc"
@@ -375,12 +376,20 @@ static void run_rows(Plan *plan)
     run_pieces(plan, rows * (size_t)whole_vectors(plan->group) * us_dtype_size(plan->compute));
 }
 
+/* Gradients keep nothing between their passes, so longer runs of memory are worth more than what stays in the cache. */
+static int64_t least_of_long(const Plan *plan, int64_t inner)
+{
+    const int64_t size = (int64_t)us_dtype_size(plan->views[0]->dtype), least = LEAST_BYTES / size;
+    const int64_t share = inner / (BLOCKS_OF_THREAD * us_parallel_threads());
+    const int64_t wide = is_forward(plan) || !plan->direct ? least : smaller(GRADIENT_BYTES / size, share / LANES * LANES);
+    return wide < least ? least : wide;
+}
+
 static void run_all_columns(Plan *plan)
 {
     const int64_t inner = plan->other_axes.shape[plan->other_axes.rank - 1];
     int64_t width = (plan->direct ? COLUMN_CACHE : GATHERED_CACHE) / plan->group / LANES * LANES;
-    const int64_t few = LEAST_BYTES / (int64_t)us_dtype_size(plan->views[0]->dtype);
-    const int64_t least = plan->group > LONG_COLUMN ? few : COLUMN_LEAST;
+    const int64_t least = plan->group > LONG_COLUMN ? least_of_long(plan, inner) : COLUMN_LEAST;
     width = width < least ? least : width;
     plan->width = smaller(smaller(width, COLUMN_LIMIT), inner);
     plan->blocks = (inner + plan->width - 1) / plan->width;
