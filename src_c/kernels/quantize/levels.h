@@ -1,4 +1,4 @@
-/* Quantisation of the FT DSP library: of one step and one zero point. */
+/* Quantisation with one step and one zero point. */
 #ifndef UNDERSTUDY_QUANTIZE_LEVELS_H
 #define UNDERSTUDY_QUANTIZE_LEVELS_H
 
