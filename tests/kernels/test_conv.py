@@ -471,10 +471,11 @@ def test_results_do_not_depend_on_the_number_of_threads():
     assert len(digests) == 1
 
 
-def test_16_bit_types_without_amx():
-    """Where the processor has AMX, 16-bit products go another way than elsewhere."""
+@pytest.mark.parametrize("most", ["off", "avx512"])
+def test_16_bit_types_without_amx(most):
+    """Where the processor has AMX or multiplies bfloat16, 16-bit products go another way than elsewhere."""
     run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", "0",
                           *(f"{__file__}::{name}" for name in ("test_types", "test_error_of_tiles_is_bounded", "test_16_bit_integers_stay_exact",
                                                        "test_16_bit_infinities_reach_what_sees_them"))],
-                         env={**os.environ, "UNDERSTUDY_AMX": "off"}, capture_output=True, text=True)
+                         env={**os.environ, "UNDERSTUDY_BF16": most}, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout

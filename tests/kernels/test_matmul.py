@@ -313,10 +313,11 @@ def run_again(tests, environment, *options):
     assert run.returncode == 0, run.stdout
 
 
-def test_16_bit_operands_without_amx():
+@pytest.mark.parametrize("most", ["off", "avx512"])
+def test_16_bit_operands_without_amx(most):
     run_again(["test_16_bit_sums_are_rounded_once", "test_16_bit_operands_in_every_layout",
                "test_small_numbers_of_bfloat16_are_not_lost", "test_16_bit_infinities_and_nan",
-               "test_large_numbers_of_float16_do_not_overflow_in_sums"], {"UNDERSTUDY_AMX": "off"})
+               "test_large_numbers_of_float16_do_not_overflow_in_sums"], {"UNDERSTUDY_BF16": most})
 
 
 def test_without_a_blas():

@@ -1,7 +1,7 @@
 #include "kernels/blend/tensor_ops.h"
 #include "kernels/conv/gather.h"
 #include "kernels/conv/way.h"
-#include "kernels/matmul/amx.h"
+#include "kernels/matmul/bf16.h"
 #include "kernels/scratch.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
@@ -77,7 +77,7 @@ static View filter_view(const Problem *problem, bool turned)
 /* `with`: the operand that meets `in`. */
 static Gather gather_of(const Problem *problem, bool turned, const View *in, const View *with, const View *out)
 {
-    const DType type = us_amx_takes(in->dtype, with->dtype) ? in->dtype : problem->compute;
+    const DType type = us_bf16_takes(in->dtype, with->dtype) ? in->dtype : problem->compute;
     Gather gather = {.compute = problem->compute, .column_type = type, .in_type = problem->compute, .images = in->shape[0],
                      .groups = problem->conv->groups, .filter = filter_view(problem, turned)};
     gather.results = gather.filter.shape[1];

@@ -134,26 +134,26 @@ void us_grid_lines(const Grid *grid, GridVisit *visit, void *context)
     }
 }
 
-AmxOperand us_grid_operand(const Gather *gather, const GridLine *line, int64_t first, int64_t channels)
+Bf16Operand us_grid_operand(const Gather *gather, const GridLine *line, int64_t first, int64_t channels)
 {
     const int64_t plane = conv_product3(gather->in_size), all = gather->groups * gather->channels;
     const int64_t position = gather->channels_last ? all : 1, channel = gather->channels_last ? 1 : plane;
     const int64_t start = line->image * plane * all + line->position * position + first * channel;
-    return (AmxOperand){.data = (const uint16_t *)gather->in + start, .dtype = gather->column_type, .lines = line->count,
-                        .depth = channels, .line_step = line->step * position, .depth_step = channel};
+    return (Bf16Operand){.data = (const uint16_t *)gather->in + start, .dtype = gather->column_type, .lines = line->count,
+                         .depth = channels, .line_step = line->step * position, .depth_step = channel};
 }
 
 typedef struct Search {
     const uint16_t *numbers;
     int64_t count, each;
-    AmxRange *ranges;
+    Bf16Range *ranges;
 } Search;
 
 static void search(void *context, int64_t piece)
 {
     const Search *search = context;
     const int64_t begin = piece * search->each, left = search->count - begin;
-    search->ranges[piece] = us_amx_range(search->numbers + begin, left < search->each ? left : search->each);
+    search->ranges[piece] = us_bf16_range(search->numbers + begin, left < search->each ? left : search->each);
 }
 
 int64_t us_grid_elements(const Gather *gather)
@@ -161,15 +161,15 @@ int64_t us_grid_elements(const Gather *gather)
     return gather->images * gather->groups * gather->channels * conv_product3(gather->in_size);
 }
 
-AmxRange us_grid_range(const void *numbers, int64_t count)
+Bf16Range us_grid_range(const void *numbers, int64_t count)
 {
     enum { PIECES = 16, LEAST = 16 * 1024 };
-    AmxRange ranges[PIECES], whole = us_amx_no_range();
+    Bf16Range ranges[PIECES], whole = us_bf16_no_range();
     Search work = {numbers, count, ceiling(count, PIECES) > LEAST ? ceiling(count, PIECES) : LEAST, ranges};
     const int64_t pieces = ceiling(count, work.each);
     us_parallel(pieces, search, &work);
     for (int64_t i = 0; i < pieces; i++) {
-        whole = us_amx_both(whole, ranges[i]);
+        whole = us_bf16_both(whole, ranges[i]);
     }
     return whole;
 }
@@ -244,7 +244,7 @@ bool us_grid_takes(const Gather *gather)
     const GridPart part = us_grid_part(gather, &cut, 0);
     const Grid grid = us_grid_of(&part.gather);
     const int64_t width = gather->out_size[2], beside = grid.cells[2] < 2 * width ? grid.cells[2] : ceiling(width, 16) * 16;
-    const double padded = (double)(ceiling(gather->channels, AMX_DEEP) * AMX_DEEP) * (double)beside;
+    const double padded = (double)(ceiling(gather->channels, BF16_DEEP) * BF16_DEEP) * (double)beside;
     return padded <= WASTE * (double)gather->channels * (double)width && grid.all <= MOST_ELEMENTS / gather->channels &&
            part.count <= MOST_SUMS;
 }

@@ -4,7 +4,7 @@
 #define UNDERSTUDY_GRID_H
 
 #include "kernels/conv/gather.h"
-#include "kernels/matmul/amx_tiles.h"
+#include "kernels/matmul/bf16_tiles.h"
 
 enum { GRID_MOST_TAPS = 1024 };
 
@@ -35,11 +35,11 @@ typedef void GridVisit(void *context, const GridLine *line);
 void us_grid_lines(const Grid *grid, GridVisit *visit, void *context);
 
 /* Channels of the positions of a line, first … first + channels - 1 of all groups': lines of positions. */
-AmxOperand us_grid_operand(const Gather *gather, const GridLine *line, int64_t first, int64_t channels);
+Bf16Operand us_grid_operand(const Gather *gather, const GridLine *line, int64_t first, int64_t channels);
 
 /* Elements of the input, and the range of so many numbers. */
 int64_t us_grid_elements(const Gather *gather);
-AmxRange us_grid_range(const void *numbers, int64_t count);
+Bf16Range us_grid_range(const void *numbers, int64_t count);
 
 /* ---- parts ---- */
 

@@ -38,14 +38,14 @@ typedef struct Piece {
 
 static int64_t sums_of_piece(const Slopes *slopes)
 {
-    return us_amx_count(slopes->channels, AMX_BLOCK) * slopes->deep * slopes->taps * AMX_BLOCK * AMX_BLOCK;
+    return us_bf16_count(slopes->channels, BF16_BLOCK) * slopes->deep * slopes->taps * BF16_BLOCK * BF16_BLOCK;
 }
 
 /* ---- operands ---------------------------------------------------------------------------------------------------- */
 
 static int64_t plane_of(const Piece *piece)
 {
-    return us_amx_count(piece->channels, AMX_SIDE) * AMX_SIDE * piece->pitch;
+    return us_bf16_count(piece->channels, BF16_SIDE) * BF16_SIDE * piece->pitch;
 }
 
 static void pack_line(void *context, const GridLine *line)
@@ -53,21 +53,21 @@ static void pack_line(void *context, const GridLine *line)
     const Piece *piece = context;
     const Gather *gather = &piece->part.gather;
     const int64_t first = piece->group * gather->channels + piece->first;
-    const AmxOperand cells = us_grid_operand(gather, line, first, piece->channels);
-    const AmxOperand operand = {
+    const Bf16Operand cells = us_grid_operand(gather, line, first, piece->channels);
+    const Bf16Operand operand = {
         .data = cells.data, .dtype = cells.dtype, .lines = cells.depth, .depth = cells.lines,
-        .line_step = cells.depth_step, .depth_step = cells.line_step, .fill = AMX_FILL_NOTHING,
+        .line_step = cells.depth_step, .depth_step = cells.line_step, .fill = BF16_FILL_NOTHING,
         .tiles = piece->cells + line->cell + line->before,
-        .layout = {.strip = AMX_SIDE * piece->pitch, .tile = AMX_DEEP, .row = piece->pitch, .part = plane_of(piece)},
+        .layout = {.strip = BF16_SIDE * piece->pitch, .tile = BF16_DEEP, .row = piece->pitch, .part = plane_of(piece)},
     };
-    us_amx_pack(&operand, NULL);
+    us_bf16_pack(&operand, NULL);
 }
 
 /* dy at the slots: [result][slot], or for channels last [slot][result]. */
 static void stage(const Piece *piece)
 {
     const Gather *gather = &piece->part.gather;
-    const int64_t results = gather->results, all = gather->groups * results, depth = piece->runs * AMX_DEEP;
+    const int64_t results = gather->results, all = gather->groups * results, depth = piece->runs * BF16_DEEP;
     const int64_t image = conv_product3(piece->slopes->gather->out_size), first = piece->group * results;
     const uint16_t *dy = piece->slopes->dy;
     memset(piece->staged, 0, (size_t)(results * depth) * sizeof *piece->staged);
@@ -91,33 +91,33 @@ static void stage(const Piece *piece)
 static void pack_dy(const Piece *piece)
 {
     const Gather *gather = &piece->part.gather;
-    const int64_t results = gather->results, depth = piece->runs * AMX_DEEP;
-    const int64_t tile = us_amx_parts(gather->column_type) * AMX_TILE;
-    const AmxOperand operand = {
+    const int64_t results = gather->results, depth = piece->runs * BF16_DEEP;
+    const int64_t tile = us_bf16_parts(gather->column_type) * BF16_TILE;
+    const Bf16Operand operand = {
         .data = piece->staged, .dtype = gather->column_type, .lines = results, .depth = depth,
         .line_step = gather->channels_last ? 1 : depth, .depth_step = gather->channels_last ? results : 1, .below = true,
-        .tiles = piece->tiles, .layout = {.strip = piece->runs * tile, .tile = tile, .row = AMX_DEEP, .part = AMX_TILE},
+        .tiles = piece->tiles, .layout = {.strip = piece->runs * tile, .tile = tile, .row = BF16_DEEP, .part = BF16_TILE},
     };
-    us_amx_pack(&operand, NULL);
+    us_bf16_pack(&operand, NULL);
 }
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
 
 /* The products of a slab of the depth with all channels and results. */
-static void add_slab(const Piece *piece, AmxMeeting *meeting, const int64_t *shifts, bool adds)
+static void add_slab(const Piece *piece, Bf16Meeting *meeting, const int64_t *shifts, bool adds)
 {
     const Slopes *slopes = piece->slopes;
-    const int64_t results = slopes->gather->results, strip = piece->runs * meeting->parts * AMX_TILE;
+    const int64_t results = slopes->gather->results, strip = piece->runs * meeting->parts * BF16_TILE;
     float *sums = piece->sums;
-    for (int64_t channel = 0; channel < piece->channels; channel += AMX_BLOCK) {
-        for (int64_t result = 0; result < results; result += AMX_BLOCK) {
-            const bool one_a = channel + AMX_SIDE >= piece->channels, one_b = result + AMX_SIDE >= results;
-            meeting->b[0] = piece->tiles + result / AMX_SIDE * strip;
+    for (int64_t channel = 0; channel < piece->channels; channel += BF16_BLOCK) {
+        for (int64_t result = 0; result < results; result += BF16_BLOCK) {
+            const bool one_a = channel + BF16_SIDE >= piece->channels, one_b = result + BF16_SIDE >= results;
+            meeting->b[0] = piece->tiles + result / BF16_SIDE * strip;
             meeting->b[1] = meeting->b[0] + (one_b ? 0 : strip);
-            for (int64_t tap = 0; tap < slopes->taps; tap++, sums += AMX_BLOCK * AMX_BLOCK) {
+            for (int64_t tap = 0; tap < slopes->taps; tap++, sums += BF16_BLOCK * BF16_BLOCK) {
                 meeting->a[0] = piece->cells + channel * piece->pitch + shifts[tap];
-                meeting->a[1] = meeting->a[0] + (one_a ? 0 : AMX_SIDE * piece->pitch);
-                us_amx_multiply_block(meeting, sums, AMX_BLOCK, adds);
+                meeting->a[1] = meeting->a[0] + (one_a ? 0 : BF16_SIDE * piece->pitch);
+                us_bf16_multiply_block(meeting, sums, BF16_BLOCK, adds);
             }
         }
     }
@@ -126,18 +126,18 @@ static void add_slab(const Piece *piece, AmxMeeting *meeting, const int64_t *shi
 static void add_products(const Piece *piece, bool adds)
 {
     const Slopes *slopes = piece->slopes;
-    const int parts = us_amx_parts(slopes->gather->column_type);
-    AmxMeeting meeting = {.a_row = piece->pitch, .b_row = AMX_DEEP, .a_part = plane_of(piece), .b_part = AMX_TILE,
-                          .parts = parts};
+    const int parts = us_bf16_parts(slopes->gather->column_type);
+    Bf16Meeting meeting = {.a_row = piece->pitch, .b_row = BF16_DEEP, .a_part = plane_of(piece), .b_part = BF16_TILE,
+                           .parts = parts};
     int64_t shifts[GRID_MOST_TAPS];
     for (int64_t tap = 0; tap < slopes->taps; tap++) {
         shifts[tap] = us_grid_shift(&piece->grid, tap);
     }
     for (int64_t run = 0; run < piece->runs; run++) {
         piece->of_cells[run] = piece->starts[run];
-        piece->of_dy[run] = run * parts * AMX_TILE;
+        piece->of_dy[run] = run * parts * BF16_TILE;
     }
-    us_amx_begin();
+    us_bf16_begin();
     const int64_t slab = SLAB / parts;
     for (int64_t run = 0; run < piece->runs; run += slab) {
         meeting.tiles = piece->runs - run < slab ? piece->runs - run : slab;
@@ -145,7 +145,7 @@ static void add_products(const Piece *piece, bool adds)
         meeting.b_tiles = piece->of_dy + run;
         add_slab(piece, &meeting, shifts, adds || run > 0);
     }
-    us_amx_end();
+    us_bf16_end();
 }
 
 /* The other memory of the piece, which the caller gives back; NULL: there is none. */
@@ -153,11 +153,12 @@ static void *take_memory(Piece *piece)
 {
     const Gather *gather = &piece->part.gather;
     const size_t runs = (size_t)piece->runs, results = (size_t)gather->results;
-    const size_t strips = (size_t)us_amx_count(gather->results, AMX_SIDE), numbers = (size_t)us_amx_parts(gather->column_type);
+    const size_t strips = (size_t)us_bf16_count(gather->results, BF16_SIDE);
+    const size_t numbers = (size_t)us_bf16_parts(gather->column_type);
     const size_t parts[] = {runs * sizeof *piece->of_cells, runs * sizeof *piece->of_dy,
                             numbers * (size_t)plane_of(piece) * sizeof *piece->cells,
-                            runs * AMX_DEEP * results * sizeof *piece->staged,
-                            numbers * runs * strips * AMX_TILE * sizeof *piece->tiles};
+                            runs * BF16_DEEP * results * sizeof *piece->staged,
+                            numbers * runs * strips * BF16_TILE * sizeof *piece->tiles};
     char *memory = us_scratch_take(us_scratch_sum(parts, sizeof parts / sizeof *parts)), *cursor = memory;
     if (memory != NULL) {
         piece->of_cells = us_scratch_part(&cursor, parts[0]);
@@ -173,8 +174,8 @@ static void *take_memory(Piece *piece)
 /* Adds what a part of the positions gives; false: no memory. */
 static bool add_part(Piece *piece, bool adds)
 {
-    void *covered = us_grid_cover(&piece->grid, AMX_DEEP, &piece->starts, &piece->slots, &piece->runs);
-    piece->pitch = us_amx_count(piece->grid.all, AMX_DEEP) * AMX_DEEP + AMX_DEEP;
+    void *covered = us_grid_cover(&piece->grid, BF16_DEEP, &piece->starts, &piece->slots, &piece->runs);
+    piece->pitch = us_bf16_count(piece->grid.all, BF16_DEEP) * BF16_DEEP + BF16_DEEP;
     void *memory = covered == NULL ? NULL : take_memory(piece);
     if (memory != NULL) {
         us_grid_lines(&piece->grid, pack_line, piece);
@@ -214,12 +215,12 @@ static void add_parts(const Slopes *slopes, int64_t group, int64_t deep, int64_t
     const int64_t channel = gather->channels_last ? place % gather->channels : place / slopes->taps;
     const int64_t tap = gather->channels_last ? place / gather->channels : place % slopes->taps;
     const int64_t block = channel / slopes->channels, within = channel % slopes->channels, size = sums_of_piece(slopes);
-    const int64_t tile = (within / AMX_BLOCK * slopes->deep + deep) * slopes->taps + tap;
+    const int64_t tile = (within / BF16_BLOCK * slopes->deep + deep) * slopes->taps + tap;
     const float *from = slopes->sums + (group * slopes->blocks + block) * slopes->parts * size +
-                        (tile * AMX_BLOCK + within % AMX_BLOCK) * AMX_BLOCK;
-    memcpy(sums, from, AMX_BLOCK * sizeof *sums);
+                        (tile * BF16_BLOCK + within % BF16_BLOCK) * BF16_BLOCK;
+    memcpy(sums, from, BF16_BLOCK * sizeof *sums);
     for (int64_t part = 1; part < slopes->parts; part++) {
-        for (int i = 0; i < AMX_BLOCK; i++) {
+        for (int i = 0; i < BF16_BLOCK; i++) {
             sums[i] += from[part * size + i];
         }
     }
@@ -230,21 +231,21 @@ static void store_piece(void *context, int64_t piece)
 {
     const Slopes *slopes = context;
     const Gather *gather = slopes->gather;
-    const int64_t depth = gather->channels * slopes->taps, runs = us_amx_count(depth, PLACES);
+    const int64_t depth = gather->channels * slopes->taps, runs = us_bf16_count(depth, PLACES);
     const int64_t place = piece % runs * PLACES, count = depth - place < PLACES ? depth - place : PLACES;
     const int64_t deep = piece / runs % slopes->deep, group = piece / runs / slopes->deep;
-    const int64_t first = deep * AMX_BLOCK, left = gather->results - first;
-    float sums[PLACES * AMX_BLOCK], turned[AMX_SIDE * PLACES];
+    const int64_t first = deep * BF16_BLOCK, left = gather->results - first;
+    float sums[PLACES * BF16_BLOCK], turned[BF16_SIDE * PLACES];
     int32_t rows[PLACES];
     for (int64_t i = 0; i < count; i++) {
         rows[i] = (int32_t)i;
-        add_parts(slopes, group, deep, place + i, sums + i * AMX_BLOCK);
+        add_parts(slopes, group, deep, place + i, sums + i * BF16_BLOCK);
     }
-    for (int64_t k = 0; k < AMX_BLOCK && k < left; k++) {
-        if (k % AMX_SIDE == 0) {
-            us_amx_columns(sums + k, AMX_BLOCK, rows, count, turned);
+    for (int64_t k = 0; k < BF16_BLOCK && k < left; k++) {
+        if (k % BF16_SIDE == 0) {
+            us_bf16_columns(sums + k, BF16_BLOCK, rows, count, turned);
         }
-        memcpy(slopes->target + (group * gather->results + first + k) * depth + place, turned + k % AMX_SIDE * count,
+        memcpy(slopes->target + (group * gather->results + first + k) * depth + place, turned + k % BF16_SIDE * count,
                (size_t)count * sizeof *turned);
     }
 }
@@ -257,15 +258,15 @@ static int64_t bounded(int64_t value, int64_t lowest, int64_t highest)
 static void divide(Slopes *slopes)
 {
     const Gather *gather = slopes->gather;
-    const int64_t wanted = us_amx_count(PIECES, gather->groups), most = us_amx_count(gather->channels, AMX_BLOCK);
+    const int64_t wanted = us_bf16_count(PIECES, gather->groups), most = us_bf16_count(gather->channels, BF16_BLOCK);
     const int64_t elements = gather->results * gather->channels * slopes->taps;
-    slopes->blocks = bounded(us_amx_count(elements, SUMS), 1, wanted < most ? wanted : most);
-    slopes->channels = us_amx_count(most, slopes->blocks) * AMX_BLOCK;
-    slopes->blocks = us_amx_count(gather->channels, slopes->channels);
-    slopes->cut = us_grid_cut(gather, slopes->channels, us_amx_count(wanted, slopes->blocks));
+    slopes->blocks = bounded(us_bf16_count(elements, SUMS), 1, wanted < most ? wanted : most);
+    slopes->channels = us_bf16_count(most, slopes->blocks) * BF16_BLOCK;
+    slopes->blocks = us_bf16_count(gather->channels, slopes->channels);
+    slopes->cut = us_grid_cut(gather, slopes->channels, us_bf16_count(wanted, slopes->blocks));
     slopes->parts = bounded(PIECES / (gather->groups * slopes->blocks), 1, slopes->cut.count);
-    slopes->parts_each = us_amx_count(slopes->cut.count, slopes->parts);
-    slopes->parts = us_amx_count(slopes->cut.count, slopes->parts_each);
+    slopes->parts_each = us_bf16_count(slopes->cut.count, slopes->parts);
+    slopes->parts = us_bf16_count(slopes->cut.count, slopes->parts_each);
 }
 
 /* Zeros of dy meet cells that belong to other taps: these must be finite. */
@@ -273,8 +274,8 @@ static bool is_exact(const Gather *gather, const void *dy)
 {
     enum { INFINITE = 0x7f80 };
     const int64_t count = gather_positions(gather) * gather->groups * gather->results;
-    const AmxRange range = us_grid_range(gather->in, us_grid_elements(gather));
-    return range.most < INFINITE && us_amx_is_exact(gather->column_type, range, us_grid_range(dy, count));
+    const Bf16Range range = us_grid_range(gather->in, us_grid_elements(gather));
+    return range.most < INFINITE && us_bf16_is_exact(gather->column_type, range, us_grid_range(dy, count));
 }
 
 KernelStatus us_gather_slopes_by_shifts(const Gather *gather, const void *dy, DType dy_type, void *sums, bool *taken)
@@ -284,7 +285,7 @@ KernelStatus us_gather_slopes_by_shifts(const Gather *gather, const void *dy, DT
         return KERNEL_OK;
     }
     Slopes slopes = {.gather = gather, .dy = dy, .taps = gather_taps(gather),
-                     .deep = us_amx_count(gather->results, AMX_BLOCK), .target = sums};
+                     .deep = us_bf16_count(gather->results, BF16_BLOCK), .target = sums};
     divide(&slopes);
     atomic_init(&slopes.no_memory, false);
     const int64_t pieces = gather->groups * slopes.blocks * slopes.parts;
@@ -293,7 +294,7 @@ KernelStatus us_gather_slopes_by_shifts(const Gather *gather, const void *dy, DT
         return KERNEL_NO_MEMORY;
     }
     us_parallel(pieces, run_piece, &slopes);
-    us_parallel(gather->groups * slopes.deep * us_amx_count(gather->channels * slopes.taps, PLACES), store_piece, &slopes);
+    us_parallel(gather->groups * slopes.deep * us_bf16_count(gather->channels * slopes.taps, PLACES), store_piece, &slopes);
     us_scratch_give_back(slopes.sums);
     return atomic_load(&slopes.no_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
 }

@@ -20,13 +20,13 @@ typedef struct Filter {
     int64_t blocks;             /* of the outer axis, in a group */
     int parts;
     uint16_t *tiles; /* [group][strip] */
-    AmxRange *ranges;
+    Bf16Range *ranges;
     atomic_bool no_memory;
 } Filter;
 
 static int64_t strip_elements(const Filter *filter)
 {
-    return filter->deep * filter->taps * filter->parts * AMX_TILE;
+    return filter->deep * filter->taps * filter->parts * BF16_TILE;
 }
 
 /* [tap][inner] */
@@ -46,22 +46,22 @@ static void copy_filter(const Filter *filter, const uint16_t *from, uint16_t *to
     }
 }
 
-static AmxRange pack_copy(const Filter *filter, int64_t group, int64_t first, int64_t count, const uint16_t *copy)
+static Bf16Range pack_copy(const Filter *filter, int64_t group, int64_t first, int64_t count, const uint16_t *copy)
 {
     const Gather *gather = filter->gather;
     const bool lines_inside = filter->inner == 1;
     const int64_t inner = gather->filter.shape[filter->inner], row = filter->taps * inner;
-    const int64_t strip = group * filter->strips + (lines_inside ? 0 : first / AMX_SIDE);
-    const int64_t tile = lines_inside ? first / AMX_DEEP * filter->taps : 0, size = filter->parts * AMX_TILE;
-    AmxRange range = us_amx_no_range();
+    const int64_t strip = group * filter->strips + (lines_inside ? 0 : first / BF16_SIDE);
+    const int64_t tile = lines_inside ? first / BF16_DEEP * filter->taps : 0, size = filter->parts * BF16_TILE;
+    Bf16Range range = us_bf16_no_range();
     for (int64_t tap = 0; tap < filter->taps; tap++) {
-        const AmxOperand operand = {
+        const Bf16Operand operand = {
             .data = copy + tap * inner, .dtype = gather->column_type, .lines = lines_inside ? inner : count,
             .depth = lines_inside ? count : inner, .line_step = lines_inside ? 1 : row, .depth_step = lines_inside ? row : 1,
             .below = true, .tiles = filter->tiles + strip * strip_elements(filter) + (tile + tap) * size,
-            .layout = {.strip = strip_elements(filter), .tile = filter->taps * size, .row = AMX_DEEP, .part = AMX_TILE},
+            .layout = {.strip = strip_elements(filter), .tile = filter->taps * size, .row = BF16_DEEP, .part = BF16_TILE},
         };
-        us_amx_pack(&operand, &range);
+        us_bf16_pack(&operand, &range);
     }
     return range;
 }
@@ -70,8 +70,8 @@ static void pack_block(void *context, int64_t piece)
 {
     Filter *filter = context;
     const View *view = &filter->gather->filter;
-    const int64_t group = piece / filter->blocks, first = piece % filter->blocks * AMX_DEEP;
-    const int64_t left = view->shape[filter->outer] - first, count = left < AMX_DEEP ? left : AMX_DEEP;
+    const int64_t group = piece / filter->blocks, first = piece % filter->blocks * BF16_DEEP;
+    const int64_t left = view->shape[filter->outer] - first, count = left < BF16_DEEP ? left : BF16_DEEP;
     const int64_t row = filter->taps * view->shape[filter->inner];
     uint16_t *copy = us_scratch_take((size_t)(count * row) * sizeof *copy);
     if (copy == NULL) {
@@ -94,14 +94,14 @@ static int64_t size_of_step(int64_t step)
 static Filter filter_of(const Gather *gather)
 {
     const bool lines_inside = size_of_step(gather->filter.strides[1]) < size_of_step(gather->filter.strides[2]);
-    return (Filter){.gather = gather, .taps = gather_taps(gather), .strips = us_amx_count(gather->results, AMX_SIDE),
-                    .deep = us_amx_count(gather->channels, AMX_DEEP), .outer = lines_inside ? 2 : 1,
-                    .inner = lines_inside ? 1 : 2, .parts = us_amx_parts(gather->column_type),
-                    .blocks = us_amx_count(lines_inside ? gather->channels : gather->results, AMX_DEEP)};
+    return (Filter){.gather = gather, .taps = gather_taps(gather), .strips = us_bf16_count(gather->results, BF16_SIDE),
+                    .deep = us_bf16_count(gather->channels, BF16_DEEP), .outer = lines_inside ? 2 : 1,
+                    .inner = lines_inside ? 1 : 2, .parts = us_bf16_parts(gather->column_type),
+                    .blocks = us_bf16_count(lines_inside ? gather->channels : gather->results, BF16_DEEP)};
 }
 
 /* Into memory that the caller gives back; NULL: there is none. */
-static void *pack_filter(Filter *filter, AmxRange *range)
+static void *pack_filter(Filter *filter, Bf16Range *range)
 {
     const int64_t groups = filter->gather->groups, blocks = groups * filter->blocks;
     const size_t tiles = (size_t)(groups * filter->strips * strip_elements(filter)) * sizeof *filter->tiles;
@@ -110,12 +110,12 @@ static void *pack_filter(Filter *filter, AmxRange *range)
         return NULL;
     }
     filter->tiles = (uint16_t *)memory;
-    filter->ranges = (AmxRange *)(memory + tiles);
+    filter->ranges = (Bf16Range *)(memory + tiles);
     atomic_init(&filter->no_memory, false);
     us_parallel(blocks, pack_block, filter);
-    *range = us_amx_no_range();
+    *range = us_bf16_no_range();
     for (int64_t block = 0; block < blocks; block++) {
-        *range = us_amx_both(*range, filter->ranges[block]);
+        *range = us_bf16_both(*range, filter->ranges[block]);
     }
     return memory;
 }
@@ -150,11 +150,11 @@ static void *take_memory(Piece *piece)
     const Gather *gather = &piece->part.gather;
     const Filter *filter = &piece->shifts->filter;
     const size_t count = (size_t)piece->part.count, tiles = (size_t)(filter->deep * filter->taps);
-    const size_t deep = (size_t)(filter->deep * piece->cells * AMX_DEEP);
+    const size_t deep = (size_t)(filter->deep * piece->cells * BF16_DEEP);
     const size_t parts[] = {tiles * sizeof *piece->of_cells, tiles * sizeof *piece->of_filter,
                             (size_t)filter->parts * deep * sizeof *piece->tiles,
-                            gather->channels_last ? 0 : AMX_SIDE * count * sizeof *piece->turned,
-                            (size_t)(piece->runs + 1) * AMX_SIDE * WIDE * sizeof *piece->sums};
+                            gather->channels_last ? 0 : BF16_SIDE * count * sizeof *piece->turned,
+                            (size_t)(piece->runs + 1) * BF16_SIDE * WIDE * sizeof *piece->sums};
     char *memory = us_scratch_take(us_scratch_sum(parts, sizeof parts / sizeof *parts)), *cursor = memory;
     if (memory != NULL) {
         piece->of_cells = us_scratch_part(&cursor, parts[0]);
@@ -170,7 +170,7 @@ static void clear_cells(const Piece *piece, int64_t first, int64_t count)
 {
     const Filter *filter = &piece->shifts->filter;
     for (int64_t plane = 0; count > 0 && plane < filter->parts * filter->deep; plane++) {
-        memset(piece->tiles + (plane * piece->cells + first) * AMX_DEEP, 0, (size_t)(count * AMX_DEEP) * sizeof(uint16_t));
+        memset(piece->tiles + (plane * piece->cells + first) * BF16_DEEP, 0, (size_t)(count * BF16_DEEP) * sizeof(uint16_t));
     }
 }
 
@@ -181,12 +181,12 @@ static void pack_line(void *context, const GridLine *line)
     const int64_t cell = line->cell + line->before;
     clear_cells(piece, line->cell, line->before);
     clear_cells(piece, cell + line->count, line->behind);
-    AmxOperand operand = us_grid_operand(gather, line, piece->group * gather->channels, gather->channels);
-    operand.fill = AMX_FILL_LINES;
-    operand.tiles = piece->tiles + cell * AMX_DEEP;
-    operand.layout = (AmxLayout){.strip = AMX_TILE, .tile = piece->cells * AMX_DEEP, .row = AMX_DEEP,
-                                 .part = piece->shifts->filter.deep * piece->cells * AMX_DEEP};
-    us_amx_pack(&operand, NULL);
+    Bf16Operand operand = us_grid_operand(gather, line, piece->group * gather->channels, gather->channels);
+    operand.fill = BF16_FILL_LINES;
+    operand.tiles = piece->tiles + cell * BF16_DEEP;
+    operand.layout = (Bf16Layout){.strip = BF16_TILE, .tile = piece->cells * BF16_DEEP, .row = BF16_DEEP,
+                                  .part = piece->shifts->filter.deep * piece->cells * BF16_DEEP};
+    us_bf16_pack(&operand, NULL);
 }
 
 static void pack_cells(Piece *piece)
@@ -200,8 +200,8 @@ static void find_tiles(const Piece *piece)
     const Filter *filter = &piece->shifts->filter;
     for (int64_t tile = 0; tile < filter->deep * filter->taps; tile++) {
         const int64_t shift = us_grid_shift(&piece->grid, tile % filter->taps);
-        piece->of_cells[tile] = (tile / filter->taps * piece->cells + shift) * AMX_DEEP;
-        piece->of_filter[tile] = tile * filter->parts * AMX_TILE;
+        piece->of_cells[tile] = (tile / filter->taps * piece->cells + shift) * BF16_DEEP;
+        piece->of_filter[tile] = tile * filter->parts * BF16_TILE;
     }
 }
 
@@ -210,22 +210,22 @@ static void add_products(const Piece *piece, int64_t strip, int64_t results)
 {
     const Filter *filter = &piece->shifts->filter;
     const int64_t tiles = filter->deep * filter->taps, last = filter->strips - 1;
-    AmxMeeting meeting = {.a_row = AMX_DEEP, .b_row = AMX_DEEP, .a_part = filter->deep * piece->cells * AMX_DEEP,
-                          .b_part = AMX_TILE, .parts = filter->parts};
+    Bf16Meeting meeting = {.a_row = BF16_DEEP, .b_row = BF16_DEEP, .a_part = filter->deep * piece->cells * BF16_DEEP,
+                           .b_part = BF16_TILE, .parts = filter->parts};
     for (int64_t tile = 0; tile < tiles; tile += SLAB) {
         meeting.tiles = tiles - tile < SLAB ? tiles - tile : SLAB;
         meeting.a_tiles = piece->of_cells + tile;
         meeting.b_tiles = piece->of_filter + tile;
-        for (int64_t column = 0; column < results; column += AMX_BLOCK) {
+        for (int64_t column = 0; column < results; column += BF16_BLOCK) {
             for (int64_t i = 0; i < 2; i++) {
-                const int64_t number = strip + column / AMX_SIDE + i;
+                const int64_t number = strip + column / BF16_SIDE + i;
                 meeting.b[i] = filter->tiles + (piece->group * filter->strips + (number < last ? number : last)) *
                                                    strip_elements(filter);
             }
             for (int64_t run = 0; run < piece->runs; run += 2) {
-                meeting.a[0] = piece->tiles + piece->starts[run] * AMX_DEEP;
-                meeting.a[1] = piece->tiles + piece->starts[run + 1] * AMX_DEEP;
-                us_amx_multiply_block(&meeting, piece->sums + run * AMX_SIDE * WIDE + column, WIDE, tile > 0);
+                meeting.a[0] = piece->tiles + piece->starts[run] * BF16_DEEP;
+                meeting.a[1] = piece->tiles + piece->starts[run + 1] * BF16_DEEP;
+                us_bf16_multiply_block(&meeting, piece->sums + run * BF16_SIDE * WIDE + column, WIDE, tile > 0);
             }
         }
     }
@@ -240,10 +240,10 @@ static void store_sums(const Piece *piece, int64_t first, int64_t results)
         us_finish_channels(finish, gather->compute, begin + i, channel, results, piece->sums + piece->slots[i] * WIDE);
     }
     for (int64_t k = 0; !gather->channels_last && k < results; k++) {
-        if (k % AMX_SIDE == 0) {
-            us_amx_columns(piece->sums + k, WIDE, piece->slots, count, piece->turned);
+        if (k % BF16_SIDE == 0) {
+            us_bf16_columns(piece->sums + k, WIDE, piece->slots, count, piece->turned);
         }
-        us_finish_positions(finish, gather->compute, channel + k, begin, count, piece->turned + k % AMX_SIDE * count);
+        us_finish_positions(finish, gather->compute, channel + k, begin, count, piece->turned + k % BF16_SIDE * count);
     }
 }
 
@@ -251,13 +251,13 @@ static void make_results(Piece *piece, int64_t first, int64_t results)
 {
     pack_cells(piece);
     find_tiles(piece);
-    us_amx_begin();
+    us_bf16_begin();
     for (int64_t done = 0; done < results; done += WIDE) {
         const int64_t part = results - done < WIDE ? results - done : WIDE;
-        add_products(piece, (first + done) / AMX_SIDE, part);
+        add_products(piece, (first + done) / BF16_SIDE, part);
         store_sums(piece, first + done, part);
     }
-    us_amx_end();
+    us_bf16_end();
 }
 
 static void run_piece(void *context, int64_t number)
@@ -268,8 +268,8 @@ static void run_piece(void *context, int64_t number)
     Piece piece = {.shifts = shifts, .group = rest / shifts->cut.count};
     piece.part = us_grid_part(gather, &shifts->cut, rest % shifts->cut.count);
     piece.grid = us_grid_of(&piece.part.gather);
-    piece.cells = us_amx_count(piece.grid.all, AMX_SIDE) * AMX_SIDE + AMX_SIDE;
-    void *covered = us_grid_cover(&piece.grid, AMX_SIDE, &piece.starts, &piece.slots, &piece.runs);
+    piece.cells = us_bf16_count(piece.grid.all, BF16_SIDE) * BF16_SIDE + BF16_SIDE;
+    void *covered = us_grid_cover(&piece.grid, BF16_SIDE, &piece.starts, &piece.slots, &piece.runs);
     void *memory = covered == NULL ? NULL : take_memory(&piece);
     if (memory != NULL) {
         const int64_t first = block * shifts->results, left = gather->results - first;
@@ -286,22 +286,22 @@ static void divide(Shifts *shifts)
 {
     const Gather *gather = shifts->gather;
     const int64_t weights = gather->results * gather_taps(gather), elements = conv_product3(gather->in_size);
-    int64_t most = us_amx_count(gather->results, AMX_BLOCK), blocks = 1;
+    int64_t most = us_bf16_count(gather->results, BF16_BLOCK), blocks = 1;
     while (weights / blocks > elements && gather->groups * blocks < FEW && 2 * blocks <= most) {
         blocks *= 2;
     }
-    shifts->cut = us_grid_cut(gather, gather->channels, us_amx_count(FEW, gather->groups * blocks));
+    shifts->cut = us_grid_cut(gather, gather->channels, us_bf16_count(FEW, gather->groups * blocks));
     while (gather->groups * blocks * shifts->cut.count < FEW && 2 * blocks <= most) {
         blocks *= 2;
     }
-    shifts->results = us_amx_count(most, blocks) * AMX_BLOCK;
-    shifts->blocks = us_amx_count(gather->results, shifts->results);
+    shifts->results = us_bf16_count(most, blocks) * BF16_BLOCK;
+    shifts->blocks = us_bf16_count(gather->results, shifts->results);
 }
 
 KernelStatus us_gather_by_shifts(const Gather *gather, const Finish *finish, bool *taken)
 {
     Shifts shifts = {.gather = gather, .finish = finish, .filter = filter_of(gather)};
-    AmxRange range;
+    Bf16Range range;
     atomic_init(&shifts.no_memory, false);
     *taken = us_grid_takes(gather);
     if (!*taken) {
@@ -312,7 +312,7 @@ KernelStatus us_gather_by_shifts(const Gather *gather, const Finish *finish, boo
         return KERNEL_NO_MEMORY;
     }
     *taken = !atomic_load(&shifts.filter.no_memory) &&
-             us_amx_is_exact(gather->column_type, us_grid_range(gather->in, us_grid_elements(gather)), range);
+             us_bf16_is_exact(gather->column_type, us_grid_range(gather->in, us_grid_elements(gather)), range);
     if (*taken) {
         divide(&shifts);
         us_parallel(gather->groups * shifts.cut.count * shifts.blocks, run_piece, &shifts);

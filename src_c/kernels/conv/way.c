@@ -1,6 +1,6 @@
 #include "kernels/conv/way.h"
 
-#include "kernels/matmul/amx.h"
+#include "kernels/matmul/bf16.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
@@ -113,7 +113,7 @@ static bool is_moderate(double a, double b, double terms)
 bool us_conv_winograd_pays(DType dtype, int64_t channels, int64_t results, int64_t positions)
 {
     enum { LEAST_CHANNELS = 16, LEAST_FILTERS = 1024, LEAST_POSITIONS = 256 };
-    const bool multiplies_fast = us_amx_takes(dtype, dtype);
+    const bool multiplies_fast = us_bf16_takes(dtype, dtype);
     return !multiplies_fast && channels >= LEAST_CHANNELS && results >= LEAST_CHANNELS &&
            channels * results >= LEAST_FILTERS && positions >= LEAST_POSITIONS;
 }

@@ -1,6 +1,6 @@
 #include "kernels/loss/fused_rows.h"
 
-#include "kernels/matmul/amx.h"
+#include "kernels/matmul/bf16.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -52,7 +52,7 @@ static void store_piece(void *context, int64_t piece)
 
 DType fused_type(const View *a, const View *b)
 {
-    return us_amx_takes(a->dtype, b->dtype) ? a->dtype : DTYPE_FLOAT32;
+    return us_bf16_takes(a->dtype, b->dtype) ? a->dtype : DTYPE_FLOAT32;
 }
 
 bool fused_is_operand(const View *matrix, DType type)

@@ -1,6 +1,6 @@
 #include "kernels/matmul/matmul.h"
 
-#include "kernels/matmul/amx.h"
+#include "kernels/matmul/bf16.h"
 #include "kernels/matmul/blas.h"
 #include "kernels/matmul/panels.h"
 #include "kernels/scratch.h"
@@ -15,7 +15,7 @@
  * while there are few of them, unless one is less work than it is worth: fewer than the machine has processors, or than
  * FEW. */
 enum { LONG = 1024, SHORT = 512, LEAST_LONG = 256, LEAST_SHORT = 64, FEW = 4, LEAST_WORK = 1 << 21,
-       LEAST_WORK_OF_AMX = 1 << 23 };
+       LEAST_WORK_OF_BF16 = 1 << 23 };
 
 /* A small result of a deep product is summed in parts. */
 enum { PART_DEPTH = 2048, PART_LIMIT = 8 };
@@ -69,8 +69,8 @@ static void choose_blocks(Run *run)
     const Matmul *product = run->product;
     const bool by_columns = product->c.row == 1 && product->c.column != 1;
     const int64_t length = by_columns ? product->m : product->n, breadth = by_columns ? product->n : product->m;
-    int64_t longer = run->amx ? SHORT : LONG, shorter = SHORT;
-    const double depth = (double)product->k + 1, worth = run->amx ? LEAST_WORK_OF_AMX : LEAST_WORK;
+    int64_t longer = run->bf16 ? SHORT : LONG, shorter = SHORT;
+    const double depth = (double)product->k + 1, worth = run->bf16 ? LEAST_WORK_OF_BF16 : LEAST_WORK;
     while (run->batch * ceiling(length, even(length, longer)) * ceiling(breadth, even(breadth, shorter)) < least_blocks() &&
            (double)even(length, longer) * (double)even(breadth, shorter) * depth > worth) {
         if (shorter > LEAST_LONG || (longer == LEAST_LONG && shorter > LEAST_SHORT)) {
@@ -224,7 +224,7 @@ static bool is_same(const Matrix *a, const Matrix *b)
     return a->data == b->data && a->dtype == b->dtype && a->row == b->row && a->column == b->column;
 }
 
-/* Whether sums are only added to what is there, which is all that kernels/matmul/amx.h does. */
+/* Whether sums are only added to what is there, which is all that kernels/matmul/bf16.h does. */
 static bool is_plain_sum(const Matmul *product, bool adds)
 {
     return product->alpha[0] == 1 && (!adds || product->beta[0] == 1);
@@ -243,7 +243,7 @@ static void run_piece(void *context, int64_t piece)
     const bool adds = is_given(&block.addend) && !is_zero(product->beta);
     const bool direct = (by_rows || by_columns) && block.c.dtype == product->compute && !run->exact &&
                         product->finished == DTYPE_NONE && run->parts == NULL && product->k > 0 &&
-                        !is_zero(product->alpha) && (!run->amx || is_plain_sum(product, adds));
+                        !is_zero(product->alpha) && (!run->bf16 || is_plain_sum(product, adds));
     Workspace space;
     if (!us_panels_take_workspace(run, &block, direct, direct && by_columns, &space)) {
         run->no_memory = true;
@@ -284,7 +284,7 @@ static Run run_of(const Matmul *product)
     const bool has_blas = us_blas_available != NULL && us_blas_available();
     run.exact = has_blas && product->compute == DTYPE_INT64 && is_byte(product->a.dtype) && is_byte(product->b.dtype);
     run.through_blas = has_blas && (run.exact || product->compute != DTYPE_INT64);
-    run.amx = product->compute == DTYPE_FLOAT32 && us_amx_takes(product->a.dtype, product->b.dtype);
+    run.bf16 = product->compute == DTYPE_FLOAT32 && us_bf16_takes(product->a.dtype, product->b.dtype);
     if (run.exact) {
         run.panel = DTYPE_FLOAT32;
     }

@@ -1,6 +1,6 @@
 #include "kernels/matmul/panels.h"
 
-#include "kernels/matmul/amx.h"
+#include "kernels/matmul/bf16.h"
 #include "kernels/matmul/blas.h"
 #include "kernels/scratch.h"
 
@@ -17,8 +17,8 @@ static const double one[2] = {1, 0};
 /* Bytes of an operand's panel. One of tiles also holds half of the depth in float32. */
 static size_t panel_bytes(const Run *run, const Matrix *operand, int64_t lines, int64_t depth)
 {
-    return us_scratch_round(run->amx ? us_amx_panel(operand->dtype, lines, depth)
-                                     : (size_t)(lines * depth) * us_dtype_size(run->panel));
+    return us_scratch_round(run->bf16 ? us_bf16_panel(operand->dtype, lines, depth)
+                                      : (size_t)(lines * depth) * us_dtype_size(run->panel));
 }
 
 /* How the operand of a product goes to the BLAS; 0: not at all. */
@@ -191,11 +191,11 @@ void us_multiply_panels(const Run *run, const Block *block, const Workspace *spa
     const Sizes sizes = {block->tile.rows, block->tile.columns, depth};
     const Matrix a = from_column(run, block->a, first), b = from_row(run, block->b, first);
     int64_t stride;
-    if (run->amx && matrix_has_rows(c, sizes.m, sizes.n, &stride) &&
-        us_amx_multiply(&sizes, &a, &b, space->a, space->b, !is_zero(beta), (float *)c->data, stride)) {
+    if (run->bf16 && matrix_has_rows(c, sizes.m, sizes.n, &stride) &&
+        us_bf16_multiply(&sizes, &a, &b, space->a, space->b, !is_zero(beta), (float *)c->data, stride)) {
         return;
     }
-    const int64_t half = run->amx ? (depth + 1) / 2 : depth;
+    const int64_t half = run->bf16 ? (depth + 1) / 2 : depth;
     multiply_packed(run, block, space, first, half, alpha, beta, c);
     if (half < depth) {
         multiply_packed(run, block, space, first + half, depth - half, alpha, one, c);

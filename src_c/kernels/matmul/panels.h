@@ -11,7 +11,7 @@ typedef struct Run {
     const Matmul *product;
     bool through_blas;
     bool exact;              /* 8-bit integers: float32 products, int64 sums */
-    bool amx;                /* 16-bit operands meet as they are, where kernels/matmul/amx.h can */
+    bool bf16;               /* 16-bit operands meet as they are, where kernels/matmul/bf16.h can */
     DType panel;             /* the type of panels and of their products */
     int64_t batch, block_rows, block_columns, blocks_down, blocks_across;
     const char *parts;       /* not NULL: the products are there, to be summed; [part][batch][m][n] */

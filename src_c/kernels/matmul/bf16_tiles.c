@@ -1,54 +1,17 @@
-#include "kernels/matmul/amx_tiles.h"
+#include "kernels/matmul/bf16_tiles.h"
 
-#include "report/report.h"
 #include "tensor/convert.h"
 
-#include <stdatomic.h>
-#include <string.h>
+#ifdef US_BF16
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
-#define HAS_AMX 1
-#endif
-
-#ifdef HAS_AMX
-
-#include <cpuid.h>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-/* ---- the processor ----------------------------------------------------------------------------------------------- */
-
-/* Asks the kernel for the tiles' state, for the whole process. */
-static bool may_use_tiles(void)
-{
-    enum { FEATURES = 7, TILE_BITS = 1 << 22 | 1 << 24, REQUEST = 0x1023, TILE_DATA = 18 };
-    unsigned a, b, c, d;
-    return __get_cpuid_count(FEATURES, 0, &a, &b, &c, &d) && (d & TILE_BITS) == TILE_BITS &&
-           syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
-}
-
-static bool is_used(void)
-{
-    enum { UNKNOWN, OFF, ON };
-    static _Atomic int known;
-    int found = atomic_load_explicit(&known, memory_order_relaxed);
-    if (found == UNKNOWN) {
-        static const char *const names[] = {"off", "on", NULL};
-        __builtin_cpu_init();
-        found = us_environment_choice("UNDERSTUDY_AMX", names, 1) == 1 && __builtin_cpu_supports("x86-64-v4") &&
-                may_use_tiles() ? ON : OFF;
-        atomic_store_explicit(&known, found, memory_order_relaxed);
-    }
-    return found == ON;
-}
 
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,amx-tile,amx-bf16")
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq")
 
 /* ---- packing ----------------------------------------------------------------------------------------------------- */
 
-enum { SIDE = AMX_SIDE, DEEP = AMX_DEEP };
+enum { SIDE = BF16_SIDE, DEEP = BF16_DEEP };
 
 US_ALWAYS_INLINE void transpose(__m512i *rows)
 {
@@ -86,10 +49,11 @@ static inline __m512i load_steps(const uint16_t *from, int64_t step, int64_t cou
 }
 
 /* Lines that lie along the depth. */
-static inline void load_lines(__m512i *rows, const uint16_t *from, const AmxOperand *operand, int64_t lines, int64_t depth)
+static inline void load_lines(__m512i *rows, const uint16_t *from, const Bf16Operand *operand, int64_t lines, int64_t depth)
 {
     for (int i = 0; i < SIDE; i++) {
         rows[i] = _mm512_setzero_si512();
+        __builtin_prefetch(from + (i + SIDE) * operand->line_step);
         if (i < lines) {
             rows[i] = load_steps(from + i * operand->line_step, operand->depth_step, depth);
         }
@@ -108,11 +72,13 @@ static inline __m512i load_few(const uint16_t *from, int64_t step, int64_t count
 }
 
 /* Lines that lie beside each other, in pairs below each other. */
-static inline void load_pairs(__m512i *rows, const uint16_t *from, const AmxOperand *operand, int64_t lines, int64_t depth)
+static inline void load_pairs(__m512i *rows, const uint16_t *from, const Bf16Operand *operand, int64_t lines, int64_t depth)
 {
     const int64_t step = operand->depth_step, count = lines < SIDE ? lines : SIDE;
     for (int i = 0; i < SIDE; i++) {
         rows[i] = _mm512_setzero_si512();
+        __builtin_prefetch(from + (DEEP + 2 * i) * step);
+        __builtin_prefetch(from + (DEEP + 2 * i + 1) * step);
         if (2 * i < depth) {
             rows[i] = load_few(from + 2 * i * step, operand->line_step, count);
         }
@@ -123,7 +89,7 @@ static inline void load_pairs(__m512i *rows, const uint16_t *from, const AmxOper
     }
 }
 
-static void load_apart(__m512i *rows, const AmxOperand *operand, const uint16_t *from, int64_t lines, int64_t depth)
+static void load_apart(__m512i *rows, const Bf16Operand *operand, const uint16_t *from, int64_t lines, int64_t depth)
 {
     uint16_t values[SIDE][DEEP] = {{0}};
     for (int64_t i = 0; i < lines && i < SIDE; i++) {
@@ -170,16 +136,22 @@ static inline void look_at(Extremes *extremes, __m512i numbers)
 }
 
 /* The form that a tile is written in: padded, only the rows that are there, or only the numbers. */
-static void store_rows(const AmxOperand *operand, uint16_t *to, const __m512i *rows, int64_t lines, int64_t depth)
+static void store_rows(const Bf16Operand *operand, uint16_t *to, const __m512i *rows, int64_t lines, int64_t depth)
 {
-    const __mmask32 mask = operand->fill == AMX_FILL_NOTHING && depth < DEEP ? (__mmask32)((1U << depth) - 1) : 0xffffffff;
-    const int64_t count = operand->fill == AMX_FILL_ALL || lines > SIDE ? SIDE : lines;
+    const int64_t count = operand->fill == BF16_FILL_ALL || lines > SIDE ? SIDE : lines;
+    if (operand->fill != BF16_FILL_NOTHING || depth >= DEEP) {
+        for (int64_t i = 0; i < count; i++) {
+            _mm512_storeu_si512(to + i * operand->layout.row, rows[i]);
+        }
+        return;
+    }
+    const __mmask32 mask = (__mmask32)((1U << depth) - 1);
     for (int64_t i = 0; i < count; i++) {
         _mm512_mask_storeu_epi16(to + i * operand->layout.row, mask, rows[i]);
     }
 }
 
-static inline void pack_tile(const AmxOperand *operand, int64_t strip, int64_t tile, Extremes *extremes)
+static inline void pack_tile(const Bf16Operand *operand, int64_t strip, int64_t tile, Extremes *extremes)
 {
     const int64_t lines = operand->lines - strip * SIDE, depth = operand->depth - tile * DEEP;
     const uint16_t *from =
@@ -201,7 +173,7 @@ static inline void pack_tile(const AmxOperand *operand, int64_t strip, int64_t t
     if (beside != operand->below) {
         transpose(rows);
     }
-    if (us_amx_parts(operand->dtype) == 2) {
+    if (us_bf16_parts(operand->dtype) == 2) {
         for (int i = 0; i < SIDE; i++) {
             split(rows[i], &rows[i], &low[i]);
         }
@@ -215,21 +187,21 @@ static Extremes no_extremes(void)
     return (Extremes){.least = _mm512_set1_epi16(-1), .most = _mm512_setzero_si512()};
 }
 
-static AmxRange range_of(const Extremes *extremes)
+static Bf16Range range_of(const Extremes *extremes)
 {
     uint16_t least[DEEP], most[DEEP];
-    AmxRange range = us_amx_no_range();
+    Bf16Range range = us_bf16_no_range();
     _mm512_storeu_si512(least, extremes->least);
     _mm512_storeu_si512(most, extremes->most);
     for (int i = 0; i < DEEP; i++) {
-        range = us_amx_both(range, (AmxRange){least[i], most[i]});
+        range = us_bf16_both(range, (Bf16Range){least[i], most[i]});
     }
     return range;
 }
 
-void us_amx_pack(const AmxOperand *operand, AmxRange *range)
+void us_bf16_pack(const Bf16Operand *operand, Bf16Range *range)
 {
-    const int64_t strips = us_amx_count(operand->lines, SIDE), tiles = us_amx_count(operand->depth, DEEP);
+    const int64_t strips = us_bf16_count(operand->lines, SIDE), tiles = us_bf16_count(operand->depth, DEEP);
     const bool along = operand->depth_step == 1;
     Extremes extremes = no_extremes();
     for (int64_t outer = 0; outer < (along ? strips : tiles); outer++) {
@@ -238,11 +210,11 @@ void us_amx_pack(const AmxOperand *operand, AmxRange *range)
         }
     }
     if (range != NULL) {
-        *range = us_amx_both(*range, range_of(&extremes));
+        *range = us_bf16_both(*range, range_of(&extremes));
     }
 }
 
-AmxRange us_amx_range(const void *numbers, int64_t count)
+Bf16Range us_bf16_range(const void *numbers, int64_t count)
 {
     const uint16_t *from = numbers;
     Extremes extremes = no_extremes();
@@ -253,95 +225,7 @@ AmxRange us_amx_range(const void *numbers, int64_t count)
     return range_of(&extremes);
 }
 
-/* ---- products ---------------------------------------------------------------------------------------------------- */
-
-/* Tiles 0 to 3: sums, 4 and 5: A, 6 and 7: B. Not on the stack: GCC's intrinsic does not say that it reads all of it. */
-enum { ROW = 64 };
-static const struct {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-} all_tiles = {.palette = 1,
-               .row_bytes = {ROW, ROW, ROW, ROW, ROW, ROW, ROW, ROW},
-               .rows = {SIDE, SIDE, SIDE, SIDE, SIDE, SIDE, SIDE, SIDE}};
-
-void us_amx_begin(void)
-{
-    _tile_loadconfig(&all_tiles);
-}
-
-void us_amx_end(void)
-{
-    _tile_release();
-}
-
-static inline void load_sums(const float *c, int64_t stride, bool adds)
-{
-    if (adds) {
-        _tile_loadd(0, c, stride * 4);
-        _tile_loadd(1, c + SIDE, stride * 4);
-        _tile_loadd(2, c + SIDE * stride, stride * 4);
-        _tile_loadd(3, c + SIDE * stride + SIDE, stride * 4);
-    } else {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
-    }
-}
-
-US_ALWAYS_INLINE void add_tiles(const AmxMeeting *meeting, int64_t of_a, int64_t of_b, bool two_a, bool two_b)
-{
-    const int64_t a_row = meeting->a_row * 2, b_row = meeting->b_row * 2;
-    _tile_loadd(6, meeting->b[0] + of_b, b_row);
-    _tile_loadd(4, meeting->a[0] + of_a, a_row);
-    _tile_dpbf16ps(0, 4, 6);
-    if (two_b) {
-        _tile_loadd(7, meeting->b[1] + of_b, b_row);
-        _tile_dpbf16ps(1, 4, 7);
-    }
-    if (two_a) {
-        _tile_loadd(5, meeting->a[1] + of_a, a_row);
-        _tile_dpbf16ps(2, 5, 6);
-    }
-    if (two_a && two_b) {
-        _tile_dpbf16ps(3, 5, 7);
-    }
-}
-
-US_ALWAYS_INLINE void add_all_tiles(const AmxMeeting *meeting, bool two_a, bool two_b)
-{
-    for (int64_t tile = 0; tile < meeting->tiles; tile++) {
-        const int64_t of_a = meeting->a_tiles[tile], of_b = meeting->b_tiles[tile];
-        for (int b = 0; b < meeting->parts; b++) {
-            for (int a = 0; a < meeting->parts; a++) {
-                add_tiles(meeting, of_a + a * meeting->a_part, of_b + b * meeting->b_part, two_a, two_b);
-            }
-        }
-    }
-}
-
-void us_amx_multiply_block(const AmxMeeting *meeting, float *c, int64_t stride, bool adds)
-{
-    __asm__ volatile("" ::: "memory"); /* GCC's intrinsics do not say that they read memory */
-    load_sums(c, stride, adds);
-    const bool two_a = meeting->a[1] != meeting->a[0], two_b = meeting->b[1] != meeting->b[0];
-    if (two_a && two_b) {
-        add_all_tiles(meeting, true, true);
-    } else if (two_a) {
-        add_all_tiles(meeting, true, false);
-    } else if (two_b) {
-        add_all_tiles(meeting, false, true);
-    } else {
-        add_all_tiles(meeting, false, false);
-    }
-    _tile_stored(0, c, stride * 4);
-    _tile_stored(1, c + SIDE, stride * 4);
-    _tile_stored(2, c + SIDE * stride, stride * 4);
-    _tile_stored(3, c + SIDE * stride + SIDE, stride * 4);
-}
-
-void us_amx_columns(const float *sums, int64_t stride, const int32_t *rows, int64_t count, float *to)
+void us_bf16_columns(const float *sums, int64_t stride, const int32_t *rows, int64_t count, float *to)
 {
     for (int64_t i = 0; i < count; i += SIDE) {
         const int64_t part = count - i < SIDE ? count - i : SIDE;
@@ -359,51 +243,27 @@ void us_amx_columns(const float *sums, int64_t stride, const int32_t *rows, int6
 
 #pragma GCC pop_options
 
-bool us_amx_takes(DType a, DType b)
-{
-    return a == b && (a == DTYPE_BFLOAT16 || a == DTYPE_FLOAT16) && is_used();
-}
+#else /* never called */
 
-#else /* nothing but us_amx_takes is called */
-
-bool us_amx_takes(DType a, DType b)
-{
-    (void)a, (void)b;
-    return false;
-}
-
-void us_amx_pack(const AmxOperand *operand, AmxRange *range)
+void us_bf16_pack(const Bf16Operand *operand, Bf16Range *range)
 {
     (void)operand, (void)range;
 }
 
-AmxRange us_amx_range(const void *numbers, int64_t count)
+Bf16Range us_bf16_range(const void *numbers, int64_t count)
 {
     (void)numbers, (void)count;
-    return us_amx_no_range();
+    return us_bf16_no_range();
 }
 
-void us_amx_begin(void)
-{
-}
-
-void us_amx_end(void)
-{
-}
-
-void us_amx_multiply_block(const AmxMeeting *meeting, float *c, int64_t stride, bool adds)
-{
-    (void)meeting, (void)c, (void)stride, (void)adds;
-}
-
-void us_amx_columns(const float *sums, int64_t stride, const int32_t *rows, int64_t count, float *to)
+void us_bf16_columns(const float *sums, int64_t stride, const int32_t *rows, int64_t count, float *to)
 {
     (void)sums, (void)stride, (void)rows, (void)count, (void)to;
 }
 
 #endif
 
-bool us_amx_is_exact(DType dtype, AmxRange a, AmxRange b)
+bool us_bf16_is_exact(DType dtype, Bf16Range a, Bf16Range b)
 {
     enum { INFINITE = 0x7c00, LEAST_NORMAL = 0x80, SIGNIFICAND = 7, BIAS = 127, LEAST_EXPONENT = -126 };
     if (dtype == DTYPE_FLOAT16) { /* its least number is 2^-24 */

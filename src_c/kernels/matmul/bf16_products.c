@@ -1,0 +1,282 @@
+#include "kernels/matmul/bf16_tiles.h"
+
+#include "report/report.h"
+#include "tensor/convert.h"
+
+#include <stdatomic.h>
+
+enum { SIDE = BF16_SIDE };
+
+/* How numbers are multiplied, from the slowest. */
+typedef enum Instructions { NONE, AVX512, AMX } Instructions;
+
+#ifdef US_BF16
+
+#include <cpuid.h>
+#include <immintrin.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ---- the processor ----------------------------------------------------------------------------------------------- */
+
+/* Asks the kernel for the tiles' state, for the whole process. */
+static bool may_use_tiles(void)
+{
+    enum { FEATURES = 7, TILE_BITS = 1 << 22 | 1 << 24, REQUEST = 0x1023, TILE_DATA = 18 };
+    unsigned a, b, c, d;
+    return __get_cpuid_count(FEATURES, 0, &a, &b, &c, &d) && (d & TILE_BITS) == TILE_BITS &&
+           syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+}
+
+static Instructions best_instructions(Instructions most)
+{
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("x86-64-v4")) {
+        return NONE;
+    }
+    if (most == AMX && may_use_tiles()) {
+        return AMX;
+    }
+    return most >= AVX512 && __builtin_cpu_supports("avx512bf16") ? AVX512 : NONE;
+}
+
+static Instructions instructions(void)
+{
+    static _Atomic int known; /* instructions + 1; 0: not looked up yet */
+    int found = atomic_load_explicit(&known, memory_order_relaxed) - 1;
+    if (found < 0) {
+        static const char *const names[] = {"off", "avx512", "amx", NULL};
+        found = (int)best_instructions((Instructions)us_environment_choice("UNDERSTUDY_BF16", names, AMX));
+        atomic_store_explicit(&known, found + 1, memory_order_relaxed);
+    }
+    return (Instructions)found;
+}
+
+/* ---- by AMX ------------------------------------------------------------------------------------------------------ */
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,amx-tile,amx-bf16")
+
+/* Tiles 0 to 3: sums, 4 and 5: A, 6 and 7: B. Not on the stack: GCC's intrinsic does not say that it reads all of it. */
+enum { ROW = 64 };
+static const struct {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+} all_tiles = {.palette = 1,
+               .row_bytes = {ROW, ROW, ROW, ROW, ROW, ROW, ROW, ROW},
+               .rows = {SIDE, SIDE, SIDE, SIDE, SIDE, SIDE, SIDE, SIDE}};
+
+static void begin(void)
+{
+    _tile_loadconfig(&all_tiles);
+}
+
+static void end(void)
+{
+    _tile_release();
+}
+
+static inline void load_sums(const float *c, int64_t stride, bool adds)
+{
+    if (adds) {
+        _tile_loadd(0, c, stride * 4);
+        _tile_loadd(1, c + SIDE, stride * 4);
+        _tile_loadd(2, c + SIDE * stride, stride * 4);
+        _tile_loadd(3, c + SIDE * stride + SIDE, stride * 4);
+    } else {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
+    }
+}
+
+US_ALWAYS_INLINE void add_tiles(const Bf16Meeting *meeting, int64_t of_a, int64_t of_b, bool two_a, bool two_b)
+{
+    const int64_t a_row = meeting->a_row * 2, b_row = meeting->b_row * 2;
+    _tile_loadd(6, meeting->b[0] + of_b, b_row);
+    _tile_loadd(4, meeting->a[0] + of_a, a_row);
+    _tile_dpbf16ps(0, 4, 6);
+    if (two_b) {
+        _tile_loadd(7, meeting->b[1] + of_b, b_row);
+        _tile_dpbf16ps(1, 4, 7);
+    }
+    if (two_a) {
+        _tile_loadd(5, meeting->a[1] + of_a, a_row);
+        _tile_dpbf16ps(2, 5, 6);
+    }
+    if (two_a && two_b) {
+        _tile_dpbf16ps(3, 5, 7);
+    }
+}
+
+US_ALWAYS_INLINE void add_all_tiles(const Bf16Meeting *meeting, bool two_a, bool two_b)
+{
+    for (int64_t tile = 0; tile < meeting->tiles; tile++) {
+        const int64_t of_a = meeting->a_tiles[tile], of_b = meeting->b_tiles[tile];
+        for (int b = 0; b < meeting->parts; b++) {
+            for (int a = 0; a < meeting->parts; a++) {
+                add_tiles(meeting, of_a + a * meeting->a_part, of_b + b * meeting->b_part, two_a, two_b);
+            }
+        }
+    }
+}
+
+static void multiply_by_tiles(const Bf16Meeting *meeting, float *c, int64_t stride, bool adds)
+{
+    __asm__ volatile("" ::: "memory"); /* GCC's intrinsics do not say that they read memory */
+    load_sums(c, stride, adds);
+    const bool two_a = meeting->a[1] != meeting->a[0], two_b = meeting->b[1] != meeting->b[0];
+    if (two_a && two_b) {
+        add_all_tiles(meeting, true, true);
+    } else if (two_a) {
+        add_all_tiles(meeting, true, false);
+    } else if (two_b) {
+        add_all_tiles(meeting, false, true);
+    } else {
+        add_all_tiles(meeting, false, false);
+    }
+    _tile_stored(0, c, stride * 4);
+    _tile_stored(1, c + SIDE, stride * 4);
+    _tile_stored(2, c + SIDE * stride, stride * 4);
+    _tile_stored(3, c + SIDE * stride + SIDE, stride * 4);
+}
+
+#pragma GCC pop_options
+
+/* ---- by AVX-512 -------------------------------------------------------------------------------------------------- */
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bf16")
+
+/* As many sums as the instruction's latency and throughput ask for: rows of A by strips of B. */
+enum { SUMS = 16, PAIRS = BF16_DEEP / 2 };
+
+US_ALWAYS_INLINE __m512bh numbers_of(__m512i bits)
+{
+    return (__m512bh)bits;
+}
+
+US_ALWAYS_INLINE __m512bh pair_of(const uint16_t *from)
+{
+    int pair;
+    memcpy(&pair, from, sizeof pair);
+    return numbers_of(_mm512_set1_epi32(pair));
+}
+
+/* A tile of A by those of B. */
+US_ALWAYS_INLINE void add_pairs(__m512 *sums, const uint16_t *a, int64_t a_row, const uint16_t *const *b, int64_t of_b,
+                                int64_t b_row, int strips)
+{
+    for (int pair = 0; pair < PAIRS; pair++) {
+        __m512bh columns[2];
+        for (int i = 0; i < strips; i++) {
+            columns[i] = numbers_of(_mm512_loadu_si512(b[i] + of_b + pair * b_row));
+        }
+        for (int row = 0; row < SUMS / strips; row++) {
+            const __m512bh numbers = pair_of(a + row * a_row + 2 * pair);
+            for (int i = 0; i < strips; i++) {
+                sums[row * strips + i] = _mm512_dpbf16_ps(sums[row * strips + i], numbers, columns[i]);
+            }
+        }
+    }
+}
+
+US_ALWAYS_INLINE void multiply_rows(const Bf16Meeting *meeting, const uint16_t *a, float *c, int64_t stride, bool adds,
+                                    int strips)
+{
+    __m512 sums[SUMS];
+    for (int i = 0; i < SUMS; i++) {
+        sums[i] = adds ? _mm512_loadu_ps(c + i / strips * stride + i % strips * SIDE) : _mm512_setzero_ps();
+    }
+    for (int64_t tile = 0; tile < meeting->tiles; tile++) {
+        add_pairs(sums, a + meeting->a_tiles[tile], meeting->a_row, meeting->b, meeting->b_tiles[tile], meeting->b_row,
+                  strips);
+    }
+    for (int i = 0; i < SUMS; i++) {
+        _mm512_storeu_ps(c + i / strips * stride + i % strips * SIDE, sums[i]);
+    }
+}
+
+static void multiply_by_pairs(const Bf16Meeting *meeting, float *c, int64_t stride, bool adds)
+{
+    const bool two_b = meeting->b[1] != meeting->b[0];
+    for (int strip = 0; strip < 2 && (strip == 0 || meeting->a[1] != meeting->a[0]); strip++) {
+        float *to = c + strip * SIDE * stride;
+        if (two_b) {
+            multiply_rows(meeting, meeting->a[strip], to, stride, adds, 2);
+            multiply_rows(meeting, meeting->a[strip] + SIDE / 2 * meeting->a_row, to + SIDE / 2 * stride, stride, adds, 2);
+        } else {
+            multiply_rows(meeting, meeting->a[strip], to, stride, adds, 1);
+        }
+    }
+}
+
+#pragma GCC pop_options
+
+/* ---- by either --------------------------------------------------------------------------------------------------- */
+
+bool us_bf16_takes(DType a, DType b)
+{
+    /* Without AMX, float32 is faster than the four products of two parts each. */
+    return a == b && ((a == DTYPE_BFLOAT16 && instructions() != NONE) || (a == DTYPE_FLOAT16 && instructions() == AMX));
+}
+
+void us_bf16_begin(void)
+{
+    if (instructions() == AMX) {
+        begin();
+    }
+}
+
+void us_bf16_end(void)
+{
+    if (instructions() == AMX) {
+        end();
+    }
+}
+
+int64_t us_bf16_slab(int64_t limit)
+{
+    enum { IN_FIRST_CACHE = 8 };
+    return instructions() == AMX && limit > IN_FIRST_CACHE ? IN_FIRST_CACHE : limit;
+}
+
+void us_bf16_multiply_block(const Bf16Meeting *meeting, float *c, int64_t stride, bool adds)
+{
+    if (instructions() == AMX) {
+        multiply_by_tiles(meeting, c, stride, adds);
+    } else {
+        multiply_by_pairs(meeting, c, stride, adds);
+    }
+}
+
+#else /* nothing but us_bf16_takes is called */
+
+bool us_bf16_takes(DType a, DType b)
+{
+    (void)a, (void)b;
+    return false;
+}
+
+void us_bf16_begin(void)
+{
+}
+
+void us_bf16_end(void)
+{
+}
+
+int64_t us_bf16_slab(int64_t limit)
+{
+    return limit;
+}
+
+void us_bf16_multiply_block(const Bf16Meeting *meeting, float *c, int64_t stride, bool adds)
+{
+    (void)meeting, (void)c, (void)stride, (void)adds;
+}
+
+#endif
