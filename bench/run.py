@@ -38,6 +38,7 @@ from understudy import toolchain  # noqa: E402
 # PyTorch's threads look for work for 15 ms and more after they have done some, which nobody else should pay for.
 REST_SECONDS = 0.05
 LONG_SECONDS = 0.5  # what takes so long is called twice: PyTorch's 16-bit products on a processor without instructions for them
+BLAS = pathlib.Path(scipy_openblas32.get_lib_dir()) / f"lib{scipy_openblas32.get_library()}.so"
 THREADS = int(os.environ.get("UNDERSTUDY_THREADS") or len(os.sched_getaffinity(0)))
 
 
@@ -107,8 +108,16 @@ def start_of(row: Row) -> str:
     return f"{row.name:<31} {row.dtype:<9} {row.size:>12}"
 
 
+def instructions() -> str:
+    """What matrices are multiplied with, which OPENBLAS_CORETYPE and PyTorch's own variables can lower."""
+    core = ctypes.CDLL(str(BLAS)).scipy_openblas_get_corename
+    core.restype = ctypes.c_char_p
+    peer = "" if torch is None else f", PyTorch's {torch.backends.cpu.get_cpu_capability()}"
+    return f"OpenBLAS's kernels: {core().decode()}{peer}"
+
+
 def print_table(rows: list[Row], stream: Stream, rounds: int) -> list[tuple[Row, Seconds]]:
-    print(f"threads: {THREADS}. stream/op 1.00: as fast as a loop that moves the same bytes; torch/op: theirs / ours")
+    print(f"threads: {THREADS}, {instructions()}. stream/op 1.00: as fast as a loop that moves the same bytes; torch/op: theirs / ours")
     columns = f"{'time us':>10} {'MiB moved':>10} {'stream/op':>9} {'torch/op':>9}"
     print(f"{'operator':<31} {'dtype':<9} {'size':>12} {columns}")
     measured = []
@@ -174,12 +183,11 @@ def print_list_cost(folder: pathlib.Path) -> None:
 
 def print_gemm_cost(folder: pathlib.Path) -> None:
     """The aims: 5 us over the bare call for a small product, 0.97 (mcBLAS) and 0.95 (aclnn) of its speed for a large one."""
-    blas = pathlib.Path(scipy_openblas32.get_lib_dir()) / f"lib{scipy_openblas32.get_library()}.so"
     program = folder / "gemm_cost"
     flags = toolchain.flags(toolchain.stacks_named(["maca", "ascend"]))
     libraries = ["-lmcblas", "-lmcruntime", "-lopapi", "-lnnopbase", "-lascendcl", "-ldl"]
     subprocess.run([*toolchain.compiler("c"), "-O2", HERE / "gemm_cost.c", "-o", program, *flags, *libraries], check=True)
-    result = subprocess.run([program, blas, "scipy_", str(THREADS)], env={**os.environ, "UNDERSTUDY_BLAS": str(blas)},
+    result = subprocess.run([program, BLAS, "scipy_", str(THREADS)], env={**os.environ, "UNDERSTUDY_BLAS": str(BLAS)},
                             check=True, capture_output=True, text=True)
     print("\nfloat32 products with their waits beside the bare BLAS call, microseconds")
     print(f"{'':<12} {'size':>6} {'ours':>10} {'bare':>10} {'over':>8} {'bare/ours':>10} {'aim':>14}")
