@@ -31,6 +31,7 @@ typedef struct Padded {
     int64_t elements;    /* of the input, and what is read behind it */
     int64_t line_pitch;  /* of rows of results that are summed by squares */
     bool square;         /* 3 x 3 neighbours */
+    int64_t square_places[SQUARE]; /* of the taps among the neighbours: they may be turned round */
 } Padded;
 
 typedef struct Rows {
@@ -64,6 +65,14 @@ static bool has_neighbours(const TapAxis *taps)
     return taps->count == SIDE && (taps->offset_step == 1 || taps->offset_step == -1);
 }
 
+/* Where a tap of a result at the beginning of the padded rows looks. */
+static int64_t padded_place(const Gather *gather, const Padded *padded, int64_t number)
+{
+    const int64_t t2 = number % gather->taps[2].count, t1 = number / gather->taps[2].count;
+    return (gather->taps[1].offset + t1 * gather->taps[1].offset_step + padded->top) * padded->pitch +
+           gather->taps[2].offset + t2 * gather->taps[2].offset_step + padded->left;
+}
+
 /* Strips of as many rows of results, or of fewer. */
 static Padded padded_of(const Gather *gather, int64_t results)
 {
@@ -77,6 +86,10 @@ static Padded padded_of(const Gather *gather, int64_t results)
     padded.line_pitch = (gather->out_size[2] + vector - 1) / vector * vector;
     padded.count = (padded.results * padded.pitch + vector - 1) / vector * vector;
     padded.elements = padded.rows * padded.pitch + across + vector;
+    for (int64_t t = 0; padded.square && t < SQUARE; t++) {
+        const int64_t place = padded_place(gather, &padded, t);
+        padded.square_places[t] = place / padded.pitch * SIDE + place % padded.pitch;
+    }
     return padded;
 }
 
@@ -99,14 +112,6 @@ static bool can_be_padded(const Gather *gather)
     return gather->step[1] == 1 && gather->step[2] == 1 && gather->in_size[0] == 1 && gather->out_size[0] == 1 &&
            gather->taps[0].count == 1 && gather->taps[0].offset == 0 && gather->out_size[2] <= SHORT_ROW &&
            gather_taps(gather) > 0;
-}
-
-/* Where a tap of a result at the beginning of the padded rows looks. */
-static int64_t padded_place(const Gather *gather, const Padded *padded, int64_t number)
-{
-    const int64_t t2 = number % gather->taps[2].count, t1 = number / gather->taps[2].count;
-    return (gather->taps[1].offset + t1 * gather->taps[1].offset_step + padded->top) * padded->pitch +
-           gather->taps[2].offset + t2 * gather->taps[2].offset_step + padded->left;
 }
 
 typedef struct Span {
