@@ -11,11 +11,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Taps that are summed without leaving the registers, and whose slopes are; channels of a depthwise piece; rows up to
- * this length are summed several at a time; elements of a stretch of memory that is read at a time, and most results
- * that share it; bytes of a strip of rows, which stay in the first cache with their results. */
-enum { TAPS = 32, DOTS = 3, CHANNELS = 32, VECTOR_BYTES = 64, SHORT_ROW = 128, STRETCH = 4096, MOST_RESULTS = 8,
-       STRIP_BYTES = 12 * 1024 };
+/* Taps that are summed without leaving the registers; those whose slopes are, with 32 registers and with fewer; channels
+ * of a depthwise piece; rows up to this length are summed several at a time; elements of a stretch of memory that is read
+ * at a time, and most results that share it; bytes of a strip of rows, which stay in the first cache with their results. */
+enum { TAPS = 32, DOTS = 9, FEW_DOTS = 3, CHANNELS = 32, VECTOR_BYTES = 64, SHORT_ROW = 128, STRETCH = 4096,
+       MOST_RESULTS = 8, STRIP_BYTES = 12 * 1024 };
 
 /* The taps of a 3 x 3 filter, and the rows of results that share what they read. */
 enum { SIDE = 3, SQUARE = SIDE * SIDE, TOGETHER = 4 };
@@ -42,6 +42,7 @@ typedef struct Rows {
     DType dy_type;
     void *sums;
     bool is_padded; /* rows are short */
+    const int64_t *places; /* of the taps of padded rows' slopes */
     Padded padded;
     int64_t results_per_piece; /* of slopes */
     atomic_bool no_memory;
@@ -217,6 +218,15 @@ KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, DTyp
     Rows rows = {.gather = gather, .dy = dy, .dy_type = dy_type, .sums = sums, .is_padded = can_be_padded(gather)};
     const bool wide = gather->compute == DTYPE_FLOAT64;
     rows.padded = rows.is_padded ? padded_of(gather, gather->out_size[1]) : (Padded){0};
+    const int64_t taps = gather_taps(gather);
+    int64_t *places = us_scratch_take((size_t)(taps + 1) * sizeof *places);
+    if (places == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    for (int64_t t = 0; rows.is_padded && t < taps; t++) {
+        places[t] = padded_place(gather, &rows.padded, t);
+    }
+    rows.places = places;
     atomic_init(&rows.no_memory, false);
     if (is_depthwise_last(gather)) {
         us_parallel((gather->groups + CHANNELS - 1) / CHANNELS, wide ? channel_slopes_double : channel_slopes_float,
@@ -228,5 +238,6 @@ KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, DTyp
         us_parallel((results + rows.results_per_piece - 1) / rows.results_per_piece,
                     wide ? result_slopes_double : result_slopes_float, &rows);
     }
+    us_scratch_give_back(places);
     return end(&rows);
 }
