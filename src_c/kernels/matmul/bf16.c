@@ -3,7 +3,7 @@
 #include "kernels/matmul/lines.h"
 
 /* Tiles of the depth that meet at a time, at most. */
-enum { SLAB = 20 };
+enum { SLAB = 16 };
 
 size_t us_bf16_panel(DType dtype, int64_t lines, int64_t depth)
 {

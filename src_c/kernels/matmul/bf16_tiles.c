@@ -182,6 +182,34 @@ static inline void pack_tile(const Bf16Operand *operand, int64_t strip, int64_t 
     store_rows(operand, to, rows, lines, depth);
 }
 
+/* Two tiles of two whole strips of bfloat16 numbers that lie beside each other, in pairs below each other. */
+static void pack_wide(const Bf16Operand *operand, int64_t strip, int64_t tile, Extremes *extremes)
+{
+    static const uint16_t first[DEEP] = {0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39,
+                                         8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+    const __m512i left = _mm512_loadu_si512(first), right = _mm512_add_epi16(left, _mm512_set1_epi16(SIDE));
+    const int64_t step = operand->depth_step;
+    const uint16_t *from = (const uint16_t *)operand->data + strip * SIDE + tile * DEEP * step;
+    uint16_t *to = operand->tiles + strip * operand->layout.strip + tile * operand->layout.tile;
+    for (int pair = 0; pair < DEEP / 2; pair++, from += 2 * step, to += operand->layout.row) {
+        const __m512i a = _mm512_loadu_si512(from), b = _mm512_loadu_si512(from + step);
+        __builtin_prefetch(from + DEEP * step);
+        __builtin_prefetch(from + (DEEP + 1) * step);
+        if (extremes != NULL) {
+            look_at(extremes, a);
+            look_at(extremes, b);
+        }
+        _mm512_storeu_si512(to, _mm512_permutex2var_epi16(a, left, b));
+        _mm512_storeu_si512(to + operand->layout.strip, _mm512_permutex2var_epi16(a, right, b));
+    }
+}
+
+static bool is_wide(const Bf16Operand *operand, int64_t strip, int64_t tile)
+{
+    return operand->dtype == DTYPE_BFLOAT16 && operand->line_step == 1 && operand->depth_step != 1 && operand->below &&
+           operand->lines >= (strip + 2) * SIDE && operand->depth >= (tile + 1) * DEEP;
+}
+
 static Extremes no_extremes(void)
 {
     return (Extremes){.least = _mm512_set1_epi16(-1), .most = _mm512_setzero_si512()};
@@ -206,7 +234,13 @@ void us_bf16_pack(const Bf16Operand *operand, Bf16Range *range)
     Extremes extremes = no_extremes();
     for (int64_t outer = 0; outer < (along ? strips : tiles); outer++) {
         for (int64_t inner = 0; inner < (along ? tiles : strips); inner++) {
-            pack_tile(operand, along ? outer : inner, along ? inner : outer, range != NULL ? &extremes : NULL);
+            const int64_t strip = along ? outer : inner, tile = along ? inner : outer;
+            if (is_wide(operand, strip, tile)) {
+                pack_wide(operand, strip, tile, range != NULL ? &extremes : NULL);
+                inner++; /* two strips */
+            } else {
+                pack_tile(operand, strip, tile, range != NULL ? &extremes : NULL);
+            }
         }
     }
     if (range != NULL) {
