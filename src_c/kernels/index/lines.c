@@ -5,14 +5,14 @@
 
 #include <string.h>
 
-/* Positions between two requests for memory; how many positions ahead a far place is asked for; bytes of the tensor that
+/* Positions whose indices are looked at together; how many positions ahead a far place is asked for; bytes of the tensor that
  * stay in the first-level cache. */
 enum { CHUNK = 8, AHEAD = 16, NEAR_BYTES = 16 * 1024 };
 
-US_ALWAYS_INLINE uint64_t index_at(const PlaceLine *line, bool narrow, int64_t position)
+US_ALWAYS_INLINE uint64_t index_at(const void *indices, bool narrow, int64_t position)
 {
-    return narrow ? (uint64_t)(int64_t)((const int32_t *)line->indices)[position]
-                  : (uint64_t)((const int64_t *)line->indices)[position];
+    return narrow ? (uint64_t)(int64_t)((const int32_t *)indices)[position]
+                  : (uint64_t)((const int64_t *)indices)[position];
 }
 
 US_ALWAYS_INLINE void act(LineAction action, char *place, char *other, size_t size)
@@ -39,25 +39,42 @@ US_ALWAYS_INLINE int64_t go_along(const PlaceLine *line, LineAction action, size
     const uint64_t limit = (uint64_t)line->axis.size;
     const int64_t element = (int64_t)size, count = line->count;
     char *const tensor = line->tensor, *const other = line->other;
-    for (int64_t begin = 0; begin < count; begin += CHUNK) {
-        const int64_t end = count - begin < CHUNK ? count : begin + CHUNK;
-        __builtin_prefetch((const char *)line->indices + begin * (narrow ? 4 : 8) + line->ahead_index);
-        __builtin_prefetch(other + begin * other_step * element + line->ahead_other);
-        for (int64_t i = begin; far && i < end && i + AHEAD < count; i++) {
+    const char *const indices = line->indices, *const next_indices = indices + line->ahead_index;
+    const char *const next_other = other + line->ahead_other;
+    int64_t begin = 0;
+    for (; begin + CHUNK <= count; begin += CHUNK) {
+        uint64_t places[CHUNK];
+        bool outside = false;
+#pragma GCC unroll 8
+        for (int64_t i = 0; i < CHUNK; i++) {
+            places[i] = index_at(indices, narrow, begin + i);
+            outside |= places[i] >= limit;
+        }
+        if (outside) {
+            break;
+        }
+        __builtin_prefetch(next_indices + begin * (narrow ? 4 : 8));
+        __builtin_prefetch(next_other + begin * other_step * element);
+        for (int64_t i = begin; far && i < begin + CHUNK && i + AHEAD < count; i++) {
             const uint64_t steps = (uint64_t)(i + AHEAD) * (uint64_t)tensor_step; /* the index may be any number yet */
-            const uint64_t place = steps + index_at(line, narrow, i + AHEAD) * (uint64_t)stride;
+            const uint64_t place = steps + index_at(indices, narrow, i + AHEAD) * (uint64_t)stride;
             __builtin_prefetch((const void *)((uintptr_t)tensor + place * size), 1);
         }
 #pragma GCC unroll 8
-        for (int64_t i = begin; i < end; i++) {
-            const uint64_t index = index_at(line, narrow, i);
-            if (index >= limit) {
-                return i;
-            }
-            act(action, tensor + (i * tensor_step + (int64_t)index * stride) * element, other + i * other_step * element, size);
+        for (int64_t i = 0; i < CHUNK; i++) {
+            char *place = tensor + ((begin + i) * tensor_step + (int64_t)places[i] * stride) * element;
+            act(action, place, other + (begin + i) * other_step * element, size);
         }
     }
-    return count;
+    for (; begin < count; begin++) {
+        const uint64_t index = index_at(indices, narrow, begin);
+        if (index >= limit) {
+            break;
+        }
+        act(action, tensor + (begin * tensor_step + (int64_t)index * stride) * element, other + begin * other_step * element,
+            size);
+    }
+    return begin;
 }
 
 US_ALWAYS_INLINE int64_t go_by_steps(const PlaceLine *line, LineAction action, size_t size, bool narrow)
