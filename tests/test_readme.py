@@ -23,9 +23,9 @@ def test_ci_runs_the_readmes_test_command():
 
 def test_every_environment_variable_is_explained():
     sources = [*(ROOT / "src_c").rglob("*.c"), *(ROOT / "python").rglob("*.py")]
-    used = {name for file in sources for name in re.findall(r'"(UNDERSTUDY_[A-Z_]+)"', file.read_text())}
+    used = {name for file in sources for name in re.findall(r'"(UNDERSTUDY_[A-Z0-9_]+)"', file.read_text())}
     rows = re.findall(r"^\| (`UNDERSTUDY_.*?) \|", (ROOT / "docs/programs.md").read_text(), re.MULTILINE)
-    explained = set(re.findall(r"UNDERSTUDY_[A-Z_]+", " ".join(rows)))
+    explained = set(re.findall(r"UNDERSTUDY_[A-Z0-9_]+", " ".join(rows)))
     assert used - explained == set(), "used but not in docs/programs.md"
     assert explained - used == set(), "in docs/programs.md but not used"
 
