@@ -19,6 +19,16 @@ static Level best_level(void)
     return LEVEL_BASE;
 }
 
+int64_t us_fetch_ahead(int64_t bytes)
+{
+#ifdef US_HAS_LEVELS
+    __builtin_cpu_init();
+    return __builtin_cpu_is("amd") ? 0 : bytes;
+#else
+    return bytes;
+#endif
+}
+
 Level us_level(void)
 {
     static _Atomic int known; /* level + 1; 0: not looked up yet */

@@ -194,9 +194,10 @@ static void fold_rows(const ReduceWork *work, const char *data, int64_t along, i
 {
     const int64_t size = work->wide_size, bytes = (end - begin) * work->size;
     const char *const elements = data + begin * work->size;
+    const int64_t most_ahead = us_fetch_ahead(FETCHED_AHEAD);
     for (int64_t row = 0; row < rows; row++) {
         const char *const from = elements + row * along;
-        const int64_t ahead = from + bytes + FETCHED_AHEAD <= work->end ? FETCHED_AHEAD : 0;
+        const int64_t ahead = from + bytes + most_ahead <= work->end ? most_ahead : 0;
         const ReduceRow given = {from, end - begin, work->strip, ahead};
         work->fold(&given, to_a + row * size);
     }
