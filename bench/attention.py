@@ -3,8 +3,8 @@
 import contextlib
 
 import numpy
+from aclnn import running, values
 from cases import Case, Row, peer, shaped_rows, to_torch, torch
-from elementwise import running, values
 
 from understudy import ascend
 from understudy.ascend.runtime import Operation

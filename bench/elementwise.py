@@ -4,32 +4,13 @@ import contextlib
 from functools import partial
 
 import numpy
+from aclnn import ELEMENTS, TYPES, one, running, values
 from cases import Case, Row, peer, shaped_rows, to_torch, torch
 
 from understudy import ascend
 from understudy.ascend.runtime import Operation
 
-TYPES = {"float32": numpy.float32, "float16": numpy.float16, "int32": numpy.int32}
-ELEMENTS = 16 << 20
 LIST = 300  # tensors of a model, as an optimizer updates them
-
-
-def values(dtype: str, shape: tuple[int, ...], seed: int) -> numpy.ndarray:
-    return numpy.random.default_rng(seed).uniform(-4, 4, shape).astype(numpy.float32).astype(TYPES[dtype])
-
-
-def one(op: Operation):
-    scalar = ascend.lib.aclCreateScalar(ascend.ffi.new("int64_t *", 1), ascend.lib.ACL_INT64)
-    op.callback(ascend.lib.aclDestroyScalar, scalar)
-    return scalar
-
-
-def running(op: Operation, name: str, arguments: list):
-    """Both phases and the wait."""
-    from operators import two_phases
-
-    op.run(name, *arguments)  # fails loudly, once
-    return two_phases(op, name, arguments)
 
 
 @contextlib.contextmanager

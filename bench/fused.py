@@ -3,8 +3,8 @@
 import time
 
 import numpy
+from aclnn import two_phases
 from cases import DTYPES, to_torch, torch
-from operators import two_phases
 
 from understudy import ascend
 from understudy.ascend.runtime import Operation

@@ -1,7 +1,6 @@
 """What the benchmark runs, through the raw ABI, on data that is already on the device. This file: Ascend operators."""
 
 import contextlib
-from collections.abc import Callable
 from functools import partial
 
 import attention
@@ -15,30 +14,13 @@ import pointwise
 import reductions
 import spatial
 import structured
+from aclnn import two_phases
 from cases import DTYPES, Case, Row, peer, random, shaped_rows, sized_rows, to_torch, torch
 
 from understudy import ascend
 from understudy.ascend.runtime import Operation
 
 WIDTH = 1024  # of an embedding table
-
-
-def two_phases(op: Operation, name: str, arguments: list) -> Callable[[], None]:
-    """Both phases and the wait, with a workspace that is there already."""
-    ffi, lib = ascend.ffi, ascend.lib
-    size, executor = ffi.new("uint64_t *"), ffi.new("aclOpExecutor **")
-    first, second = getattr(lib, f"{name}GetWorkspaceSize"), getattr(lib, name)
-    wait, stream = lib.aclrtSynchronizeStream, op.stream
-    ascend.call(f"{name}GetWorkspaceSize", *arguments, size, executor)
-    lib.aclDestroyAclOpExecutor(executor[0])
-    workspace = ffi.cast("void *", op.memory(size[0]).address)
-
-    def run():
-        first(*arguments, size, executor)
-        second(workspace, size[0], executor[0], stream)
-        wait(stream)
-
-    return run
 
 
 @contextlib.contextmanager

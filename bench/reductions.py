@@ -3,24 +3,14 @@
 import contextlib
 from functools import partial
 
+from aclnn import ELEMENTS, axes_array, dtype_code, one, running, values
 from cases import Case, Row, peer, shaped_rows, to_torch, torch
-from elementwise import ELEMENTS, one, running, values
 
 from understudy import ascend
 from understudy.ascend.runtime import Operation
 
 SHAPE = (4096, ELEMENTS // 4096)
 AXES = {"all": [], "inner": [1], "outer": [0]}
-
-
-def axes_array(op: Operation, axes: list[int]):
-    made = ascend.lib.aclCreateIntArray(ascend.ffi.new("int64_t[]", axes), len(axes))
-    op.callback(ascend.lib.aclDestroyIntArray, made)
-    return made
-
-
-def dtype_code(x) -> int:
-    return {"float32": ascend.lib.ACL_FLOAT, "float16": ascend.lib.ACL_FLOAT16, "int32": ascend.lib.ACL_INT32}[x.dtype.name]
 
 
 @contextlib.contextmanager

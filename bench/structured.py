@@ -4,9 +4,8 @@ import contextlib
 from functools import partial
 
 import numpy
+from aclnn import axes_array, dtype_code, running, values
 from cases import DTYPES, Case, Row, peer, shaped_rows, to_torch, torch
-from elementwise import running, values
-from reductions import axes_array, dtype_code
 
 from understudy import ascend
 from understudy.ascend.runtime import Operation

@@ -52,9 +52,9 @@ def test_rows_are_told_apart(bench):
 
 
 EVERY_ROW = """
-import attention, elementwise, mcdnn
+import aclnn, attention, mcdnn
 attention.SHAPE = 1, attention.HEADS, 32, attention.WIDTH
-elementwise.ELEMENTS = 4096 * 16
+aclnn.ELEMENTS = 4096 * 16
 mcdnn.SHAPE = 2, 4, 6, 6
 import operators
 for row in operators.all_rows():
