@@ -83,6 +83,9 @@ def storage_of(array: numpy.ndarray) -> Storage:
     return Storage(window, array.shape, tuple(stride // size for stride in array.strides))
 
 
+REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}  # of losses
+
+
 def code_of(name, choices: dict[str, int], what: str) -> int:
     """The number of a named option; integers pass, so that the library judges them."""
     if isinstance(name, str):

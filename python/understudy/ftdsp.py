@@ -10,7 +10,7 @@ import struct
 import numpy
 
 from understudy._ftdsp_cffi import ffi
-from understudy.arrays import as_array, code_of
+from understudy.arrays import REDUCTIONS, as_array, code_of
 from understudy.binding import Binding
 from understudy.errors import StatusError
 
@@ -22,7 +22,6 @@ last_error = _binding.last_error
 
 __all__ = ["binarycrossentropygrad", "call", "ffi", "last_error", "lib", "load", "run"]
 
-REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 PREFIXES = {
     numpy.dtype(name): prefix
     for name, prefix in {

@@ -27,6 +27,34 @@ def test_examples():
     assert ops.add(X, X, 1, out_dtype=numpy.float16).dtype == numpy.float16
 
 
+def test_what_changes_nothing_may_be_left_out():
+    assert numpy.array_equal(ops.add(X, X), 2 * X) and numpy.array_equal(ops.sub(X, ROW), X - ROW.astype(numpy.float32))
+    assert numpy.array_equal(ops.matmul(X, X.T), ops.matmul(X, X.T, 0))
+    assert numpy.array_equal(ops.addmm(X[:, :3], X, X.T), ops.addmm(X[:, :3], X, X.T, 1, 1, 0))
+    sums = ops.reduce_sum(X, [1])
+    assert numpy.allclose(sums, X.sum(1)) and sums.dtype == X.dtype and ops.cumsum(ROW, 0).dtype == ROW.dtype
+    assert ops.reduce_sum(X, [1], True).shape == (3, 1)
+    assert [part.tolist() for part in ops.topk(ROW, 2, 0)] == [[4, 3], [3, 2]]
+    exact = ROW.astype(numpy.float32)
+    assert ops.mse_loss(exact, exact + 2) == 4 and ops.mse_loss(exact, exact + 2, "none").tolist() == [4, 4, 4, 4]
+    with pytest.raises(ValueError, match="not one of 'none', 'mean', 'sum'"):
+        ops.mse_loss(X, X, "average")
+    for call in (lambda: ops.cast(X), lambda: ops.sort(X), lambda: ops.softmax(X)):
+        with pytest.raises(TypeError, match="missing"):
+            call()
+
+
+def test_a_fault_does_not_stay_with_the_thread():
+    with pytest.raises(StatusError, match="index 5 is outside"):
+        ops.gather(X, 1, numpy.array([[0, 5]]))
+    assert numpy.array_equal(ops.neg(X), -X)
+    with ascend.Stream():  # the caller's own keeps its fault, as a card's does
+        for call in (lambda: ops.gather(X, 1, numpy.array([[0, 5]])), lambda: ops.neg(X)):
+            with pytest.raises(StatusError, match="index 5 is outside"):
+                call()
+    assert numpy.array_equal(ops.neg(X), -X)
+
+
 def test_lists():
     assert numpy.array_equal(ops.cat([X, X[:1]], 0), numpy.concatenate([X, X[:1]]))
     assert numpy.array_equal(ops.stack((X, X), 1), numpy.stack([X, X], 1))

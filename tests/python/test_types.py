@@ -21,7 +21,7 @@ from understudy import ascend, ftdsp, maca
 
 x = ascend.array(numpy.ones((2, 3)))
 shape: tuple[int, ...] = x[0, ..., 1:].shape
-y = ascend.ops.add(x, x, 1, out_dtype=numpy.float32)
+y = ascend.ops.add(x, x, out_dtype=numpy.float32)
 z = ascend.ops.soft_margin_loss(x, y, reduction="mean")
 values: numpy.ndarray = x.numpy()
 with maca.Stream() as stream, maca.ActivationDescriptor("relu") as relu:
@@ -49,6 +49,9 @@ def test_the_stub_declares_every_function_with_its_parameters(stub):
         arguments = [argument.arg for argument in [*node.args.args, *node.args.kwonlyargs]]
         assert arguments == list(inspect.signature(function).parameters), name
         assert all(argument.annotation for argument in node.args.args)
+        usual = [p.default for p in inspect.signature(function).parameters.values() if p.default is not p.empty]
+        keywords = [ast.literal_eval(default) for default in node.args.kw_defaults if default is not None]
+        assert [ast.literal_eval(default) for default in node.args.defaults] + keywords == usual, name
         assert inspect.cleandoc(ast.get_docstring(node)).splitlines()[0] == inspect.getdoc(function).splitlines()[0]
 
 
@@ -63,6 +66,8 @@ def test_docstrings_tell_what_the_page_says():
     lines = ascend.ops.softmax.__doc__.splitlines()
     assert "    self: array of float16 float32 float64 bfloat16, rank 0 to 8" in lines and "    dim: integer" in lines
     assert "    out: the shape of self; float16 float32 float64 bfloat16" in lines
+    assert "    alpha: number; by default 1" in ascend.ops.add.__doc__
+    assert "    dtype: NumPy dtype; by default that of the first array" in ascend.ops.mean.__doc__
     assert "    161002: dim: There is no such dimension of self." in lines
 
 

@@ -20,6 +20,19 @@ KINDS = {
 TENSORS = ("T", "TL")
 AT_MOST = "at most "
 INTEGER = ("builtins.int", "integer")
+# Name and kind of a parameter -> its value where the caller gives none: with it the parameter changes nothing, or the result
+# is the one that PyTorch's function has by default. None as `dtype`: the type of the first array.
+USUAL = {
+    ("alpha", "S"): 1, ("beta", "S"): 1, ("scale", "S"): 1, ("inputScale", "S"): 1, ("cubeMathType", "i8"): 0,
+    ("keepDim", "b"): False, ("keepDims", "b"): False, ("keepdim", "b"): False, ("dtype", "dt"): None,
+    ("ceilMode", "b"): False, ("countIncludePad", "b"): True, ("divisorOverride", "i64"): 0, ("alignCorners", "b"): False,
+    ("scales", "d"): 0.0, ("scalesD", "d"): 0.0, ("scalesH", "d"): 0.0, ("scalesW", "d"): 0.0, ("diagonal", "i64"): 0,
+    ("largest", "b"): True, ("sorted", "b"): True, ("descending", "b"): False, ("right", "b"): False, ("outInt32", "b"): False,
+    ("reduction", "i64"): 1, ("ignoreIndex", "i64"): -100, ("labelSmoothing", "d"): 0.0, ("lseSquareScaleForZloss", "d"): 0.0,
+    ("logTarget", "b"): False, ("blank", "i64"): 0, ("zeroInfinity", "b"): False, ("correction", "i64"): 1,
+    ("keepProb", "d"): 1.0, ("preTokens", "i64"): 2**31 - 1, ("nextTokens", "i64"): 2**31 - 1, ("innerPrecise", "i64"): 0,
+    ("sparseMode", "i64"): 0,
+}  # fmt: skip
 
 
 def python_name(name: str) -> str:
@@ -34,6 +47,18 @@ def inputs(entry: dict) -> list[dict]:
     """The function's parameters: those that may be left out come last."""
     given = [parameter for parameter in entry["parameters"] if not is_result(parameter)]
     return [p for p in given if not p["optional"]] + [p for p in given if p["optional"]]
+
+
+def defaults(entry: dict) -> dict[str, object]:
+    """Values of the parameters that may be left out: optional ones, and before these the last ones that have a usual value.
+    Only `cast` needs its type."""
+    found = {}
+    for parameter in reversed(inputs(entry)):
+        key = parameter["name"], parameter["kind"]
+        if not parameter["optional"] and (key not in USUAL or entry["python"] == "cast"):
+            break
+        found[parameter["name"]] = None if parameter["optional"] else USUAL[key]
+    return found
 
 
 def shape_rule(entry: dict, name: str) -> str:
@@ -89,8 +114,18 @@ def _rank(entry: dict, name: str) -> str:
 def _input_line(entry: dict, parameter: dict) -> str:
     name, what = parameter["name"], KINDS.get(parameter["kind"], INTEGER)[1]
     types = _types(entry, name) if parameter["kind"] in TENSORS else ""
-    return (f"    {python_name(name)}: {what}{f' of {types}' if types else ''}{_rank(entry, name)}"
-            f"{'; may be None' if parameter['optional'] else ''}")  # fmt: skip
+    given = defaults(entry)
+    usual = ""
+    if parameter["optional"]:
+        usual = "; may be None"
+    elif name in given:
+        usual = "; by default that of the first array" if given[name] is None else f"; by default {_plain(given[name])}"
+    return f"    {python_name(name)}: {what}{f' of {types}' if types else ''}{_rank(entry, name)}{usual}"
+
+
+def _plain(value) -> str:
+    """As a person writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _result_line(entry: dict, parameter: dict) -> str:
@@ -135,11 +170,13 @@ def docstring(entry: dict) -> str:
 
 def stub(entry: dict) -> str:
     """The function as a stub declares it."""
-    parameters = []
+    parameters, given = [], defaults(entry)
     for parameter in inputs(entry):
+        name = parameter["name"]
         annotation = KINDS.get(parameter["kind"], INTEGER)[0]
-        optional = parameter["optional"]
-        parameters.append(f"{python_name(parameter['name'])}: {annotation}{' | None = None' if optional else ''}")
+        if name in given:
+            annotation += " | None = None" if given[name] is None else f" = {given[name]!r}"
+        parameters.append(f"{python_name(name)}: {annotation}")
     types = ["Array" if parameter["kind"] == "T" else "builtins.list[Array]" for parameter in results(entry)]
     result = types[0] if len(types) == 1 else f"builtins.tuple[{', '.join(types)}]"
     out_shape = ["out_shape: Sequence[builtins.int]"] * takes_shape(entry)

@@ -2,18 +2,16 @@
 
 Arrays may be views: strides are handed to the operator as they are. torch tensors on the CPU are taken like arrays; device
 arrays (`ascend.array`) are used where they are, and then the results are device arrays too. A refusal raises understudy.errors.StatusError.
-Operators that are made from pages have functions too, by their names in lower case: `ops.add(x, y, 1)`, `ops.gelu(x)`,
+Operators that are made from pages have functions too, by their names in lower case: `ops.add(x, y)`, `ops.gelu(x)`,
 `ops.clamp_min_tensor(x, y)`; `dir(ops)` lists them, `help(ops.add)` tells their types and shapes.
 """
 
 import numpy
 
-from understudy.arrays import code_of
+from understudy.arrays import REDUCTIONS, code_of
 from understudy.ascend import ffi
 from understudy.ascend.runtime import Operation
 from understudy.device_array import as_operand
-
-REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 
 def _broadcast_shape(*arrays: numpy.ndarray) -> tuple[int, ...]:

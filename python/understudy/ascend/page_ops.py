@@ -15,6 +15,7 @@ import re
 import numpy
 
 from understudy import paths
+from understudy.arrays import REDUCTIONS, code_of
 from understudy.ascend import ffi, lib, network_shapes, shapes  # noqa: F401: the pages name the shapes of networks too
 from understudy.ascend import operator_text as text
 from understudy.ascend.runtime import DTYPES, Operation, Output
@@ -193,6 +194,13 @@ def _changed(op: Operation, parameter: dict, given) -> Output | None:
     return op.changed(given) if parameter["kind"] == "T" else op.changed_list(given)
 
 
+def _usual(name: str, value, arrays: dict):
+    """A reduction by its name, and a type that follows the first array."""
+    if name == "reduction" and isinstance(value, str):
+        return code_of(value, REDUCTIONS, name)
+    return next(iter(arrays.values())).dtype if name == "dtype" and value is None else value
+
+
 def _room(op: Operation, parameter: dict, shape, dtypes: list[numpy.dtype]) -> Output | None:
     """For a result: of one shape, or of a list of them; None: it is not wanted."""
     if shape is None:
@@ -206,6 +214,7 @@ def _call(entry: dict, values: dict, out_dtype, out_shape):
     parameters = entry["parameters"]
     arrays = {p["name"]: _operand(p, values[p["name"]]) for p in parameters
               if p["kind"] in text.TENSORS and values.get(p["name"]) is not None}  # fmt: skip
+    values = {name: _usual(name, value, arrays) for name, value in values.items()}
     scalars = {p["name"]: values[p["name"]] for p in parameters if p["kind"] == "S" and values.get(p["name"]) is not None}
     sizes = {**{name: _shape_value(value) for name, value in arrays.items()},
              **{name: value for name, value in values.items() if name not in arrays}}  # fmt: skip
@@ -269,9 +278,10 @@ def function(name: str):
         raise AttributeError(f"no operator {name}" + (f"; did you mean {near}?" if near else ""))
     entry = operators()[name]
     python_names = {text.python_name(p["name"]): p["name"] for p in text.inputs(entry)}
+    defaults = text.defaults(entry)
     signature = inspect.Signature(
         [inspect.Parameter(text.python_name(p["name"]), inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                           default=None if p["optional"] else inspect.Parameter.empty) for p in text.inputs(entry)]
+                           default=defaults.get(p["name"], inspect.Parameter.empty)) for p in text.inputs(entry)]
         + [inspect.Parameter("out_shape", inspect.Parameter.KEYWORD_ONLY)] * text.takes_shape(entry)
         + [inspect.Parameter("out_dtype", inspect.Parameter.KEYWORD_ONLY, default=None)])  # fmt: skip
 

@@ -11,6 +11,7 @@ import numpy
 from understudy.arrays import dtype_table
 from understudy.ascend import call, ffi, lib
 from understudy.device_array import DeviceArray, Handle, Memory, Space, make_array
+from understudy.errors import StatusError
 
 DTYPES = dtype_table(
     float32="ACL_FLOAT", float16="ACL_FLOAT16", bfloat16="ACL_BF16", float64="ACL_DOUBLE", int8="ACL_INT8",
@@ -61,6 +62,17 @@ def stream():
     return chosen[-1].handle if chosen else session.stream
 
 
+def wait(for_stream) -> None:
+    """A fault stays on its stream and comes out of every later wait: the thread's own stream is made again after one."""
+    try:
+        call("aclrtSynchronizeStream", for_stream)
+    except StatusError:
+        session = getattr(_thread, "session", None)
+        if session is not None and session.stream == for_stream:
+            _thread.session = None
+        raise
+
+
 class _Ascend(Space):
     name = "ascend"
 
@@ -78,7 +90,7 @@ class _Ascend(Space):
         return lambda address: free(ffi.cast("void *", address))
 
     def copy(self, target: int, source: int, size: int) -> None:
-        call("aclrtSynchronizeStream", stream())
+        wait(stream())
         call("aclrtMemcpy", ffi.cast("void *", target), size, ffi.cast("void *", source), size, lib.ACL_MEMCPY_DEFAULT)
 
     def ordinal(self) -> int:
@@ -278,7 +290,7 @@ class Operation(contextlib.ExitStack):
         call(f"{name}GetWorkspaceSize", *arguments, size, executor)
         workspace = ffi.cast("void *", self.memory(size[0]).address)
         call(name, workspace, size[0], executor[0], self.stream)
-        call("aclrtSynchronizeStream", self.stream)
+        wait(self.stream)
 
 
 class Output:
