@@ -115,6 +115,7 @@ def test_values(language, check):
 @pytest.mark.parametrize("header, folders", [
     ("mc_runtime.h", ["mcr"]), ("mc_runtime_api.h", ["mcr"]), ("mc_runtime_types.h", ["mcr"]),
     ("mcr/mc_runtime.h", ["."]), ("mcr/mc_runtime_api.h", ["."]), ("mcr/mc_runtime_types.h", ["."]),
+    ("mc_common.h", ["mcr"]), ("mcr/mc_common.h", ["."]),
     ("mcr/maca.h", ["."]), ("mcr/mc_runtime.h", [".", "mcr", "mcdnn"]),
 ])  # fmt: skip
 def test_include_forms(header, folders, language):
