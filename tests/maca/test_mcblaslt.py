@@ -9,7 +9,7 @@ import pytest
 from tests.maca import mcblaslt_support as lt
 from tests.maca.mcblas_support import C, N, T, TYPES, Device, close, drawn, handle, op
 from tests.maca.runtime_support import ok
-from tests.maca.test_mcblas_matrices import stored
+from tests.maca.test_mcblas_matrices import read, stored
 from understudy.maca import ffi, lib
 
 COL, ROW = 0, 1
@@ -30,7 +30,8 @@ def multiply(a, b, c, result="float32", alpha=1.0, beta=0.0, orders=(COL, COL, C
     given = given or result
     out = in_order(c, orders[2]).copy(order="K")
     arrays = [Device(x) for x in (in_order(a, orders[0]), in_order(b, orders[1]), out)]
-    layouts = [layout_of(x, TYPES[kind], order) for x, kind, order in zip((a, b, c), (given, given, result), orders)]
+    types = {**TYPES, "e4m3": 28}
+    layouts = [layout_of(x, types[kind], order) for x, kind, order in zip((a, b, c), (given, given, result), orders)]
     desc = lt.description(compute, TYPES[scale], **attributes)
     factors = [ffi.from_buffer(np.array([value], scale)) for value in (alpha, beta)]
     ok(lib.mcblasLtMatmul(on or lt.handle(), desc, factors[0], arrays[0].address, layouts[0], arrays[1].address, layouts[1],
@@ -63,6 +64,93 @@ def test_types(given, result, compute, scale):
     out = multiply(stored(a, given), stored(b, given), stored(c, result), result, 2, 3, compute=compute, scale=scale,
                    given=given)
     assert (out == stored(2 * (a @ b) + 3 * c, result)).all()
+
+
+def e4m3(byte):
+    """Sign, four bits of exponent, three of fraction; 0x7f is not a number."""
+    exponent, fraction = byte >> 3 & 15, byte & 7
+    if byte & 0x7F == 0x7F:
+        return math.nan
+    size = (8 + fraction) * 2.0 ** (exponent - 10) if exponent else fraction * 2.0**-9
+    return -size if byte & 0x80 else size
+
+
+E4M3 = np.array([e4m3(byte) for byte in range(256)])
+
+
+@pytest.mark.parametrize("result", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("orders, transa", [((COL, COL, COL), T), ((ROW, COL, ROW), N)])
+def test_numbers_of_8_bits(result, orders, transa):
+    """Every number times one, and products of small ones, whose sums are exact."""
+    rng = np.random.default_rng(4)
+    a, b = np.arange(256, dtype=np.uint8).reshape(64, 4), np.full((4, 1), 0x38, np.uint8)  # 1.0
+    out = multiply(a.T if transa == T else a, b, stored(np.full((64, 1), np.nan), result), result, given="e4m3",
+                   orders=orders, TRANSA=transa)
+    with np.errstate(invalid="ignore"):
+        assert np.array_equal(read(out, result).astype(float), read(stored(E4M3[a].sum(1, keepdims=True), result), result),
+                              equal_nan=True)
+    codes = np.flatnonzero(np.isin(np.abs(E4M3), [0, 1, 1.5, 2, 3]))
+    a, b, c = rng.choice(codes, (5, 40)).astype(np.uint8), rng.choice(codes, (40, 7)).astype(np.uint8), rng.integers(-9, 9, (5, 7))
+    factors = {name: Device(np.float32([value])).address for name, value in (("A_SCALE_POINTER", 2), ("C_SCALE_POINTER", 4))}
+    out = multiply(a.T.copy() if transa == T else a, b, stored(c, result), result, 0.5, 0.5, orders, given="e4m3", TRANSA=transa,
+                   FAST_ACCUM=1, **factors)
+    assert (out == stored(E4M3[a] @ E4M3[b] + 2 * c, result)).all()
+
+
+def test_sums_of_8_bits_of_a_batch_share_a_matrix():
+    a, b = np.full((2, 3), 0x40, np.uint8), np.arange(24, dtype=np.uint8).reshape(2, 4, 3)  # a: 2.0
+    out, more = np.zeros((2, 4, 2), np.float32), {"BATCH_COUNT": 2}
+    arrays = [Device(x) for x in (np.ascontiguousarray(a.T), b, out)]
+    layouts = [lt.layout(28, 2, 3, **more), lt.layout(28, 3, 4, STRIDED_BATCH_OFFSET=12, **more),
+               lt.layout(0, 2, 4, STRIDED_BATCH_OFFSET=8, **more)]
+    one, zero = ffi.new("float *", 1), ffi.new("float *", 0)
+    ok(lib.mcblasLtMatmul(lt.handle(), lt.description(), one, arrays[0].address, layouts[0], arrays[1].address, layouts[1], zero,
+                          arrays[2].address, layouts[2], arrays[2].address, layouts[2], ffi.NULL, ffi.NULL, 0, ffi.NULL))
+    ok(lib.mcDeviceSynchronize())
+    arrays[2].end()
+    assert (out == 2 * E4M3[b].sum(2)[:, :, None]).all()
+
+
+TRANSFORMS = [("float32", "float32"), ("float16", "float32"), ("bfloat16", "float32"), ("int8", "float32"), ("int32", "float32"),
+              ("float64", "float64"), ("complex64", "complex64"), ("complex128", "complex128")]
+
+
+@pytest.mark.parametrize("dtype, scale", TRANSFORMS)
+@pytest.mark.parametrize("orders", [*itertools.product([COL, ROW], repeat=3)])
+def test_transforms(dtype, scale, orders):
+    """Small integers: sums are exact, and rounded once."""
+    rng = np.random.default_rng(5)
+    for transa, transb in ((N, T), (C, N)):
+        a, b = (rng.integers(-9, 10, (4, 6) if trans == N else (6, 4)) for trans in (transa, transb))
+        if dtype.startswith("complex"):
+            a = a + 1j * rng.integers(-9, 10, a.shape)
+        arrays = [Device(in_order(stored(x, dtype), order)) for x, order in zip((a, b, np.full((4, 6), 7)), orders)]
+        layouts = [layout_of(x, TYPES[dtype], order) for x, order in zip((a, b, np.zeros((4, 6))), orders)]
+        alpha, beta = (ffi.from_buffer(np.array([value], scale)) for value in (2, -3))
+        ok(lib.mcblasLtMatrixTransform(lt.handle(), lt.transform(TYPES[scale], TRANSA=transa, TRANSB=transb), alpha,
+                                       arrays[0].address, layouts[0], beta, arrays[1].address, layouts[1], arrays[2].address,
+                                       layouts[2], ffi.NULL))
+        ok(lib.mcDeviceSynchronize())
+        arrays[2].end()
+        assert (arrays[2].array == stored(2 * op(a, transa) - 3 * op(b, transb), dtype)).all()
+
+
+def test_transforms_of_a_batch_round_saturate_and_leave_out_what_has_no_factor():
+    values = np.array([[100, -100, 1, 3], [5, 7, -1, 50]], np.int8)
+    source, target = Device(values), Device(np.zeros((2, 4), np.int8))
+    batch = {"BATCH_COUNT": 2, "STRIDED_BATCH_OFFSET": 4}
+    a, c = lt.layout(3, 2, 2, **batch), lt.layout(3, 2, 2, ORDER=ROW, **batch)
+    alpha, beta = Device(np.float32([2.5])), Device(np.float32([0]))
+    for mode, factors in ((0, (ffi.new("float *", 2.5), ffi.new("float *", 0))), (1, (alpha.address, beta.address))):
+        other = (ffi.NULL, ffi.NULL) if mode == 0 else (source.address, a)
+        ok(lib.mcblasLtMatrixTransform(lt.handle(), lt.transform(POINTER_MODE=mode), factors[0], source.address, a, factors[1],
+                                       *other, target.address, c, ffi.NULL))
+        ok(lib.mcDeviceSynchronize())
+        read_back = np.zeros((2, 4), np.int8)
+        ok(lib.mcMemcpy(ffi.from_buffer(read_back), target.address, 8, lib.mcMemcpyDeviceToHost))
+        expected = np.clip(np.rint(2.5 * values.reshape(2, 2, 2).transpose(0, 2, 1)), -128, 127).reshape(2, 4)
+        assert (read_back == expected).all()
+        ok(lib.mcMemset(target.address, 0, 8))
 
 
 def gelu(x):
@@ -126,6 +214,10 @@ def test_heuristic_and_attributes():
     alignment = ffi.new("uint32_t *")
     ok(lib.mcblasLtMatmulPreferenceGetAttribute(lt.preference(), 5, alignment, 4, ffi.NULL))
     assert alignment[0] == 256 and lib.mcblasLtGetVersion() == 10000
+    for status in (lib.MCBLAS_STATUS_SUCCESS, lib.MCBLAS_STATUS_NOT_SUPPORTED, 99):
+        for what in ("Name", "String"):
+            text, other = getattr(lib, f"mcblasLtGetStatus{what}")(status), getattr(lib, f"mcblasGetStatus{what}")(status)
+            assert ffi.string(text) == ffi.string(other)
 
 
 def test_objects_end_and_empty_products_do_nothing():

@@ -3,6 +3,8 @@
 #include "kernels/matmul/lines.h"
 #include "tensor/parallel.h"
 
+#include <math.h>
+
 enum { LINES_OF_A_PIECE = 16 };
 
 static DType wide_type(DType dtype)
@@ -58,6 +60,9 @@ static void sum_lines(void *context, int64_t piece)
                 multiply_line(wide, a, b, count);
             } else {
                 us_line_blend(wide, a, sum->form.alpha, reads_b ? b : NULL, sum->form.beta, count);
+            }
+            for (int64_t i = 0; i < count && wide == DTYPE_FLOAT64 && !us_dtype_is_float(c->dtype); i++) {
+                a[i] = rint(a[i]); /* integers: to the nearest, ties to even, where a conversion would truncate */
             }
             us_line_store(wide, line_at(c, line, first), c->dtype, c->strides[1], a, count);
         }

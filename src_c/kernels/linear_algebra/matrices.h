@@ -5,7 +5,7 @@
 #include "kernels/kernels.h"
 
 /* c = alpha * a + beta * b. views of rank 2 and one shape: a, b (absent: nothing is added), c, then alpha and beta
- * where the attributes do not hold them. c may be a or b. With b absent and alpha 1 it is a copy. */
+ * where the attributes do not hold them. c may be a or b. With b absent and alpha 1 it is a copy. Integers saturate. */
 typedef struct MatrixSum {
     bool conjugated_a, conjugated_b;
     double alpha[2], beta[2];

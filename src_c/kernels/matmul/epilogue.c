@@ -1,7 +1,9 @@
 #include "kernels/matmul/epilogue.h"
 
 #include "kernels/maths/maths.h"
+#include "kernels/matmul/e4m3.h"
 #include "kernels/matmul/lines.h"
+#include "kernels/scratch.h"
 #include "tensor/clones.h"
 
 typedef struct Epilogue {
@@ -84,18 +86,36 @@ static double factor_of(const View *view)
     return factor;
 }
 
-KernelStatus us_product_with_epilogue(const View *views, const void *attributes)
+enum { A, B, BIAS = 6, FACTOR_A, FACTOR_B, FACTOR_OF_ADDEND, VIEWS };
+
+static KernelStatus multiply(const View *views, const ProductWithEpilogue *given)
 {
-    enum { BIAS = 6, FACTOR_A, FACTOR_B };
-    const ProductWithEpilogue *given = attributes;
     Matmul product = us_matmul_of_views(views, &given->product);
     const double factor = factor_of(&views[FACTOR_A]) * factor_of(&views[FACTOR_B]);
+    const double addend_factor = factor_of(&views[FACTOR_OF_ADDEND]);
     const Epilogue epilogue = {given->activation, product.compute, &views[BIAS]};
-    product.alpha[0] *= factor;
-    product.alpha[1] *= factor;
+    for (int part = 0; part < 2; part++) {
+        product.alpha[part] *= factor;
+        product.beta[part] *= product.beta[part] != 0 ? addend_factor : 1; /* 0: there may be no addend */
+    }
     if (given->activation != ACTIVATION_NONE || !us_view_is_absent(&views[BIAS])) {
         product.finish = finish;
         product.finish_context = &epilogue;
     }
     return us_matmul(&product);
+}
+
+KernelStatus us_product_with_epilogue(const View *views, const void *attributes)
+{
+    const ProductWithEpilogue *given = attributes;
+    if (!given->e4m3) {
+        return multiply(views, given);
+    }
+    View widened[VIEWS];
+    memcpy(widened, views, sizeof widened);
+    float *a = us_e4m3_widen(&widened[A]), *b = a != NULL ? us_e4m3_widen(&widened[B]) : NULL;
+    const KernelStatus status = b != NULL ? multiply(widened, given) : KERNEL_NO_MEMORY;
+    us_scratch_give_back(b);
+    us_scratch_give_back(a);
+    return status;
 }

@@ -6,12 +6,13 @@
 
 typedef enum Activation { ACTIVATION_NONE, ACTIVATION_RELU, ACTIVATION_GELU_TANH } ProductActivation;
 
-/* The views of us_product, then: bias [batch, m, n], broadcast by strides of 0; factors of A and of B, one float
- * each; all three may be absent. c = activation(alpha * factor_a * factor_b * a b + beta * addend + bias), in
- * float32 or float64. */
+/* The views of us_product, then: bias [batch, m, n], broadcast by strides of 0; factors of A, of B and of the addend, one
+ * float each; all four may be absent. c = activation(alpha * factor_a * factor_b * a b + beta * factor * addend + bias),
+ * in float32 or float64. */
 typedef struct ProductWithEpilogue {
     ViewProduct product;
     ProductActivation activation;
+    bool e4m3; /* a and b, [batch, m, k] and [batch, k, n], are bytes of such numbers (kernels/matmul/e4m3.h) */
 } ProductWithEpilogue;
 Kernel us_product_with_epilogue;
 

@@ -59,13 +59,29 @@ bool blas_is_known_compute(mcblasComputeType_t compute)
            plain == MCBLAS_COMPUTE_64F;
 }
 
-const GemmTypes *blas_gemm_types(mcblasComputeType_t compute, macaDataType_t a, macaDataType_t b, macaDataType_t c)
+static const GemmTypes *among(const GemmTypes *table, size_t count, mcblasComputeType_t compute, macaDataType_t a,
+                              macaDataType_t b, macaDataType_t c)
 {
-    for (size_t i = 0; i < sizeof combinations / sizeof combinations[0] && a == b; i++) {
-        const GemmTypes *types = &combinations[i];
-        if (types->compute == plain_compute(compute) && types->ab == a && types->c == c) {
-            return types;
+    for (size_t i = 0; i < count && a == b; i++) {
+        if (table[i].compute == plain_compute(compute) && table[i].ab == a && table[i].c == c) {
+            return &table[i];
         }
     }
     return NULL;
+}
+
+const GemmTypes *blas_gemm_types(mcblasComputeType_t compute, macaDataType_t a, macaDataType_t b, macaDataType_t c)
+{
+    return among(combinations, sizeof combinations / sizeof combinations[0], compute, a, b, c);
+}
+
+const GemmTypes *blas_lt_types(mcblasComputeType_t compute, macaDataType_t a, macaDataType_t b, macaDataType_t c)
+{
+    static const GemmTypes more[] = {
+        {MCBLAS_COMPUTE_32F, MACA_R_32F, MACA_R_8F_E4M3, MACA_R_16F, DTYPE_FLOAT32},
+        {MCBLAS_COMPUTE_32F, MACA_R_32F, MACA_R_8F_E4M3, MACA_R_16BF, DTYPE_FLOAT32},
+        {MCBLAS_COMPUTE_32F, MACA_R_32F, MACA_R_8F_E4M3, MACA_R_32F, DTYPE_FLOAT32},
+    };
+    const GemmTypes *found = blas_gemm_types(compute, a, b, c);
+    return found != NULL ? found : among(more, sizeof more / sizeof more[0], compute, a, b, c);
 }

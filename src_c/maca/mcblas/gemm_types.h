@@ -17,6 +17,8 @@ typedef struct GemmTypes {
     DType computed_in;
 } GemmTypes;
 const GemmTypes *blas_gemm_types(mcblasComputeType_t compute, macaDataType_t a, macaDataType_t b, macaDataType_t c);
+/* The same and, for products that objects describe, 8-bit floating-point numbers (mcblas 11.4 #8). */
+const GemmTypes *blas_lt_types(mcblasComputeType_t compute, macaDataType_t a, macaDataType_t b, macaDataType_t c);
 bool blas_is_known_compute(mcblasComputeType_t compute);
 
 #endif

@@ -30,8 +30,20 @@ static const Attribute matmul_attributes[] = {
     ATTRIBUTE(MCBLASLT_MATMUL_DESC_EPILOGUE, MatmulDesc, epilogue),
     ATTRIBUTE(MCBLASLT_MATMUL_DESC_BIAS_POINTER, MatmulDesc, bias),
     ATTRIBUTE(MCBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, MatmulDesc, bias_stride),
+    ATTRIBUTE(MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, MatmulDesc, aux),
+    ATTRIBUTE(MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, MatmulDesc, aux_leading),
+    ATTRIBUTE(MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, MatmulDesc, aux_stride),
+    ATTRIBUTE(MCBLASLT_MATMUL_DESC_ALPHA_VECTOR_BATCH_STRIDE, MatmulDesc, alpha_stride),
+    ATTRIBUTE(MCBLASLT_MATMUL_DESC_SM_COUNT_TARGET, MatmulDesc, sm_count),
     ATTRIBUTE(MCBLASLT_MATMUL_DESC_A_SCALE_POINTER, MatmulDesc, a_scale),
     ATTRIBUTE(MCBLASLT_MATMUL_DESC_B_SCALE_POINTER, MatmulDesc, b_scale),
+    ATTRIBUTE(MCBLASLT_MATMUL_DESC_C_SCALE_POINTER, MatmulDesc, c_scale),
+    ATTRIBUTE(MCBLASLT_MATMUL_DESC_D_SCALE_POINTER, MatmulDesc, d_scale),
+    ATTRIBUTE(MCBLASLT_MATMUL_DESC_AMAX_D_POINTER, MatmulDesc, d_amax),
+    ATTRIBUTE(MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, MatmulDesc, aux_type),
+    ATTRIBUTE(MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER, MatmulDesc, aux_scale),
+    ATTRIBUTE(MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER, MatmulDesc, aux_amax),
+    ATTRIBUTE(MCBLASLT_MATMUL_DESC_FAST_ACCUM, MatmulDesc, fast_accumulation),
     ATTRIBUTE(MCBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, MatmulDesc, bias_type),
 };
 
@@ -46,15 +58,28 @@ static const Attribute layout_attributes[] = {
     ATTRIBUTE(MCBLASLT_MATRIX_LAYOUT_PLANE_OFFSET, Layout, plane),
 };
 
+static const Attribute transform_attributes[] = {
+    ATTRIBUTE(MCBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE, TransformDesc, scale),
+    ATTRIBUTE(MCBLASLT_MATRIX_TRANSFORM_DESC_POINTER_MODE, TransformDesc, pointer_mode),
+    ATTRIBUTE(MCBLASLT_MATRIX_TRANSFORM_DESC_TRANSA, TransformDesc, transa),
+    ATTRIBUTE(MCBLASLT_MATRIX_TRANSFORM_DESC_TRANSB, TransformDesc, transb),
+};
+
 static const Attribute preference_attributes[] = {
     ATTRIBUTE(MCBLASLT_MATMUL_PREF_SEARCH_MODE, Preference, search_mode),
     ATTRIBUTE(MCBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, Preference, workspace),
+    ATTRIBUTE(MCBLASLT_MATMUL_PREF_MATH_MODE_MASK, Preference, math_modes),
     ATTRIBUTE(MCBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, Preference, reduction_schemes),
+    ATTRIBUTE(MCBLASLT_MATMUL_PREF_GAUSSIAN_MODE_MASK, Preference, gaussian_modes),
     ATTRIBUTE(MCBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, Preference, alignment_a),
     ATTRIBUTE(MCBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, Preference, alignment_b),
     ATTRIBUTE(MCBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, Preference, alignment_c),
     ATTRIBUTE(MCBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, Preference, alignment_d),
     ATTRIBUTE(MCBLASLT_MATMUL_PREF_MAX_WAVES_COUNT, Preference, waves),
+    ATTRIBUTE(MCBLASLT_MATMUL_PREF_POINTER_MODE_MASK, Preference, pointer_modes),
+    ATTRIBUTE(MCBLASLT_MATMUL_PREF_EPILOGUE_MASK, Preference, epilogues),
+    ATTRIBUTE(MCBLASLT_MATMUL_PREF_IMPL_MASK, Preference, implementations),
+    ATTRIBUTE(MCBLASLT_MATMUL_PREF_SM_COUNT_TARGET, Preference, sm_count),
 };
 
 /* One kind of object. */
@@ -68,6 +93,8 @@ typedef struct Kind {
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 static const Kind matmul_kind = {HANDLE_LT_MATMUL, "matmulDesc", matmul_attributes, COUNT(matmul_attributes)};
 static const Kind layout_kind = {HANDLE_LT_LAYOUT, "matLayout", layout_attributes, COUNT(layout_attributes)};
+static const Kind transform_kind = {HANDLE_LT_TRANSFORM, "transformDesc", transform_attributes,
+                                    COUNT(transform_attributes)};
 static const Kind preference_kind = {HANDLE_LT_PREFERENCE, "pref", preference_attributes, COUNT(preference_attributes)};
 
 static const Attribute *attribute_of(Call *call, const Kind *kind, int number)
@@ -175,7 +202,7 @@ mcblasStatus_t mcblasLtMatmulDescCreate(mcblasLtMatmulDesc_t *matmulDesc, mcblas
 {
     Call call = us_call_begin("mcblasLtMatmulDescCreate");
     const MatmulDesc desc = {.compute = (int32_t)computeType, .scale = (int32_t)scaleType,
-                             .fill = MCBLAS_FILL_MODE_FULL, .epilogue = MCBLASLT_EPILOGUE_DEFAULT, .bias_type = -1};
+                             .fill = MCBLAS_FILL_MODE_FULL, .epilogue = MCBLASLT_EPILOGUE_DEFAULT, .bias_type = -1, .aux_type = -1};
     void *made = create(&call, &matmul_kind, matmulDesc, &desc, sizeof desc);
     if (made != NULL) {
         *matmulDesc = made;
@@ -198,6 +225,37 @@ mcblasStatus_t mcblasLtMatmulDescGetAttribute(mcblasLtMatmulDesc_t matmulDesc, m
                                               void *buf, size_t sizeInBytes, size_t *sizeWritten)
 {
     return get("mcblasLtMatmulDescGetAttribute", &matmul_kind, matmulDesc, (int)attr, buf, sizeInBytes, sizeWritten);
+}
+
+mcblasStatus_t mcblasLtMatrixTransformDescCreate(mcblasLtMatrixTransformDesc_t *transformDesc, macaDataType_t scaleType)
+{
+    Call call = us_call_begin("mcblasLtMatrixTransformDescCreate");
+    const TransformDesc desc = {.scale = (int32_t)scaleType};
+    void *made = create(&call, &transform_kind, transformDesc, &desc, sizeof desc);
+    if (made != NULL) {
+        *transformDesc = made;
+    }
+    return us_call_end(&call);
+}
+
+mcblasStatus_t mcblasLtMatrixTransformDescDestroy(mcblasLtMatrixTransformDesc_t transformDesc)
+{
+    return destroy("mcblasLtMatrixTransformDescDestroy", &transform_kind, transformDesc);
+}
+
+mcblasStatus_t mcblasLtMatrixTransformDescSetAttribute(mcblasLtMatrixTransformDesc_t transformDesc,
+                                                       mcblasLtMatrixTransformDescAttributes_t attr, const void *buf,
+                                                       size_t sizeInBytes)
+{
+    return set("mcblasLtMatrixTransformDescSetAttribute", &transform_kind, transformDesc, (int)attr, buf, sizeInBytes);
+}
+
+mcblasStatus_t mcblasLtMatrixTransformDescGetAttribute(mcblasLtMatrixTransformDesc_t transformDesc,
+                                                       mcblasLtMatrixTransformDescAttributes_t attr, void *buf,
+                                                       size_t sizeInBytes, size_t *sizeWritten)
+{
+    return get("mcblasLtMatrixTransformDescGetAttribute", &transform_kind, transformDesc, (int)attr, buf, sizeInBytes,
+               sizeWritten);
 }
 
 mcblasStatus_t mcblasLtMatmulPreferenceCreate(mcblasLtMatmulPreference_t *pref)

@@ -11,11 +11,16 @@
 typedef struct MatmulDesc {
     int32_t compute, scale, pointer_mode, transa, transb, transc, fill;
     uint32_t epilogue;
-    void *bias;
-    int64_t bias_stride;
-    void *a_scale, *b_scale;
-    int32_t bias_type;
+    void *bias, *aux;
+    int64_t bias_stride, aux_leading, aux_stride, alpha_stride;
+    void *a_scale, *b_scale, *c_scale, *d_scale, *d_amax, *aux_scale, *aux_amax;
+    int32_t bias_type, aux_type, sm_count;
+    int8_t fast_accumulation;
 } MatmulDesc;
+
+typedef struct TransformDesc {
+    int32_t scale, pointer_mode, transa, transb;
+} TransformDesc;
 
 typedef struct Layout {
     uint32_t type;
@@ -27,12 +32,13 @@ typedef struct Layout {
 } Layout;
 
 typedef struct Preference {
-    uint32_t search_mode, reduction_schemes, alignment_a, alignment_b, alignment_c, alignment_d;
-    uint64_t workspace;
+    uint32_t search_mode, math_modes, reduction_schemes, gaussian_modes, pointer_modes, epilogues, sm_count;
+    uint32_t alignment_a, alignment_b, alignment_c, alignment_d;
+    uint64_t workspace, implementations;
     float waves;
 } Preference;
 
-enum { HANDLE_LT_MATMUL = 0x4a, HANDLE_LT_LAYOUT = 0x4b, HANDLE_LT_PREFERENCE = 0x4c };
+enum { HANDLE_LT_MATMUL = 0x4a, HANDLE_LT_LAYOUT = 0x4b, HANDLE_LT_PREFERENCE = 0x4c, HANDLE_LT_TRANSFORM = 0x4d };
 
 /* The object behind a handle; NULL after a refusal: parameter/alive. */
 void *lt_object(Call *call, const char *parameter, const void *handle, HandleKind kind);

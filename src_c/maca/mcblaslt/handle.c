@@ -2,6 +2,7 @@
 #include "attributes.h"
 
 #include "maca/common/platform.h"
+#include "maca/mcblas/status_texts.h"
 
 #include <stdlib.h>
 
@@ -45,4 +46,14 @@ mcblasStatus_t mcblasLtGetProperty(libraryPropertyType type, int *value)
         *value = type == MAJOR_VERSION ? MCBLAS_VER_MAJOR : type == MINOR_VERSION ? MCBLAS_VER_MINOR : 0;
     }
     return us_call_end(&call);
+}
+
+const char *mcblasLtGetStatusName(mcblasStatus_t status)
+{
+    return blas_status_name(status);
+}
+
+const char *mcblasLtGetStatusString(mcblasStatus_t status)
+{
+    return blas_status_text(status);
 }

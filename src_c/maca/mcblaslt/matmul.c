@@ -1,9 +1,7 @@
 /* Products that objects describe (mcblas 11.4). */
-#include "attributes.h"
 #include "kernels/matmul/epilogue.h"
 #include "kernels/matmul/lines.h"
-#include "launch/launch.h"
-#include "maca/common/platform.h"
+#include "layout.h"
 #include "maca/mcblas/gemm_types.h"
 
 /* A product after its checks: the objects are read once. */
@@ -26,35 +24,6 @@ static bool is_supported_epilogue(uint32_t epilogue)
            without_bias == MCBLASLT_EPILOGUE_RELU || without_bias == MCBLASLT_EPILOGUE_GELU;
 }
 
-static const Layout *layout_of(Call *call, const char *parameter, mcblasLtMatrixLayout_t handle)
-{
-    const Layout *layout = lt_object(call, parameter, handle, HANDLE_LT_LAYOUT);
-    if (call->status != 0) {
-        return NULL;
-    }
-    us_require(call, layout->rows <= INT32_MAX && layout->cols <= INT32_MAX && layout->batch >= 0, parameter, "size",
-               MCBLAS_STATUS_INVALID_VALUE, "%s is %llu x %llu, %d of them: too large, or less than none", parameter,
-               (unsigned long long)layout->rows, (unsigned long long)layout->cols, layout->batch);
-    us_require(call, layout->order == MCBLASLT_ORDER_COL || layout->order == MCBLASLT_ORDER_ROW, parameter, "order",
-               MCBLAS_STATUS_NOT_SUPPORTED, "%s has order %d; supported are 0 (COL), 1 (ROW)", parameter,
-               layout->order);
-    const int64_t shortest = (int64_t)(layout->order == MCBLASLT_ORDER_COL ? layout->rows : layout->cols);
-    us_require(call, layout->ld >= (shortest > 1 ? shortest : 1), parameter, "leading", MCBLAS_STATUS_INVALID_VALUE,
-               "%s has leading dimension %lld; at least %lld is needed", parameter, (long long)layout->ld,
-               (long long)shortest);
-    return layout;
-}
-
-static int64_t rows_of(const Layout *layout, int32_t operation)
-{
-    return (int64_t)(operation == MCBLAS_OP_N ? layout->rows : layout->cols);
-}
-
-static int64_t columns_of(const Layout *layout, int32_t operation)
-{
-    return rows_of(layout, operation == MCBLAS_OP_N ? MCBLAS_OP_T : MCBLAS_OP_N);
-}
-
 static void check_shape(Call *call, const char *parameter, const Layout *layout, int64_t rows, int64_t columns)
 {
     us_require(call, (int64_t)layout->rows == rows && (int64_t)layout->cols == columns, parameter, "shape",
@@ -62,26 +31,19 @@ static void check_shape(Call *call, const char *parameter, const Layout *layout,
                (unsigned long long)layout->rows, (unsigned long long)layout->cols, (long long)rows, (long long)columns);
 }
 
-static void check_operation(Call *call, const char *parameter, int32_t operation)
-{
-    us_require(call, operation >= MCBLAS_OP_N && operation <= MCBLAS_OP_C, parameter, "range",
-               MCBLAS_STATUS_INVALID_VALUE, "%s is %d; allowed are 0 (N), 1 (T), 2 (C)", parameter, operation);
-}
-
 static void check_description(Call *call, LtProduct *product)
 {
     const MatmulDesc *desc = product->desc;
-    check_operation(call, "TRANSA", desc->transa);
-    check_operation(call, "TRANSB", desc->transb);
+    lt_check_operation(call, "TRANSA", desc->transa);
+    lt_check_operation(call, "TRANSB", desc->transb);
     us_require(call, desc->transc == MCBLAS_OP_N && desc->fill == MCBLAS_FILL_MODE_FULL, "computeDesc", "form",
                MCBLAS_STATUS_NOT_SUPPORTED, "TRANSC is %d and FILL_MODE %d; supported are 0 (N) and 2 (FULL)",
                desc->transc, desc->fill);
-    us_require(call, desc->pointer_mode == MCBLASLT_POINTER_MODE_HOST ||
-               desc->pointer_mode == MCBLASLT_POINTER_MODE_DEVICE, "computeDesc", "pointer-mode",
-               MCBLAS_STATUS_NOT_SUPPORTED, "POINTER_MODE is %d; supported are 0 (HOST), 1 (DEVICE)",
-               desc->pointer_mode);
+    lt_check_pointer_mode(call, "computeDesc", desc->pointer_mode);
     us_require(call, is_supported_epilogue(desc->epilogue), "computeDesc", "epilogue", MCBLAS_STATUS_NOT_SUPPORTED,
                "EPILOGUE is %u; supported are DEFAULT, RELU, GELU and BIAS", desc->epilogue);
+    us_require(call, desc->d_scale == NULL && desc->d_amax == NULL, "computeDesc", "output-scale",
+               MCBLAS_STATUS_NOT_SUPPORTED, "D_SCALE_POINTER and AMAX_D_POINTER must be NULL: D is not scaled");
     if (call->status != 0) {
         return;
     }
@@ -95,8 +57,8 @@ static void check_description(Call *call, LtProduct *product)
 static void check_types(Call *call, LtProduct *product)
 {
     const MatmulDesc *desc = product->desc;
-    product->types = blas_gemm_types((mcblasComputeType_t)desc->compute, (macaDataType_t)product->a->type,
-                                     (macaDataType_t)product->b->type, (macaDataType_t)product->d->type);
+    product->types = blas_lt_types((mcblasComputeType_t)desc->compute, (macaDataType_t)product->a->type,
+                                   (macaDataType_t)product->b->type, (macaDataType_t)product->d->type);
     us_require(call, product->types != NULL && (int32_t)product->types->scale == desc->scale &&
                product->c->type == product->d->type, "Adesc", "combination", MCBLAS_STATUS_NOT_SUPPORTED,
                "types %u, %u, %u, %u of A, B, C, D with compute type %d and scale type %d do not go together",
@@ -121,14 +83,12 @@ static LtProduct check_product(Call *call, mcblasLtHandle_t handle, const char *
                                mcblasLtMatrixLayout_t Ddesc)
 {
     LtProduct product = {0};
-    us_require(call, us_handle_object(handle, HANDLE_BLAS_LT) != NULL || us_handle_object(handle, HANDLE_BLAS) != NULL,
-               "lightHandle", "alive", MCBLAS_STATUS_NOT_INITIALIZED,
-               "lightHandle is %p, which is no live handle (destroyed before, or another thing)", (void *)handle);
+    lt_check_handle(call, handle);
     product.desc = lt_object(call, desc_name, desc, HANDLE_LT_MATMUL);
-    product.a = layout_of(call, "Adesc", Adesc);
-    product.b = layout_of(call, "Bdesc", Bdesc);
-    product.c = layout_of(call, "Cdesc", Cdesc);
-    product.d = layout_of(call, "Ddesc", Ddesc);
+    product.a = lt_layout(call, "Adesc", Adesc);
+    product.b = lt_layout(call, "Bdesc", Bdesc);
+    product.c = lt_layout(call, "Cdesc", Cdesc);
+    product.d = lt_layout(call, "Ddesc", Ddesc);
     if (call->status != 0) {
         return product;
     }
@@ -139,12 +99,12 @@ static LtProduct check_product(Call *call, mcblasLtHandle_t handle, const char *
     if (call->status != 0) {
         return product;
     }
-    product.m = rows_of(product.a, product.desc->transa);
-    product.k = columns_of(product.a, product.desc->transa);
-    product.n = columns_of(product.b, product.desc->transb);
-    us_require(call, rows_of(product.b, product.desc->transb) == product.k, "Bdesc", "shape",
+    product.m = lt_rows(product.a, product.desc->transa);
+    product.k = lt_columns(product.a, product.desc->transa);
+    product.n = lt_columns(product.b, product.desc->transb);
+    us_require(call, lt_rows(product.b, product.desc->transb) == product.k, "Bdesc", "shape",
                MCBLAS_STATUS_INVALID_VALUE, "op(A) has %lld columns, op(B) %lld rows", (long long)product.k,
-               (long long)rows_of(product.b, product.desc->transb));
+               (long long)lt_rows(product.b, product.desc->transb));
     check_shape(call, "Cdesc", product.c, product.m, product.n);
     check_shape(call, "Ddesc", product.d, product.m, product.n);
     us_require(call, product.a->batch == product.d->batch && product.b->batch == product.d->batch &&
@@ -156,49 +116,9 @@ static LtProduct check_product(Call *call, mcblasLtHandle_t handle, const char *
 
 /* ---- the call ---------------------------------------------------------------------------------------------------- */
 
-static View view_of(const Layout *layout, const void *data, int32_t operation)
+static View factor_view(const void *data)
 {
-    const bool by_columns = (layout->order == MCBLASLT_ORDER_COL) == (operation == MCBLAS_OP_N);
-    View view = {.data = (void *)(uintptr_t)data, .dtype = blas_dtype((macaDataType_t)layout->type), .rank = 3};
-    const int64_t shape[] = {layout->batch, rows_of(layout, operation), columns_of(layout, operation)};
-    const int64_t strides[] = {layout->stride, by_columns ? 1 : layout->ld, by_columns ? layout->ld : 1};
-    memcpy(view.shape, shape, sizeof shape);
-    memcpy(view.strides, strides, sizeof strides);
-    return view;
-}
-
-static View vector_view(const void *data, DType dtype)
-{
-    View view = {.data = (void *)(uintptr_t)data, .dtype = data != NULL ? dtype : DTYPE_NONE};
-    return view;
-}
-
-/* A factor is read now, or is a view of device memory. */
-static View read_factor(const MatmulDesc *desc, DType compute, const void *pointer, double *value)
-{
-    const DType dtype = blas_dtype((macaDataType_t)desc->scale);
-    if (desc->pointer_mode == MCBLASLT_POINTER_MODE_DEVICE) {
-        return vector_view(pointer, dtype);
-    }
-    us_line_load(is_complex(compute) ? DTYPE_COMPLEX128 : DTYPE_FLOAT64, value, pointer, dtype, 1, 1, false);
-    return us_view_absent();
-}
-
-static void check_pointer(Call *call, const char *parameter, const void *pointer, bool needed)
-{
-    us_require(call, !needed || pointer != NULL, parameter, "null", MCBLAS_STATUS_INVALID_VALUE,
-               "%s is NULL: a pointer is required", parameter);
-}
-
-static void submit(Call *call, const Launch *launch, mcStream_t handle)
-{
-    Stream *stream = call->status == 0 ? maca_stream(handle) : NULL;
-    us_require(call, stream != NULL, "stream", "alive", MCBLAS_STATUS_INVALID_VALUE,
-               "stream is %p, which is not a stream (destroyed before, or another thing)", (void *)handle);
-    us_require(call, us_stream_fault(stream, NULL) == DEVICE_FAULT_NONE, "stream", "launch",
-               MCBLAS_STATUS_EXECUTION_FAILED, "an earlier call left a device fault; see what synchronizing returns");
-    us_require(call, maca_launch(launch, stream), "stream", "launch", MCBLAS_STATUS_EXECUTION_FAILED,
-               "no host memory to queue the call");
+    return (View){.data = (void *)(uintptr_t)data, .dtype = data != NULL ? DTYPE_FLOAT32 : DTYPE_NONE};
 }
 
 mcblasStatus_t mcblasLtMatmul(mcblasLtHandle_t lightHandle, mcblasLtMatmulDesc_t computeDesc, const void *alpha,
@@ -210,8 +130,8 @@ mcblasStatus_t mcblasLtMatmul(mcblasLtHandle_t lightHandle, mcblasLtMatmulDesc_t
     (void)algo, (void)workspace, (void)workspaceSizeInBytes;
     Call call = us_call_begin("mcblasLtMatmul");
     const LtProduct product = check_product(&call, lightHandle, "computeDesc", computeDesc, Adesc, Bdesc, Cdesc, Ddesc);
-    check_pointer(&call, "alpha", alpha, true);
-    check_pointer(&call, "beta", beta, true);
+    lt_check_pointer(&call, "alpha", alpha, true);
+    lt_check_pointer(&call, "beta", beta, true);
     if (call.status != 0 || product.m == 0 || product.n == 0 || product.d->batch == 0) {
         return us_call_end(&call);
     }
@@ -220,17 +140,21 @@ mcblasStatus_t mcblasLtMatmul(mcblasLtHandle_t lightHandle, mcblasLtMatmulDesc_t
         .product = {.compute = compute, .conjugated_a = product.desc->transa == MCBLAS_OP_C,
                     .conjugated_b = product.desc->transb == MCBLAS_OP_C},
         .activation = product.activation,
+        .e4m3 = product.types->ab == MACA_R_8F_E4M3,
     };
-    const View factors[] = {read_factor(product.desc, compute, alpha, attributes.product.alpha),
-                            read_factor(product.desc, compute, beta, attributes.product.beta)};
+    const MatmulDesc *desc = product.desc;
+    const View factors[] = {lt_factor(desc->pointer_mode, desc->scale, alpha, attributes.product.alpha),
+                            lt_factor(desc->pointer_mode, desc->scale, beta, attributes.product.beta)};
     const bool reads_c = !us_view_is_absent(&factors[1]) || !is_zero(attributes.product.beta);
-    check_pointer(&call, "A", A, product.k > 0);
-    check_pointer(&call, "B", B, product.k > 0);
-    check_pointer(&call, "C", C, reads_c);
-    check_pointer(&call, "D", D, true);
-    const View a = view_of(product.a, A, product.desc->transa), b = view_of(product.b, B, product.desc->transb);
-    const View c = reads_c ? view_of(product.c, C, MCBLAS_OP_N) : us_view_absent();
-    const View d = view_of(product.d, D, MCBLAS_OP_N);
+    lt_check_pointer(&call, "A", A, product.k > 0);
+    lt_check_pointer(&call, "B", B, product.k > 0);
+    lt_check_pointer(&call, "C", C, reads_c);
+    lt_check_pointer(&call, "D", D, true);
+    us_require(&call, !reads_c || C != D || lt_same_place(product.c, product.d), "D", "in-place",
+               MCBLAS_STATUS_INVALID_VALUE, "D is C, and Ddesc is another layout than Cdesc");
+    const View a = lt_view(product.a, A, product.desc->transa), b = lt_view(product.b, B, product.desc->transb);
+    const View c = reads_c ? lt_view(product.c, C, MCBLAS_OP_N) : us_view_absent();
+    const View d = lt_view(product.d, D, MCBLAS_OP_N);
     View bias = us_view_absent();
     if (product.has_bias) {
         bias = d;
@@ -240,8 +164,8 @@ mcblasStatus_t mcblasLtMatmul(mcblasLtHandle_t lightHandle, mcblasLtMatmulDesc_t
         bias.strides[1] = 1;
         bias.strides[2] = 0;
     }
-    const View a_factor = vector_view(product.desc->a_scale, DTYPE_FLOAT32);
-    const View b_factor = vector_view(product.desc->b_scale, DTYPE_FLOAT32);
+    const View a_factor = factor_view(desc->a_scale), b_factor = factor_view(desc->b_scale);
+    const View c_factor = factor_view(desc->c_scale);
     Launch launch;
     us_launch_begin(&launch, "mcblasLtMatmul");
     us_launch_view(&launch, "A", &a);
@@ -253,8 +177,9 @@ mcblasStatus_t mcblasLtMatmul(mcblasLtHandle_t lightHandle, mcblasLtMatmulDesc_t
     us_launch_view(&launch, "BIAS_POINTER", &bias);
     us_launch_view(&launch, "A_SCALE_POINTER", &a_factor);
     us_launch_view(&launch, "B_SCALE_POINTER", &b_factor);
+    us_launch_view(&launch, "C_SCALE_POINTER", &c_factor);
     us_launch_kernel(&launch, us_product_with_epilogue, &attributes, sizeof attributes);
-    submit(&call, &launch, stream);
+    lt_submit(&call, &launch, stream);
     return us_call_end(&call);
 }
 
@@ -268,8 +193,8 @@ mcblasStatus_t mcblasLtMatmulAlgoGetHeuristic(mcblasLtHandle_t lightHandle, mcbl
     Call call = us_call_begin("mcblasLtMatmulAlgoGetHeuristic");
     us_require(&call, requestedAlgoCount > 0, "requestedAlgoCount", "positive", MCBLAS_STATUS_INVALID_VALUE,
                "requestedAlgoCount is %d: it has to be positive", requestedAlgoCount);
-    check_pointer(&call, "heuristicResultsArray", heuristicResultsArray, true);
-    check_pointer(&call, "returnAlgoCount", returnAlgoCount, true);
+    lt_check_pointer(&call, "heuristicResultsArray", heuristicResultsArray, true);
+    lt_check_pointer(&call, "returnAlgoCount", returnAlgoCount, true);
     lt_object(&call, "preference", preference, HANDLE_LT_PREFERENCE);
     if (call.status == 0) {
         *returnAlgoCount = 0;

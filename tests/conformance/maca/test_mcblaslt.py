@@ -12,7 +12,7 @@ from understudy.kit.prototypes import prototype
 from understudy.maca import ffi, lib
 
 OBJECTS = {"MatrixLayout": ("matLayout", lambda: lt.layout(0, 4, 4)), "MatmulDesc": ("matmulDesc", lt.description),
-           "MatmulPreference": ("pref", lt.preference)}
+           "MatmulPreference": ("pref", lt.preference), "MatrixTransformDesc": ("transformDesc", lt.transform)}
 MEMORY = []
 
 
@@ -27,14 +27,14 @@ def matmul_arguments():
     return {"lightHandle": lt.handle(), "computeDesc": lt.description(), "operationDesc": lt.description(),
             "alpha": ffi.new("float *", 1), "beta": ffi.new("float *", 1), **{name: memory() for name in "ABCD"},
             **{f"{name}desc": lt.layout(0, 4, 4) for name in "ABCD"}, "algo": ffi.NULL, "workspace": ffi.NULL,
-            "workspaceSizeInBytes": 0, "stream": ffi.NULL, "preference": lt.preference(), "requestedAlgoCount": 1,
+            "workspaceSizeInBytes": 0, "stream": ffi.NULL, "transformDesc": lt.transform(), "preference": lt.preference(), "requestedAlgoCount": 1,
             "heuristicResultsArray": ffi.new("mcblasLtMatmulHeuristicResult_t *"), "returnAlgoCount": ffi.new("int *", 7)}
 
 
 def legal(function):
     """Legal arguments by name."""
     names = [parameter.name for parameter in prototype("maca", function).parameters]
-    if function in ("mcblasLtMatmul", "mcblasLtMatmulAlgoGetHeuristic"):
+    if function in ("mcblasLtMatmul", "mcblasLtMatmulAlgoGetHeuristic", "mcblasLtMatrixTransform"):
         found = matmul_arguments()
         return {name: found[name] for name in names}
     for kind, (parameter, make) in OBJECTS.items():
@@ -59,14 +59,29 @@ CHANGES = {
     ("computeDesc", "form"): {"Desc": desc_changes(FILL_MODE=0)},
     ("computeDesc", "pointer-mode"): {"Desc": desc_changes(POINTER_MODE=2)},
     ("computeDesc", "epilogue"): {"Desc": desc_changes(EPILOGUE=256)},
+    ("computeDesc", "output-scale"): {"Desc": lambda: lt.description(D_SCALE_POINTER=memory())},
     ("computeDesc", "bias"): {"Desc": desc_changes(EPILOGUE=4)},
+    ("D", "in-place"): {"Ddesc": lambda: lt.layout(0, 4, 4, ORDER=1)},
     ("computeDesc", "bias-type"): {"Desc": lambda: lt.description(EPILOGUE=4, BIAS_POINTER=memory(), BIAS_DATA_TYPE=3)},
     ("Adesc", "combination"): {"Desc": desc_changes(compute=70)},
     ("Ddesc", "batch"): {"Ddesc": lambda: lt.layout(0, 4, 4, BATCH_COUNT=2)},
 }
 
 
+TRANSFORM_CHANGES = {
+    ("TRANSA", "range"): {"transformDesc": lambda: lt.transform(TRANSA=3)},
+    ("TRANSB", "range"): {"transformDesc": lambda: lt.transform(TRANSB=3)},
+    ("transformDesc", "pointer-mode"): {"transformDesc": lambda: lt.transform(POINTER_MODE=2)},
+    ("Cdesc", "combination"): {"transformDesc": lambda: lt.transform(1)},
+    **{(f"{name}desc", "type"): {f"{name}desc": lambda: lt.layout(2, 4, 4)} for name in "AB"},
+    **{(f"{name}desc", "batch"): {f"{name}desc": lambda: lt.layout(0, 4, 4, BATCH_COUNT=2)} for name in "AB"},
+    ("C", "in-place"): {"transformDesc": lambda: lt.transform(TRANSA=1)},
+}
+
+
 def changes(function, parameter, rule):
+    if function == "mcblasLtMatrixTransform" and (parameter, rule) in TRANSFORM_CHANGES:
+        return {name: make() for name, make in TRANSFORM_CHANGES[parameter, rule].items()}
     if (parameter, rule) in CHANGES:
         name = "operationDesc" if function.endswith("Heuristic") else "computeDesc"
         return {name if key == "Desc" else key: make() for key, make in CHANGES[parameter, rule].items()}
