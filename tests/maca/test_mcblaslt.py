@@ -90,10 +90,11 @@ def test_numbers_of_8_bits(result, orders, transa):
         assert np.array_equal(read(out, result).astype(float), read(stored(E4M3[a].sum(1, keepdims=True), result), result),
                               equal_nan=True)
     codes = np.flatnonzero(np.isin(np.abs(E4M3), [0, 1, 1.5, 2, 3]))
-    a, b, c = rng.choice(codes, (5, 40)).astype(np.uint8), rng.choice(codes, (40, 7)).astype(np.uint8), rng.integers(-9, 9, (5, 7))
+    a, b = (rng.choice(codes, shape).astype(np.uint8) for shape in ((5, 40), (40, 7)))
+    c = rng.integers(-9, 9, (5, 7))
     factors = {name: Device(np.float32([value])).address for name, value in (("A_SCALE_POINTER", 2), ("C_SCALE_POINTER", 4))}
-    out = multiply(a.T.copy() if transa == T else a, b, stored(c, result), result, 0.5, 0.5, orders, given="e4m3", TRANSA=transa,
-                   FAST_ACCUM=1, **factors)
+    out = multiply(a.T.copy() if transa == T else a, b, stored(c, result), result, 0.5, 0.5, orders, given="e4m3",
+                   TRANSA=transa, FAST_ACCUM=1, **factors)
     assert (out == stored(E4M3[a] @ E4M3[b] + 2 * c, result)).all()
 
 

@@ -202,7 +202,8 @@ mcblasStatus_t mcblasLtMatmulDescCreate(mcblasLtMatmulDesc_t *matmulDesc, mcblas
 {
     Call call = us_call_begin("mcblasLtMatmulDescCreate");
     const MatmulDesc desc = {.compute = (int32_t)computeType, .scale = (int32_t)scaleType,
-                             .fill = MCBLAS_FILL_MODE_FULL, .epilogue = MCBLASLT_EPILOGUE_DEFAULT, .bias_type = -1, .aux_type = -1};
+                             .fill = MCBLAS_FILL_MODE_FULL, .epilogue = MCBLASLT_EPILOGUE_DEFAULT, .bias_type = -1,
+                             .aux_type = -1};
     void *made = create(&call, &matmul_kind, matmulDesc, &desc, sizeof desc);
     if (made != NULL) {
         *matmulDesc = made;

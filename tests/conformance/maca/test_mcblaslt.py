@@ -27,7 +27,8 @@ def matmul_arguments():
     return {"lightHandle": lt.handle(), "computeDesc": lt.description(), "operationDesc": lt.description(),
             "alpha": ffi.new("float *", 1), "beta": ffi.new("float *", 1), **{name: memory() for name in "ABCD"},
             **{f"{name}desc": lt.layout(0, 4, 4) for name in "ABCD"}, "algo": ffi.NULL, "workspace": ffi.NULL,
-            "workspaceSizeInBytes": 0, "stream": ffi.NULL, "transformDesc": lt.transform(), "preference": lt.preference(), "requestedAlgoCount": 1,
+            "workspaceSizeInBytes": 0, "stream": ffi.NULL, "transformDesc": lt.transform(),
+            "preference": lt.preference(), "requestedAlgoCount": 1,
             "heuristicResultsArray": ffi.new("mcblasLtMatmulHeuristicResult_t *"), "returnAlgoCount": ffi.new("int *", 7)}
 
 
