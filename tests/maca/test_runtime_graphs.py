@@ -129,6 +129,23 @@ ok(lib.mcStreamBeginCapture(s, 0))
 assert lib.mcblasSdot(blas, COUNT, x, 1, y, 1, ffi.new("float *")) == lib.MCBLAS_STATUS_EXECUTION_FAILED
 axpy(1.0, x, z, s)
 ok(lib.mcGraphDestroy(end(s)))
+# The default stream waits for s, so it takes no work while s is captured: the attempt ends the capture.
+ok(lib.mcblasSetStream(blas, NULL))
+ok(lib.mcdnnSetStream(dnn, NULL))
+host = np.full(COUNT, 3, np.float32)
+put(z, 9)
+for attempt, status in (
+    (lambda: lib.mcblasSaxpy(blas, COUNT, ffi.new("float *", 1), x, 1, z, 1), lib.MCBLAS_STATUS_EXECUTION_FAILED),
+    (lambda: lib.mcdnnSetTensor(dnn, shape, z, ffi.new("float *", 1)), lib.MCDNN_STATUS_EXECUTION_FAILED),
+    (lambda: lib.mcblasSetVector(COUNT, 4, ffi.from_buffer(host), 1, z, 1), lib.MCBLAS_STATUS_MAPPING_ERROR),
+):
+    for flags, outcome in ((0, status), (lib.mcStreamNonBlocking, 0)):
+        captured = rt.stream(flags)
+        ok(lib.mcStreamBeginCapture(captured, lib.mcStreamCaptureModeRelaxed))
+        assert attempt() == outcome
+        assert lib.mcStreamEndCapture(captured, ffi.new("mcGraph_t *")) == (lib.mcErrorStreamCaptureInvalidated if outcome else 0)
+        assert get(z) == 9 or not outcome
+        put(z, 9)
 print("replayed")
 """
 

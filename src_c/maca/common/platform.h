@@ -49,6 +49,10 @@ Stream *maca_stream(mcStream_t handle);
 bool maca_stream_enter(Stream *stream);
 void maca_stream_leave(Stream *stream);
 
+/* Whether a library may give the stream work now. The default stream waits for blocking streams: while one of them is being
+ * captured it takes none, and the attempt makes the capture invalid. */
+bool maca_stream_takes_work(const Stream *stream);
+
 /* Before waiting for a stream: waiting for the default stream is waiting for the blocking streams too. */
 bool maca_stream_join(Stream *stream);
 

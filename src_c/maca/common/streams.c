@@ -92,6 +92,11 @@ static bool wait_for_blocking_streams(Stream *default_stream)
     return queued;
 }
 
+bool maca_stream_takes_work(const Stream *stream)
+{
+    return !is_default(stream) || !us_capture_in_context(stream->context, true);
+}
+
 bool maca_stream_join(Stream *stream)
 {
     return !is_default(stream) || wait_for_blocking_streams(stream);

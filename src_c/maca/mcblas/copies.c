@@ -21,6 +21,8 @@ static void copy_rectangle(Call *call, const Copy *copy, mcStream_t handle, bool
     Stream *stream = call->status == 0 ? maca_stream(handle) : NULL;
     us_require(call, stream != NULL, "stream", "alive", MCBLAS_STATUS_INVALID_VALUE,
                "stream is %p, which is not a stream (destroyed before, or another thing)", (void *)handle);
+    us_require(call, maca_stream_takes_work(stream), "range", "mapping", MCBLAS_STATUS_MAPPING_ERROR,
+               "the default stream waits for blocking streams, and one of them is being captured");
     if (call->status != 0) {
         return;
     }

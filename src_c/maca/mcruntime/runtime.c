@@ -80,8 +80,7 @@ Stream *require_stream(Call *call, mcStream_t handle)
                "%p is not a stream that is alive", (void *)handle);
     if (stream != NULL) {
         require_working(call, stream->context->device);
-        us_require(call, stream != stream->context->default_stream || !us_capture_in_context(stream->context, true),
-                   "stream", "implicit", mcErrorStreamCaptureImplicit,
+        us_require(call, maca_stream_takes_work(stream), "stream", "implicit", mcErrorStreamCaptureImplicit,
                    "the default stream waits for blocking streams, and one of them is being captured");
     }
     return stream;
