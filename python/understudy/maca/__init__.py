@@ -37,20 +37,23 @@ from understudy.maca.ops import (  # noqa: E402
 from understudy.maca.uniform import (  # noqa: E402
     AlgorithmDescriptor,
     ConvolutionDescriptor,
+    CTCLossDescriptor,
     DropoutDescriptor,
     FilterDescriptor,
     OpTensorDescriptor,
     PreparedCall,
     ReduceTensorDescriptor,
+    RNNDataDescriptor,
+    RNNDescriptor,
     SpatialTransformerDescriptor,
     TensorTransformDescriptor,
     run,
 )
 
 __all__ = [
-    "ActivationDescriptor", "AlgorithmDescriptor", "ConvolutionDescriptor", "DropoutDescriptor", "Event",
-    "FilterDescriptor", "LRNDescriptor", "OpTensorDescriptor", "PoolingDescriptor", "PreparedCall",
-    "ReduceTensorDescriptor", "SpatialTransformerDescriptor", "Stream", "TensorDescriptor", "TensorTransformDescriptor",
+    "ActivationDescriptor", "AlgorithmDescriptor", "CTCLossDescriptor", "ConvolutionDescriptor", "DropoutDescriptor", "Event",
+    "FilterDescriptor", "LRNDescriptor", "OpTensorDescriptor", "PoolingDescriptor", "PreparedCall", "RNNDataDescriptor",
+    "RNNDescriptor", "ReduceTensorDescriptor", "SpatialTransformerDescriptor", "Stream", "TensorDescriptor", "TensorTransformDescriptor",
     "activation_backward", "activation_forward", "array", "call", "ffi", "last_error", "lib", "load", "lrn_cross_channel_backward",
     "lrn_cross_channel_forward", "pooling_backward", "pooling_forward", "run", "softmax_backward", "softmax_forward",
 ]  # fmt: skip

@@ -207,11 +207,11 @@ class Descriptor:
 class TensorDescriptor(Descriptor):
     """Shape, dtype and strides in elements (default: packed, last dimension innermost) of a tensor.
 
-    Shapes of fewer than four dimensions get ones appended."""
+    Shapes of fewer dimensions than `least_rank` get ones appended."""
 
     kind = "Tensor"
 
-    def __init__(self, shape, dtype, strides=None):
+    def __init__(self, shape, dtype, strides=None, least_rank=LOWEST_RANK):
         shape = tuple(shape)
         strides = contiguous_strides(shape) if strides is None else tuple(strides)
         constant = DTYPES.get(numpy.dtype(dtype))
@@ -219,7 +219,7 @@ class TensorDescriptor(Descriptor):
             raise TypeError(f"dtype {numpy.dtype(dtype)} has no counterpart in mcdnnDataType_t")
         self.shape, self.dtype = shape, numpy.dtype(dtype)
         super().__init__()
-        missing = max(0, LOWEST_RANK - len(shape))
+        missing = max(0, least_rank - len(shape))
         sizes, steps = shape + (1,) * missing, strides + (1,) * missing
         call("mcdnnSetTensorNdDescriptor", self.handle, getattr(lib, constant), len(sizes), sizes, steps)
 

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import numpy
 
-from understudy.arrays import storage_of
+from understudy.arrays import contiguous_strides, storage_of
 from understudy.device_array import DeviceArray, as_operand
 from understudy.kit.prototypes import SCALING_FACTORS, prototype
 from understudy.maca import call, ffi, lib
-from understudy.maca.dnn import Descriptor, Operation, TensorDescriptor
+from understudy.maca.dnn import DTYPES, LOWEST_RANK, Descriptor, Operation, TensorDescriptor, session
 
 # Which array a tensor descriptor describes, where their names do not say so.
 DESCRIBED = {
     "bnScaleBiasMeanVarDesc": ("bnScale", "bnScaleData"), "bnScaleBiasDiffDesc": ("bnScale",),
     "dBnScaleBiasDesc": ("bnScaleData",), "normScaleBiasDesc": ("normScale",), "dNormScaleBiasDesc": ("normScaleData",),
     "normMeanVarDesc": ("estimatedMean", "savedMean", "resultSaveMean", "resultRunningMean"),
-    "srcDesc": ("srcData",), "destDesc": ("destData",),
+    "srcDesc": ("srcData",), "destDesc": ("destData",), "hDesc": ("hx", "hy", "dhy", "dhx"), "cDesc": ("cx", "cy", "dcy", "dcx"),
 }  # fmt: skip
 
 
 HOST_MEMORY = {"algoSpace"}  # a `void *` that is no device address
+# Arrays that the header declares like those of the host, or like device memory, but that are the other.
+DEVICE_ARRAYS = {("mcdnnCTCLoss_v8", name) for name in ("labels", "labelLengths", "inputLengths")}
+HOST_ARRAYS = {("mcdnnGetCTCLossWorkspaceSize", name) for name in ("labels", "labelLengths", "inputLengths")}
+
+
+ELEMENTS = {lib.MCDNN_DATA_FLOAT: numpy.float32, lib.MCDNN_DATA_DOUBLE: numpy.float64, lib.MCDNN_DATA_HALF: numpy.float16}
 
 
 class DropoutDescriptor(Descriptor):
@@ -90,6 +96,18 @@ class FilterDescriptor(Descriptor):
         super().__init__()
         call("mcdnnSetFilterNdDescriptor", self.handle, data_type, tensor_format, len(sizes), sizes)
 
+    @classmethod
+    def of(cls, array) -> FilterDescriptor:
+        """That of an array k, c, h, w whose elements lie in memory in this order, or with c innermost."""
+        first, *inner, last = contiguous_strides((array.shape[0], *array.shape[2:], array.shape[1]))
+        formats = (contiguous_strides(array.shape), lib.MCDNN_TENSOR_NCHW), ((first, last, *inner), lib.MCDNN_TENSOR_NHWC)
+        strides = array.element_strides if isinstance(array, DeviceArray) else storage_of(array).strides
+        found = next((code for known, code in formats
+                      if all(size == 1 or one == two for size, one, two in zip(array.shape, known, strides))), None)  # fmt: skip
+        if found is None:
+            raise TypeError(f"a filter of shape {array.shape} has strides {tuple(strides)}: filters are packed")
+        return cls(array.shape, getattr(lib, DTYPES[numpy.dtype(array.dtype)]), found)
+
 
 class ConvolutionDescriptor(Descriptor):
     """Padding, stride and dilation of each spatial dimension, the number of groups, the mode, the type of sums."""
@@ -99,6 +117,7 @@ class ConvolutionDescriptor(Descriptor):
     def __init__(self, padding, stride, dilation=None, groups: int = 1, mode: int = lib.MCDNN_CROSS_CORRELATION,
                  compute_type: int = lib.MCDNN_DATA_FLOAT):  # fmt: skip
         super().__init__()
+        self.rank = len(padding) + 2
         dilation = dilation or (1,) * len(padding)
         call("mcdnnSetConvolutionNdDescriptor", self.handle, len(padding), padding, stride, dilation, mode,
              compute_type)  # fmt: skip
@@ -114,6 +133,72 @@ class TensorTransformDescriptor(Descriptor):
         super().__init__()
         call("mcdnnSetTensorTransformDescriptor", self.handle, len(before), tensor_format, before, after, folds,
              int(unfold))  # fmt: skip
+
+
+class RNNDescriptor(Descriptor):
+    """A recurrent network: the cell, one of MCDNN_RNN_RELU, MCDNN_RNN_TANH, MCDNN_LSTM, MCDNN_GRU, and its sizes.
+
+    dropout: between layers. padded: sequences need not be packed."""
+
+    kind = "RNN"
+
+    def __init__(self, cell: int, input_size: int, hidden_size: int, layers: int = 1, bidirectional: bool = False,
+                 projection_size: int | None = None, bias: int = lib.MCDNN_RNN_DOUBLE_BIAS,
+                 data_type: int = lib.MCDNN_DATA_FLOAT, dropout: DropoutDescriptor | None = None, padded: bool = True,
+                 input_mode: int = lib.MCDNN_LINEAR_INPUT):  # fmt: skip
+        super().__init__()
+        self.data_type, self._dropout = data_type, dropout  # the descriptor has to live as long as this one
+        call("mcdnnSetRNNDescriptor_v8", self.handle, lib.MCDNN_RNN_ALGO_STANDARD, cell, bias, int(bidirectional), input_mode,
+             data_type, data_type, lib.MCDNN_DEFAULT_MATH, input_size, hidden_size, projection_size or hidden_size, layers,
+             ffi.NULL if dropout is None else dropout.handle, int(padded))  # fmt: skip
+
+    def weights(self) -> numpy.ndarray:
+        """A weight space of zeros: what the functions call weightSpace."""
+        size = ffi.new("size_t *")
+        call("mcdnnGetRNNWeightSpaceSize", session().handle, self.handle, size)
+        return numpy.zeros(size[0] // ELEMENTS[self.data_type]().itemsize, ELEMENTS[self.data_type])
+
+    def parameter(self, weights: numpy.ndarray, pseudo_layer: int, matrix: int):
+        """A matrix of a weight space and its bias, as views; None where the network has none."""
+        base, addresses = ffi.cast("char *", 1 << 20), ffi.new("void *[2]")
+        found = []
+        with TensorDescriptor((1,), numpy.float32) as of_matrix, TensorDescriptor((1,), numpy.float32) as of_bias:
+            call("mcdnnGetRNNWeightParams", session().handle, self.handle, pseudo_layer, weights.nbytes, base, matrix,
+                 of_matrix.handle, addresses, of_bias.handle, addresses + 1)  # fmt: skip
+            for descriptor, address in zip((of_matrix, of_bias), addresses):
+                sizes, kind, rank = ffi.new("int[3]"), ffi.new("mcdnnDataType_t *"), ffi.new("int *")
+                if address == ffi.NULL:
+                    found.append(None)
+                    continue
+                call("mcdnnGetTensorNdDescriptor", descriptor.handle, 3, kind, rank, sizes, ffi.new("int[3]"))
+                first = (ffi.cast("char *", address) - base) // weights.itemsize
+                found.append(weights[first : first + sizes[1] * sizes[2]].reshape(sizes[1], sizes[2]))
+        return tuple(found)
+
+
+class RNNDataDescriptor(Descriptor):
+    """Sequences of vectors: their lengths, the vectors' size, the number of steps (the longest one's), the layout."""
+
+    kind = "RNNData"
+
+    def __init__(self, lengths, vector_size: int, steps: int | None = None,
+                 layout: int = lib.MCDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, data_type: int = lib.MCDNN_DATA_FLOAT,
+                 fill: float = 0.0):  # fmt: skip
+        super().__init__()
+        lengths, padding = [int(length) for length in lengths], numpy.array([fill], ELEMENTS[data_type])
+        call("mcdnnSetRNNDataDescriptor", self.handle, data_type, layout, max(lengths) if steps is None else steps,
+             len(lengths), vector_size, lengths, ffi.from_buffer(padding))  # fmt: skip
+
+
+class CTCLossDescriptor(Descriptor):
+    """Connectionist temporal classification in float: of activations (softmax) or of probabilities."""
+
+    kind = "CTCLoss"
+
+    def __init__(self, softmax: bool = True, propagate_nan: bool = False, longest_label: int = 255):
+        super().__init__()
+        call("mcdnnSetCTCLossDescriptor_v8", self.handle, lib.MCDNN_DATA_FLOAT, int(softmax), int(propagate_nan),
+             longest_label)  # fmt: skip
 
 
 class AlgorithmDescriptor(Descriptor):
@@ -155,6 +240,9 @@ class PreparedCall:
         self._results: dict[str, object] = {}
         doubles = any(getattr(value, "dtype", None) == numpy.float64 for value in self.given.values())
         self._scale_type = "double *" if doubles else "float *"
+        self._least_rank = next((min(value.rank, LOWEST_RANK) for value in self.given.values()
+                                 if isinstance(value, ConvolutionDescriptor)), 3 if "RNN" in function or "CTC" in function
+                                else LOWEST_RANK)  # fmt: skip
         try:
             self.values = [self._argument(parameter) for parameter in parameters]
         except BaseException:
@@ -179,12 +267,16 @@ class PreparedCall:
         if "mcdnnTensorDescriptor_t" in text:
             return self._tensor_descriptor(name)
         value = self.given.get(name)
+        if "mcdnnFilterDescriptor_t" in text and not isinstance(value, Descriptor):
+            value = self._described(name) if value is None else value
+            if hasattr(value, "shape"):
+                return self.operation.enter_context(FilterDescriptor.of(value)).handle
         if isinstance(value, Descriptor):
             return value.handle
         if isinstance(value, DeviceArray):
             return ffi.cast("void *", value.pointer)
         if isinstance(value, numpy.ndarray):
-            if "[" in text or name in HOST_MEMORY:
+            if self._is_host(parameter):
                 return self._host(value, parameter)
             return self._address(value, writes="const" not in text)
         if name in SCALING_FACTORS:
@@ -195,17 +287,28 @@ class PreparedCall:
             return getattr(lib, value)
         return 0 if value is None else value
 
-    def _tensor_descriptor(self, name: str):
+    def _is_host(self, parameter) -> bool:
+        """Whether an array is read or written where it is, not on the device."""
+        place = self.function, parameter.name
+        return place in HOST_ARRAYS or parameter.name in HOST_MEMORY or ("[" in parameter.text and place not in DEVICE_ARRAYS)
+
+    def _described(self, name: str):
+        """What was given for a descriptor, or the array that it describes; None: nothing."""
         described = self.given.get(name)
         base = name.removesuffix("Desc").removesuffix("desc")
         for candidate in (*DESCRIBED.get(name, ()), base, f"{base}Data", base.upper()):
             described = self.given.get(candidate) if described is None else described
+        return described
+
+    def _tensor_descriptor(self, name: str):
+        described = self._described(name)
         if described is None:
             return ffi.NULL
         if isinstance(described, Descriptor):
             return described.handle
         strides = described.element_strides if isinstance(described, DeviceArray) else storage_of(described).strides
-        return self.operation.enter_context(TensorDescriptor(described.shape, described.dtype, strides)).handle
+        made = TensorDescriptor(described.shape, described.dtype, strides, self._least_rank)
+        return self.operation.enter_context(made).handle
 
     def _host(self, array: numpy.ndarray, parameter):
         """Memory that the function reads or writes where it is."""
@@ -251,8 +354,8 @@ def run(function: str, **arguments):
 
     Arrays are copied to the device; those that the function may write are copied back into the same array (strides and
     all); an array given twice is in place. torch tensors on the CPU are taken like arrays; device arrays (`maca.array`) are
-    read and written where they are. Tensor descriptors follow from the arrays they describe, unless one is given
-    (a descriptor, or an array like it). `handle` is the thread's own. Scaling factors are numbers (alpha 1, beta 0 when
+    read and written where they are. Descriptors of tensors and filters follow from the arrays they describe, unless one is
+    given (a descriptor, or an array like it). `handle` is the thread's own. Scaling factors are numbers (alpha 1, beta 0 when
     left out), enumerators numbers or names, workspaces arrays of bytes; what the header declares as `name[]` is host
     memory. What is left out is NULL or 0. Numbers that the function gives are returned: one alone, several as a dict.
     Errors: StatusError with the function's status; TypeError for an unknown name."""
