@@ -505,21 +505,63 @@ def test_column_matrix(mode, order):
     np.testing.assert_array_equal(columns.values(), rows[order])
 
 
-def test_a_reordered_filter_belongs_to_a_descriptor_that_does_not_reorder():
-    values, weights = integers((1, 32, 3, 3), 1, -8, 8), integers((32, 32, 1, 1), 2, -8, 8)
-    w, again = Vectors(weights, lib.MCDNN_DATA_INT8x32, 32, True), Vectors(weights * 0, lib.MCDNN_DATA_INT8x32, 32, True)
-    bias, new_bias = Buffer(np.arange(32, dtype=np.float32)), Buffer(np.zeros(32, np.float32))
-    run("mcdnnReorderFilterAndBias", handle=handle(), filterDesc=w.descriptor, reorderType=0, filterData=w.address,
-        reorderedFilterData=again.address, reorderBias=1, biasData=bias, reorderedBiasData=new_bias)
-    np.testing.assert_array_equal(new_bias.read(), np.arange(32))
-    conv = convolution((0, 0), (1, 1), (1, 1), compute=INT32)
-    ok(lib.mcdnnSetConvolutionReorderType(conv, lib.MCDNN_NO_REORDER))
-    x, y = Vectors(values, lib.MCDNN_DATA_INT8x32, 32), Vectors(values * 0, lib.MCDNN_DATA_INT8x32, 32)
-    run("mcdnnConvolutionForward", handle=handle(), alpha=scale(0.03125), xDesc=x.descriptor, x=x.address,
-        wDesc=again.descriptor, w=again.address, convDesc=conv, algo=1, workSpace=None, workSpaceSizeInBytes=0,
-        beta=scale(0), yDesc=y.descriptor, y=y.address)
-    sums = forward_model(values.astype(float), weights.astype(float), (3, 3), (1, 1), (0, 0), (1, 1), 1)
-    np.testing.assert_array_equal(y.values(), np.clip(np.rint(sums * 0.03125), -128, 127))
+def reordered_filter(rows):
+    """mcdnn-cnn 12: byte d of the result, by the number of its row and column; 0 where there is no such row."""
+    count, length = rows.shape
+    groups, moved = -(-count // 8), np.zeros(count * length, np.int8)
+    for d in range(moved.size):
+        lane, tile = d % 32, d // 32
+        j, group, block = tile % 8, tile // 8 % groups, tile // 8 // groups
+        row = 8 * group + j // 4 + 2 * (lane % 16 // 4)
+        if row < count:
+            moved[d] = rows[row, 32 * block + 8 * (j % 4) + 4 * (lane // 16) + lane % 4]
+    return moved
+
+
+def reordered_bias(values):
+    places = [32 * (j // 32) + 8 * (j % 32 // 4 % 4) + 4 * (j % 32 // 4 // 4) + j % 4 for j in range(len(values))]
+    return np.array([values[place] if place < len(values) else 0 for place in places], np.float32)
+
+
+def reorder(w, target, bias, moved, kind):
+    run("mcdnnReorderFilterAndBias", handle=handle(), filterDesc=w.descriptor, reorderType=kind, filterData=w.address,
+        reorderedFilterData=target.address, reorderBias=1, biasData=bias, reorderedBiasData=moved)
+
+
+@pytest.mark.parametrize("sizes", [(32, 32, 1, 1), (64, 96, 2, 3), (12, 32, 3, 1)])
+def test_filters_and_biases_are_reordered(sizes):
+    weights = integers(sizes, 3)
+    w, again = Vectors(weights, lib.MCDNN_DATA_INT8x32, 32, True), Vectors(weights * 0 + 1, lib.MCDNN_DATA_INT8x32, 32, True)
+    bias, moved = Buffer(np.arange(1, sizes[0] + 1, dtype=np.float32)), Buffer(np.full(sizes[0], 7, np.float32))
+    plain = w.buffer.content
+    for kind, expected in ((lib.MCDNN_NO_REORDER, (plain.ravel(), bias.content)),
+                           (lib.MCDNN_DEFAULT_REORDER, (reordered_filter(plain.reshape(sizes[0], -1)), reordered_bias(bias.content)))):
+        reorder(w, again, bias, moved, kind)
+        np.testing.assert_array_equal(again.buffer.read().ravel(), expected[0])
+        np.testing.assert_array_equal(moved.read(), expected[1])
+
+
+@pytest.mark.parametrize("mode", [CROSS, CONVOLUTION])
+def test_a_reordered_filter_belongs_to_a_descriptor_that_does_not_reorder(mode):
+    values, weights = integers((2, 64, 5, 4), 1, -8, 8), integers((64, 64, 3, 2), 2, -8, 8)
+    kind = lib.MCDNN_DATA_INT8x32
+    w, again = Vectors(weights, kind, 32, True), Vectors(weights * 0, kind, 32, True)
+    bias, new_bias = Buffer(np.arange(64, dtype=np.float32)), Buffer(np.zeros(64, np.float32))
+    reorder(w, again, bias, new_bias, lib.MCDNN_DEFAULT_REORDER)
+    sums = forward_model(values.astype(float), weights.astype(float), (5, 3), (1, 1), (1, 0), (1, 1), 1, mode == CONVOLUTION)
+    of_bias, identity = descriptor((1, 64, 1, 1)), activation(lib.MCDNN_ACTIVATION_IDENTITY, 0)
+    x, y = Vectors(values, kind, 32), Vectors(np.zeros(sums.shape, np.int8), kind, 32)
+    for reorder_type, used, offset in ((lib.MCDNN_NO_REORDER, again, new_bias), (lib.MCDNN_DEFAULT_REORDER, w, bias)):
+        conv = convolution((1, 0), (1, 1), (1, 1), mode=mode, compute=INT32)
+        ok(lib.mcdnnSetConvolutionReorderType(conv, reorder_type))
+        common = dict(handle=handle(), xDesc=x.descriptor, x=x.address, wDesc=used.descriptor, w=used.address, convDesc=conv,
+                      algo=1, workSpace=None, workSpaceSizeInBytes=0, yDesc=y.descriptor, y=y.address)
+        run("mcdnnConvolutionForward", alpha=scale(0.03125), beta=scale(0), **common)
+        np.testing.assert_array_equal(y.values(), np.clip(np.rint(sums * 0.03125), -128, 127))
+        run("mcdnnConvolutionBiasActivationForward", alpha1=scale(0.03125), alpha2=scale(0), zDesc=y.descriptor, z=y.address,
+            biasDesc=of_bias, bias=offset, activationDesc=identity, **common)
+        expected = sums * 0.03125 + np.arange(64).reshape(1, 64, 1, 1)
+        np.testing.assert_array_equal(y.values(), np.clip(np.rint(expected), -128, 127))
 
 
 def test_packs_hold_what_they_are_given():

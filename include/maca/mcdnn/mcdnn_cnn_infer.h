@@ -167,7 +167,7 @@ mcdnnStatus_t mcdnnSetConvolutionNdDescriptor(
 mcdnnStatus_t mcdnnGetConvolutionNdDescriptor(
     const mcdnnConvolutionDescriptor_t convDesc, int arrayLengthRequested, int *arrayLength, int padA[],
     int strideA[], int dilationA[], mcdnnConvolutionMode_t *mode, mcdnnDataType_t *computeType);
-/* The math type and the reorder type are stored and given back; arithmetic is never less exact than described above. */
+/* The math type is stored and given back; arithmetic is never less exact than described above. */
 mcdnnStatus_t mcdnnSetConvolutionMathType(mcdnnConvolutionDescriptor_t convDesc, mcdnnMathType_t mathType);
 mcdnnStatus_t mcdnnGetConvolutionMathType(mcdnnConvolutionDescriptor_t convDesc, mcdnnMathType_t *mathType);
 mcdnnStatus_t mcdnnSetConvolutionGroupCount(mcdnnConvolutionDescriptor_t convDesc, int groupCount);
@@ -262,7 +262,8 @@ mcdnnStatus_t mcdnnFindConvolutionBackwardDataAlgorithmEx(
 mcdnnStatus_t mcdnnIm2Col(
     mcdnnHandle_t handle, const mcdnnTensorDescriptor_t xDesc, const void *x,
     const mcdnnFilterDescriptor_t wDesc, const mcdnnConvolutionDescriptor_t convDesc, void *colBuffer);
-/* The order of an INT8x32 filter and its bias for descriptors with MCDNN_NO_REORDER. */
+/* The order of an INT8x32 filter and its bias for descriptors with MCDNN_NO_REORDER, which take no other. With the
+ * reorder type MCDNN_NO_REORDER here, a copy. */
 mcdnnStatus_t mcdnnReorderFilterAndBias(
     mcdnnHandle_t handle, const mcdnnFilterDescriptor_t filterDesc, mcdnnReorderType_t reorderType,
     const void *filterData, void *reorderedFilterData, int reorderBias, const void *biasData,

@@ -3,6 +3,7 @@
 #include "convolution.h"
 
 #include "kernels/blend/tensor_ops.h"
+#include "kernels/conv/reorder.h"
 
 /* ---- launches ---- */
 
@@ -77,7 +78,7 @@ static View result_lane(const Tensor *tensor, const void *data, int64_t lane)
     return view;
 }
 
-/* The lanes are summed like taps; each lane of y has filters of its own. */
+/* The lanes are summed like taps; each lane of y has filters of its own. NO_REORDER: they have been reordered. */
 static void launch_vectors(const ConvCall *conv, const ConvData *data, ConvUse *use, void *context)
 {
     Convolution kernel = kernel_of(conv, data);
@@ -89,12 +90,14 @@ static void launch_vectors(const ConvCall *conv, const ConvData *data, ConvUse *
     }
     kernel.stride[0] = kernel.dilation[0] = 1;
     kernel.padding[0] = 0;
+    const bool reordered = conv->conv->reorder == MCDNN_NO_REORDER && conv->y->type == MCDNN_DATA_INT8x32;
     const View x = split_view(conv->x, data->x);
     for (int64_t lane = 0; lane < conv->y->lanes; lane++) {
         View w = split_view(&conv->w, data->w), bias = bias_view(data);
-        take_lane(&w, 0, lane, conv->y->lanes);
-        take_lane(&bias, 0, lane, conv->y->lanes);
-        if (kernel.mirrored) { /* the lanes are channels, which are not mirrored: mirrored twice */
+        take_lane(&bias, 0, reordered ? us_conv_reordered_bias(lane) : lane, conv->y->lanes);
+        if (!reordered)
+            take_lane(&w, 0, lane, conv->y->lanes);
+        if (kernel.mirrored && !reordered) { /* the lanes are channels, which are not mirrored: mirrored twice */
             w.data = (char *)w.data + (w.shape[2] - 1) * w.strides[2];
             w.strides[2] = -w.strides[2];
         }
@@ -108,7 +111,11 @@ static void launch_vectors(const ConvCall *conv, const ConvData *data, ConvUse *
         us_launch_view(&launch, "z", &z);
         us_launch_view(&launch, "y", &y);
         us_launch_output(&launch, kernel.beta != 0);
-        us_launch_kernel(&launch, us_conv_forward, &kernel, sizeof kernel);
+        if (reordered)
+            us_launch_kernel(&launch, us_conv_forward_reordered, &(ReorderedConvolution){kernel, lane},
+                             sizeof(ReorderedConvolution));
+        else
+            us_launch_kernel(&launch, us_conv_forward, &kernel, sizeof kernel);
         use(context, &launch);
     }
 }

@@ -1,6 +1,7 @@
 /* Column matrices, the order of INT8x32 filters, folding (mcdnn-cnn 12). */
 #include "convolution.h"
 #include "filter.h"
+#include "kernels/conv/reorder.h"
 
 #include <string.h>
 
@@ -53,29 +54,29 @@ mcdnnStatus_t mcdnnIm2Col(
     return run_kernel(&call, dnn, &launch, us_conv_columns, &kernel, sizeof kernel);
 }
 
-/* from, to: bytes */
+/* from, to */
 static KernelStatus copy_bytes(const View *views, const void *attributes)
 {
     (void)attributes;
-    memmove(views[1].data, views[0].data, (size_t)us_view_elements(&views[1]));
+    memmove(views[1].data, views[0].data, (size_t)us_view_elements(&views[1]) * us_dtype_size(views[1].dtype));
     return KERNEL_OK;
 }
 
-static void queue_copy(Call *call, const Dnn *dnn, const char *from_name, const void *from, const char *to_name,
-                       void *to, int64_t bytes)
+static void queue_move(Call *call, const Dnn *dnn, const char *from_name, const View *from, const char *to_name, void *to,
+                       Kernel *kernel)
 {
     Launch launch;
+    View target = *from;
+    target.data = to;
     us_launch_begin(&launch, call->function);
-    const View source = us_view_contiguous((void *)(uintptr_t)from, DTYPE_UINT8, 1, &bytes);
-    const View target = us_view_contiguous(to, DTYPE_UINT8, 1, &bytes);
-    us_launch_view(&launch, from_name, &source);
+    us_launch_view(&launch, from_name, from);
     us_launch_view(&launch, to_name, &target);
     us_launch_output(&launch, false);
-    us_launch_kernel(&launch, copy_bytes, "", 0);
+    us_launch_kernel(&launch, kernel, "", 0);
     submit(call, dnn, &launch);
 }
 
-/* The order that the vendor's kernels want is private; ours want the plain one, so both reorder types copy. */
+/* A convolution whose descriptor says NO_REORDER takes what DEFAULT_REORDER makes. */
 mcdnnStatus_t mcdnnReorderFilterAndBias(
     mcdnnHandle_t handle, const mcdnnFilterDescriptor_t filterDesc, mcdnnReorderType_t reorderType,
     const void *filterData, void *reorderedFilterData, int reorderBias, const void *biasData,
@@ -94,12 +95,18 @@ mcdnnStatus_t mcdnnReorderFilterAndBias(
     us_require(&call, filter.type == MCDNN_DATA_INT8x32 && filter.lanes == 32, "filterDesc", "unsupported-type",
                MCDNN_STATUS_NOT_SUPPORTED, "the filter is %s, only INT8x32 in NCHW_VECT_C is reordered",
                type_name(filter.type));
-    if (call.status == 0)
-        queue_copy(&call, dnn, "filterData", filterData, "reorderedFilterData", reorderedFilterData,
-                   tensor_elements(&filter));
-    if (call.status == 0 && reorderBias != 0)
-        queue_copy(&call, dnn, "biasData", biasData, "reorderedBiasData", reorderedBiasData,
-                   filter.sizes[0] * (int64_t)sizeof(float));
+    if (call.status != 0)
+        return us_call_end(&call);
+    const bool moves = reorderType == MCDNN_DEFAULT_REORDER;
+    const int64_t results = filter.sizes[0], shape[] = {results, tensor_elements(&filter) / results};
+    const View weights = us_view_contiguous((void *)(uintptr_t)filterData, DTYPE_UINT8, 2, shape);
+    queue_move(&call, dnn, "filterData", &weights, "reorderedFilterData", reorderedFilterData,
+               moves ? us_conv_reorder_filter : copy_bytes);
+    if (reorderBias != 0) {
+        const View bias = us_view_contiguous((void *)(uintptr_t)biasData, DTYPE_FLOAT32, 1, &results);
+        queue_move(&call, dnn, "biasData", &bias, "reorderedBiasData", reorderedBiasData,
+                   moves ? us_conv_reorder_bias : copy_bytes);
+    }
     return us_call_end(&call);
 }
 
