@@ -69,7 +69,12 @@ STACKS = {
             ("opapi_nn", "opapi_math", "opapi_cv", "opapi_transformer", "ascendcl", "nnopbase", "acl_op_compiler", "hccl",
              "runtime", "profapi", "acl_tdt_channel", "acl_tdt_queue", "msprofiler", "ascend_dump"),
         ),
-        Stack("maca", ("include", "include/mcr", "include/mcdnn", "include/mcblas"), "lib", ("mcdnn", "mcblas", "mcblasLt", "mcruntime")),
+        Stack(
+            "maca",
+            ("include", "include/mcr", "include/mcdnn", "include/mcblas", "include/common"),
+            "lib",
+            ("mcdnn", "mcblas", "mcblasLt", "mcruntime"),
+        ),
         Stack("ftdsp", ("include",), "lib", ("ftdsp",)),
     )
 }

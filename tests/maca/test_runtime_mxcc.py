@@ -49,6 +49,14 @@ def test_command_lines_build_and_run(name, options, source, tmp_path):
     runs(tmp_path / "program")
 
 
+def test_headers_of_every_library_are_found_without_their_folder(source, tmp_path):
+    headers = ("mcblas.h", "mcblasLt.h", "mcdnn.h", "maca_fp16.h", "maca_bfloat16.h", "library_types.h", "mc_common.h")
+    text = PROGRAM + "".join(f'#include "{name}"\n' for name in headers)
+    done = mxcc(source("a.c", text), "-o", tmp_path / "program", "-lmcblas", "-lmcdnn")
+    assert done.returncode == 0, done.stderr
+    runs(tmp_path / "program")
+
+
 def test_compile_and_link_apart(source, tmp_path):
     assert mxcc("-x", "maca", "-c", source("a.cpp"), "-o", tmp_path / "a.o").returncode == 0
     done = mxcc(tmp_path / "a.o", "-o", tmp_path / "program")

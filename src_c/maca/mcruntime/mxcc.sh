@@ -77,7 +77,7 @@ while [ "$left" -gt 0 ]; do
     esac
 done
 
-set -- "$@" "-I$root/include" "-I$root/include/mcr" "-I$root/include/mcdnn"
+set -- "$@" "-I$root/include" "-I$root/include/mcr" "-I$root/include/mcdnn" "-I$root/include/mcblas" "-I$root/include/common"
 if [ "$link" = yes ]; then
     set -- "$@" "-L$root/lib" "-Wl,-rpath,$root/lib" -lmcruntime
 fi
