@@ -10,20 +10,13 @@ static ActivationDescriptor *descriptor(Call *call, mcdnnActivationDescriptor_t 
 
 mcdnnStatus_t mcdnnCreateActivationDescriptor(mcdnnActivationDescriptor_t *activationDesc)
 {
-    Call call = us_call_begin("mcdnnCreateActivationDescriptor");
-    ActivationDescriptor initial = {.swish_beta = 1};
-    void *made = descriptor_create(&call, "activationDesc", activationDesc, HANDLE_ACTIVATION, &initial,
-                                   sizeof initial);
-    if (made != NULL)
-        *activationDesc = made;
-    return us_call_end(&call);
+    return descriptor_make("mcdnnCreateActivationDescriptor", "activationDesc", activationDesc, HANDLE_ACTIVATION,
+                           &(const ActivationDescriptor){.swish_beta = 1}, sizeof(ActivationDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyActivationDescriptor(mcdnnActivationDescriptor_t activationDesc)
 {
-    Call call = us_call_begin("mcdnnDestroyActivationDescriptor");
-    descriptor_destroy(&call, "activationDesc", activationDesc, HANDLE_ACTIVATION);
-    return us_call_end(&call);
+    return descriptor_end("mcdnnDestroyActivationDescriptor", "activationDesc", activationDesc, HANDLE_ACTIVATION);
 }
 
 /* Any mode is stored; the functions that use it refuse what they cannot do (mcdnn 7.2). */
@@ -49,12 +42,9 @@ mcdnnStatus_t mcdnnGetActivationDescriptor(
     Call call = us_call_begin("mcdnnGetActivationDescriptor");
     const ActivationDescriptor *activation = descriptor(&call, activationDesc);
     if (call.status == 0) {
-        if (mode != NULL)
-            *mode = activation->mode;
-        if (reluNanOpt != NULL)
-            *reluNanOpt = activation->nan;
-        if (coef != NULL)
-            *coef = activation->coefficient;
+        GIVE(mode, activation->mode);
+        GIVE(reluNanOpt, activation->nan);
+        GIVE(coef, activation->coefficient);
     }
     return us_call_end(&call);
 }

@@ -39,19 +39,13 @@ static const AlgorithmDescriptor *check_set(Call *call, const char *parameter, m
 
 mcdnnStatus_t mcdnnCreateAlgorithmDescriptor(mcdnnAlgorithmDescriptor_t *algoDesc)
 {
-    Call call = us_call_begin("mcdnnCreateAlgorithmDescriptor");
-    AlgorithmDescriptor initial = {0};
-    void *made = descriptor_create(&call, "algoDesc", algoDesc, HANDLE_ALGORITHM, &initial, sizeof initial);
-    if (made != NULL)
-        *algoDesc = made;
-    return us_call_end(&call);
+    return descriptor_make("mcdnnCreateAlgorithmDescriptor", "algoDesc", algoDesc, HANDLE_ALGORITHM,
+                           &(const AlgorithmDescriptor){0}, sizeof(AlgorithmDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyAlgorithmDescriptor(mcdnnAlgorithmDescriptor_t algoDesc)
 {
-    Call call = us_call_begin("mcdnnDestroyAlgorithmDescriptor");
-    descriptor_destroy(&call, "algoDesc", algoDesc, HANDLE_ALGORITHM);
-    return us_call_end(&call);
+    return descriptor_end("mcdnnDestroyAlgorithmDescriptor", "algoDesc", algoDesc, HANDLE_ALGORITHM);
 }
 
 mcdnnStatus_t mcdnnSetAlgorithmDescriptor(
@@ -149,14 +143,10 @@ mcdnnStatus_t mcdnnGetAlgorithmPerformance(
     Call call = us_call_begin("mcdnnGetAlgorithmPerformance");
     const Performance *source = performance(&call, algoPerf);
     if (call.status == 0) {
-        if (algoDesc != NULL)
-            *algoDesc = source->algorithm;
-        if (status != NULL)
-            *status = source->status;
-        if (time != NULL)
-            *time = source->time;
-        if (memory != NULL)
-            *memory = source->memory;
+        GIVE(algoDesc, source->algorithm);
+        GIVE(status, source->status);
+        GIVE(time, source->time);
+        GIVE(memory, source->memory);
     }
     return us_call_end(&call);
 }

@@ -165,14 +165,24 @@ void check_packed_planes(Call *call, const char *parameter, const Tensor *tensor
                strides_text(tensor, text));
 }
 
-void check_operands(Call *call, const void *alpha, const void *beta, Operand *operands, int count)
+void check_shapes(Call *call, Operand *operands, int count)
 {
     for (int i = 0; i < count; i++)
         operands[i].tensor = check_tensor(call, operands[i].shape_name, operands[i].shape);
-    check_given(call, "alpha", alpha);
-    check_given(call, "beta", beta);
+}
+
+void check_pointers(Call *call, const Operand *operands, int count)
+{
     for (int i = 0; i < count; i++)
         check_given(call, operands[i].name, operands[i].data);
+}
+
+void check_operands(Call *call, const void *alpha, const void *beta, Operand *operands, int count)
+{
+    check_shapes(call, operands, count);
+    check_given(call, "alpha", alpha);
+    check_given(call, "beta", beta);
+    check_pointers(call, operands, count);
 }
 
 static void check_rule(Call *call, int32_t status, TensorCheck check, const Operand *operand, const Operand *like)
@@ -248,6 +258,12 @@ void launch_output(Launch *launch, const char *parameter, const Tensor *tensor, 
 {
     launch_tensor(launch, parameter, tensor, data, rank);
     us_launch_output(launch, beta != 0.0);
+}
+
+void launch_optional(Launch *launch, const char *parameter, const Tensor *tensor, const void *data, int32_t rank)
+{
+    const View view = tensor != NULL && data != NULL ? tensor_view(tensor, data, rank) : us_view_absent();
+    us_launch_view(launch, parameter, &view);
 }
 
 void launch_operand(Launch *launch, const Operand *operand, int32_t rank)

@@ -69,6 +69,10 @@ static inline Operand operand(const char *shape_name, mcdnnTensorDescriptor_t sh
     return (Operand){.shape_name = shape_name, .shape = shape, .name = name, .data = data};
 }
 
+/* The descriptors; the data pointers. */
+void check_shapes(Call *call, Operand *operands, int count);
+void check_pointers(Call *call, const Operand *operands, int count);
+
 /* The descriptors, alpha and beta, then the data pointers. */
 void check_operands(Call *call, const void *alpha, const void *beta, Operand *operands, int count);
 
@@ -98,6 +102,9 @@ void launch_tensor(Launch *launch, const char *parameter, const Tensor *tensor, 
 /* The same for a tensor that is written, and read before unless beta is 0. */
 void launch_output(Launch *launch, const char *parameter, const Tensor *tensor, const void *data, int32_t rank,
                    double beta);
+
+/* A tensor, or an absent view where there is no data. */
+void launch_optional(Launch *launch, const char *parameter, const Tensor *tensor, const void *data, int32_t rank);
 
 /* The same of an operand. */
 void launch_operand(Launch *launch, const Operand *operand, int32_t rank);

@@ -45,19 +45,13 @@ bool convolution_is_mirrored(const ConvDescriptor *conv, const Tensor *filter)
 
 mcdnnStatus_t mcdnnCreateConvolutionDescriptor(mcdnnConvolutionDescriptor_t *convDesc)
 {
-    Call call = us_call_begin("mcdnnCreateConvolutionDescriptor");
-    const ConvDescriptor initial = {.groups = 1};
-    void *made = descriptor_create(&call, "convDesc", convDesc, HANDLE_CONVOLUTION, &initial, sizeof initial);
-    if (made != NULL)
-        *convDesc = made;
-    return us_call_end(&call);
+    return descriptor_make("mcdnnCreateConvolutionDescriptor", "convDesc", convDesc, HANDLE_CONVOLUTION,
+                           &(const ConvDescriptor){.groups = 1}, sizeof(ConvDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyConvolutionDescriptor(mcdnnConvolutionDescriptor_t convDesc)
 {
-    Call call = us_call_begin("mcdnnDestroyConvolutionDescriptor");
-    descriptor_destroy(&call, "convDesc", convDesc, HANDLE_CONVOLUTION);
-    return us_call_end(&call);
+    return descriptor_end("mcdnnDestroyConvolutionDescriptor", "convDesc", convDesc, HANDLE_CONVOLUTION);
 }
 
 static void check_kind(Call *call, mcdnnConvolutionMode_t mode, mcdnnDataType_t compute)
@@ -124,18 +118,10 @@ mcdnnStatus_t mcdnnSetConvolutionNdDescriptor(
     return us_call_end(&call);
 }
 
-static void give(int *place, int32_t value)
-{
-    if (place != NULL)
-        *place = value;
-}
-
 static void give_kind(const ConvDescriptor *conv, mcdnnConvolutionMode_t *mode, mcdnnDataType_t *compute)
 {
-    if (mode != NULL)
-        *mode = conv->mode;
-    if (compute != NULL)
-        *compute = conv->compute;
+    GIVE(mode, conv->mode);
+    GIVE(compute, conv->compute);
 }
 
 mcdnnStatus_t mcdnnGetConvolution2dDescriptor(
@@ -151,7 +137,7 @@ mcdnnStatus_t mcdnnGetConvolution2dDescriptor(
         const int32_t values[] = {conv->padding[0], conv->padding[1], conv->stride[0], conv->stride[1],
                                   conv->dilation[0], conv->dilation[1]};
         for (int k = 0; k < 6; k++)
-            give(places[k], values[k]);
+            GIVE(places[k], values[k]);
         give_kind(conv, mode, computeType);
     }
     return us_call_end(&call);
@@ -170,11 +156,11 @@ mcdnnStatus_t mcdnnGetConvolutionNdDescriptor(
                CONVOLUTION_AXES);
     if (call.status != 0)
         return us_call_end(&call);
-    give(arrayLength, conv->axes);
+    GIVE(arrayLength, conv->axes);
     for (int axis = 0; axis < conv->axes && axis < arrayLengthRequested; axis++) {
-        give(padA != NULL ? &padA[axis] : NULL, conv->padding[axis]);
-        give(strideA != NULL ? &strideA[axis] : NULL, conv->stride[axis]);
-        give(dilationA != NULL ? &dilationA[axis] : NULL, conv->dilation[axis]);
+        GIVE(padA != NULL ? &padA[axis] : NULL, conv->padding[axis]);
+        GIVE(strideA != NULL ? &strideA[axis] : NULL, conv->stride[axis]);
+        GIVE(dilationA != NULL ? &dilationA[axis] : NULL, conv->dilation[axis]);
     }
     give_kind(conv, mode, computeType);
     return us_call_end(&call);
@@ -299,7 +285,7 @@ mcdnnStatus_t mcdnnGetConvolution2dForwardOutputDim(
     if (query.call.status == 0) {
         int *const places[] = {n, c, h, w};
         for (int axis = 0; axis < 4; axis++)
-            give(places[axis], output_size(&query, axis));
+            GIVE(places[axis], output_size(&query, axis));
     }
     return us_call_end(&query.call);
 }

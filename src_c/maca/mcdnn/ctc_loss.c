@@ -30,19 +30,13 @@ static const CtcDescriptor *check_descriptor(Call *call, mcdnnCTCLossDescriptor_
 
 mcdnnStatus_t mcdnnCreateCTCLossDescriptor(mcdnnCTCLossDescriptor_t *ctcLossDesc)
 {
-    Call call = us_call_begin("mcdnnCreateCTCLossDescriptor");
-    const CtcDescriptor initial = {0};
-    void *made = descriptor_create(&call, "ctcLossDesc", ctcLossDesc, HANDLE_CTC_LOSS, &initial, sizeof initial);
-    if (made != NULL)
-        *ctcLossDesc = made;
-    return us_call_end(&call);
+    return descriptor_make("mcdnnCreateCTCLossDescriptor", "ctcLossDesc", ctcLossDesc, HANDLE_CTC_LOSS,
+                           &(const CtcDescriptor){0}, sizeof(CtcDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyCTCLossDescriptor(mcdnnCTCLossDescriptor_t ctcLossDesc)
 {
-    Call call = us_call_begin("mcdnnDestroyCTCLossDescriptor");
-    descriptor_destroy(&call, "ctcLossDesc", ctcLossDesc, HANDLE_CTC_LOSS);
-    return us_call_end(&call);
+    return descriptor_end("mcdnnDestroyCTCLossDescriptor", "ctcLossDesc", ctcLossDesc, HANDLE_CTC_LOSS);
 }
 
 /* ---- setters and getters ---- */
@@ -91,14 +85,10 @@ static mcdnnStatus_t get(const char *function, mcdnnCTCLossDescriptor_t ctcLossD
     const CtcDescriptor *ctc = check_descriptor(&call, ctcLossDesc);
     if (call.status != 0)
         return us_call_end(&call);
-    if (compType != NULL)
-        *compType = ctc->type;
-    if (normMode != NULL)
-        *normMode = ctc->normalization;
-    if (gradMode != NULL)
-        *gradMode = ctc->nan;
-    if (maxLabelLength != NULL)
-        *maxLabelLength = ctc->longest;
+    GIVE(compType, ctc->type);
+    GIVE(normMode, ctc->normalization);
+    GIVE(gradMode, ctc->nan);
+    GIVE(maxLabelLength, ctc->longest);
     return us_call_end(&call);
 }
 

@@ -70,6 +70,16 @@ void *descriptor_create(Call *call, const char *parameter, const void *result, H
     return handle;
 }
 
+mcdnnStatus_t descriptor_make(const char *function, const char *parameter, void *place, HandleKind kind,
+                              const void *initial, size_t size)
+{
+    Call call = us_call_begin(function);
+    void *made = descriptor_create(&call, parameter, place, kind, initial, size);
+    if (made != NULL)
+        memcpy(place, &made, sizeof made);
+    return us_call_end(&call);
+}
+
 void descriptor_destroy(Call *call, const char *parameter, const void *handle, HandleKind kind)
 {
     if (handle == NULL)
@@ -77,6 +87,13 @@ void descriptor_destroy(Call *call, const char *parameter, const void *handle, H
     us_require(call, us_handle_release(handle, kind), parameter, "alive", MCDNN_STATUS_BAD_PARAM,
                "%s is %p, which is no live descriptor of this kind (destroyed before, or another thing)", parameter,
                handle);
+}
+
+mcdnnStatus_t descriptor_end(const char *function, const char *parameter, const void *handle, HandleKind kind)
+{
+    Call call = us_call_begin(function);
+    descriptor_destroy(&call, parameter, handle, kind);
+    return us_call_end(&call);
 }
 
 void *descriptor_of(Call *call, const char *parameter, const void *handle, HandleKind kind, const char *what)

@@ -84,6 +84,14 @@ void *descriptor_create(Call *call, const char *parameter, const void *result, H
 /* Ends a descriptor; NULL is accepted (mcdnn 7.2), anything else that is not alive is parameter/alive. */
 void descriptor_destroy(Call *call, const char *parameter, const void *handle, HandleKind kind);
 
+/* Functions that do just this: `place` points to a handle of the kind's type. */
+mcdnnStatus_t descriptor_make(const char *function, const char *parameter, void *place, HandleKind kind,
+                              const void *initial, size_t size);
+mcdnnStatus_t descriptor_end(const char *function, const char *parameter, const void *handle, HandleKind kind);
+
+/* Gives what a program may not want: a place that may be NULL. */
+#define GIVE(place, value) ((place) != NULL ? (void)(*(place) = (value)) : (void)0)
+
 /* The object behind a handle. NULL after a refusal: parameter/alive. `what` names the kind: "a tensor descriptor". */
 void *descriptor_of(Call *call, const char *parameter, const void *handle, HandleKind kind, const char *what);
 

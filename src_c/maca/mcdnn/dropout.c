@@ -9,19 +9,13 @@ static DropoutDescriptor *descriptor(Call *call, mcdnnDropoutDescriptor_t dropou
 
 mcdnnStatus_t mcdnnCreateDropoutDescriptor(mcdnnDropoutDescriptor_t *dropoutDesc)
 {
-    Call call = us_call_begin("mcdnnCreateDropoutDescriptor");
-    DropoutDescriptor initial = {0};
-    void *made = descriptor_create(&call, "dropoutDesc", dropoutDesc, HANDLE_DROPOUT, &initial, sizeof initial);
-    if (made != NULL)
-        *dropoutDesc = made;
-    return us_call_end(&call);
+    return descriptor_make("mcdnnCreateDropoutDescriptor", "dropoutDesc", dropoutDesc, HANDLE_DROPOUT,
+                           &(const DropoutDescriptor){0}, sizeof(DropoutDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyDropoutDescriptor(mcdnnDropoutDescriptor_t dropoutDesc)
 {
-    Call call = us_call_begin("mcdnnDestroyDropoutDescriptor");
-    descriptor_destroy(&call, "dropoutDesc", dropoutDesc, HANDLE_DROPOUT);
-    return us_call_end(&call);
+    return descriptor_end("mcdnnDestroyDropoutDescriptor", "dropoutDesc", dropoutDesc, HANDLE_DROPOUT);
 }
 
 mcdnnStatus_t mcdnnDropoutGetStatesSize(mcdnnHandle_t handle, size_t *sizeInBytes)
@@ -102,34 +96,61 @@ mcdnnStatus_t mcdnnGetDropoutDescriptor(
     const DropoutDescriptor *source = descriptor(&call, dropoutDesc);
     check_handle(&call, handle);
     if (call.status == 0) {
-        if (dropout != NULL)
-            *dropout = source->probability;
-        if (states != NULL)
-            *states = source->states;
-        if (seed != NULL)
-            *seed = source->seed;
+        GIVE(dropout, source->probability);
+        GIVE(states, source->states);
+        GIVE(seed, source->seed);
     }
     return us_call_end(&call);
 }
 
-/* Rules 1 to 6 of either direction; parameters of the input's and the output's side are named by the caller. */
-static void check_elements(Call *call, const char *parameter, const Tensor *output, const Tensor *input)
+/* ---- either direction: from one tensor to another, by a mask that is made or read ---- */
+
+enum { FROM, TO };
+
+static void check_elements(Call *call, const Operand *to, const Tensor *from)
 {
-    us_require(call, tensor_elements(output) == tensor_elements(input), parameter, "elements", MCDNN_STATUS_BAD_PARAM,
-               "%s has %lld elements, the other tensor %lld", parameter, (long long)tensor_elements(output),
-               (long long)tensor_elements(input));
+    us_require(call, tensor_elements(to->tensor) == tensor_elements(from), to->shape_name, "elements",
+               MCDNN_STATUS_BAD_PARAM, "%s has %lld elements, the other tensor %lld", to->shape_name,
+               (long long)tensor_elements(to->tensor), (long long)tensor_elements(from));
 }
 
-static void check_reserve(Call *call, size_t bytes, const Tensor *tensor)
+/* Rules 1 to 6 (mcdnn 6.9). */
+static void check_dropout(Call *call, const Operand *operands, size_t reserve_bytes, const DropoutDescriptor *dropout)
 {
-    us_require(call, bytes >= mask_bytes(tensor), "reserveSpaceSizeInBytes", "minimum", MCDNN_STATUS_BAD_PARAM,
-               "reserveSpaceSizeInBytes is %zu, the mask needs %zu", bytes, mask_bytes(tensor));
-}
-
-static void check_states(Call *call, const DropoutDescriptor *dropout)
-{
+    static const TensorRule same[] = {{SAME_TYPE, TO, FROM}, {IN_PLACE, TO, FROM}},
+                            supported[] = {{FLOAT_TYPE, FROM, 0}, {APART, TO, 0}};
+    check_elements(call, &operands[TO], operands[FROM].tensor);
+    check_rules(call, MCDNN_STATUS_BAD_PARAM, operands, same, COUNT_OF(same));
+    us_require(call, reserve_bytes >= mask_bytes(operands[FROM].tensor), "reserveSpaceSizeInBytes", "minimum",
+               MCDNN_STATUS_BAD_PARAM, "reserveSpaceSizeInBytes is %zu, the mask needs %zu", reserve_bytes,
+               mask_bytes(operands[FROM].tensor));
     us_require(call, dropout->states != NULL, "dropoutDesc", "states", MCDNN_STATUS_BAD_PARAM,
                "mcdnnSetDropoutDescriptor has not given dropoutDesc a buffer for the generator's state");
+    check_rules(call, MCDNN_STATUS_BAD_PARAM, operands, supported, COUNT_OF(supported));
+}
+
+static mcdnnStatus_t drop(const char *function, mcdnnHandle_t handle, mcdnnDropoutDescriptor_t dropoutDesc,
+                          Operand *operands, void *reserve, size_t reserve_bytes, bool forward)
+{
+    Call call = us_call_begin(function);
+    const Dnn *dnn = check_handle(&call, handle);
+    const DropoutDescriptor *dropout = descriptor(&call, dropoutDesc);
+    check_shapes(&call, operands, 2);
+    check_pointers(&call, operands, 2);
+    check_given(&call, "reserveSpace", reserve);
+    check_dropout(&call, operands, reserve_bytes, dropout);
+    if (call.status != 0)
+        return us_call_end(&call);
+
+    Launch launch;
+    us_launch_begin(&launch, call.function);
+    launch_operand(&launch, &operands[FROM], 1);
+    launch_output(&launch, operands[TO].name, operands[TO].tensor, operands[TO].data, 1, 0.0);
+    launch_bytes(&launch, "reserveSpace", reserve, mask_bytes(operands[FROM].tensor), forward ? VIEW_WRITE : VIEW_READ);
+    if (forward)
+        launch_bytes(&launch, "states", dropout->states, DROPOUT_STATE_BYTES, VIEW_READ_WRITE);
+    const Dropout kernel = {.probability = dropout->probability};
+    return run_kernel(&call, dnn, &launch, forward ? us_dropout_forward : us_dropout_backward, &kernel, sizeof kernel);
 }
 
 mcdnnStatus_t mcdnnDropoutForward(
@@ -137,32 +158,8 @@ mcdnnStatus_t mcdnnDropoutForward(
     const mcdnnTensorDescriptor_t xdesc, const void *x, const mcdnnTensorDescriptor_t ydesc,
     void *y, void *reserveSpace, size_t reserveSpaceSizeInBytes)
 {
-    Call call = us_call_begin("mcdnnDropoutForward");
-    const Dnn *dnn = check_handle(&call, handle);
-    const DropoutDescriptor *dropout = descriptor(&call, dropoutDesc);
-    const Tensor *tx = check_tensor(&call, "xdesc", xdesc);
-    const Tensor *ty = check_tensor(&call, "ydesc", ydesc);
-    check_given(&call, "x", x);
-    check_given(&call, "y", y);
-    check_given(&call, "reserveSpace", reserveSpace);
-    check_elements(&call, "ydesc", ty, tx);
-    check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "ydesc", ty, "xdesc", tx);
-    check_in_place(&call, "y", y, ty, x, tx);
-    check_reserve(&call, reserveSpaceSizeInBytes, tx);
-    check_states(&call, dropout);
-    check_float_type(&call, "xdesc", tx);
-    check_apart(&call, "ydesc", ty);
-    if (call.status != 0)
-        return us_call_end(&call);
-
-    Launch launch;
-    us_launch_begin(&launch, call.function);
-    launch_tensor(&launch, "x", tx, x, 1);
-    launch_output(&launch, "y", ty, y, 1, 0.0);
-    launch_bytes(&launch, "reserveSpace", reserveSpace, mask_bytes(tx), VIEW_WRITE);
-    launch_bytes(&launch, "states", dropout->states, DROPOUT_STATE_BYTES, VIEW_READ_WRITE);
-    Dropout kernel = {.probability = dropout->probability};
-    return run_kernel(&call, dnn, &launch, us_dropout_forward, &kernel, sizeof kernel);
+    Operand operands[] = {operand("xdesc", xdesc, "x", x), operand("ydesc", ydesc, "y", y)};
+    return drop("mcdnnDropoutForward", handle, dropoutDesc, operands, reserveSpace, reserveSpaceSizeInBytes, true);
 }
 
 mcdnnStatus_t mcdnnDropoutBackward(
@@ -170,29 +167,6 @@ mcdnnStatus_t mcdnnDropoutBackward(
     const mcdnnTensorDescriptor_t dydesc, const void *dy, const mcdnnTensorDescriptor_t dxdesc,
     void *dx, void *reserveSpace, size_t reserveSpaceSizeInBytes)
 {
-    Call call = us_call_begin("mcdnnDropoutBackward");
-    const Dnn *dnn = check_handle(&call, handle);
-    const DropoutDescriptor *dropout = descriptor(&call, dropoutDesc);
-    const Tensor *tdy = check_tensor(&call, "dydesc", dydesc);
-    const Tensor *tdx = check_tensor(&call, "dxdesc", dxdesc);
-    check_given(&call, "dy", dy);
-    check_given(&call, "dx", dx);
-    check_given(&call, "reserveSpace", reserveSpace);
-    check_elements(&call, "dxdesc", tdx, tdy);
-    check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "dxdesc", tdx, "dydesc", tdy);
-    check_in_place(&call, "dx", dx, tdx, dy, tdy);
-    check_reserve(&call, reserveSpaceSizeInBytes, tdy);
-    check_states(&call, dropout);
-    check_float_type(&call, "dydesc", tdy);
-    check_apart(&call, "dxdesc", tdx);
-    if (call.status != 0)
-        return us_call_end(&call);
-
-    Launch launch;
-    us_launch_begin(&launch, call.function);
-    launch_tensor(&launch, "dy", tdy, dy, 1);
-    launch_output(&launch, "dx", tdx, dx, 1, 0.0);
-    launch_bytes(&launch, "reserveSpace", reserveSpace, mask_bytes(tdy), VIEW_READ);
-    Dropout kernel = {.probability = dropout->probability};
-    return run_kernel(&call, dnn, &launch, us_dropout_backward, &kernel, sizeof kernel);
+    Operand operands[] = {operand("dydesc", dydesc, "dy", dy), operand("dxdesc", dxdesc, "dx", dx)};
+    return drop("mcdnnDropoutBackward", handle, dropoutDesc, operands, reserveSpace, reserveSpaceSizeInBytes, false);
 }

@@ -42,19 +42,13 @@ Tensor check_filter(Call *call, const char *parameter, mcdnnFilterDescriptor_t f
 
 mcdnnStatus_t mcdnnCreateFilterDescriptor(mcdnnFilterDescriptor_t *filterDesc)
 {
-    Call call = us_call_begin("mcdnnCreateFilterDescriptor");
-    FilterDescriptor initial = {0};
-    void *made = descriptor_create(&call, "filterDesc", filterDesc, HANDLE_FILTER, &initial, sizeof initial);
-    if (made != NULL)
-        *filterDesc = made;
-    return us_call_end(&call);
+    return descriptor_make("mcdnnCreateFilterDescriptor", "filterDesc", filterDesc, HANDLE_FILTER,
+                           &(const FilterDescriptor){0}, sizeof(FilterDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyFilterDescriptor(mcdnnFilterDescriptor_t filterDesc)
 {
-    Call call = us_call_begin("mcdnnDestroyFilterDescriptor");
-    descriptor_destroy(&call, "filterDesc", filterDesc, HANDLE_FILTER);
-    return us_call_end(&call);
+    return descriptor_end("mcdnnDestroyFilterDescriptor", "filterDesc", filterDesc, HANDLE_FILTER);
 }
 
 /* Checks one size and counts the elements so far. */
@@ -123,10 +117,8 @@ mcdnnStatus_t mcdnnSetFilterNdDescriptor(
 
 static void give_type(const FilterDescriptor *filter, mcdnnDataType_t *type, mcdnnTensorFormat_t *format)
 {
-    if (type != NULL)
-        *type = filter->type;
-    if (format != NULL)
-        *format = filter->format;
+    GIVE(type, filter->type);
+    GIVE(format, filter->format);
 }
 
 /* The first four sizes; missing ones are 1. */
@@ -154,8 +146,7 @@ mcdnnStatus_t mcdnnGetFilterNdDescriptor(
     const FilterDescriptor *filter = descriptor(&call, filterDesc);
     if (call.status == 0) {
         give_type(filter, dataType, format);
-        if (nbDims != NULL)
-            *nbDims = filter->rank;
+        GIVE(nbDims, filter->rank);
         for (int axis = 0; filterDimA != NULL && axis < nbDimsRequested && axis < filter->rank; axis++)
             filterDimA[axis] = filter->sizes[axis];
     }

@@ -78,9 +78,7 @@ mcdnnStatus_t mcdnnCreateFusedOpsConstParamPack(
 
 mcdnnStatus_t mcdnnDestroyFusedOpsConstParamPack(mcdnnFusedOpsConstParamPack_t constPack)
 {
-    Call call = us_call_begin("mcdnnDestroyFusedOpsConstParamPack");
-    descriptor_destroy(&call, "constPack", constPack, HANDLE_FUSED_CONSTANTS);
-    return us_call_end(&call);
+    return descriptor_end("mcdnnDestroyFusedOpsConstParamPack", "constPack", constPack, HANDLE_FUSED_CONSTANTS);
 }
 
 mcdnnStatus_t mcdnnSetFusedOpsConstParamPackAttribute(
@@ -136,9 +134,7 @@ mcdnnStatus_t mcdnnCreateFusedOpsVariantParamPack(
 
 mcdnnStatus_t mcdnnDestroyFusedOpsVariantParamPack(mcdnnFusedOpsVariantParamPack_t varPack)
 {
-    Call call = us_call_begin("mcdnnDestroyFusedOpsVariantParamPack");
-    descriptor_destroy(&call, "varPack", varPack, HANDLE_FUSED_VARIANTS);
-    return us_call_end(&call);
+    return descriptor_end("mcdnnDestroyFusedOpsVariantParamPack", "varPack", varPack, HANDLE_FUSED_VARIANTS);
 }
 
 /* A pointer is the value itself; a number is behind it. */
@@ -189,9 +185,7 @@ mcdnnStatus_t mcdnnCreateFusedOpsPlan(mcdnnFusedOpsPlan_t *plan, mcdnnFusedOps_t
 
 mcdnnStatus_t mcdnnDestroyFusedOpsPlan(mcdnnFusedOpsPlan_t plan)
 {
-    Call call = us_call_begin("mcdnnDestroyFusedOpsPlan");
-    descriptor_destroy(&call, "plan", plan, HANDLE_FUSED_PLAN);
-    return us_call_end(&call);
+    return descriptor_end("mcdnnDestroyFusedOpsPlan", "plan", plan, HANDLE_FUSED_PLAN);
 }
 
 mcdnnStatus_t mcdnnMakeFusedOpsPlan(

@@ -50,45 +50,37 @@ mcdnnStatus_t mcdnnGetProperty(libraryPropertyType type, int *value)
     return us_call_end(&call);
 }
 
-/* Both parts are in this one library, so they cannot differ from each other: what can differ is the header's triple. */
+/* All parts are in this one library, so they cannot differ from each other: what can differ is the header's triple. */
+static mcdnnStatus_t check_version(const char *function, const char *part, int major, int minor, int patch)
+{
+    Call call = us_call_begin(function);
+    us_require(&call, major == MCDNN_MAJOR && minor == MCDNN_MINOR && patch == MCDNN_PATCHLEVEL, "library", "version",
+               MCDNN_STATUS_VERSION_MISMATCH, "%s has another version than the library", part);
+    return us_call_end(&call);
+}
+
 mcdnnStatus_t mcdnnOpsInferVersionCheck(void)
 {
-    Call call = us_call_begin("mcdnnOpsInferVersionCheck");
-    us_require(&call,
-               MCDNN_OPS_INFER_MAJOR == MCDNN_MAJOR && MCDNN_OPS_INFER_MINOR == MCDNN_MINOR &&
-                   MCDNN_OPS_INFER_PATCH == MCDNN_PATCHLEVEL,
-               "library", "version", MCDNN_STATUS_VERSION_MISMATCH, "ops_infer has another version than the library");
-    return us_call_end(&call);
+    return check_version("mcdnnOpsInferVersionCheck", "ops_infer", MCDNN_OPS_INFER_MAJOR, MCDNN_OPS_INFER_MINOR,
+                         MCDNN_OPS_INFER_PATCH);
 }
 
 mcdnnStatus_t mcdnnOpsTrainVersionCheck(void)
 {
-    Call call = us_call_begin("mcdnnOpsTrainVersionCheck");
-    us_require(&call,
-               MCDNN_OPS_TRAIN_MAJOR == MCDNN_MAJOR && MCDNN_OPS_TRAIN_MINOR == MCDNN_MINOR &&
-                   MCDNN_OPS_TRAIN_PATCH == MCDNN_PATCHLEVEL,
-               "library", "version", MCDNN_STATUS_VERSION_MISMATCH, "ops_train has another version than the library");
-    return us_call_end(&call);
+    return check_version("mcdnnOpsTrainVersionCheck", "ops_train", MCDNN_OPS_TRAIN_MAJOR, MCDNN_OPS_TRAIN_MINOR,
+                         MCDNN_OPS_TRAIN_PATCH);
 }
 
 mcdnnStatus_t mcdnnCnnInferVersionCheck(void)
 {
-    Call call = us_call_begin("mcdnnCnnInferVersionCheck");
-    us_require(&call,
-               MCDNN_CNN_INFER_MAJOR == MCDNN_MAJOR && MCDNN_CNN_INFER_MINOR == MCDNN_MINOR &&
-                   MCDNN_CNN_INFER_PATCH == MCDNN_PATCHLEVEL,
-               "library", "version", MCDNN_STATUS_VERSION_MISMATCH, "cnn_infer has another version than the library");
-    return us_call_end(&call);
+    return check_version("mcdnnCnnInferVersionCheck", "cnn_infer", MCDNN_CNN_INFER_MAJOR, MCDNN_CNN_INFER_MINOR,
+                         MCDNN_CNN_INFER_PATCH);
 }
 
 mcdnnStatus_t mcdnnCnnTrainVersionCheck(void)
 {
-    Call call = us_call_begin("mcdnnCnnTrainVersionCheck");
-    us_require(&call,
-               MCDNN_CNN_TRAIN_MAJOR == MCDNN_MAJOR && MCDNN_CNN_TRAIN_MINOR == MCDNN_MINOR &&
-                   MCDNN_CNN_TRAIN_PATCH == MCDNN_PATCHLEVEL,
-               "library", "version", MCDNN_STATUS_VERSION_MISMATCH, "cnn_train has another version than the library");
-    return us_call_end(&call);
+    return check_version("mcdnnCnnTrainVersionCheck", "cnn_train", MCDNN_CNN_TRAIN_MAJOR, MCDNN_CNN_TRAIN_MINOR,
+                         MCDNN_CNN_TRAIN_PATCH);
 }
 
 /* Kernels report what goes wrong through the stream, never later through the handle (mcdnn 7.1). */

@@ -15,19 +15,13 @@ static LrnDescriptor *descriptor(Call *call, mcdnnLRNDescriptor_t normDesc)
 
 mcdnnStatus_t mcdnnCreateLRNDescriptor(mcdnnLRNDescriptor_t *normDesc)
 {
-    Call call = us_call_begin("mcdnnCreateLRNDescriptor");
-    LrnDescriptor initial = {.n = 5, .alpha = 1e-4, .beta = 0.75, .k = 2.0};
-    void *made = descriptor_create(&call, "normDesc", normDesc, HANDLE_LRN, &initial, sizeof initial);
-    if (made != NULL)
-        *normDesc = made;
-    return us_call_end(&call);
+    return descriptor_make("mcdnnCreateLRNDescriptor", "normDesc", normDesc, HANDLE_LRN,
+                           &(const LrnDescriptor){.n = 5, .alpha = 1e-4, .beta = 0.75, .k = 2.0}, sizeof(LrnDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyLRNDescriptor(mcdnnLRNDescriptor_t lrnDesc)
 {
-    Call call = us_call_begin("mcdnnDestroyLRNDescriptor");
-    descriptor_destroy(&call, "lrnDesc", lrnDesc, HANDLE_LRN);
-    return us_call_end(&call);
+    return descriptor_end("mcdnnDestroyLRNDescriptor", "lrnDesc", lrnDesc, HANDLE_LRN);
 }
 
 /* Values out of range are refused here, so the functions never meet them (mcdnn 6.8 #5, 6.10 #3). */
@@ -53,14 +47,10 @@ mcdnnStatus_t mcdnnGetLRNDescriptor(
     Call call = us_call_begin("mcdnnGetLRNDescriptor");
     const LrnDescriptor *source = descriptor(&call, normDesc);
     if (call.status == 0) {
-        if (lrnN != NULL)
-            *lrnN = source->n;
-        if (lrnAlpha != NULL)
-            *lrnAlpha = source->alpha;
-        if (lrnBeta != NULL)
-            *lrnBeta = source->beta;
-        if (lrnK != NULL)
-            *lrnK = source->k;
+        GIVE(lrnN, source->n);
+        GIVE(lrnAlpha, source->alpha);
+        GIVE(lrnBeta, source->beta);
+        GIVE(lrnK, source->k);
     }
     return us_call_end(&call);
 }
@@ -146,64 +136,64 @@ mcdnnStatus_t mcdnnLRNCrossChannelBackward(
     return submit_norm(&call, dnn, &launch, us_lrn_backward, lrn, alpha, beta, operands[DX].tensor);
 }
 
-static void check_divisive_mode(Call *call, mcdnnDivNormMode_t mode)
+/* ---- divisive normalization (mcdnn 6.8) ---- */
+
+/* One call: x, and y or dx. The kernels have scratch space of their own: temp and temp2 must be given but are not
+ * touched. */
+typedef struct Divisive {
+    Call call;
+    const Dnn *dnn;
+    const LrnDescriptor *lrn;
+    Operand operands[2];
+} Divisive;
+
+enum { SOURCE, RESULT };
+
+static void open_divisive(Divisive *it, const char *function, mcdnnHandle_t handle, mcdnnLRNDescriptor_t normDesc,
+                          const void *alpha, const void *beta, const void *temp, const void *temp2)
 {
+    Call *call = &it->call;
+    *call = us_call_begin(function);
+    it->dnn = check_handle(call, handle);
+    it->lrn = descriptor(call, normDesc);
+    check_operands(call, alpha, beta, it->operands, COUNT_OF(it->operands));
+    check_given(call, "temp", temp);
+    check_given(call, "temp2", temp2);
+}
+
+/* Rules 2, 4, 6 and 7 */
+static void check_divisive(Divisive *it, mcdnnDivNormMode_t mode)
+{
+    static const TensorRule alike[] = {{SAME_SIZES, RESULT, SOURCE}, {SAME_TYPE, RESULT, SOURCE}, {STEPS, SOURCE, 0},
+                                       {STEPS, RESULT, 0}},
+                            supported[] = {{SAME_STRIDES, RESULT, SOURCE}, {FLOAT_TYPE, SOURCE, 0}};
+    Call *call = &it->call;
     check_range(call, "mode", mode, MCDNN_DIVNORM_PRECOMPUTED_MEANS, MCDNN_DIVNORM_PRECOMPUTED_MEANS);
+    for (const Operand *operand = it->operands; operand < it->operands + COUNT_OF(it->operands); operand++)
+        us_require(call, operand->tensor->rank == 4 || operand->tensor->rank == 5, operand->shape_name, "rank",
+                   MCDNN_STATUS_BAD_PARAM, "%s has %d dimensions, 4 or 5 are needed", operand->shape_name,
+                   operand->tensor->rank);
+    check_rules(call, MCDNN_STATUS_BAD_PARAM, it->operands, alike, COUNT_OF(alike));
+    check_rules(call, MCDNN_STATUS_NOT_SUPPORTED, it->operands, supported, COUNT_OF(supported));
 }
 
-/* Rules 2, 4, 6 and 7 of mcdnn 6.8 */
-static void check_divisive_tensors(Call *call, const char *parameter, const Tensor *output, const Tensor *x)
-{
-    us_require(call, x->rank == 4 || x->rank == 5, "xDesc", "rank", MCDNN_STATUS_BAD_PARAM,
-               "xDesc has %d dimensions, 4 or 5 are needed", x->rank);
-    us_require(call, output->rank == 4 || output->rank == 5, parameter, "rank", MCDNN_STATUS_BAD_PARAM,
-               "%s has %d dimensions, 4 or 5 are needed", parameter, output->rank);
-    check_same_sizes(call, MCDNN_STATUS_BAD_PARAM, parameter, output, "xDesc", x);
-    check_same_type(call, MCDNN_STATUS_BAD_PARAM, parameter, output, "xDesc", x);
-    check_steps(call, MCDNN_STATUS_BAD_PARAM, "xDesc", x);
-    check_steps(call, MCDNN_STATUS_BAD_PARAM, parameter, output);
-    check_same_strides(call, MCDNN_STATUS_NOT_SUPPORTED, parameter, output, "xDesc", x);
-    check_float_type(call, "xDesc", x);
-}
-
-static void add_optional(Launch *launch, const char *parameter, const Tensor *tensor, const void *data)
-{
-    if (data != NULL) {
-        launch_tensor(launch, parameter, tensor, data, 4);
-        return;
-    }
-    View absent = us_view_absent();
-    us_launch_view(launch, parameter, &absent);
-}
-
-/* The kernels have their own scratch space: temp and temp2 must be given but are not touched. */
 mcdnnStatus_t mcdnnDivisiveNormalizationForward(
     mcdnnHandle_t handle, mcdnnLRNDescriptor_t normDesc, mcdnnDivNormMode_t mode,
     const void *alpha, const mcdnnTensorDescriptor_t xDesc, const void *x, const void *means,
     void *temp, void *temp2, const void *beta, const mcdnnTensorDescriptor_t yDesc, void *y)
 {
-    Call call = us_call_begin("mcdnnDivisiveNormalizationForward");
-    const Dnn *dnn = check_handle(&call, handle);
-    const LrnDescriptor *lrn = descriptor(&call, normDesc);
-    const Tensor *tx = check_tensor(&call, "xDesc", xDesc);
-    const Tensor *ty = check_tensor(&call, "yDesc", yDesc);
-    check_given(&call, "alpha", alpha);
-    check_given(&call, "x", x);
-    check_given(&call, "temp", temp);
-    check_given(&call, "temp2", temp2);
-    check_given(&call, "beta", beta);
-    check_given(&call, "y", y);
-    check_divisive_mode(&call, mode);
-    check_divisive_tensors(&call, "yDesc", ty, tx);
-    if (call.status != 0)
-        return us_call_end(&call);
+    Divisive it = {.operands = {operand("xDesc", xDesc, "x", x), operand("yDesc", yDesc, "y", y)}};
+    open_divisive(&it, "mcdnnDivisiveNormalizationForward", handle, normDesc, alpha, beta, temp, temp2);
+    check_divisive(&it, mode);
+    if (it.call.status != 0)
+        return us_call_end(&it.call);
 
     Launch launch;
-    us_launch_begin(&launch, call.function);
-    launch_tensor(&launch, "x", tx, x, 4);
-    add_optional(&launch, "means", tx, means);
-    launch_output(&launch, "y", ty, y, 4, scaling_factor(beta, ty));
-    return submit_norm(&call, dnn, &launch, us_divisive_forward, lrn, alpha, beta, ty);
+    us_launch_begin(&launch, it.call.function);
+    launch_operand(&launch, &it.operands[SOURCE], 4);
+    launch_optional(&launch, "means", it.operands[SOURCE].tensor, means, 4);
+    launch_result(&launch, &it.operands[RESULT], 4, beta);
+    return submit_norm(&it.call, it.dnn, &launch, us_divisive_forward, it.lrn, alpha, beta, it.operands[RESULT].tensor);
 }
 
 mcdnnStatus_t mcdnnDivisiveNormalizationBackward(
@@ -212,30 +202,21 @@ mcdnnStatus_t mcdnnDivisiveNormalizationBackward(
     const void *dy, void *temp, void *temp2, const void *beta,
     const mcdnnTensorDescriptor_t dxDesc, void *dx, void *dMeans)
 {
-    Call call = us_call_begin("mcdnnDivisiveNormalizationBackward");
-    const Dnn *dnn = check_handle(&call, handle);
-    const LrnDescriptor *lrn = descriptor(&call, normDesc);
-    const Tensor *tx = check_tensor(&call, "xDesc", xDesc);
-    const Tensor *tdx = check_tensor(&call, "dxDesc", dxDesc);
-    check_given(&call, "x", x);
-    check_given(&call, "dx", dx);
-    check_given(&call, "temp", temp);
-    check_given(&call, "temp2", temp2);
-    check_given(&call, "dy", dy);
-    check_given(&call, "alpha", alpha);
-    check_given(&call, "beta", beta);
-    check_divisive_mode(&call, mode);
-    check_divisive_tensors(&call, "dxDesc", tdx, tx);
-    if (call.status != 0)
-        return us_call_end(&call);
+    Divisive it = {.operands = {operand("xDesc", xDesc, "x", x), operand("dxDesc", dxDesc, "dx", dx)}};
+    open_divisive(&it, "mcdnnDivisiveNormalizationBackward", handle, normDesc, alpha, beta, temp, temp2);
+    check_given(&it.call, "dy", dy);
+    check_divisive(&it, mode);
+    if (it.call.status != 0)
+        return us_call_end(&it.call);
 
+    const Tensor *tx = it.operands[SOURCE].tensor, *tdx = it.operands[RESULT].tensor;
     Launch launch;
-    us_launch_begin(&launch, call.function);
-    launch_tensor(&launch, "x", tx, x, 4);
-    add_optional(&launch, "means", tx, means);
+    us_launch_begin(&launch, it.call.function);
+    launch_operand(&launch, &it.operands[SOURCE], 4);
+    launch_optional(&launch, "means", tx, means, 4);
     launch_tensor(&launch, "dy", tx, dy, 4);
-    launch_output(&launch, "dx", tdx, dx, 4, scaling_factor(beta, tdx));
-    add_optional(&launch, "dMeans", tdx, dMeans);
+    launch_result(&launch, &it.operands[RESULT], 4, beta);
+    launch_optional(&launch, "dMeans", tdx, dMeans, 4);
     us_launch_output(&launch, scaling_factor(beta, tdx) != 0.0);
-    return submit_norm(&call, dnn, &launch, us_divisive_backward, lrn, alpha, beta, tdx);
+    return submit_norm(&it.call, it.dnn, &launch, us_divisive_backward, it.lrn, alpha, beta, tdx);
 }

@@ -175,20 +175,9 @@ static BatchNorm kernel_of(const NormCall *norm, const Tensor *data)
     return kernel;
 }
 
-/* What is not given is an absent view. */
-static void add(Launch *launch, const char *name, const Tensor *tensor, const void *data)
-{
-    if (data != NULL && tensor != NULL) {
-        launch_tensor(launch, name, tensor, data, 1);
-        return;
-    }
-    View absent = us_view_absent();
-    us_launch_view(launch, name, &absent);
-}
-
 static void add_output(Launch *launch, const char *name, const Tensor *tensor, const void *data, bool reads_prior)
 {
-    add(launch, name, tensor, data);
+    launch_optional(launch, name, tensor, data, 1);
     us_launch_output(launch, reads_prior);
 }
 
@@ -206,11 +195,11 @@ static void add_mask(Launch *launch, const NormCall *norm, const BatchNorm *kern
 static void begin_forward(Launch *launch, const NormCall *norm, const BatchNorm *kernel)
 {
     us_launch_begin(launch, norm->call.function);
-    add(launch, "x", norm->x.tensor, norm->x.pointer);
-    add(launch, "z", norm->z.tensor, norm->z.pointer);
+    launch_optional(launch, "x", norm->x.tensor, norm->x.pointer, 1);
+    launch_optional(launch, "z", norm->z.tensor, norm->z.pointer, 1);
     add_output(launch, "y", norm->y.tensor, norm->y.pointer, kernel->beta != 0.0);
-    add(launch, "scale", norm->parameters.tensor, norm->scale.pointer);
-    add(launch, "bias", norm->parameters.tensor, norm->bias.pointer);
+    launch_optional(launch, "scale", norm->parameters.tensor, norm->scale.pointer, 1);
+    launch_optional(launch, "bias", norm->parameters.tensor, norm->bias.pointer, 1);
 }
 
 static mcdnnStatus_t end(NormCall *norm, Launch *launch, Kernel *function, const BatchNorm *kernel)
@@ -238,8 +227,8 @@ mcdnnStatus_t norm_infer(NormCall *norm)
     const BatchNorm kernel = kernel_of(norm, norm->y.tensor);
     Launch launch;
     begin_forward(&launch, norm, &kernel);
-    add(&launch, "estimated mean", statistics, norm->mean.pointer);
-    add(&launch, "estimated variance", statistics, norm->variance.pointer);
+    launch_optional(&launch, "estimated mean", statistics, norm->mean.pointer, 1);
+    launch_optional(&launch, "estimated variance", statistics, norm->variance.pointer, 1);
     return end(norm, &launch, us_batch_norm_inference, &kernel);
 }
 
@@ -316,15 +305,15 @@ mcdnnStatus_t norm_differentiate(NormCall *norm)
     kernel.beta_param = scaling_factor(norm->beta_param, norm->dx.tensor);
     Launch launch;
     us_launch_begin(&launch, norm->call.function);
-    add(&launch, "x", norm->x.tensor, norm->x.pointer);
-    add(&launch, "dy", norm->dy.tensor, norm->dy.pointer);
+    launch_optional(&launch, "x", norm->x.tensor, norm->x.pointer, 1);
+    launch_optional(&launch, "dy", norm->dy.tensor, norm->dy.pointer, 1);
     add_output(&launch, "dz", norm->z.tensor, norm->z.pointer, kernel.beta != 0.0);
     add_output(&launch, "dx", norm->dx.tensor, norm->dx.pointer, kernel.beta != 0.0);
-    add(&launch, "scale", parameters, norm->scale.pointer);
+    launch_optional(&launch, "scale", parameters, norm->scale.pointer, 1);
     add_output(&launch, "scale gradient", parameters, norm->scale_gradient.pointer, kernel.beta_param != 0.0);
     add_output(&launch, "bias gradient", parameters, norm->bias_gradient.pointer, kernel.beta_param != 0.0);
-    add(&launch, "saved mean", statistics, norm->mean.pointer);
-    add(&launch, "saved inverse variance", statistics, norm->variance.pointer);
+    launch_optional(&launch, "saved mean", statistics, norm->mean.pointer, 1);
+    launch_optional(&launch, "saved inverse variance", statistics, norm->variance.pointer, 1);
     add_mask(&launch, norm, &kernel);
     return end(norm, &launch, us_batch_norm_backward, &kernel);
 }

@@ -119,16 +119,6 @@ mcdnnStatus_t mcdnnPoolingForward(
     return run_kernel(&call, dnn, &launch, us_pooling_forward, &kernel, sizeof kernel);
 }
 
-static void add_optional(Launch *launch, const char *parameter, const Tensor *tensor, const void *data)
-{
-    if (tensor != NULL) {
-        launch_tensor(launch, parameter, tensor, data, 4);
-        return;
-    }
-    View absent = us_view_absent();
-    us_launch_view(launch, parameter, &absent);
-}
-
 /* For averages x, y and their descriptors may be missing: the rules then compare what is there. */
 mcdnnStatus_t mcdnnPoolingBackward(
     mcdnnHandle_t handle, const mcdnnPoolingDescriptor_t poolingDesc, const void *alpha,
@@ -177,9 +167,9 @@ mcdnnStatus_t mcdnnPoolingBackward(
     Launch launch;
     us_launch_begin(&launch, call.function);
     Pooling kernel = kernel_of(pooling, scaling_factor(alpha, tdx), scaling_factor(beta, tdx));
-    add_optional(&launch, "y", kernel.mode == POOLING_MAX_BY_RESULT ? ty : NULL, y);
+    launch_optional(&launch, "y", kernel.mode == POOLING_MAX_BY_RESULT ? ty : NULL, y, 4);
     launch_tensor(&launch, "dy", tdy, dy, 4);
-    add_optional(&launch, "xData", maximum ? tx : NULL, xData);
+    launch_optional(&launch, "xData", maximum ? tx : NULL, xData, 4);
     launch_output(&launch, "dx", tdx, dx, 4, scaling_factor(beta, tdx));
     return run_kernel(&call, dnn, &launch, us_pooling_backward, &kernel, sizeof kernel);
 }

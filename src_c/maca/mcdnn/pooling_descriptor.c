@@ -22,19 +22,13 @@ int64_t pooling_output(const PoolingDescriptor *pooling, int axis, int64_t size)
 
 mcdnnStatus_t mcdnnCreatePoolingDescriptor(mcdnnPoolingDescriptor_t *poolingDesc)
 {
-    Call call = us_call_begin("mcdnnCreatePoolingDescriptor");
-    PoolingDescriptor initial = {0};
-    void *made = descriptor_create(&call, "poolingDesc", poolingDesc, HANDLE_POOLING, &initial, sizeof initial);
-    if (made != NULL)
-        *poolingDesc = made;
-    return us_call_end(&call);
+    return descriptor_make("mcdnnCreatePoolingDescriptor", "poolingDesc", poolingDesc, HANDLE_POOLING,
+                           &(const PoolingDescriptor){0}, sizeof(PoolingDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyPoolingDescriptor(mcdnnPoolingDescriptor_t poolingDesc)
 {
-    Call call = us_call_begin("mcdnnDestroyPoolingDescriptor");
-    descriptor_destroy(&call, "poolingDesc", poolingDesc, HANDLE_POOLING);
-    return us_call_end(&call);
+    return descriptor_end("mcdnnDestroyPoolingDescriptor", "poolingDesc", poolingDesc, HANDLE_POOLING);
 }
 
 static void check_mode(Call *call, mcdnnPoolingMode_t mode)
@@ -95,18 +89,10 @@ mcdnnStatus_t mcdnnSetPoolingNdDescriptor(
     return us_call_end(&call);
 }
 
-static void give(int *result, int value)
-{
-    if (result != NULL)
-        *result = value;
-}
-
 static void give_options(const PoolingDescriptor *pooling, mcdnnPoolingMode_t *mode, mcdnnNanPropagation_t *nan)
 {
-    if (mode != NULL)
-        *mode = pooling->mode;
-    if (nan != NULL)
-        *nan = pooling->nan;
+    GIVE(mode, pooling->mode);
+    GIVE(nan, pooling->nan);
 }
 
 mcdnnStatus_t mcdnnGetPooling2dDescriptor(
@@ -120,12 +106,12 @@ mcdnnStatus_t mcdnnGetPooling2dDescriptor(
                "the window has %d dimensions, not 2", pooling->axes);
     if (call.status == 0) {
         give_options(pooling, mode, maxpoolingNanOpt);
-        give(windowHeight, pooling->window[0]);
-        give(windowWidth, pooling->window[1]);
-        give(verticalPadding, pooling->padding[0]);
-        give(horizontalPadding, pooling->padding[1]);
-        give(verticalStride, pooling->stride[0]);
-        give(horizontalStride, pooling->stride[1]);
+        GIVE(windowHeight, pooling->window[0]);
+        GIVE(windowWidth, pooling->window[1]);
+        GIVE(verticalPadding, pooling->padding[0]);
+        GIVE(horizontalPadding, pooling->padding[1]);
+        GIVE(verticalStride, pooling->stride[0]);
+        GIVE(horizontalStride, pooling->stride[1]);
     }
     return us_call_end(&call);
 }
@@ -139,11 +125,11 @@ mcdnnStatus_t mcdnnGetPoolingNdDescriptor(
     const PoolingDescriptor *pooling = descriptor(&call, poolingDesc);
     if (call.status == 0) {
         give_options(pooling, mode, maxpoolingNanOpt);
-        give(nbDims, pooling->axes);
+        GIVE(nbDims, pooling->axes);
         for (int axis = 0; axis < nbDimsRequested && axis < pooling->axes; axis++) {
-            give(windowDimA != NULL ? &windowDimA[axis] : NULL, pooling->window[axis]);
-            give(paddingA != NULL ? &paddingA[axis] : NULL, pooling->padding[axis]);
-            give(strideA != NULL ? &strideA[axis] : NULL, pooling->stride[axis]);
+            GIVE(windowDimA != NULL ? &windowDimA[axis] : NULL, pooling->window[axis]);
+            GIVE(paddingA != NULL ? &paddingA[axis] : NULL, pooling->padding[axis]);
+            GIVE(strideA != NULL ? &strideA[axis] : NULL, pooling->stride[axis]);
         }
     }
     return us_call_end(&call);
@@ -191,10 +177,10 @@ mcdnnStatus_t mcdnnGetPooling2dForwardOutputDim(
     int64_t sizes[MCDNN_DIM_MAX];
     output_sizes(&call, pooling, input, sizes);
     if (call.status == 0) {
-        give(n, (int)sizes[0]);
-        give(c, (int)sizes[1]);
-        give(h, (int)sizes[2]);
-        give(w, (int)sizes[3]);
+        GIVE(n, (int)sizes[0]);
+        GIVE(c, (int)sizes[1]);
+        GIVE(h, (int)sizes[2]);
+        GIVE(w, (int)sizes[3]);
     }
     return us_call_end(&call);
 }

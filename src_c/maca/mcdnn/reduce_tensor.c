@@ -27,20 +27,14 @@ static const ReduceDescriptor *check_reduction(Call *call, mcdnnReduceTensorDesc
 
 mcdnnStatus_t mcdnnCreateReduceTensorDescriptor(mcdnnReduceTensorDescriptor_t *reduceTensorDesc)
 {
-    Call call = us_call_begin("mcdnnCreateReduceTensorDescriptor");
-    ReduceDescriptor initial = {0};
-    void *made =
-        descriptor_create(&call, "reduceTensorDesc", reduceTensorDesc, HANDLE_REDUCE_TENSOR, &initial, sizeof initial);
-    if (made != NULL)
-        *reduceTensorDesc = made;
-    return us_call_end(&call);
+    return descriptor_make("mcdnnCreateReduceTensorDescriptor", "reduceTensorDesc", reduceTensorDesc, HANDLE_REDUCE_TENSOR,
+                           &(const ReduceDescriptor){0}, sizeof(ReduceDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyReduceTensorDescriptor(mcdnnReduceTensorDescriptor_t reduceTensorDesc)
 {
-    Call call = us_call_begin("mcdnnDestroyReduceTensorDescriptor");
-    descriptor_destroy(&call, "reduceTensorDesc", reduceTensorDesc, HANDLE_REDUCE_TENSOR);
-    return us_call_end(&call);
+    return descriptor_end("mcdnnDestroyReduceTensorDescriptor", "reduceTensorDesc", reduceTensorDesc,
+                          HANDLE_REDUCE_TENSOR);
 }
 
 mcdnnStatus_t mcdnnSetReduceTensorDescriptor(
@@ -70,16 +64,11 @@ mcdnnStatus_t mcdnnGetReduceTensorDescriptor(
     Call call = us_call_begin("mcdnnGetReduceTensorDescriptor");
     const ReduceDescriptor *source = descriptor(&call, reduceTensorDesc);
     if (call.status == 0) {
-        if (reduceTensorOp != NULL)
-            *reduceTensorOp = source->op;
-        if (reduceTensorCompType != NULL)
-            *reduceTensorCompType = source->compute;
-        if (reduceTensorNanOpt != NULL)
-            *reduceTensorNanOpt = source->nan;
-        if (reduceTensorIndices != NULL)
-            *reduceTensorIndices = source->indices;
-        if (reduceTensorIndicesType != NULL)
-            *reduceTensorIndicesType = source->indices_type;
+        GIVE(reduceTensorOp, source->op);
+        GIVE(reduceTensorCompType, source->compute);
+        GIVE(reduceTensorNanOpt, source->nan);
+        GIVE(reduceTensorIndices, source->indices);
+        GIVE(reduceTensorIndicesType, source->indices_type);
     }
     return us_call_end(&call);
 }

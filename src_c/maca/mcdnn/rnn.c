@@ -238,10 +238,8 @@ mcdnnStatus_t mcdnnGetRNNTempSpaceSizes(
     check_x(&rnn);
     if (rnn.call.status == 0) {
         const bool trains = fMode == MCDNN_FWD_MODE_TRAINING;
-        if (workSpaceSize != NULL)
-            *workSpaceSize = us_network_memory(&rnn.network, trains);
-        if (reserveSpaceSize != NULL)
-            *reserveSpaceSize = trains ? us_network_trace(&rnn.network) : 0;
+        GIVE(workSpaceSize, us_network_memory(&rnn.network, trains));
+        GIVE(reserveSpaceSize, trains ? us_network_trace(&rnn.network) : 0);
     }
     return us_call_end(&rnn.call);
 }

@@ -27,12 +27,8 @@ bool rnn_is_uniform(const RnnData *data)
 
 mcdnnStatus_t mcdnnCreateRNNDataDescriptor(mcdnnRNNDataDescriptor_t *rnnDataDesc)
 {
-    Call call = us_call_begin("mcdnnCreateRNNDataDescriptor");
-    const RnnData initial = {0};
-    void *made = descriptor_create(&call, "rnnDataDesc", rnnDataDesc, HANDLE_RNN_DATA, &initial, sizeof initial);
-    if (made != NULL)
-        *rnnDataDesc = made;
-    return us_call_end(&call);
+    return descriptor_make("mcdnnCreateRNNDataDescriptor", "rnnDataDesc", rnnDataDesc, HANDLE_RNN_DATA,
+                           &(const RnnData){0}, sizeof(RnnData));
 }
 
 mcdnnStatus_t mcdnnDestroyRNNDataDescriptor(mcdnnRNNDataDescriptor_t rnnDataDesc)
@@ -93,12 +89,6 @@ mcdnnStatus_t mcdnnSetRNNDataDescriptor(
     return us_call_end(&call);
 }
 
-static void give(int *place, int32_t value)
-{
-    if (place != NULL)
-        *place = value;
-}
-
 mcdnnStatus_t mcdnnGetRNNDataDescriptor(
     mcdnnRNNDataDescriptor_t rnnDataDesc, mcdnnDataType_t *dataType, mcdnnRNNDataLayout_t *layout,
     int *maxSeqLength, int *batchSize, int *vectorSize, int arrayLengthRequested, int seqLengthArray[],
@@ -109,13 +99,11 @@ mcdnnStatus_t mcdnnGetRNNDataDescriptor(
     check_range(&call, "arrayLengthRequested", arrayLengthRequested, 0, INT32_MAX);
     if (call.status != 0)
         return us_call_end(&call);
-    if (dataType != NULL)
-        *dataType = data->type;
-    if (layout != NULL)
-        *layout = data->layout;
-    give(maxSeqLength, data->steps);
-    give(batchSize, data->batch);
-    give(vectorSize, data->vector);
+    GIVE(dataType, data->type);
+    GIVE(layout, data->layout);
+    GIVE(maxSeqLength, data->steps);
+    GIVE(batchSize, data->batch);
+    GIVE(vectorSize, data->vector);
     for (int row = 0; seqLengthArray != NULL && row < data->batch && row < arrayLengthRequested; row++)
         seqLengthArray[row] = data->lengths[row];
     if (paddingFill != NULL && data->fills)

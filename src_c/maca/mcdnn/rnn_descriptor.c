@@ -42,19 +42,13 @@ PackedNetwork rnn_network(const RnnDescriptor *rnn, const RnnData *x)
 
 mcdnnStatus_t mcdnnCreateRNNDescriptor(mcdnnRNNDescriptor_t *rnnDesc)
 {
-    Call call = us_call_begin("mcdnnCreateRNNDescriptor");
-    const RnnDescriptor initial = {0};
-    void *made = descriptor_create(&call, "rnnDesc", rnnDesc, HANDLE_RNN, &initial, sizeof initial);
-    if (made != NULL)
-        *rnnDesc = made;
-    return us_call_end(&call);
+    return descriptor_make("mcdnnCreateRNNDescriptor", "rnnDesc", rnnDesc, HANDLE_RNN,
+                           &(const RnnDescriptor){0}, sizeof(RnnDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyRNNDescriptor(mcdnnRNNDescriptor_t rnnDesc)
 {
-    Call call = us_call_begin("mcdnnDestroyRNNDescriptor");
-    descriptor_destroy(&call, "rnnDesc", rnnDesc, HANDLE_RNN);
-    return us_call_end(&call);
+    return descriptor_end("mcdnnDestroyRNNDescriptor", "rnnDesc", rnnDesc, HANDLE_RNN);
 }
 
 /* ---- the network ---- */
@@ -125,8 +119,6 @@ mcdnnStatus_t mcdnnSetRNNDescriptor_v8(
     }
     return us_call_end(&call);
 }
-
-#define GIVE(place, value) ((place) != NULL ? (void)(*(place) = (value)) : (void)0)
 
 mcdnnStatus_t mcdnnGetRNNDescriptor_v8(
     mcdnnRNNDescriptor_t rnnDesc, mcdnnRNNAlgo_t *algo, mcdnnRNNMode_t *cellMode,

@@ -26,19 +26,13 @@ static void check_images(Call *call, const Tensor *transformed)
 
 mcdnnStatus_t mcdnnCreateSpatialTransformerDescriptor(mcdnnSpatialTransformerDescriptor_t *stDesc)
 {
-    Call call = us_call_begin("mcdnnCreateSpatialTransformerDescriptor");
-    Tensor initial = {.lanes = 1};
-    void *made = descriptor_create(&call, "stDesc", stDesc, HANDLE_SPATIAL_TRANSFORMER, &initial, sizeof initial);
-    if (made != NULL)
-        *stDesc = made;
-    return us_call_end(&call);
+    return descriptor_make("mcdnnCreateSpatialTransformerDescriptor", "stDesc", stDesc, HANDLE_SPATIAL_TRANSFORMER,
+                           &(const Tensor){.lanes = 1}, sizeof(Tensor));
 }
 
 mcdnnStatus_t mcdnnDestroySpatialTransformerDescriptor(mcdnnSpatialTransformerDescriptor_t stDesc)
 {
-    Call call = us_call_begin("mcdnnDestroySpatialTransformerDescriptor");
-    descriptor_destroy(&call, "stDesc", stDesc, HANDLE_SPATIAL_TRANSFORMER);
-    return us_call_end(&call);
+    return descriptor_end("mcdnnDestroySpatialTransformerDescriptor", "stDesc", stDesc, HANDLE_SPATIAL_TRANSFORMER);
 }
 
 mcdnnStatus_t mcdnnSetSpatialTransformerNdDescriptor(

@@ -114,19 +114,13 @@ static mcdnnStatus_t store(Call *call, Tensor *descriptor, const Tensor *tensor)
 
 mcdnnStatus_t mcdnnCreateTensorDescriptor(mcdnnTensorDescriptor_t *tensorDesc)
 {
-    Call call = us_call_begin("mcdnnCreateTensorDescriptor");
-    Tensor initial = {.lanes = 1};
-    void *made = descriptor_create(&call, "tensorDesc", tensorDesc, HANDLE_TENSOR, &initial, sizeof initial);
-    if (made != NULL)
-        *tensorDesc = made;
-    return us_call_end(&call);
+    return descriptor_make("mcdnnCreateTensorDescriptor", "tensorDesc", tensorDesc, HANDLE_TENSOR,
+                           &(const Tensor){.lanes = 1}, sizeof(Tensor));
 }
 
 mcdnnStatus_t mcdnnDestroyTensorDescriptor(mcdnnTensorDescriptor_t tensorDesc)
 {
-    Call call = us_call_begin("mcdnnDestroyTensorDescriptor");
-    descriptor_destroy(&call, "tensorDesc", tensorDesc, HANDLE_TENSOR);
-    return us_call_end(&call);
+    return descriptor_end("mcdnnDestroyTensorDescriptor", "tensorDesc", tensorDesc, HANDLE_TENSOR);
 }
 
 mcdnnStatus_t mcdnnSetTensor4dDescriptor(
@@ -230,8 +224,7 @@ mcdnnStatus_t mcdnnGetTensor4dDescriptor(
     if (call.status != 0)
         return us_call_end(&call);
     View four = tensor_view(tensor, NULL, 4);
-    if (dataType != NULL)
-        *dataType = tensor->type;
+    GIVE(dataType, tensor->type);
     int *sizes[] = {n, c, h, w}, *strides[] = {nStride, cStride, hStride, wStride};
     for (int axis = 0; axis < 4; axis++) {
         give(sizes[axis], four.shape[axis]);
@@ -248,8 +241,7 @@ mcdnnStatus_t mcdnnGetTensorNdDescriptor(
     const Tensor *tensor = tensor_of(&call, tensorDesc);
     if (call.status != 0)
         return us_call_end(&call);
-    if (dataType != NULL)
-        *dataType = tensor->type;
+    GIVE(dataType, tensor->type);
     give(nbDims, tensor->rank);
     for (int axis = 0; axis < nbDimsRequested && axis < tensor->rank; axis++) {
         give(dimA != NULL ? &dimA[axis] : NULL, tensor->sizes[axis]);

@@ -149,19 +149,13 @@ static OpTensorDescriptor *descriptor(Call *call, mcdnnOpTensorDescriptor_t opTe
 
 mcdnnStatus_t mcdnnCreateOpTensorDescriptor(mcdnnOpTensorDescriptor_t *opTensorDesc)
 {
-    Call call = us_call_begin("mcdnnCreateOpTensorDescriptor");
-    OpTensorDescriptor initial = {0};
-    void *made = descriptor_create(&call, "opTensorDesc", opTensorDesc, HANDLE_OP_TENSOR, &initial, sizeof initial);
-    if (made != NULL)
-        *opTensorDesc = made;
-    return us_call_end(&call);
+    return descriptor_make("mcdnnCreateOpTensorDescriptor", "opTensorDesc", opTensorDesc, HANDLE_OP_TENSOR,
+                           &(const OpTensorDescriptor){0}, sizeof(OpTensorDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyOpTensorDescriptor(mcdnnOpTensorDescriptor_t opTensorDesc)
 {
-    Call call = us_call_begin("mcdnnDestroyOpTensorDescriptor");
-    descriptor_destroy(&call, "opTensorDesc", opTensorDesc, HANDLE_OP_TENSOR);
-    return us_call_end(&call);
+    return descriptor_end("mcdnnDestroyOpTensorDescriptor", "opTensorDesc", opTensorDesc, HANDLE_OP_TENSOR);
 }
 
 mcdnnStatus_t mcdnnSetOpTensorDescriptor(
@@ -184,12 +178,9 @@ mcdnnStatus_t mcdnnGetOpTensorDescriptor(
     Call call = us_call_begin("mcdnnGetOpTensorDescriptor");
     const OpTensorDescriptor *source = descriptor(&call, opTensorDesc);
     if (call.status == 0) {
-        if (opTensorOp != NULL)
-            *opTensorOp = source->op;
-        if (opTensorCompType != NULL)
-            *opTensorCompType = source->compute;
-        if (opTensorNanOpt != NULL)
-            *opTensorNanOpt = source->nan;
+        GIVE(opTensorOp, source->op);
+        GIVE(opTensorCompType, source->compute);
+        GIVE(opTensorNanOpt, source->nan);
     }
     return us_call_end(&call);
 }

@@ -28,20 +28,14 @@ static const TransformDescriptor *check_transform(Call *call, const char *parame
 
 mcdnnStatus_t mcdnnCreateTensorTransformDescriptor(mcdnnTensorTransformDescriptor_t *transformDesc)
 {
-    Call call = us_call_begin("mcdnnCreateTensorTransformDescriptor");
-    TransformDescriptor initial = {0};
-    void *made =
-        descriptor_create(&call, "transformDesc", transformDesc, HANDLE_TENSOR_TRANSFORM, &initial, sizeof initial);
-    if (made != NULL)
-        *transformDesc = made;
-    return us_call_end(&call);
+    return descriptor_make("mcdnnCreateTensorTransformDescriptor", "transformDesc", transformDesc, HANDLE_TENSOR_TRANSFORM,
+                           &(const TransformDescriptor){0}, sizeof(TransformDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyTensorTransformDescriptor(mcdnnTensorTransformDescriptor_t transformDesc)
 {
-    Call call = us_call_begin("mcdnnDestroyTensorTransformDescriptor");
-    descriptor_destroy(&call, "transformDesc", transformDesc, HANDLE_TENSOR_TRANSFORM);
-    return us_call_end(&call);
+    return descriptor_end("mcdnnDestroyTensorTransformDescriptor", "transformDesc", transformDesc,
+                          HANDLE_TENSOR_TRANSFORM);
 }
 
 static int32_t check_padding(Call *call, const char *parameter, const int32_t *padding, int axis)
@@ -92,10 +86,8 @@ mcdnnStatus_t mcdnnGetTensorTransformDescriptor(
     const TransformDescriptor *transform = descriptor(&call, "transformDesc", transformDesc);
     if (call.status != 0)
         return us_call_end(&call);
-    if (destFormat != NULL)
-        *destFormat = transform->format;
-    if (direction != NULL)
-        *direction = transform->direction;
+    GIVE(destFormat, transform->format);
+    GIVE(direction, transform->direction);
     for (int32_t axis = 0; axis < transform->rank && (uint32_t)axis < nbDimsRequested; axis++) {
         if (padBeforeA != NULL)
             padBeforeA[axis] = transform->before[axis];
