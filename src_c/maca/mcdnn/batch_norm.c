@@ -1,22 +1,6 @@
 /* Batch normalization: derive, inference, training, backward (mcdnn 6.2 to 6.6). */
 #include "norm_call.h"
 
-static bool is_per_activation(mcdnnBatchNormMode_t mode)
-{
-    return mode == MCDNN_BATCHNORM_PER_ACTIVATION;
-}
-
-static void check_mode(Call *call, mcdnnBatchNormMode_t mode)
-{
-    check_range(call, "mode", mode, MCDNN_BATCHNORM_PER_ACTIVATION, MCDNN_BATCHNORM_SPATIAL_PERSISTENT);
-}
-
-static void check_ops(Call *call, mcdnnBatchNormMode_t mode, mcdnnBatchNormOps_t bnOps)
-{
-    check_mode(call, mode);
-    check_range(call, "bnOps", bnOps, MCDNN_BATCHNORM_OPS_BN, MCDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION);
-}
-
 mcdnnStatus_t mcdnnDeriveBNTensorDescriptor(
     mcdnnTensorDescriptor_t derivedBnDesc, const mcdnnTensorDescriptor_t xDesc,
     mcdnnBatchNormMode_t mode)
@@ -24,10 +8,10 @@ mcdnnStatus_t mcdnnDeriveBNTensorDescriptor(
     Call call = us_call_begin("mcdnnDeriveBNTensorDescriptor");
     Tensor *derived = descriptor_of(&call, "derivedBnDesc", derivedBnDesc, HANDLE_TENSOR, "a tensor descriptor");
     const Tensor *x = check_tensor(&call, "xDesc", xDesc);
-    check_mode(&call, mode);
+    check_range(&call, "mode", mode, MCDNN_BATCHNORM_PER_ACTIVATION, MCDNN_BATCHNORM_SPATIAL_PERSISTENT);
     check_norm_rank(&call, "xDesc", x);
     if (call.status == 0)
-        *derived = norm_derived(x, is_per_activation(mode));
+        *derived = norm_derived(x, mode == MCDNN_BATCHNORM_PER_ACTIVATION);
     return us_call_end(&call);
 }
 
@@ -38,22 +22,19 @@ mcdnnStatus_t mcdnnBatchNormalizationForwardInference(
     const void *bnBias, const void *estimatedMean, const void *estimatedVariance, double epsilon)
 {
     NormCall norm = {.function = "mcdnnBatchNormalizationForwardInference",
-                     .per_activation = is_per_activation(mode),
+                     .mode = mode,
                      .alpha = alpha,
                      .beta = beta,
-                     .x = {"xDesc", xDesc, "x", x, NULL},
-                     .y = {"yDesc", yDesc, "y", y, NULL},
-                     .parameters = {"bnScaleBiasMeanVarDesc", bnScaleBiasMeanVarDesc, NULL, NULL, NULL},
+                     .x = norm_tensor("xDesc", xDesc, "x", x),
+                     .y = norm_tensor("yDesc", yDesc, "y", y),
+                     .parameters = norm_shape("bnScaleBiasMeanVarDesc", bnScaleBiasMeanVarDesc),
                      .scale = {"bnScale", bnScale},
                      .bias = {"bnBias", bnBias},
                      .mean = {"estimatedMean", estimatedMean},
                      .variance = {"estimatedVariance", estimatedVariance},
                      .epsilon = epsilon,
-                     .least_epsilon = MCDNN_BN_MIN_EPSILON,
-                     .takes_bfloat16 = true,
-                     .groups = 1};
+                     .takes_bfloat16 = true};
     norm_open_forward(&norm, handle);
-    check_mode(&norm.call, mode);
     return norm_infer(&norm);
 }
 
@@ -66,25 +47,22 @@ mcdnnStatus_t mcdnnBatchNormalizationForwardTraining(
     void *resultSaveInvVariance)
 {
     NormCall norm = {.function = "mcdnnBatchNormalizationForwardTraining",
-                     .per_activation = is_per_activation(mode),
+                     .mode = mode,
                      .alpha = alpha,
                      .beta = beta,
-                     .x = {"xDesc", xDesc, "x", x, NULL},
-                     .y = {"yDesc", yDesc, "y", y, NULL},
-                     .parameters = {"bnScaleBiasMeanVarDesc", bnScaleBiasMeanVarDesc, NULL, NULL, NULL},
+                     .x = norm_tensor("xDesc", xDesc, "x", x),
+                     .y = norm_tensor("yDesc", yDesc, "y", y),
+                     .parameters = norm_shape("bnScaleBiasMeanVarDesc", bnScaleBiasMeanVarDesc),
                      .scale = {"bnScale", bnScale},
                      .bias = {"bnBias", bnBias},
                      .factor = exponentialAverageFactor,
                      .running_mean = {"resultRunningMean", resultRunningMean},
                      .running_variance = {"resultRunningVariance", resultRunningVariance},
                      .epsilon = epsilon,
-                     .least_epsilon = MCDNN_BN_MIN_EPSILON,
                      .saved_mean = {"resultSaveMean", resultSaveMean},
                      .saved_inverse = {"resultSaveInvVariance", resultSaveInvVariance},
-                     .takes_bfloat16 = true,
-                     .groups = 1};
+                     .takes_bfloat16 = true};
     norm_open_forward(&norm, handle);
-    check_mode(&norm.call, mode);
     return norm_train(&norm);
 }
 
@@ -101,31 +79,27 @@ mcdnnStatus_t mcdnnBatchNormalizationForwardTrainingEx(
     (void)workspace; /* the kernel needs none; a small one is no error (mcdnn 6.2) */
     (void)workSpaceSizeInBytes;
     NormCall norm = {.function = "mcdnnBatchNormalizationForwardTrainingEx",
-                     .per_activation = is_per_activation(mode),
-                     .fused = bnOps != MCDNN_BATCHNORM_OPS_BN,
-                     .adds = bnOps == MCDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION,
+                     .mode = mode,
+                     .ops = bnOps,
                      .alpha = alpha,
                      .beta = beta,
-                     .x = {"xDesc", xDesc, "xData", xData, NULL},
-                     .z = {"zDesc", zDesc, "zData", zData, NULL},
-                     .y = {"yDesc", yDesc, "yData", yData, NULL},
-                     .parameters = {"bnScaleBiasMeanVarDesc", bnScaleBiasMeanVarDesc, NULL, NULL, NULL},
+                     .x = norm_tensor("xDesc", xDesc, "xData", xData),
+                     .z = norm_tensor("zDesc", zDesc, "zData", zData),
+                     .y = norm_tensor("yDesc", yDesc, "yData", yData),
+                     .parameters = norm_shape("bnScaleBiasMeanVarDesc", bnScaleBiasMeanVarDesc),
                      .scale = {"bnScaleData", bnScaleData},
                      .bias = {"bnBiasData", bnBiasData},
                      .factor = exponentialAverageFactor,
                      .running_mean = {"resultRunningMeanData", resultRunningMeanData},
                      .running_variance = {"resultRunningVarianceData", resultRunningVarianceData},
                      .epsilon = epsilon,
-                     .least_epsilon = MCDNN_BN_MIN_EPSILON,
                      .saved_mean = {"saveMean", saveMean},
                      .saved_inverse = {"saveInvVariance", saveInvVariance},
                      .activation_descriptor = activationDesc,
                      .reserve = reserveSpace,
                      .reserve_bytes = reserveSpaceSizeInBytes,
-                     .adds_half_only = true,
-                     .groups = 1};
+                     .adds_half_only = true};
     norm_open_forward(&norm, handle);
-    check_ops(&norm.call, mode, bnOps);
     return norm_train(&norm);
 }
 
@@ -139,25 +113,22 @@ mcdnnStatus_t mcdnnBatchNormalizationBackward(
     const void *savedInvVariance)
 {
     NormCall norm = {.function = "mcdnnBatchNormalizationBackward",
-                     .per_activation = is_per_activation(mode),
+                     .mode = mode,
                      .alpha = alphaDataDiff,
                      .beta = betaDataDiff,
                      .alpha_param = alphaParamDiff,
                      .beta_param = betaParamDiff,
-                     .x = {"xDesc", xDesc, "x", x, NULL},
-                     .dy = {"dyDesc", dyDesc, "dy", dy, NULL},
-                     .dx = {"dxDesc", dxDesc, "dx", dx, NULL},
-                     .parameters = {"bnScaleBiasDiffDesc", bnScaleBiasDiffDesc, NULL, NULL, NULL},
+                     .x = norm_tensor("xDesc", xDesc, "x", x),
+                     .dy = norm_tensor("dyDesc", dyDesc, "dy", dy),
+                     .dx = norm_tensor("dxDesc", dxDesc, "dx", dx),
+                     .parameters = norm_shape("bnScaleBiasDiffDesc", bnScaleBiasDiffDesc),
                      .scale = {"bnScale", bnScale},
                      .scale_gradient = {"resultBnScaleDiff", resultBnScaleDiff},
                      .bias_gradient = {"resultBnBiasDiff", resultBnBiasDiff},
                      .epsilon = epsilon,
-                     .least_epsilon = MCDNN_BN_MIN_EPSILON,
                      .mean = {"savedMean", savedMean},
-                     .variance = {"savedInvVariance", savedInvVariance},
-                     .groups = 1};
+                     .variance = {"savedInvVariance", savedInvVariance}};
     norm_open_backward(&norm, handle);
-    check_mode(&norm.call, mode);
     return norm_differentiate(&norm);
 }
 
@@ -178,31 +149,27 @@ mcdnnStatus_t mcdnnBatchNormalizationBackwardEx(
     (void)workspace;
     (void)workSpaceSizeInBytes;
     NormCall norm = {.function = "mcdnnBatchNormalizationBackwardEx",
-                     .per_activation = is_per_activation(mode),
-                     .fused = bnOps != MCDNN_BATCHNORM_OPS_BN,
-                     .adds = bnOps == MCDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION,
+                     .mode = mode,
+                     .ops = bnOps,
                      .alpha = alphaDataDiff,
                      .beta = betaDataDiff,
                      .alpha_param = alphaParamDiff,
                      .beta_param = betaParamDiff,
-                     .x = {"xDesc", xDesc, "xData", xData, NULL},
-                     .y = {"yDesc", yDesc, "yData", yData, NULL},
-                     .dy = {"dyDesc", dyDesc, "dyData", dyData, NULL},
-                     .z = {"dzDesc", dzDesc, "dzData", dzData, NULL},
-                     .dx = {"dxDesc", dxDesc, "dxData", dxData, NULL},
-                     .parameters = {"dBnScaleBiasDesc", dBnScaleBiasDesc, NULL, NULL, NULL},
+                     .x = norm_tensor("xDesc", xDesc, "xData", xData),
+                     .y = norm_tensor("yDesc", yDesc, "yData", yData),
+                     .dy = norm_tensor("dyDesc", dyDesc, "dyData", dyData),
+                     .z = norm_tensor("dzDesc", dzDesc, "dzData", dzData),
+                     .dx = norm_tensor("dxDesc", dxDesc, "dxData", dxData),
+                     .parameters = norm_shape("dBnScaleBiasDesc", dBnScaleBiasDesc),
                      .scale = {"bnScaleData", bnScaleData},
                      .scale_gradient = {"dBnScaleData", dBnScaleData},
                      .bias_gradient = {"dBnBiasData", dBnBiasData},
                      .epsilon = epsilon,
-                     .least_epsilon = MCDNN_BN_MIN_EPSILON,
                      .mean = {"savedMean", savedMean},
                      .variance = {"savedInvVariance", savedInvVariance},
                      .activation_descriptor = activationDesc,
                      .reserve = reserveSpace,
-                     .reserve_bytes = reserveSpaceSizeInBytes,
-                     .groups = 1};
+                     .reserve_bytes = reserveSpaceSizeInBytes};
     norm_open_backward(&norm, handle);
-    check_ops(&norm.call, mode, bnOps);
     return norm_differentiate(&norm);
 }

@@ -174,6 +174,24 @@ static mcdnnStatus_t conv_run(ConvCall *conv, int algorithm, const void *alpha, 
     return us_call_end(&conv->call);
 }
 
+typedef struct Pointer {
+    const char *name;
+    const void *data;
+} Pointer;
+
+/* A call without bias and activation. `pointers`: the two operands and the result. */
+static mcdnnStatus_t convolve(mcdnnHandle_t handle, ConvCall of, int algorithm, const void *alpha, const void *beta,
+                              const Pointer *pointers, ConvData data)
+{
+    ConvCall *conv = &of;
+    conv_open(conv, handle);
+    check_given(&conv->call, "alpha", alpha);
+    check_given(&conv->call, "beta", beta);
+    for (int i = 0; i < 3; i++)
+        check_given(&conv->call, pointers[i].name, pointers[i].data);
+    return conv_run(conv, algorithm, alpha, beta, &data);
+}
+
 mcdnnStatus_t mcdnnConvolutionForward(
     mcdnnHandle_t handle, const void *alpha, const mcdnnTensorDescriptor_t xDesc, const void *x,
     const mcdnnFilterDescriptor_t wDesc, const void *w, const mcdnnConvolutionDescriptor_t convDesc,
@@ -182,16 +200,10 @@ mcdnnStatus_t mcdnnConvolutionForward(
 {
     (void)workSpace;
     (void)workSpaceSizeInBytes;
-    ConvCall conv = {.function = "mcdnnConvolutionForward", .direction = CONV_FORWARD,
-                     .x_name = "xDesc", .w_name = "wDesc", .y_name = "yDesc",
-                     .x_descriptor = xDesc, .w_descriptor = wDesc, .y_descriptor = yDesc, .conv_descriptor = convDesc};
-    conv_open(&conv, handle);
-    check_given(&conv.call, "alpha", alpha);
-    check_given(&conv.call, "x", x);
-    check_given(&conv.call, "w", w);
-    check_given(&conv.call, "beta", beta);
-    check_given(&conv.call, "y", y);
-    return conv_run(&conv, (int)algo, alpha, beta, &(ConvData){.x = x, .w = w, .y = y});
+    return convolve(handle, conv_of("mcdnnConvolutionForward", CONV_FORWARD, "xDesc", xDesc, "wDesc", wDesc, "yDesc",
+                                    yDesc, convDesc),
+                    (int)algo, alpha, beta, (const Pointer[]){{"x", x}, {"w", w}, {"y", y}},
+                    (ConvData){.x = x, .w = w, .y = y});
 }
 
 mcdnnStatus_t mcdnnConvolutionBackwardData(
@@ -202,17 +214,10 @@ mcdnnStatus_t mcdnnConvolutionBackwardData(
 {
     (void)workSpace;
     (void)workSpaceSizeInBytes;
-    ConvCall conv = {.function = "mcdnnConvolutionBackwardData", .direction = CONV_DATA,
-                     .x_name = "dxDesc", .w_name = "wDesc", .y_name = "dyDesc",
-                     .x_descriptor = dxDesc, .w_descriptor = wDesc, .y_descriptor = dyDesc,
-                     .conv_descriptor = convDesc};
-    conv_open(&conv, handle);
-    check_given(&conv.call, "alpha", alpha);
-    check_given(&conv.call, "w", w);
-    check_given(&conv.call, "dy", dy);
-    check_given(&conv.call, "beta", beta);
-    check_given(&conv.call, "dx", dx);
-    return conv_run(&conv, (int)algo, alpha, beta, &(ConvData){.x = dx, .w = w, .y = dy});
+    return convolve(handle, conv_of("mcdnnConvolutionBackwardData", CONV_DATA, "dxDesc", dxDesc, "wDesc", wDesc,
+                                    "dyDesc", dyDesc, convDesc),
+                    (int)algo, alpha, beta, (const Pointer[]){{"w", w}, {"dy", dy}, {"dx", dx}},
+                    (ConvData){.x = dx, .w = w, .y = dy});
 }
 
 mcdnnStatus_t mcdnnConvolutionBackwardFilter(
@@ -223,17 +228,10 @@ mcdnnStatus_t mcdnnConvolutionBackwardFilter(
 {
     (void)workSpace;
     (void)workSpaceSizeInBytes;
-    ConvCall conv = {.function = "mcdnnConvolutionBackwardFilter", .direction = CONV_FILTER,
-                     .x_name = "xDesc", .w_name = "dwDesc", .y_name = "dyDesc",
-                     .x_descriptor = xDesc, .w_descriptor = dwDesc, .y_descriptor = dyDesc,
-                     .conv_descriptor = convDesc};
-    conv_open(&conv, handle);
-    check_given(&conv.call, "alpha", alpha);
-    check_given(&conv.call, "x", x);
-    check_given(&conv.call, "dy", dy);
-    check_given(&conv.call, "beta", beta);
-    check_given(&conv.call, "dw", dw);
-    return conv_run(&conv, (int)algo, alpha, beta, &(ConvData){.x = x, .w = dw, .y = dy});
+    return convolve(handle, conv_of("mcdnnConvolutionBackwardFilter", CONV_FILTER, "xDesc", xDesc, "dwDesc", dwDesc,
+                                    "dyDesc", dyDesc, convDesc),
+                    (int)algo, alpha, beta, (const Pointer[]){{"x", x}, {"dy", dy}, {"dw", dw}},
+                    (ConvData){.x = x, .w = dw, .y = dy});
 }
 
 /* ---- bias and activation (mcdnn-cnn 10) ---- */
@@ -273,9 +271,8 @@ mcdnnStatus_t mcdnnConvolutionBiasActivationForward(
 {
     (void)workSpace;
     (void)workSpaceSizeInBytes;
-    ConvCall conv = {.function = "mcdnnConvolutionBiasActivationForward", .direction = CONV_FORWARD,
-                     .x_name = "xDesc", .w_name = "wDesc", .y_name = "yDesc",
-                     .x_descriptor = xDesc, .w_descriptor = wDesc, .y_descriptor = yDesc, .conv_descriptor = convDesc};
+    ConvCall conv = conv_of("mcdnnConvolutionBiasActivationForward", CONV_FORWARD, "xDesc", xDesc, "wDesc", wDesc,
+                            "yDesc", yDesc, convDesc);
     conv_open(&conv, handle);
     Call *call = &conv.call;
     const Tensor *tz = check_tensor(call, "zDesc", zDesc), *tb = check_tensor(call, "biasDesc", biasDesc);

@@ -45,6 +45,11 @@ typedef struct ConvCall {
     Tensor w;
 } ConvCall;
 
+/* What a function was given of x (or dx), the filter and y (or dy), under the names of its prototype. */
+ConvCall conv_of(const char *function, ConvDirection direction, const char *x_name, mcdnnTensorDescriptor_t x,
+                 const char *w_name, mcdnnFilterDescriptor_t w, const char *y_name, mcdnnTensorDescriptor_t y,
+                 mcdnnConvolutionDescriptor_t convDesc);
+
 /* Begins the call: handle and descriptors. Pointers and ranges come next, then the remaining checks. */
 void conv_open(ConvCall *conv, mcdnnHandle_t handle);
 void conv_check(ConvCall *conv);

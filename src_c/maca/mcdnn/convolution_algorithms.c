@@ -14,16 +14,6 @@ _Static_assert(sizeof(Result) == sizeof(mcdnnConvolutionBwdDataAlgoPerf_t) &&
 
 enum { MOST_ALGORITHMS = 8 };
 
-/* What a function was given of x (or dx), the filter and y (or dy), under the names of its prototype. */
-static ConvCall conv_of(const char *function, ConvDirection direction, const char *x_name, mcdnnTensorDescriptor_t x,
-                        const char *w_name, mcdnnFilterDescriptor_t w, const char *y_name, mcdnnTensorDescriptor_t y,
-                        mcdnnConvolutionDescriptor_t convDesc)
-{
-    return (ConvCall){.function = function, .direction = direction,
-                      .x_name = x_name, .w_name = w_name, .y_name = y_name, .x_descriptor = x,
-                      .w_descriptor = w, .y_descriptor = y, .conv_descriptor = convDesc};
-}
-
 /* ---- workspace and counts ---- */
 
 static mcdnnStatus_t give_workspace_size(mcdnnHandle_t handle, ConvCall of, int algorithm, size_t *size)

@@ -2,6 +2,15 @@
 #include "convolution.h"
 #include "filter.h"
 
+ConvCall conv_of(const char *function, ConvDirection direction, const char *x_name, mcdnnTensorDescriptor_t x,
+                 const char *w_name, mcdnnFilterDescriptor_t w, const char *y_name, mcdnnTensorDescriptor_t y,
+                 mcdnnConvolutionDescriptor_t convDesc)
+{
+    return (ConvCall){.function = function, .direction = direction,
+                      .x_name = x_name, .w_name = w_name, .y_name = y_name, .x_descriptor = x,
+                      .w_descriptor = w, .y_descriptor = y, .conv_descriptor = convDesc};
+}
+
 void conv_open(ConvCall *conv, mcdnnHandle_t handle)
 {
     Call *call = &conv->call;

@@ -1,12 +1,5 @@
 #include "norm.h"
 
-void check_norm_modes(Call *call, mcdnnNormMode_t mode, mcdnnNormOps_t normOps, mcdnnNormAlgo_t algo)
-{
-    check_range(call, "mode", mode, MCDNN_NORM_PER_ACTIVATION, MCDNN_NORM_PER_CHANNEL);
-    check_range(call, "normOps", normOps, MCDNN_NORM_OPS_NORM, MCDNN_NORM_OPS_NORM_ADD_ACTIVATION);
-    check_range(call, "algo", algo, MCDNN_NORM_ALGO_STANDARD, MCDNN_NORM_ALGO_PERSIST);
-}
-
 void check_norm_groups(Call *call, int groupCnt)
 {
     us_require(call, groupCnt == 1, "groupCnt", "one", MCDNN_STATUS_NOT_SUPPORTED, "groupCnt is %d, supported is 1",

@@ -5,8 +5,7 @@
 #include "check.h"
 #include "kernels/norm/batch_norm.h"
 
-/* Of the Normalization functions: mode/range, normOps/range, algo/range; groupCnt/one */
-void check_norm_modes(Call *call, mcdnnNormMode_t mode, mcdnnNormOps_t normOps, mcdnnNormAlgo_t algo);
+/* Of the Normalization functions: groupCnt/one */
 void check_norm_groups(Call *call, int groupCnt);
 
 /* parameter/rank: not 4 or 5 */

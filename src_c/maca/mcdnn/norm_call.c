@@ -29,6 +29,26 @@ static void open_parameters(NormCall *norm)
         norm->statistics.tensor = norm->parameters.tensor;
 }
 
+static void begin(NormCall *norm, mcdnnHandle_t handle)
+{
+    norm->per_activation = norm->mode == MCDNN_NORM_PER_ACTIVATION;
+    norm->fused = norm->ops != MCDNN_NORM_OPS_NORM;
+    norm->adds = norm->ops == MCDNN_NORM_OPS_NORM_ADD_ACTIVATION;
+    norm->call = us_call_begin(norm->function);
+    norm->dnn = check_handle(&norm->call, handle);
+}
+
+static void check_modes(NormCall *norm)
+{
+    Call *call = &norm->call;
+    const bool newer = norm->interface == NORMALIZATION;
+    check_range(call, "mode", norm->mode, 0, newer ? (int)MCDNN_NORM_PER_CHANNEL : (int)MCDNN_BATCHNORM_SPATIAL_PERSISTENT);
+    check_range(call, newer ? "normOps" : "bnOps", norm->ops, 0, MCDNN_NORM_OPS_NORM_ADD_ACTIVATION);
+    if (newer)
+        check_range(call, "algo", norm->algo, MCDNN_NORM_ALGO_STANDARD, MCDNN_NORM_ALGO_PERSIST);
+}
+
+/* The end of what opens a call. */
 static void open_activation(NormCall *norm)
 {
     if (norm->fused)
@@ -38,13 +58,12 @@ static void open_activation(NormCall *norm)
         check_pointer(norm, norm->z.name, norm->z.pointer);
     }
     check_size_place(norm);
+    check_modes(norm);
 }
 
 void norm_open_forward(NormCall *norm, mcdnnHandle_t handle)
 {
-    Call *call = &norm->call;
-    *call = us_call_begin(norm->function);
-    norm->dnn = check_handle(call, handle);
+    begin(norm, handle);
     open_tensor(norm, &norm->x);
     open_tensor(norm, &norm->y);
     open_parameters(norm);
@@ -64,19 +83,18 @@ void norm_open_forward(NormCall *norm, mcdnnHandle_t handle)
 void norm_open_reserve(NormCall *norm, mcdnnHandle_t handle)
 {
     norm->is_query = true;
-    norm->call = us_call_begin(norm->function);
-    norm->dnn = check_handle(&norm->call, handle);
+    begin(norm, handle);
+    norm->adds = false; /* the mask has one size with and without */
     if (norm->fused)
         norm->activation = check_activation(&norm->call, norm->activation_descriptor);
     open_tensor(norm, &norm->x);
     check_size_place(norm);
+    check_modes(norm);
 }
 
 void norm_open_backward(NormCall *norm, mcdnnHandle_t handle)
 {
-    Call *call = &norm->call;
-    *call = us_call_begin(norm->function);
-    norm->dnn = check_handle(call, handle);
+    begin(norm, handle);
     open_tensor(norm, &norm->x);
     open_tensor(norm, &norm->dy);
     open_tensor(norm, &norm->dx);
@@ -131,6 +149,16 @@ static void check_statistics(NormCall *norm, int32_t status)
                               norm->parameters.descriptor_name, norm->parameters.tensor);
 }
 
+static void check_epsilon(NormCall *norm)
+{
+    check_norm_epsilon(&norm->call, norm->epsilon, norm->interface == BATCH_NORM ? MCDNN_BN_MIN_EPSILON : 0);
+}
+
+static bool takes_bfloat16(const NormCall *norm)
+{
+    return norm->takes_bfloat16 || norm->interface == NORMALIZATION;
+}
+
 static void check_reserve(NormCall *norm)
 {
     check_norm_reserve(&norm->call, norm->reserve, norm->reserve_bytes, norm->x.tensor, norm->per_activation);
@@ -138,7 +166,7 @@ static void check_reserve(NormCall *norm)
 
 static void check_types(NormCall *norm)
 {
-    check_norm_type(&norm->call, norm->x.descriptor_name, norm->x.tensor, norm->takes_bfloat16);
+    check_norm_type(&norm->call, norm->x.descriptor_name, norm->x.tensor, takes_bfloat16(norm));
     check_norm_parameter_type(&norm->call, norm->parameters.descriptor_name, norm->parameters.tensor, norm->x.tensor);
 }
 
@@ -155,7 +183,8 @@ static void check_fused(NormCall *norm, bool forward, const NormTensor *const *o
         check_norm_channels_last(call, norm->z.descriptor_name, norm->z.tensor);
     if (norm->adds && norm->adds_half_only)
         check_norm_sum_type(call, norm->z.descriptor_name, norm->z.tensor);
-    check_norm_groups(call, norm->groups);
+    if (norm->interface == NORMALIZATION)
+        check_norm_groups(call, norm->groups);
 }
 
 /* ---- launch ---- */
@@ -214,7 +243,7 @@ mcdnnStatus_t norm_infer(NormCall *norm)
     check_rank(norm, &norm->x);
     check_rank(norm, &norm->y);
     check_shape(norm);
-    check_norm_epsilon(&norm->call, norm->epsilon, norm->least_epsilon);
+    check_epsilon(norm);
     check_like(norm, &norm->y);
     check_like(norm, &norm->z);
     check_types(norm);
@@ -241,7 +270,7 @@ static void check_training(NormCall *norm)
     check_shape(norm);
     check_pair(norm, &norm->saved_mean, &norm->saved_inverse);
     check_pair(norm, &norm->running_mean, &norm->running_variance);
-    check_norm_epsilon(&norm->call, norm->epsilon, norm->least_epsilon);
+    check_epsilon(norm);
     check_like(norm, &norm->y);
     check_like(norm, &norm->z);
     if (!norm->is_query && norm->fused && norm->call.status == 0 && norm->activation->mode == MCDNN_ACTIVATION_RELU)
@@ -280,7 +309,7 @@ static void check_differentiation(NormCall *norm)
     check_rank(norm, &norm->dx);
     check_shape(norm);
     check_pair(norm, &norm->mean, &norm->variance);
-    check_norm_epsilon(&norm->call, norm->epsilon, norm->least_epsilon);
+    check_epsilon(norm);
     check_like(norm, &norm->y);
     check_like(norm, &norm->dy);
     check_like(norm, &norm->dx);
@@ -342,7 +371,7 @@ mcdnnStatus_t norm_differentiate_size(NormCall *norm)
 mcdnnStatus_t norm_reserve_size(NormCall *norm)
 {
     check_rank(norm, &norm->x);
-    check_norm_type(&norm->call, norm->x.descriptor_name, norm->x.tensor, norm->takes_bfloat16);
+    check_norm_type(&norm->call, norm->x.descriptor_name, norm->x.tensor, takes_bfloat16(norm));
     check_fused(norm, true, (const NormTensor *const[]){&norm->x, NULL});
     const bool masked = norm->call.status == 0 && norm->fused;
     return give_size(norm, masked ? norm_reserve_bytes(norm->x.tensor, norm->per_activation) : 0);

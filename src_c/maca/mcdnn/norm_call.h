@@ -18,21 +18,37 @@ typedef struct NormTensor {
     const Tensor *tensor; /* once checked; NULL: not given */
 } NormTensor;
 
+static inline NormTensor norm_tensor(const char *descriptor_name, mcdnnTensorDescriptor_t descriptor, const char *name,
+                                     const void *pointer)
+{
+    return (NormTensor){descriptor_name, descriptor, name, pointer, NULL};
+}
+
+static inline NormTensor norm_shape(const char *descriptor_name, mcdnnTensorDescriptor_t descriptor)
+{
+    return norm_tensor(descriptor_name, descriptor, NULL, NULL);
+}
+
+/* Both count modes and operations alike: mode 0 normalizes each activation, the operations are without an activation,
+ * with one, with one after adding a tensor. */
+typedef enum NormInterface { BATCH_NORM, NORMALIZATION } NormInterface;
+
 typedef struct NormCall {
     const char *function;
-    bool per_activation, fused, adds; /* fused: with an activation; adds: a tensor before it */
+    NormInterface interface;
+    int mode, ops, algo, groups; /* algo and groups: of NORMALIZATION */
+    bool per_activation, fused, adds; /* from mode and ops: fused with an activation; adds a tensor before it */
     const void *alpha, *beta, *alpha_param, *beta_param;
     NormTensor x, z, y, dy, dx; /* z: backwards dz */
     NormTensor parameters, statistics; /* descriptors; without a name, the statistics are described as the parameters */
     NormPointer scale, bias, scale_gradient, bias_gradient;
     NormPointer mean, variance; /* inputs: estimated, or as saved */
     NormPointer running_mean, running_variance, saved_mean, saved_inverse;
-    double factor, epsilon, least_epsilon;
-    bool takes_bfloat16, adds_half_only; /* types that the function's table has */
+    double factor, epsilon;
+    bool takes_bfloat16, adds_half_only; /* types that the function's table has; NORMALIZATION takes BFLOAT16 */
     mcdnnActivationDescriptor_t activation_descriptor;
     void *reserve;
     size_t reserve_bytes;
-    int groups;
     bool is_query; /* of a size: descriptors only */
     size_t *size;
     Call call;
@@ -40,7 +56,7 @@ typedef struct NormCall {
     const ActivationDescriptor *activation;
 } NormCall;
 
-/* Begin the call: handle, descriptors and pointers. What comes next is the range of the modes. */
+/* Begin the call: handle, descriptors, pointers, ranges. */
 void norm_open_forward(NormCall *norm, mcdnnHandle_t handle);
 void norm_open_backward(NormCall *norm, mcdnnHandle_t handle);
 void norm_open_reserve(NormCall *norm, mcdnnHandle_t handle); /* of the query that has x only */

@@ -32,26 +32,25 @@ mcdnnStatus_t mcdnnNormalizationForwardInference(
     double epsilon, int groupCnt)
 {
     NormCall norm = {.function = "mcdnnNormalizationForwardInference",
-                     .per_activation = mode == MCDNN_NORM_PER_ACTIVATION,
-                     .fused = normOps != MCDNN_NORM_OPS_NORM,
-                     .adds = normOps == MCDNN_NORM_OPS_NORM_ADD_ACTIVATION,
+                     .interface = NORMALIZATION,
+                     .mode = mode,
+                     .ops = normOps,
+                     .algo = algo,
                      .alpha = alpha,
                      .beta = beta,
-                     .x = {"xDesc", xDesc, "x", x, NULL},
-                     .parameters = {"normScaleBiasDesc", normScaleBiasDesc, NULL, NULL, NULL},
+                     .x = norm_tensor("xDesc", xDesc, "x", x),
+                     .parameters = norm_shape("normScaleBiasDesc", normScaleBiasDesc),
                      .scale = {"normScale", normScale},
                      .bias = {"normBias", normBias},
-                     .statistics = {"normMeanVarDesc", normMeanVarDesc, NULL, NULL, NULL},
+                     .statistics = norm_shape("normMeanVarDesc", normMeanVarDesc),
                      .mean = {"estimatedMean", estimatedMean},
                      .variance = {"estimatedVariance", estimatedVariance},
-                     .z = {"zDesc", zDesc, "z", z, NULL},
+                     .z = norm_tensor("zDesc", zDesc, "z", z),
                      .activation_descriptor = activationDesc,
-                     .y = {"yDesc", yDesc, "y", y, NULL},
+                     .y = norm_tensor("yDesc", yDesc, "y", y),
                      .epsilon = epsilon,
-                     .takes_bfloat16 = true,
                      .groups = groupCnt};
     norm_open_forward(&norm, handle);
-    check_norm_modes(&norm.call, mode, normOps, algo);
     return norm_infer(&norm);
 }
 
@@ -70,31 +69,30 @@ mcdnnStatus_t mcdnnNormalizationForwardTraining(
     (void)workspace; /* the kernel needs none; a small one is no error (mcdnn 6.2) */
     (void)workSpaceSizeInBytes;
     NormCall norm = {.function = "mcdnnNormalizationForwardTraining",
-                     .per_activation = mode == MCDNN_NORM_PER_ACTIVATION,
-                     .fused = normOps != MCDNN_NORM_OPS_NORM,
-                     .adds = normOps == MCDNN_NORM_OPS_NORM_ADD_ACTIVATION,
+                     .interface = NORMALIZATION,
+                     .mode = mode,
+                     .ops = normOps,
+                     .algo = algo,
                      .alpha = alpha,
                      .beta = beta,
-                     .x = {"xDesc", xDesc, "xData", xData, NULL},
-                     .parameters = {"normScaleBiasDesc", normScaleBiasDesc, NULL, NULL, NULL},
+                     .x = norm_tensor("xDesc", xDesc, "xData", xData),
+                     .parameters = norm_shape("normScaleBiasDesc", normScaleBiasDesc),
                      .scale = {"normScale", normScale},
                      .bias = {"normBias", normBias},
                      .factor = exponentialAverageFactor,
-                     .statistics = {"normMeanVarDesc", normMeanVarDesc, NULL, NULL, NULL},
+                     .statistics = norm_shape("normMeanVarDesc", normMeanVarDesc),
                      .running_mean = {"resultRunningMean", resultRunningMean},
                      .running_variance = {"resultRunningVariance", resultRunningVariance},
                      .epsilon = epsilon,
                      .saved_mean = {"resultSaveMean", resultSaveMean},
                      .saved_inverse = {"resultSaveInvVariance", resultSaveInvVariance},
                      .activation_descriptor = activationDesc,
-                     .z = {"zDesc", zDesc, "zData", zData, NULL},
-                     .y = {"yDesc", yDesc, "yData", yData, NULL},
+                     .z = norm_tensor("zDesc", zDesc, "zData", zData),
+                     .y = norm_tensor("yDesc", yDesc, "yData", yData),
                      .reserve = reserveSpace,
                      .reserve_bytes = reserveSpaceSizeInBytes,
-                     .takes_bfloat16 = true,
                      .groups = groupCnt};
     norm_open_forward(&norm, handle);
-    check_norm_modes(&norm.call, mode, normOps, algo);
     return norm_train(&norm);
 }
 
@@ -116,32 +114,31 @@ mcdnnStatus_t mcdnnNormalizationBackward(
     (void)workSpace;
     (void)workSpaceSizeInBytes;
     NormCall norm = {.function = "mcdnnNormalizationBackward",
-                     .per_activation = mode == MCDNN_NORM_PER_ACTIVATION,
-                     .fused = normOps != MCDNN_NORM_OPS_NORM,
-                     .adds = normOps == MCDNN_NORM_OPS_NORM_ADD_ACTIVATION,
+                     .interface = NORMALIZATION,
+                     .mode = mode,
+                     .ops = normOps,
+                     .algo = algo,
                      .alpha = alphaDataDiff,
                      .beta = betaDataDiff,
                      .alpha_param = alphaParamDiff,
                      .beta_param = betaParamDiff,
-                     .x = {"xDesc", xDesc, "xData", xData, NULL},
-                     .y = {"yDesc", yDesc, "yData", yData, NULL},
-                     .dy = {"dyDesc", dyDesc, "dyData", dyData, NULL},
-                     .z = {"dzDesc", dzDesc, "dzData", dzData, NULL},
-                     .dx = {"dxDesc", dxDesc, "dxData", dxData, NULL},
-                     .parameters = {"dNormScaleBiasDesc", dNormScaleBiasDesc, NULL, NULL, NULL},
+                     .x = norm_tensor("xDesc", xDesc, "xData", xData),
+                     .y = norm_tensor("yDesc", yDesc, "yData", yData),
+                     .dy = norm_tensor("dyDesc", dyDesc, "dyData", dyData),
+                     .z = norm_tensor("dzDesc", dzDesc, "dzData", dzData),
+                     .dx = norm_tensor("dxDesc", dxDesc, "dxData", dxData),
+                     .parameters = norm_shape("dNormScaleBiasDesc", dNormScaleBiasDesc),
                      .scale = {"normScaleData", normScaleData},
                      .scale_gradient = {"dNormScaleData", dNormScaleData},
                      .bias_gradient = {"dNormBiasData", dNormBiasData},
                      .epsilon = epsilon,
-                     .statistics = {"normMeanVarDesc", normMeanVarDesc, NULL, NULL, NULL},
+                     .statistics = norm_shape("normMeanVarDesc", normMeanVarDesc),
                      .mean = {"savedMean", savedMean},
                      .variance = {"savedInvVariance", savedInvVariance},
                      .activation_descriptor = activationDesc,
                      .reserve = reserveSpace,
                      .reserve_bytes = reserveSpaceSizeInBytes,
-                     .takes_bfloat16 = true,
                      .groups = groupCnt};
     norm_open_backward(&norm, handle);
-    check_norm_modes(&norm.call, mode, normOps, algo);
     return norm_differentiate(&norm);
 }

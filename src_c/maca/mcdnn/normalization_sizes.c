@@ -9,21 +9,20 @@ mcdnnStatus_t mcdnnGetNormalizationForwardTrainingWorkspaceSize(
     const mcdnnTensorDescriptor_t normMeanVarDesc, size_t *sizeInBytes, int groupCnt)
 {
     NormCall norm = {.function = "mcdnnGetNormalizationForwardTrainingWorkspaceSize",
-                     .per_activation = mode == MCDNN_NORM_PER_ACTIVATION,
-                     .fused = normOps != MCDNN_NORM_OPS_NORM,
-                     .adds = normOps == MCDNN_NORM_OPS_NORM_ADD_ACTIVATION,
-                     .x = {.descriptor_name = "xDesc", .descriptor = xDesc},
-                     .z = {.descriptor_name = "zDesc", .descriptor = zDesc},
-                     .y = {.descriptor_name = "yDesc", .descriptor = yDesc},
-                     .parameters = {.descriptor_name = "normScaleBiasDesc", .descriptor = normScaleBiasDesc},
-                     .statistics = {.descriptor_name = "normMeanVarDesc", .descriptor = normMeanVarDesc},
+                     .interface = NORMALIZATION,
+                     .mode = mode,
+                     .ops = normOps,
+                     .algo = algo,
+                     .x = norm_shape("xDesc", xDesc),
+                     .z = norm_shape("zDesc", zDesc),
+                     .y = norm_shape("yDesc", yDesc),
+                     .parameters = norm_shape("normScaleBiasDesc", normScaleBiasDesc),
+                     .statistics = norm_shape("normMeanVarDesc", normMeanVarDesc),
                      .activation_descriptor = activationDesc,
-                     .takes_bfloat16 = true,
                      .groups = groupCnt,
                      .is_query = true,
                      .size = sizeInBytes};
     norm_open_forward(&norm, handle);
-    check_norm_modes(&norm.call, mode, normOps, algo);
     return norm_train_size(&norm);
 }
 
@@ -36,23 +35,22 @@ mcdnnStatus_t mcdnnGetNormalizationBackwardWorkspaceSize(
     const mcdnnTensorDescriptor_t normMeanVarDesc, size_t *sizeInBytes, int groupCnt)
 {
     NormCall norm = {.function = "mcdnnGetNormalizationBackwardWorkspaceSize",
-                     .per_activation = mode == MCDNN_NORM_PER_ACTIVATION,
-                     .fused = normOps != MCDNN_NORM_OPS_NORM,
-                     .adds = normOps == MCDNN_NORM_OPS_NORM_ADD_ACTIVATION,
-                     .x = {.descriptor_name = "xDesc", .descriptor = xDesc},
-                     .y = {.descriptor_name = "yDesc", .descriptor = yDesc},
-                     .dy = {.descriptor_name = "dyDesc", .descriptor = dyDesc},
-                     .z = {.descriptor_name = "dzDesc", .descriptor = dzDesc},
-                     .dx = {.descriptor_name = "dxDesc", .descriptor = dxDesc},
-                     .parameters = {.descriptor_name = "dNormScaleBiasDesc", .descriptor = dNormScaleBiasDesc},
-                     .statistics = {.descriptor_name = "normMeanVarDesc", .descriptor = normMeanVarDesc},
+                     .interface = NORMALIZATION,
+                     .mode = mode,
+                     .ops = normOps,
+                     .algo = algo,
+                     .x = norm_shape("xDesc", xDesc),
+                     .y = norm_shape("yDesc", yDesc),
+                     .dy = norm_shape("dyDesc", dyDesc),
+                     .z = norm_shape("dzDesc", dzDesc),
+                     .dx = norm_shape("dxDesc", dxDesc),
+                     .parameters = norm_shape("dNormScaleBiasDesc", dNormScaleBiasDesc),
+                     .statistics = norm_shape("normMeanVarDesc", normMeanVarDesc),
                      .activation_descriptor = activationDesc,
-                     .takes_bfloat16 = true,
                      .groups = groupCnt,
                      .is_query = true,
                      .size = sizeInBytes};
     norm_open_backward(&norm, handle);
-    check_norm_modes(&norm.call, mode, normOps, algo);
     return norm_differentiate_size(&norm);
 }
 
@@ -62,15 +60,15 @@ mcdnnStatus_t mcdnnGetNormalizationTrainingReserveSpaceSize(
     size_t *sizeInBytes, int groupCnt)
 {
     NormCall norm = {.function = "mcdnnGetNormalizationTrainingReserveSpaceSize",
-                     .per_activation = mode == MCDNN_NORM_PER_ACTIVATION,
-                     .fused = normOps != MCDNN_NORM_OPS_NORM,
-                     .x = {.descriptor_name = "xDesc", .descriptor = xDesc},
+                     .interface = NORMALIZATION,
+                     .mode = mode,
+                     .ops = normOps,
+                     .algo = algo,
+                     .x = norm_shape("xDesc", xDesc),
                      .activation_descriptor = activationDesc,
-                     .takes_bfloat16 = true,
                      .groups = groupCnt,
                      .is_query = true,
                      .size = sizeInBytes};
     norm_open_reserve(&norm, handle);
-    check_norm_modes(&norm.call, mode, normOps, algo);
     return norm_reserve_size(&norm);
 }

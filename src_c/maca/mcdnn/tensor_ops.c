@@ -10,136 +10,105 @@ typedef struct OpTensorDescriptor {
     mcdnnNanPropagation_t nan;
 } OpTensorDescriptor;
 
-static void add_operand(Launch *launch, const char *parameter, const Tensor *tensor, const void *data)
-{
-    View view = tensor != NULL ? tensor_view(tensor, data, 1) : us_view_absent();
-    us_launch_view(launch, parameter, &view);
-}
-
 /* parameter/broadcast: a size that is neither that of the output nor 1 */
-static void check_broadcast(Call *call, const char *parameter, const Tensor *tensor, const char *output_parameter,
-                            const Tensor *output)
+static void check_broadcast(Call *call, const Operand *operand, const Operand *output)
 {
-    ShapeText text, wanted;
-    bool fits = call->status == 0 && tensor->rank == output->rank;
-    for (int32_t axis = 0; fits && axis < output->rank; axis++)
-        fits = tensor->sizes[axis] == output->sizes[axis] || tensor->sizes[axis] == 1;
-    us_require(call, fits, parameter, "broadcast", MCDNN_STATUS_BAD_PARAM,
-               "%s is %s, which does not spread over %s, %s",
-               parameter, sizes_text(tensor, text), output_parameter, sizes_text(output, wanted));
+    const Tensor *tensor = operand->tensor, *wanted = output->tensor;
+    ShapeText text, wanted_text;
+    bool fits = call->status == 0 && tensor->rank == wanted->rank;
+    for (int32_t axis = 0; fits && axis < wanted->rank; axis++)
+        fits = tensor->sizes[axis] == wanted->sizes[axis] || tensor->sizes[axis] == 1;
+    us_require(call, fits, operand->shape_name, "broadcast", MCDNN_STATUS_BAD_PARAM,
+               "%s is %s, which does not spread over %s, %s", operand->shape_name, sizes_text(tensor, text),
+               output->shape_name, sizes_text(wanted, wanted_text));
 }
 
-static void launch_arithmetic(Call *call, const Dnn *dnn, Launch *launch, const TensorArithmetic *kernel)
+/* c from a and b, either of which may be absent: the end of a call. */
+static mcdnnStatus_t compute(Call *call, const Dnn *dnn, const Operand *a, const Operand *b, const Operand *c,
+                             const TensorArithmetic *kernel)
 {
-    us_launch_output(launch, kernel->beta != 0.0); /* the operand added last */
-    us_launch_kernel(launch, us_tensor_arithmetic, kernel, sizeof *kernel);
-    submit(call, dnn, launch);
+    Launch launch;
+    us_launch_begin(&launch, call->function);
+    launch_optional(&launch, a->name, a->tensor, a->data, 1);
+    launch_optional(&launch, b->name, b->tensor, b->data, 1);
+    launch_output(&launch, c->name, c->tensor, c->data, 1, kernel->beta);
+    return run_kernel(call, dnn, &launch, us_tensor_arithmetic, kernel, sizeof *kernel);
+}
+
+static const Operand no_operand = {.name = "b"};
+
+/* A tensor that becomes a value, or that many times itself. */
+static mcdnnStatus_t change(const char *function, mcdnnHandle_t handle, mcdnnTensorDescriptor_t yDesc, void *y,
+                            const char *factor_name, const void *factor, TensorOperation operation)
+{
+    static const TensorRule rules[] = {{FLOAT_TYPE, 0, 0}, {APART, 0, 0}};
+    Operand it = operand("yDesc", yDesc, "y", y);
+    Call call = us_call_begin(function);
+    const Dnn *dnn = check_handle(&call, handle);
+    check_shapes(&call, &it, 1);
+    check_pointers(&call, &it, 1);
+    check_given(&call, factor_name, factor);
+    check_rules(&call, MCDNN_STATUS_BAD_PARAM, &it, rules, COUNT_OF(rules));
+    if (call.status != 0)
+        return us_call_end(&call);
+    return compute(&call, dnn, operation == TENSOR_FILL ? &no_operand : &it, &no_operand, &it,
+                   &(TensorArithmetic){.operation = operation, .alpha1 = scaling_factor(factor, it.tensor)});
 }
 
 mcdnnStatus_t mcdnnSetTensor(
     mcdnnHandle_t handle, const mcdnnTensorDescriptor_t yDesc, void *y, const void *valuePtr)
 {
-    Call call = us_call_begin("mcdnnSetTensor");
-    const Dnn *dnn = check_handle(&call, handle);
-    const Tensor *ty = check_tensor(&call, "yDesc", yDesc);
-    check_given(&call, "y", y);
-    check_given(&call, "valuePtr", valuePtr);
-    check_float_type(&call, "yDesc", ty);
-    check_apart(&call, "yDesc", ty);
-    if (call.status == 0) {
-        Launch launch;
-        us_launch_begin(&launch, call.function);
-        add_operand(&launch, "a", NULL, NULL);
-        add_operand(&launch, "b", NULL, NULL);
-        add_operand(&launch, "y", ty, y);
-        TensorArithmetic kernel = {.operation = TENSOR_FILL, .alpha1 = scaling_factor(valuePtr, ty)};
-        launch_arithmetic(&call, dnn, &launch, &kernel);
-    }
-    return us_call_end(&call);
+    return change("mcdnnSetTensor", handle, yDesc, y, "valuePtr", valuePtr, TENSOR_FILL);
 }
 
 mcdnnStatus_t mcdnnScaleTensor(
     mcdnnHandle_t handle, const mcdnnTensorDescriptor_t yDesc, void *y, const void *alpha)
 {
-    Call call = us_call_begin("mcdnnScaleTensor");
-    const Dnn *dnn = check_handle(&call, handle);
-    const Tensor *ty = check_tensor(&call, "yDesc", yDesc);
-    check_given(&call, "y", y);
-    check_given(&call, "alpha", alpha);
-    check_float_type(&call, "yDesc", ty);
-    check_apart(&call, "yDesc", ty);
-    if (call.status == 0) {
-        Launch launch;
-        us_launch_begin(&launch, call.function);
-        add_operand(&launch, "y", ty, y);
-        add_operand(&launch, "b", NULL, NULL);
-        add_operand(&launch, "y", ty, y);
-        TensorArithmetic kernel = {.operation = TENSOR_SCALE, .alpha1 = scaling_factor(alpha, ty)};
-        launch_arithmetic(&call, dnn, &launch, &kernel);
-    }
-    return us_call_end(&call);
+    return change("mcdnnScaleTensor", handle, yDesc, y, "alpha", alpha, TENSOR_SCALE);
+}
+
+enum { SOURCE, RESULT };
+
+static mcdnnStatus_t blend(Call *call, const Dnn *dnn, const Operand *operands, const void *alpha, const void *beta)
+{
+    if (call->status != 0)
+        return us_call_end(call);
+    const Tensor *result = operands[RESULT].tensor;
+    return compute(call, dnn, &operands[SOURCE], &no_operand, &operands[RESULT],
+                   &(TensorArithmetic){.operation = TENSOR_SCALE, .alpha1 = scaling_factor(alpha, result),
+                                       .beta = scaling_factor(beta, result)});
 }
 
 mcdnnStatus_t mcdnnTransformTensor(
     mcdnnHandle_t handle, const void *alpha, const mcdnnTensorDescriptor_t xDesc, const void *x,
     const void *beta, const mcdnnTensorDescriptor_t yDesc, void *y)
 {
+    static const TensorRule rules[] = {{SAME_SIZES, RESULT, SOURCE}, {FLOAT_TYPE, SOURCE, 0}, {FLOAT_TYPE, RESULT, 0},
+                                       {APART, RESULT, 0}};
+    Operand operands[] = {operand("xDesc", xDesc, "x", x), operand("yDesc", yDesc, "y", y)};
     Call call = us_call_begin("mcdnnTransformTensor");
     const Dnn *dnn = check_handle(&call, handle);
-    const Tensor *tx = check_tensor(&call, "xDesc", xDesc);
-    const Tensor *ty = check_tensor(&call, "yDesc", yDesc);
-    check_given(&call, "alpha", alpha);
-    check_given(&call, "x", x);
-    check_given(&call, "beta", beta);
-    check_given(&call, "y", y);
-    check_same_sizes(&call, MCDNN_STATUS_BAD_PARAM, "yDesc", ty, "xDesc", tx);
-    check_float_type(&call, "xDesc", tx);
-    check_float_type(&call, "yDesc", ty);
-    check_apart(&call, "yDesc", ty);
-    if (call.status == 0) {
-        Launch launch;
-        us_launch_begin(&launch, call.function);
-        add_operand(&launch, "x", tx, x);
-        add_operand(&launch, "b", NULL, NULL);
-        add_operand(&launch, "y", ty, y);
-        TensorArithmetic kernel = {.operation = TENSOR_SCALE,
-                                   .alpha1 = scaling_factor(alpha, ty),
-                                   .beta = scaling_factor(beta, ty)};
-        launch_arithmetic(&call, dnn, &launch, &kernel);
-    }
-    return us_call_end(&call);
+    check_operands(&call, alpha, beta, operands, COUNT_OF(operands));
+    check_rules(&call, MCDNN_STATUS_BAD_PARAM, operands, rules, COUNT_OF(rules));
+    return blend(&call, dnn, operands, alpha, beta);
 }
 
 mcdnnStatus_t mcdnnAddTensor(
     mcdnnHandle_t handle, const void *alpha, const mcdnnTensorDescriptor_t aDesc, const void *A,
     const void *beta, const mcdnnTensorDescriptor_t cDesc, void *C)
 {
+    static const TensorRule same[] = {{SAME_TYPE, SOURCE, RESULT}}, supported[] = {{FLOAT_TYPE, RESULT, 0},
+                                                                                   {APART, RESULT, 0}};
+    Operand operands[] = {operand("aDesc", aDesc, "A", A), operand("cDesc", cDesc, "C", C)};
     Call call = us_call_begin("mcdnnAddTensor");
     const Dnn *dnn = check_handle(&call, handle);
-    const Tensor *ta = check_tensor(&call, "aDesc", aDesc);
-    const Tensor *tc = check_tensor(&call, "cDesc", cDesc);
-    check_given(&call, "alpha", alpha);
-    check_given(&call, "A", A);
-    check_given(&call, "beta", beta);
-    check_given(&call, "C", C);
-    check_broadcast(&call, "aDesc", ta, "cDesc", tc);
-    check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "aDesc", ta, "cDesc", tc);
-    us_require(&call, tc->rank <= 5, "cDesc", "rank", MCDNN_STATUS_NOT_SUPPORTED,
-               "cDesc has %d dimensions, at most 5 are supported", tc->rank);
-    check_float_type(&call, "cDesc", tc);
-    check_apart(&call, "cDesc", tc);
-    if (call.status == 0) {
-        Launch launch;
-        us_launch_begin(&launch, call.function);
-        add_operand(&launch, "A", ta, A);
-        add_operand(&launch, "b", NULL, NULL);
-        add_operand(&launch, "C", tc, C);
-        TensorArithmetic kernel = {.operation = TENSOR_SCALE,
-                                   .alpha1 = scaling_factor(alpha, tc),
-                                   .beta = scaling_factor(beta, tc)};
-        launch_arithmetic(&call, dnn, &launch, &kernel);
-    }
-    return us_call_end(&call);
+    check_operands(&call, alpha, beta, operands, COUNT_OF(operands));
+    check_broadcast(&call, &operands[SOURCE], &operands[RESULT]);
+    check_rules(&call, MCDNN_STATUS_BAD_PARAM, operands, same, COUNT_OF(same));
+    us_require(&call, operands[RESULT].tensor->rank <= 5, "cDesc", "rank", MCDNN_STATUS_NOT_SUPPORTED,
+               "cDesc has %d dimensions, at most 5 are supported", operands[RESULT].tensor->rank);
+    check_rules(&call, MCDNN_STATUS_BAD_PARAM, operands, supported, COUNT_OF(supported));
+    return blend(&call, dnn, operands, alpha, beta);
 }
 
 static OpTensorDescriptor *descriptor(Call *call, mcdnnOpTensorDescriptor_t opTensorDesc)
@@ -191,30 +160,34 @@ mcdnnStatus_t mcdnnOpTensor(
     const mcdnnTensorDescriptor_t bDesc, const void *B, const void *beta,
     const mcdnnTensorDescriptor_t cDesc, void *C)
 {
+    enum { FIRST, SECOND, OUT };
+    static const TensorRule of_first[] = {{SAME_SIZES, FIRST, OUT}, {SAME_TYPE, FIRST, OUT}},
+                            of_second[] = {{SAME_TYPE, SECOND, OUT}},
+                            supported[] = {{FLOAT_TYPE, OUT, 0}, {APART, OUT, 0}};
+    Operand operands[] = {operand("aDesc", aDesc, "A", A), operand("bDesc", bDesc, "B", B),
+                          operand("cDesc", cDesc, "C", C)};
     Call call = us_call_begin("mcdnnOpTensor");
     const Dnn *dnn = check_handle(&call, handle);
     const OpTensorDescriptor *op = descriptor(&call, opTensorDesc);
     us_require(&call, op->set, "opTensorDesc", "set", MCDNN_STATUS_BAD_PARAM, "opTensorDesc was given no operation");
     const bool pairs = call.status == 0 && op->op != MCDNN_OP_TENSOR_SQRT && op->op != MCDNN_OP_TENSOR_NOT;
-    const Tensor *ta = check_tensor(&call, "aDesc", aDesc);
-    const Tensor *tb = pairs ? check_tensor(&call, "bDesc", bDesc) : NULL;
-    const Tensor *tc = check_tensor(&call, "cDesc", cDesc);
+    for (int i = FIRST; i <= OUT; i++) {
+        if (i != SECOND || pairs) {
+            check_shapes(&call, &operands[i], 1);
+            check_pointers(&call, &operands[i], 1);
+        }
+    }
     check_given(&call, "alpha1", alpha1);
-    check_given(&call, "A", A);
-    if (pairs) {
+    if (pairs)
         check_given(&call, "alpha2", alpha2);
-        check_given(&call, "B", B);
-    }
     check_given(&call, "beta", beta);
-    check_given(&call, "C", C);
-    check_same_sizes(&call, MCDNN_STATUS_BAD_PARAM, "aDesc", ta, "cDesc", tc);
-    check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "aDesc", ta, "cDesc", tc);
+    check_rules(&call, MCDNN_STATUS_BAD_PARAM, operands, of_first, COUNT_OF(of_first));
     if (pairs) {
-        check_broadcast(&call, "bDesc", tb, "cDesc", tc);
-        check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "bDesc", tb, "cDesc", tc);
+        check_broadcast(&call, &operands[SECOND], &operands[OUT]);
+        check_rules(&call, MCDNN_STATUS_BAD_PARAM, operands, of_second, COUNT_OF(of_second));
     }
-    check_float_type(&call, "cDesc", tc);
-    check_apart(&call, "cDesc", tc);
+    check_rules(&call, MCDNN_STATUS_BAD_PARAM, operands, supported, COUNT_OF(supported));
+    const Tensor *tc = operands[OUT].tensor;
     us_require(&call, op->compute == (tc->type == MCDNN_DATA_DOUBLE ? MCDNN_DATA_DOUBLE : MCDNN_DATA_FLOAT),
                "opTensorDesc", "compute-type", MCDNN_STATUS_NOT_SUPPORTED,
                "the descriptor computes in %s, %s data are computed in %s", type_name(op->compute), type_name(tc->type),
@@ -227,16 +200,10 @@ mcdnnStatus_t mcdnnOpTensor(
         [MCDNN_OP_TENSOR_MIN] = TENSOR_MINIMUM, [MCDNN_OP_TENSOR_MAX] = TENSOR_MAXIMUM,
         [MCDNN_OP_TENSOR_SQRT] = TENSOR_ROOT, [MCDNN_OP_TENSOR_NOT] = TENSOR_NOT,
     };
-    Launch launch;
-    us_launch_begin(&launch, call.function);
-    add_operand(&launch, "A", ta, A);
-    add_operand(&launch, "B", tb, B);
-    add_operand(&launch, "C", tc, C);
-    TensorArithmetic kernel = {.operation = operations[op->op],
-                               .propagate_nan = op->nan == MCDNN_PROPAGATE_NAN,
-                               .alpha1 = scaling_factor(alpha1, tc),
-                               .alpha2 = pairs ? scaling_factor(alpha2, tc) : 0,
-                               .beta = scaling_factor(beta, tc)};
-    launch_arithmetic(&call, dnn, &launch, &kernel);
-    return us_call_end(&call);
+    const TensorArithmetic kernel = {.operation = operations[op->op],
+                                     .propagate_nan = op->nan == MCDNN_PROPAGATE_NAN,
+                                     .alpha1 = scaling_factor(alpha1, tc),
+                                     .alpha2 = pairs ? scaling_factor(alpha2, tc) : 0,
+                                     .beta = scaling_factor(beta, tc)};
+    return compute(&call, dnn, &operands[FIRST], pairs ? &operands[SECOND] : &no_operand, &operands[OUT], &kernel);
 }
