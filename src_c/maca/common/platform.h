@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "launch/launch.h"
 #include "maca/common/handle_kinds.h"
+#include "report/report.h"
 
 #include <mcr/mc_runtime_types.h>
 #include <stdbool.h>
@@ -52,6 +53,8 @@ void maca_stream_leave(Stream *stream);
 /* Whether a library may give the stream work now. The default stream waits for blocking streams: while one of them is being
  * captured it takes none, and the attempt makes the capture invalid. */
 bool maca_stream_takes_work(const Stream *stream);
+/* parameter/launch: it takes none, or an earlier call left a device fault */
+void maca_check_stream(Call *call, const char *parameter, int32_t status, Stream *stream);
 
 /* Before waiting for a stream: waiting for the default stream is waiting for the blocking streams too. */
 bool maca_stream_join(Stream *stream);

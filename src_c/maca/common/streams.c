@@ -97,6 +97,14 @@ bool maca_stream_takes_work(const Stream *stream)
     return !is_default(stream) || !us_capture_in_context(stream->context, true);
 }
 
+void maca_check_stream(Call *call, const char *parameter, int32_t status, Stream *stream)
+{
+    us_require(call, us_stream_fault(stream, NULL) == DEVICE_FAULT_NONE, parameter, "launch", status,
+               "an earlier call left a device fault; see what synchronizing returns");
+    us_require(call, maca_stream_takes_work(stream), parameter, "launch", status,
+               "the default stream waits for blocking streams, and one of them is being captured");
+}
+
 bool maca_stream_join(Stream *stream)
 {
     return !is_default(stream) || wait_for_blocking_streams(stream);

@@ -162,10 +162,7 @@ Stream *blas_stream(Call *call, const Blas *blas)
                      : context != NULL ? context->default_stream : NULL;
     us_require(call, stream != NULL, "handle", "launch", MCBLAS_STATUS_EXECUTION_FAILED,
                "the stream of the handle, %p, has been destroyed", (void *)blas->stream);
-    us_require(call, us_stream_fault(stream, NULL) == DEVICE_FAULT_NONE, "handle", "launch",
-               MCBLAS_STATUS_EXECUTION_FAILED, "an earlier call left a device fault; see what synchronizing returns");
-    us_require(call, maca_stream_takes_work(stream), "handle", "launch", MCBLAS_STATUS_EXECUTION_FAILED,
-               "the default stream waits for blocking streams, and one of them is being captured");
+    maca_check_stream(call, "handle", MCBLAS_STATUS_EXECUTION_FAILED, stream);
     return call->status == 0 ? stream : NULL;
 }
 

@@ -97,10 +97,7 @@ void lt_submit(Call *call, const Launch *launch, mcStream_t handle)
     Stream *stream = call->status == 0 ? maca_stream(handle) : NULL;
     us_require(call, stream != NULL, "stream", "alive", MCBLAS_STATUS_INVALID_VALUE,
                "stream is %p, which is not a stream (destroyed before, or another thing)", (void *)handle);
-    us_require(call, us_stream_fault(stream, NULL) == DEVICE_FAULT_NONE, "stream", "launch",
-               MCBLAS_STATUS_EXECUTION_FAILED, "an earlier call left a device fault; see what synchronizing returns");
-    us_require(call, maca_stream_takes_work(stream), "stream", "launch", MCBLAS_STATUS_EXECUTION_FAILED,
-               "the default stream waits for blocking streams, and one of them is being captured");
+    maca_check_stream(call, "stream", MCBLAS_STATUS_EXECUTION_FAILED, stream);
     us_require(call, maca_launch(launch, stream), "stream", "launch", MCBLAS_STATUS_EXECUTION_FAILED,
                "no host memory to queue the call");
 }

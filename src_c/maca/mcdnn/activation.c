@@ -10,13 +10,13 @@ static ActivationDescriptor *descriptor(Call *call, mcdnnActivationDescriptor_t 
 
 mcdnnStatus_t mcdnnCreateActivationDescriptor(mcdnnActivationDescriptor_t *activationDesc)
 {
-    return descriptor_make("mcdnnCreateActivationDescriptor", "activationDesc", activationDesc, HANDLE_ACTIVATION,
+    return descriptor_make("mcdnnCreateActivationDescriptor", HANDLE_ACTIVATION, "activationDesc", activationDesc,
                            &(const ActivationDescriptor){.swish_beta = 1}, sizeof(ActivationDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyActivationDescriptor(mcdnnActivationDescriptor_t activationDesc)
 {
-    return descriptor_end("mcdnnDestroyActivationDescriptor", "activationDesc", activationDesc, HANDLE_ACTIVATION);
+    return descriptor_end("mcdnnDestroyActivationDescriptor", HANDLE_ACTIVATION, "activationDesc", activationDesc);
 }
 
 /* Any mode is stored; the functions that use it refuse what they cannot do (mcdnn 7.2). */

@@ -39,13 +39,13 @@ static const AlgorithmDescriptor *check_set(Call *call, const char *parameter, m
 
 mcdnnStatus_t mcdnnCreateAlgorithmDescriptor(mcdnnAlgorithmDescriptor_t *algoDesc)
 {
-    return descriptor_make("mcdnnCreateAlgorithmDescriptor", "algoDesc", algoDesc, HANDLE_ALGORITHM,
+    return descriptor_make("mcdnnCreateAlgorithmDescriptor", HANDLE_ALGORITHM, "algoDesc", algoDesc,
                            &(const AlgorithmDescriptor){0}, sizeof(AlgorithmDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyAlgorithmDescriptor(mcdnnAlgorithmDescriptor_t algoDesc)
 {
-    return descriptor_end("mcdnnDestroyAlgorithmDescriptor", "algoDesc", algoDesc, HANDLE_ALGORITHM);
+    return descriptor_end("mcdnnDestroyAlgorithmDescriptor", HANDLE_ALGORITHM, "algoDesc", algoDesc);
 }
 
 mcdnnStatus_t mcdnnSetAlgorithmDescriptor(

@@ -292,10 +292,7 @@ void submit_task(Call *call, const Dnn *dnn, const LaunchTask *task)
     Stream *stream = stream_of(dnn);
     us_require(call, stream != NULL, "handle", "launch", MCDNN_STATUS_EXECUTION_FAILED,
                "the stream of the handle, %p, has been destroyed", (void *)dnn->stream);
-    us_require(call, us_stream_fault(stream, NULL) == DEVICE_FAULT_NONE, "handle", "launch",
-               MCDNN_STATUS_EXECUTION_FAILED, "an earlier call left a device fault; see what synchronizing returns");
-    us_require(call, maca_stream_takes_work(stream), "handle", "launch", MCDNN_STATUS_EXECUTION_FAILED,
-               "the default stream waits for blocking streams, and one of them is being captured");
+    maca_check_stream(call, "handle", MCDNN_STATUS_EXECUTION_FAILED, stream);
     us_require(call, maca_launch_task(task, stream), "handle", "launch", MCDNN_STATUS_EXECUTION_FAILED,
                "no host memory to queue the call");
 }

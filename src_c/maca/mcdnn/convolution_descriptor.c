@@ -45,13 +45,13 @@ bool convolution_is_mirrored(const ConvDescriptor *conv, const Tensor *filter)
 
 mcdnnStatus_t mcdnnCreateConvolutionDescriptor(mcdnnConvolutionDescriptor_t *convDesc)
 {
-    return descriptor_make("mcdnnCreateConvolutionDescriptor", "convDesc", convDesc, HANDLE_CONVOLUTION,
+    return descriptor_make("mcdnnCreateConvolutionDescriptor", HANDLE_CONVOLUTION, "convDesc", convDesc,
                            &(const ConvDescriptor){.groups = 1}, sizeof(ConvDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyConvolutionDescriptor(mcdnnConvolutionDescriptor_t convDesc)
 {
-    return descriptor_end("mcdnnDestroyConvolutionDescriptor", "convDesc", convDesc, HANDLE_CONVOLUTION);
+    return descriptor_end("mcdnnDestroyConvolutionDescriptor", HANDLE_CONVOLUTION, "convDesc", convDesc);
 }
 
 static void check_kind(Call *call, mcdnnConvolutionMode_t mode, mcdnnDataType_t compute)

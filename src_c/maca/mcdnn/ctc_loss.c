@@ -30,13 +30,13 @@ static const CtcDescriptor *check_descriptor(Call *call, mcdnnCTCLossDescriptor_
 
 mcdnnStatus_t mcdnnCreateCTCLossDescriptor(mcdnnCTCLossDescriptor_t *ctcLossDesc)
 {
-    return descriptor_make("mcdnnCreateCTCLossDescriptor", "ctcLossDesc", ctcLossDesc, HANDLE_CTC_LOSS,
+    return descriptor_make("mcdnnCreateCTCLossDescriptor", HANDLE_CTC_LOSS, "ctcLossDesc", ctcLossDesc,
                            &(const CtcDescriptor){0}, sizeof(CtcDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyCTCLossDescriptor(mcdnnCTCLossDescriptor_t ctcLossDesc)
 {
-    return descriptor_end("mcdnnDestroyCTCLossDescriptor", "ctcLossDesc", ctcLossDesc, HANDLE_CTC_LOSS);
+    return descriptor_end("mcdnnDestroyCTCLossDescriptor", HANDLE_CTC_LOSS, "ctcLossDesc", ctcLossDesc);
 }
 
 /* ---- setters and getters ---- */

@@ -70,7 +70,7 @@ void *descriptor_create(Call *call, const char *parameter, const void *result, H
     return handle;
 }
 
-mcdnnStatus_t descriptor_make(const char *function, const char *parameter, void *place, HandleKind kind,
+mcdnnStatus_t descriptor_make(const char *function, HandleKind kind, const char *parameter, void *place,
                               const void *initial, size_t size)
 {
     Call call = us_call_begin(function);
@@ -89,7 +89,7 @@ void descriptor_destroy(Call *call, const char *parameter, const void *handle, H
                handle);
 }
 
-mcdnnStatus_t descriptor_end(const char *function, const char *parameter, const void *handle, HandleKind kind)
+mcdnnStatus_t descriptor_end(const char *function, HandleKind kind, const char *parameter, const void *handle)
 {
     Call call = us_call_begin(function);
     descriptor_destroy(&call, parameter, handle, kind);

@@ -85,9 +85,9 @@ void *descriptor_create(Call *call, const char *parameter, const void *result, H
 void descriptor_destroy(Call *call, const char *parameter, const void *handle, HandleKind kind);
 
 /* Functions that do just this: `place` points to a handle of the kind's type. */
-mcdnnStatus_t descriptor_make(const char *function, const char *parameter, void *place, HandleKind kind,
+mcdnnStatus_t descriptor_make(const char *function, HandleKind kind, const char *parameter, void *place,
                               const void *initial, size_t size);
-mcdnnStatus_t descriptor_end(const char *function, const char *parameter, const void *handle, HandleKind kind);
+mcdnnStatus_t descriptor_end(const char *function, HandleKind kind, const char *parameter, const void *handle);
 
 /* Gives what a program may not want: a place that may be NULL. */
 #define GIVE(place, value) ((place) != NULL ? (void)(*(place) = (value)) : (void)0)

@@ -9,13 +9,13 @@ static DropoutDescriptor *descriptor(Call *call, mcdnnDropoutDescriptor_t dropou
 
 mcdnnStatus_t mcdnnCreateDropoutDescriptor(mcdnnDropoutDescriptor_t *dropoutDesc)
 {
-    return descriptor_make("mcdnnCreateDropoutDescriptor", "dropoutDesc", dropoutDesc, HANDLE_DROPOUT,
+    return descriptor_make("mcdnnCreateDropoutDescriptor", HANDLE_DROPOUT, "dropoutDesc", dropoutDesc,
                            &(const DropoutDescriptor){0}, sizeof(DropoutDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyDropoutDescriptor(mcdnnDropoutDescriptor_t dropoutDesc)
 {
-    return descriptor_end("mcdnnDestroyDropoutDescriptor", "dropoutDesc", dropoutDesc, HANDLE_DROPOUT);
+    return descriptor_end("mcdnnDestroyDropoutDescriptor", HANDLE_DROPOUT, "dropoutDesc", dropoutDesc);
 }
 
 mcdnnStatus_t mcdnnDropoutGetStatesSize(mcdnnHandle_t handle, size_t *sizeInBytes)

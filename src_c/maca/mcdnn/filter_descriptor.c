@@ -42,13 +42,13 @@ Tensor check_filter(Call *call, const char *parameter, mcdnnFilterDescriptor_t f
 
 mcdnnStatus_t mcdnnCreateFilterDescriptor(mcdnnFilterDescriptor_t *filterDesc)
 {
-    return descriptor_make("mcdnnCreateFilterDescriptor", "filterDesc", filterDesc, HANDLE_FILTER,
+    return descriptor_make("mcdnnCreateFilterDescriptor", HANDLE_FILTER, "filterDesc", filterDesc,
                            &(const FilterDescriptor){0}, sizeof(FilterDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyFilterDescriptor(mcdnnFilterDescriptor_t filterDesc)
 {
-    return descriptor_end("mcdnnDestroyFilterDescriptor", "filterDesc", filterDesc, HANDLE_FILTER);
+    return descriptor_end("mcdnnDestroyFilterDescriptor", HANDLE_FILTER, "filterDesc", filterDesc);
 }
 
 /* Checks one size and counts the elements so far. */

@@ -78,7 +78,7 @@ mcdnnStatus_t mcdnnCreateFusedOpsConstParamPack(
 
 mcdnnStatus_t mcdnnDestroyFusedOpsConstParamPack(mcdnnFusedOpsConstParamPack_t constPack)
 {
-    return descriptor_end("mcdnnDestroyFusedOpsConstParamPack", "constPack", constPack, HANDLE_FUSED_CONSTANTS);
+    return descriptor_end("mcdnnDestroyFusedOpsConstParamPack", HANDLE_FUSED_CONSTANTS, "constPack", constPack);
 }
 
 mcdnnStatus_t mcdnnSetFusedOpsConstParamPackAttribute(
@@ -134,7 +134,7 @@ mcdnnStatus_t mcdnnCreateFusedOpsVariantParamPack(
 
 mcdnnStatus_t mcdnnDestroyFusedOpsVariantParamPack(mcdnnFusedOpsVariantParamPack_t varPack)
 {
-    return descriptor_end("mcdnnDestroyFusedOpsVariantParamPack", "varPack", varPack, HANDLE_FUSED_VARIANTS);
+    return descriptor_end("mcdnnDestroyFusedOpsVariantParamPack", HANDLE_FUSED_VARIANTS, "varPack", varPack);
 }
 
 /* A pointer is the value itself; a number is behind it. */
@@ -185,7 +185,7 @@ mcdnnStatus_t mcdnnCreateFusedOpsPlan(mcdnnFusedOpsPlan_t *plan, mcdnnFusedOps_t
 
 mcdnnStatus_t mcdnnDestroyFusedOpsPlan(mcdnnFusedOpsPlan_t plan)
 {
-    return descriptor_end("mcdnnDestroyFusedOpsPlan", "plan", plan, HANDLE_FUSED_PLAN);
+    return descriptor_end("mcdnnDestroyFusedOpsPlan", HANDLE_FUSED_PLAN, "plan", plan);
 }
 
 mcdnnStatus_t mcdnnMakeFusedOpsPlan(

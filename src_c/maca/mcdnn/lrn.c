@@ -15,13 +15,13 @@ static LrnDescriptor *descriptor(Call *call, mcdnnLRNDescriptor_t normDesc)
 
 mcdnnStatus_t mcdnnCreateLRNDescriptor(mcdnnLRNDescriptor_t *normDesc)
 {
-    return descriptor_make("mcdnnCreateLRNDescriptor", "normDesc", normDesc, HANDLE_LRN,
+    return descriptor_make("mcdnnCreateLRNDescriptor", HANDLE_LRN, "normDesc", normDesc,
                            &(const LrnDescriptor){.n = 5, .alpha = 1e-4, .beta = 0.75, .k = 2.0}, sizeof(LrnDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyLRNDescriptor(mcdnnLRNDescriptor_t lrnDesc)
 {
-    return descriptor_end("mcdnnDestroyLRNDescriptor", "lrnDesc", lrnDesc, HANDLE_LRN);
+    return descriptor_end("mcdnnDestroyLRNDescriptor", HANDLE_LRN, "lrnDesc", lrnDesc);
 }
 
 /* Values out of range are refused here, so the functions never meet them (mcdnn 6.8 #5, 6.10 #3). */

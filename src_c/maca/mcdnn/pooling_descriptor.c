@@ -22,13 +22,13 @@ int64_t pooling_output(const PoolingDescriptor *pooling, int axis, int64_t size)
 
 mcdnnStatus_t mcdnnCreatePoolingDescriptor(mcdnnPoolingDescriptor_t *poolingDesc)
 {
-    return descriptor_make("mcdnnCreatePoolingDescriptor", "poolingDesc", poolingDesc, HANDLE_POOLING,
+    return descriptor_make("mcdnnCreatePoolingDescriptor", HANDLE_POOLING, "poolingDesc", poolingDesc,
                            &(const PoolingDescriptor){0}, sizeof(PoolingDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyPoolingDescriptor(mcdnnPoolingDescriptor_t poolingDesc)
 {
-    return descriptor_end("mcdnnDestroyPoolingDescriptor", "poolingDesc", poolingDesc, HANDLE_POOLING);
+    return descriptor_end("mcdnnDestroyPoolingDescriptor", HANDLE_POOLING, "poolingDesc", poolingDesc);
 }
 
 static void check_mode(Call *call, mcdnnPoolingMode_t mode)

@@ -27,14 +27,13 @@ static const ReduceDescriptor *check_reduction(Call *call, mcdnnReduceTensorDesc
 
 mcdnnStatus_t mcdnnCreateReduceTensorDescriptor(mcdnnReduceTensorDescriptor_t *reduceTensorDesc)
 {
-    return descriptor_make("mcdnnCreateReduceTensorDescriptor", "reduceTensorDesc", reduceTensorDesc, HANDLE_REDUCE_TENSOR,
+    return descriptor_make("mcdnnCreateReduceTensorDescriptor", HANDLE_REDUCE_TENSOR, "reduceTensorDesc", reduceTensorDesc,
                            &(const ReduceDescriptor){0}, sizeof(ReduceDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyReduceTensorDescriptor(mcdnnReduceTensorDescriptor_t reduceTensorDesc)
 {
-    return descriptor_end("mcdnnDestroyReduceTensorDescriptor", "reduceTensorDesc", reduceTensorDesc,
-                          HANDLE_REDUCE_TENSOR);
+    return descriptor_end("mcdnnDestroyReduceTensorDescriptor", HANDLE_REDUCE_TENSOR, "reduceTensorDesc", reduceTensorDesc);
 }
 
 mcdnnStatus_t mcdnnSetReduceTensorDescriptor(

@@ -27,7 +27,7 @@ bool rnn_is_uniform(const RnnData *data)
 
 mcdnnStatus_t mcdnnCreateRNNDataDescriptor(mcdnnRNNDataDescriptor_t *rnnDataDesc)
 {
-    return descriptor_make("mcdnnCreateRNNDataDescriptor", "rnnDataDesc", rnnDataDesc, HANDLE_RNN_DATA,
+    return descriptor_make("mcdnnCreateRNNDataDescriptor", HANDLE_RNN_DATA, "rnnDataDesc", rnnDataDesc,
                            &(const RnnData){0}, sizeof(RnnData));
 }
 

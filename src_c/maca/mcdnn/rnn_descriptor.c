@@ -42,13 +42,13 @@ PackedNetwork rnn_network(const RnnDescriptor *rnn, const RnnData *x)
 
 mcdnnStatus_t mcdnnCreateRNNDescriptor(mcdnnRNNDescriptor_t *rnnDesc)
 {
-    return descriptor_make("mcdnnCreateRNNDescriptor", "rnnDesc", rnnDesc, HANDLE_RNN,
+    return descriptor_make("mcdnnCreateRNNDescriptor", HANDLE_RNN, "rnnDesc", rnnDesc,
                            &(const RnnDescriptor){0}, sizeof(RnnDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyRNNDescriptor(mcdnnRNNDescriptor_t rnnDesc)
 {
-    return descriptor_end("mcdnnDestroyRNNDescriptor", "rnnDesc", rnnDesc, HANDLE_RNN);
+    return descriptor_end("mcdnnDestroyRNNDescriptor", HANDLE_RNN, "rnnDesc", rnnDesc);
 }
 
 /* ---- the network ---- */

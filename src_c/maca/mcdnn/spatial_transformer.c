@@ -26,13 +26,13 @@ static void check_images(Call *call, const Tensor *transformed)
 
 mcdnnStatus_t mcdnnCreateSpatialTransformerDescriptor(mcdnnSpatialTransformerDescriptor_t *stDesc)
 {
-    return descriptor_make("mcdnnCreateSpatialTransformerDescriptor", "stDesc", stDesc, HANDLE_SPATIAL_TRANSFORMER,
+    return descriptor_make("mcdnnCreateSpatialTransformerDescriptor", HANDLE_SPATIAL_TRANSFORMER, "stDesc", stDesc,
                            &(const Tensor){.lanes = 1}, sizeof(Tensor));
 }
 
 mcdnnStatus_t mcdnnDestroySpatialTransformerDescriptor(mcdnnSpatialTransformerDescriptor_t stDesc)
 {
-    return descriptor_end("mcdnnDestroySpatialTransformerDescriptor", "stDesc", stDesc, HANDLE_SPATIAL_TRANSFORMER);
+    return descriptor_end("mcdnnDestroySpatialTransformerDescriptor", HANDLE_SPATIAL_TRANSFORMER, "stDesc", stDesc);
 }
 
 mcdnnStatus_t mcdnnSetSpatialTransformerNdDescriptor(

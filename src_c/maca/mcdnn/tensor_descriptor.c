@@ -114,13 +114,13 @@ static mcdnnStatus_t store(Call *call, Tensor *descriptor, const Tensor *tensor)
 
 mcdnnStatus_t mcdnnCreateTensorDescriptor(mcdnnTensorDescriptor_t *tensorDesc)
 {
-    return descriptor_make("mcdnnCreateTensorDescriptor", "tensorDesc", tensorDesc, HANDLE_TENSOR,
+    return descriptor_make("mcdnnCreateTensorDescriptor", HANDLE_TENSOR, "tensorDesc", tensorDesc,
                            &(const Tensor){.lanes = 1}, sizeof(Tensor));
 }
 
 mcdnnStatus_t mcdnnDestroyTensorDescriptor(mcdnnTensorDescriptor_t tensorDesc)
 {
-    return descriptor_end("mcdnnDestroyTensorDescriptor", "tensorDesc", tensorDesc, HANDLE_TENSOR);
+    return descriptor_end("mcdnnDestroyTensorDescriptor", HANDLE_TENSOR, "tensorDesc", tensorDesc);
 }
 
 mcdnnStatus_t mcdnnSetTensor4dDescriptor(

@@ -118,13 +118,13 @@ static OpTensorDescriptor *descriptor(Call *call, mcdnnOpTensorDescriptor_t opTe
 
 mcdnnStatus_t mcdnnCreateOpTensorDescriptor(mcdnnOpTensorDescriptor_t *opTensorDesc)
 {
-    return descriptor_make("mcdnnCreateOpTensorDescriptor", "opTensorDesc", opTensorDesc, HANDLE_OP_TENSOR,
+    return descriptor_make("mcdnnCreateOpTensorDescriptor", HANDLE_OP_TENSOR, "opTensorDesc", opTensorDesc,
                            &(const OpTensorDescriptor){0}, sizeof(OpTensorDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyOpTensorDescriptor(mcdnnOpTensorDescriptor_t opTensorDesc)
 {
-    return descriptor_end("mcdnnDestroyOpTensorDescriptor", "opTensorDesc", opTensorDesc, HANDLE_OP_TENSOR);
+    return descriptor_end("mcdnnDestroyOpTensorDescriptor", HANDLE_OP_TENSOR, "opTensorDesc", opTensorDesc);
 }
 
 mcdnnStatus_t mcdnnSetOpTensorDescriptor(

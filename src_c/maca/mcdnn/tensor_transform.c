@@ -28,14 +28,13 @@ static const TransformDescriptor *check_transform(Call *call, const char *parame
 
 mcdnnStatus_t mcdnnCreateTensorTransformDescriptor(mcdnnTensorTransformDescriptor_t *transformDesc)
 {
-    return descriptor_make("mcdnnCreateTensorTransformDescriptor", "transformDesc", transformDesc, HANDLE_TENSOR_TRANSFORM,
+    return descriptor_make("mcdnnCreateTensorTransformDescriptor", HANDLE_TENSOR_TRANSFORM, "transformDesc", transformDesc,
                            &(const TransformDescriptor){0}, sizeof(TransformDescriptor));
 }
 
 mcdnnStatus_t mcdnnDestroyTensorTransformDescriptor(mcdnnTensorTransformDescriptor_t transformDesc)
 {
-    return descriptor_end("mcdnnDestroyTensorTransformDescriptor", "transformDesc", transformDesc,
-                          HANDLE_TENSOR_TRANSFORM);
+    return descriptor_end("mcdnnDestroyTensorTransformDescriptor", HANDLE_TENSOR_TRANSFORM, "transformDesc", transformDesc);
 }
 
 static int32_t check_padding(Call *call, const char *parameter, const int32_t *padding, int axis)
