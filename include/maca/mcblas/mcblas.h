@@ -938,13 +938,16 @@ MCBLASAPIENTRY mcblasStatus_t mcblasZgelsBatched(mcblasHandle_t handle, mcblasOp
 #ifdef __cplusplus
 }
 
-/* The same functions with a data type for the arithmetic, as before compute types. */
-static inline mcblasComputeType_t mcblasComputeTypeOf(macaDataType_t computeType)
+/* The same functions with a data type for the arithmetic, as before compute types. Types in which nothing is computed give
+ * MCBLAS_STATUS_NOT_SUPPORTED: they become a compute type that does not go with A. */
+static inline mcblasComputeType_t mcblasComputeTypeOf(macaDataType_t computeType, macaDataType_t Atype)
 {
     return computeType == MACA_R_16F ? MCBLAS_COMPUTE_16F
            : computeType == MACA_R_32F || computeType == MACA_C_32F ? MCBLAS_COMPUTE_32F
            : computeType == MACA_R_64F || computeType == MACA_C_64F ? MCBLAS_COMPUTE_64F
-           : computeType == MACA_R_32I ? MCBLAS_COMPUTE_32I : static_cast<mcblasComputeType_t>(0);
+           : computeType == MACA_R_32I ? MCBLAS_COMPUTE_32I
+           : static_cast<unsigned>(computeType) > MACA_R_8F_E5M2 ? static_cast<mcblasComputeType_t>(0)
+           : Atype == MACA_R_16F ? MCBLAS_COMPUTE_64F : MCBLAS_COMPUTE_16F;
 }
 
 static inline mcblasStatus_t mcblasGemmEx(mcblasHandle_t handle, mcblasOperation_t transa, mcblasOperation_t transb,
@@ -953,7 +956,7 @@ static inline mcblasStatus_t mcblasGemmEx(mcblasHandle_t handle, mcblasOperation
     mcblasGemmAlgo_t algo)
 {
     return mcblasGemmEx(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc,
-        mcblasComputeTypeOf(computeType), algo);
+        mcblasComputeTypeOf(computeType, Atype), algo);
 }
 
 static inline mcblasStatus_t mcblasGemmStridedBatchedEx(mcblasHandle_t handle, mcblasOperation_t transa,
@@ -963,7 +966,7 @@ static inline mcblasStatus_t mcblasGemmStridedBatchedEx(mcblasHandle_t handle, m
     mcblasGemmAlgo_t algo)
 {
     return mcblasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb,
-        strideB, beta, C, Ctype, ldc, strideC, batchCount, mcblasComputeTypeOf(computeType), algo);
+        strideB, beta, C, Ctype, ldc, strideC, batchCount, mcblasComputeTypeOf(computeType, Atype), algo);
 }
 #endif
 
