@@ -295,3 +295,7 @@ def digest() -> str:
 def test_results_do_not_depend_on_the_number_of_threads():
     source = "from tests.maca.test_mcdnn_lrn import digest; print(digest())"
     assert len({run_python(source, {"UNDERSTUDY_THREADS": threads}) for threads in ("1", "2", "5")}) == 1
+
+
+def test_the_vendors_second_name_of_a_status():
+    assert lib.MCDNN_STATUS_UNSUPPORTED == lib.MCDNN_STATUS_NOT_SUPPORTED == 9

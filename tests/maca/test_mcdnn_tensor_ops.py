@@ -11,6 +11,9 @@ from tests.conformance.harness import run_python
 from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, Buffer, Tensor, assert_close, digest_of,
                                       handle, ok, op_tensor, random, reduction, run, scale)
 
+from tests.maca.test_mcdnn_convolution import Vectors
+
+INT8 = lib.MCDNN_DATA_INT8
 TYPES = [FLOAT, DOUBLE, HALF, BFLOAT16]
 ADD, MUL, MIN, MAX, SQRT, NOT = range(6)
 SUM, PRODUCT, LEAST, LARGEST, AMAX, AVG, NORM1, NORM2, NO_ZEROS = range(9)
@@ -41,6 +44,43 @@ def test_transform_changes_the_layout_without_reading_the_old_values():
         y = Tensor(np.full(sizes, np.nan), strides=target(sizes))
         run("mcdnnTransformTensor", handle=handle(), alpha=scale(1), xDesc=x, x=x, beta=scale(0), yDesc=y, y=y)
         np.testing.assert_array_equal(y.values(), x.values())
+
+
+@pytest.mark.parametrize("data_type", TYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_transform_of_bytes(layout, data_type):
+    sizes = (2, 8, 3, 5)
+    integers, halves = np.random.default_rng(1).integers(-128, 128, sizes), random(sizes, HALF, 2, spread=90)
+    x, y = Tensor(integers, INT8, LAYOUTS[layout](sizes)), Tensor(random(sizes, data_type, 3), data_type)
+    prior = y.values()
+    run("mcdnnTransformTensor", handle=handle(), alpha=scale(0.3, data_type), xDesc=x, x=x, beta=scale(0.5, data_type), yDesc=y,
+        y=y)
+    factor = 0.3 if data_type == DOUBLE else float(np.float32(0.3))
+    assert_close(y.values(), factor * integers + 0.5 * prior, data_type, 1, floor=32)
+    x, y = Tensor(halves, data_type), Tensor(integers, INT8, LAYOUTS[layout](sizes))
+    run("mcdnnTransformTensor", handle=handle(), alpha=scale(2), xDesc=x, x=x, beta=scale(-1), yDesc=y, y=y)
+    np.testing.assert_array_equal(y.values(), np.clip(np.rint(2 * x.values() - integers), -128, 127))
+    assert y.gaps_untouched()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_transform_into_vectors_of_channels_and_back(layout):
+    sizes = (2, 8, 3, 5)
+    values = np.random.default_rng(1).integers(-128, 128, sizes)
+    places = Vectors(values * 0, lib.MCDNN_DATA_INT8x4, 4)
+    for plain in (Tensor(values, INT8, LAYOUTS[layout](sizes)), Tensor(values, FLOAT, LAYOUTS[layout](sizes))):
+        run("mcdnnTransformTensor", handle=handle(), alpha=scale(1), xDesc=plain, x=plain, beta=scale(0),
+            yDesc=places.descriptor, y=places.address)
+        np.testing.assert_array_equal(places.values(), values)
+        back = Tensor(values * 0 + 1, plain.data_type, plain.strides)
+        run("mcdnnTransformTensor", handle=handle(), alpha=scale(0.5), xDesc=places.descriptor, x=places.address,
+            beta=scale(0), yDesc=back, y=back)
+        np.testing.assert_array_equal(back.values(), np.rint(values / 2) if plain.data_type == INT8 else values / 2)
+        assert back.gaps_untouched()
+    again = Vectors(values * 0, lib.MCDNN_DATA_INT8x4, 4)
+    run("mcdnnTransformTensor", handle=handle(), alpha=scale(1), xDesc=places.descriptor, x=places.address, beta=scale(0),
+        yDesc=again.descriptor, y=again.address)
+    np.testing.assert_array_equal(again.values(), values)
 
 
 @pytest.mark.parametrize("data_type", TYPES)

@@ -70,6 +70,7 @@ typedef enum {
     MCDNN_STATUS_RUNTIME_FP_OVERFLOW = 13,
     MCDNN_STATUS_VERSION_MISMATCH = 14
 } mcdnnStatus_t;
+#define MCDNN_STATUS_UNSUPPORTED MCDNN_STATUS_NOT_SUPPORTED /* its name in one place of the vendor's reference */
 
 typedef enum {
     MCDNN_DATA_FLOAT = 0,
@@ -528,7 +529,8 @@ mcdnnStatus_t mcdnnSpatialTfSamplerForward(
 
 /* ---- tensor arithmetic ---- */
 
-/* y = alpha * x + beta * y between layouts and floating types. BAD_PARAM: sizes differ. */
+/* y = alpha * x + beta * y between layouts and types: floating types, INT8, and INT8x4 in NCHW_VECT_C. Integers are rounded
+ * to the nearest and saturate. BAD_PARAM: sizes differ. */
 mcdnnStatus_t mcdnnTransformTensor(
     mcdnnHandle_t handle, const void *alpha, const mcdnnTensorDescriptor_t xDesc, const void *x,
     const void *beta, const mcdnnTensorDescriptor_t yDesc, void *y);

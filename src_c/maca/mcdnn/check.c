@@ -207,6 +207,9 @@ static void check_rule(Call *call, int32_t status, TensorCheck check, const Oper
     case FLOAT_OR_INT8:
         check_float_or_int8(call, name, operand->tensor, false);
         break;
+    case FLOAT_OR_BYTES:
+        check_float_or_int8(call, name, operand->tensor, operand->tensor->rank == 4);
+        break;
     case PACKED_SPACE:
         check_packed_space(call, name, operand->tensor);
         break;

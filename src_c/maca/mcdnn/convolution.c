@@ -43,16 +43,6 @@ static View bias_view(const ConvData *data)
     return view;
 }
 
-/* Vectors of channels with the lanes as a first spatial axis: n, vectors, lanes, h, w. */
-static View split_view(const Tensor *tensor, const void *data)
-{
-    const int64_t lanes = tensor->lanes, *sizes = tensor->sizes, *strides = tensor->strides;
-    const bool is_unsigned = tensor->type == MCDNN_DATA_UINT8x4;
-    return (View){.data = (void *)(uintptr_t)data, .dtype = is_unsigned ? DTYPE_UINT8 : DTYPE_INT8, .rank = 5,
-                  .shape = {sizes[0], sizes[1] / lanes, lanes, sizes[2], sizes[3]},
-                  .strides = {strides[0] * lanes, strides[1] * lanes, 1, strides[2] * lanes, strides[3] * lanes}};
-}
-
 /* One lane of the output maps: every lanes-th of an axis. */
 static void take_lane(View *view, int32_t axis, int64_t lane, int64_t lanes)
 {
@@ -72,13 +62,13 @@ static View result_lane(const Tensor *tensor, const void *data, int64_t lane)
                       .shape = {plain.shape[0], plain.shape[1], 1, plain.shape[2], plain.shape[3]},
                       .strides = {plain.strides[0], plain.strides[1], 0, plain.strides[2], plain.strides[3]}};
     }
-    View view = split_view(tensor, data);
+    View view = tensor_lanes(tensor, data, tensor->lanes);
     view.data = (char *)view.data + lane;
     view.shape[2] = 1;
     return view;
 }
 
-/* The lanes are summed like taps; each lane of y has filters of its own. NO_REORDER: they have been reordered. */
+/* The lanes are a first spatial axis, summed like taps; each lane of y has filters of its own. NO_REORDER: they have been reordered. */
 static void launch_vectors(const ConvCall *conv, const ConvData *data, ConvUse *use, void *context)
 {
     Convolution kernel = kernel_of(conv, data);
@@ -91,9 +81,9 @@ static void launch_vectors(const ConvCall *conv, const ConvData *data, ConvUse *
     kernel.stride[0] = kernel.dilation[0] = 1;
     kernel.padding[0] = 0;
     const bool reordered = conv->conv->reorder == MCDNN_NO_REORDER && conv->y->type == MCDNN_DATA_INT8x32;
-    const View x = split_view(conv->x, data->x);
+    const View x = tensor_lanes(conv->x, data->x, conv->x->lanes);
     for (int64_t lane = 0; lane < conv->y->lanes; lane++) {
-        View w = split_view(&conv->w, data->w), bias = bias_view(data);
+        View w = tensor_lanes(&conv->w, data->w, conv->w.lanes), bias = bias_view(data);
         take_lane(&bias, 0, reordered ? us_conv_reordered_bias(lane) : lane, conv->y->lanes);
         if (!reordered)
             take_lane(&w, 0, lane, conv->y->lanes);

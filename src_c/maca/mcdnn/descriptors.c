@@ -58,6 +58,18 @@ View tensor_view(const Tensor *tensor, const void *data, int32_t rank)
     return view;
 }
 
+View tensor_lanes(const Tensor *tensor, const void *data, int32_t lanes)
+{
+    const int64_t *sizes = tensor->sizes, *strides = tensor->strides;
+    const int64_t unit = tensor->lanes > 1 ? lanes : 1, lane = tensor->lanes > 1 ? 1 : strides[1];
+    const DType dtype = tensor->lanes == 1                      ? type_dtype(tensor->type)
+                        : tensor->type == MCDNN_DATA_UINT8x4 ? DTYPE_UINT8
+                                                             : DTYPE_INT8;
+    return (View){.data = (void *)(uintptr_t)data, .dtype = dtype, .rank = 5,
+                  .shape = {sizes[0], sizes[1] / lanes, lanes, sizes[2], sizes[3]},
+                  .strides = {strides[0] * unit, strides[1] * lanes, lane, strides[2] * unit, strides[3] * unit}};
+}
+
 void *descriptor_create(Call *call, const char *parameter, const void *result, HandleKind kind, const void *initial,
                         size_t size)
 {

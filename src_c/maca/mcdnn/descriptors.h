@@ -77,6 +77,9 @@ void tensor_pack(Tensor *tensor, mcdnnTensorFormat_t format);
 /* The tensor at a device address, seen with at least `rank` dimensions (missing ones have size 1). */
 View tensor_view(const Tensor *tensor, const void *data, int32_t rank);
 
+/* A tensor of images whose channels are vectors of `lanes`, or split alike: n, vectors, lanes, h, w. */
+View tensor_lanes(const Tensor *tensor, const void *data, int32_t lanes);
+
 /* Makes a descriptor with the contents `initial`. NULL after a refusal: parameter/null, parameter/memory. */
 void *descriptor_create(Call *call, const char *parameter, const void *result, HandleKind kind, const void *initial,
                         size_t size);

@@ -80,12 +80,12 @@ static void add_pooled(Launch *launch, const char *parameter, const Tensor *tens
         launch_tensor(launch, parameter, tensor, data, 4);
         return;
     }
-    const int64_t lanes = tensor->lanes;
-    View view = tensor_view(tensor, data, 4);
-    View split = {.data = view.data, .dtype = DTYPE_INT8, .rank = 5,
-                  .shape = {view.shape[0], lanes, view.shape[1] / lanes, view.shape[2], view.shape[3]},
-                  .strides = {view.strides[0] * lanes, 1, view.strides[1] * lanes, view.strides[2] * lanes,
-                              view.strides[3] * lanes}};
+    const View view = tensor_lanes(tensor, data, tensor->lanes);
+    View split = view;
+    split.shape[1] = view.shape[2];
+    split.strides[1] = view.strides[2];
+    split.shape[2] = view.shape[1];
+    split.strides[2] = view.strides[1];
     us_launch_view(launch, parameter, &split);
 }
 

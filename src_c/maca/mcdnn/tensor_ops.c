@@ -2,6 +2,7 @@
 #include "kernels/blend/tensor_ops.h"
 
 #include "check.h"
+#include "kernels/widened.h"
 
 typedef struct OpTensorDescriptor {
     bool set;
@@ -69,28 +70,62 @@ mcdnnStatus_t mcdnnScaleTensor(
 
 enum { SOURCE, RESULT };
 
-static mcdnnStatus_t blend(Call *call, const Dnn *dnn, const Operand *operands, const void *alpha, const void *beta)
+static TensorArithmetic blending(const Tensor *result, const void *alpha, const void *beta)
 {
-    if (call->status != 0)
-        return us_call_end(call);
-    const Tensor *result = operands[RESULT].tensor;
-    return compute(call, dnn, &operands[SOURCE], &no_operand, &operands[RESULT],
-                   &(TensorArithmetic){.operation = TENSOR_SCALE, .alpha1 = scaling_factor(alpha, result),
-                                       .beta = scaling_factor(beta, result)});
+    return (TensorArithmetic){.operation = TENSOR_SCALE, .alpha1 = scaling_factor(alpha, result),
+                              .beta = scaling_factor(beta, result)};
+}
+
+/* Bytes come from float: rounded to the nearest and saturated, where the kernel would truncate. */
+static KernelStatus blend_bytes(const View *views, const void *attributes)
+{
+    const bool reads = ((const TensorArithmetic *)attributes)->beta != 0;
+    return views[2].dtype == DTYPE_INT8 ? us_run_widened(us_tensor_arithmetic, 3, views, attributes, reads)
+                                        : us_tensor_arithmetic(views, attributes);
+}
+
+/* Between floating types and bytes; where one side has vectors of channels, both are split into them. */
+static mcdnnStatus_t blend_with_bytes(Call *call, const Dnn *dnn, const Operand *operands, const TensorArithmetic *kernel)
+{
+    const Tensor *source = operands[SOURCE].tensor, *result = operands[RESULT].tensor;
+    const int32_t lanes = source->lanes > result->lanes ? source->lanes : result->lanes;
+    const bool splits = lanes > 1;
+    const View absent = us_view_absent();
+    const View from = splits ? tensor_lanes(source, operands[SOURCE].data, lanes)
+                             : tensor_view(source, operands[SOURCE].data, 1);
+    const View to = splits ? tensor_lanes(result, operands[RESULT].data, lanes)
+                           : tensor_view(result, operands[RESULT].data, 1);
+    Launch launch;
+    us_launch_begin(&launch, call->function);
+    us_launch_view(&launch, "x", &from);
+    us_launch_view(&launch, "b", &absent);
+    us_launch_view(&launch, "y", &to);
+    us_launch_output(&launch, kernel->beta != 0);
+    return run_kernel(call, dnn, &launch, blend_bytes, kernel, sizeof *kernel);
+}
+
+static bool has_bytes(const Operand *operand)
+{
+    return !us_dtype_is_float(type_dtype(operand->tensor->type));
 }
 
 mcdnnStatus_t mcdnnTransformTensor(
     mcdnnHandle_t handle, const void *alpha, const mcdnnTensorDescriptor_t xDesc, const void *x,
     const void *beta, const mcdnnTensorDescriptor_t yDesc, void *y)
 {
-    static const TensorRule rules[] = {{SAME_SIZES, RESULT, SOURCE}, {FLOAT_TYPE, SOURCE, 0}, {FLOAT_TYPE, RESULT, 0},
-                                       {APART, RESULT, 0}};
+    static const TensorRule rules[] = {{SAME_SIZES, RESULT, SOURCE}, {FLOAT_OR_BYTES, SOURCE, 0},
+                                       {FLOAT_OR_BYTES, RESULT, 0}, {APART, RESULT, 0}};
     Operand operands[] = {operand("xDesc", xDesc, "x", x), operand("yDesc", yDesc, "y", y)};
     Call call = us_call_begin("mcdnnTransformTensor");
     const Dnn *dnn = check_handle(&call, handle);
     check_operands(&call, alpha, beta, operands, COUNT_OF(operands));
     check_rules(&call, MCDNN_STATUS_BAD_PARAM, operands, rules, COUNT_OF(rules));
-    return blend(&call, dnn, operands, alpha, beta);
+    if (call.status != 0)
+        return us_call_end(&call);
+    const TensorArithmetic kernel = blending(operands[RESULT].tensor, alpha, beta);
+    return has_bytes(&operands[SOURCE]) || has_bytes(&operands[RESULT])
+               ? blend_with_bytes(&call, dnn, operands, &kernel)
+               : compute(&call, dnn, &operands[SOURCE], &no_operand, &operands[RESULT], &kernel);
 }
 
 mcdnnStatus_t mcdnnAddTensor(
@@ -108,7 +143,10 @@ mcdnnStatus_t mcdnnAddTensor(
     us_require(&call, operands[RESULT].tensor->rank <= 5, "cDesc", "rank", MCDNN_STATUS_NOT_SUPPORTED,
                "cDesc has %d dimensions, at most 5 are supported", operands[RESULT].tensor->rank);
     check_rules(&call, MCDNN_STATUS_BAD_PARAM, operands, supported, COUNT_OF(supported));
-    return blend(&call, dnn, operands, alpha, beta);
+    if (call.status != 0)
+        return us_call_end(&call);
+    const TensorArithmetic kernel = blending(operands[RESULT].tensor, alpha, beta);
+    return compute(&call, dnn, &operands[SOURCE], &no_operand, &operands[RESULT], &kernel);
 }
 
 static OpTensorDescriptor *descriptor(Call *call, mcdnnOpTensorDescriptor_t opTensorDesc)
