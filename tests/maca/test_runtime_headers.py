@@ -122,6 +122,11 @@ def test_include_forms(header, folders, language):
     compiles(language, f"#include <{header}>\nmcStream_t stream; mcError_t error;\n", folders)
 
 
+def test_headers_of_all_libraries_are_pedantic_c99():
+    headers = ("mc_runtime.h", "mc_common.h", "mcdnn/mcdnn.h", "mcblas/mcblas.h", "mcblas/mcblasLt.h")
+    compiles(["gcc", "-x", "c", "-std=c99"], "".join(f"#include <{header}>\n" for header in headers) + "int unit;\n", [".", "mcr"])
+
+
 def test_the_guard_that_samples_test():
     for header in ("mc_runtime.h", "maca.h"):
         compiles(C, f"#include <{header}>\n#ifndef __INCLUDE_MC_RUNTIME_H__\n#error no guard\n#endif\n", ["mcr"])

@@ -240,19 +240,19 @@ typedef void *mcDeviceptr_t;
 typedef enum mcStreamCaptureMode {
     mcStreamCaptureModeGlobal = 0,
     mcStreamCaptureModeThreadLocal = 1,
-    mcStreamCaptureModeRelaxed = 2,
+    mcStreamCaptureModeRelaxed = 2
 } mcStreamCaptureMode;
 
 typedef enum mcStreamCaptureStatus {
     mcStreamCaptureStatusNone = 0,
     mcStreamCaptureStatusActive = 1,
-    mcStreamCaptureStatusInvalidated = 2,
+    mcStreamCaptureStatusInvalidated = 2
 } mcStreamCaptureStatus;
 
 typedef enum mcGraphExecUpdateResult {
     mcGraphExecUpdateSuccess = 0,
     mcGraphExecUpdateError = 1,
-    mcGraphExecUpdateErrorTopologyChanged = 2,
+    mcGraphExecUpdateErrorTopologyChanged = 2
 } mcGraphExecUpdateResult;
 
 typedef enum mcMemcpyKind {
@@ -414,7 +414,7 @@ typedef struct mcDeviceProp_t {
 } mcDeviceProp_t;
 
 typedef struct mcPointerAttribute_t {
-    union {
+    __extension__ union { /* C99 has none without a name */
         mcMemoryType type;
         mcMemoryType memoryType; /* the older name */
     };
