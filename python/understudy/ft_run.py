@@ -63,7 +63,7 @@ class Guard:
         self.process = os.fork()
         if self.process == 0:
             os.close(self.pipe)
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the runner, too
+            os.setsid()  # what ends the runner may be sent to its whole group, as by a terminal or by `timeout`
             self._watch(ours)
             os._exit(0)
         os.close(ours)

@@ -278,13 +278,14 @@ def test_ft_run_labels_lines():
     assert sorted(done.stderr.splitlines()) == ["[0] err", "[1] err"]
 
 
+@pytest.mark.parametrize("target", ["runner", "its group"])
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_a_runner_that_is_ended_ends_its_cores(how):
+def test_a_runner_that_is_ended_ends_its_cores(how, target):
     command = [sys.executable, "-m", "understudy", "ft-run", "-n", "2", "sh", "-c", "sleep 60 & echo $$ $!; wait"]
-    runner = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    runner = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     started = [int(word) for _ in range(2) for word in runner.stdout.readline().split()]  # the cores, and what they started
     start = time.monotonic()
-    runner.send_signal(how)
+    (os.kill if target == "runner" else os.killpg)(runner.pid, how)
     _, errors = runner.communicate(timeout=30)  # until nobody holds its output
     assert time.monotonic() - start < 1
     assert runner.returncode == -how and "the runner was ended, and so were its 2 cores" in errors
