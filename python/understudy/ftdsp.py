@@ -31,10 +31,11 @@ PREFIXES = {
 }  # fmt: skip
 ELEMENTS = {  # what arrays a pointer parameter takes; complex numbers are pairs
     "half": ("float16",), "float": ("float32", "complex64"), "double": ("float64", "complex128"), "int": ("int32",),
-    "int8_t": ("int8",), "int16_t": ("int16",), "int32_t": ("int32",),
+    "int8_t": ("int8",), "int16_t": ("int16",), "int32_t": ("int32",), "long long": ("int64",),
+    "bool": ("bool", "int8", "uint8"),
 }  # fmt: skip
 TYPES = {ffi.typeof(name): names for name, names in ELEMENTS.items()}
-HALF = ffi.typeof("half")
+HALF, INT = ffi.typeof("half"), ffi.typeof("int")
 ALL_CORES = 0xFF  # bits beyond the chip's cores do nothing
 
 
@@ -73,69 +74,131 @@ def _half_by_value(value: float) -> float:
     return struct.unpack("<d", numpy.float16(value).tobytes() + bytes(6))[0]
 
 
-def _pointer(array, kind, position: int):
-    if array is None or (isinstance(array, numpy.ndarray) and array.size == 0):
+def _takes(kind, array) -> bool:
+    """Whether a pointer may point to elements of an array's type."""
+    return kind.item not in TYPES or (array.dtype.isnative and array.dtype.name in TYPES[kind.item])
+
+
+def _structure(members: dict, kind, position: int, made: list):
+    made.append(ffi.new(kind))
+    types = dict(kind.item.fields)
+    for name, value in members.items():
+        if name not in types:
+            raise TypeError(f"argument {position}: {kind.item.cname} has no member {name}, but {', '.join(types)}")
+        is_pointer = types[name].type.kind == "pointer"
+        setattr(made[-1], name, _pointer(value, types[name].type, position, made) if is_pointer else value)
+    return made[-1]
+
+
+def _pointer(value, kind, position: int, made: list):
+    """What C gets for an argument. made: objects that have to live until the call has ended."""
+    if value is None or (isinstance(value, numpy.ndarray) and value.size == 0):
         return ffi.NULL
-    names = TYPES.get(kind.item)
+    if isinstance(value, ffi.CData):
+        return value
+    if isinstance(value, dict) and kind.item.kind == "struct":
+        return _structure(value, kind, position, made)
     if kind.item.kind == "pointer":  # a table of arrays
-        return ffi.new(f"{kind.item.cname}[]", [_pointer(entry, kind.item, position) for entry in array])
-    if isinstance(array, (str, bytes)):
-        return ffi.new("char[]", array.encode() if isinstance(array, str) else array)
-    if not isinstance(array, numpy.ndarray):
-        raise TypeError(f"argument {position} is {type(array).__name__}, needed is an array")
-    if names is not None and array.dtype.name not in names:
-        raise TypeError(f"argument {position} is {array.dtype}, needed is {' or '.join(names)}")
-    if not array.flags.c_contiguous:
+        made.append(ffi.new(f"{kind.item.cname}[]", [_pointer(entry, kind.item, position, made) for entry in value]))
+        return made[-1]
+    if isinstance(value, (str, bytes)):
+        made.append(ffi.new("char[]", value.encode() if isinstance(value, str) else value))
+        return made[-1]
+    if not isinstance(value, numpy.ndarray):
+        raise TypeError(f"argument {position} is {type(value).__name__}, needed is an array")
+    if not _takes(kind, value):
+        raise TypeError(f"argument {position} is {value.dtype}, needed is {' or '.join(TYPES[kind.item])}")
+    if not value.flags.c_contiguous:
         raise ValueError(f"argument {position} is not contiguous; these functions know no strides")
-    return ffi.cast(kind, ffi.from_buffer(array.reshape(-1).view(numpy.uint8)))
+    return ffi.cast(kind, ffi.from_buffer(value.reshape(-1).view(numpy.uint8)))
 
 
 def _as_arrays(argument):
-    """torch tensors, also in lists, as arrays of the same memory; all else as it is."""
-    if isinstance(argument, list):
+    """torch tensors, also in lists and structures, as arrays of the same memory; all else as it is."""
+    if isinstance(argument, (list, tuple)):
         return [_as_arrays(item) for item in argument]
+    if isinstance(argument, dict):
+        return {name: _as_arrays(item) for name, item in argument.items()}
     return as_array(argument) if hasattr(argument, "resolve_conj") else argument
+
+
+def _arrays_in(arguments) -> list:
+    found = []
+    for argument in arguments:
+        inner = argument if isinstance(argument, list) else argument.values() if isinstance(argument, dict) else None
+        found += [argument] if isinstance(argument, numpy.ndarray) else [] if inner is None else _arrays_in(inner)
+    return found
+
+
+def _kinds(name: str) -> tuple[list, int | None]:
+    """Types of a function's parameters without core_mask, and where that stands: it is the last int, and _p functions
+    have none."""
+    kinds = list(ffi.typeof(getattr(lib, name)).args)
+    if name.endswith("_p"):
+        return kinds, None
+    place = max(position for position, kind in enumerate(kinds) if kind is INT)
+    return kinds[:place] + kinds[place + 1:], place
+
+
+def _has(name: str) -> bool:
+    try:
+        return callable(getattr(lib, name))
+    except AttributeError:
+        return False
+
+
+def _name(operator: str, arguments, prefix: str | None, space: str) -> str:
+    """The function that is meant: of the arrays' prefixes the first whose function takes all of them."""
+    of_arrays = dict.fromkeys(PREFIXES[array.dtype] for array in _arrays_in(arguments) if array.dtype in PREFIXES)
+    prefixes = [prefix] if prefix else list(of_arrays)
+    names = [f"{each}_{operator}_{space}" for each in prefixes] + [f"{operator}_{space}"]
+    if space == "s":
+        names += [*(f"{each}_{operator}_anycore" for each in prefixes), operator]
+    there = [name for name in names if _has(name)]
+    if not there and not prefixes:
+        kinds = ", ".join(dict.fromkeys(str(array.dtype) for array in _arrays_in(arguments)))
+        raise TypeError(f"no prefix for {kinds or 'no array'}")
+    fitting = [name for name in there if all(_takes(kind, argument) for argument, kind in zip(arguments, _kinds(name)[0])
+                                             if isinstance(argument, numpy.ndarray) and kind.kind == "pointer")]  # fmt: skip
+    return (fitting or there or names)[0]
 
 
 def run(operator: str, *arguments, prefix: str | None = None, space: str = "s", core_mask: int = ALL_CORES) -> None:
     """Calls <prefix>_<operator>_<space>, such as fp_subext_s, with the parameters of its header, without core_mask.
 
-    Arrays (and torch tensors on the CPU) are used in place, inputs and outputs alike: contiguous, of the element type that the header names (complex64
-    counts as float, as there). Lists of arrays are tables of pointers; None is NULL; numbers and strings are passed on.
+    Arrays (and torch tensors on the CPU) are used in place, inputs and outputs alike: contiguous, of the element type that
+    the header names (complex64 counts as float, as there). Lists of arrays are tables of pointers, dicts the members of a
+    structure; None is NULL; numbers, strings and cffi pointers are passed on.
     An array that is shorter than the call needs is refused (rule window); a vendor's own library does not look.
-    prefix: "fp", "hp", "dp", "i8", "i16", "i32", "c64", "c128"; default: the one of the first array's dtype.
+    prefix: "fp", "hp", "dp", "i8", "i16", "i32", "c64", "c128"; default: the first of the arrays' types with which there
+    is such a function for all of them. Functions without prefix or suffix are found by their names: "sparsereshape",
+    "Flatten", "crop_and_resize".
     space: "s" shared or "p" private to a core. core_mask: bit i lets DSP core i take part; only with "s".
     Raises StatusError when the function refuses, AttributeError when there is no such function, TypeError and
     ValueError for arguments that do not fit. Source: ft-dsp 1.
     """
     if space not in ("s", "p"):
         raise ValueError(f"space is {space!r}, not one of 's', 'p'")
-    arguments = tuple(_as_arrays(argument) for argument in arguments)
-    flat = [item for argument in arguments for item in (argument if isinstance(argument, list) else [argument])]
-    arrays = [item for item in flat if isinstance(item, numpy.ndarray)]
-    if prefix is None:
-        first = next(iter(arrays), None)
-        if first is None or first.dtype not in PREFIXES:
-            raise TypeError(f"no prefix for {'no array' if first is None else first.dtype}")
-        prefix = PREFIXES[first.dtype]
-    function = getattr(lib, f"{prefix}_{operator}_{space}")
-    kinds = ffi.typeof(function).args
-    if space == "s":
-        if not core_mask & ALL_CORES:
-            raise ValueError(f"core_mask {core_mask:#x} names no core: nothing would be computed")
-        arguments = (*arguments, core_mask)
+    arguments = [_as_arrays(argument) for argument in arguments]
+    name = _name(operator, arguments, prefix, space)
+    function, (kinds, mask_place) = getattr(lib, name), _kinds(name)
+    if mask_place is not None and not core_mask & ALL_CORES:
+        raise ValueError(f"core_mask {core_mask:#x} names no core: nothing would be computed")
     if len(arguments) != len(kinds):
-        raise TypeError(f"{prefix}_{operator}_{space} takes {len(kinds)} arguments, {len(arguments)} were given")
+        raise TypeError(f"{name} takes {len(kinds)} arguments, {len(arguments)} were given")
+    values, made = [], []
+    for position, (argument, kind) in enumerate(zip(arguments, kinds)):
+        if kind.kind == "pointer":
+            values.append(_pointer(argument, kind, position, made))
+        else:
+            values.append(_half_by_value(argument) if kind is HALF else argument)
+    if mask_place is not None:
+        values.insert(mask_place, core_mask)
+        kinds.insert(mask_place, INT)
     if HALF in kinds:
         names = ["double" if kind is HALF else kind.cname for kind in kinds]
         function = ffi.cast(f"void (*)({', '.join(names)})", function)
-    values = []
-    for position, (argument, kind) in enumerate(zip(arguments, kinds)):
-        if kind.kind == "pointer":
-            values.append(_pointer(argument, kind, position))
-        else:
-            values.append(_half_by_value(argument) if kind is HALF else argument)
-    _call(function, values, arrays)
+    _call(function, values, _arrays_in(arguments))
 
 
 def binarycrossentropygrad(x, y, dloss, weight=None, reduction="mean", core_mask=ALL_CORES, space="s") -> numpy.ndarray:

@@ -397,10 +397,64 @@ def test_run_with_tables_and_strings():
     out = numpy.zeros((2, 5), numpy.int32)
     ftdsp.run("concat", parts, shapes, 2, 1, 2, out)
     numpy.testing.assert_array_equal(out, numpy.concatenate(parts, axis=1))
+    rows = numpy.arange(4, dtype=numpy.int32).reshape(2, 2)  # a table may also be the rows of an array
+    ftdsp.run("stack", rows, numpy.int32([2]), 2, 1, 1, out)
+    numpy.testing.assert_array_equal(out.ravel()[:4], [0, 2, 1, 3])
     x, bias = uniform((2, 3, 4), numpy.dtype(numpy.float32)), uniform((3,), numpy.dtype(numpy.float32), seed=2)
     dims, result = numpy.array([2, 3, 4, 1], numpy.int32), numpy.empty((2, 3, 4), numpy.float32)
     ftdsp.run("biasadd", x, bias, result, dims, 4, "NCHW", x.size)
     numpy.testing.assert_array_equal(result, x + bias[:, None])
+
+
+@pytest.mark.parametrize("space", ["s", "p"])
+def test_run_puts_core_mask_where_it_belongs(space):
+    """It is not the last parameter of these."""
+    x, *parameters = (uniform(shape, numpy.dtype(numpy.float32), seed=seed) for seed, shape in enumerate([(5, 3), 3, 3, 3]))
+    scale, offset, mean = parameters
+    variance, out = numpy.arange(1, 4, dtype=numpy.float32), numpy.empty((5, 3), numpy.float32)
+    ftdsp.run("fusedbatchnorm", x, scale, offset, mean, variance, 0.25, 3, 5, out, space=space)
+    wide = x.astype(float)
+    numpy.testing.assert_allclose(out, scale * (wide - mean) / numpy.sqrt(variance + 0.25) + offset, rtol=1e-6, atol=1e-6)
+    filled = numpy.zeros(5, numpy.complex64)
+    ftdsp.run("fill", numpy.complex64([2 - 1j]), filled, {"elem_cnt_": 4}, space=space)
+    assert filled.tolist() == [2 - 1j] * 4 + [0]
+
+
+def test_run_finds_functions_without_prefix_or_suffix():
+    x, out = numpy.arange(6, dtype=numpy.int8), numpy.zeros(6, numpy.int8)
+    ftdsp.run("Flatten", x, out, {"elem_cnt_": 5, "type_size_": 1})
+    assert out.tolist() == [0, 1, 2, 3, 4, 0]
+    tensors = [{"type_size": 1, "size": 3, "data": x}, {"type_size": 1, "size": 2, "data": x[4:]}]
+    ftdsp.run("switchlayer", tensors, {"data": out}, 1)
+    assert out.tolist() == [4, 5, 2, 3, 4, 0]
+    ftdsp.run("tensorlistgetitem", x, out, 1, 3, space="p")
+    assert out.tolist() == [0, 1, 2, 3, 4, 0]
+    image, crop = numpy.arange(6, dtype=numpy.float16), numpy.empty(4, numpy.float16)
+    sizes = {"input_shape_": numpy.int32([1, 2, 3, 1]), "output_shape_": numpy.int32([1, 2, 2, 1])}
+    ftdsp.run("crop_and_resize", image, crop, numpy.int32([0]), numpy.float32([0, 0, 1, 0.5]), sizes, 0.0)
+    assert crop.tolist() == [0, 1, 3, 4]
+    with pytest.raises(AttributeError, match="Flatten_p"):
+        ftdsp.run("Flatten", x, out, {}, space="p", prefix="")
+    with pytest.raises(TypeError, match="no member count, but shape_, ndim_, elem_cnt_, type_size_"):
+        ftdsp.run("Flatten", x, out, {"count": 5})
+
+
+@pytest.mark.parametrize("name", ["float32", "float16", "int8", "int32", "complex128"])
+def test_run_chooses_the_prefix_that_all_arrays_fit(name):
+    places, values = numpy.int32([0, 0, 0, 2, 0, 0, 0, 1]), numpy.array([3, 5], name)
+    out = numpy.zeros(3, name)
+    ftdsp.run("sparsetodense", places, values, out, numpy.int32([3, 3, 3]), 2, 0)
+    assert out.tolist() == [0, 5, 3]
+
+
+def test_run_takes_addresses_and_checks_what_they_are_in_a_list_of_numbers():
+    x, alpha, beta, bias = (numpy.float32([value]) for value in (2, 0.5, 1, 1))
+    out = numpy.zeros(1, numpy.float32)
+    numbers = numpy.int64([1, 1, 1, *(array.ctypes.data for array in (alpha, beta, bias))])
+    ftdsp.run("lrn", x, ftdsp.ffi.cast("float *", out.ctypes.data), numbers)
+    assert out == numpy.float32(2 / 3)
+    with pytest.raises(TypeError, match="argument 2 is int32, needed is int64"):
+        ftdsp.run("lrn", x, out, numbers.astype(numpy.int32))
 
 
 @pytest.mark.parametrize("short", ["x", "y", "out"])
@@ -420,11 +474,13 @@ def test_an_array_shorter_than_the_call_needs_is_refused(short):
 def test_run_refuses_what_does_not_fit():
     x = numpy.ones(4, numpy.float32)
     for arguments, error, words in [
-        ((x, x, 1, x), TypeError, "takes 6 arguments, 5 were given"),
+        ((x, x, 1, x), TypeError, "takes 5 arguments, 4 were given"),
         ((x, x.astype(int), 1, x, 4), TypeError, "argument 1 is int64, needed is float32 or complex64"),
         ((x, [1.0], 1, x, 4), TypeError, "argument 1 is list, needed is an array"),
         ((x[::2], x, 1, x, 2), ValueError, "argument 0 is not contiguous"),
-        ((x.astype(bool), x, 1, x, 2), TypeError, "no prefix for bool"),
+        ((x.astype(">f4"), x, 1, x, 4), TypeError, "argument 0 is >f4, needed is float32 or complex64"),
+        ((x.astype(bool), x, 1, x, 2), TypeError, "argument 0 is bool, needed is float32 or complex64"),
+        ((x.astype(bool), 2), TypeError, "no prefix for bool"),
         ((1, 2), TypeError, "no prefix for no array"),
     ]:
         with pytest.raises(error, match=words):
