@@ -159,7 +159,8 @@ def bytes_of(operator, parameter) -> str:
 def entry(operator, prefix: str, space: str) -> str:
     symbol = operator.symbol(prefix, space)
     dtype = f"DTYPE_{ft_manual.DTYPES[prefix or 'fp']}"
-    begin = f'ft_shared("{symbol}", {dtype}, core_mask)' if space == "s" else f'ft_private("{symbol}", {dtype})'
+    shared = "ft_by_mask" if operator.mask_decides else "ft_shared"
+    begin = f'{shared}("{symbol}", {dtype}, core_mask)' if space == "s" else f'ft_private("{symbol}", {dtype})'
     given = [f"(const void *const *){p.name}" if is_table(p) and p.const else f"(void *const *){p.name}" if is_table(p)
              else p.name for p in operator.parameters if p.role not in NOT_ARGUMENTS]  # fmt: skip
     for letter, types in operator.types.items():

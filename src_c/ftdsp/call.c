@@ -64,6 +64,17 @@ FtCall ft_private(const char *function, DType dtype)
     return begin(function, dtype);
 }
 
+FtCall ft_by_mask(const char *function, DType dtype, int core_mask)
+{
+    FtCall call = ft_shared(function, dtype, core_mask);
+    const uint32_t named = (uint32_t)core_mask & ((1u << ft_chip()->core_count) - 1);
+    call.shared = (named & (named - 1)) != 0;
+    if (!call.shared) {
+        us_parallel_alone(true);
+    }
+    return call;
+}
+
 void ft_end(FtCall *call)
 {
     if (!call->shared) {
@@ -122,7 +133,7 @@ static void check_space(FtCall *call, const char *name, const void *data, size_t
         return;
     }
     ft_require(call, !call->shared, name, "private", FT_BAD_SPACE,
-               "%s at %p is in %s, which is private to a core; an _s function needs DDR or SMC", name, data,
+               "%s at %p is in %s, which is private to a core; what cores share is in DDR or SMC", name, data,
                window->name);
     ft_require(call, window->core == ft_own_core(), name, "other-core", FT_BAD_SPACE,
                "%s at %p is in %s, but the call runs on core %d", name, data, window->name, ft_own_core());

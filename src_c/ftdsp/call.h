@@ -31,7 +31,7 @@ typedef enum FtStatus {
 typedef struct FtCall {
     Call checks;
     DType dtype;   /* of the prefix */
-    bool shared;   /* _s; else _p */
+    bool shared;   /* by several cores, _s; else _p */
     int cores;     /* that take part */
     uint32_t meet; /* the processes that meet when the call ends; 0: none */
 } FtCall;
@@ -39,6 +39,9 @@ typedef struct FtCall {
 /* Begins a call of an _s or a _p function; `function` is a literal. Each ends with ft_end. */
 FtCall ft_shared(const char *function, DType dtype, int core_mask);
 FtCall ft_private(const char *function, DType dtype);
+
+/* The same of a function whose name has no suffix: with a mask of one core it is that core's own work. */
+FtCall ft_by_mask(const char *function, DType dtype, int core_mask);
 void ft_end(FtCall *call);
 
 /* A call that ends where its block does. */

@@ -219,6 +219,7 @@ def test_a_core_that_ends_before_a_barrier_ends_those_that_wait_for_it(tmp_path,
 SPACES = r"""
 #include <add.h>
 #include <binarycrossentropygrad.h>
+#include <flatten.h>
 #include <stdio.h>
 #include <string.h>
 #include <understudy/understudy.h>
@@ -255,6 +256,17 @@ int main(void)
     fp_add_p(mine + 8, mine + 16, L2_OF_CORE(core) + 8, 4); /* in place */
     fp_add_p(mine + 8, mine + 16, L2_OF_CORE(core) + 12, 4);
     failed += understudy_last_rule()[0] != 0;
+    FlattenParameter one = {.elem_cnt_ = 1, .type_size_ = sizeof(float)}; /* no suffix: the mask says whose work it is */
+    Flatten(mine, mine + 32, 1 << core, &one);
+    Flatten(mine, mine + 33, 1 << (1 - core), &one);
+    failed += understudy_last_rule()[0] != 0 || mine[32] != mine[0] || mine[33] != 0;
+    if (core == 0) { /* who does not take part does not check either */
+        Flatten(neighbour, mine, 0x01, &one);
+        failed += strcmp(understudy_last_rule(), "Flatten/input/other-core") != 0;
+    }
+    understudy_clear_last_error();
+    Flatten(mine, smc, 0x03, &one);
+    failed += strcmp(understudy_last_rule(), core == 0 ? "Flatten/input/private" : "") != 0;
     fp_binarycrossentropygrad_p(1, 0, mine + 1, mine + 2, 0, mine + 1, neighbour + 5, 0);
     printf("%d %s\n", failed, understudy_last_rule());
     understudy_barrier();

@@ -76,6 +76,11 @@ class Operator:
     memory: bool  # takes working memory, which may run out
     calls: str  # the C function, where several entries of the table share it
 
+    @property
+    def mask_decides(self) -> bool:
+        """Whether the name says nothing of the space: a mask of one core makes the call a private one."""
+        return "{space}" not in self.symbol_pattern
+
     def symbol(self, prefix: str, space: str) -> str:
         return self.symbol_pattern.format(prefix=prefix, name=self.name, space=space)
 
@@ -186,7 +191,8 @@ REASONS = {  # rule -> status, sentence, source, why
     "alignment": (5, "An operand is not aligned to its elements.", "choice", UNALIGNED),
     "window": (6, "An operand leaves the memory it begins in.", "sheet", ""),
     "private": (6, "An operand of an _s function lies in a core's private memory.", "sheet", ""),
-    "other-core": (6, "An operand of a _p function lies in another core's memory.", "sheet", ""),
+    "private-of-several": (6, "An operand lies in a core's private memory, and several cores take part.", "sheet", ""),
+    "other-core": (6, "An operand of one core's call lies in another core's memory.", "sheet", ""),
     "overflow": (3, "An operand would have more elements than any memory holds.", "choice", "Sizes are ints; nothing is stated."),
     "no-memory": (8, "The host has no memory for the work.", "cannot-check", "Needs a host that is out of memory."),
     "overlap": (7, "What is written shares memory with another operand in a way the operator cannot take.", "choice",
@@ -229,7 +235,10 @@ def operand_rules(operator: Operator, operand: Parameter, prefix: str, space: st
         found.append("alignment")
     if operand.count > 1:
         found.append("window")
-    found.append("private" if space == "s" else "other-core")
+    if space == "s":
+        found.append("private")
+    if space == "p" or operator.mask_decides:
+        found.append("other-core")
     if overflowing(operator, operand):
         found.append("overflow")
     if operand.is_written and len(operator.operands()) > 1:
@@ -249,7 +258,8 @@ def rules(operator: Operator) -> dict[str, str]:
         for parameter in operator.parameters:
             if parameter.is_operand:
                 for rule in operand_rules(operator, parameter, prefix, space):
-                    found[f"{function}/{parameter.name}/{rule}"] = rule
+                    several = rule == "private" and operator.mask_decides
+                    found[f"{function}/{parameter.name}/{rule}"] = "private-of-several" if several else rule
             elif parameter.role == "size" and parameter.type != "uint64_t":
                 found[f"{function}/{parameter.name}/negative"] = "negative"
             elif parameter.role == "positive":

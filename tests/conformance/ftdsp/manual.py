@@ -143,8 +143,9 @@ class Manual:
                 yield self.overflow_case(p, prefix, space)
             else:
                 refused, accepted = pairs[rule]
-                yield self.case(prefix, space, f"{p.name}/{rule}", [{p.name: bad} for bad in refused],
-                                [{p.name: good} for good in accepted])
+                cores = {"core_mask": 0x01} if space == "s" and rule == "other-core" else {}
+                yield self.case(prefix, space, f"{p.name}/{rule}", [{p.name: bad, **cores} for bad in refused],
+                                [{p.name: good, **cores} for good in accepted])
 
     def overflow_case(self, p: ft_manual.Parameter, prefix: str, space: str) -> RuleCase:
         huge = {}
