@@ -82,8 +82,10 @@ def check_declarations(command: list[str], stacks: list[Stack]) -> None:
     spoken = [argument for argument in command if argument != "-w"]
     checked = subprocess.run([*spoken, "-fsyntax-only", "-Wimplicit-function-declaration"], capture_output=True, text=True,
                              stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"})  # fmt: skip
+    from understudy.kit import sdk  # reads the libraries: only when something is undeclared
+
     for place, name in IMPLICIT.findall(checked.stderr):
-        if header := declaring_header(name, stacks):
+        if sdk.stack_of(name) and (header := declaring_header(name, stacks)):
             raise UsageError(f"{place}: {name} is called without a declaration; #include <{header}>")
 
 

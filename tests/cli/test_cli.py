@@ -198,8 +198,9 @@ def test_a_call_without_declaration_names_the_header(tmp_path):
     assert not (tmp_path / "program").exists()
     program.write_text(f"#include <linspace.h>\n{call}")
     assert understudy("cc", program, "-o", tmp_path / "program").returncode == 0
-    program.write_text("int main(void) { return puts(\"\") < 0; }\n")  # not ours: as the compiler wants
-    assert understudy("cc", program, "-o", tmp_path / "program", "-std=gnu99").returncode == 0
+    for name in ("puts", "shape", "rank"):  # not ours, although comments of headers have them: as the compiler wants
+        program.write_text(f'int main(void) {{ return {name}("") < 0; }}\n')
+        assert understudy("cc", "-c", program, "-o", tmp_path / "program.o", "-std=gnu99").returncode == 0
 
 
 @pytest.mark.parametrize("name", ["slices", "momentum"])
