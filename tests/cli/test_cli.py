@@ -115,7 +115,7 @@ def test_env_keeps_what_is_there():
     printed = after_env('echo "$LD_LIBRARY_PATH"', env={"LD_LIBRARY_PATH": "/mine:/also mine"}).strip()
     assert printed.endswith(":/mine:/also mine") and printed.startswith(str(paths.STACKS["ascend"].library_path))
     alone = after_env('echo "$LD_LIBRARY_PATH"').strip()
-    assert alone.split(":") == [str(stack.library_path) for stack in paths.STACKS.values()]
+    assert set(alone.split(":")) == {*(str(stack.library_path) for stack in paths.STACKS.values()), str(paths.sdk() / "lib")}
 
 
 def test_env_of_one_stack():
@@ -209,6 +209,12 @@ def test_programs_that_are_several_cores(name, tmp_path):
     assert understudy("cc", paths.examples() / "ftdsp" / "cores" / f"{name}.c", "-o", program).returncode == 0
     done = understudy("ft-run", "-n", 3, program)
     assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("3 cores:" if name == "slices" else "weight[0]")
+    link = "-lftdsp -I$FTDSP_PATH/../include -L$FTDSP_PATH/../lib -lunderstudy"  # the READMEs' line; no run path
+    source = paths.examples() / "ftdsp" / "cores" / f"{name}.c"
+    printed = after_env(f"cd {tmp_path}; gcc {source} -I$FTDSP_PATH/include -L$FTDSP_PATH/lib {link} -o plain; ./plain")
+    assert printed.startswith("1 cores:" if name == "slices" else "weight[0]")
+    done = understudy("ft-run", "-n", 3, tmp_path / "plain")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_stack_left_out_is_not_found(source, tmp_path):
