@@ -60,8 +60,7 @@ def missing_functions(stack, complete):
     """Header -> the vendor's functions that are not emulated."""
     known = {name for functions in complete.values() for name in functions}
     found = {}
-    for name in sorted(names.known()):
-        entry = names.known()[name]
+    for name, entry in sorted({**names.known(), **names.common()}.items()):
         if entry.stack == stack and name not in known and not name.endswith("GetWorkspaceSize"):
             found.setdefault(entry.header or entry.library or "-", []).append(name)
     return found

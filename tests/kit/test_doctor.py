@@ -103,6 +103,16 @@ def test_names_of_the_other_stacks(tmp_path, stack, name, status):
     assert (finding["stack"], finding["status"]) == (stack, status)
 
 
+def test_a_common_name_is_missing_only_where_the_stack_is_needed(tmp_path):
+    source = "void shape(void); void fp_add_p(void); int main(void) { fp_add_p(); shape(); }\n"
+    link = ["-shared", "-fPIC", f"-L{paths.STACKS['ftdsp'].library_path}", "-lftdsp"]
+    (report,), status = understudy_json("doctor", program(tmp_path, "needs.so", source, link))
+    assert status == 1 and by_name(report)["shape"]["status"] == "missing"
+    source = "void shape(void); void use(void) { shape(); }\n"
+    (report,), status = understudy_json("doctor", program(tmp_path, "object.o", source, ["-c"]))
+    assert (report["symbols"], status) == ([], 0)
+
+
 def test_limits_are_of_emulated_functions_and_are_told(tmp_path):
     assert names.limits() and set(names.limits()) <= set(sdk.exporters())
     source = "void mcDeviceSetLimit(void); void use(void) { mcDeviceSetLimit(); }\n"

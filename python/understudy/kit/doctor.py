@@ -80,13 +80,15 @@ def _unknown(name: str, stack: str) -> Finding:
 def judge_symbol(name: str, stacks: set[str]) -> Finding | None:
     """What an undefined symbol is to us; None for one that belongs to no stack.
 
-    stacks: those whose libraries the file needs; there, also a name that only resembles one of theirs is reported."""
+    stacks: those that the file needs; there, also a common name and one that only resembles one of theirs is reported."""
     from understudy.kit import sdk
 
     if stack := sdk.stack_of(name):
         return _emulated(name, stack)
     if name in names.known():
         return _missing(names.known()[name])
+    if name in names.common() and names.common()[name].stack in stacks:
+        return _missing(names.common()[name])
     if stack := names.stack_by_pattern(name):
         return _unknown(name, stack)
     mangled = CPP_NAME.match(name)

@@ -76,6 +76,12 @@ def known() -> dict[str, Name]:
 
 
 @functools.cache
+def common() -> dict[str, Name]:
+    """Names that any program may have for its own: a stack's only in a binary that needs the stack."""
+    return {name: Name(name, stack, library) for stack in STACKS for name, library in _content(stack).get("common", {}).items()}
+
+
+@functools.cache
 def other_libraries() -> dict[str, str]:
     """Libraries of the stacks that are not emulated, and what they are for."""
     return {name: text for stack in STACKS for name, text in _content(stack).get("libraries", {}).items()}
