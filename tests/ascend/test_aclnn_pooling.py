@@ -103,6 +103,7 @@ CASES_2D = [  # x, kernel, stride, padding, ceil
     ((1, 2, 5, 40), [5, 3], [1, 3], [2, 1], True),
     ((2, 1, 4, 4), [1], [2], [0], False),
     ((1, 1, 33, 70), [4, 4], [3, 2], [0, 2], True),
+    ((2, 2, 3, 1), [4, 2], [2], [0], True),  # no window fits: its only one reaches behind the data
 ]  # fmt: skip
 
 
@@ -193,7 +194,7 @@ def test_three_axes(case):
         np.testing.assert_array_equal(dx, scattered(dy, indices, shape, 3))
 
 
-@pytest.mark.parametrize("case", CASES_2D[:4], ids=str)
+@pytest.mark.parametrize("case", [*CASES_2D[:4], CASES_2D[-1]], ids=str)
 def test_maximum_with_indices(case):
     shape, kernel, stride, padding, ceil = case
     x = drawn(shape, 1)

@@ -79,15 +79,15 @@ void require_pool_planes(OpCall *op, const Operand *operand, const Operand *self
 
 /* ---- shapes ---- */
 
-/* The number of windows on an axis, or -1. */
+/* The number of windows on an axis, or -1. With `ceil` the last one may reach behind the data, and so may the only one. */
 static int64_t windows(int64_t size, int64_t kernel, int64_t stride, int64_t before, int64_t behind, bool ceil)
 {
     int64_t room;
     if (__builtin_add_overflow(size, before + behind, &room) || __builtin_sub_overflow(room, kernel, &room) ||
-        room < 0) {
+        room <= (ceil ? -stride : -1)) {
         return -1;
     }
-    const int64_t count = room / stride + (ceil && room % stride > 0) + 1;
+    const int64_t count = room < 0 ? 1 : room / stride + (ceil && room % stride > 0) + 1;
     return count - ((count - 1) * stride >= size + before); /* not one that begins behind the data */
 }
 
