@@ -197,6 +197,18 @@ def test_batch_norm_without_parameters():
     near(dweight, (x * u).sum((0, 2)), "F32", 16)
 
 
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norm_without_elements(training):
+    none, ones = np.zeros((0, 3, 4)), np.ones(3)
+    for mask in ([True, True, True], [True, False, True], [False, True, False], [True, False, False]):
+        _, dweight, dbias = call(
+            "BatchNormBackward", gradOut=tensor(none), input=tensor(none), weight=tensor(ones), runningMean=tensor(ones),
+            runningVar=tensor(ones), saveMean=tensor(ones), saveInvstd=tensor(ones), training=training, eps=1e-5,
+            outputMask=mask, gradInput=empty(none.shape), gradWeight=empty((3,)), gradBias=empty((3,), "F16"))  # fmt: skip
+        for asked, sums, kind in zip(mask[1:], (dweight, dbias), ("F32", "F16")):
+            np.testing.assert_array_equal(sums, np.zeros(3) if asked else empty((3,), kind).values())
+
+
 def test_gradients_are_those_of_torch():
     torch = pytest.importorskip("torch")
     x, dy, gamma = drawn((2, 6, 5), 1), drawn((2, 6, 5), 2), drawn(6, 3)

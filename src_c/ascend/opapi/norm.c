@@ -1,6 +1,7 @@
 /* Normalizations: from the pages' operands to the kernels' views. */
 #include "ascend/opapi/norm.h"
 
+#include "kernels/map/formulas.h"
 #include "kernels/norm/batch_norm.h"
 #include "kernels/norm/gather_statistics.h"
 #include "kernels/norm/normalize.h"
@@ -199,10 +200,28 @@ aclnnStatus op_batch_norm(OpCall *op, const ChannelNorm *norm)
                           : op_plan_views(op, us_batch_norm_inference, &attributes, sizeof attributes, 7, planned);
 }
 
+/* The sums over no elements at all. */
+static aclnnStatus plan_zeros(OpCall *op, const Operand *first, const Operand *second)
+{
+    const Operand *wanted[2];
+    Operands sums = {.items = wanted, .name = ""};
+    for (int i = 0; i < 2; i++) {
+        const Operand *sum = i == 0 ? first : second;
+        if (sum != NULL && op_given(sum)) {
+            wanted[sums.count++] = sum;
+        }
+    }
+    return sums.count == 0 ? op_plan_nothing(op)
+                           : op_map_lists(op, &us_map_fill, LISTS(sums), LISTS(sums), NO_OPERANDS, NULL, NUMBERS(ZERO));
+}
+
 aclnnStatus op_batch_norm_backward(OpCall *op, const ChannelNormBackward *norm)
 {
-    if (op_refused(op) || op_empty(norm->x)) {
+    if (op_refused(op)) {
         return op_plan_nothing(op);
+    }
+    if (op_empty(norm->x)) {
+        return plan_zeros(op, norm->scale_gradient, norm->offset_gradient);
     }
     const bool saved = norm->training;
     const Operand *vectors[] = {norm->scale, norm->scale_gradient, norm->offset_gradient,
