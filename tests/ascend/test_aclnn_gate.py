@@ -103,6 +103,23 @@ def test_rotary_embedding_in_place(kind):
                 near(result, expected(x, mode), kind)
 
 
+@pytest.mark.parametrize("name", ["ApplyRotaryPosEmb", "ApplyRotaryPosEmbV2"])
+def test_rotary_embedding_of_no_heads(name):
+    """A query without heads is left alone, its keys are turned."""
+    k, cos, sin = drawn((2, 3, 2, 8), 1), drawn((2, 3, 1, 8), 2), drawn((2, 3, 1, 8), 3)
+    q = np.zeros((2, 3, 0, 8))
+    more = {"rotaryMode": "half"} if name == "ApplyRotaryPosEmbV2" else {}
+    own_q, own_k = call(name, queryRef=tensor(q), keyRef=tensor(k), cos=tensor(cos), sin=tensor(sin), layout=1, **more)
+    assert own_q.shape == q.shape
+    a, b = np.split(k, 2, -1)
+    near(own_k, k * cos + np.concatenate([-b, a], -1) * sin, "F32")
+
+
+def test_gates_of_nothing():
+    out = call("SwiGluGrad", yGrad=empty((0, 2)), x=empty((0, 4)), dim=1, out=empty((0, 4)))
+    assert out.shape == (0, 4)
+
+
 def by_table(x, positions, table, head, sections, halves):
     """The page's formulas: angles of the sections side by side, pairs as halves or as neighbours, what is behind them as is."""
     rows = table[positions]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+from tests.conformance.ascend import pages
 
 KINDS = ["F32", "F16", "BF16"]
 
@@ -282,3 +283,36 @@ def test_many_elements():
     dx = call("MaxPool2dWithMaskBackward", gradOutput=tensor(np.ones(expected.shape)), self=tensor(x), indices=mask,
               gradInput=empty(x.shape), **settings)
     np.testing.assert_array_equal(dx, scattered(np.ones(expected.shape), indices, x.shape, 2))
+
+
+NO_CHANNELS = {"kernelSize": [2], "stride": [2], "padding": [0], "ceilMode": False}
+AVERAGE = {"countIncludePad": True, "divisorOverride": 0}
+NOTHING = {  # tensors without channels: sizes of x and y, and what else the operator takes
+    "AvgPool2d": {"self": 4, "out": 2, **AVERAGE, "cubeMathType": 0},
+    "AvgPool2dBackward": {"gradOutput": 2, "self": 4, "gradInput": 4, **AVERAGE, "cubeMathType": 0},
+    "AvgPool3d": {"self": 4, "out": 2, **AVERAGE},
+    "AvgPool3dBackward": {"gradOutput": 2, "self": 4, "output": 4, **AVERAGE},
+    "MaxPool": {"self": 4, "out": 2, "kernelShape": [2], "strides": [2], "autoPad": 0, "pads": [0], "dilations": [1]},
+    "MaxPool2dWithIndicesBackward": {"gradOutput": 2, "self": 4, "indices": 2, "gradInput": 4, "dilation": [1]},
+    "MaxPool3dWithArgmaxBackward": {"gradOutput": 2, "self": 4, "indices": 2, "gradInput": 4, "dilation": [1]},
+    "AdaptiveAvgPool2dBackward": {"gradOutput": 2, "self": 4, "out": 4},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_images_of_nothing(name):
+    """They are taken where no check of the page is about them."""
+    axes = 3 if "3d" in name else 2
+    names = [parameter["name"] for parameter in pages.operators()[name]["parameters"]]
+    arguments = {key: value for key, value in NO_CHANNELS.items() if key in names} | NOTHING[name]
+    if name == "AvgPool2d":
+        arguments |= {"strides": [2], "paddings": [0]}
+    for key, size in NOTHING[name].items():
+        if key in ("self", "out", "output", "gradOutput", "gradInput", "indices"):
+            arguments[key] = empty((2, 0) + (size,) * axes, "I32" if key == "indices" else "F32")
+    assert call(name, **arguments).size == 0
+
+
+def test_adaptive_average_of_no_windows():
+    dx = call("AdaptiveAvgPool2dBackward", gradOutput=empty((2, 3, 0, 2)), self=empty((2, 3, 4, 4)), out=empty((2, 3, 4, 4)))
+    np.testing.assert_array_equal(dx, np.zeros((2, 3, 4, 4)))

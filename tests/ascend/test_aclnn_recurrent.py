@@ -189,7 +189,6 @@ def test_like_pytorch():
 
 
 def test_sequences_of_nothing():
-    """Of LSTM; the page of GRU takes no empty tensors."""
     one = Case("LSTM", 1, 1, True, False)
     one.x = one.x[:0]
     arguments = one.common()
@@ -198,6 +197,13 @@ def test_sequences_of_nothing():
                         **{name: None for name in one.list_names})  # fmt: skip
     assert output.size == 0
     np.testing.assert_array_equal([h, c], one.states)
+    one = Case("GRU", 1, 1, True, False)
+    one.x = one.x[:0]
+    output, h = call("GRU", **one.common(), **one.state_arguments(), batchSizes=None, dropout=0.0, train=False,
+                     output=one.blank((0, BATCH, HIDDEN)), hy=one.blank((1, BATCH, HIDDEN)),
+                     **{name: None for name in one.list_names})  # fmt: skip
+    assert output.size == 0
+    np.testing.assert_array_equal(h, one.states[0])
 
 
 @pytest.mark.parametrize("layers, directions, has_bias, layout", [(1, 1, True, "row-major"), (2, 2, True, "gaps"), (3, 1, False, "reversed")])

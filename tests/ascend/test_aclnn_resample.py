@@ -167,3 +167,35 @@ def test_what_has_no_weight_does_not_count():
     x = np.array([[[1.0, np.inf, 3.0, np.nan]]])
     out = call("UpsampleLinear1d", self=tensor(x), outputSize=[4], alignCorners=True, scale=0.0, out=empty((1, 1, 4)))
     np.testing.assert_array_equal(out, x)
+
+
+NOTHING = [  # operator, axes, attributes between the sizes and the result
+    ("UpsampleNearest1d", 1, {}), ("UpsampleNearest2d", 2, {}), ("UpsampleNearest2dV2", 2, {"scalesH": 0.0, "scalesW": 0.0}),
+    ("UpsampleNearestExact2d", 2, {"scalesH": 0.0, "scalesW": 0.0}), ("UpsampleLinear1d", 1, {"alignCorners": True, "scale": 0.0}),
+    ("UpsampleBilinear2d", 2, {"alignCorners": False, "scalesH": 0.0, "scalesW": 0.0}),
+    ("UpsampleBilinear2dAA", 2, {"alignCorners": False, "scalesH": 0.0, "scalesW": 0.0}),
+    ("UpsampleBicubic2dAA", 2, {"alignCorners": False, "scalesH": 0.0, "scalesW": 0.0}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, axes, attributes", NOTHING, ids=[name for name, *_ in NOTHING])
+def test_images_of_nothing(name, axes, attributes):
+    """They are taken where no check of the page is about them, and nothing is written."""
+    source = "x" if name == "UpsampleBicubic2dAA" else "input" if name == "UpsampleBilinear2dAA" else "self"
+    for shape in [(2, 0) + (4,) * axes, (2, 3) + (0,) * axes]:
+        out = empty(shape[:2] + (5,) * axes)
+        untouched = out.values()
+        own = call(name, **{source: empty(shape), "outputSize": [5] * axes, "out": out}, **attributes)
+        np.testing.assert_array_equal(own, untouched)
+
+
+@pytest.mark.parametrize("name, axes, attributes", [
+    ("UpsampleNearest1dBackward", 1, {"scales": 0.0}), ("UpsampleNearest2dBackward", 2, {"scalesH": 0.0, "scalesW": 0.0}),
+    ("UpsampleTrilinear3dBackward", 3, {"alignCorners": False, "scalesD": 0.0, "scalesH": 0.0, "scalesW": 0.0}),
+])  # fmt: skip
+def test_slopes_of_nothing(name, axes, attributes):
+    shape = (2, 0) + (3,) * axes
+    result = "out" if axes == 1 else "gradInput"
+    own = call(name, gradOut=empty((2, 0) + (5,) * axes), outputSize=[5] * axes, inputSize=shape, **attributes,
+               **{result: empty(shape)})
+    assert own.shape == shape

@@ -252,7 +252,7 @@ static Pooling average_of(PoolSettings settings, bool count_padding, int64_t div
 aclnnStatus op_average_pool(OpCall *op, const Operand *self, PoolSettings settings, bool count_padding,
                             int64_t divide_by, const Operand *out)
 {
-    if (op_refused(op) || op_empty(out)) {
+    if (op_refused(op) || op_empty(self) || op_empty(out)) {
         return op_plan_nothing(op);
     }
     const Pooling pooling = average_of(settings, count_padding, divide_by);
@@ -295,7 +295,7 @@ aclnnStatus op_maximum_pool(OpCall *op, const Operand *self, PoolSettings settin
 aclnnStatus op_max_pool(OpCall *op, const Operand *self, IntArguments kernel, IntArguments strides, IntArguments pads,
                         const Operand *out)
 {
-    if (op_refused(op) || op_empty(out)) {
+    if (op_refused(op) || op_empty(self) || op_empty(out)) {
         return op_plan_nothing(op);
     }
     PoolWindows attributes = {.window = {1}, .stride = {1}};
@@ -362,6 +362,9 @@ aclnnStatus op_adaptive_average_pool_backward(OpCall *op, const Operand *slopes,
 {
     if (op_refused(op) || op_empty(result)) {
         return op_plan_nothing(op);
+    }
+    if (op_empty(slopes)) {
+        return op_fill(op, result, ZERO);
     }
     const PoolWindows adaptive = {.adaptive = true};
     Pooling even;

@@ -8,10 +8,10 @@ static bool has_channels_last(const Operand *operand)
     return operand->format == ACL_FORMAT_NHWC || operand->format == ACL_FORMAT_NDHWC;
 }
 
-void require_sizes(OpCall *op, IntArguments sizes)
+void require_sizes(OpCall *op, IntArguments sizes, int64_t free)
 {
     for (int64_t i = 0; i < sizes.count && !op_refused(op); i++) {
-        op_require_range(op, sizes.name, sizes.values[i], i == 0 ? 0 : 1, INT64_MAX);
+        op_require_range(op, sizes.name, sizes.values[i], i < free ? 0 : 1, INT64_MAX);
     }
 }
 
@@ -44,7 +44,7 @@ static View five_axes(const Operand *operand)
 static aclnnStatus plan_images(OpCall *op, Kernel *kernel, const Operand *from, Interpolation settings,
                                const Operand *to)
 {
-    if (op_refused(op) || op_empty(to)) {
+    if (op_refused(op) || op_empty(from) || op_empty(to)) {
         return op_plan_nothing(op);
     }
     const View source = five_axes(from), target = five_axes(to);

@@ -8,8 +8,8 @@
 #include "kernels/resample/interpolate.h"
 #include "kernels/resample/roi_align.h"
 
-/* Sizes of a tensor of which only the first may be 0 (sizes/range). */
-void require_sizes(OpCall *op, IntArguments sizes);
+/* Sizes of a tensor of which only the first `free` ones may be 0 (sizes/range). */
+void require_sizes(OpCall *op, IntArguments sizes, int64_t free);
 
 /* The spatial axes replaced: the last ones, or, in the formats NHWC and NDHWC, those before the last. */
 Shape op_shape_upsampled(OpCall *op, const Operand *self, IntArguments size);
