@@ -84,6 +84,11 @@ def test_bias_of_a_batch():
     for version in ("V3", "V4", "V5"):
         own = product_of(version, given, empty((2, 3, 5), "BF16"))
         np.testing.assert_array_equal(own, rounded(a @ b * 0.5 + bias, "BF16"))
+        integers = {**given, "bias": tensor(bias * 4, "I32")}
+        own = product_of(version, integers, empty((2, 3, 5), "BF16"))
+        np.testing.assert_array_equal(own, rounded((a @ b + bias * 4) * 0.5, "BF16"))
+        own = product_of(version, integers, empty((2, 3, 5), "I32"))
+        np.testing.assert_array_equal(own, a @ b + bias * 4)
 
 
 def test_integers_of_four_bits():

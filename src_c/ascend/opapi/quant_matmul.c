@@ -276,10 +276,15 @@ static View batched(View view, const View *out)
     return us_view_is_absent(&view) ? view : op_with_batch(&view, out->rank - 2, out->shape);
 }
 
-/* [1, n], or [batch, 1, n]. */
+/* [1, n], or [batch, 1, n], for every row: with a stride of 0. */
 static View bias_view(const QuantMatmulCall *call, int64_t n)
 {
-    return op_given(call->bias) && call->bias->view.rank == 3 ? call->bias->view : lines_of(call->bias, 1, n);
+    if (!op_given(call->bias) || call->bias->view.rank != 3) {
+        return lines_of(call->bias, 1, n);
+    }
+    View view = call->bias->view;
+    view.strides[1] = 0;
+    return view;
 }
 
 static aclnnStatus plan_integers(OpCall *op, const QuantMatmulCall *call, const View *a, const View *b, View bias)
@@ -287,7 +292,6 @@ static aclnnStatus plan_integers(OpCall *op, const QuantMatmulCall *call, const 
     const View *out = &call->out->view;
     if (!us_view_is_absent(&bias)) {
         bias.shape[bias.rank - 2] = out->shape[out->rank - 2];
-        bias.strides[bias.rank - 2] = 0;
     }
     const ViewProduct product = {.compute = DTYPE_INT64, .alpha = {1}, .beta = {1}};
     const PlannedView views[] = {{call->x1, VIEW_READ, a},           {call->x2, VIEW_READ, b},
