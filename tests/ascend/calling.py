@@ -22,20 +22,21 @@ def _steps(shape, layout: str) -> tuple[list[int], int]:
     return [2 * step for step in support.row_major([2 * size for size in shape])], 1
 
 
-def tensor(values, kind: str = "F32", layout: str = "row-major") -> Tensor:
+def tensor(values, kind: str = "F32", layout: str = "row-major", format: str | None = None) -> Tensor:
     """A tensor that holds `values`; what is around them is poison, so a read beside the view shows."""
     values = numpy.asarray(values)
-    made = empty(values.shape, kind, layout)
+    made = empty(values.shape, kind, layout, format)
     flat = made.stored().copy()
     made.view_of(flat)[...] = made.kind.encode(values.ravel()).reshape(values.shape)
     made.memory.write(flat.tobytes())
     return made
 
 
-def empty(shape, kind: str = "F32", layout: str = "row-major") -> Tensor:
-    """An output that holds a pattern which no operator writes by chance."""
+def empty(shape, kind: str = "F32", layout: str = "row-major", format: str | None = None) -> Tensor:
+    """An output that holds a pattern which no operator writes by chance. format: "NHWC" and the like, else ND."""
     strides, offset = _steps(shape, layout)
-    return support.blank(pages.KINDS[kind], shape, strides=strides, offset=offset)
+    code = None if format is None else getattr(support.lib, f"ACL_FORMAT_{format}")
+    return support.blank(pages.KINDS[kind], shape, strides=strides, offset=offset, format=code)
 
 
 def packed(values, kind: str, turned: bool = False) -> Tensor:

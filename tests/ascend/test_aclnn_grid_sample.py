@@ -136,3 +136,32 @@ def test_affine_grid(size):
         out = call("AffineGrid", theta=tensor(theta, kind, layout), size=size, alignCorners=align,
                    out=empty(expected.shape, kind, layout))
         np.testing.assert_allclose(out, expected, rtol=unit, atol=1e-7 if kind == "F32" else unit)
+
+
+@pytest.mark.parametrize("format", ["NCDHW", "NDHWC"])
+def test_three_axes_by_format(format):
+    """The channels of NDHWC are last, in the gradients, too."""
+    put = (lambda values: np.moveaxis(values, 1, 4)) if format == "NDHWC" else lambda values: values
+    rng = np.random.default_rng(3)
+    x, grid, dy = rng.normal(size=(2, 4, 3, 2, 3)), rng.uniform(-1.2, 1.2, (2, 2, 3, 2, 3)), rng.normal(size=(2, 4, 2, 3, 2))
+    how = dict(interpolationMode=0, paddingMode=0, alignCorners=False)
+    plain = [call("GridSampler3D", input=tensor(x), grid=tensor(grid), out=empty(dy.shape), **how)]
+    plain += call("GridSampler3DBackward", gradOutput=tensor(dy), input=tensor(x), grid=tensor(grid), outputMask=[True, True],
+                  inputGrad=empty(x.shape), gridGrad=empty(grid.shape), **how)
+    x, dy = put(x), put(dy)
+    own = [call("GridSampler3D", input=tensor(x, format=format), grid=tensor(grid, format="NDHWC"),
+                out=empty(dy.shape, format=format), **how)]
+    own += call("GridSampler3DBackward", gradOutput=tensor(dy, format=format), input=tensor(x, format=format),
+                grid=tensor(grid, format="NDHWC"), outputMask=[True, True], inputGrad=empty(x.shape, format=format),
+                gridGrad=empty(grid.shape, format="NDHWC"), **how)
+    for a, b in zip(own, [put(plain[0]), put(plain[1]), plain[2]]):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_two_axes_whatever_the_format():
+    x, grid = np.random.default_rng(5).normal(size=(2, 3, 5, 4)), np.random.default_rng(4).uniform(-1, 1, (2, 3, 4, 2))
+    how = dict(interpolationMode=0, paddingMode=0, alignCorners=True)
+    plain = call("GridSampler2D", input=tensor(x), grid=tensor(grid), out=empty((2, 3, 3, 4)), **how)
+    own = call("GridSampler2D", input=tensor(x, format="NHWC"), grid=tensor(grid, format="NHWC"),
+               out=empty((2, 3, 3, 4), format="NHWC"), **how)
+    np.testing.assert_array_equal(own, plain)

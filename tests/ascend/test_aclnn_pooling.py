@@ -316,3 +316,14 @@ def test_images_of_nothing(name):
 def test_adaptive_average_of_no_windows():
     dx = call("AdaptiveAvgPool2dBackward", gradOutput=empty((2, 3, 0, 2)), self=empty((2, 3, 4, 4)), out=empty((2, 3, 4, 4)))
     np.testing.assert_array_equal(dx, np.zeros((2, 3, 4, 4)))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_adaptive_maximum_with_channels_last(layout):
+    x = drawn((2, 6, 5, 3), 1)
+    expected, indices = maxima(np.moveaxis(x, 3, 1), adaptive((6, 5), (2, 3)))
+    out, found = call("AdaptiveMaxPool2d", self=tensor(x, "F32", layout, "NHWC"), outputSize=[2, 3],
+                      outputOut=empty((2, 2, 3, 3), "F32", layout, "NHWC"),
+                      indicesOut=empty((2, 2, 3, 3), "I64", layout, "NHWC"))
+    np.testing.assert_array_equal(out, np.moveaxis(expected, 1, 3))
+    np.testing.assert_array_equal(found, np.moveaxis(indices, 1, 3))

@@ -171,7 +171,8 @@ def test_what_has_no_weight_does_not_count():
 
 NOTHING = [  # operator, axes, attributes between the sizes and the result
     ("UpsampleNearest1d", 1, {}), ("UpsampleNearest2d", 2, {}), ("UpsampleNearest2dV2", 2, {"scalesH": 0.0, "scalesW": 0.0}),
-    ("UpsampleNearestExact2d", 2, {"scalesH": 0.0, "scalesW": 0.0}), ("UpsampleLinear1d", 1, {"alignCorners": True, "scale": 0.0}),
+    ("UpsampleNearestExact2d", 2, {"scalesH": 0.0, "scalesW": 0.0}),
+    ("UpsampleLinear1d", 1, {"alignCorners": True, "scale": 0.0}),
     ("UpsampleBilinear2d", 2, {"alignCorners": False, "scalesH": 0.0, "scalesW": 0.0}),
     ("UpsampleBilinear2dAA", 2, {"alignCorners": False, "scalesH": 0.0, "scalesW": 0.0}),
     ("UpsampleBicubic2dAA", 2, {"alignCorners": False, "scalesH": 0.0, "scalesW": 0.0}),
@@ -199,3 +200,16 @@ def test_slopes_of_nothing(name, axes, attributes):
     own = call(name, gradOut=empty((2, 0) + (5,) * axes), outputSize=[5] * axes, inputSize=shape, **attributes,
                **{result: empty(shape)})
     assert own.shape == shape
+
+
+def test_channels_last():
+    """Where the format says so; formats of another number of dimensions say nothing."""
+    x = np.random.default_rng(0).integers(0, 9, (2, 4, 5, 3)) / 4
+    expected = along_axes(np.moveaxis(x, 3, 1), [matrix("linear", 4, 7), matrix("linear", 5, 3)])
+    out = call("UpsampleBilinear2d", self=tensor(x, format="NHWC"), outputSize=[7, 3], alignCorners=False, scalesH=0.0,
+               scalesW=0.0, out=empty((2, 7, 3, 3), format="NHWC"))
+    np.testing.assert_allclose(out, np.moveaxis(expected, 1, 3), atol=2.0**-20)
+    line = x[0]
+    out = call("UpsampleLinear1d", self=tensor(line, format="NHWC"), outputSize=[6], alignCorners=False, scale=0.0,
+               out=empty((4, 5, 6), format="NHWC"))
+    np.testing.assert_allclose(out, along_axes(line, [matrix("linear", 3, 6)]), atol=2.0**-20)

@@ -197,9 +197,8 @@ Shape op_shape_pool_mask(OpCall *op, const Operand *out, IntArguments kernel)
 /* ---- plans ---- */
 
 /* [N, C, D, H, W] of a tensor with so many spatial axes. */
-static View five_axes(const Operand *operand, int32_t axes)
+static View five_axes(const View *view, int32_t axes)
 {
-    const View *view = &operand->view;
     View five = *view;
     five.rank = 5;
     for (int32_t axis = 0; axis < 5; axis++) {
@@ -208,6 +207,18 @@ static View five_axes(const Operand *operand, int32_t axes)
         five.strides[axis] = from >= 0 ? view->strides[from] : 0;
     }
     return five;
+}
+
+/* [N, C, H, W] of an image; `last`: that has the channels last. */
+static View channels_first(const Operand *operand, bool last)
+{
+    View view = operand->view;
+    for (int32_t axis = 1; axis < 4 && last; axis++) {
+        const int32_t from = axis == 1 ? 3 : axis - 1;
+        view.shape[axis] = operand->view.shape[from];
+        view.strides[axis] = operand->view.strides[from];
+    }
+    return view;
 }
 
 /* Inputs, then the output, each with five axes. */
@@ -220,7 +231,7 @@ static aclnnStatus plan_views(OpCall *op, Kernel *kernel, const void *attributes
     for (int32_t i = 0; i < count; i++) {
         const Operand *operand = operands[i];
         const bool given = operand != NULL && op_given(operand);
-        views[i] = given ? five_axes(operand, axes) : us_view_absent();
+        views[i] = given ? five_axes(&operand->view, axes) : us_view_absent();
         planned[i] = (PlannedView){given ? operand : NULL, written >> i & 1 ? VIEW_WRITE : VIEW_READ, &views[i]};
     }
     return op_plan_views(op, kernel, attributes, size, count, planned);
@@ -382,6 +393,9 @@ aclnnStatus op_adaptive_maximum_pool(OpCall *op, const Operand *self, int32_t ax
         return op_plan_nothing(op);
     }
     const PoolWindows adaptive = {.adaptive = true};
-    return plan_views(op, us_pool_maximum, &adaptive, sizeof adaptive, axes, 3,
-                      (const Operand *[]){self, out, indices}, 6);
+    const bool last = axes == 2 && op_has_channels_last(self);
+    const View images[] = {channels_first(self, last), channels_first(out, last), channels_first(indices, last)};
+    const View x = five_axes(&images[0], axes), y = five_axes(&images[1], axes), places = five_axes(&images[2], axes);
+    const PlannedView planned[] = {{self, VIEW_READ, &x}, {out, VIEW_WRITE, &y}, {indices, VIEW_WRITE, &places}};
+    return op_plan_views(op, us_pool_maximum, &adaptive, sizeof adaptive, 3, planned);
 }

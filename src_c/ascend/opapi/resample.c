@@ -3,11 +3,6 @@
 
 #include "kernels/resample/spatial_transformer.h"
 
-static bool has_channels_last(const Operand *operand)
-{
-    return operand->format == ACL_FORMAT_NHWC || operand->format == ACL_FORMAT_NDHWC;
-}
-
 void require_sizes(OpCall *op, IntArguments sizes, int64_t free)
 {
     for (int64_t i = 0; i < sizes.count && !op_refused(op); i++) {
@@ -15,21 +10,10 @@ void require_sizes(OpCall *op, IntArguments sizes, int64_t free)
     }
 }
 
-Shape op_shape_upsampled(OpCall *op, const Operand *self, IntArguments size)
-{
-    Shape shape = op_shape(self);
-    const int64_t first = shape.rank - size.count - has_channels_last(self);
-    for (int64_t i = 0; i < size.count && first >= 0 && !op_refused(op); i++) {
-        shape.sizes[first + i] = size.values[i];
-    }
-    return shape;
-}
-
-/* [N, C, D, H, W] of [N, C, space…] or, by its format, [N, space…, C]. */
-static View five_axes(const Operand *operand)
+/* [N, C, D, H, W] of [N, C, space…] or, with the channels last, [N, space…, C]. */
+static View five_axes(const Operand *operand, bool last)
 {
     const View *view = &operand->view;
-    const bool last = has_channels_last(operand);
     View five = *view;
     five.rank = 5;
     for (int32_t axis = 0; axis < 5; axis++) {
@@ -47,7 +31,7 @@ static aclnnStatus plan_images(OpCall *op, Kernel *kernel, const Operand *from, 
     if (op_refused(op) || op_empty(from) || op_empty(to)) {
         return op_plan_nothing(op);
     }
-    const View source = five_axes(from), target = five_axes(to);
+    const View source = five_axes(from, op_has_channels_last(from)), target = five_axes(to, op_has_channels_last(to));
     const PlannedView views[] = {{from, VIEW_READ, &source}, {to, VIEW_WRITE, &target}};
     return op_plan_views(op, kernel, &settings, sizeof settings, 2, views);
 }
@@ -64,6 +48,17 @@ aclnnStatus op_interpolate_backward(OpCall *op, const Operand *slopes, Interpola
 
 /* ---- grids ---- */
 
+/* Images of two axes are [N, C, H, W] whatever their format. */
+static bool is_sampled_channels_last(const Operand *input)
+{
+    return input->view.rank == 5 && op_has_channels_last(input);
+}
+
+static int32_t first_sampled_axis(const Operand *input)
+{
+    return is_sampled_channels_last(input) ? 1 : 2;
+}
+
 void require_grid_sample(OpCall *op, const Operand *input, const Operand *grid, int64_t mode, int64_t padding)
 {
     const int32_t axes = input->view.rank - 2;
@@ -75,18 +70,18 @@ void require_grid_sample(OpCall *op, const Operand *input, const Operand *grid, 
     op_require(op, op_size(grid, -1) == axes, grid->name, "size", op->invalid, "%s is %s; its last size must be %d",
                grid->name, op_shape_text(op, grid), (int)axes);
     bool empty = false;
-    for (int32_t axis = 2; axis < input->view.rank; axis++) {
-        empty = empty || op_size(input, axis) == 0;
+    for (int32_t axis = 0; axis < axes; axis++) {
+        empty = empty || op_size(input, first_sampled_axis(input) + axis) == 0;
     }
-    op_require(op, !empty, input->name, "empty", op->invalid, "%s is %s; only its first two sizes may be 0",
+    op_require(op, !empty, input->name, "empty", op->invalid, "%s is %s; a size of its space is 0",
                input->name, op_shape_text(op, input));
 }
 
 Shape op_shape_sampled(OpCall *op, const Operand *input, const Operand *grid)
 {
     Shape shape = op_shape(input);
-    for (int32_t axis = 2; axis < shape.rank && !op_refused(op); axis++) {
-        shape.sizes[axis] = op_size(grid, axis - 1);
+    for (int32_t axis = 0; axis < shape.rank - 2 && !op_refused(op); axis++) {
+        shape.sizes[first_sampled_axis(input) + axis] = op_size(grid, axis + 1);
     }
     return shape;
 }
@@ -119,7 +114,8 @@ aclnnStatus op_grid_sample(OpCall *op, const Operand *input, const Operand *grid
         return op_plan_nothing(op);
     }
     const GridSample settings = sampling(mode, padding, align_corners);
-    const View images = five_axes(input), places = grid_axes(grid), result = five_axes(out);
+    const bool last = is_sampled_channels_last(input);
+    const View images = five_axes(input, last), places = grid_axes(grid), result = five_axes(out, last);
     const PlannedView views[] = {{input, VIEW_READ, &images}, {grid, VIEW_READ, &places}, {out, VIEW_WRITE, &result}};
     return op_plan_views(op, us_grid_sample, &settings, sizeof settings, 3, views);
 }
@@ -138,9 +134,10 @@ aclnnStatus op_grid_sample_backward(OpCall *op, const Operand *slopes, const Ope
     }
     const GridSample settings = sampling(mode, padding, align_corners);
     const bool to_input = mask.values[0] && !op_empty(input_result), to_grid = mask.values[1] && !op_empty(grid_result);
+    const bool last = is_sampled_channels_last(input);
     const View absent = us_view_absent();
-    const View dy = five_axes(slopes), x = five_axes(input), places = grid_axes(grid);
-    const View dx = five_axes(input_result), dgrid = grid_axes(grid_result);
+    const View dy = five_axes(slopes, last), x = five_axes(input, last), places = grid_axes(grid);
+    const View dx = five_axes(input_result, last), dgrid = grid_axes(grid_result);
     const PlannedView views[] = {
         {slopes, VIEW_READ, &dy},
         {input, VIEW_READ, &x},

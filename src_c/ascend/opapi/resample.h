@@ -11,9 +11,6 @@
 /* Sizes of a tensor of which only the first `free` ones may be 0 (sizes/range). */
 void require_sizes(OpCall *op, IntArguments sizes, int64_t free);
 
-/* The spatial axes replaced: the last ones, or, in the formats NHWC and NDHWC, those before the last. */
-Shape op_shape_upsampled(OpCall *op, const Operand *self, IntArguments size);
-
 /* MODE is NEAREST, NEAREST_EXACT, LINEAR or CUBIC; scales are of depth, height, width, 0 or less where none is given. */
 #define INTERPOLATION(MODE, align, filter, ...) ((Interpolation){INTERPOLATE_##MODE, align, filter, {__VA_ARGS__}})
 
@@ -23,7 +20,8 @@ aclnnStatus op_interpolate_backward(OpCall *op, const Operand *slopes, Interpola
 /* ---- grids ---- */
 
 /* Modes that are known: 0 linear, 1 nearest, with two axes 2 cubic (interpolationMode/range); 0 zeros, 1 border,
- * 2 reflection (paddingMode/range). Sizes that fit: input [N, C, space…], grid [N, places…, axes] (grid/size, grid/batch). */
+ * 2 reflection (paddingMode/range). Sizes that fit: input [N, C, space…], in the format NDHWC [N, space…, C], and grid
+ * [N, places…, axes] (grid/size, grid/batch). */
 void require_grid_sample(OpCall *op, const Operand *input, const Operand *grid, int64_t mode, int64_t padding);
 Shape op_shape_sampled(OpCall *op, const Operand *input, const Operand *grid);
 aclnnStatus op_grid_sample(OpCall *op, const Operand *input, const Operand *grid, int64_t mode, int64_t padding,

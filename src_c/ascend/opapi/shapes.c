@@ -187,6 +187,22 @@ Shape op_shape_resized(OpCall *op, const Operand *self, IntArguments size)
     return shape;
 }
 
+bool op_has_channels_last(const Operand *operand)
+{
+    const int32_t rank = operand->view.rank;
+    return (operand->format == ACL_FORMAT_NHWC && rank == 4) || (operand->format == ACL_FORMAT_NDHWC && rank == 5);
+}
+
+Shape op_shape_upsampled(OpCall *op, const Operand *self, IntArguments size)
+{
+    Shape shape = op_shape(self);
+    const int64_t first = shape.rank - size.count - op_has_channels_last(self);
+    for (int64_t i = 0; i < size.count && first >= 0 && !op_refused(op); i++) {
+        shape.sizes[first + i] = size.values[i];
+    }
+    return shape;
+}
+
 int32_t op_axis(int64_t dim, const Operand *operand)
 {
     const int64_t axis = dim < 0 ? dim + operand->view.rank : dim;

@@ -8,6 +8,10 @@
 Shape op_shape_listed(OpCall *op, IntArguments sizes);
 /* The last axes replaced. */
 Shape op_shape_resized(OpCall *op, const Operand *self, IntArguments size);
+/* The spatial axes replaced: the last ones, or those before the channels. */
+Shape op_shape_upsampled(OpCall *op, const Operand *self, IntArguments size);
+/* By the formats NHWC of four dimensions and NDHWC of five. */
+bool op_has_channels_last(const Operand *operand);
 
 /* dim as an axis; -1 where there is no such dimension. */
 int32_t op_axis(int64_t dim, const Operand *operand);
