@@ -4,8 +4,10 @@
 #include "kernels/map/formulas.h"
 #include "kernels/random/dropout.h"
 
+#define NOTHING ((PlannedView){NULL, VIEW_READ, NULL})
+
 static aclnnStatus plan_draws(OpCall *op, const Draws *draws, const Operand *seed, const Operand *offset,
-                              const Operand *first, const Operand *second, const Operand *out)
+                              PlannedView first, const Operand *second, const Operand *out)
 {
     if (!op_refused(op) && op_empty(out)) {
         return op_plan_nothing(op);
@@ -13,7 +15,7 @@ static aclnnStatus plan_draws(OpCall *op, const Draws *draws, const Operand *see
     const PlannedView views[] = {{out, VIEW_WRITE, NULL},
                                  {seed, VIEW_READ, NULL},
                                  {offset, VIEW_READ, NULL},
-                                 {first, VIEW_READ, NULL},
+                                 first,
                                  {second, VIEW_READ, NULL}};
     return op_plan_views(op, us_draws, draws, sizeof *draws, 5, views);
 }
@@ -22,27 +24,35 @@ aclnnStatus op_normal(OpCall *op, RandomStream stream, const Operand *seed, cons
                       const Operand *deviation, double mean_number, double deviation_number, const Operand *out)
 {
     const Draws draws = {.distribution = DRAW_NORMAL, .stream = stream, .a = mean_number, .b = deviation_number};
-    return plan_draws(op, &draws, seed, offset, mean, deviation, out);
+    return plan_draws(op, &draws, seed, offset, (PlannedView){mean, VIEW_READ, NULL}, deviation, out);
 }
 
 aclnnStatus op_uniform(OpCall *op, RandomStream stream, const Operand *seed, const Operand *offset, double from,
                        double to, const Operand *out)
 {
     const Draws draws = {.distribution = DRAW_UNIFORM, .stream = stream, .a = from, .b = to};
-    return plan_draws(op, &draws, seed, offset, NULL, NULL, out);
+    return plan_draws(op, &draws, seed, offset, NOTHING, NULL, out);
 }
 
 aclnnStatus op_bernoulli(OpCall *op, RandomStream stream, double probability, const Operand *each, const Operand *out)
 {
     const Draws draws = {.distribution = DRAW_BERNOULLI, .stream = stream, .a = probability};
-    return plan_draws(op, &draws, NULL, NULL, each, NULL, out);
+    if (!op_given(each)) {
+        return plan_draws(op, &draws, NULL, NULL, NOTHING, NULL, out);
+    }
+    View probabilities = each->view;
+    if (us_view_elements(&each->view) == 1) {
+        probabilities = (View){.data = each->view.data, .dtype = each->view.dtype, .rank = 1,
+                               .shape = {us_view_elements(&out->view)}};
+    }
+    return plan_draws(op, &draws, NULL, NULL, (PlannedView){each, VIEW_READ, &probabilities}, NULL, out);
 }
 
 aclnnStatus op_random_integers(OpCall *op, RandomStream stream, int64_t from, int64_t to, const Operand *out)
 {
     const Draws draws = {.distribution = DRAW_INTEGER, .stream = stream, .from = from,
                          .range = (uint64_t)to - (uint64_t)from};
-    return plan_draws(op, &draws, NULL, NULL, NULL, NULL, out);
+    return plan_draws(op, &draws, NULL, NULL, NOTHING, NULL, out);
 }
 
 aclnnStatus op_permutation(OpCall *op, RandomStream stream, const Operand *out)

@@ -1,0 +1,52 @@
+"""Calls that programs are known to make, where the page read literally would refuse them: numbers against NumPy."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from tests.ascend.calling import call, drawn, empty, rounded, tensor
+
+
+@pytest.mark.parametrize("name, function", [("Expm1", numpy.expm1), ("Log10", numpy.log10)])
+def test_functions_of_double(name, function):
+    values = numpy.abs(drawn((3, 5), 1, "F64")) + 0.1
+    actual = call(name, self=tensor(values, "F64", "gaps"), out=empty((3, 5), "F64", "reversed"))
+    numpy.testing.assert_allclose(actual, function(values), rtol=4e-16)
+
+
+def test_inverse_of_double():
+    values = drawn((2, 4, 4), 2, "F64") + 4 * numpy.eye(4)
+    actual = call("Inverse", self=tensor(values, "F64", "reversed"), out=empty((2, 4, 4), "F64"))
+    numpy.testing.assert_allclose(actual, numpy.linalg.inv(values), rtol=1e-12, atol=1e-12)
+
+
+def test_lists_of_double():
+    values = drawn((7,), 3, "F64")
+    actual = call("ForeachMulScalar", x=[tensor(values, "F64")], scalar=tensor(numpy.array(0.1), "F64"), out=[empty((7,), "F64")])
+    numpy.testing.assert_array_equal(actual[0], values * 0.1)
+
+
+def test_masked_fill_with_a_bfloat16():
+    values, mask = drawn((2, 3), 4, "BF16"), numpy.array([[True, False, True], [False, False, True]])
+    actual = call("InplaceMaskedFillTensor", selfRef=tensor(values, "BF16"), mask=tensor(mask, "B"),
+                  value=tensor(numpy.array(0.3), "BF16"))  # fmt: skip
+    numpy.testing.assert_array_equal(actual, numpy.where(mask, rounded(0.3, "BF16"), values))
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1, 6), (2, 3), (6,)])
+def test_sequences_of_any_rank(shape):
+    actual = call("Arange", start=1.0, end=4.0, step=0.5, out=empty(shape, "F16", "reversed"))
+    numpy.testing.assert_array_equal(actual, numpy.arange(1, 4, 0.5).reshape(shape))
+
+
+@pytest.mark.parametrize("shape", [(), (1,)])
+@pytest.mark.parametrize("kind", ["I32", "B", "F32"])
+def test_one_probability_for_all(kind, shape):
+    for chance in (0.0, 1.0):
+        actual = call("BernoulliTensor", self=empty((40, 50), kind), prob=tensor(numpy.full(shape, chance)), seed=3, offset=4,
+                      out=empty((40, 50), kind, "gaps"))  # fmt: skip
+        numpy.testing.assert_array_equal(actual, numpy.full((40, 50), chance))
+    actual = numpy.asarray(call("InplaceBernoulliTensor", selfRef=empty((40, 50), kind), prob=tensor(numpy.full(shape, 0.25)),
+                                seed=3, offset=4), float)  # fmt: skip
+    assert abs(actual.mean() - 0.25) < 5 * numpy.sqrt(0.1875 / 2000)
