@@ -1,0 +1,26 @@
+"""Activations with negative numbers, which bend them the other way: against the formulas of their pages in float64."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from tests.ascend.calling import call, drawn, empty, tensor
+
+TOLERANCE = {"F32": 4e-7, "F16": 1e-3, "BF16": 8e-3}
+
+
+@pytest.mark.parametrize("kind", list(TOLERANCE))
+def test_celu_of_negative_alpha(kind):
+    values = drawn((5, 7), 1, kind)
+    expected = numpy.maximum(values, 0) + numpy.minimum(0, -1.5 * numpy.expm1(values / -1.5))
+    actual = call("Celu", self=tensor(values, kind), alpha=-1.5, out=empty((5, 7), kind))
+    numpy.testing.assert_allclose(actual, expected, rtol=TOLERANCE[kind])
+
+
+@pytest.mark.parametrize("kind", list(TOLERANCE))
+def test_elu_of_negative_input_scale(kind):
+    values = drawn((5, 7), 2, kind)
+    expected = numpy.where(values > 0, 2 * values, 1.5 * 2 * numpy.expm1(-0.5 * values))
+    actual = call("Elu", self=tensor(values, kind), alpha=1.5, scale=2.0, inputScale=-0.5, out=empty((5, 7), kind))
+    numpy.testing.assert_allclose(actual, expected, rtol=TOLERANCE[kind])
