@@ -118,3 +118,31 @@ def test_casts(source):
         values = values != 0 if source == "B" else values
         wanted = values if target.startswith("C") else values.real
         assert numpy.array_equal(out.bits(), wanted.astype(pages.KINDS[target].storage)), (source, target)
+
+
+@pytest.mark.parametrize("shape, shifts, dims", [
+    ((4, 5, 3), [7], []), ((4, 5, 3), [-61], []), ((6,), [2], []), ((), [5], []), ((3, 0), [1], []), ((2, 1, 4), [9], []),
+    ((4, 5), [1, 2, -9], [0, 0, -1]), ((4, 5), [2**63 - 1], [1]), ((4, 5), [-(2**63)], [-2]), ((), [3], [0]),
+])  # fmt: skip
+def test_roll(shape, shifts, dims):
+    """Without dims as one row; a dimension that is named twice by both shifts."""
+    values = counted(pages.KINDS["I32"], shape)
+    sizes = [numpy.size(values)] if not dims else [values.shape[dim] if shape else 1 for dim in dims]
+    small = [shift % size if size else 0 for shift, size in zip(shifts, sizes)]
+    expected = values if not shape else numpy.roll(values, small, dims) if dims else numpy.roll(values, small[0])
+    run("Roll", "I32", {"x": values, "shifts": shifts, "dims": dims}, {"out": expected})
+
+
+@pytest.mark.parametrize("diagonal, kept", [(0, 1), (-1, 0), (3, 1)])
+def test_triangle_of_one_element(diagonal, kept):
+    """Rank 0 passes the check of aclnnInplaceTril: a row of one column."""
+    held = Tensor(pages.KINDS["F32"], numpy.array(7.0))
+    support.run("aclnnInplaceTril", held.handle, diagonal)
+    assert held.values() == 7 * kept
+
+
+def test_triangles_far_beyond():
+    values = counted(pages.KINDS["F32"], (3, 4))
+    for diagonal, lower in ((2**63 - 1, values), (-(2**63), numpy.zeros_like(values))):
+        run("Tril", "F32", {"self": values, "diagonal": diagonal}, {"out": lower})
+        run("Triu", "F32", {"self": values, "diagonal": diagonal}, {"out": values - lower})

@@ -89,6 +89,7 @@ aclnnStatus op_repeat_interleave(OpCall *op, const Operand *from, int64_t repeat
 aclnnStatus op_concatenate(OpCall *op, Operands from, int32_t axis, aclDataType promoted, const Operand *to);
 aclnnStatus op_stack(OpCall *op, Operands from, int32_t axis, aclDataType promoted, const Operand *to);
 aclnnStatus op_split(OpCall *op, const Operand *from, int32_t axis, Operands to);
+bool op_has_axes(const Operand *operand, IntArguments dims);
 aclnnStatus op_roll(OpCall *op, const Operand *from, IntArguments shifts, IntArguments dims, const Operand *to);
 aclnnStatus op_fill(OpCall *op, const Operand *to, Number value);
 aclnnStatus op_constant_pad(OpCall *op, const Operand *from, IntArguments pad, Number value, const Operand *to);

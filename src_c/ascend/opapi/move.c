@@ -203,28 +203,59 @@ aclnnStatus op_split(OpCall *op, const Operand *from, int32_t axis, Operands to)
     return moves_end(&moves);
 }
 
-/* Up to two pieces per axis that is rolled. */
+bool op_has_axes(const Operand *operand, IntArguments dims)
+{
+    const int64_t limit = operand->view.rank > 0 ? operand->view.rank : 1;
+    bool all = true;
+    for (int64_t i = 0; i < dims.count; i++) {
+        all &= dims.values[i] >= -limit && dims.values[i] < limit;
+    }
+    return all;
+}
+
+/* A number of elements as steps along each axis, those of the inner ones below their sizes. */
+static void steps_along(const View *view, int64_t elements, int64_t *steps)
+{
+    for (int32_t axis = view->rank - 1; axis >= 0 && !us_view_is_empty(view); axis--) {
+        steps[axis] = elements % view->shape[axis];
+        elements /= view->shape[axis];
+    }
+}
+
+/* From 0 to size - 1. */
+static int64_t step_within(int64_t step, int64_t size)
+{
+    return size <= 0 ? 0 : (step % size + size) % size;
+}
+
+/* Up to two pieces per axis that is rolled. Without dims all elements are one row: what moves past the end of an axis moves
+ * one step further along the axis before it. */
 aclnnStatus op_roll(OpCall *op, const Operand *from, IntArguments shifts, IntArguments dims, const Operand *to)
 {
     enum { AXES = 8 };
     int64_t by[VIEW_RANK_LIMIT] = {0};
     op_require(op, from->view.rank <= AXES, "kernel", "missing", ACLNN_ERR_INNER_FIND_KERNEL_ERROR,
                "rolling %d dimensions", (int)from->view.rank);
-    for (int64_t i = 0; i < dims.count && i < shifts.count && !op_refused(op); i++) {
+    const bool one_row = dims.count == 0;
+    if (one_row && !op_refused(op)) {
+        steps_along(&from->view, step_within(shifts.values[0], us_view_elements(&from->view)), by);
+    }
+    for (int64_t i = 0; i < dims.count && from->view.rank > 0 && !op_refused(op); i++) {
         const int64_t axis = dims.values[i] < 0 ? dims.values[i] + from->view.rank : dims.values[i];
         const int64_t size = from->view.shape[axis];
-        by[axis] = size == 0 ? 0 : ((by[axis] + shifts.values[i]) % size + size) % size;
+        by[axis] = step_within(by[axis] + step_within(shifts.values[i], size), size);
     }
     const uint32_t pieces = UINT32_C(1) << (op_refused(op) ? 0 : from->view.rank);
     Moves moves = moves_begin(op, from->dtype, (int32_t)pieces);
     for (uint32_t piece = 0; piece < pieces && !op_refused(op); piece++) {
         View source = from->view, target = to->view;
-        for (int32_t axis = 0; axis < from->view.rank; axis++) {
-            /* The last `by` elements come first. */
-            const int64_t size = from->view.shape[axis], split = size - by[axis];
-            const bool last = (piece >> axis & 1) != 0;
-            source = slice(source, axis, last ? split : 0, last ? by[axis] : split, 1);
-            target = slice(target, axis, last ? 0 : by[axis], last ? by[axis] : split, 1);
+        bool last = false;
+        for (int32_t axis = from->view.rank - 1; axis >= 0; axis--) {
+            /* The last `step` elements come first. */
+            const int64_t size = from->view.shape[axis], step = by[axis] + (one_row && last), split = size - step;
+            last = (piece >> axis & 1) != 0;
+            source = slice(source, axis, last ? split : 0, last ? step : split, 1);
+            target = slice(target, axis, last ? 0 : step, last ? step : split, 1);
         }
         moves_add(&moves, from, source, to, target);
     }
@@ -249,8 +280,14 @@ aclnnStatus op_constant_pad(OpCall *op, const Operand *from, IntArguments pad, N
 
 aclnnStatus op_triangle(OpCall *op, const Operand *from, int64_t diagonal, bool lower, const Operand *to)
 {
-    Triangle attributes = {.diagonal = diagonal, .lower = lower};
-    return op_plan_operands(op, us_triangle, &attributes, sizeof attributes, OPERANDS(from), OPERANDS(to));
+    const Triangle attributes = {.diagonal = diagonal, .lower = lower};
+    View source = from->view, target = to->view;
+    while (!op_refused(op) && source.rank < 2) {
+        source = us_view_insert_axis(source, 0, 1, 0);
+        target = us_view_insert_axis(target, 0, 1, 0);
+    }
+    const PlannedView views[] = {{from, VIEW_READ, &source}, {to, VIEW_WRITE, &target}};
+    return op_plan_views(op, us_triangle, &attributes, sizeof attributes, 2, views);
 }
 
 aclnnStatus op_sequence(OpCall *op, const Operand *to, Number start, Number step, Number last, int64_t last_at,

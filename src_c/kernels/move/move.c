@@ -160,7 +160,7 @@ static void triangle_row(const RowRun *run, int64_t row)
     row_offset(run->target, run->target, row, NULL, &target);
     /* Columns kept: first … end-1. */
     int64_t bound = 0;
-    if (__builtin_add_overflow(line, triangle->diagonal, &bound)) {
+    if (__builtin_add_overflow(line, triangle->diagonal, &bound) || bound == INT64_MAX) {
         bound = INT64_MAX - 1;
     }
     const int64_t first = triangle->lower ? 0 : bound, end = triangle->lower ? bound + 1 : run->columns;
