@@ -361,6 +361,10 @@ def test_index_add_copy_and_fill():
     one = {"dim": 0, "index": tensor([0], "I64"), "source": tensor(7.0)}
     assert call("InplaceIndexCopy", selfRef=tensor(1.0), **one) == 7
     assert call("InplaceIndexCopy", selfRef=tensor([1.0, 2]), **one).tolist() == [7, 2]
+    for held in (5.0, [5.0, 6.0]):  # no index at all, of no dimension as of one
+        nothing = {"dim": 0, "index": [], "value": 7.0}
+        assert np.array_equal(call("IndexFillTensor", self=tensor(held), out=empty(np.shape(held)), **nothing), held)
+        assert np.array_equal(call("InplaceIndexFillTensor", selfRef=tensor(held), **nothing), held)
 
 
 def test_coordinates():

@@ -170,6 +170,9 @@ void require_each_inside(OpCall *op, const Operand *self, int32_t axis, IntArgum
 aclnnStatus op_index_fill(OpCall *op, const Operand *self, int32_t axis, IntArguments index, Number value,
                           const Operand *out)
 {
+    if (index.count == 0) { /* a self of rank 0 would still have one place */
+        return self == out ? op_plan_nothing(op) : op_copy(op, self, out);
+    }
     const size_t size = sizeof(IndexFill) + (size_t)index.count * sizeof *index.values;
     IndexFill *fill = op_refused(op) ? NULL : executor_take(op->executor, size);
     op_require(op, fill != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
