@@ -60,7 +60,7 @@ def _parameter_rules(operator: Operator) -> list[Rule]:
     for parameter in operator.parameters:
         name = parameter.name
         if (parameter.is_object or parameter.kind == "str") and not parameter.optional:
-            rules.append(Rule(f"{name}/null", NULL_POINTER, f"{name} is NULL.", "null", name))
+            rules.append(Rule(f"{name}/null", operator.missing, f"{name} is NULL.", "null", name))
         if parameter.is_object:
             sentence = f"{name} is not alive: destroyed, or never created by this library."
             rules.append(Rule(f"{name}/handle", INVALID, sentence, "handle", name, source="choice",
@@ -130,7 +130,8 @@ def derive(operator: Operator) -> Derived:
     operator.plan = plan_expression(operator)
     body = "\n".join(lines) + operator.plan
     if operator.plan:
-        lines = _take_up(operator, body) + lines
+        missing = [f"op.missing = {operator.missing};"] if operator.missing != NULL_POINTER else []
+        lines = missing + _take_up(operator, body) + lines
         rules = _parameter_rules(operator) + rules
     else:
         return Derived(operator, [], [])  # a C file of its own, with rules of its own

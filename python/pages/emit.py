@@ -71,7 +71,7 @@ def description(operator: Operator) -> str:
         text += f" Ranks: {ranks}."
     if optional := [parameter.name for parameter in operator.parameters if parameter.optional]:
         text += f" May be NULL: {', '.join(optional)}."
-    return f"{text} 161001: a NULL parameter. {operator.status}: a type, shape or value that is not allowed."
+    return f"{text} {operator.missing}: a NULL parameter. {operator.status}: a type, shape or value that is not allowed."
 
 
 def header(stem: str, operators: list[Operator], hosts: list[HostFunction]) -> str:

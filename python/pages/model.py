@@ -101,6 +101,7 @@ class Operator:
     notes: list[str]
     choices: list[dict]
     unreachable: dict[str, str]
+    missing: int  # status where a parameter is NULL
     values: dict
     description: str = ""  # instead of the one that is made from meaning, types and ranks
     family: str = ""  # src_c/ascend/opapi/<family>.h declares what checks and plan call
@@ -321,6 +322,7 @@ def _operator(name: str, entry: dict, file: pathlib.Path, where: str) -> Operato
         notes=entry.get("notes", []),
         choices=entry.get("choice", []),
         unreachable=entry.get("unreachable", {}),
+        missing=entry.get("missing", NULL_POINTER),
         values=entry.get("values", {}),
         description=" ".join(entry.get("description", "").split()),
         family=entry.get("family", ""),

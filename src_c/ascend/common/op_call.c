@@ -16,7 +16,8 @@ OpCall op_begin(const char *function, uint64_t *workspace_size, aclOpExecutor **
                  .product = ascend_product(),
                  .workspace_size = workspace_size,
                  .result = executor,
-                 .invalid = ACLNN_ERR_PARAM_INVALID};
+                 .invalid = ACLNN_ERR_PARAM_INVALID,
+                 .missing = ACLNN_ERR_PARAM_NULLPTR};
     op_require(&op, workspace_size != NULL, "workspaceSize", "null", ACLNN_ERR_PARAM_NULLPTR, "workspaceSize is NULL");
     op_require(&op, executor != NULL, "executor", "null", ACLNN_ERR_PARAM_NULLPTR, "executor is NULL");
     if (op_refused(&op)) {

@@ -27,13 +27,14 @@ typedef struct OpCall {
     aclOpExecutor **result;
     Executor *executor; /* being built; NULL when the call was refused from the start */
     int32_t invalid;    /* status of the checks that follow; pages of one family use another than 161002 */
+    int32_t missing;    /* of a parameter that is NULL; one page uses another than 161001 */
 } OpCall;
 
 /* `function` is the operator's name without GetWorkspaceSize: rule ids begin with it. */
 OpCall op_begin(const char *function, uint64_t *workspace_size, aclOpExecutor **executor);
 
 /* ---- parameters ---------------------------------------------------------------------------------------------------
- * Takes up the next parameter. Required ones must not be NULL (161001), given ones must be alive (161002, handle).
+ * Takes up the next parameter. Required ones must not be NULL (161001, op->missing), given ones must be alive (161002, handle).
  * Results are never NULL: after a refusal, or for an optional one that was not given, they stand for nothing. */
 
 const Operand *op_input(OpCall *op, const char *name, const aclTensor *tensor);

@@ -12,7 +12,7 @@ static const Operand no_operand = {.name = "", .dtype = ACL_DT_UNDEFINED, .forma
 static const void *object_of(OpCall *op, const char *name, const void *handle, HandleKind kind, const char *type,
                              bool required)
 {
-    op_require(op, handle != NULL || !required, name, "null", ACLNN_ERR_PARAM_NULLPTR, "%s is NULL, but must be given", name);
+    op_require(op, handle != NULL || !required, name, "null", op->missing, "%s is NULL, but must be given", name);
     if (op_refused(op) || handle == NULL) {
         return NULL;
     }
@@ -277,7 +277,7 @@ BoolArguments op_optional_bools(OpCall *op, const char *name, const aclBoolArray
 
 const char *op_text(OpCall *op, const char *name, const char *text)
 {
-    op_require(op, text != NULL, name, "null", ACLNN_ERR_PARAM_NULLPTR, "%s is NULL, but must be given", name);
+    op_require(op, text != NULL, name, "null", op->missing, "%s is NULL, but must be given", name);
     return text != NULL ? text : "";
 }
 
