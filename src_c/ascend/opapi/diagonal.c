@@ -2,6 +2,8 @@
 
 #include "kernels/move/move.h"
 
+#include <math.h>
+
 static View moved(View view, int64_t elements)
 {
     view.data = (void *)((uintptr_t)view.data + (uintptr_t)(elements * (int64_t)us_dtype_size(view.dtype)));
@@ -73,6 +75,15 @@ aclnnStatus op_fill_diagonal(OpCall *op, const Operand *self, Number value, bool
     const DiagonalFill attributes = {.value = value, .wraps = wraps && self->view.rank == 2};
     return op_plan_views(op, us_fill_diagonal, &attributes, sizeof attributes, 1,
                          (const PlannedView[]){{self, VIEW_READ_WRITE, NULL}});
+}
+
+bool op_overflows(const ScalarArgument *scalar, aclDataType dtype)
+{
+    const double value = scalar->value.real, stored = op_number(scalar, dtype).real;
+    if (op_is_integer(dtype)) {
+        return dtype != ACL_BOOL && stored != trunc(value);
+    }
+    return isfinite(value) && !isfinite(stored);
 }
 
 bool op_is_cube(const Operand *operand)

@@ -13,6 +13,8 @@ Shape op_shape_diagonal_matrix(OpCall *op, const Operand *self, int64_t diagonal
 aclnnStatus op_diagonal_matrix(OpCall *op, const Operand *self, int64_t diagonal, const Operand *out);
 aclnnStatus op_fill_diagonal(OpCall *op, const Operand *self, Number value, bool wraps);
 bool op_is_cube(const Operand *operand); /* all sizes are equal */
+/* Whether the type has no such value: beyond its range, fractions aside. */
+bool op_overflows(const ScalarArgument *scalar, aclDataType dtype);
 
 /* self[start:end:step, …] along the axes that `axes` names. */
 Shape op_shape_sliced_axes(OpCall *op, const Operand *self, IntArguments starts, IntArguments ends, IntArguments axes,
