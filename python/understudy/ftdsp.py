@@ -98,8 +98,9 @@ def _pointer(value, kind, position: int, made: list):
         return value
     if isinstance(value, dict) and kind.item.kind == "struct":
         return _structure(value, kind, position, made)
-    if kind.item.kind == "pointer":  # a table of arrays
-        made.append(ffi.new(f"{kind.item.cname}[]", [_pointer(entry, kind.item, position, made) for entry in value]))
+    if kind.item.kind == "pointer":  # a table of arrays; C does not know where it ends: NULL is refused
+        entries = [_pointer(entry, kind.item, position, made) for entry in value]
+        made.append(ffi.new(f"{kind.item.cname}[]", [*entries, ffi.NULL]))
         return made[-1]
     if isinstance(value, (str, bytes)):
         made.append(ffi.new("char[]", value.encode() if isinstance(value, str) else value))

@@ -397,6 +397,9 @@ def test_run_with_tables_and_strings():
     out = numpy.zeros((2, 5), numpy.int32)
     ftdsp.run("concat", parts, shapes, 2, 1, 2, out)
     numpy.testing.assert_array_equal(out, numpy.concatenate(parts, axis=1))
+    with pytest.raises(StatusError, match="input_shapes is NULL") as caught:
+        ftdsp.run("concat", parts, shapes, 3, 1, 2, out)  # more than there are
+    assert caught.value.rule == "i32_concat_s/input_shapes/null"
     rows = numpy.arange(4, dtype=numpy.int32).reshape(2, 2)  # a table may also be the rows of an array
     ftdsp.run("stack", rows, numpy.int32([2]), 2, 1, 1, out)
     numpy.testing.assert_array_equal(out.ravel()[:4], [0, 2, 1, 3])
