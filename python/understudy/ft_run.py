@@ -17,6 +17,7 @@ CORES_OF_CHIP = {"FT78NE": 8, "MT7004": 4}
 MOST_CORES = max(CORES_OF_CHIP.values())
 GRACE_SECONDS = 0.5  # for the other cores when one has failed: they may have something to say, too
 POLL_SECONDS = 0.01
+ENDED_OFFSET = 4  # in the common memory: a byte for each core that has ended (src_c/device/team.c)
 
 
 def chip_cores() -> int:
@@ -122,10 +123,19 @@ def first_failed(processes: list[subprocess.Popen]) -> int | None:
     return next((core for core, process in enumerate(processes) if status_of(process)), None)
 
 
-def wait(processes: list[subprocess.Popen], labels: Labels | None) -> int | None:
+def tell_ended(processes: list[subprocess.Popen], memory: int, ended: set[int]) -> None:
+    """Tells the others which cores have ended, those too that have not come to open the memory."""
+    for core in set(range(len(processes))) - ended:
+        if status_of(processes[core]) is not None:
+            os.pwrite(memory, b"\1", ENDED_OFFSET + core)
+            ended.add(core)
+
+
+def wait(processes: list[subprocess.Popen], memory: int, labels: Labels | None) -> int | None:
     """Waits for all cores. Once one has failed the others are ended; gives the core that failed first."""
-    failed, deadline = None, float("inf")
-    while any(status_of(process) is None for process in processes):
+    failed, deadline, ended = None, float("inf"), set()
+    while len(ended) < len(processes):
+        tell_ended(processes, memory, ended)
         if failed is None and (failed := first_failed(processes)) is not None:
             deadline = time.monotonic() + GRACE_SECONDS
         if time.monotonic() > deadline:
@@ -171,7 +181,7 @@ def run(command: list[str], cores: int, environment: dict[str, str], label: bool
             processes.append(process)
             if labels:
                 labels.add(core, process)
-        failed = wait(processes, labels)
+        failed = wait(processes, memory, labels)
         if labels:
             labels.finish()
         status = 0 if failed is None else status_of(processes[failed])

@@ -217,6 +217,17 @@ def test_programs_that_are_several_cores(name, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_core_that_ends_before_it_has_begun_ends_those_that_wait_for_it(tmp_path):
+    """Nothing of the library was loaded in it yet."""
+    program = tmp_path / "slices"
+    assert understudy("cc", paths.examples() / "ftdsp" / "cores" / "slices.c", "-o", program).returncode == 0
+    command = [sys.executable, "-m", "understudy", "ft-run", "-n", "3", "sh", "-c",
+               f'test "$UNDERSTUDY_FT_CORE" = 1 && exit 0; exec {program}']  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "waits at a barrier of the cores 0x07, but core 1 has ended" in done.stderr, done
+    assert "has been waiting" not in done.stderr
+
+
 def test_a_stack_left_out_is_not_found(source, tmp_path):
     done = understudy("cc", "--stack=maca", source, "-o", tmp_path / "program")
     assert done.returncode != 0 and "acl/acl.h" in done.stderr
