@@ -48,14 +48,18 @@ static bool is_compute_type(mcdnnDataType_t type, mcdnnDataType_t compute)
                                        : compute == MCDNN_DATA_FLOAT || (compute == type && type != MCDNN_DATA_DOUBLE);
 }
 
+/* Integers that do not go together forward are not supported, see check_integers; anything else does not match. */
 static void check_types(ConvCall *conv)
 {
     Call *call = &conv->call;
-    const mcdnnDataType_t x = call->status == 0 ? conv->x->type : MCDNN_DATA_FLOAT;
+    if (call->status != 0)
+        return;
+    const mcdnnDataType_t x = conv->x->type;
     us_require(call, conv->w.type == filter_type(x), conv->w_name, "type", MCDNN_STATUS_BAD_PARAM,
                "%s is %s, %s is %s: they do not go together", conv->w_name, type_name(conv->w.type), conv->x_name,
                type_name(x));
-    us_require(call, is_output_type(x, conv->y->type), conv->y_name, "type", MCDNN_STATUS_BAD_PARAM,
+    const bool other_integers = conv->direction == CONV_FORWARD && is_integer(x) && is_integer(conv->y->type);
+    us_require(call, other_integers || is_output_type(x, conv->y->type), conv->y_name, "type", MCDNN_STATUS_BAD_PARAM,
                "%s is %s, %s is %s: they do not go together", conv->y_name, type_name(conv->y->type), conv->x_name,
                type_name(x));
 }
@@ -130,6 +134,9 @@ static void check_integers(ConvCall *conv)
     Call *call = &conv->call;
     us_require(call, conv->direction == CONV_FORWARD, conv->x_name, "unsupported-type", MCDNN_STATUS_NOT_SUPPORTED,
                "%s is %s, which runs forward only", conv->x_name, type_name(conv->x->type));
+    us_require(call, is_output_type(conv->x->type, conv->y->type), conv->y_name, "output-type",
+               MCDNN_STATUS_NOT_SUPPORTED, "%s is %s, %s is %s: integers of these types do not run", conv->y_name,
+               type_name(conv->y->type), conv->x_name, type_name(conv->x->type));
     us_require(call, conv->x->lanes > 1 || conv->x->sizes[1] == 1 || conv->x->strides[1] == 1, conv->x_name, "layout",
                MCDNN_STATUS_NOT_SUPPORTED, "%s is %s and not channels last", conv->x_name, type_name(conv->x->type));
     us_require(call, conv->x->lanes > 1 || (conv->x->sizes[1] % 4 == 0 && conv->w.sizes[0] % 4 == 0), conv->x_name,

@@ -178,6 +178,12 @@ def integer_rules(role):
                     **described_output(role, (2, 8, 4, 7 - dilation), INT8)}
         return changes
 
+    def unsigned(output):
+        def changes(arguments):
+            return {**plain_integers()(arguments), x_name: descriptor(x, lib.MCDNN_DATA_UINT8, nhwc_strides(x)),
+                    y_name: descriptor(y, output, nhwc_strides(y))}
+        return changes
+
     def vectors(groups=1, formats=(VECT_C, VECT_C, VECT_C)):
         def changes(arguments):
             made, values = {}, {x_name: x, y_name: y}
@@ -195,6 +201,7 @@ def integer_rules(role):
     return [
         case(f"{x_name}/layout", plain_integers(strides=(336, 42, 7, 1)), plain_integers()),
         case(f"{x_name}/fours", plain_integers(x=(2, 6, 6, 7), w=(8, 6, 3, 3)), plain_integers()),
+        case(f"{y_name}/output-type", unsigned(lib.MCDNN_DATA_UINT8), unsigned(INT8)),
         case("convDesc/dilation", dilated(2), dilated(1)),
         case("convDesc/vectors", vectors(groups=2), vectors()),
         case(f"{x_name}/vectors", vectors(formats=(plain_format, VECT_C, VECT_C)), vectors()),
