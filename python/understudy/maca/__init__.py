@@ -53,7 +53,8 @@ from understudy.maca.uniform import (  # noqa: E402
 __all__ = [
     "ActivationDescriptor", "AlgorithmDescriptor", "CTCLossDescriptor", "ConvolutionDescriptor", "DropoutDescriptor", "Event",
     "FilterDescriptor", "LRNDescriptor", "OpTensorDescriptor", "PoolingDescriptor", "PreparedCall", "RNNDataDescriptor",
-    "RNNDescriptor", "ReduceTensorDescriptor", "SpatialTransformerDescriptor", "Stream", "TensorDescriptor", "TensorTransformDescriptor",
+    "RNNDescriptor", "ReduceTensorDescriptor", "SpatialTransformerDescriptor", "Stream", "TensorDescriptor",
+    "TensorTransformDescriptor",
     "activation_backward", "activation_forward", "array", "call", "ffi", "last_error", "lib", "load", "lrn_cross_channel_backward",
     "lrn_cross_channel_forward", "pooling_backward", "pooling_forward", "run", "softmax_backward", "softmax_forward",
 ]  # fmt: skip

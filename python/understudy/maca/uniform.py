@@ -15,7 +15,8 @@ DESCRIBED = {
     "bnScaleBiasMeanVarDesc": ("bnScale", "bnScaleData"), "bnScaleBiasDiffDesc": ("bnScale",),
     "dBnScaleBiasDesc": ("bnScaleData",), "normScaleBiasDesc": ("normScale",), "dNormScaleBiasDesc": ("normScaleData",),
     "normMeanVarDesc": ("estimatedMean", "savedMean", "resultSaveMean", "resultRunningMean"),
-    "srcDesc": ("srcData",), "destDesc": ("destData",), "hDesc": ("hx", "hy", "dhy", "dhx"), "cDesc": ("cx", "cy", "dcy", "dcx"),
+    "srcDesc": ("srcData",), "destDesc": ("destData",), "hDesc": ("hx", "hy", "dhy", "dhx"),
+    "cDesc": ("cx", "cy", "dcy", "dcx"),
 }  # fmt: skip
 
 
@@ -102,11 +103,11 @@ class FilterDescriptor(Descriptor):
         first, *inner, last = contiguous_strides((array.shape[0], *array.shape[2:], array.shape[1]))
         formats = (contiguous_strides(array.shape), lib.MCDNN_TENSOR_NCHW), ((first, last, *inner), lib.MCDNN_TENSOR_NHWC)
         strides = array.element_strides if isinstance(array, DeviceArray) else storage_of(array).strides
-        found = next((code for known, code in formats
-                      if all(size == 1 or one == two for size, one, two in zip(array.shape, known, strides))), None)  # fmt: skip
-        if found is None:
+        same = [code for known, code in formats
+                if all(size == 1 or one == two for size, one, two in zip(array.shape, known, strides))]  # fmt: skip
+        if not same:
             raise TypeError(f"a filter of shape {array.shape} has strides {tuple(strides)}: filters are packed")
-        return cls(array.shape, getattr(lib, DTYPES[numpy.dtype(array.dtype)]), found)
+        return cls(array.shape, getattr(lib, DTYPES[numpy.dtype(array.dtype)]), same[0])
 
 
 class ConvolutionDescriptor(Descriptor):

@@ -110,3 +110,9 @@ mcError_t maca_error_of_fault(DeviceFault fault)
         return mcErrorLaunchFailure;
     }
 }
+
+bool maca_is_device_memory(const void *pointer)
+{
+    Allocation found;
+    return us_memory_find(maca_platform(), pointer, &found) && found.kind == MEMORY_DEVICE;
+}

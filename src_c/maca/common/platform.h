@@ -38,6 +38,9 @@ Context *maca_context(void);
 /* The status of a fault, as the next call that meets it returns it. */
 mcError_t maca_error_of_fault(DeviceFault fault);
 
+/* Memory that only devices can reach. */
+bool maca_is_device_memory(const void *pointer);
+
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 /* The stream behind a handle: 0 and mcStreamLegacy are the current device's default stream, mcStreamPerThread is the

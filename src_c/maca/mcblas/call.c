@@ -99,17 +99,11 @@ View blas_array(const void *data, DType dtype, int64_t count)
     return us_view_contiguous((void *)(uintptr_t)data, dtype, 1, &count);
 }
 
-static bool is_device_memory(const void *pointer)
-{
-    Allocation found;
-    return us_memory_find(maca_platform(), pointer, &found) && found.kind == MEMORY_DEVICE;
-}
-
 /* In host mode the library itself reads or writes the scalar. */
 static void check_host(BlasCall *call, const char *parameter, const void *pointer)
 {
     check_pointer(&call->call, parameter, pointer);
-    us_require(&call->call, call->blas->pointer_mode == MCBLAS_POINTER_MODE_DEVICE || !is_device_memory(pointer),
+    us_require(&call->call, call->blas->pointer_mode == MCBLAS_POINTER_MODE_DEVICE || !maca_is_device_memory(pointer),
                parameter, "device", MCBLAS_STATUS_INVALID_VALUE, "%s is device memory, and the pointer mode is HOST",
                parameter);
 }
@@ -121,7 +115,7 @@ BlasScalar blas_scalar(BlasCall *call, const char *parameter, const void *pointe
     if (!blas_ok(call)) {
         return scalar;
     }
-    if (call->blas->pointer_mode == MCBLAS_POINTER_MODE_DEVICE && is_device_memory(pointer)) {
+    if (call->blas->pointer_mode == MCBLAS_POINTER_MODE_DEVICE && maca_is_device_memory(pointer)) {
         scalar.on_device = true;
         scalar.view = blas_array(pointer, dtype, count);
     } else if (is_complex(dtype)) {

@@ -49,6 +49,12 @@ void lt_check_pointer(Call *call, const char *parameter, const void *pointer, bo
                "%s is NULL: a pointer is required", parameter);
 }
 
+void lt_check_factor(Call *call, const char *parameter, const void *pointer, int32_t pointer_mode)
+{
+    us_require(call, pointer_mode == MCBLASLT_POINTER_MODE_DEVICE || !maca_is_device_memory(pointer), parameter, "device",
+               MCBLAS_STATUS_INVALID_VALUE, "%s is device memory, and POINTER_MODE is 0 (HOST)", parameter);
+}
+
 int64_t lt_rows(const Layout *layout, int32_t operation)
 {
     return (int64_t)(operation == MCBLAS_OP_N ? layout->rows : layout->cols);

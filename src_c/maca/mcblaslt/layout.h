@@ -21,6 +21,9 @@ void lt_check_pointer_mode(Call *call, const char *parameter, int32_t mode);
 /* parameter/null, if it is needed */
 void lt_check_pointer(Call *call, const char *parameter, const void *pointer, bool needed);
 
+/* parameter/device: in host mode the library itself reads the factor */
+void lt_check_factor(Call *call, const char *parameter, const void *pointer, int32_t pointer_mode);
+
 /* Sizes of op(matrix); a view [batch, rows, columns] of it. */
 int64_t lt_rows(const Layout *layout, int32_t operation);
 int64_t lt_columns(const Layout *layout, int32_t operation);

@@ -132,6 +132,10 @@ mcblasStatus_t mcblasLtMatmul(mcblasLtHandle_t lightHandle, mcblasLtMatmulDesc_t
     const LtProduct product = check_product(&call, lightHandle, "computeDesc", computeDesc, Adesc, Bdesc, Cdesc, Ddesc);
     lt_check_pointer(&call, "alpha", alpha, true);
     lt_check_pointer(&call, "beta", beta, true);
+    if (call.status == 0) {
+        lt_check_factor(&call, "alpha", alpha, product.desc->pointer_mode);
+        lt_check_factor(&call, "beta", beta, product.desc->pointer_mode);
+    }
     if (call.status != 0 || product.m == 0 || product.n == 0 || product.d->batch == 0) {
         return us_call_end(&call);
     }

@@ -102,6 +102,8 @@ mcblasStatus_t mcblasLtMatrixTransform(mcblasLtHandle_t lightHandle, mcblasLtMat
     lt_check_operation(&call, "TRANSA", desc->transa);
     lt_check_operation(&call, "TRANSB", desc->transb);
     lt_check_pointer_mode(&call, "transformDesc", desc->pointer_mode);
+    lt_check_factor(&call, "alpha", alpha, desc->pointer_mode);
+    lt_check_factor(&call, "beta", beta, desc->pointer_mode);
     us_require(&call, go_together(desc->scale, c->type), "Cdesc", "combination", MCBLAS_STATUS_NOT_SUPPORTED,
                "matrices of type %u do not go with factors of type %d", c->type, desc->scale);
     if (call.status != 0) {

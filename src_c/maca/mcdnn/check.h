@@ -76,9 +76,11 @@ void check_pointers(Call *call, const Operand *operands, int count);
 /* The descriptors, alpha and beta, then the data pointers. */
 void check_operands(Call *call, const void *alpha, const void *beta, Operand *operands, int count);
 
-/* The checks above by their names (FLOAT_OR_BYTES: INT8, and vectors of it in images); `like`: the operand that another one is compared with. */
+/* The checks above by their names (FLOAT_OR_BYTES: INT8, and vectors of it in images); `like`: the operand that another
+ * one is compared with. */
 typedef enum TensorCheck {
-    SAME_SIZES, SAME_STRIDES, SAME_TYPE, IN_PLACE, FLOAT_TYPE, FLOAT_OR_INT8, FLOAT_OR_BYTES, PACKED_SPACE, PACKED_PLANES, STEPS, APART
+    SAME_SIZES, SAME_STRIDES, SAME_TYPE, IN_PLACE, FLOAT_TYPE, FLOAT_OR_INT8, FLOAT_OR_BYTES, PACKED_SPACE, PACKED_PLANES,
+    STEPS, APART
 } TensorCheck;
 
 typedef struct TensorRule {

@@ -68,7 +68,8 @@ static View result_lane(const Tensor *tensor, const void *data, int64_t lane)
     return view;
 }
 
-/* The lanes are a first spatial axis, summed like taps; each lane of y has filters of its own. NO_REORDER: they have been reordered. */
+/* The lanes are a first spatial axis, summed like taps; each lane of y has filters of its own. NO_REORDER: they have been
+ * reordered. */
 static void launch_vectors(const ConvCall *conv, const ConvData *data, ConvUse *use, void *context)
 {
     Convolution kernel = kernel_of(conv, data);

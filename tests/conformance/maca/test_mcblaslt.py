@@ -86,6 +86,8 @@ def changes(function, parameter, rule):
     if (parameter, rule) in CHANGES:
         name = "operationDesc" if function.endswith("Heuristic") else "computeDesc"
         return {name if key == "Desc" else key: make() for key, make in CHANGES[parameter, rule].items()}
+    if rule == "device":
+        return {parameter: memory()}
     if rule == "alive":
         return {parameter: rt.dead_stream() if parameter == "stream" else ffi.NULL}
     if rule == "null":
