@@ -75,62 +75,59 @@ static void add_grid(Launch *launch, const char *parameter, const Tensor *transf
     us_launch_view(launch, parameter, &view);
 }
 
-mcdnnStatus_t mcdnnSpatialTfGridGeneratorForward(
-    mcdnnHandle_t handle, const mcdnnSpatialTransformerDescriptor_t stDesc, const void *theta,
-    void *grid)
+/* From theta to a grid, or from the slopes of a grid to those of theta. */
+static mcdnnStatus_t generate(const char *function, mcdnnHandle_t handle, mcdnnSpatialTransformerDescriptor_t stDesc,
+                              const char *from_name, const void *from, const char *to_name, void *to, bool forward)
 {
-    Call call = us_call_begin("mcdnnSpatialTfGridGeneratorForward");
+    Call call = us_call_begin(function);
     const Dnn *dnn = check_handle(&call, handle);
     const Tensor *transformed = check_transformer(&call, stDesc);
-    check_given(&call, "theta", theta);
-    check_given(&call, "grid", grid);
+    check_given(&call, from_name, from);
+    check_given(&call, to_name, to);
     check_images(&call, transformed);
     if (call.status != 0)
         return us_call_end(&call);
 
+    const AffineGrid grid = {.align_corners = true};
     Launch launch;
     us_launch_begin(&launch, call.function);
-    add_theta(&launch, "theta", transformed, theta);
-    add_grid(&launch, "grid", transformed, grid);
+    (forward ? add_theta : add_grid)(&launch, from_name, transformed, from);
+    (forward ? add_grid : add_theta)(&launch, to_name, transformed, to);
     us_launch_output(&launch, false);
-    us_launch_kernel(&launch, us_grid_forward, &(AffineGrid){.align_corners = true}, sizeof(AffineGrid));
-    submit(&call, dnn, &launch);
-    return us_call_end(&call);
+    return run_kernel(&call, dnn, &launch, forward ? us_grid_forward : us_grid_backward, &grid, sizeof grid);
+}
+
+mcdnnStatus_t mcdnnSpatialTfGridGeneratorForward(
+    mcdnnHandle_t handle, const mcdnnSpatialTransformerDescriptor_t stDesc, const void *theta,
+    void *grid)
+{
+    return generate("mcdnnSpatialTfGridGeneratorForward", handle, stDesc, "theta", theta, "grid", grid, true);
 }
 
 mcdnnStatus_t mcdnnSpatialTfGridGeneratorBackward(
     mcdnnHandle_t handle, const mcdnnSpatialTransformerDescriptor_t stDesc, const void *dgrid,
     void *dtheta)
 {
-    Call call = us_call_begin("mcdnnSpatialTfGridGeneratorBackward");
-    const Dnn *dnn = check_handle(&call, handle);
-    const Tensor *transformed = check_transformer(&call, stDesc);
-    check_given(&call, "dgrid", dgrid);
-    check_given(&call, "dtheta", dtheta);
-    check_images(&call, transformed);
-    if (call.status != 0)
-        return us_call_end(&call);
-
-    Launch launch;
-    us_launch_begin(&launch, call.function);
-    add_grid(&launch, "dgrid", transformed, dgrid);
-    add_theta(&launch, "dtheta", transformed, dtheta);
-    us_launch_output(&launch, false);
-    us_launch_kernel(&launch, us_grid_backward, "", 0);
-    submit(&call, dnn, &launch);
-    return us_call_end(&call);
+    return generate("mcdnnSpatialTfGridGeneratorBackward", handle, stDesc, "dgrid", dgrid, "dtheta", dtheta, false);
 }
 
 /* parameter/source-sizes: an image tensor without the transformed tensor's n and c */
-static void check_source(Call *call, const char *parameter, const Tensor *source, const Tensor *transformed)
+static void check_source(Call *call, const Operand *source, const Tensor *transformed)
 {
     ShapeText text, wanted;
+    const Tensor *tensor = source->tensor;
     us_require(call,
-               source->rank == transformed->rank && source->sizes[0] == transformed->sizes[0] &&
-                   source->sizes[1] == transformed->sizes[1],
-               parameter, "source-sizes", MCDNN_STATUS_BAD_PARAM,
-               "%s is %s, stDesc is %s: images and channels must agree",
-               parameter, sizes_text(source, text), sizes_text(transformed, wanted));
+               tensor->rank == transformed->rank && tensor->sizes[0] == transformed->sizes[0] &&
+                   tensor->sizes[1] == transformed->sizes[1],
+               source->shape_name, "source-sizes", MCDNN_STATUS_BAD_PARAM,
+               "%s is %s, stDesc is %s: images and channels must agree", source->shape_name, sizes_text(tensor, text),
+               sizes_text(transformed, wanted));
+}
+
+/* The transformed tensor, with which others are compared. */
+static Operand operand_of(const Tensor *transformed)
+{
+    return (Operand){.shape_name = "stDesc", .tensor = transformed};
 }
 
 mcdnnStatus_t mcdnnSpatialTfSamplerForward(
@@ -138,31 +135,30 @@ mcdnnStatus_t mcdnnSpatialTfSamplerForward(
     const mcdnnTensorDescriptor_t xDesc, const void *x, const void *grid, const void *beta,
     mcdnnTensorDescriptor_t yDesc, void *y)
 {
+    enum { X, Y, TRANSFORMED };
+    static const TensorRule sizes[] = {{SAME_SIZES, Y, TRANSFORMED}},
+                            types[] = {{SAME_TYPE, X, TRANSFORMED}, {SAME_TYPE, Y, TRANSFORMED}};
     Call call = us_call_begin("mcdnnSpatialTfSamplerForward");
     const Dnn *dnn = check_handle(&call, handle);
     const Tensor *transformed = check_transformer(&call, stDesc);
-    const Tensor *tx = check_tensor(&call, "xDesc", xDesc);
-    const Tensor *ty = check_tensor(&call, "yDesc", yDesc);
-    check_given(&call, "alpha", alpha);
-    check_given(&call, "x", x);
+    Operand operands[] = {operand("xDesc", xDesc, "x", x), operand("yDesc", yDesc, "y", y), operand_of(transformed)};
+    check_operands(&call, alpha, beta, operands, TRANSFORMED);
     check_given(&call, "grid", grid);
-    check_given(&call, "beta", beta);
-    check_given(&call, "y", y);
-    check_same_sizes(&call, MCDNN_STATUS_BAD_PARAM, "yDesc", ty, "stDesc", transformed);
-    check_source(&call, "xDesc", tx, transformed);
-    check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "xDesc", tx, "stDesc", transformed);
-    check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "yDesc", ty, "stDesc", transformed);
+    check_rules(&call, MCDNN_STATUS_BAD_PARAM, operands, sizes, COUNT_OF(sizes));
+    check_source(&call, &operands[X], transformed);
+    check_rules(&call, MCDNN_STATUS_BAD_PARAM, operands, types, COUNT_OF(types));
     check_images(&call, transformed);
-    check_apart(&call, "yDesc", ty);
+    check_apart(&call, "yDesc", operands[Y].tensor);
     if (call.status != 0)
         return us_call_end(&call);
 
+    const Tensor *ty = operands[Y].tensor;
     Launch launch;
     us_launch_begin(&launch, call.function);
-    launch_tensor(&launch, "x", tx, x, 4);
+    launch_operand(&launch, &operands[X], 4);
     add_grid(&launch, "grid", transformed, grid);
-    launch_output(&launch, "y", ty, y, 4, scaling_factor(beta, ty));
-    Sampling kernel = {.alpha = scaling_factor(alpha, ty), .beta = scaling_factor(beta, ty)};
+    launch_result(&launch, &operands[Y], 4, beta);
+    const Sampling kernel = {.alpha = scaling_factor(alpha, ty), .beta = scaling_factor(beta, ty)};
     return run_kernel(&call, dnn, &launch, us_sample_forward, &kernel, sizeof kernel);
 }
 
@@ -173,43 +169,40 @@ mcdnnStatus_t mcdnnSpatialTfSamplerBackward(
     const mcdnnTensorDescriptor_t dyDesc, const void *dy, const void *grid,
     const void *betaDgrid, void *dgrid)
 {
+    enum { X, DX, DY, TRANSFORMED };
+    static const TensorRule of_dy[] = {{SAME_SIZES, DY, TRANSFORMED}},
+                            others[] = {{SAME_SIZES, DX, X}, {SAME_TYPE, X, TRANSFORMED}, {SAME_TYPE, DX, TRANSFORMED},
+                                        {SAME_TYPE, DY, TRANSFORMED}};
     Call call = us_call_begin("mcdnnSpatialTfSamplerBackward");
     const Dnn *dnn = check_handle(&call, handle);
     const Tensor *transformed = check_transformer(&call, stDesc);
-    const Tensor *tx = check_tensor(&call, "xDesc", xDesc);
-    const Tensor *tdx = check_tensor(&call, "dxDesc", dxDesc);
-    const Tensor *tdy = check_tensor(&call, "dyDesc", dyDesc);
-    check_given(&call, "alpha", alpha);
-    check_given(&call, "x", x);
-    check_given(&call, "beta", beta);
-    check_given(&call, "dx", dx);
+    Operand operands[] = {operand("xDesc", xDesc, "x", x), operand("dxDesc", dxDesc, "dx", dx),
+                          operand("dyDesc", dyDesc, "dy", dy), operand_of(transformed)};
+    check_operands(&call, alpha, beta, operands, TRANSFORMED);
     check_given(&call, "alphaDgrid", alphaDgrid);
-    check_given(&call, "dy", dy);
     check_given(&call, "grid", grid);
     check_given(&call, "betaDgrid", betaDgrid);
     check_given(&call, "dgrid", dgrid);
-    check_same_sizes(&call, MCDNN_STATUS_BAD_PARAM, "dyDesc", tdy, "stDesc", transformed);
-    check_source(&call, "xDesc", tx, transformed);
-    check_same_sizes(&call, MCDNN_STATUS_BAD_PARAM, "dxDesc", tdx, "xDesc", tx);
-    check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "xDesc", tx, "stDesc", transformed);
-    check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "dxDesc", tdx, "stDesc", transformed);
-    check_same_type(&call, MCDNN_STATUS_BAD_PARAM, "dyDesc", tdy, "stDesc", transformed);
+    check_rules(&call, MCDNN_STATUS_BAD_PARAM, operands, of_dy, COUNT_OF(of_dy));
+    check_source(&call, &operands[X], transformed);
+    check_rules(&call, MCDNN_STATUS_BAD_PARAM, operands, others, COUNT_OF(others));
     check_images(&call, transformed);
-    check_apart(&call, "dxDesc", tdx);
+    check_apart(&call, "dxDesc", operands[DX].tensor);
     if (call.status != 0)
         return us_call_end(&call);
 
+    const Tensor *tdx = operands[DX].tensor;
     Launch launch;
     us_launch_begin(&launch, call.function);
-    launch_tensor(&launch, "x", tx, x, 4);
-    launch_tensor(&launch, "dy", tdy, dy, 4);
+    launch_operand(&launch, &operands[X], 4);
+    launch_operand(&launch, &operands[DY], 4);
     add_grid(&launch, "grid", transformed, grid);
-    launch_output(&launch, "dx", tdx, dx, 4, scaling_factor(beta, tdx));
+    launch_result(&launch, &operands[DX], 4, beta);
     add_grid(&launch, "dgrid", transformed, dgrid);
     us_launch_output(&launch, scaling_factor(betaDgrid, tdx) != 0.0);
-    Sampling kernel = {.alpha = scaling_factor(alpha, tdx),
-                       .beta = scaling_factor(beta, tdx),
-                       .alpha_grid = scaling_factor(alphaDgrid, tdx),
-                       .beta_grid = scaling_factor(betaDgrid, tdx)};
+    const Sampling kernel = {.alpha = scaling_factor(alpha, tdx),
+                             .beta = scaling_factor(beta, tdx),
+                             .alpha_grid = scaling_factor(alphaDgrid, tdx),
+                             .beta_grid = scaling_factor(betaDgrid, tdx)};
     return run_kernel(&call, dnn, &launch, us_sample_backward, &kernel, sizeof kernel);
 }
