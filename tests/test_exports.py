@@ -12,6 +12,7 @@ import understudy.ftdsp
 import understudy.maca
 from tests import native
 from understudy import paths
+from understudy.kit import names
 
 RUNTIME_HEADERS = ["acl/acl_base", "acl/acl_rt", "acl/acl_op.h", "acl/acl_mdl.h", "acl/acl_platform.h"]
 
@@ -115,6 +116,15 @@ def test_libraries_find_each_other(name):
     facts = elf_facts(name)
     assert "libunderstudy.so" in facts["needed"]
     assert facts["runpath"] and all("$ORIGIN" in path for path in facts["runpath"])
+
+
+def test_operators_are_where_the_vendor_has_them():
+    """Library and header, as the list of the vendor's names says."""
+    pages = json.loads((paths.sdk() / "rules/ascend/pages.json").read_text())["operators"].values()
+    ours = {entry["function"]: (f"libopapi_{entry['library']}.so", f"aclnnop/{entry['header']}") for entry in pages}
+    theirs = {name: (names.known()[name].library, names.known()[name].header) for name in ours if name in names.known()}
+    assert theirs
+    assert {name: place for name, place in ours.items() if place != theirs.get(name, place)} == {}
 
 
 def test_operator_libraries_need_the_base_library():
