@@ -210,6 +210,36 @@ def test_packed_prompts():
             near(result[end - rows[s] : end].swapaxes(0, 1)[None], y, kind)
 
 
+@pytest.mark.parametrize("version", ["fused", "prompt"])
+def test_one_packed_token(version):
+    """A call of one token in all, with the mask that the sparse mode has."""
+    heads, kind, mask = 8, "BF16", empty((2048, 2048), "B")
+    q, k, v = (drawn((1, heads, s, d), seed, kind) for s, d, seed in ((1, 192, 1), (5, 192, 2), (5, 128, 3)))
+    put = lambda x: tensor(packed([x], "TND"), kind)
+    common = dict(query=put(q), numHeads=heads, scaleValue=0.1, inputLayout="TND", sparseMode=3, attenMask=mask,
+                  actualSeqLengths=[1], actualSeqLengthsKv=[5], attentionOut=empty((1, heads, 128), kind))  # fmt: skip
+    if version == "prompt":
+        absent = dict.fromkeys(["pseShift", "deqScale1", "quantScale1", "deqScale2", "quantScale2", "quantOffset2"])
+        result = call("PromptFlashAttentionV3", key=put(k), value=put(v), preTokens=FAR, nextTokens=0, numKeyValueHeads=0,
+                      innerPrecise=0, **common, **absent)  # fmt: skip
+    else:
+        result = fused(3, 5, key=[put(k)], value=[put(v)], numKeyValueHeads=heads, **common)
+    y = attention(q, k, v, np.zeros((1, heads, 1, 128)), 0.1, 0, kept(3, 1, 5)[None, None], 1)[0]
+    near(result.swapaxes(0, 1)[None], y, kind)
+
+
+def test_one_row_of_a_prompt():
+    """The triangle is no mask of batches, though there is one row."""
+    q, k = drawn((2, 2, 1, 32), 1, "F16"), drawn((2, 2, 5, 32), 2, "F16")
+    put = lambda x: tensor(laid_out(x, "BSND"), "F16")
+    absent = dict.fromkeys(["pseShift", "deqScale1", "quantScale1", "deqScale2", "quantScale2", "quantOffset2"])
+    result = call("PromptFlashAttentionV3", query=put(q), key=put(k), value=put(k), attenMask=empty((2048, 2048), "B"),
+                  actualSeqLengths=None, actualSeqLengthsKv=None, numHeads=2, scaleValue=0.1, preTokens=FAR, nextTokens=FAR,
+                  inputLayout="BSND", numKeyValueHeads=0, sparseMode=2, innerPrecise=0,
+                  attentionOut=empty((2, 1, 2, 32), "F16"), **absent)  # fmt: skip
+    near(np.moveaxis(result, 1, 2), k[:, :, :1], "F16")  # the first key alone is kept
+
+
 def test_rotary_parts():
     """Heads of 512 with keys in pages, in every layout; heads of 128, packed."""
     heads, kind, block, table, lengths = 2, "F16", 16, np.array([[2, 0], [1, 2]]), [30, 17]

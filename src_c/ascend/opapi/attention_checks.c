@@ -93,7 +93,8 @@ static int64_t longest(const AttentionCall *call, IntArguments ends, int64_t who
 View mask_view(const AttentionCall *call, int64_t rows)
 {
     View view = call->mask->view;
-    if (!call->infers || view.rank < 2 || view.rank > 3 || (view.rank == 2 && rows != 1)) {
+    const bool is_of_scores = rows != 1 || call->packed || !mask_is_read(call);
+    if (!call->infers || view.rank < 2 || view.rank > 3 || (view.rank == 2 && is_of_scores)) {
         return view;
     }
     /* [batch, keys] of one row, or [batch, rows, keys] */
