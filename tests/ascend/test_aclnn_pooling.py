@@ -6,8 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
 from tests.conformance.ascend import pages
+from tests.conformance.ascend.aclnn_support import Tensor
 
 KINDS = ["F32", "F16", "BF16"]
 
@@ -327,3 +328,14 @@ def test_adaptive_maximum_with_channels_last(layout):
                       indicesOut=empty((2, 2, 3, 3), "I64", layout, "NHWC"))
     np.testing.assert_array_equal(out, np.moveaxis(expected, 1, 3))
     np.testing.assert_array_equal(found, np.moveaxis(indices, 1, 3))
+
+
+@pytest.mark.parametrize("kernel, size", [([5, 2], [-1, 1]), ([5, 5], [-1, -1]), ([4, 2], [0, 1])])
+def test_windows_that_do_not_fit(kernel, size):
+    """A result of the sizes that the formula gives then, which are not above 0, is none."""
+    shape = [1, 1, *size]
+    out = Tensor(pages.KINDS["F32"], np.zeros(4), shape=shape, strides=[1, 1, 1, 1], storage=[4])
+    arrays = [pages.made({"kind": "IA", "name": name}, values) for name, values in
+              (("kernelSize", kernel), ("strides", [2]), ("paddings", [0]))]  # fmt: skip
+    assert refusal("AvgPool2d", tensor(np.zeros((1, 1, 2, 2))), *arrays, False, True, 0, 0, out) == (
+        161002, "aclnnAvgPool2d/out/shape")  # fmt: skip

@@ -48,9 +48,10 @@ int64_t op_elements(OpCall *op, const Operand *operand)
     return elements;
 }
 
+/* Not of a shape that makes no sense: a tensor can be made with the same negative sizes. */
 static bool same_sizes(const View *view, const Shape *shape)
 {
-    return view->rank == shape->rank &&
+    return view->rank == shape->rank && us_shape_elements(shape->rank, shape->sizes) >= 0 &&
            memcmp(view->shape, shape->sizes, (size_t)shape->rank * sizeof *shape->sizes) == 0;
 }
 
