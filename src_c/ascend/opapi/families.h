@@ -44,7 +44,8 @@ static inline bool op_is_of(const Operand *operand, DTypeSet types)
 aclnnStatus op_map(OpCall *op, const MapFormula *formula, aclDataType compute, Operands inputs, Operands outputs,
                    int32_t number_count, const Number *numbers);
 
-/* The same for lists of one length, computed in the type of the outputs; an input may also be one tensor for all items, or
+/* The same for lists of one length, computed in the type of the outputs, or in float where the formula has nothing for their
+ * integers; an input may also be one tensor for all items, or
  * NO_OPERANDS for a scalar. `device_numbers` are tensors of one element that give number 0, 1, … for all items; `each`
  * scalars, if not NULL, give the last number of item i. */
 aclnnStatus op_map_lists(OpCall *op, const MapFormula *formula, int32_t input_count, const Operands *inputs,

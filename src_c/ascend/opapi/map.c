@@ -76,13 +76,20 @@ static const Operand *item_of(const Operands *list, int32_t item)
     return list->count == 0 ? NULL : list->items[list->count == 1 ? 0 : item];
 }
 
+/* The type of the outputs; float for integers that the formula has nothing of its own for. */
+static DType list_compute(const MapFormula *formula, aclDataType type)
+{
+    const DType own = dtype_of_acl(type);
+    return us_map_has_lane(formula, own) ? own : dtype_of_acl(op_floating(type));
+}
+
 aclnnStatus op_map_lists(OpCall *op, const MapFormula *formula, int32_t input_count, const Operands *inputs,
                          int32_t output_count, const Operands *outputs, Operands device_numbers,
                          const ScalarArguments *each, int32_t number_count, const Number *numbers)
 {
     const int32_t items = outputs[0].count;
     const int32_t per_item = input_count + device_numbers.count + output_count;
-    const DType compute = dtype_of_acl(op_list_dtype(outputs[0]));
+    const DType compute = list_compute(formula, op_list_dtype(outputs[0]));
     size_t size = 0;
     require_lane(op, formula, compute);
     MapListCall *call = list_call(op, items, number_count, numbers, each, op_list_dtype(outputs[0]), &size);
