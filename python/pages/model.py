@@ -163,7 +163,7 @@ def _parameters(operator: str, entry: dict, where: str) -> list[Parameter]:
         if kind not in OBJECTS and kind not in VALUES:
             raise PageError(f"{where}: parameter {name} has unknown kind {kind}")
         is_written = name in written or (mutable and kind in (TENSOR, LIST) and "writes" not in entry)
-        in_place = is_written and (name.endswith("Ref") or "Inplace" in operator)
+        in_place = is_written and (name.endswith("Ref") and name != "outRef" or "Inplace" in operator)
         parameters.append(Parameter(name, kind, mutable, is_written, name in optional, in_place, in_place or name in updated))
     names = {parameter.name for parameter in parameters}
     if unknown := (written | optional | updated) - names:

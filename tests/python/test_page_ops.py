@@ -68,6 +68,26 @@ def test_lists():
     assert ops.foreach_abs([]) == []
 
 
+@pytest.mark.parametrize("on", [lambda array: array, ascend.array])
+def test_masks_are_indices(on):
+    """The result's shape follows from how much of a mask is true."""
+    picked = lambda *indices: numpy.asarray(ops.index(on(X), [None if i is None else on(numpy.array(i)) for i in indices]))
+    columns = [True, False, True, True]
+    assert numpy.array_equal(picked(X > 0), X[X > 0])
+    assert numpy.array_equal(picked(None, columns), X[:, columns])
+    assert numpy.array_equal(picked([2, 0, 0], columns), X[[2, 0, 0], columns])
+    assert picked(X > X.max()).shape == (0,)
+
+
+def test_outputs_that_are_not_read_need_not_be_given():
+    assert numpy.array_equal(ops.index_copy(X, 0, numpy.array([2]), X[:1]), numpy.concatenate([X[:2], X[:1]]))
+
+
+def test_sums_of_integers_are_long():
+    total = ops.trace(numpy.arange(9, dtype=numpy.int32).reshape(3, 3))
+    assert total.dtype == numpy.int64 and total == 12
+
+
 def test_lists_that_are_changed_are_copied_unless_they_are_on_the_device():
     assert numpy.array_equal(ops.foreach_mul_scalar_inplace([X], numpy.float32([3]))[0], X * 3)
     on_device = ascend.array(X)

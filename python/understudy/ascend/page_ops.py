@@ -160,10 +160,14 @@ def _operand(parameter: dict, value):
 
 
 def _shape_value(value):
-    """Of a list of arrays the list of their shapes."""
+    """Of a list of arrays the list of their shapes; masks among them tell how much of them is true, for indices."""
     if isinstance(value, list):
-        return [None if item is None else item.shape for item in value]
+        return [None if item is None else _item_shape(item) for item in value]
     return value.shape
+
+
+def _item_shape(item):
+    return shapes.MaskShape(item) if item.dtype == numpy.bool_ else item.shape
 
 
 def _given(op: Operation, parameter: dict, value):

@@ -117,10 +117,27 @@ def picked(shape, dim, index):
     return selected(shape, int(dim), index or (1,)) if shape else ()
 
 
+class MaskShape(tuple):
+    """The shape of an array of bool, which may index as many dimensions as it has."""
+
+    def __new__(cls, mask):
+        made = super().__new__(cls, mask.shape)
+        made.mask = mask
+        return made
+
+    def indices(self) -> list[tuple[int]]:
+        """The shapes of the integers that index the same: one for each dimension, of the true elements' coordinates."""
+        return [(int(numpy.count_nonzero(numpy.asarray(self.mask))),)] * len(self)
+
+
 @shape_function
 def indexed(shape, indices, out=None):
-    """NumPy's shape of tensor[indices], for indices that are integers; None or an empty one leaves its dimension whole."""
-    whole = [axis for axis in range(len(shape)) if axis >= len(indices) or indices[axis] in (None, (0,))]
+    """NumPy's shape of tensor[indices]; None or an empty index that is no mask leaves its dimension whole."""
+    masks = [isinstance(index, MaskShape) for index in indices]
+    found = [index.indices() if is_mask else [index] for index, is_mask in zip(indices, masks)]
+    of_mask = [is_mask for parts, is_mask in zip(found, masks) for _ in parts]
+    indices = [part for parts in found for part in parts]
+    whole = [axis for axis in range(len(shape)) if axis >= len(indices) or indices[axis] in (None, (0,)) and not of_mask[axis]]
     named = [axis for axis in range(len(shape)) if axis not in whole]
     joint = numpy.broadcast_shapes(*(indices[axis] for axis in named))
     at = named[0] if named and named[-1] - named[0] + 1 == len(named) else 0
