@@ -165,3 +165,12 @@ def test_two_axes_whatever_the_format():
     own = call("GridSampler2D", input=tensor(x, format="NHWC"), grid=tensor(grid, format="NHWC"),
                out=empty((2, 3, 3, 4), format="NHWC"), **how)
     np.testing.assert_array_equal(own, plain)
+
+
+def test_volumes_of_nothing():
+    """Of three axes they are taken, and nothing is written."""
+    out = empty((2, 3, 2, 2, 2))
+    untouched = out.values()
+    own = call("GridSampler3D", input=empty((2, 3, 4, 0, 3)), grid=tensor(np.zeros((2, 2, 2, 2, 3))), interpolationMode=0,
+               paddingMode=0, alignCorners=False, out=out)
+    np.testing.assert_array_equal(own, untouched)

@@ -69,8 +69,12 @@ void require_grid_sample(OpCall *op, const Operand *input, const Operand *grid, 
                op_shape_text(op, input));
     op_require(op, op_size(grid, -1) == axes, grid->name, "size", op->invalid, "%s is %s; its last size must be %d",
                grid->name, op_shape_text(op, grid), (int)axes);
+}
+
+void require_sampled_space(OpCall *op, const Operand *input)
+{
     bool empty = false;
-    for (int32_t axis = 0; axis < axes; axis++) {
+    for (int32_t axis = 0; axis < input->view.rank - 2; axis++) {
         empty = empty || op_size(input, first_sampled_axis(input) + axis) == 0;
     }
     op_require(op, !empty, input->name, "empty", op->invalid, "%s is %s; a size of its space is 0",
@@ -110,7 +114,7 @@ static GridSample sampling(int64_t mode, int64_t padding, bool align_corners)
 aclnnStatus op_grid_sample(OpCall *op, const Operand *input, const Operand *grid, int64_t mode, int64_t padding,
                            bool align_corners, const Operand *out)
 {
-    if (op_refused(op) || op_empty(out)) {
+    if (op_refused(op) || op_empty(input) || op_empty(out)) {
         return op_plan_nothing(op);
     }
     const GridSample settings = sampling(mode, padding, align_corners);

@@ -23,6 +23,8 @@ aclnnStatus op_interpolate_backward(OpCall *op, const Operand *slopes, Interpola
  * 2 reflection (paddingMode/range). Sizes that fit: input [N, C, space…], in the format NDHWC [N, space…, C], and grid
  * [N, places…, axes] (grid/size, grid/batch). */
 void require_grid_sample(OpCall *op, const Operand *input, const Operand *grid, int64_t mode, int64_t padding);
+/* No size of the space is 0 (input/empty). */
+void require_sampled_space(OpCall *op, const Operand *input);
 Shape op_shape_sampled(OpCall *op, const Operand *input, const Operand *grid);
 aclnnStatus op_grid_sample(OpCall *op, const Operand *input, const Operand *grid, int64_t mode, int64_t padding,
                            bool align_corners, const Operand *out);
