@@ -24,6 +24,9 @@ aclnnStatus aclnnEmbeddingGetWorkspaceSize(const aclTensor *weight, const aclTen
     op_require_dtype(&op, table, table_dtypes(&op));
     op_require_dtype(&op, k, index_dtypes);
     op_require_same_dtype(&op, result, table);
+    op_require_public_format(&op, table);
+    op_require_public_format(&op, k);
+    op_require_public_format(&op, result);
 
     op_require_rank(&op, table, 2, 2); /* follows from out's rank, one more than that of indices */
     op_require_rank(&op, k, 0, 8);

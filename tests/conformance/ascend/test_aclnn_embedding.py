@@ -33,6 +33,11 @@ def expanded(kind, shape):
     return Tensor(kind, [1], shape=shape, strides=(0,) * len(shape), storage=[1])
 
 
+def private(name, kind, shape, format="FRACTAL_NZ"):
+    code = getattr(lib, f"ACL_FORMAT_{format}")
+    return lambda: {name: Tensor(kind, numpy.zeros(shape), format=code)}
+
+
 SUBJECT = Subject(NAME, arguments, ["out"])
 RULES = [
     *SUBJECT.phase_cases(),
@@ -41,6 +46,9 @@ RULES = [
     SUBJECT.case("indices/dtype", lambda: {"indices": Tensor(I16, numpy.zeros((2, 3)))},
                  lambda: {"indices": Tensor(I32, numpy.zeros((2, 3)))}),
     SUBJECT.case("out/same-dtype", lambda: {"out": blank(I32, (2, 3, 2))}),
+    SUBJECT.case("weight/format", private("weight", F32, (5, 2)), private("weight", F32, (5, 2), "NCHW")),
+    SUBJECT.case("indices/format", private("indices", I64, (2, 3)), private("indices", I64, (2, 3), "NCL")),
+    SUBJECT.case("out/format", private("out", F32, (2, 3, 2), "NC1HWC0"), private("out", F32, (2, 3, 2), "NHWC")),
     SUBJECT.case("weight/rank", lambda: {"weight": Tensor(F32, numpy.ones((5, 2, 1)))}),
     SUBJECT.case("indices/rank", lambda: {"indices": Tensor(I64, numpy.zeros((1,) * 9))}),
     SUBJECT.case("out/rank", lambda: {"indices": Tensor(I64, numpy.zeros((1,) * 8)), "out": blank(F32, (1,) * 8 + (2,))},
