@@ -229,8 +229,11 @@ void us_convert(void *to, DType to_dtype, const void *from, DType from_dtype, in
     enum { AT_ONCE = 256, WIDEST = 16 };
     const Lane lane = us_lane_of(from_dtype);
     const int64_t to_size = (int64_t)us_dtype_size(to_dtype), from_size = (int64_t)us_dtype_size(from_dtype);
+    const bool from_float = from_dtype == DTYPE_FLOAT32 || from_dtype == DTYPE_FLOAT64;
     if (to_dtype == from_dtype) {
         memcpy(to, from, (size_t)(count * to_size));
+    } else if (from_float && to_dtype == DTYPE_INT32) { /* storing is the way that takes vectors */
+        us_lane_store(lane, to, to_dtype, 1, from, count);
     } else if (to_dtype == us_lane_dtype(us_lane_of(to_dtype))) {
         us_lane_load(us_lane_of(to_dtype), to, from, from_dtype, 1, count);
     } else if (from_dtype == us_lane_dtype(lane)) {

@@ -12,17 +12,22 @@ from tests.tensor.internals import DTYPES, View, library, view
 
 CALL_NUMBERS = 12
 MAP_FILES = pathlib.Path(ROOT) / "src_c" / "kernels" / "map"
-KINDS = {"MAP": "same", "MAP_TEST": "bool", "MAP_PART": "real", "MAP_MANY": "same"}
+KINDS = {"MAP": "same", "MAP_TEST": "bool", "MAP_PART": "real", "MAP_MANY": "same", "MAP_UNLESS": "same",
+         "MAP_POWER": "same"}
 
 
 class Number(ctypes.Structure):
     _fields_ = [("real", ctypes.c_double), ("imaginary", ctypes.c_double), ("integer", ctypes.c_int64)]
 
 
+class MapBlend(ctypes.Structure):
+    _fields_ = [("wanted", ctypes.c_bool), ("alpha", ctypes.c_double), ("beta", ctypes.c_double)]
+
+
 class MapCall(ctypes.Structure):
     _fields_ = [("formula", ctypes.c_void_p), ("compute", ctypes.c_int), ("result", ctypes.c_int),
                 ("inputs", ctypes.c_int32), ("outputs", ctypes.c_int32), ("items", ctypes.c_int32),
-                ("number_count", ctypes.c_int32), ("numbers", Number * CALL_NUMBERS)]
+                ("number_count", ctypes.c_int32), ("numbers", Number * CALL_NUMBERS), ("blend", MapBlend)]
 
 
 class Bfloat(np.ndarray):
@@ -82,12 +87,13 @@ def seen(operand):
     return View() if operand is None else view(operand, name_of(operand))
 
 
-def run_map(name, inputs, outputs, compute, numbers=(), *, scalars=(), kind="same"):
-    """`inputs` may hold None, an absent input, whose value is in `scalars`."""
+def run_map(name, inputs, outputs, compute, numbers=(), *, scalars=(), kind="same", blend=None):
+    """`inputs` may hold None, an absent input, whose value is in `scalars`; `blend`: alpha and beta."""
     call = MapCall(ctypes.addressof(formula(name)), DTYPES[compute], DTYPES[result_type(kind, compute)], len(inputs),
                    len(outputs), 1)
     for place, value in enumerate([*numbers, *scalars]):
         call.numbers[place] = number(value)
+    call.blend = MapBlend(False) if blend is None else MapBlend(True, *blend)
     views = [seen(operand) for operand in (*inputs, *outputs)]
     assert library().us_map((View * len(views))(*views), ctypes.byref(call)) == 0
     return outputs

@@ -363,6 +363,12 @@ def gelu_tanh_gradient(g, x):
     return exact, np.abs(exact) + np.abs(g) * sigmoid(-size) * (1 + 3 * size) * (1 + size)
 
 
+def rounded_gelu_gradient(g, x):
+    """Its power's argument has a rounding of its own, which counts x^2 / 2 times; infinities times 0 are NaN."""
+    exact = g * (normal(x) + x * density(x))
+    return exact, np.abs(g) * (1 + x * x) * (normal(x) + np.abs(x) * density(x))
+
+
 def log_sum(x, y):
     top = np.maximum(x, y)
     distance = np.where(x == y, 0, np.abs(x - y))
@@ -506,6 +512,69 @@ def soft_margin(x, y):
     return loss, 1 + np.abs(x * y) + loss
 
 
+def soft_margin_gradient(g, x, y, a):
+    """As soft_margin; a quotient of infinities is NaN."""
+    power = np.exp(x * -y)
+    slope = -y * (power / (power + 1)) * g * a
+    return slope, np.abs(slope) * (1 + np.abs(x * y))
+
+
+def finite_cross_entropy(p, target, weight):
+    of_true, of_false = np.log(p + 1e-12), np.log(1 - p + 1e-12)
+    scale = np.abs(weight) * (np.abs(target) * (1 + np.abs(of_true)) + np.abs(1 - target) * (1 + np.abs(of_false)))
+    return -weight * (target * of_true + (1 - target) * of_false), scale
+
+
+def finite_cross_entropy_gradient(p, target, weight, g):
+    inner = p * (1 - p) + 1e-12
+    return weight * (p - target) / inner * g, np.abs(weight * g / inner) * (np.abs(p) + np.abs(target))
+
+
+def sigmoid_cross_entropy(x, y):
+    return np.maximum(x, 0) - x * y + np.log1p(np.exp(-np.abs(x))), 1 + np.abs(x) + np.abs(x * y)
+
+
+def momentum(w, accumulated, g, rate, moment, ahead):
+    grown, size = moment * accumulated + g, np.abs(moment * accumulated) + np.abs(g)
+    step = grown * moment + g if ahead else grown
+    return (w - rate * step, np.abs(w) + rate * (size + np.abs(g))), (grown, size)
+
+
+def sgd(w, accumulated, g, rate, dampening, moment, ahead, decay):
+    whole, size = g + decay * w, np.abs(g) + np.abs(decay * w)
+    grown, grown_size = moment * accumulated + (1 - dampening) * whole, np.abs(moment * accumulated) + size
+    step = grown * moment + whole if ahead else grown
+    return (w - rate * step, np.abs(w) + rate * (grown_size + size)), (grown, grown_size)
+
+
+def adam(m, v, g, w, beta1, beta2, eps, rate, ahead):
+    first, second = m + (g - m) * (1 - beta1), v + (g * g - v) * (1 - beta2)
+    direction = first * beta1 + (1 - beta1) * g if ahead else first
+    size, divisor = np.abs(m) + np.abs(g), np.sqrt(second) + eps
+    return (first, size), (second, v + g * g), (w - rate * direction / divisor, np.abs(w) + rate * size / divisor)
+
+
+def adam_decay(w, m, v, g, rate, beta1, beta2, eps, decay):
+    first, second = m * beta1 + g * (1 - beta1), v * beta2 + g * g * (1 - beta2)
+    size, divisor = np.abs(m) + np.abs(g), np.sqrt(second) + eps
+    new = w - rate * (first / divisor + decay * w)
+    return (new, np.abs(w) * (1 + rate * decay) + rate * size / divisor), (first, size), (second, v + g * g)
+
+
+def nearest_level(x, low, high, step):
+    inside = np.where(x < low, low, np.where(x > high, high, x))
+    return np.floor((inside - low) / step + 0.5) * step + low, np.abs(inside) + np.abs(low)
+
+
+def power_gradient(power):
+    """The slope of (b y + c)^a times x, where the base to the power a - 1 is what `power` says."""
+    def gradient(x, y, a, b, c):
+        base, size = b * y + c, np.abs(b * y) + np.abs(c)
+        raised = base**power if power is not None else base ** (a - 1)
+        return a * b * x * raised, np.abs(a * b * x * raised) * size / np.abs(base)
+    return Oracle(gradient, 12, domains=((-4, 4), (-2, 4)))
+
+
 PROBABILITIES = ((0.01, 0.99), (0, 1), (0.5, 2), (0.5, 2))
 LOGITS = ((-8, 8), (0, 1), (0.5, 2), (0.5, 2))
 
@@ -518,6 +587,18 @@ ORACLE = {
     "mse_loss_backward": Oracle(lambda g, x, y, a: (a * (x - y) * g, np.abs(a * g) * (np.abs(x) + np.abs(y))), 3),
     "smooth_l1_loss": Oracle(smooth_l1, 5),
     "soft_margin_loss": Oracle(soft_margin, 4, domains=((-8, 8),) * 2),
+    "soft_margin_loss_backward": Oracle(soft_margin_gradient, 6, domains=((-4, 4), (-8, 8), (-8, 8))),
+    "finite_cross_entropy": Oracle(lambda p, target: finite_cross_entropy(p, target, 1), 8, domains=PROBABILITIES),
+    "finite_cross_entropy_weighted": Oracle(finite_cross_entropy, 8, domains=PROBABILITIES),
+    "finite_cross_entropy_slope": Oracle(
+        lambda p, target, a: finite_cross_entropy_gradient(p, target, 1, a), 8, domains=PROBABILITIES),
+    "finite_cross_entropy_slope_weighted": Oracle(finite_cross_entropy_gradient, 8, domains=PROBABILITIES),
+    "finite_cross_entropy_backward": Oracle(
+        lambda p, target, g: finite_cross_entropy_gradient(p, target, 1, g), 8, domains=(*PROBABILITIES[:2], (-4, 4))),
+    "finite_cross_entropy_backward_weighted": Oracle(
+        finite_cross_entropy_gradient, 8, domains=(*PROBABILITIES[:3], (-4, 4))),
+    "sigmoid_cross_entropy": Oracle(sigmoid_cross_entropy, 20),  # of float16 the logarithm is computed to 2^-20
+    "sigmoid_cross_entropy_slope": Oracle(lambda x, y: (sigmoid(x) - y, 1 + np.abs(y)), 6),
     "smooth_l1_loss_backward": Oracle(smooth_l1_gradient, 4, domains=((-2, 2),) * 3, numbers=(0.25, 1)),
     "binary_cross_entropy": Oracle(cross_entropy, 8, domains=PROBABILITIES),
     "binary_cross_entropy_backward": Oracle(cross_entropy_gradient, 8, domains=((-4, 4), *PROBABILITIES)),
@@ -536,12 +617,26 @@ ORACLE = {
     "copy": Oracle(lambda x: x, 0),
     "fill": Oracle(lambda x, a: np.full(x.shape, a), 0),
     "where": Oracle(lambda x, y, z: np.where(x != 0, y, z), 0),
+    "sum": Oracle(sum_of, 1),
+    "difference": Oracle(lambda x, y: sum_of(x, -y), 1),
     "add": Oracle(scaled_sum, 2),
     "sub": Oracle(scaled_difference, 2),
     "rsub": Oracle(lambda x, y, a: scaled_difference(y, x, a), 2),
     "mul": Oracle(product, 3),
     "difference_of_products": Oracle(difference_of_products, 8),
+    "scale": Oracle(lambda x, a: a * x, 1),
+    "scaled_product": Oracle(lambda x, y, a: x * y * a, 2),
+    "weighted_sum": Oracle(lambda x, y, a, b: sum_of(a * x, b * y), 3),
+    "weighted_product": Oracle(lambda x, y, a, b: a * x * (b * y), 3),
+    "weighted_minimum": Oracle(lambda x, y, a, b: np.minimum(a * x, b * y), 1),
+    "weighted_maximum": Oracle(lambda x, y, a, b: np.maximum(a * x, b * y), 1),
+    "weighted_minimum_number": Oracle(lambda x, y, a, b: np.fmin(a * x, b * y), 1),
+    "weighted_maximum_number": Oracle(lambda x, y, a, b: np.fmax(a * x, b * y), 1),
+    "scaled_root": Oracle(lambda x, a: np.sqrt(a * x), 2),
+    "rest_of_one": Oracle(lambda x, a: (1 - a * x, 1 + np.abs(a * x)), 2),
     "div": Oracle(quotient, 9),
+    "divided": Oracle(lambda x, a: x / a, 1),
+    "divisor": Oracle(lambda x, a: a / x, 1),
     "neg": Oracle(negative, 0),
     "square": Oracle(lambda x: product(x, x), 3),
     "reciprocal": Oracle(lambda x: quotient(np.ones_like(x), x), 9),
@@ -589,6 +684,8 @@ ORACLE = {
     "ceil": Oracle(np.ceil, 0),
     "trunc": Oracle(np.trunc, 0),
     "round": Oracle(np.rint, 0),
+    "fake_quantise": Oracle(nearest_level, 4, numbers=(-2, 2.5, 0.25)),
+    "dequantise": Oracle(lambda x, a, b: ((x - b) * a, (np.abs(x) + np.abs(b)) * a), 2),
     "round_decimals": Oracle(lambda x, a, b: np.rint(x * a) / a, 1, numbers=(8, 0)),
     "round_mode": Oracle(whole_by, 0, numbers=(6,)),
     # exponential
@@ -602,6 +699,16 @@ ORACLE = {
     "sqrt": Oracle(np.sqrt, 3),
     "rsqrt": Oracle(lambda x: 1 / np.sqrt(x), 3),
     "pow": Oracle(power, 4),
+    "scaled_exp": Oracle(lambda x, a, b: (b * np.exp(a * x), b * np.exp(a * x) * (1 + np.minimum(np.abs(a * x), 200))), 6),
+    "power_of_line": Oracle(lambda x, y, a, b: ((a * x + b) ** y, (a * x + b) ** y * (1 + np.abs(y))), 6,
+                            domains=((0, 4), (-3, 3))),
+    "power_backward": power_gradient(None),
+    "power_1_backward": power_gradient(0),
+    "power_2_backward": power_gradient(1),
+    "power_3_backward": power_gradient(2),
+    "power_3_halves_backward": power_gradient(0.5),
+    "power_half_backward": power_gradient(-0.5),
+    "power_minus_1_backward": power_gradient(-2),
     "logaddexp": Oracle(log_sum, 6),
     "logaddexp2": Oracle(log_sum_2, 8),
     "xlogy": Oracle(xlogy, 6),
@@ -635,6 +742,9 @@ ORACLE = {
     "logit_backward": Oracle(logit_gradient, 6, numbers=(0.125,)),
     # activation
     "relu": Oracle(lambda x: np.maximum(x, 0), 0),
+    "clipped_relu": Oracle(lambda x, a, b: np.clip(x, 0, a), 0),
+    "relu_of_difference": Oracle(lambda x, y: np.maximum(x - y, 0), 1),
+    "relu6_of_difference": Oracle(lambda x, y: np.clip(x - y, 0, 6), 1),
     "leaky_relu": Oracle(lambda x, a: np.where(x > 0, x, a * x), 1),
     "prelu": Oracle(lambda x, y: np.where(x > 0, x, y * x), 1),
     "threshold": Oracle(lambda x, a, b: np.where(x <= a, b, x), 0),
@@ -651,6 +761,7 @@ ORACLE = {
     "gelu_tanh": Oracle(gelu_tanh, 8),
     "fast_gelu": Oracle(lambda x: (x * sigmoid(1.702 * x), np.abs(x * sigmoid(1.702 * x)) * (1 + 2 * np.abs(x))), 6),
     "softplus": Oracle(lambda x, a, b: np.where(a * x > b, x, softplus(a * x) / a), 8, numbers=(2, 3)),
+    "elu_of_alpha": Oracle(lambda x, a: np.where(x > 0, x, a * below(x)), 5),
     "elu": Oracle(lambda x, a, b, c: np.where(x > 0, b * x, a * b * below(c * x)), 8),
     "celu": Oracle(lambda x, a: np.where(x > 0, x, a * below(x / a)), 8),
     "selu": Oracle(lambda x: SELU_SCALE * np.where(x > 0, x, SELU_ALPHA * below(x)), 9),
@@ -666,32 +777,49 @@ ORACLE = {
     "rotate_back": Oracle(lambda x, y, c, d, s, t: (sum_of(x * c, y * t), sum_of(y * d, -x * s)), 4, many=True),
     # activation gradients
     "threshold_backward": Oracle(lambda g, x, a: np.where(x > a, g, 0), 0),
+    "clipped_relu_backward": Oracle(lambda g, x, a, b: np.where(np.isnan(x), x, np.where((x > 0) & (x <= a), g, 0)), 0),
+    "relu6_backward": Oracle(lambda g, x: np.where((x > 0) & (x <= 6), g, 0), 0),
     "leaky_relu_backward": Oracle(lambda g, x, a: np.where(x > 0, g, a * g), 1),
     "prelu_backward": Oracle(lambda g, x, w: np.where(x > 0, g, w * g), 1),
     "prelu_weight_backward": Oracle(lambda g, x: np.where(x > 0, 0, g * x), 1),
     "shrink_backward": Oracle(lambda g, x, a: np.where((x > a) | (x < -a), g, 0), 0),
+    "shrink_slope": Oracle(lambda g, x, a: np.where(np.abs(x) <= a, 0, g), 0),
     "hardtanh_backward": Oracle(lambda g, x, a, b: np.where((x < a) | (x > b), 0, g), 0, numbers=(-0.5, 1.5)),
     "hardsigmoid_backward": Oracle(lambda g, x: np.where((x > -3) & (x < 3), g / 6, 0), 1),
     "hardswish_backward": Oracle(lambda g, x: (g * np.where(x < -3, 0, np.where(x <= 3, x / 3 + 0.5, 1)),
                                                     np.abs(g) * (np.abs(x) + 1)), 3),
     "hardswish_backward_v2": Oracle(lambda g, x: (g * np.where(x <= -3, 0, np.where(x < 3, x / 3 + 0.5, 1)),
                                                        np.abs(g) * (np.abs(x) + 1)), 3),
+    "hardswish_slope": Oracle(lambda g, x: g * np.where(x > 3, 1, np.where(x < -3, 0, (2 * x + 3) / 6)), 3),
+    "sigmoid_slope": Oracle(lambda g, y: g * (y * (1 - y)), 3),
     "sigmoid_backward": Oracle(lambda g, y: triple(g, y, 1 - y), 8),
+    "tanh_slope": Oracle(lambda g, y: (g * (1 - y * y), np.abs(g) * (1 + y * y)), 4),
     "tanh_backward": Oracle(lambda g, y: g * ((1 - y) * (1 + y)), 5),
     "log_sigmoid_backward": Oracle(lambda g, x: g * sigmoid(-x), 6),
     "glu_backward": Oracle(glu_gradients, 10, many=True),
+    # 1 - s is rounded for itself, which counts as often as the exponent is large: up to 10
+    "swish_slope": Oracle(lambda g, x, a: slope_and_scale(g, x, sigmoid(a * x) * (1 + a * x * sigmoid(-a * x)), a * x), 20),
     "silu_backward": Oracle(lambda g, x: slope_and_scale(g, x, sigmoid(x) * (1 + x * sigmoid(-x)), x), 10),
     "swish_backward": Oracle(lambda g, x, a: slope_and_scale(g, x, sigmoid(a * x) * (1 + a * x * sigmoid(-a * x)), a * x), 12),
     "mish_backward": Oracle(lambda g, x: slope_and_scale(g, x, mish_slope(x), x), 14),
     "gelu_backward": Oracle(lambda g, x: slope_and_scale(g, x, normal(x) + x * density(x), x), 16),
+    "gelu_slope": Oracle(rounded_gelu_gradient, 10),
     "gelu_tanh_backward": Oracle(gelu_tanh_gradient, 8),
     "softplus_backward": Oracle(lambda g, x, a, b: np.where(a * x > b, g, g * sigmoid(a * x)), 7, numbers=(2, 3)),
     "elu_backward": Oracle(lambda g, x, a, b, c: g * np.where(x > 0, b, a * b * c * np.exp(np.minimum(c * x, 0))), 8),
     "elu_result_backward": Oracle(lambda g, y, a, b, c: (g * np.where(y > 0, b, c * (y + a * b)),
                                                          np.abs(g) * (b + c * (np.abs(y) + a * b))), 6),
+    "elu_result_slope": Oracle(lambda g, y, a: (g * np.where(y >= 0, 1, y + a), np.abs(g) * (np.abs(y) + np.abs(a) + 1)), 2),
+    "elu_slope": Oracle(lambda g, x, a: np.where(x > 0, g, g * a * np.exp(x)), 5),
+    "maximum_backward": Oracle(lambda x, y, g: (np.where(x > y, g, 0), np.where(x > y, 0, g)), 0, many=True),
+    "minimum_backward": Oracle(lambda x, y, g: (np.where(x < y, g, 0), np.where(x < y, 0, g)), 0, many=True),
     "selu_backward": Oracle(lambda g, y: (g * np.where(y < 0, y + SELU_SCALE * SELU_ALPHA, SELU_SCALE),
                                           np.abs(g) * (np.abs(np.nan_to_num(y)) + 2)), 5),
     # optimizer: positive second moments, as they are in use
+    "momentum": Oracle(momentum, 6, (0.1, 0.9, 1), many=True),
+    "sgd": Oracle(sgd, 8, (0.1, 0.25, 0.9, 1, 0.01), many=True),
+    "adam": Oracle(adam, 12, (0.875, 0.96875, 1e-3, 0.1, 1), ((-4, 4), (0.0625, 4), (-4, 4), (-4, 4)), many=True),
+    "adam_decay": Oracle(adam_decay, 12, (0.1, 0.875, 0.96875, 1e-3, 0.1), ((-4, 4), (-4, 4), (0.0625, 4), (-4, 4)), many=True),
     "loss_scale": Oracle(loss_scale, 2, (2, 0.5, 3), ((0, 4), (-4, 4), (-1, 1)), many=True),
     "adam_w": Oracle(adam_w, 12, (0.9, 0.99, 0.01, 0.1, 0.75, 0.875, 1e-3, 1), ADAM, many=True),
     "adam_w_amsgrad": Oracle(adam_w, 12, (0.9, 0.99, 0.01, 0.1, 0.75, 0.875, 1e-3, 0), ADAM, many=True),

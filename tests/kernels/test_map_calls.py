@@ -175,6 +175,45 @@ def test_a_number_that_is_overwritten():
     assert (x == 6).all()
 
 
+# ---- blending ----
+
+def blended(result, prior, alpha, beta, dtype):
+    """In float32 (float64), one rounding after another, and the last to the type."""
+    lane = np.float64 if dtype == "float64" else np.float32
+    result, prior = result.astype(lane), wide(prior).astype(lane)
+    exact = lane(alpha) * result + lane(beta) * prior if beta else lane(alpha) * result
+    return stored_as(exact, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("alpha, beta", [(0.75, 0), (1, 0.5), (-0.75, 0.3)])
+@pytest.mark.parametrize("shape", [(5,), (4, 300), (37, 65), (3, 64, 64)])
+def test_outputs_are_blended_with_what_they_were(dtype, alpha, beta, shape):
+    x, y, prior = (samples(dtype, int(np.prod(shape)), seed, (-4, 4)).reshape(shape) for seed in range(3))
+    result = np.where(wide(x) > 0, wide(x), 0.5 * wide(x))  # exact: nothing here is subnormal
+    expected = blended(result, prior, alpha, beta, dtype)
+    for order in (lambda array: array, lambda array: np.swapaxes(np.swapaxes(array, 0, -1).copy(), 0, -1)):
+        source, out = order(x), order(prior.copy())
+        if dtype == "bfloat16":
+            source, out = bfloat(source), bfloat(out)
+        run_map("leaky_relu", [source], [out], dtype, [0.5], blend=(alpha, beta))
+        assert np.asarray(out).tobytes() == np.asarray(expected).tobytes()
+
+
+def test_what_was_there_is_not_read_where_beta_is_0():
+    x = np.ones(100, np.float32)
+    out = np.full(100, np.nan, np.float32)
+    run_map("copy", [x], [out], "float32", blend=(2, 0))
+    assert (out == 2).all()
+
+
+def test_an_output_that_is_the_input_is_blended_with_it():
+    x = np.arange(5000, dtype=np.float32)
+    expected = 2 * (x + 1) + 3 * x
+    run_map("add", [x, None], [x], "float32", [1], scalars=[1], blend=(2, 3))
+    assert np.array_equal(x, expected)
+
+
 # ---- lists ----
 
 def run_list(name, items, dtype, each=(), numbers=(), counts=(2, 1)):

@@ -18,7 +18,7 @@ FLOATS = ["float32", "float64", "float16", "bfloat16"]
 INTEGERS = ["int32", "int64", "uint64", "int8", "uint8", "int16", "uint16", "uint32", "bool"]
 COMPLEX = ["complex64", "complex128"]
 LANES = {"FLOATS": FLOATS, "REALS": FLOATS + INTEGERS, "INTEGERS": INTEGERS, "NUMBERS": FLOATS + INTEGERS + COMPLEX,
-         "FIELD": FLOATS + COMPLEX, "COMPLEX": COMPLEX}
+         "FIELD": FLOATS + COMPLEX, "COMPLEX": COMPLEX, "FLOATS_HALF": FLOATS}
 PRECISION = {"float32": 24, "float64": 53, "float16": 11, "bfloat16": 8, "complex64": 24, "complex128": 53}
 SMALLEST = {"float32": 2.0**-149, "float64": 2.0**-1074, "float16": 2.0**-24, "bfloat16": 2.0**-133}
 FORMULAS = formulas()
@@ -102,6 +102,57 @@ def assert_close(name, dtype, actual, exact, scale, roundings, complex_part=Fals
         wrong = ~(same | (np.abs(actual - exact) <= allowed) | np.isinf(scale) & complex_part)
     where = np.flatnonzero(wrong)
     assert where.size == 0, (name, dtype, where[:3], actual[where[:3]], exact[where[:3]], allowed[where[:3]])
+
+
+def test_every_float16_has_its_sigmoid_cross_entropy():
+    """Against targets of 0 it is ln(1 + e^x), computed to 2^-20 in float32, and to less where the result is subnormal."""
+    x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    with np.errstate(all="ignore"):
+        exact = np.logaddexp(0, x.astype(np.float64))
+    finite = np.isfinite(x)
+    actual = call("sigmoid_cross_entropy", "float16", [x, np.zeros_like(x)])[0]
+    place = np.spacing(exact[finite].astype(np.float16).clip(max=65472)).astype(np.float64)
+    assert (np.abs(actual[finite].astype(np.float64) - exact[finite]) <= 0.501 * place).all()
+    assert np.isnan(actual[~finite]).all()  # an infinity times 0, too
+
+
+@pytest.mark.parametrize("keeps_nan", [0, 1])
+@pytest.mark.parametrize("limit", [0.1, 6, 1e-9, 2.0**-24, 1e9, np.inf, 0, -1, np.nan])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_every_16_bit_number_is_clipped(dtype, limit, keeps_nan):
+    """By its bits, to what the float32 lane gives, which is rounded once."""
+    x = np.arange(1 << 16, dtype=np.uint16)
+    x = bfloat(x) if dtype == "bfloat16" else x.view(np.float16)
+    blank = bfloat(np.zeros_like(x)) if dtype == "bfloat16" else np.zeros_like(x)
+    for name, inputs in (("clipped_relu", [x]), ("clipped_relu_backward", [samples(dtype, 1 << 16, 1), x])):
+        with np.errstate(all="ignore"):
+            floats = [wide(array).astype(np.float32) for array in inputs]
+        actual = run_map(name, inputs, [blank], dtype, (limit, keeps_nan))
+        expected = run_map(name, floats, [np.zeros(1 << 16, np.float32)], "float32", (limit, keeps_nan))[0]
+        with np.errstate(all="ignore"):
+            assert plain(actual) == plain([stored_as(expected, dtype)])
+            inside = (floats[-1] > 0) & (floats[-1] <= np.float32(limit))
+        assert np.array_equal(expected[inside], floats[0][inside], equal_nan=True)
+
+
+@pytest.mark.parametrize("name", [name for name in FORMULAS if name.startswith("power_") and name.endswith("_backward")])
+def test_slopes_of_a_line_of_slope_0_are_0(name):
+    """Also where the power is not finite."""
+    x, y = samples("float32", 300, 1), samples("float32", 300, 2)
+    assert (run_map(name, [x, y], [np.full_like(x, 7)], "float32", (-2, 0, 0))[0] == 0).all()
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_result_does_not_depend_on_its_place(name):
+    lanes = FORMULAS[name][4]
+    for dtype in LANES[lanes.removesuffix("16")]:
+        if dtype in ORACLE[name].without:
+            continue
+        inputs = [samples(dtype, 70, seed) for seed in range(FORMULAS[name][1])]
+        whole = call(name, dtype, inputs)
+        for first, last in [(0, 1), (3, 18), (16, 33), (5, 70)]:
+            part = call(name, dtype, [array[first:last].copy() for array in inputs])
+            assert plain(part) == plain([array[first:last] for array in whole])
 
 
 @pytest.mark.parametrize("name", ["sin", "cos"])

@@ -1,7 +1,7 @@
 /* What the families that compute in lanes share: loops, and the names of lanes.inc. Sets of lanes are called FLOATS
  * (float, double), INTEGERS, REALS (both), NUMBERS (all), FIELD (floating and complex), COMPLEX; with 16 at the end
  * (FLOATS16, REALS16, NUMBERS16, FIELD16) 16-bit types have bodies of their own that convert in registers: where speed
- * counts. */
+ * counts. FLOATS_HALF: of these only float16, where nobody calls with bfloat16. */
 #ifndef UNDERSTUDY_LANES_H
 #define UNDERSTUDY_LANES_H
 

@@ -6,6 +6,11 @@
  *     MAP_PART(name, inputs, numbers, COMPLEX, expression)        a real number from complex ones
  *     MAP_MANY(name, inputs, outputs, numbers, LANES, statements) sets out[0 …]
  *     MAP_SPLIT(name, LANES, is_easy, easy, general)              three functions of one input: see map_split
+ *     MAP_POWER(name, inputs, numbers, LANES, exponent, expression)
+ *                                                                 as MAP; in the expression, `power` is e^exponent in
+ *                                                                 floating lanes, which take it LANES at a time
+ *     MAP_UNLESS(name, inputs, numbers, LANES, done, expression)  as MAP, unless `done`: it may do the body's work, from the
+ *                                                                 body's parameters, and says whether it has
  *
  * In an expression x, y, z, w are the inputs, a, b, c, d, e the numbers (all COMPUTE); in[…] and n[…] are all of
  * them. Functions of the lane: kernels/lanes/functions.inc, and MATHS(name) of kernels/maths/maths.h in floating lanes.

@@ -9,6 +9,8 @@
 #define MAP_PART MAP
 #define MAP_MANY MAP
 #define MAP_SPLIT MAP
+#define MAP_UNLESS MAP
+#define MAP_POWER MAP
 #include "kernels/map/activation.inc"
 #include "kernels/map/activation_gradient.inc"
 #include "kernels/map/arithmetic.inc"
@@ -26,5 +28,7 @@
 #undef MAP_PART
 #undef MAP_MANY
 #undef MAP_SPLIT
+#undef MAP_UNLESS
+#undef MAP_POWER
 
 #endif

@@ -20,7 +20,8 @@ static MapBody *fused_body(const MapCall *call, const View *views)
     for (int k = 0; k < call->formula->inputs; k++) {
         found |= views[k].dtype == call->compute;
     }
-    if (!is_16_bit(call->compute) || !found || (call->result != call->compute && call->result != DTYPE_BOOL)) {
+    if (!is_16_bit(call->compute) || !found || call->blend.wanted ||
+        (call->result != call->compute && call->result != DTYPE_BOOL)) {
         return NULL;
     }
     return call->formula->bodies[us_level()][call->compute == DTYPE_FLOAT16 ? FUSED_HALF : FUSED_BFLOAT];
@@ -147,13 +148,34 @@ static Number read_number(const View *view, DType compute)
 static void take_numbers(MapItem *item, const View *views, int64_t index)
 {
     const MapCall *call = item->call;
-    memcpy(item->numbers, call->numbers, sizeof call->numbers);
+    item->numbers = call->numbers;
+    if (call->number_count == 0 && call->inputs == item->inputs) {
+        return;
+    }
+    item->numbers = memcpy(item->own, call->numbers, sizeof call->numbers);
     if (call->number_count > 0) {
         const Number *each = ((const MapListCall *)(const void *)call)->each + index * call->number_count;
-        memcpy(item->numbers, each, (size_t)call->number_count * sizeof *each);
+        memcpy(item->own, each, (size_t)call->number_count * sizeof *each);
     }
     for (int k = item->inputs; k < call->inputs; k++) {
-        item->numbers[k - item->inputs] = read_number(&views[k], call->compute);
+        item->own[k - item->inputs] = read_number(&views[k], call->compute);
+    }
+}
+
+/* By runs, if they are long enough for what that saves, or all elements one behind the other. */
+static void choose_walk(MapItem *item)
+{
+    const int32_t last = item->axes.rank - 1;
+    int apart = 0; /* operands whose elements are not all neighbours; outputs, which are written too, count twice */
+    for (int k = 0; k < item->count; k++) {
+        apart += item->operands[k].is_flat || item->operands[k].is_scalar ? 0 : k < item->inputs ? 1 : 2;
+    }
+    item->by_run = last > 0 && item->axes.shape[last] >= (apart == 1 ? MAP_LONG_RUN_OF_ONE : MAP_LONG_RUN);
+    for (int k = 0; k < item->count; k++) {
+        MapOperand *operand = &item->operands[k];
+        const int64_t stride = item->axes.strides[k][last];
+        operand->is_direct = operand->in_place && !operand->is_scalar && (operand->is_flat || (item->by_run && stride == 1));
+        operand->is_constant = item->by_run && k < item->inputs && !operand->is_scalar && stride == 0;
     }
 }
 
@@ -168,7 +190,9 @@ void us_map_prepare(MapItem *item, const MapCall *call, const View *views, int64
     item->body = fused_body(call, views);
     const DType array = item->body != NULL ? call->compute : us_lane_dtype(item->lane);
     item->body = item->body != NULL ? item->body : formula->bodies[us_level()][item->lane];
-    const DType results[] = {[MAP_SAME] = array, [MAP_BOOL] = DTYPE_BOOL, [MAP_REAL] = real_dtype(array)};
+    item->blend = call->blend.wanted ? us_map_blend_body(call->compute) : NULL;
+    const DType results[] = {[MAP_SAME] = call->blend.wanted ? call->compute : array, [MAP_BOOL] = DTYPE_BOOL,
+                             [MAP_REAL] = real_dtype(array)};
     size_t widest = 1;
     for (int k = 0; k < item->count; k++) {
         const bool is_input = k < item->inputs;
@@ -192,4 +216,5 @@ void us_map_prepare(MapItem *item, const MapCall *call, const View *views, int64
         operand->is_flat = is_flat(&item->axes, k);
         operand->is_scalar = k < item->inputs && (us_view_is_absent(operands[k]) || is_scalar(&item->axes, k));
     }
+    choose_walk(item);
 }

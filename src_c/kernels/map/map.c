@@ -105,7 +105,7 @@ static bool is_same(const View *a, const View *b)
 /* A copy without a conversion moves bits. */
 static bool is_move(const MapCall *call, const View *views)
 {
-    return call->formula == &us_map_copy && call->inputs == 1 && !us_view_is_absent(&views[0]) &&
+    return call->formula == &us_map_copy && call->inputs == 1 && !call->blend.wanted && !us_view_is_absent(&views[0]) &&
            views[0].dtype == views[1].dtype && call->compute == views[0].dtype && call->result == views[0].dtype;
 }
 

@@ -37,6 +37,13 @@ typedef struct MapFormula {
     MapBody *bodies[LEVEL_COUNT][LANE_BODIES]; /* NULL: no such lane */
 } MapFormula;
 
+/* Where it is wanted, the output (of a formula that has one) becomes alpha times the result plus beta times what it was,
+ * rounded once; with beta 0 what it was is not read. The type computed in is a floating one. */
+typedef struct MapBlend {
+    bool wanted;
+    double alpha, beta;
+} MapBlend;
+
 typedef struct MapCall {
     const MapFormula *formula;
     DType compute;           /* P */
@@ -45,6 +52,7 @@ typedef struct MapCall {
     int32_t items;           /* 1; of a list its length: the views of an item follow those of the one before it */
     int32_t number_count;    /* numbers that differ by item: of a MapListCall, else 0 */
     Number numbers[MAP_CALL_NUMBERS];
+    MapBlend blend;
 } MapCall;
 
 /* A list whose items have numbers of their own: the first number_count numbers of item i are each[i * number_count …],

@@ -11,7 +11,7 @@ typedef struct Tile {
 
 /* Tiles of the operands, and room for values on their way from type to type. */
 typedef struct Tiles {
-    Tile operands[MAP_OPERANDS], raw, values;
+    Tile operands[MAP_OPERANDS], raw, values, results;
 } Tiles;
 
 /* ---- between views and tiles ---- */
@@ -21,10 +21,12 @@ static void convert_input(const MapItem *item, const MapOperand *operand, const 
                           Tiles *tiles)
 {
     const DType compute = item->call->compute;
-    us_convert(operand->array == compute ? to : tiles->values.bytes, compute, from, operand->dtype, count);
-    if (operand->array != compute) {
-        us_convert(to, operand->array, tiles->values.bytes, compute, count);
+    if (operand->dtype == compute || operand->array == compute) {
+        us_convert(to, operand->array, from, operand->dtype, count);
+        return;
     }
+    us_convert(tiles->values.bytes, compute, from, operand->dtype, count);
+    us_convert(to, operand->array, tiles->values.bytes, compute, count);
 }
 
 /* Elements that the body wrote to elements of the output's type, by way of the result's. */
@@ -44,7 +46,8 @@ static void convert_output(const MapItem *item, const MapOperand *operand, const
 
 static char *place_of(const MapItem *item, int k, int64_t position)
 {
-    return item->operands[k].data + us_axes_offset(&item->axes, k, position) * item->operands[k].size;
+    const MapOperand *operand = &item->operands[k];
+    return operand->data + (operand->is_flat ? position : us_axes_offset(&item->axes, k, position)) * operand->size;
 }
 
 /* Rows of a block of an operand that lies across, read in the order of its memory. False: it is not such a case. */
@@ -73,8 +76,13 @@ static void fetch(const MapItem *item, int k, int64_t position, int64_t count, T
     const int64_t stride = item->axes.strides[k][item->axes.rank - 1];
     char *tile = tiles->operands[k].bytes;
     const bool as_it_is = operand->in_place;
-    if (as_it_is && operand->is_flat) {
-        memcpy(tile, operand->data + position * operand->size, (size_t)(count * operand->size));
+    if (operand->is_flat) {
+        const char *from = operand->data + position * operand->size;
+        if (as_it_is) {
+            memcpy(tile, from, (size_t)(count * operand->size));
+        } else {
+            convert_input(item, operand, from, tile, count, tiles);
+        }
         return;
     }
     char *raw = as_it_is ? tile : tiles->raw.bytes, *to = raw;
@@ -101,8 +109,13 @@ static void put_back(const MapItem *item, int k, int64_t position, int64_t count
     const int64_t stride = item->axes.strides[k][item->axes.rank - 1];
     char *from = tiles->operands[k].bytes;
     const bool converts = !operand->in_place;
-    if (!converts && operand->is_flat) {
-        memcpy(operand->data + position * operand->size, from, (size_t)(count * operand->size));
+    if (operand->is_flat) {
+        char *to = operand->data + position * operand->size;
+        if (converts) {
+            convert_output(item, operand, from, to, count, tiles);
+        } else {
+            memcpy(to, from, (size_t)(count * operand->size));
+        }
         return;
     }
     AxesWalk walk;
@@ -129,37 +142,31 @@ static int64_t whole_lanes(int64_t count)
     return (count + LANES - 1) / LANES * LANES;
 }
 
-static bool is_direct(const MapItem *item, int k, int64_t count, bool in_run)
-{
-    const MapOperand *operand = &item->operands[k];
-    const bool neighbours = operand->is_flat || (in_run && item->axes.strides[k][item->axes.rank - 1] == 1);
-    return operand->in_place && neighbours && count % LANES == 0 && !operand->is_scalar;
-}
-
-/* One value along the last axis. */
-static bool is_constant_in_run(const MapItem *item, int k)
-{
-    return k < item->inputs && !item->operands[k].is_scalar && item->axes.strides[k][item->axes.rank - 1] == 0;
-}
-
 /* Elements from a position on, no more than a tile unless every operand is used in place. */
-static void run_block(const MapItem *item, int64_t position, int64_t count, bool in_run, Tiles *tiles)
+static void run_block(const MapItem *item, int64_t position, int64_t count, Tiles *tiles)
 {
     const void *arrays[MAP_OPERANDS];
-    bool direct[MAP_OPERANDS];
+    const bool is_whole = count % LANES == 0, reads_outputs = item->blend != NULL && item->call->blend.beta != 0;
     for (int k = 0; k < item->count; k++) {
         const MapOperand *operand = &item->operands[k];
-        direct[k] = is_direct(item, k, count, in_run);
-        arrays[k] = direct[k] ? place_of(item, k, position) : tiles->operands[k].bytes;
-        if (k < item->inputs && !direct[k] && !operand->is_scalar && !(in_run && is_constant_in_run(item, k))) {
+        const bool direct = operand->is_direct && is_whole, is_read = k < item->inputs || reads_outputs;
+        arrays[k] = direct ? place_of(item, k, position) : tiles->operands[k].bytes;
+        if (is_read && !direct && !operand->is_scalar && !operand->is_constant) {
             fetch(item, k, position, count, tiles);
             const size_t size = us_dtype_size(operand->array);
             memset(tiles->operands[k].bytes + (size_t)count * size, 0, (size_t)(whole_lanes(count) - count) * size);
         }
     }
-    item->body(item->numbers, whole_lanes(count), arrays, (void *const *)&arrays[item->inputs]);
+    const int64_t whole = whole_lanes(count);
+    if (item->blend == NULL) {
+        item->body(item->numbers, whole, arrays, (void *const *)&arrays[item->inputs]);
+    } else {
+        void *const output = (void *)arrays[item->inputs];
+        item->body(item->numbers, whole, arrays, (void *const[]){tiles->results.bytes});
+        item->blend(&item->call->blend, whole, tiles->results.bytes, output, output);
+    }
     for (int k = item->inputs; k < item->count; k++) {
-        if (!direct[k]) {
+        if (!item->operands[k].is_direct || !is_whole) {
             put_back(item, k, position, count, tiles);
         }
     }
@@ -178,7 +185,7 @@ static void fill_constants(const MapItem *item, int64_t position, int64_t count,
     for (int k = 0; k < item->inputs; k++) {
         const MapOperand *operand = &item->operands[k];
         _Alignas(16) char value[16];
-        if (is_constant_in_run(item, k)) {
+        if (operand->is_constant) {
             const void *place = place_of(item, k, position);
             if (!operand->in_place) {
                 convert_input(item, operand, place, value, 1, tiles);
@@ -217,26 +224,23 @@ void us_map_run(const MapItem *item, int64_t begin, int64_t end)
     Tiles tiles;
     fill_scalars(item, end - begin, &tiles);
     const int64_t run = item->axes.shape[item->axes.rank - 1];
-    const bool by_run = item->axes.rank > 1 && run >= MAP_LONG_RUN;
-    bool all_direct = true, any_direct = false;
+    const bool by_run = item->by_run;
+    bool all_direct = item->blend == NULL, any_direct = false;
     for (int k = 0; k < item->count; k++) {
-        const bool direct = is_direct(item, k, LANES, by_run);
-        all_direct &= direct;
-        any_direct |= direct;
+        all_direct &= item->operands[k].is_direct;
+        any_direct |= item->operands[k].is_direct;
     }
+    int64_t left = by_run ? run - begin % run : end - begin; /* of the run */
     for (int64_t position = begin, count; position < end; position += count) {
-        count = end - position;
-        const int64_t passed = by_run ? position % run : 0;
-        if (by_run && run - passed < count) {
-            count = run - passed;
-        }
-        if (by_run && (passed == 0 || position == begin)) {
+        count = end - position < left ? end - position : left;
+        if (by_run && (left == run || position == begin)) {
             fill_constants(item, position, count, &tiles);
         }
         count = !all_direct && count > item->tile ? item->tile : count;
         if (any_direct && count > LANES) {
             count -= count % LANES; /* the rest goes through tiles by itself */
         }
-        run_block(item, position, count, by_run, &tiles);
+        run_block(item, position, count, &tiles);
+        left = left > count || !by_run ? left - count : run;
     }
 }
