@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-static void sum_like(FtCall *call, const TileKernel *kernel, const void *x, const void *y, void *out, int n)
+static void combine(FtCall *call, const MapFormula *formula, const void *x, const void *y, void *out, int n)
 {
     ft_length(call, "n", n);
     const Elementwise work = {
-        .kernel = kernel,
+        .formula = formula,
         .inputs = {{"x", x}, {"y", y}},
         .outputs = {{"out", out}},
     };
@@ -19,43 +19,17 @@ static void sum_like(FtCall *call, const TileKernel *kernel, const void *x, cons
 
 void ft_add(FtCall *call, const void *x, const void *y, void *out, int n)
 {
-    sum_like(call, &us_array_add, x, y, out, n);
+    combine(call, &us_map_sum, x, y, out, n);
 }
 
 void ft_sub(FtCall *call, const void *x, const void *y, void *out, int n)
 {
-    sum_like(call, &us_array_sub, x, y, out, n);
-}
-
-static void run_complex_product(void *context, int64_t begin, int64_t end)
-{
-    us_array_complex_product(context, begin, end);
-}
-
-static void multiply_complex(FtCall *call, const void *x, const void *y, void *out, int n)
-{
-    if (n == 0) {
-        return;
-    }
-    ft_operand(call, "x", x, n, call->dtype);
-    ft_operand(call, "y", y, n, call->dtype);
-    ft_operand(call, "out", out, n, call->dtype);
-    ft_same_or_apart(call, "out", out, "x", x, n, call->dtype);
-    ft_same_or_apart(call, "out", out, "y", y, n, call->dtype);
-    if (ft_ok(call)) {
-        ArrayMap map = {.dtype = call->dtype, .input = {x, y}, .output = {out}};
-        ft_split(call, n, TILE_ELEMENTS, run_complex_product, &map);
-    }
+    combine(call, &us_map_difference, x, y, out, n);
 }
 
 void ft_mul(FtCall *call, const void *x, const void *y, void *out, int n)
 {
-    if (!us_array_is_complex(call->dtype)) {
-        sum_like(call, &us_array_mul, x, y, out, n);
-        return;
-    }
-    ft_length(call, "n", n);
-    multiply_complex(call, x, y, out, n);
+    combine(call, &us_map_mul, x, y, out, n);
 }
 
 static void run_complex_quotient(void *context, int64_t begin, int64_t end)
@@ -84,7 +58,7 @@ static void divide_complex(FtCall *call, ArrayComplexQuotient work, int n)
         memcpy(number, *one, us_dtype_size(call->dtype));
         *one = number;
     }
-    ft_split(call, n, TILE_ELEMENTS, run_complex_quotient, &work);
+    ft_split(call, n, FT_GRAIN, run_complex_quotient, &work);
 }
 
 void ft_div(FtCall *call, const void *x, const void *y, void *out, int n, int optimize, int first_scalar)
@@ -102,8 +76,8 @@ void ft_div(FtCall *call, const void *x, const void *y, void *out, int n, int op
         return;
     }
     Elementwise work = {
-        .kernel = x_is_one ? &us_array_div_of_one : y_is_one ? &us_array_div_by_one : &us_array_div,
-        .inputs = {x_is_one ? (Operand){"y", y} : (Operand){"x", x}, {optimize ? NULL : "y", y}},
+        .formula = x_is_one ? &us_map_divisor : y_is_one ? &us_map_divided : &us_map_div,
+        .inputs = {x_is_one ? (Operand){"y", y} : (Operand){"x", x}, {"y", y}},
         .outputs = {{"out", out}},
     };
     if (optimize) {
@@ -123,7 +97,7 @@ static void raise_complex(FtCall *call, ArrayComplexExponential work, int n)
     ft_operand(call, "out", work.out, n, call->dtype);
     ft_same_or_apart(call, "out", work.out, "x", work.x, n, call->dtype);
     if (ft_ok(call)) {
-        ft_split(call, n, TILE_ELEMENTS, run_complex_exponential, &work);
+        ft_split(call, n, FT_GRAIN, run_complex_exponential, &work);
     }
 }
 
@@ -137,7 +111,7 @@ void ft_exp(FtCall *call, const void *x, void *out, int n, double in_scale, doub
         return;
     }
     const Elementwise work = {
-        .kernel = &us_array_exponential,
+        .formula = &us_map_scaled_exp,
         .numbers = {in_scale, out_scale},
         .inputs = {{"x", x}},
         .outputs = {{"out", out}},
@@ -150,7 +124,7 @@ void ft_subext(FtCall *call, const void *input0, const void *input1, double alph
 {
     ft_length(call, "size", size);
     const Elementwise work = {
-        .kernel = &us_array_subext,
+        .formula = &us_map_sub,
         .numbers = {alpha},
         .inputs = {{"input0", input0}, {"input1", input1}},
         .outputs = {{"output", output}},
@@ -162,7 +136,7 @@ void ft_subrelu(FtCall *call, const void *input0, const void *input1, void *outp
 {
     ft_length(call, "size", size);
     const Elementwise work = {
-        .kernel = &us_array_subrelu,
+        .formula = &us_map_relu_of_difference,
         .inputs = {{"input0", input0}, {"input1", input1}},
         .outputs = {{"output", output}},
     };
@@ -173,7 +147,7 @@ void ft_subrelu6(FtCall *call, const void *input0, const void *input1, void *out
 {
     ft_length(call, "size", size);
     const Elementwise work = {
-        .kernel = &us_array_subrelu6,
+        .formula = &us_map_relu6_of_difference,
         .inputs = {{"input0", input0}, {"input1", input1}},
         .outputs = {{"output", output}},
     };
@@ -185,7 +159,7 @@ void ft_pow_fusion(FtCall *call, const void *Input, const void *exponent, void *
 {
     ft_length(call, "length_in", length_in);
     Elementwise work = {
-        .kernel = &us_array_pow,
+        .formula = &us_map_power_of_line,
         .numbers = {scale, shift},
         .inputs = {{"Input", Input}, {"exponent", exponent}},
         .outputs = {{"output", output}},
@@ -195,7 +169,6 @@ void ft_pow_fusion(FtCall *call, const void *Input, const void *exponent, void *
         if (!ft_ok(call)) {
             return;
         }
-        work.kernel = &us_array_pow_one;
         us_load_double(&work.numbers[2], exponent, call->dtype, 1, 1);
         work.inputs[1].name = NULL;
     }
@@ -220,7 +193,7 @@ void ft_range(FtCall *call, void *out, double start, double delta, int n)
     ft_operand(call, "out", out, n, call->dtype);
     if (ft_ok(call)) {
         Sequence work = {start, delta, out, call->dtype};
-        ft_split(call, n, TILE_ELEMENTS, run_sequence, &work);
+        ft_split(call, n, FT_GRAIN, run_sequence, &work);
     }
 }
 
@@ -232,7 +205,7 @@ void ft_linspace(FtCall *call, void *out, double start, double end, int n)
         return;
     }
     Sequence work = {start, n == 1 ? 0 : (end - start) / (n - 1), out, call->dtype};
-    ft_split(call, n, TILE_ELEMENTS, run_sequence, &work);
+    ft_split(call, n, FT_GRAIN, run_sequence, &work);
     if (n > 1) { /* the end is meant exactly; the product above may miss it by a rounding */
         us_array_sequence(end, 0, (char *)out + (n - 1) * (int64_t)us_dtype_size(call->dtype), call->dtype, 0, 1);
     }

@@ -1,13 +1,23 @@
 /* biasadd and its gradient (ft-dsp 4). */
 #include "ftdsp/broadcast.h"
+#include "ftdsp/elementwise.h"
 #include "ftdsp/operators.h"
-#include "tensor/tile.h"
 
 #include <string.h>
 
-static void run_bias_add(void *context, int64_t begin, int64_t end)
+/* [outer, channels, inner] */
+enum { OUTER, CHANNELS, INNER, AXES };
+
+static void add_bias(const FtCall *call, const void *x, const void *bias, void *out, const int64_t *sizes)
 {
-    us_array_bias_add(context, begin, end);
+    ArrayMap map;
+    ft_map_call(&map.call, &us_map_add, (const double[ELEMENTWISE_NUMBERS]){1}, call->dtype);
+    View views[] = {us_view_contiguous((void *)x, call->dtype, AXES, sizes),
+                    us_view_contiguous((void *)bias, call->dtype, 1, &sizes[CHANNELS]),
+                    us_view_contiguous(out, call->dtype, AXES, sizes)};
+    views[1] = us_view_insert_axis(views[1], 1, 1, 0);
+    us_map_prepare(&map.item, &map.call, views, 0);
+    ft_split(call, map.item.elements, FT_GRAIN, ft_run_array_map, &map);
 }
 
 void ft_biasadd(FtCall *call, const void *input_x, const void *input_bias, void *output, const int *dims,
@@ -26,18 +36,18 @@ void ft_biasadd(FtCall *call, const void *input_x, const void *input_bias, void 
         return;
     }
     const int channel_axis = strcmp(data_format, "NCHW") == 0 ? 1 : shape_size - 1;
-    ArrayBiasAdd work = {input_x, input_bias, output, call->dtype, shape.size[channel_axis], 1};
-    for (int axis = channel_axis + 1; axis < shape_size; axis++) {
-        work.inner *= shape.size[axis];
+    int64_t sizes[AXES] = {1, 1, 1};
+    for (int axis = 0; axis < shape_size; axis++) {
+        sizes[axis < channel_axis ? OUTER : axis == channel_axis ? CHANNELS : INNER] *= shape.size[axis];
     }
     const int64_t size = (int64_t)us_dtype_size(call->dtype);
     ft_operand(call, "input_x", input_x, length, call->dtype);
-    ft_operand(call, "input_bias", input_bias, work.channels, call->dtype);
+    ft_operand(call, "input_bias", input_bias, sizes[CHANNELS], call->dtype);
     ft_operand(call, "output", output, length, call->dtype);
     ft_same_or_apart(call, "output", output, "input_x", input_x, length, call->dtype);
-    ft_apart(call, "output", output, length * size, "input_bias", input_bias, work.channels * size);
+    ft_apart(call, "output", output, length * size, "input_bias", input_bias, sizes[CHANNELS] * size);
     if (ft_ok(call)) {
-        ft_split(call, length, TILE_ELEMENTS, run_bias_add, &work);
+        add_bias(call, input_x, input_bias, output, sizes);
     }
 }
 

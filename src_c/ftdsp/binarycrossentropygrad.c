@@ -1,52 +1,16 @@
+#include "ftdsp/elementwise.h"
 #include "ftdsp/operators.h"
-#include "kernels/kernels.h"
-
-#include <string.h>
+#include "tensor/convert.h"
 
 enum { REDUCTION_NONE, REDUCTION_MEAN, REDUCTION_SUM }; /* ft-dsp 3.3: not nnacl's numbering */
-enum { X, Y, WEIGHT, DLOSS, DX, OPERANDS };
-enum { SLICE_GRAIN = 1024 };
 
-typedef struct Work {
-    View operands[OPERANDS]; /* over all elements */
-    BinaryCrossEntropyBackward attributes;
-} Work;
-
-static void run_slice(void *context, int64_t begin, int64_t end)
+/* One gradient of all elements: read, and divided in the type of the arithmetic, before anything is written: dx may lie on
+ * top of it (ft-dsp 3.4). A double holds either result exactly. */
+static double one_gradient(const FtCall *call, const void *dloss, int divisor)
 {
-    const Work *work = context;
-    View slices[OPERANDS];
-    for (int k = 0; k < OPERANDS; k++) {
-        slices[k] = work->operands[k];
-        if (!us_view_is_absent(&slices[k])) {
-            slices[k].data = (char *)slices[k].data +
-                             begin * slices[k].strides[0] * (int64_t)us_dtype_size(slices[k].dtype);
-            slices[k].shape[0] = end - begin;
-        }
-    }
-    us_binary_cross_entropy_backward(slices, &work->attributes);
-}
-
-static View operand(const FtCall *call, const void *data, int64_t count)
-{
-    return us_view_contiguous((void *)data, call->dtype, 1, &count);
-}
-
-static void compute(const FtCall *call, int input_size, int reduction, const void *input_x, const void *input_y,
-                    const void *weight, const void *dloss, void *dx)
-{
-    /* One dloss for all elements is read before anything is written: dx may lie on top of it (ft-dsp 3.4). */
-    double first_dloss;
-    memcpy(&first_dloss, dloss, us_dtype_size(call->dtype));
-    const bool everywhere = reduction != REDUCTION_NONE;
-    Work work = {.attributes.divide_by = reduction == REDUCTION_MEAN ? input_size : 1};
-    work.operands[X] = operand(call, input_x, input_size);
-    work.operands[Y] = operand(call, input_y, input_size);
-    work.operands[WEIGHT] = weight ? operand(call, weight, input_size) : us_view_absent();
-    work.operands[DLOSS] = operand(call, everywhere ? &first_dloss : dloss, input_size);
-    work.operands[DLOSS].strides[0] = everywhere ? 0 : 1;
-    work.operands[DX] = operand(call, dx, input_size);
-    ft_split(call, input_size, SLICE_GRAIN, run_slice, &work);
+    double wide;
+    us_load_double(&wide, dloss, call->dtype, 1, 1);
+    return call->dtype == DTYPE_FLOAT64 ? wide / divisor : (double)((float)wide / (float)divisor);
 }
 
 void ft_binarycrossentropygrad(FtCall *call, int input_size, int reduction, const void *input_x, const void *input_y,
@@ -70,6 +34,17 @@ void ft_binarycrossentropygrad(FtCall *call, int input_size, int reduction, cons
     ft_same_or_apart(call, "dx", dx, "weight", weight, weight_defined ? input_size : 0, dtype);
     ft_same_or_apart(call, "dx", dx, "dloss", dloss, reduction == REDUCTION_NONE ? input_size : 0, dtype);
     if (ft_ok(call)) {
-        compute(call, input_size, reduction, input_x, input_y, weight, dloss, dx);
+        const bool everywhere = reduction != REDUCTION_NONE;
+        Elementwise work = {
+            .formula = weight ? &us_map_finite_cross_entropy_backward_weighted : &us_map_finite_cross_entropy_backward,
+            .inputs = {{"input_x", input_x}, {"input_y", input_y}, {"weight", weight}},
+            .outputs = {{"dx", dx}},
+        };
+        work.inputs[weight ? 3 : 2] = (Operand){"dloss", dloss};
+        if (everywhere) {
+            work.formula = weight ? &us_map_finite_cross_entropy_slope_weighted : &us_map_finite_cross_entropy_slope;
+            work.numbers[0] = one_gradient(call, dloss, reduction == REDUCTION_MEAN ? input_size : 1);
+        }
+        ft_elementwise(call, &work, input_size);
     }
 }

@@ -5,7 +5,6 @@
 #include "ftdsp/space.h"
 #include "report/arrays.h"
 #include "tensor/parallel.h"
-#include "tensor/tile.h"
 
 static FtCall begin(const char *function, DType dtype)
 {
@@ -188,8 +187,8 @@ void ft_finish(FtCall *call, KernelStatus status)
     ft_require(call, status == KERNEL_OK, "scratch", "no-memory", FT_NO_MEMORY, "the host has no memory for the work");
 }
 
-/* So few elements are done before another thread is there; what grains below a tile count may be much work each. */
-enum { SERIAL_ELEMENTS = 16 * TILE_ELEMENTS };
+/* So few elements are done before another thread is there; what grains below FT_GRAIN count may be much work each. */
+enum { SERIAL_ELEMENTS = 16 * FT_GRAIN };
 
 typedef struct Split {
     FtSlice *body;
@@ -214,7 +213,7 @@ void ft_split(const FtCall *call, int64_t count, int64_t grain, FtSlice *body, v
     const int64_t slice = (grains + call->cores - 1) / call->cores * grain;
     const int64_t slices = (count + slice - 1) / slice;
     Split split = {body, context, count, slice};
-    if (grain < TILE_ELEMENTS || count > SERIAL_ELEMENTS) {
+    if (grain < FT_GRAIN || count > SERIAL_ELEMENTS) {
         us_parallel(slices, run_core, &split);
         return;
     }

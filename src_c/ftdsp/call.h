@@ -97,6 +97,9 @@ void ft_apart(FtCall *call, const char *name, const void *output, int64_t output
 /* What a kernel gave back: refuses when it found no memory for its work. */
 void ft_finish(FtCall *call, KernelStatus status);
 
+/* Elements of a part of element-wise work. */
+enum { FT_GRAIN = 1024 };
+
 /* Runs body(context, begin, end) on the call's cores, each a contiguous slice of 0 … count-1. Slices begin at multiples
  * of `grain`. A core without work stays idle. */
 typedef void FtSlice(void *context, int64_t begin, int64_t end);

@@ -8,7 +8,7 @@
 static void equal_shapes(FtCall *call, bool minimum, const Operand *operands, int64_t elements)
 {
     const Elementwise work = {
-        .kernel = minimum ? &us_array_minimum_grad : &us_array_maximum_grad,
+        .formula = minimum ? &us_map_minimum_backward : &us_map_maximum_backward,
         .inputs = {operands[0], operands[1], operands[2]},
         .outputs = {operands[3], operands[4]},
     };

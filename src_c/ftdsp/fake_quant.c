@@ -26,7 +26,7 @@ void ft_fake_quant_with_min_max_vars(FtCall *call, const void *src, double min_v
                "quant_max %d is not above quant_min %d",
                quant_max, quant_min);
     Elementwise work = {
-        .kernel = &us_array_fake_quantise,
+        .formula = &us_map_fake_quantise,
         .inputs = {{"src", src}},
         .outputs = {{"output", output}},
     };

@@ -1,7 +1,7 @@
 /* glu, the gated linear unit (ft-dsp 4). */
+#include "ftdsp/elementwise.h"
 #include "ftdsp/operators.h"
 #include "ftdsp/shape.h"
-#include "kernels/arrays/elementwise.h"
 
 #include <string.h>
 
@@ -12,6 +12,7 @@ typedef struct Glu {
     char *halves[HALVES];
     int64_t block; /* elements of a half that lie together in the input */
     int64_t size;  /* of an element */
+    void *output;
     ArrayMap gate;
 } Glu;
 
@@ -32,11 +33,11 @@ static void cut(const Glu *work, int64_t begin, int64_t end)
 
 static void run_glu(void *context, int64_t begin, int64_t end)
 {
-    const Glu *work = context;
-    for (; begin < end; begin += TILE_ELEMENTS) { /* the halves of a tile are still in the cache */
-        const int64_t tile_end = end - begin < TILE_ELEMENTS ? end : begin + TILE_ELEMENTS;
+    Glu *work = context;
+    for (; begin < end; begin += FT_GRAIN) { /* the halves of a tile are still in the cache */
+        const int64_t tile_end = end - begin < FT_GRAIN ? end : begin + FT_GRAIN;
         cut(work, begin, tile_end);
-        us_array_map(&work->gate, begin, tile_end);
+        ft_run_array_map(&work->gate, begin, tile_end);
     }
 }
 
@@ -65,7 +66,7 @@ static void check_strides(FtCall *call, const Shape *shape, const int *strides)
 static void check_operands(FtCall *call, const Glu *work, int64_t len)
 {
     const int64_t bytes = len * work->size;
-    const void *output = work->gate.output[0];
+    const void *output = work->output;
     ft_operand(call, "in_data", work->input, HALVES * len, call->dtype);
     for (int half = 0; half < HALVES; half++) {
         ft_operand(call, "split_data", work->halves[half], len, call->dtype);
@@ -99,11 +100,13 @@ void ft_glu(FtCall *call, const void *in_data, void *const *split_data, void *ou
         .halves = {split_data[0], split_data[1]},
         .block = split_sizes[0] * (int64_t)strides[split_dim],
         .size = (int64_t)us_dtype_size(call->dtype),
-        .gate = {.kernel = &us_array_glu, .dtype = call->dtype, .output_dtype = call->dtype, .inputs = 2, .outputs = 1,
-                 .input = {split_data[0], split_data[1]}, .output = {out_data}},
+        .output = out_data,
     };
     check_operands(call, &work, len);
     if (ft_ok(call)) {
-        ft_split(call, len, TILE_ELEMENTS, run_glu, &work);
+        static const double none[ELEMENTWISE_NUMBERS];
+        ft_array_map(&work.gate, &us_map_glu, none, call->dtype, (const void *const[]){split_data[0], split_data[1]},
+                     call->dtype, &work.output, len);
+        ft_split(call, len, FT_GRAIN, run_glu, &work);
     }
 }

@@ -20,7 +20,7 @@ static void momentum(FtCall *call, void *weight, void *accumulate, const void *g
                      double moment, bool nesterov, int start, int end)
 {
     Elementwise work = {
-        .kernel = &us_array_momentum,
+        .formula = &us_map_momentum,
         .numbers = {learning_rate, moment, nesterov},
         .inputs = {{"weight", weight}, {"accumulate", accumulate}, {"gradient", gradient}},
         .outputs = {{"weight", weight}, {"accumulate", accumulate}},
@@ -55,7 +55,7 @@ void ft_sgd(FtCall *call, void *weight, void *accumulate, const void *gradient, 
 {
     check_range(call, start, end);
     Elementwise work = {
-        .kernel = &us_array_sgd,
+        .formula = &us_map_sgd,
         .numbers = {learning_rate, dampening, moment, nesterov, weight_decay},
         .inputs = {{"weight", weight}, {"accumulate", accumulate}, {"gradient", gradient}},
         .outputs = {{"weight", weight}, {"accumulate", accumulate}},
@@ -75,7 +75,7 @@ void ft_adam(FtCall *call, void *m, void *v, const void *gradient, void *weight,
     }
     const float corrected = (float)learning_rate * sqrtf(1 - *beta2_power) / (1 - *beta1_power);
     Elementwise work = {
-        .kernel = &us_array_adam,
+        .formula = &us_map_adam,
         .numbers = {beta1, beta2, eps, corrected, nesterov},
         .inputs = {{"m", m}, {"v", v}, {"gradient", gradient}, {"weight", weight}},
         .outputs = {{"m", m}, {"v", v}, {"weight", weight}},
@@ -88,7 +88,7 @@ void ft_adamweightdecay(FtCall *call, void *var, void *m, void *v, const void *g
 {
     check_range(call, start, end);
     Elementwise work = {
-        .kernel = &us_array_adam_weight_decay,
+        .formula = &us_map_adam_decay,
         .numbers = {lr, beta1, beta2, epsilon, decay},
         .inputs = {{"var", var}, {"m", m}, {"v", v}, {"gradient", gradient}},
         .outputs = {{"var", var}, {"m", m}, {"v", v}},

@@ -3,19 +3,20 @@
 #include "ftdsp/operators.h"
 
 /* Powers that need no logarithm. */
-static const TileKernel *kernel_of(double power)
+static const MapFormula *formula_of(double power)
 {
     static const struct {
         double power;
-        const TileKernel *kernel;
-    } simple[] = {{1, &us_array_power_grad_1}, {2, &us_array_power_grad_2}, {3, &us_array_power_grad_3},
-                  {1.5, &us_array_power_grad_3_halves}, {0.5, &us_array_power_grad_half}, {-1, &us_array_power_grad_minus_1}};
+        const MapFormula *formula;
+    } simple[] = {{1, &us_map_power_1_backward}, {2, &us_map_power_2_backward}, {3, &us_map_power_3_backward},
+                  {1.5, &us_map_power_3_halves_backward}, {0.5, &us_map_power_half_backward},
+                  {-1, &us_map_power_minus_1_backward}};
     for (size_t k = 0; k < sizeof simple / sizeof *simple; k++) {
         if (simple[k].power == power) {
-            return simple[k].kernel;
+            return simple[k].formula;
         }
     }
-    return &us_array_power_grad;
+    return &us_map_power_backward;
 }
 
 void ft_power_grad(FtCall *call, const void *Input1, const void *Input2, void *output, int length, double power,
@@ -23,7 +24,7 @@ void ft_power_grad(FtCall *call, const void *Input1, const void *Input2, void *o
 {
     ft_length(call, "length", length);
     const Elementwise work = {
-        .kernel = kernel_of(power),
+        .formula = formula_of(power),
         .numbers = {power, scale, shift},
         .inputs = {{"Input1", Input1}, {"Input2", Input2}},
         .outputs = {{"output", output}},
@@ -35,7 +36,7 @@ void ft_log_grad(FtCall *call, const void *input0, const void *input1, void *out
 {
     ft_length(call, "length", length);
     const Elementwise work = {
-        .kernel = &us_array_log_grad,
+        .formula = &us_map_div,
         .inputs = {{"input0", input0}, {"input1", input1}},
         .outputs = {{"output", output}},
     };

@@ -8,7 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from tests.tensor.internals import DTYPES, SoftMarginLossBackward, bfloat_of, bfloat_values, run, view
+from tests.kernels.families import bfloat, run_map
+from tests.tensor.internals import bfloat_of, bfloat_values
 
 EDGES = [88.0, -88.0, -88.7, -88.8, -100, 100, 0, np.inf, -np.inf, np.nan]
 AT_EDGES = [-6.0546015e-39, -1, -1, np.nan, np.nan, -3.78350585e-44, -0.5, -0.0, np.nan, np.nan]
@@ -17,9 +18,7 @@ AT_EDGES = [-6.0546015e-39, -1, -1, np.nan, np.nan, -3.78350585e-44, -0.5, -0.0,
 def backward(g, x, y, out=None, promoted="float32", factor=1.0):
     if out is None:
         out = np.full(np.broadcast_shapes(g.shape, x.shape, y.shape), 99, promoted)
-    attributes = SoftMarginLossBackward(factor, DTYPES[promoted])
-    run("us_soft_margin_loss_backward", [view(g), view(x), view(y), view(out)], attributes)
-    return out
+    return run_map("soft_margin_loss_backward", [g, x, y], [out], promoted, [factor])[0]
 
 
 def oracle(g, x, y, factor=1.0):
@@ -74,10 +73,8 @@ def test_against_float64(dtype, tolerance, count):
 @pytest.mark.parametrize("count", [5, 1000, 40001])
 def test_bfloat(count):
     rng = np.random.default_rng(count)
-    g, x, y = (bfloat_of(rng.uniform(-3, 3, count)) for _ in range(3))
-    out = np.zeros(count, np.uint16)
-    run("us_soft_margin_loss_backward", [view(a, "bfloat16") for a in (g, x, y, out)],
-        SoftMarginLossBackward(1.0, DTYPES["bfloat16"]))
+    g, x, y = (bfloat(bfloat_of(rng.uniform(-3, 3, count))) for _ in range(3))
+    out = backward(g, x, y, bfloat(np.zeros(count, np.uint16)), "bfloat16")
     expected = oracle(*(bfloat_values(a) for a in (g, x, y)))
     np.testing.assert_allclose(bfloat_values(out), expected, rtol=2**-8 * 1.01, atol=1e-30)
 

@@ -20,14 +20,6 @@ class View(ctypes.Structure):
                 ("shape", ctypes.c_int64 * RANK_LIMIT), ("strides", ctypes.c_int64 * RANK_LIMIT)]
 
 
-class SoftMarginLossBackward(ctypes.Structure):
-    _fields_ = [("factor", ctypes.c_float), ("promoted", ctypes.c_int)]
-
-
-class BinaryCrossEntropyBackward(ctypes.Structure):
-    _fields_ = [("divide_by", ctypes.c_int64)]
-
-
 class Softmax(ctypes.Structure):
     _fields_ = [("algorithm", ctypes.c_int), ("first_axis", ctypes.c_int32), ("last_axis", ctypes.c_int32),
                 ("alpha", ctypes.c_double), ("beta", ctypes.c_double)]

@@ -1,6 +1,7 @@
 #include "aclnnop/aclnn_soft_margin_loss_backward.h"
-#include "ascend/common/op_call.h"
-#include "ascend/common/promotion.h"
+#include "ascend/opapi/families.h"
+
+#include "kernels/map/formulas.h"
 
 static bool any_empty(const Operand *a, const Operand *b, const Operand *c)
 {
@@ -41,9 +42,7 @@ aclnnStatus aclnnSoftMarginLossBackwardGetWorkspaceSize(const aclTensor *gradOut
     op_require(&op, reduction >= 0 && reduction <= 2, "reduction", "range", ACLNN_ERR_PARAM_INVALID,
                "reduction is %lld; it may be 0 (none), 1 (mean) or 2 (sum)", (long long)reduction);
 
-    SoftMarginLossBackward attributes = {
-        .factor = reduction == 1 ? (float)(1.0 / (double)elements) : 1.0f,
-        .promoted = dtype_of_acl(acl_promote(acl_promote(g->dtype, x->dtype), y->dtype)),
-    };
-    return op_plan(&op, us_soft_margin_loss_backward, &attributes, sizeof attributes);
+    const double factor = reduction == 1 ? (double)(float)(1.0 / (double)elements) : 1;
+    return op_map(&op, &us_map_soft_margin_loss_backward, acl_promote(acl_promote(g->dtype, x->dtype), y->dtype),
+                  OPERANDS(g, x, y), OPERANDS(result), NUMBERS({.real = factor}));
 }

@@ -1,19 +1,9 @@
 /* Element-wise operators of the manual: quantisation, dropout, draws (ft-dsp-manual 4). */
+#include "ftdsp/elementwise.h"
 #include "ftdsp/manual.h"
-#include "kernels/arrays/elementwise.h"
 #include "kernels/quantize/levels.h"
 #include "kernels/random/draws.h"
 #include "tensor/convert.h"
-
-static void run_slice(void *context, int64_t begin, int64_t end)
-{
-    us_array_map(context, begin, end);
-}
-
-static void run(const FtCall *call, ArrayMap map, int64_t count)
-{
-    ft_split(call, count, TILE_ELEMENTS, run_slice, &map);
-}
 
 /* `count` elements, of which `length` that follow each other share a scale and a zero point. */
 typedef struct Quantisation {
@@ -46,14 +36,16 @@ void ft_op_quant(FtCall *call, const FtQuant *a)
 {
     Quantisation work = {.x = a->input, .out = a->output, .dtype = call->dtype, .count = a->length, .length = a->length,
                          .scale = a->scale, .zero_point = a->zp};
-    ft_split(call, a->length, TILE_ELEMENTS, quantise_slice, &work);
+    ft_split(call, a->length, FT_GRAIN, quantise_slice, &work);
 }
 
 void ft_op_dequant(FtCall *call, const FtDequant *a)
 {
-    const ArrayMap map = {.kernel = &us_array_dequantise, .numbers = {a->scale, a->zp}, .dtype = DTYPE_INT8,
-                       .output_dtype = call->dtype, .inputs = 1, .outputs = 1, .input = {a->input}, .output = {a->output}};
-    run(call, map, a->length);
+    const double numbers[ELEMENTWISE_NUMBERS] = {a->scale, a->zp};
+    ArrayMap map;
+    ft_array_map(&map, &us_map_dequantise, numbers, DTYPE_INT8, (const void *const[]){a->input}, call->dtype,
+                 (void *const[]){a->output}, a->length);
+    ft_split(call, a->length, FT_GRAIN, ft_run_array_map, &map);
 }
 
 void ft_op_QuantData(FtCall *call, const FtQuantData *a)
@@ -66,16 +58,17 @@ void ft_op_QuantData(FtCall *call, const FtQuantData *a)
     Quantisation work = {.x = a->real_values, .out = a->quant_values, .dtype = call->dtype, .scales = a->scale,
                          .count = a->element_num, .length = (a->element_num + segments - 1) / segments, .zero_points = a->zp};
     if (ft_ok(call)) {
-        ft_split(call, a->element_num, TILE_ELEMENTS, quantise_slice, &work);
+        ft_split(call, a->element_num, FT_GRAIN, quantise_slice, &work);
     }
 }
 
 void ft_op_dropout(FtCall *call, const FtDropout *a)
 {
-    const ArrayMap map = {.kernel = &us_array_scaled_product, .numbers = {a->scale}, .dtype = call->dtype,
-                       .output_dtype = call->dtype, .inputs = 2, .outputs = 1, .input = {a->input, a->mask},
-                       .output = {a->output}};
-    run(call, map, a->length);
+    const double numbers[ELEMENTWISE_NUMBERS] = {a->scale};
+    ArrayMap map;
+    ft_array_map(&map, &us_map_scaled_product, numbers, call->dtype, (const void *const[]){a->input, a->mask}, call->dtype,
+                 (void *const[]){a->output}, a->length);
+    ft_split(call, a->length, FT_GRAIN, ft_run_array_map, &map);
 }
 
 static void draw(FtCall *call, void *output, int64_t length, unsigned seed, double mean, double deviation)

@@ -1,20 +1,12 @@
 #include "kernels/arrays/arrays.h"
 
-#include "kernels/arrays/complex.h"
-#include "kernels/arrays/elementwise.h"
 #include "kernels/maths/maths.h"
 #include "tensor/clones.h"
 #include "tensor/convert.h"
-#include "tensor/lane.h"
 
 #include <math.h>
 
-enum { TILE = TILE_ELEMENTS };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
+enum { TILE = 1024 };
 
 static const void *at(const void *array, DType dtype, int64_t index)
 {
@@ -33,36 +25,17 @@ void us_array_set_element(void *array, DType dtype, int64_t index, double value)
     us_store_double((void *)at(array, dtype, index), dtype, 1, &value, 1);
 }
 
-/* ---- bias ---- */
+/* ---- sequence ---- */
 
-/* The biases of elements begin … begin+count-1, one behind the other. */
-static void spread_bias(const ArrayBiasAdd *work, int64_t begin, int64_t count, char *tile)
+void us_array_sequence(double start, double step, void *out, DType dtype, int64_t begin, int64_t end)
 {
-    const int64_t size = (int64_t)us_dtype_size(work->dtype);
-    for (int64_t i = 0; i < count;) {
-        const int64_t run = (begin + i) / work->inner, channel = run % work->channels;
-        const int64_t left = work->inner == 1 ? work->channels - channel : work->inner - (begin + i) % work->inner;
-        const int64_t length = least(left, count - i);
-        us_copy_elements(tile + i * size, 1, at(work->bias, work->dtype, channel), work->inner == 1, size, length);
-        i += length;
-    }
-}
-
-void us_array_bias_add(const ArrayBiasAdd *work, int64_t begin, int64_t end)
-{
-    double tile[2 * TILE]; /* the largest element */
-    const bool pairs = us_array_is_complex(work->dtype); /* whose parts are added apart */
-    const DType part = work->dtype == DTYPE_COMPLEX64    ? DTYPE_FLOAT32
-                       : work->dtype == DTYPE_COMPLEX128 ? DTYPE_FLOAT64
-                                                         : work->dtype;
+    double values[TILE];
     for (; begin < end; begin += TILE) {
-        const int64_t count = least(end - begin, TILE);
-        spread_bias(work, begin, count, (char *)tile);
-        ArrayMap sum = {.kernel = &us_array_add, .dtype = part, .output_dtype = part, .inputs = 2, .outputs = 1};
-        sum.input[0] = at(work->x, work->dtype, begin);
-        sum.input[1] = tile;
-        sum.output[0] = (void *)at(work->out, work->dtype, begin);
-        us_array_map(&sum, 0, pairs ? 2 * count : count);
+        const int64_t count = end - begin < TILE ? end - begin : TILE;
+        for (int64_t i = 0; i < count; i++) {
+            values[i] = start + (double)(begin + i) * step;
+        }
+        us_store_double((void *)at(out, dtype, begin), dtype, 1, values, count);
     }
 }
 

@@ -10,14 +10,8 @@
 
 enum { ARRAY_RANK_LIMIT = 8 };
 
-/* out = x + bias[channel], x being [outer, channels, inner]. Splits the elements. */
-typedef struct ArrayBiasAdd {
-    const void *x, *bias;
-    void *out;
-    DType dtype;
-    int64_t channels, inner;
-} ArrayBiasAdd;
-void us_array_bias_add(const ArrayBiasAdd *work, int64_t begin, int64_t end);
+/* out[i] = start + i * step for i = begin … end-1, in float64, rounded (integers: truncated, saturated) when stored. */
+void us_array_sequence(double start, double step, void *out, DType dtype, int64_t begin, int64_t end);
 
 /* c = act(a[m,k] * b[k,n] + bias[m,n]). float32 and float16 accumulate in float32, everything else in float64. Complex
  * numbers have no activation. Splits the pieces. */
