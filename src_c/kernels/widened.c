@@ -1,43 +1,28 @@
 #include "kernels/widened.h"
 
-#include "tensor/clones.h"
-#include "tensor/tile.h"
+#include "kernels/map/formulas.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum { VIEW_LIMIT = 4 };
 
-static void copy_body(const void *attributes, int64_t count, const float *const *inputs, float *const *outputs)
+static KernelStatus move(const MapFormula *formula, const View *from, const View *to)
 {
-    (void)attributes;
-    for (int64_t i = 0; i < count; i++) {
-        outputs[0][i] = inputs[0][i];
-    }
-}
-
-static void round_body(const void *attributes, int64_t count, const float *const *inputs, float *const *outputs)
-{
-    (void)attributes;
-    for (int64_t i = 0; i < count; i++) {
-        outputs[0][i] = rintf(inputs[0][i]);
-    }
+    const MapCall call = {.formula = formula, .compute = DTYPE_FLOAT32, .result = DTYPE_FLOAT32, .inputs = 1, .outputs = 1,
+                          .items = 1};
+    return us_map((const View[]){*from, *to}, &call);
 }
 
 KernelStatus us_run_widened(Kernel *kernel, int count, const View *views, const void *attributes, bool reads_prior)
 {
-    static const TileKernel copy = TILE_KERNEL_OF_CLONES(copy_body, NULL, NULL, NULL);
-    static const TileKernel round = TILE_KERNEL_OF_CLONES(round_body, NULL, NULL, NULL);
     View wide[VIEW_LIMIT];
     int64_t elements = 0, used = 0;
     for (int k = 0; k < count; k++) {
         elements += us_view_is_absent(&views[k]) ? 0 : us_view_elements(&views[k]);
     }
     float *memory = malloc((size_t)elements * sizeof *memory);
-    if (memory == NULL) {
-        return KERNEL_NO_MEMORY;
-    }
-    for (int k = 0; k < count; k++) {
+    KernelStatus status = memory != NULL ? KERNEL_OK : KERNEL_NO_MEMORY;
+    for (int k = 0; k < count && status == KERNEL_OK; k++) {
         wide[k] = views[k];
         if (us_view_is_absent(&views[k])) {
             continue;
@@ -45,13 +30,13 @@ KernelStatus us_run_widened(Kernel *kernel, int count, const View *views, const 
         wide[k] = us_view_contiguous(memory + used, DTYPE_FLOAT32, views[k].rank, views[k].shape);
         used += us_view_elements(&views[k]);
         if (k < count - 1 || reads_prior) {
-            us_tile_run(&copy, NULL, 1, &views[k], 1, &wide[k], DTYPE_NONE);
+            status = move(&us_map_copy, &views[k], &wide[k]);
         }
     }
-    const KernelStatus status = kernel(wide, attributes);
+    status = status == KERNEL_OK ? kernel(wide, attributes) : status;
     if (status == KERNEL_OK) {
         const View *result = &views[count - 1];
-        us_tile_run(result->dtype == DTYPE_INT8 ? &round : &copy, NULL, 1, &wide[count - 1], 1, result, DTYPE_NONE);
+        status = move(result->dtype == DTYPE_INT8 ? &us_map_round : &us_map_copy, &wide[count - 1], result);
     }
     free(memory);
     return status;

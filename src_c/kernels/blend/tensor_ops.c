@@ -1,53 +1,50 @@
 #include "kernels/blend/tensor_ops.h"
 
-#include "kernels/axes.h"
-#include "kernels/detach.h"
-#include "tensor/clones.h"
-#include "tensor/convert.h"
-#include "tensor/tile.h"
+#include "kernels/map/formulas.h"
 
-#include <math.h>
-
-US_ALWAYS_INLINE float root_float(float value)
+/* alpha1 a + beta c is a sum of its own. */
+static bool adds_c(const TensorArithmetic *arithmetic)
 {
-    return sqrtf(value);
+    return arithmetic->operation == TENSOR_SCALE && arithmetic->beta != 0;
 }
 
-US_ALWAYS_INLINE double root_double(double value)
+static const MapFormula *formula_of(const TensorArithmetic *arithmetic)
 {
-    return sqrt(value);
+    const bool keeps_nan = arithmetic->propagate_nan;
+    switch (arithmetic->operation) {
+    case TENSOR_FILL: return &us_map_fill;
+    case TENSOR_SCALE: return adds_c(arithmetic) ? &us_map_weighted_sum : &us_map_scale;
+    case TENSOR_ADD: return &us_map_weighted_sum;
+    case TENSOR_MULTIPLY: return &us_map_weighted_product;
+    case TENSOR_MINIMUM: return keeps_nan ? &us_map_weighted_minimum : &us_map_weighted_minimum_number;
+    case TENSOR_MAXIMUM: return keeps_nan ? &us_map_weighted_maximum : &us_map_weighted_maximum_number;
+    case TENSOR_ROOT: return &us_map_scaled_root;
+    case TENSOR_NOT: return &us_map_rest_of_one;
+    }
+    return NULL;
 }
 
-#define ELEMENT float
-#define NAME(name) name##_float
-#include "kernels/blend/tensor_ops_body.inc"
+/* The type of all operands that are there, else float64 where one has that type, or float32. */
+static DType compute_type(const View *views)
+{
+    bool differ = false, any_double = false;
+    for (int k = 0; k < 3; k++) {
+        differ |= !us_view_is_absent(&views[k]) && views[k].dtype != views[2].dtype;
+        any_double |= views[k].dtype == DTYPE_FLOAT64;
+    }
+    return !differ ? views[2].dtype : any_double ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
+}
 
-#define ELEMENT double
-#define NAME(name) name##_double
-#include "kernels/blend/tensor_ops_body.inc"
-
-/* What is missing is replaced by c as a stand-in for its shape: the loop does not read it. The last input is the old
- * c. */
 KernelStatus us_tensor_arithmetic(const View *views, const void *attributes)
 {
-    static const TileKernel kernel = TILE_KERNEL_OF_CLONES(arithmetic_float, arithmetic_double, NULL, NULL);
     const TensorArithmetic *arithmetic = attributes;
-    const View *c = &views[2];
-    Detached detached;
-    KernelStatus status = us_detach(&detached, 2, views, 1, c);
-    if (status == KERNEL_OK) {
-        View operands[4];
-        for (int i = 0; i < 2; i++) {
-            const View *given = us_view_is_absent(&detached.inputs[i]) ? &detached.inputs[0] : &detached.inputs[i];
-            operands[i] = us_view_is_absent(given) ? *c : us_view_broadcast(given, c->rank, c->shape);
-        }
-        operands[2] = operands[3] = *c;
-        us_axes_in_memory_order(4, operands);
-        const TensorOperation operation = arithmetic->operation;
-        const bool pairs = operation >= TENSOR_ADD && operation <= TENSOR_MAXIMUM;
-        int inputs = arithmetic->beta != 0 ? 3 : pairs ? 2 : operation != TENSOR_FILL;
-        us_tile_run(&kernel, arithmetic, inputs, operands, 1, &operands[3], DTYPE_NONE);
-    }
-    us_detach_end(&detached);
-    return status;
+    const MapFormula *formula = formula_of(arithmetic);
+    const View *c = &views[2], *second = adds_c(arithmetic) || us_view_is_absent(&views[1]) ? c : &views[1];
+    const DType compute = compute_type(views);
+    const MapCall call = {
+        .formula = formula, .compute = compute, .result = compute, .inputs = formula->inputs, .outputs = 1, .items = 1,
+        .numbers = {{.real = arithmetic->alpha1}, {.real = adds_c(arithmetic) ? arithmetic->beta : arithmetic->alpha2}},
+        .blend = {arithmetic->beta != 0 && !adds_c(arithmetic), 1, arithmetic->beta},
+    };
+    return us_map((const View[]){views[0], formula->inputs == 2 ? *second : *c, *c}, &call);
 }
