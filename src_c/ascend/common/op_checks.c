@@ -48,11 +48,14 @@ int64_t op_elements(OpCall *op, const Operand *operand)
     return elements;
 }
 
-/* Not of a shape that makes no sense: a tensor can be made with the same negative sizes. */
+/* Not of a shape with negative sizes, which stand for none: a tensor can be made with the same. */
 static bool same_sizes(const View *view, const Shape *shape)
 {
-    return view->rank == shape->rank && us_shape_elements(shape->rank, shape->sizes) >= 0 &&
-           memcmp(view->shape, shape->sizes, (size_t)shape->rank * sizeof *shape->sizes) == 0;
+    bool same = view->rank == shape->rank;
+    for (int32_t d = 0; d < shape->rank; d++) {
+        same = same && shape->sizes[d] >= 0 && view->shape[d] == shape->sizes[d];
+    }
+    return same;
 }
 
 void op_require_shape(OpCall *op, const Operand *operand, const Shape *expected)
