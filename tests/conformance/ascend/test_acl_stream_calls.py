@@ -66,7 +66,7 @@ CALLS = {
     "aclrtStreamGetId": lambda w, s: lib.aclrtStreamGetId(s, w.cell("int32_t")),
     "aclrtSetStreamAttribute": lambda w, s: lib.aclrtSetStreamAttribute(s, 3, ffi.new("aclrtStreamAttrValue *")),
     "aclrtGetStreamAttribute": lambda w, s: lib.aclrtGetStreamAttribute(s, 3, w.cell("aclrtStreamAttrValue")),
-    "aclrtSetStreamFailureMode": lambda w, s: lib.aclrtSetStreamFailureMode(s, 1),
+    "aclrtSetStreamFailureMode": lambda w, s: lib.aclrtSetStreamFailureMode(s, 0),  # 1 would stay with the context
     "aclrtSetStreamOverflowSwitch": lambda w, s: lib.aclrtSetStreamOverflowSwitch(s, 1),
     "aclrtGetStreamOverflowSwitch": lambda w, s: lib.aclrtGetStreamOverflowSwitch(s, w.cell("uint32_t")),
     "aclrtGetOverflowStatus": lambda w, s: lib.aclrtGetOverflowStatus(w.block, 64, s),
