@@ -50,3 +50,19 @@ def test_short_runs_of_many_rows(dtype):
                 target = np.zeros((*source.shape[:-2], source.shape[-2] + gap, width), dtype)[..., :source.shape[-2], :]
                 (got,) = run_map("copy", [source], [target], dtype)
                 assert np.ascontiguousarray(got).tobytes() == np.ascontiguousarray(source).tobytes(), (width, source.shape, gap)
+
+
+@pytest.mark.parametrize("dtype, shape, order", [
+    ("float32", (2100, 2048), (1, 0)), ("float16", (4099, 2053), (1, 0)), ("float32", (3, 64, 25007), (0, 2, 1)),
+    ("complex128", (1030, 1040), (1, 0)), ("uint8", (5, 48, 75011), (0, 2, 1)),
+])  # fmt: skip
+@pytest.mark.parametrize("offset", [0, 1])
+def test_results_that_no_cache_holds(dtype, shape, order, offset):
+    """From 16 MiB on: whole lines and parts of lines, on their boundaries and beside them; nothing around is written."""
+    x = numbers(dtype, shape)
+    expected = np.ascontiguousarray(x.transpose(order))
+    around = np.zeros(expected.size + 2 * offset + 1, dtype)
+    target = around[offset:offset + expected.size].reshape(expected.shape)
+    run_map("copy", [x.transpose(order)], [target], dtype)
+    assert expected.nbytes >= 1 << 24 and target.tobytes() == expected.tobytes()
+    assert not around[:offset].any() and not around[offset + expected.size:].any()

@@ -1,17 +1,14 @@
 #include "kernels/index/embedding.h"
 
 #include "kernels/index/row_index.h"
+#include "kernels/move/past.h"
 #include "tensor/parallel.h"
 
 #include <stdatomic.h>
-#include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 /* Rows are asked for AHEAD rows before they are copied: AHEAD_BYTES of them, from which on the processor sees that they are
- * read in order. Results that no cache holds are written past the caches. */
-enum { BATCH = 1024, PIECE_BYTES = 1 << 18, AHEAD = 4, AHEAD_BYTES = 512, CACHE_LINE = 64, PAST_BYTES = 1 << 24 };
+ * read in order. */
+enum { BATCH = 1024, PIECE_BYTES = 1 << 18, AHEAD = 4, AHEAD_BYTES = 512 };
 
 typedef struct Gather {
     const View *table, *indices, *out;
@@ -65,26 +62,10 @@ static const char *table_row(const Gather *gather, uint32_t row)
     return (const char *)gather->table->data + row * gather->table->strides[0] * gather->element;
 }
 
-static void copy_past(char *to, const char *from, size_t bytes)
-{
-    size_t i = 0;
-#ifdef __SSE2__
-    for (const size_t head = -(uintptr_t)to % CACHE_LINE; i < head && i < bytes; i++) {
-        to[i] = from[i];
-    }
-    for (; i + CACHE_LINE <= bytes; i += CACHE_LINE) {
-        for (size_t k = i; k < i + CACHE_LINE; k += sizeof(__m128i)) {
-            _mm_stream_si128((__m128i *)(void *)(to + k), _mm_loadu_si128((const __m128i *)(const void *)(from + k)));
-        }
-    }
-#endif
-    memcpy(to + i, from + i, bytes - i);
-}
-
 static void ask_for_row(const Gather *gather, uint32_t row)
 {
     const int64_t bytes = gather->table->shape[1] * gather->element;
-    for (int64_t at = 0; row != NO_ROW && at < (bytes < AHEAD_BYTES ? bytes : AHEAD_BYTES); at += CACHE_LINE) {
+    for (int64_t at = 0; row != NO_ROW && at < (bytes < AHEAD_BYTES ? bytes : AHEAD_BYTES); at += CACHE_LINE_BYTES) {
         __builtin_prefetch(table_row(gather, row) + at);
     }
 }
@@ -104,7 +85,7 @@ static void copy_row(const Gather *gather, uint32_t row, char *to)
     }
     const char *from = table_row(gather, row);
     if (gather->past) {
-        copy_past(to, from, (size_t)(columns * element));
+        us_copy_past(to, from, (size_t)(columns * element));
         return;
     }
     if (gather->packed) {
@@ -135,11 +116,9 @@ static void gather_piece(void *context, int64_t piece)
             }
         }
     }
-#ifdef __SSE2__
     if (gather->past) {
-        _mm_sfence(); /* before other threads are told */
+        us_past_is_done();
     }
-#endif
 }
 
 KernelStatus us_embedding(const View *views, const void *attributes)

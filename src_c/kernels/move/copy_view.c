@@ -2,6 +2,7 @@
 
 #include "kernels/move/copy_runs.h"
 #include "kernels/move/moved.h"
+#include "kernels/move/past.h"
 #include "kernels/move/shuffle.h"
 #include "kernels/move/weave.h"
 #include "tensor/convert.h"
@@ -290,11 +291,19 @@ static void copy_tile(const Move *move, int64_t tile)
                          move->element);
         }
     }
-    if (packed) { /* small rows of `to` */
+    if (packed && move->past) {
+        us_copy_past(to, held, (size_t)(columns * held_row));
+    } else if (packed) { /* small rows of `to` */
         copy_bytes(to, held, columns * held_row);
     }
+    const bool whole_lines = along_to->to == move->element && held_row % CACHE_LINE_BYTES == 0;
     for (int64_t c = 0; c < columns && !packed; c++) {
-        copy_run(to + c * along_from->to, along_to->to, held + c * held_row, move->element, rows, move->element);
+        char *run = to + c * along_from->to;
+        if (move->past && whole_lines && (uintptr_t)run % CACHE_LINE_BYTES == 0) {
+            us_copy_past(run, held + c * held_row, (size_t)held_row);
+        } else {
+            copy_run(run, along_to->to, held + c * held_row, move->element, rows, move->element);
+        }
     }
 }
 
@@ -303,6 +312,9 @@ static void copy_tiles(void *context, int64_t piece)
     const Move *move = context;
     for (int64_t tile = piece * TILES_OF_PIECE; tile < move->tiles && tile < (piece + 1) * TILES_OF_PIECE; tile++) {
         copy_tile(move, tile);
+    }
+    if (move->past) {
+        us_past_is_done();
     }
 }
 
@@ -375,6 +387,7 @@ void us_copy_view(const View *to, const View *from)
         return;
     }
     if (cut_into_tiles(&tiled) && (tiled.side_to * tiled.side_from >= LEAST_TILE || !join_by_table(&move, table))) {
+        tiled.past = tiled.count >= PAST_BYTES / tiled.element;
         us_parallel((tiled.tiles + TILES_OF_PIECE - 1) / TILES_OF_PIECE, copy_tiles, &tiled);
         return;
     }

@@ -23,6 +23,7 @@ typedef struct Move {
     Axis along_to, along_from;
     int64_t side_to, side_from; /* elements of a tile */
     int64_t tiles_to, tiles_from, tiles;
+    bool past; /* tiles go past the caches */
 } Move;
 
 static inline int64_t least(int64_t a, int64_t b)

@@ -1,6 +1,7 @@
 #include "kernels/norm/batch_norm_lines.h"
 
 #include "kernels/maths/maths.h"
+#include "kernels/move/past.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 
@@ -9,7 +10,7 @@
 /* 16-bit and fp32 data are computed in fp32. Sums are formed column by column: of FLUSH_LINES lines at a time in the
  * compute type, then in double, columns of one group in order, chunks in order. CELL_LINES lines are handled together.
  * Results of PAST_BYTES and more do not fit in the caches and are not written into them. */
-enum { FLUSH_LINES = 32, CELL_LINES = 2, PAST_BYTES = 16 << 20 };
+enum { FLUSH_LINES = 32, CELL_LINES = 2 };
 
 /* Sums of a chunk, one per column; `centre` is what is subtracted from x. */
 typedef struct Sums {
@@ -46,14 +47,6 @@ static inline void write_mask(uint8_t *mask, uint32_t bits, int64_t count)
     if (count > 8) {
         mask[1] = (uint8_t)(bits >> 8);
     }
-}
-
-/* Stores past the caches become visible to other threads before anything that follows. */
-static inline void past_is_done(void)
-{
-#ifdef US_HAS_LEVELS
-    __builtin_ia32_sfence();
-#endif
 }
 
 #define LOOPS "kernels/norm/batch_norm_body.inc"
@@ -140,7 +133,7 @@ static void visit_lines(Visit *visit, Lines lines)
     lines.past = visit->work->past && results_are_aligned(visit, &lines);
     visit->apply(&visit->how, &lines);
     if (lines.past) {
-        past_is_done();
+        us_past_is_done();
     }
 }
 

@@ -1,0 +1,40 @@
+/* Bytes past the caches: results that no cache can keep would first be read from memory, only to be overwritten. */
+#ifndef UNDERSTUDY_PAST_H
+#define UNDERSTUDY_PAST_H
+
+#include "tensor/levels.h"
+
+#include <stddef.h>
+#include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+/* Of results from so many bytes on. */
+enum { PAST_BYTES = 1 << 24 };
+
+static inline void us_copy_past(char *to, const char *from, size_t bytes)
+{
+    size_t i = 0;
+#ifdef __SSE2__
+    for (const size_t head = -(uintptr_t)to % CACHE_LINE_BYTES; i < head && i < bytes; i++) {
+        to[i] = from[i];
+    }
+    for (; i + CACHE_LINE_BYTES <= bytes; i += CACHE_LINE_BYTES) {
+        for (size_t k = i; k < i + CACHE_LINE_BYTES; k += sizeof(__m128i)) {
+            _mm_stream_si128((__m128i *)(void *)(to + k), _mm_loadu_si128((const __m128i *)(const void *)(from + k)));
+        }
+    }
+#endif
+    memcpy(to + i, from + i, bytes - i);
+}
+
+/* After the last of them, before other threads are told. */
+static inline void us_past_is_done(void)
+{
+#ifdef __SSE2__
+    _mm_sfence();
+#endif
+}
+
+#endif
