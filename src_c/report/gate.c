@@ -25,14 +25,28 @@ void us_gate_open(void)
     pthread_mutex_unlock(&lock);
 }
 
-void us_gate_pass(const char *function)
+/* With the lock held: whether the calling thread has to wait with this function. */
+static bool holds(const char *function)
 {
-    if (atomic_load_explicit(&rule, memory_order_relaxed) == NULL) {
-        return;
+    GateRule *waits = atomic_load(&rule);
+    return waits != NULL && !pthread_equal(owner, pthread_self()) && waits(function);
+}
+
+bool us_gate_holds(const char *function)
+{
+    if (atomic_load(&rule) == NULL) {
+        return false;
     }
     pthread_mutex_lock(&lock);
-    for (GateRule *waits = atomic_load(&rule); waits != NULL && !pthread_equal(owner, pthread_self()) && waits(function);
-         waits = atomic_load(&rule)) {
+    const bool result = holds(function);
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+void us_gate_wait(const char *function)
+{
+    pthread_mutex_lock(&lock);
+    while (holds(function)) {
         pthread_cond_wait(&opened, &lock);
     }
     pthread_mutex_unlock(&lock);

@@ -11,6 +11,9 @@ typedef bool GateRule(const char *function);
 void us_gate_close(GateRule *waits);
 void us_gate_open(void);
 
-void us_gate_pass(const char *function); /* us_call_begin does it */
+/* us_call_begin does these. Whoever closes the gate and then looks who is in a call (grace.h) sees each call that was not
+ * held: a call is seen first, and looks at the gate then. */
+bool us_gate_holds(const char *function);
+void us_gate_wait(const char *function);
 
 #endif

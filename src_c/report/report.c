@@ -44,9 +44,13 @@ Origin us_set_origin(Origin origin)
 
 Call us_call_begin(const char *function)
 {
-    us_gate_pass(function);
-    current = (Origin){.function = function};
     us_grace_enter();
+    while (us_gate_holds(function)) {
+        us_grace_leave();
+        us_gate_wait(function);
+        us_grace_enter();
+    }
+    current = (Origin){.function = function};
     return (Call){.function = function, .status = 0, .refusal_level = LOG_LEVEL_WARN, .open = true};
 }
 
