@@ -45,9 +45,8 @@ aclnnStatus op_map(OpCall *op, const MapFormula *formula, aclDataType compute, O
                    int32_t number_count, const Number *numbers);
 
 /* The same for lists of one length, computed in the type of the outputs, or in float where the formula has nothing for their
- * integers; an input may also be one tensor for all items, or
- * NO_OPERANDS for a scalar. `device_numbers` are tensors of one element that give number 0, 1, … for all items; `each`
- * scalars, if not NULL, give the last number of item i. */
+ * integers; an input may also be one tensor for all items, or NO_OPERANDS for a scalar. `device_numbers` are tensors of one
+ * element that give number 0, 1, … for all items; `each` scalars, if not NULL, give the last number of item i. */
 aclnnStatus op_map_lists(OpCall *op, const MapFormula *formula, int32_t input_count, const Operands *inputs,
                          int32_t output_count, const Operands *outputs, Operands device_numbers,
                          const ScalarArguments *each, int32_t number_count, const Number *numbers);
