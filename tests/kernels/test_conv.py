@@ -161,6 +161,35 @@ def test_tall_planes_of_few_channels(problem, mirrored):
     check_all(problem, ANY, dtype="float64", mirrored=mirrored)
 
 
+# 3 x 3 neighbours that are read where the planes lie: rows shorter than a vector, as long, a little longer and cut in several;
+# planes of one element; paddings wider than the filter, and than a vector; the first and the last plane of the memory.
+SQUARES = [((images, groups * channels, rows, width), groups * results, (3, 3), (1, 1), padding, (1, 1), groups)
+           for images, groups, channels, results, rows, width, padding in (
+               (1, 2, 1, 1, 1, 1, (1, 1)), (2, 3, 1, 1, 2, 3, (1, 1)), (1, 4, 1, 1, 5, 7, (1, 1)), (2, 3, 1, 2, 14, 14, (1, 1)),
+               (2, 2, 3, 2, 9, 15, (1, 1)), (1, 2, 1, 1, 6, 16, (1, 1)), (1, 2, 1, 1, 7, 17, (1, 1)), (1, 3, 2, 1, 3, 33, (0, 0)),
+               (1, 2, 1, 1, 4, 18, (2, 0)), (1, 2, 2, 2, 5, 6, (5, 3)), (1, 2, 1, 1, 3, 4, (0, 21)), (1, 2, 1, 1, 3, 200, (1, 1)))]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("problem", SQUARES, ids=str)
+def test_neighbours_are_read_in_place(problem, dtype):
+    for mirrored in (False, True):
+        check_all(problem, ANY, dtype, mirrored=mirrored)
+
+
+def test_a_plane_does_not_see_what_lies_beside_it():
+    geometry, shape = ((1, 1), (1, 1), (1, 1), 3), (1, 3, 4, 5)
+    x, w, dy = (random(size, seed) for seed, size in enumerate((shape, (3, 1, 3, 3), shape)))
+    for broken in (x, dy):
+        broken[:, [0, 2]] = np.nan
+    y, dx, dw = (Operand(np.zeros(values.shape)) for values in (x, x, w))
+    call("us_conv_forward", [Operand(x), Operand(w), None, None, y], attributes(*geometry))
+    call("us_conv_backward_data", [Operand(dy), Operand(w), None, None, dx], attributes(*geometry))
+    call("us_conv_backward_filter", [Operand(x), Operand(dy), dw], attributes(*geometry))
+    for values in (y.values(), dx.values(), dw.values().reshape(1, 3, 3, 3)):
+        assert np.isfinite(values[:, 1]).all() and np.isnan(values[:, [0, 2]]).all()
+
+
 @pytest.mark.parametrize("layouts", list(itertools.product(LAYOUTS, LAYOUTS, LAYOUTS)), ids="-".join)
 @pytest.mark.parametrize("problem", [PROBLEMS[1], PROBLEMS[2], PROBLEMS[4], PROBLEMS[8]], ids=str)
 def test_layouts_may_differ(problem, layouts):

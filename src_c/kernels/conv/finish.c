@@ -135,6 +135,15 @@ void us_finish_positions(const Finish *finish, DType compute, int64_t channel, i
     }
 }
 
+void *us_finish_plane(const Finish *finish, DType compute, int64_t image, int64_t channel)
+{
+    const View *out = &finish->out;
+    const int64_t size = out->shape[2] * out->shape[3] * out->shape[4];
+    const bool as_they_are = us_finish_is_plain(finish) && out->dtype == compute && out->strides[4] == 1 && run_of(out) == size;
+    const int64_t offset = image * out->strides[0] + channel * out->strides[1];
+    return as_they_are ? (char *)out->data + offset * (int64_t)us_dtype_size(compute) : NULL;
+}
+
 void us_finish_channels(const Finish *finish, DType compute, int64_t position, int64_t first, int64_t count, void *sums)
 {
     const bool adds = finish->addend_scale != 0;

@@ -119,6 +119,9 @@ void us_finish_positions(const Finish *finish, DType compute, int64_t channel, i
 void us_finish_channels(const Finish *finish, DType compute, int64_t position, int64_t first, int64_t count,
                         void *sums);
 
+/* Where the sums of a channel of an image may be formed, because they are stored in a row as they are; NULL: elsewhere. */
+void *us_finish_plane(const Finish *finish, DType compute, int64_t image, int64_t channel);
+
 /* The sums of a gather, stored by `finish`. */
 KernelStatus us_gather_by_product(const Gather *gather, const Finish *finish);
 KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish);

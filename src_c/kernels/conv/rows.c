@@ -20,6 +20,15 @@ enum { TAPS = 32, DOTS = 9, FEW_DOTS = 3, CHANNELS = 32, VECTOR_BYTES = 64, SHOR
 /* The taps of a 3 x 3 filter, and the rows of results that share what they read. */
 enum { SIDE = 3, SQUARE = SIDE * SIDE, TOGETHER = 4 };
 
+/* 3 x 3 neighbouring taps and steps of 1: planes are read where they lie, by vectors whose lanes outside a row become zeros. */
+typedef struct Square {
+    int64_t channels, in_height, in_width; /* of the input of a group */
+    int64_t height, width;                 /* of results */
+    int64_t top, left;                     /* how far the first neighbour is above and left of its result */
+    int64_t taps[SQUARE];                  /* of the neighbours: they may be turned round */
+    int64_t before, behind;                /* elements around planes that vectors reach */
+} Square;
+
 /* A strip of a plane with zeros around it, whose rows are `pitch` apart: rows of results then follow each other like
  * the elements of one long row, in which every tap is at a fixed distance. Only with steps of 1. What is between the
  * rows is dropped. */
@@ -29,9 +38,6 @@ typedef struct Padded {
     int64_t top, left;   /* where the plane begins in its first strip */
     int64_t count;       /* from the first to behind the last result, in whole vectors */
     int64_t elements;    /* of the input, and what is read behind it */
-    int64_t line_pitch;  /* of rows of results that are summed by squares */
-    bool square;         /* 3 x 3 neighbours */
-    int64_t square_places[SQUARE]; /* of the taps among the neighbours: they may be turned round */
 } Padded;
 
 typedef struct Rows {
@@ -41,9 +47,10 @@ typedef struct Rows {
     const void *dy;
     DType dy_type;
     void *sums;
-    bool is_padded; /* rows are short */
-    const int64_t *places; /* of the taps of padded rows' slopes */
+    bool is_square, is_padded; /* or neither: row by row */
+    Square square;
     Padded padded;
+    const int64_t *places; /* of the taps of padded rows' slopes */
     int64_t results_per_piece; /* of slopes */
     atomic_bool no_memory;
 } Rows;
@@ -66,6 +73,37 @@ static bool has_neighbours(const TapAxis *taps)
     return taps->count == SIDE && (taps->offset_step == 1 || taps->offset_step == -1);
 }
 
+/* Planes, steps of 1, and something to sum. */
+static bool is_plain(const Gather *gather)
+{
+    return gather->step[1] == 1 && gather->step[2] == 1 && gather->in_size[0] == 1 && gather->out_size[0] == 1 &&
+           gather->taps[0].count == 1 && gather->taps[0].offset == 0 && gather_taps(gather) > 0;
+}
+
+static bool is_square(const Gather *gather)
+{
+    return is_plain(gather) && has_neighbours(&gather->taps[1]) && has_neighbours(&gather->taps[2]) &&
+           gather->in_size[2] < INT32_MAX / 2 && gather->out_size[2] < INT32_MAX / 2;
+}
+
+static Square square_of(const Gather *gather)
+{
+    int64_t down, across;
+    Square square = {.channels = gather->channels, .in_height = gather->in_size[1], .in_width = gather->in_size[2],
+                     .height = gather->out_size[1], .width = gather->out_size[2],
+                     .top = -lowest_offset(&gather->taps[1], &down), .left = -lowest_offset(&gather->taps[2], &across)};
+    for (int64_t n = 0; n < SQUARE; n++) {
+        const int64_t t1 = gather->taps[1].offset_step > 0 ? n / SIDE : SIDE - 1 - n / SIDE;
+        const int64_t t2 = gather->taps[2].offset_step > 0 ? n % SIDE : SIDE - 1 - n % SIDE;
+        square.taps[n] = t1 * SIDE + t2;
+    }
+    const int64_t reached = square.width + SIDE - square.left - square.in_width;
+    square.before = square.left > 0 ? square.left : 0;
+    square.behind = (reached > 0 ? reached : 0) + VECTOR_BYTES / (int64_t)us_dtype_size(gather->compute);
+    return square;
+}
+
+
 /* Where a tap of a result at the beginning of the padded rows looks. */
 static int64_t padded_place(const Gather *gather, const Padded *padded, int64_t number)
 {
@@ -80,39 +118,19 @@ static Padded padded_of(const Gather *gather, int64_t results)
     int64_t down, across;
     const int64_t first_row = lowest_offset(&gather->taps[1], &down), first = lowest_offset(&gather->taps[2], &across);
     Padded padded = {.results = smaller(results, gather->out_size[1]), .pitch = gather->out_size[2] + across,
-                     .top = -first_row, .left = -first,
-                     .square = has_neighbours(&gather->taps[1]) && has_neighbours(&gather->taps[2])};
+                     .top = -first_row, .left = -first};
     const int64_t vector = VECTOR_BYTES / (int64_t)us_dtype_size(gather->compute);
     padded.rows = padded.results + down;
-    padded.line_pitch = (gather->out_size[2] + vector - 1) / vector * vector;
     padded.count = (padded.results * padded.pitch + vector - 1) / vector * vector;
     padded.elements = padded.rows * padded.pitch + across + vector;
-    for (int64_t t = 0; padded.square && t < SQUARE; t++) {
-        const int64_t place = padded_place(gather, &padded, t);
-        padded.square_places[t] = place / padded.pitch * SIDE + place % padded.pitch;
-    }
     return padded;
 }
 
 /* Rows of results of a strip. */
 static int64_t strip_of(const Gather *gather)
 {
-    const int64_t row = gather->out_size[2] * (int64_t)us_dtype_size(gather->compute), rows = STRIP_BYTES / (row + 1);
-    return rows / TOGETHER * TOGETHER + TOGETHER;
-}
-
-/* Elements of the results of a strip. */
-static int64_t line_elements(const Padded *padded)
-{
-    const int64_t by_rows = padded->results * padded->line_pitch;
-    return padded->count > by_rows ? padded->count : by_rows;
-}
-
-static bool can_be_padded(const Gather *gather)
-{
-    return gather->step[1] == 1 && gather->step[2] == 1 && gather->in_size[0] == 1 && gather->out_size[0] == 1 &&
-           gather->taps[0].count == 1 && gather->taps[0].offset == 0 && gather->out_size[2] <= SHORT_ROW &&
-           gather_taps(gather) > 0;
+    const int64_t row = gather->out_size[2] * (int64_t)us_dtype_size(gather->compute);
+    return STRIP_BYTES / (row + 1) + 1;
 }
 
 typedef struct Span {
@@ -153,14 +171,17 @@ static int64_t input_row(const Gather *gather, int64_t o0, int64_t o1, int64_t t
 
 /* The loops at one level. */
 typedef struct RowLoops {
-    __typeof__(&add_squares_float_base) add_squares_float;
-    __typeof__(&add_squares_double_base) add_squares_double;
+    __typeof__(&sum_square_float_base) sum_square_float;
+    __typeof__(&sum_square_double_base) sum_square_double;
+    __typeof__(&add_square_products_float_base) add_square_products_float;
+    __typeof__(&add_square_products_double_base) add_square_products_double;
     __typeof__(&add_dots_float_base) add_dots_float;
     __typeof__(&add_dots_double_base) add_dots_double;
 } RowLoops;
 
 #define LOOPS_OF(level) \
-    {add_squares_float_##level, add_squares_double_##level, add_dots_float_##level, add_dots_double_##level}
+    {sum_square_float_##level, sum_square_double_##level, add_square_products_float_##level, \
+     add_square_products_double_##level, add_dots_float_##level, add_dots_double_##level}
 
 static const RowLoops row_loops[LEVEL_COUNT] = {US_EACH_LEVEL(LOOPS_OF)};
 
@@ -175,6 +196,16 @@ static const RowLoops row_loops[LEVEL_COUNT] = {US_EACH_LEVEL(LOOPS_OF)};
 static bool is_depthwise_last(const Gather *gather)
 {
     return gather->channels_last; /* see conv.c: with channels last, only depthwise filters come here */
+}
+
+/* How planes are read: zeros beside them must not meet filters that are not finite. */
+static void set_layout(Rows *rows, bool finite, int64_t strip)
+{
+    const Gather *gather = rows->gather;
+    rows->is_square = finite && is_square(gather);
+    rows->is_padded = finite && !rows->is_square && is_plain(gather) && gather->out_size[2] <= SHORT_ROW;
+    rows->square = rows->is_square ? square_of(gather) : (Square){0};
+    rows->padded = rows->is_padded ? padded_of(gather, strip) : (Padded){0};
 }
 
 static KernelStatus end(Rows *rows)
@@ -204,9 +235,8 @@ KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish)
                     wide ? position_row_double : position_row_float, &rows);
     } else {
         us_gather_pack_filter(gather, filter);
-        rows.is_padded = can_be_padded(gather) && (wide ? are_finite_double(filter, elements)
-                                                        : are_finite_float(filter, elements));
-        rows.padded = rows.is_padded ? padded_of(gather, strip_of(gather)) : (Padded){0};
+        const bool finite = wide ? are_finite_double(filter, elements) : are_finite_float(filter, elements);
+        set_layout(&rows, finite, strip_of(gather));
         us_parallel(gather->images * gather->groups * gather->results, wide ? plane_double : plane_float, &rows);
     }
     us_scratch_give_back(filter);
@@ -215,9 +245,9 @@ KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish)
 
 KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, DType dy_type, void *sums)
 {
-    Rows rows = {.gather = gather, .dy = dy, .dy_type = dy_type, .sums = sums, .is_padded = can_be_padded(gather)};
+    Rows rows = {.gather = gather, .dy = dy, .dy_type = dy_type, .sums = sums};
     const bool wide = gather->compute == DTYPE_FLOAT64;
-    rows.padded = rows.is_padded ? padded_of(gather, gather->out_size[1]) : (Padded){0};
+    set_layout(&rows, gather->out_size[2] <= SHORT_ROW, gather->out_size[1]);
     const int64_t taps = gather_taps(gather);
     int64_t *places = us_scratch_take((size_t)(taps + 1) * sizeof *places);
     if (places == NULL) {
