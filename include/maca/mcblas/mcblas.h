@@ -868,9 +868,14 @@ MCBLASAPIENTRY mcblasStatus_t mcblasCtrttp(mcblasHandle_t handle, mcblasFillMode
 MCBLASAPIENTRY mcblasStatus_t mcblasZtrttp(mcblasHandle_t handle, mcblasFillMode_t uplo, int n,
     const mcDoubleComplex *A, int lda, mcDoubleComplex *AP);
 
-/* ---- factorisations: declared, so that programs link; they answer MCBLAS_STATUS_NOT_SUPPORTED ---- */
+/* ---- factorisations of batches, by a LAPACK ----
+ * The arrays of pointers, P, devIpiv, info of getrf, getri and matinv, and devInfoArray are in device memory and are read and
+ * written when the work runs; info of getrs, geqrf and gels is one int on the host: 0, or -i when parameter i behind the handle
+ * is refused. Sizes of 0 do nothing. INVALID_VALUE: a negative size, a leading dimension smaller than the matrix, NULL. */
 
-/* LU factors with row exchanges, in place; P NULL: without exchanges. */
+/* LU factors of n x n matrices with row exchanges, in place: L, whose diagonal of 1 is not stored, below U. P [batchSize, n]:
+ * row i was exchanged with row P[i], from 1 on; NULL: no exchanges. info [batchSize]: 0, or k: U(k,k) is 0, the first one;
+ * without exchanges there are no factors then. */
 MCBLASAPIENTRY mcblasStatus_t mcblasSgetrfBatched(mcblasHandle_t handle, int n, float *const A[], int lda, int *P,
     int *info, int batchSize);
 MCBLASAPIENTRY mcblasStatus_t mcblasDgetrfBatched(mcblasHandle_t handle, int n, double *const A[], int lda, int *P,
@@ -880,7 +885,8 @@ MCBLASAPIENTRY mcblasStatus_t mcblasCgetrfBatched(mcblasHandle_t handle, int n, 
 MCBLASAPIENTRY mcblasStatus_t mcblasZgetrfBatched(mcblasHandle_t handle, int n, mcDoubleComplex *const A[], int lda,
     int *P, int *info, int batchSize);
 
-/* Inverses from LU factors. */
+/* Inverses C from the LU factors A and P of getrf; P NULL: without exchanges. info [batchSize]: 0, or k: U(k,k) is 0, and C
+ * is not written. Pivots that are no numbers of rows are a device fault. */
 MCBLASAPIENTRY mcblasStatus_t mcblasSgetriBatched(mcblasHandle_t handle, int n, const float *const A[], int lda,
     const int *P, float *const C[], int ldc, int *info, int batchSize);
 MCBLASAPIENTRY mcblasStatus_t mcblasDgetriBatched(mcblasHandle_t handle, int n, const double *const A[], int lda,
@@ -890,7 +896,8 @@ MCBLASAPIENTRY mcblasStatus_t mcblasCgetriBatched(mcblasHandle_t handle, int n, 
 MCBLASAPIENTRY mcblasStatus_t mcblasZgetriBatched(mcblasHandle_t handle, int n, const mcDoubleComplex *const A[],
     int lda, const int *P, mcDoubleComplex *const C[], int ldc, int *info, int batchSize);
 
-/* Solutions from LU factors; info is on the host. */
+/* B, n x nrhs, becomes X of op(A) X = B, from the LU factors A and devIpiv of getrf; devIpiv NULL: without exchanges. Singular
+ * matrices are not found. */
 MCBLASAPIENTRY mcblasStatus_t mcblasSgetrsBatched(mcblasHandle_t handle, mcblasOperation_t trans, int n, int nrhs,
     const float *const Aarray[], int lda, const int *devIpiv, float *const Barray[], int ldb, int *info, int batchSize);
 MCBLASAPIENTRY mcblasStatus_t mcblasDgetrsBatched(mcblasHandle_t handle, mcblasOperation_t trans, int n, int nrhs,
@@ -903,7 +910,8 @@ MCBLASAPIENTRY mcblasStatus_t mcblasZgetrsBatched(mcblasHandle_t handle, mcblasO
     const mcDoubleComplex *const Aarray[], int lda, const int *devIpiv, mcDoubleComplex *const Barray[], int ldb,
     int *info, int batchSize);
 
-/* Inverses of matrices of at most 32 x 32. */
+/* Inverses of matrices of at most 32 x 32 (larger: INVALID_VALUE): getrf and getri in one; A stays as it is. info as of
+ * getri. */
 MCBLASAPIENTRY mcblasStatus_t mcblasSmatinvBatched(mcblasHandle_t handle, int n, const float *const A[], int lda,
     float *const Ainv[], int lda_inv, int *info, int batchSize);
 MCBLASAPIENTRY mcblasStatus_t mcblasDmatinvBatched(mcblasHandle_t handle, int n, const double *const A[], int lda,
@@ -913,7 +921,8 @@ MCBLASAPIENTRY mcblasStatus_t mcblasCmatinvBatched(mcblasHandle_t handle, int n,
 MCBLASAPIENTRY mcblasStatus_t mcblasZmatinvBatched(mcblasHandle_t handle, int n, const mcDoubleComplex *const A[],
     int lda, mcDoubleComplex *const Ainv[], int lda_inv, int *info, int batchSize);
 
-/* QR factors, in place. */
+/* QR factors of m x n matrices, in place: R, and below it the vectors v of the reflectors 1 - tau v v^H, whose product is Q;
+ * the first element of v, 1, is not stored. TauArray: arrays of min(m, n) elements. */
 MCBLASAPIENTRY mcblasStatus_t mcblasSgeqrfBatched(mcblasHandle_t handle, int m, int n, float *const Aarray[], int lda,
     float *const TauArray[], int *info, int batchSize);
 MCBLASAPIENTRY mcblasStatus_t mcblasDgeqrfBatched(mcblasHandle_t handle, int m, int n, double *const Aarray[], int lda,
@@ -923,7 +932,9 @@ MCBLASAPIENTRY mcblasStatus_t mcblasCgeqrfBatched(mcblasHandle_t handle, int m, 
 MCBLASAPIENTRY mcblasStatus_t mcblasZgeqrfBatched(mcblasHandle_t handle, int m, int n, mcDoubleComplex *const Aarray[],
     int lda, mcDoubleComplex *const TauArray[], int *info, int batchSize);
 
-/* Least squares solutions by QR. */
+/* Least squares by QR: A, m x n with m >= n, becomes its QR factors, the first n rows of C, m x nrhs, the X with the smallest
+ * |C - A X|, the others what is left over, Q^H C. devInfoArray [batchSize] or NULL: 0, or k: R(k,k) is 0, and there is no X.
+ * NOT_SUPPORTED: trans is not N, or m < n. */
 MCBLASAPIENTRY mcblasStatus_t mcblasSgelsBatched(mcblasHandle_t handle, mcblasOperation_t trans, int m, int n, int nrhs,
     float *const Aarray[], int lda, float *const Carray[], int ldc, int *info, int *devInfoArray, int batchSize);
 MCBLASAPIENTRY mcblasStatus_t mcblasDgelsBatched(mcblasHandle_t handle, mcblasOperation_t trans, int m, int n, int nrhs,

@@ -1,6 +1,7 @@
 #include "kernels/linear_algebra/decompose.h"
 
 #include "kernels/matmul/blas.h"
+#include "kernels/matmul/lines.h"
 #include "kernels/maths/maths.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
@@ -9,7 +10,6 @@
 #include <limits.h>
 #include <math.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { LAPACK_BLOCK = 64, WORKSPACE_COLUMNS = LAPACK_BLOCK, VIEWS = 4 };
@@ -26,21 +26,6 @@ struct Batch {
     atomic_bool no_memory;
 };
 
-/* The LAPACK's name of a routine: "getrf" of float is "sgetrf". */
-static void *routine_of(DType compute, const char *routine)
-{
-    const char letter = compute == DTYPE_FLOAT32 ? 's' : compute == DTYPE_FLOAT64 ? 'd'
-                        : compute == DTYPE_COMPLEX64 ? 'c' : 'z';
-    char name[16];
-    snprintf(name, sizeof name, "%c%s", letter, routine);
-    return us_lapack_function(name);
-}
-
-static bool is_complex(DType dtype)
-{
-    return dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128;
-}
-
 /* Routines that make a unitary matrix have names of their own in complex types. */
 static const char *unitary(DType compute)
 {
@@ -49,7 +34,7 @@ static const char *unitary(DType compute)
 
 bool us_has_routine(DType compute, const char *routine)
 {
-    return routine_of(compute, strcmp(routine, "orgqr") == 0 ? unitary(compute) : routine) != NULL;
+    return us_lapack_routine(compute, strcmp(routine, "orgqr") == 0 ? unitary(compute) : routine) != NULL;
 }
 
 /* ---- batches ---- */
@@ -163,7 +148,7 @@ static int factorize(DType compute, int n, void *a, int *pivots)
 {
     Getrf *getrf;
     int info = 0;
-    *(void **)&getrf = routine_of(compute, "getrf");
+    *(void **)&getrf = us_lapack_routine(compute, "getrf");
     getrf(&n, &n, a, &n, pivots, &info);
     return info;
 }
@@ -189,7 +174,7 @@ static KernelStatus inverse_body(const Batch *batch, const View *matrices)
     int info = factorize(batch->compute, n, a, pivots);
     if (info == 0) {
         Getri *getri;
-        *(void **)&getri = routine_of(batch->compute, "getri");
+        *(void **)&getri = us_lapack_routine(batch->compute, "getri");
         getri(&n, a, &n, pivots, work, &length, &info);
     }
     if (info != 0) {
@@ -291,8 +276,8 @@ static KernelStatus qr_body(const Batch *batch, const View *matrices)
     int info = 0;
     Geqrf *geqrf;
     Orgqr *orgqr;
-    *(void **)&geqrf = routine_of(batch->compute, "geqrf");
-    *(void **)&orgqr = routine_of(batch->compute, unitary(batch->compute));
+    *(void **)&geqrf = us_lapack_routine(batch->compute, "geqrf");
+    *(void **)&orgqr = us_lapack_routine(batch->compute, unitary(batch->compute));
     geqrf(&m, &n, a, &leading, tau, work, &length, &info);
     for (int64_t column = 0; column < r_view->shape[1]; column++) { /* what is below the diagonal is not r's */
         const int64_t count = column + 1 < r_view->shape[0] ? column + 1 : r_view->shape[0];
@@ -332,7 +317,7 @@ static KernelStatus cholesky_body(const Batch *batch, const View *matrices)
     const int n = as_int(order);
     int info = 0;
     Potrf *potrf;
-    *(void **)&potrf = routine_of(batch->compute, "potrf");
+    *(void **)&potrf = us_lapack_routine(batch->compute, "potrf");
     potrf(call->upper ? "U" : "L", &n, a, &n, &info);
     if (info != 0) {
         fill_nan(batch->compute, a, order * order);
@@ -391,12 +376,12 @@ static int decompose_singular(const Svd *svd, void *work, int *length)
     int info = 0;
     if (is_complex(svd->compute)) {
         ComplexGesdd *gesdd;
-        *(void **)&gesdd = routine_of(svd->compute, "gesdd");
+        *(void **)&gesdd = us_lapack_routine(svd->compute, "gesdd");
         gesdd(&svd->job, &svd->m, &svd->n, svd->a, &lda, svd->values, svd->u, &lda, svd->vh, &ldvt, memory, size,
               svd->real_work, svd->integers, &info);
     } else {
         RealGesdd *gesdd;
-        *(void **)&gesdd = routine_of(svd->compute, "gesdd");
+        *(void **)&gesdd = us_lapack_routine(svd->compute, "gesdd");
         gesdd(&svd->job, &svd->m, &svd->n, svd->a, &lda, svd->values, svd->u, &lda, svd->vh, &ldvt, memory, size,
               svd->integers, &info);
     }
@@ -520,7 +505,7 @@ static KernelStatus triangular_body(const Batch *batch, const View *matrices)
     double alpha[2]; /* in the computed type */
     us_convert(alpha, batch->compute, one, DTYPE_FLOAT64, 1);
     Trsm *trsm;
-    *(void **)&trsm = routine_of(batch->compute, "trsm");
+    *(void **)&trsm = us_lapack_routine(batch->compute, "trsm");
     if (order > 0 && columns > 0) {
         trsm("L", solve->upper ? "U" : "L", solve->transposed ? "T" : "N", solve->unit ? "U" : "N", &m, &n, alpha, a,
             &m,

@@ -121,6 +121,14 @@ void *us_lapack_function(const char *name)
     return us_blas_available() ? function_of(blas.lapack, name, "_") : NULL;
 }
 
+void *us_lapack_routine(DType dtype, const char *routine)
+{
+    const char letter = dtype == DTYPE_FLOAT32 ? 's' : dtype == DTYPE_FLOAT64 ? 'd' : dtype == DTYPE_COMPLEX64 ? 'c' : 'z';
+    char name[NAME_LIMIT];
+    snprintf(name, sizeof name, "%c%s", letter, routine);
+    return us_lapack_function(name);
+}
+
 /* OpenBLAS packs operands into a buffer that a thread takes for each call, and asks for what lies some way behind. Where no call
  * has written there yet, that is no memory so far, and on virtual machines such requests make a product of 256 x 256 x 256
  * three times as slow. The first call of a thread writes there: as many rows as make OpenBLAS keep all of B. */

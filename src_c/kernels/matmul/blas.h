@@ -14,6 +14,8 @@ bool us_blas_available(void);
  * address, lengths of character arguments are not passed. NULL: the library lacks it. */
 void *us_blas_function(const char *name);
 void *us_lapack_function(const char *name);
+/* The LAPACK's or BLAS's function for a type: "getrf" of float32 is "sgetrf". */
+void *us_lapack_routine(DType dtype, const char *routine);
 
 /* cblas.h: orders of elements, forms of operands. */
 enum { BLAS_ROW_MAJOR = 101, BLAS_COLUMN_MAJOR = 102, BLAS_AS_IS = 111, BLAS_TRANSPOSED = 112, BLAS_ADJOINT = 113 };

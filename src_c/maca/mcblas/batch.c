@@ -12,15 +12,16 @@ typedef struct Task {
     Batch batch;
     double scalars[2][2];
     char **addresses; /* of matrix i: i * BATCH_TABLE_LIMIT … */
-    atomic_bool no_memory;
+    atomic_bool no_memory, fault;
 } Task;
 
 static void run_one(void *context, int64_t index)
 {
     Task *task = context;
-    if (task->batch.body(task->batch.attributes, task->addresses + index * BATCH_TABLE_LIMIT,
-                         (const double (*)[2])task->scalars) != KERNEL_OK) {
-        task->no_memory = true;
+    const KernelStatus status = task->batch.body(task->batch.attributes, task->addresses + index * BATCH_TABLE_LIMIT,
+                                                 (const double (*)[2])task->scalars);
+    if (status != KERNEL_OK) {
+        atomic_store(status == KERNEL_FAULT ? &task->fault : &task->no_memory, true);
     }
 }
 
@@ -96,10 +97,12 @@ static DeviceFault run(void *argument, Explanation *why)
         us_parallel(task->batch.count, run_one, task);
     }
     free(task->addresses);
-    if (task->no_memory) {
+    if (task->fault) {
+        us_explain(why, "%s", task->batch.fault);
+    } else if (task->no_memory) {
         us_explain(why, "no host memory for scratch space");
     }
-    return !opened ? DEVICE_FAULT_ADDRESS : task->no_memory ? DEVICE_FAULT_NO_MEMORY : DEVICE_FAULT_NONE;
+    return !opened || task->fault ? DEVICE_FAULT_ADDRESS : task->no_memory ? DEVICE_FAULT_NO_MEMORY : DEVICE_FAULT_NONE;
 }
 
 void blas_batch_submit(BlasCall *call, const Batch *batch)

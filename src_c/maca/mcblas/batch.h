@@ -5,9 +5,9 @@
 
 #include "call.h"
 
-enum { BATCH_TABLE_LIMIT = 3, BATCH_ATTRIBUTE_LIMIT = 512 };
+enum { BATCH_TABLE_LIMIT = 4, BATCH_ATTRIBUTE_LIMIT = 512 };
 
-/* Does matrix i, whose operands are at `addresses`; several threads may call at once. */
+/* Does matrix i, whose operands are at `addresses`; several threads may call at once. KERNEL_FAULT: `fault` says why. */
 typedef KernelStatus BatchBody(const void *attributes, char *const *addresses, const double (*scalars)[2]);
 
 typedef struct BatchTable {
@@ -24,6 +24,7 @@ typedef struct Batch {
     BlasScalar scalars[2];
     DType scale;
     BatchBody *body;
+    const char *fault;
     _Alignas(16) unsigned char attributes[BATCH_ATTRIBUTE_LIMIT];
 } Batch;
 

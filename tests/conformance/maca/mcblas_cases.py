@@ -12,8 +12,8 @@ from understudy.kit.prototypes import prototype
 from understudy.maca import ffi, lib
 
 BYTES = 512
-SIZES = {"m": 4, "n": 4, "k": 3, "kl": 1, "ku": 1, "batchCount": 2, "rows": 4, "cols": 4, "elemSize": 4, "group_count": 1,
-         "smCountTarget": 8, "type": 0, "computeType": 68, "algo": -1, "mode": 0}
+SIZES = {"m": 4, "n": 4, "k": 3, "kl": 1, "ku": 1, "nrhs": 3, "batchCount": 2, "batchSize": 2, "rows": 4, "cols": 4,
+         "elemSize": 4, "group_count": 1, "smCountTarget": 8, "type": 0, "computeType": 68, "algo": -1, "mode": 0}
 GROUP_ARRAYS = {"transa_array": 0, "transb_array": 0, "m_array": 4, "n_array": 4, "k_array": 3, "lda_array": 4,
                 "ldb_array": 4, "ldc_array": 4, "group_size": 1}
 RESULTS = {"result", "a", "b", "c", "s", "d1", "d2", "x1", "y1", "param", "value", "version", "streamId", "userCallback"}
@@ -95,6 +95,11 @@ def legal(parameter, names, kept):
         return ones(kept, "double" if is_double(parameter) else "uint16_t" if "half" in parameter.text else "float")
     if name == "hostPtr" or (name in ("x", "A") and "Set" in names) or (name in ("y", "B") and "Get" in names):
         return ones(kept, "float")
+    if name in ("P", "devIpiv"):
+        return ffi.NULL
+    if name == "info" and "host info" in names:
+        kept.append(memory := ffi.new("int *"))
+        return memory
     if kind.item.kind == "pointer" or name in ("Aarray", "Barray", "Carray", "xarray", "yarray"):
         return table(kept)
     return device(kept)
@@ -104,6 +109,7 @@ def arguments(function, changes, kept):
     """Legal arguments by name, with changes: values, or functions of the other arguments."""
     known = prototype("maca", function).parameters
     marks = [word for word in ("Set", "Get") if f"mcblas{word}Vector" in function or f"mcblas{word}Matrix" in function]
+    marks += ["host info"] if function.endswith(("getrsBatched", "geqrfBatched", "gelsBatched")) else []
     marks += ["Destroy"] if function == "mcblasDestroy" else []
     found = {parameter.name: legal(parameter, marks, kept) for parameter in known}
     if function == "mcblasCgemmEx":
@@ -157,7 +163,7 @@ def on_second_device(found, kept):
 
 
 BYTES_OF_8 = {"Atype": 3, "Btype": 3, "Ctype": 10, "computeType": 72, "lda": 4, "ldb": 4}
-NO_NUMBER = {"type": 9, "computeType": 1, "algo": 50, "trans": 3, "transa": 3, "transb": 3}
+NO_NUMBER = {"n": 33, "type": 9, "computeType": 1, "algo": 50, "trans": 3, "transa": 3, "transb": 3}
 
 
 def breaking(function, parameter, rule):
