@@ -10,7 +10,9 @@ KINDS = {"TYPE": "uint32_t", "ORDER": "int32_t", "ROWS": "uint64_t", "COLS": "ui
          "SCALE_TYPE": "int32_t", "POINTER_MODE": "int32_t", "TRANSA": "int32_t", "TRANSB": "int32_t", "TRANSC": "int32_t",
          "FILL_MODE": "int32_t", "EPILOGUE": "uint32_t", "BIAS_POINTER": "void *", "BIAS_BATCH_STRIDE": "int64_t",
          "A_SCALE_POINTER": "void *", "B_SCALE_POINTER": "void *", "C_SCALE_POINTER": "void *", "D_SCALE_POINTER": "void *",
-         "AMAX_D_POINTER": "void *", "FAST_ACCUM": "int8_t", "BIAS_DATA_TYPE": "int32_t"}
+         "AMAX_D_POINTER": "void *", "FAST_ACCUM": "int8_t", "EPILOGUE_AUX_POINTER": "void *", "EPILOGUE_AUX_LD": "int64_t",
+         "EPILOGUE_AUX_DATA_TYPE": "int32_t", "EPILOGUE_AUX_BATCH_STRIDE": "int64_t", "EPILOGUE_AUX_AMAX_POINTER": "void *",
+         "BIAS_DATA_TYPE": "int32_t"}
 
 
 def assign(prefix: str, setter, thing, attributes: dict):

@@ -176,6 +176,34 @@ def test_epilogues(name, dtype, order):
     close(out, formula(a @ b + (bias[:, None] if has_bias else 0)), dtype)
 
 
+def gelu_slope(x):
+    """By finite differences."""
+    return (gelu(x + 1e-6) - gelu(x - 1e-6)) / 2e-6
+
+
+@pytest.mark.parametrize("name", ["GELU_AUX", "GELU_AUX_BIAS", "DGELU"])
+@pytest.mark.parametrize("dtype, order", [("float32", COL), ("float32", ROW), ("float16", COL)])
+def test_epilogues_with_a_matrix(name, dtype, order):
+    """`order` is that of A and B."""
+    m, n, k, leading = 70, 300, 5, 80
+    shapes = [(m, k), (k, n), (m,), (leading, n)]
+    a, b, bias, kept = (stored(drawn(shape, "float64", i), dtype) for i, shape in enumerate(shapes))
+    devices = [Device(bias), Device(aux := kept.copy(order="F"))]
+    out = multiply(a, b, np.full((m, n), np.nan, dtype), dtype, orders=(order, order, COL), given=dtype,
+                   EPILOGUE=getattr(lib, f"MCBLASLT_EPILOGUE_{name}"), BIAS_POINTER=devices[0].address,
+                   EPILOGUE_AUX_POINTER=devices[1].address, EPILOGUE_AUX_LD=leading)
+    devices[1].end()
+    a, b, bias = (x.astype(np.float64) for x in (a, b, bias))
+    before = a @ b + (bias[:, None] if name.endswith("BIAS") else 0)
+    if name == "DGELU":
+        assert (aux == kept).all()
+        close(out, before * gelu_slope(kept[:m].astype(np.float64)), dtype)
+    else:
+        close(aux[:m], before, dtype)
+        close(out, gelu(before), dtype)
+        assert (aux[m:] == kept[m:]).all()
+
+
 def test_batches_and_factors_on_the_device():
     m, n, k, count = 3, 4, 5, 6
     a, b = drawn((m * k,), "float32", 1), drawn((count, k * n), "float32", 2)

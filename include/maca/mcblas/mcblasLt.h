@@ -41,9 +41,9 @@ typedef enum mcblasLtMatmulDescAttributes_t {
     MCBLASLT_MATMUL_DESC_EPILOGUE = 7,            /* uint32: mcblasLtEpilogue_t */
     MCBLASLT_MATMUL_DESC_BIAS_POINTER = 8,        /* pointer: device memory, one element for each row of D */
     MCBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE = 10,  /* int64: elements between the biases of a batch */
-    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11,       /* pointer; of the auxiliary matrix all is kept only */
-    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,            /* int64 */
-    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE = 13,  /* int64 */
+    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11,       /* pointer: device memory, a matrix of D's shape in order COL */
+    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,            /* int64: a multiple of 8, at least D's rows */
+    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE = 13,  /* int64: elements between the matrices of a batch */
     MCBLASLT_MATMUL_DESC_ALPHA_VECTOR_BATCH_STRIDE = 14,  /* int64: kept */
     MCBLASLT_MATMUL_DESC_SM_COUNT_TARGET = 15,            /* int32: kept */
     MCBLASLT_MATMUL_DESC_A_SCALE_POINTER = 17,    /* pointer: device memory, one float */
@@ -51,9 +51,9 @@ typedef enum mcblasLtMatmulDescAttributes_t {
     MCBLASLT_MATMUL_DESC_C_SCALE_POINTER = 19,    /* pointer */
     MCBLASLT_MATMUL_DESC_D_SCALE_POINTER = 20,    /* pointer: only NULL */
     MCBLASLT_MATMUL_DESC_AMAX_D_POINTER = 21,     /* pointer: only NULL */
-    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE = 22,     /* int32 */
-    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER = 23, /* pointer */
-    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER = 24,  /* pointer */
+    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE = 22,     /* int32: only D's type, or -1, which is the same */
+    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER = 23, /* pointer: only NULL */
+    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER = 24,  /* pointer: only NULL */
     MCBLASLT_MATMUL_DESC_FAST_ACCUM = 25,         /* int8: kept; sums are those of float */
     MCBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26      /* int32: macaDataType_t, -1 for that of D */
 } mcblasLtMatmulDescAttributes_t;
@@ -92,7 +92,8 @@ typedef enum mcblasLtPointerMode_t {
     MCBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST = 4
 } mcblasLtPointerMode_t;
 
-/* GELU is its form with tanh. The forms with AUX, gradients and reductions are known, but not supported. */
+/* GELU is its form with tanh. GELU_AUX: what GELU takes goes to the auxiliary matrix, too; DGELU: D is the product times the
+ * slope of GELU at the auxiliary matrix. RELU_AUX, DRELU and the gradients of biases are known, but not supported. */
 typedef enum mcblasLtEpilogue_t {
     MCBLASLT_EPILOGUE_DEFAULT = 1,
     MCBLASLT_EPILOGUE_RELU = 2,

@@ -9,7 +9,7 @@
 typedef struct Epilogue {
     ProductActivation activation;
     DType compute;
-    const View *bias;
+    const View *bias, *aux;
 } Epilogue;
 
 KERNEL_CLONES static void activate_float(ProductActivation activation, float *values, int64_t count)
@@ -32,8 +32,44 @@ KERNEL_CLONES static void activate_double(ProductActivation activation, double *
     }
 }
 
+/* values *= the slope of GELU at the numbers of `at`. */
+static void multiply_by_slope(DType compute, void *values, const void *at, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        if (compute == DTYPE_FLOAT32) {
+            ((float *)values)[i] *= gelu_tanh_slope_float(((const float *)at)[i]);
+        } else {
+            ((double *)values)[i] *= gelu_tanh_slope_double(((const double *)at)[i]);
+        }
+    }
+}
+
+/* Elements of a view of the result's shape that lie under a line of a tile. */
+typedef struct Under {
+    char *data; /* NULL: there is no view */
+    DType dtype;
+    int64_t step;
+} Under;
+
+static Under under_line(const View *view, const MatmulTile *tile, int64_t row, int64_t column, bool along_rows)
+{
+    Under under = {.dtype = view->dtype};
+    if (!us_view_is_absent(view)) {
+        under.step = view->strides[along_rows ? 2 : 1];
+        under.data = (char *)view->data + (tile->batch * view->strides[0] + (tile->row + row) * view->strides[1] +
+                                           (tile->column + column) * view->strides[2]) *
+                                              (int64_t)us_dtype_size(view->dtype);
+    }
+    return under;
+}
+
+static char *element_under(const Under *under, int64_t index)
+{
+    return under->data + index * under->step * (int64_t)us_dtype_size(under->dtype);
+}
+
 /* A line of the tile, along the axis whose stride is 1. */
-static void finish_line(const Epilogue *epilogue, char *values, const char *bias, int64_t bias_step, int64_t count)
+static void finish_line(const Epilogue *epilogue, char *values, const Under *bias, const Under *aux, int64_t count)
 {
     static const double one[2] = {1, 0};
     char line[LINE_ELEMENTS * LARGEST_ELEMENT];
@@ -41,11 +77,17 @@ static void finish_line(const Epilogue *epilogue, char *values, const char *bias
     for (int64_t first = 0; first < count; first += LINE_ELEMENTS) {
         const int64_t length = least(count - first, LINE_ELEMENTS);
         char *place = values + first * (int64_t)us_dtype_size(compute);
-        if (bias != NULL) {
-            const DType dtype = epilogue->bias->dtype;
-            us_line_load(compute, line, bias + first * bias_step * (int64_t)us_dtype_size(dtype), dtype, bias_step,
-                         length, false);
+        if (bias->data != NULL) {
+            us_line_load(compute, line, element_under(bias, first), bias->dtype, bias->step, length, false);
             us_line_blend(compute, place, one, line, one, length);
+        }
+        if (epilogue->activation == ACTIVATION_GELU_TANH_SLOPE) {
+            us_line_load(compute, line, element_under(aux, first), aux->dtype, aux->step, length, false);
+            multiply_by_slope(compute, place, line, length);
+            continue;
+        }
+        if (aux->data != NULL) {
+            us_line_store(compute, element_under(aux, first), aux->dtype, aux->step, place, length);
         }
         if (compute == DTYPE_FLOAT32) {
             activate_float(epilogue->activation, (float *)place, length);
@@ -58,22 +100,14 @@ static void finish_line(const Epilogue *epilogue, char *values, const char *bias
 static void finish(const void *context, const MatmulTile *tile)
 {
     const Epilogue *epilogue = context;
-    const View *bias = epilogue->bias;
     const bool along_rows = tile->column_stride == 1;
     const int64_t lines = along_rows ? tile->rows : tile->columns, count = along_rows ? tile->columns : tile->rows;
     for (int64_t line = 0; line < lines; line++) {
         const int64_t row = along_rows ? line : 0, column = along_rows ? 0 : line;
         const int64_t offset = row * tile->row_stride + column * tile->column_stride;
-        const char *from = NULL;
-        int64_t step = 0;
-        if (!us_view_is_absent(bias)) {
-            step = bias->strides[along_rows ? 2 : 1];
-            from = (const char *)bias->data + (tile->batch * bias->strides[0] + (tile->row + row) * bias->strides[1] +
-                                               (tile->column + column) * bias->strides[2]) *
-                                                  (int64_t)us_dtype_size(bias->dtype);
-        }
-        finish_line(epilogue, (char *)tile->values + offset * (int64_t)us_dtype_size(epilogue->compute), from, step,
-                    count);
+        const Under bias = under_line(epilogue->bias, tile, row, column, along_rows);
+        const Under aux = under_line(epilogue->aux, tile, row, column, along_rows);
+        finish_line(epilogue, (char *)tile->values + offset * (int64_t)us_dtype_size(epilogue->compute), &bias, &aux, count);
     }
 }
 
@@ -86,14 +120,14 @@ static double factor_of(const View *view)
     return factor;
 }
 
-enum { A, B, BIAS = 6, FACTOR_A, FACTOR_B, FACTOR_OF_ADDEND, VIEWS };
+enum { A, B, BIAS = 6, FACTOR_A, FACTOR_B, FACTOR_OF_ADDEND, AUX, VIEWS };
 
 static KernelStatus multiply(const View *views, const ProductWithEpilogue *given)
 {
     Matmul product = us_matmul_of_views(views, &given->product);
     const double factor = factor_of(&views[FACTOR_A]) * factor_of(&views[FACTOR_B]);
     const double addend_factor = factor_of(&views[FACTOR_OF_ADDEND]);
-    const Epilogue epilogue = {given->activation, product.compute, &views[BIAS]};
+    const Epilogue epilogue = {given->activation, product.compute, &views[BIAS], &views[AUX]};
     for (int part = 0; part < 2; part++) {
         product.alpha[part] *= factor;
         product.beta[part] *= product.beta[part] != 0 ? addend_factor : 1; /* 0: there may be no addend */

@@ -4,11 +4,17 @@
 
 #include "kernels/matmul/matmul.h"
 
-typedef enum Activation { ACTIVATION_NONE, ACTIVATION_RELU, ACTIVATION_GELU_TANH } ProductActivation;
+typedef enum Activation {
+    ACTIVATION_NONE,
+    ACTIVATION_RELU,
+    ACTIVATION_GELU_TANH,
+    ACTIVATION_GELU_TANH_SLOPE,
+} ProductActivation;
 
 /* The views of us_product, then: bias [batch, m, n], broadcast by strides of 0; factors of A, of B and of the addend, one
- * float each; all four may be absent. c = activation(alpha * factor_a * factor_b * a b + beta * factor * addend + bias),
- * in float32 or float64. */
+ * float each; aux [batch, m, n]; all five may be absent. c = activation(alpha * factor_a * factor_b * a b + beta * factor *
+ * addend + bias), in float32 or float64; what the activation takes is stored in aux. The slope is another thing: there the
+ * sums are multiplied by the slope at what is read from aux. */
 typedef struct ProductWithEpilogue {
     ViewProduct product;
     ProductActivation activation;

@@ -11,9 +11,11 @@ typedef struct LtProduct {
     const GemmTypes *types;
     int64_t m, n, k;
     DType bias_dtype;
-    bool has_bias;
+    bool has_bias, has_aux;
     ProductActivation activation;
 } LtProduct;
+
+enum { AUXILIARY = 128 }; /* the bit of an epilogue that has such a matrix */
 
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
 
@@ -21,7 +23,8 @@ static bool is_supported_epilogue(uint32_t epilogue)
 {
     const uint32_t without_bias = epilogue & ~(uint32_t)MCBLASLT_EPILOGUE_BIAS;
     return epilogue == MCBLASLT_EPILOGUE_DEFAULT || epilogue == MCBLASLT_EPILOGUE_BIAS ||
-           without_bias == MCBLASLT_EPILOGUE_RELU || without_bias == MCBLASLT_EPILOGUE_GELU;
+           without_bias == MCBLASLT_EPILOGUE_RELU || without_bias == MCBLASLT_EPILOGUE_GELU ||
+           without_bias == MCBLASLT_EPILOGUE_GELU_AUX || epilogue == MCBLASLT_EPILOGUE_DGELU;
 }
 
 static void check_shape(Call *call, const char *parameter, const Layout *layout, int64_t rows, int64_t columns)
@@ -41,17 +44,41 @@ static void check_description(Call *call, LtProduct *product)
                desc->transc, desc->fill);
     lt_check_pointer_mode(call, "computeDesc", desc->pointer_mode);
     us_require(call, is_supported_epilogue(desc->epilogue), "computeDesc", "epilogue", MCBLAS_STATUS_NOT_SUPPORTED,
-               "EPILOGUE is %u; supported are DEFAULT, RELU, GELU and BIAS", desc->epilogue);
+               "EPILOGUE is %u; supported are DEFAULT, RELU, GELU and BIAS, GELU_AUX and DGELU", desc->epilogue);
     us_require(call, desc->d_scale == NULL && desc->d_amax == NULL, "computeDesc", "output-scale",
                MCBLAS_STATUS_NOT_SUPPORTED, "D_SCALE_POINTER and AMAX_D_POINTER must be NULL: D is not scaled");
     if (call->status != 0) {
         return;
     }
     product->has_bias = desc->epilogue != MCBLASLT_EPILOGUE_DEFAULT && (desc->epilogue & MCBLASLT_EPILOGUE_BIAS) != 0;
-    product->activation = desc->epilogue & MCBLASLT_EPILOGUE_GELU   ? ACTIVATION_GELU_TANH
+    product->has_aux = (desc->epilogue & AUXILIARY) != 0;
+    product->activation = desc->epilogue == MCBLASLT_EPILOGUE_DGELU ? ACTIVATION_GELU_TANH_SLOPE
+                          : desc->epilogue & MCBLASLT_EPILOGUE_GELU ? ACTIVATION_GELU_TANH
                           : desc->epilogue & MCBLASLT_EPILOGUE_RELU ? ACTIVATION_RELU : ACTIVATION_NONE;
     us_require(call, !product->has_bias || desc->bias != NULL, "computeDesc", "bias", MCBLAS_STATUS_INVALID_VALUE,
                "EPILOGUE is %u, and BIAS_POINTER is NULL", desc->epilogue);
+    us_require(call, !product->has_aux || desc->aux != NULL, "computeDesc", "aux", MCBLAS_STATUS_INVALID_VALUE,
+               "EPILOGUE is %u, and EPILOGUE_AUX_POINTER is NULL", desc->epilogue);
+    us_require(call, !product->has_aux || (desc->aux_scale == NULL && desc->aux_amax == NULL), "computeDesc", "output-scale",
+               MCBLAS_STATUS_NOT_SUPPORTED,
+               "EPILOGUE_AUX_SCALE_POINTER and EPILOGUE_AUX_AMAX_POINTER must be NULL: the matrix is not scaled");
+}
+
+/* The matrix that goes with an activation has D's rows, columns and type. */
+static void check_aux(Call *call, const LtProduct *product)
+{
+    const MatmulDesc *desc = product->desc;
+    if (call->status != 0 || !product->has_aux) {
+        return;
+    }
+    us_require(call, desc->aux_type < 0 || (uint32_t)desc->aux_type == product->d->type, "computeDesc", "aux-type",
+               MCBLAS_STATUS_NOT_SUPPORTED, "EPILOGUE_AUX_DATA_TYPE is %d, D has %u: it has to be the same", desc->aux_type,
+               product->d->type);
+    us_require(call, product->d->order == MCBLASLT_ORDER_COL, "computeDesc", "aux-order", MCBLAS_STATUS_NOT_SUPPORTED,
+               "the auxiliary matrix goes with a D in order COL");
+    us_require(call, desc->aux_leading >= product->m && desc->aux_leading % 8 == 0, "computeDesc", "aux-leading",
+               MCBLAS_STATUS_INVALID_VALUE, "EPILOGUE_AUX_LD is %lld: it has to be a multiple of 8 and at least %lld",
+               (long long)desc->aux_leading, (long long)product->m);
 }
 
 static void check_types(Call *call, LtProduct *product)
@@ -111,6 +138,7 @@ static LtProduct check_product(Call *call, mcblasLtHandle_t handle, const char *
                product.c->batch == product.d->batch, "Ddesc", "batch", MCBLAS_STATUS_INVALID_VALUE,
                "batch counts of A, B, C, D are %d, %d, %d, %d: they must be equal", product.a->batch, product.b->batch,
                product.c->batch, product.d->batch);
+    check_aux(call, &product);
     return product;
 }
 
@@ -168,6 +196,13 @@ mcblasStatus_t mcblasLtMatmul(mcblasLtHandle_t lightHandle, mcblasLtMatmulDesc_t
         bias.strides[1] = 1;
         bias.strides[2] = 0;
     }
+    View aux = us_view_absent();
+    if (product.has_aux) {
+        aux = d;
+        aux.data = desc->aux;
+        aux.strides[0] = desc->aux_stride;
+        aux.strides[2] = desc->aux_leading;
+    }
     const View a_factor = factor_view(desc->a_scale), b_factor = factor_view(desc->b_scale);
     const View c_factor = factor_view(desc->c_scale);
     Launch launch;
@@ -182,6 +217,8 @@ mcblasStatus_t mcblasLtMatmul(mcblasLtHandle_t lightHandle, mcblasLtMatmulDesc_t
     us_launch_view(&launch, "A_SCALE_POINTER", &a_factor);
     us_launch_view(&launch, "B_SCALE_POINTER", &b_factor);
     us_launch_view(&launch, "C_SCALE_POINTER", &c_factor);
+    us_launch_access(&launch, "EPILOGUE_AUX_POINTER", &aux,
+                     product.activation == ACTIVATION_GELU_TANH_SLOPE ? VIEW_READ : VIEW_WRITE);
     us_launch_kernel(&launch, us_product_with_epilogue, &attributes, sizeof attributes);
     lt_submit(&call, &launch, stream);
     return us_call_end(&call);

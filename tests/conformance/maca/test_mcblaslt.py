@@ -54,6 +54,10 @@ def desc_changes(**attributes):
     return lambda: lt.description(**attributes)
 
 
+def with_aux(**attributes):
+    return lambda: lt.description(**{"EPILOGUE": 160, "EPILOGUE_AUX_POINTER": memory(), "EPILOGUE_AUX_LD": 8} | attributes)
+
+
 # (parameter, rule) -> what takes the place of which arguments in the refused call.
 CHANGES = {
     ("TRANSA", "range"): {"Desc": desc_changes(TRANSA=3)}, ("TRANSB", "range"): {"Desc": desc_changes(TRANSB=3)},
@@ -64,6 +68,10 @@ CHANGES = {
     ("computeDesc", "bias"): {"Desc": desc_changes(EPILOGUE=4)},
     ("D", "in-place"): {"Ddesc": lambda: lt.layout(0, 4, 4, ORDER=1)},
     ("computeDesc", "bias-type"): {"Desc": lambda: lt.description(EPILOGUE=4, BIAS_POINTER=memory(), BIAS_DATA_TYPE=3)},
+    ("computeDesc", "aux"): {"Desc": desc_changes(EPILOGUE=160, EPILOGUE_AUX_LD=8)},
+    ("computeDesc", "aux-leading"): {"Desc": with_aux(EPILOGUE_AUX_LD=4)},
+    ("computeDesc", "aux-type"): {"Desc": with_aux(EPILOGUE_AUX_DATA_TYPE=2)},
+    ("computeDesc", "aux-order"): {"Desc": with_aux(), "Ddesc": lambda: lt.layout(0, 4, 4, ORDER=1)},
     ("Adesc", "combination"): {"Desc": desc_changes(compute=70)},
     ("Ddesc", "batch"): {"Ddesc": lambda: lt.layout(0, 4, 4, BATCH_COUNT=2)},
 }
