@@ -204,6 +204,24 @@ def test_epilogues_with_a_matrix(name, dtype, order):
         assert (aux[m:] == kept[m:]).all()
 
 
+@pytest.mark.parametrize("name", ["BGRADA", "BGRADB"])
+@pytest.mark.parametrize("dtype, order", [("float32", COL), ("float32", ROW), ("float16", COL), ("bfloat16", COL)])
+@pytest.mark.parametrize("transa, transb", [(N, N), (T, T)])
+def test_gradients_of_biases(name, dtype, order, transa, transb):
+    """Small integers: sums are exact, and rounded once."""
+    m, n, k = 7, 5, 300
+    rng = np.random.default_rng(4)
+    a, b = rng.integers(-3, 4, (m, k)), rng.integers(-3, 4, (k, n))
+    sums = a.sum(1) if name == "BGRADA" else b.sum(0)
+    device = Device(out := np.ascontiguousarray(stored(np.full(len(sums) + 1, 77), dtype)))
+    d = multiply(stored(op(a, transa), dtype), stored(op(b, transb), dtype), stored(np.zeros((m, n)), dtype), dtype, 2,
+                 orders=(order, order, COL), TRANSA=transa, TRANSB=transb, BIAS_POINTER=device.address,
+                 EPILOGUE=getattr(lib, f"MCBLASLT_EPILOGUE_{name}"))
+    device.end()
+    assert (out == stored(np.append(sums, 77), dtype)).all()
+    assert (d == stored(2 * (a @ b), dtype)).all()
+
+
 def test_batches_and_factors_on_the_device():
     m, n, k, count = 3, 4, 5, 6
     a, b = drawn((m * k,), "float32", 1), drawn((count, k * n), "float32", 2)

@@ -93,7 +93,8 @@ typedef enum mcblasLtPointerMode_t {
 } mcblasLtPointerMode_t;
 
 /* GELU is its form with tanh. GELU_AUX: what GELU takes goes to the auxiliary matrix, too; DGELU: D is the product times the
- * slope of GELU at the auxiliary matrix. RELU_AUX, DRELU and the gradients of biases are known, but not supported. */
+ * slope of GELU at the auxiliary matrix. BGRADA, BGRADB: D is the product, and the sums over k of op(A)'s rows (m of them), of
+ * op(B)'s columns (n), are written to BIAS_POINTER. RELU_AUX, DRELU and DGELU_BGRAD are known, but not supported. */
 typedef enum mcblasLtEpilogue_t {
     MCBLASLT_EPILOGUE_DEFAULT = 1,
     MCBLASLT_EPILOGUE_RELU = 2,

@@ -122,6 +122,30 @@ static double factor_of(const View *view)
 
 enum { A, B, BIAS = 6, FACTOR_A, FACTOR_B, FACTOR_OF_ADDEND, AUX, VIEWS };
 
+/* Along `axis` of an operand, in double, whose sums are rounded once. */
+static void sum_operand(const View *operand, int axis, const View *sums)
+{
+    const int kept = 3 - axis;
+    const int64_t size = (int64_t)us_dtype_size(operand->dtype), sum_size = (int64_t)us_dtype_size(sums->dtype);
+    double line[LINE_ELEMENTS];
+    for (int64_t at = 0; at < operand->shape[0] * operand->shape[kept]; at++) {
+        const int64_t batch = at / operand->shape[kept], index = at % operand->shape[kept];
+        const char *from = (const char *)operand->data +
+                           (batch * operand->strides[0] + index * operand->strides[kept]) * size;
+        double sum = 0;
+        for (int64_t first = 0; first < operand->shape[axis]; first += LINE_ELEMENTS) {
+            const int64_t length = least(operand->shape[axis] - first, LINE_ELEMENTS);
+            us_line_load(DTYPE_FLOAT64, line, from + first * operand->strides[axis] * size, operand->dtype,
+                         operand->strides[axis], length, false);
+            for (int64_t i = 0; i < length; i++) {
+                sum += line[i];
+            }
+        }
+        us_line_store(DTYPE_FLOAT64, (char *)sums->data + (batch * sums->strides[0] + index * sums->strides[1]) * sum_size,
+                      sums->dtype, 1, &sum, 1);
+    }
+}
+
 static KernelStatus multiply(const View *views, const ProductWithEpilogue *given)
 {
     Matmul product = us_matmul_of_views(views, &given->product);
@@ -132,7 +156,11 @@ static KernelStatus multiply(const View *views, const ProductWithEpilogue *given
         product.alpha[part] *= factor;
         product.beta[part] *= product.beta[part] != 0 ? addend_factor : 1; /* 0: there may be no addend */
     }
-    if (given->activation != ACTIVATION_NONE || !us_view_is_absent(&views[BIAS])) {
+    if (given->gradient == BIAS_GRADIENT_OF_A) {
+        sum_operand(&views[A], 2, &views[BIAS]);
+    } else if (given->gradient == BIAS_GRADIENT_OF_B) {
+        sum_operand(&views[B], 1, &views[BIAS]);
+    } else if (given->activation != ACTIVATION_NONE || !us_view_is_absent(&views[BIAS])) {
         product.finish = finish;
         product.finish_context = &epilogue;
     }

@@ -11,6 +11,9 @@ typedef enum Activation {
     ACTIVATION_GELU_TANH_SLOPE,
 } ProductActivation;
 
+/* Sums over k of a's rows or of b's columns, which are stored where the bias would be: [batch, m] or [batch, n]. */
+typedef enum BiasGradient { BIAS_GRADIENT_NONE, BIAS_GRADIENT_OF_A, BIAS_GRADIENT_OF_B } BiasGradient;
+
 /* The views of us_product, then: bias [batch, m, n], broadcast by strides of 0; factors of A, of B and of the addend, one
  * float each; aux [batch, m, n]; all five may be absent. c = activation(alpha * factor_a * factor_b * a b + beta * factor *
  * addend + bias), in float32 or float64; what the activation takes is stored in aux. The slope is another thing: there the
@@ -18,6 +21,7 @@ typedef enum Activation {
 typedef struct ProductWithEpilogue {
     ViewProduct product;
     ProductActivation activation;
+    BiasGradient gradient; /* without an activation */
     bool e4m3; /* a and b, [batch, m, k] and [batch, k, n], are bytes of such numbers (kernels/matmul/e4m3.h) */
 } ProductWithEpilogue;
 Kernel us_product_with_epilogue;

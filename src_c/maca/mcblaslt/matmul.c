@@ -13,6 +13,7 @@ typedef struct LtProduct {
     DType bias_dtype;
     bool has_bias, has_aux;
     ProductActivation activation;
+    BiasGradient gradient;
 } LtProduct;
 
 enum { AUXILIARY = 128 }; /* the bit of an epilogue that has such a matrix */
@@ -24,7 +25,8 @@ static bool is_supported_epilogue(uint32_t epilogue)
     const uint32_t without_bias = epilogue & ~(uint32_t)MCBLASLT_EPILOGUE_BIAS;
     return epilogue == MCBLASLT_EPILOGUE_DEFAULT || epilogue == MCBLASLT_EPILOGUE_BIAS ||
            without_bias == MCBLASLT_EPILOGUE_RELU || without_bias == MCBLASLT_EPILOGUE_GELU ||
-           without_bias == MCBLASLT_EPILOGUE_GELU_AUX || epilogue == MCBLASLT_EPILOGUE_DGELU;
+           without_bias == MCBLASLT_EPILOGUE_GELU_AUX || epilogue == MCBLASLT_EPILOGUE_DGELU ||
+           epilogue == MCBLASLT_EPILOGUE_BGRADA || epilogue == MCBLASLT_EPILOGUE_BGRADB;
 }
 
 static void check_shape(Call *call, const char *parameter, const Layout *layout, int64_t rows, int64_t columns)
@@ -44,13 +46,15 @@ static void check_description(Call *call, LtProduct *product)
                desc->transc, desc->fill);
     lt_check_pointer_mode(call, "computeDesc", desc->pointer_mode);
     us_require(call, is_supported_epilogue(desc->epilogue), "computeDesc", "epilogue", MCBLAS_STATUS_NOT_SUPPORTED,
-               "EPILOGUE is %u; supported are DEFAULT, RELU, GELU and BIAS, GELU_AUX and DGELU", desc->epilogue);
+               "EPILOGUE is %u; supported are DEFAULT, RELU, GELU and BIAS, GELU_AUX, DGELU, BGRADA, BGRADB", desc->epilogue);
     us_require(call, desc->d_scale == NULL && desc->d_amax == NULL, "computeDesc", "output-scale",
                MCBLAS_STATUS_NOT_SUPPORTED, "D_SCALE_POINTER and AMAX_D_POINTER must be NULL: D is not scaled");
     if (call->status != 0) {
         return;
     }
-    product->has_bias = desc->epilogue != MCBLASLT_EPILOGUE_DEFAULT && (desc->epilogue & MCBLASLT_EPILOGUE_BIAS) != 0;
+    product->gradient = desc->epilogue == MCBLASLT_EPILOGUE_BGRADA   ? BIAS_GRADIENT_OF_A
+                        : desc->epilogue == MCBLASLT_EPILOGUE_BGRADB ? BIAS_GRADIENT_OF_B : BIAS_GRADIENT_NONE;
+    product->has_bias = (desc->epilogue & MCBLASLT_EPILOGUE_BIAS) != 0 || product->gradient != BIAS_GRADIENT_NONE;
     product->has_aux = (desc->epilogue & AUXILIARY) != 0;
     product->activation = desc->epilogue == MCBLASLT_EPILOGUE_DGELU ? ACTIVATION_GELU_TANH_SLOPE
                           : desc->epilogue & MCBLASLT_EPILOGUE_GELU ? ACTIVATION_GELU_TANH
@@ -171,7 +175,7 @@ mcblasStatus_t mcblasLtMatmul(mcblasLtHandle_t lightHandle, mcblasLtMatmulDesc_t
     ProductWithEpilogue attributes = {
         .product = {.compute = compute, .conjugated_a = product.desc->transa == MCBLAS_OP_C,
                     .conjugated_b = product.desc->transb == MCBLAS_OP_C},
-        .activation = product.activation,
+        .activation = product.activation, .gradient = product.gradient,
         .e4m3 = product.types->ab == MACA_R_8F_E4M3,
     };
     const MatmulDesc *desc = product.desc;
@@ -196,6 +200,10 @@ mcblasStatus_t mcblasLtMatmul(mcblasLtHandle_t lightHandle, mcblasLtMatmulDesc_t
         bias.strides[1] = 1;
         bias.strides[2] = 0;
     }
+    if (product.gradient != BIAS_GRADIENT_NONE) {
+        bias.rank = 2;
+        bias.shape[1] = product.gradient == BIAS_GRADIENT_OF_A ? product.m : product.n;
+    }
     View aux = us_view_absent();
     if (product.has_aux) {
         aux = d;
@@ -213,7 +221,7 @@ mcblasStatus_t mcblasLtMatmul(mcblasLtHandle_t lightHandle, mcblasLtMatmulDesc_t
     us_launch_access(&launch, "D", &d, VIEW_WRITE);
     us_launch_view(&launch, "alpha", &factors[0]);
     us_launch_view(&launch, "beta", &factors[1]);
-    us_launch_view(&launch, "BIAS_POINTER", &bias);
+    us_launch_access(&launch, "BIAS_POINTER", &bias, product.gradient == BIAS_GRADIENT_NONE ? VIEW_READ : VIEW_WRITE);
     us_launch_view(&launch, "A_SCALE_POINTER", &a_factor);
     us_launch_view(&launch, "B_SCALE_POINTER", &b_factor);
     us_launch_view(&launch, "C_SCALE_POINTER", &c_factor);

@@ -63,7 +63,7 @@ CHANGES = {
     ("TRANSA", "range"): {"Desc": desc_changes(TRANSA=3)}, ("TRANSB", "range"): {"Desc": desc_changes(TRANSB=3)},
     ("computeDesc", "form"): {"Desc": desc_changes(FILL_MODE=0)},
     ("computeDesc", "pointer-mode"): {"Desc": desc_changes(POINTER_MODE=2)},
-    ("computeDesc", "epilogue"): {"Desc": desc_changes(EPILOGUE=256)},
+    ("computeDesc", "epilogue"): {"Desc": desc_changes(EPILOGUE=130)},
     ("computeDesc", "output-scale"): {"Desc": lambda: lt.description(D_SCALE_POINTER=memory())},
     ("computeDesc", "bias"): {"Desc": desc_changes(EPILOGUE=4)},
     ("D", "in-place"): {"Ddesc": lambda: lt.layout(0, 4, 4, ORDER=1)},
