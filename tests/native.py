@@ -34,11 +34,12 @@ def compiled() -> pathlib.Path | str:
     """The objects that the installation of this checkout has left, when no source is younger; "" otherwise."""
     written = (file for file in (ROOT / "src_c").rglob("*") if file.suffix in (".c", ".h", ".inc"))
     newest = max(file.stat().st_mtime for file in written)
-    sources = {"understudy": ROOT.glob("src_c/kernels/**/*.c"), "opapi_common": ROOT.glob("src_c/ascend/opapi/*.c")}
-    names = [f"{target}.dir/{source.relative_to(ROOT)}.o" for target, files in sources.items() for source in files]
+    kernels, families = ROOT.glob("src_c/kernels/**/*.c"), ROOT.glob("src_c/ascend/opapi/*.c")
+    wanted = [(source.relative_to(ROOT), ("level_base", "understudy")) for source in kernels]
+    wanted += [(source.relative_to(ROOT), ("opapi_common",)) for source in families]
     for folder in BUILDS.glob("*/objects/CMakeFiles"):
-        objects = [folder / name for name in names]
-        if all(file.exists() and file.stat().st_mtime > newest for file in objects):
+        choices = [[folder / f"{target}.dir" / f"{source}.o" for target in targets] for source, targets in wanted]
+        if all(any(file.exists() and file.stat().st_mtime > newest for file in files) for files in choices):
             return folder
     return ""
 

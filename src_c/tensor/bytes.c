@@ -3,13 +3,20 @@
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 
-#define TYPES "tensor/bytes.inc"
-#include "tensor/instantiate.inc"
+#include "tensor/lanes.inc"
 
-#define LOOP_OF(level) store_bytes_##level
-
+/* Truncated and saturated, NaN gives 0 (see lane.h). */
 void us_store_bytes(int8_t *to, const float *from, int64_t count)
 {
-    static void (*const levels[LEVEL_COUNT])(int8_t *, const float *, int64_t) = {US_EACH_LEVEL(LOOP_OF)};
-    levels[us_level()](to, from, count);
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        store_int8(to + i, from + i);
+    }
+    if (i < count) {
+        float padded[LANES] = {0};
+        int8_t stored[LANES];
+        memcpy(padded, from + i, (size_t)(count - i) * sizeof *from);
+        store_int8(stored, padded);
+        memcpy(to + i, stored, (size_t)(count - i));
+    }
 }

@@ -7,7 +7,7 @@
 #define LOOPS "tensor/convert_lanes.inc"
 #include "tensor/instantiate.inc"
 
-/* Unit-stride conversions between the floating types and float or double, by level. */
+/* Unit-stride conversions between the floating types and float or double. */
 typedef struct ArrayConversions {
     void (*load)(float *to, const void *from, int64_t count);
     void (*store)(void *to, const float *from, int64_t count);
@@ -15,15 +15,12 @@ typedef struct ArrayConversions {
     void (*store_doubles)(void *to, const double *from, int64_t count);
 } ArrayConversions;
 
-#define ARRAYS_OF(type, level) \
-    {load_array_##type##_##level, store_array_##type##_##level, load_doubles_##type##_##level, \
-     store_doubles_##type##_##level}
+#define ARRAYS_OF(type) {load_array_##type, store_array_##type, load_doubles_##type, store_doubles_##type}
 
-#define ARRAYS_OF_LEVEL(level) \
-    {[DTYPE_FLOAT32] = ARRAYS_OF(float, level), [DTYPE_FLOAT16] = ARRAYS_OF(half, level), \
-     [DTYPE_BFLOAT16] = ARRAYS_OF(bfloat, level), [DTYPE_FLOAT64] = ARRAYS_OF(double, level)}
-
-static const ArrayConversions arrays[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {US_EACH_LEVEL(ARRAYS_OF_LEVEL)};
+static const ArrayConversions arrays[DTYPE_FLOAT64 + 1] = {
+    [DTYPE_FLOAT32] = ARRAYS_OF(float), [DTYPE_FLOAT16] = ARRAYS_OF(half), [DTYPE_BFLOAT16] = ARRAYS_OF(bfloat),
+    [DTYPE_FLOAT64] = ARRAYS_OF(double),
+};
 
 static bool is_array(Lane lane, DType dtype, int64_t stride, int64_t count)
 {
@@ -36,7 +33,7 @@ bool us_load_array(Lane lane, void *to, const void *from, DType dtype, int64_t s
     if (!is_array(lane, dtype, stride, count)) {
         return false;
     }
-    const ArrayConversions *conversions = &arrays[us_level()][dtype];
+    const ArrayConversions *conversions = &arrays[dtype];
     if (lane == LANE_FLOAT) {
         conversions->load(to, from, count);
     } else {
@@ -54,7 +51,7 @@ bool us_store_array(Lane lane, void *to, DType dtype, int64_t stride, const void
     if (!is_array(lane, dtype, stride, count)) {
         return false;
     }
-    const ArrayConversions *conversions = &arrays[us_level()][dtype];
+    const ArrayConversions *conversions = &arrays[dtype];
     if (lane == LANE_FLOAT) {
         conversions->store(to, from, count);
     } else {

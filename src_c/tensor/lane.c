@@ -1,6 +1,5 @@
 #include "tensor/lane.h"
 
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/convert_arrays.h"
 

@@ -7,7 +7,7 @@
 
 static Level best_level(void)
 {
-#ifdef US_HAS_LEVELS
+#ifdef UNDERSTUDY_LEVELS
     __builtin_cpu_init();
     if (__builtin_cpu_supports("x86-64-v4")) {
         return LEVEL_V4;
@@ -21,7 +21,7 @@ static Level best_level(void)
 
 int64_t us_fetch_ahead(int64_t bytes)
 {
-#ifdef US_HAS_LEVELS
+#ifdef __x86_64__
     __builtin_cpu_init();
     return __builtin_cpu_is("amd") ? 0 : bytes;
 #else
@@ -42,3 +42,15 @@ Level us_level(void)
     }
     return (Level)level;
 }
+
+#ifdef UNDERSTUDY_LEVELS
+/* Where calls from outside go, made by src_c/generate/levels.py: the functions of each level, and the row in use. */
+extern const void *const *const us_level_rows[LEVEL_COUNT];
+extern const void *const *us_level_row;
+
+/* Before other constructors, which may call a kernel. */
+__attribute__((constructor(101))) static void choose_level(void)
+{
+    us_level_row = us_level_rows[us_level()];
+}
+#endif

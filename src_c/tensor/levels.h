@@ -1,30 +1,40 @@
-/* Instruction-set levels chosen at run time, where a loop needs more than clones.h gives: conversions of 16-bit types by
- * instructions, and a level that tests can choose. A file with loops is instantiated for all types and levels by
+/* Instruction-set levels. Sources with loops (src_c/kernels/FAMILY and some of this folder) are ordinary C and are compiled
+ * once for each level; a call of one of their functions from outside goes to the best level of this machine, their calls
+ * among each other stay in the level. What a level's instructions allow is known to the compiler: __AVX512F__, __AVX2__.
+ * Loops for several types are written once, too, in a file that is included for each of them:
  *     #define LOOPS "kernels/some.inc"
  *     #include "tensor/instantiate.inc"
- * which makes NAME(function) = function_<type>_<level>. Results are the same on every level. */
+ * which makes NAME(function) = function_<type>. Results are the same on every level. Such a source has no variables and no
+ * global data: there would be one for each level (src_c/generate/levels.py checks it). */
 #ifndef UNDERSTUDY_LEVELS_H
 #define UNDERSTUDY_LEVELS_H
 
 #include <stdint.h>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(UNDERSTUDY_NO_CLONES)
-#define US_HAS_LEVELS 1
-#endif
+#define US_JOIN_NAMES(function, type) function##_##type
+#define US_NAME(function, type) US_JOIN_NAMES(function, type)
 
 typedef enum Level { LEVEL_BASE, LEVEL_V3, LEVEL_V4, LEVEL_COUNT } Level;
 
-/* The entries of a table by level: OF(level), or OF(name, level), names what was instantiated for one. */
-#ifdef US_HAS_LEVELS
-#define US_EACH_LEVEL(OF) [LEVEL_BASE] = OF(base), [LEVEL_V3] = OF(v3), [LEVEL_V4] = OF(v4)
-#define US_EACH_LEVEL_OF(OF, name) [LEVEL_BASE] = OF(name, base), [LEVEL_V3] = OF(name, v3), [LEVEL_V4] = OF(name, v4)
-#else
-#define US_EACH_LEVEL(OF) [LEVEL_BASE] = OF(base)
-#define US_EACH_LEVEL_OF(OF, name) [LEVEL_BASE] = OF(name, base)
-#endif
-
 /* The best level of this machine, or less by UNDERSTUDY_ISA=base|v3|v4. */
 Level us_level(void);
+
+/* Bytes of a vector that fits a register of the level that is compiled: GCC takes longer ones apart, or keeps them in memory. */
+#if defined(__AVX512F__)
+#define REGISTER_BYTES 64
+#elif defined(__AVX2__)
+#define REGISTER_BYTES 32
+#else
+#define REGISTER_BYTES 16
+#endif
+
+/* Where GCC vectorises complex products, and similar sums beside differences, it fuses them with their products, although told
+ * not to (-ffp-contract=off; src_c/generate/levels.py finds such instructions). Functions that have some stay scalar there. */
+#ifdef __FMA__
+#define US_SCALAR __attribute__((optimize("no-tree-vectorize")))
+#else
+#define US_SCALAR
+#endif
 
 /* How many bytes after those that it reads a loop along rows asks for memory: `bytes`, or 0 on processors that find rows by
  * themselves. AMD's (Zen 4) read sums of float32 1.6 times, gradients of softmax 1.2 times as fast when nobody asks beside

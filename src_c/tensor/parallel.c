@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/sysinfo.h>
 
 /* How long a thread looks for work (or for the end of it) before it sleeps. Long enough that a chain of kernels meets
  * warm threads, short enough that it costs nobody else a time slice. Before it wakes a sleeping worker, which costs
@@ -425,4 +426,15 @@ int us_parallel_threads(void)
         atomic_store_explicit(&threads, known, memory_order_relaxed);
     }
     return known;
+}
+
+int us_installed_processors(void)
+{
+    static _Atomic int processors;
+    int count = atomic_load_explicit(&processors, memory_order_relaxed);
+    if (count == 0) {
+        count = get_nprocs_conf();
+        atomic_store_explicit(&processors, count, memory_order_relaxed);
+    }
+    return count;
 }

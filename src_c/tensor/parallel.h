@@ -25,4 +25,7 @@ void us_parallel_alone(bool alone);
 /* Threads used: UNDERSTUDY_THREADS, default the number of processors this process may use. */
 int us_parallel_threads(void);
 
+/* Processors of the machine, whether this process may use them or not. */
+int us_installed_processors(void);
+
 #endif

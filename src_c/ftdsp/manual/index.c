@@ -3,7 +3,6 @@
 #include "ftdsp/manual.h"
 #include "kernels/index/rows.h"
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 #include "tensor/parallel.h"
@@ -13,29 +12,7 @@
 
 /* ---- numbers of rows ---- */
 
-/* The first entry that is not in 0 … limit - 1, or `count`. */
-KERNEL_CLONES static int64_t first_outside(const int *index, int64_t count, int64_t limit)
-{
-    enum { AT_ONCE = 256 };
-    int64_t first = 0;
-    for (int outside = 0; first + AT_ONCE <= count; first += AT_ONCE) {
-        for (int64_t k = first; k < first + AT_ONCE; k += LANES) {
-            READ_AHEAD(index, k, count)
-        }
-        for (int64_t k = first; k < first + AT_ONCE; k++) {
-            outside |= index[k] < 0 || index[k] >= (int)limit;
-        }
-        if (outside) {
-            break;
-        }
-    }
-    while (first < count && index[first] >= 0 && index[first] < limit) {
-        first++;
-    }
-    return first;
-}
-
-/* The same by all cores. */
+/* The first entry that is not in 0 … limit - 1, by all cores. */
 typedef struct Check {
     const int *index;
     int64_t count, limit;
@@ -48,7 +25,7 @@ static void check_entries(void *context, int64_t piece)
 {
     Check *check = context;
     const int64_t begin = piece * CHECK_PIECE, left = check->count - begin, count = left < CHECK_PIECE ? left : CHECK_PIECE;
-    const int64_t first = first_outside(check->index + begin, count, check->limit);
+    const int64_t first = us_first_outside(check->index + begin, count, check->limit);
     long long known = atomic_load(&check->wrong);
     while (first < count && begin + first < known && !atomic_compare_exchange_weak(&check->wrong, &known, begin + first)) {
     }

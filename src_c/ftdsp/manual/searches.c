@@ -2,7 +2,7 @@
 #include "ftdsp/manual.h"
 #include "kernels/reduce/reductions.h"
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
+#include "kernels/sort/beats.h"
 #include "tensor/convert.h"
 #include "tensor/lane.h"
 #include "tensor/parallel.h"
@@ -148,16 +148,6 @@ static int64_t insert(Candidate *best, int64_t count, int64_t limit, Candidate c
     return count < limit ? count + 1 : limit;
 }
 
-/* Whether one of the elements comes before `worst`. */
-KERNEL_CLONES static bool comes_before(const double *tile, int64_t count, double sign, double worst)
-{
-    int found = 0;
-    for (int64_t k = 0; k < count; k++) {
-        found |= sign * tile[k] > worst || tile[k] != tile[k];
-    }
-    return found != 0;
-}
-
 static void search_line(void *context, int64_t line)
 {
     enum { TILE = 128 };
@@ -175,7 +165,7 @@ static void search_line(void *context, int64_t line)
         const int64_t count = search->length - begin < TILE ? search->length - begin : TILE;
         const char *elements = (const char *)a->input + ft_bytes(from + begin * inner, search->dtype);
         us_load_double(tile, elements, search->dtype, inner, count);
-        if (found == a->topk && !comes_before(tile, count, search->sign, best[found - 1].value)) {
+        if (found == a->topk && !us_one_beats(tile, count, search->sign, best[found - 1].value)) {
             continue; /* equal ones come later */
         }
         for (int64_t k = 0; k < count; k++) {

@@ -1,7 +1,6 @@
 #include "kernels/arrays/arrays.h"
 
 #include "kernels/maths/maths.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 
 #include <math.h>
@@ -44,7 +43,7 @@ void us_array_sequence(double start, double step, void *out, DType dtype, int64_
 /* Partial sums of fixed elements, so that they can be formed side by side. */
 enum { PARTS = 8 };
 
-KERNEL_CLONES void us_array_softmax_row(const float *scores, float *weights, int64_t count)
+void us_array_softmax_row(const float *scores, float *weights, int64_t count)
 {
     float highest = -INFINITY;
     for (int64_t i = 0; i < count; i++) {

@@ -1,8 +1,8 @@
 #include "kernels/arrays/complex.h"
 
 #include "kernels/maths/maths.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
+#include "tensor/levels.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static double direction(double x)
 }
 
 /* A quotient that the formula made NaN, with the infinities and zeros that one expects: C11 annex G.5.1. */
-static void recover(double a, double b, double c, double d, double *out)
+US_SCALAR static void recover(double a, double b, double c, double d, double *out)
 {
     if (c == 0 && d == 0) {
         out[0] = copysign(INFINITY, c) * a;
@@ -38,7 +38,7 @@ static void recover(double a, double b, double c, double d, double *out)
 }
 
 /* out = x / y where no |y|^2 overflows or vanishes. Sums on both sides, as in fourier.c. */
-KERNEL_CLONES static void divide(const double *x, const double *y, double *out, int64_t count)
+static void divide(const double *x, const double *y, double *out, int64_t count)
 {
     int64_t undefined = 0;
     for (int64_t i = 0; i < 2 * count; i += 2) {
@@ -56,7 +56,7 @@ KERNEL_CLONES static void divide(const double *x, const double *y, double *out, 
 }
 
 /* Multiplies each number by a power of two, 2^(1023 - exponents[k]), so that its larger part is about 1. */
-KERNEL_CLONES static void scale(double *x, uint64_t *exponents, int64_t count)
+static void scale(double *x, uint64_t *exponents, int64_t count)
 {
     for (int64_t k = 0; k < count; k++) {
         const double real = fabs(x[2 * k]), imaginary = fabs(x[2 * k + 1]);
@@ -70,7 +70,7 @@ KERNEL_CLONES static void scale(double *x, uint64_t *exponents, int64_t count)
 }
 
 /* Quotients of scaled numbers: in two steps, because the power of two alone may be out of range. */
-KERNEL_CLONES static void scale_back(double *out, const uint64_t *up, const uint64_t *down, int64_t count)
+static void scale_back(double *out, const uint64_t *up, const uint64_t *down, int64_t count)
 {
     for (int64_t k = 0; k < count; k++) {
         const uint64_t exponent = up[k] + 2046 - down[k], half = exponent >> 1;

@@ -1,7 +1,6 @@
 #include "kernels/arrays/fourier.h"
 
 #include "kernels/maths/maths.h"
-#include "tensor/clones.h"
 
 #include <string.h>
 
@@ -29,8 +28,8 @@ int us_array_fourier_stages(int64_t n)
 
 /* Stockham's form, which needs no reordering: numbers i and i + n/2 give numbers 2i - k and 2i - k + span of the next
  * stage, where span doubles from stage to stage and k = i mod span; the difference is multiplied by w[i - k]. */
-KERNEL_CLONES static void butterflies(const float *from, float *to, const float *w, int64_t n, int64_t span,
-                                      float scale, int64_t begin, int64_t end)
+static void butterflies(const float *from, float *to, const float *w, int64_t n, int64_t span, float scale, int64_t begin,
+                        int64_t end)
 {
     while (begin < end) {
         const int64_t k = begin % span;

@@ -3,7 +3,6 @@
 #include "kernels/arrays/arrays.h"
 #include "kernels/arrays/complex.h"
 #include "kernels/matmul/matmul.h"
-#include "tensor/clones.h"
 
 #include <math.h>
 
@@ -21,7 +20,7 @@ static int64_t blocks_of(int64_t size)
 
 /* ---- product ---- */
 
-KERNEL_CLONES static void activate_float(float *values, int64_t count, float highest)
+static void activate_float(float *values, int64_t count, float highest)
 {
     for (int64_t i = 0; i < count; i++) {
         const float positive = values[i] < 0 ? 0 : values[i];
@@ -29,7 +28,7 @@ KERNEL_CLONES static void activate_float(float *values, int64_t count, float hig
     }
 }
 
-KERNEL_CLONES static void activate_double(double *values, int64_t count, double highest)
+static void activate_double(double *values, int64_t count, double highest)
 {
     for (int64_t i = 0; i < count; i++) {
         const double positive = values[i] < 0 ? 0 : values[i];

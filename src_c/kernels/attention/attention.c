@@ -14,7 +14,7 @@ static void load_packed_row(const Head *head, int operand, int64_t row, int64_t 
     us_bytes_to_nibbles(to, count / 2, to);
 }
 
-KERNEL_CLONES static void dequantize(float *x, const float *scale, const float *offset, int64_t count)
+static void dequantize(float *x, const float *scale, const float *offset, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         x[i] = (x[i] + offset[i]) * scale[i];
@@ -74,7 +74,7 @@ static KernelStatus find_maxima(const Head *head, Tile tile, Rows *rows)
     return status;
 }
 
-KERNEL_CLONES static void quantize_weights(float *weights, int64_t count, float scale)
+static void quantize_weights(float *weights, int64_t count, float scale)
 {
     for (int64_t i = 0; i < count; i++) {
         const float whole = __builtin_rintf(weights[i] * scale);
@@ -120,7 +120,7 @@ static void store_statistic(const Head *head, int operand, int64_t row, float va
     }
 }
 
-KERNEL_CLONES static void quantize(float *values, const float *scale, const float *shift, int64_t count)
+static void quantize(float *values, const float *scale, const float *shift, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         values[i] = __builtin_rintf(values[i] * scale[i] + shift[i]);

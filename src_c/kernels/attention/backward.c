@@ -7,7 +7,7 @@
 /* What a backward pass is cut into where there are few heads. */
 enum { BACKWARD_PIECES = 8 };
 
-KERNEL_CLONES static float inner_product(const float *a, const float *b, int64_t count)
+static float inner_product(const float *a, const float *b, int64_t count)
 {
     float parts[PARTS] = {0};
     int64_t i = 0;

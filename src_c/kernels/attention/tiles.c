@@ -4,7 +4,7 @@
 #include "tensor/lane.h"
 
 /* t = t * scale + shift, and the largest of them. */
-KERNEL_CLONES static float scale_row(float *t, int64_t count, float scale, const float *shift, float shift_scale)
+static float scale_row(float *t, int64_t count, float scale, const float *shift, float shift_scale)
 {
     for (int64_t i = 0; i < count; i++) {
         t[i] *= scale;
@@ -31,7 +31,7 @@ KERNEL_CLONES static float scale_row(float *t, int64_t count, float scale, const
     return largest;
 }
 
-KERNEL_CLONES float attention_exponentials(float *t, int64_t count, float maximum)
+float attention_exponentials(float *t, int64_t count, float maximum)
 {
     float parts[PARTS] = {0};
     int64_t i = 0;
@@ -48,7 +48,7 @@ KERNEL_CLONES float attention_exponentials(float *t, int64_t count, float maximu
     return sum_of_parts(parts);
 }
 
-KERNEL_CLONES void attention_multiply(float *x, int64_t count, float factor)
+void attention_multiply(float *x, int64_t count, float factor)
 {
     for (int64_t i = 0; i < count; i++) {
         x[i] *= factor;

@@ -4,7 +4,6 @@
 
 #include "kernels/attention/attention.h"
 #include "kernels/matmul/matmul.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 #include "kernels/conv/gather.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 
 #include <math.h>

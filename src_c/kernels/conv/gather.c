@@ -1,7 +1,6 @@
 #include "kernels/conv/gather.h"
 
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 

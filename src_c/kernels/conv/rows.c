@@ -2,7 +2,6 @@
  * that are not finite, which must not meet the zeros that columns have outside the input. */
 #include "kernels/conv/gather.h"
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 #include "tensor/parallel.h"
@@ -166,24 +165,7 @@ static int64_t input_row(const Gather *gather, int64_t o0, int64_t o1, int64_t t
 }
 
 #define LOOPS "kernels/conv/row_loops.inc"
-#define TYPES "kernels/registers.inc"
-#include "tensor/instantiate.inc"
-
-/* The loops at one level. */
-typedef struct RowLoops {
-    __typeof__(&sum_square_float_base) sum_square_float;
-    __typeof__(&sum_square_double_base) sum_square_double;
-    __typeof__(&add_square_products_float_base) add_square_products_float;
-    __typeof__(&add_square_products_double_base) add_square_products_double;
-    __typeof__(&add_dots_float_base) add_dots_float;
-    __typeof__(&add_dots_double_base) add_dots_double;
-} RowLoops;
-
-#define LOOPS_OF(level) \
-    {sum_square_float_##level, sum_square_double_##level, add_square_products_float_##level, \
-     add_square_products_double_##level, add_dots_float_##level, add_dots_double_##level}
-
-static const RowLoops row_loops[LEVEL_COUNT] = {US_EACH_LEVEL(LOOPS_OF)};
+#include "kernels/registers.inc"
 
 #define ELEMENT float
 #define NAME(name) name##_float

@@ -1,7 +1,6 @@
 #include "kernels/conv/way.h"
 
 #include "kernels/matmul/bf16.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -12,7 +11,7 @@
 /* Magnitudes of floats are ordered like their bits; NaN is above infinity. */
 enum { MAGNITUDE = 0x7fffffff };
 
-KERNEL_CLONES static int32_t largest_of(const float *values, int64_t count)
+static int32_t largest_of(const float *values, int64_t count)
 {
     int32_t largest = 0;
     for (int64_t i = 0; i < count; i++) {

@@ -2,7 +2,6 @@
 
 #include "kernels/matmul/matmul.h"
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -134,8 +133,7 @@ static int64_t positions_before(const Run *run, int64_t rows)
 }
 
 /* Tiles of one result, [row of the tile][column][tile], as rows of an image. */
-KERNEL_CLONES static void join_tiles(int tile, const float *tiles, int64_t pitch, int64_t rows, int64_t per_row,
-                                     int64_t width, float *to)
+static void join_tiles(int tile, const float *tiles, int64_t pitch, int64_t rows, int64_t per_row, int64_t width, float *to)
 {
     for (int64_t i = 0; i < rows; i++, to += width) {
         for (int j = 0; j < tile; j++) {

@@ -2,7 +2,6 @@
 #include "kernels/conv/winograd.h"
 
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 
 #include <stdlib.h>
 
@@ -84,8 +83,7 @@ US_ALWAYS_INLINE void map_by_tile(int tile, const Map *of_2, const Map *of_4, bo
     }
 }
 
-KERNEL_CLONES void us_winograd_map(Mapping mapping, int tile, const float *from, int64_t from_step, float *to,
-                                   int64_t to_step, int64_t count)
+void us_winograd_map(Mapping mapping, int tile, const float *from, int64_t from_step, float *to, int64_t to_step, int64_t count)
 {
     switch (mapping) {
     case OF_PATCHES: map_by_tile(tile, &patch_2, &patch_4, false, from, from_step, to, to_step, count); break;

@@ -6,7 +6,7 @@
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/radix.h"
-#include "tensor/clones.h"
+#include "tensor/levels.h"
 #include "tensor/parallel.h"
 
 #include <stdatomic.h>
@@ -27,7 +27,7 @@ typedef struct Accumulation {
 
 /* ---- the wide type ---- */
 
-KERNEL_CLONES static void combine_real(double *sums, const double *values, int64_t count, bool multiplies)
+static void combine_real(double *sums, const double *values, int64_t count, bool multiplies)
 {
     if (multiplies) {
         for (int64_t i = 0; i < count; i++) {
@@ -40,14 +40,14 @@ KERNEL_CLONES static void combine_real(double *sums, const double *values, int64
     }
 }
 
-KERNEL_CLONES static void combine_integer(uint64_t *sums, const uint64_t *values, int64_t count, bool multiplies)
+static void combine_integer(uint64_t *sums, const uint64_t *values, int64_t count, bool multiplies)
 {
     for (int64_t i = 0; i < count; i++) {
         sums[i] = multiplies ? sums[i] * values[i] : sums[i] + values[i];
     }
 }
 
-static void multiply_complex(double *products, const double *values, int64_t count)
+US_SCALAR static void multiply_complex(double *products, const double *values, int64_t count)
 {
     for (int64_t i = 0; i < 2 * count; i += 2) {
         const double real = products[i] * values[i] - products[i + 1] * values[i + 1];
@@ -365,7 +365,7 @@ static void dense_piece(void *context, int64_t piece)
     if (add_dense(run, &part, &reach, piece, sums, &outside)) {
         us_axes_store(&reach.tensor, 0, part.data[PLACE_TENSOR], dtype, 0, reach.count, run->lane, sums);
     } else {
-        us_place_outside(&run->outside, piece, outside.index, outside.size);
+        us_outside_met(&run->outside, piece, outside.index, outside.size);
         if (is_whole) {
             us_place_copy_part(run->places, &part, &run->cut);
         }
@@ -390,7 +390,7 @@ static KernelStatus accumulate_dense(const Places *places, const PlaceAxes *axes
     DenseRun run = {.places = places, .axes = axes, .cut = cut, .lane = lane};
     run.copies_parts = us_place_copies_parts(places, axes, &cut);
     run_pieces(cut.pieces, axes->outer_count, dense_piece, &run);
-    return atomic_load(&run.no_memory) ? KERNEL_NO_MEMORY : us_place_status(&run.outside);
+    return atomic_load(&run.no_memory) ? KERNEL_NO_MEMORY : us_outside_status(&run.outside);
 }
 
 /* ---- rows that one index tensor names ---- */
@@ -441,7 +441,7 @@ static KernelStatus accumulate_rows(const Places *places, const PlaceAxes *axes)
         return KERNEL_NO_MEMORY;
     }
     run_pieces((work.count + PIECE - 1) / PIECE, work.count, number_piece, &work);
-    KernelStatus status = us_place_status(&work.outside);
+    KernelStatus status = us_outside_status(&work.outside);
     if (status == KERNEL_OK) {
         const View index = us_view_contiguous(work.numbers, DTYPE_INT64, 1, &work.count);
         status = us_add_rows(&(RowSum){.out = places->tensor.data, .rows = places->other.data, .index = &index,
@@ -478,7 +478,7 @@ KernelStatus us_accumulate_places(const Places *places)
     offset_limits(places, &axes.outer, &work.lowest, &highest);
     work.entries = block;
     us_parallel(pieces, read_piece, &work);
-    KernelStatus status = us_place_status(&work.outside);
+    KernelStatus status = us_outside_status(&work.outside);
     if (status == KERNEL_OK) {
         const uint64_t range = (uint64_t)(highest - work.lowest);
         work.entries = us_sort_wide(block, block + count, count, range == 0 ? 0 : 64 - __builtin_clzll(range));

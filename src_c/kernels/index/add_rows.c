@@ -3,7 +3,6 @@
 #include "kernels/index/row_index.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/radix.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 #include "tensor/parallel.h"
@@ -44,13 +43,12 @@ US_ALWAYS_INLINE void ask_for(const Addition *work, int64_t k, int64_t first, in
 
 typedef void AddColumns(const Addition *work, int64_t first, int64_t end, int64_t column, int64_t count, double *sums);
 
-#define LOOPS_OF(level) \
-    {[DTYPE_FLOAT32] = add_columns_float_##level, [DTYPE_FLOAT16] = add_columns_half_##level, \
-     [DTYPE_BFLOAT16] = add_columns_bfloat_##level, [DTYPE_FLOAT64] = add_columns_double_##level}
+static AddColumns *const loops[DTYPE_FLOAT64 + 1] = {
+    [DTYPE_FLOAT32] = add_columns_float, [DTYPE_FLOAT16] = add_columns_half, [DTYPE_BFLOAT16] = add_columns_bfloat,
+    [DTYPE_FLOAT64] = add_columns_double,
+};
 
-static AddColumns *const loops[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {US_EACH_LEVEL(LOOPS_OF)};
-
-KERNEL_CLONES static void accumulate(double *sums, const double *row, int64_t count)
+static void accumulate(double *sums, const double *row, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         sums[i] += row[i];
@@ -87,7 +85,7 @@ static void add_target(const Addition *work, int64_t target, int64_t first, int6
             us_load_double(sums, out + i * size, sum->dtype, 1, count);
         }
         if (in_registers) {
-            loops[us_level()][sum->dtype](work, first, end, i, count, sums);
+            loops[sum->dtype](work, first, end, i, count, sums);
         } else {
             add_tile(work, first, end, i, count, sums);
         }

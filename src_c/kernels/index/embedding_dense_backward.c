@@ -44,13 +44,9 @@ typedef struct RowLoops {
     void (*end)(void); /* of what was written past the caches: other threads see it */
 } RowLoops;
 
-typedef struct LevelLoops {
-    RowLoops single, half, bfloat;
-} LevelLoops;
-
-#define ROW_LOOPS(type, level) {add_rows_##type##_##level, clear_row_##type##_##level, end_rows_##type##_##level}
-#define LEVEL_LOOPS(level) {ROW_LOOPS(float, level), ROW_LOOPS(half, level), ROW_LOOPS(bfloat, level)}
-static const LevelLoops loops[LEVEL_COUNT] = {US_EACH_LEVEL(LEVEL_LOOPS)};
+#define ROW_LOOPS(type) {add_rows_##type, clear_row_##type, end_rows_##type}
+static const RowLoops loops[DTYPE_FLOAT64] = {[DTYPE_FLOAT32] = ROW_LOOPS(float), [DTYPE_FLOAT16] = ROW_LOOPS(half),
+                                              [DTYPE_BFLOAT16] = ROW_LOOPS(bfloat)};
 
 typedef struct Sum {
     const EmbeddingDenseBackward *attributes;
@@ -223,14 +219,11 @@ static void clear_rows(const Sum *sum, const Block *block, int64_t row_count, ch
 static void choose_loops(Sum *sum)
 {
     const View *grad = sum->grad, *out = sum->out;
-    const LevelLoops *level = &loops[us_level()];
     sum->lines = grad->strides[grad->rank - 1] == 1;
     DType added = sum->lines ? grad->dtype : DTYPE_FLOAT32;
     sum->packs = out->strides[1] == 1 && out->dtype == added;
     sum->past = us_view_elements(out) >= PAST_LEAST / sum->out_size;
-    sum->row = added == DTYPE_FLOAT16    ? level->half
-               : added == DTYPE_BFLOAT16 ? level->bfloat
-                                         : level->single;
+    sum->row = loops[added];
 }
 
 static uint32_t rows_ahead(const Sum *sum, int64_t columns)

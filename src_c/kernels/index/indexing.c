@@ -108,7 +108,7 @@ static KernelStatus copy_places(const Places *places)
                    .element = (int64_t)us_dtype_size(places->tensor.dtype), .outside = &outside};
     run.copies_parts = us_place_copies_parts(places, &axes, &run.cut);
     run_pieces(run.cut.pieces, axes.outer_count * axes.inner_count, copy_piece, &run);
-    return us_place_status(&outside);
+    return us_outside_status(&outside);
 }
 
 /* ---- masks ---- */

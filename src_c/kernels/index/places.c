@@ -1,10 +1,8 @@
 #include "kernels/index/places.h"
 
 #include "kernels/move/copy_view.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 
-#include <pthread.h>
 #include <string.h>
 
 enum { LEAST_RUN = 64 }; /* positions of a piece side by side, at least */
@@ -168,25 +166,6 @@ void us_place_copy_part(const Places *places, const PlacePiece *part, const Plac
     memcpy(part->data[PLACE_TENSOR], from, (size_t)count * us_dtype_size(places->target.dtype));
 }
 
-void us_place_outside(OutsideIndex *outside, int64_t piece, int64_t index, int64_t size)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&lock);
-    if (!outside->found || piece < outside->piece) {
-        *outside = (OutsideIndex){true, piece, index, size};
-    }
-    pthread_mutex_unlock(&lock);
-}
-
-KernelStatus us_place_status(const OutsideIndex *outside)
-{
-    if (!outside->found) {
-        return KERNEL_OK;
-    }
-    return us_kernel_fault("index %lld is outside a dimension of size %lld", (long long)outside->index,
-                           (long long)outside->size);
-}
-
 static void offsets_of(const Axes *axes, int operand, int64_t begin, int64_t count, int64_t *offsets)
 {
     const int64_t stride = axes->strides[operand][axes->rank - 1];
@@ -213,14 +192,13 @@ US_ALWAYS_INLINE bool add_indices_to(bool given, int64_t base, int64_t step, int
     return outside == 0;
 }
 
-KERNEL_CLONES static bool add_indices(int64_t *offsets, const int64_t *indices, int64_t count, IndexedAxis axis,
-                                      bool from_end)
+static bool add_indices(int64_t *offsets, const int64_t *indices, int64_t count, IndexedAxis axis, bool from_end)
 {
     return add_indices_to(true, 0, 0, offsets, indices, count, axis, from_end);
 }
 
-KERNEL_CLONES static bool place_indices(int64_t base, int64_t step, int64_t *offsets, const int64_t *indices,
-                                        int64_t count, IndexedAxis axis, bool from_end)
+static bool place_indices(int64_t base, int64_t step, int64_t *offsets, const int64_t *indices, int64_t count, IndexedAxis axis,
+                          bool from_end)
 {
     if (axis.stride == 1) { /* products of 64 bits take several instructions */
         return add_indices_to(false, base, step, offsets, indices, count, (IndexedAxis){axis.size, 1}, from_end);
@@ -263,7 +241,7 @@ bool us_place_tile(const Places *places, const Axes *outer, const void *const *i
         const int64_t step = outer->strides[PLACE_TENSOR][last];
         if (!(is_line ? place_indices(base, step, tensor, indices, count, axis, from_end)
                       : add_indices(tensor, indices, count, axis, from_end))) {
-            us_place_outside(outside, piece, first_outside(indices, count, axis, from_end), axis.size);
+            us_outside_met(outside, piece, first_outside(indices, count, axis, from_end), axis.size);
             return false;
         }
     }

@@ -3,6 +3,7 @@
 #define UNDERSTUDY_PLACES_H
 
 #include "kernels/index/indexing.h"
+#include "kernels/outside.h"
 #include "tensor/axes.h"
 
 enum { PLACE_TILE = 1024, PLACE_TENSOR = 0, PLACE_OTHER = 1, PLACE_INDEX = 2 };
@@ -40,14 +41,6 @@ bool us_place_copies_parts(const Places *places, const PlaceAxes *axes, const Pl
 void us_place_copy_part(const Places *places, const PlacePiece *part, const PlaceCut *cut);
 /* The part of `before`, and how many elements it has. */
 const char *us_place_part(const Places *places, const PlacePiece *part, const PlaceCut *cut, int64_t *count);
-
-/* The first index that is outside, by the number of the piece of work that met it. */
-typedef struct OutsideIndex {
-    bool found;
-    int64_t piece, index, size;
-} OutsideIndex;
-void us_place_outside(OutsideIndex *outside, int64_t piece, int64_t index, int64_t size);
-KernelStatus us_place_status(const OutsideIndex *outside);
 
 /* Elements from the tensor's and the other's data to `count` (up to PLACE_TILE) outer positions, from position `begin`;
  * `index_data` are the data of the index views; `other` may be NULL. False: an index is outside; then *outside knows it. */

@@ -1,7 +1,6 @@
 #include "kernels/index/row_index.h"
 
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -38,14 +37,14 @@ static void read_as_double(const View *indices, int64_t first, int64_t count, do
     }
 }
 
-KERNEL_CLONES static void read_int32(const int32_t *from, int64_t count, uint32_t rows, uint32_t *to)
+static void read_int32(const int32_t *from, int64_t count, uint32_t rows, uint32_t *to)
 {
     for (int64_t i = 0; i < count; i++) {
         to[i] = (uint32_t)from[i] < rows && from[i] >= 0 ? (uint32_t)from[i] : NO_ROW;
     }
 }
 
-KERNEL_CLONES static void read_int64(const int64_t *from, int64_t count, uint32_t rows, uint32_t *to)
+static void read_int64(const int64_t *from, int64_t count, uint32_t rows, uint32_t *to)
 {
     for (int64_t i = 0; i < count; i++) {
         to[i] = (uint64_t)from[i] < rows ? (uint32_t)from[i] : NO_ROW;

@@ -1,5 +1,6 @@
 #include "kernels/index/rows.h"
 
+#include "tensor/levels.h"
 #include "tensor/parallel.h"
 
 #include <string.h>
@@ -42,4 +43,25 @@ void us_put_rows(void *out, const void *rows, const int64_t *index, int64_t coun
     for (int64_t k = 0; k < count; k++) {
         memcpy((char *)out + index[k] * row_bytes, (const char *)rows + k * row_bytes, (size_t)row_bytes);
     }
+}
+
+int64_t us_first_outside(const int32_t *index, int64_t count, int64_t limit)
+{
+    enum { AT_ONCE = 256 };
+    int64_t first = 0;
+    for (int outside = 0; first + AT_ONCE <= count; first += AT_ONCE) {
+        for (int64_t k = first; k < first + AT_ONCE; k += LANES) {
+            READ_AHEAD(index, k, count)
+        }
+        for (int64_t k = first; k < first + AT_ONCE; k++) {
+            outside |= index[k] < 0 || index[k] >= (int32_t)limit;
+        }
+        if (outside) {
+            break;
+        }
+    }
+    while (first < count && index[first] >= 0 && index[first] < limit) {
+        first++;
+    }
+    return first;
 }

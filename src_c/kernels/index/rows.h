@@ -4,6 +4,9 @@
 
 #include "kernels/kernels.h"
 
+/* The first number that is not in 0 … limit - 1, or `count`. */
+int64_t us_first_outside(const int32_t *index, int64_t count, int64_t limit);
+
 /* out[b, o, k] = in[b, o, index[b, k]]: in is [batches, outer, axis] rows, out [batches, outer, picks]. Index -1: zeros. */
 typedef struct RowPick {
     const void *in;

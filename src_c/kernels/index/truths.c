@@ -3,7 +3,6 @@
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "tensor/axes.h"
-#include "tensor/clones.h"
 #include "tensor/lane.h"
 
 #include <string.h>
@@ -39,7 +38,7 @@ static void load_truths(const Truths *truths, int64_t begin, int64_t count, uint
     us_convert(to, DTYPE_BOOL, values, us_lane_dtype(lane), count);
 }
 
-KERNEL_CLONES static int64_t sum_of(const uint8_t *truth, int64_t count)
+static int64_t sum_of(const uint8_t *truth, int64_t count)
 {
     int32_t sum = 0;
     for (int64_t i = 0; i < count; i++) {

@@ -3,7 +3,6 @@
 #include "kernels/maths/maths.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 #include "tensor/lane.h"
 
 #include <stdatomic.h>
@@ -34,7 +33,7 @@ static char *element_of_line(const View *view, int64_t place)
     return (char *)view->data + place * view->strides[0] * (int64_t)us_dtype_size(view->dtype);
 }
 
-KERNEL_CLONES static double distance(double power, int64_t count, const double *a, const double *b)
+static double distance(double power, int64_t count, const double *a, const double *b)
 {
     double sum = 0;
     if (power == 2) {

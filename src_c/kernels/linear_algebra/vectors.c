@@ -4,6 +4,7 @@
 #include "kernels/matmul/lines.h"
 #include "kernels/scratch.h"
 #include "tensor/convert.h"
+#include "tensor/levels.h"
 #include "tensor/parallel.h"
 
 #include <math.h>
@@ -75,14 +76,14 @@ static void move_elements(const Update *update, int64_t first, int64_t end)
     }
 }
 
-static void add_product(double *sum, const double *a, const double *b)
+US_SCALAR static void add_product(double *sum, const double *a, const double *b)
 {
     const double real = a[0] * b[0] - a[1] * b[1], imaginary = a[0] * b[1] + a[1] * b[0];
     sum[0] += real;
     sum[1] += imaginary;
 }
 
-static void scale_pairs(const double *factor, double (*x)[2], int64_t count)
+US_SCALAR static void scale_pairs(const double *factor, double (*x)[2], int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         double product[2] = {0, 0};
@@ -91,8 +92,15 @@ static void scale_pairs(const double *factor, double (*x)[2], int64_t count)
     }
 }
 
+US_SCALAR static void add_scaled_pairs(const double *factor, double (*x)[2], double (*y)[2], int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        add_product(y[i], factor, x[i]);
+    }
+}
+
 /* x = a * x + b * y, y = c * x + d * y. */
-static void transform_pairs(const double (*matrix)[2], double (*x)[2], double (*y)[2], int64_t count)
+US_SCALAR static void transform_pairs(const double (*matrix)[2], double (*x)[2], double (*y)[2], int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         double first[2] = {0, 0}, second[2] = {0, 0};
@@ -148,9 +156,7 @@ static void update_block(void *context, int64_t block)
         }
         load_pairs(update->y, first, count, y);
         if (update->operation == VECTOR_AXPY) {
-            for (int64_t i = 0; i < count; i++) {
-                add_product(y[i], update->scalars[0], x[i]);
-            }
+            add_scaled_pairs(update->scalars[0], x, y, count);
         } else {
             rotate(update, x, y, count);
             store_pairs(update->x, first, count, x);

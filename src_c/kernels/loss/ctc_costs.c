@@ -92,7 +92,7 @@ static Ctc *call_of(const Sequences *sequences, int64_t batch)
 
 KernelStatus us_ctc_costs(const View *views, const void *attributes)
 {
-    static double one = 1;
+    double one = 1;
     const CtcCosts *call = attributes;
     const View *values = &views[0];
     const int64_t batch = values->shape[1], classes = values->shape[2];

@@ -16,7 +16,6 @@
 #include "kernels/maths/maths.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -90,21 +89,21 @@ static void load_tokens(Backward *backward)
 
 /* ---- a block of Q ---- */
 
-KERNEL_CLONES static void logits_to_probabilities(float *row, int64_t count, float max, float sum)
+static void logits_to_probabilities(float *row, int64_t count, float max, float sum)
 {
     for (int64_t i = 0; i < count; i++) {
         row[i] = exp_float(row[i] - max) / sum;
     }
 }
 
-KERNEL_CLONES static void scale_to_half(float *row, int64_t count, float factor)
+static void scale_to_half(float *row, int64_t count, float factor)
 {
     for (int64_t i = 0; i < count; i++) {
         row[i] = half_to_float(float_to_half(row[i] * factor));
     }
 }
 
-KERNEL_CLONES static void scale_to_bfloat(float *row, int64_t count, float factor)
+static void scale_to_bfloat(float *row, int64_t count, float factor)
 {
     for (int64_t i = 0; i < count; i++) {
         row[i] = bfloat_to_float(float_to_bfloat(row[i] * factor));
@@ -221,8 +220,7 @@ US_ALWAYS_INLINE void keep_halves(const float *values, uint16_t *high, int64_t s
     }
 }
 
-KERNEL_CLONES static void add_sums(float *values, const uint16_t *high, int64_t stride, const uint16_t *low,
-                                   int64_t count)
+static void add_sums(float *values, const uint16_t *high, int64_t stride, const uint16_t *low, int64_t count)
 {
     if (stride == 1) {
         add_halves(values, high, 1, low, count);
@@ -231,7 +229,7 @@ KERNEL_CLONES static void add_sums(float *values, const uint16_t *high, int64_t 
     }
 }
 
-KERNEL_CLONES static void keep_sums(const float *values, uint16_t *high, int64_t stride, uint16_t *low, int64_t count)
+static void keep_sums(const float *values, uint16_t *high, int64_t stride, uint16_t *low, int64_t count)
 {
     if (stride == 1) {
         keep_halves(values, high, 1, low, count);

@@ -4,7 +4,6 @@
 #include "kernels/maths/maths.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -29,7 +28,7 @@ typedef struct Online {
     int64_t first_row, rows, first_entry, entries;
 } Online;
 
-KERNEL_CLONES static float row_max(const float *row, int64_t count, float max)
+static float row_max(const float *row, int64_t count, float max)
 {
     float lanes[SUM_LANES];
     for (int k = 0; k < SUM_LANES; k++) {
@@ -51,7 +50,7 @@ KERNEL_CLONES static float row_max(const float *row, int64_t count, float max)
 }
 
 /* In lanes, and then the lanes in order: the same sum on every machine. */
-KERNEL_CLONES static float row_sum_exp(const float *row, int64_t count, float max)
+static float row_sum_exp(const float *row, int64_t count, float max)
 {
     float lanes[SUM_LANES] = {0};
     int64_t i = 0;
@@ -238,7 +237,7 @@ typedef struct Loss {
     int64_t tokens;
 } Loss;
 
-KERNEL_CLONES static void softmax_row(float *row, int64_t count, float max, float factor)
+static void softmax_row(float *row, int64_t count, float max, float factor)
 {
     for (int64_t i = 0; i < count; i++) {
         row[i] = exp_float(row[i] - max) * factor;

@@ -4,7 +4,6 @@
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "tensor/axes.h"
-#include "tensor/clones.h"
 
 #include <string.h>
 
@@ -58,7 +57,7 @@ static const void *load(const Sum *sum, int k, int64_t begin, int64_t count, Til
     return tile->bytes;
 }
 
-KERNEL_CLONES static double sum_floats(const float *values, int64_t count)
+static double sum_floats(const float *values, int64_t count)
 {
     double parts[PARTS] = {0}, sum = 0;
     int64_t i = 0;
@@ -133,7 +132,7 @@ KernelStatus us_mapped_sum(const View *views, const void *attributes)
     const MappedSum *call = attributes;
     const MapCall *map = &call->map;
     Sum sum = {.map = map, .lane = us_lane_of(map->compute)};
-    sum.body = map->formula->bodies[us_level()][sum.lane];
+    sum.body = map->formula->bodies()[sum.lane];
     const View *given[MAP_INPUTS], *pointers[MAP_INPUTS];
     int given_count = 0;
     int32_t rank = 0;

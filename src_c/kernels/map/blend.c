@@ -6,6 +6,6 @@
 
 MapBlendBody *us_map_blend_body(DType dtype)
 {
-    static MapBlendBody *const bodies[LEVEL_COUNT][LANE_BODIES] = LEVELS_OF(FLOATS16, blend);
-    return bodies[us_level()][dtype == DTYPE_FLOAT16 ? FUSED_HALF : dtype == DTYPE_BFLOAT16 ? FUSED_BFLOAT : us_lane_of(dtype)];
+    static MapBlendBody *const bodies[LANE_BODIES] = BODIES_FLOATS16(blend);
+    return bodies[dtype == DTYPE_FLOAT16 ? FUSED_HALF : dtype == DTYPE_BFLOAT16 ? FUSED_BFLOAT : us_lane_of(dtype)];
 }

@@ -1,5 +1,5 @@
 /* How formulas are written. A file of formulas (arithmetic.inc, …) holds lines as these and is included once for
- * every lane and level, once more for the table of their bodies, and by formulas.h for the declarations:
+ * every lane, once more for the tables of their bodies, and by formulas.h and kernels/descriptors.c for what others see:
  *
  *     MAP(name, inputs, numbers, LANES, expression)               one output of the type computed in
  *     MAP_TEST(name, inputs, numbers, LANES, expression)          true or false

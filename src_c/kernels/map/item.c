@@ -24,7 +24,7 @@ static MapBody *fused_body(const MapCall *call, const View *views)
         (call->result != call->compute && call->result != DTYPE_BOOL)) {
         return NULL;
     }
-    return call->formula->bodies[us_level()][call->compute == DTYPE_FLOAT16 ? FUSED_HALF : FUSED_BFLOAT];
+    return call->formula->bodies()[call->compute == DTYPE_FLOAT16 ? FUSED_HALF : FUSED_BFLOAT];
 }
 
 /* The axis that is innermost in the memory of an operand where the last one is not; -1: all have the same order. */
@@ -189,7 +189,7 @@ void us_map_prepare(MapItem *item, const MapCall *call, const View *views, int64
     item->lane = us_lane_of(call->compute);
     item->body = fused_body(call, views);
     const DType array = item->body != NULL ? call->compute : us_lane_dtype(item->lane);
-    item->body = item->body != NULL ? item->body : formula->bodies[us_level()][item->lane];
+    item->body = item->body != NULL ? item->body : formula->bodies()[item->lane];
     item->blend = call->blend.wanted ? us_map_blend_body(call->compute) : NULL;
     const DType results[] = {[MAP_SAME] = call->blend.wanted ? call->compute : array, [MAP_BOOL] = DTYPE_BOOL,
                              [MAP_REAL] = real_dtype(array)};

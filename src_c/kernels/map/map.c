@@ -224,5 +224,5 @@ KernelStatus us_map(const View *views, const void *attributes)
 
 bool us_map_has_lane(const MapFormula *formula, DType compute)
 {
-    return compute > DTYPE_NONE && compute < DTYPE_COUNT && formula->bodies[LEVEL_BASE][us_lane_of(compute)] != NULL;
+    return compute > DTYPE_NONE && compute < DTYPE_COUNT && formula->bodies()[us_lane_of(compute)] != NULL;
 }

@@ -30,11 +30,14 @@ typedef enum MapResult { MAP_SAME, MAP_BOOL, MAP_REAL } MapResult;
  * conversion is fused); results that are true or false are bytes. An output may be the same array as an input. */
 typedef void MapBody(const Number *numbers, int64_t count, const void *const *inputs, void *const *outputs);
 
+/* A formula's bodies by lane, LANE_BODIES of them; NULL: no such lane. */
+typedef MapBody *const *MapBodies(void);
+
 typedef struct MapFormula {
     const char *name;
     int32_t inputs, outputs, numbers;
     MapResult result;
-    MapBody *bodies[LEVEL_COUNT][LANE_BODIES]; /* NULL: no such lane */
+    MapBodies *bodies; /* those of the level in use */
 } MapFormula;
 
 /* Where it is wanted, the output (of a formula that has one) becomes alpha times the result plus beta times what it was,

@@ -1,7 +1,7 @@
 /* The mathematical functions of all kernels: one include for every group.
  *
  * Names. Every function is there for float and double: sin_float(x), sin_double(x). Code that is instantiated for both
- * writes MATHS(sin)(x) (tensor/instantiate_types.inc). The names after which the suffix comes:
+ * writes MATHS(sin)(x) (tensor/instantiate.inc). The names after which the suffix comes:
  *     exp exp2 expm1 log log2 log10 log1p pow sqrt rsqrt
  *     sin cos tan asin acos atan atan2 sinc sin_pi cos_pi
  *     sinh cosh tanh asinh acosh atanh

@@ -4,7 +4,6 @@
 #include "kernels/matmul/e4m3.h"
 #include "kernels/matmul/lines.h"
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 
 typedef struct Epilogue {
     ProductActivation activation;
@@ -12,7 +11,7 @@ typedef struct Epilogue {
     const View *bias, *aux;
 } Epilogue;
 
-KERNEL_CLONES static void activate_float(ProductActivation activation, float *values, int64_t count)
+static void activate_float(ProductActivation activation, float *values, int64_t count)
 {
     for (int64_t i = 0; i < count && activation == ACTIVATION_RELU; i++) {
         values[i] = values[i] < 0 ? 0 : values[i];
@@ -22,7 +21,7 @@ KERNEL_CLONES static void activate_float(ProductActivation activation, float *va
     }
 }
 
-KERNEL_CLONES static void activate_double(ProductActivation activation, double *values, int64_t count)
+static void activate_double(ProductActivation activation, double *values, int64_t count)
 {
     for (int64_t i = 0; i < count && activation == ACTIVATION_RELU; i++) {
         values[i] = values[i] < 0 ? 0 : values[i];

@@ -1,7 +1,7 @@
 #include "kernels/matmul/lines.h"
 
-#include "tensor/clones.h"
 #include "tensor/convert.h"
+#include "tensor/levels.h"
 
 /* ---- the types a product is computed in -------------------------------------------------------------------------- */
 
@@ -43,6 +43,7 @@ US_ALWAYS_INLINE ComplexDouble times_complex_double(ComplexDouble x, ComplexDoub
     return (ComplexDouble){x.real * y.real - x.imaginary * y.imaginary, x.real * y.imaginary + x.imaginary * y.real};
 }
 
+#define LOOP
 #define NAME(name) name##_float
 #define ELEMENT float
 #define TIMES(x, y) ((x) * (y))
@@ -64,6 +65,8 @@ US_ALWAYS_INLINE ComplexDouble times_complex_double(ComplexDouble x, ComplexDoub
 #define OF(real, imaginary) ((void)(imaginary), (uint64_t)(int64_t)(real))
 #include "kernels/matmul/loops.inc"
 
+#undef LOOP
+#define LOOP US_SCALAR
 #define NAME(name) name##_complex_float
 #define ELEMENT ComplexFloat
 #define TIMES(x, y) times_complex_float(x, y)
@@ -104,7 +107,7 @@ void us_multiply_by_loops(DType compute, const Sizes *sizes, const Matrix *a, co
     loops[compute].multiply(sizes, a, b, alpha, beta, c, stride);
 }
 
-KERNEL_CLONES void us_add_exact(int64_t *sums, const float *products, int64_t count)
+void us_add_exact(int64_t *sums, const float *products, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         sums[i] += (int32_t)products[i];

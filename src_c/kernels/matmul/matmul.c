@@ -6,8 +6,6 @@
 #include "kernels/scratch.h"
 #include "tensor/parallel.h"
 
-#include <sys/sysinfo.h>
-
 /* Weak: a statically linked program has no BLAS, because it cannot load one, and must not pull in the loader. */
 #pragma weak us_blas_available
 
@@ -55,13 +53,7 @@ static int64_t even(int64_t size, int64_t limit)
 /* Not the number of threads: BLAS forms the sums of smaller blocks in another order, and they must not depend on that. */
 static int64_t least_blocks(void)
 {
-    static _Atomic int64_t known;
-    int64_t blocks = atomic_load_explicit(&known, memory_order_relaxed);
-    if (blocks == 0) {
-        blocks = least(FEW, get_nprocs_conf());
-        atomic_store_explicit(&known, blocks, memory_order_relaxed);
-    }
-    return blocks;
+    return least(FEW, us_installed_processors());
 }
 
 static void choose_blocks(Run *run)

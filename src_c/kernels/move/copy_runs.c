@@ -1,6 +1,5 @@
 #include "kernels/move/copy_runs.h"
 
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 
 #include <string.h>
@@ -28,7 +27,7 @@ US_ALWAYS_INLINE void copy_all(const Runs *runs, int64_t bytes)
     }
 }
 
-KERNEL_CLONES static void copy_of_any(const Runs *runs)
+static void copy_of_any(const Runs *runs)
 {
     switch (runs->bytes) { /* what is known is unrolled */
     case 2 * LARGE:

@@ -4,7 +4,6 @@
 #include "kernels/norm/batch_norm_lines.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 #include "tensor/lane.h"
 
 #include <math.h>
@@ -65,8 +64,8 @@ static int64_t groups_of(const NormWork *work, int64_t block)
 }
 
 /* `mean` holds the centres on entry. */
-KERNEL_CLONES static void moments_to_statistics(int64_t groups, double m, double epsilon, const double *sum,
-                                                const double *product, double *mean, double *variance, double *inverse)
+static void moments_to_statistics(int64_t groups, double m, double epsilon, const double *sum, const double *product,
+                                  double *mean, double *variance, double *inverse)
 {
     for (int64_t i = 0; i < groups; i++) {
         const double spread = (product[i] - sum[i] * (sum[i] / m)) / m;
@@ -103,14 +102,14 @@ static void find_statistics(const NormWork *work, int64_t block, State *state, c
                           state->inverse);
 }
 
-KERNEL_CLONES static void variances_to_inverses(int64_t groups, double epsilon, double *values)
+static void variances_to_inverses(int64_t groups, double epsilon, double *values)
 {
     for (int64_t i = 0; i < groups; i++) {
         values[i] = 1 / sqrt(values[i] + epsilon);
     }
 }
 
-KERNEL_CLONES static void multiply(int64_t groups, double *restrict values, const double *restrict factors)
+static void multiply(int64_t groups, double *restrict values, const double *restrict factors)
 {
     for (int64_t i = 0; i < groups; i++) {
         values[i] *= factors[i];

@@ -52,7 +52,7 @@ static inline void write_mask(uint8_t *mask, uint32_t bits, int64_t count)
 #define LOOPS "kernels/norm/batch_norm_body.inc"
 #include "tensor/instantiate.inc"
 
-/* The loops of one type at one level. */
+/* The loops of one type. */
 typedef struct Loops {
     void (*spread)(const double *values, int64_t groups, int64_t columns, Numbers *numbers);
     void (*moments)(Sums *sums, const Lines *lines);
@@ -62,16 +62,13 @@ typedef struct Loops {
     void (*differentiate)(const Apply *how, const Lines *lines);
 } Loops;
 
-#define LOOPS_OF(type, level)                                                                                       \
-    {spread_##type##_##level, moments_##type##_##level,   slopes_##type##_##level,                                  \
-     flush_##type##_##level,  normalise_##type##_##level, differentiate_##type##_##level}
-#define LOOPS_OF_LEVEL(level)                                                                                       \
-    {[DTYPE_FLOAT32] = LOOPS_OF(float, level),                                                                      \
-     [DTYPE_FLOAT16] = LOOPS_OF(half, level),                                                                       \
-     [DTYPE_BFLOAT16] = LOOPS_OF(bfloat, level),                                                                    \
-     [DTYPE_FLOAT64] = LOOPS_OF(double, level)}
+#define LOOPS_OF(type) \
+    {spread_##type, moments_##type, slopes_##type, flush_##type, normalise_##type, differentiate_##type}
 
-static const Loops all_loops[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {US_EACH_LEVEL(LOOPS_OF_LEVEL)};
+static const Loops all_loops[DTYPE_FLOAT64 + 1] = {
+    [DTYPE_FLOAT32] = LOOPS_OF(float), [DTYPE_FLOAT16] = LOOPS_OF(half), [DTYPE_BFLOAT16] = LOOPS_OF(bfloat),
+    [DTYPE_FLOAT64] = LOOPS_OF(double),
+};
 
 /* ---- panels as lines ---- */
 
@@ -285,7 +282,7 @@ void us_norm_begin(NormWork *work, const BatchNorm *norm, int operand_count, con
     for (int32_t axis = 0; axis < operands[0].rank; axis++) {
         keeps[axis] = norm->per_activation ? axis > 0 : axis == 1;
     }
-    *work = (NormWork){.norm = norm, .parameters = parameters, .loops = &all_loops[us_level()][operands[0].dtype]};
+    *work = (NormWork){.norm = norm, .parameters = parameters, .loops = &all_loops[operands[0].dtype]};
     us_fold_begin(&work->fold, operand_count, operands, keeps, norm->activation != NORM_NO_ACTIVATION);
     const int64_t elements = work->fold.kept.count * work->fold.reduced.count;
     work->elements = (double)work->fold.reduced.count;

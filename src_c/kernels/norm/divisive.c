@@ -3,7 +3,6 @@
 #include "kernels/norm/power.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 
 #include <stdatomic.h>

@@ -3,7 +3,6 @@
 #include "kernels/maths/maths.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 
@@ -38,13 +37,19 @@ static void fetch_ahead(const LineGradient *work, int64_t at, int64_t count)
     }
 }
 
-#define BODY "kernels/norm/gradient_line.inc"
-#include "kernels/both_reals.inc"
+#include "kernels/norm/vectors.inc"
 
-#define TYPES "kernels/norm/gradient_types.inc"
-#include "tensor/instantiate.inc"
+/* The elements of a vector of REAL. */
+US_ALWAYS_INLINE Doubles given_double(const float *from)
+{
+    return doubles_of(from);
+}
 
-#define ADD_TILE_OF(level) OF(add_tile_##level)
+US_ALWAYS_INLINE Floats given_float(const float *from)
+{
+    return floats_of(from);
+}
+
 #define BODY "kernels/norm/line_gradient.inc"
 #include "kernels/both_reals.inc"
 
@@ -56,7 +61,7 @@ typedef struct Work {
     atomic_bool out_of_memory;
 } Work;
 
-KERNEL_CLONES static void add_floats(double *restrict sums, float *restrict floats, int64_t count)
+static void add_floats(double *restrict sums, float *restrict floats, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         sums[i] += (double)floats[i];
@@ -114,7 +119,7 @@ static void run_range(void *context, int64_t range)
 }
 
 /* The ranges' sums, one after the other. */
-KERNEL_CLONES static void add_ranges(double *sums, int64_t count, int64_t ranges)
+static void add_ranges(double *sums, int64_t count, int64_t ranges)
 {
     for (int64_t range = 1; range < ranges; range++) {
         const double *more = sums + range * count;

@@ -5,7 +5,6 @@
 #include "kernels/norm/narrow_lines.h"
 #include "kernels/reduce/reductions.h"
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 #include "tensor/parallel.h"
@@ -120,8 +119,8 @@ US_ALWAYS_INLINE void apply_double(double *y, const double *x, int64_t count, do
     }
 }
 
-KERNEL_CLONES static void apply(void *y, const void *x, int64_t count, bool wide, double center, double factor,
-                                const void *scale, const void *offset, bool by_element)
+static void apply(void *y, const void *x, int64_t count, bool wide, double center, double factor, const void *scale,
+                  const void *offset, bool by_element)
 {
     if (wide) {
         apply_double(y, x, count, center, factor, scale, offset, by_element);
@@ -284,8 +283,8 @@ static bool lines_lie_side_by_side(const LineNorm *norm)
            norm->by_element && (norm->dtype == DTYPE_FLOAT32 || is_narrow(norm->dtype));
 }
 
-KERNEL_CLONES static void apply_row(float *y, const float *x, int64_t count, const double *centres, const double *factors,
-                                    const double *offsets)
+static void apply_row(float *y, const float *x, int64_t count, const double *centres, const double *factors,
+                      const double *offsets)
 {
 #pragma GCC ivdep
     for (int64_t i = 0; i < count; i++) {

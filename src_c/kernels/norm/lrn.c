@@ -3,7 +3,6 @@
 #include "kernels/detach.h"
 #include "kernels/norm/power.h"
 #include "kernels/pieces.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 

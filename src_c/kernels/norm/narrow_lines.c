@@ -6,17 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-#define TYPES "kernels/norm/narrow_types.inc"
-#include "tensor/instantiate.inc"
+#include "kernels/norm/narrow_types.inc"
 
-#define LOOPS_OF(level) \
-    {{add_terms_half_##level, apply_half_##level, apply_each_half_##level}, \
-     {add_terms_bfloat_##level, apply_bfloat_##level, apply_each_bfloat_##level}}
-
-static const NarrowLoops loops[LEVEL_COUNT][2] = {US_EACH_LEVEL(LOOPS_OF)};
+static const NarrowLoops loops[] = {{add_terms_half, apply_half, apply_each_half},
+                                    {add_terms_bfloat, apply_bfloat, apply_each_bfloat}};
 
 const NarrowLoops *us_narrow_loops(DType dtype)
 {
     const bool is_bfloat = dtype == DTYPE_BFLOAT16;
-    return is_bfloat || dtype == DTYPE_FLOAT16 ? &loops[us_level()][is_bfloat] : NULL;
+    return is_bfloat || dtype == DTYPE_FLOAT16 ? &loops[is_bfloat] : NULL;
 }

@@ -1,7 +1,6 @@
 #include "kernels/norm/normal_loops.h"
 
 #include "kernels/maths/maths.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 
 #include <math.h>
@@ -52,30 +51,26 @@ US_ALWAYS_INLINE float gradient_at(float slope, float unit, Means means)
     return (slope - means.slope) - unit * means.product;
 }
 
-#define TYPES "kernels/norm/normal_types.inc"
-#include "tensor/instantiate.inc"
+#include "kernels/norm/normal_types.inc"
 
-#define OF(type, level) \
-    {sum_moments_##type##_##level, find_normal_##type##_##level, sum_slopes_##type##_##level, \
-     find_gradient_##type##_##level}
-#define ALL_OF(level) {OF(float, level), OF(half, level), OF(bfloat, level)}
+#define OF(type) {sum_moments_##type, find_normal_##type, sum_slopes_##type, find_gradient_##type}
 
 const NormalLoops *us_normal_loops(DType dtype)
 {
-    static const NormalLoops loops[LEVEL_COUNT][3] = {US_EACH_LEVEL(ALL_OF)};
+    static const NormalLoops loops[] = {OF(float), OF(half), OF(bfloat)};
     switch (dtype) {
     case DTYPE_FLOAT32:
-        return &loops[us_level()][0];
+        return &loops[0];
     case DTYPE_FLOAT16:
-        return &loops[us_level()][1];
+        return &loops[1];
     case DTYPE_BFLOAT16:
-        return &loops[us_level()][2];
+        return &loops[2];
     default:
         return NULL;
     }
 }
 
-KERNEL_CLONES void us_apply_swish(float *y, int64_t count, float swish)
+void us_apply_swish(float *y, int64_t count, float swish)
 {
     for (int64_t i = 0; i < count; i++) {
         y[i] = y[i] * sigmoid_float(swish * y[i]);
@@ -83,14 +78,14 @@ KERNEL_CLONES void us_apply_swish(float *y, int64_t count, float swish)
 }
 
 /* The slope of v sigmoid(swish v): s (1 + z (1 - s)), z = swish v. */
-KERNEL_CLONES void us_apply_swish_slope(float *dy, const float *v, int64_t count, float swish)
+void us_apply_swish_slope(float *dy, const float *v, int64_t count, float swish)
 {
     for (int64_t i = 0; i < count; i++) {
         dy[i] *= silu_slope_float(swish * v[i]);
     }
 }
 
-KERNEL_CLONES void us_scale_and_add(float *t, const float *added, const float *bias, int64_t count, float factor)
+void us_scale_and_add(float *t, const float *added, const float *bias, int64_t count, float factor)
 {
     for (int64_t i = 0; i < count; i++) {
         t[i] *= factor;

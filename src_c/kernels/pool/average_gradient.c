@@ -65,11 +65,10 @@ static int64_t counted(const Averages *work, int axis, int64_t window)
 #define LOOPS "kernels/pool/average_gradient.inc"
 #include "tensor/instantiate.inc"
 
-#define BODIES_OF(level)                                                                                            \
-    {[DTYPE_FLOAT32] = average_piece_float_##level, [DTYPE_FLOAT16] = average_piece_half_##level,                    \
-     [DTYPE_BFLOAT16] = average_piece_bfloat_##level, [DTYPE_FLOAT64] = average_piece_double_##level}
-
-static ParallelBody *const bodies[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {US_EACH_LEVEL(BODIES_OF)};
+static ParallelBody *const bodies[DTYPE_FLOAT64 + 1] = {
+    [DTYPE_FLOAT32] = average_piece_float, [DTYPE_FLOAT16] = average_piece_half, [DTYPE_BFLOAT16] = average_piece_bfloat,
+    [DTYPE_FLOAT64] = average_piece_double,
+};
 
 static bool is_pixels(const View *view)
 {
@@ -125,7 +124,7 @@ KernelStatus us_average_gradient(const View *dy, const View *dx, const Pooling *
         work.counts = (double *)(void *)(memory + windows);
         prepare(&work);
         const int64_t rows = work.images * work.in[0];
-        run_pieces((rows + work.rows_per_piece - 1) / work.rows_per_piece, elements, bodies[us_level()][dx->dtype], &work);
+        run_pieces((rows + work.rows_per_piece - 1) / work.rows_per_piece, elements, bodies[dx->dtype], &work);
         status = atomic_load(&work.out_of_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
     }
     us_scratch_give_back(memory);

@@ -267,19 +267,17 @@ static int64_t place_band(const Pool *pool, int64_t number, Span in[2], Span out
 #define LOOPS "kernels/pool/pooling_body.inc"
 #include "tensor/instantiate.inc"
 
-/* The loops of one type at one level. */
+/* The loops of one type. */
 typedef struct Loops {
     ParallelBody *forward_piece, *backward_piece;
 } Loops;
 
-#define LOOPS_OF(type, level) {forward_piece_##type##_##level, backward_piece_##type##_##level}
-#define LOOPS_OF_LEVEL(level)                                                                                       \
-    {[DTYPE_FLOAT32] = LOOPS_OF(float, level),                                                                      \
-     [DTYPE_FLOAT16] = LOOPS_OF(half, level),                                                                       \
-     [DTYPE_BFLOAT16] = LOOPS_OF(bfloat, level),                                                                    \
-     [DTYPE_FLOAT64] = LOOPS_OF(double, level)}
+#define LOOPS_OF(type) {forward_piece_##type, backward_piece_##type}
 
-static const Loops loops[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {US_EACH_LEVEL(LOOPS_OF_LEVEL)};
+static const Loops loops[DTYPE_FLOAT64 + 1] = {
+    [DTYPE_FLOAT32] = LOOPS_OF(float), [DTYPE_FLOAT16] = LOOPS_OF(half), [DTYPE_BFLOAT16] = LOOPS_OF(bfloat),
+    [DTYPE_FLOAT64] = LOOPS_OF(double),
+};
 
 /* What forward and backward share; `in` and `out` are the larger and the smaller tensor. */
 static void begin(Pool *pool, const Pooling *pooling, const View *in, const View *out)
@@ -388,7 +386,7 @@ KernelStatus us_pooling_forward(const View *views, const void *attributes)
         const int64_t rows = pool.planes * pool.out[0] * pool.out[1];
         const DType stored = pool.x.dtype, gathered = stored == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
         run_pieces((rows + pool.rows_per_piece - 1) / pool.rows_per_piece, us_view_elements(&pool.x),
-                   loops[us_level()][pool.direct ? stored : gathered].forward_piece, &pool);
+                   loops[pool.direct ? stored : gathered].forward_piece, &pool);
         status = end(&pool);
     }
     us_detach_end(&detached);
@@ -472,7 +470,7 @@ static KernelStatus backward_of_rows(const View *views, const void *attributes)
     if (status == KERNEL_OK && is_numbered) {
         const int64_t bands = pool.planes * pool.bands;
         run_pieces((bands + pool.bands_per_piece - 1) / pool.bands_per_piece, us_view_elements(&pool.dx),
-                   loops[us_level()][pool.dx.dtype].backward_piece, &pool);
+                   loops[pool.dx.dtype].backward_piece, &pool);
         status = end(&pool);
     }
     us_detach_end(&detached);

@@ -17,11 +17,10 @@ typedef struct Step {
 #include "tensor/instantiate.inc"
 
 typedef void Quantise(const void *x, int8_t *out, int64_t count, int64_t follow, Step step);
-#define LOOPS_OF(level) {quantise_float_##level, quantise_half_##level}
 
 void us_quantise_levels(const void *x, int8_t *out, int64_t count, int64_t follow, DType dtype, float step, float zero_point)
 {
-    static Quantise *const levels[LEVEL_COUNT][2] = {US_EACH_LEVEL(LOOPS_OF)};
     const Step values = {step, zero_point, 1 / step, fabsf(step) >= 0x1p-100f && fabsf(step) <= 0x1p100f};
-    levels[us_level()][dtype == DTYPE_FLOAT16](x, out, count, follow, values);
+    Quantise *const quantise = dtype == DTYPE_FLOAT16 ? quantise_half : quantise_float;
+    quantise(x, out, count, follow, values);
 }

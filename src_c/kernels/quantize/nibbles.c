@@ -1,7 +1,6 @@
 #include "kernels/quantize/nibbles.h"
 
 #include "kernels/pieces.h"
-#include "tensor/clones.h"
 
 enum { PIECE_BYTES = 16384 };
 
@@ -12,7 +11,7 @@ typedef struct Unpacking {
     int64_t lines, piece_lines;
 } Unpacking;
 
-KERNEL_CLONES static void unpack_line(const uint8_t *from, int64_t step, int64_t count, int8_t *to)
+static void unpack_line(const uint8_t *from, int64_t step, int64_t count, int8_t *to)
 {
     for (int64_t i = 0; i < count; i++) {
         const uint8_t byte = from[i * step];
@@ -66,7 +65,7 @@ static int32_t nearest_nibble(float number)
     return number >= 7 ? 7 : number > -8 ? (int32_t)number : number <= -8 ? -8 : 0;
 }
 
-KERNEL_CLONES void us_nibbles_to_bytes(const float *numbers, int64_t count, float *bytes)
+void us_nibbles_to_bytes(const float *numbers, int64_t count, float *bytes)
 {
     for (int64_t i = 0; i < count; i++) {
         const int32_t low = nearest_nibble(numbers[2 * i]), high = nearest_nibble(numbers[2 * i + 1]);

@@ -4,7 +4,6 @@
 #include "kernels/pieces.h"
 #include "kernels/quantize/nibbles.h"
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 
 #include <string.h>
@@ -98,8 +97,7 @@ static bool is_last(const Product *product)
 }
 
 /* sums become totals; `before`: those of the groups before, or NULL. */
-KERNEL_CLONES static void scale_sums(int64_t *sums, const Columns *of, double row_sum, double row_scale,
-                                     const double *before, int64_t count)
+static void scale_sums(int64_t *sums, const Columns *of, double row_sum, double row_scale, const double *before, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         const double part = ((double)sums[i] - row_sum * of->zero[i]) * row_scale * of->scale[i];
@@ -108,7 +106,7 @@ KERNEL_CLONES static void scale_sums(int64_t *sums, const Columns *of, double ro
     }
 }
 
-KERNEL_CLONES static void add_scaled_zeros(int64_t *totals, const Columns *of, double row_sum, int64_t count)
+static void add_scaled_zeros(int64_t *totals, const Columns *of, double row_sum, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         double total;
@@ -118,7 +116,7 @@ KERNEL_CLONES static void add_scaled_zeros(int64_t *totals, const Columns *of, d
     }
 }
 
-KERNEL_CLONES static void finish_totals(int64_t *totals, const Columns *of, double row_scale, int64_t count)
+static void finish_totals(int64_t *totals, const Columns *of, double row_scale, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         double total;
@@ -128,7 +126,7 @@ KERNEL_CLONES static void finish_totals(int64_t *totals, const Columns *of, doub
     }
 }
 
-KERNEL_CLONES static void round_totals(int64_t *totals, int64_t count)
+static void round_totals(int64_t *totals, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         double total;
@@ -320,14 +318,14 @@ typedef struct Panel {
     bool by_columns;
 } Panel;
 
-KERNEL_CLONES static void dequantize_line(float *line, const float *scale, const float *offset, int64_t count)
+static void dequantize_line(float *line, const float *scale, const float *offset, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         line[i] = (line[i] + offset[i]) * scale[i];
     }
 }
 
-KERNEL_CLONES static void dequantize_alike(float *line, float scale, float offset, int64_t count)
+static void dequantize_alike(float *line, float scale, float offset, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         line[i] = (line[i] + offset) * scale;
@@ -371,7 +369,7 @@ static void dequantize_tile(void *context, int64_t piece)
     }
 }
 
-KERNEL_CLONES static void quantize_line(const View *views, int64_t column, int64_t count, float *values)
+static void quantize_line(const View *views, int64_t column, int64_t count, float *values)
 {
     float scale[LINE], offset[LINE];
     load_floats(&views[QUANT_SCALE], 0, column, count, scale);

@@ -4,7 +4,6 @@
 #include "kernels/quantize/nibbles.h"
 #include "kernels/scratch.h"
 #include "tensor/axes.h"
-#include "tensor/clones.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,7 +25,7 @@ static void store_packed(const Axes *bytes, const View *view, int64_t begin, int
 
 /* ---- element by element ---- */
 
-KERNEL_CLONES static void round_all(float *y, int64_t count, Rounding rounding)
+static void round_all(float *y, int64_t count, Rounding rounding)
 {
     for (int64_t i = 0; i < count; i++) {
         y[i] = rounding == ROUND_EVEN ? __builtin_rintf(y[i]) : rounding == ROUND_UP ? __builtin_ceilf(y[i])
@@ -34,7 +33,7 @@ KERNEL_CLONES static void round_all(float *y, int64_t count, Rounding rounding)
     }
 }
 
-KERNEL_CLONES static void scale_all(float *y, const float *scale, int64_t count, bool twice)
+static void scale_all(float *y, const float *scale, int64_t count, bool twice)
 {
     for (int64_t i = 0; i < count; i++) {
         y[i] *= scale[i];
@@ -44,7 +43,7 @@ KERNEL_CLONES static void scale_all(float *y, const float *scale, int64_t count,
     }
 }
 
-KERNEL_CLONES static void add_all(float *y, const float *offset, int64_t count)
+static void add_all(float *y, const float *offset, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         y[i] += offset[i];
@@ -156,7 +155,7 @@ static void find_range(const float *x, int64_t count, float *lowest, float *high
     *highest = high;
 }
 
-KERNEL_CLONES static void quantize_row(float *x, int64_t count, float scale, float offset)
+static void quantize_row(float *x, int64_t count, float scale, float offset)
 {
     for (int64_t i = 0; i < count; i++) {
         x[i] = scale == 0 ? 0 : __builtin_rintf(x[i] / scale + offset);

@@ -4,7 +4,6 @@
 #include "kernels/maths/maths.h"
 #include "kernels/pieces.h"
 #include "tensor/axes.h"
-#include "tensor/clones.h"
 
 /* Words of a tile; elements are as many, or half as many where one takes two words. */
 enum { WORDS = 1024, HALF = WORDS / 2, QUARTER = WORDS / 4, GROUPS = WORDS / PHILOX_GROUP, PIECE = 16 /* tiles */ };
@@ -36,7 +35,7 @@ RandomStream us_stream_of(RandomStream stream, const View *seed, const View *off
 
 /* ---- draws of a tile ---- */
 
-KERNEL_CLONES static void uniform_floats(const Work *work, const uint32_t *words, float *values)
+static void uniform_floats(const Work *work, const uint32_t *words, float *values)
 {
     const double from = work->draws.a, size = work->draws.b - from, limit = work->limit;
     for (int i = 0; i < WORDS; i++) {
@@ -51,7 +50,7 @@ US_ALWAYS_INLINE double unit_double(uint32_t high, uint32_t low)
     return ((double)(int32_t)(high >> 5) * 0x1p26 + (double)(int32_t)(low >> 6)) * 0x1p-53;
 }
 
-KERNEL_CLONES static void uniform_doubles(const Work *work, const uint32_t *words, double *values)
+static void uniform_doubles(const Work *work, const uint32_t *words, double *values)
 {
     const double from = work->draws.a, size = work->draws.b - from, limit = work->limit;
     for (int i = 0; i < HALF; i++) {
@@ -75,7 +74,7 @@ US_ALWAYS_INLINE void point_on_circle(uint32_t word, float *cosine, float *sine)
 }
 
 /* Box and Muller: two uniform numbers, of which the first is not 0, make two normal ones. */
-KERNEL_CLONES static void normal_floats(const uint32_t *words, float *values)
+static void normal_floats(const uint32_t *words, float *values)
 {
     for (int i = 0; i < HALF; i++) {
         const float unit = (float)(int32_t)(words[i] >> 1) * 0x1p-31f + 0x1p-32f;
@@ -87,7 +86,7 @@ KERNEL_CLONES static void normal_floats(const uint32_t *words, float *values)
     }
 }
 
-KERNEL_CLONES static void normal_doubles(const uint32_t *words, double *values)
+static void normal_doubles(const uint32_t *words, double *values)
 {
     for (int i = 0; i < QUARTER; i++) {
         const double unit = unit_double(words[i], words[QUARTER + i]) + 0x1p-54;
@@ -99,7 +98,7 @@ KERNEL_CLONES static void normal_doubles(const uint32_t *words, double *values)
 }
 
 /* The inverse of the distribution function at a uniform number between its values at -2 and 2. */
-KERNEL_CLONES static void truncated_floats(const uint32_t *words, float *values)
+static void truncated_floats(const uint32_t *words, float *values)
 {
     const float most = 0.95449973610364158f; /* erf(2 / sqrt(2)) */
     for (int i = 0; i < WORDS; i++) {
@@ -109,7 +108,7 @@ KERNEL_CLONES static void truncated_floats(const uint32_t *words, float *values)
 }
 
 /* The word is below 2^32 times the probability. */
-KERNEL_CLONES static void bernoulli_floats(double probability, const uint32_t *words, float *values)
+static void bernoulli_floats(double probability, const uint32_t *words, float *values)
 {
     const double least = probability * 0x1p32;
     for (int i = 0; i < WORDS; i++) {
@@ -132,7 +131,7 @@ static void integers(const Draws *draws, const uint32_t *words, int64_t *values)
     }
 }
 
-KERNEL_CLONES static void place_alike(int64_t count, float mean, float deviation, float *values)
+static void place_alike(int64_t count, float mean, float deviation, float *values)
 {
     for (int64_t i = 0; i < count; i++) {
         values[i] = mean + deviation * values[i];

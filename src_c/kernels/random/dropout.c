@@ -65,11 +65,10 @@ typedef struct Draw {
 
 typedef void DropTile(const void *from, void *to, int64_t count, double scale, const Draw *draw, uint8_t *mask);
 
-#define LOOPS_OF_LEVEL(level)                                                                                       \
-    {[DTYPE_FLOAT32] = drop_tile_float_##level, [DTYPE_FLOAT16] = drop_tile_half_##level,                           \
-     [DTYPE_BFLOAT16] = drop_tile_bfloat_##level, [DTYPE_FLOAT64] = drop_tile_double_##level}
-
-static DropTile *const loops[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {US_EACH_LEVEL(LOOPS_OF_LEVEL)};
+static DropTile *const loops[DTYPE_FLOAT64 + 1] = {
+    [DTYPE_FLOAT32] = drop_tile_float, [DTYPE_FLOAT16] = drop_tile_half, [DTYPE_BFLOAT16] = drop_tile_bfloat,
+    [DTYPE_FLOAT64] = drop_tile_double,
+};
 
 static Draw draw_of(const Drop *drop, int64_t tile)
 {
@@ -90,17 +89,16 @@ static void drop_tile(const Drop *drop, int64_t begin, int64_t count)
     const DType dtype = drop->from.dtype;
     if (drop->packed) {
         const size_t at = (size_t)begin * us_dtype_size(dtype);
-        loops[us_level()][dtype]((const char *)drop->from.data + at, (char *)drop->to.data + at, count,
-                                 drop->scale, drawn, mask);
+        loops[dtype]((const char *)drop->from.data + at, (char *)drop->to.data + at, count, drop->scale, drawn, mask);
     } else if (dtype == DTYPE_FLOAT64) {
         double values[TILE];
         us_linear_load_double(&drop->from, begin, count, values);
-        loops[us_level()][DTYPE_FLOAT64](values, values, count, drop->scale, drawn, mask);
+        drop_tile_double(values, values, count, drop->scale, drawn, mask);
         us_linear_store_double(&drop->to, begin, count, values);
     } else {
         float values[TILE];
         us_linear_load_float(&drop->from, begin, count, values);
-        loops[us_level()][DTYPE_FLOAT32](values, values, count, drop->scale, drawn, mask);
+        drop_tile_float(values, values, count, drop->scale, drawn, mask);
         us_linear_store_float(&drop->to, begin, count, values);
     }
 }

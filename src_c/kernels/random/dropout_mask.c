@@ -1,6 +1,5 @@
 #include "kernels/pieces.h"
 #include "kernels/random/draws.h"
-#include "tensor/clones.h"
 #include "tensor/lane.h"
 
 #include <string.h>
@@ -15,7 +14,7 @@ typedef struct Work {
 } Work;
 
 /* Bit k of byte i is decided by word k * BYTES + i: it is 1 where the word is at least `least`. */
-KERNEL_CLONES static void make_bits(const uint32_t *words, uint32_t least, uint8_t *bytes)
+static void make_bits(const uint32_t *words, uint32_t least, uint8_t *bytes)
 {
     for (int i = 0; i < BYTES; i++) {
         bytes[i] = 0;

@@ -65,7 +65,7 @@ static void collect_axes(ReduceWork *work, bool reduced, bool sorts, Axes *axes)
 
 static bool has_fused_body(const Reduction *reduction, int body)
 {
-    return reduction == NULL || (reduction->step[LEVEL_BASE][body] != NULL && has_fused_body(reduction->first, body));
+    return reduction == NULL || (reduction->lanes()->step[body] != NULL && has_fused_body(reduction->first, body));
 }
 
 static void choose_types(ReduceWork *work)
@@ -85,14 +85,15 @@ static void choose_types(ReduceWork *work)
 
 static void choose_reduction(ReduceWork *work, const Reduction *reduction)
 {
-    const int level = us_level(), lane = (int)us_lane_of(work->call->compute);
+    const int lane = (int)us_lane_of(work->call->compute);
+    const ReduceLanes *lanes = reduction->lanes();
     work->reduction = reduction;
-    work->start = reduction->start[level][lane];
-    work->step = reduction->step[level][work->body];
-    work->merge = reduction->merge[level][lane];
-    work->finish = reduction->finish[level][lane];
-    work->fold = (reduction->values != NULL ? reduction->values : reduction)->fold[level][work->body];
-    work->find = reduction->find[level][work->body];
+    work->start = lanes->start[lane];
+    work->step = lanes->step[work->body];
+    work->merge = lanes->merge[lane];
+    work->finish = lanes->finish[lane];
+    work->fold = (reduction->values != NULL ? reduction->values : reduction)->lanes()->fold[work->body];
+    work->find = lanes->find[work->body];
     work->has_b = reduction->outputs > 1;
 }
 
@@ -429,5 +430,5 @@ KernelStatus us_reduce(const View *views, const void *attributes)
 
 bool us_reduce_has_lane(const Reduction *reduction, DType compute)
 {
-    return compute > DTYPE_NONE && compute < DTYPE_COUNT && reduction->step[LEVEL_BASE][us_lane_of(compute)] != NULL;
+    return compute > DTYPE_NONE && compute < DTYPE_COUNT && reduction->lanes()->step[us_lane_of(compute)] != NULL;
 }

@@ -57,17 +57,22 @@ typedef void ReduceFold(const ReduceRow *row, void *value);
 typedef int64_t ReduceFind(const void *elements, int64_t count, void *value);
 typedef void ReduceFinish(const Number *numbers, int64_t elements, int64_t count, const void *guess, void *a, void *b);
 
+/* A reduction in each lane; NULL: no such lane. */
+typedef struct ReduceLanes {
+    ReduceStart *start[LANE_BODIES];
+    ReduceStep *step[LANE_BODIES];
+    ReduceMerge *merge[LANE_BODIES];
+    ReduceFinish *finish[LANE_BODIES];
+    ReduceFold *fold[LANE_BODIES]; /* of extrema and sums */
+    ReduceFind *find[LANE_BODIES]; /* where the second output is an index */
+} ReduceLanes;
+
 typedef struct Reduction {
     const char *name;
     int32_t numbers, outputs;
     const struct Reduction *first;  /* runs before; NULL: there is none */
     const struct Reduction *values; /* the second output is an index, the first one that of this reduction; or NULL */
-    ReduceStart *start[LEVEL_COUNT][LANE_BODIES];
-    ReduceStep *step[LEVEL_COUNT][LANE_BODIES];
-    ReduceMerge *merge[LEVEL_COUNT][LANE_BODIES];
-    ReduceFinish *finish[LEVEL_COUNT][LANE_BODIES];
-    ReduceFold *fold[LEVEL_COUNT][LANE_BODIES]; /* of extrema and sums */
-    ReduceFind *find[LEVEL_COUNT][LANE_BODIES]; /* where the second output is an index */
+    const ReduceLanes *(*lanes)(void); /* of the level in use */
 } Reduction;
 
 typedef struct ReduceCall {

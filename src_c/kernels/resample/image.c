@@ -1,7 +1,6 @@
 #include "kernels/resample/image.h"
 
 #include "kernels/resample/clamped.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 

@@ -3,7 +3,6 @@
 
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/lane.h"
 

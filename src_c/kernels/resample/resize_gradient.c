@@ -3,7 +3,6 @@
 #include "kernels/resample/clamped.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 
@@ -122,18 +121,7 @@ static Block block_of(const ResizeWork *work, int64_t piece)
 }
 
 #define LOOPS "kernels/resample/resize_columns.inc"
-#define TYPES "kernels/registers.inc"
-#include "tensor/instantiate.inc"
-
-typedef struct ColumnLoops {
-    bool (*find_lanes_float)(const Padded *padded, int64_t width, int64_t nothing);
-    bool (*find_lanes_double)(const Padded *padded, int64_t width, int64_t nothing);
-    void (*add_columns_float)(float *image, const float *sums, const ResizeWork *work, int64_t channels);
-    void (*add_columns_double)(double *image, const double *sums, const ResizeWork *work, int64_t channels);
-} ColumnLoops;
-
-#define LOOPS_OF(level) {find_lanes_float_##level, find_lanes_double_##level, add_columns_float_##level, add_columns_double_##level}
-static const ColumnLoops column_loops[LEVEL_COUNT] = {US_EACH_LEVEL(LOOPS_OF)};
+#include "kernels/registers.inc"
 
 #define BODY "kernels/resample/resize_gradient.inc"
 #include "kernels/both_reals.inc"

@@ -3,7 +3,6 @@
 #include "kernels/detach.h"
 #include "kernels/linear.h"
 #include "kernels/pieces.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 
 #include <stdatomic.h>
@@ -32,7 +31,7 @@ US_ALWAYS_INLINE double point_at(bool align_corners, int64_t i, int64_t size)
     return align_corners ? coordinate(i, size) : (2 * (double)i + 1) / (double)size - 1;
 }
 
-KERNEL_CLONES static void place_columns(bool align_corners, int64_t first, int64_t count, int64_t size, double *columns)
+static void place_columns(bool align_corners, int64_t first, int64_t count, int64_t size, double *columns)
 {
     for (int64_t j = 0; align_corners && j < count; j++) {
         columns[j] = point_at(true, first + j, size);
@@ -57,8 +56,8 @@ US_ALWAYS_INLINE void make_points_by(int32_t axes, int64_t count, const double *
     }
 }
 
-KERNEL_CLONES static void make_points(int32_t axes, int64_t count, const double *theta, const double *rest,
-                                      const double *columns, double *points)
+static void make_points(int32_t axes, int64_t count, const double *theta, const double *rest, const double *columns,
+                        double *points)
 {
     if (axes == 2) {
         make_points_by(2, count, theta, rest, columns, points);
@@ -124,7 +123,7 @@ US_ALWAYS_INLINE void add_element(GridSums *sums, int64_t k, double element, dou
     sums->all[k] += element;
 }
 
-KERNEL_CLONES static void add_points(GridSums *sums, int64_t count, const double *points, const double *columns, double row)
+static void add_points(GridSums *sums, int64_t count, const double *points, const double *columns, double row)
 {
     GridSums own = *sums;
     int64_t j = 0;

@@ -6,7 +6,6 @@
 #include "kernels/pieces.h"
 #include "kernels/random/dropout.h"
 #include "kernels/scratch.h"
-#include "tensor/clones.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "kernels/move/move.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/lines.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -67,14 +66,14 @@ static void load(float *to, const View *view, int64_t row, int64_t begin, int64_
     us_load_float(to, us_line_element(&line, begin), line.dtype, line.stride, count);
 }
 
-KERNEL_CLONES static void add(float *sums, const float *addend, int64_t count)
+static void add(float *sums, const float *addend, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         sums[i] += addend[i];
     }
 }
 
-KERNEL_CLONES static void add_scaled(float *sums, const float *token, float scale, int64_t count)
+static void add_scaled(float *sums, const float *token, float scale, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         const float term = scale * token[i];

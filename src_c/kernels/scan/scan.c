@@ -137,7 +137,7 @@ static void run_unit(const Work *work, int64_t unit)
     const int64_t run = work->kept.shape[work->kept.rank - 1], begin = unit % work->units_per_run * work->unit_lines;
     const int64_t first = unit / work->units_per_run * run + begin, lines = smaller(run - begin, work->unit_lines);
     const int64_t width = work->by_columns ? whole_lanes(lines) : lines;
-    const Scan *scan = work->call->scan;
+    const ScanLanes *scan = work->call->scan->lanes();
     const Lane lane = us_lane_of(work->call->compute);
     _Alignas(64) char a[COLUMNS * WIDEST], b[COLUMNS * WIDEST];
     Tile elements, values[2];
@@ -145,7 +145,7 @@ static void run_unit(const Work *work, int64_t unit)
     for (int k = 0; k <= work->call->outputs; k++) {
         offsets[k] = us_axes_offset(&work->kept, k, first);
     }
-    scan->start[us_level()][lane](width, a, b);
+    scan->start[lane](width, a, b);
     Part part = {TILE_ELEMENTS / width, lines, width, {1, 1}};
     ScanPanel panel = {.width = width, .by_columns = work->by_columns, .exclusive = work->call->exclusive};
     for (int64_t done = 0; done < work->length; done += part.rows) {
@@ -160,7 +160,7 @@ static void run_unit(const Work *work, int64_t unit)
         }
         char *const from = at(work, 0, offsets[0] + done * work->along[0]);
         const char *x = load(work, from, &part, &elements, &panel.x);
-        scan->bodies[us_level()][lane](&panel, x, a, b, values[0].bytes, values[1].bytes);
+        scan->body[lane](&panel, x, a, b, values[0].bytes, values[1].bytes);
         for (int k = 1; k <= work->call->outputs; k++) {
             store(work, k, at(work, k, offsets[k] + done * work->along[k]), &part, &values[k - 1]);
         }
@@ -240,5 +240,5 @@ KernelStatus us_scan(const View *views, const void *attributes)
 
 bool us_scan_has_lane(const Scan *scan, DType compute)
 {
-    return compute > DTYPE_NONE && compute < DTYPE_COUNT && scan->bodies[LEVEL_BASE][us_lane_of(compute)] != NULL;
+    return compute > DTYPE_NONE && compute < DTYPE_COUNT && scan->lanes()->body[us_lane_of(compute)] != NULL;
 }

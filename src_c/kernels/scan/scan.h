@@ -25,11 +25,18 @@ typedef struct ScanPanel {
 } ScanPanel;
 typedef void ScanBody(const ScanPanel *panel, const void *elements, void *a, void *b, void *to_a, void *to_b);
 
+typedef void ScanStart(int64_t count, void *a, void *b);
+
+/* A scan in each lane; NULL: no such lane. */
+typedef struct ScanLanes {
+    ScanStart *start[LANE_BODIES];
+    ScanBody *body[LANE_BODIES];
+} ScanLanes;
+
 typedef struct Scan {
     const char *name;
     int32_t outputs; /* 2: value and index */
-    void (*start[LEVEL_COUNT][LANE_BODIES])(int64_t count, void *a, void *b);
-    ScanBody *bodies[LEVEL_COUNT][LANE_BODIES];
+    const ScanLanes *(*lanes)(void); /* of the level in use */
 } Scan;
 
 typedef struct ScanCall {
@@ -41,7 +48,11 @@ typedef struct ScanCall {
     bool reverse;    /* from the last element to the first */
 } ScanCall;
 
-extern const Scan us_scan_sum, us_scan_prod, us_scan_max_index, us_scan_min_index, us_scan_logsumexp;
+#define SCAN(name, ...) \
+    extern const Scan us_scan_##name; \
+    const ScanLanes *us_scan_lanes_##name(void);
+#include "kernels/scan/scans.inc"
+#undef SCAN
 
 /* views: input, values, of scans with an index the indices. All of one shape. */
 KernelStatus us_scan(const View *views, const void *attributes);

@@ -5,5 +5,9 @@
 #include "kernels/lanes/instantiate.inc"
 
 #define SCAN(name, outputs, lanes, ...) \
-    const Scan us_scan_##name = {#name, outputs, LEVELS_OF(lanes, start_##name), LEVELS_OF(lanes, body_##name)};
+    const ScanLanes *us_scan_lanes_##name(void) \
+    { \
+        static const ScanLanes all = {BODIES_##lanes(start_##name), BODIES_##lanes(body_##name)}; \
+        return &all; \
+    }
 #include "kernels/scan/scans.inc"

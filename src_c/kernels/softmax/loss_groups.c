@@ -86,16 +86,7 @@ US_ALWAYS_INLINE float power_of_float(float x)
 }
 
 #define LOOPS "kernels/softmax/loss_groups.inc"
-#define TYPES "kernels/registers.inc"
-#include "tensor/instantiate.inc"
-
-typedef void RunGroup(const Group *group, int64_t rows, int64_t classes, double *losses);
-
-#define FLOAT_LOOP_OF(level) run_group_float_##level
-#define DOUBLE_LOOP_OF(level) run_group_double_##level
-
-static RunGroup *const run_group_float[LEVEL_COUNT] = {US_EACH_LEVEL(FLOAT_LOOP_OF)};
-static RunGroup *const run_group_double[LEVEL_COUNT] = {US_EACH_LEVEL(DOUBLE_LOOP_OF)};
+#include "kernels/registers.inc"
 
 int64_t us_group_rows(const RowLosses *work)
 {
@@ -122,7 +113,7 @@ void us_group_losses(const RowLosses *work, int64_t first, int64_t rows, double 
     if (work->dtype == DTYPE_FLOAT16) {
         us_load_float(tiles[0], element(work->logits, work->dtype, at), work->dtype, 1, count);
         us_load_float(tiles[1], element(work->labels, work->dtype, at), work->dtype, 1, count);
-        run_group_float[us_level()](&group, rows, work->classes, losses);
+        run_group_float(&group, rows, work->classes, losses);
         if (work->probabilities) {
             us_store_float(element(work->probabilities, work->dtype, at), work->dtype, 1, tiles[2], count);
         }
@@ -135,5 +126,5 @@ void us_group_losses(const RowLosses *work, int64_t first, int64_t rows, double 
     group.labels = (const float *)work->labels + at;
     group.probabilities = work->probabilities ? (float *)work->probabilities + at : tiles[2];
     group.gradients = work->gradients ? (float *)work->gradients + at : tiles[3];
-    run_group_double[us_level()](&group, rows, work->classes, losses);
+    run_group_double(&group, rows, work->classes, losses);
 }

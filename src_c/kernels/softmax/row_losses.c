@@ -2,7 +2,6 @@
 
 #include "kernels/maths/maths.h"
 #include "kernels/softmax/loss_groups.h"
-#include "tensor/clones.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -20,7 +19,7 @@ static void *element(const void *data, DType dtype, int64_t index)
 /* ---- loops over a tile ---- */
 
 /* The largest of top and x; NaN if one is. In PARTS maxima: which of them sees an element does not change the result. */
-KERNEL_CLONES static double tile_top(const double *x, int64_t count, double top)
+static double tile_top(const double *x, int64_t count, double top)
 {
     double tops[PARTS];
     int64_t nans[PARTS] = {top != top}, i = 0;
@@ -48,7 +47,7 @@ KERNEL_CLONES static double tile_top(const double *x, int64_t count, double top)
 }
 
 /* powers[i] = e^(x[i] - top) */
-KERNEL_CLONES static void tile_powers(double *restrict powers, const double *restrict x, int64_t count, double top)
+static void tile_powers(double *restrict powers, const double *restrict x, int64_t count, double top)
 {
     for (int64_t i = 0; i < count; i++) {
         powers[i] = exp_double(x[i] - top);
@@ -56,7 +55,7 @@ KERNEL_CLONES static void tile_powers(double *restrict powers, const double *res
 }
 
 /* In PARTS sums, whose order does not depend on the instruction set. */
-KERNEL_CLONES static void add_tile(double *sums, const double *x, int64_t count)
+static void add_tile(double *sums, const double *x, int64_t count)
 {
     double parts[PARTS];
     memcpy(parts, sums, sizeof parts);
@@ -72,7 +71,7 @@ KERNEL_CLONES static void add_tile(double *sums, const double *x, int64_t count)
     }
 }
 
-KERNEL_CLONES static void multiply_tile(double *x, int64_t count, double factor)
+static void multiply_tile(double *x, int64_t count, double factor)
 {
     for (int64_t i = 0; i < count; i++) {
         x[i] *= factor;
@@ -80,8 +79,8 @@ KERNEL_CLONES static void multiply_tile(double *x, int64_t count, double factor)
 }
 
 /* losses[i] = -label * log p; 0 * -infinity is nothing. p becomes its gradient. */
-KERNEL_CLONES static void tile_losses(double *restrict losses, double *restrict p, const double *restrict x,
-                                      const double *restrict label, int64_t count, double offset)
+static void tile_losses(double *restrict losses, double *restrict p, const double *restrict x, const double *restrict label,
+                        int64_t count, double offset)
 {
     for (int64_t i = 0; i < count; i++) {
         losses[i] = label[i] != 0 ? -label[i] * (x[i] - offset) : 0;

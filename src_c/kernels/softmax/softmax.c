@@ -27,7 +27,7 @@ enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 24576, GATHERED_C
 #define LOOPS "kernels/softmax/softmax.inc"
 #include "tensor/instantiate.inc"
 
-/* The loops of one type at one level. */
+/* The loops of one type. */
 typedef struct Loops {
     double (*part_max)(const void *x, int64_t count);
     double (*part_sum)(const Softmax *softmax, const void *x, int64_t count, double shift, void *e);
@@ -41,17 +41,14 @@ typedef struct Loops {
                              const void *y, const void *dy, void *dx);
 } Loops;
 
-#define LOOPS_OF(type, level)                                                                                       \
-    {part_max_##type##_##level,      part_sum_##type##_##level,        part_forward_##type##_##level,               \
-     part_dot_##type##_##level,      part_backward_##type##_##level,   columns_forward_##type##_##level,            \
-     columns_backward_##type##_##level}
-#define LOOPS_OF_LEVEL(level)                                                                                       \
-    {[DTYPE_FLOAT32] = LOOPS_OF(float, level),                                                                      \
-     [DTYPE_FLOAT16] = LOOPS_OF(half, level),                                                                       \
-     [DTYPE_BFLOAT16] = LOOPS_OF(bfloat, level),                                                                    \
-     [DTYPE_FLOAT64] = LOOPS_OF(double, level)}
+#define LOOPS_OF(type) \
+    {part_max_##type, part_sum_##type, part_forward_##type, part_dot_##type, part_backward_##type, columns_forward_##type, \
+     columns_backward_##type}
 
-static const Loops loops[LEVEL_COUNT][DTYPE_FLOAT64 + 1] = {US_EACH_LEVEL(LOOPS_OF_LEVEL)};
+static const Loops loops[DTYPE_FLOAT64 + 1] = {
+    [DTYPE_FLOAT32] = LOOPS_OF(float), [DTYPE_FLOAT16] = LOOPS_OF(half), [DTYPE_BFLOAT16] = LOOPS_OF(bfloat),
+    [DTYPE_FLOAT64] = LOOPS_OF(double),
+};
 
 /* One call: views are x, y (forward) or y, dy, dx (backward); the last one is written. */
 typedef struct Plan {
@@ -436,7 +433,7 @@ static KernelStatus run(const View *views, int count, const Softmax *softmax)
     const bool columns = chooses_columns(&plan, one_type);
     const Axes *run_axes = columns ? &plan.other_axes : &plan.group_axes;
     plan.direct = one_type && plan.group_axes.rank == 1 && has_unit_stride(&plan, run_axes);
-    plan.loops = &loops[us_level()][plan.direct ? views[0].dtype : plan.compute];
+    plan.loops = &loops[plan.direct ? views[0].dtype : plan.compute];
     if (columns) {
         run_all_columns(&plan);
     } else {

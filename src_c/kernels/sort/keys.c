@@ -1,6 +1,5 @@
 #include "kernels/sort/keys.h"
 
-#include "tensor/clones.h"
 
 #define LOAD_KEYS(type) \
     case sizeof(type): \
@@ -9,8 +8,7 @@
         } \
         break;
 
-KERNEL_CLONES void us_load_keys(uint64_t *keys, const void *from, DType dtype, int64_t stride, int64_t count,
-                                KeyRule rule)
+void us_load_keys(uint64_t *keys, const void *from, DType dtype, int64_t stride, int64_t count, KeyRule rule)
 {
     switch (us_dtype_size(dtype)) {
         LOAD_KEYS(uint8_t)
