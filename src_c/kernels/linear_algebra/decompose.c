@@ -12,6 +12,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
+/* Weak: see matmul.c. */
+#pragma weak us_lapack_routine
+
 enum { LAPACK_BLOCK = 64, WORKSPACE_COLUMNS = LAPACK_BLOCK, VIEWS = 4 };
 
 /* One call: what is done for each matrix of the batch, whose views have rank 2, 1 or 0. */
@@ -34,7 +37,8 @@ static const char *unitary(DType compute)
 
 bool us_has_routine(DType compute, const char *routine)
 {
-    return us_lapack_routine(compute, strcmp(routine, "orgqr") == 0 ? unitary(compute) : routine) != NULL;
+    const char *name = strcmp(routine, "orgqr") == 0 ? unitary(compute) : routine;
+    return us_lapack_routine != NULL && us_lapack_routine(compute, name) != NULL;
 }
 
 /* ---- batches ---- */

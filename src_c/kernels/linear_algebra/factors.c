@@ -7,6 +7,10 @@
 
 #include <limits.h>
 
+/* Weak: see matmul.c. */
+#pragma weak us_blas_gemm
+#pragma weak us_lapack_routine
+
 /* Columns of the LAPACK's blocks, and what it keeps beside them when it applies reflectors. */
 enum { LAPACK_BLOCK = 64, REFLECTOR_BLOCKS = (LAPACK_BLOCK + 1) * LAPACK_BLOCK };
 
