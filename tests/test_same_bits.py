@@ -156,6 +156,57 @@ def normalizations():
             gradInput=empty(shape, kind), gradGammaOut=empty((3,), kind), gradBetaOut=empty((3,), kind), **channels)  # fmt: skip
 
 
+def structured():
+    """Operators with structure, by Ascend: each runs loops that no other family of this file does."""
+    from understudy.ascend import ops
+
+    def drawn(*shape, dtype="float32", seed=3):
+        return numpy.random.default_rng([seed, *shape]).uniform(-2, 2, shape).astype(dtype)
+
+    zeros, whole = numpy.zeros(COUNT), numpy.random.default_rng(4).integers(-100, 100, (40, 64)).astype("int8")
+    for dtype in ("float32", "float16"):
+        x, images, query = drawn(31, COUNT, dtype=dtype), drawn(2, 5, 19, 23, dtype=dtype), drawn(1, 2, 37, 32, dtype=dtype)
+        of_channel, filters = drawn(5, dtype=dtype) ** 2, drawn(7, 5, 3, 3, dtype=dtype)
+        upper = numpy.triu(numpy.ones((37, 37), bool), 1)
+        scores, gradient = drawn(9, COUNT), drawn(2, 5, 38, 46, dtype=dtype)
+        drawing, nothing = zeros.astype(dtype), zeros[:0].astype(dtype)
+        calls = {
+            "batch norm": lambda: ops.batch_norm(images, False, 0.1, 1e-5, of_channel, of_channel, of_channel, of_channel),
+            "attention": lambda: ops.flash_attention_score(query, query * 2, query + 1, 0.2, 1.0, 65536, 65536, 2, "BNSD",
+                                                           attenMaskOptional=upper),
+            "normal": lambda: ops.inplace_normal(drawing, 1.0, 2.0, 5, 8),
+            "uniform": lambda: ops.inplace_uniform(drawing, -1.0, 2.0, 5, 8),
+            "bernoulli": lambda: ops.inplace_bernoulli(drawing, 0.3, 5, 8),
+            "convolution": lambda: ops.convolution(images, filters, [1, 1], [1, 1], [1, 1], False, [0, 0], 1),
+            "strided convolution": lambda: ops.convolution(images, filters, [2, 2], [1, 1], [1, 1], False, [0, 0], 1),
+            "depthwise convolution": lambda: ops.convolution(images, filters[:5, :1], [1, 1], [1, 1], [1, 1], False, [0, 0], 5),
+            "product": lambda: ops.addmm(x[:, :31], x, x[:, :31].repeat(COUNT // 31 + 1, 0)[:COUNT], 0.5, 2.0),
+            "resized": lambda: ops.upsample_bilinear2d(images, [38, 46]),
+            "resized gradient": lambda: ops.upsample_bilinear2d_backward(gradient, [38, 46], list(images.shape)),
+            "pooling": lambda: ops.max_pool2d_with_indices(images, [3, 3], [2, 2], [1, 1], [1, 1]),
+            "divergence": lambda: ops.kl_div(x, abs(x)),
+            "added": lambda: ops.scatter_add(x, 1, abs(x).astype("int64"), x),
+            "sorted": lambda: ops.sort(x, True, 1),
+            "quantised": lambda: ops.dynamic_quant(x.astype("float16")),
+        }
+        if dtype == "float32":
+            calls |= {
+                "distances": lambda: ops.cdist(x, x + 1, 3.0, 0),
+                "cross entropy": lambda: ops.cross_entropy_loss(scores, numpy.arange(9), -100, 0.1, 0.0, False, nothing,
+                                                                nothing),
+                "paths": lambda: ops.ctc_loss(drawn(12, 2, 6), numpy.array([[1, 2, 3], [4, 4, 5]]), [12, 11], [3, 3]),
+                "recurrence": lambda: ops.lstm(drawn(7, 3, 20), [drawn(68, 20), drawn(68, 17), drawn(68), drawn(68, seed=4)],
+                                               True, 1, 0.0, False, False, False),
+                "complex products": lambda: ops.prod_dim(x + 1j * x[::-1], 1, False, "complex64"),
+            }
+        else:
+            calls["quantised product"] = lambda: ops.quant_matmul_v4(whole, whole.T, abs(drawn(40)), False, False,
+                                                                     out_dtype="bfloat16")
+        for name, run in calls.items():
+            found = run()
+            yield f"{name} {dtype}", found if isinstance(found, (tuple, list)) else [found]
+
+
 def with_one_nan(array):
     """The same numbers as bytes, all NaNs being one. 16-bit integers of a Bfloat are bfloat16."""
     from tests.kernels.families import Bfloat
@@ -170,7 +221,7 @@ def with_one_nan(array):
 
 def digests():
     found = {}
-    for family in (maps, dsp_functions, dsp_manual, layers, normalizations):
+    for family in (maps, dsp_functions, dsp_manual, layers, normalizations, structured):
         for name, arrays in family():
             found[f"{family.__name__}: {name}"] = hashlib.sha256(b"".join(map(with_one_nan, arrays))).hexdigest()
     return found
