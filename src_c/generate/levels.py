@@ -53,18 +53,42 @@ def link(compiler: str, objects: pathlib.Path, file: pathlib.Path) -> None:
     output_of(compiler, "-r", "-nostdlib", "-o", file, f"@{objects}")
 
 
+JUMP = """
+.globl {name}
+.type {name}, @function
+.p2align 4
+{name}:
+    movq us_level_row(%rip), %r11
+    jmp *{offset}(%r11)
+.size {name}, . - {name}
+"""
+ROW_ENTRY = """    .hidden {name}_{level}
+    .quad {name}_{level}
+"""
+ROWS = """
+.section .data.rel.ro, "aw"
+.p2align 3
+{rows}
+.globl us_level_rows
+.hidden us_level_rows
+us_level_rows:
+    .quad {labels}
+
+.data
+.p2align 3
+.globl us_level_row
+.hidden us_level_row
+us_level_row:
+    .quad row_{first}
+.section .note.GNU-stack, "", @progbits
+"""
+
+
 def jumps(names: list[str], levels: list[str]) -> str:
-    lines = ["/* Made by src_c/generate/levels.py: each function goes on to that of the level in use. */", ".text"]
-    for k, name in enumerate(names):
-        lines += [f".globl {name}", f".type {name}, @function", ".p2align 4", f"{name}:",
-                  "    movq us_level_row(%rip), %r11", f"    jmp *{8 * k}(%r11)", f".size {name}, . - {name}"]
-    lines += ['.section .data.rel.ro, "aw"', ".p2align 3"]
-    for level in levels:
-        lines += [f"row_{level}:", *(f"    .hidden {name}_{level}\n    .quad {name}_{level}" for name in names)]
-    lines += [".globl us_level_rows", ".hidden us_level_rows", "us_level_rows:", *(f"    .quad row_{level}" for level in levels),
-              ".data", ".p2align 3", ".globl us_level_row", ".hidden us_level_row", "us_level_row:", f"    .quad row_{levels[0]}",
-              '.section .note.GNU-stack, "", @progbits']  # fmt: skip
-    return "\n".join(lines) + "\n"
+    text = "/* Made by src_c/generate/levels.py: each function goes on to that of the level in use. */\n.text\n"
+    text += "".join(JUMP.format(name=name, offset=8 * k) for k, name in enumerate(names))
+    rows = [f"row_{level}:\n" + "".join(ROW_ENTRY.format(name=name, level=level) for name in names) for level in levels]
+    return text + ROWS.format(rows="".join(rows), labels=", ".join(f"row_{level}" for level in levels), first=levels[0])
 
 
 def main() -> None:

@@ -19,7 +19,8 @@ typedef enum Level { LEVEL_BASE, LEVEL_V3, LEVEL_V4, LEVEL_COUNT } Level;
 /* The best level of this machine, or less by UNDERSTUDY_ISA=base|v3|v4. */
 Level us_level(void);
 
-/* Bytes of a vector that fits a register of the level that is compiled: GCC takes longer ones apart, or keeps them in memory. */
+/* Bytes of a vector that fits a register of the level that is compiled: GCC takes longer ones apart, or keeps them in
+ * memory. */
 #if defined(__AVX512F__)
 #define REGISTER_BYTES 64
 #elif defined(__AVX2__)
