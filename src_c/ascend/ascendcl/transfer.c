@@ -72,6 +72,18 @@ static bool is_pageable(Platform *platform, const void *address)
     return !us_memory_find(platform, address, &block);
 }
 
+/* Such a copy is finished when its call returns: no capture can record it, and while another stream is captured it is as
+ * unsafe as a synchronous one (cann-runtime-3 13.1). */
+static void require_pageable(Call *call, const Stream *stream)
+{
+    if (call->status == 0 && us_capture_status(stream, NULL) != CAPTURE_NONE) {
+        us_capture_invalidate(stream);
+        us_refuse(call, "stream", "pageable", ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT,
+                  "a copy with pageable host memory is finished when the call returns, which a capture cannot do");
+    }
+    acl_require_safe(call);
+}
+
 void acl_queue_copy(Call *call, const Copy *copy, aclrtStream handle)
 {
     Stream *stream = acl_require_own_work_stream(call, handle);
@@ -82,10 +94,8 @@ void acl_queue_copy(Call *call, const Copy *copy, aclrtStream handle)
     Explanation why = {""};
     refuse_transfer(call, us_copy_check(platform, copy, &why), &why);
     bool pageable = is_pageable(platform, copy->destination) || is_pageable(platform, copy->source);
-    if (call->status == 0 && pageable && us_capture_status(stream, NULL) != CAPTURE_NONE) {
-        us_capture_invalidate(stream);
-        us_refuse(call, "stream", "pageable", ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT,
-                  "a copy with pageable host memory is finished when the call returns, which a capture cannot do");
+    if (pageable) {
+        require_pageable(call, stream);
     }
     if (call->status != 0) {
         return;

@@ -161,6 +161,17 @@ def out(kind, *more):
     return ffi.new(f"{kind} *", *more)
 
 
+PAGEABLE = ffi.new("char[4]")
+
+
+def batch(s, source, *more):
+    """The arguments of one copy of four bytes to the device as a batch."""
+    attributes = ffi.new("aclrtMemcpyBatchAttr *")
+    attributes.dstLoc.type = lib.ACL_MEM_LOCATION_TYPE_DEVICE
+    return [ffi.new("void *[1]", [s.memory()]), ffi.new("size_t[1]", [4]), ffi.new("void *[1]", [source]),
+            ffi.new("size_t[1]", [4]), 1, attributes, ffi.new("size_t[1]"), 1, *more]
+
+
 # A legal call of every function.
 LEGAL = {
     "aclmdlRICaptureBegin": lambda s: [s.stream(), 0],
@@ -227,6 +238,10 @@ LEGAL = {
     "aclrtMemset": lambda s: [s.memory(), 4, 0, 4],
     "aclrtMemsetD32": lambda s: [s.memory(), 4, 0, 1],
     "aclrtMemcpy2d": lambda s: [s.memory(), 4, ffi.new("char[4]"), 4, 4, 1, 1],
+    "aclrtMemcpyBatch": lambda s: batch(s, PAGEABLE, out("size_t")),
+    "aclrtMemcpyBatchV2": lambda s: batch(s, PAGEABLE),
+    "aclrtMemcpyBatchAsync": lambda s: batch(s, PAGEABLE, out("size_t"), s.stream()),
+    "aclrtMemcpyBatchAsyncV2": lambda s: batch(s, PAGEABLE, s.stream()),
     "aclrtMemcpyAsync": lambda s: [s.memory(), 4, s.memory(), 4, 3, s.stream()],
     "aclrtMemcpyAsyncWithCondition": lambda s: [s.memory(), 4, s.memory(), 4, 3, s.stream()],
     "aclrtMemcpy2dAsync": lambda s: [s.memory(), 4, s.host(), 4, 4, 1, 1, s.stream()],
@@ -606,13 +621,15 @@ def end_in_this_thread():
         return Result(lib.aclmdlRICaptureEnd(made[0], cell), cell[0] == NULL)
 
 
-def under_capture(function):
+def under_capture(function, changes=None):
     """A call that a GLOBAL capture forbids its thread; legal when the thread's own mode is RELAXED."""
 
     def call(mode):
         with contextlib.ExitStack() as stack:
             scene = Scene(stack)
             arguments = LEGAL[function](scene)
+            for index, value in (changes or {}).items():
+                arguments[index] = value
             scene.recording()
             old = out("aclmdlRICaptureMode", mode)
             ok(lib.aclmdlRICaptureThreadExchangeMode(old))
@@ -758,12 +775,17 @@ RULES = [
       (("aclrtQueryEvent", True), ("aclrtQueryEventStatus", False), ("aclrtSynchronizeEvent", False),
        ("aclrtSynchronizeEventWithTimeout", False))],
     *[in_context(name) for name in ("aclrtSynchronizeDevice", "aclrtSynchronizeDeviceWithTimeout")],
-    *[under_capture(name) for name in ("aclrtMemcpy", "aclrtMemset", "aclrtMemsetD32", "aclrtMemcpy2d")],
+    *[under_capture(name) for name in ("aclrtMemcpy", "aclrtMemset", "aclrtMemsetD32", "aclrtMemcpy2d", "aclrtMemcpyBatch",
+                                      "aclrtMemcpyBatchV2", "aclrtMemcpyBatchAsync", "aclrtMemcpyBatchAsyncV2")],
+    *[under_capture(name, {2: PAGEABLE, 4: 1}) for name in ("aclrtMemcpyAsync", "aclrtMemcpyAsyncWithCondition")],
+    under_capture("aclrtMemcpy2dAsync", {2: PAGEABLE}),
     *[R(f"{name}/stream/pageable", {2: ffi.new("char[4]"), 4: 1, 5: lambda s: s.recording()},
         {2: lambda s: s.host(), 4: 1, 5: lambda s: s.recording()})
       for name in ("aclrtMemcpyAsync", "aclrtMemcpyAsyncWithCondition")],
     R("aclrtMemcpy2dAsync/stream/pageable", {2: ffi.new("char[4]"), 7: lambda s: s.recording()},
       {7: lambda s: s.recording()}),
+    R("aclrtMemcpyBatchAsync/stream/pageable", {9: lambda s: s.recording()}),
+    R("aclrtMemcpyBatchAsyncV2/stream/pageable", {8: lambda s: s.recording()}),
     R("aclrtRecordEvent/capture/invalidated", {1: lambda s: s.spoiled()}, {1: lambda s: s.recording()}),
     R("aclrtResetEvent/capture/invalidated", {1: lambda s: s.spoiled()}, {1: lambda s: s.recording()}),
     *[R(f"{name}/event/uncaptured", {0: lambda s: s.recording()}, {0: lambda s: s.stream()})
