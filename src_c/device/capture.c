@@ -176,8 +176,11 @@ static CaptureFault fault_of_end(const StreamState *stream, const Capture *captu
     if (has_open_child(capture)) {
         return CAPTURE_FAULT_CHILD;
     }
-    if (capture->invalid || capture->group_open) {
+    if (capture->invalid) {
         return CAPTURE_FAULT_INVALID;
+    }
+    if (capture->group_open) {
+        return CAPTURE_FAULT_GROUP;
     }
     return is_joined(capture->graph) ? CAPTURE_OK : CAPTURE_FAULT_UNJOINED;
 }
@@ -188,7 +191,8 @@ CaptureFault us_capture_end(Stream *public, Graph **graph)
     us_recorder_lock();
     Capture *capture = us_capture_of(stream);
     CaptureFault fault = fault_of_end(stream, capture);
-    bool over = fault == CAPTURE_OK || fault == CAPTURE_FAULT_INVALID || fault == CAPTURE_FAULT_UNJOINED;
+    bool over = fault == CAPTURE_OK || fault == CAPTURE_FAULT_INVALID || fault == CAPTURE_FAULT_GROUP ||
+                fault == CAPTURE_FAULT_UNJOINED;
     GraphState *made = over ? capture->graph : NULL;
     bool child = over && capture->child;
     if (over) {

@@ -112,8 +112,8 @@ typedef enum CaptureFault {
 /* Work of a stream is recorded or queued; these are of no use for streams that are bound to a graph (graph_build.c).
  * Records the stream's work, into `into` when that is not NULL (then it has no branches yet). */
 CaptureFault us_capture_begin(Stream *stream, Graph *into, CaptureMode mode);
-/* `*graph` becomes the caller's. After CAPTURE_FAULT_INVALID and UNJOINED the recording is over, and there is no
- * graph. */
+/* `*graph` becomes the caller's. After CAPTURE_FAULT_INVALID, GROUP and UNJOINED the recording is over, and there
+ * is no graph. */
 CaptureFault us_capture_end(Stream *stream, Graph **graph);
 CaptureStatus us_capture_status(const Stream *stream, Graph **graph); /* `graph` may be NULL */
 bool us_stream_is_recorded(const Stream *stream); /* in whatever way */

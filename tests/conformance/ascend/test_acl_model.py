@@ -685,6 +685,7 @@ RULES = [
     R("aclmdlRICaptureEnd/stream/idle", {0: lambda s: s.stream()}),
     R("aclmdlRICaptureEnd/stream/origin", {0: lambda s: s.joined()}),
     R("aclmdlRICaptureEnd/stream/unjoined", {0: lambda s: s.forked()}),
+    R("aclmdlRICaptureEnd/stream/group", {0: lambda s: s.grouping()}),
     R("aclmdlRICaptureEnd/stream/child", {0: lambda s: s.with_child()}),
     R("aclmdlRICaptureEnd/capture/invalidated", {0: lambda s: s.spoiled()}),
     case("aclmdlRICaptureEnd/thread/other", end_in_this_thread, lambda: run("aclmdlRICaptureEnd")),
