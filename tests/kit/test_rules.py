@@ -82,6 +82,24 @@ def test_unknown_function_is_an_error_of_use():
     assert_error_of_use(understudy("rules", "aclMalloc"), "did you mean aclrtMalloc?")
 
 
+def test_a_function_of_another_stack_is_said_to_be_one():
+    assert_error_of_use(understudy("rules", "--stack", "ascend", "mcMalloc"), "mcMalloc is of maca")
+
+
+def test_capitals_do_not_hide_a_function():
+    assert_error_of_use(understudy("rules", "ACLRTMALLOC"), "did you mean aclrtMalloc?")
+
+
+def test_no_name_is_no_function():
+    assert_error_of_use(understudy("rules", ""), "no rules for ''")
+
+
+def test_the_name_of_a_rule_in_a_message_finds_it():
+    printed, status = understudy_json("rules", "aclrtMalloc/size/zero")
+    assert status == 0 and [rule["id"] for rule in printed["rules"]] == ["aclrtMalloc/size/zero"]
+    assert_error_of_use(understudy("rules", "aclrtMaloc/size/zero"), "did you mean aclrtMalloc?")
+
+
 def test_a_function_that_the_vendor_has_is_no_typing_error():
     absent = min(name for name in names.known() if name not in sdk.exporters() and name.startswith("aclnn"))
     assert_error_of_use(understudy("rules", absent), f"{absent} is not emulated; the vendor has it")

@@ -130,5 +130,6 @@ def absence(name: str, candidates) -> str:
 
 
 def nearest(name: str, candidates, cutoff: float = 0.85) -> str:
-    """The candidate most like the name; "" when none is."""
-    return next(iter(difflib.get_close_matches(name, candidates, 1, cutoff)), "")
+    """The candidate most like the name; "" when none is. One that differs in capitals only is the nearest."""
+    same = sorted(candidate for candidate in candidates if candidate.lower() == name.lower())
+    return next(iter(same or difflib.get_close_matches(name, candidates, 1, cutoff)), "")

@@ -14,7 +14,7 @@ COLOURS = {"choice": "yellow", "cannot-check": "red"}
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument("function", nargs="?", metavar="FUNCTION", help="a function's name, or a pattern such as 'mc*'")
+    parser.add_argument("function", nargs="?", metavar="FUNCTION", help="a function's name, a rule's, or a pattern such as 'mc*'")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -36,9 +36,12 @@ def tested(rule: catalogue.Rule) -> str:
 
 
 def named(pattern: str | None, entries) -> list:
-    """The entries of the functions that the pattern matches; the two phases of an operator are one function here."""
+    """The entries of the functions that the pattern matches; the two phases of an operator are one function here. A pattern
+    with a slash is a rule's, as messages print it."""
     if pattern is None:
         return list(entries)
+    if "/" in pattern:
+        return [entry for entry in entries if fnmatch.fnmatchcase(entry.id, pattern)]
     phase_less = pattern.removesuffix("GetWorkspaceSize")
     return [entry for entry in entries
             if fnmatch.fnmatchcase(entry.function, pattern) or entry.function == phase_less]  # fmt: skip
@@ -47,12 +50,16 @@ def named(pattern: str | None, entries) -> list:
 def unknown_function(pattern: str) -> UsageError:
     from understudy.kit import sdk
 
-    functions = {entry.function for entry in [*catalogue.rules().values(), *catalogue.choices()]}
+    entries = [*catalogue.rules().values(), *catalogue.choices()]
+    functions = {entry.function for entry in entries}
+    others = {catalogue.stack_of_library()[entry.library] for entry in named(pattern, entries)}
+    if others:  # of another stack than --stack says
+        return UsageError(f"{pattern} is of {' and '.join(sorted(others))}")
     if pattern in sdk.exporters():
         return UsageError(f"{pattern} refuses nothing")
     if pattern in names.known():
         return UsageError(names.absence(pattern, ()))
-    near = names.nearest(pattern, functions, 0.6)
+    near = names.nearest(pattern.partition("/")[0], functions, 0.6)
     return UsageError(f"no rules for {pattern!r}" + (f"; did you mean {near}?" if near else ""))
 
 
@@ -104,7 +111,7 @@ def run(options) -> int:
         stacks = catalogue.stack_of_library()
         rules, choices = ([entry for entry in entries if stacks[entry.library] in options.stack]
                           for entries in (rules, choices))  # fmt: skip
-    if not rules and not choices and options.function:
+    if not rules and not choices and options.function is not None:
         raise unknown_function(options.function)
     if options.json:
         print(as_json(rules, choices))
