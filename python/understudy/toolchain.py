@@ -81,6 +81,7 @@ def check_declarations(command: list[str], stacks: list[Stack]) -> None:
         return
     spoken = [argument for argument in command if argument != "-w"]
     checked = subprocess.run([*spoken, "-fsyntax-only", "-Wimplicit-function-declaration"], capture_output=True, text=True,
+                             errors="replace",  # lines of the source, whatever they are written in
                              stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"})  # fmt: skip
     from understudy.kit import sdk  # reads the libraries: only when something is undeclared
 

@@ -83,6 +83,13 @@ def test_a_missing_compiler_is_an_error_of_use(source):
     assert_error_of_use(understudy("cc", source, env={"CC": "no-such-compiler"}), "no-such-compiler", "CC")
 
 
+def test_a_source_in_another_character_set_compiles(tmp_path):
+    source = tmp_path / "greeting.c"
+    source.write_bytes(b'int main(void) { return greet("\xc4\xe3\xba\xc3"); }\n')  # the compiler's warnings repeat the line
+    done = understudy("cc", "-w", "-c", source, "-o", tmp_path / "greeting.o")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_missing_sdk_is_an_error_of_use():
     assert_error_of_use(understudy("env", env={"UNDERSTUDY_SDK": "/nowhere"}), "/nowhere", "UNDERSTUDY_SDK")
 

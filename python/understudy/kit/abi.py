@@ -159,7 +159,8 @@ def run_abidiff(comparison: Comparison) -> str:
     tool = shutil.which("abidiff")
     if tool is None or ours is None or not (ours[1].has_debug_information and comparison.types_compared):
         return ""
-    return subprocess.run([tool, ours[1].path, comparison.file], capture_output=True, text=True).stdout.strip()
+    command = [tool, ours[1].path, comparison.file]
+    return subprocess.run(command, capture_output=True, text=True, errors="replace").stdout.strip()
 
 
 def extra_note(name: str) -> str:
