@@ -34,8 +34,13 @@ def core_environment(environment: dict[str, str], memory: int, core: int, cores:
     }
 
 
+def signal_name(number: int) -> str:
+    """Most real-time signals have none."""
+    return next((known.name for known in signal.Signals if known == number), f"signal {number}")
+
+
 def ending(status: int) -> str:
-    return f"ended with status {status}" if status > 0 else f"was ended by {signal.Signals(-status).name}"
+    return f"ended with status {status}" if status >= 0 else f"was ended by {signal_name(-status)}"
 
 
 def status_of(process: subprocess.Popen) -> int | None:

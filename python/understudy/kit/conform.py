@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from understudy import __version__, addresses, toml
 from understudy.errors import SdkError, UsageError
+from understudy.ft_run import signal_name
 from understudy.kit import conform_report, table
 from understudy.paths import STACKS
 
@@ -190,7 +191,7 @@ class Worker:
 
 def ending(status: int) -> str:
     """How a process ended, in words."""
-    return signal.Signals(-status).name if status < 0 else f"exit status {status}"
+    return signal_name(-status) if status < 0 else f"exit status {status}"
 
 
 def run_worker(run: Run, progress) -> bool:

@@ -13,6 +13,7 @@ import tempfile
 
 from understudy import toolchain
 from understudy.errors import UsageError
+from understudy.ft_run import ending
 from understudy.kit import interposer, table, timeline_page
 from understudy.paths import STACKS
 
@@ -125,7 +126,7 @@ def run(options) -> int:
         output, arguments = arguments[1], arguments[2:]
     events, damaged, status = record([options.program, *arguments])
     if not events:
-        raise UsageError(f"{options.program} called no function of the stacks (exit status {status})")
+        raise UsageError(f"{options.program} called no function of the stacks" + (f" and {ending(status)}" if status else ""))
     everything = lanes(events) + arrows(events) + events
     if output.endswith(".html"):
         table.write(output, timeline_page.page(f"{options.program}", everything))
