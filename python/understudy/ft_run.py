@@ -181,8 +181,11 @@ def run(command: list[str], cores: int, environment: dict[str, str], label: bool
         processes: list[subprocess.Popen] = []
         stack.callback(stop, processes)
         for core in range(cores):
-            process = subprocess.Popen(command, env=core_environment(environment, memory, core, cores), stdout=output,
-                                       stderr=output, start_new_session=True, preexec_fn=guard.register)  # fmt: skip
+            try:
+                process = subprocess.Popen(command, env=core_environment(environment, memory, core, cores), stdout=output,
+                                           stderr=output, start_new_session=True, preexec_fn=guard.register)  # fmt: skip
+            except OSError as error:  # for another architecture, say
+                raise UsageError(f"cannot run {command[0]!r}: {error.strerror}") from None
             processes.append(process)
             if labels:
                 labels.add(core, process)

@@ -90,6 +90,14 @@ def test_a_source_in_another_character_set_compiles(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("command", ["run", "ft-run"])
+def test_what_the_system_cannot_run_is_an_error_of_use(tmp_path, command):
+    program = tmp_path / "program"
+    program.write_bytes(b"no program")
+    program.chmod(0o755)
+    assert_error_of_use(understudy(command, program), "cannot run", "Exec format error")
+
+
 def test_a_missing_sdk_is_an_error_of_use():
     assert_error_of_use(understudy("env", env={"UNDERSTUDY_SDK": "/nowhere"}), "/nowhere", "UNDERSTUDY_SDK")
 
