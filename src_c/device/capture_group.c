@@ -73,6 +73,20 @@ CaptureFault us_capture_group_end(Stream *stream, void **handle)
     return fault;
 }
 
+GroupPlace us_capture_open_group(const Stream *public)
+{
+    const StreamState *stream = stream_state(public);
+    if (us_recorder_of(stream) == NULL) {
+        return GROUP_NONE;
+    }
+    us_recorder_lock();
+    const Capture *capture = us_capture_of(stream);
+    GroupPlace place = capture == NULL || !capture->group_open ? GROUP_NONE
+                       : capture->group_branch == us_recorder_of(stream)->branch ? GROUP_HERE : GROUP_ELSEWHERE;
+    us_recorder_unlock();
+    return place;
+}
+
 CaptureFault us_group_update_begin(Stream *public, const void *handle)
 {
     StreamState *stream = stream_state(public);

@@ -92,6 +92,7 @@ bool us_graph_update(Graph *graph, const Graph *from);
 /* ---- recording (capture.c) --------------------------------------------------------------------------------------- */
 
 typedef enum CaptureMode { CAPTURE_GLOBAL, CAPTURE_THREAD_LOCAL, CAPTURE_RELAXED } CaptureMode;
+typedef enum GroupPlace { GROUP_NONE, GROUP_HERE, GROUP_ELSEWHERE } GroupPlace;
 typedef enum CaptureStatus { CAPTURE_NONE, CAPTURE_ACTIVE, CAPTURE_INVALIDATED } CaptureStatus;
 
 typedef enum CaptureFault {
@@ -151,6 +152,8 @@ bool us_last_recorded_annotate(StepNote note, const void *bytes, size_t size);
 /* Groups: steps whose tasks can be given other arguments later. */
 CaptureFault us_capture_group_begin(Stream *stream);
 CaptureFault us_capture_group_end(Stream *stream, void **group);
+/* Where the recording of the stream has an open group: in the stream itself or in another one. */
+GroupPlace us_capture_open_group(const Stream *stream);
 /* Work of the stream is collected until the end, and then queued on the stream as one replacement of the group's
  * tasks. */
 CaptureFault us_group_update_begin(Stream *stream, const void *group);

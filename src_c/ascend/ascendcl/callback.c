@@ -114,6 +114,7 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args)
     Call call = us_call_begin("aclrtLaunchHostFunc");
     us_require(&call, fn != NULL, "fn", "null", ACL_ERROR_RT_PARAM_INVALID, "fn is NULL; it is what shall run");
     Stream *found = acl_require_work_stream(&call, stream);
+    acl_require_no_group(&call, found);
     bool served = call.status == 0 && queue_serves(QUEUE_OF_HOST_FUNCTIONS, found);
     us_require(&call, served || !queue_serves(QUEUE_OF_CALLBACKS, found), "stream", "subscribed",
                ACL_ERROR_RT_STREAM_SUBSCRIBE, "stream %d is served by a thread (aclrtSubscribeReport)",

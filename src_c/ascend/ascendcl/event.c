@@ -118,7 +118,9 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream)
 {
     Call call = us_call_begin("aclrtRecordEvent");
     Event *found = require_event(&call, event);
-    record_event(&call, found, acl_require_own_work_stream(&call, stream));
+    Stream *target = acl_require_own_work_stream(&call, stream);
+    acl_require_no_group(&call, target);
+    record_event(&call, found, target);
     return acl_end(&call);
 }
 
@@ -130,6 +132,7 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream)
         require_not_ex(&call, found);
     }
     Stream *target = acl_require_own_work_stream(&call, stream);
+    acl_require_no_group(&call, target);
     if (call.status == 0 && us_stream_is_recorded(target)) {
         model_refuse_capture(&call, us_capture_external_reset(found, target));
     } else {
@@ -155,6 +158,7 @@ static void wait_for_event(Call *call, aclrtStream stream, Event *event, int32_t
                us_event_is_captured(event),
                "event", "unrecorded", ACL_ERROR_RT_PARAM_INVALID, "event %d has never been recorded", (int)event->id);
     Stream *target = acl_require_own_work_stream(call, stream);
+    acl_require_no_group(call, target);
     bool blocks = event != NULL && event->vendor_state[EVENT_FORM] == EVENT_WITH_FLAG;
     int64_t timeout_us = timeout_s > 0 ? (int64_t)timeout_s * 1000000 : wait_timeout_us();
     require_capturable(call, event, target);
@@ -231,6 +235,7 @@ aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t
     model_require_product(&call);
     Event *found = require_event(&call, event);
     Stream *target = acl_require_own_work_stream(&call, stream);
+    acl_require_no_group(&call, target);
     if (flag == ACL_EVENT_RECORD_DEFAULT) {
         record_event(&call, found, target);
         return acl_end(&call);
@@ -258,6 +263,7 @@ aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint
         return acl_end(&call);
     }
     Stream *target = acl_require_own_work_stream(&call, stream);
+    acl_require_no_group(&call, target);
     if (call.status == 0) {
         require_external(&call, found, target);
     }

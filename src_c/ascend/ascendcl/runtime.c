@@ -235,6 +235,18 @@ Stream *acl_require_own_work_stream(Call *call, aclrtStream handle)
     return call->status == 0 ? stream : NULL;
 }
 
+void acl_require_no_group(Call *call, const Stream *stream)
+{
+    GroupPlace place = call->status == 0 ? us_capture_open_group(stream) : GROUP_NONE;
+    if (place != GROUP_NONE) {
+        us_capture_invalidate(stream);
+    }
+    us_require(call, place != GROUP_HERE, "stream", "group", ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT,
+               "a task group of stream %d is being recorded, and only operators can be in it", (int)stream->id);
+    us_require(call, place != GROUP_ELSEWHERE, "stream", "other-group", ACL_ERROR_STREAM_TASK_GROUP_INTR,
+               "a task group of another stream is being recorded; stream %d gets tasks when it has ended", (int)stream->id);
+}
+
 void acl_require_running_stream(Call *call, const Stream *stream)
 {
     if (call->status == 0 && us_capture_status(stream, NULL) != CAPTURE_NONE) {

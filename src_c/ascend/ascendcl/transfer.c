@@ -87,7 +87,8 @@ static void require_pageable(Call *call, const Stream *stream)
 void acl_queue_copy(Call *call, const Copy *copy, aclrtStream handle)
 {
     Stream *stream = acl_require_own_work_stream(call, handle);
-    if (stream == NULL) {
+    acl_require_no_group(call, stream);
+    if (call->status != 0) {
         return;
     }
     Platform *platform = stream->context->device->platform;
@@ -110,7 +111,8 @@ void acl_queue_copy(Call *call, const Copy *copy, aclrtStream handle)
 void acl_queue_fill(Call *call, const Fill *fill, aclrtStream handle)
 {
     Stream *stream = acl_require_own_work_stream(call, handle);
-    if (stream == NULL) {
+    acl_require_no_group(call, stream);
+    if (call->status != 0) {
         return;
     }
     Explanation why = {""};

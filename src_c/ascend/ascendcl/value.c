@@ -16,6 +16,7 @@ static Stream *require_task(Call *call, ValueTask *task, uint32_t flag, uint32_t
                ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "streams of the %s do not wait for numbers in memory",
                ascend_product()->series);
     Stream *stream = acl_require_work_stream(call, handle);
+    acl_require_no_group(call, stream);
     if (stream != NULL) {
         task->device = stream->context->device;
     }

@@ -263,6 +263,16 @@ def grouping(self):
 
 
 @helper
+def beside_group(self):
+    """A stream of a capture, while another stream of it records a group."""
+    origin, stream, fork = self.recording(), self.stream(), self.event()
+    ok(lib.aclrtRecordEvent(fork, origin))
+    ok(lib.aclrtStreamWaitEvent(stream, fork))
+    ok(lib.aclmdlRICaptureTaskGrpBegin(origin))
+    return stream
+
+
+@helper
 def with_bound(self):
     model = self.open_model()
     return [model, self.bound(model)]
@@ -497,6 +507,10 @@ WORK = {"aclmdlRIExecuteAsync": 1, "aclrtValueWrite": 3, "aclrtValueWait": 3, "a
         "aclrtStreamWaitEvent": 0, "aclrtStreamWaitEventWithTimeout": 0, "aclrtMemcpyAsync": 5,
         "aclrtMemcpyAsyncWithCondition": 5, "aclrtMemcpy2dAsync": 7, "aclrtMemsetAsync": 4, "aclrtMemsetD32Async": 4,
         "aclrtLaunchHostFunc": 0, "aclrtRecordEventWithFlag": 1, "aclrtStreamWaitEventWithFlag": 0}  # fmt: skip
+# Functions that put tasks into a stream that are no operators.
+TASKS = {**{name: position for name, position in WORK.items()
+            if name not in ("aclmdlRIExecuteAsync", "aclrtSynchronizeStream", "aclrtSynchronizeStreamWithTimeout",
+                            "aclrtStreamQuery")}, "aclrtMemcpyBatchAsync": 9, "aclrtMemcpyBatchAsyncV2": 8}  # fmt: skip
 DEAD = {"aclmdlRIExecuteAsync": 1, "aclrtValueWrite": 3, "aclrtValueWait": 3, "aclrtRecordEventWithFlag": 1,
         "aclrtStreamWaitEventWithFlag": 0, **STREAMS}  # fmt: skip
 OUTPUTS = [("aclmdlRICaptureEnd", "modelRI", 1), ("aclmdlRICaptureThreadExchangeMode", "mode", 0),
@@ -787,6 +801,9 @@ RULES = [
       {7: lambda s: s.recording()}),
     R("aclrtMemcpyBatchAsync/stream/pageable", {9: lambda s: s.recording()}),
     R("aclrtMemcpyBatchAsyncV2/stream/pageable", {8: lambda s: s.recording()}),
+    *[R(f"{name}/stream/{rule}", {index: place})
+      for name, index in TASKS.items()
+      for rule, place in (("group", lambda s: s.grouping()), ("other-group", lambda s: s.beside_group()))],
     R("aclrtRecordEvent/capture/invalidated", {1: lambda s: s.spoiled()}, {1: lambda s: s.recording()}),
     R("aclrtResetEvent/capture/invalidated", {1: lambda s: s.spoiled()}, {1: lambda s: s.recording()}),
     *[R(f"{name}/event/uncaptured", {0: lambda s: s.recording()}, {0: lambda s: s.stream()})
