@@ -197,7 +197,7 @@ def test_a_return_that_is_dropped_never_happened(scene):
 
 
 def test_a_pool_that_a_dropped_return_has_taken_beyond_its_limit_gives_nothing_more(scene):
-    pool, stream = make_pool(scene, limit=2 * MIB), scene.stream()
+    pool, stream, other = make_pool(scene, limit=2 * MIB), scene.stream(), scene.stream()
     gate = held(scene, stream)
     block = take(pool, 2 * MIB, stream)
     give(block, stream)
@@ -207,10 +207,10 @@ def test_a_pool_that_a_dropped_return_has_taken_beyond_its_limit_gives_nothing_m
     assert lib.aclrtMemPoolMallocAsync(ffi.new("void **"), 1, pool, stream) == 207001
     let_go(scene, gate)
     for made in (block, second):
-        give(made, stream)
-    ok(lib.aclrtSynchronizeStream(stream))
-    give(take(pool, 2 * MIB, stream), stream)
-    assert lib.aclrtMemPoolMallocAsync(ffi.new("void **"), 2 * MIB + 1, pool, stream) == 207001
+        give(made, other)
+    ok(lib.aclrtSynchronizeStream(other))
+    give(take(pool, 2 * MIB, other), other)
+    assert lib.aclrtMemPoolMallocAsync(ffi.new("void **"), 2 * MIB + 1, pool, other) == 207001
 
 
 def test_blocks_outlive_their_pool(scene):

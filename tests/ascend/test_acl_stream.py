@@ -120,10 +120,10 @@ def test_abort_drops_what_has_not_started():
         ok(lib.aclrtMemsetAsync(block, 64, 2, 64, made))
         ok(lib.aclrtStreamAbort(made))
         assert query(made) == COMPLETE
-        ok(lib.aclrtSynchronizeStream(made))
+        assert lib.aclrtSynchronizeStream(made) == 107023
         assert download(block, 64) == bytes([1] * 64)
-        ok(lib.aclrtMemsetAsync(block, 64, 3, 64, made))  # the stream can be used again
-        ok(lib.aclrtSynchronizeStream(made))
+        ok(lib.aclrtMemsetAsync(block, 64, 3, 64, made))  # the stream can be used again, and still says that it was aborted
+        assert lib.aclrtSynchronizeStream(made) == 107023
         assert download(block, 64) == bytes([3] * 64)
 
 

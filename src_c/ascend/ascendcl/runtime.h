@@ -128,6 +128,7 @@ enum {
     STREAM_FAULT_REPORTED = 8,
     STREAM_ANNOUNCED = 16, /* to the program's callbacks */
     STREAM_END_ANNOUNCED = 32,
+    STREAM_ABORTED = 64, /* by aclrtStreamAbort */
 };
 
 /* Milliseconds of a vendor's call (-1: no limit) in microseconds; refuses 0 and less than -1. */

@@ -88,6 +88,11 @@ static bool has_nothing_to_wait_for(const Stream *stream)
     return (stream->vendor_flags & (ACL_STREAM_PERSISTENT | ACL_STREAM_DEVICE_USE_ONLY)) != 0;
 }
 
+static bool was_aborted(const Stream *stream)
+{
+    return (__atomic_load_n(&stream->vendor_state[STREAM_SETTINGS], __ATOMIC_RELAXED) & STREAM_ABORTED) != 0;
+}
+
 static void synchronize_stream(Call *call, aclrtStream stream, int64_t timeout_us)
 {
     Stream *found = acl_require_work_stream(call, stream);
@@ -106,6 +111,8 @@ static void synchronize_stream(Call *call, aclrtStream stream, int64_t timeout_u
         DeviceFault fault = us_stream_fault(found, &why);
         acl_refuse_fault(call, "stream", fault, &why);
     }
+    us_require(call, !was_aborted(found), "stream", "aborted", ACL_ERROR_RT_STREAM_ABORT,
+               "aclrtStreamAbort has dropped work of stream %d", (int)found->id);
 }
 
 aclError aclrtSynchronizeStream(aclrtStream stream)
@@ -140,6 +147,7 @@ aclError aclrtStreamAbort(aclrtStream stream)
     acl_require_context(&call, "context", "none");
     Stream *found = acl_require_stream(&call, "stream", "dead", stream);
     if (call.status == 0) {
+        __atomic_fetch_or(&found->vendor_state[STREAM_SETTINGS], STREAM_ABORTED, __ATOMIC_RELAXED);
         us_stream_abort(found);
     }
     return acl_end(&call);

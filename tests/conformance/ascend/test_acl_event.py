@@ -176,6 +176,13 @@ def synchronize_stream_with(timeout: int):
         return lib.aclrtSynchronizeStreamWithTimeout(NULL_STREAM, timeout)
 
 
+def synchronize_aborted(name: str, aborted: bool):
+    with device(), stream() as made:
+        if aborted:
+            ok(lib.aclrtStreamAbort(made))
+        return WAITS[f"{name}/stream"](made, None)
+
+
 def synchronize_blocked_stream(blocked: bool):
     with blocked_stream() as standing:
         return lib.aclrtSynchronizeStreamWithTimeout(standing if blocked else NULL_STREAM, 20)
@@ -305,6 +312,9 @@ RULES = [
     case("aclrtSynchronizeEventWithTimeout/timeout/range", lambda: synchronize_with(0), lambda: synchronize_with(-1)),
     case("aclrtSynchronizeEventWithTimeout/timeout/expired", lambda: synchronize_event_behind(True),
          lambda: synchronize_event_behind(False)),
+    *[case(f"{name}/stream/aborted", lambda name=name: synchronize_aborted(name, True),
+           lambda name=name: synchronize_aborted(name, False))
+      for name in ("aclrtSynchronizeStream", "aclrtSynchronizeStreamWithTimeout")],
     case("aclrtSynchronizeStreamWithTimeout/timeout/range", lambda: synchronize_stream_with(-2),
          lambda: synchronize_stream_with(-1)),
     case("aclrtSynchronizeStreamWithTimeout/timeout/expired", lambda: synchronize_blocked_stream(True),
