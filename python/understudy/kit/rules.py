@@ -14,7 +14,8 @@ COLOURS = {"choice": "yellow", "cannot-check": "red"}
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument("function", nargs="?", metavar="FUNCTION", help="a function's name, a rule's, or a pattern such as 'mc*'")
+    parser.add_argument("function", nargs="?", metavar="FUNCTION",
+                        help="a function's name, a rule's, or a pattern such as 'mc*'")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
