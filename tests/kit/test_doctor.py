@@ -254,3 +254,7 @@ def test_a_pipe_is_no_file_to_read(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     assert_error_of_use(understudy("doctor", tmp_path / "pipe"), "no ordinary file")
     assert_error_of_use(understudy("abi", tmp_path / "pipe"), "no ordinary file")
+
+
+def test_no_name_is_not_the_current_folder():
+    assert_error_of_use(understudy("doctor", ""), "a FILE is empty")

@@ -9,6 +9,7 @@ import pathlib
 import re
 from dataclasses import dataclass, field
 
+from understudy.errors import UsageError
 from understudy.kit import catalogue, names, table
 from understudy.paths import STACKS
 
@@ -139,6 +140,8 @@ def examine(path: str) -> Report:
     """Raises UsageError for what is no ELF file, source or folder of sources."""
     from understudy.kit import sources
 
+    if not path:  # a variable without a value, say; it would be the current folder
+        raise UsageError("a FILE is empty")
     found = sources.files(pathlib.Path(path))
     return examine_binary(path) if found is None else examine_sources(pathlib.Path(path), found)
 
