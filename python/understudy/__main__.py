@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import shutil
@@ -155,17 +156,32 @@ def dispatch(arguments: list[str]) -> int:
     return 0
 
 
+def write_no_more() -> None:
+    """Python would write what is left at its end, and fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main() -> int:
     arguments = sys.argv[1:]
+    if sys.stdout is None:  # closed
+        sys.stdout = open(os.devnull, "w")
     try:
-        return dispatch(arguments)
+        status = dispatch(arguments)
+        print(end="", flush=True)  # what cannot be written is to be known here
+        return status
     except (UsageError, SdkError) as error:
         name = f"understudy {arguments[0]}" if arguments[0] in COMMANDS else "understudy"
         print(f"{name}: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        write_no_more()
         return 1
+    except OSError as error:
+        if error.errno != errno.ENOSPC or error.filename is not None:
+            raise
+        write_no_more()
+        print(f"understudy: cannot write the output: {error.strerror}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
 

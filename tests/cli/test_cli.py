@@ -83,6 +83,17 @@ def test_a_missing_compiler_is_an_error_of_use(source):
     assert_error_of_use(understudy("cc", source, env={"CC": "no-such-compiler"}), "no-such-compiler", "CC")
 
 
+@pytest.mark.parametrize("command", ["env", "rules mcMalloc", "manual"])
+def test_a_full_disk_is_an_error_of_use(command):
+    done = subprocess.run(["sh", "-c", f"{sys.executable} -m understudy {command} > /dev/full"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "understudy: cannot write the output: No space left on device\n")
+
+
+def test_a_closed_output_takes_nothing():
+    done = subprocess.run(["sh", "-c", f"{sys.executable} -m understudy rules mcMalloc >&-"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_source_in_another_character_set_compiles(tmp_path):
     source = tmp_path / "greeting.c"
     source.write_bytes(b'int main(void) { return greet("\xc4\xe3\xba\xc3"); }\n')  # the compiler's warnings repeat the line
