@@ -204,6 +204,68 @@ def test_epilogues_with_a_matrix(name, dtype, order):
         assert (aux[m:] == kept[m:]).all()
 
 
+def bits_of(truths, leading):
+    """Row i of a column in bit i % 8 of byte i / 8, columns `leading` bits apart."""
+    padded = np.zeros((*truths.shape[:-2], leading, truths.shape[-1]), bool)
+    padded[..., :truths.shape[-2], :] = truths
+    return np.packbits(np.ascontiguousarray(padded.swapaxes(-1, -2)), axis=-1, bitorder="little")
+
+
+@pytest.mark.parametrize("name", ["RELU_AUX", "RELU_AUX_BIAS", "DRELU", "DRELU_BGRAD", "DGELU_BGRAD"])
+@pytest.mark.parametrize("dtype, order", [("float32", COL), ("float32", ROW), ("float16", COL), ("bfloat16", COL)])
+@pytest.mark.parametrize("m", [1, 8, 131])
+def test_bits_of_relu_and_gradients_of_biases(name, dtype, order, m):
+    """Products of small integers are exact. Bits of rows that D does not have are not compared where they are written."""
+    n, k, leading = 37, 6, 256
+    rng = np.random.default_rng(m)
+    a, b, bias = rng.integers(-3, 4, (m, k)), rng.integers(-3, 4, (k, n)), rng.integers(-3, 4, m)
+    truths, places = rng.integers(0, 2, (m, n)).astype(bool), stored(np.round(rng.uniform(-3, 3, (leading, n)), 2), dtype)
+    is_gelu = name == "DGELU_BGRAD"
+    kept = places.copy(order="F") if is_gelu else bits_of(truths, leading)
+    devices = [Device(given := stored(bias, dtype)), Device(aux := kept.copy(order="F" if is_gelu else "C"))]
+    out = multiply(stored(a, dtype), stored(b, dtype), stored(np.zeros((m, n)), dtype), dtype, orders=(order, order, COL),
+                   EPILOGUE=getattr(lib, f"MCBLASLT_EPILOGUE_{name}"), BIAS_POINTER=devices[0].address,
+                   EPILOGUE_AUX_POINTER=devices[1].address, EPILOGUE_AUX_LD=leading)
+    for device in devices:
+        device.end()
+    before = a @ b + (bias[:, None] if name.endswith("BIAS") else 0)
+    if name.startswith("RELU"):
+        assert (out == stored(np.maximum(before, 0), dtype)).all()
+        used = (m + 7) // 8
+        assert (aux[:, :used] == bits_of(before > 0, leading)[:, :used]).all() and (aux[:, used:] == kept[:, used:]).all()
+        return
+    assert (aux == kept).all()
+    if is_gelu:  # bfloat16 has three bits less than float16
+        known = ("float16", 16 * 8) if dtype == "bfloat16" else (dtype, 16)
+        close(read(out, dtype), before * gelu_slope(read(places, dtype).astype(float)[:m]), *known)
+    else:
+        assert (out == stored(np.where(truths, before, 0), dtype)).all()
+    if name.endswith("BGRAD"):  # of what is stored: one rounding
+        assert (given == stored(read(out, dtype).astype(float).sum(1), dtype)).all()
+
+
+def test_batches_have_masks_and_gradients_of_their_own():
+    batch, m, n, k, leading = 3, 20, 5, 4, 128
+    rng = np.random.default_rng(8)
+    a, b = rng.integers(-3, 4, (batch, m, k)).astype(np.float32), rng.integers(-3, 4, (batch, k, n)).astype(np.float32)
+    truths = rng.integers(0, 2, (batch, m, n)).astype(bool)
+    columns = [np.ascontiguousarray(x.swapaxes(1, 2)) for x in (a, b)]
+    arrays = [*columns, np.zeros((batch, n, m), np.float32), np.zeros((batch, m), np.float32), bits_of(truths, leading)]
+    devices = [Device(array) for array in arrays]
+    desc = lt.description(EPILOGUE=lib.MCBLASLT_EPILOGUE_DRELU_BGRAD, BIAS_POINTER=devices[3].address, BIAS_BATCH_STRIDE=m,
+                          EPILOGUE_AUX_POINTER=devices[4].address, EPILOGUE_AUX_LD=leading,
+                          EPILOGUE_AUX_BATCH_STRIDE=n * leading)
+    layouts = [lt.layout(0, rows, cols, BATCH_COUNT=batch, STRIDED_BATCH_OFFSET=rows * cols)
+               for rows, cols in ((m, k), (k, n), (m, n))]
+    one, zero = ffi.new("float *", 1), ffi.new("float *", 0)
+    ok(lib.mcblasLtMatmul(lt.handle(), desc, one, devices[0].address, layouts[0], devices[1].address, layouts[1], zero,
+                          devices[2].address, layouts[2], devices[2].address, layouts[2], ffi.NULL, ffi.NULL, 0, ffi.NULL))
+    for device in devices:
+        device.end()
+    expected = np.where(truths, a @ b, 0)
+    assert (arrays[2].swapaxes(1, 2) == expected).all() and (arrays[3] == expected.sum(2)).all()
+
+
 @pytest.mark.parametrize("name", ["BGRADA", "BGRADB"])
 @pytest.mark.parametrize("dtype, order", [("float32", COL), ("float32", ROW), ("float16", COL), ("bfloat16", COL)])
 @pytest.mark.parametrize("transa, transb", [(N, N), (T, T)])

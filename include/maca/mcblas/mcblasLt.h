@@ -41,9 +41,9 @@ typedef enum mcblasLtMatmulDescAttributes_t {
     MCBLASLT_MATMUL_DESC_EPILOGUE = 7,            /* uint32: mcblasLtEpilogue_t */
     MCBLASLT_MATMUL_DESC_BIAS_POINTER = 8,        /* pointer: device memory, one element for each row of D */
     MCBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE = 10,  /* int64: elements between the biases of a batch */
-    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11,       /* pointer: device memory, a matrix of D's shape in order COL */
-    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,            /* int64: a multiple of 8, at least D's rows */
-    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE = 13,  /* int64: elements between the matrices of a batch */
+    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11,       /* pointer: device memory, a matrix in order COL */
+    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,            /* int64: at least D's rows; a multiple of 8, of bits of 128 */
+    MCBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE = 13,  /* int64: between the matrices of a batch; the same multiples */
     MCBLASLT_MATMUL_DESC_ALPHA_VECTOR_BATCH_STRIDE = 14,  /* int64: kept */
     MCBLASLT_MATMUL_DESC_SM_COUNT_TARGET = 15,            /* int32: kept */
     MCBLASLT_MATMUL_DESC_A_SCALE_POINTER = 17,    /* pointer: device memory, one float */
@@ -65,7 +65,7 @@ typedef enum mcblasLtMatrixLayoutAttribute_t {
     MCBLASLT_MATRIX_LAYOUT_COLS = 3,                 /* uint64 */
     MCBLASLT_MATRIX_LAYOUT_LD = 4,                   /* int64 */
     MCBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5,          /* int32 */
-    MCBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6, /* int64: elements between the matrices of a batch */
+    MCBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6, /* int64: between the matrices of a batch; the same multiples */
     MCBLASLT_MATRIX_LAYOUT_PLANE_OFFSET = 7          /* int64: kept */
 } mcblasLtMatrixLayoutAttribute_t;
 
@@ -92,9 +92,11 @@ typedef enum mcblasLtPointerMode_t {
     MCBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST = 4
 } mcblasLtPointerMode_t;
 
-/* GELU is its form with tanh. GELU_AUX: what GELU takes goes to the auxiliary matrix, too; DGELU: D is the product times the
- * slope of GELU at the auxiliary matrix. BGRADA, BGRADB: D is the product, and the sums over k of op(A)'s rows (m of them), of
- * op(B)'s columns (n), are written to BIAS_POINTER. RELU_AUX, DRELU and DGELU_BGRAD are known, but not supported. */
+/* GELU is its form with tanh. GELU_AUX: what GELU takes goes to the auxiliary matrix, too, which has D's shape and type; DGELU:
+ * D is the product times the slope of GELU at the auxiliary matrix. RELU_AUX: the auxiliary matrix gets a bit for each element
+ * of D, 1 where ReLU lets it through (positive or NaN), row i of a column in bit i % 8 of byte i / 8; DRELU: D is the product
+ * where the bit is 1, else 0. ..._BGRAD: the sums of D's rows, as they are stored, are written to BIAS_POINTER. BGRADA, BGRADB:
+ * D is the product, and the sums over k of op(A)'s rows (m of them), of op(B)'s columns (n), are written to BIAS_POINTER. */
 typedef enum mcblasLtEpilogue_t {
     MCBLASLT_EPILOGUE_DEFAULT = 1,
     MCBLASLT_EPILOGUE_RELU = 2,

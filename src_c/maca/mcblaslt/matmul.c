@@ -4,30 +4,58 @@
 #include "layout.h"
 #include "maca/mcblas/gemm_types.h"
 
+/* What an epilogue does, and what the auxiliary matrix has: nothing, an element or a bit for each element of D. */
+typedef enum Auxiliary { AUX_NONE, AUX_ELEMENTS, AUX_BITS } Auxiliary;
+
+typedef struct LtEpilogue {
+    uint32_t number;
+    bool has_bias;
+    ProductActivation activation;
+    Auxiliary aux;
+    BiasGradient gradient;
+} LtEpilogue;
+
+static const LtEpilogue epilogues[] = {
+    {MCBLASLT_EPILOGUE_DEFAULT, false, ACTIVATION_NONE, AUX_NONE, BIAS_GRADIENT_NONE},
+    {MCBLASLT_EPILOGUE_RELU, false, ACTIVATION_RELU, AUX_NONE, BIAS_GRADIENT_NONE},
+    {MCBLASLT_EPILOGUE_BIAS, true, ACTIVATION_NONE, AUX_NONE, BIAS_GRADIENT_NONE},
+    {MCBLASLT_EPILOGUE_RELU_BIAS, true, ACTIVATION_RELU, AUX_NONE, BIAS_GRADIENT_NONE},
+    {MCBLASLT_EPILOGUE_GELU, false, ACTIVATION_GELU_TANH, AUX_NONE, BIAS_GRADIENT_NONE},
+    {MCBLASLT_EPILOGUE_GELU_BIAS, true, ACTIVATION_GELU_TANH, AUX_NONE, BIAS_GRADIENT_NONE},
+    {MCBLASLT_EPILOGUE_RELU_AUX, false, ACTIVATION_RELU, AUX_BITS, BIAS_GRADIENT_NONE},
+    {MCBLASLT_EPILOGUE_RELU_AUX_BIAS, true, ACTIVATION_RELU, AUX_BITS, BIAS_GRADIENT_NONE},
+    {MCBLASLT_EPILOGUE_DRELU, false, ACTIVATION_RELU_SLOPE, AUX_BITS, BIAS_GRADIENT_NONE},
+    {MCBLASLT_EPILOGUE_DRELU_BGRAD, true, ACTIVATION_RELU_SLOPE, AUX_BITS, BIAS_GRADIENT_OF_RESULT},
+    {MCBLASLT_EPILOGUE_GELU_AUX, false, ACTIVATION_GELU_TANH, AUX_ELEMENTS, BIAS_GRADIENT_NONE},
+    {MCBLASLT_EPILOGUE_GELU_AUX_BIAS, true, ACTIVATION_GELU_TANH, AUX_ELEMENTS, BIAS_GRADIENT_NONE},
+    {MCBLASLT_EPILOGUE_DGELU, false, ACTIVATION_GELU_TANH_SLOPE, AUX_ELEMENTS, BIAS_GRADIENT_NONE},
+    {MCBLASLT_EPILOGUE_DGELU_BGRAD, true, ACTIVATION_GELU_TANH_SLOPE, AUX_ELEMENTS, BIAS_GRADIENT_OF_RESULT},
+    {MCBLASLT_EPILOGUE_BGRADA, true, ACTIVATION_NONE, AUX_NONE, BIAS_GRADIENT_OF_A},
+    {MCBLASLT_EPILOGUE_BGRADB, true, ACTIVATION_NONE, AUX_NONE, BIAS_GRADIENT_OF_B},
+};
+
 /* A product after its checks: the objects are read once. */
 typedef struct LtProduct {
     const MatmulDesc *desc;
     const Layout *a, *b, *c, *d;
     const GemmTypes *types;
+    const LtEpilogue *epilogue;
     int64_t m, n, k;
     DType bias_dtype;
-    bool has_bias, has_aux;
-    ProductActivation activation;
-    BiasGradient gradient;
 } LtProduct;
 
-enum { AUXILIARY = 128 }; /* the bit of an epilogue that has such a matrix */
+/* NULL: there is no such one. */
+static const LtEpilogue *epilogue_of(uint32_t number)
+{
+    for (size_t i = 0; i < sizeof epilogues / sizeof *epilogues; i++) {
+        if (epilogues[i].number == number) {
+            return &epilogues[i];
+        }
+    }
+    return NULL;
+}
 
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
-
-static bool is_supported_epilogue(uint32_t epilogue)
-{
-    const uint32_t without_bias = epilogue & ~(uint32_t)MCBLASLT_EPILOGUE_BIAS;
-    return epilogue == MCBLASLT_EPILOGUE_DEFAULT || epilogue == MCBLASLT_EPILOGUE_BIAS ||
-           without_bias == MCBLASLT_EPILOGUE_RELU || without_bias == MCBLASLT_EPILOGUE_GELU ||
-           without_bias == MCBLASLT_EPILOGUE_GELU_AUX || epilogue == MCBLASLT_EPILOGUE_DGELU ||
-           epilogue == MCBLASLT_EPILOGUE_BGRADA || epilogue == MCBLASLT_EPILOGUE_BGRADB;
-}
 
 static void check_shape(Call *call, const char *parameter, const Layout *layout, int64_t rows, int64_t columns)
 {
@@ -45,44 +73,41 @@ static void check_description(Call *call, LtProduct *product)
                MCBLAS_STATUS_NOT_SUPPORTED, "TRANSC is %d and FILL_MODE %d; supported are 0 (N) and 2 (FULL)",
                desc->transc, desc->fill);
     lt_check_pointer_mode(call, "computeDesc", desc->pointer_mode);
-    us_require(call, is_supported_epilogue(desc->epilogue), "computeDesc", "epilogue", MCBLAS_STATUS_NOT_SUPPORTED,
-               "EPILOGUE is %u; supported are DEFAULT, RELU, GELU and BIAS, GELU_AUX, DGELU, BGRADA, BGRADB", desc->epilogue);
+    const LtEpilogue *epilogue = product->epilogue = epilogue_of(desc->epilogue);
+    us_require(call, epilogue != NULL, "computeDesc", "epilogue", MCBLAS_STATUS_NOT_SUPPORTED,
+               "EPILOGUE is %u, which is none of mcblasLtEpilogue_t", desc->epilogue);
     us_require(call, desc->d_scale == NULL && desc->d_amax == NULL, "computeDesc", "output-scale",
                MCBLAS_STATUS_NOT_SUPPORTED, "D_SCALE_POINTER and AMAX_D_POINTER must be NULL: D is not scaled");
     if (call->status != 0) {
         return;
     }
-    product->gradient = desc->epilogue == MCBLASLT_EPILOGUE_BGRADA   ? BIAS_GRADIENT_OF_A
-                        : desc->epilogue == MCBLASLT_EPILOGUE_BGRADB ? BIAS_GRADIENT_OF_B : BIAS_GRADIENT_NONE;
-    product->has_bias = (desc->epilogue & MCBLASLT_EPILOGUE_BIAS) != 0 || product->gradient != BIAS_GRADIENT_NONE;
-    product->has_aux = (desc->epilogue & AUXILIARY) != 0;
-    product->activation = desc->epilogue == MCBLASLT_EPILOGUE_DGELU ? ACTIVATION_GELU_TANH_SLOPE
-                          : desc->epilogue & MCBLASLT_EPILOGUE_GELU ? ACTIVATION_GELU_TANH
-                          : desc->epilogue & MCBLASLT_EPILOGUE_RELU ? ACTIVATION_RELU : ACTIVATION_NONE;
-    us_require(call, !product->has_bias || desc->bias != NULL, "computeDesc", "bias", MCBLAS_STATUS_INVALID_VALUE,
+    us_require(call, !epilogue->has_bias || desc->bias != NULL, "computeDesc", "bias", MCBLAS_STATUS_INVALID_VALUE,
                "EPILOGUE is %u, and BIAS_POINTER is NULL", desc->epilogue);
-    us_require(call, !product->has_aux || desc->aux != NULL, "computeDesc", "aux", MCBLAS_STATUS_INVALID_VALUE,
+    us_require(call, epilogue->aux == AUX_NONE || desc->aux != NULL, "computeDesc", "aux", MCBLAS_STATUS_INVALID_VALUE,
                "EPILOGUE is %u, and EPILOGUE_AUX_POINTER is NULL", desc->epilogue);
-    us_require(call, !product->has_aux || (desc->aux_scale == NULL && desc->aux_amax == NULL), "computeDesc", "output-scale",
-               MCBLAS_STATUS_NOT_SUPPORTED,
+    us_require(call, epilogue->aux == AUX_NONE || (desc->aux_scale == NULL && desc->aux_amax == NULL), "computeDesc",
+               "output-scale", MCBLAS_STATUS_NOT_SUPPORTED,
                "EPILOGUE_AUX_SCALE_POINTER and EPILOGUE_AUX_AMAX_POINTER must be NULL: the matrix is not scaled");
 }
 
-/* The matrix that goes with an activation has D's rows, columns and type. */
+/* The matrix that goes with an activation has D's rows and columns, and its type or bits. */
 static void check_aux(Call *call, const LtProduct *product)
 {
     const MatmulDesc *desc = product->desc;
-    if (call->status != 0 || !product->has_aux) {
+    if (call->status != 0 || product->epilogue->aux == AUX_NONE) {
         return;
     }
+    const int unit = product->epilogue->aux == AUX_BITS ? 128 : 8;
     us_require(call, desc->aux_type < 0 || (uint32_t)desc->aux_type == product->d->type, "computeDesc", "aux-type",
                MCBLAS_STATUS_NOT_SUPPORTED, "EPILOGUE_AUX_DATA_TYPE is %d, D has %u: it has to be the same", desc->aux_type,
                product->d->type);
     us_require(call, product->d->order == MCBLASLT_ORDER_COL, "computeDesc", "aux-order", MCBLAS_STATUS_NOT_SUPPORTED,
                "the auxiliary matrix goes with a D in order COL");
-    us_require(call, desc->aux_leading >= product->m && desc->aux_leading % 8 == 0, "computeDesc", "aux-leading",
-               MCBLAS_STATUS_INVALID_VALUE, "EPILOGUE_AUX_LD is %lld: it has to be a multiple of 8 and at least %lld",
-               (long long)desc->aux_leading, (long long)product->m);
+    us_require(call, desc->aux_leading >= product->m && desc->aux_leading % unit == 0, "computeDesc", "aux-leading",
+               MCBLAS_STATUS_INVALID_VALUE, "EPILOGUE_AUX_LD is %lld: it has to be a multiple of %d and at least %lld",
+               (long long)desc->aux_leading, unit, (long long)product->m);
+    us_require(call, desc->aux_stride % unit == 0, "computeDesc", "aux-stride", MCBLAS_STATUS_INVALID_VALUE,
+               "EPILOGUE_AUX_BATCH_STRIDE is %lld: it has to be a multiple of %d", (long long)desc->aux_stride, unit);
 }
 
 static void check_types(Call *call, LtProduct *product)
@@ -100,12 +125,12 @@ static void check_types(Call *call, LtProduct *product)
     const DType compute = product->types->computed_in;
     us_require(call, !is_complex(compute) || is_complex(blas_dtype((macaDataType_t)product->a->type)), "Adesc",
                "combination", MCBLAS_STATUS_NOT_SUPPORTED, "complex 8-bit integers are not supported");
-    us_require(call, us_dtype_is_float(compute) || (!product->has_bias && product->activation == ACTIVATION_NONE),
+    us_require(call, us_dtype_is_float(compute) || product->epilogue->number == MCBLASLT_EPILOGUE_DEFAULT,
                "computeDesc", "epilogue", MCBLAS_STATUS_NOT_SUPPORTED,
                "an epilogue needs real floating-point arithmetic, compute type is %d", desc->compute);
     product->bias_dtype = blas_dtype(desc->bias_type < 0 ? (macaDataType_t)product->d->type
                                                          : (macaDataType_t)desc->bias_type);
-    us_require(call, !product->has_bias || us_dtype_is_float(product->bias_dtype), "computeDesc", "bias-type",
+    us_require(call, !product->epilogue->has_bias || us_dtype_is_float(product->bias_dtype), "computeDesc", "bias-type",
                MCBLAS_STATUS_NOT_SUPPORTED, "BIAS_DATA_TYPE is %d", desc->bias_type);
 }
 
@@ -153,6 +178,47 @@ static View factor_view(const void *data)
     return (View){.data = (void *)(uintptr_t)data, .dtype = data != NULL ? DTYPE_FLOAT32 : DTYPE_NONE};
 }
 
+/* One element for each row of D; sums of op(B)'s columns are one for each column. */
+static View bias_view(const LtProduct *product, const View *d)
+{
+    const MatmulDesc *desc = product->desc;
+    const BiasGradient gradient = product->epilogue->gradient;
+    if (!product->epilogue->has_bias) {
+        return us_view_absent();
+    }
+    View bias = *d;
+    bias.data = desc->bias;
+    bias.dtype = product->bias_dtype;
+    bias.strides[0] = desc->bias_stride;
+    bias.strides[1] = 1;
+    bias.strides[2] = 0;
+    if (gradient != BIAS_GRADIENT_NONE) {
+        bias.rank = 2;
+        bias.shape[1] = gradient == BIAS_GRADIENT_OF_B ? product->n : product->m;
+    }
+    return bias;
+}
+
+/* Of bits: 8 rows in a byte. */
+static View aux_view(const LtProduct *product, const View *d)
+{
+    enum { BITS = 8 };
+    const MatmulDesc *desc = product->desc;
+    if (product->epilogue->aux == AUX_NONE) {
+        return us_view_absent();
+    }
+    const int64_t unit = product->epilogue->aux == AUX_BITS ? BITS : 1;
+    View aux = *d;
+    aux.data = desc->aux;
+    aux.strides[0] = desc->aux_stride / unit;
+    aux.strides[2] = desc->aux_leading / unit;
+    if (unit == BITS) {
+        aux.dtype = DTYPE_UINT8;
+        aux.shape[1] = (product->m + BITS - 1) / BITS;
+    }
+    return aux;
+}
+
 mcblasStatus_t mcblasLtMatmul(mcblasLtHandle_t lightHandle, mcblasLtMatmulDesc_t computeDesc, const void *alpha,
                               const void *A, mcblasLtMatrixLayout_t Adesc, const void *B, mcblasLtMatrixLayout_t Bdesc,
                               const void *beta, const void *C, mcblasLtMatrixLayout_t Cdesc, void *D,
@@ -175,7 +241,7 @@ mcblasStatus_t mcblasLtMatmul(mcblasLtHandle_t lightHandle, mcblasLtMatmulDesc_t
     ProductWithEpilogue attributes = {
         .product = {.compute = compute, .conjugated_a = product.desc->transa == MCBLAS_OP_C,
                     .conjugated_b = product.desc->transb == MCBLAS_OP_C},
-        .activation = product.activation, .gradient = product.gradient,
+        .activation = product.epilogue->activation, .gradient = product.epilogue->gradient,
         .e4m3 = product.types->ab == MACA_R_8F_E4M3,
     };
     const MatmulDesc *desc = product.desc;
@@ -191,26 +257,7 @@ mcblasStatus_t mcblasLtMatmul(mcblasLtHandle_t lightHandle, mcblasLtMatmulDesc_t
     const View a = lt_view(product.a, A, product.desc->transa), b = lt_view(product.b, B, product.desc->transb);
     const View c = reads_c ? lt_view(product.c, C, MCBLAS_OP_N) : us_view_absent();
     const View d = lt_view(product.d, D, MCBLAS_OP_N);
-    View bias = us_view_absent();
-    if (product.has_bias) {
-        bias = d;
-        bias.data = product.desc->bias;
-        bias.dtype = product.bias_dtype;
-        bias.strides[0] = product.desc->bias_stride;
-        bias.strides[1] = 1;
-        bias.strides[2] = 0;
-    }
-    if (product.gradient != BIAS_GRADIENT_NONE) {
-        bias.rank = 2;
-        bias.shape[1] = product.gradient == BIAS_GRADIENT_OF_A ? product.m : product.n;
-    }
-    View aux = us_view_absent();
-    if (product.has_aux) {
-        aux = d;
-        aux.data = desc->aux;
-        aux.strides[0] = desc->aux_stride;
-        aux.strides[2] = desc->aux_leading;
-    }
+    const View bias = bias_view(&product, &d), aux = aux_view(&product, &d);
     const View a_factor = factor_view(desc->a_scale), b_factor = factor_view(desc->b_scale);
     const View c_factor = factor_view(desc->c_scale);
     Launch launch;
@@ -221,12 +268,12 @@ mcblasStatus_t mcblasLtMatmul(mcblasLtHandle_t lightHandle, mcblasLtMatmulDesc_t
     us_launch_access(&launch, "D", &d, VIEW_WRITE);
     us_launch_view(&launch, "alpha", &factors[0]);
     us_launch_view(&launch, "beta", &factors[1]);
-    us_launch_access(&launch, "BIAS_POINTER", &bias, product.gradient == BIAS_GRADIENT_NONE ? VIEW_READ : VIEW_WRITE);
+    us_launch_access(&launch, "BIAS_POINTER", &bias, attributes.gradient == BIAS_GRADIENT_NONE ? VIEW_READ : VIEW_WRITE);
     us_launch_view(&launch, "A_SCALE_POINTER", &a_factor);
     us_launch_view(&launch, "B_SCALE_POINTER", &b_factor);
     us_launch_view(&launch, "C_SCALE_POINTER", &c_factor);
     us_launch_access(&launch, "EPILOGUE_AUX_POINTER", &aux,
-                     product.activation == ACTIVATION_GELU_TANH_SLOPE ? VIEW_READ : VIEW_WRITE);
+                     attributes.activation >= ACTIVATION_RELU_SLOPE ? VIEW_READ : VIEW_WRITE);
     us_launch_kernel(&launch, us_product_with_epilogue, &attributes, sizeof attributes);
     lt_submit(&call, &launch, stream);
     return us_call_end(&call);
