@@ -19,14 +19,24 @@ static Level best_level(void)
     return LEVEL_BASE;
 }
 
-int64_t us_fetch_ahead(int64_t bytes)
+static bool is_of_amd(void)
 {
 #ifdef __x86_64__
     __builtin_cpu_init();
-    return __builtin_cpu_is("amd") ? 0 : bytes;
+    return __builtin_cpu_is("amd");
 #else
-    return bytes;
+    return false;
 #endif
+}
+
+int64_t us_fetch_ahead(int64_t bytes)
+{
+    return is_of_amd() ? 0 : bytes;
+}
+
+bool us_fetches_columns(void)
+{
+    return is_of_amd();
 }
 
 Level us_level(void)

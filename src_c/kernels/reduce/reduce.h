@@ -28,7 +28,7 @@ enum { FETCHED_AHEAD = 4096 };
 /* States of a row, the most, and of one shorter than LONG_ROW. */
 enum { STRIP = 64, SHORT_STRIP = 2 * LANES };
 
-/* Rows that are fetched while the ones before are read have at most so many columns. */
+/* Rows that are fetched while the ones before are read have at most so many columns, but for us_fetches_columns. */
 enum { FETCHED_WIDTH = 8 * LANES };
 
 /* Elements of one panel: `rows` rows of `width` columns, a multiple of LANES, each for the state of its column. Columns
@@ -37,6 +37,7 @@ enum { FETCHED_WIDTH = 8 * LANES };
 typedef struct ReducePanel {
     int64_t rows, width, position;
     int64_t row_stride, block_stride, group_stride;
+    bool fetched; /* the rows after these, where rows lie apart */
 } ReducePanel;
 
 /* States of columns are two arrays of the wide type. `guess` is one too: the results of the reduction `first`. */

@@ -1,5 +1,6 @@
 #include "kernels/reduce/work.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { TILE_ELEMENTS = 1024 };
@@ -38,7 +39,7 @@ static void fetch(const ReduceWork *work, const char *from, int64_t stride, int6
 /* Rows of `width` neighbours, each for the next state. */
 static ReducePanel panel_of(int64_t rows, int64_t width, int64_t row_stride, int64_t position)
 {
-    return (ReducePanel){rows, width, position, row_stride, LANES, REDUCE_ROWS * row_stride};
+    return (ReducePanel){rows, width, position, row_stride, LANES, REDUCE_ROWS * row_stride, width <= FETCHED_WIDTH};
 }
 
 void us_reduce_step_strip(const ReduceWork *work, int64_t position, int64_t count, const char *elements,
@@ -50,7 +51,7 @@ void us_reduce_step_strip(const ReduceWork *work, int64_t position, int64_t coun
     const int64_t whole = rest / LANES * LANES, last = rest - whole;
     const char *guess = states->guess;
     if (groups > 0) {
-        const ReducePanel panel = {groups * REDUCE_ROWS, strip, position, LANES, REDUCE_ROWS * LANES, group};
+        const ReducePanel panel = {groups * REDUCE_ROWS, strip, position, LANES, REDUCE_ROWS * LANES, group, false};
         step(work, &panel, elements, guess, states->a, states->b);
         elements += groups * group * size;
     }
@@ -144,6 +145,7 @@ void us_reduce_step_columns(const ReduceWork *work, const char *first, int64_t c
     const bool neighbours = work->in_place && work->kept.strides[0][work->kept.rank - 1] == 1;
     const int64_t whole = neighbours ? columns / LANES * LANES : 0;
     const int64_t rest = columns - whole, states = whole * work->wide_size;
+    const bool fetches = us_fetches_columns();
     int64_t position = begin;
     AxesWalk walk;
     for (us_axes_walk(&walk, &work->reduced, 0, begin, end - begin); walk.remaining > 0;) {
@@ -151,7 +153,8 @@ void us_reduce_step_columns(const ReduceWork *work, const char *first, int64_t c
         for (int64_t done = 0, rows; done < run.length; done += rows, position += rows) {
             rows = smaller(run.length - done, whole > 0 ? REDUCE_ROWS : run.length);
             const char *from = first + (run.offset + done * along) * work->size;
-            const ReducePanel panel = panel_of(rows, whole, along, position);
+            ReducePanel panel = panel_of(rows, whole, along, position);
+            panel.fetched |= fetches && llabs(along) > whole;
             if (whole > 0) {
                 step(work, &panel, from, guess, a, b);
             }
