@@ -2,6 +2,7 @@
 
 import ctypes
 import itertools
+import mmap
 import os
 import subprocess
 import sys
@@ -175,6 +176,43 @@ SQUARES = [((images, groups * channels, rows, width), groups * results, (3, 3), 
 def test_neighbours_are_read_in_place(problem, dtype):
     for mirrored in (False, True):
         check_all(problem, ANY, dtype, mirrored=mirrored)
+
+
+def before_nothing(values):
+    """The array at the end of its memory: to read or write behind it would end the process."""
+    page, size = mmap.PAGESIZE, -(-values.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = mmap.mmap(-1, size + 2 * page)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    for place in (start, start + page + size):
+        assert protect(ctypes.c_void_p(place), ctypes.c_size_t(page), 0) == 0
+    array = np.frombuffer(memory, values.dtype, values.size, page + size - values.nbytes).reshape(values.shape)
+    array[...] = values
+    KEPT.append(memory)  # the pages cannot be given back while something points at them
+    return array
+
+
+KEPT = []
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("size", [(1, 1), (3, 5), (14, 14), (32, 32), (32, 33)])
+def test_nothing_is_read_outside_the_arrays(channels, size):
+    groups = 2
+    shape = (2, groups * channels, *size)
+    arrays = {"x": random(shape, 0), "w": random((groups, channels, 3, 3), 1), "dy": random((2, groups, *size), 2)}
+    operands = {name: Operand(values) for name, values in arrays.items()}
+    results = {name: Operand(np.zeros(values.shape)) for name, values in zip(("dx", "dw", "y"), arrays.values())}
+    for operand in [*operands.values(), *results.values()]:
+        operand.array = before_nothing(operand.array)
+    x, w, dy = operands.values()
+    attribute = attributes((1, 1), (1, 1), (1, 1), groups)
+    call("us_conv_forward", [x, w, None, None, results["y"]], attribute)
+    call("us_conv_backward_data", [dy, w, None, None, results["dx"]], attribute)
+    call("us_conv_backward_filter", [x, dy, results["dw"]], attribute)
+    geometry = ((1, 1), (1, 1), (1, 1), groups)
+    assert_near(results["y"], forward_model(x.values(), w.values(), size, *geometry),
+                forward_model(abs(x.values()), abs(w.values()), size, *geometry), 9 * channels)
 
 
 def test_a_plane_does_not_see_what_lies_beside_it():

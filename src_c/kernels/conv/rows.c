@@ -16,8 +16,8 @@
 enum { TAPS = 32, DOTS = 9, FEW_DOTS = 3, CHANNELS = 32, VECTOR_BYTES = 64, SHORT_ROW = 128, STRETCH = 4096,
        MOST_RESULTS = 8, STRIP_BYTES = 12 * 1024 };
 
-/* The taps of a 3 x 3 filter, and the rows of results that share what they read. */
-enum { SIDE = 3, SQUARE = SIDE * SIDE, TOGETHER = 4 };
+/* The taps of a 3 x 3 filter. */
+enum { SIDE = 3, SQUARE = SIDE * SIDE };
 
 /* 3 x 3 neighbouring taps and steps of 1: planes are read where they lie, by vectors whose lanes outside a row become zeros. */
 typedef struct Square {
