@@ -4,6 +4,9 @@
 
 #include <stdatomic.h>
 #include <stddef.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 static Level best_level(void)
 {
@@ -29,9 +32,34 @@ static bool is_of_amd(void)
 #endif
 }
 
+/* AMD's number of a generation: 0x19 is Zen 3 and 4, 0x1a Zen 5; 0 of other vendors. */
+static unsigned amd_family(void)
+{
+#ifdef __x86_64__
+    unsigned signature = 0, ebx, ecx, edx;
+    if (is_of_amd() && __get_cpuid(1, &signature, &ebx, &ecx, &edx)) {
+        return (signature >> 8 & 0xf) + (signature >> 20 & 0xff);
+    }
+#endif
+    return 0;
+}
+
+static bool finds_rows(void)
+{
+    enum { ZEN_4 = 0x19 };
+    const unsigned family = amd_family();
+    return family != 0 && family <= ZEN_4;
+}
+
 int64_t us_fetch_ahead(int64_t bytes)
 {
-    return is_of_amd() ? 0 : bytes;
+    static _Atomic int known; /* 2: finds rows by itself; 1: does not; 0: not looked up yet */
+    int answer = atomic_load_explicit(&known, memory_order_relaxed);
+    if (answer == 0) {
+        answer = finds_rows() ? 2 : 1;
+        atomic_store_explicit(&known, answer, memory_order_relaxed);
+    }
+    return answer == 2 ? 0 : bytes;
 }
 
 bool us_fetches_columns(void)
