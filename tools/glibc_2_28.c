@@ -1,6 +1,7 @@
 /* What wheels take from a C library of 2018 instead of the builder's (tools/wheel.py): functions that it did not have, in
  * terms of those that it had. Hidden: each library has its own. */
 #include <fcntl.h>
+#include <stddef.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +11,11 @@
 pid_t gettid(void)
 {
     return (pid_t)syscall(SYS_gettid);
+}
+
+int getcpu(unsigned *processor, unsigned *node)
+{
+    return (int)syscall(SYS_getcpu, processor, node, NULL);
 }
 
 /* What programs begin with (--wrap), in the version of FIRST. */

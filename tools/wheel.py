@@ -30,7 +30,8 @@ LATER = {"x86_64": {"pthread_condattr_setclock": "GLIBC_2.3.3"}, "aarch64": {}}
 SYMBOLS = {
     "libpthread.so.0": """pthread_attr_getstack pthread_attr_getstacksize pthread_attr_setstacksize pthread_condattr_setclock
         pthread_create pthread_detach pthread_getattr_np pthread_getspecific pthread_join pthread_key_create
-        pthread_mutex_trylock pthread_once pthread_setspecific pthread_sigmask""",
+        pthread_mutex_trylock pthread_mutexattr_destroy pthread_mutexattr_init pthread_mutexattr_settype pthread_once
+        pthread_setspecific pthread_sigmask""",
     "libdl.so.2": "dladdr dlclose dlerror dlopen dlsym",
 }
 
@@ -67,8 +68,28 @@ def tool(name: str) -> pathlib.Path:
     return TOOLS / "bin" / name
 
 
+def folder_of(machine: str) -> pathlib.Path:
+    return ROOT / "build" / f"wheel-{machine}"
+
+
+def newer_symbols(sdk: pathlib.Path) -> dict[str, str]:
+    """What libraries take from glibc that 2.28 did not have: a line for each name."""
+    found = {}
+    for library in sdk.rglob("*.so*"):
+        text = subprocess.run(["objdump", "-T", library], check=True, capture_output=True, text=True).stdout
+        for version, name in re.findall(r"\((GLIBC_2\.(?:29|[3-9]\d))\) *(\S+)$", text, re.MULTILINE):
+            found[name] = f"{name} of {version} ({library.name})"
+    return found
+
+
+def stood_in() -> set[str]:
+    """The names that a wheel takes from older versions, or brings along."""
+    functions = re.findall(r"^(?:int|pid_t) (?:__wrap_)?(\w+)\(", (ROOT / "tools" / "glibc_2_28.c").read_text(), re.MULTILINE)
+    return {*" ".join(SYMBOLS.values()).split(), *functions}
+
+
 def build(machine: str, folder: pathlib.Path) -> None:
-    work = ROOT / "build" / f"wheel-{machine}"
+    work = folder_of(machine)
     links = ["-Wl,--no-as-needed", *make_libraries(machine, work / "glibc")]
     os.environ["LDFLAGS"] = " ".join(map(str, ["-Wl,--wrap=__libc_start_main", *links]))
     if machine != "x86_64":
@@ -91,7 +112,7 @@ def main() -> int:
         said = subprocess.run([tool("auditwheel"), "show", made], check=True, capture_output=True, text=True).stdout
         found = re.search(rf'"manylinux_2_(\d+)_{machine}"', " ".join(said.split()))
         if not found or int(found[1]) > 28:
-            print(said, f"This is no {platform} wheel.", sep="\n", file=sys.stderr)
+            print(said, *newer_symbols(folder_of(machine) / "build" / "sdk").values(), f"This is no {platform} wheel.", sep="\n", file=sys.stderr)
             return 1
         dist.mkdir(exist_ok=True)
         shutil.copy(made, dist)
