@@ -4,7 +4,9 @@
 #include "launch/blocks.h"
 #include "launch/view_check.h"
 #include "report/trace.h"
+#include "tensor/parallel.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -236,21 +238,48 @@ static void check_contents(const QueuedLaunch *launch)
     }
 }
 
+/* Views of a piece of parallel work: what other threads must be asked for costs as much as opening some ten. */
+enum { PIECE_VIEWS = 64 };
+
+typedef struct Opening {
+    QueuedLaunch *launch;
+    _Atomic int32_t refused; /* the first view that was refused; `view_count`: none */
+} Opening;
+
+static void open_piece(void *context, int64_t piece)
+{
+    Opening *opening = context;
+    QueuedLaunch *launch = opening->launch;
+    const LaunchTask *task = &launch->task;
+    const int32_t begin = (int32_t)piece * PIECE_VIEWS, left = task->view_count - begin;
+    for (int32_t i = begin; i < begin + (left < PIECE_VIEWS ? left : PIECE_VIEWS); i++) {
+        if (task->access[i] == VIEW_RESULT || open_view(launch->device, &launch->views[i], task->names[i], NULL)) {
+            continue;
+        }
+        int32_t first = atomic_load_explicit(&opening->refused, memory_order_relaxed);
+        while (i < first && !atomic_compare_exchange_weak(&opening->refused, &first, i)) {
+        }
+        return;
+    }
+}
+
 static bool open_views(QueuedLaunch *launch, Explanation *why)
 {
     const LaunchTask *task = &launch->task;
-    LaunchResult *result = launch->results;
-    bool opened = true;
+    const int32_t count = task->view_count;
+    Opening opening = {launch, count};
     us_memory_hold(launch->device->platform);
-    for (int32_t i = 0; i < task->view_count && opened; i++) {
-        if (task->access[i] == VIEW_RESULT) {
-            launch->views[i].data = result++;
-        } else {
-            opened = open_view(launch->device, &launch->views[i], task->names[i], why);
-        }
+    us_parallel((count + PIECE_VIEWS - 1) / PIECE_VIEWS, open_piece, &opening);
+    const int32_t refused = atomic_load_explicit(&opening.refused, memory_order_relaxed);
+    if (refused < count) {
+        open_view(launch->device, &launch->views[refused], task->names[refused], why);
     }
     us_memory_let_go(launch->device->platform);
-    return opened;
+    LaunchResult *result = launch->results;
+    for (int32_t i = count - task->result_count; i < count; i++) {
+        launch->views[i].data = result++; /* the last ones */
+    }
+    return refused == count;
 }
 
 static DeviceFault run(void *argument, Explanation *why)

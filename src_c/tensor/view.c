@@ -135,7 +135,11 @@ bool us_view_is_contiguous(const View *view)
 
 static bool same_numbers(int32_t count, const int64_t *a, const int64_t *b)
 {
-    return count <= 0 || memcmp(a, b, (size_t)count * sizeof *a) == 0;
+    bool same = true;
+    for (int32_t i = 0; i < count && same; i++) {
+        same = a[i] == b[i];
+    }
+    return same;
 }
 
 bool us_view_same_shape(const View *a, const View *b)

@@ -25,11 +25,11 @@ static ExecutorMemory *block_of(size_t size, ExecutorMemory *next)
     return block;
 }
 
-static void *take(ExecutorMemory *block, size_t size)
+static void *take(ExecutorMemory *block, size_t size, size_t zeroed)
 {
     void *taken = block->bytes + block->used;
     block->used += size;
-    return memset(taken, 0, size);
+    return memset(taken, 0, zeroed);
 }
 
 Executor *executor_create(const char *function)
@@ -38,7 +38,7 @@ Executor *executor_create(const char *function)
     if (block == NULL) {
         return NULL;
     }
-    Executor *executor = take(block, (sizeof(Executor) + 15) / 16 * 16);
+    Executor *executor = take(block, (sizeof(Executor) + 15) / 16 * 16, sizeof(Executor));
     executor->function = function;
     executor->memory = block;
     executor->operands_end = &executor->operands;
@@ -46,7 +46,7 @@ Executor *executor_create(const char *function)
     return executor;
 }
 
-void *executor_take(Executor *executor, size_t size)
+void *executor_take_zeroed(Executor *executor, size_t size, size_t zeroed)
 {
     if (size > SIZE_MAX / 2) {
         return NULL;
@@ -61,7 +61,12 @@ void *executor_take(Executor *executor, size_t size)
         }
         executor->memory = block;
     }
-    return take(block, size);
+    return take(block, size, zeroed);
+}
+
+void *executor_take(Executor *executor, size_t size)
+{
+    return executor_take_zeroed(executor, size, size);
 }
 
 void executor_release(void *executor)

@@ -17,11 +17,11 @@ typedef struct Operand {
     int64_t offset;           /* elements from the tensor's address to view.data */
     int64_t storage_elements; /* -1: the storage shape is no shape */
     const Shape *storage;     /* while the first function runs */
-    View view;                /* absent when the program gave NULL */
     const View *blocks;       /* not NULL: the kernel gets a copy of this view, row-major, which `view` shows, */
     const struct Operand *given; /* and this is what the program gave */
     const aclTensor *handle;
     struct Operand *next;
+    View view; /* absent when the program gave NULL; last, because axes that it does not have are not even zeroed */
 } Operand;
 
 typedef struct ExecutorMemory ExecutorMemory;
@@ -40,7 +40,8 @@ typedef struct Executor {
 Executor *executor_create(const char *function); /* NULL: no memory */
 void executor_release(void *executor);           /* NULL is allowed */
 
-/* Memory that lives as long as the executor, zeroed, aligned to 16. NULL: none is left. */
+/* Memory that lives as long as the executor, aligned to 16, of which so many bytes are zeroed, or all. NULL: none is left. */
+void *executor_take_zeroed(Executor *executor, size_t size, size_t zeroed);
 void *executor_take(Executor *executor, size_t size);
 
 #endif

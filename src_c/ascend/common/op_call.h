@@ -50,6 +50,13 @@ static inline bool op_given(const Operand *operand)
 
 bool op_empty(const Operand *operand); /* given, and some size is 0 */
 
+/* What the tensors of a list are known to have in common, so that checks need not ask each of hundreds: all are given, of
+ * one type, their sizes make shapes. */
+typedef struct Alike {
+    bool known;
+    int32_t lowest_rank, highest_rank;
+} Alike;
+
 /* Tensors by position: a list parameter, or some operands put together by OPERANDS(a, b, c). NULL items stand as
  * operands that were not given. */
 typedef struct Operands {
@@ -57,10 +64,13 @@ typedef struct Operands {
     bool given;
     int32_t count;
     const Operand *const *items;
+    Alike alike;
 } Operands;
 #define OPERANDS(...) \
-    ((Operands){"", true, sizeof((const Operand *[]){__VA_ARGS__}) / sizeof(const Operand *), \
-                (const Operand *[]){__VA_ARGS__}})
+    ((Operands){.name = "", \
+                .given = true, \
+                .count = sizeof((const Operand *[]){__VA_ARGS__}) / sizeof(const Operand *), \
+                .items = (const Operand *[]){__VA_ARGS__}})
 
 Operands op_inputs(OpCall *op, const char *name, const aclTensorList *list);
 Operands op_optional_inputs(OpCall *op, const char *name, const aclTensorList *list);

@@ -141,6 +141,9 @@ DTypeSet op_dtypes(const OpCall *op, const DTypeSet *of_products)
 
 void op_require_dtypes(OpCall *op, Operands operands, DTypeSet allowed)
 {
+    if (operands.alike.known && dtype_in(operands.items[0]->dtype, allowed)) {
+        return;
+    }
     for (int32_t i = 0; i < operands.count; i++) {
         op_require_dtype(op, operands.items[i], allowed);
     }
@@ -374,8 +377,16 @@ const char *op_shape_text(OpCall *op, const Operand *operand)
 
 /* ---- lists ---- */
 
+static bool of_one_type(Operands list, Operands model)
+{
+    return list.alike.known && model.alike.known && list.items[0]->dtype == model.items[0]->dtype;
+}
+
 void op_require_ranks(OpCall *op, Operands operands, int32_t lowest, int32_t highest)
 {
+    if (operands.alike.known && operands.alike.lowest_rank >= lowest && operands.alike.highest_rank <= highest) {
+        return;
+    }
     for (int32_t i = 0; i < operands.count; i++) {
         op_require_rank(op, operands.items[i], lowest, highest);
     }
@@ -389,6 +400,9 @@ void op_require_list_length(OpCall *op, const char *name, int32_t count, Operand
 
 void op_require_items(OpCall *op, Operands list)
 {
+    if (list.alike.known) {
+        return;
+    }
     for (int32_t i = 0; i < list.count; i++) {
         op_require(op, op_given(list.items[i]), list.name, "item", op->invalid, "tensor %d of %s is NULL", (int)i,
                    list.name);
@@ -397,6 +411,9 @@ void op_require_items(OpCall *op, Operands list)
 
 void op_require_uniform(OpCall *op, Operands list, Operands model)
 {
+    if (of_one_type(list, model)) {
+        return;
+    }
     for (int32_t i = 0; i < list.count && model.count > 0; i++) {
         const Operand *operand = list.items[i];
         op_require(op, operand->dtype == model.items[0]->dtype, list.name, "uniform", op->invalid,
@@ -414,6 +431,9 @@ void op_require_same_shapes(OpCall *op, Operands list, Operands model)
 
 void op_require_same_dtypes(OpCall *op, Operands list, Operands model)
 {
+    if (of_one_type(list, model)) {
+        return;
+    }
     for (int32_t i = 0; i < list.count && i < model.count; i++) {
         op_require_same_dtype(op, list.items[i], model.items[i]);
     }

@@ -22,17 +22,22 @@ static const void *object_of(OpCall *op, const char *name, const void *handle, H
     return object;
 }
 
-static void *take(OpCall *op, size_t size)
+static void *take_zeroed(OpCall *op, size_t size, size_t zeroed)
 {
-    void *taken = executor_take(op->executor, size);
+    void *taken = executor_take_zeroed(op->executor, size, zeroed);
     op_require(op, taken != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
                "no host memory for the executor");
     return taken;
 }
 
+static void *take(OpCall *op, size_t size)
+{
+    return take_zeroed(op, size, size);
+}
+
 /* ---- tensors ---- */
 
-/* `view` is zeroed. */
+/* `view` is zeroed, but for its axes. */
 static void set_view(View *view, const Tensor *tensor)
 {
     /* Modulo 2^64: a senseless offset gives a senseless address, which the device refuses to open. */
@@ -48,7 +53,7 @@ static void set_view(View *view, const Tensor *tensor)
 static const Operand *add_operand(OpCall *op, const char *name, const aclTensor *handle, const Tensor *tensor,
                                   bool output, int32_t item)
 {
-    Operand *operand = take(op, sizeof *operand);
+    Operand *operand = take_zeroed(op, sizeof *operand, offsetof(Operand, view.shape));
     if (operand == NULL) {
         return &no_operand;
     }
@@ -117,6 +122,14 @@ bool op_empty(const Operand *operand)
 
 /* ---- lists of tensors ---- */
 
+static void compare(Alike *alike, const Operand *operand, const Operand *first)
+{
+    const View *view = &operand->view;
+    alike->known &= op_given(operand) && operand->dtype == first->dtype && us_view_elements(view) >= 0;
+    alike->lowest_rank = view->rank < alike->lowest_rank ? view->rank : alike->lowest_rank;
+    alike->highest_rank = view->rank > alike->highest_rank ? view->rank : alike->highest_rank;
+}
+
 static Operands take_up_list(OpCall *op, const char *name, const aclTensorList *handle, bool output, bool required)
 {
     Operands operands = {.name = name};
@@ -128,10 +141,12 @@ static Operands take_up_list(OpCall *op, const char *name, const aclTensorList *
     }
     const Operand **items = take(op, list->size * sizeof *items);
     const aclTensor *const *handles = (const aclTensor *const *)list->elements;
+    Alike alike = {.known = list->size > 0, .lowest_rank = INT32_MAX};
     for (uint64_t i = 0; i < list->size && !op_refused(op); i++) {
         const Tensor *tensor = object_of(op, name, handles[i], HANDLE_TENSOR, "list of aclTensor", false);
         if (!op_refused(op)) {
             items[i] = add_operand(op, name, handles[i], tensor, output, (int32_t)i);
+            compare(&alike, items[i], items[0]);
         }
     }
     if (op_refused(op)) {
@@ -141,6 +156,7 @@ static Operands take_up_list(OpCall *op, const char *name, const aclTensorList *
     operands.given = true;
     operands.count = (int32_t)list->size;
     operands.items = items;
+    operands.alike = alike;
     return operands;
 }
 

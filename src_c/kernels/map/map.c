@@ -79,7 +79,7 @@ static KernelStatus run_list(const MapCall *call, const View *views)
     for (int32_t i = 0; i < call->items; i++) {
         const int64_t elements = us_view_elements(&views[i * step + call->inputs]);
         count += (elements + PIECE - 1) / PIECE;
-        bytes += elements * bytes_per_element(call, views + i * step);
+        bytes += bytes > SERIAL_BYTES ? 0 : elements * bytes_per_element(call, views + i * step); /* enough is known */
     }
     Piece *pieces = malloc((size_t)(count + 1) * sizeof *pieces), *piece = pieces;
     if (pieces == NULL) {
@@ -213,10 +213,11 @@ KernelStatus us_map(const View *views, const void *attributes)
 {
     const MapCall *call = attributes;
     const int32_t step = call->inputs + call->outputs;
-    for (int64_t i = 0; i < (int64_t)call->items * step; i++) {
-        const int k = (int)(i % step);
-        if (k < call->inputs && is_overwritten(call, views + i - k, k)) {
-            return run_with_copies(call, views, i);
+    for (int64_t first = 0; first < (int64_t)call->items * step; first += step) {
+        for (int k = 0; k < call->inputs; k++) {
+            if (is_overwritten(call, views + first, k)) {
+                return run_with_copies(call, views, first + k);
+            }
         }
     }
     return run(call, views);
