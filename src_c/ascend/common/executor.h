@@ -21,7 +21,7 @@ typedef struct Operand {
     const struct Operand *given; /* and this is what the program gave */
     const aclTensor *handle;
     struct Operand *next;
-    View view; /* absent when the program gave NULL; last, because axes that it does not have are not even zeroed */
+    View view; /* absent when the program gave NULL; last, because axes that no operator has are not even zeroed */
 } Operand;
 
 typedef struct ExecutorMemory ExecutorMemory;

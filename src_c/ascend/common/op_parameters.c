@@ -49,11 +49,23 @@ static void set_view(View *view, const Tensor *tensor)
     memcpy(view->strides, tensor->strides, (size_t)view->rank * sizeof *view->strides);
 }
 
+/* Zeroed, but for axes beyond those that operators have: first functions read sizes of operands that were not given, or have too
+ * few axes, before they refuse them. */
+static Operand *take_operand(OpCall *op)
+{
+    enum { AXES = 8 };
+    Operand *operand = take_zeroed(op, sizeof *operand, offsetof(Operand, view.shape[AXES]));
+    if (operand != NULL) {
+        memset(operand->view.strides, 0, AXES * sizeof *operand->view.strides);
+    }
+    return operand;
+}
+
 /* `tensor` NULL: not given. */
 static const Operand *add_operand(OpCall *op, const char *name, const aclTensor *handle, const Tensor *tensor,
                                   bool output, int32_t item)
 {
-    Operand *operand = take_zeroed(op, sizeof *operand, offsetof(Operand, view.shape));
+    Operand *operand = take_operand(op);
     if (operand == NULL) {
         return &no_operand;
     }
