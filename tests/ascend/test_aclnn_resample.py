@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.ascend.calling import LAYOUTS, call, empty, tensor
+from tests.conformance.ascend import pages
 
 UNITS = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8, "F64": 2.0**-53}
 
@@ -58,10 +59,13 @@ def along_axes(x, matrices):
 
 FORWARD = {  # name: mode, spatial axes, name of the input, names of the scales, types
     "UpsampleNearest1d": ("nearest", 1, "self", [], "F32 F16 F64 U8"),
+    "UpsampleNearest1dV2": ("nearest", 1, "self", ["scaleL"], "F32 F16 BF16 F64 U8"),
     "UpsampleNearest2d": ("nearest", 2, "self", [], "F32 F16 BF16 F64 U8"),
     "UpsampleNearest2dV2": ("nearest", 2, "self", ["scalesH", "scalesW"], "F32 F16 BF16 F64 U8"),
     "UpsampleNearest3d": ("nearest", 3, "self", ["scalesD", "scalesH", "scalesW"], "F32 F16 BF16 F64"),
+    "UpsampleNearestExact1d": ("exact", 1, "self", ["scales"], "F32 F16 BF16"),
     "UpsampleNearestExact2d": ("exact", 2, "self", ["scalesH", "scalesW"], "F32 F16 BF16 U8"),
+    "UpsampleNearestExact3d": ("exact", 3, "self", ["scalesD", "scalesH", "scalesW"], "F32 F16 BF16"),
     "UpsampleLinear1d": ("linear", 1, "self", ["scale"], "F32 F16 BF16"),
     "UpsampleBilinear2d": ("linear", 2, "self", ["scalesH", "scalesW"], "F32 F16 BF16 F64"),
     "UpsampleTrilinear3d": ("linear", 3, "self", ["scalesD", "scalesH", "scalesW"], "F32 F16 BF16 F64"),
@@ -73,11 +77,16 @@ BACKWARD = {  # name: mode, spatial axes, name of the result, names of the scale
     "UpsampleNearest1dBackward": ("nearest", 1, "out", ["scales"], "F32 F16 BF16 F64"),
     "UpsampleNearest2dBackward": ("nearest", 2, "gradInput", ["scalesH", "scalesW"], "F32 F16 BF16"),
     "UpsampleNearest3dBackward": ("nearest", 3, "gradInput", ["scalesD", "scalesH", "scalesW"], "F32 F16 BF16 F64"),
+    "UpsampleNearestExact1dBackward": ("exact", 1, "out", ["scales"], "F32 F16 BF16"),
+    "UpsampleNearestExact2dBackward": ("exact", 2, "out", ["scalesH", "scalesW"], "F32 F16 BF16"),
+    "UpsampleNearestExact3dBackward": ("exact", 3, "gradInput", ["scalesD", "scalesH", "scalesW"], "F32 F16 BF16"),
     "UpsampleLinear1dBackward": ("linear", 1, "out", ["scales"], "F32 F16 BF16"),
     "UpsampleBilinear2dBackward": ("linear", 2, "out", ["scalesH", "scalesW"], "F32 F16"),
     "UpsampleBilinear2dBackwardV2": ("linear", 2, "out", ["scalesH", "scalesW"], "F32 F16 BF16"),
     "UpsampleTrilinear3dBackward": ("linear", 3, "gradInput", ["scalesD", "scalesH", "scalesW"], "F32 F16 BF16 F64"),
     "UpsampleBicubic2dBackward": ("cubic", 2, "gradInput", ["scalesH", "scalesW"], "F32 F16 BF16"),
+    "UpsampleBilinear2dAABackward": ("linear filter", 2, "out", ["scalesH", "scalesW"], "F32 F16 BF16"),
+    "UpsampleBicubic2dAAGrad": ("cubic filter", 2, "out", ["scalesH", "scalesW"], "F32 F16 BF16"),
 }  # fmt: skip
 SIZES = [  # of every axis, from and to; scales
     ((3, 4, 5), (7, 9, 5), (0.0, 0.0, 0.0)),
@@ -134,7 +143,8 @@ def test_backward():
         expected = along_axes(dy, [m.T for m in matrices])
         for place, kind in enumerate(kinds.split()):
             layout, other = LAYOUTS[(number + place) % 3], LAYOUTS[place % 3]
-            dx = call(name, **{"gradOut": tensor(dy, kind, layout), "outputSize": outs, "inputSize": [2, 3, *sizes],
+            slopes = pages.operators()[name]["parameters"][0]["name"]
+            dx = call(name, **{slopes: tensor(dy, kind, layout), "outputSize": outs, "inputSize": [2, 3, *sizes],
                                result: empty(expected.shape, kind, other), **settings(names, scales, mode, align)})
             close(dx, expected, max(along_axes(np.abs(dy), [np.abs(m.T) for m in matrices]).max(), 1), kind)
 
@@ -154,6 +164,22 @@ def test_as_torch():
             np.testing.assert_allclose(out, expected, atol=2e-5, err_msg=name)
 
 
+def test_gradients_as_torch():
+    torch = pytest.importorskip("torch")
+    dy = np.random.default_rng(1).standard_normal((1, 2, 7, 13)).astype(np.float32)
+    for size, align in itertools.product([[5, 20], [30, 6]], [False, True]):
+        for name, mode, filtered in [("UpsampleBilinear2dBackward", "bilinear", False),
+                                     ("UpsampleBilinear2dAABackward", "bilinear", True),
+                                     ("UpsampleBicubic2dAAGrad", "bicubic", True)]:  # fmt: skip
+            x = torch.zeros((1, 2, *size), requires_grad=True)
+            resized = torch.nn.functional.interpolate(x, size=[7, 13], mode=mode, align_corners=align, antialias=filtered)
+            resized.backward(torch.from_numpy(dy))
+            slopes = pages.operators()[name]["parameters"][0]["name"]
+            dx = call(name, **{slopes: tensor(dy)}, outputSize=[7, 13], inputSize=[1, 2, *size], alignCorners=align, scalesH=0.0,
+                      scalesW=0.0, out=empty(x.shape))
+            np.testing.assert_allclose(dx, x.grad.numpy(), atol=2e-5, err_msg=name)
+
+
 def test_large_images():
     """Planes cut in pieces, on several threads."""
     x = np.random.default_rng(0).integers(0, 9, (1, 2, 150, 170)) / 4
@@ -171,7 +197,9 @@ def test_what_has_no_weight_does_not_count():
 
 NOTHING = [  # operator, axes, attributes between the sizes and the result
     ("UpsampleNearest1d", 1, {}), ("UpsampleNearest2d", 2, {}), ("UpsampleNearest2dV2", 2, {"scalesH": 0.0, "scalesW": 0.0}),
+    ("UpsampleNearest1dV2", 1, {"scaleL": 0.0}), ("UpsampleNearestExact1d", 1, {"scales": 0.0}),
     ("UpsampleNearestExact2d", 2, {"scalesH": 0.0, "scalesW": 0.0}),
+    ("UpsampleNearestExact3d", 3, {"scalesD": 0.0, "scalesH": 0.0, "scalesW": 0.0}),
     ("UpsampleLinear1d", 1, {"alignCorners": True, "scale": 0.0}),
     ("UpsampleBilinear2d", 2, {"alignCorners": False, "scalesH": 0.0, "scalesW": 0.0}),
     ("UpsampleBilinear2dAA", 2, {"alignCorners": False, "scalesH": 0.0, "scalesW": 0.0}),
