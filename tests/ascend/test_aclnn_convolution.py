@@ -1,6 +1,7 @@
 """Convolutions and their gradients against loops over the taps in float64."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -45,8 +46,8 @@ def gradients(dy, x, w, stride, sides, dilation, groups):
                            for t, d, n, s in zip(tap, dilation, dy.shape[2:], stride))
             at = (slice(None), ins, *places)
             padded[at] += np.einsum("nk...,kc->nc...", dy[:, outs], w[(outs, slice(None), *tap)])
-            dw[(outs, slice(None), *tap)] += np.einsum("nkp,ncp->kc", dy[:, outs].reshape(*dy[:, outs].shape[:2], -1),
-                                                       full[at].reshape(*full[at].shape[:2], -1))
+            flat = [part.reshape(*part.shape[:2], math.prod(dy.shape[2:])) for part in (dy[:, outs], full[at])]
+            dw[(outs, slice(None), *tap)] += np.einsum("nkp,ncp->kc", *flat)
     return padded[inner], dw
 
 
@@ -175,3 +176,40 @@ def test_mixed_types():
                padding=[0, 0], dilation=[1, 1], transposed=False, outputPadding=[0, 0], groups=1,
                output=empty(plain.shape, "F32"), cubeMathType=3)
     np.testing.assert_array_equal(out, plain + b.reshape(3, 1, 1))
+
+
+@pytest.mark.parametrize("x_shape, w_shape, stride, padding, dilation", [
+    ((2, 3, 9, 7), (6, 1, 3, 2), [1, 2], [1, 0], [2, 1]),
+    ((1, 5, 8, 8), (5, 1, 3, 3), [1, 1], [1, 1], [1, 1]),
+    ((2, 1, 4, 4), (3, 1, 4, 4), [1, 1], [0, 0], [1, 1]),
+    ((0, 2, 5, 5), (2, 1, 2, 2), [1, 1], [0, 0], [1, 1]),
+])  # fmt: skip
+def test_depthwise(x_shape, w_shape, stride, padding, dilation):
+    x, w, b = drawn(x_shape, 1), drawn(w_shape, 2), drawn(w_shape[:1], 3)
+    plain = convolved(x, w, stride, [(p, p) for p in padding], dilation, x_shape[1])
+    for number, (kind, layout) in enumerate(itertools.product(KINDS, LAYOUTS)):
+        biased = number % 2 == 0
+        out = call("ConvDepthwise2d", self=tensor(x, kind, layout), weight=tensor(w, kind, layout), kernelSize=w_shape[2:],
+                   bias=tensor(b, kind) if biased else None, stride=stride, padding=padding, dilation=dilation,
+                   out=empty(plain.shape, kind, LAYOUTS[-number % 3]), cubeMathType=0)
+        close(out, plain + (b.reshape(-1, 1, 1) if biased else 0), kind)
+
+
+@pytest.mark.parametrize("x_shape, w_shape, pad", [((7, 2, 3), (3, 3, 4), 1), ((5, 1, 2), (5, 2, 1), 0), ((1, 3, 1), (4, 1, 2), 3),
+                                                   ((4, 0, 3), (2, 3, 5), 0)])  # fmt: skip
+def test_time_batch_channels(x_shape, w_shape, pad):
+    """As convolutions of the exchanged axes."""
+    x, w, b = drawn(x_shape, 1), drawn(w_shape, 2), drawn(w_shape[2:], 3)
+    data, taps = x.transpose(1, 2, 0), w.transpose(2, 1, 0)
+    plain = convolved(data, taps, [1], [(pad, pad)], [1], 1).transpose(2, 0, 1)
+    dy = drawn(plain.shape, 4)
+    dx, dw = gradients(dy.transpose(1, 2, 0), data, taps, [1], [(pad, pad)], [1], 1)
+    for number, (kind, layout) in enumerate(itertools.product(KINDS, LAYOUTS)):
+        given = {"weight": tensor(w, kind, layout), "bias": tensor(b, kind), "pad": pad, "cubeMathType": 1}
+        other = LAYOUTS[-number % 3]
+        close(call("ConvTbc", self=tensor(x, kind, layout), output=empty(plain.shape, kind, other), **given), plain + b, kind)
+        results = call("ConvTbcBackward", self=tensor(dy, kind, other), input=tensor(x, kind, layout), **given,
+                       gradInput=empty(x_shape, kind, other), gradWeight=empty(w_shape, kind, layout),
+                       gradBias=empty(b.shape, kind))
+        for actual, expected in zip(results, (dx.transpose(2, 0, 1), dw.transpose(2, 1, 0), dy.sum((0, 1)))):
+            close(actual, expected, kind)

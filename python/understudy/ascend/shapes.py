@@ -233,6 +233,16 @@ def convolved(input, weight, stride, padding, dilation, transposed, output_paddi
     return (input[0], *conv_channels(weight, transposed, groups), *sizes)
 
 
+@shape_function
+def depthwise(self, weight, stride, padding, dilation):
+    return convolved(self, weight, stride, padding, dilation, False, [], 1)
+
+
+@shape_function
+def conv_tbc(data, weight, pad):
+    return (data[0] + 2 * pad - weight[0] + 1, data[1], weight[2])
+
+
 def _windows(sizes, kernel, stride, before, behind, ceil):
     counts = []
     arrays = (list(values) * (len(sizes) if len(values) == 1 else 1) for values in (kernel, stride, before, behind))

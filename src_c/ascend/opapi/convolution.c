@@ -1,6 +1,7 @@
 /* Convolutions: src_c/kernels/conv. */
 #include "ascend/opapi/convolution.h"
 
+#include "ascend/common/op_memory.h"
 #include "kernels/conv/gradients.h"
 
 /* ---- arrays ---- */
@@ -201,6 +202,12 @@ aclnnStatus op_convolution(OpCall *op, const Operand *input, const Operand *weig
         views);
 }
 
+Shape op_shape_depthwise(OpCall *op, const Operand *self, const Operand *weight, IntArguments stride, IntArguments padding,
+                         IntArguments dilation)
+{
+    return op_shape_convolved(op, self, weight, stride, padding, dilation, false, (IntArguments){.name = ""}, 1);
+}
+
 void require_conv_wanted(OpCall *op, BoolArguments mask, Operands gradients)
 {
     op_require_length(op, mask.name, mask.count, gradients.count, gradients.count);
@@ -236,5 +243,89 @@ aclnnStatus op_convolution_backward(OpCall *op, const Operand *slopes, const Ope
         const bool wanted = mask.values[i] && !op_empty(gradient);
         views[3 + i] = wanted ? (PlannedView){gradient, VIEW_WRITE, NULL} : (PlannedView){NULL, VIEW_READ, &absent};
     }
+    return op_plan_views(op, us_conv_gradients, &attributes, sizeof attributes, 6, views);
+}
+
+/* ---- time, batch, channels ---- */
+
+void require_conv_tbc(OpCall *op, const Operand *data, const Operand *weight, int64_t pad)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    const bool empty = op_size(weight, 0) == 0 || op_size(weight, 1) == 0 || op_size(weight, 2) == 0 || op_size(data, 0) == 0;
+    op_require(op, !empty, weight->name, "empty", op->invalid, "%s is %s, %s is %s: only the batch may be 0", weight->name,
+               op_shape_text(op, weight), data->name, op_shape_text(op, data));
+    op_require(op, places(op_size(data, 0), pad, pad, 1, op_size(weight, 0)) > 0, data->name, "size", op->invalid,
+               "%s is %s with its padding shorter than %s, %s", data->name, op_shape_text(op, data), weight->name,
+               op_shape_text(op, weight));
+}
+
+Shape op_shape_conv_tbc(OpCall *op, const Operand *data, const Operand *weight, int64_t pad)
+{
+    if (op_refused(op)) {
+        return (Shape){0};
+    }
+    return (Shape){3, {places(op_size(data, 0), pad, pad, 1, op_size(weight, 0)), op_size(data, 1), op_size(weight, 2)}};
+}
+
+/* The operand's three axes in another order. */
+static const View *turned(OpCall *op, const Operand *operand, int32_t first, int32_t second, int32_t third)
+{
+    View *view = op_take(op, sizeof *view);
+    if (view != NULL) {
+        const int32_t order[] = {first, second, third};
+        *view = operand->view;
+        for (int32_t axis = 0; axis < 3; axis++) {
+            view->shape[axis] = operand->view.shape[order[axis]];
+            view->strides[axis] = operand->view.strides[order[axis]];
+        }
+    }
+    return view;
+}
+
+/* [T, N, C] as [N, C, T] */
+static PlannedView data_of(OpCall *op, const Operand *operand, ViewAccess access)
+{
+    return (PlannedView){operand, access, turned(op, operand, 1, 2, 0)};
+}
+
+/* [taps, C, K] as [K, C, taps] */
+static PlannedView taps_of(OpCall *op, const Operand *operand, ViewAccess access)
+{
+    return (PlannedView){operand, access, turned(op, operand, 2, 1, 0)};
+}
+
+static Convolution along_time(int64_t pad)
+{
+    return (Convolution){.axes = 1, .groups = 1, .alpha = 1, .stride = {1}, .padding = {pad}, .dilation = {1}};
+}
+
+aclnnStatus op_conv_tbc(OpCall *op, const Operand *self, const Operand *weight, const Operand *bias, int64_t pad,
+                        const Operand *output)
+{
+    if (op_refused(op) || op_empty(output)) {
+        return op_plan_nothing(op);
+    }
+    const Convolution conv = along_time(pad);
+    const View absent = us_view_absent();
+    const PlannedView views[] = {data_of(op, self, VIEW_READ), taps_of(op, weight, VIEW_READ), {bias, VIEW_READ, NULL},
+                                 {NULL, VIEW_READ, &absent}, data_of(op, output, VIEW_WRITE)};
+    return op_plan_views(op, us_conv_forward, &conv, sizeof conv, 5, views);
+}
+
+aclnnStatus op_conv_tbc_backward(OpCall *op, const Operand *slopes, const Operand *input, const Operand *weight, int64_t pad,
+                                 Operands gradients)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const ConvGradients attributes = {along_time(pad), false};
+    const View absent = us_view_absent();
+    const Operand *data = gradients.items[0];
+    const PlannedView views[] = {
+        data_of(op, slopes, VIEW_READ), data_of(op, input, VIEW_READ), taps_of(op, weight, VIEW_READ),
+        op_empty(data) ? (PlannedView){NULL, VIEW_READ, &absent} : data_of(op, data, VIEW_WRITE),
+        taps_of(op, gradients.items[1], VIEW_WRITE), {gradients.items[2], VIEW_WRITE, NULL}};
     return op_plan_views(op, us_conv_gradients, &attributes, sizeof attributes, 6, views);
 }

@@ -15,6 +15,10 @@ typedef struct ConvSettings {
 #define CONV_SETTINGS \
     ((ConvSettings){stride, padding, dilation, transposed, outputPadding, groups})
 
+/* A group for each channel of self. */
+#define DEPTHWISE_SETTINGS \
+    ((ConvSettings){stride, padding, dilation, false, (IntArguments){.name = ""}, op_size(self, 1)})
+
 /* Lengths of the arrays (stride/length …) and their values (stride/range …); what the hardware is known not to do
  * (…/limit, 561103); channels (groups/channels); that the padded input holds the weight (input/size). */
 void require_conv_lengths(OpCall *op, int32_t rank, ConvSettings settings);
@@ -36,6 +40,18 @@ Shape op_shape_conv_channels(OpCall *op, const Operand *weight, bool transposed,
 
 aclnnStatus op_convolution(OpCall *op, const Operand *input, const Operand *weight, const Operand *bias,
                            ConvSettings settings, const Operand *output);
+
+/* Time, batch, channels: data [T, N, C], weight [taps, C, K]. The padded data hold the weight (data/size), which has taps
+ * and channels (weight/empty). */
+void require_conv_tbc(OpCall *op, const Operand *data, const Operand *weight, int64_t pad);
+Shape op_shape_conv_tbc(OpCall *op, const Operand *data, const Operand *weight, int64_t pad);
+aclnnStatus op_conv_tbc(OpCall *op, const Operand *self, const Operand *weight, const Operand *bias, int64_t pad,
+                        const Operand *output);
+aclnnStatus op_conv_tbc_backward(OpCall *op, const Operand *slopes, const Operand *input, const Operand *weight, int64_t pad,
+                                 Operands gradients);
+Shape op_shape_depthwise(OpCall *op, const Operand *self, const Operand *weight, IntArguments stride, IntArguments padding,
+                         IntArguments dilation);
+
 aclnnStatus op_convolution_backward(OpCall *op, const Operand *slopes, const Operand *input, const Operand *weight,
                                     ConvSettings settings, BoolArguments mask, Operands gradients);
 
