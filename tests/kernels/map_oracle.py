@@ -363,6 +363,12 @@ def gelu_tanh_gradient(g, x):
     return exact, np.abs(exact) + np.abs(g) * sigmoid(-size) * (1 + 3 * size) * (1 + size)
 
 
+def geglu_tanh_gradients(g, x, y, e):
+    """Where the exponent overflows, the slope is 0 or 1 exactly."""
+    exact, scale = gelu_tanh_gradient(g * y, x)
+    return (exact, np.where(np.isnan(scale), np.abs(exact), scale)), (g * e, np.abs(g * e))
+
+
 def rounded_gelu_gradient(g, x):
     """Its power's argument has a rounding of its own, which counts x^2 / 2 times; infinities times 0 are NaN."""
     exact = g * (normal(x) + x * density(x))
@@ -773,6 +779,9 @@ ORACLE = {
     "gelu_tanh_gate": Oracle(lambda x, y: ((gelu_tanh(x)[0] * y, gelu_tanh(x)[1] * np.abs(y)), gelu_tanh(x)), 10, many=True),
     "swiglu_backward": Oracle(lambda g, x, y: (
         slope_and_scale(g * y, x, sigmoid(x) * (1 + x * sigmoid(-x)), x), (g * x * sigmoid(x), np.abs(g * x * sigmoid(x)))), 12, many=True),
+    "geglu_backward": Oracle(lambda g, x, y, e: (slope_and_scale(g * y, x, normal(x) + x * density(x), x), (g * e, np.abs(g * e))), 16,
+                             many=True),
+    "geglu_tanh_backward": Oracle(geglu_tanh_gradients, 9, many=True),
     "rotate": Oracle(lambda x, y, c, d, s, t: (sum_of(x * c, -y * s), sum_of(y * d, x * t)), 4, many=True),
     "rotate_back": Oracle(lambda x, y, c, d, s, t: (sum_of(x * c, y * t), sum_of(y * d, -x * s)), 4, many=True),
     # activation gradients

@@ -46,18 +46,29 @@ aclnnStatus op_glu(OpCall *op, const MapFormula *formula, const Operand *self, i
     return op_gate(op, formula, self, axis, false, out, NULL);
 }
 
-aclnnStatus op_glu_backward(OpCall *op, const MapFormula *formula, const Operand *gradient, const Operand *self,
-                            int32_t axis, const Operand *out)
+aclnnStatus op_gate_backward(OpCall *op, const MapFormula *formula, const Operand *gradient, const Operand *self,
+                             const Operand *gate, int32_t axis, bool swapped, const Operand *out)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
     const MapCall call = call_of(formula, self->dtype);
-    const View a = half_of(self, axis, 0), b = half_of(self, axis, 1);
-    const View da = half_of(out, axis, 0), db = half_of(out, axis, 1);
-    const PlannedView views[] = {{gradient, VIEW_READ, NULL}, {self, VIEW_READ, &a}, {self, VIEW_READ, &b},
-                                 {out, VIEW_WRITE, &da}, {out, VIEW_WRITE, &db}};
-    return op_plan_views(op, us_map, &call, sizeof call, 5, views);
+    const View first = half_of(self, axis, swapped), second = half_of(self, axis, !swapped);
+    const View of_first = half_of(out, axis, swapped), of_second = half_of(out, axis, !swapped);
+    PlannedView views[6] = {{gradient, VIEW_READ, NULL}, {self, VIEW_READ, &first}, {self, VIEW_READ, &second}};
+    int32_t count = 3;
+    if (gate != NULL) {
+        views[count++] = (PlannedView){gate, VIEW_READ, NULL};
+    }
+    views[count++] = (PlannedView){out, VIEW_WRITE, &of_first};
+    views[count++] = (PlannedView){out, VIEW_WRITE, &of_second};
+    return op_plan_views(op, us_map, &call, sizeof call, count, views);
+}
+
+aclnnStatus op_glu_backward(OpCall *op, const MapFormula *formula, const Operand *gradient, const Operand *self,
+                            int32_t axis, const Operand *out)
+{
+    return op_gate_backward(op, formula, gradient, self, NULL, axis, false, out);
 }
 
 bool is_gelu_name(const char *name)
