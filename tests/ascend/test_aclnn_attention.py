@@ -132,3 +132,35 @@ def test_packed_sequences(mode):
         dqOut=empty(q.shape), dkOut=empty(k.shape), dvOut=empty(v.shape), dpseOut=None, **common)  # fmt: skip
     for own, of in zip(gradients, expected[3:]):
         near(own, of, "F32", 128)
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16"])
+def test_packed_versions(kind):
+    """The second version has the bits of the first with pseType 1; with 0 the shift is added to scaled products, which with a
+    power of two for a scale is the first version's sum with a shift so much larger."""
+    heads, depth, scale = 4, 8, 0.5
+    q, k, v, dy = (drawn((7, heads, depth), 1, kind), drawn((9, 2, depth), 2, kind), drawn((9, 2, depth), 3, kind),
+                   drawn((7, heads, depth), 4, kind))  # fmt: skip
+    shift = drawn((2, heads, 5, 6), 5, kind) / 4
+    common = {"dropMaskOptional": None, "paddingMaskOptional": None, "attenMaskOptional": None, "prefixOptional": [],
+              "actualSeqQLenOptional": [2, 7], "actualSeqKvLenOptional": [3, 9], "scaleValue": scale, "keepProb": 1.0,
+              "preTokens": 9, "nextTokens": 9, "headNum": heads, "inputLayout": "TND", "innerPrecise": 0, "sparseMode": 0}  # fmt: skip
+
+    def both(forward, backward, shift, **more):
+        largest, sums, y = call(forward, query=tensor(q, kind), key=tensor(k, kind), value=tensor(v, kind),
+                                realShiftOptional=tensor(shift, kind), softmaxMaxOut=empty((7, heads, 8)),
+                                softmaxSumOut=empty((7, heads, 8)), softmaxOutOut=None, attentionOutOut=empty(q.shape, kind),
+                                **common, **more)  # fmt: skip
+        gradients = call(backward, query=tensor(q, kind), keyIn=tensor(k, kind), value=tensor(v, kind), dy=tensor(dy, kind),
+                         pseShiftOptional=tensor(shift, kind), softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums),
+                         softmaxInOptional=None, attentionInOptional=tensor(y, kind), dqOut=empty(q.shape, kind),
+                         dkOut=empty(k.shape, kind), dvOut=empty(v.shape, kind), dpseOut=None, **common, **more)  # fmt: skip
+        return [largest, sums, y, *gradients]
+
+    first = "FlashAttentionVarLenScore", "FlashAttentionUnpaddingScoreGrad"
+    second = [name + "V2" for name in first]
+    starts = {"qStartIdxOptional": [], "kvStartIdxOptional": []}
+    for own, of in zip(both(*second, shift, pseType=1, **starts), both(*first, shift)):
+        np.testing.assert_array_equal(own, of)
+    for own, of in zip(both(*second, shift, pseType=0, **starts), both(*first, shift / scale)):
+        np.testing.assert_array_equal(own, of)

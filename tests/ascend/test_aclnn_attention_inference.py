@@ -552,3 +552,27 @@ def test_integer_keys_of_four_bits():
             real = [(x + of[1] * offsets) * of[0] for x, of in ((k, of_k), (v, of_v))]
             keeps = np.arange(keys) < np.array(lengths)[:, None, None, None]
             near(back(result, own_layout, q.shape), attention(q, *real, q, 0.3, 0, keeps, 1)[0], kind)
+
+
+def test_earlier_versions():
+    """They have the bits of the later ones without what these have more."""
+    q, k, v = (drawn((2, 4, 5, 32), 1, "F16"), drawn((2, 2, 6, 32), 2, "F16"), drawn((2, 2, 6, 32), 3, "F16"))
+    mask, scale = tensor(np.random.default_rng(4).random((5, 6)) < 0.3, "B"), tensor([8.0])
+    for output, quantScale2 in [("F16", None), ("I8", scale)]:
+        given = {"query": tensor(q, "F16"), "key": tensor(k, "F16"), "value": tensor(v, "F16"), "pseShift": None, "attenMask": mask,
+                 "actualSeqLengths": [5, 4], "actualSeqLengthsKv": [6, 3], "deqScale1": None, "quantScale1": None, "deqScale2": None,
+                 "quantScale2": quantScale2, "quantOffset2": None, "numHeads": 4, "scaleValue": 0.3, "preTokens": FAR,
+                 "nextTokens": FAR, "inputLayout": "BNSD", "numKeyValueHeads": 2, "sparseMode": 0}  # fmt: skip
+        later = call("PromptFlashAttentionV3", innerPrecise=0, attentionOut=empty(q.shape, output), **given)
+        np.testing.assert_array_equal(call("PromptFlashAttentionV2", attentionOut=empty(q.shape, output), **given), later)
+        token = q[:, :, :1]
+        given = {"query": tensor(token, "F16"), "pseShift": None,
+                 "attenMask": None, "actualSeqLengths": [6, 3], "dequantScale1": None, "quantScale1": None, "dequantScale2": None,
+                 "quantScale2": quantScale2, "quantOffset2": None, "numHeads": 4, "scaleValue": 0.3, "inputLayout": "BNSD",
+                 "numKeyValueHeads": 2, "attentionOut": empty(token.shape, output)}  # fmt: skip
+        pages = {"antiquantScale": None, "antiquantOffset": None, "blocktable": None, "blockSize": 0, "innerPrecise": 0}
+        latest = call("IncreFlashAttentionV4", key=[tensor(k, "F16")], value=[tensor(v, "F16")], kvPaddingSize=None, **pages, **given)
+        for name, more in [("IncreFlashAttentionV3", pages), ("IncreFlashAttentionV2", {})]:
+            own = call(name, key=[tensor(k, "F16")], value=[tensor(v, "F16")], **more, **given)
+            np.testing.assert_array_equal(own, latest)
+        assert np.unique(latest).size > 2
