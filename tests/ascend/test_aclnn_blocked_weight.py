@@ -54,6 +54,19 @@ def test_plain_products():
                 near(own, a @ b, kind)
 
 
+def test_products_by_their_own_functions():
+    for number, (kind, k, n) in enumerate([("F16", 40, 20), ("BF16", 16, 16)]):
+        a, b, c = drawn((2, 7, k), 1, kind), drawn((2, k, n), 2, kind), drawn((1, n), 3, kind)
+        for turned, make in [(False, blocked), (True, blocked), (False, in_line), (False, lambda *given: blocked(*given, own=True))]:
+            own = call("MatmulWeightNz", self=tensor(a[0], kind), mat2=make(b[0], kind, turned), out=empty((7, n), kind, "gaps"), cubeMathType=0)
+            near(own, a[0] @ b[0], kind)
+            own = call("BatchMatMulWeightNz", self=tensor(a, kind, "gaps"), mat2=make(b, kind, turned), out=empty((2, 7, n), kind), cubeMathType=0)
+            near(own, a @ b, kind)
+            own = call("AddmmWeightNz", self=tensor(c, kind), mat1=tensor(a[0], kind), mat2=make(b[0], kind, turned), beta=0.5, alpha=2.0,
+                       out=empty((7, n), kind), cubeMathType=0)
+            near(own, 0.5 * c + 2 * (a[0] @ b[0]), kind)
+
+
 def test_quantized_products():
     a, b = whole((2, 7, 40), 1), whole((2, 40, 20), 2)
     scale = rounded(np.random.default_rng(3).uniform(0.001, 0.002, 20), "BF16")

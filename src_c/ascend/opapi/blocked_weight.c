@@ -150,7 +150,7 @@ Operands op_weights(OpCall *op, Operands weights)
     return weights;
 }
 
-const Operand *op_weight_of(OpCall *op, const Operand *weight, int64_t rows, int64_t columns)
+const Operand *op_weight_of(OpCall *op, const Operand *weight, int32_t rank, int64_t rows, int64_t columns)
 {
     if (!require_format(op, weight)) {
         return weight;
@@ -158,7 +158,7 @@ const Operand *op_weight_of(OpCall *op, const Operand *weight, int64_t rows, int
     const View *view = &weight->view;
     const int32_t batch = view->rank - 4;
     if (batch >= 0 && us_dtype_size(view->dtype) > 0 && us_view_is_contiguous(view) && weight->offset == 0 &&
-        !(view->shape[view->rank - 2] == rows && view->shape[view->rank - 1] == columns)) {
+        (view->rank == rank + 2 || !(view->shape[view->rank - 2] == rows && view->shape[view->rank - 1] == columns))) {
         const Shape blocks = blocks_of(view, batch, rows, columns);
         if (is_shape(&blocks, view->rank, view->shape)) {
             return copied(op, weight, &blocks, rows, columns, false);

@@ -9,8 +9,9 @@
 /* A matrix, or a batch of them, contiguous or transposed where its storage shape is of blocks (format). */
 const Operand *op_weight(OpCall *op, const Operand *weight);
 Operands op_weights(OpCall *op, Operands weights);
-/* The same for pages on which the view, too, may have the shape of blocks: of rows x columns. */
-const Operand *op_weight_of(OpCall *op, const Operand *weight, int64_t rows, int64_t columns);
+/* The same for pages on which the view, too, may have the shape of blocks: of rows x columns. As matrices it has `rank`
+ * dimensions, 0 where that is open: then a view of the blocks' shape that is a batch of such matrices too is taken for one. */
+const Operand *op_weight_of(OpCall *op, const Operand *weight, int32_t rank, int64_t rows, int64_t columns);
 
 /* Pages of keys in blocks, [page, head, depth / c, row, c], as [page, head, row, depth]; others stay. */
 const Operand *op_blocked_pages(OpCall *op, const Operand *keys);
