@@ -358,6 +358,14 @@ def test_index_add_copy_and_fill():
             np.testing.assert_array_equal(found, expected)
             found = call("InplaceIndexFillTensor", selfRef=tensor(values, kind, layout), dim=dim, index=[0, -1], value=3)
             np.testing.assert_array_equal(found, expected)
+            if kind in ("U8", "F64"):
+                continue
+            for index_kind in ("I32", "I64"):  # indices outside are left out
+                at_ends = {"dim": dim, "index": tensor([0, 7, -1, -8, 0], index_kind, layout), "value": 3}
+                found = call("IndexFill", self=tensor(values, kind, layout), out=empty(values.shape, kind, layout), **at_ends)
+                np.testing.assert_array_equal(found, expected)
+                found = call("InplaceIndexFill", selfRef=tensor(values, kind, layout), **at_ends)
+                np.testing.assert_array_equal(found, expected)
     one = {"dim": 0, "index": tensor([0], "I64"), "source": tensor(7.0)}
     assert call("InplaceIndexCopy", selfRef=tensor(1.0), **one) == 7
     assert call("InplaceIndexCopy", selfRef=tensor([1.0, 2]), **one).tolist() == [7, 2]
@@ -365,6 +373,18 @@ def test_index_add_copy_and_fill():
         nothing = {"dim": 0, "index": [], "value": 7.0}
         assert np.array_equal(call("IndexFillTensor", self=tensor(held), out=empty(np.shape(held)), **nothing), held)
         assert np.array_equal(call("InplaceIndexFillTensor", selfRef=tensor(held), **nothing), held)
+        for index in ([], [4, -9]):
+            nothing["index"] = tensor(index, "I64")
+            assert np.array_equal(call("IndexFill", self=tensor(held), out=empty(np.shape(held)), **nothing), held)
+            assert np.array_equal(call("InplaceIndexFill", selfRef=tensor(held), **nothing), held)
+    assert call("InplaceIndexFill", selfRef=tensor(5.0), dim=0, index=tensor([4, 0, -1], "I64"), value=7.0) == 7
+    assert call("IndexFill", self=tensor(5.0), dim=-1, index=tensor(0, "I32"), value=7.0, out=empty(())) == 7
+    many = np.arange(3 * 5000.0).reshape(5000, 3)
+    index = RANDOM.integers(-6000, 6000, 3000)
+    expected = many.copy()
+    expected[index[(index >= -5000) & (index < 5000)]] = -1
+    found = call("IndexFill", self=tensor(many), dim=0, index=tensor(index, "I64"), value=-1, out=empty(many.shape))
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_coordinates():
