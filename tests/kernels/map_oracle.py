@@ -70,6 +70,14 @@ def negative(x):
     return -fields(x) if is_integer(x) else -x
 
 
+def positive_sum(x, y, a):
+    if is_integer(x):  # sums of narrow types are not yet cut to them
+        lane = np.int64 if x.dtype.itemsize < 4 else x.dtype
+        return np.maximum(scaled_sum(*(np.asarray(v).astype(lane) for v in (x, y, a))), 0)
+    total, scale = scaled_sum(x, y, a)
+    return np.maximum(total, 0), scale
+
+
 def scaled_difference(x, y, a):
     return scaled_sum(x, negative(y), a)
 
@@ -683,6 +691,7 @@ ORACLE = {
     "floor": Oracle(np.floor, 0),
     "ceil": Oracle(np.ceil, 0),
     "trunc": Oracle(np.trunc, 0),
+    "frac": Oracle(lambda x: x - np.trunc(x), 0),
     "round": Oracle(np.rint, 0),
     "fake_quantise": Oracle(nearest_level, 4, numbers=(-2, 2.5, 0.25)),
     "dequantise": Oracle(lambda x, a, b: ((x - b) * a, (np.abs(x) + np.abs(b)) * a), 2),
@@ -742,6 +751,8 @@ ORACLE = {
     "logit_backward": Oracle(logit_gradient, 6, numbers=(0.125,)),
     # activation
     "relu": Oracle(lambda x: np.maximum(x, 0), 0),
+    "squared_relu": Oracle(lambda x: np.maximum(x, 0) ** 2, 1),
+    "add_relu": Oracle(positive_sum, 2),
     "clipped_relu": Oracle(lambda x, a, b: np.clip(x, 0, a), 0),
     "relu_of_difference": Oracle(lambda x, y: np.maximum(x - y, 0), 1),
     "relu6_of_difference": Oracle(lambda x, y: np.clip(x - y, 0, 6), 1),
@@ -750,6 +761,7 @@ ORACLE = {
     "threshold": Oracle(lambda x, a, b: np.where(x <= a, b, x), 0),
     "hardshrink": Oracle(lambda x, a: np.where((x >= -a) & (x <= a), 0, x), 0),
     "softshrink": Oracle(lambda x, a: np.where(x > a, x - a, np.where(x < -a, x + a, x * 0)), 1),
+    "shrink": Oracle(lambda x, a, b: np.where(x > a, x - b, np.where(x < -a, x + b, np.where(x != x, x, 0))), 1),
     "hardsigmoid": Oracle(lambda x: (np.clip(x / 6 + 0.5, 0, 1), np.abs(x / 6) + 0.5), 2),
     "hardswish": Oracle(lambda x: (np.where(x >= 3, x, np.where(x <= -3, 0, x * (x + 3) / 6)), np.abs(x) + x * x), 3),
     "sigmoid": Oracle(sigmoid, 4),
@@ -767,6 +779,7 @@ ORACLE = {
     "selu": Oracle(lambda x: SELU_SCALE * np.where(x > 0, x, SELU_ALPHA * below(x)), 9),
     "glu": Oracle(lambda x, y: x * sigmoid(y), 6),
     "swiglu": Oracle(lambda x, y: x * sigmoid(x) * y, 8),
+    "fatrelu_mul": Oracle(lambda x, y, a: np.where(x < a, 0, x) * y, 1),
     "gelu_mul": Oracle(lambda x, y: gelu(x) * y, 14),
     "gelu_tanh_mul": Oracle(lambda x, y: (gelu_tanh(x)[0] * y, gelu_tanh(x)[1] * np.abs(y)), 10),
     "gelu_gate": Oracle(lambda x, y: ((gelu(x) * y, np.abs(gelu(x) * y)), (gelu(x), np.abs(gelu(x)))), 14, many=True),

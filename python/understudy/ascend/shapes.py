@@ -494,6 +494,11 @@ def counted(start, end, step):
 
 
 @shape_function
+def counted_to(start, end, step):
+    return (math.floor((end - start) / step) + 1,)
+
+
+@shape_function
 def text_loss(reduction, target):
     return target if reduction == "none" else (1,)
 

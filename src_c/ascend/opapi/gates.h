@@ -12,6 +12,8 @@ aclnnStatus op_glu_backward(OpCall *op, const MapFormula *formula, const Operand
 /* The same with the halves in the other order if `swapped`, and a second result of the formula. */
 aclnnStatus op_gate(OpCall *op, const MapFormula *formula, const Operand *self, int32_t axis, bool swapped,
                     const Operand *out, const Operand *gate);
+/* Along the last axis: out = (first half, but 0 below the threshold, a tensor of one element) * second half. */
+aclnnStatus op_fatrelu_mul(OpCall *op, const Operand *self, const Operand *threshold, const Operand *out);
 /* The size of the axis is even (even); also where there is no such axis. */
 void op_require_even(OpCall *op, const Operand *x, int64_t axis);
 /* "none", "tanh", or "" for the former. */
