@@ -555,6 +555,32 @@ def sgd(w, accumulated, g, rate, dampening, moment, ahead, decay):
     return (w - rate * step, np.abs(w) + rate * (grown_size + size)), (grown, grown_size)
 
 
+def nearest_of_levels(x, step, zero, least, most):
+    level = np.rint(x / step) + zero
+    held = np.where(level < least, least, np.where(level > most, most, level))
+    return (held - zero) * step, (np.abs(held) + np.abs(zero)) * np.abs(step)
+
+
+def in_levels(x, step, zero, least, most):
+    level = np.rint(x / step) + zero
+    return (level >= least) & (level <= most)
+
+
+def fused_sgd(w, g, accumulated, scale, decay, moment, rate, dampening, ahead, maximise, first):
+    own = g / scale
+    whole, size = (-own if maximise else own) + decay * w, np.abs(own) + np.abs(decay * w)
+    grown = whole if first else moment * accumulated + (1 - dampening) * whole
+    grown_size = size if first else np.abs(moment * accumulated) + size
+    step = whole + moment * grown if ahead else grown
+    return (w - rate * step, np.abs(w) + rate * (grown_size + size)), own, (grown, grown_size)
+
+
+def fused_sgd_plain(w, g, scale, decay, moment, rate, dampening, ahead, maximise, first):
+    own = g / scale
+    step, size = (-own if maximise else own) + decay * w, np.abs(own) + np.abs(decay * w)
+    return (w - rate * step, np.abs(w) + rate * size), own
+
+
 def adam(m, v, g, w, beta1, beta2, eps, rate, ahead):
     first, second = m + (g - m) * (1 - beta1), v + (g * g - v) * (1 - beta2)
     direction = first * beta1 + (1 - beta1) * g if ahead else first
@@ -695,6 +721,9 @@ ORACLE = {
     "round": Oracle(np.rint, 0),
     "fake_quantise": Oracle(nearest_level, 4, numbers=(-2, 2.5, 0.25)),
     "dequantise": Oracle(lambda x, a, b: ((x - b) * a, (np.abs(x) + np.abs(b)) * a), 2),
+    "rounded_quotient": Oracle(lambda x, y, z: np.rint(x / y + z), 0, domains=((-4, 4), (0.25, 4), (-100, 100))),
+    "nearest_level": Oracle(nearest_of_levels, 4, numbers=(-2, 3), domains=((-4, 4), (0.25, 4), (-4, 4))),
+    "in_levels": Oracle(in_levels, 0, numbers=(-2, 3), domains=((-4, 4), (0.25, 4), (-4, 4))),
     "round_decimals": Oracle(lambda x, a, b: np.rint(x * a) / a, 1, numbers=(8, 0)),
     "round_mode": Oracle(whole_by, 0, numbers=(6,)),
     # exponential
@@ -831,6 +860,8 @@ ORACLE = {
     # optimizer: positive second moments, as they are in use
     "momentum": Oracle(momentum, 6, (0.1, 0.9, 1), many=True),
     "sgd": Oracle(sgd, 8, (0.1, 0.25, 0.9, 1, 0.01), many=True),
+    "fused_sgd": Oracle(fused_sgd, 8, (4, 0.01, 0.75, 0.1, 0.25, 1, 1, 0), many=True),
+    "fused_sgd_plain": Oracle(fused_sgd_plain, 8, (4, 0.01, 0.75, 0.1, 0.25, 1, 1, 0), many=True),
     "adam": Oracle(adam, 12, (0.875, 0.96875, 1e-3, 0.1, 1), ((-4, 4), (0.0625, 4), (-4, 4), (-4, 4)), many=True),
     "adam_decay": Oracle(adam_decay, 12, (0.1, 0.875, 0.96875, 1e-3, 0.1), ((-4, 4), (-4, 4), (0.0625, 4), (-4, 4)), many=True),
     "loss_scale": Oracle(loss_scale, 2, (2, 0.5, 3), ((0, 4), (-4, 4), (-1, 1)), many=True),

@@ -499,6 +499,16 @@ def counted_to(start, end, step):
 
 
 @shape_function
+def packed_signs(shape, rows):
+    return (rows, (shape[0] + 7) // 8 // rows)
+
+
+@shape_function
+def unpacked_signs(shape, rows):
+    return (rows, shape[0] * 8 // rows)
+
+
+@shape_function
 def text_loss(reduction, target):
     return target if reduction == "none" else (1,)
 
