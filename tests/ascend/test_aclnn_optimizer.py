@@ -1,5 +1,7 @@
 """Steps of optimizers and lists with a tensor of scalars, against the pages' formulas in float64."""
 
+import itertools
+
 import numpy
 import pytest
 
@@ -99,3 +101,44 @@ def test_loss_scale(scale, steps, found, expected):
     result = call("AmpUpdateScale", currentScale=tensor([scale]), growthTracker=tensor([steps], "I32"), foundInf=tensor([found]),
                   growthFactor=3.0, backoffFactor=0.5, growthInterval=3, updatedScale=empty((1,)), updatedGrowthTracker=empty((1,), "I32"))
     assert tuple(float(value[0]) for value in result) == expected
+
+
+@pytest.mark.parametrize("kind, layout", list(zip(EPSILON, LAYOUTS)))
+@pytest.mark.parametrize("with_buffers, scale", [(True, 4.0), (True, None), (False, 2.0), (False, None)])
+def test_fused_sgd(kind, layout, with_buffers, scale):
+    decay, moment, rate, dampening = 0.0625, 0.75, 0.125, 0.25
+    for nesterov, maximize, first in itertools.product((False, True), repeat=3):
+        rng = numpy.random.default_rng(5)
+        lists = [[rounded(rng.uniform(-1, 1, shape), kind) for shape in (SHAPE, (5,), ())] for _ in range(3)]
+        expected = ([], [], [])
+        for w, g, v in zip(*lists):
+            g = g / scale if scale else g
+            whole = (-g if maximize else g) + decay * w
+            v = whole if first else moment * v + (1 - dampening) * whole
+            step = whole if not with_buffers else whole + moment * v if nesterov else v
+            for results, value in zip(expected, (w - rate * step, g, v)):
+                results.append(value)
+        given = [[tensor(one, kind, layout) for one in values] for values in lists]
+        found = call("FusedSgd", paramsRef=given[0], gradsRef=given[1], momentumBufferListOptionalRef=given[2] if with_buffers else None,
+                     gradScaleOptional=tensor([scale]) if scale else None, weightDecay=decay, momentum=moment, lr=rate, dampening=dampening,
+                     nesterov=nesterov, maximize=maximize, isFirstStep=first)  # fmt: skip
+        for actual, exact in zip(found, expected):
+            for one, other in in_step(actual, exact):
+                close(one, other, kind)
+
+
+def test_fused_sgd_steps_as_pytorch_does():
+    torch = pytest.importorskip("torch")
+    start, gradients = state("F32", 5)[0], [state("F32", 5 + step)[1] for step in range(3)]
+    for nesterov in (False, True):
+        leaf = torch.nn.Parameter(torch.tensor(start, dtype=torch.float32))
+        optimizer = torch.optim.SGD([leaf], lr=0.1, momentum=0.9, dampening=0 if nesterov else 0.5, weight_decay=0.01, nesterov=nesterov)
+        weight, buffer = start, numpy.zeros(SHAPE)
+        for number, gradient in enumerate(gradients):
+            leaf.grad = torch.tensor(gradient, dtype=torch.float32)
+            optimizer.step()
+            (weight,), _, (buffer,) = call(
+                "FusedSgd", paramsRef=[tensor(weight)], gradsRef=[tensor(gradient)], momentumBufferListOptionalRef=[tensor(buffer)],
+                gradScaleOptional=None, weightDecay=0.01, momentum=0.9, lr=0.1, dampening=0.0 if nesterov else 0.5, nesterov=nesterov,
+                maximize=False, isFirstStep=number == 0)  # fmt: skip
+        close(weight, leaf.detach().numpy(), "F32")

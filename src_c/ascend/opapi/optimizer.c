@@ -118,3 +118,43 @@ aclnnStatus op_addc_lists(OpCall *op, const MapFormula *formula, int32_t input_c
     }
     return op_plan_views(op, us_map, &call, sizeof call, out.count * per_item, views);
 }
+
+void require_moments(OpCall *op, Operands weights, Operands moments)
+{
+    if (moments.count == 0) {
+        return;
+    }
+    op_require_list_length(op, moments.name, moments.count, weights);
+    op_require_same_shapes(op, moments, weights);
+    for (int32_t i = 0; i < moments.count && !op_refused(op); i++) {
+        op_require(op, moments.items[i]->dtype == op_list_dtype(weights), moments.name, "same-dtype", op->invalid,
+                   "tensor %d of %s has another type than those of %s", (int)i, moments.name, weights.name);
+    }
+}
+
+aclnnStatus op_sgd_lists(OpCall *op, Operands weights, Operands gradients, Operands accumulated, const Operand *scale, Sgd sgd)
+{
+    const Operands lists[] = {weights, gradients, accumulated};
+    const int32_t kinds = accumulated.count > 0 ? 3 : 2, scales = op_given(scale), per_item = 2 * kinds + scales;
+    MapCall call = {.formula = kinds == 3 ? &us_map_fused_sgd : &us_map_fused_sgd_plain, .compute = DTYPE_FLOAT32,
+                    .result = DTYPE_FLOAT32, .inputs = kinds + scales, .outputs = kinds, .items = weights.count,
+                    .numbers = {number(1), number(sgd.weight_decay), number(sgd.moment), number(sgd.rate),
+                                number(sgd.dampening), number(sgd.looks_ahead), number(sgd.maximize), number(sgd.first)}};
+    PlannedView *views = op_take(op, (size_t)weights.count * (size_t)per_item * sizeof *views);
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    PlannedView *view = views;
+    for (int32_t item = 0; item < weights.count; item++) {
+        for (int32_t kind = 0; kind < kinds; kind++) {
+            *view++ = (PlannedView){lists[kind].items[item], VIEW_READ, NULL};
+        }
+        if (scales > 0) {
+            *view++ = (PlannedView){scale, VIEW_READ, NULL};
+        }
+        for (int32_t kind = 0; kind < kinds; kind++) {
+            *view++ = (PlannedView){lists[kind].items[item], VIEW_WRITE, NULL};
+        }
+    }
+    return op_plan_views(op, us_map, &call, sizeof call, weights.count * per_item, views);
+}

@@ -26,6 +26,16 @@ typedef struct EmaAdam {
 /* inputs and outputs: also the running mean of the weight. */
 aclnnStatus op_ema_adam(OpCall *op, Operands inputs, const Operand *step, EmaAdam numbers, Operands outputs);
 
+/* No moments, or one of its type and shape for each weight (length, same-shape, same-dtype). */
+void require_moments(OpCall *op, Operands weights, Operands moments);
+typedef struct Sgd {
+    double weight_decay, moment, rate, dampening;
+    bool looks_ahead, maximize, first;
+} Sgd;
+/* In place and in float32, item by item: gradients over the scale, if there is one, accumulated gradients, if there are any,
+ * and weights. */
+aclnnStatus op_sgd_lists(OpCall *op, Operands weights, Operands gradients, Operands accumulated, const Operand *scale, Sgd sgd);
+
 /* out[i] = formula(inputs[0][i], inputs[1][i], …; element i of scalars). */
 aclnnStatus op_addc_lists(OpCall *op, const MapFormula *formula, int32_t input_count, const Operands *inputs,
                           const Operand *scalars, Operands out);
