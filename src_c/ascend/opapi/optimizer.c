@@ -2,6 +2,7 @@
 
 #include "ascend/common/op_memory.h"
 #include "kernels/map/formulas.h"
+#include "kernels/map/fused_adam.h"
 
 /* Views of an item in one row. */
 enum { MOST_VIEWS = MAP_OPERANDS + MAP_CALL_NUMBERS };
@@ -119,6 +120,14 @@ aclnnStatus op_addc_lists(OpCall *op, const MapFormula *formula, int32_t input_c
     return op_plan_views(op, us_map, &call, sizeof call, out.count * per_item, views);
 }
 
+void require_single_numbers(OpCall *op, Operands list)
+{
+    for (int32_t i = 0; i < list.count && !op_refused(op); i++) {
+        op_require(op, us_view_elements(&list.items[i]->view) == 1, list.name, "elements", op->invalid,
+                   "tensor %d of %s has not one element", (int)i, list.name);
+    }
+}
+
 void require_moments(OpCall *op, Operands weights, Operands moments)
 {
     if (moments.count == 0) {
@@ -157,4 +166,30 @@ aclnnStatus op_sgd_lists(OpCall *op, Operands weights, Operands gradients, Opera
         }
     }
     return op_plan_views(op, us_map, &call, sizeof call, weights.count * per_item, views);
+}
+
+aclnnStatus op_adam_w_lists(OpCall *op, const Operands *lists, Operands largest, Operands steps, const Operand *scale,
+                            const Operand *found, AdamW numbers)
+{
+    enum { LISTS = 4, GRADIENT = 1 };
+    const int32_t items = steps.count, amsgrad = largest.count > 0;
+    const FusedAdamW how = {numbers.rate, numbers.beta1, numbers.beta2, numbers.weight_decay, numbers.eps,
+                            numbers.maximize, amsgrad, items};
+    PlannedView *views = op_take(op, (2 + (size_t)items * (size_t)(LISTS + 1 + amsgrad)) * sizeof *views);
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    int32_t count = 0;
+    views[count++] = (PlannedView){found, VIEW_READ, NULL};
+    views[count++] = (PlannedView){scale, VIEW_READ, NULL};
+    for (int32_t item = 0; item < items; item++) {
+        views[count++] = (PlannedView){steps.items[item], VIEW_READ, NULL};
+        for (int32_t i = 0; i < LISTS; i++) {
+            views[count++] = (PlannedView){lists[i].items[item], i == GRADIENT ? VIEW_READ : VIEW_READ_WRITE, NULL};
+        }
+        if (amsgrad) {
+            views[count++] = (PlannedView){largest.items[item], VIEW_READ_WRITE, NULL};
+        }
+    }
+    return op_plan_views(op, us_fused_adam_w, &how, sizeof how, count, views);
 }
