@@ -24,3 +24,12 @@ def test_elu_of_negative_input_scale(kind):
     expected = numpy.where(values > 0, 2 * values, 1.5 * 2 * numpy.expm1(-0.5 * values))
     actual = call("Elu", self=tensor(values, kind), alpha=1.5, scale=2.0, inputScale=-0.5, out=empty((5, 7), kind))
     numpy.testing.assert_allclose(actual, expected, rtol=TOLERANCE[kind])
+
+
+def test_fast_gelu_backward_is_the_slope():
+    torch = pytest.importorskip("torch")
+    values, upstream = drawn((5, 7), 3), drawn((5, 7), 4)
+    x = torch.tensor(values, dtype=torch.float64, requires_grad=True)
+    (x / (1 + torch.exp(-1.702 * x))).backward(torch.tensor(upstream, dtype=torch.float64))
+    actual = call("FastGeluBackward", gradOutput=tensor(upstream), self=tensor(values), gradInput=empty((5, 7)))
+    numpy.testing.assert_allclose(actual, x.grad.numpy(), rtol=2e-6, atol=2e-6)

@@ -62,6 +62,19 @@ def test_gelu_mul():
             close(call("GeluMul", input=tensor(x, kind, "gaps"), approximateOptional=name, out=empty(a.shape, kind)), expected, kind)
 
 
+@pytest.mark.parametrize("kind, layout", list(zip(["F32", "F16", "BF16"], LAYOUTS)))
+def test_fatrelu_mul(kind, layout):
+    for seed, shape in enumerate([(3, 4), (2, 3, 1030), (0, 6), (5, 0)]):
+        x = drawn(kind, shape, seed)
+        left, right = numpy.split(x, 2, -1)
+        least = drawn(kind, (1,), seed + 10)
+        out = call("FatreluMul", input=tensor(x, kind, layout), threshold=tensor(least, kind), out=empty(left.shape, kind, layout))
+        close(out, numpy.where(left < least, 0, left) * right, kind)
+    x, least = tensor([[1.0, 2.0, 3.0, numpy.nan, 5.0, -6.0, 7.0, 8.0]]), tensor(2.0)
+    found = call("FatreluMul", input=x, threshold=least, out=empty((1, 4)))  # the threshold itself and NaN stay
+    numpy.testing.assert_array_equal(found, [[0, -12, 21, numpy.nan]])
+
+
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
 def test_prelu_and_its_gradient(kind):
     for index, (shape, weights) in enumerate([((2, 3, 4), (3,)), ((5, 6), (1,)), ((5,), ()), ((), (1,)), ((2, 3, 2, 2), (1, 3, 1, 1)),

@@ -358,6 +358,14 @@ def test_index_add_copy_and_fill():
             np.testing.assert_array_equal(found, expected)
             found = call("InplaceIndexFillTensor", selfRef=tensor(values, kind, layout), dim=dim, index=[0, -1], value=3)
             np.testing.assert_array_equal(found, expected)
+            if kind in ("U8", "F64"):
+                continue
+            for index_kind in ("I32", "I64"):  # indices outside are left out
+                at_ends = {"dim": dim, "index": tensor([0, 7, -1, -8, 0], index_kind, layout), "value": 3}
+                found = call("IndexFill", self=tensor(values, kind, layout), out=empty(values.shape, kind, layout), **at_ends)
+                np.testing.assert_array_equal(found, expected)
+                found = call("InplaceIndexFill", selfRef=tensor(values, kind, layout), **at_ends)
+                np.testing.assert_array_equal(found, expected)
     one = {"dim": 0, "index": tensor([0], "I64"), "source": tensor(7.0)}
     assert call("InplaceIndexCopy", selfRef=tensor(1.0), **one) == 7
     assert call("InplaceIndexCopy", selfRef=tensor([1.0, 2]), **one).tolist() == [7, 2]
@@ -365,6 +373,81 @@ def test_index_add_copy_and_fill():
         nothing = {"dim": 0, "index": [], "value": 7.0}
         assert np.array_equal(call("IndexFillTensor", self=tensor(held), out=empty(np.shape(held)), **nothing), held)
         assert np.array_equal(call("InplaceIndexFillTensor", selfRef=tensor(held), **nothing), held)
+        for index in ([], [4, -9]):
+            nothing["index"] = tensor(index, "I64")
+            assert np.array_equal(call("IndexFill", self=tensor(held), out=empty(np.shape(held)), **nothing), held)
+            assert np.array_equal(call("InplaceIndexFill", selfRef=tensor(held), **nothing), held)
+    assert call("InplaceIndexFill", selfRef=tensor(5.0), dim=0, index=tensor([4, 0, -1], "I64"), value=7.0) == 7
+    assert call("IndexFill", self=tensor(5.0), dim=-1, index=tensor(0, "I32"), value=7.0, out=empty(())) == 7
+    many = np.arange(3 * 5000.0).reshape(5000, 3)
+    index = RANDOM.integers(-6000, 6000, 3000)
+    expected = many.copy()
+    expected[index[(index >= -5000) & (index < 5000)]] = -1
+    found = call("IndexFill", self=tensor(many), dim=0, index=tensor(index, "I64"), value=-1, out=empty(many.shape))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_scatter_reduce_is_the_sum():
+    torch = pytest.importorskip("torch")
+    for layout in LAYOUTS:
+        for shape, dim in (((5, 4, 3), 1), ((70, 200), 0), ((), 0)):
+            values, picked = drawn(shape), tuple(max(1, size - 1) for size in shape)
+            index, source = RANDOM.integers(0, shape[dim] if shape else 1, picked), drawn(shape)
+            expected = torch.tensor(values).scatter_reduce(dim, torch.tensor(index), torch.tensor(source), "sum", include_self=True).numpy()
+            given = {"dim": dim, "index": tensor(index, "I64", layout), "src": tensor(source, layout=layout), "reduce": 1, "includeSelf": True}
+            found = call("ScatterReduce", self=tensor(values, layout=layout), out=empty(shape, layout=layout), **given)
+            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(call("InplaceScatterReduce", selfRef=tensor(values, layout=layout), **given), expected)
+
+
+SPANS = ["I8", "U8", "F16", "F32", "I32", "BF16"]
+
+
+def test_spans_of_a_batch():
+    for kind, layout in cases(SPANS):
+        for shape, axis, length, starts in (((4, 3, 6, 2), -2, 1, [5, 0, 2]), ((4, 3, 6, 2), 1, 2, [1, 0, 1, 1]), ((3, 500), -1, 100, [0, 400, 17]),
+                                            ((2, 3), 1, 3, [0])):  # fmt: skip
+            data, entries = drawn(shape, kind), len(starts)
+            part = [entries, *shape[1:]]
+            part[axis] = length
+            updates = drawn(part, kind) + 50
+            expected = data.copy()
+            for entry, start in enumerate(starts):
+                np.moveaxis(expected, axis, 1)[entry][start : start + length] = np.moveaxis(updates, axis, 1)[entry]
+            for index_kind in ("I32", "I64"):
+                places = tensor(starts, index_kind, layout)
+                found = call("InplaceScatterUpdate", data=tensor(data, kind, layout), indices=places, updates=tensor(updates, kind, layout), axis=axis)
+                np.testing.assert_array_equal(found, expected)
+                if entries == 1:  # a start without dimensions
+                    found = call("InplaceScatterUpdate", data=tensor(data, kind), indices=tensor(starts[0], index_kind), updates=tensor(updates, kind), axis=axis)
+                    np.testing.assert_array_equal(found, expected)
+    for start in (-1, 3):
+        assert "room for 4" in fault("InplaceScatterUpdate", tensor(np.ones((2, 4))), tensor([0, start], "I64"), tensor(np.ones((2, 2))), -1)
+
+
+def test_spans_of_a_list():
+    for kind, layout in cases([*SPANS, "U16", "U32", "I16"]):
+        for shape, axis, length in (((3, 6, 2), -2, 2), ((3, 6, 2), 1, 1), ((500,), -1, 100)):
+            targets = [drawn(shape, kind) for _ in range(4)]
+            part = [4, *shape]
+            part[axis] = length
+            updates, size = drawn(part, kind) + 50, shape[axis if axis < 0 else axis - 1]
+            starts, lengths = RANDOM.integers(0, size - length + 1, 4), RANDOM.integers(0, length + 1, 4)
+            for rank, masked in ((1, False), (1, True), (2, False), (2, True)):
+                mask, expected = np.array([1, 0, 1, 1]), [one.copy() for one in targets]
+                for i, target in enumerate(expected):
+                    count = 0 if masked and not mask[i] else lengths[i] if rank == 2 else length
+                    along = axis if axis < 0 else axis - 1
+                    np.moveaxis(target, along, 0)[starts[i] : starts[i] + count] = np.moveaxis(updates[i], along, 0)[:count]
+                found = call("ScatterList", varRef=[tensor(one, kind, layout) for one in targets],
+                             indice=tensor(starts if rank == 1 else np.stack([starts, lengths], 1), "I32" if masked else "I64", layout),
+                             updates=tensor(updates, kind, layout), maskOptional=tensor(mask, "U8", layout) if masked else None,
+                             reduceOptional="update", axis=axis)  # fmt: skip
+                for one, exact in zip(found, expected):
+                    np.testing.assert_array_equal(one, exact)
+    for places in ([3], [[0, 3]], [[2, -1]]):
+        assert "room for 4" in fault("ScatterList", _list([tensor(np.ones(4))]), tensor(places, "I64"), tensor(np.ones((1, 2))), None,
+                                     ffi.new("char[]", b"update"), -1)  # fmt: skip
 
 
 def test_coordinates():

@@ -103,6 +103,8 @@ def test_sequences(dtype):
     kind = pages.KINDS[dtype]
     run("Arange", dtype, {"start": 2, "end": 23, "step": 3}, {"out": kind.encode(numpy.arange(2, 23, 3))})
     run("Arange", dtype, {"start": 5, "end": -3, "step": -2}, {"out": kind.encode(numpy.arange(5, -3, -2))})
+    run("Range", dtype, {"start": 2, "end": 23, "step": 3}, {"out": kind.encode(numpy.arange(2, 24, 3))})
+    run("Range", dtype, {"start": 5, "end": -4, "step": -2}, {"out": kind.encode(numpy.arange(5, -5, -2))})
     if dtype != "I64":
         run("Linspace", dtype, {"start": 1.0, "end": 5.0, "steps": 9}, {"out": kind.encode(numpy.linspace(1, 5, 9))})
     run("Eye", dtype, {"n": 3, "m": 5}, {"out": kind.encode(numpy.eye(3, 5))}) if dtype != "F64" else None

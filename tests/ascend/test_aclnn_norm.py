@@ -1,11 +1,12 @@
 """Normalizations and their gradients: types, layouts and shapes, against the formulas in float64."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, fault, refusal, rounded, tensor
 
 KINDS = ["F32", "F16", "BF16"]
 # Half a unit of the type, for one rounding of the result, and what float32 loses before it.
@@ -346,6 +347,23 @@ def test_renorm():
         near(call("Renorm", self=tensor(values, kind, layout), p=float(p), dim=dim, maxNorm=limit, out=empty(x.shape, kind, layout)),
              expected, kind)  # fmt: skip
         near(call("InplaceRenorm", selfRef=tensor(values, kind, layout), p=float(p), dim=dim, maxNorm=limit), expected, kind)
+
+
+@pytest.mark.parametrize("p", [2, 1, 3, math.inf, 0])
+def test_rows_renormed(p):
+    torch = pytest.importorskip("torch")
+    for kind, layout in zip(KINDS, LAYOUTS):
+        for shape, indices in (((7, 5), [[1, 3], [3, 6]]), ((40, 300), [0, 39, 17, 17]), ((3, 4), 2), ((3, 4), []), ((5, 0), [1])):
+            x = rounded(np.random.default_rng(9).normal(0, 2, shape), kind)
+            expected = torch.tensor(x, dtype=torch.float64)
+            for row in sorted({*np.ravel(indices).astype(int)}):
+                norm = torch.linalg.vector_norm(expected[row], p) if shape[1] else torch.tensor(0.0)
+                expected[row] *= 1.5 / (norm + 1e-7) if norm > 1.5 else 1
+            own = call("EmbeddingRenorm", selfRef=tensor(x, kind, layout), indices=tensor(indices, "I32" if p == 1 else "I64", layout),
+                       maxNorm=1.5, normType=float(p))  # fmt: skip
+            near(own, expected.numpy(), kind)
+    for outside in (-1, 3):
+        assert "outside" in fault("EmbeddingRenorm", tensor(np.ones((3, 2))), tensor([0, outside], "I64"), 1.0, 2.0)
 
 
 def test_renorm_of_the_page():

@@ -1,5 +1,7 @@
 """Steps of optimizers and lists with a tensor of scalars, against the pages' formulas in float64."""
 
+import itertools
+
 import numpy
 import pytest
 
@@ -99,3 +101,89 @@ def test_loss_scale(scale, steps, found, expected):
     result = call("AmpUpdateScale", currentScale=tensor([scale]), growthTracker=tensor([steps], "I32"), foundInf=tensor([found]),
                   growthFactor=3.0, backoffFactor=0.5, growthInterval=3, updatedScale=empty((1,)), updatedGrowthTracker=empty((1,), "I32"))
     assert tuple(float(value[0]) for value in result) == expected
+
+
+@pytest.mark.parametrize("kind, layout", list(zip(EPSILON, LAYOUTS)))
+@pytest.mark.parametrize("with_buffers, scale", [(True, 4.0), (True, None), (False, 2.0), (False, None)])
+def test_fused_sgd(kind, layout, with_buffers, scale):
+    decay, moment, rate, dampening = 0.0625, 0.75, 0.125, 0.25
+    for nesterov, maximize, first in itertools.product((False, True), repeat=3):
+        rng = numpy.random.default_rng(5)
+        lists = [[rounded(rng.uniform(-1, 1, shape), kind) for shape in (SHAPE, (5,), ())] for _ in range(3)]
+        expected = ([], [], [])
+        for w, g, v in zip(*lists):
+            g = g / scale if scale else g
+            whole = (-g if maximize else g) + decay * w
+            v = whole if first else moment * v + (1 - dampening) * whole
+            step = whole if not with_buffers else whole + moment * v if nesterov else v
+            for results, value in zip(expected, (w - rate * step, g, v)):
+                results.append(value)
+        given = [[tensor(one, kind, layout) for one in values] for values in lists]
+        found = call("FusedSgd", paramsRef=given[0], gradsRef=given[1], momentumBufferListOptionalRef=given[2] if with_buffers else None,
+                     gradScaleOptional=tensor([scale]) if scale else None, weightDecay=decay, momentum=moment, lr=rate, dampening=dampening,
+                     nesterov=nesterov, maximize=maximize, isFirstStep=first)  # fmt: skip
+        for actual, exact in zip(found, expected):
+            for one, other in in_step(actual, exact):
+                close(one, other, kind)
+
+
+def test_fused_sgd_steps_as_pytorch_does():
+    torch = pytest.importorskip("torch")
+    start, gradients = state("F32", 5)[0], [state("F32", 5 + step)[1] for step in range(3)]
+    for nesterov in (False, True):
+        leaf = torch.nn.Parameter(torch.tensor(start, dtype=torch.float32))
+        optimizer = torch.optim.SGD([leaf], lr=0.1, momentum=0.9, dampening=0 if nesterov else 0.5, weight_decay=0.01, nesterov=nesterov)
+        weight, buffer = start, numpy.zeros(SHAPE)
+        for number, gradient in enumerate(gradients):
+            leaf.grad = torch.tensor(gradient, dtype=torch.float32)
+            optimizer.step()
+            (weight,), _, (buffer,) = call(
+                "FusedSgd", paramsRef=[tensor(weight)], gradsRef=[tensor(gradient)], momentumBufferListOptionalRef=[tensor(buffer)],
+                gradScaleOptional=None, weightDecay=0.01, momentum=0.9, lr=0.1, dampening=0.0 if nesterov else 0.5, nesterov=nesterov,
+                maximize=False, isFirstStep=number == 0)  # fmt: skip
+        close(weight, leaf.detach().numpy(), "F32")
+
+
+@pytest.mark.parametrize("kind, layout", list(zip(EPSILON, LAYOUTS)))
+@pytest.mark.parametrize("scale, found", [(4.0, 0.0), (None, None), (2.0, 1.0), (None, 1.0)])
+def test_fused_adam_w(kind, layout, scale, found):
+    rate, beta1, beta2, decay, eps = 1e-2, 0.9, 0.99, 0.01, 1e-6
+    for amsgrad, maximize in itertools.product((False, True), repeat=2):
+        rng = numpy.random.default_rng(7)
+        shapes, steps = (SHAPE, (5,), ()), (3, 40, 1)
+        lists = [[rounded(rng.uniform(-1 if index < 3 else 0.1, 1, shape), kind) for shape in shapes] for index in range(5)]
+        expected = ([], [], [], [])
+        for t, w, g, m, v, largest in zip(steps, *lists):
+            gradient = (-g if maximize else g) / (scale or 1)
+            new_m, new_v = beta1 * m + (1 - beta1) * gradient, beta2 * v + (1 - beta2) * gradient**2
+            new_largest = numpy.maximum(largest, new_v)
+            step = change(new_m, new_largest if amsgrad else new_v, 1 - beta1**t, 1 - beta2**t, eps)
+            new_w = w - rate * step - rate * decay * w
+            for results, new, old in zip(expected, (new_w, new_m, new_v, new_largest), (w, m, v, largest)):
+                results.append(old if found == 1 else new)
+        given = [[tensor(one, kind, layout) for one in values] for values in lists]
+        results = call("FusedAdamw", paramsRef=given[0], grads=given[1], expAvgsRef=given[2], expAvgSqsRef=given[3],
+                       maxExpAvgSqsRef=given[4] if amsgrad else None, stateSteps=[tensor([t], "I64" if amsgrad else "F32") for t in steps],
+                       gradScaleOptional=tensor([scale]) if scale else None, foundInfOptional=tensor([found]) if found is not None else None,
+                       lr=rate, beta1=beta1, beta2=beta2, weightDecay=decay, eps=eps, amsgrad=amsgrad, maximize=maximize)  # fmt: skip
+        for actual, exact in zip(results, expected):
+            for one, other in in_step(actual, exact):
+                close(one, other, kind)
+
+
+def test_fused_adam_w_steps_as_pytorch_does():
+    torch = pytest.importorskip("torch")
+    start, gradients = state("F32", 5)[0], [state("F32", 5 + step)[1] for step in range(3)]
+    for amsgrad in (False, True):
+        leaf = torch.nn.Parameter(torch.tensor(start, dtype=torch.float32))
+        optimizer = torch.optim.AdamW([leaf], lr=0.1, betas=(0.8, 0.9), eps=1e-3, weight_decay=0.1, amsgrad=amsgrad)
+        held = [start, *[numpy.zeros(SHAPE)] * 3]
+        for number, gradient in enumerate(gradients):
+            leaf.grad = torch.tensor(gradient, dtype=torch.float32)
+            optimizer.step()
+            given = [[tensor(one)] for one in held]
+            found = call("FusedAdamw", paramsRef=given[0], grads=[tensor(gradient)], expAvgsRef=given[1], expAvgSqsRef=given[2],
+                         maxExpAvgSqsRef=given[3], stateSteps=[tensor([number + 1.0])], gradScaleOptional=None, foundInfOptional=None,
+                         lr=0.1, beta1=0.8, beta2=0.9, weightDecay=0.1, eps=1e-3, amsgrad=amsgrad, maximize=False)  # fmt: skip
+            held = [one for (one,) in found]
+        close(held[0], leaf.detach().numpy(), "F32")

@@ -1,5 +1,7 @@
 """Quantization: roundings, scales along axes, and scales that are found row by row."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -234,3 +236,78 @@ def test_gated(kind):
 def test_from_numpy():
     x, scale = np.float32([[1.5, -2.5, 300], [0, 1, 2]]), np.ones(3, np.float32)
     np.testing.assert_array_equal(ascend.ops.ascend_quant(x, scale, False, "round", 2), np.int8([[2, -2, 127], [0, 1, 2]]))
+
+
+# ---- levels and signs -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind, layout", [("F32", "row-major"), ("F32", "gaps"), ("F16", "reversed"), ("BF16", "gaps")])
+def test_quantize_by_steps(kind, layout):
+    rng = np.random.default_rng(31)
+    for shape, axis in (((4, 2), 1), ((3, 5, 40), -2), ((7, 300), 0), ((5,), 0), ((0, 3), 1)):
+        x, size = rounded(rng.normal(0, 60, shape), kind), shape[axis]
+        for count, zero_kind, out in ((size, "I32", "I8"), (1, "U8", "U8"), (size, "I8", "I32"), (size, None, "I8"), (1, "BF16", "I32")):
+            if zero_kind == "BF16" and kind != "BF16":
+                continue
+            scales = rounded(rng.choice([-0.5, 0.25, 1, 2, 3], count), kind)
+            zeros = rng.integers(0, 20, count) if zero_kind else np.zeros(count)
+            along = lambda v: v.reshape([-1 if d == axis % len(shape) else 1 for d in range(len(shape))])
+            quotient = x.astype(np.float32) / along(scales).astype(np.float32)  # rounded in float32 as a step of its own
+            level = np.rint((quotient + along(zeros).astype(np.float32)).astype(np.float64))
+            low, high = {"I8": (-128, 127), "U8": (0, 255), "I32": (-(2**31), 2**31 - 1)}[out]
+            found = call("Quantize", x=tensor(x, kind, layout), scales=tensor(scales, kind), axis=axis, dtype=out,
+                         zeroPoints=tensor(zeros, zero_kind) if zero_kind else None, out=empty(shape, out, layout))  # fmt: skip
+            np.testing.assert_array_equal(found, np.clip(level, low, high))
+    held = {"scales": tensor([1.0]), "axis": 0, "dtype": "I8", "zeroPoints": None, "out": empty((6,), "I8")}
+    assert call("Quantize", x=tensor([0.5, 1.5, -2.5, np.inf, -np.inf, np.nan]), **held).tolist() == [0, 2, -2, 127, -128, 0]
+
+
+@pytest.mark.parametrize("kind, layout", [("F32", "row-major"), ("F16", "gaps"), ("F32", "reversed")])
+def test_fake_quantize_as_pytorch_does(kind, layout):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(32)
+    for shape, axis in (((4, 6), 1), ((3, 5, 40), -2), ((70, 300), 0), ((), 0)):
+        x, size = rounded(rng.normal(0, 8, shape), kind), shape[axis] if shape else 1
+        scales, zeros = rng.choice([0.25, 0.5, 1, 2], size), rng.integers(-3, 4, size)  # exact quotients: the same in PyTorch
+        along = lambda v: v.reshape([-1 if d == axis % len(shape) else 1 for d in range(len(shape))]) if shape else v[0]
+        level = np.rint(x / along(scales)) + along(zeros)
+        expected, inside = (np.clip(level, -5, 9) - along(zeros)) * along(scales), (level >= -5) & (level <= 9)
+        if shape:
+            other = torch.fake_quantize_per_channel_affine(torch.tensor(x, dtype=torch.float32), torch.tensor(scales, dtype=torch.float32),
+                                                           torch.tensor(zeros, dtype=torch.int32), axis % len(shape), -5, 9)  # fmt: skip
+            np.testing.assert_array_equal(expected, other.numpy())
+        outputs = lambda: {"out": empty(shape, kind, layout), "mask": empty(shape, "B", layout)}
+        limits = {"quantMin": -5, "quantMax": 9}
+        found, mask = call("FakeQuantPerChannelAffineCachemask", self=tensor(x, kind, layout), scale=tensor(scales), axis=axis,
+                           zeroPoint=tensor(zeros, "I32", layout), **limits, **outputs())  # fmt: skip
+        np.testing.assert_array_equal(found, rounded(expected, kind))
+        np.testing.assert_array_equal(mask, inside)
+        level = np.rint(x / scales[0]) + zeros[0]
+        one = {"self": tensor(x, kind, layout), "scale": tensor(scales[:1], "F16"), "zeroPoint": tensor(zeros[:1], "I32"), **limits}
+        found, mask = call("FakeQuantPerTensorAffineCachemask", fakeQuantEnabled=1.0, **one, **outputs())
+        np.testing.assert_array_equal(found, rounded((np.clip(level, -5, 9) - zeros[0]) * scales[0], kind))
+        np.testing.assert_array_equal(mask, (level >= -5) & (level <= 9))
+        found, mask = call("FakeQuantPerTensorAffineCachemask", fakeQuantEnabled=0.5, **one, **outputs())
+        np.testing.assert_array_equal(found, x)
+        assert np.all(mask)
+    steps = {"scale": tensor([1.0]), "zeroPoint": tensor([0], "I32"), "fakeQuantEnabled": 1.0, "quantMin": -5, "quantMax": 9}
+    found, mask = call("FakeQuantPerTensorAffineCachemask", self=tensor([np.nan, np.inf, 0.5]), **steps, out=empty((3,)), mask=empty((3,), "B"))
+    np.testing.assert_array_equal(found, [np.nan, 9, 0])
+    assert np.asarray(mask).tolist() == [False, False, True]
+
+
+def test_signs():
+    page = np.array([5, 4, 3, 2, 0, -1, -2, 4, 3, 2, 1, 0, -1, -2.0])
+    assert call("SignBitsPack", self=tensor(page), size=2, out=empty((2, 1), "U8")).tolist() == [[159], [15]]
+    ones = call("SignBitsUnpack", self=tensor([159, 15], "U8"), size=2, dtype="F32", out=empty((2, 8)))
+    assert np.asarray(ones).tolist() == [[1, 1, 1, 1, 1, -1, -1, 1], [1, 1, 1, 1, -1, -1, -1, -1]]
+    assert call("SignBitsPack", self=tensor([np.nan, -0.0, np.inf, -np.inf]), size=1, out=empty((1, 1), "U8")).tolist() == [[6]]
+    for kind, layout in itertools.product(("F32", "F16"), LAYOUTS):
+        for count, rows in ((1, 1), (64, 4), (50001, 7), (8 * 4096, 16), (0, 3)):
+            values = np.random.default_rng(count).normal(0, 1, count)
+            packed = np.packbits(values >= 0, bitorder="little").reshape(rows, -1) if count else np.zeros((rows, 0))
+            found = call("SignBitsPack", self=tensor(values, kind, layout), size=rows, out=empty(packed.shape, "U8", layout))
+            np.testing.assert_array_equal(found, packed)
+            signs = np.unpackbits(packed.ravel().astype(np.uint8), bitorder="little").reshape(rows, -1) * 2.0 - 1
+            found = call("SignBitsUnpack", self=tensor(packed.ravel(), "U8", layout), size=rows, dtype=kind, out=empty(signs.shape, kind, layout))
+            np.testing.assert_array_equal(found, signs)

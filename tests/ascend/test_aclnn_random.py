@@ -69,6 +69,15 @@ def test_seeds_and_offsets_in_tensors():
     two = call("InplaceNormalTensor", selfRef=empty((50,)), mean=0.0, std=1.0, seedTensor=tensor([9], "I64"),
                offsetTensor=tensor([16], "I64"), offset=0)  # fmt: skip
     np.testing.assert_array_equal(one, two)
+    for kind in ("I64", "F16"):
+        one = call("InplaceRandom", **{"from": 0, "to": 9}, selfRef=empty((50,), kind), seed=9, offset=16)
+        two = call("InplaceRandomTensor", **{"from": 0, "to": 9}, selfRef=empty((50,), kind), seedTensor=tensor([9], "I64"),
+                   offsetTensor=tensor([12], "I64"), offset=4)  # fmt: skip
+        np.testing.assert_array_equal(one, two)
+    one = call("DropoutGenMaskV2", shape=[30, 50], prob=0.3, seed=9, offset=16, probDataType="F32", out=empty((192,), "U8"))
+    two = call("DropoutGenMaskV2Tensor", shape=[30, 50], prob=0.3, seedTensor=tensor([9], "I64"), offsetTensor=tensor([4], "I64"),
+               offset=12, probDataType="F32", out=empty((192,), "U8"))  # fmt: skip
+    np.testing.assert_array_equal(one, two)
     weights = np.ones((3, 7))
     one = call("Multinomial", self=tensor(weights), numsamples=4, replacement=False, seed=9, offset=16, out=empty((3, 4), "I64"))
     two = call("MultinomialTensor", self=tensor(weights), numsamples=4, replacement=False, seedTensor=tensor([9], "I64"),

@@ -420,13 +420,39 @@ def test_median_along_a_dimension():
             numpy.testing.assert_array_equal(numpy.asarray(at), places.reshape(to), f"{kind} {shape} {dim}")
 
 
-FOLDS = {"MaxN": numpy.maximum, "MinN": numpy.minimum, "Sum": numpy.add}
+def test_median_along_a_dimension_without_nan():
+    for number, kind in enumerate(pages.operators()["NanMedianDim"]["dtypes"]["self"]["910B"]):
+        for index, (shape, dim) in enumerate([((3, 5, 7), 1), ((4, 600), -1), ((50, 3), 0), ((), 0)]):
+            values = numpy.round(drawn(kind, shape, index % 2 == 0))
+            line = numpy.moveaxis(values.reshape(shape or (1,)), dim, -1)
+            known = [one[one == one] for one in line.reshape(-1, line.shape[-1])]
+            middles = numpy.array([numpy.sort(one)[(one.size - 1) // 2] if one.size else numpy.nan for one in known])
+            expected = middles.astype(line.dtype).reshape(line.shape[:-1])[..., None]
+            places = numpy.argmax((line == expected) | ((line != line) & (expected != expected)), -1)
+            keep, layout = (index + number) % 2 == 0, LAYOUTS[(index + number) % 3]
+            of_dim = lambda found: numpy.expand_dims(found, dim) if keep and shape else found
+            expected, places = of_dim(expected[..., 0]), of_dim(places)
+            to = () if not shape else expected.shape
+            found, at = call("NanMedianDim", self=tensor(values, kind, layout), dim=dim, keepDim=keep,
+                             valuesOut=empty(to, kind, layout), indicesOut=empty(to, "I64", layout))
+            numpy.testing.assert_array_equal(numpy.asarray(found), expected.reshape(to), f"{kind} {shape} {dim}")
+            numpy.testing.assert_array_equal(numpy.asarray(at), places.reshape(to), f"{kind} {shape} {dim}")
+    values = tensor([[1, numpy.nan, 3, 2], [-1, numpy.nan, 3, 2]])  # the page's numbers
+    for dim, middles, at in ((0, [-1, numpy.nan, 3, 2], [1, 0, 0, 0]), (1, [2, 2], [3, 3])):
+        found = call("NanMedianDim", self=values, dim=dim, keepDim=False, valuesOut=empty((len(at),)), indicesOut=empty((len(at),), "I64"))
+        numpy.testing.assert_array_equal(numpy.asarray(found[0]), middles)
+        numpy.testing.assert_array_equal(numpy.asarray(found[1]), at)
+
+
+FOLDS = {"MaxN": numpy.maximum, "MinN": numpy.minimum, "Sum": numpy.add, "AddN": numpy.add}
 
 
 @pytest.mark.parametrize("name", FOLDS)
 def test_lists_folded(name):
     for kind in pages.operators()[name]["dtypes"]["tensors"]["910B"]:
-        for shapes in ([(3, 4)], [(3, 4), (4,), (3, 1)], [(70, 300)] * 20, [(), (2, 2)], [(0, 3), (3,)]):
+        for shapes in ([(3, 4)], [(3, 4), (4,), (3, 1)], [(70, 300)] * 20, [(), (2, 2)], [(0, 3), (3,)], [(5, 3)] * 3):
+            if name == "AddN" and len({*shapes}) > 1:  # of one shape
+                continue
             values = [rounded(drawn(kind, shape, False) + index, kind) if promotion.category(kind) == "float"
                       else drawn(kind, shape, False) + index for index, shape in enumerate(shapes)]
             joint = numpy.broadcast_shapes(*shapes)

@@ -246,6 +246,8 @@ def test_every_layout(name):
     chosen = [types[0], types[-1]]
     for choice, layout in itertools.product(chosen, LAYOUTS):
         broadcasts = any(check[0] == "broadcast" for check in pages.operators()[name]["checks"])
+        if layout == "scalar" and any(check[0] == "rank" and not check[1].startswith("0") for check in pages.operators()[name]["checks"]):
+            continue
         if layout != "broadcast" or (broadcasts and len(inputs) > 1):
             Call(name, choice, layout).run()
 

@@ -70,6 +70,14 @@ def negative(x):
     return -fields(x) if is_integer(x) else -x
 
 
+def positive_sum(x, y, a):
+    if is_integer(x):  # sums of narrow types are not yet cut to them
+        lane = np.int64 if x.dtype.itemsize < 4 else x.dtype
+        return np.maximum(scaled_sum(*(np.asarray(v).astype(lane) for v in (x, y, a))), 0)
+    total, scale = scaled_sum(x, y, a)
+    return np.maximum(total, 0), scale
+
+
 def scaled_difference(x, y, a):
     return scaled_sum(x, negative(y), a)
 
@@ -553,6 +561,32 @@ def sgd(w, accumulated, g, rate, dampening, moment, ahead, decay):
     return (w - rate * step, np.abs(w) + rate * (grown_size + size)), (grown, grown_size)
 
 
+def nearest_of_levels(x, step, zero, least, most):
+    level = np.rint(x / step) + zero
+    held = np.where(level < least, least, np.where(level > most, most, level))
+    return (held - zero) * step, (np.abs(held) + np.abs(zero)) * np.abs(step)
+
+
+def in_levels(x, step, zero, least, most):
+    level = np.rint(x / step) + zero
+    return (level >= least) & (level <= most)
+
+
+def fused_sgd(w, g, accumulated, scale, decay, moment, rate, dampening, ahead, maximise, first):
+    own = g / scale
+    whole, size = (-own if maximise else own) + decay * w, np.abs(own) + np.abs(decay * w)
+    grown = whole if first else moment * accumulated + (1 - dampening) * whole
+    grown_size = size if first else np.abs(moment * accumulated) + size
+    step = whole + moment * grown if ahead else grown
+    return (w - rate * step, np.abs(w) + rate * (grown_size + size)), own, (grown, grown_size)
+
+
+def fused_sgd_plain(w, g, scale, decay, moment, rate, dampening, ahead, maximise, first):
+    own = g / scale
+    step, size = (-own if maximise else own) + decay * w, np.abs(own) + np.abs(decay * w)
+    return (w - rate * step, np.abs(w) + rate * size), own
+
+
 def adam(m, v, g, w, beta1, beta2, eps, rate, ahead):
     first, second = m + (g - m) * (1 - beta1), v + (g * g - v) * (1 - beta2)
     direction = first * beta1 + (1 - beta1) * g if ahead else first
@@ -689,9 +723,13 @@ ORACLE = {
     "floor": Oracle(np.floor, 0),
     "ceil": Oracle(np.ceil, 0),
     "trunc": Oracle(np.trunc, 0),
+    "frac": Oracle(lambda x: x - np.trunc(x), 0),
     "round": Oracle(np.rint, 0),
     "fake_quantise": Oracle(nearest_level, 4, numbers=(-2, 2.5, 0.25)),
     "dequantise": Oracle(lambda x, a, b: ((x - b) * a, (np.abs(x) + np.abs(b)) * a), 2),
+    "rounded_quotient": Oracle(lambda x, y, z: np.rint(x / y + z), 0, domains=((-4, 4), (0.25, 4), (-100, 100))),
+    "nearest_level": Oracle(nearest_of_levels, 4, numbers=(-2, 3), domains=((-4, 4), (0.25, 4), (-4, 4))),
+    "in_levels": Oracle(in_levels, 0, numbers=(-2, 3), domains=((-4, 4), (0.25, 4), (-4, 4))),
     "round_decimals": Oracle(lambda x, a, b: np.rint(x * a) / a, 1, numbers=(8, 0)),
     "round_mode": Oracle(whole_by, 0, numbers=(6,)),
     # exponential
@@ -748,6 +786,8 @@ ORACLE = {
     "logit_backward": Oracle(logit_gradient, 6, numbers=(0.125,)),
     # activation
     "relu": Oracle(lambda x: np.maximum(x, 0), 0),
+    "squared_relu": Oracle(lambda x: np.maximum(x, 0) ** 2, 1),
+    "add_relu": Oracle(positive_sum, 2),
     "clipped_relu": Oracle(lambda x, a, b: np.clip(x, 0, a), 0),
     "relu_of_difference": Oracle(lambda x, y: np.maximum(x - y, 0), 1),
     "relu6_of_difference": Oracle(lambda x, y: np.clip(x - y, 0, 6), 1),
@@ -756,6 +796,7 @@ ORACLE = {
     "threshold": Oracle(lambda x, a, b: np.where(x <= a, b, x), 0),
     "hardshrink": Oracle(lambda x, a: np.where((x >= -a) & (x <= a), 0, x), 0),
     "softshrink": Oracle(lambda x, a: np.where(x > a, x - a, np.where(x < -a, x + a, x * 0)), 1),
+    "shrink": Oracle(lambda x, a, b: np.where(x > a, x - b, np.where(x < -a, x + b, np.where(x != x, x, 0))), 1),
     "hardsigmoid": Oracle(lambda x: (np.clip(x / 6 + 0.5, 0, 1), np.abs(x / 6) + 0.5), 2),
     "hardswish": Oracle(lambda x: (np.where(x >= 3, x, np.where(x <= -3, 0, x * (x + 3) / 6)), np.abs(x) + x * x), 3),
     "sigmoid": Oracle(sigmoid, 4),
@@ -773,6 +814,7 @@ ORACLE = {
     "selu": Oracle(lambda x: SELU_SCALE * np.where(x > 0, x, SELU_ALPHA * below(x)), 9),
     "glu": Oracle(lambda x, y: x * sigmoid(y), 6),
     "swiglu": Oracle(lambda x, y: x * sigmoid(x) * y, 8),
+    "fatrelu_mul": Oracle(lambda x, y, a: np.where(x < a, 0, x) * y, 1),
     "gelu_mul": Oracle(lambda x, y: gelu(x) * y, 14),
     "gelu_tanh_mul": Oracle(lambda x, y: (gelu_tanh(x)[0] * y, gelu_tanh(x)[1] * np.abs(y)), 10),
     "gelu_gate": Oracle(lambda x, y: ((gelu(x) * y, np.abs(gelu(x) * y)), (gelu(x), np.abs(gelu(x)))), 14, many=True),
@@ -827,6 +869,8 @@ ORACLE = {
     # optimizer: positive second moments, as they are in use
     "momentum": Oracle(momentum, 6, (0.1, 0.9, 1), many=True),
     "sgd": Oracle(sgd, 8, (0.1, 0.25, 0.9, 1, 0.01), many=True),
+    "fused_sgd": Oracle(fused_sgd, 8, (4, 0.01, 0.75, 0.1, 0.25, 1, 1, 0), many=True),
+    "fused_sgd_plain": Oracle(fused_sgd_plain, 8, (4, 0.01, 0.75, 0.1, 0.25, 1, 1, 0), many=True),
     "adam": Oracle(adam, 12, (0.875, 0.96875, 1e-3, 0.1, 1), ((-4, 4), (0.0625, 4), (-4, 4), (-4, 4)), many=True),
     "adam_decay": Oracle(adam_decay, 12, (0.1, 0.875, 0.96875, 1e-3, 0.1), ((-4, 4), (-4, 4), (0.0625, 4), (-4, 4)), many=True),
     "loss_scale": Oracle(loss_scale, 2, (2, 0.5, 3), ((0, 4), (-4, 4), (-1, 1)), many=True),
@@ -834,6 +878,9 @@ ORACLE = {
     "adam_w_amsgrad": Oracle(adam_w, 12, (0.9, 0.99, 0.01, 0.1, 0.75, 0.875, 1e-3, 0), ADAM, many=True),
     "adam_w_v2": Oracle(adam_w_v2, 16, (3, 0.01, 0.875, 0.96875, 0.1, 1e-3, 1), ADAM, many=True),
     "adam_w_v2_amsgrad": Oracle(adam_w_v2_largest, 16, (3, 0.01, 0.875, 0.96875, 0.1, 1e-3, 0), ADAM, many=True),
+    "fused_adam_w": Oracle(lambda w, g, m, v, *n: adam_w_v2(w, g / n[7], m, v, *n[:7]), 18, (3, 0.01, 0.875, 0.96875, 0.1, 1e-3, 1, 4), ADAM, many=True),
+    "fused_adam_w_amsgrad": Oracle(lambda w, g, m, v, large, *n: adam_w_v2_largest(w, g / n[7], m, v, large, *n[:7]), 18,
+                                   (3, 0.01, 0.875, 0.96875, 0.1, 1e-3, 0, 0.5), ADAM, many=True),
     "ema_adam": Oracle(ema_adam, 16, (2, 0.01, 0.75, 0.875, 0.96875, 1e-3, 1, 1, 0.1), ADAM, many=True),
     # complex
     "modulus": Oracle(np.abs, 6),

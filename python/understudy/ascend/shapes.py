@@ -504,6 +504,21 @@ def counted(start, end, step):
 
 
 @shape_function
+def counted_to(start, end, step):
+    return (math.floor((end - start) / step) + 1,)
+
+
+@shape_function
+def packed_signs(shape, rows):
+    return (rows, (shape[0] + 7) // 8 // rows)
+
+
+@shape_function
+def unpacked_signs(shape, rows):
+    return (rows, shape[0] * 8 // rows)
+
+
+@shape_function
 def text_loss(reduction, target):
     return target if reduction == "none" else (1,)
 

@@ -109,17 +109,75 @@ Shape op_shape_sliced_axes(OpCall *op, const Operand *self, IntArguments starts,
     return shape;
 }
 
+/* The part of the tensor that has the sizes of `slice`, which is not empty. */
+static View sliced(const View *whole, IntArguments starts, IntArguments axes, IntArguments steps, const Operand *slice)
+{
+    View view = *whole;
+    for (int64_t i = 0; i < axes.count; i++) {
+        const int64_t axis = axes.values[i] < 0 ? axes.values[i] + view.rank : axes.values[i];
+        view = moved(view, op_slice_begin(whole->shape[axis], starts.values[i]) * view.strides[axis]);
+        view.strides[axis] *= steps.values[i];
+        view.shape[axis] = slice->view.shape[axis];
+    }
+    return view;
+}
+
 aclnnStatus op_slice_axes(OpCall *op, const Operand *self, IntArguments starts, IntArguments axes, IntArguments steps,
                           const Operand *out)
 {
-    View view = self->view;
-    for (int64_t i = 0; i < axes.count && !op_refused(op) && !op_empty(out); i++) {
-        const int64_t axis = axes.values[i] < 0 ? axes.values[i] + view.rank : axes.values[i];
-        view = moved(view, op_slice_begin(self->view.shape[axis], starts.values[i]) * view.strides[axis]);
-        view.strides[axis] *= steps.values[i];
-        view.shape[axis] = out->view.shape[axis];
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
     }
-    return op_refused(op) || op_empty(out) ? op_plan_nothing(op) : reshape_view(op, self, &view, out);
+    const View view = sliced(&self->view, starts, axes, steps, out);
+    return reshape_view(op, self, &view, out);
+}
+
+IntArguments op_axes_or_first(IntArguments axes, int64_t count)
+{
+    static const int64_t first[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    return axes.given ? axes : (IntArguments){.name = axes.name, .given = true, .count = count, .values = first};
+}
+
+bool op_are_axes(const Operand *operand, IntArguments axes)
+{
+    uint32_t seen = 0;
+    for (int64_t i = 0; i < axes.count; i++) {
+        const int64_t axis = axes.values[i] < 0 ? axes.values[i] + operand->view.rank : axes.values[i];
+        if (axis < 0 || axis >= operand->view.rank || (seen >> axis & 1) != 0) {
+            return false;
+        }
+        seen |= UINT32_C(1) << axis;
+    }
+    return true;
+}
+
+bool op_steps_on_last(const Operand *operand, IntArguments axes, IntArguments steps)
+{
+    for (int64_t i = 0; i < axes.count; i++) {
+        if ((axes.values[i] == -1 || axes.values[i] == operand->view.rank - 1) && steps.values[i] != 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool op_is_slice(OpCall *op, const Operand *slice, const Operand *whole, IntArguments starts, IntArguments ends,
+                 IntArguments axes, IntArguments steps)
+{
+    const Shape shape = op_shape_sliced_axes(op, whole, starts, ends, axes, steps);
+    return slice->view.rank == shape.rank && memcmp(slice->view.shape, shape.sizes, (size_t)shape.rank * sizeof *shape.sizes) == 0;
+}
+
+aclnnStatus op_assign_slice(OpCall *op, const Operand *whole, IntArguments starts, IntArguments axes, IntArguments steps,
+                            const Operand *value)
+{
+    if (op_refused(op) || op_empty(value)) {
+        return op_plan_nothing(op);
+    }
+    const View view = sliced(&whole->view, starts, axes, steps, value);
+    const Reshape attributes = {0};
+    return op_plan_views(op, us_reshape, &attributes, sizeof attributes, 2,
+                         (const PlannedView[]){{value, VIEW_READ, NULL}, {whole, VIEW_WRITE, &view}});
 }
 
 bool op_broadcasts_to(const Operand *operand, IntArguments sizes)

@@ -21,6 +21,15 @@ Shape op_shape_sliced_axes(OpCall *op, const Operand *self, IntArguments starts,
                            IntArguments steps);
 aclnnStatus op_slice_axes(OpCall *op, const Operand *self, IntArguments starts, IntArguments axes, IntArguments steps,
                           const Operand *out);
+/* The axes that are given, or 0, 1, …; distinct axes of the operand; some step along the last one that is not 1. */
+IntArguments op_axes_or_first(IntArguments axes, int64_t count);
+bool op_are_axes(const Operand *operand, IntArguments axes);
+bool op_steps_on_last(const Operand *operand, IntArguments axes, IntArguments steps);
+/* Whether that slice has its shape, and whole[start:end:step, …] = value. */
+bool op_is_slice(OpCall *op, const Operand *slice, const Operand *whole, IntArguments starts, IntArguments ends,
+                 IntArguments axes, IntArguments steps);
+aclnnStatus op_assign_slice(OpCall *op, const Operand *whole, IntArguments starts, IntArguments axes, IntArguments steps,
+                            const Operand *value);
 bool op_broadcasts_to(const Operand *operand, IntArguments sizes);
 
 #endif

@@ -22,6 +22,20 @@ static View half_of(const Operand *operand, int32_t axis, int half)
     return view;
 }
 
+aclnnStatus op_fatrelu_mul(OpCall *op, const Operand *self, const Operand *threshold, const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    MapCall call = call_of(&us_map_fatrelu_mul, self->dtype);
+    call.inputs = 3;
+    const int32_t axis = self->view.rank - 1;
+    const View first = half_of(self, axis, 0), second = half_of(self, axis, 1);
+    const PlannedView views[] = {{self, VIEW_READ, &first}, {self, VIEW_READ, &second}, {threshold, VIEW_READ, NULL},
+                                 {out, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_map, &call, sizeof call, 4, views);
+}
+
 void op_require_even(OpCall *op, const Operand *x, int64_t axis)
 {
     op_require(op, op_refused(op) || (axis < x->view.rank && x->view.shape[axis] % 2 == 0), x->name, "even",

@@ -15,6 +15,8 @@ aclnnStatus op_gate(OpCall *op, const MapFormula *formula, const Operand *self, 
 /* The gradients of both halves: formula(gradient, activated half, other half, gate if it is given). */
 aclnnStatus op_gate_backward(OpCall *op, const MapFormula *formula, const Operand *gradient, const Operand *self,
                              const Operand *gate, int32_t axis, bool swapped, const Operand *out);
+/* Along the last axis: out = (first half, but 0 below the threshold, a tensor of one element) * second half. */
+aclnnStatus op_fatrelu_mul(OpCall *op, const Operand *self, const Operand *threshold, const Operand *out);
 /* The size of the axis is even (even); also where there is no such axis. */
 void op_require_even(OpCall *op, const Operand *x, int64_t axis);
 /* "none", "tanh", or "" for the former. */

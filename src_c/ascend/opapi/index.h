@@ -37,6 +37,9 @@ aclnnStatus op_index_copy(OpCall *op, const Operand *self, int32_t axis, const O
 void require_each_inside(OpCall *op, const Operand *self, int32_t axis, IntArguments index);
 aclnnStatus op_index_fill(OpCall *op, const Operand *self, int32_t axis, IntArguments index, Number value,
                           const Operand *out);
+/* And with a tensor of indices, of which those outside the axis are left out. */
+aclnnStatus op_index_fill_inside(OpCall *op, const Operand *self, int32_t axis, const Operand *index, Number value,
+                                 const Operand *out);
 
 /* The last axis of indices holds coordinates of self's first axes: shape of what they name. Also refuses what does
  * not fit (indices/shape). */

@@ -193,3 +193,23 @@ aclnnStatus op_index_fill(OpCall *op, const Operand *self, int32_t axis, IntArgu
         {in_place ? NULL : self, VIEW_READ, in_place ? &absent : NULL},
         {out, in_place ? VIEW_READ_WRITE : VIEW_WRITE, NULL}});
 }
+
+aclnnStatus op_index_fill_inside(OpCall *op, const Operand *self, int32_t axis, const Operand *index, Number value,
+                                 const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    IndexFill fill = {.call = slices_of(out, axis, 0).call, .axis = axis};
+    fill.call.action = INDEX_PUT;
+    fill.call.from_end = true;
+    fill.call.value = value;
+    if (out->view.rank == 0) { /* as many positions as indices name its element */
+        fill.call.rank = 1;
+    }
+    const View absent = us_view_absent();
+    const bool in_place = self == out;
+    return op_plan_views(op, us_index_fill_inside, &fill, sizeof fill, 3, (const PlannedView[]){
+        {in_place ? NULL : self, VIEW_READ, in_place ? &absent : NULL},
+        {out, in_place ? VIEW_READ_WRITE : VIEW_WRITE, NULL}, {index, VIEW_READ, NULL}});
+}

@@ -340,3 +340,13 @@ aclnnStatus op_renorm(OpCall *op, const Operand *x, double p, int32_t axis, doub
     const PlannedView views[] = {reads(x), writes(y)};
     return op_plan_views(op, us_renorm, &renorm, sizeof renorm, 2, views);
 }
+
+aclnnStatus op_renorm_rows(OpCall *op, const Operand *x, const Operand *indices, double p, double limit)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const Renorm renorm = {0, p, limit};
+    const PlannedView views[] = {{x, VIEW_READ_WRITE, NULL}, reads(indices)};
+    return op_plan_views(op, us_renorm_rows, &renorm, sizeof renorm, 2, views);
+}

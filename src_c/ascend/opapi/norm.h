@@ -94,5 +94,7 @@ aclnnStatus op_batch_norm_backward(OpCall *op, const ChannelNormBackward *norm);
 
 /* Slices along an axis, made no longer than the limit. */
 aclnnStatus op_renorm(OpCall *op, const Operand *x, double p, int32_t axis, double limit, const Operand *y);
+/* In place, the rows of a matrix that indices name. */
+aclnnStatus op_renorm_rows(OpCall *op, const Operand *x, const Operand *indices, double p, double limit);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "ascend/common/op_memory.h"
 #include "kernels/map/formulas.h"
+#include "kernels/map/fused_adam.h"
 
 /* Views of an item in one row. */
 enum { MOST_VIEWS = MAP_OPERANDS + MAP_CALL_NUMBERS };
@@ -117,4 +118,78 @@ aclnnStatus op_addc_lists(OpCall *op, const MapFormula *formula, int32_t input_c
         *view++ = (PlannedView){out.items[item], VIEW_WRITE, NULL};
     }
     return op_plan_views(op, us_map, &call, sizeof call, out.count * per_item, views);
+}
+
+void require_single_numbers(OpCall *op, Operands list)
+{
+    for (int32_t i = 0; i < list.count && !op_refused(op); i++) {
+        op_require(op, us_view_elements(&list.items[i]->view) == 1, list.name, "elements", op->invalid,
+                   "tensor %d of %s has not one element", (int)i, list.name);
+    }
+}
+
+void require_moments(OpCall *op, Operands weights, Operands moments)
+{
+    if (moments.count == 0) {
+        return;
+    }
+    op_require_list_length(op, moments.name, moments.count, weights);
+    op_require_same_shapes(op, moments, weights);
+    for (int32_t i = 0; i < moments.count && !op_refused(op); i++) {
+        op_require(op, moments.items[i]->dtype == op_list_dtype(weights), moments.name, "same-dtype", op->invalid,
+                   "tensor %d of %s has another type than those of %s", (int)i, moments.name, weights.name);
+    }
+}
+
+aclnnStatus op_sgd_lists(OpCall *op, Operands weights, Operands gradients, Operands accumulated, const Operand *scale, Sgd sgd)
+{
+    const Operands lists[] = {weights, gradients, accumulated};
+    const int32_t kinds = accumulated.count > 0 ? 3 : 2, scales = op_given(scale), per_item = 2 * kinds + scales;
+    MapCall call = {.formula = kinds == 3 ? &us_map_fused_sgd : &us_map_fused_sgd_plain, .compute = DTYPE_FLOAT32,
+                    .result = DTYPE_FLOAT32, .inputs = kinds + scales, .outputs = kinds, .items = weights.count,
+                    .numbers = {number(1), number(sgd.weight_decay), number(sgd.moment), number(sgd.rate),
+                                number(sgd.dampening), number(sgd.looks_ahead), number(sgd.maximize), number(sgd.first)}};
+    PlannedView *views = op_take(op, (size_t)weights.count * (size_t)per_item * sizeof *views);
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    PlannedView *view = views;
+    for (int32_t item = 0; item < weights.count; item++) {
+        for (int32_t kind = 0; kind < kinds; kind++) {
+            *view++ = (PlannedView){lists[kind].items[item], VIEW_READ, NULL};
+        }
+        if (scales > 0) {
+            *view++ = (PlannedView){scale, VIEW_READ, NULL};
+        }
+        for (int32_t kind = 0; kind < kinds; kind++) {
+            *view++ = (PlannedView){lists[kind].items[item], VIEW_WRITE, NULL};
+        }
+    }
+    return op_plan_views(op, us_map, &call, sizeof call, weights.count * per_item, views);
+}
+
+aclnnStatus op_adam_w_lists(OpCall *op, const Operands *lists, Operands largest, Operands steps, const Operand *scale,
+                            const Operand *found, AdamW numbers)
+{
+    enum { LISTS = 4, GRADIENT = 1 };
+    const int32_t items = steps.count, amsgrad = largest.count > 0;
+    const FusedAdamW how = {numbers.rate, numbers.beta1, numbers.beta2, numbers.weight_decay, numbers.eps,
+                            numbers.maximize, amsgrad, items};
+    PlannedView *views = op_take(op, (2 + (size_t)items * (size_t)(LISTS + 1 + amsgrad)) * sizeof *views);
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    int32_t count = 0;
+    views[count++] = (PlannedView){found, VIEW_READ, NULL};
+    views[count++] = (PlannedView){scale, VIEW_READ, NULL};
+    for (int32_t item = 0; item < items; item++) {
+        views[count++] = (PlannedView){steps.items[item], VIEW_READ, NULL};
+        for (int32_t i = 0; i < LISTS; i++) {
+            views[count++] = (PlannedView){lists[i].items[item], i == GRADIENT ? VIEW_READ : VIEW_READ_WRITE, NULL};
+        }
+        if (amsgrad) {
+            views[count++] = (PlannedView){largest.items[item], VIEW_READ_WRITE, NULL};
+        }
+    }
+    return op_plan_views(op, us_fused_adam_w, &how, sizeof how, count, views);
 }

@@ -1,7 +1,10 @@
 /* Quantization. */
 #include "ascend/opapi/quantize.h"
 
+#include "kernels/map/formulas.h"
+#include "kernels/quantize/fake.h"
 #include "kernels/quantize/parameters.h"
+#include "kernels/quantize/signs.h"
 
 int64_t op_rounding(const char *name)
 {
@@ -179,4 +182,67 @@ aclnnStatus op_quantize_gated(OpCall *op, const Operand *x, const Operand *smoot
                                  {y, VIEW_WRITE, NULL},
                                  {scale, VIEW_WRITE, NULL}};
     return op_plan_views(op, us_quantize_gated, &how, sizeof how, 7, views);
+}
+
+/* ---- levels ---- */
+
+bool op_has_steps_of(const Operand *scale, const Operand *x, int64_t axis)
+{
+    const int64_t steps = us_view_elements(&scale->view);
+    return steps == 1 || steps == op_size(x, axis);
+}
+
+static View absent_or_spread(const View *x, const Operand *scale, int64_t axis)
+{
+    return op_given(scale) ? spread(x, &scale->view, axis < 0 ? axis + x->rank : axis) : us_view_absent();
+}
+
+aclnnStatus op_quantize_by(OpCall *op, const Operand *x, const Operand *scale, const Operand *zero, int64_t axis,
+                           const Operand *y)
+{
+    if (op_refused(op) || op_empty(x)) {
+        return op_plan_nothing(op);
+    }
+    const MapCall call = {.formula = &us_map_rounded_quotient, .compute = DTYPE_FLOAT32, .result = DTYPE_FLOAT32,
+                          .inputs = 3, .outputs = 1, .items = 1}; /* without zero points 0 */
+    const View scales = absent_or_spread(&x->view, scale, axis), zeros = absent_or_spread(&x->view, zero, axis);
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {scale, VIEW_READ, &scales}, {zero, VIEW_READ, &zeros},
+                                 {y, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_map, &call, sizeof call, 4, views);
+}
+
+aclnnStatus op_fake_quantize(OpCall *op, const Operand *x, const Operand *scale, const Operand *zero, int64_t axis,
+                             bool enabled, int64_t least, int64_t most, const Operand *out, const Operand *mask)
+{
+    if (op_refused(op) || op_empty(x)) {
+        return op_plan_nothing(op);
+    }
+    const FakeQuantize how = {!enabled, (double)least, (double)most};
+    const View scales = absent_or_spread(&x->view, scale, axis), zeros = absent_or_spread(&x->view, zero, axis);
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {scale, VIEW_READ, &scales}, {zero, VIEW_READ, &zeros},
+                                 {out, VIEW_WRITE, NULL}, {mask, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_fake_quantize, &how, sizeof how, 5, views);
+}
+
+/* ---- signs ---- */
+
+Shape op_shape_packed_signs(OpCall *op, const Operand *self, int64_t rows)
+{
+    const int64_t bytes = op_refused(op) ? 0 : us_view_elements(&self->view) / 8 + (us_view_elements(&self->view) % 8 != 0);
+    return op_shape_of(2, (const int64_t[]){rows, op_refused(op) ? 0 : bytes / rows});
+}
+
+Shape op_shape_unpacked_signs(OpCall *op, const Operand *self, int64_t rows)
+{
+    return op_shape_of(2, (const int64_t[]){rows, op_refused(op) ? 0 : us_view_elements(&self->view) * 8 / rows});
+}
+
+aclnnStatus op_pack_signs(OpCall *op, const Operand *self, const Operand *out)
+{
+    return op_plan_operands(op, us_pack_signs, NULL, 0, OPERANDS(self), OPERANDS(out));
+}
+
+aclnnStatus op_unpack_signs(OpCall *op, const Operand *self, const Operand *out)
+{
+    return op_plan_operands(op, us_unpack_signs, NULL, 0, OPERANDS(self), OPERANDS(out));
 }

@@ -3,6 +3,7 @@
 #define ASCEND_OPAPI_QUANTIZE_H
 
 #include "ascend/opapi/packed_integers.h"
+#include "ascend/opapi/shapes.h"
 
 #include "kernels/quantize/quantize.h"
 
@@ -22,6 +23,22 @@ aclnnStatus op_dequantize(OpCall *op, const Operand *x, const Operand *scale, co
 void op_require_smooth(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends);
 aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends,
                              const Operand *y, const Operand *scale, const Operand *offset);
+
+/* y = round(x / scale + zero), ties to even, what y cannot hold becomes the nearest that it can. scale and zero, if given, are
+ * vectors along the axis or of one element. */
+aclnnStatus op_quantize_by(OpCall *op, const Operand *x, const Operand *scale, const Operand *zero, int64_t axis,
+                           const Operand *y);
+/* One element, or one for each place on the axis. */
+bool op_has_steps_of(const Operand *scale, const Operand *x, int64_t axis);
+/* Quantized and back, and whether the level was one of those; not `enabled`: x, and true. */
+aclnnStatus op_fake_quantize(OpCall *op, const Operand *x, const Operand *scale, const Operand *zero, int64_t axis,
+                             bool enabled, int64_t least, int64_t most, const Operand *out, const Operand *mask);
+
+/* Signs as bits: `rows` rows of bytes for all elements of a vector, and back. */
+Shape op_shape_packed_signs(OpCall *op, const Operand *self, int64_t rows);
+Shape op_shape_unpacked_signs(OpCall *op, const Operand *self, int64_t rows);
+aclnnStatus op_pack_signs(OpCall *op, const Operand *self, const Operand *out);
+aclnnStatus op_unpack_signs(OpCall *op, const Operand *self, const Operand *out);
 
 aclnnStatus op_quantize_parameters(OpCall *op, const Operand *scale, const Operand *offset, bool rounded,
                                    const Operand *out);

@@ -48,11 +48,20 @@ aclnnStatus op_bernoulli(OpCall *op, RandomStream stream, double probability, co
     return plan_draws(op, &draws, NULL, NULL, (PlannedView){each, VIEW_READ, &probabilities}, NULL, out);
 }
 
-aclnnStatus op_random_integers(OpCall *op, RandomStream stream, int64_t from, int64_t to, const Operand *out)
+bool op_reaches(aclDataType dtype, int64_t number)
+{
+    static const int64_t largest[] = {[ACL_INT8] = INT8_MAX,   [ACL_UINT8] = UINT8_MAX, [ACL_INT16] = INT16_MAX,
+                                      [ACL_INT32] = INT32_MAX, [ACL_BOOL] = 1,          [ACL_FLOAT16] = 65504};
+    const size_t known = sizeof largest / sizeof *largest;
+    return (size_t)dtype >= known || largest[dtype] == 0 || number <= largest[dtype];
+}
+
+aclnnStatus op_random_integers(OpCall *op, RandomStream stream, const Operand *seed, const Operand *offset, int64_t from,
+                               int64_t to, const Operand *out)
 {
     const Draws draws = {.distribution = DRAW_INTEGER, .stream = stream, .from = from,
                          .range = (uint64_t)to - (uint64_t)from};
-    return plan_draws(op, &draws, NULL, NULL, NOTHING, NULL, out);
+    return plan_draws(op, &draws, seed, offset, NOTHING, NULL, out);
 }
 
 aclnnStatus op_permutation(OpCall *op, RandomStream stream, const Operand *out)
@@ -151,13 +160,15 @@ Shape op_shape_dropout_mask_of(OpCall *op, IntArguments sizes)
     return mask_shape(op_refused(op) ? 0 : us_shape_elements((int32_t)sizes.count, sizes.values));
 }
 
-aclnnStatus op_dropout_mask(OpCall *op, IntArguments sizes, double drop, RandomStream stream, const Operand *mask)
+aclnnStatus op_dropout_mask(OpCall *op, IntArguments sizes, double drop, RandomStream stream, const Operand *seed,
+                            const Operand *offset, const Operand *mask)
 {
     if (op_refused(op) || op_empty(mask)) {
         return op_plan_nothing(op);
     }
-    const DropoutMask call = {stream, drop, us_shape_elements((int32_t)sizes.count, sizes.values)};
-    return op_plan_views(op, us_dropout_mask, &call, sizeof call, 1, &(PlannedView){mask, VIEW_WRITE, NULL});
+    const DrawsWith call = {{.stream = stream, .a = drop}, us_shape_elements((int32_t)sizes.count, sizes.values)};
+    const PlannedView views[] = {{mask, VIEW_WRITE, NULL}, {seed, VIEW_READ, NULL}, {offset, VIEW_READ, NULL}, NOTHING, NOTHING};
+    return op_plan_views(op, us_draws_with, &call, sizeof call, 5, views);
 }
 
 double op_dropout_scale(double drop)

@@ -15,7 +15,10 @@ aclnnStatus op_uniform(OpCall *op, RandomStream stream, const Operand *seed, con
                        double to, const Operand *out);
 /* each: probabilities by row-major position, or NULL. */
 aclnnStatus op_bernoulli(OpCall *op, RandomStream stream, double probability, const Operand *each, const Operand *out);
-aclnnStatus op_random_integers(OpCall *op, RandomStream stream, int64_t from, int64_t to, const Operand *out);
+aclnnStatus op_random_integers(OpCall *op, RandomStream stream, const Operand *seed, const Operand *offset, int64_t from,
+                               int64_t to, const Operand *out);
+/* Whether the type goes up to that number. */
+bool op_reaches(aclDataType dtype, int64_t number);
 aclnnStatus op_permutation(OpCall *op, RandomStream stream, const Operand *out);
 aclnnStatus op_multinomial(OpCall *op, RandomStream stream, const Operand *seed, const Operand *offset, bool replaces,
                            const Operand *self, const Operand *out);
@@ -30,7 +33,8 @@ aclnnStatus op_rrelu(OpCall *op, const Operand *self, const Operand *noise, doub
 /* A mask has a bit for each element, rounded up to 128, in bytes. */
 Shape op_shape_dropout_mask(OpCall *op, const Operand *operand);
 Shape op_shape_dropout_mask_of(OpCall *op, IntArguments sizes);
-aclnnStatus op_dropout_mask(OpCall *op, IntArguments sizes, double drop, RandomStream stream, const Operand *mask);
+aclnnStatus op_dropout_mask(OpCall *op, IntArguments sizes, double drop, RandomStream stream, const Operand *seed,
+                            const Operand *offset, const Operand *mask);
 /* out = scale * the elements that the mask keeps, 0 elsewhere; scale 0 gives 0 and scale 1 self, whatever the mask. */
 aclnnStatus op_dropout_masked(OpCall *op, const Operand *self, const Operand *mask, double scale, const Operand *out);
 /* The scale of what is kept: 1 / (1 - drop), and 0 where nothing is. */

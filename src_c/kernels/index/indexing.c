@@ -239,13 +239,45 @@ KernelStatus us_indexing(const View *views, const void *attributes)
     return status;
 }
 
+static KernelStatus fill_places(const View *views, const Indexing *call, int32_t axis, const int64_t *values)
+{
+    View index = {.data = (void *)(uintptr_t)values, .dtype = DTYPE_INT64, .rank = call->rank};
+    memcpy(index.shape, call->shape, sizeof index.shape);
+    index.strides[axis] = 1;
+    return us_indexing((const View[]){views[0], views[1], us_view_absent(), index}, call);
+}
+
 KernelStatus us_index_fill(const View *views, const void *attributes)
 {
     const IndexFill *fill = attributes;
-    View index = {.data = (void *)(uintptr_t)fill->index, .dtype = DTYPE_INT64, .rank = fill->call.rank};
-    memcpy(index.shape, fill->call.shape, sizeof index.shape);
-    index.strides[fill->axis] = 1;
-    return us_indexing((const View[]){views[0], views[1], us_view_absent(), index}, &fill->call);
+    return fill_places(views, &fill->call, fill->axis, fill->index);
+}
+
+/* How many indices are inside an axis of `size`; these, in order. */
+static int64_t indices_inside(const View *index, int64_t size, int64_t *inside)
+{
+    const int64_t given = us_view_elements(index), step = index->rank > 0 ? index->strides[0] : 0;
+    int64_t count = 0;
+    for (int64_t i = 0; i < given; i++) {
+        inside[count] = index->dtype == DTYPE_INT32 ? ((const int32_t *)index->data)[i * step]
+                                                    : ((const int64_t *)index->data)[i * step];
+        count += inside[count] >= -size && inside[count] < size;
+    }
+    return count;
+}
+
+KernelStatus us_index_fill_inside(const View *views, const void *attributes)
+{
+    const IndexFill *fill = attributes;
+    int64_t *inside = us_scratch_take((size_t)us_view_elements(&views[2]) * sizeof *inside + 1);
+    if (inside == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    Indexing call = fill->call;
+    call.shape[fill->axis] = indices_inside(&views[2], call.axes[0].size, inside);
+    const KernelStatus status = fill_places(views, &call, fill->axis, inside);
+    us_scratch_give_back(inside);
+    return status;
 }
 
 /* A view in row-major order: itself, or a copy in a block of scratch memory. */

@@ -48,6 +48,9 @@ typedef struct IndexFill {
 } IndexFill;
 Kernel us_index_fill;
 
+/* The same at the indices of a view of rank 0 or 1; those outside the axis are left out. views: before, tensor, index. */
+Kernel us_index_fill_inside;
+
 /* The same on the tensor's elements in row-major order, whatever its strides: `steps` and `axes` count those. `other` may
  * have another shape of as many elements, in their order. views: as us_indexing. */
 Kernel us_flat_indexing;

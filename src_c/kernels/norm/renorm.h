@@ -12,4 +12,8 @@ typedef struct Renorm {
 } Renorm;
 Kernel us_renorm;
 
+/* The same of the rows of a matrix that indices name, each once. Indices outside are a fault, before anything is written.
+ * Views: x, indices (int32 or int64) of any shape. `axis` has no meaning. */
+Kernel us_renorm_rows;
+
 #endif

@@ -27,6 +27,21 @@ def relu(self):
     return numpy.maximum(self, 0)
 
 
+@oracle("SquaredRelu", ulp=1)
+def squared_relu(input):
+    return numpy.maximum(input, 0) ** 2
+
+
+@oracle("AddRelu", ulp=2, scale=16, attributes={"alpha": 3})
+def add_relu(self, other, alpha):
+    return numpy.maximum(self + alpha * other, 0)
+
+
+@oracle("Shrink", ulp=2, scale=1, attributes={"lambd": 0.5, "bias": 0.25})
+def shrink(self, lambd, bias):
+    return numpy.where(self > lambd, self - bias, numpy.where(self < -lambd, self + bias, 0))
+
+
 @oracle("LeakyRelu", attributes={"negativeSlope": 0.25})
 def leaky_relu(self, negativeSlope):
     return numpy.where(self > 0, self, negativeSlope * self)
@@ -175,6 +190,12 @@ def gelu_backward(gradOutput, self):
 @oracle("GeluBackwardV2", ulp=16, scale=2, attributes={"approximate": "none"})
 def gelu_backward_v2(gradOutput, self, approximate):
     return gradOutput * (cdf(self) + self * phi(self))
+
+
+@oracle("FastGeluBackward", ulp=16, scale=2)
+def fast_gelu_backward(gradOutput, self):
+    s = sigmoid(1.702 * self)
+    return gradOutput * s * (1 + 1.702 * self * (1 - s))
 
 
 @oracle("HardshrinkBackward", attributes={"lambd": 0.5})

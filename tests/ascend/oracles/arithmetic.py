@@ -253,6 +253,11 @@ def trunc(self):
     return self if is_integer(self) else numpy.trunc(self)
 
 
+@oracle("Frac")
+def frac(input):
+    return input * 0 if is_integer(input) else numpy.fmod(input, 1)
+
+
 @oracle("Round")
 def round_to_even(self):
     return self if is_integer(self) else numpy.rint(self)
