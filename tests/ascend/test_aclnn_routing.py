@@ -81,6 +81,49 @@ def initial(x, experts, kind, layout="row-major", active=0, capacity=0, limit=0,
                 expertTokensBeforeCapacityOutOptional=empty((limit,), "I32", layout) if before and capacity else None)  # fmt: skip
 
 
+def test_gradients_of_routing():
+    """By the matrix of each linear map."""
+    random = np.random.default_rng(3)
+    for number, (kind, layout) in enumerate(zip(["F32", "F16", "BF16"], LAYOUTS)):
+        rows, choices, width = [(5, 3, 700), (4, 1, 4), (9, 2, 3)][number]
+        for missing in (0, 1):
+            count = rows * choices
+            kept = count - missing
+            places = random.permutation(count)
+            slopes, tokens, probs = drawn((rows, width), 1, kind), drawn((kept, width), 2, kind), drawn((rows, choices), 3)
+            routed = drawn((kept, width), 4, kind)
+            chosen = np.concatenate([routed, np.zeros((missing, width))])[places].reshape(rows, choices, width)
+            own = call("MoeTokenPermuteGrad", permutedOutputGrad=tensor(routed, kind, layout), sortedIndices=tensor(places, "I32", layout),
+                       numTopk=choices, paddedMode=False, out=empty((rows, width), kind, layout))
+            near(own, chosen.sum(1), kind, np.abs(chosen).sum((1, 2)))
+            again = call("MoeInitRoutingV2Grad", gradExpandedX=tensor(routed, kind, layout), expandedRowIdx=tensor(places, "I32"),
+                         topK=choices, dropPadMode=0, activeNum=kept if missing else 0, out=empty((rows, width), kind))  # fmt: skip
+            np.testing.assert_array_equal(again, own)
+            values = np.concatenate([tokens, np.zeros((missing, width))])[places].reshape(rows, choices, width)
+            expected = np.zeros((count, width))
+            expected[places] = (probs[:, :, None] * slopes[:, None]).reshape(count, width)
+            by_tokens, by_probs = call(
+                "MoeTokenUnpermuteGrad", permuteTokens=tensor(tokens, kind, layout), unpermutedTokensGrad=tensor(slopes, kind, layout),
+                sortedIndices=tensor(places, "I32"), probsOptional=tensor(probs, "F32", layout), paddedMode=False, restoreShapeOptional=None,
+                permutedTokensGradOut=empty((kept, width), kind, layout), probsGradOut=empty((rows, choices), "F32", layout))  # fmt: skip
+            near(by_tokens, expected[:kept], kind, np.full(kept, np.abs(expected).max()))
+            np.testing.assert_allclose(by_probs, (values * slopes[:, None]).sum(2), rtol=2.0**-23, atol=2.0**-40 * width)
+        if choices == 1:
+            plain = call("MoeTokenUnpermuteGrad", permuteTokens=tensor(tokens, kind), unpermutedTokensGrad=tensor(slopes, kind),
+                         sortedIndices=tensor(places, "I32"), probsOptional=None, paddedMode=False, restoreShapeOptional=None,
+                         permutedTokensGradOut=empty((kept, width), kind), probsGradOut=None)  # fmt: skip
+            assert plain.shape == (kept, width)
+
+
+def test_gradients_of_blocks():
+    """dropPadMode 1: places count over the blocks of all experts, -1 is none."""
+    routed, places = drawn((2, 3, 4), 1), np.array([0, -1, 5, 3, -1, -1])
+    out = call("MoeInitRoutingV2Grad", gradExpandedX=tensor(routed), expandedRowIdx=tensor(places, "I32"), topK=2, dropPadMode=1,
+               activeNum=0, out=empty((3, 4)))  # fmt: skip
+    rows = routed.reshape(6, 4)
+    near(out, np.stack([rows[0], rows[5] + rows[3], np.zeros(4)]), "F32", np.full(3, np.abs(rows).max()))
+
+
 def test_initial_routing():
     for number, (rows, choices, width, limit, active) in enumerate([(3, 2, 4, 3, 0), (50, 4, 7, 9, 23), (8, 1, 300, 70, 99), (0, 2, 4, 3, 0)]):
         for kind, layout, flag in zip(KINDS, LAYOUTS, (0, 1, 2)):
@@ -166,6 +209,11 @@ def test_numbers_outside_are_faults():
         assert words in fault("MoeFinalizeRoutingV2", x, tensor(places, "I32"), None, None, tensor(np.ones((2, 3))), one,
                               tensor([[0, 1], [1, expert]], "I32"), 2, empty((2, 3)))  # fmt: skip
     assert "place 0 of 4 is -2" in fault("MoeTokenUnpermute", x, tensor([-2, 1, 2, 3], "I32"), one, False, None, empty((2, 3)))
+    for place in (-1, 4):
+        out = empty((4, 3))
+        sentence = fault("MoeTokenUnpermuteGrad", x, tensor(np.ones((2, 3))), tensor([0, 1, 2, place], "I32"), one, False, None, out, empty((2, 2)))
+        assert f"place 3 of 4 is {place}" in sentence
+        np.testing.assert_array_equal(out.values(), empty((4, 3)).values())
 
 
 def test_functions():

@@ -400,6 +400,11 @@ def combined_tokens(tokens, places, scale=None):
 
 
 @shape_function
+def rows_of_places(tokens, places, choices):
+    return (places[0] // choices, tokens[-1])
+
+
+@shape_function
 def bag_numbers(indices, numbers=None):
     return indices
 

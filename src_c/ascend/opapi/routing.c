@@ -79,7 +79,7 @@ aclnnStatus op_combine_tokens(OpCall *op, const TokenCombination *all)
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    const CombineTokens call = {.choices = op_given(all->scale) ? op_size(all->scale, 1) : 1,
+    const CombineTokens call = {.choices = op_given(all->scale) ? op_size(all->scale, 1) : all->choices > 0 ? all->choices : 1,
                                 .by_columns = all->by_columns, .drops = all->drops};
     const PlannedView views[] = {
         {all->tokens, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL}, {all->out, VIEW_WRITE, NULL},
@@ -87,4 +87,27 @@ aclnnStatus op_combine_tokens(OpCall *op, const TokenCombination *all)
         {all->first, VIEW_READ, NULL},  {all->second, VIEW_READ, NULL},
     };
     return op_plan_views(op, us_combine_tokens, &call, sizeof call, sizeof views / sizeof *views, views);
+}
+
+Shape op_shape_rows_of_places(OpCall *op, const Operand *tokens, const Operand *places, int64_t choices)
+{
+    if (op_refused(op)) {
+        return (Shape){0};
+    }
+    return op_shape_of(2, (const int64_t[]){op_size(places, 0) / choices, op_size(tokens, -1)});
+}
+
+aclnnStatus op_combine_tokens_backward(OpCall *op, const Operand *slopes, const Operand *tokens, const Operand *places,
+                                       const Operand *scale, const Operand *token_gradient, const Operand *scale_gradient)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const bool scales = op_given(scale);
+    const View absent = us_view_absent();
+    const CombineTokensBackward call = {.choices = scales ? op_size(scale, 1) : 1};
+    const PlannedView views[] = {{slopes, VIEW_READ, NULL}, {tokens, VIEW_READ, NULL}, {places, VIEW_READ, NULL},
+                                 {token_gradient, VIEW_WRITE, NULL}, {scale, VIEW_READ, NULL},
+                                 scales ? (PlannedView){scale_gradient, VIEW_WRITE, NULL} : (PlannedView){NULL, VIEW_READ, &absent}};
+    return op_plan_views(op, us_combine_tokens_backward, &call, sizeof call, sizeof views / sizeof *views, views);
 }

@@ -34,8 +34,13 @@ Shape op_shape_combined_tokens(OpCall *op, const Operand *tokens, const Operand 
 /* Operands that a page does not have are NULL. */
 typedef struct TokenCombination {
     const Operand *tokens, *places, *first, *second, *bias, *scale, *expert, *out;
+    int64_t choices; /* of a row, where there is no scale; 0: one */
     bool by_columns, drops;
 } TokenCombination;
 aclnnStatus op_combine_tokens(OpCall *op, const TokenCombination *combination);
+aclnnStatus op_combine_tokens_backward(OpCall *op, const Operand *slopes, const Operand *tokens, const Operand *places,
+                                       const Operand *scale, const Operand *token_gradient, const Operand *scale_gradient);
+/* A row for every `choices` places. */
+Shape op_shape_rows_of_places(OpCall *op, const Operand *tokens, const Operand *places, int64_t choices);
 
 #endif
