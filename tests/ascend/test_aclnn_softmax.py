@@ -87,3 +87,22 @@ def test_double_gradients():
         actual = call(name + "Backward", gradOutput=tensor(gradient, "F64"), output=tensor(given, "F64"), dim=1,
                       out=empty((5, 7), "F64"))  # fmt: skip
         numpy.testing.assert_allclose(actual, expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("shape, of_mask", [((2, 3, 4, 5), (2, 1, 4, 5)), ((1, 2, 3, 1031), (1, 2, 3, 1031)), ((2, 2, 1, 1), (1, 1, 1, 1)),
+                                            ((0, 2, 3, 4), (1, 1, 3, 4)), ((2, 2, 300, 64), (1, 2, 300, 64))])  # fmt: skip
+def test_scaled_and_masked(shape, of_mask):
+    random = numpy.random.default_rng(7)
+    for kind, layout, scale in zip(["F32", "F16", "BF16"], LAYOUTS, [0.125, 1.0, -2.0]):
+        x, dy = (rounded(random.uniform(-6, 6, shape), kind) for _ in range(2))
+        mask = random.random(of_mask) < 0.4
+        mask[..., :1, :] = mask.shape[-2] > 2  # a row without anything
+        expected = softmax(numpy.where(mask, -10000.0, scale * x), -1)
+        given = {"mask": tensor(mask, "B", layout), "scale": scale}
+        y = call("ScaledMaskedSoftmax", x=tensor(x, kind, layout), fixedTriuMask=False, y=empty(shape, kind, layout), **given)
+        close(y, expected, ("F32", kind), 2**-14, f"{kind} {shape}")
+        result = rounded(expected, kind)
+        slopes = numpy.where(mask, 0, scale * (dy - (dy * result).sum(-1, keepdims=True)) * result)
+        own = call("ScaledMaskedSoftmaxBackward", gradOutput=tensor(dy, kind, layout), y=tensor(result, kind, layout), fixTriuMask=False,
+                   out=empty(shape, kind, layout), **given)  # fmt: skip
+        close(own, slopes, ("F32", kind), 4, f"{kind} {shape}")
