@@ -222,3 +222,40 @@ def test_is_in():
         found = call("IsInScalarTensor", element=2, testElements=values, assumeUnique=True, invert=invert,
                      out=empty((2, 2), "B"))  # fmt: skip
         np.testing.assert_array_equal(found, np.array([[0, 1], [1, 0]]) != invert)
+
+
+def filtered(scores, p, k):
+    """The page's steps in float64."""
+    out = scores.copy()
+    for row in range(len(scores)):
+        order = np.argsort(scores[row], kind="stable")
+        values = scores[row, order].copy()
+        if k is not None:
+            values[values < values[len(values) - k[row]]] = -np.inf
+        if p is not None:
+            powers = np.exp(values - values[-1])
+            left_out = np.cumsum(powers / powers.sum()) <= 1 - p[row]
+            left_out[-1] = False
+            values[left_out] = -np.inf
+        out[row, order] = values
+    return out
+
+
+@pytest.mark.parametrize("rows, columns", [(4, 9), (1, 1), (3, 5000), (0, 4)])
+def test_scores_that_a_sampler_leaves(rows, columns):
+    random = np.random.default_rng([rows, columns])
+    for kind, layout in zip(["F32", "F16", "BF16"], LAYOUTS):
+        scores = rounded(random.normal(0, 2, (rows, columns)), kind)
+        scores[:, columns // 2] = scores[:, 0]  # some are equal
+        p = rounded(np.array([0.25, 0.875, 1.0, 0.0])[:rows], kind)
+        k = random.integers(1, columns + 1, rows)
+        for given_p, given_k in [(p, k), (None, k), (p, None), (None, None)]:
+            own = call("ApplyTopKTopP", logits=tensor(scores, kind, layout), p=None if given_p is None else tensor(given_p, kind),
+                       k=None if given_k is None else tensor(given_k, "I32"), out=empty(scores.shape, kind, layout))  # fmt: skip
+            np.testing.assert_array_equal(own, filtered(scores, given_p, given_k))
+
+
+def test_a_sampler_without_so_many_scores():
+    scores = np.array([[1.0, 3.0, 2.0]] * 4)
+    own = call("ApplyTopKTopP", logits=tensor(scores), p=None, k=tensor([0, 4, -1, 1], "I32"), out=empty(scores.shape))
+    np.testing.assert_array_equal(own, [*scores[:3], [-np.inf, 3, -np.inf]])

@@ -1,6 +1,7 @@
 #include "ascend/opapi/sort.h"
 
 #include "kernels/map/formulas.h"
+#include "kernels/sort/filter.h"
 #include "kernels/sort/search.h"
 #include "kernels/sort/sort.h"
 #include "kernels/sort/unique.h"
@@ -90,4 +91,9 @@ aclnnStatus op_is_in(OpCall *op, const Operand *self, const ScalarArgument *scal
 {
     return op_map(op, invert ? &us_map_ne : &us_map_eq, compute, OPERANDS(self, NULL), OPERANDS(out),
                   NUMBERS(op_number(scalar, compute)));
+}
+
+aclnnStatus op_filter_scores(OpCall *op, const Operand *scores, const Operand *p, const Operand *k, const Operand *out)
+{
+    return op_plan_operands(op, us_filter_scores, NULL, 0, OPERANDS(scores, p, k), OPERANDS(out));
 }

@@ -30,6 +30,8 @@ bool op_has_room(const Operand *operand, int64_t elements);
  * 1000, the number of elements. */
 bool op_has_axis(const Operand *operand, int64_t dim);
 int64_t op_items(const Operand *operand, int64_t dim);
+/* -infinity where a sampler leaves scores out; p and k may be absent. */
+aclnnStatus op_filter_scores(OpCall *op, const Operand *scores, const Operand *p, const Operand *k, const Operand *out);
 Shape op_shape_first(OpCall *op, const Operand *self, int32_t axis, int64_t count);
 
 #endif
