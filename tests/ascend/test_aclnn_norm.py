@@ -136,6 +136,10 @@ def test_rms_norm(kind, shape, dims):
                         yOut=empty(shape, kind, layout), rstdOut=empty(rstd.shape))  # fmt: skip
         near(y, x * rstd * gamma, kind)
         near(rstds, rstd, "F32")
+        y, own = call("GemmaRmsNorm", x=tensor(x, kind, layout), gamma=tensor(gamma, of_gamma, layout), epsilon=1e-6,
+                      yOut=empty(shape, kind, layout), rstdOut=empty(rstd.shape))  # fmt: skip
+        near(y, x * rstd * (1 + gamma), kind)
+        np.testing.assert_array_equal(own, rstds)
         dx, dgamma = call("RmsNormGrad", dy=tensor(dy, kind, layout), x=tensor(x, kind), rstd=tensor(rstd.reshape(shape[:-dims])),
                           gamma=tensor(gamma, of_gamma), dxOut=empty(shape, kind, layout), dgammaOut=empty(normal))  # fmt: skip
         near(dx, unit_gradient(dy * gamma, x * rstd, rstd, axes, centred=False), kind, 16, parts=dy * gamma * rstd)

@@ -80,7 +80,8 @@ aclnnStatus op_layer_norm(OpCall *op, const LayerNorm *norm)
     }
     const int64_t line = op_trailing_elements(norm->x, norm->dims);
     const Normalize attributes = {.line = line, .parameter_run = 1, .parameter_count = line, .epsilon = norm->epsilon,
-                                  .factor = norm->factor, .centred = !norm->root_mean_square};
+                                  .factor = norm->factor, .centred = !norm->root_mean_square,
+                                  .scale_from_one = norm->scale_from_one};
     View bias = us_view_absent();
     if (norm->bias != NULL && op_given(norm->bias)) {
         bias = us_view_broadcast(&norm->bias->view, norm->x->view.rank, norm->x->view.shape);

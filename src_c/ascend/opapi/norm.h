@@ -26,7 +26,7 @@ typedef struct LayerNorm {
     const Operand *x, *added, *bias, *scale, *offset, *sum, *y, *mean, *inverse;
     int64_t dims; /* trailing ones that are normalized */
     double epsilon, factor;
-    bool root_mean_square;
+    bool root_mean_square, scale_from_one;
 } LayerNorm;
 aclnnStatus op_layer_norm(OpCall *op, const LayerNorm *norm);
 

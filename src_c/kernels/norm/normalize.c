@@ -305,6 +305,9 @@ KernelStatus us_normalize(const View *views, const void *attributes)
     }
     load_parameter(&views[3], count, 1, parameters);
     load_parameter(&views[4], count, 0, parameters + count);
+    for (int64_t i = 0; i < count && work.norm.scale_from_one; i++) {
+        parameters[i] += 1;
+    }
     work.scale = parameters;
     work.offset = parameters + count;
     work.mean = series_of(&views[7]);

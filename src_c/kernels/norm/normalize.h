@@ -20,6 +20,7 @@ typedef struct Normalize {
     int64_t parameter_run, parameter_count;
     double epsilon, factor, swish;
     bool centred, activated;
+    bool scale_from_one; /* forwards: 1 + scale in its place */
 } Normalize;
 
 /* x, added, bias, sum and y have one shape (bias by strides of 0), scale and offset parameter_count elements, mean and
