@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import in_step
-from tests.ascend.calling import call, empty, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
 from tests.conformance import harness
 
 STEPS, BATCH, INPUT, HIDDEN = 4, 3, 5, 6
@@ -261,3 +261,44 @@ except AssertionError as refused:
 def test_more_sequences_than_there_are():
     out = harness.run_python(TOO_MANY, {})
     assert "507015" in out and "step 1 has 4 sequences, the batch has 3" in out, out
+
+
+def cell(sums, c):
+    i, f, g, o = np.split(sums, 4, axis=1)
+    new_c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+    return sigmoid(o) * np.tanh(new_c), new_c, np.concatenate([sigmoid(i), sigmoid(f), np.tanh(g), sigmoid(o)], 1)
+
+
+@pytest.mark.parametrize("rows, width", [(3, 5), (1, 1), (0, 4), (7, 300)])
+def test_lstm_cell(rows, width):
+    """Gradients against differences: all elements of a gate at once, as each has a share in its own results only."""
+    random = np.random.default_rng([rows, width])
+    for number, (kind, layout) in enumerate(itertools.product(["F32", "F16"], LAYOUTS)):
+        biased, unit = number % 2 == 0, {"F32": 2.0**-22, "F16": 2.0**-10}[kind]
+        draw = lambda *shape: rounded(random.normal(0, 1, shape), kind)
+        of_input, of_state, c, b1, b2 = draw(rows, 4 * width), draw(rows, 4 * width), draw(rows, width), draw(4 * width), draw(4 * width)
+        sums = of_input + of_state + (b1 + b2 if biased else 0)
+        expected = cell(sums, c)
+        put, blank = (lambda value: tensor(value, kind, layout)), (lambda *shape: empty(shape, kind, layout))
+        results = call("ThnnFusedLstmCell", inputGates=put(of_input), hiddenGates=put(of_state), cx=put(c),
+                       inputBiasOptional=put(b1) if biased else None, hiddenBiasOptional=put(b2) if biased else None,
+                       hyOut=blank(rows, width), cyOut=blank(rows, width), storageOut=blank(rows, 4 * width))  # fmt: skip
+        for own, of in zip(results, expected):
+            np.testing.assert_allclose(own, of, rtol=unit, atol=unit)
+        dh, dc = draw(rows, width) * (number % 3 != 2), draw(rows, width) * (number % 3 != 1)
+        step = 1e-5
+
+        def slope(to_sums, to_c):
+            both = [cell(sums + sign * to_sums, c + sign * to_c) for sign in (step, -step)]
+            return (dh * (both[0][0] - both[1][0]) + dc * (both[0][1] - both[1][1])) / (2 * step)
+
+        gates = [slope(np.repeat(np.arange(4) == gate, width), 0) for gate in range(4)]
+        of_sums, of_c = np.concatenate(gates, 1), slope(0, 1)
+        own = call("ThnnFusedLstmCellBackward", gradHyOptional=None if number % 3 == 2 else put(dh),
+                   gradCOptional=None if number % 3 == 1 else put(dc), cx=put(c), cy=put(rounded(expected[1], kind)),
+                   storage=put(rounded(expected[2], kind)), hasBias=biased, gradGatesOut=blank(rows, 4 * width),
+                   gradCxOut=blank(rows, width), gradBiasOut=blank(4 * width) if biased else None)  # fmt: skip
+        np.testing.assert_allclose(own[0], of_sums, rtol=4 * unit, atol=8 * unit)
+        np.testing.assert_allclose(own[1], of_c, rtol=4 * unit, atol=8 * unit)
+        if biased:
+            np.testing.assert_allclose(own[2], own[0].sum(0), rtol=unit, atol=unit)

@@ -1,6 +1,8 @@
 /* Recurrent networks: src_c/kernels/rnn. */
 #include "ascend/opapi/recurrent.h"
 
+#include "kernels/rnn/cell.h"
+
 static int64_t directions_of(const Network *network)
 {
     return network->recurrent.layers * network->recurrent.directions;
@@ -248,4 +250,16 @@ aclnnStatus op_recurrent_backward(OpCall *op, Network network, const Operand *in
     add_batch_sizes(&views, &network);
     return op_plan_views(op, us_recurrent_backward, &network.recurrent, sizeof network.recurrent, views.count,
                          views.items);
+}
+
+/* ---- one step ---- */
+
+aclnnStatus op_lstm_cell(OpCall *op, Operands inputs, Operands outputs)
+{
+    return op_plan_operands(op, us_lstm_cell, NULL, 0, inputs, outputs);
+}
+
+aclnnStatus op_lstm_cell_backward(OpCall *op, Operands inputs, Operands outputs, const Operand *parameter)
+{
+    return op_plan_operands(op, us_lstm_cell_backward, NULL, 0, inputs, OPERANDS(outputs.items[0], outputs.items[1], parameter));
 }

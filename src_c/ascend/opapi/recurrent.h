@@ -40,6 +40,9 @@ typedef struct NetworkSlopes {
 } NetworkSlopes;
 aclnnStatus op_recurrent_backward(OpCall *op, Network network, const Operand *input, const Operand *h, const Operand *c,
                                   Operands params, const Operands *lists, NetworkSlopes slopes);
+/* One step whose products are done: views as in kernels/rnn/cell.h. */
+aclnnStatus op_lstm_cell(OpCall *op, Operands inputs, Operands outputs);
+aclnnStatus op_lstm_cell_backward(OpCall *op, Operands inputs, Operands outputs, const Operand *parameter);
 /* A list's tensor; NULL where there is no such. */
 const Operand *op_item(Operands list, int32_t index);
 
