@@ -145,3 +145,17 @@ def test_outer_products():
                 numpy.testing.assert_array_equal(actual, expected, f"InplaceAddr {kind}")
     vectors = {"vec1": tensor([1.0]), "vec2": tensor([2.0])}
     assert call("Addr", self=tensor(numpy.nan), **vectors, betaOptional=0.0, alphaOptional=None, out=empty((1, 1))) == 2
+
+
+@pytest.mark.parametrize("shape, heads", [((2, 3, 12), 2), ((1, 700, 24), 1), ((3, 1, 9), 3), ((2, 0, 6), 1), ((0, 2, 6), 2)])
+def test_heads_with_their_bias(shape, heads):
+    random = numpy.random.default_rng(3)
+    for kind, layout in zip(["F32", "F16", "BF16"], LAYOUTS):
+        x, bias = rounded(random.normal(0, 1, shape), kind), rounded(random.normal(0, 1, shape[2]), kind)
+        depth = shape[2] // 3 // heads
+        parts = (x + bias).reshape(*shape[:2], 3, heads, depth).transpose(2, 0, 3, 1, 4)
+        own = call("TransformBiasRescaleQkv", qkv=tensor(x, kind, layout), qkvBias=tensor(bias, kind, layout), numHeads=heads,
+                   **{name: empty(parts.shape[1:], kind, layout) for name in ("qOut", "kOut", "vOut")})  # fmt: skip
+        for found, part, factor in zip(own, parts, (depth**-0.5, 1, 1)):
+            unit = {"F32": 2.0**-23, "F16": 2.0**-11, "BF16": 2.0**-8}[kind]
+            numpy.testing.assert_allclose(found, part * factor, rtol=2 * unit, atol=2.0**-22)

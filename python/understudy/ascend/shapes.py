@@ -400,6 +400,11 @@ def combined_tokens(tokens, places, scale=None):
 
 
 @shape_function
+def heads_of(qkv, heads):
+    return (qkv[0], heads, qkv[1], qkv[2] // 3 // heads)
+
+
+@shape_function
 def rows_of_places(tokens, places, choices):
     return (places[0] // choices, tokens[-1])
 

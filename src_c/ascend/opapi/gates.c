@@ -1,5 +1,6 @@
 #include "ascend/opapi/gates.h"
 
+#include "ascend/common/op_memory.h"
 #include "kernels/map/formulas.h"
 #include "kernels/reduce/compound.h"
 
@@ -83,6 +84,60 @@ aclnnStatus op_glu_backward(OpCall *op, const MapFormula *formula, const Operand
                             int32_t axis, const Operand *out)
 {
     return op_gate_backward(op, formula, gradient, self, NULL, axis, false, out);
+}
+
+/* ---- thirds ---- */
+
+Shape op_shape_heads_of(OpCall *op, const Operand *qkv, int64_t heads)
+{
+    if (op_refused(op)) {
+        return (Shape){0};
+    }
+    return op_shape_of(4, (const int64_t[]){op_size(qkv, 0), heads, op_size(qkv, 1), op_size(qkv, 2) / 3 / heads});
+}
+
+/* Part 0, 1 or 2 of the last axis, which the heads divide, as [b, heads, t, d]; of a bias, with one axis, as [heads, 1, d]. */
+static View heads_of(const Operand *operand, int part, int64_t heads, int64_t depth)
+{
+    const View *all = &operand->view;
+    const int32_t last = all->rank - 1;
+    const int64_t step = all->strides[last];
+    View view = {.dtype = all->dtype, .rank = 3, .shape = {heads, 1, depth}, .strides = {depth * step, 0, step}};
+    view.data = (void *)((uintptr_t)all->data + (uintptr_t)(part * heads * depth * step * (int64_t)us_dtype_size(all->dtype)));
+    if (last > 0) {
+        view.shape[1] = all->shape[1];
+        view.strides[1] = all->strides[1];
+        view = us_view_insert_axis(view, 0, all->shape[0], all->strides[0]);
+    }
+    return view;
+}
+
+aclnnStatus op_split_heads(OpCall *op, const Operand *qkv, const Operand *bias, int64_t heads, Operands outputs)
+{
+    enum { PARTS = 3, PER_PART = 3 };
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const size_t size = sizeof(MapListCall) + PARTS * sizeof(Number);
+    MapListCall *call = op_take(op, size);
+    if (call == NULL) {
+        return op_plan_nothing(op);
+    }
+    const int64_t depth = op_size(outputs.items[0], 3);
+    View views[2 * PARTS];
+    PlannedView planned[PARTS * PER_PART];
+    call->call = call_of(&us_map_sum_times, qkv->dtype);
+    call->call.items = PARTS;
+    call->call.number_count = 1;
+    for (int part = 0; part < PARTS; part++) {
+        call->each[part] = op_real(part == 0 && depth > 0 ? 1 / __builtin_sqrt((double)depth) : 1, ACL_FLOAT);
+        views[2 * part] = heads_of(qkv, part, heads, depth);
+        views[2 * part + 1] = heads_of(bias, part, heads, depth);
+        planned[PER_PART * part] = (PlannedView){qkv, VIEW_READ, &views[2 * part]};
+        planned[PER_PART * part + 1] = (PlannedView){bias, VIEW_READ, &views[2 * part + 1]};
+        planned[PER_PART * part + 2] = (PlannedView){outputs.items[part], VIEW_WRITE, NULL};
+    }
+    return op_plan_views(op, us_map, call, size, PARTS * PER_PART, planned);
 }
 
 bool is_gelu_name(const char *name)

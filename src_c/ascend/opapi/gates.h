@@ -19,6 +19,9 @@ aclnnStatus op_gate_backward(OpCall *op, const MapFormula *formula, const Operan
 aclnnStatus op_fatrelu_mul(OpCall *op, const Operand *self, const Operand *threshold, const Operand *out);
 /* The size of the axis is even (even); also where there is no such axis. */
 void op_require_even(OpCall *op, const Operand *x, int64_t axis);
+/* Queries, keys and values [b, heads, t, d] of qkv [b, t, 3 heads d] with its bias; queries over sqrt(d). */
+Shape op_shape_heads_of(OpCall *op, const Operand *qkv, int64_t heads);
+aclnnStatus op_split_heads(OpCall *op, const Operand *qkv, const Operand *bias, int64_t heads, Operands outputs);
 /* "none", "tanh", or "" for the former. */
 bool is_gelu_name(const char *name);
 const MapFormula *gelu_formula(const char *name);
