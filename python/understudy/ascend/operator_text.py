@@ -81,6 +81,11 @@ def is_absent(entry: dict, parameter: dict) -> bool:
     return shape_rule(entry, parameter["name"]) == "none"
 
 
+def is_private(entry: dict, parameter: dict) -> bool:
+    """The operator takes this tensor in the private format ACL_FORMAT_FRACTAL_NZ only: its page has the rule for it."""
+    return any(rule["tail"] == f"{parameter['name']}/private" for rule in entry["rules"])
+
+
 def is_found(entry: dict, parameter: dict) -> bool:
     """The operator finds the output's shape."""
     return shape_rule(entry, parameter["name"]).startswith(AT_MOST)

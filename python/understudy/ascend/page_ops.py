@@ -170,11 +170,13 @@ def _item_shape(item):
     return shapes.MaskShape(item) if item.dtype == numpy.bool_ else item.shape
 
 
-def _given(op: Operation, parameter: dict, value):
+def _given(op: Operation, entry: dict, parameter: dict, value):
     """What the operator gets for a parameter that it reads."""
     kind = parameter["kind"]
     if value is None and parameter["optional"]:
         return ffi.NULL
+    if text.is_private(entry, parameter):
+        return op.private_input(value)
     if kind in MADE:
         return MADE[kind](op, value)
     if kind in ARRAYS:
@@ -230,7 +232,7 @@ def _call(entry: dict, values: dict, out_dtype, out_shape):
             name = parameter["name"]
             if parameter["kind"] not in text.TENSORS or not parameter["written"]:
                 value = arrays[name] if name in arrays else values.get(name)
-                arguments.append(_given(op, parameter, value))
+                arguments.append(_given(op, entry, parameter, value))
                 continue
             if text.is_absent(entry, parameter):
                 output = None

@@ -169,7 +169,7 @@ class Stream(Handle):
         call("aclrtStreamWaitEvent", self.handle, event.handle)
 
 
-def _created(array: DeviceArray):
+def _created(array: DeviceArray, layout: int = lib.ACL_FORMAT_ND):
     """A new tensor of a device array."""
     constant = DTYPES.get(array.dtype)
     if constant is None:
@@ -179,7 +179,7 @@ def _created(array: DeviceArray):
     storage_shape = ffi.new("int64_t[]", [array.extent])
     address = ffi.cast("void *", array.pointer)
     tensor = lib.aclCreateTensor(
-        shape, rank, getattr(lib, constant), strides, 0, lib.ACL_FORMAT_ND, storage_shape, 1, address
+        shape, rank, getattr(lib, constant), strides, 0, layout, storage_shape, 1, address
     )
     if tensor == ffi.NULL:
         raise MemoryError("aclCreateTensor returned NULL")
@@ -236,8 +236,8 @@ class Operation(contextlib.ExitStack):
         dtype = numpy.dtype(dtype)
         return DeviceArray(self.memory(dtype.itemsize * int(numpy.prod(shape, dtype=numpy.int64))), shape, dtype)
 
-    def _tensor(self, array: DeviceArray):
-        tensor = _created(array)
+    def _tensor(self, array: DeviceArray, layout: int = lib.ACL_FORMAT_ND):
+        tensor = _created(array, layout)
         self.callback(lib.aclDestroyTensor, tensor)
         return tensor
 
@@ -259,6 +259,11 @@ class Operation(contextlib.ExitStack):
     def input(self, array):
         """A tensor with the contents of an array; a strided view stays one. A device array is used where it is."""
         return self._tensor(self._on_device(array))
+
+    def private_input(self, array):
+        """As `input`, for an operator that only takes ACL_FORMAT_FRACTAL_NZ. Its storage shape is not of blocks, so it lies
+        as its strides say."""
+        return self._tensor(self._on_device(array), lib.ACL_FORMAT_FRACTAL_NZ)
 
     def inputs(self, arrays):
         """A list of tensors with the contents of arrays; None stays NULL."""
