@@ -136,7 +136,8 @@ class Block(nn.Module):
         super().__init__()
         self.heads = heads
         self.norm, self.norm_of_mlp = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.projections, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        # No bias: softmax does not see a key's, so its gradient is rounding alone, of which Adam makes whole steps.
+        self.projections, self.output = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width)
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(self, x):
@@ -185,11 +186,12 @@ def gpt(device):
     return train(model, optimizer, batches, loss_of, 6, clip=1.0)
 
 
+# Where a gradient is nearly 0, rounding decides it. Those that divide by its size would make whole steps of that, so their eps
+# (or what they start from) is above it.
 OPTIMIZERS = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.1), "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
-    "adam": lambda p: torch.optim.Adam(p, lr=0.01), "adamw": lambda p: torch.optim.AdamW(p, lr=0.01),
-    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.005),
-    # From 0 its first step would be the sign of each gradient, which rounding decides where that is nearly 0.
+    "adam": lambda p: torch.optim.Adam(p, lr=0.01, eps=1e-4), "adamw": lambda p: torch.optim.AdamW(p, lr=0.01, eps=1e-4),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.005, eps=1e-4),
     "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.05, initial_accumulator_value=0.01),
 }  # fmt: skip
 
