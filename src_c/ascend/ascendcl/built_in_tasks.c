@@ -55,7 +55,7 @@ aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduc
     us_require(&call, count % us_dtype_size(dtype) == 0 && count <= INT64_MAX, "count", "elements",
                ACL_ERROR_RT_PARAM_INVALID, "count is %llu bytes; elements of type %s have %zu each",
                (unsigned long long)count, us_dtype_name(dtype), us_dtype_size(dtype));
-    Stream *on = acl_require_own_work_stream(&call, stream);
+    Stream *on = acl_require_task_stream(&call, stream);
     if (on != NULL) {
         int64_t elements = (int64_t)(count / us_dtype_size(dtype));
         View target = us_view_contiguous(dst, dtype, 1, &elements);
@@ -193,7 +193,7 @@ aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo *taskInfo, const aclrt
                ascend_product()->series);
     require_task(&call, taskInfo);
     uint64_t count = call.status == 0 ? require_count(&call, &taskInfo->randomNum) : 0;
-    Stream *on = acl_require_own_work_stream(&call, stream);
+    Stream *on = acl_require_task_stream(&call, stream);
     if (on != NULL) {
         draw(&call, taskInfo, on, (int64_t)count);
     }

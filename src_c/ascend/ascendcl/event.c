@@ -118,8 +118,7 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream)
 {
     Call call = us_call_begin("aclrtRecordEvent");
     Event *found = require_event(&call, event);
-    Stream *target = acl_require_own_work_stream(&call, stream);
-    acl_require_no_group(&call, target);
+    Stream *target = acl_require_task_stream(&call, stream);
     record_event(&call, found, target);
     return acl_end(&call);
 }
@@ -131,8 +130,7 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream)
     if (call.status == 0) {
         require_not_ex(&call, found);
     }
-    Stream *target = acl_require_own_work_stream(&call, stream);
-    acl_require_no_group(&call, target);
+    Stream *target = acl_require_task_stream(&call, stream);
     if (call.status == 0 && us_stream_is_recorded(target)) {
         model_refuse_capture(&call, us_capture_external_reset(found, target));
     } else {
@@ -157,8 +155,7 @@ static void wait_for_event(Call *call, aclrtStream stream, Event *event, int32_t
     us_require(call, event->vendor_state[EVENT_FORM] != EVENT_PLAIN || us_event_recorded(event) ||
                us_event_is_captured(event),
                "event", "unrecorded", ACL_ERROR_RT_PARAM_INVALID, "event %d has never been recorded", (int)event->id);
-    Stream *target = acl_require_own_work_stream(call, stream);
-    acl_require_no_group(call, target);
+    Stream *target = acl_require_task_stream(call, stream);
     bool blocks = event != NULL && event->vendor_state[EVENT_FORM] == EVENT_WITH_FLAG;
     int64_t timeout_us = timeout_s > 0 ? (int64_t)timeout_s * 1000000 : wait_timeout_us();
     require_capturable(call, event, target);
@@ -234,8 +231,7 @@ aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t
                "flag is %u; it must be 0 or 1", (unsigned)flag);
     model_require_product(&call);
     Event *found = require_event(&call, event);
-    Stream *target = acl_require_own_work_stream(&call, stream);
-    acl_require_no_group(&call, target);
+    Stream *target = acl_require_task_stream(&call, stream);
     if (flag == ACL_EVENT_RECORD_DEFAULT) {
         record_event(&call, found, target);
         return acl_end(&call);
@@ -262,8 +258,7 @@ aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint
         wait_for_event(&call, stream, found, (int32_t)timeout);
         return acl_end(&call);
     }
-    Stream *target = acl_require_own_work_stream(&call, stream);
-    acl_require_no_group(&call, target);
+    Stream *target = acl_require_task_stream(&call, stream);
     if (call.status == 0) {
         require_external(&call, found, target);
     }

@@ -215,7 +215,7 @@ aclError aclrtMemManagedPrefetchAsync(const void *ptr, size_t size, aclrtMemMana
     require_product(&call);
     require_no_flags(&call, flags);
     check_prefetch(&call, ptr, size, &location);
-    acl_require_own_work_stream(&call, stream);
+    acl_require_task_stream(&call, stream);
     prefetch(&call, ptr, size, &location);
     return acl_end(&call);
 }
@@ -247,7 +247,7 @@ aclError aclrtMemManagedPrefetchBatchAsync(const void **ptrs, size_t *sizes, siz
     us_require(&call, is_in_order(prefetchLocIdxs, numPrefetchLocs, count), "prefetchLocIdxs", "order",
                ACL_ERROR_RT_PARAM_INVALID, "prefetchLocIdxs must start at 0, grow, and stay below %zu", count);
     require_no_flags(&call, flags);
-    acl_require_own_work_stream(&call, stream);
+    acl_require_task_stream(&call, stream);
     void (*const steps[])(Call *, const void *, size_t, const aclrtMemManagedLocation *) = {check_prefetch, prefetch};
     for (size_t step = 0; step < 2; step++) { /* what is refused changes nothing */
         for (size_t i = 0, place = 0; i < count && call.status == 0; i++) {

@@ -247,6 +247,13 @@ void acl_require_no_group(Call *call, const Stream *stream)
                "a task group of another stream is being recorded; stream %d gets tasks when it has ended", (int)stream->id);
 }
 
+Stream *acl_require_task_stream(Call *call, aclrtStream handle)
+{
+    Stream *stream = acl_require_own_work_stream(call, handle);
+    acl_require_no_group(call, stream);
+    return call->status == 0 ? stream : NULL;
+}
+
 void acl_require_running_stream(Call *call, const Stream *stream)
 {
     if (call->status == 0 && us_capture_status(stream, NULL) != CAPTURE_NONE) {

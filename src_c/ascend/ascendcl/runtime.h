@@ -101,6 +101,9 @@ Stream *acl_require_own_work_stream(Call *call, aclrtStream handle);
 /* Refuses tasks while a group of operators is recorded: rules stream/group, stream/other-group. */
 void acl_require_no_group(Call *call, const Stream *stream);
 
+/* The stream of the thread's own context that gets a task which is no operator: the rules of both. */
+Stream *acl_require_task_stream(Call *call, aclrtStream handle);
+
 /* Refuses to wait for, or ask about, what is recorded and so does not run: rules stream/capture, event/captured,
  * context/capture. */
 void acl_require_running_stream(Call *call, const Stream *stream);

@@ -38,7 +38,7 @@ aclError aclrtProfTrace(void *userdata, int32_t length, aclrtStream stream)
     us_require(&call, length != 0, "length", "zero", ACL_ERROR_INVALID_PARAM, "length is 0; it must be at least 1");
     us_require(&call, length > 0 && length <= MARK_BYTES, "length", "range", ACL_ERROR_RT_PARAM_INVALID,
                "length is %d; a mark has at most %d bytes", (int)length, (int)MARK_BYTES);
-    Stream *found = acl_require_own_work_stream(&call, stream);
+    Stream *found = acl_require_task_stream(&call, stream);
     StreamMark *mark = found != NULL ? calloc(1, sizeof *mark) : NULL;
     bool queued = mark != NULL;
     if (queued) {

@@ -86,8 +86,7 @@ static void require_pageable(Call *call, const Stream *stream)
 
 void acl_queue_copy(Call *call, const Copy *copy, aclrtStream handle)
 {
-    Stream *stream = acl_require_own_work_stream(call, handle);
-    acl_require_no_group(call, stream);
+    Stream *stream = acl_require_task_stream(call, handle);
     if (call->status != 0) {
         return;
     }
@@ -110,8 +109,7 @@ void acl_queue_copy(Call *call, const Copy *copy, aclrtStream handle)
 
 void acl_queue_fill(Call *call, const Fill *fill, aclrtStream handle)
 {
-    Stream *stream = acl_require_own_work_stream(call, handle);
-    acl_require_no_group(call, stream);
+    Stream *stream = acl_require_task_stream(call, handle);
     if (call->status != 0) {
         return;
     }

@@ -147,7 +147,7 @@ aclError aclrtMemcpyAsyncWithDesc(void *desc, aclrtMemcpyKind kind, aclrtStream 
     us_require(&call, desc != NULL, "desc", "null", ACL_ERROR_INVALID_PARAM, "desc is NULL");
     require_kind(&call, kind);
     require_product(&call);
-    Stream *on = acl_require_own_work_stream(&call, stream);
+    Stream *on = acl_require_task_stream(&call, stream);
     queue(&call, &(IndirectCopy){.description = desc}, on);
     return acl_end(&call);
 }
@@ -162,7 +162,7 @@ aclError aclrtMemcpyAsyncWithOffset(void **dst, size_t destMax, size_t dstDataOf
     us_require(&call, count <= destMax, "count", "limit", ACL_ERROR_RT_PARAM_INVALID,
                "count is %zu, but there is room for %zu bytes only", count, destMax);
     require_kind(&call, kind);
-    Stream *on = acl_require_own_work_stream(&call, stream);
+    Stream *on = acl_require_task_stream(&call, stream);
     IndirectCopy task = {.destination = dst, .source = src, .destination_offset = dstDataOffset,
                          .source_offset = srcDataOffset, .count = count};
     queue(&call, &task, on);
@@ -184,7 +184,7 @@ aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream
     us_require(&call, src != NULL, "src", "null", ACL_ERROR_INVALID_PARAM, "src is NULL");
     us_require(&call, size > 0, "size", "zero", ACL_ERROR_INVALID_PARAM, "size is 0; it must be at least 1");
     require_prefetch(&call, cmoType);
-    acl_require_own_work_stream(&call, stream);
+    acl_require_task_stream(&call, stream);
     return acl_end(&call);
 }
 
@@ -218,6 +218,6 @@ aclError aclrtCmoAsyncWithDesc(void *cmoDesc, aclrtCmoType cmoType, aclrtStream 
     us_require(&call, reserve == NULL, "reserve", "reserved", ACL_ERROR_INVALID_PARAM, "reserve is %p; it must be NULL",
                reserve);
     require_prefetch(&call, cmoType);
-    acl_require_own_work_stream(&call, stream);
+    acl_require_task_stream(&call, stream);
     return acl_end(&call);
 }

@@ -284,6 +284,22 @@ aclnnStatus op_plan_nothing(OpCall *op)
 
 /* ---- second function ---- */
 
+/* The stream that the operator goes to. What the runtime would answer is in the sentences. */
+static void require_queue(Call *call, const Stream *queue, const void *stream)
+{
+    us_require(call, queue != NULL, "stream", "handle", ACLNN_ERR_RUNTIME_ERROR,
+               stream != NULL ? "stream (%p) is not alive" : "stream is NULL (%p) and this thread has no device set", stream);
+    us_require(call, queue != queue->context->default_stream || !us_capture_in_context(queue->context, true), "stream",
+               "implicit", ACLNN_ERR_RUNTIME_ERROR,
+               "the default stream cannot be used while another stream of its context is captured (107031)");
+    if (call->status == 0 && us_capture_open_group(queue) == GROUP_ELSEWHERE) {
+        us_capture_invalidate(queue);
+        us_refuse(call, "stream", "other-group", ACLNN_ERR_RUNTIME_ERROR,
+                  "a task group of another stream is being recorded; stream %d gets tasks when it has ended (107034)",
+                  (int)queue->id);
+    }
+}
+
 /* aclnn-ops 0.3. The executor ends here, whatever happens, unless it is repeatable: a repeatable one is the
  * caller's. */
 aclnnStatus op_execute(const char *function, void *workspace, uint64_t workspace_size, aclOpExecutor *executor,
@@ -308,12 +324,7 @@ aclnnStatus op_execute(const char *function, void *workspace, uint64_t workspace
                "workspace is NULL although workspaceSize is %llu", (unsigned long long)workspace_size);
     if (call.status == 0 && plan->task.kernel != NULL) {
         Stream *queue = ascend_stream(stream);
-        us_require(&call, queue != NULL, "stream", "handle", ACLNN_ERR_RUNTIME_ERROR,
-                   stream != NULL ? "stream (%p) is not alive" : "stream is NULL (%p) and this thread has no device set",
-                   stream);
-        us_require(&call, queue != queue->context->default_stream || !us_capture_in_context(queue->context, true),
-                   "stream", "implicit", ACLNN_ERR_RUNTIME_ERROR,
-                   "the default stream cannot be used while another stream of its context is captured (107031)");
+        require_queue(&call, queue, stream);
         LaunchTask task = plan->task;
         if (call.status == 0 && workspace_wanted(plan) > 0) {
             size_t wanted = workspace_wanted(plan);

@@ -338,6 +338,26 @@ class Subject:
 
             return second(begin, lambda: ok(lib.aclrtDestroyStreamForce(captured[0])))
 
+        def beside_group() -> Result:
+            origin, joined, fork = ffi.new("aclrtStream *"), ffi.new("aclrtStream *"), ffi.new("aclrtEvent *")
+
+            def begin(workspace, size, executor):
+                ok(lib.aclrtCreateStream(origin))
+                ok(lib.aclrtCreateStream(joined))
+                ok(lib.aclrtCreateEvent(fork))
+                ok(lib.aclmdlRICaptureBegin(origin[0], lib.ACL_MODEL_RI_CAPTURE_MODE_GLOBAL))
+                ok(lib.aclrtRecordEvent(fork[0], origin[0]))
+                ok(lib.aclrtStreamWaitEvent(joined[0], fork[0]))
+                ok(lib.aclmdlRICaptureTaskGrpBegin(origin[0]))
+                return workspace.address, size, executor, joined[0]
+
+            def end():
+                ok(lib.aclrtDestroyStreamForce(joined[0]))
+                ok(lib.aclrtDestroyStreamForce(origin[0]))
+                ok(lib.aclrtDestroyEvent(fork[0]))
+
+            return second(begin, end)
+
         return [
             RuleCase(f"{name}/workspaceSize/null", lambda: first(size=False), first),
             RuleCase(f"{name}/executor/null", lambda: first(executor=False), first),
@@ -348,6 +368,7 @@ class Subject:
             RuleCase(f"{name}/stream/handle", lambda: second(lambda w, s, e: (w.address, s, e, dead_stream())),
                      lambda: second(plain)),
             RuleCase(f"{name}/stream/implicit", during_capture, lambda: second(plain)),
+            RuleCase(f"{name}/stream/other-group", beside_group, lambda: second(plain)),
         ]  # fmt: skip
 
     def tensor_cases(self, *required: str) -> list[RuleCase]:

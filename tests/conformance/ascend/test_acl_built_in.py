@@ -7,7 +7,7 @@ import pytest
 from understudy.ascend import ffi, lib
 
 from tests.conformance.ascend.acl_support import case, device, foreign_stream, freed_memory, no_context, ok
-from tests.conformance.ascend.test_acl_model import NULL, ON_910, STRANGE, Scene, bytes_of, gone, implicit
+from tests.conformance.ascend.test_acl_model import GROUPS, NULL, ON_910, STRANGE, Scene, bytes_of, gone, implicit
 from tests.conformance.harness import Result, check_rule
 
 INNER = 6
@@ -200,6 +200,8 @@ RULES = [
     *[rule(f"{name}/stream/dead", {position: gone}) for name, position in STREAMS.items()],
     *[rule(f"{name}/stream/implicit", {position: implicit}, {position: NULL}) for name, position in STREAMS.items()],
     *[foreign(name, position) for name, position in STREAMS.items()],
+    *[rule(f"{name}/stream/{group}", {position: place})
+      for name, position in STREAMS.items() if name != "aclrtMemcpyBatchAsyncV2" for group, place in GROUPS],
     rule("aclrtAllocatorRegister/stream/dead", {0: gone}),
     rule("aclrtReduceAsync/count/zero", {2: 0}),
     rule("aclrtReduceAsync/count/elements", {2: 62}, {2: 60}),

@@ -7,7 +7,7 @@ from understudy.ascend import ffi, lib
 
 from tests.conformance.ascend import test_acl_built_in
 from tests.conformance.ascend.acl_support import case, freed_memory, no_context, ok
-from tests.conformance.ascend.test_acl_model import NULL, ON_910, STRANGE, gone, implicit
+from tests.conformance.ascend.test_acl_model import GROUPS, NULL, ON_910, STRANGE, gone, implicit
 from tests.conformance.harness import check_rule
 
 PAGE = 2 << 20
@@ -126,6 +126,7 @@ RULES = [
     *[rule(f"{name}/stream/dead", {position: gone}) for name, position in STREAMS.items()],
     *[rule(f"{name}/stream/implicit", {position: implicit}, {position: NULL}) for name, position in STREAMS.items()],
     *[foreign(name, position) for name, position in STREAMS.items()],
+    *[rule(f"{name}/stream/{group}", {position: place}) for name, position in STREAMS.items() for group, place in GROUPS],
 ]
 
 

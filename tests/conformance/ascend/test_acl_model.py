@@ -49,6 +49,19 @@ class Scene:
         ok(lib.aclmdlRICaptureBegin(stream, mode))
         return stream
 
+    def grouping(self):
+        stream = self.recording()
+        ok(lib.aclmdlRICaptureTaskGrpBegin(stream))
+        return stream
+
+    def beside_group(self):
+        """A stream of a capture, while another stream of it records a group."""
+        origin, stream, fork = self.recording(), self.stream(), self.event()
+        ok(lib.aclrtRecordEvent(fork, origin))
+        ok(lib.aclrtStreamWaitEvent(stream, fork))
+        ok(lib.aclmdlRICaptureTaskGrpBegin(origin))
+        return stream
+
     def spoiled(self):
         stream = self.recording()
         assert lib.aclrtSynchronizeStream(stream) != 0
@@ -253,23 +266,6 @@ LEGAL = {
 
 def helper(function):
     setattr(Scene, function.__name__, function)
-
-
-@helper
-def grouping(self):
-    stream = self.recording()
-    ok(lib.aclmdlRICaptureTaskGrpBegin(stream))
-    return stream
-
-
-@helper
-def beside_group(self):
-    """A stream of a capture, while another stream of it records a group."""
-    origin, stream, fork = self.recording(), self.stream(), self.event()
-    ok(lib.aclrtRecordEvent(fork, origin))
-    ok(lib.aclrtStreamWaitEvent(stream, fork))
-    ok(lib.aclmdlRICaptureTaskGrpBegin(origin))
-    return stream
 
 
 @helper
@@ -507,6 +503,8 @@ WORK = {"aclmdlRIExecuteAsync": 1, "aclrtValueWrite": 3, "aclrtValueWait": 3, "a
         "aclrtStreamWaitEvent": 0, "aclrtStreamWaitEventWithTimeout": 0, "aclrtMemcpyAsync": 5,
         "aclrtMemcpyAsyncWithCondition": 5, "aclrtMemcpy2dAsync": 7, "aclrtMemsetAsync": 4, "aclrtMemsetD32Async": 4,
         "aclrtLaunchHostFunc": 0, "aclrtRecordEventWithFlag": 1, "aclrtStreamWaitEventWithFlag": 0}  # fmt: skip
+# Streams that get no tasks which are no operators.
+GROUPS = [("group", lambda s: s.grouping()), ("other-group", lambda s: s.beside_group())]
 # Functions that put tasks into a stream that are no operators.
 TASKS = {**{name: position for name, position in WORK.items()
             if name not in ("aclmdlRIExecuteAsync", "aclrtSynchronizeStream", "aclrtSynchronizeStreamWithTimeout",
@@ -801,9 +799,7 @@ RULES = [
       {7: lambda s: s.recording()}),
     R("aclrtMemcpyBatchAsync/stream/pageable", {9: lambda s: s.recording()}),
     R("aclrtMemcpyBatchAsyncV2/stream/pageable", {8: lambda s: s.recording()}),
-    *[R(f"{name}/stream/{rule}", {index: place})
-      for name, index in TASKS.items()
-      for rule, place in (("group", lambda s: s.grouping()), ("other-group", lambda s: s.beside_group()))],
+    *[R(f"{name}/stream/{rule}", {index: place}) for name, index in TASKS.items() for rule, place in GROUPS],
     R("aclrtRecordEvent/capture/invalidated", {1: lambda s: s.spoiled()}, {1: lambda s: s.recording()}),
     R("aclrtResetEvent/capture/invalidated", {1: lambda s: s.spoiled()}, {1: lambda s: s.recording()}),
     *[R(f"{name}/event/uncaptured", {0: lambda s: s.recording()}, {0: lambda s: s.stream()})
