@@ -444,6 +444,12 @@ def test_median_along_a_dimension_without_nan():
         numpy.testing.assert_array_equal(numpy.asarray(found[1]), at)
 
 
+def test_median_of_nothing_beyond_counting():
+    """Sizes beside one of 0 may have a product that no integer holds."""
+    found = call("Median", self=empty((2**40, 2**40, 0)), valuesOut=empty(()))
+    assert numpy.isnan(found)
+
+
 def test_median_of_negative_sizes_is_refused():
     values, places = empty((0,)), empty((0,), "I64")
     negative = pages.lib.aclCreateTensor([-1, 0], 2, pages.lib.ACL_FLOAT, [0, 1], 0, pages.lib.ACL_FORMAT_ND, [0], 1, pages.ffi.NULL)
