@@ -62,7 +62,8 @@ static void merge_axes(const Fold *fold, FoldAxes *axes)
             axes->sizes[axes->rank++] = size;
         }
         for (int k = 0; k < fold->operand_count; k++) {
-            axes->strides[k][axes->rank - 1] = fold->operands[k].strides[axis];
+            const View *view = &fold->operands[k];
+            axes->strides[k][axes->rank - 1] = us_view_is_absent(view) ? 0 : view->strides[axis]; /* which has no axes */
         }
         axes->count *= size;
     }

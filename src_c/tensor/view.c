@@ -162,7 +162,7 @@ bool us_view_extent(const View *view, int64_t *lowest, int64_t *highest)
     }
     for (int32_t axis = 0; axis < view->rank; axis++) {
         int64_t reach;
-        if (__builtin_mul_overflow(view->strides[axis], view->shape[axis] - 1, &reach)) {
+        if (view->shape[axis] < 0 || __builtin_mul_overflow(view->strides[axis], view->shape[axis] - 1, &reach)) {
             return false;
         }
         int64_t *end = reach < 0 ? lowest : highest;

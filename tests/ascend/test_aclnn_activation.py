@@ -26,6 +26,15 @@ def test_elu_of_negative_input_scale(kind):
     numpy.testing.assert_allclose(actual, expected, rtol=TOLERANCE[kind])
 
 
+@pytest.mark.parametrize("name", ["HardswishBackward", "HardswishBackwardV2", "ThresholdBackward"])
+def test_gradient_that_nobody_wants(name):
+    """Their pages let out be NULL."""
+    number = {"threshold": 1.0} if name == "ThresholdBackward" else {}
+    given = {"gradOutput": tensor(numpy.ones(3)), "self": tensor(numpy.full(3, 5)), **number}
+    assert call(name, **given, out=None) == ()
+    numpy.testing.assert_array_equal(call(name, **given, out=empty((3,))), numpy.ones(3))
+
+
 def test_fast_gelu_backward_is_the_slope():
     torch = pytest.importorskip("torch")
     values, upstream = drawn((5, 7), 3), drawn((5, 7), 4)

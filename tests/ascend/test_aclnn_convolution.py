@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
+from tests.conformance.ascend import pages
 
 KINDS = ["F32", "F16", "BF16"]
 
@@ -166,6 +167,14 @@ def test_no_images():
                      biasSizes=[3], outputMask=[True] * 3, gradInput=empty(x.shape), gradWeight=empty(w.shape),
                      gradBias=empty((3,)), **settings)
     assert not dw.any() and not db.any()
+
+
+def test_no_groups_are_refused():
+    x, w = tensor(np.zeros((1, 2, 4, 4))), tensor(np.zeros((3, 2, 3, 3)))
+    ones, zeros = (pages.made({"kind": "IA"}, [value, value]) for value in (1, 0))
+    given = x, w, None, ones, zeros, ones, False, zeros
+    assert refusal("Convolution", *given, 0, empty((1, 3, 2, 2)), 0) == (161002, "aclnnConvolution/groups/range")
+    assert refusal("Convolution", *given, 1, empty((1, 3, 2, 2)), 0)[0] == 0
 
 
 def test_mixed_types():

@@ -36,6 +36,10 @@ def test_fill_diagonal(layout):
             np.testing.assert_array_equal(found, expected)
 
 
+def test_fill_diagonal_of_rows_without_elements():
+    call("InplaceFillDiagonal", selfRef=empty((2**50, 0)), fillValue=5.0, wrap=True)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_expand_and_slice(layout):
     values = np.arange(60.0).reshape(3, 4, 5)

@@ -7,6 +7,8 @@ import pytest
 from understudy.ascend import ffi, lib
 
 from tests.ascend.calling import LAYOUTS, call, empty, fault, rounded, tensor
+from tests.conformance.ascend import pages
+from tests.conformance.ascend.aclnn_support import Tensor
 from tests.conformance.ascend.pages import _list
 from tests.conformance.harness import run_python
 
@@ -261,6 +263,33 @@ for rows, columns, dim in ((300, 400, 1), (400, 300, 0), (20000, 1, 0)):
 print(digest.hexdigest())
 """
     assert len({run_python(source, {"UNDERSTUDY_THREADS": str(count)}) for count in (1, 3)}) == 1
+
+
+@pytest.mark.parametrize("count", [5, 700])
+def test_index_that_is_expanded_along_its_axis(count):
+    """Stride 0: all positions of a line name one element."""
+    def same(kind, shape, strides):
+        return Tensor(pages.KINDS[kind], np.full(max(1, shape[0] * strides[0]), 2), shape=shape, strides=strides)
+
+    values = drawn((count,))
+    start = drawn((3,))
+    expected = start + np.array([0, 0, values.sum()])
+    at = {"dim": 0, "out": empty((3,))}
+    found = call("ScatterAdd", self=tensor(start), index=same("I64", (count,), [0]), src=tensor(values), **at)
+    np.testing.assert_array_equal(found, expected)
+    found = call("IndexAdd", self=tensor(start), index=same("I32", (count,), [0]), source=tensor(values), alpha=1, **at)
+    np.testing.assert_array_equal(found, expected)
+    found = call("Scatter", self=tensor(start), index=same("I64", (count,), [0]), src=tensor(values), reduce=0, **at)
+    np.testing.assert_array_equal(found, [*start[:2], values[-1]])
+    changed = tensor(start)
+    call("InplacePut", selfRef=changed, index=same("I64", (count,), [0]), source=tensor(values), accumulate=True)
+    np.testing.assert_array_equal(changed.values(), expected)
+    found = call("Bincount", self=same("I32", (count,), [0]), weights=tensor(values), minlength=3, out=empty((3,)))
+    np.testing.assert_array_equal(found, [0, 0, values.sum()])
+    rows = drawn((2, count))
+    found = call("ScatterAdd", self=tensor(np.zeros((2, 3))), dim=1, index=same("I64", (2, count), [1, 0]), src=tensor(rows),
+                 out=empty((2, 3)))  # fmt: skip
+    np.testing.assert_array_equal(found, np.stack([0 * rows.sum(1), 0 * rows.sum(1), rows.sum(1)], 1))
 
 
 def test_index_outside_is_a_fault():

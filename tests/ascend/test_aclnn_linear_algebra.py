@@ -44,6 +44,9 @@ def test_outer():
         a, b = drawn((3,), kind, 1, 0), drawn((5,), kind, 2, 0)
         exact(call("Ger", self=tensor(a, kind, layout), vec2=tensor(b, kind, layout), out=empty((3, 5), kind, layout)),
               np.outer(a, b), kind)
+    for one, other, kind in (("C128", "I8", "C128"), ("F16", "C64", "C64"), ("I8", "F32", "F32"), ("U8", "I8", "I16")):
+        a, b = drawn((3,), one, 1, 0), drawn((5,), other, 2, 0)
+        exact(call("Ger", self=tensor(a, one), vec2=tensor(b, other), out=empty((3, 5), kind)), np.outer(a, b), kind)
     truth = call("Ger", self=tensor([1, 0], "B"), vec2=tensor([1, 1, 0], "B"), out=empty((2, 3), "B"))
     np.testing.assert_array_equal(truth, [[1, 1, 0], [0, 0, 0]])
 
@@ -188,6 +191,15 @@ def test_cholesky():
                 assert not (np.tril(factor, -1) if upper else np.triu(factor, 1)).any()
     broken = call("LinalgCholesky", self=tensor([[[1.0, 0], [0, -1]], [[4.0, 0], [0, 1]]]), upper=False, out=empty((2, 2, 2)))
     assert np.isnan(broken[0][[0, 1, 1], [0, 0, 1]]).all() and broken[1].tolist() == [[2, 0], [0, 1]]
+
+
+def test_svd_of_infinite_elements():
+    """NaN, as where the values are not found; OpenBLAS looks for those of this matrix forever."""
+    for kind in ("F32", "F64", "C64"):
+        x = np.array([[0, 5e8, 6e9], [-np.inf, -6e26, 0], [9e7, np.inf, -9e24], [-np.inf, 2e4, 6e-8]])
+        found = call("Svd", input=tensor(x, kind), fullMatrices=False, computeUV=True, sigma=empty((3,), "F64" if kind == "F64" else "F32"),
+                     u=empty((4, 3), kind), v=empty((3, 3), kind))  # fmt: skip
+        assert all(np.isnan(one).all() for one in found)
 
 
 def test_svd():

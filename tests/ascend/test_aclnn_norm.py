@@ -96,6 +96,18 @@ def test_no_lines_at_all():
     np.testing.assert_array_equal([dweight, dbias], np.zeros((2, 3)))
 
 
+def test_lines_without_elements():
+    """Their gradients are empty."""
+    lines, line, numbers = tensor(np.zeros((2, 3, 0))), tensor(np.zeros(0)), tensor(np.ones((2, 3, 1)))
+    call("RmsNormGrad", dy=lines, x=lines, rstd=tensor(np.ones((2, 3))), gamma=line, dxOut=empty((2, 3, 0)), dgammaOut=empty((0,)))
+    call("DeepNormGrad", dy=lines, x=lines, gx=lines, gamma=line, mean=numbers, rstd=numbers, alpha=0.3, dxOut=empty((2, 3, 0)),
+         dgxOut=empty((2, 3, 0)), dbetaOut=empty((0,)), dgammaOut=empty((0,)))  # fmt: skip
+    none = tensor(np.zeros((2, 0, 3)))
+    call("GroupNormSwishGrad", dy=none, mean=tensor(np.ones((2, 2))), rstd=tensor(np.ones((2, 2))), x=none, gamma=line, beta=line,
+         numGroups=2, dataFormatOptional="NCHW", swishScale=1.0, dgammaIsRequire=True, dbetaIsRequire=True,
+         dxOut=empty((2, 0, 3)), dgammaOut=empty((0,)), dbetaOut=empty((0,)))  # fmt: skip
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape, groups", [((2, 6, 5), 3), ((3, 4), 2), ((1, 4, 3, 700), 4), ((2, 3, 2, 2, 2), 1)], ids=str)
 def test_group_norm(kind, shape, groups):

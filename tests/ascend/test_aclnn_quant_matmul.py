@@ -5,7 +5,7 @@ import pytest
 
 from understudy import ascend
 
-from tests.ascend.calling import LAYOUTS, call, empty, packed, random, rounded, tensor, whole
+from tests.ascend.calling import LAYOUTS, call, empty, packed, random, refusal, rounded, tensor, whole
 
 
 def nibbles(shape, seed):
@@ -178,6 +178,14 @@ def test_weights(version):
                                      bias=None if added is None else tensor(bias, bias_kind))  # fmt: skip
                 expected = x @ real + (0 if added is None else bias)
                 near(own, expected, np.abs(x) @ np.abs(real), kind)
+
+
+def test_weights_of_no_depth():
+    """They are refused, after their scales are looked at."""
+    for k, expected in ((0, (161002, "aclnnWeightQuantBatchMatmulV2/x/empty")), (2, (0, ""))):
+        status, rule = refusal("WeightQuantBatchMatmulV2", tensor(np.zeros((3, k)), "F16"), tensor(np.zeros((k, 5)), "I8"),
+                               tensor(np.ones(5), "F16"), None, None, None, None, 0, empty((3, 5), "F16"))  # fmt: skip
+        assert (status, rule if status else "") == expected
 
 
 def test_quantized_results_and_wide_scales():

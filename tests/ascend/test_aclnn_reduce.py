@@ -10,7 +10,7 @@ import pytest
 
 from understudy.ascend import ops
 
-from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
 from tests.conformance.ascend import pages, promotion
 
 # A unit in the last place of the type, and of double for what comes before the rounding.
@@ -442,6 +442,20 @@ def test_median_along_a_dimension_without_nan():
         found = call("NanMedianDim", self=values, dim=dim, keepDim=False, valuesOut=empty((len(at),)), indicesOut=empty((len(at),), "I64"))
         numpy.testing.assert_array_equal(numpy.asarray(found[0]), middles)
         numpy.testing.assert_array_equal(numpy.asarray(found[1]), at)
+
+
+def test_median_of_nothing_beyond_counting():
+    """Sizes beside one of 0 may have a product that no integer holds."""
+    found = call("Median", self=empty((2**40, 2**40, 0)), valuesOut=empty(()))
+    assert numpy.isnan(found)
+
+
+def test_median_of_negative_sizes_is_refused():
+    values, places = empty((0,)), empty((0,), "I64")
+    negative = pages.lib.aclCreateTensor([-1, 0], 2, pages.lib.ACL_FLOAT, [0, 1], 0, pages.lib.ACL_FORMAT_ND, [0], 1, pages.ffi.NULL)
+    assert refusal("MedianDim", negative, 0, False, values, places) == (161002, "aclnnMedianDim/self/size")
+    assert refusal("MedianDim", empty((2, 0)), 0, False, values, places)[0] == 0
+    assert pages.lib.aclDestroyTensor(negative) == 0
 
 
 FOLDS = {"MaxN": numpy.maximum, "MinN": numpy.minimum, "Sum": numpy.add, "AddN": numpy.add}

@@ -216,6 +216,17 @@ def test_numbers_outside_are_faults():
         np.testing.assert_array_equal(out.values(), empty((4, 3)).values())
 
 
+def test_blocks_of_no_columns():
+    """More of them than memory could hold."""
+    experts = [[0], [2], [0], [1]]
+    _, places, _, _ = call(
+        "MoeInitRoutingV2", x=tensor(np.zeros((4, 0))), expertIdx=tensor(experts, "I32"), activeNumOptional=0,
+        expertCapacityOptional=4, expertNumOptional=2**57, dropPadModeOptional=1, expertTokensCountOrCumsumFlagOptional=0,
+        expertTokensBeforeCapacityFlagOptional=False, expandedXOut=empty((2**57, 4, 0)), expandedRowIdxOut=empty((4,), "I32"),
+        expertTokensCountOrCumsumOutOptional=empty((1,), "I32"), expertTokensBeforeCapacityOutOptional=empty((1,), "I32"))  # fmt: skip
+    np.testing.assert_array_equal(places, [0, 8, 1, 4])
+
+
 def test_functions():
     x, experts = drawn((4, 6), 1).astype(np.float32), np.array([[1, 0], [2, 1], [0, 2], [1, 2]], np.int32)
     rows, order = ascend.ops.moe_token_permute(x, experts, 0, False)

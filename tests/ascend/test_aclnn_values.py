@@ -100,7 +100,7 @@ class Call:
 
     def tensor(self, dtype: str, shape, values) -> Tensor:
         kind = pages.KINDS[dtype]
-        if self.layout != "transposed":
+        if self.layout != "transposed" or not shape:
             return Tensor(kind, values, shape=shape)
         flat = numpy.zeros(2 + values.size, values.dtype)
         flat[2:] = values.T.reshape(-1)
@@ -114,6 +114,7 @@ class Call:
     def run(self) -> None:
         inputs = [p for p in self.entry["parameters"] if p["kind"] == "T" and (not p["written"] or p["in_place"] or self.in_place)]
         shapes = dict(zip([p["name"] for p in inputs], self.shapes(len(inputs))))
+        shapes.update({name: () for check in self.entry["checks"] if check[0] == "elements" for name in check[1:-2]})
         joint = numpy.broadcast_shapes(*shapes.values())
         out = None
         for parameter in self.entry["parameters"]:

@@ -36,7 +36,7 @@ OpCall op_begin(const char *function, uint64_t *workspace_size, aclOpExecutor **
 static void require_inside_storage(OpCall *op, const Operand *operand)
 {
     const View *view = &operand->view;
-    if (!op_given(operand) || us_view_is_contiguous(view)) {
+    if (op_refused(op) || !op_given(operand) || us_view_is_contiguous(view)) {
         return;
     }
     int64_t lowest = 0;
@@ -94,6 +94,7 @@ static void require_operands_inside(OpCall *op, int32_t count, const PlannedView
         op_require(op, !op_given(operand) || is_readable(operand, count, planned), "kernel", "missing",
                    ACLNN_ERR_INNER_FIND_KERNEL_ERROR, "no kernel handles %s of %s", acl_dtype_name(operand->dtype),
                    operand->name);
+        op_elements(op, operand);
         require_inside_storage(op, operand);
     }
 }

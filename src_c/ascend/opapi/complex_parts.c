@@ -8,7 +8,7 @@ static View parts_of(const Operand *operand, bool imaginary)
     View view = operand->view;
     view.dtype = operand->dtype == ACL_COMPLEX128 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
     for (int32_t axis = 0; axis < view.rank; axis++) {
-        view.strides[axis] *= 2;
+        view.strides[axis] = (int64_t)(2 * (uint64_t)view.strides[axis]); /* that of an axis of size 1 may be any */
     }
     view.data = (void *)((uintptr_t)view.data + (imaginary ? us_dtype_size(view.dtype) : 0));
     return view;

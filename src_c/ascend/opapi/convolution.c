@@ -53,6 +53,9 @@ void require_conv_values(OpCall *op, ConvSettings settings)
 
 void require_conv_channels(OpCall *op, const Operand *input, const Operand *weight, ConvSettings settings)
 {
+    if (op_refused(op)) { /* groups may be 0 */
+        return;
+    }
     const int64_t channels = op_size(input, 1), groups = settings.groups;
     const int64_t first = op_size(weight, 0), second = op_size(weight, 1);
     const bool fits = settings.transposed ? first == channels && first % groups == 0

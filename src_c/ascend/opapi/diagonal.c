@@ -6,7 +6,7 @@
 
 static View moved(View view, int64_t elements)
 {
-    view.data = (void *)((uintptr_t)view.data + (uintptr_t)(elements * (int64_t)us_dtype_size(view.dtype)));
+    view.data = (void *)((uintptr_t)view.data + (uintptr_t)elements * us_dtype_size(view.dtype));
     return view;
 }
 
@@ -27,7 +27,7 @@ Shape op_shape_diagonal_matrix(OpCall *op, const Operand *self, int64_t diagonal
 static int64_t diagonal_length(const View *matrix, int64_t diagonal)
 {
     const int64_t rows = matrix->shape[0], columns = matrix->shape[1];
-    if (diagonal <= -rows || diagonal >= columns) {
+    if (rows <= 0 || diagonal <= -rows || diagonal >= columns) {
         return 0;
     }
     const int64_t down = diagonal < 0 ? rows + diagonal : rows, across = diagonal > 0 ? columns - diagonal : columns;

@@ -18,8 +18,8 @@ static View half_of(const Operand *operand, int32_t axis, int half)
 {
     View view = operand->view;
     view.shape[axis] /= 2;
-    const int64_t offset = half * view.shape[axis] * view.strides[axis] * (int64_t)us_dtype_size(view.dtype);
-    view.data = (void *)((uintptr_t)view.data + (uintptr_t)offset);
+    const uintptr_t half_way = (uintptr_t)view.shape[axis] * (uintptr_t)view.strides[axis] * us_dtype_size(view.dtype);
+    view.data = (void *)((uintptr_t)view.data + (uintptr_t)half * half_way);
     return view;
 }
 

@@ -104,7 +104,7 @@ static Indexing along_planes(const Operand *tensor, int32_t axes, const Operand 
     call.axes[0] = (IndexedAxis){step, 1};
     for (int32_t axis = lead - 1; axis >= 0; axis--) {
         call.steps[axis] = step;
-        step *= view->shape[axis];
+        step = (int64_t)((uint64_t)step * (uint64_t)view->shape[axis]); /* op_plan refuses what is too large */
     }
     return call;
 }

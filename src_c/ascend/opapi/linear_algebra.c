@@ -27,10 +27,10 @@ aclnnStatus op_outer(OpCall *op, const Operand *a, const Operand *b, const Opera
         return op_plan_nothing(op);
     }
     const View column = us_view_insert_axis(a->view, 1, 1, 0), row = us_view_insert_axis(b->view, 0, 1, 0);
-    const PlannedView views[] = {{a, VIEW_READ, &column}, {b, VIEW_READ, &row}, {NULL, VIEW_READ, NULL},
-                                 {out, VIEW_WRITE, NULL}};
-    const DType compute = op_product_type(dtype_of_acl(op_promote(op, OPERANDS(a, b))));
-    return plan_product(op, us_product, compute, ZERO, ONE, views);
+    const PlannedView views[] = {{a, VIEW_READ, &column}, {b, VIEW_READ, &row}, {out, VIEW_WRITE, NULL}};
+    const DType promoted = dtype_of_acl(op_promote(op, OPERANDS(a, b))); /* a complex and a real type do not meet in us_product */
+    const MapCall call = {.formula = &us_map_mul, .compute = promoted, .result = promoted, .inputs = 2, .outputs = 1, .items = 1};
+    return op_plan_views(op, us_map, &call, sizeof call, 3, views);
 }
 
 Shape op_shape_summed_product(OpCall *op, const Operand *a, const Operand *b)

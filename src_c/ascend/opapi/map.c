@@ -35,6 +35,9 @@ static void set_numbers(OpCall *op, MapCall *call, int32_t count, const Number *
 aclnnStatus op_map(OpCall *op, const MapFormula *formula, aclDataType compute, Operands inputs, Operands outputs,
                    int32_t number_count, const Number *numbers)
 {
+    if (outputs.count == 1 && !op_refused(op) && !op_given(outputs.items[0])) { /* pages that let it be NULL */
+        return op_plan_nothing(op);
+    }
     MapCall call = {.formula = formula,
                     .compute = dtype_of_acl(compute),
                     .result = result_type(formula, dtype_of_acl(compute)),

@@ -10,10 +10,11 @@
 
 static View slice(View view, int32_t axis, int64_t start, int64_t count, int64_t step)
 {
-    const int64_t bytes = (int64_t)us_dtype_size(view.dtype);
-    view.data = (void *)((uintptr_t)view.data + (uintptr_t)(start * view.strides[axis] * bytes));
+    /* Modulo 2^64: of a tensor that no memory holds, which the device refuses to open. */
+    const uintptr_t distance = (uintptr_t)start * (uintptr_t)view.strides[axis] * us_dtype_size(view.dtype);
+    view.data = (void *)((uintptr_t)view.data + distance);
     view.shape[axis] = count;
-    view.strides[axis] *= step;
+    view.strides[axis] = (int64_t)((uint64_t)view.strides[axis] * (uint64_t)step);
     return view;
 }
 

@@ -62,7 +62,8 @@ Shape op_shape_unpacked(OpCall *op, const Operand *packed)
 {
     Shape shape = op_shape(packed);
     if (!op_refused(op) && packed->dtype == ACL_INT32 && shape.rank > 0) {
-        shape.sizes[shape.rank - 1] *= NUMBERS_OF_INT32;
+        int64_t *last = &shape.sizes[shape.rank - 1];
+        *last = __builtin_mul_overflow(*last, NUMBERS_OF_INT32, last) ? -1 : *last;
     }
     return shape;
 }

@@ -345,12 +345,16 @@ static int64_t group_of(const WeightQuantCall *call, int64_t k)
     return call->group > 0 ? call->group : k;
 }
 
+static int64_t groups_of(const WeightQuantCall *call, int64_t k)
+{
+    return call->group > 0 ? parts_of(k, call->group) : 1;
+}
+
 /* Per tensor, per channel, or per group of the depth. */
 static bool is_weight_scale(const WeightQuantCall *call, const Operand *scale, int64_t k, int64_t n)
 {
-    const int64_t groups = parts_of(k, group_of(call, k));
     const bool alike = is_line(scale, n) || has_shape(scale, 2, 1, 1) || has_shape(scale, 2, 1, n);
-    return call->group > 0 ? has_shape(scale, 2, groups, n) : alike;
+    return call->group > 0 ? has_shape(scale, 2, groups_of(call, k), n) : alike;
 }
 
 static bool is_line_or_row(const Operand *operand, int64_t n)
@@ -426,7 +430,7 @@ aclnnStatus op_weight_quant_matmul(OpCall *op, const WeightQuantCall *call)
     }
     const Integers weight = op_integers_of(call->weight);
     const int64_t k = op_size(call->x, 1), n = op_size(call->y, 1);
-    const int64_t group = group_of(call, k), groups = parts_of(k, group);
+    const int64_t group = group_of(call, k), groups = groups_of(call, k);
     const View scale = lines_of(call->scale, groups, n), offset = lines_of(call->offset, groups, n);
     const View bias = lines_of(call->bias, 1, n), quant_scale = lines_of(call->quant_scale, 1, n);
     const View quant_offset = lines_of(call->quant_offset, 1, n);

@@ -51,7 +51,8 @@ PlaceAxes us_place_axes(const Places *places)
     Axes all = {0};
     us_axes_add(&all, views, operands, 0, places->tensor.rank);
     int32_t split = all.rank;
-    while (split > 0 && !indices_vary(&all, operands, split - 1)) {
+    /* An axis of positions that all name one element is no slice, even where an index repeats along it (an expanded one). */
+    while (split > 0 && !indices_vary(&all, operands, split - 1) && all.strides[PLACE_TENSOR][split - 1] != 0) {
         split--;
     }
     PlaceAxes axes = {.outer = part_of(&all, 0, split, operands), .inner = part_of(&all, split, all.rank, PLACE_INDEX)};

@@ -9,7 +9,8 @@
 enum { PLACE_TILE = 1024, PLACE_TENSOR = 0, PLACE_OTHER = 1, PLACE_INDEX = 2 };
 enum { LEAST_LINE = 64 }; /* positions on the last axis from which on they are taken line by line */
 
-/* Positions in two parts: those that indices vary over, and slices that follow them, along which no index varies. */
+/* Positions in two parts: those that indices vary over, and slices that follow them, along which no index varies and the
+ * tensor steps. */
 typedef struct PlaceAxes {
     Axes outer; /* operands: tensor, other, indices */
     Axes inner; /* operands: tensor, other */

@@ -355,6 +355,18 @@ typedef struct Svd {
     int *integers;
 } Svd;
 
+/* Of a matrix with an infinite element gesdd may never find the values. */
+static bool are_finite(DType compute, const void *elements, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const Pair pair = read_pair(compute, elements, i);
+        if (!isfinite(pair.real) || !isfinite(pair.imaginary)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void fill_identity(DType compute, void *elements, int64_t order)
 {
     const double one = 1;
@@ -413,7 +425,10 @@ static KernelStatus svd_in(const Batch *batch, const View *matrices, Svd *svd)
 {
     const int64_t rows = svd->m, columns = svd->n;
     load_columns(svd->compute, &matrices[0], svd->a, rows);
-    int length = 0, info = svd->count > 0 ? decompose_singular(svd, NULL, &length) : 0;
+    int length = 0, info = !are_finite(svd->compute, svd->a, rows * columns);
+    if (info == 0 && svd->count > 0) {
+        info = decompose_singular(svd, NULL, &length);
+    }
     if (svd->count == 0) {
         fill_identity(svd->compute, svd->u, svd->u_columns);
         fill_identity(svd->compute, svd->vh, svd->v_columns);

@@ -463,6 +463,9 @@ KernelStatus us_normalize_backward(const View *views, const void *attributes)
                   work.norm.activated || work.norm.factor != 1 ? 0 : 1 << IN_X | 1 << BACKWARD_DY | 1 << BACKWARD_FIRST);
     work.loops = us_normal_loops(work.tensors.dtype);
     const int64_t count = work.norm.parameter_count;
+    if (count == 0) { /* lines of no elements: nothing has any */
+        return KERNEL_OK;
+    }
     choose_ranges(&work);
     const size_t sums = us_scratch_round(2 * (size_t)(count * (work.ranges + 1)) * sizeof(double));
     char *cursor = us_scratch_take(sums + 2 * us_scratch_round((size_t)count * sizeof(float))), *block = cursor;

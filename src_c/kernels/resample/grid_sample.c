@@ -295,8 +295,10 @@ static KernelStatus run(Sampler *sampler, bool forward)
     sampler->plane = sampler->points = 1;
     for (int axis = 0; axis < AXES; axis++) {
         sampler->size[axis] = sampler->x.shape[2 + axis];
-        sampler->plane *= sampler->size[axis];
-        sampler->points *= sampler->y.shape[2 + axis];
+        if (__builtin_mul_overflow(sampler->plane, sampler->size[axis], &sampler->plane) ||
+            __builtin_mul_overflow(sampler->points, sampler->y.shape[2 + axis], &sampler->points)) {
+            return KERNEL_NO_MEMORY; /* of images without channels */
+        }
     }
     sampler->axes = (int32_t)sampler->grid.shape[4];
     sampler->groups = (sampler->x.shape[1] + CHANNELS - 1) / CHANNELS;

@@ -139,7 +139,8 @@ static KernelStatus route(Routing *routing, const View *views)
 KernelStatus us_route_tokens(const View *views, const void *attributes)
 {
     Routing routing = {.call = attributes, .count = us_view_elements(&views[1])};
-    routing.rows = us_shape_elements(routing.call->row_axes, views[2].shape);
+    /* Rows without a column cost no memory, and may be more than a number of bytes can count. */
+    routing.rows = us_view_is_empty(&views[2]) ? 0 : us_shape_elements(routing.call->row_axes, views[2].shape);
     void *block = take_numbers(&routing);
     const KernelStatus status = block ? route(&routing, views) : KERNEL_NO_MEMORY;
     us_scratch_give_back(block);

@@ -122,20 +122,27 @@ static void run_piece(void *context, int64_t piece)
 
 KernelStatus us_median(const View *views, const void *attributes)
 {
-    Work work = {.views = views, .median = attributes, .lines = 1, .elements = 1};
+    Work work = {.views = views, .median = attributes};
     const int count = 1 + work.median->outputs;
     const View *input = &views[0];
+    int64_t sizes[2][VIEW_RANK_LIMIT]; /* of the kept axes, of the reduced ones */
     for (int32_t axis = 0; axis < input->rank; axis++) {
         const bool is_reduced = (work.median->axes >> axis & 1) != 0;
         int64_t strides[VIEWS];
         for (int k = 0; k < count; k++) {
             strides[k] = views[k].strides[axis];
         }
-        *(is_reduced ? &work.elements : &work.lines) *= input->shape[axis];
+        sizes[is_reduced][axis] = input->shape[axis];
+        sizes[!is_reduced][axis] = 1;
         us_axes_append(is_reduced ? &work.reduced : &work.kept, input->shape[axis], strides, is_reduced ? 1 : count);
     }
     us_axes_complete(&work.kept, count);
     us_axes_complete(&work.reduced, 1);
+    work.lines = us_shape_elements(input->rank, sizes[0]);
+    work.elements = us_shape_elements(input->rank, sizes[1]);
+    if (work.lines == 0) {
+        return KERNEL_OK;
+    }
     work.rule = us_key_rule(input->dtype, false);
     work.lines_per_piece = PIECE_ELEMENTS / (work.elements + 1) + 1;
     us_parallel((work.lines + work.lines_per_piece - 1) / work.lines_per_piece, run_piece, &work);
