@@ -529,6 +529,16 @@ def unpacked_signs(shape, rows):
 
 
 @shape_function
+def squared(shape):
+    return (*shape, shape[-1])
+
+
+@shape_function
+def of_square(shape):
+    return tuple(shape[:-1])
+
+
+@shape_function
 def text_loss(reduction, target):
     return target if reduction == "none" else (1,)
 
