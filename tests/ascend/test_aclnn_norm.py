@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, fault, refusal, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, refusal, rounded, steps_apart, tensor, unpacked
 
 KINDS = ["F32", "F16", "BF16"]
 # Half a unit of the type, for one rounding of the result, and what float32 loses before it.
@@ -400,3 +400,125 @@ def test_an_operator_of_another_product():
     for name in legal:
         assert refused(**{name: None}) == (161001, f"{name}/null")
     assert refused(None) == (161001, "dataFormat/null")
+
+
+# ---- norms, quantized -----------------------------------------------------------------------------------------------------
+
+
+def of_rms(x, axes, gamma, beta=0.0):
+    return x / np.sqrt((x * x).mean(axes, keepdims=True) + 1e-6) * gamma + beta
+
+
+def levels(v, scale, zero, divides, limits=(-128, 127)):
+    return np.clip(v / scale + zero if divides else v * scale + zero, *limits)
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+@pytest.mark.parametrize("shape, dims", [((3, 5, 7), 1), ((2, 3, 4), 2), ((4, 1500), 1), ((5,), 1), ((0, 4), 1)], ids=str)
+def test_rms_norm_of_sums_in_two_types_and_quantized(kind, shape, dims):
+    axes, normal = tuple(range(-dims, 0)), shape[-dims:]
+    x1, x2, gamma, beta = drawn(shape, 1, kind, 1), drawn(shape, 2, kind), drawn(normal, 3, kind, 1), drawn(normal, 4, kind)
+    x = x1 + x2
+    of_scales, of_zeros = ("F32", "I32") if kind == "F16" else ("BF16", "BF16")
+    scales = [rounded(np.abs(drawn(normal, seed)) * 0.02 + 0.02, of_scales) for seed in (5, 6)]
+    zeros = [np.rint(drawn(normal, seed, spread=9)) for seed in (7, 8)]
+    v = of_rms(x, axes, gamma)
+    for layout in LAYOUTS:
+        put = lambda x, kind=kind: tensor(x, kind, layout)
+        given = {"x1": put(x1), "x2": put(x2), "gamma": put(gamma), "epsilon": 1e-6}
+        rstd_shape = (*shape[:-dims], *[1] * dims)
+        wide, y, rstd, sums = call("AddRmsNormCast", y1Out=empty(shape, "F32", layout), y2Out=empty(shape, kind, layout),
+                                   rstdOut=empty(rstd_shape), xOut=empty(shape, kind, layout), **given)  # fmt: skip
+        np.testing.assert_array_equal(wide, y)
+        for own, expected, of in ((y, v, kind), (rstd, 1 / np.sqrt((x * x).mean(axes, keepdims=True) + 1e-6), "F32"), (sums, x, kind)):
+            near(own, expected, of, 16)
+        given |= {"scales1": put(scales[0], of_scales), "axis": -1}
+        outputs = lambda: {"y1Out": empty(shape, "I8", layout), "y2Out": empty(shape, "I8"), "xOut": empty(shape, kind, layout)}
+        for shifts, divides in itertools.product((True, False), repeat=2):
+            z = zeros if shifts else [0, 0]
+            more = {"scales2Optional": put(scales[1], of_scales), "divMode": divides,
+                    **{f"zeroPoints{i + 1}Optional": put(zeros[i], of_zeros) if shifts else None for i in range(2)}}  # fmt: skip
+            *ys, sums = call("AddRmsNormQuant", **given, **more, **outputs())
+            near(sums, x, kind, 16)
+            for own, scale, zero in zip(ys, scales, z):
+                steps_apart(own, levels(v, scale, zero, divides))
+            for with_beta, with_plain in itertools.product((True, False), (True, False) if divides else (False,)):
+                found = call("AddRmsNormQuantV2", betaOptional=put(beta) if with_beta else None, **given, **more, **outputs(),
+                             rmsNormOut=empty(shape, kind, layout) if with_plain else None)  # fmt: skip
+                for own, scale, zero in zip(found, scales, z):
+                    steps_apart(own, levels(v + (beta if with_beta else 0), scale, zero, divides))
+                near(found[2], x, kind, 16)
+                if with_plain:
+                    near(found[3], v, kind, 16)
+    y1, pattern, _ = call("AddRmsNormQuant", **given, scales2Optional=None, zeroPoints1Optional=None, zeroPoints2Optional=None,
+                          divMode=True, y1Out=empty(shape, "I8"), y2Out=empty((3,), "I8"), xOut=empty(shape, kind))  # fmt: skip
+    steps_apart(y1, levels(v, scales[0], 0, True))
+    np.testing.assert_array_equal(pattern, empty((3,), "I8").values())
+
+
+def check_rows(found, v, step, highest):
+    """Numbers and scales of rows that found their own scale."""
+    expected = np.abs(v).max(-1, initial=0) / highest
+    np.testing.assert_allclose(np.ravel(step), np.ravel(expected), rtol=1e-5)
+    steps_apart(found, v / np.where(expected == 0, 1, expected)[..., None])
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+@pytest.mark.parametrize("shape", [(3, 5, 8), (4, 1500), (2, 3, 1, 6), (0, 4)], ids=str)
+def test_rms_norm_of_sums_quantized_by_rows(kind, shape):
+    last = shape[-1:]
+    x1, x2, gamma, beta = drawn(shape, 1, kind, 1), drawn(shape, 2, kind), drawn(last, 3, kind, 1), drawn(last, 4, kind)
+    smooth = [rounded(np.abs(drawn(last, seed)) + 0.5, kind) for seed in (5, 6)]
+    if x1.size:
+        x1[0], x2[0] = 0, 0
+    x = x1 + x2
+    for layout in LAYOUTS:
+        put = lambda x: tensor(x, kind, layout)
+        given = {"x1": put(x1), "x2": put(x2), "gamma": put(gamma), "epsilon": 1e-6}
+        rows = lambda: {"xOut": empty(shape, kind, layout), "scale1Out": empty(shape[:-1], layout=layout), "scale2Out": empty((*shape[:-1], 1))}
+        smooths = lambda a, b: {"smoothScale1Optional": put(smooth[0]) if a else None, "smoothScale2Optional": put(smooth[1]) if b else None}
+        v = of_rms(x, -1, gamma)
+        for a, b in ((True, True), (True, False), (False, False)):
+            flat = (int(np.prod(shape[:-1])), shape[-1])
+            y1, y2, sums, step1, step2 = call("AddRmsNormDynamicQuant", **given, **smooths(a, b), **rows(), y1Out=empty(flat, "I8", layout),
+                                              y2Out=empty(flat, "I8"))  # fmt: skip
+            near(sums, x, kind, 16)
+            check_rows(y1.reshape(shape), v * smooth[0] if a else v, step1, 127)
+            if b:
+                check_rows(y2.reshape(shape), v * smooth[1], step2, 127)
+            else:
+                np.testing.assert_array_equal(y2, empty(flat, "I8").values())
+                np.testing.assert_array_equal(step2, empty((*shape[:-1], 1)).values())
+        forms = [(None, True, True), (None, True, False), ([True, True], False, True), ([True, True], False, False),
+                 ([True, False], True, False), ([False, True], False, False)]  # fmt: skip
+        for (mask, a, b), with_beta, of_y in itertools.product(forms, (True, False), ("I8", "I4")):
+            asked = mask or [True, a and b]
+            make = lambda of: empty(of, "I8") if of_y == "I8" else empty_packed(of, "I4")
+            y = [make(shape if ask else (2,)) for ask in asked]
+            _, _, sums, *steps = call("AddRmsNormDynamicQuantV2", **given, **smooths(a, b), **rows(), outputMask=mask,
+                                      betaOptional=put(beta) if with_beta else None, y1Out=y[0], y2Out=y[1])  # fmt: skip
+            near(sums, x, kind, 16)
+            for ask, own, given_smooth, factor, step in zip(asked, y, (a, b), smooth, steps):
+                if not ask:
+                    assert own.bytes() == make((2,)).bytes()
+                    continue
+                w = (v + (beta if with_beta else 0)) * (factor if given_smooth else 1)
+                check_rows(own.values() if of_y == "I8" else unpacked(own, shape), w, step, 127 if of_y == "I8" else 7)
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+@pytest.mark.parametrize("shape", [(3, 5, 8), (4, 1500), (6,), (0, 4)], ids=str)
+def test_rms_norm_quantized(kind, shape):
+    last = shape[-1]
+    x, gamma, beta = drawn(shape, 1, kind, 1), drawn(last, 2, kind, 1), drawn(last, 3, kind)
+    v = of_rms(x, -1, gamma, beta)
+    for layout, line in itertools.product(LAYOUTS, ((last,), (1, last))):
+        for scale, zero, of_y in ((0.0625, -3, "I8"), (0.75, 2, "I4"), (-0.5, 0, "I4")):
+            y = empty(shape, "I8", layout) if of_y == "I8" else empty_packed(shape, "I4")
+            call("RmsNormQuant", x=tensor(x, kind, layout), gamma=tensor(gamma.reshape(line), kind, layout), beta=tensor(beta.reshape(line), kind),
+                 scale=tensor([scale], kind), offset=tensor([zero], "I8"), epsilon=1e-6, y=y)  # fmt: skip
+            own = y.values() if of_y == "I8" else unpacked(y, shape)
+            steps_apart(own, levels(v, scale, zero, True, (-128, 127) if of_y == "I8" else (-8, 7)))
+    nothing = {"gamma": tensor([1.0], kind), "beta": tensor([0.0], kind), "offset": tensor([5], "I8"), "epsilon": 1e-6}
+    for x, scale in ((np.nan, 1.0), (1.0, np.nan)):
+        assert call("RmsNormQuant", x=tensor([x], kind), scale=tensor([scale], kind), y=empty((1,), "I8"), **nothing) == [0]

@@ -2,7 +2,7 @@
 #ifndef ASCEND_OPAPI_NORM_H
 #define ASCEND_OPAPI_NORM_H
 
-#include "ascend/opapi/families.h"
+#include "ascend/opapi/packed_integers.h"
 #include "ascend/opapi/shapes.h"
 
 /* Whether an output mask asks for its output number `at`. */
@@ -29,6 +29,23 @@ typedef struct LayerNorm {
     bool root_mean_square, scale_from_one;
 } LayerNorm;
 aclnnStatus op_layer_norm(OpCall *op, const LayerNorm *norm);
+/* y, and a copy of what it holds in another type. */
+aclnnStatus op_layer_norm_twice(OpCall *op, const LayerNorm *norm, const Operand *copy);
+
+/* What becomes of the norm where it is asked for: integers, by given scales and zero points, or by rows that find their own
+ * scale, `step`. */
+typedef struct QuantizedOutput {
+    bool asked;
+    const Operand *scale, *zero, *y, *step;
+} QuantizedOutput;
+typedef struct LayerNormQuantized {
+    LayerNorm norm; /* its y: without the offset; neither mean nor inverse */
+    bool by_rows, divides;
+    QuantizedOutput outputs[2];
+} LayerNormQuantized;
+/* Whether output number `at` is asked for: without a mask the first, and the second with both smooth scales. */
+bool op_quantized_asked(BoolArguments mask, int64_t at, const Operand *smooth1, const Operand *smooth2);
+aclnnStatus op_layer_norm_quantized(OpCall *op, const LayerNormQuantized *norm);
 
 typedef struct LayerNormBackward {
     const Operand *dy, *x, *added, *passed, *scale, *mean, *inverse, *first, *second, *scale_gradient, *offset_gradient;
