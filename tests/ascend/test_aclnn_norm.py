@@ -180,6 +180,18 @@ def test_batch_norm(kind, of_parameters, shape):
             runningMean=tensor(mean0, of_parameters), runningVar=tensor(var0, of_parameters), saveMean=tensor(mean.ravel()),
             saveInvstd=tensor(rstd.ravel()), training=training, eps=1e-5, outputMask=[True] * 3,
             gradInput=empty(shape, kind, layout), gradWeight=empty((c,)), gradBias=empty((c,), layout=layout))  # fmt: skip
+        if kind == of_parameters:
+            fast = call(
+                "FastBatchNormBackward", gradOut=tensor(dy, kind, layout), input=tensor(x, kind), weight=tensor(weight, kind),
+                runningMean=tensor(mean0, kind), runningVar=tensor(var0, kind), saveMean=tensor(mean.ravel(), kind),
+                saveInvstd=tensor(rstd.ravel(), kind), training=training, eps=1e-5, outputMask=[True] * 3, version=int(training),
+                gradInput=empty(shape, kind, layout), gradWeight=empty((c,), kind), gradBias=empty((c,), kind, layout))  # fmt: skip
+            own = tuple(rounded(v, kind).reshape(along) for v in (mean, rstd))
+            own_u = (x - own[0]) * own[1] if training else (x - mean0.reshape(along)) / np.sqrt(var0.reshape(along) + 1e-5)
+            own_dx = unit_gradient(dy * w, own_u, own[1], rest) if training else dy * w / np.sqrt(var0.reshape(along) + 1e-5)
+            near(fast[0], own_dx, kind, 32, parts=dy * w * own[1])
+            near(fast[1], (dy * own_u).sum(rest), kind, 64)
+            near(fast[2], dy.sum(rest), kind, 16)
         if training:
             near(dx, unit_gradient(dy * w, u, rstd, rest), kind, 16, parts=dy * w * rstd)
             near(dweight, (dy * u).sum(rest), "F32", 16)
@@ -283,6 +295,9 @@ def test_group_norms_with_activation(kind):
                        out=empty(shape, kind, layout), **statistics)  # fmt: skip
         near(out, swish(v, 1), kind, 16)
         for activates in (True, False):
+            own, *_ = call("GroupNormSiluV2", self=put(x), gamma=put(gamma), beta=tensor(beta), group=groups, eps=1e-5,
+                           activateSilu=activates, out=empty(shape, kind, layout), **statistics)  # fmt: skip
+            near(own, swish(v, 1) if activates else v, kind, 16)
             out, *_ = call("GroupNormSwish", x=put(x), gamma=put(gamma), beta=put(beta), numGroups=groups, dataFormatOptional="NCHW",
                            eps=1e-5, activateSwish=activates, swishScale=0.7, yOut=empty(shape, kind, layout), **statistics)  # fmt: skip
             near(out, swish(v, 0.7) if activates else v, kind, 16)
@@ -522,3 +537,72 @@ def test_rms_norm_quantized(kind, shape):
     nothing = {"gamma": tensor([1.0], kind), "beta": tensor([0.0], kind), "offset": tensor([5], "I8"), "epsilon": 1e-6}
     for x, scale in ((np.nan, 1.0), (1.0, np.nan)):
         assert call("RmsNormQuant", x=tensor([x], kind), scale=tensor([scale], kind), y=empty((1,), "I8"), **nothing) == [0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(3, 5, 8), (4, 1500), (6,), (0, 4)], ids=str)
+def test_layer_norm_of_sums_quantized(kind, shape):
+    last = shape[-1]
+    x1, x2, bias = (drawn(shape, seed, kind, 1) for seed in (1, 2, 3))
+    gamma, beta = drawn((1, last), 4, kind, 1), drawn((1, last), 5, kind)
+    for layout, biased, shifts in itertools.product(LAYOUTS, (True, False), (True, False)):
+        put = lambda x: tensor(x, kind, layout)
+        scale, zero = 12.5, -3.0 if shifts else 0.0
+        *found, left, result, step1, step2 = call(
+            "AddLayerNormQuantV2", x1=put(x1), x2=put(x2), gamma=put(gamma), beta=put(beta), biasOptional=put(bias) if biased else None,
+            scales1Optional=tensor([scale], kind), scales2Optional=None, zeroPoints1Optional=tensor([zero], kind) if shifts else None,
+            zeroPoints2Optional=None, quantMode="static", epsilon=1e-5, additionalOutput=False, divMode=False,
+            y1Out=empty(shape, "I8", layout), y2Out=empty((2,), "I8"), xOut=empty(shape, kind), layernormRes=empty(shape, kind, layout),
+            outScales1Out=empty((2,)), outScales2Out=empty((2,)))  # fmt: skip
+        y = unit(x1 + x2 + (bias if biased else 0), -1, 1e-5)[0] * gamma + beta
+        y = y.reshape(shape)
+        near(result, y, kind, 32)
+        steps_apart(found[0], levels(y, scale, zero, False))
+        for own, blank in ((found[1], empty((2,), "I8")), (left, empty(shape, kind)), (step1, empty((2,))), (step2, empty((2,)))):
+            np.testing.assert_array_equal(own, blank.values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape, dims", [((3, 5, 7), 1), ((2, 3, 4), 2), ((4, 1500), 1), ((6,), 1)], ids=str)
+def test_gradient_of_layer_norm_of_sums(kind, shape, dims):
+    torch = pytest.importorskip("torch")
+    axes, normal = tuple(range(-dims, 0)), shape[-dims:]
+    x1, x2, dy, passed = (drawn(shape, seed, kind, 1) for seed in (1, 2, 3, 4))
+    gamma = drawn(normal, 5, kind, 1)
+    u, mean, rstd = unit(x1 + x2, axes, 1e-5)
+    own, weight, shift = torch.tensor(x1 + x2, requires_grad=True), torch.tensor(gamma, requires_grad=True), torch.zeros(normal, dtype=torch.float64, requires_grad=True)
+    torch.nn.functional.layer_norm(own, normal, weight, shift, eps=1e-5).backward(torch.tensor(dy))
+    for layout, more in itertools.product(LAYOUTS, (True, False)):
+        put = lambda x: tensor(x, kind, layout)
+        dx, dgamma, dbeta = call(
+            "AddLayerNormGrad", dy=put(dy), x1=put(x1), x2=put(x2), rstd=tensor(rstd), mean=tensor(mean), gamma=put(gamma),
+            dsumOptional=put(passed) if more else None, dxOut=empty(shape, kind, layout), dgammaOut=empty(normal, "F32", layout),
+            dbetaOut=empty(normal))  # fmt: skip
+        near(dx, own.grad.numpy() + (passed if more else 0), kind, 32, parts=dy * gamma * rstd)
+        near(dgamma, weight.grad.numpy(), "F32", 32)
+        near(dbeta, shift.grad.numpy(), "F32", 16)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(3, 5, 8), (4, 1500), (2, 3, 2, 6), (0, 2, 4)], ids=str)
+def test_adaptive_layer_norm(kind, shape):
+    samples, last = shape[:-2], shape[-1]
+    x = drawn(shape, 1, kind, 2)
+    scale, shift = drawn((*samples, 1, last), 2, kind), drawn((*samples, 1, last), 3, kind)
+    weight, bias = drawn(last, 4, kind, 1), drawn(last, 5, kind)
+    u, mean, rstd = unit(x, -1, 1e-5)
+    for layout, (weighted, biased) in itertools.product(LAYOUTS, [(True, True), (True, False), (False, True), (False, False)]):
+        put = lambda x: tensor(x, kind, layout)
+        given = {"x": put(x), "scale": put(scale), "shift": put(shift.reshape(*samples, last)), "epsilon": 1e-5}
+        v = (u * weight if weighted else u) + (bias if biased else 0)
+        expected = v * (1 + scale) + shift
+        optional = lambda of: {"weightOptional": tensor(weight, of) if weighted else None, "biasOptional": tensor(bias, of) if biased else None}
+        out = call("AdaLayerNorm", **given, **optional(kind), out=empty(shape, kind, layout))
+        near(out, expected, kind, 32, parts=v * (1 + np.abs(scale)))
+        again, means, rstds = call("AdaLayerNormV2", **given, **optional("F32"), out=empty(shape, kind, layout),
+                                   meanOutOptional=empty(mean.shape, kind), rstdOutOptional=empty(mean.shape, kind, layout))  # fmt: skip
+        np.testing.assert_array_equal(again, out)
+        near(means, mean, kind)
+        near(rstds, rstd, kind)
+    again = call("AdaLayerNormV2", **given, **optional("F32"), out=empty(shape, kind), meanOutOptional=None, rstdOutOptional=None)
+    np.testing.assert_array_equal(again, out)

@@ -686,6 +686,7 @@ ORACLE = {
     "addr": Oracle(addr, 6),
     "addcdiv": Oracle(addcdiv, 11),
     "lerp": Oracle(lerp, 4),
+    "modulate": Oracle(lambda x, y, z: (x * (1 + y) + z, np.abs(x) * (1 + np.abs(y)) + np.abs(z)), 3),
     "abs": Oracle(magnitude, 0),
     "maximum": Oracle(lambda x, y: np.maximum(x, y), 0),
     "minimum": Oracle(lambda x, y: np.minimum(x, y), 0),

@@ -484,6 +484,11 @@ def rows(shape):
 
 
 @shape_function
+def row_ends(shape):
+    return (*shape[:-1], 1)
+
+
+@shape_function
 def channels(shape):
     return (shape[1],)
 

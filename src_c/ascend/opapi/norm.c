@@ -123,7 +123,8 @@ aclnnStatus op_layer_norm_quantized(OpCall *op, const LayerNormQuantized *quanti
     if (op_refused(op) || op_empty(norm->x)) {
         return op_plan_nothing(op);
     }
-    NormalizeAndQuantize attributes = {of_lines(norm), quantized->by_rows, quantized->divides, false};
+    NormalizeAndQuantize attributes = {.norm = of_lines(norm), .by_rows = quantized->by_rows, .divides = quantized->divides,
+                                       .whole = quantized->whole};
     const View bias = spread(norm->x, norm->bias);
     PlannedView views[15] = {reads(norm->x),      reads(norm->added), {norm->bias, VIEW_READ, &bias}, reads(norm->scale),
                              reads(norm->offset), writes(norm->sum),  writes(norm->y)}; /* the rest absent */
@@ -147,6 +148,51 @@ aclnnStatus op_layer_norm_quantized(OpCall *op, const LayerNormQuantized *quanti
         own[3] = writes(output->step);
     }
     return op_plan_views(op, us_normalize_and_quantize, &attributes, sizeof attributes, 15, views);
+}
+
+Shape op_shape_row_ends(OpCall *op, const Operand *x)
+{
+    Shape shape = op_shape(x);
+    if (!op_refused(op)) {
+        shape.sizes[shape.rank - 1] = 1;
+    }
+    return shape;
+}
+
+bool op_is_of_samples(const Operand *x, const Operand *lines)
+{
+    const View *all = &x->view, *view = &lines->view;
+    const int32_t samples = all->rank - 2;
+    bool fits = view->rank == samples + 1 || (view->rank == samples + 2 && view->shape[samples] == 1);
+    for (int32_t d = 0; d < samples && fits; d++) {
+        fits = view->shape[d] == all->shape[d];
+    }
+    return fits && view->shape[view->rank - 1] == all->shape[all->rank - 1];
+}
+
+/* Lines of samples, as wide as x. */
+static View wide_samples(const Operand *x, const Operand *lines)
+{
+    View view = x->view;
+    const int32_t samples = view.rank - 2;
+    view.data = lines->view.data;
+    view.dtype = lines->view.dtype;
+    memcpy(view.strides, lines->view.strides, (size_t)samples * sizeof *view.strides);
+    view.strides[samples] = 0;
+    view.strides[samples + 1] = lines->view.strides[lines->view.rank - 1];
+    return view;
+}
+
+aclnnStatus op_layer_norm_modulated(OpCall *op, const LayerNorm *norm, const Operand *scale, const Operand *shift)
+{
+    if (op_refused(op) || op_empty(norm->x)) {
+        return op_plan_nothing(op);
+    }
+    const Normalize attributes = of_lines(norm);
+    const View scales = wide_samples(norm->x, scale), shifts = wide_samples(norm->x, shift);
+    const PlannedView views[] = {reads(norm->x), reads(norm->scale), reads(norm->offset), {scale, VIEW_READ, &scales},
+                                 {shift, VIEW_READ, &shifts}, writes(norm->y), writes(norm->mean), writes(norm->inverse)};
+    return op_plan_views(op, us_normalize_and_modulate, &attributes, sizeof attributes, 8, views);
 }
 
 aclnnStatus op_layer_norm_backward(OpCall *op, const LayerNormBackward *norm)

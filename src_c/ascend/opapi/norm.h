@@ -39,13 +39,20 @@ typedef struct QuantizedOutput {
     const Operand *scale, *zero, *y, *step;
 } QuantizedOutput;
 typedef struct LayerNormQuantized {
-    LayerNorm norm; /* its y: without the offset; neither mean nor inverse */
-    bool by_rows, divides;
+    LayerNorm norm; /* its y: without the offset, unless it is `whole`; neither mean nor inverse */
+    bool by_rows, divides, whole; /* whole: its y has the offset */
     QuantizedOutput outputs[2];
 } LayerNormQuantized;
 /* Whether output number `at` is asked for: without a mask the first, and the second with both smooth scales. */
 bool op_quantized_asked(BoolArguments mask, int64_t at, const Operand *smooth1, const Operand *smooth2);
 aclnnStatus op_layer_norm_quantized(OpCall *op, const LayerNormQuantized *norm);
+
+/* x's, with a last dimension of size 1. */
+Shape op_shape_row_ends(OpCall *op, const Operand *x);
+/* Whether there is one line of x's last size for every sample, all dimensions of x but the last two: [B…, H] or [B…, 1, H]. */
+bool op_is_of_samples(const Operand *x, const Operand *lines);
+/* y times 1 + scale, plus shift, which are of samples. */
+aclnnStatus op_layer_norm_modulated(OpCall *op, const LayerNorm *norm, const Operand *scale, const Operand *shift);
 
 typedef struct LayerNormBackward {
     const Operand *dy, *x, *added, *passed, *scale, *mean, *inverse, *first, *second, *scale_gradient, *offset_gradient;
