@@ -544,6 +544,11 @@ def of_square(shape):
 
 
 @shape_function
+def overlaps(boxes, others, aligned):
+    return (boxes[0], 1 if aligned else others[0])
+
+
+@shape_function
 def text_loss(reduction, target):
     return target if reduction == "none" else (1,)
 
