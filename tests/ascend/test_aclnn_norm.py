@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, fault, refusal, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, refusal, rounded, steps_apart, tensor, unpacked
 
 KINDS = ["F32", "F16", "BF16"]
 # Half a unit of the type, for one rounding of the result, and what float32 loses before it.
@@ -192,6 +192,18 @@ def test_batch_norm(kind, of_parameters, shape):
             runningMean=tensor(mean0, of_parameters), runningVar=tensor(var0, of_parameters), saveMean=tensor(mean.ravel()),
             saveInvstd=tensor(rstd.ravel()), training=training, eps=1e-5, outputMask=[True] * 3,
             gradInput=empty(shape, kind, layout), gradWeight=empty((c,)), gradBias=empty((c,), layout=layout))  # fmt: skip
+        if kind == of_parameters:
+            fast = call(
+                "FastBatchNormBackward", gradOut=tensor(dy, kind, layout), input=tensor(x, kind), weight=tensor(weight, kind),
+                runningMean=tensor(mean0, kind), runningVar=tensor(var0, kind), saveMean=tensor(mean.ravel(), kind),
+                saveInvstd=tensor(rstd.ravel(), kind), training=training, eps=1e-5, outputMask=[True] * 3, version=int(training),
+                gradInput=empty(shape, kind, layout), gradWeight=empty((c,), kind), gradBias=empty((c,), kind, layout))  # fmt: skip
+            own = tuple(rounded(v, kind).reshape(along) for v in (mean, rstd))
+            own_u = (x - own[0]) * own[1] if training else (x - mean0.reshape(along)) / np.sqrt(var0.reshape(along) + 1e-5)
+            own_dx = unit_gradient(dy * w, own_u, own[1], rest) if training else dy * w / np.sqrt(var0.reshape(along) + 1e-5)
+            near(fast[0], own_dx, kind, 32, parts=dy * w * own[1])
+            near(fast[1], (dy * own_u).sum(rest), kind, 64)
+            near(fast[2], dy.sum(rest), kind, 16)
         if training:
             near(dx, unit_gradient(dy * w, u, rstd, rest), kind, 16, parts=dy * w * rstd)
             near(dweight, (dy * u).sum(rest), "F32", 16)
@@ -295,6 +307,9 @@ def test_group_norms_with_activation(kind):
                        out=empty(shape, kind, layout), **statistics)  # fmt: skip
         near(out, swish(v, 1), kind, 16)
         for activates in (True, False):
+            own, *_ = call("GroupNormSiluV2", self=put(x), gamma=put(gamma), beta=tensor(beta), group=groups, eps=1e-5,
+                           activateSilu=activates, out=empty(shape, kind, layout), **statistics)  # fmt: skip
+            near(own, swish(v, 1) if activates else v, kind, 16)
             out, *_ = call("GroupNormSwish", x=put(x), gamma=put(gamma), beta=put(beta), numGroups=groups, dataFormatOptional="NCHW",
                            eps=1e-5, activateSwish=activates, swishScale=0.7, yOut=empty(shape, kind, layout), **statistics)  # fmt: skip
             near(out, swish(v, 0.7) if activates else v, kind, 16)
@@ -412,3 +427,194 @@ def test_an_operator_of_another_product():
     for name in legal:
         assert refused(**{name: None}) == (161001, f"{name}/null")
     assert refused(None) == (161001, "dataFormat/null")
+
+
+# ---- norms, quantized -----------------------------------------------------------------------------------------------------
+
+
+def of_rms(x, axes, gamma, beta=0.0):
+    return x / np.sqrt((x * x).mean(axes, keepdims=True) + 1e-6) * gamma + beta
+
+
+def levels(v, scale, zero, divides, limits=(-128, 127)):
+    return np.clip(v / scale + zero if divides else v * scale + zero, *limits)
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+@pytest.mark.parametrize("shape, dims", [((3, 5, 7), 1), ((2, 3, 4), 2), ((4, 1500), 1), ((5,), 1), ((0, 4), 1)], ids=str)
+def test_rms_norm_of_sums_in_two_types_and_quantized(kind, shape, dims):
+    axes, normal = tuple(range(-dims, 0)), shape[-dims:]
+    x1, x2, gamma, beta = drawn(shape, 1, kind, 1), drawn(shape, 2, kind), drawn(normal, 3, kind, 1), drawn(normal, 4, kind)
+    x = x1 + x2
+    of_scales, of_zeros = ("F32", "I32") if kind == "F16" else ("BF16", "BF16")
+    scales = [rounded(np.abs(drawn(normal, seed)) * 0.02 + 0.02, of_scales) for seed in (5, 6)]
+    zeros = [np.rint(drawn(normal, seed, spread=9)) for seed in (7, 8)]
+    v = of_rms(x, axes, gamma)
+    for layout in LAYOUTS:
+        put = lambda x, kind=kind: tensor(x, kind, layout)
+        given = {"x1": put(x1), "x2": put(x2), "gamma": put(gamma), "epsilon": 1e-6}
+        rstd_shape = (*shape[:-dims], *[1] * dims)
+        wide, y, rstd, sums = call("AddRmsNormCast", y1Out=empty(shape, "F32", layout), y2Out=empty(shape, kind, layout),
+                                   rstdOut=empty(rstd_shape), xOut=empty(shape, kind, layout), **given)  # fmt: skip
+        np.testing.assert_array_equal(wide, y)
+        for own, expected, of in ((y, v, kind), (rstd, 1 / np.sqrt((x * x).mean(axes, keepdims=True) + 1e-6), "F32"), (sums, x, kind)):
+            near(own, expected, of, 16)
+        given |= {"scales1": put(scales[0], of_scales), "axis": -1}
+        outputs = lambda: {"y1Out": empty(shape, "I8", layout), "y2Out": empty(shape, "I8"), "xOut": empty(shape, kind, layout)}
+        for shifts, divides in itertools.product((True, False), repeat=2):
+            z = zeros if shifts else [0, 0]
+            more = {"scales2Optional": put(scales[1], of_scales), "divMode": divides,
+                    **{f"zeroPoints{i + 1}Optional": put(zeros[i], of_zeros) if shifts else None for i in range(2)}}  # fmt: skip
+            *ys, sums = call("AddRmsNormQuant", **given, **more, **outputs())
+            near(sums, x, kind, 16)
+            for own, scale, zero in zip(ys, scales, z):
+                steps_apart(own, levels(v, scale, zero, divides))
+            for with_beta, with_plain in itertools.product((True, False), (True, False) if divides else (False,)):
+                found = call("AddRmsNormQuantV2", betaOptional=put(beta) if with_beta else None, **given, **more, **outputs(),
+                             rmsNormOut=empty(shape, kind, layout) if with_plain else None)  # fmt: skip
+                for own, scale, zero in zip(found, scales, z):
+                    steps_apart(own, levels(v + (beta if with_beta else 0), scale, zero, divides))
+                near(found[2], x, kind, 16)
+                if with_plain:
+                    near(found[3], v, kind, 16)
+    y1, pattern, _ = call("AddRmsNormQuant", **given, scales2Optional=None, zeroPoints1Optional=None, zeroPoints2Optional=None,
+                          divMode=True, y1Out=empty(shape, "I8"), y2Out=empty((3,), "I8"), xOut=empty(shape, kind))  # fmt: skip
+    steps_apart(y1, levels(v, scales[0], 0, True))
+    np.testing.assert_array_equal(pattern, empty((3,), "I8").values())
+
+
+def check_rows(found, v, step, highest):
+    """Numbers and scales of rows that found their own scale."""
+    expected = np.abs(v).max(-1, initial=0) / highest
+    np.testing.assert_allclose(np.ravel(step), np.ravel(expected), rtol=1e-5)
+    steps_apart(found, v / np.where(expected == 0, 1, expected)[..., None])
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+@pytest.mark.parametrize("shape", [(3, 5, 8), (4, 1500), (2, 3, 1, 6), (0, 4)], ids=str)
+def test_rms_norm_of_sums_quantized_by_rows(kind, shape):
+    last = shape[-1:]
+    x1, x2, gamma, beta = drawn(shape, 1, kind, 1), drawn(shape, 2, kind), drawn(last, 3, kind, 1), drawn(last, 4, kind)
+    smooth = [rounded(np.abs(drawn(last, seed)) + 0.5, kind) for seed in (5, 6)]
+    if x1.size:
+        x1[0], x2[0] = 0, 0
+    x = x1 + x2
+    for layout in LAYOUTS:
+        put = lambda x: tensor(x, kind, layout)
+        given = {"x1": put(x1), "x2": put(x2), "gamma": put(gamma), "epsilon": 1e-6}
+        rows = lambda: {"xOut": empty(shape, kind, layout), "scale1Out": empty(shape[:-1], layout=layout), "scale2Out": empty((*shape[:-1], 1))}
+        smooths = lambda a, b: {"smoothScale1Optional": put(smooth[0]) if a else None, "smoothScale2Optional": put(smooth[1]) if b else None}
+        v = of_rms(x, -1, gamma)
+        for a, b in ((True, True), (True, False), (False, False)):
+            flat = (int(np.prod(shape[:-1])), shape[-1])
+            y1, y2, sums, step1, step2 = call("AddRmsNormDynamicQuant", **given, **smooths(a, b), **rows(), y1Out=empty(flat, "I8", layout),
+                                              y2Out=empty(flat, "I8"))  # fmt: skip
+            near(sums, x, kind, 16)
+            check_rows(y1.reshape(shape), v * smooth[0] if a else v, step1, 127)
+            if b:
+                check_rows(y2.reshape(shape), v * smooth[1], step2, 127)
+            else:
+                np.testing.assert_array_equal(y2, empty(flat, "I8").values())
+                np.testing.assert_array_equal(step2, empty((*shape[:-1], 1)).values())
+        forms = [(None, True, True), (None, True, False), ([True, True], False, True), ([True, True], False, False),
+                 ([True, False], True, False), ([False, True], False, False)]  # fmt: skip
+        for (mask, a, b), with_beta, of_y in itertools.product(forms, (True, False), ("I8", "I4")):
+            asked = mask or [True, a and b]
+            make = lambda of: empty(of, "I8") if of_y == "I8" else empty_packed(of, "I4")
+            y = [make(shape if ask else (2,)) for ask in asked]
+            _, _, sums, *steps = call("AddRmsNormDynamicQuantV2", **given, **smooths(a, b), **rows(), outputMask=mask,
+                                      betaOptional=put(beta) if with_beta else None, y1Out=y[0], y2Out=y[1])  # fmt: skip
+            near(sums, x, kind, 16)
+            for ask, own, given_smooth, factor, step in zip(asked, y, (a, b), smooth, steps):
+                if not ask:
+                    assert own.bytes() == make((2,)).bytes()
+                    continue
+                w = (v + (beta if with_beta else 0)) * (factor if given_smooth else 1)
+                check_rows(own.values() if of_y == "I8" else unpacked(own, shape), w, step, 127 if of_y == "I8" else 7)
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+@pytest.mark.parametrize("shape", [(3, 5, 8), (4, 1500), (6,), (0, 4)], ids=str)
+def test_rms_norm_quantized(kind, shape):
+    last = shape[-1]
+    x, gamma, beta = drawn(shape, 1, kind, 1), drawn(last, 2, kind, 1), drawn(last, 3, kind)
+    v = of_rms(x, -1, gamma, beta)
+    for layout, line in itertools.product(LAYOUTS, ((last,), (1, last))):
+        for scale, zero, of_y in ((0.0625, -3, "I8"), (0.75, 2, "I4"), (-0.5, 0, "I4")):
+            y = empty(shape, "I8", layout) if of_y == "I8" else empty_packed(shape, "I4")
+            call("RmsNormQuant", x=tensor(x, kind, layout), gamma=tensor(gamma.reshape(line), kind, layout), beta=tensor(beta.reshape(line), kind),
+                 scale=tensor([scale], kind), offset=tensor([zero], "I8"), epsilon=1e-6, y=y)  # fmt: skip
+            own = y.values() if of_y == "I8" else unpacked(y, shape)
+            steps_apart(own, levels(v, scale, zero, True, (-128, 127) if of_y == "I8" else (-8, 7)))
+    nothing = {"gamma": tensor([1.0], kind), "beta": tensor([0.0], kind), "offset": tensor([5], "I8"), "epsilon": 1e-6}
+    for x, scale in ((np.nan, 1.0), (1.0, np.nan)):
+        assert call("RmsNormQuant", x=tensor([x], kind), scale=tensor([scale], kind), y=empty((1,), "I8"), **nothing) == [0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(3, 5, 8), (4, 1500), (6,), (0, 4)], ids=str)
+def test_layer_norm_of_sums_quantized(kind, shape):
+    last = shape[-1]
+    x1, x2, bias = (drawn(shape, seed, kind, 1) for seed in (1, 2, 3))
+    gamma, beta = drawn((1, last), 4, kind, 1), drawn((1, last), 5, kind)
+    for layout, biased, shifts in itertools.product(LAYOUTS, (True, False), (True, False)):
+        put = lambda x: tensor(x, kind, layout)
+        scale, zero = 12.5, -3.0 if shifts else 0.0
+        *found, left, result, step1, step2 = call(
+            "AddLayerNormQuantV2", x1=put(x1), x2=put(x2), gamma=put(gamma), beta=put(beta), biasOptional=put(bias) if biased else None,
+            scales1Optional=tensor([scale], kind), scales2Optional=None, zeroPoints1Optional=tensor([zero], kind) if shifts else None,
+            zeroPoints2Optional=None, quantMode="static", epsilon=1e-5, additionalOutput=False, divMode=False,
+            y1Out=empty(shape, "I8", layout), y2Out=empty((2,), "I8"), xOut=empty(shape, kind), layernormRes=empty(shape, kind, layout),
+            outScales1Out=empty((2,)), outScales2Out=empty((2,)))  # fmt: skip
+        y = unit(x1 + x2 + (bias if biased else 0), -1, 1e-5)[0] * gamma + beta
+        y = y.reshape(shape)
+        near(result, y, kind, 32)
+        steps_apart(found[0], levels(y, scale, zero, False))
+        for own, blank in ((found[1], empty((2,), "I8")), (left, empty(shape, kind)), (step1, empty((2,))), (step2, empty((2,)))):
+            np.testing.assert_array_equal(own, blank.values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape, dims", [((3, 5, 7), 1), ((2, 3, 4), 2), ((4, 1500), 1), ((6,), 1)], ids=str)
+def test_gradient_of_layer_norm_of_sums(kind, shape, dims):
+    torch = pytest.importorskip("torch")
+    axes, normal = tuple(range(-dims, 0)), shape[-dims:]
+    x1, x2, dy, passed = (drawn(shape, seed, kind, 1) for seed in (1, 2, 3, 4))
+    gamma = drawn(normal, 5, kind, 1)
+    u, mean, rstd = unit(x1 + x2, axes, 1e-5)
+    own, weight, shift = torch.tensor(x1 + x2, requires_grad=True), torch.tensor(gamma, requires_grad=True), torch.zeros(normal, dtype=torch.float64, requires_grad=True)
+    torch.nn.functional.layer_norm(own, normal, weight, shift, eps=1e-5).backward(torch.tensor(dy))
+    for layout, more in itertools.product(LAYOUTS, (True, False)):
+        put = lambda x: tensor(x, kind, layout)
+        dx, dgamma, dbeta = call(
+            "AddLayerNormGrad", dy=put(dy), x1=put(x1), x2=put(x2), rstd=tensor(rstd), mean=tensor(mean), gamma=put(gamma),
+            dsumOptional=put(passed) if more else None, dxOut=empty(shape, kind, layout), dgammaOut=empty(normal, "F32", layout),
+            dbetaOut=empty(normal))  # fmt: skip
+        near(dx, own.grad.numpy() + (passed if more else 0), kind, 32, parts=dy * gamma * rstd)
+        near(dgamma, weight.grad.numpy(), "F32", 32)
+        near(dbeta, shift.grad.numpy(), "F32", 16)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(3, 5, 8), (4, 1500), (2, 3, 2, 6), (0, 2, 4)], ids=str)
+def test_adaptive_layer_norm(kind, shape):
+    samples, last = shape[:-2], shape[-1]
+    x = drawn(shape, 1, kind, 2)
+    scale, shift = drawn((*samples, 1, last), 2, kind), drawn((*samples, 1, last), 3, kind)
+    weight, bias = drawn(last, 4, kind, 1), drawn(last, 5, kind)
+    u, mean, rstd = unit(x, -1, 1e-5)
+    for layout, (weighted, biased) in itertools.product(LAYOUTS, [(True, True), (True, False), (False, True), (False, False)]):
+        put = lambda x: tensor(x, kind, layout)
+        given = {"x": put(x), "scale": put(scale), "shift": put(shift.reshape(*samples, last)), "epsilon": 1e-5}
+        v = (u * weight if weighted else u) + (bias if biased else 0)
+        expected = v * (1 + scale) + shift
+        optional = lambda of: {"weightOptional": tensor(weight, of) if weighted else None, "biasOptional": tensor(bias, of) if biased else None}
+        out = call("AdaLayerNorm", **given, **optional(kind), out=empty(shape, kind, layout))
+        near(out, expected, kind, 32, parts=v * (1 + np.abs(scale)))
+        again, means, rstds = call("AdaLayerNormV2", **given, **optional("F32"), out=empty(shape, kind, layout),
+                                   meanOutOptional=empty(mean.shape, kind), rstdOutOptional=empty(mean.shape, kind, layout))  # fmt: skip
+        np.testing.assert_array_equal(again, out)
+        near(means, mean, kind)
+        near(rstds, rstd, kind)
+    again = call("AdaLayerNormV2", **given, **optional("F32"), out=empty(shape, kind), meanOutOptional=None, rstdOutOptional=None)
+    np.testing.assert_array_equal(again, out)

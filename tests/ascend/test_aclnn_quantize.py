@@ -7,7 +7,7 @@ import pytest
 
 from understudy import ascend
 
-from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, packed, rounded, tensor, unpacked
+from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, packed, rounded, steps_apart, tensor, unpacked
 
 
 def drawn(shape, seed, kind="F32"):
@@ -149,13 +149,6 @@ def test_parameters_of_64_bits():
     own = call("QuantMatmulV3", x1=tensor(a, "I8"), x2=tensor(b, "I8"), scale=wide, offset=None, bias=None, transposeX1=False,
                transposeX2=False, out=empty((2, 4), "F16"))  # fmt: skip
     np.testing.assert_array_equal(own, a @ b * [0.5, 1, 2, 4])
-
-
-def steps_apart(actual, expected):
-    """float32 may decide otherwise than float64 where a value lies within its roundings of the middle of two integers."""
-    away = np.abs(actual - np.rint(expected))
-    middle = np.abs(np.abs(expected - np.floor(expected)) - 0.5) < 1e-3
-    assert ((away == 0) | ((away == 1) & middle)).all(), (actual[away > 0], expected[away > 0])
 
 
 @pytest.mark.parametrize("kind", ["F16", "BF16"])

@@ -49,6 +49,24 @@ def test_uniform(kind):
     assert uncorrelated(values[:-1], values[1:])
 
 
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_exponential(kind):
+    """1 - exp(-lambda x) is uniform; no number is 0 or infinite; place, seed and offset decide, not the layout."""
+    def draw(rate, seed=SEED, offset=0, layout="row-major"):
+        return call("SimThreadExponential", selfRef=empty((200, 300), kind, layout), count=COUNT, seed=seed, offset=offset, **{"lambda": rate})
+
+    values = draw(1.5)
+    assert values.min() > 0 and np.isfinite(values).all()
+    if kind == "F32":
+        assert_uniform(-np.expm1(-1.5 * values.ravel()), 0, 1)
+        np.testing.assert_allclose(draw(3.0) * 2, values, rtol=2.0**-23)
+        assert uncorrelated(values.ravel()[:-1], values.ravel()[1:])
+        assert uncorrelated(values.ravel(), draw(1.5, seed=SEED + 1).ravel()) and uncorrelated(values.ravel(), draw(1.5, offset=4).ravel())
+    else:
+        np.testing.assert_allclose(values.mean(), 1 / 1.5, rtol=0.02)
+    assert all(np.array_equal(values, draw(1.5, layout=layout)) for layout in LAYOUTS)
+
+
 def test_seed_and_offset_select_the_numbers():
     def draw(seed, offset, layout="row-major"):
         return call("InplaceUniform", **{"from": 0.0, "to": 1.0}, selfRef=empty((100, 30), "F32", layout), seed=seed, offset=offset)

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pytest
 
 from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
 from tests.ascend.test_aclnn_index import fault
@@ -80,6 +81,23 @@ def test_chunk_cat():
         expected = np.concatenate(expected, 1)
         found = call("ChunkCat", tensors=[tensor(value, kind, layout) for value in values], dim=0, numChunks=chunks,
                      out=empty(expected.shape, out, layout))  # fmt: skip
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_gradients_of_windows():
+    """Windows that overlap, that touch, that leave gaps and a rest; both axes that the page allows, and PyTorch."""
+    torch = pytest.importorskip("torch")
+    forms = [((8, 2), 0, 3, 2), ((2, 3, 9), 2, 2, 2), ((7,), 0, 2, 3), ((5, 6), 1, 6, 1), ((2, 40, 30), 1, 5, 1), ((3, 0, 2), 2, 1, 1)]
+    for (shape, dim, size, step), (kind, layout) in itertools.product(forms, zip(["F32", "F16", "BF16"], LAYOUTS)):
+        count = (shape[dim] - size) // step + 1
+        slopes = drawn((*shape[:dim], count, *shape[dim + 1 :], size), kind)
+        expected = np.zeros(shape)
+        for t, k in itertools.product(range(count), range(size)):
+            np.moveaxis(expected, dim, 0)[t * step + k] += np.moveaxis(slopes[..., k], dim, 0)[t]
+        own = torch.ops.aten.unfold_backward(torch.tensor(slopes, dtype=torch.float64), list(shape), dim, size, step)
+        np.testing.assert_array_equal(expected, own.numpy())
+        found = call("UnfoldGrad", gradOut=tensor(slopes, kind, layout), inputSizes=list(shape), dim=dim, size=size, step=step,
+                     gradIn=empty(shape, kind, layout))  # fmt: skip
         np.testing.assert_array_equal(found, expected)
 
 

@@ -60,6 +60,13 @@ def difference_of_products(x, y, z, w):
     return x * y - z * w, np.abs(x * y) + np.abs(z * w)
 
 
+def box_overlap(left, low, right, high, left2, low2, right2, high2, margin, of_second):
+    width = np.maximum(np.minimum(right, right2) - np.maximum(left, left2), 0)
+    shared = width * np.maximum(np.minimum(high, high2) - np.maximum(low, low2), 0)
+    first, second = (right - left + margin) * (high - low + margin), (right2 - left2 + margin) * (high2 - low2 + margin)
+    return shared / (second if np.all(of_second) else first + second - shared)
+
+
 def join(real, imaginary):
     result = np.empty(np.broadcast(real, imaginary).shape, np.complex128)
     result.real, result.imag = real, imaginary
@@ -686,6 +693,8 @@ ORACLE = {
     "addr": Oracle(addr, 6),
     "addcdiv": Oracle(addcdiv, 11),
     "lerp": Oracle(lerp, 4),
+    "modulate": Oracle(lambda x, y, z: (x * (1 + y) + z, np.abs(x) * (1 + np.abs(y)) + np.abs(z)), 3),
+    "box_overlap": Oracle(box_overlap, 20, numbers=(0.25, 0), domains=((-4, 0), (-4, 0), (0.5, 4), (0.5, 4)) * 2),
     "abs": Oracle(magnitude, 0),
     "maximum": Oracle(lambda x, y: np.maximum(x, y), 0),
     "minimum": Oracle(lambda x, y: np.minimum(x, y), 0),

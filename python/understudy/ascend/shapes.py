@@ -484,6 +484,11 @@ def rows(shape):
 
 
 @shape_function
+def row_ends(shape):
+    return (*shape[:-1], 1)
+
+
+@shape_function
 def channels(shape):
     return (shape[1],)
 
@@ -526,6 +531,21 @@ def packed_signs(shape, rows):
 @shape_function
 def unpacked_signs(shape, rows):
     return (rows, shape[0] * 8 // rows)
+
+
+@shape_function
+def squared(shape):
+    return (*shape, shape[-1])
+
+
+@shape_function
+def of_square(shape):
+    return tuple(shape[:-1])
+
+
+@shape_function
+def overlaps(boxes, others, aligned):
+    return (boxes[0], 1 if aligned else others[0])
 
 
 @shape_function

@@ -4,7 +4,7 @@
 #include "kernels/map/formulas.h"
 #include "kernels/norm/batch_norm.h"
 #include "kernels/norm/gather_statistics.h"
-#include "kernels/norm/normalize.h"
+#include "kernels/norm/normalized.h"
 #include "kernels/norm/renorm.h"
 
 bool op_masked(BoolArguments mask, int64_t at)
@@ -73,23 +73,126 @@ static PlannedView writes(const Operand *operand)
     return (PlannedView){operand, VIEW_WRITE, NULL};
 }
 
-aclnnStatus op_layer_norm(OpCall *op, const LayerNorm *norm)
+static Normalize of_lines(const LayerNorm *norm)
+{
+    const int64_t line = op_trailing_elements(norm->x, norm->dims);
+    return (Normalize){.line = line, .parameter_run = 1, .parameter_count = line, .epsilon = norm->epsilon,
+                       .factor = norm->factor, .centred = !norm->root_mean_square, .scale_from_one = norm->scale_from_one};
+}
+
+/* As wide as x, if it is given. */
+static View spread(const Operand *x, const Operand *operand)
+{
+    return operand != NULL && op_given(operand) ? us_view_broadcast(&operand->view, x->view.rank, x->view.shape)
+                                                : us_view_absent();
+}
+
+/* With a copy where there is one. */
+static aclnnStatus plan_layer_norm(OpCall *op, const LayerNorm *norm, const Operand *copy)
 {
     if (op_refused(op) || op_empty(norm->x)) {
         return op_plan_nothing(op);
     }
-    const int64_t line = op_trailing_elements(norm->x, norm->dims);
-    const Normalize attributes = {.line = line, .parameter_run = 1, .parameter_count = line, .epsilon = norm->epsilon,
-                                  .factor = norm->factor, .centred = !norm->root_mean_square,
-                                  .scale_from_one = norm->scale_from_one};
-    View bias = us_view_absent();
-    if (norm->bias != NULL && op_given(norm->bias)) {
-        bias = us_view_broadcast(&norm->bias->view, norm->x->view.rank, norm->x->view.shape);
-    }
+    const Normalize attributes = of_lines(norm);
+    const View bias = spread(norm->x, norm->bias);
     const PlannedView views[] = {reads(norm->x),     reads(norm->added),  {norm->bias, VIEW_READ, &bias},
                                  reads(norm->scale), reads(norm->offset), writes(norm->sum),
-                                 writes(norm->y),    writes(norm->mean),  writes(norm->inverse)};
-    return op_plan_views(op, us_normalize, &attributes, sizeof attributes, 9, views);
+                                 writes(norm->y),    writes(norm->mean),  writes(norm->inverse), writes(copy)};
+    return op_plan_views(op, copy == NULL ? us_normalize : us_normalize_and_copy, &attributes, sizeof attributes,
+                         copy == NULL ? 9 : 10, views);
+}
+
+aclnnStatus op_layer_norm(OpCall *op, const LayerNorm *norm)
+{
+    return plan_layer_norm(op, norm, NULL);
+}
+
+aclnnStatus op_layer_norm_twice(OpCall *op, const LayerNorm *norm, const Operand *copy)
+{
+    return plan_layer_norm(op, norm, copy);
+}
+
+bool op_quantized_asked(BoolArguments mask, int64_t at, const Operand *smooth1, const Operand *smooth2)
+{
+    return mask.given ? op_masked(mask, at) : at == 0 || (op_given(smooth1) && op_given(smooth2));
+}
+
+aclnnStatus op_layer_norm_quantized(OpCall *op, const LayerNormQuantized *quantized)
+{
+    const LayerNorm *norm = &quantized->norm;
+    if (op_refused(op) || op_empty(norm->x)) {
+        return op_plan_nothing(op);
+    }
+    NormalizeAndQuantize attributes = {.norm = of_lines(norm), .by_rows = quantized->by_rows, .divides = quantized->divides,
+                                       .whole = quantized->whole};
+    const View bias = spread(norm->x, norm->bias);
+    PlannedView views[15] = {reads(norm->x),      reads(norm->added), {norm->bias, VIEW_READ, &bias}, reads(norm->scale),
+                             reads(norm->offset), writes(norm->sum),  writes(norm->y)}; /* the rest absent */
+    View scales[2], zeros[2];
+    Integers to[2];
+    for (int i = 0; i < 2; i++) {
+        const QuantizedOutput *output = &quantized->outputs[i];
+        PlannedView *own = views + 7 + 4 * i;
+        to[i] = output->y != NULL ? op_integers_of(output->y) : (Integers){us_view_absent(), NOT_PACKED, true};
+        own[2] = (PlannedView){output->y, VIEW_WRITE, &to[i].view};
+        if (!output->asked) {
+            to[i].view.rank = 1; /* nothing of it */
+            to[i].view.shape[0] = 0;
+            continue;
+        }
+        scales[i] = spread(norm->x, output->scale);
+        zeros[i] = spread(norm->x, output->zero);
+        attributes.packed = to[i].axis != NOT_PACKED;
+        own[0] = (PlannedView){output->scale, VIEW_READ, quantized->by_rows ? NULL : &scales[i]};
+        own[1] = (PlannedView){output->zero, VIEW_READ, &zeros[i]};
+        own[3] = writes(output->step);
+    }
+    return op_plan_views(op, us_normalize_and_quantize, &attributes, sizeof attributes, 15, views);
+}
+
+Shape op_shape_row_ends(OpCall *op, const Operand *x)
+{
+    Shape shape = op_shape(x);
+    if (!op_refused(op)) {
+        shape.sizes[shape.rank - 1] = 1;
+    }
+    return shape;
+}
+
+bool op_is_of_samples(const Operand *x, const Operand *lines)
+{
+    const View *all = &x->view, *view = &lines->view;
+    const int32_t samples = all->rank - 2;
+    bool fits = view->rank == samples + 1 || (view->rank == samples + 2 && view->shape[samples] == 1);
+    for (int32_t d = 0; d < samples && fits; d++) {
+        fits = view->shape[d] == all->shape[d];
+    }
+    return fits && view->shape[view->rank - 1] == all->shape[all->rank - 1];
+}
+
+/* Lines of samples, as wide as x. */
+static View wide_samples(const Operand *x, const Operand *lines)
+{
+    View view = x->view;
+    const int32_t samples = view.rank - 2;
+    view.data = lines->view.data;
+    view.dtype = lines->view.dtype;
+    memcpy(view.strides, lines->view.strides, (size_t)samples * sizeof *view.strides);
+    view.strides[samples] = 0;
+    view.strides[samples + 1] = lines->view.strides[lines->view.rank - 1];
+    return view;
+}
+
+aclnnStatus op_layer_norm_modulated(OpCall *op, const LayerNorm *norm, const Operand *scale, const Operand *shift)
+{
+    if (op_refused(op) || op_empty(norm->x)) {
+        return op_plan_nothing(op);
+    }
+    const Normalize attributes = of_lines(norm);
+    const View scales = wide_samples(norm->x, scale), shifts = wide_samples(norm->x, shift);
+    const PlannedView views[] = {reads(norm->x), reads(norm->scale), reads(norm->offset), {scale, VIEW_READ, &scales},
+                                 {shift, VIEW_READ, &shifts}, writes(norm->y), writes(norm->mean), writes(norm->inverse)};
+    return op_plan_views(op, us_normalize_and_modulate, &attributes, sizeof attributes, 8, views);
 }
 
 aclnnStatus op_layer_norm_backward(OpCall *op, const LayerNormBackward *norm)

@@ -2,7 +2,7 @@
 #ifndef ASCEND_OPAPI_NORM_H
 #define ASCEND_OPAPI_NORM_H
 
-#include "ascend/opapi/families.h"
+#include "ascend/opapi/packed_integers.h"
 #include "ascend/opapi/shapes.h"
 
 /* Whether an output mask asks for its output number `at`. */
@@ -29,6 +29,30 @@ typedef struct LayerNorm {
     bool root_mean_square, scale_from_one;
 } LayerNorm;
 aclnnStatus op_layer_norm(OpCall *op, const LayerNorm *norm);
+/* y, and a copy of what it holds in another type. */
+aclnnStatus op_layer_norm_twice(OpCall *op, const LayerNorm *norm, const Operand *copy);
+
+/* What becomes of the norm where it is asked for: integers, by given scales and zero points, or by rows that find their own
+ * scale, `step`. */
+typedef struct QuantizedOutput {
+    bool asked;
+    const Operand *scale, *zero, *y, *step;
+} QuantizedOutput;
+typedef struct LayerNormQuantized {
+    LayerNorm norm; /* its y: without the offset, unless it is `whole`; neither mean nor inverse */
+    bool by_rows, divides, whole; /* whole: its y has the offset */
+    QuantizedOutput outputs[2];
+} LayerNormQuantized;
+/* Whether output number `at` is asked for: without a mask the first, and the second with both smooth scales. */
+bool op_quantized_asked(BoolArguments mask, int64_t at, const Operand *smooth1, const Operand *smooth2);
+aclnnStatus op_layer_norm_quantized(OpCall *op, const LayerNormQuantized *norm);
+
+/* x's, with a last dimension of size 1. */
+Shape op_shape_row_ends(OpCall *op, const Operand *x);
+/* Whether there is one line of x's last size for every sample, all dimensions of x but the last two: [B…, H] or [B…, 1, H]. */
+bool op_is_of_samples(const Operand *x, const Operand *lines);
+/* y times 1 + scale, plus shift, which are of samples. */
+aclnnStatus op_layer_norm_modulated(OpCall *op, const LayerNorm *norm, const Operand *scale, const Operand *shift);
 
 typedef struct LayerNormBackward {
     const Operand *dy, *x, *added, *passed, *scale, *mean, *inverse, *first, *second, *scale_gradient, *offset_gradient;

@@ -34,6 +34,12 @@ aclnnStatus op_uniform(OpCall *op, RandomStream stream, const Operand *seed, con
     return plan_draws(op, &draws, seed, offset, NOTHING, NULL, out);
 }
 
+aclnnStatus op_exponential(OpCall *op, RandomStream stream, double rate, const Operand *out)
+{
+    const Draws draws = {.distribution = DRAW_EXPONENTIAL, .stream = stream, .a = rate};
+    return plan_draws(op, &draws, NULL, NULL, NOTHING, NULL, out);
+}
+
 aclnnStatus op_bernoulli(OpCall *op, RandomStream stream, double probability, const Operand *each, const Operand *out)
 {
     const Draws draws = {.distribution = DRAW_BERNOULLI, .stream = stream, .a = probability};

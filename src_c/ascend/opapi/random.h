@@ -13,6 +13,7 @@ aclnnStatus op_normal(OpCall *op, RandomStream stream, const Operand *seed, cons
                       const Operand *deviation, double mean_number, double deviation_number, const Operand *out);
 aclnnStatus op_uniform(OpCall *op, RandomStream stream, const Operand *seed, const Operand *offset, double from,
                        double to, const Operand *out);
+aclnnStatus op_exponential(OpCall *op, RandomStream stream, double rate, const Operand *out);
 /* each: probabilities by row-major position, or NULL. */
 aclnnStatus op_bernoulli(OpCall *op, RandomStream stream, double probability, const Operand *each, const Operand *out);
 aclnnStatus op_random_integers(OpCall *op, RandomStream stream, const Operand *seed, const Operand *offset, int64_t from,

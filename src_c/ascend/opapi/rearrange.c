@@ -4,6 +4,7 @@
 #include "kernels/move/chunk_cat.h"
 #include "kernels/move/move.h"
 #include "kernels/move/repeat_each.h"
+#include "kernels/move/windows.h"
 
 /* An axis as two, the second of `inner` elements. */
 static View split_axis(View view, int32_t axis, int64_t inner)
@@ -140,4 +141,34 @@ aclnnStatus op_chunk_cat(OpCall *op, Operands tensors, const Operand *out)
     }
     const ChunkCat attributes = {tensors.count};
     return op_plan_operands(op, us_chunk_cat, &attributes, sizeof attributes, tensors, OPERANDS(out));
+}
+
+/* ---- windows ---- */
+
+int64_t op_int_at(IntArguments array, int64_t at)
+{
+    return at >= 0 && at < array.count ? array.values[at] : 0;
+}
+
+bool op_windows_fit(aclDataType dtype, bool last, int64_t size, int64_t step)
+{
+    const bool wide = dtype == ACL_FLOAT;
+    const int64_t limit = last ? (wide ? 49088 : 32720) : wide ? 88 : 72;
+    return size <= limit && step <= limit;
+}
+
+void require_windows(OpCall *op, const Operand *windows, IntArguments sizes, int64_t dim, int64_t size)
+{
+    bool fits = op_refused(op) || windows->view.shape[windows->view.rank - 1] == size;
+    for (int64_t d = 0; d < sizes.count && fits && !op_refused(op); d++) {
+        fits = d == dim || windows->view.shape[d] == sizes.values[d];
+    }
+    op_require(op, fits, windows->name, "shape", op->invalid, "%s is %s, whose other dimensions do not fit", windows->name,
+               op_shape_text(op, windows));
+}
+
+aclnnStatus op_add_windows(OpCall *op, const Operand *windows, int64_t dim, int64_t step, const Operand *out)
+{
+    const AddWindows how = {(int32_t)dim, step};
+    return op_plan_operands(op, us_add_windows, &how, sizeof how, OPERANDS(windows), OPERANDS(out));
 }

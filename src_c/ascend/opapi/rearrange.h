@@ -1,8 +1,8 @@
-/* Elements in another order, slices as often as a tensor says, and powers in sequence. */
+/* Elements in another order, slices as often as a tensor says, powers in sequence, and windows added up. */
 #ifndef ASCEND_OPAPI_REARRANGE_H
 #define ASCEND_OPAPI_REARRANGE_H
 
-#include "ascend/opapi/families.h"
+#include "ascend/opapi/shapes.h"
 
 /* Channels, the second axis, seen as [groups, channels / groups], transposed. */
 aclnnStatus op_channel_shuffle(OpCall *op, const Operand *self, int64_t groups, const Operand *out);
@@ -30,5 +30,13 @@ aclnnStatus op_logspace(OpCall *op, const ScalarArgument *start, const ScalarArg
 /* [chunks, elements of a chunk of every tensor]: the first dimension is cut into chunks, the last of them filled up. */
 Shape op_shape_chunks(OpCall *op, Operands tensors, int64_t chunks);
 aclnnStatus op_chunk_cat(OpCall *op, Operands tensors, const Operand *out);
+
+/* An entry of the array; 0 where there is none. */
+int64_t op_int_at(IntArguments array, int64_t at);
+/* Whether the vendor's windows of this type may be so large and so far apart, along the last axis or another. */
+bool op_windows_fit(aclDataType dtype, bool last, int64_t size, int64_t step);
+/* All dimensions of the windows but `dim` (shape). */
+void require_windows(OpCall *op, const Operand *windows, IntArguments sizes, int64_t dim, int64_t size);
+aclnnStatus op_add_windows(OpCall *op, const Operand *windows, int64_t dim, int64_t step, const Operand *out);
 
 #endif

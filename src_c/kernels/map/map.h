@@ -67,6 +67,14 @@ typedef struct MapListCall {
 
 KernelStatus us_map(const View *views, const void *attributes /* MapCall or MapListCall */);
 
+/* A formula with one output, in float32; of numbers it has none but the factor 1 of an addition. */
+static inline KernelStatus us_map_floats(const MapFormula *formula, int32_t inputs, const View *views)
+{
+    const MapCall call = {.formula = formula, .compute = DTYPE_FLOAT32, .result = DTYPE_FLOAT32, .inputs = inputs,
+                          .outputs = 1, .items = 1, .numbers = {{1, 0, 1}}};
+    return us_map(views, &call);
+}
+
 bool us_map_has_lane(const MapFormula *formula, DType compute);
 
 #endif

@@ -7,13 +7,6 @@
 
 enum { A, B, SMOOTH, OFFSET, ENDS, Y, SCALE };
 
-static KernelStatus map(const MapFormula *formula, int32_t inputs, const View *views)
-{
-    const MapCall call = {.formula = formula, .compute = DTYPE_FLOAT32, .result = DTYPE_FLOAT32, .inputs = inputs,
-                          .outputs = 1, .items = 1, .numbers = {{1, 0, 1}}}; /* a + 1 * b */
-    return us_map(views, &call);
-}
-
 /* Lines begin … end-1 of [rows, size]. */
 static View lines_of(const View *rows, int64_t begin, int64_t end)
 {
@@ -26,10 +19,10 @@ static View lines_of(const View *rows, int64_t begin, int64_t end)
 static KernelStatus smooth_group(const View *views, const View *lines, int64_t group)
 {
     const View smooth = lines_of(&views[SMOOTH], group, group + 1);
-    KernelStatus status = map(&us_map_mul, 2, (const View[]){*lines, smooth, *lines});
+    KernelStatus status = us_map_floats(&us_map_mul, 2, (const View[]){*lines, smooth, *lines});
     if (status == KERNEL_OK && !us_view_is_absent(&views[OFFSET])) {
         const View offset = lines_of(&views[OFFSET], group, group + 1);
-        status = map(&us_map_add, 2, (const View[]){*lines, offset, *lines});
+        status = us_map_floats(&us_map_add, 2, (const View[]){*lines, offset, *lines});
     }
     return status;
 }
@@ -70,7 +63,7 @@ KernelStatus us_quantize_gated(const View *views, const void *attributes)
     const int64_t size = y->shape[y->rank - 1];
     const View gated = us_view_contiguous(space, DTYPE_FLOAT32, y->rank, y->shape);
     const View rows = us_view_contiguous(space, DTYPE_FLOAT32, 2, (const int64_t[]){elements / size, size});
-    KernelStatus status = map(&us_map_swiglu, 2, (const View[]){views[A], views[B], gated});
+    KernelStatus status = us_map_floats(&us_map_swiglu, 2, (const View[]){views[A], views[B], gated});
     status = status != KERNEL_OK ? status : smooth_rows(views, &rows);
     if (status == KERNEL_OK && how->fixed) {
         const View alone = us_view_contiguous((void *)&one, DTYPE_FLOAT32, 0, NULL);

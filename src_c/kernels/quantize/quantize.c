@@ -43,6 +43,13 @@ static void scale_all(float *y, const float *scale, int64_t count, bool twice)
     }
 }
 
+static void divide_all(float *y, const float *scale, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        y[i] /= scale[i];
+    }
+}
+
 static void add_all(float *y, const float *offset, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -81,7 +88,11 @@ static void convert_tile(const Elements *work, int64_t begin, int64_t count)
     if (shifts && work->back) {
         add_all(y, offset, count);
     }
-    scale_all(y, scale, count, work->how->twice);
+    if (work->how->divides && !work->back) {
+        divide_all(y, scale, count);
+    } else {
+        scale_all(y, scale, count, work->how->twice);
+    }
     if (shifts && !work->back) {
         add_all(y, offset, count);
     }

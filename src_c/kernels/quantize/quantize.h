@@ -6,14 +6,15 @@
 
 typedef enum Rounding { ROUND_EVEN, ROUND_UP, ROUND_TO_ZERO, ROUND_DOWN } Rounding;
 
-/* y = rounded(x * scale + offset), the scale twice if asked. Views of one shape: x, scale, offset?, y. Packed integers
- * are those of nibbles.h: their view has a byte for two neighbours along the last axis. */
+/* y = rounded(x * scale + offset), the scale twice if asked, or rounded(x / scale + offset). Views of one shape: x, scale,
+ * offset?, y. Packed integers are those of nibbles.h: their view has a byte for two neighbours along the last axis. */
 typedef struct Quantize {
     Rounding rounding;
-    bool twice, packed;
+    bool twice, packed, divides;
 } Quantize;
 Kernel us_quantize;
-/* y = (x + offset) * scale, the scale twice if asked. The same views, x may be packed; `rounding` has no meaning. */
+/* y = (x + offset) * scale, the scale twice if asked. The same views, x may be packed; `rounding` and `divides` have
+ * no meaning. */
 Kernel us_dequantize;
 
 /* Row by row, along the last axis; v = x * smooth. Symmetric: scale = max |v| / 127, y = round(v / scale), ties to

@@ -192,6 +192,14 @@ static void draw_normal(const Work *work, const uint32_t *words, int64_t begin, 
     }
 }
 
+/* -ln(u) / rate of u between 0 and 1, both excluded: odd multiples of 2^-24. */
+static void exponential_floats(double rate, const uint32_t *words, float *values)
+{
+    for (int i = 0; i < WORDS; i++) {
+        values[i] = (float)((double)-log_float(((float)(int32_t)(words[i] >> 9) + 0.5f) * 0x1p-23f) / rate);
+    }
+}
+
 static void draw_bernoulli(const Work *work, const uint32_t *words, int64_t begin, int64_t count, float *values)
 {
     const View *each = &work->views[FIRST];
@@ -225,6 +233,9 @@ static void draw_tile(const Work *work, int64_t tile)
     case DRAW_TRUNCATED_NORMAL:
         truncated_floats(words, (void *)values);
         place_floats(work, begin, count, (void *)values);
+        break;
+    case DRAW_EXPONENTIAL:
+        exponential_floats(work->draws.a, words, (void *)values);
         break;
     case DRAW_BERNOULLI:
         draw_bernoulli(work, words, begin, count, (void *)values);
@@ -269,10 +280,8 @@ static double below(double limit, DType given)
 static Lane lane_of(Distribution distribution, DType dtype)
 {
     const bool is_wide = dtype == DTYPE_FLOAT64 || !us_dtype_is_float(dtype);
-    return distribution == DRAW_INTEGER     ? LANE_INT64
-           : distribution == DRAW_BERNOULLI || distribution == DRAW_TRUNCATED_NORMAL ? LANE_FLOAT
-           : is_wide                        ? LANE_DOUBLE
-                                            : LANE_FLOAT;
+    const bool is_narrow = distribution == DRAW_BERNOULLI || distribution == DRAW_TRUNCATED_NORMAL || distribution == DRAW_EXPONENTIAL;
+    return distribution == DRAW_INTEGER ? LANE_INT64 : is_wide && !is_narrow ? LANE_DOUBLE : LANE_FLOAT;
 }
 
 KernelStatus us_draws(const View *views, const void *attributes)

@@ -9,6 +9,7 @@ typedef enum Distribution {
     DRAW_UNIFORM,   /* of [a, b); a where b is not above it. For integers the real number is truncated. */
     DRAW_NORMAL,    /* mean a, standard deviation b */
     DRAW_TRUNCATED_NORMAL, /* the same, but within two standard deviations; computed in float32 */
+    DRAW_EXPONENTIAL, /* rate a; computed in float32 */
     DRAW_BERNOULLI, /* 1 with probability a, else 0 */
     DRAW_INTEGER    /* from … from + range - 1; range 0 stands for 2^64 */
 } Distribution;

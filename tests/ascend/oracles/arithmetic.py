@@ -99,7 +99,7 @@ def bitwise_not(self):
     return ~self
 
 
-@oracle("LeftShift", ranges={"shiftBits": (0, 3)})
+@oracle("LeftShift", "LeftShifts", ranges={"shiftBits": (0, 3)}, attributes={"shiftBits": 3})
 def left_shift(self, shiftBits):
     return self << shiftBits
 
