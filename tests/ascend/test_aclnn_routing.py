@@ -33,6 +33,71 @@ def kept_of(count, limit):
     return len(range(count)[:limit]) if limit else count
 
 
+def gated(x, bias, k, kept, groups, pairs, renorm, norm, factor, eps):
+    """Weights, experts and scores in float64; numbers are chosen so that none of the compared ones are near each other."""
+    if norm == 0:
+        scores = np.exp(x - x.max(1, keepdims=True))
+        scores /= scores.sum(1, keepdims=True)
+    else:
+        scores = 1 / (1 + np.exp(-x)) if norm == 1 else np.sqrt(np.log1p(np.exp(x)))
+    values = (scores + bias).reshape(len(x), groups, -1)
+    best = -np.sort(-values, -1)
+    worth = best[..., :2].sum(-1) if pairs else best[..., 0]
+    order = np.argsort(-worth, -1, kind="stable")[:, :kept]
+    masked = np.full_like(values, -np.inf)
+    np.put_along_axis(masked, order[..., None], np.take_along_axis(values, order[..., None], 1), 1)
+    masked = masked.reshape(x.shape)
+    for compared, count in ((worth, kept + 1), (masked, k + 1)):
+        largest = -np.sort(-compared, -1)[:, :count]
+        assert np.all(largest[:, :-1] - largest[:, 1:] > 1e-6 * np.abs(largest[:, :-1]))
+    chosen = np.argsort(-masked, -1, kind="stable")[:, :k]
+    weights = np.take_along_axis(scores, chosen, 1)
+    if norm or renorm:
+        weights = weights / (weights.sum(1, keepdims=True) + eps)
+    return weights * factor, chosen, scores
+
+
+# rows, experts, k, kGroup, groupCount
+GATES = [(2, 8, 3, 2, 4), (70, 256, 8, 4, 8), (5, 6, 4, 1, 1), (3, 500, 9, 1, 1), (2, 2048, 2048, 1, 1), (4, 10, 5, 5, 5), (1, 2, 1, 1, 1)]
+
+
+@pytest.mark.parametrize("norm, renorm", [(0, 0), (0, 1), (1, 0), (2, 0)])
+def test_gate(norm, renorm):
+    for number, (rows, experts, k, kept, groups) in enumerate(GATES):
+        for kind, layout, pairs in zip(KINDS, np.roll(LAYOUTS, number), (True, False, True)):
+            random = np.random.default_rng(number)
+            steps = [random.permutation(experts) for _ in range(rows)]  # bfloat16 holds 256 steps from -1 to 3
+            kind = kind if experts <= 256 else "F32"
+            x = rounded(np.array(steps) * (4.0 / experts) - 1, kind)
+            bias = rounded(random.normal(0, 1, experts), kind) if number % 2 else None
+            expected, chosen, scores = gated(x, 0 if bias is None else bias, k, kept, groups, pairs, renorm, norm, 1.5, 1e-3)
+            own = call("MoeGatingTopK", x=tensor(x, kind, layout), biasOptional=None if bias is None else tensor(bias, kind, layout), k=k, kGroup=kept,
+                       groupCount=groups, groupSelectMode=int(pairs), renorm=renorm, normType=norm, outFlag=True, routedScalingFactor=1.5, eps=1e-3,
+                       yOut=empty((rows, k), kind, layout), expertIdxOut=empty((rows, k), "I32", layout), outOut=empty((rows, experts), "F32", layout))  # fmt: skip
+            np.testing.assert_array_equal(own[1], chosen)
+            np.testing.assert_allclose(own[2], scores, rtol=8 * 2.0**-24)
+            np.testing.assert_allclose(own[0], expected, rtol=16 * 2.0**-24 + 1.01 * ROUNDING[kind], atol=2.0**-25 if kind == "F16" else 0)
+
+
+def gate_of(x, bias, k, groups=1, kept=1, flag=True):
+    scores = empty(x.shape)
+    weights, chosen, _ = call(
+        "MoeGatingTopK", x=tensor(x), biasOptional=None if bias is None else tensor(bias), k=k, kGroup=kept, groupCount=groups, groupSelectMode=0, renorm=0,
+        normType=1, outFlag=flag, routedScalingFactor=1, eps=0, yOut=empty((len(x), k)), expertIdxOut=empty((len(x), k), "I32"), outOut=scores)  # fmt: skip
+    return weights, chosen, scores.values()
+
+
+def test_gate_of_equal_and_unusual_scores():
+    """The lower number first; the bias chooses and does not weigh; NaN is the largest, as torch.topk has it; no scores unless asked for."""
+    weights, chosen, scores = gate_of(np.zeros((1, 6)), [0, 1, 0, 1, 1, 0], 4)
+    assert chosen.tolist() == [[1, 3, 4, 0]] and np.all(weights == 0.25) and np.all(scores == 0.5)
+    assert gate_of(np.zeros((1, 6)), None, 2, groups=3)[1].tolist() == [[0, 1]]
+    assert gate_of(np.array([[1, np.nan, 9, 2.0]]), None, 2)[1].tolist() == [[1, 2]]
+    assert gate_of(np.array([[1, 2, 9, np.nan]]), None, 2, groups=2)[1].tolist() == [[3, 2]]
+    assert gate_of(np.zeros((1, 4)), [-np.inf] * 4, 2, groups=2)[1].tolist() == [[0, 1]]
+    np.testing.assert_array_equal(gate_of(np.zeros((1, 6)), None, 4, flag=False)[2], empty((1, 6)).values())
+
+
 # tokens, their numbers, how many experts, numOutTokens
 PERMUTED = [((3, 4), (3, 2), 5, 0), ((7, 33), (7, 3), 4, 10), ((5, 2, 3), (5,), 2, -2), ((2, 3), (2, 2), 9, -9), ((1, 600), (1, 40), 3, 99),
             ((0, 4), (0, 2), 3, 0), ((4, 0), (4, 2), 3, 0), ((4, 3), (4, 0), 3, 0), ((90, 5), (90, 8), 16777215, 0)]  # fmt: skip

@@ -1,6 +1,24 @@
 #include "ascend/opapi/routing.h"
 
-#include "kernels/routing/routing.h"
+/* ---- which experts ---- */
+
+int64_t op_padded_experts(int64_t experts, int64_t groups)
+{
+    return (experts / groups + 31) / 32 * 32 * groups;
+}
+
+aclnnStatus op_gate_tokens(OpCall *op, const Operand *x, const Operand *bias, const GateTokens *how, const Operand *weights,
+                           const Operand *chosen, bool wants_scores, const Operand *scores)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {bias, VIEW_READ, NULL}, {weights, VIEW_WRITE, NULL},
+                                 {chosen, VIEW_WRITE, NULL},
+                                 wants_scores ? (PlannedView){scores, VIEW_WRITE, NULL} : (PlannedView){NULL, VIEW_READ, &absent}};
+    return op_plan_views(op, us_gate_tokens, how, sizeof *how, sizeof views / sizeof *views, views);
+}
 
 /* ---- to the experts ---- */
 

@@ -3,6 +3,13 @@
 #define ASCEND_OPAPI_ROUTING_H
 
 #include "ascend/opapi/families.h"
+#include "kernels/routing/routing.h"
+
+/* How many experts groups of so many take where each is padded to a multiple of 32. */
+int64_t op_padded_experts(int64_t experts, int64_t groups);
+/* `scores` is written where it is wanted. */
+aclnnStatus op_gate_tokens(OpCall *op, const Operand *x, const Operand *bias, const GateTokens *how, const Operand *weights,
+                           const Operand *chosen, bool wants_scores, const Operand *scores);
 
 /* Expert numbers, and how many of them each token has. */
 int64_t op_choices(const Operand *experts);

@@ -5,6 +5,23 @@
 
 #include "kernels/kernels.h"
 
+/* Which experts a token goes to, and with which weights. scores = norm(x) row by row; of scores + bias the kept_groups best
+ * groups of neighbours (by their largest value, or the sum of their two largest: by_pairs), and of these the choices
+ * largest, in descending order, the first of equal ones first; NaN is above all others.
+ * weights = scores of these, with `divides` over (their sum + eps), times factor. norm and scores + bias are float32, the
+ * rest double, rounded once.
+ * views: x [rows, experts], at most US_GATE_EXPERTS of them; bias [experts] or absent; weights and chosen (int32) [rows,
+ * choices]; scores (as x) or absent. */
+enum { US_GATE_EXPERTS = 2048 };
+typedef enum GateNorm { GATE_SOFTMAX, GATE_SIGMOID, GATE_SQRT_SOFTPLUS } GateNorm;
+typedef struct GateTokens {
+    int64_t choices, groups, kept_groups;
+    GateNorm norm;
+    bool by_pairs, divides;
+    double factor, eps;
+} GateTokens;
+Kernel us_gate_tokens;
+
 /* Expert numbers, of all tokens in row-major order, are sorted, stable. Number f, of token f / choices, gets a place:
  * where it stands in this order, or, with a capacity, where it stands among those of its expert, from expert * capacity
  * on; -1 where that expert has no room. Row `place` of `routed` is the token; rows that none has are 0, and places that
