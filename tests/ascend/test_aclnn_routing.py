@@ -136,6 +136,94 @@ def test_unpermute():
             np.testing.assert_array_equal(own, tokens[places])
 
 
+def map_of(tokens, experts, choices, seed, full):
+    """Each token has `choices` experts, or, where it is not full, up to so many."""
+    random = np.random.default_rng(seed)
+    marks = np.zeros((tokens, experts), bool)
+    for row in marks:
+        row[random.permutation(experts)[: choices if full else random.integers(0, choices + 1)]] = True
+    return marks
+
+
+def pairs_of(marks, choices):
+    """The token and expert of each row, by experts, and the places of each token's rows."""
+    experts, tokens = np.nonzero(marks.T)
+    places = np.full((len(marks), choices), -1)
+    for token, row in enumerate(places):
+        rows = np.flatnonzero(tokens == token)
+        row[: len(rows)] = rows
+    return tokens, experts, places.ravel()
+
+
+def blocks_by_map(marks, capacity):
+    order = np.argsort(~marks.T, axis=1, kind="stable")[:, :capacity]
+    return order.ravel(), np.repeat(np.arange(marks.shape[1]), capacity), order.ravel()
+
+
+# tokens, experts, width, topK or capacity
+MAPS = [(3, 2, 4, 2), (20, 6, 600, 3), (1, 5, 3, 5), (9, 1, 7, 1), (40, 64, 5, 8)]
+
+
+@pytest.mark.parametrize("blocks, full", [(False, True), (False, False), (True, False)])
+def test_permute_by_map_and_its_gradient(blocks, full):
+    """The gradient is that of the linear map from tokens and probs to their rows, written down as a matrix."""
+    for number, (count, experts, width, each) in enumerate(MAPS):
+        each = min(each, count) if blocks else each
+        for kind, gate, layout, form in zip(KINDS, ("F32", "F16", "F32"), np.roll(LAYOUTS, number), ("B", "I8", "B")):
+            marks = map_of(count, experts, min(each, experts), number, full)
+            tokens, gates = drawn((count, width), number, kind), drawn((count, experts), number + 1, gate)
+            rows = each * (experts if blocks else count)
+            who, whose, places = blocks_by_map(marks, each) if blocks else pairs_of(marks, each)
+            routed, routed_gates = np.zeros((rows, width)), np.zeros(rows)
+            routed[: len(who)], routed_gates[: len(who)] = tokens[who], gates[who, whose]
+            put = lambda values, k=kind: tensor(values, k, layout)
+            own = call("MoeTokenPermuteWithRoutingMap", tokens=put(tokens), routingMap=put(marks, form), probsOptional=put(gates, gate),
+                       numOutTokens=rows, dropAndPad=blocks, permuteTokensOut=empty((rows, width), kind, layout),
+                       permuteProbsOutOptional=empty((rows,), gate, layout), sortedIndicesOut=empty((rows,), "I32", layout))  # fmt: skip
+            for one, wanted in zip(own, (routed, routed_gates, places)):
+                np.testing.assert_array_equal(one, wanted)
+            alone = call("MoeTokenPermuteWithRoutingMap", tokens=put(tokens), routingMap=put(marks, form), probsOptional=None, numOutTokens=rows,
+                         dropAndPad=blocks, permuteTokensOut=empty((rows, width), kind), permuteProbsOutOptional=None, sortedIndicesOut=empty((rows,), "I32"))  # fmt: skip
+            np.testing.assert_array_equal(alone[0], routed)
+
+            slopes, gate_slopes = drawn((rows, width), number + 2, kind), drawn((rows,), number + 3, gate)
+            goes = np.zeros((rows, count))
+            goes[np.arange(len(who)), who] = 1
+            by_gates = np.zeros((count, experts))
+            by_gates[who, whose] = gate_slopes[: len(who)]
+            arguments = dict(permutedTokenOutputGrad=put(slopes), sortedIndices=put(places, "I32"), numExperts=experts, tokensNum=count, dropAndPad=blocks)
+            own = call("MoeTokenPermuteWithRoutingMapGrad", **arguments, permutedProbsOutputGradOptional=put(gate_slopes, gate),
+                       routingMapOptional=None if blocks else put(marks, form), tokensGradOut=empty((count, width), kind, layout),
+                       probsGradOutOptional=empty((count, experts), gate, layout))  # fmt: skip
+            near(own[0], goes.T @ slopes, kind, np.abs(slopes).max() * goes.sum(0))
+            np.testing.assert_array_equal(own[1], by_gates)
+            alone = call("MoeTokenPermuteWithRoutingMapGrad", **arguments, permutedProbsOutputGradOptional=None, routingMapOptional=None,
+                         tokensGradOut=empty((count, width), kind), probsGradOutOptional=None)  # fmt: skip
+            np.testing.assert_array_equal(alone, own[0])
+
+
+def test_maps_that_do_not_fit_are_faults():
+    def routed(marks, limit, rows):
+        return fault("MoeTokenPermuteWithRoutingMap", tensor(np.ones((2, 3))), tensor(marks, "I8"), None, limit, False, empty((rows, 3)), None, empty((rows,), "I32"))
+
+    assert "token 1 has more than 1 experts" in routed([[0, 1], [1, 1]], 3, 2)
+
+    def gradients(places, blocks=False):
+        return fault("MoeTokenPermuteWithRoutingMapGrad", tensor(np.ones((2, 3))), tensor(np.ones(2)), tensor(places, "I32"), tensor([[1, 1], [1, 0]], "I8"),
+                     2, 2, blocks, empty((2, 3)), empty((2, 2)))  # fmt: skip
+
+    assert "the map marks more than 2 pairs" in gradients([0, 1])
+    assert "place 1 of 2 is 2, which is not in -1 … 1" in gradients([0, 2])
+    assert "place 0 of 2 is -1, which is not in 0 … 1" in gradients([-1, 1], blocks=True)
+
+
+def test_no_rows():
+    for blocks in (False, True):
+        rows, order = call("MoeTokenPermuteWithRoutingMap", tokens=tensor(np.ones((2, 3))), routingMap=tensor([[1, 1], [0, 1]], "I8"), probsOptional=None,
+                           numOutTokens=1, dropAndPad=blocks, permuteTokensOut=empty((0, 3)), permuteProbsOutOptional=None, sortedIndicesOut=empty((0,), "I32"))  # fmt: skip
+        assert rows.size == order.size == 0
+
+
 def initial(x, experts, kind, layout="row-major", active=0, capacity=0, limit=0, flag=0, before=False):
     count = experts.size
     shape = (limit, capacity, x.shape[1]) if capacity else (min(active or count, count), x.shape[1])

@@ -400,6 +400,17 @@ def combined_tokens(tokens, places, scale=None):
 
 
 @shape_function
+def mapped_places(routing_map, limit, blocks):
+    count = routing_map[1 if blocks else 0]
+    return (limit // count * count if count else 0,)
+
+
+@shape_function
+def mapped_tokens(tokens, routing_map, limit, blocks):
+    return (*mapped_places(routing_map, limit, blocks), tokens[1])
+
+
+@shape_function
 def heads_of(qkv, heads):
     return (qkv[0], heads, qkv[1], qkv[2] // 3 // heads)
 

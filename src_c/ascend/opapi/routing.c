@@ -83,6 +83,63 @@ aclnnStatus op_route_tokens(OpCall *op, const TokenRoute *route)
                             OPERANDS(route->routed, route->places, route->counts));
 }
 
+RouteByMap op_map_route(const Operand *map, int64_t limit, bool blocks)
+{
+    const int64_t count = op_size(map, blocks ? 1 : 0), each = count > 0 ? limit / count : 0;
+    return (RouteByMap){.choices = blocks ? 0 : each, .capacity = blocks ? each : 0};
+}
+
+static int64_t mapped_rows(const Operand *map, int64_t limit, bool blocks)
+{
+    const RouteByMap route = op_map_route(map, limit, blocks);
+    return route.choices * op_size(map, 0) + route.capacity * op_size(map, 1);
+}
+
+Shape op_shape_mapped_places(OpCall *op, const Operand *map, int64_t limit, bool blocks)
+{
+    const int64_t rows = op_refused(op) ? 0 : mapped_rows(map, limit, blocks);
+    return op_shape_of(1, &rows);
+}
+
+Shape op_shape_mapped_tokens(OpCall *op, const Operand *tokens, const Operand *map, int64_t limit, bool blocks)
+{
+    if (op_refused(op)) {
+        return (Shape){0};
+    }
+    return op_shape_of(2, (const int64_t[]){mapped_rows(map, limit, blocks), op_size(tokens, 1)});
+}
+
+/* A view of what is only there together with another operand. */
+static PlannedView written_with(const Operand *operand, const Operand *other, const View *absent)
+{
+    return op_given(other) ? (PlannedView){operand, VIEW_WRITE, NULL} : (PlannedView){NULL, VIEW_READ, absent};
+}
+
+aclnnStatus op_route_by_map(OpCall *op, const Operand *tokens, const Operand *map, const Operand *gates, RouteByMap how,
+                            const Operand *routed, const Operand *routed_gates, const Operand *places)
+{
+    if (op_refused(op) || op_empty(places)) {
+        return op_plan_nothing(op);
+    }
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{tokens, VIEW_READ, NULL},  {map, VIEW_READ, NULL},   {routed, VIEW_WRITE, NULL},
+                                 {places, VIEW_WRITE, NULL}, {gates, VIEW_READ, NULL}, written_with(routed_gates, gates, &absent)};
+    return op_plan_views(op, us_route_by_map, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_route_by_map_backward(OpCall *op, const Operand *routed, const Operand *gates, const Operand *places,
+                                     const Operand *map, RouteByMap how, const Operand *token_gradient,
+                                     const Operand *gate_gradient)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{routed, VIEW_READ, NULL}, {places, VIEW_READ, NULL}, {token_gradient, VIEW_WRITE, NULL},
+                                 {gates, VIEW_READ, NULL},  {map, VIEW_READ, NULL},    written_with(gate_gradient, gates, &absent)};
+    return op_plan_views(op, us_route_by_map_backward, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
 /* ---- and back ---- */
 
 Shape op_shape_combined_tokens(OpCall *op, const Operand *tokens, const Operand *places, const Operand *scale)
@@ -121,11 +178,10 @@ aclnnStatus op_combine_tokens_backward(OpCall *op, const Operand *slopes, const 
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    const bool scales = op_given(scale);
     const View absent = us_view_absent();
-    const CombineTokensBackward call = {.choices = scales ? op_size(scale, 1) : 1};
+    const CombineTokensBackward call = {.choices = op_given(scale) ? op_size(scale, 1) : 1};
     const PlannedView views[] = {{slopes, VIEW_READ, NULL}, {tokens, VIEW_READ, NULL}, {places, VIEW_READ, NULL},
                                  {token_gradient, VIEW_WRITE, NULL}, {scale, VIEW_READ, NULL},
-                                 scales ? (PlannedView){scale_gradient, VIEW_WRITE, NULL} : (PlannedView){NULL, VIEW_READ, &absent}};
+                                 written_with(scale_gradient, scale, &absent)};
     return op_plan_views(op, us_combine_tokens_backward, &call, sizeof call, sizeof views / sizeof *views, views);
 }

@@ -28,6 +28,17 @@ Shape op_shape_routed_tokens(OpCall *op, const Operand *x, const Operand *expert
 Shape op_shape_expert_counts(OpCall *op, int64_t mode, int64_t counting_mode, bool wanted, int64_t expert_count,
                              const Operand *counts);
 
+/* How a map of tokens and experts routes `limit` rows at most: as many for each token, or in blocks for each expert. */
+RouteByMap op_map_route(const Operand *map, int64_t limit, bool blocks);
+Shape op_shape_mapped_places(OpCall *op, const Operand *map, int64_t limit, bool blocks);
+Shape op_shape_mapped_tokens(OpCall *op, const Operand *tokens, const Operand *map, int64_t limit, bool blocks);
+/* Without gates routed_gates is not written. */
+aclnnStatus op_route_by_map(OpCall *op, const Operand *tokens, const Operand *map, const Operand *gates, RouteByMap how,
+                            const Operand *routed, const Operand *routed_gates, const Operand *places);
+aclnnStatus op_route_by_map_backward(OpCall *op, const Operand *routed, const Operand *gates, const Operand *places,
+                                     const Operand *map, RouteByMap how, const Operand *token_gradient,
+                                     const Operand *gate_gradient);
+
 /* `counts` may be NULL. */
 typedef struct TokenRoute {
     const Operand *tokens, *experts, *routed, *places, *counts;

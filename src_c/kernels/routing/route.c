@@ -1,8 +1,7 @@
 #include "kernels/routing/routing.h"
 
-#include "kernels/index/rows.h"
-#include "kernels/move/copy_view.h"
 #include "kernels/move/move.h"
+#include "kernels/routing/pick.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/sort.h"
 
@@ -86,39 +85,6 @@ static KernelStatus count_tokens(const Routing *routing, const View *counts)
     return KERNEL_OK;
 }
 
-/* Rows one after the other: the view's own, or a block for them. NULL: no memory. */
-static void *packed_rows(const View *view, void **block)
-{
-    *block = NULL;
-    if (us_view_is_contiguous(view)) {
-        return view->data;
-    }
-    *block = us_scratch_take((size_t)us_view_elements(view) * us_dtype_size(view->dtype));
-    return *block;
-}
-
-static KernelStatus move_tokens(const Routing *routing, const View *tokens, const View *routed)
-{
-    const int64_t size = (int64_t)us_dtype_size(routed->dtype), elements = us_view_elements(routed);
-    void *from_block, *to_block = NULL;
-    void *from = packed_rows(tokens, &from_block), *to = from ? packed_rows(routed, &to_block) : NULL;
-    if (to) {
-        if (from_block) {
-            const View packed = us_view_contiguous(from, tokens->dtype, tokens->rank, tokens->shape);
-            us_copy_view(&packed, tokens);
-        }
-        us_pick_rows(&(RowPick){from, to, routing->tokens, 1, 1, tokens->shape[0], routing->rows,
-                                elements / routing->rows * size});
-        if (to_block) {
-            const View packed = us_view_contiguous(to, routed->dtype, routed->rank, routed->shape);
-            us_copy_view(routed, &packed);
-        }
-    }
-    us_scratch_give_back(to_block);
-    us_scratch_give_back(from_block);
-    return to ? KERNEL_OK : KERNEL_NO_MEMORY;
-}
-
 static KernelStatus route(Routing *routing, const View *views)
 {
     const View *routed = &views[2];
@@ -131,7 +97,7 @@ static KernelStatus route(Routing *routing, const View *views)
         status = count_tokens(routing, &views[4]);
     }
     if (status == KERNEL_OK && !us_view_is_empty(routed)) {
-        status = move_tokens(routing, &views[0], routed);
+        status = us_pick_tokens(routing->tokens, routing->rows, &views[0], routed);
     }
     return status;
 }

@@ -36,6 +36,23 @@ typedef struct RouteTokens {
 } RouteTokens;
 Kernel us_route_tokens;
 
+/* The same by a map of tokens and experts. Rows are in the order of experts, those of one in the order of tokens: all
+ * marked pairs, and places[t * choices + j] = the row of the token's pair j, -1 where it has fewer; more are a fault. Rows
+ * behind the last pair are 0. With a capacity each expert has so many rows: its marked tokens, then the others, each in
+ * order; places are the tokens. gates, if given, go the way of the tokens.
+ * views: tokens [tokens, width], map [tokens, experts] (bytes), routed [rows, width], places [rows]; then, or absent: gates (as
+ * map), routed_gates [rows]. */
+typedef struct RouteByMap {
+    int64_t choices, capacity; /* one of them is 0 */
+} RouteByMap;
+Kernel us_route_by_map;
+
+/* Its gradients: of tokens the sums of their rows, in the order of places, in float32 and rounded once; of gates the row's,
+ * or 0. Places are those of the routing; one that names no row is a fault.
+ * views: routed_gradient [rows, width], places [rows], token_gradient [tokens, width]; then, or absent: routed_gate_gradient
+ * [rows], map (without a capacity) and gate_gradient [tokens, experts]. */
+Kernel us_route_by_map_backward;
+
 /* out[r] = first[r] + second[r] + sum over k of scale[r, k] * (tokens[place] + bias[expert[r, k]]), in this order, in
  * float32 and rounded once. place is element r * choices + k of `places`, or k * rows + r: `by_columns`. A place that
  * tokens does not have adds nothing where it is below rows * choices; `drops`: -1 is a token of zeros. All others are a
