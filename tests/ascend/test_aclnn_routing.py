@@ -291,6 +291,93 @@ def test_initial_routing():
                 np.testing.assert_array_equal(counts[0], histogram.cumsum() if flag == 1 else histogram)
 
 
+def sorted_by_experts(experts, begin, end):
+    """The elements that have an active expert, by experts; stable."""
+    flat = experts.ravel()
+    return [f for expert in range(begin, end) for f in np.flatnonzero(flat == expert)]
+
+
+def rows_by_experts(experts, begin, end, rows, capacity):
+    """For each row its element or -1, and for each element its place or -1."""
+    row_of, place_of = np.full(rows, -1), np.full(experts.size, -1)
+    taken = {}
+    for i, f in enumerate(sorted_by_experts(experts, begin, end)):
+        expert = experts.ravel()[f]
+        taken[expert] = taken.get(expert, -1) + 1
+        place = expert * capacity + taken[expert] if capacity else i
+        if not capacity or taken[expert] < capacity:
+            place_of[f] = place
+            if place < rows:
+                row_of[place] = f
+    return row_of, place_of
+
+
+def counts_by_experts(experts, begin, end, limit, form):
+    counts = np.bincount(experts[experts >= 0], minlength=limit)[begin:end]
+    pairs = np.zeros((limit, 2), int)
+    busy = np.flatnonzero(counts)
+    pairs[: len(busy)] = np.stack([busy + begin, counts[busy]], 1)
+    return [counts.cumsum(), counts, pairs][form]
+
+
+def initial_v3(x, experts, kind, layout, mode, scale, offset, active, capacity, limit, form, span, by_order):
+    rows = limit * capacity if capacity else min(active if active > 0 else experts.size, experts.size)
+    shape = (limit, capacity, x.shape[1]) if capacity else (rows, x.shape[1])
+    put = lambda values, k="F32": None if values is None else tensor(values, k, layout)
+    width = span[1] - span[0] if span else limit
+    return call("MoeInitRoutingV3", x=put(x, kind), expertIdx=put(experts, "I32"), scaleOptional=put(scale), offsetOptional=put(offset), activeNum=active,
+                expertCapacity=capacity, expertNum=limit, dropPadMode=int(capacity > 0), expertTokensNumType=form or 0, expertTokensNumFlag=form is not None,
+                quantMode=mode, activeExpertRangeOptional=span, rowIdxType=int(by_order), expandedXOut=empty(shape, "I8" if mode >= 0 else kind, layout),
+                expandedRowIdxOut=empty((experts.size,), "I32", layout),
+                expertTokensCountOrCumsumOut=None if form is None else empty((limit, 2) if form == 2 else (width,), "I64", layout),
+                expandedScaleOut=empty((rows,), "F32", layout) if mode == 1 or mode < 0 and scale is not None else None)  # fmt: skip
+
+
+# tokens, choices, width, experts, range, capacity, activeNum
+ROUTES = [(5, 2, 7, 4, None, 0, -1), (40, 4, 33, 9, [2, 7], 0, 0), (9, 3, 5, 6, [0, 6], 4, -1), (30, 2, 600, 8, [1, 2], 0, 11), (4, 1, 3, 5, None, 1, 2),
+          (0, 2, 4, 3, None, 0, 0)]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", [-1, 0, 1])
+@pytest.mark.parametrize("by_order", [False, True])
+def test_initial_routing_v3(mode, by_order):
+    for number, (tokens, choices, width, limit, span, capacity, active) in enumerate(ROUTES):
+        begin, end = span or (0, limit)
+        for kind, layout, form in zip([*KINDS, "I8"][: 4 if mode < 0 else 3], [*LAYOUTS, "gaps"], (0, 1, 2, None)):
+            form = form if not capacity or form is None else 1
+            random = np.random.default_rng(number)
+            x = random.integers(-9, 9, (tokens, width)) if kind == "I8" else drawn((tokens, width), number, kind)
+            experts = random.integers(-1, limit, (tokens, choices))
+            rows = limit * capacity if capacity else min(active if active > 0 else experts.size, experts.size)
+            row_of, place_of = rows_by_experts(experts, begin, end, rows, capacity)
+            there = row_of >= 0
+            routed = np.where(there[:, None], x[row_of // choices], 0) if tokens else np.zeros((rows, width))
+            scale, offset, scales = None, None, []
+            if mode == 0:
+                scale, offset = np.array([7.5]), np.array([-3.25])
+                expected = np.where(there[:, None], np.clip(np.rint(np.float32(routed) * np.float32(7.5) - np.float32(3.25)), -128, 127), 0)
+            elif mode == 1:
+                scale = None if number % 2 else np.abs(drawn((end - begin, width), 3)) + 0.5
+                expert = experts.ravel()[row_of] if tokens else row_of
+                smooth = 1 if scale is None else np.where(there[:, None], scale[np.clip(expert - begin, 0, end - begin - 1)], 0) if tokens else 1
+                values = np.float32(routed) * np.float32(smooth)
+                scales = [np.abs(values).max(1) / np.float32(127)]
+                expected = np.rint(values / np.where(scales[0] == 0, 1, scales[0])[:, None])
+            else:
+                scale = drawn((tokens,), 5) if number % 2 == 0 else None
+                scales = [np.where(there, scale[row_of // choices], 0) if tokens else np.zeros(rows)] if scale is not None else []
+                expected = routed
+            own = initial_v3(x, experts, kind, layout, mode, scale, offset, active, capacity, limit, form, span, by_order)
+            order = np.full(experts.size, -1)
+            in_order = sorted_by_experts(experts, begin, end)
+            order[: len(in_order)] = in_order
+            counts = [] if form is None else [counts_by_experts(experts, begin, end, limit, form)]
+            wanted = [expected, order if by_order else place_of, *counts, *scales]
+            assert len(own) == len(wanted)
+            for one, other in zip(own, wanted):
+                np.testing.assert_array_equal(one.reshape(other.shape), other)
+
+
 def blocks_of(x, experts, capacity, limit):
     """One token after the other takes the next row of its experts' blocks, if there is one."""
     routed, places, taken = np.zeros((limit, capacity, x.shape[1])), [], np.zeros(limit, int)
@@ -355,6 +442,10 @@ def test_numbers_outside_are_faults():
     for experts, limit, words in (([[0, 4]], 4, "number 1 of 2 is 4, which is not in 0 … 3"), ([[-1, 2]], 0, "number 0 of 2 is -1")):
         assert words in fault("MoeInitRoutingV2", tensor(np.ones((1, 3))), tensor(experts, "I32"), 0, 0, limit, 0, int(limit > 0), False,
                               empty((2, 3)), empty((2,), "I32"), empty((4,), "I32"), None)  # fmt: skip
+    for expert in (-2, 3):
+        out = fault("MoeInitRoutingV3", tensor(np.ones((1, 3))), tensor([[0, expert]], "I32"), None, None, 0, 0, 3, 0, 0, False, -1, None, 0,
+                    empty((2, 3)), empty((2,), "I32"), None, None)  # fmt: skip
+        assert f"number 1 of 2 is {expert}, which is not in -1 … 2" in out
     assert "is 16777215," in fault("MoeTokenPermute", tensor(np.ones((1, 3))), tensor([16777215], "I32"), 0, False, empty((1, 3)), empty((1,), "I32"))
     x, one = tensor(np.ones((4, 3))), tensor(np.ones((2, 2)))
     for places, expert, words in (([0, 1, 4, 2], 1, "place 2 of 4 is 4, which is not in 0 … 3"), ([0, -1, 1, 2], 1, "place 1 of 4 is -1"),

@@ -1,5 +1,11 @@
 #include "ascend/opapi/routing.h"
 
+/* A view of what is only there together with another operand. */
+static PlannedView written_with(const Operand *operand, const Operand *other, const View *absent)
+{
+    return op_given(other) ? (PlannedView){operand, VIEW_WRITE, NULL} : (PlannedView){NULL, VIEW_READ, absent};
+}
+
 /* ---- which experts ---- */
 
 int64_t op_padded_experts(int64_t experts, int64_t groups)
@@ -16,7 +22,7 @@ aclnnStatus op_gate_tokens(OpCall *op, const Operand *x, const Operand *bias, co
     const View absent = us_view_absent();
     const PlannedView views[] = {{x, VIEW_READ, NULL}, {bias, VIEW_READ, NULL}, {weights, VIEW_WRITE, NULL},
                                  {chosen, VIEW_WRITE, NULL},
-                                 wants_scores ? (PlannedView){scores, VIEW_WRITE, NULL} : (PlannedView){NULL, VIEW_READ, &absent}};
+                                 written_with(scores, wants_scores ? scores : NULL, &absent)};
     return op_plan_views(op, us_gate_tokens, how, sizeof *how, sizeof views / sizeof *views, views);
 }
 
@@ -71,16 +77,52 @@ Shape op_shape_expert_counts(OpCall *op, int64_t mode, int64_t counting_mode, bo
     return mode == counting_mode && wanted ? op_shape_of(1, &expert_count) : op_shape(counts);
 }
 
+int64_t op_active_experts(IntArguments active, int64_t experts)
+{
+    return active.given ? active.values[1] - active.values[0] : experts;
+}
+
+Shape op_shape_counted_experts(OpCall *op, IntArguments active, int64_t experts, int64_t counting, bool wanted, const Operand *counts)
+{
+    if (op_refused(op) || !wanted) {
+        return op_shape(counts);
+    }
+    const int64_t pairs[] = {experts, 2}, numbers = op_active_experts(active, experts);
+    return counting == COUNT_PAIRS ? op_shape_of(2, pairs) : op_shape_of(1, &numbers);
+}
+
+static RouteTokens how_to_route(const TokenRoute *route)
+{
+    return (RouteTokens){.choices = op_choices(route->experts), .limit = route->limit,
+                         .begin = route->active.given ? route->active.values[0] : 0,
+                         .end = route->active.given ? route->active.values[1] : route->limit,
+                         .capacity = route->capacity, .row_axes = route->capacity > 0 ? 2 : 1, .counts = route->counting,
+                         .skips = route->skips, .in_order = route->in_order};
+}
+
 aclnnStatus op_route_tokens(OpCall *op, const TokenRoute *route)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    const RouteTokens call = {.choices = op_choices(route->experts), .limit = route->limit,
-                              .capacity = route->capacity, .row_axes = route->capacity > 0 ? 2 : 1,
-                              .cumulative = route->cumulative};
-    return op_plan_operands(op, us_route_tokens, &call, sizeof call, OPERANDS(route->tokens, route->experts),
-                            OPERANDS(route->routed, route->places, route->counts));
+    const RouteTokens call = how_to_route(route);
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{route->tokens, VIEW_READ, NULL},  {route->experts, VIEW_READ, NULL}, {route->routed, VIEW_WRITE, NULL},
+                                 {route->places, VIEW_WRITE, NULL}, {route->counts, VIEW_WRITE, NULL}, {route->gates, VIEW_READ, NULL},
+                                 written_with(route->routed_gates, route->gates, &absent)};
+    return op_plan_views(op, us_route_tokens, &call, sizeof call, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_route_quantized(OpCall *op, const TokenRoute *route, bool by_rows, const Operand *scale, const Operand *shift)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const RouteQuantized call = {how_to_route(route), by_rows};
+    const PlannedView views[] = {{route->tokens, VIEW_READ, NULL},  {route->experts, VIEW_READ, NULL}, {route->routed, VIEW_WRITE, NULL},
+                                 {route->places, VIEW_WRITE, NULL}, {route->counts, VIEW_WRITE, NULL}, {scale, VIEW_READ, NULL},
+                                 by_rows ? (PlannedView){route->routed_gates, VIEW_WRITE, NULL} : (PlannedView){shift, VIEW_READ, NULL}};
+    return op_plan_views(op, us_route_quantized, &call, sizeof call, sizeof views / sizeof *views, views);
 }
 
 RouteByMap op_map_route(const Operand *map, int64_t limit, bool blocks)
@@ -107,12 +149,6 @@ Shape op_shape_mapped_tokens(OpCall *op, const Operand *tokens, const Operand *m
         return (Shape){0};
     }
     return op_shape_of(2, (const int64_t[]){mapped_rows(map, limit, blocks), op_size(tokens, 1)});
-}
-
-/* A view of what is only there together with another operand. */
-static PlannedView written_with(const Operand *operand, const Operand *other, const View *absent)
-{
-    return op_given(other) ? (PlannedView){operand, VIEW_WRITE, NULL} : (PlannedView){NULL, VIEW_READ, absent};
 }
 
 aclnnStatus op_route_by_map(OpCall *op, const Operand *tokens, const Operand *map, const Operand *gates, RouteByMap how,

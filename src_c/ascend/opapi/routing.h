@@ -39,13 +39,21 @@ aclnnStatus op_route_by_map_backward(OpCall *op, const Operand *routed, const Op
                                      const Operand *map, RouteByMap how, const Operand *token_gradient,
                                      const Operand *gate_gradient);
 
-/* `counts` may be NULL. */
+/* What a page does not have is NULL, or 0. */
 typedef struct TokenRoute {
     const Operand *tokens, *experts, *routed, *places, *counts;
+    const Operand *gates, *routed_gates;
     int64_t limit, capacity;
-    bool cumulative;
+    IntArguments active; /* first and end of the experts that count; not given: all */
+    ExpertCounts counting;
+    bool skips, in_order;
 } TokenRoute;
 aclnnStatus op_route_tokens(OpCall *op, const TokenRoute *route);
+/* The same quantized: with scale and shift of one element, or, `by_rows`, smooth numbers (absent: 1) and a scale for each row. */
+aclnnStatus op_route_quantized(OpCall *op, const TokenRoute *route, bool by_rows, const Operand *scale, const Operand *shift);
+/* How many experts are active. */
+int64_t op_active_experts(IntArguments active, int64_t experts);
+Shape op_shape_counted_experts(OpCall *op, IntArguments active, int64_t experts, int64_t counting, bool wanted, const Operand *counts);
 
 Shape op_shape_combined_tokens(OpCall *op, const Operand *tokens, const Operand *places, const Operand *scale);
 

@@ -24,17 +24,34 @@ Kernel us_gate_tokens;
 
 /* Expert numbers, of all tokens in row-major order, are sorted, stable. Number f, of token f / choices, gets a place:
  * where it stands in this order, or, with a capacity, where it stands among those of its expert, from expert * capacity
- * on; -1 where that expert has no room. Row `place` of `routed` is the token; rows that none has are 0, and places that
- * `routed` does not have go to no row.
+ * on; -1 where that expert has no room. Numbers outside begin ... end - 1 have no place and stand behind all others. Row
+ * `place` of `routed` is the token; rows that none has are 0. places: of each f, -1 without one, or `in_order` the f's in
+ * the sorted order, -1 behind the last one.
  * views: tokens [tokens, …], experts, routed (of the tokens' type; its first `row_axes` axes count the rows), places
- * with an element for each expert number, counts [limit] or absent. An expert number outside 0 … limit - 1 is a fault. */
+ * with an element for each expert number; then, or absent: counts [end - begin], or of pairs [.., 2], gates [tokens] and
+ * routed_gates [rows], which go the way of the tokens. An expert number outside 0 … limit - 1 is a fault; `skips`: -1 is none. */
+typedef enum ExpertCounts {
+    COUNT_EACH,
+    COUNT_SUMS, /* those before and its own */
+    COUNT_PAIRS /* number and count of experts that have a token, then zeros */
+} ExpertCounts;
 typedef struct RouteTokens {
-    int64_t choices, limit;
+    int64_t choices, limit, begin, end;
     int64_t capacity; /* 0: none */
     int32_t row_axes;
-    bool cumulative;  /* counts are sums of those before and its own */
+    ExpertCounts counts;
+    bool skips, in_order;
 } RouteTokens;
 Kernel us_route_tokens;
+/* The same with routed quantized: of int8, the nearest integers, ties to even, of token * scale + shift (rows without a
+ * token 0), or, `by_rows`, as us_quantize_rows has it, with smooth numbers for each expert from begin on.
+ * views: tokens, experts, routed, places, counts or absent, scale [1] or smooth [end - begin, width] or absent, shift [1] or
+ * row_scale [rows]. */
+typedef struct RouteQuantized {
+    RouteTokens route;
+    bool by_rows;
+} RouteQuantized;
+Kernel us_route_quantized;
 
 /* The same by a map of tokens and experts. Rows are in the order of experts, those of one in the order of tokens: all
  * marked pairs, and places[t * choices + j] = the row of the token's pair j, -1 where it has fewer; more are a fault. Rows
