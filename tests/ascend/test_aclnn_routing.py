@@ -427,6 +427,43 @@ def test_final_routing(mode):
             near(own, np.repeat(sides[0], choices, 0) + np.where(places[:, None] < 0, 0, tokens[places]), kind, 16)
 
 
+@pytest.mark.parametrize("mode", [0, 1])
+def test_gradient_of_final_routing(mode):
+    """By the derivative of MoeFinalizeRoutingV2's formula, which is linear in tokens and in scales."""
+    for number, (rows, choices, width, limit, capacity, active) in enumerate([(3, 2, 4, 3, 2, 0), (20, 4, 600, 9, 9, 70), (5, 1, 5, 7, 4, 3), (1, 8, 3, 8, 1, 0)]):
+        for kind, layout in zip(KINDS, np.roll(LAYOUTS, number)):
+            count = rows * choices
+            room = limit * capacity if mode else count
+            kept = room if mode else min(active or count, count)
+            shape = (limit, capacity, width) if mode else (kept, width)
+            random = np.random.default_rng(number)
+            places = random.permutation(room)[:count] if room >= count else np.concatenate([random.permutation(room), np.full(count - room, -1)])
+            places[0] = -1 if mode else places[0]
+            slopes, scales, bias = drawn((rows, width), number, kind), drawn((rows, choices), number + 1, kind), drawn((limit, width), number + 2, kind)
+            tokens, experts = drawn((kept, width), number + 3, kind), experts_of((rows, choices), limit, number)
+            there = (places >= 0) & (places < kept)
+            values = np.where(there[:, None], tokens[np.where(there, places, 0)], 0).reshape(rows, choices, width)
+            by_tokens = np.zeros((kept, width))
+            by_tokens[places[there]] = (scales[..., None] * slopes[:, None]).reshape(count, width)[there]
+            put = lambda value, form=kind: tensor(value, form, layout)
+            for biased in (True, False):
+                addend = np.where((there | (mode == 1)).reshape(rows, choices, 1), bias[experts], 0) if biased else 0
+                terms = slopes[:, None] * (values + addend)
+                own = call("MoeFinalizeRoutingV2Grad", gradY=put(slopes), expandedRowIdx=put(places, "I32"), expandedXOptional=put(tokens.reshape(shape)),
+                           scalesOptional=put(scales), expertIdxOptional=put(experts, "I32") if biased else None, biasOptional=put(bias) if biased else None,
+                           dropPadMode=mode, activeNum=active, expertNum=limit, expertCapacity=capacity, gradExpandedXOut=empty(shape, kind, layout),
+                           gradScalesOut=empty((rows, choices), kind, layout))  # fmt: skip
+                near(own[0].reshape(kept, width), by_tokens, kind, 0)
+                np.testing.assert_allclose(own[1], terms.sum(2), rtol=1.01 * ROUNDING[kind], atol=2.0**-50 * np.abs(terms).sum())
+            if choices == 1:
+                alone = call("MoeFinalizeRoutingV2Grad", gradY=put(slopes), expandedRowIdx=put(places, "I32"), expandedXOptional=None, scalesOptional=None,
+                             expertIdxOptional=None, biasOptional=None, dropPadMode=mode, activeNum=active, expertNum=limit, expertCapacity=capacity,
+                             gradExpandedXOut=empty(shape, kind), gradScalesOut=None)  # fmt: skip
+                expected = np.zeros((kept, width))
+                expected[places[there]] = slopes[there]
+                np.testing.assert_array_equal(alone.reshape(kept, width), expected)
+
+
 def test_round_trip():
     """What the page pairs: mode 2 after a routing without blocks, mode 3 after one with blocks; with activeNum too."""
     x, experts = drawn((9, 5), 1), np.array([np.random.default_rng(i).permutation(4)[:2] for i in range(9)])
@@ -453,6 +490,11 @@ def test_numbers_outside_are_faults():
         assert words in fault("MoeFinalizeRoutingV2", x, tensor(places, "I32"), None, None, tensor(np.ones((2, 3))), one,
                               tensor([[0, 1], [1, expert]], "I32"), 2, empty((2, 3)))  # fmt: skip
     assert "place 0 of 4 is -2" in fault("MoeTokenUnpermute", x, tensor([-2, 1, 2, 3], "I32"), one, False, None, empty((2, 3)))
+    for places, expert, mode, words in (([0, 1, 2, 4], 1, 0, "place 3 of 4 is 4, which is not in 0 … 3"), ([0, 1, 2, 3], 2, 0, "expert number 3 of 4 is 2"),
+                                        ([0, 1, -2, 3], 1, 1, "place 2 of 4 is -2, which is not in -1 … 3")):  # fmt: skip
+        shape = (2, 2, 3) if mode else (4, 3)
+        assert words in fault("MoeFinalizeRoutingV2Grad", tensor(np.ones((2, 3))), tensor(places, "I32"), tensor(np.ones(shape)), one,
+                              tensor([[0, 1], [1, expert]], "I32"), tensor(np.ones((2, 3))), mode, 0, 2, 2, empty(shape), empty((2, 2)))  # fmt: skip
     for place in (-1, 4):
         out = empty((4, 3))
         sentence = fault("MoeTokenUnpermuteGrad", x, tensor(np.ones((2, 3))), tensor([0, 1, 2, place], "I32"), one, False, None, out, empty((2, 2)))

@@ -208,16 +208,17 @@ Shape op_shape_rows_of_places(OpCall *op, const Operand *tokens, const Operand *
     return op_shape_of(2, (const int64_t[]){op_size(places, 0) / choices, op_size(tokens, -1)});
 }
 
-aclnnStatus op_combine_tokens_backward(OpCall *op, const Operand *slopes, const Operand *tokens, const Operand *places,
-                                       const Operand *scale, const Operand *token_gradient, const Operand *scale_gradient)
+aclnnStatus op_combine_tokens_backward(OpCall *op, const Operand *slopes, const TokenCombination *all,
+                                       const Operand *token_gradient, const Operand *scale_gradient)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
     const View absent = us_view_absent();
-    const CombineTokensBackward call = {.choices = op_given(scale) ? op_size(scale, 1) : 1};
-    const PlannedView views[] = {{slopes, VIEW_READ, NULL}, {tokens, VIEW_READ, NULL}, {places, VIEW_READ, NULL},
-                                 {token_gradient, VIEW_WRITE, NULL}, {scale, VIEW_READ, NULL},
-                                 written_with(scale_gradient, scale, &absent)};
+    const CombineTokensBackward call = {.choices = op_given(all->scale) ? op_size(all->scale, 1) : 1, .drops = all->drops};
+    const PlannedView views[] = {{slopes, VIEW_READ, NULL},      {all->tokens, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL},
+                                 {token_gradient, VIEW_WRITE, NULL}, {all->scale, VIEW_READ, NULL},
+                                 written_with(scale_gradient, all->scale, &absent),
+                                 {all->bias, VIEW_READ, NULL},   {all->expert, VIEW_READ, NULL}};
     return op_plan_views(op, us_combine_tokens_backward, &call, sizeof call, sizeof views / sizeof *views, views);
 }

@@ -64,8 +64,9 @@ typedef struct TokenCombination {
     bool by_columns, drops;
 } TokenCombination;
 aclnnStatus op_combine_tokens(OpCall *op, const TokenCombination *combination);
-aclnnStatus op_combine_tokens_backward(OpCall *op, const Operand *slopes, const Operand *tokens, const Operand *places,
-                                       const Operand *scale, const Operand *token_gradient, const Operand *scale_gradient);
+/* Of tokens, places, bias, scale and expert as there. */
+aclnnStatus op_combine_tokens_backward(OpCall *op, const Operand *slopes, const TokenCombination *combination,
+                                       const Operand *token_gradient, const Operand *scale_gradient);
 /* A row for every `choices` places. */
 Shape op_shape_rows_of_places(OpCall *op, const Operand *tokens, const Operand *places, int64_t choices);
 

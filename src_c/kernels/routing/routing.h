@@ -83,12 +83,14 @@ typedef struct CombineTokens {
 Kernel us_combine_tokens;
 
 /* Its gradients by tokens and scale, with places by rows: row p of token_gradient = scale[f] * slopes[f / choices] for the last
- * f whose place is p, or 0 without one; scale_gradient[f] = the sum of slopes[f / choices] * tokens[place], in double. A place
- * outside 0 … rows * choices - 1 is a fault; one that tokens does not have gives 0.
- * views: slopes [rows, width], tokens [places, width], places, token_gradient [places, width]; then, or absent: scale and
- * scale_gradient [rows, choices]. Without scale it is 1. */
+ * f whose place is p, or 0 without one; scale_gradient[f] = the sum of slopes[f / choices] * (tokens[place] + bias[expert[f]]),
+ * in double. Places outside 0 … rows * choices - 1 are a fault, and one that tokens does not have gives 0; `drops`: -1 is a
+ * token of zeros, and others outside tokens are a fault. Experts that bias does not have are a fault.
+ * views: slopes [rows, width], tokens [places…, width] or, without scale, absent, places, token_gradient (as tokens); then, or
+ * absent: scale and scale_gradient [rows, choices], bias [experts, width] and expert [rows, choices]. Without scale it is 1. */
 typedef struct CombineTokensBackward {
     int64_t choices;
+    bool drops;
 } CombineTokensBackward;
 Kernel us_combine_tokens_backward;
 
