@@ -125,6 +125,53 @@ def test_first_version():
     np.testing.assert_array_equal(grouped(1, int8([a]), int8(b), [empty((9, 6), "I32")], ends, **given)[0], sums)
 
 
+def test_second_version():
+    """An array of ends, and a groupType: every way of the page's table."""
+    ends = np.cumsum(SIZES).tolist()
+    for number, (kind, layout) in enumerate(zip(KINDS, LAYOUTS)):
+        of_bias = "F32" if kind == "BF16" else kind
+        x, weight, bias = drawn((9, 12), 1, kind), drawn((4, 12, 5), 2, kind), drawn((4, 5), 3, of_bias)
+        put = lambda arrays, of=kind: [tensor(array, of, layout) for array in arrays]
+        expected = rows_of(x, SIZES, lambda rows, group: rows @ weight[group] + bias[group])
+        parts = np.split(x, ends[:-1])
+        for items, biases in ((put([weight]), put([bias], of_bias)), (put(weight), put(bias, of_bias))):
+            found = grouped(2, put([x]), items, [empty((9, 5), kind, layout)], ends, biasOptional=biases)
+            near(found[0], expected, kind, 12)
+        biases = lambda: put(bias, of_bias)
+        found = grouped(2, put([x]), put(weight), [empty((size, 5), kind, layout) for size in SIZES], ends, splitItem=1, biasOptional=biases())
+        near(np.concatenate(found), expected, kind, 12)
+        for groups in (ends, None):
+            near(grouped(2, put(parts), put(weight), [empty((9, 5), kind, layout)], groups, splitItem=3, biasOptional=biases())[0], expected, kind, 12)
+        found = grouped(2, put(parts), put(weight), [empty((size, 5), kind, layout) for size in SIZES], groupType=-1, splitItem=0, biasOptional=biases())
+        near(np.concatenate(found), expected, kind, 12)
+        batches = drawn((2, 3, 4, 12), 4, kind)
+        found = grouped(2, put([batches, batches + 1 - 1]), put(weight[:2]), [empty((2, 3, 4, 5), kind, layout) for _ in range(2)], groupType=-1, splitItem=0)
+        near(np.stack(found), np.stack([batches @ item for item in weight[:2]]), kind, 12)
+        b = drawn((12, 6), 5, kind)
+        found = grouped(2, put([x]), put([b]), [empty((3, 9, 6), kind, layout)], [3, 3, 12], groupType=2)
+        near(found[0], np.stack([x[:, part] @ b[part] for part in (slice(0, 3), slice(3, 3), slice(3, 12))]), kind, 12)
+
+
+def test_second_version_of_integers():
+    ends = np.cumsum(SIZES).tolist()
+    a, b, summands = whole((9, 40), 1), whole((4, 40, 6), 2), whole((4, 6), 3, -9999, 9999)
+    scale = rounded(random(4).uniform(0.0005, 0.002, (4, 6)), "BF16")
+    sums = rows_of(a, SIZES, lambda rows, group: rows @ b[group] + summands[group])
+    expected = np.clip(np.rint(sums * np.repeat(scale, SIZES, 0)), -128, 127)
+    int8 = lambda arrays: [tensor(array, "I8") for array in arrays]
+    found = grouped(2, int8([a]), int8([b]), [empty((9, 6), "I8")], ends, scaleOptional=[wide(scale)], biasOptional=[tensor(summands, "I32")])
+    np.testing.assert_array_equal(found[0], expected)
+    lists = lambda: {"scaleOptional": [wide(item) for item in scale], "biasOptional": [tensor(item, "I32") for item in summands]}
+    np.testing.assert_array_equal(grouped(2, int8([a]), int8(b), [empty((9, 6), "I8")], ends, **lists())[0], expected)
+    found = grouped(2, int8(np.split(a, ends[:-1])), int8(b), [empty((size, 6), "I8") for size in SIZES], groupType=-1, splitItem=0, **lists())
+    np.testing.assert_array_equal(np.concatenate(found), expected)
+    x, factors, shifts = drawn((9, 40), 6, "F16"), drawn((4, 6), 7, "F16"), whole((4, 6), 8, -8, 8)
+    found = grouped(2, [tensor(x, "F16")], int8([b]), [empty((9, 6), "F16")], ends, antiquantScaleOptional=[tensor(factors, "F16")],
+                    antiquantOffsetOptional=[tensor(shifts, "F16")])[0]  # fmt: skip
+    real = (b + shifts[:, None]) * factors[:, None]
+    near(found, rows_of(x, SIZES, lambda rows, group: rows @ real[group]), "F16", np.abs(real).max() * 40)
+
+
 ACTIVATIONS = {0: lambda v: v, 1: lambda v: np.maximum(v, 0), 2: lambda v: v / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (v + 0.044715 * v**3))),
                4: lambda v: v / (1 + np.exp(-1.702 * v)), 5: lambda v: v / (1 + np.exp(-v))}  # fmt: skip
 

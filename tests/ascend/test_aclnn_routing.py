@@ -33,6 +33,71 @@ def kept_of(count, limit):
     return len(range(count)[:limit]) if limit else count
 
 
+def gated(x, bias, k, kept, groups, pairs, renorm, norm, factor, eps):
+    """Weights, experts and scores in float64; numbers are chosen so that none of the compared ones are near each other."""
+    if norm == 0:
+        scores = np.exp(x - x.max(1, keepdims=True))
+        scores /= scores.sum(1, keepdims=True)
+    else:
+        scores = 1 / (1 + np.exp(-x)) if norm == 1 else np.sqrt(np.log1p(np.exp(x)))
+    values = (scores + bias).reshape(len(x), groups, -1)
+    best = -np.sort(-values, -1)
+    worth = best[..., :2].sum(-1) if pairs else best[..., 0]
+    order = np.argsort(-worth, -1, kind="stable")[:, :kept]
+    masked = np.full_like(values, -np.inf)
+    np.put_along_axis(masked, order[..., None], np.take_along_axis(values, order[..., None], 1), 1)
+    masked = masked.reshape(x.shape)
+    for compared, count in ((worth, kept + 1), (masked, k + 1)):
+        largest = -np.sort(-compared, -1)[:, :count]
+        assert np.all(largest[:, :-1] - largest[:, 1:] > 1e-6 * np.abs(largest[:, :-1]))
+    chosen = np.argsort(-masked, -1, kind="stable")[:, :k]
+    weights = np.take_along_axis(scores, chosen, 1)
+    if norm or renorm:
+        weights = weights / (weights.sum(1, keepdims=True) + eps)
+    return weights * factor, chosen, scores
+
+
+# rows, experts, k, kGroup, groupCount
+GATES = [(2, 8, 3, 2, 4), (70, 256, 8, 4, 8), (5, 6, 4, 1, 1), (3, 500, 9, 1, 1), (2, 2048, 2048, 1, 1), (4, 10, 5, 5, 5), (1, 2, 1, 1, 1)]
+
+
+@pytest.mark.parametrize("norm, renorm", [(0, 0), (0, 1), (1, 0), (2, 0)])
+def test_gate(norm, renorm):
+    for number, (rows, experts, k, kept, groups) in enumerate(GATES):
+        for kind, layout, pairs in zip(KINDS, np.roll(LAYOUTS, number), (True, False, True)):
+            random = np.random.default_rng(number)
+            steps = [random.permutation(experts) for _ in range(rows)]  # bfloat16 holds 256 steps from -1 to 3
+            kind = kind if experts <= 256 else "F32"
+            x = rounded(np.array(steps) * (4.0 / experts) - 1, kind)
+            bias = rounded(random.normal(0, 1, experts), kind) if number % 2 else None
+            expected, chosen, scores = gated(x, 0 if bias is None else bias, k, kept, groups, pairs, renorm, norm, 1.5, 1e-3)
+            own = call("MoeGatingTopK", x=tensor(x, kind, layout), biasOptional=None if bias is None else tensor(bias, kind, layout), k=k, kGroup=kept,
+                       groupCount=groups, groupSelectMode=int(pairs), renorm=renorm, normType=norm, outFlag=True, routedScalingFactor=1.5, eps=1e-3,
+                       yOut=empty((rows, k), kind, layout), expertIdxOut=empty((rows, k), "I32", layout), outOut=empty((rows, experts), "F32", layout))  # fmt: skip
+            np.testing.assert_array_equal(own[1], chosen)
+            np.testing.assert_allclose(own[2], scores, rtol=8 * 2.0**-24)
+            np.testing.assert_allclose(own[0], expected, rtol=16 * 2.0**-24 + 1.01 * ROUNDING[kind], atol=2.0**-25 if kind == "F16" else 0)
+
+
+def gate_of(x, bias, k, groups=1, kept=1, flag=True):
+    scores = empty(x.shape)
+    weights, chosen, _ = call(
+        "MoeGatingTopK", x=tensor(x), biasOptional=None if bias is None else tensor(bias), k=k, kGroup=kept, groupCount=groups, groupSelectMode=0, renorm=0,
+        normType=1, outFlag=flag, routedScalingFactor=1, eps=0, yOut=empty((len(x), k)), expertIdxOut=empty((len(x), k), "I32"), outOut=scores)  # fmt: skip
+    return weights, chosen, scores.values()
+
+
+def test_gate_of_equal_and_unusual_scores():
+    """The lower number first; the bias chooses and does not weigh; NaN is the largest, as torch.topk has it; no scores unless asked for."""
+    weights, chosen, scores = gate_of(np.zeros((1, 6)), [0, 1, 0, 1, 1, 0], 4)
+    assert chosen.tolist() == [[1, 3, 4, 0]] and np.all(weights == 0.25) and np.all(scores == 0.5)
+    assert gate_of(np.zeros((1, 6)), None, 2, groups=3)[1].tolist() == [[0, 1]]
+    assert gate_of(np.array([[1, np.nan, 9, 2.0]]), None, 2)[1].tolist() == [[1, 2]]
+    assert gate_of(np.array([[1, 2, 9, np.nan]]), None, 2, groups=2)[1].tolist() == [[3, 2]]
+    assert gate_of(np.zeros((1, 4)), [-np.inf] * 4, 2, groups=2)[1].tolist() == [[0, 1]]
+    np.testing.assert_array_equal(gate_of(np.zeros((1, 6)), None, 4, flag=False)[2], empty((1, 6)).values())
+
+
 # tokens, their numbers, how many experts, numOutTokens
 PERMUTED = [((3, 4), (3, 2), 5, 0), ((7, 33), (7, 3), 4, 10), ((5, 2, 3), (5,), 2, -2), ((2, 3), (2, 2), 9, -9), ((1, 600), (1, 40), 3, 99),
             ((0, 4), (0, 2), 3, 0), ((4, 0), (4, 2), 3, 0), ((4, 3), (4, 0), 3, 0), ((90, 5), (90, 8), 16777215, 0)]  # fmt: skip
@@ -69,6 +134,94 @@ def test_unpermute():
             own = call("MoeTokenUnpermute", permutedTokens=tensor(tokens, kind), sortedIndices=tensor(places, "I32"), probsOptional=None,
                        paddedMode=False, restoreShapeOptional=None, out=empty((count, width), kind))  # fmt: skip
             np.testing.assert_array_equal(own, tokens[places])
+
+
+def map_of(tokens, experts, choices, seed, full):
+    """Each token has `choices` experts, or, where it is not full, up to so many."""
+    random = np.random.default_rng(seed)
+    marks = np.zeros((tokens, experts), bool)
+    for row in marks:
+        row[random.permutation(experts)[: choices if full else random.integers(0, choices + 1)]] = True
+    return marks
+
+
+def pairs_of(marks, choices):
+    """The token and expert of each row, by experts, and the places of each token's rows."""
+    experts, tokens = np.nonzero(marks.T)
+    places = np.full((len(marks), choices), -1)
+    for token, row in enumerate(places):
+        rows = np.flatnonzero(tokens == token)
+        row[: len(rows)] = rows
+    return tokens, experts, places.ravel()
+
+
+def blocks_by_map(marks, capacity):
+    order = np.argsort(~marks.T, axis=1, kind="stable")[:, :capacity]
+    return order.ravel(), np.repeat(np.arange(marks.shape[1]), capacity), order.ravel()
+
+
+# tokens, experts, width, topK or capacity
+MAPS = [(3, 2, 4, 2), (20, 6, 600, 3), (1, 5, 3, 5), (9, 1, 7, 1), (40, 64, 5, 8)]
+
+
+@pytest.mark.parametrize("blocks, full", [(False, True), (False, False), (True, False)])
+def test_permute_by_map_and_its_gradient(blocks, full):
+    """The gradient is that of the linear map from tokens and probs to their rows, written down as a matrix."""
+    for number, (count, experts, width, each) in enumerate(MAPS):
+        each = min(each, count) if blocks else each
+        for kind, gate, layout, form in zip(KINDS, ("F32", "F16", "F32"), np.roll(LAYOUTS, number), ("B", "I8", "B")):
+            marks = map_of(count, experts, min(each, experts), number, full)
+            tokens, gates = drawn((count, width), number, kind), drawn((count, experts), number + 1, gate)
+            rows = each * (experts if blocks else count)
+            who, whose, places = blocks_by_map(marks, each) if blocks else pairs_of(marks, each)
+            routed, routed_gates = np.zeros((rows, width)), np.zeros(rows)
+            routed[: len(who)], routed_gates[: len(who)] = tokens[who], gates[who, whose]
+            put = lambda values, k=kind: tensor(values, k, layout)
+            own = call("MoeTokenPermuteWithRoutingMap", tokens=put(tokens), routingMap=put(marks, form), probsOptional=put(gates, gate),
+                       numOutTokens=rows, dropAndPad=blocks, permuteTokensOut=empty((rows, width), kind, layout),
+                       permuteProbsOutOptional=empty((rows,), gate, layout), sortedIndicesOut=empty((rows,), "I32", layout))  # fmt: skip
+            for one, wanted in zip(own, (routed, routed_gates, places)):
+                np.testing.assert_array_equal(one, wanted)
+            alone = call("MoeTokenPermuteWithRoutingMap", tokens=put(tokens), routingMap=put(marks, form), probsOptional=None, numOutTokens=rows,
+                         dropAndPad=blocks, permuteTokensOut=empty((rows, width), kind), permuteProbsOutOptional=None, sortedIndicesOut=empty((rows,), "I32"))  # fmt: skip
+            np.testing.assert_array_equal(alone[0], routed)
+
+            slopes, gate_slopes = drawn((rows, width), number + 2, kind), drawn((rows,), number + 3, gate)
+            goes = np.zeros((rows, count))
+            goes[np.arange(len(who)), who] = 1
+            by_gates = np.zeros((count, experts))
+            by_gates[who, whose] = gate_slopes[: len(who)]
+            arguments = dict(permutedTokenOutputGrad=put(slopes), sortedIndices=put(places, "I32"), numExperts=experts, tokensNum=count, dropAndPad=blocks)
+            own = call("MoeTokenPermuteWithRoutingMapGrad", **arguments, permutedProbsOutputGradOptional=put(gate_slopes, gate),
+                       routingMapOptional=None if blocks else put(marks, form), tokensGradOut=empty((count, width), kind, layout),
+                       probsGradOutOptional=empty((count, experts), gate, layout))  # fmt: skip
+            near(own[0], goes.T @ slopes, kind, np.abs(slopes).max() * goes.sum(0))
+            np.testing.assert_array_equal(own[1], by_gates)
+            alone = call("MoeTokenPermuteWithRoutingMapGrad", **arguments, permutedProbsOutputGradOptional=None, routingMapOptional=None,
+                         tokensGradOut=empty((count, width), kind), probsGradOutOptional=None)  # fmt: skip
+            np.testing.assert_array_equal(alone, own[0])
+
+
+def test_maps_that_do_not_fit_are_faults():
+    def routed(marks, limit, rows):
+        return fault("MoeTokenPermuteWithRoutingMap", tensor(np.ones((2, 3))), tensor(marks, "I8"), None, limit, False, empty((rows, 3)), None, empty((rows,), "I32"))
+
+    assert "token 1 has more than 1 experts" in routed([[0, 1], [1, 1]], 3, 2)
+
+    def gradients(places, blocks=False):
+        return fault("MoeTokenPermuteWithRoutingMapGrad", tensor(np.ones((2, 3))), tensor(np.ones(2)), tensor(places, "I32"), tensor([[1, 1], [1, 0]], "I8"),
+                     2, 2, blocks, empty((2, 3)), empty((2, 2)))  # fmt: skip
+
+    assert "the map marks more than 2 pairs" in gradients([0, 1])
+    assert "place 1 of 2 is 2, which is not in -1 … 1" in gradients([0, 2])
+    assert "place 0 of 2 is -1, which is not in 0 … 1" in gradients([-1, 1], blocks=True)
+
+
+def test_no_rows():
+    for blocks in (False, True):
+        rows, order = call("MoeTokenPermuteWithRoutingMap", tokens=tensor(np.ones((2, 3))), routingMap=tensor([[1, 1], [0, 1]], "I8"), probsOptional=None,
+                           numOutTokens=1, dropAndPad=blocks, permuteTokensOut=empty((0, 3)), permuteProbsOutOptional=None, sortedIndicesOut=empty((0,), "I32"))  # fmt: skip
+        assert rows.size == order.size == 0
 
 
 def initial(x, experts, kind, layout="row-major", active=0, capacity=0, limit=0, flag=0, before=False):
@@ -138,6 +291,93 @@ def test_initial_routing():
                 np.testing.assert_array_equal(counts[0], histogram.cumsum() if flag == 1 else histogram)
 
 
+def sorted_by_experts(experts, begin, end):
+    """The elements that have an active expert, by experts; stable."""
+    flat = experts.ravel()
+    return [f for expert in range(begin, end) for f in np.flatnonzero(flat == expert)]
+
+
+def rows_by_experts(experts, begin, end, rows, capacity):
+    """For each row its element or -1, and for each element its place or -1."""
+    row_of, place_of = np.full(rows, -1), np.full(experts.size, -1)
+    taken = {}
+    for i, f in enumerate(sorted_by_experts(experts, begin, end)):
+        expert = experts.ravel()[f]
+        taken[expert] = taken.get(expert, -1) + 1
+        place = expert * capacity + taken[expert] if capacity else i
+        if not capacity or taken[expert] < capacity:
+            place_of[f] = place
+            if place < rows:
+                row_of[place] = f
+    return row_of, place_of
+
+
+def counts_by_experts(experts, begin, end, limit, form):
+    counts = np.bincount(experts[experts >= 0], minlength=limit)[begin:end]
+    pairs = np.zeros((limit, 2), int)
+    busy = np.flatnonzero(counts)
+    pairs[: len(busy)] = np.stack([busy + begin, counts[busy]], 1)
+    return [counts.cumsum(), counts, pairs][form]
+
+
+def initial_v3(x, experts, kind, layout, mode, scale, offset, active, capacity, limit, form, span, by_order):
+    rows = limit * capacity if capacity else min(active if active > 0 else experts.size, experts.size)
+    shape = (limit, capacity, x.shape[1]) if capacity else (rows, x.shape[1])
+    put = lambda values, k="F32": None if values is None else tensor(values, k, layout)
+    width = span[1] - span[0] if span else limit
+    return call("MoeInitRoutingV3", x=put(x, kind), expertIdx=put(experts, "I32"), scaleOptional=put(scale), offsetOptional=put(offset), activeNum=active,
+                expertCapacity=capacity, expertNum=limit, dropPadMode=int(capacity > 0), expertTokensNumType=form or 0, expertTokensNumFlag=form is not None,
+                quantMode=mode, activeExpertRangeOptional=span, rowIdxType=int(by_order), expandedXOut=empty(shape, "I8" if mode >= 0 else kind, layout),
+                expandedRowIdxOut=empty((experts.size,), "I32", layout),
+                expertTokensCountOrCumsumOut=None if form is None else empty((limit, 2) if form == 2 else (width,), "I64", layout),
+                expandedScaleOut=empty((rows,), "F32", layout) if mode == 1 or mode < 0 and scale is not None else None)  # fmt: skip
+
+
+# tokens, choices, width, experts, range, capacity, activeNum
+ROUTES = [(5, 2, 7, 4, None, 0, -1), (40, 4, 33, 9, [2, 7], 0, 0), (9, 3, 5, 6, [0, 6], 4, -1), (30, 2, 600, 8, [1, 2], 0, 11), (4, 1, 3, 5, None, 1, 2),
+          (0, 2, 4, 3, None, 0, 0)]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", [-1, 0, 1])
+@pytest.mark.parametrize("by_order", [False, True])
+def test_initial_routing_v3(mode, by_order):
+    for number, (tokens, choices, width, limit, span, capacity, active) in enumerate(ROUTES):
+        begin, end = span or (0, limit)
+        for kind, layout, form in zip([*KINDS, "I8"][: 4 if mode < 0 else 3], [*LAYOUTS, "gaps"], (0, 1, 2, None)):
+            form = form if not capacity or form is None else 1
+            random = np.random.default_rng(number)
+            x = random.integers(-9, 9, (tokens, width)) if kind == "I8" else drawn((tokens, width), number, kind)
+            experts = random.integers(-1, limit, (tokens, choices))
+            rows = limit * capacity if capacity else min(active if active > 0 else experts.size, experts.size)
+            row_of, place_of = rows_by_experts(experts, begin, end, rows, capacity)
+            there = row_of >= 0
+            routed = np.where(there[:, None], x[row_of // choices], 0) if tokens else np.zeros((rows, width))
+            scale, offset, scales = None, None, []
+            if mode == 0:
+                scale, offset = np.array([7.5]), np.array([-3.25])
+                expected = np.where(there[:, None], np.clip(np.rint(np.float32(routed) * np.float32(7.5) - np.float32(3.25)), -128, 127), 0)
+            elif mode == 1:
+                scale = None if number % 2 else np.abs(drawn((end - begin, width), 3)) + 0.5
+                expert = experts.ravel()[row_of] if tokens else row_of
+                smooth = 1 if scale is None else np.where(there[:, None], scale[np.clip(expert - begin, 0, end - begin - 1)], 0) if tokens else 1
+                values = np.float32(routed) * np.float32(smooth)
+                scales = [np.abs(values).max(1) / np.float32(127)]
+                expected = np.rint(values / np.where(scales[0] == 0, 1, scales[0])[:, None])
+            else:
+                scale = drawn((tokens,), 5) if number % 2 == 0 else None
+                scales = [np.where(there, scale[row_of // choices], 0) if tokens else np.zeros(rows)] if scale is not None else []
+                expected = routed
+            own = initial_v3(x, experts, kind, layout, mode, scale, offset, active, capacity, limit, form, span, by_order)
+            order = np.full(experts.size, -1)
+            in_order = sorted_by_experts(experts, begin, end)
+            order[: len(in_order)] = in_order
+            counts = [] if form is None else [counts_by_experts(experts, begin, end, limit, form)]
+            wanted = [expected, order if by_order else place_of, *counts, *scales]
+            assert len(own) == len(wanted)
+            for one, other in zip(own, wanted):
+                np.testing.assert_array_equal(one.reshape(other.shape), other)
+
+
 def blocks_of(x, experts, capacity, limit):
     """One token after the other takes the next row of its experts' blocks, if there is one."""
     routed, places, taken = np.zeros((limit, capacity, x.shape[1])), [], np.zeros(limit, int)
@@ -187,6 +427,43 @@ def test_final_routing(mode):
             near(own, np.repeat(sides[0], choices, 0) + np.where(places[:, None] < 0, 0, tokens[places]), kind, 16)
 
 
+@pytest.mark.parametrize("mode", [0, 1])
+def test_gradient_of_final_routing(mode):
+    """By the derivative of MoeFinalizeRoutingV2's formula, which is linear in tokens and in scales."""
+    for number, (rows, choices, width, limit, capacity, active) in enumerate([(3, 2, 4, 3, 2, 0), (20, 4, 600, 9, 9, 70), (5, 1, 5, 7, 4, 3), (1, 8, 3, 8, 1, 0)]):
+        for kind, layout in zip(KINDS, np.roll(LAYOUTS, number)):
+            count = rows * choices
+            room = limit * capacity if mode else count
+            kept = room if mode else min(active or count, count)
+            shape = (limit, capacity, width) if mode else (kept, width)
+            random = np.random.default_rng(number)
+            places = random.permutation(room)[:count] if room >= count else np.concatenate([random.permutation(room), np.full(count - room, -1)])
+            places[0] = -1 if mode else places[0]
+            slopes, scales, bias = drawn((rows, width), number, kind), drawn((rows, choices), number + 1, kind), drawn((limit, width), number + 2, kind)
+            tokens, experts = drawn((kept, width), number + 3, kind), experts_of((rows, choices), limit, number)
+            there = (places >= 0) & (places < kept)
+            values = np.where(there[:, None], tokens[np.where(there, places, 0)], 0).reshape(rows, choices, width)
+            by_tokens = np.zeros((kept, width))
+            by_tokens[places[there]] = (scales[..., None] * slopes[:, None]).reshape(count, width)[there]
+            put = lambda value, form=kind: tensor(value, form, layout)
+            for biased in (True, False):
+                addend = np.where((there | (mode == 1)).reshape(rows, choices, 1), bias[experts], 0) if biased else 0
+                terms = slopes[:, None] * (values + addend)
+                own = call("MoeFinalizeRoutingV2Grad", gradY=put(slopes), expandedRowIdx=put(places, "I32"), expandedXOptional=put(tokens.reshape(shape)),
+                           scalesOptional=put(scales), expertIdxOptional=put(experts, "I32") if biased else None, biasOptional=put(bias) if biased else None,
+                           dropPadMode=mode, activeNum=active, expertNum=limit, expertCapacity=capacity, gradExpandedXOut=empty(shape, kind, layout),
+                           gradScalesOut=empty((rows, choices), kind, layout))  # fmt: skip
+                near(own[0].reshape(kept, width), by_tokens, kind, 0)
+                np.testing.assert_allclose(own[1], terms.sum(2), rtol=1.01 * ROUNDING[kind], atol=2.0**-50 * np.abs(terms).sum())
+            if choices == 1:
+                alone = call("MoeFinalizeRoutingV2Grad", gradY=put(slopes), expandedRowIdx=put(places, "I32"), expandedXOptional=None, scalesOptional=None,
+                             expertIdxOptional=None, biasOptional=None, dropPadMode=mode, activeNum=active, expertNum=limit, expertCapacity=capacity,
+                             gradExpandedXOut=empty(shape, kind), gradScalesOut=None)  # fmt: skip
+                expected = np.zeros((kept, width))
+                expected[places[there]] = slopes[there]
+                np.testing.assert_array_equal(alone.reshape(kept, width), expected)
+
+
 def test_round_trip():
     """What the page pairs: mode 2 after a routing without blocks, mode 3 after one with blocks; with activeNum too."""
     x, experts = drawn((9, 5), 1), np.array([np.random.default_rng(i).permutation(4)[:2] for i in range(9)])
@@ -202,6 +479,10 @@ def test_numbers_outside_are_faults():
     for experts, limit, words in (([[0, 4]], 4, "number 1 of 2 is 4, which is not in 0 … 3"), ([[-1, 2]], 0, "number 0 of 2 is -1")):
         assert words in fault("MoeInitRoutingV2", tensor(np.ones((1, 3))), tensor(experts, "I32"), 0, 0, limit, 0, int(limit > 0), False,
                               empty((2, 3)), empty((2,), "I32"), empty((4,), "I32"), None)  # fmt: skip
+    for expert in (-2, 3):
+        out = fault("MoeInitRoutingV3", tensor(np.ones((1, 3))), tensor([[0, expert]], "I32"), None, None, 0, 0, 3, 0, 0, False, -1, None, 0,
+                    empty((2, 3)), empty((2,), "I32"), None, None)  # fmt: skip
+        assert f"number 1 of 2 is {expert}, which is not in -1 … 2" in out
     assert "is 16777215," in fault("MoeTokenPermute", tensor(np.ones((1, 3))), tensor([16777215], "I32"), 0, False, empty((1, 3)), empty((1,), "I32"))
     x, one = tensor(np.ones((4, 3))), tensor(np.ones((2, 2)))
     for places, expert, words in (([0, 1, 4, 2], 1, "place 2 of 4 is 4, which is not in 0 … 3"), ([0, -1, 1, 2], 1, "place 1 of 4 is -1"),
@@ -209,6 +490,11 @@ def test_numbers_outside_are_faults():
         assert words in fault("MoeFinalizeRoutingV2", x, tensor(places, "I32"), None, None, tensor(np.ones((2, 3))), one,
                               tensor([[0, 1], [1, expert]], "I32"), 2, empty((2, 3)))  # fmt: skip
     assert "place 0 of 4 is -2" in fault("MoeTokenUnpermute", x, tensor([-2, 1, 2, 3], "I32"), one, False, None, empty((2, 3)))
+    for places, expert, mode, words in (([0, 1, 2, 4], 1, 0, "place 3 of 4 is 4, which is not in 0 … 3"), ([0, 1, 2, 3], 2, 0, "expert number 3 of 4 is 2"),
+                                        ([0, 1, -2, 3], 1, 1, "place 2 of 4 is -2, which is not in -1 … 3")):  # fmt: skip
+        shape = (2, 2, 3) if mode else (4, 3)
+        assert words in fault("MoeFinalizeRoutingV2Grad", tensor(np.ones((2, 3))), tensor(places, "I32"), tensor(np.ones(shape)), one,
+                              tensor([[0, 1], [1, expert]], "I32"), tensor(np.ones((2, 3))), mode, 0, 2, 2, empty(shape), empty((2, 2)))  # fmt: skip
     for place in (-1, 4):
         out = empty((4, 3))
         sentence = fault("MoeTokenUnpermuteGrad", x, tensor(np.ones((2, 3))), tensor([0, 1, 2, place], "I32"), one, False, None, out, empty((2, 2)))

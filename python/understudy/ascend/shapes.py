@@ -386,7 +386,12 @@ def permuted_tokens(tokens, experts, limit, out=None):
 @shape_function
 def routed_tokens(x, experts, mode, expert_count, capacity, active):
     count = int(numpy.prod(experts))
-    return (expert_count, capacity, x[1]) if mode == 1 else (min(active or count, count), x[1])
+    return (expert_count, capacity, x[1]) if mode == 1 else (min(active if active > 0 else count, count), x[1])
+
+
+@shape_function
+def routed_rows(x, experts, mode, expert_count, capacity, active):
+    return (int(numpy.prod(routed_tokens(x, experts, mode, expert_count, capacity, active)[:-1])),)
 
 
 @shape_function
@@ -397,6 +402,24 @@ def expert_counts(mode, counting_mode, wanted, expert_count, counts=None):
 @shape_function
 def combined_tokens(tokens, places, scale=None):
     return (scale[0] if scale is not None else places[0], tokens[-1])
+
+
+@shape_function
+def counted_experts(active, experts, counting, wanted, counts=None):
+    if counting == 2:
+        return (experts, 2)
+    return (active[1] - active[0] if active else experts,)
+
+
+@shape_function
+def mapped_places(routing_map, limit, blocks):
+    count = routing_map[1 if blocks else 0]
+    return (limit // count * count if count else 0,)
+
+
+@shape_function
+def mapped_tokens(tokens, routing_map, limit, blocks):
+    return (*mapped_places(routing_map, limit, blocks), tokens[1])
 
 
 @shape_function

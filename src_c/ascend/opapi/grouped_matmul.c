@@ -47,7 +47,7 @@ void op_require_grouped_lists(OpCall *op, const GroupedCall *call)
     const GroupType type = grouped_type(call);
     const bool single = type == GROUP_M && as.x == GROUP_ROWS && as.weight == GROUP_ITEM;
     const bool several = scheme == SHIFTED && call->shifted_lists && type == GROUP_M && as.x == GROUP_ROWS;
-    op_require(op, !of_integers(scheme) || single || several || call->type == GROUP_BY_LISTS, "x", "quantized",
+    op_require(op, !of_integers(scheme) || single || several || (call->list == NULL && type != GROUP_K), "x", "quantized",
                op->invalid, "x of %s goes with groups of m and one tensor in each of x, weight and %s",
                acl_dtype_name(op_list_dtype(call->x)), call->out.name);
     op_require(op, scheme != WEIGHT || type != GROUP_K, "weight", "quantized", op->invalid,
@@ -69,7 +69,7 @@ static bool is_turned(const View *view)
 
 static void require_ranks(OpCall *op, const GroupedCall *call, const GroupedCase *as)
 {
-    const bool batches = call->type == GROUP_BY_LISTS && grouped_type(call) == GROUP_NONE && !call->ends.given;
+    const bool batches = call->list == NULL && grouped_type(call) == GROUP_NONE && !call->ends.given;
     const int32_t rank = batches ? call->x.items[0]->view.rank : 2;
     op_require_ranks(op, call->x, batches && rank >= 2 ? rank : 2, batches && rank >= 2 && rank <= 6 ? rank : 2);
     op_require_ranks(op, call->weight, as->weight == GROUP_ITEM ? 3 : 2, as->weight == GROUP_ITEM ? 3 : 2);
@@ -91,7 +91,7 @@ static void require_operands(OpCall *op, const GroupedCall *call, const GroupedC
         op_require_packed(op, x, &of.x);
         op_require_packed(op, weight, &of.weight);
         const View *view = &x->view;
-        op_require(op, !of_k || is_turned(view) || view->shape[0] <= 1 || view->shape[1] <= 1, "x", "transposed",
+        op_require(op, !of_k || call->list == NULL || is_turned(view) || view->shape[0] <= 1 || view->shape[1] <= 1, "x", "transposed",
                    op->invalid, "x is %s and not transposed, which groups of k need", op_shape_text(op, x));
         const int64_t last = is_turned(view) ? op_integer_size(&of.x, 2) : of.k;
         op_require(op, last < SIZE_LIMIT && (of.k > 0 || grouped_scheme(call) == PLAIN), "x", "size", op->invalid,
@@ -245,8 +245,11 @@ static void require_list_tensor(OpCall *op, const GroupedCall *call, const Group
 static void require_ends(OpCall *op, const GroupedCall *call, const GroupedCase *as)
 {
     const IntArguments ends = call->ends;
-    op_require(op, as->x != GROUP_ROWS || ends.given, ends.name, "missing", op->invalid,
-               "%s is NULL: one tensor in x has the rows of all groups", ends.name);
+    const bool of_k = as->x == GROUP_COLUMNS;
+    op_require(op, as->x == GROUP_WHOLE || ends.given, ends.name, "missing", op->invalid,
+               "%s is NULL: one tensor in x has the rows, or columns, of all groups", ends.name);
+    op_require(op, !ends.given || call->type != GROUP_NONE, ends.name, "given", op->invalid,
+               "%s is given: each group has tensors of its own", ends.name);
     op_require(op, !ends.given || (ends.count == as->groups && ends.count > 1), ends.name, "length", op->invalid,
                "%s has %lld numbers: there are %d groups, and more than one with a list", ends.name,
                (long long)ends.count, (int)as->groups);
@@ -260,8 +263,9 @@ static void require_ends(OpCall *op, const GroupedCall *call, const GroupedCase 
                    (long long)known);
         before = ends.values[i];
     }
-    op_require(op, !ends.given || before == grouped_rows(call), ends.name, "sum", op->invalid,
-               "%s ends with %lld, x has %lld rows", ends.name, (long long)before, (long long)grouped_rows(call));
+    const int64_t whole = op_refused(op) ? 0 : of_k ? grouped_sizes(call, 0).k : grouped_rows(call);
+    op_require(op, !ends.given || before == whole, ends.name, "sum", op->invalid, "%s ends with %lld, x has %lld %s", ends.name,
+               (long long)before, (long long)whole, of_k ? "columns" : "rows");
 }
 
 void op_require_group_list(OpCall *op, const GroupedCall *call)

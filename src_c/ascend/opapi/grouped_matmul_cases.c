@@ -80,6 +80,7 @@ static bool has_list(const GroupedCall *call)
 GroupedCase grouped_case(const GroupedCall *call)
 {
     const int32_t x = call->x.count, weight = call->weight.count, out = call->out.count;
+    const bool has_array = call->list == NULL; /* the first two versions */
     const bool one_out = call->split >= 2, items = weight == 1 && call->weight.items[0]->view.rank == 3;
     GroupedCase as = {.groups = weight};
     switch (grouped_type(call)) {
@@ -91,14 +92,14 @@ GroupedCase grouped_case(const GroupedCall *call)
         as.weight = items ? GROUP_ITEM : GROUP_WHOLE;
         as.out = one_out ? GROUP_ROWS : GROUP_WHOLE;
         as.groups = items ? (int32_t)op_size(call->weight.items[0], 0) : weight;
-        as.fits = (x == 1 || x == weight) && (one_out ? out == 1 : call->type == GROUP_BY_LISTS && out == weight);
+        as.fits = (x == 1 || x == weight) && (one_out ? out == 1 : has_array && x == 1 && weight > 1 && out == weight);
         break;
     default:
         as.x = GROUP_COLUMNS;
         as.weight = one_out ? GROUP_ROWS : GROUP_WHOLE;
         as.out = one_out ? GROUP_ITEM : GROUP_WHOLE;
         as.groups = one_out && out == 1 ? (int32_t)op_size(call->out.items[0], 0) : weight;
-        as.fits = x == 1 && (one_out ? weight == 1 && out == 1 : out == weight);
+        as.fits = x == 1 && (one_out ? weight == 1 && out == 1 : !has_array && out == weight);
         break;
     }
     return as;

@@ -1,6 +1,30 @@
 #include "ascend/opapi/routing.h"
 
-#include "kernels/routing/routing.h"
+/* A view of what is only there together with another operand. */
+static PlannedView written_with(const Operand *operand, const Operand *other, const View *absent)
+{
+    return op_given(other) ? (PlannedView){operand, VIEW_WRITE, NULL} : (PlannedView){NULL, VIEW_READ, absent};
+}
+
+/* ---- which experts ---- */
+
+int64_t op_padded_experts(int64_t experts, int64_t groups)
+{
+    return (experts / groups + 31) / 32 * 32 * groups;
+}
+
+aclnnStatus op_gate_tokens(OpCall *op, const Operand *x, const Operand *bias, const GateTokens *how, const Operand *weights,
+                           const Operand *chosen, bool wants_scores, const Operand *scores)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {bias, VIEW_READ, NULL}, {weights, VIEW_WRITE, NULL},
+                                 {chosen, VIEW_WRITE, NULL},
+                                 written_with(scores, wants_scores ? scores : NULL, &absent)};
+    return op_plan_views(op, us_gate_tokens, how, sizeof *how, sizeof views / sizeof *views, views);
+}
 
 /* ---- to the experts ---- */
 
@@ -53,16 +77,103 @@ Shape op_shape_expert_counts(OpCall *op, int64_t mode, int64_t counting_mode, bo
     return mode == counting_mode && wanted ? op_shape_of(1, &expert_count) : op_shape(counts);
 }
 
+int64_t op_active_experts(IntArguments active, int64_t experts)
+{
+    return active.given ? active.values[1] - active.values[0] : experts;
+}
+
+Shape op_shape_counted_experts(OpCall *op, IntArguments active, int64_t experts, int64_t counting, bool wanted, const Operand *counts)
+{
+    if (op_refused(op) || !wanted) {
+        return op_shape(counts);
+    }
+    const int64_t pairs[] = {experts, 2}, numbers = op_active_experts(active, experts);
+    return counting == COUNT_PAIRS ? op_shape_of(2, pairs) : op_shape_of(1, &numbers);
+}
+
+static RouteTokens how_to_route(const TokenRoute *route)
+{
+    return (RouteTokens){.choices = op_choices(route->experts), .limit = route->limit,
+                         .begin = route->active.given ? route->active.values[0] : 0,
+                         .end = route->active.given ? route->active.values[1] : route->limit,
+                         .capacity = route->capacity, .row_axes = route->capacity > 0 ? 2 : 1, .counts = route->counting,
+                         .skips = route->skips, .in_order = route->in_order};
+}
+
 aclnnStatus op_route_tokens(OpCall *op, const TokenRoute *route)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    const RouteTokens call = {.choices = op_choices(route->experts), .limit = route->limit,
-                              .capacity = route->capacity, .row_axes = route->capacity > 0 ? 2 : 1,
-                              .cumulative = route->cumulative};
-    return op_plan_operands(op, us_route_tokens, &call, sizeof call, OPERANDS(route->tokens, route->experts),
-                            OPERANDS(route->routed, route->places, route->counts));
+    const RouteTokens call = how_to_route(route);
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{route->tokens, VIEW_READ, NULL},  {route->experts, VIEW_READ, NULL}, {route->routed, VIEW_WRITE, NULL},
+                                 {route->places, VIEW_WRITE, NULL}, {route->counts, VIEW_WRITE, NULL}, {route->gates, VIEW_READ, NULL},
+                                 written_with(route->routed_gates, route->gates, &absent)};
+    return op_plan_views(op, us_route_tokens, &call, sizeof call, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_route_quantized(OpCall *op, const TokenRoute *route, bool by_rows, const Operand *scale, const Operand *shift)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const RouteQuantized call = {how_to_route(route), by_rows};
+    const PlannedView views[] = {{route->tokens, VIEW_READ, NULL},  {route->experts, VIEW_READ, NULL}, {route->routed, VIEW_WRITE, NULL},
+                                 {route->places, VIEW_WRITE, NULL}, {route->counts, VIEW_WRITE, NULL}, {scale, VIEW_READ, NULL},
+                                 by_rows ? (PlannedView){route->routed_gates, VIEW_WRITE, NULL} : (PlannedView){shift, VIEW_READ, NULL}};
+    return op_plan_views(op, us_route_quantized, &call, sizeof call, sizeof views / sizeof *views, views);
+}
+
+RouteByMap op_map_route(const Operand *map, int64_t limit, bool blocks)
+{
+    const int64_t count = op_size(map, blocks ? 1 : 0), each = count > 0 ? limit / count : 0;
+    return (RouteByMap){.choices = blocks ? 0 : each, .capacity = blocks ? each : 0};
+}
+
+static int64_t mapped_rows(const Operand *map, int64_t limit, bool blocks)
+{
+    const RouteByMap route = op_map_route(map, limit, blocks);
+    return route.choices * op_size(map, 0) + route.capacity * op_size(map, 1);
+}
+
+Shape op_shape_mapped_places(OpCall *op, const Operand *map, int64_t limit, bool blocks)
+{
+    const int64_t rows = op_refused(op) ? 0 : mapped_rows(map, limit, blocks);
+    return op_shape_of(1, &rows);
+}
+
+Shape op_shape_mapped_tokens(OpCall *op, const Operand *tokens, const Operand *map, int64_t limit, bool blocks)
+{
+    if (op_refused(op)) {
+        return (Shape){0};
+    }
+    return op_shape_of(2, (const int64_t[]){mapped_rows(map, limit, blocks), op_size(tokens, 1)});
+}
+
+aclnnStatus op_route_by_map(OpCall *op, const Operand *tokens, const Operand *map, const Operand *gates, RouteByMap how,
+                            const Operand *routed, const Operand *routed_gates, const Operand *places)
+{
+    if (op_refused(op) || op_empty(places)) {
+        return op_plan_nothing(op);
+    }
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{tokens, VIEW_READ, NULL},  {map, VIEW_READ, NULL},   {routed, VIEW_WRITE, NULL},
+                                 {places, VIEW_WRITE, NULL}, {gates, VIEW_READ, NULL}, written_with(routed_gates, gates, &absent)};
+    return op_plan_views(op, us_route_by_map, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_route_by_map_backward(OpCall *op, const Operand *routed, const Operand *gates, const Operand *places,
+                                     const Operand *map, RouteByMap how, const Operand *token_gradient,
+                                     const Operand *gate_gradient)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{routed, VIEW_READ, NULL}, {places, VIEW_READ, NULL}, {token_gradient, VIEW_WRITE, NULL},
+                                 {gates, VIEW_READ, NULL},  {map, VIEW_READ, NULL},    written_with(gate_gradient, gates, &absent)};
+    return op_plan_views(op, us_route_by_map_backward, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 
 /* ---- and back ---- */
@@ -97,17 +208,17 @@ Shape op_shape_rows_of_places(OpCall *op, const Operand *tokens, const Operand *
     return op_shape_of(2, (const int64_t[]){op_size(places, 0) / choices, op_size(tokens, -1)});
 }
 
-aclnnStatus op_combine_tokens_backward(OpCall *op, const Operand *slopes, const Operand *tokens, const Operand *places,
-                                       const Operand *scale, const Operand *token_gradient, const Operand *scale_gradient)
+aclnnStatus op_combine_tokens_backward(OpCall *op, const Operand *slopes, const TokenCombination *all,
+                                       const Operand *token_gradient, const Operand *scale_gradient)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    const bool scales = op_given(scale);
     const View absent = us_view_absent();
-    const CombineTokensBackward call = {.choices = scales ? op_size(scale, 1) : 1};
-    const PlannedView views[] = {{slopes, VIEW_READ, NULL}, {tokens, VIEW_READ, NULL}, {places, VIEW_READ, NULL},
-                                 {token_gradient, VIEW_WRITE, NULL}, {scale, VIEW_READ, NULL},
-                                 scales ? (PlannedView){scale_gradient, VIEW_WRITE, NULL} : (PlannedView){NULL, VIEW_READ, &absent}};
+    const CombineTokensBackward call = {.choices = op_given(all->scale) ? op_size(all->scale, 1) : 1, .drops = all->drops};
+    const PlannedView views[] = {{slopes, VIEW_READ, NULL},      {all->tokens, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL},
+                                 {token_gradient, VIEW_WRITE, NULL}, {all->scale, VIEW_READ, NULL},
+                                 written_with(scale_gradient, all->scale, &absent),
+                                 {all->bias, VIEW_READ, NULL},   {all->expert, VIEW_READ, NULL}};
     return op_plan_views(op, us_combine_tokens_backward, &call, sizeof call, sizeof views / sizeof *views, views);
 }

@@ -3,6 +3,13 @@
 #define ASCEND_OPAPI_ROUTING_H
 
 #include "ascend/opapi/families.h"
+#include "kernels/routing/routing.h"
+
+/* How many experts groups of so many take where each is padded to a multiple of 32. */
+int64_t op_padded_experts(int64_t experts, int64_t groups);
+/* `scores` is written where it is wanted. */
+aclnnStatus op_gate_tokens(OpCall *op, const Operand *x, const Operand *bias, const GateTokens *how, const Operand *weights,
+                           const Operand *chosen, bool wants_scores, const Operand *scores);
 
 /* Expert numbers, and how many of them each token has. */
 int64_t op_choices(const Operand *experts);
@@ -21,13 +28,32 @@ Shape op_shape_routed_tokens(OpCall *op, const Operand *x, const Operand *expert
 Shape op_shape_expert_counts(OpCall *op, int64_t mode, int64_t counting_mode, bool wanted, int64_t expert_count,
                              const Operand *counts);
 
-/* `counts` may be NULL. */
+/* How a map of tokens and experts routes `limit` rows at most: as many for each token, or in blocks for each expert. */
+RouteByMap op_map_route(const Operand *map, int64_t limit, bool blocks);
+Shape op_shape_mapped_places(OpCall *op, const Operand *map, int64_t limit, bool blocks);
+Shape op_shape_mapped_tokens(OpCall *op, const Operand *tokens, const Operand *map, int64_t limit, bool blocks);
+/* Without gates routed_gates is not written. */
+aclnnStatus op_route_by_map(OpCall *op, const Operand *tokens, const Operand *map, const Operand *gates, RouteByMap how,
+                            const Operand *routed, const Operand *routed_gates, const Operand *places);
+aclnnStatus op_route_by_map_backward(OpCall *op, const Operand *routed, const Operand *gates, const Operand *places,
+                                     const Operand *map, RouteByMap how, const Operand *token_gradient,
+                                     const Operand *gate_gradient);
+
+/* What a page does not have is NULL, or 0. */
 typedef struct TokenRoute {
     const Operand *tokens, *experts, *routed, *places, *counts;
+    const Operand *gates, *routed_gates;
     int64_t limit, capacity;
-    bool cumulative;
+    IntArguments active; /* first and end of the experts that count; not given: all */
+    ExpertCounts counting;
+    bool skips, in_order;
 } TokenRoute;
 aclnnStatus op_route_tokens(OpCall *op, const TokenRoute *route);
+/* The same quantized: with scale and shift of one element, or, `by_rows`, smooth numbers (absent: 1) and a scale for each row. */
+aclnnStatus op_route_quantized(OpCall *op, const TokenRoute *route, bool by_rows, const Operand *scale, const Operand *shift);
+/* How many experts are active. */
+int64_t op_active_experts(IntArguments active, int64_t experts);
+Shape op_shape_counted_experts(OpCall *op, IntArguments active, int64_t experts, int64_t counting, bool wanted, const Operand *counts);
 
 Shape op_shape_combined_tokens(OpCall *op, const Operand *tokens, const Operand *places, const Operand *scale);
 
@@ -38,8 +64,9 @@ typedef struct TokenCombination {
     bool by_columns, drops;
 } TokenCombination;
 aclnnStatus op_combine_tokens(OpCall *op, const TokenCombination *combination);
-aclnnStatus op_combine_tokens_backward(OpCall *op, const Operand *slopes, const Operand *tokens, const Operand *places,
-                                       const Operand *scale, const Operand *token_gradient, const Operand *scale_gradient);
+/* Of tokens, places, bias, scale and expert as there. */
+aclnnStatus op_combine_tokens_backward(OpCall *op, const Operand *slopes, const TokenCombination *combination,
+                                       const Operand *token_gradient, const Operand *scale_gradient);
 /* A row for every `choices` places. */
 Shape op_shape_rows_of_places(OpCall *op, const Operand *tokens, const Operand *places, int64_t choices);
 

@@ -1,8 +1,7 @@
 #include "kernels/routing/routing.h"
 
-#include "kernels/index/rows.h"
-#include "kernels/move/copy_view.h"
 #include "kernels/move/move.h"
+#include "kernels/routing/pick.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/sort.h"
 
@@ -35,19 +34,25 @@ static void *take_numbers(Routing *routing)
     return block;
 }
 
-static KernelStatus sort_experts(const Routing *routing, const View *experts)
+static bool is_active(const RouteTokens *call, int64_t expert)
 {
-    const View numbers = numbers_view(routing->experts, routing->count);
-    const View order = numbers_view(routing->order, routing->count);
-    us_reshape((const View[]){*experts, numbers}, NULL);
+    return expert >= call->begin && expert < call->end;
+}
+
+static KernelStatus read_experts(const Routing *routing, const View *experts)
+{
+    const int64_t lowest = routing->call->skips ? -1 : 0;
+    us_reshape((const View[]){*experts, numbers_view(routing->experts, routing->count)}, NULL);
     for (int64_t f = 0; f < routing->count; f++) {
         const int64_t expert = routing->experts[f];
-        if (expert < 0 || expert >= routing->call->limit) {
-            return us_kernel_fault("expert number %lld of %lld is %lld, which is not in 0 … %lld", (long long)f,
-                                   (long long)routing->count, (long long)expert, (long long)routing->call->limit - 1);
+        if (expert < lowest || expert >= routing->call->limit) {
+            return us_kernel_fault("expert number %lld of %lld is %lld, which is not in %lld … %lld", (long long)f,
+                                   (long long)routing->count, (long long)expert, (long long)lowest,
+                                   (long long)routing->call->limit - 1);
         }
+        routing->experts[f] = is_active(routing->call, expert) ? expert : INT64_MAX;
     }
-    return us_sort((const View[]){numbers, us_view_absent(), order}, &(SortLines){.axis = 0});
+    return KERNEL_OK;
 }
 
 static void place_tokens(const Routing *routing)
@@ -58,82 +63,86 @@ static void place_tokens(const Routing *routing)
     for (int64_t i = 0; i < routing->count; i++) {
         const int64_t f = routing->order[i], expert = routing->experts[f];
         first = i > 0 && routing->experts[routing->order[i - 1]] == expert ? first : i;
-        const bool has_room = i - first < capacity;
-        const int64_t place = capacity == 0 ? i : has_room ? expert * capacity + i - first : -1;
-        routing->places[f] = place;
+        const bool has_place = is_active(routing->call, expert) && (capacity == 0 || i - first < capacity);
+        const int64_t place = !has_place ? -1 : capacity == 0 ? i : expert * capacity + i - first;
+        if (!routing->call->in_order) {
+            routing->places[f] = place;
+        } else {
+            routing->places[i] = is_active(routing->call, expert) ? f : -1;
+        }
         if (place >= 0 && place < routing->rows) {
             routing->tokens[place] = f / routing->call->choices;
         }
     }
 }
 
+/* Moves counts to pairs of number and count. */
+static void pair_up(const RouteTokens *call, int64_t *numbers)
+{
+    const int64_t experts = call->end - call->begin;
+    int64_t used = 0;
+    for (int64_t e = 0; e < experts; e++) {
+        numbers[2 * experts + e] = numbers[e];
+    }
+    memset(numbers, 0, 2 * (size_t)experts * sizeof *numbers);
+    for (int64_t e = 0; e < experts; e++) {
+        if (numbers[2 * experts + e] > 0) {
+            numbers[used++] = call->begin + e;
+            numbers[used++] = numbers[2 * experts + e];
+        }
+    }
+}
+
 static KernelStatus count_tokens(const Routing *routing, const View *counts)
 {
-    const int64_t limit = us_view_elements(counts);
-    int64_t *numbers = us_scratch_take((size_t)limit * sizeof *numbers + 64);
+    const RouteTokens *call = routing->call;
+    const int64_t elements = us_view_elements(counts), experts = call->end - call->begin;
+    const size_t size = (size_t)(elements + 3 * experts) * sizeof(int64_t);
+    int64_t *numbers = us_scratch_take(size + 64);
     if (!numbers) {
         return KERNEL_NO_MEMORY;
     }
-    memset(numbers, 0, (size_t)limit * sizeof *numbers);
+    memset(numbers, 0, size);
     for (int64_t f = 0; f < routing->count; f++) {
-        numbers[routing->experts[f]]++;
+        if (is_active(call, routing->experts[f])) {
+            numbers[routing->experts[f] - call->begin]++;
+        }
     }
-    for (int64_t expert = 1; expert < limit && routing->call->cumulative; expert++) {
-        numbers[expert] += numbers[expert - 1];
+    for (int64_t e = 1; e < experts && call->counts == COUNT_SUMS; e++) {
+        numbers[e] += numbers[e - 1];
     }
-    us_reshape((const View[]){numbers_view(numbers, limit), *counts}, NULL);
+    if (call->counts == COUNT_PAIRS) {
+        pair_up(call, numbers);
+        memset(numbers + 2 * experts, 0, (size_t)experts * sizeof *numbers);
+    }
+    us_reshape((const View[]){numbers_view(numbers, elements), *counts}, NULL);
     us_scratch_give_back(numbers);
     return KERNEL_OK;
 }
 
-/* Rows one after the other: the view's own, or a block for them. NULL: no memory. */
-static void *packed_rows(const View *view, void **block)
-{
-    *block = NULL;
-    if (us_view_is_contiguous(view)) {
-        return view->data;
-    }
-    *block = us_scratch_take((size_t)us_view_elements(view) * us_dtype_size(view->dtype));
-    return *block;
-}
+enum { TOKENS, EXPERTS, ROUTED, PLACES, COUNTS, GATES, ROUTED_GATES };
 
-static KernelStatus move_tokens(const Routing *routing, const View *tokens, const View *routed)
+static KernelStatus pick(const Routing *routing, const View *from, const View *to)
 {
-    const int64_t size = (int64_t)us_dtype_size(routed->dtype), elements = us_view_elements(routed);
-    void *from_block, *to_block = NULL;
-    void *from = packed_rows(tokens, &from_block), *to = from ? packed_rows(routed, &to_block) : NULL;
-    if (to) {
-        if (from_block) {
-            const View packed = us_view_contiguous(from, tokens->dtype, tokens->rank, tokens->shape);
-            us_copy_view(&packed, tokens);
-        }
-        us_pick_rows(&(RowPick){from, to, routing->tokens, 1, 1, tokens->shape[0], routing->rows,
-                                elements / routing->rows * size});
-        if (to_block) {
-            const View packed = us_view_contiguous(to, routed->dtype, routed->rank, routed->shape);
-            us_copy_view(routed, &packed);
-        }
-    }
-    us_scratch_give_back(to_block);
-    us_scratch_give_back(from_block);
-    return to ? KERNEL_OK : KERNEL_NO_MEMORY;
+    return us_view_is_absent(from) || us_view_is_empty(to) ? KERNEL_OK : us_pick_tokens(routing->tokens, routing->rows, from, to);
 }
 
 static KernelStatus route(Routing *routing, const View *views)
 {
-    const View *routed = &views[2];
-    KernelStatus status = sort_experts(routing, &views[1]);
+    KernelStatus status = read_experts(routing, &views[EXPERTS]);
+    if (status == KERNEL_OK) {
+        status = us_sort((const View[]){numbers_view(routing->experts, routing->count), us_view_absent(),
+                                        numbers_view(routing->order, routing->count)}, &(SortLines){.axis = 0});
+    }
     if (status == KERNEL_OK) {
         place_tokens(routing);
-        us_reshape((const View[]){numbers_view(routing->places, routing->count), views[3]}, NULL);
+        us_reshape((const View[]){numbers_view(routing->places, routing->count), views[PLACES]}, NULL);
     }
-    if (status == KERNEL_OK && !us_view_is_absent(&views[4])) {
-        status = count_tokens(routing, &views[4]);
+    if (status == KERNEL_OK && !us_view_is_absent(&views[COUNTS])) {
+        status = count_tokens(routing, &views[COUNTS]);
     }
-    if (status == KERNEL_OK && !us_view_is_empty(routed)) {
-        status = move_tokens(routing, &views[0], routed);
-    }
-    return status;
+    status = status == KERNEL_OK ? pick(routing, &views[TOKENS], &views[ROUTED]) : status;
+    return status == KERNEL_OK ? pick(routing, &views[GATES], &views[ROUTED_GATES]) : status;
 }
 
 KernelStatus us_route_tokens(const View *views, const void *attributes)

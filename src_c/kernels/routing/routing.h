@@ -5,19 +5,70 @@
 
 #include "kernels/kernels.h"
 
+/* Which experts a token goes to, and with which weights. scores = norm(x) row by row; of scores + bias the kept_groups best
+ * groups of neighbours (by their largest value, or the sum of their two largest: by_pairs), and of these the choices
+ * largest, in descending order, the first of equal ones first; NaN is above all others.
+ * weights = scores of these, with `divides` over (their sum + eps), times factor. norm and scores + bias are float32, the
+ * rest double, rounded once.
+ * views: x [rows, experts], at most US_GATE_EXPERTS of them; bias [experts] or absent; weights and chosen (int32) [rows,
+ * choices]; scores (as x) or absent. */
+enum { US_GATE_EXPERTS = 2048 };
+typedef enum GateNorm { GATE_SOFTMAX, GATE_SIGMOID, GATE_SQRT_SOFTPLUS } GateNorm;
+typedef struct GateTokens {
+    int64_t choices, groups, kept_groups;
+    GateNorm norm;
+    bool by_pairs, divides;
+    double factor, eps;
+} GateTokens;
+Kernel us_gate_tokens;
+
 /* Expert numbers, of all tokens in row-major order, are sorted, stable. Number f, of token f / choices, gets a place:
  * where it stands in this order, or, with a capacity, where it stands among those of its expert, from expert * capacity
- * on; -1 where that expert has no room. Row `place` of `routed` is the token; rows that none has are 0, and places that
- * `routed` does not have go to no row.
+ * on; -1 where that expert has no room. Numbers outside begin ... end - 1 have no place and stand behind all others. Row
+ * `place` of `routed` is the token; rows that none has are 0. places: of each f, -1 without one, or `in_order` the f's in
+ * the sorted order, -1 behind the last one.
  * views: tokens [tokens, …], experts, routed (of the tokens' type; its first `row_axes` axes count the rows), places
- * with an element for each expert number, counts [limit] or absent. An expert number outside 0 … limit - 1 is a fault. */
+ * with an element for each expert number; then, or absent: counts [end - begin], or of pairs [.., 2], gates [tokens] and
+ * routed_gates [rows], which go the way of the tokens. An expert number outside 0 … limit - 1 is a fault; `skips`: -1 is none. */
+typedef enum ExpertCounts {
+    COUNT_EACH,
+    COUNT_SUMS, /* those before and its own */
+    COUNT_PAIRS /* number and count of experts that have a token, then zeros */
+} ExpertCounts;
 typedef struct RouteTokens {
-    int64_t choices, limit;
+    int64_t choices, limit, begin, end;
     int64_t capacity; /* 0: none */
     int32_t row_axes;
-    bool cumulative;  /* counts are sums of those before and its own */
+    ExpertCounts counts;
+    bool skips, in_order;
 } RouteTokens;
 Kernel us_route_tokens;
+/* The same with routed quantized: of int8, the nearest integers, ties to even, of token * scale + shift (rows without a
+ * token 0), or, `by_rows`, as us_quantize_rows has it, with smooth numbers for each expert from begin on.
+ * views: tokens, experts, routed, places, counts or absent, scale [1] or smooth [end - begin, width] or absent, shift [1] or
+ * row_scale [rows]. */
+typedef struct RouteQuantized {
+    RouteTokens route;
+    bool by_rows;
+} RouteQuantized;
+Kernel us_route_quantized;
+
+/* The same by a map of tokens and experts. Rows are in the order of experts, those of one in the order of tokens: all
+ * marked pairs, and places[t * choices + j] = the row of the token's pair j, -1 where it has fewer; more are a fault. Rows
+ * behind the last pair are 0. With a capacity each expert has so many rows: its marked tokens, then the others, each in
+ * order; places are the tokens. gates, if given, go the way of the tokens.
+ * views: tokens [tokens, width], map [tokens, experts] (bytes), routed [rows, width], places [rows]; then, or absent: gates (as
+ * map), routed_gates [rows]. */
+typedef struct RouteByMap {
+    int64_t choices, capacity; /* one of them is 0 */
+} RouteByMap;
+Kernel us_route_by_map;
+
+/* Its gradients: of tokens the sums of their rows, in the order of places, in float32 and rounded once; of gates the row's,
+ * or 0. Places are those of the routing; one that names no row is a fault.
+ * views: routed_gradient [rows, width], places [rows], token_gradient [tokens, width]; then, or absent: routed_gate_gradient
+ * [rows], map (without a capacity) and gate_gradient [tokens, experts]. */
+Kernel us_route_by_map_backward;
 
 /* out[r] = first[r] + second[r] + sum over k of scale[r, k] * (tokens[place] + bias[expert[r, k]]), in this order, in
  * float32 and rounded once. place is element r * choices + k of `places`, or k * rows + r: `by_columns`. A place that
@@ -32,12 +83,14 @@ typedef struct CombineTokens {
 Kernel us_combine_tokens;
 
 /* Its gradients by tokens and scale, with places by rows: row p of token_gradient = scale[f] * slopes[f / choices] for the last
- * f whose place is p, or 0 without one; scale_gradient[f] = the sum of slopes[f / choices] * tokens[place], in double. A place
- * outside 0 … rows * choices - 1 is a fault; one that tokens does not have gives 0.
- * views: slopes [rows, width], tokens [places, width], places, token_gradient [places, width]; then, or absent: scale and
- * scale_gradient [rows, choices]. Without scale it is 1. */
+ * f whose place is p, or 0 without one; scale_gradient[f] = the sum of slopes[f / choices] * (tokens[place] + bias[expert[f]]),
+ * in double. Places outside 0 … rows * choices - 1 are a fault, and one that tokens does not have gives 0; `drops`: -1 is a
+ * token of zeros, and others outside tokens are a fault. Experts that bias does not have are a fault.
+ * views: slopes [rows, width], tokens [places…, width] or, without scale, absent, places, token_gradient (as tokens); then, or
+ * absent: scale and scale_gradient [rows, choices], bias [experts, width] and expert [rows, choices]. Without scale it is 1. */
 typedef struct CombineTokensBackward {
     int64_t choices;
+    bool drops;
 } CombineTokensBackward;
 Kernel us_combine_tokens_backward;
 

@@ -1,0 +1,130 @@
+#include "kernels/routing/routing.h"
+
+#include "kernels/move/move.h"
+#include "kernels/routing/pick.h"
+#include "kernels/scratch.h"
+
+#include <string.h>
+
+enum { TOKENS, MAP, ROUTED, PLACES, GATES, ROUTED_GATES };
+
+typedef struct Routing {
+    const RouteByMap *call;
+    const View *views;
+    int64_t token_count, experts, rows;
+    int64_t *places;             /* one for each row */
+    int64_t *tokens, *expert_of; /* of each row; -1: none */
+    int64_t *next;               /* the next row of each expert */
+} Routing;
+
+static bool is_marked(const View *map, int64_t token, int64_t expert)
+{
+    return ((const char *)map->data)[token * map->strides[0] + expert * map->strides[1]] != 0;
+}
+
+static void put(const Routing *work, int64_t row, int64_t token, int64_t expert)
+{
+    work->tokens[row] = token;
+    work->expert_of[row] = expert;
+}
+
+/* The first row of each expert. */
+static void find_starts(const Routing *work)
+{
+    int64_t count = 0;
+    for (int64_t e = 0; e < work->experts; e++) {
+        work->next[e] = count;
+        for (int64_t t = 0; t < work->token_count; t++) {
+            count += is_marked(&work->views[MAP], t, e);
+        }
+    }
+}
+
+static KernelStatus route_pairs(const Routing *work)
+{
+    const int64_t choices = work->call->choices;
+    find_starts(work);
+    for (int64_t t = 0; t < work->token_count; t++) {
+        int64_t taken = 0;
+        for (int64_t e = 0; e < work->experts; e++) {
+            if (!is_marked(&work->views[MAP], t, e)) {
+                continue;
+            }
+            if (taken == choices) {
+                return us_kernel_fault("token %lld has more than %lld experts", (long long)t, (long long)choices);
+            }
+            const int64_t row = work->next[e]++;
+            work->places[t * choices + taken++] = row;
+            put(work, row, t, e);
+        }
+    }
+    return KERNEL_OK;
+}
+
+static void fill_blocks(const Routing *work)
+{
+    const int64_t capacity = work->call->capacity;
+    for (int64_t e = 0; e < work->experts; e++) {
+        int64_t row = e * capacity;
+        for (int marked = 1; marked >= 0; marked--) {
+            for (int64_t t = 0; t < work->token_count && row < (e + 1) * capacity; t++) {
+                if (is_marked(&work->views[MAP], t, e) == (marked == 1)) {
+                    put(work, row, t, e);
+                    work->places[row++] = t;
+                }
+            }
+        }
+    }
+}
+
+static void move_gates(const Routing *work)
+{
+    const View *gates = &work->views[GATES], *routed = &work->views[ROUTED_GATES];
+    const size_t size = us_dtype_size(gates->dtype);
+    for (int64_t row = 0; row < work->rows && !us_view_is_absent(gates); row++) {
+        char *to = (char *)routed->data + row * routed->strides[0] * (int64_t)size;
+        const int64_t token = work->tokens[row], expert = work->expert_of[row];
+        if (token < 0) {
+            memset(to, 0, size);
+        } else {
+            memcpy(to, (const char *)gates->data + (token * gates->strides[0] + expert * gates->strides[1]) * (int64_t)size, size);
+        }
+    }
+}
+
+static KernelStatus route(const Routing *work)
+{
+    const View *views = work->views;
+    memset(work->places, -1, (size_t)work->rows * sizeof(int64_t));
+    memset(work->tokens, -1, (size_t)work->rows * sizeof(int64_t));
+    if (work->call->capacity > 0) {
+        fill_blocks(work);
+    } else {
+        const KernelStatus status = route_pairs(work);
+        if (status != KERNEL_OK) {
+            return status;
+        }
+    }
+    us_reshape((const View[]){us_view_contiguous(work->places, DTYPE_INT64, 1, &work->rows), views[PLACES]}, NULL);
+    move_gates(work);
+    return us_view_is_empty(&views[ROUTED]) ? KERNEL_OK
+                                            : us_pick_tokens(work->tokens, work->rows, &views[TOKENS], &views[ROUTED]);
+}
+
+KernelStatus us_route_by_map(const View *views, const void *attributes)
+{
+    Routing work = {.call = attributes, .views = views, .token_count = views[MAP].shape[0],
+                    .experts = views[MAP].shape[1], .rows = views[ROUTED].shape[0]};
+    const size_t rows = us_scratch_round((size_t)work.rows * sizeof(int64_t));
+    char *block = us_scratch_take(3 * rows + (size_t)work.experts * sizeof(int64_t) + 64), *cursor = block;
+    if (!block) {
+        return KERNEL_NO_MEMORY;
+    }
+    work.places = us_scratch_part(&cursor, rows);
+    work.tokens = us_scratch_part(&cursor, rows);
+    work.expert_of = us_scratch_part(&cursor, rows);
+    work.next = us_scratch_part(&cursor, (size_t)work.experts * sizeof(int64_t));
+    const KernelStatus status = route(&work);
+    us_scratch_give_back(block);
+    return status;
+}

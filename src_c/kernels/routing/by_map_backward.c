@@ -1,0 +1,147 @@
+#include "kernels/routing/routing.h"
+
+#include "kernels/move/move.h"
+#include "kernels/scratch.h"
+#include "kernels/sort/lines.h"
+#include "tensor/convert.h"
+#include "tensor/parallel.h"
+
+#include <string.h>
+
+enum { TILE = 512 };
+enum { ROUTED_GRADIENT, PLACES, TOKEN_GRADIENT, ROUTED_GATE_GRADIENT, MAP, GATE_GRADIENT };
+
+typedef struct Gradients {
+    const RouteByMap *call;
+    const View *views;
+    int64_t rows, tokens, width;
+    int64_t *places;
+    int64_t *starts, *items; /* the rows of token t: items[starts[t]] … items[starts[t + 1] - 1] */
+} Gradients;
+
+/* Entry i stands for a row of a token. */
+static int64_t token_of(const Gradients *work, int64_t i)
+{
+    return work->call->capacity > 0 ? work->places[i] : i / work->call->choices;
+}
+
+static KernelStatus check_places(const Gradients *work)
+{
+    const bool blocks = work->call->capacity > 0;
+    const int64_t lowest = blocks ? 0 : -1, limit = blocks ? work->tokens : work->rows;
+    us_reshape((const View[]){work->views[PLACES], us_view_contiguous(work->places, DTYPE_INT64, 1, &work->rows)}, NULL);
+    for (int64_t i = 0; i < work->rows; i++) {
+        if (work->places[i] < lowest || work->places[i] >= limit) {
+            return us_kernel_fault("place %lld of %lld is %lld, which is not in %lld … %lld", (long long)i,
+                                   (long long)work->rows, (long long)work->places[i], (long long)lowest, (long long)limit - 1);
+        }
+    }
+    return KERNEL_OK;
+}
+
+/* Sorts entries by their tokens: `starts` count them first, then move to their ends, which are the next one's starts. */
+static void collect_rows(const Gradients *work)
+{
+    int64_t *ends = work->starts + 1, sum = 0;
+    memset(work->starts, 0, (size_t)(work->tokens + 1) * sizeof(int64_t));
+    for (int64_t i = 0; i < work->rows; i++) {
+        ends[token_of(work, i)] += work->places[i] >= 0;
+    }
+    for (int64_t t = 0; t < work->tokens; t++) {
+        const int64_t count = ends[t];
+        ends[t] = sum;
+        sum += count;
+    }
+    for (int64_t i = 0; i < work->rows; i++) {
+        if (work->places[i] >= 0) {
+            work->items[ends[token_of(work, i)]++] = work->call->capacity > 0 ? i : work->places[i];
+        }
+    }
+}
+
+static void sum_token(void *context, int64_t token)
+{
+    const Gradients *work = context;
+    const Line out = us_line_of(&work->views[TOKEN_GRADIENT], 1, token);
+    for (int64_t column = 0, count; column < work->width; column += count) {
+        float sums[TILE] = {0}, row[TILE];
+        count = work->width - column < TILE ? work->width - column : TILE;
+        for (int64_t i = work->starts[token]; i < work->starts[token + 1]; i++) {
+            const Line from = us_line_of(&work->views[ROUTED_GRADIENT], 1, work->items[i]);
+            us_load_float(row, us_line_element(&from, column), from.dtype, from.stride, count);
+            for (int64_t k = 0; k < count; k++) {
+                sums[k] += row[k];
+            }
+        }
+        us_store_float(us_line_element(&out, column), out.dtype, out.stride, sums, count);
+    }
+}
+
+static char *gate_at(const View *gates, int64_t token, int64_t expert)
+{
+    return (char *)gates->data + (token * gates->strides[0] + expert * gates->strides[1]) * (int64_t)us_dtype_size(gates->dtype);
+}
+
+/* The gradient of the row's gate; without a row 0. */
+static void set_gate(const Gradients *work, int64_t token, int64_t expert, int64_t row)
+{
+    const View *from = &work->views[ROUTED_GATE_GRADIENT];
+    const size_t size = us_dtype_size(from->dtype);
+    char *to = gate_at(&work->views[GATE_GRADIENT], token, expert);
+    if (row < 0) {
+        memset(to, 0, size);
+    } else {
+        memcpy(to, (const char *)from->data + row * from->strides[0] * (int64_t)size, size);
+    }
+}
+
+static KernelStatus form_gates(const Gradients *work)
+{
+    const View *map = &work->views[MAP];
+    const int64_t experts = work->views[GATE_GRADIENT].shape[1], capacity = work->call->capacity;
+    int64_t row = 0;
+    for (int64_t e = 0; e < experts; e++) {
+        for (int64_t t = 0; t < work->tokens; t++) {
+            const bool marked = capacity == 0 && ((const char *)map->data)[t * map->strides[0] + e * map->strides[1]] != 0;
+            if (marked && row == work->rows) {
+                return us_kernel_fault("the map marks more than %lld pairs", (long long)work->rows);
+            }
+            set_gate(work, t, e, marked ? row++ : -1);
+        }
+    }
+    for (int64_t i = 0; i < work->rows && capacity > 0; i++) {
+        set_gate(work, work->places[i], i / capacity, i);
+    }
+    return KERNEL_OK;
+}
+
+static KernelStatus form_all(const Gradients *work)
+{
+    KernelStatus status = check_places(work);
+    if (status == KERNEL_OK && !us_view_is_absent(&work->views[GATE_GRADIENT])) {
+        status = form_gates(work);
+    }
+    if (status == KERNEL_OK) {
+        collect_rows(work);
+        us_parallel(work->tokens, sum_token, (void *)work);
+    }
+    return status;
+}
+
+KernelStatus us_route_by_map_backward(const View *views, const void *attributes)
+{
+    Gradients work = {.call = attributes, .views = views, .rows = views[PLACES].shape[0],
+                      .tokens = views[TOKEN_GRADIENT].shape[0], .width = views[TOKEN_GRADIENT].shape[1]};
+    const size_t rows = us_scratch_round((size_t)work.rows * sizeof(int64_t));
+    const size_t starts = us_scratch_round((size_t)(work.tokens + 1) * sizeof(int64_t));
+    char *block = us_scratch_take(2 * rows + starts + 64), *cursor = block;
+    if (!block) {
+        return KERNEL_NO_MEMORY;
+    }
+    work.places = us_scratch_part(&cursor, rows);
+    work.items = us_scratch_part(&cursor, rows);
+    work.starts = us_scratch_part(&cursor, starts);
+    const KernelStatus status = form_all(&work);
+    us_scratch_give_back(block);
+    return status;
+}

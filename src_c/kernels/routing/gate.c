@@ -1,0 +1,157 @@
+#include "kernels/routing/routing.h"
+
+#include "kernels/maths/maths.h"
+#include "kernels/sort/lines.h"
+#include "tensor/convert.h"
+#include "tensor/parallel.h"
+
+#include <string.h>
+
+enum { LIMIT = US_GATE_EXPERTS, PIECE_ELEMENTS = 8 * 1024 };
+enum { X, BIAS, WEIGHTS, CHOSEN, NORM };
+
+typedef struct Gate {
+    const GateTokens *call;
+    const View *views;
+    int64_t rows, experts, piece_rows;
+    float bias[LIMIT]; /* zeros without one */
+} Gate;
+
+static float sqrt_softplus(float x)
+{
+    return sqrt_float(softplus_float(x));
+}
+
+static void soften(float *scores, int64_t count)
+{
+    float largest = scores[0];
+    double sum = 0;
+    for (int64_t e = 1; e < count; e++) {
+        largest = scores[e] > largest ? scores[e] : largest;
+    }
+    for (int64_t e = 0; e < count; e++) {
+        scores[e] = exp_float(scores[e] - largest);
+        sum += (double)scores[e];
+    }
+    for (int64_t e = 0; e < count; e++) {
+        scores[e] = (float)((double)scores[e] / sum);
+    }
+}
+
+static void normalise(const Gate *gate, float *scores)
+{
+    if (gate->call->norm == GATE_SOFTMAX) {
+        soften(scores, gate->experts);
+        return;
+    }
+    for (int64_t e = 0; e < gate->experts; e++) {
+        scores[e] = gate->call->norm == GATE_SIGMOID ? sigmoid_float(scores[e]) : sqrt_softplus(scores[e]);
+    }
+}
+
+/* As torch.topk: NaN is above all others. */
+static bool is_above(float a, float b)
+{
+    return a > b || (a != a && b == b);
+}
+
+/* The largest that is not taken, the first of equal ones; takes it. */
+static int64_t take_largest(const float *values, bool *taken, int64_t count)
+{
+    int64_t best = -1;
+    for (int64_t i = 0; i < count; i++) {
+        if (!taken[i] && (best < 0 || is_above(values[i], values[best]))) {
+            best = i;
+        }
+    }
+    taken[best] = true;
+    return best;
+}
+
+static float group_score(const GateTokens *call, const float *values, int64_t size)
+{
+    float first = values[0], second = -INFINITY;
+    for (int64_t i = 1; i < size; i++) {
+        const bool leads = is_above(values[i], first);
+        const float lesser = leads ? first : values[i];
+        second = is_above(lesser, second) ? lesser : second;
+        first = leads ? values[i] : first;
+    }
+    return call->by_pairs ? first + second : first;
+}
+
+/* Marks experts of all groups but the best ones as taken. */
+static void leave_groups_out(const Gate *gate, const float *values, bool *taken)
+{
+    const int64_t groups = gate->call->groups, size = gate->experts / groups;
+    float scores[LIMIT];
+    bool kept[LIMIT] = {false};
+    for (int64_t g = 0; g < groups; g++) {
+        scores[g] = group_score(gate->call, values + g * size, size);
+    }
+    for (int64_t i = 0; i < gate->call->kept_groups; i++) {
+        take_largest(scores, kept, groups);
+    }
+    for (int64_t g = 0; g < groups; g++) {
+        memset(taken + g * size, !kept[g], (size_t)size);
+    }
+}
+
+static void store_weights(const Gate *gate, int64_t row, float *weights)
+{
+    const GateTokens *call = gate->call;
+    const Line line = us_line_of(&gate->views[WEIGHTS], 1, row);
+    double sum = 0;
+    for (int64_t i = 0; i < call->choices; i++) {
+        sum += (double)weights[i];
+    }
+    for (int64_t i = 0; i < call->choices; i++) {
+        const double share = call->divides ? (double)weights[i] / (sum + call->eps) : (double)weights[i];
+        weights[i] = (float)(share * call->factor);
+    }
+    us_store_float(line.data, line.dtype, line.stride, weights, call->choices);
+}
+
+static void gate_row(const Gate *gate, int64_t row)
+{
+    float scores[LIMIT], values[LIMIT], weights[LIMIT];
+    bool taken[LIMIT];
+    const Line x = us_line_of(&gate->views[X], 1, row), chosen = us_line_of(&gate->views[CHOSEN], 1, row);
+    const Line norm = us_line_of(&gate->views[NORM], 1, row);
+    us_load_float(scores, x.data, x.dtype, x.stride, gate->experts);
+    normalise(gate, scores);
+    if (norm.data) {
+        us_store_float(norm.data, norm.dtype, norm.stride, scores, gate->experts);
+    }
+    for (int64_t e = 0; e < gate->experts; e++) {
+        values[e] = scores[e] + gate->bias[e];
+    }
+    leave_groups_out(gate, values, taken);
+    for (int64_t i = 0; i < gate->call->choices; i++) {
+        const int64_t expert = take_largest(values, taken, gate->experts);
+        weights[i] = scores[expert];
+        *(int32_t *)us_line_element(&chosen, i) = (int32_t)expert;
+    }
+    store_weights(gate, row, weights);
+}
+
+static void gate_piece(void *context, int64_t piece)
+{
+    const Gate *gate = context;
+    const int64_t begin = piece * gate->piece_rows, rest = gate->rows - begin;
+    for (int64_t row = begin; row < begin + (rest < gate->piece_rows ? rest : gate->piece_rows); row++) {
+        gate_row(gate, row);
+    }
+}
+
+KernelStatus us_gate_tokens(const View *views, const void *attributes)
+{
+    Gate gate = {.call = attributes, .views = views, .rows = views[X].shape[0], .experts = views[X].shape[1]};
+    gate.piece_rows = PIECE_ELEMENTS / gate.experts + 1;
+    if (!us_view_is_absent(&views[BIAS])) {
+        const Line bias = us_line_of(&views[BIAS], 0, 0);
+        us_load_float(gate.bias, bias.data, bias.dtype, bias.stride, gate.experts);
+    }
+    us_parallel((gate.rows + gate.piece_rows - 1) / gate.piece_rows, gate_piece, &gate);
+    return KERNEL_OK;
+}

@@ -1,0 +1,10 @@
+/* Rows of tokens by their numbers: for the files of this folder. */
+#ifndef UNDERSTUDY_ROUTING_PICK_H
+#define UNDERSTUDY_ROUTING_PICK_H
+
+#include "kernels/kernels.h"
+
+/* Row i of `routed`, whose first axes count `rows` of them, is token picked[i]; -1: zeros. Views that have elements. */
+KernelStatus us_pick_tokens(const int64_t *picked, int64_t rows, const View *tokens, const View *routed);
+
+#endif
