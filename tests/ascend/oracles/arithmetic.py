@@ -79,7 +79,7 @@ def gcd(self, other):
     return numpy.gcd(self, other)
 
 
-@oracle("BitwiseAndTensor", "BitwiseAndScalar", attributes={"other": 6})
+@oracle("BitwiseAndTensor", "BitwiseAndTensorOut", "BitwiseAndScalar", attributes={"other": 6})
 def bitwise_and(self, other):
     return self & other
 
@@ -99,7 +99,7 @@ def bitwise_not(self):
     return ~self
 
 
-@oracle("LeftShift", ranges={"shiftBits": (0, 3)})
+@oracle("LeftShift", "LeftShifts", ranges={"shiftBits": (0, 3)}, attributes={"shiftBits": 3})
 def left_shift(self, shiftBits):
     return self << shiftBits
 
