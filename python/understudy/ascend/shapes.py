@@ -209,7 +209,13 @@ def unpacked(packed):
 
 @shape_function
 def product_of_integers(a, b, turned_a, turned_b):
-    """Of matrices and batches that are turned as the flags say; a byte or more for each integer."""
+    """A byte or more for each integer."""
+    return turned_product(a, b, turned_a, turned_b)
+
+
+@shape_function
+def turned_product(a, b, turned_a, turned_b):
+    """Of matrices and batches that are turned as the flags say."""
     turned = lambda shape, flag: (*shape[:-2], shape[-1], shape[-2]) if flag else tuple(shape)
     return product(turned(a, turned_a), turned(b, turned_b))
 
