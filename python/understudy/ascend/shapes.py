@@ -277,6 +277,16 @@ def pooled3d(shape, kernel, stride, padding, ceil):
 
 
 @shape_function
+def rescaled(shape, scales):
+    return tuple(int(numpy.float32(size) * numpy.float32(scale)) for size, scale in zip(shape, scales))
+
+
+@shape_function
+def globally_pooled(shape):
+    return (*shape[:2], *(1 for _ in shape[2:]))
+
+
+@shape_function
 def resized(shape, size):
     return (*shape[: len(shape) - len(size)], *size)
 
