@@ -683,6 +683,7 @@ ORACLE = {
     "square": Oracle(lambda x: product(x, x), 3),
     "reciprocal": Oracle(lambda x: quotient(np.ones_like(x), x), 9),
     "addcmul": Oracle(addcmul, 5),
+    "modulate": Oracle(lambda x, y, z: (x * (1 + y) + z, np.abs(x) * (1 + np.abs(y)) + np.abs(z)), 3),
     "addr": Oracle(addr, 6),
     "addcdiv": Oracle(addcdiv, 11),
     "lerp": Oracle(lerp, 4),
