@@ -147,6 +147,37 @@ def test_outer_products():
     assert call("Addr", self=tensor(numpy.nan), **vectors, betaOptional=0.0, alphaOptional=None, out=empty((1, 1))) == 2
 
 
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_scale_along_axes(kind):
+    for index, (shape, axis, count, from_blob, part) in enumerate([
+            ((2, 3, 4, 5), 1, 2, True, (3, 4)), ((2, 3, 4, 5), -2, -1, True, (4, 5)), ((2, 3, 4, 5), 2, 0, True, (1,)),
+            ((2, 3, 4, 5), 1, 7, False, (3,)), ((2, 3), 0, -1, False, (2, 3)), ((4, 2), 1, -1, False, ()), ((3, 0), 0, 1, True, (3,))]):
+        layout = LAYOUTS[index % 3]
+        x, scale, bias = drawn(kind, shape, index), drawn(kind, part, 50 + index), drawn(kind, part, 90 + index)
+        behind = (1,) * (len(shape) - axis % len(shape) - len(part))
+        aligned = [one.reshape(*part, *behind) for one in (scale, bias)]
+        for added in (False, True):
+            expected = x * aligned[0] + (aligned[1] if added else 0)
+            found = call("Scale", x=tensor(x, kind, layout), scale=tensor(scale, kind, layout),
+                         bias=tensor(bias, kind, layout) if added else None, axis=axis, numAxes=count, scaleFromBlob=from_blob,
+                         y=empty(shape, kind, layout))
+            close(found, expected, kind, 9)
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_modulate(kind):
+    for index, shape in enumerate([(2, 3, 5), (1, 1, 1030), (3, 70, 4), (0, 3, 4)]):
+        layout = LAYOUTS[index % 3]
+        part = (shape[0], 1, shape[2])
+        x, scale, shift = drawn(kind, shape, index), drawn(kind, part, 50 + index), drawn(kind, part, 90 + index)
+        for scaled, shifted, axes in [(True, True, 2), (True, False, 3), (False, True, 3), (False, False, 3), (True, True, 3)]:
+            given = [tensor(one.reshape(part if axes == 3 else (shape[0], shape[2])), kind, layout) if used else None
+                     for one, used in ((scale, scaled), (shift, shifted))]
+            found = call("Modulate", self=tensor(x, kind, layout), scaleOptional=given[0], shiftOptional=given[1],
+                         out=empty(shape, kind, layout))
+            close(found, x * (1 + scaled * scale) + shifted * shift, kind, 15)
+
+
 @pytest.mark.parametrize("shape, heads", [((2, 3, 12), 2), ((1, 700, 24), 1), ((3, 1, 9), 3), ((2, 0, 6), 1), ((0, 2, 6), 2)])
 def test_heads_with_their_bias(shape, heads):
     random = numpy.random.default_rng(3)

@@ -502,6 +502,24 @@ def test_coordinates():
     assert "index -1" in fault("GatherNd", tensor(drawn((5,))), tensor([[-1]], "I64"), False, empty((1,)))
 
 
+def test_sums_at_coordinates():
+    for kind, layout in cases(["F32", "F16", "BF16", "I32", "I8", "U8"]):
+        values = drawn((3, 4, 2), kind)
+        for named in (0, 1, 2, 3):  # 0: indices of the first axis, without an axis for coordinates
+            shape = (2, 6) if named == 0 else (2, 6, named)
+            places = RANDOM.integers(0, values.shape[: max(named, 1)] if named else 3, shape)
+            at = tuple(np.moveaxis(places, -1, 0)) if named else (places,)
+            new, expected = drawn((2, 6, *values.shape[max(named, 1) :]), kind), values.copy()
+            np.add.at(expected, at, new)
+            for index_kind in ("I32", "I64"):
+                found = call("TfScatterAdd", varRef=tensor(values, kind, layout), indices=tensor(places, index_kind, layout),
+                             updates=tensor(new, kind, layout))  # fmt: skip
+                np.testing.assert_array_equal(found, expected)
+    assert "index 3" in fault("TfScatterAdd", tensor(drawn((3, 2))), tensor([3], "I64"), tensor(drawn((1, 2))))
+    found = call("TfScatterAdd", varRef=tensor(drawn((0, 2))), indices=tensor(np.zeros(0), "I64"), updates=tensor(np.zeros((0, 2))))
+    assert found.shape == (0, 2)
+
+
 def test_take_gather_and_masked_scatter():
     for kind, layout in cases(["F32", "I64", "B"]):
         values, index = drawn((5, 4), kind), RANDOM.integers(0, 4, (3, 2))

@@ -170,6 +170,10 @@ def test_qr():
                 np.testing.assert_allclose(adjoint @ q, np.broadcast_to(np.eye(q_columns), (*shape[:-2], *[q_columns] * 2)),
                                            atol=unit)
                 assert not np.tril(r, -1).any()
+                old = call("Qr", self=tensor(x, kind, layout), some=mode == 0, Q=empty(q.shape, kind, layout),
+                           R=empty(r.shape, kind, layout))
+                np.testing.assert_array_equal(old[0], q)
+                np.testing.assert_array_equal(old[1], r)
             _, only = call("LinalgQr", self=tensor(x, kind, layout), mode=2, Q=empty((0,), kind),
                            R=empty((*shape[:-2], k, n), kind, layout))
             np.testing.assert_allclose(only, r[..., :k, :], atol=unit)

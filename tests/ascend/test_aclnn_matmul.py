@@ -84,6 +84,19 @@ def test_addmm(kind, added):
     np.testing.assert_array_equal(result(out, (-1,)), expected)
 
 
+@pytest.mark.parametrize("kinds", [("F32", "F32"), ("F16", "F16"), ("BF16", "BF16"), ("F16", "F32"), ("F32", "F16")], ids=str)
+@pytest.mark.parametrize("added", [(3, 4), (1, 4), (3, 1), (1, 1)], ids=str)
+def test_gemm(kinds, added):
+    kind, of_out = kinds
+    a, b, c = drawn((3, 6), 1), drawn((6, 4), 2), drawn(added, 3)
+    for left, right, stored in itertools.product([False, True], repeat=3):
+        out = blank(KINDS[of_out], (3, 4))
+        run("aclnnGemm", tensor(a.T if left else a, kind, stored), tensor(b.T if right else b, kind), tensor(c, kind), 2.0,
+            0.5, 5 * left, int(right), out, 0)
+        expected = KINDS[of_out].decode(KINDS[of_out].encode((2 * (a @ b) + 0.5 * c).ravel()))
+        np.testing.assert_array_equal(result(out, (-1,)), expected)
+
+
 def test_what_beta_zero_does_not_read():
     a, b = drawn((3, 6), 1), drawn((6, 4), 2)
     out = blank(KINDS["F32"], (3, 4))

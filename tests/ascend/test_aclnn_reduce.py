@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 
 import numpy
@@ -178,6 +179,17 @@ def compare(actual, expected, kind: str, scale, message: str) -> None:
 
 def axes_of(dims, shape) -> tuple[int, ...]:
     return tuple(sorted(dim % len(shape) for dim in dims)) if dims else tuple(range(len(shape)))
+
+
+def test_global_pools():
+    for name, kinds, oracle in (("GlobalAveragePool", ["F32", "F16", "BF16", "F64"], numpy.mean),
+                                ("GlobalMaxPool", ["F32", "F16", "F64"], numpy.max)):
+        for kind, shape, layout in itertools.product(kinds, [(2, 3, 4, 5), (3, 1, 2, 1, 7), (2, 0, 3, 3), (1, 2, 1, 2, 1, 2, 3, 2)], LAYOUTS):
+            values = drawn(kind, shape, True)
+            with numpy.errstate(all="ignore"):
+                expected = oracle(values, tuple(range(2, len(shape))), keepdims=True)
+            found = call(name, self=tensor(values, kind, layout), out=empty(expected.shape, kind, layout))
+            compare(found, expected, kind, 16, f"{name} {kind} {shape} {layout}")
 
 
 def check_over_axes(name, subject, shapes, arguments):

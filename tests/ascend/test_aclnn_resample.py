@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, refusal, tensor
 from tests.conformance.ascend import pages
 
 UNITS = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8, "F64": 2.0**-53}
@@ -134,6 +134,29 @@ def test_forward():
                 np.testing.assert_array_equal(out, expected, err_msg=name)
             else:
                 close(out, expected, np.abs(x).max(), kind)
+
+
+def test_resize():
+    for number, ((sizes, scales), mode, (kind, layout)) in enumerate(itertools.product(
+            [((5, 7), (2.0, 1.5)), ((4, 9), (0.5, 0.7)), ((1, 3), (3.0, 1.0)), ((10, 1030), (0.7, 1.1))],
+            ["nearest", "bilinear"], [("F32", "row-major"), ("F16", "reversed"), ("F32", "gaps")])):
+        x = np.random.default_rng(number).integers(0, 9, (2, 3, *sizes)) / 4
+        scales = [np.float32(scale) for scale in scales]
+        outs = [int(np.float32(size) * scale) for size, scale in zip(sizes, scales)]
+        expected = along_axes(x, [matrix("nearest" if mode == "nearest" else "linear", n, o, scale=float(scale))
+                                  for n, o, scale in zip(sizes, outs, scales)])
+        found = call("Resize", self=tensor(x, kind, layout), scales=[1.0, 1.0, *map(float, scales)], mode=mode,
+                     out=empty(expected.shape, kind, layout))
+        close(found, expected, np.abs(x).max(), kind)
+
+
+def test_resize_refuses_channels_last():
+    def status(format):
+        scales = pages.made({"kind": "FA"}, [1.0, 1.0, 2.0, 2.0])
+        return refusal("Resize", tensor(np.ones((1, 2, 3, 4)), format=format), scales, b"nearest", empty((1, 2, 6, 8), format=format))
+
+    assert status("NHWC") == (161002, "aclnnResize/self/layout")
+    assert status("NCHW")[0] == 0
 
 
 def test_backward():

@@ -20,15 +20,16 @@ def sample(image, y, x):
     return total
 
 
-def aligned(images, rois, batch, mode, height, width, ratio, scale):
+def aligned(images, rois, batch, mode, height, width, ratio, scale, centred=False):
     out = np.empty((len(rois), images.shape[1], height, width))
     for r, c, p, q in np.ndindex(*out.shape):
-        x1, y1, x2, y2 = rois[r] * scale
-        sizes = max(y2 - y1, 1) / height, max(x2 - x1, 1) / width
+        x1, y1, x2, y2 = rois[r] * scale - 0.5 * centred
+        least = -math.inf if centred else 1
+        sizes = max(y2 - y1, least) / height, max(x2 - x1, least) / width
         counts = [ratio or math.ceil(size) for size in sizes]
         values = [sample(images[batch[r], c], y1 + sizes[0] * (p + (i + 0.5) / counts[0]),
                          x1 + sizes[1] * (q + (j + 0.5) / counts[1])) for i, j in np.ndindex(*counts)]
-        out[r, c, p, q] = max(values) if mode == "max" else sum(values) / len(values)
+        out[r, c, p, q] = max(values) if mode == "max" else sum(values) / max(len(values), 1)
     return out
 
 
@@ -50,3 +51,46 @@ def test_image_that_is_not_there():
                batchIndices=tensor([5, -1], "I32"), mode="avg", outputHeight=1, outputWidth=1, samplingRatio=1,
                spatialScale=1.0, out=empty((2, 1, 1, 1)))
     assert not out.any()
+
+
+BOXES = np.array([[0, 0, 0, 6, 7], [1.5, 1.5, 2, 4, 6.5], [1, 3, 3, 3, 3], [0, -2, -3, 9, 12], [1, 0, 0, 2, 1]])
+SETTINGS = list(itertools.product([(2, 1.0), (0, 1.0), (0, 0.5), (3, 2.0)], [False, True]))
+
+
+def test_boxes():
+    images = np.random.default_rng(2).integers(-8, 9, (2, 3, 7, 6)) / 4
+    batch = BOXES[:, 0].astype(int)
+    for (kind, unit), ((ratio, scale), centred), layout in itertools.product(
+            [("F32", 2.0**-24), ("F16", 2.0**-11)], SETTINGS, LAYOUTS):
+        expected = aligned(images, BOXES[:, 1:], batch, "avg", 2, 3, ratio, scale, centred)
+        out = call("RoiAlignV2", self=tensor(images, kind, layout), boxes=tensor(BOXES, kind, layout), pooledHeight=2,
+                   pooledWidth=3, spatialScale=scale, samplingRatio=ratio, aligned=centred,
+                   out=empty(expected.shape, kind, layout))
+        np.testing.assert_allclose(out, expected, rtol=unit, atol=2.0**-24)
+
+
+def test_gradient_of_boxes():
+    """The operator is linear in the images: a pixel's slope is the slopes' product with what comes from an image of that
+    pixel alone."""
+    shape = (2, 2, 5, 4)
+    slopes = np.random.default_rng(3).integers(-8, 9, (len(BOXES), 2, 2, 3)) / 4
+    batch = BOXES[:, 0].astype(int)
+    for ((ratio, scale), centred), layout in zip(SETTINGS, itertools.cycle(LAYOUTS)):
+        expected = np.empty(shape)
+        for n, c, y, x in np.ndindex(*shape):
+            image = np.zeros(shape)
+            image[n, c, y, x] = 1
+            expected[n, c, y, x] = (slopes * aligned(image, BOXES[:, 1:], batch, "avg", 2, 3, ratio, scale, centred)).sum()
+        found = call("RoiAlignV2Backward", gradOutput=tensor(slopes, "F32", layout), boxes=tensor(BOXES, "F32", layout),
+                     inputShape=list(shape), pooledHeight=2, pooledWidth=3, spatialScale=scale, samplingRatio=ratio,
+                     aligned=centred, gradInput=empty(shape, "F32", layout))
+        np.testing.assert_allclose(found, expected, rtol=2.0**-24, atol=2.0**-40)
+
+
+def test_boxes_of_no_image():
+    boxes = tensor(np.array([[2.0, 0, 0, 2, 2], [-1, 0, 0, 2, 2]]))
+    out = call("RoiAlignV2", self=tensor(np.ones((2, 1, 3, 3))), boxes=boxes, pooledHeight=1, pooledWidth=1, spatialScale=1.0,
+               samplingRatio=1, aligned=True, out=empty((2, 1, 1, 1)))
+    found = call("RoiAlignV2Backward", gradOutput=tensor(np.ones((2, 1, 1, 1))), boxes=boxes, inputShape=[2, 1, 3, 3],
+                 pooledHeight=1, pooledWidth=1, spatialScale=1.0, samplingRatio=1, aligned=True, gradInput=empty((2, 1, 3, 3)))
+    assert not out.any() and not found.any()

@@ -209,7 +209,13 @@ def unpacked(packed):
 
 @shape_function
 def product_of_integers(a, b, turned_a, turned_b):
-    """Of matrices and batches that are turned as the flags say; a byte or more for each integer."""
+    """A byte or more for each integer."""
+    return turned_product(a, b, turned_a, turned_b)
+
+
+@shape_function
+def turned_product(a, b, turned_a, turned_b):
+    """Of matrices and batches that are turned as the flags say."""
     turned = lambda shape, flag: (*shape[:-2], shape[-1], shape[-2]) if flag else tuple(shape)
     return product(turned(a, turned_a), turned(b, turned_b))
 
@@ -268,6 +274,16 @@ def pooled2d(shape, kernel, stride, padding, ceil):
 @shape_function
 def pooled3d(shape, kernel, stride, padding, ceil):
     return (*shape[:-3], *_windows(shape[-3:], kernel, stride or kernel, padding, padding, ceil))
+
+
+@shape_function
+def rescaled(shape, scales):
+    return tuple(int(numpy.float32(size) * numpy.float32(scale)) for size, scale in zip(shape, scales))
+
+
+@shape_function
+def globally_pooled(shape):
+    return (*shape[:2], *(1 for _ in shape[2:]))
 
 
 @shape_function

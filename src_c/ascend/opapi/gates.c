@@ -261,6 +261,88 @@ aclnnStatus op_addr(OpCall *op, const Operand *self, const Operand *row, const O
     return op_plan_views(op, us_map, &call, sizeof call, 4, views);
 }
 
+/* ---- along some axes ---- */
+
+/* The view of a tensor that has only the axes of x from this one on. */
+static View from_axis(const Operand *part, const View *x, int32_t axis)
+{
+    View view = us_view_absent();
+    if (op_given(part)) {
+        view = part->view;
+        view.rank = x->rank;
+        for (int32_t d = 0; d < x->rank; d++) {
+            const bool has = d >= axis && d < axis + part->view.rank;
+            view.shape[d] = has ? part->view.shape[d - axis] : 1;
+            view.strides[d] = has ? part->view.strides[d - axis] : 0;
+        }
+    }
+    return view;
+}
+
+bool op_scales(const Operand *x, int32_t axis, int64_t count, bool from_blob, const Operand *scale)
+{
+    const View *of = &scale->view;
+    if (from_blob && count == 0) {
+        return true;
+    }
+    const int64_t wanted = !from_blob ? of->rank : count < 0 ? x->view.rank - axis : count;
+    bool fits = of->rank == wanted && axis + of->rank <= x->view.rank;
+    for (int32_t d = 0; d < of->rank && fits; d++) {
+        fits = of->shape[d] == x->view.shape[axis + d];
+    }
+    return fits;
+}
+
+aclnnStatus op_scale(OpCall *op, const Operand *x, int32_t axis, const Operand *scale, const Operand *bias, const Operand *y)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View factors = from_axis(scale, &x->view, axis), addends = from_axis(bias, &x->view, axis);
+    MapCall call = call_of(op_given(bias) ? &us_map_addcmul : &us_map_mul, x->dtype);
+    call.numbers[0] = ONE;
+    const PlannedView views[] = {{bias, VIEW_READ, &addends}, {x, VIEW_READ, NULL}, {scale, VIEW_READ, &factors},
+                                 {y, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_map, &call, sizeof call, call.inputs + 1, views + (op_given(bias) ? 0 : 1));
+}
+
+bool op_modulates(const Operand *self, const Operand *part)
+{
+    const int32_t rank = part->view.rank;
+    return (rank == 2 || (rank == 3 && op_size(part, 1) == 1)) && op_size(part, 0) == op_size(self, 0) &&
+           op_size(part, -1) == op_size(self, -1);
+}
+
+/* [b, 1, d] of [b, d]. */
+static View over_length(const Operand *part)
+{
+    View view = op_given(part) ? part->view : us_view_absent();
+    if (view.rank == 2) {
+        view.shape[2] = view.shape[1];
+        view.strides[2] = view.strides[1];
+        view.shape[1] = 1;
+        view.rank = 3;
+    }
+    return view;
+}
+
+static PlannedView given_view(const Operand *operand, ViewAccess access, const View *view)
+{
+    return op_given(operand) ? (PlannedView){operand, access, view} : (PlannedView){NULL, access, NULL};
+}
+
+aclnnStatus op_modulate(OpCall *op, const Operand *self, const Operand *scale, const Operand *shift, const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    const MapCall call = call_of(&us_map_modulate, self->dtype); /* its numbers, for what is absent, are 0 */
+    const View factors = over_length(scale), addends = over_length(shift);
+    const PlannedView views[] = {{self, VIEW_READ, NULL}, given_view(scale, VIEW_READ, &factors),
+                                 given_view(shift, VIEW_READ, &addends), {out, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_map, &call, sizeof call, 4, views);
+}
+
 /* ---- by type ---- */
 
 aclDataType real_type(aclDataType dtype)

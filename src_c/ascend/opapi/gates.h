@@ -22,6 +22,13 @@ void op_require_even(OpCall *op, const Operand *x, int64_t axis);
 /* Queries, keys and values [b, heads, t, d] of qkv [b, t, 3 heads d] with its bias; queries over sqrt(d). */
 Shape op_shape_heads_of(OpCall *op, const Operand *qkv, int64_t heads);
 aclnnStatus op_split_heads(OpCall *op, const Operand *qkv, const Operand *bias, int64_t heads, Operands outputs);
+/* scale has the sizes of x from the axis on: of `count` axes if from_blob (-1: all that follow, 0: one element), else of as
+ * many as it has itself. y = x * scale + bias, which may be absent. */
+bool op_scales(const Operand *x, int32_t axis, int64_t count, bool from_blob, const Operand *scale);
+aclnnStatus op_scale(OpCall *op, const Operand *x, int32_t axis, const Operand *scale, const Operand *bias, const Operand *y);
+/* part is [b, d] or [b, 1, d] of self [b, l, d]. out = self * (1 + scale) + shift, each of which may be absent. */
+bool op_modulates(const Operand *self, const Operand *part);
+aclnnStatus op_modulate(OpCall *op, const Operand *self, const Operand *scale, const Operand *shift, const Operand *out);
 /* "none", "tanh", or "" for the former. */
 bool is_gelu_name(const char *name);
 const MapFormula *gelu_formula(const char *name);

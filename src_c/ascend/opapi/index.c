@@ -56,6 +56,37 @@ aclnnStatus op_scatter_nd(OpCall *op, const Operand *data, const Operand *indice
     return plan_nd(op, data == out ? NULL : data, out, indices, INDEX_PUT, false, updates);
 }
 
+/* Whether updates is indices without their last `left_out` axes, then data without its first `named` ones. */
+static bool is_update_of(const Operand *data, int64_t named, const Operand *indices, int32_t left_out,
+                         const Operand *updates)
+{
+    const View *of = &updates->view;
+    const int32_t lead = indices->view.rank - left_out;
+    if (named < 1 || named > data->view.rank || of->rank != lead + data->view.rank - (int32_t)named) {
+        return false;
+    }
+    bool same = true;
+    for (int32_t d = 0; d < of->rank; d++) {
+        same &= of->shape[d] == (d < lead ? indices->view.shape[d] : data->view.shape[named + d - lead]);
+    }
+    return same;
+}
+
+bool op_adds_fit(const Operand *data, const Operand *indices, const Operand *updates)
+{
+    return is_update_of(data, 1, indices, 0, updates) || is_update_of(data, op_size(indices, -1), indices, 1, updates);
+}
+
+aclnnStatus op_scatter_nd_add(OpCall *op, const Operand *data, const Operand *indices, const Operand *updates)
+{
+    Operand each = *indices;
+    if (!op_refused(op) && is_update_of(data, 1, indices, 0, updates)) {
+        each.view.shape[each.view.rank] = 1;
+        each.view.strides[each.view.rank++] = 1;
+    }
+    return plan_nd(op, NULL, data, &each, INDEX_ADD, false, updates);
+}
+
 /* ---- flat ---- */
 
 /* `other` is read or written. */

@@ -48,6 +48,10 @@ aclnnStatus op_gather_nd(OpCall *op, const Operand *self, const Operand *indices
 /* out = data with updates at the places; out may be data. */
 aclnnStatus op_scatter_nd(OpCall *op, const Operand *data, const Operand *indices, const Operand *updates,
                           const Operand *out);
+/* data += updates there. updates has the shape of what the last axis of indices names, or, where the indices are of the
+ * first axis alone, indices.shape + data.shape[1:]. */
+bool op_adds_fit(const Operand *data, const Operand *indices, const Operand *updates);
+aclnnStatus op_scatter_nd_add(OpCall *op, const Operand *data, const Operand *indices, const Operand *updates);
 /* out = elements of self in row-major order. */
 aclnnStatus op_take(OpCall *op, const Operand *self, const Operand *index, const Operand *out);
 /* Those elements of self are replaced by source's, or added to; source has as many elements as index. */

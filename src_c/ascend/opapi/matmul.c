@@ -1,6 +1,7 @@
 /* Matrix products: src_c/kernels/matmul. */
 #include "ascend/opapi/matmul.h"
 
+#include "ascend/common/op_memory.h"
 #include "kernels/matmul/matmul.h"
 
 #include <string.h>
@@ -50,6 +51,22 @@ View op_with_batch(const View *view, int32_t rank, const int64_t *shape)
     }
     result.rank = rank + 2;
     return result;
+}
+
+const Operand *op_turned(OpCall *op, const Operand *matrix, bool turned)
+{
+    Operand *result = turned ? op_take(op, sizeof *result) : NULL;
+    if (result == NULL) {
+        return matrix;
+    }
+    *result = *matrix;
+    result->view = op_swap_axes(matrix->view, matrix->view.rank - 2, matrix->view.rank - 1);
+    return result;
+}
+
+Shape op_shape_turned_product(OpCall *op, const Operand *a, const Operand *b, bool turned_a, bool turned_b)
+{
+    return op_shape_product(op, op_turned(op, a, turned_a), op_turned(op, b, turned_b));
 }
 
 DType op_product_type(DType dtype)

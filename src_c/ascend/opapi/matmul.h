@@ -8,6 +8,10 @@
  * broadcasts to out. 16-bit types are summed in float32 and rounded once, integers modulo their size. */
 aclnnStatus op_matmul(OpCall *op, const Operand *a, const Operand *b, const Operand *addend, Number beta, Number alpha,
                       const Operand *out);
+/* The matrix, or the batch of them, transposed where `turned`. */
+const Operand *op_turned(OpCall *op, const Operand *matrix, bool turned);
+/* Of matrices that are turned so; also refuses what does not fit (b/shape). */
+Shape op_shape_turned_product(OpCall *op, const Operand *a, const Operand *b, bool turned_a, bool turned_b);
 /* The joint batch of matrices; false: there is none. */
 bool op_joint_batch(const Operand *a, const Operand *b, Shape *shape);
 /* That batch of matrices of these sizes. */

@@ -77,6 +77,11 @@ aclnnStatus op_mean(OpCall *op, const Operand *from, uint32_t axes, aclDataType 
     return plan(op, &call, from, OPERANDS(out));
 }
 
+Shape op_shape_globally_pooled(OpCall *op, const Operand *from)
+{
+    return op_refused(op) ? (Shape){0} : op_reduced_shape(from, SPACE_AXES, true);
+}
+
 aclnnStatus op_norm(OpCall *op, const Operand *from, const ScalarArgument *p, uint32_t axes, aclDataType compute,
                     const Operand *out)
 {

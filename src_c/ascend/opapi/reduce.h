@@ -8,6 +8,8 @@
 
 /* Axes of a result from all elements. */
 #define ALL_AXES UINT32_MAX
+/* Of [N, C, space...] those of the space. */
+#define SPACE_AXES (ALL_AXES & ~UINT32_C(3))
 
 /* outputs = reduction of `from` over `axes`, computed in `compute`. Outputs have the shape without these axes, with
  * them as 1, or, of a single result, [] or [1]; those that are NULL are not wanted. */
@@ -42,6 +44,9 @@ void require_single_items(OpCall *op, Operands list);
 bool op_is_noop(IntArguments dims, bool noop_with_empty_dims);
 /* The shape of a reduction over dims, none of which are all of them, or with such a noop none. */
 Shape op_shape_reduced_unless(OpCall *op, const Operand *from, IntArguments dims, bool keep_dims, bool noop);
+
+/* The shape with 1 for every axis of the space. */
+Shape op_shape_globally_pooled(OpCall *op, const Operand *from);
 
 /* Outputs: values and, of scans that have it, the index. */
 aclnnStatus op_scan(OpCall *op, const Scan *scan, const Operand *from, int32_t axis, aclDataType compute,

@@ -41,6 +41,26 @@ aclnnStatus op_interpolate(OpCall *op, const Operand *self, Interpolation settin
     return plan_images(op, us_interpolate, self, settings, out);
 }
 
+Shape op_shape_rescaled(OpCall *op, const Operand *self, FloatArguments scales)
+{
+    Shape shape = op_shape(self);
+    for (int64_t i = 0; i < scales.count && i < shape.rank && !op_refused(op); i++) {
+        const float size = (float)shape.sizes[i] * scales.values[i];
+        shape.sizes[i] = size >= 0 && size < 0x1p62f ? (int64_t)size : -1;
+    }
+    return shape;
+}
+
+aclnnStatus op_resize(OpCall *op, const Operand *self, FloatArguments scales, bool bilinear, const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const Interpolation settings = {bilinear ? INTERPOLATE_LINEAR : INTERPOLATE_NEAREST, false, false,
+                                    {0, (double)scales.values[2], (double)scales.values[3]}};
+    return op_interpolate(op, self, settings, out);
+}
+
 aclnnStatus op_interpolate_backward(OpCall *op, const Operand *slopes, Interpolation settings, const Operand *result)
 {
     return plan_images(op, us_interpolate_gradient, slopes, settings, result);
@@ -185,4 +205,41 @@ aclnnStatus op_roi_align(OpCall *op, const Operand *self, const Operand *rois, c
     return op_empty(self) ? op_fill(op, out, ZERO)
                           : op_plan_operands(op, us_roi_align, &settings, sizeof settings,
                                              OPERANDS(self, rois, images), OPERANDS(out));
+}
+
+/* Columns begin … begin + count - 1 of a matrix; one column is a vector. */
+static View columns_of(const Operand *matrix, int64_t begin, int64_t count)
+{
+    View view = matrix->view;
+    const int64_t offset = begin * view.strides[1] * (int64_t)us_dtype_size(view.dtype);
+    view.data = (void *)((uintptr_t)view.data + (uintptr_t)offset);
+    view.shape[1] = count;
+    view.rank = count > 1 ? 2 : 1;
+    return view;
+}
+
+static aclnnStatus plan_boxes(OpCall *op, Kernel *kernel, const Operand *from, const Operand *boxes, RoiAlign settings,
+                              const Operand *to)
+{
+    const View regions = columns_of(boxes, 1, 4), images = columns_of(boxes, 0, 1);
+    const PlannedView views[] = {{from, VIEW_READ, NULL}, {boxes, VIEW_READ, &regions}, {boxes, VIEW_READ, &images},
+                                 {to, VIEW_WRITE, NULL}};
+    return op_plan_views(op, kernel, &settings, sizeof settings, 4, views);
+}
+
+aclnnStatus op_roi_align_boxes(OpCall *op, const Operand *self, const Operand *boxes, RoiAlign settings,
+                               const Operand *out)
+{
+    return op_refused(op) || op_empty(out) ? op_plan_nothing(op)
+                                           : plan_boxes(op, us_roi_align, self, boxes, settings, out);
+}
+
+aclnnStatus op_roi_align_boxes_backward(OpCall *op, const Operand *slopes, const Operand *boxes, RoiAlign settings,
+                                        const Operand *result)
+{
+    if (op_refused(op) || op_empty(result)) {
+        return op_plan_nothing(op);
+    }
+    return op_empty(slopes) ? op_fill(op, result, ZERO)
+                            : plan_boxes(op, us_roi_align_gradient, slopes, boxes, settings, result);
 }

@@ -15,6 +15,9 @@ void require_sizes(OpCall *op, IntArguments sizes, int64_t free);
 #define INTERPOLATION(MODE, align, filter, ...) ((Interpolation){INTERPOLATE_##MODE, align, filter, {__VA_ARGS__}})
 
 aclnnStatus op_interpolate(OpCall *op, const Operand *self, Interpolation settings, const Operand *out);
+/* out's shape is floor(size * scale) of self [N, C, H, W]; the first two scales are 1. */
+Shape op_shape_rescaled(OpCall *op, const Operand *self, FloatArguments scales);
+aclnnStatus op_resize(OpCall *op, const Operand *self, FloatArguments scales, bool bilinear, const Operand *out);
 aclnnStatus op_interpolate_backward(OpCall *op, const Operand *slopes, Interpolation settings, const Operand *result);
 
 /* ---- grids ---- */
@@ -39,6 +42,11 @@ Shape op_shape_affine_theta(OpCall *op, IntArguments size);
 Shape op_shape_affine_grid(OpCall *op, IntArguments size);
 aclnnStatus op_affine_grid(OpCall *op, const Operand *theta, bool align_corners, const Operand *out);
 
+/* images of regions and their boxes in one tensor: [image, x1, y1, x2, y2]. */
+aclnnStatus op_roi_align_boxes(OpCall *op, const Operand *self, const Operand *boxes, RoiAlign settings,
+                               const Operand *out);
+aclnnStatus op_roi_align_boxes_backward(OpCall *op, const Operand *slopes, const Operand *boxes, RoiAlign settings,
+                                        const Operand *result);
 aclnnStatus op_roi_align(OpCall *op, const Operand *self, const Operand *rois, const Operand *images, RoiAlign settings,
                          const Operand *out);
 

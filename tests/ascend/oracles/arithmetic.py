@@ -79,7 +79,7 @@ def gcd(self, other):
     return numpy.gcd(self, other)
 
 
-@oracle("BitwiseAndTensor", "BitwiseAndScalar", attributes={"other": 6})
+@oracle("BitwiseAndTensor", "BitwiseAndTensorOut", "BitwiseAndScalar", attributes={"other": 6})
 def bitwise_and(self, other):
     return self & other
 
