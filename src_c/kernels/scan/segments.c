@@ -48,7 +48,10 @@ static void exponentials_of_line(void *context, int64_t line)
     for (int64_t i = 0; i < size; i++) {
         for (int64_t j = 0; j < i; j++) {
             sums[j] += (double)x[i];
-            row[j] = exp_float((float)sums[j]);
+            row[j] = (float)sums[j];
+        }
+        for (int64_t j = 0; j < i; j++) {
+            row[j] = exp_float(row[j]);
         }
         sums[i] = 0;
         row[i] = 1;
