@@ -372,6 +372,22 @@ def test_clipped_gate(kind):
             np.testing.assert_allclose(own.reshape(expected.shape), expected, rtol=16 * 2.0**-24 + 1.01 * ulp, atol=2.0**-20)
 
 
+@pytest.mark.parametrize("of_bias", [None, "F32", "F16", "BF16", "I32"])
+def test_dequantize_sums(of_bias):
+    """Sums of integers, exact beyond what float32 holds; a bias of integers is one of them."""
+    for number, shape in enumerate([(3, 4), (40, 700), (1, 1)]):
+        m, n = shape
+        for scale, kind, layout in (("F32", "F16", LAYOUTS[number]), ("BF16", "BF16", "row-major")):
+            x = random(number).integers(-(2**27), 2**27, shape)
+            column, row = rounded(random(1).uniform(1e-7, 3e-7, n), scale), None if number == 1 else rounded(random(2).uniform(0.5, 2, m), "F32")
+            bias = None if of_bias is None else random(3).integers(-(2**20), 2**20, n) if of_bias == "I32" else drawn((n,), 3, of_bias)
+            total = x + (bias if of_bias == "I32" else 0)
+            expected = total * column * (1 if row is None else row[:, None]) + (0 if of_bias in (None, "I32") else bias)
+            own = call("DequantBias", x=tensor(x, "I32", layout), weightScale=tensor(column, scale), activateScaleOptional=None if row is None else tensor(row),
+                       biasOptional=None if bias is None else tensor(bias, of_bias), outputDtype=1 if kind == "F16" else 27, out=empty(shape, kind, layout))  # fmt: skip
+            np.testing.assert_array_equal(own, rounded(expected, kind))
+
+
 def test_from_numpy():
     x, scale = np.float32([[1.5, -2.5, 300], [0, 1, 2]]), np.ones(3, np.float32)
     np.testing.assert_array_equal(ascend.ops.ascend_quant(x, scale, False, "round", 2), np.int8([[2, -2, 127], [0, 1, 2]]))

@@ -5,6 +5,7 @@
 #include "kernels/quantize/fake.h"
 #include "kernels/quantize/parameters.h"
 #include "kernels/quantize/signs.h"
+#include "kernels/quantize/sums.h"
 
 int64_t op_rounding(const char *name)
 {
@@ -244,6 +245,17 @@ aclnnStatus op_clipped_gate(OpCall *op, const Operand *x, const Operand *sizes, 
     const ClippedGate how = {*form, us_shape_elements((int32_t)axis, x->view.shape), interleaved};
     const PlannedView views[] = {{x, VIEW_READ, NULL}, {out, VIEW_WRITE, NULL}, {sizes, VIEW_READ, NULL}};
     return op_plan_views(op, us_clipped_gate, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_dequantize_sums(OpCall *op, const Operand *x, const Operand *column, const Operand *row, const Operand *bias,
+                               const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {column, VIEW_READ, NULL}, {out, VIEW_WRITE, NULL},
+                                 {row, VIEW_READ, NULL}, {bias, VIEW_READ, NULL}};
+    return op_plan_views(op, us_dequantize_sums, NULL, 0, sizeof views / sizeof *views, views);
 }
 
 /* ---- levels ---- */

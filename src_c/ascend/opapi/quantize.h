@@ -35,6 +35,10 @@ bool op_has_steps_of(const Operand *scale, const Operand *x, int64_t axis);
 aclnnStatus op_fake_quantize(OpCall *op, const Operand *x, const Operand *scale, const Operand *zero, int64_t axis,
                              bool enabled, int64_t least, int64_t most, const Operand *out, const Operand *mask);
 
+/* out = x * column * row + bias of matrices: src_c/kernels/quantize/sums.h. */
+aclnnStatus op_dequantize_sums(OpCall *op, const Operand *x, const Operand *column, const Operand *row, const Operand *bias,
+                               const Operand *out);
+
 /* Signs as bits: `rows` rows of bytes for all elements of a vector, and back. */
 Shape op_shape_packed_signs(OpCall *op, const Operand *self, int64_t rows);
 Shape op_shape_unpacked_signs(OpCall *op, const Operand *self, int64_t rows);
