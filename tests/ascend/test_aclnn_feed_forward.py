@@ -25,6 +25,10 @@ def near(actual, expected, kind, terms=64):
 
 def run(third, x, weight1, weight2, y, tokens=None, activation="gelu", precise=0, ends=False, **given):
     names = dict.fromkeys(TENSORS) | given
+    if third == 2:
+        groups = np.cumsum(tokens).tolist() if tokens is not None and ends else tokens
+        return call("FFNV2", x=x, weight1=weight1, weight2=weight2, expertTokens=groups, activation=activation, innerPrecise=precise, tokensIndexFlag=ends,
+                    y=y, **names)  # fmt: skip
     if third:
         groups = None if tokens is None else tensor(np.cumsum(tokens) if ends else tokens, "I64", "gaps")
         return call("FFNV3", x=x, weight1=weight1, weight2=weight2, expertTokensOptional=groups, activation=activation, innerPrecise=precise,
@@ -37,7 +41,7 @@ def by_expert(x, tokens, network):
     return np.concatenate([network(x[end - size : end], expert) for expert, (size, end) in enumerate(zip(tokens, ends))])
 
 
-@pytest.mark.parametrize("third", [False, True])
+@pytest.mark.parametrize("third", [False, 2, True])
 def test_one_network(third):
     for number, (name, activation) in enumerate(ACTIVATIONS.items()):
         kind, layout = KINDS[number % 2], LAYOUTS[number % 3]
@@ -56,7 +60,7 @@ def test_one_network(third):
         near(own, (ACTIVATIONS[inner](first) * second) @ b, "F16")
 
 
-CASES = [(False, False, [3, 0, 4, 1]), (True, False, [3, 0, 4, 1]), (True, True, [3, 0, 4, 1])]
+CASES = [(False, False, [3, 0, 4, 1]), (2, False, [3, 0, 4, 1]), (2, True, [3, 0, 4, 1]), (True, False, [3, 0, 4, 1]), (True, True, [3, 0, 4, 1])]
 
 
 @pytest.mark.parametrize("third, ends, tokens", CASES)

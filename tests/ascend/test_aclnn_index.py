@@ -601,3 +601,34 @@ def test_bincount():
                      minlength=9, out=empty((9,), out_kind))  # fmt: skip
         np.testing.assert_array_equal(found, np.bincount(values, weights, 9))
     assert "index 2" in fault("Bincount", tensor([2], "I32"), None, 0, empty((2,), "I64"))
+
+
+# ---- groups of rows ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+@pytest.mark.parametrize("version", [1, 2])
+def test_sums_of_groups(version, kind):
+    """The gradient of a bias that each group of rows has: by ends, sizes, or equal groups; empty ones give 0."""
+    name, form = ("GroupedBiasAddGrad", {}) if version == 1 else ("GroupedBiasAddGradV2", {"groupIdxType": 0})
+    for number, (sizes, width) in enumerate([([3, 0, 4], 5), ([1000, 1], 300), ([0], 2), ([2, 2, 2, 2], 1)]):
+        layout, count = LAYOUTS[number % 3], sum(sizes)
+        rows = rounded(np.random.default_rng(number).normal(0, 1, (count, width)), kind)
+        expected = rounded(np.stack([part.sum(0) for part in np.split(rows, np.cumsum(sizes)[:-1])]), kind)
+        for index in ("I32", "I64"):
+            for by_sizes in (False, True)[:version]:
+                made = form | ({"groupIdxType": int(by_sizes)} if version == 2 else {})
+                own = call(name, gradY=tensor(rows, kind, layout), groupIdxOptional=tensor(sizes if by_sizes else np.cumsum(sizes), index, layout), **made,
+                           out=empty((len(sizes), width), kind, layout))  # fmt: skip
+                np.testing.assert_array_equal(own, expected)
+        equal = rounded(np.random.default_rng(number).normal(0, 1, (len(sizes), 7, width)), kind)
+        own = call(name, gradY=tensor(equal, kind, layout), groupIdxOptional=None, **form, out=empty((len(sizes), width), kind, layout))
+        np.testing.assert_array_equal(own, rounded(equal.sum(1), kind))
+
+
+def test_groups_that_do_not_fit_are_faults():
+    rows = tensor(np.ones((4, 2)))
+    for ends, words in (([3, 2], "group 1 of 2 ends before row 2, which is not in 3 … 4"), ([1, 5], "group 1 of 2 ends before row 5"),
+                        ([-1, 4], "group 0 of 2 ends before row -1"), ([1, 3], "the groups have 3 rows, of 4")):  # fmt: skip
+        assert words in fault("GroupedBiasAddGrad", rows, tensor(ends, "I32"), empty((2, 2)))
+    assert "group 1 of 2 ends before row 0" in fault("GroupedBiasAddGradV2", rows, tensor([1, -1], "I64"), 1, empty((2, 2)))

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.ascend import calling
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend.aclnn_support import Tensor, blank
 from tests.conformance.ascend.pages import KINDS, handle_of, scalar
@@ -147,3 +148,36 @@ def test_float32_sums():
     wide = a.astype(np.float64) @ b.astype(np.float64)
     bound = 300 * UNIT * (np.abs(a).astype(np.float64) @ np.abs(b))
     assert (np.abs(result(out, (70, 130)) - wide) <= bound).all()
+
+
+# ---- turned batches ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind, other", [("F32", "F32"), ("F16", "F16"), ("BF16", "BF16"), ("F16", "F32")])
+def test_turned_batches(kind, other):
+    """Axes in both orders, results side by side in one or several pieces; whole numbers, so that all sums are exact."""
+    out_kind = "F32" if "F32" in (kind, other) else kind
+    for number, (b, m, k, n) in enumerate([(2, 3, 4, 5), (6, 1, 40, 7), (1, 9, 3, 1), (4, 70, 65, 33)]):
+        layout, random = calling.LAYOUTS[number % 3], np.random.default_rng(number)
+        x1, x2 = random.integers(-2, 3, (b, m, k)), random.integers(-2, 3, (b, k, n))
+        product = np.einsum("bmk,bkn->bmn", x1, x2)
+        for turned1, turned2, pieces in [(False, False, 1), (True, False, 1), (True, True, 1), (False, False, b), (True, False, max(b // 2, 1))]:
+            shape = (m, b, n) if pieces == 1 else (pieces, m, b // pieces * n)
+            expected = product.reshape(pieces, b // pieces, m, n).transpose(0, 2, 1, 3).reshape(shape)
+            own = calling.call("TransposeBatchMatMul", x1=calling.tensor(x1.swapaxes(0, 1) if turned1 else x1, kind, layout),
+                       x2=calling.tensor(x2.swapaxes(1, 2) if turned2 else x2, other, layout), bias=None, scale=None, permX1=[1, 0, 2] if turned1 else [0, 1, 2],
+                       permX2=[0, 2, 1] if turned2 else [0, 1, 2], permY=[1, 0, 2], cubeMathType=0, batchSplitFactor=pieces,
+                       out=calling.empty(shape, out_kind, layout))  # fmt: skip
+            np.testing.assert_array_equal(own, expected)
+
+
+def test_turned_batches_of_integers():
+    for number, (b, m, k, n, bits) in enumerate([(2, 3, 4, 5, "U64"), (5, 20, 33, 9, "I64"), (1, 1, 1, 1, "U64")]):
+        layout, random = calling.LAYOUTS[number], np.random.default_rng(number)
+        x1, x2 = random.integers(-9, 10, (b, m, k)), random.integers(-9, 10, (b, k, n))
+        scale = np.float32(random.choice([0.25, -0.5, 1, 3], b * n))
+        product = np.einsum("bmk,bkn->mbn", x1, x2).reshape(m, 1, b * n)
+        own = calling.call("TransposeBatchMatMul", x1=calling.tensor(x1.swapaxes(0, 1), "F16", layout), x2=calling.tensor(x2, "F16", layout), bias=None,
+                   scale=calling.tensor(scale.view(np.uint32).astype(np.uint64), bits, layout), permX1=[1, 0, 2], permX2=[0, 1, 2], permY=[1, 0, 2], cubeMathType=1,
+                   batchSplitFactor=1, out=calling.empty((m, 1, b * n), "I8", layout))  # fmt: skip
+        np.testing.assert_array_equal(own, np.clip(np.rint(product * scale), -128, 127))

@@ -7,7 +7,7 @@ import pytest
 
 from understudy import ascend
 
-from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, packed, rounded, steps_apart, tensor, unpacked
+from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, packed, random, rounded, steps_apart, tensor, unpacked, whole
 
 
 def drawn(shape, seed, kind="F32"):
@@ -224,6 +224,161 @@ def test_gated(kind):
                                 yOut=empty(y_shape, "I8", layout), scaleOut=empty(shape[:-1]), **given)  # fmt: skip
                     fixed = v + (0 if shift is None else lines(offset))
                     steps_apart(y.reshape(v.shape), np.clip(fixed, -128, 127))
+
+
+SWISH = lambda v: v / (1 + np.exp(-v))
+
+
+def gate_of(mode, a, b, limit=3.0, alpha=1.5, bias=0.5):
+    """The vendor's swiglu modes, of what they make of halves or places."""
+    if mode == 0:
+        return SWISH(a) * b
+    if mode == 3:
+        return np.minimum(SWISH(a), limit) * np.clip(b, -limit, limit)
+    held = np.minimum(a, limit)
+    return held / (1 + np.exp(-alpha * held)) * (np.clip(b, -limit, limit) + bias)
+
+
+def levels_near(y, scale, v, top):
+    """Both rounded in float32: a level next to the exact one only where that lies half-way."""
+    expected = np.abs(v).max(-1) / top
+    np.testing.assert_allclose(scale.reshape(expected.shape), expected, rtol=1e-5)
+    steps_apart(y.reshape(v.shape), v / np.where(expected == 0, 1, expected)[..., None])
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_gated_second_version(kind):
+    """Groups by ends or sizes, or none; 8 or 4 bits; with and without smooth numbers."""
+    for shape, ends, layout in [((9, 12), [2, 2, 7], "row-major"), ((2, 3, 68), [1, 6], "gaps"), ((40, 2000), None, "row-major"), ((5, 8), None, "reversed")]:
+        x = drawn(shape, 1, kind)
+        rows, size, groups = x.size // shape[-1], shape[-1] // 2, len(ends or [1])
+        group = np.searchsorted(ends, np.arange(rows), side="right") if ends else np.zeros(rows, int)
+        for number, of_group in enumerate([(groups, size), (groups,), None]):
+            sizes, left = number != 1 and ends is not None, number != 0
+            smooth = None if of_group is None else drawn(of_group, 2) * 4
+            offset = None if of_group is None else np.rint(drawn(of_group, 3))
+            lines = lambda v: np.vstack([v.reshape(groups, -1) + np.zeros(size), np.zeros(size)])[group]
+            there = (group < groups)[:, None]
+            a, b = np.split(x.reshape(rows, -1), 2, axis=1)[:: 1 if left else -1]
+            v = np.where(there, SWISH(a) * b * (1 if smooth is None else lines(smooth)), 0)
+            index = None if ends is None else tensor(np.diff([0, *ends]) if sizes else ends, "I32")
+            for bits, top in (("I8", 127), ("I4", 7)):
+                made = lambda: empty((*shape[:-1], size), "I8", layout) if bits == "I8" else empty_packed((*shape[:-1], size), "I4")
+                values = lambda y, made: y if bits == "I8" else unpacked(made, (*shape[:-1], size))
+                given = {"x": tensor(x, kind, layout), "smoothScalesOptional": None if smooth is None else tensor(smooth), "activateLeft": left,
+                         "groupIndexOptional": index, "groupListType": int(sizes), "dstType": 2 if bits == "I8" else 29}  # fmt: skip
+                out = made()
+                y, scale = call("SwiGluQuantV2", offsetsOptional=None, quantModeOptional="dynamic", yOut=out, scaleOut=empty(shape[:-1]), **given)
+                levels_near(values(y, out), scale, v, top)
+                out = made()
+                y = call("SwiGluQuantV2", offsetsOptional=None if offset is None else tensor(offset), quantModeOptional="static", yOut=out, scaleOut=None, **given)
+                fixed = v + (0 if offset is None else lines(offset))
+                steps_apart(values(y, out).reshape(v.shape), np.clip(fixed, -top - 1, top))
+
+
+def dequantized(x, weight, row, bias, group, of_bias):
+    """Rows of integers as numbers; `weight` and `bias` have a row for each group."""
+    weight, bias = weight[group], 0 if bias is None else bias[group]
+    row = 1 if row is None else row[:, None]
+    return (x + bias) * weight * row if of_bias == "I32" else x * weight * row + bias
+
+
+@pytest.mark.parametrize("of_bias", [None, "F32", "F16", "BF16", "I32"])
+def test_gated_integers(of_bias):
+    """DequantSwigluQuant and its second version, which has more gates and always groups; integers and numbers."""
+    for number, (shape, sizes) in enumerate([((7, 128), [2, 0, 4]), ((40, 640), [40]), ((2, 3, 64), None), ((5, 192), [9])]):
+        rows, width = int(np.prod(shape[:-1])), shape[-1]
+        groups = len(sizes or [1])
+        group = np.repeat(np.arange(groups), np.minimum(sizes, rows))[:rows] if sizes else np.zeros(rows, int)
+        used = len(group)
+        x = random(number).integers(-2000, 2000, (rows, width))
+        weight, row = np.abs(drawn((groups, width), 1)) * 1e-3, None if number == 1 else np.abs(drawn(rows, 2)) + 0.5
+        bias = None if of_bias is None else whole((groups, width), 3, -500, 500) if of_bias == "I32" else drawn((groups, width), 3, of_bias)
+        smooth = drawn((groups, width // 2), 4) if number != 3 else None
+        v = dequantized(x[:used], weight, None if row is None else row[:used], bias, group, of_bias)
+        full = lambda w: np.concatenate([w, np.zeros((rows - used, width // 2))])
+        lines = lambda of: of if sizes else of[0]
+        tensors = {"x": tensor(x.reshape(shape), "I32"), "weightScaleOptional": tensor(lines(weight)), "biasOptional": None if bias is None else tensor(lines(bias), of_bias),
+                   "groupIndexOptional": None if sizes is None else tensor(sizes, "I64" if number else "I32")}  # fmt: skip
+        for left in (True, False):
+            a, b = np.split(v, 2, axis=1)[:: 1 if left else -1]
+            w = full(gate_of(0, a, b) * (1 if smooth is None else smooth[group]))
+            given = {**tensors, "activationScaleOptional": None if row is None else tensor(row.reshape(*shape[:-1], 1)), "activateLeft": left}
+            y, scale = call("DequantSwigluQuant", quantScaleOptional=None if smooth is None else tensor(lines(smooth)), quantOffsetOptional=None,
+                            quantModeOptional="dynamic", yOut=empty((*shape[:-1], width // 2), "I8"), scaleOut=empty(shape[:-1]), **given)  # fmt: skip
+            levels_near(y.reshape(w.shape), scale.ravel(), w, 127)
+            y, _ = call("DequantSwigluQuant", quantScaleOptional=tensor([7.0]), quantOffsetOptional=tensor([-3.0]), quantModeOptional="static",
+                        yOut=empty((*shape[:-1], width // 2), "I8"), scaleOut=empty(shape[:-1]), **given)  # fmt: skip
+            fixed = np.where((np.arange(rows) < used)[:, None], full(gate_of(0, a, b)) * 7 - 3, 0)
+            steps_apart(y.reshape(w.shape), np.clip(fixed, -128, 127))
+        if sizes is None or len(shape) != 2:
+            continue
+        for mode in range(4):
+            a, b = (v[:, ::2], v[:, 1::2]) if mode == 1 else np.split(v, 2, axis=1)
+            gated = gate_of(mode, a, b)
+            given = {**tensors, "groupIndexOptional": tensor(sizes, "I64"), "activationScaleOptional": None if row is None else tensor(row), "activateLeft": True,
+                     "dstType": 2, "roundModeOptional": "rint", "activateDim": -1, "swigluMode": mode, "clampLimit": 3.0, "gluAlpha": 1.5, "gluBias": 0.5}  # fmt: skip
+            w = full(gated * (1 if smooth is None else smooth[group]))
+            y, scale = call("DequantSwigluQuantV2", quantScaleOptional=None if smooth is None else tensor(smooth), quantOffsetOptional=None,
+                            quantModeOptional="dynamic", yOut=empty((rows, width // 2), "I8"), scaleOut=empty((rows,)), **given)  # fmt: skip
+            levels_near(y, scale, w, 127)
+            factor, shift = drawn(groups, 6) * 9, np.rint(drawn(groups, 7))
+            y, _ = call("DequantSwigluQuantV2", quantScaleOptional=tensor(factor), quantOffsetOptional=tensor(shift), quantModeOptional="static",
+                        yOut=empty((rows, width // 2), "I8"), scaleOut=empty((rows,)), **given)  # fmt: skip
+            steps_apart(y, np.clip(full(gated * factor[group][:, None] + shift[group][:, None]), -128, 127))
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+def test_gated_numbers(kind):
+    """x that is no integer goes without a scale of its own."""
+    x = drawn((6, 64), 1, kind)
+    a, b = np.split(x, 2, axis=1)
+    nothing = dict.fromkeys(("weightScaleOptional", "activationScaleOptional", "biasOptional", "quantScaleOptional", "quantOffsetOptional"))
+    y, scale = call("DequantSwigluQuant", x=tensor(x, kind), groupIndexOptional=None, activateLeft=True, quantModeOptional="dynamic", yOut=empty((6, 32), "I8"),
+                    scaleOut=empty((6,)), **nothing)  # fmt: skip
+    levels_near(y, scale, gate_of(0, a, b), 127)
+    if kind == "BF16":
+        y, scale = call("DequantSwigluQuantV2", x=tensor(x, kind), groupIndexOptional=tensor([6], "I64"), activateLeft=False, quantModeOptional="dynamic",
+                        dstType=2, roundModeOptional="", activateDim=-1, swigluMode=2, clampLimit=3.0, gluAlpha=1.5, gluBias=0.5, yOut=empty((6, 32), "I8"),
+                        scaleOut=empty((6,)), **nothing)  # fmt: skip
+        levels_near(y, scale, gate_of(2, b, a), 127)
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_clipped_gate(kind):
+    ulp = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}[kind]
+    for shape, dim, sizes, layout in [((5, 8), 1, None, "row-major"), ((5, 8), -1, [1, 0, 2], "gaps"), ((3, 4, 5), 1, [2], "reversed"), ((6, 3), 0, None, "row-major"),
+                                      ((2, 2000), 1, [9], "gaps"), ((3, 2, 2, 7), -2, [4, -3], "row-major"), ((4,), 0, None, "row-major"), ((0, 4), 1, None, "row-major")]:  # fmt: skip
+        x = drawn(shape, 1, kind) * 3
+        x = rounded(x, kind)
+        axis = dim % len(shape)
+        rows = int(np.prod(shape[:axis]))
+        flat = x.reshape(rows, -1) if x.size else x.reshape(rows, int(np.prod(shape[axis:])))
+        out_shape = [size // 2 if i == axis else size for i, size in enumerate(shape)]
+        for pairs in (False, True):
+            a, b = (flat[:, ::2], flat[:, 1::2]) if pairs else np.split(flat, 2, axis=1)
+            expected = gate_of(2, a, b)
+            if sizes is not None:
+                expected = np.where((np.arange(rows) < np.maximum(sizes, 0).sum())[:, None], expected, 0)
+            own = call("ClippedSwiglu", x=tensor(x, kind, layout), groupIndexOptional=None if sizes is None else tensor(sizes, "I64"), dim=dim, alpha=1.5, limit=3.0,
+                       bias=0.5, interleaved=pairs, out=empty(out_shape, kind, layout))  # fmt: skip
+            np.testing.assert_allclose(own.reshape(expected.shape), expected, rtol=16 * 2.0**-24 + 1.01 * ulp, atol=2.0**-20)
+
+
+@pytest.mark.parametrize("of_bias", [None, "F32", "F16", "BF16", "I32"])
+def test_dequantize_sums(of_bias):
+    """Sums of integers, exact beyond what float32 holds; a bias of integers is one of them."""
+    for number, shape in enumerate([(3, 4), (40, 700), (1, 1)]):
+        m, n = shape
+        for scale, kind, layout in (("F32", "F16", LAYOUTS[number]), ("BF16", "BF16", "row-major")):
+            x = random(number).integers(-(2**27), 2**27, shape)
+            column, row = rounded(random(1).uniform(1e-7, 3e-7, n), scale), None if number == 1 else rounded(random(2).uniform(0.5, 2, m), "F32")
+            bias = None if of_bias is None else random(3).integers(-(2**20), 2**20, n) if of_bias == "I32" else drawn((n,), 3, of_bias)
+            total = x + (bias if of_bias == "I32" else 0)
+            expected = total * column * (1 if row is None else row[:, None]) + (0 if of_bias in (None, "I32") else bias)
+            own = call("DequantBias", x=tensor(x, "I32", layout), weightScale=tensor(column, scale), activateScaleOptional=None if row is None else tensor(row),
+                       biasOptional=None if bias is None else tensor(bias, of_bias), outputDtype=1 if kind == "F16" else 27, out=empty(shape, kind, layout))  # fmt: skip
+            np.testing.assert_array_equal(own, rounded(expected, kind))
 
 
 def test_from_numpy():

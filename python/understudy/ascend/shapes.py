@@ -439,6 +439,19 @@ def mapped_tokens(tokens, routing_map, limit, blocks):
 
 
 @shape_function
+def summed_groups(rows, ends=None):
+    return (rows[0] if ends is None else ends[0], rows[-1])
+
+
+@shape_function
+def turned_product(x1, x2, order1, order2, scale, pieces):
+    batch, rows, columns = x1[order1[0]], x1[order1[1]], x2[order2[2]]
+    if scale is not None:
+        return (rows, 1, batch * columns)
+    return (pieces, rows, batch // pieces * columns) if pieces > 1 else (rows, batch, columns)
+
+
+@shape_function
 def heads_of(qkv, heads):
     return (qkv[0], heads, qkv[1], qkv[2] // 3 // heads)
 

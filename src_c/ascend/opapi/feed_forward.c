@@ -125,10 +125,17 @@ static int64_t experts_of(const FeedForwardCall *call)
     return has_experts(call) ? op_size(call->layers[0].weight, 0) : 1;
 }
 
+/* The tokens of an expert, of an array. */
+static int64_t count_of(const FeedForwardCall *call, int64_t expert)
+{
+    const int64_t *counts = call->counts.values;
+    return counts[expert] - (call->ends && expert > 0 ? counts[expert - 1] : 0);
+}
+
 static void require_experts(OpCall *op, const FeedForwardCall *call)
 {
     const char *name = call->tokens != NULL ? call->tokens->name : call->counts.name;
-    const int64_t experts = experts_of(call), *counts = call->counts.values;
+    const int64_t experts = experts_of(call);
     const int64_t length = !has_experts(call)    ? experts
                            : call->tokens != NULL ? us_view_elements(&call->tokens->view)
                                                   : call->counts.count;
@@ -137,9 +144,11 @@ static void require_experts(OpCall *op, const FeedForwardCall *call)
                (long long)experts);
     int64_t sum = 0;
     for (int64_t i = 0; i < length && has_experts(call) && call->tokens == NULL && !op_refused(op); i++) {
-        op_require(op, counts[i] >= 0 && counts[i] <= tokens_of(call), name, "range", op->invalid,
-                   "%s has %lld tokens, x has %lld", name, (long long)counts[i], (long long)tokens_of(call));
-        sum += counts[i];
+        const int64_t count = count_of(call, i);
+        op_require(op, count >= 0 && count <= tokens_of(call), name, "range", op->invalid,
+                   "%s has %lld tokens for expert %lld, x has %lld", name, (long long)count, (long long)i,
+                   (long long)tokens_of(call));
+        sum += count;
     }
     op_require(op, !has_experts(call) || call->tokens != NULL || sum == tokens_of(call), name, "sum", op->invalid,
                "%s has %lld tokens together, x has %lld", name, (long long)sum, (long long)tokens_of(call));
@@ -290,7 +299,7 @@ aclnnStatus op_feed_forward(OpCall *op, const FeedForwardCall *call)
                           .list = !from_tensor ? GROUPS_FIXED : call->ends ? GROUPS_ENDS : GROUPS_SIZES,
                           .groups = (int32_t)experts_of(call), .sizes_known = !from_tensor};
     for (int32_t i = 0; i < plan->groups && !from_tensor; i++) {
-        plan->sizes[i] = has_experts(call) ? call->counts.values[i] : tokens_of(call);
+        plan->sizes[i] = has_experts(call) ? count_of(call, i) : tokens_of(call);
     }
     const Operand *operands[] = {from_tensor ? call->tokens : NULL, call->x, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
                                  NULL, call->y, call->scale, call->offset};

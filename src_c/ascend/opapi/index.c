@@ -1,6 +1,7 @@
 /* By coordinates, by numbers of elements, and by truth. */
 #include "ascend/opapi/index.h"
 #include "ascend/opapi/index_plan.h"
+#include "kernels/index/row_groups.h"
 #include "kernels/index/truths.h"
 
 /* ---- coordinates along the last axis ---- */
@@ -246,4 +247,21 @@ aclnnStatus op_masked_select(OpCall *op, const Operand *self, const Operand *mas
     op_plan_shape_of(op, out);
     return op_plan_views(op, us_masked_select, NULL, 0, 3, (const PlannedView[]){
         {self, VIEW_READ, &from}, {mask, VIEW_READ, &truth}, {out, VIEW_WRITE, NULL}});
+}
+
+/* ---- groups of rows ---- */
+
+Shape op_shape_summed_groups(OpCall *op, const Operand *rows, const Operand *ends)
+{
+    (void)op;
+    return op_shape_of(2, (const int64_t[]){op_size(op_given(ends) ? ends : rows, 0), op_size(rows, -1)});
+}
+
+aclnnStatus op_sum_groups(OpCall *op, const Operand *rows, const Operand *ends, bool sizes, const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const SumGroups how = {sizes};
+    return op_plan_operands(op, us_sum_groups, &how, sizeof how, OPERANDS(rows, ends), OPERANDS(out));
 }

@@ -80,4 +80,8 @@ bool op_adds_fast(const Operand *self, int32_t axis);
 aclnnStatus op_nonzero(OpCall *op, const Operand *self, const Operand *out, bool columns);
 aclnnStatus op_masked_select(OpCall *op, const Operand *self, const Operand *mask, Shape joint, const Operand *out);
 
+/* Sums of groups of rows: src_c/kernels/index/row_groups.h. */
+Shape op_shape_summed_groups(OpCall *op, const Operand *rows, const Operand *ends);
+aclnnStatus op_sum_groups(OpCall *op, const Operand *rows, const Operand *ends, bool sizes, const Operand *out);
+
 #endif

@@ -2,7 +2,9 @@
 #include "ascend/opapi/matmul.h"
 
 #include "ascend/common/op_memory.h"
+#include "ascend/opapi/packed_integers.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/quantize/sums.h"
 
 #include <string.h>
 
@@ -113,4 +115,78 @@ aclnnStatus op_matmul(OpCall *op, const Operand *a, const Operand *b, const Oper
     const PlannedView views[] = {{a, VIEW_READ, &left},     {b, VIEW_READ, &right}, {addend, VIEW_READ, &added},
                                  {out, VIEW_WRITE, &result}, {NULL, VIEW_READ, NULL}, {NULL, VIEW_READ, NULL}};
     return op_plan_views(op, us_product, &product, sizeof product, 6, views);
+}
+
+/* ---- turned batches ---- */
+
+bool op_is_order(IntArguments order, int64_t a, int64_t b, int64_t c)
+{
+    return order.count == 3 && order.values[0] == a && order.values[1] == b && order.values[2] == c;
+}
+
+TurnedSizes op_turned_sizes(const Operand *x1, const Operand *x2, IntArguments order1, IntArguments order2)
+{
+    const int64_t *a = x1->view.shape, *b = x2->view.shape;
+    return (TurnedSizes){a[order1.values[0]], b[order2.values[0]], a[order1.values[1]],
+                         a[order1.values[2]], b[order2.values[1]], b[order2.values[2]]};
+}
+
+Shape op_shape_turned_product(OpCall *op, const Operand *x1, const Operand *x2, IntArguments order1, IntArguments order2,
+                              const Operand *scale, int64_t pieces)
+{
+    if (op_refused(op)) {
+        return (Shape){0};
+    }
+    const TurnedSizes of = op_turned_sizes(x1, x2, order1, order2);
+    return op_given(scale) ? op_shape_of(3, (const int64_t[]){of.m, 1, of.batch * of.n})
+           : pieces > 1    ? op_shape_of(3, (const int64_t[]){pieces, of.m, of.batch / pieces * of.n})
+                           : op_shape_of(3, (const int64_t[]){of.m, of.batch, of.n});
+}
+
+/* [pieces, batch / pieces, rows, columns] by the strides of batch, rows and columns. */
+static View pieces_of(View view, int64_t pieces, const int64_t *shape, const int64_t *strides)
+{
+    view.rank = 4;
+    for (int axis = 0; axis < 4; axis++) {
+        view.shape[axis] = axis == 0 ? pieces : axis == 1 ? shape[0] / pieces : shape[axis - 1];
+        view.strides[axis] = axis == 0 ? shape[0] / pieces * strides[0] : strides[axis - 1];
+    }
+    return view;
+}
+
+static View turned_pieces(const Operand *x, IntArguments order, int64_t pieces)
+{
+    int64_t shape[3], strides[3];
+    for (int axis = 0; axis < 3; axis++) {
+        shape[axis] = x->view.shape[order.values[axis]];
+        strides[axis] = x->view.strides[order.values[axis]];
+    }
+    return pieces_of(x->view, pieces, shape, strides);
+}
+
+aclnnStatus op_turned_product(OpCall *op, const TurnedProduct *all)
+{
+    if (op_refused(op) || op_empty(all->out)) {
+        return op_plan_nothing(op);
+    }
+    const TurnedSizes of = op_turned_sizes(all->x1, all->x2, all->order1, all->order2);
+    const int64_t pieces = all->pieces, *steps = all->out->view.strides, shape[] = {of.batch, of.m, of.n};
+    const bool scaled = op_given(all->scale), apart = !scaled && pieces == 1;
+    const int64_t strides[] = {apart ? steps[1] : of.n * steps[2], apart || scaled ? steps[0] : steps[1], steps[2]};
+    const View left = turned_pieces(all->x1, all->order1, pieces), right = turned_pieces(all->x2, all->order2, pieces);
+    View result = pieces_of(all->out->view, pieces, shape, strides);
+    if (pieces > 1) {
+        result.strides[0] = steps[0];
+    }
+    if (!scaled) {
+        const ViewProduct product = {.compute = DTYPE_FLOAT32, .alpha = {1}};
+        const PlannedView views[] = {{all->x1, VIEW_READ, &left},        {all->x2, VIEW_READ, &right}, {NULL, VIEW_READ, NULL},
+                                     {all->out, VIEW_WRITE, &result}, {NULL, VIEW_READ, NULL},      {NULL, VIEW_READ, NULL}};
+        return op_plan_views(op, us_product, &product, sizeof product, 6, views);
+    }
+    View factors = op_scale_view(all->scale);
+    factors = pieces_of(factors, 1, shape, (const int64_t[]){of.n * factors.strides[0], 0, factors.strides[0]});
+    const PlannedView views[] = {{all->x1, VIEW_READ, &left}, {all->x2, VIEW_READ, &right}, {all->scale, VIEW_READ, &factors},
+                                 {all->out, VIEW_WRITE, &result}};
+    return op_plan_views(op, us_quantize_product, NULL, 0, 4, views);
 }

@@ -5,6 +5,7 @@
 #include "kernels/quantize/fake.h"
 #include "kernels/quantize/parameters.h"
 #include "kernels/quantize/signs.h"
+#include "kernels/quantize/sums.h"
 
 int64_t op_rounding(const char *name)
 {
@@ -138,50 +139,123 @@ aclnnStatus op_quantize_parameters(OpCall *op, const Operand *scale, const Opera
     return op_plan_views(op, us_quantize_parameters, &how, sizeof how, 3, views);
 }
 
+static void require_group_shape(OpCall *op, const Operand *x, const Operand *numbers, const Operand *ends, bool fits)
+{
+    op_require(op, fits, numbers->name, "shape", op->invalid, "%s is %s; there are %lld groups, and x is %s", numbers->name,
+               op_shape_text(op, numbers), op_given(ends) ? (long long)ends->view.shape[0] : 1LL, op_shape_text(op, x));
+}
+
 void op_require_group_numbers(OpCall *op, const Operand *x, const Operand *numbers, const Operand *ends)
 {
     if (op_refused(op) || !op_given(numbers)) {
         return;
     }
     const View *view = &numbers->view;
-    op_require(op, view->shape[0] == ends->view.shape[0] && (view->rank == 1 || view->shape[1] == op_size(x, -1) / 2),
-               numbers->name, "shape", op->invalid, "%s is %s; there are %lld groups, and x is %s", numbers->name,
-               op_shape_text(op, numbers), (long long)ends->view.shape[0], op_shape_text(op, x));
+    const int64_t groups = op_given(ends) ? ends->view.shape[0] : 1;
+    require_group_shape(op, x, numbers, ends, view->shape[0] == groups &&
+                                              (view->rank == 1 || (view->rank == 2 && view->shape[1] == op_size(x, -1) / 2)));
 }
 
-/* A line of numbers for each group. */
-static View group_lines(const Operand *operand, int64_t size)
+void op_require_group_lines(OpCall *op, const Operand *x, const Operand *numbers, const Operand *ends)
 {
-    View view = op_given(operand) ? operand->view : us_view_absent();
-    if (op_given(operand) && view.rank == 1) {
-        view.rank = 2;
-        view.strides[1] = 0;
+    if (op_refused(op) || !op_given(numbers)) {
+        return;
     }
-    view.shape[1] = size;
+    const View *view = &numbers->view;
+    const int64_t groups = op_given(ends) ? ends->view.shape[0] : 1;
+    require_group_shape(op, x, numbers, ends, op_size(numbers, -1) == op_size(x, -1) &&
+                                              (view->rank == 1 || (view->rank == 2 && view->shape[0] == groups)));
+}
+
+/* A line of numbers for each group, or one for all: a vector of `size` is a line, another one has a number for each group. */
+static View group_lines(const Operand *operand, int64_t size, bool vector_is_line)
+{
+    if (!op_given(operand)) {
+        return us_view_absent();
+    }
+    View view = operand->view;
+    if (view.rank == 1) {
+        view.rank = 2;
+        view.shape[1] = size;
+        view.strides[1] = vector_is_line ? view.strides[0] : 0;
+        view.shape[0] = vector_is_line ? 1 : view.shape[0];
+    }
     return view;
 }
 
-aclnnStatus op_quantize_gated(OpCall *op, const Operand *x, const Operand *smooth, const Operand *offset,
-                              const Operand *ends, bool left, bool fixed, const Operand *y, const Operand *scale)
+/* A half of the last axis: the second one, or of pairs the odd places. */
+static View half_of(View view, bool second, bool pairs)
+{
+    const int32_t last = view.rank - 1;
+    view.shape[last] /= 2;
+    if (second) {
+        view.data = (char *)view.data + (pairs ? 1 : view.shape[last]) * view.strides[last] * (int64_t)us_dtype_size(view.dtype);
+    }
+    view.strides[last] *= pairs ? 2 : 1;
+    return view;
+}
+
+static View half_lines(const Operand *operand, bool second, const GatedCall *call)
+{
+    return op_given(operand) ? half_of(group_lines(operand, op_size(call->x, -1), true), second, call->pairs) : us_view_absent();
+}
+
+aclnnStatus op_quantize_gated(OpCall *op, const GatedCall *call)
+{
+    if (op_refused(op) || op_empty(call->x)) {
+        return op_plan_nothing(op);
+    }
+    const bool left = call->left;
+    const View *x = &call->x->view;
+    const int64_t size = x->shape[x->rank - 1] / 2;
+    const bool line = op_given(call->smooth) && call->smooth->view.rank == 1 && !op_given(call->ends) && op_size(call->smooth, 0) == size;
+    const View a = half_of(*x, !left, call->pairs), b = half_of(*x, left, call->pairs);
+    const View smooths = group_lines(call->smooth, size, line), offsets = group_lines(call->offset, size, line);
+    const View weights[] = {half_lines(call->weight, !left, call), half_lines(call->weight, left, call)};
+    const View biases[] = {half_lines(call->bias, !left, call), half_lines(call->bias, left, call)};
+    const View absent = us_view_absent();
+    const Integers to = op_integers_of(call->y);
+    QuantizeGated how = call->how;
+    how.packed = to.axis != NOT_PACKED;
+    const PlannedView views[] = {{call->x, VIEW_READ, &a}, {call->x, VIEW_READ, &b}, {call->smooth, VIEW_READ, &smooths},
+                                 {call->offset, VIEW_READ, &offsets}, {call->ends, VIEW_READ, NULL}, {call->y, VIEW_WRITE, &to.view},
+                                 how.fixed ? (PlannedView){NULL, VIEW_READ, &absent} : (PlannedView){call->scale, VIEW_WRITE, NULL},
+                                 {call->row, VIEW_READ, NULL}, {call->weight, VIEW_READ, &weights[0]}, {call->bias, VIEW_READ, &biases[0]},
+                                 {call->weight, VIEW_READ, &weights[1]}, {call->bias, VIEW_READ, &biases[1]}};
+    return op_plan_views(op, us_quantize_gated, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+GateForm op_gate_form(int64_t mode, double limit, double alpha, double bias)
+{
+    static const GateKind kinds[] = {GATE_SWISH, GATE_CLIPPED, GATE_CLIPPED, GATE_SWISH_FIRST};
+    return (GateForm){kinds[mode], (float)alpha, (float)limit, (float)bias};
+}
+
+int64_t op_bytes(const Operand *operand)
+{
+    return op_given(operand) ? us_view_elements(&operand->view) * (int64_t)us_dtype_size(operand->view.dtype) : 0;
+}
+
+aclnnStatus op_clipped_gate(OpCall *op, const Operand *x, const Operand *sizes, int64_t axis, const GateForm *form,
+                            bool interleaved, const Operand *out)
 {
     if (op_refused(op) || op_empty(x)) {
         return op_plan_nothing(op);
     }
-    const int32_t last = x->view.rank - 1;
-    View half = x->view;
-    half.shape[last] /= 2;
-    View other = half;
-    other.data = (char *)half.data + half.shape[last] * half.strides[last] * (int64_t)us_dtype_size(half.dtype);
-    const View smooths = group_lines(smooth, half.shape[last]), offsets = group_lines(offset, half.shape[last]);
-    const QuantizeGated how = {fixed};
-    const PlannedView views[] = {{x, VIEW_READ, left ? &half : &other},
-                                 {x, VIEW_READ, left ? &other : &half},
-                                 {smooth, VIEW_READ, &smooths},
-                                 {offset, VIEW_READ, &offsets},
-                                 {ends, VIEW_READ, NULL},
-                                 {y, VIEW_WRITE, NULL},
-                                 {scale, VIEW_WRITE, NULL}};
-    return op_plan_views(op, us_quantize_gated, &how, sizeof how, 7, views);
+    const ClippedGate how = {*form, us_shape_elements((int32_t)axis, x->view.shape), interleaved};
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {out, VIEW_WRITE, NULL}, {sizes, VIEW_READ, NULL}};
+    return op_plan_views(op, us_clipped_gate, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_dequantize_sums(OpCall *op, const Operand *x, const Operand *column, const Operand *row, const Operand *bias,
+                               const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {column, VIEW_READ, NULL}, {out, VIEW_WRITE, NULL},
+                                 {row, VIEW_READ, NULL}, {bias, VIEW_READ, NULL}};
+    return op_plan_views(op, us_dequantize_sums, NULL, 0, sizeof views / sizeof *views, views);
 }
 
 /* ---- levels ---- */

@@ -5,6 +5,7 @@
 #include "ascend/opapi/packed_integers.h"
 #include "ascend/opapi/shapes.h"
 
+#include "kernels/quantize/gated.h"
 #include "kernels/quantize/quantize.h"
 
 /* `round`, `ceil`, `trunc`, `floor`; -1: none of them. */
@@ -34,6 +35,10 @@ bool op_has_steps_of(const Operand *scale, const Operand *x, int64_t axis);
 aclnnStatus op_fake_quantize(OpCall *op, const Operand *x, const Operand *scale, const Operand *zero, int64_t axis,
                              bool enabled, int64_t least, int64_t most, const Operand *out, const Operand *mask);
 
+/* out = x * column * row + bias of matrices: src_c/kernels/quantize/sums.h. */
+aclnnStatus op_dequantize_sums(OpCall *op, const Operand *x, const Operand *column, const Operand *row, const Operand *bias,
+                               const Operand *out);
+
 /* Signs as bits: `rows` rows of bytes for all elements of a vector, and back. */
 Shape op_shape_packed_signs(OpCall *op, const Operand *self, int64_t rows);
 Shape op_shape_unpacked_signs(OpCall *op, const Operand *self, int64_t rows);
@@ -43,9 +48,24 @@ aclnnStatus op_unpack_signs(OpCall *op, const Operand *self, const Operand *out)
 aclnnStatus op_quantize_parameters(OpCall *op, const Operand *scale, const Operand *offset, bool rounded,
                                    const Operand *out);
 
-/* [groups] or [groups, half of x's last dimension] (shape). */
+/* [groups] or [groups, half of x's last dimension] (shape); there is one group without ends. */
 void op_require_group_numbers(OpCall *op, const Operand *x, const Operand *numbers, const Operand *ends);
-aclnnStatus op_quantize_gated(OpCall *op, const Operand *x, const Operand *smooth, const Operand *offset,
-                              const Operand *ends, bool left, bool fixed, const Operand *y, const Operand *scale);
+/* x's last dimension, or that for each group (shape). */
+void op_require_group_lines(OpCall *op, const Operand *x, const Operand *numbers, const Operand *ends);
+/* What a page does not have is NULL. Numbers may be lines, of one or all groups, or one for each group. */
+typedef struct GatedCall {
+    const Operand *x, *smooth, *offset, *ends, *y, *scale;
+    const Operand *row, *weight, *bias; /* of integers in x */
+    bool left;                          /* the first half, or the even places, is activated */
+    bool pairs;                         /* a and b are even and odd places */
+    QuantizeGated how;
+} GatedCall;
+aclnnStatus op_quantize_gated(OpCall *op, const GatedCall *call);
+/* Of y, where `kind` is one of the vendor's swiglu modes: 0 and, with pairs, 1, then 2 and 3. */
+GateForm op_gate_form(int64_t mode, double limit, double alpha, double bias);
+/* Bytes of a tensor, 0 if it is not given. */
+int64_t op_bytes(const Operand *operand);
+aclnnStatus op_clipped_gate(OpCall *op, const Operand *x, const Operand *sizes, int64_t axis, const GateForm *form,
+                            bool interleaved, const Operand *out);
 
 #endif

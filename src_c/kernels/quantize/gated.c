@@ -1,77 +1,271 @@
-/* A gated activation, smoothed group by group, then quantized: all by other kernels. */
-#include "kernels/map/formulas.h"
+#include "kernels/quantize/gated.h"
+
+#include "kernels/maths/maths.h"
+#include "kernels/move/copy_view.h"
+#include "kernels/pieces.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/scratch.h"
+#include "kernels/sort/lines.h"
+#include "tensor/convert.h"
 
 #include <string.h>
 
-enum { A, B, SMOOTH, OFFSET, ENDS, Y, SCALE };
+enum { TILE = 512, PIECE_ELEMENTS = 16 * 1024 };
+enum { A, B, SMOOTH, OFFSET, ENDS, Y, SCALE, ROW, WEIGHT_A, BIAS_A, WEIGHT_B, BIAS_B };
 
-/* Lines begin … end-1 of [rows, size]. */
-static View lines_of(const View *rows, int64_t begin, int64_t end)
+/* ---- gates ---- */
+
+static float hold(float v, float limit)
 {
-    View lines = *rows;
-    lines.data = (char *)lines.data + begin * lines.strides[0] * (int64_t)us_dtype_size(lines.dtype);
-    lines.shape[0] = end - begin;
-    return lines;
+    v = v < -limit ? -limit : v;
+    return v > limit ? limit : v;
 }
 
-static KernelStatus smooth_group(const View *views, const View *lines, int64_t group)
+static float most(float v, float limit)
 {
-    const View smooth = lines_of(&views[SMOOTH], group, group + 1);
-    KernelStatus status = us_map_floats(&us_map_mul, 2, (const View[]){*lines, smooth, *lines});
-    if (status == KERNEL_OK && !us_view_is_absent(&views[OFFSET])) {
-        const View offset = lines_of(&views[OFFSET], group, group + 1);
-        status = us_map_floats(&us_map_add, 2, (const View[]){*lines, offset, *lines});
+    return v > limit ? limit : v;
+}
+
+/* To a. */
+static void gate(const GateForm *form, float *a, const float *b, int64_t count)
+{
+    const float limit = form->limit;
+    for (int64_t i = 0; form->kind == GATE_SWISH && i < count; i++) {
+        a[i] = silu_float(a[i]) * b[i];
     }
-    return status;
+    for (int64_t i = 0; form->kind == GATE_CLIPPED && i < count; i++) {
+        const float held = most(a[i], limit);
+        a[i] = held * sigmoid_float(form->alpha * held) * (hold(b[i], limit) + form->bias);
+    }
+    for (int64_t i = 0; form->kind == GATE_SWISH_FIRST && i < count; i++) {
+        a[i] = most(silu_float(a[i]), limit) * hold(b[i], limit);
+    }
 }
 
-/* Ends that fall back, or pass the last row, are held. */
-static KernelStatus smooth_rows(const View *views, const View *rows)
+/* ---- groups ---- */
+
+typedef struct Gated {
+    const QuantizeGated *how;
+    const View *views;
+    int64_t rows, size, piece_rows;
+    int64_t groups, *ends; /* NULL: one group */
+    float *out;            /* [rows, size] */
+} Gated;
+
+static void hold_ends(const Gated *work, const View *ends)
 {
-    const View *ends = &views[ENDS];
-    int64_t begin = 0;
-    KernelStatus status = KERNEL_OK;
-    for (int64_t group = 0; group < ends->shape[0] && status == KERNEL_OK; group++) {
-        int64_t end = ((const int32_t *)ends->data)[group * ends->strides[0]];
-        end = end < begin ? begin : end > rows->shape[0] ? rows->shape[0] : end;
-        if (end > begin) {
-            const View lines = lines_of(rows, begin, end);
-            status = smooth_group(views, &lines, group);
+    int64_t behind = 0;
+    for (int64_t group = 0; group < work->groups; group++) {
+        const char *at = (const char *)ends->data + group * ends->strides[0] * (int64_t)us_dtype_size(ends->dtype);
+        const int64_t number = ends->dtype == DTYPE_INT64 ? *(const int64_t *)at : *(const int32_t *)at;
+        const int64_t room = work->rows - behind;
+        const int64_t size = work->how->sizes ? number : number > behind ? number - behind : 0;
+        behind += size < 0 ? 0 : size > room ? room : size;
+        work->ends[group] = behind;
+    }
+}
+
+/* -1: behind the last one. */
+static int64_t group_of(const Gated *work, int64_t row)
+{
+    int64_t group = 0;
+    while (work->ends && group < work->groups && work->ends[group] <= row) {
+        group++;
+    }
+    return work->ends && group == work->groups ? -1 : group;
+}
+
+/* ---- rows ---- */
+
+static bool is_given(const Gated *work, int view)
+{
+    return !us_view_is_absent(&work->views[view]);
+}
+
+static void load(const View *view, int64_t row, int64_t begin, int64_t count, float *to)
+{
+    const Line line = us_line_of(view, view->rank - 1, row);
+    us_load_float(to, us_line_element(&line, begin), line.dtype, line.stride, count);
+}
+
+/* Numbers of a group, or 1 or 0 for all. */
+static void load_numbers(const Gated *work, int view, int64_t group, int64_t begin, int64_t count, float missing, float *to)
+{
+    if (is_given(work, view)) {
+        load(&work->views[view], work->views[view].shape[0] == 1 ? 0 : group, begin, count, to);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = missing;
+    }
+}
+
+static void load_half(const Gated *work, int half, int64_t row, int64_t group, int64_t begin, int64_t count, float *to)
+{
+    const int weights = half == A ? WEIGHT_A : WEIGHT_B, biases = weights + 1;
+    float factors[TILE], bias[TILE], of_row = 1;
+    load(&work->views[half], row, begin, count, to);
+    if (!is_given(work, weights) && !is_given(work, biases) && !is_given(work, ROW)) {
+        return;
+    }
+    load_numbers(work, weights, group, begin, count, 1, factors);
+    load_numbers(work, biases, group, begin, count, 0, bias);
+    if (is_given(work, ROW)) {
+        const Line line = us_line_of(&work->views[ROW], work->views[ROW].rank, row);
+        us_load_float(&of_row, line.data, line.dtype, 1, 1);
+    }
+    const bool first = is_given(work, biases) && work->views[biases].dtype == DTYPE_INT32;
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = first ? (to[i] + bias[i]) * factors[i] * of_row : to[i] * factors[i] * of_row + bias[i];
+    }
+}
+
+static void form_row(const Gated *work, int64_t row)
+{
+    const int64_t group = group_of(work, row);
+    float *out = work->out + row * work->size;
+    if (group < 0) {
+        memset(out, 0, (size_t)work->size * sizeof *out);
+        return;
+    }
+    for (int64_t begin = 0; begin < work->size; begin += TILE) {
+        const int64_t count = work->size - begin < TILE ? work->size - begin : TILE;
+        float b[TILE], numbers[TILE], *a = out + begin;
+        load_half(work, A, row, group, begin, count, a);
+        load_half(work, B, row, group, begin, count, b);
+        gate(&work->how->form, a, b, count);
+        load_numbers(work, SMOOTH, group, begin, count, 1, numbers);
+        for (int64_t i = 0; i < count; i++) {
+            a[i] *= numbers[i];
         }
-        begin = end;
+        load_numbers(work, OFFSET, group, begin, count, 0, numbers);
+        for (int64_t i = 0; i < count; i++) {
+            a[i] += numbers[i];
+        }
     }
-    const View rest = lines_of(rows, begin, rows->shape[0]);
-    memset(rest.data, 0, (size_t)us_view_elements(&rest) * sizeof(float));
-    return status;
+}
+
+static void form_rows(void *context, int64_t piece)
+{
+    const Gated *work = context;
+    const int64_t begin = piece * work->piece_rows, left = work->rows - begin;
+    for (int64_t row = begin; row < begin + (left < work->piece_rows ? left : work->piece_rows); row++) {
+        form_row(work, row);
+    }
+}
+
+static KernelStatus quantize(const Gated *work, int32_t rank, const int64_t *shape)
+{
+    static const float one = 1;
+    const View *views = work->views, absent = us_view_absent();
+    const View gated = us_view_contiguous(work->out, DTYPE_FLOAT32, rank, shape);
+    if (!work->how->fixed) {
+        return us_quantize_rows((const View[]){gated, absent, views[Y], views[SCALE], absent, absent},
+                                &(QuantizeRows){work->how->packed});
+    }
+    const View alone = us_view_contiguous((void *)&one, DTYPE_FLOAT32, 0, NULL);
+    return us_quantize((const View[]){gated, us_view_broadcast(&alone, rank, shape), absent, views[Y]},
+                       &(Quantize){.rounding = ROUND_EVEN, .packed = work->how->packed});
 }
 
 KernelStatus us_quantize_gated(const View *views, const void *attributes)
 {
-    static const float one = 1;
-    const QuantizeGated *how = attributes;
-    const View *y = &views[Y], absent = us_view_absent();
-    const int64_t elements = us_view_elements(y);
+    const View *a = &views[A];
+    const int64_t elements = us_view_elements(a);
     if (elements == 0) {
         return KERNEL_OK;
     }
-    void *space = us_scratch_take((size_t)elements * sizeof(float));
-    if (space == NULL) {
+    Gated work = {.how = attributes, .views = views, .size = a->shape[a->rank - 1]};
+    const bool grouped = !us_view_is_absent(&views[ENDS]);
+    work.rows = elements / work.size;
+    work.groups = grouped ? views[ENDS].shape[0] : 1;
+    work.piece_rows = PIECE_ELEMENTS / work.size + 1;
+    const size_t out = us_scratch_round((size_t)elements * sizeof(float));
+    char *block = us_scratch_take(out + (size_t)work.groups * sizeof(int64_t) + 64), *cursor = block;
+    if (block == NULL) {
         return KERNEL_NO_MEMORY;
     }
-    const int64_t size = y->shape[y->rank - 1];
-    const View gated = us_view_contiguous(space, DTYPE_FLOAT32, y->rank, y->shape);
-    const View rows = us_view_contiguous(space, DTYPE_FLOAT32, 2, (const int64_t[]){elements / size, size});
-    KernelStatus status = us_map_floats(&us_map_swiglu, 2, (const View[]){views[A], views[B], gated});
-    status = status != KERNEL_OK ? status : smooth_rows(views, &rows);
-    if (status == KERNEL_OK && how->fixed) {
-        const View alone = us_view_contiguous((void *)&one, DTYPE_FLOAT32, 0, NULL);
-        const View scale = us_view_broadcast(&alone, y->rank, y->shape);
-        status = us_quantize((const View[]){gated, scale, absent, *y}, &(Quantize){.rounding = ROUND_EVEN});
-    } else if (status == KERNEL_OK) {
-        status = us_quantize_rows((const View[]){gated, absent, *y, views[SCALE], absent, absent}, &(QuantizeRows){0});
+    work.out = us_scratch_part(&cursor, out);
+    if (grouped) {
+        work.ends = us_scratch_part(&cursor, (size_t)work.groups * sizeof(int64_t));
+        hold_ends(&work, &views[ENDS]);
     }
-    us_scratch_give_back(space);
+    run_pieces((work.rows + work.piece_rows - 1) / work.piece_rows, elements, form_rows, &work);
+    const KernelStatus status = quantize(&work, a->rank, a->shape);
+    us_scratch_give_back(block);
     return status;
+}
+
+/* ---- without quantization ---- */
+
+typedef struct Clipped {
+    const ClippedGate *how;
+    const char *x;
+    char *out;
+    DType dtype;
+    int64_t size, used, piece_rows; /* size: of a row of out; used: rows that are not 0 */
+} Clipped;
+
+static void clip_row(const Clipped *work, int64_t row)
+{
+    const size_t step = us_dtype_size(work->dtype);
+    const bool pairs = work->how->interleaved;
+    const char *x = work->x + (size_t)(row * 2 * work->size) * step;
+    char *out = work->out + (size_t)(row * work->size) * step;
+    for (int64_t begin = 0; begin < work->size; begin += TILE) {
+        const int64_t count = work->size - begin < TILE ? work->size - begin : TILE;
+        float a[TILE] = {0}, b[TILE];
+        if (row < work->used) {
+            us_load_float(a, x + (size_t)(pairs ? 2 * begin : begin) * step, work->dtype, pairs ? 2 : 1, count);
+            us_load_float(b, x + (size_t)(pairs ? 2 * begin + 1 : work->size + begin) * step, work->dtype, pairs ? 2 : 1, count);
+            gate(&work->how->form, a, b, count);
+        }
+        us_store_float(out + (size_t)begin * step, work->dtype, 1, a, count);
+    }
+}
+
+static void clip_rows(void *context, int64_t piece)
+{
+    const Clipped *work = context;
+    const int64_t begin = piece * work->piece_rows, left = work->how->rows - begin;
+    for (int64_t row = begin; row < begin + (left < work->piece_rows ? left : work->piece_rows); row++) {
+        clip_row(work, row);
+    }
+}
+
+static int64_t rows_used(const View *sizes, int64_t rows)
+{
+    int64_t sum = 0;
+    for (int64_t i = 0; !us_view_is_absent(sizes) && i < sizes->shape[0]; i++) {
+        const int64_t size = ((const int64_t *)sizes->data)[i * sizes->strides[0]];
+        sum += size < 0 ? 0 : size > rows - sum ? rows - sum : size;
+    }
+    return us_view_is_absent(sizes) ? rows : sum;
+}
+
+KernelStatus us_clipped_gate(const View *views, const void *attributes)
+{
+    const View *x = &views[0], *out = &views[1];
+    const int64_t elements = us_view_elements(out);
+    Clipped work = {.how = attributes, .dtype = x->dtype};
+    if (elements == 0) {
+        return KERNEL_OK;
+    }
+    const size_t size = us_scratch_round((size_t)elements * us_dtype_size(x->dtype));
+    char *block = us_scratch_take(3 * size + 64), *cursor = block;
+    if (block == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    const View whole = us_view_contiguous(us_scratch_part(&cursor, 2 * size), x->dtype, x->rank, x->shape);
+    const View result = us_view_contiguous(us_scratch_part(&cursor, size), out->dtype, out->rank, out->shape);
+    us_copy_view(&whole, x);
+    work.x = whole.data;
+    work.out = result.data;
+    work.size = elements / work.how->rows;
+    work.used = rows_used(&views[2], work.how->rows);
+    work.piece_rows = PIECE_ELEMENTS / work.size + 1;
+    run_pieces((work.how->rows + work.piece_rows - 1) / work.piece_rows, elements, clip_rows, &work);
+    us_copy_view(out, &result);
+    us_scratch_give_back(block);
+    return KERNEL_OK;
 }

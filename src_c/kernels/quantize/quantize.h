@@ -28,13 +28,4 @@ typedef struct QuantizeRows {
 } QuantizeRows;
 Kernel us_quantize_rows;
 
-/* y = quantized (swish(a) * b * smooth[g]) with a scale for every row, as us_quantize_rows, or, `fixed`, the nearest
- * integers of swish(a) * b * smooth[g] + offset[g], with groups as there.
- * Views: a, b (of y's shape), smooth [G, last size], offset? (as smooth), ends [G] (int32), y, scale (one for each row;
- * written where a scale is found). */
-typedef struct QuantizeGated {
-    bool fixed;
-} QuantizeGated;
-Kernel us_quantize_gated;
-
 #endif

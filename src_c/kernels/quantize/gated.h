@@ -1,0 +1,40 @@
+/* A gated activation of integers or numbers, quantized. */
+#ifndef UNDERSTUDY_QUANTIZE_GATED_H
+#define UNDERSTUDY_QUANTIZE_GATED_H
+
+#include "kernels/kernels.h"
+
+/* Of a and b in float32, swish(v) = v sigmoid(v):
+ *   GATE_SWISH        swish(a) * b
+ *   GATE_CLIPPED      min(a, limit) * sigmoid(alpha * min(a, limit)) * (b held in -limit … limit, + bias)
+ *   GATE_SWISH_FIRST  min(swish(a), limit) * (b held in -limit … limit) */
+typedef enum GateKind { GATE_SWISH, GATE_CLIPPED, GATE_SWISH_FIRST } GateKind;
+typedef struct GateForm {
+    GateKind kind;
+    float alpha, limit, bias;
+} GateForm;
+
+/* y = quantized (gate(a, b) * smooth[g]) with a scale for every row, as us_quantize_rows, or, `fixed`, the nearest
+ * integers of gate(a, b) * smooth[g] + offset[g]. Rows belong to groups: the first g that ends behind them, or `sizes`: in
+ * turn as many as sizes[g]; ends that fall back or pass the last row are held, rows behind the last group give 0. Without
+ * ends there is one group.
+ * a and b are first a * weight[g] * row + bias[g] where these are given; a bias of integers is added before the factors.
+ * Views: a, b (of y's shape), smooth? and offset? [G, last size], ends? [G] (int32 or int64), y, scale? (one for each row;
+ * written where a scale is found), row? [rows], then for a and for b: weight? and bias? [G or 1, last size]. */
+typedef struct QuantizeGated {
+    GateForm form;
+    bool fixed, packed, sizes;
+} QuantizeGated;
+Kernel us_quantize_gated;
+
+/* out = gate(a, b) row by row; a and b are the halves of each row of x, or its even and odd places. Rows from the sum of
+ * `sizes` on are 0.
+ * Views: x and out in row-major order with `rows` rows each, sizes? (int64). */
+typedef struct ClippedGate {
+    GateForm form;
+    int64_t rows;
+    bool interleaved;
+} ClippedGate;
+Kernel us_clipped_gate;
+
+#endif

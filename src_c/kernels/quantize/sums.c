@@ -1,0 +1,68 @@
+#include "kernels/quantize/sums.h"
+
+#include "kernels/matmul/matmul.h"
+#include "kernels/pieces.h"
+#include "kernels/quantize/quantize.h"
+#include "kernels/scratch.h"
+#include "kernels/sort/lines.h"
+#include "tensor/convert.h"
+
+enum { TILE = 512 };
+enum { X, COLUMN, OUT, ROW, BIAS };
+
+static void load(const View *view, int32_t axis, int64_t row, int64_t begin, int64_t count, double missing, double *to)
+{
+    if (us_view_is_absent(view)) {
+        for (int64_t i = 0; i < count; i++) {
+            to[i] = missing;
+        }
+        return;
+    }
+    const Line line = us_line_of(view, axis, row);
+    us_load_double(to, us_line_element(&line, begin), line.dtype, line.stride, count);
+}
+
+static void convert_row(void *context, int64_t row)
+{
+    const View *views = context;
+    const Line out = us_line_of(&views[OUT], 1, row);
+    const bool first = !us_view_is_absent(&views[BIAS]) && views[BIAS].dtype == DTYPE_INT32;
+    double factor;
+    load(&views[ROW], 0, 0, row, 1, 1, &factor);
+    for (int64_t begin = 0, count; begin < out.size; begin += count) {
+        double x[TILE], column[TILE], bias[TILE];
+        count = out.size - begin < TILE ? out.size - begin : TILE;
+        load(&views[X], 1, row, begin, count, 0, x);
+        load(&views[COLUMN], 0, 0, begin, count, 1, column);
+        load(&views[BIAS], 0, 0, begin, count, 0, bias);
+        for (int64_t i = 0; i < count; i++) {
+            x[i] = first ? (x[i] + bias[i]) * column[i] * factor : x[i] * column[i] * factor + bias[i];
+        }
+        us_store_double(us_line_element(&out, begin), out.dtype, out.stride, x, count);
+    }
+}
+
+KernelStatus us_dequantize_sums(const View *views, const void *attributes)
+{
+    (void)attributes;
+    run_pieces(views[OUT].shape[0], us_view_elements(&views[OUT]), convert_row, (void *)views);
+    return KERNEL_OK;
+}
+
+KernelStatus us_quantize_product(const View *views, const void *attributes)
+{
+    (void)attributes;
+    const View *c = &views[3], absent = us_view_absent();
+    float *sums = us_scratch_take((size_t)us_view_elements(c) * sizeof *sums + 64);
+    if (sums == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    const View product = us_view_contiguous(sums, DTYPE_FLOAT32, c->rank, c->shape);
+    KernelStatus status = us_product((const View[]){views[0], views[1], absent, product, absent, absent},
+                                     &(ViewProduct){.compute = DTYPE_FLOAT32, .alpha = {1}});
+    if (status == KERNEL_OK) {
+        status = us_quantize((const View[]){product, views[2], absent, *c}, &(Quantize){.rounding = ROUND_EVEN});
+    }
+    us_scratch_give_back(sums);
+    return status;
+}

@@ -1,0 +1,15 @@
+/* Sums of integers as the numbers that they stand for, and products of numbers as integers. */
+#ifndef UNDERSTUDY_QUANTIZE_SUMS_H
+#define UNDERSTUDY_QUANTIZE_SUMS_H
+
+#include "kernels/kernels.h"
+
+/* out = x * column[n] * row[m] + bias[n], a bias of integers added before the factors; in float64, rounded once.
+ * views: x [m, n] (int32), column [n], out [m, n]; then, or absent: row [m], bias [n]. */
+Kernel us_dequantize_sums;
+
+/* c = the nearest integers, ties to even, of (a b) * scale, the product in float32.
+ * views: a [batch…, m, k], b [batch…, k, n], scale (float32) and c [batch…, m, n]. */
+Kernel us_quantize_product;
+
+#endif
