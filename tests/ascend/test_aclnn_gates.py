@@ -165,6 +165,37 @@ def test_scale_along_axes(kind):
 
 
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_modulate_gradients(kind):
+    for index, shape in enumerate([(2, 3, 5), (1, 1, 1030), (3, 70, 4), (2, 9, 300)]):
+        layout = LAYOUTS[index % 3]
+        part = (shape[0], shape[2])
+        slopes, x, scale = drawn(kind, shape, index), drawn(kind, shape, 50 + index), drawn(kind, part, 90 + index)
+        expected = slopes * scale[:, None], (slopes * x).sum(1), slopes.sum(1)
+        for scaled, wanted in [(True, True), (False, True), (True, False)]:
+            given = tensor(scale, kind, layout) if scaled else None
+            found = call("ModulateBackward", grad_output=tensor(slopes, kind, layout), input=tensor(x, kind, layout), scale=given,
+                         shift=given, grad_input=empty(shape, kind, layout), grad_scale=empty(part, kind, layout) if wanted else None,
+                         grad_shift=empty(part, kind, layout) if wanted else None)
+            close(found[0] if wanted else found, expected[0] if scaled else slopes, kind)
+            if wanted:
+                close(found[1], expected[1], kind, 100)
+                close(found[2], expected[2], kind, 100)
+
+
+def test_modulate_gradients_as_torch():
+    """The page multiplies by scale where the slope of aclnnModulate has 1 + scale."""
+    torch = pytest.importorskip("torch")
+    x, scale, shift, slopes = (torch.tensor(drawn("F32", shape, seed), requires_grad=True)
+                               for seed, shape in enumerate([(2, 5, 6), (2, 6), (2, 6), (2, 5, 6)]))
+    (x * (1 + scale[:, None]) + shift[:, None]).backward(slopes.detach())
+    found = call("ModulateBackward", grad_output=tensor(slopes.detach().numpy()), input=tensor(x.detach().numpy()),
+                 scale=tensor(1 + scale.detach().numpy()), shift=tensor(shift.detach().numpy()), grad_input=empty(x.shape),
+                 grad_scale=empty(scale.shape), grad_shift=empty(shift.shape))
+    for actual, one in zip(found, (x, scale, shift)):
+        close(actual, one.grad.numpy(), "F32", 9)
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
 def test_modulate(kind):
     for index, shape in enumerate([(2, 3, 5), (1, 1, 1030), (3, 70, 4), (0, 3, 4)]):
         layout = LAYOUTS[index % 3]

@@ -2,6 +2,7 @@
 
 #include "ascend/common/op_memory.h"
 #include "kernels/map/formulas.h"
+#include "kernels/norm/modulate.h"
 #include "kernels/reduce/compound.h"
 
 #include <float.h>
@@ -341,6 +342,18 @@ aclnnStatus op_modulate(OpCall *op, const Operand *self, const Operand *scale, c
     const PlannedView views[] = {{self, VIEW_READ, NULL}, given_view(scale, VIEW_READ, &factors),
                                  given_view(shift, VIEW_READ, &addends), {out, VIEW_WRITE, NULL}};
     return op_plan_views(op, us_map, &call, sizeof call, 4, views);
+}
+
+aclnnStatus op_modulate_backward(OpCall *op, const Operand *slopes, const Operand *input, const Operand *scale,
+                                 const Operand *input_slopes, const Operand *scale_slopes, const Operand *shift_slopes)
+{
+    if (op_refused(op) || op_empty(input)) {
+        return op_plan_nothing(op);
+    }
+    const PlannedView views[] = {{slopes, VIEW_READ, NULL}, {input, VIEW_READ, NULL}, given_view(scale, VIEW_READ, NULL),
+                                 {input_slopes, VIEW_WRITE, NULL}, given_view(scale_slopes, VIEW_WRITE, NULL),
+                                 given_view(shift_slopes, VIEW_WRITE, NULL)};
+    return op_plan_views(op, us_modulate_gradient, NULL, 0, 6, views);
 }
 
 /* ---- by type ---- */

@@ -29,6 +29,9 @@ aclnnStatus op_scale(OpCall *op, const Operand *x, int32_t axis, const Operand *
 /* part is [b, d] or [b, 1, d] of self [b, l, d]. out = self * (1 + scale) + shift, each of which may be absent. */
 bool op_modulates(const Operand *self, const Operand *part);
 aclnnStatus op_modulate(OpCall *op, const Operand *self, const Operand *scale, const Operand *shift, const Operand *out);
+/* Results that are not given are not wanted. */
+aclnnStatus op_modulate_backward(OpCall *op, const Operand *slopes, const Operand *input, const Operand *scale,
+                                 const Operand *input_slopes, const Operand *scale_slopes, const Operand *shift_slopes);
 /* "none", "tanh", or "" for the former. */
 bool is_gelu_name(const char *name);
 const MapFormula *gelu_formula(const char *name);
