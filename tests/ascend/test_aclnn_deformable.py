@@ -107,3 +107,67 @@ def test_levels_that_are_not_there():
         said = fault("MultiScaleDeformableAttnFunction", value, tensor(np.array(sizes), "I64"), tensor(np.array(starts), "I64"),
                      places, weights, empty((BATCH, 32, HEADS * 8)))
         assert "level 1 has" in said and "of 15 keys" in said
+
+
+# ---- convolution ----------------------------------------------------------------------------------------------------------
+
+
+def samples(x, moves, taps, stride, padding, dilation, parts, places):
+    out = np.zeros((x.shape[0], x.shape[1], places[0] * taps[0], places[1] * taps[1]))
+    across, down, factors = np.split(moves, 3, 1)
+    for n, c, p, q, i, j in np.ndindex(*x.shape[:2], *places, *taps):
+        at = n, c // (x.shape[1] // parts) * taps[0] * taps[1] + i * taps[1] + j, p, q
+        y = p * stride[0] - padding[0] + i * dilation[0] + down[at]
+        z = q * stride[1] - padding[1] + j * dilation[1] + across[at]
+        for row, column in itertools.product((math.floor(y), math.floor(y) + 1), (math.floor(z), math.floor(z) + 1)):
+            if 0 <= row < x.shape[2] and 0 <= column < x.shape[3]:
+                out[n, c, p * taps[0] + i, q * taps[1] + j] += (1 - abs(y - row)) * (1 - abs(z - column)) * x[n, c, row, column]
+        out[n, c, p * taps[0] + i, q * taps[1] + j] *= factors[at]
+    return out
+
+
+def convolved(sampled, weight, bias, groups, places):
+    """A convolution whose windows lie side by side."""
+    results, channels, rows, columns = weight.shape
+    out = np.zeros((sampled.shape[0], results, *places))
+    for k in range(results):
+        first = k // (results // groups) * channels
+        windows = sampled[:, first : first + channels].reshape(-1, channels, places[0], rows, places[1], columns)
+        out[:, k] = np.einsum("ncpiqj,cij->npq", windows, weight[k]) + bias[k]
+    return out
+
+
+@pytest.mark.parametrize("kind", UNITS)
+def test_convolution(kind):
+    settings = [((2, 4, 5, 6), (6, 2, 3, 2), (2, 2), (1, 1, 0, 1), (1, 1), 2, 2), ((1, 2, 4, 7), (3, 2, 1, 3), (1, 1), (0, 0, 2, 1), (1, 2), 1, 1),
+                ((1, 2, 2, 300), (2, 1, 1, 2), (1, 1), (0, 0, 0, 0), (1, 1), 2, 1)]
+    for number, ((shape, filters, stride, padding, dilation, groups, parts), layout) in enumerate(itertools.product(settings, LAYOUTS)):
+        taps = filters[2:]
+        places = [(shape[2 + axis] + sum(padding[2 * axis : 2 * axis + 2]) - (taps[axis] - 1) * dilation[axis] - 1) // stride[axis] + 1
+                  for axis in range(2)]
+        x, weight, bias = drawn(shape, number, kind), drawn(filters, 50 + number, kind), drawn(filters[:1], 90 + number, kind)
+        moves = rounded(np.random.default_rng(number).uniform(-3, 3, (shape[0], 3 * parts * taps[0] * taps[1], *places)), kind)
+        sampled = samples(x, moves, taps, stride, (padding[0], padding[2]), dilation, parts, places)
+        for biased, kept in ((True, True), (False, False)):
+            found = call("DeformableConv2d", x=tensor(x, kind, layout), weight=tensor(weight, kind, layout), offset=tensor(moves, kind, layout),
+                         biasOptional=tensor(bias, kind, layout) if biased else None, kernelSize=list(taps), stride=[1, 1, *stride],
+                         padding=list(padding), dilation=[1, 1, *dilation], groups=groups, deformableGroups=parts, modulated=True,
+                         out=empty((shape[0], filters[0], *places), kind, layout),
+                         deformOutOptional=empty(sampled.shape, kind, layout) if kept else None)
+            if kept:
+                found, of_samples = found
+                np.testing.assert_allclose(of_samples, sampled, rtol=UNITS[kind], atol=2.0**-18)
+            expected = convolved(rounded(sampled, kind), weight, bias if biased else 0 * bias, groups, places)
+            np.testing.assert_allclose(found, expected, rtol=UNITS[kind], atol=128 * UNITS[kind] if kind != "F32" else 1e-4)
+
+
+def test_convolution_of_what_does_not_move():
+    torch = pytest.importorskip("torch")
+    x, weight, bias = drawn((2, 4, 6, 5), 1), drawn((6, 2, 3, 3), 2), drawn((6,), 3)
+    moves = np.zeros((2, 27, 3, 3))
+    moves[:, 18:] = 1
+    expected = torch.nn.functional.conv2d(*(torch.tensor(one) for one in (x, weight, bias)), stride=2, padding=1, groups=2)
+    found = call("DeformableConv2d", x=tensor(x), weight=tensor(weight), offset=tensor(moves), biasOptional=tensor(bias), kernelSize=[3, 3],
+                 stride=[1, 1, 2, 2], padding=[1, 1, 1, 1], dilation=[1, 1, 1, 1], groups=2, deformableGroups=1, modulated=True,
+                 out=empty(expected.shape), deformOutOptional=None)
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-5, atol=1e-5)

@@ -25,7 +25,7 @@ typedef struct Work {
 /* The four pixels about a point: their keys, or -1 outside the image, and their shares. */
 typedef struct Corners {
     int64_t keys[4];
-    float shares[4], down, across; /* how far the point is from the first one */
+    double shares[4], down, across; /* how far the point is from the first one */
 } Corners;
 
 static KernelStatus prepare(Work *work, const View *views)
@@ -48,12 +48,12 @@ static KernelStatus prepare(Work *work, const View *views)
 
 static bool corners_of(const Level *level, const float *place, Corners *corners)
 {
-    const float x = place[0] * (float)level->columns - 0.5f, y = place[1] * (float)level->rows - 0.5f;
-    if (!(x > -1 && x < (float)level->columns && y > -1 && y < (float)level->rows)) {
+    const double x = (double)place[0] * (double)level->columns - 0.5, y = (double)place[1] * (double)level->rows - 0.5;
+    if (!(x > -1 && x < (double)level->columns && y > -1 && y < (double)level->rows)) {
         return false;
     }
-    const float left = floorf(x), top = floorf(y), across = x - left, down = y - top;
-    const float shares[] = {(1 - down) * (1 - across), (1 - down) * across, down * (1 - across), down * across};
+    const double left = floor(x), top = floor(y), across = x - left, down = y - top;
+    const double shares[] = {(1 - down) * (1 - across), (1 - down) * across, down * (1 - across), down * across};
     memcpy(corners->shares, shares, sizeof shares);
     corners->down = down;
     corners->across = across;
@@ -89,9 +89,10 @@ static void attend(const Work *work, int64_t number, float *sums)
             us_linear_load_float(&work->views[PLACES], 2 * at, 2, place);
             us_linear_load_float(&work->views[WEIGHTS], at, 1, &weight);
             for (int corner = 0; corner < 4 && corners_of(&work->level[l], place, &corners); corner++) {
+                const float share = (float)((double)weight * corners.shares[corner]);
                 load_values(work, batch, corners.keys[corner], head, values);
                 for (int64_t c = 0; c < work->channels; c++) {
-                    sums[c] += weight * corners.shares[corner] * values[c];
+                    sums[c] += share * values[c];
                 }
             }
         }
@@ -140,13 +141,13 @@ static void add_point(const Work *work, int64_t batch, int64_t head, double *sum
         for (int64_t c = 0; c < work->channels; c++) {
             met[corner] += (double)slopes[c] * (double)values[c];
         }
-        *weight_slope += (double)corners.shares[corner] * met[corner];
+        *weight_slope += corners.shares[corner] * met[corner];
         double *const of_key = corners.keys[corner] >= 0 ? sums + corners.keys[corner] * work->channels : NULL;
         for (int64_t c = 0; c < work->channels && of_key != NULL; c++) {
-            of_key[c] += (double)corners.shares[corner] * (double)weight * (double)slopes[c];
+            of_key[c] += corners.shares[corner] * (double)weight * (double)slopes[c];
         }
     }
-    const double down = (double)corners.down, across = (double)corners.across;
+    const double down = corners.down, across = corners.across;
     place_slope[0] = (double)level->columns * (double)weight * ((met[1] - met[0]) * (1 - down) + (met[3] - met[2]) * down);
     place_slope[1] = (double)level->rows * (double)weight * ((met[2] - met[0]) * (1 - across) + (met[3] - met[1]) * across);
 }
