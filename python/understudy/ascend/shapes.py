@@ -288,6 +288,11 @@ def rescaled(shape, scales):
 
 
 @shape_function
+def of_points(shape, count):
+    return (*shape[:2], count, *shape[3:])
+
+
+@shape_function
 def globally_pooled(shape):
     return (*shape[:2], *(1 for _ in shape[2:]))
 
