@@ -128,6 +128,28 @@ def test_is_inf():
     numpy.testing.assert_array_equal(call("IsInf", x=tensor([1, 2], "I8"), out=empty((2,), "B")), [0, 0])
 
 
+@pytest.mark.parametrize("kind, least, most", [("I8", -128, 127), ("U8", 0, 255), ("I32", -(2**31), 2**31 - 1)])
+def test_quantized_batch_norm(kind, least, most):
+    """In float32, operation by operation."""
+    number = numpy.float32
+    for index, (shape, layout) in enumerate([((2, 3, 2, 5), "row-major"), ((1, 5, 3, 70), "reversed"), ((3, 1, 4, 4), "gaps")]):
+        rng = numpy.random.default_rng(index)
+        x = rng.integers(max(least, -(2**24)), min(most, 2**24) + 1, shape)
+        mean, weight, bias = (drawn("F32", shape[1:2], seed) for seed in range(3))
+        variance = abs(drawn("F32", shape[1:2], 3))
+        in_step, in_zero, out_step, out_zero = number(0.3), max(least, -7), number(0.7), max(least, -3)
+        for weighted, biased in [(True, True), (False, True), (True, False), (False, False)]:
+            of = lambda part: part.astype(number)[None, :, None, None]
+            y = ((x.astype(number) - number(in_zero)) * in_step - of(mean)) / numpy.sqrt(of(variance) + number(0.01))
+            y = y * (of(weight) if weighted else number(1)) + (of(bias) if biased else number(0))
+            expected = numpy.clip(numpy.rint(y / out_step + number(out_zero)).astype(numpy.float64), least, most)
+            found = call("QuantizedBatchNorm", input=tensor(x, kind, layout), mean=tensor(mean), var=tensor(variance), inputScale=float(in_step),
+                         inputZeroPoint=("I32", in_zero), outputScale=float(out_step), outputZeroPoint=("I32", out_zero),
+                         weight=tensor(weight) if weighted else None, bias=tensor(bias) if biased else None, epsilon=float(number(0.01)),
+                         output=empty(shape, kind, layout))
+            numpy.testing.assert_array_equal(found, expected)
+
+
 def test_outer_products():
     rng = numpy.random.default_rng(4)
     for kind in ("F32", "F16", "F64", "I8", "I32", "I64", "B"):
@@ -162,6 +184,37 @@ def test_scale_along_axes(kind):
                          bias=tensor(bias, kind, layout) if added else None, axis=axis, numAxes=count, scaleFromBlob=from_blob,
                          y=empty(shape, kind, layout))
             close(found, expected, kind, 9)
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_modulate_gradients(kind):
+    for index, shape in enumerate([(2, 3, 5), (1, 1, 1030), (3, 70, 4), (2, 9, 300)]):
+        layout = LAYOUTS[index % 3]
+        part = (shape[0], shape[2])
+        slopes, x, scale = drawn(kind, shape, index), drawn(kind, shape, 50 + index), drawn(kind, part, 90 + index)
+        expected = slopes * scale[:, None], (slopes * x).sum(1), slopes.sum(1)
+        for scaled, wanted in [(True, True), (False, True), (True, False)]:
+            given = tensor(scale, kind, layout) if scaled else None
+            found = call("ModulateBackward", grad_output=tensor(slopes, kind, layout), input=tensor(x, kind, layout), scale=given,
+                         shift=given, grad_input=empty(shape, kind, layout), grad_scale=empty(part, kind, layout) if wanted else None,
+                         grad_shift=empty(part, kind, layout) if wanted else None)
+            close(found[0] if wanted else found, expected[0] if scaled else slopes, kind)
+            if wanted:
+                close(found[1], expected[1], kind, 100)
+                close(found[2], expected[2], kind, 100)
+
+
+def test_modulate_gradients_as_torch():
+    """The page multiplies by scale where the slope of aclnnModulate has 1 + scale."""
+    torch = pytest.importorskip("torch")
+    x, scale, shift, slopes = (torch.tensor(drawn("F32", shape, seed), requires_grad=True)
+                               for seed, shape in enumerate([(2, 5, 6), (2, 6), (2, 6), (2, 5, 6)]))
+    (x * (1 + scale[:, None]) + shift[:, None]).backward(slopes.detach())
+    found = call("ModulateBackward", grad_output=tensor(slopes.detach().numpy()), input=tensor(x.detach().numpy()),
+                 scale=tensor(1 + scale.detach().numpy()), shift=tensor(shift.detach().numpy()), grad_input=empty(x.shape),
+                 grad_scale=empty(scale.shape), grad_shift=empty(shift.shape))
+    for actual, one in zip(found, (x, scale, shift)):
+        close(actual, one.grad.numpy(), "F32", 9)
 
 
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])

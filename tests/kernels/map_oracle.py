@@ -608,6 +608,10 @@ def adam_decay(w, m, v, g, rate, beta1, beta2, eps, decay):
     return (new, np.abs(w) * (1 + rate * decay) + rate * size / divisor), (first, size), (second, v + g * g)
 
 
+def quantised_norm(x, mean, variance, weight, addend, zero, step, to_step, to_zero, epsilon):
+    return np.rint((((x - zero) * step - mean) / np.sqrt(variance + epsilon) * weight + addend) / to_step + to_zero)
+
+
 def nearest_level(x, low, high, step):
     inside = np.where(x < low, low, np.where(x > high, high, x))
     return np.floor((inside - low) / step + 0.5) * step + low, np.abs(inside) + np.abs(low)
@@ -738,6 +742,7 @@ ORACLE = {
     "round": Oracle(np.rint, 0),
     "fake_quantise": Oracle(nearest_level, 4, numbers=(-2, 2.5, 0.25)),
     "dequantise": Oracle(lambda x, a, b: ((x - b) * a, (np.abs(x) + np.abs(b)) * a), 2),
+    "quantised_norm": Oracle(quantised_norm, 0, numbers=(-1, 0.5, 0.25, 3, 0.5), domains=((-4, 4), (-4, 4), (0.5, 4), (-4, 4), (-4, 4))),
     "rounded_quotient": Oracle(lambda x, y, z: np.rint(x / y + z), 0, domains=((-4, 4), (0.25, 4), (-100, 100))),
     "nearest_level": Oracle(nearest_of_levels, 4, numbers=(-2, 3), domains=((-4, 4), (0.25, 4), (-4, 4))),
     "in_levels": Oracle(in_levels, 0, numbers=(-2, 3), domains=((-4, 4), (0.25, 4), (-4, 4))),

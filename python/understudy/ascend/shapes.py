@@ -240,6 +240,12 @@ def convolved(input, weight, stride, padding, dilation, transposed, output_paddi
 
 
 @shape_function
+def deformed(x, weight, stride, padding, dilation):
+    return (x[0], weight[0], *(max((x[axis] + padding[side] + padding[side + 1] - (weight[axis] - 1) * dilation[axis] - 1)
+                                   // stride[axis] + 1, 0) for axis, side in ((2, 0), (3, 2))))  # fmt: skip
+
+
+@shape_function
 def depthwise(self, weight, stride, padding, dilation):
     return convolved(self, weight, stride, padding, dilation, False, [], 1)
 
@@ -279,6 +285,11 @@ def pooled3d(shape, kernel, stride, padding, ceil):
 @shape_function
 def rescaled(shape, scales):
     return tuple(int(numpy.float32(size) * numpy.float32(scale)) for size, scale in zip(shape, scales))
+
+
+@shape_function
+def of_points(shape, count):
+    return (*shape[:2], count, *shape[3:])
 
 
 @shape_function

@@ -2,6 +2,7 @@
 
 #include "ascend/common/op_memory.h"
 #include "kernels/map/formulas.h"
+#include "kernels/norm/modulate.h"
 #include "kernels/reduce/compound.h"
 
 #include <float.h>
@@ -341,6 +342,47 @@ aclnnStatus op_modulate(OpCall *op, const Operand *self, const Operand *scale, c
     const PlannedView views[] = {{self, VIEW_READ, NULL}, given_view(scale, VIEW_READ, &factors),
                                  given_view(shift, VIEW_READ, &addends), {out, VIEW_WRITE, NULL}};
     return op_plan_views(op, us_map, &call, sizeof call, 4, views);
+}
+
+aclnnStatus op_modulate_backward(OpCall *op, const Operand *slopes, const Operand *input, const Operand *scale,
+                                 const Operand *input_slopes, const Operand *scale_slopes, const Operand *shift_slopes)
+{
+    if (op_refused(op) || op_empty(input)) {
+        return op_plan_nothing(op);
+    }
+    const PlannedView views[] = {{slopes, VIEW_READ, NULL}, {input, VIEW_READ, NULL}, given_view(scale, VIEW_READ, NULL),
+                                 {input_slopes, VIEW_WRITE, NULL}, given_view(scale_slopes, VIEW_WRITE, NULL),
+                                 given_view(shift_slopes, VIEW_WRITE, NULL)};
+    return op_plan_views(op, us_modulate_gradient, NULL, 0, 6, views);
+}
+
+aclnnStatus op_quantized_norm(OpCall *op, const QuantizedNorm *norm, const Operand *output)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    MapCall call = call_of(&us_map_quantised_norm, ACL_FLOAT);
+    const double numbers[] = {norm->input_zero, norm->input_scale, norm->output_scale, norm->output_zero, norm->epsilon,
+                              op_given(norm->weight) ? 0 : 1};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        call.numbers[i] = op_real(numbers[i], ACL_FLOAT);
+    }
+    const Operand *parts[] = {norm->mean, norm->variance, norm->weight, norm->bias};
+    View shown[4];
+    PlannedView views[6] = {{norm->input, VIEW_READ, NULL}};
+    for (int i = 0; i < 4; i++) {
+        shown[i] = from_axis(parts[i], &norm->input->view, 1);
+        views[1 + i] = given_view(parts[i], VIEW_READ, &shown[i]);
+    }
+    views[5] = (PlannedView){output, VIEW_WRITE, NULL};
+    return op_plan_views(op, us_map, &call, sizeof call, 6, views);
+}
+
+bool op_holds(aclDataType dtype, double number)
+{
+    const double least = dtype == ACL_INT8 ? INT8_MIN : dtype == ACL_UINT8 ? 0 : INT32_MIN;
+    const double most = dtype == ACL_INT8 ? INT8_MAX : dtype == ACL_UINT8 ? UINT8_MAX : INT32_MAX;
+    return number >= least && number <= most;
 }
 
 /* ---- by type ---- */

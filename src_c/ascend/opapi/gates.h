@@ -29,6 +29,17 @@ aclnnStatus op_scale(OpCall *op, const Operand *x, int32_t axis, const Operand *
 /* part is [b, d] or [b, 1, d] of self [b, l, d]. out = self * (1 + scale) + shift, each of which may be absent. */
 bool op_modulates(const Operand *self, const Operand *part);
 aclnnStatus op_modulate(OpCall *op, const Operand *self, const Operand *scale, const Operand *shift, const Operand *out);
+/* Results that are not given are not wanted. */
+aclnnStatus op_modulate_backward(OpCall *op, const Operand *slopes, const Operand *input, const Operand *scale,
+                                 const Operand *input_slopes, const Operand *scale_slopes, const Operand *shift_slopes);
+/* The nearest integers of a normalized input in another step; of [n, c, h, w], the parts are [c], and the last two may be
+ * absent: 1 and 0. Whether the scalar is a number that the type has. */
+typedef struct QuantizedNorm {
+    const Operand *input, *mean, *variance, *weight, *bias;
+    double input_scale, input_zero, output_scale, output_zero, epsilon;
+} QuantizedNorm;
+aclnnStatus op_quantized_norm(OpCall *op, const QuantizedNorm *norm, const Operand *output);
+bool op_holds(aclDataType dtype, double number);
 /* "none", "tanh", or "" for the former. */
 bool is_gelu_name(const char *name);
 const MapFormula *gelu_formula(const char *name);

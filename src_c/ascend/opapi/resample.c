@@ -243,3 +243,11 @@ aclnnStatus op_roi_align_boxes_backward(OpCall *op, const Operand *slopes, const
     return op_empty(slopes) ? op_fill(op, result, ZERO)
                             : plan_boxes(op, us_roi_align_gradient, slopes, boxes, settings, result);
 }
+
+aclnnStatus op_roi_pool(OpCall *op, const Operand *x, const Operand *rois, RoiPool settings, const Operand *y,
+                        const Operand *places)
+{
+    return op_refused(op) ? op_plan_nothing(op)
+                          : op_plan_operands(op, us_roi_pool, &settings, sizeof settings, OPERANDS(x, rois),
+                                             OPERANDS(y, places));
+}

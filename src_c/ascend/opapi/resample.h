@@ -7,6 +7,7 @@
 #include "kernels/resample/grid_sample.h"
 #include "kernels/resample/interpolate.h"
 #include "kernels/resample/roi_align.h"
+#include "kernels/resample/roi_pool.h"
 
 /* Sizes of a tensor of which only the first `free` ones may be 0 (sizes/range). */
 void require_sizes(OpCall *op, IntArguments sizes, int64_t free);
@@ -47,6 +48,8 @@ aclnnStatus op_roi_align_boxes(OpCall *op, const Operand *self, const Operand *b
                                const Operand *out);
 aclnnStatus op_roi_align_boxes_backward(OpCall *op, const Operand *slopes, const Operand *boxes, RoiAlign settings,
                                         const Operand *result);
+aclnnStatus op_roi_pool(OpCall *op, const Operand *x, const Operand *rois, RoiPool settings, const Operand *y,
+                        const Operand *places);
 aclnnStatus op_roi_align(OpCall *op, const Operand *self, const Operand *rois, const Operand *images, RoiAlign settings,
                          const Operand *out);
 

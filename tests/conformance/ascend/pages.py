@@ -322,7 +322,7 @@ def break_dtype(entry, rule, arguments):
     refused = next(kind for kind in ("STRING", "HF8", "C32") if kind not in allowed)
     if isinstance(arguments[name], str):
         return {name: DTYPE_CODES[refused]}
-    if not isinstance(arguments[name], (Shaped, list)):
+    if not isinstance(arguments[name], Shaped) and not is_list(arguments[name]):
         if "C64" in allowed:
             raise CannotBreak
         return {name: 1j}

@@ -1,0 +1,205 @@
+#include "kernels/attention/deformable.h"
+
+#include "kernels/linear.h"
+#include "kernels/pieces.h"
+#include "kernels/scratch.h"
+#include "kernels/sort/lines.h"
+#include "tensor/convert.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { VALUES, SIZES, STARTS, PLACES, WEIGHTS, OUT, VALUE_SLOPES, PLACE_SLOPES, WEIGHT_SLOPES };
+
+typedef struct Level {
+    int64_t rows, columns, start;
+} Level;
+
+typedef struct Work {
+    const View *views;
+    int64_t keys, heads, channels, queries, levels, points;
+    Level level[DEFORMABLE_LEVELS];
+    double *sums; /* of the values' slopes: [b, heads, keys, channels] */
+} Work;
+
+/* The four pixels about a point: their keys, or -1 outside the image, and their shares. */
+typedef struct Corners {
+    int64_t keys[4];
+    double shares[4], down, across; /* how far the point is from the first one */
+} Corners;
+
+static KernelStatus prepare(Work *work, const View *views)
+{
+    *work = (Work){.views = views, .keys = views[VALUES].shape[1], .heads = views[VALUES].shape[2],
+                   .channels = views[VALUES].shape[3], .queries = views[PLACES].shape[1], .levels = views[PLACES].shape[3],
+                   .points = views[PLACES].shape[4]};
+    for (int64_t l = 0; l < work->levels; l++) {
+        double size[2], start;
+        us_linear_load_double(&views[SIZES], 2 * l, 2, size);
+        us_linear_load_double(&views[STARTS], l, 1, &start);
+        if (!(size[0] >= 0 && size[1] >= 0 && start >= 0 && start + size[0] * size[1] <= (double)work->keys)) {
+            return us_kernel_fault("level %lld has %.0f x %.0f pixels from key %.0f on, of %lld keys", (long long)l, size[0], size[1],
+                                   start, (long long)work->keys);
+        }
+        work->level[l] = (Level){(int64_t)size[0], (int64_t)size[1], (int64_t)start};
+    }
+    return KERNEL_OK;
+}
+
+static bool corners_of(const Level *level, const float *place, Corners *corners)
+{
+    const double x = (double)place[0] * (double)level->columns - 0.5, y = (double)place[1] * (double)level->rows - 0.5;
+    if (!(x > -1 && x < (double)level->columns && y > -1 && y < (double)level->rows)) {
+        return false;
+    }
+    const double left = floor(x), top = floor(y), across = x - left, down = y - top;
+    const double shares[] = {(1 - down) * (1 - across), (1 - down) * across, down * (1 - across), down * across};
+    memcpy(corners->shares, shares, sizeof shares);
+    corners->down = down;
+    corners->across = across;
+    for (int corner = 0; corner < 4; corner++) {
+        const int64_t row = (int64_t)top + corner / 2, column = (int64_t)left + corner % 2;
+        const bool inside = row >= 0 && row < level->rows && column >= 0 && column < level->columns;
+        corners->keys[corner] = inside ? level->start + row * level->columns + column : -1;
+    }
+    return true;
+}
+
+static void load_values(const Work *work, int64_t batch, int64_t key, int64_t head, float *values)
+{
+    if (key < 0) {
+        memset(values, 0, (size_t)work->channels * sizeof *values);
+        return;
+    }
+    const Line line = us_line_of(&work->views[VALUES], 3, (batch * work->keys + key) * work->heads + head);
+    us_load_float(values, line.data, line.dtype, line.stride, work->channels);
+}
+
+/* One query of one head. */
+static void attend(const Work *work, int64_t number, float *sums)
+{
+    const int64_t batch = number / work->heads / work->queries, head = number % work->heads;
+    float values[DEFORMABLE_CHANNELS];
+    memset(sums, 0, (size_t)work->channels * sizeof *sums);
+    for (int64_t l = 0; l < work->levels; l++) {
+        for (int64_t p = 0; p < work->points; p++) {
+            const int64_t at = (number * work->levels + l) * work->points + p;
+            float place[2], weight;
+            Corners corners;
+            us_linear_load_float(&work->views[PLACES], 2 * at, 2, place);
+            us_linear_load_float(&work->views[WEIGHTS], at, 1, &weight);
+            for (int corner = 0; corner < 4 && corners_of(&work->level[l], place, &corners); corner++) {
+                const float share = (float)((double)weight * corners.shares[corner]);
+                load_values(work, batch, corners.keys[corner], head, values);
+                for (int64_t c = 0; c < work->channels; c++) {
+                    sums[c] += share * values[c];
+                }
+            }
+        }
+    }
+}
+
+static void attend_query(void *context, int64_t piece)
+{
+    const Work *work = context;
+    const View *out = &work->views[OUT];
+    float sums[DEFORMABLE_CHANNELS];
+    for (int64_t head = 0; head < work->heads; head++) {
+        attend(work, piece * work->heads + head, sums);
+        const Line line = us_line_of(out, 2, piece);
+        us_store_float(us_line_element(&line, head * work->channels), line.dtype, line.stride, sums, work->channels);
+    }
+}
+
+KernelStatus us_deformable_attention(const View *views, const void *attributes)
+{
+    (void)attributes;
+    Work work;
+    const KernelStatus status = prepare(&work, views);
+    if (status == KERNEL_OK) {
+        const int64_t queries = views[VALUES].shape[0] * work.queries;
+        run_pieces(queries, us_view_elements(&views[WEIGHTS]) * work.channels * 4, attend_query, &work);
+    }
+    return status;
+}
+
+/* ---- gradient: a head of one of the batch is one piece, which alone has its values ---- */
+
+/* What a point gives: its values' slopes are added; its place's and its weight's are returned. */
+static void add_point(const Work *work, int64_t batch, int64_t head, double *sums, const float *slopes, const Level *level,
+                      const float *place, float weight, double *place_slope, double *weight_slope)
+{
+    Corners corners;
+    place_slope[0] = place_slope[1] = *weight_slope = 0;
+    if (!corners_of(level, place, &corners)) {
+        return;
+    }
+    double met[4] = {0}; /* the slopes' products with the values of the corners */
+    for (int corner = 0; corner < 4; corner++) {
+        float values[DEFORMABLE_CHANNELS];
+        load_values(work, batch, corners.keys[corner], head, values);
+        for (int64_t c = 0; c < work->channels; c++) {
+            met[corner] += (double)slopes[c] * (double)values[c];
+        }
+        *weight_slope += corners.shares[corner] * met[corner];
+        double *const of_key = corners.keys[corner] >= 0 ? sums + corners.keys[corner] * work->channels : NULL;
+        for (int64_t c = 0; c < work->channels && of_key != NULL; c++) {
+            of_key[c] += corners.shares[corner] * (double)weight * (double)slopes[c];
+        }
+    }
+    const double down = corners.down, across = corners.across;
+    place_slope[0] = (double)level->columns * (double)weight * ((met[1] - met[0]) * (1 - down) + (met[3] - met[2]) * down);
+    place_slope[1] = (double)level->rows * (double)weight * ((met[2] - met[0]) * (1 - across) + (met[3] - met[1]) * across);
+}
+
+static void add_query(const Work *work, int64_t batch, int64_t query, int64_t head, double *sums)
+{
+    float slopes[DEFORMABLE_CHANNELS];
+    const Line line = us_line_of(&work->views[OUT], 2, batch * work->queries + query);
+    us_load_float(slopes, us_line_element(&line, head * work->channels), line.dtype, line.stride, work->channels);
+    const int64_t number = (batch * work->queries + query) * work->heads + head;
+    for (int64_t l = 0; l < work->levels; l++) {
+        for (int64_t p = 0; p < work->points; p++) {
+            const int64_t at = (number * work->levels + l) * work->points + p;
+            float place[2], weight;
+            double place_slope[2], weight_slope;
+            us_linear_load_float(&work->views[PLACES], 2 * at, 2, place);
+            us_linear_load_float(&work->views[WEIGHTS], at, 1, &weight);
+            add_point(work, batch, head, sums, slopes, &work->level[l], place, weight, place_slope, &weight_slope);
+            us_linear_store_double(&work->views[PLACE_SLOPES], 2 * at, 2, place_slope);
+            us_linear_store_double(&work->views[WEIGHT_SLOPES], at, 1, &weight_slope);
+        }
+    }
+}
+
+static void add_head(void *context, int64_t piece)
+{
+    const Work *work = context;
+    const int64_t batch = piece / work->heads, head = piece % work->heads, size = work->keys * work->channels;
+    double *const sums = work->sums + piece * size;
+    memset(sums, 0, (size_t)size * sizeof *sums);
+    for (int64_t query = 0; query < work->queries; query++) {
+        add_query(work, batch, query, head, sums);
+    }
+    for (int64_t key = 0; key < work->keys; key++) {
+        const Line line = us_line_of(&work->views[VALUE_SLOPES], 3, (batch * work->keys + key) * work->heads + head);
+        us_store_double(line.data, line.dtype, line.stride, sums + key * work->channels, work->channels);
+    }
+}
+
+KernelStatus us_deformable_attention_gradient(const View *views, const void *attributes)
+{
+    (void)attributes;
+    Work work;
+    const KernelStatus status = prepare(&work, views);
+    if (status != KERNEL_OK) {
+        return status;
+    }
+    work.sums = us_scratch_take((size_t)us_view_elements(&views[VALUES]) * sizeof *work.sums + 64);
+    if (work.sums == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    run_pieces(views[VALUES].shape[0] * work.heads, us_view_elements(&views[WEIGHTS]) * work.channels * 4, add_head, &work);
+    us_scratch_give_back(work.sums);
+    return KERNEL_OK;
+}

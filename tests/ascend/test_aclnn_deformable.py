@@ -1,0 +1,173 @@
+"""Operators that look between pixels at points of the call: the formula point by point in float64, gradients against finite
+differences and PyTorch."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, rounded, tensor
+
+UNITS = {"F32": 2.0**-22, "F16": 2.0**-10, "BF16": 2.0**-7}
+SIZES = np.array([[3, 4], [2, 1]])
+STARTS = np.array([0, 12])
+BATCH, HEADS, POINTS, KEYS = 2, 2, 3, 15  # a key more than the levels have
+
+
+def drawn_attention(queries, channels, kind="F32"):
+    """Places inside, at the border and outside the images."""
+    places = rounded(np.random.default_rng(5).uniform(-0.4, 1.4, (BATCH, queries, HEADS, 2, POINTS, 2)), kind)
+    return (drawn((BATCH, KEYS, HEADS, channels), 1, kind), places, drawn((BATCH, queries, HEADS, 2, POINTS), 2, kind))
+
+
+def pixel(value, b, head, level, y, x):
+    rows, columns = SIZES[level]
+    return value[b, STARTS[level] + y * columns + x, head] if 0 <= y < rows and 0 <= x < columns else 0
+
+
+def attention(value, places, weights):
+    queries = places.shape[1]
+    out = np.zeros((BATCH, queries, HEADS, value.shape[3]))
+    for b, q, head, level, point in np.ndindex(*weights.shape):
+        x, y = places[b, q, head, level, point] * SIZES[level][::-1] - 0.5
+        for i, j in itertools.product(range(2), repeat=2):
+            row, column = math.floor(y) + i, math.floor(x) + j
+            share = (1 - abs(y - row)) * (1 - abs(x - column))
+            out[b, q, head] += weights[b, q, head, level, point] * share * pixel(value, b, head, level, row, column)
+    return out.reshape(BATCH, queries, -1)
+
+
+@pytest.mark.parametrize("kind", UNITS)
+def test_attention(kind):
+    for layout, (channels, index) in itertools.product(LAYOUTS, [(8, "I32"), (16, "I64")]):
+        value, places, weights = drawn_attention(33, channels, kind)
+        expected = attention(value, places, weights)
+        found = call("MultiScaleDeformableAttnFunction", value=tensor(value, kind, layout), spatialShape=tensor(SIZES, index, layout),
+                     levelStartIndex=tensor(STARTS, index, layout), location=tensor(places, kind, layout),
+                     attnWeight=tensor(weights, kind, layout), output=empty(expected.shape, kind, layout))
+        np.testing.assert_allclose(found, expected, rtol=UNITS[kind], atol=2.0**-18)
+
+
+def gradients(value, places, weights, slopes, kind="F32", layout="row-major"):
+    return call("MultiScaleDeformableAttentionGrad", value=tensor(value, kind, layout), spatialShape=tensor(SIZES, "I64", layout),
+                levelStartIndex=tensor(STARTS, "I32", layout), location=tensor(places, kind, layout),
+                attnWeight=tensor(weights, kind, layout), gradOutput=tensor(slopes, kind, layout),
+                gradValue=empty(value.shape, kind, layout), gradLocation=empty(places.shape, kind, layout),
+                gradAttnWeight=empty(weights.shape, kind, layout))
+
+
+def difference(function, x, at, step):
+    """The slope of a scalar function by x[at]."""
+    values = []
+    for side in (1, -1):
+        moved = x.copy()
+        moved[at] += side * step
+        values.append(function(moved))
+    return (values[0] - values[1]) / (2 * step)
+
+
+@pytest.mark.parametrize("kind", UNITS)
+def test_attention_gradients(kind):
+    for layout in LAYOUTS:
+        value, places, weights = drawn_attention(3, 8, kind)
+        slopes = drawn((BATCH, 3, HEADS * 8), 4, kind)
+        found = gradients(value, places, weights, slopes, kind, layout)
+        loss = lambda value=value, places=places, weights=weights: (attention(value, places, weights) * slopes).sum()
+        rng = np.random.default_rng(9)
+        for x, result, name in zip((value, places, weights), found, ("value", "places", "weights")):
+            for _ in range(24):
+                at = tuple(rng.integers(0, size) for size in x.shape)
+                expected = difference(lambda moved: loss(**{name: moved}), x, at, 1e-6)
+                np.testing.assert_allclose(result[at], expected, rtol=UNITS[kind] + 1e-5, atol=1e-5, err_msg=f"{name} {at}")
+        assert not found[0][:, 14].any()  # the key of no level
+
+
+def test_attention_gradients_as_torch():
+    torch = pytest.importorskip("torch")
+    value, places, weights = (torch.tensor(x, requires_grad=True) for x in drawn_attention(5, 8))
+    slopes = torch.tensor(drawn((BATCH, 5, HEADS * 8), 4))
+    out = 0
+    for level, (rows, columns) in enumerate(SIZES):
+        image = value[:, STARTS[level] : STARTS[level] + rows * columns].permute(0, 2, 3, 1).reshape(BATCH * HEADS, 8, rows, columns)
+        grid = (2 * places[:, :, :, level] - 1).permute(0, 2, 1, 3, 4).reshape(BATCH * HEADS, 5, POINTS, 2)
+        sampled = torch.nn.functional.grid_sample(image, grid, align_corners=False).reshape(BATCH, HEADS, 8, 5, POINTS)
+        out = out + (sampled * weights[:, :, :, level].permute(0, 2, 1, 3)[:, :, None]).sum(-1)
+    out = out.permute(0, 3, 1, 2).reshape(BATCH, 5, HEADS * 8)
+    np.testing.assert_allclose(attention(*(x.detach().numpy() for x in (value, places, weights))), out.detach().numpy(), atol=1e-12)
+    (out * slopes).sum().backward()
+    found = gradients(*(x.detach().numpy() for x in (value, places, weights)), slopes.numpy())
+    for actual, x in zip(found, (value, places, weights)):
+        np.testing.assert_allclose(actual, x.grad.numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_levels_that_are_not_there():
+    value, places, weights = (tensor(x) for x in drawn_attention(32, 8))
+    for sizes, starts in (([[3, 4], [2, 2]], [0, 12]), ([[3, 4], [2, 1]], [0, -1])):
+        said = fault("MultiScaleDeformableAttnFunction", value, tensor(np.array(sizes), "I64"), tensor(np.array(starts), "I64"),
+                     places, weights, empty((BATCH, 32, HEADS * 8)))
+        assert "level 1 has" in said and "of 15 keys" in said
+
+
+# ---- convolution ----------------------------------------------------------------------------------------------------------
+
+
+def samples(x, moves, taps, stride, padding, dilation, parts, places):
+    out = np.zeros((x.shape[0], x.shape[1], places[0] * taps[0], places[1] * taps[1]))
+    across, down, factors = np.split(moves, 3, 1)
+    for n, c, p, q, i, j in np.ndindex(*x.shape[:2], *places, *taps):
+        at = n, c // (x.shape[1] // parts) * taps[0] * taps[1] + i * taps[1] + j, p, q
+        y = p * stride[0] - padding[0] + i * dilation[0] + down[at]
+        z = q * stride[1] - padding[1] + j * dilation[1] + across[at]
+        for row, column in itertools.product((math.floor(y), math.floor(y) + 1), (math.floor(z), math.floor(z) + 1)):
+            if 0 <= row < x.shape[2] and 0 <= column < x.shape[3]:
+                out[n, c, p * taps[0] + i, q * taps[1] + j] += (1 - abs(y - row)) * (1 - abs(z - column)) * x[n, c, row, column]
+        out[n, c, p * taps[0] + i, q * taps[1] + j] *= factors[at]
+    return out
+
+
+def convolved(sampled, weight, bias, groups, places):
+    """A convolution whose windows lie side by side."""
+    results, channels, rows, columns = weight.shape
+    out = np.zeros((sampled.shape[0], results, *places))
+    for k in range(results):
+        first = k // (results // groups) * channels
+        windows = sampled[:, first : first + channels].reshape(-1, channels, places[0], rows, places[1], columns)
+        out[:, k] = np.einsum("ncpiqj,cij->npq", windows, weight[k]) + bias[k]
+    return out
+
+
+@pytest.mark.parametrize("kind", UNITS)
+def test_convolution(kind):
+    settings = [((2, 4, 5, 6), (6, 2, 3, 2), (2, 2), (1, 1, 0, 1), (1, 1), 2, 2), ((1, 2, 4, 7), (3, 2, 1, 3), (1, 1), (0, 0, 2, 1), (1, 2), 1, 1),
+                ((1, 2, 2, 300), (2, 1, 1, 2), (1, 1), (0, 0, 0, 0), (1, 1), 2, 1)]
+    for number, ((shape, filters, stride, padding, dilation, groups, parts), layout) in enumerate(itertools.product(settings, LAYOUTS)):
+        taps = filters[2:]
+        places = [(shape[2 + axis] + sum(padding[2 * axis : 2 * axis + 2]) - (taps[axis] - 1) * dilation[axis] - 1) // stride[axis] + 1
+                  for axis in range(2)]
+        x, weight, bias = drawn(shape, number, kind), drawn(filters, 50 + number, kind), drawn(filters[:1], 90 + number, kind)
+        moves = rounded(np.random.default_rng(number).uniform(-3, 3, (shape[0], 3 * parts * taps[0] * taps[1], *places)), kind)
+        sampled = samples(x, moves, taps, stride, (padding[0], padding[2]), dilation, parts, places)
+        for biased, kept in ((True, True), (False, False)):
+            found = call("DeformableConv2d", x=tensor(x, kind, layout), weight=tensor(weight, kind, layout), offset=tensor(moves, kind, layout),
+                         biasOptional=tensor(bias, kind, layout) if biased else None, kernelSize=list(taps), stride=[1, 1, *stride],
+                         padding=list(padding), dilation=[1, 1, *dilation], groups=groups, deformableGroups=parts, modulated=True,
+                         out=empty((shape[0], filters[0], *places), kind, layout),
+                         deformOutOptional=empty(sampled.shape, kind, layout) if kept else None)
+            if kept:
+                found, of_samples = found
+                np.testing.assert_allclose(of_samples, sampled, rtol=UNITS[kind], atol=2.0**-18)
+            expected = convolved(rounded(sampled, kind), weight, bias if biased else 0 * bias, groups, places)
+            np.testing.assert_allclose(found, expected, rtol=UNITS[kind], atol=128 * UNITS[kind] if kind != "F32" else 1e-4)
+
+
+def test_convolution_of_what_does_not_move():
+    torch = pytest.importorskip("torch")
+    x, weight, bias = drawn((2, 4, 6, 5), 1), drawn((6, 2, 3, 3), 2), drawn((6,), 3)
+    moves = np.zeros((2, 27, 3, 3))
+    moves[:, 18:] = 1
+    expected = torch.nn.functional.conv2d(*(torch.tensor(one) for one in (x, weight, bias)), stride=2, padding=1, groups=2)
+    found = call("DeformableConv2d", x=tensor(x), weight=tensor(weight), offset=tensor(moves), biasOptional=tensor(bias), kernelSize=[3, 3],
+                 stride=[1, 1, 2, 2], padding=[1, 1, 1, 1], dilation=[1, 1, 1, 1], groups=2, deformableGroups=1, modulated=True,
+                 out=empty(expected.shape), deformOutOptional=None)
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-5, atol=1e-5)
