@@ -87,7 +87,7 @@ static void require_operands(OpCall *op, const GroupedCall *call, const GroupedC
     for (int32_t group = 0; group < (as->weight == GROUP_WHOLE ? as->groups : 1) && !op_refused(op); group++) {
         const Operand *x = grouped_tensor(call->x, group), *weight = grouped_tensor(call->weight, group);
         const GroupSizes of = grouped_sizes(call, group);
-        depth += of.depth;
+        depth = __builtin_add_overflow(depth, of.depth, &depth) ? INT64_MAX : depth;
         op_require_packed(op, x, &of.x);
         op_require_packed(op, weight, &of.weight);
         const View *view = &x->view;
