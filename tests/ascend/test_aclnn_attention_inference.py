@@ -149,7 +149,8 @@ def test_a_page_that_does_not_exist(number):
 
 def test_quantized_results():
     heads, rows, keys, depth = 2, 5, 9, 32
-    for kind, of_scale, offset_given in [("F16", (1,), True), ("BF16", (heads * depth,), True), ("F16", (heads, 1, depth), False)]:
+    for kind, of_scale, offset_given in [("F16", (1,), True), ("BF16", (heads * depth,), True), ("F16", (heads, 1, depth), False),
+                                       ("F16", (heads * depth, 1), True)]:  # fmt: skip
         q, k, v = (drawn((2, heads, s, depth), seed, kind) for seed, s in ((1, rows), (2, keys), (3, keys)))
         scale = rounded(np.random.default_rng(4).uniform(20, 60, of_scale), "BF16")
         offset = rounded(np.random.default_rng(5).uniform(-9, 9, of_scale), "BF16") if offset_given else None

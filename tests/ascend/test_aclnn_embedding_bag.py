@@ -50,3 +50,13 @@ def test_indices_outside_the_table_take_no_part():
         output=empty((2, 1)), offset2bag=empty((0,), "I32"), bagSize=empty((2,), "I32"), maxIndices=empty((2,), "I32"))  # fmt: skip
     np.testing.assert_array_equal(out, [[1], [2]])
     np.testing.assert_array_equal(size, [1, 1])
+
+
+def test_of_bags_that_share_an_index_the_last_one_has_it():
+    """Offsets that decrease."""
+    _, bag_of, size, _ = call(
+        "EmbeddingBag", weight=tensor([[1.0]]), indices=tensor([0] * 5, "I64"), offsets=tensor([0, 4, 1, 3], "I64"), scaleGradByFreq=False, mode=SUM,
+        sparse=False, perSampleWeights=None, includeLastOffset=False, paddingIdx=-1, output=empty((4, 1)),
+        offset2bag=empty((5,), "I64"), bagSize=empty((4,), "I64"), maxIndices=empty((4,), "I64"))  # fmt: skip
+    np.testing.assert_array_equal(bag_of, [0, 2, 2, 3, 3])
+    np.testing.assert_array_equal(size, [4, 0, 2, 2])

@@ -6,6 +6,7 @@ import pytest
 from understudy import ascend
 
 from tests.ascend.calling import LAYOUTS, call, empty, fault, rounded, tensor
+from tests.conformance.ascend import aclnn_support as support
 
 KINDS = ["F32", "F16", "BF16"]
 ROUNDING = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}
@@ -500,6 +501,12 @@ def test_numbers_outside_are_faults():
         sentence = fault("MoeTokenUnpermuteGrad", x, tensor(np.ones((2, 3))), tensor([0, 1, 2, place], "I32"), one, False, None, out, empty((2, 2)))
         assert f"place 3 of 4 is {place}" in sentence
         np.testing.assert_array_equal(out.values(), empty((4, 3)).values())
+
+
+def test_no_rows_of_a_width_beyond_counting():
+    """Three choices of this width are 2^64 - 1 elements."""
+    rows = (0, (2**64 - 1) // 3)
+    support.run("aclnnMoeInitRoutingV2Grad", empty(rows), empty((0,), "I32"), 3, 0, 0, empty(rows))
 
 
 def test_blocks_of_no_columns():

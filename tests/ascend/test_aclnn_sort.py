@@ -7,7 +7,9 @@ import pytest
 
 from understudy.ascend import ffi, lib
 
-from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
+from tests.conformance.ascend import pages
+from tests.conformance.ascend.aclnn_support import blank
 
 RANDOM = np.random.default_rng(5)
 TYPES = ["F32", "F16", "BF16", "F64", "I8", "U8", "I16", "I32", "I64", "B"]
@@ -108,6 +110,15 @@ def test_unique_keeps_every_nan():
     call("Unique", self=tensor([np.nan, 1, np.nan, -0.0, 0.0]), sorted=True, returnInverse=False, valueOut=out,
          inverseOut=empty((1,), "I64"))  # fmt: skip
     np.testing.assert_array_equal(filled(out), [0, 1, np.nan, np.nan])
+
+
+def test_unique_counts_that_would_lie_behind_their_storage():
+    """The counts are one row from the first element on, which here is the last one in memory."""
+    values, inverse = tensor(np.arange(6.0).reshape(3, 2)), empty((3,), "I64")
+    for strides, offset, expected in (([-2, -1], 3, (561103, "aclnnUniqueDim/countsOut/view")), ([2, 1], 0, (0, ""))):
+        counts = blank(pages.KINDS["I64"], (2, 2), strides=strides, offset=offset, storage=[8])
+        status, rule = refusal("UniqueDim", values, True, True, 0, empty((3, 2)), inverse, counts)
+        assert (status, rule if status else "") == expected
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -98,7 +98,7 @@ typedef struct Dequantization {
 
 /* Of a result of ACL_INT8. */
 void require_result_scale(OpCall *op, const AttentionCall *call, const Operand4 *of);
-/* [1, head, 1, depth] of a number for all channels, or one for each. */
+/* [1, head, 1, depth] of a number for all channels, or one for each in a line or by heads; absent: of another shape. */
 View channel_view(const View *own, int64_t heads, int64_t depth);
 Dequantization dequantization_of(const AttentionCall *call, bool value);
 /* [batch or page, head, row, depth] by strides of 0, or absent where the shape does not fit the mode. */

@@ -70,13 +70,14 @@ void require_result_scale(OpCall *op, const AttentionCall *call, const Operand4 
                    "%s is given though %s is not quantized", op_given(offset) ? offset->name : "", call->out->name);
         return;
     }
-    const int64_t channels = call->heads * of->value.shape[3], count = us_view_elements(&scale->view);
+    const int64_t count = us_view_elements(&scale->view);
     op_require(op, scale->dtype == ACL_FLOAT || call->query->dtype == ACL_BF16, scale->name, "types", op->invalid,
                "%s is %s, %s is %s", scale->name, acl_dtype_name(scale->dtype), call->query->name,
                acl_dtype_name(call->query->dtype));
-    op_require(op, count == 1 || count == channels, scale->name, "elements", op->invalid,
-               "%s is %s: it has one element, or one for each of %lld channels", scale->name, op_shape_text(op, scale),
-               (long long)channels);
+    const View by_channels = channel_view(&scale->view, call->heads, of->value.shape[3]);
+    op_require(op, !us_view_is_absent(&by_channels), scale->name, "elements", op->invalid,
+               "%s is %s: it has one element, or one for each of %lld channels, by heads", scale->name, op_shape_text(op, scale),
+               (long long)(call->heads * of->value.shape[3]));
     op_require(op, count == 1 || (of->value.shape[3] % CHANNEL_UNIT == 0 && !op_given(call->maximum) &&
                                   !is_padded(call)), scale->name,
                "channels", op->invalid,
@@ -95,13 +96,20 @@ void require_result_scale(OpCall *op, const AttentionCall *call, const Operand4 
 
 View channel_view(const View *own, int64_t heads, int64_t depth)
 {
-    const int64_t count = us_view_elements(own), step = count == 1 ? 0 : own->strides[own->rank - 1];
-    int64_t of_head = step * depth;
-    for (int32_t axis = 0; axis < own->rank - 1; axis++) {
-        of_head = own->shape[axis] > 1 ? own->strides[axis] : of_head;
+    int64_t sizes[2] = {1, 1}, strides[2] = {0, 0}; /* of the axes that have more than one element, the last one first */
+    int32_t count = 0;
+    for (int32_t axis = own->rank - 1; axis >= 0; axis--) {
+        if (own->shape[axis] != 1 && count++ < 2) {
+            sizes[count - 1] = own->shape[axis];
+            strides[count - 1] = own->strides[axis];
+        }
+    }
+    const bool in_line = count < 2 && (sizes[0] == 1 || sizes[0] == heads * depth);
+    if (!in_line && !(count == 2 && sizes[0] == depth && sizes[1] == heads)) {
+        return us_view_absent();
     }
     return (View){.data = own->data, .dtype = own->dtype, .rank = 4, .shape = {1, heads, 1, depth},
-                  .strides = {0, count == 1 ? 0 : of_head, 0, step}};
+                  .strides = {0, in_line ? strides[0] * depth : strides[1], 0, strides[0]}};
 }
 
 Dequantization dequantization_of(const AttentionCall *call, bool value)
@@ -141,9 +149,7 @@ View numbers_view(const AttentionCall *call, const Dequantization *of, const Ope
     const bool in_pages = of->mode >= OF_PAGED_TOKENS;
     const bool by_heads_too = of->mode == OF_HEAD_TOKENS || of->mode == OF_PAGED_HEAD_TOKENS;
     if (of->mode == OF_CHANNELS) {
-        const int64_t last = own.rank == 0 ? 1 : own.shape[own.rank - 1];
-        const bool fits = (count == 1 && !has_packed_keys(call)) || (count == heads * depth && (last == depth || last == count));
-        return fits ? channel_view(&own, heads, depth) : us_view_absent();
+        return count == 1 && has_packed_keys(call) ? us_view_absent() : channel_view(&own, heads, depth);
     }
     const int32_t axes = by_heads_too ? 3 : of->mode == OF_HEADS ? 1 : 2, first = own.rank - axes;
     if (first < 0) {

@@ -5,7 +5,8 @@ static int64_t score_count(const AttentionCall *call)
 {
     const Operand4 of = split_heads(call);
     if (!call->packed) {
-        return of.query.shape[0] * call->heads * of.query.shape[2] * of.key.shape[2];
+        const int64_t count = us_shape_elements(4, (const int64_t[]){of.query.shape[0], call->heads, of.query.shape[2], of.key.shape[2]});
+        return count < 0 ? INT64_MAX : count;
     }
     int64_t count = 0;
     for (int64_t s = 0; s < call->query_ends.count; s++) {
@@ -22,10 +23,10 @@ static void require_dropout(OpCall *op, const AttentionCall *call)
     if (op_refused(op) || !op_given(call->drop)) {
         return;
     }
-    const int64_t bytes = us_view_elements(&call->drop->view);
-    op_require(op, call->drop->view.rank == 1 && bytes >= (score_count(call) + 7) / 8, call->drop->name, "elements",
+    const int64_t bytes = us_view_elements(&call->drop->view), scores = score_count(call);
+    op_require(op, call->drop->view.rank == 1 && bytes >= scores / 8 + (scores % 8 != 0), call->drop->name, "elements",
                op->invalid, "%s is %s; there are %lld scores, a bit each", call->drop->name,
-               op_shape_text(op, call->drop), (long long)score_count(call));
+               op_shape_text(op, call->drop), (long long)scores);
 }
 
 void op_require_attention(OpCall *op, const AttentionCall *call)

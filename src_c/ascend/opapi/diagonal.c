@@ -63,7 +63,7 @@ aclnnStatus op_diagonal(OpCall *op, const Operand *self, int64_t diagonal, const
     View view = self->view;
     view.rank = 1;
     view.shape[0] = diagonal_length(&self->view, diagonal);
-    view.strides[0] = self->view.strides[0] + self->view.strides[1];
+    view.strides[0] = (int64_t)((uint64_t)self->view.strides[0] + (uint64_t)self->view.strides[1]);
     if (view.shape[0] > 0) {
         view = moved(view, diagonal < 0 ? -diagonal * self->view.strides[0] : diagonal * self->view.strides[1]);
     }

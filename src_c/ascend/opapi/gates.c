@@ -411,7 +411,7 @@ aclnnStatus op_round(OpCall *op, const Operand *self, int64_t decimals, const Op
         return op_map(op, &us_map_round, compute, OPERANDS(self), OPERANDS(out), NO_NUMBERS);
     }
     double scale = 1;
-    for (int64_t digits = decimals < 0 ? -decimals : decimals; digits > 0 && scale < DBL_MAX; digits--) {
+    for (int64_t digits = 0; digits != decimals && scale < DBL_MAX; digits += decimals < 0 ? -1 : 1) {
         scale *= 10;
     }
     return op_map(op, &us_map_round_decimals, compute, OPERANDS(self), OPERANDS(out),

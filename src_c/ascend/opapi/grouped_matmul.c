@@ -87,7 +87,7 @@ static void require_operands(OpCall *op, const GroupedCall *call, const GroupedC
     for (int32_t group = 0; group < (as->weight == GROUP_WHOLE ? as->groups : 1) && !op_refused(op); group++) {
         const Operand *x = grouped_tensor(call->x, group), *weight = grouped_tensor(call->weight, group);
         const GroupSizes of = grouped_sizes(call, group);
-        depth += of.depth;
+        depth = __builtin_add_overflow(depth, of.depth, &depth) ? INT64_MAX : depth;
         op_require_packed(op, x, &of.x);
         op_require_packed(op, weight, &of.weight);
         const View *view = &x->view;
@@ -255,7 +255,8 @@ static void require_ends(OpCall *op, const GroupedCall *call, const GroupedCase 
                (long long)ends.count, (int)as->groups);
     int64_t before = 0;
     for (int64_t i = 0; i < ends.count && ends.given && !op_refused(op); i++) {
-        const int64_t size = ends.values[i] - before, known = grouped_known_size(call, as, (int32_t)i);
+        const int64_t size = ends.values[i] < before ? -1 : ends.values[i] - before;
+        const int64_t known = grouped_known_size(call, as, (int32_t)i);
         op_require(op, size >= 0, ends.name, "order", op->invalid, "%s has %lld behind %lld", ends.name,
                    (long long)ends.values[i], (long long)before);
         op_require(op, known < 0 || size == known, ends.name, "rows", op->invalid,

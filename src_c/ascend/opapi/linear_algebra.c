@@ -129,10 +129,12 @@ aclnnStatus op_trace(OpCall *op, const Operand *self, const Operand *out)
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
+    /* Modulo 2^64: of an empty tensor they may be any. */
+    const int64_t stride = (int64_t)((uint64_t)self->view.strides[0] + (uint64_t)self->view.strides[1]);
     View diagonal = self->view, sum = out->view;
     diagonal.rank = sum.rank = 1;
     diagonal.shape[0] = self->view.shape[0] < self->view.shape[1] ? self->view.shape[0] : self->view.shape[1];
-    diagonal.strides[0] = self->view.strides[0] + self->view.strides[1];
+    diagonal.strides[0] = stride;
     sum.shape[0] = 1;
     sum.strides[0] = 0;
     const DType compute = dtype_of_acl(op_is_integer(self->dtype) ? ACL_INT64 : self->dtype);

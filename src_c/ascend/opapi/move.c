@@ -102,7 +102,7 @@ int64_t op_slice_begin(int64_t size, int64_t start)
 int64_t op_slice_size(int64_t size, int64_t start, int64_t end, int64_t step)
 {
     const int64_t begin = op_slice_begin(size, start), stop = end >= size ? size : op_slice_begin(size, end);
-    return stop > begin && step > 0 ? (stop - begin + step - 1) / step : 0;
+    return stop > begin && step > 0 ? (stop - begin - 1) / step + 1 : 0;
 }
 
 aclnnStatus op_slice(OpCall *op, const Operand *from, int32_t axis, int64_t start, int64_t step, const Operand *to)
@@ -141,7 +141,7 @@ aclnnStatus op_repeat(OpCall *op, const Operand *from, IntArguments repeats, con
     for (int32_t axis = (int32_t)repeats.count - 1; axis >= 0 && !op_refused(op) && !op_empty(to); axis--) {
         const int64_t size = source.shape[axis], stride = target.strides[axis];
         target.shape[axis] = size;
-        target = us_view_insert_axis(target, axis, repeats.values[axis], stride * size);
+        target = us_view_insert_axis(target, axis, repeats.values[axis], (int64_t)((uint64_t)stride * (uint64_t)size));
         source = us_view_insert_axis(source, axis, repeats.values[axis], 0);
     }
     Moves moves = moves_begin(op, from->dtype, 1);
@@ -226,7 +226,8 @@ static void steps_along(const View *view, int64_t elements, int64_t *steps)
 /* From 0 to size - 1. */
 static int64_t step_within(int64_t step, int64_t size)
 {
-    return size <= 0 ? 0 : (step % size + size) % size;
+    const int64_t rest = size <= 0 ? 0 : step % size;
+    return rest < 0 ? rest + size : rest;
 }
 
 /* Up to two pieces per axis that is rolled. Without dims all elements are one row: what moves past the end of an axis moves
@@ -374,7 +375,7 @@ void require_pieces(OpCall *op, const Operand *from, int32_t axis, int64_t secti
         }
         op_require(op, fits, to.name, "split", op->invalid, "tensor %d of %s is %s, which is not piece %d of %s", (int)i,
                    to.name, op_shape_text(op, to.items[i]), (int)i, op_shape_text(op, from));
-        at += size;
+        at += fits ? size : 0;
     }
     op_require(op, at == whole && (!sizes.given || sizes.count == to.count), to.name, "split", op->invalid,
                "the tensors of %s hold %lld of %lld slices", to.name, (long long)at, (long long)whole);

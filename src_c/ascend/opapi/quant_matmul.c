@@ -49,7 +49,7 @@ static View lines_of(const Operand *operand, int64_t rows, int64_t n)
 
 static int64_t parts_of(int64_t size, int64_t part)
 {
-    return (size + part - 1) / part;
+    return size / part + (size % part != 0);
 }
 
 /* ---- products of integers ---- */

@@ -98,6 +98,12 @@ aclnnStatus op_dequantize(OpCall *op, const Operand *x, const Operand *scale, co
     return plan(op, us_dequantize, how, x, scale, offset, by_last ? last : last - 1, y);
 }
 
+bool op_has_number_of_row(const Operand *numbers, const Operand *x)
+{
+    const int64_t width = op_size(x, -1), elements = us_view_elements(&x->view);
+    return width == 0 || (width > 0 && elements % width == 0 && us_view_elements(&numbers->view) == elements / width);
+}
+
 void op_require_smooth(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends)
 {
     if (op_refused(op) || !op_given(smooth)) {

@@ -21,6 +21,8 @@ aclnnStatus op_quantize(OpCall *op, const Operand *x, const Operand *scale, cons
 aclnnStatus op_dequantize(OpCall *op, const Operand *x, const Operand *scale, const Operand *offset, bool twice,
                           const Operand *y);
 /* [groups, x's last dimension] where groups end, else x's last dimension (shape). */
+/* One for each row of x. */
+bool op_has_number_of_row(const Operand *numbers, const Operand *x);
 void op_require_smooth(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends);
 aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends,
                              const Operand *y, const Operand *scale, const Operand *offset);

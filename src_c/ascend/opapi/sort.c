@@ -34,10 +34,24 @@ Shape op_shape_first(OpCall *op, const Operand *self, int32_t axis, int64_t coun
     return shape;
 }
 
+/* A result whose rank is not the room's lies row-major from the room's first element on (src_c/kernels/sort/unique.c). */
+static void require_row_major_room(OpCall *op, const Operand *room, int32_t rank)
+{
+    int64_t lowest = 0, highest = 0;
+    if (op_refused(op) || room == NULL || room->view.rank == rank || us_view_is_contiguous(&room->view)) {
+        return;
+    }
+    const bool fits = us_view_extent(&room->view, &lowest, &highest) && highest + 1 >= us_view_elements(&room->view);
+    op_require(op, fits, room->name, "view", ACLNN_ERR_INNER_NULLPTR,
+               "%s is a view %s whose result would be laid out behind its storage", room->name, op_shape_text(op, room));
+}
+
 aclnnStatus op_unique(OpCall *op, const Operand *self, int32_t axis, bool consecutive, const Operand *values,
                       const Operand *inverse, const Operand *counts)
 {
     const UniqueItems attributes = {.consecutive = consecutive, .axis = axis};
+    require_row_major_room(op, values, axis < 0 ? 1 : self->view.rank);
+    require_row_major_room(op, counts, 1);
     op_plan_shape_of(op, values);
     if (counts != NULL) {
         op_plan_shape_of(op, counts);

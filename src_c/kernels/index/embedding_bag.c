@@ -95,9 +95,6 @@ static void run_bag(void *context, int64_t bag)
     const int64_t width = work->table->shape[1];
     int64_t count = 0;
     for (int64_t i = begin_of(work, bag), end = begin_of(work, bag + 1); i < end; i++) {
-        if (work->bag_of->shape[0] > 0) {
-            put_integer(work->bag_of, i * work->bag_of->strides[0], bag);
-        }
         count += row_of(work, i) >= 0;
     }
     for (int64_t first = 0; first < width; first += TILE) {
@@ -109,11 +106,22 @@ static void run_bag(void *context, int64_t bag)
     }
 }
 
+/* One bag after the other: where offsets decrease, several have an index, and the last one stays. */
+static void number_bags(const Work *work)
+{
+    for (int64_t bag = 0; bag < work->output->shape[0] && work->bag_of->shape[0] > 0; bag++) {
+        for (int64_t i = begin_of(work, bag), end = begin_of(work, bag + 1); i < end; i++) {
+            put_integer(work->bag_of, i * work->bag_of->strides[0], bag);
+        }
+    }
+}
+
 KernelStatus us_embedding_bag(const View *views, const void *attributes)
 {
     Work work = {.table = &views[0], .indices = &views[1], .offsets = &views[2], .scales = &views[3],
                  .output = &views[4], .bag_of = &views[5], .size_of = &views[6], .maxima = &views[7],
                  .call = *(const EmbeddingBag *)attributes, .count = views[1].shape[0]};
     us_parallel(work.output->shape[0], run_bag, &work);
+    number_bags(&work);
     return KERNEL_OK;
 }

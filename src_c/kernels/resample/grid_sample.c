@@ -290,8 +290,17 @@ static void gradient_image(void *context, int64_t image)
     us_scratch_give_back(memory);
 }
 
+/* Absent, or without elements. */
+static bool is_nothing(const View *result)
+{
+    return us_view_is_absent(result) || us_view_is_empty(result);
+}
+
 static KernelStatus run(Sampler *sampler, bool forward)
 {
+    if (forward ? is_nothing(&sampler->y) : is_nothing(&sampler->dx) && is_nothing(&sampler->dgrid)) {
+        return KERNEL_OK; /* of any number of images, of any size */
+    }
     sampler->plane = sampler->points = 1;
     for (int axis = 0; axis < AXES; axis++) {
         sampler->size[axis] = sampler->x.shape[2 + axis];

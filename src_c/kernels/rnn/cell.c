@@ -119,7 +119,7 @@ static void run_piece(void *context, int64_t piece)
 
 static void run(Cells cells, const View *states)
 {
-    cells.rows = states->shape[0];
+    cells.rows = us_view_is_empty(states) ? 0 : states->shape[0];
     cells.width = states->shape[1];
     cells.piece_rows = PIECE_ELEMENTS / (cells.width + 1) + 1;
     us_parallel((cells.rows + cells.piece_rows - 1) / cells.piece_rows, run_piece, &cells);

@@ -135,6 +135,9 @@ KernelStatus us_combine_tokens(const View *views, const void *attributes)
 {
     const View *tokens = &views[TOKENS], *out = &views[OUT];
     Combination work = {.call = attributes, .views = views, .rows = out->shape[0], .width = out->shape[1]};
+    if (work.rows == 0) { /* of any width */
+        return KERNEL_OK;
+    }
     work.places = work.rows * work.call->choices;
     work.token_rows = us_shape_elements(tokens->rank - 1, tokens->shape);
     work.piece_rows = PIECE_ELEMENTS / (work.width * work.call->choices + 1) + 1;
