@@ -455,7 +455,7 @@ def summed_groups(rows, ends=None):
 
 
 @shape_function
-def turned_product(x1, x2, order1, order2, scale, pieces):
+def reordered_product(x1, x2, order1, order2, scale, pieces):
     batch, rows, columns = x1[order1[0]], x1[order1[1]], x2[order2[2]]
     if scale is not None:
         return (rows, 1, batch * columns)
