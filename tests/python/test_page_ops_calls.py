@@ -72,5 +72,5 @@ def test_numbers_get_the_type_of_the_page():
     x, zeros, ones = numpy.arange(24, dtype=numpy.int8).reshape(1, 3, 2, 4), numpy.zeros(3, numpy.float32), numpy.ones(3, numpy.float32)
     expected = numpy.rint((x - 1) * 0.5 / numpy.sqrt(1.25) / 0.25 - 2)
     for one in (1, numpy.int64(1), numpy.int32(1), numpy.int8(1)):
-        made = ops.quantized_batch_norm(x, zeros, ones, 0.5, one, numpy.float64(0.25), -2, None, None, 0.25)
+        made = ops.quantized_batch_norm(x, zeros, ones, 0.5, one, numpy.float64(0.25), -2, 0.25)
         numpy.testing.assert_array_equal(made, expected)
