@@ -347,6 +347,16 @@ def qr_r(shape, mode):
 
 
 @shape_function
+def thin_q(shape, thin):
+    return qr_q(shape, 0 if thin else 1)
+
+
+@shape_function
+def thin_r(shape, thin):
+    return qr_r(shape, 0 if thin else 1)
+
+
+@shape_function
 def solved(shape, a):
     return (*numpy.broadcast_shapes(shape[:-2], a[:-2]), *shape[-2:])
 
