@@ -94,6 +94,12 @@ typedef struct TensorRule {
 /* In the order of the table. `status`: of operands that are not the same, and of STEPS. */
 void check_rules(Call *call, int32_t status, const Operand *operands, const TensorRule *rules, int count);
 
+/* A size of an output as a query gives it: the largest int where it is more. */
+static inline int size_given(int64_t size)
+{
+    return size > INT32_MAX ? INT32_MAX : (int)size;
+}
+
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof *(array)))
 
 /* A scaling factor: a host pointer to a float, or to a double when the destination is DOUBLE (mcdnn 6.0.1). */
