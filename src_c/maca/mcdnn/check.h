@@ -19,8 +19,8 @@ const ActivationDescriptor *check_activation(Call *call, mcdnnActivationDescript
 /* parameter/null */
 void check_given(Call *call, const char *parameter, const void *pointer);
 
-/* parameter/null, parameter/device: a scaling factor is on the host. */
-void check_factor(Call *call, const char *parameter, const void *factor);
+/* parameter/null, parameter/device: what the library reads on the host, such as a scaling factor */
+void check_on_host(Call *call, const char *parameter, const void *pointer);
 
 /* parameter/range: an enumeration or number outside lowest … highest */
 void check_range(Call *call, const char *parameter, int64_t value, int64_t lowest, int64_t highest);
