@@ -22,10 +22,10 @@ void check_given(Call *call, const char *parameter, const void *pointer)
                parameter);
 }
 
-void check_factor(Call *call, const char *parameter, const void *factor)
+void check_on_host(Call *call, const char *parameter, const void *pointer)
 {
-    check_given(call, parameter, factor);
-    us_require(call, !maca_is_device_memory(factor), parameter, "device", MCDNN_STATUS_BAD_PARAM,
+    check_given(call, parameter, pointer);
+    us_require(call, !maca_is_device_memory(pointer), parameter, "device", MCDNN_STATUS_BAD_PARAM,
                "%s is device memory: the host reads it", parameter);
 }
 
@@ -187,8 +187,8 @@ void check_pointers(Call *call, const Operand *operands, int count)
 void check_operands(Call *call, const void *alpha, const void *beta, Operand *operands, int count)
 {
     check_shapes(call, operands, count);
-    check_factor(call, "alpha", alpha);
-    check_factor(call, "beta", beta);
+    check_on_host(call, "alpha", alpha);
+    check_on_host(call, "beta", beta);
     check_pointers(call, operands, count);
 }
 

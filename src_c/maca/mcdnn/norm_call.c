@@ -12,7 +12,7 @@ static void check_pointer(NormCall *norm, const char *name, const void *pointer)
 static void check_scaling(NormCall *norm, const char *name, const void *factor)
 {
     if (!norm->is_query)
-        check_factor(&norm->call, name, factor);
+        check_on_host(&norm->call, name, factor);
 }
 
 static void check_size_place(NormCall *norm)

@@ -162,7 +162,7 @@ mcdnnStatus_t mcdnnGetPoolingNdForwardOutputDim(
     int64_t sizes[MCDNN_DIM_MAX];
     output_sizes(&call, pooling, input, sizes);
     for (int axis = 0; call.status == 0 && axis < nbDims; axis++)
-        outputTensorDimA[axis] = (int)sizes[axis];
+        outputTensorDimA[axis] = size_given(sizes[axis]);
     return us_call_end(&call);
 }
 
@@ -178,10 +178,10 @@ mcdnnStatus_t mcdnnGetPooling2dForwardOutputDim(
     int64_t sizes[MCDNN_DIM_MAX];
     output_sizes(&call, pooling, input, sizes);
     if (call.status == 0) {
-        GIVE(n, (int)sizes[0]);
-        GIVE(c, (int)sizes[1]);
-        GIVE(h, (int)sizes[2]);
-        GIVE(w, (int)sizes[3]);
+        GIVE(n, size_given(sizes[0]));
+        GIVE(c, size_given(sizes[1]));
+        GIVE(h, size_given(sizes[2]));
+        GIVE(w, size_given(sizes[3]));
     }
     return us_call_end(&call);
 }
