@@ -290,10 +290,11 @@ void us_fold_walk(const Fold *fold, int64_t block, int64_t chunk, FoldAccess acc
     int64_t group;
     us_fold_groups(fold, block, &group, &walk.groups);
     for (int k = 0; k < fold->operand_count; k++) {
-        walk.bases[k] = offset_at(&fold->kept, k, group);
-        if (us_view_is_absent(&fold->operands[k])) {
+        if (us_view_is_absent(&fold->operands[k])) { /* it has no strides */
             walk.access.reads &= ~(1u << k);
             walk.access.writes &= ~(1u << k);
+        } else {
+            walk.bases[k] = offset_at(&fold->kept, k, group);
         }
     }
     const int64_t run = fold->reduced.sizes[fold->reduced.rank - 1];

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, packed, random, rounded, tensor, whole
+from tests.ascend.test_aclnn_blocked_weight import blocked, in_line
 from tests.conformance.ascend.pages import _list
 
 KINDS = ["F32", "F16", "BF16"]
@@ -267,6 +268,54 @@ def test_quantized_weights(bits):
         near(np.stack(found), np.stack([x[i * 2 : i * 2 + 2] @ real[i] + bias[i] for i in range(4)]), kind, magnitude)
 
 
+def gated(x, weight, scale, rows, ends, out, **given):
+    names = {"bias": None, "offset": None, "outputOffset": None} | given
+    return call("GroupedMatmulSwigluQuant", x=tensor(x, "I8"), weight=weight, weightScale=scale, xScale=tensor(rows), groupList=tensor(ends, "I64", "gaps"), output=out,
+                outputScale=empty((len(x),)), **names)  # fmt: skip
+
+
+def gated_near(found, v, used, before):
+    """Levels of a result rounded in float32: another one only where the exact value lies half-way; rows behind the groups stay."""
+    a, b = np.split(v, 2, axis=1)
+    s = a / (1 + np.exp(-a)) * b
+    scale = np.abs(s).max(1) / 127
+    np.testing.assert_allclose(found[1][:used], scale, rtol=1e-5)
+    level = s / np.where(scale == 0, 1, scale)[:, None]
+    away = np.abs(found[0][:used] - np.rint(level))
+    assert np.all((away == 0) | ((away == 1) & (np.abs(level - np.floor(level) - 0.5) < 1e-3)))
+    np.testing.assert_array_equal(found[0][used:], before[used:])
+    np.testing.assert_array_equal(found[1][used:], empty((len(before),)).values()[used:])
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_gated_products(kind):
+    """Integers of 8 bits: a weight in blocks, with the shape of the blocks too, or in line."""
+    for number, (k, n, layout) in enumerate([(40, 20, "row-major"), (300, 66, "gaps"), (5, 2, "reversed")]):
+        a, b = whole((11, k), number), whole((4, k, n), number + 1)
+        scale = rounded(random(4).uniform(0.0001, 0.0005, (4, n)), kind)
+        rows = rounded(random(5).uniform(0.5, 2, 11), "F32")
+        v = rows_of(a, SIZES, lambda part, group: part @ b[group] * scale[group]) * rows[:9, None]
+        for weight in (blocked(b, "I8"), blocked(b, "I8", own=True), in_line(b, "I8")):
+            out = empty((11, n // 2), "I8", layout)
+            before = out.values()
+            gated_near(gated(a, weight, tensor(scale, kind, layout), rows, np.cumsum(SIZES), out), v, 9, before)
+
+
+@pytest.mark.parametrize("form", ["I4", "I32"])
+def test_gated_products_of_four_bits(form):
+    """((x - 8) weight scale + bias) rows, with the bias that takes the 8 out again, or another one; scales of columns, or of parts of the depth."""
+    for number, (k, parts) in enumerate([(64, None), (512, 2), (30, 3)]):
+        a, b = whole((9, k), number), whole((4, k, 16), number + 1, -8, 8)
+        scale = rounded(random(4).uniform(0.001, 0.003, (4, parts or 1, 16)), "F32")
+        rows = rounded(random(5).uniform(0.5, 2, 9), "F32")
+        real = b * scale.repeat(k // (parts or 1), 1)
+        bias = np.float32((8 * real).sum(1)) if number % 2 == 0 else np.float32(drawn((4, 16), 7))
+        v = rows_of(a, SIZES, lambda part, group: (part - 8.0) @ real[group] + bias[group]) * rows[:, None]
+        out = empty((9, 8), "I8")
+        found = gated(a, packed(b, form), wide(scale if parts else scale[:, 0]), rows, np.cumsum(SIZES), out, bias=tensor(bias))
+        gated_near(found, v, 9, out.values())
+
+
 def test_lists_that_do_not_fit_are_faults():
     nothing = [None] * 6
     for values, kind in (([3, 2], 1), ([3, 2], 0), ([1, 5], 0), ([-1, 2], 1), ([[0, 1], [2, 1]], 2), ([[-1, 1], [1, 1]], 2)):
@@ -275,3 +324,9 @@ def test_lists_that_do_not_fit_are_faults():
                          None, None, None, 2, 0, kind, 0, _list([out]), None, None)  # fmt: skip
         assert "of an axis of 4" in sentence
         np.testing.assert_array_equal(out.values(), empty((4, 5)).values())
+    for ends in ([3, 2], [1, 5], [-1, 2]):
+        out = empty((4, 2), "I8")
+        sentence = fault("GroupedMatmulSwigluQuant", tensor(np.ones((4, 3)), "I8"), packed(np.ones((2, 3, 4), int), "I4"), tensor(np.ones((2, 4))), None,
+                         wide(np.ones((2, 4))), tensor(np.ones(4)), tensor(ends, "I64"), out, empty((4,)), None)  # fmt: skip
+        assert "of an axis of 4" in sentence
+        np.testing.assert_array_equal(out.values(), empty((4, 2), "I8").values())

@@ -314,3 +314,32 @@ def test_slopes_of_distances(power):
                      cdist=tensor(lengths, "F32", layout), p=power)
         found = call("CdistBackward", **given, out=empty(a.shape, "F32", layout))
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def sinkhorn(cost, tolerance):
+    kernel = np.exp(cost)
+    rows, columns = cost.shape
+    of_columns, change = np.ones(columns), 1e9
+    while change > tolerance:
+        of_rows = 1 / (rows * ((of_columns * kernel).sum(1) + 1e-8))
+        before, of_columns = of_columns, 1 / (columns * ((of_rows[:, None] * kernel).sum(0) + 1e-8))
+        change = abs(before - of_columns).mean()
+    return of_columns * kernel * of_rows[:, None]
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_sinkhorn(kind):
+    for (shape, tolerance), layout in itertools.product([((3, 2), 1e-4), ((70, 130), 1e-5), ((1, 5), 0.5), ((9, 1), None)], LAYOUTS):
+        cost = rounded(np.random.default_rng(shape[0]).uniform(0, 1, shape), kind)
+        found = call("Sinkhorn", cost=tensor(cost, kind, layout), tol=tolerance, p=empty(shape, kind, layout))
+        expected = sinkhorn(cost, np.float32(1e-4 if tolerance is None else tolerance))
+        np.testing.assert_allclose(found, expected, rtol=2 * UNITS[kind], atol=2.0**-26 if kind == "F16" else 0)
+    assert np.isnan(call("Sinkhorn", cost=tensor([[np.nan, 0.5], [0.25, 0.5]], kind), tol=1e-4, p=empty((2, 2), kind))).all()
+    assert call("Sinkhorn", cost=tensor(np.zeros((0, 3)), kind), tol=1e-4, p=empty((0, 3), kind)).shape == (0, 3)
+
+
+def test_sinkhorn_ends():
+    """The 1e-8 of the formula moves d1 in every step, so that its change does not get to 0."""
+    found = call("Sinkhorn", cost=tensor(np.random.default_rng(1).uniform(0, 1, (40, 8))), tol=("F64", 0.0), p=empty((40, 8)))
+    np.testing.assert_allclose(found.sum(0), np.full(8, 1 / 8), rtol=1e-5)
+    np.testing.assert_allclose(found.sum(1), np.full(40, 1 / 40), rtol=1e-5)

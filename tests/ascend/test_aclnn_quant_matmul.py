@@ -242,3 +242,24 @@ def test_weights_with_numbers_in_two_parts():
     own = call("WeightQuantBatchMatmul", x1=tensor(np.full((64, 1), 0.75), "F16"), x2=tensor([[3, -3, 127]], "I8"), transposeX1=False, transposeX2=False,
                antiquantScale=2.0, antiquantOffset=0.0, out=empty((64, 3), "I8"), **plain)  # fmt: skip
     assert own[0].tolist() == [4, -4, 127]  # 4.5, -4.5 and 190.5, as a cast
+
+
+def test_first_versions():
+    """One factor for all, and one for each column in a vector whose length is a multiple of 16; sums beyond float32, and of nothing."""
+    for number, (batch, m, k, n) in enumerate([((), 3, 8, 4), ((2,), 5, 300, 17), ((3,), 1, 70000, 2), ((), 4, 0, 6)]):
+        layout = LAYOUTS[number % 3]
+        a, b = whole((*batch, m, k), number), whole((*batch, k, n), number + 9)
+        bias = None if k == 0 else random(number).integers(-9999, 9999, n)
+        sums = a @ b + (0 if bias is None else bias)
+        added = None if bias is None else tensor(bias, "I32", layout)
+        factor = float(np.float32(1e-3))
+        own = call("QuantMatmul", x1=tensor(a, "I8", layout), x2=tensor(b, "I8", layout), bias=added, deqScale=factor, out=empty(sums.shape, "F16", layout))
+        np.testing.assert_array_equal(own, rounded(sums * factor, "F16"))
+        scale = scales(-(-n // 16) * 16, number)
+        for turned1, turned2 in ((False, False), (True, True)):
+            own = call("QuantMatmulV2", x1=tensor(a.swapaxes(-1, -2) if turned1 else a, "I8", layout), x2=tensor(b.swapaxes(-1, -2) if turned2 else b, "I8", layout),
+                       bias=added, deqScale=wide(scale), adjX1=turned1, adjX2=turned2, out=empty(sums.shape, "F16", layout))  # fmt: skip
+            np.testing.assert_array_equal(own, rounded(sums * scale[:n], "F16"))
+    a, b = whole((1, 4, 5), 1), whole((3, 5, 2), 2)
+    own = call("QuantMatmulV2", x1=tensor(a, "I8"), x2=tensor(b, "I8"), bias=None, deqScale=wide(np.ones(16)), adjX1=False, adjX2=False, out=empty((3, 4, 2), "F16"))
+    np.testing.assert_array_equal(own, rounded(a @ b, "F16"))

@@ -7,7 +7,7 @@ import pytest
 
 from understudy import ascend
 
-from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, packed, random, rounded, steps_apart, tensor, unpacked, whole
+from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, packed, random, rounded, steps_apart, tensor, unpacked, whole
 
 
 def drawn(shape, seed, kind="F32"):
@@ -408,6 +408,30 @@ def test_quantize_by_steps(kind, layout):
             np.testing.assert_array_equal(found, np.clip(level, low, high))
     held = {"scales": tensor([1.0]), "axis": 0, "dtype": "I8", "zeroPoints": None, "out": empty((6,), "I8")}
     assert call("Quantize", x=tensor([0.5, 1.5, -2.5, np.inf, -np.inf, np.nan]), **held).tolist() == [0, 2, -2, 127, -128, 0]
+
+
+@pytest.mark.parametrize("kind, layout", [("F16", "row-major"), ("F16", "reversed"), ("BF16", "row-major"), ("BF16", "gaps")])
+def test_levels_in_a_cache(kind, layout):
+    rng = np.random.default_rng(33)
+    scale_kind, zero_kind = ("F32", "I32") if kind == "F16" else ("BF16", "BF16")
+    for shape, length, starts in (((4, 9, 32), 1, [8, 0, 3]), ((2, 40, 128), 17, [23, 5]), ((1, 1, 32), 1, [0]), ((3, 5, 64), 5, [0, 0, 0]),
+                                  ((2, 4, 32), 0, [1, 2])):  # fmt: skip
+        columns, data = shape[-1], rng.integers(-128, 128, shape)
+        x = rounded(rng.normal(0, 60, (len(starts), length, columns)), kind)
+        scales, zeros = rounded(rng.choice([-0.5, 0.25, 1, 2, 3], columns), scale_kind), rng.integers(-20, 20, columns)
+        for sizes, shifts, index_kind, axis in (((1, 1, columns), True, "I32", -1), ((2, columns // 2, 1), True, "I64", 2), ((1, 1, columns), False, "I64", -1)):
+            level = np.clip(np.rint(x.astype(np.float32) / scales.astype(np.float32) + np.float32(zeros * shifts)), -128, 127)
+            expected = data.copy()
+            for entry, start in enumerate(starts):
+                expected[entry, start : start + length] = level[entry]
+            found = call("InplaceQuantScatter", selfRef=tensor(data, "I8", layout), indices=tensor(starts, index_kind, layout),
+                         updates=tensor(x, kind, layout), quantScales=tensor(scales.reshape(sizes), scale_kind, layout),
+                         quantZeroPoints=tensor(zeros.reshape(sizes), zero_kind, layout) if shifts else None, axis=-2, quantAxis=axis,
+                         reduction=1)  # fmt: skip
+            np.testing.assert_array_equal(found, expected)
+    for start in (-1, 3):
+        assert "room for 4" in fault("InplaceQuantScatter", tensor(np.zeros((2, 4, 32)), "I8"), tensor([0, start], "I64"), tensor(np.ones((2, 2, 32)), "F16"),
+                                     tensor(np.ones((1, 1, 32))), None, -2, -1, 1)  # fmt: skip
 
 
 @pytest.mark.parametrize("kind, layout", [("F32", "row-major"), ("F16", "gaps"), ("F32", "reversed")])

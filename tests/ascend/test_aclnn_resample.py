@@ -253,6 +253,19 @@ def test_slopes_of_nothing(name, axes, attributes):
     assert own.shape == shape
 
 
+@pytest.mark.parametrize("own, other", [("NCHW", "NHWC"), ("NHWC", "NCHW")])
+def test_two_layouts(own, other):
+    """The input's decides for both, and the result's of a gradient, as it does where the sizes are checked."""
+    shape, outs = ((2, 3, 4, 5), (2, 3, 7, 3)) if own == "NCHW" else ((2, 4, 5, 3), (2, 7, 3, 3))
+    x, slopes = (np.random.default_rng(seed).integers(0, 9, sizes) / 4 for seed, sizes in enumerate((shape, outs)))
+    settings = {"outputSize": [7, 3], "scalesH": 0.0, "scalesW": 0.0}
+    found = [call("UpsampleNearest2dBackward", gradOut=tensor(slopes, format=format), inputSize=list(shape),
+                  gradInput=empty(shape, format=own), **settings) for format in (own, other)]
+    np.testing.assert_array_equal(*found)
+    found = [call("UpsampleNearest2dV2", self=tensor(x, format=own), out=empty(outs, format=format), **settings) for format in (own, other)]
+    np.testing.assert_array_equal(*found)
+
+
 def test_channels_last():
     """Where the format says so; formats of another number of dimensions say nothing."""
     x = np.random.default_rng(0).integers(0, 9, (2, 4, 5, 3)) / 4

@@ -2,10 +2,12 @@
 
 import pathlib
 import re
+import sys
 
 import pytest
 
 from tests import native
+from tests.conformance.harness import run_isolated
 
 PROGRAM = pathlib.Path(__file__).parent / "mistakes.c"
 ALL = "memory,init,sync,race,leak"
@@ -155,3 +157,38 @@ def test_fresh_memory_holds_nan_only_on_request(checks, poisoned):
     source.write_text(FRESH)
     program = native.build_vendor(source, "ascend")
     assert native.check([program], {"UNDERSTUDY_CHECK": checks}) == poisoned
+
+
+UNWRITTEN = """
+from tests.conformance.ascend import aclnn_support as support
+from understudy.ascend import ffi, lib
+
+
+def fresh(shape, kind=support.F32):
+    memory = support.Memory(4096)
+    sizes = ffi.new("int64_t[]", shape)
+    strides = ffi.new("int64_t[]", support.row_major(shape))
+    made = lib.aclCreateTensor(sizes, len(shape), kind.code, strides, 0, lib.ACL_FORMAT_ND, sizes, len(shape), memory.address)
+    kept.append(memory)
+    return made
+
+
+kept = []
+one = support.Tensor(support.F32, [1.0])
+number = lib.aclCreateScalar(ffi.new("float *", 2), lib.ACL_FLOAT)
+CALLS
+"""
+WRITE_ALL = """
+support.run("aclnnInplaceZero", fresh([2, 3]))
+support.run("aclnnInplaceOne", fresh([2, 3]))
+support.run("aclnnInplaceFillScalar", fresh([2, 3]), number)
+support.run("aclnnEye", 2, 3, fresh([2, 3]))
+support.run("aclnnBincount", support.Tensor(support.I64, [0, 2]), None, 3, fresh([3], support.I64))
+support.run("aclnnRReluWithNoise", one, fresh([1]), number, number, True, 0, 0, fresh([1]))
+"""
+
+
+@pytest.mark.parametrize("calls, found", [(WRITE_ALL, 0), ('support.run("aclnnInplaceMuls", fresh([2, 3]), number)', 1)])
+def test_what_is_written_whole_need_not_have_been_written(calls, found):
+    done = run_isolated([sys.executable, "-c", UNWRITTEN.replace("CALLS", calls)], {"UNDERSTUDY_CHECK": "init"})
+    assert done.stderr.count(": check init") == found, done.stderr

@@ -11,7 +11,9 @@ def test_versions_agree():
     for index, kind in enumerate((lib.MAJOR_VERSION, lib.MINOR_VERSION, lib.PATCH_LEVEL)):
         ok(lib.mcdnnGetProperty(kind, parts + index))
     assert list(parts) == [lib.MCDNN_MAJOR, lib.MCDNN_MINOR, lib.MCDNN_PATCHLEVEL] == [1, 1, 1]
-    assert lib.mcdnnOpsInferVersionCheck() == lib.mcdnnOpsTrainVersionCheck() == lib.MCDNN_STATUS_SUCCESS
+    for part in ("Ops", "Cnn"):
+        assert getattr(lib, f"mcdnn{part}InferVersionCheck")() == lib.MCDNN_STATUS_SUCCESS
+        assert getattr(lib, f"mcdnn{part}TrainVersionCheck")() == lib.MCDNN_STATUS_SUCCESS
 
 
 def test_the_runtimes_version_is_reported():

@@ -309,6 +309,15 @@ def test_descriptors_report_what_they_were_given():
         MAX, 0, 3, [[3, 5, -1], [1, 2, -1], [4, 6, -1]])
 
 
+def test_output_sizes_beyond_int_are_the_largest():
+    most, found = 2**31 - 1, ffi.new("int[4]")
+    x, windows = Tensor(np.zeros((2, 3, 4, 5))), pooling(lib.MCDNN_POOLING_MAX, (1, 2), (most, most), (1, most))
+    ok(lib.mcdnnGetPooling2dForwardOutputDim(windows, x.descriptor, *[found + axis for axis in range(4)]))
+    assert list(found) == [2, 3, most, 3]  # 2 * most + 4 rows; 1 + (2 * most + 3) // most columns
+    ok(lib.mcdnnGetPoolingNdForwardOutputDim(windows, x.descriptor, 4, found))
+    assert list(found) == [2, 3, most, 3]
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("sizes, window, padding, stride", [
     ((1, 2, 700, 67), (3, 3), (1, 1), (2, 2)), ((1, 1, 531, 129), (5, 2), (2, 0), (1, 1)),

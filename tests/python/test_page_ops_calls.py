@@ -17,6 +17,8 @@ def array_of(spec: pages.Shaped) -> numpy.ndarray:
 
 
 def argument(parameter: dict, value):
+    if parameter["kind"] == "S" and isinstance(value, list):  # a type, a number
+        return NUMPY[value[0]].type(value[1])
     if value is None or parameter["kind"] not in operator_text.TENSORS:
         return NUMPY[value] if parameter["kind"] == "dt" and value in NUMPY else value
     if parameter["kind"] == "T":
@@ -63,3 +65,12 @@ def test_a_legal_call(name):
         listed = entry["dtypes"].get(parameter["name"], {}).get("910B", [])
         kinds = {NUMPY[kind].name for kind in listed if kind in NUMPY}
         assert not kinds or {item.dtype.name for item in each(result)} <= kinds, parameter["name"]
+
+
+def test_numbers_get_the_type_of_the_page():
+    """A page that wants int32 and float32 gets them of Python's numbers, and of NumPy's."""
+    x, zeros, ones = numpy.arange(24, dtype=numpy.int8).reshape(1, 3, 2, 4), numpy.zeros(3, numpy.float32), numpy.ones(3, numpy.float32)
+    expected = numpy.rint((x - 1) * 0.5 / numpy.sqrt(1.25) / 0.25 - 2)
+    for one in (1, numpy.int64(1), numpy.int32(1), numpy.int8(1)):
+        made = ops.quantized_batch_norm(x, zeros, ones, 0.5, one, numpy.float64(0.25), -2, 0.25)
+        numpy.testing.assert_array_equal(made, expected)

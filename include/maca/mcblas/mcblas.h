@@ -136,6 +136,7 @@ typedef macaDataType_t mcblasDataType;
 #define MCBLAS_R_16F MACA_R_16F
 #define MCBLAS_C_16F MACA_C_16F
 #define MCBLAS_R_16BF MACA_R_16BF
+#define MCBLAS_C_16BF MACA_C_16BF
 #define MCBLAS_R_32F MACA_R_32F
 #define MCBLAS_C_32F MACA_C_32F
 #define MCBLAS_R_64F MACA_R_64F

@@ -35,21 +35,27 @@ def operators() -> dict[str, dict]:
     return {entry["python"]: entry for entry in data["operators"].values() if text.has_function(entry)}
 
 
-def _made_scalar(value):
-    """bool, int, float and complex become ACL_BOOL, ACL_INT64, ACL_DOUBLE and ACL_COMPLEX128, as PyTorch's adapter does."""
-    if isinstance(value, (bool, numpy.bool_)):
-        cell, code = ffi.new("bool *", bool(value)), lib.ACL_BOOL
-    elif isinstance(value, (int, numpy.integer)):
-        cell, code = ffi.new("int64_t *", int(value)), lib.ACL_INT64
-    elif isinstance(value, (complex, numpy.complexfloating)):
-        cell, code = ffi.new("double[2]", [value.real, value.imag]), lib.ACL_COMPLEX128
-    else:
-        cell, code = ffi.new("double *", float(value)), lib.ACL_DOUBLE
-    return lib.aclCreateScalar(cell, code)
+def _listed(entry: dict, name: str) -> list[numpy.dtype]:
+    """The types that the page gives a parameter, as far as NumPy has them."""
+    kinds = entry["dtypes"].get(name, {}).get(text.PRODUCT, [])
+    return [numpy.dtype(text.TYPES[kind]) for kind in kinds if kind in text.TYPES]
 
 
-def _scalar(op: Operation, value):
-    made = _made_scalar(value)
+def _scalar_type(value, listed: list[numpy.dtype]) -> numpy.dtype:
+    """bool, int, float and complex become bool, int64, float64 and complex128, as PyTorch's adapter does. Where the page does
+    not list that, a NumPy number's own type or the first of the same kind, if it is listed."""
+    natural = numpy.dtype(type(value.item() if isinstance(value, numpy.generic) else value))
+    wanted = [natural, *([value.dtype] if isinstance(value, numpy.generic) else []), *(d for d in listed if d.kind == natural.kind)]
+    return next((dtype for dtype in wanted if dtype in listed), natural)
+
+
+def _made_scalar(value, dtype: numpy.dtype):
+    data = numpy.array(value, dtype)
+    return lib.aclCreateScalar(ffi.cast("void *", data.ctypes.data), _dtype_code(dtype))
+
+
+def _scalar(op: Operation, value, listed: list[numpy.dtype]):
+    made = _made_scalar(value, _scalar_type(value, listed))
     op.callback(lib.aclDestroyScalar, made)
     return made
 
@@ -57,8 +63,8 @@ def _scalar(op: Operation, value):
 def _scalars(op: Operation, values):
     """The list owns its scalars. They are of one type: a float among them makes all floats."""
     values = [value.item() if isinstance(value, numpy.generic) else value for value in values]
-    kind = max((type(value) for value in values), key=_SCALAR_KINDS.index, default=float)
-    made = lib.aclCreateScalarList(ffi.new("aclScalar *[]", [_made_scalar(kind(value)) for value in values]), len(values))
+    kind = numpy.dtype(max((type(value) for value in values), key=_SCALAR_KINDS.index, default=float))
+    made = lib.aclCreateScalarList(ffi.new("aclScalar *[]", [_made_scalar(value, kind) for value in values]), len(values))
     op.callback(lib.aclDestroyScalarList, made)
     return made
 
@@ -177,6 +183,8 @@ def _given(op: Operation, entry: dict, parameter: dict, value):
         return ffi.NULL
     if text.is_private(entry, parameter):
         return op.private_input(value)
+    if kind == "S":
+        return _scalar(op, value, _listed(entry, parameter["name"]))
     if kind in MADE:
         return MADE[kind](op, value)
     if kind in ARRAYS:
@@ -187,7 +195,6 @@ def _given(op: Operation, entry: dict, parameter: dict, value):
 MADE = {
     "T": Operation.input,
     "TL": Operation.inputs,
-    "S": _scalar,
     "SL": _scalars,
     "dt": lambda op, value: _dtype_code(value),
     "str": lambda op, value: ffi.new("char[]", value.encode()),
@@ -259,8 +266,7 @@ def _fetched(output: Output | None, found: bool):
 
 def _types(entry: dict, name: str, out_dtype, types: list[numpy.dtype]) -> list[numpy.dtype]:
     """Of a result: what the caller asks for, else as the page gives them; where it lists them, the first of these."""
-    listed = entry["dtypes"].get(name, {}).get(text.PRODUCT, [])
-    known = [numpy.dtype(text.TYPES[kind]) for kind in listed if kind in text.TYPES]
+    known = _listed(entry, name)
     if out_dtype is not None:
         return [numpy.dtype(out_dtype)]
     return types if not known or all(dtype in known for dtype in types) else known[:1]

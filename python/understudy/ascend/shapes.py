@@ -347,6 +347,16 @@ def qr_r(shape, mode):
 
 
 @shape_function
+def thin_q(shape, thin):
+    return qr_q(shape, 0 if thin else 1)
+
+
+@shape_function
+def thin_r(shape, thin):
+    return qr_r(shape, 0 if thin else 1)
+
+
+@shape_function
 def solved(shape, a):
     return (*numpy.broadcast_shapes(shape[:-2], a[:-2]), *shape[-2:])
 
@@ -450,12 +460,17 @@ def mapped_tokens(tokens, routing_map, limit, blocks):
 
 
 @shape_function
+def gated_rows(x, scales):
+    return (x[0], scales[-1] // 2)
+
+
+@shape_function
 def summed_groups(rows, ends=None):
     return (rows[0] if ends is None else ends[0], rows[-1])
 
 
 @shape_function
-def turned_product(x1, x2, order1, order2, scale, pieces):
+def reordered_product(x1, x2, order1, order2, scale, pieces):
     batch, rows, columns = x1[order1[0]], x1[order1[1]], x2[order2[2]]
     if scale is not None:
         return (rows, 1, batch * columns)

@@ -15,8 +15,11 @@ void require_unfold_settings(OpCall *op, UnfoldSettings settings)
 static int64_t positions(UnfoldSettings settings, int32_t axis, int64_t size)
 {
     const int64_t reach = settings.dilation.values[axis] * (settings.kernel.values[axis] - 1) + 1;
-    const int64_t room = size + 2 * settings.padding.values[axis] - reach;
-    return room < 0 ? 0 : room / settings.stride.values[axis] + 1;
+    int64_t places; /* of the window's first element */
+    if (__builtin_add_overflow(size - reach, 2 * settings.padding.values[axis] + 1, &places)) {
+        return INT64_MAX;
+    }
+    return places < 1 ? 0 : (places - 1) / settings.stride.values[axis] + 1;
 }
 
 static int64_t taps(IntArguments kernel)

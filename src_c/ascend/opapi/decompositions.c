@@ -57,6 +57,16 @@ Shape op_shape_qr_r(OpCall *op, const Operand *self, int64_t mode)
     return with_sizes(self, kept(self, mode), op_size(self, -1));
 }
 
+Shape op_shape_thin_q(OpCall *op, const Operand *self, bool thin)
+{
+    return op_shape_qr_q(op, self, !thin);
+}
+
+Shape op_shape_thin_r(OpCall *op, const Operand *self, bool thin)
+{
+    return op_shape_qr_r(op, self, !thin);
+}
+
 aclnnStatus op_cholesky(OpCall *op, const Operand *self, bool upper, const Operand *out)
 {
     if (op_refused(op) || op_empty(out)) {

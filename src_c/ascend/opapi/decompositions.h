@@ -13,6 +13,9 @@ Shape op_shape_matrix_batch(OpCall *op, const Operand *self);
 /* mode 0: reduced, 1: complete, 2: only r. */
 Shape op_shape_qr_q(OpCall *op, const Operand *self, int64_t mode);
 Shape op_shape_qr_r(OpCall *op, const Operand *self, int64_t mode);
+/* Of mode 0 where `thin`, else of mode 1. */
+Shape op_shape_thin_q(OpCall *op, const Operand *self, bool thin);
+Shape op_shape_thin_r(OpCall *op, const Operand *self, bool thin);
 Shape op_shape_solved(OpCall *op, const Operand *self, const Operand *a);
 Shape op_shape_solved_matrix(OpCall *op, const Operand *self, const Operand *a);
 /* self [..., m, k] and a [..., m, m] fit, and their batches (self/shape). */

@@ -282,6 +282,49 @@ void op_require_group_list(OpCall *op, const GroupedCall *call)
     }
 }
 
+/* ---- gated ---- */
+
+enum { MOST_COLUMNS = 10240, GATED_DEPTH = 20000 };
+
+static void require_sizes(OpCall *op, const Operand *operand, int32_t rank, const int64_t *sizes)
+{
+    const Shape shape = op_shape_of(rank, sizes);
+    op_require_shape(op, operand, &shape);
+}
+
+void op_require_grouped_gated(OpCall *op, const GroupedCall *call)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    const Operand *x = call->x.items[0], *weight = call->weight.items[0], *scale = call->scale.items[0], *out = call->out.items[0];
+    const Scheme scheme = grouped_scheme(call);
+    op_require(op, scheme != NO_SCHEME, out->name, "types", op->invalid, "weight of %s, bias and weightScale of %s do not go together",
+               acl_dtype_name(weight->dtype), acl_dtype_name(scale->dtype));
+    if (op_refused(op)) {
+        return;
+    }
+    const GroupSizes of = grouped_sizes(call, 0);
+    const int64_t rows = op_size(x, 0), groups = op_size(weight, 0), parts = scale->view.rank == 3 ? op_size(scale, 1) : 1;
+    op_require_packed(op, weight, &of.weight);
+    op_require(op, of.k < (scheme == SHIFTED ? GATED_DEPTH : SIZE_LIMIT), x->name, "size", op->invalid,
+               "x is %s: its last dimension is too long", op_shape_text(op, x));
+    op_require(op, of.depth == of.k, weight->name, "shape", op->invalid, "weight is %s, x is %s: they sum over %lld and %lld integers",
+               op_shape_text(op, weight), op_shape_text(op, x), (long long)of.depth, (long long)of.k);
+    op_require(op, of.n % 2 == 0 && of.n <= MOST_COLUMNS, weight->name, "size", op->invalid,
+               "weight is %s: it has an even number of columns, 10240 at most", op_shape_text(op, weight));
+    op_require(op, parts > 0 && of.k % parts == 0 && (scheme == SHIFTED || scale->view.rank == 2), scale->name, "parts", op->invalid,
+               "%s is %s: parts of the depth go with integers of 4 bits, and divide it", scale->name, op_shape_text(op, scale));
+    require_sizes(op, scale, scale->view.rank, scale->view.rank == 3 ? (const int64_t[]){groups, parts, of.n} : (const int64_t[]){groups, of.n});
+    if (call->bias.count > 0) {
+        require_sizes(op, call->bias.items[0], 2, (const int64_t[]){groups, of.n});
+    }
+    require_sizes(op, call->row_scale.items[0], 1, &rows);
+    require_sizes(op, call->list, 1, &groups);
+    require_sizes(op, out, 2, (const int64_t[]){rows, of.n / 2});
+    require_sizes(op, call->gated_scale, 1, &rows);
+}
+
 void op_require_tuning(OpCall *op, IntArguments tuning, Operands x)
 {
     const int64_t first = tuning.given && tuning.count > 0 ? tuning.values[0] : 0;

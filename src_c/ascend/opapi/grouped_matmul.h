@@ -13,6 +13,7 @@ typedef struct GroupedCall {
     const Operand *list; /* NULL where the page has an array */
     IntArguments ends;
     int64_t split, type, list_type, activation;
+    const Operand *gated_scale; /* of rows of the gated, quantized result; NULL: none */
     bool shifted_lists; /* products of ACL_INT8 with 4 bits may have several weights */
 } GroupedCall;
 
@@ -22,6 +23,8 @@ void op_require_grouped_shapes(OpCall *op, const GroupedCall *call);
 void op_require_group_list(OpCall *op, const GroupedCall *call);
 /* The numbers that the vendor's own tuning takes. */
 void op_require_tuning(OpCall *op, IntArguments tuning, Operands x);
+/* Of single tensors, gated: types and shapes. */
+void op_require_grouped_gated(OpCall *op, const GroupedCall *call);
 aclnnStatus op_grouped_matmul(OpCall *op, const GroupedCall *call);
 
 #endif

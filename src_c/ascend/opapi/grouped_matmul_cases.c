@@ -5,22 +5,25 @@
 typedef struct TypeRow {
     Scheme scheme;
     DTypeSet x, weight, bias, scale, row_scale, antiquant_scale, antiquant_offset, out, offset;
+    bool gated;
 } TypeRow;
 
-/* As the tables of the pages of V4 and V5 have them. */
+/* As the tables of the pages of V4 and V5 have them, and, gated, that of GroupedMatmulSwigluQuant. */
 static const TypeRow rows[] = {
-    {PLAIN, T_F32, T_F32, T_NONE | T_F32, T_NONE, T_NONE, T_NONE, T_NONE, T_F32, T_NONE},
-    {PLAIN, T_F16, T_F16, T_NONE | T_F16, T_NONE, T_NONE, T_NONE, T_NONE, T_F16, T_NONE},
-    {PLAIN, T_BF16, T_BF16, T_NONE | T_F32, T_NONE, T_NONE, T_NONE, T_NONE, T_BF16, T_NONE},
-    {INTEGERS, T_I8, T_I8, T_NONE | T_I32, T_U64, T_NONE, T_NONE, T_NONE, T_I8, T_NONE},
-    {INTEGERS, T_I8, T_I8, T_NONE | T_I32, T_BF16, T_NONE | T_F32, T_NONE, T_NONE, T_BF16, T_NONE},
-    {INTEGERS, T_I8, T_I8, T_NONE | T_I32, T_F32, T_NONE | T_F32, T_NONE, T_NONE, T_F16, T_NONE},
-    {INTEGERS, T_I8, T_I8, T_NONE | T_I32, T_NONE, T_NONE, T_NONE, T_NONE, T_I32, T_NONE},
-    {INTEGERS, T_I4, T_I4, T_NONE, T_U64, T_NONE | T_F32, T_NONE, T_NONE, T_F16 | T_BF16, T_NONE},
-    {SHIFTED, T_I8, T_I4 | T_I32, T_F32, T_U64, T_F32, T_NONE, T_NONE, T_F16 | T_BF16, T_NONE},
-    {SHIFTED, T_I8, T_I4 | T_I32, T_F32, T_U64, T_F32, T_NONE, T_NONE, T_F16, T_F32},
-    {WEIGHT, T_F16, T_I8 | T_I4, T_NONE | T_F16, T_NONE, T_NONE, T_F16, T_NONE | T_F16, T_F16, T_NONE},
-    {WEIGHT, T_BF16, T_I8 | T_I4, T_NONE | T_F32, T_NONE, T_NONE, T_BF16, T_NONE | T_BF16, T_BF16, T_NONE},
+    {PLAIN, T_F32, T_F32, T_NONE | T_F32, T_NONE, T_NONE, T_NONE, T_NONE, T_F32, T_NONE, false},
+    {PLAIN, T_F16, T_F16, T_NONE | T_F16, T_NONE, T_NONE, T_NONE, T_NONE, T_F16, T_NONE, false},
+    {PLAIN, T_BF16, T_BF16, T_NONE | T_F32, T_NONE, T_NONE, T_NONE, T_NONE, T_BF16, T_NONE, false},
+    {INTEGERS, T_I8, T_I8, T_NONE | T_I32, T_U64, T_NONE, T_NONE, T_NONE, T_I8, T_NONE, false},
+    {INTEGERS, T_I8, T_I8, T_NONE | T_I32, T_BF16, T_NONE | T_F32, T_NONE, T_NONE, T_BF16, T_NONE, false},
+    {INTEGERS, T_I8, T_I8, T_NONE | T_I32, T_F32, T_NONE | T_F32, T_NONE, T_NONE, T_F16, T_NONE, false},
+    {INTEGERS, T_I8, T_I8, T_NONE | T_I32, T_NONE, T_NONE, T_NONE, T_NONE, T_I32, T_NONE, false},
+    {INTEGERS, T_I4, T_I4, T_NONE, T_U64, T_NONE | T_F32, T_NONE, T_NONE, T_F16 | T_BF16, T_NONE, false},
+    {SHIFTED, T_I8, T_I4 | T_I32, T_F32, T_U64, T_F32, T_NONE, T_NONE, T_F16 | T_BF16, T_NONE, false},
+    {SHIFTED, T_I8, T_I4 | T_I32, T_F32, T_U64, T_F32, T_NONE, T_NONE, T_F16, T_F32, false},
+    {INTEGERS, T_I8, T_I8, T_NONE, T_F32 | T_F16 | T_BF16, T_F32, T_NONE, T_NONE, T_I8, T_NONE, true},
+    {SHIFTED, T_I8, T_I4 | T_I32, T_F32, T_U64, T_F32, T_NONE, T_NONE, T_I8, T_NONE, true},
+    {WEIGHT, T_F16, T_I8 | T_I4, T_NONE | T_F16, T_NONE, T_NONE, T_F16, T_NONE | T_F16, T_F16, T_NONE, false},
+    {WEIGHT, T_BF16, T_I8 | T_I4, T_NONE | T_F32, T_NONE, T_NONE, T_BF16, T_NONE | T_BF16, T_BF16, T_NONE, false},
 };
 
 static bool is_of(Operands list, DTypeSet types)
@@ -32,8 +35,8 @@ static bool is_of(Operands list, DTypeSet types)
 static bool is_of_page(const GroupedCall *call, const TypeRow *row)
 {
     const bool first = call->type == GROUP_BY_LISTS;
-    return !first || ((row->x & (T_F32 | T_I4)) == 0 && op_list_dtype(call->weight) != ACL_INT4 &&
-                      (row->scheme != INTEGERS || (row->out & (T_I8 | T_I32)) != 0));
+    return row->gated == (call->gated_scale != NULL) && (!first || ((row->x & (T_F32 | T_I4)) == 0 && op_list_dtype(call->weight) != ACL_INT4 &&
+                      (row->scheme != INTEGERS || (row->out & (T_I8 | T_I32)) != 0)));
 }
 
 Scheme grouped_scheme(const GroupedCall *call)
@@ -59,7 +62,7 @@ bool grouped_takes_activation(const GroupedCall *call)
 
 int64_t grouped_list_type(const GroupedCall *call)
 {
-    return grouped_scheme(call) == SHIFTED && call->offset.count == 0 ? 1 : call->list_type;
+    return grouped_scheme(call) == SHIFTED && call->offset.count == 0 && call->gated_scale == NULL ? 1 : call->list_type;
 }
 
 /* ---- how lists belong together ---- */

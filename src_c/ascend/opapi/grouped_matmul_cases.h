@@ -10,7 +10,7 @@
 typedef enum Scheme { NO_SCHEME, PLAIN, INTEGERS, SHIFTED, WEIGHT } Scheme;
 Scheme grouped_scheme(const GroupedCall *call);
 bool grouped_takes_activation(const GroupedCall *call);
-/* Shifted products without an offset read sizes whatever groupListType says. */
+/* Shifted products without an offset read sizes whatever groupListType says, gated ones ends. */
 int64_t grouped_list_type(const GroupedCall *call);
 
 typedef struct GroupedCase {

@@ -150,7 +150,7 @@ aclnnStatus op_grouped_matmul(OpCall *op, const GroupedCall *call)
     }
     const GroupedCase as = grouped_case(call);
     const size_t size = sizeof(GroupedProduct) + (size_t)as.groups * sizeof(int64_t);
-    const size_t most = 1 + GROUPED_OPERANDS * ((size_t)as.groups + 1);
+    const size_t most = 2 + GROUPED_OPERANDS * ((size_t)as.groups + 1);
     GroupedProduct *product = op_take(op, size);
     PlannedView *planned = op_take(op, most * sizeof *planned);
     View *views = op_take(op, most * sizeof *views);
@@ -164,5 +164,8 @@ aclnnStatus op_grouped_matmul(OpCall *op, const GroupedCall *call)
     const Operand *list = op_given(call->list) ? call->list : NULL;
     add_view(&plan, list, VIEW_READ, list != NULL ? list->view : us_view_absent());
     add_operands(&plan);
-    return op_plan_views(op, us_grouped_product, product, size, (int32_t)(plan.next - planned), planned);
+    if (call->gated_scale != NULL) {
+        add_view(&plan, call->gated_scale, VIEW_WRITE, call->gated_scale->view);
+    }
+    return op_plan_views(op, call->gated_scale != NULL ? us_grouped_gated : us_grouped_product, product, size, (int32_t)(plan.next - planned), planned);
 }

@@ -37,7 +37,7 @@ aclnnStatus index_plan_submit(OpCall *op, IndexPlan *plan, const Operand *before
     const View absent = us_view_absent();
     PlannedView views[3 + INDEX_LIMIT] = {
         {before, VIEW_READ, before != NULL ? NULL : &absent},
-        {self, reads ? VIEW_READ : before != NULL ? VIEW_WRITE : VIEW_READ_WRITE, NULL},
+        {self, reads ? VIEW_READ : before != NULL || plan->call.clears ? VIEW_WRITE : VIEW_READ_WRITE, NULL},
         {other, reads ? VIEW_WRITE : VIEW_READ, other != NULL ? other_view : &absent},
     };
     for (int32_t k = 0; k < plan->count; k++) {

@@ -1,5 +1,6 @@
 #include "ascend/opapi/linear_algebra.h"
 
+#include "kernels/linear_algebra/sinkhorn.h"
 #include "kernels/map/formulas.h"
 #include "kernels/matmul/summed.h"
 #include "kernels/reduce/reductions.h"
@@ -176,4 +177,13 @@ aclnnStatus op_cross(OpCall *op, const Operand *self, const Operand *other, int3
         }
     }
     return op_plan_views(op, us_map, &call, sizeof call, 15, planned);
+}
+
+aclnnStatus op_sinkhorn(OpCall *op, const Operand *cost, double tolerance, const Operand *p)
+{
+    if (op_refused(op) || op_empty(cost)) {
+        return op_plan_nothing(op);
+    }
+    const Sinkhorn attributes = {tolerance};
+    return op_plan_operands(op, us_sinkhorn, &attributes, sizeof attributes, OPERANDS(cost), OPERANDS(p));
 }

@@ -19,5 +19,7 @@ aclnnStatus op_einsum(OpCall *op, Operands tensors, const Operand *output);
 
 aclnnStatus op_trace(OpCall *op, const Operand *self, const Operand *out);
 aclnnStatus op_cross(OpCall *op, const Operand *self, const Operand *other, int32_t axis, const Operand *out);
+/* exp(cost) with factors for its rows and columns: kernels/linear_algebra/sinkhorn.h. */
+aclnnStatus op_sinkhorn(OpCall *op, const Operand *cost, double tolerance, const Operand *p);
 
 #endif

@@ -124,20 +124,20 @@ bool op_is_order(IntArguments order, int64_t a, int64_t b, int64_t c)
     return order.count == 3 && order.values[0] == a && order.values[1] == b && order.values[2] == c;
 }
 
-TurnedSizes op_turned_sizes(const Operand *x1, const Operand *x2, IntArguments order1, IntArguments order2)
+ReorderedSizes op_reordered_sizes(const Operand *x1, const Operand *x2, IntArguments order1, IntArguments order2)
 {
     const int64_t *a = x1->view.shape, *b = x2->view.shape;
-    return (TurnedSizes){a[order1.values[0]], b[order2.values[0]], a[order1.values[1]],
+    return (ReorderedSizes){a[order1.values[0]], b[order2.values[0]], a[order1.values[1]],
                          a[order1.values[2]], b[order2.values[1]], b[order2.values[2]]};
 }
 
-Shape op_shape_turned_product(OpCall *op, const Operand *x1, const Operand *x2, IntArguments order1, IntArguments order2,
+Shape op_shape_reordered_product(OpCall *op, const Operand *x1, const Operand *x2, IntArguments order1, IntArguments order2,
                               const Operand *scale, int64_t pieces)
 {
     if (op_refused(op)) {
         return (Shape){0};
     }
-    const TurnedSizes of = op_turned_sizes(x1, x2, order1, order2);
+    const ReorderedSizes of = op_reordered_sizes(x1, x2, order1, order2);
     return op_given(scale) ? op_shape_of(3, (const int64_t[]){of.m, 1, of.batch * of.n})
            : pieces > 1    ? op_shape_of(3, (const int64_t[]){pieces, of.m, of.batch / pieces * of.n})
                            : op_shape_of(3, (const int64_t[]){of.m, of.batch, of.n});
@@ -164,12 +164,12 @@ static View turned_pieces(const Operand *x, IntArguments order, int64_t pieces)
     return pieces_of(x->view, pieces, shape, strides);
 }
 
-aclnnStatus op_turned_product(OpCall *op, const TurnedProduct *all)
+aclnnStatus op_reordered_product(OpCall *op, const ReorderedProduct *all)
 {
     if (op_refused(op) || op_empty(all->out)) {
         return op_plan_nothing(op);
     }
-    const TurnedSizes of = op_turned_sizes(all->x1, all->x2, all->order1, all->order2);
+    const ReorderedSizes of = op_reordered_sizes(all->x1, all->x2, all->order1, all->order2);
     const int64_t pieces = all->pieces, *steps = all->out->view.strides, shape[] = {of.batch, of.m, of.n};
     const bool scaled = op_given(all->scale), apart = !scaled && pieces == 1;
     const int64_t strides[] = {apart ? steps[1] : of.n * steps[2], apart || scaled ? steps[0] : steps[1], steps[2]};

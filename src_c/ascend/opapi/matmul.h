@@ -22,20 +22,20 @@ View op_with_batch(const View *view, int32_t rank, const int64_t *shape);
 DType op_product_type(DType dtype);
 
 /* Batches of matrices whose axes lie in another order, and whose results stand side by side. */
-typedef struct TurnedProduct {
+typedef struct ReorderedProduct {
     const Operand *x1, *x2, *scale, *out; /* scale: of integers in out; may be NULL */
     IntArguments order1, order2;          /* the axes that are batch, rows and columns */
     int64_t pieces;                       /* of the batch, in out */
-} TurnedProduct;
+} ReorderedProduct;
 /* The sizes of a batch by these orders: the batch, rows of x1, depth of x1 and of x2, columns of x2. */
-typedef struct TurnedSizes {
+typedef struct ReorderedSizes {
     int64_t batch, batch2, m, k, k2, n;
-} TurnedSizes;
-TurnedSizes op_turned_sizes(const Operand *x1, const Operand *x2, IntArguments order1, IntArguments order2);
+} ReorderedSizes;
+ReorderedSizes op_reordered_sizes(const Operand *x1, const Operand *x2, IntArguments order1, IntArguments order2);
 bool op_is_order(IntArguments order, int64_t a, int64_t b, int64_t c);
 /* [m, batch, n]; scaled [m, 1, batch * n]; of several pieces [pieces, m, batch / pieces * n]. */
-Shape op_shape_turned_product(OpCall *op, const Operand *x1, const Operand *x2, IntArguments order1, IntArguments order2,
+Shape op_shape_reordered_product(OpCall *op, const Operand *x1, const Operand *x2, IntArguments order1, IntArguments order2,
                               const Operand *scale, int64_t pieces);
-aclnnStatus op_turned_product(OpCall *op, const TurnedProduct *product);
+aclnnStatus op_reordered_product(OpCall *op, const ReorderedProduct *product);
 
 #endif

@@ -46,7 +46,8 @@ static void moves_add(Moves *moves, const Operand *from, View source, const Oper
     const int32_t at = 2 * moves->count++;
     moves->views[at] = source;
     moves->views[at + 1] = target;
-    moves->planned[at] = (PlannedView){from, VIEW_READ, &moves->views[at]};
+    const bool fills = moves->call.formula == &us_map_fill; /* whose input only gives the shape, as in op_fill */
+    moves->planned[at] = (PlannedView){from, fills ? VIEW_WRITE : VIEW_READ, &moves->views[at]};
     moves->planned[at + 1] = (PlannedView){to, VIEW_WRITE, &moves->views[at + 1]};
 }
 
@@ -268,7 +269,12 @@ aclnnStatus op_roll(OpCall *op, const Operand *from, IntArguments shifts, IntArg
 
 aclnnStatus op_fill(OpCall *op, const Operand *to, Number value)
 {
-    return op_map(op, &us_map_fill, to->dtype, OPERANDS(to), OPERANDS(to), NUMBERS(value));
+    const DType dtype = dtype_of_acl(to->dtype);
+    const MapCall call = {.formula = &us_map_fill, .compute = dtype, .result = dtype, .inputs = 1, .outputs = 1, .items = 1,
+                          .numbers = {value}};
+    /* The formula's input gives the shape, its elements do not count: UNDERSTUDY_CHECK=init must not miss them. */
+    const PlannedView views[] = {{to, VIEW_WRITE, NULL}, {to, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_map, &call, sizeof call, 2, views);
 }
 
 aclnnStatus op_constant_pad(OpCall *op, const Operand *from, IntArguments pad, Number value, const Operand *to)

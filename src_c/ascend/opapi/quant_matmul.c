@@ -5,8 +5,9 @@
 #include "ascend/opapi/packed_integers.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/quantize/product.h"
+#include "kernels/quantize/sums.h"
 
-enum { BLOCK = 128, DEPTH_GROUP = 256, TOKEN_LIMIT = 96 };
+enum { BLOCK = 128, DEPTH_GROUP = 256, TOKEN_LIMIT = 96, PADDED = 16 };
 
 /* ---- operands ---- */
 
@@ -204,9 +205,10 @@ static void require_scales(OpCall *op, const QuantMatmulCall *call, const Sizes 
                                    : has_shape(call->row_scale, 2, of->m, mode == BLOCKS ? of->groups : 1), of);
     }
     require_size(op, call->scale,
-                 mode == PLAIN    ? is_line(call->scale, of->n)
-                 : mode == BLOCKS ? has_shape(call->scale, 2, blocks, of->groups)
-                                  : has_shape(call->scale, 2, of->groups, of->n), of);
+                 call->padded_scale ? has_shape(call->scale, 1, parts_of(of->n, PADDED) * PADDED, 0)
+                 : mode == PLAIN    ? is_line(call->scale, of->n)
+                 : mode == BLOCKS   ? has_shape(call->scale, 2, blocks, of->groups)
+                                    : has_shape(call->scale, 2, of->groups, of->n), of);
     if (op_given(call->offset)) {
         require_size(op, call->offset, mode == PLAIN ? is_line(call->offset, of->n)
                                                      : has_shape(call->offset, 2, of->groups, of->n), of);
@@ -336,6 +338,18 @@ aclnnStatus op_quant_matmul(OpCall *op, const QuantMatmulCall *call)
         {adds_last ? call->bias : call->offset, VIEW_READ, adds_last ? &bias : mode == PLAIN ? &shifts : &absent},
     };
     return op_plan_views(op, us_quantized_product, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_scaled_matmul(OpCall *op, const Operand *x1, const Operand *x2, const Operand *bias, float scale,
+                             const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    const View summand = batched(lines_of(bias, 1, op_size(out, -1)), &out->view);
+    const ScaledProduct how = {scale};
+    const PlannedView views[] = {{x1, VIEW_READ, NULL}, {x2, VIEW_READ, NULL}, {out, VIEW_WRITE, NULL}, {bias, VIEW_READ, &summand}};
+    return op_plan_views(op, us_scaled_product, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 
 /* ---- products with a quantized weight ---- */

@@ -11,6 +11,7 @@ typedef struct QuantMatmulCall {
     const Operand *row_scale;    /* of x1 */
     const Operand *scale, *offset; /* of x2 */
     const Operand *shift, *bias, *out;
+    bool padded_scale;           /* to a multiple of 16 numbers */
     int64_t group_size;          /* rows << 32 | columns << 16 | depth; 0 where the page has none */
 } QuantMatmulCall;
 
@@ -20,6 +21,10 @@ Shape op_shape_product_of_integers(OpCall *op, const Operand *x1, const Operand 
 /* Types that go together (out/types), shapes, packed integers: the rules stand on the pages. */
 void op_require_quant_matmul(OpCall *op, const QuantMatmulCall *call);
 aclnnStatus op_quant_matmul(OpCall *op, const QuantMatmulCall *call);
+
+/* out = (x1 @ x2 + bias) * scale of whole tensors. */
+aclnnStatus op_scaled_matmul(OpCall *op, const Operand *x1, const Operand *x2, const Operand *bias, float scale,
+                             const Operand *out);
 
 typedef struct WeightQuantCall {
     const Operand *x, *weight, *scale, *offset, *quant_scale, *quant_offset, *bias, *y;

@@ -111,7 +111,7 @@ aclnnStatus op_rrelu(OpCall *op, const Operand *self, const Operand *noise, doub
                                   : us_view_contiguous(noise->view.data, noise->view.dtype, self->view.rank,
                                                        self->view.shape);
     const Draws draws = {.distribution = DRAW_UNIFORM, .stream = stream, .a = lower, .b = upper};
-    const PlannedView views[] = {{self, VIEW_READ, NULL}, {noise, VIEW_READ_WRITE, &factors}, {out, VIEW_WRITE, NULL}};
+    const PlannedView views[] = {{self, VIEW_READ, NULL}, {noise, VIEW_WRITE, &factors}, {out, VIEW_WRITE, NULL}};
     return op_plan_views(op, random_slopes, &draws, sizeof draws, 3, views);
 }
 

@@ -25,20 +25,22 @@ static View five_axes(const Operand *operand, bool last)
     return five;
 }
 
+/* Both have the layout of the one whose sizes the other's were checked by. */
 static aclnnStatus plan_images(OpCall *op, Kernel *kernel, const Operand *from, Interpolation settings,
-                               const Operand *to)
+                               const Operand *to, const Operand *model)
 {
     if (op_refused(op) || op_empty(from) || op_empty(to)) {
         return op_plan_nothing(op);
     }
-    const View source = five_axes(from, op_has_channels_last(from)), target = five_axes(to, op_has_channels_last(to));
+    const bool last = op_has_channels_last(model);
+    const View source = five_axes(from, last), target = five_axes(to, last);
     const PlannedView views[] = {{from, VIEW_READ, &source}, {to, VIEW_WRITE, &target}};
     return op_plan_views(op, kernel, &settings, sizeof settings, 2, views);
 }
 
 aclnnStatus op_interpolate(OpCall *op, const Operand *self, Interpolation settings, const Operand *out)
 {
-    return plan_images(op, us_interpolate, self, settings, out);
+    return plan_images(op, us_interpolate, self, settings, out, self);
 }
 
 Shape op_shape_rescaled(OpCall *op, const Operand *self, FloatArguments scales)
@@ -63,7 +65,7 @@ aclnnStatus op_resize(OpCall *op, const Operand *self, FloatArguments scales, bo
 
 aclnnStatus op_interpolate_backward(OpCall *op, const Operand *slopes, Interpolation settings, const Operand *result)
 {
-    return plan_images(op, us_interpolate_gradient, slopes, settings, result);
+    return plan_images(op, us_interpolate_gradient, slopes, settings, result, result);
 }
 
 /* ---- grids ---- */

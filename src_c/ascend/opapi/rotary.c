@@ -9,7 +9,7 @@
 
 static View from(View view, int64_t elements)
 {
-    view.data = (void *)((uintptr_t)view.data + (uintptr_t)(elements * (int64_t)us_dtype_size(view.dtype)));
+    view.data = (void *)((uintptr_t)view.data + (uintptr_t)elements * us_dtype_size(view.dtype));
     return view;
 }
 
@@ -18,7 +18,7 @@ static void halve(const View *view, int32_t axis, View *parts)
 {
     parts[0] = *view;
     parts[0].shape[axis] /= 2;
-    parts[1] = from(parts[0], parts[0].shape[axis] * view->strides[axis]);
+    parts[1] = from(parts[0], (int64_t)((uint64_t)parts[0].shape[axis] * (uint64_t)view->strides[axis]));
 }
 
 /* Its elements 0, 2, 4 … and 1, 3, 5 … */

@@ -2,6 +2,7 @@
 
 #include "ascend/common/op_memory.h"
 #include "kernels/index/spans.h"
+#include "kernels/quantize/put_levels.h"
 
 /* axis: of updates, counted from the end when negative. */
 static int32_t axis_of(const Operand *updates, int64_t axis)
@@ -49,4 +50,16 @@ aclnnStatus op_put_spans(OpCall *op, Operands targets, bool apart, const Operand
         views[3 + i] = (PlannedView){targets.items[i], VIEW_READ_WRITE, NULL};
     }
     return op_plan_views(op, us_put_spans, &put, sizeof put, targets.count + 3, views);
+}
+
+aclnnStatus op_put_levels(OpCall *op, const Operand *target, const Operand *places, const Operand *updates, int64_t axis,
+                          const Operand *step, const Operand *zero)
+{
+    if (op_refused(op) || op_empty(updates)) {
+        return op_plan_nothing(op);
+    }
+    const PutSpans put = {axis_of(updates, axis), false};
+    const PlannedView views[] = {{places, VIEW_READ, NULL}, {updates, VIEW_READ, NULL}, {step, VIEW_READ, NULL},
+                                 {zero, VIEW_READ, NULL}, {target, VIEW_READ_WRITE, NULL}};
+    return op_plan_views(op, us_put_levels, &put, sizeof put, sizeof views / sizeof *views, views);
 }

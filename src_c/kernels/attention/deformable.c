@@ -38,8 +38,8 @@ static KernelStatus prepare(Work *work, const View *views)
         us_linear_load_double(&views[SIZES], 2 * l, 2, size);
         us_linear_load_double(&views[STARTS], l, 1, &start);
         if (!(size[0] >= 0 && size[1] >= 0 && start >= 0 && start + size[0] * size[1] <= (double)work->keys)) {
-            return us_kernel_fault("level %lld has %.0f x %.0f pixels from key %.0f on, of %lld keys", (long long)l, size[0], size[1],
-                                   start, (long long)work->keys);
+            return us_kernel_fault("level %lld has %.0f x %.0f pixels from key %.0f on, of %lld keys", (long long)l,
+                                   size[0], size[1], start, (long long)work->keys);
         }
         work->level[l] = (Level){(int64_t)size[0], (int64_t)size[1], (int64_t)start};
     }

@@ -47,7 +47,8 @@ static void load_moves(const Sampling *work, int64_t image, int64_t kind, int64_
     us_load_float(moves, us_line_element(&line, begin), line.dtype, line.stride, count);
 }
 
-static void sample_row(const Sampling *work, int64_t image, int64_t channel, int64_t tap, int64_t row, int64_t begin, int64_t count)
+static void sample_row(const Sampling *work, int64_t image, int64_t channel, int64_t tap, int64_t row, int64_t begin,
+                       int64_t count)
 {
     const DeformableConvolution *how = work->how;
     const int64_t part = channel / (work->x.shape[1] / how->parts), i = tap / work->columns, j = tap % work->columns;
@@ -97,8 +98,10 @@ KernelStatus us_conv_deformable(const View *views, const void *attributes)
         work.samples = us_view_contiguous(scratch, x->dtype, 4, shape);
     }
     run_pieces(shape[0] * shape[1], elements * 16, sample_plane, &work);
-    const Convolution conv = {.axes = 2, .stride = {work.rows, work.columns}, .dilation = {1, 1}, .groups = how->groups, .alpha = 1};
-    const KernelStatus status = us_conv_forward((const View[]){work.samples, views[W], views[BIAS], us_view_absent(), *y}, &conv);
+    const Convolution conv = {.axes = 2, .stride = {work.rows, work.columns}, .dilation = {1, 1}, .groups = how->groups,
+                              .alpha = 1};
+    const View operands[] = {work.samples, views[W], views[BIAS], us_view_absent(), *y};
+    const KernelStatus status = us_conv_forward(operands, &conv);
     us_scratch_give_back(scratch);
     return status;
 }

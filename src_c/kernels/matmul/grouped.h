@@ -52,5 +52,9 @@ typedef struct GroupedProduct {
     int64_t sizes[]; /* of the groups, where they are known */
 } GroupedProduct;
 Kernel us_grouped_product;
+/* The same by a list of ends, computed in float32, then out = quantized (swish(a) * b) row by row, a and b the halves of the
+ * columns, with a scale for each row, as us_quantize_gated has it. Rows behind the last end are not written.
+ * views: one more, the scales [rows]; none of an operand for each group. */
+Kernel us_grouped_gated;
 
 #endif

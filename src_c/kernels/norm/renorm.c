@@ -39,7 +39,7 @@ KernelStatus us_renorm(const View *views, const void *attributes)
     return status;
 }
 
-/* Which rows are named, a byte each. */
+/* Which rows are named, a byte each; `named` may be NULL: nobody asks. */
 static KernelStatus mark_rows(const View *indices, int64_t rows, uint8_t *named)
 {
     enum { CHUNK = 256 };
@@ -48,7 +48,9 @@ static KernelStatus mark_rows(const View *indices, int64_t rows, uint8_t *named)
     Axes axes = {0};
     us_axes_add(&axes, (const View *const[]){indices}, 1, 0, indices->rank);
     us_axes_complete(&axes, 1);
-    memset(named, 0, (size_t)rows);
+    if (named != NULL) {
+        memset(named, 0, (size_t)rows);
+    }
     for (int64_t begin = 0; begin < count; begin += CHUNK) {
         const int64_t length = count - begin < CHUNK ? count - begin : CHUNK;
         us_axes_load(&axes, 0, indices->data, indices->dtype, begin, length, LANE_INT64, loaded);
@@ -56,7 +58,9 @@ static KernelStatus mark_rows(const View *indices, int64_t rows, uint8_t *named)
             if (loaded[i] < 0 || loaded[i] >= rows) {
                 return us_kernel_fault("index %lld is outside: there are %lld rows", (long long)loaded[i], (long long)rows);
             }
-            named[loaded[i]] = 1;
+            if (named != NULL) {
+                named[loaded[i]] = 1;
+            }
         }
     }
     return KERNEL_OK;
@@ -85,6 +89,9 @@ KernelStatus us_renorm_rows(const View *views, const void *attributes)
 {
     Renorm how = *(const Renorm *)attributes;
     const int64_t rows = views[0].shape[0], width = views[0].shape[1];
+    if (width == 0) { /* as many rows as a number can tell */
+        return mark_rows(&views[1], rows, NULL);
+    }
     uint8_t *named = us_scratch_take((size_t)rows + 1);
     if (named == NULL) {
         return KERNEL_NO_MEMORY;
@@ -94,7 +101,7 @@ KernelStatus us_renorm_rows(const View *views, const void *attributes)
     for (int64_t row = 0; row < rows && status == KERNEL_OK; row++) {
         count += named[row];
     }
-    if (count > 0 && width > 0) {
+    if (count > 0) {
         void *block = us_scratch_take((size_t)(count * width) * us_dtype_size(views[0].dtype));
         const View packed = us_view_contiguous(block, views[0].dtype, 2, (const int64_t[]){count, width});
         how.axis = 0;

@@ -2,6 +2,7 @@
 
 #include "kernels/matmul/matmul.h"
 #include "kernels/pieces.h"
+#include "kernels/quantize/product.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/lines.h"
@@ -47,6 +48,21 @@ KernelStatus us_dequantize_sums(const View *views, const void *attributes)
     (void)attributes;
     run_pieces(views[OUT].shape[0], us_view_elements(&views[OUT]), convert_row, (void *)views);
     return KERNEL_OK;
+}
+
+KernelStatus us_scaled_product(const View *views, const void *attributes)
+{
+    const ScaledProduct *how = attributes;
+    const View *c = &views[2], absent = us_view_absent();
+    float scale = how->scale;
+    int64_t shape[VIEW_RANK_LIMIT];
+    for (int32_t axis = 0; axis < c->rank; axis++) {
+        shape[axis] = axis == c->rank - 2 ? 1 : c->shape[axis];
+    }
+    const View one = us_view_contiguous(&scale, DTYPE_FLOAT32, 0, NULL), scales = us_view_broadcast(&one, c->rank, shape);
+    return us_quantized_product((const View[]){views[0], views[1], scales, *c, views[3], absent, absent, absent, absent},
+                                &(QuantizedProduct){.group = INT64_MAX, .scale_columns = 1, .packed_a = NOT_PACKED,
+                                                    .packed_b = NOT_PACKED});
 }
 
 KernelStatus us_quantize_product(const View *views, const void *attributes)

@@ -8,6 +8,13 @@
  * views: x [m, n] (int32), column [n], out [m, n]; then, or absent: row [m], bias [n]. */
 Kernel us_dequantize_sums;
 
+/* c = (a b + summand) * scale of matrices of int8, as us_quantized_product with one number for all columns.
+ * views: a [batch…, m, k], b [batch…, k, n], c [batch…, m, n], summand? [batch…, 1, n]. */
+typedef struct ScaledProduct {
+    float scale;
+} ScaledProduct;
+Kernel us_scaled_product;
+
 /* c = the nearest integers, ties to even, of (a b) * scale, the product in float32.
  * views: a [batch…, m, k], b [batch…, k, n], scale (float32) and c [batch…, m, n]. */
 Kernel us_quantize_product;

@@ -155,8 +155,10 @@ void blas_gemm(BlasCall *call, const Gemm *gemm)
     check_operand(call, &gemm->a, stored(gemm->transa, gemm->m, gemm->k).rows, false);
     check_operand(call, &gemm->b, stored(gemm->transb, gemm->k, gemm->n).rows, gemm->vectors);
     check_operand(call, &gemm->c, gemm->m, gemm->vectors);
-    const BlasScalar alpha = blas_scalar(call, "alpha", gemm->alpha, gemm->scale, 1);
-    const BlasScalar beta = blas_scalar(call, "beta", gemm->beta, gemm->scale, 1);
+    const char *alpha_name = gemm->alpha_name != NULL ? gemm->alpha_name : "alpha";
+    const char *beta_name = gemm->beta_name != NULL ? gemm->beta_name : "beta";
+    const BlasScalar alpha = blas_scalar(call, alpha_name, gemm->alpha, gemm->scale, 1);
+    const BlasScalar beta = blas_scalar(call, beta_name, gemm->beta, gemm->scale, 1);
     if (gemm->m == 0 || gemm->n == 0 || gemm->batch == 0 || (gemm->vectors && gemm->k == 0)) {
         return;
     }

@@ -18,6 +18,7 @@ typedef struct Gemm {
     mcblasOperation_t transa, transb;
     int64_t m, n, k; /* checked by the caller */
     const void *alpha, *beta;
+    const char *alpha_name, *beta_name; /* what a refusal calls them; NULL: alpha, beta */
     DType scale;   /* of alpha and beta */
     DType compute; /* kernels/matmul/matmul.h */
     GemmOperand a, b, c;

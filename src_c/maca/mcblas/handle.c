@@ -4,7 +4,6 @@
 
 #include "maca/common/platform.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- handles ----------------------------------------------------------------------------------------------------- */
@@ -31,7 +30,7 @@ mcblasStatus_t mcblasDestroy(mcblasHandle_t handle)
     const Blas *blas = blas_of(&call, handle);
     if (call.status == 0) {
         us_device_synchronize(blas->device, -1);
-        free(us_handle_end(handle, HANDLE_BLAS));
+        us_handle_release(handle, HANDLE_BLAS);
     }
     return us_call_end(&call);
 }

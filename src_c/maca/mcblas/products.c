@@ -338,6 +338,7 @@ mcblasStatus_t mcblasGemmGroupedBatchedEx(mcblasHandle_t handle, const mcblasOpe
                 .m = m_array[group], .n = n_array[group], .k = k_array[group],
                 .alpha = (const char *)alpha_array + group * scale_size,
                 .beta = (const char *)beta_array + group * scale_size,
+                .alpha_name = "alpha_array", .beta_name = "beta_array",
                 .a = {"Aarray", from(Aarray, first), DTYPE_NONE, lda_array[group], "lda_array"},
                 .b = {"Barray", from(Barray, first), DTYPE_NONE, ldb_array[group], "ldb_array"},
                 .c = {"Carray", from(Carray, first), DTYPE_NONE, ldc_array[group], "ldc_array"},

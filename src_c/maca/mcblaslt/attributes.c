@@ -1,6 +1,5 @@
 #include "attributes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void *lt_object(Call *call, const char *parameter, const void *handle, HandleKind kind)
@@ -124,7 +123,7 @@ static mcblasStatus_t destroy(const char *function, const Kind *kind, const void
     Call call = us_call_begin(function);
     lt_object(&call, kind->parameter, handle, kind->kind);
     if (call.status == 0) {
-        free(us_handle_end(handle, kind->kind));
+        us_handle_release(handle, kind->kind);
     }
     return us_call_end(&call);
 }

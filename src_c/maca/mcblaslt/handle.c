@@ -4,8 +4,6 @@
 #include "maca/common/platform.h"
 #include "maca/mcblas/status_texts.h"
 
-#include <stdlib.h>
-
 mcblasStatus_t mcblasLtCreate(mcblasLtHandle_t *lightHandle)
 {
     Call call = us_call_begin("mcblasLtCreate");
@@ -22,11 +20,10 @@ mcblasStatus_t mcblasLtCreate(mcblasLtHandle_t *lightHandle)
 mcblasStatus_t mcblasLtDestroy(mcblasLtHandle_t lightHandle)
 {
     Call call = us_call_begin("mcblasLtDestroy");
-    void *object = us_handle_end(lightHandle, HANDLE_BLAS_LT);
-    us_require(&call, object != NULL, "lightHandle", "alive", MCBLAS_STATUS_NOT_INITIALIZED,
+    us_require(&call, us_handle_release(lightHandle, HANDLE_BLAS_LT), "lightHandle", "alive",
+               MCBLAS_STATUS_NOT_INITIALIZED,
                "lightHandle is %p, which is no live handle of this library (destroyed before, or another thing)",
                (void *)lightHandle);
-    free(object);
     return us_call_end(&call);
 }
 

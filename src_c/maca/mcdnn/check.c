@@ -22,6 +22,13 @@ void check_given(Call *call, const char *parameter, const void *pointer)
                parameter);
 }
 
+void check_on_host(Call *call, const char *parameter, const void *pointer)
+{
+    check_given(call, parameter, pointer);
+    us_require(call, !maca_is_device_memory(pointer), parameter, "device", MCDNN_STATUS_BAD_PARAM,
+               "%s is device memory: the host reads it", parameter);
+}
+
 void check_range(Call *call, const char *parameter, int64_t value, int64_t lowest, int64_t highest)
 {
     us_require(call, value >= lowest && value <= highest, parameter, "range", MCDNN_STATUS_BAD_PARAM,
@@ -180,8 +187,8 @@ void check_pointers(Call *call, const Operand *operands, int count)
 void check_operands(Call *call, const void *alpha, const void *beta, Operand *operands, int count)
 {
     check_shapes(call, operands, count);
-    check_given(call, "alpha", alpha);
-    check_given(call, "beta", beta);
+    check_on_host(call, "alpha", alpha);
+    check_on_host(call, "beta", beta);
     check_pointers(call, operands, count);
 }
 

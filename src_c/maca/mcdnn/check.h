@@ -19,6 +19,9 @@ const ActivationDescriptor *check_activation(Call *call, mcdnnActivationDescript
 /* parameter/null */
 void check_given(Call *call, const char *parameter, const void *pointer);
 
+/* parameter/null, parameter/device: what the library reads on the host, such as a scaling factor */
+void check_on_host(Call *call, const char *parameter, const void *pointer);
+
 /* parameter/range: an enumeration or number outside lowest … highest */
 void check_range(Call *call, const char *parameter, int64_t value, int64_t lowest, int64_t highest);
 
@@ -90,6 +93,12 @@ typedef struct TensorRule {
 
 /* In the order of the table. `status`: of operands that are not the same, and of STEPS. */
 void check_rules(Call *call, int32_t status, const Operand *operands, const TensorRule *rules, int count);
+
+/* A size of an output as a query gives it: the largest int where it is more. */
+static inline int size_given(int64_t size)
+{
+    return size > INT32_MAX ? INT32_MAX : (int)size;
+}
 
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof *(array)))
 

@@ -176,8 +176,8 @@ static mcdnnStatus_t convolve(mcdnnHandle_t handle, ConvCall of, int algorithm, 
 {
     ConvCall *conv = &of;
     conv_open(conv, handle);
-    check_given(&conv->call, "alpha", alpha);
-    check_given(&conv->call, "beta", beta);
+    check_on_host(&conv->call, "alpha", alpha);
+    check_on_host(&conv->call, "beta", beta);
     for (int i = 0; i < 3; i++)
         check_given(&conv->call, pointers[i].name, pointers[i].data);
     return conv_run(conv, algorithm, alpha, beta, &data);
@@ -268,10 +268,10 @@ mcdnnStatus_t mcdnnConvolutionBiasActivationForward(
     Call *call = &conv.call;
     const Tensor *tz = check_tensor(call, "zDesc", zDesc), *tb = check_tensor(call, "biasDesc", biasDesc);
     const ActivationDescriptor *activation = check_activation(call, activationDesc);
-    check_given(call, "alpha1", alpha1);
+    check_on_host(call, "alpha1", alpha1);
     check_given(call, "x", x);
     check_given(call, "w", w);
-    check_given(call, "alpha2", alpha2);
+    check_on_host(call, "alpha2", alpha2);
     check_given(call, "z", z);
     check_given(call, "bias", bias);
     check_given(call, "y", y);
@@ -303,9 +303,9 @@ mcdnnStatus_t mcdnnConvolutionBackwardBias(
     const Dnn *dnn = check_handle(&call, handle);
     const Tensor *tdy = check_tensor(&call, "dyDesc", dyDesc);
     const Tensor *tdb = check_tensor(&call, "dbDesc", dbDesc);
-    check_given(&call, "alpha", alpha);
+    check_on_host(&call, "alpha", alpha);
     check_given(&call, "dy", dy);
-    check_given(&call, "beta", beta);
+    check_on_host(&call, "beta", beta);
     check_given(&call, "db", db);
     ShapeText text;
     bool fits = call.status == 0 && tdb->rank == tdy->rank && tdy->rank >= 3;

@@ -270,7 +270,7 @@ static int output_size(const OutputQuery *query, int axis)
                          : axis == 1 ? query->filter.sizes[0]
                                      : convolution_output(query->conv, axis - 2, query->input->sizes[axis],
                                                           query->filter.sizes[axis]);
-    return size > INT32_MAX ? INT32_MAX : (int)size;
+    return size_given(size);
 }
 
 mcdnnStatus_t mcdnnGetConvolution2dForwardOutputDim(

@@ -153,9 +153,10 @@ static void set_arrays(CtcCall *ctc, const ArrayNames *names, const int *labels,
 
 static void check_arrays(CtcCall *ctc)
 {
-    check_given(&ctc->call, ctc->names->labels, ctc->labels);
-    check_given(&ctc->call, ctc->names->label_lengths, ctc->label_lengths);
-    check_given(&ctc->call, ctc->names->input_lengths, ctc->input_lengths);
+    void (*check)(Call *, const char *, const void *) = ctc->names->on_host ? check_on_host : check_given;
+    check(&ctc->call, ctc->names->labels, ctc->labels);
+    check(&ctc->call, ctc->names->label_lengths, ctc->label_lengths);
+    check(&ctc->call, ctc->names->input_lengths, ctc->input_lengths);
 }
 
 static void check_packed(Call *call, const char *parameter, const Tensor *tensor)

@@ -67,6 +67,8 @@ void check_norm_type(Call *call, const char *parameter, const Tensor *x, bool bf
 
 void check_norm_parameter_type(Call *call, const char *parameter, const Tensor *tensor, const Tensor *x)
 {
+    if (call->status != 0)
+        return;
     mcdnnDataType_t wanted = x->type == MCDNN_DATA_DOUBLE ? MCDNN_DATA_DOUBLE : MCDNN_DATA_FLOAT;
     us_require(call, tensor->type == wanted, parameter, "parameter-type", MCDNN_STATUS_NOT_SUPPORTED,
                "%s is %s, %s data need %s", parameter, type_name(tensor->type), type_name(x->type), type_name(wanted));

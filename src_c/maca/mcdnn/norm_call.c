@@ -9,6 +9,12 @@ static void check_pointer(NormCall *norm, const char *name, const void *pointer)
         check_given(&norm->call, name, pointer);
 }
 
+static void check_scaling(NormCall *norm, const char *name, const void *factor)
+{
+    if (!norm->is_query)
+        check_on_host(&norm->call, name, factor);
+}
+
 static void check_size_place(NormCall *norm)
 {
     if (norm->is_query)
@@ -67,8 +73,8 @@ void norm_open_forward(NormCall *norm, mcdnnHandle_t handle)
     open_tensor(norm, &norm->x);
     open_tensor(norm, &norm->y);
     open_parameters(norm);
-    check_pointer(norm, "alpha", norm->alpha);
-    check_pointer(norm, "beta", norm->beta);
+    check_scaling(norm, "alpha", norm->alpha);
+    check_scaling(norm, "beta", norm->beta);
     check_pointer(norm, norm->x.name, norm->x.pointer);
     check_pointer(norm, norm->y.name, norm->y.pointer);
     check_pointer(norm, norm->scale.name, norm->scale.pointer);
@@ -101,10 +107,10 @@ void norm_open_backward(NormCall *norm, mcdnnHandle_t handle)
     open_parameters(norm);
     if (norm->y.descriptor != NULL || norm->fused)
         open_tensor(norm, &norm->y);
-    check_pointer(norm, "alphaDataDiff", norm->alpha);
-    check_pointer(norm, "betaDataDiff", norm->beta);
-    check_pointer(norm, "alphaParamDiff", norm->alpha_param);
-    check_pointer(norm, "betaParamDiff", norm->beta_param);
+    check_scaling(norm, "alphaDataDiff", norm->alpha);
+    check_scaling(norm, "betaDataDiff", norm->beta);
+    check_scaling(norm, "alphaParamDiff", norm->alpha_param);
+    check_scaling(norm, "betaParamDiff", norm->beta_param);
     check_pointer(norm, norm->x.name, norm->x.pointer);
     if (norm->fused)
         check_pointer(norm, norm->y.name, norm->y.pointer);

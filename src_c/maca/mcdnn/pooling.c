@@ -135,8 +135,8 @@ mcdnnStatus_t mcdnnPoolingBackward(
     const Tensor *tdy = check_tensor(&call, "dyDesc", dyDesc);
     const Tensor *tx = maximum || xDesc != NULL ? check_tensor(&call, "xDesc", xDesc) : NULL;
     const Tensor *tdx = check_tensor(&call, "dxDesc", dxDesc);
-    check_given(&call, "alpha", alpha);
-    check_given(&call, "beta", beta);
+    check_on_host(&call, "alpha", alpha);
+    check_on_host(&call, "beta", beta);
     check_given(&call, "dy", dy);
     check_given(&call, "dx", dx);
     if (maximum) {

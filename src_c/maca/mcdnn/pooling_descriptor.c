@@ -31,9 +31,10 @@ mcdnnStatus_t mcdnnDestroyPoolingDescriptor(mcdnnPoolingDescriptor_t poolingDesc
     return descriptor_end("mcdnnDestroyPoolingDescriptor", HANDLE_POOLING, "poolingDesc", poolingDesc);
 }
 
-static void check_mode(Call *call, mcdnnPoolingMode_t mode)
+static void check_options(Call *call, mcdnnPoolingMode_t mode, mcdnnNanPropagation_t nan)
 {
     check_range(call, "mode", mode, MCDNN_POOLING_MAX, MCDNN_POOLING_MAX_DETERMINISTIC);
+    check_range(call, "maxpoolingNanOpt", nan, MCDNN_NOT_PROPAGATE_NAN, MCDNN_PROPAGATE_NAN);
 }
 
 static void check_least(Call *call, const char *parameter, int value, int least)
@@ -49,7 +50,7 @@ mcdnnStatus_t mcdnnSetPooling2dDescriptor(
 {
     Call call = us_call_begin("mcdnnSetPooling2dDescriptor");
     PoolingDescriptor *pooling = descriptor(&call, poolingDesc);
-    check_mode(&call, mode);
+    check_options(&call, mode, maxpoolingNanOpt);
     check_least(&call, "windowHeight", windowHeight, 1);
     check_least(&call, "windowWidth", windowWidth, 1);
     check_least(&call, "verticalPadding", verticalPadding, 0);
@@ -72,7 +73,7 @@ mcdnnStatus_t mcdnnSetPoolingNdDescriptor(
     check_given(&call, "windowDimA", windowDimA);
     check_given(&call, "paddingA", paddingA);
     check_given(&call, "strideA", strideA);
-    check_mode(&call, mode);
+    check_options(&call, mode, maxpoolingNanOpt);
     us_require(&call, nbDims == 2 || nbDims == 3, "nbDims", "supported", MCDNN_STATUS_NOT_SUPPORTED,
                "nbDims is %d, windows have 2 or 3 dimensions", nbDims);
     PoolingDescriptor wanted = {nbDims, mode, maxpoolingNanOpt, {0}, {0}, {0}};
@@ -161,7 +162,7 @@ mcdnnStatus_t mcdnnGetPoolingNdForwardOutputDim(
     int64_t sizes[MCDNN_DIM_MAX];
     output_sizes(&call, pooling, input, sizes);
     for (int axis = 0; call.status == 0 && axis < nbDims; axis++)
-        outputTensorDimA[axis] = (int)sizes[axis];
+        outputTensorDimA[axis] = size_given(sizes[axis]);
     return us_call_end(&call);
 }
 
@@ -177,10 +178,10 @@ mcdnnStatus_t mcdnnGetPooling2dForwardOutputDim(
     int64_t sizes[MCDNN_DIM_MAX];
     output_sizes(&call, pooling, input, sizes);
     if (call.status == 0) {
-        GIVE(n, (int)sizes[0]);
-        GIVE(c, (int)sizes[1]);
-        GIVE(h, (int)sizes[2]);
-        GIVE(w, (int)sizes[3]);
+        GIVE(n, size_given(sizes[0]));
+        GIVE(c, size_given(sizes[1]));
+        GIVE(h, size_given(sizes[2]));
+        GIVE(w, size_given(sizes[3]));
     }
     return us_call_end(&call);
 }

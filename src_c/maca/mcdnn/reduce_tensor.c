@@ -156,9 +156,9 @@ mcdnnStatus_t mcdnnReduceTensor(
     const bool finds = call.status == 0 && has_indices(reduction);
     const Tensor *a = check_tensor(&call, "aDesc", aDesc);
     const Tensor *c = check_tensor(&call, "cDesc", cDesc);
-    check_given(&call, "alpha", alpha);
+    check_on_host(&call, "alpha", alpha);
     check_given(&call, "A", A);
-    check_given(&call, "beta", beta);
+    check_on_host(&call, "beta", beta);
     check_given(&call, "C", C);
     if (finds)
         check_given(&call, "indices", indices);

@@ -60,7 +60,7 @@ mcdnnStatus_t mcdnnSetRNNDataDescriptor(
 {
     Call call = us_call_begin("mcdnnSetRNNDataDescriptor");
     RnnData *target = descriptor(&call, rnnDataDesc);
-    check_given(&call, "seqLengthArray", seqLengthArray);
+    check_on_host(&call, "seqLengthArray", seqLengthArray);
     check_range(&call, "layout", layout, MCDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED,
                 MCDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED);
     check_range(&call, "maxSeqLength", maxSeqLength, 1, INT32_MAX);

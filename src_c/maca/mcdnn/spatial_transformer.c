@@ -179,9 +179,9 @@ mcdnnStatus_t mcdnnSpatialTfSamplerBackward(
     Operand operands[] = {operand("xDesc", xDesc, "x", x), operand("dxDesc", dxDesc, "dx", dx),
                           operand("dyDesc", dyDesc, "dy", dy), operand_of(transformed)};
     check_operands(&call, alpha, beta, operands, TRANSFORMED);
-    check_given(&call, "alphaDgrid", alphaDgrid);
+    check_on_host(&call, "alphaDgrid", alphaDgrid);
     check_given(&call, "grid", grid);
-    check_given(&call, "betaDgrid", betaDgrid);
+    check_on_host(&call, "betaDgrid", betaDgrid);
     check_given(&call, "dgrid", dgrid);
     check_rules(&call, MCDNN_STATUS_BAD_PARAM, operands, of_dy, COUNT_OF(of_dy));
     check_source(&call, &operands[X], transformed);

@@ -48,7 +48,7 @@ static mcdnnStatus_t change(const char *function, mcdnnHandle_t handle, mcdnnTen
     const Dnn *dnn = check_handle(&call, handle);
     check_shapes(&call, &it, 1);
     check_pointers(&call, &it, 1);
-    check_given(&call, factor_name, factor);
+    check_on_host(&call, factor_name, factor);
     check_rules(&call, MCDNN_STATUS_BAD_PARAM, &it, rules, COUNT_OF(rules));
     if (call.status != 0)
         return us_call_end(&call);
@@ -215,10 +215,10 @@ mcdnnStatus_t mcdnnOpTensor(
             check_pointers(&call, &operands[i], 1);
         }
     }
-    check_given(&call, "alpha1", alpha1);
+    check_on_host(&call, "alpha1", alpha1);
     if (pairs)
-        check_given(&call, "alpha2", alpha2);
-    check_given(&call, "beta", beta);
+        check_on_host(&call, "alpha2", alpha2);
+    check_on_host(&call, "beta", beta);
     check_rules(&call, MCDNN_STATUS_BAD_PARAM, operands, of_first, COUNT_OF(of_first));
     if (pairs) {
         check_broadcast(&call, &operands[SECOND], &operands[OUT]);

@@ -204,9 +204,9 @@ mcdnnStatus_t mcdnnTransformTensorEx(
     const TransformDescriptor *transform = check_transform(&call, "transDesc", transDesc);
     const Tensor *source = check_tensor(&call, "srcDesc", srcDesc);
     const Tensor *target = check_tensor(&call, "destDesc", destDesc);
-    check_given(&call, "alpha", alpha);
+    check_on_host(&call, "alpha", alpha);
     check_given(&call, "srcData", srcData);
-    check_given(&call, "beta", beta);
+    check_on_host(&call, "beta", beta);
     check_given(&call, "destData", destData);
     transform_data(&call, dnn, transform, alpha, source, srcData, beta, target, destData);
     return us_call_end(&call);
@@ -222,9 +222,9 @@ mcdnnStatus_t mcdnnTransformFilter(
     const TransformDescriptor *transform = check_transform(&call, "transDesc", transDesc);
     const Tensor source = check_filter(&call, "srcDesc", srcDesc);
     const Tensor target = check_filter(&call, "destDesc", destDesc);
-    check_given(&call, "alpha", alpha);
+    check_on_host(&call, "alpha", alpha);
     check_given(&call, "srcData", srcData);
-    check_given(&call, "beta", beta);
+    check_on_host(&call, "beta", beta);
     check_given(&call, "destData", destData);
     transform_data(&call, dnn, transform, alpha, &source, srcData, beta, &target, destData);
     return us_call_end(&call);

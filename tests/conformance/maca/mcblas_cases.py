@@ -42,7 +42,10 @@ def device_bytes(kept):
     index = len(kept)
     while len(POOL) <= index:
         POOL.append(rt.device_memory(BYTES))
-        rt.ok(lib.mcMemset(POOL[-1], 0, BYTES))
+    if lib.mcMemset(POOL[index], 0, BYTES) != 0:  # a test of the runtime has reset the device meanwhile
+        lib.mcGetLastError()
+        POOL[index] = rt.device_memory(BYTES)
+        rt.ok(lib.mcMemset(POOL[index], 0, BYTES))
     return POOL[index]
 
 

@@ -8,6 +8,7 @@ from understudy.maca import ffi, lib
 from tests.conformance.harness import check_rule
 from tests.conformance.maca.mcdnn_cases import Subject, descriptor_rules, fresh
 from tests.maca.mcdnn_support import HALF, descriptor, gapped_strides, handle
+from tests.maca.runtime_support import device_memory
 from tests.maca.test_mcdnn_ctc_loss import Call, described
 
 KEEP = []
@@ -96,6 +97,9 @@ RULES = [
         (OLD, ("probs", "hostLabels", "hostLabelLengths", "hostInputLengths", "costs", "workspace")),
         (NEW, ("probs", "labels", "labelLengths", "inputLengths", "costs", "workspace")),
         (OLD_SIZE, ("labels", "labelLengths", "inputLengths", "sizeInBytes")), (NEW_SIZE, ("sizeInBytes",)))
+      for name in names],
+    *[subject.case(f"{name}/device", lambda _, name=name: {name: device_memory()}) for subject, names in (
+        (OLD, ("hostLabels", "hostLabelLengths", "hostInputLengths")), (OLD_SIZE, ("labels", "labelLengths", "inputLengths")))
       for name in names],
     *length_rules(OLD, "hostLabelLengths", "hostInputLengths"),
     *length_rules(OLD_SIZE, "labelLengths", "inputLengths"),

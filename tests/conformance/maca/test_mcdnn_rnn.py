@@ -8,6 +8,7 @@ from understudy.maca import ffi, lib
 from tests.conformance.harness import check_rule
 from tests.conformance.maca.mcdnn_cases import Subject, broken_handle, descriptor_rules, fresh
 from tests.maca.mcdnn_support import DOUBLE, FLOAT, HALF, descriptor, gapped_strides, handle, ok
+from tests.maca.runtime_support import device_memory
 from tests.maca.test_mcdnn_dropout import Dropout
 from tests.maca.test_mcdnn_rnn import BATCH_MAJOR, GRU, LSTM, PACKED, SEQ_MAJOR, Network, Run, Sequences
 
@@ -84,6 +85,7 @@ RULES = [
     BUILD.case("miniBatch/range", {"miniBatch": 0}, {"miniBatch": 1}),
     BUILD.case("rnnDesc/algorithm", lambda _: {"rnnDesc": network(algorithm=1)}),
     SET_DATA.case("seqLengthArray/null", {"seqLengthArray": None}),
+    SET_DATA.case("seqLengthArray/device", lambda _: {"seqLengthArray": device_memory()}),
     SET_DATA.case("layout/range", {"layout": 3}, {"layout": BATCH_MAJOR}),
     SET_DATA.case("maxSeqLength/range", {"maxSeqLength": 0}, {"maxSeqLength": 4}),
     SET_DATA.case("batchSize/range", {"batchSize": 0}, {"batchSize": 1}),

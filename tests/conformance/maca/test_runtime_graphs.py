@@ -192,7 +192,10 @@ NULLS = [("mcStreamEndCapture", "graph", 1), ("mcStreamIsCapturing", "status", 1
          ("mcThreadExchangeStreamCaptureMode", "mode", 0), ("mcGraphClone", "clone", 0), ("mcGraphGetNodes", "numNodes", 2),
          ("mcGraphInstantiate", "graphExec", 0), ("mcGraphExecUpdate", "result", 3)]
 IMPLICIT = ["mcLaunchHostFunc", "mcMemcpy", "mcMemcpy2D", "mcMemset", "mcMemcpyAsync", "mcMemcpy2DAsync",
-            "mcMemcpyPeerAsync", "mcMemsetAsync"]
+            "mcMemcpyPeerAsync", "mcMemsetAsync"]  # on the default stream in the legal call already
+ON_STREAMS = {"mcStreamIsCapturing": 0, "mcGraphLaunch": 1, "mcStreamSynchronize": 0, "mcStreamQuery": 0,
+              "mcStreamWaitEvent": 0, "mcEventRecord": 1, "mcEventRecordWithFlags": 1, "mcMallocAsync": 2,
+              "mcFreeAsync": 1, "mcMallocFromPoolAsync": 3}
 
 RULES = [
     *[case(f"{f}/call/host-function", env=INLINE, call=in_host_function) for f in {**STREAMS, **GRAPHS, **EXECUTABLES}],
@@ -227,6 +230,7 @@ RULES = [
       for f in ("mcEventRecord", "mcEventRecordWithFlags")],
     case("mcDeviceSynchronize/device/capture", before=capture_all),
     *[case(f"{f}/stream/implicit", before=capture_all) for f in IMPLICIT],
+    *[case(f"{f}/stream/implicit", {place: NULL}, before=capture_all) for f, place in ON_STREAMS.items()],
     *[case(f"{f}/thread/capture", before=capture_global) for f in ("mcMalloc", "mcMallocManaged", "mcFree")],
 ]  # fmt: skip
 
