@@ -559,13 +559,15 @@ def test_earlier_versions():
     """They have the bits of the later ones without what these have more."""
     q, k, v = (drawn((2, 4, 5, 32), 1, "F16"), drawn((2, 2, 6, 32), 2, "F16"), drawn((2, 2, 6, 32), 3, "F16"))
     mask, scale = tensor(np.random.default_rng(4).random((5, 6)) < 0.3, "B"), tensor([8.0])
+    unused = tensor([3.0, -3.0], "F16")  # the second versions have a parameter for a shift, and no shift
     for output, quantScale2 in [("F16", None), ("I8", scale)]:
         given = {"query": tensor(q, "F16"), "key": tensor(k, "F16"), "value": tensor(v, "F16"), "pseShift": None, "attenMask": mask,
                  "actualSeqLengths": [5, 4], "actualSeqLengthsKv": [6, 3], "deqScale1": None, "quantScale1": None, "deqScale2": None,
                  "quantScale2": quantScale2, "quantOffset2": None, "numHeads": 4, "scaleValue": 0.3, "preTokens": FAR,
                  "nextTokens": FAR, "inputLayout": "BNSD", "numKeyValueHeads": 2, "sparseMode": 0}  # fmt: skip
         later = call("PromptFlashAttentionV3", innerPrecise=0, attentionOut=empty(q.shape, output), **given)
-        np.testing.assert_array_equal(call("PromptFlashAttentionV2", attentionOut=empty(q.shape, output), **given), later)
+        own = call("PromptFlashAttentionV2", attentionOut=empty(q.shape, output), **{**given, "pseShift": unused})
+        np.testing.assert_array_equal(own, later)
         token = q[:, :, :1]
         given = {"query": tensor(token, "F16"), "pseShift": None,
                  "attenMask": None, "actualSeqLengths": [6, 3], "dequantScale1": None, "quantScale1": None, "dequantScale2": None,
@@ -574,6 +576,7 @@ def test_earlier_versions():
         pages = {"antiquantScale": None, "antiquantOffset": None, "blocktable": None, "blockSize": 0, "innerPrecise": 0}
         latest = call("IncreFlashAttentionV4", key=[tensor(k, "F16")], value=[tensor(v, "F16")], kvPaddingSize=None, **pages, **given)
         for name, more in [("IncreFlashAttentionV3", pages), ("IncreFlashAttentionV2", {})]:
+            given["pseShift"] = unused if name.endswith("2") else None
             own = call(name, key=[tensor(k, "F16")], value=[tensor(v, "F16")], **more, **given)
             np.testing.assert_array_equal(own, latest)
         assert np.unique(latest).size > 2

@@ -183,15 +183,15 @@ def test_qr():
 
 
 def test_cholesky():
-    for kind, layout in itertools.product(["F32", "F64", "C64", "C128"], LAYOUTS):
+    for kind, layout in itertools.product(["F32", "BF16"], LAYOUTS):
         for shape in [(3, 3), (2, 4, 4), (0, 3, 3)]:
             x = drawn(shape, kind, 3)
-            x = x @ np.conj(np.swapaxes(x, -1, -2)) + 3 * np.eye(shape[-1])
+            x = rounded(x @ np.swapaxes(x, -1, -2) + 3 * np.eye(shape[-1]), kind)
             for upper in (False, True):
                 half = np.triu(x) if upper else np.tril(x)  # the other half is not read
                 factor = call("LinalgCholesky", self=tensor(half, kind, layout), upper=upper, out=empty(shape, kind, layout))
-                adjoint = np.conj(np.swapaxes(factor, -1, -2))
-                np.testing.assert_allclose(adjoint @ factor if upper else factor @ adjoint, x, rtol=0, atol=2000 * UNITS[kind])
+                turned = np.swapaxes(factor, -1, -2)
+                np.testing.assert_allclose(turned @ factor if upper else factor @ turned, x, rtol=0, atol=2000 * UNITS[kind])
                 assert not (np.tril(factor, -1) if upper else np.triu(factor, 1)).any()
     broken = call("LinalgCholesky", self=tensor([[[1.0, 0], [0, -1]], [[4.0, 0], [0, 1]]]), upper=False, out=empty((2, 2, 2)))
     assert np.isnan(broken[0][[0, 1, 1], [0, 0, 1]]).all() and broken[1].tolist() == [[2, 0], [0, 1]]
@@ -233,15 +233,14 @@ def test_svd():
 def test_angle():
     for layout in LAYOUTS:
         x = np.array([[0.0, -0.0, 2], [-2, np.nan, -np.inf]])
-        for kind in ("F32", "F16", "BF16", "F64"):
+        for kind in ("F32", "F16"):
             found = call("AngleV2", x=tensor(x, kind, layout), out=empty(x.shape, kind, layout))
             np.testing.assert_array_equal(found, rounded(np.where(np.isnan(x), x, np.where(x < 0, np.pi, 0)), kind))
         found = call("AngleV2", x=tensor([-3, 0, 5], "I64", layout), out=empty((3,), "F32", layout))
         np.testing.assert_array_equal(found, rounded([np.pi, 0, 0], "F32"))
-        for kind, part in COMPLEX.items():
-            z = drawn((4, 5), kind)
-            found = call("AngleV2", x=tensor(z, kind, layout), out=empty((4, 5), part, layout))
-            np.testing.assert_allclose(found, np.angle(z), rtol=4 * UNITS[part])
+        z = drawn((4, 5), "C64")
+        found = call("AngleV2", x=tensor(z, "C64", layout), out=empty((4, 5), "F32", layout))
+        np.testing.assert_allclose(found, np.angle(z), rtol=4 * UNITS["F32"])
 
 
 def test_triangular_solve():
@@ -278,7 +277,7 @@ def test_distances(power):
 
 
 def test_pair_distances():
-    for kind, layout in itertools.product(["F32", "F16", "BF16"], LAYOUTS):
+    for kind, layout in itertools.product(["F32", "F16"], LAYOUTS):
         for shape, power in itertools.product([(5, 3), (40, 2), (1, 3), (0, 3), (4, 0)], (0.0, 1.0, 2.0, 3.0, np.inf)):
             a = drawn(shape, seed=4)
             rows, others = np.triu_indices(shape[0], 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
+from tests.ascend.calling import call, empty, tensor
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages
 from tests.conformance.ascend.aclnn_support import Tensor, blank
@@ -96,6 +97,12 @@ def test_against_numpy(dtype):
         types = pages.operators()[name]["dtypes"]
         if all(dtype in allowed["910B"] for key, allowed in types.items() if key not in ("mask", "condition")):
             run(name, dtype, arguments, outputs)
+
+
+def test_filling_converts():
+    for kind, expected in [("U16", 2), ("U32", 2), ("U64", 2), ("I32", 2), ("F16", 2.75), ("B", 1)]:
+        found = call("InplaceFillTensor", selfRef=empty((2, 3), kind), value=tensor([2.75]))
+        numpy.testing.assert_array_equal(found, numpy.full((2, 3), expected))
 
 
 @pytest.mark.parametrize("dtype", ["F32", "F16", "F64", "I32", "I64"])

@@ -148,7 +148,7 @@ def test_rms_norm(kind, shape, dims):
                         yOut=empty(shape, kind, layout), rstdOut=empty(rstd.shape))  # fmt: skip
         near(y, x * rstd * gamma, kind)
         near(rstds, rstd, "F32")
-        y, own = call("GemmaRmsNorm", x=tensor(x, kind, layout), gamma=tensor(gamma, of_gamma, layout), epsilon=1e-6,
+        y, own = call("GemmaRmsNorm", x=tensor(x, kind, layout), gamma=tensor(gamma, kind, layout), epsilon=1e-6,
                       yOut=empty(shape, kind, layout), rstdOut=empty(rstd.shape))  # fmt: skip
         near(y, x * rstd * (1 + gamma), kind)
         np.testing.assert_array_equal(own, rstds)
@@ -156,6 +156,13 @@ def test_rms_norm(kind, shape, dims):
                           gamma=tensor(gamma, of_gamma), dxOut=empty(shape, kind, layout), dgammaOut=empty(normal))  # fmt: skip
         near(dx, unit_gradient(dy * gamma, x * rstd, rstd, axes, centred=False), kind, 16, parts=dy * gamma * rstd)
         near(dgamma, (dy * x * rstd).sum(tuple(range(len(shape) - dims))), "F32", 16)
+
+
+def test_gemma_rms_norm_of_no_elements():
+    before = empty((2, 1)).values()
+    y, rstd = call("GemmaRmsNorm", x=empty((2, 0)), gamma=empty((0,)), epsilon=1e-6, yOut=empty((2, 0)), rstdOut=empty((2, 1)))
+    assert y.shape == (2, 0)
+    np.testing.assert_array_equal(rstd, before)
 
 
 def vectors(channels, seed, kind):

@@ -94,13 +94,25 @@ def test_lists_with_a_tensor_of_scalars(name):
 
 
 @pytest.mark.parametrize(("scale", "steps", "found", "expected"), [
-    (8, 0, 0, (8, 1)), (8, 1, 0, (8, 2)), (8, 2, 0, (24, 0)), (8, 2, 1, (4, 0)), (8, 0, numpy.inf, (4, 0)), (2.0**127, 2, 0, (2.0**127, 0)),
+    (8, 0, 0, (8, 1)), (8, 1, 0, (8, 2)), (8, 2, 0, (24, 0)), (8, 2, 1, (4, 0)), (8, 0, numpy.inf, (4, 0)),
 ])  # fmt: skip
-def test_loss_scale(scale, steps, found, expected):
-    """A scale that would overflow stays, as in PyTorch."""
-    result = call("AmpUpdateScale", currentScale=tensor([scale]), growthTracker=tensor([steps], "I32"), foundInf=tensor([found]),
-                  growthFactor=3.0, backoffFactor=0.5, growthInterval=3, updatedScale=empty((1,)), updatedGrowthTracker=empty((1,), "I32"))
-    assert tuple(float(value[0]) for value in result) == expected
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_loss_scale(scale, steps, found, expected, kind):
+    assert loss_scale(scale, steps, found, kind, 3.0) == expected
+
+
+@pytest.mark.parametrize("kind, scale, grown", [("F32", 2.0**127, 2 - 2.0**-23), ("F16", 2.0**15, 2 - 2.0**-10), ("BF16", 2.0**127, 2 - 2.0**-7)])
+def test_loss_scale_at_the_end_of_its_type(kind, scale, grown):
+    """A scale that would overflow stays, as in PyTorch: half a last place above the largest number that is so."""
+    assert loss_scale(scale, 2, 0, kind, grown) == (scale * grown, 0)
+    assert loss_scale(scale, 2, 0, kind, (grown + 2) / 2) == (scale, 0)
+
+
+def loss_scale(scale, steps, found, kind, growth):
+    result = call("AmpUpdateScale", currentScale=tensor([scale], kind), growthTracker=tensor([steps], "I32"),
+                  foundInf=tensor([found], kind), growthFactor=growth, backoffFactor=0.5, growthInterval=3,
+                  updatedScale=empty((1,), kind), updatedGrowthTracker=empty((1,), "I32"))  # fmt: skip
+    return tuple(float(value[0]) for value in result)
 
 
 @pytest.mark.parametrize("kind, layout", list(zip(EPSILON, LAYOUTS)))

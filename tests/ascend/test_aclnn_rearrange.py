@@ -58,11 +58,9 @@ def test_repeats_that_do_not_add_up_are_a_fault():
 
 
 def test_logspace():
-    for kind, layout in itertools.product(["F32", "F16", "F64", "I64"], LAYOUTS):
+    for kind, layout in itertools.product(["F32", "F16", "BF16"], LAYOUTS):
         for steps, base, (start, end) in itertools.product((0, 1, 5), (2.0, 10.0), ((0.0, 4.0), (3, -1), (0.5, 3.75))):
-            whole = np.trunc if kind == "I64" else np.float64
-            exponents = np.linspace(whole(start), whole(end), steps)
-            expected = np.trunc(base**exponents) if kind == "I64" else rounded(base**exponents, kind)
+            expected = rounded(base ** np.linspace(start, end, steps), kind)
             found = call("LogSpace", start=start, end=end, steps=steps, base=base, result=empty((steps,), kind, layout))
             np.testing.assert_allclose(found, expected, rtol=1e-15)
 

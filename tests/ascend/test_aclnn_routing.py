@@ -278,6 +278,17 @@ def test_gradients_of_blocks():
     near(out, np.stack([rows[0], rows[5] + rows[3], np.zeros(4)]), "F32", np.full(3, np.abs(rows).max()))
 
 
+def test_gradient_of_active_rows():
+    """As many rows as activeNum says, fewer than places or more: places beyond them add nothing, rows that no place has neither."""
+    places = np.array([4, 0, 2, 5, 1, 3])
+    for active in (4, 8):
+        routed = drawn((active, 3), active)
+        rows = np.concatenate([routed, np.zeros((2, 3))])
+        out = call("MoeInitRoutingV2Grad", gradExpandedX=tensor(routed), expandedRowIdx=tensor(places, "I32"), topK=2, dropPadMode=0,
+                   activeNum=active, out=empty((3, 3)))  # fmt: skip
+        near(out, rows[places].reshape(3, 2, 3).sum(1), "F32", np.full(3, np.abs(rows).max()))
+
+
 def test_initial_routing():
     for number, (rows, choices, width, limit, active) in enumerate([(3, 2, 4, 3, 0), (50, 4, 7, 9, 23), (8, 1, 300, 70, 99), (0, 2, 4, 3, 0)]):
         for kind, layout, flag in zip(KINDS, LAYOUTS, (0, 1, 2)):

@@ -428,10 +428,10 @@ def bits_of(function):
 ADAM = ((-4, 4), (-4, 4), (-4, 4), (0.0625, 4), (0.0625, 4))
 
 
-def loss_scale(scale, steps, overflow, growth, backoff, interval):
+def loss_scale(scale, steps, overflow, growth, backoff, interval, limit):
     steps = np.round(steps)
     grows = steps + 1 == interval
-    kept = np.where(grows, scale * growth, scale)
+    kept = np.where(grows & (np.abs(scale * growth) < limit), scale * growth, scale)
     return (np.where(overflow != 0, scale * backoff, kept), np.abs(scale) * growth), np.where((overflow != 0) | grows, 0, steps + 1)
 
 
@@ -889,7 +889,7 @@ ORACLE = {
     "fused_sgd_plain": Oracle(fused_sgd_plain, 8, (4, 0.01, 0.75, 0.1, 0.25, 1, 1, 0), many=True),
     "adam": Oracle(adam, 12, (0.875, 0.96875, 1e-3, 0.1, 1), ((-4, 4), (0.0625, 4), (-4, 4), (-4, 4)), many=True),
     "adam_decay": Oracle(adam_decay, 12, (0.1, 0.875, 0.96875, 1e-3, 0.1), ((-4, 4), (-4, 4), (0.0625, 4), (-4, 4)), many=True),
-    "loss_scale": Oracle(loss_scale, 2, (2, 0.5, 3), ((0, 4), (-4, 4), (-1, 1)), many=True),
+    "loss_scale": Oracle(loss_scale, 2, (2, 0.5, 3, 6), ((0, 4), (-4, 4), (-1, 1)), many=True),
     "adam_w": Oracle(adam_w, 12, (0.9, 0.99, 0.01, 0.1, 0.75, 0.875, 1e-3, 1), ADAM, many=True),
     "adam_w_amsgrad": Oracle(adam_w, 12, (0.9, 0.99, 0.01, 0.1, 0.75, 0.875, 1e-3, 0), ADAM, many=True),
     "adam_w_v2": Oracle(adam_w_v2, 16, (3, 0.01, 0.875, 0.96875, 0.1, 1e-3, 1), ADAM, many=True),

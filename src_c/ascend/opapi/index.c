@@ -141,6 +141,31 @@ static Indexing along_planes(const Operand *tensor, int32_t axes, const Operand 
     return call;
 }
 
+void require_filled(OpCall *op, const Operand *self)
+{
+    bool filled = true;
+    for (int32_t d = 1; d < self->view.rank; d++) {
+        filled = filled && self->view.shape[d] != 0;
+    }
+    op_require(op, filled, self->name, "empty", op->invalid, "%s is %s: only its first size may be 0", self->name,
+               op_shape_text(op, self));
+}
+
+void require_places(OpCall *op, const Operand *small, const Operand *large, int32_t axes)
+{
+    int64_t fewer = 1, more = 1;
+    for (int32_t k = 1; k <= axes && !op_refused(op); k++) {
+        if (__builtin_mul_overflow(more, op_size(large, -k), &more)) {
+            more = INT64_MAX;
+        }
+        if (__builtin_mul_overflow(fewer, op_size(small, -k), &fewer)) {
+            fewer = INT64_MAX;
+        }
+    }
+    op_require(op, more >= fewer, large->name, "places", op->invalid, "%s is %s, %s is %s: it has not a place for each element",
+               large->name, op_shape_text(op, large), small->name, op_shape_text(op, small));
+}
+
 aclnnStatus op_unpool(OpCall *op, const Operand *self, const Operand *indices, int32_t axes, const Operand *out)
 {
     if (op_refused(op) || op_empty(out)) {

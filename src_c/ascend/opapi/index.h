@@ -56,6 +56,10 @@ aclnnStatus op_scatter_nd_add(OpCall *op, const Operand *data, const Operand *in
 aclnnStatus op_take(OpCall *op, const Operand *self, const Operand *index, const Operand *out);
 /* Those elements of self are replaced by source's, or added to; source has as many elements as index. */
 aclnnStatus op_put(OpCall *op, const Operand *self, const Operand *index, const Operand *source, bool accumulate);
+/* Only the first size of self may be 0. */
+void require_filled(OpCall *op, const Operand *self);
+/* The last `axes` of large have as many elements as those of small, at least. */
+void require_places(OpCall *op, const Operand *small, const Operand *large, int32_t axes);
 /* out = 0, but self at the places that indices, of self's shape, count in out's last `axes`, row-major; and what slopes
  * has there. */
 aclnnStatus op_unpool(OpCall *op, const Operand *self, const Operand *indices, int32_t axes, const Operand *out);

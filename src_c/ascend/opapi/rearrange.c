@@ -113,10 +113,7 @@ aclnnStatus op_repeat_each_gradient(OpCall *op, const Operand *slopes, const Ope
 aclnnStatus op_logspace(OpCall *op, const ScalarArgument *start, const ScalarArgument *end, int64_t steps, double base,
                         const Operand *out)
 {
-    const aclDataType compute = op_is_integer(out->dtype) ? ACL_INT64 : ACL_DOUBLE; /* where both become whole */
-    const Number first = op_number(start, compute), last = op_number(end, compute);
-    const double from = compute == ACL_INT64 ? (double)first.integer : first.real;
-    const double to = compute == ACL_INT64 ? (double)last.integer : last.real;
+    const double from = op_number(start, ACL_DOUBLE).real, to = op_number(end, ACL_DOUBLE).real;
     const double gap = steps > 1 ? (to - from) / (double)(steps - 1) : 0;
     const Sequence attributes = {.compute = DTYPE_FLOAT64, .powers = true, .base = base,
                                  .start = op_real(from, ACL_DOUBLE), .step = op_real(gap, ACL_DOUBLE),

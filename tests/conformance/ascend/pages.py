@@ -83,7 +83,7 @@ class Shaped:
             strides = [2 * stride for stride in support.row_major(self.shape)]
             return blank(kind, self.shape, strides=strides, storage=[1])
         if output:
-            return blank(kind, self.shape, format=format) if code is None else Tensor(
+            return blank(kind, self.shape, strides=self.strides(), format=format) if code is None else Tensor(
                 kind, numpy.zeros(int(numpy.prod(self.shape))), shape=self.shape, code=code)  # fmt: skip
         if self.storage is not None:
             return Tensor(kind, numpy.ones(int(numpy.prod(self.storage))), shape=self.shape, strides=self.strides(), storage=self.storage, code=code, format=format)
