@@ -193,7 +193,7 @@ static char *row_of(const View *view, int64_t image, int64_t channel, int64_t ro
 
 static void load_plane(const View *view, int64_t image, int64_t channel, double *values)
 {
-    for (int64_t row = 0; row < view->shape[2] * view->shape[3]; row++) {
+    for (int64_t row = 0; view->shape[4] > 0 && row < view->shape[2] * view->shape[3]; row++) {
         us_load_double(values + row * view->shape[4], row_of(view, image, channel, row), view->dtype, view->strides[4],
                        view->shape[4]);
     }
