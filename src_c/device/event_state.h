@@ -14,6 +14,7 @@ struct EventState {
     SignalWords own;        /* of an event of this process */
     SignalWords *words;     /* `own`, or memory of several processes */
     int file;               /* of that memory; -1: the event is this process's */
+    uint64_t issued;        /* the last number of a record; not of a shared event */
     uint64_t forgotten;     /* records up to here were undone by a reset */
     uint64_t time;          /* nanoseconds at which `completed` ran; 0: it was dropped */
     uint64_t waits_queued, waits_passed;

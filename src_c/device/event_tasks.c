@@ -65,11 +65,27 @@ static void release_record(void *argument)
     us_event_task_release(task);
 }
 
+/* The number of a record that is about to be queued, which waits do not see before it is published: else another thread's
+ * wait for it could come to stand before it in the same stream. All that processes have in common is the latest number, so
+ * theirs are seen at once. The caller has the lock, also below. */
+static uint64_t take_number(EventState *event)
+{
+    atomic_store(&event->words->recorder, (int32_t)getpid());
+    return us_event_is_shared(event) ? atomic_fetch_add(&event->words->recorded, 1) + 1 : ++event->issued;
+}
+
+static void publish_number(EventState *event, uint64_t record)
+{
+    if (record > atomic_load(&event->words->recorded)) {
+        atomic_store(&event->words->recorded, record);
+    }
+}
+
 uint64_t us_event_issue_record(EventState *event)
 {
     pthread_mutex_lock(&event->lock);
-    uint64_t number = atomic_fetch_add(&event->words->recorded, 1) + 1;
-    atomic_store(&event->words->recorder, (int32_t)getpid());
+    uint64_t number = take_number(event);
+    publish_number(event, number);
     pthread_mutex_unlock(&event->lock);
     return number;
 }
@@ -79,6 +95,7 @@ void us_event_record_comes_from(EventState *event, uint64_t record, StreamState 
     StreamState *previous = us_stream_hold(stream) ? stream : NULL;
     Moment *moment = us_order_moment(stream, ticket);
     pthread_mutex_lock(&event->lock);
+    publish_number(event, record);
     if (previous != NULL && record == event->words->recorded) {
         previous = event->stream;
         event->stream = stream;
@@ -107,7 +124,9 @@ static bool record(EventState *event, Stream *stream)
     if (task == NULL) {
         return false;
     }
-    uint64_t number = task->record = us_event_issue_record(event);
+    pthread_mutex_lock(&event->lock);
+    uint64_t number = task->record = take_number(event);
+    pthread_mutex_unlock(&event->lock);
     uint64_t ticket = 0;
     bool queued = us_event_task_queue(stream, (Task){.work = {"event record", "event", 0}, .run = run_record,
                                              .release = release_record, .argument = task, .anywhere = true}, &ticket);
