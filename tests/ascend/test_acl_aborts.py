@@ -93,6 +93,7 @@ def test_a_failed_task_can_be_asked_for():
         last = value_of("uint32_t", lib.aclrtGetThreadLastTaskId)
         ok(lib.aclrtMemsetAsync(block, 64, 0, 64, NULL))  # of a default stream: not counted
         assert value_of("uint32_t", lib.aclrtGetThreadLastTaskId) == last
+        ok(lib.aclrtSynchronizeStream(NULL))  # before the block ends
         status = lib.aclrtSynchronizeStream(made)
         assert lib.aclrtSynchronizeStream(made) == status != 0  # told once
         ok(lib.aclrtExceptionInfoCallbackUnregister(ask))
