@@ -330,3 +330,12 @@ def test_lists_that_do_not_fit_are_faults():
                          wide(np.ones((2, 4))), tensor(np.ones(4)), tensor(ends, "I64"), out, empty((4,)), None)  # fmt: skip
         assert "of an axis of 4" in sentence
         np.testing.assert_array_equal(out.values(), empty((4, 2), "I8").values())
+
+
+def test_gated_products_of_no_groups_write_nothing():
+    levels, scales = call(
+        "GroupedMatmulSwigluQuant", x=tensor(np.ones((4, 8)), "I8"), weight=packed(np.ones((0, 8, 6), int), "I4"), bias=tensor(np.ones((0, 6))),
+        offset=None, weightScale=wide(np.ones((0, 6))), xScale=tensor(np.ones(4)), groupList=tensor(np.ones(0), "I64"),
+        output=empty((4, 3), "I8"), outputScale=empty((4,)), outputOffset=None)  # fmt: skip
+    np.testing.assert_array_equal(levels, empty((4, 3), "I8").values())
+    np.testing.assert_array_equal(scales, empty((4,)).values())

@@ -208,6 +208,9 @@ def test_maps_that_do_not_fit_are_faults():
         return fault("MoeTokenPermuteWithRoutingMap", tensor(np.ones((2, 3))), tensor(marks, "I8"), None, limit, False, empty((rows, 3)), None, empty((rows,), "I32"))
 
     assert "token 1 has more than 1 experts" in routed([[0, 1], [1, 1]], 3, 2)
+    many = np.ones((2, 5000))  # the first token's row would be far behind the two that there are
+    many[0, :-1] = 0
+    assert "token 1 has more than 1 experts" in routed(many, 3, 2)
 
     def gradients(places, blocks=False):
         return fault("MoeTokenPermuteWithRoutingMapGrad", tensor(np.ones((2, 3))), tensor(np.ones(2)), tensor(places, "I32"), tensor([[1, 1], [1, 0]], "I8"),

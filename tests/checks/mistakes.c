@@ -1,4 +1,6 @@
 /* Programs that each make one mistake, chosen by the first argument; "none" makes none. Vendor API only. */
+#include "../check.h"
+
 #include "acl/acl.h"
 #include "aclnnop/aclnn_soft_margin_loss_backward.h"
 
@@ -7,14 +9,6 @@
 #include <string.h>
 
 enum { COUNT = 3000 };
-
-#define CHECK(condition)                                                            \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1);                                                                \
-        }                                                                           \
-    } while (0)
 
 static aclrtStream stream;
 

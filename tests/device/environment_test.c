@@ -1,5 +1,5 @@
 /* The environment is that of the start, whatever the program does to its own later, and mistakes are reported once. */
-#include "check.h"
+#include "../check.h"
 #include "report/report.h"
 
 #include <pthread.h>

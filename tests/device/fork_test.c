@@ -1,5 +1,5 @@
 /* A process that forks before, or after, it has used a device. */
-#include "check.h"
+#include "../check.h"
 #include "device/device.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Touches device memory (or, with an argument, address 16) from host code. */
-#include "check.h"
+#include "../check.h"
 #include "device/device.h"
 
 static const PlatformProfile profile = {.name = "Test", .memory_bytes = (size_t)1 << 30};

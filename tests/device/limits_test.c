@@ -1,5 +1,5 @@
 /* Many devices in a process whose address space is limited: bytes as the first argument, 0: no limit. */
-#include "check.h"
+#include "../check.h"
 #include "device/device.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Allocation registry, translation, copies and fills of the emulated device. */
-#include "check.h"
+#include "../check.h"
 #include "device/device.h"
 
 #include <stdint.h>

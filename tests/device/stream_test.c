@@ -1,5 +1,5 @@
 /* Order, waiting, events, faults, abort and modes of streams; several threads submitting at once. */
-#include "check.h"
+#include "../check.h"
 #include "device/device.h"
 
 #include <pthread.h>

@@ -1,19 +1,13 @@
 /* Many threads on one device: streams of all sorts, events across streams, queued memory, host functions, wrong calls.
  * Public API only. Prints "ok". */
+#include "../check.h"
+
 #include <mc_runtime.h>
 
 #include <pthread.h>
 #include <stdint.h>
 
 enum { THREADS = 4, ROUNDS = 60, BYTES = 999 };
-
-#define CHECK(condition)                                                            \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1);                                                                \
-        }                                                                           \
-    } while (0)
 
 static mcEvent_t shared_event;
 

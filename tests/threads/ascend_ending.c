@@ -1,5 +1,7 @@
 /* Threads that use streams, events, contexts and devices which other threads end at the same moment. Any status is right;
  * nothing may crash or hang. Prints "ok". */
+#include "../check.h"
+
 #include "acl/acl.h"
 
 #include <pthread.h>
@@ -15,14 +17,6 @@ enum { EVENT_ROUNDS = 4000 };
 enum { EVENT_ROUNDS = 30000 };
 #endif
 enum { THREADS = 4, CONTEXT_ROUNDS = 500, RESETS = 100, STREAMS = 4 };
-
-#define CHECK(condition)                                                            \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1);                                                                \
-        }                                                                           \
-    } while (0)
 
 static _Atomic(void *) shared_context, shared_event, shared_stream;
 static _Atomic int running;

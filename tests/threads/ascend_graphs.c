@@ -1,13 +1,12 @@
 /* Many threads capture, launch and destroy models at once; one model and its event are everybody's. Prints "ok". */
+#include "../check.h"
+
 #include <acl/acl.h>
 
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define CHECK(condition) \
-    ((condition) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), exit(1)))
 
 enum { THREADS = 4, ROUNDS = 12, BYTES = 256 };
 

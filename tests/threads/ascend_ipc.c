@@ -1,4 +1,6 @@
 /* Two processes, each with several threads, share memory, events and notifies while streams work on them. Prints "ok". */
+#include "../check.h"
+
 #include <acl/acl.h>
 
 #include <pthread.h>
@@ -8,9 +10,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define CHECK(condition) \
-    ((condition) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), exit(1)))
 
 enum { THREADS = 3, ROUNDS = 6, BYTES = 1 << 20, KEY = 65 };
 

@@ -1,6 +1,8 @@
 /* Threads that do what programs should not, at random and all at once: work queued on streams that end, events that
  * nobody records, handles that are dead, foreign or of another kind, absurd sizes, double frees, contexts that stop.
  * Any status is right; nothing may crash, hang, or disturb the one thread that computes. Prints "ok". */
+#include "../check.h"
+
 #include "acl/acl.h"
 #include "acl/acl_rt_memory_soma.h"
 #include "aclnnop/aclnn_soft_margin_loss_backward.h"
@@ -15,14 +17,6 @@
 enum { THREADS = 4, STEPS = 1500, SHARED = 16, COUNT = 50000, COMPUTATIONS = 25 };
 
 static const size_t ABSURD = (size_t)1 << 50; /* bytes */
-
-#define CHECK(condition)                                                            \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1);                                                                \
-        }                                                                           \
-    } while (0)
 
 /* What the threads pass to each other: some of it alive, some of it long gone, any of it used as anything. */
 static _Atomic(void *) shared[SHARED];

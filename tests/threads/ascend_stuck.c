@@ -2,6 +2,8 @@
  * reset    a host function never returns, with work queued behind it, and the device is reset by force: prints "ok"
  * parting  the first thread ends, the library's threads stay: prints "ready" and waits for a signal
  * waiting  SIGTERM is blocked in all threads of the program, which takes it with sigwait: prints "ready", then "taken" */
+#include "../check.h"
+
 #include "acl/acl.h"
 
 #include <pthread.h>
@@ -11,14 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define CHECK(condition)                                                            \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1);                                                                \
-        }                                                                           \
-    } while (0)
 
 static _Atomic int entered;
 

@@ -1,5 +1,7 @@
 /* Many threads at once, each with its own stream and data: tensors, executors, copies, events, error texts, wrong calls,
  * pools and snapshots. Public API only. Prints "ok". */
+#include "../check.h"
+
 #include "acl/acl.h"
 #include "acl/acl_rt_memory_soma.h"
 #include "aclnnop/aclnn_soft_margin_loss_backward.h"
@@ -13,14 +15,6 @@
 #include <unistd.h>
 
 enum { THREADS = 4, ROUNDS = 40, COUNT = 1500, SNAPSHOTS = 10, OTHERS = 3 };
-
-#define CHECK(condition)                                                            \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1);                                                                \
-        }                                                                           \
-    } while (0)
 
 static aclTensor *vector(void *address, int64_t count)
 {

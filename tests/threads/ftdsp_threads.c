@@ -1,4 +1,6 @@
 /* Many threads at once call the shared and the private form; wrong calls between them. Public API only. Prints "ok". */
+#include "../check.h"
+
 #include <binarycrossentropygrad.h>
 
 #include <math.h>
@@ -8,14 +10,6 @@
 #include <stdlib.h>
 
 enum { THREADS = 4, ROUNDS = 40, COUNT = 4099 };
-
-#define CHECK(condition)                                                            \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1);                                                                \
-        }                                                                           \
-    } while (0)
 
 static void *work(void *argument)
 {

@@ -1,5 +1,7 @@
 /* Threads that use streams, events, executable graphs, handles and descriptors which another thread ends at the same
  * moment. Any status is right; nothing may crash or hang. Prints "ok". */
+#include "../check.h"
+
 #include <mc_runtime.h>
 #include <mcblas/mcblas.h>
 #include <mcblas/mcblasLt.h>
@@ -16,14 +18,6 @@ enum { ROUNDS = 300 };
 enum { ROUNDS = 3000 };
 #endif
 enum { USERS = 3, COUNT = 4 };
-
-#define CHECK(condition)                                                            \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1);                                                                \
-        }                                                                           \
-    } while (0)
 
 static float *memory;
 static mcGraph_t graph;

@@ -1,5 +1,7 @@
 /* Many threads at once, each with its own handle, stream and data: softmax forward and backward, events, wrong calls.
  * Public API only. Prints "ok". */
+#include "../check.h"
+
 #include <mc_runtime.h>
 #include <mcdnn/mcdnn.h>
 
@@ -8,14 +10,6 @@
 #include <stdint.h>
 
 enum { THREADS = 4, ROUNDS = 40, N = 3, C = 37, HW = 5, COUNT = N * C * HW };
-
-#define CHECK(condition)                                                            \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1);                                                                \
-        }                                                                           \
-    } while (0)
 
 static void check_softmax(const float *x, const float *y)
 {

@@ -106,8 +106,7 @@ static void attend_query(void *context, int64_t piece)
     float sums[DEFORMABLE_CHANNELS];
     for (int64_t head = 0; head < work->heads; head++) {
         attend(work, piece * work->heads + head, sums);
-        const Line line = us_line_of(out, 2, piece);
-        us_store_float(us_line_element(&line, head * work->channels), line.dtype, line.stride, sums, work->channels);
+        us_row_store(out, piece, head * work->channels, work->channels, sums);
     }
 }
 
@@ -155,8 +154,7 @@ static void add_point(const Work *work, int64_t batch, int64_t head, double *sum
 static void add_query(const Work *work, int64_t batch, int64_t query, int64_t head, double *sums)
 {
     float slopes[DEFORMABLE_CHANNELS];
-    const Line line = us_line_of(&work->views[OUT], 2, batch * work->queries + query);
-    us_load_float(slopes, us_line_element(&line, head * work->channels), line.dtype, line.stride, work->channels);
+    us_row_load(&work->views[OUT], batch * work->queries + query, head * work->channels, work->channels, slopes);
     const int64_t number = (batch * work->queries + query) * work->heads + head;
     for (int64_t l = 0; l < work->levels; l++) {
         for (int64_t p = 0; p < work->points; p++) {

@@ -43,8 +43,7 @@ static void load_moves(const Sampling *work, int64_t image, int64_t kind, int64_
                        int64_t count, float *moves)
 {
     const int64_t taps = work->rows * work->columns, channel = (kind * work->how->parts + part) * taps + tap;
-    const Line line = us_line_of(&work->moves, 3, (image * work->moves.shape[1] + channel) * work->places[0] + row);
-    us_load_float(moves, us_line_element(&line, begin), line.dtype, line.stride, count);
+    us_row_load(&work->moves, (image * work->moves.shape[1] + channel) * work->places[0] + row, begin, count, moves);
 }
 
 static void sample_row(const Sampling *work, int64_t image, int64_t channel, int64_t tap, int64_t row, int64_t begin,

@@ -17,8 +17,8 @@ static KernelStatus name_groups(const View *views, bool sizes, int64_t count, in
         us_reshape((const View[]){views[ENDS], us_view_contiguous(numbers, DTYPE_INT64, 1, &groups)}, NULL);
     }
     for (int64_t group = 0; group < groups; group++) {
-        const int64_t end = equal ? (group + 1) * (count / groups) : numbers[group] + (sizes ? row : 0);
-        if (end < row || end > count) {
+        int64_t end = equal ? (group + 1) * (count / groups) : numbers[group];
+        if ((sizes && __builtin_add_overflow(end, row, &end)) || end < row || end > count) {
             return us_kernel_fault("group %lld of %lld ends before row %lld, which is not in %lld … %lld", (long long)group,
                                    (long long)groups, (long long)end, (long long)row, (long long)count);
         }

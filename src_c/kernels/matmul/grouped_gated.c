@@ -38,7 +38,7 @@ KernelStatus us_grouped_gated(const View *views, const void *attributes)
     memcpy(own, views, (size_t)(1 + call->operand_count) * sizeof *own);
     own[OUT] = us_view_contiguous(sums, DTYPE_FLOAT32, 2, shape);
     KernelStatus status = us_grouped_product(own, call);
-    const int64_t rows = ((const int64_t *)list->data)[(call->groups - 1) * list->strides[0]];
+    const int64_t rows = call->groups == 0 ? 0 : ((const int64_t *)list->data)[(call->groups - 1) * list->strides[0]];
     if (status == KERNEL_OK && rows > 0) {
         status = quantize(&own[OUT], out, &views[1 + call->operand_count], rows);
     }

@@ -7,12 +7,6 @@
 enum { SLOPES, X, FACTORS, X_SLOPES, FACTOR_SLOPES, SHIFT_SLOPES };
 enum { TILE = 256 };
 
-static void load(float *to, const View *view, int64_t row, int64_t begin, int64_t count)
-{
-    const Line line = us_line_of(view, view->rank - 1, row);
-    us_load_float(to, us_line_element(&line, begin), line.dtype, line.stride, count);
-}
-
 static void store_sums(const View *view, int64_t row, int64_t begin, const double *sums, int64_t count)
 {
     if (!us_view_is_absent(view)) {
@@ -31,18 +25,17 @@ static void add_tile(void *context, int64_t piece)
     double of_factors[TILE] = {0}, of_shifts[TILE] = {0};
     const bool scales = !us_view_is_absent(&views[FACTORS]);
     if (scales) {
-        load(factors, &views[FACTORS], batch, begin, count);
+        us_row_load(&views[FACTORS], batch, begin, count, factors);
     }
     for (int64_t l = 0; l < length; l++) {
-        load(slopes, &views[SLOPES], batch * length + l, begin, count);
-        load(x, &views[X], batch * length + l, begin, count);
+        us_row_load(&views[SLOPES], batch * length + l, begin, count, slopes);
+        us_row_load(&views[X], batch * length + l, begin, count, x);
         for (int64_t i = 0; i < count; i++) {
             of_factors[i] += (double)slopes[i] * (double)x[i];
             of_shifts[i] += (double)slopes[i];
             slopes[i] *= scales ? factors[i] : 1;
         }
-        const Line line = us_line_of(&views[X_SLOPES], 2, batch * length + l);
-        us_store_float(us_line_element(&line, begin), line.dtype, line.stride, slopes, count);
+        us_row_store(&views[X_SLOPES], batch * length + l, begin, count, slopes);
     }
     store_sums(&views[FACTOR_SLOPES], batch, begin, of_factors, count);
     store_sums(&views[SHIFT_SLOPES], batch, begin, of_shifts, count);

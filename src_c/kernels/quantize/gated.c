@@ -82,17 +82,11 @@ static bool is_given(const Gated *work, int view)
     return !us_view_is_absent(&work->views[view]);
 }
 
-static void load(const View *view, int64_t row, int64_t begin, int64_t count, float *to)
-{
-    const Line line = us_line_of(view, view->rank - 1, row);
-    us_load_float(to, us_line_element(&line, begin), line.dtype, line.stride, count);
-}
-
 /* Numbers of a group, or 1 or 0 for all. */
 static void load_numbers(const Gated *work, int view, int64_t group, int64_t begin, int64_t count, float missing, float *to)
 {
     if (is_given(work, view)) {
-        load(&work->views[view], work->views[view].shape[0] == 1 ? 0 : group, begin, count, to);
+        us_row_load(&work->views[view], work->views[view].shape[0] == 1 ? 0 : group, begin, count, to);
         return;
     }
     for (int64_t i = 0; i < count; i++) {
@@ -104,7 +98,7 @@ static void load_half(const Gated *work, int half, int64_t row, int64_t group, i
 {
     const int weights = half == A ? WEIGHT_A : WEIGHT_B, biases = weights + 1;
     float factors[TILE], bias[TILE], of_row = 1;
-    load(&work->views[half], row, begin, count, to);
+    us_row_load(&work->views[half], row, begin, count, to);
     if (!is_given(work, weights) && !is_given(work, biases) && !is_given(work, ROW)) {
         return;
     }

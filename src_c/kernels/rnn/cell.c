@@ -29,14 +29,12 @@ static void load(Tile *to, const View *view, int64_t row, int64_t begin, int64_t
         memset(to, 0, sizeof *to);
         return;
     }
-    const Line line = us_line_of(view, view->rank - 1, view->rank > 1 ? row : 0);
-    us_load_float(to->numbers, us_line_element(&line, begin), line.dtype, line.stride, count);
+    us_row_load(view, view->rank > 1 ? row : 0, begin, count, to->numbers);
 }
 
 static void store(const View *view, int64_t row, int64_t begin, const Tile *from, int64_t count)
 {
-    const Line line = us_line_of(view, 1, row);
-    us_store_float(us_line_element(&line, begin), line.dtype, line.stride, from->numbers, count);
+    us_row_store(view, row, begin, count, from->numbers);
 }
 
 static void add_to(Tile *sums, const Tile *other)

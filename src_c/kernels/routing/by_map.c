@@ -28,6 +28,21 @@ static void put(const Routing *work, int64_t row, int64_t token, int64_t expert)
     work->expert_of[row] = expert;
 }
 
+/* No token has more experts than it may choose: the rows are enough for all then. */
+static KernelStatus check_choices(const Routing *work)
+{
+    for (int64_t t = 0; t < work->token_count; t++) {
+        int64_t chosen = 0;
+        for (int64_t e = 0; e < work->experts; e++) {
+            chosen += is_marked(&work->views[MAP], t, e);
+        }
+        if (chosen > work->call->choices) {
+            return us_kernel_fault("token %lld has more than %lld experts", (long long)t, (long long)work->call->choices);
+        }
+    }
+    return KERNEL_OK;
+}
+
 /* The first row of each expert. */
 static void find_starts(const Routing *work)
 {
@@ -43,19 +58,19 @@ static void find_starts(const Routing *work)
 static KernelStatus route_pairs(const Routing *work)
 {
     const int64_t choices = work->call->choices;
+    const KernelStatus status = check_choices(work);
+    if (status != KERNEL_OK) {
+        return status;
+    }
     find_starts(work);
     for (int64_t t = 0; t < work->token_count; t++) {
         int64_t taken = 0;
         for (int64_t e = 0; e < work->experts; e++) {
-            if (!is_marked(&work->views[MAP], t, e)) {
-                continue;
+            if (is_marked(&work->views[MAP], t, e)) {
+                const int64_t row = work->next[e]++;
+                work->places[t * choices + taken++] = row;
+                put(work, row, t, e);
             }
-            if (taken == choices) {
-                return us_kernel_fault("token %lld has more than %lld experts", (long long)t, (long long)choices);
-            }
-            const int64_t row = work->next[e]++;
-            work->places[t * choices + taken++] = row;
-            put(work, row, t, e);
         }
     }
     return KERNEL_OK;

@@ -62,18 +62,16 @@ static void collect_rows(const Gradients *work)
 static void sum_token(void *context, int64_t token)
 {
     const Gradients *work = context;
-    const Line out = us_line_of(&work->views[TOKEN_GRADIENT], 1, token);
     for (int64_t column = 0, count; column < work->width; column += count) {
         float sums[TILE] = {0}, row[TILE];
         count = work->width - column < TILE ? work->width - column : TILE;
         for (int64_t i = work->starts[token]; i < work->starts[token + 1]; i++) {
-            const Line from = us_line_of(&work->views[ROUTED_GRADIENT], 1, work->items[i]);
-            us_load_float(row, us_line_element(&from, column), from.dtype, from.stride, count);
+            us_row_load(&work->views[ROUTED_GRADIENT], work->items[i], column, count, row);
             for (int64_t k = 0; k < count; k++) {
                 sums[k] += row[k];
             }
         }
-        us_store_float(us_line_element(&out, column), out.dtype, out.stride, sums, count);
+        us_row_store(&work->views[TOKEN_GRADIENT], token, column, count, sums);
     }
 }
 

@@ -60,12 +60,6 @@ static KernelStatus read_all(const Combination *work)
 
 /* ---- sums ---- */
 
-static void load(float *to, const View *view, int64_t row, int64_t begin, int64_t count)
-{
-    const Line line = us_line_of(view, view->rank - 1, row);
-    us_load_float(to, us_line_element(&line, begin), line.dtype, line.stride, count);
-}
-
 static void add(float *sums, const float *addend, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -85,7 +79,7 @@ static void add_optional(const Combination *work, int view, float *sums, float *
                          int64_t count)
 {
     if (is_given(work, view)) {
-        load(line, &work->views[view], row, begin, count);
+        us_row_load(&work->views[view], row, begin, count, line);
         add(sums, line, count);
     }
 }
@@ -99,13 +93,13 @@ static void add_token(const Combination *work, int64_t row, int64_t k, int64_t b
         return;
     }
     if (place >= 0) {
-        load(token, &work->views[TOKENS], place, begin, count);
+        us_row_load(&work->views[TOKENS], place, begin, count, token);
     }
     if (work->expert) {
         add_optional(work, BIAS, token, line, work->expert[row * choices + k], begin, count);
     }
     if (is_given(work, SCALE)) {
-        load(&scale, &work->views[SCALE], row, k, 1);
+        us_row_load(&work->views[SCALE], row, k, 1, &scale);
     }
     add_scaled(sums, token, scale, count);
 }

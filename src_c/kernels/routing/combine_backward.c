@@ -25,18 +25,6 @@ static int64_t tile_at(int64_t width, int64_t column)
     return width - column < TILE ? width - column : TILE;
 }
 
-static void load(float *to, const View *view, int64_t row, int64_t begin, int64_t count)
-{
-    const Line line = us_line_of(view, view->rank - 1, row);
-    us_load_float(to, us_line_element(&line, begin), line.dtype, line.stride, count);
-}
-
-static void store(const View *view, int64_t row, int64_t begin, const float *from, int64_t count)
-{
-    const Line line = us_line_of(view, view->rank - 1, row);
-    us_store_float(us_line_element(&line, begin), line.dtype, line.stride, from, count);
-}
-
 static KernelStatus read_numbers(const Gradients *work, int view, int64_t *to, int64_t lowest, int64_t limit)
 {
     us_reshape((const View[]){work->views[view], us_view_contiguous(to, DTYPE_INT64, 1, &work->count)}, NULL);
@@ -75,17 +63,17 @@ static void form_token(const Gradients *work, int64_t place)
     const int64_t f = work->owners[place];
     float scale = 1, line[TILE] = {0};
     if (f >= 0 && !us_view_is_absent(&work->views[SCALE])) {
-        load(&scale, &work->views[SCALE], f / work->choices, f % work->choices, 1);
+        us_row_load(&work->views[SCALE], f / work->choices, f % work->choices, 1, &scale);
     }
     for (int64_t column = 0, count; column < work->width; column += count) {
         count = tile_at(work->width, column);
         if (f >= 0) {
-            load(line, &work->views[SLOPES], f / work->choices, column, count);
+            us_row_load(&work->views[SLOPES], f / work->choices, column, count, line);
             for (int64_t i = 0; i < count; i++) {
                 line[i] *= scale;
             }
         }
-        store(&work->views[TOKEN_GRADIENT], place, column, line, count);
+        us_row_store(&work->views[TOKEN_GRADIENT], place, column, count, line);
     }
 }
 
@@ -95,19 +83,19 @@ static void form_scale(const Gradients *work, int64_t f)
     for (int64_t column = 0, count; column < work->width && work->places[f] < work->token_rows; column += count) {
         float slopes[TILE], token[TILE] = {0}, bias[TILE] = {0};
         count = tile_at(work->width, column);
-        load(slopes, &work->views[SLOPES], f / work->choices, column, count);
+        us_row_load(&work->views[SLOPES], f / work->choices, column, count, slopes);
         if (work->places[f] >= 0) {
-            load(token, &work->views[TOKENS], work->places[f], column, count);
+            us_row_load(&work->views[TOKENS], work->places[f], column, count, token);
         }
         if (work->experts) {
-            load(bias, &work->views[BIAS], work->experts[f], column, count);
+            us_row_load(&work->views[BIAS], work->experts[f], column, count, bias);
         }
         for (int64_t i = 0; i < count; i++) {
             sum += (double)slopes[i] * ((double)token[i] + (double)bias[i]);
         }
     }
     const float rounded = (float)sum;
-    store(&work->views[SCALE_GRADIENT], f / work->choices, f % work->choices, &rounded, 1);
+    us_row_store(&work->views[SCALE_GRADIENT], f / work->choices, f % work->choices, 1, &rounded);
 }
 
 static void form_tokens(void *context, int64_t piece)

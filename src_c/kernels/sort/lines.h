@@ -2,6 +2,7 @@
 #ifndef UNDERSTUDY_SORT_LINES_H
 #define UNDERSTUDY_SORT_LINES_H
 
+#include "tensor/convert.h"
 #include "tensor/view.h"
 
 typedef struct Line {
@@ -34,6 +35,19 @@ static inline Line us_line_of(const View *view, int32_t axis, int64_t number)
 static inline char *us_line_element(const Line *line, int64_t i)
 {
     return line->data + i * line->stride * (int64_t)us_dtype_size(line->dtype);
+}
+
+/* Numbers `begin` … begin + count - 1 of row `number`, a line along the last axis. */
+static inline void us_row_load(const View *view, int64_t number, int64_t begin, int64_t count, float *to)
+{
+    const Line line = us_line_of(view, view->rank - 1, number);
+    us_load_float(to, us_line_element(&line, begin), line.dtype, line.stride, count);
+}
+
+static inline void us_row_store(const View *view, int64_t number, int64_t begin, int64_t count, const float *from)
+{
+    const Line line = us_line_of(view, view->rank - 1, number);
+    us_store_float(us_line_element(&line, begin), line.dtype, line.stride, from, count);
 }
 
 #endif
