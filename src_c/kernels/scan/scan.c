@@ -8,7 +8,7 @@
 
 /* A unit of work is some lines along the axis, or COLUMNS of them where they lie side by side. */
 enum {
-    COLUMNS = 256,
+    COLUMNS = 1024,
     TILE_ELEMENTS = 1024,
     WIDEST = 16, /* bytes of the largest element */
     PIECE_ELEMENTS = 16 * 1024,
@@ -116,8 +116,8 @@ static void store(const Work *work, int k, char *place, const Part *part, const 
     move(work, k, place, dtype != result ? converted.bytes : rounded.bytes, part, true);
 }
 
-/* Where a part will be stored comes into the cache while it is computed. */
-static void fetch_for_store(const Work *work, int k, const char *place, const Part *part)
+/* The places of a part come into the cache: where it will be stored, and those of the next one. */
+static void fetch(const Work *work, int k, const char *place, const Part *part)
 {
     const int64_t size = size_of(work, k), along = work->along[k], beside = across(work, k);
     const int64_t runs = work->by_columns ? part->rows : part->lines, run_step = work->by_columns ? along : beside;
@@ -127,7 +127,12 @@ static void fetch_for_store(const Work *work, int k, const char *place, const Pa
     }
     for (int64_t run = 0; run < runs; run++) {
         for (int64_t byte = 0; byte < length; byte += CACHE_LINE_BYTES) {
-            __builtin_prefetch(place + run * run_step * size + byte, 1, 3);
+            const char *const line = place + run * run_step * size + byte;
+            if (k == 0) {
+                __builtin_prefetch(line, 0, 3);
+            } else {
+                __builtin_prefetch(line, 1, 3);
+            }
         }
     }
 }
@@ -156,7 +161,10 @@ static void run_unit(const Work *work, int64_t unit)
         panel.rows = part.rows;
         panel.position = done;
         for (int k = 1; k <= work->call->outputs; k++) {
-            fetch_for_store(work, k, at(work, k, offsets[k] + done * work->along[k]), &part);
+            fetch(work, k, at(work, k, offsets[k] + done * work->along[k]), &part);
+        }
+        if (work->by_columns && done + 2 * part.rows <= work->length) {
+            fetch(work, 0, at(work, 0, offsets[0] + (done + part.rows) * work->along[0]), &part);
         }
         char *const from = at(work, 0, offsets[0] + done * work->along[0]);
         const char *x = load(work, from, &part, &elements, &panel.x);
