@@ -1,7 +1,7 @@
 /* How reductions are written, each in one line of a file:
  *
  *     REDUCE(name, numbers, outputs, LANES, starts, step, merge, results)
- *     REDUCE_AFTER(first, name, …)   runs after the reduction `first`, whose (first) result is its p
+ *     REDUCE_AFTER(first, name, …)   runs after the reduction `first`, whose (first) result, as COMPUTE, is its p; a sum
  *     REDUCE_EXACT(name, outputs, LANES, starts, step, merge)
  *     REDUCE_EXTREMUM(name, GREATEST or LEAST, starts, step, merge)   16-bit floats are compared by their bits
  *     REDUCE_INDEX(values, name, LANES, starts, step, merge)   the value of the reduction `values`, and its index b
@@ -14,7 +14,7 @@
  *
  * Exact reductions and indices have narrow steps: a and b are of type COMPUTE in `starts` and `step`, as exact as WIDE.
  * Such a state takes REDUCE_ROWS rows and is merged; that of an index begins as the first element, number 0. Sums of
- * float16 have them too: what float loses in a sum of so few is far below what the elements' 11 bits show. */
+ * float16 have them too (v is COMPUTE there): what float loses in a sum of so few is far below what the elements' 11 bits show. */
 #ifndef UNDERSTUDY_REDUCTION_H
 #define UNDERSTUDY_REDUCTION_H
 
