@@ -51,12 +51,12 @@ bool us_fetches_columns(void);
 enum { LANES = 16 };
 
 /* One core by itself does not ask far memory for enough at a time: loops over arrays of `count` elements fetch the LANES that
- * they read so many bytes after those at `at`. Not behind the array: where no memory is, each request costs as much as a
- * dozen that find some. */
+ * they read `bytes` after those at `at`. Not behind the array: where no memory is, each request costs as much as a
+ * dozen that find some. `bytes` is READ_AHEAD_BYTES, but in maps. */
 enum { READ_AHEAD_BYTES = 1024, CACHE_LINE_BYTES = 64 };
-#define READ_AHEAD(from, at, count) \
+#define READ_AHEAD(from, at, count, bytes) \
     { \
-        const int64_t ahead = (at) + READ_AHEAD_BYTES / (int64_t)sizeof *(from), next = ahead + LANES <= (count) ? ahead : (at); \
+        const int64_t later = (at) + (bytes) / (int64_t)sizeof *(from), next = later + LANES <= (count) ? later : (at); \
         _Pragma("GCC unroll 4") for (int byte = 0; byte < LANES * (int)sizeof *(from); byte += CACHE_LINE_BYTES) \
         { \
             __builtin_prefetch((const char *)((from) + next) + byte); \

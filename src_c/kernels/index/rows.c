@@ -51,7 +51,7 @@ int64_t us_first_outside(const int32_t *index, int64_t count, int64_t limit)
     int64_t first = 0;
     for (int outside = 0; first + AT_ONCE <= count; first += AT_ONCE) {
         for (int64_t k = first; k < first + AT_ONCE; k += LANES) {
-            READ_AHEAD(index, k, count)
+            READ_AHEAD(index, k, count, READ_AHEAD_BYTES)
         }
         for (int64_t k = first; k < first + AT_ONCE; k++) {
             outside |= index[k] < 0 || index[k] >= (int32_t)limit;
