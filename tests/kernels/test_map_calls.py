@@ -283,6 +283,46 @@ def test_empty_lists_and_empty_items():
     run_list("add", [], "float32", numbers=[1])
 
 
+def inside(count, dtype, first):
+    """An array that begins `first` elements behind the line of a cache, in memory that is all sevens."""
+    memory = np.full(count + 256, 7, dtype)
+    begin = -memory.ctypes.data % 64 // memory.itemsize + first
+    return memory, slice(begin, begin + count)
+
+
+@pytest.mark.parametrize("first", [0, 1, 7, 30])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+def test_results_that_no_cache_can_keep(dtype, first):
+    stored = np.dtype("uint16" if dtype == "bfloat16" else dtype)
+    count = 2**25 // stored.itemsize + 37  # PAST_MAP_BYTES and some elements that fill no vector
+    numbers = np.arange(count) % 255 - 128  # exact in every type
+    x = (numbers.astype(np.float32).view(np.uint32) >> 16).astype(stored) if dtype == "bfloat16" else numbers.astype(stored)
+    memory, place = inside(count, stored, first)
+    source, target = (x.view(Bfloat), memory[place].view(Bfloat)) if dtype == "bfloat16" else (x, memory[place])
+    run_map("relu", [source], [target], dtype)
+    assert np.array_equal(memory[place], np.where(numbers < 0, stored.type(0), x))
+    assert (memory[: place.start] == 7).all() and (memory[place.stop :] == 7).all()
+
+
+@pytest.mark.parametrize("first", [(0, 0), (5, 5), (0, 3)])
+def test_two_results_that_no_cache_can_keep(first):
+    count, part = 2**23 + 5, 2**20
+    x, y = samples("float32", count, 1), samples("float32", count, 2)
+    (left, left_place), (right, right_place) = (inside(count, "float32", offset) for offset in first)
+    run_map("gelu_gate", [x, y], [left[left_place], right[right_place]], "float32")
+    for begin in range(0, count, part):
+        some = slice(begin, begin + part)
+        expected = run_map("gelu_gate", [x[some], y[some]], [np.empty_like(x[some]) for _ in range(2)], "float32")
+        assert left[left_place][some].tobytes() == expected[0].tobytes()
+        assert right[right_place][some].tobytes() == expected[1].tobytes()
+
+
+def test_large_results_in_place():
+    x = np.arange(2**23, dtype=np.float32)
+    run_map("add", [x, x], [x], "float32", [1])
+    assert np.array_equal(x, 2 * np.arange(2**23, dtype=np.float32))
+
+
 def everything():
     """Large enough for several threads."""
     x, y = samples("float32", 200000, 1), samples("float32", 200000, 2)

@@ -108,7 +108,7 @@ static void sum_block(void *context, int64_t block)
         for (int k = 0; k < sum->map->inputs; k++) {
             inputs[k] = load(sum, k, begin, count, &tiles[k], &spare);
         }
-        sum->body(sum->map->numbers, TILE, inputs, (void *const[]){results.bytes});
+        sum->body(sum->map->numbers, TILE, inputs, (void *const[]){results.bytes}, false);
         add_tile(&total, results.bytes, sum->lane, count);
     }
     sum->blocks[block] = total;

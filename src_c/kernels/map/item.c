@@ -1,4 +1,5 @@
 #include "kernels/map/item.h"
+#include "kernels/move/past.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -179,6 +180,21 @@ static void choose_walk(MapItem *item)
     }
 }
 
+static bool goes_past(const MapItem *item)
+{
+    bool past = item->blend == NULL;
+    for (int k = item->inputs; k < item->count; k++) {
+        const MapOperand *output = &item->operands[k];
+        past &= output->is_direct && output->is_flat && item->elements >= PAST_MAP_BYTES / output->size &&
+                (uintptr_t)output->data % (uintptr_t)output->size == 0 && output->size == item->operands[item->inputs].size &&
+                us_map_in_line(output, 0) == us_map_in_line(&item->operands[item->inputs], 0);
+        for (int input = 0; input < item->inputs; input++) {
+            past &= item->operands[input].data != output->data;
+        }
+    }
+    return past;
+}
+
 void us_map_prepare(MapItem *item, const MapCall *call, const View *views, int64_t index)
 {
     const MapFormula *formula = call->formula;
@@ -217,4 +233,5 @@ void us_map_prepare(MapItem *item, const MapCall *call, const View *views, int64
         operand->is_scalar = k < item->inputs && (us_view_is_absent(operands[k]) || is_scalar(&item->axes, k));
     }
     choose_walk(item);
+    item->past = goes_past(item);
 }

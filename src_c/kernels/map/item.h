@@ -37,11 +37,18 @@ typedef struct MapItem {
     MapOperand operands[MAP_OPERANDS];
     Axes axes;
     bool in_blocks; /* the two innermost axes are a block of MAP_BLOCK x MAP_BLOCK */
+    bool past;      /* no cache can keep the results, and no input brings their memory into one */
     bool by_run;    /* no part of a range that is worked on at once goes beyond a run along the last axis */
     int64_t elements, tile;
     const Number *numbers; /* the call's, or */
     Number own[MAP_CALL_NUMBERS];
 } MapItem;
+
+/* Bytes before an element in its line of the caches, of an operand whose elements are neighbours. */
+static inline int64_t us_map_in_line(const MapOperand *operand, int64_t position)
+{
+    return (int64_t)(((uintptr_t)operand->data + (uintptr_t)(position * operand->size)) % CACHE_LINE_BYTES);
+}
 
 /* `index`: of the item in a list, whose views these are. */
 void us_map_prepare(MapItem *item, const MapCall *call, const View *views, int64_t index);

@@ -27,8 +27,9 @@ enum { MAP_CALL_NUMBERS = 12, MAP_OPERANDS = 12, MAP_RESULTS = 4 };
 typedef enum MapResult { MAP_SAME, MAP_BOOL, MAP_REAL } MapResult;
 
 /* The formula over `count` elements (a multiple of LANES) of unit-stride arrays of a lane (of a 16-bit type where the
- * conversion is fused); results that are true or false are bytes. An output may be the same array as an input. */
-typedef void MapBody(const Number *numbers, int64_t count, const void *const *inputs, void *const *outputs);
+ * conversion is fused); results that are true or false are bytes. An output may be the same array as an input. `past`: outputs
+ * are aligned to vectors and should not be kept in the caches; it is a hint, which integers, for one, do not take. */
+typedef void MapBody(const Number *numbers, int64_t count, const void *const *inputs, void *const *outputs, bool past);
 
 /* A formula's bodies by lane, LANE_BODIES of them; NULL: no such lane. */
 typedef MapBody *const *MapBodies(void);

@@ -1,6 +1,7 @@
 /* Ranges of an item, by tiles where the loop cannot use the operands where they lie. */
 #include "kernels/map/item.h"
 #include "kernels/move/copy_view.h"
+#include "kernels/move/past.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -147,6 +148,7 @@ static void run_block(const MapItem *item, int64_t position, int64_t count, Tile
 {
     const void *arrays[MAP_OPERANDS];
     const bool is_whole = count % LANES == 0, reads_outputs = item->blend != NULL && item->call->blend.beta != 0;
+    const bool past = item->past && is_whole && us_map_in_line(&item->operands[item->inputs], position) == 0;
     for (int k = 0; k < item->count; k++) {
         const MapOperand *operand = &item->operands[k];
         const bool direct = operand->is_direct && is_whole, is_read = k < item->inputs || reads_outputs;
@@ -159,10 +161,10 @@ static void run_block(const MapItem *item, int64_t position, int64_t count, Tile
     }
     const int64_t whole = whole_lanes(count);
     if (item->blend == NULL) {
-        item->body(item->numbers, whole, arrays, (void *const *)&arrays[item->inputs]);
+        item->body(item->numbers, whole, arrays, (void *const *)&arrays[item->inputs], past);
     } else {
         void *const output = (void *)arrays[item->inputs];
-        item->body(item->numbers, whole, arrays, (void *const[]){tiles->results.bytes});
+        item->body(item->numbers, whole, arrays, (void *const[]){tiles->results.bytes}, false);
         item->blend(&item->call->blend, whole, tiles->results.bytes, output, output);
     }
     for (int k = item->inputs; k < item->count; k++) {
@@ -237,10 +239,16 @@ void us_map_run(const MapItem *item, int64_t begin, int64_t end)
             fill_constants(item, position, count, &tiles);
         }
         count = !all_direct && count > item->tile ? item->tile : count;
+        const int64_t in_line = item->past ? us_map_in_line(&item->operands[item->inputs], position) : 0;
+        const int64_t to_line = (CACHE_LINE_BYTES - in_line) / item->operands[item->inputs].size;
+        count = in_line > 0 && count > to_line ? to_line : count; /* from where on vectors are aligned */
         if (any_direct && count > LANES) {
             count -= count % LANES; /* the rest goes through tiles by itself */
         }
         run_block(item, position, count, &tiles);
         left = left > count || !by_run ? left - count : run;
+    }
+    if (item->past) {
+        us_past_is_done();
     }
 }
