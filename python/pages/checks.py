@@ -226,7 +226,7 @@ def broadcast(check, number, scope):
         name, words = words[0], words[2:]
     name = scope.define(name)
     scope.broadcasts[tuple(words)] = name
-    sentence = "The shape does not broadcast with those of the parameters before it."
+    sentence = "The shape does not broadcast with those of the parameters before it, or to more than 2^63 - 1 elements."
     lines = [f"Shape {name} = op_broadcast(&op, {operands(words)});", f"(void){name};"]
     return lines, [_rule(check, number, word, "broadcast", sentence) for word in words[1:]]
 

@@ -47,12 +47,19 @@ def _take_up(operator: Operator, body: str) -> list[str]:
 
 
 def _one_element(operator: Operator, name: str) -> bool:
-    """A tensor of one element has no strides that could lead outside."""
+    """A tensor of one element, or a list of such, has no strides that could lead outside."""
     checked = any(check.kind == "elements" and name in check.words[:-2] and check.words[-1] == "1"
                   or check.kind == "shape" and check.words[0] == name and check.words[2] == "[]"
                   for check in operator.checks)  # fmt: skip
     example = operator.example.get(name, "")
-    return checked or (isinstance(example, str) and re.fullmatch(r"\w+\[(1(, *1)*)?\](<\d+)?", example) is not None)
+    items = example if isinstance(example, list) else [example]
+    return checked or bool(items) and all(re.fullmatch(r"\w+\[(1(, *1)*)?\](<\d+)?", item) for item in items)
+
+
+def _never_taken(operator: Operator, name: str) -> bool:
+    """Whether no legal call gives it: a rule of its own refuses it before its view is looked at."""
+    tails = {table["rule"] for check in operator.checks for table in [check.table, *check.table.get("rules", [])] if "rule" in table}
+    return f"{name}/given" in tails and operator.example.get(name) == "null" and name not in operator.given
 
 
 def _parameter_rules(operator: Operator) -> list[Rule]:
@@ -65,7 +72,11 @@ def _parameter_rules(operator: Operator) -> list[Rule]:
             sentence = f"{name} is not alive: destroyed, or never created by this library."
             rules.append(Rule(f"{name}/handle", INVALID, sentence, "handle", name, source="choice",
                               why="The vendor reads what the handle points to; a dead handle is a mistake in every case."))
-        if parameter.kind == TENSOR and not _one_element(operator, name):
+        if parameter.kind in (TENSOR, LIST):
+            sentence = "A size is negative, or the number of elements exceeds 2^63 - 1."
+            rules.append(Rule(f"{name}/sizes", INVALID, sentence, "sizes", name, source="choice",
+                              why="aclCreateTensor accepts any sizes; no device holds such a tensor."))
+        if parameter.kind in (TENSOR, LIST) and not (_one_element(operator, name) or _never_taken(operator, name)):
             sentence = "A view that is not contiguous leaves the tensor's storage."
             rules.append(Rule(f"{name}/view", 561103, sentence, "view", name))
     return rules

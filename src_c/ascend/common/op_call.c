@@ -94,7 +94,6 @@ static void require_operands_inside(OpCall *op, int32_t count, const PlannedView
         op_require(op, !op_given(operand) || is_readable(operand, count, planned), "kernel", "missing",
                    ACLNN_ERR_INNER_FIND_KERNEL_ERROR, "no kernel handles %s of %s", acl_dtype_name(operand->dtype),
                    operand->name);
-        op_elements(op, operand);
         require_inside_storage(op, operand);
     }
 }

@@ -85,6 +85,9 @@ static const Operand *add_operand(OpCall *op, const char *name, const aclTensor 
         operand->storage = &tensor->storage;
         operand->storage_elements = us_shape_elements(tensor->storage.rank, tensor->storage.sizes);
         set_view(&operand->view, tensor);
+        op_require(op, us_view_elements(&operand->view) >= 0, name, "sizes", ACLNN_ERR_PARAM_INVALID,
+                   "%s is %s: sizes must not be negative, nor their product exceed 2^63 - 1", name,
+                   op_shape_text(op, operand));
     }
     *executor->operands_end = operand;
     executor->operands_end = &operand->next;
@@ -137,7 +140,7 @@ bool op_empty(const Operand *operand)
 static void compare(Alike *alike, const Operand *operand, const Operand *first)
 {
     const View *view = &operand->view;
-    alike->known &= op_given(operand) && operand->dtype == first->dtype && us_view_elements(view) >= 0;
+    alike->known &= op_given(operand) && operand->dtype == first->dtype;
     alike->lowest_rank = view->rank < alike->lowest_rank ? view->rank : alike->lowest_rank;
     alike->highest_rank = view->rank > alike->highest_rank ? view->rank : alike->highest_rank;
 }

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import itertools
 import json
+import math
 import re
 
 import numpy
@@ -19,7 +20,7 @@ from understudy.ascend import ffi, lib, shapes
 
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import promotion
-from tests.conformance.ascend.aclnn_support import Kind, Tensor, blank, dead_tensor
+from tests.conformance.ascend.aclnn_support import Kind, Tensor, blank, dead_tensor, expanded
 from tests.conformance.harness import Result, RuleCase
 
 KINDS = {
@@ -31,6 +32,7 @@ KINDS = {
     "C128": Kind("complex128", lib.ACL_COMPLEX128, numpy.complex128),
 }  # fmt: skip
 PREFERRED = ["F32", "I32", "F16", "I64", "B", "C64"]
+LARGE = 2**24  # elements: a tensor of more has only one in memory
 DTYPE_CODES = {"C32": 33, "STRING": 13, "HF8": 34}
 
 
@@ -80,8 +82,10 @@ class Shaped:
         code = DTYPE_CODES.get(self.dtype)
         format = lib.ACL_FORMAT_FRACTAL_NZ if self.private or self.storage else None
         if self.leaves_storage:
-            strides = [2 * stride for stride in support.row_major(self.shape)]
-            return blank(kind, self.shape, strides=strides, storage=[1])
+            strides = [2 * stride for stride in self.strides()]
+            return blank(kind, self.shape, strides=strides, storage=[1], format=format)
+        if math.prod(self.shape) > LARGE:
+            return expanded(kind, self.shape)
         if output:
             return blank(kind, self.shape, strides=self.strides(), format=format) if code is None else Tensor(
                 kind, numpy.zeros(int(numpy.prod(self.shape))), shape=self.shape, code=code)  # fmt: skip
@@ -494,10 +498,7 @@ def break_among(entry, rule, arguments):
 
 def break_shape(entry, rule, arguments):
     name = rule["subject"]
-    value = arguments[name]
-    if isinstance(value, list):
-        return {name: [dataclasses.replace(value[0], shape=_another_shape(value[0].shape)), *value[1:]]}
-    return {name: dataclasses.replace(value, shape=_another_shape(value.shape))}
+    return {name: _with_first(arguments[name], shape=_another_shape(_first(arguments[name]).shape))}
 
 
 def break_own_shape(entry, rule, arguments):
@@ -515,10 +516,7 @@ def break_same_dtype(entry, rule, arguments):
     others = [kind for kind in allowed if kind != _first(arguments[name]).dtype]
     if not others:
         raise CannotBreak
-    if isinstance(arguments[name], list):
-        first, *rest = arguments[name]
-        return {name: [dataclasses.replace(first, dtype=others[0]), *rest]}
-    return {name: _set_dtype(arguments[name], others[0])}
+    return {name: _with_first(arguments[name], dtype=others[0])}
 
 
 def break_uniform(entry, rule, arguments):
@@ -605,15 +603,26 @@ def break_array_length(entry, rule, arguments):
     return {rule["subject"]: [value[0] if value else 1] * count}
 
 
+def _with_first(value, **changed):
+    """A tensor, or the first of a list, with these changes."""
+    if isinstance(value, list):
+        return [dataclasses.replace(value[0], **changed), *value[1:]]
+    return dataclasses.replace(value, **changed)
+
+
+def break_sizes(entry, rule, arguments):
+    """Where it stands: an optional one may never be taken, but its sizes are looked at first."""
+    uncountable = Shaped("F32", (2**32, 2**31))
+    is_one = any(parameter["name"] == rule["subject"] and parameter["kind"] == "T" for parameter in entry["parameters"])
+    return {rule["subject"]: uncountable if is_one else [uncountable, *(arguments[rule["subject"]] or ())[1:]]}
+
+
 def break_view(entry, rule, arguments):
-    value = arguments[rule["subject"]]
-    return {rule["subject"]: dataclasses.replace(value, leaves_storage=True)}
+    return {rule["subject"]: _with_first(arguments[rule["subject"]], leaves_storage=True)}
 
 
 def break_format(entry, rule, arguments):
-    value = arguments[rule["subject"]]
-    private = dataclasses.replace(_first(value), private=True)
-    return {rule["subject"]: [private, *value[1:]] if isinstance(value, list) else private}
+    return {rule["subject"]: _with_first(arguments[rule["subject"]], private=True)}
 
 
 def break_item(entry, rule, arguments):
@@ -626,7 +635,7 @@ BREAKS = {
     "dtype": break_dtype, "promote": break_promote, "among": break_among, "cast": break_cast, "broadcast": break_shape, "expands": break_shape, "shape": break_own_shape,
     "same-shape": break_shape, "same-dtype": break_same_dtype, "rank": break_rank, "dim": break_dim, "range": break_range,
     "each": break_each, "unique": break_unique, "length": break_array_length, "shorter": break_length,
-    "view": break_view, "format": break_format, "elements": break_shape, "uniform": break_uniform,
+    "sizes": break_sizes, "view": break_view, "format": break_format, "elements": break_shape, "uniform": break_uniform,
 }  # fmt: skip
 
 
