@@ -62,6 +62,13 @@ def _never_taken(operator: Operator, name: str) -> bool:
     return f"{name}/given" in tails and operator.example.get(name) == "null" and name not in operator.given
 
 
+def _whole_lists(operator: Operator) -> list[str]:
+    """Lists all of whose tensors must be given although no check of the page says so."""
+    checked = {name for check in operator.checks if check.kind == "null-item" for name in check.words}
+    return [parameter.name for parameter in operator.parameters
+            if parameter.kind == LIST and parameter.name not in checked | operator.null_items]  # fmt: skip
+
+
 def _parameter_rules(operator: Operator) -> list[Rule]:
     rules = []
     for parameter in operator.parameters:
@@ -79,6 +86,9 @@ def _parameter_rules(operator: Operator) -> list[Rule]:
         if parameter.kind in (TENSOR, LIST) and not (_one_element(operator, name) or _never_taken(operator, name)):
             sentence = "A view that is not contiguous leaves the tensor's storage."
             rules.append(Rule(f"{name}/view", 561103, sentence, "view", name))
+    for name in _whole_lists(operator):
+        rules.append(Rule(f"{name}/item", INVALID, "A tensor of the list is NULL.", "null-item", name, source="choice",
+                          why="The page speaks of tensors only; pages that do name the case refuse it."))
     return rules
 
 
@@ -141,6 +151,7 @@ def _check_lines(operator: Operator) -> tuple[list[str], list[Rule]]:
 
 def derive(operator: Operator) -> Derived:
     lines, rules = _check_lines(operator)
+    lines = [f"op_require_items(&op, {name});" for name in _whole_lists(operator)] + lines
     operator.plan = plan_expression(operator)
     body = "\n".join(lines) + operator.plan
     if operator.plan:

@@ -626,8 +626,7 @@ def break_format(entry, rule, arguments):
 
 
 def break_item(entry, rule, arguments):
-    first, *rest = arguments[rule["subject"]]
-    return {rule["subject"]: [None, *rest]}
+    return {rule["subject"]: [None, *(arguments[rule["subject"]] or ())[1:]]}
 
 
 BREAKS = {
