@@ -345,6 +345,19 @@ def _tensor_names(entry) -> list[str]:
     return [parameter["name"] for parameter in entry["parameters"] if parameter["kind"] == "T"]
 
 
+def _is_limited(entry, rule, name: str) -> bool:
+    """Whether a check before the rule holds the parameter to the types that are listed for it."""
+    return any(check[0] == "dtype" and name in check or check[0] == "same-dtype" and name in check[2:]
+               for check in entry["checks"][: rule["check"]])  # fmt: skip
+
+
+def _possible(entry, rule, name: str) -> list[str]:
+    """Types with which a parameter comes as far as this rule."""
+    if _is_limited(entry, rule, name):
+        return entry["dtypes"].get(name, {}).get("910B", [])
+    return [kind for kind in KINDS if kind in promotion.TYPES]
+
+
 def break_promote(entry, rule, arguments):
     """Types that the parameters may have and that do not mix: those before this one mix."""
     words = [word for word in _words(entry, rule) if word in arguments]
@@ -359,10 +372,10 @@ def break_promote(entry, rule, arguments):
                 return {name: [dataclasses.replace(value[0], dtype=first), *rest]}
     if not before or isinstance(value, list):
         raise CannotBreak
-    for first in entry["dtypes"].get(before[0], {}).get("910B", []):
-        if any(first not in entry["dtypes"].get(other, {}).get("910B", [first]) for other in before):
+    for first in _possible(entry, rule, before[0]):
+        if any(first not in _possible(entry, rule, other) for other in before):
             continue
-        for second in entry["dtypes"].get(name, {}).get("910B", []):
+        for second in _possible(entry, rule, name):
             if isinstance(value, Shaped) and promotion.promoted(first, second) is None:
                 return {**{other: _set_dtype(arguments[other], first) for other in before},
                         name: _set_dtype(value, second)}  # fmt: skip
@@ -431,10 +444,17 @@ def break_cast(entry, rule, arguments):
     for dtype in sorted(candidates, key=lambda kind: (kind != "F32", kind)):
         changed = with_types(entry, arguments, dtype, skip=target)
         from_type = _computed_type(entry, changed, source)
-        for to in entry["dtypes"].get(target, {}).get("910B", []):
+        for to in _possible(entry, rule, target):
             if from_type and not promotion.can_cast(from_type, to):
                 return {**changes(arguments, changed), target: _set_dtype(arguments[target], to)}
-    own = entry["dtypes"].get(target, {}).get("910B", [])
+    if not _is_limited(entry, rule, target):
+        return {target: _set_dtype(arguments[target], "STRING")}
+    for word in (word for word in inputs if not _is_limited(entry, rule, word)):
+        for dtype in _possible(entry, rule, word):
+            from_type = _computed_type(entry, {**arguments, word: _set_dtype(arguments[word], dtype)}, source)
+            if from_type and not promotion.can_cast(from_type, arguments[target].dtype):
+                return {word: _set_dtype(arguments[word], dtype)}
+    own = _possible(entry, rule, target)
     for dtype, others in itertools.product(own, own):  # changed in place: its partners decide
         changed = {**with_types(entry, arguments, others), target: _set_dtype(arguments[target], dtype)}
         from_type = _computed_type(entry, changed, source)
@@ -485,6 +505,12 @@ def break_among(entry, rule, arguments):
     allowed = {kind for other in tensors for kind in entry["dtypes"].get(other, {}).get("910B", [])}
     for dtype in sorted(allowed - set(types)):
         changed = with_types(entry, arguments, dtype)
+        if _computed_type(entry, changed, name) not in (None, *types):
+            return changes(arguments, changed)
+    joined = [word for check in entry["checks"] if check[0] == "promote" for word in check[1:] if word in tensors]
+    for first, second in itertools.product(*(_possible(entry, rule, word) for word in joined[:2])) if len(joined) > 1 else ():
+        kinds = dict.fromkeys(joined[1:], second) | {joined[0]: first}
+        changed = arguments | {word: _set_dtype(arguments[word], kind) for word, kind in kinds.items()}
         if _computed_type(entry, changed, name) not in (None, *types):
             return changes(arguments, changed)
     for value in (0.5, 1j):  # a scalar may make the common type
