@@ -87,7 +87,7 @@ def _joint(types: set[str], scalar_types: set[str]) -> set[str]:
     if "float" in categories and any(category(kind) in ("integer", "bool") for kind in types):
         joint.add("F32")
     if "complex" in categories:
-        joint |= {"C64", "C128"} if "F64" in types else {"C64"}
+        joint |= {"C64"} | {{"F64": "C128", "F16": "C32"}[kind] for kind in types & {"F64", "F16"}}
     return joint
 
 

@@ -57,7 +57,7 @@ class Shaped:
     shape: tuple[int, ...]
     below: int | None = None  # integers 0 … below-1
     leaves_storage: bool = False
-    private: bool = False
+    format: str | None = None  # ACL_FORMAT_…
     storage: tuple[int, ...] | None = None  # of ACL_FORMAT_FRACTAL_NZ with this shape of its storage
     turned: bool = False  # the last two dimensions lie the other way round
 
@@ -80,7 +80,8 @@ class Shaped:
     def make(self, output: bool) -> Tensor:
         kind = KINDS.get(self.dtype, support.I8)
         code = DTYPE_CODES.get(self.dtype)
-        format = lib.ACL_FORMAT_FRACTAL_NZ if self.private or self.storage else None
+        name = "FRACTAL_NZ" if self.storage else self.format
+        format = getattr(lib, f"ACL_FORMAT_{name}") if name else None
         if self.leaves_storage:
             strides = [2 * stride for stride in self.strides()]
             return blank(kind, self.shape, strides=strides, storage=[1], format=format)
@@ -94,16 +95,17 @@ class Shaped:
         return Tensor(kind, self.values(), shape=self.shape, strides=self.strides(), code=code, format=format)
 
 
-SPEC = re.compile(r"(\w+)\[([\d, ]*)\](?:<(\d+))?(\^T)?(?:@\[([\d, ]*)\])?")
+SPEC = re.compile(r"(\w+)\[([\d, ]*)\](?:<(\d+))?(\^T)?(?:@\[([\d, ]*)\])?(?::([A-Z]+))?")
 
 
 def shaped(text: str) -> Shaped:
     """"F32[2,3]", "I64[4]<3" (values below 3), "F32[2,3]^T" (transposed: its columns lie side by side), "F16[2,3]@[1,1,16,16]"
-    (ACL_FORMAT_FRACTAL_NZ with this storage shape)."""
+    (ACL_FORMAT_FRACTAL_NZ with this storage shape), "F32[2,3,4,5]:NHWC" (of that format)."""
     match = SPEC.fullmatch(text)
     assert match, text
     shape, storage = (tuple(int(size) for size in sizes.split(",") if size.strip()) for sizes in (match[2], match[5] or ""))
-    return Shaped(match[1], shape, int(match[3]) if match[3] else None, turned=match[4] is not None, storage=storage or None)
+    return Shaped(match[1], shape, int(match[3]) if match[3] else None, turned=match[4] is not None, storage=storage or None,
+                  format=match[6])  # fmt: skip
 
 
 def preferred(types: list[str]) -> str:
@@ -648,7 +650,7 @@ def break_view(entry, rule, arguments):
 
 
 def break_format(entry, rule, arguments):
-    return {rule["subject"]: _with_first(arguments[rule["subject"]], private=True)}
+    return {rule["subject"]: _with_first(arguments[rule["subject"]], format="FRACTAL_NZ")}
 
 
 def break_item(entry, rule, arguments):
