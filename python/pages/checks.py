@@ -18,10 +18,11 @@ def operands(names) -> str:
 
 
 class Scope:
-    """Names that earlier checks of an operator have defined in its C function."""
+    """Names that earlier checks of an operator have defined in its C function, and what they leave possible on a product."""
 
-    def __init__(self, operator: Operator):
+    def __init__(self, operator: Operator, product: str):
         self.operator = operator
+        self.product = product
         self.names: set[str] = set()
         self.sets: dict[tuple, str] = {}  # sets of types -> the name of their constant
         self.types: dict[str, set[str]] = {}  # what a defined type may be
@@ -74,9 +75,9 @@ def category(kind: str) -> str:
 
 
 def _possible(scope: Scope, names) -> set[str]:
-    """Types that a check may meet, on the product that rules are tested on."""
+    """Types that a check may meet."""
     return {kind for name in names
-            for kind in (scope.operator.dtypes.get(name, {}).get("910B", []) if name in scope.limited else DTYPES)}  # fmt: skip
+            for kind in (scope.operator.dtypes.get(name, {}).get(scope.product, []) if name in scope.limited else DTYPES)}  # fmt: skip
 
 
 def _joint(types: set[str], scalar_types: set[str]) -> set[str]:
@@ -93,7 +94,7 @@ def _joint(types: set[str], scalar_types: set[str]) -> set[str]:
 
 def _refuses_cast(source: str, target: str) -> bool:
     """aclnn-base 7, conversion to the output type."""
-    if target in NOT_EMULATED:
+    if {source, target} & NOT_EMULATED:
         return True
     source, target = category(source), category(target)
     if source == "complex":
@@ -285,15 +286,17 @@ def same_dtype(check, number, scope):
     """same-dtype MODEL a b …: of a tensor, tensor by tensor of a list, or the type that an attribute names."""
     model, *others = check.words
     scope.typed |= set(others)
-    if model in scope.limited:
-        scope.limited |= set(others)
     if scope.kind(model) == LIST:
         lines = [f"op_require_same_dtypes(&op, {name}, {model});" for name in others]
     elif scope.kind(model) == "dt":
         lines = [f'op_require_given_dtype(&op, {name}, "{model}", {model});' for name in others]
     else:
         lines = [f"op_require_same_dtype(&op, {name}, {model});" for name in others]
-    return lines, [_rule(check, number, name, "same-dtype", f"The type is not that of {model}.") for name in others]
+    rules = [_rule(check, number, name, "same-dtype", f"The type is not that of {model}.")
+             for name in others if len(_possible(scope, [model, name])) > 1]  # fmt: skip
+    if model in scope.limited:
+        scope.limited |= set(others)
+    return lines, rules
 
 
 def rank(check, number, scope):

@@ -7,7 +7,7 @@ import re
 
 from pages.checks import KINDS, Scope, dtype_set
 from pages.plans import plan_expression
-from pages.model import (BOOLS, FLOATS, GENERIC_STATUS, INTS, INVALID, LIST, NULL_POINTER, RUNTIME, SCALAR, SCALARS, TENSOR, VALUES, Operator, PageError, Rule)  # fmt: skip
+from pages.model import (BOOLS, FLOATS, GENERIC_STATUS, INTS, INVALID, LIST, NULL_POINTER, PRODUCTS, RUNTIME, SCALAR, SCALARS, TENSOR, VALUES, Operator, PageError, Rule)  # fmt: skip
 
 
 @dataclasses.dataclass
@@ -132,7 +132,18 @@ def _sets(scope: Scope) -> list[str]:
 
 
 def _check_lines(operator: Operator) -> tuple[list[str], list[Rule]]:
-    scope = Scope(operator)
+    """The lines are those of every product. Rules that only another product than the default one can break name it."""
+    default = "910B"
+    lines, rules = _checked(operator, default)
+    for product in (product for product in PRODUCTS if product != default):
+        known = {rule.tail for rule in rules}
+        rules += [dataclasses.replace(rule, env={"UNDERSTUDY_SOC": f"Ascend{product}"})
+                  for rule in _checked(operator, product)[1] if rule.tail not in known]  # fmt: skip
+    return lines, rules
+
+
+def _checked(operator: Operator, product: str) -> tuple[list[str], list[Rule]]:
+    scope = Scope(operator, product)
     lines, rules, status = [], [], INVALID
     for number, check in enumerate(operator.checks):
         if check.kind not in KINDS:

@@ -221,7 +221,7 @@ int32_t op_list_rank(Operands list)
 
 void op_require_cast(OpCall *op, aclDataType from, const Operand *to)
 {
-    const bool emulated = dtype_of_acl(to->dtype) != DTYPE_NONE;
+    const bool emulated = dtype_of_acl(from) != DTYPE_NONE && dtype_of_acl(to->dtype) != DTYPE_NONE;
     op_require(op, !op_given(to) || (emulated && acl_can_cast(from, to->dtype)), to->name, "cast", op->invalid,
                "%s has type %s; a result of type %s cannot be converted to it", to->name, acl_dtype_name(to->dtype),
                acl_dtype_name(from));

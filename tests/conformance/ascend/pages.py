@@ -683,7 +683,14 @@ def broken(entry: dict, rule: dict, arguments: dict) -> dict:
     return BREAKS[kind](entry, rule, arguments)
 
 
+def _on_product(entry: dict, rule: dict) -> dict:
+    """The operator with the types of the product that the rule needs, where others look for those of the default one."""
+    product = rule.get("env", {}).get("UNDERSTUDY_SOC", "Ascend910B").removeprefix("Ascend")
+    return {**entry, "dtypes": {name: {**types, "910B": types[product]} for name, types in entry["dtypes"].items()}}
+
+
 def case_of(entry: dict, rule: dict) -> RuleCase:
+    entry = _on_product(entry, rule)
     kinds = {parameter["name"]: parameter["kind"] for parameter in entry["parameters"]}
 
     def nearest() -> dict:
