@@ -86,9 +86,13 @@ def _parameter_rules(operator: Operator) -> list[Rule]:
         if parameter.kind in (TENSOR, LIST) and not (_one_element(operator, name) or _never_taken(operator, name)):
             sentence = "A view that is not contiguous leaves the tensor's storage."
             rules.append(Rule(f"{name}/view", 561103, sentence, "view", name))
-    for name in _whole_lists(operator):
-        rules.append(Rule(f"{name}/item", INVALID, "A tensor of the list is NULL.", "null-item", name, source="choice",
-                          why="The page speaks of tensors only; pages that do name the case refuse it."))
+        if parameter.kind in (LIST, SCALARS):
+            rules.append(Rule(f"{name}/entries", INVALID, "The list has 2^31 - 1 entries or more.", "entries", name,
+                              source="cannot-check", why="The handles of so many take 16 GiB of memory."))
+        if parameter.kind == SCALARS or name in _whole_lists(operator):
+            entry = "scalar" if parameter.kind == SCALARS else "tensor"
+            rules.append(Rule(f"{name}/item", INVALID, f"A {entry} of the list is NULL.", "null-item", name, source="choice",
+                              why=f"The page speaks of {entry}s only; pages that do name the case refuse it."))
     return rules
 
 
@@ -178,7 +182,8 @@ def derive(operator: Operator) -> Derived:
             rule = dataclasses.replace(rule, source="cannot-check", why="No call is legal.")
         if rule.tail in operator.unreachable:
             rule = dataclasses.replace(rule, source="cannot-check", why=operator.unreachable[rule.tail])
-        merged.setdefault(rule.tail, rule)
+        if merged.setdefault(rule.tail, rule).sentence != rule.sentence:
+            raise PageError(f"{operator.header}: {operator.name}: {rule.tail} stands for two rules")
     if unknown := set(operator.unreachable) - set(merged):
         raise PageError(f"{operator.header}: {operator.name}: unreachable names no rule: {sorted(unknown)}")
     return Derived(operator, lines, list(merged.values()))

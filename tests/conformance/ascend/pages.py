@@ -216,9 +216,9 @@ def _list(parts: list[Tensor]) -> Handle:
 
 
 def _scalars(values) -> Handle:
-    parts = [scalar(value) for value in values]
-    made = lib.aclCreateScalarList(ffi.new("aclScalar *[]", [part.handle for part in parts]), len(parts))
-    for part in parts:
+    parts = [scalar(value) if value is not None else None for value in values]
+    made = lib.aclCreateScalarList(ffi.new("aclScalar *[]", [handle_of(part) or ffi.NULL for part in parts]), len(parts))
+    for part in filter(None, parts):
         part.destroy = lambda handle: None
     return Handle(made, lib.aclDestroyScalarList, parts)
 
