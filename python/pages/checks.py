@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from pages.model import (DTYPES, INTS, LIST, PRODUCTS, SCALAR, TENSOR, Check, Operator, PageError, Rule)  # fmt: skip
+from pages.model import (DTYPES, INTS, LIST, NOT_EMULATED, PRODUCTS, SCALAR, TENSOR, Check, Operator, PageError, Rule)  # fmt: skip
 
 SIZE = re.compile(r"\b([A-Za-z_]\w*)\[(-?\w+)\]")  # self[-1]: a size of a tensor
 
@@ -18,14 +18,15 @@ def operands(names) -> str:
 
 
 class Scope:
-    """Names that earlier checks of an operator have defined in its C function."""
+    """Names that earlier checks of an operator have defined in its C function, and what they leave possible on a product."""
 
-    def __init__(self, operator: Operator):
+    def __init__(self, operator: Operator, product: str):
         self.operator = operator
+        self.product = product
         self.names: set[str] = set()
         self.sets: dict[tuple, str] = {}  # sets of types -> the name of their constant
         self.types: dict[str, set[str]] = {}  # what a defined type may be
-        self.widened: set[str] = set()  # defined types that a scalar may have changed
+        self.limited: set[str] = set()  # parameters that an earlier check has held to the types listed for them
         self.typed: set[str] = set()  # lists whose types an earlier check has tied to another's
         self.shaped: set[str] = set()  # tensors whose shape an earlier check has tied to others
         self.broadcasts: dict[tuple[str, ...], str] = {}
@@ -73,13 +74,28 @@ def category(kind: str) -> str:
     return CATEGORIES.get(kind, "integer")
 
 
-def _listed(scope: Scope, names) -> set[str]:
-    """Types that a check may meet, on the product that rules are tested on."""
-    return {kind for name in names for kind in scope.operator.dtypes.get(name, {}).get("910B", [])}
+def _possible(scope: Scope, names) -> set[str]:
+    """Types that a check may meet."""
+    return {kind for name in names
+            for kind in (scope.operator.dtypes.get(name, {}).get(scope.product, []) if name in scope.limited else DTYPES)}  # fmt: skip
+
+
+def _joint(types: set[str], scalar_types: set[str]) -> set[str]:
+    """What tensors of the first types, and scalars of the others, may have in common."""
+    pairs = {"I16": {"I8", "U8"}, "F32": {"F16", "BF16"}, "C128": {"C64", "F64"}}
+    joint = types | {common for common, pair in pairs.items() if pair <= types}
+    categories = {category(kind) for kind in scalar_types}
+    if "float" in categories and any(category(kind) in ("integer", "bool") for kind in types):
+        joint.add("F32")
+    if "complex" in categories:
+        joint |= {"C64"} | {{"F64": "C128", "F16": "C32"}[kind] for kind in types & {"F64", "F16"}}
+    return joint
 
 
 def _refuses_cast(source: str, target: str) -> bool:
     """aclnn-base 7, conversion to the output type."""
+    if {source, target} & NOT_EMULATED:
+        return True
     source, target = category(source), category(target)
     if source == "complex":
         return target != "complex"
@@ -145,6 +161,7 @@ def dtype(check, number, scope):
             lines.append(f'op_require_dtype_attribute(&op, "{name}", {name}, {types});')
         else:
             raise PageError(f"{scope.operator.name}: {name} has no type")
+        scope.limited.add(name)
         rules.append(_rule(check, number, name, "dtype", "The type is not one of those that the page lists for the product."))
     return lines, rules
 
@@ -174,11 +191,10 @@ def promote(check, number, scope):
     lines += [f"{name} = op_promote_scalar(&op, {name}, &{scalar});" for scalar in scalars]
     lines.append(f"(void){name};")
     order = [*tensors[1:], *scalars] if not lists else lists
-    if not any(category(kind) == "wide" for kind in _listed(scope, words)):
-        order = []  # every mix of the listed types has a common type
-    scope.types[name] = _listed(scope, tensors or lists)
-    if scalars:
-        scope.widened.add(name)
+    possible = _possible(scope, tensors or lists)
+    if not any(category(kind) == "wide" for kind in possible):
+        order = []  # every mix of these types has a common type
+    scope.types[name] = _joint(possible, _possible(scope, scalars))
     sentence = "The type has no common type with those of the parameters before it."
     return lines, [_rule(check, number, word, "promote", sentence) for word in order]
 
@@ -195,11 +211,11 @@ def cast(check, number, scope):
         return ([f"op_require_scalar_cast(&op, &{source}, {to});"], [_rule(check, number, source, "cast", sentence)])
     types = type_expression(source, kinds)
     name = source.removeprefix("floating(").rstrip(")")
-    possible = scope.types.get(name) or _listed(scope, [name]) or {name}
+    possible = scope.types.get(name) or (_possible(scope, [name]) if name in parameters else {name})
     if source.startswith("floating("):
         possible = {kind if category(kind) in ("float", "complex") else "F32" for kind in possible}
-    if not any(_refuses_cast(a, b) for a in possible for b in ([a] if name == target else _listed(scope, [target]))):
-        return [f"op_require_cast(&op, {types}, {target});"], []  # no listed type can fail
+    if not any(_refuses_cast(a, b) for a in possible for b in ([a] if name == target else _possible(scope, [target]))):
+        return [f"op_require_cast(&op, {types}, {target});"], []  # no type that can come here fails
     sentence = "The result's type cannot be converted to the type of this parameter."
     return [f"op_require_cast(&op, {types}, {target});"], [_rule(check, number, target, "cast", sentence)]
 
@@ -209,11 +225,11 @@ def among(check, number, scope):
     name, *types = check.words
     subject = next(parameter.name for parameter in scope.operator.parameters if parameter.kind == TENSOR)
     constant = scope.sets.setdefault((tuple(types),) * len(PRODUCTS), f"{name}_types")
-    scope.types[name] = scope.types.get(name, set(types)) & set(types)
+    possible = scope.types.get(name, set(types))
+    scope.types[name] = possible & set(types)
     lines = [f'op_require_type(&op, "{subject}", {name}, op_dtypes(&op, {constant}));']
-    inputs = [parameter.name for parameter in scope.operator.parameters if not parameter.written or parameter.in_place]
-    if not _listed(scope, inputs) - set(types) and name not in scope.widened:
-        return lines, []  # the lists of the parameters allow no other
+    if not possible - set(types):
+        return lines, []  # the types of the parameters allow no other
     sentence = f"The common type is not one of {', '.join(DTYPES[kind] for kind in types)}."
     return lines, [_rule(check, number, subject, "common-dtype", sentence)]
 
@@ -226,7 +242,7 @@ def broadcast(check, number, scope):
         name, words = words[0], words[2:]
     name = scope.define(name)
     scope.broadcasts[tuple(words)] = name
-    sentence = "The shape does not broadcast with those of the parameters before it."
+    sentence = "The shape does not broadcast with those of the parameters before it, or to more than 2^63 - 1 elements."
     lines = [f"Shape {name} = op_broadcast(&op, {operands(words)});", f"(void){name};"]
     return lines, [_rule(check, number, word, "broadcast", sentence) for word in words[1:]]
 
@@ -276,7 +292,11 @@ def same_dtype(check, number, scope):
         lines = [f'op_require_given_dtype(&op, {name}, "{model}", {model});' for name in others]
     else:
         lines = [f"op_require_same_dtype(&op, {name}, {model});" for name in others]
-    return lines, [_rule(check, number, name, "same-dtype", f"The type is not that of {model}.") for name in others]
+    rules = [_rule(check, number, name, "same-dtype", f"The type is not that of {model}.")
+             for name in others if len(_possible(scope, [model, name])) > 1]  # fmt: skip
+    if model in scope.limited:
+        scope.limited |= set(others)
+    return lines, rules
 
 
 def rank(check, number, scope):

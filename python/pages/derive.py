@@ -7,7 +7,7 @@ import re
 
 from pages.checks import KINDS, Scope, dtype_set
 from pages.plans import plan_expression
-from pages.model import (BOOLS, FLOATS, GENERIC_STATUS, INTS, INVALID, LIST, NULL_POINTER, RUNTIME, SCALAR, SCALARS, TENSOR, VALUES, Operator, PageError, Rule)  # fmt: skip
+from pages.model import (BOOLS, FLOATS, GENERIC_STATUS, INTS, INVALID, LIST, NULL_POINTER, PRODUCTS, RUNTIME, SCALAR, SCALARS, TENSOR, VALUES, Operator, PageError, Rule)  # fmt: skip
 
 
 @dataclasses.dataclass
@@ -47,12 +47,26 @@ def _take_up(operator: Operator, body: str) -> list[str]:
 
 
 def _one_element(operator: Operator, name: str) -> bool:
-    """A tensor of one element has no strides that could lead outside."""
+    """A tensor of one element, or a list of such, has no strides that could lead outside."""
     checked = any(check.kind == "elements" and name in check.words[:-2] and check.words[-1] == "1"
                   or check.kind == "shape" and check.words[0] == name and check.words[2] == "[]"
                   for check in operator.checks)  # fmt: skip
     example = operator.example.get(name, "")
-    return checked or (isinstance(example, str) and re.fullmatch(r"\w+\[(1(, *1)*)?\](<\d+)?", example) is not None)
+    items = example if isinstance(example, list) else [example]
+    return checked or bool(items) and all(re.fullmatch(r"\w+\[(1(, *1)*)?\](<\d+)?", item) for item in items)
+
+
+def _never_taken(operator: Operator, name: str) -> bool:
+    """Whether no legal call gives it: a rule of its own refuses it before its view is looked at."""
+    tails = {table["rule"] for check in operator.checks for table in [check.table, *check.table.get("rules", [])] if "rule" in table}
+    return f"{name}/given" in tails and operator.example.get(name) == "null" and name not in operator.given
+
+
+def _whole_lists(operator: Operator) -> list[str]:
+    """Lists all of whose tensors must be given although no check of the page says so."""
+    checked = {name for check in operator.checks if check.kind == "null-item" for name in check.words}
+    return [parameter.name for parameter in operator.parameters
+            if parameter.kind == LIST and parameter.name not in checked | operator.null_items]  # fmt: skip
 
 
 def _parameter_rules(operator: Operator) -> list[Rule]:
@@ -65,9 +79,20 @@ def _parameter_rules(operator: Operator) -> list[Rule]:
             sentence = f"{name} is not alive: destroyed, or never created by this library."
             rules.append(Rule(f"{name}/handle", INVALID, sentence, "handle", name, source="choice",
                               why="The vendor reads what the handle points to; a dead handle is a mistake in every case."))
-        if parameter.kind == TENSOR and not _one_element(operator, name):
+        if parameter.kind in (TENSOR, LIST):
+            sentence = "A size is negative, or the number of elements exceeds 2^63 - 1."
+            rules.append(Rule(f"{name}/sizes", INVALID, sentence, "sizes", name, source="choice",
+                              why="aclCreateTensor accepts any sizes; no device holds such a tensor."))
+        if parameter.kind in (TENSOR, LIST) and not (_one_element(operator, name) or _never_taken(operator, name)):
             sentence = "A view that is not contiguous leaves the tensor's storage."
             rules.append(Rule(f"{name}/view", 561103, sentence, "view", name))
+        if parameter.kind in (LIST, SCALARS):
+            rules.append(Rule(f"{name}/entries", INVALID, "The list has 2^31 - 1 entries or more.", "entries", name,
+                              source="cannot-check", why="The handles of so many take 16 GiB of memory."))
+        if parameter.kind == SCALARS or name in _whole_lists(operator):
+            entry = "scalar" if parameter.kind == SCALARS else "tensor"
+            rules.append(Rule(f"{name}/item", INVALID, f"A {entry} of the list is NULL.", "null-item", name, source="choice",
+                              why=f"The page speaks of {entry}s only; pages that do name the case refuse it."))
     return rules
 
 
@@ -111,7 +136,18 @@ def _sets(scope: Scope) -> list[str]:
 
 
 def _check_lines(operator: Operator) -> tuple[list[str], list[Rule]]:
-    scope = Scope(operator)
+    """The lines are those of every product. Rules that only another product than the default one can break name it."""
+    default = "910B"
+    lines, rules = _checked(operator, default)
+    for product in (product for product in PRODUCTS if product != default):
+        known = {rule.tail for rule in rules}
+        rules += [dataclasses.replace(rule, env={"UNDERSTUDY_SOC": f"Ascend{product}"})
+                  for rule in _checked(operator, product)[1] if rule.tail not in known]  # fmt: skip
+    return lines, rules
+
+
+def _checked(operator: Operator, product: str) -> tuple[list[str], list[Rule]]:
+    scope = Scope(operator, product)
     lines, rules, status = [], [], INVALID
     for number, check in enumerate(operator.checks):
         if check.kind not in KINDS:
@@ -130,6 +166,7 @@ def _check_lines(operator: Operator) -> tuple[list[str], list[Rule]]:
 
 def derive(operator: Operator) -> Derived:
     lines, rules = _check_lines(operator)
+    lines = [f"op_require_items(&op, {name});" for name in _whole_lists(operator)] + lines
     operator.plan = plan_expression(operator)
     body = "\n".join(lines) + operator.plan
     if operator.plan:
@@ -145,7 +182,8 @@ def derive(operator: Operator) -> Derived:
             rule = dataclasses.replace(rule, source="cannot-check", why="No call is legal.")
         if rule.tail in operator.unreachable:
             rule = dataclasses.replace(rule, source="cannot-check", why=operator.unreachable[rule.tail])
-        merged.setdefault(rule.tail, rule)
+        if merged.setdefault(rule.tail, rule).sentence != rule.sentence:
+            raise PageError(f"{operator.header}: {operator.name}: {rule.tail} stands for two rules")
     if unknown := set(operator.unreachable) - set(merged):
         raise PageError(f"{operator.header}: {operator.name}: unreachable names no rule: {sorted(unknown)}")
     return Derived(operator, lines, list(merged.values()))

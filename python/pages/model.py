@@ -101,6 +101,7 @@ class Operator:
     notes: list[str]
     choices: list[dict]
     unreachable: dict[str, str]
+    null_items: set[str]  # lists that may have NULL among their tensors
     missing: int  # status where a parameter is NULL
     values: dict
     description: str = ""  # instead of the one that is made from meaning, types and ranks
@@ -322,6 +323,7 @@ def _operator(name: str, entry: dict, file: pathlib.Path, where: str) -> Operato
         notes=entry.get("notes", []),
         choices=entry.get("choice", []),
         unreachable=entry.get("unreachable", {}),
+        null_items=set(entry.get("null_items", "").split()),
         missing=entry.get("missing", NULL_POINTER),
         values=entry.get("values", {}),
         description=" ".join(entry.get("description", "").split()),

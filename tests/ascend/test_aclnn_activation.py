@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy
 import pytest
 
+from understudy.ascend import lib
+
 from tests.ascend.calling import call, drawn, empty, tensor
+from tests.conformance.ascend.aclnn_support import F32, Tensor
 
 TOLERANCE = {"F32": 4e-7, "F16": 1e-3, "BF16": 8e-3}
 
@@ -42,3 +45,15 @@ def test_fast_gelu_backward_is_the_slope():
     (x / (1 + torch.exp(-1.702 * x))).backward(torch.tensor(upstream, dtype=torch.float64))
     actual = call("FastGeluBackward", gradOutput=tensor(upstream), self=tensor(values), gradInput=empty((5, 7)))
     numpy.testing.assert_allclose(actual, x.grad.numpy(), rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 1)])
+def test_log_sigmoid_ignores_its_buffer(shape):
+    """Whatever it is, also of a type that nothing computes in."""
+    values = drawn((5, 7), 5)
+    buffer = Tensor(F32, numpy.zeros(shape), code=lib.ACL_STRING)
+    slopes = call("LogSigmoidBackward", gradOutput=tensor(numpy.ones((5, 7))), self=tensor(values), buffer=buffer,
+                  gradInput=empty((5, 7)))  # fmt: skip
+    numpy.testing.assert_allclose(slopes, 1 / (1 + numpy.exp(values)), rtol=TOLERANCE["F32"])
+    actual, _ = call("LogSigmoidForward", self=tensor(values), out=empty((5, 7)), buffer=buffer)
+    numpy.testing.assert_allclose(actual, -numpy.logaddexp(0, -values), rtol=TOLERANCE["F32"])

@@ -5,7 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
+from understudy.ascend import lib
+
 from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+from tests.conformance.ascend.aclnn_support import F32, blank, expanded, ok, plan
+from tests.conformance.harness import last_rule
 
 NONE, MEAN, SUM = range(3)
 EPSILON = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8, "F64": 2.0**-53}
@@ -187,6 +191,17 @@ def test_certain_predictions():
     large = call("BinaryCrossEntropyWithLogits", self=tensor([1000.0, -1000]), target=tensor([0.0, 1]), weightOptional=None,
                  posWeightOptional=None, reduction=NONE, out=empty((2,)))  # fmt: skip
     np.testing.assert_array_equal(large, [1000, 1000])
+
+
+@pytest.mark.parametrize("name", ["MseLoss", "SoftMarginLoss"])
+def test_losses_of_more_than_can_be_counted(name):
+    """The sum has one element; it is of 2^62 of them, or, one step further, of 2^63."""
+    rows, out = expanded(F32, (2**31, 1)), blank(F32, ())
+    status, _, executor = plan(f"aclnn{name}", rows, expanded(F32, (1, 2**31)), SUM, out)
+    ok(status)
+    ok(lib.aclDestroyAclOpExecutor(executor))
+    assert plan(f"aclnn{name}", rows, expanded(F32, (1, 2**32)), SUM, out)[0] == 161002
+    assert last_rule() == f"aclnn{name}/target/broadcast"
 
 
 def test_losses_of_nothing():

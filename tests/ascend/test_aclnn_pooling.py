@@ -343,10 +343,10 @@ def test_adaptive_maximum_with_channels_last(layout):
 
 @pytest.mark.parametrize("kernel, size", [([5, 2], [-1, 1]), ([5, 5], [-1, -1]), ([4, 2], [0, 1])])
 def test_windows_that_do_not_fit(kernel, size):
-    """A result of the sizes that the formula gives then, which are not above 0, is none."""
-    shape = [1, 1, *size]
-    out = Tensor(pages.KINDS["F32"], np.zeros(4), shape=shape, strides=[1, 1, 1, 1], storage=[4])
+    """A result of the sizes that the formula gives then, which are not above 0, is none; nor is any other."""
     arrays = [pages.made({"kind": "IA", "name": name}, values) for name, values in
               (("kernelSize", kernel), ("strides", [2]), ("paddings", [0]))]  # fmt: skip
-    assert refusal("AvgPool2d", tensor(np.zeros((1, 1, 2, 2))), *arrays, False, True, 0, 0, out) == (
-        161002, "aclnnAvgPool2d/out/shape")  # fmt: skip
+    for sizes, rule in (size, "sizes" if min(size) < 0 else "shape"), ([1, 1], "shape"):
+        out = Tensor(pages.KINDS["F32"], np.zeros(4), shape=[1, 1, *sizes], strides=[1, 1, 1, 1], storage=[4])
+        assert refusal("AvgPool2d", tensor(np.zeros((1, 1, 2, 2))), *arrays, False, True, 0, 0, out) == (
+            161002, f"aclnnAvgPool2d/out/{rule}")  # fmt: skip

@@ -77,14 +77,16 @@ static aclnnStatus hand_over(OpCall *op)
     return us_call_end(&op->call);
 }
 
-/* Types of which several elements share a byte are read by a view of the plan's own. */
+/* Types of which several elements share a byte are read by a view of the plan's own. What no view is of is not read. */
 static bool is_readable(const Operand *operand, int32_t count, const PlannedView *planned)
 {
-    bool readable = operand->view.dtype != DTYPE_NONE;
+    bool readable = operand->view.dtype != DTYPE_NONE, read = false;
     for (int32_t i = 0; !readable && i < count; i++) {
-        readable = planned[i].operand == operand && planned[i].view != NULL && planned[i].view->dtype != DTYPE_NONE;
+        const bool mine = planned[i].operand == operand;
+        read |= mine;
+        readable = mine && planned[i].view != NULL && planned[i].view->dtype != DTYPE_NONE;
     }
-    return readable;
+    return readable || !read;
 }
 
 static void require_operands_inside(OpCall *op, int32_t count, const PlannedView *planned)
@@ -94,7 +96,6 @@ static void require_operands_inside(OpCall *op, int32_t count, const PlannedView
         op_require(op, !op_given(operand) || is_readable(operand, count, planned), "kernel", "missing",
                    ACLNN_ERR_INNER_FIND_KERNEL_ERROR, "no kernel handles %s of %s", acl_dtype_name(operand->dtype),
                    operand->name);
-        op_elements(op, operand);
         require_inside_storage(op, operand);
     }
 }

@@ -34,7 +34,8 @@ typedef struct OpCall {
 OpCall op_begin(const char *function, uint64_t *workspace_size, aclOpExecutor **executor);
 
 /* ---- parameters ---------------------------------------------------------------------------------------------------
- * Takes up the next parameter. Required ones must not be NULL (161001, op->missing), given ones must be alive (161002, handle).
+ * Takes up the next parameter. Required ones must not be NULL (161001, op->missing), given ones must be alive (161002,
+ * handle), and the sizes of tensors make a shape: none negative, their product below 2^63 (161002, sizes).
  * Results are never NULL: after a refusal, or for an optional one that was not given, they stand for nothing. */
 
 const Operand *op_input(OpCall *op, const char *name, const aclTensor *tensor);
@@ -51,7 +52,7 @@ static inline bool op_given(const Operand *operand)
 bool op_empty(const Operand *operand); /* given, and some size is 0 */
 
 /* What the tensors of a list are known to have in common, so that checks need not ask each of hundreds: all are given, of
- * one type, their sizes make shapes. */
+ * one type. */
 typedef struct Alike {
     bool known;
     int32_t lowest_rank, highest_rank;
@@ -142,7 +143,6 @@ void op_require_same_dtype(OpCall *op, const Operand *operand, const Operand *mo
 /* The type that the attribute `name` names (same-dtype). */
 void op_require_given_dtype(OpCall *op, const Operand *operand, const char *name, aclDataType dtype);
 void op_require_same_shape(OpCall *op, const Operand *operand, const Operand *model);   /* same-shape */
-/* Also that the sizes make a shape: none negative, product below 2^63 (size). */
 void op_require_rank(OpCall *op, const Operand *operand, int32_t lowest, int32_t highest); /* rank */
 void op_require_ranks(OpCall *op, Operands operands, int32_t lowest, int32_t highest);   /* rank, of each */
 void op_require_shape(OpCall *op, const Operand *operand, const Shape *expected);       /* shape */
@@ -158,7 +158,7 @@ void op_require_same_dtypes(OpCall *op, Operands list, Operands model);
 void op_require_items(OpCall *op, Operands list); /* none is NULL (item) */
 void op_require_uniform(OpCall *op, Operands list, Operands model);
 
-/* Broadcasts `operand` with *shape and stores the result there. */
+/* Broadcasts `operand` with *shape, to at most 2^63 - 1 elements, and stores the result there. */
 void op_require_broadcast(OpCall *op, const Operand *operand, Shape *shape); /* broadcast */
 /* Whether the operand, if it was given, broadcasts to just this shape (broadcast). */
 void op_require_expands(OpCall *op, const Operand *operand, Shape shape);
@@ -197,8 +197,7 @@ Shape op_shape_of(int32_t rank, const int64_t *sizes);
 Shape op_shape_or_one(const Operand *operand, Shape expected);
 Shape op_reduced_shape(const Operand *operand, uint32_t axes, bool keep_dims);
 
-/* Number of elements; more than 2^63 - 1 are refused (size). */
-int64_t op_elements(OpCall *op, const Operand *operand);
+int64_t op_elements(const Operand *operand);
 
 /* Any other check. */
 #define op_require(op, condition, ...) us_require(&(op)->call, (condition), __VA_ARGS__)

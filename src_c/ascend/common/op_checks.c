@@ -34,18 +34,11 @@ void op_require_rank(OpCall *op, const Operand *operand, int32_t lowest, int32_t
     op_require(op, !op_given(operand) || (view->rank >= lowest && view->rank <= highest), operand->name, "rank", op->invalid,
                "%s is %s, %d dimensions; it needs %d to %d", operand->name,
                us_shape_text(view->rank, view->shape, text, sizeof text), (int)view->rank, (int)lowest, (int)highest);
-    op_elements(op, operand);
 }
 
-int64_t op_elements(OpCall *op, const Operand *operand)
+int64_t op_elements(const Operand *operand)
 {
-    char text[SHAPE_TEXT_SIZE];
-    const View *view = &operand->view;
-    int64_t elements = us_view_elements(view);
-    op_require(op, elements >= 0, operand->name, "size", op->invalid,
-               "%s is %s: sizes must not be negative, nor their product exceed 2^63 - 1", operand->name,
-               us_shape_text(view->rank, view->shape, text, sizeof text));
-    return elements;
+    return us_view_elements(&operand->view);
 }
 
 /* Not of a shape with negative sizes, which stand for none: a tensor can be made with the same. */
@@ -90,7 +83,8 @@ void op_require_broadcast(OpCall *op, const Operand *operand, Shape *shape)
     memcpy(sizes.shape, shape->sizes, (size_t)shape->rank * sizeof *shape->sizes);
     const View *views[] = {&sizes, &operand->view};
     Shape joint = {0};
-    bool fits = us_broadcast_shape(views, 2, &joint.rank, joint.sizes, NULL);
+    bool fits = us_broadcast_shape(views, 2, &joint.rank, joint.sizes, NULL) &&
+                us_shape_elements(joint.rank, joint.sizes) >= 0;
     char operand_text[SHAPE_TEXT_SIZE];
     char shape_text[SHAPE_TEXT_SIZE];
     op_require(op, fits, operand->name, "broadcast", op->invalid,
@@ -227,7 +221,8 @@ int32_t op_list_rank(Operands list)
 
 void op_require_cast(OpCall *op, aclDataType from, const Operand *to)
 {
-    op_require(op, !op_given(to) || acl_can_cast(from, to->dtype), to->name, "cast", op->invalid,
+    const bool emulated = dtype_of_acl(from) != DTYPE_NONE && dtype_of_acl(to->dtype) != DTYPE_NONE;
+    op_require(op, !op_given(to) || (emulated && acl_can_cast(from, to->dtype)), to->name, "cast", op->invalid,
                "%s has type %s; a result of type %s cannot be converted to it", to->name, acl_dtype_name(to->dtype),
                acl_dtype_name(from));
 }
@@ -321,9 +316,8 @@ void op_require_same_shape(OpCall *op, const Operand *operand, const Operand *mo
 
 void op_require_elements(OpCall *op, const Operand *operand, int64_t count)
 {
-    op_require(op, !op_given(operand) || us_view_elements(&operand->view) == count, operand->name, "elements",
-               op->invalid, "%s has %lld elements; it needs %lld", operand->name,
-               (long long)us_view_elements(&operand->view), (long long)count);
+    op_require(op, !op_given(operand) || op_elements(operand) == count, operand->name, "elements", op->invalid,
+               "%s has %lld elements; it needs %lld", operand->name, (long long)op_elements(operand), (long long)count);
 }
 
 Shape op_broadcast(OpCall *op, Operands operands)

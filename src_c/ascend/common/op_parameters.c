@@ -85,6 +85,9 @@ static const Operand *add_operand(OpCall *op, const char *name, const aclTensor 
         operand->storage = &tensor->storage;
         operand->storage_elements = us_shape_elements(tensor->storage.rank, tensor->storage.sizes);
         set_view(&operand->view, tensor);
+        op_require(op, us_view_elements(&operand->view) >= 0, name, "sizes", ACLNN_ERR_PARAM_INVALID,
+                   "%s is %s: sizes must not be negative, nor their product exceed 2^63 - 1", name,
+                   op_shape_text(op, operand));
     }
     *executor->operands_end = operand;
     executor->operands_end = &operand->next;
@@ -137,7 +140,7 @@ bool op_empty(const Operand *operand)
 static void compare(Alike *alike, const Operand *operand, const Operand *first)
 {
     const View *view = &operand->view;
-    alike->known &= op_given(operand) && operand->dtype == first->dtype && us_view_elements(view) >= 0;
+    alike->known &= op_given(operand) && operand->dtype == first->dtype;
     alike->lowest_rank = view->rank < alike->lowest_rank ? view->rank : alike->lowest_rank;
     alike->highest_rank = view->rank > alike->highest_rank ? view->rank : alike->highest_rank;
 }
@@ -146,8 +149,8 @@ static Operands take_up_list(OpCall *op, const char *name, const aclTensorList *
 {
     Operands operands = {.name = name};
     const Array *list = object_of(op, name, handle, HANDLE_TENSOR_LIST, "aclTensorList", required);
-    op_require(op, list == NULL || list->size < INT32_MAX, name, "length", ACLNN_ERR_PARAM_INVALID,
-               "%s has %llu tensors", name, (unsigned long long)list->size);
+    op_require(op, list == NULL || list->size < INT32_MAX, name, "entries", ACLNN_ERR_PARAM_INVALID,
+               "%s has %llu tensors, more than 2^31 - 2", name, (unsigned long long)list->size);
     if (op_refused(op) || list == NULL) {
         return operands;
     }
@@ -257,15 +260,17 @@ ScalarArguments op_scalars(OpCall *op, const char *name, const aclScalarList *ha
 {
     ScalarArguments scalars = {.name = name};
     const Array *list = object_of(op, name, handle, HANDLE_SCALAR_LIST, "aclScalarList", true);
-    op_require(op, list == NULL || list->size < INT32_MAX, name, "length", ACLNN_ERR_PARAM_INVALID,
-               "%s has %llu scalars", name, (unsigned long long)list->size);
+    op_require(op, list == NULL || list->size < INT32_MAX, name, "entries", ACLNN_ERR_PARAM_INVALID,
+               "%s has %llu scalars, more than 2^31 - 2", name, (unsigned long long)list->size);
     if (op_refused(op)) {
         return scalars;
     }
     ScalarArgument *items = take(op, list->size * sizeof *items);
     const aclScalar *const *handles = (const aclScalar *const *)list->elements;
     for (uint64_t i = 0; i < list->size && !op_refused(op); i++) {
-        items[i] = scalar_of(name, object_of(op, name, handles[i], HANDLE_SCALAR, "list of aclScalar", true));
+        op_require(op, handles[i] != NULL, name, "item", ACLNN_ERR_PARAM_INVALID, "scalar %llu of %s is NULL",
+                   (unsigned long long)i, name);
+        items[i] = scalar_of(name, object_of(op, name, handles[i], HANDLE_SCALAR, "list of aclScalar", false));
     }
     return op_refused(op) ? scalars : (ScalarArguments){name, true, (int32_t)list->size, items};
 }

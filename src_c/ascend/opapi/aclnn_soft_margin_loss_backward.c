@@ -32,7 +32,7 @@ aclnnStatus aclnnSoftMarginLossBackwardGetWorkspaceSize(const aclTensor *gradOut
     op_require_broadcast(&op, x, &shape);
     op_require_broadcast(&op, y, &shape);
     op_require_shape(&op, result, &shape);
-    int64_t elements = op_elements(&op, result);
+    int64_t elements = op_elements(result);
 
     /* The vendor looks at self only; an empty gradOutput or target comes to the same, an empty result (1.4). */
     if (any_empty(g, x, y)) {

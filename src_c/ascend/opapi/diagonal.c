@@ -19,8 +19,9 @@ static int64_t magnitude(int64_t diagonal)
 
 Shape op_shape_diagonal_matrix(OpCall *op, const Operand *self, int64_t diagonal)
 {
+    (void)op;
     int64_t size = 0;
-    const bool fits = !__builtin_add_overflow(op_elements(op, self), magnitude(diagonal), &size);
+    const bool fits = !__builtin_add_overflow(op_elements(self), magnitude(diagonal), &size);
     return op_shape_of(2, (const int64_t[]){fits ? size : -1, fits ? size : -1});
 }
 

@@ -69,8 +69,6 @@ aclnnStatus op_loss(OpCall *op, const MapFormula *formula, aclDataType compute, 
         return op_map(op, formula, compute, inputs, OPERANDS(out), count, all);
     }
     const Shape joint = op_broadcast(op, inputs);
-    op_require(op, us_shape_elements(joint.rank, joint.sizes) >= 0, out->name, "size", op->invalid,
-               "the inputs broadcast to more than 2^63 - 1 elements");
     return plan_sum(op, formula, compute, inputs, out, divisor_of(joint, reduction), count, all);
 }
 

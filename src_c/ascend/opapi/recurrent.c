@@ -131,7 +131,6 @@ void op_require_network_list(OpCall *op, const Network *network, Operands list, 
     if (!needed) {
         return;
     }
-    op_require_items(op, list);
     require_count(op, list, directions_of(network));
     for (int32_t i = 0; i < list.count && !op_refused(op); i++) {
         const int64_t sizes[] = {network->steps, network->batch, network->hidden};

@@ -217,6 +217,11 @@ def blank(kind: Kind, shape, *, strides=None, offset=0, storage=None, format=Non
     return made
 
 
+def expanded(kind: Kind, shape) -> Tensor:
+    """Any shape over one stored element."""
+    return Tensor(kind, [1], shape=shape, strides=(0,) * len(shape), storage=[1])
+
+
 def dead_tensor():
     """A handle that was alive."""
     made = Tensor(F32, [1.0])
@@ -371,11 +376,12 @@ class Subject:
             RuleCase(f"{name}/stream/other-group", beside_group, lambda: second(plain)),
         ]  # fmt: skip
 
-    def tensor_cases(self, *required: str) -> list[RuleCase]:
-        """Of each required tensor: NULL, and not alive."""
-        return [case for name in required for case in (
-            self.case(f"{name}/null", {name: None}),
+    def tensor_cases(self, *required: str, optional: Sequence[str] = ()) -> list[RuleCase]:
+        """Of each tensor: not alive, and of sizes that make no shape; of a required one: NULL."""
+        nulls = [self.case(f"{name}/null", {name: None}) for name in required]
+        return nulls + [case for name in (*required, *optional) for case in (
             self.case(f"{name}/handle", lambda name=name: {name: dead_tensor()}),
+            self.case(f"{name}/sizes", lambda name=name: {name: expanded(F32, (2**32, 2**31))}),
         )]  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import itertools
 import json
+import math
 import re
 
 import numpy
@@ -19,7 +20,7 @@ from understudy.ascend import ffi, lib, shapes
 
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import promotion
-from tests.conformance.ascend.aclnn_support import Kind, Tensor, blank, dead_tensor
+from tests.conformance.ascend.aclnn_support import Kind, Tensor, blank, dead_tensor, expanded
 from tests.conformance.harness import Result, RuleCase
 
 KINDS = {
@@ -31,6 +32,7 @@ KINDS = {
     "C128": Kind("complex128", lib.ACL_COMPLEX128, numpy.complex128),
 }  # fmt: skip
 PREFERRED = ["F32", "I32", "F16", "I64", "B", "C64"]
+LARGE = 2**24  # elements: a tensor of more has only one in memory
 DTYPE_CODES = {"C32": 33, "STRING": 13, "HF8": 34}
 
 
@@ -55,7 +57,7 @@ class Shaped:
     shape: tuple[int, ...]
     below: int | None = None  # integers 0 … below-1
     leaves_storage: bool = False
-    private: bool = False
+    format: str | None = None  # ACL_FORMAT_…
     storage: tuple[int, ...] | None = None  # of ACL_FORMAT_FRACTAL_NZ with this shape of its storage
     turned: bool = False  # the last two dimensions lie the other way round
 
@@ -78,10 +80,13 @@ class Shaped:
     def make(self, output: bool) -> Tensor:
         kind = KINDS.get(self.dtype, support.I8)
         code = DTYPE_CODES.get(self.dtype)
-        format = lib.ACL_FORMAT_FRACTAL_NZ if self.private or self.storage else None
+        name = "FRACTAL_NZ" if self.storage else self.format
+        format = getattr(lib, f"ACL_FORMAT_{name}") if name else None
         if self.leaves_storage:
-            strides = [2 * stride for stride in support.row_major(self.shape)]
-            return blank(kind, self.shape, strides=strides, storage=[1])
+            strides = [2 * stride for stride in self.strides()]
+            return blank(kind, self.shape, strides=strides, storage=[1], format=format)
+        if math.prod(self.shape) > LARGE:
+            return expanded(kind, self.shape)
         if output:
             return blank(kind, self.shape, strides=self.strides(), format=format) if code is None else Tensor(
                 kind, numpy.zeros(int(numpy.prod(self.shape))), shape=self.shape, code=code)  # fmt: skip
@@ -90,16 +95,17 @@ class Shaped:
         return Tensor(kind, self.values(), shape=self.shape, strides=self.strides(), code=code, format=format)
 
 
-SPEC = re.compile(r"(\w+)\[([\d, ]*)\](?:<(\d+))?(\^T)?(?:@\[([\d, ]*)\])?")
+SPEC = re.compile(r"(\w+)\[([\d, ]*)\](?:<(\d+))?(\^T)?(?:@\[([\d, ]*)\])?(?::([A-Z]+))?")
 
 
 def shaped(text: str) -> Shaped:
     """"F32[2,3]", "I64[4]<3" (values below 3), "F32[2,3]^T" (transposed: its columns lie side by side), "F16[2,3]@[1,1,16,16]"
-    (ACL_FORMAT_FRACTAL_NZ with this storage shape)."""
+    (ACL_FORMAT_FRACTAL_NZ with this storage shape), "F32[2,3,4,5]:NHWC" (of that format)."""
     match = SPEC.fullmatch(text)
     assert match, text
     shape, storage = (tuple(int(size) for size in sizes.split(",") if size.strip()) for sizes in (match[2], match[5] or ""))
-    return Shaped(match[1], shape, int(match[3]) if match[3] else None, turned=match[4] is not None, storage=storage or None)
+    return Shaped(match[1], shape, int(match[3]) if match[3] else None, turned=match[4] is not None, storage=storage or None,
+                  format=match[6])  # fmt: skip
 
 
 def preferred(types: list[str]) -> str:
@@ -210,9 +216,9 @@ def _list(parts: list[Tensor]) -> Handle:
 
 
 def _scalars(values) -> Handle:
-    parts = [scalar(value) for value in values]
-    made = lib.aclCreateScalarList(ffi.new("aclScalar *[]", [part.handle for part in parts]), len(parts))
-    for part in parts:
+    parts = [scalar(value) if value is not None else None for value in values]
+    made = lib.aclCreateScalarList(ffi.new("aclScalar *[]", [handle_of(part) or ffi.NULL for part in parts]), len(parts))
+    for part in filter(None, parts):
         part.destroy = lambda handle: None
     return Handle(made, lib.aclDestroyScalarList, parts)
 
@@ -341,6 +347,19 @@ def _tensor_names(entry) -> list[str]:
     return [parameter["name"] for parameter in entry["parameters"] if parameter["kind"] == "T"]
 
 
+def _is_limited(entry, rule, name: str) -> bool:
+    """Whether a check before the rule holds the parameter to the types that are listed for it."""
+    return any(check[0] == "dtype" and name in check or check[0] == "same-dtype" and name in check[2:]
+               for check in entry["checks"][: rule["check"]])  # fmt: skip
+
+
+def _possible(entry, rule, name: str) -> list[str]:
+    """Types with which a parameter comes as far as this rule."""
+    if _is_limited(entry, rule, name):
+        return entry["dtypes"].get(name, {}).get("910B", [])
+    return [kind for kind in KINDS if kind in promotion.TYPES]
+
+
 def break_promote(entry, rule, arguments):
     """Types that the parameters may have and that do not mix: those before this one mix."""
     words = [word for word in _words(entry, rule) if word in arguments]
@@ -355,10 +374,10 @@ def break_promote(entry, rule, arguments):
                 return {name: [dataclasses.replace(value[0], dtype=first), *rest]}
     if not before or isinstance(value, list):
         raise CannotBreak
-    for first in entry["dtypes"].get(before[0], {}).get("910B", []):
-        if any(first not in entry["dtypes"].get(other, {}).get("910B", [first]) for other in before):
+    for first in _possible(entry, rule, before[0]):
+        if any(first not in _possible(entry, rule, other) for other in before):
             continue
-        for second in entry["dtypes"].get(name, {}).get("910B", []):
+        for second in _possible(entry, rule, name):
             if isinstance(value, Shaped) and promotion.promoted(first, second) is None:
                 return {**{other: _set_dtype(arguments[other], first) for other in before},
                         name: _set_dtype(value, second)}  # fmt: skip
@@ -427,10 +446,17 @@ def break_cast(entry, rule, arguments):
     for dtype in sorted(candidates, key=lambda kind: (kind != "F32", kind)):
         changed = with_types(entry, arguments, dtype, skip=target)
         from_type = _computed_type(entry, changed, source)
-        for to in entry["dtypes"].get(target, {}).get("910B", []):
+        for to in _possible(entry, rule, target):
             if from_type and not promotion.can_cast(from_type, to):
                 return {**changes(arguments, changed), target: _set_dtype(arguments[target], to)}
-    own = entry["dtypes"].get(target, {}).get("910B", [])
+    if not _is_limited(entry, rule, target):
+        return {target: _set_dtype(arguments[target], "STRING")}
+    for word in (word for word in inputs if not _is_limited(entry, rule, word)):
+        for dtype in _possible(entry, rule, word):
+            from_type = _computed_type(entry, {**arguments, word: _set_dtype(arguments[word], dtype)}, source)
+            if from_type and not promotion.can_cast(from_type, arguments[target].dtype):
+                return {word: _set_dtype(arguments[word], dtype)}
+    own = _possible(entry, rule, target)
     for dtype, others in itertools.product(own, own):  # changed in place: its partners decide
         changed = {**with_types(entry, arguments, others), target: _set_dtype(arguments[target], dtype)}
         from_type = _computed_type(entry, changed, source)
@@ -483,6 +509,12 @@ def break_among(entry, rule, arguments):
         changed = with_types(entry, arguments, dtype)
         if _computed_type(entry, changed, name) not in (None, *types):
             return changes(arguments, changed)
+    joined = [word for check in entry["checks"] if check[0] == "promote" for word in check[1:] if word in tensors]
+    for first, second in itertools.product(*(_possible(entry, rule, word) for word in joined[:2])) if len(joined) > 1 else ():
+        kinds = dict.fromkeys(joined[1:], second) | {joined[0]: first}
+        changed = arguments | {word: _set_dtype(arguments[word], kind) for word, kind in kinds.items()}
+        if _computed_type(entry, changed, name) not in (None, *types):
+            return changes(arguments, changed)
     for value in (0.5, 1j):  # a scalar may make the common type
         for scalar_name in (parameter["name"] for parameter in entry["parameters"] if parameter["kind"] == "S"):
             for dtype in sorted(allowed):
@@ -494,10 +526,7 @@ def break_among(entry, rule, arguments):
 
 def break_shape(entry, rule, arguments):
     name = rule["subject"]
-    value = arguments[name]
-    if isinstance(value, list):
-        return {name: [dataclasses.replace(value[0], shape=_another_shape(value[0].shape)), *value[1:]]}
-    return {name: dataclasses.replace(value, shape=_another_shape(value.shape))}
+    return {name: _with_first(arguments[name], shape=_another_shape(_first(arguments[name]).shape))}
 
 
 def break_own_shape(entry, rule, arguments):
@@ -515,10 +544,7 @@ def break_same_dtype(entry, rule, arguments):
     others = [kind for kind in allowed if kind != _first(arguments[name]).dtype]
     if not others:
         raise CannotBreak
-    if isinstance(arguments[name], list):
-        first, *rest = arguments[name]
-        return {name: [dataclasses.replace(first, dtype=others[0]), *rest]}
-    return {name: _set_dtype(arguments[name], others[0])}
+    return {name: _with_first(arguments[name], dtype=others[0])}
 
 
 def break_uniform(entry, rule, arguments):
@@ -605,20 +631,30 @@ def break_array_length(entry, rule, arguments):
     return {rule["subject"]: [value[0] if value else 1] * count}
 
 
+def _with_first(value, **changed):
+    """A tensor, or the first of a list, with these changes."""
+    if isinstance(value, list):
+        return [dataclasses.replace(value[0], **changed), *value[1:]]
+    return dataclasses.replace(value, **changed)
+
+
+def break_sizes(entry, rule, arguments):
+    """Where it stands: an optional one may never be taken, but its sizes are looked at first."""
+    uncountable = Shaped("F32", (2**32, 2**31))
+    is_one = any(parameter["name"] == rule["subject"] and parameter["kind"] == "T" for parameter in entry["parameters"])
+    return {rule["subject"]: uncountable if is_one else [uncountable, *(arguments[rule["subject"]] or ())[1:]]}
+
+
 def break_view(entry, rule, arguments):
-    value = arguments[rule["subject"]]
-    return {rule["subject"]: dataclasses.replace(value, leaves_storage=True)}
+    return {rule["subject"]: _with_first(arguments[rule["subject"]], leaves_storage=True)}
 
 
 def break_format(entry, rule, arguments):
-    value = arguments[rule["subject"]]
-    private = dataclasses.replace(_first(value), private=True)
-    return {rule["subject"]: [private, *value[1:]] if isinstance(value, list) else private}
+    return {rule["subject"]: _with_first(arguments[rule["subject"]], format="FRACTAL_NZ")}
 
 
 def break_item(entry, rule, arguments):
-    first, *rest = arguments[rule["subject"]]
-    return {rule["subject"]: [None, *rest]}
+    return {rule["subject"]: [None, *(arguments[rule["subject"]] or ())[1:]]}
 
 
 BREAKS = {
@@ -626,7 +662,7 @@ BREAKS = {
     "dtype": break_dtype, "promote": break_promote, "among": break_among, "cast": break_cast, "broadcast": break_shape, "expands": break_shape, "shape": break_own_shape,
     "same-shape": break_shape, "same-dtype": break_same_dtype, "rank": break_rank, "dim": break_dim, "range": break_range,
     "each": break_each, "unique": break_unique, "length": break_array_length, "shorter": break_length,
-    "view": break_view, "format": break_format, "elements": break_shape, "uniform": break_uniform,
+    "sizes": break_sizes, "view": break_view, "format": break_format, "elements": break_shape, "uniform": break_uniform,
 }  # fmt: skip
 
 
@@ -647,7 +683,14 @@ def broken(entry: dict, rule: dict, arguments: dict) -> dict:
     return BREAKS[kind](entry, rule, arguments)
 
 
+def _on_product(entry: dict, rule: dict) -> dict:
+    """The operator with the types of the product that the rule needs, where others look for those of the default one."""
+    product = rule.get("env", {}).get("UNDERSTUDY_SOC", "Ascend910B").removeprefix("Ascend")
+    return {**entry, "dtypes": {name: {**types, "910B": types[product]} for name, types in entry["dtypes"].items()}}
+
+
 def case_of(entry: dict, rule: dict) -> RuleCase:
+    entry = _on_product(entry, rule)
     kinds = {parameter["name"]: parameter["kind"] for parameter in entry["parameters"]}
 
     def nearest() -> dict:

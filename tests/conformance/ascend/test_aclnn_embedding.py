@@ -29,10 +29,6 @@ def coded(code, shape):
     return Tensor(U8, numpy.zeros(shape), code=code)
 
 
-def expanded(kind, shape):
-    return Tensor(kind, [1], shape=shape, strides=(0,) * len(shape), storage=[1])
-
-
 def private(name, kind, shape, format="FRACTAL_NZ"):
     code = getattr(lib, f"ACL_FORMAT_{format}")
     return lambda: {name: Tensor(kind, numpy.zeros(shape), format=code)}
@@ -53,9 +49,6 @@ RULES = [
     SUBJECT.case("indices/rank", lambda: {"indices": Tensor(I64, numpy.zeros((1,) * 9))}),
     SUBJECT.case("out/rank", lambda: {"indices": Tensor(I64, numpy.zeros((1,) * 8)), "out": blank(F32, (1,) * 8 + (2,))},
                  lambda: {"indices": Tensor(I64, numpy.zeros((1,) * 7)), "out": blank(F32, (1,) * 7 + (2,))}),
-    SUBJECT.case("weight/size", lambda: {"weight": expanded(F32, (2**32, 2**32))}),
-    SUBJECT.case("indices/size", lambda: {"indices": expanded(I64, (-3,))}),
-    SUBJECT.case("out/size", lambda: {"out": expanded(F32, (2**62, 2, 2))}),
     SUBJECT.case("out/shape", lambda: {"out": blank(F32, (3, 2, 2))}),
     SUBJECT.case("weight/view", lambda: {"weight": Tensor(F32, numpy.ones(10), shape=(5, 2), strides=(1, 5), offset=1)},
                  lambda: {"weight": Tensor(F32, numpy.ones(10), shape=(5, 2), strides=(1, 5))}),

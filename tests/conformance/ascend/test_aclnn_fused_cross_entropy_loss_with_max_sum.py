@@ -22,10 +22,6 @@ def arguments(top=(3, 0.5), total=(1.5032147244, 1.5910096013), predicted=(0, 0)
     }  # fmt: skip
 
 
-def expanded(kind, shape):
-    return Tensor(kind, [1.0], shape=shape, strides=(0,) * len(shape), storage=[1])
-
-
 SUBJECT = Subject(NAME, arguments, OUTPUTS)
 SHAPES = {"logitsMax": (2,), "sumExpLogits": (2,), "predictedLogits": (2,), "vocabParallelLogitsOptional": (2, 3),
           "lossOut": (2,), "softMaxOutOptional": (2, 3)}  # fmt: skip
@@ -49,16 +45,13 @@ def view(name):
 
 RULES = [
     *SUBJECT.phase_cases(),
-    *SUBJECT.tensor_cases("logitsMax", "sumExpLogits", "predictedLogits", "lossOut"),
+    *SUBJECT.tensor_cases("logitsMax", "sumExpLogits", "predictedLogits", "lossOut",
+                          optional=("vocabParallelLogitsOptional", "softMaxOutOptional")),
     SUBJECT.case("softMaxOutOptional/null", {"softMaxOutOptional": None},
                  {"softMaxOutOptional": None, "vocabParallelLogitsOptional": None}),
-    *(SUBJECT.case(f"{name}/handle", lambda name=name: {name: dead_tensor()})
-      for name in ("vocabParallelLogitsOptional", "softMaxOutOptional")),
     SUBJECT.case("labelSmoothing/range", {"labelSmoothing": 0.1}, {"labelSmoothing": -0.0}),
     *(replaced(name, "dtype", F64, shape) for name, shape in SHAPES.items()),
     *(replaced(name, "rank", KINDS[name], (*SHAPES[name], 1)) for name in ("logitsMax", "vocabParallelLogitsOptional")),
-    SUBJECT.case("logitsMax/size", lambda: {"logitsMax": expanded(F32, (-1,))}),
-    SUBJECT.case("vocabParallelLogitsOptional/size", lambda: {"vocabParallelLogitsOptional": expanded(BF16, (2**32, 2**32))}),
     *(replaced(name, "shape", KINDS[name], (5,) * len(shape)) for name, shape in SHAPES.items() if name != "logitsMax"),
     SUBJECT.case("product/unsupported", {}, lambda: arguments((), (), (), None), env={"UNDERSTUDY_SOC": "Ascend910"}),
     *(view(name) for name in SHAPES),

@@ -7,7 +7,7 @@ from understudy.ascend import lib
 
 from tests.conformance.ascend.aclnn_support import (
     BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, INNER_NULL, INVALID, RUNTIME, U8, Subject, Tensor, blank, dead_tensor,
-    plan, run,
+    expanded, plan, run,
 )  # fmt: skip
 from tests.conformance.ascend.fused_cross_entropy_support import needs_blas, packed
 from tests.conformance.harness import check_rule, last_rule, run_python
@@ -41,10 +41,6 @@ def with_softmax(tokens=2, features=2, vocabulary=128):
     return arguments(numpy.ones(tokens), numpy.ones((tokens, features)), numpy.ones((vocabulary, features)),
                      numpy.zeros(tokens), numpy.zeros(tokens), top=None, total=None,
                      softmax=numpy.full((tokens, vocabulary), 1 / vocabulary))  # fmt: skip
-
-
-def expanded(kind, shape):
-    return Tensor(kind, [1.0], shape=shape, strides=(0,) * len(shape), storage=[1])
 
 
 def large(tokens, features, vocabulary, softmax=True):
@@ -91,11 +87,9 @@ def leaving(name):
 
 RULES = [
     *SUBJECT.phase_cases(),
-    *SUBJECT.tensor_cases(*REQUIRED),
+    *SUBJECT.tensor_cases(*REQUIRED, optional=("logitsMaxOptional", "sumExpLogitsOptional")),
+    *PERFORMANCE.tensor_cases(optional=["softmaxOptional"]),
     SUBJECT.case("softmaxOptional/null", {"sumExpLogitsOptional": None}),
-    *(SUBJECT.case(f"{name}/handle", lambda name=name: {name: dead_tensor()})
-      for name in ("logitsMaxOptional", "sumExpLogitsOptional")),
-    PERFORMANCE.case("softmaxOptional/handle", lambda: {"softmaxOptional": dead_tensor()}),
     replaced(SUBJECT, "grad", "dtype", BF16, (2,)),
     replaced(SUBJECT, "input", "dtype", F32, (2, 2)),
     replaced(SUBJECT, "weight", "dtype", F32, (3, 2)),
@@ -113,9 +107,6 @@ RULES = [
     SUBJECT.case("labelSmoothing/range", {"labelSmoothing": 1e-30}, {"labelSmoothing": -0.0}),
     *(replaced(SUBJECT, name, "rank", KINDS[name], (*SHAPES[name], 1)) for name in SHAPES),
     replaced(PERFORMANCE, "softmaxOptional", "rank", F32, (2, 128, 1)),
-    *(SUBJECT.case(f"{name}/size", lambda name=name: {name: expanded(KINDS[name], (-1, 2)[: len(SHAPES[name])])})
-      for name in SHAPES),
-    PERFORMANCE.case("softmaxOptional/size", lambda: {"softmaxOptional": expanded(F32, (2**32, 2**32))}),
     replaced(SUBJECT, "input", "shape", BF16, (3, 2)),
     SUBJECT.case("weight/vocabulary", lambda: with_softmax(vocabulary=127), lambda: with_softmax(vocabulary=128)),
     replaced(SUBJECT, "weight", "shape", BF16, (3, 3)),
