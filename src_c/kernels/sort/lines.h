@@ -45,14 +45,14 @@ static inline void us_row_load(const View *view, int64_t number, int64_t begin, 
     us_load_float(to, us_line_element(&line, begin), line.dtype, line.stride, count);
 }
 
-/* The same are needed soon: the processor does not find rows that lie apart, or in an order of their own, by itself. */
+/* The same, if the view is there, are needed soon: rows that lie apart, or have an order of their own, no processor finds by
+ * itself. */
 static inline void us_row_fetch(const View *view, int64_t number, int64_t begin, int64_t count)
 {
     const Line line = us_line_of(view, view->rank - 1, number);
-    const char *first = us_line_element(&line, begin);
-    const int64_t bytes = line.stride == 1 ? count * (int64_t)us_dtype_size(line.dtype) : 0;
+    const int64_t bytes = line.data != NULL && line.stride == 1 ? count * (int64_t)us_dtype_size(line.dtype) : 0;
     for (int64_t at = 0; at < bytes; at += CACHE_LINE_BYTES) {
-        __builtin_prefetch(first + at);
+        __builtin_prefetch(us_line_element(&line, begin) + at);
     }
 }
 
