@@ -36,8 +36,9 @@ static void load_plane(const Sampling *work, int64_t image, int64_t channel, con
 {
     const int64_t height = work->x.shape[2], width = work->x.shape[3];
     memset(to, 0, (size_t)planes->size * sizeof *to);
+    const int64_t first = (image * work->x.shape[1] + channel) * height;
     for (int64_t row = 0; row < height; row++) {
-        us_row_load(&work->x, (image * work->x.shape[1] + channel) * height + row, 0, width, to + (row + 1) * planes->width + 1);
+        us_row_load(&work->x, first + row, 0, width, to + (row + 1) * planes->width + 1);
     }
 }
 
@@ -83,8 +84,8 @@ static void sample(const Places *places, const float *plane, int64_t width, int6
     }
 }
 
-static void sample_tile(const Sampling *work, const Planes *planes, int64_t image, int64_t channel, int64_t channels, int64_t row,
-                        int64_t tap, int64_t begin)
+static void sample_tile(const Sampling *work, const Planes *planes, int64_t image, int64_t channel, int64_t channels,
+                        int64_t row, int64_t tap, int64_t begin)
 {
     const int64_t i = tap / work->columns, j = tap % work->columns, height = work->places[0] * work->rows;
     const int64_t rest = work->places[1] - begin, count = rest < TILE ? rest : TILE;
@@ -95,7 +96,8 @@ static void sample_tile(const Sampling *work, const Planes *planes, int64_t imag
         const int64_t line_number = (image * work->x.shape[1] + channel + c) * height + row * work->rows + i;
         const Line line = us_line_of(&work->samples, 3, line_number);
         sample(&places, planes->data + c * planes->size, planes->width, count, samples);
-        us_store_float(us_line_element(&line, begin * work->columns + j), line.dtype, line.stride * work->columns, samples, count);
+        char *to = us_line_element(&line, begin * work->columns + j);
+        us_store_float(to, line.dtype, line.stride * work->columns, samples, count);
     }
 }
 
@@ -104,7 +106,8 @@ static void sample_block(void *context, int64_t piece)
 {
     Sampling *work = context;
     const int64_t of_part = work->x.shape[1] / work->how->parts, blocks = (of_part + BLOCK - 1) / BLOCK;
-    const int64_t image = piece / blocks / work->how->parts, part = piece / blocks % work->how->parts, first = piece % blocks * BLOCK;
+    const int64_t image = piece / blocks / work->how->parts, part = piece / blocks % work->how->parts;
+    const int64_t first = piece % blocks * BLOCK;
     const int64_t channel = part * of_part + first, channels = of_part - first < BLOCK ? of_part - first : BLOCK;
     Planes planes = {.width = work->x.shape[3] + 2};
     planes.size = (work->x.shape[2] + 3) * planes.width;
