@@ -1,13 +1,16 @@
 """What the rows of Ascend operators share."""
 
+import contextlib
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy
+from cases import DTYPES, Case, peer
 
 from understudy import ascend
 from understudy.ascend.runtime import Operation
 
-TYPES = {"float32": numpy.float32, "float16": numpy.float16, "int32": numpy.int32}
+TYPES = {**DTYPES, "int32": numpy.int32}
 ELEMENTS = 16 << 20
 
 
@@ -53,3 +56,48 @@ def running(op: Operation, name: str, arguments: list):
     """Both phases and the wait."""
     op.run(name, *arguments)  # fails loudly, once
     return two_phases(op, name, arguments)
+
+
+class Out(NamedTuple):
+    """A tensor that is written."""
+
+    shape: tuple[int, ...]
+    dtype: object
+
+    @property
+    def nbytes(self) -> int:
+        return int(numpy.prod(self.shape)) * numpy.dtype(self.dtype).itemsize
+
+
+def _array(op: Operation, numbers: list):
+    if isinstance(numbers[0], int):
+        return axes_array(op, numbers)
+    made = ascend.lib.aclCreateFloatArray(ascend.ffi.new("float[]", numbers), len(numbers))
+    op.callback(ascend.lib.aclDestroyFloatArray, made)
+    return made
+
+
+def _argument(op: Operation, argument):
+    if isinstance(argument, numpy.ndarray):
+        return op.input(argument)
+    if isinstance(argument, Out):
+        return op.output(argument.shape, argument.dtype).tensor
+    if isinstance(argument, list) and isinstance(argument[0], numpy.ndarray):
+        return op.inputs(argument)
+    if isinstance(argument, list) and isinstance(argument[0], Out):
+        return op.outputs(*zip(*argument)).tensor
+    if isinstance(argument, list):
+        return _array(op, argument)
+    if isinstance(argument, bytes):
+        return ascend.ffi.new("char[]", argument)
+    return ascend.ffi.NULL if argument is None else argument
+
+
+@contextlib.contextmanager
+def called(name: str, arguments: list, with_torch: Callable | None = None):
+    """A case: arrays are read, Outs are written, both alone or in lists; other lists are arrays of numbers, None is NULL."""
+    with Operation() as op:
+        run = running(op, name, [_argument(op, argument) for argument in arguments])
+        tensors = [item for argument in arguments for item in (argument if isinstance(argument, list) else [argument])]
+        read, written = (sum(item.nbytes for item in tensors if isinstance(item, kind)) for kind in (numpy.ndarray, Out))
+        yield Case(run, with_torch and peer(with_torch), read, written)

@@ -4,7 +4,7 @@ import contextlib
 from functools import partial
 
 import numpy
-from aclnn import ELEMENTS, TYPES, one, running, values
+from aclnn import ELEMENTS, Out, called, one, running, values
 from cases import Case, Row, peer, shaped_rows, to_torch, torch
 
 from understudy import ascend
@@ -61,6 +61,17 @@ def unary(dtype: str, name: str, function):
         yield Case(run, peer(with_torch), x.nbytes, x.nbytes)
 
 
+def quotient(dtype: str):
+    x, y = (values("float32", (2 * ELEMENTS,), seed).view(dtype) for seed in (1, 2))
+
+    def with_torch():
+        a, b = to_torch(x), to_torch(y)
+        out = torch.empty_like(a)
+        return lambda: torch.div(a, b, out=out)
+
+    return called("aclnnDiv", [x, y, Out(x.shape, dtype)], with_torch)
+
+
 @contextlib.contextmanager
 def list_of_small_tensors(dtype: str):
     """Gradients of a model: x += y for LIST tensors of up to 16 KiB in one call."""
@@ -94,11 +105,12 @@ UNARY = {  # aims: transcendental maps are bound by arithmetic
 def rows() -> list[Row]:
     found = []
     label = f"{ELEMENTS >> 20}M"
-    kinds = [(list(TYPES), "", same_shape, 0.85), (["float32", "float16"], " row", row_vector, 0.0),
+    kinds = [(["float32", "float16", "int32"], "", same_shape, 0.85), (["float32", "float16"], " row", row_vector, 0.0),
              (["float32"], " column", column_vector, 0.0), (["float32"], " transposed", transposed, 0.0)]
     for dtypes, kind, views, aim in kinds:
         make = partial(add, views=views)
         found += shaped_rows(f"add{kind}", dtypes, label, make, *([aim, 1.0] if aim else []))
+    found += shaped_rows("quotient", ["complex64"], label, quotient, 0.7, 1.0)
     found += shaped_rows("add of a list", ["float32", "float16"], f"{LIST} small", list_of_small_tensors)
     for name, (function, aim) in UNARY.items():
         make = partial(unary, name=name, function=function)

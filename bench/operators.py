@@ -7,6 +7,7 @@ import attention
 import convolution
 import dsp
 import elementwise
+import language
 import layer_norms
 import normalization
 import numpy
@@ -87,5 +88,6 @@ def ascend_rows() -> list[Row]:
 
 
 def all_rows() -> list[Row]:
-    modules = attention, elementwise, reductions, structured, pointwise, layer_norms, normalization, spatial, convolution, dsp
+    modules = [attention, elementwise, reductions, structured, language, pointwise, layer_norms, normalization, spatial,
+               convolution, dsp]  # fmt: skip
     return [*ascend_rows(), *(row for module in modules for row in module.rows())]

@@ -4,7 +4,7 @@ import contextlib
 from functools import partial
 
 import numpy
-from aclnn import axes_array, dtype_code, running, values
+from aclnn import Out, axes_array, called, dtype_code, running, values
 from cases import DTYPES, Case, Row, peer, shaped_rows, to_torch, torch
 
 from understudy import ascend
@@ -13,6 +13,7 @@ from understudy.ascend.runtime import Operation
 SHAPE = (1024, 1024)
 TABLE, TOKENS = (50_000, 1024), 16 << 10
 IMAGES = (32, 64, 56, 56)
+LEVELS, HEADS, POINTS = ((64, 64), (32, 32), (16, 16), (8, 8)), 8, 4  # of deformable attention
 WINDOW = {"kernelSize": [2, 2], "stride": [2, 2], "padding": [0, 0], "dilation": [1, 1]}
 
 
@@ -182,6 +183,65 @@ def running_product(dtype: str, axis: int):
         yield Case(run, peer(with_torch), x.nbytes, x.nbytes)
 
 
+def deformable_attention(dtype: str):
+    """1000 queries of 8 heads look at 4 points in each of 4 levels."""
+    queries, depth, generator = 1000, 32, numpy.random.default_rng(2)
+    sizes = [height * width for height, width in LEVELS]
+    value = values(dtype, (2, sum(sizes), HEADS, depth), 1)
+    at = generator.uniform(-0.1, 1.1, (2, queries, HEADS, len(LEVELS), POINTS, 2)).astype(value.dtype)
+    weight = generator.uniform(0, 1, at.shape[:-1]).astype(value.dtype)
+    shape, starts = numpy.array(LEVELS, "int32"), numpy.cumsum([0, *sizes[:-1]]).astype("int32")
+
+    def with_torch():
+        maps, points, factors = map(to_torch, (value, at, weight))
+
+        def run():
+            found = []
+            for level, (part, (height, width)) in enumerate(zip(maps.split(sizes, 1), LEVELS)):
+                images = part.permute(0, 2, 3, 1).reshape(2 * HEADS, depth, height, width)
+                grid = (2 * points[:, :, :, level] - 1).transpose(1, 2).flatten(0, 1)
+                found.append(torch.nn.functional.grid_sample(images, grid, align_corners=False))
+            own = factors.permute(0, 2, 1, 3, 4).reshape(2 * HEADS, 1, queries, -1)
+            return (torch.cat(found, -1) * own).sum(-1).view(2, HEADS * depth, queries).transpose(1, 2).contiguous()
+
+        return run
+
+    out = Out((2, queries, HEADS * depth), value.dtype)
+    return called("aclnnMultiScaleDeformableAttnFunction", [value, shape, starts, at, weight, out], with_torch)
+
+
+def deformable_convolution(dtype: str):
+    """Of 3 x 3 taps, each moved and weighted."""
+    x, weight = values(dtype, (2, 64, 56, 56), 1), values(dtype, (64, 64, 3, 3), 2)
+    offset = values(dtype, (2, 27, 56, 56), 3) / 4
+    out, samples = Out(x.shape, x.dtype), Out((2, 64, 3 * 56, 3 * 56), x.dtype)
+    settings = [3, 3], [1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1], 1, 1, True
+    return called("aclnnDeformableConv2d", [x, weight, offset, None, *settings, out, samples])
+
+
+def windows_gradient(dtype: str, axis: int):
+    """Windows of 16, 8 apart, along the last axis or the one before."""
+    size, step, kept = 16, 8, [1024, 1024]
+    count = (kept[axis] - size) // step + 1
+    slopes = values(dtype, (8, *kept[:axis], count, *kept[axis + 1 :], size), 1)
+
+    def with_torch():
+        data = to_torch(slopes)
+        return lambda: torch.ops.aten.unfold_backward(data, [8, *kept], 1 + axis, size, step)
+
+    return called("aclnnUnfoldGrad", [slopes, [8, *kept], 1 + axis, size, step, Out((8, *kept), slopes.dtype)], with_torch)
+
+
+def resize(dtype: str, mode: str):
+    x = values(dtype, (8, 64, 56, 56), 1)
+
+    def with_torch():
+        data = to_torch(x)
+        return lambda: torch.nn.functional.interpolate(data, scale_factor=2.0, mode=mode)
+
+    return called("aclnnResize", [x, [1.0, 1.0, 2.0, 2.0], mode.encode(), Out((8, 64, 112, 112), x.dtype)], with_torch)
+
+
 def rows() -> list[Row]:
     floats, label = ["float32", "float16"], "x".join(map(str, SHAPE))
     found = []
@@ -192,6 +252,12 @@ def rows() -> list[Row]:
         found += shaped_rows(f"cumprod {where}", floats, "2048x2048", partial(running_product, axis=axis), 0.0, 1.0)
     found += shaped_rows("embedding", floats, f"{TOKENS >> 10}k tokens", embedding, 0.8, 1.0)
     found += shaped_rows("index put accumulate", floats, f"{TOKENS >> 10}k rows", index_put, 0.0, 1.0)
+    found += shaped_rows("deformable attention", floats, "2x1000x8x32", deformable_attention, 0.0, 1.0)
+    found += shaped_rows("deformable convolution", floats, "2x64x56x56", deformable_convolution)
+    for where, axis in (("inner", 1), ("outer", 0)):
+        found += shaped_rows(f"windows backward {where}", floats, "8x1024x1024", partial(windows_gradient, axis=axis), 0.3, 1.0)
+    for mode in ("nearest", "bilinear"):
+        found += shaped_rows(f"resize {mode}", floats, "8x64x56x56", partial(resize, mode=mode), 0.3, 1.0)
     size = "x".join(map(str, IMAGES))
     for name, dtypes, maximum in (("max pooling by indices backward", ["float32"], True),
                                   ("average pooling 2d backward", floats, False)):  # fmt: skip

@@ -188,6 +188,15 @@ def structured():
             "added": lambda: ops.scatter_add(x, 1, abs(x).astype("int64"), x),
             "sorted": lambda: ops.sort(x, True, 1),
             "quantised": lambda: ops.dynamic_quant(x.astype("float16")),
+            "quantised gate": lambda: ops.swi_glu_quant(x[:, 1:], scores[:1, : COUNT // 2], numpy.array([31], "int32"), True,
+                                                        quantModeOptional="dynamic"),
+            "moved convolution": lambda: ops.deformable_conv2d(images, filters, gradient[:, :1, :19, :23].repeat(27, 1), [3, 3],
+                                                               [1] * 4, [1] * 4, [1] * 4, 1, 1, True),
+            "deformable attention": lambda: ops.multi_scale_deformable_attn_function(
+                query.reshape(1, 37, 2, 32), numpy.array([[6, 6]]), numpy.array([0]), abs(drawn(1, 64, 2, 1, 3, 2, dtype=dtype)),
+                drawn(1, 64, 2, 1, 3, dtype=dtype)),
+            "tokens": lambda: ops.moe_token_unpermute(x[:30], numpy.arange(30, dtype="int32")[::-1].copy(), False, abs(x[:15, :2])),
+            "segments": lambda: ops.exp_segsum(query[:, 0] / 8),
         }
         if dtype == "float32":
             calls |= {

@@ -254,3 +254,13 @@ View us_view_insert_axis(View view, int32_t axis, int64_t size, int64_t stride)
     view.rank++;
     return view;
 }
+
+View us_view_half(View view, int32_t axis, bool second, bool pairs)
+{
+    view.shape[axis] /= 2;
+    /* Unsigned: the stride of a half that has no elements, or one, may be any. */
+    const uint64_t apart = (pairs ? 1 : (uint64_t)view.shape[axis]) * (uint64_t)view.strides[axis] * us_dtype_size(view.dtype);
+    view.data = (void *)((uintptr_t)view.data + (second ? (uintptr_t)apart : 0));
+    view.strides[axis] = (int64_t)((pairs ? 2 : 1) * (uint64_t)view.strides[axis]);
+    return view;
+}

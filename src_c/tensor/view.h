@@ -73,6 +73,9 @@ View us_view_broadcast(const View *view, int32_t rank, const int64_t *shape);
 View us_view_insert_axis(View view, int32_t axis, int64_t size, int64_t stride);
 View us_view_remove_axis(View view, int32_t axis);
 
+/* Half of an axis: the first or the second one; of `pairs`, what comes first or second in each: the even or the odd places. */
+View us_view_half(View view, int32_t axis, bool second, bool pairs);
+
 /* "[2,3]" into a buffer that is returned: for messages. */
 enum { SHAPE_TEXT_SIZE = 24 * VIEW_RANK_LIMIT };
 const char *us_shape_text(int32_t rank, const int64_t *shape, char *buffer, size_t size);

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from tests.ascend.calling import call, drawn, empty, rounded, tensor
+from tests.ascend.calling import call, drawn, empty, refusal, rounded, tensor
+from tests.conformance.ascend import pages
 
 
 @pytest.mark.parametrize("name, function", [("Expm1", numpy.expm1), ("Log10", numpy.log10)])
@@ -50,3 +51,26 @@ def test_one_probability_for_all(kind, shape):
     actual = numpy.asarray(call("InplaceBernoulliTensor", selfRef=empty((40, 50), kind), prob=tensor(numpy.full(shape, 0.25)),
                                 seed=3, offset=4), float)  # fmt: skip
     assert abs(actual.mean() - 0.25) < 5 * numpy.sqrt(0.1875 / 2000)
+
+
+def test_gradient_of_the_window_of_a_tensor_without_dimensions():
+    torch = pytest.importorskip("torch")
+    x = torch.tensor(2.5, requires_grad=True)
+    x.unfold(0, 1, 3).backward(torch.tensor([7.0]))
+    for kind, layout in (("F32", "row-major"), ("F16", "gaps"), ("BF16", "reversed")):
+        actual = call("UnfoldGrad", gradOut=tensor(numpy.array([7.0]), kind, layout), inputSizes=[], dim=0, size=1, step=3,
+                      gradIn=empty((), kind))  # fmt: skip
+        numpy.testing.assert_array_equal(actual, x.grad.numpy())
+
+
+@pytest.mark.parametrize("rule, changes", [
+    ("gradOut/rank", {"shape": (1, 1)}), ("dim/value", {"dim": -1}), ("dim/value", {"dim": 1}), ("size/range", {"size": 0}),
+    ("size/range", {"shape": (2,), "size": 2}), ("step/range", {"step": 0}), ("gradOut/windows", {"shape": (2,)}),
+    ("gradIn/shape", {"out": (1,)}),
+])  # fmt: skip
+def test_other_windows_of_a_tensor_without_dimensions(rule, changes):
+    given = {"shape": (1,), "dim": 0, "size": 1, "step": 1, "out": ()} | changes
+    slopes, out = empty(given["shape"]), empty(given["out"])
+    sizes = pages.made({"kind": "IA"}, [])
+    found = refusal("UnfoldGrad", slopes, sizes, given["dim"], given["size"], given["step"], out)
+    assert found == (561002, f"aclnnUnfoldGrad/{rule}")

@@ -178,6 +178,23 @@ def test_quantize_rows(kind, shape):
                 steps_apart(y, np.where(scale == 0, 0, 1)[..., None] * (v / np.where(scale == 0, 1, scale)[..., None] + offset[..., None]))
 
 
+def test_rows_with_nan_and_infinities():
+    """NaN wins wherever it stands, and has no levels; an infinity leaves nothing of the numbers beside it."""
+    rows = np.zeros((7, 40))
+    rows[0, 3] = rows[1, 39] = rows[2, 0] = np.nan
+    rows[2, 1] = rows[3, 5] = rows[4, 20] = np.inf
+    rows[4, 30] = -np.inf
+    rows[:, 10], rows[5, 7], rows[6, 39] = 1.0, -127.0, 254.0
+    scales = [np.nan, np.nan, np.nan, np.inf, np.inf, 1.0, 2.0]
+    y, found = call("DynamicQuant", x=tensor(rows, "F16"), smoothScalesOptional=None, yOut=empty(rows.shape, "I8"), scaleOut=empty((7,)))
+    np.testing.assert_array_equal(found, scales)
+    np.testing.assert_array_equal(y[:5], np.zeros((5, 40)))
+    np.testing.assert_array_equal(y[5:], np.rint(rows[5:] / [[1], [2]]))
+    _, found, _ = call("DynamicQuantV2", x=tensor(rows, "F16"), smoothScalesOptional=None, groupIndexOptional=None, dstType=2,
+                       yOut=empty(rows.shape, "I8"), scaleOut=empty((7,)), offsetOut=empty((7,)))  # fmt: skip
+    np.testing.assert_array_equal(found, [np.nan] * 3 + [np.inf] * 2 + [np.float32(128) / 255, np.float32(254) / 255])
+
+
 @pytest.mark.parametrize("kind", ["F16", "BF16"])
 def test_quantize_rows_of_groups(kind):
     """Groups of rows, empty ones among them; ends that fall back or pass the last row are held; rows behind them give 0."""

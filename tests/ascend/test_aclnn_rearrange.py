@@ -85,7 +85,8 @@ def test_chunk_cat():
 def test_gradients_of_windows():
     """Windows that overlap, that touch, that leave gaps and a rest; both axes that the page allows, and PyTorch."""
     torch = pytest.importorskip("torch")
-    forms = [((8, 2), 0, 3, 2), ((2, 3, 9), 2, 2, 2), ((7,), 0, 2, 3), ((5, 6), 1, 6, 1), ((2, 40, 30), 1, 5, 1), ((3, 0, 2), 2, 1, 1)]
+    forms = [((8, 2), 0, 3, 2), ((2, 3, 9), 2, 2, 2), ((7,), 0, 2, 3), ((5, 6), 1, 6, 1), ((2, 40, 30), 1, 5, 1), ((3, 0, 2), 2, 1, 1),
+             ((1,), 0, 1, 4)]
     for (shape, dim, size, step), (kind, layout) in itertools.product(forms, zip(["F32", "F16", "BF16"], LAYOUTS)):
         count = (shape[dim] - size) // step + 1
         slopes = drawn((*shape[:dim], count, *shape[dim + 1 :], size), kind)

@@ -336,3 +336,41 @@ def everything():
 
 def test_any_number_of_threads_gives_the_same_bits():
     assert len({bits("test_map_calls", "v4", threads) for threads in ("1", "2", "5")}) == 1
+
+
+def complex_pairs(parts, dtype):
+    """All quotients of numbers with these parts."""
+    numbers = np.array([(re, im) for re in parts for im in parts], np.dtype(dtype).char.lower()).view(dtype).ravel()
+    return np.repeat(numbers, len(numbers)), np.tile(numbers, len(numbers))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_quotients_of_infinities_zeros_and_nan(dtype):
+    """As NumPy's, but by 0: there the formula has no case of its own."""
+    x, y = complex_pairs([0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan], dtype)
+    out, = run_map("div", [x, y], [np.zeros_like(x)], dtype)
+    with np.errstate(all="ignore"):
+        expected = np.where(y == 0, np.array(complex(np.nan, np.nan), dtype), x / y)
+    assert np.isfinite(expected).any() and np.isinf(expected).any()
+    np.testing.assert_allclose(out.view(out.real.dtype), expected.view(out.real.dtype), rtol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_quotients_where_squares_overflow_or_vanish(dtype):
+    limits = np.finfo(dtype)
+    large, small = float(limits.max) / 4, float(limits.tiny) / float(limits.eps)
+    x, y = complex_pairs([large, -large / 3, small, small * 5, 1.0, -0.75], dtype)
+    exact = x.astype(np.clongdouble) / y.astype(np.clongdouble)
+    ordinary = (abs(exact) < large) & (abs(exact) > small)
+    out, = run_map("div", [x, y], [np.zeros_like(x)], dtype)
+    assert ordinary.sum() > len(x) / 2
+    assert (abs(out - exact)[ordinary] <= 8 * limits.eps * abs(exact)[ordinary]).all()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_quotients_in_place_of_an_operand(dtype):
+    x, y = (samples(dtype, 1000, seed, (-9, 9)) for seed in (1, 2))
+    expected = run_map("div", [x, y], [np.zeros_like(x)], dtype)[0].tobytes()
+    for place in (0, 1):
+        operands = [x.copy(), y.copy()]
+        assert run_map("div", operands, [operands[place]], dtype)[0].tobytes() == expected

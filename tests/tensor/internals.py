@@ -33,6 +33,8 @@ def library():
     for name in ("us_view_is_contiguous", "us_view_extent", "us_broadcast_shape"):
         getattr(loaded, name).restype = ctypes.c_bool
     loaded.us_view_broadcast.restype = View
+    loaded.us_view_half.restype = View
+    loaded.us_view_half.argtypes = [View, ctypes.c_int32, ctypes.c_bool, ctypes.c_bool]
     for direction in ("load", "store"):
         for kind in ("float", "double"):
             arguments = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]

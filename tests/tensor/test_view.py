@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tensor.internals import RANK_LIMIT, View, library, shape_view
+from tests.tensor.internals import RANK_LIMIT, View, library, shape_view, view
 
 
 def elements(*shape):
@@ -91,3 +91,23 @@ def test_broadcast_view_repeats_with_stride_0():
     seen = library().us_view_broadcast(ctypes.byref(shape_view((3, 1), (5, 2))), 3, (ctypes.c_int64 * 3)(4, 3, 7))
     assert list(seen.shape[:3]) == [4, 3, 7]
     assert list(seen.strides[:3]) == [0, 5, 0]
+
+
+@pytest.mark.parametrize("array", [
+    np.arange(24, dtype=np.int32).reshape(2, 6, 2),
+    np.arange(24, dtype=np.float16).reshape(2, 6, 2)[::-1, ::-1],
+    np.arange(12, dtype=np.int8).reshape(6, 2).T,
+    np.broadcast_to(np.arange(4.0), (2, 4, 4)),
+], ids=["contiguous", "backwards", "turned", "repeated"])
+def test_halves_are_numpys(array):
+    for axis in range(array.ndim):
+        middle = array.shape[axis] // 2
+        for pairs, slices in [(False, [slice(middle), slice(middle, None)]), (True, [slice(0, None, 2), slice(1, None, 2)])]:
+            for second, part in enumerate(slices):
+                half = library().us_view_half(view(array), axis, second, pairs)
+                expected = view(array[(slice(None),) * axis + (part,)])
+                assert bytes(half) == bytes(expected), (axis, second, pairs)
+
+
+def test_half_of_no_places():
+    assert list(library().us_view_half(shape_view((3, 0), (2**62, 2**62)), 1, True, True).shape[:2]) == [3, 0]

@@ -1,8 +1,8 @@
-"""Shapes of attention, recurrent networks and grouped products: functions of the pages, as in `shapes`."""
+"""Shapes of attention, recurrent networks and grouped products: functions of the pages, as in `shape_functions`."""
 
 from __future__ import annotations
 
-from understudy.ascend.shapes import shape_function
+from understudy.ascend.shape_functions import shape_function
 
 MAXIMA = 8  # numbers of a row's maximum and of its sum
 

@@ -16,8 +16,9 @@ import numpy
 
 from understudy import paths
 from understudy.arrays import REDUCTIONS, code_of
-from understudy.ascend import ffi, lib, network_shapes, shapes  # noqa: F401: the pages name the shapes of networks too
+from understudy.ascend import ffi, lib, shapes
 from understudy.ascend import operator_text as text
+from understudy.ascend.array_shapes import MaskShape
 from understudy.ascend.runtime import DTYPES, Operation, Output
 from understudy.device_array import as_operand
 from understudy.kit.names import nearest
@@ -173,7 +174,7 @@ def _shape_value(value):
 
 
 def _item_shape(item):
-    return shapes.MaskShape(item) if item.dtype == numpy.bool_ else item.shape
+    return MaskShape(item) if item.dtype == numpy.bool_ else item.shape
 
 
 def _given(op: Operation, entry: dict, parameter: dict, value):

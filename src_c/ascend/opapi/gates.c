@@ -15,15 +15,6 @@ static MapCall call_of(const MapFormula *formula, aclDataType compute)
 
 /* ---- halves ---- */
 
-static View half_of(const Operand *operand, int32_t axis, int half)
-{
-    View view = operand->view;
-    view.shape[axis] /= 2;
-    const uintptr_t half_way = (uintptr_t)view.shape[axis] * (uintptr_t)view.strides[axis] * us_dtype_size(view.dtype);
-    view.data = (void *)((uintptr_t)view.data + (uintptr_t)half * half_way);
-    return view;
-}
-
 aclnnStatus op_fatrelu_mul(OpCall *op, const Operand *self, const Operand *threshold, const Operand *out)
 {
     if (op_refused(op)) {
@@ -32,7 +23,7 @@ aclnnStatus op_fatrelu_mul(OpCall *op, const Operand *self, const Operand *thres
     MapCall call = call_of(&us_map_fatrelu_mul, self->dtype);
     call.inputs = 3;
     const int32_t axis = self->view.rank - 1;
-    const View first = half_of(self, axis, 0), second = half_of(self, axis, 1);
+    const View first = us_view_half(self->view, axis, false, false), second = us_view_half(self->view, axis, true, false);
     const PlannedView views[] = {{self, VIEW_READ, &first}, {self, VIEW_READ, &second}, {threshold, VIEW_READ, NULL},
                                  {out, VIEW_WRITE, NULL}};
     return op_plan_views(op, us_map, &call, sizeof call, 4, views);
@@ -51,7 +42,7 @@ aclnnStatus op_gate(OpCall *op, const MapFormula *formula, const Operand *self, 
         return op_plan_nothing(op);
     }
     const MapCall call = call_of(formula, self->dtype);
-    const View first = half_of(self, axis, swapped), second = half_of(self, axis, !swapped);
+    const View first = us_view_half(self->view, axis, swapped, false), second = us_view_half(self->view, axis, !swapped, false);
     const PlannedView views[] = {{self, VIEW_READ, &first}, {self, VIEW_READ, &second}, {out, VIEW_WRITE, NULL},
                                  {gate, VIEW_WRITE, NULL}};
     return op_plan_views(op, us_map, &call, sizeof call, call.inputs + call.outputs, views);
@@ -69,8 +60,8 @@ aclnnStatus op_gate_backward(OpCall *op, const MapFormula *formula, const Operan
         return op_plan_nothing(op);
     }
     const MapCall call = call_of(formula, self->dtype);
-    const View first = half_of(self, axis, swapped), second = half_of(self, axis, !swapped);
-    const View of_first = half_of(out, axis, swapped), of_second = half_of(out, axis, !swapped);
+    const View first = us_view_half(self->view, axis, swapped, false), second = us_view_half(self->view, axis, !swapped, false);
+    const View of_first = us_view_half(out->view, axis, swapped, false), of_second = us_view_half(out->view, axis, !swapped, false);
     PlannedView views[6] = {{gradient, VIEW_READ, NULL}, {self, VIEW_READ, &first}, {self, VIEW_READ, &second}};
     int32_t count = 3;
     if (gate != NULL) {

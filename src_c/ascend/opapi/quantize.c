@@ -189,21 +189,10 @@ static View group_lines(const Operand *operand, int64_t size, bool vector_is_lin
     return view;
 }
 
-/* A half of the last axis: the second one, or of pairs the odd places. */
-static View half_of(View view, bool second, bool pairs)
-{
-    const int32_t last = view.rank - 1;
-    view.shape[last] /= 2;
-    if (second) {
-        view.data = (char *)view.data + (pairs ? 1 : view.shape[last]) * view.strides[last] * (int64_t)us_dtype_size(view.dtype);
-    }
-    view.strides[last] *= pairs ? 2 : 1;
-    return view;
-}
-
 static View half_lines(const Operand *operand, bool second, const GatedCall *call)
 {
-    return op_given(operand) ? half_of(group_lines(operand, op_size(call->x, -1), true), second, call->pairs) : us_view_absent();
+    return op_given(operand) ? us_view_half(group_lines(operand, op_size(call->x, -1), true), 1, second, call->pairs)
+                             : us_view_absent();
 }
 
 aclnnStatus op_quantize_gated(OpCall *op, const GatedCall *call)
@@ -213,9 +202,10 @@ aclnnStatus op_quantize_gated(OpCall *op, const GatedCall *call)
     }
     const bool left = call->left;
     const View *x = &call->x->view;
-    const int64_t size = x->shape[x->rank - 1] / 2;
+    const int32_t last = x->rank - 1;
+    const int64_t size = x->shape[last] / 2;
     const bool line = op_given(call->smooth) && call->smooth->view.rank == 1 && !op_given(call->ends) && op_size(call->smooth, 0) == size;
-    const View a = half_of(*x, !left, call->pairs), b = half_of(*x, left, call->pairs);
+    const View a = us_view_half(*x, last, !left, call->pairs), b = us_view_half(*x, last, left, call->pairs);
     const View smooths = group_lines(call->smooth, size, line), offsets = group_lines(call->offset, size, line);
     const View weights[] = {half_lines(call->weight, !left, call), half_lines(call->weight, left, call)};
     const View biases[] = {half_lines(call->bias, !left, call), half_lines(call->bias, left, call)};

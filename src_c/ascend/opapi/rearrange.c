@@ -142,9 +142,17 @@ aclnnStatus op_chunk_cat(OpCall *op, Operands tensors, const Operand *out)
 
 /* ---- windows ---- */
 
-int64_t op_int_at(IntArguments array, int64_t at)
+int64_t op_last_of(IntArguments sizes)
 {
-    return at >= 0 && at < array.count ? array.values[at] : 0;
+    return sizes.count == 0 ? 0 : sizes.count - 1;
+}
+
+int64_t op_unfolded_size(IntArguments sizes, int64_t dim)
+{
+    if (dim < 0 || dim > op_last_of(sizes)) {
+        return 0;
+    }
+    return sizes.count == 0 ? 1 : sizes.values[dim];
 }
 
 bool op_windows_fit(aclDataType dtype, bool last, int64_t size, int64_t step)
@@ -166,6 +174,9 @@ void require_windows(OpCall *op, const Operand *windows, IntArguments sizes, int
 
 aclnnStatus op_add_windows(OpCall *op, const Operand *windows, int64_t dim, int64_t step, const Operand *out)
 {
+    if (!op_refused(op) && out->view.rank == 0) {
+        return op_reshape(op, windows, out);
+    }
     const AddWindows how = {(int32_t)dim, step};
     return op_plan_operands(op, us_add_windows, &how, sizeof how, OPERANDS(windows), OPERANDS(out));
 }

@@ -31,8 +31,10 @@ aclnnStatus op_logspace(OpCall *op, const ScalarArgument *start, const ScalarArg
 Shape op_shape_chunks(OpCall *op, Operands tensors, int64_t chunks);
 aclnnStatus op_chunk_cat(OpCall *op, Operands tensors, const Operand *out);
 
-/* An entry of the array; 0 where there is none. */
-int64_t op_int_at(IntArguments array, int64_t at);
+/* Of sizes that are unfolded; without any there is one of 1. The last dimension, and the size of one, which is 0 where there is
+ * none. */
+int64_t op_last_of(IntArguments sizes);
+int64_t op_unfolded_size(IntArguments sizes, int64_t dim);
 /* Whether the vendor's windows of this type may be so large and so far apart, along the last axis or another. */
 bool op_windows_fit(aclDataType dtype, bool last, int64_t size, int64_t step);
 /* All dimensions of the windows but `dim` (shape). */

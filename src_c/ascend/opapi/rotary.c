@@ -7,27 +7,11 @@
 
 /* ---- parts of a view ---- */
 
-static View from(View view, int64_t elements)
+/* The halves of an axis, or its even and odd places. */
+static void halve(const View *view, int32_t axis, bool pairs, View *parts)
 {
-    view.data = (void *)((uintptr_t)view.data + (uintptr_t)elements * us_dtype_size(view.dtype));
-    return view;
-}
-
-/* The halves of an axis. */
-static void halve(const View *view, int32_t axis, View *parts)
-{
-    parts[0] = *view;
-    parts[0].shape[axis] /= 2;
-    parts[1] = from(parts[0], (int64_t)((uint64_t)parts[0].shape[axis] * (uint64_t)view->strides[axis]));
-}
-
-/* Its elements 0, 2, 4 … and 1, 3, 5 … */
-static void alternate(const View *view, int32_t axis, View *parts)
-{
-    parts[0] = *view;
-    parts[0].shape[axis] /= 2;
-    parts[0].strides[axis] *= 2;
-    parts[1] = from(parts[0], view->strides[axis]);
+    parts[0] = us_view_half(*view, axis, false, pairs);
+    parts[1] = us_view_half(*view, axis, true, pairs);
 }
 
 /* The first and the second halves of its halves. */
@@ -40,7 +24,7 @@ static void quarter(const View *view, int32_t axis, View *parts)
     split.strides[axis] = half * view->strides[axis];
     split.shape[axis + 1] = half;
     split.strides[axis + 1] = view->strides[axis];
-    halve(&split, axis + 1, parts);
+    halve(&split, axis + 1, false, parts);
 }
 
 int64_t op_rotary_mode(const char *name)
@@ -82,10 +66,8 @@ static void pairs(const View *view, int64_t mode, bool sorted, View *parts)
     const int32_t last = view->rank - 1;
     if (mode == ROTARY_QUARTER) {
         quarter(view, last, parts);
-    } else if (mode == ROTARY_INTERLEAVED || (mode == ROTARY_SORTED && !sorted)) {
-        alternate(view, last, parts);
     } else {
-        halve(view, last, parts);
+        halve(view, last, mode == ROTARY_INTERLEAVED || (mode == ROTARY_SORTED && !sorted), parts);
     }
 }
 

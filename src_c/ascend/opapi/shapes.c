@@ -1,4 +1,4 @@
-/* Shapes of results, for the checks of pages; python/understudy/ascend/shapes.py has the same for the NumPy layer. */
+/* Shapes of results, for the checks of pages; python/understudy/ascend/array_shapes.py has the same for the NumPy layer. */
 #include "ascend/opapi/shapes.h"
 
 /* After a refusal the axes and lengths may fit nothing. */

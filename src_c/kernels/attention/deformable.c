@@ -11,14 +11,14 @@
 
 enum { VALUES, SIZES, STARTS, PLACES, WEIGHTS, OUT, VALUE_SLOPES, PLACE_SLOPES, WEIGHT_SLOPES };
 
-typedef struct Level {
+typedef struct FeatureLevel {
     int64_t rows, columns, start;
-} Level;
+} FeatureLevel;
 
 typedef struct Work {
     const View *views;
     int64_t keys, heads, channels, queries, levels, points;
-    Level level[DEFORMABLE_LEVELS];
+    FeatureLevel level[DEFORMABLE_LEVELS];
     double *sums; /* of the values' slopes: [b, heads, keys, channels] */
 } Work;
 
@@ -41,12 +41,12 @@ static KernelStatus prepare(Work *work, const View *views)
             return us_kernel_fault("level %lld has %.0f x %.0f pixels from key %.0f on, of %lld keys", (long long)l,
                                    size[0], size[1], start, (long long)work->keys);
         }
-        work->level[l] = (Level){(int64_t)size[0], (int64_t)size[1], (int64_t)start};
+        work->level[l] = (FeatureLevel){(int64_t)size[0], (int64_t)size[1], (int64_t)start};
     }
     return KERNEL_OK;
 }
 
-static bool corners_of(const Level *level, const float *place, Corners *corners)
+static bool corners_of(const FeatureLevel *level, const float *place, Corners *corners)
 {
     const double x = (double)place[0] * (double)level->columns - 0.5, y = (double)place[1] * (double)level->rows - 0.5;
     if (!(x > -1 && x < (double)level->columns && y > -1 && y < (double)level->rows)) {
@@ -65,36 +65,66 @@ static bool corners_of(const Level *level, const float *place, Corners *corners)
     return true;
 }
 
+static const char *values_of(const Work *work, int64_t batch, int64_t key, int64_t head)
+{
+    const View *values = &work->views[VALUES];
+    const int64_t element = batch * values->strides[0] + key * values->strides[1] + head * values->strides[2];
+    return (const char *)values->data + element * (int64_t)us_dtype_size(values->dtype);
+}
+
 static void load_values(const Work *work, int64_t batch, int64_t key, int64_t head, float *values)
 {
     if (key < 0) {
         memset(values, 0, (size_t)work->channels * sizeof *values);
         return;
     }
-    const Line line = us_line_of(&work->views[VALUES], 3, (batch * work->keys + key) * work->heads + head);
-    us_load_float(values, line.data, line.dtype, line.stride, work->channels);
+    const View *view = &work->views[VALUES];
+    us_load_float(values, values_of(work, batch, key, head), view->dtype, view->strides[3], work->channels);
+}
+
+static void add_values(const Work *work, int64_t batch, int64_t key, int64_t head, float share, float *sums)
+{
+    float loaded[DEFORMABLE_CHANNELS];
+    const View *view = &work->views[VALUES];
+    const bool is_plain = view->dtype == DTYPE_FLOAT32 && view->strides[3] == 1;
+    const float *values = is_plain ? (const float *)values_of(work, batch, key, head) : loaded;
+    if (!is_plain) {
+        load_values(work, batch, key, head, loaded);
+    }
+    for (int64_t c = 0; c < work->channels; c++) {
+        sums[c] += share * values[c];
+    }
+}
+
+static void attend_point(const Work *work, int64_t batch, int64_t head, const FeatureLevel *level, const float *place,
+                         float weight, float *sums)
+{
+    Corners corners;
+    if (!corners_of(level, place, &corners)) {
+        return;
+    }
+    for (int corner = 0; corner < 4; corner++) {
+        if (corners.keys[corner] >= 0) {
+            add_values(work, batch, corners.keys[corner], head, (float)((double)weight * corners.shares[corner]), sums);
+        }
+    }
 }
 
 /* One query of one head. */
 static void attend(const Work *work, int64_t number, float *sums)
 {
+    enum { TILE = 32 };
     const int64_t batch = number / work->heads / work->queries, head = number % work->heads;
-    float values[DEFORMABLE_CHANNELS];
+    const int64_t points = work->levels * work->points, first = number * points;
+    float places[2 * TILE], weights[TILE];
     memset(sums, 0, (size_t)work->channels * sizeof *sums);
-    for (int64_t l = 0; l < work->levels; l++) {
-        for (int64_t p = 0; p < work->points; p++) {
-            const int64_t at = (number * work->levels + l) * work->points + p;
-            float place[2], weight;
-            Corners corners;
-            us_linear_load_float(&work->views[PLACES], 2 * at, 2, place);
-            us_linear_load_float(&work->views[WEIGHTS], at, 1, &weight);
-            for (int corner = 0; corner < 4 && corners_of(&work->level[l], place, &corners); corner++) {
-                const float share = (float)((double)weight * corners.shares[corner]);
-                load_values(work, batch, corners.keys[corner], head, values);
-                for (int64_t c = 0; c < work->channels; c++) {
-                    sums[c] += share * values[c];
-                }
-            }
+    for (int64_t begin = 0; begin < points; begin += TILE) {
+        const int64_t count = points - begin < TILE ? points - begin : TILE;
+        us_linear_load_float(&work->views[PLACES], 2 * (first + begin), 2 * count, places);
+        us_linear_load_float(&work->views[WEIGHTS], first + begin, count, weights);
+        for (int64_t i = 0; i < count; i++) {
+            const FeatureLevel *level = &work->level[(begin + i) / work->points];
+            attend_point(work, batch, head, level, places + 2 * i, weights[i], sums);
         }
     }
 }
@@ -125,8 +155,8 @@ KernelStatus us_deformable_attention(const View *views, const void *attributes)
 /* ---- gradient: a head of one of the batch is one piece, which alone has its values ---- */
 
 /* What a point gives: its values' slopes are added; its place's and its weight's are returned. */
-static void add_point(const Work *work, int64_t batch, int64_t head, double *sums, const float *slopes, const Level *level,
-                      const float *place, float weight, double *place_slope, double *weight_slope)
+static void add_point(const Work *work, int64_t batch, int64_t head, double *sums, const float *slopes,
+                      const FeatureLevel *level, const float *place, float weight, double *place_slope, double *weight_slope)
 {
     Corners corners;
     place_slope[0] = place_slope[1] = *weight_slope = 0;

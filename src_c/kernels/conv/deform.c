@@ -7,35 +7,39 @@
 #include "tensor/convert.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { X, MOVES, W, BIAS, SAMPLES, Y };
-enum { TILE = 256 };
+enum { TILE = 256, BLOCK = 8 /* channels, which share their places */ };
 
 typedef struct Sampling {
     const DeformableConvolution *how;
     View x, moves, samples;
     int64_t rows, columns, places[2]; /* of the filter, of the result */
+    bool no_memory;
 } Sampling;
 
-static float pixel(const View *x, const char *plane, int64_t row, int64_t column)
-{
-    float value = 0;
-    if (row >= 0 && row < x->shape[2] && column >= 0 && column < x->shape[3]) {
-        const int64_t at = row * x->strides[2] + column * x->strides[3];
-        us_load_float(&value, plane + at * (int64_t)us_dtype_size(x->dtype), x->dtype, 1, 1);
-    }
-    return value;
-}
+/* Planes of x in float32 with zeros about them: a row above and two below, a column on either side. */
+typedef struct Planes {
+    float *data;
+    int64_t width, size;
+} Planes;
 
-static double between(const View *x, const char *plane, double row, double column)
+/* Between which pixels the places of a tile lie: `at` is the first one of four, `down` and `across` are how far they are from
+ * it. Places outside lie between zeros. */
+typedef struct Places {
+    int64_t at[TILE];
+    double down[TILE], across[TILE], factors[TILE];
+} Places;
+
+static void load_plane(const Sampling *work, int64_t image, int64_t channel, const Planes *planes, float *to)
 {
-    if (!(row > -1 && row < (double)x->shape[2] && column > -1 && column < (double)x->shape[3])) {
-        return 0;
+    const int64_t height = work->x.shape[2], width = work->x.shape[3];
+    memset(to, 0, (size_t)planes->size * sizeof *to);
+    const int64_t first = (image * work->x.shape[1] + channel) * height;
+    for (int64_t row = 0; row < height; row++) {
+        us_row_load(&work->x, first + row, 0, width, to + (row + 1) * planes->width + 1);
     }
-    const double top = floor(row), left = floor(column), down = row - top, across = column - left;
-    const int64_t i = (int64_t)top, j = (int64_t)left;
-    return (1 - down) * ((1 - across) * (double)pixel(x, plane, i, j) + across * (double)pixel(x, plane, i, j + 1)) +
-           down * ((1 - across) * (double)pixel(x, plane, i + 1, j) + across * (double)pixel(x, plane, i + 1, j + 1));
 }
 
 /* Moves begin … begin + count - 1 of a row of the result; kind 0 across, 1 down, 2 the factors. */
@@ -46,46 +50,91 @@ static void load_moves(const Sampling *work, int64_t image, int64_t kind, int64_
     us_row_load(&work->moves, (image * work->moves.shape[1] + channel) * work->places[0] + row, begin, count, moves);
 }
 
-static void sample_row(const Sampling *work, int64_t image, int64_t channel, int64_t tap, int64_t row, int64_t begin,
-                       int64_t count)
+static void find_places(const Sampling *work, int64_t image, int64_t part, int64_t tap, int64_t output_row, int64_t begin,
+                        int64_t count, Places *places)
 {
     const DeformableConvolution *how = work->how;
-    const int64_t part = channel / (work->x.shape[1] / how->parts), i = tap / work->columns, j = tap % work->columns;
+    const int64_t i = tap / work->columns, j = tap % work->columns, width = work->x.shape[3] + 2;
+    const double rows = (double)work->x.shape[2], columns = (double)work->x.shape[3];
+    const double top = (double)(output_row * how->stride[0] - how->padding[0] + i * how->dilation[0]);
     float across[TILE], down[TILE], factors[TILE];
-    load_moves(work, image, 0, part, tap, row, begin, count, across);
-    load_moves(work, image, 1, part, tap, row, begin, count, down);
-    load_moves(work, image, 2, part, tap, row, begin, count, factors);
-    const int64_t at = image * work->x.strides[0] + channel * work->x.strides[1];
-    const char *plane = (const char *)work->x.data + at * (int64_t)us_dtype_size(work->x.dtype);
-    const double top = (double)(row * how->stride[0] - how->padding[0] + i * how->dilation[0]);
+    load_moves(work, image, 0, part, tap, output_row, begin, count, across);
+    load_moves(work, image, 1, part, tap, output_row, begin, count, down);
+    load_moves(work, image, 2, part, tap, output_row, begin, count, factors);
     for (int64_t o = 0; o < count; o++) {
         const double left = (double)((begin + o) * how->stride[1] - how->padding[1] + j * how->dilation[1]);
-        factors[o] = (float)((double)factors[o] * between(&work->x, plane, top + (double)down[o], left + (double)across[o]));
+        const double row = top + (double)down[o], column = left + (double)across[o];
+        const bool inside = row > -1 && row < rows && column > -1 && column < columns;
+        const double first_row = inside ? floor(row) : rows, first_column = inside ? floor(column) : -1;
+        places->at[o] = ((int64_t)first_row + 1) * width + (int64_t)first_column + 1;
+        places->down[o] = inside ? row - first_row : 0;
+        places->across[o] = inside ? column - first_column : 0;
+        places->factors[o] = (double)factors[o];
     }
-    const int64_t channels = work->x.shape[1], height = work->places[0] * work->rows;
-    const Line line = us_line_of(&work->samples, 3, (image * channels + channel) * height + row * work->rows + i);
-    us_store_float(us_line_element(&line, begin * work->columns + j), line.dtype, line.stride * work->columns, factors, count);
 }
 
-static void sample_plane(void *context, int64_t piece)
+static void sample(const Places *places, const float *plane, int64_t width, int64_t count, float *samples)
 {
-    const Sampling *work = context;
-    const int64_t channels = work->x.shape[1];
+    for (int64_t o = 0; o < count; o++) {
+        const float *first = plane + places->at[o], *second = first + width;
+        const double down = places->down[o], across = places->across[o];
+        const double value = (1 - down) * ((1 - across) * (double)first[0] + across * (double)first[1]) +
+                             down * ((1 - across) * (double)second[0] + across * (double)second[1]);
+        samples[o] = (float)(places->factors[o] * value);
+    }
+}
+
+static void sample_tile(const Sampling *work, const Planes *planes, int64_t image, int64_t channel, int64_t channels,
+                        int64_t row, int64_t tap, int64_t begin)
+{
+    const int64_t i = tap / work->columns, j = tap % work->columns, height = work->places[0] * work->rows;
+    const int64_t rest = work->places[1] - begin, count = rest < TILE ? rest : TILE;
+    Places places;
+    float samples[TILE];
+    find_places(work, image, channel / (work->x.shape[1] / work->how->parts), tap, row, begin, count, &places);
+    for (int64_t c = 0; c < channels; c++) {
+        const int64_t line_number = (image * work->x.shape[1] + channel + c) * height + row * work->rows + i;
+        const Line line = us_line_of(&work->samples, 3, line_number);
+        sample(&places, planes->data + c * planes->size, planes->width, count, samples);
+        char *to = us_line_element(&line, begin * work->columns + j);
+        us_store_float(to, line.dtype, line.stride * work->columns, samples, count);
+    }
+}
+
+/* A block of channels of one part. */
+static void sample_block(void *context, int64_t piece)
+{
+    Sampling *work = context;
+    const int64_t of_part = work->x.shape[1] / work->how->parts, blocks = (of_part + BLOCK - 1) / BLOCK;
+    const int64_t image = piece / blocks / work->how->parts, part = piece / blocks % work->how->parts;
+    const int64_t first = piece % blocks * BLOCK;
+    const int64_t channel = part * of_part + first, channels = of_part - first < BLOCK ? of_part - first : BLOCK;
+    Planes planes = {.width = work->x.shape[3] + 2};
+    planes.size = (work->x.shape[2] + 3) * planes.width;
+    planes.data = us_scratch_take((size_t)(channels * planes.size) * sizeof *planes.data);
+    if (planes.data == NULL) {
+        __atomic_store_n(&work->no_memory, true, __ATOMIC_RELAXED);
+        return;
+    }
+    for (int64_t c = 0; c < channels; c++) {
+        load_plane(work, image, channel + c, &planes, planes.data + c * planes.size);
+    }
     for (int64_t row = 0; row < work->places[0]; row++) {
         for (int64_t tap = 0; tap < work->rows * work->columns; tap++) {
             for (int64_t begin = 0; begin < work->places[1]; begin += TILE) {
-                const int64_t rest = work->places[1] - begin;
-                sample_row(work, piece / channels, piece % channels, tap, row, begin, rest < TILE ? rest : TILE);
+                sample_tile(work, &planes, image, channel, channels, row, tap, begin);
             }
         }
     }
+    us_scratch_give_back(planes.data);
 }
 
 KernelStatus us_conv_deformable(const View *views, const void *attributes)
 {
     const DeformableConvolution *how = attributes;
     const View *y = &views[Y], *x = &views[X];
-    Sampling work = {how, *x, views[MOVES], views[SAMPLES], views[W].shape[2], views[W].shape[3], {y->shape[2], y->shape[3]}};
+    Sampling work = {.how = how, .x = *x, .moves = views[MOVES], .samples = views[SAMPLES], .rows = views[W].shape[2],
+                     .columns = views[W].shape[3], .places = {y->shape[2], y->shape[3]}};
     const int64_t shape[] = {x->shape[0], x->shape[1], y->shape[2] * work.rows, y->shape[3] * work.columns};
     const int64_t elements = shape[0] * shape[1] * shape[2] * shape[3];
     void *scratch = NULL;
@@ -96,11 +145,12 @@ KernelStatus us_conv_deformable(const View *views, const void *attributes)
         }
         work.samples = us_view_contiguous(scratch, x->dtype, 4, shape);
     }
-    run_pieces(shape[0] * shape[1], elements * 16, sample_plane, &work);
+    const int64_t of_part = shape[1] / how->parts;
+    run_pieces(shape[0] * how->parts * ((of_part + BLOCK - 1) / BLOCK), elements * 16, sample_block, &work);
     const Convolution conv = {.axes = 2, .stride = {work.rows, work.columns}, .dilation = {1, 1}, .groups = how->groups,
                               .alpha = 1};
     const View operands[] = {work.samples, views[W], views[BIAS], us_view_absent(), *y};
-    const KernelStatus status = us_conv_forward(operands, &conv);
+    const KernelStatus status = work.no_memory ? KERNEL_NO_MEMORY : us_conv_forward(operands, &conv);
     us_scratch_give_back(scratch);
     return status;
 }

@@ -50,10 +50,15 @@ static void sum_line(const Run *run, int64_t line, double *sums, float *terms)
     const int64_t size = windows->shape[last], count = windows->shape[axis], step = run->how->step;
     int64_t place = 0;
     const int64_t begin = begin_of_line(run, line, &place);
-    if (axis == last - 1) { /* windows lie in the line */
-        for (int64_t t = 0; t < count; t++) {
-            load(windows, begin + t * windows->strides[axis], windows->strides[last], size, terms);
-            add(sums + t * step, terms, size);
+    if (axis == last - 1) { /* windows lie in the line; those that lie one behind the other are loaded together */
+        const bool dense = windows->strides[last] == 1 && windows->strides[axis] == size;
+        const int64_t at_once = dense ? run->line / size : 1;
+        for (int64_t t = 0; t < count; t += at_once) {
+            const int64_t few = count - t < at_once ? count - t : at_once;
+            load(windows, begin + t * windows->strides[axis], windows->strides[last], few * size, terms);
+            for (int64_t i = 0; i < few; i++) {
+                add(sums + (t + i) * step, terms + i * size, size);
+            }
         }
         return;
     }

@@ -3,7 +3,7 @@
 #include "kernels/maths/maths.h"
 #include "kernels/move/copy_view.h"
 #include "kernels/pieces.h"
-#include "kernels/quantize/quantize.h"
+#include "kernels/quantize/rows.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/lines.h"
 #include "tensor/convert.h"
@@ -49,7 +49,8 @@ typedef struct Gated {
     const View *views;
     int64_t rows, size, piece_rows;
     int64_t groups, *ends; /* NULL: one group */
-    float *out;            /* [rows, size] */
+    QuantizedRows to;
+    bool no_memory;
 } Gated;
 
 static void hold_ends(const Gated *work, const View *ends)
@@ -82,7 +83,7 @@ static bool is_given(const Gated *work, int view)
     return !us_view_is_absent(&work->views[view]);
 }
 
-/* Numbers of a group, or 1 or 0 for all. */
+/* Numbers of a group, or the same one for all. */
 static void load_numbers(const Gated *work, int view, int64_t group, int64_t begin, int64_t count, float missing, float *to)
 {
     if (is_given(work, view)) {
@@ -114,10 +115,9 @@ static void load_half(const Gated *work, int half, int64_t row, int64_t group, i
     }
 }
 
-static void form_row(const Gated *work, int64_t row)
+static void form_row(const Gated *work, int64_t row, float *out)
 {
     const int64_t group = group_of(work, row);
-    float *out = work->out + row * work->size;
     if (group < 0) {
         memset(out, 0, (size_t)work->size * sizeof *out);
         return;
@@ -125,41 +125,42 @@ static void form_row(const Gated *work, int64_t row)
     for (int64_t begin = 0; begin < work->size; begin += TILE) {
         const int64_t count = work->size - begin < TILE ? work->size - begin : TILE;
         float b[TILE], numbers[TILE], *a = out + begin;
+        if (row + 1 < work->rows) {
+            us_row_fetch(&work->views[A], row + 1, begin, count);
+            us_row_fetch(&work->views[B], row + 1, begin, count);
+        }
         load_half(work, A, row, group, begin, count, a);
         load_half(work, B, row, group, begin, count, b);
         gate(&work->how->form, a, b, count);
-        load_numbers(work, SMOOTH, group, begin, count, 1, numbers);
-        for (int64_t i = 0; i < count; i++) {
-            a[i] *= numbers[i];
+        if (is_given(work, SMOOTH)) {
+            load_numbers(work, SMOOTH, group, begin, count, 1, numbers);
+            for (int64_t i = 0; i < count; i++) {
+                a[i] *= numbers[i];
+            }
         }
-        load_numbers(work, OFFSET, group, begin, count, 0, numbers);
-        for (int64_t i = 0; i < count; i++) {
-            a[i] += numbers[i];
+        if (is_given(work, OFFSET)) {
+            load_numbers(work, OFFSET, group, begin, count, 0, numbers);
+            for (int64_t i = 0; i < count; i++) {
+                a[i] += numbers[i];
+            }
         }
     }
 }
 
-static void form_rows(void *context, int64_t piece)
+static void convert_rows(void *context, int64_t piece)
 {
-    const Gated *work = context;
+    Gated *work = context;
     const int64_t begin = piece * work->piece_rows, left = work->rows - begin;
+    float *line = us_scratch_take((size_t)work->size * sizeof *line);
+    if (line == NULL) {
+        __atomic_store_n(&work->no_memory, true, __ATOMIC_RELAXED);
+        return;
+    }
     for (int64_t row = begin; row < begin + (left < work->piece_rows ? left : work->piece_rows); row++) {
-        form_row(work, row);
+        form_row(work, row, line);
+        (work->how->fixed ? us_round_row : us_quantize_row)(&work->to, row, work->size, line);
     }
-}
-
-static KernelStatus quantize(const Gated *work, int32_t rank, const int64_t *shape)
-{
-    static const float one = 1;
-    const View *views = work->views, absent = us_view_absent();
-    const View gated = us_view_contiguous(work->out, DTYPE_FLOAT32, rank, shape);
-    if (!work->how->fixed) {
-        return us_quantize_rows((const View[]){gated, absent, views[Y], views[SCALE], absent, absent},
-                                &(QuantizeRows){work->how->packed});
-    }
-    const View alone = us_view_contiguous((void *)&one, DTYPE_FLOAT32, 0, NULL);
-    return us_quantize((const View[]){gated, us_view_broadcast(&alone, rank, shape), absent, views[Y]},
-                       &(Quantize){.rounding = ROUND_EVEN, .packed = work->how->packed});
+    us_scratch_give_back(line);
 }
 
 KernelStatus us_quantize_gated(const View *views, const void *attributes)
@@ -174,20 +175,18 @@ KernelStatus us_quantize_gated(const View *views, const void *attributes)
     work.rows = elements / work.size;
     work.groups = grouped ? views[ENDS].shape[0] : 1;
     work.piece_rows = PIECE_ELEMENTS / work.size + 1;
-    const size_t out = us_scratch_round((size_t)elements * sizeof(float));
-    char *block = us_scratch_take(out + (size_t)work.groups * sizeof(int64_t) + 64), *cursor = block;
-    if (block == NULL) {
-        return KERNEL_NO_MEMORY;
-    }
-    work.out = us_scratch_part(&cursor, out);
+    const View absent = us_view_absent();
+    work.to = us_quantized_rows(&views[Y], &views[SCALE], &absent, work.how->packed);
     if (grouped) {
-        work.ends = us_scratch_part(&cursor, (size_t)work.groups * sizeof(int64_t));
+        work.ends = us_scratch_take((size_t)work.groups * sizeof(int64_t));
+        if (work.ends == NULL) {
+            return KERNEL_NO_MEMORY;
+        }
         hold_ends(&work, &views[ENDS]);
     }
-    run_pieces((work.rows + work.piece_rows - 1) / work.piece_rows, elements, form_rows, &work);
-    const KernelStatus status = quantize(&work, a->rank, a->shape);
-    us_scratch_give_back(block);
-    return status;
+    run_pieces((work.rows + work.piece_rows - 1) / work.piece_rows, elements, convert_rows, &work);
+    us_scratch_give_back(work.ends);
+    return work.no_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 
 /* ---- without quantization ---- */

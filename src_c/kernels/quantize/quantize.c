@@ -1,7 +1,9 @@
 #include "kernels/quantize/quantize.h"
 
+#include "kernels/maths/maths.h"
 #include "kernels/pieces.h"
 #include "kernels/quantize/nibbles.h"
+#include "kernels/quantize/rows.h"
 #include "kernels/scratch.h"
 #include "tensor/axes.h"
 
@@ -146,30 +148,52 @@ KernelStatus us_dequantize(const View *views, const void *attributes)
 /* ---- row by row ---- */
 
 typedef struct Rows {
-    const View *x, *y, *scale, *offset;
-    Axes of_x, of_y, of_scale, of_offset;
+    const View *x;
+    Axes of_x;
+    QuantizedRows to;
     const float *smooth; /* of each group; NULL: none */
     const int64_t *ends; /* rising; NULL: one group */
     int64_t groups, count, length, piece_rows;
-    bool packed, out_of_memory;
+    bool out_of_memory;
 } Rows;
 
-/* The range of a row; NaN wins. */
-static void find_range(const float *x, int64_t count, float *lowest, float *highest)
+/* Floats are ordered as these integers are, which are their own inverse, and NaNs lie beyond the infinities: so vectors find
+ * the largest one, and NaN wins. */
+static inline int32_t order(int32_t bits)
 {
-    float low = x[0], high = x[0];
-    for (int64_t i = 1; i < count; i++) {
-        low = !(x[i] >= low) ? x[i] : low;
-        high = !(x[i] <= high) ? x[i] : high;
-    }
-    *lowest = low;
-    *highest = high;
+    return bits ^ ((bits >> 31) & INT32_MAX);
 }
 
-static void quantize_row(float *x, int64_t count, float scale, float offset)
+static float largest_magnitude(const float *x, int64_t count)
 {
+    int32_t largest = 0;
     for (int64_t i = 0; i < count; i++) {
-        x[i] = scale == 0 ? 0 : __builtin_rintf(x[i] / scale + offset);
+        const int32_t magnitude = (int32_t)float_bits(x[i]) & INT32_MAX;
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    return bits_float((uint32_t)largest);
+}
+
+static void find_range(const float *x, int64_t count, float *lowest, float *highest)
+{
+    int32_t low = INT32_MAX, high = INT32_MIN;
+    for (int64_t i = 0; i < count; i++) {
+        const int32_t at = order((int32_t)float_bits(x[i]));
+        low = at < low ? at : low;
+        high = at > high ? at : high;
+    }
+    *lowest = bits_float((uint32_t)order(low));
+    *highest = bits_float((uint32_t)order(high));
+}
+
+static void divide_row(float *x, int64_t count, float scale, float offset)
+{
+    if (scale == 0) {
+        memset(x, 0, (size_t)count * sizeof *x);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        x[i] = __builtin_rintf(x[i] / scale + offset);
     }
 }
 
@@ -203,30 +227,58 @@ static void store_number(const Axes *axes, const View *view, int64_t row, float 
     us_axes_store(axes, 0, view->data, view->dtype, row, 1, LANE_FLOAT, &value);
 }
 
+QuantizedRows us_quantized_rows(const View *y, const View *scale, const View *offset, bool packed)
+{
+    QuantizedRows rows = {.y = *y, .scale = *scale, .offset = *offset, .packed = packed};
+    us_axes_add(&rows.of_y, &y, 1, 0, y->rank);
+    us_axes_add(&rows.of_scale, &scale, 1, 0, scale->rank);
+    us_axes_add(&rows.of_offset, &offset, 1, 0, offset->rank);
+    return rows;
+}
+
+static void store_row(const QuantizedRows *rows, int64_t row, int64_t length, float *x)
+{
+    if (rows->packed) {
+        store_packed(&rows->of_y, &rows->y, row * length, length, x);
+    } else {
+        us_axes_store(&rows->of_y, 0, rows->y.data, rows->y.dtype, row * length, length, LANE_FLOAT, x);
+    }
+}
+
+void us_round_row(const QuantizedRows *rows, int64_t row, int64_t length, float *x)
+{
+    round_all(x, length, ROUND_EVEN);
+    store_row(rows, row, length, x);
+}
+
+void us_quantize_row(const QuantizedRows *rows, int64_t row, int64_t length, float *x)
+{
+    const bool shifts = !us_view_is_absent(&rows->offset);
+    const float limit = rows->packed ? HIGHEST_PACKED : HIGHEST;
+    float scale, offset = 0;
+    if (shifts) {
+        float lowest, highest;
+        find_range(x, length, &lowest, &highest);
+        scale = (highest - lowest) / (2 * limit + 1);
+        offset = scale == 0 ? 0 : limit - highest / scale;
+    } else {
+        scale = largest_magnitude(x, length) / limit;
+    }
+    divide_row(x, length, scale, offset);
+    store_row(rows, row, length, x);
+    store_number(&rows->of_scale, &rows->scale, row, scale);
+    if (shifts) {
+        store_number(&rows->of_offset, &rows->offset, row, offset);
+    }
+}
+
 static void convert_row(const Rows *rows, int64_t row, float *x)
 {
-    const int64_t begin = row * rows->length;
-    us_axes_load(&rows->of_x, 0, rows->x->data, rows->x->dtype, begin, rows->length, LANE_FLOAT, x);
+    us_axes_load(&rows->of_x, 0, rows->x->data, rows->x->dtype, row * rows->length, rows->length, LANE_FLOAT, x);
     if (rows->smooth != NULL) {
         smooth_row(rows, row, x);
     }
-    const bool shifts = !us_view_is_absent(rows->offset);
-    const float limit = rows->packed ? HIGHEST_PACKED : HIGHEST;
-    float lowest, highest;
-    find_range(x, rows->length, &lowest, &highest);
-    const float size = -lowest > highest ? -lowest : highest;
-    const float scale = shifts ? (highest - lowest) / (2 * limit + 1) : size / limit;
-    const float offset = shifts ? (scale == 0 ? 0 : limit - highest / scale) : 0;
-    quantize_row(x, rows->length, scale, offset);
-    if (rows->packed) {
-        store_packed(&rows->of_y, rows->y, begin, rows->length, x);
-    } else {
-        us_axes_store(&rows->of_y, 0, rows->y->data, rows->y->dtype, begin, rows->length, LANE_FLOAT, x);
-    }
-    store_number(&rows->of_scale, rows->scale, row, scale);
-    if (shifts) {
-        store_number(&rows->of_offset, rows->offset, row, offset);
-    }
+    us_quantize_row(&rows->to, row, rows->length, x);
 }
 
 static void convert_rows(void *context, int64_t piece)
@@ -265,17 +317,14 @@ static void load_groups(const View *smooth, const View *ends, Rows *rows, float 
 KernelStatus us_quantize_rows(const View *views, const void *attributes)
 {
     const QuantizeRows *how = attributes;
-    Rows rows = {.x = &views[0], .y = &views[2], .scale = &views[3], .offset = &views[4], .packed = how->packed,
-                 .length = views[0].shape[views[0].rank - 1]};
+    Rows rows = {.x = &views[0], .length = views[0].shape[views[0].rank - 1]};
     const int64_t elements = us_view_elements(&views[0]);
     if (elements == 0) {
         return KERNEL_OK;
     }
     rows.count = elements / rows.length;
     us_axes_add(&rows.of_x, (const View *const[]){&views[0]}, 1, 0, views[0].rank);
-    us_axes_add(&rows.of_y, (const View *const[]){&views[2]}, 1, 0, views[2].rank);
-    us_axes_add(&rows.of_scale, (const View *const[]){&views[3]}, 1, 0, views[3].rank);
-    us_axes_add(&rows.of_offset, (const View *const[]){&views[4]}, 1, 0, views[4].rank);
+    rows.to = us_quantized_rows(&views[2], &views[3], &views[4], how->packed);
     char *space = NULL;
     if (!us_view_is_absent(&views[1])) {
         const bool grouped = !us_view_is_absent(&views[5]);

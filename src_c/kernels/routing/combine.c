@@ -84,16 +84,22 @@ static void add_optional(const Combination *work, int view, float *sums, float *
     }
 }
 
+static int64_t place_of(const Combination *work, int64_t row, int64_t k)
+{
+    return work->place[work->call->by_columns ? k * work->rows + row : row * work->call->choices + k];
+}
+
 static void add_token(const Combination *work, int64_t row, int64_t k, int64_t begin, int64_t count, float *sums)
 {
-    const int64_t choices = work->call->choices;
-    const int64_t place = work->place[work->call->by_columns ? k * work->rows + row : row * choices + k];
-    float token[TILE] = {0}, line[TILE], scale = 1;
+    const int64_t choices = work->call->choices, place = place_of(work, row, k);
+    float token[TILE], line[TILE], scale = 1;
     if (place >= work->token_rows) {
         return;
     }
     if (place >= 0) {
         us_row_load(&work->views[TOKENS], place, begin, count, token);
+    } else {
+        memset(token, 0, (size_t)count * sizeof *token);
     }
     if (work->expert) {
         add_optional(work, BIAS, token, line, work->expert[row * choices + k], begin, count);
@@ -102,6 +108,22 @@ static void add_token(const Combination *work, int64_t row, int64_t k, int64_t b
         us_row_load(&work->views[SCALE], row, k, 1, &scale);
     }
     add_scaled(sums, token, scale, count);
+}
+
+/* What the same columns of a row will need. */
+static void fetch(const Combination *work, int64_t row, int64_t begin, int64_t count)
+{
+    if (row >= work->rows) {
+        return;
+    }
+    for (int64_t k = 0; k < work->call->choices; k++) {
+        const int64_t place = place_of(work, row, k);
+        if (place >= 0 && place < work->token_rows) {
+            us_row_fetch(&work->views[TOKENS], place, begin, count);
+        }
+    }
+    us_row_fetch(&work->views[FIRST], row, begin, count);
+    us_row_fetch(&work->views[SECOND], row, begin, count);
 }
 
 static void combine_piece(void *context, int64_t piece)
@@ -113,7 +135,8 @@ static void combine_piece(void *context, int64_t piece)
     for (int64_t row = begin; row < end; row++) {
         for (int64_t column = 0; column < work->width; column += TILE) {
             const int64_t count = work->width - column < TILE ? work->width - column : TILE;
-            memset(sums, 0, sizeof sums);
+            fetch(work, row + 1, column, count);
+            memset(sums, 0, (size_t)count * sizeof *sums);
             add_optional(work, FIRST, sums, line, row, column, count);
             add_optional(work, SECOND, sums, line, row, column, count);
             for (int64_t k = 0; k < work->call->choices; k++) {

@@ -4,6 +4,9 @@
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "tensor/axes.h"
+#include "tensor/levels.h"
+
+#include <string.h>
 
 typedef struct Run {
     const View *views;
@@ -22,15 +25,21 @@ static void store(const Run *run, int k, int64_t begin, const float *from)
     us_axes_store(&run->axes[k], 0, run->views[k].data, run->views[k].dtype, begin, run->size, LANE_FLOAT, from);
 }
 
+/* What is there for a line in whole LANES. */
+static int64_t room_of(const Run *run)
+{
+    return (run->size + LANES - 1) / LANES * LANES;
+}
+
 /* Room for a line's sums, and some lines more from `floats` on; NULL: there is none. */
 static double *room_for(Run *run, int lines, float **floats)
 {
-    double *sums = us_scratch_take((size_t)run->size * (sizeof *sums + (size_t)lines * sizeof **floats));
+    double *sums = us_scratch_take((size_t)room_of(run) * (sizeof *sums + (size_t)lines * sizeof **floats));
     if (sums == NULL) {
         run->no_memory = true;
         return NULL;
     }
-    *floats = (float *)(void *)(sums + run->size);
+    *floats = (float *)(void *)(sums + room_of(run));
     return sums;
 }
 
@@ -43,15 +52,18 @@ static void exponentials_of_line(void *context, int64_t line)
     if (sums == NULL) {
         return;
     }
-    float *row = x + size;
+    float *row = x + room_of(run);
     load(run, 0, line * size, x);
+    memset(sums, 0, (size_t)room_of(run) * sizeof *sums);
     for (int64_t i = 0; i < size; i++) {
-        for (int64_t j = 0; j < i; j++) {
-            sums[j] += (double)x[i];
-            row[j] = (float)sums[j];
-        }
-        for (int64_t j = 0; j < i; j++) {
-            row[j] = exp_float(row[j]);
+        for (int64_t j = 0; j < i; j += LANES) { /* whole ones: sums from i on mean nothing yet */
+            for (int k = 0; k < LANES; k++) {
+                sums[j + k] += (double)x[i];
+                row[j + k] = (float)sums[j + k];
+            }
+            for (int k = 0; k < LANES; k++) {
+                row[j + k] = exp_float(row[j + k]);
+            }
         }
         sums[i] = 0;
         row[i] = 1;
@@ -72,7 +84,7 @@ static void slopes_of_line(void *context, int64_t line)
     if (sums == NULL) {
         return;
     }
-    float *out = slope + size, *dx = out + size;
+    float *out = slope + room_of(run), *dx = out + room_of(run);
     for (int64_t j = 0; j < size; j++) {
         sums[j] = 0;
     }

@@ -1,0 +1,20 @@
+/* One row of us_quantize_rows, for kernels that make the rows. */
+#ifndef UNDERSTUDY_QUANTIZE_ROWS_H
+#define UNDERSTUDY_QUANTIZE_ROWS_H
+
+#include "tensor/axes.h"
+
+/* Where they go. */
+typedef struct QuantizedRows {
+    View y, scale, offset; /* the last two may be absent */
+    Axes of_y, of_scale, of_offset;
+    bool packed;
+} QuantizedRows;
+QuantizedRows us_quantized_rows(const View *y, const View *scale, const View *offset, bool packed);
+
+/* Row `row` of y, its scale, and its offset if that is given. Of x nothing is left. */
+void us_quantize_row(const QuantizedRows *rows, int64_t row, int64_t length, float *x);
+/* The nearest integers, ties to even, without a scale. */
+void us_round_row(const QuantizedRows *rows, int64_t row, int64_t length, float *x);
+
+#endif
