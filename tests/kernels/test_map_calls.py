@@ -374,3 +374,15 @@ def test_complex_quotients_in_place_of_an_operand(dtype):
     for place in (0, 1):
         operands = [x.copy(), y.copy()]
         assert run_map("div", operands, [operands[place]], dtype)[0].tobytes() == expected
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_inverses_are_quotients_of_1(dtype):
+    _, y = complex_pairs([0.0, -0.0, 1.0, -1.5, 3.0, np.inf, -np.inf, np.nan, float(np.finfo(dtype).max)], dtype)
+    for operand in (y, samples(dtype, 1000, 3, (-9, 9))):
+        expected, = run_map("div", [np.ones_like(operand), operand], [np.zeros_like(operand)], dtype)
+        same, = run_map("reciprocal", [operand.copy()], [np.zeros_like(operand)], dtype)
+        in_place = operand.copy()
+        run_map("reciprocal", [in_place], [in_place], dtype)
+        for found in (same, in_place):
+            np.testing.assert_array_equal(found.view(found.real.dtype), expected.view(found.real.dtype))
