@@ -8,6 +8,8 @@ import pytest
 from understudy import ascend
 
 from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, packed, random, rounded, steps_apart, tensor, unpacked, whole
+from tests.conformance.ascend import pages
+from tests.conformance.harness import Result
 
 
 def drawn(shape, seed, kind="F32"):
@@ -500,3 +502,9 @@ def test_signs():
             signs = np.unpackbits(packed.ravel().astype(np.uint8), bitorder="little").reshape(rows, -1) * 2.0 - 1
             found = call("SignBitsUnpack", self=tensor(packed.ravel(), "U8", layout), size=rows, dtype=kind, out=empty(signs.shape, kind, layout))
             np.testing.assert_array_equal(found, signs)
+
+
+def test_an_output_that_is_not_asked_for_may_be_what_cannot_be_packed():
+    entry = pages.operators()["AddRmsNormDynamicQuantV2"]
+    other = {"outputMask": None, "smoothScale2Optional": None, "y2Out": pages.shaped("I4[]")}
+    assert pages.result_of(entry, pages.legal(entry) | other) == Result(0, untouched=False)

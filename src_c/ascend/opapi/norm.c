@@ -136,7 +136,8 @@ aclnnStatus op_layer_norm_quantized(OpCall *op, const LayerNormQuantized *quanti
         to[i] = output->y != NULL ? op_integers_of(output->y) : (Integers){us_view_absent(), NOT_PACKED, true};
         own[2] = (PlannedView){output->y, VIEW_WRITE, &to[i].view};
         if (!output->asked) {
-            to[i].view.rank = 1; /* nothing of it */
+            to[i].view.dtype = DTYPE_INT8; /* nothing of it, even where its shape could not be packed */
+            to[i].view.rank = 1;
             to[i].view.shape[0] = 0;
             continue;
         }
