@@ -502,13 +502,14 @@ WORK = {"aclmdlRIExecuteAsync": 1, "aclrtValueWrite": 3, "aclrtValueWait": 3, "a
         "aclrtSynchronizeStreamWithTimeout": 0, "aclrtStreamQuery": 0, "aclrtRecordEvent": 1, "aclrtResetEvent": 1,
         "aclrtStreamWaitEvent": 0, "aclrtStreamWaitEventWithTimeout": 0, "aclrtMemcpyAsync": 5,
         "aclrtMemcpyAsyncWithCondition": 5, "aclrtMemcpy2dAsync": 7, "aclrtMemsetAsync": 4, "aclrtMemsetD32Async": 4,
-        "aclrtLaunchHostFunc": 0, "aclrtRecordEventWithFlag": 1, "aclrtStreamWaitEventWithFlag": 0}  # fmt: skip
+        "aclrtLaunchHostFunc": 0, "aclrtRecordEventWithFlag": 1, "aclrtStreamWaitEventWithFlag": 0,
+        "aclrtMemcpyBatchAsync": 9}  # fmt: skip
 # Streams that get no tasks which are no operators.
 GROUPS = [("group", lambda s: s.grouping()), ("other-group", lambda s: s.beside_group())]
 # Functions that put tasks into a stream that are no operators.
 TASKS = {**{name: position for name, position in WORK.items()
             if name not in ("aclmdlRIExecuteAsync", "aclrtSynchronizeStream", "aclrtSynchronizeStreamWithTimeout",
-                            "aclrtStreamQuery")}, "aclrtMemcpyBatchAsync": 9, "aclrtMemcpyBatchAsyncV2": 8}  # fmt: skip
+                            "aclrtStreamQuery")}, "aclrtMemcpyBatchAsyncV2": 8}  # fmt: skip
 DEAD = {"aclmdlRIExecuteAsync": 1, "aclrtValueWrite": 3, "aclrtValueWait": 3, "aclrtRecordEventWithFlag": 1,
         "aclrtStreamWaitEventWithFlag": 0, **STREAMS}  # fmt: skip
 OUTPUTS = [("aclmdlRICaptureEnd", "modelRI", 1), ("aclmdlRICaptureThreadExchangeMode", "mode", 0),
