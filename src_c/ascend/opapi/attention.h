@@ -52,4 +52,14 @@ void op_require_inference(OpCall *op, const AttentionCall *call);
 aclnnStatus op_attention(OpCall *op, const AttentionCall *call);
 aclnnStatus op_attention_backward(OpCall *op, const AttentionCall *call);
 
+/* Cumulative lengths rise and end with all tokens (values). */
+void op_require_ends(OpCall *op, IntArguments ends, int64_t tokens);
+
+/* attention_windows.c: windows of `length` rows, one begins every `stride` rows of a sequence; none is cut. One row for each,
+ * otherwise as x. */
+Shape op_shape_of_windows(OpCall *op, const Operand *x, IntArguments ends, int64_t length, int64_t stride);
+aclnnStatus op_windows(OpCall *op, const Operand *x, const Operand *weight, IntArguments ends, int64_t stride, const Operand *y);
+aclnnStatus op_windows_backward(OpCall *op, const Operand *slopes, const Operand *x, const Operand *weight, IntArguments ends,
+                                int64_t stride, const Operand *slopes_of_x, const Operand *slopes_of_weight);
+
 #endif
