@@ -61,5 +61,12 @@ Shape op_shape_of_windows(OpCall *op, const Operand *x, IntArguments ends, int64
 aclnnStatus op_windows(OpCall *op, const Operand *x, const Operand *weight, IntArguments ends, int64_t stride, const Operand *y);
 aclnnStatus op_windows_backward(OpCall *op, const Operand *slopes, const Operand *x, const Operand *weight, IntArguments ends,
                                 int64_t stride, const Operand *slopes_of_x, const Operand *slopes_of_weight);
+/* Layouts mean nothing in pages; without them there is TND. */
+bool op_is_cache_layout(const char *layout, bool paged);
+/* Of sequences that lie one after another, or in pages: none has more rows than x has room for. */
+bool op_holds_sequences(const Operand *x, const Operand *pages, IntArguments lengths);
+/* The last rows of every sequence that has just become `length` rows long, or `stride` longer than at its last window. */
+aclnnStatus op_cached_windows(OpCall *op, const Operand *x, const Operand *weight, const Operand *slots, const Operand *pages,
+                              IntArguments lengths, int64_t stride, const Operand *y);
 
 #endif

@@ -51,3 +51,46 @@ aclnnStatus op_windows_backward(OpCall *op, const Operand *slopes, const Operand
     return plan(op, us_windows_backward, slopes, op_size(weight, 0), ends, stride, OPERANDS(slopes, x, weight),
                 OPERANDS(slopes_of_x, slopes_of_weight));
 }
+
+bool op_is_cache_layout(const char *layout, bool paged)
+{
+    static const char *const names[] = {"TND", "", "BSH", "SBH", "BSND", "BNSD"};
+    const size_t count = paged ? sizeof names / sizeof names[0] : 1;
+    bool known = false;
+    for (size_t i = 0; i < count && !known; i++) {
+        known = strcmp(layout, names[i]) == 0;
+    }
+    return known;
+}
+
+bool op_holds_sequences(const Operand *x, const Operand *pages, IntArguments lengths)
+{
+    const bool paged = op_given(pages);
+    int64_t room = paged ? op_size(pages, 1) * op_size(x, 1) : op_size(x, 0);
+    bool fits = true;
+    for (int64_t s = 0; s < lengths.count && fits; s++) {
+        fits = lengths.values[s] >= 0 && lengths.values[s] <= room;
+        room -= paged ? 0 : lengths.values[s];
+    }
+    return fits;
+}
+
+aclnnStatus op_cached_windows(OpCall *op, const Operand *x, const Operand *weight, const Operand *slots, const Operand *pages,
+                              IntArguments lengths, int64_t stride, const Operand *y)
+{
+    const size_t size = (size_t)lengths.count * sizeof(int64_t);
+    int64_t *first = op_take(op, size);
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const bool paged = op_given(pages);
+    int64_t begin = 0;
+    for (int64_t s = 0; s < lengths.count; s++) {
+        const int64_t before = lengths.values[s] - op_size(weight, 0);
+        first[s] = before >= 0 && before % stride == 0 ? begin + before : -1;
+        begin += paged ? 0 : lengths.values[s];
+    }
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {weight, VIEW_READ, NULL}, {slots, VIEW_READ, NULL},
+                                 {paged ? pages : NULL, VIEW_READ, NULL}, {y, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_cached_windows, first, size, 5, views);
+}

@@ -9,6 +9,7 @@
 
 typedef struct Windows {
     const View *slopes, *x, *y, *slopes_of_x, *slopes_of_weight; /* those that the kernel has */
+    const View *slots, *pages; /* NULL: none */
     const int64_t *first;
     float *weights; /* [L, N] */
     int64_t length, heads, depth, count;
@@ -42,20 +43,36 @@ static void add_weighted(const Windows *work, int64_t j, const float *row, float
     }
 }
 
+/* The row of x that is row j of the window. */
+static int64_t row_of(const Windows *work, int64_t window, int64_t j)
+{
+    const int64_t row = work->first[window] + j;
+    if (work->pages == NULL) {
+        return row;
+    }
+    const int64_t rows = work->x->shape[1];
+    return attention_page_at(work->pages, window, row / rows) * rows + row % rows;
+}
+
+static int64_t slot_of(const Windows *work, int64_t window)
+{
+    return work->slots == NULL ? window : ((const int32_t *)work->slots->data)[window * work->slots->strides[0]];
+}
+
 static void sum_window(void *context, int64_t window)
 {
     Windows *work = context;
     const int64_t size = work->heads * work->depth;
-    float *sums = take_rows(work, 2);
+    float *sums = work->first[window] < 0 ? NULL : take_rows(work, 2);
     if (sums == NULL) {
         return;
     }
     memset(sums, 0, (size_t)size * sizeof *sums);
     for (int64_t j = 0; j < work->length; j++) {
-        load_row(work, work->x, work->first[window] + j, sums + size);
+        load_row(work, work->x, row_of(work, window, j), sums + size);
         add_weighted(work, j, sums + size, sums);
     }
-    us_linear_store_float(work->y, window * size, size, sums);
+    us_linear_store_float(work->y, slot_of(work, window) * size, size, sums);
     us_scratch_give_back(sums);
 }
 
@@ -121,8 +138,8 @@ static void begin(Windows *work, const View *x, const View *weight)
 {
     work->x = x;
     work->length = weight->shape[0];
-    work->heads = x->shape[1];
-    work->depth = x->shape[2];
+    work->heads = x->shape[x->rank - 2];
+    work->depth = x->shape[x->rank - 1];
     const int64_t count = work->length * work->heads;
     work->weights = us_scratch_take((size_t)count * sizeof *work->weights);
     work->out_of_memory = work->weights == NULL;
@@ -161,4 +178,36 @@ KernelStatus us_windows_backward(const View *views, const void *attributes)
     run(&work, work.x->shape[0], 1, differentiate_row);
     run(&work, work.length, work.count, differentiate_place);
     return end(&work);
+}
+
+/* Whether what the windows name is there. */
+static KernelStatus check_places(const Windows *work)
+{
+    const int64_t slots = work->y->shape[0], pages = work->x->shape[0], rows = work->x->shape[1];
+    for (int64_t window = 0; window < work->count; window++) {
+        const int64_t first = work->first[window], slot = slot_of(work, window);
+        if (first >= 0 && (slot < 0 || slot >= slots)) {
+            return us_kernel_fault("slot %lld of sequence %lld is outside a cache of %lld rows", (long long)slot, (long long)window,
+                                   (long long)slots);
+        }
+        for (int64_t i = first / rows; work->pages != NULL && first >= 0 && i <= (first + work->length - 1) / rows; i++) {
+            const int64_t page = attention_page_at(work->pages, window, i);
+            if (page < 0 || page >= pages) {
+                return us_kernel_fault("page %lld of sequence %lld is number %lld of %lld", (long long)i, (long long)window,
+                                       (long long)page, (long long)pages);
+            }
+        }
+    }
+    return KERNEL_OK;
+}
+
+KernelStatus us_cached_windows(const View *views, const void *attributes)
+{
+    Windows work = {.y = &views[4], .slots = &views[2], .pages = us_view_is_absent(&views[3]) ? NULL : &views[3],
+                    .first = attributes, .count = views[2].shape[0]};
+    begin(&work, &views[0], &views[1]);
+    const KernelStatus found = check_places(&work);
+    run(&work, found == KERNEL_OK ? work.count : 0, work.length, sum_window);
+    const KernelStatus status = end(&work);
+    return found != KERNEL_OK ? found : status;
 }
