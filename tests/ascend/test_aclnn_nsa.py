@@ -3,7 +3,8 @@
 import numpy
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, tensor
+from tests.ascend.attention import attention, near
+from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, rounded, tensor
 from tests.conformance.ascend.aclnn_support import ffi, lib
 
 torch = pytest.importorskip("torch")
@@ -117,3 +118,86 @@ def test_places_that_are_not_there(slots, pages, said):
                      ffi.NULL, 32, 16, 1, 64, empty((11, 2, 16), "F16"))  # fmt: skip
     assert lib.aclDestroyIntArray(ends) == 0
     assert said in sentence
+
+
+# ---- selected attention ----------------------------------------------------------------------------------------------------
+
+
+def selected(q, k, v, dy, blocks, ends, key_ends, block, scale, keeps):
+    """Token by token, and head by head of the keys: attention to the keys that it selects. Their gradients add up."""
+    group = q.shape[1] // k.shape[1]
+    y, largest, sums = numpy.zeros_like(dy), numpy.zeros(q.shape[:2]), numpy.zeros(q.shape[:2])
+    dq, dk, dv = map(numpy.zeros_like, (q, k, v))
+    for begin, end, first in zip([0, *ends], ends, [0, *key_ends]):
+        for row in range(begin, end):
+            for head in range(k.shape[1]):
+                own = slice(head * group, head * group + group)
+                places = (blocks[row, head][:, None] * block + numpy.arange(block)).ravel()
+                at = first + places, head
+                found = attention(q[None, row, own, None], k[at][None, None], v[at][None, None], dy[None, row, own, None], scale, 0,
+                                  keeps(row - begin, places), 1)  # fmt: skip
+                for into, values in zip((y, largest, sums, dq), found):
+                    into[row, own] = values[0, :, 0]
+                numpy.add.at(dk, at, found[4][0, 0])
+                numpy.add.at(dv, at, found[5][0, 0])
+    return y, largest, sums, dq, dk, dv
+
+
+SELECTED = [  # ends of rows and keys, heads, heads of the keys, keys of a block, blocks of a token, sparse mode (None: no mask)
+    ([2, 5], [32, 80], 4, 2, 16, 2, None),
+    ([2, 5], [32, 80], 4, 2, 16, 2, 0),
+    ([40], [64], 3, 1, 16, 3, 2),
+    ([0, 9], [32, 160], 32, 1, 32, 1, None),  # a sequence without rows
+    ([12], [1024], 8, 4, 64, 8, 0),
+]
+
+
+@pytest.mark.parametrize("ends, key_ends, heads, key_heads, block, count, mode", SELECTED)
+@pytest.mark.parametrize("kind, layout", [*zip(["F16", "BF16", "BF16"], LAYOUTS)])
+def test_selected_attention(kind, layout, ends, key_ends, heads, key_heads, block, count, mode):
+    random, scale = numpy.random.default_rng(14), 0.05
+    q, k = drawn((ends[-1], heads, 192), 15, kind), drawn((key_ends[-1], key_heads, 192), 16, kind)
+    v, dy = drawn((key_ends[-1], key_heads, 128), 17, kind), drawn((ends[-1], heads, 128), 18, kind)
+    longest, most_keys = (max(numpy.diff([0, *all_ends])) for all_ends in (ends, key_ends))
+    blocks = numpy.concatenate([random.integers(0, (last - first) // block, (end - begin, key_heads, count)) for begin, end, first, last in
+                                zip([0, *ends], ends, [0, *key_ends], key_ends)])  # fmt: skip
+    mask = random.random((longest, most_keys)) < 0.4
+    mask[0] = True  # a row without keys
+    keeps = {None: lambda row, places: places >= 0, 0: lambda row, places: ~mask[row, places], 2: lambda row, places: places <= row}[mode]
+    y, largest, sums, dq, dk, dv = selected(q, k, v, dy, blocks, ends, key_ends, block, scale, keeps)
+    # The gradients take y as it is stored. What it was rounded by shifts the slopes of a row's scores, each by its weight: the
+    # weighted keys are attention with the keys as values, what each key gets is the gradient of these.
+    rounding = scale * (dy * (y - rounded(y, kind))).sum(-1, keepdims=True)
+    keys, *_, of_keys = selected(q, k, k, rounding * q, blocks, ends, key_ends, block, scale, keeps)
+    gradients = dq + rounding * keys, dk + of_keys, dv
+    put = lambda values: tensor(values, kind, layout)
+    given = {"query": put(q), "key": put(k), "value": put(v), "topkIndices": tensor(blocks, "I32", layout),
+             "attenMaskOptional": {None: None, 0: tensor(mask, "B", layout), 2: empty((2048, 2048), "U8")}[mode], "scaleValue": scale,
+             "actualSeqQLenOptional": ends, "actualSeqKvLenOptional": key_ends, "headNum": heads, "inputLayout": "TND",
+             "sparseMode": mode or 0, "selectedBlockSize": block, "selectedBlockCount": count}  # fmt: skip
+    statistic = (ends[-1], heads, 8)
+    own_largest, own_sums, own_y = call("NsaSelectedAttention", softmaxMaxOut=empty(statistic, "F32", layout), attentionOut=empty(y.shape, kind, layout),
+                                        softmaxSumOut=empty(statistic, "F32", layout), **given)  # fmt: skip
+    # A score is a sum of 192 terms whose sizes add up to less than 12.
+    near(own_largest, numpy.repeat(largest[..., None], 8, -1), "F32", 192 * 12)
+    near(own_sums, numpy.repeat(sums[..., None], 8, -1), "F32", 192 * 12)
+    near(own_y, y, kind)
+    for wanted in (kind, "F32"):
+        own = call("NsaSelectedAttentionGrad", attentionOut=put(y), attentionOutGrad=put(dy), softmaxMax=tensor(own_largest, "F32", layout),
+                   softmaxSum=tensor(own_sums, "F32", layout), **given,
+                   **{name: empty(values.shape, wanted, layout) for name, values in zip(("dqOut", "dkOut", "dvOut"), (q, k, v))})  # fmt: skip
+        for actual, expected in zip(own, gradients):
+            near(actual, expected, wanted, 192 * 12)
+
+
+@pytest.mark.parametrize("number", [-1, 2])
+def test_blocks_that_are_not_there(number):
+    """The first sequence has two blocks."""
+    q, k, v = drawn((5, 4, 192), 19, "F16"), drawn((80, 2, 192), 20, "F16"), drawn((80, 2, 128), 21, "F16")
+    blocks = numpy.zeros((5, 2, 2), int)
+    blocks[1, 1, 0] = number
+    ends, key_ends = (lib.aclCreateIntArray(ffi.new("int64_t[]", values), 2) for values in ([2, 5], [32, 80]))
+    sentence = fault("NsaSelectedAttention", *(tensor(values, "F16") for values in (q, k, v)), tensor(blocks, "I32"), None, ends, key_ends, 0.1, 4,
+                     ffi.new("char[]", b"TND"), 0, 16, 2, empty((5, 4, 8)), empty((5, 4, 8)), empty((5, 4, 128), "F16"))  # fmt: skip
+    assert lib.aclDestroyIntArray(ends) == lib.aclDestroyIntArray(key_ends) == 0
+    assert f"row 1 selects block {number} of a sequence of 2" in sentence

@@ -69,4 +69,20 @@ bool op_holds_sequences(const Operand *x, const Operand *pages, IntArguments len
 aclnnStatus op_cached_windows(OpCall *op, const Operand *x, const Operand *weight, const Operand *slots, const Operand *pages,
                               IntArguments lengths, int64_t stride, const Operand *y);
 
+/* attention_selected.c: packed tokens of which each selects blocks of keys. The second line is of the gradients. */
+typedef struct SelectedCall {
+    const Operand *query, *key, *value, *blocks, *mask, *out, *maximum, *sum;
+    const Operand *slopes, *query_slopes, *key_slopes, *value_slopes;
+    IntArguments query_ends, key_ends;
+    const char *layout;
+    int64_t heads, mode, block, count; /* keys of a block, blocks of a token */
+    double scale;
+    bool forward; /* heads have 192 numbers, 128 of the value, and there are up to 1024 sequences; gradients take either size */
+} SelectedCall;
+
+/* Everything about shapes and attributes: the rules stand on the pages. */
+void op_require_selected(OpCall *op, const SelectedCall *call);
+aclnnStatus op_selected_attention(OpCall *op, const SelectedCall *call);
+aclnnStatus op_selected_attention_backward(OpCall *op, const SelectedCall *call);
+
 #endif

@@ -69,6 +69,8 @@ static inline Matrix transposed(Matrix matrix)
     return matrix;
 }
 
+/* t = t * scale + shift, and the largest of them. */
+float attention_scale(float *t, int64_t count, float scale, const float *shift, float shift_scale);
 /* t = e^(t - maximum), and their sum. */
 float attention_exponentials(float *t, int64_t count, float maximum);
 void attention_multiply(float *x, int64_t count, float factor);
