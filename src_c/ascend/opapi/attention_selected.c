@@ -9,9 +9,8 @@ enum { WIDE = 192, NARROW = 128, MOST_HEADS = 128, MOST_SHARING = 32, MOST_BLOCK
 static bool has_depths(const SelectedCall *call)
 {
     const int64_t depth = op_size(call->query, 2), value_depth = op_size(call->value, 2);
-    const bool listed = call->forward ? depth == WIDE && value_depth == NARROW
-                                          : (depth == WIDE || depth == NARROW) && (value_depth == WIDE || value_depth == NARROW);
-    return listed && depth == op_size(call->key, 2) && depth >= value_depth;
+    const bool either = (depth == WIDE || depth == NARROW) && (value_depth == WIDE || value_depth == NARROW);
+    return (call->forward ? depth == WIDE && value_depth == NARROW : either) && depth == op_size(call->key, 2) && depth >= value_depth;
 }
 
 static void require_heads(OpCall *op, const SelectedCall *call)
@@ -19,9 +18,9 @@ static void require_heads(OpCall *op, const SelectedCall *call)
     const int64_t heads = op_size(call->query, 1), key_heads = op_size(call->key, 1);
     op_require(op, heads == call->heads && heads >= 1 && heads <= MOST_HEADS, "headNum", "value", op->invalid,
                "headNum is %lld, query is %s: it has 1 to 128 heads", (long long)call->heads, op_shape_text(op, call->query));
-    op_require(op, op_refused(op) || (key_heads > 0 && heads % key_heads == 0 && heads / key_heads <= MOST_SHARING), "key", "heads",
-               op->invalid, "key is %s, query is %s: 1 to 32 heads of the query share one", op_shape_text(op, call->key),
-               op_shape_text(op, call->query));
+    const bool shared = key_heads > 0 && heads % key_heads == 0 && heads / key_heads <= MOST_SHARING;
+    op_require(op, shared, "key", "heads", op->invalid, "key is %s, query is %s: 1 to 32 heads of the query share one",
+               op_shape_text(op, call->key), op_shape_text(op, call->query));
     op_require(op, op_size(call->value, 0) == op_size(call->key, 0) && op_size(call->value, 1) == key_heads, "value", "shape",
                op->invalid, "value is %s, key is %s", op_shape_text(op, call->value), op_shape_text(op, call->key));
     op_require(op, has_depths(call), "query", "depth", op->invalid, "query is %s, key is %s, value is %s",
@@ -31,19 +30,20 @@ static void require_heads(OpCall *op, const SelectedCall *call)
 /* Every sequence has room for all blocks of a token, and its keys make whole blocks. */
 static void require_selection(OpCall *op, const SelectedCall *call)
 {
-    op_require(op, call->block % 16 == 0 && call->block >= 16 && call->block <= MOST_BLOCK, "selectedBlockSize", "value", op->invalid,
-               "selectedBlockSize is %lld, not a multiple of 16 up to 128", (long long)call->block);
-    op_require(op, call->count >= 1 && call->count <= MOST_BLOCKS && call->count * call->block < ALL_SELECTED, "selectedBlockCount",
-               "value", op->invalid, "selectedBlockCount is %lld, blocks have %lld keys: 1 to 128 blocks, less than 8192 keys",
+    op_require(op, call->block % 16 == 0 && call->block >= 16 && call->block <= MOST_BLOCK, "selectedBlockSize", "value",
+               op->invalid, "selectedBlockSize is %lld, not a multiple of 16 up to 128", (long long)call->block);
+    op_require(op, call->count >= 1 && call->count <= MOST_BLOCKS && call->count * call->block < ALL_SELECTED,
+               "selectedBlockCount", "value", op->invalid, "selectedBlockCount is %lld, blocks have %lld keys: 1 to 128 blocks, less than 8192 keys",
                (long long)call->count, (long long)call->block);
     const Shape selected = op_shape_of(3, (const int64_t[]){op_size(call->query, 0), op_size(call->key, 1), call->count});
     op_require_shape(op, call->blocks, &selected);
     op_require_ends(op, call->query_ends, op_size(call->query, 0));
     op_require_ends(op, call->key_ends, op_size(call->key, 0));
-    op_require(op, call->key_ends.count == call->query_ends.count && (!call->forward || call->key_ends.count <= MOST_SEQUENCES),
-               call->key_ends.name, "length", op->invalid, "%s has %lld entries, %s %lld: not as many, or more than 1024", call->key_ends.name, (long long)call->key_ends.count,
-               call->query_ends.name, (long long)call->query_ends.count);
-    for (int64_t s = 0; s < call->key_ends.count && !op_refused(op); s++) {
+    const int64_t sequences = call->key_ends.count;
+    op_require(op, sequences == call->query_ends.count && (!call->forward || sequences <= MOST_SEQUENCES), call->key_ends.name,
+               "length", op->invalid, "%s has %lld entries, %s %lld: not as many, or more than 1024", call->key_ends.name,
+               (long long)sequences, call->query_ends.name, (long long)call->query_ends.count);
+    for (int64_t s = 0; s < sequences && !op_refused(op); s++) {
         const int64_t keys = call->key_ends.values[s] - begin_of(call->key_ends, s);
         op_require(op, keys >= call->count * call->block && keys % call->block == 0, call->key_ends.name, "blocks", op->invalid,
                    "sequence %lld has %lld keys: not whole blocks of %lld, at least %lld of them", (long long)s, (long long)keys,
@@ -67,7 +67,8 @@ static void require_mask(OpCall *op, const SelectedCall *call)
                "sparseMode is %lld, neither 0 nor 2", (long long)call->mode);
     if (op_given(call->mask)) {
         const bool triangle = call->mode == MODE_LEFT_UP;
-        const int64_t rows = triangle ? TRIANGLE : longest(call->query_ends), keys = triangle ? TRIANGLE : longest(call->key_ends);
+        const int64_t rows = triangle ? TRIANGLE : longest(call->query_ends);
+        const int64_t keys = triangle ? TRIANGLE : longest(call->key_ends);
         const Shape scores = op_shape_of(2, (const int64_t[]){rows, keys});
         op_require_shape(op, call->mask, &scores);
     }
@@ -75,7 +76,8 @@ static void require_mask(OpCall *op, const SelectedCall *call)
 
 void op_require_selected(OpCall *op, const SelectedCall *call)
 {
-    op_require(op, strcmp(call->layout, "TND") == 0, "inputLayout", "value", op->invalid, "inputLayout is %s, not TND", call->layout);
+    op_require(op, strcmp(call->layout, "TND") == 0, "inputLayout", "value", op->invalid, "inputLayout is %s, not TND",
+               call->layout);
     require_heads(op, call);
     require_selection(op, call);
     require_mask(op, call);
@@ -111,6 +113,12 @@ static PlannedView write(const Operand *operand)
     return (PlannedView){operand, VIEW_WRITE, NULL};
 }
 
+/* A triangle decides alone: its mask is not read. */
+static PlannedView mask_of(const SelectedCall *call, const Selected *selected)
+{
+    return read(selected->causal ? NULL : call->mask);
+}
+
 aclnnStatus op_selected_attention(OpCall *op, const SelectedCall *call)
 {
     size_t size;
@@ -118,9 +126,8 @@ aclnnStatus op_selected_attention(OpCall *op, const SelectedCall *call)
     if (selected == NULL) {
         return op_plan_nothing(op);
     }
-    /* A triangle decides alone: its mask is not read. */
     const PlannedView views[] = {read(call->query), read(call->key), read(call->value), read(call->blocks),
-                                 read(selected->causal ? NULL : call->mask), write(call->out), write(call->maximum), write(call->sum)};
+                                 mask_of(call, selected), write(call->out), write(call->maximum), write(call->sum)};
     return op_plan_views(op, us_selected_attention, selected, size, 8, views);
 }
 
@@ -132,7 +139,8 @@ aclnnStatus op_selected_attention_backward(OpCall *op, const SelectedCall *call)
         return op_plan_nothing(op);
     }
     const PlannedView views[] = {read(call->query), read(call->key), read(call->value), read(call->blocks),
-                                 read(selected->causal ? NULL : call->mask), read(call->out), read(call->maximum), read(call->sum),
-                                 read(call->slopes), write(call->query_slopes), write(call->key_slopes), write(call->value_slopes)};
+                                 mask_of(call, selected), read(call->out), read(call->maximum), read(call->sum),
+                                 read(call->slopes), write(call->query_slopes), write(call->key_slopes),
+                                 write(call->value_slopes)};
     return op_plan_views(op, us_selected_attention_backward, selected, size, 12, views);
 }

@@ -207,7 +207,8 @@ static void find_slopes(const Task *task, Place place, const Rows *rows)
     for (int64_t g = 0; g < task->group; g++) {
         float *weights = rows->scores + g * task->keys, *slopes = rows->score_slopes + g * task->keys;
         const float maximum = *statistic(task, OF_MAXIMUM, place, g), sum = *statistic(task, OF_SUM, place, g);
-        const float mean = inner_product(rows->out + g * task->value_depth, rows->slopes + g * task->value_depth, task->value_depth);
+        const int64_t first = g * task->value_depth;
+        const float mean = inner_product(rows->out + first, rows->slopes + first, task->value_depth);
         attention_exponentials(weights, task->keys, maximum == -INFINITY ? 0 : maximum);
         attention_multiply(weights, task->keys, sum == 0 ? 0 : 1 / sum);
         for (int64_t i = 0; i < task->keys; i++) {
@@ -223,9 +224,9 @@ static KernelStatus differentiate_row(const Task *task, Place place, const Rows 
     KernelStatus status = find_scores(task, place, rows);
     load_heads(&task->views[OF_OUT], place.row, head, n, rows->out);
     load_heads(&task->views[OF_SLOPES], place.row, head, n, rows->slopes);
-    const Matrix slopes = matrix(rows->slopes, e), weights = matrix(rows->scores, k), score_slopes = matrix(rows->score_slopes, k);
-    status = status != KERNEL_OK ? status
-                                 : attention_multiply_matrices(n, k, e, slopes, transposed(matrix(rows->values, e)), rows->score_slopes, false);
+    const Matrix values = transposed(matrix(rows->values, e)), slopes = matrix(rows->slopes, e);
+    const Matrix weights = matrix(rows->scores, k), score_slopes = matrix(rows->score_slopes, k), query = matrix(rows->query, d);
+    status = status != KERNEL_OK ? status : attention_multiply_matrices(n, k, e, slopes, values, rows->score_slopes, false);
     if (status != KERNEL_OK) {
         return status;
     }
@@ -233,7 +234,7 @@ static KernelStatus differentiate_row(const Task *task, Place place, const Rows 
     status = attention_multiply_matrices(n, d, k, score_slopes, matrix(rows->keys, d), rows->query_slopes, false);
     store_heads(&task->views[OF_QUERY_SLOPES], place.row, head, n, rows->query_slopes);
     status = status != KERNEL_OK ? status
-                                 : attention_multiply_matrices(k, d, n, transposed(score_slopes), matrix(rows->query, d), rows->key_slopes, false);
+                                 : attention_multiply_matrices(k, d, n, transposed(score_slopes), query, rows->key_slopes, false);
     return status != KERNEL_OK ? status
                                : attention_multiply_matrices(k, e, n, transposed(weights), slopes, rows->value_slopes, false);
 }
