@@ -106,3 +106,25 @@ def test_scaled_and_masked(shape, of_mask):
         own = call("ScaledMaskedSoftmaxBackward", gradOutput=tensor(dy, kind, layout), y=tensor(result, kind, layout), fixTriuMask=False,
                    out=empty(shape, kind, layout), **given)  # fmt: skip
         close(own, slopes, ("F32", kind), 4, f"{kind} {shape}")
+
+
+@pytest.mark.parametrize("shape, of_mask, of_bias", [
+    ((6, 3, 4, 5), (2, 4, 5), (3, 4, 5)), ((2, 3, 2, 4, 5), (3, 1, 4, 5), (1, 2, 4, 5)), ((3, 2, 7, 49), (1, 3, 1, 7, 49), (1, 1, 2, 7, 49)),
+    ((4, 2, 3, 1031), None, (2, 3, 1031)), ((2, 4, 3, 49, 49), None, (1, 3, 49, 49)), ((8, 4, 49, 49), (4, 49, 49), (4, 49, 49)),
+    ((2, 4, 3, 4, 5), (4, 4, 5), (3, 4, 5)), ((0, 2, 3, 4), (1, 3, 4), (2, 3, 4)), ((0, 2, 3, 4), None, (2, 3, 4))])  # fmt: skip
+def test_windows(shape, of_mask, of_bias):
+    """x's windows come in order of the mask's, so that window i of x [B * W, …] has plane i % W."""
+    random = numpy.random.default_rng(8)
+    for kind, layout, scale in zip(["F32", "F16", "BF16"], LAYOUTS, [0.125, 1.0, -2.0]):
+        x, bias = (random.integers(-64, 65, sizes) / 16 for sizes in (shape, of_bias))  # their sum is exact
+        shifted = scale * x + bias.reshape(of_bias[-3:])
+        mask = None
+        if of_mask is not None:
+            planes = numpy.where(random.random(of_mask) < 0.3, -100.0, 0.25)
+            mask = tensor(planes, kind, layout)
+            rows, columns = shape[-2:]
+            windows = planes.size // (rows * columns)
+            shifted = (shifted.reshape(-1, windows, *shape[-3:]) + planes.reshape(windows, 1, rows, columns)).reshape(shape)
+        out = call("MaskedSoftmaxWithRelPosBias", x=tensor(x, kind, layout), attenMaskOptional=mask,
+                   relativePosBias=tensor(bias, kind, layout), scaleValue=scale, innerPrecisionMode=0, out=empty(shape, kind, layout))  # fmt: skip
+        close(out, softmax(shifted, -1), ("F32", kind), 2**-14, f"{kind} {shape}")

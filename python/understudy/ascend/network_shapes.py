@@ -49,6 +49,13 @@ def row_logarithms(query, layout, heads, wanted):
     return [*(of[letter] for letter in ("TN" if "T" in of else "BNS")), 1] if wanted else None
 
 
+@shape_function
+def of_windows(x, ends, length, stride):
+    """A row for each window of `length` rows that begins every `stride` rows of a sequence."""
+    windows = (1 + (end - begin - length) // stride for begin, end in zip([0, *ends], ends) if end - begin >= length)
+    return [sum(windows), *x[1:]]
+
+
 # ---- recurrent networks ----------------------------------------------------------------------------------------------------
 
 

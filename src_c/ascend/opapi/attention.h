@@ -52,4 +52,37 @@ void op_require_inference(OpCall *op, const AttentionCall *call);
 aclnnStatus op_attention(OpCall *op, const AttentionCall *call);
 aclnnStatus op_attention_backward(OpCall *op, const AttentionCall *call);
 
+/* Cumulative lengths rise and end with all tokens (values). */
+void op_require_ends(OpCall *op, IntArguments ends, int64_t tokens);
+
+/* attention_windows.c: windows of `length` rows, one begins every `stride` rows of a sequence; none is cut. One row for each,
+ * otherwise as x. */
+Shape op_shape_of_windows(OpCall *op, const Operand *x, IntArguments ends, int64_t length, int64_t stride);
+aclnnStatus op_windows(OpCall *op, const Operand *x, const Operand *weight, IntArguments ends, int64_t stride, const Operand *y);
+aclnnStatus op_windows_backward(OpCall *op, const Operand *slopes, const Operand *x, const Operand *weight, IntArguments ends,
+                                int64_t stride, const Operand *slopes_of_x, const Operand *slopes_of_weight);
+/* Layouts mean nothing in pages; without them there is TND. */
+bool op_is_cache_layout(const char *layout, bool paged);
+/* Of sequences that lie one after another, or in pages: none has more rows than x has room for. */
+bool op_holds_sequences(const Operand *x, const Operand *pages, IntArguments lengths);
+/* The last rows of every sequence that has just become `length` rows long, or `stride` longer than at its last window. */
+aclnnStatus op_cached_windows(OpCall *op, const Operand *x, const Operand *weight, const Operand *slots, const Operand *pages,
+                              IntArguments lengths, int64_t stride, const Operand *y);
+
+/* attention_selected.c: packed tokens of which each selects blocks of keys. The second line is of the gradients. */
+typedef struct SelectedCall {
+    const Operand *query, *key, *value, *blocks, *mask, *out, *maximum, *sum;
+    const Operand *slopes, *query_slopes, *key_slopes, *value_slopes;
+    IntArguments query_ends, key_ends;
+    const char *layout;
+    int64_t heads, mode, block, count; /* keys of a block, blocks of a token */
+    double scale;
+    bool forward; /* heads have 192 numbers, 128 of the value, and there are up to 1024 sequences; gradients take either size */
+} SelectedCall;
+
+/* Everything about shapes and attributes: the rules stand on the pages. */
+void op_require_selected(OpCall *op, const SelectedCall *call);
+aclnnStatus op_selected_attention(OpCall *op, const SelectedCall *call);
+aclnnStatus op_selected_attention_backward(OpCall *op, const SelectedCall *call);
+
 #endif

@@ -53,8 +53,7 @@ void require_keys(OpCall *op, const AttentionCall *call)
                call->query->name, op_shape_text(op, call->query), (long long)depth, (long long)deepest);
 }
 
-/* Cumulative lengths that end with all tokens. */
-static void require_ends(OpCall *op, IntArguments ends, int64_t tokens)
+void op_require_ends(OpCall *op, IntArguments ends, int64_t tokens)
 {
     bool rises = ends.count > 0;
     for (int64_t i = 0; i < ends.count && !op_refused(op); i++) {
@@ -70,11 +69,11 @@ void require_sequences(OpCall *op, const AttentionCall *call)
         return;
     }
     const Operand4 of = split_heads(call);
-    require_ends(op, call->query_ends, of.query.shape[2]);
+    op_require_ends(op, call->query_ends, of.query.shape[2]);
     if (op_given(call->pages)) {
         return;
     }
-    require_ends(op, call->key_ends, of.key.shape[2]);
+    op_require_ends(op, call->key_ends, of.key.shape[2]);
     op_require(op, call->key_ends.count == call->query_ends.count, call->key_ends.name, "length", op->invalid,
                "%s has %lld entries, %s has %lld", call->key_ends.name, (long long)call->key_ends.count,
                call->query_ends.name, (long long)call->query_ends.count);

@@ -7,21 +7,6 @@
 /* What a backward pass is cut into where there are few heads. */
 enum { BACKWARD_PIECES = 8 };
 
-static float inner_product(const float *a, const float *b, int64_t count)
-{
-    float parts[PARTS] = {0};
-    int64_t i = 0;
-    for (; i + PARTS <= count; i += PARTS) {
-        for (int k = 0; k < PARTS; k++) {
-            parts[k] += a[i + k] * b[i + k];
-        }
-    }
-    for (int k = 0; i < count; i++, k++) {
-        parts[k] += a[i] * b[i];
-    }
-    return sum_of_parts(parts);
-}
-
 /* What a tile needs, and the gradients of its keys. */
 typedef struct Space {
     float weights[ROWS * KEYS], slopes[ROWS * KEYS];

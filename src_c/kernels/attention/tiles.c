@@ -3,8 +3,7 @@
 #include "kernels/maths/maths.h"
 #include "tensor/lane.h"
 
-/* t = t * scale + shift, and the largest of them. */
-static float scale_row(float *t, int64_t count, float scale, const float *shift, float shift_scale)
+float attention_scale(float *t, int64_t count, float scale, const float *shift, float shift_scale)
 {
     for (int64_t i = 0; i < count; i++) {
         t[i] *= scale;
@@ -216,7 +215,7 @@ float attention_finish_scores(const Head *head, Tile tile, int64_t i, float *sco
         attention_load_row(head, SHIFT, tile.row + i, tile.key + head->sequence->key_begin_in_scores, tile.keys, shift);
     }
     mask_row(head, tile, i, scores);
-    return scale_row(scores, tile.keys, head->attention->scale, shifts ? shift : NULL, head->attention->shift_scale);
+    return attention_scale(scores, tile.keys, head->attention->scale, shifts ? shift : NULL, head->attention->shift_scale);
 }
 
 int64_t attention_longest(const Attention *attention, bool of_keys)

@@ -46,6 +46,21 @@ US_ALWAYS_INLINE float sum_of_parts(const float *sums)
     return total;
 }
 
+US_ALWAYS_INLINE float inner_product(const float *a, const float *b, int64_t count)
+{
+    float parts[PARTS] = {0};
+    int64_t i = 0;
+    for (; i + PARTS <= count; i += PARTS) {
+        for (int k = 0; k < PARTS; k++) {
+            parts[k] += a[i + k] * b[i + k];
+        }
+    }
+    for (int k = 0; i < count; i++, k++) {
+        parts[k] += a[i] * b[i];
+    }
+    return sum_of_parts(parts);
+}
+
 static inline Matrix transposed(Matrix matrix)
 {
     const int64_t row = matrix.row;
@@ -54,6 +69,8 @@ static inline Matrix transposed(Matrix matrix)
     return matrix;
 }
 
+/* t = t * scale + shift, and the largest of them. */
+float attention_scale(float *t, int64_t count, float scale, const float *shift, float shift_scale);
 /* t = e^(t - maximum), and their sum. */
 float attention_exponentials(float *t, int64_t count, float maximum);
 void attention_multiply(float *x, int64_t count, float factor);

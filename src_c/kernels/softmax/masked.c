@@ -65,3 +65,45 @@ KernelStatus us_masked_softmax_backward(const View *views, const void *attribute
 {
     return each_plane(views, attributes, backward);
 }
+
+/* What the view has of one batch of the first axis, of which one of one element stands for all. */
+static View batch_of(const View *view, int64_t batch)
+{
+    if (us_view_is_absent(view)) {
+        return *view;
+    }
+    View part = us_view_remove_axis(*view, 0);
+    const int64_t offset = view->shape[0] > 1 ? batch * view->strides[0] : 0;
+    part.data = (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
+    return part;
+}
+
+/* rows = x * scale + mask + bias. */
+static KernelStatus shift(View x, View mask, View bias, double scale, View rows)
+{
+    const MapCall call = {.formula = &us_map_add, .compute = DTYPE_FLOAT32, .result = DTYPE_FLOAT32, .inputs = 2, .outputs = 1,
+                          .items = 1, .numbers = {{.real = scale}}};
+    const bool masked = !us_view_is_absent(&mask);
+    const KernelStatus status = us_map((const View[]){masked ? mask : bias, x, rows}, &call);
+    return status != KERNEL_OK || !masked ? status : us_map_floats(&us_map_sum, 2, (const View[]){rows, bias, rows});
+}
+
+/* Batch by batch, each by way of one of float32: windows have some dozen rows, a batch of them keeps all threads busy. */
+KernelStatus us_shifted_softmax(const View *views, const void *attributes)
+{
+    const MaskedSoftmax *how = attributes;
+    const View *y = &views[3];
+    if (us_view_is_empty(y)) {
+        return KERNEL_OK;
+    }
+    const Softmax along_rows = {.algorithm = SOFTMAX_ACCURATE, .first_axis = 3, .last_axis = 3, .alpha = 1};
+    float *scratch = us_scratch_take((size_t)(us_view_elements(y) / y->shape[0]) * sizeof *scratch);
+    const View rows = us_view_contiguous(scratch, DTYPE_FLOAT32, 4, y->shape + 1);
+    KernelStatus status = scratch != NULL ? KERNEL_OK : KERNEL_NO_MEMORY;
+    for (int64_t batch = 0; batch < y->shape[0] && status == KERNEL_OK; batch++) {
+        status = shift(batch_of(&views[0], batch), batch_of(&views[1], batch), batch_of(&views[2], batch), how->scale, rows);
+        status = status != KERNEL_OK ? status : us_softmax_forward((const View[]){rows, batch_of(y, batch)}, &along_rows);
+    }
+    us_scratch_give_back(scratch);
+    return status;
+}

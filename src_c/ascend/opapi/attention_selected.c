@@ -1,0 +1,146 @@
+/* Attention to selected blocks: src_c/kernels/attention/selected.c. */
+#include "ascend/common/op_memory.h"
+#include "ascend/opapi/attention_parts.h"
+#include "kernels/attention/selected.h"
+
+enum { WIDE = 192, NARROW = 128, MOST_HEADS = 128, MOST_SHARING = 32, MOST_BLOCK = 128, MOST_BLOCKS = 128,
+       ALL_SELECTED = 8192, MOST_SEQUENCES = 1024, COPIES = 8 };
+
+static bool has_depths(const SelectedCall *call)
+{
+    const int64_t depth = op_size(call->query, 2), value_depth = op_size(call->value, 2);
+    const bool either = (depth == WIDE || depth == NARROW) && (value_depth == WIDE || value_depth == NARROW);
+    return (call->forward ? depth == WIDE && value_depth == NARROW : either) && depth == op_size(call->key, 2) && depth >= value_depth;
+}
+
+static void require_heads(OpCall *op, const SelectedCall *call)
+{
+    const int64_t heads = op_size(call->query, 1), key_heads = op_size(call->key, 1);
+    op_require(op, heads == call->heads && heads >= 1 && heads <= MOST_HEADS, "headNum", "value", op->invalid,
+               "headNum is %lld, query is %s: it has 1 to 128 heads", (long long)call->heads, op_shape_text(op, call->query));
+    const bool shared = key_heads > 0 && heads % key_heads == 0 && heads / key_heads <= MOST_SHARING;
+    op_require(op, shared, "key", "heads", op->invalid, "key is %s, query is %s: 1 to 32 heads of the query share one",
+               op_shape_text(op, call->key), op_shape_text(op, call->query));
+    op_require(op, op_size(call->value, 0) == op_size(call->key, 0) && op_size(call->value, 1) == key_heads, "value", "shape",
+               op->invalid, "value is %s, key is %s", op_shape_text(op, call->value), op_shape_text(op, call->key));
+    op_require(op, has_depths(call), "query", "depth", op->invalid, "query is %s, key is %s, value is %s",
+               op_shape_text(op, call->query), op_shape_text(op, call->key), op_shape_text(op, call->value));
+}
+
+/* Every sequence has room for all blocks of a token, and its keys make whole blocks. */
+static void require_selection(OpCall *op, const SelectedCall *call)
+{
+    op_require(op, call->block % 16 == 0 && call->block >= 16 && call->block <= MOST_BLOCK, "selectedBlockSize", "value",
+               op->invalid, "selectedBlockSize is %lld, not a multiple of 16 up to 128", (long long)call->block);
+    op_require(op, call->count >= 1 && call->count <= MOST_BLOCKS && call->count * call->block < ALL_SELECTED,
+               "selectedBlockCount", "value", op->invalid, "selectedBlockCount is %lld, blocks have %lld keys: 1 to 128 blocks, less than 8192 keys",
+               (long long)call->count, (long long)call->block);
+    const Shape selected = op_shape_of(3, (const int64_t[]){op_size(call->query, 0), op_size(call->key, 1), call->count});
+    op_require_shape(op, call->blocks, &selected);
+    op_require_ends(op, call->query_ends, op_size(call->query, 0));
+    op_require_ends(op, call->key_ends, op_size(call->key, 0));
+    const int64_t sequences = call->key_ends.count;
+    op_require(op, sequences == call->query_ends.count && (!call->forward || sequences <= MOST_SEQUENCES), call->key_ends.name,
+               "length", op->invalid, "%s has %lld entries, %s %lld: not as many, or more than 1024", call->key_ends.name,
+               (long long)sequences, call->query_ends.name, (long long)call->query_ends.count);
+    for (int64_t s = 0; s < sequences && !op_refused(op); s++) {
+        const int64_t keys = call->key_ends.values[s] - begin_of(call->key_ends, s);
+        op_require(op, keys >= call->count * call->block && keys % call->block == 0, call->key_ends.name, "blocks", op->invalid,
+                   "sequence %lld has %lld keys: not whole blocks of %lld, at least %lld of them", (long long)s, (long long)keys,
+                   (long long)call->block, (long long)call->count);
+    }
+}
+
+static int64_t longest(IntArguments ends)
+{
+    int64_t most = 0;
+    for (int64_t s = 0; s < ends.count; s++) {
+        const int64_t length = ends.values[s] - begin_of(ends, s);
+        most = length > most ? length : most;
+    }
+    return most;
+}
+
+static void require_mask(OpCall *op, const SelectedCall *call)
+{
+    op_require(op, call->mode == MODE_DEFAULT || call->mode == MODE_LEFT_UP, "sparseMode", "value", op->invalid,
+               "sparseMode is %lld, neither 0 nor 2", (long long)call->mode);
+    if (op_given(call->mask)) {
+        const bool triangle = call->mode == MODE_LEFT_UP;
+        const int64_t rows = triangle ? TRIANGLE : longest(call->query_ends);
+        const int64_t keys = triangle ? TRIANGLE : longest(call->key_ends);
+        const Shape scores = op_shape_of(2, (const int64_t[]){rows, keys});
+        op_require_shape(op, call->mask, &scores);
+    }
+}
+
+void op_require_selected(OpCall *op, const SelectedCall *call)
+{
+    op_require(op, strcmp(call->layout, "TND") == 0, "inputLayout", "value", op->invalid, "inputLayout is %s, not TND",
+               call->layout);
+    require_heads(op, call);
+    require_selection(op, call);
+    require_mask(op, call);
+    const Shape out = op_shape_of(3, (const int64_t[]){op_size(call->query, 0), call->heads, op_size(call->value, 2)});
+    const Shape statistic = op_shape_of(3, (const int64_t[]){op_size(call->query, 0), call->heads, COPIES});
+    op_require_shape(op, call->out, &out);
+    op_require_shape(op, call->maximum, &statistic);
+    op_require_shape(op, call->sum, &statistic);
+}
+
+static Selected *describe(OpCall *op, const SelectedCall *call, size_t *size)
+{
+    const int64_t sequences = call->query_ends.count;
+    *size = sizeof(Selected) + 2 * (size_t)sequences * sizeof(int64_t);
+    Selected *selected = op_take(op, *size);
+    if (selected == NULL) {
+        return NULL;
+    }
+    *selected = (Selected){.scale = (float)call->scale, .causal = op_given(call->mask) && call->mode == MODE_LEFT_UP,
+                           .block = call->block, .sequences = sequences};
+    memcpy(selected->ends, call->query_ends.values, (size_t)sequences * sizeof(int64_t));
+    memcpy(selected->ends + sequences, call->key_ends.values, (size_t)sequences * sizeof(int64_t));
+    return selected;
+}
+
+static PlannedView read(const Operand *operand)
+{
+    return (PlannedView){op_given(operand) ? operand : NULL, VIEW_READ, NULL};
+}
+
+static PlannedView write(const Operand *operand)
+{
+    return (PlannedView){operand, VIEW_WRITE, NULL};
+}
+
+/* A triangle decides alone: its mask is not read. */
+static PlannedView mask_of(const SelectedCall *call, const Selected *selected)
+{
+    return read(selected->causal ? NULL : call->mask);
+}
+
+aclnnStatus op_selected_attention(OpCall *op, const SelectedCall *call)
+{
+    size_t size;
+    const Selected *selected = describe(op, call, &size);
+    if (selected == NULL) {
+        return op_plan_nothing(op);
+    }
+    const PlannedView views[] = {read(call->query), read(call->key), read(call->value), read(call->blocks),
+                                 mask_of(call, selected), write(call->out), write(call->maximum), write(call->sum)};
+    return op_plan_views(op, us_selected_attention, selected, size, 8, views);
+}
+
+aclnnStatus op_selected_attention_backward(OpCall *op, const SelectedCall *call)
+{
+    size_t size;
+    const Selected *selected = describe(op, call, &size);
+    if (selected == NULL) {
+        return op_plan_nothing(op);
+    }
+    const PlannedView views[] = {read(call->query), read(call->key), read(call->value), read(call->blocks),
+                                 mask_of(call, selected), read(call->out), read(call->maximum), read(call->sum),
+                                 read(call->slopes), write(call->query_slopes), write(call->key_slopes),
+                                 write(call->value_slopes)};
+    return op_plan_views(op, us_selected_attention_backward, selected, size, 12, views);
+}

@@ -1,0 +1,204 @@
+"""Native sparse attention. Compressed windows: the sums in float64, and PyTorch's automatic gradients. Attention to selected blocks:
+the formula in float64, token by token."""
+
+import numpy
+import pytest
+
+from tests.ascend.attention import attention, near
+from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, rounded, tensor
+from tests.conformance.ascend.aclnn_support import ffi, lib
+
+HALF_UNIT = {"F16": 2.0**-11, "BF16": 2.0**-8}
+CASES = [  # ends, heads, depth, length, stride
+    ([112], 2, 16, 32, 16),
+    ([48, 112, 120, 240], 3, 16, 32, 32),  # windows side by side; a sequence that has none
+    ([0, 128, 272], 5, 48, 32, 16),  # an empty sequence
+    ([70, 141, 141, 300], 1, 256, 64, 48),  # rows behind the last window, and between windows of two sequences
+    ([400], 128, 32, 128, 112),
+]
+
+
+def first_rows(ends, length, stride):
+    begins = [0, *ends[:-1]]
+    return [row for begin, end in zip(begins, ends) for row in range(begin, end - length + 1, stride)]
+
+
+def compressed(library, x, weight, first):
+    """By numpy or torch."""
+    return library.stack([(weight[:, :, None] * x[row : row + len(weight)]).sum(0) for row in first])
+
+
+def close(actual, expected, kind, terms, scale):
+    """Rounded once from a sum of `terms` in float32, whose terms' sizes add up to `scale`."""
+    error = numpy.abs(numpy.asarray(actual) - expected)
+    assert (error <= HALF_UNIT[kind] * numpy.abs(expected) * (1 + 2**-10) + terms * 2.0**-24 * scale + 2.0**-25).all(), error.max()
+
+
+@pytest.mark.parametrize("ends, heads, depth, length, stride", CASES)
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+def test_windows(kind, ends, heads, depth, length, stride):
+    first = first_rows(ends, length, stride)
+    for layout in LAYOUTS:
+        x, weight = drawn((ends[-1], heads, depth), 1, kind), drawn((length, heads), 2, kind)
+        y = call("NsaCompress", input=tensor(x, kind, layout), weight=tensor(weight, kind, layout), actSeqLenOptional=ends,
+                 layoutOptional="TND", compressBlockSize=length, compressStride=stride, actSeqLenType=0,
+                 output=empty((len(first), heads, depth), kind, layout))  # fmt: skip
+        scale = compressed(numpy, abs(x), abs(weight), first)
+        close(y, compressed(numpy, x, weight, first), kind, length, scale)
+
+
+@pytest.mark.parametrize("ends, heads, depth, length, stride", [case for case in CASES if case[3] > case[4]])
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+def test_gradients(kind, ends, heads, depth, length, stride):
+    torch = pytest.importorskip("torch")
+    first = first_rows(ends, length, stride)
+
+    def gradients(x, weight, slopes):
+        x, weight = (torch.tensor(values, requires_grad=True) for values in (x, weight))
+        return [slope.numpy() for slope in torch.autograd.grad(compressed(torch, x, weight, first), (x, weight), torch.tensor(slopes))]
+
+    for layout in LAYOUTS:
+        given = [drawn((ends[-1], heads, depth), 3, kind), drawn((length, heads), 4, kind), drawn((len(first), heads, depth), 5, kind)]
+        x, weight, slopes = (tensor(values, kind, layout) for values in given)
+        own = call("NsaCompressGrad", outputGrad=slopes, input=x, weight=weight, actSeqLenOptionalOptional=ends, compressBlockSize=length,
+                   compressStride=stride, actSeqLenType=0, layoutOptionalOptional="TND", inputGradOut=empty(given[0].shape, kind, layout),
+                   weightGradOut=empty(given[1].shape, kind, layout))  # fmt: skip
+        for actual, expected, scale, terms in zip(own, gradients(*given), gradients(*map(numpy.abs, given)), (length, depth)):
+            close(actual, expected, kind, terms, scale)
+
+
+def test_layout_may_be_left_out():
+    x, weight = drawn((32, 1, 16), 6, "F16"), drawn((16, 1), 7, "F16")
+    for layout in (None, "TND"):
+        y = call("NsaCompress", input=tensor(x, "F16"), weight=tensor(weight, "F16"), actSeqLenOptional=[32], layoutOptional=layout,
+                 compressBlockSize=16, compressStride=16, actSeqLenType=0, output=empty((2, 1, 16), "F16"))  # fmt: skip
+        terms = (weight * x[:, 0].reshape(2, 16, 16))[:, None]
+        close(y, terms.sum(2), "F16", 16, abs(terms).sum(2))
+
+
+def cached(kind, x, weight, slots, lengths, pages, cache, stride, layout):
+    return call("NsaCompressWithCache", input=tensor(x, kind, layout), weight=tensor(weight, kind, layout), slotMapping=tensor(slots, "I32"),
+                actSeqLenOptional=lengths, blockTableOptional=None if pages is None else tensor(pages, "I32", layout),
+                layoutOptional="TND" if pages is None else None, compressBlockSize=len(weight), compressStride=stride, actSeqLenType=1,
+                pageBlockSize=64, outputCache=cache)  # fmt: skip
+
+
+# A window within a page, over two pages, the first of a sequence, the last that there is room for; too short; between two.
+LENGTHS = [64, 80, 32, 192, 31, 0, 100]
+
+
+@pytest.mark.parametrize("paged", [True, False])
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+def test_cached_windows(kind, paged):
+    length, stride, heads, depth = 32, 16, 3, 48
+    weight, old = drawn((length, heads), 8, kind), drawn((90, heads, depth), 9, kind)
+    pages = numpy.random.default_rng(10).permutation(len(LENGTHS) * 3).reshape(-1, 3)  # of 21 pages
+    slots = [5, 89, 0, 7, -1, 5, 1 << 30]  # those of the last three are not looked at
+    stored = drawn((21, 64, heads, depth), 11, kind)
+    whole = [stored[row].reshape(-1, heads, depth)[:count] for row, count in zip(pages, LENGTHS)]
+    expected, scale = old.copy(), numpy.zeros_like(old)
+    for rows, slot in list(zip(whole, slots))[:4]:
+        expected[slot] = (weight[:, :, None] * rows[-length:]).sum(0)
+        scale[slot] = numpy.abs(weight[:, :, None] * rows[-length:]).sum(0)
+    for layout in LAYOUTS:
+        x = stored if paged else numpy.concatenate(whole)
+        own = cached(kind, x, weight, slots, LENGTHS, pages if paged else None, tensor(old, kind), stride, layout)
+        close(own, expected, kind, length, scale)
+        others = [row for row in range(len(old)) if row not in slots[:4]]
+        numpy.testing.assert_array_equal(numpy.asarray(own)[others], old[others])
+
+
+@pytest.mark.parametrize("slots, pages, said", [
+    ([11, 0], [[0, 1], [2, 0]], "slot 11 of sequence 0"), ([0, -1], [[0, 1], [2, 0]], "slot -1 of sequence 1"),
+    ([1, 0], [[0, 3], [2, 0]], "page 1 of sequence 0 is number 3 of 3"), ([1, 0], [[0, 1], [-1, 0]], "page 0 of sequence 1 is number -1 of 3")])  # fmt: skip
+def test_places_that_are_not_there(slots, pages, said):
+    x, weight = drawn((3, 64, 2, 16), 12, "F16"), drawn((32, 2), 13, "F16")
+    lengths = ffi.new("int64_t[]", [80, 64])
+    ends = lib.aclCreateIntArray(lengths, 2)
+    sentence = fault("NsaCompressWithCache", tensor(x, "F16"), tensor(weight, "F16"), tensor(slots, "I32"), ends, tensor(pages, "I32"),
+                     ffi.NULL, 32, 16, 1, 64, empty((11, 2, 16), "F16"))  # fmt: skip
+    assert lib.aclDestroyIntArray(ends) == 0
+    assert said in sentence
+
+
+# ---- selected attention ----------------------------------------------------------------------------------------------------
+
+
+def selected(q, k, v, dy, blocks, ends, key_ends, block, scale, keeps):
+    """Token by token, and head by head of the keys: attention to the keys that it selects. Their gradients add up."""
+    group = q.shape[1] // k.shape[1]
+    y, largest, sums = numpy.zeros_like(dy), numpy.zeros(q.shape[:2]), numpy.zeros(q.shape[:2])
+    dq, dk, dv = map(numpy.zeros_like, (q, k, v))
+    for begin, end, first in zip([0, *ends], ends, [0, *key_ends]):
+        for row in range(begin, end):
+            for head in range(k.shape[1]):
+                own = slice(head * group, head * group + group)
+                places = (blocks[row, head][:, None] * block + numpy.arange(block)).ravel()
+                at = first + places, head
+                found = attention(q[None, row, own, None], k[at][None, None], v[at][None, None], dy[None, row, own, None], scale, 0,
+                                  keeps(row - begin, places), 1)  # fmt: skip
+                for into, values in zip((y, largest, sums, dq), found):
+                    into[row, own] = values[0, :, 0]
+                numpy.add.at(dk, at, found[4][0, 0])
+                numpy.add.at(dv, at, found[5][0, 0])
+    return y, largest, sums, dq, dk, dv
+
+
+SELECTED = [  # ends of rows and keys, heads, heads of the keys, keys of a block, blocks of a token, sparse mode (None: no mask)
+    ([2, 5], [32, 80], 4, 2, 16, 2, None),
+    ([2, 5], [32, 80], 4, 2, 16, 2, 0),
+    ([40], [64], 3, 1, 16, 3, 2),
+    ([0, 9], [32, 160], 32, 1, 32, 1, None),  # a sequence without rows
+    ([12], [1024], 8, 4, 64, 8, 0),
+]
+
+
+@pytest.mark.parametrize("ends, key_ends, heads, key_heads, block, count, mode", SELECTED)
+@pytest.mark.parametrize("kind, layout", [*zip(["F16", "BF16", "BF16"], LAYOUTS)])
+def test_selected_attention(kind, layout, ends, key_ends, heads, key_heads, block, count, mode):
+    random, scale = numpy.random.default_rng(14), 0.05
+    q, k = drawn((ends[-1], heads, 192), 15, kind), drawn((key_ends[-1], key_heads, 192), 16, kind)
+    v, dy = drawn((key_ends[-1], key_heads, 128), 17, kind), drawn((ends[-1], heads, 128), 18, kind)
+    longest, most_keys = (max(numpy.diff([0, *all_ends])) for all_ends in (ends, key_ends))
+    blocks = numpy.concatenate([random.integers(0, (last - first) // block, (end - begin, key_heads, count)) for begin, end, first, last in
+                                zip([0, *ends], ends, [0, *key_ends], key_ends)])  # fmt: skip
+    mask = random.random((longest, most_keys)) < 0.4
+    mask[0] = True  # a row without keys
+    keeps = {None: lambda row, places: places >= 0, 0: lambda row, places: ~mask[row, places], 2: lambda row, places: places <= row}[mode]
+    y, largest, sums, dq, dk, dv = selected(q, k, v, dy, blocks, ends, key_ends, block, scale, keeps)
+    # The gradients take y as it is stored. What it was rounded by shifts the slopes of a row's scores, each by its weight: the
+    # weighted keys are attention with the keys as values, what each key gets is the gradient of these.
+    rounding = scale * (dy * (y - rounded(y, kind))).sum(-1, keepdims=True)
+    keys, *_, of_keys = selected(q, k, k, rounding * q, blocks, ends, key_ends, block, scale, keeps)
+    gradients = dq + rounding * keys, dk + of_keys, dv
+    put = lambda values: tensor(values, kind, layout)
+    given = {"query": put(q), "key": put(k), "value": put(v), "topkIndices": tensor(blocks, "I32", layout),
+             "attenMaskOptional": {None: None, 0: tensor(mask, "B", layout), 2: empty((2048, 2048), "U8")}[mode], "scaleValue": scale,
+             "actualSeqQLenOptional": ends, "actualSeqKvLenOptional": key_ends, "headNum": heads, "inputLayout": "TND",
+             "sparseMode": mode or 0, "selectedBlockSize": block, "selectedBlockCount": count}  # fmt: skip
+    statistic = (ends[-1], heads, 8)
+    own_largest, own_sums, own_y = call("NsaSelectedAttention", softmaxMaxOut=empty(statistic, "F32", layout), attentionOut=empty(y.shape, kind, layout),
+                                        softmaxSumOut=empty(statistic, "F32", layout), **given)  # fmt: skip
+    # A score is a sum of 192 terms whose sizes add up to less than 12.
+    near(own_largest, numpy.repeat(largest[..., None], 8, -1), "F32", 192 * 12)
+    near(own_sums, numpy.repeat(sums[..., None], 8, -1), "F32", 192 * 12)
+    near(own_y, y, kind)
+    for wanted in (kind, "F32"):
+        own = call("NsaSelectedAttentionGrad", attentionOut=put(y), attentionOutGrad=put(dy), softmaxMax=tensor(own_largest, "F32", layout),
+                   softmaxSum=tensor(own_sums, "F32", layout), **given,
+                   **{name: empty(values.shape, wanted, layout) for name, values in zip(("dqOut", "dkOut", "dvOut"), (q, k, v))})  # fmt: skip
+        for actual, expected in zip(own, gradients):
+            near(actual, expected, wanted, 192 * 12)
+
+
+@pytest.mark.parametrize("number", [-1, 2])
+def test_blocks_that_are_not_there(number):
+    """The first sequence has two blocks."""
+    q, k, v = drawn((5, 4, 192), 19, "F16"), drawn((80, 2, 192), 20, "F16"), drawn((80, 2, 128), 21, "F16")
+    blocks = numpy.zeros((5, 2, 2), int)
+    blocks[1, 1, 0] = number
+    ends, key_ends = (lib.aclCreateIntArray(ffi.new("int64_t[]", values), 2) for values in ([2, 5], [32, 80]))
+    sentence = fault("NsaSelectedAttention", *(tensor(values, "F16") for values in (q, k, v)), tensor(blocks, "I32"), None, ends, key_ends, 0.1, 4,
+                     ffi.new("char[]", b"TND"), 0, 16, 2, empty((5, 4, 8)), empty((5, 4, 8)), empty((5, 4, 128), "F16"))  # fmt: skip
+    assert lib.aclDestroyIntArray(ends) == lib.aclDestroyIntArray(key_ends) == 0
+    assert f"row 1 selects block {number} of a sequence of 2" in sentence
