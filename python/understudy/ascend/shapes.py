@@ -562,6 +562,11 @@ def rows(shape):
 
 
 @shape_function
+def blocks(shape, rows, columns):
+    return (*shape[:-2], -(-shape[-2] // rows), -(-shape[-1] // columns))
+
+
+@shape_function
 def row_ends(shape):
     return (*shape[:-1], 1)
 

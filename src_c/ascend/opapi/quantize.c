@@ -122,10 +122,45 @@ aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth
         return op_plan_nothing(op);
     }
     const Integers to = op_integers_of(y);
-    const QuantizeRows how = {to.axis != NOT_PACKED};
+    const QuantizeRows how = {.packed = to.axis != NOT_PACKED};
     const PlannedView views[] = {{x, VIEW_READ, NULL},     {smooth, VIEW_READ, NULL},  {y, VIEW_WRITE, &to.view},
                                  {scale, VIEW_WRITE, NULL}, {offset, VIEW_WRITE, NULL}, {ends, VIEW_READ, NULL}};
     return op_plan_views(op, us_quantize_rows, &how, sizeof how, 6, views);
+}
+
+/* x's, with as many of the last two sizes as there are blocks. */
+Shape op_shape_blocks(OpCall *op, const Operand *x, int64_t rows, int64_t columns)
+{
+    Shape shape = op_shape(x);
+    const int64_t sizes[] = {rows, columns};
+    for (int32_t i = 0; !op_refused(op) && i < 2; i++) {
+        int64_t *size = &shape.sizes[shape.rank - 2 + i];
+        *size = *size / sizes[i] + (*size % sizes[i] != 0);
+    }
+    return shape;
+}
+
+aclnnStatus op_quantize_blocks(OpCall *op, const Operand *x, int64_t block, double least, const Operand *y, const Operand *scale)
+{
+    if (op_refused(op) || op_empty(x)) {
+        return op_plan_nothing(op);
+    }
+    const QuantizeBlocks how = {.block = block, .most = least > 0 ? (float)(1 / least) : 0};
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {y, VIEW_WRITE, NULL}, {scale, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_quantize_blocks, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_quantize_groups(OpCall *op, const Operand *x, const Operand *scale, const Operand *ends, const Operand *offset,
+                               const Operand *y)
+{
+    if (op_refused(op) || op_empty(x)) {
+        return op_plan_nothing(op);
+    }
+    const Integers to = op_integers_of(y);
+    const QuantizeGroups how = {.packed = to.axis != NOT_PACKED};
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {scale, VIEW_READ, NULL}, {offset, VIEW_READ, NULL}, {ends, VIEW_READ, NULL},
+                                 {y, VIEW_WRITE, &to.view}};
+    return op_plan_views(op, us_quantize_groups, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 
 static View as_wide_as(const Operand *out, const Operand *operand)
@@ -251,6 +286,17 @@ aclnnStatus op_clipped_gate(OpCall *op, const Operand *x, const Operand *sizes, 
     const ClippedGate how = {*form, us_shape_elements((int32_t)axis, x->view.shape), interleaved};
     const PlannedView views[] = {{x, VIEW_READ, NULL}, {out, VIEW_WRITE, NULL}, {sizes, VIEW_READ, NULL}};
     return op_plan_views(op, us_clipped_gate, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_clipped_gate_backward(OpCall *op, const Operand *slopes, const Operand *x, const Operand *sizes, int64_t axis,
+                                     const GateForm *form, bool interleaved, const Operand *x_gradient)
+{
+    if (op_refused(op) || op_empty(x)) {
+        return op_plan_nothing(op);
+    }
+    const ClippedGate how = {*form, us_shape_elements((int32_t)axis, x->view.shape), interleaved};
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {slopes, VIEW_READ, NULL}, {sizes, VIEW_READ, NULL}, {x_gradient, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_clipped_gate_backward, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 
 aclnnStatus op_dequantize_sums(OpCall *op, const Operand *x, const Operand *column, const Operand *row, const Operand *bias,

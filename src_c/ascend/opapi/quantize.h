@@ -27,6 +27,13 @@ void op_require_smooth(OpCall *op, const Operand *x, const Operand *smooth, cons
 aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends,
                              const Operand *y, const Operand *scale, const Operand *offset);
 
+/* Runs of `block` along the last axis; a scale above 1 / least becomes that. */
+Shape op_shape_blocks(OpCall *op, const Operand *x, int64_t rows, int64_t columns);
+aclnnStatus op_quantize_blocks(OpCall *op, const Operand *x, int64_t block, double least, const Operand *y, const Operand *scale);
+/* y = round(x * scale[group] + offset), of rows in groups that end there. */
+aclnnStatus op_quantize_groups(OpCall *op, const Operand *x, const Operand *scale, const Operand *ends, const Operand *offset,
+                               const Operand *y);
+
 /* y = round(x / scale + zero), ties to even, what y cannot hold becomes the nearest that it can. scale and zero, if given, are
  * vectors along the axis or of one element. */
 aclnnStatus op_quantize_by(OpCall *op, const Operand *x, const Operand *scale, const Operand *zero, int64_t axis,
@@ -69,5 +76,7 @@ GateForm op_gate_form(int64_t mode, double limit, double alpha, double bias);
 int64_t op_bytes(const Operand *operand);
 aclnnStatus op_clipped_gate(OpCall *op, const Operand *x, const Operand *sizes, int64_t axis, const GateForm *form,
                             bool interleaved, const Operand *out);
+aclnnStatus op_clipped_gate_backward(OpCall *op, const Operand *slopes, const Operand *x, const Operand *sizes, int64_t axis,
+                                     const GateForm *form, bool interleaved, const Operand *x_gradient);
 
 #endif

@@ -151,6 +151,7 @@ typedef struct Rows {
     const float *smooth; /* of each group; NULL: none */
     const int64_t *ends; /* rising; NULL: one group */
     int64_t groups, count, length, piece_rows;
+    float most;
     bool packed, out_of_memory;
 } Rows;
 
@@ -215,7 +216,8 @@ static void convert_row(const Rows *rows, int64_t row, float *x)
     float lowest, highest;
     find_range(x, rows->length, &lowest, &highest);
     const float size = -lowest > highest ? -lowest : highest;
-    const float scale = shifts ? (highest - lowest) / (2 * limit + 1) : size / limit;
+    float scale = shifts ? (highest - lowest) / (2 * limit + 1) : size / limit;
+    scale = rows->most > 0 && scale > rows->most ? rows->most : scale;
     const float offset = shifts ? (scale == 0 ? 0 : limit - highest / scale) : 0;
     quantize_row(x, rows->length, scale, offset);
     if (rows->packed) {
@@ -265,7 +267,7 @@ static void load_groups(const View *smooth, const View *ends, Rows *rows, float 
 KernelStatus us_quantize_rows(const View *views, const void *attributes)
 {
     const QuantizeRows *how = attributes;
-    Rows rows = {.x = &views[0], .y = &views[2], .scale = &views[3], .offset = &views[4], .packed = how->packed,
+    Rows rows = {.x = &views[0], .y = &views[2], .scale = &views[3], .offset = &views[4], .packed = how->packed, .most = how->most,
                  .length = views[0].shape[views[0].rank - 1]};
     const int64_t elements = us_view_elements(&views[0]);
     if (elements == 0) {
@@ -291,4 +293,72 @@ KernelStatus us_quantize_rows(const View *views, const void *attributes)
     run_pieces((rows.count + rows.piece_rows - 1) / rows.piece_rows, elements, convert_rows, &rows);
     us_scratch_give_back(space);
     return rows.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
+
+/* ---- blocks and groups ---- */
+
+/* The last axis from `begin` on, as `blocks` times `size`. */
+static View blocks_of(const View *view, int64_t begin, int64_t blocks, int64_t size)
+{
+    const int32_t last = view->rank - 1;
+    View part = us_view_insert_axis(*view, last, blocks, size * view->strides[last]);
+    part.data = (char *)view->data + begin * view->strides[last] * (int64_t)us_dtype_size(view->dtype);
+    part.shape[last + 1] = size;
+    return part;
+}
+
+KernelStatus us_quantize_blocks(const View *views, const void *attributes)
+{
+    const QuantizeBlocks *how = attributes;
+    const View *x = &views[0], absent = us_view_absent();
+    const int64_t size = x->shape[x->rank - 1], whole = size / how->block, rest = size % how->block;
+    KernelStatus status = KERNEL_OK;
+    for (int i = 0; i < 2 && status == KERNEL_OK; i++) {
+        const int64_t begin = i == 0 ? 0 : whole * how->block, blocks = i == 0 ? whole : 1, width = i == 0 ? how->block : rest;
+        View scale = blocks_of(&views[2], i == 0 ? 0 : whole, 1, blocks); /* […, 1, blocks] */
+        scale = us_view_remove_axis(scale, scale.rank - 2);
+        if (blocks > 0 && width > 0) {
+            status = us_quantize_rows((const View[]){blocks_of(x, begin, blocks, width), absent, blocks_of(&views[1], begin, blocks, width),
+                                                     scale, absent, absent}, &(QuantizeRows){.most = how->most});
+        }
+    }
+    return status;
+}
+
+static View rows_between(const View *view, int64_t begin, int64_t end)
+{
+    View part = *view;
+    part.data = (char *)view->data + begin * view->strides[0] * (int64_t)us_dtype_size(view->dtype);
+    part.shape[0] = end - begin;
+    return part;
+}
+
+static int64_t end_of(const View *ends, int64_t group)
+{
+    const int64_t at = group * ends->strides[0];
+    return ends->dtype == DTYPE_INT64 ? ((const int64_t *)ends->data)[at] : ((const int32_t *)ends->data)[at];
+}
+
+KernelStatus us_quantize_groups(const View *views, const void *attributes)
+{
+    const QuantizeGroups *how = attributes;
+    const View *x = &views[0], *scales = &views[1], *offset = &views[2], *ends = &views[3];
+    const int64_t rows = x->shape[0], groups = ends->shape[0];
+    float zero = 0;
+    const View nothing = us_view_contiguous(&zero, DTYPE_FLOAT32, 1, (const int64_t[]){1});
+    KernelStatus status = KERNEL_OK;
+    for (int64_t g = 0, begin = 0; g <= groups && status == KERNEL_OK; g++) {
+        const bool behind = g == groups;
+        const int64_t named = behind ? rows : end_of(ends, g), end = named > rows ? rows : named;
+        if (end <= begin) {
+            continue;
+        }
+        const View own = rows_between(x, begin, end), scale = behind ? nothing : rows_between(scales, g, g + 1);
+        const View given = us_view_is_absent(offset) || behind ? us_view_absent() : us_view_broadcast(offset, 2, own.shape);
+        status = us_quantize((const View[]){behind ? us_view_broadcast(&nothing, 2, own.shape) : own, us_view_broadcast(&scale, 2, own.shape),
+                                            given, rows_between(&views[4], begin, end)},
+                             &(Quantize){.rounding = ROUND_EVEN, .packed = how->packed});
+        begin = end;
+    }
+    return status;
 }

@@ -25,7 +25,23 @@ Kernel us_dequantize;
  * Views: x, smooth? [last size], or [G, last size] with ends, y, scale, offset? (one for each row), ends? [G] (int32). */
 typedef struct QuantizeRows {
     bool packed;
+    float most; /* a scale that is larger becomes this; 0: none does */
 } QuantizeRows;
 Kernel us_quantize_rows;
+/* The same for every run of `block` neighbours along the last axis, the last one shorter.
+ * Views: x, y (not packed), scale, with as many numbers along the last axis as there are runs. */
+typedef struct QuantizeBlocks {
+    int64_t block;
+    float most;
+} QuantizeBlocks;
+Kernel us_quantize_blocks;
+
+/* us_quantize of the rows of a matrix with the scale of their group, the first one that ends behind them. Ends that fall back
+ * or pass the last row are held; rows behind the last group give 0. packed as there.
+ * Views: x [rows, width], scale [groups, width], offset? (one element), ends [groups] (int32 or int64), y. */
+typedef struct QuantizeGroups {
+    bool packed;
+} QuantizeGroups;
+Kernel us_quantize_groups;
 
 #endif
