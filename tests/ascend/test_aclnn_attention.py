@@ -164,3 +164,38 @@ def test_packed_versions(kind):
         np.testing.assert_array_equal(own, of)
     for own, of in zip(both(*second, shift, pseType=0, **starts), both(*first, shift / scale)):
         np.testing.assert_array_equal(own, of)
+
+
+@pytest.mark.parametrize("mode", [0, 2, 3])
+@pytest.mark.parametrize("rotary, depth, deep", [(8, 16, 8), (64, 128, 128), (None, 24, 16)], ids=str)
+def test_packed_parts(mode, rotary, depth, deep):
+    """Scores of two parts are those of heads in which both stand side by side."""
+    heads, key_heads, query_ends, key_ends = 4, 2, [3, 3, 8], [4, 6, 12]
+    q, k, v = (drawn(shape, seed, "BF16") for seed, shape in enumerate([(8, heads, depth), (12, key_heads, depth), (12, key_heads, deep)]))
+    parts = [np.zeros((8, heads, 0)), np.zeros((12, key_heads, 0))]
+    if rotary is not None:
+        parts = [drawn((8, heads, rotary), 4, "BF16"), drawn((12, key_heads, rotary), 5, "BF16")]
+    drop = np.zeros((5, 6))
+    drop[1:, 0] = 1
+    expected = [np.zeros((8, heads, deep)), np.zeros((8, heads)), np.zeros((8, heads))]
+    whole_q, whole_k = np.concatenate([q, parts[0]], -1), np.concatenate([k, parts[1]], -1)
+    for s in range(3):
+        rows, keys = slice(([0] + query_ends)[s], query_ends[s]), slice(([0] + key_ends)[s], key_ends[s])
+        count = rows.stop - rows.start, keys.stop - keys.start
+        keeps = kept(mode, *count, 9, 9) if mode else kept(0, *count, 9, 9) & (drop[: count[0], : count[1]] == 0)
+        part = lambda x, at: x[at].swapaxes(0, 1)[None]
+        results = attention(part(whole_q, rows), part(whole_k, keys), part(v, keys), np.zeros((1, heads, count[0], deep)), 0.1, 0, keeps[None, None], 1)
+        for whole, result in zip(expected, results[:3]):
+            whole[rows] = result[0].swapaxes(0, 1)
+    mask = empty((2048, 2048), "B") if mode else tensor(drop, "B")
+    put = lambda x: None if rotary is None else tensor(x, "BF16")
+    largest, sums, y = call(
+        "FlashAttentionVarLenScoreV3", query=tensor(q, "BF16"), queryRope=put(parts[0]), key=tensor(k, "BF16"), keyRope=put(parts[1]),
+        value=tensor(v, "BF16"), realShiftOptional=None, dropMaskOptional=None, paddingMaskOptional=None, attenMaskOptional=mask,
+        prefixOptional=[], actualSeqQLenOptional=query_ends, actualSeqKvLenOptional=key_ends, qStartIdxOptional=[], kvStartIdxOptional=[],
+        scaleValue=0.1, keepProb=1.0, preTokens=9, nextTokens=9, headNum=heads, inputLayout="TND", innerPrecise=0, sparseMode=mode, pseType=1,
+        softmaxMaxOut=empty((8, heads, 8)), softmaxSumOut=empty((8, heads, 8)), softmaxOutOut=None,
+        attentionOutOut=empty((8, heads, deep), "BF16"))  # fmt: skip
+    near(y, expected[0], "BF16")
+    near(largest[..., 5], expected[1], "F32")
+    near(sums[..., 0], expected[2], "F32", 64)

@@ -68,7 +68,8 @@ static AttentionPlan plan_of(OpCall *op, const AttentionCall *call, int32_t coun
                                   .dequantizes = has_integer_keys(call), .packed = has_packed_keys(call),
                                   .all_integers = is_all_integers(call),
                                   .scales_in_pages = dequantization_of(call, false).mode >= OF_PAGED_TOKENS,
-                                  .rotary_depth = op_given(call->rotary_query) ? ROTARY_DEPTH : 0};
+                                  .rotary_depth = !op_given(call->rotary_query) ? 0
+                                                  : call->infers ? ROTARY_DEPTH : op_size(call->rotary_query, -1)};
     describe_sequences(call, &of, plan.attention);
     for (int32_t i = 0; i < count; i++) {
         plan_view(&plan, i, NULL, VIEW_READ, us_view_absent());

@@ -30,7 +30,7 @@ typedef struct AttentionCall {
     IntArguments shared_length;                  /* how many; none: all */
     bool prompts;                                /* PromptFlashAttentionV3: TND is a layout */
     bool newest;                                 /* V3 on: layouts of packed tokens, results in another layout */
-    const Operand *rotary_query, *rotary_key;    /* of them: parts whose product adds to the scores */
+    const Operand *rotary_query, *rotary_key;    /* of them, and of packed training: parts whose product adds to the scores */
     const Operand *sink;                         /* V4: a score more for every head, which has no value */
     bool adds_after_scale;             /* scale * q k^T + shift, not scale * (q k^T + shift) */
     double scale, keep;
