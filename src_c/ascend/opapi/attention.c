@@ -161,7 +161,8 @@ aclnnStatus op_attention_backward(OpCall *op, const AttentionCall *call)
     if (op_refused(op) || op_empty(call->query)) {
         return op_plan_nothing(op);
     }
-    AttentionPlan plan = plan_of(op, call, VALUE_GRADIENT + 1);
+    const bool parts = op_given(call->rotary_query);
+    AttentionPlan plan = plan_of(op, call, parts ? BACKWARD_VIEWS : VALUE_GRADIENT + 1);
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
@@ -174,5 +175,11 @@ aclnnStatus op_attention_backward(OpCall *op, const AttentionCall *call)
     plan_heads(&plan, QUERY_GRADIENT, call->query_gradient, VIEW_WRITE, layout, call->heads);
     plan_heads(&plan, KEY_GRADIENT, call->key_gradient, VIEW_WRITE, layout, key_heads);
     plan_heads(&plan, VALUE_GRADIENT, call->value_gradient, VIEW_WRITE, layout, key_heads);
-    return op_plan_views(op, us_attention_backward, plan.attention, plan.size, plan.count, plan.planned);
+    if (parts) {
+        plan_heads(&plan, PART_QUERY, call->rotary_query, VIEW_READ, layout, call->heads);
+        plan_heads(&plan, PART_KEY, call->rotary_key, VIEW_READ, layout, key_heads);
+        plan_heads(&plan, PART_QUERY_GRADIENT, call->rotary_query_gradient, VIEW_WRITE, layout, call->heads);
+        plan_heads(&plan, PART_KEY_GRADIENT, call->rotary_key_gradient, VIEW_WRITE, layout, key_heads);
+    }
+    return op_plan_views(op, parts ? us_attention_backward_of_parts : us_attention_backward, plan.attention, plan.size, plan.count, plan.planned);
 }

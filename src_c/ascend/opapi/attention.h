@@ -36,6 +36,7 @@ typedef struct AttentionCall {
     double scale, keep;
     const Operand *out, *maximum, *sum;          /* of inference: maximum is log(sum of e^score), sum is NULL */
     const Operand *out_gradient, *query_gradient, *key_gradient, *value_gradient; /* of a gradient */
+    const Operand *rotary_query_gradient, *rotary_key_gradient;
 } AttentionCall;
 
 /* Everything about shapes and attributes: the rules stand on the pages. */
