@@ -429,6 +429,24 @@ def test_quantize_by_blocks(kind, shape):
         steps_apart(y, clipped(x / step))
 
 
+@pytest.mark.parametrize("of_y", ["I4", "I32"])
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+def test_quantize_turned_matrices(kind, of_y):
+    for number, (shape, clip) in enumerate([((2, 3, 8), 1.0), ((5, 1, 16), 0.5), ((3, 33, 64), 0.9), ((1, 256, 256), 1.0)]):
+        layout = LAYOUTS[number % 3]
+        x, left, right = (drawn(of, seed, kind) / 4 for seed, of in enumerate([shape, shape[1:2] * 2, shape[2:] * 2]))
+        if number == 0:
+            x[0] = 0
+        x, left, right = (rounded(v, kind) for v in (x, left, right))
+        out, scale = empty_packed(shape, of_y), empty(shape[:1], layout=layout)
+        call("FlatQuant", x=tensor(x, kind, layout), kroneckerP1=tensor(left, kind, layout), kroneckerP2=tensor(right, kind), clipRatio=clip, out=out,
+             quantScale=scale)  # fmt: skip
+        v = left @ (x @ right)
+        expected = np.abs(v).max((1, 2)) / (7 / clip)
+        np.testing.assert_allclose(scale.values(), expected, rtol=1e-5)
+        steps_apart(unpacked(out, shape), np.clip(v / np.where(expected == 0, 1, expected)[:, None, None], -8, 7))
+
+
 @pytest.mark.parametrize("of_bias", [None, "F32", "F16", "BF16", "I32"])
 def test_dequantize_sums(of_bias):
     """Sums of integers, exact beyond what float32 holds; a bias of integers is one of them."""

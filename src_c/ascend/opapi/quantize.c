@@ -3,6 +3,7 @@
 
 #include "kernels/map/formulas.h"
 #include "kernels/quantize/fake.h"
+#include "kernels/quantize/flat.h"
 #include "kernels/quantize/parameters.h"
 #include "kernels/quantize/signs.h"
 #include "kernels/quantize/sums.h"
@@ -148,6 +149,19 @@ aclnnStatus op_quantize_blocks(OpCall *op, const Operand *x, int64_t block, doub
     const QuantizeBlocks how = {.block = block, .most = least > 0 ? (float)(1 / least) : 0};
     const PlannedView views[] = {{x, VIEW_READ, NULL}, {y, VIEW_WRITE, NULL}, {scale, VIEW_WRITE, NULL}};
     return op_plan_views(op, us_quantize_blocks, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_quantize_flat(OpCall *op, const Operand *x, const Operand *left, const Operand *right, double clip,
+                             const Operand *y, const Operand *scale)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const Integers to = op_integers_of(y);
+    const QuantizeFlat how = {.clip = (float)clip};
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {left, VIEW_READ, NULL}, {right, VIEW_READ, NULL}, {y, VIEW_WRITE, &to.view},
+                                 {scale, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_quantize_flat, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 
 aclnnStatus op_quantize_groups(OpCall *op, const Operand *x, const Operand *scale, const Operand *ends, const Operand *offset,

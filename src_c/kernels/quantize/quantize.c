@@ -151,7 +151,7 @@ typedef struct Rows {
     const float *smooth; /* of each group; NULL: none */
     const int64_t *ends; /* rising; NULL: one group */
     int64_t groups, count, length, piece_rows;
-    float most;
+    float most, clip;
     bool packed, out_of_memory;
 } Rows;
 
@@ -216,7 +216,7 @@ static void convert_row(const Rows *rows, int64_t row, float *x)
     float lowest, highest;
     find_range(x, rows->length, &lowest, &highest);
     const float size = -lowest > highest ? -lowest : highest;
-    float scale = shifts ? (highest - lowest) / (2 * limit + 1) : size / limit;
+    float scale = shifts ? (highest - lowest) / (2 * limit + 1) : size / (rows->clip > 0 ? limit / rows->clip : limit);
     scale = rows->most > 0 && scale > rows->most ? rows->most : scale;
     const float offset = shifts ? (scale == 0 ? 0 : limit - highest / scale) : 0;
     quantize_row(x, rows->length, scale, offset);
@@ -268,7 +268,7 @@ KernelStatus us_quantize_rows(const View *views, const void *attributes)
 {
     const QuantizeRows *how = attributes;
     Rows rows = {.x = &views[0], .y = &views[2], .scale = &views[3], .offset = &views[4], .packed = how->packed, .most = how->most,
-                 .length = views[0].shape[views[0].rank - 1]};
+                 .clip = how->clip, .length = views[0].shape[views[0].rank - 1]};
     const int64_t elements = us_view_elements(&views[0]);
     if (elements == 0) {
         return KERNEL_OK;

@@ -26,6 +26,7 @@ Kernel us_dequantize;
 typedef struct QuantizeRows {
     bool packed;
     float most; /* a scale that is larger becomes this; 0: none does */
+    float clip; /* so much of a row is not cut off: without an offset scale = max |v| / (127 / clip); 0: all */
 } QuantizeRows;
 Kernel us_quantize_rows;
 /* The same for every run of `block` neighbours along the last axis, the last one shorter.
