@@ -694,3 +694,53 @@ def test_adaptive_layer_norm(kind, shape):
         near(rstds, rstd, kind)
     again = call("AdaLayerNormV2", **given, **optional("F32"), out=empty(shape, kind), meanOutOptional=None, rstdOutOptional=None)
     np.testing.assert_array_equal(again, out)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(3, 5, 8), (4, 600), (2, 3, 7, 6), (1, 300, 4)], ids=str)
+def test_gradient_of_modulated_layer_norm(kind, shape):
+    """Against autograd, with the statistics that the operator reads."""
+    torch = pytest.importorskip("torch")
+    samples, last = shape[:-2], shape[-1]
+    x, dy = drawn(shape, 1, kind, 1), drawn(shape, 2, kind)
+    weight, bias = drawn(last, 3, kind, 1), drawn(last, 4, kind)
+    scale, shift = drawn((*samples, 1, last), 5, kind), drawn((*samples, 1, last), 6, kind)
+    _, mean, rstd = unit(x, -1, 1e-5)
+    mean, rstd = rounded(mean, kind), rounded(rstd, kind)
+    u = (x - mean) * rstd
+    for layout, weighted, biased, of in zip((*LAYOUTS, "row-major"), (True, False, True, False), (True, False, False, True), (kind, kind, "F32", "F32")):
+        a, b = weight if weighted else np.ones(last), bias if biased else np.zeros(last)
+        g = dy * (1 + scale)
+        expected = [unit_gradient(g * a, u, rstd, -1), (dy * (u * a + b)).sum(-2, keepdims=True), dy.sum(-2, keepdims=True),
+                    (g * u).reshape(-1, last).sum(0), g.reshape(-1, last).sum(0)]  # fmt: skip
+        own = torch.tensor(scale, requires_grad=True)
+        move, factor, summand = torch.zeros(shift.shape, dtype=torch.float64, requires_grad=True), torch.tensor(a, requires_grad=True), torch.tensor(b, requires_grad=True)
+        ((torch.tensor(u) * factor + summand) * (1 + own) + move).backward(torch.tensor(dy))
+        for one, wanted in zip(expected[1:], (own, move, factor, summand)):
+            np.testing.assert_allclose(one, wanted.grad.numpy(), rtol=1e-9, atol=1e-9)
+        put = lambda x, k=kind: tensor(x, k, layout)
+        found = call(
+            "AdaLayerNormBackward", gradOut=put(dy), input=put(x), normalizedShape=[last], rstd=put(rstd), mean=put(mean), scale=put(scale),
+            shift=put(shift.reshape(*samples, last)), weightOptional=put(weight, of) if weighted else None, biasOptional=put(bias, of) if biased else None,
+            gradInputOut=empty(shape, kind, layout), gradScaleOut=empty(scale.shape, kind, layout), gradShiftOut=empty((*samples, last), kind),
+            gradWeightOut=empty((last,), of, layout), gradBiasOut=empty((last,), of))  # fmt: skip
+        lines = int(np.prod(shape[:-1]))
+        for one, wanted, as_kind, parts in zip(found, expected, (kind, kind, kind, of, of), (g * a * rstd, dy * (np.abs(u * a) + np.abs(b)), dy, g * u, g)):
+            near(one, wanted.reshape(one.shape), as_kind, 32, parts=np.abs(parts).max() * (1 if one.shape == shape else np.sqrt(lines)))
+    alone = dict.fromkeys(("gradInputOut", "gradScaleOut", "gradWeightOut", "gradBiasOut"))
+    shifts = call("AdaLayerNormBackward", gradOut=put(dy), input=put(x), normalizedShape=[last], rstd=put(rstd), mean=put(mean), scale=put(scale), shift=put(shift),
+                  weightOptional=None, biasOptional=None, gradShiftOut=empty(shift.shape, kind), **alone)  # fmt: skip
+    np.testing.assert_array_equal(shifts, found[2].reshape(shift.shape))
+
+
+def test_gradient_of_modulated_layer_norm_by_its_input():
+    """Against autograd of the whole, mean and deviation with it."""
+    torch = pytest.importorskip("torch")
+    x, dy, scale, weight = drawn((2, 5, 9), 1), drawn((2, 5, 9), 2), drawn((2, 1, 9), 3), drawn(9, 4)
+    _, mean, rstd = unit(x, -1, 1e-5)
+    own = torch.tensor(x, requires_grad=True)
+    (torch.nn.functional.layer_norm(own, [9], torch.tensor(weight), eps=1e-5) * (1 + torch.tensor(scale))).backward(torch.tensor(dy))
+    rest = dict.fromkeys(("biasOptional", "gradScaleOut", "gradShiftOut", "gradWeightOut", "gradBiasOut"))
+    dx = call("AdaLayerNormBackward", gradOut=tensor(dy), input=tensor(x), normalizedShape=[9], rstd=tensor(rstd), mean=tensor(mean), scale=tensor(scale),
+              shift=tensor(scale), weightOptional=tensor(weight), gradInputOut=empty(x.shape), **rest)  # fmt: skip
+    near(dx, own.grad.numpy(), "F32", 32, parts=dy * (1 + scale) * weight * rstd)

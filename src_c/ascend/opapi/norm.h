@@ -53,6 +53,11 @@ Shape op_shape_row_ends(OpCall *op, const Operand *x);
 bool op_is_of_samples(const Operand *x, const Operand *lines);
 /* y times 1 + scale, plus shift, which are of samples. */
 aclnnStatus op_layer_norm_modulated(OpCall *op, const LayerNorm *norm, const Operand *scale, const Operand *shift);
+typedef struct ModulatedBackward {
+    const Operand *dy, *x, *weight, *bias, *scale, *mean, *inverse;
+    const Operand *dx, *scale_gradient, *shift_gradient, *weight_gradient, *bias_gradient;
+} ModulatedBackward;
+aclnnStatus op_layer_norm_modulated_backward(OpCall *op, const ModulatedBackward *norm);
 /* norm->y: of integers, by rows that find their own scale, `step`, after they are multiplied with smooth. */
 aclnnStatus op_layer_norm_modulated_by_rows(OpCall *op, const LayerNorm *norm, const Operand *scale, const Operand *shift,
                                             const Operand *smooth, const Operand *step);

@@ -1,8 +1,10 @@
 #include "kernels/norm/normalized.h"
 
+#include "kernels/linear.h"
 #include "kernels/map/formulas.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/scratch.h"
+#include "tensor/parallel.h"
 
 #include <math.h>
 
@@ -32,6 +34,80 @@ KernelStatus us_normalize_and_modulate(const View *views, const void *attributes
         status = us_map_floats(&us_map_modulate, 3, (const View[]){v, views[3], views[4], views[5]});
     }
     us_scratch_give_back(v.data);
+    return status;
+}
+
+enum { TILE = 256 };
+enum { DY, OF_X, BY_WEIGHT, BY_BIAS, FACTOR, LINE_MEAN, LINE_INVERSE, DX, DFACTOR, DSUMMAND, DWEIGHT, DBIAS };
+
+typedef struct SampleSums {
+    const View *views;
+    int64_t lines, width, tiles; /* lines of a sample */
+} SampleSums;
+
+/* numbers[i] where the view is given; else all are `value`. */
+static void load_or(const View *view, int64_t begin, int64_t count, float value, float *numbers)
+{
+    for (int64_t i = 0; i < count; i++) {
+        numbers[i] = value;
+    }
+    if (!us_view_is_absent(view)) {
+        us_linear_load_float(view, begin, count, numbers);
+    }
+}
+
+static void store_sums(const View *view, int64_t begin, int64_t count, const double *sums)
+{
+    if (!us_view_is_absent(view)) {
+        us_linear_store_double(view, begin, count, sums);
+    }
+}
+
+/* Some columns of a sample. */
+static void sum_sample(void *context, int64_t piece)
+{
+    const SampleSums *work = context;
+    const View *views = work->views;
+    const int64_t sample = piece / work->tiles, column = piece % work->tiles * TILE;
+    const int64_t count = work->width - column < TILE ? work->width - column : TILE;
+    float dy[TILE], x[TILE], weight[TILE], bias[TILE], mean, inverse;
+    double products[TILE] = {0}, sums[TILE] = {0};
+    load_or(&views[BY_WEIGHT], column, count, 1, weight);
+    load_or(&views[BY_BIAS], column, count, 0, bias);
+    for (int64_t line = sample * work->lines; line < (sample + 1) * work->lines; line++) {
+        us_linear_load_float(&views[DY], line * work->width + column, count, dy);
+        us_linear_load_float(&views[OF_X], line * work->width + column, count, x);
+        us_linear_load_float(&views[LINE_MEAN], line, 1, &mean);
+        us_linear_load_float(&views[LINE_INVERSE], line, 1, &inverse);
+        for (int64_t i = 0; i < count; i++) {
+            products[i] += (double)dy[i] * ((x[i] - mean) * inverse * weight[i] + bias[i]);
+            sums[i] += dy[i];
+        }
+    }
+    store_sums(&views[DFACTOR], sample * work->width + column, count, products);
+    store_sums(&views[DSUMMAND], sample * work->width + column, count, sums);
+}
+
+KernelStatus us_normalize_and_modulate_backward(const View *views, const void *attributes)
+{
+    const View *x = &views[OF_X], absent = us_view_absent(), g = scratch_of(x);
+    if (g.data == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    float zero = 0;
+    const View nothing = us_view_contiguous(&zero, DTYPE_FLOAT32, 1, (const int64_t[]){1});
+    KernelStatus status = us_map_floats(&us_map_modulate, 3, (const View[]){views[DY], views[FACTOR],
+                                                                           us_view_broadcast(&nothing, x->rank, x->shape), g});
+    if (status == KERNEL_OK) {
+        status = us_normalize_backward((const View[]){g, *x, absent, absent, views[BY_WEIGHT], absent, views[LINE_MEAN],
+                                                      views[LINE_INVERSE], views[DX], absent, views[DWEIGHT], views[DBIAS]}, attributes);
+    }
+    us_scratch_give_back(g.data);
+    const int64_t width = x->shape[x->rank - 1];
+    SampleSums work = {views, x->shape[x->rank - 2], width, (width + TILE - 1) / TILE};
+    if (status == KERNEL_OK && !(us_view_is_absent(&views[DFACTOR]) && us_view_is_absent(&views[DSUMMAND]))) {
+        us_parallel(us_shape_elements(x->rank - 2, x->shape) * work.tiles, sum_sample, &work);
+    }
     return status;
 }
 
