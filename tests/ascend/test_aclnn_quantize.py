@@ -445,6 +445,15 @@ def test_quantize_turned_matrices(kind, of_y):
         expected = np.abs(v).max((1, 2)) / (7 / clip)
         np.testing.assert_allclose(scale.values(), expected, rtol=1e-5)
         steps_apart(unpacked(out, shape), np.clip(v / np.where(expected == 0, 1, expected)[:, None, None], -8, 7))
+        for groups, of, count in [(None, 9, shape[0]), ([1, 0, 2], 0, 2), ([1, -1, 1], 1, 2), ([[3, 0], [0, 2], [1, 1]], 2, 3), ([0, 0], 1, 0)]:
+            count = min(count, shape[0])
+            again, scales = empty_packed(shape, of_y), empty(shape[:1], layout=layout)
+            call("FlatQuantV3", x=tensor(x, kind, layout), kroneckerP1=tensor(left, kind, layout), kroneckerP2=tensor(right, kind),
+                 groupListOptional=None if groups is None else tensor(groups, "I64"), clipRatio=clip, dstTypeMax=0.0, groupListType=of, out=again,
+                 quantScale=scales)  # fmt: skip
+            used = np.arange(shape[0]) < count
+            np.testing.assert_array_equal(scales.values(), np.where(used, scale.values(), 0))
+            np.testing.assert_array_equal(unpacked(again, shape), np.where(used[:, None, None], unpacked(out, shape), 0))
 
 
 @pytest.mark.parametrize("of_bias", [None, "F32", "F16", "BF16", "I32"])

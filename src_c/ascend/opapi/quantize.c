@@ -3,7 +3,6 @@
 
 #include "kernels/map/formulas.h"
 #include "kernels/quantize/fake.h"
-#include "kernels/quantize/flat.h"
 #include "kernels/quantize/parameters.h"
 #include "kernels/quantize/signs.h"
 #include "kernels/quantize/sums.h"
@@ -151,16 +150,15 @@ aclnnStatus op_quantize_blocks(OpCall *op, const Operand *x, int64_t block, doub
     return op_plan_views(op, us_quantize_blocks, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 
-aclnnStatus op_quantize_flat(OpCall *op, const Operand *x, const Operand *left, const Operand *right, double clip,
-                             const Operand *y, const Operand *scale)
+aclnnStatus op_quantize_flat(OpCall *op, const FlatCall *call)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    const Integers to = op_integers_of(y);
-    const QuantizeFlat how = {.clip = (float)clip};
-    const PlannedView views[] = {{x, VIEW_READ, NULL}, {left, VIEW_READ, NULL}, {right, VIEW_READ, NULL}, {y, VIEW_WRITE, &to.view},
-                                 {scale, VIEW_WRITE, NULL}};
+    const Integers to = op_integers_of(call->y);
+    const QuantizeFlat how = {.clip = (float)call->clip, .groups = call->kind};
+    const PlannedView views[] = {{call->x, VIEW_READ, NULL},    {call->left, VIEW_READ, NULL},   {call->right, VIEW_READ, NULL},
+                                 {call->y, VIEW_WRITE, &to.view}, {call->scale, VIEW_WRITE, NULL}, {call->groups, VIEW_READ, NULL}};
     return op_plan_views(op, us_quantize_flat, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 

@@ -5,6 +5,7 @@
 #include "ascend/opapi/packed_integers.h"
 #include "ascend/opapi/shapes.h"
 
+#include "kernels/quantize/flat.h"
 #include "kernels/quantize/gated.h"
 #include "kernels/quantize/quantize.h"
 
@@ -30,9 +31,13 @@ aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth
 /* Runs of `block` along the last axis; a scale above 1 / least becomes that. */
 Shape op_shape_blocks(OpCall *op, const Operand *x, int64_t rows, int64_t columns);
 aclnnStatus op_quantize_blocks(OpCall *op, const Operand *x, int64_t block, double least, const Operand *y, const Operand *scale);
-/* Each matrix of x between left and right, over a scale of its own. */
-aclnnStatus op_quantize_flat(OpCall *op, const Operand *x, const Operand *left, const Operand *right, double clip,
-                             const Operand *y, const Operand *scale);
+/* Each matrix of x between left and right, over a scale of its own; of groups, which may be NULL, as long as they are together. */
+typedef struct FlatCall {
+    const Operand *x, *left, *right, *groups, *y, *scale;
+    FlatGroups kind;
+    double clip;
+} FlatCall;
+aclnnStatus op_quantize_flat(OpCall *op, const FlatCall *call);
 /* y = round(x * scale[group] + offset), of rows in groups that end there. */
 aclnnStatus op_quantize_groups(OpCall *op, const Operand *x, const Operand *scale, const Operand *ends, const Operand *offset,
                                const Operand *y);

@@ -14,10 +14,38 @@ static KernelStatus multiply(const View *a, const View *b, const View *c)
                                      absent, *c, absent, absent}, &how);
 }
 
-KernelStatus us_quantize_flat(const View *views, const void *attributes)
+/* Of all groups. */
+static int64_t matrices_of(const View *groups, FlatGroups kind, int64_t limit)
 {
-    const QuantizeFlat *how = attributes;
-    const View *x = &views[0], *y = &views[3], absent = us_view_absent();
+    int64_t count = us_view_is_absent(groups) ? limit : 0;
+    for (int64_t g = 0; !us_view_is_absent(groups) && g < groups->shape[0]; g++) {
+        const int64_t number = ((const int64_t *)groups->data)[g * groups->strides[0] + (kind == FLAT_PAIRS ? groups->strides[1] : 0)];
+        const int64_t more = kind == FLAT_ENDS ? number - count : number;
+        count += more < 0 ? 0 : more > limit - count ? limit - count : more;
+    }
+    return count;
+}
+
+static View from_to(const View *view, int64_t begin, int64_t end)
+{
+    View part = *view;
+    part.data = (char *)view->data + begin * view->strides[0] * (int64_t)us_dtype_size(view->dtype);
+    part.shape[0] = end - begin;
+    return part;
+}
+
+static void clear(const View *view, int64_t begin)
+{
+    float zero = 0;
+    const View rest = from_to(view, begin, view->shape[0]);
+    const View nothing = us_view_contiguous(&zero, view->dtype, 1, (const int64_t[]){1});
+    const View zeros = us_view_broadcast(&nothing, rest.rank, rest.shape);
+    us_copy_view(&rest, &zeros);
+}
+
+static KernelStatus quantize(const View *x, const View *views, float clip, const View *y, const View *scale)
+{
+    const View absent = us_view_absent();
     const int64_t elements = us_view_elements(x);
     const int64_t lines[] = {x->shape[0], x->shape[1] * x->shape[2]}, bytes[] = {x->shape[0], lines[1] / 2};
     const size_t numbers = us_scratch_round((size_t)elements * sizeof(float));
@@ -32,12 +60,25 @@ KernelStatus us_quantize_flat(const View *views, const void *attributes)
     status = status == KERNEL_OK ? multiply(&views[1], &half, &whole) : status;
     if (status == KERNEL_OK) {
         status = us_quantize_rows((const View[]){us_view_contiguous(whole.data, DTYPE_FLOAT32, 2, lines), absent,
-                                                 us_view_contiguous(packed.data, y->dtype, 2, bytes), views[4], absent, absent},
-                                  &(QuantizeRows){.packed = true, .clip = how->clip});
+                                                 us_view_contiguous(packed.data, y->dtype, 2, bytes), *scale, absent, absent},
+                                  &(QuantizeRows){.packed = true, .clip = clip});
     }
     if (status == KERNEL_OK) {
         us_copy_view(y, &packed);
     }
     us_scratch_give_back(block);
+    return status;
+}
+
+KernelStatus us_quantize_flat(const View *views, const void *attributes)
+{
+    const QuantizeFlat *how = attributes;
+    const int64_t limit = views[0].shape[0], count = matrices_of(&views[5], how->groups, limit);
+    const View x = from_to(&views[0], 0, count), y = from_to(&views[3], 0, count), scale = from_to(&views[4], 0, count);
+    const KernelStatus status = count > 0 ? quantize(&x, views, how->clip, &y, &scale) : KERNEL_OK;
+    if (count < limit) {
+        clear(&views[3], count);
+        clear(&views[4], count);
+    }
     return status;
 }

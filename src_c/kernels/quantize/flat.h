@@ -5,10 +5,13 @@
 #include "kernels/kernels.h"
 
 /* v = left (x right) of each matrix, in float32; y and scale as us_quantize_rows finds them of all numbers of a matrix, with
- * packed integers and this clip.
- * Views: x [count, m, n], left [m, m], right [n, n], y [count, m, n / 2] (bytes of nibbles.h), scale [count]. */
+ * packed integers and this clip. Matrices behind those of all groups give 0 and 0; numbers below 0 count as 0.
+ * Views: x [count, m, n], left [m, m], right [n, n], y [count, m, n / 2] (bytes of nibbles.h), scale [count], groups? (int64):
+ * where each ends, [groups]; how many it has, [groups]; or its number and how many, [groups, 2]. */
+typedef enum FlatGroups { FLAT_ENDS, FLAT_COUNTS, FLAT_PAIRS } FlatGroups;
 typedef struct QuantizeFlat {
     float clip;
+    FlatGroups groups;
 } QuantizeFlat;
 Kernel us_quantize_flat;
 
