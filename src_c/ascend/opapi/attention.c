@@ -181,5 +181,6 @@ aclnnStatus op_attention_backward(OpCall *op, const AttentionCall *call)
         plan_heads(&plan, PART_QUERY_GRADIENT, call->rotary_query_gradient, VIEW_WRITE, layout, call->heads);
         plan_heads(&plan, PART_KEY_GRADIENT, call->rotary_key_gradient, VIEW_WRITE, layout, key_heads);
     }
-    return op_plan_views(op, parts ? us_attention_backward_of_parts : us_attention_backward, plan.attention, plan.size, plan.count, plan.planned);
+    Kernel *kernel = parts ? us_attention_backward_of_parts : us_attention_backward;
+    return op_plan_views(op, kernel, plan.attention, plan.size, plan.count, plan.planned);
 }

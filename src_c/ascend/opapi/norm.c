@@ -202,9 +202,10 @@ aclnnStatus op_layer_norm_modulated_backward(OpCall *op, const ModulatedBackward
     }
     const Normalize attributes = of_lines(&(LayerNorm){.x = norm->x, .dims = 1, .factor = 1});
     const View scales = wide_samples(norm->x, norm->scale);
-    const PlannedView views[] = {reads(norm->dy), reads(norm->x), reads(norm->weight), reads(norm->bias), {norm->scale, VIEW_READ, &scales},
-                                 reads(norm->mean), reads(norm->inverse), writes(norm->dx), writes(norm->scale_gradient),
-                                 writes(norm->shift_gradient), writes(norm->weight_gradient), writes(norm->bias_gradient)};
+    const PlannedView views[] = {reads(norm->dy), reads(norm->x), reads(norm->weight), reads(norm->bias),
+                                 {norm->scale, VIEW_READ, &scales}, reads(norm->mean), reads(norm->inverse), writes(norm->dx),
+                                 writes(norm->scale_gradient), writes(norm->shift_gradient), writes(norm->weight_gradient),
+                                 writes(norm->bias_gradient)};
     return op_plan_views(op, us_normalize_and_modulate_backward, &attributes, sizeof attributes, 12, views);
 }
 

@@ -307,7 +307,8 @@ aclnnStatus op_clipped_gate_backward(OpCall *op, const Operand *slopes, const Op
         return op_plan_nothing(op);
     }
     const ClippedGate how = {*form, us_shape_elements((int32_t)axis, x->view.shape), interleaved};
-    const PlannedView views[] = {{x, VIEW_READ, NULL}, {slopes, VIEW_READ, NULL}, {sizes, VIEW_READ, NULL}, {x_gradient, VIEW_WRITE, NULL}};
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {slopes, VIEW_READ, NULL}, {sizes, VIEW_READ, NULL},
+                                 {x_gradient, VIEW_WRITE, NULL}};
     return op_plan_views(op, us_clipped_gate_backward, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 

@@ -100,7 +100,8 @@ KernelStatus us_normalize_and_modulate_backward(const View *views, const void *a
                                                                            us_view_broadcast(&nothing, x->rank, x->shape), g});
     if (status == KERNEL_OK) {
         status = us_normalize_backward((const View[]){g, *x, absent, absent, views[BY_WEIGHT], absent, views[LINE_MEAN],
-                                                      views[LINE_INVERSE], views[DX], absent, views[DWEIGHT], views[DBIAS]}, attributes);
+                                                      views[LINE_INVERSE], views[DX], absent, views[DWEIGHT], views[DBIAS]},
+                                       attributes);
     }
     us_scratch_give_back(g.data);
     const int64_t width = x->shape[x->rank - 1];
@@ -120,28 +121,24 @@ KernelStatus us_normalize_modulate_and_quantize(const View *views, const void *a
     KernelStatus status = us_normalize_and_modulate(
         (const View[]){views[0], views[1], views[2], views[3], views[4], v, absent, absent}, attributes);
     if (status == KERNEL_OK) {
-        status = us_quantize_rows((const View[]){v, views[5], views[6], views[7], absent, absent}, &(QuantizeRows){.packed = false});
+        status = us_quantize_rows((const View[]){v, views[5], views[6], views[7], absent, absent}, &(QuantizeRows){0});
     }
     us_scratch_give_back(v.data);
     return status;
 }
 
-/* mean and 1/deviation of groups without elements. */
-static KernelStatus fill_statistics(const View *mean, const View *inverse)
+static KernelStatus fill(const View *view, float value)
 {
-    const float zero = 0, nan = NAN;
-    const View zeros = us_view_contiguous((void *)&zero, DTYPE_FLOAT32, 0, NULL), nans = us_view_contiguous((void *)&nan, DTYPE_FLOAT32, 0, NULL);
-    const KernelStatus status = us_map_floats(&us_map_copy, 1, (const View[]){us_view_broadcast(&zeros, mean->rank, mean->shape), *mean});
-    return status != KERNEL_OK
-               ? status
-               : us_map_floats(&us_map_copy, 1, (const View[]){us_view_broadcast(&nans, inverse->rank, inverse->shape), *inverse});
+    const View one = us_view_contiguous(&value, DTYPE_FLOAT32, 1, (const int64_t[]){1});
+    return us_map_floats(&us_map_copy, 1, (const View[]){us_view_broadcast(&one, view->rank, view->shape), *view});
 }
 
 KernelStatus us_normalize_groups_and_quantize(const View *views, const void *attributes)
 {
     const View *x = &views[0], absent = us_view_absent();
     if (us_view_is_empty(x)) {
-        return fill_statistics(&views[3], &views[4]);
+        const KernelStatus status = fill(&views[3], 0);
+        return status == KERNEL_OK ? fill(&views[4], NAN) : status;
     }
     const View v = scratch_of(x);
     if (v.data == NULL) {

@@ -19,7 +19,8 @@ static int64_t matrices_of(const View *groups, FlatGroups kind, int64_t limit)
 {
     int64_t count = us_view_is_absent(groups) ? limit : 0;
     for (int64_t g = 0; !us_view_is_absent(groups) && g < groups->shape[0]; g++) {
-        const int64_t number = ((const int64_t *)groups->data)[g * groups->strides[0] + (kind == FLAT_PAIRS ? groups->strides[1] : 0)];
+        const int64_t at = g * groups->strides[0] + (kind == FLAT_PAIRS ? groups->strides[1] : 0);
+        const int64_t number = ((const int64_t *)groups->data)[at];
         const int64_t more = kind == FLAT_ENDS ? number - count : number;
         count += more < 0 ? 0 : more > limit - count ? limit - count : more;
     }

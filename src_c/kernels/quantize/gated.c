@@ -220,7 +220,8 @@ static void clip_row(const Clipped *work, int64_t row)
     for (int64_t begin = 0; begin < work->size; begin += TILE) {
         const int64_t count = work->size - begin < TILE ? work->size - begin : TILE;
         char *x = work->x + (size_t)(row * 2 * work->size) * step, *out = work->out + (size_t)(row * work->size + begin) * step;
-        char *first = x + (size_t)(pairs ? 2 * begin : begin) * step, *second = x + (size_t)(pairs ? 2 * begin + 1 : work->size + begin) * step;
+        char *first = x + (size_t)(pairs ? 2 * begin : begin) * step;
+        char *second = x + (size_t)(pairs ? 2 * begin + 1 : work->size + begin) * step;
         float a[TILE] = {0}, b[TILE] = {0}, slopes[TILE];
         if (row < work->used) {
             us_load_float(a, first, work->dtype, stride, count);

@@ -318,8 +318,8 @@ KernelStatus us_quantize_blocks(const View *views, const void *attributes)
         View scale = blocks_of(&views[2], i == 0 ? 0 : whole, 1, blocks); /* […, 1, blocks] */
         scale = us_view_remove_axis(scale, scale.rank - 2);
         if (blocks > 0 && width > 0) {
-            status = us_quantize_rows((const View[]){blocks_of(x, begin, blocks, width), absent, blocks_of(&views[1], begin, blocks, width),
-                                                     scale, absent, absent}, &(QuantizeRows){.most = how->most});
+            const View from = blocks_of(x, begin, blocks, width), to = blocks_of(&views[1], begin, blocks, width);
+            status = us_quantize_rows((const View[]){from, absent, to, scale, absent, absent}, &(QuantizeRows){.most = how->most});
         }
     }
     return status;
@@ -353,10 +353,10 @@ KernelStatus us_quantize_groups(const View *views, const void *attributes)
         if (end <= begin) {
             continue;
         }
-        const View own = rows_between(x, begin, end), scale = behind ? nothing : rows_between(scales, g, g + 1);
+        const View rows_of_x = rows_between(x, begin, end), scale = behind ? nothing : rows_between(scales, g, g + 1);
+        const View own = behind ? us_view_broadcast(&nothing, 2, rows_of_x.shape) : rows_of_x;
         const View given = us_view_is_absent(offset) || behind ? us_view_absent() : us_view_broadcast(offset, 2, own.shape);
-        status = us_quantize((const View[]){behind ? us_view_broadcast(&nothing, 2, own.shape) : own, us_view_broadcast(&scale, 2, own.shape),
-                                            given, rows_between(&views[4], begin, end)},
+        status = us_quantize((const View[]){own, us_view_broadcast(&scale, 2, own.shape), given, rows_between(&views[4], begin, end)},
                              &(Quantize){.rounding = ROUND_EVEN, .packed = how->packed});
         begin = end;
     }
