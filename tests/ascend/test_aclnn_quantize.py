@@ -456,6 +456,16 @@ def test_quantize_turned_matrices(kind, of_y):
             np.testing.assert_array_equal(unpacked(again, shape), np.where(used[:, None, None], unpacked(out, shape), 0))
 
 
+def test_turned_matrices_from_numpy():
+    x = np.float16(np.arange(48).reshape(2, 3, 8) % 15 - 7)
+    out, scale = ascend.ops.flat_quant(x, np.eye(3, dtype=np.float16), np.eye(8, dtype=np.float16), 1.0)
+    np.testing.assert_allclose(scale, np.ones(2))
+    levels = np.stack([out >> 4 * i & 15 for i in range(8)], -1).reshape(x.shape)
+    np.testing.assert_array_equal((levels ^ 8) - 8, x)
+    again, _ = ascend.ops.flat_quant_v3(x, np.eye(3, dtype=np.float16), np.eye(8, dtype=np.float16), 1.0, 0.0, 0, np.int64([1]))
+    np.testing.assert_array_equal(again, np.stack([out[0], np.zeros_like(out[0])]))
+
+
 @pytest.mark.parametrize("of_bias", [None, "F32", "F16", "BF16", "I32"])
 def test_dequantize_sums(of_bias):
     """Sums of integers, exact beyond what float32 holds; a bias of integers is one of them."""

@@ -203,6 +203,12 @@ def packed(whole, packed):
 
 
 @shape_function
+def in_eights(whole):
+    """Of int32 numbers with eight integers of 4 bits each."""
+    return (*whole[:-1], whole[-1] // 8)
+
+
+@shape_function
 def unpacked(packed):
     return tuple(packed)
 
