@@ -456,6 +456,42 @@ def test_quantize_turned_matrices(kind, of_y):
             np.testing.assert_array_equal(unpacked(again, shape), np.where(used[:, None, None], unpacked(out, shape), 0))
 
 
+@pytest.mark.parametrize("of_y", ["I8", "I32"])
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+def test_quantize_rotated_rows(kind, of_y):
+    highest = 127 if of_y == "I8" else 7
+    for number, (rows, width, size) in enumerate([(3, 128, 16), (5, 160, 32), (2, 1024, 1024), (40, 384, 128)]):
+        layout = LAYOUTS[number % 3]
+        x, rotation = rounded(drawn((rows, width), 1, kind), kind), rounded(drawn((size, size), 2, kind) / 8, kind)
+        x[0] = 0 if number == 0 else x[0]
+        v = (x.reshape(rows, -1, size) @ rotation).reshape(rows, width)
+        expected = np.abs(v).max(1) / highest
+        q = v / np.where(expected == 0, 1, expected)[:, None]
+        for mode in ("rint", None, "round", "floor"):
+            y = empty((rows, width if of_y == "I8" else width // 8), of_y, layout)
+            _, scale = call("RotateQuant", x=tensor(x, kind, layout), rotation=tensor(rotation, kind, layout), alpha=None, axis=1 if number else -1, roundMode=mode,
+                            scaleAlg=0, dstTypeMax=0.0, trans=False, yOut=y, scaleOut=empty((rows,), layout=layout))  # fmt: skip
+            np.testing.assert_allclose(scale, expected, rtol=1e-5)
+            found = y.values().astype(np.int64)
+            if of_y == "I32":
+                found = ((np.stack([found >> 4 * i & 15 for i in range(8)], -1) ^ 8) - 8).reshape(rows, width)
+            if mode == "floor":
+                away = np.abs(found - np.floor(q))
+                assert ((away == 0) | ((away == 1) & (np.abs(q - np.rint(q)) < 1e-3))).all()
+            else:
+                steps_apart(found, q)
+
+
+@pytest.mark.parametrize("mode, halves", [("rint", [0, 2, 2, 0, -2]), ("round", [1, 2, 3, -1, -2]), ("floor", [0, 1, 2, -1, -2])])
+def test_halves_of_rotated_rows(mode, halves):
+    x = np.zeros((1, 128))
+    x[0, :6] = 127, 0.5, 1.5, 2.5, -0.5, -1.5
+    y, scale = call("RotateQuant", x=tensor(x, "F16"), rotation=tensor(np.eye(16), "F16"), alpha=None, axis=-1, roundMode=mode, scaleAlg=0, dstTypeMax=0.0,
+                    trans=False, yOut=empty((1, 128), "I8"), scaleOut=empty((1,)))  # fmt: skip
+    assert scale == [1]
+    np.testing.assert_array_equal(y[0, :6], [127, *halves])
+
+
 def test_turned_matrices_from_numpy():
     x = np.float16(np.arange(48).reshape(2, 3, 8) % 15 - 7)
     out, scale = ascend.ops.flat_quant(x, np.eye(3, dtype=np.float16), np.eye(8, dtype=np.float16), 1.0)

@@ -162,6 +162,26 @@ aclnnStatus op_quantize_flat(OpCall *op, const FlatCall *call)
     return op_plan_views(op, us_quantize_flat, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 
+int64_t op_row_rounding(const char *name)
+{
+    return strcmp(name, "rint") == 0 || name[0] == 0 ? ROUND_EVEN
+           : strcmp(name, "round") == 0              ? ROUND_AWAY
+           : strcmp(name, "floor") == 0              ? ROUND_DOWN
+                                                     : -1;
+}
+
+aclnnStatus op_quantize_rotated(OpCall *op, const Operand *x, const Operand *rotation, int64_t rounding, const Operand *y,
+                                const Operand *scale)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const QuantizeRotated how = {(Rounding)rounding};
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {rotation, VIEW_READ, NULL}, {y, VIEW_WRITE, NULL},
+                                 {scale, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_quantize_rotated, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
 aclnnStatus op_quantize_groups(OpCall *op, const Operand *x, const Operand *scale, const Operand *ends, const Operand *offset,
                                const Operand *y)
 {

@@ -38,6 +38,10 @@ typedef struct FlatCall {
     double clip;
 } FlatCall;
 aclnnStatus op_quantize_flat(OpCall *op, const FlatCall *call);
+/* `rint`, `round` (halves away from 0), `floor`; -1: none of them. */
+int64_t op_row_rounding(const char *name);
+aclnnStatus op_quantize_rotated(OpCall *op, const Operand *x, const Operand *rotation, int64_t rounding, const Operand *y,
+                                const Operand *scale);
 /* y = round(x * scale[group] + offset), of rows in groups that end there. */
 aclnnStatus op_quantize_groups(OpCall *op, const Operand *x, const Operand *scale, const Operand *ends, const Operand *offset,
                                const Operand *y);

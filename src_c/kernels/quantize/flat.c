@@ -2,7 +2,6 @@
 
 #include "kernels/matmul/matmul.h"
 #include "kernels/move/copy_view.h"
-#include "kernels/quantize/quantize.h"
 #include "kernels/scratch.h"
 
 static KernelStatus multiply(const View *a, const View *b, const View *c)
@@ -81,5 +80,36 @@ KernelStatus us_quantize_flat(const View *views, const void *attributes)
         clear(&views[3], count);
         clear(&views[4], count);
     }
+    return status;
+}
+
+/* ---- rotated rows ---- */
+
+KernelStatus us_quantize_rotated(const View *views, const void *attributes)
+{
+    const QuantizeRotated *how = attributes;
+    const View *x = &views[0], *y = &views[2], absent = us_view_absent();
+    const bool packed = y->dtype == DTYPE_INT32;
+    const int64_t size = views[1].shape[0], width = x->shape[1], elements = us_view_elements(x);
+    const size_t numbers = us_scratch_round((size_t)elements * sizeof(float));
+    char *block = us_scratch_take(numbers + us_scratch_round((size_t)elements / 2)), *cursor = block;
+    if (block == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    View runs = us_view_insert_axis(*x, 1, width / size, size * x->strides[1]);
+    runs.shape[2] = size;
+    const View v = us_view_contiguous(us_scratch_part(&cursor, numbers), DTYPE_FLOAT32, 3, runs.shape);
+    void *bytes = us_scratch_part(&cursor, (size_t)elements / 2);
+    const View integers = packed ? us_view_contiguous(bytes, DTYPE_UINT8, 2, (const int64_t[]){x->shape[0], width / 2}) : *y;
+    KernelStatus status = multiply(&runs, &views[1], &v);
+    if (status == KERNEL_OK) {
+        status = us_quantize_rows((const View[]){us_view_contiguous(v.data, DTYPE_FLOAT32, 2, x->shape), absent, integers, views[3],
+                                                 absent, absent}, &(QuantizeRows){.packed = packed, .rounding = how->rounding});
+    }
+    if (status == KERNEL_OK && packed) {
+        const View words = us_view_contiguous(bytes, DTYPE_INT32, 2, y->shape);
+        us_copy_view(y, &words);
+    }
+    us_scratch_give_back(block);
     return status;
 }

@@ -2,7 +2,7 @@
 #ifndef UNDERSTUDY_QUANTIZE_FLAT_H
 #define UNDERSTUDY_QUANTIZE_FLAT_H
 
-#include "kernels/kernels.h"
+#include "kernels/quantize/quantize.h"
 
 /* v = left (x right) of each matrix, in float32; y and scale as us_quantize_rows finds them of all numbers of a matrix, with
  * packed integers and this clip. Matrices behind those of all groups give 0 and 0; numbers below 0 count as 0.
@@ -14,5 +14,13 @@ typedef struct QuantizeFlat {
     FlatGroups groups;
 } QuantizeFlat;
 Kernel us_quantize_flat;
+
+/* v = each run of `size` neighbours of a row, times rotation, in float32; y and scale of each row as us_quantize_rows finds
+ * them, of 4 bits where y is int32: eight in each (nibbles.h).
+ * Views: x [rows, width], rotation [size, size], y [rows, width] (int8) or [rows, width / 8] (int32), scale [rows]. */
+typedef struct QuantizeRotated {
+    Rounding rounding;
+} QuantizeRotated;
+Kernel us_quantize_rotated;
 
 #endif

@@ -29,7 +29,8 @@ static void round_all(float *y, int64_t count, Rounding rounding)
 {
     for (int64_t i = 0; i < count; i++) {
         y[i] = rounding == ROUND_EVEN ? __builtin_rintf(y[i]) : rounding == ROUND_UP ? __builtin_ceilf(y[i])
-               : rounding == ROUND_DOWN ? __builtin_floorf(y[i]) : __builtin_truncf(y[i]);
+               : rounding == ROUND_DOWN ? __builtin_floorf(y[i]) : rounding == ROUND_AWAY ? __builtin_roundf(y[i])
+                                                                                          : __builtin_truncf(y[i]);
     }
 }
 
@@ -152,6 +153,7 @@ typedef struct Rows {
     const int64_t *ends; /* rising; NULL: one group */
     int64_t groups, count, length, piece_rows;
     float most, clip;
+    Rounding rounding;
     bool packed, out_of_memory;
 } Rows;
 
@@ -167,10 +169,14 @@ static void find_range(const float *x, int64_t count, float *lowest, float *high
     *highest = high;
 }
 
-static void quantize_row(float *x, int64_t count, float scale, float offset)
+static void quantize_row(float *x, int64_t count, float scale, float offset, Rounding rounding)
 {
     for (int64_t i = 0; i < count; i++) {
-        x[i] = scale == 0 ? 0 : __builtin_rintf(x[i] / scale + offset);
+        const float level = scale == 0 ? 0 : x[i] / scale + offset;
+        x[i] = rounding == ROUND_EVEN ? __builtin_rintf(level) : level;
+    }
+    if (rounding != ROUND_EVEN) {
+        round_all(x, count, rounding);
     }
 }
 
@@ -219,7 +225,7 @@ static void convert_row(const Rows *rows, int64_t row, float *x)
     float scale = shifts ? (highest - lowest) / (2 * limit + 1) : size / (rows->clip > 0 ? limit / rows->clip : limit);
     scale = rows->most > 0 && scale > rows->most ? rows->most : scale;
     const float offset = shifts ? (scale == 0 ? 0 : limit - highest / scale) : 0;
-    quantize_row(x, rows->length, scale, offset);
+    quantize_row(x, rows->length, scale, offset, rows->rounding);
     if (rows->packed) {
         store_packed(&rows->of_y, rows->y, begin, rows->length, x);
     } else {
@@ -268,7 +274,7 @@ KernelStatus us_quantize_rows(const View *views, const void *attributes)
 {
     const QuantizeRows *how = attributes;
     Rows rows = {.x = &views[0], .y = &views[2], .scale = &views[3], .offset = &views[4], .packed = how->packed, .most = how->most,
-                 .clip = how->clip, .length = views[0].shape[views[0].rank - 1]};
+                 .clip = how->clip, .rounding = how->rounding, .length = views[0].shape[views[0].rank - 1]};
     const int64_t elements = us_view_elements(&views[0]);
     if (elements == 0) {
         return KERNEL_OK;

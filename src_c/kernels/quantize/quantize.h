@@ -4,7 +4,7 @@
 
 #include "kernels/kernels.h"
 
-typedef enum Rounding { ROUND_EVEN, ROUND_UP, ROUND_TO_ZERO, ROUND_DOWN } Rounding;
+typedef enum Rounding { ROUND_EVEN, ROUND_UP, ROUND_TO_ZERO, ROUND_DOWN, ROUND_AWAY } Rounding; /* AWAY: halves */
 
 /* y = rounded(x * scale + offset), the scale twice if asked, or rounded(x / scale + offset). Views of one shape: x, scale,
  * offset?, y. Packed integers are those of nibbles.h: their view has a byte for two neighbours along the last axis. */
@@ -27,6 +27,7 @@ typedef struct QuantizeRows {
     bool packed;
     float most; /* a scale that is larger becomes this; 0: none does */
     float clip; /* so much of a row is not cut off: without an offset scale = max |v| / (127 / clip); 0: all */
+    Rounding rounding;
 } QuantizeRows;
 Kernel us_quantize_rows;
 /* The same for every run of `block` neighbours along the last axis, the last one shorter.
