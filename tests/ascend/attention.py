@@ -30,8 +30,9 @@ def kept(mode, rows, keys, before=FAR, after=FAR, prefix=0):
             4: (i + corner - before <= j) & (j <= i + corner + after)}.get(mode, (j <= i + corner) | (j < prefix)) & (i >= 0)  # fmt: skip
 
 
-def attention(q, k, v, dy, scale, shift, keeps, drop, after_scale=False):
-    """The result, softmax statistics, and the gradients by the chain rule, head by head."""
+def attention(q, k, v, dy, scale, shift, keeps, drop, after_scale=False, read=None):
+    """The result, softmax statistics, and the gradients by the chain rule, head by head. `read`: the result as the gradients
+    read it, rounded."""
     shared = q.shape[1] // k.shape[1]
     k, v = (np.repeat(x, shared, 1) for x in (k, v))
     scores = scale * (q @ k.swapaxes(2, 3)) + (1 if after_scale else scale) * shift
@@ -42,7 +43,7 @@ def attention(q, k, v, dy, scale, shift, keeps, drop, after_scale=False):
     weights = powers / np.where(sums == 0, 1, sums)
     y = (weights * drop) @ v
     slopes = (dy @ v.swapaxes(2, 3)) * drop
-    slopes = weights * (slopes - (slopes * weights).sum(-1, keepdims=True))
+    slopes = weights * (slopes - (dy * (y if read is None else read)).sum(-1, keepdims=True))
     joined = lambda x: x.reshape(x.shape[0], -1, shared, *x.shape[2:]).sum(2)
     dk, dv = joined(scale * slopes.swapaxes(2, 3) @ q), joined((weights * drop).swapaxes(2, 3) @ dy)
     return y, largest[..., 0], sums[..., 0], scale * slopes @ k, dk, dv

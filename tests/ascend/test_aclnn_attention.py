@@ -164,3 +164,49 @@ def test_packed_versions(kind):
         np.testing.assert_array_equal(own, of)
     for own, of in zip(both(*second, shift, pseType=0, **starts), both(*first, shift / scale)):
         np.testing.assert_array_equal(own, of)
+
+
+@pytest.mark.parametrize("mode", [0, 2, 3])
+@pytest.mark.parametrize("rotary, depth, deep", [(8, 16, 8), (64, 128, 128), (None, 24, 16)], ids=str)
+def test_packed_parts(mode, rotary, depth, deep):
+    """Scores of two parts are those of heads in which both stand side by side."""
+    heads, key_heads, query_ends, key_ends = 4, 2, [3, 3, 8], [4, 6, 12]
+    q, k, v = (drawn(shape, seed, "BF16") for seed, shape in enumerate([(8, heads, depth), (12, key_heads, depth), (12, key_heads, deep)]))
+    parts = [np.zeros((8, heads, 0)), np.zeros((12, key_heads, 0))]
+    if rotary is not None:
+        parts = [drawn((8, heads, rotary), 4, "BF16"), drawn((12, key_heads, rotary), 5, "BF16")]
+    drop = np.zeros((5, 6))
+    drop[1:, 0] = 1
+    dy = drawn((8, heads, deep), 6, "BF16")
+    whole_q, whole_k = np.concatenate([q, parts[0]], -1), np.concatenate([k, parts[1]], -1)
+    expected = [np.zeros_like(dy), np.zeros((8, heads)), np.zeros((8, heads)), *map(np.zeros_like, (whole_q, whole_k, v))]
+    mask = empty((2048, 2048), "B") if mode else tensor(drop, "B")
+    put = lambda x: None if rotary is None else tensor(x, "BF16")
+    common = {"dropMaskOptional": None, "paddingMaskOptional": None, "attenMaskOptional": mask, "prefixOptional": [],
+              "actualSeqQLenOptional": query_ends, "actualSeqKvLenOptional": key_ends, "qStartIdxOptional": [], "kvStartIdxOptional": [],
+              "scaleValue": 0.1, "keepProb": 1.0, "preTokens": 9, "nextTokens": 9, "headNum": heads, "inputLayout": "TND", "innerPrecise": 0,
+              "sparseMode": mode, "pseType": 1, "value": tensor(v, "BF16"), "query": tensor(q, "BF16"), "queryRope": put(parts[0])}  # fmt: skip
+    largest, sums, y = call(
+        "FlashAttentionVarLenScoreV3", key=tensor(k, "BF16"), keyRope=put(parts[1]), realShiftOptional=None, softmaxMaxOut=empty((8, heads, 8)),
+        softmaxSumOut=empty((8, heads, 8)), softmaxOutOut=None, attentionOutOut=empty((8, heads, deep), "BF16"), **common)  # fmt: skip
+    for s in range(3):
+        rows, keys = slice(([0] + query_ends)[s], query_ends[s]), slice(([0] + key_ends)[s], key_ends[s])
+        count = rows.stop - rows.start, keys.stop - keys.start
+        keeps = kept(mode, *count, 9, 9) if mode else kept(0, *count, 9, 9) & (drop[: count[0], : count[1]] == 0)
+        part = lambda x, at: x[at].swapaxes(0, 1)[None]
+        if count[0] == 0:
+            continue
+        results = attention(part(whole_q, rows), part(whole_k, keys), part(v, keys), part(dy, rows), 0.1, 0, keeps[None, None], 1, read=part(y, rows))
+        for whole, result, at in zip(expected, results, (rows, rows, rows, rows, keys, keys)):
+            whole[at] = result[0].swapaxes(0, 1)
+    near(y, expected[0], "BF16")
+    near(largest[..., 5], expected[1], "F32")
+    near(sums[..., 0], expected[2], "F32", 64)
+    dq, dq_part, dk, dk_part, dv = call(
+        "FlashAttentionUnpaddingScoreGradV3", keyIn=tensor(k, "BF16"), keyInRope=put(parts[1]), dy=tensor(dy, "BF16"), pseShiftOptional=None,
+        softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums), softmaxInOptional=None, attentionInOptional=tensor(y, "BF16"),
+        dqOut=empty(q.shape, "BF16", "gaps"), dqRopeOut=empty(parts[0].shape, "BF16"), dkOut=empty(k.shape, "BF16"),
+        dkRopeOut=empty(parts[1].shape, "BF16", "gaps"), dvOut=empty(v.shape, "BF16"), dpseOut=None, **common)  # fmt: skip
+    found = [np.concatenate([dq, dq_part], -1), np.concatenate([dk, dk_part], -1), dv]
+    for own, of in zip(found, expected[3:]):
+        near(own, of, "BF16", 128)

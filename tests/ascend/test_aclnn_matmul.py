@@ -181,3 +181,34 @@ def test_turned_batches_of_integers():
                    scale=calling.tensor(scale.view(np.uint32).astype(np.uint64), bits, layout), permX1=[1, 0, 2], permX2=[0, 1, 2], permY=[1, 0, 2], cubeMathType=1,
                    batchSplitFactor=1, out=calling.empty((m, 1, b * n), "I8", layout))  # fmt: skip
         np.testing.assert_array_equal(own, np.clip(np.rint(product * scale), -128, 127))
+
+
+@pytest.mark.parametrize("layout", calling.LAYOUTS)
+def test_low_rank_updates(layout):
+    random = np.random.default_rng(5)
+    for rows, width, depth, adapters, layers, columns, rank, layer, begin in [(3, 48, 32, 2, 3, 16, 16, 1, 16), (70, 32, 160, 5, 1, 32, 64, 0, 0),
+                                                                              (1, 1040, 16, 1, 2, 1008, 128, 1, 32)]:  # fmt: skip
+        half = lambda *shape: np.float16(random.normal(0, 0.5, shape)).astype(float)
+        y, x, b, a = half(rows, width), half(rows, depth), half(adapters, layers, columns, rank), half(adapters, layers, rank, depth)
+        indices = random.integers(0, adapters, rows)
+        for first in (True, False):
+            inner = np.einsum("ik,irk->ir", x, a[indices, layer]) if first else half(rows, rank)
+            update = 0.75 * np.einsum("ir,icr->ic", inner, b[indices, layer])
+            expected = y.copy()
+            expected[:, begin : begin + columns] += update
+            put = lambda x: calling.tensor(x, "F16", layout)
+            out = calling.call("AddLora", y=put(y), x=put(x if first else inner), weightB=put(b), indices=calling.tensor(indices, "I32", layout),
+                       weightAOptional=put(a) if first else None, layerIdx=layer, scale=0.75, yOffset=begin, ySliceSize=columns,
+                       out=calling.empty(y.shape, "F16", layout))  # fmt: skip
+            # one rounding of the type, and those of sums of rank (and depth) products in float32
+            terms = np.abs(update).max() * 2.0**-24 * (rank + depth)
+            np.testing.assert_allclose(out, expected, rtol=1.01 * 2.0**-11, atol=terms + 2.0**-25)
+            rest = np.delete(out, np.s_[begin : begin + columns], axis=1)
+            np.testing.assert_array_equal(rest, np.delete(y, np.s_[begin : begin + columns], axis=1))
+
+
+def test_an_adapter_that_is_not_there_is_a_fault():
+    half = lambda *shape: calling.tensor(np.ones(shape), "F16")
+    for index in (-1, 2):
+        assert f"index 1 of 2 is {index}, which is not in 0 … 1" in calling.fault(
+            "AddLora", half(2, 16), half(2, 16), half(2, 1, 16, 16), calling.tensor([0, index], "I32"), None, 0, 1.0, 0, 16, calling.empty((2, 16), "F16"))  # fmt: skip

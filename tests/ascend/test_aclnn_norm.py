@@ -558,6 +558,75 @@ def test_rms_norm_quantized(kind, shape):
         assert call("RmsNormQuant", x=tensor([x], kind), scale=tensor([scale], kind), y=empty((1,), "I8"), **nothing) == [0]
 
 
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+@pytest.mark.parametrize("shape", [(3, 5, 8), (4, 1500), (2, 3, 1, 6), (0, 4)], ids=str)
+def test_norms_quantized_by_rows(kind, shape):
+    last, samples = shape[-1:], shape[:-2]
+    x, gamma, beta = drawn(shape, 1, kind, 1), drawn(last, 2, kind, 1), drawn(last, 3, kind)
+    scale, shift = (drawn((*samples, 1, *last), seed, kind) for seed in (4, 5))
+    smooth = rounded(np.abs(drawn(last, 6)) + 0.5, kind)
+    if x.size:
+        x[0] = 0
+    for layout, smooths, shifts in itertools.product(LAYOUTS, (True, False), (True, False)):
+        put = lambda x, given=True: tensor(x, kind, layout) if given else None
+        found, step = call(
+            "RmsNormDynamicQuant", x=put(x), gamma=put(gamma), smoothScalesOptional=put(smooth, smooths), betaOptional=put(beta, shifts),
+            epsilon=1e-6, dstType=2, yOut=empty(shape, "I8", layout), scaleOut=empty(shape[:-1], layout=layout))  # fmt: skip
+        factor = smooth if smooths else 1
+        check_rows(found, of_rms(x, -1, gamma, beta if shifts else 0) * factor, step, 127)
+        found, step = call(
+            "AdaLayerNormQuant", x=put(x), scale=put(scale), shift=put(shift.reshape((*samples, *last))), weightOptional=put(gamma, shifts),
+            biasOptional=put(beta, shifts), smoothScalesOptional=put(smooth, smooths), epsilon=1e-5, quantMode="dynamic",
+            out=empty(shape, "I8", layout), quantScale=empty(shape[:-1], layout=layout), quantOffsetOptional=None)  # fmt: skip
+        normal = unit(x, -1, 1e-5)[0] if x.size else x
+        check_rows(found, ((normal * gamma + beta if shifts else normal) * (1 + scale) + shift) * factor, step, 127)
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+@pytest.mark.parametrize("shape", [(3, 5, 8), (4, 1500), (6,), (0, 4)], ids=str)
+def test_layer_norm_quantized(kind, shape):
+    last = shape[-1]
+    x, gamma, beta = drawn(shape, 1, kind, 1), drawn((1, last), 2, kind, 1), drawn((1, last), 3, kind)
+    for layout, (scale, zero) in itertools.product(LAYOUTS, ((0.0625, -3), (-0.5, None))):
+        res, step = call(
+            "LayerNormQuant", x=tensor(x, kind, layout), gammma=tensor(gamma, kind, layout), beta=tensor(beta, kind), scale=tensor([scale], kind),
+            zeroPointsOptional=None if zero is None else tensor([zero], "I8"), quantMode=0, epsilon=1e-5, res=empty(shape, "I8", layout),
+            scaleOut=empty((2,)))  # fmt: skip
+        expected = (unit(x, -1, 1e-5)[0] if x.size else x) * gamma + beta
+        steps_apart(res, levels(expected.reshape(shape), scale, zero or 0, True))
+        np.testing.assert_array_equal(step, empty((2,)).values())
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+@pytest.mark.parametrize("shape, groups", [((2, 6, 5), 3), ((3, 4), 2), ((2, 4, 3, 700), 4), ((1, 8, 2, 2, 3), 1)], ids=str)
+def test_group_norm_with_swish_quantized(kind, shape, groups):
+    x, gamma, beta = drawn(shape, 1, kind, 1), drawn(shape[1], 2, kind, 1), drawn(shape[1], 3, kind)
+    lines = x.reshape(shape[0], groups, -1)
+    normal, mean, rstd = unit(lines, -1, 1e-5)
+    along = (-1, *[1] * (len(shape) - 2))
+    v = normal.reshape(shape) * gamma.reshape(along) + beta.reshape(along)
+    v = v / (1 + np.exp(-v))
+    steps = np.float32(np.abs(drawn(shape[1], 4)) * 0.01 + 0.01)
+    for layout, step in itertools.product(LAYOUTS, (steps, steps[:1])):
+        out, means, rstds = call(
+            "GroupNormSiluQuant", self=tensor(x, kind, layout), gamma=tensor(gamma, kind, layout), beta=tensor(beta, kind),
+            quantScale=tensor(step, layout=layout), group=groups, eps=1e-5, activateSilu=True, out=empty(shape, "I8", layout),
+            meanOut=empty((shape[0], groups), kind, layout), rstdOut=empty((shape[0], groups), kind))  # fmt: skip
+        steps_apart(out, levels(v, step.astype(float).reshape(along) if step.size > 1 else float(step[0]), 0, True))
+        near(means, mean[..., 0], kind)
+        near(rstds, rstd[..., 0], kind)
+
+
+def test_group_norm_of_no_elements_quantized():
+    out, means, rstds = call(
+        "GroupNormSiluQuant", self=empty((2, 4, 0), "F16"), gamma=tensor(np.ones(4), "F16"), beta=tensor(np.ones(4), "F16"),
+        quantScale=tensor([1.0]), group=2, eps=1e-5, activateSilu=True, out=empty((2, 4, 0), "I8"), meanOut=empty((2, 2), "F16"),
+        rstdOut=empty((2, 2), "F16"))  # fmt: skip
+    assert out.size == 0
+    np.testing.assert_array_equal(means, np.zeros((2, 2)))
+    assert np.isnan(rstds).all()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(3, 5, 8), (4, 1500), (6,), (0, 4)], ids=str)
 def test_layer_norm_of_sums_quantized(kind, shape):
@@ -625,3 +694,53 @@ def test_adaptive_layer_norm(kind, shape):
         near(rstds, rstd, kind)
     again = call("AdaLayerNormV2", **given, **optional("F32"), out=empty(shape, kind), meanOutOptional=None, rstdOutOptional=None)
     np.testing.assert_array_equal(again, out)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(3, 5, 8), (4, 600), (2, 3, 7, 6), (1, 300, 4)], ids=str)
+def test_gradient_of_modulated_layer_norm(kind, shape):
+    """Against autograd, with the statistics that the operator reads."""
+    torch = pytest.importorskip("torch")
+    samples, last = shape[:-2], shape[-1]
+    x, dy = drawn(shape, 1, kind, 1), drawn(shape, 2, kind)
+    weight, bias = drawn(last, 3, kind, 1), drawn(last, 4, kind)
+    scale, shift = drawn((*samples, 1, last), 5, kind), drawn((*samples, 1, last), 6, kind)
+    _, mean, rstd = unit(x, -1, 1e-5)
+    mean, rstd = rounded(mean, kind), rounded(rstd, kind)
+    u = (x - mean) * rstd
+    for layout, weighted, biased, of in zip((*LAYOUTS, "row-major"), (True, False, True, False), (True, False, False, True), (kind, kind, "F32", "F32")):
+        a, b = weight if weighted else np.ones(last), bias if biased else np.zeros(last)
+        g = dy * (1 + scale)
+        expected = [unit_gradient(g * a, u, rstd, -1), (dy * (u * a + b)).sum(-2, keepdims=True), dy.sum(-2, keepdims=True),
+                    (g * u).reshape(-1, last).sum(0), g.reshape(-1, last).sum(0)]  # fmt: skip
+        own = torch.tensor(scale, requires_grad=True)
+        move, factor, summand = torch.zeros(shift.shape, dtype=torch.float64, requires_grad=True), torch.tensor(a, requires_grad=True), torch.tensor(b, requires_grad=True)
+        ((torch.tensor(u) * factor + summand) * (1 + own) + move).backward(torch.tensor(dy))
+        for one, wanted in zip(expected[1:], (own, move, factor, summand)):
+            np.testing.assert_allclose(one, wanted.grad.numpy(), rtol=1e-9, atol=1e-9)
+        put = lambda x, k=kind: tensor(x, k, layout)
+        found = call(
+            "AdaLayerNormBackward", gradOut=put(dy), input=put(x), normalizedShape=[last], rstd=put(rstd), mean=put(mean), scale=put(scale),
+            shift=put(shift.reshape(*samples, last)), weightOptional=put(weight, of) if weighted else None, biasOptional=put(bias, of) if biased else None,
+            gradInputOut=empty(shape, kind, layout), gradScaleOut=empty(scale.shape, kind, layout), gradShiftOut=empty((*samples, last), kind),
+            gradWeightOut=empty((last,), of, layout), gradBiasOut=empty((last,), of))  # fmt: skip
+        lines = int(np.prod(shape[:-1]))
+        for one, wanted, as_kind, parts in zip(found, expected, (kind, kind, kind, of, of), (g * a * rstd, dy * (np.abs(u * a) + np.abs(b)), dy, g * u, g)):
+            near(one, wanted.reshape(one.shape), as_kind, 32, parts=np.abs(parts).max() * (1 if one.shape == shape else np.sqrt(lines)))
+    alone = dict.fromkeys(("gradInputOut", "gradScaleOut", "gradWeightOut", "gradBiasOut"))
+    shifts = call("AdaLayerNormBackward", gradOut=put(dy), input=put(x), normalizedShape=[last], rstd=put(rstd), mean=put(mean), scale=put(scale), shift=put(shift),
+                  weightOptional=None, biasOptional=None, gradShiftOut=empty(shift.shape, kind), **alone)  # fmt: skip
+    np.testing.assert_array_equal(shifts, found[2].reshape(shift.shape))
+
+
+def test_gradient_of_modulated_layer_norm_by_its_input():
+    """Against autograd of the whole, mean and deviation with it."""
+    torch = pytest.importorskip("torch")
+    x, dy, scale, weight = drawn((2, 5, 9), 1), drawn((2, 5, 9), 2), drawn((2, 1, 9), 3), drawn(9, 4)
+    _, mean, rstd = unit(x, -1, 1e-5)
+    own = torch.tensor(x, requires_grad=True)
+    (torch.nn.functional.layer_norm(own, [9], torch.tensor(weight), eps=1e-5) * (1 + torch.tensor(scale))).backward(torch.tensor(dy))
+    rest = dict.fromkeys(("biasOptional", "gradScaleOut", "gradShiftOut", "gradWeightOut", "gradBiasOut"))
+    dx = call("AdaLayerNormBackward", gradOut=tensor(dy), input=tensor(x), normalizedShape=[9], rstd=tensor(rstd), mean=tensor(mean), scale=tensor(scale),
+              shift=tensor(scale), weightOptional=tensor(weight), gradInputOut=empty(x.shape), **rest)  # fmt: skip
+    near(dx, own.grad.numpy(), "F32", 32, parts=dy * (1 + scale) * weight * rstd)

@@ -384,6 +384,143 @@ def test_clipped_gate(kind):
             np.testing.assert_allclose(own.reshape(expected.shape), expected, rtol=16 * 2.0**-24 + 1.01 * ulp, atol=2.0**-20)
 
 
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_gradient_of_clipped_gate(kind):
+    """Against autograd: torch's clamp has the slope 1 at its limits, as the page has it."""
+    torch = pytest.importorskip("torch")
+    ulp = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}[kind]
+    for shape, dim, sizes, layout in [((5, 8), 1, None, "row-major"), ((5, 8), -1, [1, 0, 2], "gaps"), ((3, 4, 5), 1, [2], "reversed"), ((6, 3), 0, None, "row-major"),
+                                      ((2, 2000), 1, [9], "gaps"), ((3, 2, 2, 7), -2, [4, -3], "row-major"), ((4,), 0, None, "row-major"), ((0, 4), 1, None, "row-major")]:  # fmt: skip
+        x = rounded(drawn(shape, 1, kind) * 2, kind)
+        x.ravel()[:2] = [3.0, -3.0][: x.size]
+        axis = dim % len(shape)
+        rows = int(np.prod(shape[:axis]))
+        half = [size // 2 if i == axis else size for i, size in enumerate(shape)]
+        dy = drawn(half, 2, kind)
+        used = rows if sizes is None else min(rows, int(np.maximum(sizes, 0).sum()))
+        for pairs in (False, True):
+            of = torch.tensor(x, requires_grad=True)
+            flat = of.reshape(rows, int(np.prod(shape[axis:])))
+            a, b = (flat[:, ::2], flat[:, 1::2]) if pairs else flat.chunk(2, 1)
+            a = a.clamp(max=3.0)
+            out = a * torch.sigmoid(1.5 * a) * (b.clamp(-3.0, 3.0) + 0.5)
+            (out * torch.tensor(dy).reshape(out.shape))[:used].sum().backward()
+            own = call("ClippedSwigluGrad", gradY=tensor(dy, kind, layout), x=tensor(x, kind, layout), groupIndexOptional=None if sizes is None else tensor(sizes, "I64"),
+                       dim=dim, alpha=1.5, limit=3.0, bias=0.5, interleaved=pairs, gradXOut=empty(shape, kind, layout))  # fmt: skip
+            # 1 + alpha * A * (1 - s) cancels: 16 roundings of float32 of what it is a factor of, at most |dy| * 3.5
+            np.testing.assert_allclose(own, of.grad.numpy(), rtol=16 * 2.0**-24 + 1.01 * ulp, atol=16 * 2.0**-24 * 3.5 * np.abs(dy).max(initial=1))
+
+
+@pytest.mark.parametrize("of_y", ["I8", "I4", "I32"])
+@pytest.mark.parametrize("kind, layout", [("F32", "row-major"), ("F16", "gaps"), ("BF16", "reversed")])
+def test_quantize_by_groups(of_y, kind, layout):
+    """Quarters and powers of 2, so that nothing is rounded before."""
+    for shape, ends, of_ends, of_scale, offset in [((4, 8), [1, 2, 4], "I32", kind, 2.0), ((9, 704), [0, 3, 3, 9], "I64", "F32", None), ((5, 8), [4, 2, 3], "I32", "F16", -1.0),
+                                                   ((3, 16), [2, 7], "I64", "BF16", 1.0), ((6, 8), [-1, 6], "I32", kind, None), ((0, 8), [0], "I64", kind, None)]:  # fmt: skip
+        x = rounded(np.rint(drawn(shape, 1) * 8) / 4, kind)
+        scale = 2.0 ** np.random.default_rng(2).integers(-2, 2, (len(ends), shape[1]))
+        held = np.clip(np.maximum.accumulate(ends), 0, shape[0])
+        group = np.searchsorted(held, np.arange(shape[0]), "right")
+        factor = np.concatenate([scale, np.zeros((1, shape[1]))])[group]
+        limits = (-128, 127) if of_y == "I8" else (-8, 7)
+        expected = np.where((group < len(ends))[:, None], np.clip(np.rint(x * factor + (offset or 0)), *limits), 0)
+        y = empty(shape, "I8", layout) if of_y == "I8" else empty_packed(shape, of_y)
+        call("GroupQuant", x=tensor(x, kind, layout), scale=tensor(scale, of_scale, layout), groupIndex=tensor(ends, of_ends),
+             offsetOptional=None if offset is None else tensor([offset], of_scale), dstType={"I8": 2, "I32": 3, "I4": 29}[of_y], y=y)  # fmt: skip
+        np.testing.assert_array_equal(y.values() if of_y == "I8" else unpacked(y, shape), expected)
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+@pytest.mark.parametrize("shape", [(4, 2), (3, 128), (5, 300), (2, 3, 256), (2, 2, 129)], ids=str)
+def test_quantize_by_blocks(kind, shape):
+    x = drawn(shape, 1, kind)
+    x[0] = 0
+    count = -(-shape[-1] // 128)
+    wide = np.zeros((*shape[:-1], count * 128))
+    wide[..., : shape[-1]] = x
+    highest = np.abs(wide.reshape(*shape[:-1], count, 128)).max(-1)
+    for layout, least, mode in zip(LAYOUTS, (0.0, 40.0, 1e-3), ("rint", None, "")):
+        y, scale = call("DynamicBlockQuant", x=tensor(x, kind, layout), minScale=least, roundModeOptional=mode, dstType=2, rowBlockSize=1, colBlockSize=128,
+                        yOut=empty(shape, "I8", layout), scaleOut=empty((*shape[:-1], count), layout=layout))  # fmt: skip
+        expected = np.minimum(highest / 127, 1 / least if least else np.inf)
+        np.testing.assert_allclose(scale, expected, rtol=1e-6)
+        step = np.repeat(np.where(expected == 0, 1, expected), 128, -1)[..., : shape[-1]]
+        steps_apart(y, clipped(x / step))
+
+
+@pytest.mark.parametrize("of_y", ["I4", "I32"])
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+def test_quantize_turned_matrices(kind, of_y):
+    for number, (shape, clip) in enumerate([((2, 3, 8), 1.0), ((5, 1, 16), 0.5), ((3, 33, 64), 0.9), ((1, 256, 256), 1.0)]):
+        layout = LAYOUTS[number % 3]
+        x, left, right = (drawn(of, seed, kind) / 4 for seed, of in enumerate([shape, shape[1:2] * 2, shape[2:] * 2]))
+        if number == 0:
+            x[0] = 0
+        x, left, right = (rounded(v, kind) for v in (x, left, right))
+        out, scale = empty_packed(shape, of_y), empty(shape[:1], layout=layout)
+        call("FlatQuant", x=tensor(x, kind, layout), kroneckerP1=tensor(left, kind, layout), kroneckerP2=tensor(right, kind), clipRatio=clip, out=out,
+             quantScale=scale)  # fmt: skip
+        v = left @ (x @ right)
+        expected = np.abs(v).max((1, 2)) / (7 / clip)
+        np.testing.assert_allclose(scale.values(), expected, rtol=1e-5)
+        steps_apart(unpacked(out, shape), np.clip(v / np.where(expected == 0, 1, expected)[:, None, None], -8, 7))
+        for groups, of, count in [(None, 9, shape[0]), ([1, 0, 2], 0, 2), ([1, -1, 1], 1, 2), ([[3, 0], [0, 2], [1, 1]], 2, 3), ([0, 0], 1, 0)]:
+            count = min(count, shape[0])
+            again, scales = empty_packed(shape, of_y), empty(shape[:1], layout=layout)
+            call("FlatQuantV3", x=tensor(x, kind, layout), kroneckerP1=tensor(left, kind, layout), kroneckerP2=tensor(right, kind),
+                 groupListOptional=None if groups is None else tensor(groups, "I64"), clipRatio=clip, dstTypeMax=0.0, groupListType=of, out=again,
+                 quantScale=scales)  # fmt: skip
+            used = np.arange(shape[0]) < count
+            np.testing.assert_array_equal(scales.values(), np.where(used, scale.values(), 0))
+            np.testing.assert_array_equal(unpacked(again, shape), np.where(used[:, None, None], unpacked(out, shape), 0))
+
+
+@pytest.mark.parametrize("of_y", ["I8", "I32"])
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+def test_quantize_rotated_rows(kind, of_y):
+    highest = 127 if of_y == "I8" else 7
+    for number, (rows, width, size) in enumerate([(3, 128, 16), (5, 160, 32), (2, 1024, 1024), (40, 384, 128)]):
+        layout = LAYOUTS[number % 3]
+        x, rotation = rounded(drawn((rows, width), 1, kind), kind), rounded(drawn((size, size), 2, kind) / 8, kind)
+        x[0] = 0 if number == 0 else x[0]
+        v = (x.reshape(rows, -1, size) @ rotation).reshape(rows, width)
+        expected = np.abs(v).max(1) / highest
+        q = v / np.where(expected == 0, 1, expected)[:, None]
+        for mode in ("rint", None, "round", "floor"):
+            y = empty((rows, width if of_y == "I8" else width // 8), of_y, layout)
+            _, scale = call("RotateQuant", x=tensor(x, kind, layout), rotation=tensor(rotation, kind, layout), alpha=None, axis=1 if number else -1, roundMode=mode,
+                            scaleAlg=0, dstTypeMax=0.0, trans=False, yOut=y, scaleOut=empty((rows,), layout=layout))  # fmt: skip
+            np.testing.assert_allclose(scale, expected, rtol=1e-5)
+            found = y.values().astype(np.int64)
+            if of_y == "I32":
+                found = ((np.stack([found >> 4 * i & 15 for i in range(8)], -1) ^ 8) - 8).reshape(rows, width)
+            if mode == "floor":
+                away = np.abs(found - np.floor(q))
+                assert ((away == 0) | ((away == 1) & (np.abs(q - np.rint(q)) < 1e-3))).all()
+            else:
+                steps_apart(found, q)
+
+
+@pytest.mark.parametrize("mode, halves", [("rint", [0, 2, 2, 0, -2]), ("round", [1, 2, 3, -1, -2]), ("floor", [0, 1, 2, -1, -2])])
+def test_halves_of_rotated_rows(mode, halves):
+    x = np.zeros((1, 128))
+    x[0, :6] = 127, 0.5, 1.5, 2.5, -0.5, -1.5
+    y, scale = call("RotateQuant", x=tensor(x, "F16"), rotation=tensor(np.eye(16), "F16"), alpha=None, axis=-1, roundMode=mode, scaleAlg=0, dstTypeMax=0.0,
+                    trans=False, yOut=empty((1, 128), "I8"), scaleOut=empty((1,)))  # fmt: skip
+    assert scale == [1]
+    np.testing.assert_array_equal(y[0, :6], [127, *halves])
+
+
+def test_turned_matrices_from_numpy():
+    x = np.float16(np.arange(48).reshape(2, 3, 8) % 15 - 7)
+    out, scale = ascend.ops.flat_quant(x, np.eye(3, dtype=np.float16), np.eye(8, dtype=np.float16), 1.0)
+    np.testing.assert_allclose(scale, np.ones(2))
+    levels = np.stack([out >> 4 * i & 15 for i in range(8)], -1).reshape(x.shape)
+    np.testing.assert_array_equal((levels ^ 8) - 8, x)
+    again, _ = ascend.ops.flat_quant_v3(x, np.eye(3, dtype=np.float16), np.eye(8, dtype=np.float16), 1.0, 0.0, 0, np.int64([1]))
+    np.testing.assert_array_equal(again, np.stack([out[0], np.zeros_like(out[0])]))
+
+
 @pytest.mark.parametrize("of_bias", [None, "F32", "F16", "BF16", "I32"])
 def test_dequantize_sums(of_bias):
     """Sums of integers, exact beyond what float32 holds; a bias of integers is one of them."""

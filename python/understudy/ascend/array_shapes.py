@@ -270,6 +270,11 @@ def rows(shape):
 
 
 @shape_function
+def blocks(shape, rows, columns):
+    return (*shape[:-2], -(-shape[-2] // rows), -(-shape[-1] // columns))
+
+
+@shape_function
 def row_ends(shape):
     return (*shape[:-1], 1)
 
@@ -414,6 +419,12 @@ def right_vectors(shape, full):
 def packed(whole, packed):
     """NumPy has no packed integers: a byte or more for each."""
     return tuple(whole)
+
+
+@shape_function
+def in_eights(whole):
+    """Of int32 numbers with eight integers of 4 bits each."""
+    return (*whole[:-1], whole[-1] // 8)
 
 
 @shape_function

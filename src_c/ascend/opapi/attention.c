@@ -68,7 +68,8 @@ static AttentionPlan plan_of(OpCall *op, const AttentionCall *call, int32_t coun
                                   .dequantizes = has_integer_keys(call), .packed = has_packed_keys(call),
                                   .all_integers = is_all_integers(call),
                                   .scales_in_pages = dequantization_of(call, false).mode >= OF_PAGED_TOKENS,
-                                  .rotary_depth = op_given(call->rotary_query) ? ROTARY_DEPTH : 0};
+                                  .rotary_depth = !op_given(call->rotary_query) ? 0
+                                                  : call->infers ? ROTARY_DEPTH : op_size(call->rotary_query, -1)};
     describe_sequences(call, &of, plan.attention);
     for (int32_t i = 0; i < count; i++) {
         plan_view(&plan, i, NULL, VIEW_READ, us_view_absent());
@@ -160,7 +161,8 @@ aclnnStatus op_attention_backward(OpCall *op, const AttentionCall *call)
     if (op_refused(op) || op_empty(call->query)) {
         return op_plan_nothing(op);
     }
-    AttentionPlan plan = plan_of(op, call, VALUE_GRADIENT + 1);
+    const bool parts = op_given(call->rotary_query);
+    AttentionPlan plan = plan_of(op, call, parts ? BACKWARD_VIEWS : VALUE_GRADIENT + 1);
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
@@ -173,5 +175,12 @@ aclnnStatus op_attention_backward(OpCall *op, const AttentionCall *call)
     plan_heads(&plan, QUERY_GRADIENT, call->query_gradient, VIEW_WRITE, layout, call->heads);
     plan_heads(&plan, KEY_GRADIENT, call->key_gradient, VIEW_WRITE, layout, key_heads);
     plan_heads(&plan, VALUE_GRADIENT, call->value_gradient, VIEW_WRITE, layout, key_heads);
-    return op_plan_views(op, us_attention_backward, plan.attention, plan.size, plan.count, plan.planned);
+    if (parts) {
+        plan_heads(&plan, PART_QUERY, call->rotary_query, VIEW_READ, layout, call->heads);
+        plan_heads(&plan, PART_KEY, call->rotary_key, VIEW_READ, layout, key_heads);
+        plan_heads(&plan, PART_QUERY_GRADIENT, call->rotary_query_gradient, VIEW_WRITE, layout, call->heads);
+        plan_heads(&plan, PART_KEY_GRADIENT, call->rotary_key_gradient, VIEW_WRITE, layout, key_heads);
+    }
+    Kernel *kernel = parts ? us_attention_backward_of_parts : us_attention_backward;
+    return op_plan_views(op, kernel, plan.attention, plan.size, plan.count, plan.planned);
 }

@@ -9,7 +9,7 @@
 /* Tokens beyond any sequence; sizes of the masks that stand for a triangle, and for a triangle and a prefix. */
 #define FAR ((int64_t)1 << 40)
 enum { TRIANGLE = 2048, PREFIX_ROWS = 3072 };
-enum { ROTARY_DEPTH = 64 };
+enum { ROTARY_DEPTH = 64 }; /* of inference */
 enum { MODE_DEFAULT, MODE_ALL, MODE_LEFT_UP, MODE_RIGHT_DOWN, MODE_BAND, MODE_PREFIX, MODE_PREFIX_SMALL,
        MODE_OUTSIDE_RIGHT_DOWN, MODE_OUTSIDE_LEFT_UP };
 

@@ -3,6 +3,7 @@
 
 #include "ascend/common/op_memory.h"
 #include "ascend/opapi/packed_integers.h"
+#include "kernels/matmul/lora.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/quantize/sums.h"
 
@@ -189,4 +190,27 @@ aclnnStatus op_reordered_product(OpCall *op, const ReorderedProduct *all)
     const PlannedView views[] = {{all->x1, VIEW_READ, &left}, {all->x2, VIEW_READ, &right}, {all->scale, VIEW_READ, &factors},
                                  {all->out, VIEW_WRITE, &result}};
     return op_plan_views(op, us_quantize_product, NULL, 0, 4, views);
+}
+
+/* Those of one layer: [adapters, …]. */
+static View of_layer(const Operand *weights, int64_t layer)
+{
+    if (!op_given(weights)) {
+        return us_view_absent();
+    }
+    View view = us_view_remove_axis(weights->view, 1);
+    view.data = (char *)view.data + layer * weights->view.strides[1] * (int64_t)us_dtype_size(view.dtype);
+    return view;
+}
+
+aclnnStatus op_add_lora(OpCall *op, const LoraCall *call)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const AddLora how = {call->begin, (float)call->scale};
+    const View b = of_layer(call->b, call->layer), a = of_layer(call->a, call->layer);
+    const PlannedView views[] = {{call->y, VIEW_READ, NULL},       {call->x, VIEW_READ, NULL},    {call->b, VIEW_READ, &b},
+                                 {call->indices, VIEW_READ, NULL}, {call->out, VIEW_WRITE, NULL}, {call->a, VIEW_READ, &a}};
+    return op_plan_views(op, us_add_lora, &how, sizeof how, sizeof views / sizeof *views, views);
 }

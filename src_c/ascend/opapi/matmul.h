@@ -21,6 +21,14 @@ View op_with_batch(const View *view, int32_t rank, const int64_t *shape);
 /* The type that products of this type are summed in. */
 DType op_product_type(DType dtype);
 
+/* out = y with the low-rank update of each row from column `begin` on: src_c/kernels/matmul/lora.h. Weights of all layers. */
+typedef struct LoraCall {
+    const Operand *y, *x, *b, *indices, *a, *out; /* a may be NULL */
+    int64_t layer, begin;
+    double scale;
+} LoraCall;
+aclnnStatus op_add_lora(OpCall *op, const LoraCall *call);
+
 /* Batches of matrices whose axes lie in another order, and whose results stand side by side. */
 typedef struct ReorderedProduct {
     const Operand *x1, *x2, *scale, *out; /* scale: of integers in out; may be NULL */

@@ -196,6 +196,33 @@ aclnnStatus op_layer_norm_modulated(OpCall *op, const LayerNorm *norm, const Ope
     return op_plan_views(op, us_normalize_and_modulate, &attributes, sizeof attributes, 8, views);
 }
 
+aclnnStatus op_layer_norm_modulated_backward(OpCall *op, const ModulatedBackward *norm)
+{
+    if (op_refused(op) || op_empty(norm->x)) {
+        return op_plan_nothing(op);
+    }
+    const Normalize attributes = of_lines(&(LayerNorm){.x = norm->x, .dims = 1, .factor = 1});
+    const View scales = wide_samples(norm->x, norm->scale);
+    const PlannedView views[] = {reads(norm->dy), reads(norm->x), reads(norm->weight), reads(norm->bias),
+                                 {norm->scale, VIEW_READ, &scales}, reads(norm->mean), reads(norm->inverse), writes(norm->dx),
+                                 writes(norm->scale_gradient), writes(norm->shift_gradient), writes(norm->weight_gradient),
+                                 writes(norm->bias_gradient)};
+    return op_plan_views(op, us_normalize_and_modulate_backward, &attributes, sizeof attributes, 12, views);
+}
+
+aclnnStatus op_layer_norm_modulated_by_rows(OpCall *op, const LayerNorm *norm, const Operand *scale, const Operand *shift,
+                                            const Operand *smooth, const Operand *step)
+{
+    if (op_refused(op) || op_empty(norm->x)) {
+        return op_plan_nothing(op);
+    }
+    const Normalize attributes = of_lines(norm);
+    const View scales = wide_samples(norm->x, scale), shifts = wide_samples(norm->x, shift);
+    const PlannedView views[] = {reads(norm->x), reads(norm->scale), reads(norm->offset), {scale, VIEW_READ, &scales},
+                                 {shift, VIEW_READ, &shifts}, reads(smooth), writes(norm->y), writes(step)};
+    return op_plan_views(op, us_normalize_modulate_and_quantize, &attributes, sizeof attributes, 8, views);
+}
+
 aclnnStatus op_layer_norm_backward(OpCall *op, const LayerNormBackward *norm)
 {
     if (op_refused(op)) {
@@ -217,15 +244,21 @@ static Normalize of_groups(int64_t channels, int64_t groups, int64_t space)
                        .parameter_count = channels, .factor = 1, .centred = true};
 }
 
+static Normalize forwards(const GroupNorm *norm)
+{
+    Normalize attributes = of_groups(norm->channels, norm->groups, norm->space);
+    attributes.epsilon = norm->epsilon;
+    attributes.swish = norm->swish;
+    attributes.activated = norm->activated;
+    return attributes;
+}
+
 aclnnStatus op_group_norm(OpCall *op, const GroupNorm *norm)
 {
     if (op_refused(op) || op_empty(norm->x)) {
         return op_plan_nothing(op);
     }
-    Normalize attributes = of_groups(norm->channels, norm->groups, norm->space);
-    attributes.epsilon = norm->epsilon;
-    attributes.swish = norm->swish;
-    attributes.activated = norm->activated;
+    const Normalize attributes = forwards(norm);
     const PlannedView views[] = {reads(norm->x),     reads(NULL),         reads(NULL),
                                  reads(norm->scale), reads(norm->offset), writes(NULL),
                                  writes(norm->y),    writes(norm->mean),  writes(norm->inverse)};
@@ -276,6 +309,19 @@ static View along_channels(const Operand *vector, int32_t rank)
     }
     view.rank = rank;
     return view;
+}
+
+aclnnStatus op_group_norm_quantized(OpCall *op, const GroupNorm *norm, const Operand *step)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const Normalize attributes = forwards(norm);
+    const View lines = along_channels(step, norm->x->view.rank);
+    const View steps = us_view_broadcast(&lines, norm->x->view.rank, norm->x->view.shape);
+    const PlannedView views[] = {reads(norm->x), reads(norm->scale), reads(norm->offset), writes(norm->mean),
+                                 writes(norm->inverse), {step, VIEW_READ, &steps}, writes(norm->y)};
+    return op_plan_views(op, us_normalize_groups_and_quantize, &attributes, sizeof attributes, 7, views);
 }
 
 aclnnStatus op_batch_norm(OpCall *op, const ChannelNorm *norm)

@@ -53,6 +53,14 @@ Shape op_shape_row_ends(OpCall *op, const Operand *x);
 bool op_is_of_samples(const Operand *x, const Operand *lines);
 /* y times 1 + scale, plus shift, which are of samples. */
 aclnnStatus op_layer_norm_modulated(OpCall *op, const LayerNorm *norm, const Operand *scale, const Operand *shift);
+typedef struct ModulatedBackward {
+    const Operand *dy, *x, *weight, *bias, *scale, *mean, *inverse;
+    const Operand *dx, *scale_gradient, *shift_gradient, *weight_gradient, *bias_gradient;
+} ModulatedBackward;
+aclnnStatus op_layer_norm_modulated_backward(OpCall *op, const ModulatedBackward *norm);
+/* norm->y: of integers, by rows that find their own scale, `step`, after they are multiplied with smooth. */
+aclnnStatus op_layer_norm_modulated_by_rows(OpCall *op, const LayerNorm *norm, const Operand *scale, const Operand *shift,
+                                            const Operand *smooth, const Operand *step);
 
 typedef struct LayerNormBackward {
     const Operand *dy, *x, *added, *passed, *scale, *mean, *inverse, *first, *second, *scale_gradient, *offset_gradient;
@@ -70,6 +78,8 @@ typedef struct GroupNorm {
     bool activated;
 } GroupNorm;
 aclnnStatus op_group_norm(OpCall *op, const GroupNorm *norm);
+/* y: of integers, over a step of one element or for each channel. */
+aclnnStatus op_group_norm_quantized(OpCall *op, const GroupNorm *norm, const Operand *step);
 
 typedef struct GroupNormBackward {
     const Operand *dy, *x, *mean, *inverse, *scale, *offset, *dx, *scale_gradient, *offset_gradient;

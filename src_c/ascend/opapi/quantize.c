@@ -122,10 +122,77 @@ aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth
         return op_plan_nothing(op);
     }
     const Integers to = op_integers_of(y);
-    const QuantizeRows how = {to.axis != NOT_PACKED};
+    const QuantizeRows how = {.packed = to.axis != NOT_PACKED};
     const PlannedView views[] = {{x, VIEW_READ, NULL},     {smooth, VIEW_READ, NULL},  {y, VIEW_WRITE, &to.view},
                                  {scale, VIEW_WRITE, NULL}, {offset, VIEW_WRITE, NULL}, {ends, VIEW_READ, NULL}};
     return op_plan_views(op, us_quantize_rows, &how, sizeof how, 6, views);
+}
+
+/* x's, with as many of the last two sizes as there are blocks. */
+Shape op_shape_blocks(OpCall *op, const Operand *x, int64_t rows, int64_t columns)
+{
+    Shape shape = op_shape(x);
+    const int64_t sizes[] = {rows, columns};
+    for (int32_t i = 0; !op_refused(op) && i < 2; i++) {
+        int64_t *size = &shape.sizes[shape.rank - 2 + i];
+        *size = *size / sizes[i] + (*size % sizes[i] != 0);
+    }
+    return shape;
+}
+
+aclnnStatus op_quantize_blocks(OpCall *op, const Operand *x, int64_t block, double least, const Operand *y, const Operand *scale)
+{
+    if (op_refused(op) || op_empty(x)) {
+        return op_plan_nothing(op);
+    }
+    const QuantizeBlocks how = {.block = block, .most = least > 0 ? (float)(1 / least) : 0};
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {y, VIEW_WRITE, NULL}, {scale, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_quantize_blocks, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_quantize_flat(OpCall *op, const FlatCall *call)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const Integers to = op_integers_of(call->y);
+    const QuantizeFlat how = {.clip = (float)call->clip, .groups = call->kind};
+    const PlannedView views[] = {{call->x, VIEW_READ, NULL},    {call->left, VIEW_READ, NULL},   {call->right, VIEW_READ, NULL},
+                                 {call->y, VIEW_WRITE, &to.view}, {call->scale, VIEW_WRITE, NULL}, {call->groups, VIEW_READ, NULL}};
+    return op_plan_views(op, us_quantize_flat, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+int64_t op_row_rounding(const char *name)
+{
+    return strcmp(name, "rint") == 0 || name[0] == 0 ? ROUND_EVEN
+           : strcmp(name, "round") == 0              ? ROUND_AWAY
+           : strcmp(name, "floor") == 0              ? ROUND_DOWN
+                                                     : -1;
+}
+
+aclnnStatus op_quantize_rotated(OpCall *op, const Operand *x, const Operand *rotation, int64_t rounding, const Operand *y,
+                                const Operand *scale)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const QuantizeRotated how = {(Rounding)rounding};
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {rotation, VIEW_READ, NULL}, {y, VIEW_WRITE, NULL},
+                                 {scale, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_quantize_rotated, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_quantize_groups(OpCall *op, const Operand *x, const Operand *scale, const Operand *ends, const Operand *offset,
+                               const Operand *y)
+{
+    if (op_refused(op) || op_empty(x)) {
+        return op_plan_nothing(op);
+    }
+    const Integers to = op_integers_of(y);
+    const QuantizeGroups how = {.packed = to.axis != NOT_PACKED};
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {scale, VIEW_READ, NULL}, {offset, VIEW_READ, NULL}, {ends, VIEW_READ, NULL},
+                                 {y, VIEW_WRITE, &to.view}};
+    return op_plan_views(op, us_quantize_groups, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 
 static View as_wide_as(const Operand *out, const Operand *operand)
@@ -241,6 +308,18 @@ aclnnStatus op_clipped_gate(OpCall *op, const Operand *x, const Operand *sizes, 
     const ClippedGate how = {*form, us_shape_elements((int32_t)axis, x->view.shape), interleaved};
     const PlannedView views[] = {{x, VIEW_READ, NULL}, {out, VIEW_WRITE, NULL}, {sizes, VIEW_READ, NULL}};
     return op_plan_views(op, us_clipped_gate, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_clipped_gate_backward(OpCall *op, const Operand *slopes, const Operand *x, const Operand *sizes, int64_t axis,
+                                     const GateForm *form, bool interleaved, const Operand *x_gradient)
+{
+    if (op_refused(op) || op_empty(x)) {
+        return op_plan_nothing(op);
+    }
+    const ClippedGate how = {*form, us_shape_elements((int32_t)axis, x->view.shape), interleaved};
+    const PlannedView views[] = {{x, VIEW_READ, NULL}, {slopes, VIEW_READ, NULL}, {sizes, VIEW_READ, NULL},
+                                 {x_gradient, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_clipped_gate_backward, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 
 aclnnStatus op_dequantize_sums(OpCall *op, const Operand *x, const Operand *column, const Operand *row, const Operand *bias,

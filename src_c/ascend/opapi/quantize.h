@@ -5,6 +5,7 @@
 #include "ascend/opapi/packed_integers.h"
 #include "ascend/opapi/shapes.h"
 
+#include "kernels/quantize/flat.h"
 #include "kernels/quantize/gated.h"
 #include "kernels/quantize/quantize.h"
 
@@ -26,6 +27,24 @@ bool op_has_number_of_row(const Operand *numbers, const Operand *x);
 void op_require_smooth(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends);
 aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends,
                              const Operand *y, const Operand *scale, const Operand *offset);
+
+/* Runs of `block` along the last axis; a scale above 1 / least becomes that. */
+Shape op_shape_blocks(OpCall *op, const Operand *x, int64_t rows, int64_t columns);
+aclnnStatus op_quantize_blocks(OpCall *op, const Operand *x, int64_t block, double least, const Operand *y, const Operand *scale);
+/* Each matrix of x between left and right, over a scale of its own; of groups, which may be NULL, as long as they are together. */
+typedef struct FlatCall {
+    const Operand *x, *left, *right, *groups, *y, *scale;
+    FlatGroups kind;
+    double clip;
+} FlatCall;
+aclnnStatus op_quantize_flat(OpCall *op, const FlatCall *call);
+/* `rint`, `round` (halves away from 0), `floor`; -1: none of them. */
+int64_t op_row_rounding(const char *name);
+aclnnStatus op_quantize_rotated(OpCall *op, const Operand *x, const Operand *rotation, int64_t rounding, const Operand *y,
+                                const Operand *scale);
+/* y = round(x * scale[group] + offset), of rows in groups that end there. */
+aclnnStatus op_quantize_groups(OpCall *op, const Operand *x, const Operand *scale, const Operand *ends, const Operand *offset,
+                               const Operand *y);
 
 /* y = round(x / scale + zero), ties to even, what y cannot hold becomes the nearest that it can. scale and zero, if given, are
  * vectors along the axis or of one element. */
@@ -69,5 +88,7 @@ GateForm op_gate_form(int64_t mode, double limit, double alpha, double bias);
 int64_t op_bytes(const Operand *operand);
 aclnnStatus op_clipped_gate(OpCall *op, const Operand *x, const Operand *sizes, int64_t axis, const GateForm *form,
                             bool interleaved, const Operand *out);
+aclnnStatus op_clipped_gate_backward(OpCall *op, const Operand *slopes, const Operand *x, const Operand *sizes, int64_t axis,
+                                     const GateForm *form, bool interleaved, const Operand *x_gradient);
 
 #endif

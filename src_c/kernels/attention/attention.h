@@ -70,4 +70,9 @@ Kernel us_attention;
 /* Views: query, key, value, shift?, mask?, drop?, out, maximum, sum, dout, dquery, dkey, dvalue. */
 Kernel us_attention_backward;
 
+/* The same where scores have rotary parts: heads are formed in which both stand side by side.
+ * Views: those of us_attention_backward, then the rotary parts of query and key and their gradients. */
+enum { PART_QUERY = VALUE_GRADIENT + 1, PART_KEY, PART_QUERY_GRADIENT, PART_KEY_GRADIENT, BACKWARD_VIEWS };
+Kernel us_attention_backward_of_parts;
+
 #endif

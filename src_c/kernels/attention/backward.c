@@ -1,4 +1,5 @@
 #include "kernels/attention/tiles.h"
+#include "kernels/move/copy_view.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 
@@ -179,4 +180,78 @@ KernelStatus us_attention_backward(const View *views, const void *attributes)
     }
     us_scratch_give_back(work.partial);
     return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
+
+/* ---- heads in two parts ---- */
+
+static size_t bytes_of_wide(const View *whole, const View *part)
+{
+    const int64_t rows = us_shape_elements(3, whole->shape);
+    return us_scratch_round((size_t)(rows * (whole->shape[3] + part->shape[3])) * us_dtype_size(whole->dtype));
+}
+
+/* Room for both side by side. Packed sequences share the first place of the first axis. */
+static View wide_view(const View *whole, const View *part, char **cursor)
+{
+    const int64_t shape[] = {whole->shape[0], whole->shape[1], whole->shape[2], whole->shape[3] + part->shape[3]};
+    View wide = us_view_contiguous(us_scratch_part(cursor, bytes_of_wide(whole, part)), whole->dtype, 4, shape);
+    wide.strides[0] = shape[0] == 1 ? 0 : wide.strides[0];
+    return wide;
+}
+
+/* Numbers of every head from `begin` on. */
+static View numbers_of(const View *wide, int64_t begin, int64_t count)
+{
+    View numbers = *wide;
+    numbers.data = (char *)wide->data + begin * (int64_t)us_dtype_size(wide->dtype);
+    numbers.shape[3] = count;
+    return numbers;
+}
+
+static void join(const View *wide, const View *whole, const View *part)
+{
+    const View first = numbers_of(wide, 0, whole->shape[3]), second = numbers_of(wide, whole->shape[3], part->shape[3]);
+    us_copy_view(&first, whole);
+    us_copy_view(&second, part);
+}
+
+static void split(const View *wide, const View *whole, const View *part)
+{
+    const View first = numbers_of(wide, 0, whole->shape[3]), second = numbers_of(wide, whole->shape[3], part->shape[3]);
+    us_copy_view(whole, &first);
+    us_copy_view(part, &second);
+}
+
+KernelStatus us_attention_backward_of_parts(const View *views, const void *attributes)
+{
+    static const int whole[] = {QUERY, KEY, QUERY_GRADIENT, KEY_GRADIENT};
+    static const int part[] = {PART_QUERY, PART_KEY, PART_QUERY_GRADIENT, PART_KEY_GRADIENT};
+    const Attention *attention = attributes;
+    const size_t size = sizeof *attention + (size_t)attention->sizes.sequences * sizeof *attention->of;
+    size_t bytes = us_scratch_round(size);
+    for (int i = 0; i < 4; i++) {
+        bytes += bytes_of_wide(&views[whole[i]], &views[part[i]]);
+    }
+    char *block = us_scratch_take(bytes), *cursor = block;
+    if (block == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    Attention *wide = us_scratch_part(&cursor, size);
+    memcpy(wide, attention, size);
+    wide->sizes.depth += attention->rotary_depth;
+    wide->rotary_depth = 0;
+    View own[VALUE_GRADIENT + 1];
+    memcpy(own, views, sizeof own);
+    for (int i = 0; i < 4; i++) {
+        own[whole[i]] = wide_view(&views[whole[i]], &views[part[i]], &cursor);
+        if (i < 2) {
+            join(&own[whole[i]], &views[whole[i]], &views[part[i]]);
+        }
+    }
+    const KernelStatus status = us_attention_backward(own, wide);
+    for (int i = 2; i < 4 && status == KERNEL_OK; i++) {
+        split(&own[whole[i]], &views[whole[i]], &views[part[i]]);
+    }
+    us_scratch_give_back(block);
+    return status;
 }

@@ -42,6 +42,18 @@ static void gate(const GateForm *form, float *a, const float *b, int64_t count)
     }
 }
 
+/* Of GATE_CLIPPED: a and b become the slopes by them, out of the slopes of the result. */
+static void slope(const GateForm *form, float *a, float *b, const float *slopes, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const float held = most(a[i], form->limit), other = hold(b[i], form->limit), s = sigmoid_float(form->alpha * held);
+        const float by_a = slopes[i] * (other + form->bias) * s * (1 + form->alpha * held * (1 - s));
+        const float by_b = slopes[i] * held * s;
+        a[i] = a[i] > form->limit ? 0 : by_a;
+        b[i] = b[i] != other ? 0 : by_b;
+    }
+}
+
 /* ---- groups ---- */
 
 typedef struct Gated {
@@ -176,7 +188,7 @@ KernelStatus us_quantize_gated(const View *views, const void *attributes)
     work.groups = grouped ? views[ENDS].shape[0] : 1;
     work.piece_rows = PIECE_ELEMENTS / work.size + 1;
     const View absent = us_view_absent();
-    work.to = us_quantized_rows(&views[Y], &views[SCALE], &absent, work.how->packed);
+    work.to = us_quantized_rows(&views[Y], &views[SCALE], &absent, &(QuantizeRows){.packed = work.how->packed});
     if (grouped) {
         work.ends = us_scratch_take((size_t)work.groups * sizeof(int64_t));
         if (work.ends == NULL) {
@@ -193,9 +205,9 @@ KernelStatus us_quantize_gated(const View *views, const void *attributes)
 
 typedef struct Clipped {
     const ClippedGate *how;
-    const char *x;
-    char *out;
+    char *x, *out; /* of a gradient x becomes that by x */
     DType dtype;
+    bool backward;
     int64_t size, used, piece_rows; /* size: of a row of out; used: rows that are not 0 */
 } Clipped;
 
@@ -203,17 +215,29 @@ static void clip_row(const Clipped *work, int64_t row)
 {
     const size_t step = us_dtype_size(work->dtype);
     const bool pairs = work->how->interleaved;
-    const char *x = work->x + (size_t)(row * 2 * work->size) * step;
-    char *out = work->out + (size_t)(row * work->size) * step;
+    const int64_t stride = pairs ? 2 : 1;
     for (int64_t begin = 0; begin < work->size; begin += TILE) {
         const int64_t count = work->size - begin < TILE ? work->size - begin : TILE;
-        float a[TILE] = {0}, b[TILE];
+        char *x = work->x + (size_t)(row * 2 * work->size) * step, *out = work->out + (size_t)(row * work->size + begin) * step;
+        char *first = x + (size_t)(pairs ? 2 * begin : begin) * step;
+        char *second = x + (size_t)(pairs ? 2 * begin + 1 : work->size + begin) * step;
+        float a[TILE] = {0}, b[TILE] = {0}, slopes[TILE];
         if (row < work->used) {
-            us_load_float(a, x + (size_t)(pairs ? 2 * begin : begin) * step, work->dtype, pairs ? 2 : 1, count);
-            us_load_float(b, x + (size_t)(pairs ? 2 * begin + 1 : work->size + begin) * step, work->dtype, pairs ? 2 : 1, count);
+            us_load_float(a, first, work->dtype, stride, count);
+            us_load_float(b, second, work->dtype, stride, count);
+        }
+        if (row < work->used && work->backward) {
+            us_load_float(slopes, out, work->dtype, 1, count);
+            slope(&work->how->form, a, b, slopes, count);
+        } else if (row < work->used) {
             gate(&work->how->form, a, b, count);
         }
-        us_store_float(out + (size_t)begin * step, work->dtype, 1, a, count);
+        if (work->backward) {
+            us_store_float(first, work->dtype, stride, a, count);
+            us_store_float(second, work->dtype, stride, b, count);
+        } else {
+            us_store_float(out, work->dtype, 1, a, count);
+        }
     }
 }
 
@@ -236,11 +260,12 @@ static int64_t rows_used(const View *sizes, int64_t rows)
     return us_view_is_absent(sizes) ? rows : sum;
 }
 
-KernelStatus us_clipped_gate(const View *views, const void *attributes)
+/* Forwards `gradient` is NULL. */
+static KernelStatus clip(const View *views, const ClippedGate *how, const View *gradient)
 {
     const View *x = &views[0], *out = &views[1];
     const int64_t elements = us_view_elements(out);
-    Clipped work = {.how = attributes, .dtype = x->dtype};
+    Clipped work = {.how = how, .dtype = x->dtype, .backward = gradient != NULL};
     if (elements == 0) {
         return KERNEL_OK;
     }
@@ -250,15 +275,28 @@ KernelStatus us_clipped_gate(const View *views, const void *attributes)
         return KERNEL_NO_MEMORY;
     }
     const View whole = us_view_contiguous(us_scratch_part(&cursor, 2 * size), x->dtype, x->rank, x->shape);
-    const View result = us_view_contiguous(us_scratch_part(&cursor, size), out->dtype, out->rank, out->shape);
+    const View half = us_view_contiguous(us_scratch_part(&cursor, size), out->dtype, out->rank, out->shape);
     us_copy_view(&whole, x);
+    if (work.backward) {
+        us_copy_view(&half, out);
+    }
     work.x = whole.data;
-    work.out = result.data;
+    work.out = half.data;
     work.size = elements / work.how->rows;
     work.used = rows_used(&views[2], work.how->rows);
     work.piece_rows = PIECE_ELEMENTS / work.size + 1;
     run_pieces((work.how->rows + work.piece_rows - 1) / work.piece_rows, elements, clip_rows, &work);
-    us_copy_view(out, &result);
+    us_copy_view(work.backward ? gradient : out, work.backward ? &whole : &half);
     us_scratch_give_back(block);
     return KERNEL_OK;
+}
+
+KernelStatus us_clipped_gate(const View *views, const void *attributes)
+{
+    return clip(views, attributes, NULL);
+}
+
+KernelStatus us_clipped_gate_backward(const View *views, const void *attributes)
+{
+    return clip(views, attributes, &views[3]);
 }

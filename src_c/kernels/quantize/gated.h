@@ -36,5 +36,11 @@ typedef struct ClippedGate {
     bool interleaved;
 } ClippedGate;
 Kernel us_clipped_gate;
+/* Its gradient by x, of GATE_CLIPPED: with A = min(a, limit), B = b held in -limit … limit, s = sigmoid(alpha * A)
+ *   by a  slope * (B + bias) * s * (1 + alpha * A * (1 - s)), 0 where a is above the limit
+ *   by b  slope * A * s, 0 where b is not within the limits
+ * Rows from the sum of `sizes` on are 0.
+ * Views: x, out, sizes? as those of us_clipped_gate, out with the slopes of its numbers; x_gradient, as x. */
+Kernel us_clipped_gate_backward;
 
 #endif

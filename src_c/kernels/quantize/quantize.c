@@ -31,7 +31,8 @@ static void round_all(float *y, int64_t count, Rounding rounding)
 {
     for (int64_t i = 0; i < count; i++) {
         y[i] = rounding == ROUND_EVEN ? __builtin_rintf(y[i]) : rounding == ROUND_UP ? __builtin_ceilf(y[i])
-               : rounding == ROUND_DOWN ? __builtin_floorf(y[i]) : __builtin_truncf(y[i]);
+               : rounding == ROUND_DOWN ? __builtin_floorf(y[i]) : rounding == ROUND_AWAY ? __builtin_roundf(y[i])
+                                                                                          : __builtin_truncf(y[i]);
     }
 }
 
@@ -186,14 +187,18 @@ static void find_range(const float *x, int64_t count, float *lowest, float *high
     *highest = bits_float((uint32_t)order(high));
 }
 
-static void divide_row(float *x, int64_t count, float scale, float offset)
+static void divide_row(float *x, int64_t count, float scale, float offset, Rounding rounding)
 {
     if (scale == 0) {
         memset(x, 0, (size_t)count * sizeof *x);
         return;
     }
     for (int64_t i = 0; i < count; i++) {
-        x[i] = __builtin_rintf(x[i] / scale + offset);
+        const float level = x[i] / scale + offset;
+        x[i] = rounding == ROUND_EVEN ? __builtin_rintf(level) : level;
+    }
+    if (rounding != ROUND_EVEN) {
+        round_all(x, count, rounding);
     }
 }
 
@@ -227,9 +232,9 @@ static void store_number(const Axes *axes, const View *view, int64_t row, float 
     us_axes_store(axes, 0, view->data, view->dtype, row, 1, LANE_FLOAT, &value);
 }
 
-QuantizedRows us_quantized_rows(const View *y, const View *scale, const View *offset, bool packed)
+QuantizedRows us_quantized_rows(const View *y, const View *scale, const View *offset, const QuantizeRows *how)
 {
-    QuantizedRows rows = {.y = *y, .scale = *scale, .offset = *offset, .packed = packed};
+    QuantizedRows rows = {.y = *y, .scale = *scale, .offset = *offset, .how = *how};
     us_axes_add(&rows.of_y, &y, 1, 0, y->rank);
     us_axes_add(&rows.of_scale, &scale, 1, 0, scale->rank);
     us_axes_add(&rows.of_offset, &offset, 1, 0, offset->rank);
@@ -238,7 +243,7 @@ QuantizedRows us_quantized_rows(const View *y, const View *scale, const View *of
 
 static void store_row(const QuantizedRows *rows, int64_t row, int64_t length, float *x)
 {
-    if (rows->packed) {
+    if (rows->how.packed) {
         store_packed(&rows->of_y, &rows->y, row * length, length, x);
     } else {
         us_axes_store(&rows->of_y, 0, rows->y.data, rows->y.dtype, row * length, length, LANE_FLOAT, x);
@@ -254,17 +259,15 @@ void us_round_row(const QuantizedRows *rows, int64_t row, int64_t length, float 
 void us_quantize_row(const QuantizedRows *rows, int64_t row, int64_t length, float *x)
 {
     const bool shifts = !us_view_is_absent(&rows->offset);
-    const float limit = rows->packed ? HIGHEST_PACKED : HIGHEST;
-    float scale, offset = 0;
+    const float limit = rows->how.packed ? HIGHEST_PACKED : HIGHEST, most = rows->how.most, clip = rows->how.clip;
+    float lowest = 0, highest = 0;
     if (shifts) {
-        float lowest, highest;
         find_range(x, length, &lowest, &highest);
-        scale = (highest - lowest) / (2 * limit + 1);
-        offset = scale == 0 ? 0 : limit - highest / scale;
-    } else {
-        scale = largest_magnitude(x, length) / limit;
     }
-    divide_row(x, length, scale, offset);
+    float scale = shifts ? (highest - lowest) / (2 * limit + 1) : largest_magnitude(x, length) / (clip > 0 ? limit / clip : limit);
+    scale = most > 0 && scale > most ? most : scale;
+    const float offset = !shifts || scale == 0 ? 0 : limit - highest / scale;
+    divide_row(x, length, scale, offset, rows->how.rounding);
     store_row(rows, row, length, x);
     store_number(&rows->of_scale, &rows->scale, row, scale);
     if (shifts) {
@@ -324,7 +327,7 @@ KernelStatus us_quantize_rows(const View *views, const void *attributes)
     }
     rows.count = elements / rows.length;
     us_axes_add(&rows.of_x, (const View *const[]){&views[0]}, 1, 0, views[0].rank);
-    rows.to = us_quantized_rows(&views[2], &views[3], &views[4], how->packed);
+    rows.to = us_quantized_rows(&views[2], &views[3], &views[4], how);
     char *space = NULL;
     if (!us_view_is_absent(&views[1])) {
         const bool grouped = !us_view_is_absent(&views[5]);
@@ -340,4 +343,72 @@ KernelStatus us_quantize_rows(const View *views, const void *attributes)
     run_pieces((rows.count + rows.piece_rows - 1) / rows.piece_rows, elements, convert_rows, &rows);
     us_scratch_give_back(space);
     return rows.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
+
+/* ---- blocks and groups ---- */
+
+/* The last axis from `begin` on, as `blocks` times `size`. */
+static View blocks_of(const View *view, int64_t begin, int64_t blocks, int64_t size)
+{
+    const int32_t last = view->rank - 1;
+    View part = us_view_insert_axis(*view, last, blocks, size * view->strides[last]);
+    part.data = (char *)view->data + begin * view->strides[last] * (int64_t)us_dtype_size(view->dtype);
+    part.shape[last + 1] = size;
+    return part;
+}
+
+KernelStatus us_quantize_blocks(const View *views, const void *attributes)
+{
+    const QuantizeBlocks *how = attributes;
+    const View *x = &views[0], absent = us_view_absent();
+    const int64_t size = x->shape[x->rank - 1], whole = size / how->block, rest = size % how->block;
+    KernelStatus status = KERNEL_OK;
+    for (int i = 0; i < 2 && status == KERNEL_OK; i++) {
+        const int64_t begin = i == 0 ? 0 : whole * how->block, blocks = i == 0 ? whole : 1, width = i == 0 ? how->block : rest;
+        View scale = blocks_of(&views[2], i == 0 ? 0 : whole, 1, blocks); /* […, 1, blocks] */
+        scale = us_view_remove_axis(scale, scale.rank - 2);
+        if (blocks > 0 && width > 0) {
+            const View from = blocks_of(x, begin, blocks, width), to = blocks_of(&views[1], begin, blocks, width);
+            status = us_quantize_rows((const View[]){from, absent, to, scale, absent, absent}, &(QuantizeRows){.most = how->most});
+        }
+    }
+    return status;
+}
+
+static View rows_between(const View *view, int64_t begin, int64_t end)
+{
+    View part = *view;
+    part.data = (char *)view->data + begin * view->strides[0] * (int64_t)us_dtype_size(view->dtype);
+    part.shape[0] = end - begin;
+    return part;
+}
+
+static int64_t end_of(const View *ends, int64_t group)
+{
+    const int64_t at = group * ends->strides[0];
+    return ends->dtype == DTYPE_INT64 ? ((const int64_t *)ends->data)[at] : ((const int32_t *)ends->data)[at];
+}
+
+KernelStatus us_quantize_groups(const View *views, const void *attributes)
+{
+    const QuantizeGroups *how = attributes;
+    const View *x = &views[0], *scales = &views[1], *offset = &views[2], *ends = &views[3];
+    const int64_t rows = x->shape[0], groups = ends->shape[0];
+    float zero = 0;
+    const View nothing = us_view_contiguous(&zero, DTYPE_FLOAT32, 1, (const int64_t[]){1});
+    KernelStatus status = KERNEL_OK;
+    for (int64_t g = 0, begin = 0; g <= groups && status == KERNEL_OK; g++) {
+        const bool behind = g == groups;
+        const int64_t named = behind ? rows : end_of(ends, g), end = named > rows ? rows : named;
+        if (end <= begin) {
+            continue;
+        }
+        const View rows_of_x = rows_between(x, begin, end), scale = behind ? nothing : rows_between(scales, g, g + 1);
+        const View own = behind ? us_view_broadcast(&nothing, 2, rows_of_x.shape) : rows_of_x;
+        const View given = us_view_is_absent(offset) || behind ? us_view_absent() : us_view_broadcast(offset, 2, own.shape);
+        status = us_quantize((const View[]){own, us_view_broadcast(&scale, 2, own.shape), given, rows_between(&views[4], begin, end)},
+                             &(Quantize){.rounding = ROUND_EVEN, .packed = how->packed});
+        begin = end;
+    }
+    return status;
 }

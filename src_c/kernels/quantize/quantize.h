@@ -4,7 +4,7 @@
 
 #include "kernels/kernels.h"
 
-typedef enum Rounding { ROUND_EVEN, ROUND_UP, ROUND_TO_ZERO, ROUND_DOWN } Rounding;
+typedef enum Rounding { ROUND_EVEN, ROUND_UP, ROUND_TO_ZERO, ROUND_DOWN, ROUND_AWAY } Rounding; /* AWAY: halves */
 
 /* y = rounded(x * scale + offset), the scale twice if asked, or rounded(x / scale + offset). Views of one shape: x, scale,
  * offset?, y. Packed integers are those of nibbles.h: their view has a byte for two neighbours along the last axis. */
@@ -25,7 +25,25 @@ Kernel us_dequantize;
  * Views: x, smooth? [last size], or [G, last size] with ends, y, scale, offset? (one for each row), ends? [G] (int32). */
 typedef struct QuantizeRows {
     bool packed;
+    float most; /* a scale that is larger becomes this; 0: none does */
+    float clip; /* so much of a row is not cut off: without an offset scale = max |v| / (127 / clip); 0: all */
+    Rounding rounding;
 } QuantizeRows;
 Kernel us_quantize_rows;
+/* The same for every run of `block` neighbours along the last axis, the last one shorter.
+ * Views: x, y (not packed), scale, with as many numbers along the last axis as there are runs. */
+typedef struct QuantizeBlocks {
+    int64_t block;
+    float most;
+} QuantizeBlocks;
+Kernel us_quantize_blocks;
+
+/* us_quantize of the rows of a matrix with the scale of their group, the first one that ends behind them. Ends that fall back
+ * or pass the last row are held; rows behind the last group give 0. packed as there.
+ * Views: x [rows, width], scale [groups, width], offset? (one element), ends [groups] (int32 or int64), y. */
+typedef struct QuantizeGroups {
+    bool packed;
+} QuantizeGroups;
+Kernel us_quantize_groups;
 
 #endif

@@ -2,15 +2,16 @@
 #ifndef UNDERSTUDY_QUANTIZE_ROWS_H
 #define UNDERSTUDY_QUANTIZE_ROWS_H
 
+#include "kernels/quantize/quantize.h"
 #include "tensor/axes.h"
 
-/* Where they go. */
+/* Where they go, and how. */
 typedef struct QuantizedRows {
     View y, scale, offset; /* the last two may be absent */
     Axes of_y, of_scale, of_offset;
-    bool packed;
+    QuantizeRows how;
 } QuantizedRows;
-QuantizedRows us_quantized_rows(const View *y, const View *scale, const View *offset, bool packed);
+QuantizedRows us_quantized_rows(const View *y, const View *scale, const View *offset, const QuantizeRows *how);
 
 /* Row `row` of y, its scale, and its offset if that is given. Of x nothing is left. */
 void us_quantize_row(const QuantizedRows *rows, int64_t row, int64_t length, float *x);
