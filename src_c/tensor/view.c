@@ -255,6 +255,14 @@ View us_view_insert_axis(View view, int32_t axis, int64_t size, int64_t stride)
     return view;
 }
 
+View us_view_rows(const View *view, int64_t begin, int64_t end)
+{
+    View rows = *view;
+    rows.data = (char *)view->data + begin * view->strides[0] * (int64_t)us_dtype_size(view->dtype);
+    rows.shape[0] = end - begin;
+    return rows;
+}
+
 View us_view_half(View view, int32_t axis, bool second, bool pairs)
 {
     view.shape[axis] /= 2;

@@ -73,6 +73,9 @@ View us_view_broadcast(const View *view, int32_t rank, const int64_t *shape);
 View us_view_insert_axis(View view, int32_t axis, int64_t size, int64_t stride);
 View us_view_remove_axis(View view, int32_t axis);
 
+/* Indices begin … end - 1 of the first axis. */
+View us_view_rows(const View *view, int64_t begin, int64_t end);
+
 /* Half of an axis: the first or the second one; of `pairs`, what comes first or second in each: the even or the odd places. */
 View us_view_half(View view, int32_t axis, bool second, bool pairs);
 

@@ -26,18 +26,10 @@ static int64_t matrices_of(const View *groups, FlatGroups kind, int64_t limit)
     return count;
 }
 
-static View from_to(const View *view, int64_t begin, int64_t end)
-{
-    View part = *view;
-    part.data = (char *)view->data + begin * view->strides[0] * (int64_t)us_dtype_size(view->dtype);
-    part.shape[0] = end - begin;
-    return part;
-}
-
 static void clear(const View *view, int64_t begin)
 {
     float zero = 0;
-    const View rest = from_to(view, begin, view->shape[0]);
+    const View rest = us_view_rows(view, begin, view->shape[0]);
     const View nothing = us_view_contiguous(&zero, view->dtype, 1, (const int64_t[]){1});
     const View zeros = us_view_broadcast(&nothing, rest.rank, rest.shape);
     us_copy_view(&rest, &zeros);
@@ -74,7 +66,7 @@ KernelStatus us_quantize_flat(const View *views, const void *attributes)
 {
     const QuantizeFlat *how = attributes;
     const int64_t limit = views[0].shape[0], count = matrices_of(&views[5], how->groups, limit);
-    const View x = from_to(&views[0], 0, count), y = from_to(&views[3], 0, count), scale = from_to(&views[4], 0, count);
+    const View x = us_view_rows(&views[0], 0, count), y = us_view_rows(&views[3], 0, count), scale = us_view_rows(&views[4], 0, count);
     const KernelStatus status = count > 0 ? quantize(&x, views, how->clip, &y, &scale) : KERNEL_OK;
     if (count < limit) {
         clear(&views[3], count);

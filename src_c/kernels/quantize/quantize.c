@@ -375,14 +375,6 @@ KernelStatus us_quantize_blocks(const View *views, const void *attributes)
     return status;
 }
 
-static View rows_between(const View *view, int64_t begin, int64_t end)
-{
-    View part = *view;
-    part.data = (char *)view->data + begin * view->strides[0] * (int64_t)us_dtype_size(view->dtype);
-    part.shape[0] = end - begin;
-    return part;
-}
-
 static int64_t end_of(const View *ends, int64_t group)
 {
     const int64_t at = group * ends->strides[0];
@@ -403,10 +395,10 @@ KernelStatus us_quantize_groups(const View *views, const void *attributes)
         if (end <= begin) {
             continue;
         }
-        const View rows_of_x = rows_between(x, begin, end), scale = behind ? nothing : rows_between(scales, g, g + 1);
+        const View rows_of_x = us_view_rows(x, begin, end), scale = behind ? nothing : us_view_rows(scales, g, g + 1);
         const View own = behind ? us_view_broadcast(&nothing, 2, rows_of_x.shape) : rows_of_x;
         const View given = us_view_is_absent(offset) || behind ? us_view_absent() : us_view_broadcast(offset, 2, own.shape);
-        status = us_quantize((const View[]){own, us_view_broadcast(&scale, 2, own.shape), given, rows_between(&views[4], begin, end)},
+        status = us_quantize((const View[]){own, us_view_broadcast(&scale, 2, own.shape), given, us_view_rows(&views[4], begin, end)},
                              &(Quantize){.rounding = ROUND_EVEN, .packed = how->packed});
         begin = end;
     }
