@@ -4,6 +4,7 @@
 #define UNDERSTUDY_SCRATCH_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* A block of `size` bytes, aligned to 64, with any content. NULL: no memory. Blocks nest: the one taken last by a thread is
  * given back first, by that thread. Giving back NULL does nothing. */
@@ -14,6 +15,15 @@ void us_scratch_give_back(void *block);
 static inline size_t us_scratch_round(size_t bytes)
 {
     return (bytes + 63) / 64 * 64;
+}
+
+/* Of `count` elements of `size` bytes: more than there is where the product overflows, also as one of some parts. A view may
+ * stand for 2^63 - 1 elements, all of them one in memory. */
+static inline size_t us_scratch_bytes(int64_t count, size_t size)
+{
+    const size_t too_much = SIZE_MAX / 128;
+    size_t bytes;
+    return __builtin_mul_overflow((uint64_t)count, size, &bytes) || bytes > too_much ? too_much : us_scratch_round(bytes);
 }
 
 static inline size_t us_scratch_sum(const size_t *parts, int count)

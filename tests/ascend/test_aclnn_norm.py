@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, refusal, rounded, steps_apart, tensor, unpacked
+from tests.conformance.ascend import aclnn_support as support
+from tests.conformance.ascend.aclnn_support import ffi, lib
 
 KINDS = ["F32", "F16", "BF16"]
 # Half a unit of the type, for one rounding of the result, and what float32 loses before it.
@@ -744,3 +746,14 @@ def test_gradient_of_modulated_layer_norm_by_its_input():
     dx = call("AdaLayerNormBackward", gradOut=tensor(dy), input=tensor(x), normalizedShape=[9], rstd=tensor(rstd), mean=tensor(mean), scale=tensor(scale),
               shift=tensor(scale), weightOptional=tensor(weight), gradInputOut=empty(x.shape), **rest)  # fmt: skip
     near(dx, own.grad.numpy(), "F32", 32, parts=dy * (1 + scale) * weight * rstd)
+
+
+def test_tensors_that_no_memory_holds():
+    """2^62 elements, one in memory: what a float32 of each takes is 2^64 bytes."""
+    whole, lines = (support.expanded(support.F32, shape) for shape in ((2**55, 1, 128), (2**55, 128)))
+    weight, out = support.blank(support.F32, (128,)), support.expanded(support.F32, (2**55, 1, 128))
+    given = [part.handle for part in (whole, lines, lines, weight, weight)]
+    status, size, executor = support.plan("aclnnAdaLayerNorm", *given, 1e-5, out.handle)
+    assert status == 0 and lib.aclnnAdaLayerNorm(ffi.NULL, size, executor, ffi.NULL) == 0
+    assert lib.aclrtSynchronizeDevice() == 207001
+    assert "aclnnAdaLayerNorm: no host memory for scratch space" in ffi.string(lib.aclGetRecentErrMsg()).decode()

@@ -306,6 +306,7 @@ def test_results_that_no_cache_can_keep(dtype, first):
 
 @pytest.mark.parametrize("first", [(0, 0), (5, 5), (0, 3)])
 def test_two_results_that_no_cache_can_keep(first):
+    """The bits of small calls, whose values test_map_formulas checks."""
     count, part = 2**23 + 5, 2**20
     x, y = samples("float32", count, 1), samples("float32", count, 2)
     (left, left_place), (right, right_place) = (inside(count, "float32", offset) for offset in first)

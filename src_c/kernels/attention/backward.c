@@ -187,7 +187,7 @@ KernelStatus us_attention_backward(const View *views, const void *attributes)
 static size_t bytes_of_wide(const View *whole, const View *part)
 {
     const int64_t rows = us_shape_elements(3, whole->shape);
-    return us_scratch_round((size_t)(rows * (whole->shape[3] + part->shape[3])) * us_dtype_size(whole->dtype));
+    return us_scratch_bytes(rows, (size_t)(whole->shape[3] + part->shape[3]) * us_dtype_size(whole->dtype));
 }
 
 /* Room for both side by side. Packed sequences share the first place of the first axis. */

@@ -19,7 +19,7 @@ typedef struct Windows {
 /* `rows` rows of all heads; NULL: no memory. */
 static float *take_rows(Windows *work, int64_t rows)
 {
-    float *taken = us_scratch_take((size_t)(rows * work->heads * work->depth) * sizeof *taken);
+    float *taken = us_scratch_take(us_scratch_bytes(rows * work->heads * work->depth, sizeof *taken));
     if (taken == NULL) {
         __atomic_store_n(&work->out_of_memory, true, __ATOMIC_RELAXED);
     }

@@ -180,6 +180,7 @@ static void choose_walk(MapItem *item)
     }
 }
 
+/* All outputs begin at the same place in a line, so that what leads to the first whole line leads all of them there. */
 static bool goes_past(const MapItem *item)
 {
     bool past = item->blend == NULL;

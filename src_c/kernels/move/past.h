@@ -10,8 +10,8 @@
 #include <emmintrin.h>
 #endif
 
-/* Of results from so many bytes on: of what is read in any order, and of what is read in order. Then half as many still are
- * in a large last cache when the next kernel reads them, which counts for more. */
+/* Results go past the caches from so many bytes on: those of gathers and transpositions, and those of maps, of which half as
+ * many still are in a large last cache when the next kernel reads them. */
 enum { PAST_BYTES = 1 << 24, PAST_MAP_BYTES = 1 << 25 };
 
 static inline void us_copy_past(char *to, const char *from, size_t bytes)

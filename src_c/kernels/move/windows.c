@@ -51,7 +51,7 @@ static void sum_line(const Run *run, int64_t line, double *sums, float *terms)
     int64_t place = 0;
     const int64_t begin = begin_of_line(run, line, &place);
     if (axis == last - 1) { /* windows lie in the line; those that lie one behind the other are loaded together */
-        const bool dense = windows->strides[last] == 1 && windows->strides[axis] == size;
+        const bool dense = size > 0 && windows->strides[last] == 1 && windows->strides[axis] == size;
         const int64_t at_once = dense ? run->line / size : 1;
         for (int64_t t = 0; t < count; t += at_once) {
             const int64_t few = count - t < at_once ? count - t : at_once;

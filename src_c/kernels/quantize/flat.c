@@ -40,8 +40,8 @@ static KernelStatus quantize(const View *x, const View *views, float clip, const
     const View absent = us_view_absent();
     const int64_t elements = us_view_elements(x);
     const int64_t lines[] = {x->shape[0], x->shape[1] * x->shape[2]}, bytes[] = {x->shape[0], lines[1] / 2};
-    const size_t numbers = us_scratch_round((size_t)elements * sizeof(float));
-    char *block = us_scratch_take(2 * numbers + us_scratch_round((size_t)elements / 2)), *cursor = block;
+    const size_t numbers = us_scratch_bytes(elements, sizeof(float));
+    char *block = us_scratch_take(2 * numbers + us_scratch_bytes(elements / 2, 1)), *cursor = block;
     if (block == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -83,8 +83,8 @@ KernelStatus us_quantize_rotated(const View *views, const void *attributes)
     const View *x = &views[0], *y = &views[2], absent = us_view_absent();
     const bool packed = y->dtype == DTYPE_INT32;
     const int64_t size = views[1].shape[0], width = x->shape[1], elements = us_view_elements(x);
-    const size_t numbers = us_scratch_round((size_t)elements * sizeof(float));
-    char *block = us_scratch_take(numbers + us_scratch_round((size_t)elements / 2)), *cursor = block;
+    const size_t numbers = us_scratch_bytes(elements, sizeof(float));
+    char *block = us_scratch_take(numbers + us_scratch_bytes(elements / 2, 1)), *cursor = block;
     if (block == NULL) {
         return KERNEL_NO_MEMORY;
     }

@@ -269,7 +269,7 @@ static KernelStatus clip(const View *views, const ClippedGate *how, const View *
     if (elements == 0) {
         return KERNEL_OK;
     }
-    const size_t size = us_scratch_round((size_t)elements * us_dtype_size(x->dtype));
+    const size_t size = us_scratch_bytes(elements, us_dtype_size(x->dtype));
     char *block = us_scratch_take(3 * size + 64), *cursor = block;
     if (block == NULL) {
         return KERNEL_NO_MEMORY;
