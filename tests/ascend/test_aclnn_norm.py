@@ -754,6 +754,9 @@ def test_tensors_that_no_memory_holds():
     weight, out = support.blank(support.F32, (128,)), support.expanded(support.F32, (2**55, 1, 128))
     given = [part.handle for part in (whole, lines, lines, weight, weight)]
     status, size, executor = support.plan("aclnnAdaLayerNorm", *given, 1e-5, out.handle)
-    assert status == 0 and lib.aclnnAdaLayerNorm(ffi.NULL, size, executor, ffi.NULL) == 0
-    assert lib.aclrtSynchronizeDevice() == 207001
+    stream = ffi.new("aclrtStream *")
+    assert status == 0 and lib.aclrtCreateStream(stream) == 0
+    assert lib.aclnnAdaLayerNorm(ffi.NULL, size, executor, stream[0]) == 0
+    assert lib.aclrtSynchronizeStream(stream[0]) == 207001
     assert "aclnnAdaLayerNorm: no host memory for scratch space" in ffi.string(lib.aclGetRecentErrMsg()).decode()
+    assert lib.aclrtDestroyStream(stream[0]) == 0

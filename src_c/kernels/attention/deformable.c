@@ -223,7 +223,7 @@ KernelStatus us_deformable_attention_gradient(const View *views, const void *att
     if (status != KERNEL_OK) {
         return status;
     }
-    work.sums = us_scratch_take((size_t)us_view_elements(&views[VALUES]) * sizeof *work.sums + 64);
+    work.sums = us_scratch_take(us_scratch_bytes(us_view_elements(&views[VALUES]), sizeof *work.sums) + 64);
     if (work.sums == NULL) {
         return KERNEL_NO_MEMORY;
     }

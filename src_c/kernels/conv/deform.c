@@ -139,7 +139,7 @@ KernelStatus us_conv_deformable(const View *views, const void *attributes)
     const int64_t elements = shape[0] * shape[1] * shape[2] * shape[3];
     void *scratch = NULL;
     if (us_view_is_absent(&work.samples)) {
-        scratch = us_scratch_take((size_t)elements * us_dtype_size(x->dtype));
+        scratch = us_scratch_take(us_scratch_bytes(elements, us_dtype_size(x->dtype)));
         if (scratch == NULL) {
             return KERNEL_NO_MEMORY;
         }

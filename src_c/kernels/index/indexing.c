@@ -269,7 +269,7 @@ static int64_t indices_inside(const View *index, int64_t size, int64_t *inside)
 KernelStatus us_index_fill_inside(const View *views, const void *attributes)
 {
     const IndexFill *fill = attributes;
-    int64_t *inside = us_scratch_take((size_t)us_view_elements(&views[2]) * sizeof *inside + 1);
+    int64_t *inside = us_scratch_take(us_scratch_bytes(us_view_elements(&views[2]), sizeof *inside) + 1);
     if (inside == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -292,7 +292,7 @@ static bool pack(const View *view, Packed *packed)
     if (us_view_is_absent(view) || us_view_is_contiguous(view)) {
         return true;
     }
-    packed->block = us_scratch_take((size_t)us_view_elements(view) * us_dtype_size(view->dtype) + 1);
+    packed->block = us_scratch_take(us_scratch_bytes(us_view_elements(view), us_dtype_size(view->dtype)) + 1);
     if (packed->block == NULL) {
         return false;
     }

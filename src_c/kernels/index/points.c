@@ -60,7 +60,7 @@ KernelStatus us_three_points_gradient(const View *views, const void *attributes)
     if (status != KERNEL_OK) {
         return status;
     }
-    Sums work = {views, us_scratch_take((size_t)us_view_elements(&views[3]) * sizeof *work.sums)};
+    Sums work = {views, us_scratch_take(us_scratch_bytes(us_view_elements(&views[3]), sizeof *work.sums))};
     if (work.sums == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -112,7 +112,7 @@ KernelStatus us_nearest_points_gradient(const View *views, const void *attribute
         return status;
     }
     const int64_t elements = us_view_elements(&views[FIRST]) + us_view_elements(&views[SECOND]);
-    Sums work = {views, us_scratch_take((size_t)elements * sizeof *work.sums + 64)};
+    Sums work = {views, us_scratch_take(us_scratch_bytes(elements, sizeof *work.sums) + 64)};
     if (work.sums == NULL) {
         return KERNEL_NO_MEMORY;
     }

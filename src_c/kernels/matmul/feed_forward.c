@@ -155,7 +155,7 @@ static View rows_view(const View *view, void *space)
 static size_t space_of(const View *view)
 {
     const bool copied = view->rank != 2 && !us_view_is_contiguous(view);
-    return copied ? us_scratch_round((size_t)us_view_elements(view) * us_dtype_size(view->dtype)) : 0;
+    return copied ? us_scratch_bytes(us_view_elements(view), us_dtype_size(view->dtype)) : 0;
 }
 
 /* Every row belongs to a group. */

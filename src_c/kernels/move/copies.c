@@ -7,7 +7,7 @@
 
 static size_t copy_size(const View *view)
 {
-    return us_scratch_round((size_t)us_view_elements(view) * us_dtype_size(view->dtype));
+    return us_scratch_bytes(us_view_elements(view), us_dtype_size(view->dtype));
 }
 
 KernelStatus us_kernel_with_copies(const View *views, const void *attributes)

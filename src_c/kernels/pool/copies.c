@@ -30,7 +30,7 @@ static View images_of(const View *view, int64_t first, int64_t count)
 
 static size_t packed_bytes(const View *view)
 {
-    return us_view_is_absent(view) ? 0 : us_scratch_round((size_t)us_view_elements(view) * us_dtype_size(view->dtype));
+    return us_view_is_absent(view) ? 0 : us_scratch_bytes(us_view_elements(view), us_dtype_size(view->dtype));
 }
 
 static KernelStatus run_packed(Kernel *run, const View *views, const Pooling *pooling)

@@ -255,7 +255,7 @@ static KernelStatus multiply_groups(Product *product, const View *a, const View 
 
 static size_t unpacked_size(const View *view, int32_t packed)
 {
-    return packed == NOT_PACKED ? 0 : us_scratch_round((size_t)us_view_elements(view) * 2);
+    return packed == NOT_PACKED ? 0 : us_scratch_bytes(us_view_elements(view), 2);
 }
 
 static View unpacked(const View *view, int32_t packed, void *space)
@@ -277,7 +277,7 @@ KernelStatus us_quantized_product(const View *views, const void *attributes)
     product.row_scale_of_group = product.groups > 1 && is_given(&views[ROW_SCALE]) &&
                                  views[ROW_SCALE].shape[c->rank - 1] == product.groups;
     const size_t of_a = unpacked_size(&views[A], how->packed_a), of_b = unpacked_size(&views[B], how->packed_b);
-    const size_t totals = product.groups > 1 ? us_scratch_round((size_t)elements * sizeof(double)) : 0;
+    const size_t totals = product.groups > 1 ? us_scratch_bytes(elements, sizeof(double)) : 0;
     const int64_t rows = elements / product.n;
     const size_t row_sums =
         is_given(&views[ZERO]) ? us_scratch_round((size_t)(rows * product.groups) * sizeof(int64_t)) : 0;

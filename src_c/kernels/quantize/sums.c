@@ -69,7 +69,7 @@ KernelStatus us_quantize_product(const View *views, const void *attributes)
 {
     (void)attributes;
     const View *c = &views[3], absent = us_view_absent();
-    float *sums = us_scratch_take((size_t)us_view_elements(c) * sizeof *sums + 64);
+    float *sums = us_scratch_take(us_scratch_bytes(us_view_elements(c), sizeof *sums) + 64);
     if (sums == NULL) {
         return KERNEL_NO_MEMORY;
     }
