@@ -155,6 +155,55 @@ def test_minus_infinity_masks(shape):
     assert np.isneginf(forward(x, np.empty_like(x), 1, 1, LOG)[:, 10:]).all()
 
 
+# Groups along the outer axis whose rows are taken in blocks of 32, since whole groups are too large to keep.
+LARGE = [("float32", (1031, 4099)), ("float16", (2050, 4100)), ("float64", (1024, 2050))]
+
+
+def large(dtype, shape):
+    """Highest values in the first block, the last row, more and more from row to row; masked blocks; special groups."""
+    x = np.random.default_rng(7).standard_normal(shape) * 3
+    x[-1, :700] = 40
+    x[0, 700:900] = 40
+    x[:, 900:1000] = np.linspace(-9, 9, shape[0])[:, None]
+    x[:64, 1000:1100] = -np.inf
+    x[64:, 1100:1200] = -np.inf
+    x[:, 1300] = -np.inf
+    x[500, 1301] = np.nan
+    x[500, 1302] = np.inf
+    return x.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype, shape", LARGE)
+def test_large_outer_groups(dtype, shape):
+    x, special, tolerance = large(dtype, shape), np.s_[:, 1300:1303], TOLERANCE[dtype]
+    for algorithm in (ACCURATE, LOG):
+        with np.errstate(invalid="ignore"):
+            expected = forward_oracle(x, 0, algorithm)
+        y = forward(x, np.full_like(x, np.nan), 0, 0, algorithm)
+        assert np.isnan(expected[special]).all() and np.isnan(y[special]).all()
+        absolute = tolerance * (1 if algorithm == LOG else 1e-2)
+        np.testing.assert_allclose(y, expected, rtol=2 * tolerance, atol=absolute)
+        prior = np.ones_like(x)
+        forward(x, prior, 0, 0, algorithm, 0.5, 2)
+        np.testing.assert_allclose(prior, expected / 2 + 2, rtol=2 * tolerance, atol=2 * absolute)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_large_outer_groups_in_place(algorithm):
+    x = np.random.default_rng(8).standard_normal((1031, 4099)).astype(np.float32)
+    y = forward(x, np.empty_like(x), 0, 0, algorithm)
+    np.testing.assert_allclose(y, forward_oracle(x, 0, algorithm), rtol=2e-6, atol=1e-6)
+    assert np.array_equal(forward(x, x, 0, 0, algorithm), y)
+
+
+def test_fast_of_large_outer_groups_divides_subnormals_and_overflows():
+    x = np.full((1031, 4099), -100, np.float32)
+    x[3, 5] = 100
+    y = forward(x, np.empty_like(x), 0, 0, FAST)
+    assert np.isnan(y[3, 5]) and (np.delete(y[:, 5], 3) == 0).all()
+    np.testing.assert_allclose(np.delete(y, 5, 1), 1 / 1031, rtol=1e-6)
+
+
 def test_gaps_of_a_strided_output_keep_their_bytes():
     x = np.random.default_rng(6).standard_normal((4, 30)).astype(np.float32)
     storage = np.full((8, 90), 7, np.float32)
@@ -173,7 +222,8 @@ def test_empty(shape):
 
 def everything():
     results = []
-    shapes = [((1, 50_001), 1, 1), ((64, 1000), 1, 1), ((2, 19, 5000), 1, 1), ((9000, 10), 1, 1), ((1, 600_000), 1, 1)]
+    shapes = [((1, 50_001), 1, 1), ((64, 1000), 1, 1), ((2, 19, 5000), 1, 1), ((9000, 10), 1, 1), ((1, 600_000), 1, 1),
+              ((1031, 4099), 0, 0)]
     for (shape, first, last), dtype, algorithm in itertools.product(shapes, TOLERANCE, ALGORITHMS):
         x, dy = arrays(shape, dtype, "packed", 2)
         y = forward(x, np.empty_like(x), first, last, algorithm)

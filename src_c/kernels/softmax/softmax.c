@@ -17,12 +17,12 @@ enum { SUM_BLOCK = 1024, PART = 16384, COLUMN_BLOCK = 64 };
 /* Groups longer than ROW_LIMIT are taken apart into parts (e^x is formed twice instead of being kept). Columns are
  * handled so many at a time that the values kept for them fit in a core's cache. Rows shorter than SHORT_ROW are
  * handled as columns, which fill the vectors. PIECE is the least worth of parallel work.
- * Columns are cut narrower than COLUMN_LEAST only beyond LONG_COLUMN elements, and then to LEAST_BYTES, gradients to
- * GRADIENT_BYTES where every thread gets some blocks: runs of memory would get too short. */
+ * Columns are cut narrower than COLUMN_LEAST only beyond LONG_COLUMN elements, and then to LEAST_BYTES: runs of memory would
+ * get too short. Where nothing is kept of whole groups they are RUN_COLUMNS wide. */
 enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 24576, GATHERED_CACHE = 8192, SHORT_ROW = 64,
        PIECE = 16384, SERIAL_BYTES = 128 * 1024, FETCH_AHEAD = 4096,
-       COLUMN_LEAST = 64, LONG_COLUMN = 2048, LEAST_BYTES = 128, GRADIENT_BYTES = 1024, BLOCKS_OF_THREAD = 4,
-       PIECES_WANTED = 32, NEIGHBOURS = 8 };
+       COLUMN_LEAST = 64, LONG_COLUMN = 2048, LEAST_BYTES = 128, RUN_COLUMNS = 256, BLOCKS_OF_THREAD = 4,
+       BLOCKED_GROUP = 1024, BLOCKED_BYTES = 16 << 20, BLOCK_ROWS = 32, PIECES_WANTED = 32, NEIGHBOURS = 8 };
 
 #define LOOPS "kernels/softmax/softmax.inc"
 #include "tensor/instantiate.inc"
@@ -35,8 +35,8 @@ typedef struct Loops {
                          void *y);
     double (*part_dot)(const Softmax *softmax, const void *y, const void *dy, int64_t count);
     void (*part_backward)(const Softmax *softmax, const void *y, const void *dy, int64_t count, double sum, void *dx);
-    void (*columns_forward)(const Softmax *softmax, int64_t group, const int64_t *strides, int64_t width, const void *x,
-                            void *y, void *scratch);
+    void (*columns_forward)(const Softmax *softmax, int64_t group, int64_t rows, const int64_t *strides, int64_t width,
+                            const void *x, void *y, void *scratch);
     void (*columns_backward)(const Softmax *softmax, int64_t group, const int64_t *strides, int64_t width,
                              const void *y, const void *dy, void *dx);
 } Loops;
@@ -61,6 +61,7 @@ typedef struct Plan {
     bool direct;                  /* rows (or columns) are unit-stride arrays of the loops' type: nothing is gathered */
     DType compute;                /* float32 or float64 */
     int64_t width, blocks;        /* columns: groups handled at a time, and how many such blocks the last axis has */
+    int64_t rows;                 /* columns: elements of a group of which values are kept at a time */
     size_t scratch_bytes;         /* of one piece */
     int64_t base[3];              /* parts: offset of the group in hand */
     double shift, sum;
@@ -178,12 +179,16 @@ static void scatter_columns(const Plan *plan, int k, char *data, int64_t width, 
     }
 }
 
+static size_t columns_bytes(const Plan *plan, int64_t rows)
+{
+    return (size_t)(rows * whole_vectors(plan->width)) * us_dtype_size(plan->compute);
+}
+
 static void run_columns(const Plan *plan, int64_t block, char *scratch)
 {
     const int64_t inner = plan->other_axes.shape[plan->other_axes.rank - 1], begin = block % plan->blocks * plan->width;
     const int64_t position = block / plan->blocks * inner + begin, width = smaller(inner - begin, plan->width);
-    const size_t gathered_bytes =
-        (size_t)(plan->group * whole_vectors(plan->width)) * us_dtype_size(plan->compute);
+    const size_t gathered_bytes = columns_bytes(plan, plan->group);
     const int last = plan->count - 1;
     int64_t strides[3];
     void *data[3], *arrays[3];
@@ -196,7 +201,7 @@ static void run_columns(const Plan *plan, int64_t block, char *scratch)
         }
     }
     if (is_forward(plan)) {
-        plan->loops->columns_forward(plan->softmax, plan->group, strides, width, arrays[0], arrays[1], scratch);
+        plan->loops->columns_forward(plan->softmax, plan->group, plan->rows, strides, width, arrays[0], arrays[1], scratch);
     } else {
         plan->loops->columns_backward(plan->softmax, plan->group, strides, width, arrays[0], arrays[1], arrays[2]);
     }
@@ -373,30 +378,44 @@ static void run_rows(Plan *plan)
     run_pieces(plan, rows * (size_t)whole_vectors(plan->group) * us_dtype_size(plan->compute));
 }
 
-/* Gradients keep nothing between their passes, so longer runs of memory are worth more than what stays in the cache. */
-static int64_t least_of_long(const Plan *plan, int64_t inner)
+/* Long groups of large arrays: forming e^x twice costs less than the short runs of memory that keeping it would leave. */
+static bool is_in_blocks(const Plan *plan)
 {
-    const int64_t size = (int64_t)us_dtype_size(plan->views[0]->dtype), least = LEAST_BYTES / size;
-    const int64_t share = inner / (BLOCKS_OF_THREAD * us_parallel_threads());
-    const int64_t wide = is_forward(plan) || !plan->direct ? least : smaller(GRADIENT_BYTES / size, share / LANES * LANES);
-    return wide < least ? least : wide;
+    const int64_t bytes = us_view_elements(plan->views[0]) * (int64_t)us_dtype_size(plan->views[0]->dtype);
+    return is_forward(plan) && plan->direct && plan->group >= BLOCKED_GROUP && bytes >= BLOCKED_BYTES;
+}
+
+/* Where values of whole groups are kept, as many as fit in the cache. */
+static int64_t width_of_kept(const Plan *plan)
+{
+    const int64_t width = (plan->direct ? COLUMN_CACHE : GATHERED_CACHE) / plan->group / LANES * LANES;
+    const int64_t shortest = LEAST_BYTES / (int64_t)us_dtype_size(plan->views[0]->dtype);
+    const int64_t least = plan->group > LONG_COLUMN ? shortest : COLUMN_LEAST;
+    return width < least ? least : smaller(width, COLUMN_LIMIT);
+}
+
+/* Where they are not, long runs of memory, as far as every thread gets some blocks. */
+static int64_t width_of_runs(int64_t inner)
+{
+    const int64_t share = inner / (BLOCKS_OF_THREAD * us_parallel_threads()) / LANES * LANES;
+    return share < COLUMN_LEAST ? COLUMN_LEAST : smaller(share, RUN_COLUMNS);
 }
 
 static void run_all_columns(Plan *plan)
 {
     const int64_t inner = plan->other_axes.shape[plan->other_axes.rank - 1];
-    int64_t width = (plan->direct ? COLUMN_CACHE : GATHERED_CACHE) / plan->group / LANES * LANES;
-    const int64_t least = plan->group > LONG_COLUMN ? least_of_long(plan, inner) : COLUMN_LEAST;
-    width = width < least ? least : width;
-    plan->width = smaller(smaller(width, COLUMN_LIMIT), inner);
+    const bool in_blocks = is_in_blocks(plan), keeps = !plan->direct || (is_forward(plan) && !in_blocks);
+    plan->width = smaller(keeps ? width_of_kept(plan) : width_of_runs(inner), inner);
+    plan->rows = in_blocks ? BLOCK_ROWS : plan->group; /* whatever the width: sums are formed in one order */
     plan->blocks = (inner + plan->width - 1) / plan->width;
     plan->others = plan->others / inner * plan->blocks;
     const int64_t block = plan->width * plan->group;
     /* Blocks side by side: each reads ahead for the next one. */
     const int64_t together = smaller(plan->others / PIECES_WANTED, NEIGHBOURS);
     plan->piece = block < PIECE ? PIECE / block : together > 1 ? together : 1;
-    const size_t arrays = !plan->direct ? (size_t)plan->count + 1 : is_forward(plan) ? 1 : 0;
-    run_pieces(plan, arrays * (size_t)(whole_vectors(plan->width) * plan->group) * us_dtype_size(plan->compute));
+    const size_t gathered = plan->direct ? 0 : (size_t)plan->count * columns_bytes(plan, plan->group);
+    const size_t kept = plan->direct && !is_forward(plan) ? 0 : columns_bytes(plan, plan->rows);
+    run_pieces(plan, gathered + kept);
 }
 
 /* Columns where neighbouring groups lie side by side; otherwise where the groups are short, or would have to be
