@@ -62,6 +62,7 @@ static const char *table_row(const Gather *gather, uint32_t row)
     return (const char *)gather->table->data + row * gather->table->strides[0] * gather->element;
 }
 
+/* The begin of a row that is copied soon. Past the caches, the copy of another row asks for it. */
 static void ask_for_row(const Gather *gather, uint32_t row)
 {
     const int64_t bytes = gather->table->shape[1] * gather->element;
@@ -70,7 +71,7 @@ static void ask_for_row(const Gather *gather, uint32_t row)
     }
 }
 
-static void copy_row(const Gather *gather, uint32_t row, char *to)
+static void copy_row(const Gather *gather, uint32_t row, uint32_t next, char *to)
 {
     const View *table = gather->table;
     const int64_t columns = table->shape[1];
@@ -85,7 +86,7 @@ static void copy_row(const Gather *gather, uint32_t row, char *to)
     }
     const char *from = table_row(gather, row);
     if (gather->past) {
-        us_copy_past(to, from, (size_t)(columns * element));
+        us_copy_past(to, from, (size_t)(columns * element), next == NO_ROW ? from : table_row(gather, next));
         return;
     }
     if (gather->packed) {
@@ -107,10 +108,11 @@ static void gather_piece(void *context, int64_t piece)
         int64_t batch = end - first < BATCH ? end - first : BATCH;
         row_index_read(gather->indices, first, batch, (uint32_t)gather->table->shape[0], rows);
         for (int64_t i = 0; i < batch; i++) {
-            if (gather->packed && i + AHEAD < batch) {
-                ask_for_row(gather, rows[i + AHEAD]);
+            const uint32_t next = i + AHEAD < batch ? rows[i + AHEAD] : NO_ROW;
+            if (gather->packed && !gather->past) {
+                ask_for_row(gather, next);
             }
-            copy_row(gather, rows[i], out_row(gather, first + i));
+            copy_row(gather, rows[i], next, out_row(gather, first + i));
             if (rows[i] == NO_ROW) {
                 note_outside(gather, first + i);
             }

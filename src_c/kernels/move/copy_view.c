@@ -292,7 +292,7 @@ static void copy_tile(const Move *move, int64_t tile)
         }
     }
     if (packed && move->past) {
-        us_copy_past(to, held, (size_t)(columns * held_row));
+        us_copy_past(to, held, (size_t)(columns * held_row), held);
     } else if (packed) { /* small rows of `to` */
         copy_bytes(to, held, columns * held_row);
     }
@@ -300,7 +300,7 @@ static void copy_tile(const Move *move, int64_t tile)
     for (int64_t c = 0; c < columns && !packed; c++) {
         char *run = to + c * along_from->to;
         if (move->past && whole_lines && (uintptr_t)run % CACHE_LINE_BYTES == 0) {
-            us_copy_past(run, held + c * held_row, (size_t)held_row);
+            us_copy_past(run, held + c * held_row, (size_t)held_row, held);
         } else {
             copy_run(run, along_to->to, held + c * held_row, move->element, rows, move->element);
         }

@@ -14,7 +14,8 @@
  * many still are in a large last cache when the next kernel reads them. */
 enum { PAST_BYTES = 1 << 24, PAST_MAP_BYTES = 1 << 25 };
 
-static inline void us_copy_past(char *to, const char *from, size_t bytes)
+/* While it copies, it asks for as many bytes from `next` on. */
+static inline void us_copy_past(char *to, const char *from, size_t bytes, const char *next)
 {
     size_t i = 0;
 #ifdef __SSE2__
@@ -22,6 +23,7 @@ static inline void us_copy_past(char *to, const char *from, size_t bytes)
         to[i] = from[i];
     }
     for (; i + CACHE_LINE_BYTES <= bytes; i += CACHE_LINE_BYTES) {
+        __builtin_prefetch(next + i);
         for (size_t k = i; k < i + CACHE_LINE_BYTES; k += sizeof(__m128i)) {
             _mm_stream_si128((__m128i *)(void *)(to + k), _mm_loadu_si128((const __m128i *)(const void *)(from + k)));
         }
