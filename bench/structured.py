@@ -36,11 +36,12 @@ def gather(dtype: str, axis: int):
 
 
 @contextlib.contextmanager
-def embedding(dtype: str):
+def picked_rows(dtype: str, name: str, axis: list[int]):
+    """Reads rows of a table."""
     table, tokens = values(dtype, TABLE, 1), places((TOKENS,), TABLE[0])
     with Operation() as op:
         out = op.output((TOKENS, TABLE[1]), table.dtype)
-        run = running(op, "aclnnEmbedding", [op.input(table), op.input(tokens), out.tensor])
+        run = running(op, name, [op.input(table), *axis, op.input(tokens), out.tensor])
 
         def with_torch():
             weight, where = to_torch(table), torch.from_numpy(tokens)
@@ -250,7 +251,9 @@ def rows() -> list[Row]:
         found += shaped_rows(f"scatter {where}", floats, label, partial(scatter, axis=axis, adds=False), 0.0, 1.0)
         found += shaped_rows(f"scatter add {where}", floats, label, partial(scatter, axis=axis, adds=True), 0.0, 1.0)
         found += shaped_rows(f"cumprod {where}", floats, "2048x2048", partial(running_product, axis=axis), 0.0, 1.0)
-    found += shaped_rows("embedding", floats, f"{TOKENS >> 10}k tokens", embedding, 0.8, 1.0)
+    for row, name, axis in (("embedding", "aclnnEmbedding", []), ("index select", "aclnnIndexSelect", [0])):
+        make = partial(picked_rows, name=name, axis=axis)
+        found += shaped_rows(row, floats, f"{TOKENS >> 10}k tokens", make, 0.8, 1.0)
     found += shaped_rows("index put accumulate", floats, f"{TOKENS >> 10}k rows", index_put, 0.0, 1.0)
     found += shaped_rows("deformable attention", floats, "2x1000x8x32", deformable_attention, 0.0, 1.0)
     found += shaped_rows("deformable convolution", floats, "2x64x56x56", deformable_convolution)

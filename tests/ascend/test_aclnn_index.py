@@ -181,6 +181,24 @@ def test_large():
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("kind, size", [("I8", 1), ("F16", 2), ("F32", 4), ("F64", 8)])
+def test_reads_that_no_cache_holds(kind, size):
+    """16 MiB and more, which are written past the caches: lines of indices, and slices; odd lengths, so that few are aligned."""
+    count = 2**24 // size // 1031 + 2
+    values = drawn((70, 1031), kind)
+    columns, rows = RANDOM.integers(0, 1031, (70, count)), RANDOM.integers(0, 70, count)
+    for index_kind in ("I32", "I64"):
+        taken = call("IndexSelect", self=tensor(values, kind), dim=0, index=tensor(rows, index_kind), out=empty((count, 1031), kind))
+        np.testing.assert_array_equal(taken, values[rows])
+    wide = np.tile(columns, (1, 15))
+    taken = call("Gather", self=tensor(values, kind), dim=1, index=tensor(wide, "I64"), out=empty(wide.shape, kind))
+    np.testing.assert_array_equal(taken, np.take_along_axis(values, wide, 1))
+    wide[69, -7] = 1031
+    out = empty(wide.shape, kind)
+    assert "index 1031 is outside" in fault("Gather", tensor(values, kind), 1, tensor(wide, "I64"), out)
+    np.testing.assert_array_equal(out.values()[:60], np.take_along_axis(values[:60], wide[:60], 1))
+
+
 def test_large_scatter():
     """Pieces that copy their part of what was there before, all of which is named or not."""
     shape = (40, 30, 50)

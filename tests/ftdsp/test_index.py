@@ -59,7 +59,7 @@ def test_gather_nd(prefix, shape, count, depth):
 
 
 @pytest.mark.parametrize(("shape", "wanted", "axis"), [((5,), (7,), 0), ((4, 5, 6), (4, 3, 6), 1), ((4, 5, 6), (2, 3, 8), 2),
-                                                       ((300, 70), (500, 70), 0)], ids=str)
+                                                       ((300, 70), (500, 70), 0), ((3, 90), (3, 200), 1)], ids=str)
 @pytest.mark.parametrize("prefix", ALL)
 def test_gatherd(prefix, shape, wanted, axis):
     x, chosen = values(prefix, shape), index(wanted, shape[axis])

@@ -1,6 +1,7 @@
 /* Operators that pick, put and add by index (ft-dsp-manual 3). Indices are checked first: one that names nothing is refused
  * before anything is written. */
 #include "ftdsp/manual.h"
+#include "kernels/index/indexing.h"
 #include "kernels/index/rows.h"
 #include "kernels/scratch.h"
 #include "tensor/convert.h"
@@ -191,115 +192,38 @@ void ft_op_unsorted_segment_sum(FtCall *call, const FtUnsortedSegmentSum *a)
 
 /* ---- single elements ---- */
 
-typedef struct ElementPick {
-    const FtGatherd *a;
-    Shape input, index;
-    int64_t size; /* bytes */
-} ElementPick;
-
-enum { ELEMENT_PIECE = 16384 };
-
-/* Distances are in bytes. What lies so many bytes behind is fetched: of the index and, where what is picked are
- * neighbours, of the row that they are picked from. */
-enum { AHEAD_BYTES = 2048, AT_ONCE = 2 * LANES };
-
-US_ALWAYS_INLINE void fetch(uintptr_t from, size_t bytes)
+static void pick_elements(FtCall *call, const FtGatherd *a, const Shape *input, const Shape *index)
 {
-    for (size_t byte = 0; byte < bytes; byte += CACHE_LINE_BYTES) {
-        __builtin_prefetch((const void *)(from + AHEAD_BYTES + byte));
+    Indexing pick = {.action = INDEX_READ, .rank = index->rank, .index_count = 1, .axis_count = 1, .mask_axis = -1};
+    int64_t stride = 1;
+    for (int d = input->rank - 1; d >= 0; d--) {
+        pick.shape[d] = index->size[d];
+        pick.steps[d] = d == a->dim ? 0 : stride;
+        pick.axes[0] = d == a->dim ? (IndexedAxis){input->size[d], stride} : pick.axes[0];
+        stride *= input->size[d];
     }
-}
-
-US_ALWAYS_INLINE void pick_by(char *to, const char *from, const int *index, int64_t step, int64_t run_step, int64_t count,
-                              size_t size)
-{
-    int64_t k = 0;
-    for (; k + AT_ONCE <= count; k += AT_ONCE) {
-        fetch((uintptr_t)(index + k), AT_ONCE * sizeof *index);
-        if (run_step == 0) {
-            fetch((uintptr_t)from + (size_t)k * size, AT_ONCE * size);
-        }
-#pragma GCC unroll 32
-        for (int64_t i = k; i < k + AT_ONCE; i++) {
-            memcpy(to + (size_t)i * size, from + index[i] * step + i * run_step, size);
-        }
-    }
-    for (; k < count; k++) {
-        memcpy(to + (size_t)k * size, from + index[k] * step + k * run_step, size);
-    }
-}
-
-/* Along the last axis what is picked are neighbours. */
-US_ALWAYS_INLINE void pick(char *to, const char *from, const int *index, int64_t step, int64_t run_step, int64_t count,
-                           size_t size)
-{
-    if (step == (int64_t)size && run_step == 0) {
-        pick_by(to, from, index, (int64_t)size, 0, count, size);
-    } else {
-        pick_by(to, from, index, step, run_step, count, size);
-    }
-}
-
-/* Elements of the index from `at` on that follow each other along its last axis. */
-static void pick_run(const ElementPick *work, int64_t at, int64_t count)
-{
-    const int *index = (const int *)work->a->index + at;
-    const int last = work->index.rank - 1;
-    int64_t rest = at, from = 0, stride = 1, step = 0;
-    for (int d = last; d >= 0; d--) {
-        from += d == work->a->dim ? 0 : rest % work->index.size[d] * stride;
-        step = d == work->a->dim ? stride : step;
-        rest /= work->index.size[d];
-        stride *= work->input.size[d];
-    }
-    const int64_t run_step = work->a->dim == last ? 0 : work->size;
-    const char *source = (const char *)work->a->input_x + from * work->size;
-    char *target = (char *)work->a->output + at * work->size;
-    step *= work->size;
-    switch (work->size) {
-    case 1:
-        pick(target, source, index, step, run_step, count, 1);
-        break;
-    case 2:
-        pick(target, source, index, step, run_step, count, 2);
-        break;
-    case 4:
-        pick(target, source, index, step, run_step, count, 4);
-        break;
-    case 8:
-        pick(target, source, index, step, run_step, count, 8);
-        break;
-    default:
-        pick(target, source, index, step, run_step, count, 16);
-    }
-}
-
-static void pick_elements(void *context, int64_t piece)
-{
-    const ElementPick *work = context;
-    const int64_t end = work->index.elements < (piece + 1) * ELEMENT_PIECE ? work->index.elements : (piece + 1) * ELEMENT_PIECE;
-    const int64_t row = work->index.size[work->index.rank - 1];
-    for (int64_t at = piece * ELEMENT_PIECE, count; at < end; at += count) {
-        count = row - at % row < end - at ? row - at % row : end - at;
-        pick_run(work, at, count);
-    }
+    const View views[] = {us_view_absent(), us_view_contiguous((void *)a->input_x, call->dtype, input->rank, input->size),
+                          us_view_contiguous(a->output, call->dtype, index->rank, index->size),
+                          us_view_contiguous((void *)a->index, DTYPE_INT32, index->rank, index->size)};
+    const KernelStatus status = us_indexing(views, &pick);
+    ft_require(call, status != KERNEL_FAULT, "index", "range", FT_BAD_ATTRIBUTE, "%s; it was changed during the call",
+               us_kernel_fault_text());
+    ft_finish(call, status);
 }
 
 void ft_op_gatherd(FtCall *call, const FtGatherd *a)
 {
-    ElementPick work = {.a = a, .size = ft_bytes(1, call->dtype)};
-    work.input = ft_shape(call, "input_shape", a->input_shape, a->input_shape_size);
-    work.index = ft_shape(call, "index_shape", a->index_shape, a->input_shape_size);
+    const Shape input = ft_shape(call, "input_shape", a->input_shape, a->input_shape_size);
+    const Shape index = ft_shape(call, "index_shape", a->index_shape, a->input_shape_size);
     ft_require(call, a->dim >= 0 && a->dim < a->input_shape_size, "dim", "range", FT_BAD_ATTRIBUTE, "dim is %d of %d axes",
                a->dim, a->input_shape_size);
-    for (int d = 0; ft_ok(call) && d < work.index.rank; d++) {
-        ft_require(call, d == a->dim || work.index.size[d] <= work.input.size[d], "index_shape", "mismatch", FT_BAD_SIZE,
-                   "axis %d has %lld entries, that of the input %lld", d, (long long)work.index.size[d],
-                   (long long)work.input.size[d]);
+    for (int d = 0; ft_ok(call) && d < index.rank; d++) {
+        ft_require(call, d == a->dim || index.size[d] <= input.size[d], "index_shape", "mismatch", FT_BAD_SIZE,
+                   "axis %d has %lld entries, that of the input %lld", d, (long long)index.size[d], (long long)input.size[d]);
     }
-    require_inside(call, "index", a->index, ft_ok(call) ? work.index.elements : 0, ft_ok(call) ? work.input.size[a->dim] : 0);
+    require_inside(call, "index", a->index, ft_ok(call) ? index.elements : 0, ft_ok(call) ? input.size[a->dim] : 0);
     if (ft_ok(call)) {
-        us_parallel((work.index.elements + ELEMENT_PIECE - 1) / ELEMENT_PIECE, pick_elements, &work);
+        pick_elements(call, a, &input, &index);
     }
 }
 

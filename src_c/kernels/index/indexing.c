@@ -3,6 +3,7 @@
 #include "kernels/index/lines.h"
 #include "kernels/index/truths.h"
 #include "kernels/move/copy_view.h"
+#include "kernels/move/past.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 
@@ -10,7 +11,8 @@
 
 /* ---- reading and replacing ---- */
 
-enum { COPY_PIECE = 16 * 1024 }; /* positions */
+/* Positions of a piece; bytes that are put together before they go past the caches; slices that are asked for ahead. */
+enum { COPY_PIECE = 16 * 1024, PUT_TOGETHER = 4096, SLICES_AHEAD = 4 };
 
 typedef struct CopyRun {
     const Places *places;
@@ -18,6 +20,7 @@ typedef struct CopyRun {
     PlaceCut cut;
     int64_t element; /* bytes */
     bool copies_parts;
+    bool past; /* what is read goes past the caches */
     OutsideIndex *outside;
 } CopyRun;
 
@@ -41,15 +44,30 @@ static void copy_elements(char *to, const int64_t *to_offsets, const char *from,
     }
 }
 
+/* A line, or some of it. */
+static int64_t read_line_past(PlaceLine line, int64_t element)
+{
+    _Alignas(64) char together[PUT_TOGETHER];
+    char *const to = line.other;
+    const int64_t most = PUT_TOGETHER / element;
+    line.other = together;
+    line.ahead_other = 0;
+    line.count = line.count < most ? line.count : most;
+    const int64_t count = us_place_line(&line, LINE_READ, (size_t)element);
+    us_copy_past(to, together, (size_t)(count * element), together);
+    return count;
+}
+
+static bool is_run(const Axes *inner)
+{
+    return inner->rank == 1 && inner->strides[PLACE_TENSOR][0] == 1 && inner->strides[PLACE_OTHER][0] == 1;
+}
+
 static void copy_slice(char *to, int to_operand, const char *from, int from_operand, const Axes *inner, int64_t count,
                        int64_t element)
 {
     const int32_t last = inner->rank - 1;
     const int64_t to_stride = inner->strides[to_operand][last], from_stride = inner->strides[from_operand][last];
-    if (inner->rank == 1 && to_stride == 1 && from_stride == 1) {
-        memcpy(to, from, (size_t)(count * element));
-        return;
-    }
     AxesWalk targets, sources;
     us_axes_walk(&targets, inner, to_operand, 0, count);
     us_axes_walk(&sources, inner, from_operand, 0, count);
@@ -57,6 +75,23 @@ static void copy_slice(char *to, int to_operand, const char *from, int from_oper
         const AxesRun target = us_axes_next(&targets), source = us_axes_next(&sources);
         us_copy_elements(to + target.offset * element, to_stride, from + source.offset * element, from_stride, element,
                          target.length);
+    }
+}
+
+/* Slices of `length` neighbours; a later one is asked for while one is copied. */
+static void copy_runs(const CopyRun *run, char *to, const int64_t *to_offsets, const char *from, const int64_t *from_offsets,
+                      int64_t count, int64_t length)
+{
+    const size_t bytes = (size_t)(length * run->element);
+    for (int64_t i = 0; i < count; i++) {
+        const char *slice = from + from_offsets[i] * run->element;
+        char *target = to + to_offsets[i] * run->element;
+        if (run->past) {
+            const int64_t later = i + SLICES_AHEAD < count ? i + SLICES_AHEAD : i;
+            us_copy_past(target, slice, bytes, from + from_offsets[later] * run->element);
+        } else {
+            memcpy(target, slice, bytes);
+        }
     }
 }
 
@@ -79,7 +114,9 @@ static void copy_piece(void *context, int64_t piece)
         PlaceLine line = {.count = outer - begin};
         if (by_lines) {
             line = us_place_line_at(places, &axes->outer, data, part.index_data[0], begin);
-            count = us_place_line(&line, reads ? LINE_READ : LINE_PUT, (size_t)run->element);
+            const bool past = run->past && line.other_step == 1;
+            count = past ? read_line_past(line, run->element)
+                         : us_place_line(&line, reads ? LINE_READ : LINE_PUT, (size_t)run->element);
             if (count > 0) {
                 continue;
             }
@@ -93,10 +130,17 @@ static void copy_piece(void *context, int64_t piece)
             copy_elements(data[to], offsets[to], data[from], offsets[from], count, run->element);
             continue;
         }
+        if (is_run(&axes->inner)) {
+            copy_runs(run, data[to], offsets[to], data[from], offsets[from], count, inner);
+            continue;
+        }
         for (int64_t i = 0; i < count; i++) {
             copy_slice(data[to] + offsets[to][i] * run->element, to, data[from] + offsets[from][i] * run->element, from,
                        &axes->inner, inner, run->element);
         }
+    }
+    if (run->past) {
+        us_past_is_done();
     }
 }
 
@@ -107,6 +151,7 @@ static KernelStatus copy_places(const Places *places)
     CopyRun run = {.places = places, .axes = &axes, .cut = us_place_cut(&axes, places->call->action != INDEX_READ, COPY_PIECE),
                    .element = (int64_t)us_dtype_size(places->tensor.dtype), .outside = &outside};
     run.copies_parts = us_place_copies_parts(places, &axes, &run.cut);
+    run.past = places->call->action == INDEX_READ && axes.outer_count * axes.inner_count > PAST_BYTES / run.element;
     run_pieces(run.cut.pieces, axes.outer_count * axes.inner_count, copy_piece, &run);
     return us_outside_status(&outside);
 }

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-/* Positions whose indices are looked at together; how many positions ahead a far place is asked for; bytes of the tensor that
+/* Positions for which memory is asked together; how many positions ahead a far place is asked for; bytes of the tensor that
  * stay in the first-level cache. */
-enum { CHUNK = 8, AHEAD = 16, NEAR_BYTES = 16 * 1024 };
+enum { CHUNK = 16, AHEAD = 16, NEAR_BYTES = 16 * 1024 };
 
 US_ALWAYS_INLINE uint64_t index_at(const void *indices, bool narrow, int64_t position)
 {
@@ -32,6 +32,14 @@ US_ALWAYS_INLINE void act(LineAction action, char *place, char *other, size_t si
     }
 }
 
+US_ALWAYS_INLINE void ask(const char *at, size_t bytes)
+{
+#pragma GCC unroll 4
+    for (size_t byte = 0; byte < bytes; byte += CACHE_LINE_BYTES) {
+        __builtin_prefetch(at + byte);
+    }
+}
+
 /* Everything but the line is known where this is compiled. */
 US_ALWAYS_INLINE int64_t go_along(const PlaceLine *line, LineAction action, size_t size, bool narrow, bool far,
                                   int64_t tensor_step, int64_t stride, int64_t other_step)
@@ -40,30 +48,26 @@ US_ALWAYS_INLINE int64_t go_along(const PlaceLine *line, LineAction action, size
     const int64_t element = (int64_t)size, count = line->count;
     char *const tensor = line->tensor, *const other = line->other;
     const char *const indices = line->indices, *const next_indices = indices + line->ahead_index;
-    const char *const next_other = other + line->ahead_other;
+    const char *const next_other = other + line->ahead_other, *const next_tensor = tensor + line->ahead_tensor;
     int64_t begin = 0;
     for (; begin + CHUNK <= count; begin += CHUNK) {
-        uint64_t places[CHUNK];
-        bool outside = false;
-#pragma GCC unroll 8
-        for (int64_t i = 0; i < CHUNK; i++) {
-            places[i] = index_at(indices, narrow, begin + i);
-            outside |= places[i] >= limit;
+        ask(next_indices + begin * (narrow ? 4 : 8), CHUNK * (narrow ? 4 : 8));
+        ask(next_other + begin * other_step * element, CHUNK * size);
+        if (!far) {
+            ask(next_tensor + begin * element, CHUNK * size);
         }
-        if (outside) {
-            break;
-        }
-        __builtin_prefetch(next_indices + begin * (narrow ? 4 : 8));
-        __builtin_prefetch(next_other + begin * other_step * element);
         for (int64_t i = begin; far && i < begin + CHUNK && i + AHEAD < count; i++) {
             const uint64_t steps = (uint64_t)(i + AHEAD) * (uint64_t)tensor_step; /* the index may be any number yet */
             const uint64_t place = steps + index_at(indices, narrow, i + AHEAD) * (uint64_t)stride;
             __builtin_prefetch((const void *)((uintptr_t)tensor + place * size), 1);
         }
-#pragma GCC unroll 8
-        for (int64_t i = 0; i < CHUNK; i++) {
-            char *place = tensor + ((begin + i) * tensor_step + (int64_t)places[i] * stride) * element;
-            act(action, place, other + (begin + i) * other_step * element, size);
+#pragma GCC unroll 16
+        for (int64_t i = begin; i < begin + CHUNK; i++) {
+            const uint64_t index = index_at(indices, narrow, i);
+            if (index >= limit) { /* one by one: put together in a vector to be compared they take longer */
+                return i;
+            }
+            act(action, tensor + (i * tensor_step + (int64_t)index * stride) * element, other + i * other_step * element, size);
         }
     }
     for (; begin < count; begin++) {
@@ -150,6 +154,13 @@ static int64_t ahead_of(const Axes *outer, int operand, int64_t element)
     return (READ_AHEAD_BYTES / bytes + 1) * outer->strides[operand][last - 1] * element;
 }
 
+/* The same for the elements that a line may name, all of which are near: in a line that comes soon. */
+static int64_t ahead_of_row(const Axes *outer, int64_t bytes, int64_t element)
+{
+    const int32_t last = outer->rank - 1;
+    return last == 0 || bytes <= 0 ? 0 : (READ_AHEAD_BYTES / bytes + 1) * outer->strides[PLACE_TENSOR][last - 1] * element;
+}
+
 PlaceLine us_place_line_at(const Places *places, const Axes *outer, char *const *data, const void *index_data, int64_t begin)
 {
     const int32_t last = outer->rank - 1;
@@ -157,18 +168,27 @@ PlaceLine us_place_line_at(const Places *places, const Axes *outer, char *const 
     const int64_t element = (int64_t)us_dtype_size(places->tensor.dtype), bytes = axis.size * axis.stride * element;
     const int64_t other_element = (int64_t)us_dtype_size(places->other.dtype);
     const DType dtype = places->axes[0].index.dtype;
-    const int64_t index_offset = us_axes_offset(outer, PLACE_INDEX, begin) * (int64_t)us_dtype_size(dtype);
+    const int64_t index_element = dtype == DTYPE_INT32 ? (int64_t)sizeof(int32_t) : (int64_t)sizeof(int64_t);
+    int64_t at[PLACE_INDEX + 1] = {0}, rest = begin; /* of the three operands: one division for all of them */
+    for (int32_t d = last; d >= 0; d--) {
+        const int64_t before = d > 0 ? rest / outer->shape[d] : 0, step = rest - before * outer->shape[d];
+        for (int operand = PLACE_TENSOR; operand <= PLACE_INDEX; operand++) {
+            at[operand] += step * outer->strides[operand][d];
+        }
+        rest = before;
+    }
     return (PlaceLine){
-        .tensor = data[PLACE_TENSOR] + us_axes_offset(outer, PLACE_TENSOR, begin) * element,
-        .other = data[PLACE_OTHER] + us_axes_offset(outer, PLACE_OTHER, begin) * other_element,
-        .indices = (const char *)index_data + index_offset,
+        .tensor = data[PLACE_TENSOR] + at[PLACE_TENSOR] * element,
+        .other = data[PLACE_OTHER] + at[PLACE_OTHER] * other_element,
+        .indices = (const char *)index_data + at[PLACE_INDEX] * index_element,
         .narrow = dtype == DTYPE_INT32,
         .far = bytes > NEAR_BYTES || bytes < 0,
         .tensor_step = outer->strides[PLACE_TENSOR][last],
         .other_step = outer->strides[PLACE_OTHER][last],
         .count = outer->shape[last] - begin % outer->shape[last],
-        .ahead_index = ahead_of(outer, PLACE_INDEX, (int64_t)us_dtype_size(dtype)),
+        .ahead_index = ahead_of(outer, PLACE_INDEX, index_element),
         .ahead_other = ahead_of(outer, PLACE_OTHER, other_element),
+        .ahead_tensor = axis.stride == 1 ? ahead_of_row(outer, bytes, element) : 0,
         .axis = axis,
     };
 }

@@ -19,7 +19,7 @@ typedef struct PlaceLine {
     bool narrow;         /* of int32 */
     bool far;            /* the places are not all in the first-level cache */
     int64_t tensor_step, other_step, count;
-    int64_t ahead_index, ahead_other; /* bytes: where to ask for what is used soon */
+    int64_t ahead_index, ahead_other, ahead_tensor; /* bytes: where to ask for what is used soon */
     IndexedAxis axis;
 } PlaceLine;
 

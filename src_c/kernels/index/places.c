@@ -61,9 +61,10 @@ PlaceAxes us_place_axes(const Places *places)
     return axes;
 }
 
-static void consider(PlaceCut *cut, const Axes *axes, bool inner, bool ordered, int64_t *largest)
+/* The first axis that gives as many pieces as are wanted, since pieces of outer axes are long runs of memory; else the longest. */
+static void consider(PlaceCut *cut, const Axes *axes, bool inner, bool ordered, int64_t wanted, int64_t *largest)
 {
-    for (int32_t axis = 0; axis < axes->rank; axis++) {
+    for (int32_t axis = 0; axis < axes->rank && *largest < wanted; axis++) {
         if ((!ordered || axes->strides[PLACE_TENSOR][axis] != 0) && axes->shape[axis] > *largest) {
             *largest = axes->shape[axis];
             *cut = (PlaceCut){.inner = inner, .axis = axis};
@@ -75,9 +76,9 @@ PlaceCut us_place_cut(const PlaceAxes *axes, bool ordered, int64_t positions)
 {
     PlaceCut cut = {.axis = -1};
     int64_t largest = 1;
-    consider(&cut, &axes->outer, false, ordered, &largest);
-    consider(&cut, &axes->inner, true, ordered, &largest);
     const int64_t wanted = axes->outer_count * axes->inner_count / positions + 1;
+    consider(&cut, &axes->outer, false, ordered, wanted, &largest);
+    consider(&cut, &axes->inner, true, ordered, wanted, &largest);
     cut.size = wanted >= largest ? 1 : (largest + wanted - 1) / wanted;
     const Axes *axes_of_cut = cut.inner ? &axes->inner : &axes->outer;
     if (cut.axis == axes_of_cut->rank - 1 && cut.size < LEAST_RUN && (cut.inner || axes->inner_count == 1)) {
