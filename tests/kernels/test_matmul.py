@@ -237,10 +237,27 @@ def test_integers_are_exact_modulo_their_size(stored, out_type):
         np.testing.assert_array_equal(c, expected)
 
 
-def test_extreme_bytes_are_exact():
-    a, b, c = np.full((4, 5000), -128, np.int8), np.full((5000, 4), -128, np.int8), np.zeros((4, 4), np.int32)
+@pytest.mark.parametrize("depth", [1, 2, 5000, 16383, 16385, 40001])
+@pytest.mark.parametrize("stored, extremes", [("int8", (-128, -128)), ("int8", (127, -128)), ("uint8", (255, -128)),
+                                              ("uint8", (255, 127))], ids=str)  # fmt: skip
+def test_extreme_bytes_are_exact(stored, extremes, depth):
+    """Sums in int32 begin again before they overflow."""
+    a, b, c = np.full((4, depth), extremes[0], stored), np.full((depth, 18), extremes[1], np.int8), np.zeros((4, 18), np.int64)
     multiply(a, b, c, "int64")
-    assert (c == 128 * 128 * 5000).all()
+    assert (c == extremes[0] * extremes[1] * depth).all()
+
+
+@pytest.mark.parametrize("stored", [("int8", "int8"), ("uint8", "int8"), ("int8", "uint8"), ("uint8", "uint8")], ids=str)
+@pytest.mark.parametrize("layout_b", ["rows", "columns", "spread", "backwards"])
+@pytest.mark.parametrize("layout_a", ["rows", "columns", "spread", "backwards"])
+def test_bytes_in_every_layout(layout_a, layout_b, stored):
+    rng = np.random.default_rng(8)
+    for m, n, k in [(1, 1, 1), (17, 33, 65), (130, 47, 2), (5, 600, 31), (530, 3, 129)]:
+        a = rng.integers(0, 256, (m, k), np.uint8).view(stored[0])
+        b = rng.integers(0, 256, (k, n), np.uint8).view(stored[1])
+        c = np.zeros((m, n), np.int32)
+        multiply(laid_out(a, layout_a), laid_out(b, layout_b), c, "int64")
+        np.testing.assert_array_equal(c, a.astype(np.int64) @ b.astype(np.int64))
 
 
 def test_batches_broadcast():
@@ -317,7 +334,8 @@ def run_again(tests, environment, *options):
 def test_16_bit_operands_without_amx(most):
     run_again(["test_16_bit_sums_are_rounded_once", "test_16_bit_operands_in_every_layout",
                "test_small_numbers_of_bfloat16_are_not_lost", "test_16_bit_infinities_and_nan",
-               "test_large_numbers_of_float16_do_not_overflow_in_sums"], {"UNDERSTUDY_BF16": most})
+               "test_large_numbers_of_float16_do_not_overflow_in_sums", "test_extreme_bytes_are_exact",
+               "test_bytes_in_every_layout"], {"UNDERSTUDY_BF16": most})
 
 
 def test_without_a_blas():

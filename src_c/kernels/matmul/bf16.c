@@ -46,7 +46,8 @@ static void multiply_slab(const Bf16Operand *a, const Bf16Operand *b, int64_t fi
         offsets[i] = i * a->layout.tile;
     }
     Bf16Meeting meeting = {.a_tiles = offsets, .b_tiles = offsets, .tiles = tiles, .a_row = BF16_DEEP, .b_row = BF16_DEEP,
-                           .a_part = BF16_TILE, .b_part = BF16_TILE, .parts = us_bf16_parts(a->dtype)};
+                           .a_part = BF16_TILE, .b_part = BF16_TILE, .parts = us_bf16_parts(a->dtype),
+                           .bytes = a->dtype == DTYPE_UINT16};
     for (int64_t column = 0; column < b->lines; column += BF16_BLOCK) {
         for (int64_t row = 0; row < a->lines; row += BF16_BLOCK) {
             const int64_t rows = least(BF16_BLOCK, a->lines - row), columns = least(BF16_BLOCK, b->lines - column);
@@ -74,9 +75,10 @@ bool us_bf16_multiply(const Sizes *sizes, const Matrix *a, const Matrix *b, void
                                .line_step = b->column, .depth_step = b->row, .below = true, .tiles = panel_b,
                                .layout = layout};
     Bf16Range ranges[2] = {us_bf16_no_range(), us_bf16_no_range()};
-    us_bf16_pack(&left, &ranges[0]);
-    us_bf16_pack(&right, &ranges[1]);
-    if (!us_bf16_is_exact(a->dtype, ranges[0], ranges[1])) {
+    const bool bytes = a->dtype == DTYPE_UINT16;
+    us_bf16_pack(&left, bytes ? NULL : &ranges[0]);
+    us_bf16_pack(&right, bytes ? NULL : &ranges[1]);
+    if (!bytes && !us_bf16_is_exact(a->dtype, ranges[0], ranges[1])) {
         return false;
     }
     const int64_t tiles = us_bf16_count(sizes->k, BF16_DEEP);

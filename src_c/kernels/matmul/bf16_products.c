@@ -149,58 +149,60 @@ static void multiply_by_tiles(const Bf16Meeting *meeting, float *c, int64_t stri
 /* ---- by AVX-512 -------------------------------------------------------------------------------------------------- */
 
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bf16")
+#pragma GCC target("avx512f,avx512bf16,avx512vnni")
 
 /* As many sums as the instruction's latency and throughput ask for: rows of A by strips of B. */
 enum { SUMS = 16, PAIRS = BF16_DEEP / 2 };
 
-US_ALWAYS_INLINE __m512bh numbers_of(__m512i bits)
-{
-    return (__m512bh)bits;
-}
-
-US_ALWAYS_INLINE __m512bh pair_of(const uint16_t *from)
+US_ALWAYS_INLINE __m512i pair_of(const uint16_t *from)
 {
     int pair;
     memcpy(&pair, from, sizeof pair);
-    return numbers_of(_mm512_set1_epi32(pair));
+    return _mm512_set1_epi32(pair);
+}
+
+/* Sums of float32, or of int32. */
+US_ALWAYS_INLINE __m512i add_pair(bool bytes, __m512i sums, __m512i a, __m512i b)
+{
+    return bytes ? _mm512_dpbusd_epi32(sums, a, b)
+                 : _mm512_castps_si512(_mm512_dpbf16_ps(_mm512_castsi512_ps(sums), (__m512bh)a, (__m512bh)b));
 }
 
 /* A tile of A by those of B. */
-US_ALWAYS_INLINE void add_pairs(__m512 *sums, const uint16_t *a, int64_t a_row, const uint16_t *const *b, int64_t of_b,
+US_ALWAYS_INLINE void add_pairs(bool bytes, __m512i *sums, const uint16_t *a, int64_t a_row, const uint16_t *const *b, int64_t of_b,
                                 int64_t b_row, int strips)
 {
 #pragma GCC unroll 4
     for (int pair = 0; pair < PAIRS; pair++) {
-        __m512bh columns[2];
+        __m512i columns[2];
         for (int i = 0; i < strips; i++) {
-            columns[i] = numbers_of(_mm512_loadu_si512(b[i] + of_b + pair * b_row));
+            columns[i] = _mm512_loadu_si512(b[i] + of_b + pair * b_row);
         }
         for (int row = 0; row < SUMS / strips; row++) {
-            const __m512bh numbers = pair_of(a + row * a_row + 2 * pair);
+            const __m512i numbers = pair_of(a + row * a_row + 2 * pair);
             for (int i = 0; i < strips; i++) {
-                sums[row * strips + i] = _mm512_dpbf16_ps(sums[row * strips + i], numbers, columns[i]);
+                sums[row * strips + i] = add_pair(bytes, sums[row * strips + i], numbers, columns[i]);
             }
         }
     }
 }
 
-US_ALWAYS_INLINE void multiply_rows(const Bf16Meeting *meeting, const uint16_t *a, int64_t a_row, int64_t b_row, float *c,
+US_ALWAYS_INLINE void multiply_rows(const Bf16Meeting *meeting, bool bytes, const uint16_t *a, int64_t a_row, int64_t b_row, float *c,
                                     int64_t stride, bool adds, int strips)
 {
-    __m512 sums[SUMS];
+    __m512i sums[SUMS];
     for (int i = 0; i < SUMS; i++) {
-        sums[i] = adds ? _mm512_loadu_ps(c + i / strips * stride + i % strips * SIDE) : _mm512_setzero_ps();
+        sums[i] = adds ? _mm512_loadu_si512(c + i / strips * stride + i % strips * SIDE) : _mm512_setzero_si512();
     }
     for (int64_t tile = 0; tile < meeting->tiles; tile++) {
-        add_pairs(sums, a + meeting->a_tiles[tile], a_row, meeting->b, meeting->b_tiles[tile], b_row, strips);
+        add_pairs(bytes, sums, a + meeting->a_tiles[tile], a_row, meeting->b, meeting->b_tiles[tile], b_row, strips);
     }
     for (int i = 0; i < SUMS; i++) {
-        _mm512_storeu_ps(c + i / strips * stride + i % strips * SIDE, sums[i]);
+        _mm512_storeu_si512(c + i / strips * stride + i % strips * SIDE, sums[i]);
     }
 }
 
-US_ALWAYS_INLINE void multiply_strips(const Bf16Meeting *meeting, int64_t a_row, int64_t b_row, float *c, int64_t stride,
+US_ALWAYS_INLINE void multiply_strips(const Bf16Meeting *meeting, bool bytes, int64_t a_row, int64_t b_row, float *c, int64_t stride,
                                       bool adds)
 {
     const bool two_b = meeting->b[1] != meeting->b[0];
@@ -210,10 +212,10 @@ US_ALWAYS_INLINE void multiply_strips(const Bf16Meeting *meeting, int64_t a_row,
         if (two_b) {
             for (int half = 0; half < 2; half++) {
                 const int64_t row = half * SIDE / 2;
-                multiply_rows(meeting, a + row * a_row, a_row, b_row, to + row * stride, stride, adds, 2);
+                multiply_rows(meeting, bytes, a + row * a_row, a_row, b_row, to + row * stride, stride, adds, 2);
             }
         } else {
-            multiply_rows(meeting, a, a_row, b_row, to, stride, adds, 1);
+            multiply_rows(meeting, bytes, a, a_row, b_row, to, stride, adds, 1);
         }
     }
 }
@@ -221,10 +223,12 @@ US_ALWAYS_INLINE void multiply_strips(const Bf16Meeting *meeting, int64_t a_row,
 /* Of whole tiles the compiler knows every offset, and 1.06 times as many products pass a second. */
 static void multiply_by_pairs(const Bf16Meeting *meeting, float *c, int64_t stride, bool adds)
 {
-    if (meeting->a_row == BF16_DEEP && meeting->b_row == BF16_DEEP) {
-        multiply_strips(meeting, BF16_DEEP, BF16_DEEP, c, stride, adds);
+    if (meeting->bytes) {
+        multiply_strips(meeting, true, BF16_DEEP, BF16_DEEP, c, stride, adds);
+    } else if (meeting->a_row == BF16_DEEP && meeting->b_row == BF16_DEEP) {
+        multiply_strips(meeting, false, BF16_DEEP, BF16_DEEP, c, stride, adds);
     } else {
-        multiply_strips(meeting, meeting->a_row, meeting->b_row, c, stride, adds);
+        multiply_strips(meeting, false, meeting->a_row, meeting->b_row, c, stride, adds);
     }
 }
 
@@ -232,8 +236,16 @@ static void multiply_by_pairs(const Bf16Meeting *meeting, float *c, int64_t stri
 
 /* ---- by either --------------------------------------------------------------------------------------------------- */
 
+static bool multiplies_bytes(void)
+{
+    return instructions() != NONE && __builtin_cpu_supports("avx512vnni");
+}
+
 bool us_bf16_takes(DType a, DType b)
 {
+    if (a == DTYPE_UINT16) {
+        return b == a && multiplies_bytes();
+    }
     /* Without AMX, float32 is faster than the four products of two parts each. */
     return a == b && ((a == DTYPE_BFLOAT16 && instructions() != NONE) || (a == DTYPE_FLOAT16 && instructions() == AMX));
 }
@@ -260,7 +272,7 @@ int64_t us_bf16_slab(int64_t limit)
 
 void us_bf16_multiply_block(const Bf16Meeting *meeting, float *c, int64_t stride, bool adds)
 {
-    if (instructions() == AMX) {
+    if (instructions() == AMX && !meeting->bytes) {
         multiply_by_tiles(meeting, c, stride, adds);
     } else {
         multiply_by_pairs(meeting, c, stride, adds);

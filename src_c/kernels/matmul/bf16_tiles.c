@@ -182,7 +182,7 @@ static inline void pack_tile(const Bf16Operand *operand, int64_t strip, int64_t 
     store_rows(operand, to, rows, lines, depth);
 }
 
-/* Two tiles of two whole strips of bfloat16 numbers that lie beside each other, in pairs below each other. */
+/* Two tiles of two whole strips of numbers in one part that lie beside each other, in pairs below each other. */
 static void pack_wide(const Bf16Operand *operand, int64_t strip, int64_t tile, Extremes *extremes)
 {
     static const uint16_t first[DEEP] = {0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39,
@@ -206,7 +206,7 @@ static void pack_wide(const Bf16Operand *operand, int64_t strip, int64_t tile, E
 
 static bool is_wide(const Bf16Operand *operand, int64_t strip, int64_t tile)
 {
-    return operand->dtype == DTYPE_BFLOAT16 && operand->line_step == 1 && operand->depth_step != 1 && operand->below &&
+    return operand->dtype != DTYPE_FLOAT16 && operand->line_step == 1 && operand->depth_step != 1 && operand->below &&
            operand->lines >= (strip + 2) * SIDE && operand->depth >= (tile + 1) * DEEP;
 }
 

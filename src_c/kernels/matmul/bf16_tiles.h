@@ -1,4 +1,5 @@
-/* Tiles of bfloat16 numbers, which AMX or the pair products of AVX-512 multiply. A float16 number is the sum of two
+/* Tiles of bfloat16 numbers, which AMX or the pair products of AVX-512 multiply; and of pairs of
+ * bytes, whose sums are int32. A float16 number is the sum of two
  * bfloat16 numbers, its parts: all parts meet.
  *
  * A strip is 16 lines of an operand, rows of A or columns of B, in tiles of 32 of the depth, padded with zeros. A tile of
@@ -21,7 +22,8 @@ enum { BF16_SIDE = 16, BF16_DEEP = 32, BF16_TILE = BF16_SIDE * BF16_DEEP, BF16_B
 #define US_BF16 1
 #endif
 
-/* Whether this machine multiplies numbers of these types so. UNDERSTUDY_BF16=off: it does not; =avx512: not by AMX. */
+/* Whether this machine multiplies numbers of these types so: float16, bfloat16, or uint16 for pairs of bytes.
+ * UNDERSTUDY_BF16=off: it does not; =avx512: not by AMX. */
 bool us_bf16_takes(DType a, DType b);
 
 static inline int us_bf16_parts(DType dtype)
@@ -93,6 +95,7 @@ typedef struct Bf16Meeting {
     const int64_t *a_tiles, *b_tiles;
     int64_t tiles, a_row, b_row, a_part, b_part;
     int parts;
+    bool bytes; /* pairs of them, those of A unsigned, those of B signed: c holds int32, modulo 2^32 */
 } Bf16Meeting;
 
 /* As many tiles of the depth as should meet at a time, at most `limit`: those of two strips of each operand stay in the

@@ -2,6 +2,7 @@
 
 #include "kernels/matmul/bf16.h"
 #include "kernels/matmul/blas.h"
+#include "kernels/matmul/bytes.h"
 #include "kernels/matmul/panels.h"
 #include "kernels/scratch.h"
 #include "tensor/parallel.h"
@@ -61,7 +62,7 @@ static void choose_blocks(Run *run)
     const Matmul *product = run->product;
     const bool by_columns = product->c.row == 1 && product->c.column != 1;
     const int64_t length = by_columns ? product->m : product->n, breadth = by_columns ? product->n : product->m;
-    int64_t longer = run->bf16 ? SHORT : LONG, shorter = SHORT;
+    int64_t longer = run->bf16 || run->bytes ? SHORT : LONG, shorter = SHORT;
     const double depth = (double)product->k + 1, worth = run->bf16 ? LEAST_WORK_OF_BF16 : LEAST_WORK;
     while (run->batch * ceiling(length, even(length, longer)) * ceiling(breadth, even(breadth, shorter)) < least_blocks() &&
            (double)even(length, longer) * (double)even(breadth, shorter) * depth > worth) {
@@ -115,6 +116,17 @@ static void multiply_in_place(const Run *run, const Block *block, const Workspac
     }
 }
 
+static void add_products(const Run *run, const Block *block, const Workspace *space)
+{
+    const int64_t rows = block->tile.rows, columns = block->tile.columns;
+    int64_t *const sums = (int64_t *)space->tile;
+    if (run->bytes) {
+        us_bytes_add(rows, columns, (const int32_t *)space->exact, space->offsets, sums);
+    } else {
+        us_add_exact(sums, (const float *)space->exact, rows * columns);
+    }
+}
+
 /* The tile gets the sums of products, not yet multiplied by alpha. */
 static void multiply_into_tile(const Run *run, const Block *block, const Workspace *space)
 {
@@ -123,14 +135,16 @@ static void multiply_into_tile(const Run *run, const Block *block, const Workspa
     if (run->product->k == 0 || is_zero(run->product->alpha) || run->exact) {
         memset(space->tile, 0, (size_t)count * us_dtype_size(run->product->compute));
     }
-    if (is_zero(run->product->alpha)) {
+    if (run->product->k == 0 || is_zero(run->product->alpha)) {
         return;
     }
-    for (int64_t first = 0; first < run->product->k; first += space->depth) {
-        const int64_t depth = least(space->depth, run->product->k - first);
-        us_multiply_panels(run, block, space, first, depth, one, first == 0 || run->exact ? zero : one, &tile);
-        if (run->exact) {
-            us_add_exact((int64_t *)space->tile, (const float *)space->exact, count);
+    const int64_t k = run->product->k, exact_depth = run->bytes ? BYTES_DEPTH / space->depth * space->depth : space->depth;
+    for (int64_t first = 0; first < k; first += space->depth) {
+        const int64_t depth = least(space->depth, k - first);
+        const bool begins = first == 0 || (run->exact && first % exact_depth == 0);
+        us_multiply_panels(run, block, space, first, depth, one, begins ? zero : one, &tile);
+        if (run->exact && (first + depth == k || (first + depth) % exact_depth == 0)) {
+            add_products(run, block, space);
         }
     }
 }
@@ -274,7 +288,9 @@ static Run run_of(const Matmul *product)
 {
     Run run = {.product = product, .panel = product->compute, .batch = 1};
     const bool has_blas = us_blas_available != NULL && us_blas_available();
-    run.exact = has_blas && product->compute == DTYPE_INT64 && is_byte(product->a.dtype) && is_byte(product->b.dtype);
+    const bool are_bytes = product->compute == DTYPE_INT64 && is_byte(product->a.dtype) && is_byte(product->b.dtype);
+    run.bytes = are_bytes && us_bytes_takes(product->b.dtype);
+    run.exact = run.bytes || (are_bytes && has_blas);
     run.through_blas = has_blas && (run.exact || product->compute != DTYPE_INT64);
     run.bf16 = product->compute == DTYPE_FLOAT32 && us_bf16_takes(product->a.dtype, product->b.dtype);
     if (run.exact) {

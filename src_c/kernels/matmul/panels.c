@@ -2,6 +2,7 @@
 
 #include "kernels/matmul/bf16.h"
 #include "kernels/matmul/blas.h"
+#include "kernels/matmul/bytes.h"
 #include "kernels/scratch.h"
 
 /* Weak: see matmul.c. */
@@ -17,8 +18,9 @@ static const double one[2] = {1, 0};
 /* Bytes of an operand's panel. One of tiles also holds half of the depth in float32. */
 static size_t panel_bytes(const Run *run, const Matrix *operand, int64_t lines, int64_t depth)
 {
-    return us_scratch_round(run->bf16 ? us_bf16_panel(operand->dtype, lines, depth)
-                                      : (size_t)(lines * depth) * us_dtype_size(run->panel));
+    return run->bytes ? us_bytes_panel(lines, depth)
+                      : us_scratch_round(run->bf16 ? us_bf16_panel(operand->dtype, lines, depth)
+                                                   : (size_t)(lines * depth) * us_dtype_size(run->panel));
 }
 
 /* How the operand of a product goes to the BLAS; 0: not at all. */
@@ -130,26 +132,27 @@ bool us_panels_take_workspace(const Run *run, const Block *block, bool direct, b
     space->a_direct = k == 0 || is_direct(run, &block->a, rows, k, by_columns);
     space->b_direct = k == 0 || is_direct(run, &block->b, k, columns, by_columns);
     const int64_t fitting = PANEL_ELEMENTS / (rows + columns) / LEAST_DEPTH * LEAST_DEPTH;
-    space->depth = run->exact ? EXACT_DEPTH
+    space->depth = run->exact && !run->bytes ? EXACT_DEPTH
                    : space->a_direct && space->b_direct ? MOST_DEPTH
                    : fitting > LEAST_DEPTH ? fitting : LEAST_DEPTH;
-    space->depth = least(space->depth, k);
-    const size_t size = us_dtype_size(run->panel);
+    space->depth = least(space->depth, run->bytes ? least(k, BYTES_DEPTH) : k);
     const size_t tile = direct ? 0 : us_scratch_round((size_t)(rows * columns) * us_dtype_size(product->compute));
-    const size_t exact = run->exact ? us_scratch_round((size_t)(rows * columns) * size) : 0;
+    const size_t exact = run->exact ? us_scratch_round((size_t)(rows * columns) * sizeof(int32_t)) : 0; /* or float */
     const size_t a = space->a_direct ? 0 : panel_bytes(run, &block->a, rows, space->depth);
     const size_t b = space->b_direct ? 0 : panel_bytes(run, &block->b, columns, space->depth);
     space->memory = NULL;
-    if (tile + exact + a + b == 0) {
+    const size_t offsets = run->bytes ? us_scratch_round((size_t)columns * sizeof *space->offsets) : 0;
+    if (tile + exact + a + b + offsets == 0) {
         return true;
     }
-    space->memory = us_scratch_take(tile + exact + a + b);
+    space->memory = us_scratch_take(tile + exact + a + b + offsets);
     char *cursor = space->memory;
     if (cursor != NULL) {
         space->tile = us_scratch_part(&cursor, tile);
         space->exact = us_scratch_part(&cursor, exact);
         space->a = us_scratch_part(&cursor, a);
         space->b = us_scratch_part(&cursor, b);
+        space->offsets = us_scratch_part(&cursor, offsets);
     }
     return cursor != NULL;
 }
@@ -191,6 +194,10 @@ void us_multiply_panels(const Run *run, const Block *block, const Workspace *spa
     const Sizes sizes = {block->tile.rows, block->tile.columns, depth};
     const Matrix a = from_column(run, block->a, first), b = from_row(run, block->b, first);
     int64_t stride;
+    if (run->bytes) {
+        us_bytes_multiply(&sizes, &a, &b, space->a, space->b, !is_zero(beta), (int32_t *)c->data, space->offsets);
+        return;
+    }
     if (run->bf16 && matrix_has_rows(c, sizes.m, sizes.n, &stride) &&
         us_bf16_multiply(&sizes, &a, &b, space->a, space->b, !is_zero(beta), (float *)c->data, stride)) {
         return;

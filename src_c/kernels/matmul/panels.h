@@ -10,7 +10,8 @@
 typedef struct Run {
     const Matmul *product;
     bool through_blas;
-    bool exact;              /* 8-bit integers: float32 products, int64 sums */
+    bool exact;              /* 8-bit integers: float32 or int32 products, int64 sums */
+    bool bytes;              /* of these: as they are, where kernels/matmul/bytes.h can, with int32 products */
     bool bf16;               /* 16-bit operands meet as they are, where kernels/matmul/bf16.h can */
     DType panel;             /* the type of panels and of their products */
     int64_t batch, block_rows, block_columns, blocks_down, blocks_across;
@@ -42,6 +43,7 @@ static inline bool matrix_has_columns(const Matrix *matrix, int64_t rows, int64_
 typedef struct Workspace {
     void *memory;
     char *tile, *exact, *a, *b;
+    int64_t *offsets; /* bytes: of columns, to be added to their products */
     int64_t depth; /* of the panels */
     bool a_direct, b_direct;
 } Workspace;
