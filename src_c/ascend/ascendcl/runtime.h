@@ -14,6 +14,7 @@
 
 typedef struct ReportQueue ReportQueue;
 typedef struct StreamAllocator StreamAllocator;
+typedef struct StreamConfiguration StreamConfiguration;
 typedef struct CallbackLists CallbackLists; /* callback_list.h */
 
 /* State of the process that the platform has no field for. Made on first use, never released. */
@@ -42,6 +43,7 @@ typedef struct Runtime {
     pthread_mutex_t report_lock; /* the list of queues and everything in them */
     ReportQueue *report_queues;
     StreamAllocator *allocators; /* of streams; the platform's lock */
+    StreamConfiguration *stream_configurations; /* that the program has not destroyed; the platform's lock */
 } Runtime;
 
 Runtime *acl_runtime(void); /* NULL: no memory */
