@@ -23,6 +23,7 @@ static void apply(Runtime *runtime, Configuration *configuration)
     runtime->configuration = configuration->fingerprint;
     atomic_store(&runtime->default_device, configuration->default_device);
     atomic_store(&runtime->messages_of_process, configuration->messages_of_process);
+    runtime->platform->options[PROFILED_OPTION] = configuration->profiles;
 }
 
 aclError aclInit(const char *configPath)
@@ -66,6 +67,7 @@ static void finalize(Platform *platform)
 {
     platform->initialisations = 0;
     platform->finalised = true;
+    platform->options[PROFILED_OPTION] = false;
 }
 
 aclError aclFinalize(void)

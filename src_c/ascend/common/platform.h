@@ -29,6 +29,9 @@ const ProductProfile *ascend_product(void);
 /* NULL: no memory. */
 Platform *ascend_platform(void);
 
+/* Platform.options, with its lock: aclInit's configuration has switched profiling on. */
+enum { PROFILED_OPTION = 13 };
+
 /* The stream behind an aclrtStream. NULL means the default stream of the thread's current context. The result is
  * NULL when the handle is not alive, or when the thread has no context. */
 Stream *ascend_stream(const void *stream);
