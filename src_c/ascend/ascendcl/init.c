@@ -47,9 +47,9 @@ aclError aclInit(const char *configPath)
         platform->initialisations = 1;
         platform->finalised = false;
     } else {
-        us_require(&call, configuration.fingerprint == runtime->configuration, "configPath", "changed",
-                   ACL_ERROR_INVALID_PARAM, "the first aclInit read another configuration than %s now holds",
-                   configPath != NULL ? configPath : "NULL");
+        bool same = configuration.text == NULL || configuration.fingerprint == runtime->configuration;
+        us_require(&call, same, "configPath", "changed", ACL_ERROR_INVALID_PARAM,
+                   "the first aclInit read another configuration than %s now holds", configPath);
         us_require(&call, (platform->initialisations++, false), "runtime", "repeated", ACL_ERROR_REPEAT_INITIALIZE,
                    "aclInit has been called before; calls so far: %d", (int)platform->initialisations);
     }
