@@ -53,6 +53,9 @@ static bool attribute_of_device(const Device *device, aclrtDevAttr attribute, in
     case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE:
         *value = (int64_t)total_bytes;
         return true;
+    case ACL_DEV_ATTR_L2_CACHE_SIZE:
+        *value = (int64_t)product->cache_bytes;
+        return true;
     case ACL_DEV_ATTR_PHY_CHIP_ID:
         *value = device->platform->physical_number[device->ordinal];
         return true;

@@ -22,6 +22,7 @@ typedef struct ProductProfile {
     const char *series;   /* for sentences: "Atlas A2" */
     size_t memory_bytes;
     int32_t cube_cores, vector_cores;
+    size_t cache_bytes; /* of the second level */
 } ProductProfile;
 
 const ProductProfile *ascend_product(void);
