@@ -177,8 +177,8 @@ aclError aclrtGetOverflowStatus(void *outputAddr, size_t outputSize, aclrtStream
     us_require(&call, outputAddr != NULL, "outputAddr", "null", ACL_ERROR_INVALID_PARAM, "outputAddr is NULL");
     us_require(&call, outputSize == OVERFLOW_STATUS_SIZE, "outputSize", "range", ACL_ERROR_RT_PARAM_INVALID,
                "outputSize is %zu; it must be %d", outputSize, (int)OVERFLOW_STATUS_SIZE);
-    acl_require_context(&call, "context", "none");
-    Stream *found = acl_require_stream(&call, "stream", "dead", stream);
+    Stream *found = acl_require_work_stream(&call, stream);
+    acl_require_no_group(&call, found);
     if (call.status != 0) {
         return acl_end(&call);
     }
@@ -194,8 +194,7 @@ aclError aclrtGetOverflowStatus(void *outputAddr, size_t outputSize, aclrtStream
 aclError aclrtResetOverflowStatus(aclrtStream stream)
 {
     Call call = us_call_begin("aclrtResetOverflowStatus");
-    acl_require_context(&call, "context", "none");
-    acl_require_stream(&call, "stream", "dead", stream);
+    acl_require_no_group(&call, acl_require_work_stream(&call, stream));
     return acl_end(&call);
 }
 
