@@ -38,6 +38,21 @@ def cases_by_rule():
 LITERAL_PAIR = re.compile(r'"([A-Za-z_][A-Za-z0-9_]*)",\s*"([a-z][a-z0-9-]*)",(?!\s*(?:"|NULL))')
 
 
+# The same with the status behind it, where that is a constant of the vendor's.
+LITERAL_STATUS = re.compile(LITERAL_PAIR.pattern + r"\s*((?:ACL|mc)\w+)")
+
+
+def statuses_in_code(folder):
+    """The constants that the sources of a folder give with each tail of an id, as numbers."""
+    library = importlib.import_module(f"understudy.{folder.parent.name}").lib
+    statuses = collections.defaultdict(set)
+    for file in sorted(folder.glob("*.c")):
+        for parameter, rule, constant in LITERAL_STATUS.findall(file.read_text()):
+            if hasattr(library, constant):
+                statuses[f"{parameter}/{rule}"].add(int(getattr(library, constant)))
+    return statuses
+
+
 def rule_tails_in_code():
     tails = {}
     for file in sorted(file for stack in STACKS for file in (ROOT / "src_c" / stack).rglob("*.c")):
@@ -93,6 +108,17 @@ def written_files():
 def test_the_shipped_catalogue_is_the_one_of_the_source(file):
     relative = file.relative_to(paths.sdk() / "rules")
     assert file.read_bytes() == (ROOT / "src_c" / relative).read_bytes()
+
+
+@pytest.mark.parametrize("file", [file for file in written_files() if catalogue.stack_of(file) != "ftdsp"],
+                         ids=lambda file: file.parent.name)  # fmt: skip
+def test_rules_without_cases_have_the_status_of_the_code(file):
+    """Cases look at the statuses of all others."""
+    known = statuses_in_code(ROOT / "src_c" / file.relative_to(paths.sdk() / "rules").parent)
+    wrong = {entry["id"]: entry["status"] for entry in catalogue.contents()[file].get("rule", [])
+             if entry["source"] == "cannot-check" for rule in catalogue.expand_braces(entry["id"])
+             if entry["status"] not in known.get("/".join(rule.split("/")[-2:]), {entry["status"]})}  # fmt: skip
+    assert not wrong
 
 
 def test_no_rule_gets_lost():

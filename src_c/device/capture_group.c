@@ -80,9 +80,11 @@ GroupPlace us_capture_open_group(const Stream *public)
         return GROUP_NONE;
     }
     us_recorder_lock();
+    const Recorder *recorder = us_recorder_of(stream);
     const Capture *capture = us_capture_of(stream);
-    GroupPlace place = capture == NULL || !capture->group_open ? GROUP_NONE
-                       : capture->group_branch == us_recorder_of(stream)->branch ? GROUP_HERE : GROUP_ELSEWHERE;
+    bool open = capture != NULL && capture->group_open;
+    bool here = recorder != NULL && (recorder->kind == RECORDER_UPDATE || (open && capture->group_branch == recorder->branch));
+    GroupPlace place = here ? GROUP_HERE : open ? GROUP_ELSEWHERE : GROUP_NONE;
     us_recorder_unlock();
     return place;
 }

@@ -87,6 +87,7 @@ Context *us_context_create(Device *device);
 /* Waits for the context's streams, destroys them, ends the handle. Threads that had it current have none then. */
 void us_context_destroy(Context *context);
 Context *us_context_of_handle(const void *handle); /* NULL when not alive */
+bool us_context_is_ending(const Platform *platform, const void *handle); /* some thread destroys it just now */
 
 /* The calling thread's current context of a platform; NULL when none was set or it has been destroyed. */
 Context *us_context_current(const Platform *platform);

@@ -152,7 +152,8 @@ bool us_last_recorded_annotate(StepNote note, const void *bytes, size_t size);
 /* Groups: steps whose tasks can be given other arguments later. */
 CaptureFault us_capture_group_begin(Stream *stream);
 CaptureFault us_capture_group_end(Stream *stream, void **group);
-/* Where the recording of the stream has an open group: in the stream itself or in another one. */
+/* Where the recording of the stream has an open group: in the stream itself, as one that updates a group has, or in another
+ * one. */
 GroupPlace us_capture_open_group(const Stream *stream);
 /* Work of the stream is collected until the end, and then queued on the stream as one replacement of the group's
  * tasks. */
@@ -165,6 +166,7 @@ CaptureFault us_group_update_end(Stream *stream);
 CaptureFault us_graph_bind(Graph *graph, Stream *stream, bool starts);
 CaptureFault us_graph_unbind(Graph *graph, Stream *stream); /* IDLE: not bound to this graph. The steps stay. */
 void us_graph_close(Graph *graph); /* takes no further steps */
+bool us_stream_is_closed(const Stream *stream); /* it is bound to such a graph: its work would be lost */
 /* Forgets the steps of a bound stream; the graph takes steps again. */
 void us_graph_clear_stream(Stream *stream);
 Graph *us_graph_of_bound(const Stream *stream); /* NULL: the stream is not bound */

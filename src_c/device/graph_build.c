@@ -86,6 +86,18 @@ bool us_graph_has_bound(const Graph *public, const Stream *stream)
     return bound;
 }
 
+bool us_stream_is_closed(const Stream *stream)
+{
+    if (!us_stream_is_recorded(stream)) {
+        return false;
+    }
+    us_recorder_lock();
+    const Recorder *recorder = building(stream);
+    bool closed = recorder != NULL && !us_recorder_takes_steps(recorder);
+    us_recorder_unlock();
+    return closed;
+}
+
 /* ---- steps that decide ---- */
 
 /* A step at the end of a bound stream's branch. `control` becomes the graph's when the step is there. */

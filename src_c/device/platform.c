@@ -383,6 +383,21 @@ Context *us_context_of_handle(const void *handle)
     return context == NULL ? NULL : &context->public;
 }
 
+bool us_context_is_ending(const Platform *platform, const void *handle)
+{
+    bool ending = false;
+    pthread_mutex_lock(&platform_state(platform)->device_lock);
+    for (int32_t i = 0; i < platform->device_count; i++) {
+        const Device *device = __atomic_load_n(&platform->devices[i], __ATOMIC_ACQUIRE);
+        const ContextState *context = device != NULL ? device_state(device)->contexts : NULL;
+        for (; context != NULL; context = context->next) {
+            ending |= context->ending && context->public.handle == handle;
+        }
+    }
+    pthread_mutex_unlock(&platform_state(platform)->device_lock);
+    return ending;
+}
+
 Context *us_context_current(const Platform *platform)
 {
     return us_context_of_handle(current_contexts[platform->id]);

@@ -280,6 +280,12 @@ for operand, expected in ((d, 11), (b, 3), (d, 11)):
     ok(lib.aclrtSynchronizeStream(u))
     ok(lib.aclrtSynchronizeStream(s))
     assert c.get() == expected
+# What is no operator is refused, and the update goes on.
+ok(lib.aclmdlRICaptureTaskUpdateBegin(u, group))
+assert lib.aclrtRecordEvent(news, u) == lib.aclrtResetEvent(news, u) == lib.aclrtStreamWaitEvent(u, news) == 507009
+assert lib.aclrtMemsetAsync(c.address, 4, 0, 4, u) == 507009
+add(a, d, c, u)
+ok(lib.aclmdlRICaptureTaskUpdateEnd(u))
 ok(lib.aclmdlRICaptureTaskUpdateBegin(u, group))
 mul(a, b, c, u)
 assert lib.aclmdlRICaptureTaskUpdateEnd(u) == 107040

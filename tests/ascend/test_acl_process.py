@@ -92,6 +92,13 @@ def test_configurations_that_are_json(tmp_path, text):
     assert run_python(source, {}).split() == ["0", "100002"]
 
 
+def test_a_call_without_a_file_only_repeats_one_with_a_file(tmp_path):
+    file = tmp_path / "acl.json"
+    file.write_text("{}")
+    source = SHORT + f"print(lib.aclInit({os.fsencode(file)!r}), lib.aclInit(ffi.NULL), lib.aclInit(b''))"
+    assert run_python(source, {}).split() == ["0", "100002", "100002"]
+
+
 def test_only_faults_of_queued_work_are_last_errors():
     lib.aclrtGetLastError(lib.ACL_RT_THREAD_LEVEL)
     while lib.aclrtResetDevice(0) == 0:  # whatever other tests of this process have left

@@ -141,7 +141,8 @@ def test_device_information():
         ok(lib.aclrtGetMemInfo(lib.ACL_HBM_MEM, free, total))
         assert value_of("int64_t", lib.aclrtGetDeviceInfo, 0, lib.ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE) == total[0]
         assert value_of("int64_t", lib.aclrtGetDeviceInfo, 0, lib.ACL_DEV_ATTR_PHY_CHIP_ID) == 0
-        for attribute, capability in ((lib.ACL_DEV_ATTR_CUBE_CORE_NUM, 0), (lib.ACL_DEV_ATTR_VECTOR_CORE_NUM, 1)):
+        for attribute, capability in ((lib.ACL_DEV_ATTR_CUBE_CORE_NUM, 0), (lib.ACL_DEV_ATTR_VECTOR_CORE_NUM, 1),
+                                      (lib.ACL_DEV_ATTR_L2_CACHE_SIZE, 2)):
             cores = value_of("int64_t", lib.aclGetDeviceCapability, 0, capability)
             assert value_of("int64_t", lib.aclrtGetDeviceInfo, 0, attribute) == cores > 0
         info = ffi.new("aclrtUtilizationInfo *")

@@ -10,7 +10,7 @@
 
 static void require_unreserved(Call *call, const void *reserve)
 {
-    us_require(call, reserve == NULL, "reserve", "reserved", ACL_ERROR_INVALID_PARAM, "reserve is %p; it must be NULL",
+    us_require(call, reserve == NULL, "reserve", "reserved", ACL_ERROR_RT_PARAM_INVALID, "reserve is %p; it must be NULL",
                reserve);
 }
 

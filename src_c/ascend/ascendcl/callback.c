@@ -66,8 +66,8 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
     us_require(&call, blockType == ACL_CALLBACK_NO_BLOCK || blockType == ACL_CALLBACK_BLOCK, "blockType", "range",
                ACL_ERROR_INVALID_PARAM, "blockType is %d; it must be 0 or 1", (int)blockType);
     us_require(&call, fn != NULL, "fn", "null", ACL_ERROR_RT_PARAM_INVALID, "fn is NULL; it is what shall run");
-    acl_require_context(&call, "context", "none");
-    Stream *found = acl_require_stream(&call, "stream", "dead", stream);
+    Stream *found = acl_require_work_stream(&call, stream);
+    acl_require_no_group(&call, found);
     us_require(&call, !queue_serves(QUEUE_OF_CALLBACKS, found) || !runs_host_functions(found), "stream",
                "host-function", ACL_ERROR_RT_STREAM_SUBSCRIBE,
                "stream %d has been used with aclrtLaunchHostFunc", (int)found->id);

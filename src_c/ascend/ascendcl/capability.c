@@ -33,13 +33,6 @@ aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t *value)
     return acl_end(&call);
 }
 
-static int64_t second_level_cache(void)
-{
-    static const int64_t L2_BYTES = (int64_t)192 << 20;
-    static const int64_t L2_BYTES_910A = (int64_t)32 << 20;
-    return ascend_product()->product == PRODUCT_910A ? L2_BYTES_910A : L2_BYTES;
-}
-
 aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t *value)
 {
     Call call = us_call_begin("aclGetDeviceCapability");
@@ -52,7 +45,7 @@ aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int
                "deviceInfo", "range", ACL_ERROR_INVALID_PARAM, "deviceInfo is %d; it must be 0 to 2", (int)deviceInfo);
     if (call.status == 0) {
         const ProductProfile *product = ascend_product();
-        const int64_t answers[] = {product->cube_cores, product->vector_cores, second_level_cache()};
+        const int64_t answers[] = {product->cube_cores, product->vector_cores, (int64_t)product->cache_bytes};
         *value = answers[deviceInfo];
     }
     return acl_end(&call);
@@ -67,7 +60,7 @@ static bool describe_product(aclplatformDevInfo property, char *text, size_t siz
     case ACL_PLATFORM_AICORE_CNT:
     case ACL_PLATFORM_CUBE_CORE_CNT: number = product->cube_cores; break;
     case ACL_PLATFORM_VECTOR_CORE_CNT: number = product->vector_cores; break;
-    case ACL_PLATFORM_L2_SIZE: number = second_level_cache(); break;
+    case ACL_PLATFORM_L2_SIZE: number = (long long)product->cache_bytes; break;
     case ACL_PLATFORM_MEMORY_SIZE: number = (long long)product->memory_bytes; break;
     case ACL_PLATFORM_SOC_VERSION: snprintf(text, size, "%s", product->soc_name); return true;
     default: return false;

@@ -239,9 +239,10 @@ void acl_read_configuration(Call *call, const char *path, Configuration *configu
     if (call->status != 0 || path == NULL || path[0] == '\0') {
         return;
     }
-    enum { DEVICE, MODE, DUMP };
+    enum { DEVICE, MODE, PROFILER, DUMP };
     Wanted wanted[DUMP + DUMP_WANTED] = {[DEVICE] = {.outer = "defaultDevice", .name = "default_device"},
-                                         [MODE] = {.outer = "", .name = "err_msg_mode"}};
+                                         [MODE] = {.outer = "", .name = "err_msg_mode"},
+                                         [PROFILER] = {.outer = "profiler", .name = "switch"}};
     acl_want_dump(wanted + DUMP);
     char *text = acl_read_json(call, path, wanted, DUMP + DUMP_WANTED, &configuration->size);
     long mode = number_of(&wanted[MODE]);
@@ -258,5 +259,6 @@ void acl_read_configuration(Call *call, const char *path, Configuration *configu
     configuration->fingerprint = fingerprint_of(text, configuration->size);
     configuration->default_device = (int32_t)device;
     configuration->messages_of_process = mode == 1;
+    configuration->profiles = wanted[PROFILER].given && strcmp(wanted[PROFILER].value, "on") == 0;
     configuration->text = text;
 }

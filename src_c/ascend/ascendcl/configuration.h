@@ -38,11 +38,11 @@ typedef struct Configuration {
     char *text; /* the file's, for the caller to free; NULL without a file */
     size_t size;
     bool messages_of_process; /* {"err_msg_mode": "1"}: aclGetRecentErrMsg gives those of all threads */
+    bool profiles;            /* {"profiler": {"switch": "on"}} */
     DumpSettings dump;
 } Configuration;
 
-/* Reads and checks the file. path NULL or "": nothing to read. Keys that concern profiling and the like are checked as JSON
- * and otherwise ignored. */
+/* Reads and checks the file. path NULL or "": nothing to read. Other keys are checked as JSON and otherwise ignored. */
 void acl_read_configuration(Call *call, const char *path, Configuration *configuration);
 
 #endif

@@ -21,6 +21,9 @@ aclError aclrtDestroyContext(aclrtContext context)
 {
     Call call = us_call_begin("aclrtDestroyContext");
     us_require(&call, context != NULL, "context", "null", ACL_ERROR_INVALID_PARAM, "context is NULL");
+    const Platform *platform = acl_require_platform(&call);
+    us_require(&call, !us_context_is_ending(platform, context), "context", "ending", ACL_ERROR_RT_CONTEXT_RELEASE_ERROR,
+               "context %p is being destroyed by another thread", context);
     Context *found = acl_require_live_context(&call, "context", "dead", ACL_ERROR_RT_CONTEXT_NULL, context);
     us_require(&call, !found->primary, "context", "default", ACL_ERROR_RT_CONTEXT_NULL,
                "context %p is the default context of device %d; aclrtResetDevice releases it", context,

@@ -24,10 +24,8 @@ aclError aclDestroyDataBuffer(const aclDataBuffer *dataBuffer)
 {
     Call call = us_call_begin("aclDestroyDataBuffer");
     us_require(&call, dataBuffer != NULL, "dataBuffer", "null", ACL_ERROR_INVALID_PARAM, "dataBuffer is NULL");
-    aclDataBuffer *buffer = us_handle_end(dataBuffer, HANDLE_DATA_BUFFER);
-    us_require(&call, buffer != NULL, "dataBuffer", "dead", ACL_ERROR_INVALID_PARAM,
+    us_require(&call, us_handle_release(dataBuffer, HANDLE_DATA_BUFFER), "dataBuffer", "dead", ACL_ERROR_INVALID_PARAM,
                "dataBuffer %p was destroyed, or never came from this library", (const void *)dataBuffer);
-    free(buffer);
     return acl_end(&call);
 }
 

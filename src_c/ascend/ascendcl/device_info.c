@@ -53,6 +53,9 @@ static bool attribute_of_device(const Device *device, aclrtDevAttr attribute, in
     case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE:
         *value = (int64_t)total_bytes;
         return true;
+    case ACL_DEV_ATTR_L2_CACHE_SIZE:
+        *value = (int64_t)product->cache_bytes;
+        return true;
     case ACL_DEV_ATTR_PHY_CHIP_ID:
         *value = device->platform->physical_number[device->ordinal];
         return true;
@@ -174,8 +177,8 @@ aclError aclrtGetOverflowStatus(void *outputAddr, size_t outputSize, aclrtStream
     us_require(&call, outputAddr != NULL, "outputAddr", "null", ACL_ERROR_INVALID_PARAM, "outputAddr is NULL");
     us_require(&call, outputSize == OVERFLOW_STATUS_SIZE, "outputSize", "range", ACL_ERROR_RT_PARAM_INVALID,
                "outputSize is %zu; it must be %d", outputSize, (int)OVERFLOW_STATUS_SIZE);
-    acl_require_context(&call, "context", "none");
-    Stream *found = acl_require_stream(&call, "stream", "dead", stream);
+    Stream *found = acl_require_work_stream(&call, stream);
+    acl_require_no_group(&call, found);
     if (call.status != 0) {
         return acl_end(&call);
     }
@@ -191,8 +194,7 @@ aclError aclrtGetOverflowStatus(void *outputAddr, size_t outputSize, aclrtStream
 aclError aclrtResetOverflowStatus(aclrtStream stream)
 {
     Call call = us_call_begin("aclrtResetOverflowStatus");
-    acl_require_context(&call, "context", "none");
-    acl_require_stream(&call, "stream", "dead", stream);
+    acl_require_no_group(&call, acl_require_work_stream(&call, stream));
     return acl_end(&call);
 }
 

@@ -141,12 +141,21 @@ aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t
     return acl_end(&call);
 }
 
+/* This one function gives no 107001. */
+static void require_number(Call *call, const char *parameter, int32_t ordinal)
+{
+    const Platform *platform = acl_require_platform(call);
+    us_require(call, ordinal >= 0 && ordinal < platform->device_count, parameter, "range", ACL_ERROR_RT_PARAM_INVALID,
+               "%s is %d: there are %d devices, numbered from 0", parameter, (int)ordinal, (int)platform->device_count);
+}
+
 aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int32_t *status)
 {
     Call call = us_call_begin("aclrtDevicePeerAccessStatus");
     us_require(&call, status != NULL, "status", "null", ACL_ERROR_INVALID_PARAM, "status is NULL");
+    require_number(&call, "deviceId", deviceId);
+    require_number(&call, "peerDeviceId", peerDeviceId);
     Device *device = acl_require_device(&call, "deviceId", "range", deviceId);
-    acl_require_device(&call, "peerDeviceId", "range", peerDeviceId);
     if (call.status == 0) {
         *status = (atomic_load(&device->peers) >> peerDeviceId & 1) != 0;
     }

@@ -278,7 +278,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status)
     if (call.status == 0) {
         require_not_ex(&call, found);
     }
-    acl_require_running_event(&call, found);
+    acl_require_running_event(&call, "event", found);
     if (call.status == 0) {
         *status = us_event_complete(found) ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
     }
@@ -290,7 +290,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
     Call call = us_call_begin("aclrtQueryEventStatus");
     Event *found = require_event(&call, event);
     us_require(&call, status != NULL, "status", "null", ACL_ERROR_INVALID_PARAM, "status is NULL");
-    acl_require_running_event(&call, found);
+    acl_require_running_event(&call, "event", found);
     if (call.status == 0) {
         bool trivially = found->vendor_state[EVENT_FORM] == EVENT_EX && !us_event_recorded(found);
         bool complete = trivially || us_event_complete(found);
@@ -307,6 +307,7 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
     if (call.status == 0) {
         require_not_ex(&call, found);
     }
+    acl_require_running_event(&call, "event", found);
     if (call.status == 0) {
         *status = us_event_waited(found) ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
     }
@@ -315,7 +316,7 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
 
 static void synchronize_event(Call *call, Event *event, int64_t timeout_us)
 {
-    acl_require_running_event(call, event);
+    acl_require_running_event(call, "event", event);
     if (call->status != 0) {
         return;
     }
@@ -365,6 +366,7 @@ static Event *require_timed_event(Call *call, const char *parameter, aclrtEvent 
     us_require(call, (event->vendor_flags & (ACL_EVENT_EXTERNAL | ACL_EVENT_IPC)) == 0, parameter, "external",
                ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s is an event for other processes (its flags are 0x%x)", parameter,
                (unsigned)event->vendor_flags);
+    acl_require_running_event(call, parameter, event);
     us_require(call, us_event_recorded(event), parameter, "unrecorded", ACL_ERROR_RT_INTERNAL_ERROR,
                "%s has never been recorded", parameter);
     return event;
@@ -389,6 +391,7 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp)
     Call call = us_call_begin("aclrtEventGetTimestamp");
     Event *found = require_event(&call, event);
     us_require(&call, timestamp != NULL, "timestamp", "null", ACL_ERROR_INVALID_PARAM, "timestamp is NULL");
+    acl_require_running_event(&call, "event", found);
     uint64_t nanoseconds = call.status == 0 ? require_time(&call, "event", found) : 0;
     if (call.status == 0) {
         *timestamp = nanoseconds / 1000;

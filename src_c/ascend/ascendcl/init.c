@@ -23,6 +23,7 @@ static void apply(Runtime *runtime, Configuration *configuration)
     runtime->configuration = configuration->fingerprint;
     atomic_store(&runtime->default_device, configuration->default_device);
     atomic_store(&runtime->messages_of_process, configuration->messages_of_process);
+    runtime->platform->options[PROFILED_OPTION] = configuration->profiles;
 }
 
 aclError aclInit(const char *configPath)
@@ -46,9 +47,9 @@ aclError aclInit(const char *configPath)
         platform->initialisations = 1;
         platform->finalised = false;
     } else {
-        us_require(&call, configuration.fingerprint == runtime->configuration, "configPath", "changed",
-                   ACL_ERROR_INVALID_PARAM, "the first aclInit read another configuration than %s now holds",
-                   configPath != NULL ? configPath : "NULL");
+        bool same = configuration.text == NULL || configuration.fingerprint == runtime->configuration;
+        us_require(&call, same, "configPath", "changed", ACL_ERROR_INVALID_PARAM,
+                   "the first aclInit read another configuration than %s now holds", configPath);
         us_require(&call, (platform->initialisations++, false), "runtime", "repeated", ACL_ERROR_REPEAT_INITIALIZE,
                    "aclInit has been called before; calls so far: %d", (int)platform->initialisations);
     }
@@ -66,6 +67,7 @@ static void finalize(Platform *platform)
 {
     platform->initialisations = 0;
     platform->finalised = true;
+    platform->options[PROFILED_OPTION] = false;
 }
 
 aclError aclFinalize(void)

@@ -56,11 +56,19 @@ static Stream *require_bound(Call *call, const char *parameter, aclrtStream hand
     return call->status == 0 ? stream : NULL;
 }
 
+/* One whose model takes work. */
+static Stream *require_open(Call *call, aclrtStream handle)
+{
+    Stream *stream = require_bound(call, "stream", handle);
+    acl_require_open(call, stream);
+    return call->status == 0 ? stream : NULL;
+}
+
 aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream)
 {
     Call call = us_call_begin("aclrtSetLabel");
     Label *found = require_label(&call, label);
-    Stream *on = require_bound(&call, "stream", stream);
+    Stream *on = require_open(&call, stream);
     CaptureFault fault = call.status == 0 ? us_label_set(found, on) : CAPTURE_OK;
     us_require(&call, fault != CAPTURE_FAULT_BUSY, "label", "set", ACL_ERROR_RT_PARAM_INVALID,
                "the label has a place already");
@@ -134,7 +142,7 @@ aclError aclrtSwitchLabelByIndex(void *ptr, uint32_t maxValue, aclrtLabelList la
     LabelList *list = require_list(&call, labelList);
     us_require(&call, maxValue == list->count, "maxValue", "range", ACL_ERROR_RT_PARAM_INVALID,
                "maxValue is %u, but the list has %zu labels", (unsigned)maxValue, list->count);
-    Stream *on = require_bound(&call, "stream", stream);
+    Stream *on = require_open(&call, stream);
     if (call.status == 0) {
         add_jump(&call, on, ptr, list);
     }
@@ -163,7 +171,7 @@ aclError aclrtSwitchStream(void *leftValue, aclrtCondition cond, void *rightValu
                "dataType is %d; it must be 0 or 1", (int)dataType);
     us_require(&call, falseStream == NULL, "falseStream", "range", ACL_ERROR_RT_PARAM_INVALID,
                "falseStream is %p; it must be NULL", falseStream);
-    Stream *on = require_bound(&call, "stream", stream);
+    Stream *on = require_open(&call, stream);
     Stream *started = require_bound(&call, "trueStream", trueStream);
     if (call.status == 0) {
         model_refuse_capture(&call, us_graph_add_switch(on, started, comparisons[cond], leftValue, rightValue,
@@ -176,7 +184,7 @@ aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream)
 {
     Call call = us_call_begin("aclrtActiveStream");
     Stream *started = require_bound(&call, "activeStream", activeStream);
-    Stream *on = require_bound(&call, "stream", stream);
+    Stream *on = require_open(&call, stream);
     if (call.status == 0) {
         model_refuse_capture(&call, us_graph_add_start(on, started));
     }

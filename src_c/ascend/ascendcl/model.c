@@ -75,7 +75,7 @@ aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag)
     Stream *found = model_require_stream(&call, stream);
     us_require(&call, (found->vendor_flags & ACL_STREAM_PERSISTENT) != 0, "stream", "persistent",
                ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %d was made without ACL_STREAM_PERSISTENT", (int)found->id);
-    us_require(&call, !us_graph_has_bound(NULL, found), "stream", "bound", ACL_ERROR_RT_PARAM_INVALID,
+    us_require(&call, !us_graph_has_bound(NULL, found), "stream", "bound", ACL_ERROR_RT_STREAM_MODEL,
                "stream %d is bound to a model already", (int)found->id);
     if (call.status == 0) {
         model_refuse_capture(&call, us_graph_bind(graph, found, flag == ACL_MODEL_STREAM_FLAG_HEAD));
@@ -85,7 +85,7 @@ aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag)
 
 static void require_bound(Call *call, const Graph *graph, const Stream *stream)
 {
-    us_require(call, us_graph_has_bound(graph, stream), "stream", "unbound", ACL_ERROR_RT_PARAM_INVALID,
+    us_require(call, us_graph_has_bound(graph, stream), "stream", "unbound", ACL_ERROR_RT_STREAM_MODEL,
                "stream %d is not bound to model %u", (int)stream->id, (unsigned)graph->id);
 }
 
@@ -153,8 +153,8 @@ aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream)
     if (call.status == 0) {
         require_ready(&call, graph);
     }
-    us_require(&call, us_capture_status(found, NULL) == CAPTURE_NONE, "stream", "capturing",
-               ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT, "a model cannot be a task of another one");
+    us_require(&call, !us_stream_is_recorded(found), "stream", "capturing", ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT,
+               "stream %d is captured or bound to a model: a model cannot be a task of another one", (int)found->id);
     us_require(&call, us_graph_launch(graph, found, "aclmdlRIExecuteAsync"), "stream", "resources",
                ACL_ERROR_RT_MEMORY_ALLOCATION, "no host memory to queue the run");
     return acl_end(&call);

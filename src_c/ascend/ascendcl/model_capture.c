@@ -292,12 +292,13 @@ aclError aclmdlRIAddCondTask(aclmdlRICondTaskParams params, aclrtStream stream, 
                (unsigned)flags);
     require_size(&call, &params);
     Stream *found = require_stream(&call, stream);
+    acl_require_no_group(&call, found);
     Condition *condition = require_condition(&call, params.handle);
     us_require(&call, us_capture_status(found, NULL) != CAPTURE_NONE, "stream", "idle",
                ACL_ERROR_RT_STREAM_NOT_CAPTURED,
                "the stream's work is not being captured");
-    us_require(&call, !atomic_exchange(&condition->used, true), "handle", "used", ACL_ERROR_INVALID_PARAM,
-               "the condition belongs to another task already");
+    bool taken = call.status == 0 && !atomic_exchange(&condition->used, true);
+    us_require(&call, taken, "handle", "used", ACL_ERROR_INVALID_PARAM, "the condition belongs to another task already");
     Graph **children = call.status == 0 ? calloc(params.size, sizeof *children) : NULL;
     us_require(&call, children != NULL, "params", "memory", ACL_ERROR_RT_MEMORY_ALLOCATION,
                "no host memory for sub-models");
@@ -313,5 +314,8 @@ aclError aclmdlRIAddCondTask(aclmdlRICondTaskParams params, aclrtStream stream, 
         }
     }
     free(children);
+    if (taken && call.status != 0) {
+        atomic_store(&condition->used, false);
+    }
     return acl_end(&call);
 }

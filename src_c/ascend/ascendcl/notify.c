@@ -21,16 +21,6 @@ Notify *acl_require_notify(Call *call, aclrtNotify handle)
     return alive ? notify : NULL;
 }
 
-static Stream *require_stream(Call *call, aclrtStream handle)
-{
-    Context *context = acl_require_context(call, "context", "none");
-    Stream *stream = acl_require_stream(call, "stream", "dead", handle);
-    if (call->status == 0) {
-        acl_require_own_stream(call, "stream", "context", stream, context);
-    }
-    return call->status == 0 ? stream : NULL;
-}
-
 static int32_t notify_limit(void)
 {
     return ascend_product()->product == PRODUCT_910A ? 1024 : 8192;
@@ -89,7 +79,7 @@ aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream)
 {
     Call call = us_call_begin("aclrtRecordNotify");
     Notify *found = acl_require_notify(&call, notify);
-    Stream *on = require_stream(&call, stream);
+    Stream *on = acl_require_task_stream(&call, stream);
     us_require(&call, us_notify_record(found, on), "stream", "resources", ACL_ERROR_RT_MEMORY_ALLOCATION,
                "no host memory to queue the record");
     return acl_end(&call);
@@ -100,7 +90,7 @@ aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_
     static const int64_t MICROSECONDS = 1000000;
     Call call = us_call_begin("aclrtWaitAndResetNotify");
     Notify *found = acl_require_notify(&call, notify);
-    Stream *on = require_stream(&call, stream);
+    Stream *on = acl_require_task_stream(&call, stream);
     us_require(&call, !found->imported, "notify", "imported", ACL_ERROR_RT_PARAM_INVALID,
                "notify %u is another process's, which alone can wait for it", (unsigned)found->id);
     us_require(&call, found->device == on->context->device, "notify", "device", ACL_ERROR_RT_PARAM_INVALID,

@@ -2,6 +2,7 @@
  * runs when the thread asks. A stream that has to stand still until then waits for an event that is recorded after the
  * function has returned. */
 #include "ascend/ascendcl/report_queue.h"
+#include "device/graph.h"
 #include "report/grow.h"
 
 #include <stdatomic.h>
@@ -302,8 +303,19 @@ static ReportQueue *hold_queue(Runtime *runtime, QueueKind kind, const Stream *s
     return queue;
 }
 
+/* A report is run once, by a thread that may have unsubscribed by then; what is recorded runs any number of times. */
+static void require_unrecorded(Call *call, const Stream *stream)
+{
+    if (call->status == 0 && us_stream_is_recorded(stream)) {
+        us_capture_invalidate(stream);
+        us_refuse(call, "stream", "recorded", ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT,
+                  "the work of stream %d is recorded: it cannot have functions that a thread runs", (int)stream->id);
+    }
+}
+
 void queue_submit(Call *call, QueueKind kind, Stream *stream, aclrtCallback function, void *user_data, bool blocks)
 {
+    require_unrecorded(call, stream);
     Runtime *runtime = acl_require_runtime(call);
     Report *report = call->status == 0 ? calloc(1, sizeof *report) : NULL;
     us_require(call, report != NULL, "stream", "resources", ACL_ERROR_RT_MEMORY_ALLOCATION,
@@ -380,7 +392,7 @@ void queue_process(Call *call, QueueKind kind, int32_t timeout_ms)
     Runtime *runtime = acl_require_runtime(call);
     Report *reports = runtime != NULL ? take_reports(runtime, call, kind, timeout_ms) : NULL;
     us_require(call, reports != NULL, "timeout", "expired", ACL_ERROR_RT_REPORT_TIMEOUT,
-               "nothing arrived within %d ms", (int)timeout_ms);
+               "nothing arrived within %d ms, or the thread serves no stream any more", (int)timeout_ms);
     while (reports != NULL) {
         Report *next = reports->next;
         reports->function(reports->user_data);

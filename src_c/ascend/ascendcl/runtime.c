@@ -235,14 +235,21 @@ Stream *acl_require_own_work_stream(Call *call, aclrtStream handle)
     return call->status == 0 ? stream : NULL;
 }
 
+void acl_require_open(Call *call, const Stream *stream)
+{
+    us_require(call, !us_stream_is_closed(stream), "stream", "closed", ACL_ERROR_RT_PARAM_INVALID,
+               "stream %d is bound to a model that takes no more work: aclmdlRIBuildEnd was called", (int)stream->id);
+}
+
 void acl_require_no_group(Call *call, const Stream *stream)
 {
+    acl_require_open(call, stream);
     GroupPlace place = call->status == 0 ? us_capture_open_group(stream) : GROUP_NONE;
     if (place != GROUP_NONE) {
         us_capture_invalidate(stream);
     }
     us_require(call, place != GROUP_HERE, "stream", "group", ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT,
-               "a task group of stream %d is being recorded, and only operators can be in it", (int)stream->id);
+               "a task group of stream %d is being recorded or updated, and only operators can be in it", (int)stream->id);
     us_require(call, place != GROUP_ELSEWHERE, "stream", "other-group", ACL_ERROR_STREAM_TASK_GROUP_INTR,
                "a task group of another stream is being recorded; stream %d gets tasks when it has ended", (int)stream->id);
 }
@@ -263,11 +270,11 @@ void acl_require_running_stream(Call *call, const Stream *stream)
     }
 }
 
-void acl_require_running_event(Call *call, const Event *event)
+void acl_require_running_event(Call *call, const char *parameter, const Event *event)
 {
     if (call->status == 0 && us_event_is_captured(event)) {
         us_event_invalidate_capture(event);
-        us_refuse(call, "event", "captured", ACL_ERROR_RT_EVENT_CAPTURED,
+        us_refuse(call, parameter, "captured", ACL_ERROR_RT_EVENT_CAPTURED,
                   "event %d was recorded in a capture: its record does not run now", (int)event->id);
     }
 }

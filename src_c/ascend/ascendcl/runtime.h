@@ -14,6 +14,7 @@
 
 typedef struct ReportQueue ReportQueue;
 typedef struct StreamAllocator StreamAllocator;
+typedef struct StreamConfiguration StreamConfiguration;
 typedef struct CallbackLists CallbackLists; /* callback_list.h */
 
 /* State of the process that the platform has no field for. Made on first use, never released. */
@@ -42,6 +43,7 @@ typedef struct Runtime {
     pthread_mutex_t report_lock; /* the list of queues and everything in them */
     ReportQueue *report_queues;
     StreamAllocator *allocators; /* of streams; the platform's lock */
+    StreamConfiguration *stream_configurations; /* that the program has not destroyed; the platform's lock */
 } Runtime;
 
 Runtime *acl_runtime(void); /* NULL: no memory */
@@ -98,16 +100,20 @@ Stream *acl_require_work_stream(Call *call, aclrtStream handle);
 /* The same, of the thread's own context: rule stream/context. */
 Stream *acl_require_own_work_stream(Call *call, aclrtStream handle);
 
-/* Refuses tasks while a group of operators is recorded: rules stream/group, stream/other-group. */
+/* Refuses work that a model which is built would lose: rule stream/closed. */
+void acl_require_open(Call *call, const Stream *stream);
+
+/* Refuses tasks while a group of operators is recorded, and tasks that would be lost: rules stream/group,
+ * stream/other-group, stream/closed. */
 void acl_require_no_group(Call *call, const Stream *stream);
 
 /* The stream of the thread's own context that gets a task which is no operator: the rules of both. */
 Stream *acl_require_task_stream(Call *call, aclrtStream handle);
 
-/* Refuses to wait for, or ask about, what is recorded and so does not run: rules stream/capture, event/captured,
+/* Refuses to wait for, or ask about, what is recorded and so does not run: rules stream/capture, <parameter>/captured,
  * context/capture. */
 void acl_require_running_stream(Call *call, const Stream *stream);
-void acl_require_running_event(Call *call, const Event *event);
+void acl_require_running_event(Call *call, const char *parameter, const Event *event);
 void acl_require_running_context(Call *call, const Context *context);
 
 /* Refuses what a capture forbids this thread: rule thread/capture. */

@@ -40,7 +40,7 @@ static Step begin_step(const char *function, int pid, const void *reserved, unsi
     require_product(call);
     us_require(call, pid == getpid(), "pid", "other", ACL_ERROR_RT_PARAM_INVALID,
                "pid is %d; it must be that of this process, %d", pid, (int)getpid());
-    us_require(call, reserved == NULL, "reserve", "reserved", ACL_ERROR_INVALID_PARAM,
+    us_require(call, reserved == NULL, "reserve", "reserved", ACL_ERROR_RT_PARAM_INVALID,
                "the second argument is %p; it must be NULL", reserved);
     Runtime *runtime = acl_require_runtime(call);
     if (runtime == NULL) {

@@ -4,16 +4,53 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The structure is public, and programs may have their own; what the library made is known, so that it ends once. */
+struct StreamConfiguration {
+    aclrtStreamConfigHandle public; /* first: its address is the program's */
+    StreamConfiguration *next;      /* the platform's lock */
+};
+
 aclrtStreamConfigHandle *aclrtCreateStreamConfigHandle(void)
 {
-    return calloc(1, sizeof(aclrtStreamConfigHandle));
+    Call call = us_call_begin("aclrtCreateStreamConfigHandle");
+    Runtime *runtime = acl_require_runtime(&call);
+    StreamConfiguration *made = runtime != NULL ? calloc(1, sizeof *made) : NULL;
+    us_require(&call, made != NULL, "handle", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a configuration");
+    if (made != NULL) {
+        us_platform_lock(runtime->platform);
+        made->next = runtime->stream_configurations;
+        runtime->stream_configurations = made;
+        us_platform_unlock(runtime->platform);
+    }
+    acl_end(&call);
+    return made != NULL ? &made->public : NULL;
+}
+
+/* Takes a configuration out of the list; NULL: it is not in it. */
+static StreamConfiguration *take(Runtime *runtime, const aclrtStreamConfigHandle *handle)
+{
+    us_platform_lock(runtime->platform);
+    StreamConfiguration **link = &runtime->stream_configurations;
+    while (*link != NULL && &(*link)->public != handle) {
+        link = &(*link)->next;
+    }
+    StreamConfiguration *found = *link;
+    if (found != NULL) {
+        *link = found->next;
+    }
+    us_platform_unlock(runtime->platform);
+    return found;
 }
 
 aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle)
 {
     Call call = us_call_begin("aclrtDestroyStreamConfigHandle");
     us_require(&call, handle != NULL, "handle", "null", ACL_ERROR_INVALID_PARAM, "handle is NULL");
-    free(handle);
+    Runtime *runtime = acl_require_runtime(&call);
+    StreamConfiguration *found = runtime != NULL ? take(runtime, handle) : NULL;
+    us_require(&call, found != NULL, "handle", "dead", ACL_ERROR_INVALID_PARAM,
+               "handle %p has been destroyed, or was not made by aclrtCreateStreamConfigHandle", (void *)handle);
+    free(found);
     return acl_end(&call);
 }
 

@@ -1,6 +1,8 @@
 /* What a stream remembers about itself (cann-runtime 9, doc 06). */
 #include "ascend/ascendcl/runtime.h"
 
+#include "device/graph.h"
+
 #include <stdatomic.h>
 
 static Stream *require_stream(Call *call, aclrtStream handle)
@@ -122,6 +124,8 @@ aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode)
 {
     Call call = us_call_begin("aclrtSetStreamFailureMode");
     Stream *found = require_stream(&call, stream);
+    us_require(&call, !us_graph_has_bound(NULL, found), "stream", "bound", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+               "stream %d is bound to a model", (int)found->id);
     if (call.status == 0) {
         /* The mode is the context's: it holds for all its streams (cann-runtime 9). */
         atomic_store(&found->context->stops_on_failure, (mode & ACL_STOP_ON_FAILURE) != 0);

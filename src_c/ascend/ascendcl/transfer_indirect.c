@@ -63,7 +63,7 @@ aclError aclrtSetMemcpyDesc(void *desc, aclrtMemcpyKind kind, void *srcAddr, voi
     us_require(&call, srcAddr != NULL, "srcAddr", "null", ACL_ERROR_INVALID_PARAM, "srcAddr is NULL");
     us_require(&call, dstAddr != NULL, "dstAddr", "null", ACL_ERROR_INVALID_PARAM, "dstAddr is NULL");
     us_require(&call, count > 0, "count", "zero", ACL_ERROR_INVALID_PARAM, "count is 0; it must be at least 1");
-    us_require(&call, config == NULL, "config", "reserved", ACL_ERROR_INVALID_PARAM, "config is %p; it must be NULL",
+    us_require(&call, config == NULL, "config", "reserved", ACL_ERROR_RT_PARAM_INVALID, "config is %p; it must be NULL",
                config);
     require_kind(&call, kind);
     require_product(&call);
@@ -215,7 +215,7 @@ aclError aclrtCmoAsyncWithDesc(void *cmoDesc, aclrtCmoType cmoType, aclrtStream 
 {
     Call call = us_call_begin("aclrtCmoAsyncWithDesc");
     us_require(&call, cmoDesc != NULL, "cmoDesc", "null", ACL_ERROR_INVALID_PARAM, "cmoDesc is NULL");
-    us_require(&call, reserve == NULL, "reserve", "reserved", ACL_ERROR_INVALID_PARAM, "reserve is %p; it must be NULL",
+    us_require(&call, reserve == NULL, "reserve", "reserved", ACL_ERROR_RT_PARAM_INVALID, "reserve is %p; it must be NULL",
                reserve);
     require_prefetch(&call, cmoType);
     acl_require_task_stream(&call, stream);

@@ -15,8 +15,7 @@ static Stream *require_task(Call *call, ValueTask *task, uint32_t flag, uint32_t
     us_require(call, ascend_product()->product != PRODUCT_910A, "device", "unsupported",
                ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "streams of the %s do not wait for numbers in memory",
                ascend_product()->series);
-    Stream *stream = acl_require_work_stream(call, handle);
-    acl_require_no_group(call, stream);
+    Stream *stream = acl_require_task_stream(call, handle);
     if (stream != NULL) {
         task->device = stream->context->device;
     }

@@ -107,9 +107,11 @@ aclError aclrtFreePhysical(aclrtDrvMemHandle handle)
     return acl_end(&call);
 }
 
+/* The header of aclrtMemMapNoAccess (closed) names 100000 for every argument but offset; aclrtMapMem's page names none. */
 static void map(Call *call, void *address, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t flags,
                 bool closed)
 {
+    const aclError invalid = closed ? ACL_ERROR_INVALID_PARAM : ACL_ERROR_RT_PARAM_INVALID;
     us_require(call, address != NULL, "virPtr", "null", ACL_ERROR_INVALID_PARAM, "virPtr is NULL");
     us_require(call, handle != NULL, "handle", "null", ACL_ERROR_INVALID_PARAM, "handle is NULL");
     us_require(call, size > 0, "size", "zero", ACL_ERROR_INVALID_PARAM, "size is 0; it must be at least 1");
@@ -119,13 +121,14 @@ static void map(Call *call, void *address, size_t size, size_t offset, aclrtDrvM
                offset);
     Platform *platform = acl_require_platform(call);
     PhysicalInfo info = {0};
-    us_require(call, us_physical_find(platform, handle, &info), "handle", "dead", ACL_ERROR_RT_INVALID_HANDLE,
-               "%p is no live handle of physical memory", handle);
-    us_require(call, size == info.size, "size", "whole", ACL_ERROR_RT_PARAM_INVALID,
+    us_require(call, us_physical_find(platform, handle, &info), "handle", "dead",
+               closed ? ACL_ERROR_INVALID_PARAM : ACL_ERROR_RT_INVALID_HANDLE, "%p is no live handle of physical memory",
+               handle);
+    us_require(call, size == info.size, "size", "whole", invalid,
                "size is %zu; it must be that of the physical memory, %zu", size, info.size);
     Explanation why = {""};
     MemoryStatus status = call->status == 0 ? us_memory_map(platform, address, handle, closed, &why) : MEMORY_OK;
-    us_require(call, status != MEMORY_NOT_FOUND, "virPtr", "unknown", ACL_ERROR_RT_PARAM_INVALID, "%s", why.text);
+    us_require(call, status != MEMORY_NOT_FOUND, "virPtr", "unknown", invalid, "%s", why.text);
     us_require(call, status == MEMORY_OK, "size", "memory", ACL_ERROR_RT_MEMORY_ALLOCATION, "%s", why.text);
 }
 

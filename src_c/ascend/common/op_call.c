@@ -294,6 +294,9 @@ static void require_queue(Call *call, const Stream *queue, const void *stream)
     us_require(call, queue != queue->context->default_stream || !us_capture_in_context(queue->context, true), "stream",
                "implicit", ACLNN_ERR_RUNTIME_ERROR,
                "the default stream cannot be used while another stream of its context is captured (107031)");
+    us_require(call, !us_stream_is_closed(queue), "stream", "closed", ACLNN_ERR_RUNTIME_ERROR,
+               "stream %d is bound to a model that takes no more work: aclmdlRIBuildEnd was called (107000)",
+               (int)queue->id);
     if (call->status == 0 && us_capture_open_group(queue) == GROUP_ELSEWHERE) {
         us_capture_invalidate(queue);
         us_refuse(call, "stream", "other-group", ACLNN_ERR_RUNTIME_ERROR,

@@ -5,14 +5,15 @@
 
 #include <string.h>
 
+#define MIB ((size_t)1 << 20)
 #define GIB ((size_t)1 << 30)
 
 /* Core counts are those of the products' common parts; nothing but device queries and one tiling rule depends on
  * them. */
 static const ProductProfile profiles[] = {
-    {PRODUCT_A2, "Ascend910B", "Ascend910B1", "Atlas A2", 64 * GIB, 24, 48},
-    {PRODUCT_910A, "Ascend910", "Ascend910A", "Atlas training series", 32 * GIB, 32, 32},
-    {PRODUCT_A3, "Ascend910_93", "Ascend910_9391", "Atlas A3", 64 * GIB, 24, 48},
+    {PRODUCT_A2, "Ascend910B", "Ascend910B1", "Atlas A2", 64 * GIB, 24, 48, 192 * MIB},
+    {PRODUCT_910A, "Ascend910", "Ascend910A", "Atlas training series", 32 * GIB, 32, 32, 32 * MIB},
+    {PRODUCT_A3, "Ascend910_93", "Ascend910_9391", "Atlas A3", 64 * GIB, 24, 48, 192 * MIB},
 };
 
 static const LeakKind leak_kinds[] = {

@@ -22,12 +22,16 @@ typedef struct ProductProfile {
     const char *series;   /* for sentences: "Atlas A2" */
     size_t memory_bytes;
     int32_t cube_cores, vector_cores;
+    size_t cache_bytes; /* of the second level */
 } ProductProfile;
 
 const ProductProfile *ascend_product(void);
 
 /* NULL: no memory. */
 Platform *ascend_platform(void);
+
+/* Platform.options, with its lock: aclInit's configuration has switched profiling on. */
+enum { PROFILED_OPTION = 13 };
 
 /* The stream behind an aclrtStream. NULL means the default stream of the thread's current context. The result is
  * NULL when the handle is not alive, or when the thread has no context. */

@@ -2,6 +2,8 @@
  * UNDERSTUDY_TRACE, in the file understudy-PROCESS.json of that directory. */
 #include "ascend/msprofiler/profiler.h"
 
+#include "acl/error_codes/rt_error_codes.h"
+#include "ascend/common/platform.h"
 #include "report/trace.h"
 
 #include <errno.h>
@@ -22,7 +24,11 @@ typedef struct Subscription {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool ready; /* between aclprofInit and aclprofFinalize */
 static char directory[PATH_BYTES + 1];
-static const aclprofConfig *running; /* handle of what was started; NULL: nothing */
+static struct {
+    const aclprofConfig *configuration; /* handle */
+    uint64_t devices;
+} running[DEVICE_LIMIT]; /* what was started: no device twice */
+static size_t running_count;
 static Subscription subscriptions[SUBSCRIPTION_LIMIT];
 static size_t subscription_count;
 
@@ -47,6 +53,18 @@ static bool make_directory(const char *path)
            access(part, W_OK) == 0;
 }
 
+static bool is_configured(void)
+{
+    Platform *platform = us_platform_known(ASCEND_PLATFORM);
+    bool configured = false;
+    if (platform != NULL) {
+        us_platform_lock(platform);
+        configured = platform->options[PROFILED_OPTION] != 0;
+        us_platform_unlock(platform);
+    }
+    return configured;
+}
+
 aclError aclprofInit(const char *profilerResultPath, size_t length)
 {
     Call call = us_call_begin("aclprofInit");
@@ -58,6 +76,8 @@ aclError aclprofInit(const char *profilerResultPath, size_t length)
     us_require(&call, subscription_count == 0, "profiling", "conflict", ACL_ERROR_PROF_API_CONFLICT,
                "a model is subscribed; one process cannot do both");
     us_require(&call, !ready, "profiling", "running", ACL_ERROR_PROF_ALREADY_RUN, "aclprofInit has been called already");
+    us_require(&call, !is_configured(), "profiling", "configured", ACL_ERROR_PROF_ALREADY_RUN,
+               "the configuration of aclInit has switched profiling on");
     if (call.status == 0) {
         snprintf(directory, sizeof directory, "%.*s", (int)length, profilerResultPath);
     }
@@ -81,7 +101,7 @@ aclError aclprofFinalize(void)
     require_ready(&call);
     if (call.status == 0) {
         ready = false;
-        running = NULL;
+        running_count = 0;
         us_trace_stop();
     }
     pthread_mutex_unlock(&lock);
@@ -90,6 +110,7 @@ aclError aclprofFinalize(void)
 
 typedef struct Configuration {
     uint64_t data_types;
+    uint64_t devices; /* a bit for each; without a list: all */
 } Configuration;
 
 static const uint64_t KNOWN_DATA = ACL_PROF_ACL_API | ACL_PROF_AICORE_METRICS | ACL_PROF_AICORE_SHAPE | ACL_PROF_AICPU |
@@ -98,16 +119,30 @@ static const uint64_t KNOWN_DATA = ACL_PROF_ACL_API | ACL_PROF_AICORE_METRICS | 
                                    ACL_PROF_TASK_MEMORY | ACL_PROF_TASK_TIME | ACL_PROF_TASK_TIME_L0 |
                                    ACL_PROF_TASK_TIME_L2 | ACL_PROF_TASK_TIME_L3 | ACL_PROF_TRAINING_TRACE;
 
+static uint64_t require_devices(Call *call, const uint32_t *devices, uint32_t count)
+{
+    us_require(call, devices != NULL || count == 0, "deviceIdList", "null", ACL_ERROR_INVALID_PARAM,
+               "deviceIdList is NULL for %u devices", (unsigned)count);
+    const Platform *platform = call->status == 0 ? ascend_platform() : NULL;
+    uint32_t known = platform != NULL ? (uint32_t)platform->device_count : 0;
+    uint64_t mask = count == 0 ? UINT64_MAX : 0;
+    for (uint32_t i = 0; call->status == 0 && i < count; i++) {
+        us_require(call, devices[i] < known, "deviceIdList", "range", ACL_ERROR_RT_INVALID_DEVICEID,
+                   "device %u does not exist: there are %u, numbered from 0", (unsigned)devices[i], (unsigned)known);
+        mask |= call->status == 0 ? (uint64_t)1 << devices[i] : 0;
+    }
+    return mask;
+}
+
 aclprofConfig *aclprofCreateConfig(uint32_t *deviceIdList, uint32_t deviceNums, aclprofAicoreMetrics aicoreMetrics,
                                    const aclprofAicoreEvents *aicoreEvents, uint64_t dataTypeConfig)
 {
     (void)aicoreMetrics; /* there are no counters of a core */
     Call call = us_call_begin("aclprofCreateConfig");
-    us_require(&call, deviceIdList != NULL || deviceNums == 0, "deviceIdList", "null", ACL_ERROR_INVALID_PARAM,
-               "deviceIdList is NULL for %u devices", (unsigned)deviceNums);
+    uint64_t devices = require_devices(&call, deviceIdList, deviceNums);
     us_require(&call, aicoreEvents == NULL, "aicoreEvents", "reserved", ACL_ERROR_INVALID_PARAM,
                "aicoreEvents is %p; it must be NULL", (const void *)aicoreEvents);
-    Configuration initial = {.data_types = dataTypeConfig};
+    Configuration initial = {.data_types = dataTypeConfig, .devices = devices};
     void *handle =
         call.status == 0 ? us_handle_new(HANDLE_PROFILER_CONFIGURATION, &initial, sizeof initial) : NULL;
     us_require(&call, handle != NULL, "config", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a configuration");
@@ -133,6 +168,26 @@ aclError aclprofDestroyConfig(const aclprofConfig *profilerConfig)
     return us_call_end(&call);
 }
 
+/* With the lock held: the place of a configuration that was started, or the end. */
+static size_t find_running(const aclprofConfig *handle)
+{
+    size_t at = 0;
+    while (at < running_count && running[at].configuration != handle) {
+        at++;
+    }
+    return at;
+}
+
+/* With the lock held. */
+static uint64_t devices_in_use(void)
+{
+    uint64_t devices = 0;
+    for (size_t i = 0; i < running_count; i++) {
+        devices |= running[i].devices;
+    }
+    return devices;
+}
+
 aclError aclprofStart(const aclprofConfig *profilerConfig)
 {
     Call call = us_call_begin("aclprofStart");
@@ -142,15 +197,17 @@ aclError aclprofStart(const aclprofConfig *profilerConfig)
                (unsigned long long)(found->data_types & ~KNOWN_DATA));
     pthread_mutex_lock(&lock);
     require_ready(&call);
-    us_require(&call, running == NULL, "profiling", "running", ACL_ERROR_PROF_ALREADY_RUN, "profiling runs already");
-    if (call.status == 0) {
+    us_require(&call, (found->devices & devices_in_use()) == 0, "profiling", "running", ACL_ERROR_PROF_ALREADY_RUN,
+               "profiling of one of the devices runs already (devices 0x%llx)", (unsigned long long)devices_in_use());
+    if (call.status == 0 && running_count == 0) {
         char path[PATH_BYTES + 64];
         snprintf(path, sizeof path, "%s/understudy-%d.json", directory, (int)getpid());
         us_require(&call, us_trace_start(path), "profiling", "file", ACL_ERROR_PROFILING_FAILURE, "%s cannot be written: %s",
                    path, strerror(errno));
     }
     if (call.status == 0) {
-        running = profilerConfig;
+        running[running_count].configuration = profilerConfig;
+        running[running_count++].devices = found->devices;
     }
     pthread_mutex_unlock(&lock);
     return us_call_end(&call);
@@ -162,10 +219,13 @@ aclError aclprofStop(const aclprofConfig *profilerConfig)
     require_configuration(&call, profilerConfig);
     pthread_mutex_lock(&lock);
     require_ready(&call);
-    us_require(&call, running == profilerConfig, "profilerConfig", "stopped", ACL_ERROR_INVALID_PARAM,
+    size_t at = find_running(profilerConfig);
+    us_require(&call, at < running_count, "profilerConfig", "stopped", ACL_ERROR_INVALID_PARAM,
                "profiling was not started with this configuration");
     if (call.status == 0) {
-        running = NULL;
+        running[at] = running[--running_count];
+    }
+    if (call.status == 0 && running_count == 0) {
         us_trace_stop();
     }
     pthread_mutex_unlock(&lock);

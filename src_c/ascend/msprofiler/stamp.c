@@ -3,6 +3,8 @@
 #include "ascend/msprofiler/profiler.h"
 
 #include "acl/error_codes/rt_error_codes.h"
+#include "ascend/common/platform.h"
+#include "device/graph.h"
 #include "report/trace.h"
 
 #include <stdlib.h>
@@ -118,15 +120,28 @@ static DeviceFault run_mark(void *argument, Explanation *why)
     return DEVICE_FAULT_NONE;
 }
 
+/* NULL is the default stream. */
+static Stream *require_stream(Call *call, const void *handle)
+{
+    Stream *stream = ascend_stream(handle);
+    us_require(call, stream != NULL || handle != NULL, "context", "none", ACL_ERROR_RT_CONTEXT_NULL,
+               "this thread has no context, and so no default stream");
+    us_require(call, stream != NULL, "stream", "dead", ACL_ERROR_RT_INVALID_HANDLE,
+               "stream %p has been destroyed, or never existed", handle);
+    us_require(call, stream != stream->context->default_stream || !us_capture_in_context(stream->context, true), "stream",
+               "implicit", ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT,
+               "the default stream cannot be used while another stream of its context is captured");
+    us_require(call, !us_stream_is_closed(stream), "stream", "closed", ACL_ERROR_RT_PARAM_INVALID,
+               "stream %d is bound to a model that takes no more work: aclmdlRIBuildEnd was called", (int)stream->id);
+    return stream;
+}
+
 aclError aclprofMarkEx(const char *msg, size_t msgLen, aclrtStream stream)
 {
     static const Work work = {.name = "mark", .category = "task"};
     Call call = us_call_begin("aclprofMarkEx");
     require_message(&call, msg, msgLen, "msgLen");
-    us_require(&call, stream != NULL, "stream", "null", ACL_ERROR_INVALID_PARAM, "stream is NULL");
-    Stream *found = call.status == 0 ? us_stream_of_handle(stream) : NULL;
-    us_require(&call, found != NULL, "stream", "dead", ACL_ERROR_RT_INVALID_HANDLE,
-               "stream %p has been destroyed, or never existed", stream);
+    Stream *found = call.status == 0 ? require_stream(&call, stream) : NULL;
     StreamMark *mark = call.status == 0 ? calloc(1, sizeof *mark) : NULL;
     bool queued = mark != NULL;
     if (queued) {

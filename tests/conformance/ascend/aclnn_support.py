@@ -363,6 +363,23 @@ class Subject:
 
             return second(begin, end)
 
+        def on_built_model() -> Result:
+            bound, model = ffi.new("aclrtStream *"), ffi.new("aclmdlRI *")
+
+            def begin(workspace, size, executor):
+                ok(lib.aclrtCreateStreamWithConfig(bound, 0, lib.ACL_STREAM_PERSISTENT))
+                ok(lib.aclmdlRIBuildBegin(model, 0))
+                ok(lib.aclmdlRIBindStream(model[0], bound[0], 0))
+                ok(lib.aclmdlRIBuildEnd(model[0], ffi.NULL))
+                return workspace.address, size, executor, bound[0]
+
+            def end():
+                ok(lib.aclmdlRIUnbindStream(model[0], bound[0]))
+                ok(lib.aclmdlRIDestroy(model[0]))
+                ok(lib.aclrtDestroyStreamForce(bound[0]))
+
+            return second(begin, end)
+
         return [
             RuleCase(f"{name}/workspaceSize/null", lambda: first(size=False), first),
             RuleCase(f"{name}/executor/null", lambda: first(executor=False), first),
@@ -374,6 +391,7 @@ class Subject:
                      lambda: second(plain)),
             RuleCase(f"{name}/stream/implicit", during_capture, lambda: second(plain)),
             RuleCase(f"{name}/stream/other-group", beside_group, lambda: second(plain)),
+            RuleCase(f"{name}/stream/closed", on_built_model, lambda: second(plain)),
         ]  # fmt: skip
 
     def tensor_cases(self, *required: str, optional: Sequence[str] = ()) -> list[RuleCase]:

@@ -50,6 +50,12 @@ def own_configuration(scene):
     return lib.aclrtCreateStreamConfigHandle()
 
 
+def dead_configuration(scene):
+    made = own_configuration(scene)
+    ok(lib.aclrtDestroyStreamConfigHandle(made))
+    return made
+
+
 def create_v2(cell, handle):
     status = lib.aclrtCreateStreamV2(cell, handle)
     if status == 0:
@@ -246,6 +252,7 @@ RULES = [
     rule("aclplatformGetDeviceInfo/maxLen/short", {2: 2}),
     rule("aclrtHostMemMapCapabilities/hacType/range", {1: 10}, {1: 9}),
     rule("aclrtHostMemMapCapabilities/deviceId/range", {0: 64}),
+    rule("aclrtDestroyStreamConfigHandle/handle/dead", {0: dead_configuration}),
     rule("aclrtSetStreamConfigOpt/attr/range", {1: 4}),
     rule("aclrtSetStreamConfigOpt/valueSize/range", {3: 8}),
     rule("aclrtSetStreamConfigOpt/attrValue/priority", {2: ffi.new("uint32_t *", 8)}),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from understudy.ascend import ffi, lib
 
@@ -50,6 +52,30 @@ def destroy_default_context() -> int:
 def set_default_context_again() -> int:
     with device():
         return lib.aclrtSetCurrentContext(default_context())
+
+
+def destroy_what_ends() -> int:
+    """While another thread destroys the context, which waits for a function of its stream."""
+    over = threading.Event()
+
+    @ffi.callback("void(void *)")
+    def wait(_):
+        over.wait(20)
+
+    with device(), context() as current:
+        made, queued = Out(), Out()
+        ok(lib.aclrtCreateContext(made.cell, 0))
+        ok(lib.aclrtCreateStream(queued.cell))
+        ok(lib.aclrtLaunchHostFunc(queued.value, wait, ffi.NULL))
+        other = threading.Thread(target=lib.aclrtDestroyContext, args=[made.value])
+        other.start()
+        while lib.aclrtSetCurrentContext(made.value) == 0:
+            pass
+        status = lib.aclrtDestroyContext(made.value)
+        over.set()
+        other.join()
+        ok(lib.aclrtSetCurrentContext(current))
+        return status
 
 
 def without_context(function):
@@ -402,6 +428,7 @@ RULES = [
     case("aclrtDestroyContext/context/dead", lambda: lib.aclrtDestroyContext(destroyed_context()),
          lambda: create_and_destroy(0)),
     case("aclrtDestroyContext/context/default", destroy_default_context, lambda: create_and_destroy(0)),
+    case("aclrtDestroyContext/context/ending", destroy_what_ends, lambda: create_and_destroy(0)),
     case("aclrtSetCurrentContext/context/null", lambda: lib.aclrtSetCurrentContext(ffi.NULL),
          set_default_context_again),
     case("aclrtSetCurrentContext/context/dead", lambda: lib.aclrtSetCurrentContext(destroyed_context()),

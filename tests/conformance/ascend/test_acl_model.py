@@ -16,6 +16,9 @@ NULL = ffi.NULL
 STRANGE = ffi.cast("void *", 0x1000)
 
 
+OTHER_THREAD = 4711  # any number will do for a subscription nobody serves
+
+
 @ffi.callback("void(void *)")
 def nothing(_):
     pass
@@ -41,11 +44,27 @@ class Scene:
     def memory(self):
         return self.made("void *", lib.aclrtMalloc, 64, 0, end=lib.aclrtFree)
 
+    def notify(self, recorded=False):
+        made = self.made("aclrtNotify", lib.aclrtCreateNotify, 0, end=lib.aclrtDestroyNotify)
+        if recorded:
+            ok(lib.aclrtRecordNotify(made, self.stream()))
+        return made
+
+    def served(self, functions="Report", stream=None):
+        """A stream whose callbacks (or host functions) a thread runs."""
+        stream = stream or self.stream()
+        ok(getattr(lib, f"aclrtSubscribe{functions}")(OTHER_THREAD, stream))
+        self.stack.callback(getattr(lib, f"aclrtUnSubscribe{functions}"), OTHER_THREAD, stream)
+        return stream
+
+    def captured_and_served(self, functions):
+        return self.served(functions, self.recording())
+
     def event(self, flag=lib.ACL_EVENT_SYNC):
         return self.made("aclrtEvent", lib.aclrtCreateEventExWithFlag, flag, end=lib.aclrtDestroyEvent)
 
-    def recording(self, mode=0):
-        stream = self.stream()
+    def recording(self, mode=0, flags=0):
+        stream = self.stream(flags)
         ok(lib.aclmdlRICaptureBegin(stream, mode))
         return stream
 
@@ -118,6 +137,13 @@ class Scene:
         ok(lib.aclmdlRIUnbindStream(model, stream))
         return model
 
+    def closed(self):
+        """A stream that is bound to a built model."""
+        model = self.open_model()
+        stream = self.bound(model)
+        ok(lib.aclmdlRIBuildEnd(model, NULL))
+        return stream
+
     def running(self):
         """A captured model that waits in a stream for an event that never comes."""
         news = self.made("aclrtEvent", lib.aclrtCreateEventWithFlag, lib.ACL_EVENT_SYNC | lib.ACL_EVENT_EXTERNAL,
@@ -126,9 +152,19 @@ class Scene:
         ok(lib.aclmdlRIExecuteAsync(model, self.stream()))
         return model
 
-    def group(self):
+    def operator(self, stream):
+        """A number becomes 0."""
+        shape = ffi.new("int64_t[1]", [1])
+        tensor = lib.aclCreateTensor(shape, 1, lib.ACL_FLOAT, NULL, 0, lib.ACL_FORMAT_ND, shape, 1, self.memory())
+        executor = ffi.new("aclOpExecutor **")
+        ok(lib.aclnnInplaceZeroGetWorkspaceSize(tensor, ffi.new("uint64_t *"), executor))
+        ok(lib.aclnnInplaceZero(NULL, 0, executor[0], stream))
+        ok(lib.aclDestroyTensor(tensor))
+
+    def group(self, steps=lambda stream: None):
         stream = self.recording()
         ok(lib.aclmdlRICaptureTaskGrpBegin(stream))
+        steps(stream)
         handle = self.made("aclrtTaskGrp", lambda cell: lib.aclmdlRICaptureTaskGrpEnd(stream, cell))
         self.ended(stream)
         return handle
@@ -237,6 +273,7 @@ LEGAL = {
     "aclrtSynchronizeStream": lambda s: [s.stream()],
     "aclrtSynchronizeStreamWithTimeout": lambda s: [s.stream(), 1000],
     "aclrtStreamQuery": lambda s: [s.stream(), out("aclrtStreamStatus")],
+    "aclrtSetStreamFailureMode": lambda s: [s.stream(), 0],
     "aclrtSynchronizeDevice": lambda s: [],
     "aclrtSynchronizeDeviceWithTimeout": lambda s: [1000],
     "aclrtRecordEvent": lambda s: [s.event(), s.stream()],
@@ -245,6 +282,9 @@ LEGAL = {
     "aclrtStreamWaitEventWithTimeout": lambda s: [s.stream(), s.recorded_event(), 1],
     "aclrtQueryEvent": lambda s: [s.timed_event(), out("aclrtEventStatus")],
     "aclrtQueryEventStatus": lambda s: [s.event(), out("aclrtEventRecordedStatus")],
+    "aclrtQueryEventWaitStatus": lambda s: [s.timed_event(), out("aclrtEventWaitStatus")],
+    "aclrtEventGetTimestamp": lambda s: [s.timed_event(), out("uint64_t")],
+    "aclrtEventElapsedTime": lambda s: [out("float"), s.timed_event(), s.timed_event()],
     "aclrtSynchronizeEvent": lambda s: [s.event()],
     "aclrtSynchronizeEventWithTimeout": lambda s: [s.event(), 1000],
     "aclrtMemcpy": lambda s: [s.memory(), 4, ffi.new("char[4]"), 4, 1],
@@ -261,6 +301,11 @@ LEGAL = {
     "aclrtMemsetAsync": lambda s: [s.memory(), 4, 0, 4, s.stream()],
     "aclrtMemsetD32Async": lambda s: [s.memory(), 4, 0, 1, s.stream()],
     "aclrtLaunchHostFunc": lambda s: [s.stream(), nothing, NULL],
+    "aclrtLaunchCallback": lambda s: [nothing, NULL, 0, s.served()],
+    "aclrtRecordNotify": lambda s: [s.notify(), s.stream()],
+    "aclrtWaitAndResetNotify": lambda s: [s.notify(recorded=True), s.stream(), 10],
+    "aclrtGetOverflowStatus": lambda s: [s.memory(), 64, s.stream()],
+    "aclrtResetOverflowStatus": lambda s: [s.stream()],
 }
 
 
@@ -302,6 +347,11 @@ def parameters(self, kind=5, address=None, flag=0):
     made.valueWaitTaskParams.devAddr = self.memory() if address is None else address
     made.valueWaitTaskParams.flag = flag
     return made
+
+
+@helper
+def plain_event(self):
+    return self.made("aclrtEvent", lib.aclrtCreateEvent, end=lib.aclrtDestroyEvent)
 
 
 @helper
@@ -370,8 +420,9 @@ def with_child(self):
 
 @helper
 def wrong_update(self):
-    stream = self.updating()
-    self.fill(stream)
+    """Nothing in place of an operator."""
+    stream = self.stream()
+    ok(lib.aclmdlRICaptureTaskUpdateBegin(stream, self.group(self.operator)))
     return stream
 
 
@@ -405,12 +456,22 @@ def blocked(self):
 
 
 @helper
-def faulty(self):
+def faulty(self, fill=False):
+    """A built model that uses memory that was freed after it was built."""
     model = self.open_model()
     stream = self.bound(model)
     cell = self.made("void *", lib.aclrtMalloc, 64, 0)
+    ok(lib.aclrtMemsetAsync(cell, 64, 0, 64, stream) if fill else lib.aclrtValueWrite(cell, 1, 0, stream))
+    ok(lib.aclmdlRIBuildEnd(model, NULL))
     ok(lib.aclrtFree(cell))
-    ok(lib.aclrtValueWrite(cell, 1, 0, stream))
+    return model
+
+
+@helper
+def impatient(self, recorded):
+    """A built model that waits a second for a notify."""
+    model = self.open_model()
+    ok(lib.aclrtWaitAndResetNotify(self.notify(recorded), self.bound(model), 1))
     ok(lib.aclmdlRIBuildEnd(model, NULL))
     return model
 
@@ -503,9 +564,10 @@ WORK = {"aclmdlRIExecuteAsync": 1, "aclrtValueWrite": 3, "aclrtValueWait": 3, "a
         "aclrtStreamWaitEvent": 0, "aclrtStreamWaitEventWithTimeout": 0, "aclrtMemcpyAsync": 5,
         "aclrtMemcpyAsyncWithCondition": 5, "aclrtMemcpy2dAsync": 7, "aclrtMemsetAsync": 4, "aclrtMemsetD32Async": 4,
         "aclrtLaunchHostFunc": 0, "aclrtRecordEventWithFlag": 1, "aclrtStreamWaitEventWithFlag": 0,
-        "aclrtMemcpyBatchAsync": 9}  # fmt: skip
-# Streams that get no tasks which are no operators.
-GROUPS = [("group", lambda s: s.grouping()), ("other-group", lambda s: s.beside_group())]
+        "aclrtMemcpyBatchAsync": 9, "aclrtLaunchCallback": 3, "aclrtRecordNotify": 1, "aclrtWaitAndResetNotify": 1,
+        "aclrtGetOverflowStatus": 2, "aclrtResetOverflowStatus": 0}  # fmt: skip
+# Streams that get no tasks, or none which are no operators.
+GROUPS = [("group", lambda s: s.grouping()), ("other-group", lambda s: s.beside_group()), ("closed", lambda s: s.closed())]
 # Functions that put tasks into a stream that are no operators.
 TASKS = {**{name: position for name, position in WORK.items()
             if name not in ("aclmdlRIExecuteAsync", "aclrtSynchronizeStream", "aclrtSynchronizeStreamWithTimeout",
@@ -662,6 +724,10 @@ def in_context(function):
     return case(f"{function}/context/capture", call, lambda: run(function))
 
 
+def a_stream(scene):
+    return scene.stream()
+
+
 R = rule
 RULES = [
     *[case(f"{name}/device/unsupported", lambda name=name: on_product(name), memset_on_product, ON_910)
@@ -721,6 +787,8 @@ RULES = [
       for name in ("aclmdlRIBindStream", "aclmdlRIEndTask", "aclmdlRIBuildEnd")],
     R("aclmdlRIBindStream/stream/persistent", {1: lambda s: s.stream()}),
     R("aclmdlRIBindStream/stream/bound", {1: lambda s: s.bound()}),
+    R("aclmdlRIBindStream/stream/capturing", {1: lambda s: s.recording(flags=lib.ACL_STREAM_PERSISTENT)}),
+    R("aclrtSetStreamFailureMode/stream/bound", {0: lambda s: s.bound()}, {0: lambda s: s.persistent()}),
     R("aclmdlRIEndTask/stream/unbound", {1: lambda s: s.persistent()}),
     R("aclmdlRIUnbindStream/stream/unbound", {1: lambda s: s.persistent()}),
     R("aclmdlRIUnbindStream/modelRI/running", {0: lambda s: s.running()}),
@@ -728,6 +796,9 @@ RULES = [
     R("aclmdlRIExecute/timeout/range", {1: 0}, {1: 10000}),
     R("aclmdlRIExecute/timeout/expired", {0: lambda s: s.blocked(), 1: 1}),
     R("aclmdlRIExecute/modelRI/kernel-fault", {0: lambda s: s.faulty()}),
+    R("aclmdlRIExecute/modelRI/copy-fault", {0: lambda s: s.faulty(fill=True)}),
+    R("aclmdlRIExecute/modelRI/wait-timeout", {0: lambda s: s.impatient(recorded=False)},
+      {0: lambda s: s.impatient(recorded=True)}),
     R("aclmdlRIExecute/modelRI/kind", {0: lambda s: s.model()}),
     R("aclmdlRIExecute/modelRI/unfinished", {0: lambda s: s.open_model()}),
     R("aclmdlRIExecute/modelRI/empty", {0: lambda s: s.built(empty=True)}),
@@ -755,6 +826,12 @@ RULES = [
     *[R(f"{name}/flag/range", {place: 2}) for name, place in
       (("aclrtRecordEventWithFlag", 2), ("aclrtStreamWaitEventWithFlag", 3))],
     R("aclrtStreamWaitEventWithFlag/timeout/range", {2: 1}),
+    *[R(f"aclrtStreamWaitEventWithFlag/event/{kind}", {3: 0, **broken}, {3: 0, **legal}) for kind, broken, legal in (
+        ("unrecorded", {0: a_stream, 1: lambda s: s.plain_event()}, {0: a_stream, 1: lambda s: s.timed_event()}),
+        ("sync", {0: a_stream, 1: lambda s: s.event(lib.ACL_EVENT_TIME_LINE)}, {0: a_stream, 1: lambda s: s.event()}),
+        ("uncaptured", {1: lambda s: s.recorded_event()}, {0: a_stream, 1: lambda s: s.recorded_event()}),
+        ("other-capture", {0: lambda s: s.recording(mode=2), 1: lambda s: s.captured_event()},
+         {0: a_stream, 1: lambda s: s.captured_event()}))],
     R("aclrtRecordEventWithFlag/event/kind", {0: lambda s: s.timed_event()}),
     R("aclrtStreamWaitEventWithFlag/event/kind", {1: lambda s: s.timed_event()}),
     R("aclrtRecordEventWithFlag/stream/idle", {1: lambda s: s.stream()}),
@@ -766,6 +843,10 @@ RULES = [
     repeated_pair("aclrtRecordEventWithFlag"),
     repeated_pair("aclrtStreamWaitEventWithFlag"),
     R("aclrtSetLabel/label/set", {0: set_label}),
+    *[R(f"{name}/stream/closed", {position: lambda s: s.closed()}) for name, position in
+      (("aclrtSetLabel", 1), ("aclrtSwitchLabelByIndex", 3), ("aclrtSwitchStream", 6), ("aclrtActiveStream", 1))],
+    *[R(f"{name}/stream/recorded", {position: lambda s, of=of: s.captured_and_served(of)}, {position: lambda s, of=of: s.served(of)})
+      for name, position, of in (("aclrtLaunchCallback", 3, "Report"), ("aclrtLaunchHostFunc", 0, "HostFunc"))],
     R("aclrtSetLabel/stream/unbound", {1: lambda s: s.persistent()}),
     R("aclrtCreateLabelList/num/range", {1: 0}),
     R("aclrtSwitchLabelByIndex/maxValue/range", {1: 2}),
@@ -787,7 +868,9 @@ RULES = [
       for name in ("aclrtSynchronizeStream", "aclrtSynchronizeStreamWithTimeout", "aclrtStreamQuery")],
     *[R(f"{name}/event/captured", {0: lambda s, timed=timed: s.captured_event(timed)}) for name, timed in
       (("aclrtQueryEvent", True), ("aclrtQueryEventStatus", False), ("aclrtSynchronizeEvent", False),
-       ("aclrtSynchronizeEventWithTimeout", False))],
+       ("aclrtSynchronizeEventWithTimeout", False), ("aclrtQueryEventWaitStatus", True), ("aclrtEventGetTimestamp", True))],
+    *[R(f"aclrtEventElapsedTime/{parameter}/captured", {position: lambda s: s.captured_event(True)})
+      for position, parameter in ((1, "startEvent"), (2, "endEvent"))],
     *[in_context(name) for name in ("aclrtSynchronizeDevice", "aclrtSynchronizeDeviceWithTimeout")],
     *[under_capture(name) for name in ("aclrtMemcpy", "aclrtMemset", "aclrtMemsetD32", "aclrtMemcpy2d", "aclrtMemcpyBatch",
                                       "aclrtMemcpyBatchV2", "aclrtMemcpyBatchAsync", "aclrtMemcpyBatchAsyncV2")],
@@ -800,7 +883,8 @@ RULES = [
       {7: lambda s: s.recording()}),
     R("aclrtMemcpyBatchAsync/stream/pageable", {9: lambda s: s.recording()}),
     R("aclrtMemcpyBatchAsyncV2/stream/pageable", {8: lambda s: s.recording()}),
-    *[R(f"{name}/stream/{rule}", {index: place}) for name, index in TASKS.items() for rule, place in GROUPS],
+    *[R(f"{name}/stream/{rule}", {index: place})
+      for name, index in {**TASKS, "aclmdlRIAddCondTask": 1}.items() for rule, place in GROUPS],
     R("aclrtRecordEvent/capture/invalidated", {1: lambda s: s.spoiled()}, {1: lambda s: s.recording()}),
     R("aclrtResetEvent/capture/invalidated", {1: lambda s: s.spoiled()}, {1: lambda s: s.recording()}),
     *[R(f"{name}/event/uncaptured", {0: lambda s: s.recording()}, {0: lambda s: s.stream()})

@@ -7,7 +7,8 @@ import tempfile
 import pytest
 from understudy.ascend import ffi, lib
 
-from tests.conformance.ascend.acl_support import ALONE, case, dead_stream, device, ok, stream
+from tests.conformance.ascend.acl_support import ALONE, case, dead_stream, device, no_context, ok, stream
+from tests.conformance.ascend.test_acl_model import Scene
 from tests.conformance.harness import Result, check_rule
 
 NULL = ffi.NULL
@@ -51,9 +52,28 @@ def dead_configuration():
     return made
 
 
-def create_configuration(devices=NULL, count: int = 0, events=NULL):
+def create_configuration(devices=NULL, count: int = 0, events=NULL, status: int = 100000):
     made = lib.aclprofCreateConfig(devices, count, lib.ACL_AICORE_NONE, events, 1)
-    return Result(0 if made != NULL else 100000)
+    return Result(0 if made != NULL else status)
+
+
+def start_second(device: int):
+    """With device 0 profiled already."""
+    with initialised():
+        for number in (0, device):
+            made = lib.aclprofCreateConfig(ffi.new("uint32_t *", number), 1, lib.ACL_AICORE_NONE, NULL, 1)
+            status = lib.aclprofStart(made)
+        return status
+
+
+def init_after(configuration: bytes):
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        file.write(configuration)
+        file.flush()
+        ok(lib.aclInit(os.fsencode(file.name)))
+    status = init_and_end()
+    ok(lib.aclFinalize())
+    return status
 
 
 def start(make=configuration, ready: bool = True, twice: bool = False):
@@ -178,6 +198,16 @@ def mark_ex(text=b"text", length: int = 4, on=None):
         return lib.aclprofMarkEx(text, length, own if on is None else on())
 
 
+def mark_without_context():
+    with device(), no_context():
+        return lib.aclprofMarkEx(b"text", 4, NULL)
+
+
+def mark_in_scene(of):
+    with contextlib.ExitStack() as stack:
+        return lib.aclprofMarkEx(b"text", 4, of(Scene(stack)))
+
+
 def step(tags=(0,), made=None, on=NULL):
     given = lib.aclprofCreateStepInfo() if made is None else made
     return [lib.aclprofGetStepTimestamp(given, tag, on) for tag in tags][-1]
@@ -210,7 +240,12 @@ RULES = [
     case("aclprofStart/profilerConfig/dead", lambda: start(dead_configuration), start, ALONE),
     case("aclprofStart/profilerConfig/data", lambda: start(lambda: configuration(1 << 63)), start, ALONE),
     case("aclprofStart/profiling/idle", lambda: start(ready=False), start, ALONE),
-    case("aclprofStart/profiling/running", lambda: start(twice=True), start, ALONE),
+    case("aclprofStart/profiling/running", lambda: start_second(0), lambda: start_second(1), ALONE),
+    case("aclprofInit/profiling/configured", lambda: init_after(b'{"profiler": {"switch": "on"}}'),
+         lambda: init_after(b'{"profiler": {"switch": "off"}}'), ALONE),
+    case("aclprofCreateConfig/deviceIdList/range",
+         lambda: create_configuration(ffi.new("uint32_t *", 2), 1, status=107001),
+         lambda: create_configuration(ffi.new("uint32_t *", 1), 1), ALONE),
     case("aclprofStop/profilerConfig/null", lambda: stop(lambda: NULL), stop, ALONE),
     case("aclprofStop/profilerConfig/dead", lambda: stop(dead_configuration), stop, ALONE),
     case("aclprofStop/profilerConfig/stopped", lambda: stop(started=False), stop, ALONE),
@@ -248,7 +283,10 @@ RULES = [
     case("aclprofMark/stamp/dead", lambda: lib.aclprofMark(dead_stamp()), lambda: lib.aclprofMark(stamp())),
     case("aclprofMarkEx/msg/null", lambda: mark_ex(NULL), mark_ex),
     case("aclprofMarkEx/msgLen/range", lambda: mark_ex(length=0), lambda: mark_ex(length=1)),
-    case("aclprofMarkEx/stream/null", lambda: mark_ex(on=lambda: NULL), mark_ex),
+    case("aclprofMarkEx/context/none", mark_without_context, lambda: mark_ex(on=lambda: NULL)),
+    case("aclprofMarkEx/stream/implicit", lambda: mark_in_scene(lambda scene: (scene.recording(mode=2), NULL)[1]),
+         lambda: mark_in_scene(lambda scene: (scene.stream(), NULL)[1])),
+    case("aclprofMarkEx/stream/closed", lambda: mark_in_scene(Scene.closed), lambda: mark_in_scene(Scene.bound)),
     case("aclprofMarkEx/stream/dead", lambda: mark_ex(on=dead_stream), mark_ex),
     case("aclprofPush/stamp/null", lambda: push(NULL), push),
     case("aclprofPush/stamp/dead", lambda: push(dead_stamp()), push),

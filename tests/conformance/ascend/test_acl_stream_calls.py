@@ -97,7 +97,16 @@ CALLS = {
     "aclrtDestroyStreamForce": lambda w, s: lib.aclrtDestroyStreamForce(s),
 }
 
+# What else takes streams of its own context only; test_acl_model.py has its other cases.
+MORE_CALLS = {
+    "aclrtValueWrite": lambda w, s: lib.aclrtValueWrite(w.block, 1, 0, s),
+    "aclrtValueWait": lambda w, s: lib.aclrtValueWait(w.block, 0, 0, s),
+    "aclrtRecordEventWithFlag": lambda w, s: lib.aclrtRecordEventWithFlag(w.event, s, 0),
+    "aclrtStreamWaitEventWithFlag": lambda w, s: lib.aclrtStreamWaitEventWithFlag(s, w.event, 0, 0),
+}
+
 OWN_CONTEXT_ONLY = [
+    *MORE_CALLS,
     "aclrtRecordEvent", "aclrtResetEvent", "aclrtStreamWaitEvent", "aclrtStreamWaitEventWithTimeout",
     "aclrtMemcpyAsync", "aclrtMemcpyAsyncWithCondition", "aclrtMemsetAsync", "aclrtMemsetD32Async", "aclrtMemcpy2dAsync",
     "aclrtRecordNotify", "aclrtWaitAndResetNotify", "aclrtMemcpyBatchAsync", "aclrtDestroyStream", "aclrtDestroyStreamForce",
@@ -111,7 +120,7 @@ def on_a_fresh_stream(name: str) -> int:
         ok(lib.aclrtCreateStream(made.cell))
         if name in ("aclrtLaunchCallback", "aclrtUnSubscribeReport"):
             ok(lib.aclrtSubscribeReport(THREAD, made.value))
-        status = CALLS[name](work, made.value)
+        status = {**CALLS, **MORE_CALLS}[name](work, made.value)
         if name in ("aclrtLaunchCallback", "aclrtSubscribeReport"):
             ok(lib.aclrtUnSubscribeReport(THREAD, made.value))
         if not name.startswith("aclrtDestroyStream"):
@@ -133,7 +142,7 @@ def on_a_dead_stream(name: str) -> Result:
 
 def on_a_foreign_stream(name: str) -> Result:
     with foreign_stream() as other, Work() as work:
-        return work.result(CALLS[name](work, other))
+        return work.result({**CALLS, **MORE_CALLS}[name](work, other))
 
 
 def cases(rule: str, names, refused):
