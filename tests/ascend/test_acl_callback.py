@@ -1,5 +1,6 @@
 """Host functions in streams (cann-runtime 9, doc 12)."""
 
+import contextlib
 import threading
 
 import pytest
@@ -102,6 +103,61 @@ def test_a_blocking_callback_holds_the_stream_until_it_has_run():
         ok(lib.aclrtSynchronizeStream(made))
         assert download(block, 1) == b"\x02" and len(SEEN) == 1
         ok(lib.aclrtUnSubscribeReport(threading.get_ident(), made))
+
+
+@contextlib.contextmanager
+def model_of(stream, *functions):
+    """Two fills of a block, and what the functions put between them."""
+    ok(lib.aclmdlRICaptureBegin(stream, lib.ACL_MODEL_RI_CAPTURE_MODE_RELAXED))
+    for function in functions:
+        function()
+    model = Out("aclmdlRI")
+    ok(lib.aclmdlRICaptureEnd(stream, model.cell))
+    try:
+        yield model.value
+    finally:
+        ok(lib.aclmdlRIDestroy(model.value))
+
+
+SERVED = {"Report": lambda made, value, blocks: lib.aclrtLaunchCallback(note, number(value), blocks, made),
+          "HostFunc": lambda made, value, blocks: lib.aclrtLaunchHostFunc(made, note, number(value))}  # fmt: skip
+
+
+@pytest.mark.parametrize("of, blocks", [("Report", 0), ("Report", 1), ("HostFunc", 1)])
+def test_a_model_calls_in_every_run(of, blocks):
+    """As PyTorch's adapter records them: the thread of the captured stream runs them, whatever stream the model runs on."""
+    this, launch = threading.get_ident(), SERVED[of]
+    process, subscribe, unsubscribe = (getattr(lib, f"aclrt{verb}{of}") for verb in ("Process", "Subscribe", "UnSubscribe"))
+    with stream() as made, stream() as other, memory(64) as block:
+        ok(subscribe(this, made))
+        fill = [lambda value=value: ok(lib.aclrtMemsetAsync(block, 64, value, 64, made)) for value in (1, 2)]
+        calls = [lambda value=value: ok(launch(made, value, blocks)) for value in (7, 8)]
+        with model_of(made, fill[0], *calls, fill[1]) as model:
+            assert SEEN == []
+            for run in range(3):
+                ok(lib.aclmdlRIExecuteAsync(model, other))
+                if blocks:
+                    assert lib.aclrtSynchronizeStreamWithTimeout(other, 30) == 507046
+                    assert download(block, 1) == b"\x01" and len(SEEN) == 2 * run
+                else:
+                    ok(lib.aclrtSynchronizeStream(other))
+                while len(SEEN) < 2 * run + 2:
+                    ok(process(10000))
+                ok(lib.aclrtSynchronizeStream(other))
+                assert download(block, 1) == b"\x02"
+            assert SEEN == [(7, this), (8, this)] * 3
+            ok(unsubscribe(this, made))
+            ok(lib.aclmdlRIExecuteAsync(model, other))  # nobody is there to run them: nobody waits
+            ok(lib.aclrtSynchronizeStream(other))
+            assert len(SEEN) == 6
+
+
+def test_a_model_runs_functions_of_the_runtime_in_every_run():
+    with stream() as made, model_of(made, lambda: ok(lib.aclrtLaunchHostFunc(made, note, number(3)))) as model:
+        for _ in range(3):
+            ok(lib.aclmdlRIExecuteAsync(model, made))
+        ok(lib.aclrtSynchronizeStream(made))
+        assert [value for value, _ in SEEN] == [3, 3, 3]
 
 
 def test_one_thread_serves_several_streams():

@@ -1,6 +1,6 @@
 /* A thread subscribes for streams; a function of such a stream is put in the thread's queue when the stream reaches it, and
  * runs when the thread asks. A stream that has to stand still until then waits for an event that is recorded after the
- * function has returned. */
+ * function has returned. In a model all this happens in every run. */
 #include "ascend/ascendcl/report_queue.h"
 #include "device/graph.h"
 #include "report/grow.h"
@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* What a stream waits for. Ended by the later of the two that need it: who queues the wait, and who has run the function. */
+/* What a stream waits for. Its users are the task that delivers, and reports that have not run yet. */
 typedef struct Finish {
     Event *event;
+    Device *device;
     _Atomic int users;
 } Finish;
 
 typedef struct Report {
     struct Report *next;
-    ReportQueue *queue;
     aclrtCallback function;
     void *user_data;
     Finish *finish; /* NULL: the stream does not wait */
@@ -31,7 +31,7 @@ struct ReportQueue {
     Device *device;
     void **streams; /* handles of the streams this thread serves */
     size_t stream_count, stream_capacity;
-    size_t references; /* the list, reports, threads that wait */
+    size_t references; /* the list, threads that wait */
     Report *first, *last;
     pthread_cond_t arrived;
 };
@@ -135,7 +135,8 @@ static Finish *new_finish(Context *context)
         return NULL;
     }
     finish->event = event;
-    atomic_init(&finish->users, 2);
+    finish->device = context->device;
+    atomic_init(&finish->users, 1);
     return finish;
 }
 
@@ -148,81 +149,108 @@ static void let_go_finish(Finish *finish)
 }
 
 /* Lets the stream that waits for the callback go on. A stream of its own, because any other may stand still. */
-static void signal_finished(const Report *report, Device *device)
+static void signal_finished(const Finish *finish)
 {
-    Context *context = report->finish != NULL ? us_context_primary(device) : NULL;
+    Context *context = finish != NULL ? us_context_primary(finish->device) : NULL;
     Stream *signals = context != NULL ? us_stream_create(context, 0) : NULL;
     if (signals != NULL) {
-        us_event_record(report->finish->event, signals);
+        us_event_record(finish->event, signals);
         us_stream_destroy(signals, true);
     }
-    let_go_finish(report->finish);
 }
 
-static void end_report(Runtime *runtime, Report *report)
+static void end_report(Report *report)
 {
-    signal_finished(report, report->queue->device);
-    pthread_mutex_lock(&runtime->report_lock);
-    let_go(report->queue);
-    pthread_mutex_unlock(&runtime->report_lock);
+    signal_finished(report->finish);
+    let_go_finish(report->finish);
     free(report);
 }
 
-/* What a stream carries: `report` is NULL once it has been delivered. */
+/* What a stream carries, once or, in a model, as often as it runs. */
 typedef struct Delivery {
     Runtime *runtime;
-    Report *report;
+    QueueKind kind;
+    void *stream; /* the handle of the one that is served */
+    bool delivered;
+    Report report; /* as it is put in the queue */
 } Delivery;
+
+/* The queue of a stream that may be gone; NULL: nobody serves it any more. With the lock held. */
+static ReportQueue *queue_of_handle(QueueKind kind, void *handle)
+{
+    const Stream *stream = us_stream_of_handle(handle);
+    return stream != NULL ? queue_of_stream(kind, stream) : NULL;
+}
 
 static DeviceFault deliver(void *argument, Explanation *why)
 {
-    (void)why;
     Delivery *delivery = argument;
-    Report *report = delivery->report;
-    ReportQueue *queue = report->queue;
+    Report *report = malloc(sizeof *report);
+    if (report == NULL) {
+        us_explain(why, "no host memory for a report");
+        return DEVICE_FAULT_NO_MEMORY;
+    }
+    *report = delivery->report;
+    if (report->finish != NULL) {
+        atomic_fetch_add(&report->finish->users, 1);
+    }
     pthread_mutex_lock(&delivery->runtime->report_lock);
-    if (queue->stream_count > 0) { /* else the thread has unsubscribed, and nobody will run it */
-        if (queue->last != NULL) {
-            queue->last->next = report;
-        } else {
-            queue->first = report;
-        }
+    ReportQueue *queue = queue_of_handle(delivery->kind, delivery->stream);
+    if (queue != NULL) {
+        *(queue->last != NULL ? &queue->last->next : &queue->first) = report;
         queue->last = report;
-        delivery->report = NULL;
         pthread_cond_broadcast(&queue->arrived);
     }
     pthread_mutex_unlock(&delivery->runtime->report_lock);
+    delivery->delivered = true;
+    if (queue == NULL) { /* the thread has unsubscribed: nobody will run it */
+        end_report(report);
+    }
     return DEVICE_FAULT_NONE;
 }
 
 static void release_delivery(void *argument)
 {
     Delivery *delivery = argument;
-    if (delivery->report != NULL) {
-        end_report(delivery->runtime, delivery->report);
+    if (!delivery->delivered) {
+        signal_finished(delivery->report.finish);
     }
+    let_go_finish(delivery->report.finish);
     free(delivery);
 }
 
-/* Queues a report on its stream, and the stream's wait for it. False: no memory; the report is gone then. */
-static bool send_report(Runtime *runtime, const char *name, Report *report, bool blocks, Stream *stream)
+/* The stream's wait for its report. */
+static bool wait_for_report(Stream *stream, Event *event)
+{
+    if (!us_stream_is_recorded(stream)) {
+        return us_event_wait(stream, event, true, -1);
+    }
+    return us_capture_external_wait(stream, event, true) == CAPTURE_OK && us_capture_external_reset(event, stream) == CAPTURE_OK;
+}
+
+/* Queues a report on its stream, and the stream's wait for it. False: no memory. */
+static bool send_report(Runtime *runtime, const char *name, QueueKind kind, Report report, bool blocks, Stream *stream)
 {
     Finish *finish = blocks ? new_finish(stream->context) : NULL;
     Delivery *delivery = malloc(sizeof *delivery);
-    report->finish = finish;
-    if (delivery != NULL && (finish != NULL || !blocks)) {
-        *delivery = (Delivery){runtime, report};
-        if (us_stream_submit(stream, name, deliver, release_delivery, delivery)) {
-            /* The report may have run and be gone already. */
-            bool waits = !blocks || us_event_wait(stream, finish->event, true, -1);
-            let_go_finish(finish);
-            return waits;
-        }
+    if (delivery == NULL || (blocks && finish == NULL)) {
+        let_go_finish(finish);
+        free(delivery);
+        return false;
+    }
+    report.finish = finish;
+    *delivery = (Delivery){runtime, kind, stream->handle, false, report};
+    if (finish != NULL) {
+        atomic_fetch_add(&finish->users, 1); /* the task may be over before this function is */
+    }
+    bool sent = us_stream_submit(stream, name, deliver, release_delivery, delivery);
+    if (!sent) {
+        release_delivery(delivery);
+    } else if (blocks) {
+        sent = wait_for_report(stream, finish->event);
     }
     let_go_finish(finish);
-    free(delivery);
-    end_report(runtime, report);
-    return false;
+    return sent;
 }
 
 /* ---- subscriptions ---- */
@@ -273,7 +301,7 @@ void queue_unsubscribe(Call *call, QueueKind kind, uint64_t thread_id, aclrtStre
     pthread_mutex_unlock(&runtime->report_lock);
     while (dropped != NULL) {
         Report *next = dropped->next;
-        end_report(runtime, dropped);
+        end_report(dropped);
         dropped = next;
     }
 }
@@ -291,44 +319,16 @@ static void tell_arrival(Runtime *runtime, QueueKind kind, const Stream *stream)
     pthread_mutex_unlock(&runtime->report_lock);
 }
 
-/* The stream's queue, held for one report; NULL: there is none. */
-static ReportQueue *hold_queue(Runtime *runtime, QueueKind kind, const Stream *stream)
-{
-    pthread_mutex_lock(&runtime->report_lock);
-    ReportQueue *queue = queue_of_stream(kind, stream);
-    if (queue != NULL) {
-        queue->references++;
-    }
-    pthread_mutex_unlock(&runtime->report_lock);
-    return queue;
-}
-
-/* A report is run once, by a thread that may have unsubscribed by then; what is recorded runs any number of times. */
-static void require_unrecorded(Call *call, const Stream *stream)
-{
-    if (call->status == 0 && us_stream_is_recorded(stream)) {
-        us_capture_invalidate(stream);
-        us_refuse(call, "stream", "recorded", ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT,
-                  "the work of stream %d is recorded: it cannot have functions that a thread runs", (int)stream->id);
-    }
-}
-
 void queue_submit(Call *call, QueueKind kind, Stream *stream, aclrtCallback function, void *user_data, bool blocks)
 {
-    require_unrecorded(call, stream);
     Runtime *runtime = acl_require_runtime(call);
-    Report *report = call->status == 0 ? calloc(1, sizeof *report) : NULL;
-    us_require(call, report != NULL, "stream", "resources", ACL_ERROR_RT_MEMORY_ALLOCATION,
-               "no host memory to queue the callback");
-    ReportQueue *queue = call->status == 0 ? hold_queue(runtime, kind, stream) : NULL;
-    us_require(call, queue != NULL, "stream", "unsubscribed", ACL_ERROR_RT_STREAM_NO_CB_REG,
+    us_require(call, queue_serves(kind, stream), "stream", "unsubscribed", ACL_ERROR_RT_STREAM_NO_CB_REG,
                "stream %d is not served by any thread: call aclrtSubscribeReport first", (int)stream->id);
     if (call->status != 0) {
-        free(report);
         return;
     }
-    *report = (Report){.queue = queue, .function = function, .user_data = user_data};
-    us_require(call, send_report(runtime, call->function, report, blocks, stream), "stream", "resources",
+    const Report report = {.function = function, .user_data = user_data};
+    us_require(call, send_report(runtime, call->function, kind, report, blocks, stream), "stream", "resources",
                ACL_ERROR_RT_MEMORY_ALLOCATION, "no host memory to queue the callback");
     tell_arrival(runtime, kind, stream);
 }
@@ -396,7 +396,7 @@ void queue_process(Call *call, QueueKind kind, int32_t timeout_ms)
     while (reports != NULL) {
         Report *next = reports->next;
         reports->function(reports->user_data);
-        end_report(runtime, reports);
+        end_report(reports);
         reports = next;
     }
 }

@@ -50,15 +50,12 @@ class Scene:
             ok(lib.aclrtRecordNotify(made, self.stream()))
         return made
 
-    def served(self, functions="Report", stream=None):
-        """A stream whose callbacks (or host functions) a thread runs."""
-        stream = stream or self.stream()
-        ok(getattr(lib, f"aclrtSubscribe{functions}")(OTHER_THREAD, stream))
-        self.stack.callback(getattr(lib, f"aclrtUnSubscribe{functions}"), OTHER_THREAD, stream)
+    def served(self):
+        """A stream whose callbacks a thread runs."""
+        stream = self.stream()
+        ok(lib.aclrtSubscribeReport(OTHER_THREAD, stream))
+        self.stack.callback(lib.aclrtUnSubscribeReport, OTHER_THREAD, stream)
         return stream
-
-    def captured_and_served(self, functions):
-        return self.served(functions, self.recording())
 
     def event(self, flag=lib.ACL_EVENT_SYNC):
         return self.made("aclrtEvent", lib.aclrtCreateEventExWithFlag, flag, end=lib.aclrtDestroyEvent)
@@ -845,8 +842,6 @@ RULES = [
     R("aclrtSetLabel/label/set", {0: set_label}),
     *[R(f"{name}/stream/closed", {position: lambda s: s.closed()}) for name, position in
       (("aclrtSetLabel", 1), ("aclrtSwitchLabelByIndex", 3), ("aclrtSwitchStream", 6), ("aclrtActiveStream", 1))],
-    *[R(f"{name}/stream/recorded", {position: lambda s, of=of: s.captured_and_served(of)}, {position: lambda s, of=of: s.served(of)})
-      for name, position, of in (("aclrtLaunchCallback", 3, "Report"), ("aclrtLaunchHostFunc", 0, "HostFunc"))],
     R("aclrtSetLabel/stream/unbound", {1: lambda s: s.persistent()}),
     R("aclrtCreateLabelList/num/range", {1: 0}),
     R("aclrtSwitchLabelByIndex/maxValue/range", {1: 2}),
