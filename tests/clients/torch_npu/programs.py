@@ -442,6 +442,29 @@ def captured_graph(device):
     return results
 
 
+@program
+def captured_function(device):
+    """A function of the host in a captured graph is called at each replay, between the operators beside it."""
+    x, seen = torch.zeros(3).to(device), []
+    if device == "cpu":
+        return [2.0, 1.0, 4.0, 2.0, 6.0, 3.0]
+    stream = torch.npu.Stream()
+    stream.wait_stream(torch.npu.current_stream())
+    torch.npu._subscribe_report(stream)  # a thread of the adapter runs the stream's functions
+    graph = torch.npu.NPUGraph()
+    with torch.npu.graph(graph, stream=stream):
+        x += 1
+        torch.npu._launch_host_func(stream, lambda *_: seen.append(len(seen)), ())
+        x += 1
+    results = []
+    for _ in range(3):
+        graph.replay()
+        torch.npu.synchronize()
+        results += numbers(x.max()) + [float(len(seen))]
+    torch.npu._unsubscribe_report(stream)
+    return results
+
+
 def double_in_place(device: str, tensors, answers) -> None:
     """Of another process: works on the tensor that it is given a handle of."""
     if device != "cpu":
