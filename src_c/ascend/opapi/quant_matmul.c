@@ -406,7 +406,7 @@ static void require_wide_scale(OpCall *op, const WeightQuantCall *call)
     const int64_t m = op_size(call->x, 0), k = op_size(call->x, 1), n = op_size(call->weight, 1);
     const View *weight = &call->weight->view;
     const bool fits = call->x->dtype == ACL_FLOAT16 && call->weight->dtype == ACL_INT8 && weight->strides[0] == 1 &&
-                      call->group == 0 && us_view_elements(&call->scale->view) == n && !op_given(call->quant_scale) &&
+                      call->group == 0 && op_elements(call->scale) == n && !op_given(call->quant_scale) &&
                       m <= TOKEN_LIMIT && k % 64 == 0 && n % 64 == 0;
     op_require(op, !wide || fits, call->scale->name, "case", op->invalid,
                "%s is %s: x is ACL_FLOAT16 of at most %d rows, weight a transposed ACL_INT8 whose sizes are multiples "
