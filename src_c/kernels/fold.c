@@ -1,6 +1,7 @@
 #include "kernels/fold.h"
 
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -76,16 +77,6 @@ static void merge_axes(const Fold *fold, FoldAxes *axes)
     }
 }
 
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void cut(Fold *fold, bool by_row)
 {
     const int64_t run = fold->kept.sizes[fold->kept.rank - 1];
@@ -94,11 +85,11 @@ static void cut(Fold *fold, bool by_row)
     const bool groups_innermost =
         by_row || (fold->kept.count > 1 && (fold->reduced.count == 1 || kept_stride < reduced_stride));
     fold->width = groups_innermost ? smaller(run, FOLD_WIDTH) : 1;
-    fold->blocks_per_run = divide_up(run, fold->width);
+    fold->blocks_per_run = ceiling(run, fold->width);
     fold->blocks = fold->kept.count / run * fold->blocks_per_run;
-    int64_t chunks = fold->blocks >= ENOUGH_BLOCKS ? 1 : divide_up(fold->reduced.count * fold->width, CHUNK_ELEMENTS);
-    fold->chunk_elements = divide_up(fold->reduced.count, smaller(chunks, CHUNK_LIMIT));
-    fold->chunks = divide_up(fold->reduced.count, fold->chunk_elements);
+    int64_t chunks = fold->blocks >= ENOUGH_BLOCKS ? 1 : ceiling(fold->reduced.count * fold->width, CHUNK_ELEMENTS);
+    fold->chunk_elements = ceiling(fold->reduced.count, smaller(chunks, CHUNK_LIMIT));
+    fold->chunks = ceiling(fold->reduced.count, fold->chunk_elements);
 }
 
 /* Lines are put together where every row has the full width. */

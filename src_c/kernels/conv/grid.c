@@ -1,15 +1,11 @@
 #include "kernels/conv/grid.h"
 
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/parallel.h"
 
 /* Of a part: elements of the input, positions that are worth a part, and most. */
 enum { PART_ELEMENTS = 192 * 1024, LEAST_POSITIONS = 128, MOST_POSITIONS = 1024 };
-
-static int64_t ceiling(int64_t size, int64_t of)
-{
-    return (size + of - 1) / of;
-}
 
 /* ---- cells ------------------------------------------------------------------------------------------------------- */
 

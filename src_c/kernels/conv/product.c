@@ -2,6 +2,7 @@
 #include "kernels/conv/gather.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/parallel.h"
 
 #include <stdatomic.h>
@@ -24,16 +25,6 @@ typedef struct Cut {
     int64_t size;   /* of a block */
     int64_t per_run, count;
 } Cut;
-
-static int64_t ceiling(int64_t size, int64_t of)
-{
-    return (size + of - 1) / of;
-}
-
-static int64_t bounded(int64_t value, int64_t lowest, int64_t highest)
-{
-    return value < lowest ? lowest : value > highest ? highest : value;
-}
 
 /* `each`: elements of the compute type that belong to a position. */
 static Cut cut_positions(const Gather *gather, int64_t each, int64_t least)

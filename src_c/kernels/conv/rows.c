@@ -2,6 +2,7 @@
  * that are not finite, which must not meet the zeros that columns have outside the input. */
 #include "kernels/conv/gather.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 #include "tensor/parallel.h"
@@ -53,11 +54,6 @@ typedef struct Rows {
     int64_t results_per_piece; /* of slopes */
     atomic_bool no_memory;
 } Rows;
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* The smallest offset of an axis, and how far the others reach beyond it. */
 static int64_t lowest_offset(const TapAxis *taps, int64_t *reach)

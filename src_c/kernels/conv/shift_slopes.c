@@ -3,6 +3,7 @@
  * 32 cells, with zeros at cells that are no result's. */
 #include "kernels/conv/grid.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/parallel.h"
 
 #include <stdatomic.h>
@@ -248,11 +249,6 @@ static void store_piece(void *context, int64_t piece)
         memcpy(slopes->target + (group * gather->results + first + k) * depth + place, turned + k % BF16_SIDE * count,
                (size_t)count * sizeof *turned);
     }
-}
-
-static int64_t bounded(int64_t value, int64_t lowest, int64_t highest)
-{
-    return value < lowest ? lowest : value > highest ? highest : value;
 }
 
 static void divide(Slopes *slopes)

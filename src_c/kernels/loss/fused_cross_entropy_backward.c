@@ -134,7 +134,7 @@ static void finish_q(void *context, int64_t piece)
 {
     const Backward *backward = context;
     const View *softmax = &backward->views[SOFTMAX];
-    const int64_t first = piece * PIECE_ROWS, end = least(backward->rows, first + PIECE_ROWS);
+    const int64_t first = piece * PIECE_ROWS, end = smaller(backward->rows, first + PIECE_ROWS);
     const int64_t entries = backward->entries;
     for (int64_t i = first; i < end; i++) {
         int64_t token = backward->first_row + i;
@@ -163,7 +163,7 @@ static void finish_q(void *context, int64_t piece)
 static void load_weight(Backward *backward, int64_t entry)
 {
     backward->first_entry = entry;
-    backward->entries = least(backward->blocks.entries, backward->vocabulary - entry);
+    backward->entries = smaller(backward->blocks.entries, backward->vocabulary - entry);
     backward->weight = fused_rows(&backward->views[WEIGHT], backward->type, entry, backward->entries,
                                   backward->weight_copy);
 }
@@ -171,7 +171,7 @@ static void load_weight(Backward *backward, int64_t entry)
 static void load_input(Backward *backward, int64_t row)
 {
     backward->first_row = row;
-    backward->rows = least(backward->blocks.rows, backward->tokens - row);
+    backward->rows = smaller(backward->blocks.rows, backward->tokens - row);
     backward->input = fused_rows(&backward->views[INPUT], backward->type, row, backward->rows,
                                  backward->input_copy);
 }
@@ -244,7 +244,7 @@ static void add_input_tile(void *context, int64_t piece)
     const View *out = &backward->views[INPUT_GRAD];
     const int64_t features = backward->features, across = (features + TILE - 1) / TILE;
     const int64_t row = piece / across * TILE, column = piece % across * TILE;
-    const int64_t rows = least(TILE, backward->rows - row), columns = least(TILE, features - column);
+    const int64_t rows = smaller(TILE, backward->rows - row), columns = smaller(TILE, features - column);
     float tile[TILE * TILE];
     Matrix weight = backward->weight;
     weight.data = (const char *)weight.data + column * (int64_t)us_dtype_size(weight.dtype);
@@ -330,7 +330,7 @@ typedef struct Sizes {
 static Sizes sizes_for(Blocks blocks, int64_t tokens, int64_t features, int64_t vocabulary, bool keeps_high)
 {
     const size_t count = (size_t)tokens, width = (size_t)features * sizeof(float);
-    const size_t rows = (size_t)least(tokens, blocks.rows), entries = (size_t)least(vocabulary, blocks.entries);
+    const size_t rows = (size_t)smaller(tokens, blocks.rows), entries = (size_t)smaller(vocabulary, blocks.entries);
     const size_t halves = us_scratch_round(count * (size_t)features * sizeof(uint16_t));
     return (Sizes){
         .per_token = us_scratch_round(count * sizeof(float)),

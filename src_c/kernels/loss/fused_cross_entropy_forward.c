@@ -73,7 +73,7 @@ static void add_rows(void *context, int64_t piece)
 {
     const Online *online = context;
     const View *logits = &online->views[LOGITS];
-    for (int64_t i = piece * PIECE_ROWS; i < least(online->rows, (piece + 1) * PIECE_ROWS); i++) {
+    for (int64_t i = piece * PIECE_ROWS; i < smaller(online->rows, (piece + 1) * PIECE_ROWS); i++) {
         int64_t token = online->first_row + i;
         const float *row = online->logits + i * online->entries;
         float max = row_max(row, online->entries, online->max[token]);
@@ -163,8 +163,8 @@ static void end_tokens(Online *online)
 static void *take_memory(Online *online)
 {
     size_t tokens = (size_t)online->tokens;
-    size_t row_block = (size_t)least(online->tokens, ROW_BLOCK);
-    size_t entry_block = (size_t)least(online->vocabulary, VOCABULARY_BLOCK);
+    size_t row_block = (size_t)smaller(online->tokens, ROW_BLOCK);
+    size_t entry_block = (size_t)smaller(online->vocabulary, VOCABULARY_BLOCK);
     size_t per_token = us_scratch_round(tokens * sizeof(float));
     size_t masked_target = us_scratch_round(tokens * sizeof(int64_t));
     size_t masked = us_scratch_round(tokens * sizeof(bool));
@@ -207,11 +207,11 @@ KernelStatus us_fused_linear_online_max_sum(const View *views, const void *attri
     begin_tokens(&online);
     for (int64_t entry = 0; entry < online.vocabulary; entry += VOCABULARY_BLOCK) {
         online.first_entry = entry;
-        online.entries = least(VOCABULARY_BLOCK, online.vocabulary - entry);
+        online.entries = smaller(VOCABULARY_BLOCK, online.vocabulary - entry);
         const Matrix weight = fused_rows(&views[WEIGHT], online.type, entry, online.entries, online.weight);
         for (int64_t row = 0; row < online.tokens; row += ROW_BLOCK) {
             online.first_row = row;
-            online.rows = least(ROW_BLOCK, online.tokens - row);
+            online.rows = smaller(ROW_BLOCK, online.tokens - row);
             if (entry == 0 || online.tokens > ROW_BLOCK) {
                 input = fused_rows(&views[INPUT], online.type, row, online.rows, online.input);
             }
@@ -255,7 +255,7 @@ static void loss_piece(void *context, int64_t piece)
 {
     const Loss *loss = context;
     float row[VOCABULARY_BLOCK];
-    for (int64_t token = piece * PIECE_ROWS; token < least(loss->tokens, (piece + 1) * PIECE_ROWS); token++) {
+    for (int64_t token = piece * PIECE_ROWS; token < smaller(loss->tokens, (piece + 1) * PIECE_ROWS); token++) {
         float sum = read_float(loss->sum_exp, token);
         float value = log_float(sum) - read_float(loss->predicted, token);
         memcpy((float *)loss->loss->data + token * loss->loss->strides[0], &value, sizeof value);
@@ -264,7 +264,7 @@ static void loss_piece(void *context, int64_t piece)
         }
         const View *logits = loss->logits;
         for (int64_t entry = 0; entry < logits->shape[1]; entry += VOCABULARY_BLOCK) {
-            int64_t count = least(VOCABULARY_BLOCK, logits->shape[1] - entry);
+            int64_t count = smaller(VOCABULARY_BLOCK, logits->shape[1] - entry);
             us_load_float(row, element_at(logits, token, entry), logits->dtype, logits->strides[1], count);
             softmax_row(row, count, read_float(loss->logits_max, token), 1.0f / sum);
             us_store_float(element_at(loss->softmax, token, entry), loss->softmax->dtype, loss->softmax->strides[1], row,

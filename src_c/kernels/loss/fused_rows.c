@@ -28,7 +28,7 @@ static void load_piece(void *context, int64_t piece)
     const Transfer *transfer = context;
     const View *matrix = transfer->matrix;
     int64_t columns = matrix->shape[1];
-    for (int64_t row = piece * PIECE_ROWS; row < least(transfer->count, (piece + 1) * PIECE_ROWS); row++) {
+    for (int64_t row = piece * PIECE_ROWS; row < smaller(transfer->count, (piece + 1) * PIECE_ROWS); row++) {
         void *to = transfer->to + row * columns * (int64_t)us_dtype_size(transfer->type);
         const char *from = element_at(matrix, transfer->first + row, 0);
         if (transfer->type == DTYPE_FLOAT32) {
@@ -44,7 +44,7 @@ static void store_piece(void *context, int64_t piece)
     const Transfer *transfer = context;
     const View *matrix = transfer->matrix;
     int64_t columns = matrix->shape[1];
-    for (int64_t row = piece * PIECE_ROWS; row < least(transfer->count, (piece + 1) * PIECE_ROWS); row++) {
+    for (int64_t row = piece * PIECE_ROWS; row < smaller(transfer->count, (piece + 1) * PIECE_ROWS); row++) {
         us_store_float(element_at(matrix, transfer->first + row, 0), matrix->dtype, matrix->strides[1],
                        transfer->from + row * columns, columns);
     }

@@ -3,17 +3,13 @@
 #define UNDERSTUDY_FUSED_ROWS_H
 
 #include "kernels/matmul/matmul.h"
+#include "kernels/sizes.h"
 #include "tensor/view.h"
 
 enum {
     ROW_BLOCK = 1024,       /* tokens handled at a time */
     VOCABULARY_BLOCK = 512, /* logits handled at a time per token */
 };
-
-static inline int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Address of element (row, column) of a matrix. */
 static inline char *element_at(const View *matrix, int64_t row, int64_t column)

@@ -133,7 +133,7 @@ bool us_panels_take_workspace(const Run *run, const Block *block, bool direct, b
     space->depth = run->exact ? EXACT_DEPTH
                    : space->a_direct && space->b_direct ? MOST_DEPTH
                    : fitting > LEAST_DEPTH ? fitting : LEAST_DEPTH;
-    space->depth = least(space->depth, k);
+    space->depth = smaller(space->depth, k);
     const size_t size = us_dtype_size(run->panel);
     const size_t tile = direct ? 0 : us_scratch_round((size_t)(rows * columns) * us_dtype_size(product->compute));
     const size_t exact = run->exact ? us_scratch_round((size_t)(rows * columns) * size) : 0;

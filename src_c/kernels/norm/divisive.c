@@ -3,6 +3,7 @@
 #include "kernels/norm/power.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 
 #include <stdatomic.h>
@@ -44,11 +45,6 @@ static bool is_packed(const View *view, const int64_t *sizes)
 static int64_t padded_line(const Divisive *call, int64_t line)
 {
     return line / call->sizes[1] * call->steps[0] + line % call->sizes[1] * call->steps[1];
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 #define VALUE float

@@ -3,6 +3,7 @@
 #include "kernels/maths/maths.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 
@@ -13,11 +14,6 @@
 /* Ranges of lines have sums of their own for the parameters' gradients. Elements of 16 bits are computed in float32, of
  * which the sums over LINES_IN_FLOAT lines are added in float64. */
 enum { RANGE_LIMIT = 32, LINES_IN_FLOAT = 32, AHEAD = 128 };
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static void *element(const void *data, DType dtype, int64_t index)
 {

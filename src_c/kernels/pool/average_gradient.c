@@ -3,6 +3,7 @@
 #include "kernels/detach.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 
@@ -29,16 +30,6 @@ typedef struct Averages {
     bool alike;     /* what is divided by is the same for all windows */
     atomic_bool out_of_memory;
 } Averages;
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* Pooling has three spatial axes, of which the last two are these. */
 static Span windows_at(const Averages *work, int axis, int64_t place)

@@ -3,6 +3,7 @@
 
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/lane.h"
 
@@ -31,16 +32,6 @@ typedef struct InterpolationCall {
     DType compute;
     atomic_bool no_memory;
 } InterpolationCall;
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* ---- tables ---- */
 

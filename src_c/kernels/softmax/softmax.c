@@ -1,6 +1,7 @@
 #include "kernels/kernels.h"
 
 #include "kernels/maths/maths.h"
+#include "kernels/sizes.h"
 #include "tensor/axes.h"
 #include "tensor/levels.h"
 #include "tensor/parallel.h"
@@ -76,11 +77,6 @@ static void *element(const View *view, int64_t offset)
 static bool is_forward(const Plan *plan)
 {
     return plan->count == 2;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 static int64_t whole_vectors(int64_t count)
