@@ -1,6 +1,7 @@
 #include "kernels/fold.h"
 
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -76,16 +77,6 @@ static void merge_axes(const Fold *fold, FoldAxes *axes)
     }
 }
 
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void cut(Fold *fold, bool by_row)
 {
     const int64_t run = fold->kept.sizes[fold->kept.rank - 1];
@@ -94,11 +85,11 @@ static void cut(Fold *fold, bool by_row)
     const bool groups_innermost =
         by_row || (fold->kept.count > 1 && (fold->reduced.count == 1 || kept_stride < reduced_stride));
     fold->width = groups_innermost ? smaller(run, FOLD_WIDTH) : 1;
-    fold->blocks_per_run = divide_up(run, fold->width);
+    fold->blocks_per_run = ceiling(run, fold->width);
     fold->blocks = fold->kept.count / run * fold->blocks_per_run;
-    int64_t chunks = fold->blocks >= ENOUGH_BLOCKS ? 1 : divide_up(fold->reduced.count * fold->width, CHUNK_ELEMENTS);
-    fold->chunk_elements = divide_up(fold->reduced.count, smaller(chunks, CHUNK_LIMIT));
-    fold->chunks = divide_up(fold->reduced.count, fold->chunk_elements);
+    int64_t chunks = fold->blocks >= ENOUGH_BLOCKS ? 1 : ceiling(fold->reduced.count * fold->width, CHUNK_ELEMENTS);
+    fold->chunk_elements = ceiling(fold->reduced.count, smaller(chunks, CHUNK_LIMIT));
+    fold->chunks = ceiling(fold->reduced.count, fold->chunk_elements);
 }
 
 /* Lines are put together where every row has the full width. */
@@ -373,12 +364,13 @@ KernelStatus us_fold_run(const Fold *fold, int stage_count, const FoldStage *sta
         }
         return KERNEL_OK;
     }
-    const size_t sums = (size_t)(fold->blocks * fold->chunks * FOLD_SUMS * fold->width);
-    run.states = us_scratch_take((size_t)fold->blocks * FOLD_STATE + sums * sizeof *run.sums);
+    const int64_t numbers = us_scratch_count(fold->blocks * fold->chunks, fold->width);
+    const size_t states = us_scratch_bytes(fold->blocks, FOLD_STATE);
+    run.states = us_scratch_take(states + us_scratch_bytes(numbers, FOLD_SUMS * sizeof *run.sums));
     if (run.states == NULL) {
         return KERNEL_NO_MEMORY;
     }
-    run.sums = (double *)(run.states + fold->blocks * FOLD_STATE);
+    run.sums = (double *)(run.states + states);
     for (; run.stages < stages + stage_count; run.stages++) {
         if (run.stages->run != NULL) {
             us_parallel(fold->blocks * fold->chunks, run_chunk, &run);

@@ -85,7 +85,7 @@ static const Operand *add_operand(OpCall *op, const char *name, const aclTensor 
         operand->storage = &tensor->storage;
         operand->storage_elements = us_shape_elements(tensor->storage.rank, tensor->storage.sizes);
         set_view(&operand->view, tensor);
-        op_require(op, us_view_elements(&operand->view) >= 0, name, "sizes", ACLNN_ERR_PARAM_INVALID,
+        op_require(op, op_elements(operand) >= 0, name, "sizes", ACLNN_ERR_PARAM_INVALID,
                    "%s is %s: sizes must not be negative, nor their product exceed 2^63 - 1", name,
                    op_shape_text(op, operand));
     }

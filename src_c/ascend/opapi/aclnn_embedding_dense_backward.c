@@ -46,8 +46,8 @@ aclnnStatus aclnnEmbeddingDenseBackwardGetWorkspaceSize(const aclTensor *grad, c
     int32_t last = g->view.rank - 1;
     int64_t columns = g->view.shape[last];
     int64_t rows = us_shape_elements(last, g->view.shape);
-    op_require(&op, columns == 0 || rows == us_view_elements(&k->view), "indices", "count", ACLNN_ERR_PARAM_INVALID,
-               "indices has %lld elements, grad has %lld rows", (long long)us_view_elements(&k->view), (long long)rows);
+    op_require(&op, columns == 0 || rows == op_elements(k), "indices", "count", ACLNN_ERR_PARAM_INVALID,
+               "indices has %lld elements, grad has %lld rows", (long long)op_elements(k), (long long)rows);
     op_require_rank(&op, result, 2, 2);
     Shape expected = {.rank = 2, .sizes = {(int64_t)numWeights, columns}};
     op_require_shape(&op, result, &expected);

@@ -70,7 +70,7 @@ void require_result_scale(OpCall *op, const AttentionCall *call, const Operand4 
                    "%s is given though %s is not quantized", op_given(offset) ? offset->name : "", call->out->name);
         return;
     }
-    const int64_t count = us_view_elements(&scale->view);
+    const int64_t count = op_elements(scale);
     op_require(op, scale->dtype == ACL_FLOAT || call->query->dtype == ACL_BF16, scale->name, "types", op->invalid,
                "%s is %s, %s is %s", scale->name, acl_dtype_name(scale->dtype), call->query->name,
                acl_dtype_name(call->query->dtype));

@@ -23,7 +23,7 @@ static void require_dropout(OpCall *op, const AttentionCall *call)
     if (op_refused(op) || !op_given(call->drop)) {
         return;
     }
-    const int64_t bytes = us_view_elements(&call->drop->view), scores = score_count(call);
+    const int64_t bytes = op_elements(call->drop), scores = score_count(call);
     op_require(op, call->drop->view.rank == 1 && bytes >= scores / 8 + (scores % 8 != 0), call->drop->name, "elements",
                op->invalid, "%s is %s; there are %lld scores, a bit each", call->drop->name,
                op_shape_text(op, call->drop), (long long)scores);

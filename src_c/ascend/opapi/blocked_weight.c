@@ -1,13 +1,9 @@
 #include "ascend/opapi/blocked_weight.h"
 
 #include "ascend/common/op_memory.h"
+#include "kernels/sizes.h"
 
 enum { BLOCK_ROWS = 16, BLOCK_BYTES = 32 };
-
-static int64_t parts_of(int64_t size, int64_t part)
-{
-    return (size + part - 1) / part;
-}
 
 static int64_t block_columns(const View *view)
 {
@@ -19,8 +15,8 @@ static Shape blocks_of(const View *batch, int32_t axes, int64_t rows, int64_t co
 {
     Shape shape = {.rank = axes + 4};
     memcpy(shape.sizes, batch->shape, (size_t)axes * sizeof *shape.sizes);
-    shape.sizes[axes] = parts_of(columns, block_columns(batch));
-    shape.sizes[axes + 1] = parts_of(rows, BLOCK_ROWS);
+    shape.sizes[axes] = ceiling(columns, block_columns(batch));
+    shape.sizes[axes + 1] = ceiling(rows, BLOCK_ROWS);
     shape.sizes[axes + 2] = BLOCK_ROWS;
     shape.sizes[axes + 3] = block_columns(batch);
     return shape;

@@ -137,7 +137,7 @@ static void require_experts(OpCall *op, const FeedForwardCall *call)
     const char *name = call->tokens != NULL ? call->tokens->name : call->counts.name;
     const int64_t experts = experts_of(call);
     const int64_t length = !has_experts(call)    ? experts
-                           : call->tokens != NULL ? us_view_elements(&call->tokens->view)
+                           : call->tokens != NULL ? op_elements(call->tokens)
                                                   : call->counts.count;
     op_require(op, length == experts && experts <= MOST_EXPERTS, name, "length", op->invalid,
                "%s has %lld numbers, weight1 has %lld experts; 256 are the most", name, (long long)length,
@@ -216,7 +216,7 @@ static void require_between(OpCall *op, const FeedForwardCall *call, int64_t col
     op_require(op, is_between(call, call->offset, 0), call->offset->name, "shape", op->invalid,
                "%s is %s: it has a number for each of %lld experts", call->offset->name,
                op_shape_text(op, call->offset), (long long)experts_of(call));
-    const bool lines = us_view_elements(&call->scale->view) != experts_of(call);
+    const bool lines = op_elements(call->scale) != experts_of(call);
     op_require(op, !lines || call->layers[0].scale->dtype != ACL_FLOAT, call->scale->name, "case", op->invalid,
                "%s is %s: with a number for each column the other scales are not ACL_FLOAT", call->scale->name,
                op_shape_text(op, call->scale));

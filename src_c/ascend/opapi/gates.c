@@ -147,16 +147,16 @@ const MapFormula *gelu_formula(const char *name)
 /* Axis 1 is the channel where there is one and weight has an element for each of it; else -1. */
 static int32_t channel_axis(const Operand *weight, const Operand *self)
 {
-    const int64_t elements = us_view_elements(&weight->view);
+    const int64_t elements = op_elements(weight);
     return self->view.rank > 1 && elements != 1 && elements == self->view.shape[1] ? 1 : -1;
 }
 
 void require_channels(OpCall *op, const Operand *weight, const Operand *self)
 {
-    const bool fits = us_view_elements(&weight->view) == 1 || channel_axis(weight, self) == 1;
+    const bool fits = op_elements(weight) == 1 || channel_axis(weight, self) == 1;
     op_require(op, fits, weight->name, "elements", op->invalid,
                "%s has %lld elements; it needs 1, or one for each channel of %s, %s", weight->name,
-               (long long)us_view_elements(&weight->view), self->name, op_shape_text(op, self));
+               (long long)op_elements(weight), self->name, op_shape_text(op, self));
 }
 
 /* A tensor of weights seen with the rank of self. */

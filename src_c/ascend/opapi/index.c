@@ -109,7 +109,7 @@ static aclnnStatus plan_line(OpCall *op, const Operand *tensor, const Operand *i
         return op_plan_nothing(op);
     }
     IndexPlan plan = index_plan_along(tensor, 0, index, &index->view);
-    plan.call.axes[0] = (IndexedAxis){us_view_elements(&tensor->view), 1};
+    plan.call.axes[0] = (IndexedAxis){op_elements(tensor), 1};
     plan.call.action = action;
     plan.call.from_end = true;
     return plan_flat(op, tensor, index, other, &plan.call);

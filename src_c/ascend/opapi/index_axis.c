@@ -98,7 +98,7 @@ bool op_slices_fit(const Operand *self, int32_t axis, const Operand *index, cons
 {
     const int64_t count = index_count(index);
     if (source->view.rank == 0 || self->view.rank == 0) {
-        return count == 1 && us_view_elements(&source->view) == 1 && self->view.rank <= 1;
+        return count == 1 && op_elements(source) == 1 && self->view.rank <= 1;
     }
     bool fits = source->view.rank == self->view.rank;
     for (int32_t d = 0; d < self->view.rank && fits; d++) {

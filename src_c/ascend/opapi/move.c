@@ -241,7 +241,7 @@ aclnnStatus op_roll(OpCall *op, const Operand *from, IntArguments shifts, IntArg
                "rolling %d dimensions", (int)from->view.rank);
     const bool one_row = dims.count == 0;
     if (one_row && !op_refused(op)) {
-        steps_along(&from->view, step_within(shifts.values[0], us_view_elements(&from->view)), by);
+        steps_along(&from->view, step_within(shifts.values[0], op_elements(from)), by);
     }
     for (int64_t i = 0; i < dims.count && from->view.rank > 0 && !op_refused(op); i++) {
         const int64_t axis = dims.values[i] < 0 ? dims.values[i] + from->view.rank : dims.values[i];

@@ -123,7 +123,7 @@ aclnnStatus op_addc_lists(OpCall *op, const MapFormula *formula, int32_t input_c
 void require_single_numbers(OpCall *op, Operands list)
 {
     for (int32_t i = 0; i < list.count && !op_refused(op); i++) {
-        op_require(op, us_view_elements(&list.items[i]->view) == 1, list.name, "elements", op->invalid,
+        op_require(op, op_elements(list.items[i]) == 1, list.name, "elements", op->invalid,
                    "tensor %d of %s has not one element", (int)i, list.name);
     }
 }

@@ -6,6 +6,7 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/quantize/product.h"
 #include "kernels/quantize/sums.h"
+#include "kernels/sizes.h"
 
 enum { BLOCK = 128, DEPTH_GROUP = 256, TOKEN_LIMIT = 96, PADDED = 16 };
 
@@ -48,11 +49,6 @@ static View lines_of(const Operand *operand, int64_t rows, int64_t n)
     return view;
 }
 
-static int64_t parts_of(int64_t size, int64_t part)
-{
-    return size / part + (size % part != 0);
-}
-
 /* ---- products of integers ---- */
 
 /* No groups; groups of the depth; blocks of the depth and of the columns. */
@@ -84,7 +80,7 @@ static Sizes sizes_of(const QuantMatmulCall *call)
     of.depth_of_b = op_integer_size(&of.b, 2);
     of.n = op_integer_size(&of.b, 1);
     const Mode mode = mode_of(call);
-    of.groups = mode == PLAIN ? 1 : parts_of(of.k, mode == BLOCKS ? BLOCK : DEPTH_GROUP);
+    of.groups = mode == PLAIN ? 1 : ceiling(of.k, mode == BLOCKS ? BLOCK : DEPTH_GROUP);
     return of;
 }
 
@@ -195,7 +191,7 @@ static bool is_bias(const QuantMatmulCall *call, const Sizes *of)
 static void require_scales(OpCall *op, const QuantMatmulCall *call, const Sizes *of)
 {
     const Mode mode = mode_of(call);
-    const int64_t blocks = parts_of(of->n, BLOCK);
+    const int64_t blocks = ceiling(of->n, BLOCK);
     if (op_refused(op)) {
         return;
     }
@@ -205,7 +201,7 @@ static void require_scales(OpCall *op, const QuantMatmulCall *call, const Sizes 
                                    : has_shape(call->row_scale, 2, of->m, mode == BLOCKS ? of->groups : 1), of);
     }
     require_size(op, call->scale,
-                 call->padded_scale ? has_shape(call->scale, 1, parts_of(of->n, PADDED) * PADDED, 0)
+                 call->padded_scale ? has_shape(call->scale, 1, ceiling(of->n, PADDED) * PADDED, 0)
                  : mode == PLAIN    ? is_line(call->scale, of->n)
                  : mode == BLOCKS   ? has_shape(call->scale, 2, blocks, of->groups)
                                     : has_shape(call->scale, 2, of->groups, of->n), of);
@@ -361,7 +357,7 @@ static int64_t group_of(const WeightQuantCall *call, int64_t k)
 
 static int64_t groups_of(const WeightQuantCall *call, int64_t k)
 {
-    return call->group > 0 ? parts_of(k, call->group) : 1;
+    return call->group > 0 ? ceiling(k, call->group) : 1;
 }
 
 /* Per tensor, per channel, or per group of the depth. */
@@ -406,7 +402,7 @@ static void require_wide_scale(OpCall *op, const WeightQuantCall *call)
     const int64_t m = op_size(call->x, 0), k = op_size(call->x, 1), n = op_size(call->weight, 1);
     const View *weight = &call->weight->view;
     const bool fits = call->x->dtype == ACL_FLOAT16 && call->weight->dtype == ACL_INT8 && weight->strides[0] == 1 &&
-                      call->group == 0 && us_view_elements(&call->scale->view) == n && !op_given(call->quant_scale) &&
+                      call->group == 0 && op_elements(call->scale) == n && !op_given(call->quant_scale) &&
                       m <= TOKEN_LIMIT && k % 64 == 0 && n % 64 == 0;
     op_require(op, !wide || fits, call->scale->name, "case", op->invalid,
                "%s is %s: x is ACL_FLOAT16 of at most %d rows, weight a transposed ACL_INT8 whose sizes are multiples "

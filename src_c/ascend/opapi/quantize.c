@@ -100,8 +100,8 @@ aclnnStatus op_dequantize(OpCall *op, const Operand *x, const Operand *scale, co
 
 bool op_has_number_of_row(const Operand *numbers, const Operand *x)
 {
-    const int64_t width = op_size(x, -1), elements = us_view_elements(&x->view);
-    return width == 0 || (width > 0 && elements % width == 0 && us_view_elements(&numbers->view) == elements / width);
+    const int64_t width = op_size(x, -1), elements = op_elements(x);
+    return width == 0 || (width > 0 && elements % width == 0 && op_elements(numbers) == elements / width);
 }
 
 void op_require_smooth(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends)
@@ -296,7 +296,7 @@ GateForm op_gate_form(int64_t mode, double limit, double alpha, double bias)
 
 int64_t op_bytes(const Operand *operand)
 {
-    return op_given(operand) ? us_view_elements(&operand->view) * (int64_t)us_dtype_size(operand->view.dtype) : 0;
+    return op_given(operand) ? op_elements(operand) * (int64_t)us_dtype_size(operand->view.dtype) : 0;
 }
 
 aclnnStatus op_clipped_gate(OpCall *op, const Operand *x, const Operand *sizes, int64_t axis, const GateForm *form,
@@ -337,7 +337,7 @@ aclnnStatus op_dequantize_sums(OpCall *op, const Operand *x, const Operand *colu
 
 bool op_has_steps_of(const Operand *scale, const Operand *x, int64_t axis)
 {
-    const int64_t steps = us_view_elements(&scale->view);
+    const int64_t steps = op_elements(scale);
     return steps == 1 || steps == op_size(x, axis);
 }
 
@@ -377,13 +377,13 @@ aclnnStatus op_fake_quantize(OpCall *op, const Operand *x, const Operand *scale,
 
 Shape op_shape_packed_signs(OpCall *op, const Operand *self, int64_t rows)
 {
-    const int64_t bytes = op_refused(op) ? 0 : us_view_elements(&self->view) / 8 + (us_view_elements(&self->view) % 8 != 0);
+    const int64_t bytes = op_refused(op) ? 0 : op_elements(self) / 8 + (op_elements(self) % 8 != 0);
     return op_shape_of(2, (const int64_t[]){rows, op_refused(op) ? 0 : bytes / rows});
 }
 
 Shape op_shape_unpacked_signs(OpCall *op, const Operand *self, int64_t rows)
 {
-    return op_shape_of(2, (const int64_t[]){rows, op_refused(op) ? 0 : us_view_elements(&self->view) * 8 / rows});
+    return op_shape_of(2, (const int64_t[]){rows, op_refused(op) ? 0 : op_elements(self) * 8 / rows});
 }
 
 aclnnStatus op_pack_signs(OpCall *op, const Operand *self, const Operand *out)

@@ -47,9 +47,9 @@ aclnnStatus op_bernoulli(OpCall *op, RandomStream stream, double probability, co
         return plan_draws(op, &draws, NULL, NULL, NOTHING, NULL, out);
     }
     View probabilities = each->view;
-    if (us_view_elements(&each->view) == 1) {
+    if (op_elements(each) == 1) {
         probabilities = (View){.data = each->view.data, .dtype = each->view.dtype, .rank = 1,
-                               .shape = {us_view_elements(&out->view)}};
+                               .shape = {op_elements(out)}};
     }
     return plan_draws(op, &draws, NULL, NULL, (PlannedView){each, VIEW_READ, &probabilities}, NULL, out);
 }
@@ -158,7 +158,7 @@ static Shape mask_shape(int64_t elements)
 Shape op_shape_dropout_mask(OpCall *op, const Operand *operand)
 {
     (void)op;
-    return mask_shape(us_view_elements(&operand->view));
+    return mask_shape(op_elements(operand));
 }
 
 Shape op_shape_dropout_mask_of(OpCall *op, IntArguments sizes)
@@ -218,6 +218,6 @@ aclnnStatus op_dropout(OpCall *op, const Operand *self, double drop, RandomStrea
     if (op_refused(op) || op_empty(out) || scale == 0 || scale == 1) {
         return op_dropout_masked(op, self, mask, scale, out);
     }
-    const WholeDropout call = {{stream, drop, us_view_elements(&self->view)}, {scale}};
+    const WholeDropout call = {{stream, drop, op_elements(self)}, {scale}};
     return op_plan_operands(op, whole_dropout, &call, sizeof call, OPERANDS(self), OPERANDS(out, mask));
 }

@@ -44,8 +44,8 @@ aclnnStatus op_channel_shuffle(OpCall *op, const Operand *self, int64_t groups, 
 
 void require_repeats(OpCall *op, const Operand *self, int32_t axis, const Operand *repeats)
 {
-    const int64_t given = us_view_elements(&repeats->view);
-    const int64_t size = axis < 0 ? us_view_elements(&self->view) : op_size(self, axis);
+    const int64_t given = op_elements(repeats);
+    const int64_t size = axis < 0 ? op_elements(self) : op_size(self, axis);
     op_require(op, given == 1 || given == size, repeats->name, "elements", op->invalid,
                "%s is %s; it needs 1 element or %lld", repeats->name, op_shape_text(op, repeats), (long long)size);
 }

@@ -145,7 +145,7 @@ Shape op_shape_reduced_unless(OpCall *op, const Operand *from, IntArguments dims
 void require_single_items(OpCall *op, Operands list)
 {
     for (int32_t i = 0; i < list.count; i++) {
-        const int64_t elements = us_view_elements(&list.items[i]->view);
+        const int64_t elements = op_elements(list.items[i]);
         op_require(op, elements == 1, list.name, "elements", op->invalid, "tensor %d of %s has %lld elements, not 1",
                    (int)i, list.name, (long long)elements);
     }

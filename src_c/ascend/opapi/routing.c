@@ -36,13 +36,13 @@ int64_t op_choices(const Operand *experts)
 Shape op_shape_places(OpCall *op, const Operand *experts)
 {
     (void)op;
-    const int64_t count = us_view_elements(&experts->view);
+    const int64_t count = op_elements(experts);
     return op_shape_of(1, &count);
 }
 
 int64_t op_kept_tokens(const Operand *experts, int64_t limit)
 {
-    const int64_t count = us_view_elements(&experts->view);
+    const int64_t count = op_elements(experts);
     return limit == 0 ? count : op_slice_size(count, 0, limit, 1);
 }
 
@@ -65,7 +65,7 @@ Shape op_shape_routed_tokens(OpCall *op, const Operand *x, const Operand *expert
                              int64_t capacity, int64_t active)
 {
     (void)op;
-    const int64_t count = us_view_elements(&experts->view), width = op_size(x, 1);
+    const int64_t count = op_elements(experts), width = op_size(x, 1);
     return mode == 1 ? op_shape_of(3, (const int64_t[]){expert_count, capacity, width})
                      : op_shape_of(2, (const int64_t[]){active > 0 && active < count ? active : count, width});
 }

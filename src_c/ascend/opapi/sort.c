@@ -41,7 +41,7 @@ static void require_row_major_room(OpCall *op, const Operand *room, int32_t rank
     if (op_refused(op) || room == NULL || room->view.rank == rank || us_view_is_contiguous(&room->view)) {
         return;
     }
-    const bool fits = us_view_extent(&room->view, &lowest, &highest) && highest + 1 >= us_view_elements(&room->view);
+    const bool fits = us_view_extent(&room->view, &lowest, &highest) && highest + 1 >= op_elements(room);
     op_require(op, fits, room->name, "view", ACLNN_ERR_INNER_NULLPTR,
                "%s is a view %s whose result would be laid out behind its storage", room->name, op_shape_text(op, room));
 }
@@ -62,7 +62,7 @@ aclnnStatus op_unique(OpCall *op, const Operand *self, int32_t axis, bool consec
 
 bool op_has_room(const Operand *operand, int64_t elements)
 {
-    return us_view_elements(&operand->view) >= elements;
+    return op_elements(operand) >= elements;
 }
 
 bool op_has_axis(const Operand *operand, int64_t dim)
@@ -74,7 +74,7 @@ bool op_has_axis(const Operand *operand, int64_t dim)
 int64_t op_items(const Operand *operand, int64_t dim)
 {
     const bool is_axis = op_has_axis(operand, dim) && operand->view.rank > 0;
-    return is_axis ? op_size(operand, dim) : us_view_elements(&operand->view);
+    return is_axis ? op_size(operand, dim) : op_elements(operand);
 }
 
 bool op_searches_lines(const Operand *sequence, const Operand *values)

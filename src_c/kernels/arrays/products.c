@@ -3,15 +3,11 @@
 #include "kernels/arrays/arrays.h"
 #include "kernels/arrays/complex.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/sizes.h"
 
 #include <math.h>
 
 enum { BLOCK = 256 }; /* rows, and columns */
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static int64_t blocks_of(int64_t size)
 {
@@ -72,7 +68,7 @@ void us_array_matrix_product(ArrayMatrixProduct *work, int64_t begin, int64_t en
     for (; begin < end; begin++) {
         const int64_t row = begin / across * BLOCK, column = begin % across * BLOCK;
         const Matmul block = {
-            .m = least(work->m - row, BLOCK), .n = least(work->n - column, BLOCK), .k = work->k,
+            .m = smaller(work->m - row, BLOCK), .n = smaller(work->n - column, BLOCK), .k = work->k,
             .a = block_of(work, work->a, row, 0, work->k),
             .b = block_of(work, work->b, 0, column, work->n),
             .addend = work->bias != NULL ? block_of(work, work->bias, row, column, work->n) : (Matrix){0},
@@ -100,7 +96,7 @@ void us_array_attention(ArrayAttention *work, int64_t begin, int64_t end)
     for (; begin < end; begin++) {
         const int64_t first_row = begin / blocks * length; /* of the head */
         const int64_t row = first_row + begin % blocks * BLOCK;
-        const int64_t rows = least(first_row + length - row, BLOCK);
+        const int64_t rows = smaller(first_row + length - row, BLOCK);
         float *scores = work->scores + row * length, *weights = work->weights + row * length;
         const Matmul similarity = {
             .m = rows, .n = length, .k = depth,

@@ -4,6 +4,7 @@
 
 #include "kernels/attention/attention.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 
 #include <math.h>
@@ -31,11 +32,6 @@ typedef struct Work {
     float *partial; /* backwards: gradients of the query, for every sequence, head and range of keys */
     bool out_of_memory;
 } Work;
-
-static inline int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 US_ALWAYS_INLINE float sum_of_parts(const float *sums)
 {

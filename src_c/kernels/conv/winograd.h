@@ -10,27 +10,13 @@
 #define UNDERSTUDY_WINOGRAD_H
 
 #include "kernels/conv/gather.h"
+#include "kernels/sizes.h"
 
 #include <stdatomic.h>
 
 /* Taps of a side of the filter; lanes of a vector; lines that are mapped together; floats of blocks that threads share;
  * least tiles of a block. */
 enum { TAPS = 3, LANES = 16, LINES = 8, CHUNK_ELEMENTS = 4 * 1024 * 1024, LEAST = 80 };
-
-static inline int64_t ceiling(int64_t size, int64_t of)
-{
-    return (size + of - 1) / of;
-}
-
-static inline int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline int64_t bounded(int64_t value, int64_t lowest, int64_t highest)
-{
-    return value < lowest ? lowest : smaller(value, highest);
-}
 
 static inline int64_t whole_vectors(int64_t count)
 {

@@ -45,9 +45,9 @@ static void sum_lines(void *context, int64_t piece)
     const View *c = sum->c;
     const DType wide = wide_type(c->dtype);
     double a[2 * LINE_ELEMENTS], b[2 * LINE_ELEMENTS];
-    for (int64_t line = piece * LINES_OF_A_PIECE; line < least(c->shape[0], (piece + 1) * LINES_OF_A_PIECE); line++) {
+    for (int64_t line = piece * LINES_OF_A_PIECE; line < smaller(c->shape[0], (piece + 1) * LINES_OF_A_PIECE); line++) {
         for (int64_t first = 0; first < c->shape[1]; first += LINE_ELEMENTS) {
-            const int64_t count = least(c->shape[1] - first, LINE_ELEMENTS);
+            const int64_t count = smaller(c->shape[1] - first, LINE_ELEMENTS);
             const bool reads_a = !us_view_is_absent(sum->a), reads_b = !us_view_is_absent(sum->b);
             memset(a, 0, sizeof a);
             if (reads_a) {

@@ -140,14 +140,14 @@ static void rotate(const Update *update, double (*x)[2], double (*y)[2], int64_t
 static void update_block(void *context, int64_t block)
 {
     const Update *update = context;
-    const int64_t end = least(length_of(update->x), (block + 1) * BLOCK);
+    const int64_t end = smaller(length_of(update->x), (block + 1) * BLOCK);
     if (update->operation == VECTOR_COPY || update->operation == VECTOR_SWAP) {
         move_elements(update, block * BLOCK, end);
         return;
     }
     double x[TILE][2], y[TILE][2];
     for (int64_t first = block * BLOCK; first < end; first += TILE) {
-        const int64_t count = least(end - first, TILE);
+        const int64_t count = smaller(end - first, TILE);
         load_pairs(update->x, first, count, x);
         if (update->operation == VECTOR_SCALE) {
             scale_pairs(update->scalars[0], x, count);
@@ -197,12 +197,12 @@ typedef struct Reduction {
 static void reduce_block(void *context, int64_t block)
 {
     const Reduction *work = context;
-    const int64_t end = least(length_of(work->x), (block + 1) * BLOCK);
+    const int64_t end = smaller(length_of(work->x), (block + 1) * BLOCK);
     const bool smallest = work->reduction == VECTOR_SMALLEST;
     Part part = {work->reduction == VECTOR_LARGEST ? -INFINITY : smallest ? INFINITY : 0, -1};
     double x[TILE][2];
     for (int64_t first = block * BLOCK; first < end; first += TILE) {
-        const int64_t count = least(end - first, TILE);
+        const int64_t count = smaller(end - first, TILE);
         load_pairs(work->x, first, count, x);
         for (int64_t i = 0; i < count; i++) {
             const double size = fabs(x[i][0]) + fabs(x[i][1]);
@@ -288,7 +288,7 @@ KernelStatus us_vector_sum(const View *views, const void *attributes)
     if (count > 0 && sum->reduction <= VECTOR_DOT_CONJUGATED) {
         status = dot(views, sum, result[0]);
     } else if (count > 0) {
-        Part *parts = us_scratch_take((size_t)((count + BLOCK - 1) / BLOCK) * sizeof *parts);
+        Part *parts = us_scratch_array((count + BLOCK - 1) / BLOCK, sizeof *parts);
         if (parts == NULL) {
             return KERNEL_NO_MEMORY;
         }

@@ -28,7 +28,7 @@ static void load_piece(void *context, int64_t piece)
     const Transfer *transfer = context;
     const View *matrix = transfer->matrix;
     int64_t columns = matrix->shape[1];
-    for (int64_t row = piece * PIECE_ROWS; row < least(transfer->count, (piece + 1) * PIECE_ROWS); row++) {
+    for (int64_t row = piece * PIECE_ROWS; row < smaller(transfer->count, (piece + 1) * PIECE_ROWS); row++) {
         void *to = transfer->to + row * columns * (int64_t)us_dtype_size(transfer->type);
         const char *from = element_at(matrix, transfer->first + row, 0);
         if (transfer->type == DTYPE_FLOAT32) {
@@ -44,7 +44,7 @@ static void store_piece(void *context, int64_t piece)
     const Transfer *transfer = context;
     const View *matrix = transfer->matrix;
     int64_t columns = matrix->shape[1];
-    for (int64_t row = piece * PIECE_ROWS; row < least(transfer->count, (piece + 1) * PIECE_ROWS); row++) {
+    for (int64_t row = piece * PIECE_ROWS; row < smaller(transfer->count, (piece + 1) * PIECE_ROWS); row++) {
         us_store_float(element_at(matrix, transfer->first + row, 0), matrix->dtype, matrix->strides[1],
                        transfer->from + row * columns, columns);
     }
@@ -68,6 +68,13 @@ Matrix fused_rows(const View *matrix, DType type, int64_t first, int64_t count, 
     Transfer transfer = {.matrix = matrix, .first = first, .count = count, .type = type, .to = memory};
     us_parallel((count + PIECE_ROWS - 1) / PIECE_ROWS, load_piece, &transfer);
     return matrix_of_rows(memory, type, matrix->shape[1]);
+}
+
+void fused_multiply(const Matmul *product, bool *no_memory)
+{
+    if (us_matmul(product) != KERNEL_OK) {
+        __atomic_store_n(no_memory, true, __ATOMIC_RELAXED);
+    }
 }
 
 void fused_store_rows(const View *matrix, int64_t first, int64_t count, const float *from)

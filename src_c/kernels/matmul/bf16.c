@@ -1,14 +1,15 @@
 #include "kernels/matmul/bf16.h"
 
 #include "kernels/matmul/lines.h"
+#include "kernels/scratch.h"
 
 /* Tiles of the depth that meet at a time, at most. */
 enum { SLAB = 16 };
 
 size_t us_bf16_panel(DType dtype, int64_t lines, int64_t depth)
 {
-    const int64_t tiles = us_bf16_count(lines, BF16_SIDE) * us_bf16_count(depth, BF16_DEEP);
-    return (size_t)(tiles * us_bf16_parts(dtype) * BF16_TILE) * sizeof(uint16_t);
+    const int64_t tiles = us_scratch_count(us_bf16_count(lines, BF16_SIDE), us_bf16_count(depth, BF16_DEEP));
+    return us_scratch_bytes(tiles, (size_t)us_bf16_parts(dtype) * BF16_TILE * sizeof(uint16_t));
 }
 
 /* A strip's tiles lie one after the other. */
@@ -35,7 +36,7 @@ static void multiply_edge(const Bf16Meeting *meeting, int64_t rows, int64_t colu
 static const uint16_t *strip_at(const Bf16Operand *operand, int64_t strip, int64_t tile)
 {
     const int64_t last = us_bf16_count(operand->lines, BF16_SIDE) - 1;
-    return operand->tiles + least(strip, last) * operand->layout.strip + tile * operand->layout.tile;
+    return operand->tiles + smaller(strip, last) * operand->layout.strip + tile * operand->layout.tile;
 }
 
 static void multiply_slab(const Bf16Operand *a, const Bf16Operand *b, int64_t first, int64_t tiles, bool adds, float *c,
@@ -50,7 +51,7 @@ static void multiply_slab(const Bf16Operand *a, const Bf16Operand *b, int64_t fi
                            .bytes = a->dtype == DTYPE_UINT16};
     for (int64_t column = 0; column < b->lines; column += BF16_BLOCK) {
         for (int64_t row = 0; row < a->lines; row += BF16_BLOCK) {
-            const int64_t rows = least(BF16_BLOCK, a->lines - row), columns = least(BF16_BLOCK, b->lines - column);
+            const int64_t rows = smaller(BF16_BLOCK, a->lines - row), columns = smaller(BF16_BLOCK, b->lines - column);
             for (int i = 0; i < 2; i++) {
                 meeting.a[i] = strip_at(a, row / BF16_SIDE + i, first);
                 meeting.b[i] = strip_at(b, column / BF16_SIDE + i, first);
@@ -85,7 +86,7 @@ bool us_bf16_multiply(const Sizes *sizes, const Matrix *a, const Matrix *b, void
     const int64_t each = us_bf16_count(tiles, us_bf16_count(tiles, us_bf16_slab(SLAB)));
     us_bf16_begin();
     for (int64_t first = 0; first < tiles; first += each) {
-        multiply_slab(&left, &right, first, least(each, tiles - first), adds || first > 0, c, stride);
+        multiply_slab(&left, &right, first, smaller(each, tiles - first), adds || first > 0, c, stride);
     }
     us_bf16_end();
     return true;

@@ -2,6 +2,7 @@
 
 #include "kernels/matmul/bf16.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 
 #include <stdlib.h>
@@ -20,12 +21,12 @@ static int64_t pairs_of(int64_t depth)
 
 static size_t tile_bytes(int64_t lines, int64_t depth)
 {
-    return us_scratch_round(us_bf16_panel(DTYPE_UINT16, lines, pairs_of(depth)));
+    return us_bf16_panel(DTYPE_UINT16, lines, pairs_of(depth));
 }
 
 size_t us_bytes_panel(int64_t lines, int64_t depth)
 {
-    return tile_bytes(lines, depth) + us_scratch_round((size_t)(lines * pairs_of(depth)) * sizeof(uint16_t));
+    return tile_bytes(lines, depth) + us_scratch_bytes(us_scratch_count(lines, pairs_of(depth)), sizeof(uint16_t));
 }
 
 /* Lines of an operand: rows of A or columns of B. */
@@ -127,7 +128,7 @@ static void count_offsets(const Lines *columns, int64_t *offsets)
 {
     int32_t sums[LINE_ELEMENTS];
     for (int64_t begin = 0; begin < columns->count; begin += LINE_ELEMENTS) {
-        const int64_t count = least(LINE_ELEMENTS, columns->count - begin);
+        const int64_t count = smaller(LINE_ELEMENTS, columns->count - begin);
         const int8_t *from = (const int8_t *)columns->data + begin * columns->line_step;
         if (columns->depth_step == 1) {
             sum_columns(from, columns, columns->line_step, 1, count, sums);

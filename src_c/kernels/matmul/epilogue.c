@@ -93,7 +93,7 @@ static void finish_line(const Epilogue *epilogue, char *values, const Under *bia
     char line[LINE_ELEMENTS * LARGEST_ELEMENT];
     const DType compute = epilogue->compute;
     for (int64_t first = 0; first < count; first += LINE_ELEMENTS) {
-        const int64_t length = least(count - first, LINE_ELEMENTS);
+        const int64_t length = smaller(count - first, LINE_ELEMENTS);
         char *place = values + first * (int64_t)us_dtype_size(compute);
         if (bias->data != NULL) {
             us_line_load(compute, line, element_under(bias, first), bias->dtype, bias->step, length, false);
@@ -153,7 +153,7 @@ static void sum_operand(const View *operand, int axis, const View *sums)
                            (batch * operand->strides[0] + index * operand->strides[kept]) * size;
         double sum = 0;
         for (int64_t first = 0; first < operand->shape[axis]; first += LINE_ELEMENTS) {
-            const int64_t length = least(operand->shape[axis] - first, LINE_ELEMENTS);
+            const int64_t length = smaller(operand->shape[axis] - first, LINE_ELEMENTS);
             us_line_load(DTYPE_FLOAT64, line, from + first * operand->strides[axis] * size, operand->dtype,
                          operand->strides[axis], length, false);
             for (int64_t i = 0; i < length; i++) {
@@ -243,7 +243,7 @@ static KernelStatus multiply_with_bits(const View *views, const ProductWithEpilo
     marks.bytes.strides[0] = shape[1] * shape[2];
     marks.bytes.strides[1] = 1;
     marks.bytes.strides[2] = shape[1];
-    marks.bytes.data = us_scratch_take((size_t)us_view_elements(&marks.bytes));
+    marks.bytes.data = us_scratch_array(us_view_elements(&marks.bytes), 1);
     if (marks.bytes.data == NULL) {
         return KERNEL_NO_MEMORY;
     }

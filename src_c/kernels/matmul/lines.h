@@ -3,6 +3,7 @@
 #define UNDERSTUDY_MATMUL_LINES_H
 
 #include "kernels/matmul/matmul.h"
+#include "kernels/sizes.h"
 
 #include <string.h>
 
@@ -11,11 +12,6 @@ enum { LINE_ELEMENTS = 256, LARGEST_ELEMENT = 16 };
 typedef struct Sizes {
     int64_t m, n, k;
 } Sizes;
-
-static inline int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static inline bool is_zero(const double *factor)
 {

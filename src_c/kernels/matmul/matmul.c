@@ -5,6 +5,7 @@
 #include "kernels/matmul/bytes.h"
 #include "kernels/matmul/panels.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/parallel.h"
 
 /* Weak: a statically linked program has no BLAS, because it cannot load one, and must not pull in the loader. */
@@ -40,11 +41,6 @@ static Matrix moved(const Run *run, Matrix matrix, const int64_t *index, int64_t
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
-static int64_t ceiling(int64_t size, int64_t of)
-{
-    return (size + of - 1) / of;
-}
-
 /* The size of equal blocks of at most `limit`, which is a multiple of 16. */
 static int64_t even(int64_t size, int64_t limit)
 {
@@ -54,7 +50,7 @@ static int64_t even(int64_t size, int64_t limit)
 /* Not the number of threads: BLAS forms the sums of smaller blocks in another order, and they must not depend on that. */
 static int64_t least_blocks(void)
 {
-    return least(FEW, us_installed_processors());
+    return smaller(FEW, us_installed_processors());
 }
 
 static void choose_blocks(Run *run)
@@ -89,8 +85,8 @@ static Block block_of(const Run *run, int64_t piece)
     piece /= run->blocks_across;
     block.tile.row = piece % run->blocks_down * run->block_rows;
     block.tile.batch = piece / run->blocks_down;
-    block.tile.rows = least(run->block_rows, product->m - block.tile.row);
-    block.tile.columns = least(run->block_columns, product->n - block.tile.column);
+    block.tile.rows = smaller(run->block_rows, product->m - block.tile.row);
+    block.tile.columns = smaller(run->block_columns, product->n - block.tile.column);
     int64_t index[MATMUL_BATCH_LIMIT];
     int64_t rest = block.tile.batch;
     for (int32_t axis = product->batch_rank - 1; axis >= 0; axis--) {
@@ -111,7 +107,7 @@ static const double one[2] = {1, 0}, zero[2] = {0, 0};
 static void multiply_in_place(const Run *run, const Block *block, const Workspace *space, const double *beta)
 {
     for (int64_t first = 0; first < run->product->k; first += space->depth) {
-        const int64_t depth = least(space->depth, run->product->k - first);
+        const int64_t depth = smaller(space->depth, run->product->k - first);
         us_multiply_panels(run, block, space, first, depth, run->product->alpha, first == 0 ? beta : one, &block->c);
     }
 }
@@ -140,7 +136,7 @@ static void multiply_into_tile(const Run *run, const Block *block, const Workspa
     }
     const int64_t k = run->product->k, exact_depth = run->bytes ? BYTES_DEPTH / space->depth * space->depth : space->depth;
     for (int64_t first = 0; first < k; first += space->depth) {
-        const int64_t depth = least(space->depth, k - first);
+        const int64_t depth = smaller(space->depth, k - first);
         const bool begins = first == 0 || (run->exact && first % exact_depth == 0);
         us_multiply_panels(run, block, space, first, depth, one, begins ? zero : one, &tile);
         if (run->exact && (first + depth == k || (first + depth) % exact_depth == 0)) {
@@ -179,7 +175,7 @@ static void finish_tile(const Run *run, Block *block, const Workspace *space)
     char line[LINE_ELEMENTS * LARGEST_ELEMENT];
     for (int64_t row = 0; row < block->tile.rows; row++) {
         for (int64_t column = 0; column < block->tile.columns; column += LINE_ELEMENTS) {
-            const int64_t count = least(LINE_ELEMENTS, block->tile.columns - column);
+            const int64_t count = smaller(LINE_ELEMENTS, block->tile.columns - column);
             char *values = space->tile + row * row_size + column * (int64_t)us_dtype_size(compute);
             if (adds) {
                 us_line_load(compute, line, element_at(compute, &block->addend, row, column), block->addend.dtype,
@@ -350,7 +346,7 @@ static KernelStatus multiply_parts(const Run *run, int64_t count, void *parts)
 static KernelStatus sum_parts(Run *run, int64_t count)
 {
     const int64_t total = run->batch * run->product->m * run->product->n;
-    void *parts = us_scratch_take((size_t)(count * total) * us_dtype_size(run->product->compute));
+    void *parts = us_scratch_array(us_scratch_count(count, total), us_dtype_size(run->product->compute));
     if (parts == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -394,7 +390,7 @@ KernelStatus us_matmul(const Matmul *product)
     if (run.batch == 0) {
         return KERNEL_OK;
     }
-    const int64_t parts = least(whole.k / PART_DEPTH, PART_LIMIT);
+    const int64_t parts = smaller(whole.k / PART_DEPTH, PART_LIMIT);
     if (run.batch * run.blocks_down * run.blocks_across < least_blocks() && parts > 1 && !whole.undivided &&
         whole.batch_rank < MATMUL_BATCH_LIMIT && !is_zero(whole.alpha)) {
         return sum_parts(&run, parts);

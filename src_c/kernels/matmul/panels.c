@@ -18,9 +18,9 @@ static const double one[2] = {1, 0};
 /* Bytes of an operand's panel. One of tiles also holds half of the depth in float32. */
 static size_t panel_bytes(const Run *run, const Matrix *operand, int64_t lines, int64_t depth)
 {
-    return run->bytes ? us_bytes_panel(lines, depth)
-                      : us_scratch_round(run->bf16 ? us_bf16_panel(operand->dtype, lines, depth)
-                                                   : (size_t)(lines * depth) * us_dtype_size(run->panel));
+    return run->bytes  ? us_bytes_panel(lines, depth)
+           : run->bf16 ? us_bf16_panel(operand->dtype, lines, depth)
+                       : us_scratch_bytes(us_scratch_count(lines, depth), us_dtype_size(run->panel));
 }
 
 /* How the operand of a product goes to the BLAS; 0: not at all. */
@@ -135,13 +135,14 @@ bool us_panels_take_workspace(const Run *run, const Block *block, bool direct, b
     space->depth = run->exact && !run->bytes ? EXACT_DEPTH
                    : space->a_direct && space->b_direct ? MOST_DEPTH
                    : fitting > LEAST_DEPTH ? fitting : LEAST_DEPTH;
-    space->depth = least(space->depth, run->bytes ? least(k, BYTES_DEPTH) : k);
-    const size_t tile = direct ? 0 : us_scratch_round((size_t)(rows * columns) * us_dtype_size(product->compute));
-    const size_t exact = run->exact ? us_scratch_round((size_t)(rows * columns) * sizeof(int32_t)) : 0; /* or float */
+    space->depth = smaller(space->depth, run->bytes ? smaller(k, BYTES_DEPTH) : k);
+    const int64_t elements = us_scratch_count(rows, columns);
+    const size_t tile = direct ? 0 : us_scratch_bytes(elements, us_dtype_size(product->compute));
+    const size_t exact = run->exact ? us_scratch_bytes(elements, sizeof(int32_t)) : 0; /* or float */
     const size_t a = space->a_direct ? 0 : panel_bytes(run, &block->a, rows, space->depth);
     const size_t b = space->b_direct ? 0 : panel_bytes(run, &block->b, columns, space->depth);
     space->memory = NULL;
-    const size_t offsets = run->bytes ? us_scratch_round((size_t)columns * sizeof *space->offsets) : 0;
+    const size_t offsets = run->bytes ? us_scratch_bytes(columns, sizeof *space->offsets) : 0;
     if (tile + exact + a + b + offsets == 0) {
         return true;
     }

@@ -156,13 +156,13 @@ static int64_t copy_short_runs(const Move *move, Place *place, int64_t limit)
     Runs runs = {.to = move->to + place->to, .from = move->from + place->from, .groups = 1, .run_to = axis->to,
                  .run_from = axis->from, .bytes = move->axes[move->rank - 1].size * move->element};
     if (outer >= 0 && place->index[inner] == 0 && limit >= axis->size) {
-        runs.groups = least(limit / axis->size, move->axes[outer].size - place->index[outer]);
+        runs.groups = smaller(limit / axis->size, move->axes[outer].size - place->index[outer]);
         runs.group_to = move->axes[outer].to;
         runs.group_from = move->axes[outer].from;
         runs.count = axis->size;
         advance(move, place, outer, runs.groups);
     } else {
-        runs.count = least(limit, axis->size - place->index[inner]);
+        runs.count = smaller(limit, axis->size - place->index[inner]);
         advance(move, place, inner, runs.count);
     }
     us_copy_runs(&runs);
@@ -180,7 +180,7 @@ static void copy_piece(void *context, int64_t piece)
                            last->from == move->element && last->size * move->element <= SHORT_RUN;
     Place place = place_of(move, at / last->size);
     while (at < end) {
-        const int64_t count = least(end - at, last->size - first);
+        const int64_t count = smaller(end - at, last->size - first);
         if (are_short && count == last->size) {
             at += copy_short_runs(move, &place, (end - at) / last->size) * last->size;
             continue;
@@ -265,8 +265,8 @@ static void copy_tile(const Move *move, int64_t tile)
     const Axis *along_to = &move->along_to, *along_from = &move->along_from;
     const int64_t first_from = tile % move->tiles_from * move->side_from;
     const int64_t first_to = tile / move->tiles_from % move->tiles_to * move->side_to;
-    const int64_t rows = least(move->side_to, along_to->size - first_to);
-    const int64_t columns = least(move->side_from, along_from->size - first_from);
+    const int64_t rows = smaller(move->side_to, along_to->size - first_to);
+    const int64_t columns = smaller(move->side_from, along_from->size - first_from);
     char *to = move->to + first_to * along_to->to + first_from * along_from->to;
     const char *from = move->from + first_to * along_to->from + first_from * along_from->from;
     for (int64_t d = move->rank - 1, rest = tile / move->tiles_to / move->tiles_from; d >= 0; d--) {
@@ -338,9 +338,9 @@ static bool cut_into_tiles(Move *move)
     memmove(&move->axes[nearest], &move->axes[nearest + 1], (size_t)(move->rank - nearest) * sizeof *move->axes);
     move->rank--;
     const int64_t side = TILE_SIDE_BYTES / move->element, elements = TILE_BYTES / move->element;
-    move->side_to = least(least(move->along_to.size, side), elements);
-    move->side_from = least(move->along_from.size, elements / move->side_to);
-    move->side_to = least(move->along_to.size, elements / move->side_from); /* longer where the other is short */
+    move->side_to = smaller(smaller(move->along_to.size, side), elements);
+    move->side_from = smaller(move->along_from.size, elements / move->side_to);
+    move->side_to = smaller(move->along_to.size, elements / move->side_from); /* longer where the other is short */
     move->tiles_to = (move->along_to.size + move->side_to - 1) / move->side_to;
     move->tiles_from = (move->along_from.size + move->side_from - 1) / move->side_from;
     move->tiles = move->count / move->along_to.size / move->along_from.size * move->tiles_to * move->tiles_from;

@@ -2,6 +2,7 @@
 #ifndef UNDERSTUDY_MOVED_H
 #define UNDERSTUDY_MOVED_H
 
+#include "kernels/sizes.h"
 #include "tensor/view.h"
 
 enum { PIECE_BYTES = 128 * 1024 };
@@ -25,11 +26,6 @@ typedef struct Move {
     int64_t tiles_to, tiles_from, tiles;
     bool past; /* tiles go past the caches */
 } Move;
-
-static inline int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Where a piece has come to on all axes but the last. */
 typedef struct Place {

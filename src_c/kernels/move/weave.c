@@ -36,7 +36,7 @@ static bool is_weave(Weave *weave, const Move *from)
         return false;
     }
     const int64_t most = PIECE_BYTES / (rows->rows * move->element), runs = move->count / rows->rows / last->size;
-    weave->columns = least(last->size, most);
+    weave->columns = smaller(last->size, most);
     weave->blocks = (last->size + weave->columns - 1) / weave->columns;
     weave->units = runs * weave->blocks;
     weave->units_of_piece = (most + weave->columns - 1) / weave->columns;
@@ -50,7 +50,7 @@ static void copy_blocks(const Weave *weave, int64_t unit)
     const Place place = place_of(move, unit / weave->blocks);
     const int64_t first = unit % weave->blocks * weave->columns;
     Interleaved rows = weave->rows;
-    rows.columns = least(last->size - first, weave->columns);
+    rows.columns = smaller(last->size - first, weave->columns);
     us_interleave(&rows, move->to + place.to + first * last->to, 0, move->from + place.from + first * last->from, 0, 1);
 }
 
@@ -60,7 +60,7 @@ static void weave_piece(void *context, int64_t piece)
     const Move *move = &weave->move;
     const int inner = move->rank - 2;
     int64_t unit = piece * weave->units_of_piece;
-    const int64_t end = least(unit + weave->units_of_piece, weave->units);
+    const int64_t end = smaller(unit + weave->units_of_piece, weave->units);
     if (weave->blocks > 1 || inner < 0) {
         for (; unit < end; unit++) {
             copy_blocks(weave, unit);
@@ -71,7 +71,7 @@ static void weave_piece(void *context, int64_t piece)
     rows.columns = weave->columns;
     Place place = place_of(move, unit);
     for (int64_t count; unit < end; unit += count) {
-        count = least(end - unit, move->axes[inner].size - place.index[inner]);
+        count = smaller(end - unit, move->axes[inner].size - place.index[inner]);
         us_interleave(&rows, move->to + place.to, move->axes[inner].to, move->from + place.from, move->axes[inner].from, count);
         advance(move, &place, inner, count);
     }

@@ -3,10 +3,10 @@
 #include "kernels/norm/power.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* One call; a plane is one channel of one image. Windows are separable: a sum over n^d neighbours is d sums over n
@@ -44,11 +44,6 @@ static bool is_packed(const View *view, const int64_t *sizes)
 static int64_t padded_line(const Divisive *call, int64_t line)
 {
     return line / call->sizes[1] * call->steps[0] + line % call->sizes[1] * call->steps[1];
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 #define VALUE float
@@ -125,7 +120,7 @@ static KernelStatus run(Divisive *call, const LocalNorm *norm, ParallelBody *con
     lay_out(call);
     double *counts = NULL;
     if (call->has_means) {
-        counts = malloc(2 * (size_t)call->padded * sizeof *counts);
+        counts = us_scratch_array(call->padded, 2 * sizeof *counts);
         if (counts == NULL) {
             return KERNEL_NO_MEMORY;
         }
@@ -133,7 +128,7 @@ static KernelStatus run(Divisive *call, const LocalNorm *norm, ParallelBody *con
     }
     const int form = x->dtype == DTYPE_FLOAT64 ? 2 : call->has_means ? 1 : 0;
     run_pieces(x->shape[0] * x->shape[1], us_view_elements(x), bodies[form], call);
-    free(counts);
+    us_scratch_give_back(counts);
     return atomic_load(&call->out_of_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 

@@ -363,7 +363,7 @@ static KernelStatus norm_rows(const LineNorm *norm)
     Rows rows = {.norm = norm, .width = columns < WIDE_ROW ? WIDE_ROW / columns * columns : columns};
     rows.parameters = blocks * rows.width;
     const size_t numbers = (size_t)(2 * count + 3 * rows.parameters);
-    double *means = us_scratch_take(numbers * sizeof *means + 3 * (size_t)rows.parameters * sizeof *rows.narrow);
+    double *means = us_scratch_take(numbers * sizeof *means + us_scratch_bytes(rows.parameters, 3 * sizeof *rows.narrow));
     if (!means) {
         return KERNEL_NO_MEMORY;
     }

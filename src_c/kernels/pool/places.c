@@ -2,6 +2,7 @@
 
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/lane.h"
 
@@ -27,16 +28,6 @@ typedef struct Places {
     DType compute;
     atomic_bool no_memory;
 } Places;
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* The elements of window `o` on an axis that lie inside. */
 static Span window_of(const Places *call, int axis, int64_t o)

@@ -5,6 +5,7 @@
 #include "kernels/pool/average_gradient.h"
 #include "kernels/pool/copies.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "kernels/widened.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
@@ -12,7 +13,6 @@
 
 #include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Elements of the input in one piece of work. Rows of a window are taken ROWS at a time, and several rows of windows
@@ -79,16 +79,6 @@ static double lowest_of(DType dtype)
     case DTYPE_FLOAT64: return -0x1.fffffffffffffp1023;
     default: return -0x1.fffffep127;
     }
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
 }
 
 static int64_t whole_lanes(int64_t count)

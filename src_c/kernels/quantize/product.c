@@ -4,21 +4,12 @@
 #include "kernels/pieces.h"
 #include "kernels/quantize/nibbles.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 
 #include <string.h>
 
 enum { LINE = 256, TILE_ROWS = 64, PANEL_ELEMENTS = 1 << 20, LEAST_PANEL_COLUMNS = 16 };
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t parts_of(int64_t size, int64_t part)
-{
-    return (size + part - 1) / part;
-}
 
 static bool is_given(const View *view)
 {
@@ -273,16 +264,16 @@ KernelStatus us_quantized_product(const View *views, const void *attributes)
         return KERNEL_OK;
     }
     Product product = {.views = views, .how = how, .m = c->shape[c->rank - 2], .n = c->shape[c->rank - 1],
-                       .groups = depth > how->group ? parts_of(depth, how->group) : 1};
+                       .groups = depth > how->group ? ceiling(depth, how->group) : 1};
     product.row_scale_of_group = product.groups > 1 && is_given(&views[ROW_SCALE]) &&
                                  views[ROW_SCALE].shape[c->rank - 1] == product.groups;
     const size_t of_a = unpacked_size(&views[A], how->packed_a), of_b = unpacked_size(&views[B], how->packed_b);
     const size_t totals = product.groups > 1 ? us_scratch_bytes(elements, sizeof(double)) : 0;
     const int64_t rows = elements / product.n;
     const size_t row_sums =
-        is_given(&views[ZERO]) ? us_scratch_round((size_t)(rows * product.groups) * sizeof(int64_t)) : 0;
+        is_given(&views[ZERO]) ? us_scratch_bytes(us_scratch_count(rows, product.groups), sizeof(int64_t)) : 0;
     const size_t zero_sums =
-        how->zero_a != 0 ? us_scratch_round((size_t)(product.groups * product.n) * sizeof(int64_t)) : 0;
+        how->zero_a != 0 ? us_scratch_bytes(us_scratch_count(product.groups, product.n), sizeof(int64_t)) : 0;
     char *memory = us_scratch_take(of_a + of_b + totals + row_sums + zero_sums);
     if (memory == NULL) {
         return KERNEL_NO_MEMORY;
@@ -296,7 +287,7 @@ KernelStatus us_quantized_product(const View *views, const void *attributes)
     }
     if (zero_sums > 0) {
         product.zero_sums = (int64_t *)(memory + of_a + of_b + totals + row_sums);
-        ColumnSums sums = {&product, &b, parts_of(product.n, LINE)};
+        ColumnSums sums = {&product, &b, ceiling(product.n, LINE)};
         run_pieces(product.groups * sums.tiles, depth * product.n, add_columns, &sums);
     }
     const KernelStatus status = multiply_groups(&product, &a, &b);
@@ -427,22 +418,22 @@ KernelStatus us_quantized_weight_product(const View *views, const void *attribut
     }
     const int64_t fitting = PANEL_ELEMENTS / k / 2 * 2;
     const int64_t width = smaller(n, fitting > LEAST_PANEL_COLUMNS ? fitting : LEAST_PANEL_COLUMNS);
-    const size_t integers = how->packed == NOT_PACKED ? 0 : us_scratch_round((size_t)(k * (width + 1)));
-    char *memory = us_scratch_take(integers + (size_t)(k * width) * sizeof(float));
+    const size_t integers = how->packed == NOT_PACKED ? 0 : us_scratch_bytes(us_scratch_count(k, width + 1), 1);
+    char *memory = us_scratch_take(integers + us_scratch_bytes(us_scratch_count(k, width), sizeof(float)));
     if (memory == NULL) {
         return KERNEL_NO_MEMORY;
     }
     const int64_t group = smaller(how->group, k), per_byte = how->packed == 1 ? 2 : 1;
     Panel panel = {.views = views, .group = group, .to = (float *)(memory + integers),
-                   .tiles_down = parts_of(group, TILE_ROWS)};
+                   .tiles_down = ceiling(group, TILE_ROWS)};
     KernelStatus status = KERNEL_OK;
     for (; panel.column < n && status == KERNEL_OK; panel.column += width) {
         const int64_t count = smaller(width, n - panel.column);
         const View columns = columns_of(&views[WEIGHT], panel.column / per_byte, count / per_byte);
         panel.weight = unpacked(&columns, how->packed, memory);
         panel.by_columns = panel.weight.strides[0] == 1;
-        panel.tiles_across = parts_of(count, LINE);
-        run_pieces(panel.tiles_across * panel.tiles_down * parts_of(k, group), k * count, dequantize_tile, &panel);
+        panel.tiles_across = ceiling(count, LINE);
+        run_pieces(panel.tiles_across * panel.tiles_down * ceiling(k, group), k * count, dequantize_tile, &panel);
         status = multiply_panel(&panel, count);
     }
     us_scratch_give_back(memory);

@@ -1,4 +1,6 @@
 #include "kernels/reduce/work.h"
+#include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/parallel.h"
 
 #include <stdlib.h>
@@ -31,11 +33,6 @@ typedef struct Wide {
 typedef struct States {
     Wide a, b, guess;
 } States;
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 /* ---- the plan ---- */
 
@@ -105,20 +102,20 @@ static void cut(ReduceWork *work)
     const bool is_short = elements < SHORT_ROW && run > elements;
     work->by_columns = run > 1 && (along_kept < along_reduced || elements == 1 || is_short);
     work->strip = elements < LONG_ROW ? SHORT_STRIP : STRIP;
-    const int64_t wanted = divide_up(PIECE_ELEMENTS, elements), together = run < MANY_ROWS ? 1 : LANES;
+    const int64_t wanted = ceiling(PIECE_ELEMENTS, elements), together = run < MANY_ROWS ? 1 : LANES;
     const int64_t batch = smaller(wanted < together ? together : wanted, COLUMNS);
     const int64_t columns = work->reduction->values != NULL ? INDEXED_COLUMNS : COLUMNS;
     work->unit_groups = smaller(run, work->by_columns ? columns : batch);
-    work->units_per_run = divide_up(run, work->unit_groups);
+    work->units_per_run = ceiling(run, work->unit_groups);
     work->units = work->groups / run * work->units_per_run;
     const int64_t unit_elements = elements * work->unit_groups;
-    work->units_per_piece = divide_up(PIECE_ELEMENTS, unit_elements);
+    work->units_per_piece = ceiling(PIECE_ELEMENTS, unit_elements);
     int64_t chunks = 1;
     if (work->units < FEW_UNITS) {
-        chunks = smaller(divide_up(MOST_CHUNKS, work->units), divide_up(unit_elements, CHUNK_ELEMENTS));
+        chunks = smaller(ceiling(MOST_CHUNKS, work->units), ceiling(unit_elements, CHUNK_ELEMENTS));
     }
-    work->chunk_elements = divide_up(elements, smaller(chunks, elements));
-    work->chunks = divide_up(elements, work->chunk_elements);
+    work->chunk_elements = ceiling(elements, smaller(chunks, elements));
+    work->chunks = ceiling(elements, work->chunk_elements);
 }
 
 /* The outputs of a unit: number of the first one and how many. */
@@ -369,9 +366,9 @@ static void merge_chunks(const ReduceWork *work, int64_t unit, States *states)
 
 static KernelStatus run_in_chunks(ReduceWork *work)
 {
-    const size_t size = (size_t)states_size(work), units = (size_t)work->units;
-    work->partial = malloc(units * (size_t)work->chunks * 2 * size);
-    work->guesses = malloc(units * size);
+    const size_t size = (size_t)states_size(work);
+    work->partial = us_scratch_array(us_scratch_count(work->units, work->chunks), 2 * size);
+    work->guesses = us_scratch_array(work->units, size);
     const bool has_memory = work->partial != NULL && work->guesses != NULL;
     States states;
     if (has_memory && work->call->reduction->first != NULL) {
@@ -390,8 +387,8 @@ static KernelStatus run_in_chunks(ReduceWork *work)
             store(work, unit, &states);
         }
     }
-    free(work->partial);
-    free(work->guesses);
+    us_scratch_give_back(work->guesses);
+    us_scratch_give_back(work->partial);
     return has_memory ? KERNEL_OK : KERNEL_NO_MEMORY;
 }
 
@@ -417,7 +414,7 @@ KernelStatus us_reduce(const View *views, const void *attributes)
     if (work.chunks > 1) {
         return run_in_chunks(&work);
     }
-    const int64_t pieces = divide_up(work.units, work.units_per_piece);
+    const int64_t pieces = ceiling(work.units, work.units_per_piece);
     if (work.groups * work.elements * work.size > SERIAL_BYTES) {
         us_parallel(pieces, run_units, &work);
         return KERNEL_OK;

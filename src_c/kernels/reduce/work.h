@@ -3,6 +3,7 @@
 #define UNDERSTUDY_REDUCE_WORK_H
 
 #include "kernels/reduce/reduce.h"
+#include "kernels/sizes.h"
 #include "tensor/axes.h"
 
 /* Bytes of the largest element. */
@@ -33,11 +34,6 @@ typedef struct ReduceWork {
     char *partial;     /* of units cut into chunks: states of every chunk */
     char *guesses;     /* of these units: the results of the first reduction */
 } ReduceWork;
-
-static inline int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static inline int64_t whole_lanes(int64_t count)
 {

@@ -3,6 +3,7 @@
 
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/lane.h"
 
@@ -31,16 +32,6 @@ typedef struct InterpolationCall {
     DType compute;
     atomic_bool no_memory;
 } InterpolationCall;
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* ---- tables ---- */
 
@@ -138,7 +129,7 @@ static bool make_tables(InterpolationCall *call, char **memory)
         axis->is_same = axis->in == axis->out && steps[k] == 1;
         axis->is_same = axis->is_same || (axis->in == 1 && axis->out == 1);
         axis->taps = axis->is_same ? 1 : taps_of(call->settings, axis, steps[k]);
-        size += 2 * us_scratch_round((size_t)(axis->out * axis->taps) * sizeof(double));
+        size += 2 * us_scratch_bytes(us_scratch_count(axis->out, axis->taps), sizeof(double));
     }
     *memory = us_scratch_take(size);
     if (*memory == NULL) {

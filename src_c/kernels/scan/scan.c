@@ -1,5 +1,6 @@
 #include "kernels/scan/scan.h"
 
+#include "kernels/sizes.h"
 #include "tensor/axes.h"
 #include "tensor/parallel.h"
 
@@ -29,11 +30,6 @@ typedef struct Work {
     bool by_columns;
     int64_t unit_lines, units_per_run, units, units_per_piece;
 } Work;
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static int64_t whole_lanes(int64_t count)
 {

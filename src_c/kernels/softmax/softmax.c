@@ -1,13 +1,14 @@
 #include "kernels/kernels.h"
 
 #include "kernels/maths/maths.h"
+#include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/axes.h"
 #include "tensor/levels.h"
 #include "tensor/parallel.h"
 
 #include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 /* Sums are formed in this order on every machine and with any number of threads: rows by LANES over blocks of
  * SUM_BLOCK, blocks in order over parts of PART, parts in order; columns one by one over blocks of COLUMN_BLOCK,
@@ -77,11 +78,6 @@ static void *element(const View *view, int64_t offset)
 static bool is_forward(const Plan *plan)
 {
     return plan->count == 2;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 static int64_t whole_vectors(int64_t count)
@@ -181,7 +177,7 @@ static void scatter_columns(const Plan *plan, int k, char *data, int64_t width, 
 
 static size_t columns_bytes(const Plan *plan, int64_t rows)
 {
-    return (size_t)(rows * whole_vectors(plan->width)) * us_dtype_size(plan->compute);
+    return us_scratch_bytes(us_scratch_count(rows, whole_vectors(plan->width)), us_dtype_size(plan->compute));
 }
 
 static void run_columns(const Plan *plan, int64_t block, char *scratch)
@@ -216,7 +212,7 @@ static void run_piece(void *context, int64_t piece)
 {
     Plan *plan = context;
     _Alignas(64) char small[16384];
-    char *scratch = plan->scratch_bytes <= sizeof small ? small : aligned_alloc(64, plan->scratch_bytes);
+    char *scratch = plan->scratch_bytes <= sizeof small ? small : us_scratch_take(plan->scratch_bytes);
     if (!scratch) {
         atomic_store_explicit(&plan->no_memory, true, memory_order_relaxed);
         return;
@@ -230,7 +226,7 @@ static void run_piece(void *context, int64_t piece)
         }
     }
     if (scratch != small) {
-        free(scratch);
+        us_scratch_give_back(scratch);
     }
 }
 
@@ -245,7 +241,7 @@ static bool is_small(const Plan *plan)
 
 static void run_pieces(Plan *plan, size_t scratch_bytes)
 {
-    plan->scratch_bytes = (scratch_bytes + 63) / 64 * 64;
+    plan->scratch_bytes = scratch_bytes;
     const int64_t pieces = (plan->others + plan->piece - 1) / plan->piece;
     if (is_small(plan)) {
         for (int64_t piece = 0; piece < pieces; piece++) {
@@ -323,7 +319,7 @@ static double max_of_parts(const Plan *plan, int64_t parts)
 static void run_parts(Plan *plan)
 {
     const int64_t parts = (plan->group + PART - 1) / PART;
-    plan->partial = malloc((size_t)parts * sizeof *plan->partial);
+    plan->partial = us_scratch_array(parts, sizeof *plan->partial);
     if (!plan->partial) {
         atomic_store_explicit(&plan->no_memory, true, memory_order_relaxed);
         return;
@@ -341,7 +337,7 @@ static void run_parts(Plan *plan)
         plan->sum = sum_of_parts(plan, parts);
         us_parallel(parts, is_forward(plan) ? part_forward : part_backward, plan);
     }
-    free(plan->partial);
+    us_scratch_give_back(plan->partial);
 }
 
 /* ---- the choice between rows, columns and parts ---- */
@@ -375,7 +371,7 @@ static void run_rows(Plan *plan)
     }
     plan->piece = plan->group < PIECE ? PIECE / plan->group : 1;
     const size_t rows = !plan->direct ? (size_t)plan->count + 1 : is_forward(plan) ? 1 : 0;
-    run_pieces(plan, rows * (size_t)whole_vectors(plan->group) * us_dtype_size(plan->compute));
+    run_pieces(plan, us_scratch_bytes(whole_vectors(plan->group), rows * us_dtype_size(plan->compute)));
 }
 
 /* Long groups of large arrays: forming e^x twice costs less than the short runs of memory that keeping it would leave. */

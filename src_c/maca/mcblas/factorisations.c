@@ -127,7 +127,7 @@ static KernelStatus inverse_of(const void *attributes, char *const *addresses, c
 static KernelStatus solution_of(const void *attributes, char *const *addresses, const double (*scalars)[2])
 {
     const Factorisation *what = attributes;
-    int *pivots = us_scratch_take((size_t)what->n * sizeof *pivots);
+    int *pivots = us_scratch_array(what->n, sizeof *pivots);
     (void)scalars;
     if (pivots == NULL) {
         return KERNEL_NO_MEMORY;
