@@ -180,6 +180,23 @@ def test_weights(version):
                 near(own, expected, np.abs(x) @ np.abs(real), kind)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_weights_of_one_scale_for_a_column(turned):
+    """Of bfloat16 x the sums are scaled, where weights with their offsets are whole numbers that bfloat16 holds: -256 to 255."""
+    k, n = 333, 300
+    x, w, scale = rounded(random(1).normal(0, 1, (37, k)), "BF16"), whole((k, n), 2), scales((n,), 3)
+    w[:2] = [[-128], [127]]
+    bias, weight = rounded(random(4).normal(0, 1, n), "F32"), tensor(w, "I8", "reversed" if turned else "row-major")
+    extremes = np.resize([-128.0, 128.0], n)
+    for offset in (None, np.zeros(n), extremes, np.rint(random(5).uniform(-128, 128, n)), np.where(np.arange(n) == 299, 0.5, extremes),
+                   np.where(np.arange(n) == 260, 129.0, extremes)):  # fmt: skip
+        real = (w + (0 if offset is None else offset)) * scale
+        for added in (None, bias):
+            own = weight_product("V2", tensor(x, "BF16"), weight, tensor(scale, "BF16"), empty((37, n), "BF16"),
+                                 offset=None if offset is None else tensor(offset, "BF16"), bias=None if added is None else tensor(added))
+            near(own, x @ real + (0 if added is None else added), np.abs(x) @ np.abs(real), "BF16")
+
+
 def test_weights_of_no_depth():
     """They are refused, after their scales are looked at."""
     for k, expected in ((0, (161002, "aclnnWeightQuantBatchMatmulV2/x/empty")), (2, (0, ""))):

@@ -25,7 +25,8 @@ typedef struct QuantizedProduct {
 Kernel us_quantized_product;
 
 /* Only the weight holds integers: y = x ((weight + offset) * scale) + bias, or, with a quant_scale, that times
- * quant_scale plus quant_offset, rounded to the nearest integer. Computed in float32.
+ * quant_scale plus quant_offset, rounded to the nearest integer. Computed in float32; one scale of all the depth may come after
+ * the sum.
  * Views: x [m, k], weight [k, n], scale [groups, n], y [m, n]; then, or absent: offset [groups, n], bias, quant_scale
  * and quant_offset [1, n]. */
 typedef struct WeightProduct {
