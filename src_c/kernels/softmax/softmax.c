@@ -377,8 +377,8 @@ static void run_rows(Plan *plan)
 /* Long groups of large arrays: forming e^x twice costs less than the short runs of memory that keeping it would leave. */
 static bool is_in_blocks(const Plan *plan)
 {
-    const int64_t bytes = us_view_elements(plan->views[0]) * (int64_t)us_dtype_size(plan->views[0]->dtype);
-    return is_forward(plan) && plan->direct && plan->group >= BLOCKED_GROUP && bytes >= BLOCKED_BYTES;
+    const int64_t many = BLOCKED_BYTES / (int64_t)us_dtype_size(plan->views[0]->dtype);
+    return is_forward(plan) && plan->direct && plan->group >= BLOCKED_GROUP && us_view_elements(plan->views[0]) >= many;
 }
 
 /* Where values of whole groups are kept, as many as fit in the cache. */
