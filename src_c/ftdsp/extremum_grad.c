@@ -34,7 +34,7 @@ static void broadcast_shapes(FtCall *call, bool minimum, const Operand *operands
 {
     const int64_t counts[] = {shapes[0].elements, shapes[1].elements, whole->elements, shapes[0].elements, shapes[1].elements};
     check_operands(call, operands, counts);
-    const size_t places = us_scratch_round((size_t)whole->elements), bytes = (size_t)ft_bytes(whole->elements, call->dtype);
+    const size_t places = us_scratch_bytes(whole->elements, 1), bytes = (size_t)ft_bytes(whole->elements, call->dtype);
     char *memory = ft_ok(call) ? us_scratch_take(places + bytes + 1) : NULL;
     ft_finish(call, memory || !ft_ok(call) ? KERNEL_OK : KERNEL_NO_MEMORY);
     if (!ft_ok(call)) {

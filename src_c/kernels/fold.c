@@ -364,12 +364,13 @@ KernelStatus us_fold_run(const Fold *fold, int stage_count, const FoldStage *sta
         }
         return KERNEL_OK;
     }
-    const size_t sums = (size_t)(fold->blocks * fold->chunks * FOLD_SUMS * fold->width);
-    run.states = us_scratch_take((size_t)fold->blocks * FOLD_STATE + sums * sizeof *run.sums);
+    const int64_t numbers = us_scratch_count(fold->blocks * fold->chunks, fold->width);
+    const size_t states = us_scratch_bytes(fold->blocks, FOLD_STATE);
+    run.states = us_scratch_take(states + us_scratch_bytes(numbers, FOLD_SUMS * sizeof *run.sums));
     if (run.states == NULL) {
         return KERNEL_NO_MEMORY;
     }
-    run.sums = (double *)(run.states + fold->blocks * FOLD_STATE);
+    run.sums = (double *)(run.states + states);
     for (; run.stages < stages + stage_count; run.stages++) {
         if (run.stages->run != NULL) {
             us_parallel(fold->blocks * fold->chunks, run_chunk, &run);

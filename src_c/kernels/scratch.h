@@ -17,13 +17,27 @@ static inline size_t us_scratch_round(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* Of `count` elements of `size` bytes: more than there is where the product overflows, also as one of some parts. A view may
- * stand for 2^63 - 1 elements, all of them one in memory. */
+/* Sizes come from a caller's shapes, whose elements need not be in memory: a view may stand for 2^63 - 1 of them with one
+ * stored. So products are counted by these functions, and what is more than there can be is more than can be taken. */
+static inline int64_t us_scratch_count(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+/* Of `count` elements of `size` bytes: as one of fewer than 64 parts of a block, too. */
 static inline size_t us_scratch_bytes(int64_t count, size_t size)
 {
     const size_t too_much = SIZE_MAX / 128;
     size_t bytes;
     return __builtin_mul_overflow((uint64_t)count, size, &bytes) || bytes > too_much ? too_much : us_scratch_round(bytes);
+}
+
+/* A block of `count` elements of `size` bytes. */
+static inline void *us_scratch_array(int64_t count, size_t size)
+{
+    size_t bytes;
+    return __builtin_mul_overflow((uint64_t)count, size, &bytes) ? NULL : us_scratch_take(bytes);
 }
 
 static inline size_t us_scratch_sum(const size_t *parts, int count)

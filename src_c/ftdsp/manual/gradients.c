@@ -64,7 +64,7 @@ static void repeated_product(FtCall *call, const void *upstream, const int *out_
     }
     const View dy = ft_array(call, upstream, &out);
     ft_map(call, &us_map_mul, DTYPE_FLOAT32, 2, (const View[]){dy, ft_array(call, small.x, &repeated), ft_array(call, large.dx, &out)});
-    double *products = us_scratch_take((size_t)(out.elements + 1) * sizeof *products);
+    double *products = us_scratch_array(out.elements + 1, sizeof *products);
     ft_finish(call, products ? KERNEL_OK : KERNEL_NO_MEMORY);
     const View all = us_view_contiguous(products, DTYPE_FLOAT64, out.rank, out.size);
     ft_map(call, &us_map_mul, DTYPE_FLOAT64, 2, (const View[]){dy, ft_array(call, large.x, &out), all});

@@ -48,7 +48,7 @@ static void require_inside(FtCall *call, const char *name, const int *index, int
 /* The rows that `count` groups of `depth` indices name in the first axes of a shape; NULL after a refusal. */
 static int64_t *linear_rows(FtCall *call, const char *name, const int *indices, int64_t count, int depth, const Shape *shape)
 {
-    int64_t *rows = ft_ok(call) ? us_scratch_take((size_t)(count + 1) * sizeof *rows) : NULL;
+    int64_t *rows = ft_ok(call) ? us_scratch_array(count + 1, sizeof *rows) : NULL;
     ft_finish(call, rows ? KERNEL_OK : KERNEL_NO_MEMORY);
     const bool are_rows = ft_ok(call) && depth == 1 && first_outside_of_all(indices, count, shape->size[0]) == count;
     for (int64_t k = 0; are_rows && k < count; k++) {

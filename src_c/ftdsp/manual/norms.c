@@ -42,7 +42,7 @@ static void run_in_float(FtCall *call, const void *from, void *to, int64_t count
         ft_finish(call, work(context, from, to, call->dtype));
         return;
     }
-    float *copy = us_scratch_take((size_t)count * sizeof *copy);
+    float *copy = us_scratch_array(count, sizeof *copy);
     KernelStatus status = KERNEL_NO_MEMORY;
     if (copy) {
         us_load_float(copy, from, call->dtype, 1, count);
@@ -304,7 +304,7 @@ void ft_op_layernormgrad(FtCall *call, const FtLayernormgrad *a)
     const int64_t lines = a->block_num, parameters = a->param_num;
     ft_require(call, parameters * a->param_size == lines * a->block_size, "param_size", "mismatch", FT_BAD_SIZE,
                "%d * %d elements by parameters, %d * %d by rows", a->param_num, a->param_size, a->block_num, a->block_size);
-    double *numbers = ft_ok(call) ? us_scratch_take((size_t)(2 * lines + parameters) * sizeof *numbers) : NULL;
+    double *numbers = ft_ok(call) ? us_scratch_array(2 * lines + parameters, sizeof *numbers) : NULL;
     if (ft_ok(call) && !numbers) {
         ft_finish(call, KERNEL_NO_MEMORY);
     }

@@ -100,7 +100,7 @@ void ft_op_reduce(FtCall *call, const FtReduce *a)
     if (!ft_ok(call) || to == 0) {
         return;
     }
-    double *memory = us_scratch_take(2 * (size_t)step_elements(p, 0, true) * sizeof *memory), *result = NULL;
+    double *memory = us_scratch_array(step_elements(p, 0, true), 2 * sizeof *memory), *result = NULL;
     ft_finish(call, memory ? reduce_steps(p, a->src, call->dtype, memory, &result) : KERNEL_NO_MEMORY);
     if (ft_ok(call)) {
         us_store_double(a->dst, a->D, 1, result, to);
@@ -156,7 +156,7 @@ static void search_line(void *context, int64_t line)
     const int64_t inner = search->inner, from = line / inner * search->length * inner + line % inner;
     const int64_t to = line / inner * a->topk * inner + line % inner;
     double tile[TILE];
-    Candidate *best = us_scratch_take((size_t)(a->topk + 1) * sizeof *best);
+    Candidate *best = us_scratch_array(a->topk + 1, sizeof *best);
     if (!best) {
         search->no_memory = true;
         return;
@@ -351,7 +351,7 @@ void ft_op_sparsefillemptyrows(FtCall *call, const FtSparsefillemptyrows *a)
              all_indices);
     /* one row each, and one for each further entry */
     int64_t extra = 0;
-    int *counts = us_scratch_take((size_t)(a->dense_rows + 1) * sizeof *counts);
+    int *counts = us_scratch_array(a->dense_rows + 1, sizeof *counts);
     ft_finish(call, counts ? KERNEL_OK : KERNEL_NO_MEMORY);
     if (counts) {
         memset(counts, 0, (size_t)a->dense_rows * sizeof *counts);

@@ -189,9 +189,9 @@ static KernelStatus attend_rows(const Head *head, int64_t row)
 {
     const int64_t depth = head->attention->sizes.value_depth;
     const int64_t wider = head->attention->sizes.depth > depth ? head->attention->sizes.depth : depth;
-    const size_t of_out = (size_t)(ROWS * depth) * sizeof(float);
-    const size_t of_keys = head->attention->dequantizes ? (size_t)(KEYS * wider) * sizeof(float) : 0;
-    char *cursor = us_scratch_take(us_scratch_round(sizeof(Rows)) + us_scratch_round(of_out) + of_keys);
+    const size_t of_out = us_scratch_bytes(depth, ROWS * sizeof(float));
+    const size_t of_keys = us_scratch_bytes(head->attention->dequantizes ? wider : 0, KEYS * sizeof(float));
+    char *cursor = us_scratch_take(us_scratch_round(sizeof(Rows)) + of_out + of_keys);
     if (cursor == NULL) {
         return KERNEL_NO_MEMORY;
     }

@@ -103,10 +103,10 @@ static KernelStatus differentiate_keys(const Work *work, int64_t batch, int64_t 
 
 static Space *take_space(const AttentionSizes *sizes)
 {
-    const size_t rows = (size_t)sizes->value_depth * sizeof(float);
-    const size_t keys = (size_t)(KEYS * sizes->depth) * sizeof(float), values = KEYS * rows;
-    char *cursor = us_scratch_take(us_scratch_round(sizeof(Space)) + 2 * us_scratch_round(rows) +
-                                   us_scratch_round(keys) + us_scratch_round(values));
+    const size_t rows = us_scratch_bytes(sizes->value_depth, sizeof(float));
+    const size_t keys = us_scratch_bytes(sizes->depth, KEYS * sizeof(float));
+    const size_t values = us_scratch_bytes(sizes->value_depth, KEYS * sizeof(float));
+    char *cursor = us_scratch_take(us_scratch_round(sizeof(Space)) + 2 * rows + keys + values);
     if (cursor == NULL) {
         return NULL;
     }
@@ -170,7 +170,7 @@ KernelStatus us_attention_backward(const View *views, const void *attributes)
     work.blocks = (tiles * KEYS + work.range_keys - 1) / work.range_keys;
     const AttentionSequence *last = &attention->of[sizes->sequences - 1];
     const int64_t rows = (last->rows_before + last->query_count) * sizes->heads * work.blocks;
-    work.partial = us_scratch_take((size_t)(rows * sizes->depth) * sizeof(float));
+    work.partial = us_scratch_array(us_scratch_count(rows, sizes->depth), sizeof(float));
     if (work.partial == NULL) {
         return KERNEL_NO_MEMORY;
     }

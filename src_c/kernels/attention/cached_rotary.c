@@ -82,7 +82,7 @@ KernelStatus us_cached_rotary(const View *views, const void *attributes)
     const CachedRotary *call = attributes;
     const View *positions = &views[0], *query = &views[1], *key = &views[2], *table = &views[3];
     const int64_t tokens = query->shape[0], width = table->shape[1];
-    float *angles = us_scratch_take((size_t)(tokens * width) * sizeof *angles + 64);
+    float *angles = us_scratch_take(us_scratch_bytes(us_scratch_count(tokens, width), sizeof *angles) + 64);
     KernelStatus status = angles ? gather_angles(call, positions, table, tokens, angles) : KERNEL_NO_MEMORY;
     status = status != KERNEL_OK ? status : turn_heads(call, query, &views[4], angles, width);
     status = status != KERNEL_OK ? status : turn_heads(call, key, &views[5], angles, width);

@@ -31,7 +31,7 @@ KernelStatus us_rotary_backward(const View *views, const void *attributes)
     const View *dy = views, *x = views + 2, *angles = views + 4, *dx = views + 8, *sums = views + 10;
     KernelStatus status = KERNEL_OK;
     if (!us_view_is_absent(x)) {
-        void *space = us_scratch_take(us_scratch_bytes(us_view_elements(dy), sizeof(float)));
+        void *space = us_scratch_array(us_view_elements(dy), sizeof(float));
         status = space == NULL ? KERNEL_NO_MEMORY : add_products(&dy[0], &x[0], &sums[0], false, space);
         status = status != KERNEL_OK ? status : add_products(&dy[1], &x[1], &sums[1], false, space);
         status = status != KERNEL_OK ? status : add_products(&dy[0], &x[1], &sums[2], true, space);

@@ -41,11 +41,11 @@ static char *take_rows(const Task *task, Rows *rows, bool backward)
     const int64_t n = task->group, k = task->keys, d = task->depth, e = task->value_depth;
     float **const arrays[] = {&rows->keys, &rows->values, &rows->query, &rows->scores, &rows->out,
                               &rows->slopes, &rows->score_slopes, &rows->query_slopes, &rows->key_slopes, &rows->value_slopes};
-    const int64_t elements[] = {k * d, k * e, n * d, n * k, n * e, n * e, n * k, n * d, k * d, k * e};
+    const int64_t sides[][2] = {{k, d}, {k, e}, {n, d}, {n, k}, {n, e}, {n, e}, {n, k}, {n, d}, {k, d}, {k, e}};
     const int count = backward ? 10 : 5;
     size_t sizes[10];
     for (int i = 0; i < count; i++) {
-        sizes[i] = (size_t)elements[i] * sizeof(float);
+        sizes[i] = us_scratch_bytes(us_scratch_count(sides[i][0], sides[i][1]), sizeof(float));
     }
     char *const block = us_scratch_take(us_scratch_sum(sizes, count));
     char *cursor = block;
@@ -256,7 +256,7 @@ static void differentiate_head(void *context, int64_t piece)
     Place place = {begin_of_rows(selected, s), piece % heads, begin_of_rows(selected, s), first_key};
     Rows rows;
     char *block = take_rows(task, &rows, true);
-    float *sums = us_scratch_take((size_t)(keys * (d + e)) * sizeof *sums);
+    float *sums = us_scratch_array(us_scratch_count(keys, d + e), sizeof *sums);
     KernelStatus status = block == NULL || sums == NULL ? KERNEL_NO_MEMORY : KERNEL_OK;
     if (status == KERNEL_OK) {
         memset(sums, 0, (size_t)(keys * (d + e)) * sizeof *sums);

@@ -19,7 +19,7 @@ typedef struct Windows {
 /* `rows` rows of all heads; NULL: no memory. */
 static float *take_rows(Windows *work, int64_t rows)
 {
-    float *taken = us_scratch_take(us_scratch_bytes(rows * work->heads * work->depth, sizeof *taken));
+    float *taken = us_scratch_array(us_scratch_count(rows, work->heads * work->depth), sizeof *taken);
     if (taken == NULL) {
         __atomic_store_n(&work->out_of_memory, true, __ATOMIC_RELAXED);
     }
@@ -115,7 +115,7 @@ static void differentiate_place(void *context, int64_t j)
     Windows *work = context;
     const int64_t size = work->heads * work->depth;
     float *rows = take_rows(work, 2);
-    double *sums = us_scratch_take((size_t)work->heads * sizeof *sums);
+    double *sums = us_scratch_array(work->heads, sizeof *sums);
     if (rows != NULL && sums != NULL) {
         memset(sums, 0, (size_t)work->heads * sizeof *sums);
         for (int64_t o = 0; o < work->count; o++) {
@@ -141,7 +141,7 @@ static void begin(Windows *work, const View *x, const View *weight)
     work->heads = x->shape[x->rank - 2];
     work->depth = x->shape[x->rank - 1];
     const int64_t count = work->length * work->heads;
-    work->weights = us_scratch_take((size_t)count * sizeof *work->weights);
+    work->weights = us_scratch_array(count, sizeof *work->weights);
     work->out_of_memory = work->weights == NULL;
     if (work->weights != NULL) {
         us_linear_load_float(weight, 0, count, work->weights);

@@ -3,9 +3,9 @@
 #include "kernels/linear.h"
 #include "kernels/pieces.h"
 #include "kernels/reduce/reductions.h"
+#include "kernels/scratch.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { CHUNK = 16 * 1024, TILE = 1024 };
 
@@ -135,13 +135,13 @@ static KernelStatus reduce_groups(Reduce *work, const View *a, const View *c)
     const Reduction *sum = sum_of(work->reduce->reduction);
     work->groups = us_view_elements(c);
     if (sum != NULL) {
-        work->sums = malloc((size_t)work->groups * sizeof *work->sums);
+        work->sums = us_scratch_array(work->groups, sizeof *work->sums);
         return work->sums != NULL ? form_sums(a, c, sum, work->sums) : KERNEL_NO_MEMORY;
     }
     work->a = kept_first(a, c);
     work->elements = us_view_elements(&work->a) / work->groups;
     work->chunks = (work->elements + CHUNK - 1) / CHUNK;
-    work->partials = malloc((size_t)(work->groups * work->chunks) * sizeof *work->partials);
+    work->partials = us_scratch_array(us_scratch_count(work->groups, work->chunks), sizeof *work->partials);
     if (work->partials == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -170,8 +170,8 @@ KernelStatus us_tensor_reduce(const View *views, const void *attributes)
             ((uint32_t *)indices->data)[group] = (uint32_t)result.index;
         }
     }
-    free(work.sums);
-    free(work.partials);
+    us_scratch_give_back(work.sums);
+    us_scratch_give_back(work.partials);
     us_detach_end(&detached);
     return status;
 }

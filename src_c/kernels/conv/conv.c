@@ -363,16 +363,16 @@ KernelStatus us_conv_backward_filter(const View *views, const void *attributes)
         return KERNEL_OK;
     }
     const View target = gather.filter;
-    const size_t elements = (size_t)(gather.groups * gather.results * gather.channels * gather_taps(&gather));
-    void *sums = us_scratch_take(elements * us_dtype_size(gather.compute));
+    const int64_t elements = gather.groups * gather.results * gather.channels * gather_taps(&gather);
+    void *sums = us_scratch_array(elements, us_dtype_size(gather.compute));
     if (sums == NULL) {
         return KERNEL_NO_MEMORY;
     }
     KernelStatus status = KERNEL_OK;
     if (us_view_is_empty(&problem.x) || us_view_is_empty(&problem.y)) {
-        memset(sums, 0, elements * us_dtype_size(gather.compute));
+        memset(sums, 0, (size_t)elements * us_dtype_size(gather.compute));
     } else {
-        status = filter_sums(&problem, &gather, sums, (int64_t)elements);
+        status = filter_sums(&problem, &gather, sums, elements);
     }
     if (status == KERNEL_OK) {
         const View operands[] = {packed_filter(&gather, sums), us_view_absent(), target};
@@ -399,7 +399,7 @@ static void columns_of_channel(void *context, int64_t channel)
     const View *to = columns->to;
     const int64_t taps = gather_taps(gather), positions = gather_positions(gather);
     const int64_t size = (int64_t)us_dtype_size(gather->compute), to_size = (int64_t)us_dtype_size(to->dtype);
-    char *memory = us_scratch_take((size_t)(taps * positions * size));
+    char *memory = us_scratch_array(us_scratch_count(taps, positions), (size_t)size);
     if (memory == NULL) {
         atomic_store(&columns->no_memory, true);
         return;

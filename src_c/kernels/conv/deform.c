@@ -111,7 +111,7 @@ static void sample_block(void *context, int64_t piece)
     const int64_t channel = part * of_part + first, channels = of_part - first < BLOCK ? of_part - first : BLOCK;
     Planes planes = {.width = work->x.shape[3] + 2};
     planes.size = (work->x.shape[2] + 3) * planes.width;
-    planes.data = us_scratch_take((size_t)(channels * planes.size) * sizeof *planes.data);
+    planes.data = us_scratch_array(us_scratch_count(channels, planes.size), sizeof *planes.data);
     if (planes.data == NULL) {
         __atomic_store_n(&work->no_memory, true, __ATOMIC_RELAXED);
         return;
@@ -139,7 +139,7 @@ KernelStatus us_conv_deformable(const View *views, const void *attributes)
     const int64_t elements = shape[0] * shape[1] * shape[2] * shape[3];
     void *scratch = NULL;
     if (us_view_is_absent(&work.samples)) {
-        scratch = us_scratch_take(us_scratch_bytes(elements, us_dtype_size(x->dtype)));
+        scratch = us_scratch_array(elements, us_dtype_size(x->dtype));
         if (scratch == NULL) {
             return KERNEL_NO_MEMORY;
         }

@@ -261,7 +261,7 @@ bool us_gather_operand(const View *view, DType type, bool channels_last, const v
     if (view->dtype == type && us_view_is_contiguous(&packed)) {
         return true;
     }
-    *copy = us_scratch_take(us_scratch_bytes(us_view_elements(view), us_dtype_size(type)));
+    *copy = us_scratch_array(us_view_elements(view), us_dtype_size(type));
     *data = *copy;
     if (*copy == NULL) {
         return false;

@@ -80,8 +80,9 @@ static int64_t cover(const Grid *grid, int64_t width, int32_t *starts, int32_t *
 
 void *us_grid_cover(const Grid *grid, int64_t width, int32_t **starts, int32_t **slots, int64_t *runs)
 {
-    const size_t count = (size_t)gather_positions(grid->gather), first = us_scratch_round((count + 1) * sizeof **starts);
-    char *memory = us_scratch_take(first + count * sizeof **slots);
+    const int64_t count = gather_positions(grid->gather);
+    const size_t first = us_scratch_bytes(count + 1, sizeof **starts);
+    char *memory = us_scratch_take(first + us_scratch_bytes(count, sizeof **slots));
     if (memory != NULL) {
         *starts = (int32_t *)memory;
         *slots = (int32_t *)(memory + first);

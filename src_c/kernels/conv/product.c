@@ -124,8 +124,8 @@ static void product_piece(void *context, int64_t piece)
     const int64_t group = piece / run->cut.count, results = gather->results;
     int64_t begin, count, stride;
     block_of(&run->cut, piece % run->cut.count, &begin, &count);
-    const size_t column_bytes = run->in_place ? 0 : us_scratch_round((size_t)(run->depth * count) * run->size);
-    const size_t tile_bytes = run->straight ? 0 : us_scratch_round((size_t)(results * count) * run->sum_size);
+    const size_t column_bytes = run->in_place ? 0 : us_scratch_bytes(us_scratch_count(run->depth, count), run->size);
+    const size_t tile_bytes = run->straight ? 0 : us_scratch_bytes(us_scratch_count(results, count), run->sum_size);
     char *memory = us_scratch_take(column_bytes + tile_bytes + 64), *tile = memory + column_bytes;
     if (memory == NULL) {
         atomic_store(&run->no_memory, true);
@@ -185,7 +185,7 @@ KernelStatus us_gather_by_product(const Gather *gather, const Finish *finish)
                               .column = stride};
         run.filter_step = gather->filter.strides[0];
     } else {
-        packed = us_scratch_take((size_t)(gather->groups * gather->results * run.depth) * run.size);
+        packed = us_scratch_array(gather->groups * gather->results * run.depth, run.size);
         if (packed == NULL) {
             return KERNEL_NO_MEMORY;
         }
@@ -264,9 +264,9 @@ static void slope_piece(void *context, int64_t piece)
     const int64_t group = piece / slopes->parts / slopes->blocks, first = block * slopes->channels;
     const int64_t channels = gather->channels - first < slopes->channels ? gather->channels - first : slopes->channels;
     const int64_t depth = gather->channels * slopes->taps, width = channels * slopes->taps, results = gather->results;
-    const size_t column_bytes = us_scratch_round((size_t)(width * slopes->cut.size) * slopes->size);
-    const size_t row_bytes = us_scratch_round((size_t)(results * slopes->cut.size) * slopes->size);
-    const size_t sum_bytes = us_scratch_round((size_t)(results * width) * slopes->sum_size);
+    const size_t column_bytes = us_scratch_bytes(us_scratch_count(width, slopes->cut.size), slopes->size);
+    const size_t row_bytes = us_scratch_bytes(us_scratch_count(results, slopes->cut.size), slopes->size);
+    const size_t sum_bytes = us_scratch_bytes(us_scratch_count(results, width), slopes->sum_size);
     char *memory = us_scratch_take(column_bytes + row_bytes + sum_bytes);
     if (memory == NULL) {
         atomic_store(&slopes->no_memory, true);
@@ -370,7 +370,7 @@ KernelStatus us_gather_slopes_by_product(const Gather *of, const void *dy, DType
     slopes.sums = sums;
     char *memory = NULL;
     if (slopes.parts > 1) {
-        memory = slopes.sums = us_scratch_take((size_t)(slopes.parts * elements) * slopes.sum_size);
+        memory = slopes.sums = us_scratch_array(us_scratch_count(slopes.parts, elements), slopes.sum_size);
         if (memory == NULL) {
             return KERNEL_NO_MEMORY;
         }

@@ -70,7 +70,7 @@ KernelStatus us_conv_forward_reordered(const View *views, const void *attributes
     const ReorderedConvolution *given = attributes;
     const View *whole = &views[W];
     const int64_t rows = whole->shape[0], length = whole->strides[0], kept = rows / REORDER_BLOCK;
-    char *plain = us_scratch_take((size_t)(kept * length) + 1);
+    char *plain = us_scratch_array(us_scratch_count(kept, length), 1);
     if (plain == NULL) {
         return KERNEL_NO_MEMORY;
     }

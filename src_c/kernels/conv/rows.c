@@ -195,8 +195,8 @@ KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish)
 {
     Rows rows = {.gather = gather, .finish = finish};
     const bool wide = gather->compute == DTYPE_FLOAT64;
-    const size_t elements = (size_t)(gather->groups * gather->results * gather->channels * gather_taps(gather));
-    void *filter = us_scratch_take(elements * us_dtype_size(gather->compute) + 64);
+    const int64_t elements = gather->groups * gather->results * gather->channels * gather_taps(gather);
+    void *filter = us_scratch_take(us_scratch_bytes(elements, us_dtype_size(gather->compute)) + 64);
     atomic_init(&rows.no_memory, false);
     if (filter == NULL) {
         return KERNEL_NO_MEMORY;
@@ -227,7 +227,7 @@ KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, DTyp
     const bool wide = gather->compute == DTYPE_FLOAT64;
     set_layout(&rows, gather->out_size[2] <= SHORT_ROW, gather->out_size[1]);
     const int64_t taps = gather_taps(gather);
-    int64_t *places = us_scratch_take((size_t)(taps + 1) * sizeof *places);
+    int64_t *places = us_scratch_array(taps + 1, sizeof *places);
     if (places == NULL) {
         return KERNEL_NO_MEMORY;
     }

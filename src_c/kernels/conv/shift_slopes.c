@@ -153,13 +153,12 @@ static void add_products(const Piece *piece, bool adds)
 static void *take_memory(Piece *piece)
 {
     const Gather *gather = &piece->part.gather;
-    const size_t runs = (size_t)piece->runs, results = (size_t)gather->results;
-    const size_t strips = (size_t)us_bf16_count(gather->results, BF16_SIDE);
+    const int64_t runs = piece->runs, strips = us_bf16_count(gather->results, BF16_SIDE);
     const size_t numbers = (size_t)us_bf16_parts(gather->column_type);
-    const size_t parts[] = {runs * sizeof *piece->of_cells, runs * sizeof *piece->of_dy,
-                            numbers * (size_t)plane_of(piece) * sizeof *piece->cells,
-                            runs * BF16_DEEP * results * sizeof *piece->staged,
-                            numbers * runs * strips * BF16_TILE * sizeof *piece->tiles};
+    const size_t parts[] = {us_scratch_bytes(runs, sizeof *piece->of_cells), us_scratch_bytes(runs, sizeof *piece->of_dy),
+                            us_scratch_bytes(plane_of(piece), numbers * sizeof *piece->cells),
+                            us_scratch_bytes(us_scratch_count(runs, gather->results), BF16_DEEP * sizeof *piece->staged),
+                            us_scratch_bytes(us_scratch_count(runs, strips), numbers * BF16_TILE * sizeof *piece->tiles)};
     char *memory = us_scratch_take(us_scratch_sum(parts, sizeof parts / sizeof *parts)), *cursor = memory;
     if (memory != NULL) {
         piece->of_cells = us_scratch_part(&cursor, parts[0]);
@@ -285,7 +284,7 @@ KernelStatus us_gather_slopes_by_shifts(const Gather *gather, const void *dy, DT
     divide(&slopes);
     atomic_init(&slopes.no_memory, false);
     const int64_t pieces = gather->groups * slopes.blocks * slopes.parts;
-    slopes.sums = us_scratch_take((size_t)(pieces * sums_of_piece(&slopes)) * sizeof *slopes.sums);
+    slopes.sums = us_scratch_array(us_scratch_count(pieces, sums_of_piece(&slopes)), sizeof *slopes.sums);
     if (slopes.sums == NULL) {
         return KERNEL_NO_MEMORY;
     }

@@ -73,7 +73,7 @@ static void pack_block(void *context, int64_t piece)
     const int64_t group = piece / filter->blocks, first = piece % filter->blocks * BF16_DEEP;
     const int64_t left = view->shape[filter->outer] - first, count = left < BF16_DEEP ? left : BF16_DEEP;
     const int64_t row = filter->taps * view->shape[filter->inner];
-    uint16_t *copy = us_scratch_take((size_t)(count * row) * sizeof *copy);
+    uint16_t *copy = us_scratch_array(us_scratch_count(count, row), sizeof *copy);
     if (copy == NULL) {
         atomic_store(&filter->no_memory, true);
         return;
@@ -104,8 +104,9 @@ static Filter filter_of(const Gather *gather)
 static void *pack_filter(Filter *filter, Bf16Range *range)
 {
     const int64_t groups = filter->gather->groups, blocks = groups * filter->blocks;
-    const size_t tiles = (size_t)(groups * filter->strips * strip_elements(filter)) * sizeof *filter->tiles;
-    char *memory = us_scratch_take(tiles + (size_t)blocks * sizeof *range);
+    const int64_t elements = us_scratch_count(groups * filter->strips, strip_elements(filter));
+    const size_t tiles = us_scratch_bytes(elements, sizeof *filter->tiles);
+    char *memory = us_scratch_take(tiles + us_scratch_bytes(blocks, sizeof *range));
     if (memory == NULL) {
         return NULL;
     }
@@ -149,12 +150,13 @@ static void *take_memory(Piece *piece)
 {
     const Gather *gather = &piece->part.gather;
     const Filter *filter = &piece->shifts->filter;
-    const size_t count = (size_t)piece->part.count, tiles = (size_t)(filter->deep * filter->taps);
-    const size_t deep = (size_t)(filter->deep * piece->cells * BF16_DEEP);
-    const size_t parts[] = {tiles * sizeof *piece->of_cells, tiles * sizeof *piece->of_filter,
-                            (size_t)filter->parts * deep * sizeof *piece->tiles,
-                            gather->channels_last ? 0 : BF16_SIDE * count * sizeof *piece->turned,
-                            (size_t)(piece->runs + 1) * BF16_SIDE * WIDE * sizeof *piece->sums};
+    const int64_t tiles = us_scratch_count(filter->deep, filter->taps), deep = us_scratch_count(filter->deep, piece->cells);
+    const int64_t turned = gather->channels_last ? 0 : piece->part.count;
+    const size_t parts[] = {us_scratch_bytes(tiles, sizeof *piece->of_cells),
+                            us_scratch_bytes(tiles, sizeof *piece->of_filter),
+                            us_scratch_bytes(deep, (size_t)filter->parts * BF16_DEEP * sizeof *piece->tiles),
+                            us_scratch_bytes(turned, BF16_SIDE * sizeof *piece->turned),
+                            us_scratch_bytes(piece->runs + 1, BF16_SIDE * WIDE * sizeof *piece->sums)};
     char *memory = us_scratch_take(us_scratch_sum(parts, sizeof parts / sizeof *parts)), *cursor = memory;
     if (memory != NULL) {
         piece->of_cells = us_scratch_part(&cursor, parts[0]);

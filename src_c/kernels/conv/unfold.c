@@ -64,7 +64,7 @@ static void fold_plane(void *context, int64_t index)
     const int64_t count = positions[0] * positions[1], height = to->shape[2], width = to->shape[3];
     const int64_t n = index / to->shape[1], channel = index % to->shape[1];
     const View columns = part_of(&folding->from, n), image = part_of(to, n);
-    float *plane = us_scratch_take((size_t)(height * width + count) * sizeof *plane);
+    float *plane = us_scratch_array(height * width + count, sizeof *plane);
     if (plane == NULL) {
         atomic_store(&folding->no_memory, true);
         return;

@@ -26,7 +26,8 @@ typedef struct Filters {
 
 static size_t filters_bytes(const Filters *filters)
 {
-    return (size_t)(filters->gather->groups * filters->places * filters->rows * filters->pitch) * sizeof(float);
+    const int64_t rows = filters->gather->groups * filters->places * filters->rows;
+    return us_scratch_bytes(us_scratch_count(rows, filters->pitch), sizeof(float));
 }
 
 static Filters filters_of(const Gather *gather, int tile)
@@ -46,7 +47,7 @@ static void filters_row(void *context, int64_t piece)
     const int64_t column_step = filter->strides[filters->column_axis];
     const float *from = (const float *)filter->data + group * filter->strides[0] +
                         row * filter->strides[filters->row_axis];
-    float *memory = us_scratch_take((size_t)(TAPS * TAPS * filters->pitch) * sizeof *memory);
+    float *memory = us_scratch_array(filters->pitch, TAPS * TAPS * sizeof *memory);
     if (memory == NULL) {
         atomic_store(filters->no_memory, true);
         return;
@@ -186,8 +187,9 @@ static void results_piece(void *context, int64_t piece)
     const Block *block = context;
     Run *run = block->run;
     const int64_t last = smaller((piece + 1) * LINES, block->lines);
-    const size_t tile_bytes = us_scratch_round((size_t)(run->tile * run->tile * block->pitch) * sizeof(float));
-    const size_t line_bytes = (size_t)(block->rows * run->tile * run->gather->out_size[2]) * sizeof(float);
+    const size_t tile_bytes = us_scratch_bytes(us_scratch_count(run->tile * run->tile, block->pitch), sizeof(float));
+    const int64_t width = run->gather->out_size[2];
+    const size_t line_bytes = us_scratch_bytes(us_scratch_count(block->rows * run->tile, width), sizeof(float));
     char *memory = us_scratch_take(tile_bytes + line_bytes);
     if (memory == NULL) {
         atomic_store(&run->no_memory, true);
@@ -220,8 +222,8 @@ static void block_piece(void *context, int64_t piece)
     block.lanes = gather->channels_last ? gather->results : block.patches.count;
     block.pitch = whole_vectors(block.lanes);
     const size_t patch_bytes = us_winograd_mapped_bytes(&block.patches);
-    char *memory = us_scratch_take(patch_bytes +
-                                   (size_t)(block.patches.places * block.lines * block.pitch) * sizeof(float));
+    const int64_t products = us_scratch_count(block.patches.places * block.lines, block.pitch);
+    char *memory = us_scratch_take(patch_bytes + us_scratch_bytes(products, sizeof(float)));
     if (memory == NULL) {
         atomic_store(&run->no_memory, true);
         return;

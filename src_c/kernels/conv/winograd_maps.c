@@ -146,12 +146,12 @@ Mapped us_winograd_mapped(const Gather *squares, Mapping mapping, int tile, int6
 
 size_t us_winograd_mapped_bytes(const Mapped *mapped)
 {
-    return us_scratch_round((size_t)(mapped->places * mapped->lines * mapped->pitch) * sizeof(float));
+    return us_scratch_bytes(us_scratch_count(mapped->places * mapped->lines, mapped->pitch), sizeof(float));
 }
 
 static size_t squares_bytes(const Mapped *mapped)
 {
-    return us_scratch_round((size_t)(LINES * mapped->squared * mapped->lanes + LANES) * sizeof(float));
+    return us_scratch_bytes(mapped->lanes, (size_t)(LINES * mapped->squared) * sizeof(float)) + LANES * sizeof(float);
 }
 
 void us_winograd_map_lines(const Mapped *mapped, int64_t first, atomic_bool *no_memory)

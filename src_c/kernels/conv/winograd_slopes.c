@@ -51,7 +51,7 @@ static void unmap_piece(void *context, int64_t result)
     Slopes *slopes = context;
     const Gather *gather = slopes->gather;
     const int64_t channels = gather->channels, pitch = slopes->pitch;
-    float *memory = us_scratch_take((size_t)(TAPS * TAPS * pitch) * sizeof *memory);
+    float *memory = us_scratch_array(pitch, TAPS * TAPS * sizeof *memory);
     if (memory == NULL) {
         atomic_store(&slopes->no_memory, true);
         return;
@@ -96,7 +96,7 @@ KernelStatus us_gather_slopes_by_winograd(const Gather *gather, const void *dy, 
                      .patches = us_winograd_mapped(&squares, OF_PATCHES, tile, 0, chunk),
                      .slopes = us_winograd_mapped(&tiles, OF_SLOPES, tile, 0, chunk)};
     atomic_init(&slopes.no_memory, false);
-    const size_t product_bytes = (size_t)(places * gather->results * slopes.pitch) * sizeof(float);
+    const size_t product_bytes = us_scratch_bytes(us_scratch_count(places * gather->results, slopes.pitch), sizeof(float));
     const size_t patch_bytes = us_winograd_mapped_bytes(&slopes.patches);
     const size_t slope_bytes = us_winograd_mapped_bytes(&slopes.slopes);
     char *memory = us_scratch_take(patch_bytes + slope_bytes + product_bytes);

@@ -349,7 +349,7 @@ static void dense_piece(void *context, int64_t piece)
     const PlacePiece part = us_place_piece(run->places, run->axes, &run->cut, piece);
     const Reach reach = reach_of(run->places, &part);
     const DType dtype = run->places->tensor.dtype;
-    void *sums = us_scratch_take((size_t)reach.count * sizeof(uint64_t));
+    void *sums = us_scratch_array(reach.count, sizeof(uint64_t));
     if (sums == NULL) {
         atomic_store(&run->no_memory, true);
         return;
@@ -436,7 +436,7 @@ static KernelStatus accumulate_rows(const Places *places, const PlaceAxes *axes)
     Places numbered = *places;
     numbered.axes[0].axis.stride = 1;
     RowNumbers work = {.places = &numbered, .outer = &axes->outer, .count = axes->outer_count};
-    work.numbers = us_scratch_take((size_t)work.count * sizeof *work.numbers);
+    work.numbers = us_scratch_array(work.count, sizeof *work.numbers);
     if (work.numbers == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -467,7 +467,7 @@ KernelStatus us_accumulate_places(const Places *places)
     us_place_copies_parts(places, &axes, &(PlaceCut){.axis = -1});
     Accumulation work = {.places = places, .axes = &axes};
     const int64_t count = axes.outer_count, pieces = (count + PIECE - 1) / PIECE;
-    WideEntry *const block = us_scratch_take(2 * (size_t)count * sizeof *block);
+    WideEntry *const block = us_scratch_array(count, 2 * sizeof *block);
     if (block == NULL) {
         return KERNEL_NO_MEMORY;
     }

@@ -144,7 +144,7 @@ static void add_moves(void *context, int64_t piece)
 static KernelStatus add_by_moves(Addition *work)
 {
     const size_t count = (size_t)work->count;
-    WideEntry *moves = us_scratch_take(2 * count * sizeof *moves + count * sizeof *work->positions);
+    WideEntry *moves = us_scratch_array(work->count, 2 * sizeof *moves + sizeof *work->positions);
     uint32_t *positions = (uint32_t *)(void *)(moves + 2 * count);
     const View *index = work->sum->index;
     for (int64_t k = 0; moves && k < work->count; k++) {

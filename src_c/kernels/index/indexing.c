@@ -116,7 +116,7 @@ static KernelStatus copy_places(const Places *places)
 /* The coordinates of the true elements of a mask, a row of `count` for each of its axes. NULL: no memory. */
 static int64_t *coordinates_of(const View *mask, int64_t count)
 {
-    int64_t *coordinates = us_scratch_take((size_t)(count * mask->rank) * sizeof *coordinates + 1);
+    int64_t *coordinates = us_scratch_array(us_scratch_count(count, mask->rank), sizeof *coordinates);
     if (coordinates != NULL && !us_true_coordinates(mask, coordinates, 1, count)) {
         us_scratch_give_back(coordinates);
         return NULL;
@@ -269,7 +269,7 @@ static int64_t indices_inside(const View *index, int64_t size, int64_t *inside)
 KernelStatus us_index_fill_inside(const View *views, const void *attributes)
 {
     const IndexFill *fill = attributes;
-    int64_t *inside = us_scratch_take(us_scratch_bytes(us_view_elements(&views[2]), sizeof *inside) + 1);
+    int64_t *inside = us_scratch_array(us_view_elements(&views[2]), sizeof *inside);
     if (inside == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -292,7 +292,7 @@ static bool pack(const View *view, Packed *packed)
     if (us_view_is_absent(view) || us_view_is_contiguous(view)) {
         return true;
     }
-    packed->block = us_scratch_take(us_scratch_bytes(us_view_elements(view), us_dtype_size(view->dtype)) + 1);
+    packed->block = us_scratch_array(us_view_elements(view), us_dtype_size(view->dtype));
     if (packed->block == NULL) {
         return false;
     }

@@ -40,8 +40,8 @@ static void *make_tables(PadRun *run)
     size_t bytes = 0;
     for (int32_t k = 0; k < call->axes; k++) {
         const int32_t axis = axis_of(run, k);
-        bytes += 2 * us_scratch_round((size_t)run->padded->shape[axis] * sizeof(int64_t)) +
-                 us_scratch_round((size_t)(run->inside->shape[axis] + 2) * sizeof(int64_t));
+        bytes += 2 * us_scratch_bytes(run->padded->shape[axis], sizeof(int64_t)) +
+                 us_scratch_bytes(run->inside->shape[axis] + 2, sizeof(int64_t));
     }
     char *block = us_scratch_take(bytes), *cursor = block;
     for (int32_t k = 0; k < call->axes && block != NULL; k++) {
@@ -130,7 +130,7 @@ static void gradient_row(void *context, int64_t row)
     const Lane lane = us_lane_of(us_wide_dtype(inside->dtype));
     const int64_t parts = lane == LANE_COMPLEX128 ? 2 : 1, size = (int64_t)us_dtype_size(inside->dtype);
     const int64_t width = inside->shape[run->last], padded_width = padded->shape[run->last];
-    double *sums = us_scratch_take((size_t)((width + padded_width) * parts) * sizeof *sums + 1);
+    double *sums = us_scratch_array(us_scratch_count(width + padded_width, parts), sizeof *sums);
     if (sums == NULL) {
         atomic_store(&run->no_memory, true);
         return;

@@ -60,7 +60,7 @@ KernelStatus us_three_points_gradient(const View *views, const void *attributes)
     if (status != KERNEL_OK) {
         return status;
     }
-    Sums work = {views, us_scratch_take(us_scratch_bytes(us_view_elements(&views[3]), sizeof *work.sums))};
+    Sums work = {views, us_scratch_array(us_view_elements(&views[3]), sizeof *work.sums)};
     if (work.sums == NULL) {
         return KERNEL_NO_MEMORY;
     }

@@ -178,15 +178,13 @@ static uint32_t shift_for(uint32_t rows, int64_t row_bytes)
 static bool take_memory(Sort *sort, int64_t chunks)
 {
     RowIndex *index = sort->index;
-    size_t count = (size_t)sort->count;
-    size_t positions = count * sizeof *index->positions;
-    size_t ends = (size_t)index->rows * sizeof *index->ends;
-    size_t begins = (size_t)(index->bucket_count + 1) * sizeof *index->bucket_begin;
-    size_t keys = count * sizeof *sort->keys;
-    size_t cursors = (size_t)chunks * sizeof *sort->cursors;
-    size_t pairs = count * sizeof *sort->pairs;
-    index->scratch = us_scratch_take(us_scratch_round(positions) + us_scratch_round(ends) + us_scratch_round(begins) +
-                                     us_scratch_round(keys) + us_scratch_round(cursors) + us_scratch_round(pairs));
+    const size_t positions = us_scratch_bytes(sort->count, sizeof *index->positions);
+    const size_t ends = us_scratch_bytes(index->rows, sizeof *index->ends);
+    const size_t begins = us_scratch_bytes((int64_t)index->bucket_count + 1, sizeof *index->bucket_begin);
+    const size_t keys = us_scratch_bytes(sort->count, sizeof *sort->keys);
+    const size_t cursors = us_scratch_bytes(chunks, sizeof *sort->cursors);
+    const size_t pairs = us_scratch_bytes(sort->count, sizeof *sort->pairs);
+    index->scratch = us_scratch_take(positions + ends + begins + keys + cursors + pairs);
     if (index->scratch == NULL) {
         return false;
     }

@@ -83,7 +83,7 @@ static int64_t count_truths(Truths *truths)
     truths->axes = axes_of(truths->view);
     truths->elements = us_view_elements(truths->view);
     truths->pieces = (truths->elements + PIECE - 1) / PIECE;
-    truths->before = us_scratch_take((size_t)truths->pieces * sizeof *truths->before + 1);
+    truths->before = us_scratch_array(truths->pieces, sizeof *truths->before);
     if (truths->before == NULL) {
         return -1;
     }

@@ -162,14 +162,14 @@ static KernelStatus inverse_body(const Batch *batch, const View *matrices)
     typedef void Getri(const int *n, void *a, const int *lda, const int *pivots, void *work, const int *size,
         int *info);
     const int64_t order = matrices[0].shape[0];
-    const size_t size = us_dtype_size(batch->compute), elements = (size_t)(order * order);
-    const size_t work_size = us_scratch_round((size_t)(order * WORKSPACE_COLUMNS) * size);
-    char *memory = us_scratch_take(us_scratch_round(elements * size) + work_size + (size_t)order * sizeof(int));
+    const size_t size = us_dtype_size(batch->compute), a_size = us_scratch_bytes(us_scratch_count(order, order), size);
+    const size_t work_size = us_scratch_bytes(order, WORKSPACE_COLUMNS * size);
+    char *memory = us_scratch_take(a_size + work_size + us_scratch_bytes(order, sizeof(int)));
     if (memory == NULL) {
         return KERNEL_NO_MEMORY;
     }
     char *cursor = memory;
-    char *a = us_scratch_part(&cursor, elements * size);
+    char *a = us_scratch_part(&cursor, a_size);
     void *work = us_scratch_part(&cursor, work_size);
     int *pivots = (int *)(void *)cursor;
     load_columns(batch->compute, &matrices[0], a, order);
@@ -214,8 +214,8 @@ static void store_pair(const View *to, Pair pair)
 static KernelStatus log_determinant_body(const Batch *batch, const View *matrices)
 {
     const int64_t order = matrices[0].shape[0];
-    const size_t elements = us_scratch_round((size_t)(order * order) * us_dtype_size(batch->compute));
-    char *memory = us_scratch_take(elements + (size_t)order * sizeof(int));
+    const size_t elements = us_scratch_bytes(us_scratch_count(order, order), us_dtype_size(batch->compute));
+    char *memory = us_scratch_take(elements + us_scratch_bytes(order, sizeof(int)));
     if (memory == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -263,10 +263,10 @@ static KernelStatus qr_body(const Batch *batch, const View *matrices)
     const int64_t rows = matrices[0].shape[0], columns = matrices[0].shape[1];
     const int64_t kept = rows < columns ? rows : columns, q_columns = us_view_is_absent(q_view) ? 0 : q_view->shape[1];
     const int64_t held = columns > q_columns ? columns : q_columns;
-    const size_t size = us_dtype_size(batch->compute), a_size = us_scratch_round((size_t)(rows * held) * size);
+    const size_t size = us_dtype_size(batch->compute), a_size = us_scratch_bytes(us_scratch_count(rows, held), size);
     const int64_t work_elements = (held + 1) * WORKSPACE_COLUMNS;
-    const size_t work_size = us_scratch_round((size_t)work_elements * size);
-    char *memory = us_scratch_take(a_size + work_size + (size_t)(kept + 1) * size);
+    const size_t work_size = us_scratch_bytes(work_elements, size);
+    char *memory = us_scratch_take(a_size + work_size + us_scratch_bytes(kept + 1, size));
     if (memory == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -313,7 +313,7 @@ static KernelStatus cholesky_body(const Batch *batch, const View *matrices)
     typedef void Potrf(const char *half, const int *n, void *a, const int *lda, int *info);
     const Cholesky *call = batch->attributes;
     const int64_t order = matrices[0].shape[0];
-    char *a = us_scratch_take((size_t)(order * order) * us_dtype_size(batch->compute) + 1);
+    char *a = us_scratch_array(us_scratch_count(order, order), us_dtype_size(batch->compute));
     if (a == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -433,7 +433,7 @@ static KernelStatus svd_in(const Batch *batch, const View *matrices, Svd *svd)
         fill_identity(svd->compute, svd->u, svd->u_columns);
         fill_identity(svd->compute, svd->vh, svd->v_columns);
     } else if (info == 0) {
-        void *work = us_scratch_take((size_t)length * us_dtype_size(batch->compute));
+        void *work = us_scratch_array(length, us_dtype_size(batch->compute));
         if (work == NULL) {
             return KERNEL_NO_MEMORY;
         }
@@ -466,13 +466,13 @@ static KernelStatus svd_body(const Batch *batch, const View *matrices)
                        : batch->compute == DTYPE_COMPLEX128 ? DTYPE_FLOAT64
                                                             : batch->compute;
     /* the LAPACK's bound for gesdd */
-    const size_t reals = is_complex(batch->compute) ? (size_t)(count * (5 * count + 7 + 2 * most + 2 * count + 1)) : 0;
-    const size_t sizes[] = {us_scratch_round((size_t)(rows * columns) * size), us_scratch_round((size_t)count * size),
-                            us_scratch_round((size_t)(rows * u_columns) * size),
-                            us_scratch_round((size_t)(columns * v_columns) * size),
-                            us_scratch_round(reals * us_dtype_size(real))};
+    const int64_t reals = is_complex(batch->compute) ? us_scratch_count(count, 7 * count + 2 * most + 8) : 0;
+    const size_t sizes[] = {us_scratch_bytes(us_scratch_count(rows, columns), size), us_scratch_bytes(count, size),
+                            us_scratch_bytes(us_scratch_count(rows, u_columns), size),
+                            us_scratch_bytes(us_scratch_count(columns, v_columns), size),
+                            us_scratch_bytes(reals, us_dtype_size(real))};
     char *memory = us_scratch_take(sizes[0] + sizes[1] + sizes[2] + sizes[3] + sizes[4] +
-                                   8 * (size_t)count * sizeof(int) + 1);
+                                   us_scratch_bytes(count, 8 * sizeof(int)) + 1);
     if (memory == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -503,8 +503,8 @@ static KernelStatus triangular_body(const Batch *batch, const View *matrices)
                       const int *n, const void *alpha, const void *a, const int *lda, void *b, const int *ldb);
     const TriangularSolve *solve = batch->attributes;
     const int64_t order = matrices[1].shape[0], columns = matrices[0].shape[1];
-    const size_t size = us_dtype_size(batch->compute), a_size = us_scratch_round((size_t)(order * order) * size);
-    char *memory = us_scratch_take(a_size + (size_t)(order * columns) * size);
+    const size_t size = us_dtype_size(batch->compute), a_size = us_scratch_bytes(us_scratch_count(order, order), size);
+    char *memory = us_scratch_take(a_size + us_scratch_bytes(us_scratch_count(order, columns), size));
     if (memory == NULL) {
         return KERNEL_NO_MEMORY;
     }

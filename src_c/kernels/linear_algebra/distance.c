@@ -88,7 +88,7 @@ static void distances_to(const Pairs *pairs, int64_t index, int64_t first, int64
 
 static double *take_memory(Pairs *pairs, int64_t elements)
 {
-    double *memory = us_scratch_take(us_scratch_bytes(elements, sizeof *memory) + 1);
+    double *memory = us_scratch_array(elements, sizeof *memory);
     if (memory == NULL) {
         atomic_store(&pairs->no_memory, true);
     }

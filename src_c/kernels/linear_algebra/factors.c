@@ -120,7 +120,7 @@ KernelStatus us_lu_invert(DType dtype, const Columns *lu, const int *pivots, int
     if (*zero != 0) {
         return KERNEL_OK;
     }
-    void *work = us_scratch_take((size_t)length * us_dtype_size(dtype));
+    void *work = us_scratch_array(length, us_dtype_size(dtype));
     if (work == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -145,7 +145,7 @@ void us_lu_solve(DType dtype, char operation, const Columns *lu, const int *pivo
 KernelStatus us_qr_factors(DType dtype, const Columns *a, void *tau)
 {
     const int length = work_length(a->columns, 0);
-    void *work = us_scratch_take((size_t)length * us_dtype_size(dtype));
+    void *work = us_scratch_array(length, us_dtype_size(dtype));
     if (work == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -161,7 +161,7 @@ KernelStatus us_qr_factors(DType dtype, const Columns *a, void *tau)
 static KernelStatus apply_reflectors(DType dtype, const Columns *factors, const void *tau, const Columns *b)
 {
     const int length = work_length(b->columns, REFLECTOR_BLOCKS);
-    void *work = us_scratch_take((size_t)length * us_dtype_size(dtype));
+    void *work = us_scratch_array(length, us_dtype_size(dtype));
     if (work == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -176,7 +176,7 @@ static KernelStatus apply_reflectors(DType dtype, const Columns *factors, const 
 
 KernelStatus us_least_squares(DType dtype, const Columns *a, const Columns *b, int *zero)
 {
-    void *tau = us_scratch_take((size_t)a->columns * us_dtype_size(dtype));
+    void *tau = us_scratch_array(a->columns, us_dtype_size(dtype));
     KernelStatus status = tau != NULL ? us_qr_factors(dtype, a, tau) : KERNEL_NO_MEMORY;
     if (status == KERNEL_OK) {
         status = apply_reflectors(dtype, a, tau, b);

@@ -85,7 +85,7 @@ KernelStatus us_sinkhorn(const View *views, const void *attributes)
 {
     Balance work = {.views = views, .rows = views[0].shape[0], .columns = views[0].shape[1]};
     const int64_t elements = work.rows * work.columns;
-    work.kernel = us_scratch_take((size_t)(elements + work.rows + 2 * work.columns) * sizeof *work.kernel);
+    work.kernel = us_scratch_array(elements + work.rows + 2 * work.columns, sizeof *work.kernel);
     if (work.kernel == NULL) {
         return KERNEL_NO_MEMORY;
     }

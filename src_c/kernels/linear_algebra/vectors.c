@@ -288,7 +288,7 @@ KernelStatus us_vector_sum(const View *views, const void *attributes)
     if (count > 0 && sum->reduction <= VECTOR_DOT_CONJUGATED) {
         status = dot(views, sum, result[0]);
     } else if (count > 0) {
-        Part *parts = us_scratch_take((size_t)((count + BLOCK - 1) / BLOCK) * sizeof *parts);
+        Part *parts = us_scratch_array((count + BLOCK - 1) / BLOCK, sizeof *parts);
         if (parts == NULL) {
             return KERNEL_NO_MEMORY;
         }

@@ -137,9 +137,9 @@ static void *begin_entry(const Work *work, int64_t number, bool both_ways, Entry
                      .blank = call->blank,
                      .log_probabilities = work->log_probabilities};
     entry->states = 2 * entry->labels + 1;
-    const size_t cells = (size_t)(entry->steps * entry->states) * sizeof(double);
-    const size_t classes = (size_t)entry->states * sizeof(int64_t);
-    char *block = us_scratch_take(us_scratch_round(classes) + us_scratch_round(cells) * (both_ways ? 2 : 1) + 64);
+    const size_t cells = us_scratch_bytes(us_scratch_count(entry->steps, entry->states), sizeof(double));
+    const size_t classes = us_scratch_bytes(entry->states, sizeof(int64_t));
+    char *block = us_scratch_take(classes + cells * (both_ways ? 2 : 1) + 64);
     char *cursor = block;
     if (block != NULL) {
         entry->classes_of = us_scratch_part(&cursor, classes);

@@ -17,7 +17,7 @@ typedef struct Sequences {
 
 size_t us_ctc_costs_memory(int64_t steps, int64_t batch, int64_t classes)
 {
-    return (size_t)(steps * batch * classes) * sizeof(double) + ALIGNMENT;
+    return us_scratch_bytes(us_scratch_count(steps * batch, classes), sizeof(double)) + ALIGNMENT;
 }
 
 static Sequences sequences_of(const CtcCosts *call, const View *views, int64_t batch)
@@ -78,7 +78,7 @@ static void take_logarithms(void *context, int64_t row)
 
 static Ctc *call_of(const Sequences *sequences, int64_t batch)
 {
-    Ctc *ctc = us_scratch_take(sizeof *ctc + 2 * (size_t)batch * sizeof ctc->lengths[0]);
+    Ctc *ctc = us_scratch_take(sizeof *ctc + us_scratch_bytes(batch, 2 * sizeof ctc->lengths[0]));
     if (ctc != NULL) {
         ctc->blank = 0;
         ctc->batch = batch;

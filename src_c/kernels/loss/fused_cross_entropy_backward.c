@@ -45,6 +45,7 @@ typedef struct Backward {
     int64_t high_row, high_column;
     /* The block at hand. */
     int64_t first_row, rows, first_entry, entries;
+    bool no_memory; /* a product had none */
 } Backward;
 
 /* ---- one value per token ---- */
@@ -185,14 +186,14 @@ static void make_q(Backward *backward)
             .c = matrix_of_rows(backward->q, DTYPE_FLOAT32, backward->entries),
             .compute = DTYPE_FLOAT32, .alpha = {1},
         };
-        us_matmul(&logits);
+        fused_multiply(&logits, &backward->no_memory);
     }
     us_parallel((backward->rows + PIECE_ROWS - 1) / PIECE_ROWS, finish_q, backward);
 }
 
 /* ---- gradients of a block ---- */
 
-static void add_weight_gradient(const Backward *backward)
+static void add_weight_gradient(Backward *backward)
 {
     const Matrix gradient = matrix_of_rows(backward->gradient, DTYPE_FLOAT32, backward->features);
     const Matmul product = {
@@ -201,7 +202,7 @@ static void add_weight_gradient(const Backward *backward)
         .c = gradient, .addend = gradient,
         .compute = DTYPE_FLOAT32, .alpha = {1}, .beta = {backward->first_row > 0},
     };
-    us_matmul(&product);
+    fused_multiply(&product, &backward->no_memory);
 }
 
 US_ALWAYS_INLINE void add_halves(float *values, const uint16_t *high, int64_t stride, const uint16_t *low,
@@ -240,7 +241,7 @@ static void keep_sums(const float *values, uint16_t *high, int64_t stride, uint1
 
 static void add_input_tile(void *context, int64_t piece)
 {
-    const Backward *backward = context;
+    Backward *backward = context;
     const View *out = &backward->views[INPUT_GRAD];
     const int64_t features = backward->features, across = (features + TILE - 1) / TILE;
     const int64_t row = piece / across * TILE, column = piece % across * TILE;
@@ -255,7 +256,7 @@ static void add_input_tile(void *context, int64_t piece)
         .compute = DTYPE_FLOAT32, .alpha = {1},
         .undivided = true,
     };
-    us_matmul(&product);
+    fused_multiply(&product, &backward->no_memory);
     const bool begins = backward->first_entry == 0;
     const bool ends = backward->first_entry + backward->entries == backward->vocabulary;
     for (int64_t i = 0; i < rows; i++) {
@@ -315,7 +316,7 @@ static void pass_over_tokens(Backward *backward)
                 .c = gradient, .addend = gradient,
                 .compute = DTYPE_FLOAT32, .alpha = {1}, .beta = {entry > 0},
             };
-            us_matmul(&product);
+            fused_multiply(&product, &backward->no_memory);
         }
         fused_store_rows(&backward->views[INPUT_GRAD], row, backward->rows, backward->gradient);
     }
@@ -329,16 +330,16 @@ typedef struct Sizes {
 
 static Sizes sizes_for(Blocks blocks, int64_t tokens, int64_t features, int64_t vocabulary, bool keeps_high)
 {
-    const size_t count = (size_t)tokens, width = (size_t)features * sizeof(float);
-    const size_t rows = (size_t)smaller(tokens, blocks.rows), entries = (size_t)smaller(vocabulary, blocks.entries);
-    const size_t halves = us_scratch_round(count * (size_t)features * sizeof(uint16_t));
+    const int64_t rows = smaller(tokens, blocks.rows), entries = smaller(vocabulary, blocks.entries);
+    const int64_t most = blocks.twice && rows > entries ? rows : entries;
+    const size_t halves = us_scratch_bytes(us_scratch_count(tokens, features), sizeof(uint16_t));
     return (Sizes){
-        .per_token = us_scratch_round(count * sizeof(float)),
-        .target = us_scratch_round(count * sizeof(int64_t)),
-        .input = us_scratch_round(rows * width),
-        .weight = us_scratch_round(entries * width),
-        .q = us_scratch_round(rows * entries * sizeof(float)),
-        .gradient = us_scratch_round((blocks.twice && rows > entries ? rows : entries) * width),
+        .per_token = us_scratch_bytes(tokens, sizeof(float)),
+        .target = us_scratch_bytes(tokens, sizeof(int64_t)),
+        .input = us_scratch_bytes(us_scratch_count(rows, features), sizeof(float)),
+        .weight = us_scratch_bytes(us_scratch_count(entries, features), sizeof(float)),
+        .q = us_scratch_bytes(rows * entries, sizeof(float)),
+        .gradient = us_scratch_bytes(us_scratch_count(most, features), sizeof(float)),
         .high = keeps_high && !blocks.twice ? halves : 0,
         .low = blocks.twice ? 0 : halves,
     };
@@ -454,5 +455,5 @@ KernelStatus us_fused_cross_entropy_backward(const View *views, const void *attr
         pass_over_tokens(&backward);
     }
     us_scratch_give_back(block);
-    return KERNEL_OK;
+    return backward.no_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
 }

@@ -26,6 +26,7 @@ typedef struct Online {
     void *input, *weight; /* copies; NULL: they are operands where they lie */
     float *logits;
     int64_t first_row, rows, first_entry, entries;
+    bool no_memory; /* a product had none */
 } Online;
 
 static float row_max(const float *row, int64_t count, float max)
@@ -162,18 +163,15 @@ static void end_tokens(Online *online)
 
 static void *take_memory(Online *online)
 {
-    size_t tokens = (size_t)online->tokens;
-    size_t row_block = (size_t)smaller(online->tokens, ROW_BLOCK);
-    size_t entry_block = (size_t)smaller(online->vocabulary, VOCABULARY_BLOCK);
-    size_t per_token = us_scratch_round(tokens * sizeof(float));
-    size_t masked_target = us_scratch_round(tokens * sizeof(int64_t));
-    size_t masked = us_scratch_round(tokens * sizeof(bool));
+    const int64_t rows = smaller(online->tokens, ROW_BLOCK), entries = smaller(online->vocabulary, VOCABULARY_BLOCK);
+    const size_t per_token = us_scratch_bytes(online->tokens, sizeof(float));
+    const size_t masked_target = us_scratch_bytes(online->tokens, sizeof(int64_t));
+    const size_t masked = us_scratch_bytes(online->tokens, sizeof(bool));
     const bool copies_input = !fused_is_operand(&online->views[INPUT], online->type);
     const bool copies_weight = !fused_is_operand(&online->views[WEIGHT], online->type);
-    size_t row = (size_t)online->features * sizeof(float);
-    size_t input = copies_input ? us_scratch_round(row_block * row) : 0;
-    size_t weight = copies_weight ? us_scratch_round(entry_block * row) : 0;
-    size_t logits = us_scratch_round(row_block * entry_block * sizeof(float));
+    const size_t input = us_scratch_bytes(copies_input ? us_scratch_count(rows, online->features) : 0, sizeof(float));
+    const size_t weight = us_scratch_bytes(copies_weight ? us_scratch_count(entries, online->features) : 0, sizeof(float));
+    const size_t logits = us_scratch_bytes(rows * entries, sizeof(float));
     char *block = us_scratch_take(3 * per_token + masked_target + masked + input + weight + logits);
     if (block != NULL) {
         char *cursor = block;
@@ -221,13 +219,13 @@ KernelStatus us_fused_linear_online_max_sum(const View *views, const void *attri
                 .c = matrix_of_rows(online.logits, DTYPE_FLOAT32, online.entries),
                 .compute = DTYPE_FLOAT32, .alpha = {1},
             };
-            us_matmul(&logits);
+            fused_multiply(&logits, &online.no_memory);
             us_parallel((online.rows + PIECE_ROWS - 1) / PIECE_ROWS, add_rows, &online);
         }
     }
     end_tokens(&online);
     us_scratch_give_back(block);
-    return KERNEL_OK;
+    return online.no_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 
 /* ---- loss and softmax from the global maximum and sum ---- */

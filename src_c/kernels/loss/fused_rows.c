@@ -70,6 +70,13 @@ Matrix fused_rows(const View *matrix, DType type, int64_t first, int64_t count, 
     return matrix_of_rows(memory, type, matrix->shape[1]);
 }
 
+void fused_multiply(const Matmul *product, bool *no_memory)
+{
+    if (us_matmul(product) != KERNEL_OK) {
+        __atomic_store_n(no_memory, true, __ATOMIC_RELAXED);
+    }
+}
+
 void fused_store_rows(const View *matrix, int64_t first, int64_t count, const float *from)
 {
     Transfer transfer = {.matrix = matrix, .first = first, .count = count, .from = from};

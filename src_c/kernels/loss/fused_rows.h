@@ -28,6 +28,9 @@ bool fused_is_operand(const View *matrix, DType type);
  * is NULL. */
 Matrix fused_rows(const View *matrix, DType type, int64_t first, int64_t count, void *memory);
 
+/* A product, of which many may run at a time; without memory for its panels *no_memory becomes true. */
+void fused_multiply(const Matmul *product, bool *no_memory);
+
 /* Rows of fp32 into a matrix, rounded once. */
 void fused_store_rows(const View *matrix, int64_t first, int64_t count, const float *from);
 

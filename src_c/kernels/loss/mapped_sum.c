@@ -150,7 +150,7 @@ KernelStatus us_mapped_sum(const View *views, const void *attributes)
     us_axes_add(&sum.axes, pointers, map->inputs, 0, rank);
     sum.count = us_view_elements(&sum.inputs[0]);
     const int64_t blocks = sum.count / BLOCK + (sum.count % BLOCK != 0); /* a view may have 2^63 - 1 elements */
-    sum.blocks = us_scratch_take((size_t)(blocks > 0 ? blocks : 1) * sizeof *sum.blocks);
+    sum.blocks = us_scratch_array(blocks, sizeof *sum.blocks);
     if (sum.blocks == NULL) {
         return KERNEL_NO_MEMORY;
     }

@@ -36,7 +36,7 @@ static void run_sample(void *context, int64_t sample)
 {
     Work *work = context;
     const int64_t classes = work->x.shape[1];
-    double *x = us_scratch_take(2 * (size_t)classes * sizeof *x), *counts = x + classes, loss = 0;
+    double *x = us_scratch_array(classes, 2 * sizeof *x), *counts = x + classes, loss = 0;
     if (x == NULL) {
         atomic_store(&work->lacks_memory, true);
         return;
@@ -62,7 +62,7 @@ KernelStatus us_multilabel_margin(const View *views, const void *attributes)
     const LossReduction reduction = ((const MultilabelMargin *)attributes)->reduction;
     const int64_t samples = views[0].shape[0];
     Work work = {.x = views[0], .target = views[1], .is_target = views[3]};
-    work.losses = us_scratch_take((size_t)(samples > 0 ? samples : 1) * sizeof *work.losses);
+    work.losses = us_scratch_array(samples, sizeof *work.losses);
     if (work.losses == NULL) {
         return KERNEL_NO_MEMORY;
     }

@@ -135,7 +135,7 @@ KernelStatus us_negative_log_likelihood(const View *views, const void *attribute
     rows.ignore_index = call->ignore_index;
     rows.smoothing = call->smoothing;
     const int64_t blocks = rows.count / BLOCK + (rows.count % BLOCK != 0);
-    rows.blocks = us_scratch_take((size_t)(blocks > 0 ? blocks : 1) * sizeof *rows.blocks);
+    rows.blocks = us_scratch_array(blocks, sizeof *rows.blocks);
     if (rows.blocks == NULL) {
         return KERNEL_NO_MEMORY;
     }

@@ -16,7 +16,7 @@ static void run_row(void *context, int64_t row)
 {
     Work *work = context;
     const int64_t classes = work->logits->shape[1];
-    double *logits = us_scratch_take(3 * (size_t)classes * sizeof *logits), loss;
+    double *logits = us_scratch_array(classes, 3 * sizeof *logits), loss;
     if (logits == NULL) {
         atomic_store(&work->lacks_memory, true);
         return;

@@ -1,5 +1,6 @@
 #include "kernels/map/item.h"
 #include "kernels/move/copy_view.h"
+#include "kernels/scratch.h"
 #include "tensor/parallel.h"
 
 #include <stdlib.h>
@@ -78,10 +79,10 @@ static KernelStatus run_list(const MapCall *call, const View *views)
     int64_t count = 0, bytes = 0;
     for (int32_t i = 0; i < call->items; i++) {
         const int64_t elements = us_view_elements(&views[i * step + call->inputs]);
-        count += (elements + PIECE - 1) / PIECE;
+        count += elements / PIECE + (elements % PIECE != 0); /* a view may have 2^63 - 1 elements */
         bytes += bytes > SERIAL_BYTES ? 0 : elements * bytes_per_element(call, views + i * step); /* enough is known */
     }
-    Piece *pieces = malloc((size_t)(count + 1) * sizeof *pieces), *piece = pieces;
+    Piece *pieces = us_scratch_array(count, sizeof *pieces), *piece = pieces;
     if (pieces == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -93,7 +94,7 @@ static KernelStatus run_list(const MapCall *call, const View *views)
     }
     Work work = {call, views, NULL, pieces};
     run_pieces(count, bytes, run_list_piece, &work);
-    free(pieces);
+    us_scratch_give_back(pieces);
     return KERNEL_OK;
 }
 

@@ -1,14 +1,15 @@
 #include "kernels/matmul/bf16.h"
 
 #include "kernels/matmul/lines.h"
+#include "kernels/scratch.h"
 
 /* Tiles of the depth that meet at a time, at most. */
 enum { SLAB = 16 };
 
 size_t us_bf16_panel(DType dtype, int64_t lines, int64_t depth)
 {
-    const int64_t tiles = us_bf16_count(lines, BF16_SIDE) * us_bf16_count(depth, BF16_DEEP);
-    return (size_t)(tiles * us_bf16_parts(dtype) * BF16_TILE) * sizeof(uint16_t);
+    const int64_t tiles = us_scratch_count(us_bf16_count(lines, BF16_SIDE), us_bf16_count(depth, BF16_DEEP));
+    return us_scratch_bytes(tiles, (size_t)us_bf16_parts(dtype) * BF16_TILE * sizeof(uint16_t));
 }
 
 /* A strip's tiles lie one after the other. */

@@ -42,7 +42,7 @@ float *us_e4m3_widen(View *view)
     Widening widening = {.from = view->data, .batch_stride = view->strides[0], .line_stride = view->strides[across],
                          .lines = view->shape[across], .count = view->shape[along]};
     const int64_t elements = batch * widening.lines * widening.count;
-    widening.to = us_scratch_take(us_scratch_bytes(elements, sizeof(float)) + 1);
+    widening.to = us_scratch_array(elements, sizeof(float));
     if (widening.to == NULL) {
         return NULL;
     }

@@ -243,7 +243,7 @@ static KernelStatus multiply_with_bits(const View *views, const ProductWithEpilo
     marks.bytes.strides[0] = shape[1] * shape[2];
     marks.bytes.strides[1] = 1;
     marks.bytes.strides[2] = shape[1];
-    marks.bytes.data = us_scratch_take((size_t)us_view_elements(&marks.bytes));
+    marks.bytes.data = us_scratch_array(us_view_elements(&marks.bytes), 1);
     if (marks.bytes.data == NULL) {
         return KERNEL_NO_MEMORY;
     }

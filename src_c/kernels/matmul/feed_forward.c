@@ -131,7 +131,7 @@ static KernelStatus run_second(const FeedForward *call, const View *views, View 
     if (status != KERNEL_OK || call->kind != FEED_INTEGERS) {
         return status != KERNEL_OK ? status : run_layer(call, 1, views, &hidden, y);
     }
-    void *space = us_scratch_take((size_t)us_view_elements(&hidden) + 64);
+    void *space = us_scratch_take(us_scratch_bytes(us_view_elements(&hidden), 1) + 64);
     if (space == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -182,7 +182,7 @@ KernelStatus us_feed_forward(const View *views, const void *attributes)
     const bool packed_columns = call->kind == FEED_WEIGHTS && call->how[0].weight.packed == 1;
     const int64_t columns = weight->shape[weight->rank - 1] * (packed_columns ? 2 : 1);
     const int64_t hidden_shape[] = {us_view_elements(x) / x->shape[x->rank - 1], columns};
-    const size_t of_hidden = (size_t)(hidden_shape[0] * columns) * sizeof(float);
+    const size_t of_hidden = us_scratch_bytes(us_scratch_count(hidden_shape[0], columns), sizeof(float));
     char *memory = us_scratch_take(of_x + of_y + of_hidden + 64), *cursor = memory;
     if (memory == NULL) {
         return KERNEL_NO_MEMORY;

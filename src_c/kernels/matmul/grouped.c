@@ -83,7 +83,7 @@ static KernelStatus multiply(const GroupedProduct *call, View *operands)
         return call->kernel(operands, &call->how);
     }
     const View result = *out;
-    void *space = us_scratch_take(us_scratch_bytes(us_view_elements(out), sizeof(float)));
+    void *space = us_scratch_array(us_view_elements(out), sizeof(float));
     if (space == NULL) {
         return KERNEL_NO_MEMORY;
     }

@@ -31,7 +31,7 @@ KernelStatus us_grouped_gated(const View *views, const void *attributes)
     const View *list = &views[LIST], *out = &views[OUT];
     const int64_t shape[] = {out->shape[0], 2 * out->shape[1]};
     View own[VIEWS];
-    float *sums = us_scratch_take((size_t)(shape[0] * shape[1]) * sizeof *sums + 64);
+    float *sums = us_scratch_take(us_scratch_bytes(us_scratch_count(shape[0], shape[1]), sizeof *sums) + 64);
     if (sums == NULL) {
         return KERNEL_NO_MEMORY;
     }

@@ -100,8 +100,8 @@ KernelStatus us_add_lora(const View *views, const void *attributes)
     }
     const size_t places = us_scratch_bytes(rows, sizeof(int64_t));
     const size_t wide = us_scratch_bytes(rows * x->shape[1], sizeof(float));
-    const size_t inner = us_scratch_bytes(rows, (size_t)b->shape[2] * sizeof(float));
-    const size_t update = us_scratch_bytes(rows, (size_t)b->shape[1] * sizeof(float));
+    const size_t inner = us_scratch_bytes(us_scratch_count(rows, b->shape[2]), sizeof(float));
+    const size_t update = us_scratch_bytes(us_scratch_count(rows, b->shape[1]), sizeof(float));
     char *block = us_scratch_take(places + wide + inner + update), *cursor = block;
     if (block == NULL) {
         return KERNEL_NO_MEMORY;

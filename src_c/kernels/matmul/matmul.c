@@ -330,7 +330,7 @@ static KernelStatus multiply_parts(const Run *run, int64_t count, void *parts)
 static KernelStatus sum_parts(Run *run, int64_t count)
 {
     const int64_t total = run->batch * run->product->m * run->product->n;
-    void *parts = us_scratch_take((size_t)(count * total) * us_dtype_size(run->product->compute));
+    void *parts = us_scratch_array(us_scratch_count(count, total), us_dtype_size(run->product->compute));
     if (parts == NULL) {
         return KERNEL_NO_MEMORY;
     }

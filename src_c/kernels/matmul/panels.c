@@ -17,8 +17,8 @@ static const double one[2] = {1, 0};
 /* Bytes of an operand's panel. One of tiles also holds half of the depth in float32. */
 static size_t panel_bytes(const Run *run, const Matrix *operand, int64_t lines, int64_t depth)
 {
-    return us_scratch_round(run->bf16 ? us_bf16_panel(operand->dtype, lines, depth)
-                                      : (size_t)(lines * depth) * us_dtype_size(run->panel));
+    return run->bf16 ? us_bf16_panel(operand->dtype, lines, depth)
+                     : us_scratch_bytes(us_scratch_count(lines, depth), us_dtype_size(run->panel));
 }
 
 /* How the operand of a product goes to the BLAS; 0: not at all. */
@@ -135,8 +135,8 @@ bool us_panels_take_workspace(const Run *run, const Block *block, bool direct, b
                    : fitting > LEAST_DEPTH ? fitting : LEAST_DEPTH;
     space->depth = smaller(space->depth, k);
     const size_t size = us_dtype_size(run->panel);
-    const size_t tile = direct ? 0 : us_scratch_round((size_t)(rows * columns) * us_dtype_size(product->compute));
-    const size_t exact = run->exact ? us_scratch_round((size_t)(rows * columns) * size) : 0;
+    const size_t tile = direct ? 0 : us_scratch_bytes(us_scratch_count(rows, columns), us_dtype_size(product->compute));
+    const size_t exact = run->exact ? us_scratch_bytes(us_scratch_count(rows, columns), size) : 0;
     const size_t a = space->a_direct ? 0 : panel_bytes(run, &block->a, rows, space->depth);
     const size_t b = space->b_direct ? 0 : panel_bytes(run, &block->b, columns, space->depth);
     space->memory = NULL;

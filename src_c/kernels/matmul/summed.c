@@ -22,7 +22,7 @@ KernelStatus us_product_summed(const View *views, const void *attributes)
 {
     const ViewProduct *product = attributes;
     const View *addend = &views[2], *c = &views[3];
-    const size_t bytes = (size_t)us_view_elements(c) * us_dtype_size(product->compute);
+    const size_t bytes = us_scratch_bytes(us_view_elements(c), us_dtype_size(product->compute));
     void *sums = us_scratch_take(bytes);
     if (sums == NULL) {
         return KERNEL_NO_MEMORY;

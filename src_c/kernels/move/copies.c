@@ -14,7 +14,7 @@ KernelStatus us_kernel_with_copies(const View *views, const void *attributes)
 {
     const KernelCopies *how = attributes;
     const View *from = views + how->count;
-    size_t size = us_scratch_round((size_t)how->count * sizeof *views);
+    size_t size = us_scratch_bytes(how->count, sizeof *views);
     for (int32_t i = 0; i < how->copies; i++) {
         size += copy_size(&from[i]);
     }

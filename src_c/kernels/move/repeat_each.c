@@ -70,7 +70,7 @@ static KernelStatus run(const RepeatEach *call, IndexAction action, const View *
                            : call->flat           ? us_view_elements(few)
                                                   : few->shape[call->axis];
     const int64_t size = many->shape[call->flat ? 0 : call->axis];
-    int64_t *sources = us_scratch_take((size_t)size * sizeof *sources + 1);
+    int64_t *sources = us_scratch_array(size, sizeof *sources);
     if (sources == NULL) {
         return KERNEL_NO_MEMORY;
     }

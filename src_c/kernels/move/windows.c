@@ -73,7 +73,7 @@ static void add_line(void *context, int64_t line)
 {
     Run *run = context;
     const View *out = &run->views[OUT];
-    double *sums = us_scratch_take((size_t)run->line * (sizeof *sums + sizeof(float)));
+    double *sums = us_scratch_array(run->line, sizeof *sums + sizeof(float));
     if (sums == NULL) {
         run->no_memory = true;
         return;

@@ -332,7 +332,7 @@ static void normalise_planes(void *context, int64_t piece)
 static KernelStatus infer_planes(const NormWork *work)
 {
     const Fold *fold = &work->fold;
-    Planes planes = {.work = work, .numbers = us_scratch_take((size_t)fold->blocks * sizeof *planes.numbers)};
+    Planes planes = {.work = work, .numbers = us_scratch_array(fold->blocks, sizeof *planes.numbers)};
     if (planes.numbers == NULL) {
         return KERNEL_NO_MEMORY;
     }

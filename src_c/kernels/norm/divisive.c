@@ -7,7 +7,6 @@
 #include "tensor/convert.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* One call; a plane is one channel of one image. Windows are separable: a sum over n^d neighbours is d sums over n
@@ -121,7 +120,7 @@ static KernelStatus run(Divisive *call, const LocalNorm *norm, ParallelBody *con
     lay_out(call);
     double *counts = NULL;
     if (call->has_means) {
-        counts = malloc(2 * (size_t)call->padded * sizeof *counts);
+        counts = us_scratch_array(call->padded, 2 * sizeof *counts);
         if (counts == NULL) {
             return KERNEL_NO_MEMORY;
         }
@@ -129,7 +128,7 @@ static KernelStatus run(Divisive *call, const LocalNorm *norm, ParallelBody *con
     }
     const int form = x->dtype == DTYPE_FLOAT64 ? 2 : call->has_means ? 1 : 0;
     run_pieces(x->shape[0] * x->shape[1], us_view_elements(x), bodies[form], call);
-    free(counts);
+    us_scratch_give_back(counts);
     return atomic_load(&call->out_of_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 

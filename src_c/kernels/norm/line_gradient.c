@@ -105,7 +105,7 @@ static void run_range(void *context, int64_t range)
         run_wide(gradient, begin, end, sums);
         return;
     }
-    float *memory = us_scratch_take((size_t)(3 * gradient->length + 2 * gradient->parameters) * sizeof *memory);
+    float *memory = us_scratch_array(3 * gradient->length + 2 * gradient->parameters, sizeof *memory);
     if (memory == NULL) {
         atomic_store(&work->out_of_memory, true);
         return;
@@ -135,8 +135,8 @@ KernelStatus us_line_gradient(const LineGradient *gradient)
     work.ranges = work.ranges > 0 ? work.ranges : 1;
     work.range_lines = (gradient->lines + work.ranges - 1) / work.ranges;
     work.ranges = work.range_lines > 0 ? (gradient->lines + work.range_lines - 1) / work.range_lines : 1;
-    const size_t sums = us_scratch_round(2 * (size_t)(work.ranges * parameters) * sizeof *work.sums);
-    char *memory = us_scratch_take(sums + (size_t)parameters * sizeof *work.scale);
+    const size_t sums = us_scratch_bytes(us_scratch_count(work.ranges, parameters), 2 * sizeof *work.sums);
+    char *memory = us_scratch_take(sums + us_scratch_bytes(parameters, sizeof *work.scale));
     if (memory == NULL) {
         return KERNEL_NO_MEMORY;
     }

@@ -3,11 +3,11 @@
 #include "kernels/detach.h"
 #include "kernels/norm/power.h"
 #include "kernels/pieces.h"
+#include "kernels/scratch.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Positions handled together: the rows of a window fit into a core's first cache. Where rows have to be gathered
@@ -186,7 +186,7 @@ static bool has_large_sums(Lrn *lrn, const Block *block)
             move_float(row, rows, length);
         }
     }
-    free(memory);
+    us_scratch_give_back(memory);
     return !fits;
 }
 

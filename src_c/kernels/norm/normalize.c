@@ -263,7 +263,7 @@ static void write_line(const Work *work, int64_t begin, const void *x, LineNumbe
 static void normalize_range(void *context, int64_t range)
 {
     Work *work = context;
-    float *space = us_scratch_take((size_t)work->norm.line * sizeof *space);
+    float *space = us_scratch_array(work->norm.line, sizeof *space);
     if (space == NULL) {
         __atomic_store_n(&work->out_of_memory, true, __ATOMIC_RELAXED);
         return;
@@ -299,7 +299,7 @@ KernelStatus us_normalize(const View *views, const void *attributes)
                   &views[0], work.norm.activated || work.norm.factor != 1 ? 0 : 1 << IN_X | 1 << FORWARD_Y);
     work.loops = us_normal_loops(work.tensors.dtype);
     const int64_t count = work.norm.parameter_count;
-    float *parameters = us_scratch_take(2 * (size_t)count * sizeof *parameters);
+    float *parameters = us_scratch_array(count, 2 * sizeof *parameters);
     if (parameters == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -403,7 +403,7 @@ static void differentiate_range(void *context, int64_t range)
 {
     Work *work = context;
     const int64_t parameters = work->norm.parameter_count;
-    float *spaces = us_scratch_take(2 * (size_t)work->norm.line * sizeof *spaces);
+    float *spaces = us_scratch_array(work->norm.line, 2 * sizeof *spaces);
     if (spaces == NULL) {
         __atomic_store_n(&work->out_of_memory, true, __ATOMIC_RELAXED);
         return;
@@ -467,8 +467,8 @@ KernelStatus us_normalize_backward(const View *views, const void *attributes)
         return KERNEL_OK;
     }
     choose_ranges(&work);
-    const size_t sums = us_scratch_round(2 * (size_t)(count * (work.ranges + 1)) * sizeof(double));
-    char *cursor = us_scratch_take(sums + 2 * us_scratch_round((size_t)count * sizeof(float))), *block = cursor;
+    const size_t sums = us_scratch_bytes(us_scratch_count(count, work.ranges + 1), 2 * sizeof(double));
+    char *cursor = us_scratch_take(sums + 2 * us_scratch_bytes(count, sizeof(float))), *block = cursor;
     if (block == NULL) {
         return KERNEL_NO_MEMORY;
     }

@@ -19,7 +19,7 @@ KernelStatus us_normalize_and_copy(const View *views, const void *attributes)
 /* A float32 for each element of x; without memory its data is NULL. */
 static View scratch_of(const View *x)
 {
-    return us_view_contiguous(us_scratch_take(us_scratch_bytes(us_view_elements(x), sizeof(float))), DTYPE_FLOAT32, x->rank, x->shape);
+    return us_view_contiguous(us_scratch_array(us_view_elements(x), sizeof(float)), DTYPE_FLOAT32, x->rank, x->shape);
 }
 
 KernelStatus us_normalize_and_modulate(const View *views, const void *attributes)

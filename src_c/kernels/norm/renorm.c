@@ -22,7 +22,7 @@ KernelStatus us_renorm(const View *views, const void *attributes)
         norms.shape[axis] = kept ? slices : 1;
         norms.strides[axis] = kept;
     }
-    float *factors = us_scratch_take((size_t)slices * sizeof *factors);
+    float *factors = us_scratch_array(slices, sizeof *factors);
     if (factors == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -92,7 +92,7 @@ KernelStatus us_renorm_rows(const View *views, const void *attributes)
     if (width == 0) { /* as many rows as a number can tell */
         return mark_rows(&views[1], rows, NULL);
     }
-    uint8_t *named = us_scratch_take((size_t)rows + 1);
+    uint8_t *named = us_scratch_array(rows, 1);
     if (named == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -102,7 +102,7 @@ KernelStatus us_renorm_rows(const View *views, const void *attributes)
         count += named[row];
     }
     if (count > 0) {
-        void *block = us_scratch_take((size_t)(count * width) * us_dtype_size(views[0].dtype));
+        void *block = us_scratch_array(us_scratch_count(count, width), us_dtype_size(views[0].dtype));
         const View packed = us_view_contiguous(block, views[0].dtype, 2, (const int64_t[]){count, width});
         how.axis = 0;
         status = KERNEL_NO_MEMORY;

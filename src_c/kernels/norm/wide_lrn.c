@@ -22,7 +22,7 @@ static void norm_row(const WideLrn *lrn, char *x, char *y, double *values, doubl
 
 KernelStatus us_wide_lrn(const WideLrn *lrn)
 {
-    double *values = us_scratch_take((size_t)(2 * lrn->channels + 1) * sizeof *values);
+    double *values = us_scratch_take(us_scratch_bytes(lrn->channels, 2 * sizeof *values) + sizeof *values);
     const int64_t row_bytes = lrn->channels * (int64_t)us_dtype_size(lrn->dtype);
     for (int64_t row = 0; values && row < lrn->rows; row++) {
         norm_row(lrn, (char *)lrn->x + row * row_bytes, (char *)lrn->y + row * row_bytes, values, values + lrn->channels);

@@ -106,8 +106,8 @@ KernelStatus us_average_gradient(const View *dy, const View *dx, const Pooling *
     const View written = us_view_contiguous(dx->data, dx->dtype, 1, &elements);
     Detached detached; /* windows read neighbours of what is written, so the same view is copied, too */
     KernelStatus status = us_detach(&detached, 1, dy, 1, &written);
-    const size_t windows = us_scratch_round((size_t)work.in[1] * sizeof *work.windows);
-    char *memory = us_scratch_take(windows + (size_t)work.out[1] * sizeof *work.counts);
+    const size_t windows = us_scratch_bytes(work.in[1], sizeof *work.windows);
+    char *memory = us_scratch_take(windows + us_scratch_bytes(work.out[1], sizeof *work.counts));
     status = status == KERNEL_OK && memory == NULL ? KERNEL_NO_MEMORY : status;
     if (status == KERNEL_OK) {
         work.dy = detached.inputs[0].data;

@@ -13,7 +13,6 @@
 
 #include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Elements of the input in one piece of work. Rows of a window are taken ROWS at a time, and several rows of windows

@@ -21,7 +21,7 @@ KernelStatus us_factored_weight_product(const View *views, const void *attribute
 {
     const FactoredWeight *how = attributes;
     const int64_t n = views[Y].shape[1], shape[] = {1, n};
-    float *memory = us_scratch_take(2 * (size_t)n * sizeof *memory + 64);
+    float *memory = us_scratch_take(us_scratch_bytes(n, 2 * sizeof *memory) + 64);
     if (memory == NULL) {
         return KERNEL_NO_MEMORY;
     }

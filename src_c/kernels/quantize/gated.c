@@ -163,7 +163,7 @@ static void convert_rows(void *context, int64_t piece)
 {
     Gated *work = context;
     const int64_t begin = piece * work->piece_rows, left = work->rows - begin;
-    float *line = us_scratch_take((size_t)work->size * sizeof *line);
+    float *line = us_scratch_array(work->size, sizeof *line);
     if (line == NULL) {
         __atomic_store_n(&work->no_memory, true, __ATOMIC_RELAXED);
         return;
@@ -190,7 +190,7 @@ KernelStatus us_quantize_gated(const View *views, const void *attributes)
     const View absent = us_view_absent();
     work.to = us_quantized_rows(&views[Y], &views[SCALE], &absent, &(QuantizeRows){.packed = work.how->packed});
     if (grouped) {
-        work.ends = us_scratch_take((size_t)work.groups * sizeof(int64_t));
+        work.ends = us_scratch_array(work.groups, sizeof(int64_t));
         if (work.ends == NULL) {
             return KERNEL_NO_MEMORY;
         }

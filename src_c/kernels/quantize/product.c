@@ -271,9 +271,9 @@ KernelStatus us_quantized_product(const View *views, const void *attributes)
     const size_t totals = product.groups > 1 ? us_scratch_bytes(elements, sizeof(double)) : 0;
     const int64_t rows = elements / product.n;
     const size_t row_sums =
-        is_given(&views[ZERO]) ? us_scratch_round((size_t)(rows * product.groups) * sizeof(int64_t)) : 0;
+        is_given(&views[ZERO]) ? us_scratch_bytes(us_scratch_count(rows, product.groups), sizeof(int64_t)) : 0;
     const size_t zero_sums =
-        how->zero_a != 0 ? us_scratch_round((size_t)(product.groups * product.n) * sizeof(int64_t)) : 0;
+        how->zero_a != 0 ? us_scratch_bytes(us_scratch_count(product.groups, product.n), sizeof(int64_t)) : 0;
     char *memory = us_scratch_take(of_a + of_b + totals + row_sums + zero_sums);
     if (memory == NULL) {
         return KERNEL_NO_MEMORY;
@@ -418,8 +418,8 @@ KernelStatus us_quantized_weight_product(const View *views, const void *attribut
     }
     const int64_t fitting = PANEL_ELEMENTS / k / 2 * 2;
     const int64_t width = smaller(n, fitting > LEAST_PANEL_COLUMNS ? fitting : LEAST_PANEL_COLUMNS);
-    const size_t integers = how->packed == NOT_PACKED ? 0 : us_scratch_round((size_t)(k * (width + 1)));
-    char *memory = us_scratch_take(integers + (size_t)(k * width) * sizeof(float));
+    const size_t integers = how->packed == NOT_PACKED ? 0 : us_scratch_bytes(us_scratch_count(k, width + 1), 1);
+    char *memory = us_scratch_take(integers + us_scratch_bytes(us_scratch_count(k, width), sizeof(float)));
     if (memory == NULL) {
         return KERNEL_NO_MEMORY;
     }

@@ -27,7 +27,8 @@ KernelStatus us_put_levels(const View *views, const void *attributes)
     const View *from = &views[FROM];
     const bool shifts = !us_view_is_absent(&views[ZERO]);
     const int64_t columns = from->shape[from->rank - 1];
-    float *steps = us_scratch_take((size_t)columns * 2 * sizeof *steps + (size_t)us_view_elements(from) * sizeof(int8_t));
+    float *steps = us_scratch_take(us_scratch_bytes(columns, 2 * sizeof *steps) +
+                                   us_scratch_bytes(us_view_elements(from), sizeof(int8_t)));
     if (steps == NULL) {
         return KERNEL_NO_MEMORY;
     }

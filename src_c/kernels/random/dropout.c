@@ -155,7 +155,7 @@ KernelStatus us_dropout_masked(const View *views, const void *attributes)
     Drop drop = {.mask = views[2].data, .scale = ((const DropoutScale *)attributes)->scale};
     uint8_t *own = NULL;
     if (!us_view_is_contiguous(&views[2])) {
-        own = us_scratch_take((size_t)us_view_elements(&views[2]));
+        own = us_scratch_array(us_view_elements(&views[2]), 1);
         if (own == NULL) {
             return KERNEL_NO_MEMORY;
         }

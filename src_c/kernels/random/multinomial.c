@@ -115,9 +115,8 @@ static void draw_each_once(const Work *work, int64_t row, Numbers *numbers, cons
 static void draw_row(void *context, int64_t row)
 {
     Work *work = context;
-    const size_t heap_size = work->replaces ? 0 : (size_t)work->samples * sizeof(Waiting);
-    char *block = us_scratch_take(us_scratch_round((size_t)work->classes * sizeof(double)) + heap_size),
-        *cursor = block;
+    const size_t heap_size = us_scratch_bytes(work->replaces ? 0 : work->samples, sizeof(Waiting));
+    char *block = us_scratch_take(us_scratch_bytes(work->classes, sizeof(double)) + heap_size), *cursor = block;
     if (block == NULL) {
         atomic_store(&work->lacks_memory, true);
         return;

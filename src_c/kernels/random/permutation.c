@@ -26,7 +26,7 @@ KernelStatus us_permutation(const View *views, const void *attributes)
 {
     const View *out = &views[0];
     const int64_t size = us_view_elements(out);
-    int64_t *values = us_scratch_take((size_t)size * sizeof *values);
+    int64_t *values = us_scratch_array(size, sizeof *values);
     if (values == NULL) {
         return KERNEL_NO_MEMORY;
     }

@@ -150,7 +150,7 @@ static void fold_block(void *context, int64_t block)
     const Fold *fold = work->fold;
     const View *result = &work->views[fold->inputs];
     const View out = block_of(&work->blocks, result, block);
-    void *memory = us_scratch_take(us_scratch_bytes(us_view_elements(&out), us_dtype_size(fold->compute)));
+    void *memory = us_scratch_array(us_view_elements(&out), us_dtype_size(fold->compute));
     if (memory == NULL) {
         atomic_store_explicit(&work->no_memory, true, memory_order_relaxed);
         return;

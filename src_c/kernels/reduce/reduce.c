@@ -1,4 +1,5 @@
 #include "kernels/reduce/work.h"
+#include "kernels/scratch.h"
 #include "kernels/sizes.h"
 #include "tensor/parallel.h"
 
@@ -365,9 +366,9 @@ static void merge_chunks(const ReduceWork *work, int64_t unit, States *states)
 
 static KernelStatus run_in_chunks(ReduceWork *work)
 {
-    const size_t size = (size_t)states_size(work), units = (size_t)work->units;
-    work->partial = malloc(units * (size_t)work->chunks * 2 * size);
-    work->guesses = malloc(units * size);
+    const size_t size = (size_t)states_size(work);
+    work->partial = us_scratch_array(us_scratch_count(work->units, work->chunks), 2 * size);
+    work->guesses = us_scratch_array(work->units, size);
     const bool has_memory = work->partial != NULL && work->guesses != NULL;
     States states;
     if (has_memory && work->call->reduction->first != NULL) {
@@ -386,8 +387,8 @@ static KernelStatus run_in_chunks(ReduceWork *work)
             store(work, unit, &states);
         }
     }
-    free(work->partial);
-    free(work->guesses);
+    us_scratch_give_back(work->guesses);
+    us_scratch_give_back(work->partial);
     return has_memory ? KERNEL_OK : KERNEL_NO_MEMORY;
 }
 

@@ -157,14 +157,14 @@ static int64_t taps_per_point(const Sampler *sampler)
 
 static size_t table_size(const Sampler *sampler, bool with_slopes)
 {
-    const size_t entries = (size_t)(taps_per_point(sampler) * sampler->points);
-    return us_scratch_round(entries * sizeof(double)) * (2 + (with_slopes ? (size_t)sampler->axes : 0));
+    const size_t column = us_scratch_bytes(sampler->points, (size_t)taps_per_point(sampler) * sizeof(double));
+    return column * (2 + (with_slopes ? (size_t)sampler->axes : 0));
 }
 
 static Table make_table(const Sampler *sampler, int64_t image, bool with_slopes, char **cursor)
 {
     Table table = {.taps = taps_per_point(sampler)};
-    const size_t bytes = (size_t)(table.taps * sampler->points) * sizeof(double);
+    const size_t bytes = us_scratch_bytes(sampler->points, (size_t)table.taps * sizeof(double));
     table.places = us_scratch_part(cursor, bytes);
     table.weights = us_scratch_part(cursor, bytes);
     for (int32_t number = 0; with_slopes && number < sampler->axes; number++) {
@@ -214,8 +214,8 @@ static void sample_group(void *context, int64_t piece)
     Sampler *sampler = context;
     const int64_t image = piece / sampler->groups, first = piece % sampler->groups * CHANNELS;
     const int64_t channels = sampler->x.shape[1], last = channels - first < CHANNELS ? channels : first + CHANNELS;
-    const size_t plane = us_scratch_round((size_t)(sampler->plane + 1) * sizeof(double));
-    char *memory = us_scratch_take(table_size(sampler, false) + plane + (size_t)sampler->points * sizeof(double));
+    const size_t plane = us_scratch_bytes(sampler->plane + 1, sizeof(double));
+    char *memory = us_scratch_take(table_size(sampler, false) + plane + us_scratch_bytes(sampler->points, sizeof(double)));
     if (memory == NULL) {
         atomic_store(&sampler->no_memory, true);
         return;
@@ -256,8 +256,8 @@ static void gradient_image(void *context, int64_t image)
 {
     Sampler *sampler = context;
     const bool to_x = !us_view_is_absent(&sampler->dx), to_grid = !us_view_is_absent(&sampler->dgrid);
-    const size_t plane = us_scratch_round((size_t)(sampler->plane + 1) * sizeof(double));
-    const size_t line = us_scratch_round((size_t)sampler->points * sizeof(double));
+    const size_t plane = us_scratch_bytes(sampler->plane + 1, sizeof(double));
+    const size_t line = us_scratch_bytes(sampler->points, sizeof(double));
     char *memory = us_scratch_take(table_size(sampler, to_grid) + plane + line * (size_t)(1 + sampler->axes));
     if (memory == NULL) {
         atomic_store(&sampler->no_memory, true);

@@ -129,7 +129,7 @@ static bool make_tables(InterpolationCall *call, char **memory)
         axis->is_same = axis->in == axis->out && steps[k] == 1;
         axis->is_same = axis->is_same || (axis->in == 1 && axis->out == 1);
         axis->taps = axis->is_same ? 1 : taps_of(call->settings, axis, steps[k]);
-        size += 2 * us_scratch_round((size_t)(axis->out * axis->taps) * sizeof(double));
+        size += 2 * us_scratch_bytes(us_scratch_count(axis->out, axis->taps), sizeof(double));
     }
     *memory = us_scratch_take(size);
     if (*memory == NULL) {

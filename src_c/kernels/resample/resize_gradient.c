@@ -44,12 +44,12 @@ typedef struct Sources {
 
 static size_t begin_bytes(const ResizeGradient *g, int axis)
 {
-    return us_scratch_round((size_t)(g->image_size[axis] + 2) * sizeof(int64_t));
+    return us_scratch_bytes(g->image_size[axis] + 2, sizeof(int64_t));
 }
 
 static size_t source_bytes(const ResizeGradient *g, int axis)
 {
-    return us_scratch_round(2 * (size_t)g->slopes_size[axis] * sizeof(Source));
+    return us_scratch_bytes(g->slopes_size[axis], 2 * sizeof(Source));
 }
 
 static void find_sources(const ResizeGradient *g, int axis, Sources *to)
@@ -160,8 +160,9 @@ KernelStatus us_resize_gradient(const ResizeGradient *gradient)
     for (int axis = 0; axis < 2; axis++) {
         size += begin_bytes(g, axis) + source_bytes(g, axis);
     }
-    const size_t taps = PADDED_TAPS * (size_t)g->image_size[1];
-    size += 2 * us_scratch_round(taps * sizeof(int32_t)) + 2 * us_scratch_round(taps * sizeof(double));
+    const size_t places = us_scratch_bytes(g->image_size[1], PADDED_TAPS * sizeof(int32_t));
+    const size_t weights = us_scratch_bytes(g->image_size[1], PADDED_TAPS * sizeof(double));
+    size += 2 * places + 2 * weights;
     char *memory = us_scratch_take(size), *cursor = memory;
     if (!memory) {
         return KERNEL_NO_MEMORY;
@@ -174,10 +175,10 @@ KernelStatus us_resize_gradient(const ResizeGradient *gradient)
     choose_pieces(&work);
     const bool narrow = g->dtype == DTYPE_FLOAT16 || g->dtype == DTYPE_BFLOAT16;
     work.padded.taps = padded_taps(&work);
-    work.padded.places = us_scratch_part(&cursor, taps * sizeof *work.padded.places);
-    work.padded.bases = us_scratch_part(&cursor, taps * sizeof *work.padded.bases);
-    work.padded.weights = us_scratch_part(&cursor, taps * sizeof(double));
-    work.padded.lanes = us_scratch_part(&cursor, taps * sizeof(double));
+    work.padded.places = us_scratch_part(&cursor, places);
+    work.padded.bases = us_scratch_part(&cursor, places);
+    work.padded.weights = us_scratch_part(&cursor, weights);
+    work.padded.lanes = us_scratch_part(&cursor, weights);
     if (narrow) {
         pad_columns_float(&work);
     } else {

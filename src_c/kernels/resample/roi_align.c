@@ -182,7 +182,7 @@ static void align_plane(void *context, int64_t piece)
 KernelStatus us_roi_align_gradient(const View *views, const void *attributes)
 {
     const int64_t elements = us_view_elements(&views[3]);
-    Planes work = {{.views = views, .settings = attributes}, us_scratch_take(us_scratch_bytes(elements, sizeof *work.planes))};
+    Planes work = {{.views = views, .settings = attributes}, us_scratch_array(elements, sizeof *work.planes)};
     if (work.planes == NULL) {
         return KERNEL_NO_MEMORY;
     }

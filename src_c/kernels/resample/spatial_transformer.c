@@ -3,10 +3,10 @@
 #include "kernels/detach.h"
 #include "kernels/linear.h"
 #include "kernels/pieces.h"
+#include "kernels/scratch.h"
 #include "tensor/convert.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- grids ---- */

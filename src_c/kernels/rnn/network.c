@@ -79,7 +79,7 @@ static void *aligned(const View *view)
 static View *views_of_parameters(const PackedNetwork *network, const View *block)
 {
     const int32_t count = us_recurrent_parameters(&network->recurrent);
-    View *views = us_scratch_take((size_t)count * sizeof *views);
+    View *views = us_scratch_array(count, sizeof *views);
     for (int32_t i = 0; i < count && views != NULL; i++) {
         const ParameterPlace place = us_network_parameter(network, i / PARAMETER_COUNT, i % PARAMETER_COUNT);
         const int64_t shape[] = {place.rows, place.columns};

@@ -154,7 +154,7 @@ typedef struct Arrays {
 
 static size_t mask_bytes(const Sizes *sizes)
 {
-    return us_scratch_round((size_t)us_dropout_mask_bytes(sizes->rows * sizes->width));
+    return us_scratch_bytes(us_dropout_mask_bytes(sizes->rows * sizes->width), 1);
 }
 
 #define BODY "kernels/rnn/recurrent.inc"
@@ -181,8 +181,8 @@ size_t us_recurrent_trace(const Recurrent *network, RecurrentSizes given, DType 
 {
     const Sizes sizes = sizes_of(network, given);
     const size_t pass = compute == DTYPE_FLOAT64 ? kept_bytes_double(&sizes) : kept_bytes_float(&sizes);
-    return pass * (size_t)network->layers * (size_t)network->directions +
-           mask_bytes(&sizes) * (size_t)(network->layers - 1);
+    return us_scratch_bytes((int64_t)network->layers * network->directions, pass) +
+           us_scratch_bytes(network->layers - 1, mask_bytes(&sizes));
 }
 
 /* `gradients` 0: the forward. */
@@ -256,7 +256,7 @@ static KernelStatus run_with_lists(RecurrentRun *run, const View *batch_sizes, i
     if (us_view_is_absent(batch_sizes)) {
         return run_in_memory(run, DTYPE_FLOAT32, gradients);
     }
-    int32_t *lengths = us_scratch_take((size_t)run->sizes.batch * sizeof *lengths);
+    int32_t *lengths = us_scratch_array(run->sizes.batch, sizeof *lengths);
     if (lengths == NULL) {
         return KERNEL_NO_MEMORY;
     }

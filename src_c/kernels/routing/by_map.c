@@ -130,8 +130,8 @@ KernelStatus us_route_by_map(const View *views, const void *attributes)
 {
     Routing work = {.call = attributes, .views = views, .token_count = views[MAP].shape[0],
                     .experts = views[MAP].shape[1], .rows = views[ROUTED].shape[0]};
-    const size_t rows = us_scratch_round((size_t)work.rows * sizeof(int64_t));
-    char *block = us_scratch_take(3 * rows + (size_t)work.experts * sizeof(int64_t) + 64), *cursor = block;
+    const size_t rows = us_scratch_bytes(work.rows, sizeof(int64_t));
+    char *block = us_scratch_take(3 * rows + us_scratch_bytes(work.experts, sizeof(int64_t)) + 64), *cursor = block;
     if (!block) {
         return KERNEL_NO_MEMORY;
     }

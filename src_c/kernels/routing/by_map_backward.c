@@ -130,8 +130,8 @@ KernelStatus us_route_by_map_backward(const View *views, const void *attributes)
 {
     Gradients work = {.call = attributes, .views = views, .rows = views[PLACES].shape[0],
                       .tokens = views[TOKEN_GRADIENT].shape[0], .width = views[TOKEN_GRADIENT].shape[1]};
-    const size_t rows = us_scratch_round((size_t)work.rows * sizeof(int64_t));
-    const size_t starts = us_scratch_round((size_t)(work.tokens + 1) * sizeof(int64_t));
+    const size_t rows = us_scratch_bytes(work.rows, sizeof(int64_t));
+    const size_t starts = us_scratch_bytes(work.tokens + 1, sizeof(int64_t));
     char *block = us_scratch_take(2 * rows + starts + 64), *cursor = block;
     if (!block) {
         return KERNEL_NO_MEMORY;

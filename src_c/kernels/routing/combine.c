@@ -26,7 +26,7 @@ static bool is_given(const Combination *work, int view)
 
 static void *take_numbers(Combination *work)
 {
-    const size_t size = us_scratch_round((size_t)work->places * sizeof(int64_t));
+    const size_t size = us_scratch_bytes(work->places, sizeof(int64_t));
     char *block = us_scratch_take(2 * size + 64), *cursor = block;
     if (block) {
         work->place = us_scratch_part(&cursor, size);

@@ -132,8 +132,8 @@ KernelStatus us_combine_tokens_backward(const View *views, const void *attribute
     Gradients work = {.views = views, .choices = call->choices, .count = views[SLOPES].shape[0] * call->choices,
                       .drops = call->drops, .width = views[SLOPES].shape[1],
                       .token_rows = us_shape_elements(gradient->rank - 1, gradient->shape)};
-    const size_t numbers = us_scratch_round((size_t)work.count * sizeof(int64_t));
-    const size_t owners = us_scratch_round((size_t)work.token_rows * sizeof(int64_t));
+    const size_t numbers = us_scratch_bytes(work.count, sizeof(int64_t));
+    const size_t owners = us_scratch_bytes(work.token_rows, sizeof(int64_t));
     char *block = us_scratch_take(2 * numbers + owners + 64), *cursor = block;
     if (block == NULL) {
         return KERNEL_NO_MEMORY;

@@ -11,7 +11,7 @@ static void *packed_rows(const View *view, void **block)
     if (us_view_is_contiguous(view)) {
         return view->data;
     }
-    *block = us_scratch_take(us_scratch_bytes(us_view_elements(view), us_dtype_size(view->dtype)));
+    *block = us_scratch_array(us_view_elements(view), us_dtype_size(view->dtype));
     return *block;
 }
 

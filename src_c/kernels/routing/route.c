@@ -22,8 +22,8 @@ static View numbers_view(int64_t *numbers, int64_t count)
 
 static void *take_numbers(Routing *routing)
 {
-    const size_t size = us_scratch_round((size_t)routing->count * sizeof(int64_t));
-    char *block = us_scratch_take(3 * size + us_scratch_round((size_t)routing->rows * sizeof(int64_t)) + 64);
+    const size_t size = us_scratch_bytes(routing->count, sizeof(int64_t));
+    char *block = us_scratch_take(3 * size + us_scratch_bytes(routing->rows, sizeof(int64_t)) + 64);
     char *cursor = block;
     if (block) {
         routing->experts = us_scratch_part(&cursor, size);
@@ -97,8 +97,8 @@ static KernelStatus count_tokens(const Routing *routing, const View *counts)
 {
     const RouteTokens *call = routing->call;
     const int64_t elements = us_view_elements(counts), experts = call->end - call->begin;
-    const size_t size = (size_t)(elements + 3 * experts) * sizeof(int64_t);
-    int64_t *numbers = us_scratch_take(size + 64);
+    const size_t size = us_scratch_bytes(elements, sizeof(int64_t)) + us_scratch_bytes(experts, 3 * sizeof(int64_t));
+    int64_t *numbers = us_scratch_take(size);
     if (!numbers) {
         return KERNEL_NO_MEMORY;
     }

@@ -69,7 +69,7 @@ KernelStatus us_route_quantized(const View *views, const void *attributes)
     const View *whole = &views[how->by_rows ? ROUTED : TOKENS];
     const size_t rows = us_scratch_bytes(us_view_elements(whole), us_dtype_size(views[TOKENS].dtype));
     const size_t numbers = us_scratch_bytes(us_view_elements(&views[EXPERTS]), sizeof(int64_t));
-    const size_t ends = us_scratch_round((size_t)(how->route.end - how->route.begin) * sizeof(int32_t));
+    const size_t ends = us_scratch_bytes(how->route.end - how->route.begin, sizeof(int32_t));
     char *block = us_scratch_take(rows + numbers + ends + 64), *cursor = block;
     if (!block) {
         return KERNEL_NO_MEMORY;

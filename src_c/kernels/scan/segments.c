@@ -34,7 +34,7 @@ static int64_t room_of(const Run *run)
 /* Room for a line's sums, and some lines more from `floats` on; NULL: there is none. */
 static double *room_for(Run *run, int lines, float **floats)
 {
-    double *sums = us_scratch_take((size_t)room_of(run) * (sizeof *sums + (size_t)lines * sizeof **floats));
+    double *sums = us_scratch_array(room_of(run), sizeof *sums + (size_t)lines * sizeof **floats);
     if (sums == NULL) {
         run->no_memory = true;
         return NULL;

@@ -46,7 +46,7 @@ static KernelStatus each_plane(const View *views, const void *attributes, Step *
     if (us_view_is_empty(&views[0])) {
         return KERNEL_OK;
     }
-    float *scratch = us_scratch_take((size_t)shape[2] * (size_t)shape[3] * sizeof *scratch);
+    float *scratch = us_scratch_array(us_scratch_count(shape[2], shape[3]), sizeof *scratch);
     const View rows = us_view_contiguous(scratch, DTYPE_FLOAT32, 2, shape + 2);
     KernelStatus status = scratch != NULL ? KERNEL_OK : KERNEL_NO_MEMORY;
     for (int64_t plane = 0; plane < shape[0] * shape[1] && status == KERNEL_OK; plane++) {
@@ -97,7 +97,7 @@ KernelStatus us_shifted_softmax(const View *views, const void *attributes)
         return KERNEL_OK;
     }
     const Softmax along_rows = {.algorithm = SOFTMAX_ACCURATE, .first_axis = 3, .last_axis = 3, .alpha = 1};
-    float *scratch = us_scratch_take(us_scratch_bytes(us_view_elements(y) / y->shape[0], sizeof *scratch));
+    float *scratch = us_scratch_array(us_view_elements(y) / y->shape[0], sizeof *scratch);
     const View rows = us_view_contiguous(scratch, DTYPE_FLOAT32, 4, y->shape + 1);
     KernelStatus status = scratch != NULL ? KERNEL_OK : KERNEL_NO_MEMORY;
     for (int64_t batch = 0; batch < y->shape[0] && status == KERNEL_OK; batch++) {

@@ -1,6 +1,7 @@
 #include "kernels/kernels.h"
 
 #include "kernels/maths/maths.h"
+#include "kernels/scratch.h"
 #include "kernels/sizes.h"
 #include "tensor/axes.h"
 #include "tensor/levels.h"
@@ -8,7 +9,6 @@
 
 #include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 /* Sums are formed in this order on every machine and with any number of threads: rows by LANES over blocks of
  * SUM_BLOCK, blocks in order over parts of PART, parts in order; columns one by one over blocks of COLUMN_BLOCK,
@@ -207,7 +207,7 @@ static void run_piece(void *context, int64_t piece)
 {
     Plan *plan = context;
     _Alignas(64) char small[16384];
-    char *scratch = plan->scratch_bytes <= sizeof small ? small : aligned_alloc(64, plan->scratch_bytes);
+    char *scratch = plan->scratch_bytes <= sizeof small ? small : us_scratch_take(plan->scratch_bytes);
     if (!scratch) {
         atomic_store_explicit(&plan->no_memory, true, memory_order_relaxed);
         return;
@@ -221,7 +221,7 @@ static void run_piece(void *context, int64_t piece)
         }
     }
     if (scratch != small) {
-        free(scratch);
+        us_scratch_give_back(scratch);
     }
 }
 
@@ -236,7 +236,7 @@ static bool is_small(const Plan *plan)
 
 static void run_pieces(Plan *plan, size_t scratch_bytes)
 {
-    plan->scratch_bytes = (scratch_bytes + 63) / 64 * 64;
+    plan->scratch_bytes = scratch_bytes;
     const int64_t pieces = (plan->others + plan->piece - 1) / plan->piece;
     if (is_small(plan)) {
         for (int64_t piece = 0; piece < pieces; piece++) {
@@ -314,7 +314,7 @@ static double max_of_parts(const Plan *plan, int64_t parts)
 static void run_parts(Plan *plan)
 {
     const int64_t parts = (plan->group + PART - 1) / PART;
-    plan->partial = malloc((size_t)parts * sizeof *plan->partial);
+    plan->partial = us_scratch_array(parts, sizeof *plan->partial);
     if (!plan->partial) {
         atomic_store_explicit(&plan->no_memory, true, memory_order_relaxed);
         return;
@@ -332,7 +332,7 @@ static void run_parts(Plan *plan)
         plan->sum = sum_of_parts(plan, parts);
         us_parallel(parts, is_forward(plan) ? part_forward : part_backward, plan);
     }
-    free(plan->partial);
+    us_scratch_give_back(plan->partial);
 }
 
 /* ---- the choice between rows, columns and parts ---- */
@@ -366,7 +366,7 @@ static void run_rows(Plan *plan)
     }
     plan->piece = plan->group < PIECE ? PIECE / plan->group : 1;
     const size_t rows = !plan->direct ? (size_t)plan->count + 1 : is_forward(plan) ? 1 : 0;
-    run_pieces(plan, rows * (size_t)whole_vectors(plan->group) * us_dtype_size(plan->compute));
+    run_pieces(plan, us_scratch_bytes(whole_vectors(plan->group), rows * us_dtype_size(plan->compute)));
 }
 
 /* Gradients keep nothing between their passes, so longer runs of memory are worth more than what stays in the cache. */
@@ -392,7 +392,8 @@ static void run_all_columns(Plan *plan)
     const int64_t together = smaller(plan->others / PIECES_WANTED, NEIGHBOURS);
     plan->piece = block < PIECE ? PIECE / block : together > 1 ? together : 1;
     const size_t arrays = !plan->direct ? (size_t)plan->count + 1 : is_forward(plan) ? 1 : 0;
-    run_pieces(plan, arrays * (size_t)(whole_vectors(plan->width) * plan->group) * us_dtype_size(plan->compute));
+    const int64_t elements = us_scratch_count(whole_vectors(plan->width), plan->group);
+    run_pieces(plan, us_scratch_bytes(elements, arrays * us_dtype_size(plan->compute)));
 }
 
 /* Columns where neighbouring groups lie side by side; otherwise where the groups are short, or would have to be

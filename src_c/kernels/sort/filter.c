@@ -84,9 +84,9 @@ KernelStatus us_filter_scores(const View *views, const void *attributes)
     if (us_view_is_empty(&views[SCORES])) {
         return KERNEL_OK;
     }
-    const size_t count = (size_t)rows * (size_t)columns;
-    const size_t values = us_scratch_round(count * us_dtype_size(views[SCORES].dtype));
-    const size_t order = us_scratch_round(count * sizeof *work.order), numbers = us_scratch_round(count * sizeof *work.numbers);
+    const int64_t count = us_view_elements(&views[SCORES]);
+    const size_t values = us_scratch_bytes(count, us_dtype_size(views[SCORES].dtype));
+    const size_t order = us_scratch_bytes(count, sizeof *work.order), numbers = us_scratch_bytes(count, sizeof *work.numbers);
     char *block = us_scratch_take(values + order + numbers + 64), *cursor = block;
     if (block == NULL) {
         return KERNEL_NO_MEMORY;

@@ -109,7 +109,7 @@ static void run_piece(void *context, int64_t piece)
 {
     Work *work = context;
     const int64_t begin = piece * work->lines_per_piece, end = begin + work->lines_per_piece;
-    uint64_t *keys = us_scratch_take(2 * (size_t)(work->elements + 1) * sizeof *keys);
+    uint64_t *keys = us_scratch_array(work->elements + 1, 2 * sizeof *keys);
     if (keys == NULL) {
         atomic_store_explicit(&work->no_memory, true, memory_order_relaxed);
         return;

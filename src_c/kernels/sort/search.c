@@ -144,7 +144,7 @@ KernelStatus us_sorted_search(const View *views, const void *attributes)
         return KERNEL_OK;
     }
     run.per_line = run.count / lines;
-    char *copy = us_scratch_take((size_t)(lines * run.length) * sizeof(int64_t) + 1);
+    char *copy = us_scratch_array(us_scratch_count(lines, run.length), sizeof(int64_t));
     if (copy == NULL) {
         return KERNEL_NO_MEMORY;
     }
@@ -235,8 +235,8 @@ KernelStatus us_histogram(const View *views, const void *attributes)
     HistogramRun run = {.self = &views[0], .axes = axes_of(&views[0]), .elements = us_view_elements(&views[0]),
                         .bins = out->shape[0], .least = call->least, .greatest = call->greatest};
     const int64_t pieces = (run.elements + PIECE - 1) / PIECE;
-    const size_t limits = us_scratch_round(2 * (size_t)pieces * sizeof *run.limits);
-    char *block = us_scratch_take(limits + (size_t)(pieces + 1) * (size_t)run.bins * sizeof *run.counts);
+    const size_t limits = us_scratch_bytes(pieces, 2 * sizeof *run.limits);
+    char *block = us_scratch_take(limits + us_scratch_bytes(us_scratch_count(pieces + 1, run.bins), sizeof *run.counts));
     if (block == NULL) {
         return KERNEL_NO_MEMORY;
     }

@@ -187,7 +187,7 @@ static bool finish_line(LineWork *work, int64_t entered)
 static bool sort_whole(LineWork *work)
 {
     const int64_t size = work->run->size;
-    work->entries = us_scratch_take(2 * (size_t)size * entry_size(work->run));
+    work->entries = us_scratch_array(size, 2 * entry_size(work->run));
     bool done = work->entries != NULL;
     if (done) {
         us_parallel(chunk_count(size), enter_chunk, work);
@@ -226,8 +226,8 @@ static bool sort_selection(LineWork *work)
     const int64_t chunks = chunk_count(run->size);
     const int bits = 8 * (int)us_dtype_size(run->self->dtype);
     work->shift = bits > DIGIT_BITS ? bits - DIGIT_BITS : 0;
-    const size_t counts = us_scratch_round((size_t)chunks * sizeof *work->counts);
-    char *block = us_scratch_take(counts + (size_t)chunks * sizeof *work->begins);
+    const size_t counts = us_scratch_bytes(chunks, sizeof *work->counts);
+    char *block = us_scratch_take(counts + us_scratch_bytes(chunks, sizeof *work->begins));
     if (block == NULL) {
         return false;
     }
@@ -235,7 +235,7 @@ static bool sort_selection(LineWork *work)
     work->begins = (void *)(block + counts);
     us_parallel(chunks, count_chunk, work);
     const int64_t entered = limit_selection(work, chunks);
-    work->entries = us_scratch_take(2 * (size_t)entered * entry_size(run));
+    work->entries = us_scratch_array(entered, 2 * entry_size(run));
     bool done = work->entries != NULL;
     if (done) {
         us_parallel(chunks, select_chunk, work);

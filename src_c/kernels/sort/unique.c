@@ -240,9 +240,9 @@ KernelStatus us_unique(const View *views, const void *attributes)
     items.count = call->axis < 0 ? elements : self->shape[call->axis];
     items.width = items.count == 0 ? 0 : elements / items.count * (is_complex ? 2 : 1);
     const bool tabled = call->axis >= 0 || is_complex;
-    const size_t entries = us_scratch_round((size_t)items.count * sizeof *items.entries);
-    const size_t table = tabled ? (size_t)(items.count * items.width) * sizeof *items.table : 0;
-    char *block = us_scratch_take(2 * entries + table + 1);
+    const size_t entries = us_scratch_bytes(items.count, sizeof *items.entries);
+    const size_t table = tabled ? us_scratch_bytes(us_scratch_count(items.count, items.width), sizeof *items.table) : 0;
+    char *block = us_scratch_take(2 * entries + table);
     if (block == NULL) {
         return KERNEL_NO_MEMORY;
     }

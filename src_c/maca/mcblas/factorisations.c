@@ -95,7 +95,7 @@ static KernelStatus inverse_of(const void *attributes, char *const *addresses, c
 {
     const Factorisation *what = attributes;
     const int n = what->n;
-    const size_t sizes[] = {(size_t)n * (size_t)n * us_dtype_size(what->dtype), (size_t)n * sizeof(int)};
+    const size_t sizes[] = {us_scratch_bytes(us_scratch_count(n, n), us_dtype_size(what->dtype)), us_scratch_bytes(n, sizeof(int))};
     char *memory = us_scratch_take(us_scratch_sum(sizes, 2));
     (void)scalars;
     if (memory == NULL) {
@@ -127,7 +127,7 @@ static KernelStatus inverse_of(const void *attributes, char *const *addresses, c
 static KernelStatus solution_of(const void *attributes, char *const *addresses, const double (*scalars)[2])
 {
     const Factorisation *what = attributes;
-    int *pivots = us_scratch_take((size_t)what->n * sizeof *pivots);
+    int *pivots = us_scratch_array(what->n, sizeof *pivots);
     (void)scalars;
     if (pivots == NULL) {
         return KERNEL_NO_MEMORY;
