@@ -414,9 +414,10 @@ def test_gradient_of_clipped_gate(kind):
 @pytest.mark.parametrize("of_y", ["I8", "I4", "I32"])
 @pytest.mark.parametrize("kind, layout", [("F32", "row-major"), ("F16", "gaps"), ("BF16", "reversed")])
 def test_quantize_by_groups(of_y, kind, layout):
-    """Quarters and powers of 2, so that nothing is rounded before."""
+    """Quarters and powers of 2, so that nothing is rounded before. In the last one pieces of work begin and end inside groups."""
     for shape, ends, of_ends, of_scale, offset in [((4, 8), [1, 2, 4], "I32", kind, 2.0), ((9, 704), [0, 3, 3, 9], "I64", "F32", None), ((5, 8), [4, 2, 3], "I32", "F16", -1.0),
-                                                   ((3, 16), [2, 7], "I64", "BF16", 1.0), ((6, 8), [-1, 6], "I32", kind, None), ((0, 8), [0], "I64", kind, None)]:  # fmt: skip
+                                                   ((3, 16), [2, 7], "I64", "BF16", 1.0), ((6, 8), [-1, 6], "I32", kind, None), ((0, 8), [0], "I64", kind, None),
+                                                   ((90, 704), [5, 5, 6, 40, 39, 88], "I64", kind, 3.0)]:  # fmt: skip
         x = rounded(np.rint(drawn(shape, 1) * 8) / 4, kind)
         scale = 2.0 ** np.random.default_rng(2).integers(-2, 2, (len(ends), shape[1]))
         held = np.clip(np.maximum.accumulate(ends), 0, shape[0])

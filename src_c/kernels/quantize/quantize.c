@@ -60,6 +60,13 @@ static void add_all(float *y, const float *offset, int64_t count)
     }
 }
 
+static void shift_all(float *y, float offset, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        y[i] += offset;
+    }
+}
+
 enum { X, SCALE, OFFSET, Y, OPERANDS };
 
 typedef struct Elements {
@@ -154,7 +161,9 @@ typedef struct Rows {
     QuantizedRows to;
     const float *smooth; /* of each group; NULL: none */
     const int64_t *ends; /* rising; NULL: one group */
+    float offset;
     int64_t groups, count, length, piece_rows;
+    bool shifts, fixed; /* fixed: by `smooth` and `offset` alone */
     bool out_of_memory;
 } Rows;
 
@@ -220,10 +229,13 @@ static int64_t group_of(const Rows *rows, int64_t row)
 static void smooth_row(const Rows *rows, int64_t row, float *x)
 {
     const int64_t group = group_of(rows, row);
-    if (group < rows->groups) {
-        scale_all(x, rows->smooth + group * rows->length, rows->length, false);
-    } else {
+    if (group == rows->groups) {
         memset(x, 0, (size_t)rows->length * sizeof *x);
+        return;
+    }
+    scale_all(x, rows->smooth + group * rows->length, rows->length, false);
+    if (rows->shifts) {
+        shift_all(x, rows->offset, rows->length);
     }
 }
 
@@ -281,13 +293,13 @@ static void convert_row(const Rows *rows, int64_t row, float *x)
     if (rows->smooth != NULL) {
         smooth_row(rows, row, x);
     }
-    us_quantize_row(&rows->to, row, rows->length, x);
+    (rows->fixed ? us_round_row : us_quantize_row)(&rows->to, row, rows->length, x);
 }
 
 static void convert_rows(void *context, int64_t piece)
 {
     Rows *rows = context;
-    float *space = us_scratch_take((size_t)rows->length * sizeof *space);
+    float *space = us_scratch_array(rows->length, sizeof *space);
     if (space == NULL) {
         __atomic_store_n(&rows->out_of_memory, true, __ATOMIC_RELAXED);
         return;
@@ -299,6 +311,12 @@ static void convert_rows(void *context, int64_t piece)
     us_scratch_give_back(space);
 }
 
+static int64_t end_of(const View *ends, int64_t group)
+{
+    const int64_t at = group * ends->strides[0];
+    return ends->dtype == DTYPE_INT64 ? ((const int64_t *)ends->data)[at] : ((const int32_t *)ends->data)[at];
+}
+
 static void load_groups(const View *smooth, const View *ends, Rows *rows, float *factors, int64_t *held)
 {
     const int32_t last = smooth->rank - 1;
@@ -307,9 +325,9 @@ static void load_groups(const View *smooth, const View *ends, Rows *rows, float 
         const char *from = smooth->data;
         from += last > 0 ? group * smooth->strides[0] * (int64_t)us_dtype_size(smooth->dtype) : 0;
         us_lane_load(LANE_FLOAT, factors + group * rows->length, from, smooth->dtype, smooth->strides[last], rows->length);
-        const int64_t end = held == NULL ? 0 : ((const int32_t *)ends->data)[group * ends->strides[0]];
-        behind = end > behind ? end : behind;
         if (held != NULL) {
+            const int64_t end = end_of(ends, group);
+            behind = end > behind ? end : behind;
             held[group] = behind;
         }
     }
@@ -317,35 +335,53 @@ static void load_groups(const View *smooth, const View *ends, Rows *rows, float 
     rows->ends = held;
 }
 
-KernelStatus us_quantize_rows(const View *views, const void *attributes)
+/* `smooth`, `ends`: absent where there are none. */
+static KernelStatus run_rows(Rows *rows, const View *x, const View *smooth, const View *ends)
 {
-    const QuantizeRows *how = attributes;
-    Rows rows = {.x = &views[0], .length = views[0].shape[views[0].rank - 1]};
-    const int64_t elements = us_view_elements(&views[0]);
+    const int64_t elements = us_view_elements(x);
     if (elements == 0) {
         return KERNEL_OK;
     }
-    rows.count = elements / rows.length;
-    us_axes_add(&rows.of_x, (const View *const[]){&views[0]}, 1, 0, views[0].rank);
-    rows.to = us_quantized_rows(&views[2], &views[3], &views[4], how);
+    rows->x = x;
+    rows->length = x->shape[x->rank - 1];
+    rows->count = elements / rows->length;
+    us_axes_add(&rows->of_x, &x, 1, 0, x->rank);
     char *space = NULL;
-    if (!us_view_is_absent(&views[1])) {
-        const bool grouped = !us_view_is_absent(&views[5]);
-        rows.groups = grouped ? views[5].shape[0] : 1;
-        const size_t factors = us_scratch_round((size_t)(rows.groups * rows.length) * sizeof(float));
-        space = us_scratch_take(factors + (size_t)(grouped ? rows.groups : 0) * sizeof(int64_t));
+    if (!us_view_is_absent(smooth)) {
+        const bool grouped = !us_view_is_absent(ends);
+        rows->groups = grouped ? ends->shape[0] : 1;
+        const size_t factors = us_scratch_bytes(us_scratch_count(rows->groups, rows->length), sizeof(float));
+        space = us_scratch_take(factors + us_scratch_bytes(grouped ? rows->groups : 0, sizeof(int64_t)));
         if (space == NULL) {
             return KERNEL_NO_MEMORY;
         }
-        load_groups(&views[1], &views[5], &rows, (float *)space, grouped ? (int64_t *)(space + factors) : NULL);
+        load_groups(smooth, ends, rows, (float *)space, grouped ? (int64_t *)(space + factors) : NULL);
     }
-    rows.piece_rows = rows.length >= PIECE_ELEMENTS ? 1 : PIECE_ELEMENTS / rows.length;
-    run_pieces((rows.count + rows.piece_rows - 1) / rows.piece_rows, elements, convert_rows, &rows);
+    rows->piece_rows = rows->length >= PIECE_ELEMENTS ? 1 : PIECE_ELEMENTS / rows->length;
+    run_pieces((rows->count + rows->piece_rows - 1) / rows->piece_rows, elements, convert_rows, rows);
     us_scratch_give_back(space);
-    return rows.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
+    return rows->out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 
-/* ---- blocks and groups ---- */
+KernelStatus us_quantize_rows(const View *views, const void *attributes)
+{
+    Rows rows = {.to = us_quantized_rows(&views[2], &views[3], &views[4], attributes)};
+    return run_rows(&rows, &views[0], &views[1], &views[5]);
+}
+
+KernelStatus us_quantize_groups(const View *views, const void *attributes)
+{
+    const QuantizeGroups *how = attributes;
+    const View *offset = &views[2], absent = us_view_absent();
+    Rows rows = {.fixed = true, .shifts = !us_view_is_absent(offset),
+                 .to = us_quantized_rows(&views[4], &absent, &absent, &(QuantizeRows){.packed = how->packed})};
+    if (rows.shifts) {
+        us_lane_load(LANE_FLOAT, &rows.offset, offset->data, offset->dtype, 1, 1);
+    }
+    return run_rows(&rows, &views[0], &views[1], &views[3]);
+}
+
+/* ---- blocks ---- */
 
 /* The last axis from `begin` on, as `blocks` times `size`. */
 static View blocks_of(const View *view, int64_t begin, int64_t blocks, int64_t size)
@@ -371,36 +407,6 @@ KernelStatus us_quantize_blocks(const View *views, const void *attributes)
             const View from = blocks_of(x, begin, blocks, width), to = blocks_of(&views[1], begin, blocks, width);
             status = us_quantize_rows((const View[]){from, absent, to, scale, absent, absent}, &(QuantizeRows){.most = how->most});
         }
-    }
-    return status;
-}
-
-static int64_t end_of(const View *ends, int64_t group)
-{
-    const int64_t at = group * ends->strides[0];
-    return ends->dtype == DTYPE_INT64 ? ((const int64_t *)ends->data)[at] : ((const int32_t *)ends->data)[at];
-}
-
-KernelStatus us_quantize_groups(const View *views, const void *attributes)
-{
-    const QuantizeGroups *how = attributes;
-    const View *x = &views[0], *scales = &views[1], *offset = &views[2], *ends = &views[3];
-    const int64_t rows = x->shape[0], groups = ends->shape[0];
-    float zero = 0;
-    const View nothing = us_view_contiguous(&zero, DTYPE_FLOAT32, 1, (const int64_t[]){1});
-    KernelStatus status = KERNEL_OK;
-    for (int64_t g = 0, begin = 0; g <= groups && status == KERNEL_OK; g++) {
-        const bool behind = g == groups;
-        const int64_t named = behind ? rows : end_of(ends, g), end = named > rows ? rows : named;
-        if (end <= begin) {
-            continue;
-        }
-        const View rows_of_x = us_view_rows(x, begin, end), scale = behind ? nothing : us_view_rows(scales, g, g + 1);
-        const View own = behind ? us_view_broadcast(&nothing, 2, rows_of_x.shape) : rows_of_x;
-        const View given = us_view_is_absent(offset) || behind ? us_view_absent() : us_view_broadcast(offset, 2, own.shape);
-        status = us_quantize((const View[]){own, us_view_broadcast(&scale, 2, own.shape), given, us_view_rows(&views[4], begin, end)},
-                             &(Quantize){.rounding = ROUND_EVEN, .packed = how->packed});
-        begin = end;
     }
     return status;
 }
