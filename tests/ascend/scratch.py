@@ -160,7 +160,8 @@ def failing(entry: dict) -> Iterator[str | None]:
 
 
 def main(kind: str, *names: str) -> None:
-    made = [(name, wrong) for name in names for wrong in {"expanded": expanded, "failing": failing}[kind](pages.operators()[name])]
+    made = [(name, wrong) for name in names
+            for wrong in {"expanded": expanded, "failing": failing}[kind](pages.operators()[name])]  # fmt: skip
     print(json.dumps({"calls": len(made), "wrong": [f"{name}: {wrong}" for name, wrong in made if wrong]}))
 
 

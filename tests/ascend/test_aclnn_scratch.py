@@ -33,7 +33,8 @@ def names() -> list[str]:
 
 
 def run(kind: str, group: int, least: int, **env) -> None:
-    told = json.loads(run_isolated([sys.executable, "-m", "tests.ascend.scratch", kind, *names()[group::GROUPS]], env).stdout)
+    told = json.loads(run_isolated([sys.executable, "-m", "tests.ascend.scratch", kind, *names()[group::GROUPS]],
+                                   env).stdout)  # fmt: skip
     assert not told["wrong"], "\n".join(told["wrong"])
     assert told["calls"] >= least
 
