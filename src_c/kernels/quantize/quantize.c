@@ -287,7 +287,8 @@ void us_quantize_row(const QuantizedRows *rows, int64_t row, int64_t length, flo
     if (shifts) {
         find_range(x, length, &lowest, &highest);
     }
-    float scale = shifts ? (highest - lowest) / (2 * limit + 1) : largest_magnitude(x, length) / (clip > 0 ? limit / clip : limit);
+    float scale = shifts ? (highest - lowest) / (2 * limit + 1)
+                         : largest_magnitude(x, length) / (clip > 0 ? limit / clip : limit);
     scale = most > 0 && scale > most ? most : scale;
     const float offset = !shifts || scale == 0 ? 0 : limit - highest / scale;
     divide_row(x, length, scale, offset, rows->how.rounding);
@@ -408,7 +409,8 @@ KernelStatus us_quantize_blocks(const View *views, const void *attributes)
         scale = us_view_remove_axis(scale, scale.rank - 2);
         if (blocks > 0 && width > 0) {
             const View from = blocks_of(x, begin, blocks, width), to = blocks_of(&views[1], begin, blocks, width);
-            status = us_quantize_rows((const View[]){from, absent, to, scale, absent, absent}, &(QuantizeRows){.most = how->most});
+            status = us_quantize_rows((const View[]){from, absent, to, scale, absent, absent},
+                                      &(QuantizeRows){.most = how->most});
         }
     }
     return status;
