@@ -39,7 +39,8 @@ def complete_functions(stack):
     """Header -> the functions that it declares and a library exports."""
     from tests.test_exports import LIBRARIES, declarations, elf_facts
 
-    exported = {name for library, (owner, _) in LIBRARIES.items() if owner == stack for name in elf_facts(library)["exported"]}
+    exported = {name for library, (owner, _) in LIBRARIES.items() if owner == stack
+                for name in elf_facts(library)["exported"]}  # fmt: skip
     root = STACKS[stack].root / "include"
     found = {}
     for file in sorted(root.rglob("*.h")):
@@ -52,8 +53,9 @@ def complete_functions(stack):
 def without_refused(found):
     """What is complete, and what is only declared so that programs link: header -> functions, twice."""
     refused = catalogue.refused_functions().keys()
-    return [{header: kept for header, functions in found.items() if (kept := [f for f in functions if (f in refused) == wanted])}
-            for wanted in (False, True)]
+    return [{header: kept
+             for header, functions in found.items() if (kept := [f for f in functions if (f in refused) == wanted])}
+            for wanted in (False, True)]  # fmt: skip
 
 
 def missing_functions(stack, complete):

@@ -164,7 +164,8 @@ def test_an_unoptimised_build_names_libm():
         with open(file, "rb") as opened:
             elf = ELFFile(opened)
             wanted = {s.name for s in elf.get_section_by_name(".dynsym").iter_symbols() if s["st_shndx"] == "SHN_UNDEF"}
-            needed = [tag.needed for tag in elf.get_section_by_name(".dynamic").iter_tags() if tag.entry.d_tag == "DT_NEEDED"]
+            needed = [tag.needed
+                      for tag in elf.get_section_by_name(".dynamic").iter_tags() if tag.entry.d_tag == "DT_NEEDED"]  # fmt: skip
         if wanted & {"floor", "floorf", "ceil", "sqrt", "sqrtf", "frexp", "fmod"}:
             callers += 1
             assert "libm.so.6" in needed, file.name

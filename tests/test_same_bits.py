@@ -193,11 +193,12 @@ def structured():
             "moved convolution": lambda: ops.deformable_conv2d(images, filters, gradient[:, :1, :19, :23].repeat(27, 1), [3, 3],
                                                                [1] * 4, [1] * 4, [1] * 4, 1, 1, True),
             "deformable attention": lambda: ops.multi_scale_deformable_attn_function(
-                query.reshape(1, 37, 2, 32), numpy.array([[6, 6]]), numpy.array([0]), abs(drawn(1, 64, 2, 1, 3, 2, dtype=dtype)),
-                drawn(1, 64, 2, 1, 3, dtype=dtype)),
-            "tokens": lambda: ops.moe_token_unpermute(x[:30], numpy.arange(30, dtype="int32")[::-1].copy(), False, abs(x[:15, :2])),
+                query.reshape(1, 37, 2, 32), numpy.array([[6, 6]]), numpy.array([0]),
+                abs(drawn(1, 64, 2, 1, 3, 2, dtype=dtype)), drawn(1, 64, 2, 1, 3, dtype=dtype)),
+            "tokens": lambda: ops.moe_token_unpermute(x[:30], numpy.arange(30, dtype="int32")[::-1].copy(), False,
+                                                      abs(x[:15, :2])),
             "segments": lambda: ops.exp_segsum(query[:, 0] / 8),
-        }
+        }  # fmt: skip
         if dtype == "float32":
             calls |= {
                 "distances": lambda: ops.cdist(x, x + 1, 3.0, 0),

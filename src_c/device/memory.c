@@ -260,7 +260,8 @@ MemoryStatus us_memory_register(Platform *platform, void *address, size_t size, 
     uintptr_t first = (uintptr_t)address;
     pthread_mutex_lock(&state->memory_lock);
     MemoryStatus status = is_mapped(first, size) ? MEMORY_EXHAUSTED : MEMORY_NOT_FOUND;
-    bool free_slot = status == MEMORY_EXHAUSTED && state->registered_count < REGISTERED_RANGE_LIMIT && size <= UINTPTR_MAX - first;
+    bool free_slot = status == MEMORY_EXHAUSTED && state->registered_count < REGISTERED_RANGE_LIMIT &&
+                     size <= UINTPTR_MAX - first;
     for (size_t i = 0; i < state->registered_count && free_slot; i++) {
         const Allocation *range = &state->registered[i];
         free_slot = first >= range->address + range->size || first + size <= range->address;

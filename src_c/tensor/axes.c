@@ -16,7 +16,8 @@ static bool merges(const Axes *axes, int64_t size, const int64_t *strides, int c
 void us_axes_append(Axes *axes, int64_t size, const int64_t *strides, int count)
 {
     int64_t joint; /* sizes beside one of 0 may be any */
-    if (axes->rank > 0 && merges(axes, size, strides, count) && !__builtin_mul_overflow(axes->shape[axes->rank - 1], size, &joint)) {
+    if (axes->rank > 0 && merges(axes, size, strides, count) &&
+        !__builtin_mul_overflow(axes->shape[axes->rank - 1], size, &joint)) {
         axes->shape[axes->rank - 1] = joint;
     } else {
         axes->shape[axes->rank++] = size;

@@ -51,13 +51,16 @@ def attention(q, k, v, dy, scale, shift, keeps, drop, after_scale=False, read=No
 
 def near(actual, expected, kind, terms=32):
     scale = max(1.0, np.abs(expected[np.isfinite(expected)]).max(initial=0))
-    np.testing.assert_allclose(actual, expected, rtol=ROUNDING[kind], atol=terms * 2.0**-24 * scale + ROUNDING[kind] / 4 * (kind != "F32"))
+    np.testing.assert_allclose(actual, expected, rtol=ROUNDING[kind],
+                               atol=terms * 2.0**-24 * scale + ROUNDING[kind] / 4 * (kind != "F32"))  # fmt: skip
 
 
-FUSED = ["deqScale1", "quantScale1", "deqScale2", "quantScale2", "quantOffset2", "antiquantScale", "antiquantOffset", "blockTable",
+FUSED = ["deqScale1", "quantScale1", "deqScale2", "quantScale2", "quantOffset2", "antiquantScale", "antiquantOffset",
+         "blockTable",
          "queryPaddingSize", "kvPaddingSize"]  # fmt: skip
 NEWEST = ["queryRope", "keyRope", "keyRopeAntiquantScale"]
-LATER = ["keyAntiquantScale", "keyAntiquantOffset", "valueAntiquantScale", "valueAntiquantOffset", "keySharedPrefix", "valueSharedPrefix"]
+LATER = ["keyAntiquantScale", "keyAntiquantOffset", "valueAntiquantScale", "valueAntiquantOffset", "keySharedPrefix",
+         "valueSharedPrefix"]  # fmt: skip
 
 
 def fused(version, rows, **given):

@@ -83,7 +83,8 @@ add()
     written = json.loads(file.read_text())
     assert file.name == "aclnnAdd.0.json" and written["operator"] == "aclnnAdd"
     assert [(t["name"], t["kind"], t["type"], t["shape"]) for t in written["tensors"]] == [
-        ("self", "input", "ACL_FLOAT", [2, 3]), ("other", "input", "ACL_FLOAT", [2, 3]), ("out", "output", "ACL_FLOAT", [2, 3])]
+        ("self", "input", "ACL_FLOAT", [2, 3]), ("other", "input", "ACL_FLOAT", [2, 3]),
+        ("out", "output", "ACL_FLOAT", [2, 3])]  # fmt: skip
 
 
 def test_tensors_of_a_failure_are_saved(tmp_path):

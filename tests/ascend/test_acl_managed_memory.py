@@ -8,8 +8,9 @@ from understudy.ascend import ffi, lib
 from tests.ascend.test_acl_virtual_memory import free_bytes
 from tests.conformance.ascend.acl_support import freed_memory, ok
 from tests.conformance.ascend.test_acl_managed_memory import (
-    ACCESSED_BY, DEVICE, HOST, INVALID, NODE, PAGE, PREFERRED, READ_MOSTLY, THIS_NODE, kinds, managed, place, places, pointers,
-)
+    ACCESSED_BY, DEVICE, HOST, INVALID, NODE, PAGE, PREFERRED, READ_MOSTLY, THIS_NODE, kinds, managed, place, places,
+    pointers,
+)  # fmt: skip
 from tests.conformance.ascend.test_acl_model import NULL, Scene
 from tests.conformance.harness import last_text, run_python
 

@@ -23,7 +23,8 @@ PRINTED = {
 def test_it_prints_what_its_operations_mean(name, tmp_path):
     vendor, program = native.sdk() / "ascend", tmp_path / "program"
     language = ["g++", "-std=c++11", "-D_GLIBCXX_USE_CXX11_ABI=0"] if name.endswith(".cpp") else ["gcc", "-std=c11"]
-    native.check([*language, "-Wall", "-Werror", PROGRAMS / name, f"-I{vendor / 'include'}", "-o", program, f"-L{vendor / 'lib64'}",
+    native.check([*language, "-Wall", "-Werror", PROGRAMS / name, f"-I{vendor / 'include'}", "-o", program,
+                  f"-L{vendor / 'lib64'}",
                   "-Wl,--as-needed", *(f"-l{library}" for library in LIBRARIES), f"-Wl,-rpath,{vendor / 'lib64'}"])  # fmt: skip
     done = native.run(["env", f"--chdir={tmp_path}", program], {"UNDERSTUDY_DEVICES": "2"})
     assert (done.returncode, done.stdout) == (0, PRINTED[name]), done.stderr

@@ -27,7 +27,8 @@ def check(kind="F32", layout="BNSD", heads=4, key_heads=2, rows=5, keys=7, depth
         np.zeros((rows, keys)) if mask is None else mask, "B", gaps)  # fmt: skip
     drop_given = None if keep == 1 else tensor(np.packbits(bits.ravel(), bitorder="little"), "U8")
     common = {"dropMaskOptional": drop_given, "paddingMaskOptional": None, "attenMaskOptional": mask_given,
-              "prefixOptional": prefix or [], "scaleValue": scale, "keepProb": keep, "preTokens": before, "nextTokens": after,
+              "prefixOptional": prefix or [], "scaleValue": scale, "keepProb": keep, "preTokens": before,
+              "nextTokens": after,
               "headNum": heads, "inputLayout": layout, "innerPrecise": 0, "sparseMode": mode or 0}  # fmt: skip
     version = "" if pse_type is None else "V2"
     if version:
@@ -42,9 +43,10 @@ def check(kind="F32", layout="BNSD", heads=4, key_heads=2, rows=5, keys=7, depth
     near(own_largest, np.repeat(largest[..., None], 8, -1), "F32")
     near(own_sums, np.repeat(sums[..., None], 8, -1), "F32", 64)
     gradients = call(
-        "FlashAttentionScoreGrad" + version, query=put(q), keyIn=put(k), value=put(v), dy=put(dy), pseShiftOptional=given(shifts),
-        softmaxMaxOptional=tensor(own_largest), softmaxSumOptional=tensor(own_sums), softmaxInOptional=empty((0,), kind),
-        attentionInOptional=put(y), dqOut=blank(q), dkOut=blank(k), dvOut=blank(v), dpseOut=None, **common)  # fmt: skip
+        "FlashAttentionScoreGrad" + version, query=put(q), keyIn=put(k), value=put(v), dy=put(dy),
+        pseShiftOptional=given(shifts), softmaxMaxOptional=tensor(own_largest), softmaxSumOptional=tensor(own_sums),
+        softmaxInOptional=empty((0,), kind), attentionInOptional=put(y), dqOut=blank(q), dkOut=blank(k), dvOut=blank(v),
+        dpseOut=None, **common)  # fmt: skip
     for own, expected in zip(gradients, (dq, dk, dv)):
         near(back(own, layout, expected.shape), expected, kind, 128 if kind == "F32" else 2**14)
 
@@ -56,7 +58,9 @@ def test_layouts(layout):
     check(layout=layout, value_depth=3, heads=6, key_heads=1, gaps="gaps")
 
 
-@pytest.mark.parametrize("mode, before, after", [(0, 2, 1), (0, FAR, 0), (0, -1, 3), (1, 0, 0), (2, 0, 0), (3, 0, 0), (4, 2, 1), (4, FAR, FAR)])
+@pytest.mark.parametrize("mode, before, after",
+                         [(0, 2, 1), (0, FAR, 0), (0, -1, 3), (1, 0, 0), (2, 0, 0), (3, 0, 0), (4, 2, 1),
+                          (4, FAR, FAR)])  # fmt: skip
 def test_sparse_modes(mode, before, after):
     check(mode=mode, before=before, after=after)
     check(mode=mode, before=before, after=after, rows=7, keys=4)  # some rows see no key
@@ -121,15 +125,17 @@ def test_packed_sequences(mode):
               "actualSeqQLenOptional": query_ends, "actualSeqKvLenOptional": key_ends, "scaleValue": 0.3, "keepProb": 1.0,
               "preTokens": before, "nextTokens": after, "headNum": heads, "inputLayout": "TND", "innerPrecise": 0,
               "sparseMode": mode or 0}  # fmt: skip
-    largest, sums, y = call("FlashAttentionVarLenScore", query=tensor(q), key=tensor(k), value=tensor(v), realShiftOptional=None,
-                            softmaxMaxOut=empty((8, heads, 8)), softmaxSumOut=empty((heads, 8, 8) if mode == 1 else (8, heads, 8)),
-                            softmaxOutOut=None, attentionOutOut=empty(q.shape), **common)  # fmt: skip
+    largest, sums, y = call("FlashAttentionVarLenScore", query=tensor(q), key=tensor(k), value=tensor(v),
+                            realShiftOptional=None, softmaxMaxOut=empty((8, heads, 8)),
+                            softmaxSumOut=empty((heads, 8, 8) if mode == 1 else (8, heads, 8)), softmaxOutOut=None,
+                            attentionOutOut=empty(q.shape), **common)  # fmt: skip
     near(y, expected[0], "F32")
     near(largest[..., 3], expected[1], "F32")
     gradients = call(
-        "FlashAttentionUnpaddingScoreGrad", query=tensor(q), keyIn=tensor(k), value=tensor(v), dy=tensor(dy), pseShiftOptional=None,
-        softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums), softmaxInOptional=None, attentionInOptional=tensor(y),
-        dqOut=empty(q.shape), dkOut=empty(k.shape), dvOut=empty(v.shape), dpseOut=None, **common)  # fmt: skip
+        "FlashAttentionUnpaddingScoreGrad", query=tensor(q), keyIn=tensor(k), value=tensor(v), dy=tensor(dy),
+        pseShiftOptional=None, softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums),
+        softmaxInOptional=None, attentionInOptional=tensor(y), dqOut=empty(q.shape), dkOut=empty(k.shape),
+        dvOut=empty(v.shape), dpseOut=None, **common)  # fmt: skip
     for own, of in zip(gradients, expected[3:]):
         near(own, of, "F32", 128)
 
@@ -152,9 +158,10 @@ def test_packed_versions(kind):
                                 softmaxSumOut=empty((7, heads, 8)), softmaxOutOut=None, attentionOutOut=empty(q.shape, kind),
                                 **common, **more)  # fmt: skip
         gradients = call(backward, query=tensor(q, kind), keyIn=tensor(k, kind), value=tensor(v, kind), dy=tensor(dy, kind),
-                         pseShiftOptional=tensor(shift, kind), softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums),
-                         softmaxInOptional=None, attentionInOptional=tensor(y, kind), dqOut=empty(q.shape, kind),
-                         dkOut=empty(k.shape, kind), dvOut=empty(v.shape, kind), dpseOut=None, **common, **more)  # fmt: skip
+                         pseShiftOptional=tensor(shift, kind), softmaxMaxOptional=tensor(largest),
+                         softmaxSumOptional=tensor(sums), softmaxInOptional=None, attentionInOptional=tensor(y, kind),
+                         dqOut=empty(q.shape, kind), dkOut=empty(k.shape, kind), dvOut=empty(v.shape, kind),
+                         dpseOut=None, **common, **more)  # fmt: skip
         return [largest, sums, y, *gradients]
 
     first = "FlashAttentionVarLenScore", "FlashAttentionUnpaddingScoreGrad"
@@ -171,7 +178,9 @@ def test_packed_versions(kind):
 def test_packed_parts(mode, rotary, depth, deep):
     """Scores of two parts are those of heads in which both stand side by side."""
     heads, key_heads, query_ends, key_ends = 4, 2, [3, 3, 8], [4, 6, 12]
-    q, k, v = (drawn(shape, seed, "BF16") for seed, shape in enumerate([(8, heads, depth), (12, key_heads, depth), (12, key_heads, deep)]))
+    q, k, v = (drawn(shape, seed, "BF16")
+               for seed, shape in enumerate([(8, heads, depth), (12, key_heads, depth),
+                                             (12, key_heads, deep)]))  # fmt: skip
     parts = [np.zeros((8, heads, 0)), np.zeros((12, key_heads, 0))]
     if rotary is not None:
         parts = [drawn((8, heads, rotary), 4, "BF16"), drawn((12, key_heads, rotary), 5, "BF16")]
@@ -183,12 +192,16 @@ def test_packed_parts(mode, rotary, depth, deep):
     mask = empty((2048, 2048), "B") if mode else tensor(drop, "B")
     put = lambda x: None if rotary is None else tensor(x, "BF16")
     common = {"dropMaskOptional": None, "paddingMaskOptional": None, "attenMaskOptional": mask, "prefixOptional": [],
-              "actualSeqQLenOptional": query_ends, "actualSeqKvLenOptional": key_ends, "qStartIdxOptional": [], "kvStartIdxOptional": [],
-              "scaleValue": 0.1, "keepProb": 1.0, "preTokens": 9, "nextTokens": 9, "headNum": heads, "inputLayout": "TND", "innerPrecise": 0,
-              "sparseMode": mode, "pseType": 1, "value": tensor(v, "BF16"), "query": tensor(q, "BF16"), "queryRope": put(parts[0])}  # fmt: skip
+              "actualSeqQLenOptional": query_ends, "actualSeqKvLenOptional": key_ends, "qStartIdxOptional": [],
+              "kvStartIdxOptional": [],
+              "scaleValue": 0.1, "keepProb": 1.0, "preTokens": 9, "nextTokens": 9, "headNum": heads,
+              "inputLayout": "TND", "innerPrecise": 0,
+              "sparseMode": mode, "pseType": 1, "value": tensor(v, "BF16"), "query": tensor(q, "BF16"),
+              "queryRope": put(parts[0])}  # fmt: skip
     largest, sums, y = call(
-        "FlashAttentionVarLenScoreV3", key=tensor(k, "BF16"), keyRope=put(parts[1]), realShiftOptional=None, softmaxMaxOut=empty((8, heads, 8)),
-        softmaxSumOut=empty((8, heads, 8)), softmaxOutOut=None, attentionOutOut=empty((8, heads, deep), "BF16"), **common)  # fmt: skip
+        "FlashAttentionVarLenScoreV3", key=tensor(k, "BF16"), keyRope=put(parts[1]), realShiftOptional=None,
+        softmaxMaxOut=empty((8, heads, 8)), softmaxSumOut=empty((8, heads, 8)), softmaxOutOut=None,
+        attentionOutOut=empty((8, heads, deep), "BF16"), **common)  # fmt: skip
     for s in range(3):
         rows, keys = slice(([0] + query_ends)[s], query_ends[s]), slice(([0] + key_ends)[s], key_ends[s])
         count = rows.stop - rows.start, keys.stop - keys.start
@@ -196,17 +209,20 @@ def test_packed_parts(mode, rotary, depth, deep):
         part = lambda x, at: x[at].swapaxes(0, 1)[None]
         if count[0] == 0:
             continue
-        results = attention(part(whole_q, rows), part(whole_k, keys), part(v, keys), part(dy, rows), 0.1, 0, keeps[None, None], 1, read=part(y, rows))
+        results = attention(part(whole_q, rows), part(whole_k, keys), part(v, keys), part(dy, rows), 0.1, 0,
+                            keeps[None, None], 1, read=part(y, rows))  # fmt: skip
         for whole, result, at in zip(expected, results, (rows, rows, rows, rows, keys, keys)):
             whole[at] = result[0].swapaxes(0, 1)
     near(y, expected[0], "BF16")
     near(largest[..., 5], expected[1], "F32")
     near(sums[..., 0], expected[2], "F32", 64)
     dq, dq_part, dk, dk_part, dv = call(
-        "FlashAttentionUnpaddingScoreGradV3", keyIn=tensor(k, "BF16"), keyInRope=put(parts[1]), dy=tensor(dy, "BF16"), pseShiftOptional=None,
-        softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums), softmaxInOptional=None, attentionInOptional=tensor(y, "BF16"),
-        dqOut=empty(q.shape, "BF16", "gaps"), dqRopeOut=empty(parts[0].shape, "BF16"), dkOut=empty(k.shape, "BF16"),
-        dkRopeOut=empty(parts[1].shape, "BF16", "gaps"), dvOut=empty(v.shape, "BF16"), dpseOut=None, **common)  # fmt: skip
+        "FlashAttentionUnpaddingScoreGradV3", keyIn=tensor(k, "BF16"), keyInRope=put(parts[1]), dy=tensor(dy, "BF16"),
+        pseShiftOptional=None, softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums),
+        softmaxInOptional=None, attentionInOptional=tensor(y, "BF16"), dqOut=empty(q.shape, "BF16", "gaps"),
+        dqRopeOut=empty(parts[0].shape, "BF16"), dkOut=empty(k.shape, "BF16"),
+        dkRopeOut=empty(parts[1].shape, "BF16", "gaps"), dvOut=empty(v.shape, "BF16"), dpseOut=None,
+        **common)  # fmt: skip
     found = [np.concatenate([dq, dq_part], -1), np.concatenate([dk, dk_part], -1), dv]
     for own, of in zip(found, expected[3:]):
         near(own, of, "BF16", 128)

@@ -26,7 +26,8 @@ def blocked(values, kind, turned=False, own=False):
     if turned:
         strides = support.row_major([*shape[:-2], shape[-1], shape[-2]])
         strides[-2:] = strides[:-3:-1]
-    return Tensor(pages.KINDS[kind], stored.ravel(), shape=shape, strides=strides, storage=list(stored.shape), format=lib.ACL_FORMAT_FRACTAL_NZ)
+    return Tensor(pages.KINDS[kind], stored.ravel(), shape=shape, strides=strides, storage=list(stored.shape),
+                  format=lib.ACL_FORMAT_FRACTAL_NZ)  # fmt: skip
 
 
 def in_line(values, kind, turned=False):
@@ -46,24 +47,30 @@ def test_plain_products():
         a, b = drawn((2, 7, k), 1, kind), drawn((2, k, n), 2, kind)
         for turned in (False, True):
             for make in (blocked, in_line):
-                own = call("Mm", self=tensor(a[0], kind), mat2=make(b[0], kind, turned), out=empty((7, n), kind), cubeMathType=1)
+                own = call("Mm", self=tensor(a[0], kind), mat2=make(b[0], kind, turned), out=empty((7, n), kind),
+                           cubeMathType=1)  # fmt: skip
                 near(own, a[0] @ b[0], kind)
-                own = call("Matmul", self=tensor(a, kind), mat2=make(b[1], kind, turned), out=empty((2, 7, n), kind), cubeMathType=1)
+                own = call("Matmul", self=tensor(a, kind), mat2=make(b[1], kind, turned), out=empty((2, 7, n), kind),
+                           cubeMathType=1)  # fmt: skip
                 near(own, a @ b[1], kind)
-                own = call("BatchMatMul", self=tensor(a, kind, "gaps"), mat2=make(b, kind, turned), out=empty((2, 7, n), kind, "gaps"), cubeMathType=1)
+                own = call("BatchMatMul", self=tensor(a, kind, "gaps"), mat2=make(b, kind, turned),
+                           out=empty((2, 7, n), kind, "gaps"), cubeMathType=1)  # fmt: skip
                 near(own, a @ b, kind)
 
 
 def test_products_by_their_own_functions():
     for number, (kind, k, n) in enumerate([("F16", 40, 20), ("BF16", 16, 16)]):
         a, b, c = drawn((2, 7, k), 1, kind), drawn((2, k, n), 2, kind), drawn((1, n), 3, kind)
-        for turned, make in [(False, blocked), (True, blocked), (False, in_line), (False, lambda *given: blocked(*given, own=True))]:
-            own = call("MatmulWeightNz", self=tensor(a[0], kind), mat2=make(b[0], kind, turned), out=empty((7, n), kind, "gaps"), cubeMathType=0)
+        for turned, make in [(False, blocked), (True, blocked), (False, in_line),
+                             (False, lambda *given: blocked(*given, own=True))]:  # fmt: skip
+            own = call("MatmulWeightNz", self=tensor(a[0], kind), mat2=make(b[0], kind, turned),
+                       out=empty((7, n), kind, "gaps"), cubeMathType=0)  # fmt: skip
             near(own, a[0] @ b[0], kind)
-            own = call("BatchMatMulWeightNz", self=tensor(a, kind, "gaps"), mat2=make(b, kind, turned), out=empty((2, 7, n), kind), cubeMathType=0)
+            own = call("BatchMatMulWeightNz", self=tensor(a, kind, "gaps"), mat2=make(b, kind, turned),
+                       out=empty((2, 7, n), kind), cubeMathType=0)  # fmt: skip
             near(own, a @ b, kind)
-            own = call("AddmmWeightNz", self=tensor(c, kind), mat1=tensor(a[0], kind), mat2=make(b[0], kind, turned), beta=0.5, alpha=2.0,
-                       out=empty((7, n), kind), cubeMathType=0)
+            own = call("AddmmWeightNz", self=tensor(c, kind), mat1=tensor(a[0], kind), mat2=make(b[0], kind, turned),
+                       beta=0.5, alpha=2.0, out=empty((7, n), kind), cubeMathType=0)  # fmt: skip
             near(own, 0.5 * c + 2 * (a[0] @ b[0]), kind)
 
 
@@ -73,34 +80,45 @@ def test_quantized_products():
     for version in (3, 4):
         for turned in (False, True)[version == 3 :]:  # the page of V3 takes transposed ones only
             given = b.swapaxes(1, 2) if turned else b
-            for weight in (blocked(given, "I8"), blocked(given, "I8", own=True), in_line(given, "I8"), blocked(given, "I8", turned=True)):
+            for weight in (blocked(given, "I8"), blocked(given, "I8", own=True), in_line(given, "I8"),
+                           blocked(given, "I8", turned=True)):  # fmt: skip
                 more = {"pertokenScaleOptional": None} if version == 4 else {}
-                own = call(f"QuantMatmulV{version}", x1=tensor(a, "I8"), x2=weight, scale=tensor(scale, "BF16"), offset=None, bias=None,
-                           transposeX1=False, transposeX2=turned, out=empty((2, 7, 20), "BF16"), **more)  # fmt: skip
+                own = call(f"QuantMatmulV{version}", x1=tensor(a, "I8"), x2=weight, scale=tensor(scale, "BF16"),
+                           offset=None, bias=None, transposeX1=False, transposeX2=turned, out=empty((2, 7, 20), "BF16"),
+                           **more)  # fmt: skip
                 near(own, (a @ b) * scale, "BF16")
-            own = call("QuantMatmulV5", x1=tensor(a, "I8"), x2=blocked(given, "I8", own=True), x1Scale=None, x2Scale=tensor(scale, "BF16"), yScale=None,
-                       x1Offset=None, x2Offset=None, yOffset=None, bias=None, transposeX1=False, transposeX2=turned, groupSize=0, out=empty((2, 7, 20), "BF16"))
+            own = call("QuantMatmulV5", x1=tensor(a, "I8"), x2=blocked(given, "I8", own=True), x1Scale=None,
+                       x2Scale=tensor(scale, "BF16"), yScale=None, x1Offset=None, x2Offset=None, yOffset=None,
+                       bias=None, transposeX1=False, transposeX2=turned, groupSize=0,
+                       out=empty((2, 7, 20), "BF16"))  # fmt: skip
             near(own, (a @ b) * scale, "BF16")
     x, scale = drawn((7, 64), 4, "F16"), drawn((20,), 5, "F16")
     b = whole((64, 20), 6)
     for version in (2, 3):
         for weight in (blocked(b, "I8"), blocked(b, "I8", turned=True), in_line(b, "I8", turned=True)):
             more = {"innerPrecise": 0} if version == 3 else {}
-            own = call(f"WeightQuantBatchMatmulV{version}", x=tensor(x, "F16"), weight=weight, antiquantScale=tensor(scale, "F16"), antiquantOffsetOptional=None,
-                       quantScaleOptional=None, quantOffsetOptional=None, biasOptional=None, antiquantGroupSize=0, y=empty((7, 20), "F16"), **more)  # fmt: skip
+            own = call(f"WeightQuantBatchMatmulV{version}", x=tensor(x, "F16"), weight=weight,
+                       antiquantScale=tensor(scale, "F16"), antiquantOffsetOptional=None, quantScaleOptional=None,
+                       quantOffsetOptional=None, biasOptional=None, antiquantGroupSize=0, y=empty((7, 20), "F16"),
+                       **more)  # fmt: skip
             near(own, x @ (b * scale), "F16", 9999)
 
 
 def test_products_of_groups():
-    names = ["biasOptional", "scaleOptional", "offsetOptional", "antiquantScaleOptional", "antiquantOffsetOptional", "perTokenScaleOptional",
-             "activationInputOptional", "activationQuantScaleOptional", "activationQuantOffsetOptional", "activationFeatureOutOptional",
+    names = ["biasOptional", "scaleOptional", "offsetOptional", "antiquantScaleOptional", "antiquantOffsetOptional",
+             "perTokenScaleOptional",
+             "activationInputOptional", "activationQuantScaleOptional", "activationQuantOffsetOptional",
+             "activationFeatureOutOptional",
              "dynQuantScaleOutOptional", "tuningConfigOptional"]  # fmt: skip
     sizes, group = [3, 0, 4], [0, 0, 0, 2, 2, 2, 2]
-    common = {"groupListOptional": tensor(sizes, "I64"), "splitItem": 2, "groupType": 0, "groupListType": 1, "actType": 0, **dict.fromkeys(names)}
+    common = {"groupListOptional": tensor(sizes, "I64"), "splitItem": 2, "groupType": 0, "groupListType": 1,
+              "actType": 0, **dict.fromkeys(names)}  # fmt: skip
     x, b = drawn((7, 40), 1, "F16"), drawn((3, 40, 20), 2, "F16")
     expected = np.stack([row @ b[item] for row, item in zip(x, group)])
-    for weight in ([blocked(b, "F16")], [blocked(b, "F16", turned=True)], [in_line(b, "F16")], [blocked(item, "F16", turned=i > 3) for i, item in enumerate(b)]):
-        near(call("GroupedMatmulV5", x=[tensor(x, "F16")], weight=weight, out=[empty((7, 20), "F16")], **common)[0], expected, "F16")
+    for weight in ([blocked(b, "F16")], [blocked(b, "F16", turned=True)], [in_line(b, "F16")],
+                   [blocked(item, "F16", turned=i > 3) for i, item in enumerate(b)]):  # fmt: skip
+        near(call("GroupedMatmulV5", x=[tensor(x, "F16")], weight=weight, out=[empty((7, 20), "F16")], **common)[0],
+             expected, "F16")  # fmt: skip
     a, b = whole((7, 40), 3), whole((3, 40, 20), 4)
     sums = np.stack([row @ b[item] for row, item in zip(a, group)])
     for weight in (blocked(b, "I8"), blocked(b, "I8", turned=True)):

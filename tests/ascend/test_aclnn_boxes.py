@@ -29,18 +29,22 @@ def test_overlaps(kind, unit, mode):
     for layout, eps, (m, n) in itertools.product(LAYOUTS, (0.0, 0.01, 1.0), ((3, 5), (70, 300), (0, 3), (4, 0))):
         boxes, others = drawn(m, 1, kind), drawn(n, 3, kind)
         put = lambda x: tensor(x, kind, layout)
-        found = call("Iou", bBoxes=put(boxes), gtBoxes=put(others), mode=mode, eps=eps, aligned=False, overlap=empty((m, n), kind, layout))
-        expected = overlaps(boxes[:, None].reshape(-1, 4).repeat(n, 0), np.tile(others, (m, 1)), eps, mode == "iof").reshape(m, n)
+        found = call("Iou", bBoxes=put(boxes), gtBoxes=put(others), mode=mode, eps=eps, aligned=False,
+                     overlap=empty((m, n), kind, layout))  # fmt: skip
+        expected = overlaps(boxes[:, None].reshape(-1, 4).repeat(n, 0), np.tile(others, (m, 1)), eps,
+                            mode == "iof").reshape(m, n)  # fmt: skip
         np.testing.assert_allclose(found, expected, rtol=unit, atol=2.0**-20)
         pairs = drawn(m, 5, kind)
-        found = call("Iou", bBoxes=put(boxes), gtBoxes=put(pairs), mode=mode, eps=eps, aligned=True, overlap=empty((m, 1), kind, layout))
+        found = call("Iou", bBoxes=put(boxes), gtBoxes=put(pairs), mode=mode, eps=eps, aligned=True,
+                     overlap=empty((m, 1), kind, layout))  # fmt: skip
         np.testing.assert_allclose(found, overlaps(boxes, pairs, eps, mode == "iof")[:, None], rtol=unit, atol=2.0**-20)
 
 
 def test_worked_numbers():
     """aclnnIou's page: 1 of 8 + 15 - 1; npu_iou's page, whose boxes overlap themselves by 0.9961 in float16."""
     one, two = tensor([[1.0, 1, 5, 3]]), tensor([[4.0, 2, 9, 5]])
-    np.testing.assert_allclose(call("Iou", bBoxes=one, gtBoxes=two, mode="iou", eps=0.0, aligned=True, overlap=empty((1, 1))), 1 / 22, rtol=1e-6)
+    np.testing.assert_allclose(call("Iou", bBoxes=one, gtBoxes=two, mode="iou", eps=0.0, aligned=True,
+                                    overlap=empty((1, 1))), 1 / 22, rtol=1e-6)  # fmt: skip
     box = tensor([[10.0, 10, 20, 20]], "F16")
     found = call("Iou", bBoxes=box, gtBoxes=box, mode="iou", eps=0.01, aligned=False, overlap=empty((1, 1), "F16"))
     assert round(float(found[0, 0]), 4) == 0.9961

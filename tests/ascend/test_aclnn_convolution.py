@@ -204,8 +204,9 @@ def test_depthwise(x_shape, w_shape, stride, padding, dilation):
         close(out, plain + (b.reshape(-1, 1, 1) if biased else 0), kind)
 
 
-@pytest.mark.parametrize("x_shape, w_shape, pad", [((7, 2, 3), (3, 3, 4), 1), ((5, 1, 2), (5, 2, 1), 0), ((1, 3, 1), (4, 1, 2), 3),
-                                                   ((4, 0, 3), (2, 3, 5), 0)])  # fmt: skip
+@pytest.mark.parametrize("x_shape, w_shape, pad",
+                         [((7, 2, 3), (3, 3, 4), 1), ((5, 1, 2), (5, 2, 1), 0), ((1, 3, 1), (4, 1, 2), 3),
+                          ((4, 0, 3), (2, 3, 5), 0)])  # fmt: skip
 def test_time_batch_channels(x_shape, w_shape, pad):
     """As convolutions of the exchanged axes."""
     x, w, b = drawn(x_shape, 1), drawn(w_shape, 2), drawn(w_shape[2:], 3)
@@ -216,7 +217,8 @@ def test_time_batch_channels(x_shape, w_shape, pad):
     for number, (kind, layout) in enumerate(itertools.product(KINDS, LAYOUTS)):
         given = {"weight": tensor(w, kind, layout), "bias": tensor(b, kind), "pad": pad, "cubeMathType": 1}
         other = LAYOUTS[-number % 3]
-        close(call("ConvTbc", self=tensor(x, kind, layout), output=empty(plain.shape, kind, other), **given), plain + b, kind)
+        close(call("ConvTbc", self=tensor(x, kind, layout), output=empty(plain.shape, kind, other), **given), plain + b,
+              kind)  # fmt: skip
         results = call("ConvTbcBackward", self=tensor(dy, kind, other), input=tensor(x, kind, layout), **given,
                        gradInput=empty(x_shape, kind, other), gradWeight=empty(w_shape, kind, layout),
                        gradBias=empty(b.shape, kind))

@@ -43,18 +43,20 @@ def test_attention(kind):
     for layout, (channels, index) in itertools.product(LAYOUTS, [(8, "I32"), (16, "I64")]):
         value, places, weights = drawn_attention(33, channels, kind)
         expected = attention(value, places, weights)
-        found = call("MultiScaleDeformableAttnFunction", value=tensor(value, kind, layout), spatialShape=tensor(SIZES, index, layout),
-                     levelStartIndex=tensor(STARTS, index, layout), location=tensor(places, kind, layout),
-                     attnWeight=tensor(weights, kind, layout), output=empty(expected.shape, kind, layout))
+        found = call("MultiScaleDeformableAttnFunction", value=tensor(value, kind, layout),
+                     spatialShape=tensor(SIZES, index, layout), levelStartIndex=tensor(STARTS, index, layout),
+                     location=tensor(places, kind, layout), attnWeight=tensor(weights, kind, layout),
+                     output=empty(expected.shape, kind, layout))  # fmt: skip
         np.testing.assert_allclose(found, expected, rtol=UNITS[kind], atol=2.0**-18)
 
 
 def gradients(value, places, weights, slopes, kind="F32", layout="row-major"):
-    return call("MultiScaleDeformableAttentionGrad", value=tensor(value, kind, layout), spatialShape=tensor(SIZES, "I64", layout),
-                levelStartIndex=tensor(STARTS, "I32", layout), location=tensor(places, kind, layout),
-                attnWeight=tensor(weights, kind, layout), gradOutput=tensor(slopes, kind, layout),
-                gradValue=empty(value.shape, kind, layout), gradLocation=empty(places.shape, kind, layout),
-                gradAttnWeight=empty(weights.shape, kind, layout))
+    return call("MultiScaleDeformableAttentionGrad", value=tensor(value, kind, layout),
+                spatialShape=tensor(SIZES, "I64", layout), levelStartIndex=tensor(STARTS, "I32", layout),
+                location=tensor(places, kind, layout), attnWeight=tensor(weights, kind, layout),
+                gradOutput=tensor(slopes, kind, layout), gradValue=empty(value.shape, kind, layout),
+                gradLocation=empty(places.shape, kind, layout),
+                gradAttnWeight=empty(weights.shape, kind, layout))  # fmt: skip
 
 
 def difference(function, x, at, step):
@@ -94,7 +96,8 @@ def test_attention_gradients_as_torch():
         sampled = torch.nn.functional.grid_sample(image, grid, align_corners=False).reshape(BATCH, HEADS, 8, 5, POINTS)
         out = out + (sampled * weights[:, :, :, level].permute(0, 2, 1, 3)[:, :, None]).sum(-1)
     out = out.permute(0, 3, 1, 2).reshape(BATCH, 5, HEADS * 8)
-    np.testing.assert_allclose(attention(*(x.detach().numpy() for x in (value, places, weights))), out.detach().numpy(), atol=1e-12)
+    np.testing.assert_allclose(attention(*(x.detach().numpy() for x in (value, places, weights))), out.detach().numpy(),
+                               atol=1e-12)  # fmt: skip
     (out * slopes).sum().backward()
     found = gradients(*(x.detach().numpy() for x in (value, places, weights)), slopes.numpy())
     for actual, x in zip(found, (value, places, weights)):
@@ -104,8 +107,8 @@ def test_attention_gradients_as_torch():
 def test_levels_that_are_not_there():
     value, places, weights = (tensor(x) for x in drawn_attention(32, 8))
     for sizes, starts in (([[3, 4], [2, 2]], [0, 12]), ([[3, 4], [2, 1]], [0, -1])):
-        said = fault("MultiScaleDeformableAttnFunction", value, tensor(np.array(sizes), "I64"), tensor(np.array(starts), "I64"),
-                     places, weights, empty((BATCH, 32, HEADS * 8)))
+        said = fault("MultiScaleDeformableAttnFunction", value, tensor(np.array(sizes), "I64"),
+                     tensor(np.array(starts), "I64"), places, weights, empty((BATCH, 32, HEADS * 8)))  # fmt: skip
         assert "level 1 has" in said and "of 15 keys" in said
 
 
@@ -139,8 +142,9 @@ def convolved(sampled, weight, bias, groups, places):
 
 @pytest.mark.parametrize("kind", UNITS)
 def test_convolution(kind):
-    settings = [((2, 4, 5, 6), (6, 2, 3, 2), (2, 2), (1, 1, 0, 1), (1, 1), 2, 2), ((1, 2, 4, 7), (3, 2, 1, 3), (1, 1), (0, 0, 2, 1), (1, 2), 1, 1),
-                ((1, 2, 2, 300), (2, 1, 1, 2), (1, 1), (0, 0, 0, 0), (1, 1), 2, 1)]
+    settings = [((2, 4, 5, 6), (6, 2, 3, 2), (2, 2), (1, 1, 0, 1), (1, 1), 2, 2),
+                ((1, 2, 4, 7), (3, 2, 1, 3), (1, 1), (0, 0, 2, 1), (1, 2), 1, 1),
+                ((1, 2, 2, 300), (2, 1, 1, 2), (1, 1), (0, 0, 0, 0), (1, 1), 2, 1)]  # fmt: skip
     for number, ((shape, filters, stride, padding, dilation, groups, parts), layout) in enumerate(itertools.product(settings, LAYOUTS)):
         taps = filters[2:]
         places = [(shape[2 + axis] + sum(padding[2 * axis : 2 * axis + 2]) - (taps[axis] - 1) * dilation[axis] - 1) // stride[axis] + 1
@@ -149,11 +153,13 @@ def test_convolution(kind):
         moves = rounded(np.random.default_rng(number).uniform(-3, 3, (shape[0], 3 * parts * taps[0] * taps[1], *places)), kind)
         sampled = samples(x, moves, taps, stride, (padding[0], padding[2]), dilation, parts, places)
         for biased, kept in ((True, True), (False, False)):
-            found = call("DeformableConv2d", x=tensor(x, kind, layout), weight=tensor(weight, kind, layout), offset=tensor(moves, kind, layout),
-                         biasOptional=tensor(bias, kind, layout) if biased else None, kernelSize=list(taps), stride=[1, 1, *stride],
-                         padding=list(padding), dilation=[1, 1, *dilation], groups=groups, deformableGroups=parts, modulated=True,
+            found = call("DeformableConv2d", x=tensor(x, kind, layout), weight=tensor(weight, kind, layout),
+                         offset=tensor(moves, kind, layout),
+                         biasOptional=tensor(bias, kind, layout) if biased else None, kernelSize=list(taps),
+                         stride=[1, 1, *stride], padding=list(padding), dilation=[1, 1, *dilation], groups=groups,
+                         deformableGroups=parts, modulated=True,
                          out=empty((shape[0], filters[0], *places), kind, layout),
-                         deformOutOptional=empty(sampled.shape, kind, layout) if kept else None)
+                         deformOutOptional=empty(sampled.shape, kind, layout) if kept else None)  # fmt: skip
             if kept:
                 found, of_samples = found
                 np.testing.assert_allclose(of_samples, sampled, rtol=UNITS[kind], atol=2.0**-18)
@@ -167,7 +173,8 @@ def test_convolution_of_what_does_not_move():
     moves = np.zeros((2, 27, 3, 3))
     moves[:, 18:] = 1
     expected = torch.nn.functional.conv2d(*(torch.tensor(one) for one in (x, weight, bias)), stride=2, padding=1, groups=2)
-    found = call("DeformableConv2d", x=tensor(x), weight=tensor(weight), offset=tensor(moves), biasOptional=tensor(bias), kernelSize=[3, 3],
-                 stride=[1, 1, 2, 2], padding=[1, 1, 1, 1], dilation=[1, 1, 1, 1], groups=2, deformableGroups=1, modulated=True,
-                 out=empty(expected.shape), deformOutOptional=None)
+    found = call("DeformableConv2d", x=tensor(x), weight=tensor(weight), offset=tensor(moves),
+                 biasOptional=tensor(bias), kernelSize=[3, 3], stride=[1, 1, 2, 2], padding=[1, 1, 1, 1],
+                 dilation=[1, 1, 1, 1], groups=2, deformableGroups=1, modulated=True, out=empty(expected.shape),
+                 deformOutOptional=None)  # fmt: skip
     np.testing.assert_allclose(found, expected.numpy(), rtol=1e-5, atol=1e-5)

@@ -17,7 +17,8 @@ def test_diagonals(layout):
             found = call("Diag", self=tensor(line, kind, layout), diagonal=diagonal, out=empty(expected.shape, kind, layout))
             np.testing.assert_array_equal(found, expected)
             expected = np.diag(matrix, diagonal)
-            found = call("Diag", self=tensor(matrix, kind, layout), diagonal=diagonal, out=empty(expected.shape, kind, layout))
+            found = call("Diag", self=tensor(matrix, kind, layout), diagonal=diagonal,
+                         out=empty(expected.shape, kind, layout))  # fmt: skip
             np.testing.assert_array_equal(found, expected)
             expected = np.diagflat(matrix, diagonal)
             found = call("DiagFlat", self=tensor(matrix, kind, layout), diagonal=diagonal,
@@ -58,7 +59,8 @@ def test_expand_and_slice(layout):
 
 @pytest.mark.parametrize("kind, layout", list(zip(["F32", "F16", "I64", "I8", "F64", "BF16"], LAYOUTS * 2)))
 def test_slices_assigned(kind, layout):
-    for begin, end, strides, axes in (([1, 0], [4, 2], [2, 1], [0, 1]), ([-3], [100], [1], [-1]), ([0, -5, 2], [9, -1, 3], [3, 2, 1], None),
+    for begin, end, strides, axes in (([1, 0], [4, 2], [2, 1], [0, 1]), ([-3], [100], [1], [-1]),
+                                      ([0, -5, 2], [9, -1, 3], [3, 2, 1], None),
                                       ([2], [2], [1], [1]), ([4], [1], [2], [0])):  # fmt: skip
         values = np.arange(5 * 6 * 4.0).reshape(5, 6, 4)
         at = [slice(None)] * 3
@@ -67,6 +69,7 @@ def test_slices_assigned(kind, layout):
         given = -1 - np.arange(values[tuple(at)].size).reshape(values[tuple(at)].shape)
         expected = values.copy()
         expected[tuple(at)] = given
-        found = call("StridedSliceAssignV2", varRef=tensor(values, kind, layout), inputValue=tensor(given, kind, layout), begin=begin,
-                     end=end, strides=strides, axesOptional=axes)  # fmt: skip
+        found = call("StridedSliceAssignV2", varRef=tensor(values, kind, layout),
+                     inputValue=tensor(given, kind, layout), begin=begin, end=end, strides=strides,
+                     axesOptional=axes)  # fmt: skip
         np.testing.assert_array_equal(found, expected)

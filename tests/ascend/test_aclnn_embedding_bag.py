@@ -33,11 +33,13 @@ def test_bags(mode):
                 weights = scales[places] if mode == SUM else np.full(len(places), 1 / len(places))
                 expected[number] = (taken * weights[:, None]).sum(axis=0)
         out, bag_of, size, maxima = call(
-            "EmbeddingBag", weight=tensor(table, kind, layout), indices=tensor(indices, "I64", layout), offsets=tensor(offsets, "I32"),
-            scaleGradByFreq=False, mode=mode, sparse=False, perSampleWeights=None if scales is None else tensor(scales, kind),
-            includeLastOffset=has_last, paddingIdx=padding, output=empty((4, width), kind, layout),
-            offset2bag=empty((11,), "I64"), bagSize=empty((4,), "I64"), maxIndices=empty(rows.shape, "I64"))  # fmt: skip
-        np.testing.assert_allclose(out, rounded(expected, kind), rtol=2.0**-7 if kind == "BF16" else 2.0**-10 if kind == "F16" else 1e-6)
+            "EmbeddingBag", weight=tensor(table, kind, layout), indices=tensor(indices, "I64", layout),
+            offsets=tensor(offsets, "I32"), scaleGradByFreq=False, mode=mode, sparse=False,
+            perSampleWeights=None if scales is None else tensor(scales, kind), includeLastOffset=has_last,
+            paddingIdx=padding, output=empty((4, width), kind, layout), offset2bag=empty((11,), "I64"),
+            bagSize=empty((4,), "I64"), maxIndices=empty(rows.shape, "I64"))  # fmt: skip
+        np.testing.assert_allclose(out, rounded(expected, kind),
+                                   rtol=2.0**-7 if kind == "BF16" else 2.0**-10 if kind == "F16" else 1e-6)  # fmt: skip
         np.testing.assert_array_equal(bag_of, np.repeat([0, 2, 3], [4, 5, 2]))
         np.testing.assert_array_equal(size, sizes)
         np.testing.assert_array_equal(maxima, rows)
@@ -55,8 +57,9 @@ def test_indices_outside_the_table_take_no_part():
 def test_of_bags_that_share_an_index_the_last_one_has_it():
     """Offsets that decrease."""
     _, bag_of, size, _ = call(
-        "EmbeddingBag", weight=tensor([[1.0]]), indices=tensor([0] * 5, "I64"), offsets=tensor([0, 4, 1, 3], "I64"), scaleGradByFreq=False, mode=SUM,
-        sparse=False, perSampleWeights=None, includeLastOffset=False, paddingIdx=-1, output=empty((4, 1)),
-        offset2bag=empty((5,), "I64"), bagSize=empty((4,), "I64"), maxIndices=empty((4,), "I64"))  # fmt: skip
+        "EmbeddingBag", weight=tensor([[1.0]]), indices=tensor([0] * 5, "I64"), offsets=tensor([0, 4, 1, 3], "I64"),
+        scaleGradByFreq=False, mode=SUM, sparse=False, perSampleWeights=None, includeLastOffset=False, paddingIdx=-1,
+        output=empty((4, 1)), offset2bag=empty((5,), "I64"), bagSize=empty((4,), "I64"),
+        maxIndices=empty((4,), "I64"))  # fmt: skip
     np.testing.assert_array_equal(bag_of, [0, 2, 2, 3, 3])
     np.testing.assert_array_equal(size, [4, 0, 2, 2])

@@ -211,7 +211,8 @@ def test_the_gradient_is_the_slope_of_the_loss():
 
     def loss(moved):
         shard, out = statistics_of(moved), blank(F32, (tokens,))
-        run("aclnnFusedCrossEntropyLossWithMaxSum", shard.top, shard.total, shard.predicted, 0.0, None, None, None, out, None)
+        run("aclnnFusedCrossEntropyLossWithMaxSum", shard.top, shard.total, shard.predicted, 0.0, None, None, None, out,
+            None)  # fmt: skip
         return out.values().sum()
 
     slope = (loss(x + step * direction) - loss(x - step * direction)) / (2 * step)

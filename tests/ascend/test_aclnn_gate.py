@@ -42,7 +42,8 @@ def test_gates(shape, dim):
             out, gate = call("GeGlu", self=put(x), dim=dim, approximate=approximate, out=blank(), outGelu=blank())
             near(out, a * gelu(b), kind)
             near(gate, gelu(b), kind)
-            out, gate = call("GeGluV3", self=put(x), dim=dim, approximate=approximate, activateLeft=True, out=blank(), outGelu=blank())
+            out, gate = call("GeGluV3", self=put(x), dim=dim, approximate=approximate, activateLeft=True, out=blank(),
+                             outGelu=blank())  # fmt: skip
             near(out, gelu(a) * b, kind)
             near(gate, gelu(a), kind)
             slope = lambda v: np.vectorize(lambda at: derivative(gelu, at), otypes=[float])(v)
@@ -79,7 +80,8 @@ def turned(x, mode):
     return np.concatenate([-o, e], -1), np.concatenate([e, o], -1)
 
 
-SHAPES = [((2, 3, 4, 8), (1, 3, 1, 8)), ((2, 3, 4, 8), (2, 3, 4, 8)), ((2, 3, 1, 64), (2, 1, 1, 64)), ((1, 5, 2, 12), (1, 1, 1, 12))]
+SHAPES = [((2, 3, 4, 8), (1, 3, 1, 8)), ((2, 3, 4, 8), (2, 3, 4, 8)), ((2, 3, 1, 64), (2, 1, 1, 64)),
+          ((1, 5, 2, 12), (1, 1, 1, 12))]  # fmt: skip
 
 
 def test_interleaved_rotary_embedding():
@@ -98,8 +100,8 @@ def test_rotary_embedding(mode):
         x, dy, cos, sin = drawn(shape, 1, kind), drawn(shape, 2, kind), drawn(of_angles, 3, kind), drawn(of_angles, 4, kind)
         rot, same = turned(x, mode)
         put = lambda v: tensor(v, kind, layout)
-        near(call("RotaryPositionEmbedding", x=put(x), cos=put(cos), sin=put(sin), mode=mode, out=empty(shape, kind, layout)),
-             same * cos + rot * sin, kind)  # fmt: skip
+        near(call("RotaryPositionEmbedding", x=put(x), cos=put(cos), sin=put(sin), mode=mode,
+                  out=empty(shape, kind, layout)), same * cos + rot * sin, kind)  # fmt: skip
         # the embedding is linear: its matrix, element by element of the last dimension
         n = shape[-1]
         of_rot, of_same = (part.T for part in turned(np.eye(n), mode))
@@ -111,7 +113,8 @@ def test_rotary_embedding(mode):
         near(own_dx, dx, kind)
         near(dcos, (dy * same).sum(axes, keepdims=True), kind, 64)
         near(dsin, (dy * rot).sum(axes, keepdims=True), kind, 64)
-        again, dcos, _ = call("RotaryPositionEmbeddingGrad", xOptional=None, **{**arguments, "dcosOut": empty(of_angles, kind)})
+        again, dcos, _ = call("RotaryPositionEmbeddingGrad", xOptional=None,
+                              **{**arguments, "dcosOut": empty(of_angles, kind)})  # fmt: skip
         np.testing.assert_array_equal(again, own_dx)
         np.testing.assert_array_equal(dcos, empty(of_angles, kind).values())
 
@@ -126,7 +129,8 @@ def test_rotary_embedding_in_place(kind):
         for result, x in zip(own, (q, k)):
             near(result, expected(x, 0), kind)
         for mode, name in enumerate(("half", "interleave", "quarter")):
-            own = call("ApplyRotaryPosEmbV2", queryRef=tensor(q, kind, layout), keyRef=tensor(k, kind), rotaryMode=name, **common)
+            own = call("ApplyRotaryPosEmbV2", queryRef=tensor(q, kind, layout), keyRef=tensor(k, kind), rotaryMode=name,
+                       **common)  # fmt: skip
             for result, x in zip(own, (q, k)):
                 near(result, expected(x, mode), kind)
 
@@ -154,7 +158,8 @@ def by_table(x, positions, table, head, sections, halves):
     cos, sin = np.split(rows, 2, -1)
     if sections:
         ends = np.cumsum(sections)
-        cos, sin = (np.concatenate([part[i, :, end - size : end] for i, (size, end) in enumerate(zip(sections, ends))], -1) for part in (cos, sin))
+        cos, sin = (np.concatenate([part[i, :, end - size : end] for i, (size, end) in enumerate(zip(sections, ends))],
+                                   -1) for part in (cos, sin))  # fmt: skip
     width, heads = table.shape[1], x.reshape(len(x), -1, head)
     cos, sin = cos[:, None], sin[:, None]
     turning, rest = heads[..., :width], heads[..., width:]
@@ -166,19 +171,22 @@ def by_table(x, positions, table, head, sections, halves):
 
 @pytest.mark.parametrize("halves", [True, False])
 def test_rotary_embedding_by_table(halves):
-    cases = [(3, 32, 32, None), (1, 96, 64, None), (5, 64, 64, [0, 0, 0]), (4, 128, 128, [16, 24, 24]), (2, 160, 128, [24, 20, 20]),
+    cases = [(3, 32, 32, None), (1, 96, 64, None), (5, 64, 64, [0, 0, 0]), (4, 128, 128, [16, 24, 24]),
+             (2, 160, 128, [24, 20, 20]),
              (3, 64, 64, [8, 12, 12]), (2, 128, 128, [16, 16, 16, 16])]  # fmt: skip
     for number, (tokens, head, width, sections) in enumerate(cases):
         for kind, layout in zip(KINDS, np.roll(LAYOUTS, number)):
             used = sections if sections and any(sections) else None
             q, k, table = drawn((tokens, 3 * head), 1, kind), drawn((tokens, head), 2, kind), drawn((7, width), 3, kind)
             positions = np.random.default_rng(number).integers(0, 7, (len(used), tokens) if used else tokens)
-            own = call("RopeWithSinCosCache", positions=tensor(positions, "I64", layout), queryIn=tensor(q, kind, layout), keyIn=tensor(k, kind, layout),
-                       cosSinCache=tensor(table, kind, layout), mropeSection=sections, headSize=head, isNeoxStyle=halves,
-                       queryOut=empty(q.shape, kind, layout), keyOut=empty(k.shape, kind, layout))  # fmt: skip
+            own = call("RopeWithSinCosCache", positions=tensor(positions, "I64", layout),
+                       queryIn=tensor(q, kind, layout), keyIn=tensor(k, kind, layout),
+                       cosSinCache=tensor(table, kind, layout), mropeSection=sections, headSize=head,
+                       isNeoxStyle=halves, queryOut=empty(q.shape, kind, layout),
+                       keyOut=empty(k.shape, kind, layout))  # fmt: skip
             for result, x in zip(own, (q, k)):
                 near(result, by_table(x, positions, table, head, used, halves), kind)
     for position in (7, -1):
         assert f"position {position} of token 1 is outside a table of 7 rows" in fault(
-            "RopeWithSinCosCache", tensor([0, position], "I64"), tensor(np.ones((2, 32))), tensor(np.ones((2, 32))), tensor(np.ones((7, 16))),
-            None, 32, halves, empty((2, 32)), empty((2, 32)))  # fmt: skip
+            "RopeWithSinCosCache", tensor([0, position], "I64"), tensor(np.ones((2, 32))), tensor(np.ones((2, 32))),
+            tensor(np.ones((7, 16))), None, 32, halves, empty((2, 32)), empty((2, 32)))  # fmt: skip

@@ -18,7 +18,8 @@ def sigmoid(x):
 
 def close(actual, expected, kind, scale=1.0):
     expected = numpy.asarray(expected)
-    numpy.testing.assert_allclose(numpy.asarray(actual).reshape(expected.shape), expected, EPSILON[kind], scale * EPSILON[kind])
+    numpy.testing.assert_allclose(numpy.asarray(actual).reshape(expected.shape), expected, EPSILON[kind],
+                                  scale * EPSILON[kind])  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", EPSILON)
@@ -59,7 +60,8 @@ def test_gelu_mul():
         exact = 0.5 * a * (1 + numpy.vectorize(erf)(a / numpy.sqrt(2))) * b
         tanh = 0.5 * a * (1 + numpy.tanh(numpy.sqrt(2 / numpy.pi) * (a + 0.044715 * a**3))) * b
         for name, expected in (("none", exact), (None, exact), ("tanh", tanh)):
-            close(call("GeluMul", input=tensor(x, kind, "gaps"), approximateOptional=name, out=empty(a.shape, kind)), expected, kind)
+            close(call("GeluMul", input=tensor(x, kind, "gaps"), approximateOptional=name, out=empty(a.shape, kind)),
+                  expected, kind)  # fmt: skip
 
 
 @pytest.mark.parametrize("kind, layout", list(zip(["F32", "F16", "BF16"], LAYOUTS)))
@@ -68,7 +70,8 @@ def test_fatrelu_mul(kind, layout):
         x = drawn(kind, shape, seed)
         left, right = numpy.split(x, 2, -1)
         least = drawn(kind, (1,), seed + 10)
-        out = call("FatreluMul", input=tensor(x, kind, layout), threshold=tensor(least, kind), out=empty(left.shape, kind, layout))
+        out = call("FatreluMul", input=tensor(x, kind, layout), threshold=tensor(least, kind),
+                   out=empty(left.shape, kind, layout))  # fmt: skip
         close(out, numpy.where(left < least, 0, left) * right, kind)
     x, least = tensor([[1.0, 2.0, 3.0, numpy.nan, 5.0, -6.0, 7.0, 8.0]]), tensor(2.0)
     found = call("FatreluMul", input=x, threshold=least, out=empty((1, 4)))  # the threshold itself and NaN stay
@@ -77,8 +80,9 @@ def test_fatrelu_mul(kind, layout):
 
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
 def test_prelu_and_its_gradient(kind):
-    for index, (shape, weights) in enumerate([((2, 3, 4), (3,)), ((5, 6), (1,)), ((5,), ()), ((), (1,)), ((2, 3, 2, 2), (1, 3, 1, 1)),
-                                              ((40, 3, 30), (3,)), ((0, 3), (3,))]):
+    for index, (shape, weights) in enumerate([((2, 3, 4), (3,)), ((5, 6), (1,)), ((5,), ()), ((), (1,)),
+                                              ((2, 3, 2, 2), (1, 3, 1, 1)),
+                                              ((40, 3, 30), (3,)), ((0, 3), (3,))]):  # fmt: skip
         layout = LAYOUTS[index % 3]
         x, w, g = drawn(kind, shape, 1), drawn(kind, weights, 2), drawn(kind, shape, 3)
         channels = w.size > 1
@@ -88,8 +92,9 @@ def test_prelu_and_its_gradient(kind):
         close(actual, expected, kind)
         share = numpy.where(x > 0, 0, g * x)
         total = share.sum(tuple(axis for axis in range(len(shape)) if axis != 1)) if channels else share.sum()
-        dx, dw = call("PreluBackward", gradOutput=tensor(g, kind, layout), self=tensor(x, kind, layout), weight=tensor(w, kind),
-                      gradInput=empty(shape, kind, layout), gradWeight=empty(weights, kind))
+        dx, dw = call("PreluBackward", gradOutput=tensor(g, kind, layout), self=tensor(x, kind, layout),
+                      weight=tensor(w, kind), gradInput=empty(shape, kind, layout),
+                      gradWeight=empty(weights, kind))  # fmt: skip
         close(dx, numpy.where(x > 0, g, g * spread), kind)
         close(dw, total.reshape(weights), kind, abs(share).sum() * 2.0**-10)
 
@@ -104,7 +109,8 @@ def test_real_part():
 
 def test_rounding_to_decimals():
     values = [0.5, 1.5, 2.5, -0.5, 1234.5678, -15.0]
-    for decimals, expected in ((0, [0, 2, 2, 0, 1235, -15]), (2, [0.5, 1.5, 2.5, -0.5, 1234.57, -15]), (-1, [0, 0, 0, 0, 1230, -20])):
+    for decimals, expected in ((0, [0, 2, 2, 0, 1235, -15]), (2, [0.5, 1.5, 2.5, -0.5, 1234.57, -15]),
+                               (-1, [0, 0, 0, 0, 1230, -20])):  # fmt: skip
         actual = call("RoundDecimals", self=tensor(values, "F64"), decimals=decimals, out=empty((6,), "F64"))
         numpy.testing.assert_allclose(actual, expected, 1e-12)
     whole = [15, -25, 7]
@@ -132,7 +138,8 @@ def test_is_inf():
 def test_quantized_batch_norm(kind, least, most):
     """In float32, operation by operation."""
     number = numpy.float32
-    for index, (shape, layout) in enumerate([((2, 3, 2, 5), "row-major"), ((1, 5, 3, 70), "reversed"), ((3, 1, 4, 4), "gaps")]):
+    for index, (shape, layout) in enumerate([((2, 3, 2, 5), "row-major"), ((1, 5, 3, 70), "reversed"),
+                                             ((3, 1, 4, 4), "gaps")]):  # fmt: skip
         rng = numpy.random.default_rng(index)
         x = rng.integers(max(least, -(2**24)), min(most, 2**24) + 1, shape)
         mean, weight, bias = (drawn("F32", shape[1:2], seed) for seed in range(3))
@@ -143,10 +150,11 @@ def test_quantized_batch_norm(kind, least, most):
             y = ((x.astype(number) - number(in_zero)) * in_step - of(mean)) / numpy.sqrt(of(variance) + number(0.01))
             y = y * (of(weight) if weighted else number(1)) + (of(bias) if biased else number(0))
             expected = numpy.clip(numpy.rint(y / out_step + number(out_zero)).astype(numpy.float64), least, most)
-            found = call("QuantizedBatchNorm", input=tensor(x, kind, layout), mean=tensor(mean), var=tensor(variance), inputScale=float(in_step),
-                         inputZeroPoint=("I32", in_zero), outputScale=float(out_step), outputZeroPoint=("I32", out_zero),
-                         weight=tensor(weight) if weighted else None, bias=tensor(bias) if biased else None, epsilon=float(number(0.01)),
-                         output=empty(shape, kind, layout))
+            found = call("QuantizedBatchNorm", input=tensor(x, kind, layout), mean=tensor(mean), var=tensor(variance),
+                         inputScale=float(in_step), inputZeroPoint=("I32", in_zero), outputScale=float(out_step),
+                         outputZeroPoint=("I32", out_zero), weight=tensor(weight) if weighted else None,
+                         bias=tensor(bias) if biased else None, epsilon=float(number(0.01)),
+                         output=empty(shape, kind, layout))  # fmt: skip
             numpy.testing.assert_array_equal(found, expected)
 
 
@@ -160,10 +168,12 @@ def test_outer_products():
             expected = beta * self + alpha * numpy.outer(row, column)
             expected = expected != 0 if kind == "B" else expected
             vectors = {"vec1": tensor(row, kind, "gaps"), "vec2": tensor(column, kind)}
-            actual = call("Addr", self=tensor(self, kind), **vectors, betaOptional=beta, alphaOptional=alpha, out=empty((5, 3), kind, "reversed"))
+            actual = call("Addr", self=tensor(self, kind), **vectors, betaOptional=beta, alphaOptional=alpha,
+                          out=empty((5, 3), kind, "reversed"))  # fmt: skip
             numpy.testing.assert_array_equal(actual, expected, f"Addr {kind} {shape}")
             if shape == (5, 3):
-                actual = call("InplaceAddr", selfRef=tensor(self, kind, "gaps"), **vectors, betaOptional=beta, alphaOptional=alpha)
+                actual = call("InplaceAddr", selfRef=tensor(self, kind, "gaps"), **vectors, betaOptional=beta,
+                              alphaOptional=alpha)  # fmt: skip
                 numpy.testing.assert_array_equal(actual, expected, f"InplaceAddr {kind}")
     vectors = {"vec1": tensor([1.0]), "vec2": tensor([2.0])}
     assert call("Addr", self=tensor(numpy.nan), **vectors, betaOptional=0.0, alphaOptional=None, out=empty((1, 1))) == 2
@@ -173,7 +183,8 @@ def test_outer_products():
 def test_scale_along_axes(kind):
     for index, (shape, axis, count, from_blob, part) in enumerate([
             ((2, 3, 4, 5), 1, 2, True, (3, 4)), ((2, 3, 4, 5), -2, -1, True, (4, 5)), ((2, 3, 4, 5), 2, 0, True, (1,)),
-            ((2, 3, 4, 5), 1, 7, False, (3,)), ((2, 3), 0, -1, False, (2, 3)), ((4, 2), 1, -1, False, ()), ((3, 0), 0, 1, True, (3,))]):
+            ((2, 3, 4, 5), 1, 7, False, (3,)), ((2, 3), 0, -1, False, (2, 3)), ((4, 2), 1, -1, False, ()),
+        ((3, 0), 0, 1, True, (3,))]):  # fmt: skip
         layout = LAYOUTS[index % 3]
         x, scale, bias = drawn(kind, shape, index), drawn(kind, part, 50 + index), drawn(kind, part, 90 + index)
         behind = (1,) * (len(shape) - axis % len(shape) - len(part))
@@ -181,8 +192,8 @@ def test_scale_along_axes(kind):
         for added in (False, True):
             expected = x * aligned[0] + (aligned[1] if added else 0)
             found = call("Scale", x=tensor(x, kind, layout), scale=tensor(scale, kind, layout),
-                         bias=tensor(bias, kind, layout) if added else None, axis=axis, numAxes=count, scaleFromBlob=from_blob,
-                         y=empty(shape, kind, layout))
+                         bias=tensor(bias, kind, layout) if added else None, axis=axis, numAxes=count,
+                         scaleFromBlob=from_blob, y=empty(shape, kind, layout))  # fmt: skip
             close(found, expected, kind, 9)
 
 
@@ -195,9 +206,10 @@ def test_modulate_gradients(kind):
         expected = slopes * scale[:, None], (slopes * x).sum(1), slopes.sum(1)
         for scaled, wanted in [(True, True), (False, True), (True, False)]:
             given = tensor(scale, kind, layout) if scaled else None
-            found = call("ModulateBackward", grad_output=tensor(slopes, kind, layout), input=tensor(x, kind, layout), scale=given,
-                         shift=given, grad_input=empty(shape, kind, layout), grad_scale=empty(part, kind, layout) if wanted else None,
-                         grad_shift=empty(part, kind, layout) if wanted else None)
+            found = call("ModulateBackward", grad_output=tensor(slopes, kind, layout), input=tensor(x, kind, layout),
+                         scale=given, shift=given, grad_input=empty(shape, kind, layout),
+                         grad_scale=empty(part, kind, layout) if wanted else None,
+                         grad_shift=empty(part, kind, layout) if wanted else None)  # fmt: skip
             close(found[0] if wanted else found, expected[0] if scaled else slopes, kind)
             if wanted:
                 close(found[1], expected[1], kind, 100)
@@ -223,7 +235,8 @@ def test_modulate(kind):
         layout = LAYOUTS[index % 3]
         part = (shape[0], 1, shape[2])
         x, scale, shift = drawn(kind, shape, index), drawn(kind, part, 50 + index), drawn(kind, part, 90 + index)
-        for scaled, shifted, axes in [(True, True, 2), (True, False, 3), (False, True, 3), (False, False, 3), (True, True, 3)]:
+        for scaled, shifted, axes in [(True, True, 2), (True, False, 3), (False, True, 3), (False, False, 3),
+                                      (True, True, 3)]:  # fmt: skip
             given = [tensor(one.reshape(part if axes == 3 else (shape[0], shape[2])), kind, layout) if used else None
                      for one, used in ((scale, scaled), (shift, shifted))]
             found = call("Modulate", self=tensor(x, kind, layout), scaleOptional=given[0], shiftOptional=given[1],
@@ -231,15 +244,18 @@ def test_modulate(kind):
             close(found, x * (1 + scaled * scale) + shifted * shift, kind, 15)
 
 
-@pytest.mark.parametrize("shape, heads", [((2, 3, 12), 2), ((1, 700, 24), 1), ((3, 1, 9), 3), ((2, 0, 6), 1), ((0, 2, 6), 2)])
+@pytest.mark.parametrize("shape, heads",
+                         [((2, 3, 12), 2), ((1, 700, 24), 1), ((3, 1, 9), 3), ((2, 0, 6), 1),
+                          ((0, 2, 6), 2)])  # fmt: skip
 def test_heads_with_their_bias(shape, heads):
     random = numpy.random.default_rng(3)
     for kind, layout in zip(["F32", "F16", "BF16"], LAYOUTS):
         x, bias = rounded(random.normal(0, 1, shape), kind), rounded(random.normal(0, 1, shape[2]), kind)
         depth = shape[2] // 3 // heads
         parts = (x + bias).reshape(*shape[:2], 3, heads, depth).transpose(2, 0, 3, 1, 4)
-        own = call("TransformBiasRescaleQkv", qkv=tensor(x, kind, layout), qkvBias=tensor(bias, kind, layout), numHeads=heads,
-                   **{name: empty(parts.shape[1:], kind, layout) for name in ("qOut", "kOut", "vOut")})  # fmt: skip
+        own = call("TransformBiasRescaleQkv", qkv=tensor(x, kind, layout), qkvBias=tensor(bias, kind, layout),
+                   numHeads=heads, **{name: empty(parts.shape[1:], kind,
+                                                  layout) for name in ("qOut", "kOut", "vOut")})  # fmt: skip
         for found, part, factor in zip(own, parts, (depth**-0.5, 1, 1)):
             unit = {"F32": 2.0**-23, "F16": 2.0**-11, "BF16": 2.0**-8}[kind]
             numpy.testing.assert_allclose(found, part * factor, rtol=2 * unit, atol=2.0**-22)

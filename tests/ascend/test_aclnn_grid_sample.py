@@ -146,8 +146,8 @@ def test_three_axes_by_format(format):
     x, grid, dy = rng.normal(size=(2, 4, 3, 2, 3)), rng.uniform(-1.2, 1.2, (2, 2, 3, 2, 3)), rng.normal(size=(2, 4, 2, 3, 2))
     how = dict(interpolationMode=0, paddingMode=0, alignCorners=False)
     plain = [call("GridSampler3D", input=tensor(x), grid=tensor(grid), out=empty(dy.shape), **how)]
-    plain += call("GridSampler3DBackward", gradOutput=tensor(dy), input=tensor(x), grid=tensor(grid), outputMask=[True, True],
-                  inputGrad=empty(x.shape), gridGrad=empty(grid.shape), **how)
+    plain += call("GridSampler3DBackward", gradOutput=tensor(dy), input=tensor(x), grid=tensor(grid),
+                  outputMask=[True, True], inputGrad=empty(x.shape), gridGrad=empty(grid.shape), **how)  # fmt: skip
     x, dy = put(x), put(dy)
     own = [call("GridSampler3D", input=tensor(x, format=format), grid=tensor(grid, format="NDHWC"),
                 out=empty(dy.shape, format=format), **how)]

@@ -82,7 +82,8 @@ def test_lists_of_tensors():
             alike = [item[:, :1].repeat(3, 1) for item in weight]
             for groups in (None, np.cumsum([m for m, _, _ in shapes]).tolist()):
                 given = groups if version == 1 or groups is None else tensor(groups, "I64")
-                found = grouped(version, put(x), put(alike), [empty((24, 3), kind, layout)], given, splitItem=3, **({} if version < 4 else {"groupListType": 0}))
+                found = grouped(version, put(x), put(alike), [empty((24, 3), kind, layout)], given, splitItem=3,
+                                **({} if version < 4 else {"groupListType": 0}))  # fmt: skip
                 near(found[0], np.concatenate([a @ b for a, b in zip(x, alike)]), kind, 300)
 
 
@@ -93,10 +94,12 @@ def test_groups_of_depth():
         x = tensor(a.T, kind, "reversed")  # lies in memory as [k, m]
         parts = np.split(np.arange(8), np.cumsum(sizes))[:3]
         expected = np.stack([a[part].T @ b[part] for part in parts])
-        found = grouped(version, [x], [tensor(b, kind)], [empty((3, 5, 6), kind, LAYOUTS[number])], list_of(sizes, number), groupType=2, **({"groupListType": number} if version > 3 else {}))
+        found = grouped(version, [x], [tensor(b, kind)], [empty((3, 5, 6), kind, LAYOUTS[number])],
+                        list_of(sizes, number), groupType=2,
+                        **({"groupListType": number} if version > 3 else {}))  # fmt: skip
         near(found[0], expected, kind, 8)
-        found = grouped(version, [tensor(a.T, kind, "reversed")], [tensor(b[part], kind) for part in parts], [empty((5, 6), kind) for _ in parts],
-                        groupType=2, splitItem=0)  # fmt: skip
+        found = grouped(version, [tensor(a.T, kind, "reversed")], [tensor(b[part], kind) for part in parts],
+                        [empty((5, 6), kind) for _ in parts], groupType=2, splitItem=0)  # fmt: skip
         near(np.stack(found), expected, kind, 8)
 
 
@@ -109,7 +112,8 @@ def test_first_version():
         expected = rows_of(x, SIZES, lambda rows, group: rows @ weight[group] + bias[group])
         found = grouped(1, put([x]), put(weight), [empty((9, 5), kind, layout)], ends, biasOptional=put(bias, of_bias))
         near(found[0], expected, kind, 12)
-        found = grouped(1, put([x]), put(weight), [empty((size, 5), kind, layout) for size in SIZES], ends, splitItem=1, biasOptional=put(bias, of_bias))
+        found = grouped(1, put([x]), put(weight), [empty((size, 5), kind, layout) for size in SIZES], ends, splitItem=1,
+                        biasOptional=put(bias, of_bias))  # fmt: skip
         near(np.concatenate(found), expected, kind, 12)
         batch = drawn((2, 3, 4, 12), 4, kind)
         found = grouped(1, put([batch]), put(weight[:1]), [empty((2, 3, 4, 5), kind, layout)], splitItem=0)
@@ -119,7 +123,8 @@ def test_first_version():
     sums = rows_of(a, SIZES, lambda rows, group: rows @ b[group] + summands[group])
     int8 = lambda arrays: [tensor(array, "I8") for array in arrays]
     given = {"biasOptional": [tensor(item, "I32") for item in summands]}
-    found = grouped(1, int8([a]), int8(b), [empty((9, 6), "I8")], ends, scaleOptional=[wide(item) for item in scale], **given)
+    found = grouped(1, int8([a]), int8(b), [empty((9, 6), "I8")], ends, scaleOptional=[wide(item) for item in scale],
+                    **given)  # fmt: skip
     scales = np.repeat(scale, SIZES, 0)
     np.testing.assert_array_equal(found[0], np.clip(np.rint(sums * scales), -128, 127))
     given = {"biasOptional": [tensor(item, "I32") for item in summands]}
@@ -139,14 +144,17 @@ def test_second_version():
             found = grouped(2, put([x]), items, [empty((9, 5), kind, layout)], ends, biasOptional=biases)
             near(found[0], expected, kind, 12)
         biases = lambda: put(bias, of_bias)
-        found = grouped(2, put([x]), put(weight), [empty((size, 5), kind, layout) for size in SIZES], ends, splitItem=1, biasOptional=biases())
+        found = grouped(2, put([x]), put(weight), [empty((size, 5), kind, layout) for size in SIZES], ends, splitItem=1,
+                        biasOptional=biases())  # fmt: skip
         near(np.concatenate(found), expected, kind, 12)
         for groups in (ends, None):
             near(grouped(2, put(parts), put(weight), [empty((9, 5), kind, layout)], groups, splitItem=3, biasOptional=biases())[0], expected, kind, 12)
-        found = grouped(2, put(parts), put(weight), [empty((size, 5), kind, layout) for size in SIZES], groupType=-1, splitItem=0, biasOptional=biases())
+        found = grouped(2, put(parts), put(weight), [empty((size, 5), kind, layout) for size in SIZES], groupType=-1,
+                        splitItem=0, biasOptional=biases())  # fmt: skip
         near(np.concatenate(found), expected, kind, 12)
         batches = drawn((2, 3, 4, 12), 4, kind)
-        found = grouped(2, put([batches, batches + 1 - 1]), put(weight[:2]), [empty((2, 3, 4, 5), kind, layout) for _ in range(2)], groupType=-1, splitItem=0)
+        found = grouped(2, put([batches, batches + 1 - 1]), put(weight[:2]),
+                        [empty((2, 3, 4, 5), kind, layout) for _ in range(2)], groupType=-1, splitItem=0)  # fmt: skip
         near(np.stack(found), np.stack([batches @ item for item in weight[:2]]), kind, 12)
         b = drawn((12, 6), 5, kind)
         found = grouped(2, put([x]), put([b]), [empty((3, 9, 6), kind, layout)], [3, 3, 12], groupType=2)
@@ -160,20 +168,25 @@ def test_second_version_of_integers():
     sums = rows_of(a, SIZES, lambda rows, group: rows @ b[group] + summands[group])
     expected = np.clip(np.rint(sums * np.repeat(scale, SIZES, 0)), -128, 127)
     int8 = lambda arrays: [tensor(array, "I8") for array in arrays]
-    found = grouped(2, int8([a]), int8([b]), [empty((9, 6), "I8")], ends, scaleOptional=[wide(scale)], biasOptional=[tensor(summands, "I32")])
+    found = grouped(2, int8([a]), int8([b]), [empty((9, 6), "I8")], ends, scaleOptional=[wide(scale)],
+                    biasOptional=[tensor(summands, "I32")])  # fmt: skip
     np.testing.assert_array_equal(found[0], expected)
-    lists = lambda: {"scaleOptional": [wide(item) for item in scale], "biasOptional": [tensor(item, "I32") for item in summands]}
+    lists = lambda: {"scaleOptional": [wide(item) for item in scale],
+                     "biasOptional": [tensor(item, "I32") for item in summands]}  # fmt: skip
     np.testing.assert_array_equal(grouped(2, int8([a]), int8(b), [empty((9, 6), "I8")], ends, **lists())[0], expected)
-    found = grouped(2, int8(np.split(a, ends[:-1])), int8(b), [empty((size, 6), "I8") for size in SIZES], groupType=-1, splitItem=0, **lists())
+    found = grouped(2, int8(np.split(a, ends[:-1])), int8(b), [empty((size, 6), "I8") for size in SIZES], groupType=-1,
+                    splitItem=0, **lists())  # fmt: skip
     np.testing.assert_array_equal(np.concatenate(found), expected)
     x, factors, shifts = drawn((9, 40), 6, "F16"), drawn((4, 6), 7, "F16"), whole((4, 6), 8, -8, 8)
-    found = grouped(2, [tensor(x, "F16")], int8([b]), [empty((9, 6), "F16")], ends, antiquantScaleOptional=[tensor(factors, "F16")],
+    found = grouped(2, [tensor(x, "F16")], int8([b]), [empty((9, 6), "F16")], ends,
+                    antiquantScaleOptional=[tensor(factors, "F16")],
                     antiquantOffsetOptional=[tensor(shifts, "F16")])[0]  # fmt: skip
     real = (b + shifts[:, None]) * factors[:, None]
     near(found, rows_of(x, SIZES, lambda rows, group: rows @ real[group]), "F16", np.abs(real).max() * 40)
 
 
-ACTIVATIONS = {0: lambda v: v, 1: lambda v: np.maximum(v, 0), 2: lambda v: v / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (v + 0.044715 * v**3))),
+ACTIVATIONS = {0: lambda v: v, 1: lambda v: np.maximum(v, 0),
+               2: lambda v: v / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (v + 0.044715 * v**3))),
                4: lambda v: v / (1 + np.exp(-1.702 * v)), 5: lambda v: v / (1 + np.exp(-v))}  # fmt: skip
 
 
@@ -184,13 +197,17 @@ def test_products_of_integers(version):
     rows = rounded(random(5).uniform(0.5, 2, 11), "F32")
     sums = rows_of(a, SIZES, lambda part, group: part @ b[group] + summands[group])
     scales = np.repeat(scale, SIZES, 0)
-    for number, (kind, of_scale, of_rows) in enumerate([("I8", "U64", False), ("BF16", "BF16", True), ("F16", "F32", True), ("BF16", "BF16", False), ("I32", None, False)]):
+    for number, (kind, of_scale, of_rows) in enumerate([("I8", "U64", False), ("BF16", "BF16", True),
+                                                        ("F16", "F32", True), ("BF16", "BF16", False),
+                                                        ("I32", None, False)]):  # fmt: skip
         layout = LAYOUTS[number % 3]
         for activation in ACTIVATIONS if kind in KINDS else (0,):
             given = {"scaleOptional": None if of_scale is None else [wide(scale * 20) if of_scale == "U64" else tensor(scale, of_scale, layout)],
                      "perTokenScaleOptional": [tensor(rows, "F32", layout)] if of_rows else None}  # fmt: skip
-            found = grouped(version, [tensor(a, "I8", layout)], [tensor(b, "I8", layout)], [empty((11, 6), kind, layout)], list_of(SIZES, number % 3),
-                            groupListType=number % 3, actType=activation, biasOptional=[tensor(summands, "I32", layout)], **given)[0][:9]  # fmt: skip
+            found = grouped(version, [tensor(a, "I8", layout)], [tensor(b, "I8", layout)],
+                            [empty((11, 6), kind, layout)], list_of(SIZES, number % 3), groupListType=number % 3,
+                            actType=activation, biasOptional=[tensor(summands, "I32", layout)],
+                            **given)[0][:9]  # fmt: skip
             if kind == "I32":
                 np.testing.assert_array_equal(found, sums)
             elif kind == "I8":
@@ -206,7 +223,8 @@ def test_integers_of_four_bits():
         scale = rounded(random(4).uniform(0.01, 0.02, (4, parts or 1, 8)), "BF16")
         spread = scale.repeat(16 // (parts or 1), 1)
         found = grouped(5, [packed(a, "I4")], [packed(b, "I4")], [empty((9, 8), kind)], list_of(SIZES, 1),
-                        scaleOptional=[wide(scale if parts else scale[:, 0])], perTokenScaleOptional=[tensor(rows)] if has_rows else None)[0]  # fmt: skip
+                        scaleOptional=[wide(scale if parts else scale[:, 0])],
+                        perTokenScaleOptional=[tensor(rows)] if has_rows else None)[0]  # fmt: skip
         expected = rows_of(a, SIZES, lambda part, group: part @ (b[group] * spread[group])) * (rows[:, None] if has_rows else 1)
         near(found, expected, kind, 16)
 
@@ -214,7 +232,8 @@ def test_integers_of_four_bits():
 def test_integers_of_eight_and_four_bits():
     """((x - 8) weight scale + bias + sum of x offset) rows: with the bias that the page asks for the 8 goes out again."""
     rows = rounded(random(5).uniform(0.5, 2, 11), "F32")
-    forms = [(512, None, "BF16", "I4", 4), (512, None, "F16", "I32", 5), (256, None, "F16", "I4", 5), (40, 1, "F16", "I32", 5), (300, 1, "F16", "I4", 4)]
+    forms = [(512, None, "BF16", "I4", 4), (512, None, "F16", "I32", 5), (256, None, "F16", "I4", 5),
+             (40, 1, "F16", "I32", 5), (300, 1, "F16", "I4", 4)]  # fmt: skip
     for number, (k, offsets, kind, of_weight, version) in enumerate(forms):
         a, b = whole((11, k), 1), whole((4, k, 24), 2, -8, 8)
         parts = offsets or k // 256
@@ -237,8 +256,10 @@ def test_integers_of_eight_and_four_bits():
         groups = list_of(SIZES, told if offsets else 1)
         out = empty((11, 24), kind, LAYOUTS[number % 3])
         before = out.values()
-        found = grouped(version, [tensor(a, "I8", LAYOUTS[number % 3])], [packed(item, of_weight) for item in b] if several else [packed(b, of_weight)],
-                        [out], groups, groupListType=told, biasOptional=each(bias, "F32"), scaleOptional=scales, perTokenScaleOptional=[tensor(rows)],
+        found = grouped(version, [tensor(a, "I8", LAYOUTS[number % 3])],
+                        [packed(item, of_weight) for item in b] if several else [packed(b, of_weight)], [out], groups,
+                        groupListType=told, biasOptional=each(bias, "F32"), scaleOptional=scales,
+                        perTokenScaleOptional=[tensor(rows)],
                         offsetOptional=None if offset is None else each(offset, "F32"))[0]  # fmt: skip
         np.testing.assert_allclose(found[:9], expected, rtol=1.01 * ROUNDING[kind], atol=1e-9)
         np.testing.assert_array_equal(found[9:], before[9:])
@@ -255,23 +276,26 @@ def test_quantized_weights(bits):
         real = (b + (0 if offset is None else offset)) * scale.repeat(32 // (parts or 1), 1)
         drop = (lambda v: v) if parts else (lambda v: v[:, 0])
         make = lambda v: tensor(v, "I8", layout) if bits == 8 else packed(v, "I4")
-        given = {"biasOptional": [tensor(bias, of_bias, layout)], "antiquantScaleOptional": [tensor(drop(scale), kind, layout)],
+        given = {"biasOptional": [tensor(bias, of_bias, layout)],
+                 "antiquantScaleOptional": [tensor(drop(scale), kind, layout)],
                  "antiquantOffsetOptional": None if offset is None else [tensor(drop(offset), kind, layout)]}  # fmt: skip
         found = grouped(4, [tensor(x, kind, layout)], [make(b)], [empty((9, 6), kind, layout)], list_of(SIZES, 1), **given)
         expected = rows_of(x, SIZES, lambda part, group: part @ real[group] + bias[group])
         magnitude = np.abs(real).max() * 32
         near(found[0], expected, kind, magnitude)
-        lists = {"biasOptional": [tensor(item, of_bias) for item in bias], "antiquantScaleOptional": [tensor(item, kind) for item in drop(scale)],
+        lists = {"biasOptional": [tensor(item, of_bias) for item in bias],
+                 "antiquantScaleOptional": [tensor(item, kind) for item in drop(scale)],
                  "antiquantOffsetOptional": None if offset is None else [tensor(item, kind) for item in drop(offset)]}  # fmt: skip
         turned = [packed(item, "I4", turned=True) if bits == 4 and not parts else make(item) for item in b]
-        found = grouped(5, [tensor(x[i * 2 : i * 2 + 2], kind) for i in range(4)], turned, [empty((2, 6), kind) for _ in range(4)], groupType=-1, splitItem=1, **lists)
+        found = grouped(5, [tensor(x[i * 2 : i * 2 + 2], kind) for i in range(4)], turned,
+                        [empty((2, 6), kind) for _ in range(4)], groupType=-1, splitItem=1, **lists)  # fmt: skip
         near(np.stack(found), np.stack([x[i * 2 : i * 2 + 2] @ real[i] + bias[i] for i in range(4)]), kind, magnitude)
 
 
 def gated(x, weight, scale, rows, ends, out, **given):
     names = {"bias": None, "offset": None, "outputOffset": None} | given
-    return call("GroupedMatmulSwigluQuant", x=tensor(x, "I8"), weight=weight, weightScale=scale, xScale=tensor(rows), groupList=tensor(ends, "I64", "gaps"), output=out,
-                outputScale=empty((len(x),)), **names)  # fmt: skip
+    return call("GroupedMatmulSwigluQuant", x=tensor(x, "I8"), weight=weight, weightScale=scale, xScale=tensor(rows),
+                groupList=tensor(ends, "I64", "gaps"), output=out, outputScale=empty((len(x),)), **names)  # fmt: skip
 
 
 def gated_near(found, v, used, before):
@@ -312,7 +336,8 @@ def test_gated_products_of_four_bits(form):
         bias = np.float32((8 * real).sum(1)) if number % 2 == 0 else np.float32(drawn((4, 16), 7))
         v = rows_of(a, SIZES, lambda part, group: (part - 8.0) @ real[group] + bias[group]) * rows[:, None]
         out = empty((9, 8), "I8")
-        found = gated(a, packed(b, form), wide(scale if parts else scale[:, 0]), rows, np.cumsum(SIZES), out, bias=tensor(bias))
+        found = gated(a, packed(b, form), wide(scale if parts else scale[:, 0]), rows, np.cumsum(SIZES), out,
+                      bias=tensor(bias))  # fmt: skip
         gated_near(found, v, 9, out.values())
 
 
@@ -320,22 +345,25 @@ def test_lists_that_do_not_fit_are_faults():
     nothing = [None] * 6
     for values, kind in (([3, 2], 1), ([3, 2], 0), ([1, 5], 0), ([-1, 2], 1), ([[0, 1], [2, 1]], 2), ([[-1, 1], [1, 1]], 2)):
         out = empty((4, 5))
-        sentence = fault("GroupedMatmulV4", _list([tensor(np.ones((4, 3)))]), _list([tensor(np.ones((2, 3, 5)))]), *nothing, tensor(values, "I64"),
-                         None, None, None, 2, 0, kind, 0, _list([out]), None, None)  # fmt: skip
+        sentence = fault("GroupedMatmulV4", _list([tensor(np.ones((4, 3)))]), _list([tensor(np.ones((2, 3, 5)))]),
+                         *nothing, tensor(values, "I64"), None, None, None, 2, 0, kind, 0, _list([out]), None,
+                         None)  # fmt: skip
         assert "of an axis of 4" in sentence
         np.testing.assert_array_equal(out.values(), empty((4, 5)).values())
     for ends in ([3, 2], [1, 5], [-1, 2]):
         out = empty((4, 2), "I8")
-        sentence = fault("GroupedMatmulSwigluQuant", tensor(np.ones((4, 3)), "I8"), packed(np.ones((2, 3, 4), int), "I4"), tensor(np.ones((2, 4))), None,
-                         wide(np.ones((2, 4))), tensor(np.ones(4)), tensor(ends, "I64"), out, empty((4,)), None)  # fmt: skip
+        sentence = fault("GroupedMatmulSwigluQuant", tensor(np.ones((4, 3)), "I8"),
+                         packed(np.ones((2, 3, 4), int), "I4"), tensor(np.ones((2, 4))), None, wide(np.ones((2, 4))),
+                         tensor(np.ones(4)), tensor(ends, "I64"), out, empty((4,)), None)  # fmt: skip
         assert "of an axis of 4" in sentence
         np.testing.assert_array_equal(out.values(), empty((4, 2), "I8").values())
 
 
 def test_gated_products_of_no_groups_write_nothing():
     levels, scales = call(
-        "GroupedMatmulSwigluQuant", x=tensor(np.ones((4, 8)), "I8"), weight=packed(np.ones((0, 8, 6), int), "I4"), bias=tensor(np.ones((0, 6))),
-        offset=None, weightScale=wide(np.ones((0, 6))), xScale=tensor(np.ones(4)), groupList=tensor(np.ones(0), "I64"),
-        output=empty((4, 3), "I8"), outputScale=empty((4,)), outputOffset=None)  # fmt: skip
+        "GroupedMatmulSwigluQuant", x=tensor(np.ones((4, 8)), "I8"), weight=packed(np.ones((0, 8, 6), int), "I4"),
+        bias=tensor(np.ones((0, 6))), offset=None, weightScale=wide(np.ones((0, 6))), xScale=tensor(np.ones(4)),
+        groupList=tensor(np.ones(0), "I64"), output=empty((4, 3), "I8"), outputScale=empty((4,)),
+        outputOffset=None)  # fmt: skip
     np.testing.assert_array_equal(levels, empty((4, 3), "I8").values())
     np.testing.assert_array_equal(scales, empty((4,)).values())

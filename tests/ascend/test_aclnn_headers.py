@@ -10,7 +10,8 @@ import pytest
 from understudy import paths
 
 INCLUDE = pathlib.Path(__file__).parents[2] / "include" / "ascend"
-HEADERS = sorted(str(file.relative_to(INCLUDE)) for folder in ("aclnn", "aclnnop") for file in (INCLUDE / folder).rglob("*.h"))
+HEADERS = sorted(str(file.relative_to(INCLUDE)) for folder in ("aclnn", "aclnnop")
+                 for file in (INCLUDE / folder).rglob("*.h"))  # fmt: skip
 LANGUAGES = {"c": ["gcc", "-std=c11", "-xc"], "c++": ["g++", "-std=c++11", "-xc++"]}
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{INCLUDE}", f"-I{INCLUDE / 'aclnnop'}"]
 

@@ -57,7 +57,8 @@ def test_index_of_masks():
         found = call("Index", self=tensor(values), indices=given, out=empty(values[at].shape))
         np.testing.assert_array_equal(found, values[at])
         for accumulate in (False, True):
-            given = [empty((0,), "F32") if one is None else tensor(one, "B" if one.dtype == bool else "I64") for one in index]
+            given = [empty((0,), "F32") if one is None else tensor(one, "B" if one.dtype == bool else "I64")
+                     for one in index]  # fmt: skip
             expected = values.copy()
             expected[at] = expected[at] * accumulate + 3
             found = call("IndexPutImpl", selfRef=tensor(values), indices=given, values=tensor(3.0), accumulate=accumulate,
@@ -256,8 +257,9 @@ def test_rows_are_added_in_order():
             np.add.at(expected, index, rows)
             given = index - places * (RANDOM.random(count) < 0.3)
             for index_kind in ("I32", "I64"):
-                found = call("IndexPutImpl", selfRef=tensor(table, kind, layout), indices=[tensor(given, index_kind, layout)],
-                             values=tensor(rows, kind, layout), accumulate=True, unsafe=False)  # fmt: skip
+                found = call("IndexPutImpl", selfRef=tensor(table, kind, layout),
+                             indices=[tensor(given, index_kind, layout)], values=tensor(rows, kind, layout),
+                             accumulate=True, unsafe=False)  # fmt: skip
                 np.testing.assert_array_equal(found, rounded(expected, kind))
     out, outside = tensor(np.ones((5, 20))), tensor([0, 5, 7], "I64")
     assert "index 5 is outside" in fault("IndexPutImpl", out, _list([outside]), tensor(np.ones((3, 20))), True, False)
@@ -409,7 +411,8 @@ def test_index_add_copy_and_fill():
                 continue
             for index_kind in ("I32", "I64"):  # indices outside are left out
                 at_ends = {"dim": dim, "index": tensor([0, 7, -1, -8, 0], index_kind, layout), "value": 3}
-                found = call("IndexFill", self=tensor(values, kind, layout), out=empty(values.shape, kind, layout), **at_ends)
+                found = call("IndexFill", self=tensor(values, kind, layout), out=empty(values.shape, kind, layout),
+                             **at_ends)  # fmt: skip
                 np.testing.assert_array_equal(found, expected)
                 found = call("InplaceIndexFill", selfRef=tensor(values, kind, layout), **at_ends)
                 np.testing.assert_array_equal(found, expected)
@@ -440,11 +443,14 @@ def test_scatter_reduce_is_the_sum():
         for shape, dim in (((5, 4, 3), 1), ((70, 200), 0), ((), 0)):
             values, picked = drawn(shape), tuple(max(1, size - 1) for size in shape)
             index, source = RANDOM.integers(0, shape[dim] if shape else 1, picked), drawn(shape)
-            expected = torch.tensor(values).scatter_reduce(dim, torch.tensor(index), torch.tensor(source), "sum", include_self=True).numpy()
-            given = {"dim": dim, "index": tensor(index, "I64", layout), "src": tensor(source, layout=layout), "reduce": 1, "includeSelf": True}
+            expected = torch.tensor(values).scatter_reduce(dim, torch.tensor(index), torch.tensor(source), "sum",
+                                                           include_self=True).numpy()  # fmt: skip
+            given = {"dim": dim, "index": tensor(index, "I64", layout), "src": tensor(source, layout=layout),
+                     "reduce": 1, "includeSelf": True}  # fmt: skip
             found = call("ScatterReduce", self=tensor(values, layout=layout), out=empty(shape, layout=layout), **given)
             np.testing.assert_array_equal(found, expected)
-            np.testing.assert_array_equal(call("InplaceScatterReduce", selfRef=tensor(values, layout=layout), **given), expected)
+            np.testing.assert_array_equal(call("InplaceScatterReduce", selfRef=tensor(values, layout=layout), **given),
+                                          expected)  # fmt: skip
 
 
 SPANS = ["I8", "U8", "F16", "F32", "I32", "BF16"]
@@ -452,7 +458,8 @@ SPANS = ["I8", "U8", "F16", "F32", "I32", "BF16"]
 
 def test_spans_of_a_batch():
     for kind, layout in cases(SPANS):
-        for shape, axis, length, starts in (((4, 3, 6, 2), -2, 1, [5, 0, 2]), ((4, 3, 6, 2), 1, 2, [1, 0, 1, 1]), ((3, 500), -1, 100, [0, 400, 17]),
+        for shape, axis, length, starts in (((4, 3, 6, 2), -2, 1, [5, 0, 2]), ((4, 3, 6, 2), 1, 2, [1, 0, 1, 1]),
+                                            ((3, 500), -1, 100, [0, 400, 17]),
                                             ((2, 3), 1, 3, [0])):  # fmt: skip
             data, entries = drawn(shape, kind), len(starts)
             part = [entries, *shape[1:]]
@@ -463,13 +470,16 @@ def test_spans_of_a_batch():
                 np.moveaxis(expected, axis, 1)[entry][start : start + length] = np.moveaxis(updates, axis, 1)[entry]
             for index_kind in ("I32", "I64"):
                 places = tensor(starts, index_kind, layout)
-                found = call("InplaceScatterUpdate", data=tensor(data, kind, layout), indices=places, updates=tensor(updates, kind, layout), axis=axis)
+                found = call("InplaceScatterUpdate", data=tensor(data, kind, layout), indices=places,
+                             updates=tensor(updates, kind, layout), axis=axis)  # fmt: skip
                 np.testing.assert_array_equal(found, expected)
                 if entries == 1:  # a start without dimensions
-                    found = call("InplaceScatterUpdate", data=tensor(data, kind), indices=tensor(starts[0], index_kind), updates=tensor(updates, kind), axis=axis)
+                    found = call("InplaceScatterUpdate", data=tensor(data, kind), indices=tensor(starts[0], index_kind),
+                                 updates=tensor(updates, kind), axis=axis)  # fmt: skip
                     np.testing.assert_array_equal(found, expected)
     for start in (-1, 3):
-        assert "room for 4" in fault("InplaceScatterUpdate", tensor(np.ones((2, 4))), tensor([0, start], "I64"), tensor(np.ones((2, 2))), -1)
+        assert "room for 4" in fault("InplaceScatterUpdate", tensor(np.ones((2, 4))), tensor([0, start], "I64"),
+                                     tensor(np.ones((2, 2))), -1)  # fmt: skip
 
 
 def test_spans_of_a_list():
@@ -487,14 +497,15 @@ def test_spans_of_a_list():
                     along = axis if axis < 0 else axis - 1
                     np.moveaxis(target, along, 0)[starts[i] : starts[i] + count] = np.moveaxis(updates[i], along, 0)[:count]
                 found = call("ScatterList", varRef=[tensor(one, kind, layout) for one in targets],
-                             indice=tensor(starts if rank == 1 else np.stack([starts, lengths], 1), "I32" if masked else "I64", layout),
-                             updates=tensor(updates, kind, layout), maskOptional=tensor(mask, "U8", layout) if masked else None,
-                             reduceOptional="update", axis=axis)  # fmt: skip
+                             indice=tensor(starts if rank == 1 else np.stack([starts, lengths], 1),
+                                           "I32" if masked else "I64", layout), updates=tensor(updates, kind, layout),
+                             maskOptional=tensor(mask, "U8", layout) if masked else None, reduceOptional="update",
+                             axis=axis)  # fmt: skip
                 for one, exact in zip(found, expected):
                     np.testing.assert_array_equal(one, exact)
     for places in ([3], [[0, 3]], [[2, -1]]):
-        assert "room for 4" in fault("ScatterList", _list([tensor(np.ones(4))]), tensor(places, "I64"), tensor(np.ones((1, 2))), None,
-                                     ffi.new("char[]", b"update"), -1)  # fmt: skip
+        assert "room for 4" in fault("ScatterList", _list([tensor(np.ones(4))]), tensor(places, "I64"),
+                                     tensor(np.ones((1, 2))), None, ffi.new("char[]", b"update"), -1)  # fmt: skip
 
 
 def test_coordinates():
@@ -534,7 +545,8 @@ def test_sums_at_coordinates():
                              updates=tensor(new, kind, layout))  # fmt: skip
                 np.testing.assert_array_equal(found, expected)
     assert "index 3" in fault("TfScatterAdd", tensor(drawn((3, 2))), tensor([3], "I64"), tensor(drawn((1, 2))))
-    found = call("TfScatterAdd", varRef=tensor(drawn((0, 2))), indices=tensor(np.zeros(0), "I64"), updates=tensor(np.zeros((0, 2))))
+    found = call("TfScatterAdd", varRef=tensor(drawn((0, 2))), indices=tensor(np.zeros(0), "I64"),
+                 updates=tensor(np.zeros((0, 2))))  # fmt: skip
     assert found.shape == (0, 2)
 
 
@@ -637,17 +649,20 @@ def test_sums_of_groups(version, kind):
         for index in ("I32", "I64"):
             for by_sizes in (False, True)[:version]:
                 made = form | ({"groupIdxType": int(by_sizes)} if version == 2 else {})
-                own = call(name, gradY=tensor(rows, kind, layout), groupIdxOptional=tensor(sizes if by_sizes else np.cumsum(sizes), index, layout), **made,
+                own = call(name, gradY=tensor(rows, kind, layout),
+                           groupIdxOptional=tensor(sizes if by_sizes else np.cumsum(sizes), index, layout), **made,
                            out=empty((len(sizes), width), kind, layout))  # fmt: skip
                 np.testing.assert_array_equal(own, expected)
         equal = rounded(np.random.default_rng(number).normal(0, 1, (len(sizes), 7, width)), kind)
-        own = call(name, gradY=tensor(equal, kind, layout), groupIdxOptional=None, **form, out=empty((len(sizes), width), kind, layout))
+        own = call(name, gradY=tensor(equal, kind, layout), groupIdxOptional=None, **form,
+                   out=empty((len(sizes), width), kind, layout))  # fmt: skip
         np.testing.assert_array_equal(own, rounded(equal.sum(1), kind))
 
 
 def test_groups_that_do_not_fit_are_faults():
     rows = tensor(np.ones((4, 2)))
-    for ends, words in (([3, 2], "group 1 of 2 ends before row 2, which is not in 3 … 4"), ([1, 5], "group 1 of 2 ends before row 5"),
+    for ends, words in (([3, 2], "group 1 of 2 ends before row 2, which is not in 3 … 4"),
+                        ([1, 5], "group 1 of 2 ends before row 5"),
                         ([-1, 4], "group 0 of 2 ends before row -1"), ([1, 3], "the groups have 3 rows, of 4")):  # fmt: skip
         assert words in fault("GroupedBiasAddGrad", rows, tensor(ends, "I32"), empty((2, 2)))
     assert "group 1 of 2 ends before row 0" in fault("GroupedBiasAddGradV2", rows, tensor([1, -1], "I64"), 1, empty((2, 2)))

@@ -24,7 +24,8 @@ def test_inverse_of_double():
 
 def test_lists_of_double():
     values = drawn((7,), 3, "F64")
-    actual = call("ForeachMulScalar", x=[tensor(values, "F64")], scalar=tensor(numpy.array(0.1), "F64"), out=[empty((7,), "F64")])
+    actual = call("ForeachMulScalar", x=[tensor(values, "F64")], scalar=tensor(numpy.array(0.1), "F64"),
+                  out=[empty((7,), "F64")])  # fmt: skip
     numpy.testing.assert_array_equal(actual[0], values * 0.1)
 
 
@@ -45,11 +46,11 @@ def test_sequences_of_any_rank(shape):
 @pytest.mark.parametrize("kind", ["I32", "B", "F32"])
 def test_one_probability_for_all(kind, shape):
     for chance in (0.0, 1.0):
-        actual = call("BernoulliTensor", self=empty((40, 50), kind), prob=tensor(numpy.full(shape, chance)), seed=3, offset=4,
-                      out=empty((40, 50), kind, "gaps"))  # fmt: skip
+        actual = call("BernoulliTensor", self=empty((40, 50), kind), prob=tensor(numpy.full(shape, chance)), seed=3,
+                      offset=4, out=empty((40, 50), kind, "gaps"))  # fmt: skip
         numpy.testing.assert_array_equal(actual, numpy.full((40, 50), chance))
-    actual = numpy.asarray(call("InplaceBernoulliTensor", selfRef=empty((40, 50), kind), prob=tensor(numpy.full(shape, 0.25)),
-                                seed=3, offset=4), float)  # fmt: skip
+    actual = numpy.asarray(call("InplaceBernoulliTensor", selfRef=empty((40, 50), kind),
+                                prob=tensor(numpy.full(shape, 0.25)), seed=3, offset=4), float)  # fmt: skip
     assert abs(actual.mean() - 0.25) < 5 * numpy.sqrt(0.1875 / 2000)
 
 

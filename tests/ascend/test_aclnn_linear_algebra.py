@@ -73,7 +73,8 @@ def test_trace():
 
 def test_cross():
     for kind, layout in itertools.product(["F32", "F16", "BF16", "F64", "I8", "I64", "C64", "C128"], LAYOUTS):
-        for a_shape, b_shape, axis in [((4, 3), (4, 3), 1), ((3, 5), (3, 1), 0), ((2, 3, 4), (3, 4), -2), ((3,), (2, 3), -1)]:
+        for a_shape, b_shape, axis in [((4, 3), (4, 3), 1), ((3, 5), (3, 1), 0), ((2, 3, 4), (3, 4), -2),
+                                       ((3,), (2, 3), -1)]:  # fmt: skip
             a, b = drawn(a_shape, kind, 1), drawn(b_shape, kind, 2)
             joint = np.broadcast_shapes(a_shape, b_shape)
             expected = np.cross(np.broadcast_to(a, joint), np.broadcast_to(b, joint), axis=axis)
@@ -95,8 +96,9 @@ def test_complex_and_polar():
         np.testing.assert_allclose(out, r * np.exp(1j * angle), rtol=0, atol=2.0**-20)
 
 
-@pytest.mark.parametrize("case", [((2, 3, 6, 5), [2, 3], [1, 1], [1, 0], [1, 2]), ((2, 7, 8), [3, 2], [2, 1], [2, 1], [2, 3]),
-                                  ((1, 1, 4, 4), [1, 1], [1, 1], [0, 0], [1, 1])], ids=str)
+@pytest.mark.parametrize("case", [((2, 3, 6, 5), [2, 3], [1, 1], [1, 0], [1, 2]),
+                                  ((2, 7, 8), [3, 2], [2, 1], [2, 1], [2, 3]),
+                                  ((1, 1, 4, 4), [1, 1], [1, 1], [0, 0], [1, 1])], ids=str)  # fmt: skip
 def test_columns(case):
     """Tap by tap; and the way back is the transposed map."""
     shape, kernel, dilation, padding, stride = case
@@ -128,7 +130,8 @@ def matrices(shape, kind, seed=1):
 
 
 def test_inverse():
-    for (kind, layout), shape in itertools.product(zip(["F32", "F16", "F32"], LAYOUTS), [(4, 4), (2, 3, 5, 5), (1, 1), (40, 40)]):
+    for (kind, layout), shape in itertools.product(zip(["F32", "F16", "F32"], LAYOUTS),
+                                                   [(4, 4), (2, 3, 5, 5), (1, 1), (40, 40)]):  # fmt: skip
         x = matrices(shape, kind)
         out = call("Inverse", self=tensor(x, kind, layout), out=empty(shape, kind, layout))
         np.testing.assert_allclose(out, np.linalg.inv(x), atol=64 * UNITS[kind])
@@ -193,7 +196,8 @@ def test_cholesky():
                 turned = np.swapaxes(factor, -1, -2)
                 np.testing.assert_allclose(turned @ factor if upper else factor @ turned, x, rtol=0, atol=2000 * UNITS[kind])
                 assert not (np.tril(factor, -1) if upper else np.triu(factor, 1)).any()
-    broken = call("LinalgCholesky", self=tensor([[[1.0, 0], [0, -1]], [[4.0, 0], [0, 1]]]), upper=False, out=empty((2, 2, 2)))
+    broken = call("LinalgCholesky", self=tensor([[[1.0, 0], [0, -1]], [[4.0, 0], [0, 1]]]), upper=False,
+                  out=empty((2, 2, 2)))  # fmt: skip
     assert np.isnan(broken[0][[0, 1, 1], [0, 0, 1]]).all() and broken[1].tolist() == [[2, 0], [0, 1]]
 
 
@@ -201,8 +205,9 @@ def test_svd_of_infinite_elements():
     """NaN, as where the values are not found; OpenBLAS looks for those of this matrix forever."""
     for kind in ("F32", "F64", "C64"):
         x = np.array([[0, 5e8, 6e9], [-np.inf, -6e26, 0], [9e7, np.inf, -9e24], [-np.inf, 2e4, 6e-8]])
-        found = call("Svd", input=tensor(x, kind), fullMatrices=False, computeUV=True, sigma=empty((3,), "F64" if kind == "F64" else "F32"),
-                     u=empty((4, 3), kind), v=empty((3, 3), kind))  # fmt: skip
+        found = call("Svd", input=tensor(x, kind), fullMatrices=False, computeUV=True,
+                     sigma=empty((3,), "F64" if kind == "F64" else "F32"), u=empty((4, 3), kind),
+                     v=empty((3, 3), kind))  # fmt: skip
         assert all(np.isnan(one).all() for one in found)
 
 
@@ -329,7 +334,8 @@ def sinkhorn(cost, tolerance):
 
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
 def test_sinkhorn(kind):
-    for (shape, tolerance), layout in itertools.product([((3, 2), 1e-4), ((70, 130), 1e-5), ((1, 5), 0.5), ((9, 1), None)], LAYOUTS):
+    for (shape, tolerance), layout in itertools.product([((3, 2), 1e-4), ((70, 130), 1e-5), ((1, 5), 0.5),
+                                                         ((9, 1), None)], LAYOUTS):  # fmt: skip
         cost = rounded(np.random.default_rng(shape[0]).uniform(0, 1, shape), kind)
         found = call("Sinkhorn", cost=tensor(cost, kind, layout), tol=tolerance, p=empty(shape, kind, layout))
         expected = sinkhorn(cost, np.float32(1e-4 if tolerance is None else tolerance))
@@ -340,6 +346,7 @@ def test_sinkhorn(kind):
 
 def test_sinkhorn_ends():
     """The 1e-8 of the formula moves d1 in every step, so that its change does not get to 0."""
-    found = call("Sinkhorn", cost=tensor(np.random.default_rng(1).uniform(0, 1, (40, 8))), tol=("F64", 0.0), p=empty((40, 8)))
+    found = call("Sinkhorn", cost=tensor(np.random.default_rng(1).uniform(0, 1, (40, 8))), tol=("F64", 0.0),
+                 p=empty((40, 8)))  # fmt: skip
     np.testing.assert_allclose(found.sum(0), np.full(8, 1 / 8), rtol=1e-5)
     np.testing.assert_allclose(found.sum(1), np.full(40, 1 / 40), rtol=1e-5)

@@ -175,19 +175,21 @@ def test_weights_and_mixed_types():
     mixed = call("MseLoss", self=tensor(x, "F16"), target=tensor(y, "F32"), reduction=MEAN, out=empty((), "F32"))
     np.testing.assert_allclose(mixed, ((x - y) ** 2).mean(), rtol=2e-6)
     whole = np.array([[2**40, -5], [7, 2**24 + 1]])
-    distances = call("L1Loss", self=tensor(whole, "I64"), target=tensor([[1, 1]], "I64"), reduction=SUM, out=empty((), "I64"))
+    distances = call("L1Loss", self=tensor(whole, "I64"), target=tensor([[1, 1]], "I64"), reduction=SUM,
+                     out=empty((), "I64"))  # fmt: skip
     assert distances == 2**40 - 1 + 6 + 6 + 2**24
 
 
 def test_certain_predictions():
     """Logarithms end at -100; a divergence from 0 is not a number."""
-    losses = call("BinaryCrossEntropy", self=tensor([0.0, 1, 0, 1]), target=tensor([0.0, 1, 1, 0]), weight=None, reduction=NONE,
-                  out=empty((4,)))  # fmt: skip
+    losses = call("BinaryCrossEntropy", self=tensor([0.0, 1, 0, 1]), target=tensor([0.0, 1, 1, 0]), weight=None,
+                  reduction=NONE, out=empty((4,)))  # fmt: skip
     np.testing.assert_array_equal(losses, [0, 0, 100, 100])
     slopes = call("BinaryCrossEntropyBackward", gradOutput=tensor(1.0), self=tensor([0.0, 1, 0]), target=tensor([0.0, 1, 1]),
                   weightOptional=None, reduction=NONE, out=empty((3,)))  # fmt: skip
     np.testing.assert_allclose(slopes, [0, 0, -1e12], rtol=1e-6)
-    assert np.isnan(call("KlDiv", self=tensor([1.0]), target=tensor([0.0]), reduction=NONE, logTarget=False, out=empty((1,))))
+    assert np.isnan(call("KlDiv", self=tensor([1.0]), target=tensor([0.0]), reduction=NONE, logTarget=False,
+                         out=empty((1,))))  # fmt: skip
     large = call("BinaryCrossEntropyWithLogits", self=tensor([1000.0, -1000]), target=tensor([0.0, 1]), weightOptional=None,
                  posWeightOptional=None, reduction=NONE, out=empty((2,)))  # fmt: skip
     np.testing.assert_array_equal(large, [1000, 1000])
@@ -206,7 +208,8 @@ def test_losses_of_more_than_can_be_counted(name):
 
 def test_losses_of_nothing():
     for reduction, expected in [(MEAN, np.nan), (SUM, 0)]:
-        actual = call("MseLoss", self=tensor(np.zeros((0, 3))), target=tensor(np.zeros((0, 3))), reduction=reduction, out=empty(()))
+        actual = call("MseLoss", self=tensor(np.zeros((0, 3))), target=tensor(np.zeros((0, 3))), reduction=reduction,
+                      out=empty(()))  # fmt: skip
         np.testing.assert_array_equal(actual, expected)
 
 
@@ -217,12 +220,15 @@ GRADIENTS = {
     "SmoothL1LossBackward": (smooth_l1, {"self": LINE, "target": LINE}, "self", {"beta": 0.75}, "gradInput"),
     "BinaryCrossEntropyBackward": (cross_entropy, {"self": UNIT, "target": UNIT, "weightOptional": UNIT}, "self", {}, "out"),
     "BinaryCrossEntropyWithLogitsBackward": (
-        logits_cross_entropy, {"self": LINE, "target": UNIT, "weightOptional": UNIT, "posWeightOptional": UNIT}, "self", {}, "out"),
+        logits_cross_entropy, {"self": LINE, "target": UNIT, "weightOptional": UNIT, "posWeightOptional": UNIT}, "self",
+        {}, "out"),
     "BinaryCrossEntropyWithLogitsTargetBackward": (
-        logits_cross_entropy, {"self": LINE, "target": UNIT, "weightOptional": UNIT, "posWeightOptional": UNIT}, "target", {},
+        logits_cross_entropy, {"self": LINE, "target": UNIT, "weightOptional": UNIT, "posWeightOptional": UNIT},
+        "target", {},
         "gradTarget"),
     "KlDivBackward": (lambda x, y: kl_div(x, y, False), {"self": LINE, "target": UNIT}, "self", {"logTarget": False}, "out"),
-    "KlDivBackward log": (lambda x, y: kl_div(x, y, True), {"self": LINE, "target": LINE}, "self", {"logTarget": True}, "out"),
+    "KlDivBackward log": (lambda x, y: kl_div(x, y, True), {"self": LINE, "target": LINE}, "self", {"logTarget": True},
+                          "out"),
     "KlDivTargetBackward": (
         lambda x, y: kl_div(x, y, False), {"self": LINE, "target": UNIT}, "target", {"logTarget": False}, "gradTarget"),
     "KlDivTargetBackward log": (
@@ -250,7 +256,8 @@ def test_gradients_are_slopes_of_the_losses(case):
         smooth = np.ones((9, 47), bool) if "L1" not in name else (np.minimum(near, np.abs(near - 0.75)) > 2 * step)
         scale = np.abs(expected).max()
         least = 2.0**-25 if kind == "F16" else 0  # half of the smallest number
-        np.testing.assert_allclose(actual[smooth], expected[smooth], rtol=1.01 * EPSILON[kind] + 1e-5, atol=2e-6 * scale + least)
+        np.testing.assert_allclose(actual[smooth], expected[smooth], rtol=1.01 * EPSILON[kind] + 1e-5,
+                                   atol=2e-6 * scale + least)  # fmt: skip
         assert smooth.mean() > 0.8
 
 
@@ -288,15 +295,17 @@ def test_cross_entropy(reduction):
         target[3] = 2
         weight = rounded(rng.uniform(0.5, 2, 7), "F32") if weighted else np.ones(7)
         given = {"target": tensor(target, "I64", layout), "weightOptional": tensor(weight) if weighted else None,
-                 "reductionOptional": reduction, "ignoreIndex": 2, "labelSmoothing": smoothing, "lseSquareScaleForZloss": 0.0}
+                 "reductionOptional": reduction, "ignoreIndex": 2, "labelSmoothing": smoothing,
+                 "lseSquareScaleForZloss": 0.0}  # fmt: skip
 
         def total(x):
             losses, divisor = cross_entropies(x, target, weight, 2, smoothing)
             return losses if reduction == "none" else losses.sum() / (divisor if reduction == "mean" else 1)
 
         shape = (19,) if reduction == "none" else (1,)
-        loss, logs = call("CrossEntropyLoss", input=tensor(x, kind, layout), **given, returnZloss=False, lossOut=empty(shape, kind),
-                          logProbOut=empty(x.shape, kind, layout), zlossOut=tensor(np.zeros(shape), kind),
+        loss, logs = call("CrossEntropyLoss", input=tensor(x, kind, layout), **given, returnZloss=False,
+                          lossOut=empty(shape, kind), logProbOut=empty(x.shape, kind, layout),
+                          zlossOut=tensor(np.zeros(shape), kind),
                           lseForZlossOut=tensor(np.zeros(19), kind))  # fmt: skip
         close(logs, log_softmax(x), kind, 32)
         np.testing.assert_allclose(loss, np.reshape(total(x), shape), rtol=1e-5 + 4 * EPSILON[kind], atol=2e-6)
@@ -340,8 +349,9 @@ def test_multilabel_margin():
         losses[row] = sum(max(0, 1 - x[row, j] + x[row, i]) for j in labels for i in range(5) if i not in labels) / 5
     for reduction, expected in [(NONE, losses), (MEAN, losses.mean()), (SUM, losses.sum())]:
         for layout in LAYOUTS:
-            out, is_target = call("MultilabelMarginLoss", self=tensor(x, "F32", layout), target=tensor(target, "I32", layout),
-                                  reduction=reduction, out=empty(np.shape(expected)), isTarget=empty(x.shape, "F32", layout))  # fmt: skip
+            out, is_target = call("MultilabelMarginLoss", self=tensor(x, "F32", layout),
+                                  target=tensor(target, "I32", layout), reduction=reduction,
+                                  out=empty(np.shape(expected)), isTarget=empty(x.shape, "F32", layout))  # fmt: skip
             np.testing.assert_allclose(out, expected, rtol=1e-6)
             np.testing.assert_array_equal(is_target, marks)
     out, _ = call("MultilabelMarginLoss", self=tensor(x[0]), target=tensor(target[0], "I64"), reduction=NONE, out=empty(()),
@@ -384,20 +394,24 @@ def test_ctc_loss_and_gradient():
             expected[t, n, c] = incoming[n] * (ctc_loss(sides[0], labels[n], blank) - ctc_loss(sides[1], labels[n], blank)) / (2 * step)
     for kind, layout, targets in itertools.product(["F32", "F64"], ["row-major", "reversed"], [padded, joined]):
         logs = log_softmax(logits)
-        given = {"logProbs": tensor(logs, kind, layout), "targets": tensor(targets, "I64", layout), "inputLengths": step_counts,
+        given = {"logProbs": tensor(logs, kind, layout), "targets": tensor(targets, "I64", layout),
+                 "inputLengths": step_counts,
                  "blank": blank}  # fmt: skip
         for zero in (False, True):
-            out, alpha = call("CtcLoss", **given, targetlengths=counts, zeroInfinity=zero, negLogLikelihoodOut=empty((4,), kind),
+            out, alpha = call("CtcLoss", **given, targetlengths=counts, zeroInfinity=zero,
+                              negLogLikelihoodOut=empty((4,), kind),
                               logAlphaOut=empty((4, steps, 8), kind))  # fmt: skip
             np.testing.assert_allclose(out, np.where(zero & np.isinf(losses), 0, losses), rtol=2e-6)
             last = alpha[0, 3, 3:5]
             np.testing.assert_allclose(-np.log(np.exp(last).sum()), losses[0], rtol=2e-6)
             assert np.isneginf(alpha[1, 3]).all() and np.isneginf(alpha[0, :, 5:]).all()
-            slopes = call("CtcLossBackward", gradOut=tensor(incoming, kind), **given, targetLengths=counts, zeroInfinity=zero,
-                          negLogLikelihood=tensor(out, kind), logAlpha=tensor(alpha, kind), out=empty(logits.shape, kind, layout))  # fmt: skip
+            slopes = call("CtcLossBackward", gradOut=tensor(incoming, kind), **given, targetLengths=counts,
+                          zeroInfinity=zero, negLogLikelihood=tensor(out, kind), logAlpha=tensor(alpha, kind),
+                          out=empty(logits.shape, kind, layout))  # fmt: skip
             np.testing.assert_allclose(slopes[:, :3], expected[:, :3], atol=1e-6)
             if zero:
                 assert not slopes[:, 3].any()
-    alone, _ = call("CtcLoss", logProbs=tensor(log_softmax(logits)[:, 0]), targets=tensor(labels[0], "I32"), inputLengths=[4],
-                    targetlengths=[2], blank=blank, zeroInfinity=False, negLogLikelihoodOut=empty(()), logAlphaOut=empty((1, 4, 8)))  # fmt: skip
+    alone, _ = call("CtcLoss", logProbs=tensor(log_softmax(logits)[:, 0]), targets=tensor(labels[0], "I32"),
+                    inputLengths=[4], targetlengths=[2], blank=blank, zeroInfinity=False, negLogLikelihoodOut=empty(()),
+                    logAlphaOut=empty((1, 4, 8)))  # fmt: skip
     np.testing.assert_allclose(alone, losses[0], rtol=2e-6)

@@ -85,7 +85,8 @@ def test_addmm(kind, added):
     np.testing.assert_array_equal(result(out, (-1,)), expected)
 
 
-@pytest.mark.parametrize("kinds", [("F32", "F32"), ("F16", "F16"), ("BF16", "BF16"), ("F16", "F32"), ("F32", "F16")], ids=str)
+@pytest.mark.parametrize("kinds", [("F32", "F32"), ("F16", "F16"), ("BF16", "BF16"), ("F16", "F32"), ("F32", "F16")],
+                         ids=str)  # fmt: skip
 @pytest.mark.parametrize("added", [(3, 4), (1, 4), (3, 1), (1, 1)], ids=str)
 def test_gemm(kinds, added):
     kind, of_out = kinds
@@ -161,11 +162,13 @@ def test_turned_batches(kind, other):
         layout, random = calling.LAYOUTS[number % 3], np.random.default_rng(number)
         x1, x2 = random.integers(-2, 3, (b, m, k)), random.integers(-2, 3, (b, k, n))
         product = np.einsum("bmk,bkn->bmn", x1, x2)
-        for turned1, turned2, pieces in [(False, False, 1), (True, False, 1), (True, True, 1), (False, False, b), (True, False, max(b // 2, 1))]:
+        for turned1, turned2, pieces in [(False, False, 1), (True, False, 1), (True, True, 1), (False, False, b),
+                                         (True, False, max(b // 2, 1))]:  # fmt: skip
             shape = (m, b, n) if pieces == 1 else (pieces, m, b // pieces * n)
             expected = product.reshape(pieces, b // pieces, m, n).transpose(0, 2, 1, 3).reshape(shape)
             own = calling.call("TransposeBatchMatMul", x1=calling.tensor(x1.swapaxes(0, 1) if turned1 else x1, kind, layout),
-                       x2=calling.tensor(x2.swapaxes(1, 2) if turned2 else x2, other, layout), bias=None, scale=None, permX1=[1, 0, 2] if turned1 else [0, 1, 2],
+                       x2=calling.tensor(x2.swapaxes(1, 2) if turned2 else x2, other, layout), bias=None, scale=None,
+                               permX1=[1, 0, 2] if turned1 else [0, 1, 2],
                        permX2=[0, 2, 1] if turned2 else [0, 1, 2], permY=[1, 0, 2], cubeMathType=0, batchSplitFactor=pieces,
                        out=calling.empty(shape, out_kind, layout))  # fmt: skip
             np.testing.assert_array_equal(own, expected)
@@ -177,8 +180,10 @@ def test_turned_batches_of_integers():
         x1, x2 = random.integers(-9, 10, (b, m, k)), random.integers(-9, 10, (b, k, n))
         scale = np.float32(random.choice([0.25, -0.5, 1, 3], b * n))
         product = np.einsum("bmk,bkn->mbn", x1, x2).reshape(m, 1, b * n)
-        own = calling.call("TransposeBatchMatMul", x1=calling.tensor(x1.swapaxes(0, 1), "F16", layout), x2=calling.tensor(x2, "F16", layout), bias=None,
-                   scale=calling.tensor(scale.view(np.uint32).astype(np.uint64), bits, layout), permX1=[1, 0, 2], permX2=[0, 1, 2], permY=[1, 0, 2], cubeMathType=1,
+        own = calling.call("TransposeBatchMatMul", x1=calling.tensor(x1.swapaxes(0, 1), "F16", layout),
+                           x2=calling.tensor(x2, "F16", layout), bias=None,
+                   scale=calling.tensor(scale.view(np.uint32).astype(np.uint64), bits, layout), permX1=[1, 0, 2],
+                           permX2=[0, 1, 2], permY=[1, 0, 2], cubeMathType=1,
                    batchSplitFactor=1, out=calling.empty((m, 1, b * n), "I8", layout))  # fmt: skip
         np.testing.assert_array_equal(own, np.clip(np.rint(product * scale), -128, 127))
 
@@ -197,8 +202,10 @@ def test_low_rank_updates(layout):
             expected = y.copy()
             expected[:, begin : begin + columns] += update
             put = lambda x: calling.tensor(x, "F16", layout)
-            out = calling.call("AddLora", y=put(y), x=put(x if first else inner), weightB=put(b), indices=calling.tensor(indices, "I32", layout),
-                       weightAOptional=put(a) if first else None, layerIdx=layer, scale=0.75, yOffset=begin, ySliceSize=columns,
+            out = calling.call("AddLora", y=put(y), x=put(x if first else inner), weightB=put(b),
+                               indices=calling.tensor(indices, "I32", layout),
+                       weightAOptional=put(a) if first else None, layerIdx=layer, scale=0.75, yOffset=begin,
+                               ySliceSize=columns,
                        out=calling.empty(y.shape, "F16", layout))  # fmt: skip
             # one rounding of the type, and those of sums of rank (and depth) products in float32
             terms = np.abs(update).max() * 2.0**-24 * (rank + depth)
@@ -211,4 +218,5 @@ def test_an_adapter_that_is_not_there_is_a_fault():
     half = lambda *shape: calling.tensor(np.ones(shape), "F16")
     for index in (-1, 2):
         assert f"index 1 of 2 is {index}, which is not in 0 … 1" in calling.fault(
-            "AddLora", half(2, 16), half(2, 16), half(2, 1, 16, 16), calling.tensor([0, index], "I32"), None, 0, 1.0, 0, 16, calling.empty((2, 16), "F16"))  # fmt: skip
+            "AddLora", half(2, 16), half(2, 16), half(2, 1, 16, 16), calling.tensor([0, index], "I32"), None, 0, 1.0, 0,
+            16, calling.empty((2, 16), "F16"))  # fmt: skip

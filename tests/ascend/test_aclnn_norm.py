@@ -71,8 +71,9 @@ def test_layer_norm_without_parameters_and_of_large_means():
                out=empty(x.shape), meanOutOptional=None, rstdOutOptional=None)  # fmt: skip
     near(out, unit(x, -1, 0)[0], "F32")
     for mode in range(3):
-        half = call("LayerNormWithImplMode", input=tensor(x / 1e4, "F16"), normalizedShape=[33], weightOptional=None, eps=1e-5,
-                    biasOptional=None, out=empty(x.shape, "F16"), meanOutOptional=None, rstdOutOptional=None, implMode=mode)  # fmt: skip
+        half = call("LayerNormWithImplMode", input=tensor(x / 1e4, "F16"), normalizedShape=[33], weightOptional=None,
+                    eps=1e-5, biasOptional=None, out=empty(x.shape, "F16"), meanOutOptional=None, rstdOutOptional=None,
+                    implMode=mode)  # fmt: skip
         near(half, unit(rounded(x / 1e4, "F16"), -1, 1e-5)[0], "F16")
     np.testing.assert_array_equal(out, call("FastLayerNorm", input=tensor(x), normalizedShape=[33], weightOptional=None,
         biasOptional=None, eps=0.0, out=empty(x.shape), meanOutOptional=None, rstdOutOptional=None))  # fmt: skip
@@ -101,12 +102,13 @@ def test_no_lines_at_all():
 def test_lines_without_elements():
     """Their gradients are empty."""
     lines, line, numbers = tensor(np.zeros((2, 3, 0))), tensor(np.zeros(0)), tensor(np.ones((2, 3, 1)))
-    call("RmsNormGrad", dy=lines, x=lines, rstd=tensor(np.ones((2, 3))), gamma=line, dxOut=empty((2, 3, 0)), dgammaOut=empty((0,)))
-    call("DeepNormGrad", dy=lines, x=lines, gx=lines, gamma=line, mean=numbers, rstd=numbers, alpha=0.3, dxOut=empty((2, 3, 0)),
-         dgxOut=empty((2, 3, 0)), dbetaOut=empty((0,)), dgammaOut=empty((0,)))  # fmt: skip
+    call("RmsNormGrad", dy=lines, x=lines, rstd=tensor(np.ones((2, 3))), gamma=line, dxOut=empty((2, 3, 0)),
+         dgammaOut=empty((0,)))  # fmt: skip
+    call("DeepNormGrad", dy=lines, x=lines, gx=lines, gamma=line, mean=numbers, rstd=numbers, alpha=0.3,
+         dxOut=empty((2, 3, 0)), dgxOut=empty((2, 3, 0)), dbetaOut=empty((0,)), dgammaOut=empty((0,)))  # fmt: skip
     none = tensor(np.zeros((2, 0, 3)))
-    call("GroupNormSwishGrad", dy=none, mean=tensor(np.ones((2, 2))), rstd=tensor(np.ones((2, 2))), x=none, gamma=line, beta=line,
-         numGroups=2, dataFormatOptional="NCHW", swishScale=1.0, dgammaIsRequire=True, dbetaIsRequire=True,
+    call("GroupNormSwishGrad", dy=none, mean=tensor(np.ones((2, 2))), rstd=tensor(np.ones((2, 2))), x=none, gamma=line,
+         beta=line, numGroups=2, dataFormatOptional="NCHW", swishScale=1.0, dgammaIsRequire=True, dbetaIsRequire=True,
          dxOut=empty((2, 0, 3)), dgammaOut=empty((0,)), dbetaOut=empty((0,)))  # fmt: skip
 
 
@@ -154,15 +156,17 @@ def test_rms_norm(kind, shape, dims):
                       yOut=empty(shape, kind, layout), rstdOut=empty(rstd.shape))  # fmt: skip
         near(y, x * rstd * (1 + gamma), kind)
         np.testing.assert_array_equal(own, rstds)
-        dx, dgamma = call("RmsNormGrad", dy=tensor(dy, kind, layout), x=tensor(x, kind), rstd=tensor(rstd.reshape(shape[:-dims])),
-                          gamma=tensor(gamma, of_gamma), dxOut=empty(shape, kind, layout), dgammaOut=empty(normal))  # fmt: skip
+        dx, dgamma = call("RmsNormGrad", dy=tensor(dy, kind, layout), x=tensor(x, kind),
+                          rstd=tensor(rstd.reshape(shape[:-dims])), gamma=tensor(gamma, of_gamma),
+                          dxOut=empty(shape, kind, layout), dgammaOut=empty(normal))  # fmt: skip
         near(dx, unit_gradient(dy * gamma, x * rstd, rstd, axes, centred=False), kind, 16, parts=dy * gamma * rstd)
         near(dgamma, (dy * x * rstd).sum(tuple(range(len(shape) - dims))), "F32", 16)
 
 
 def test_gemma_rms_norm_of_no_elements():
     before = empty((2, 1)).values()
-    y, rstd = call("GemmaRmsNorm", x=empty((2, 0)), gamma=empty((0,)), epsilon=1e-6, yOut=empty((2, 0)), rstdOut=empty((2, 1)))
+    y, rstd = call("GemmaRmsNorm", x=empty((2, 0)), gamma=empty((0,)), epsilon=1e-6, yOut=empty((2, 0)),
+                   rstdOut=empty((2, 1)))  # fmt: skip
     assert y.shape == (2, 0)
     np.testing.assert_array_equal(rstd, before)
 
@@ -183,9 +187,10 @@ def test_batch_norm(kind, of_parameters, shape):
     w, b = weight.reshape(along), bias.reshape(along)
     for layout, training in itertools.product(LAYOUTS, [True, False]):
         running_mean, running_var, out, means, rstds = call(
-            "BatchNorm", input=tensor(x, kind, layout), weight=tensor(weight, of_parameters, layout), bias=tensor(bias, of_parameters),
-            runningMean=tensor(mean0, of_parameters), runningVar=tensor(var0, of_parameters, layout), training=training,
-            momentum=0.25, eps=1e-5, output=empty(shape, kind, layout), saveMean=empty((c,)), saveInvstd=empty((c,)))  # fmt: skip
+            "BatchNorm", input=tensor(x, kind, layout), weight=tensor(weight, of_parameters, layout),
+            bias=tensor(bias, of_parameters), runningMean=tensor(mean0, of_parameters),
+            runningVar=tensor(var0, of_parameters, layout), training=training, momentum=0.25, eps=1e-5,
+            output=empty(shape, kind, layout), saveMean=empty((c,)), saveInvstd=empty((c,)))  # fmt: skip
         if training:
             near(out, u * w + b, kind)
             near(running_mean, 0.75 * mean0 + 0.25 * mean.ravel(), of_parameters)
@@ -197,16 +202,18 @@ def test_batch_norm(kind, of_parameters, shape):
             near(out, (x - mean0.reshape(along)) * r.reshape(along) * w + b, kind)
             np.testing.assert_array_equal(running_mean, mean0)
         dx, dweight, dbias = call(
-            "BatchNormBackward", gradOut=tensor(dy, kind, layout), input=tensor(x, kind), weight=tensor(weight, of_parameters),
-            runningMean=tensor(mean0, of_parameters), runningVar=tensor(var0, of_parameters), saveMean=tensor(mean.ravel()),
-            saveInvstd=tensor(rstd.ravel()), training=training, eps=1e-5, outputMask=[True] * 3,
-            gradInput=empty(shape, kind, layout), gradWeight=empty((c,)), gradBias=empty((c,), layout=layout))  # fmt: skip
+            "BatchNormBackward", gradOut=tensor(dy, kind, layout), input=tensor(x, kind),
+            weight=tensor(weight, of_parameters), runningMean=tensor(mean0, of_parameters),
+            runningVar=tensor(var0, of_parameters), saveMean=tensor(mean.ravel()), saveInvstd=tensor(rstd.ravel()),
+            training=training, eps=1e-5, outputMask=[True] * 3, gradInput=empty(shape, kind, layout),
+            gradWeight=empty((c,)), gradBias=empty((c,), layout=layout))  # fmt: skip
         if kind == of_parameters:
             fast = call(
-                "FastBatchNormBackward", gradOut=tensor(dy, kind, layout), input=tensor(x, kind), weight=tensor(weight, kind),
-                runningMean=tensor(mean0, kind), runningVar=tensor(var0, kind), saveMean=tensor(mean.ravel(), kind),
-                saveInvstd=tensor(rstd.ravel(), kind), training=training, eps=1e-5, outputMask=[True] * 3, version=int(training),
-                gradInput=empty(shape, kind, layout), gradWeight=empty((c,), kind), gradBias=empty((c,), kind, layout))  # fmt: skip
+                "FastBatchNormBackward", gradOut=tensor(dy, kind, layout), input=tensor(x, kind),
+                weight=tensor(weight, kind), runningMean=tensor(mean0, kind), runningVar=tensor(var0, kind),
+                saveMean=tensor(mean.ravel(), kind), saveInvstd=tensor(rstd.ravel(), kind), training=training, eps=1e-5,
+                outputMask=[True] * 3, version=int(training), gradInput=empty(shape, kind, layout),
+                gradWeight=empty((c,), kind), gradBias=empty((c,), kind, layout))  # fmt: skip
             own = tuple(rounded(v, kind).reshape(along) for v in (mean, rstd))
             own_u = (x - own[0]) * own[1] if training else (x - mean0.reshape(along)) / np.sqrt(var0.reshape(along) + 1e-5)
             own_dx = unit_gradient(dy * w, own_u, own[1], rest) if training else dy * w / np.sqrt(var0.reshape(along) + 1e-5)
@@ -272,10 +279,11 @@ def test_norms_of_sums(kind):
             x = x1 + x2 + bias
             u, mean, rstd = unit(x, (1, 2), 1e-5)
             y, means, rstds, sums = call(
-                "AddLayerNorm", x1=put(x1), x2=put(x2), gamma=put(gamma), beta=put(beta), biasOptional=put(bias), epsilon=1e-5,
-                additionalOutput=True, yOut=empty(shape, kind, layout), meanOut=empty(mean.shape), rstdOut=empty(mean.shape),
-                xOut=empty(shape, kind, layout))  # fmt: skip
-            for own, expected, of in ((y, u * gamma + beta, kind), (means, mean, "F32"), (rstds, rstd, "F32"), (sums, x, kind)):
+                "AddLayerNorm", x1=put(x1), x2=put(x2), gamma=put(gamma), beta=put(beta), biasOptional=put(bias),
+                epsilon=1e-5, additionalOutput=True, yOut=empty(shape, kind, layout), meanOut=empty(mean.shape),
+                rstdOut=empty(mean.shape), xOut=empty(shape, kind, layout))  # fmt: skip
+            for own, expected, of in ((y, u * gamma + beta, kind), (means, mean, "F32"), (rstds, rstd, "F32"),
+                                      (sums, x, kind)):  # fmt: skip
                 near(own, expected, of, 16)
         x, last = x1 + x2, gamma[0]
         r = 1 / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-6)
@@ -283,7 +291,8 @@ def test_norms_of_sums(kind):
                               yOut=empty(shape, kind, layout), rstdOut=empty(r.shape), xOut=empty(shape, kind, layout))  # fmt: skip
         for own, expected, of in ((y, x * r * last, kind), (rstds, r, "F32"), (sums, x, kind)):
             near(own, expected, of, 16)
-        own, sums, _ = call("InplaceAddRmsNorm", x1Ref=put(x1), x2Ref=put(x2), gamma=tensor(last, kind), epsilon=1e-6, rstdOut=empty(r.shape))
+        own, sums, _ = call("InplaceAddRmsNorm", x1Ref=put(x1), x2Ref=put(x2), gamma=tensor(last, kind), epsilon=1e-6,
+                            rstdOut=empty(r.shape))  # fmt: skip
         np.testing.assert_array_equal(own, y)
         near(sums, x, kind)
         x = 0.3 * x1 + x2
@@ -292,8 +301,9 @@ def test_norms_of_sums(kind):
                      meanOut=empty(mean.shape), rstdOut=empty(mean.shape), yOut=empty(shape, kind, layout))  # fmt: skip
         near(y, u * gamma + beta, kind, 16)
         dx, dgx, dbeta, dgamma = call(
-            "DeepNormGrad", dy=put(dy), x=put(x1), gx=put(x2), gamma=put(gamma), mean=tensor(mean), rstd=tensor(rstd), alpha=0.3,
-            dxOut=empty(shape, kind, layout), dgxOut=empty(shape, kind), dbetaOut=empty(normal), dgammaOut=empty(normal))  # fmt: skip
+            "DeepNormGrad", dy=put(dy), x=put(x1), gx=put(x2), gamma=put(gamma), mean=tensor(mean), rstd=tensor(rstd),
+            alpha=0.3, dxOut=empty(shape, kind, layout), dgxOut=empty(shape, kind), dbetaOut=empty(normal),
+            dgammaOut=empty(normal))  # fmt: skip
         expected = unit_gradient(dy * gamma, u, rstd, (1, 2))
         near(dgx, expected, kind, 32, parts=dy * gamma * rstd)
         near(dx, 0.3 * expected, kind, 32, parts=dy * gamma * rstd)
@@ -319,17 +329,19 @@ def test_group_norms_with_activation(kind):
             own, *_ = call("GroupNormSiluV2", self=put(x), gamma=put(gamma), beta=tensor(beta), group=groups, eps=1e-5,
                            activateSilu=activates, out=empty(shape, kind, layout), **statistics)  # fmt: skip
             near(own, swish(v, 1) if activates else v, kind, 16)
-            out, *_ = call("GroupNormSwish", x=put(x), gamma=put(gamma), beta=put(beta), numGroups=groups, dataFormatOptional="NCHW",
-                           eps=1e-5, activateSwish=activates, swishScale=0.7, yOut=empty(shape, kind, layout), **statistics)  # fmt: skip
+            out, *_ = call("GroupNormSwish", x=put(x), gamma=put(gamma), beta=put(beta), numGroups=groups,
+                           dataFormatOptional="NCHW", eps=1e-5, activateSwish=activates, swishScale=0.7,
+                           yOut=empty(shape, kind, layout), **statistics)  # fmt: skip
             near(out, swish(v, 0.7) if activates else v, kind, 16)
         given = (x.reshape(2, groups, -1) - mean) * rstd
         t = given.reshape(shape) * gamma[:, None] + beta[:, None]
         sigmoid = 1 / (1 + np.exp(-0.7 * t))
         d = dy * sigmoid * (1 + 0.7 * t * (1 - sigmoid))
         dx, dgamma, dbeta = call(
-            "GroupNormSwishGrad", dy=put(dy), mean=tensor(mean[..., 0], kind), rstd=tensor(rstd[..., 0], kind), x=put(x), gamma=put(gamma),
-            beta=put(beta), numGroups=groups, dataFormatOptional=None, swishScale=0.7, dgammaIsRequire=True, dbetaIsRequire=True,
-            dxOut=empty(shape, kind, layout), dgammaOut=empty((6,), kind), dbetaOut=empty((6,), kind))  # fmt: skip
+            "GroupNormSwishGrad", dy=put(dy), mean=tensor(mean[..., 0], kind), rstd=tensor(rstd[..., 0], kind),
+            x=put(x), gamma=put(gamma), beta=put(beta), numGroups=groups, dataFormatOptional=None, swishScale=0.7,
+            dgammaIsRequire=True, dbetaIsRequire=True, dxOut=empty(shape, kind, layout), dgammaOut=empty((6,), kind),
+            dbetaOut=empty((6,), kind))  # fmt: skip
         near(dx, unit_gradient((d * gamma[:, None]).reshape(given.shape), given, rstd, -1).reshape(shape), kind, 64)
         near(dgamma, (d * given.reshape(shape)).sum((0, 2)), kind, 64)
         near(dbeta, d.sum((0, 2)), kind, 64)
@@ -341,12 +353,13 @@ def test_batch_norm_over_devices():
     x, dy, weight, bias = drawn(shape, 1, centre=2), drawn(shape, 2), drawn(c, 3), drawn(c, 4)
     parts = [slice(0, 2), slice(2, 6)]
     u, mean, rstd = unit(x, (0, 2), 1e-5)
-    local = [call("BatchNormStats", input=tensor(x[at], layout="reversed"), eps=1e-5, mean=empty((c,)), invstd=empty((c,))) for at in parts]
+    local = [call("BatchNormStats", input=tensor(x[at], layout="reversed"), eps=1e-5, mean=empty((c,)),
+                  invstd=empty((c,))) for at in parts]  # fmt: skip
     counts = [x[at].size // c for at in parts]
     running_mean, running_var, all_mean, all_rstd = call(
         "BatchNormGatherStatsWithCounts", input=tensor(x), mean=tensor(np.stack([m for m, _ in local])),
-        invstd=tensor(np.stack([r for _, r in local])), runningMean=tensor(np.ones(c)), runningVar=tensor(np.ones(c)), momentum=0.25,
-        eps=1e-5, counts=tensor(counts), meanAll=empty((c,)), invstdAll=empty((c,)))  # fmt: skip
+        invstd=tensor(np.stack([r for _, r in local])), runningMean=tensor(np.ones(c)), runningVar=tensor(np.ones(c)),
+        momentum=0.25, eps=1e-5, counts=tensor(counts), meanAll=empty((c,)), invstdAll=empty((c,)))  # fmt: skip
     near(all_mean, mean.ravel(), "F32")
     near(all_rstd, rstd.ravel(), "F32", 32)
     near(running_mean, 0.75 + 0.25 * mean.ravel(), "F32")
@@ -355,16 +368,18 @@ def test_batch_norm_over_devices():
     near(totals[0][0], x[parts[0]].sum((0, 2)), "F32", 16)
     near(totals[1][1], (x[parts[1]] ** 2).sum((0, 2)), "F32", 16)
     sync = call("SyncBatchNormGatherStats", totalSum=tensor(np.stack([s for s, _ in totals])),
-                totalSquareSum=tensor(np.stack([q for _, q in totals])), sampleCount=tensor(counts, "I32"), mean=tensor(np.ones(c)),
-                variance=tensor(np.ones(c)), momentum=0.25, eps=1e-5, batchMean=empty((c,)), batchInvstd=empty((c,)))  # fmt: skip
+                totalSquareSum=tensor(np.stack([q for _, q in totals])), sampleCount=tensor(counts, "I32"),
+                mean=tensor(np.ones(c)), variance=tensor(np.ones(c)), momentum=0.25, eps=1e-5, batchMean=empty((c,)),
+                batchInvstd=empty((c,)))  # fmt: skip
     for own, expected in zip(sync, (running_mean, running_var, all_mean, all_rstd)):
         near(own, expected, "F32", 128)
     own = [call("BatchNormElemt", input=tensor(x[at]), weight=tensor(weight), bias=tensor(bias), mean=tensor(all_mean),
                 invstd=tensor(all_rstd), eps=1e-5, output=empty(x[at].shape, layout="gaps")) for at in parts]  # fmt: skip
     near(np.concatenate(own), u * weight[:, None] + bias[:, None], "F32", 16)
-    slopes = [call("BatchNormReduceBackward", gradOut=tensor(dy[at]), input=tensor(x[at]), mean=tensor(all_mean), invstd=tensor(all_rstd),
-                   weight=tensor(weight), inputG=True, weightG=True, biasG=True, sumDy=empty((c,)), sumDyXmu=empty((c,)),
-                   gradWeight=empty((c,)), gradBias=empty((c,))) for at in parts]  # fmt: skip
+    slopes = [call("BatchNormReduceBackward", gradOut=tensor(dy[at]), input=tensor(x[at]), mean=tensor(all_mean),
+                   invstd=tensor(all_rstd), weight=tensor(weight), inputG=True, weightG=True, biasG=True,
+                   sumDy=empty((c,)), sumDyXmu=empty((c,)), gradWeight=empty((c,)),
+                   gradBias=empty((c,))) for at in parts]  # fmt: skip
     sum_dy, sum_product, dweight, dbias = (sum(part[i] for part in slopes) for i in range(4))
     near(dweight, (dy * u).sum((0, 2)), "F32", 32)
     near(dbias, dy.sum((0, 2)), "F32", 16)
@@ -376,7 +391,8 @@ def test_batch_norm_over_devices():
 
 def test_renorm():
     x = drawn((3, 4, 5), 1)
-    for p, dim, kind, layout in [(2, 0, "F32", "gaps"), (1, -1, "F16", "reversed"), (np.inf, 1, "F32", "row-major"), (0, 1, "F32", "gaps"),
+    for p, dim, kind, layout in [(2, 0, "F32", "gaps"), (1, -1, "F16", "reversed"), (np.inf, 1, "F32", "row-major"),
+                                 (0, 1, "F32", "gaps"),
                                  (2.5, 0, "BF16", "row-major")]:  # fmt: skip
         values = rounded(x, kind)
         rows = np.moveaxis(values, dim, 0)
@@ -384,8 +400,8 @@ def test_renorm():
         limit = float(np.sort(norms)[1])
         factors = np.where(norms > limit, limit / (norms + 1e-7), 1).reshape(-1, *[1] * (x.ndim - 1))
         expected = np.moveaxis(rows * factors, 0, dim)
-        near(call("Renorm", self=tensor(values, kind, layout), p=float(p), dim=dim, maxNorm=limit, out=empty(x.shape, kind, layout)),
-             expected, kind)  # fmt: skip
+        near(call("Renorm", self=tensor(values, kind, layout), p=float(p), dim=dim, maxNorm=limit,
+                  out=empty(x.shape, kind, layout)), expected, kind)  # fmt: skip
         near(call("InplaceRenorm", selfRef=tensor(values, kind, layout), p=float(p), dim=dim, maxNorm=limit), expected, kind)
 
 
@@ -393,14 +409,16 @@ def test_renorm():
 def test_rows_renormed(p):
     torch = pytest.importorskip("torch")
     for kind, layout in zip(KINDS, LAYOUTS):
-        for shape, indices in (((7, 5), [[1, 3], [3, 6]]), ((40, 300), [0, 39, 17, 17]), ((3, 4), 2), ((3, 4), []), ((5, 0), [1])):
+        for shape, indices in (((7, 5), [[1, 3], [3, 6]]), ((40, 300), [0, 39, 17, 17]), ((3, 4), 2), ((3, 4), []),
+                               ((5, 0), [1])):  # fmt: skip
             x = rounded(np.random.default_rng(9).normal(0, 2, shape), kind)
             expected = torch.tensor(x, dtype=torch.float64)
             for row in sorted({*np.ravel(indices).astype(int)}):
                 norm = torch.linalg.vector_norm(expected[row], p) if shape[1] else torch.tensor(0.0)
                 expected[row] *= 1.5 / (norm + 1e-7) if norm > 1.5 else 1
-            own = call("EmbeddingRenorm", selfRef=tensor(x, kind, layout), indices=tensor(indices, "I32" if p == 1 else "I64", layout),
-                       maxNorm=1.5, normType=float(p))  # fmt: skip
+            own = call("EmbeddingRenorm", selfRef=tensor(x, kind, layout),
+                       indices=tensor(indices, "I32" if p == 1 else "I64", layout), maxNorm=1.5,
+                       normType=float(p))  # fmt: skip
             near(own, expected.numpy(), kind)
     for outside in (-1, 3):
         assert "outside" in fault("EmbeddingRenorm", tensor(np.ones((3, 2))), tensor([0, outside], "I64"), 1.0, 2.0)
@@ -420,7 +438,8 @@ def test_an_operator_of_another_product():
     def refused(layout=b"NCHW", **changes):
         values = {name: None if given is None else empty(*given) for name, given in {**legal, **changes}.items()}
         before = [value and value.bytes() for value in values.values()]
-        status, rule = refusal("InstanceNorm", values["x"], values["gamma"], values["beta"], layout, 1e-5, values["y"], values["mean"], values["variance"])
+        status, rule = refusal("InstanceNorm", values["x"], values["gamma"], values["beta"], layout, 1e-5, values["y"],
+                               values["mean"], values["variance"])  # fmt: skip
         assert [value and value.bytes() for value in values.values()] == before
         return status, rule.partition("/")[2]
 
@@ -466,10 +485,12 @@ def test_rms_norm_of_sums_in_two_types_and_quantized(kind, shape, dims):
         wide, y, rstd, sums = call("AddRmsNormCast", y1Out=empty(shape, "F32", layout), y2Out=empty(shape, kind, layout),
                                    rstdOut=empty(rstd_shape), xOut=empty(shape, kind, layout), **given)  # fmt: skip
         np.testing.assert_array_equal(wide, y)
-        for own, expected, of in ((y, v, kind), (rstd, 1 / np.sqrt((x * x).mean(axes, keepdims=True) + 1e-6), "F32"), (sums, x, kind)):
+        for own, expected, of in ((y, v, kind), (rstd, 1 / np.sqrt((x * x).mean(axes, keepdims=True) + 1e-6), "F32"),
+                                  (sums, x, kind)):  # fmt: skip
             near(own, expected, of, 16)
         given |= {"scales1": put(scales[0], of_scales), "axis": -1}
-        outputs = lambda: {"y1Out": empty(shape, "I8", layout), "y2Out": empty(shape, "I8"), "xOut": empty(shape, kind, layout)}
+        outputs = lambda: {"y1Out": empty(shape, "I8", layout), "y2Out": empty(shape, "I8"),
+                           "xOut": empty(shape, kind, layout)}  # fmt: skip
         for shifts, divides in itertools.product((True, False), repeat=2):
             z = zeros if shifts else [0, 0]
             more = {"scales2Optional": put(scales[1], of_scales), "divMode": divides,
@@ -479,15 +500,16 @@ def test_rms_norm_of_sums_in_two_types_and_quantized(kind, shape, dims):
             for own, scale, zero in zip(ys, scales, z):
                 steps_apart(own, levels(v, scale, zero, divides))
             for with_beta, with_plain in itertools.product((True, False), (True, False) if divides else (False,)):
-                found = call("AddRmsNormQuantV2", betaOptional=put(beta) if with_beta else None, **given, **more, **outputs(),
-                             rmsNormOut=empty(shape, kind, layout) if with_plain else None)  # fmt: skip
+                found = call("AddRmsNormQuantV2", betaOptional=put(beta) if with_beta else None, **given, **more,
+                             **outputs(), rmsNormOut=empty(shape, kind, layout) if with_plain else None)  # fmt: skip
                 for own, scale, zero in zip(found, scales, z):
                     steps_apart(own, levels(v + (beta if with_beta else 0), scale, zero, divides))
                 near(found[2], x, kind, 16)
                 if with_plain:
                     near(found[3], v, kind, 16)
-    y1, pattern, _ = call("AddRmsNormQuant", **given, scales2Optional=None, zeroPoints1Optional=None, zeroPoints2Optional=None,
-                          divMode=True, y1Out=empty(shape, "I8"), y2Out=empty((3,), "I8"), xOut=empty(shape, kind))  # fmt: skip
+    y1, pattern, _ = call("AddRmsNormQuant", **given, scales2Optional=None, zeroPoints1Optional=None,
+                          zeroPoints2Optional=None, divMode=True, y1Out=empty(shape, "I8"), y2Out=empty((3,), "I8"),
+                          xOut=empty(shape, kind))  # fmt: skip
     steps_apart(y1, levels(v, scales[0], 0, True))
     np.testing.assert_array_equal(pattern, empty((3,), "I8").values())
 
@@ -511,13 +533,15 @@ def test_rms_norm_of_sums_quantized_by_rows(kind, shape):
     for layout in LAYOUTS:
         put = lambda x: tensor(x, kind, layout)
         given = {"x1": put(x1), "x2": put(x2), "gamma": put(gamma), "epsilon": 1e-6}
-        rows = lambda: {"xOut": empty(shape, kind, layout), "scale1Out": empty(shape[:-1], layout=layout), "scale2Out": empty((*shape[:-1], 1))}
-        smooths = lambda a, b: {"smoothScale1Optional": put(smooth[0]) if a else None, "smoothScale2Optional": put(smooth[1]) if b else None}
+        rows = lambda: {"xOut": empty(shape, kind, layout), "scale1Out": empty(shape[:-1], layout=layout),
+                        "scale2Out": empty((*shape[:-1], 1))}  # fmt: skip
+        smooths = lambda a, b: {"smoothScale1Optional": put(smooth[0]) if a else None,
+                                "smoothScale2Optional": put(smooth[1]) if b else None}  # fmt: skip
         v = of_rms(x, -1, gamma)
         for a, b in ((True, True), (True, False), (False, False)):
             flat = (int(np.prod(shape[:-1])), shape[-1])
-            y1, y2, sums, step1, step2 = call("AddRmsNormDynamicQuant", **given, **smooths(a, b), **rows(), y1Out=empty(flat, "I8", layout),
-                                              y2Out=empty(flat, "I8"))  # fmt: skip
+            y1, y2, sums, step1, step2 = call("AddRmsNormDynamicQuant", **given, **smooths(a, b), **rows(),
+                                              y1Out=empty(flat, "I8", layout), y2Out=empty(flat, "I8"))  # fmt: skip
             near(sums, x, kind, 16)
             check_rows(y1.reshape(shape), v * smooth[0] if a else v, step1, 127)
             if b:
@@ -551,8 +575,9 @@ def test_rms_norm_quantized(kind, shape):
     for layout, line in itertools.product(LAYOUTS, ((last,), (1, last))):
         for scale, zero, of_y in ((0.0625, -3, "I8"), (0.75, 2, "I4"), (-0.5, 0, "I4")):
             y = empty(shape, "I8", layout) if of_y == "I8" else empty_packed(shape, "I4")
-            call("RmsNormQuant", x=tensor(x, kind, layout), gamma=tensor(gamma.reshape(line), kind, layout), beta=tensor(beta.reshape(line), kind),
-                 scale=tensor([scale], kind), offset=tensor([zero], "I8"), epsilon=1e-6, y=y)  # fmt: skip
+            call("RmsNormQuant", x=tensor(x, kind, layout), gamma=tensor(gamma.reshape(line), kind, layout),
+                 beta=tensor(beta.reshape(line), kind), scale=tensor([scale], kind), offset=tensor([zero], "I8"),
+                 epsilon=1e-6, y=y)  # fmt: skip
             own = y.values() if of_y == "I8" else unpacked(y, shape)
             steps_apart(own, levels(v, scale, zero, True, (-128, 127) if of_y == "I8" else (-8, 7)))
     nothing = {"gamma": tensor([1.0], kind), "beta": tensor([0.0], kind), "offset": tensor([5], "I8"), "epsilon": 1e-6}
@@ -572,14 +597,17 @@ def test_norms_quantized_by_rows(kind, shape):
     for layout, smooths, shifts in itertools.product(LAYOUTS, (True, False), (True, False)):
         put = lambda x, given=True: tensor(x, kind, layout) if given else None
         found, step = call(
-            "RmsNormDynamicQuant", x=put(x), gamma=put(gamma), smoothScalesOptional=put(smooth, smooths), betaOptional=put(beta, shifts),
-            epsilon=1e-6, dstType=2, yOut=empty(shape, "I8", layout), scaleOut=empty(shape[:-1], layout=layout))  # fmt: skip
+            "RmsNormDynamicQuant", x=put(x), gamma=put(gamma), smoothScalesOptional=put(smooth, smooths),
+            betaOptional=put(beta, shifts), epsilon=1e-6, dstType=2, yOut=empty(shape, "I8", layout),
+            scaleOut=empty(shape[:-1], layout=layout))  # fmt: skip
         factor = smooth if smooths else 1
         check_rows(found, of_rms(x, -1, gamma, beta if shifts else 0) * factor, step, 127)
         found, step = call(
-            "AdaLayerNormQuant", x=put(x), scale=put(scale), shift=put(shift.reshape((*samples, *last))), weightOptional=put(gamma, shifts),
-            biasOptional=put(beta, shifts), smoothScalesOptional=put(smooth, smooths), epsilon=1e-5, quantMode="dynamic",
-            out=empty(shape, "I8", layout), quantScale=empty(shape[:-1], layout=layout), quantOffsetOptional=None)  # fmt: skip
+            "AdaLayerNormQuant", x=put(x), scale=put(scale), shift=put(shift.reshape((*samples, *last))),
+            weightOptional=put(gamma, shifts), biasOptional=put(beta, shifts),
+            smoothScalesOptional=put(smooth, smooths), epsilon=1e-5, quantMode="dynamic",
+            out=empty(shape, "I8", layout), quantScale=empty(shape[:-1], layout=layout),
+            quantOffsetOptional=None)  # fmt: skip
         normal = unit(x, -1, 1e-5)[0] if x.size else x
         check_rows(found, ((normal * gamma + beta if shifts else normal) * (1 + scale) + shift) * factor, step, 127)
 
@@ -591,9 +619,9 @@ def test_layer_norm_quantized(kind, shape):
     x, gamma, beta = drawn(shape, 1, kind, 1), drawn((1, last), 2, kind, 1), drawn((1, last), 3, kind)
     for layout, (scale, zero) in itertools.product(LAYOUTS, ((0.0625, -3), (-0.5, None))):
         res, step = call(
-            "LayerNormQuant", x=tensor(x, kind, layout), gammma=tensor(gamma, kind, layout), beta=tensor(beta, kind), scale=tensor([scale], kind),
-            zeroPointsOptional=None if zero is None else tensor([zero], "I8"), quantMode=0, epsilon=1e-5, res=empty(shape, "I8", layout),
-            scaleOut=empty((2,)))  # fmt: skip
+            "LayerNormQuant", x=tensor(x, kind, layout), gammma=tensor(gamma, kind, layout), beta=tensor(beta, kind),
+            scale=tensor([scale], kind), zeroPointsOptional=None if zero is None else tensor([zero], "I8"), quantMode=0,
+            epsilon=1e-5, res=empty(shape, "I8", layout), scaleOut=empty((2,)))  # fmt: skip
         expected = (unit(x, -1, 1e-5)[0] if x.size else x) * gamma + beta
         steps_apart(res, levels(expected.reshape(shape), scale, zero or 0, True))
         np.testing.assert_array_equal(step, empty((2,)).values())
@@ -612,8 +640,9 @@ def test_group_norm_with_swish_quantized(kind, shape, groups):
     for layout, step in itertools.product(LAYOUTS, (steps, steps[:1])):
         out, means, rstds = call(
             "GroupNormSiluQuant", self=tensor(x, kind, layout), gamma=tensor(gamma, kind, layout), beta=tensor(beta, kind),
-            quantScale=tensor(step, layout=layout), group=groups, eps=1e-5, activateSilu=True, out=empty(shape, "I8", layout),
-            meanOut=empty((shape[0], groups), kind, layout), rstdOut=empty((shape[0], groups), kind))  # fmt: skip
+            quantScale=tensor(step, layout=layout), group=groups, eps=1e-5, activateSilu=True,
+            out=empty(shape, "I8", layout), meanOut=empty((shape[0], groups), kind, layout),
+            rstdOut=empty((shape[0], groups), kind))  # fmt: skip
         steps_apart(out, levels(v, step.astype(float).reshape(along) if step.size > 1 else float(step[0]), 0, True))
         near(means, mean[..., 0], kind)
         near(rstds, rstd[..., 0], kind)
@@ -622,8 +651,8 @@ def test_group_norm_with_swish_quantized(kind, shape, groups):
 def test_group_norm_of_no_elements_quantized():
     out, means, rstds = call(
         "GroupNormSiluQuant", self=empty((2, 4, 0), "F16"), gamma=tensor(np.ones(4), "F16"), beta=tensor(np.ones(4), "F16"),
-        quantScale=tensor([1.0]), group=2, eps=1e-5, activateSilu=True, out=empty((2, 4, 0), "I8"), meanOut=empty((2, 2), "F16"),
-        rstdOut=empty((2, 2), "F16"))  # fmt: skip
+        quantScale=tensor([1.0]), group=2, eps=1e-5, activateSilu=True, out=empty((2, 4, 0), "I8"),
+        meanOut=empty((2, 2), "F16"), rstdOut=empty((2, 2), "F16"))  # fmt: skip
     assert out.size == 0
     np.testing.assert_array_equal(means, np.zeros((2, 2)))
     assert np.isnan(rstds).all()
@@ -639,16 +668,18 @@ def test_layer_norm_of_sums_quantized(kind, shape):
         put = lambda x: tensor(x, kind, layout)
         scale, zero = 12.5, -3.0 if shifts else 0.0
         *found, left, result, step1, step2 = call(
-            "AddLayerNormQuantV2", x1=put(x1), x2=put(x2), gamma=put(gamma), beta=put(beta), biasOptional=put(bias) if biased else None,
-            scales1Optional=tensor([scale], kind), scales2Optional=None, zeroPoints1Optional=tensor([zero], kind) if shifts else None,
-            zeroPoints2Optional=None, quantMode="static", epsilon=1e-5, additionalOutput=False, divMode=False,
-            y1Out=empty(shape, "I8", layout), y2Out=empty((2,), "I8"), xOut=empty(shape, kind), layernormRes=empty(shape, kind, layout),
+            "AddLayerNormQuantV2", x1=put(x1), x2=put(x2), gamma=put(gamma), beta=put(beta),
+            biasOptional=put(bias) if biased else None, scales1Optional=tensor([scale], kind), scales2Optional=None,
+            zeroPoints1Optional=tensor([zero], kind) if shifts else None, zeroPoints2Optional=None, quantMode="static",
+            epsilon=1e-5, additionalOutput=False, divMode=False, y1Out=empty(shape, "I8", layout),
+            y2Out=empty((2,), "I8"), xOut=empty(shape, kind), layernormRes=empty(shape, kind, layout),
             outScales1Out=empty((2,)), outScales2Out=empty((2,)))  # fmt: skip
         y = unit(x1 + x2 + (bias if biased else 0), -1, 1e-5)[0] * gamma + beta
         y = y.reshape(shape)
         near(result, y, kind, 32)
         steps_apart(found[0], levels(y, scale, zero, False))
-        for own, blank in ((found[1], empty((2,), "I8")), (left, empty(shape, kind)), (step1, empty((2,))), (step2, empty((2,)))):
+        for own, blank in ((found[1], empty((2,), "I8")), (left, empty(shape, kind)), (step1, empty((2,))),
+                           (step2, empty((2,)))):  # fmt: skip
             np.testing.assert_array_equal(own, blank.values())
 
 
@@ -666,8 +697,8 @@ def test_gradient_of_layer_norm_of_sums(kind, shape, dims):
         put = lambda x: tensor(x, kind, layout)
         dx, dgamma, dbeta = call(
             "AddLayerNormGrad", dy=put(dy), x1=put(x1), x2=put(x2), rstd=tensor(rstd), mean=tensor(mean), gamma=put(gamma),
-            dsumOptional=put(passed) if more else None, dxOut=empty(shape, kind, layout), dgammaOut=empty(normal, "F32", layout),
-            dbetaOut=empty(normal))  # fmt: skip
+            dsumOptional=put(passed) if more else None, dxOut=empty(shape, kind, layout),
+            dgammaOut=empty(normal, "F32", layout), dbetaOut=empty(normal))  # fmt: skip
         near(dx, own.grad.numpy() + (passed if more else 0), kind, 32, parts=dy * gamma * rstd)
         near(dgamma, weight.grad.numpy(), "F32", 32)
         near(dbeta, shift.grad.numpy(), "F32", 16)
@@ -681,12 +712,15 @@ def test_adaptive_layer_norm(kind, shape):
     scale, shift = drawn((*samples, 1, last), 2, kind), drawn((*samples, 1, last), 3, kind)
     weight, bias = drawn(last, 4, kind, 1), drawn(last, 5, kind)
     u, mean, rstd = unit(x, -1, 1e-5)
-    for layout, (weighted, biased) in itertools.product(LAYOUTS, [(True, True), (True, False), (False, True), (False, False)]):
+    for layout, (weighted, biased) in itertools.product(LAYOUTS,
+                                                        [(True, True), (True, False), (False, True),
+                                                         (False, False)]):  # fmt: skip
         put = lambda x: tensor(x, kind, layout)
         given = {"x": put(x), "scale": put(scale), "shift": put(shift.reshape(*samples, last)), "epsilon": 1e-5}
         v = (u * weight if weighted else u) + (bias if biased else 0)
         expected = v * (1 + scale) + shift
-        optional = lambda of: {"weightOptional": tensor(weight, of) if weighted else None, "biasOptional": tensor(bias, of) if biased else None}
+        optional = lambda of: {"weightOptional": tensor(weight, of) if weighted else None,
+                               "biasOptional": tensor(bias, of) if biased else None}  # fmt: skip
         out = call("AdaLayerNorm", **given, **optional(kind), out=empty(shape, kind, layout))
         near(out, expected, kind, 32, parts=v * (1 + np.abs(scale)))
         again, means, rstds = call("AdaLayerNormV2", **given, **optional("F32"), out=empty(shape, kind, layout),
@@ -694,7 +728,8 @@ def test_adaptive_layer_norm(kind, shape):
         np.testing.assert_array_equal(again, out)
         near(means, mean, kind)
         near(rstds, rstd, kind)
-    again = call("AdaLayerNormV2", **given, **optional("F32"), out=empty(shape, kind), meanOutOptional=None, rstdOutOptional=None)
+    again = call("AdaLayerNormV2", **given, **optional("F32"), out=empty(shape, kind), meanOutOptional=None,
+                 rstdOutOptional=None)  # fmt: skip
     np.testing.assert_array_equal(again, out)
 
 
@@ -710,7 +745,8 @@ def test_gradient_of_modulated_layer_norm(kind, shape):
     _, mean, rstd = unit(x, -1, 1e-5)
     mean, rstd = rounded(mean, kind), rounded(rstd, kind)
     u = (x - mean) * rstd
-    for layout, weighted, biased, of in zip((*LAYOUTS, "row-major"), (True, False, True, False), (True, False, False, True), (kind, kind, "F32", "F32")):
+    for layout, weighted, biased, of in zip((*LAYOUTS, "row-major"), (True, False, True, False),
+                                            (True, False, False, True), (kind, kind, "F32", "F32")):  # fmt: skip
         a, b = weight if weighted else np.ones(last), bias if biased else np.zeros(last)
         g = dy * (1 + scale)
         expected = [unit_gradient(g * a, u, rstd, -1), (dy * (u * a + b)).sum(-2, keepdims=True), dy.sum(-2, keepdims=True),
@@ -722,16 +758,22 @@ def test_gradient_of_modulated_layer_norm(kind, shape):
             np.testing.assert_allclose(one, wanted.grad.numpy(), rtol=1e-9, atol=1e-9)
         put = lambda x, k=kind: tensor(x, k, layout)
         found = call(
-            "AdaLayerNormBackward", gradOut=put(dy), input=put(x), normalizedShape=[last], rstd=put(rstd), mean=put(mean), scale=put(scale),
-            shift=put(shift.reshape(*samples, last)), weightOptional=put(weight, of) if weighted else None, biasOptional=put(bias, of) if biased else None,
-            gradInputOut=empty(shape, kind, layout), gradScaleOut=empty(scale.shape, kind, layout), gradShiftOut=empty((*samples, last), kind),
-            gradWeightOut=empty((last,), of, layout), gradBiasOut=empty((last,), of))  # fmt: skip
+            "AdaLayerNormBackward", gradOut=put(dy), input=put(x), normalizedShape=[last], rstd=put(rstd),
+            mean=put(mean), scale=put(scale), shift=put(shift.reshape(*samples, last)),
+            weightOptional=put(weight, of) if weighted else None, biasOptional=put(bias, of) if biased else None,
+            gradInputOut=empty(shape, kind, layout), gradScaleOut=empty(scale.shape, kind, layout),
+            gradShiftOut=empty((*samples, last), kind), gradWeightOut=empty((last,), of, layout),
+            gradBiasOut=empty((last,), of))  # fmt: skip
         lines = int(np.prod(shape[:-1]))
-        for one, wanted, as_kind, parts in zip(found, expected, (kind, kind, kind, of, of), (g * a * rstd, dy * (np.abs(u * a) + np.abs(b)), dy, g * u, g)):
-            near(one, wanted.reshape(one.shape), as_kind, 32, parts=np.abs(parts).max() * (1 if one.shape == shape else np.sqrt(lines)))
+        for one, wanted, as_kind, parts in zip(found, expected, (kind, kind, kind, of, of),
+                                               (g * a * rstd, dy * (np.abs(u * a) + np.abs(b)), dy, g * u,
+                                                g)):  # fmt: skip
+            near(one, wanted.reshape(one.shape), as_kind, 32,
+                 parts=np.abs(parts).max() * (1 if one.shape == shape else np.sqrt(lines)))  # fmt: skip
     alone = dict.fromkeys(("gradInputOut", "gradScaleOut", "gradWeightOut", "gradBiasOut"))
-    shifts = call("AdaLayerNormBackward", gradOut=put(dy), input=put(x), normalizedShape=[last], rstd=put(rstd), mean=put(mean), scale=put(scale), shift=put(shift),
-                  weightOptional=None, biasOptional=None, gradShiftOut=empty(shift.shape, kind), **alone)  # fmt: skip
+    shifts = call("AdaLayerNormBackward", gradOut=put(dy), input=put(x), normalizedShape=[last], rstd=put(rstd),
+                  mean=put(mean), scale=put(scale), shift=put(shift), weightOptional=None, biasOptional=None,
+                  gradShiftOut=empty(shift.shape, kind), **alone)  # fmt: skip
     np.testing.assert_array_equal(shifts, found[2].reshape(shift.shape))
 
 
@@ -743,8 +785,9 @@ def test_gradient_of_modulated_layer_norm_by_its_input():
     own = torch.tensor(x, requires_grad=True)
     (torch.nn.functional.layer_norm(own, [9], torch.tensor(weight), eps=1e-5) * (1 + torch.tensor(scale))).backward(torch.tensor(dy))
     rest = dict.fromkeys(("biasOptional", "gradScaleOut", "gradShiftOut", "gradWeightOut", "gradBiasOut"))
-    dx = call("AdaLayerNormBackward", gradOut=tensor(dy), input=tensor(x), normalizedShape=[9], rstd=tensor(rstd), mean=tensor(mean), scale=tensor(scale),
-              shift=tensor(scale), weightOptional=tensor(weight), gradInputOut=empty(x.shape), **rest)  # fmt: skip
+    dx = call("AdaLayerNormBackward", gradOut=tensor(dy), input=tensor(x), normalizedShape=[9], rstd=tensor(rstd),
+              mean=tensor(mean), scale=tensor(scale), shift=tensor(scale), weightOptional=tensor(weight),
+              gradInputOut=empty(x.shape), **rest)  # fmt: skip
     near(dx, own.grad.numpy(), "F32", 32, parts=dy * (1 + scale) * weight * rstd)
 
 

@@ -55,32 +55,39 @@ def test_gradients(kind, ends, heads, depth, length, stride):
 
     def gradients(x, weight, slopes):
         x, weight = (torch.tensor(values, requires_grad=True) for values in (x, weight))
-        return [slope.numpy() for slope in torch.autograd.grad(compressed(torch, x, weight, first), (x, weight), torch.tensor(slopes))]
+        return [slope.numpy()
+                for slope in torch.autograd.grad(compressed(torch, x, weight, first), (x, weight),
+                                                 torch.tensor(slopes))]  # fmt: skip
 
     for layout in LAYOUTS:
-        given = [drawn((ends[-1], heads, depth), 3, kind), drawn((length, heads), 4, kind), drawn((len(first), heads, depth), 5, kind)]
+        given = [drawn((ends[-1], heads, depth), 3, kind), drawn((length, heads), 4, kind),
+                 drawn((len(first), heads, depth), 5, kind)]  # fmt: skip
         x, weight, slopes = (tensor(values, kind, layout) for values in given)
-        own = call("NsaCompressGrad", outputGrad=slopes, input=x, weight=weight, actSeqLenOptionalOptional=ends, compressBlockSize=length,
-                   compressStride=stride, actSeqLenType=0, layoutOptionalOptional="TND", inputGradOut=empty(given[0].shape, kind, layout),
+        own = call("NsaCompressGrad", outputGrad=slopes, input=x, weight=weight, actSeqLenOptionalOptional=ends,
+                   compressBlockSize=length, compressStride=stride, actSeqLenType=0, layoutOptionalOptional="TND",
+                   inputGradOut=empty(given[0].shape, kind, layout),
                    weightGradOut=empty(given[1].shape, kind, layout))  # fmt: skip
-        for actual, expected, scale, terms in zip(own, gradients(*given), gradients(*map(numpy.abs, given)), (length, depth)):
+        for actual, expected, scale, terms in zip(own, gradients(*given), gradients(*map(numpy.abs, given)),
+                                                  (length, depth)):  # fmt: skip
             close(actual, expected, kind, terms, scale)
 
 
 def test_layout_may_be_left_out():
     x, weight = drawn((32, 1, 16), 6, "F16"), drawn((16, 1), 7, "F16")
     for layout in (None, "TND"):
-        y = call("NsaCompress", input=tensor(x, "F16"), weight=tensor(weight, "F16"), actSeqLenOptional=[32], layoutOptional=layout,
-                 compressBlockSize=16, compressStride=16, actSeqLenType=0, output=empty((2, 1, 16), "F16"))  # fmt: skip
+        y = call("NsaCompress", input=tensor(x, "F16"), weight=tensor(weight, "F16"), actSeqLenOptional=[32],
+                 layoutOptional=layout, compressBlockSize=16, compressStride=16, actSeqLenType=0,
+                 output=empty((2, 1, 16), "F16"))  # fmt: skip
         terms = (weight * x[:, 0].reshape(2, 16, 16))[:, None]
         close(y, terms.sum(2), "F16", 16, abs(terms).sum(2))
 
 
 def cached(kind, x, weight, slots, lengths, pages, cache, stride, layout):
-    return call("NsaCompressWithCache", input=tensor(x, kind, layout), weight=tensor(weight, kind, layout), slotMapping=tensor(slots, "I32"),
-                actSeqLenOptional=lengths, blockTableOptional=None if pages is None else tensor(pages, "I32", layout),
-                layoutOptional="TND" if pages is None else None, compressBlockSize=len(weight), compressStride=stride, actSeqLenType=1,
-                pageBlockSize=64, outputCache=cache)  # fmt: skip
+    return call("NsaCompressWithCache", input=tensor(x, kind, layout), weight=tensor(weight, kind, layout),
+                slotMapping=tensor(slots, "I32"), actSeqLenOptional=lengths,
+                blockTableOptional=None if pages is None else tensor(pages, "I32", layout),
+                layoutOptional="TND" if pages is None else None, compressBlockSize=len(weight), compressStride=stride,
+                actSeqLenType=1, pageBlockSize=64, outputCache=cache)  # fmt: skip
 
 
 # A window within a page, over two pages, the first of a sequence, the last that there is room for; too short; between two.
@@ -110,13 +117,14 @@ def test_cached_windows(kind, paged):
 
 @pytest.mark.parametrize("slots, pages, said", [
     ([11, 0], [[0, 1], [2, 0]], "slot 11 of sequence 0"), ([0, -1], [[0, 1], [2, 0]], "slot -1 of sequence 1"),
-    ([1, 0], [[0, 3], [2, 0]], "page 1 of sequence 0 is number 3 of 3"), ([1, 0], [[0, 1], [-1, 0]], "page 0 of sequence 1 is number -1 of 3")])  # fmt: skip
+    ([1, 0], [[0, 3], [2, 0]], "page 1 of sequence 0 is number 3 of 3"),
+    ([1, 0], [[0, 1], [-1, 0]], "page 0 of sequence 1 is number -1 of 3")])  # fmt: skip
 def test_places_that_are_not_there(slots, pages, said):
     x, weight = drawn((3, 64, 2, 16), 12, "F16"), drawn((32, 2), 13, "F16")
     lengths = ffi.new("int64_t[]", [80, 64])
     ends = lib.aclCreateIntArray(lengths, 2)
-    sentence = fault("NsaCompressWithCache", tensor(x, "F16"), tensor(weight, "F16"), tensor(slots, "I32"), ends, tensor(pages, "I32"),
-                     ffi.NULL, 32, 16, 1, 64, empty((11, 2, 16), "F16"))  # fmt: skip
+    sentence = fault("NsaCompressWithCache", tensor(x, "F16"), tensor(weight, "F16"), tensor(slots, "I32"), ends,
+                     tensor(pages, "I32"), ffi.NULL, 32, 16, 1, 64, empty((11, 2, 16), "F16"))  # fmt: skip
     assert lib.aclDestroyIntArray(ends) == 0
     assert said in sentence
 
@@ -135,8 +143,8 @@ def selected(q, k, v, dy, blocks, ends, key_ends, block, scale, keeps):
                 own = slice(head * group, head * group + group)
                 places = (blocks[row, head][:, None] * block + numpy.arange(block)).ravel()
                 at = first + places, head
-                found = attention(q[None, row, own, None], k[at][None, None], v[at][None, None], dy[None, row, own, None], scale, 0,
-                                  keeps(row - begin, places), 1)  # fmt: skip
+                found = attention(q[None, row, own, None], k[at][None, None], v[at][None, None],
+                                  dy[None, row, own, None], scale, 0, keeps(row - begin, places), 1)  # fmt: skip
                 for into, values in zip((y, largest, sums, dq), found):
                     into[row, own] = values[0, :, 0]
                 numpy.add.at(dk, at, found[4][0, 0])
@@ -160,7 +168,8 @@ def test_selected_attention(kind, layout, ends, key_ends, heads, key_heads, bloc
     q, k = drawn((ends[-1], heads, 192), 15, kind), drawn((key_ends[-1], key_heads, 192), 16, kind)
     v, dy = drawn((key_ends[-1], key_heads, 128), 17, kind), drawn((ends[-1], heads, 128), 18, kind)
     longest, most_keys = (max(numpy.diff([0, *all_ends])) for all_ends in (ends, key_ends))
-    blocks = numpy.concatenate([random.integers(0, (last - first) // block, (end - begin, key_heads, count)) for begin, end, first, last in
+    blocks = numpy.concatenate([random.integers(0, (last - first) // block,
+                                                (end - begin, key_heads, count)) for begin, end, first, last in
                                 zip([0, *ends], ends, [0, *key_ends], key_ends)])  # fmt: skip
     mask = random.random((longest, most_keys)) < 0.4
     mask[0] = True  # a row without keys
@@ -173,20 +182,23 @@ def test_selected_attention(kind, layout, ends, key_ends, heads, key_heads, bloc
     gradients = dq + rounding * keys, dk + of_keys, dv
     put = lambda values: tensor(values, kind, layout)
     given = {"query": put(q), "key": put(k), "value": put(v), "topkIndices": tensor(blocks, "I32", layout),
-             "attenMaskOptional": {None: None, 0: tensor(mask, "B", layout), 2: empty((2048, 2048), "U8")}[mode], "scaleValue": scale,
+             "attenMaskOptional": {None: None, 0: tensor(mask, "B", layout), 2: empty((2048, 2048), "U8")}[mode],
+             "scaleValue": scale,
              "actualSeqQLenOptional": ends, "actualSeqKvLenOptional": key_ends, "headNum": heads, "inputLayout": "TND",
              "sparseMode": mode or 0, "selectedBlockSize": block, "selectedBlockCount": count}  # fmt: skip
     statistic = (ends[-1], heads, 8)
-    own_largest, own_sums, own_y = call("NsaSelectedAttention", softmaxMaxOut=empty(statistic, "F32", layout), attentionOut=empty(y.shape, kind, layout),
+    own_largest, own_sums, own_y = call("NsaSelectedAttention", softmaxMaxOut=empty(statistic, "F32", layout),
+                                        attentionOut=empty(y.shape, kind, layout),
                                         softmaxSumOut=empty(statistic, "F32", layout), **given)  # fmt: skip
     # A score is a sum of 192 terms whose sizes add up to less than 12.
     near(own_largest, numpy.repeat(largest[..., None], 8, -1), "F32", 192 * 12)
     near(own_sums, numpy.repeat(sums[..., None], 8, -1), "F32", 192 * 12)
     near(own_y, y, kind)
     for wanted in (kind, "F32"):
-        own = call("NsaSelectedAttentionGrad", attentionOut=put(y), attentionOutGrad=put(dy), softmaxMax=tensor(own_largest, "F32", layout),
-                   softmaxSum=tensor(own_sums, "F32", layout), **given,
-                   **{name: empty(values.shape, wanted, layout) for name, values in zip(("dqOut", "dkOut", "dvOut"), (q, k, v))})  # fmt: skip
+        own = call("NsaSelectedAttentionGrad", attentionOut=put(y), attentionOutGrad=put(dy),
+                   softmaxMax=tensor(own_largest, "F32", layout), softmaxSum=tensor(own_sums, "F32", layout), **given,
+                   **{name: empty(values.shape, wanted,
+                                  layout) for name, values in zip(("dqOut", "dkOut", "dvOut"), (q, k, v))})  # fmt: skip
         for actual, expected in zip(own, gradients):
             near(actual, expected, wanted, 192 * 12)
 
@@ -198,7 +210,8 @@ def test_blocks_that_are_not_there(number):
     blocks = numpy.zeros((5, 2, 2), int)
     blocks[1, 1, 0] = number
     ends, key_ends = (lib.aclCreateIntArray(ffi.new("int64_t[]", values), 2) for values in ([2, 5], [32, 80]))
-    sentence = fault("NsaSelectedAttention", *(tensor(values, "F16") for values in (q, k, v)), tensor(blocks, "I32"), None, ends, key_ends, 0.1, 4,
-                     ffi.new("char[]", b"TND"), 0, 16, 2, empty((5, 4, 8)), empty((5, 4, 8)), empty((5, 4, 128), "F16"))  # fmt: skip
+    sentence = fault("NsaSelectedAttention", *(tensor(values, "F16") for values in (q, k, v)), tensor(blocks, "I32"),
+                     None, ends, key_ends, 0.1, 4, ffi.new("char[]", b"TND"), 0, 16, 2, empty((5, 4, 8)),
+                     empty((5, 4, 8)), empty((5, 4, 128), "F16"))  # fmt: skip
     assert lib.aclDestroyIntArray(ends) == lib.aclDestroyIntArray(key_ends) == 0
     assert f"row 1 selects block {number} of a sequence of 2" in sentence

@@ -31,15 +31,17 @@ def close(actual, expected, kind):
 @pytest.mark.parametrize("amsgrad", [False, True])
 def test_adam_w(kind, amsgrad):
     w, g, m, v, bound = state(kind, 5)
-    numbers = {"beta1Power": 0.75, "beta2Power": 0.875, "lr": 0.125, "weightDecay": 0.0625, "beta1": 0.875, "beta2": 0.9375, "eps": 2.0**-10}
+    numbers = {"beta1Power": 0.75, "beta2Power": 0.875, "lr": 0.125, "weightDecay": 0.0625, "beta1": 0.875,
+               "beta2": 0.9375, "eps": 2.0**-10}  # fmt: skip
     n = {name: float(rounded(numpy.asarray([value]), kind)[0]) for name, value in numbers.items()}
     new_m, new_v = n["beta1"] * m - (1 - n["beta1"]) * g, n["beta2"] * v + (1 - n["beta2"]) * g * g
     new_v = numpy.maximum(new_v, bound) if amsgrad else new_v
     step = change(new_m, new_v, 1 - n["beta1Power"] * n["beta1"], 1 - n["beta2Power"] * n["beta2"], n["eps"])
     expected = w - n["lr"] * step - n["lr"] * n["weightDecay"] * w, new_m, new_v
-    found = call("ApplyAdamW", varRef=tensor(w, kind), mRef=tensor(m, kind, "gaps"), vRef=tensor(v, kind), grad=tensor(g, kind, "reversed"),
-                 **{name: tensor([value], kind) for name, value in numbers.items()},
-                 maxGradNormOptional=tensor(bound, kind) if amsgrad else None, amsgrad=amsgrad, maximize=True)
+    found = call("ApplyAdamW", varRef=tensor(w, kind), mRef=tensor(m, kind, "gaps"), vRef=tensor(v, kind),
+                 grad=tensor(g, kind, "reversed"), **{name: tensor([value], kind) for name, value in numbers.items()},
+                 maxGradNormOptional=tensor(bound, kind) if amsgrad else None, amsgrad=amsgrad,
+                 maximize=True)  # fmt: skip
     for actual, exact in zip(found, expected):
         close(actual, exact, kind)
 
@@ -54,8 +56,9 @@ def test_adam_w_v2(kind, amsgrad):
     expected = [w - rate * change(new_m, top, 1 - beta1**t, 1 - beta2**t, eps) - rate * decay * w, new_m, new_v]
     expected += [top] if amsgrad else []
     found = call("ApplyAdamWV2", varRef=tensor(w, kind), mRef=tensor(m, kind), vRef=tensor(v, kind), grad=tensor(g, kind),
-                 maxGradNormOptionalRef=tensor(largest, kind) if amsgrad else None, step=tensor([t], "I64" if amsgrad else "F32"),
-                 lr=rate, beta1=beta1, beta2=beta2, weightDecay=decay, eps=eps, amsgrad=amsgrad, maximize=False)
+                 maxGradNormOptionalRef=tensor(largest, kind) if amsgrad else None,
+                 step=tensor([t], "I64" if amsgrad else "F32"), lr=rate, beta1=beta1, beta2=beta2, weightDecay=decay,
+                 eps=eps, amsgrad=amsgrad, maximize=False)  # fmt: skip
     for actual, exact in in_step(found, expected):
         close(actual, exact, kind)
 
@@ -70,14 +73,15 @@ def test_ema_adam(kind, mode):
     bias = (1 - beta1**t, 1 - beta2**t) if mode == 0 else (1, 1)
     update = change(new_m, new_v, *bias, eps) + (0 if mode == 0 else decay * w)
     new_w = w - rate * update
-    found = call("ApplyFusedEmaAdam", grad=tensor(g, kind), varRef=tensor(w, kind), mRef=tensor(m, kind), vRef=tensor(v, kind),
-                 sRef=tensor(s, kind), step=tensor([t], "I64"), lr=rate, emaDecay=average, beta1=beta1, beta2=beta2, eps=eps, mode=mode,
-                 biasCorrection=mode == 0, weightDecay=decay)
+    found = call("ApplyFusedEmaAdam", grad=tensor(g, kind), varRef=tensor(w, kind), mRef=tensor(m, kind),
+                 vRef=tensor(v, kind), sRef=tensor(s, kind), step=tensor([t], "I64"), lr=rate, emaDecay=average,
+                 beta1=beta1, beta2=beta2, eps=eps, mode=mode, biasCorrection=mode == 0, weightDecay=decay)  # fmt: skip
     for actual, exact in zip(found, (new_w, new_m, new_v, average * s + (1 - average) * new_w)):
         close(actual, exact, kind)
 
 
-@pytest.mark.parametrize("name", ["ForeachAddcdivList", "ForeachAddcdivScalarList", "ForeachAddcmulList", "ForeachAddcmulScalarList"])
+@pytest.mark.parametrize("name", ["ForeachAddcdivList", "ForeachAddcdivScalarList", "ForeachAddcmulList",
+                                  "ForeachAddcmulScalarList"])  # fmt: skip
 def test_lists_with_a_tensor_of_scalars(name):
     rng = numpy.random.default_rng(5)
     shapes = [(3, 4), (), (7,), (0,), (2, 600)]
@@ -101,7 +105,9 @@ def test_loss_scale(scale, steps, found, expected, kind):
     assert loss_scale(scale, steps, found, kind, 3.0) == expected
 
 
-@pytest.mark.parametrize("kind, scale, grown", [("F32", 2.0**127, 2 - 2.0**-23), ("F16", 2.0**15, 2 - 2.0**-10), ("BF16", 2.0**127, 2 - 2.0**-7)])
+@pytest.mark.parametrize("kind, scale, grown",
+                         [("F32", 2.0**127, 2 - 2.0**-23), ("F16", 2.0**15, 2 - 2.0**-10),
+                          ("BF16", 2.0**127, 2 - 2.0**-7)])  # fmt: skip
 def test_loss_scale_at_the_end_of_its_type(kind, scale, grown):
     """A scale that would overflow stays, as in PyTorch: half a last place above the largest number that is so."""
     assert loss_scale(scale, 2, 0, kind, grown) == (scale * grown, 0)
@@ -131,9 +137,10 @@ def test_fused_sgd(kind, layout, with_buffers, scale):
             for results, value in zip(expected, (w - rate * step, g, v)):
                 results.append(value)
         given = [[tensor(one, kind, layout) for one in values] for values in lists]
-        found = call("FusedSgd", paramsRef=given[0], gradsRef=given[1], momentumBufferListOptionalRef=given[2] if with_buffers else None,
-                     gradScaleOptional=tensor([scale]) if scale else None, weightDecay=decay, momentum=moment, lr=rate, dampening=dampening,
-                     nesterov=nesterov, maximize=maximize, isFirstStep=first)  # fmt: skip
+        found = call("FusedSgd", paramsRef=given[0], gradsRef=given[1],
+                     momentumBufferListOptionalRef=given[2] if with_buffers else None,
+                     gradScaleOptional=tensor([scale]) if scale else None, weightDecay=decay, momentum=moment, lr=rate,
+                     dampening=dampening, nesterov=nesterov, maximize=maximize, isFirstStep=first)  # fmt: skip
         for actual, exact in zip(found, expected):
             for one, other in in_step(actual, exact):
                 close(one, other, kind)
@@ -144,15 +151,17 @@ def test_fused_sgd_steps_as_pytorch_does():
     start, gradients = state("F32", 5)[0], [state("F32", 5 + step)[1] for step in range(3)]
     for nesterov in (False, True):
         leaf = torch.nn.Parameter(torch.tensor(start, dtype=torch.float32))
-        optimizer = torch.optim.SGD([leaf], lr=0.1, momentum=0.9, dampening=0 if nesterov else 0.5, weight_decay=0.01, nesterov=nesterov)
+        optimizer = torch.optim.SGD([leaf], lr=0.1, momentum=0.9, dampening=0 if nesterov else 0.5, weight_decay=0.01,
+                                    nesterov=nesterov)  # fmt: skip
         weight, buffer = start, numpy.zeros(SHAPE)
         for number, gradient in enumerate(gradients):
             leaf.grad = torch.tensor(gradient, dtype=torch.float32)
             optimizer.step()
             (weight,), _, (buffer,) = call(
-                "FusedSgd", paramsRef=[tensor(weight)], gradsRef=[tensor(gradient)], momentumBufferListOptionalRef=[tensor(buffer)],
-                gradScaleOptional=None, weightDecay=0.01, momentum=0.9, lr=0.1, dampening=0.0 if nesterov else 0.5, nesterov=nesterov,
-                maximize=False, isFirstStep=number == 0)  # fmt: skip
+                "FusedSgd", paramsRef=[tensor(weight)], gradsRef=[tensor(gradient)],
+                momentumBufferListOptionalRef=[tensor(buffer)], gradScaleOptional=None, weightDecay=0.01, momentum=0.9,
+                lr=0.1, dampening=0.0 if nesterov else 0.5, nesterov=nesterov, maximize=False,
+                isFirstStep=number == 0)  # fmt: skip
         close(weight, leaf.detach().numpy(), "F32")
 
 
@@ -175,9 +184,11 @@ def test_fused_adam_w(kind, layout, scale, found):
                 results.append(old if found == 1 else new)
         given = [[tensor(one, kind, layout) for one in values] for values in lists]
         results = call("FusedAdamw", paramsRef=given[0], grads=given[1], expAvgsRef=given[2], expAvgSqsRef=given[3],
-                       maxExpAvgSqsRef=given[4] if amsgrad else None, stateSteps=[tensor([t], "I64" if amsgrad else "F32") for t in steps],
-                       gradScaleOptional=tensor([scale]) if scale else None, foundInfOptional=tensor([found]) if found is not None else None,
-                       lr=rate, beta1=beta1, beta2=beta2, weightDecay=decay, eps=eps, amsgrad=amsgrad, maximize=maximize)  # fmt: skip
+                       maxExpAvgSqsRef=given[4] if amsgrad else None,
+                       stateSteps=[tensor([t], "I64" if amsgrad else "F32") for t in steps],
+                       gradScaleOptional=tensor([scale]) if scale else None,
+                       foundInfOptional=tensor([found]) if found is not None else None, lr=rate, beta1=beta1,
+                       beta2=beta2, weightDecay=decay, eps=eps, amsgrad=amsgrad, maximize=maximize)  # fmt: skip
         for actual, exact in zip(results, expected):
             for one, other in in_step(actual, exact):
                 close(one, other, kind)
@@ -194,8 +205,9 @@ def test_fused_adam_w_steps_as_pytorch_does():
             leaf.grad = torch.tensor(gradient, dtype=torch.float32)
             optimizer.step()
             given = [[tensor(one)] for one in held]
-            found = call("FusedAdamw", paramsRef=given[0], grads=[tensor(gradient)], expAvgsRef=given[1], expAvgSqsRef=given[2],
-                         maxExpAvgSqsRef=given[3], stateSteps=[tensor([number + 1.0])], gradScaleOptional=None, foundInfOptional=None,
-                         lr=0.1, beta1=0.8, beta2=0.9, weightDecay=0.1, eps=1e-3, amsgrad=amsgrad, maximize=False)  # fmt: skip
+            found = call("FusedAdamw", paramsRef=given[0], grads=[tensor(gradient)], expAvgsRef=given[1],
+                         expAvgSqsRef=given[2], maxExpAvgSqsRef=given[3], stateSteps=[tensor([number + 1.0])],
+                         gradScaleOptional=None, foundInfOptional=None, lr=0.1, beta1=0.8, beta2=0.9, weightDecay=0.1,
+                         eps=1e-3, amsgrad=amsgrad, maximize=False)  # fmt: skip
             held = [one for (one,) in found]
         close(held[0], leaf.detach().numpy(), "F32")

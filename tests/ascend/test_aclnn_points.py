@@ -31,8 +31,8 @@ def test_three_interpolate_backward_as_torch():
     indices = np.random.default_rng(4).integers(0, 6, (2, 5, 3))
     gathered = torch.stack([points[b][:, indices[b]] for b in range(2)])
     ((gathered * weights[:, None]).sum(-1) * slopes).sum().backward()
-    found = call("ThreeInterpolateBackward", grad_x=tensor(slopes.numpy()), idx=tensor(indices, "I32"), weight=tensor(weights.numpy()), m=6,
-                 grad_y=empty((2, 3, 6)))
+    found = call("ThreeInterpolateBackward", grad_x=tensor(slopes.numpy()), idx=tensor(indices, "I32"),
+                 weight=tensor(weights.numpy()), m=6, grad_y=empty((2, 3, 6)))  # fmt: skip
     np.testing.assert_allclose(found, points.grad.numpy(), rtol=1e-6, atol=1e-6)
 
 
@@ -52,22 +52,25 @@ def test_chamfer_distance_backward(kind):
             expected[1][batch] += share
             np.add.at(expected[0][batch], to_first[batch], -share)
         found = call("ChamferDistanceBackward", xyz1=tensor(first, kind, layout), xyz2=tensor(second, kind, layout),
-                     idx1=tensor(to_second, "I32", layout), idx2=tensor(to_first, "I32", layout), gradDist1=tensor(of_first, kind, layout),
-                     gradDist2=tensor(of_second, kind, layout), gradXyz1=empty((b, n, 2), kind, layout), gradXyz2=empty((b, m, 2), kind, layout))
+                     idx1=tensor(to_second, "I32", layout), idx2=tensor(to_first, "I32", layout),
+                     gradDist1=tensor(of_first, kind, layout), gradDist2=tensor(of_second, kind, layout),
+                     gradXyz1=empty((b, n, 2), kind, layout), gradXyz2=empty((b, m, 2), kind, layout))  # fmt: skip
         for actual, one in zip(found, expected):
             np.testing.assert_allclose(actual, one, rtol=UNITS[kind], atol=2.0**-40)
 
 
 def test_chamfer_distance_backward_as_torch():
     torch = pytest.importorskip("torch")
-    first, second = (torch.tensor(drawn(shape, seed), requires_grad=True) for seed, shape in enumerate([(2, 7, 2), (2, 5, 2)]))
+    first, second = (torch.tensor(drawn(shape, seed),
+                                  requires_grad=True) for seed, shape in enumerate([(2, 7, 2), (2, 5, 2)]))  # fmt: skip
     distances = ((first[:, :, None] - second[:, None]) ** 2).sum(-1)
     (of_first, to_second), (of_second, to_first) = distances.min(2), distances.min(1)
     slopes = torch.tensor(drawn((2, 7), 5)), torch.tensor(drawn((2, 5), 6))
     ((of_first * slopes[0]).sum() + (of_second * slopes[1]).sum()).backward()
     found = call("ChamferDistanceBackward", xyz1=tensor(first.detach().numpy()), xyz2=tensor(second.detach().numpy()),
-                 idx1=tensor(to_second.numpy(), "I32"), idx2=tensor(to_first.numpy(), "I32"), gradDist1=tensor(slopes[0].numpy()),
-                 gradDist2=tensor(slopes[1].numpy()), gradXyz1=empty((2, 7, 2)), gradXyz2=empty((2, 5, 2)))
+                 idx1=tensor(to_second.numpy(), "I32"), idx2=tensor(to_first.numpy(), "I32"),
+                 gradDist1=tensor(slopes[0].numpy()), gradDist2=tensor(slopes[1].numpy()), gradXyz1=empty((2, 7, 2)),
+                 gradXyz2=empty((2, 5, 2)))  # fmt: skip
     for actual, one in zip(found, (first, second)):
         np.testing.assert_allclose(actual, one.grad.numpy(), rtol=1e-5, atol=1e-6)
 
@@ -75,8 +78,9 @@ def test_chamfer_distance_backward_as_torch():
 def test_points_that_are_not_there():
     ones = lambda *shape: tensor(np.ones(shape))
     for index in (4, -1):
-        said = fault("ThreeInterpolateBackward", ones(1, 2, 1), tensor([[[0, index, 1]]], "I32"), ones(1, 1, 3), 4, empty((1, 2, 4)))
+        said = fault("ThreeInterpolateBackward", ones(1, 2, 1), tensor([[[0, index, 1]]], "I32"), ones(1, 1, 3), 4,
+                     empty((1, 2, 4)))  # fmt: skip
         assert f"index {index} is outside a dimension of size 4" in said
-    said = fault("ChamferDistanceBackward", ones(1, 2, 2), ones(1, 3, 2), tensor([[0, 2]], "I32"), tensor([[0, 1, 2]], "I32"), ones(1, 2), ones(1, 3),
-                 empty((1, 2, 2)), empty((1, 3, 2)))
+    said = fault("ChamferDistanceBackward", ones(1, 2, 2), ones(1, 3, 2), tensor([[0, 2]], "I32"),
+                 tensor([[0, 1, 2]], "I32"), ones(1, 2), ones(1, 3), empty((1, 2, 2)), empty((1, 3, 2)))  # fmt: skip
     assert "index 2 is outside a dimension of size 2" in said

@@ -248,16 +248,19 @@ def test_rows_in_descending_order():
     """The row that lies first in memory is the last one of its plane, and no row lies before it."""
     for kind in ("F16", "F32"):
         x = rounded(np.random.default_rng(5).normal(size=(2, 3, 4, 6, 5)), kind)
-        settings = dict(kernelSize=[2, 3, 2], stride=[2], padding=[1, 1, 0], ceilMode=False, countIncludePad=True, divisorOverride=0)
+        settings = dict(kernelSize=[2, 3, 2], stride=[2], padding=[1, 1, 0], ceilMode=False, countIncludePad=True,
+                        divisorOverride=0)  # fmt: skip
         stored = np.ascontiguousarray(x[:, :, :, ::-1])
         turned = Tensor(pages.KINDS[kind], stored, shape=x.shape, strides=[360, 120, 30, -5, 1], offset=25)
-        found = [call("AvgPool3d", self=one, out=empty((2, 3, 3, 3, 2), kind), **settings) for one in (tensor(x, kind), turned)]
+        found = [call("AvgPool3d", self=one, out=empty((2, 3, 3, 3, 2), kind),
+                      **settings) for one in (tensor(x, kind), turned)]  # fmt: skip
         np.testing.assert_array_equal(*found)
 
 
 def test_maximum_with_pads_of_each_side():
     x = drawn((2, 3, 7, 8), 1)
-    for pads, strides, ceil in [([], [], 0), ([1], [2], 1), ([1, 0], [2, 3], 0), ([0, 1, 2, 0], [2], 1), ([2, 0, 1, 2], [], 0)]:
+    for pads, strides, ceil in [([], [], 0), ([1], [2], 1), ([1, 0], [2, 3], 0), ([0, 1, 2, 0], [2], 1),
+                                ([2, 0, 1, 2], [], 0)]:  # fmt: skip
         before, behind = (pads[:2], pads[2:]) if len(pads) == 4 else (full(pads or [0], 2),) * 2
         padded = np.pad(x, [(0, 0), (0, 0), *zip(before, behind)], constant_values=-np.inf)
         windows = []

@@ -122,16 +122,17 @@ def test_groups():
     a, b, bias = whole((5, 512), 1), whole((512, 256), 2), rounded(whole(256, 3) / 4, "F32")
     rows, blocks = scales((5, 4), 4), scales((4, 2), 5)
     expected = grouped(a, b, rows, np.repeat(blocks, 128, axis=1), None, 128) + bias
-    own = call("QuantMatmulV5", x1=tensor(a, "I8", "gaps"), x2=tensor(b.T, "I8"), x1Scale=tensor(rows), x2Scale=tensor(blocks.T),
-               x2Offset=None, yOffset=None, bias=tensor(bias), transposeX2=True, groupSize=4303356032,
-               out=empty((5, 256), "BF16", "gaps"), **common)  # fmt: skip
+    own = call("QuantMatmulV5", x1=tensor(a, "I8", "gaps"), x2=tensor(b.T, "I8"), x1Scale=tensor(rows),
+               x2Scale=tensor(blocks.T), x2Offset=None, yOffset=None, bias=tensor(bias), transposeX2=True,
+               groupSize=4303356032, out=empty((5, 256), "BF16", "gaps"), **common)  # fmt: skip
     np.testing.assert_array_equal(own, rounded(expected, "BF16"))
 
     a, b, row, scale, shift = whole((3, 512), 6), nibbles((512, 24), 7), scales((3, 1), 8), scales((2, 24), 9), whole(24, 10) / 2
     for kind in ("F16", "BF16"):
         expected = (grouped(a, b, None, scale, None, 256) + shift) * row
-        own = call("QuantMatmulV5", x1=tensor(a, "I8"), x2=packed(b, "I32"), x1Scale=tensor(row), x2Scale=wide(scale), x2Offset=None,
-                   yOffset=tensor(shift), bias=None, transposeX2=False, groupSize=256, out=empty((3, 24), kind), **common)  # fmt: skip
+        own = call("QuantMatmulV5", x1=tensor(a, "I8"), x2=packed(b, "I32"), x1Scale=tensor(row), x2Scale=wide(scale),
+                   x2Offset=None, yOffset=tensor(shift), bias=None, transposeX2=False, groupSize=256,
+                   out=empty((3, 24), kind), **common)  # fmt: skip
         np.testing.assert_array_equal(own, rounded(expected, kind))
 
     a, b, scale = nibbles((2, 1024), 11), nibbles((1024, 256), 12), scales((4, 256), 13)
@@ -146,7 +147,8 @@ def test_groups():
 def weight_product(version, x, weight, scale, y, offset=None, bias=None, group=0, quant=(None, None)):
     inner = {"innerPrecise": 1} if version == "V3" else {}
     return call(f"WeightQuantBatchMatmul{version}", x=x, weight=weight, antiquantScale=scale, antiquantOffsetOptional=offset,
-                quantScaleOptional=quant[0], quantOffsetOptional=quant[1], biasOptional=bias, antiquantGroupSize=group, y=y, **inner)  # fmt: skip
+                quantScaleOptional=quant[0], quantOffsetOptional=quant[1], biasOptional=bias, antiquantGroupSize=group,
+                y=y, **inner)  # fmt: skip
 
 
 def near(actual, expected, terms, kind):
@@ -229,7 +231,9 @@ def test_wide_panels():
 
 
 def test_numpy_functions():
-    a, b, scale, rows = whole((2, 3, 8), 1).astype(np.int8), whole((5, 8), 2).astype(np.int8), np.float32(scales(5, 3)), np.float32([1, 2, 4])
+    a, b, scale, rows = whole((2, 3, 8),
+                              1).astype(np.int8), whole((5, 8),
+                                                        2).astype(np.int8), np.float32(scales(5, 3)), np.float32([1, 2, 4])  # fmt: skip
     expected = (a.astype(np.int64) @ b.T.astype(np.int64)) * scale * rows[:, None]
     found = ascend.ops.quant_matmul_v4(a, b, scale, False, True, pertokenScaleOptional=rows, out_dtype="float16")
     np.testing.assert_array_equal(found, rounded(expected, "F16"))
@@ -246,18 +250,22 @@ def test_weights_with_numbers_in_two_parts():
         added, factor = rounded(random(3).normal(0, 3, n), "F16"), rounded(random(4).uniform(0.01, 0.03, n), "F16")
         deq_offset, deq_scale, bias = np.arange(n) - 3, scales(n, 5), rounded(random(6).normal(0, 9, n), "F32")
         mat2 = (b + deq_offset) * deq_scale if m < 64 else ((b - 2.0) * 0.5 + added) * factor
-        given = {"deqOffset": tensor(deq_offset, "I32"), "deqScale": wide(deq_scale), "addOffset": tensor(added[:, None], "F16", layout),
+        given = {"deqOffset": tensor(deq_offset, "I32"), "deqScale": wide(deq_scale),
+                 "addOffset": tensor(added[:, None], "F16", layout),
                  "mulScale": tensor(factor[None], "F16", layout)}  # fmt: skip
         given = {name: value for name, value in given.items() if (m < 64) == name.startswith("deq")}
         names = dict.fromkeys(["deqOffset", "deqScale", "addOffset", "mulScale"]) | given
-        own = call("WeightQuantBatchMatmul", x1=tensor(x.T if turned[0] else x, "F16", layout), x2=tensor(b.T if turned[1] else b, "I8", layout),
-                   diagonalMatrix=tensor(np.eye(32), "I8") if m < 64 else None, bias=tensor(bias), transposeX1=turned[0], transposeX2=turned[1],
-                   antiquantScale=0.5, antiquantOffset=2.0, out=empty((m, n), "F16", layout), **names)  # fmt: skip
+        own = call("WeightQuantBatchMatmul", x1=tensor(x.T if turned[0] else x, "F16", layout),
+                   x2=tensor(b.T if turned[1] else b, "I8", layout),
+                   diagonalMatrix=tensor(np.eye(32), "I8") if m < 64 else None, bias=tensor(bias),
+                   transposeX1=turned[0], transposeX2=turned[1], antiquantScale=0.5, antiquantOffset=2.0,
+                   out=empty((m, n), "F16", layout), **names)  # fmt: skip
         expected = x @ mat2 + bias
         np.testing.assert_allclose(own, expected, rtol=2.0**-11 * 1.01, atol=2.0**-22 * np.abs(mat2).max() * k)
     plain = dict.fromkeys(["diagonalMatrix", "deqOffset", "deqScale", "addOffset", "mulScale", "bias"])
-    own = call("WeightQuantBatchMatmul", x1=tensor(np.full((64, 1), 0.75), "F16"), x2=tensor([[3, -3, 127]], "I8"), transposeX1=False, transposeX2=False,
-               antiquantScale=2.0, antiquantOffset=0.0, out=empty((64, 3), "I8"), **plain)  # fmt: skip
+    own = call("WeightQuantBatchMatmul", x1=tensor(np.full((64, 1), 0.75), "F16"), x2=tensor([[3, -3, 127]], "I8"),
+               transposeX1=False, transposeX2=False, antiquantScale=2.0, antiquantOffset=0.0, out=empty((64, 3), "I8"),
+               **plain)  # fmt: skip
     assert own[0].tolist() == [4, -4, 127]  # 4.5, -4.5 and 190.5, as a cast
 
 
@@ -270,13 +278,16 @@ def test_first_versions():
         sums = a @ b + (0 if bias is None else bias)
         added = None if bias is None else tensor(bias, "I32", layout)
         factor = float(np.float32(1e-3))
-        own = call("QuantMatmul", x1=tensor(a, "I8", layout), x2=tensor(b, "I8", layout), bias=added, deqScale=factor, out=empty(sums.shape, "F16", layout))
+        own = call("QuantMatmul", x1=tensor(a, "I8", layout), x2=tensor(b, "I8", layout), bias=added, deqScale=factor,
+                   out=empty(sums.shape, "F16", layout))  # fmt: skip
         np.testing.assert_array_equal(own, rounded(sums * factor, "F16"))
         scale = scales(-(-n // 16) * 16, number)
         for turned1, turned2 in ((False, False), (True, True)):
-            own = call("QuantMatmulV2", x1=tensor(a.swapaxes(-1, -2) if turned1 else a, "I8", layout), x2=tensor(b.swapaxes(-1, -2) if turned2 else b, "I8", layout),
-                       bias=added, deqScale=wide(scale), adjX1=turned1, adjX2=turned2, out=empty(sums.shape, "F16", layout))  # fmt: skip
+            own = call("QuantMatmulV2", x1=tensor(a.swapaxes(-1, -2) if turned1 else a, "I8", layout),
+                       x2=tensor(b.swapaxes(-1, -2) if turned2 else b, "I8", layout), bias=added, deqScale=wide(scale),
+                       adjX1=turned1, adjX2=turned2, out=empty(sums.shape, "F16", layout))  # fmt: skip
             np.testing.assert_array_equal(own, rounded(sums * scale[:n], "F16"))
     a, b = whole((1, 4, 5), 1), whole((3, 5, 2), 2)
-    own = call("QuantMatmulV2", x1=tensor(a, "I8"), x2=tensor(b, "I8"), bias=None, deqScale=wide(np.ones(16)), adjX1=False, adjX2=False, out=empty((3, 4, 2), "F16"))
+    own = call("QuantMatmulV2", x1=tensor(a, "I8"), x2=tensor(b, "I8"), bias=None, deqScale=wide(np.ones(16)),
+               adjX1=False, adjX2=False, out=empty((3, 4, 2), "F16"))  # fmt: skip
     np.testing.assert_array_equal(own, rounded(a @ b, "F16"))

@@ -35,7 +35,8 @@ def test_quantize(mode):
             scale = 2.0 ** (np.arange(count) % 5 - 1).reshape(of_scale)
             offset = (np.arange(count) % 7 - 3.0).reshape(of_scale)
             along = lambda v: v if len(of_scale) == 3 or count == 1 else v.reshape(1, *((70,) if axis == -1 else (5, 1)))
-            common = {"x": tensor(x, kind, layout), "scale": tensor(scale, kind), "sqrtMode": twice, "roundMode": mode, "dstType": 2}
+            common = {"x": tensor(x, kind, layout), "scale": tensor(scale, kind), "sqrtMode": twice, "roundMode": mode,
+                      "dstType": 2}  # fmt: skip
             for given in (offset, None):
                 shift = 0 if given is None else along(offset)
                 expected = clipped(ROUNDINGS[mode](x * along(scale) ** (2 if twice else 1) + shift))
@@ -43,13 +44,15 @@ def test_quantize(mode):
                            y=empty(shape, "I8", layout), **common)  # fmt: skip
                 np.testing.assert_array_equal(own, expected)
                 if axis == -1:
-                    own = call("AscendQuant", offset=None if given is None else tensor(offset, kind), y=empty(shape, "I8"), **common)
+                    own = call("AscendQuant", offset=None if given is None else tensor(offset, kind),
+                               y=empty(shape, "I8"), **common)  # fmt: skip
                     np.testing.assert_array_equal(own, expected)
 
 
 def test_dequantize():
     x = np.random.default_rng(1).integers(-128, 128, (4, 6, 33))
-    for kind, of_scale, layout in [("F16", (33,), "row-major"), ("BF16", (6,), "gaps"), ("F16", (1, 6, 1), "reversed"), ("BF16", (1,), "gaps")]:
+    for kind, of_scale, layout in [("F16", (33,), "row-major"), ("BF16", (6,), "gaps"), ("F16", (1, 6, 1), "reversed"),
+                                   ("BF16", (1,), "gaps")]:  # fmt: skip
         count = int(np.prod(of_scale))
         scale, offset = 2.0 ** (np.arange(count) % 3 - 2).reshape(of_scale), (np.arange(count) % 9 - 4.0).reshape(of_scale)
         along = lambda v: v.reshape(6, 1) if of_scale == (6,) else v
@@ -75,13 +78,14 @@ def test_quantize_to_four_bits(kind):
         expected = np.clip(ROUNDINGS[mode](x * along(scale) + along(offset)), -8, 7)
         for name, more in [("AscendQuantV3", {"axis": axis}), *([("AscendQuant", {})] if axis == -1 else [])]:
             y = empty_packed(shape, kind, gap=2)
-            call(name, x=tensor(x, layout="reversed"), scale=tensor(scale), offset=tensor(offset), sqrtMode=False, roundMode=mode,
-                 dstType=PACKED[kind], y=y, **more)  # fmt: skip
+            call(name, x=tensor(x, layout="reversed"), scale=tensor(scale), offset=tensor(offset), sqrtMode=False,
+                 roundMode=mode, dstType=PACKED[kind], y=y, **more)  # fmt: skip
             if x.size:
                 np.testing.assert_array_equal(unpacked(y, shape), expected)
     special = np.array([np.nan, np.inf, -np.inf, 100, -100, 7.4, -8.4, 0])
     y = empty_packed((8,), kind)
-    call("AscendQuant", x=tensor(special), scale=tensor([1.0]), offset=None, sqrtMode=False, roundMode="round", dstType=PACKED[kind], y=y)
+    call("AscendQuant", x=tensor(special), scale=tensor([1.0]), offset=None, sqrtMode=False, roundMode="round",
+         dstType=PACKED[kind], y=y)  # fmt: skip
     np.testing.assert_array_equal(unpacked(y, (8,)), [0, 7, -8, 7, -8, 7, -8, 0])
 
 
@@ -91,8 +95,8 @@ def test_dequantize_from_four_bits(kind):
         x = np.random.default_rng(3).integers(-8, 8, shape)
         count = int(np.prod(of_scale))
         scale, offset = 2.0 ** (np.arange(count) % 3 - 2).reshape(of_scale), (np.arange(count) % 9 - 4.0).reshape(of_scale)
-        own = call("AscendAntiQuant", x=packed(x, kind), scale=tensor(scale), offset=tensor(offset), dstType=1, sqrtMode=False,
-                   y=empty(shape, "F16", "reversed"))  # fmt: skip
+        own = call("AscendAntiQuant", x=packed(x, kind), scale=tensor(scale), offset=tensor(offset), dstType=1,
+                   sqrtMode=False, y=empty(shape, "F16", "reversed"))  # fmt: skip
         np.testing.assert_array_equal(own, rounded((x + offset) * scale, "F16"))
 
 
@@ -119,7 +123,8 @@ def test_quantize_rows_to_four_bits(kind):
         offset = np.where(scale == 0, 0, 7 - v.max(-1) / np.where(scale == 0, 1, scale))
         np.testing.assert_allclose(scales, scale, rtol=1e-6)
         np.testing.assert_allclose(offsets, offset, rtol=1e-4, atol=1e-4)
-        steps_apart(unpacked(y, shape), np.where(scale == 0, 0, 1)[..., None] * (v / np.where(scale == 0, 1, scale)[..., None] + offset[..., None]))
+        steps_apart(unpacked(y, shape),
+                    np.where(scale == 0, 0, 1)[..., None] * (v / np.where(scale == 0, 1, scale)[..., None] + offset[..., None]))  # fmt: skip
 
 
 def test_parameters_of_64_bits():
@@ -134,22 +139,26 @@ def test_parameters_of_64_bits():
             for given, expected in ((None, bits), (tensor(offset.reshape(shape), layout=layout), shifted)):
                 out = empty(shape, kind, layout)
                 call("TransQuantParamV2", scale=tensor(scale.reshape(shape), layout=layout), offset=given, out=out)
-                np.testing.assert_array_equal(out.bits().ravel().astype(np.uint64), expected.astype(storage).astype(np.uint64))
+                np.testing.assert_array_equal(out.bits().ravel().astype(np.uint64),
+                                              expected.astype(storage).astype(np.uint64))  # fmt: skip
     near = np.float32([1.5, 1 + 2**-11, 1 + 2**-11 + 2**-23, 1 + 3 * 2**-11 - 2**-23, -1 - 2**-11, 2 - 2**-23])
-    for mode, of in ((0, [1.5, 1, 1, 1 + 2**-10, -1, 2 - 2**-10]), (1, [1.5, 1 + 2**-10, 1 + 2**-10, 1 + 2**-10, -1 - 2**-10, 2])):
+    for mode, of in ((0, [1.5, 1, 1, 1 + 2**-10, -1, 2 - 2**-10]),
+                     (1, [1.5, 1 + 2**-10, 1 + 2**-10, 1 + 2**-10, -1 - 2**-10, 2])):  # fmt: skip
         for shift in (None, 7):
-            call("TransQuantParamV3", scale=tensor(near), offset=None if shift is None else tensor([shift]), roundMode=mode, out=(out := empty((6,), "U64", "gaps")))
+            call("TransQuantParamV3", scale=tensor(near), offset=None if shift is None else tensor([shift]),
+                 roundMode=mode, out=(out := empty((6,), "U64", "gaps")))  # fmt: skip
             own = out.bits().astype(np.uint64)
             np.testing.assert_array_equal((own & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32), of)
             np.testing.assert_array_equal(own >> np.uint64(32), 1 << 14 | (shift or 0) << 5)
     out = empty((300,), "U64")
     call("TransQuantParamV2", scale=tensor([0.5]), offset=tensor(np.arange(300) - 20), out=out)
     numbers = out.bits()
-    np.testing.assert_array_equal((numbers >> np.uint64(37)).astype(np.int64) & 0x1FF, np.minimum(np.arange(300) - 20, 255) & 0x1FF)
+    np.testing.assert_array_equal((numbers >> np.uint64(37)).astype(np.int64) & 0x1FF,
+                                  np.minimum(np.arange(300) - 20, 255) & 0x1FF)  # fmt: skip
     a, b = np.arange(6).reshape(2, 3), np.arange(12).reshape(3, 4)
     call("TransQuantParamV2", scale=tensor([0.5, 1, 2, 4]), offset=None, out=(wide := empty((4,), "U64")))
-    own = call("QuantMatmulV3", x1=tensor(a, "I8"), x2=tensor(b, "I8"), scale=wide, offset=None, bias=None, transposeX1=False,
-               transposeX2=False, out=empty((2, 4), "F16"))  # fmt: skip
+    own = call("QuantMatmulV3", x1=tensor(a, "I8"), x2=tensor(b, "I8"), scale=wide, offset=None, bias=None,
+               transposeX1=False, transposeX2=False, out=empty((2, 4), "F16"))  # fmt: skip
     np.testing.assert_array_equal(own, a @ b * [0.5, 1, 2, 4])
 
 
@@ -177,7 +186,8 @@ def test_quantize_rows(kind, shape):
                 offset = np.where(scale == 0, 0, 127 - v.max(-1) / np.where(scale == 0, 1, scale))
                 np.testing.assert_allclose(scales, scale, rtol=1e-6)
                 np.testing.assert_allclose(offsets, offset, rtol=1e-4, atol=1e-4)
-                steps_apart(y, np.where(scale == 0, 0, 1)[..., None] * (v / np.where(scale == 0, 1, scale)[..., None] + offset[..., None]))
+                steps_apart(y,
+                            np.where(scale == 0, 0, 1)[..., None] * (v / np.where(scale == 0, 1, scale)[..., None] + offset[..., None]))  # fmt: skip
 
 
 def test_rows_with_nan_and_infinities():
@@ -188,24 +198,28 @@ def test_rows_with_nan_and_infinities():
     rows[4, 30] = -np.inf
     rows[:, 10], rows[5, 7], rows[6, 39] = 1.0, -127.0, 254.0
     scales = [np.nan, np.nan, np.nan, np.inf, np.inf, 1.0, 2.0]
-    y, found = call("DynamicQuant", x=tensor(rows, "F16"), smoothScalesOptional=None, yOut=empty(rows.shape, "I8"), scaleOut=empty((7,)))
+    y, found = call("DynamicQuant", x=tensor(rows, "F16"), smoothScalesOptional=None, yOut=empty(rows.shape, "I8"),
+                    scaleOut=empty((7,)))  # fmt: skip
     np.testing.assert_array_equal(found, scales)
     np.testing.assert_array_equal(y[:5], np.zeros((5, 40)))
     np.testing.assert_array_equal(y[5:], np.rint(rows[5:] / [[1], [2]]))
-    _, found, _ = call("DynamicQuantV2", x=tensor(rows, "F16"), smoothScalesOptional=None, groupIndexOptional=None, dstType=2,
-                       yOut=empty(rows.shape, "I8"), scaleOut=empty((7,)), offsetOut=empty((7,)))  # fmt: skip
+    _, found, _ = call("DynamicQuantV2", x=tensor(rows, "F16"), smoothScalesOptional=None, groupIndexOptional=None,
+                       dstType=2, yOut=empty(rows.shape, "I8"), scaleOut=empty((7,)),
+                       offsetOut=empty((7,)))  # fmt: skip
     np.testing.assert_array_equal(found, [np.nan] * 3 + [np.inf] * 2 + [np.float32(128) / 255, np.float32(254) / 255])
 
 
 @pytest.mark.parametrize("kind", ["F16", "BF16"])
 def test_quantize_rows_of_groups(kind):
     """Groups of rows, empty ones among them; ends that fall back or pass the last row are held; rows behind them give 0."""
-    forms = [((9, 10), [2, 2, 9], [2, 2, 9]), ((2, 3, 66), [1, 0, 3, 5], [1, 1, 3, 5]), ((40, 200), [-3, 7, 999], [0, 7, 999]), ((3, 4), [], [])]
+    forms = [((9, 10), [2, 2, 9], [2, 2, 9]), ((2, 3, 66), [1, 0, 3, 5], [1, 1, 3, 5]),
+             ((40, 200), [-3, 7, 999], [0, 7, 999]), ((3, 4), [], [])]  # fmt: skip
     for (shape, ends, held), layout in zip(forms, LAYOUTS + LAYOUTS):
         x, smooth = drawn(shape, 1, kind), rounded(np.abs(drawn((len(ends), shape[-1]), 2)) + 0.5, kind)
         group = np.searchsorted(held, np.arange(x.size // shape[-1]), side="right").reshape(shape[:-1])
         v = x * np.vstack([smooth, np.zeros((1, shape[-1]))])[group]
-        given = {"x": tensor(x, kind, layout), "smoothScalesOptional": tensor(smooth, kind, layout if ends else "row-major"), "dstType": 2,
+        given = {"x": tensor(x, kind, layout),
+                 "smoothScalesOptional": tensor(smooth, kind, layout if ends else "row-major"), "dstType": 2,
                  "groupIndexOptional": tensor(np.asarray(ends, int), "I32", layout if ends else "row-major")}  # fmt: skip
         for shifts in (False, True):
             found = call("DynamicQuantV2", yOut=empty(shape, "I8", layout), scaleOut=empty(shape[:-1], layout=layout),
@@ -220,7 +234,8 @@ def test_quantize_rows_of_groups(kind):
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
 def test_gated(kind):
     """Groups of rows, one of them empty, rows behind the last one; numbers for columns and for whole groups."""
-    for shape, ends, layout in [((9, 10), [2, 2, 7], "row-major"), ((2, 3, 66), [1, 6], "gaps"), ((40, 2000), [40], "reversed")]:
+    for shape, ends, layout in [((9, 10), [2, 2, 7], "row-major"), ((2, 3, 66), [1, 6], "gaps"),
+                                ((40, 2000), [40], "reversed")]:  # fmt: skip
         x = drawn(shape, 1, kind)
         rows, size = x.size // shape[-1], shape[-1] // 2
         group = np.searchsorted(ends, np.arange(rows), side="right")
@@ -233,14 +248,16 @@ def test_gated(kind):
                 given = {"x": tensor(x, kind, layout), "smoothScalesOptional": tensor(smooth), "activateLeft": left,
                          "groupIndexOptional": tensor(ends, "I32")}  # fmt: skip
                 y_shape = (*shape[:-1], size)
-                y, scale = call("SwiGluQuant", offsetsOptional=None, quantModeOptional="dynamic", yOut=empty(y_shape, "I8", layout),
-                                scaleOut=empty(shape[:-1], layout=layout), **given)  # fmt: skip
+                y, scale = call("SwiGluQuant", offsetsOptional=None, quantModeOptional="dynamic",
+                                yOut=empty(y_shape, "I8", layout), scaleOut=empty(shape[:-1], layout=layout),
+                                **given)  # fmt: skip
                 expected = np.abs(v).max(1) / 127
                 np.testing.assert_allclose(scale.ravel(), expected, rtol=1e-5)
                 steps_apart(y.reshape(v.shape), v / np.where(expected == 0, 1, expected)[:, None])
                 for shift in (offset, None):
-                    y, _ = call("SwiGluQuant", offsetsOptional=None if shift is None else tensor(shift), quantModeOptional="static",
-                                yOut=empty(y_shape, "I8", layout), scaleOut=empty(shape[:-1]), **given)  # fmt: skip
+                    y, _ = call("SwiGluQuant", offsetsOptional=None if shift is None else tensor(shift),
+                                quantModeOptional="static", yOut=empty(y_shape, "I8", layout),
+                                scaleOut=empty(shape[:-1]), **given)  # fmt: skip
                     fixed = v + (0 if shift is None else lines(offset))
                     steps_apart(y.reshape(v.shape), np.clip(fixed, -128, 127))
 
@@ -268,7 +285,8 @@ def levels_near(y, scale, v, top):
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
 def test_gated_second_version(kind):
     """Groups by ends or sizes, or none; 8 or 4 bits; with and without smooth numbers."""
-    for shape, ends, layout in [((9, 12), [2, 2, 7], "row-major"), ((2, 3, 68), [1, 6], "gaps"), ((40, 2000), None, "row-major"), ((5, 8), None, "reversed")]:
+    for shape, ends, layout in [((9, 12), [2, 2, 7], "row-major"), ((2, 3, 68), [1, 6], "gaps"),
+                                ((40, 2000), None, "row-major"), ((5, 8), None, "reversed")]:  # fmt: skip
         x = drawn(shape, 1, kind)
         rows, size, groups = x.size // shape[-1], shape[-1] // 2, len(ends or [1])
         group = np.searchsorted(ends, np.arange(rows), side="right") if ends else np.zeros(rows, int)
@@ -284,13 +302,16 @@ def test_gated_second_version(kind):
             for bits, top in (("I8", 127), ("I4", 7)):
                 made = lambda: empty((*shape[:-1], size), "I8", layout) if bits == "I8" else empty_packed((*shape[:-1], size), "I4")
                 values = lambda y, made: y if bits == "I8" else unpacked(made, (*shape[:-1], size))
-                given = {"x": tensor(x, kind, layout), "smoothScalesOptional": None if smooth is None else tensor(smooth), "activateLeft": left,
+                given = {"x": tensor(x, kind, layout),
+                         "smoothScalesOptional": None if smooth is None else tensor(smooth), "activateLeft": left,
                          "groupIndexOptional": index, "groupListType": int(sizes), "dstType": 2 if bits == "I8" else 29}  # fmt: skip
                 out = made()
-                y, scale = call("SwiGluQuantV2", offsetsOptional=None, quantModeOptional="dynamic", yOut=out, scaleOut=empty(shape[:-1]), **given)
+                y, scale = call("SwiGluQuantV2", offsetsOptional=None, quantModeOptional="dynamic", yOut=out,
+                                scaleOut=empty(shape[:-1]), **given)  # fmt: skip
                 levels_near(values(y, out), scale, v, top)
                 out = made()
-                y = call("SwiGluQuantV2", offsetsOptional=None if offset is None else tensor(offset), quantModeOptional="static", yOut=out, scaleOut=None, **given)
+                y = call("SwiGluQuantV2", offsetsOptional=None if offset is None else tensor(offset),
+                         quantModeOptional="static", yOut=out, scaleOut=None, **given)  # fmt: skip
                 fixed = v + (0 if offset is None else lines(offset))
                 steps_apart(values(y, out).reshape(v.shape), np.clip(fixed, -top - 1, top))
 
@@ -317,17 +338,22 @@ def test_gated_integers(of_bias):
         v = dequantized(x[:used], weight, None if row is None else row[:used], bias, group, of_bias)
         full = lambda w: np.concatenate([w, np.zeros((rows - used, width // 2))])
         lines = lambda of: of if sizes else of[0]
-        tensors = {"x": tensor(x.reshape(shape), "I32"), "weightScaleOptional": tensor(lines(weight)), "biasOptional": None if bias is None else tensor(lines(bias), of_bias),
+        tensors = {"x": tensor(x.reshape(shape), "I32"), "weightScaleOptional": tensor(lines(weight)),
+                   "biasOptional": None if bias is None else tensor(lines(bias), of_bias),
                    "groupIndexOptional": None if sizes is None else tensor(sizes, "I64" if number else "I32")}  # fmt: skip
         for left in (True, False):
             a, b = np.split(v, 2, axis=1)[:: 1 if left else -1]
             w = full(gate_of(0, a, b) * (1 if smooth is None else smooth[group]))
-            given = {**tensors, "activationScaleOptional": None if row is None else tensor(row.reshape(*shape[:-1], 1)), "activateLeft": left}
-            y, scale = call("DequantSwigluQuant", quantScaleOptional=None if smooth is None else tensor(lines(smooth)), quantOffsetOptional=None,
-                            quantModeOptional="dynamic", yOut=empty((*shape[:-1], width // 2), "I8"), scaleOut=empty(shape[:-1]), **given)  # fmt: skip
+            given = {**tensors, "activationScaleOptional": None if row is None else tensor(row.reshape(*shape[:-1], 1)),
+                     "activateLeft": left}  # fmt: skip
+            y, scale = call("DequantSwigluQuant", quantScaleOptional=None if smooth is None else tensor(lines(smooth)),
+                            quantOffsetOptional=None, quantModeOptional="dynamic",
+                            yOut=empty((*shape[:-1], width // 2), "I8"), scaleOut=empty(shape[:-1]),
+                            **given)  # fmt: skip
             levels_near(y.reshape(w.shape), scale.ravel(), w, 127)
-            y, _ = call("DequantSwigluQuant", quantScaleOptional=tensor([7.0]), quantOffsetOptional=tensor([-3.0]), quantModeOptional="static",
-                        yOut=empty((*shape[:-1], width // 2), "I8"), scaleOut=empty(shape[:-1]), **given)  # fmt: skip
+            y, _ = call("DequantSwigluQuant", quantScaleOptional=tensor([7.0]), quantOffsetOptional=tensor([-3.0]),
+                        quantModeOptional="static", yOut=empty((*shape[:-1], width // 2), "I8"),
+                        scaleOut=empty(shape[:-1]), **given)  # fmt: skip
             fixed = np.where((np.arange(rows) < used)[:, None], full(gate_of(0, a, b)) * 7 - 3, 0)
             steps_apart(y.reshape(w.shape), np.clip(fixed, -128, 127))
         if sizes is None or len(shape) != 2:
@@ -335,15 +361,19 @@ def test_gated_integers(of_bias):
         for mode in range(4):
             a, b = (v[:, ::2], v[:, 1::2]) if mode == 1 else np.split(v, 2, axis=1)
             gated = gate_of(mode, a, b)
-            given = {**tensors, "groupIndexOptional": tensor(sizes, "I64"), "activationScaleOptional": None if row is None else tensor(row), "activateLeft": True,
-                     "dstType": 2, "roundModeOptional": "rint", "activateDim": -1, "swigluMode": mode, "clampLimit": 3.0, "gluAlpha": 1.5, "gluBias": 0.5}  # fmt: skip
+            given = {**tensors, "groupIndexOptional": tensor(sizes, "I64"),
+                     "activationScaleOptional": None if row is None else tensor(row), "activateLeft": True,
+                     "dstType": 2, "roundModeOptional": "rint", "activateDim": -1, "swigluMode": mode,
+                     "clampLimit": 3.0, "gluAlpha": 1.5, "gluBias": 0.5}  # fmt: skip
             w = full(gated * (1 if smooth is None else smooth[group]))
-            y, scale = call("DequantSwigluQuantV2", quantScaleOptional=None if smooth is None else tensor(smooth), quantOffsetOptional=None,
-                            quantModeOptional="dynamic", yOut=empty((rows, width // 2), "I8"), scaleOut=empty((rows,)), **given)  # fmt: skip
+            y, scale = call("DequantSwigluQuantV2", quantScaleOptional=None if smooth is None else tensor(smooth),
+                            quantOffsetOptional=None, quantModeOptional="dynamic", yOut=empty((rows, width // 2), "I8"),
+                            scaleOut=empty((rows,)), **given)  # fmt: skip
             levels_near(y, scale, w, 127)
             factor, shift = drawn(groups, 6) * 9, np.rint(drawn(groups, 7))
-            y, _ = call("DequantSwigluQuantV2", quantScaleOptional=tensor(factor), quantOffsetOptional=tensor(shift), quantModeOptional="static",
-                        yOut=empty((rows, width // 2), "I8"), scaleOut=empty((rows,)), **given)  # fmt: skip
+            y, _ = call("DequantSwigluQuantV2", quantScaleOptional=tensor(factor), quantOffsetOptional=tensor(shift),
+                        quantModeOptional="static", yOut=empty((rows, width // 2), "I8"), scaleOut=empty((rows,)),
+                        **given)  # fmt: skip
             steps_apart(y, np.clip(full(gated * factor[group][:, None] + shift[group][:, None]), -128, 127))
 
 
@@ -352,22 +382,27 @@ def test_gated_numbers(kind):
     """x that is no integer goes without a scale of its own."""
     x = drawn((6, 64), 1, kind)
     a, b = np.split(x, 2, axis=1)
-    nothing = dict.fromkeys(("weightScaleOptional", "activationScaleOptional", "biasOptional", "quantScaleOptional", "quantOffsetOptional"))
-    y, scale = call("DequantSwigluQuant", x=tensor(x, kind), groupIndexOptional=None, activateLeft=True, quantModeOptional="dynamic", yOut=empty((6, 32), "I8"),
-                    scaleOut=empty((6,)), **nothing)  # fmt: skip
+    nothing = dict.fromkeys(("weightScaleOptional", "activationScaleOptional", "biasOptional", "quantScaleOptional",
+                             "quantOffsetOptional"))  # fmt: skip
+    y, scale = call("DequantSwigluQuant", x=tensor(x, kind), groupIndexOptional=None, activateLeft=True,
+                    quantModeOptional="dynamic", yOut=empty((6, 32), "I8"), scaleOut=empty((6,)),
+                    **nothing)  # fmt: skip
     levels_near(y, scale, gate_of(0, a, b), 127)
     if kind == "BF16":
-        y, scale = call("DequantSwigluQuantV2", x=tensor(x, kind), groupIndexOptional=tensor([6], "I64"), activateLeft=False, quantModeOptional="dynamic",
-                        dstType=2, roundModeOptional="", activateDim=-1, swigluMode=2, clampLimit=3.0, gluAlpha=1.5, gluBias=0.5, yOut=empty((6, 32), "I8"),
-                        scaleOut=empty((6,)), **nothing)  # fmt: skip
+        y, scale = call("DequantSwigluQuantV2", x=tensor(x, kind), groupIndexOptional=tensor([6], "I64"),
+                        activateLeft=False, quantModeOptional="dynamic", dstType=2, roundModeOptional="",
+                        activateDim=-1, swigluMode=2, clampLimit=3.0, gluAlpha=1.5, gluBias=0.5,
+                        yOut=empty((6, 32), "I8"), scaleOut=empty((6,)), **nothing)  # fmt: skip
         levels_near(y, scale, gate_of(2, b, a), 127)
 
 
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
 def test_clipped_gate(kind):
     ulp = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}[kind]
-    for shape, dim, sizes, layout in [((5, 8), 1, None, "row-major"), ((5, 8), -1, [1, 0, 2], "gaps"), ((3, 4, 5), 1, [2], "reversed"), ((6, 3), 0, None, "row-major"),
-                                      ((2, 2000), 1, [9], "gaps"), ((3, 2, 2, 7), -2, [4, -3], "row-major"), ((4,), 0, None, "row-major"), ((0, 4), 1, None, "row-major")]:  # fmt: skip
+    for shape, dim, sizes, layout in [((5, 8), 1, None, "row-major"), ((5, 8), -1, [1, 0, 2], "gaps"),
+                                      ((3, 4, 5), 1, [2], "reversed"), ((6, 3), 0, None, "row-major"),
+                                      ((2, 2000), 1, [9], "gaps"), ((3, 2, 2, 7), -2, [4, -3], "row-major"),
+                                      ((4,), 0, None, "row-major"), ((0, 4), 1, None, "row-major")]:  # fmt: skip
         x = drawn(shape, 1, kind) * 3
         x = rounded(x, kind)
         axis = dim % len(shape)
@@ -379,8 +414,9 @@ def test_clipped_gate(kind):
             expected = gate_of(2, a, b)
             if sizes is not None:
                 expected = np.where((np.arange(rows) < np.maximum(sizes, 0).sum())[:, None], expected, 0)
-            own = call("ClippedSwiglu", x=tensor(x, kind, layout), groupIndexOptional=None if sizes is None else tensor(sizes, "I64"), dim=dim, alpha=1.5, limit=3.0,
-                       bias=0.5, interleaved=pairs, out=empty(out_shape, kind, layout))  # fmt: skip
+            own = call("ClippedSwiglu", x=tensor(x, kind, layout),
+                       groupIndexOptional=None if sizes is None else tensor(sizes, "I64"), dim=dim, alpha=1.5,
+                       limit=3.0, bias=0.5, interleaved=pairs, out=empty(out_shape, kind, layout))  # fmt: skip
             np.testing.assert_allclose(own.reshape(expected.shape), expected, rtol=16 * 2.0**-24 + 1.01 * ulp, atol=2.0**-20)
 
 
@@ -389,8 +425,10 @@ def test_gradient_of_clipped_gate(kind):
     """Against autograd: torch's clamp has the slope 1 at its limits, as the page has it."""
     torch = pytest.importorskip("torch")
     ulp = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}[kind]
-    for shape, dim, sizes, layout in [((5, 8), 1, None, "row-major"), ((5, 8), -1, [1, 0, 2], "gaps"), ((3, 4, 5), 1, [2], "reversed"), ((6, 3), 0, None, "row-major"),
-                                      ((2, 2000), 1, [9], "gaps"), ((3, 2, 2, 7), -2, [4, -3], "row-major"), ((4,), 0, None, "row-major"), ((0, 4), 1, None, "row-major")]:  # fmt: skip
+    for shape, dim, sizes, layout in [((5, 8), 1, None, "row-major"), ((5, 8), -1, [1, 0, 2], "gaps"),
+                                      ((3, 4, 5), 1, [2], "reversed"), ((6, 3), 0, None, "row-major"),
+                                      ((2, 2000), 1, [9], "gaps"), ((3, 2, 2, 7), -2, [4, -3], "row-major"),
+                                      ((4,), 0, None, "row-major"), ((0, 4), 1, None, "row-major")]:  # fmt: skip
         x = rounded(drawn(shape, 1, kind) * 2, kind)
         x.ravel()[:2] = [3.0, -3.0][: x.size]
         axis = dim % len(shape)
@@ -405,18 +443,24 @@ def test_gradient_of_clipped_gate(kind):
             a = a.clamp(max=3.0)
             out = a * torch.sigmoid(1.5 * a) * (b.clamp(-3.0, 3.0) + 0.5)
             (out * torch.tensor(dy).reshape(out.shape))[:used].sum().backward()
-            own = call("ClippedSwigluGrad", gradY=tensor(dy, kind, layout), x=tensor(x, kind, layout), groupIndexOptional=None if sizes is None else tensor(sizes, "I64"),
-                       dim=dim, alpha=1.5, limit=3.0, bias=0.5, interleaved=pairs, gradXOut=empty(shape, kind, layout))  # fmt: skip
+            own = call("ClippedSwigluGrad", gradY=tensor(dy, kind, layout), x=tensor(x, kind, layout),
+                       groupIndexOptional=None if sizes is None else tensor(sizes, "I64"), dim=dim, alpha=1.5,
+                       limit=3.0, bias=0.5, interleaved=pairs, gradXOut=empty(shape, kind, layout))  # fmt: skip
             # 1 + alpha * A * (1 - s) cancels: 16 roundings of float32 of what it is a factor of, at most |dy| * 3.5
-            np.testing.assert_allclose(own, of.grad.numpy(), rtol=16 * 2.0**-24 + 1.01 * ulp, atol=16 * 2.0**-24 * 3.5 * np.abs(dy).max(initial=1))
+            np.testing.assert_allclose(own, of.grad.numpy(), rtol=16 * 2.0**-24 + 1.01 * ulp,
+                                       atol=16 * 2.0**-24 * 3.5 * np.abs(dy).max(initial=1))  # fmt: skip
 
 
 @pytest.mark.parametrize("of_y", ["I8", "I4", "I32"])
 @pytest.mark.parametrize("kind, layout", [("F32", "row-major"), ("F16", "gaps"), ("BF16", "reversed")])
 def test_quantize_by_groups(of_y, kind, layout):
     """Quarters and powers of 2, so that nothing is rounded before. In the last one pieces of work begin and end inside groups."""
-    for shape, ends, of_ends, of_scale, offset in [((4, 8), [1, 2, 4], "I32", kind, 2.0), ((9, 704), [0, 3, 3, 9], "I64", "F32", None), ((5, 8), [4, 2, 3], "I32", "F16", -1.0),
-                                                   ((3, 16), [2, 7], "I64", "BF16", 1.0), ((6, 8), [-1, 6], "I32", kind, None), ((0, 8), [0], "I64", kind, None),
+    for shape, ends, of_ends, of_scale, offset in [((4, 8), [1, 2, 4], "I32", kind, 2.0),
+                                                   ((9, 704), [0, 3, 3, 9], "I64", "F32", None),
+                                                   ((5, 8), [4, 2, 3], "I32", "F16", -1.0),
+                                                   ((3, 16), [2, 7], "I64", "BF16", 1.0),
+                                                   ((6, 8), [-1, 6], "I32", kind, None),
+                                                   ((0, 8), [0], "I64", kind, None),
                                                    ((90, 704), [5, 5, 6, 40, 39, 88], "I64", kind, 3.0)]:  # fmt: skip
         x = rounded(np.rint(drawn(shape, 1) * 8) / 4, kind)
         scale = 2.0 ** np.random.default_rng(2).integers(-2, 2, (len(ends), shape[1]))
@@ -426,8 +470,9 @@ def test_quantize_by_groups(of_y, kind, layout):
         limits = (-128, 127) if of_y == "I8" else (-8, 7)
         expected = np.where((group < len(ends))[:, None], np.clip(np.rint(x * factor + (offset or 0)), *limits), 0)
         y = empty(shape, "I8", layout) if of_y == "I8" else empty_packed(shape, of_y)
-        call("GroupQuant", x=tensor(x, kind, layout), scale=tensor(scale, of_scale, layout), groupIndex=tensor(ends, of_ends),
-             offsetOptional=None if offset is None else tensor([offset], of_scale), dstType={"I8": 2, "I32": 3, "I4": 29}[of_y], y=y)  # fmt: skip
+        call("GroupQuant", x=tensor(x, kind, layout), scale=tensor(scale, of_scale, layout),
+             groupIndex=tensor(ends, of_ends), offsetOptional=None if offset is None else tensor([offset], of_scale),
+             dstType={"I8": 2, "I32": 3, "I4": 29}[of_y], y=y)  # fmt: skip
         np.testing.assert_array_equal(y.values() if of_y == "I8" else unpacked(y, shape), expected)
 
 
@@ -441,8 +486,9 @@ def test_quantize_by_blocks(kind, shape):
     wide[..., : shape[-1]] = x
     highest = np.abs(wide.reshape(*shape[:-1], count, 128)).max(-1)
     for layout, least, mode in zip(LAYOUTS, (0.0, 40.0, 1e-3), ("rint", None, "")):
-        y, scale = call("DynamicBlockQuant", x=tensor(x, kind, layout), minScale=least, roundModeOptional=mode, dstType=2, rowBlockSize=1, colBlockSize=128,
-                        yOut=empty(shape, "I8", layout), scaleOut=empty((*shape[:-1], count), layout=layout))  # fmt: skip
+        y, scale = call("DynamicBlockQuant", x=tensor(x, kind, layout), minScale=least, roundModeOptional=mode,
+                        dstType=2, rowBlockSize=1, colBlockSize=128, yOut=empty(shape, "I8", layout),
+                        scaleOut=empty((*shape[:-1], count), layout=layout))  # fmt: skip
         expected = np.minimum(highest / 127, 1 / least if least else np.inf)
         np.testing.assert_allclose(scale, expected, rtol=1e-6)
         step = np.repeat(np.where(expected == 0, 1, expected), 128, -1)[..., : shape[-1]]
@@ -459,18 +505,19 @@ def test_quantize_turned_matrices(kind, of_y):
             x[0] = 0
         x, left, right = (rounded(v, kind) for v in (x, left, right))
         out, scale = empty_packed(shape, of_y), empty(shape[:1], layout=layout)
-        call("FlatQuant", x=tensor(x, kind, layout), kroneckerP1=tensor(left, kind, layout), kroneckerP2=tensor(right, kind), clipRatio=clip, out=out,
-             quantScale=scale)  # fmt: skip
+        call("FlatQuant", x=tensor(x, kind, layout), kroneckerP1=tensor(left, kind, layout),
+             kroneckerP2=tensor(right, kind), clipRatio=clip, out=out, quantScale=scale)  # fmt: skip
         v = left @ (x @ right)
         expected = np.abs(v).max((1, 2)) / (7 / clip)
         np.testing.assert_allclose(scale.values(), expected, rtol=1e-5)
         steps_apart(unpacked(out, shape), np.clip(v / np.where(expected == 0, 1, expected)[:, None, None], -8, 7))
-        for groups, of, count in [(None, 9, shape[0]), ([1, 0, 2], 0, 2), ([1, -1, 1], 1, 2), ([[3, 0], [0, 2], [1, 1]], 2, 3), ([0, 0], 1, 0)]:
+        for groups, of, count in [(None, 9, shape[0]), ([1, 0, 2], 0, 2), ([1, -1, 1], 1, 2),
+                                  ([[3, 0], [0, 2], [1, 1]], 2, 3), ([0, 0], 1, 0)]:  # fmt: skip
             count = min(count, shape[0])
             again, scales = empty_packed(shape, of_y), empty(shape[:1], layout=layout)
-            call("FlatQuantV3", x=tensor(x, kind, layout), kroneckerP1=tensor(left, kind, layout), kroneckerP2=tensor(right, kind),
-                 groupListOptional=None if groups is None else tensor(groups, "I64"), clipRatio=clip, dstTypeMax=0.0, groupListType=of, out=again,
-                 quantScale=scales)  # fmt: skip
+            call("FlatQuantV3", x=tensor(x, kind, layout), kroneckerP1=tensor(left, kind, layout),
+                 kroneckerP2=tensor(right, kind), groupListOptional=None if groups is None else tensor(groups, "I64"),
+                 clipRatio=clip, dstTypeMax=0.0, groupListType=of, out=again, quantScale=scales)  # fmt: skip
             used = np.arange(shape[0]) < count
             np.testing.assert_array_equal(scales.values(), np.where(used, scale.values(), 0))
             np.testing.assert_array_equal(unpacked(again, shape), np.where(used[:, None, None], unpacked(out, shape), 0))
@@ -489,8 +536,9 @@ def test_quantize_rotated_rows(kind, of_y):
         q = v / np.where(expected == 0, 1, expected)[:, None]
         for mode in ("rint", None, "round", "floor"):
             y = empty((rows, width if of_y == "I8" else width // 8), of_y, layout)
-            _, scale = call("RotateQuant", x=tensor(x, kind, layout), rotation=tensor(rotation, kind, layout), alpha=None, axis=1 if number else -1, roundMode=mode,
-                            scaleAlg=0, dstTypeMax=0.0, trans=False, yOut=y, scaleOut=empty((rows,), layout=layout))  # fmt: skip
+            _, scale = call("RotateQuant", x=tensor(x, kind, layout), rotation=tensor(rotation, kind, layout),
+                            alpha=None, axis=1 if number else -1, roundMode=mode, scaleAlg=0, dstTypeMax=0.0,
+                            trans=False, yOut=y, scaleOut=empty((rows,), layout=layout))  # fmt: skip
             np.testing.assert_allclose(scale, expected, rtol=1e-5)
             found = y.values().astype(np.int64)
             if of_y == "I32":
@@ -502,12 +550,15 @@ def test_quantize_rotated_rows(kind, of_y):
                 steps_apart(found, q)
 
 
-@pytest.mark.parametrize("mode, halves", [("rint", [0, 2, 2, 0, -2]), ("round", [1, 2, 3, -1, -2]), ("floor", [0, 1, 2, -1, -2])])
+@pytest.mark.parametrize("mode, halves",
+                         [("rint", [0, 2, 2, 0, -2]), ("round", [1, 2, 3, -1, -2]),
+                          ("floor", [0, 1, 2, -1, -2])])  # fmt: skip
 def test_halves_of_rotated_rows(mode, halves):
     x = np.zeros((1, 128))
     x[0, :6] = 127, 0.5, 1.5, 2.5, -0.5, -1.5
-    y, scale = call("RotateQuant", x=tensor(x, "F16"), rotation=tensor(np.eye(16), "F16"), alpha=None, axis=-1, roundMode=mode, scaleAlg=0, dstTypeMax=0.0,
-                    trans=False, yOut=empty((1, 128), "I8"), scaleOut=empty((1,)))  # fmt: skip
+    y, scale = call("RotateQuant", x=tensor(x, "F16"), rotation=tensor(np.eye(16), "F16"), alpha=None, axis=-1,
+                    roundMode=mode, scaleAlg=0, dstTypeMax=0.0, trans=False, yOut=empty((1, 128), "I8"),
+                    scaleOut=empty((1,)))  # fmt: skip
     assert scale == [1]
     np.testing.assert_array_equal(y[0, :6], [127, *halves])
 
@@ -518,7 +569,8 @@ def test_turned_matrices_from_numpy():
     np.testing.assert_allclose(scale, np.ones(2))
     levels = np.stack([out >> 4 * i & 15 for i in range(8)], -1).reshape(x.shape)
     np.testing.assert_array_equal((levels ^ 8) - 8, x)
-    again, _ = ascend.ops.flat_quant_v3(x, np.eye(3, dtype=np.float16), np.eye(8, dtype=np.float16), 1.0, 0.0, 0, np.int64([1]))
+    again, _ = ascend.ops.flat_quant_v3(x, np.eye(3, dtype=np.float16), np.eye(8, dtype=np.float16), 1.0, 0.0, 0,
+                                        np.int64([1]))  # fmt: skip
     np.testing.assert_array_equal(again, np.stack([out[0], np.zeros_like(out[0])]))
 
 
@@ -533,8 +585,10 @@ def test_dequantize_sums(of_bias):
             bias = None if of_bias is None else random(3).integers(-(2**20), 2**20, n) if of_bias == "I32" else drawn((n,), 3, of_bias)
             total = x + (bias if of_bias == "I32" else 0)
             expected = total * column * (1 if row is None else row[:, None]) + (0 if of_bias in (None, "I32") else bias)
-            own = call("DequantBias", x=tensor(x, "I32", layout), weightScale=tensor(column, scale), activateScaleOptional=None if row is None else tensor(row),
-                       biasOptional=None if bias is None else tensor(bias, of_bias), outputDtype=1 if kind == "F16" else 27, out=empty(shape, kind, layout))  # fmt: skip
+            own = call("DequantBias", x=tensor(x, "I32", layout), weightScale=tensor(column, scale),
+                       activateScaleOptional=None if row is None else tensor(row),
+                       biasOptional=None if bias is None else tensor(bias, of_bias),
+                       outputDtype=1 if kind == "F16" else 27, out=empty(shape, kind, layout))  # fmt: skip
             np.testing.assert_array_equal(own, rounded(expected, kind))
 
 
@@ -551,7 +605,8 @@ def test_quantize_by_steps(kind, layout):
     rng = np.random.default_rng(31)
     for shape, axis in (((4, 2), 1), ((3, 5, 40), -2), ((7, 300), 0), ((5,), 0), ((0, 3), 1)):
         x, size = rounded(rng.normal(0, 60, shape), kind), shape[axis]
-        for count, zero_kind, out in ((size, "I32", "I8"), (1, "U8", "U8"), (size, "I8", "I32"), (size, None, "I8"), (1, "BF16", "I32")):
+        for count, zero_kind, out in ((size, "I32", "I8"), (1, "U8", "U8"), (size, "I8", "I32"), (size, None, "I8"),
+                                      (1, "BF16", "I32")):  # fmt: skip
             if zero_kind == "BF16" and kind != "BF16":
                 continue
             scales = rounded(rng.choice([-0.5, 0.25, 1, 2, 3], count), kind)
@@ -567,27 +622,35 @@ def test_quantize_by_steps(kind, layout):
     assert call("Quantize", x=tensor([0.5, 1.5, -2.5, np.inf, -np.inf, np.nan]), **held).tolist() == [0, 2, -2, 127, -128, 0]
 
 
-@pytest.mark.parametrize("kind, layout", [("F16", "row-major"), ("F16", "reversed"), ("BF16", "row-major"), ("BF16", "gaps")])
+@pytest.mark.parametrize("kind, layout",
+                         [("F16", "row-major"), ("F16", "reversed"), ("BF16", "row-major"),
+                          ("BF16", "gaps")])  # fmt: skip
 def test_levels_in_a_cache(kind, layout):
     rng = np.random.default_rng(33)
     scale_kind, zero_kind = ("F32", "I32") if kind == "F16" else ("BF16", "BF16")
-    for shape, length, starts in (((4, 9, 32), 1, [8, 0, 3]), ((2, 40, 128), 17, [23, 5]), ((1, 1, 32), 1, [0]), ((3, 5, 64), 5, [0, 0, 0]),
+    for shape, length, starts in (((4, 9, 32), 1, [8, 0, 3]), ((2, 40, 128), 17, [23, 5]), ((1, 1, 32), 1, [0]),
+                                  ((3, 5, 64), 5, [0, 0, 0]),
                                   ((2, 4, 32), 0, [1, 2])):  # fmt: skip
         columns, data = shape[-1], rng.integers(-128, 128, shape)
         x = rounded(rng.normal(0, 60, (len(starts), length, columns)), kind)
         scales, zeros = rounded(rng.choice([-0.5, 0.25, 1, 2, 3], columns), scale_kind), rng.integers(-20, 20, columns)
-        for sizes, shifts, index_kind, axis in (((1, 1, columns), True, "I32", -1), ((2, columns // 2, 1), True, "I64", 2), ((1, 1, columns), False, "I64", -1)):
-            level = np.clip(np.rint(x.astype(np.float32) / scales.astype(np.float32) + np.float32(zeros * shifts)), -128, 127)
+        for sizes, shifts, index_kind, axis in (((1, 1, columns), True, "I32", -1),
+                                                ((2, columns // 2, 1), True, "I64", 2),
+                                                ((1, 1, columns), False, "I64", -1)):  # fmt: skip
+            level = np.clip(np.rint(x.astype(np.float32) / scales.astype(np.float32) + np.float32(zeros * shifts)),
+                            -128, 127)  # fmt: skip
             expected = data.copy()
             for entry, start in enumerate(starts):
                 expected[entry, start : start + length] = level[entry]
-            found = call("InplaceQuantScatter", selfRef=tensor(data, "I8", layout), indices=tensor(starts, index_kind, layout),
-                         updates=tensor(x, kind, layout), quantScales=tensor(scales.reshape(sizes), scale_kind, layout),
-                         quantZeroPoints=tensor(zeros.reshape(sizes), zero_kind, layout) if shifts else None, axis=-2, quantAxis=axis,
-                         reduction=1)  # fmt: skip
+            found = call("InplaceQuantScatter", selfRef=tensor(data, "I8", layout),
+                         indices=tensor(starts, index_kind, layout), updates=tensor(x, kind, layout),
+                         quantScales=tensor(scales.reshape(sizes), scale_kind, layout),
+                         quantZeroPoints=tensor(zeros.reshape(sizes), zero_kind, layout) if shifts else None, axis=-2,
+                         quantAxis=axis, reduction=1)  # fmt: skip
             np.testing.assert_array_equal(found, expected)
     for start in (-1, 3):
-        assert "room for 4" in fault("InplaceQuantScatter", tensor(np.zeros((2, 4, 32)), "I8"), tensor([0, start], "I64"), tensor(np.ones((2, 2, 32)), "F16"),
+        assert "room for 4" in fault("InplaceQuantScatter", tensor(np.zeros((2, 4, 32)), "I8"),
+                                     tensor([0, start], "I64"), tensor(np.ones((2, 2, 32)), "F16"),
                                      tensor(np.ones((1, 1, 32))), None, -2, -1, 1)  # fmt: skip
 
 
@@ -602,17 +665,20 @@ def test_fake_quantize_as_pytorch_does(kind, layout):
         level = np.rint(x / along(scales)) + along(zeros)
         expected, inside = (np.clip(level, -5, 9) - along(zeros)) * along(scales), (level >= -5) & (level <= 9)
         if shape:
-            other = torch.fake_quantize_per_channel_affine(torch.tensor(x, dtype=torch.float32), torch.tensor(scales, dtype=torch.float32),
-                                                           torch.tensor(zeros, dtype=torch.int32), axis % len(shape), -5, 9)  # fmt: skip
+            other = torch.fake_quantize_per_channel_affine(torch.tensor(x, dtype=torch.float32),
+                                                           torch.tensor(scales, dtype=torch.float32),
+                                                           torch.tensor(zeros, dtype=torch.int32), axis % len(shape),
+                                                           -5, 9)  # fmt: skip
             np.testing.assert_array_equal(expected, other.numpy())
         outputs = lambda: {"out": empty(shape, kind, layout), "mask": empty(shape, "B", layout)}
         limits = {"quantMin": -5, "quantMax": 9}
-        found, mask = call("FakeQuantPerChannelAffineCachemask", self=tensor(x, kind, layout), scale=tensor(scales), axis=axis,
-                           zeroPoint=tensor(zeros, "I32", layout), **limits, **outputs())  # fmt: skip
+        found, mask = call("FakeQuantPerChannelAffineCachemask", self=tensor(x, kind, layout), scale=tensor(scales),
+                           axis=axis, zeroPoint=tensor(zeros, "I32", layout), **limits, **outputs())  # fmt: skip
         np.testing.assert_array_equal(found, rounded(expected, kind))
         np.testing.assert_array_equal(mask, inside)
         level = np.rint(x / scales[0]) + zeros[0]
-        one = {"self": tensor(x, kind, layout), "scale": tensor(scales[:1], "F16"), "zeroPoint": tensor(zeros[:1], "I32"), **limits}
+        one = {"self": tensor(x, kind, layout), "scale": tensor(scales[:1], "F16"),
+               "zeroPoint": tensor(zeros[:1], "I32"), **limits}  # fmt: skip
         found, mask = call("FakeQuantPerTensorAffineCachemask", fakeQuantEnabled=1.0, **one, **outputs())
         np.testing.assert_array_equal(found, rounded((np.clip(level, -5, 9) - zeros[0]) * scales[0], kind))
         np.testing.assert_array_equal(mask, (level >= -5) & (level <= 9))
@@ -620,7 +686,8 @@ def test_fake_quantize_as_pytorch_does(kind, layout):
         np.testing.assert_array_equal(found, x)
         assert np.all(mask)
     steps = {"scale": tensor([1.0]), "zeroPoint": tensor([0], "I32"), "fakeQuantEnabled": 1.0, "quantMin": -5, "quantMax": 9}
-    found, mask = call("FakeQuantPerTensorAffineCachemask", self=tensor([np.nan, np.inf, 0.5]), **steps, out=empty((3,)), mask=empty((3,), "B"))
+    found, mask = call("FakeQuantPerTensorAffineCachemask", self=tensor([np.nan, np.inf, 0.5]), **steps,
+                       out=empty((3,)), mask=empty((3,), "B"))  # fmt: skip
     np.testing.assert_array_equal(found, [np.nan, 9, 0])
     assert np.asarray(mask).tolist() == [False, False, True]
 
@@ -630,7 +697,8 @@ def test_signs():
     assert call("SignBitsPack", self=tensor(page), size=2, out=empty((2, 1), "U8")).tolist() == [[159], [15]]
     ones = call("SignBitsUnpack", self=tensor([159, 15], "U8"), size=2, dtype="F32", out=empty((2, 8)))
     assert np.asarray(ones).tolist() == [[1, 1, 1, 1, 1, -1, -1, 1], [1, 1, 1, 1, -1, -1, -1, -1]]
-    assert call("SignBitsPack", self=tensor([np.nan, -0.0, np.inf, -np.inf]), size=1, out=empty((1, 1), "U8")).tolist() == [[6]]
+    assert call("SignBitsPack", self=tensor([np.nan, -0.0, np.inf, -np.inf]), size=1,
+                out=empty((1, 1), "U8")).tolist() == [[6]]  # fmt: skip
     for kind, layout in itertools.product(("F32", "F16"), LAYOUTS):
         for count, rows in ((1, 1), (64, 4), (50001, 7), (8 * 4096, 16), (0, 3)):
             values = np.random.default_rng(count).normal(0, 1, count)
@@ -638,7 +706,8 @@ def test_signs():
             found = call("SignBitsPack", self=tensor(values, kind, layout), size=rows, out=empty(packed.shape, "U8", layout))
             np.testing.assert_array_equal(found, packed)
             signs = np.unpackbits(packed.ravel().astype(np.uint8), bitorder="little").reshape(rows, -1) * 2.0 - 1
-            found = call("SignBitsUnpack", self=tensor(packed.ravel(), "U8", layout), size=rows, dtype=kind, out=empty(signs.shape, kind, layout))
+            found = call("SignBitsUnpack", self=tensor(packed.ravel(), "U8", layout), size=rows, dtype=kind,
+                         out=empty(signs.shape, kind, layout))  # fmt: skip
             np.testing.assert_array_equal(found, signs)
 
 

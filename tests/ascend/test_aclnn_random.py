@@ -53,7 +53,8 @@ def test_uniform(kind):
 def test_exponential(kind):
     """1 - exp(-lambda x) is uniform; no number is 0 or infinite; place, seed and offset decide, not the layout."""
     def draw(rate, seed=SEED, offset=0, layout="row-major"):
-        return call("SimThreadExponential", selfRef=empty((200, 300), kind, layout), count=COUNT, seed=seed, offset=offset, **{"lambda": rate})
+        return call("SimThreadExponential", selfRef=empty((200, 300), kind, layout), count=COUNT, seed=seed,
+                    offset=offset, **{"lambda": rate})  # fmt: skip
 
     values = draw(1.5)
     assert values.min() > 0 and np.isfinite(values).all()
@@ -69,7 +70,8 @@ def test_exponential(kind):
 
 def test_seed_and_offset_select_the_numbers():
     def draw(seed, offset, layout="row-major"):
-        return call("InplaceUniform", **{"from": 0.0, "to": 1.0}, selfRef=empty((100, 30), "F32", layout), seed=seed, offset=offset)
+        return call("InplaceUniform", **{"from": 0.0, "to": 1.0}, selfRef=empty((100, 30), "F32", layout), seed=seed,
+                    offset=offset)  # fmt: skip
 
     first = draw(5, 12)
     assert all(np.array_equal(first, draw(5, 12, layout)) for layout in LAYOUTS)
@@ -93,11 +95,12 @@ def test_seeds_and_offsets_in_tensors():
                    offsetTensor=tensor([12], "I64"), offset=4)  # fmt: skip
         np.testing.assert_array_equal(one, two)
     one = call("DropoutGenMaskV2", shape=[30, 50], prob=0.3, seed=9, offset=16, probDataType="F32", out=empty((192,), "U8"))
-    two = call("DropoutGenMaskV2Tensor", shape=[30, 50], prob=0.3, seedTensor=tensor([9], "I64"), offsetTensor=tensor([4], "I64"),
-               offset=12, probDataType="F32", out=empty((192,), "U8"))  # fmt: skip
+    two = call("DropoutGenMaskV2Tensor", shape=[30, 50], prob=0.3, seedTensor=tensor([9], "I64"),
+               offsetTensor=tensor([4], "I64"), offset=12, probDataType="F32", out=empty((192,), "U8"))  # fmt: skip
     np.testing.assert_array_equal(one, two)
     weights = np.ones((3, 7))
-    one = call("Multinomial", self=tensor(weights), numsamples=4, replacement=False, seed=9, offset=16, out=empty((3, 4), "I64"))
+    one = call("Multinomial", self=tensor(weights), numsamples=4, replacement=False, seed=9, offset=16,
+               out=empty((3, 4), "I64"))  # fmt: skip
     two = call("MultinomialTensor", self=tensor(weights), numsamples=4, replacement=False, seedTensor=tensor([9], "I64"),
                offsetTensor=tensor([4], "I64"), offset=12, out=empty((3, 4), "I64"))  # fmt: skip
     np.testing.assert_array_equal(one, two)
@@ -106,7 +109,8 @@ def test_seeds_and_offsets_in_tensors():
 @pytest.mark.filterwarnings("ignore:Casting complex values")
 @pytest.mark.parametrize("kind", ["I64", "F32", "U8", "C64"])
 def test_random_integers(kind):
-    values = np.real(call("InplaceRandom", **{"from": 3, "to": 9}, selfRef=empty((COUNT,), kind), seed=1, offset=0)).astype(int)
+    values = np.real(call("InplaceRandom", **{"from": 3, "to": 9}, selfRef=empty((COUNT,), kind), seed=1,
+                          offset=0)).astype(int)  # fmt: skip
     counts = np.bincount(values, minlength=9)
     assert counts[:3].sum() == 0 and counts.size == 9
     assert (((counts[3:] - COUNT / 6) ** 2) / (COUNT / 6)).sum() < 30  # chi square of 5 degrees: once in 10^5
@@ -120,11 +124,13 @@ def test_random_integers_of_the_widest_range():
 def test_bernoulli():
     for kind in ["F32", "B", "I8", "F64"]:
         for probability in (0.0, 0.3, 1.0):
-            values = np.asarray(call("InplaceBernoulli", selfRef=empty((COUNT,), kind), prob=probability, seed=4, offset=8), float)
+            values = np.asarray(call("InplaceBernoulli", selfRef=empty((COUNT,), kind), prob=probability, seed=4,
+                                     offset=8), float)  # fmt: skip
             assert set(np.unique(values)) <= {0.0, 1.0}
             assert abs(values.mean() - probability) <= 5 * np.sqrt(probability * (1 - probability) / COUNT)
     chances = np.resize([0.0, 0.25, 1.0], COUNT)
-    values = call("BernoulliTensor", self=empty((COUNT,)), prob=tensor(chances, "F64"), seed=4, offset=8, out=empty((COUNT,)))
+    values = call("BernoulliTensor", self=empty((COUNT,)), prob=tensor(chances, "F64"), seed=4, offset=8,
+                  out=empty((COUNT,)))  # fmt: skip
     means = values.reshape(-1, 3).mean(axis=0)
     assert means[0] == 0 and means[2] == 1 and abs(means[1] - 0.25) < 5 * np.sqrt(0.1875 * 3 / COUNT)
     held = tensor(np.full((4, 4), 9.0))
@@ -217,14 +223,16 @@ def test_dropout_forward_and_backward():
             expected = rounded(np.where(kept(mask, x.size).reshape(x.shape), x / (1 - drop), 0), out_kind)
             given = {"mask": tensor(mask, "U8", mask_layout), "out": empty(x.shape, out_kind, layout)}
             actual = call("DropoutDoMask", self=tensor(x, kind, layout), prob=drop, **given)
-            np.testing.assert_allclose(actual, expected, rtol=2.0**-7 if out_kind == "BF16" else 2.0**-10 if "16" in out_kind else 3e-7)
+            np.testing.assert_allclose(actual, expected,
+                                       rtol=2.0**-7 if out_kind == "BF16" else 2.0**-10 if "16" in out_kind else 3e-7)  # fmt: skip
             np.testing.assert_array_equal(actual == 0, expected == 0)
             again = call("DropoutBackward", gradOutput=tensor(x, kind, layout), scale=1 / (1 - drop), **given)
             np.testing.assert_array_equal(again, actual)
     x = np.arange(6.0).reshape(2, 3)
     for drop, expected in [(0.0, x), (1.0, 0 * x)]:  # whatever the mask
         np.testing.assert_array_equal(
-            call("DropoutDoMask", self=tensor(x), mask=tensor(np.full(16, 170), "U8"), prob=drop, out=empty((2, 3))), expected)
+            call("DropoutDoMask", self=tensor(x), mask=tensor(np.full(16, 170), "U8"), prob=drop, out=empty((2, 3))),
+            expected)  # fmt: skip
 
 
 def test_dropout_in_one_call():
@@ -232,7 +240,8 @@ def test_dropout_in_one_call():
     bytes_of = -(-x.size // 128) * 16
 
     def dropout(p, train=True):
-        return call("Dropout", input=tensor(x), p=p, train=train, seed=1, offset=12, out=empty(x.shape), maskOut=empty((bytes_of,), "U8"))
+        return call("Dropout", input=tensor(x), p=p, train=train, seed=1, offset=12, out=empty(x.shape),
+                    maskOut=empty((bytes_of,), "U8"))  # fmt: skip
 
     out, mask = dropout(0.5)
     np.testing.assert_array_equal(mask, mask_of(x.shape, 0.5))
@@ -253,25 +262,27 @@ def test_dropout_in_one_call():
 def test_random_slopes():
     x = rounded(np.random.default_rng(0).normal(size=(100, 300)), "F32")
     out, noise = empty(x.shape, "F32", "reversed"), empty(x.shape)
-    noise_values, values = call("RReluWithNoise", self=tensor(x, "F32", "gaps"), noise=noise, lower=0.125, upper=0.25, training=True,
-                                seed=1, offset=12, out=out)  # fmt: skip
+    noise_values, values = call("RReluWithNoise", self=tensor(x, "F32", "gaps"), noise=noise, lower=0.125, upper=0.25,
+                                training=True, seed=1, offset=12, out=out)  # fmt: skip
     np.testing.assert_array_equal(noise_values[x > 0], 1)
     assert_uniform(noise_values[x <= 0], 0.125, 0.25)
     np.testing.assert_allclose(values, x * noise_values, rtol=1e-6)
     held, factors = tensor(x), empty(x.shape)
-    again = call("InplaceRReluWithNoise", self=held, noise=factors, lower=0.125, upper=0.25, training=True, seed=1, offset=12)
+    again = call("InplaceRReluWithNoise", self=held, noise=factors, lower=0.125, upper=0.25, training=True, seed=1,
+                 offset=12)  # fmt: skip
     np.testing.assert_array_equal(again[0], values)
     np.testing.assert_array_equal(again[1], noise_values)
     more = empty((x.size + 5,))
-    call("RReluWithNoise", self=tensor(x), noise=more, lower=0.125, upper=0.25, training=True, seed=1, offset=12, out=empty(x.shape))
+    call("RReluWithNoise", self=tensor(x), noise=more, lower=0.125, upper=0.25, training=True, seed=1, offset=12,
+         out=empty(x.shape))  # fmt: skip
     np.testing.assert_array_equal(more.values()[: x.size].reshape(x.shape), noise_values)
     np.testing.assert_array_equal(more.values()[x.size :], empty((x.size + 5,)).values()[x.size :])
 
 
 def test_random_slopes_without_training():
     x, noise = rounded([-2.0, 0.0, 3.0], "F32"), empty((3,))
-    _, values = call("RReluWithNoise", self=tensor(x), noise=noise, lower=0.125, upper=0.375, training=False, seed=1, offset=12,
-                     out=empty((3,)))  # fmt: skip
+    _, values = call("RReluWithNoise", self=tensor(x), noise=noise, lower=0.125, upper=0.375, training=False, seed=1,
+                     offset=12, out=empty((3,)))  # fmt: skip
     np.testing.assert_array_equal(values, [-0.5, 0, 3])
     np.testing.assert_array_equal(noise.values(), empty((3,)).values())
 
@@ -281,7 +292,8 @@ def test_longer_noise_must_be_contiguous():
     for shape, layout, expected in [((2, 3), "gaps", 0), ((7,), "row-major", 0), ((7,), "gaps", 161002)]:
         scalars = [pages.scalar(value) for value in (0.125, 0.25)]
         noise, out = empty(shape, "F32", layout), empty((2, 3))
-        status, size, executor = support.plan("aclnnRReluWithNoise", x, noise, *[one.handle for one in scalars], True, 1, 12, out)
+        status, size, executor = support.plan("aclnnRReluWithNoise", x, noise, *[one.handle for one in scalars], True,
+                                              1, 12, out)  # fmt: skip
         assert status == expected
         if status == 0:
             support.execute("aclnnRReluWithNoise", size, executor)

@@ -68,7 +68,8 @@ def test_logspace():
 def test_chunk_cat():
     """Sizes that the number of chunks divides, sizes that it does not, fewer rows than chunks, none at all."""
     shapes = [(2, 3), (1, 3), (7,), (5, 2, 2), (4, 1), (0, 3), (3, 0)]
-    for (kind, out), layout, chunks in itertools.product([("F32", "F32"), ("F16", "F32"), ("BF16", "F16")], LAYOUTS, (1, 2, 3, 4)):
+    for (kind, out), layout, chunks in itertools.product([("F32", "F32"), ("F16", "F32"), ("BF16", "F16")], LAYOUTS,
+                                                         (1, 2, 3, 4)):  # fmt: skip
         values = [drawn(shape, kind) + 1 for shape in shapes]
         expected = []
         for value in values:
@@ -85,8 +86,9 @@ def test_chunk_cat():
 def test_gradients_of_windows():
     """Windows that overlap, that touch, that leave gaps and a rest; both axes that the page allows, and PyTorch."""
     torch = pytest.importorskip("torch")
-    forms = [((8, 2), 0, 3, 2), ((2, 3, 9), 2, 2, 2), ((7,), 0, 2, 3), ((5, 6), 1, 6, 1), ((2, 40, 30), 1, 5, 1), ((3, 0, 2), 2, 1, 1),
-             ((1,), 0, 1, 4)]
+    forms = [((8, 2), 0, 3, 2), ((2, 3, 9), 2, 2, 2), ((7,), 0, 2, 3), ((5, 6), 1, 6, 1), ((2, 40, 30), 1, 5, 1),
+             ((3, 0, 2), 2, 1, 1),
+             ((1,), 0, 1, 4)]  # fmt: skip
     for (shape, dim, size, step), (kind, layout) in itertools.product(forms, zip(["F32", "F16", "BF16"], LAYOUTS)):
         count = (shape[dim] - size) // step + 1
         slopes = drawn((*shape[:dim], count, *shape[dim + 1 :], size), kind)
@@ -95,8 +97,8 @@ def test_gradients_of_windows():
             np.moveaxis(expected, dim, 0)[t * step + k] += np.moveaxis(slopes[..., k], dim, 0)[t]
         own = torch.ops.aten.unfold_backward(torch.tensor(slopes, dtype=torch.float64), list(shape), dim, size, step)
         np.testing.assert_array_equal(expected, own.numpy())
-        found = call("UnfoldGrad", gradOut=tensor(slopes, kind, layout), inputSizes=list(shape), dim=dim, size=size, step=step,
-                     gradIn=empty(shape, kind, layout))  # fmt: skip
+        found = call("UnfoldGrad", gradOut=tensor(slopes, kind, layout), inputSizes=list(shape), dim=dim, size=size,
+                     step=step, gradIn=empty(shape, kind, layout))  # fmt: skip
         np.testing.assert_array_equal(found, expected)
 
 

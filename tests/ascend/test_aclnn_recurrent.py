@@ -89,7 +89,8 @@ class Case:
 
     def common(self):
         flag = "bidirectional" if self.name == "LSTM" else "bidirection"
-        return {"hasBias": self.has_bias, "numLayers": self.layers, flag: self.directions == 2, "batchFirst": self.batch_first,
+        return {"hasBias": self.has_bias, "numLayers": self.layers, flag: self.directions == 2,
+                "batchFirst": self.batch_first,
                 "input": self.tensor(self.order(self.x)), "params": [self.tensor(value) for value in self.params]}  # fmt: skip
 
     def state_arguments(self, given=True):
@@ -98,17 +99,20 @@ class Case:
 
     def forward(self, train=True, given=True):
         count, state = self.layers * self.directions, (self.layers * self.directions, BATCH, HIDDEN)
-        outputs = {"output": self.blank(self.order(np.empty((STEPS, BATCH, HIDDEN * self.directions))).shape), "hy": self.blank(state)}
+        outputs = {"output": self.blank(self.order(np.empty((STEPS, BATCH, HIDDEN * self.directions))).shape),
+                   "hy": self.blank(state)}  # fmt: skip
         if self.name == "LSTM":
             outputs["cy"] = self.blank(state)
         for name in self.list_names:
             outputs[name] = [self.blank((STEPS, BATCH, HIDDEN)) for _ in range(count)] if train else None
-        return call(self.name, **self.common(), **self.state_arguments(given), batchSizes=None, dropout=0.0, train=train, **outputs)
+        return call(self.name, **self.common(), **self.state_arguments(given), batchSizes=None, dropout=0.0,
+                    train=train, **outputs)  # fmt: skip
 
     def backward(self, slopes, lists):
         names = ["i", "g", "f", "o", "h", "c", "tanhc"] if self.name == "LSTM" else ["r", "z", "n", "hn", "h"]
         lstm = self.name == "LSTM"
-        more = {"dc": self.tensor(slopes[2]), "batchSizesOptional": None, "dropout": 0.0, "train": True, "outputMask": [True] * 4,
+        more = {"dc": self.tensor(slopes[2]), "batchSizesOptional": None, "dropout": 0.0, "train": True,
+                "outputMask": [True] * 4,
                 "dcPrevOut": self.blank(self.states[1].shape)} if lstm else {"batchSizes": None}  # fmt: skip
         return call("LstmBackward" if lstm else "GRUBackward", **self.common(), **self.state_arguments(),
                     **{name: [self.tensor(value) for value in values] for name, values in zip(names, lists)},
@@ -128,7 +132,8 @@ def flattened(results):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_forward(case):
-    for kind, layout, (train, given) in itertools.product(["F32", "F16"], ["row-major", "reversed"], [(True, True), (False, False)]):
+    for kind, layout, (train, given) in itertools.product(["F32", "F16"], ["row-major", "reversed"],
+                                                          [(True, True), (False, False)]):  # fmt: skip
         one = Case(*case, kind=kind, layout=layout)
         states = one.states if given else [0 * value for value in one.states]
         output, h, c, lists = one.expected(states=states)
@@ -193,8 +198,8 @@ def test_sequences_of_nothing():
     one.x = one.x[:0]
     arguments = one.common()
     output, h, c = call("LSTM", **arguments, **one.state_arguments(), batchSizes=None, dropout=0.0, train=False,
-                        output=one.blank((0, BATCH, HIDDEN)), hy=one.blank((1, BATCH, HIDDEN)), cy=one.blank((1, BATCH, HIDDEN)),
-                        **{name: None for name in one.list_names})  # fmt: skip
+                        output=one.blank((0, BATCH, HIDDEN)), hy=one.blank((1, BATCH, HIDDEN)),
+                        cy=one.blank((1, BATCH, HIDDEN)), **{name: None for name in one.list_names})  # fmt: skip
     assert output.size == 0
     np.testing.assert_array_equal([h, c], one.states)
     one = Case("GRU", 1, 1, True, False)
@@ -206,13 +211,15 @@ def test_sequences_of_nothing():
     np.testing.assert_array_equal(h, one.states[0])
 
 
-@pytest.mark.parametrize("layers, directions, has_bias, layout", [(1, 1, True, "row-major"), (2, 2, True, "gaps"), (3, 1, False, "reversed")])
+@pytest.mark.parametrize("layers, directions, has_bias, layout",
+                         [(1, 1, True, "row-major"), (2, 2, True, "gaps"), (3, 1, False, "reversed")])  # fmt: skip
 def test_sequences_of_several_lengths(layers, directions, has_bias, layout):
     """Packed sequences of PyTorch in float64, and their gradients; what lies behind the ends is not read."""
     torch = pytest.importorskip("torch")
     lengths, sizes = [4, 3, 1], [3, 2, 2, 1]
     case = Case("LSTM", layers, directions, has_bias, True, layout=layout)  # batchFirst has no effect
-    reference = torch.nn.LSTM(INPUT, HIDDEN, num_layers=layers, bidirectional=directions == 2, bias=has_bias, dtype=torch.float64)
+    reference = torch.nn.LSTM(INPUT, HIDDEN, num_layers=layers, bidirectional=directions == 2, bias=has_bias,
+                              dtype=torch.float64)  # fmt: skip
     for parameter, value in in_step(reference.parameters(), case.params):
         parameter.data = torch.tensor(value)
     x = torch.tensor(case.x, requires_grad=True)
@@ -223,13 +230,14 @@ def test_sequences_of_several_lengths(layers, directions, has_bias, layout):
     behind = np.arange(STEPS)[:, None] >= lengths
     slopes = [case.drawn(value.shape) for value in (output, h, c)]
     sum((value * torch.tensor(slope)).sum() for value, slope in zip((output, h, c), slopes)).backward()
-    wanted = [x.grad.numpy(), *(state.grad.numpy() for state in states), *(parameter.grad.numpy() for parameter in reference.parameters())]
+    wanted = [x.grad.numpy(), *(state.grad.numpy() for state in states),
+              *(parameter.grad.numpy() for parameter in reference.parameters())]  # fmt: skip
 
     flat = lambda values: np.where(behind[..., None], np.nan, values).reshape(STEPS * BATCH, -1)
     common = case.common() | {"input": case.tensor(flat(case.x))} | case.state_arguments()
     lists = {name: [case.blank((STEPS, BATCH, HIDDEN)) for _ in range(layers * directions)] for name in case.list_names}
-    found = call("LSTM", **common, batchSizes=tensor(sizes, "I64", layout), dropout=0.0, train=True, output=case.blank(output.shape),
-                 hy=case.blank(h.shape), cy=case.blank(c.shape), **lists)  # fmt: skip
+    found = call("LSTM", **common, batchSizes=tensor(sizes, "I64", layout), dropout=0.0, train=True,
+                 output=case.blank(output.shape), hy=case.blank(h.shape), cy=case.blank(c.shape), **lists)  # fmt: skip
     for own, expected in zip(found[:3], (output, h, c)):
         np.testing.assert_allclose(own, expected.detach().numpy(), atol=2e-6)
     for gates in (found[3], found[9]):
@@ -237,10 +245,12 @@ def test_sequences_of_several_lengths(layers, directions, has_bias, layout):
     common["params"] = [case.tensor(value) for value in case.params]
     common |= {"input": case.tensor(flat(case.x))} | case.state_arguments()
     names = ["i", "g", "f", "o", "h", "c", "tanhc"]
-    gradients = call("LstmBackward", **common, **{name: [case.tensor(v) for v in values] for name, values in zip(names, found[3:])},
-                     dy=case.tensor(flat(slopes[0])), dh=case.tensor(slopes[1]), dc=case.tensor(slopes[2]), train=True, dropout=0.0,
-                     batchSizesOptional=tensor(sizes, "I64"), outputMask=None, dxOut=case.blank((STEPS * BATCH, INPUT)),
-                     dhPrevOut=case.blank(h.shape), dcPrevOut=case.blank(c.shape), dparamsOut=[case.blank(v.shape) for v in case.params])  # fmt: skip
+    gradients = call("LstmBackward", **common,
+                     **{name: [case.tensor(v) for v in values] for name, values in zip(names, found[3:])},
+                     dy=case.tensor(flat(slopes[0])), dh=case.tensor(slopes[1]), dc=case.tensor(slopes[2]), train=True,
+                     dropout=0.0, batchSizesOptional=tensor(sizes, "I64"), outputMask=None,
+                     dxOut=case.blank((STEPS * BATCH, INPUT)), dhPrevOut=case.blank(h.shape),
+                     dcPrevOut=case.blank(c.shape), dparamsOut=[case.blank(v.shape) for v in case.params])  # fmt: skip
     own = [gradients[0].reshape(case.x.shape), *flattened(gradients[1:])]
     for index, (one, expected) in enumerate(in_step(own, wanted)):
         np.testing.assert_allclose(one, expected, atol=1e-5, err_msg=str(index))

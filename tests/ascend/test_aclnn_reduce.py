@@ -121,16 +121,19 @@ SUBJECTS = {
     **{f"Norm {p}": Subject(norm(p), arguments=dims_keep("dim", "keepdim", pScalar=p)) for p in (0, 1.0, 2, 2.5, numpy.inf)},
     "Amax": Subject(extreme(numpy.max, lowest), arguments=dims_keep("dim", "keepDim"), empty=False),
     "Amin": Subject(extreme(numpy.min, highest), arguments=dims_keep("dim", "keepDim"), empty=False),
-    "MaxV2": Subject(extreme(numpy.max, lowest), arguments=dims_keep("dims", "keepDims", noopWithEmptyDims=False), empty=False),
+    "MaxV2": Subject(extreme(numpy.max, lowest), arguments=dims_keep("dims", "keepDims", noopWithEmptyDims=False),
+                     empty=False),
     "Aminmax": Subject(both(extreme(numpy.min, highest), extreme(numpy.max, lowest)), arguments=dims_keep("dim", "keepDim"),
                        empty=False, outputs=("minOut", "maxOut")),
     "LogSumExp": Subject(log_sum_exp, to_float, dims_keep("dim", "keepDim")),
-    "ReduceNansum": Subject(lambda x, a, k: numpy.nansum(x, a, keepdims=k), arguments=dims_keep("dim", "keepDim", dtype=True)),
+    "ReduceNansum": Subject(lambda x, a, k: numpy.nansum(x, a, keepdims=k),
+                            arguments=dims_keep("dim", "keepDim", dtype=True)),
     "ReduceLogSum": Subject(lambda x, a, k: numpy.log(numpy.sum(x, a, keepdims=k)), input="data", outputs=("reduce",),
                             arguments=dims_keep("axes", "keepDims", noopWithEmptyAxes=False)),
     "Var": Subject(variance(1), arguments=dims_keep("dim", "keepdim", unbiased=True)),
     "VarCorrection": Subject(variance(2), arguments=dims_keep("dim", "keepdim", correction=2)),
-    "VarMean": Subject(both(variance(0), mean), arguments=dims_keep("dim", "keepdim", correction=0), outputs=("varOut", "meanOut")),
+    "VarMean": Subject(both(variance(0), mean), arguments=dims_keep("dim", "keepdim", correction=0),
+                       outputs=("varOut", "meanOut")),
     "Std": Subject(variance(1, True), arguments=dims_keep("dim", "keepdim", correction=1)),
     "StdMeanCorrection": Subject(both(variance(1, True), mean), arguments=dims_keep("dim", "keepdim", correction=1),
                                  outputs=("stdOut", "meanOut")),
@@ -184,7 +187,9 @@ def axes_of(dims, shape) -> tuple[int, ...]:
 def test_global_pools():
     for name, kinds, oracle in (("GlobalAveragePool", ["F32", "F16", "BF16", "F64"], numpy.mean),
                                 ("GlobalMaxPool", ["F32", "F16", "F64"], numpy.max)):
-        for kind, shape, layout in itertools.product(kinds, [(2, 3, 4, 5), (3, 1, 2, 1, 7), (2, 0, 3, 3), (1, 2, 1, 2, 1, 2, 3, 2)], LAYOUTS):
+        for kind, shape, layout in itertools.product(kinds,
+                                                     [(2, 3, 4, 5), (3, 1, 2, 1, 7), (2, 0, 3, 3),
+                                                      (1, 2, 1, 2, 1, 2, 3, 2)], LAYOUTS):  # fmt: skip
             values = drawn(kind, shape, True)
             with numpy.errstate(all="ignore"):
                 expected = oracle(values, tuple(range(2, len(shape))), keepdims=True)
@@ -259,7 +264,8 @@ def test_no_dims_at_all_are_all_dims_unless_the_page_has_a_switch():
     for name, expected in (("Std", x.std(ddof=1)), ("VarCorrection", x.var(ddof=1))):
         actual = call(name, self=tensor(x), dim=None, correction=1, keepdim=False, out=empty(()))
         numpy.testing.assert_allclose(actual, expected, 1e-6)
-    for name, dims, keep, noop in (("MeanV2", "dim", "keepDim", "noopWithEmptyAxes"), ("MaxV2", "dims", "keepDims", "noopWithEmptyDims")):
+    for name, dims, keep, noop in (("MeanV2", "dim", "keepDim", "noopWithEmptyAxes"),
+                                   ("MaxV2", "dims", "keepDims", "noopWithEmptyDims")):  # fmt: skip
         actual = call(name, self=tensor(x), **{dims: [], keep: False, noop: True}, out=empty((2, 3)))
         numpy.testing.assert_array_equal(actual, x)
     actual = call("ReduceLogSum", data=tensor(x), axes=[], keepDims=True, noopWithEmptyAxes=True, reduce=empty((2, 3)))
@@ -349,7 +355,8 @@ def test_equal():
 @pytest.mark.parametrize("name", ["Cumsum", "CumsumV2"])
 def test_scans(name):
     for number, kind in enumerate(pages.operators()[name]["dtypes"]["out"]["910B"]):
-        for index, (shape, dim) in enumerate([((3, 5, 7), 1), ((3, 5, 7), -1), ((9, 40), 0), ((2100,), 0), ((), 0), ((2, 0), 1)]):
+        for index, (shape, dim) in enumerate([((3, 5, 7), 1), ((3, 5, 7), -1), ((9, 40), 0), ((2100,), 0), ((), 0),
+                                              ((2, 0), 1)]):  # fmt: skip
             exclusive, reverse = (False, False) if name == "Cumsum" else (index % 2 == 0, (index + number) % 3 > 0)
             values = drawn(kind, shape, False)
             layout = LAYOUTS[(index + number) % 3]
@@ -359,7 +366,8 @@ def test_scans(name):
             sums = sums - line if exclusive else sums
             expected = numpy.moveaxis(sums[::-1] if reverse else sums, 0, dim).reshape(shape)
             extra = {"dtype": kind} if name == "Cumsum" else {"exclusive": exclusive, "reverse": reverse}
-            actual = call(name, self=tensor(values, kind, layout), dim=dim, out=empty(shape, kind, LAYOUTS[index % 3]), **extra)
+            actual = call(name, self=tensor(values, kind, layout), dim=dim, out=empty(shape, kind, LAYOUTS[index % 3]),
+                          **extra)  # fmt: skip
             compare(actual, expected, kind, abs(values).sum() + 1, f"{name} {kind} {shape} {exclusive} {reverse}")
     if name == "Cumsum":
         actual = call(name, self=tensor([True, False, True], "B"), dim=0, dtype="I64", out=empty((3,), "I64"))
@@ -451,7 +459,8 @@ def test_median_along_a_dimension_without_nan():
             numpy.testing.assert_array_equal(numpy.asarray(at), places.reshape(to), f"{kind} {shape} {dim}")
     values = tensor([[1, numpy.nan, 3, 2], [-1, numpy.nan, 3, 2]])  # the page's numbers
     for dim, middles, at in ((0, [-1, numpy.nan, 3, 2], [1, 0, 0, 0]), (1, [2, 2], [3, 3])):
-        found = call("NanMedianDim", self=values, dim=dim, keepDim=False, valuesOut=empty((len(at),)), indicesOut=empty((len(at),), "I64"))
+        found = call("NanMedianDim", self=values, dim=dim, keepDim=False, valuesOut=empty((len(at),)),
+                     indicesOut=empty((len(at),), "I64"))  # fmt: skip
         numpy.testing.assert_array_equal(numpy.asarray(found[0]), middles)
         numpy.testing.assert_array_equal(numpy.asarray(found[1]), at)
 
@@ -464,7 +473,8 @@ def test_median_of_nothing_beyond_counting():
 
 def test_median_of_negative_sizes_is_refused():
     values, places = empty((0,)), empty((0,), "I64")
-    negative = pages.lib.aclCreateTensor([-1, 0], 2, pages.lib.ACL_FLOAT, [0, 1], 0, pages.lib.ACL_FORMAT_ND, [0], 1, pages.ffi.NULL)
+    negative = pages.lib.aclCreateTensor([-1, 0], 2, pages.lib.ACL_FLOAT, [0, 1], 0, pages.lib.ACL_FORMAT_ND, [0], 1,
+                                         pages.ffi.NULL)  # fmt: skip
     assert refusal("MedianDim", negative, 0, False, values, places) == (161002, "aclnnMedianDim/self/sizes")
     assert refusal("MedianDim", empty((2, 0)), 0, False, values, places)[0] == 0
     assert pages.lib.aclDestroyTensor(negative) == 0
@@ -485,7 +495,8 @@ def test_lists_folded(name):
             expected = numpy.broadcast_to(values[0], joint)
             for one in values[1:]:
                 expected = FOLDS[name](expected, one)
-            actual = call(name, tensors=[tensor(one, kind, LAYOUTS[i % 3]) for i, one in enumerate(values)], out=empty(joint, kind, "reversed"))
+            actual = call(name, tensors=[tensor(one, kind, LAYOUTS[i % 3]) for i, one in enumerate(values)],
+                          out=empty(joint, kind, "reversed"))  # fmt: skip
             compare(actual, expected, kind, 1000 * 2.0**22, f"{name} {kind} {shapes}")
     a, b = tensor([1.0, 5.0]), tensor([[2.0], [3.0]])
     numpy.testing.assert_array_equal(call("Sum", tensors=[a, b], out=empty((2, 2))), [[3, 7], [4, 8]])

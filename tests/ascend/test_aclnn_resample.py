@@ -153,7 +153,8 @@ def test_resize():
 def test_resize_refuses_channels_last():
     def status(format):
         scales = pages.made({"kind": "FA"}, [1.0, 1.0, 2.0, 2.0])
-        return refusal("Resize", tensor(np.ones((1, 2, 3, 4)), format=format), scales, b"nearest", empty((1, 2, 6, 8), format=format))
+        return refusal("Resize", tensor(np.ones((1, 2, 3, 4)), format=format), scales, b"nearest",
+                       empty((1, 2, 6, 8), format=format))  # fmt: skip
 
     assert status("NHWC") == (161002, "aclnnResize/self/layout")
     assert status("NCHW")[0] == 0
@@ -198,8 +199,8 @@ def test_gradients_as_torch():
             resized = torch.nn.functional.interpolate(x, size=[7, 13], mode=mode, align_corners=align, antialias=filtered)
             resized.backward(torch.from_numpy(dy))
             slopes = pages.operators()[name]["parameters"][0]["name"]
-            dx = call(name, **{slopes: tensor(dy)}, outputSize=[7, 13], inputSize=[1, 2, *size], alignCorners=align, scalesH=0.0,
-                      scalesW=0.0, out=empty(x.shape))
+            dx = call(name, **{slopes: tensor(dy)}, outputSize=[7, 13], inputSize=[1, 2, *size], alignCorners=align,
+                      scalesH=0.0, scalesW=0.0, out=empty(x.shape))  # fmt: skip
             np.testing.assert_allclose(dx, x.grad.numpy(), atol=2e-5, err_msg=name)
 
 
@@ -262,7 +263,8 @@ def test_two_layouts(own, other):
     found = [call("UpsampleNearest2dBackward", gradOut=tensor(slopes, format=format), inputSize=list(shape),
                   gradInput=empty(shape, format=own), **settings) for format in (own, other)]
     np.testing.assert_array_equal(*found)
-    found = [call("UpsampleNearest2dV2", self=tensor(x, format=own), out=empty(outs, format=format), **settings) for format in (own, other)]
+    found = [call("UpsampleNearest2dV2", self=tensor(x, format=own), out=empty(outs, format=format),
+                  **settings) for format in (own, other)]  # fmt: skip
     np.testing.assert_array_equal(*found)
 
 

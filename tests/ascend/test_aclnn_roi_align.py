@@ -89,10 +89,11 @@ def test_gradient_of_boxes():
 
 def test_boxes_of_no_image():
     boxes = tensor(np.array([[2.0, 0, 0, 2, 2], [-1, 0, 0, 2, 2]]))
-    out = call("RoiAlignV2", self=tensor(np.ones((2, 1, 3, 3))), boxes=boxes, pooledHeight=1, pooledWidth=1, spatialScale=1.0,
-               samplingRatio=1, aligned=True, out=empty((2, 1, 1, 1)))
+    out = call("RoiAlignV2", self=tensor(np.ones((2, 1, 3, 3))), boxes=boxes, pooledHeight=1, pooledWidth=1,
+               spatialScale=1.0, samplingRatio=1, aligned=True, out=empty((2, 1, 1, 1)))  # fmt: skip
     found = call("RoiAlignV2Backward", gradOutput=tensor(np.ones((2, 1, 1, 1))), boxes=boxes, inputShape=[2, 1, 3, 3],
-                 pooledHeight=1, pooledWidth=1, spatialScale=1.0, samplingRatio=1, aligned=True, gradInput=empty((2, 1, 3, 3)))
+                 pooledHeight=1, pooledWidth=1, spatialScale=1.0, samplingRatio=1, aligned=True,
+                 gradInput=empty((2, 1, 3, 3)))  # fmt: skip
     assert not out.any() and not found.any()
 
 
@@ -102,7 +103,8 @@ def pooled(images, rois, height, width, scales):
     number = np.float32
     for r, c, p, q in np.ndindex(*y.shape):
         ranges = []
-        for first, last, scale, bin, bins, size in ((2, 4, scales[0], p, height, images.shape[2]), (1, 3, scales[1], q, width, images.shape[3])):
+        for first, last, scale, bin, bins, size in ((2, 4, scales[0], p, height, images.shape[2]),
+                                                    (1, 3, scales[1], q, width, images.shape[3])):  # fmt: skip
             begin = number(rois[r, first]) * number(scale)
             length = (number(rois[r, last]) + number(1)) * number(scale) - begin
             step = length / number(bins)
@@ -119,11 +121,13 @@ def pooled(images, rois, height, width, scales):
 def test_pooling():
     images = np.random.default_rng(4).integers(-8, 9, (2, 3, 7, 6)) / 4  # with equal maxima
     images[1, 1, 3, 4] = np.nan
-    rois = np.array([[0, 0, 0, 5, 6], [1, 1, 2, 4, 6], [1, 3, 3, 3, 3], [0, -3, -2, 9, 12], [1, 5, 4, 2, 6], [0, 2, 6, 2, 4.5], [7, 0, 0, 3, 3], [-1, 0, 0, 3, 3]])
+    rois = np.array([[0, 0, 0, 5, 6], [1, 1, 2, 4, 6], [1, 3, 3, 3, 3], [0, -3, -2, 9, 12], [1, 5, 4, 2, 6],
+                     [0, 2, 6, 2, 4.5], [7, 0, 0, 3, 3], [-1, 0, 0, 3, 3]])  # fmt: skip
     for kind, layout, scales, (height, width) in itertools.product(["F32", "F16"], LAYOUTS, [(1.0, 1.0), (0.5, 0.75)], [(2, 3), (7, 1)]):
         expected = pooled(images, rois, height, width, scales)
-        found = call("RoiPoolingWithArgMax", x=tensor(images, kind, layout), rois=tensor(rois, "F16" if layout == "gaps" else "F32", layout),
-                     pooled_h=height, pooled_w=width, spatial_scale_h=scales[0], spatial_scale_w=scales[1],
-                     y=empty(expected[0].shape, kind, layout), argmax=empty(expected[0].shape, "I32", layout))
+        found = call("RoiPoolingWithArgMax", x=tensor(images, kind, layout),
+                     rois=tensor(rois, "F16" if layout == "gaps" else "F32", layout), pooled_h=height, pooled_w=width,
+                     spatial_scale_h=scales[0], spatial_scale_w=scales[1], y=empty(expected[0].shape, kind, layout),
+                     argmax=empty(expected[0].shape, "I32", layout))  # fmt: skip
         for actual, one in zip(found, expected):
             np.testing.assert_array_equal(actual, one)

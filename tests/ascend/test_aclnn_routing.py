@@ -22,7 +22,8 @@ def experts_of(shape, limit, seed):
 
 def near(actual, expected, kind, magnitude):
     """Rounded once from a sum of a few products in float32."""
-    np.testing.assert_allclose(actual, expected, rtol=1.01 * ROUNDING[kind], atol=16 * 2.0**-24 * np.abs(magnitude).max(initial=0))
+    np.testing.assert_allclose(actual, expected, rtol=1.01 * ROUNDING[kind],
+                               atol=16 * 2.0**-24 * np.abs(magnitude).max(initial=0))  # fmt: skip
 
 
 def places_of(experts):
@@ -59,7 +60,8 @@ def gated(x, bias, k, kept, groups, pairs, renorm, norm, factor, eps):
 
 
 # rows, experts, k, kGroup, groupCount
-GATES = [(2, 8, 3, 2, 4), (70, 256, 8, 4, 8), (5, 6, 4, 1, 1), (3, 500, 9, 1, 1), (2, 2048, 2048, 1, 1), (4, 10, 5, 5, 5), (1, 2, 1, 1, 1)]
+GATES = [(2, 8, 3, 2, 4), (70, 256, 8, 4, 8), (5, 6, 4, 1, 1), (3, 500, 9, 1, 1), (2, 2048, 2048, 1, 1),
+         (4, 10, 5, 5, 5), (1, 2, 1, 1, 1)]  # fmt: skip
 
 
 @pytest.mark.parametrize("norm, renorm", [(0, 0), (0, 1), (1, 0), (2, 0)])
@@ -72,19 +74,24 @@ def test_gate(norm, renorm):
             x = rounded(np.array(steps) * (4.0 / experts) - 1, kind)
             bias = rounded(random.normal(0, 1, experts), kind) if number % 2 else None
             expected, chosen, scores = gated(x, 0 if bias is None else bias, k, kept, groups, pairs, renorm, norm, 1.5, 1e-3)
-            own = call("MoeGatingTopK", x=tensor(x, kind, layout), biasOptional=None if bias is None else tensor(bias, kind, layout), k=k, kGroup=kept,
-                       groupCount=groups, groupSelectMode=int(pairs), renorm=renorm, normType=norm, outFlag=True, routedScalingFactor=1.5, eps=1e-3,
-                       yOut=empty((rows, k), kind, layout), expertIdxOut=empty((rows, k), "I32", layout), outOut=empty((rows, experts), "F32", layout))  # fmt: skip
+            own = call("MoeGatingTopK", x=tensor(x, kind, layout),
+                       biasOptional=None if bias is None else tensor(bias, kind, layout), k=k, kGroup=kept,
+                       groupCount=groups, groupSelectMode=int(pairs), renorm=renorm, normType=norm, outFlag=True,
+                       routedScalingFactor=1.5, eps=1e-3, yOut=empty((rows, k), kind, layout),
+                       expertIdxOut=empty((rows, k), "I32", layout),
+                       outOut=empty((rows, experts), "F32", layout))  # fmt: skip
             np.testing.assert_array_equal(own[1], chosen)
             np.testing.assert_allclose(own[2], scores, rtol=8 * 2.0**-24)
-            np.testing.assert_allclose(own[0], expected, rtol=16 * 2.0**-24 + 1.01 * ROUNDING[kind], atol=2.0**-25 if kind == "F16" else 0)
+            np.testing.assert_allclose(own[0], expected, rtol=16 * 2.0**-24 + 1.01 * ROUNDING[kind],
+                                       atol=2.0**-25 if kind == "F16" else 0)  # fmt: skip
 
 
 def gate_of(x, bias, k, groups=1, kept=1, flag=True):
     scores = empty(x.shape)
     weights, chosen, _ = call(
-        "MoeGatingTopK", x=tensor(x), biasOptional=None if bias is None else tensor(bias), k=k, kGroup=kept, groupCount=groups, groupSelectMode=0, renorm=0,
-        normType=1, outFlag=flag, routedScalingFactor=1, eps=0, yOut=empty((len(x), k)), expertIdxOut=empty((len(x), k), "I32"), outOut=scores)  # fmt: skip
+        "MoeGatingTopK", x=tensor(x), biasOptional=None if bias is None else tensor(bias), k=k, kGroup=kept,
+        groupCount=groups, groupSelectMode=0, renorm=0, normType=1, outFlag=flag, routedScalingFactor=1, eps=0,
+        yOut=empty((len(x), k)), expertIdxOut=empty((len(x), k), "I32"), outOut=scores)  # fmt: skip
     return weights, chosen, scores.values()
 
 
@@ -100,7 +107,8 @@ def test_gate_of_equal_and_unusual_scores():
 
 
 # tokens, their numbers, how many experts, numOutTokens
-PERMUTED = [((3, 4), (3, 2), 5, 0), ((7, 33), (7, 3), 4, 10), ((5, 2, 3), (5,), 2, -2), ((2, 3), (2, 2), 9, -9), ((1, 600), (1, 40), 3, 99),
+PERMUTED = [((3, 4), (3, 2), 5, 0), ((7, 33), (7, 3), 4, 10), ((5, 2, 3), (5,), 2, -2), ((2, 3), (2, 2), 9, -9),
+            ((1, 600), (1, 40), 3, 99),
             ((0, 4), (0, 2), 3, 0), ((4, 0), (4, 2), 3, 0), ((4, 3), (4, 0), 3, 0), ((90, 5), (90, 8), 16777215, 0)]  # fmt: skip
 
 
@@ -112,12 +120,14 @@ def test_permute():
             expected = np.zeros((places.size, *shape[1:]))
             expected[places] = np.repeat(tokens, choice[1] if len(choice) == 2 else 1, 0)
             out = empty((kept_of(places.size, kept), *shape[1:]), kind, layout)
-            rows, order = call("MoeTokenPermute", tokens=tensor(tokens, kind, layout), indices=tensor(experts, index, layout), numOutTokens=kept,
-                               paddedMode=False, permuteTokensOut=out, sortedIndicesOut=empty((places.size,), "I32", layout))  # fmt: skip
+            rows, order = call("MoeTokenPermute", tokens=tensor(tokens, kind, layout),
+                               indices=tensor(experts, index, layout), numOutTokens=kept, paddedMode=False,
+                               permuteTokensOut=out, sortedIndicesOut=empty((places.size,), "I32", layout))  # fmt: skip
             np.testing.assert_array_equal(order, places)
             np.testing.assert_array_equal(rows, expected[: len(rows)])
-    flat, _ = call("MoeTokenPermute", tokens=tensor(drawn((3, 2, 4), 1)), indices=tensor([2, 0, 1], "I32"), numOutTokens=2, paddedMode=False,
-                   permuteTokensOut=empty((2, 8)), sortedIndicesOut=empty((3,), "I32"))  # fmt: skip
+    flat, _ = call("MoeTokenPermute", tokens=tensor(drawn((3, 2, 4), 1)), indices=tensor([2, 0, 1], "I32"),
+                   numOutTokens=2, paddedMode=False, permuteTokensOut=empty((2, 8)),
+                   sortedIndicesOut=empty((3,), "I32"))  # fmt: skip
     np.testing.assert_array_equal(flat, drawn((3, 2, 4), 1)[[1, 2]].reshape(2, 8))
 
 
@@ -129,11 +139,13 @@ def test_unpermute():
             places = np.random.default_rng(number).permutation(count)
             there = tokens * (np.arange(count) < count - missing)[:, None]
             expected = (there[places].reshape(rows, choices, width) * probs[:, :, None]).sum(1)
-            own = call("MoeTokenUnpermute", permutedTokens=tensor(tokens[: count - missing], kind, layout), sortedIndices=tensor(places, "I32", layout),
-                       probsOptional=tensor(probs, weight, layout), paddedMode=False, restoreShapeOptional=None, out=empty((rows, width), kind, layout))  # fmt: skip
+            own = call("MoeTokenUnpermute", permutedTokens=tensor(tokens[: count - missing], kind, layout),
+                       sortedIndices=tensor(places, "I32", layout), probsOptional=tensor(probs, weight, layout),
+                       paddedMode=False, restoreShapeOptional=None, out=empty((rows, width), kind, layout))  # fmt: skip
             near(own, expected, kind, np.abs(there).max(initial=0) * np.abs(probs).sum(1))
-            own = call("MoeTokenUnpermute", permutedTokens=tensor(tokens, kind), sortedIndices=tensor(places, "I32"), probsOptional=None,
-                       paddedMode=False, restoreShapeOptional=None, out=empty((count, width), kind))  # fmt: skip
+            own = call("MoeTokenUnpermute", permutedTokens=tensor(tokens, kind), sortedIndices=tensor(places, "I32"),
+                       probsOptional=None, paddedMode=False, restoreShapeOptional=None,
+                       out=empty((count, width), kind))  # fmt: skip
             np.testing.assert_array_equal(own, tokens[places])
 
 
@@ -178,13 +190,17 @@ def test_permute_by_map_and_its_gradient(blocks, full):
             routed, routed_gates = np.zeros((rows, width)), np.zeros(rows)
             routed[: len(who)], routed_gates[: len(who)] = tokens[who], gates[who, whose]
             put = lambda values, k=kind: tensor(values, k, layout)
-            own = call("MoeTokenPermuteWithRoutingMap", tokens=put(tokens), routingMap=put(marks, form), probsOptional=put(gates, gate),
-                       numOutTokens=rows, dropAndPad=blocks, permuteTokensOut=empty((rows, width), kind, layout),
-                       permuteProbsOutOptional=empty((rows,), gate, layout), sortedIndicesOut=empty((rows,), "I32", layout))  # fmt: skip
+            own = call("MoeTokenPermuteWithRoutingMap", tokens=put(tokens), routingMap=put(marks, form),
+                       probsOptional=put(gates, gate), numOutTokens=rows, dropAndPad=blocks,
+                       permuteTokensOut=empty((rows, width), kind, layout),
+                       permuteProbsOutOptional=empty((rows,), gate, layout),
+                       sortedIndicesOut=empty((rows,), "I32", layout))  # fmt: skip
             for one, wanted in zip(own, (routed, routed_gates, places)):
                 np.testing.assert_array_equal(one, wanted)
-            alone = call("MoeTokenPermuteWithRoutingMap", tokens=put(tokens), routingMap=put(marks, form), probsOptional=None, numOutTokens=rows,
-                         dropAndPad=blocks, permuteTokensOut=empty((rows, width), kind), permuteProbsOutOptional=None, sortedIndicesOut=empty((rows,), "I32"))  # fmt: skip
+            alone = call("MoeTokenPermuteWithRoutingMap", tokens=put(tokens), routingMap=put(marks, form),
+                         probsOptional=None, numOutTokens=rows, dropAndPad=blocks,
+                         permuteTokensOut=empty((rows, width), kind), permuteProbsOutOptional=None,
+                         sortedIndicesOut=empty((rows,), "I32"))  # fmt: skip
             np.testing.assert_array_equal(alone[0], routed)
 
             slopes, gate_slopes = drawn((rows, width), number + 2, kind), drawn((rows,), number + 3, gate)
@@ -192,20 +208,25 @@ def test_permute_by_map_and_its_gradient(blocks, full):
             goes[np.arange(len(who)), who] = 1
             by_gates = np.zeros((count, experts))
             by_gates[who, whose] = gate_slopes[: len(who)]
-            arguments = dict(permutedTokenOutputGrad=put(slopes), sortedIndices=put(places, "I32"), numExperts=experts, tokensNum=count, dropAndPad=blocks)
-            own = call("MoeTokenPermuteWithRoutingMapGrad", **arguments, permutedProbsOutputGradOptional=put(gate_slopes, gate),
-                       routingMapOptional=None if blocks else put(marks, form), tokensGradOut=empty((count, width), kind, layout),
+            arguments = dict(permutedTokenOutputGrad=put(slopes), sortedIndices=put(places, "I32"), numExperts=experts,
+                             tokensNum=count, dropAndPad=blocks)  # fmt: skip
+            own = call("MoeTokenPermuteWithRoutingMapGrad", **arguments,
+                       permutedProbsOutputGradOptional=put(gate_slopes, gate),
+                       routingMapOptional=None if blocks else put(marks, form),
+                       tokensGradOut=empty((count, width), kind, layout),
                        probsGradOutOptional=empty((count, experts), gate, layout))  # fmt: skip
             near(own[0], goes.T @ slopes, kind, np.abs(slopes).max() * goes.sum(0))
             np.testing.assert_array_equal(own[1], by_gates)
-            alone = call("MoeTokenPermuteWithRoutingMapGrad", **arguments, permutedProbsOutputGradOptional=None, routingMapOptional=None,
-                         tokensGradOut=empty((count, width), kind), probsGradOutOptional=None)  # fmt: skip
+            alone = call("MoeTokenPermuteWithRoutingMapGrad", **arguments, permutedProbsOutputGradOptional=None,
+                         routingMapOptional=None, tokensGradOut=empty((count, width), kind),
+                         probsGradOutOptional=None)  # fmt: skip
             np.testing.assert_array_equal(alone, own[0])
 
 
 def test_maps_that_do_not_fit_are_faults():
     def routed(marks, limit, rows):
-        return fault("MoeTokenPermuteWithRoutingMap", tensor(np.ones((2, 3))), tensor(marks, "I8"), None, limit, False, empty((rows, 3)), None, empty((rows,), "I32"))
+        return fault("MoeTokenPermuteWithRoutingMap", tensor(np.ones((2, 3))), tensor(marks, "I8"), None, limit, False,
+                     empty((rows, 3)), None, empty((rows,), "I32"))  # fmt: skip
 
     assert "token 1 has more than 1 experts" in routed([[0, 1], [1, 1]], 3, 2)
     many = np.ones((2, 5000))  # the first token's row would be far behind the two that there are
@@ -213,8 +234,9 @@ def test_maps_that_do_not_fit_are_faults():
     assert "token 1 has more than 1 experts" in routed(many, 3, 2)
 
     def gradients(places, blocks=False):
-        return fault("MoeTokenPermuteWithRoutingMapGrad", tensor(np.ones((2, 3))), tensor(np.ones(2)), tensor(places, "I32"), tensor([[1, 1], [1, 0]], "I8"),
-                     2, 2, blocks, empty((2, 3)), empty((2, 2)))  # fmt: skip
+        return fault("MoeTokenPermuteWithRoutingMapGrad", tensor(np.ones((2, 3))), tensor(np.ones(2)),
+                     tensor(places, "I32"), tensor([[1, 1], [1, 0]], "I8"), 2, 2, blocks, empty((2, 3)),
+                     empty((2, 2)))  # fmt: skip
 
     assert "the map marks more than 2 pairs" in gradients([0, 1])
     assert "place 1 of 2 is 2, which is not in -1 … 1" in gradients([0, 2])
@@ -223,19 +245,24 @@ def test_maps_that_do_not_fit_are_faults():
 
 def test_no_rows():
     for blocks in (False, True):
-        rows, order = call("MoeTokenPermuteWithRoutingMap", tokens=tensor(np.ones((2, 3))), routingMap=tensor([[1, 1], [0, 1]], "I8"), probsOptional=None,
-                           numOutTokens=1, dropAndPad=blocks, permuteTokensOut=empty((0, 3)), permuteProbsOutOptional=None, sortedIndicesOut=empty((0,), "I32"))  # fmt: skip
+        rows, order = call("MoeTokenPermuteWithRoutingMap", tokens=tensor(np.ones((2, 3))),
+                           routingMap=tensor([[1, 1], [0, 1]], "I8"), probsOptional=None, numOutTokens=1,
+                           dropAndPad=blocks, permuteTokensOut=empty((0, 3)), permuteProbsOutOptional=None,
+                           sortedIndicesOut=empty((0,), "I32"))  # fmt: skip
         assert rows.size == order.size == 0
 
 
 def initial(x, experts, kind, layout="row-major", active=0, capacity=0, limit=0, flag=0, before=False):
     count = experts.size
     shape = (limit, capacity, x.shape[1]) if capacity else (min(active or count, count), x.shape[1])
-    return call("MoeInitRoutingV2", x=tensor(x, kind, layout), expertIdx=tensor(experts, "I32", layout), activeNumOptional=active,
-                expertCapacityOptional=capacity, expertNumOptional=limit, dropPadModeOptional=int(capacity > 0),
-                expertTokensCountOrCumsumFlagOptional=flag, expertTokensBeforeCapacityFlagOptional=before, expandedXOut=empty(shape, kind, layout),
-                expandedRowIdxOut=empty((count,), "I32", layout), expertTokensCountOrCumsumOutOptional=empty((limit,), "I32", layout) if flag and not capacity else None,
-                expertTokensBeforeCapacityOutOptional=empty((limit,), "I32", layout) if before and capacity else None)  # fmt: skip
+    return call("MoeInitRoutingV2", x=tensor(x, kind, layout), expertIdx=tensor(experts, "I32", layout),
+                activeNumOptional=active, expertCapacityOptional=capacity, expertNumOptional=limit,
+                dropPadModeOptional=int(capacity > 0), expertTokensCountOrCumsumFlagOptional=flag,
+                expertTokensBeforeCapacityFlagOptional=before, expandedXOut=empty(shape, kind, layout),
+                expandedRowIdxOut=empty((count,), "I32", layout),
+                expertTokensCountOrCumsumOutOptional=empty((limit,), "I32", layout) if flag and not capacity else None,
+                expertTokensBeforeCapacityOutOptional=empty((limit,), "I32", layout) if before
+                and capacity else None)  # fmt: skip
 
 
 def test_gradients_of_routing():
@@ -250,24 +277,29 @@ def test_gradients_of_routing():
             slopes, tokens, probs = drawn((rows, width), 1, kind), drawn((kept, width), 2, kind), drawn((rows, choices), 3)
             routed = drawn((kept, width), 4, kind)
             chosen = np.concatenate([routed, np.zeros((missing, width))])[places].reshape(rows, choices, width)
-            own = call("MoeTokenPermuteGrad", permutedOutputGrad=tensor(routed, kind, layout), sortedIndices=tensor(places, "I32", layout),
-                       numTopk=choices, paddedMode=False, out=empty((rows, width), kind, layout))
+            own = call("MoeTokenPermuteGrad", permutedOutputGrad=tensor(routed, kind, layout),
+                       sortedIndices=tensor(places, "I32", layout), numTopk=choices, paddedMode=False,
+                       out=empty((rows, width), kind, layout))  # fmt: skip
             near(own, chosen.sum(1), kind, np.abs(chosen).sum((1, 2)))
-            again = call("MoeInitRoutingV2Grad", gradExpandedX=tensor(routed, kind, layout), expandedRowIdx=tensor(places, "I32"),
-                         topK=choices, dropPadMode=0, activeNum=kept if missing else 0, out=empty((rows, width), kind))  # fmt: skip
+            again = call("MoeInitRoutingV2Grad", gradExpandedX=tensor(routed, kind, layout),
+                         expandedRowIdx=tensor(places, "I32"), topK=choices, dropPadMode=0,
+                         activeNum=kept if missing else 0, out=empty((rows, width), kind))  # fmt: skip
             np.testing.assert_array_equal(again, own)
             values = np.concatenate([tokens, np.zeros((missing, width))])[places].reshape(rows, choices, width)
             expected = np.zeros((count, width))
             expected[places] = (probs[:, :, None] * slopes[:, None]).reshape(count, width)
             by_tokens, by_probs = call(
-                "MoeTokenUnpermuteGrad", permuteTokens=tensor(tokens, kind, layout), unpermutedTokensGrad=tensor(slopes, kind, layout),
-                sortedIndices=tensor(places, "I32"), probsOptional=tensor(probs, "F32", layout), paddedMode=False, restoreShapeOptional=None,
-                permutedTokensGradOut=empty((kept, width), kind, layout), probsGradOut=empty((rows, choices), "F32", layout))  # fmt: skip
+                "MoeTokenUnpermuteGrad", permuteTokens=tensor(tokens, kind, layout),
+                unpermutedTokensGrad=tensor(slopes, kind, layout), sortedIndices=tensor(places, "I32"),
+                probsOptional=tensor(probs, "F32", layout), paddedMode=False, restoreShapeOptional=None,
+                permutedTokensGradOut=empty((kept, width), kind, layout),
+                probsGradOut=empty((rows, choices), "F32", layout))  # fmt: skip
             near(by_tokens, expected[:kept], kind, np.full(kept, np.abs(expected).max()))
             np.testing.assert_allclose(by_probs, (values * slopes[:, None]).sum(2), rtol=2.0**-23, atol=2.0**-40 * width)
         if choices == 1:
-            plain = call("MoeTokenUnpermuteGrad", permuteTokens=tensor(tokens, kind), unpermutedTokensGrad=tensor(slopes, kind),
-                         sortedIndices=tensor(places, "I32"), probsOptional=None, paddedMode=False, restoreShapeOptional=None,
+            plain = call("MoeTokenUnpermuteGrad", permuteTokens=tensor(tokens, kind),
+                         unpermutedTokensGrad=tensor(slopes, kind), sortedIndices=tensor(places, "I32"),
+                         probsOptional=None, paddedMode=False, restoreShapeOptional=None,
                          permutedTokensGradOut=empty((kept, width), kind), probsGradOut=None)  # fmt: skip
             assert plain.shape == (kept, width)
 
@@ -275,8 +307,8 @@ def test_gradients_of_routing():
 def test_gradients_of_blocks():
     """dropPadMode 1: places count over the blocks of all experts, -1 is none."""
     routed, places = drawn((2, 3, 4), 1), np.array([0, -1, 5, 3, -1, -1])
-    out = call("MoeInitRoutingV2Grad", gradExpandedX=tensor(routed), expandedRowIdx=tensor(places, "I32"), topK=2, dropPadMode=1,
-               activeNum=0, out=empty((3, 4)))  # fmt: skip
+    out = call("MoeInitRoutingV2Grad", gradExpandedX=tensor(routed), expandedRowIdx=tensor(places, "I32"), topK=2,
+               dropPadMode=1, activeNum=0, out=empty((3, 4)))  # fmt: skip
     rows = routed.reshape(6, 4)
     near(out, np.stack([rows[0], rows[5] + rows[3], np.zeros(4)]), "F32", np.full(3, np.abs(rows).max()))
 
@@ -287,8 +319,8 @@ def test_gradient_of_active_rows():
     for active in (4, 8):
         routed = drawn((active, 3), active)
         rows = np.concatenate([routed, np.zeros((2, 3))])
-        out = call("MoeInitRoutingV2Grad", gradExpandedX=tensor(routed), expandedRowIdx=tensor(places, "I32"), topK=2, dropPadMode=0,
-                   activeNum=active, out=empty((3, 3)))  # fmt: skip
+        out = call("MoeInitRoutingV2Grad", gradExpandedX=tensor(routed), expandedRowIdx=tensor(places, "I32"), topK=2,
+                   dropPadMode=0, activeNum=active, out=empty((3, 3)))  # fmt: skip
         near(out, rows[places].reshape(3, 2, 3).sum(1), "F32", np.full(3, np.abs(rows).max()))
 
 
@@ -340,16 +372,19 @@ def initial_v3(x, experts, kind, layout, mode, scale, offset, active, capacity, 
     shape = (limit, capacity, x.shape[1]) if capacity else (rows, x.shape[1])
     put = lambda values, k="F32": None if values is None else tensor(values, k, layout)
     width = span[1] - span[0] if span else limit
-    return call("MoeInitRoutingV3", x=put(x, kind), expertIdx=put(experts, "I32"), scaleOptional=put(scale), offsetOptional=put(offset), activeNum=active,
-                expertCapacity=capacity, expertNum=limit, dropPadMode=int(capacity > 0), expertTokensNumType=form or 0, expertTokensNumFlag=form is not None,
-                quantMode=mode, activeExpertRangeOptional=span, rowIdxType=int(by_order), expandedXOut=empty(shape, "I8" if mode >= 0 else kind, layout),
+    return call("MoeInitRoutingV3", x=put(x, kind), expertIdx=put(experts, "I32"), scaleOptional=put(scale),
+                offsetOptional=put(offset), activeNum=active, expertCapacity=capacity, expertNum=limit,
+                dropPadMode=int(capacity > 0), expertTokensNumType=form or 0, expertTokensNumFlag=form is not None,
+                quantMode=mode, activeExpertRangeOptional=span, rowIdxType=int(by_order),
+                expandedXOut=empty(shape, "I8" if mode >= 0 else kind, layout),
                 expandedRowIdxOut=empty((experts.size,), "I32", layout),
                 expertTokensCountOrCumsumOut=None if form is None else empty((limit, 2) if form == 2 else (width,), "I64", layout),
                 expandedScaleOut=empty((rows,), "F32", layout) if mode == 1 or mode < 0 and scale is not None else None)  # fmt: skip
 
 
 # tokens, choices, width, experts, range, capacity, activeNum
-ROUTES = [(5, 2, 7, 4, None, 0, -1), (40, 4, 33, 9, [2, 7], 0, 0), (9, 3, 5, 6, [0, 6], 4, -1), (30, 2, 600, 8, [1, 2], 0, 11), (4, 1, 3, 5, None, 1, 2),
+ROUTES = [(5, 2, 7, 4, None, 0, -1), (40, 4, 33, 9, [2, 7], 0, 0), (9, 3, 5, 6, [0, 6], 4, -1),
+          (30, 2, 600, 8, [1, 2], 0, 11), (4, 1, 3, 5, None, 1, 2),
           (0, 2, 4, 3, None, 0, 0)]  # fmt: skip
 
 
@@ -370,7 +405,9 @@ def test_initial_routing_v3(mode, by_order):
             scale, offset, scales = None, None, []
             if mode == 0:
                 scale, offset = np.array([7.5]), np.array([-3.25])
-                expected = np.where(there[:, None], np.clip(np.rint(np.float32(routed) * np.float32(7.5) - np.float32(3.25)), -128, 127), 0)
+                expected = np.where(there[:, None],
+                                    np.clip(np.rint(np.float32(routed) * np.float32(7.5) - np.float32(3.25)), -128,
+                                            127), 0)  # fmt: skip
             elif mode == 1:
                 scale = None if number % 2 else np.abs(drawn((end - begin, width), 3)) + 0.5
                 expert = experts.ravel()[row_of] if tokens else row_of
@@ -410,14 +447,16 @@ def test_blocks():
         for kind, layout in zip(KINDS, LAYOUTS):
             x, experts = drawn((rows, width), number, kind), experts_of((rows, choices), limit, number)
             expected = blocks_of(x, experts, capacity, limit)
-            for own, wanted in zip(initial(x, experts, kind, layout, capacity=capacity, limit=limit, before=True, flag=number % 3), expected):
+            for own, wanted in zip(initial(x, experts, kind, layout, capacity=capacity, limit=limit, before=True,
+                                           flag=number % 3), expected):  # fmt: skip
                 np.testing.assert_array_equal(own, wanted)
             assert len(initial(x, experts, kind, layout, capacity=capacity, limit=limit)) == 2
 
 
 def final(x, places, mode, out, first=None, second=None, bias=None, scales=None, experts=None):
-    return call("MoeFinalizeRoutingV2", expandedX=x, expandedRowIdx=places, x1Optional=first, x2Optional=second, biasOptional=bias,
-                scalesOptional=scales, expertIdxOptional=experts, dropPadMode=mode, out=out)  # fmt: skip
+    return call("MoeFinalizeRoutingV2", expandedX=x, expandedRowIdx=places, x1Optional=first, x2Optional=second,
+                biasOptional=bias, scalesOptional=scales, expertIdxOptional=experts, dropPadMode=mode,
+                out=out)  # fmt: skip
 
 
 @pytest.mark.parametrize("mode", range(4))
@@ -435,10 +474,11 @@ def test_final_routing(mode):
             put = lambda v, k=kind: tensor(v, k, layout)
             x = put(tokens.reshape(limit, capacity, width) if mode % 2 else tokens)
             sums = sides.sum(0) + (scales[..., None] * (rows_of + bias[experts])).sum(1)
-            own = final(x, put(places, "I32"), mode, empty((rows, width), kind, layout), put(sides[0]), put(sides[1]), put(bias),
-                        put(scales, weight), put(experts, "I32"))  # fmt: skip
+            own = final(x, put(places, "I32"), mode, empty((rows, width), kind, layout), put(sides[0]), put(sides[1]),
+                        put(bias), put(scales, weight), put(experts, "I32"))  # fmt: skip
             near(own, sums, kind, 8 * np.abs(scales).sum(1) * np.abs(tokens).max())
-            own = final(x, put(places, "I32"), mode, empty((count, width), kind, layout), first=put(np.repeat(sides[0], choices, 0)))
+            own = final(x, put(places, "I32"), mode, empty((count, width), kind, layout),
+                        first=put(np.repeat(sides[0], choices, 0)))  # fmt: skip
             near(own, np.repeat(sides[0], choices, 0) + np.where(places[:, None] < 0, 0, tokens[places]), kind, 16)
 
 
@@ -464,15 +504,19 @@ def test_gradient_of_final_routing(mode):
             for biased in (True, False):
                 addend = np.where((there | (mode == 1)).reshape(rows, choices, 1), bias[experts], 0) if biased else 0
                 terms = slopes[:, None] * (values + addend)
-                own = call("MoeFinalizeRoutingV2Grad", gradY=put(slopes), expandedRowIdx=put(places, "I32"), expandedXOptional=put(tokens.reshape(shape)),
-                           scalesOptional=put(scales), expertIdxOptional=put(experts, "I32") if biased else None, biasOptional=put(bias) if biased else None,
-                           dropPadMode=mode, activeNum=active, expertNum=limit, expertCapacity=capacity, gradExpandedXOut=empty(shape, kind, layout),
+                own = call("MoeFinalizeRoutingV2Grad", gradY=put(slopes), expandedRowIdx=put(places, "I32"),
+                           expandedXOptional=put(tokens.reshape(shape)), scalesOptional=put(scales),
+                           expertIdxOptional=put(experts, "I32") if biased else None,
+                           biasOptional=put(bias) if biased else None, dropPadMode=mode, activeNum=active,
+                           expertNum=limit, expertCapacity=capacity, gradExpandedXOut=empty(shape, kind, layout),
                            gradScalesOut=empty((rows, choices), kind, layout))  # fmt: skip
                 near(own[0].reshape(kept, width), by_tokens, kind, 0)
-                np.testing.assert_allclose(own[1], terms.sum(2), rtol=1.01 * ROUNDING[kind], atol=2.0**-50 * np.abs(terms).sum())
+                np.testing.assert_allclose(own[1], terms.sum(2), rtol=1.01 * ROUNDING[kind],
+                                           atol=2.0**-50 * np.abs(terms).sum())  # fmt: skip
             if choices == 1:
-                alone = call("MoeFinalizeRoutingV2Grad", gradY=put(slopes), expandedRowIdx=put(places, "I32"), expandedXOptional=None, scalesOptional=None,
-                             expertIdxOptional=None, biasOptional=None, dropPadMode=mode, activeNum=active, expertNum=limit, expertCapacity=capacity,
+                alone = call("MoeFinalizeRoutingV2Grad", gradY=put(slopes), expandedRowIdx=put(places, "I32"),
+                             expandedXOptional=None, scalesOptional=None, expertIdxOptional=None, biasOptional=None,
+                             dropPadMode=mode, activeNum=active, expertNum=limit, expertCapacity=capacity,
                              gradExpandedXOut=empty(shape, kind), gradScalesOut=None)  # fmt: skip
                 expected = np.zeros((kept, width))
                 expected[places[there]] = slopes[there]
@@ -491,28 +535,37 @@ def test_round_trip():
 
 
 def test_numbers_outside_are_faults():
-    for experts, limit, words in (([[0, 4]], 4, "number 1 of 2 is 4, which is not in 0 … 3"), ([[-1, 2]], 0, "number 0 of 2 is -1")):
-        assert words in fault("MoeInitRoutingV2", tensor(np.ones((1, 3))), tensor(experts, "I32"), 0, 0, limit, 0, int(limit > 0), False,
-                              empty((2, 3)), empty((2,), "I32"), empty((4,), "I32"), None)  # fmt: skip
+    for experts, limit, words in (([[0, 4]], 4, "number 1 of 2 is 4, which is not in 0 … 3"),
+                                  ([[-1, 2]], 0, "number 0 of 2 is -1")):  # fmt: skip
+        assert words in fault("MoeInitRoutingV2", tensor(np.ones((1, 3))), tensor(experts, "I32"), 0, 0, limit, 0,
+                              int(limit > 0), False, empty((2, 3)), empty((2,), "I32"), empty((4,), "I32"),
+                              None)  # fmt: skip
     for expert in (-2, 3):
-        out = fault("MoeInitRoutingV3", tensor(np.ones((1, 3))), tensor([[0, expert]], "I32"), None, None, 0, 0, 3, 0, 0, False, -1, None, 0,
-                    empty((2, 3)), empty((2,), "I32"), None, None)  # fmt: skip
+        out = fault("MoeInitRoutingV3", tensor(np.ones((1, 3))), tensor([[0, expert]], "I32"), None, None, 0, 0, 3, 0,
+                    0, False, -1, None, 0, empty((2, 3)), empty((2,), "I32"), None, None)  # fmt: skip
         assert f"number 1 of 2 is {expert}, which is not in -1 … 2" in out
-    assert "is 16777215," in fault("MoeTokenPermute", tensor(np.ones((1, 3))), tensor([16777215], "I32"), 0, False, empty((1, 3)), empty((1,), "I32"))
+    assert "is 16777215," in fault("MoeTokenPermute", tensor(np.ones((1, 3))), tensor([16777215], "I32"), 0, False,
+                                   empty((1, 3)), empty((1,), "I32"))  # fmt: skip
     x, one = tensor(np.ones((4, 3))), tensor(np.ones((2, 2)))
-    for places, expert, words in (([0, 1, 4, 2], 1, "place 2 of 4 is 4, which is not in 0 … 3"), ([0, -1, 1, 2], 1, "place 1 of 4 is -1"),
-                                  ([0, 1, 3, 2], -1, "expert number 3 of 4 is -1"), ([0, 1, 3, 2], 2, "expert number 3 of 4 is 2")):  # fmt: skip
+    for places, expert, words in (([0, 1, 4, 2], 1, "place 2 of 4 is 4, which is not in 0 … 3"),
+                                  ([0, -1, 1, 2], 1, "place 1 of 4 is -1"),
+                                  ([0, 1, 3, 2], -1, "expert number 3 of 4 is -1"),
+                                  ([0, 1, 3, 2], 2, "expert number 3 of 4 is 2")):  # fmt: skip
         assert words in fault("MoeFinalizeRoutingV2", x, tensor(places, "I32"), None, None, tensor(np.ones((2, 3))), one,
                               tensor([[0, 1], [1, expert]], "I32"), 2, empty((2, 3)))  # fmt: skip
-    assert "place 0 of 4 is -2" in fault("MoeTokenUnpermute", x, tensor([-2, 1, 2, 3], "I32"), one, False, None, empty((2, 3)))
-    for places, expert, mode, words in (([0, 1, 2, 4], 1, 0, "place 3 of 4 is 4, which is not in 0 … 3"), ([0, 1, 2, 3], 2, 0, "expert number 3 of 4 is 2"),
+    assert "place 0 of 4 is -2" in fault("MoeTokenUnpermute", x, tensor([-2, 1, 2, 3], "I32"), one, False, None,
+                                         empty((2, 3)))  # fmt: skip
+    for places, expert, mode, words in (([0, 1, 2, 4], 1, 0, "place 3 of 4 is 4, which is not in 0 … 3"),
+                                        ([0, 1, 2, 3], 2, 0, "expert number 3 of 4 is 2"),
                                         ([0, 1, -2, 3], 1, 1, "place 2 of 4 is -2, which is not in -1 … 3")):  # fmt: skip
         shape = (2, 2, 3) if mode else (4, 3)
-        assert words in fault("MoeFinalizeRoutingV2Grad", tensor(np.ones((2, 3))), tensor(places, "I32"), tensor(np.ones(shape)), one,
-                              tensor([[0, 1], [1, expert]], "I32"), tensor(np.ones((2, 3))), mode, 0, 2, 2, empty(shape), empty((2, 2)))  # fmt: skip
+        assert words in fault("MoeFinalizeRoutingV2Grad", tensor(np.ones((2, 3))), tensor(places, "I32"),
+                              tensor(np.ones(shape)), one, tensor([[0, 1], [1, expert]], "I32"),
+                              tensor(np.ones((2, 3))), mode, 0, 2, 2, empty(shape), empty((2, 2)))  # fmt: skip
     for place in (-1, 4):
         out = empty((4, 3))
-        sentence = fault("MoeTokenUnpermuteGrad", x, tensor(np.ones((2, 3))), tensor([0, 1, 2, place], "I32"), one, False, None, out, empty((2, 2)))
+        sentence = fault("MoeTokenUnpermuteGrad", x, tensor(np.ones((2, 3))), tensor([0, 1, 2, place], "I32"), one,
+                         False, None, out, empty((2, 2)))  # fmt: skip
         assert f"place 3 of 4 is {place}" in sentence
         np.testing.assert_array_equal(out.values(), empty((4, 3)).values())
 
@@ -529,8 +582,9 @@ def test_blocks_of_no_columns():
     _, places, _, _ = call(
         "MoeInitRoutingV2", x=tensor(np.zeros((4, 0))), expertIdx=tensor(experts, "I32"), activeNumOptional=0,
         expertCapacityOptional=4, expertNumOptional=2**57, dropPadModeOptional=1, expertTokensCountOrCumsumFlagOptional=0,
-        expertTokensBeforeCapacityFlagOptional=False, expandedXOut=empty((2**57, 4, 0)), expandedRowIdxOut=empty((4,), "I32"),
-        expertTokensCountOrCumsumOutOptional=empty((1,), "I32"), expertTokensBeforeCapacityOutOptional=empty((1,), "I32"))  # fmt: skip
+        expertTokensBeforeCapacityFlagOptional=False, expandedXOut=empty((2**57, 4, 0)),
+        expandedRowIdxOut=empty((4,), "I32"), expertTokensCountOrCumsumOutOptional=empty((1,), "I32"),
+        expertTokensBeforeCapacityOutOptional=empty((1,), "I32"))  # fmt: skip
     np.testing.assert_array_equal(places, [0, 8, 1, 4])
 
 

@@ -28,7 +28,8 @@ def test_segments(kind, shape):
                         gradInput=empty(shape, kind, layout))  # fmt: skip
         below = np.tril(slope * found, -1)
         steps = np.tril(np.flip(np.cumsum(np.flip(below, -2), -2), -2), -1)  # the page's
-        np.testing.assert_allclose(gradient, steps.sum(-1), rtol=1.01 * ROUNDING[kind], atol=2.0**-20 * np.abs(below).sum((-2, -1), initial=1).max(initial=1))
+        np.testing.assert_allclose(gradient, steps.sum(-1), rtol=1.01 * ROUNDING[kind],
+                                   atol=2.0**-20 * np.abs(below).sum((-2, -1), initial=1).max(initial=1))  # fmt: skip
 
 
 def test_gradient_of_torch():
@@ -39,7 +40,8 @@ def test_gradient_of_torch():
     sums = own.unsqueeze(-1).expand(2, 3, 6, 6).masked_fill(~below, 0).cumsum(-2)
     result = sums.masked_fill(~torch.ones(6, 6, dtype=torch.bool).tril(), -torch.inf).exp()
     result.backward(torch.tensor(slope))
-    found = call("ExpSegsumBackward", gradOutput=tensor(slope), gradSelf=tensor(result.detach().numpy()), gradInput=empty(x.shape))
+    found = call("ExpSegsumBackward", gradOutput=tensor(slope), gradSelf=tensor(result.detach().numpy()),
+                 gradInput=empty(x.shape))  # fmt: skip
     np.testing.assert_allclose(found, own.grad.numpy(), rtol=1e-5, atol=1e-5)
 
 

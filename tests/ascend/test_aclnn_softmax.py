@@ -44,7 +44,8 @@ def test_forward(name):
         expected = (softmax if name == "Softmax" else log_softmax)(line(values), dim)
         actual = call(name, self=tensor(values, kind, layout), dim=dim, out=empty(values.shape, out, layout))
         computed = "F32" if kind != "F64" else kind
-        close(actual, expected, (computed, out), 2**-14 if name == "Softmax" else 4, f"{name} {kind} {out} {values.shape} {dim} {layout}")
+        close(actual, expected, (computed, out), 2**-14 if name == "Softmax" else 4,
+              f"{name} {kind} {out} {values.shape} {dim} {layout}")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["Softmax", "LogSoftmax"])
@@ -67,7 +68,8 @@ def test_backward(name):
 
 def test_special_numbers():
     inf, nan = numpy.inf, numpy.nan
-    rows = [[0.0, -inf, 0.0], [1e10, 0.0, 1e10], [-inf, -inf, -inf], [0.0, nan, 0.0], [inf, 0.0, 0.0], [1000.0, 0.0, -1000.0]]
+    rows = [[0.0, -inf, 0.0], [1e10, 0.0, 1e10], [-inf, -inf, -inf], [0.0, nan, 0.0], [inf, 0.0, 0.0],
+            [1000.0, 0.0, -1000.0]]  # fmt: skip
     half = numpy.full(3, nan)
     expected = [[0.5, 0, 0.5], [0.5, 0, 0.5], half, half, half, [1, 0, 0]]
     for kind in ("F32", "F64"):
@@ -89,8 +91,10 @@ def test_double_gradients():
         numpy.testing.assert_allclose(actual, expected, atol=1e-14)
 
 
-@pytest.mark.parametrize("shape, of_mask", [((2, 3, 4, 5), (2, 1, 4, 5)), ((1, 2, 3, 1031), (1, 2, 3, 1031)), ((2, 2, 1, 1), (1, 1, 1, 1)),
-                                            ((0, 2, 3, 4), (1, 1, 3, 4)), ((2, 2, 300, 64), (1, 2, 300, 64))])  # fmt: skip
+@pytest.mark.parametrize("shape, of_mask",
+                         [((2, 3, 4, 5), (2, 1, 4, 5)), ((1, 2, 3, 1031), (1, 2, 3, 1031)),
+                          ((2, 2, 1, 1), (1, 1, 1, 1)),
+                          ((0, 2, 3, 4), (1, 1, 3, 4)), ((2, 2, 300, 64), (1, 2, 300, 64))])  # fmt: skip
 def test_scaled_and_masked(shape, of_mask):
     random = numpy.random.default_rng(7)
     for kind, layout, scale in zip(["F32", "F16", "BF16"], LAYOUTS, [0.125, 1.0, -2.0]):
@@ -99,18 +103,21 @@ def test_scaled_and_masked(shape, of_mask):
         mask[..., :1, :] = mask.shape[-2] > 2  # a row without anything
         expected = softmax(numpy.where(mask, -10000.0, scale * x), -1)
         given = {"mask": tensor(mask, "B", layout), "scale": scale}
-        y = call("ScaledMaskedSoftmax", x=tensor(x, kind, layout), fixedTriuMask=False, y=empty(shape, kind, layout), **given)
+        y = call("ScaledMaskedSoftmax", x=tensor(x, kind, layout), fixedTriuMask=False, y=empty(shape, kind, layout),
+                 **given)  # fmt: skip
         close(y, expected, ("F32", kind), 2**-14, f"{kind} {shape}")
         result = rounded(expected, kind)
         slopes = numpy.where(mask, 0, scale * (dy - (dy * result).sum(-1, keepdims=True)) * result)
-        own = call("ScaledMaskedSoftmaxBackward", gradOutput=tensor(dy, kind, layout), y=tensor(result, kind, layout), fixTriuMask=False,
-                   out=empty(shape, kind, layout), **given)  # fmt: skip
+        own = call("ScaledMaskedSoftmaxBackward", gradOutput=tensor(dy, kind, layout), y=tensor(result, kind, layout),
+                   fixTriuMask=False, out=empty(shape, kind, layout), **given)  # fmt: skip
         close(own, slopes, ("F32", kind), 4, f"{kind} {shape}")
 
 
 @pytest.mark.parametrize("shape, of_mask, of_bias", [
-    ((6, 3, 4, 5), (2, 4, 5), (3, 4, 5)), ((2, 3, 2, 4, 5), (3, 1, 4, 5), (1, 2, 4, 5)), ((3, 2, 7, 49), (1, 3, 1, 7, 49), (1, 1, 2, 7, 49)),
-    ((4, 2, 3, 1031), None, (2, 3, 1031)), ((2, 4, 3, 49, 49), None, (1, 3, 49, 49)), ((8, 4, 49, 49), (4, 49, 49), (4, 49, 49)),
+    ((6, 3, 4, 5), (2, 4, 5), (3, 4, 5)), ((2, 3, 2, 4, 5), (3, 1, 4, 5), (1, 2, 4, 5)),
+    ((3, 2, 7, 49), (1, 3, 1, 7, 49), (1, 1, 2, 7, 49)),
+    ((4, 2, 3, 1031), None, (2, 3, 1031)), ((2, 4, 3, 49, 49), None, (1, 3, 49, 49)),
+    ((8, 4, 49, 49), (4, 49, 49), (4, 49, 49)),
     ((2, 4, 3, 4, 5), (4, 4, 5), (3, 4, 5)), ((0, 2, 3, 4), (1, 3, 4), (2, 3, 4)), ((0, 2, 3, 4), None, (2, 3, 4))])  # fmt: skip
 def test_windows(shape, of_mask, of_bias):
     """x's windows come in order of the mask's, so that window i of x [B * W, …] has plane i % W."""
@@ -126,5 +133,6 @@ def test_windows(shape, of_mask, of_bias):
             windows = planes.size // (rows * columns)
             shifted = (shifted.reshape(-1, windows, *shape[-3:]) + planes.reshape(windows, 1, rows, columns)).reshape(shape)
         out = call("MaskedSoftmaxWithRelPosBias", x=tensor(x, kind, layout), attenMaskOptional=mask,
-                   relativePosBias=tensor(bias, kind, layout), scaleValue=scale, innerPrecisionMode=0, out=empty(shape, kind, layout))  # fmt: skip
+                   relativePosBias=tensor(bias, kind, layout), scaleValue=scale, innerPrecisionMode=0,
+                   out=empty(shape, kind, layout))  # fmt: skip
         close(out, softmax(shifted, -1), ("F32", kind), 2**-14, f"{kind} {shape}")

@@ -141,8 +141,8 @@ def test_unique_consecutive():
         flat = rounded(values - 1, kind).ravel()
         starts = np.flatnonzero(np.diff(flat, prepend=-1))
         out, back, times = empty((9,), kind), empty((3, 3), integers), empty((9,), integers)
-        call("UniqueConsecutive", self=tensor(values - 1, kind), returnInverse=True, returnCounts=True, dim=1000, valueOut=out,
-             inverseOut=back, countsOut=times)  # fmt: skip
+        call("UniqueConsecutive", self=tensor(values - 1, kind), returnInverse=True, returnCounts=True, dim=1000,
+             valueOut=out, inverseOut=back, countsOut=times)  # fmt: skip
         np.testing.assert_array_equal(filled(out), flat[starts])
         np.testing.assert_array_equal(filled(times), np.diff(starts, append=9))
         np.testing.assert_array_equal(back.values().ravel(), np.searchsorted(starts, np.arange(9), "right") - 1)
@@ -261,8 +261,10 @@ def test_scores_that_a_sampler_leaves(rows, columns):
         p = rounded(np.array([0.25, 0.875, 1.0, 0.0])[:rows], kind)
         k = random.integers(1, columns + 1, rows)
         for given_p, given_k in [(p, k), (None, k), (p, None), (None, None)]:
-            own = call("ApplyTopKTopP", logits=tensor(scores, kind, layout), p=None if given_p is None else tensor(given_p, kind),
-                       k=None if given_k is None else tensor(given_k, "I32"), out=empty(scores.shape, kind, layout))  # fmt: skip
+            own = call("ApplyTopKTopP", logits=tensor(scores, kind, layout),
+                       p=None if given_p is None else tensor(given_p, kind),
+                       k=None if given_k is None else tensor(given_k, "I32"),
+                       out=empty(scores.shape, kind, layout))  # fmt: skip
             np.testing.assert_array_equal(own, filtered(scores, given_p, given_k))
 
 

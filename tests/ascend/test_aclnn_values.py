@@ -112,7 +112,8 @@ class Call:
         return blank(pages.KINDS[dtype], shape)
 
     def run(self) -> None:
-        inputs = [p for p in self.entry["parameters"] if p["kind"] == "T" and (not p["written"] or p["in_place"] or self.in_place)]
+        inputs = [p for p in self.entry["parameters"] if p["kind"] == "T"
+                  and (not p["written"] or p["in_place"] or self.in_place)]  # fmt: skip
         shapes = dict(zip([p["name"] for p in inputs], self.shapes(len(inputs))))
         shapes.update({name: () for check in self.entry["checks"] if check[0] == "elements" for name in check[1:-2]})
         joint = numpy.broadcast_shapes(*shapes.values())
@@ -196,7 +197,8 @@ def type_choices(name: str):
     outputs = [p["name"] for p in tensors if p["name"] not in inputs]
     choices = [{other: kind for other in inputs} for kind in list_of(entry, inputs[0])
                if all(kind in list_of(entry, other) for other in inputs)]  # fmt: skip
-    mixes = [("F16", "F32"), ("I64", "F32"), ("B", "I32"), ("U8", "I8"), ("BF16", "F16"), ("F32", "F64"), ("I32", "F16"), ("F32", "C64")]
+    mixes = [("F16", "F32"), ("I64", "F32"), ("B", "I32"), ("U8", "I8"), ("BF16", "F16"), ("F32", "F64"),
+             ("I32", "F16"), ("F32", "C64")]  # fmt: skip
     if len(inputs) > 1 and any(check[0] == "promote" for check in entry["checks"]):
         choices += [{inputs[0]: a, **{other: b for other in inputs[1:]}} for a, b in mixes
                     if a in list_of(entry, inputs[0]) and all(b in list_of(entry, other) for other in inputs[1:])]  # fmt: skip
@@ -247,7 +249,8 @@ def test_every_layout(name):
     chosen = [types[0], types[-1]]
     for choice, layout in itertools.product(chosen, LAYOUTS):
         broadcasts = any(check[0] == "broadcast" for check in pages.operators()[name]["checks"])
-        if layout == "scalar" and any(check[0] == "rank" and not check[1].startswith("0") for check in pages.operators()[name]["checks"]):
+        if layout == "scalar" and any(check[0] == "rank" and not check[1].startswith("0")
+                                      for check in pages.operators()[name]["checks"]):  # fmt: skip
             continue
         if layout != "broadcast" or (broadcasts and len(inputs) > 1):
             Call(name, choice, layout).run()

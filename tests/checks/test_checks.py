@@ -24,7 +24,8 @@ MALLOC = "from aclrtMalloc" + at("aclrtMalloc(&address", "device_memory")
 LAUNCH = "aclnnSoftMarginLossBackward" + at("CHECK(aclnnSoftMarginLossBackward(NULL", "launch")
 FINDINGS = {
     "init": [f"check init: aclnnSoftMarginLossBackward reads {name} at .*, byte 0 of block #1 .*{MALLOC}\\), which was never "
-             "written" + at("CHECK(aclnnSoftMarginLossBackward(NULL", "launch") for name in ("gradOutput", "self", "target")],
+             "written" + at("CHECK(aclnnSoftMarginLossBackward(NULL",
+                            "launch") for name in ("gradOutput", "self", "target")],
     "sync": [f"check sync: the host copies 12000 bytes .* while {LAUNCH}, which writes there.*"
              + at("aclrtMemcpy(host, sizeof host, output_address")],
     "early-free": [f"check memory: block #1 .* is freed while {LAUNCH}, which uses it.*" + at("aclrtFree(input_address)")],
@@ -35,7 +36,7 @@ FINDINGS = {
                "check memory: aclrtMemcpy uses 64 bytes from byte 0 on of block #4 \\(16 bytes from aclrtMalloc"
                + at("aclrtMalloc(&block, 16") + "\\).*" + at("aclrtMemcpy(block, 64")],
     "leak": [f"check leak: block #2 .*{MALLOC}\\) was not freed$", "check leak: 1 streams", "check leak: 1 aclTensor"],
-}
+}  # fmt: skip
 
 
 def findings(mistake, checks, mode="deferred"):

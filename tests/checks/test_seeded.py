@@ -19,7 +19,8 @@ PROGRAMS = {
 def program(stack):
     """One executable for all programs of a stack, chosen by number; and its source's lines."""
     prelude, main, table = PROGRAMS[stack]
-    functions = [f"static void program_{i}(void)\n{{\n{body.replace(';', ';' + chr(10))}\n}}\n" for i, (body, _) in enumerate(table.values())]
+    functions = [f"static void program_{i}(void)\n{{\n{body.replace(';', ';' + chr(10))}\n}}\n"
+                 for i, (body, _) in enumerate(table.values())]  # fmt: skip
     names = ", ".join(f"program_{i}" for i in range(len(functions)))
     main = main.replace("PROGRAM();", "programs[atoi(arguments[1])]();")
     text = (prelude + "".join(functions) + f"int main(int count, char **arguments)\n{{\n    (void)count;\n"

@@ -36,7 +36,8 @@ def wheel(tmp_path_factory):
                     if "suite" not in one.parts and one.suffix != ".pyc":
                         archive.write(one, one.relative_to(package.parent))
         info = f"{name}.dist-info"
-        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: understudy-abi\nVersion: {understudy.__version__}\n")
+        archive.writestr(f"{info}/METADATA",
+                         f"Metadata-Version: 2.1\nName: understudy-abi\nVersion: {understudy.__version__}\n")  # fmt: skip
         archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr(f"{info}/entry_points.txt", "[console_scripts]\nunderstudy = understudy.__main__:main\n")
         archive.writestr(f"{info}/RECORD", "")
@@ -54,7 +55,9 @@ def job(wheel, tmp_path_factory):
     """What a job's later steps have in their environment after the first step of the action."""
     folder = tmp_path_factory.mktemp("job")
     files = {"GITHUB_ENV": folder / "env", "GITHUB_PATH": folder / "path"}
-    done = bash([TOOLS / "action" / "install.sh"], {"RUNNER_TEMP": str(folder), "PACKAGE": str(wheel), **{n: str(f) for n, f in files.items()}})
+    done = bash([TOOLS / "action" / "install.sh"],
+                {"RUNNER_TEMP": str(folder), "PACKAGE": str(wheel),
+                 **{n: str(f) for n, f in files.items()}})  # fmt: skip
     assert done.returncode == 0, done.stderr
     variables = dict(line.split("=", 1) for line in files["GITHUB_ENV"].read_text().splitlines())
     # A runner puts each line of this file before what was on PATH.

@@ -119,6 +119,7 @@ def test_a_comma_in_the_folder(tmp_path):
     odd.symlink_to(SDK)
     (tmp_path / "program.c").write_text(MACA)
     command = [sys.executable, "-m", "understudy", "cc", "program.c", "-o", "program"]
-    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "UNDERSTUDY_SDK": str(odd)}, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "UNDERSTUDY_SDK": str(odd)}, capture_output=True,
+                          text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert subprocess.run([tmp_path / "program"], env=CLEAN).returncode == 0

@@ -85,7 +85,8 @@ def test_a_missing_compiler_is_an_error_of_use(source):
 
 @pytest.mark.parametrize("command", ["env", "rules mcMalloc", "manual"])
 def test_a_full_disk_is_an_error_of_use(command):
-    done = subprocess.run(["sh", "-c", f"{sys.executable} -m understudy {command} > /dev/full"], capture_output=True, text=True)
+    done = subprocess.run(["sh", "-c", f"{sys.executable} -m understudy {command} > /dev/full"], capture_output=True,
+                          text=True)  # fmt: skip
     assert (done.returncode, done.stderr) == (2, "understudy: cannot write the output: No space left on device\n")
 
 

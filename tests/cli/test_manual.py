@@ -33,7 +33,8 @@ def test_text_of_the_parser_is_no_command_of_the_page():
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="no groff")
 def test_the_man_page_is_formatted_without_a_warning():
-    done = subprocess.run(["groff", "-man", "-ww", "-Tascii", "-P-cbou"], input=manual.man_page(make_parser()), capture_output=True, text=True)
+    done = subprocess.run(["groff", "-man", "-ww", "-Tascii", "-P-cbou"], input=manual.man_page(make_parser()),
+                          capture_output=True, text=True)  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "") and "doctor" in done.stdout
 
 

@@ -196,8 +196,9 @@ def test_integers_saturate(name, formula, prefix):
 def division(prefix, x, y, count, optimize=0, first_scalar=0, mask=0xFF):
     element = ELEMENT[prefix]
     flags = [] if prefix == "hp" else [Value("optimize", optimize), Value("first_scalar", first_scalar)]
-    return compute(f"{prefix}_div_{'p' if mask is None else 's'}", [Input("x", numpy.array(x, element)), Input("y", numpy.array(y, element)),
-                                       Output("out", count, element), Value("n", count), *flags], mask)["out"]
+    return compute(f"{prefix}_div_{'p' if mask is None else 's'}",
+                   [Input("x", numpy.array(x, element)), Input("y", numpy.array(y, element)),
+                                       Output("out", count, element), Value("n", count), *flags], mask)["out"]  # fmt: skip
 
 
 @pytest.mark.parametrize("prefix", ["i8", "i16", "i32"])
@@ -302,7 +303,8 @@ def test_power_grad_of_common_and_other_powers(prefix, power):
     x = numpy.array([0.5, 1, 2.25, 3, 0.125, 7, 1.5, 0, -0.0, numpy.inf, -numpy.inf, numpy.nan, -2] * 3, kind)
     dy = numpy.linspace(0.5, 2, x.size).astype(kind)
     out = compute(f"{prefix}_power_grad_s", [Input("Input1", dy), Input("Input2", x), Output("output", x.size, kind),
-                                             Value("length", x.size), Value("power", power), Value("scale", 1.0), Value("shift", 0.0)])
+                                             Value("length", x.size), Value("power", power), Value("scale", 1.0),
+                                             Value("shift", 0.0)])  # fmt: skip
     with numpy.errstate(all="ignore"):
         expected = (power * dy.astype(float) * numpy.power(x.astype(float), numpy.full(x.size, power - 1))).astype(kind)
     numpy.testing.assert_allclose(out["output"].astype(float), expected.astype(float), rtol=4 * float(numpy.finfo(kind).eps))
@@ -455,8 +457,9 @@ def test_binary_cross_entropy_of_int8(reduction, expected):
 def test_sigmoid_cross_entropy_of_int8():
     """Plain numbers, truncated."""
     x, y = (grid.ravel().astype(numpy.int8) for grid in numpy.meshgrid(numpy.arange(-9, 10), numpy.arange(-2, 3)))
-    got = masks_agree("i8_sigmoidcrossentropywithlogits_s", [Input("input0", x), Input("input1", y), Output("output", x.size, numpy.int8),
-                                                             Value("length", x.size)], "output")
+    got = masks_agree("i8_sigmoidcrossentropywithlogits_s",
+                      [Input("input0", x), Input("input1", y), Output("output", x.size, numpy.int8),
+                       Value("length", x.size)], "output")  # fmt: skip
     wide = x.astype(float)
     assert got.tolist() == numpy.trunc(numpy.logaddexp(0, wide) - wide * y).tolist()
 

@@ -16,8 +16,9 @@ def rows(batch, n, seed=0):
 
 
 def factors(n, direction, mask=0xFF):
-    return compute("c64_getw_p" if mask is None else "c64_getw_s", [Output("w", n, numpy.complex64), Value("n", n), Value("direction", direction)],
-                   mask)["w"]
+    return compute("c64_getw_p" if mask is None else "c64_getw_s",
+                   [Output("w", n, numpy.complex64), Value("n", n), Value("direction", direction)],
+                   mask)["w"]  # fmt: skip
 
 
 def transformed(name, x, mask=0xFF, w=None):

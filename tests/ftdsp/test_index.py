@@ -30,7 +30,8 @@ def wide(x):
 
 
 @pytest.mark.parametrize(("shape", "picks", "axis", "common"), [
-    ((5,), (7,), 0, 0), ((4, 5, 6), (3, 2), 1, 0), ((4, 5, 6), (4, 3), 1, 1), ((4, 5, 6), (4, 3), 2, 1), ((3, 4, 5, 2), (3, 4, 6), 2, 2),
+    ((5,), (7,), 0, 0), ((4, 5, 6), (3, 2), 1, 0), ((4, 5, 6), (4, 3), 1, 1), ((4, 5, 6), (4, 3), 2, 1),
+    ((3, 4, 5, 2), (3, 4, 6), 2, 2),
     ((6, 3), (), 0, 0), ((50, 4001), (9,), 0, 0), ((3, 4), (0,), 1, 0)], ids=str)  # fmt: skip
 @pytest.mark.parametrize("prefix", ALL)
 def test_gather(prefix, shape, picks, axis, common):
@@ -42,12 +43,14 @@ def test_gather(prefix, shape, picks, axis, common):
                  zip(x.reshape(-1, *shape[common:]), chosen.reshape(-1, *picks[common:]))]
         expected = numpy.stack(parts)
     given = [Output("output", expected.size, x.dtype), Input("input", x), *each(shape=shape, ndim=len(shape)),
-             Input("indices", chosen), *each(indices_shape=picks or (0,), indices_ndim=len(picks), axis=axis, batch_dims=common)]
+             Input("indices", chosen), *each(indices_shape=picks or (0,), indices_ndim=len(picks), axis=axis,
+                                             batch_dims=common)]  # fmt: skip
     assert masks_agree(f"{prefix}_gather_s", given, "output").tobytes() == numpy.ascontiguousarray(expected).tobytes()
 
 
-@pytest.mark.parametrize(("shape", "count", "depth"), [((5,), (4,), 1), ((4, 5, 6), (3, 2), 2), ((4, 5, 6), (7,), 3), ((4, 5, 6), (2,), 1),
-                                                       ((9, 2003), (11,), 1)], ids=str)
+@pytest.mark.parametrize(("shape", "count", "depth"),
+                         [((5,), (4,), 1), ((4, 5, 6), (3, 2), 2), ((4, 5, 6), (7,), 3), ((4, 5, 6), (2,), 1),
+                          ((9, 2003), (11,), 1)], ids=str)  # fmt: skip
 @pytest.mark.parametrize("prefix", ALL)
 def test_gather_nd(prefix, shape, count, depth):
     x = values(prefix, shape)
@@ -70,8 +73,9 @@ def test_gatherd(prefix, shape, wanted, axis):
     assert masks_agree(f"{prefix}_gatherd_s", given, "output").tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize(("shape", "count", "depth"), [((5,), (4,), 1), ((5,), (400,), 1), ((4, 5, 6), (3, 2), 2), ((4, 5, 3), (70,), 3),
-                                                       ((9, 1203), (30,), 1), ((4000, 3), (9,), 1)], ids=str)
+@pytest.mark.parametrize(("shape", "count", "depth"),
+                         [((5,), (4,), 1), ((5,), (400,), 1), ((4, 5, 6), (3, 2), 2), ((4, 5, 3), (70,), 3),
+                          ((9, 1203), (30,), 1), ((4000, 3), (9,), 1)], ids=str)  # fmt: skip
 @pytest.mark.parametrize("prefix", ALL)
 def test_scatters(prefix, shape, count, depth):
     base = values(prefix, shape)
@@ -83,12 +87,15 @@ def test_scatters(prefix, shape, count, depth):
     for own, update in zip(chosen.reshape(-1, depth), updates.reshape(-1, *shape[depth:])):
         put[tuple(own)] = update
     for name, expected in (("scatter_nd", rounded(added, prefix)), ("scatter_nd_update", put)):
-        given = [Output("output", base.size, base.dtype, base), *each(shape=shape, ndim=len(shape)), Input("indices", chosen),
-                 *each(indices_shape=chosen.shape, indices_ndim=chosen.ndim), Input("updates", updates)]
+        given = [Output("output", base.size, base.dtype, base), *each(shape=shape, ndim=len(shape)),
+                 Input("indices", chosen),
+                 *each(indices_shape=chosen.shape, indices_ndim=chosen.ndim), Input("updates", updates)]  # fmt: skip
         assert masks_agree(f"{prefix}_{name}_s", given, "output").tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize(("rows", "width", "segments"), [(3, 2, 4), (500, 7, 5), (40, 1203, 60), (0, 3, 2), (2000, 1, 3), (40000, 3, 9000), (300, 64, 20)])
+@pytest.mark.parametrize(("rows", "width", "segments"),
+                         [(3, 2, 4), (500, 7, 5), (40, 1203, 60), (0, 3, 2), (2000, 1, 3), (40000, 3, 9000),
+                          (300, 64, 20)])  # fmt: skip
 @pytest.mark.parametrize("prefix", ["fp", "hp", "dp", "i8", "i16", "i32"])
 def test_unsorted_segment_sum(prefix, rows, width, segments):
     x, chosen = values(prefix, (rows, width)), index(rows, segments)
@@ -114,7 +121,8 @@ def test_sparsetodense(prefix, scalar):
 
 
 def test_sparsereshape():
-    for shape, wanted, entries in (((2, 3), (3, 2), [(0, 2), (1, 1)]), ((4, 5, 6), (10, 12), [(3, 4, 5), (0, 0, 0), (2, 1, 3)])):
+    for shape, wanted, entries in (((2, 3), (3, 2), [(0, 2), (1, 1)]),
+                                   ((4, 5, 6), (10, 12), [(3, 4, 5), (0, 0, 0), (2, 1, 3)])):  # fmt: skip
         entries = numpy.array(entries, numpy.int32)
         given = [Input("in_indices", entries), Input("in_shape", ints(*shape)), Input("out_shape", ints(*wanted)),
                  Output("out_indices", len(entries) * len(wanted), numpy.int32), Output("shape", len(wanted), numpy.int32),
@@ -143,9 +151,10 @@ def test_embeddinglookup(prefix):
     expected_table = expected_table.astype(ELEMENT[prefix])
     for mask in (0xFF, 0x0B, None):
         clear()
-        given = [Output("input_data", table.size, table.dtype, table), Input("ids", ids), Output("output", 8 * 33, table.dtype),
+        given = [Output("input_data", table.size, table.dtype, table), Input("ids", ids),
+                 Output("output", 8 * 33, table.dtype),
                  Value("max_norm_", 4.5), Output("is_regulated", 6, numpy.int8, flags),
-                 *each(ids_size_=8, layer_size_=33, layer_num_=6)]
+                 *each(ids_size_=8, layer_size_=33, layer_num_=6)]  # fmt: skip
         call = Invocation(f"{prefix}_embeddinglookup_{'p' if mask is None else 's'}", given, {}, mask)
         call.run()
         assert last_error().rule == ""
@@ -157,13 +166,15 @@ def test_embeddinglookup(prefix):
             kept = b"\xa5" * 33 * table.itemsize
             assert output[place].tobytes() == (got[row].tobytes() if 0 <= row < 6 else kept)
     one = numpy.float32([1, 2, 3, 4])  # ft-dsp-manual 7
-    given = [Output("t", 4, numpy.float32, one), Input("ids", ints(0)), Output("y", 4, numpy.float32), Value("max_norm_", 4.5),
-             Output("f", 1, numpy.int8, numpy.zeros(1, numpy.int8)), *each(ids_size_=1, layer_size_=4, layer_num_=1)]
+    given = [Output("t", 4, numpy.float32, one), Input("ids", ints(0)), Output("y", 4, numpy.float32),
+             Value("max_norm_", 4.5),
+             Output("f", 1, numpy.int8, numpy.zeros(1, numpy.int8)), *each(ids_size_=1, layer_size_=4, layer_num_=1)]  # fmt: skip
     assert compute("fp_embeddinglookup_s", given)["y"].tolist() == numpy.float32([0.45, 0.9, 1.35, 1.8]).tolist()
 
 
-@pytest.mark.parametrize(("first", "second"), [((3, 1), (1, 4)), ((5, 7), (5, 7)), ((1, 1, 1), (3, 5, 7)), ((40, 1), (40, 1030)),
-                                               ((2, 1, 3, 1), (2, 4, 1, 5))], ids=str)
+@pytest.mark.parametrize(("first", "second"),
+                         [((3, 1), (1, 4)), ((5, 7), (5, 7)), ((1, 1, 1), (3, 5, 7)), ((40, 1), (40, 1030)),
+                          ((2, 1, 3, 1), (2, 4, 1, 5))], ids=str)  # fmt: skip
 @pytest.mark.parametrize("prefix", FLOATS)
 def test_subgrad(prefix, first, second):
     shape = numpy.broadcast_shapes(first, second)

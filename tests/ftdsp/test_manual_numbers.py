@@ -26,7 +26,9 @@ def levels(x, scale, zero):
 @pytest.mark.parametrize("prefix", FLOATS)
 def test_quantisation(prefix):
     kind = ELEMENT[prefix]
-    x = numpy.concatenate([values(prefix, 5003, 0, -9, 9), kind([1.02, -0.13, 7, -7, numpy.inf, -numpy.inf, 0.25, -0.25, 0.75, numpy.nan])])
+    x = numpy.concatenate([values(prefix, 5003, 0, -9, 9),
+                           kind([1.02, -0.13, 7, -7, numpy.inf, -numpy.inf, 0.25, -0.25, 0.75,
+                                 numpy.nan])])  # fmt: skip
     for scale, zero in ((0.05, 3), (0.5, 0), (0.5, 1), (1 / 3, -7), (6e-5, 0)):
         scale = float(kind(scale))
         tail = numbers(scale=scale, zp=zero, length=x.size)
@@ -34,7 +36,8 @@ def test_quantisation(prefix):
         assert q.tolist() == levels(x, scale, zero).tolist()
         back = masks_agree(f"i8_to_{prefix}_dequant_s", [Input("q", q), Output("x", q.size, kind), *tail], "x")
         assert back.tolist() == ((q.astype(float) - zero) * scale).astype(kind).tolist()
-    worked = [Input("x", FLOAT([1.02, -0.13, 7, -7, numpy.inf])), Output("q", 5, numpy.int8), *numbers(scale=0.05, zp=3, length=5)]
+    worked = [Input("x", FLOAT([1.02, -0.13, 7, -7, numpy.inf])), Output("q", 5, numpy.int8),
+              *numbers(scale=0.05, zp=3, length=5)]  # fmt: skip
     assert compute("fp_to_i8_quant_s", worked)["q"].tolist() == [23, 0, 127, -128, 127]  # ft-dsp-manual 7
 
 
@@ -45,8 +48,9 @@ def test_dynamic_quantisation(prefix, count, segments, by_axis):
     length = -(-count // segments)
     expected = numpy.concatenate([levels(x[k * length:(k + 1) * length], float(scale[k]), k) for k in range(segments)]) \
         if by_axis else levels(x, float(scale[0]), 0)
-    given = [Input("x", x), Output("q", count, numpy.int8), *numbers(element_num=count), Input("scale", scale), Input("zp", zero),
-             *numbers(segment_num=segments, axis_num=by_axis)]
+    given = [Input("x", x), Output("q", count, numpy.int8), *numbers(element_num=count), Input("scale", scale),
+             Input("zp", zero),
+             *numbers(segment_num=segments, axis_num=by_axis)]  # fmt: skip
     assert masks_agree(f"{prefix}_QuantData_s", given, "q").tolist() == expected.tolist()
 
 
@@ -71,8 +75,9 @@ def test_gradmul(prefix):
 
 
 @pytest.mark.parametrize("larger", [1, 2])
-@pytest.mark.parametrize(("shape", "small"), [((7, 301), (7, 1)), ((7, 301), (1, 301)), ((3, 5, 1030), (1, 5, 1)), ((2, 3), (2, 3)),
-                                              ((4, 0), (4, 1)), ((65, 3), (1, 1))])
+@pytest.mark.parametrize(("shape", "small"),
+                         [((7, 301), (7, 1)), ((7, 301), (1, 301)), ((3, 5, 1030), (1, 5, 1)), ((2, 3), (2, 3)),
+                          ((4, 0), (4, 1)), ((65, 3), (1, 1))])  # fmt: skip
 @pytest.mark.parametrize("prefix", FLOATS)
 def test_gradmul_of_a_repeated_factor(prefix, shape, small, larger):
     dy, many, few, size = values(prefix, shape), values(prefix, shape, 1), values(prefix, small, 2), math.prod(small)
@@ -81,10 +86,12 @@ def test_gradmul_of_a_repeated_factor(prefix, shape, small, larger):
     expected = [wide * few, (wide * many).sum(summed, keepdims=True)]
     factors = [(Input("many", many), Output("dx", dy.size, dy.dtype)), (Input("few", few), Output("dx_few", size, dy.dtype))]
     (x1, dx1), (x2, dx2) = factors if larger == 1 else factors[::-1]
-    given = [Input("dy", dy), x1, x2, *(Value("shape", ints(*sizes)) for sizes in (shape, small, shape)), *numbers(ndims=len(shape)),
-             *[Value("nothing", None)] * 5, dx1, dx2, *[Value("nothing", None)] * 3]
+    given = [Input("dy", dy), x1, x2, *(Value("shape", ints(*sizes)) for sizes in (shape, small, shape)),
+             *numbers(ndims=len(shape)),
+             *[Value("nothing", None)] * 5, dx1, dx2, *[Value("nothing", None)] * 3]  # fmt: skip
     for name, wanted in zip(("dx", "dx_few"), expected):
-        close(masks_agree(f"{prefix}_gradmul{larger}l_s", given, name), wanted, prefix, scale=math.sqrt(max(dy.size // size, 1)))
+        close(masks_agree(f"{prefix}_gradmul{larger}l_s", given, name), wanted, prefix,
+              scale=math.sqrt(max(dy.size // size, 1)))  # fmt: skip
 
 
 @pytest.mark.parametrize("prefix", FLOATS)
@@ -120,8 +127,10 @@ def test_nlllossgrad(prefix, batch, classes, reduction):
     expected = numpy.zeros((batch, classes))
     for i, label in enumerate(labels):
         expected[i, label] = -float(slopes[i if reduction == 0 else 0]) * float(weight[label]) / (4 if reduction == 2 else 1)
-    given = [Value("logits", None), Input("loss_grad", slopes), Input("labels", labels), Input("weight", weight), Input("total", total),
-             Output("logits_grad", batch * classes, kind), *numbers(batch=batch, class_num=classes, reduction_type=reduction)]
+    given = [Value("logits", None), Input("loss_grad", slopes), Input("labels", labels), Input("weight", weight),
+             Input("total", total),
+             Output("logits_grad", batch * classes, kind),
+             *numbers(batch=batch, class_num=classes, reduction_type=reduction)]  # fmt: skip
     assert masks_agree(f"{prefix}_nlllossgrad_s", given, "logits_grad").tolist() == expected.astype(kind).ravel().tolist()
 
 
@@ -149,7 +158,8 @@ def test_softmax_cross_entropy(prefix, batch, classes):
 def test_softmax_cross_entropy_worked():
     """ft-dsp-manual 7."""
     given = [Input("x", FLOAT([1, 2, 3, 0, 0, 0])), Input("y", FLOAT([0, 0, 1, 1, 0, 0])), Output("probs", 6, FLOAT),
-             Output("grads", 6, FLOAT), Output("output", 1, FLOAT), Output("sum", 2, FLOAT), *numbers(batch=2, classes=3, grads=1)]
+             Output("grads", 6, FLOAT), Output("output", 1, FLOAT), Output("sum", 2, FLOAT),
+             *numbers(batch=2, classes=3, grads=1)]  # fmt: skip
     results = compute("fp_softmax_cross_entropy_with_logits_s", given)
     numpy.testing.assert_allclose(results["output"], [0.753109127], 1e-6)
     numpy.testing.assert_allclose(results["grads"], [0.0900305732, 0.244728471, -0.334759044, -2 / 3, 1 / 3, 1 / 3], 1e-6)
@@ -165,9 +175,11 @@ def test_sparse_softmax_cross_entropy(prefix, shape):
     of_rows = logarithm.transpose(0, 2, 1).reshape(rows, classes)
     losses = -of_rows[numpy.arange(rows), labels]
     one_hot = numpy.eye(classes)[labels].reshape(outer, inner, classes).transpose(0, 2, 1)
-    given = [Input("x", x), Output("losses", 1, kind), Output("sum", rows, kind), *numbers(inner=inner, outter=outer, axis=classes),
-             Input("labels", labels), *numbers(is_grad=1), Output("output", x.size, kind), *numbers(batch=rows, classes=classes),
-             Output("partial", rows, kind)]
+    given = [Input("x", x), Output("losses", 1, kind), Output("sum", rows, kind),
+             *numbers(inner=inner, outter=outer, axis=classes),
+             Input("labels", labels), *numbers(is_grad=1), Output("output", x.size, kind),
+             *numbers(batch=rows, classes=classes),
+             Output("partial", rows, kind)]  # fmt: skip
     for name, expected in (("partial", losses), ("losses", losses.mean()), ("output", p - one_hot)):
         close(masks_agree(f"{prefix}_sparse_softmax_cross_entropy_with_logits_s", given, name), expected, prefix, slack=0.01)
 
@@ -196,9 +208,11 @@ def test_avgpoolinggrad(prefix, dy_shape, image_size, stride, window, pad):
     batch, height, width, channels = dy_shape
     dy, base = values(prefix, dy_shape), values(prefix, (batch, *image_size, channels), 1)
     given = [Input("input", dy), Output("output", base.size, base.dtype, base),
-             *numbers(batch=batch, output_h=height, output_w=width, channel=channels, input_w=image_size[1], input_h=image_size[0],
-                      stride_w=stride[1], stride_h=stride[0], pad_l=pad[1], pad_u=pad[0], window_w=window[1], window_h=window[0])]
-    close(masks_agree(f"{prefix}_avgpoolinggrad_s", given, "output"), average_gradient(dy, base, stride, window, pad), prefix, slack=8)
+             *numbers(batch=batch, output_h=height, output_w=width, channel=channels, input_w=image_size[1],
+                      input_h=image_size[0], stride_w=stride[1], stride_h=stride[0], pad_l=pad[1], pad_u=pad[0],
+                      window_w=window[1], window_h=window[0])]  # fmt: skip
+    close(masks_agree(f"{prefix}_avgpoolinggrad_s", given, "output"), average_gradient(dy, base, stride, window, pad),
+          prefix, slack=8)  # fmt: skip
 
 
 def test_avgpoolinggrad_worked():
@@ -229,11 +243,13 @@ def resize_gradient(dy, image, scales, kind):
     return out
 
 
-@pytest.mark.parametrize(("name", "kind", "corners"), [("resizebilineargrad", "bilinear", 0), ("resizenearestneighborgrad", "nearest", 0),
-                                                       ("resizenearestneighborgrad", "rounded", 1)])
-@pytest.mark.parametrize(("shape", "size", "scales"), [((1, 1, 3, 3), (2, 2), (0.5, 0.5)), ((2, 3, 7, 5), (4, 9), (0.6, 1.75)),
-                                                       ((1, 5, 4, 6), (1, 1), (0.25, 0.125)), ((1, 10, 4, 77), (3, 37), (0.6, 0.48)),
-                                                       ((1, 45, 5, 6), (3, 3), (0.6, 0.5))], ids=str)
+@pytest.mark.parametrize(("name", "kind", "corners"),
+                         [("resizebilineargrad", "bilinear", 0), ("resizenearestneighborgrad", "nearest", 0),
+                          ("resizenearestneighborgrad", "rounded", 1)])  # fmt: skip
+@pytest.mark.parametrize(("shape", "size", "scales"),
+                         [((1, 1, 3, 3), (2, 2), (0.5, 0.5)), ((2, 3, 7, 5), (4, 9), (0.6, 1.75)),
+                          ((1, 5, 4, 6), (1, 1), (0.25, 0.125)), ((1, 10, 4, 77), (3, 37), (0.6, 0.48)),
+                          ((1, 45, 5, 6), (3, 3), (0.6, 0.5))], ids=str)  # fmt: skip
 @pytest.mark.parametrize("layout", [0, 1])
 @pytest.mark.parametrize("prefix", FLOATS)
 def test_resize_gradients(prefix, layout, shape, size, scales, name, kind, corners):
@@ -243,15 +259,16 @@ def test_resize_gradients(prefix, layout, shape, size, scales, name, kind, corne
     order = (0, 2, 3, 1) if layout == 0 else (0, 1, 2, 3)
     dy, base, expected = (numpy.ascontiguousarray(a.transpose(order)) for a in (dy, base, expected))
     given = [Input("in", dy), Output("out", base.size, base.dtype, base),
-             *numbers(batch=shape[0], channel=shape[1], format=layout, align_corners=corners, in_h=shape[2], in_w=shape[3], out_h=size[0],
-                      out_w=size[1], hs=scales[0], ws=scales[1])]
+             *numbers(batch=shape[0], channel=shape[1], format=layout, align_corners=corners, in_h=shape[2],
+                      in_w=shape[3], out_h=size[0], out_w=size[1], hs=scales[0], ws=scales[1])]  # fmt: skip
     close(masks_agree(f"{prefix}_{name}_s", given, "out"), expected, prefix, slack=0.01)
 
 
 def test_resize_gradients_worked():
     """ft-dsp-manual 7."""
-    for name, corners, expected in (("resizebilineargrad", 0, [5.25, 8.25, 14.25, 17.25]), ("resizenearestneighborgrad", 0, [12, 9, 15, 9]),
-                                    ("resizenearestneighborgrad", 1, [1, 5, 11, 28])):
+    for name, corners, expected in (("resizebilineargrad", 0, [5.25, 8.25, 14.25, 17.25]),
+                                    ("resizenearestneighborgrad", 0, [12, 9, 15, 9]),
+                                    ("resizenearestneighborgrad", 1, [1, 5, 11, 28])):  # fmt: skip
         given = [Input("in", numpy.arange(1, 10, dtype=FLOAT)), Output("out", 4, FLOAT, numpy.zeros(4, FLOAT)),
                  *numbers(batch=1, channel=1, format=0, corners=corners, ih=3, iw=3, oh=2, ow=2, hs=0.5, ws=0.5)]
         assert compute(f"fp_{name}_s", given)["out"].tolist() == expected
@@ -261,7 +278,8 @@ def test_resize_gradients_worked():
 def test_roipooling(prefix):
     n, h, w, c, pooled, scale = 2, 9, 11, 3, (3, 2), 0.5
     x = values(prefix, (n, h, w, c), 0, -50, 50)
-    rois = numpy.array([[0, 0, 0, 17, 21], [1, 4, 2, 9, 20], [1, 10, 10, 10, 10], [0, -6, -4, 3, 3], [1, 30, 30, 40, 40], [0, 8, 8, 2, 2]])
+    rois = numpy.array([[0, 0, 0, 17, 21], [1, 4, 2, 9, 20], [1, 10, 10, 10, 10], [0, -6, -4, 3, 3],
+                        [1, 30, 30, 40, 40], [0, 8, 8, 2, 2]])  # fmt: skip
     kind = FLOAT if prefix == "i8" else ELEMENT[prefix]
     expected = numpy.zeros((len(rois), *pooled, c))
     for r, (image, *corners) in enumerate(rois):
@@ -269,8 +287,10 @@ def test_roipooling(prefix):
         sizes = max(bottom - top + 1, 1), max(right - left + 1, 1)
         for p in range(pooled[0]):
             for q in range(pooled[1]):
-                rows = [min(max(int(top + f(k * sizes[0] / pooled[0])), 0), h) for f, k in ((math.floor, p), (math.ceil, p + 1))]
-                columns = [min(max(int(left + f(k * sizes[1] / pooled[1])), 0), w) for f, k in ((math.floor, q), (math.ceil, q + 1))]
+                rows = [min(max(int(top + f(k * sizes[0] / pooled[0])), 0),
+                            h) for f, k in ((math.floor, p), (math.ceil, p + 1))]  # fmt: skip
+                columns = [min(max(int(left + f(k * sizes[1] / pooled[1])), 0),
+                               w) for f, k in ((math.floor, q), (math.ceil, q + 1))]  # fmt: skip
                 part = x[image, rows[0]:rows[1], columns[0]:columns[1]].astype(float)
                 expected[r, p, q] = part.max((0, 1)) if part.size else 0
     given = [*numbers(n=n, h=h, w=w, c=c, num=len(rois), scale=scale, ph=pooled[0], pw=pooled[1]), Input("in", x),
@@ -307,8 +327,9 @@ def test_crop_and_resize(prefix, crop):
         from tests.conformance.ftdsp.calls import Invocation, clear
         clear()
         call = Invocation(f"{prefix}_crop_and_resize_anycore",
-                          [Input("src", x), Output("dst", expected.size, x.dtype), Input("box_idx", images), Input("boxes", boxes),
-                           Value("param", param), Value("outside", -7.5)], {}, mask)
+                          [Input("src", x), Output("dst", expected.size, x.dtype), Input("box_idx", images),
+                           Input("boxes", boxes),
+                           Value("param", param), Value("outside", -7.5)], {}, mask)  # fmt: skip
         call.run()
         got = call.output("dst", x.dtype)
         if prefix == "i8":
@@ -325,8 +346,9 @@ RESULTS = {"fp": "fp", "hp": "hp", "dp": "dp", "i8": "i8", "i16": "hp", "i32": "
 
 
 @pytest.mark.parametrize("mode", range(8))
-@pytest.mark.parametrize(("shape", "axes"), [((6, 7), [1]), ((3, 4, 5), [0, 2]), ((2, 3, 4, 2), [3, 1, 0]), ((5, 1001), [0]), ((1001, 5), [0, 1])],
-                         ids=str)
+@pytest.mark.parametrize(("shape", "axes"),
+                         [((6, 7), [1]), ((3, 4, 5), [0, 2]), ((2, 3, 4, 2), [3, 1, 0]), ((5, 1001), [0]),
+                          ((1001, 5), [0, 1])], ids=str)  # fmt: skip
 @pytest.mark.parametrize("prefix", ["fp", "hp", "dp", "i8", "i16", "i32"])
 def test_reduce(prefix, shape, axes, mode):
     x = values(prefix, shape, 0, -2, 2) if mode != 3 or prefix.startswith("i") else values(prefix, shape, 0, 0.9, 1.1)
@@ -337,7 +359,8 @@ def test_reduce(prefix, shape, axes, mode):
         left[axis] = 1
     arrays = [ffi.new("int[]", list(column)) for column in zip(*steps)]
     param = ffi.new("ReduceParameter *", {"outer_sizes_": arrays[0], "axis_sizes_": arrays[1], "inner_sizes_": arrays[2],
-                                          "total_num_": x.size, "num_axes_": len(axes), "mode_": mode, "output_num_": expected.size})
+                                          "total_num_": x.size, "num_axes_": len(axes), "mode_": mode,
+                                          "output_num_": expected.size})  # fmt: skip
     result = RESULTS[prefix]
     given = [Input("src", x), Output("dst", expected.size, ELEMENT[result]), Value("param", param)]
     got = masks_agree(f"{prefix}_reduce_s", given, "dst")
@@ -347,8 +370,9 @@ def test_reduce(prefix, shape, axes, mode):
         assert (numpy.abs(got - wanted) <= near).all() and (mode in (0, 7) or numpy.array_equal(got, wanted))
     else:
         with numpy.errstate(over="ignore"):
-            numpy.testing.assert_allclose(got, expected.ravel().astype(ELEMENT[result]), rtol=float(numpy.finfo(ELEMENT[result]).eps) * 8,
-                                          atol=float(numpy.abs(x.astype(float)).sum()) * 2.0**-48 + (2.0**-24 if result == "hp" else 0))
+            numpy.testing.assert_allclose(got, expected.ravel().astype(ELEMENT[result]),
+                                          rtol=float(numpy.finfo(ELEMENT[result]).eps) * 8,
+                                          atol=float(numpy.abs(x.astype(float)).sum()) * 2.0**-48 + (2.0**-24 if result == "hp" else 0))  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
@@ -379,7 +403,8 @@ def test_nonzero(prefix, shape):
     x[numpy.random.default_rng(1).integers(0, 2, x.shape) == 1] = 0
     expected = numpy.argwhere(x)
     given = [Input("input", x), Output("output", expected.size, numpy.int32), Output("count", 1, numpy.int32, ints(0)),
-             Value("strides", ints(shape[1] * shape[2], shape[2], 1)), Value("shape", ints(*shape)), *numbers(rank=3, length=x.size)]
+             Value("strides", ints(shape[1] * shape[2], shape[2], 1)), Value("shape", ints(*shape)),
+             *numbers(rank=3, length=x.size)]  # fmt: skip
     assert masks_agree(f"{prefix}_nonzero_s", given, "output").tolist() == expected.ravel().tolist()
     assert masks_agree(f"{prefix}_nonzero_s", given, "count").tolist() == [len(expected)]
 
@@ -398,9 +423,11 @@ def test_sparsefillemptyrows(prefix):
                 reverse[i] = len(wanted)
                 wanted.append((*entries[i], x[i]))
             wanted += [] if mine else [(row, 0, kind(-1))]
-        given = [*numbers(N=len(entries), rank=2, rows=rows), Input("indices", entries), Input("values", x), *numbers(default=-1),
-                 Output("scratch", rows, numpy.int32), Output("out", 2 * len(wanted), numpy.int32), Output("y", len(wanted), kind),
-                 Output("reverse", len(entries), numpy.int32), Output("filled", rows, numpy.int32)]
+        given = [*numbers(N=len(entries), rank=2, rows=rows), Input("indices", entries), Input("values", x),
+                 *numbers(default=-1),
+                 Output("scratch", rows, numpy.int32), Output("out", 2 * len(wanted), numpy.int32),
+                 Output("y", len(wanted), kind),
+                 Output("reverse", len(entries), numpy.int32), Output("filled", rows, numpy.int32)]  # fmt: skip
         symbol = f"{prefix}_sparsefillemptyrows_s"
         assert masks_agree(symbol, given, "out").tolist() == [v for row in wanted for v in row[:2]]
         assert masks_agree(symbol, given, "y").tolist() == [row[2] for row in wanted]
@@ -426,9 +453,11 @@ def test_lsh_projection(prefix):
         for group in seeds:
             bits = 0
             for seed in group:
-                score = sum((1.0 if weights is None else float(weights[k])) * float(hashed(seed, feature[k])) for k in range(11))
+                score = sum((1.0 if weights is None else float(weights[k])) * float(hashed(seed, feature[k]))
+                            for k in range(11))  # fmt: skip
                 bits = bits * 2 + (score > 0)
             expected.append(bits)
-        given = [Input("seed", seeds), Input("feature", feature), Value("weight", None) if weights is None else Input("weight", weights),
-                 Output("output", 3, numpy.int32), *numbers(groups=3, bits=7, features=11)]
+        given = [Input("seed", seeds), Input("feature", feature),
+                 Value("weight", None) if weights is None else Input("weight", weights),
+                 Output("output", 3, numpy.int32), *numbers(groups=3, bits=7, features=11)]  # fmt: skip
         assert masks_agree(f"{prefix}_lsh_projection_s", given, "output").tolist() == expected

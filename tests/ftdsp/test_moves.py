@@ -35,7 +35,8 @@ def test_copies(prefix):
 
 @pytest.mark.parametrize("prefix", ALL)
 def test_tile(prefix):
-    for shape, axis, times in (((2, 3), 1, 2), ((2, 3), 0, 3), ((4, 5, 6), 1, 3), ((3, 2), 2, 4), ((2, 3), 1, 0), ((7, 4001), 1, 3)):
+    for shape, axis, times in (((2, 3), 1, 2), ((2, 3), 0, 3), ((4, 5, 6), 1, 3), ((3, 2), 2, 4), ((2, 3), 1, 0),
+                               ((7, 4001), 1, 3)):  # fmt: skip
         x = values(prefix, shape)
         stride = int(numpy.prod(shape[axis:]))
         blocks = x.reshape(-1, stride)
@@ -106,7 +107,8 @@ def test_items_of_lists():
 
 
 @pytest.mark.parametrize(("shape", "wanted"), [((3, 1), (2, 3, 2)), ((), (4,)), ((5,), (5,)), ((1, 7, 1), (3, 7, 5)),
-                                               ((1,), (100003,)), ((2, 1, 3), (2, 0, 3)), ((4, 1, 2, 1), (4, 5, 2, 3))], ids=str)
+                                               ((1,), (100003,)), ((2, 1, 3), (2, 0, 3)), ((4, 1, 2, 1), (4, 5, 2, 3))],
+                         ids=str)  # fmt: skip
 @pytest.mark.parametrize("prefix", ALL)
 def test_broadcastto(prefix, shape, wanted):
     x = values(prefix, shape)
@@ -183,7 +185,8 @@ def filled(prefix, value, count, mask):
     param = ffi.new("FillParameter *", {"elem_cnt_": count, "type_size_": 4})
     symbol = f"{prefix}_fill_{'p' if mask is None else 's'}"
     clear()
-    call = Invocation(symbol, [Input("value", value), Output("output", count, value.dtype), Value("param", param)], {}, mask, 2)
+    call = Invocation(symbol, [Input("value", value), Output("output", count, value.dtype), Value("param", param)], {},
+                      mask, 2)  # fmt: skip
     call.run()
     assert last_error().rule == ""
     return call.output("output", value.dtype)
@@ -193,7 +196,8 @@ def test_flatten():
     x = numpy.arange(30, dtype=numpy.int16)
     param = ffi.new("FlattenParameter *", {"elem_cnt_": 5, "type_size_": 6})
     for mask, expected in ((0xFF, x[:15].tobytes()), (0x08, x[:15].tobytes()), (0, b"\xa5" * 30), (0x100, b"\xa5" * 30)):
-        call = Invocation("Flatten", [Input("input", x), Output("output", 15, numpy.int16), Value("param", param)], {}, mask, 2)
+        call = Invocation("Flatten", [Input("input", x), Output("output", 15, numpy.int16), Value("param", param)], {},
+                          mask, 2)  # fmt: skip
         call.run()
         assert call.output("output", numpy.int16).tobytes() == expected
     lib.Flatten(ffi.cast("void *", 0xA0000000), ffi.cast("void *", 0xA0000000), 1, param)  # in place: nothing to do

@@ -70,8 +70,9 @@ def test_lpnorm(prefix, shape, p):
     close(output, expected, prefix, slack=2)
 
 
-@pytest.mark.parametrize(("batch", "unit", "channel", "groups"), [(1, 2, 4, 2), (3, 7, 12, 3), (2, 33, 64, 8), (2, 1030, 6, 6),
-                                                                  (1, 5, 5, 1)])
+@pytest.mark.parametrize(("batch", "unit", "channel", "groups"),
+                         [(1, 2, 4, 2), (3, 7, 12, 3), (2, 33, 64, 8), (2, 1030, 6, 6),
+                          (1, 5, 5, 1)])  # fmt: skip
 @pytest.mark.parametrize("prefix", FLOATS)
 def test_groupnorm(prefix, batch, unit, channel, groups):
     x, scale, offset = values(prefix, (batch, unit, channel)), parameters(prefix, channel, 1), values(prefix, channel, 2)
@@ -231,7 +232,8 @@ def test_batchnorm(prefix, unit, channel):
         close(results["output"], fused, prefix, scale=20, slack=2)
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 4), (1, 1030, 1), (5, 1, 3), (3, 7, 33), (64, 100, 1), (0, 3, 2), (2, 3, 0)], ids=str)
+@pytest.mark.parametrize("shape", [(2, 3, 4), (1, 1030, 1), (5, 1, 3), (3, 7, 33), (64, 100, 1), (0, 3, 2), (2, 3, 0)],
+                         ids=str)  # fmt: skip
 @pytest.mark.parametrize("prefix", ["fp", "hp", "i8"])
 def test_softmax(prefix, shape):
     outer, axis, inner = shape
@@ -250,7 +252,8 @@ def test_softmax(prefix, shape):
         close(output, expected, prefix, scale=0, slack=8 + 18)
 
 
-@pytest.mark.parametrize(("rows", "channels", "radius"), [(1, 4, 1), (7, 96, 5), (3, 5, 0), (2, 33, 1000), (65, 1030, 2), (0, 3, 1)])
+@pytest.mark.parametrize(("rows", "channels", "radius"),
+                         [(1, 4, 1), (7, 96, 5), (3, 5, 0), (2, 33, 1000), (65, 1030, 2), (0, 3, 1)])  # fmt: skip
 @pytest.mark.parametrize("prefix", FLOATS)
 def test_lrn(prefix, rows, channels, radius):
     x = values(prefix, (rows, channels))
@@ -270,8 +273,10 @@ def test_worked_numbers():
     settings = numpy.array([0.5, 0.75, 1], fp)
     params = numpy.array([1, 4, 1, *(settings.ctypes.data + offset for offset in (0, 4, 8))], numpy.int64)
     x = [Input("input", fp([1, 2, 3, 4])), Output("output", 4, fp), Value("params", params)]
-    numpy.testing.assert_allclose(compute("fp_lrn_s", x)["output"], [0.390794971, 0.420448208, 0.384036481, 0.567949426], 1e-6)
-    x = [Input("x", fp([1, 2, 3])), Output("y", 3, fp), Output("sum", 1, fp), *numbers(axis=0, n_dim=1, inner=1, outter=1, size=3)]
+    numpy.testing.assert_allclose(compute("fp_lrn_s", x)["output"],
+                                  [0.390794971, 0.420448208, 0.384036481, 0.567949426], 1e-6)  # fmt: skip
+    x = [Input("x", fp([1, 2, 3])), Output("y", 3, fp), Output("sum", 1, fp),
+         *numbers(axis=0, n_dim=1, inner=1, outter=1, size=3)]  # fmt: skip
     numpy.testing.assert_allclose(compute("fp_softmax_s", x)["y"], [0.0900305732, 0.244728471, 0.665240956], 1e-6)
     x = [Input("x", fp([1, 2, 3, 6])), Input("g", fp([2])), Input("b", fp([1])), Output("y", 4, fp),
          *numbers(batch=1, channel=1, inner=4, epsilon=1e-5)]
@@ -281,24 +286,28 @@ def test_worked_numbers():
              *numbers(p=p, batch=1, channel=1, inner=2, epsilon=1e-5)]
         numpy.testing.assert_allclose(compute("fp_lpnorm_s", x)["y"], expected, 1e-6)
     for train, expected in ((1, [0.229089164, -0.343618283, 0.114529119]), (0, [1.6035623, 0, -1.6035623])):
-        x = [Input("x", fp([1, 2, 4])), Input("dy", fp([1, 0, -1])), Input("mean", fp([7 / 3])), Input("invar", fp([0.801781149])),
+        x = [Input("x", fp([1, 2, 4])), Input("dy", fp([1, 0, -1])), Input("mean", fp([7 / 3])),
+             Input("invar", fp([0.801781149])),
              Input("scale", fp([2])), *numbers(batch=3, channel=1, train=train), Output("dx", 3, fp), Output("db", 1, fp),
-             Output("ds", 1, fp)]
+             Output("ds", 1, fp)]  # fmt: skip
         results = compute("fp_batchnormgrad_s", x)
         numpy.testing.assert_allclose(results["dx"], expected, 1e-5, 1e-6)
         numpy.testing.assert_allclose([*results["db"], *results["ds"]], [0, -2.40534345], 1e-6, 1e-7)
     x = [Input("x", fp([1, 2, 4])), Input("dy", fp([1, 0, -1])), Input("var", fp([14 / 9])), Input("mean", fp([7 / 3])),
-         Input("gamma", fp([1, 2, 0.5])), *numbers(param_num=3, param_size=1, block_num=1, block_size=3), Output("dx", 3, fp),
-         Output("dg", 3, fp), Output("db", 3, fp)]
+         Input("gamma", fp([1, 2, 0.5])), *numbers(param_num=3, param_size=1, block_num=1, block_size=3),
+         Output("dx", 3, fp),
+         Output("dg", 3, fp), Output("db", 3, fp)]  # fmt: skip
     results = compute("fp_layernormgrad_s", x)
     numpy.testing.assert_allclose(results["dg"], [-1.06904497, 0, -1.33630621], 1e-6, 1e-7)
     numpy.testing.assert_allclose(results["dx"], [0.171810798, -0.257716198, 0.0859053992], 2e-6)
-    x = [Input("x", numpy.arange(8, dtype=fp)), Input("s", numpy.ones(4, fp)), Input("o", numpy.zeros(4, fp)), Output("mean", 2, fp),
-         Output("variance", 2, fp), *numbers(epsilon=1e-5, groups=2, channel=4, unit=2, batch=1)]
+    x = [Input("x", numpy.arange(8, dtype=fp)), Input("s", numpy.ones(4, fp)), Input("o", numpy.zeros(4, fp)),
+         Output("mean", 2, fp),
+         Output("variance", 2, fp), *numbers(epsilon=1e-5, groups=2, channel=4, unit=2, batch=1)]  # fmt: skip
     results = with_mask("fp_groupnormfusion", x, [Output("output", 8, fp)])
     assert results["mean"].tolist() == [2.5, 4.5] and results["variance"].tolist() == [4.25, 4.25]
-    numpy.testing.assert_allclose(results["output"], [-1.2126767, -0.727606019, -1.2126767, -0.727606019, 0.727606019, 1.2126767,
-                                                      0.727606019, 1.2126767], 1e-6)  # fmt: skip
+    numpy.testing.assert_allclose(results["output"],
+                                  [-1.2126767, -0.727606019, -1.2126767, -0.727606019, 0.727606019, 1.2126767,
+                                   0.727606019, 1.2126767], 1e-6)  # fmt: skip
 
 
 @pytest.mark.parametrize("compiler", [["gcc", "-std=c11"], ["g++", "-std=c++11", "-x", "c++"]], ids=str)
@@ -320,6 +329,7 @@ int main(void)
 }
 """)
     sdk = paths.STACKS["ftdsp"]
-    native.check([*compiler, *native.STRICT, source, "-x", "none", f"-I{sdk.include_paths[0]}", f"-L{sdk.library_path}", "-lftdsp",
-                  f"-Wl,-rpath,{sdk.library_path}", "-o", tmp_path / "older"])
+    native.check([*compiler, *native.STRICT, source, "-x", "none", f"-I{sdk.include_paths[0]}", f"-L{sdk.library_path}",
+                  "-lftdsp",
+                  f"-Wl,-rpath,{sdk.library_path}", "-o", tmp_path / "older"])  # fmt: skip
     assert native.check([tmp_path / "older"]).split() == ["0.390795", "0.567949", "0.420448", "0.384036"]

@@ -166,9 +166,12 @@ def test_tall_planes_of_few_channels(problem, mirrored):
 # planes of one element; paddings wider than the filter, and than a vector; the first and the last plane of the memory.
 SQUARES = [((images, groups * channels, rows, width), groups * results, (3, 3), (1, 1), padding, (1, 1), groups)
            for images, groups, channels, results, rows, width, padding in (
-               (1, 2, 1, 1, 1, 1, (1, 1)), (2, 3, 1, 1, 2, 3, (1, 1)), (1, 4, 1, 1, 5, 7, (1, 1)), (2, 3, 1, 2, 14, 14, (1, 1)),
-               (2, 2, 3, 2, 9, 15, (1, 1)), (1, 2, 1, 1, 6, 16, (1, 1)), (1, 2, 1, 1, 7, 17, (1, 1)), (1, 3, 2, 1, 3, 33, (0, 0)),
-               (1, 2, 1, 1, 4, 18, (2, 0)), (1, 2, 2, 2, 5, 6, (5, 3)), (1, 2, 1, 1, 3, 4, (0, 21)), (1, 2, 1, 1, 3, 200, (1, 1)))]
+               (1, 2, 1, 1, 1, 1, (1, 1)), (2, 3, 1, 1, 2, 3, (1, 1)), (1, 4, 1, 1, 5, 7, (1, 1)),
+               (2, 3, 1, 2, 14, 14, (1, 1)),
+               (2, 2, 3, 2, 9, 15, (1, 1)), (1, 2, 1, 1, 6, 16, (1, 1)), (1, 2, 1, 1, 7, 17, (1, 1)),
+               (1, 3, 2, 1, 3, 33, (0, 0)),
+               (1, 2, 1, 1, 4, 18, (2, 0)), (1, 2, 2, 2, 5, 6, (5, 3)), (1, 2, 1, 1, 3, 4, (0, 21)),
+               (1, 2, 1, 1, 3, 200, (1, 1)))]  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
@@ -462,7 +465,8 @@ def results_of(operands, shapes, geometry, layouts, dtype="float32", method=PROD
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("layouts", [("first", "first"), ("last", "last"), ("first", "last"), ("last", "gaps")], ids="-".join)
+@pytest.mark.parametrize("layouts", [("first", "first"), ("last", "last"), ("first", "last"), ("last", "gaps")],
+                         ids="-".join)  # fmt: skip
 @pytest.mark.parametrize("problem", CELLS, ids=str)
 def test_16_bit_integers_stay_exact(problem, layouts, dtype):
     x_shape, w_shape, y_shape, geometry = settings(problem)
@@ -496,7 +500,8 @@ def test_16_bit_taps_may_be_too_far_apart_to_count_what_lies_between(dtype):
     away = 2**32 - 4
     x, w, dy = (Operand(np.ones(shape), dtype) for shape in ((1, 32, 4, 4), (32, 32, 2, 2), (1, 32, 4, 4)))
     geometry = ((1, 1), (away // 2, away // 2), (away, away), 1)
-    for found in results_of([x, w, dy], [operand.array.shape for operand in (dy, x, w)], geometry, ("first", "first"), dtype):
+    for found in results_of([x, w, dy], [operand.array.shape for operand in (dy, x, w)], geometry, ("first", "first"),
+                            dtype):  # fmt: skip
         assert not found.values().any()
 
 
@@ -505,7 +510,9 @@ def test_small_numbers_of_bfloat16_are_not_lost():
     x_shape, w_shape, y_shape, geometry = settings(CELLS[0])
     arrays = [random(shape, seed, integers=True) for seed, shape in enumerate((x_shape, w_shape, y_shape))]
     for scales in ((2.0**-70, 2.0**-70, 2.0**-70), (2.0**-132, 1.0, 1.0)):
-        operands = [[Operand(values * scale, kind) for values, scale in zip(arrays, scales)] for kind in ("bfloat16", "float32")]
+        operands = [[Operand(values * scale,
+                             kind) for values, scale in zip(arrays,
+                                                            scales)] for kind in ("bfloat16", "float32")]  # fmt: skip
         found = [results_of(those, (y_shape, x_shape, w_shape), geometry, ("first", "first"), method=method)
                  for those, method in zip(operands, (PRODUCT, DIRECT))]
         for ours, expected in zip(*found):
@@ -542,7 +549,9 @@ def test_results_do_not_depend_on_the_number_of_threads():
 def test_16_bit_types_without_amx(most):
     """Where the processor has AMX or multiplies bfloat16, 16-bit products go another way than elsewhere."""
     run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", "0",
-                          *(f"{__file__}::{name}" for name in ("test_types", "test_error_of_tiles_is_bounded", "test_16_bit_integers_stay_exact",
+                          *(f"{__file__}::{name}"
+                            for name in ("test_types", "test_error_of_tiles_is_bounded",
+                                         "test_16_bit_integers_stay_exact",
                                                        "test_16_bit_infinities_reach_what_sees_them"))],
-                         env={**os.environ, "UNDERSTUDY_BF16": most}, capture_output=True, text=True)
+                         env={**os.environ, "UNDERSTUDY_BF16": most}, capture_output=True, text=True)  # fmt: skip
     assert run.returncode == 0, run.stdout

@@ -114,8 +114,8 @@ def test_inputs_round_to_the_compute_type_and_results_before_the_output():
         assert np.array_equal(out, (x.astype(np.float16) + y.astype(np.float16)).astype(np.float32))
     wraps = run_map("add", [np.int64([300, 100]), np.int8([1, 100])], [np.zeros(2, np.int32)], "int8", [1])[0]
     assert wraps.tolist() == [45, -56]
-    truth = run_map("add", [np.array([True, True, False]), np.array([True, False, False])], [np.zeros(3, np.float32)], "bool",
-                    [1])[0]
+    truth = run_map("add", [np.array([True, True, False]), np.array([True, False, False])], [np.zeros(3, np.float32)],
+                    "bool", [1])[0]  # fmt: skip
     assert truth.tolist() == [1, 1, 0]
 
 
@@ -140,8 +140,9 @@ def test_both_bounds_absent():
     assert np.array_equal(out, np.float32([-1, 0.5, 2, np.nan]), equal_nan=True)
 
 
-@pytest.mark.parametrize("dtype, alpha", [("float32", np.float64(0.1)), ("float16", np.float32(0.1)), ("int32", np.int64(-3)),
-                                          ("uint64", np.uint64(2**63 + 1)), ("complex64", np.complex64(1 - 2j))])
+@pytest.mark.parametrize("dtype, alpha",
+                         [("float32", np.float64(0.1)), ("float16", np.float32(0.1)), ("int32", np.int64(-3)),
+                          ("uint64", np.uint64(2**63 + 1)), ("complex64", np.complex64(1 - 2j))])  # fmt: skip
 def test_a_number_may_come_from_a_tensor_of_one_element(dtype, alpha):
     x, y = samples(dtype, 100, 1, (-4, 4)), samples(dtype, 100, 2, (-4, 4))
     with np.errstate(all="ignore"):

@@ -191,7 +191,8 @@ def test_values(name):
             continue
         domains = [None, None, None, None] if oracle.domains is None else oracle.domains
         arrays = [samples(dtype, 2063, seed, domain)
-                  for seed, domain in zip(itertools.count(zlib.crc32(name.encode()) % 1000), (*domains, *[None] * 8))][:inputs]
+                  for seed, domain in zip(itertools.count(zlib.crc32(name.encode()) % 1000),
+                                          (*domains, *[None] * 8))][:inputs]  # fmt: skip
         actual = call(name, dtype, arrays)
         with np.errstate(all="ignore"):
             given = [np.asarray(value).astype("float64" if dtype in FLOATS else dtype if dtype in INTEGERS else "complex128")

@@ -78,7 +78,8 @@ def test_same_bits_on_every_instruction_set_and_number_of_threads():
 
 def test_uniform_stays_below_its_end():
     """Where rounding to the type would reach it."""
-    for dtype, low, high in [("float16", 0.0, 1.0), ("float16", -1.0, 0.0), ("float32", 1.0, 1 + 2.0**-22), ("float64", 0.0, 1.0),
+    for dtype, low, high in [("float16", 0.0, 1.0), ("float16", -1.0, 0.0), ("float32", 1.0, 1 + 2.0**-22),
+                             ("float64", 0.0, 1.0),
                              ("float16", 2.0, 2.0)]:  # fmt: skip
         values = draw(UNIFORM, np.zeros(100_000, dtype), low, high)
         assert values.min() >= low and (values.max() < high or low == high), dtype

@@ -24,7 +24,8 @@ class ReduceCall(ctypes.Structure):
 
 
 def reduce(name, x, axes, compute=None, outputs=None, result=None, numbers=(), count=1, indices="int64"):
-    compute = compute or ("bfloat16" if x.dtype == np.uint16 and hasattr(x, "view") and type(x) is not np.ndarray else x.dtype.name)
+    compute = compute or ("bfloat16" if x.dtype == np.uint16 and hasattr(x, "view")
+                          and type(x) is not np.ndarray else x.dtype.name)  # fmt: skip
     axes = tuple(range(x.ndim)) if axes is None else axes
     shape = tuple(1 if axis in axes else size for axis, size in enumerate(x.shape))
     result = result or compute
@@ -224,7 +225,8 @@ def test_logarithms_of_sums(dtype):
         positive = stored_as(np.abs(wide(x)) + 0.5, dtype)
         positive = bfloat(positive) if dtype == "bfloat16" else positive
         total = np.sum(wide(positive), axis=axes, keepdims=True)
-        assert_within(reduce("log_sum", positive, axes)[0], np.log(total), 2.0**-40 + 2.0**-50 * np.abs(np.log(total)), dtype)
+        assert_within(reduce("log_sum", positive, axes)[0], np.log(total), 2.0**-40 + 2.0**-50 * np.abs(np.log(total)),
+                      dtype)  # fmt: skip
 
 
 def test_logsumexp_of_infinite_numbers():
@@ -255,7 +257,8 @@ def test_not_finite():
 
 
 @pytest.mark.parametrize("name, start", [("sum", 0), ("prod", 1), ("max", -np.inf), ("min", np.inf), ("mean", np.nan),
-                                         ("any", 0), ("all", 1), ("variance", np.nan), ("norm_2", 0), ("logsumexp", -np.inf)])
+                                         ("any", 0), ("all", 1), ("variance", np.nan), ("norm_2", 0),
+                                         ("logsumexp", -np.inf)])  # fmt: skip
 def test_reductions_of_nothing(name, start):
     for shape, axes in (((0,), (0,)), ((3, 0), (1,)), ((0, 3), (0,)), ((2, 0, 3), (1,))):
         out = reduce(name, np.zeros(shape, np.float32), axes, numbers=[1])[0]

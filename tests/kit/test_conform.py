@@ -71,7 +71,9 @@ def test_every_stack_and_every_kind_of_case_is_there():
             assert list((conform.SUITE / folder).glob("test_*.py")), folder
 
 
-@pytest.mark.parametrize("stack, keyword", [("ascend", "test_acl_init"), ("maca", HANDLE), ("ftdsp", "binarycrossentropygrad")])
+@pytest.mark.parametrize("stack, keyword",
+                         [("ascend", "test_acl_init"), ("maca", HANDLE),
+                          ("ftdsp", "binarycrossentropygrad")])  # fmt: skip
 def test_every_module_of_a_stack_can_be_collected(stack, keyword, conform_here):
     """From the installed package: a module that imports what is not shipped is a failed case, whatever -k says."""
     done, report = conform_here("--stack", stack, "-k", keyword)
@@ -130,7 +132,8 @@ def test_nothing_is_left_of_a_command_that_is_killed(tmp_path, bytecode):
         for (;;) pause();"""
     file = library(tmp_path, "libmcdnn.so", "#include <stdio.h>" + FOREIGN.replace("for (;;) pause();", hangs))
     command = subprocess.Popen([sys.executable, "-m", "understudy", "conform", "test_mcdnn_handle", "--lib", file,
-                                "-k", "mcdnnGetStream and handle and alive"], env={**os.environ, **bytecode, "TMPDIR": str(tmp_path)})
+                                "-k", "mcdnnGetStream and handle and alive"],
+                               env={**os.environ, **bytecode, "TMPDIR": str(tmp_path)})  # fmt: skip
     try:
         wait_until(told.exists)
     finally:
@@ -232,7 +235,8 @@ def test_kinds_of_differences_are_told_apart(tmp_path, conform_here):
     junit, page = tmp_path / "report.xml", tmp_path / "report.html"
     planes = " or ".join(f"stride{case}-0" for case in range(4))
     done, report = conform_here("--lib", wrong, dnn, runtime, "--stack", "maca", "--junit", junit, "--html", page, "--known",
-                                known, "test_mcdnn_pooling", "-k", f"(test_planes and ({planes})) or (mcdnnPoolingForward and output-sizes)")  # fmt: skip
+                                known, "test_mcdnn_pooling", "-k",
+                                f"(test_planes and ({planes})) or (mcdnnPoolingForward and output-sizes)")  # fmt: skip
     assert done.returncode == 1, done.stderr
     cases = {case["id"].rpartition("-stride")[2]: case for case in report["cases"]}
     rule = next(case for case in report["cases"] if "rule" in case)
@@ -262,7 +266,8 @@ def test_errors_of_use(tmp_path, monkeypatch, bytecode):
     other = library(tmp_path, "libother.so", "int x;")
     assert_error_of_use(understudy("conform", "--lib", other), "say with --stack")
     assert_error_of_use(understudy("conform", "--lib", tmp_path / "absent.so"), "cannot read")
-    assert_error_of_use(understudy("conform", "test_mcdnn_handle", "--stack", "maca", "-k", "no_such_case"), "no case fits 'no_such_case'")
+    assert_error_of_use(understudy("conform", "test_mcdnn_handle", "--stack", "maca", "-k", "no_such_case"),
+                        "no case fits 'no_such_case'")  # fmt: skip
     assert_error_of_use(understudy("conform", "test_mcdnn_handle", "--stack", "maca", "-k", "a b ("), "Wrong expression")
     assert_error_of_use(understudy("conform", "test_mcdnn", "--stack", "maca"), "test_mcdnn is no module of maca")
     wrong = tmp_path / "wrong.toml"

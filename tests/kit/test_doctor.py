@@ -11,7 +11,8 @@ from understudy import paths
 from understudy.kit import names, sdk
 
 # What is not emulated becomes less: an operator and a function, whichever they are.
-NOT_EMULATED = sorted(name for name, entry in names.known().items() if entry.stack == "ascend" and name not in sdk.exporters())
+NOT_EMULATED = sorted(name for name, entry in names.known().items() if entry.stack == "ascend"
+                      and name not in sdk.exporters())  # fmt: skip
 MISSING_OPERATOR = next(name for name in NOT_EMULATED if names.known()[name].header.startswith("aclnnop/"))
 MISSING_FUNCTION = next((name for name in NOT_EMULATED if not name.startswith("aclnn")), MISSING_OPERATOR)
 ABSENT = [f"{MISSING_OPERATOR}GetWorkspaceSize", MISSING_FUNCTION, "aclrtMaloc", "alcrtMemcpy", "aclrtMemsetZebraThing",
@@ -69,7 +70,8 @@ def test_the_table_names_what_is_missing(incomplete):
     lines = done.stdout.splitlines()
     assert any(line.split()[:2] == ["missing", MISSING_FUNCTION] for line in lines)
     assert not any("aclInit" in line for line in lines), "emulated symbols are listed with --all only"
-    assert any(line.split()[:2] == ["emulated", "aclInit"] for line in understudy("doctor", "-a", incomplete).stdout.splitlines())
+    assert any(line.split()[:2] == ["emulated", "aclInit"]
+               for line in understudy("doctor", "-a", incomplete).stdout.splitlines())  # fmt: skip
 
 
 def test_another_architecture(incomplete):
@@ -216,7 +218,8 @@ def test_functions_that_are_asked_for_by_name(tmp_path):
     asked = ["aclnnSoftMarginLoss", "aclnnSoftMarginLossGetWorkspaceSize", MISSING_OPERATOR, "aclnnZebraStripes",
              "aclrtMalloc", "aclrtMallocation", "hello world", "no_function"]  # fmt: skip
     texts = ", ".join(f'"{name}"' for name in asked)
-    file = program(tmp_path, "asker", f"const char *volatile names[] = {{{texts}}};\nint main(void) {{ return !names[0]; }}\n")
+    file = program(tmp_path, "asker",
+                   f"const char *volatile names[] = {{{texts}}};\nint main(void) {{ return !names[0]; }}\n")  # fmt: skip
     (report,), status = understudy_json("doctor", file)
     assert status == 0, "what is only asked for is not needed to start"
     found = {finding["name"]: finding["status"] for finding in report["asked_by_name"]}
@@ -230,7 +233,8 @@ def test_functions_that_are_asked_for_by_name(tmp_path):
 def test_models_and_namespaces(tmp_path):
     mlp = names.models()["MLP"]
     texts = ", ".join(f'"{name}"' for name in mlp)
-    file = program(tmp_path, "trainer", f"const char *volatile names[] = {{{texts}}};\nint main(void) {{ return !names[0]; }}\n")
+    file = program(tmp_path, "trainer",
+                   f"const char *volatile names[] = {{{texts}}};\nint main(void) {{ return !names[0]; }}\n")  # fmt: skip
     assert f"emulated: MLP: {len(mlp)} of {len(mlp)}\n" in understudy("doctor", file).stdout
     source = tmp_path / "engine.cpp"
     source.write_text("namespace ge { struct Graph { Graph(); void run(); }; } namespace atb { void go(int); }\n"
@@ -246,7 +250,8 @@ def test_the_operators_of_the_public_pages_are_known():
     operators = {name for name, entry in names.known().items()
                  if name.startswith("aclnn") and entry.header and not name.endswith("GetWorkspaceSize")}  # fmt: skip
     assert len(operators) >= 992
-    assert names.known()["aclnnInplaceAdd"] == names.Name("aclnnInplaceAdd", "ascend", "libopapi_math.so", "aclnnop/aclnn_add.h")
+    assert names.known()["aclnnInplaceAdd"] == names.Name("aclnnInplaceAdd", "ascend", "libopapi_math.so",
+                                                          "aclnnop/aclnn_add.h")  # fmt: skip
     assert names.known()["aclnnGridSampler3DGetWorkspaceSize"].header == "aclnnop/aclnn_grid_sampler3d.h"
 
 

@@ -210,7 +210,8 @@ def test_a_page_with_the_timeline(tmp_path):
 
 
 def test_lines_of_a_process_that_was_killed():
-    good = {"ph": "X", "cat": "call", "name": "mcInit", "args": {}, "result": {"status": 0}, "ts": 1, "dur": 2, "pid": 3, "tid": 4}
+    good = {"ph": "X", "cat": "call", "name": "mcInit", "args": {}, "result": {"status": 0}, "ts": 1, "dur": 2,
+            "pid": 3, "tid": 4}  # fmt: skip
     line = json.dumps(good)
     damaged = [line[:30], "{}", "[1]", "null", line.replace('"ts": 1', '"ts": "x"'), '{"cat": "call"}', "\0\0", "[" * 100000]
     events, count = trace.events_of(["[", line + ",", *damaged, line])
@@ -270,7 +271,8 @@ POISON = '0); system("touch poisoned"); (0'
 
 def call_event(**arguments):
     return {"ph": "X", "cat": "call", "name": "aclrtMalloc", "ts": 1, "dur": 1, "pid": 1, "tid": 1,
-            "args": {"devPtr": "0x7f0000000000", "size": 24, "policy": 0, "status": 0, "*devPtr": "0x100000000000", **arguments}}
+            "args": {"devPtr": "0x7f0000000000", "size": 24, "policy": 0, "status": 0, "*devPtr": "0x100000000000",
+                     **arguments}}  # fmt: skip
 
 
 @pytest.mark.parametrize("arguments", [

@@ -59,6 +59,7 @@ def test_products_with_a_data_type_for_the_arithmetic():
     source.write_text(PROGRAM)
     printed = native.check([native.build_vendor(source, "maca", compiler="g++", flags=tuple(native.STRICT))]).split("\n")
     done, not_supported, invalid = "0 18", "15 0", "7 0"
-    expected = {"0 0": done, "1 1": done, "2 2": done, "2 0": done, "14 0": done, "0 3": not_supported, "2 14": not_supported,
-                "0 99": invalid}
+    expected = {"0 0": done, "1 1": done, "2 2": done, "2 0": done, "14 0": done, "0 3": not_supported,
+                "2 14": not_supported,
+                "0 99": invalid}  # fmt: skip
     assert printed[:-1] == [f"{types}: {outcome}" for types, outcome in expected.items() for _ in range(2)]

@@ -200,7 +200,8 @@ def test_least_squares(letter, m, n):
     right = batch(letter, m, nrhs, 20)
     for infos in (integers(COUNT), None):
         a, c, info = Table(matrices), Table(right), host_int()
-        run(f"mcblas{letter}gelsBatched", N, m, n, nrhs, a.addresses, m + PADDING, c.addresses, m + PADDING, info, infos, COUNT)
+        run(f"mcblas{letter}gelsBatched", N, m, n, nrhs, a.addresses, m + PADDING, c.addresses, m + PADDING, info,
+            infos, COUNT)  # fmt: skip
         assert value_of(info) == 0 and (infos is None or (infos == 0).all())
         for matrix, factors, before, after in zip(matrices, a.end(), right, c.end()):
             expected = np.linalg.lstsq(wide(matrix[:m]), wide(before[:m]), rcond=None)[0]

@@ -140,7 +140,8 @@ def test_rotations(letter):
 @pytest.mark.parametrize("letter", "SD")
 def test_modified_rotations(letter):
     dtype = LETTERS[letter]
-    for d1, d2, x1, y1 in [(2, 3, 1, 0.5), (0.5, 3, 0.5, 2), (1e-9, 2e-9, 3, 1), (1e9, 3e9, 1, 2), (1, 0, 2, 3), (-1, 1, 1, 1)]:
+    for d1, d2, x1, y1 in [(2, 3, 1, 0.5), (0.5, 3, 0.5, 2), (1e-9, 2e-9, 3, 1), (1e9, 3e9, 1, 2), (1, 0, 2, 3),
+                           (-1, 1, 1, 1)]:  # fmt: skip
         values = [np.array([v], dtype) for v in (d1, d2, x1, y1)]
         before = [v[0] for v in values]
         param = np.full(5, 7, dtype)

@@ -342,7 +342,8 @@ def test_groups():
     host = lambda *values: Host(np.array(values, np.int32))  # noqa: E731
     m, n, k, counts = zip(*sizes)
     run("mcblasGemmGroupedBatchedEx", host(N, N), host(N, N), host(*m), host(*n), host(*k), Host(np.float32([1, 2])),
-        tables[0], 0, host(*m), tables[1], 0, host(*k), Host(np.float32([0, 0])), tables[2], 0, host(*m), 2, host(*counts), 68)
+        tables[0], 0, host(*m), tables[1], 0, host(*k), Host(np.float32([0, 0])), tables[2], 0, host(*m), 2,
+        host(*counts), 68)  # fmt: skip
     for device, (a, b, _), factor in zip(devices[2], flat, (1, 1, 2)):
         device.end()
         close(device.array, factor * wide(a) @ wide(b), np.float32)
@@ -353,7 +354,8 @@ def test_worked_products():
     six = np.arange(1, 7, dtype=np.float32)
 
     def gemm(transa, transb, lda, ldb, c, alpha=1, beta=0):
-        run("mcblasSgemm", transa, transb, 2, 2, 3, scalar(alpha, np.float32), six, lda, six, ldb, scalar(beta, np.float32), c, 2)
+        run("mcblasSgemm", transa, transb, 2, 2, 3, scalar(alpha, np.float32), six, lda, six, ldb,
+            scalar(beta, np.float32), c, 2)  # fmt: skip
         return c.tolist()
 
     assert gemm(N, N, 2, 3, np.float32([10, 20, 30, 40]), 2, 0.5) == [49, 66, 113, 148]
@@ -412,7 +414,8 @@ def test_products_that_give_a_triangle(letter, uplo):
             x, y = (left, right) if trans == N else (left.conj().T, right.conj().T)
             one = scalar(0.5, real)
             check("herk", trans, 1.5 * x @ x.conj().T, 0.5, scalar(1.5, real), one, a)
-            check("her2k", trans, alpha * x @ y.conj().T + np.conj(alpha) * y @ x.conj().T, 0.5, factors(letter)[0], one, a, b)
+            check("her2k", trans, alpha * x @ y.conj().T + np.conj(alpha) * y @ x.conj().T, 0.5, factors(letter)[0],
+                  one, a, b)  # fmt: skip
             check("herkx", trans, alpha * x @ y.conj().T, 0.5, factors(letter)[0], one, a, b)
 
 
@@ -434,8 +437,8 @@ def test_triangular_matrices(letter, side, uplo, trans, diag):
     x = wide(solution[:m])
     close(full @ x if side == LEFT else x @ full, alpha * wide(b[:m]), dtype, 500)
     devices, tables = zip(*(pointers([x, x.copy(order="F")]) for x in (a, b)))
-    run(f"mcblas{letter}trsmBatched", side, uplo, trans, diag, m, n, factors(letter)[0], tables[0], order + 2, tables[1], m + 2,
-        2)
+    run(f"mcblas{letter}trsmBatched", side, uplo, trans, diag, m, n, factors(letter)[0], tables[0], order + 2,
+        tables[1], m + 2, 2)  # fmt: skip
     for device in devices[1]:
         device.end()
     assert (devices[1][1].array[:m] == solution[:m]).all()
@@ -483,7 +486,8 @@ def test_extensions(letter):
         a = matrix(letter, *((m, n) if transa == N else (n, m)), 1)
         b = matrix(letter, *((m, n) if transb == N else (n, m)), 2)
         out = np.full((m + 1, n), np.nan, dtype, order="F")
-        run(f"mcblas{letter}geam", transa, transb, m, n, factors(letter)[0], a, len(a), factors(letter)[1], b, len(b), out, m + 1)
+        run(f"mcblas{letter}geam", transa, transb, m, n, factors(letter)[0], a, len(a), factors(letter)[1], b, len(b),
+            out, m + 1)  # fmt: skip
         close(out[:m], ALPHA[letter] * op(wide(a[:-2]), transa) + BETA[letter] * op(wide(b[:-2]), transb), dtype)
     a = matrix(letter, m, n, 1)
     for mode, incx in itertools.product([LEFT, RIGHT], [2, -1, 0]):

@@ -105,15 +105,17 @@ def test_sums_of_8_bits_of_a_batch_share_a_matrix():
     layouts = [lt.layout(28, 2, 3, **more), lt.layout(28, 3, 4, STRIDED_BATCH_OFFSET=12, **more),
                lt.layout(0, 2, 4, STRIDED_BATCH_OFFSET=8, **more)]
     one, zero = ffi.new("float *", 1), ffi.new("float *", 0)
-    ok(lib.mcblasLtMatmul(lt.handle(), lt.description(), one, arrays[0].address, layouts[0], arrays[1].address, layouts[1], zero,
-                          arrays[2].address, layouts[2], arrays[2].address, layouts[2], ffi.NULL, ffi.NULL, 0, ffi.NULL))
+    ok(lib.mcblasLtMatmul(lt.handle(), lt.description(), one, arrays[0].address, layouts[0], arrays[1].address,
+                          layouts[1], zero, arrays[2].address, layouts[2], arrays[2].address, layouts[2], ffi.NULL,
+                          ffi.NULL, 0, ffi.NULL))  # fmt: skip
     ok(lib.mcDeviceSynchronize())
     arrays[2].end()
     assert (out == 2 * E4M3[b].sum(2)[:, :, None]).all()
 
 
-TRANSFORMS = [("float32", "float32"), ("float16", "float32"), ("bfloat16", "float32"), ("int8", "float32"), ("int32", "float32"),
-              ("float64", "float64"), ("complex64", "complex64"), ("complex128", "complex128")]
+TRANSFORMS = [("float32", "float32"), ("float16", "float32"), ("bfloat16", "float32"), ("int8", "float32"),
+              ("int32", "float32"),
+              ("float64", "float64"), ("complex64", "complex64"), ("complex128", "complex128")]  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype, scale", TRANSFORMS)
@@ -144,8 +146,8 @@ def test_transforms_of_a_batch_round_saturate_and_leave_out_what_has_no_factor()
     alpha, beta = Device(np.float32([2.5])), Device(np.float32([0]))
     for mode, factors in ((0, (ffi.new("float *", 2.5), ffi.new("float *", 0))), (1, (alpha.address, beta.address))):
         other = (ffi.NULL, ffi.NULL) if mode == 0 else (source.address, a)
-        ok(lib.mcblasLtMatrixTransform(lt.handle(), lt.transform(POINTER_MODE=mode), factors[0], source.address, a, factors[1],
-                                       *other, target.address, c, ffi.NULL))
+        ok(lib.mcblasLtMatrixTransform(lt.handle(), lt.transform(POINTER_MODE=mode), factors[0], source.address, a,
+                                       factors[1], *other, target.address, c, ffi.NULL))  # fmt: skip
         ok(lib.mcDeviceSynchronize())
         read_back = np.zeros((2, 4), np.int8)
         ok(lib.mcMemcpy(ffi.from_buffer(read_back), target.address, 8, lib.mcMemcpyDeviceToHost))

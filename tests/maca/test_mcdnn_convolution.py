@@ -12,7 +12,8 @@ from understudy.maca import ffi, lib
 
 from tests.conformance.convolution import data_model, forward_model, out_sizes, slope_model
 from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, ROUNDING, Buffer, Tensor, activation,
-                                      call, descriptor, differences, from_storage, handle, nhwc_strides, ok, random, run, scale, synchronize, to_storage)
+                                      call, descriptor, differences, from_storage, handle, nhwc_strides, ok, random,
+                                      run, scale, synchronize, to_storage)  # fmt: skip
 from tests.maca.test_mcdnn_tensor_transform import filter_descriptor
 
 CONVOLUTION, CROSS = lib.MCDNN_CONVOLUTION, lib.MCDNN_CROSS_CORRELATION
@@ -535,7 +536,8 @@ def test_filters_and_biases_are_reordered(sizes):
     bias, moved = Buffer(np.arange(1, sizes[0] + 1, dtype=np.float32)), Buffer(np.full(sizes[0], 7, np.float32))
     plain = w.buffer.content
     for kind, expected in ((lib.MCDNN_NO_REORDER, (plain.ravel(), bias.content)),
-                           (lib.MCDNN_DEFAULT_REORDER, (reordered_filter(plain.reshape(sizes[0], -1)), reordered_bias(bias.content)))):
+                           (lib.MCDNN_DEFAULT_REORDER, (reordered_filter(plain.reshape(sizes[0], -1)),
+                                                        reordered_bias(bias.content)))):  # fmt: skip
         reorder(w, again, bias, moved, kind)
         np.testing.assert_array_equal(again.buffer.read().ravel(), expected[0])
         np.testing.assert_array_equal(moved.read(), expected[1])
@@ -575,7 +577,8 @@ def test_packs_hold_what_they_are_given():
     ok(lib.mcdnnDestroyFusedOpsConstParamPack(made[0]))
     variants, number = ffi.new("mcdnnFusedOpsVariantParamPack_t *"), ffi.new("double *")
     ok(lib.mcdnnCreateFusedOpsVariantParamPack(variants, 6))
-    ok(lib.mcdnnSetFusedOpsVariantParamPackAttribute(variants[0], lib.MCDNN_SCALAR_DOUBLE_BN_EPSILON, ffi.new("double *", 0.25)))
+    ok(lib.mcdnnSetFusedOpsVariantParamPackAttribute(variants[0], lib.MCDNN_SCALAR_DOUBLE_BN_EPSILON,
+                                                     ffi.new("double *", 0.25)))  # fmt: skip
     ok(lib.mcdnnGetFusedOpsVariantParamPackAttribute(variants[0], lib.MCDNN_SCALAR_DOUBLE_BN_EPSILON, number))
     pointer, found = ffi.cast("void *", 4096), ffi.new("void **")
     ok(lib.mcdnnSetFusedOpsVariantParamPackAttribute(variants[0], lib.MCDNN_PTR_YDATA, pointer))

@@ -151,9 +151,9 @@ def test_backward_uses_y_as_stored():
 
 
 @settings(max_examples=60, deadline=None)
-@given(sizes=st.lists(st.integers(1, 9), min_size=2, max_size=5), order=st.randoms(), mode=st.sampled_from([INSTANCE, CHANNEL]),
-       algorithm=st.sampled_from([FAST, ACCURATE, LOG]), data_type=st.sampled_from(TYPES), seed=st.integers(0,
-                                                                                                            2**32 - 1))
+@given(sizes=st.lists(st.integers(1, 9), min_size=2, max_size=5), order=st.randoms(),
+       mode=st.sampled_from([INSTANCE, CHANNEL]), algorithm=st.sampled_from([FAST, ACCURATE, LOG]),
+       data_type=st.sampled_from(TYPES), seed=st.integers(0, 2**32 - 1))  # fmt: skip
 def test_any_shape_and_order_of_dimensions(sizes, order, mode, algorithm, data_type, seed):
     axes = list(range(len(sizes)))
     order.shuffle(axes)

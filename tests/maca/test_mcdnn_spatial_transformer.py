@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tests.conformance.harness import run_python
-from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, Tensor, assert_close, digest_of, handle, random,
-                                      run, scale, transformer)
+from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, Tensor, assert_close, digest_of, handle,
+                                      random,
+                                      run, scale, transformer)  # fmt: skip
 
 TYPES = [FLOAT, DOUBLE, HALF, BFLOAT16]
 ULPS = {FLOAT: 4, DOUBLE: 16, HALF: 1, BFLOAT16: 1}

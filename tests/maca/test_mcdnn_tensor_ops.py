@@ -53,8 +53,8 @@ def test_transform_of_bytes(layout, data_type):
     integers, halves = np.random.default_rng(1).integers(-128, 128, sizes), random(sizes, HALF, 2, spread=90)
     x, y = Tensor(integers, INT8, LAYOUTS[layout](sizes)), Tensor(random(sizes, data_type, 3), data_type)
     prior = y.values()
-    run("mcdnnTransformTensor", handle=handle(), alpha=scale(0.3, data_type), xDesc=x, x=x, beta=scale(0.5, data_type), yDesc=y,
-        y=y)
+    run("mcdnnTransformTensor", handle=handle(), alpha=scale(0.3, data_type), xDesc=x, x=x, beta=scale(0.5, data_type),
+        yDesc=y, y=y)  # fmt: skip
     factor = 0.3 if data_type == DOUBLE else float(np.float32(0.3))
     assert_close(y.values(), factor * integers + 0.5 * prior, data_type, 1, floor=32)
     x, y = Tensor(halves, data_type), Tensor(integers, INT8, LAYOUTS[layout](sizes))

@@ -138,13 +138,13 @@ def test_sdk_override(tmp_path):
     script = "from understudy import paths; print(paths.sdk())"
     copy = tmp_path / "copy"
     shutil.copytree(paths.sdk(), copy, symlinks=True)
-    done = subprocess.run([sys.executable, "-c", script], env={**os.environ, "UNDERSTUDY_SDK": str(copy)}, capture_output=True,
-                          text=True)  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", script], env={**os.environ, "UNDERSTUDY_SDK": str(copy)},
+                          capture_output=True, text=True)  # fmt: skip
     assert done.stdout.strip() == str(copy)
     use = "from understudy import maca; assert any('copy' in line for line in open('/proc/self/maps'))"
     subprocess.run([sys.executable, "-c", use], env={**os.environ, "UNDERSTUDY_SDK": str(copy)}, check=True)
-    done = subprocess.run([sys.executable, "-c", script], env={**os.environ, "UNDERSTUDY_SDK": "/nowhere"}, capture_output=True,
-                          text=True)  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", script], env={**os.environ, "UNDERSTUDY_SDK": "/nowhere"},
+                          capture_output=True, text=True)  # fmt: skip
     assert "no SDK folder at /nowhere (from UNDERSTUDY_SDK)" in done.stderr
 
 

@@ -41,7 +41,8 @@ def test_an_array_is_its_values_and_frees_its_memory(stack):
         len(stack.array(1.0))
 
 
-KEYS = [0, -1, slice(1, 2), (slice(None), slice(0, 3, 2)), (Ellipsis, 1), (0, 1, 2), (None, slice(None), 0), (slice(None), slice(1, 1))]
+KEYS = [0, -1, slice(1, 2), (slice(None), slice(0, 3, 2)), (Ellipsis, 1), (0, 1, 2), (None, slice(None), 0),
+        (slice(None), slice(1, 1))]  # fmt: skip
 
 
 @STACKS

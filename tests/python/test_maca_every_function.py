@@ -364,7 +364,8 @@ def convolution(run):
             close(y, np.maximum(expected + 0.5 * z + bias, 0))
             columns = np.zeros((w[0].size, y[:, 0].size))
             run("mcdnnIm2Col", x=x, wDesc=w, convDesc=conv, colBuffer=columns)
-            close(np.moveaxis((np.ascontiguousarray(w).reshape(4, -1) @ columns).reshape(4, 2, *y.shape[2:]), 0, 1), expected)
+            close(np.moveaxis((np.ascontiguousarray(w).reshape(4, -1) @ columns).reshape(4, 2, *y.shape[2:]), 0, 1),
+                  expected)  # fmt: skip
             for direction, kind, operands in (("Forward", "Fwd", {"x": x, "w": w, "y": y}),
                                               ("BackwardData", "BwdData", {"w": w, "dy": dy, "dx": dx}),
                                               ("BackwardFilter", "BwdFilter", {"x": x, "y": y, "dyDesc": dy, "dw": dw})):
@@ -391,8 +392,8 @@ def reordering(run):
     values = np.random.default_rng(0).integers(-128, 128, (32, 32), np.int8)
     bias, places = random(32, dtype=np.float32), [np.zeros((32, 32), np.int8), np.zeros(32, np.float32)]
     with maca.FilterDescriptor((32, 32, 1, 1), lib.MCDNN_DATA_INT8x32, lib.MCDNN_TENSOR_NCHW_VECT_C) as of_filter:
-        run("mcdnnReorderFilterAndBias", filterDesc=of_filter, reorderType="MCDNN_NO_REORDER", filterData=values, biasData=bias,
-            reorderedFilterData=places[0], reorderBias=1, reorderedBiasData=places[1])  # fmt: skip
+        run("mcdnnReorderFilterAndBias", filterDesc=of_filter, reorderType="MCDNN_NO_REORDER", filterData=values,
+            biasData=bias, reorderedFilterData=places[0], reorderBias=1, reorderedBiasData=places[1])  # fmt: skip
     np.testing.assert_array_equal(places[0], values)
     np.testing.assert_array_equal(places[1], bias)
 

@@ -542,7 +542,8 @@ def test_a_thread_leaves_no_stream_behind():
 # ---- a program that also uses the raw ABI ----
 
 
-@pytest.mark.parametrize("end", [lambda: ascend.lib.aclrtResetDevice(0), lambda: ascend.lib.aclFinalize(), lambda: maca.lib.mcDeviceReset()],
+@pytest.mark.parametrize("end", [lambda: ascend.lib.aclrtResetDevice(0), lambda: ascend.lib.aclFinalize(),
+                                 lambda: maca.lib.mcDeviceReset()],
                          ids=["aclrtResetDevice", "aclFinalize", "mcDeviceReset"])  # fmt: skip
 def test_work_goes_on_after_a_reset(end):
     x = numpy.linspace(-1, 1, 12, dtype=numpy.float32).reshape(1, 3, 2, 2)

@@ -69,7 +69,8 @@ def test_a_legal_call(name):
 
 def test_numbers_get_the_type_of_the_page():
     """A page that wants int32 and float32 gets them of Python's numbers, and of NumPy's."""
-    x, zeros, ones = numpy.arange(24, dtype=numpy.int8).reshape(1, 3, 2, 4), numpy.zeros(3, numpy.float32), numpy.ones(3, numpy.float32)
+    x, zeros, ones = numpy.arange(24,
+                                  dtype=numpy.int8).reshape(1, 3, 2, 4), numpy.zeros(3, numpy.float32), numpy.ones(3, numpy.float32)  # fmt: skip
     expected = numpy.rint((x - 1) * 0.5 / numpy.sqrt(1.25) / 0.25 - 2)
     for one in (1, numpy.int64(1), numpy.int32(1), numpy.int8(1)):
         made = ops.quantized_batch_norm(x, zeros, ones, 0.5, one, numpy.float64(0.25), -2, 0.25)

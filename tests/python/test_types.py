@@ -89,7 +89,8 @@ def test_mypy_accepts_a_program(stub, tmp_path):
     program.write_text(PROGRAM)
     wrong = tmp_path / "wrong.py"
     wrong.write_text("from understudy import ascend\nascend.ops.add(1)\nascend.ops.softmx(1)\nascend.array(1).shap\n")
-    check = [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--follow-imports=silent", "--cache-dir", tmp_path / "cache"]
+    check = [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--follow-imports=silent", "--cache-dir",
+             tmp_path / "cache"]  # fmt: skip
     done = subprocess.run([*check, program], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     done = subprocess.run([*check, wrong], capture_output=True, text=True, cwd=tmp_path)

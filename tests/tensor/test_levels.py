@@ -56,8 +56,9 @@ def test_functions_and_constants_are_taken(tmp_path):
     assert " T f_base\n" in native.check(["nm", tmp_path / "linked" / "base.o"])
 
 
-@pytest.mark.parametrize("source", ["int f(void) { static int calls; return ++calls; }", "int calls = 1;", "const int calls = 1;",
-                                    "int f(void) { static _Thread_local int calls = 1; return ++calls; }"])
+@pytest.mark.parametrize("source", ["int f(void) { static int calls; return ++calls; }", "int calls = 1;",
+                                    "const int calls = 1;",
+                                    "int f(void) { static _Thread_local int calls = 1; return ++calls; }"])  # fmt: skip
 def test_variables_and_global_data_are_refused(tmp_path, source):
     assert "calls" in linked(tmp_path, source)
 

@@ -22,7 +22,8 @@ void op_require_dtype(OpCall *op, const Operand *operand, DTypeSet allowed)
 
 void op_require_same_dtype(OpCall *op, const Operand *operand, const Operand *model)
 {
-    op_require(op, !op_given(operand) || !op_given(model) || operand->dtype == model->dtype, operand->name, "same-dtype", op->invalid,
+    op_require(op, !op_given(operand) || !op_given(model) || operand->dtype == model->dtype, operand->name, "same-dtype",
+               op->invalid,
                "%s has type %s, %s has %s", operand->name, acl_dtype_name(operand->dtype), model->name,
                acl_dtype_name(model->dtype));
 }

@@ -29,7 +29,8 @@ void require_all_integers(OpCall *op, const AttentionCall *call, const Operand4 
                    "%s is %s, %s is %s", scale != NULL ? scale->name : "", op_given(scale) ? "given" : "not given",
                    call->query->name, acl_dtype_name(call->query->dtype));
     }
-    op_require(op, !all || ((of->query.shape[2] > 1 || call->prompts) && !op_given(call->joint_scale) && !op_given(call->key_scale) &&
+    op_require(op, !all || ((of->query.shape[2] > 1 || call->prompts) && !op_given(call->joint_scale) &&
+                            !op_given(call->key_scale) &&
                             !op_given(call->pages) && !op_given(call->shared_key) && !call->packed &&
                             !op_given(call->rotary_query)),
                call->query->name, "integers", op->invalid,

@@ -10,7 +10,8 @@ static bool has_depths(const SelectedCall *call)
 {
     const int64_t depth = op_size(call->query, 2), value_depth = op_size(call->value, 2);
     const bool either = (depth == WIDE || depth == NARROW) && (value_depth == WIDE || value_depth == NARROW);
-    return (call->forward ? depth == WIDE && value_depth == NARROW : either) && depth == op_size(call->key, 2) && depth >= value_depth;
+    return (call->forward ? depth == WIDE && value_depth == NARROW : either) && depth == op_size(call->key, 2) &&
+           depth >= value_depth;
 }
 
 static void require_heads(OpCall *op, const SelectedCall *call)

@@ -5,7 +5,8 @@ static int64_t score_count(const AttentionCall *call)
 {
     const Operand4 of = split_heads(call);
     if (!call->packed) {
-        const int64_t count = us_shape_elements(4, (const int64_t[]){of.query.shape[0], call->heads, of.query.shape[2], of.key.shape[2]});
+        const int64_t count = us_shape_elements(4, (const int64_t[]){of.query.shape[0], call->heads, of.query.shape[2],
+                                                                     of.key.shape[2]});
         return count < 0 ? INT64_MAX : count;
     }
     int64_t count = 0;

@@ -166,7 +166,8 @@ bool op_is_slice(OpCall *op, const Operand *slice, const Operand *whole, IntArgu
                  IntArguments axes, IntArguments steps)
 {
     const Shape shape = op_shape_sliced_axes(op, whole, starts, ends, axes, steps);
-    return slice->view.rank == shape.rank && memcmp(slice->view.shape, shape.sizes, (size_t)shape.rank * sizeof *shape.sizes) == 0;
+    return slice->view.rank == shape.rank &&
+           memcmp(slice->view.shape, shape.sizes, (size_t)shape.rank * sizeof *shape.sizes) == 0;
 }
 
 aclnnStatus op_assign_slice(OpCall *op, const Operand *whole, IntArguments starts, IntArguments axes, IntArguments steps,

@@ -61,7 +61,8 @@ aclnnStatus op_gate_backward(OpCall *op, const MapFormula *formula, const Operan
     }
     const MapCall call = call_of(formula, self->dtype);
     const View first = us_view_half(self->view, axis, swapped, false), second = us_view_half(self->view, axis, !swapped, false);
-    const View of_first = us_view_half(out->view, axis, swapped, false), of_second = us_view_half(out->view, axis, !swapped, false);
+    const View of_first = us_view_half(out->view, axis, swapped, false);
+    const View of_second = us_view_half(out->view, axis, !swapped, false);
     PlannedView views[6] = {{gradient, VIEW_READ, NULL}, {self, VIEW_READ, &first}, {self, VIEW_READ, &second}};
     int32_t count = 3;
     if (gate != NULL) {

@@ -91,7 +91,8 @@ static void require_operands(OpCall *op, const GroupedCall *call, const GroupedC
         op_require_packed(op, x, &of.x);
         op_require_packed(op, weight, &of.weight);
         const View *view = &x->view;
-        op_require(op, !of_k || call->list == NULL || is_turned(view) || view->shape[0] <= 1 || view->shape[1] <= 1, "x", "transposed",
+        op_require(op, !of_k || call->list == NULL || is_turned(view) || view->shape[0] <= 1 || view->shape[1] <= 1, "x",
+                   "transposed",
                    op->invalid, "x is %s and not transposed, which groups of k need", op_shape_text(op, x));
         const int64_t last = is_turned(view) ? op_integer_size(&of.x, 2) : of.k;
         op_require(op, last < SIZE_LIMIT && (of.k > 0 || grouped_scheme(call) == PLAIN), "x", "size", op->invalid,
@@ -297,9 +298,11 @@ void op_require_grouped_gated(OpCall *op, const GroupedCall *call)
     if (op_refused(op)) {
         return;
     }
-    const Operand *x = call->x.items[0], *weight = call->weight.items[0], *scale = call->scale.items[0], *out = call->out.items[0];
+    const Operand *x = call->x.items[0], *weight = call->weight.items[0];
+    const Operand *scale = call->scale.items[0], *out = call->out.items[0];
     const Scheme scheme = grouped_scheme(call);
-    op_require(op, scheme != NO_SCHEME, out->name, "types", op->invalid, "weight of %s, bias and weightScale of %s do not go together",
+    op_require(op, scheme != NO_SCHEME, out->name, "types", op->invalid,
+               "weight of %s, bias and weightScale of %s do not go together",
                acl_dtype_name(weight->dtype), acl_dtype_name(scale->dtype));
     if (op_refused(op)) {
         return;
@@ -309,13 +312,16 @@ void op_require_grouped_gated(OpCall *op, const GroupedCall *call)
     op_require_packed(op, weight, &of.weight);
     op_require(op, of.k < (scheme == SHIFTED ? GATED_DEPTH : SIZE_LIMIT), x->name, "size", op->invalid,
                "x is %s: its last dimension is too long", op_shape_text(op, x));
-    op_require(op, of.depth == of.k, weight->name, "shape", op->invalid, "weight is %s, x is %s: they sum over %lld and %lld integers",
+    op_require(op, of.depth == of.k, weight->name, "shape", op->invalid,
+               "weight is %s, x is %s: they sum over %lld and %lld integers",
                op_shape_text(op, weight), op_shape_text(op, x), (long long)of.depth, (long long)of.k);
     op_require(op, of.n % 2 == 0 && of.n <= MOST_COLUMNS, weight->name, "size", op->invalid,
                "weight is %s: it has an even number of columns, 10240 at most", op_shape_text(op, weight));
-    op_require(op, parts > 0 && of.k % parts == 0 && (scheme == SHIFTED || scale->view.rank == 2), scale->name, "parts", op->invalid,
+    op_require(op, parts > 0 && of.k % parts == 0 && (scheme == SHIFTED || scale->view.rank == 2), scale->name, "parts",
+               op->invalid,
                "%s is %s: parts of the depth go with integers of 4 bits, and divide it", scale->name, op_shape_text(op, scale));
-    require_sizes(op, scale, scale->view.rank, scale->view.rank == 3 ? (const int64_t[]){groups, parts, of.n} : (const int64_t[]){groups, of.n});
+    require_sizes(op, scale, scale->view.rank,
+                  scale->view.rank == 3 ? (const int64_t[]){groups, parts, of.n} : (const int64_t[]){groups, of.n});
     if (call->bias.count > 0) {
         require_sizes(op, call->bias.items[0], 2, (const int64_t[]){groups, of.n});
     }

@@ -167,5 +167,6 @@ aclnnStatus op_grouped_matmul(OpCall *op, const GroupedCall *call)
     if (call->gated_scale != NULL) {
         add_view(&plan, call->gated_scale, VIEW_WRITE, call->gated_scale->view);
     }
-    return op_plan_views(op, call->gated_scale != NULL ? us_grouped_gated : us_grouped_product, product, size, (int32_t)(plan.next - planned), planned);
+    return op_plan_views(op, call->gated_scale != NULL ? us_grouped_gated : us_grouped_product, product, size,
+                         (int32_t)(plan.next - planned), planned);
 }

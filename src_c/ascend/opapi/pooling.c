@@ -162,7 +162,8 @@ void require_max_pool(OpCall *op, IntArguments kernel, IntArguments strides, Int
     for (int32_t axis = 0; axis < 2 && !op_refused(op); axis++) {
         const int64_t before = pad_before(pads, axis), size = entry(kernel, axis);
         op_require_range(op, pads.name, before, 0, size);
-        op_require_range(op, pads.name, pad_behind(pads, axis), 0, before > 0 ? size - before : size); /* before: in range, or refused */
+        op_require_range(op, pads.name, pad_behind(pads, axis), 0,
+                         before > 0 ? size - before : size); /* before: in range, or refused */
     }
     require_sides(op, dilations);
     op_require_each(op, dilations, 1, 1);

@@ -344,7 +344,8 @@ aclnnStatus op_scaled_matmul(OpCall *op, const Operand *x1, const Operand *x2, c
     }
     const View summand = batched(lines_of(bias, 1, op_size(out, -1)), &out->view);
     const ScaledProduct how = {scale};
-    const PlannedView views[] = {{x1, VIEW_READ, NULL}, {x2, VIEW_READ, NULL}, {out, VIEW_WRITE, NULL}, {bias, VIEW_READ, &summand}};
+    const PlannedView views[] = {{x1, VIEW_READ, NULL}, {x2, VIEW_READ, NULL}, {out, VIEW_WRITE, NULL},
+                                 {bias, VIEW_READ, &summand}};
     return op_plan_views(op, us_scaled_product, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 

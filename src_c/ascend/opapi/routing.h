@@ -53,7 +53,8 @@ aclnnStatus op_route_tokens(OpCall *op, const TokenRoute *route);
 aclnnStatus op_route_quantized(OpCall *op, const TokenRoute *route, bool by_rows, const Operand *scale, const Operand *shift);
 /* How many experts are active. */
 int64_t op_active_experts(IntArguments active, int64_t experts);
-Shape op_shape_counted_experts(OpCall *op, IntArguments active, int64_t experts, int64_t counting, bool wanted, const Operand *counts);
+Shape op_shape_counted_experts(OpCall *op, IntArguments active, int64_t experts, int64_t counting, bool wanted,
+                               const Operand *counts);
 
 Shape op_shape_combined_tokens(OpCall *op, const Operand *tokens, const Operand *places, const Operand *scale);
 

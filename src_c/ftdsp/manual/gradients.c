@@ -41,8 +41,10 @@ void ft_op_gradmul(FtCall *call, const FtGradmul *a)
                    a->small_shape[d], a->out_shape[d]);
     }
     const View dy = ft_array(call, a->dy, &shape);
-    ft_map(call, &us_map_mul, DTYPE_FLOAT32, 2, (const View[]){dy, ft_array(call, a->x2, &shape), ft_array(call, a->dx1, &shape)});
-    ft_map(call, &us_map_mul, DTYPE_FLOAT32, 2, (const View[]){dy, ft_array(call, a->x1, &shape), ft_array(call, a->dx2, &shape)});
+    ft_map(call, &us_map_mul, DTYPE_FLOAT32, 2, (const View[]){dy, ft_array(call, a->x2, &shape),
+                                                               ft_array(call, a->dx1, &shape)});
+    ft_map(call, &us_map_mul, DTYPE_FLOAT32, 2, (const View[]){dy, ft_array(call, a->x1, &shape),
+                                                               ft_array(call, a->dx2, &shape)});
 }
 
 /* An operand and its gradient. */
@@ -63,7 +65,8 @@ static void repeated_product(FtCall *call, const void *upstream, const int *out_
         return;
     }
     const View dy = ft_array(call, upstream, &out);
-    ft_map(call, &us_map_mul, DTYPE_FLOAT32, 2, (const View[]){dy, ft_array(call, small.x, &repeated), ft_array(call, large.dx, &out)});
+    ft_map(call, &us_map_mul, DTYPE_FLOAT32, 2, (const View[]){dy, ft_array(call, small.x, &repeated),
+                                                               ft_array(call, large.dx, &out)});
     double *products = us_scratch_array(out.elements + 1, sizeof *products);
     ft_finish(call, products ? KERNEL_OK : KERNEL_NO_MEMORY);
     const View all = us_view_contiguous(products, DTYPE_FLOAT64, out.rank, out.size);

@@ -20,7 +20,8 @@ static double number(const void *data, DType dtype, int64_t index)
 
 /* ---- reduce ---- */
 
-typedef enum ReduceMode { MODE_MEAN, MODE_MAX, MODE_MIN, MODE_PROD, MODE_SUM, MODE_SUM_SQUARE, MODE_ASUM, MODE_L2, MODES } ReduceMode;
+typedef enum ReduceMode { MODE_MEAN, MODE_MAX, MODE_MIN, MODE_PROD, MODE_SUM, MODE_SUM_SQUARE, MODE_ASUM, MODE_L2,
+                         MODES } ReduceMode;
 
 /* Squares and magnitudes are those of the first step's elements. */
 static const Reduction *reduction_of(ReduceMode mode, bool first)
@@ -335,14 +336,17 @@ static void store_default(const FtCall *call, void *to, int64_t index, double va
 {
     const double parts[2] = {value, 0}; /* of a complex number */
     const bool pair = call->dtype == DTYPE_COMPLEX64 || call->dtype == DTYPE_COMPLEX128;
-    const DType part = call->dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : call->dtype == DTYPE_COMPLEX128 ? DTYPE_FLOAT64 : call->dtype;
+    const DType part = call->dtype == DTYPE_COMPLEX64    ? DTYPE_FLOAT32
+                       : call->dtype == DTYPE_COMPLEX128 ? DTYPE_FLOAT64
+                                                         : call->dtype;
     us_store_double((char *)to + ft_bytes(index, call->dtype), part, 1, parts, pair ? 2 : 1);
 }
 
 void ft_op_sparsefillemptyrows(FtCall *call, const FtSparsefillemptyrows *a)
 {
     const int *indices = a->indices_ptr;
-    int *ends = a->scratch_ptr, *filled = a->filled_count, *out = a->output_y_indices_ptr, *reverse = a->output_reverse_index_map_ptr;
+    int *ends = a->scratch_ptr, *filled = a->filled_count;
+    int *out = a->output_y_indices_ptr, *reverse = a->output_reverse_index_map_ptr;
     /* the outputs have a row each at the least; indices that lie under them are not to be read */
     const int64_t all_indices = ft_bytes((int64_t)a->N * a->rank, DTYPE_INT32);
     ft_apart(call, "output_y_indices_ptr", out, ft_bytes((int64_t)a->dense_rows * a->rank, DTYPE_INT32), "indices_ptr", indices,

@@ -154,7 +154,8 @@ static KernelStatus find_scores(const Task *task, Place place, const Rows *rows)
         load_heads(&task->views[OF_KEY], key, place.head, 1, rows->keys + i * task->depth);
         load_heads(&task->views[OF_VALUE], key, place.head, 1, rows->values + i * task->value_depth);
     }
-    const KernelStatus status = attention_multiply_matrices(task->group, task->keys, task->depth, matrix(rows->query, task->depth),
+    const KernelStatus status = attention_multiply_matrices(task->group, task->keys, task->depth,
+                                                            matrix(rows->query, task->depth),
                                                             transposed(matrix(rows->keys, task->depth)), rows->scores, false);
     attention_multiply(rows->scores, task->group * task->keys, task->selected->scale);
     for (int64_t i = 0; i < task->keys; i++) {

@@ -187,7 +187,8 @@ static KernelStatus check_places(const Windows *work)
     for (int64_t window = 0; window < work->count; window++) {
         const int64_t first = work->first[window], slot = slot_of(work, window);
         if (first >= 0 && (slot < 0 || slot >= slots)) {
-            return us_kernel_fault("slot %lld of sequence %lld is outside a cache of %lld rows", (long long)slot, (long long)window,
+            return us_kernel_fault("slot %lld of sequence %lld is outside a cache of %lld rows", (long long)slot,
+                                   (long long)window,
                                    (long long)slots);
         }
         for (int64_t i = first / rows; work->pages != NULL && first >= 0 && i <= (first + work->length - 1) / rows; i++) {

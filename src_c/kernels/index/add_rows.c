@@ -148,7 +148,8 @@ static KernelStatus add_by_moves(Addition *work)
     uint32_t *positions = (uint32_t *)(void *)(moves + 2 * count);
     const View *index = work->sum->index;
     for (int64_t k = 0; moves && k < work->count; k++) {
-        const int64_t target = index->dtype == DTYPE_INT32 ? ((const int32_t *)index->data)[k] : ((const int64_t *)index->data)[k];
+        const int64_t target = index->dtype == DTYPE_INT32 ? ((const int32_t *)index->data)[k]
+                                                           : ((const int64_t *)index->data)[k];
         moves[k] = (WideEntry){(uint64_t)target, (uint64_t)k};
     }
     work->moves = moves ? us_sort_wide(moves, moves + count, work->count, 64 - __builtin_clzll((uint64_t)work->sum->targets))

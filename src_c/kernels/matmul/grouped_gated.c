@@ -20,7 +20,8 @@ static KernelStatus quantize(const View *product, const View *out, const View *s
     b = a;
     b.data = (char *)a.data + half * (int64_t)sizeof(float);
     const View absent = us_view_absent();
-    return us_quantize_gated((const View[]){a, b, absent, absent, absent, first_rows(*out, rows), first_rows(*scales, rows), absent,
+    return us_quantize_gated((const View[]){a, b, absent, absent, absent, first_rows(*out, rows),
+                                            first_rows(*scales, rows), absent,
                                             absent, absent, absent, absent},
                              &(QuantizeGated){.form = {.kind = GATE_SWISH}});
 }

@@ -362,8 +362,8 @@ static KernelStatus norm_rows(const LineNorm *norm)
     const int64_t blocks = norm->lines / norm->block_lines, columns = norm->row_step, count = blocks * columns;
     Rows rows = {.norm = norm, .width = columns < WIDE_ROW ? WIDE_ROW / columns * columns : columns};
     rows.parameters = blocks * rows.width;
-    const size_t numbers = (size_t)(2 * count + 3 * rows.parameters);
-    double *means = us_scratch_take(numbers * sizeof *means + us_scratch_bytes(rows.parameters, 3 * sizeof *rows.narrow));
+    const size_t numbers = us_scratch_bytes(count, 2 * sizeof(double)) + us_scratch_bytes(rows.parameters, 3 * sizeof(double));
+    double *means = us_scratch_take(numbers + us_scratch_bytes(rows.parameters, 3 * sizeof *rows.narrow));
     if (!means) {
         return KERNEL_NO_MEMORY;
     }
@@ -371,7 +371,7 @@ static KernelStatus norm_rows(const LineNorm *norm)
     rows.centres = variances + count;
     rows.factors = rows.centres + rows.parameters;
     rows.offsets = rows.factors + rows.parameters;
-    rows.narrow = (float *)(void *)(means + numbers);
+    rows.narrow = (float *)(void *)((char *)means + numbers);
     const int64_t shape[] = {blocks, norm->rows, columns}, kept[] = {blocks, 1, columns};
     const View views[] = {us_view_contiguous((void *)norm->x, norm->dtype, 3, shape),
                           us_view_contiguous(variances, DTYPE_FLOAT64, 3, kept),

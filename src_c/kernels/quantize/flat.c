@@ -66,7 +66,8 @@ KernelStatus us_quantize_flat(const View *views, const void *attributes)
 {
     const QuantizeFlat *how = attributes;
     const int64_t limit = views[0].shape[0], count = matrices_of(&views[5], how->groups, limit);
-    const View x = us_view_rows(&views[0], 0, count), y = us_view_rows(&views[3], 0, count), scale = us_view_rows(&views[4], 0, count);
+    const View x = us_view_rows(&views[0], 0, count), y = us_view_rows(&views[3], 0, count);
+    const View scale = us_view_rows(&views[4], 0, count);
     const KernelStatus status = count > 0 ? quantize(&x, views, how->clip, &y, &scale) : KERNEL_OK;
     if (count < limit) {
         clear(&views[3], count);
@@ -95,7 +96,8 @@ KernelStatus us_quantize_rotated(const View *views, const void *attributes)
     const View integers = packed ? us_view_contiguous(bytes, DTYPE_UINT8, 2, (const int64_t[]){x->shape[0], width / 2}) : *y;
     KernelStatus status = multiply(&runs, &views[1], &v);
     if (status == KERNEL_OK) {
-        status = us_quantize_rows((const View[]){us_view_contiguous(v.data, DTYPE_FLOAT32, 2, x->shape), absent, integers, views[3],
+        const View rows = us_view_contiguous(v.data, DTYPE_FLOAT32, 2, x->shape);
+        status = us_quantize_rows((const View[]){rows, absent, integers, views[3],
                                                  absent, absent}, &(QuantizeRows){.packed = packed, .rounding = how->rounding});
     }
     if (status == KERNEL_OK && packed) {

@@ -65,29 +65,6 @@ typedef struct Gated {
     bool no_memory;
 } Gated;
 
-static void hold_ends(const Gated *work, const View *ends)
-{
-    int64_t behind = 0;
-    for (int64_t group = 0; group < work->groups; group++) {
-        const char *at = (const char *)ends->data + group * ends->strides[0] * (int64_t)us_dtype_size(ends->dtype);
-        const int64_t number = ends->dtype == DTYPE_INT64 ? *(const int64_t *)at : *(const int32_t *)at;
-        const int64_t room = work->rows - behind;
-        const int64_t size = work->how->sizes ? number : number > behind ? number - behind : 0;
-        behind += size < 0 ? 0 : size > room ? room : size;
-        work->ends[group] = behind;
-    }
-}
-
-/* -1: behind the last one. */
-static int64_t group_of(const Gated *work, int64_t row)
-{
-    int64_t group = 0;
-    while (work->ends && group < work->groups && work->ends[group] <= row) {
-        group++;
-    }
-    return work->ends && group == work->groups ? -1 : group;
-}
-
 /* ---- rows ---- */
 
 static bool is_given(const Gated *work, int view)
@@ -129,8 +106,8 @@ static void load_half(const Gated *work, int half, int64_t row, int64_t group, i
 
 static void form_row(const Gated *work, int64_t row, float *out)
 {
-    const int64_t group = group_of(work, row);
-    if (group < 0) {
+    const int64_t group = work->ends != NULL ? us_group_of(work->ends, work->groups, row) : 0;
+    if (group == work->groups) {
         memset(out, 0, (size_t)work->size * sizeof *out);
         return;
     }
@@ -194,7 +171,7 @@ KernelStatus us_quantize_gated(const View *views, const void *attributes)
         if (work.ends == NULL) {
             return KERNEL_NO_MEMORY;
         }
-        hold_ends(&work, &views[ENDS]);
+        us_hold_ends(&views[ENDS], work.how->sizes, work.rows, work.ends);
     }
     run_pieces((work.rows + work.piece_rows - 1) / work.piece_rows, elements, convert_rows, &work);
     us_scratch_give_back(work.ends);

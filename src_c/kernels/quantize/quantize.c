@@ -5,6 +5,7 @@
 #include "kernels/quantize/nibbles.h"
 #include "kernels/quantize/rows.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/axes.h"
 
 #include <math.h>
@@ -211,13 +212,23 @@ static void divide_row(float *x, int64_t count, float scale, float offset, Round
     }
 }
 
-/* The first group that ends behind the row. */
-static int64_t group_of(const Rows *rows, int64_t row)
+void us_hold_ends(const View *ends, bool sizes, int64_t rows, int64_t *held)
 {
-    int64_t first = 0, behind = rows->ends != NULL ? rows->groups : 0;
+    int64_t behind = 0;
+    for (int64_t group = 0; group < ends->shape[0]; group++) {
+        const int64_t at = group * ends->strides[0];
+        const int64_t number = ends->dtype == DTYPE_INT64 ? ((const int64_t *)ends->data)[at] : ((const int32_t *)ends->data)[at];
+        behind += bounded(sizes ? number : number > behind ? number - behind : 0, 0, rows - behind);
+        held[group] = behind;
+    }
+}
+
+int64_t us_group_of(const int64_t *held, int64_t groups, int64_t row)
+{
+    int64_t first = 0, behind = groups;
     while (first < behind) {
         const int64_t middle = first + (behind - first) / 2;
-        if (rows->ends[middle] > row) {
+        if (held[middle] > row) {
             behind = middle;
         } else {
             first = middle + 1;
@@ -228,7 +239,7 @@ static int64_t group_of(const Rows *rows, int64_t row)
 
 static void smooth_row(const Rows *rows, int64_t row, float *x)
 {
-    const int64_t group = group_of(rows, row);
+    const int64_t group = rows->ends != NULL ? us_group_of(rows->ends, rows->groups, row) : 0;
     if (group == rows->groups) {
         memset(x, 0, (size_t)rows->length * sizeof *x);
         return;
@@ -276,7 +287,8 @@ void us_quantize_row(const QuantizedRows *rows, int64_t row, int64_t length, flo
     if (shifts) {
         find_range(x, length, &lowest, &highest);
     }
-    float scale = shifts ? (highest - lowest) / (2 * limit + 1) : largest_magnitude(x, length) / (clip > 0 ? limit / clip : limit);
+    float scale = shifts ? (highest - lowest) / (2 * limit + 1)
+                         : largest_magnitude(x, length) / (clip > 0 ? limit / clip : limit);
     scale = most > 0 && scale > most ? most : scale;
     const float offset = !shifts || scale == 0 ? 0 : limit - highest / scale;
     divide_row(x, length, scale, offset, rows->how.rounding);
@@ -311,28 +323,15 @@ static void convert_rows(void *context, int64_t piece)
     us_scratch_give_back(space);
 }
 
-static int64_t end_of(const View *ends, int64_t group)
-{
-    const int64_t at = group * ends->strides[0];
-    return ends->dtype == DTYPE_INT64 ? ((const int64_t *)ends->data)[at] : ((const int32_t *)ends->data)[at];
-}
-
-static void load_groups(const View *smooth, const View *ends, Rows *rows, float *factors, int64_t *held)
+static void load_groups(const View *smooth, Rows *rows, float *factors)
 {
     const int32_t last = smooth->rank - 1;
-    int64_t behind = 0;
     for (int64_t group = 0; group < rows->groups; group++) {
         const char *from = smooth->data;
         from += last > 0 ? group * smooth->strides[0] * (int64_t)us_dtype_size(smooth->dtype) : 0;
         us_lane_load(LANE_FLOAT, factors + group * rows->length, from, smooth->dtype, smooth->strides[last], rows->length);
-        if (held != NULL) {
-            const int64_t end = end_of(ends, group);
-            behind = end > behind ? end : behind;
-            held[group] = behind;
-        }
     }
     rows->smooth = factors;
-    rows->ends = held;
 }
 
 /* `smooth`, `ends`: absent where there are none. */
@@ -355,7 +354,12 @@ static KernelStatus run_rows(Rows *rows, const View *x, const View *smooth, cons
         if (space == NULL) {
             return KERNEL_NO_MEMORY;
         }
-        load_groups(smooth, ends, rows, (float *)space, grouped ? (int64_t *)(space + factors) : NULL);
+        load_groups(smooth, rows, (float *)space);
+        if (grouped) {
+            int64_t *held = (int64_t *)(space + factors);
+            us_hold_ends(ends, false, rows->count, held);
+            rows->ends = held;
+        }
     }
     rows->piece_rows = rows->length >= PIECE_ELEMENTS ? 1 : PIECE_ELEMENTS / rows->length;
     run_pieces((rows->count + rows->piece_rows - 1) / rows->piece_rows, elements, convert_rows, rows);
@@ -405,7 +409,8 @@ KernelStatus us_quantize_blocks(const View *views, const void *attributes)
         scale = us_view_remove_axis(scale, scale.rank - 2);
         if (blocks > 0 && width > 0) {
             const View from = blocks_of(x, begin, blocks, width), to = blocks_of(&views[1], begin, blocks, width);
-            status = us_quantize_rows((const View[]){from, absent, to, scale, absent, absent}, &(QuantizeRows){.most = how->most});
+            status = us_quantize_rows((const View[]){from, absent, to, scale, absent, absent},
+                                      &(QuantizeRows){.most = how->most});
         }
     }
     return status;

@@ -280,7 +280,8 @@ static double below(double limit, DType given)
 static Lane lane_of(Distribution distribution, DType dtype)
 {
     const bool is_wide = dtype == DTYPE_FLOAT64 || !us_dtype_is_float(dtype);
-    const bool is_narrow = distribution == DRAW_BERNOULLI || distribution == DRAW_TRUNCATED_NORMAL || distribution == DRAW_EXPONENTIAL;
+    const bool is_narrow = distribution == DRAW_BERNOULLI || distribution == DRAW_TRUNCATED_NORMAL ||
+                           distribution == DRAW_EXPONENTIAL;
     return distribution == DRAW_INTEGER ? LANE_INT64 : is_wide && !is_narrow ? LANE_DOUBLE : LANE_FLOAT;
 }
 

@@ -102,7 +102,8 @@ static void move_gates(const Routing *work)
         if (token < 0) {
             memset(to, 0, size);
         } else {
-            memcpy(to, (const char *)gates->data + (token * gates->strides[0] + expert * gates->strides[1]) * (int64_t)size, size);
+            memcpy(to, (const char *)gates->data + (token * gates->strides[0] + expert * gates->strides[1]) * (int64_t)size,
+                   size);
         }
     }
 }

@@ -10,7 +10,8 @@ static View plane_of(const View *view, int64_t image, int64_t channel)
 {
     View plane = {.dtype = view->dtype, .rank = 2, .shape = {view->shape[2], view->shape[3]},
                   .strides = {view->strides[2], view->strides[3]}};
-    const int64_t offset = (view->shape[0] > 1 ? image * view->strides[0] : 0) + (view->shape[1] > 1 ? channel * view->strides[1] : 0);
+    const int64_t offset = (view->shape[0] > 1 ? image * view->strides[0] : 0) +
+                           (view->shape[1] > 1 ? channel * view->strides[1] : 0);
     plane.data = (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
     return plane;
 }
@@ -26,7 +27,8 @@ static KernelStatus forward(const View *views, const MaskedSoftmax *how, int64_t
 {
     const KernelStatus status = scale_unless(how, how->fill, plane_of(&views[0], image, channel),
                                              plane_of(&views[1], image, channel), rows);
-    return status != KERNEL_OK ? status : us_softmax_forward((const View[]){rows, plane_of(&views[2], image, channel)}, &ALONG_ROWS);
+    return status != KERNEL_OK ? status : us_softmax_forward((const View[]){rows, plane_of(&views[2], image, channel)},
+                                                             &ALONG_ROWS);
 }
 
 static KernelStatus backward(const View *views, const MaskedSoftmax *how, int64_t image, int64_t channel, View rows)
@@ -34,7 +36,8 @@ static KernelStatus backward(const View *views, const MaskedSoftmax *how, int64_
     const View dy = plane_of(&views[0], image, channel), y = plane_of(&views[1], image, channel);
     const KernelStatus status = us_softmax_backward((const View[]){y, dy, rows}, &ALONG_ROWS);
     return status != KERNEL_OK ? status
-                               : scale_unless(how, 0, rows, plane_of(&views[2], image, channel), plane_of(&views[3], image, channel));
+                               : scale_unless(how, 0, rows, plane_of(&views[2], image, channel),
+                                              plane_of(&views[3], image, channel));
 }
 
 typedef KernelStatus Step(const View *views, const MaskedSoftmax *how, int64_t image, int64_t channel, View rows);

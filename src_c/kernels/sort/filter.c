@@ -95,9 +95,10 @@ KernelStatus us_filter_scores(const View *views, const void *attributes)
     work.sorted = sorted;
     work.order = us_scratch_part(&cursor, order);
     work.numbers = us_scratch_part(&cursor, numbers);
-    const KernelStatus status = us_sort((const View[]){views[SCORES], us_view_contiguous(sorted, views[SCORES].dtype, 2, views[SCORES].shape),
-                                    us_view_contiguous(work.order, DTYPE_INT64, 2, views[SCORES].shape)},
-                     &(SortLines){.axis = 1});
+    const int64_t *shape = views[SCORES].shape;
+    const View results[] = {views[SCORES], us_view_contiguous(sorted, views[SCORES].dtype, 2, shape),
+                            us_view_contiguous(work.order, DTYPE_INT64, 2, shape)};
+    const KernelStatus status = us_sort(results, &(SortLines){.axis = 1});
     if (status == KERNEL_OK) {
         us_copy_view(&views[OUT], &views[SCORES]);
         us_parallel(rows, filter_row, &work);

@@ -95,7 +95,8 @@ static KernelStatus inverse_of(const void *attributes, char *const *addresses, c
 {
     const Factorisation *what = attributes;
     const int n = what->n;
-    const size_t sizes[] = {(size_t)n * (size_t)n * us_dtype_size(what->dtype), (size_t)n * sizeof(int)};
+    const size_t sizes[] = {us_scratch_bytes(us_scratch_count(n, n), us_dtype_size(what->dtype)),
+                            us_scratch_bytes(n, sizeof(int))};
     char *memory = us_scratch_take(us_scratch_sum(sizes, 2));
     (void)scalars;
     if (memory == NULL) {

@@ -137,7 +137,8 @@ mcblasStatus_t mcblasSetMathMode(mcblasHandle_t handle, mcblasMath_t mode)
 
 mcblasStatus_t mcblasGetSmCountTarget(mcblasHandle_t handle, int *smCountTarget)
 {
-    return give_setting("mcblasGetSmCountTarget", handle, "smCountTarget", smCountTarget, offsetof(Blas, sm_count), sizeof *smCountTarget);
+    return give_setting("mcblasGetSmCountTarget", handle, "smCountTarget", smCountTarget, offsetof(Blas, sm_count),
+                        sizeof *smCountTarget);
 }
 
 mcblasStatus_t mcblasSetSmCountTarget(mcblasHandle_t handle, int smCountTarget)

@@ -294,9 +294,10 @@ def run(dtype: str, names: list[str]) -> dict[str, dict]:
         with tempfile.NamedTemporaryFile("w+", suffix=".txt") as errors, tempfile.NamedTemporaryFile("w+", suffix=".txt") as given:
             given.write("\n".join(remaining))
             given.flush()
-            process = subprocess.Popen([sys.executable, "-m", "tests.clients.torch_npu.operators", "--work", given.name, "--dtype", dtype],
-                                       stdout=subprocess.PIPE, stderr=errors, text=True,
-                                       env={**os.environ, "UNDERSTUDY_LOG": "warn", "ASCEND_LAUNCH_BLOCKING": "1"})
+            process = subprocess.Popen([sys.executable, "-m", "tests.clients.torch_npu.operators", "--work", given.name,
+                                        "--dtype", dtype], stdout=subprocess.PIPE, stderr=errors, text=True,
+                                       env={**os.environ, "UNDERSTUDY_LOG": "warn",
+                                            "ASCEND_LAUNCH_BLOCKING": "1"})  # fmt: skip
             last = follow(process, results)
             missing = missing_of(pathlib.Path(errors.name).read_text())
         for name, functions in missing.items():

@@ -76,7 +76,8 @@ def classification(model, images, labels):
 def copies(device):
     """Every type there and back, through pageable and pinned memory, with offsets and between blocks."""
     found = []
-    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.int8, torch.uint8, torch.bool):
+    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.int8, torch.uint8,
+                  torch.bool):  # fmt: skip
         host = (torch.arange(1, 4097) % 7).to(dtype)
         there = host.to(device)
         found += numbers(there[5:50].cpu()) + numbers(there.clone()[-3:].cpu())
@@ -107,7 +108,8 @@ def memory(device):
 @program
 def mlp(device):
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 48), nn.ReLU(), nn.Linear(48, 32), nn.Tanh(), nn.Linear(32, 10)).to(device)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 48), nn.ReLU(), nn.Linear(48, 32), nn.Tanh(),
+                          nn.Linear(32, 10)).to(device)  # fmt: skip
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     found = train(model, optimizer, batches_on(device, *digits()), classification, 20)
     images, labels = digits(64)
@@ -189,7 +191,8 @@ def gpt(device):
 # Where a gradient is nearly 0, rounding decides it. Those that divide by its size would make whole steps of that, so their eps
 # (or what they start from) is above it.
 OPTIMIZERS = {
-    "sgd": lambda p: torch.optim.SGD(p, lr=0.1), "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.1),
+    "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
     "adam": lambda p: torch.optim.Adam(p, lr=0.01, eps=1e-4), "adamw": lambda p: torch.optim.AdamW(p, lr=0.01, eps=1e-4),
     "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.005, eps=1e-4),
     "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.05, initial_accumulator_value=0.01),

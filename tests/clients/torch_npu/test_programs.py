@@ -26,7 +26,8 @@ ROOT = pathlib.Path(__file__).parents[3]
 @pytest.fixture(scope="module")
 def server():
     """A process that runs programs: see server.py."""
-    environment = {**toolchain.environment(toolchain.stacks_named(["ascend"])), "UNDERSTUDY_LOG": "warn", "UNDERSTUDY_DEVICES": "2",
+    environment = {**toolchain.environment(toolchain.stacks_named(["ascend"])), "UNDERSTUDY_LOG": "warn",
+                   "UNDERSTUDY_DEVICES": "2",
                    "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
     command = [sys.executable, "-m", "tests.clients.torch_npu.server"]
     with subprocess.Popen(command, env=environment, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -70,7 +71,8 @@ def test_the_numbers_are_the_cpus(name, expected, found):
     check(name, found[0], expected, found[1])
 
 
-QUEUES = [{"TASK_QUEUE_ENABLE": "0"}, {"TASK_QUEUE_ENABLE": "1"}, {"TASK_QUEUE_ENABLE": "2"}, {"ASCEND_LAUNCH_BLOCKING": "1"}]
+QUEUES = [{"TASK_QUEUE_ENABLE": "0"}, {"TASK_QUEUE_ENABLE": "1"}, {"TASK_QUEUE_ENABLE": "2"},
+          {"ASCEND_LAUNCH_BLOCKING": "1"}]  # fmt: skip
 
 
 @pytest.mark.parametrize("queue", QUEUES, ids=lambda queue: "=".join(*queue.items()))

@@ -91,7 +91,8 @@ class Shaped:
             return blank(kind, self.shape, strides=self.strides(), format=format) if code is None else Tensor(
                 kind, numpy.zeros(int(numpy.prod(self.shape))), shape=self.shape, code=code)  # fmt: skip
         if self.storage is not None:
-            return Tensor(kind, numpy.ones(int(numpy.prod(self.storage))), shape=self.shape, strides=self.strides(), storage=self.storage, code=code, format=format)
+            return Tensor(kind, numpy.ones(int(numpy.prod(self.storage))), shape=self.shape, strides=self.strides(),
+                          storage=self.storage, code=code, format=format)  # fmt: skip
         return Tensor(kind, self.values(), shape=self.shape, strides=self.strides(), code=code, format=format)
 
 
@@ -124,7 +125,8 @@ def _default(entry: dict, parameter: dict):
     name, kind = parameter["name"], parameter["kind"]
     if kind in ("T", "TL"):
         types = entry["dtypes"].get(name, {}).get("910B") or ["F32"]
-        one = Shaped(_input_type(entry) if parameter["written"] and _input_type(entry) in types else preferred(types), (2, 3))
+        one = Shaped(_input_type(entry) if parameter["written"] and _input_type(entry) in types else preferred(types),
+                     (2, 3))  # fmt: skip
         for check in entry["checks"]:  # elements NAME … = COUNT
             if check[0] == "elements" and name in check[1:-2]:
                 one.shape = (int(check[-1]),)
@@ -558,7 +560,8 @@ def break_uniform(entry, rule, arguments):
         if check[0] == "same-dtype" and name in check and check.index("same-dtype") == 0:
             for partner in check[1:]:
                 if isinstance(arguments.get(partner), list):
-                    changed[partner] = [*arguments[partner][:-1], dataclasses.replace(arguments[partner][-1], dtype=others[0])]
+                    changed[partner] = [*arguments[partner][:-1],
+                                        dataclasses.replace(arguments[partner][-1], dtype=others[0])]  # fmt: skip
     return changed
 
 
@@ -577,7 +580,8 @@ def break_rank(entry, rule, arguments):
     many = int(high or low) + 1
     if isinstance(value, list):
         grown = {other: [dataclasses.replace(item, shape=_grown(item.shape, many)) for item in values]
-                 for other, values in arguments.items() if isinstance(values, list) and values and isinstance(values[0], Shaped)}
+                 for other, values in arguments.items() if isinstance(values, list) and values
+                 and isinstance(values[0], Shaped)}  # fmt: skip
         return grown
     changed = {name: dataclasses.replace(value, shape=_grown(value.shape, many))}
     after = {**arguments, **changed}
@@ -659,7 +663,8 @@ def break_item(entry, rule, arguments):
 
 BREAKS = {
     "null-item": break_item,
-    "dtype": break_dtype, "promote": break_promote, "among": break_among, "cast": break_cast, "broadcast": break_shape, "expands": break_shape, "shape": break_own_shape,
+    "dtype": break_dtype, "promote": break_promote, "among": break_among, "cast": break_cast, "broadcast": break_shape,
+    "expands": break_shape, "shape": break_own_shape,
     "same-shape": break_shape, "same-dtype": break_same_dtype, "rank": break_rank, "dim": break_dim, "range": break_range,
     "each": break_each, "unique": break_unique, "length": break_array_length, "shorter": break_length,
     "sizes": break_sizes, "view": break_view, "format": break_format, "elements": break_shape, "uniform": break_uniform,

@@ -168,7 +168,8 @@ def while_aborting(function, legal):
 
 
 WORK = {**{name: test_acl_model for name in test_acl_model.WORK},
-        **{name: module for module in (test_acl_built_in, test_acl_memory_pool, test_acl_managed_memory) for name in module.STREAMS}}
+        **{name: module for module in (test_acl_built_in, test_acl_memory_pool,
+                                       test_acl_managed_memory) for name in module.STREAMS}}  # fmt: skip
 
 
 def abort(timeout=0, ordinal=0):
@@ -332,11 +333,13 @@ RULES = [
     *[entry for name in NAMED for entry in named_cases(name)],
     *[case(f"{name}/device/unsupported", call, lambda: register("aclrtRegStreamStateCallback"), ON_910)
       for name, call in CALLS_ON_910.items()],
-    *[case(f"{name}/type/range", lambda name=name: start_callback(name, 8), lambda name=name: start_callback(name, 7), STARTING)
+    *[case(f"{name}/type/range", lambda name=name: start_callback(name, 8), lambda name=name: start_callback(name, 7),
+           STARTING)
       for name in STARTS],
     *[case(f"{name}/cbFunc/null", lambda name=name: start_callback(name, function=False),
            lambda name=name: start_callback(name), STARTING) for name in STARTS],
-    *[case(f"{name}/cbFunc/limit", lambda name=name: many_starts(name, 64), lambda name=name: many_starts(name, 63), STARTING)
+    *[case(f"{name}/cbFunc/limit", lambda name=name: many_starts(name, 64), lambda name=name: many_starts(name, 63),
+           STARTING)
       for name in STARTS if "UnRegister" not in name],
     case("aclInit/callback/failed", lambda: initialise(100003, None), lambda: lib.aclFinalize(), STARTING),
     *[case(f"{name}/callback/failed", lambda name=name: initialise(100003, name), lambda: lib.aclInit(NULL), STARTING)
@@ -388,7 +391,8 @@ RULES = [
     case("aclrtCacheLastTaskOpInfo/infoPtr/null", note(text=None), note()),
     case("aclrtCacheLastTaskExtendInfo/extendInfoPtr/null", note(NOTES[1], text=None), note(NOTES[1])),
     *[case(f"{name}/infoSize/zero", note(name, size=0), note(name, size=1)) for name in NOTES],
-    case("aclrtCacheLastTaskOpInfo/infoSize/range", note(text=bytes(65537), size=65537), note(text=bytes(65536), size=65536)),
+    case("aclrtCacheLastTaskOpInfo/infoSize/range", note(text=bytes(65537), size=65537),
+         note(text=bytes(65536), size=65536)),
     *[case(f"{name}/task/none", note_without_task(name), note(name)) for name in NOTES],
     case("aclrtCacheLastTaskOpInfo/stream/capture", note(stream=Scene.bound), note()),
     case("aclrtCacheLastTaskOpInfo/stream/cache", note(cache=0), note(NOTES[1], cache=0)),

@@ -187,7 +187,8 @@ def change_of(**changes):
 STREAMS = {"aclrtReduceAsync": 5, "aclrtRandomNumAsync": 1, "aclrtMemcpyAsyncWithDesc": 2, "aclrtMemcpyAsyncWithOffset": 7,
            "aclrtCmoAsync": 3, "aclrtCmoAsyncWithDesc": 2, "aclrtMemcpyBatchAsyncV2": 8, "aclrtProfTrace": 2}  # fmt: skip
 NULLS = [("aclrtProfTrace/userdata", 0), ("aclplatformGetDeviceInfo/value", 1),
-         ("aclrtHostMemMapCapabilities/capabilities", 2), ("aclrtReduceAsync/dst", 0), ("aclrtReduceAsync/src", 1), ("aclrtRandomNumAsync/taskInfo", 0),
+         ("aclrtHostMemMapCapabilities/capabilities", 2), ("aclrtReduceAsync/dst", 0), ("aclrtReduceAsync/src", 1),
+         ("aclrtRandomNumAsync/taskInfo", 0),
          ("aclrtGetMemcpyDescSize/descSize", 1), ("aclrtSetMemcpyDesc/desc", 0), ("aclrtSetMemcpyDesc/srcAddr", 2),
          ("aclrtSetMemcpyDesc/dstAddr", 3), ("aclrtMemcpyAsyncWithDesc/desc", 0), ("aclrtMemcpyAsyncWithOffset/dst", 0),
          ("aclrtMemcpyAsyncWithOffset/src", 3), ("aclrtCmoAsync/src", 0), ("aclrtCmoGetDescSize/size", 0),

@@ -127,7 +127,9 @@ def save(name=b"x", scene=True, count=1, host=False, read_only=False, **changes)
             library = dumps()
             manager = host_memory() if host else memory()
             with device(), manager as block:
-                info = ffi.new("acldumpTensorInfo *", {"tensorSize": 64, "addrType": 2, "tensorAddr": ffi.cast("int64_t *", block)})
+                info = ffi.new("acldumpTensorInfo *",
+                               {"tensorSize": 64, "addrType": 2,
+                                "tensorAddr": ffi.cast("int64_t *", block)})  # fmt: skip
                 for field, value in changes.items():
                     setattr(info, field, value)
                 address = int(ffi.cast("intptr_t", info))
@@ -175,12 +177,14 @@ RULES = [
     alone("aclopStopDumpArgs/path/unwritable", stop_without_folder, stop()),
     alone("acldumpGetExceptionInfoPath/path/null", exception_path(path=False), lambda: lib.aclFinalize()),
     alone("acldumpGetExceptionInfoPath/maxLen/range", exception_path(room=8), lambda: lib.aclFinalize()),
-    alone("acldumpGetExceptionInfoPath/dump/off", exception_path(scene=False), lambda: lib.aclFinalize() or exception_path()()),
+    alone("acldumpGetExceptionInfoPath/dump/off", exception_path(scene=False),
+          lambda: lib.aclFinalize() or exception_path()()),
     alone("acldumpSaveExceptionInfo/dump/off", save(scene=False), lambda: lib.aclFinalize() or save()()),
     *[alone(f"acldumpSaveExceptionInfo/{rule}", save(**changes), lambda: lib.aclFinalize() or save()())
       for rule, changes in {
           "fileName/null": {"name": None}, "fileName/range": {"name": b"../x"}, "tensors/null": {"count": -1},
-          "tensors/address-type": {"addrType": 0}, "tensors/placement": {"placement": 1}, "tensors/memory": {"host": True}}.items()],
+          "tensors/address-type": {"addrType": 0}, "tensors/placement": {"placement": 1},
+          "tensors/memory": {"host": True}}.items()],
     alone("acldumpSaveExceptionInfo/fileName/unwritable", save(read_only=True), lambda: lib.aclFinalize()),
 ]  # fmt: skip
 

@@ -62,11 +62,12 @@ LEGAL = {
     "aclrtMemAllocManaged": lambda s: [ffi.new("void **"), 1, 1],
     "aclrtMemManagedAdvise": lambda s: [managed(s), PAGE, 2, place()],
     "aclrtMemManagedGetAttr": lambda s: [READ_MOSTLY, managed(s), PAGE, room(), 4],
-    "aclrtMemManagedGetAttrs": lambda s: [ffi.new("aclrtMemManagedRangeAttribute[]", [PREFERRED, ACCESSED_BY]), 2, managed(s),
+    "aclrtMemManagedGetAttrs": lambda s: [ffi.new("aclrtMemManagedRangeAttribute[]", [PREFERRED, ACCESSED_BY]), 2,
+                                          managed(s),
                                           1, ffi.new("void *[]", [ROOM, ROOM]), ffi.new("size_t[]", [4, 8])],
     "aclrtMemManagedPrefetchAsync": lambda s: [managed(s), PAGE, place(), 0, s.stream()],
     "aclrtMemManagedPrefetchBatchAsync": lambda s: batch(s),
-}
+}  # fmt: skip
 ROOM = room(2)
 STREAMS = {"aclrtMemManagedPrefetchAsync": 4, "aclrtMemManagedPrefetchBatchAsync": 7}
 test_acl_built_in.CALLS["aclrtMemAllocManaged"] = allocate

@@ -856,7 +856,9 @@ RULES = [
     R("aclrtActiveStream/activeStream/unbound", {0: lambda s: s.persistent()}),
     R("aclrtActiveStream/stream/unbound", {1: lambda s: s.persistent()}),
     R("aclrtActiveStream/stream/idle", {1: lambda s: s.bound()}),
-    *[R(f"{name}/devAddr/alignment", {0: lambda s: ffi.cast("void *", int(ffi.cast("uintptr_t", s.memory())) + 4)}) for name in VALUES],
+    *[R(f"{name}/devAddr/alignment", {0: lambda s: ffi.cast("void *",
+                                                            int(ffi.cast("uintptr_t", s.memory())) + 4)})
+      for name in VALUES],
     R("aclrtValueWrite/flag/range", {2: 1}),
     R("aclrtValueWait/flag/range", {2: 4}, {2: 3}),
     *[R(f"{name}/stream/capture", {0: lambda s: s.recording()})

@@ -86,7 +86,8 @@ def allocate_without_context():
 BYTES = ffi.new("char[96]")
 # The legal call: what follows the buffer, with a new output each time.
 CALLS = {
-    "aclrtFreeBuf": lambda: [], "aclrtGetBufData": lambda: [Out("void *"), Out("size_t")], "aclrtSetBufDataLen": lambda: [63],
+    "aclrtFreeBuf": lambda: [], "aclrtGetBufData": lambda: [Out("void *"), Out("size_t")],
+    "aclrtSetBufDataLen": lambda: [63],
     "aclrtGetBufDataLen": lambda: [Out("size_t")], "aclrtSetBufUserData": lambda: [BYTES, 96, 0],
     "aclrtGetBufUserData": lambda: [BYTES, 1, 95], "aclrtCopyBufRef": lambda: [Out("aclrtMbuf")],
     "aclrtAppendBufChain": lambda: [], "aclrtGetBufChainNum": lambda: [Out("uint32_t")],
@@ -153,12 +154,14 @@ RULES = [
       for name in ("aclrtSetBufUserData", "aclrtGetBufUserData")],
     pair("aclrtGetBufFromChain/index/range", {0: 1}),
     *[case(f"{name}/limit/range", lambda call=call: call(5), call) for name, call in LIMITS.items()],
-    *[case(f"{name}/limit/unsupported", lambda call=call: call(4), lambda call=call: call(3)) for name, call in LIMITS.items()],
+    *[case(f"{name}/limit/unsupported", lambda call=call: call(4),
+           lambda call=call: call(3)) for name, call in LIMITS.items()],
     *[case(f"{name}/device/unsupported", call, lambda: 0, ON_910) for name, call in LIMITS.items()],
     case("aclrtDeviceSetLimit/value/range", lambda: set_limit(value=196609), lambda: set_limit(value=196608)),
     case("aclrtDeviceSetLimit/device/hidden", set_limit, get_limit, HIDDEN),
     case("aclrtDeviceGetLimit/value/null", lambda: get_limit(out=False), get_limit),
-    case("aclrtGetGroupCount/count/null", lambda: lib.aclrtGetGroupCount(NULL), with_out("uint32_t", lib.aclrtGetGroupCount)),
+    case("aclrtGetGroupCount/count/null", lambda: lib.aclrtGetGroupCount(NULL),
+         with_out("uint32_t", lib.aclrtGetGroupCount)),
 ]  # fmt: skip
 
 

@@ -77,8 +77,10 @@ def strangers(count):
 
 
 RULES = [
-    *[case(f"aclrtSnapShotProcess{name}/device/unsupported", lambda name=name: step(name), lambda: 0, ON_910) for name in STEPS],
-    *[case(f"{name}/device/unsupported", lambda name=name, more=more: getattr(lib, name)(0, answer, *more), lambda: 0, ON_910)
+    *[case(f"aclrtSnapShotProcess{name}/device/unsupported", lambda name=name: step(name), lambda: 0,
+           ON_910) for name in STEPS],
+    *[case(f"{name}/device/unsupported", lambda name=name, more=more: getattr(lib, name)(0, answer, *more), lambda: 0,
+           ON_910)
       for name, more in (("aclrtSnapShotCallbackRegister", [NULL]), ("aclrtSnapShotCallbackUnregister", []))],
     *[case(f"aclrtSnapShotProcess{name}/pid/other", lambda name=name: after(BEFORE[name], name, pid=os.getppid()),
            lambda name=name: legal(name)) for name in STEPS],
@@ -99,7 +101,7 @@ RULES = [
     case("aclrtSnapShotCallbackUnregister/stage/range", lambda: unregister(6), unregister),
     case("aclrtSnapShotCallbackUnregister/callback/null", lambda: unregister(callback=NULL), unregister),
     case("aclrtSnapShotCallbackUnregister/callback/unknown", lambda: unregister(1), unregister),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("entry", RULES, ids=lambda entry: entry.rule)

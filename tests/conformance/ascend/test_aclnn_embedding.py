@@ -166,7 +166,8 @@ def test_types_without_a_table(code):
 
 
 def test_first_failure_wins():
-    cases = [("weight/null", {"weight": None, "out": None}), ("indices/dtype", {"indices": Tensor(U8, [1]), "out": blank(F16, (1,))}),
+    cases = [("weight/null", {"weight": None, "out": None}),
+             ("indices/dtype", {"indices": Tensor(U8, [1]), "out": blank(F16, (1,))}),
              ("out/same-dtype", {"out": blank(F16, (1,)), "weight": Tensor(F32, [1.0])}),
              ("weight/rank", {"weight": Tensor(F32, [1.0]), "out": blank(F32, (1,))})]  # fmt: skip
     for rule, changes in cases:

@@ -6,7 +6,8 @@ import pytest
 from understudy.ascend import lib
 
 from tests.conformance.ascend.aclnn_support import (
-    BF16, BOOL, F16, F32, F64, FLOATS, I8, I16, I32, I64, INNER_NULL, INVALID, U8, U16, Subject, Tensor, blank, expanded, plan, run,
+    BF16, BOOL, F16, F32, F64, FLOATS, I8, I16, I32, I64, INNER_NULL, INVALID, U8, U16, Subject, Tensor, blank,
+    expanded, plan, run,
 )  # fmt: skip
 from tests.conformance.harness import check_rule, last_rule, run_python
 
@@ -187,7 +188,8 @@ def test_example_e_strided():
     (F16, F32, [2048, 1, 1, 1], 2051), (F16, F16, [60000, 60000, -60000], 60000), (F16, F16, [60000, 60000], numpy.inf),
 ])  # fmt: skip
 def test_example_f_sums_in_fp32_and_rounds_once(kind, out_kind, grad, expected):
-    out = evaluate(grad=numpy.reshape(grad, (-1, 1)), indices=[0] * len(grad), rows=2, columns=1, kind=kind, out_kind=out_kind)
+    out = evaluate(grad=numpy.reshape(grad, (-1, 1)), indices=[0] * len(grad), rows=2, columns=1, kind=kind,
+                   out_kind=out_kind)  # fmt: skip
     numpy.testing.assert_array_equal(out, [[expected], [0]])
 
 

@@ -81,7 +81,8 @@ RULES = [
     SUBJECT.case("input/limit", lambda: arguments(numpy.ones((1, 65535)), numpy.ones((2, 65535)), [0]),
                  lambda: arguments(numpy.ones((1, 65534)), numpy.ones((2, 65534)), [0])),
     SUBJECT.case("vocabStartIndex/range", {"vocabStartIndex": -1}, {"vocabStartIndex": 0}),
-    SUBJECT.case("vocabEndIndex/range", {"vocabStartIndex": 5, "vocabEndIndex": 4}, {"vocabStartIndex": 5, "vocabEndIndex": 5}),
+    SUBJECT.case("vocabEndIndex/range", {"vocabStartIndex": 5, "vocabEndIndex": 4},
+                 {"vocabStartIndex": 5, "vocabEndIndex": 5}),
     SUBJECT.case("weight/empty", lambda: arguments(numpy.ones((2, 2)), numpy.ones((0, 2)), [0, 0])),
     *(SUBJECT.case(f"{name}/view", moved(name, 9, 1), moved(name, 9, 0)) for name in SHAPES),
 ]  # fmt: skip

@@ -46,7 +46,8 @@ def weight_cases(dtype):
     name = "aclnnCalculateMatmulWeightSize" + ("" if dtype is None else "V2")
     accept = lambda: weight_size(dtype=dtype)
     broken = {"tensorShape/null": {"shape": ffi.NULL}, "tensorShape/handle": {"shape": dead_shape()},
-              "tensorShape/rank": {"sizes": [3]}, "tensorShape/size": {"sizes": [3, -5]}, "weightTensorSize/null": {"result": False}}  # fmt: skip
+              "tensorShape/rank": {"sizes": [3]}, "tensorShape/size": {"sizes": [3, -5]},
+              "weightTensorSize/null": {"result": False}}  # fmt: skip
     return [RuleCase(f"{name}/{tail}", lambda change=change: weight_size(**{"dtype": dtype, **change}), accept)
             for tail, change in broken.items()]  # fmt: skip
 
@@ -57,7 +58,8 @@ def parameters(scale=(0.5, 2), scale_size=None, offset=(3, -1), offset_size=None
     scale_size = len(scale or ()) if scale_size is None else scale_size
     offset_size = len(offset or ()) if offset_size is None else offset_size
     pointer, count = ffi.new("uint64_t **"), ffi.new("uint64_t *", 77)
-    status = lib.aclnnTransQuantParam(scales, scale_size, offsets, offset_size, pointer if numbers else ffi.NULL, count if size else ffi.NULL)
+    status = lib.aclnnTransQuantParam(scales, scale_size, offsets, offset_size, pointer if numbers else ffi.NULL,
+                                      count if size else ffi.NULL)  # fmt: skip
     untouched = pointer[0] == ffi.NULL and count[0] == 77
     found = [] if status else list(pointer[0][0 : count[0]])
     if status == 0:
@@ -66,11 +68,14 @@ def parameters(scale=(0.5, 2), scale_size=None, offset=(3, -1), offset_size=None
 
 
 BROKEN = {"quantParam/null": {"numbers": False}, "scaleArray/null": {"scale": None}, "quantParamSize/null": {"size": False},
-          "scaleSize/range": {"scale_size": 0}, "offsetSize/range": {"offset_size": 0}, "offsetSize/match": {"offset": (1, 2, 3)},
+          "scaleSize/range": {"scale_size": 0}, "offsetSize/range": {"offset_size": 0},
+          "offsetSize/match": {"offset": (1, 2, 3)},
           "quantParam/exhausted": {"scale_size": 2**60, "offset_size": 1}}  # fmt: skip
 RULES = [*weight_cases(None), *weight_cases(lib.ACL_BF16),
-         RuleCase("aclnnCalculateMatmulWeightSizeV2/dataType/dtype", lambda: weight_size(dtype=lib.ACL_INT32), lambda: weight_size(dtype=lib.ACL_INT8)),
-         *(RuleCase(f"aclnnTransQuantParam/{tail}", lambda change=change: parameters(**change), parameters) for tail, change in BROKEN.items())]  # fmt: skip
+         RuleCase("aclnnCalculateMatmulWeightSizeV2/dataType/dtype", lambda: weight_size(dtype=lib.ACL_INT32),
+                  lambda: weight_size(dtype=lib.ACL_INT8)),
+         *(RuleCase(f"aclnnTransQuantParam/{tail}", lambda change=change: parameters(**change),
+                    parameters) for tail, change in BROKEN.items())]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", RULES, ids=lambda case: case.rule)
@@ -84,17 +89,21 @@ def test_statuses():
     assert parameters(scale_size=2**60, offset_size=1).status == INNER_NULL
 
 
-@pytest.mark.parametrize("sizes, dtype, expected", [([3, 5], None, 256), ([16, 17], lib.ACL_BF16, 512), ([16, 17], lib.ACL_INT8, 512),
-                                                    ([17, 33], lib.ACL_INT8, 2048), ([2, 3, 17, 9], lib.ACL_FLOAT, 6 * 32 * 16), ([0, 5], lib.ACL_FLOAT16, 0)])  # fmt: skip
+@pytest.mark.parametrize("sizes, dtype, expected",
+                         [([3, 5], None, 256), ([16, 17], lib.ACL_BF16, 512), ([16, 17], lib.ACL_INT8, 512),
+                          ([17, 33], lib.ACL_INT8, 2048), ([2, 3, 17, 9], lib.ACL_FLOAT, 6 * 32 * 16),
+                          ([0, 5], lib.ACL_FLOAT16, 0)])  # fmt: skip
 def test_weight_sizes(sizes, dtype, expected):
     found = weight_size(sizes, dtype)
     assert (found.status, found.value) == (0, expected)
 
 
 def test_parameters():
-    for scale, offset in [((0.1, -2.0), (3.4, -300.0)), ((0.1,), (1.0, 2.5, -3.0)), ((1e-9, 7.0, 3.0), (5.0,)), ((0.3, 0.7), None)]:
+    for scale, offset in [((0.1, -2.0), (3.4, -300.0)), ((0.1,), (1.0, 2.5, -3.0)), ((1e-9, 7.0, 3.0), (5.0,)),
+                          ((0.3, 0.7), None)]:  # fmt: skip
         count = max(len(scale), len(offset or ()))
-        bits = np.resize(np.float32(scale), count).view(np.uint32).astype(np.uint64) & np.uint64(0xFFFFE000) | np.uint64(1 << 46)
+        bits = np.resize(np.float32(scale),
+                         count).view(np.uint32).astype(np.uint64) & np.uint64(0xFFFFE000) | np.uint64(1 << 46)  # fmt: skip
         for i, value in enumerate(np.resize(offset, count) if offset else []):
             whole = int(min(max(np.floor(abs(value) + 0.5) * np.sign(value), -256), 255))
             bits[i] |= np.uint64((whole & 0x1FF) << 37)

@@ -69,8 +69,8 @@ def longs(*values):
 def reduction(total=24, axes=2, mode=4, output=2, outer=(2, 2), axis=(3, 4), inner=(4, 1)):
     arrays = [ffi.NULL if sizes is None else ffi.new("int[]", list(sizes)) for sizes in (outer, inner, axis)]
     _kept.append(arrays)
-    return structure("ReduceParameter", total_num_=total, num_axes_=axes, mode_=mode, output_num_=output, outer_sizes_=arrays[0],
-                     inner_sizes_=arrays[1], axis_sizes_=arrays[2])
+    return structure("ReduceParameter", total_num_=total, num_axes_=axes, mode_=mode, output_num_=output,
+                     outer_sizes_=arrays[0], inner_sizes_=arrays[1], axis_sizes_=arrays[2])  # fmt: skip
 
 
 def cropping(image=(1, 3, 4, 2), output=(1, 2, 2, 2)):

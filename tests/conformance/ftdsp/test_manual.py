@@ -54,14 +54,16 @@ def split_cases(add, prefix, space):
     yield axis_case(add)
     yield add("split_sizes/range", [{"split_sizes": ints(6, -1)}, {"split_sizes": ints(-(2**31), 3)}],
               [{"split_sizes": ints(5, 0)}])
-    yield add("split_sizes/mismatch", [{"split_sizes": ints(2, 2)}, {"split_sizes": ints(3, 3)}], [{"split_sizes": ints(2, 3)}])
+    yield add("split_sizes/mismatch", [{"split_sizes": ints(2, 2)}, {"split_sizes": ints(3, 3)}],
+              [{"split_sizes": ints(2, 3)}])  # fmt: skip
 
 
 def overlap_split_cases(add, prefix, space):
     yield from output_table_cases("input", 10, "outputs", 6)(add, prefix, space)
     yield axis_case(add)
-    yield add("start_indices/range", [{"start_indices": ints(-1, 2)}, {"start_indices": ints(3, 2)}, {"end_indices": ints(2, 6)}],
-              [{"start_indices": ints(0, 3)}, {"start_indices": ints(2, 2)}])
+    yield add("start_indices/range", [{"start_indices": ints(-1, 2)}, {"start_indices": ints(3, 2)},
+                                      {"end_indices": ints(2, 6)}],
+              [{"start_indices": ints(0, 3)}, {"start_indices": ints(2, 2)}])  # fmt: skip
 
 
 def list_cases(add, prefix, space):
@@ -82,7 +84,8 @@ def flatten_cases(add, prefix, space):
 
 def fill_cases(add, prefix, space):
     yield add("param/null", [{"param": None}], [{}])
-    yield add("param/range", [{"param": filling(-1, 4)(prefix)}], [{"param": filling(0, 4)(prefix)}, {"param": filling(6, 0)(prefix)}])
+    yield add("param/range", [{"param": filling(-1, 4)(prefix)}],
+              [{"param": filling(0, 4)(prefix)}, {"param": filling(6, 0)(prefix)}])  # fmt: skip
 
 
 def switch_cases(add, prefix, space):
@@ -95,7 +98,8 @@ def switch_cases(add, prefix, space):
     yield add("input_tensors/range", [inputs((4, -1, DDR)), inputs((-4, 6, DDR)), inputs((2**40, 2**40, DDR))],
               [inputs((0, 6, DDR)), inputs((4, 6, DDR))])
     yield add("input_tensors/null", [inputs((4, 6, 0))], [inputs((4, 6, DDR + 64))])
-    for name, there in (("input_tensors", lambda at: inputs((4, 6, at))), ("output", lambda at: {"output": tensor(4, 6, at)})):
+    for name, there in (("input_tensors", lambda at: inputs((4, 6, at))),
+                        ("output", lambda at: {"output": tensor(4, 6, at)})):  # fmt: skip
         yield add(f"{name}/window", [there(DDR_END - 23)], [there(DDR_END - 24)])
         yield add(f"{name}/private", [there(L2)], [there(DDR + 128)])
     yield add("output/overlap", [{"output": tensor(4, 6, DDR + 65)}], [{"output": tensor(4, 6, DDR + 64)}])
@@ -113,14 +117,16 @@ def blocks_case(add, name, block_of_3):
 
 
 def depth_cases(add, prefix, space):
-    yield add("block/mismatch", [{"block": 3}, {"in_shape": ints(1, 3, 4, 3)}, {"in_shape": ints(1, 2, 5, 3)}], [{"block": 1}])
+    yield add("block/mismatch", [{"block": 3}, {"in_shape": ints(1, 3, 4, 3)}, {"in_shape": ints(1, 2, 5, 3)}],
+              [{"block": 1}])  # fmt: skip
 
 
 def space_cases(add, prefix, space):
     yield add("block_size/range", [{"block_size": ints(0, 2)}, {"block_size": ints(2, -1)}], [{"block_size": ints(1, 1)}])
     yield add("paddings/range", [{"paddings": ints(-1, 1, 0, 0)}, {"paddings": ints(0, 0, 0, -1)}],
               [{"paddings": ints(0, 0, 0, 0)}])
-    yield add("block_size/mismatch", [{"block_size": ints(3, 1)}, {"paddings": ints(1, 0, 0, 0)}], [{"block_size": ints(1, 6)}])
+    yield add("block_size/mismatch", [{"block_size": ints(3, 1)}, {"paddings": ints(1, 0, 0, 0)}],
+              [{"block_size": ints(1, 6)}])  # fmt: skip
     yield add("output/overflow", [{"paddings": ints(INT_MAX, 1, INT_MAX, 1), "block_size": ints(1, 1),
                                    "input_shape": ints(1, 2, 4, 3)}], [{}])
 
@@ -130,7 +136,8 @@ def batch_cases(block):
         yield add(f"{block}/range", [{block: ints(0, 2)}, {block: ints(2, -1)}], [{block: ints(1, 1)}])
         yield add(f"{block}/mismatch", [{block: ints(3, 1)}, {block: ints(2, 4)}], [{block: ints(1, 4)}])
         yield add("crops/range", [{"crops": ints(-1, 1, 0, 0)}, {"crops": ints(0, 0, 0, -1)}, {"crops": ints(3, 2, 0, 0)},
-                                  {"crops": ints(0, 0, INT_MAX, INT_MAX)}], [{"crops": ints(1, 1, 2, 1)}, {"crops": ints(2, 2, 0, 0)}])
+                                  {"crops": ints(0, 0, INT_MAX, INT_MAX)}],
+                  [{"crops": ints(1, 1, 2, 1)}, {"crops": ints(2, 2, 0, 0)}])  # fmt: skip
 
     return cases
 
@@ -141,16 +148,21 @@ def format_cases(add, prefix, space):
 
 
 def local_norm_cases(add, prefix, space):
-    yield add("params/range", [{"params": local_norm(-1)}, {"params": local_norm(3, 2**31)}, {"params": local_norm(3, 4, -1)}],
-              [{"params": local_norm(0)}, {"params": local_norm(3, 4, 0)}, {"params": local_norm(3, 4, INT_MAX)}])
-    yield add("params/numbers", [{"params": local_norm(addresses=bad)} for bad in ((None, 4, 8), (0, None, 8), (0, 4, None))], [{}])
+    yield add("params/range", [{"params": local_norm(-1)}, {"params": local_norm(3, 2**31)},
+                               {"params": local_norm(3, 4, -1)}],
+              [{"params": local_norm(0)}, {"params": local_norm(3, 4, 0)},
+               {"params": local_norm(3, 4, INT_MAX)}])  # fmt: skip
+    yield add("params/numbers", [{"params": local_norm(addresses=bad)}
+                                 for bad in ((None, 4, 8), (0, None, 8), (0, 4, None))], [{}])  # fmt: skip
     yield add("input/overflow", [{"params": local_norm(INT_MAX, INT_MAX)}], [{}])
 
 
 def bce_cases(add, prefix, space):
-    yield add("input_size/negative", [{"param": longs(-1, 0, 1)}, {"param": longs(-(2**63), 0, 1)}], [{"param": longs(0, 0, 1)}])
+    yield add("input_size/negative", [{"param": longs(-1, 0, 1)}, {"param": longs(-(2**63), 0, 1)}],
+              [{"param": longs(0, 0, 1)}])  # fmt: skip
     yield add("input_size/range", [{"param": longs(2**31, 0, 1)}], [{"param": longs(6, 0, 0)}])
-    yield add("reduction/range", [{"param": longs(6, -1, 1)}, {"param": longs(6, 3, 1)}], [{"param": longs(6, 1, 1)}, {"param": longs(6, 2, 1)}])
+    yield add("reduction/range", [{"param": longs(6, -1, 1)}, {"param": longs(6, 3, 1)}],
+              [{"param": longs(6, 1, 1)}, {"param": longs(6, 2, 1)}])  # fmt: skip
 
 
 def simple(tail, refused, accepted):
@@ -162,13 +174,16 @@ def several(*cases):
     return lambda add, prefix, space: [add(*case) for case in cases]
 
 
-SLICE_CASES = [("indices_shape/mismatch", [{"indices_shape": ints(2, 0)}, {"indices_shape": ints(1, 3)}], [{"indices_shape": ints(2, 1)}]),
-               ("indices/range", [{"indices": Input("indices", ints(2, 1)[[1, 0]] + bad)} for bad in (-2, 2)], [{}])]
+SLICE_CASES = [("indices_shape/mismatch", [{"indices_shape": ints(2, 0)}, {"indices_shape": ints(1, 3)}],
+                [{"indices_shape": ints(2, 1)}]),
+               ("indices/range", [{"indices": Input("indices", ints(2, 1)[[1, 0]] + bad)} for bad in (-2, 2)], [{}])]  # fmt: skip
 
 
 # Nothing else lies where the output would, so that nothing overlaps.
-UPDATES_CASE = ("updates/overflow", [{"output": At(1 << 45, copy=False), "output_ndim": 2, "output_shape": ints(4, 2**30), "indices_ndim": 2,
-                                      "indices_shape": ints(2**15, 1)}], [{}])  # fmt: skip
+UPDATES_CASE = ("updates/overflow",
+                [{"output": At(1 << 45, copy=False), "output_ndim": 2, "output_shape": ints(4, 2**30),
+                  "indices_ndim": 2,
+                  "indices_shape": ints(2**15, 1)}], [{}])  # fmt: skip
 
 
 def search_cases(add, prefix, space):
@@ -209,30 +224,41 @@ OWN_CASES = {
     "roipooling": regions_case,
     "crop_and_resize": several(
         ("param/null", [{"param": None}], [{}]),
-        ("input_shape_/null", [{"param": cropping(image=None)}], [{}]), ("output_shape_/null", [{"param": cropping(output=None)}], [{}]),
+        ("input_shape_/null", [{"param": cropping(image=None)}], [{}]),
+        ("output_shape_/null", [{"param": cropping(output=None)}], [{}]),
         ("input_shape_/range", [{"param": cropping(image=(1, 3, -4, 2))}], [{}]),
-        ("output_shape_/range", [{"param": cropping(output=(1, -2, 2, 2))}], [{"param": cropping(output=(1, 0, 2, 2))}]),
+        ("output_shape_/range", [{"param": cropping(output=(1, -2, 2, 2))}],
+         [{"param": cropping(output=(1, 0, 2, 2))}]),
         ("output_shape_/mismatch", [{"param": cropping(output=(1, 2, 2, 1))}], [{}]),
-        ("input_shape_/empty", [{"param": cropping(image=(1, 0, 4, 2))}], [{"param": cropping(image=(1, 0, 4, 2), output=(0, 2, 2, 2))}]),
+        ("input_shape_/empty", [{"param": cropping(image=(1, 0, 4, 2))}],
+         [{"param": cropping(image=(1, 0, 4, 2), output=(0, 2, 2, 2))}]),
         ("box_idx/range", [given("box_idx", [1]), given("box_idx", [-1])], [{}])),
     "reduce": several(
         ("param/null", [{"param": None}], [{}]),
         ("param/sizes", [{"param": reduction(**{name: None})} for name in ("outer", "axis", "inner")], [{}]),
         ("num_axes_/range", [{"param": reduction(axes=0)}, {"param": reduction(axes=9)}],
          [{"param": reduction(axes=1, total=6, output=2, axis=(3,), outer=(2,), inner=(1,))}]),
-        ("mode_/range", [{"param": reduction(mode=-1)}, {"param": reduction(mode=8)}], [{"param": reduction(mode=m)} for m in range(8)]),
-        ("total_num_/mismatch", [{"param": reduction(total=23)}, {"param": reduction(axis=(3, 3))}, {"param": reduction(outer=(2, -2))}], [{}]),
+        ("mode_/range", [{"param": reduction(mode=-1)}, {"param": reduction(mode=8)}],
+         [{"param": reduction(mode=m)} for m in range(8)]),
+        ("total_num_/mismatch", [{"param": reduction(total=23)}, {"param": reduction(axis=(3, 3))},
+                                 {"param": reduction(outer=(2, -2))}], [{}]),
         ("output_num_/mismatch", [{"param": reduction(output=1)}], [{}])),
     "argmax": search_cases, "argmin": search_cases,
     "nonzero": several(
-        ("length/mismatch", [{"length": 5}], [{}]), ("dim_strides/range", [{"dim_strides": ints(3, 0)}, {"dim_strides": ints(-3, 1)}], [{}]),
+        ("length/mismatch", [{"length": 5}], [{}]),
+        ("dim_strides/range", [{"dim_strides": ints(3, 0)}, {"dim_strides": ints(-3, 1)}], [{}]),
         ("non_zero_num/negative", [given("non_zero_num", [-1])], [given("non_zero_num", [0])])),
-    "sparsefillemptyrows": several(("indices_ptr/range", [given("indices_ptr", [0, 1, 2, 0, 4, 3]), given("indices_ptr", [-1, 1, 2, 0, 2, 3])], [{}])),
-    "lsh_projection": several(("bits_per_hash/limit", [{"bits_per_hash": 33, "hash_group_num": 0}], [{"bits_per_hash": 32, "hash_group_num": 0}])),
+    "sparsefillemptyrows": several(("indices_ptr/range",
+                                    [given("indices_ptr", [0, 1, 2, 0, 4, 3]),
+                                     given("indices_ptr", [-1, 1, 2, 0, 2, 3])], [{}])),
+    "lsh_projection": several(("bits_per_hash/limit", [{"bits_per_hash": 33, "hash_group_num": 0}],
+                               [{"bits_per_hash": 32, "hash_group_num": 0}])),
     "lrn": local_norm_cases, "binary_cross_entropy_grad": bce_cases,
-    "lpnorm": simple("p/range", [{"p": 0.0}, {"p": -1.0}, {"p": numpy.inf}, {"p": numpy.nan}], [{"p": 0.5}, {"p": 1.0}, {"p": 3.0}]),
+    "lpnorm": simple("p/range", [{"p": 0.0}, {"p": -1.0}, {"p": numpy.inf}, {"p": numpy.nan}],
+                     [{"p": 0.5}, {"p": 1.0}, {"p": 3.0}]),
     "groupnormfusion": simple("num_groups/mismatch", [{"num_groups": 3}], [{"num_groups": 1}]),
-    "layernormfusion": simple("param_inner_size/mismatch", [{"param_inner_size": 3}, {"param_inner_size": 8}], [{"param_inner_size": 2}]),
+    "layernormfusion": simple("param_inner_size/mismatch", [{"param_inner_size": 3}, {"param_inner_size": 8}],
+                              [{"param_inner_size": 2}]),
     "layernormfusion_of_pairs": simple("param_inner_size/mismatch", [{"param_inner_size": 3}, {"param_inner_size": 8}],
                                        [{"param_inner_size": 2}]),
     "layernormgrad": simple("param_size/mismatch", [{"param_size": 2}, {"block_num": 2}], [{}]),
@@ -242,27 +268,36 @@ OWN_CASES = {
         ("axis/range", [{"axis": -1}, {"axis": 2}], [{"axis": 1}]),
         ("batch_dims/range", [{"batch_dims": -1}, {"batch_dims": 2}, {"batch_dims": 1, "axis": 0}],
          [{"batch_dims": 1, "indices_shape": ints(2), "indices": Input("indices", ints(1, 2, 0))}]),
-        ("indices_shape/mismatch", [{"batch_dims": 1, "indices_shape": ints(3)}], [{"batch_dims": 1, "indices_shape": ints(2)}]),
-        ("indices/range", [{"indices": Input("indices", ints(0, 4, 1))}, {"indices": Input("indices", ints(0, 3, -1))}], [{}]),
-        ("output/overflow", [{"indices_ndim": 2, "indices_shape": ints(2**22, 2**22)}], [{}])),
-    "gather_nd": several(*SLICE_CASES, ("output/overflow", [{"input_shape": ints(2, 2**30), "indices_shape": ints(2**22, 1)}], [{}])),
+        ("indices_shape/mismatch", [{"batch_dims": 1, "indices_shape": ints(3)}],
+         [{"batch_dims": 1, "indices_shape": ints(2)}]),
+        ("indices/range", [{"indices": Input("indices", ints(0, 4, 1))}, {"indices": Input("indices", ints(0, 3, -1))}],
+         [{}]), ("output/overflow", [{"indices_ndim": 2, "indices_shape": ints(2**22, 2**22)}], [{}])),
+    "gather_nd": several(*SLICE_CASES, ("output/overflow",
+                                        [{"input_shape": ints(2, 2**30), "indices_shape": ints(2**22, 1)}], [{}])),
     "scatter_nd": several(*SLICE_CASES, UPDATES_CASE), "scatter_nd_update": several(*SLICE_CASES, UPDATES_CASE),
     "gatherd": several(
         ("dim/range", [{"dim": -1}, {"dim": 2}], [{"dim": 1}]),
         ("index/range", [{"index": Input("index", ints(0, 3, 1, 4))}, {"index": Input("index", ints(0, -1, 1, 2))}], [{}]),
         ("index_shape/mismatch", [{"index_shape": ints(4, 1)}], [{"index_shape": ints(1, 4)}])),
-    "unsorted_segment_sum": simple("index/range", [{"index": Input("index", ints(2, 0, 4))}, {"index": Input("index", ints(-1, 0, 2))}], [{}]),
-    "sparsetodense": simple("indices_vec/range", [{"indices_vec": Input("indices_vec", ints(0, 0, 0, 1, 0, -1, 0, 2, 0, 1, 0, 0))}], [{}]),
+    "unsorted_segment_sum": simple("index/range",
+                                   [{"index": Input("index", ints(2, 0, 4))},
+                                    {"index": Input("index", ints(-1, 0, 2))}], [{}]),
+    "sparsetodense": simple("indices_vec/range",
+                            [{"indices_vec": Input("indices_vec", ints(0, 0, 0, 1, 0, -1, 0, 2, 0, 1, 0, 0))}], [{}]),
     "sparsereshape": several(
-        ("in_inshape_ptr/range", [{"in_inshape_ptr": Input("x", ints(2, -3))}, {"in_inshape_ptr": Input("x", ints(INT_MAX, 2))}], [{}]),
-        ("in_outshape_ptr/range", [{"in_outshape_ptr": Input("x", ints(-3, 2))}, {"in_outshape_ptr": Input("x", ints(INT_MAX, 2))}], [{}]),
-        ("in_outshape_ptr/mismatch", [{"in_outshape_ptr": Input("x", ints(3, 3))}], [{"in_outshape_ptr": Input("x", ints(1, 6))}]),
-        ("in_indices_ptr/range", [{"in_indices_ptr": Input("x", ints(0, 3, 1, 1))}, {"in_indices_ptr": Input("x", ints(0, 2, -1, 1))}], [{}])),
+        ("in_inshape_ptr/range", [{"in_inshape_ptr": Input("x", ints(2, -3))},
+                                  {"in_inshape_ptr": Input("x", ints(INT_MAX, 2))}], [{}]),
+        ("in_outshape_ptr/range", [{"in_outshape_ptr": Input("x", ints(-3, 2))},
+                                   {"in_outshape_ptr": Input("x", ints(INT_MAX, 2))}], [{}]),
+        ("in_outshape_ptr/mismatch", [{"in_outshape_ptr": Input("x", ints(3, 3))}],
+         [{"in_outshape_ptr": Input("x", ints(1, 6))}]),
+        ("in_indices_ptr/range", [{"in_indices_ptr": Input("x", ints(0, 3, 1, 1))},
+                                  {"in_indices_ptr": Input("x", ints(0, 2, -1, 1))}], [{}])),
     "split": split_cases, "split_with_overlap": overlap_split_cases, "tensorlistfromtensor": list_cases,
     "flatten": flatten_cases, "fill": fill_cases, "switchlayer": switch_cases, "broadcastto": broadcast_cases,
     "spacetodepth": depth_cases, "spacetobatch": space_cases, "batchtospace": batch_cases("block_size"),
     "batch_to_space": batch_cases("block"), "formattranspose": format_cases,
-}
+}  # fmt: skip
 
 
 def make_rules():

@@ -41,9 +41,10 @@ def legal(function):
     for kind, (parameter, make) in OBJECTS.items():
         if function.startswith(f"mcblasLt{kind}"):
             created = function.endswith("Create")
-            found = {parameter: ffi.new(f"mcblasLt{kind}_t *") if created else make(), "attr": 0 if kind != "MatmulPreference" else 5,
+            found = {parameter: ffi.new(f"mcblasLt{kind}_t *") if created else make(),
+                     "attr": 0 if kind != "MatmulPreference" else 5,
                      "buf": ffi.new("uint32_t *"), "sizeInBytes": 4, "sizeWritten": ffi.new("size_t *"), "type": 0,
-                     "rows": 4, "cols": 4, "ld": 4, "computeType": 68, "scaleType": 0}
+                     "rows": 4, "cols": 4, "ld": 4, "computeType": 68, "scaleType": 0}  # fmt: skip
             return {name: found[name] for name in names}
     found = {"lightHandle": ffi.new("mcblasLtHandle_t *") if function == "mcblasLtCreate" else lt.handle(), "type": 0,
              "value": ffi.new("int *")}

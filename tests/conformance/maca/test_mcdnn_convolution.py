@@ -363,8 +363,9 @@ RULES += [
                lambda way=way: Result(int(getattr(lib, f"mcdnnGetConvolution{WORDS[way]}AlgorithmMaxCount")(
                    handle(), ffi.new("int *")))))
       for way in (FORWARD, DATA, FILTER)
-      for rule, bad in (("handle/alive", lambda: (ffi.NULL, ffi.new("int *"))), ("count/null", lambda: (handle(), ffi.NULL)))],
-]
+      for rule, bad in (("handle/alive", lambda: (ffi.NULL, ffi.new("int *"))),
+                        ("count/null", lambda: (handle(), ffi.NULL)))],
+]  # fmt: skip
 
 
 # ---- bias, activation, layouts ----

@@ -99,14 +99,15 @@ RULES = [
         (OLD_SIZE, ("labels", "labelLengths", "inputLengths", "sizeInBytes")), (NEW_SIZE, ("sizeInBytes",)))
       for name in names],
     *[subject.case(f"{name}/device", lambda _, name=name: {name: device_memory()}) for subject, names in (
-        (OLD, ("hostLabels", "hostLabelLengths", "hostInputLengths")), (OLD_SIZE, ("labels", "labelLengths", "inputLengths")))
+        (OLD, ("hostLabels", "hostLabelLengths", "hostInputLengths")),
+        (OLD_SIZE, ("labels", "labelLengths", "inputLengths")))
       for name in names],
     *length_rules(OLD, "hostLabelLengths", "hostInputLengths"),
     *length_rules(OLD_SIZE, "labelLengths", "inputLengths"),
     *[subject.case("workSpaceSizeInBytes/minimum",
                    lambda it: {"workSpaceSizeInBytes": it["workSpaceSizeInBytes"] - 1}) for subject in (OLD, NEW)],
     *[subject.launch() for subject in (OLD, NEW)],
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", RULES, ids=lambda case: case.rule)

@@ -46,7 +46,8 @@ RULES = [
     *[case(f"{f}/stream/alive", lambda _: {1: rt.dead_stream()}) for f in ("mcEventRecord", "mcEventRecordWithFlags")],
     *[case(f"{f}/event/alive", lambda _: {0: rt.dead_event()})
       for f in ("mcEventRecord", "mcEventRecordWithFlags", "mcEventSynchronize", "mcEventQuery", "mcEventDestroy")],
-    *[case(f"{f}/event/alive", lambda _: {1: rt.dead_event()}) for f in ("mcStreamWaitEvent", "mcEventElapsedTime", "mcIpcGetEventHandle")],
+    *[case(f"{f}/event/alive", lambda _: {1: rt.dead_event()})
+      for f in ("mcStreamWaitEvent", "mcEventElapsedTime", "mcIpcGetEventHandle")],
     case("mcEventElapsedTime/event/recorded", lambda _: {2: rt.event()}),
     case("mcEventElapsedTime/event/timing", lambda _: {1: rt.recorded_event(lib.mcEventDisableTiming)}),
     RuleCase("mcEventRecord/event/device", refused=lambda: record_elsewhere("mcEventRecord", other=1),

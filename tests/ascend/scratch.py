@@ -1,0 +1,169 @@
+"""Calls whose kernels do not get the scratch memory that they need. Each is made in a process of its own.
+
+Run as a program, it is given "expanded" or "failing" and operators, and prints JSON: how many calls were made, and what is
+wrong with others.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+
+from understudy.ascend import ffi, lib
+
+from tests.conformance.ascend import aclnn_support as support
+from tests.conformance.ascend import pages
+
+NO_MEMORY = 207001
+
+
+def in_a_child(work: Callable[[], object]) -> tuple[int, object]:
+    """Forks, as a process may that has not used a device yet. How the child ended, and what `work` returned."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        try:
+            os.write(writing, json.dumps(work()).encode())
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        said = pipe.read()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), json.loads(said) if said else None
+
+
+def submit(entry: dict, values: dict) -> bool:
+    """Both phases, as far as they come. False: the first refused."""
+    status, size, executor = support.plan(entry["function"], *map(pages.handle_of, values.values()))
+    if status == 0:
+        workspace = support.Memory(size)
+        support.ok(getattr(lib, entry["function"])(workspace.address, size, executor, ffi.NULL))
+    return status == 0
+
+
+# ---- tensors that no memory holds ----------------------------------------------------------------------------------------
+
+ELEMENTS = 2**62  # of the largest tensor: the bytes of any type of four bytes and more, in 64 bits, are none
+MEMORY = 2**31  # bytes that a process may take
+SECONDS = 0.03  # of the processor: memory is taken at the beginning of a kernel; the loops behind it never end
+
+
+@dataclasses.dataclass
+class Expanded(pages.Shaped):
+    """A tensor whose dimensions of the size `huge` have stride 0."""
+
+    huge: int = 0
+
+    def make(self, output: bool) -> support.Tensor:
+        stored = tuple(1 if size == self.huge else size for size in self.shape)
+        strides = [0 if size == self.huge else stride for size, stride in zip(self.shape, support.row_major(stored))]
+        values = dataclasses.replace(self, shape=stored).values()
+        kind, format = pages.KINDS.get(self.dtype, support.I8), getattr(lib, f"ACL_FORMAT_{self.format or 'ND'}")
+        return support.Tensor(kind, values, shape=self.shape, strides=strides, storage=[max(1, values.size)],
+                              code=pages.DTYPE_CODES.get(self.dtype), format=format)  # fmt: skip
+
+
+def tensors(arguments: dict) -> list[pages.Shaped]:
+    every = [item for value in arguments.values() for item in (value if isinstance(value, list) else [value])]
+    return [item for item in every if isinstance(item, pages.Shaped) and item.storage is None]
+
+
+def with_size(arguments: dict, size: int, attributes: bool) -> dict:
+    """The call with something huge in place of a size, in all tensors that have it, and in attributes."""
+
+    def count(tensor: pages.Shaped) -> tuple[int, int]:
+        return tensor.shape.count(size), math.prod(other for other in tensor.shape if other not in (0, size))
+
+    huge = min(int((ELEMENTS // rest) ** (1 / power)) for power, rest in map(count, tensors(arguments)) if power > 0)
+    huge = 2 ** (huge.bit_length() - 1)
+
+    def changed(value):
+        if isinstance(value, pages.Shaped) and value.storage is None:
+            shape = tuple(huge if other == size else other for other in value.shape)
+            return Expanded(**{**vars(value), "shape": shape, "huge": huge})
+        if isinstance(value, list):
+            return [changed(item) for item in value]
+        return huge if attributes and type(value) is int and value == size else value
+
+    return {name: changed(value) for name, value in arguments.items()}
+
+
+def call_expanded(entry: dict, size: int) -> bool:
+    """Whether there is such a call."""
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    for attributes in (False, True):
+        values = pages.values_of(entry, with_size(pages.legal(entry), size, attributes))
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        try:
+            accepted = submit(entry, values)
+        except OverflowError:  # an attribute of fewer than 64 bits
+            continue
+        if accepted:
+            lib.aclrtSynchronizeStream(ffi.NULL)
+            return True
+    return False
+
+
+def expanded(entry: dict) -> Iterator[str | None]:
+    """Of each call: None, or what is wrong."""
+    for size in sorted({size for tensor in tensors(pages.legal(entry)) for size in tensor.shape if size > 0}):
+        end, made = in_a_child(lambda size=size: call_expanded(entry, size))
+        if made or end == -signal.SIGPROF:
+            yield None
+        elif end != 0:
+            yield f"with a huge {size} the process ended with {end}"
+
+
+# ---- allocations that fail -----------------------------------------------------------------------------------------------
+
+
+def call_failing(entry: dict, number: int) -> tuple[bool, int, str]:
+    """Whether an allocation failed, the status, and what stands in the outputs."""
+    preloaded = ctypes.CDLL(None)
+    values = pages.values_of(entry, pages.legal(entry))
+    preloaded.fail_allocation(number)
+    assert submit(entry, values)
+    status = lib.aclrtSynchronizeStream(ffi.NULL)
+    failed = bool(preloaded.allocation_has_failed())
+    preloaded.fail_allocation(0)
+    written = b"".join(tensor.bytes() for tensor in pages.watched(entry, values)) if status == 0 else b""
+    return failed, status, hashlib.sha1(written).hexdigest()
+
+
+def failing(entry: dict) -> Iterator[str | None]:
+    """Of each call, in which one allocation more succeeds than in the one before: None, or what is wrong."""
+    end, plain = in_a_child(lambda: call_failing(entry, 0))
+    if end != 0 or plain[1] != 0:
+        return  # no product has it
+    failed, number = True, 0
+    while failed:
+        number += 1
+        end, said = in_a_child(lambda number=number: call_failing(entry, number))
+        if end != 0:
+            yield f"where allocation {number} fails, the process ends with {end}"
+            return
+        failed, status, _ = said
+        if failed:
+            yield None if status == NO_MEMORY or said[1:] == plain[1:] else f"allocation {number} fails, and the status is {status}"
+
+
+def main(kind: str, *names: str) -> None:
+    made = [(name, wrong) for name in names
+            for wrong in {"expanded": expanded, "failing": failing}[kind](pages.operators()[name])]  # fmt: skip
+    print(json.dumps({"calls": len(made), "wrong": [f"{name}: {wrong}" for name, wrong in made if wrong]}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
