@@ -49,6 +49,8 @@ static void multiply_slab(const Bf16Operand *a, const Bf16Operand *b, int64_t fi
     Bf16Meeting meeting = {.a_tiles = offsets, .b_tiles = offsets, .tiles = tiles, .a_row = BF16_DEEP, .b_row = BF16_DEEP,
                            .a_part = BF16_TILE, .b_part = BF16_TILE, .parts = us_bf16_parts(a->dtype),
                            .bytes = a->dtype == DTYPE_UINT16};
+    const int64_t behind = (first + tiles) * BF16_DEEP - a->depth; /* numbers of the last tile that are not there */
+    meeting.empty = behind > 0 ? behind / 2 : 0;
     for (int64_t column = 0; column < b->lines; column += BF16_BLOCK) {
         for (int64_t row = 0; row < a->lines; row += BF16_BLOCK) {
             const int64_t rows = smaller(BF16_BLOCK, a->lines - row), columns = smaller(BF16_BLOCK, b->lines - column);

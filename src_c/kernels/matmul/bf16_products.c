@@ -168,12 +168,12 @@ US_ALWAYS_INLINE __m512i add_pair(bool bytes, __m512i sums, __m512i a, __m512i b
                  : _mm512_castps_si512(_mm512_dpbf16_ps(_mm512_castsi512_ps(sums), (__m512bh)a, (__m512bh)b));
 }
 
-/* A tile of A by those of B. */
-US_ALWAYS_INLINE void add_pairs(bool bytes, __m512i *sums, const uint16_t *a, int64_t a_row, const uint16_t *const *b, int64_t of_b,
-                                int64_t b_row, int strips)
+/* The first pairs of a tile of A by those of B. */
+US_ALWAYS_INLINE void add_pairs(bool bytes, __m512i *sums, const uint16_t *a, int64_t a_row, const uint16_t *const *b,
+                                int64_t of_b, int64_t b_row, int strips, int64_t pairs)
 {
 #pragma GCC unroll 4
-    for (int pair = 0; pair < PAIRS; pair++) {
+    for (int64_t pair = 0; pair < pairs; pair++) {
         __m512i columns[2];
         for (int i = 0; i < strips; i++) {
             columns[i] = _mm512_loadu_si512(b[i] + of_b + pair * b_row);
@@ -194,9 +194,12 @@ US_ALWAYS_INLINE void multiply_rows(const Bf16Meeting *meeting, bool bytes, cons
     for (int i = 0; i < SUMS; i++) {
         sums[i] = adds ? _mm512_loadu_si512(c + i / strips * stride + i % strips * SIDE) : _mm512_setzero_si512();
     }
-    for (int64_t tile = 0; tile < meeting->tiles; tile++) {
-        add_pairs(bytes, sums, a + meeting->a_tiles[tile], a_row, meeting->b, meeting->b_tiles[tile], b_row, strips);
+    const int64_t last = meeting->tiles - 1;
+    for (int64_t tile = 0; tile < last; tile++) {
+        add_pairs(bytes, sums, a + meeting->a_tiles[tile], a_row, meeting->b, meeting->b_tiles[tile], b_row, strips, PAIRS);
     }
+    add_pairs(bytes, sums, a + meeting->a_tiles[last], a_row, meeting->b, meeting->b_tiles[last], b_row, strips,
+              PAIRS - meeting->empty);
     for (int i = 0; i < SUMS; i++) {
         _mm512_storeu_si512(c + i / strips * stride + i % strips * SIDE, sums[i]);
     }

@@ -95,10 +95,11 @@ typedef struct Bf16Meeting {
     const int64_t *a_tiles, *b_tiles;
     int64_t tiles, a_row, b_row, a_part, b_part;
     int parts;
+    int64_t empty; /* pairs at the end of the last tile that are zeros and may be left out */
     bool bytes; /* pairs of them, those of A unsigned, those of B signed: c holds int32, modulo 2^32 */
 } Bf16Meeting;
 
-/* As many tiles of the depth as should meet at a time, at most `limit`: those of two strips of each operand stay in the
+/* At least one tile meets. As many tiles of the depth as should meet at a time, at most `limit`: those of two strips of each operand stay in the
  * first cache, where the instructions need them that fast. */
 int64_t us_bf16_slab(int64_t limit);
 
