@@ -23,8 +23,8 @@ VERSION = "3.11"  # Debian's of this release
 DEBIAN = [f"python{VERSION}-minimal", f"libpython{VERSION}-minimal", f"libpython{VERSION}-stdlib", "libc6", "libstdc++6",
           "libgcc-s1", "libssl3", "zlib1g", "libexpat1", "libffi8", "libbz2-1.0", "liblzma5", "libsqlite3-0", "libuuid1",
           "libcrypt1"]
-PACKAGES = ["numpy<2.4", "cffi", "pycparser", "pyelftools", "scipy-openblas32<0.4", "pytest", "pytest-xdist", "execnet", "iniconfig",
-            "packaging", "pluggy", "pygments", "hypothesis", "sortedcontainers", "attrs", "ml_dtypes"]
+PACKAGES = ["numpy<2.4", "cffi", "pycparser", "pyelftools", "scipy-openblas32<0.4", "pytest", "pytest-xdist", "execnet",
+            "iniconfig", "packaging", "pluggy", "pygments", "hypothesis", "sortedcontainers", "attrs", "ml_dtypes"]
 
 
 def build() -> None:

@@ -228,7 +228,8 @@ def print_constants():
     constants = {
         "pi/2": mp.pi / 2, "2/pi": 2 / mp.pi, "pi": +mp.pi, "ln 2": mpmath.log(2), "1/ln 2": 1 / mpmath.log(2),
         "log10 e": 1 / mpmath.log(10), "log10 2": mpmath.log(2) / mpmath.log(10),
-        "ln(2 pi)/2": mpmath.log(2 * mp.pi) / 2, "ln pi": mpmath.log(mp.pi), "sqrt(1/2)": mpmath.sqrt(mpf(1) / 2), "1/sqrt(2 pi)": 1 / mpmath.sqrt(2 * mp.pi),
+        "ln(2 pi)/2": mpmath.log(2 * mp.pi) / 2, "ln pi": mpmath.log(mp.pi), "sqrt(1/2)": mpmath.sqrt(mpf(1) / 2),
+        "1/sqrt(2 pi)": 1 / mpmath.sqrt(2 * mp.pi),
         "2/3": mpf(2) / 3,
     }  # fmt: skip
     for name, value in constants.items():

@@ -112,7 +112,8 @@ def main() -> int:
         said = subprocess.run([tool("auditwheel"), "show", made], check=True, capture_output=True, text=True).stdout
         found = re.search(rf'"manylinux_2_(\d+)_{machine}"', " ".join(said.split()))
         if not found or int(found[1]) > 28:
-            print(said, *newer_symbols(folder_of(machine) / "build" / "sdk").values(), f"This is no {platform} wheel.", sep="\n", file=sys.stderr)
+            print(said, *newer_symbols(folder_of(machine) / "build" / "sdk").values(), f"This is no {platform} wheel.",
+                  sep="\n", file=sys.stderr)  # fmt: skip
             return 1
         dist.mkdir(exist_ok=True)
         shutil.copy(made, dist)

@@ -457,6 +457,8 @@ def message(say: str, scope: Scope) -> tuple[str, list[str]]:
     return '"' + text.replace('"', '\\"') + '"', arguments
 
 
-KINDS = {"dtype": dtype, "format": format_, "promote": promote, "among": among, "cast": cast, "broadcast": broadcast, "expands": expands, "shape": shape,
+KINDS = {"dtype": dtype, "format": format_, "promote": promote, "among": among, "cast": cast, "broadcast": broadcast,
+         "expands": expands, "shape": shape,
          "same-shape": same_shape, "same-dtype": same_dtype, "rank": rank, "dim": dim, "dims": dims, "range": range_,
-         "uniform": uniform, "null-item": null_item, "list-length": list_length, "list-shape": list_shape, "each": each, "length": length, "elements": elements, "when": when, "call": call}  # fmt: skip
+         "uniform": uniform, "null-item": null_item, "list-length": list_length, "list-shape": list_shape, "each": each,
+         "length": length, "elements": elements, "when": when, "call": call}  # fmt: skip

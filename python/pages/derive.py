@@ -7,7 +7,8 @@ import re
 
 from pages.checks import KINDS, Scope, dtype_set
 from pages.plans import plan_expression
-from pages.model import (BOOLS, FLOATS, GENERIC_STATUS, INTS, INVALID, LIST, NULL_POINTER, PRODUCTS, RUNTIME, SCALAR, SCALARS, TENSOR, VALUES, Operator, PageError, Rule)  # fmt: skip
+from pages.model import (BOOLS, FLOATS, GENERIC_STATUS, INTS, INVALID, LIST, NULL_POINTER, PRODUCTS, RUNTIME, SCALAR,
+                         SCALARS, TENSOR, VALUES, Operator, PageError, Rule)  # fmt: skip
 
 
 @dataclasses.dataclass
@@ -58,7 +59,8 @@ def _one_element(operator: Operator, name: str) -> bool:
 
 def _never_taken(operator: Operator, name: str) -> bool:
     """Whether no legal call gives it: a rule of its own refuses it before its view is looked at."""
-    tails = {table["rule"] for check in operator.checks for table in [check.table, *check.table.get("rules", [])] if "rule" in table}
+    tails = {table["rule"] for check in operator.checks
+             for table in [check.table, *check.table.get("rules", [])] if "rule" in table}  # fmt: skip
     return f"{name}/given" in tails and operator.example.get(name) == "null" and name not in operator.given
 
 

@@ -231,8 +231,8 @@ def _substituted(text: str, mapping: dict[str, str]) -> str:
     return re.sub(r"\b[A-Za-z_]\w*\b", lambda match: mapping.get(match[0], match[0]), text)
 
 
-INHERITED = ("page", "library", "dtype", "rank", "shape", "except", "optional", "plan", "result", "computes", "example", "status", "values",
-             "products", "choice")  # fmt: skip
+INHERITED = ("page", "library", "dtype", "rank", "shape", "except", "optional", "plan", "result", "computes", "example",
+             "status", "values", "products", "choice")  # fmt: skip
 
 
 def _with_base(entry: dict, base: dict | None) -> dict:

@@ -46,7 +46,8 @@ def _scalar_type(value, listed: list[numpy.dtype]) -> numpy.dtype:
     """bool, int, float and complex become bool, int64, float64 and complex128, as PyTorch's adapter does. Where the page does
     not list that, a NumPy number's own type or the first of the same kind, if it is listed."""
     natural = numpy.dtype(type(value.item() if isinstance(value, numpy.generic) else value))
-    wanted = [natural, *([value.dtype] if isinstance(value, numpy.generic) else []), *(d for d in listed if d.kind == natural.kind)]
+    wanted = [natural, *([value.dtype] if isinstance(value, numpy.generic) else []),
+              *(d for d in listed if d.kind == natural.kind)]  # fmt: skip
     return next((dtype for dtype in wanted if dtype in listed), natural)
 
 

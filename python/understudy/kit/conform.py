@@ -33,7 +33,8 @@ AT_EXIT = "at the end of the process"
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument("modules", nargs="*", metavar="MODULE", help="only these, as test_mcdnn_softmax; without: all of the stacks")
+    parser.add_argument("modules", nargs="*", metavar="MODULE",
+                        help="only these, as test_mcdnn_softmax; without: all of the stacks")  # fmt: skip
     parser.add_argument("--lib", action="append", nargs="+", default=[], metavar="PATH",
                         help="test these libraries instead of ours; a library before those it needs")  # fmt: skip
     parser.add_argument("-k", dest="keyword", default="", metavar="EXPRESSION",

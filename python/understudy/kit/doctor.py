@@ -24,7 +24,8 @@ LIBRARY_PATTERN = re.compile(r"lib(acl|ascend|opapi|nnopbase|hccl|ftdsp|hthread"
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument("file", nargs="+", metavar="FILE", help="ELF program, library or object, of any architecture; C or C++ source; or a folder of sources")
+    parser.add_argument("file", nargs="+", metavar="FILE",
+                        help="ELF program, library or object, of any architecture; C or C++ source; or a folder of sources")  # fmt: skip
     parser.add_argument("-a", "--all", action="store_true", help="list the emulated symbols too")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.epilog = ("Refused functions are there, so that a program links, and fail with a reason when they are called. "

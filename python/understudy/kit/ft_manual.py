@@ -164,7 +164,8 @@ def _operator(key: str, entry: dict) -> Operator:
     pattern = entry.get("symbol", "{prefix}_{name}_{space}" if prefixes[0] else "{name}_{space}")
     types = {letter: dict(pairs) for letter, pairs in entry.get("types", {}).items()}
     return Operator(key, name, entry.get("header", f"{name}.h"), entry["text"].strip(), entry["where"], prefixes, spaces,
-                    pattern, types, tuple(parameters), entry.get("structure", ""), entry.get("extra", ""), entry.get("memory", False), entry.get("calls", key))  # fmt: skip
+                    pattern, types, tuple(parameters), entry.get("structure", ""), entry.get("extra", ""),
+                    entry.get("memory", False), entry.get("calls", key))  # fmt: skip
 
 
 def read(file: pathlib.Path) -> tuple[list[Operator], dict[str, list[str]]]:

@@ -93,7 +93,8 @@ def fish(parser: argparse.ArgumentParser) -> str:
     for name, command in commands(parser).items():
         lines.append(f"complete -c understudy -n __fish_use_subcommand -a '{name}' -d '{quoted(command.description)}'")
         for action in options(command):
-            names = " ".join(f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}" for option in action.option_strings)
+            names = " ".join(f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
+                             for option in action.option_strings)  # fmt: skip
             lines.append(f"complete -c understudy -n '__fish_seen_subcommand_from {name}' {names} -d '{quoted(action.help)}'")
     return "\n".join(lines) + "\n"
 

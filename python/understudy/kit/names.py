@@ -96,7 +96,8 @@ def namespaces() -> dict[str, str]:
 @functools.cache
 def models() -> dict[str, list[str]]:
     """The functions that PyTorch's adapter calls when a kind of model trains."""
-    return {name: [f"aclnn{operator}" for operator in text.split()] for name, text in _content("ascend").get("models", {}).items()}
+    return {name: [f"aclnn{operator}" for operator in text.split()]
+            for name, text in _content("ascend").get("models", {}).items()}  # fmt: skip
 
 
 @functools.cache

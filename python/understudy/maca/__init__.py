@@ -55,6 +55,7 @@ __all__ = [
     "FilterDescriptor", "LRNDescriptor", "OpTensorDescriptor", "PoolingDescriptor", "PreparedCall", "RNNDataDescriptor",
     "RNNDescriptor", "ReduceTensorDescriptor", "SpatialTransformerDescriptor", "Stream", "TensorDescriptor",
     "TensorTransformDescriptor",
-    "activation_backward", "activation_forward", "array", "call", "ffi", "last_error", "lib", "load", "lrn_cross_channel_backward",
+    "activation_backward", "activation_forward", "array", "call", "ffi", "last_error", "lib", "load",
+    "lrn_cross_channel_backward",
     "lrn_cross_channel_forward", "pooling_backward", "pooling_forward", "run", "softmax_backward", "softmax_forward",
 ]  # fmt: skip

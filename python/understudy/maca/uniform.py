@@ -232,8 +232,8 @@ class PreparedCall:
         if unknown := sorted(set(arguments) - names):
             raise TypeError(f"{function} has no parameter {', '.join(unknown)}; it has {', '.join(sorted(names))}")
         # One array for a tensor that is given twice, which means in place.
-        taken = {id(value): as_operand(value) for value in arguments.values() if hasattr(value, "dtype") and hasattr(value, "shape")
-                 and not isinstance(value, Descriptor)}  # fmt: skip
+        taken = {id(value): as_operand(value) for value in arguments.values()
+                 if hasattr(value, "dtype") and hasattr(value, "shape") and not isinstance(value, Descriptor)}
         self.function, self.operation = function, Operation()
         self.given = {name: taken.get(id(value), value) for name, value in arguments.items()}
         self._memory: list[tuple[numpy.ndarray, object, object]] = []  # array, its storage, device address
