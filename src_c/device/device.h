@@ -202,7 +202,7 @@ bool us_stream_fill(Stream *stream, const Fill *fill, const char *name);
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
 struct Event {
-    Context *context;
+    Device *device; /* not its context: events outlive that */
     void *handle;
     uint32_t vendor_flags;
     int32_t id;
