@@ -62,15 +62,17 @@ Event *us_event_create(Context *context)
     return new_event(context, NULL, -1);
 }
 
-void us_event_destroy(Event *public)
+bool us_event_destroy(Event *public)
 {
     EventState *event = event_state(public);
-    if (us_handle_end(public->handle, HANDLE_EVENT) != NULL) {
+    bool alive = us_handle_end(public->handle, HANDLE_EVENT) != NULL;
+    if (alive) {
         if (us_event_is_shared(event)) {
             us_ipc_withdraw_file(event->file);
         }
         us_event_let_go(event);
     }
+    return alive;
 }
 
 /* ---- of several processes ---- */
