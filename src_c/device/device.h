@@ -84,8 +84,9 @@ struct Context {
 
 Context *us_context_primary(Device *device); /* made on first use; NULL: no memory */
 Context *us_context_create(Device *device);
-/* Waits for the context's streams, destroys them, ends the handle. Threads that had it current have none then. */
-void us_context_destroy(Context *context);
+/* Waits for the context's streams, destroys them, ends the handle. Threads that had it current have none then. False: another
+ * thread was faster. */
+bool us_context_destroy(Context *context);
 Context *us_context_of_handle(const void *handle); /* NULL when not alive */
 bool us_context_is_ending(const Platform *platform, const void *handle); /* some thread destroys it just now */
 
@@ -122,8 +123,9 @@ struct Stream {
 };
 
 Stream *us_stream_create(Context *context, uint32_t internal_flags); /* NULL: no memory or no thread */
-/* drain: run what is queued first; otherwise drop what has not started. Ends the handle. */
-void us_stream_destroy(Stream *stream, bool drain);
+/* drain: run what is queued first; otherwise drop what has not started. Ends the handle. False: another thread was faster;
+ * the stream has ended all the same. */
+bool us_stream_destroy(Stream *stream, bool drain);
 Stream *us_stream_of_handle(const void *handle); /* NULL when not alive */
 
 /* A task: `run` is called once on the stream's worker (or on the submitting thread in inline mode) and may fill `why`
@@ -202,7 +204,7 @@ bool us_stream_fill(Stream *stream, const Fill *fill, const char *name);
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
 struct Event {
-    Context *context;
+    Device *device; /* not its context: events outlive that */
     void *handle;
     uint32_t vendor_flags;
     int32_t id;
@@ -216,7 +218,7 @@ Event *us_event_create(Context *context); /* NULL: no memory */
 Event *us_event_create_shared(Context *context);
 IpcStatus us_event_share(Event *event, uint64_t *key);
 IpcStatus us_event_import(Context *context, uint64_t key, Event **event, Explanation *why);
-void us_event_destroy(Event *event);      /* does not block; queued records and waits keep what they need */
+bool us_event_destroy(Event *event);      /* does not block; queued records and waits keep what they need. False: was not alive */
 Event *us_event_of_handle(const void *handle);
 
 bool us_event_record(Event *event, Stream *stream); /* false: no memory */

@@ -42,7 +42,7 @@ static Event *new_event(Context *context, SignalWords *words, int file)
         }
         return NULL;
     }
-    event->public.context = context;
+    event->public.device = context->device;
     event->public.id = atomic_fetch_add(&next_id, 1);
     event->words = words != NULL ? words : &event->own;
     event->file = file;
@@ -62,15 +62,17 @@ Event *us_event_create(Context *context)
     return new_event(context, NULL, -1);
 }
 
-void us_event_destroy(Event *public)
+bool us_event_destroy(Event *public)
 {
     EventState *event = event_state(public);
-    if (us_handle_end(public->handle, HANDLE_EVENT) != NULL) {
+    bool alive = us_handle_end(public->handle, HANDLE_EVENT) != NULL;
+    if (alive) {
         if (us_event_is_shared(event)) {
             us_ipc_withdraw_file(event->file);
         }
         us_event_let_go(event);
     }
+    return alive;
 }
 
 /* ---- of several processes ---- */
@@ -94,7 +96,7 @@ Event *us_event_create_shared(Context *context)
 IpcStatus us_event_share(Event *public, uint64_t *key)
 {
     const EventState *event = event_state(public);
-    const Device *device = public->context->device;
+    const Device *device = public->device;
     IpcNote note = {.kind = IPC_EVENT, .platform = device->platform->id,
                     .device = device->platform->physical_number[device->ordinal]};
     if (!us_event_is_shared(event)) {

@@ -370,11 +370,13 @@ static void end_context(ContextState *context, bool drain)
     us_context_let_go(&context->public);
 }
 
-void us_context_destroy(Context *context)
+bool us_context_destroy(Context *context)
 {
-    if (us_handle_end(context->handle, HANDLE_CONTEXT) != NULL) {
+    bool alive = us_handle_end(context->handle, HANDLE_CONTEXT) != NULL;
+    if (alive) {
         end_context(context_state(context), true);
     }
+    return alive;
 }
 
 Context *us_context_of_handle(const void *handle)

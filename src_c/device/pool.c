@@ -435,17 +435,18 @@ static void destroy(PoolState *pool)
     end_if_unused(pool);
 }
 
-void us_pool_destroy(Pool *pool)
+bool us_pool_destroy(Pool *pool)
 {
     PlatformState *platform = platform_of(pool);
     if (us_handle_end(pool->handle, HANDLE_POOL) == NULL) {
-        return;
+        return false;
     }
     pthread_mutex_lock(&platform->memory_lock);
     if (!pool_state(pool)->destroyed) { /* a reset of the device may just have done it */
         destroy(pool_state(pool));
     }
     pthread_mutex_unlock(&platform->memory_lock);
+    return true;
 }
 
 void us_pools_end(DeviceState *device)

@@ -29,7 +29,7 @@ typedef enum PoolNumber {
 } PoolNumber;
 
 Pool *us_pool_create(Device *device, size_t limit); /* bytes; 0: none. NULL: no memory */
-void us_pool_destroy(Pool *pool);                   /* its blocks live on until they are given back */
+bool us_pool_destroy(Pool *pool); /* its blocks live on until they are given back. False: was not alive */
 Pool *us_pool_of_handle(const void *handle);
 uint64_t us_pool_number(const Pool *pool, PoolNumber number);
 void us_pool_set_number(Pool *pool, PoolNumber number, uint64_t value);

@@ -147,12 +147,12 @@ static void tell_end(StreamState *stream)
     pthread_mutex_unlock(&stream->lock);
 }
 
-void us_stream_destroy(Stream *public, bool drain)
+bool us_stream_destroy(Stream *public, bool drain)
 {
     StreamState *stream = stream_state(public);
     if (us_handle_end(public->handle, HANDLE_STREAM) == NULL) {
         wait_for_end(stream); /* another thread was faster */
-        return;
+        return false;
     }
     us_recorder_stream_ends(stream);
     if (!is_own_worker(stream)) {
@@ -170,6 +170,7 @@ void us_stream_destroy(Stream *public, bool drain)
     tell_end(stream);
     us_context_remove_stream(public->context, stream);
     us_stream_let_go(stream);
+    return true;
 }
 
 /* ---- the queue ---- */

@@ -199,3 +199,23 @@ def test_a_stream_has_what_its_configuration_says():
     ok(lib.aclrtStreamGetPriority(made[0], priority))
     assert (flags[0], priority[0]) == (2, 5)
     ok(lib.aclrtDestroyStream(made[0]))
+
+
+def test_configurations_that_have_ended_stay_known_and_new_ones_are_empty():
+    """The structure is public: one that the program made works too, and is not ended by the library."""
+    made = ffi.new("aclrtStream *")
+    ended = [lib.aclrtCreateStreamConfigHandle() for _ in range(20)]
+    for handle in ended:
+        handle.priority = 5
+        ok(lib.aclrtDestroyStreamConfigHandle(handle))
+    for _ in range(200):
+        handle = lib.aclrtCreateStreamConfigHandle()
+        assert (handle.workptr, handle.workSize, handle.flag, handle.priority) == (ffi.NULL, 0, 0, 0)
+        handle.priority = 7
+        ok(lib.aclrtDestroyStreamConfigHandle(handle))
+        assert lib.aclrtCreateStreamV2(made, handle) == 100000
+    own = ffi.new("aclrtStreamConfigHandle *", {"flag": 2})
+    ok(lib.aclrtSetStreamConfigOpt(own, lib.ACL_RT_STREAM_PRIORITY, ffi.new("uint32_t *", 3), 4))
+    assert lib.aclrtDestroyStreamConfigHandle(own) == 100000
+    ok(lib.aclrtCreateStreamV2(made, own))
+    ok(lib.aclrtDestroyStream(made[0]))

@@ -242,6 +242,28 @@ def test_the_record_of_a_killed_process_keeps_nobody_waiting():
         ok(lib.aclrtDestroyEvent(made))
 
 
+def test_events_outlive_the_context_they_were_made_in():
+    """Events belong to a device; the memory of a context that has ended is used for other things."""
+    with device(), other_process(0) as other:
+        own, context = Out(), Out()
+        ok(lib.aclrtGetCurrentContext(own.cell))
+        events = []
+        for _ in range(20):
+            ok(lib.aclrtCreateContext(context.cell, 0))
+            made = Out()
+            ok(lib.aclrtCreateEventExWithFlag(made.cell, lib.ACL_EVENT_IPC))
+            events.append(made.value)
+            ok(lib.aclrtSetCurrentContext(own.value))
+            ok(lib.aclrtDestroyContext(context.value))
+        handle = ffi.new("aclrtIpcEventHandle *")
+        for made in events:
+            ok(lib.aclrtIpcGetEventHandle(made, handle))
+        other.ask(CONSUMER.format(handle=bytes(ffi.buffer(handle))))
+        assert other.ask("lib.aclrtStreamWaitEvent(one[0], made[0]) or lib.aclrtSynchronizeStream(one[0])") == 0
+        for made in events:
+            ok(lib.aclrtDestroyEvent(made))
+
+
 @pytest.mark.parametrize("mode", ["async", "deferred"])
 def test_notifies_of_two_processes(mode):
     """The maker waits, the others record, each as often as the other."""

@@ -44,9 +44,9 @@ static Allocator *require_allocator(Call *call, aclrtAllocatorDesc handle)
 aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc)
 {
     Call call = us_call_begin("aclrtAllocatorDestroyDesc");
-    if (require_allocator(&call, allocatorDesc) != NULL) {
-        us_handle_release(allocatorDesc, HANDLE_ALLOCATOR);
-    }
+    require_allocator(&call, allocatorDesc);
+    us_require(&call, us_handle_release(allocatorDesc, HANDLE_ALLOCATOR), "allocatorDesc", "dead",
+               ACL_ERROR_INVALID_PARAM, "%p has just been destroyed by another thread", allocatorDesc);
     return acl_end(&call);
 }
 

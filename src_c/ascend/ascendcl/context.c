@@ -31,7 +31,8 @@ aclError aclrtDestroyContext(aclrtContext context)
     if (call.status == 0) {
         bool current = found == us_context_current(found->device->platform);
         us_device_each_stream(found->device, found, acl_tell_stream_ends);
-        us_context_destroy(found);
+        us_require(&call, us_context_destroy(found), "context", "ending", ACL_ERROR_RT_CONTEXT_RELEASE_ERROR,
+                   "context %p is being destroyed by another thread", context);
         if (current) {
             acl_return_to_chosen_device();
         }

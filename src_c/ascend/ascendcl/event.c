@@ -72,9 +72,8 @@ aclError aclrtDestroyEvent(aclrtEvent event)
 {
     Call call = us_call_begin("aclrtDestroyEvent");
     Event *found = require_event(&call, event);
-    if (call.status == 0) {
-        us_event_destroy(found);
-    }
+    us_require(&call, us_event_destroy(found), "event", "dead", ACL_ERROR_RT_INVALID_HANDLE,
+               "event %p has just been destroyed by another thread", event);
     return acl_end(&call);
 }
 

@@ -39,9 +39,8 @@ aclError aclrtDestroyLabel(aclrtLabel label)
 {
     Call call = us_call_begin("aclrtDestroyLabel");
     require_label(&call, label);
-    if (call.status == 0) {
-        us_label_destroy(label);
-    }
+    us_require(&call, us_label_destroy(label), "label", "dead", ACL_ERROR_RT_INVALID_HANDLE,
+               "label %p has just been destroyed by another thread", label);
     return acl_end(&call);
 }
 
@@ -116,9 +115,8 @@ aclError aclrtDestroyLabelList(aclrtLabelList labelList)
 {
     Call call = us_call_begin("aclrtDestroyLabelList");
     require_list(&call, labelList);
-    if (call.status == 0) {
-        us_handle_release(labelList, HANDLE_LABEL_LIST);
-    }
+    us_require(&call, us_handle_release(labelList, HANDLE_LABEL_LIST), "labelList", "dead", ACL_ERROR_RT_INVALID_HANDLE,
+               "labelList %p has just been destroyed by another thread", labelList);
     return acl_end(&call);
 }
 

@@ -58,9 +58,8 @@ aclError aclrtMemPoolDestroy(const aclrtMemPool memPool)
     Call call = us_call_begin("aclrtMemPoolDestroy");
     require_product(&call);
     Pool *pool = require_pool(&call, memPool);
-    if (pool != NULL) {
-        us_pool_destroy(pool);
-    }
+    us_require(&call, us_pool_destroy(pool), "memPool", "dead", ACL_ERROR_RT_INVALID_HANDLE,
+               "memPool %p has just been destroyed by another thread", memPool);
     return acl_end(&call);
 }
 

@@ -251,7 +251,8 @@ aclError aclmdlRIDestroy(aclmdlRI modelRI)
     if (call.status == 0) {
         ModelCallback callbacks[MODEL_CALLBACK_LIMIT];
         size_t count = take_callbacks(graph, callbacks);
-        us_graph_destroy(graph);
+        us_require(&call, us_graph_destroy(graph), "modelRI", "dead", ACL_ERROR_RT_INVALID_HANDLE,
+                   "modelRI %p has just been destroyed by another thread", modelRI);
         for (size_t i = 0; i < count; i++) {
             callbacks[i].function(callbacks[i].user_data);
         }

@@ -65,12 +65,11 @@ aclError aclrtDestroyNotify(aclrtNotify notify)
 {
     Call call = us_call_begin("aclrtDestroyNotify");
     Notify *found = acl_require_notify(&call, notify);
-    if (call.status == 0) {
-        int32_t ordinal = found->device->ordinal;
-        Runtime *runtime = acl_runtime();
-        if (us_notify_destroy(found) && runtime != NULL) {
-            atomic_fetch_sub(&runtime->notify_counts[ordinal], 1);
-        }
+    us_require(&call, us_notify_destroy(found), "notify", "dead", ACL_ERROR_RT_INVALID_HANDLE,
+               "notify %p has just been destroyed by another thread", notify);
+    Runtime *runtime = call.status == 0 ? acl_runtime() : NULL;
+    if (runtime != NULL) {
+        atomic_fetch_sub(&runtime->notify_counts[found->device->ordinal], 1);
     }
     return acl_end(&call);
 }

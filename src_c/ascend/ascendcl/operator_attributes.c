@@ -2,6 +2,7 @@
 #include "ascend/ascendcl/runtime.h"
 #include "ascend/common/descriptions.h"
 #include "ascend/common/dtype.h"
+#include "report/grace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,12 +27,18 @@ aclopAttr *aclopCreateAttr(void)
     return handle;
 }
 
+static void bury_attributes(void *object)
+{
+    OperatorAttributes *attributes = object;
+    free(attributes->text);
+    free(attributes);
+}
+
 void aclopDestroyAttr(const aclopAttr *attr)
 {
     OperatorAttributes *attributes = us_handle_end(attr, HANDLE_OPERATOR_ATTRIBUTES);
     if (attributes != NULL) {
-        free(attributes->text);
-        free(attributes);
+        us_grace_bury(bury_attributes, attributes); /* another thread may set one now */
     }
 }
 

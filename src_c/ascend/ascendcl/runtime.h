@@ -43,7 +43,8 @@ typedef struct Runtime {
     pthread_mutex_t report_lock; /* the list of queues and everything in them */
     ReportQueue *report_queues;
     StreamAllocator *allocators; /* of streams; the platform's lock */
-    StreamConfiguration *stream_configurations; /* that the program has not destroyed; the platform's lock */
+    StreamConfiguration *stream_configurations; /* those that have ended too; the platform's lock */
+    uint64_t ended_configurations;
 } Runtime;
 
 Runtime *acl_runtime(void); /* NULL: no memory */

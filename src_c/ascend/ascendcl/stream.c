@@ -64,7 +64,8 @@ static void destroy_stream(Call *call, aclrtStream stream, bool drain)
                "stream is the default stream of its context and ends with it");
     if (call->status == 0) {
         acl_tell_stream_ends(found);
-        us_stream_destroy(found, drain);
+        us_require(call, us_stream_destroy(found, drain), "stream", "dead", ACL_ERROR_RT_INVALID_HANDLE,
+                   "stream %p has just been destroyed by another thread", stream);
     }
 }
 

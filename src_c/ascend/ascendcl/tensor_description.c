@@ -2,6 +2,7 @@
  * for, are not emulated; clients still make, change and read descriptions (torch-npu-runs 3). */
 #include "ascend/ascendcl/runtime.h"
 #include "ascend/common/descriptions.h"
+#include "report/grace.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -96,28 +97,45 @@ aclTensorDesc *aclCreateTensorDesc(aclDataType dataType, int numDims, const int6
     return handle;
 }
 
+static void bury_description(void *object)
+{
+    aclTensorDesc *description = object;
+    free(description->name);
+    free(description->constant);
+    free(description);
+}
+
 void aclDestroyTensorDesc(const aclTensorDesc *desc)
 {
     aclTensorDesc *description = us_handle_end(desc, HANDLE_TENSOR_DESCRIPTION);
     if (description != NULL) {
-        free(description->name);
-        free(description->constant);
-        free(description);
+        us_grace_bury(bury_description, description); /* other threads may read it now */
     }
 }
 
 /* ---- getters: a value that says nothing for a description that is not alive ---- */
 
+/* What a description says while it is read; another thread may destroy it meanwhile. */
+static const aclTensorDesc *begin_reading(const aclTensorDesc *desc)
+{
+    us_grace_enter();
+    return description_of(desc);
+}
+
 aclDataType aclGetTensorDescType(const aclTensorDesc *desc)
 {
-    const aclTensorDesc *description = description_of(desc);
-    return description != NULL ? description->type : ACL_DT_UNDEFINED;
+    const aclTensorDesc *description = begin_reading(desc);
+    aclDataType type = description != NULL ? description->type : ACL_DT_UNDEFINED;
+    us_grace_leave();
+    return type;
 }
 
 aclFormat aclGetTensorDescFormat(const aclTensorDesc *desc)
 {
-    const aclTensorDesc *description = description_of(desc);
-    return description != NULL ? description->format : ACL_FORMAT_UNDEFINED;
+    const aclTensorDesc *description = begin_reading(desc);
+    aclFormat format = description != NULL ? description->format : ACL_FORMAT_UNDEFINED;
+    us_grace_leave();
+    return format;
 }
 
 static bool rank_is_unknown(const Dimensions *dimensions)
@@ -127,24 +145,26 @@ static bool rank_is_unknown(const Dimensions *dimensions)
 
 size_t aclGetTensorDescNumDims(const aclTensorDesc *desc)
 {
-    const aclTensorDesc *description = description_of(desc);
-    if (description == NULL) {
-        return 0;
+    const aclTensorDesc *description = begin_reading(desc);
+    size_t count = 0;
+    if (description != NULL) {
+        count = rank_is_unknown(&description->dimensions) ? ACL_UNKNOWN_RANK : (size_t)description->dimensions.count;
     }
-    return rank_is_unknown(&description->dimensions) ? ACL_UNKNOWN_RANK : (size_t)description->dimensions.count;
+    us_grace_leave();
+    return count;
 }
 
 size_t aclGetTensorDescElementCount(const aclTensorDesc *desc)
 {
-    const aclTensorDesc *description = description_of(desc);
-    size_t count = description != NULL;
-    for (int i = 0; description != NULL && i < description->dimensions.count; i++) {
+    const aclTensorDesc *description = begin_reading(desc);
+    bool counts = description != NULL;
+    size_t count = 1;
+    for (int i = 0; counts && i < description->dimensions.count; i++) {
         int64_t size = description->dimensions.sizes[i];
-        if (size < 0 || __builtin_mul_overflow(count, (size_t)size, &count)) {
-            return 0;
-        }
+        counts = size >= 0 && !__builtin_mul_overflow(count, (size_t)size, &count);
     }
-    return count;
+    us_grace_leave();
+    return counts ? count : 0;
 }
 
 size_t aclGetTensorDescSize(const aclTensorDesc *desc)
@@ -157,9 +177,11 @@ size_t aclGetTensorDescSize(const aclTensorDesc *desc)
 
 int64_t aclGetTensorDescDim(const aclTensorDesc *desc, size_t index)
 {
-    const aclTensorDesc *description = description_of(desc);
+    const aclTensorDesc *description = begin_reading(desc);
     bool exists = description != NULL && index < (size_t)description->dimensions.count;
-    return exists && description->dimensions.sizes[index] >= 0 ? description->dimensions.sizes[index] : UNKNOWN_SIZE;
+    int64_t size = exists && description->dimensions.sizes[index] >= 0 ? description->dimensions.sizes[index] : UNKNOWN_SIZE;
+    us_grace_leave();
+    return size;
 }
 
 /* The dimensions of a description that has one with this number. */
@@ -197,14 +219,18 @@ aclError aclGetTensorDescDimRange(const aclTensorDesc *desc, size_t index, size_
 
 const char *aclGetTensorDescName(aclTensorDesc *desc)
 {
-    const aclTensorDesc *description = description_of(desc);
-    return description != NULL && description->name != NULL ? description->name : "";
+    const aclTensorDesc *description = begin_reading(desc);
+    const char *name = description != NULL && description->name != NULL ? description->name : "";
+    us_grace_leave();
+    return name;
 }
 
 void *aclGetTensorDescAddress(const aclTensorDesc *desc)
 {
-    const aclTensorDesc *description = description_of(desc);
-    return description != NULL ? description->constant : NULL;
+    const aclTensorDesc *description = begin_reading(desc);
+    void *constant = description != NULL ? description->constant : NULL;
+    us_grace_leave();
+    return constant;
 }
 
 /* ---- setters ---- */

@@ -162,9 +162,9 @@ static const Configuration *require_configuration(Call *call, const aclprofConfi
 aclError aclprofDestroyConfig(const aclprofConfig *profilerConfig)
 {
     Call call = us_call_begin("aclprofDestroyConfig");
-    if (require_configuration(&call, profilerConfig) != NULL) {
-        us_handle_release(profilerConfig, HANDLE_PROFILER_CONFIGURATION);
-    }
+    require_configuration(&call, profilerConfig);
+    us_require(&call, us_handle_release(profilerConfig, HANDLE_PROFILER_CONFIGURATION), "profilerConfig", "dead",
+               ACL_ERROR_INVALID_PARAM, "%p has just been destroyed by another thread", (const void *)profilerConfig);
     return us_call_end(&call);
 }
 
@@ -325,9 +325,10 @@ static const SubscriptionConfiguration *require_subscription(Call *call, const a
 aclError aclprofDestroySubscribeConfig(const aclprofSubscribeConfig *profSubscribeConfig)
 {
     Call call = us_call_begin("aclprofDestroySubscribeConfig");
-    if (require_subscription(&call, profSubscribeConfig) != NULL) {
-        us_handle_release(profSubscribeConfig, HANDLE_PROFILER_SUBSCRIPTION);
-    }
+    require_subscription(&call, profSubscribeConfig);
+    us_require(&call, us_handle_release(profSubscribeConfig, HANDLE_PROFILER_SUBSCRIPTION), "profSubscribeConfig", "dead",
+               ACL_ERROR_INVALID_PARAM, "%p has just been destroyed by another thread",
+               (const void *)profSubscribeConfig);
     return us_call_end(&call);
 }
 

@@ -158,7 +158,9 @@ static void end_list(Call *call, const void *handle, HandleKind list_kind, Handl
                    "element %llu of the list was destroyed before, although it belongs to the list",
                    (unsigned long long)i);
     }
-    if (call->status != 0 || us_handle_end(handle, list_kind) == NULL) {
+    us_require(call, us_handle_end(handle, list_kind) != NULL, "array", "handle", ACLNN_ERR_PARAM_INVALID,
+               "array (%p) has just been destroyed by another thread", handle);
+    if (call->status != 0) {
         return;
     }
     for (uint64_t i = 0; i < list->size; i++) {

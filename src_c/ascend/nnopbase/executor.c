@@ -32,11 +32,11 @@ aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor *executor)
 {
     Call call = us_call_begin("aclDestroyAclOpExecutor");
     require_executor(&call, executor);
-    if (call.status == 0) {
-        Executor *object = us_handle_end(executor, HANDLE_EXECUTOR);
-        if (object != NULL) { /* another thread may be running it just now */
-            us_grace_bury(executor_release, object);
-        }
+    Executor *object = call.status == 0 ? us_handle_end(executor, HANDLE_EXECUTOR) : NULL;
+    us_require(&call, object != NULL, "executor", "handle", ACLNN_ERR_INNER,
+               "executor (%p) has just been destroyed, or run, by another thread", (const void *)executor);
+    if (object != NULL) { /* another thread may be running it just now */
+        us_grace_bury(executor_release, object);
     }
     return us_call_end(&call);
 }

@@ -147,7 +147,8 @@ aclError acltdtDestroyChannel(acltdtChannelHandle *handle)
 {
     Call call = us_call_begin("acltdtDestroyChannel");
     Channel *channel = require_channel(&call, handle);
-    if (channel != NULL && us_handle_end(handle, HANDLE_CHANNEL) != NULL) {
+    tdt_require_end(&call, "handle", handle, HANDLE_CHANNEL);
+    if (call.status == 0) {
         us_mailbox_stop(channel->mailbox); /* threads that are in it come out first */
         us_grace_bury(bury_channel, channel);
     }

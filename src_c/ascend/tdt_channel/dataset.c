@@ -187,7 +187,8 @@ aclError acltdtDestroyDataset(acltdtDataset *dataset)
 {
     Call call = us_call_begin("acltdtDestroyDataset");
     Dataset *found = tdt_require(&call, "dataset", dataset, HANDLE_DATASET);
-    if (call.status == 0 && us_handle_end(dataset, HANDLE_DATASET) != NULL) {
+    tdt_require_end(&call, "dataset", dataset, HANDLE_DATASET);
+    if (call.status == 0) {
         for (size_t i = 0; i < found->count; i++) {
             DataItem *item = us_handle_object(found->items[i], HANDLE_DATA_ITEM);
             if (item != NULL && item->owned) {

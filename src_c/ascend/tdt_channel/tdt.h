@@ -39,4 +39,19 @@ static inline void *tdt_require(Call *call, const char *parameter, const void *h
     return call->status == 0 ? object : NULL;
 }
 
+/* Ends an object that is one piece of memory. */
+static inline void tdt_release(Call *call, const char *parameter, const void *handle, HandleKind kind)
+{
+    us_require(call, handle != NULL, parameter, "null", ACL_ERROR_INVALID_PARAM, "%s is NULL", parameter);
+    us_require(call, us_handle_release(handle, kind), parameter, "dead", ACL_ERROR_INVALID_PARAM,
+               "%s %p has been destroyed, or never existed", parameter, handle);
+}
+
+/* For what tdt_require has found. Of two threads that end the same object, one is refused. */
+static inline void tdt_require_end(Call *call, const char *parameter, const void *handle, HandleKind kind)
+{
+    us_require(call, us_handle_end(handle, kind) != NULL, parameter, "dead", ACL_ERROR_INVALID_PARAM,
+               "%s %p has just been destroyed by another thread", parameter, handle);
+}
+
 #endif

@@ -58,9 +58,7 @@ acltdtQueueAttr *acltdtCreateQueueAttr(void)
 aclError acltdtDestroyQueueAttr(const acltdtQueueAttr *attr)
 {
     Call call = us_call_begin("acltdtDestroyQueueAttr");
-    if (tdt_require(&call, "attr", attr, HANDLE_QUEUE_ATTRIBUTE) != NULL) {
-        us_handle_release(attr, HANDLE_QUEUE_ATTRIBUTE);
-    }
+    tdt_release(&call, "attr", attr, HANDLE_QUEUE_ATTRIBUTE);
     return us_call_end(&call);
 }
 

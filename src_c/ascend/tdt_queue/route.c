@@ -35,9 +35,7 @@ acltdtQueueRoute *acltdtCreateQueueRoute(uint32_t srcId, uint32_t dstId)
 aclError acltdtDestroyQueueRoute(const acltdtQueueRoute *route)
 {
     Call call = us_call_begin("acltdtDestroyQueueRoute");
-    if (tdt_require(&call, "route", route, HANDLE_QUEUE_ROUTE) != NULL) {
-        us_handle_release(route, HANDLE_QUEUE_ROUTE);
-    }
+    tdt_release(&call, "route", route, HANDLE_QUEUE_ROUTE);
     return us_call_end(&call);
 }
 
@@ -89,7 +87,8 @@ aclError acltdtDestroyQueueRouteList(const acltdtQueueRouteList *routeList)
 {
     Call call = us_call_begin("acltdtDestroyQueueRouteList");
     RouteList *list = tdt_require(&call, "routeList", routeList, HANDLE_QUEUE_ROUTES);
-    if (list != NULL && us_handle_end(routeList, HANDLE_QUEUE_ROUTES) != NULL) {
+    tdt_require_end(&call, "routeList", routeList, HANDLE_QUEUE_ROUTES);
+    if (call.status == 0) {
         us_grace_bury(bury_list, list);
     }
     return us_call_end(&call);
@@ -244,9 +243,7 @@ acltdtQueueRouteQueryInfo *acltdtCreateQueueRouteQueryInfo(void)
 aclError acltdtDestroyQueueRouteQueryInfo(const acltdtQueueRouteQueryInfo *info)
 {
     Call call = us_call_begin("acltdtDestroyQueueRouteQueryInfo");
-    if (tdt_require(&call, "info", info, HANDLE_QUEUE_QUERY) != NULL) {
-        us_handle_release(info, HANDLE_QUEUE_QUERY);
-    }
+    tdt_release(&call, "info", info, HANDLE_QUEUE_QUERY);
     return us_call_end(&call);
 }
 

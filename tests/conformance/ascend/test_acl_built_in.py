@@ -254,6 +254,8 @@ RULES = [
     rule("aclrtHostMemMapCapabilities/hacType/range", {1: 10}, {1: 9}),
     rule("aclrtHostMemMapCapabilities/deviceId/range", {0: 64}),
     rule("aclrtDestroyStreamConfigHandle/handle/dead", {0: dead_configuration}),
+    rule("aclrtSetStreamConfigOpt/handle/dead", {0: dead_configuration}),
+    rule("aclrtCreateStreamV2/handle/dead", {1: dead_configuration}),
     rule("aclrtSetStreamConfigOpt/attr/range", {1: 4}),
     rule("aclrtSetStreamConfigOpt/valueSize/range", {3: 8}),
     rule("aclrtSetStreamConfigOpt/attrValue/priority", {2: ffi.new("uint32_t *", 8)}),
