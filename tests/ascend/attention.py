@@ -12,7 +12,7 @@ AXES = {"BNSD": (0, 1, 2, 3), "BSND": (0, 2, 1, 3), "BSH": (0, 2, 1, 3), "SBH": 
 def laid_out(values, layout):
     """[B, N, S, D] in a layout."""
     moved = values.transpose(AXES[layout])
-    return moved.reshape(*moved.shape[:2], -1) if layout.endswith("H") else moved
+    return moved.reshape(*moved.shape[:2], moved.shape[2] * moved.shape[3]) if layout.endswith("H") else moved
 
 
 def back(values, layout, shape):

@@ -94,6 +94,12 @@ def test_dropout():
     check(keep=0.5, mode=3, rows=140, keys=150, heads=2, key_heads=2)
 
 
+def test_no_rows():
+    """Keys and values that nothing asks for have slopes of 0."""
+    check(rows=0)
+    check(rows=0, gaps="gaps", layout="SBH", value_depth=3)
+
+
 def test_keys_in_ranges():
     """Few heads: the gradient is cut along the keys, and the parts are added."""
     check(batches=1, heads=1, key_heads=1, rows=150, keys=600)

@@ -119,6 +119,15 @@ def test_rotary_embedding(mode):
         np.testing.assert_array_equal(dcos, empty(of_angles, kind).values())
 
 
+def test_gradients_of_angles_of_no_samples():
+    dy, angles = tensor(np.zeros((0, 3, 1, 8))), tensor(np.ones((1, 3, 1, 8)))
+    for x in (dy, None):
+        _, *slopes = call("RotaryPositionEmbeddingGrad", dy=dy, cos=angles, sin=angles, xOptional=x, mode=0, dxOut=empty((0, 3, 1, 8)),
+                          dcosOut=empty((1, 3, 1, 8)), dsinOut=empty((1, 3, 1, 8)))  # fmt: skip
+        for own in slopes:
+            np.testing.assert_array_equal(own, np.zeros_like(own) if x is not None else empty(own.shape).values())
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_rotary_embedding_in_place(kind):
     q, k, cos, sin = drawn((2, 3, 4, 16), 1, kind), drawn((2, 3, 2, 16), 2, kind), drawn((2, 3, 1, 16), 3, kind), drawn((2, 3, 1, 16), 4, kind)

@@ -791,6 +791,19 @@ def test_gradient_of_modulated_layer_norm_by_its_input():
     near(dx, own.grad.numpy(), "F32", 32, parts=dy * (1 + scale) * weight * rstd)
 
 
+def test_sums_over_no_samples():
+    """Sums are 0, means NaN."""
+    empty_x, vector = tensor(np.zeros((0, 3, 2, 2))), tensor([1.5, 2.5, 3.5])
+    for own in call("BatchNormReduce", x=empty_x, sum=empty((3,), layout="gaps"), squareSum=empty((3,))):
+        np.testing.assert_array_equal(own, [0, 0, 0])
+    sums = call("BatchNormReduceBackward", gradOut=empty_x, input=empty_x, mean=vector, invstd=vector, weight=None, inputG=True, weightG=True,
+                biasG=False, sumDy=empty((3,)), sumDyXmu=empty((3,), layout="gaps"), gradWeight=empty((3,)), gradBias=None)  # fmt: skip
+    for own in sums:
+        np.testing.assert_array_equal(own, [0, 0, 0])
+    for own in call("BatchNormStats", input=empty_x, eps=1e-5, mean=empty((3,)), invstd=empty((3,))):
+        np.testing.assert_array_equal(own, [np.nan] * 3)
+
+
 def test_tensors_that_no_memory_holds():
     """2^62 elements, one in memory: what a float32 of each takes is 2^64 bytes."""
     whole, lines = (support.expanded(support.F32, shape) for shape in ((2**55, 1, 128), (2**55, 128)))

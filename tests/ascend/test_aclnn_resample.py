@@ -3,6 +3,7 @@ PyTorch where it is there."""
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -20,6 +21,11 @@ def keys(d, a):
     return a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a if d < 2 else 0
 
 
+def meant(scale):
+    """The ratio that a scale, of float32 or float64, was rounded from."""
+    return Fraction(float(scale)).limit_denominator(1000)
+
+
 def matrix(mode, size, out, align=False, scale=0.0):
     """y = matrix @ x along an axis."""
     m = np.zeros((out, size))
@@ -29,9 +35,9 @@ def matrix(mode, size, out, align=False, scale=0.0):
     for o in range(out):
         at = o * step if align else (o + 0.5) * step - 0.5
         if mode == "nearest":
-            m[o, min(math.floor(o / scale) if scale > 0 else o * size // out, size - 1)] = 1
+            m[o, min(math.floor(o / meant(scale)) if scale > 0 else o * size // out, size - 1)] = 1
         elif mode == "exact":
-            place = (o + 0.5) / scale if scale > 0 else (2 * o + 1) * size // (2 * out)
+            place = Fraction(2 * o + 1, 2) / meant(scale) if scale > 0 else (2 * o + 1) * size // (2 * out)
             m[o, min(math.floor(place), size - 1)] = 1
         elif mode == "linear":
             at = min(max(at, 0), size - 1)
@@ -134,6 +140,24 @@ def test_forward():
                 np.testing.assert_array_equal(out, expected, err_msg=name)
             else:
                 close(out, expected, np.abs(x).max(), kind)
+
+
+def test_nearest_by_scales_that_were_rounded():
+    """Places are those of the ratio: by a third every third element, though float32's third is above it, and 15 for 35
+    elements by 7 / 3, where the quotient of float64 is below."""
+    x = np.arange(200.0).reshape(1, 1, 200)
+    for ratio in (Fraction(1, 3), Fraction(3, 20), Fraction(7, 3), Fraction(11, 10), Fraction(37, 3)):
+        size = math.floor(200 * ratio)
+        expected = [min(math.floor(o / ratio), 199) for o in range(size)]
+        for name, scale in (("UpsampleNearest1dV2", "scaleL"), ("UpsampleNearest2dV2", "scalesW"), ("UpsampleNearest3d", "scalesW")):
+            axes = int(name[15])
+            space, rest = (1,) * (axes - 1), dict.fromkeys(["scalesH", "scalesD"][: axes - 1], 0.0)
+            out = call(name, self=tensor(x.reshape(1, 1, *space, 200)), outputSize=[*space, size],
+                       out=empty((1, 1, *space, size)), **{scale: float(ratio)}, **rest)
+            np.testing.assert_array_equal(out.ravel(), expected, err_msg=f"{name} {ratio}")
+        found = call("Resize", self=tensor(x.reshape(1, 1, 1, 200)), scales=[1.0, 1.0, 1.0, float(ratio)], mode="nearest",
+                     out=empty((1, 1, 1, int(np.float32(200) * np.float32(ratio)))))
+        np.testing.assert_array_equal(found.ravel()[: len(expected)], expected[: found.size])
 
 
 def test_resize():

@@ -588,6 +588,15 @@ def test_blocks_of_no_columns():
     np.testing.assert_array_equal(places, [0, 8, 1, 4])
 
 
+def test_gates_of_rows_without_columns():
+    experts = np.array([[2, 0], [1, 2], [0, 1]])
+    for capacity in (0, 2):
+        row_of, place_of = rows_by_experts(experts, 0, 3, 6, capacity)
+        _, places, gates = initial_v3(np.zeros((3, 0)), experts, "F32", "gaps", -1, np.array([1.5, -2.0, 4.0]), None, 0, capacity, 3, None, None, False)
+        np.testing.assert_array_equal(places, place_of)
+        np.testing.assert_array_equal(gates, np.array([1.5, -2.0, 4.0])[row_of // 2])
+
+
 def test_functions():
     x, experts = drawn((4, 6), 1).astype(np.float32), np.array([[1, 0], [2, 1], [0, 2], [1, 2]], np.int32)
     rows, order = ascend.ops.moe_token_permute(x, experts, 0, False)

@@ -158,8 +158,11 @@ aclnnStatus op_attention(OpCall *op, const AttentionCall *call)
 
 aclnnStatus op_attention_backward(OpCall *op, const AttentionCall *call)
 {
-    if (op_refused(op) || op_empty(call->query)) {
+    if (op_refused(op)) {
         return op_plan_nothing(op);
+    }
+    if (op_empty(call->query)) {
+        return op_fill_all(op, OPERANDS(call->key_gradient, call->value_gradient, call->rotary_key_gradient), ZERO);
     }
     const bool parts = op_given(call->rotary_query);
     AttentionPlan plan = plan_of(op, call, parts ? BACKWARD_VIEWS : VALUE_GRADIENT + 1);

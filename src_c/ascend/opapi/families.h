@@ -92,6 +92,8 @@ aclnnStatus op_split(OpCall *op, const Operand *from, int32_t axis, Operands to)
 bool op_has_axes(const Operand *operand, IntArguments dims);
 aclnnStatus op_roll(OpCall *op, const Operand *from, IntArguments shifts, IntArguments dims, const Operand *to);
 aclnnStatus op_fill(OpCall *op, const Operand *to, Number value);
+/* Those of real or complex types that are given: what is summed up over no elements at all. */
+aclnnStatus op_fill_all(OpCall *op, Operands outputs, Number value);
 aclnnStatus op_constant_pad(OpCall *op, const Operand *from, IntArguments pad, Number value, const Operand *to);
 aclnnStatus op_triangle(OpCall *op, const Operand *from, int64_t diagonal, bool lower, const Operand *to);
 /* to[i] = start + i * step, the element last_at (if not negative) `last`. */

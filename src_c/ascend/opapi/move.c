@@ -277,6 +277,19 @@ aclnnStatus op_fill(OpCall *op, const Operand *to, Number value)
     return op_plan_views(op, us_map, &call, sizeof call, 2, views);
 }
 
+aclnnStatus op_fill_all(OpCall *op, Operands outputs, Number value)
+{
+    Moves moves = moves_begin(op, ACL_DOUBLE, outputs.count);
+    moves.call.formula = &us_map_fill;
+    moves.call.numbers[0] = value;
+    for (int32_t i = 0; i < outputs.count && !op_refused(op); i++) {
+        if (outputs.items[i] != NULL && op_given(outputs.items[i])) {
+            moves_add(&moves, outputs.items[i], outputs.items[i]->view, outputs.items[i], outputs.items[i]->view);
+        }
+    }
+    return moves_end(&moves);
+}
+
 aclnnStatus op_constant_pad(OpCall *op, const Operand *from, IntArguments pad, Number value, const Operand *to)
 {
     ConstantPad attributes = {.value = value};

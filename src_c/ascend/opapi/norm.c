@@ -1,11 +1,12 @@
 /* Normalizations: from the pages' operands to the kernels' views. */
 #include "ascend/opapi/norm.h"
 
-#include "kernels/map/formulas.h"
 #include "kernels/norm/batch_norm.h"
 #include "kernels/norm/gather_statistics.h"
 #include "kernels/norm/normalized.h"
 #include "kernels/norm/renorm.h"
+
+#include <math.h>
 
 bool op_masked(BoolArguments mask, int64_t at)
 {
@@ -351,28 +352,13 @@ aclnnStatus op_batch_norm(OpCall *op, const ChannelNorm *norm)
                           : op_plan_views(op, us_batch_norm_inference, &attributes, sizeof attributes, 7, planned);
 }
 
-/* The sums over no elements at all. */
-static aclnnStatus plan_zeros(OpCall *op, const Operand *first, const Operand *second)
-{
-    const Operand *wanted[2];
-    Operands sums = {.items = wanted, .name = ""};
-    for (int i = 0; i < 2; i++) {
-        const Operand *sum = i == 0 ? first : second;
-        if (sum != NULL && op_given(sum)) {
-            wanted[sums.count++] = sum;
-        }
-    }
-    return sums.count == 0 ? op_plan_nothing(op)
-                           : op_map_lists(op, &us_map_fill, LISTS(sums), LISTS(sums), NO_OPERANDS, NULL, NUMBERS(ZERO));
-}
-
 aclnnStatus op_batch_norm_backward(OpCall *op, const ChannelNormBackward *norm)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
     if (op_empty(norm->x)) {
-        return plan_zeros(op, norm->scale_gradient, norm->offset_gradient);
+        return op_fill_all(op, OPERANDS(norm->scale_gradient, norm->offset_gradient), ZERO);
     }
     const bool saved = norm->training;
     const Operand *vectors[] = {norm->scale, norm->scale_gradient, norm->offset_gradient,
@@ -397,13 +383,17 @@ aclnnStatus op_batch_norm_backward(OpCall *op, const ChannelNormBackward *norm)
     return op_plan_views(op, us_batch_norm_backward, &attributes, sizeof attributes, 10, planned);
 }
 
-/* Some tensors, then vectors of the channels, of which the last `outputs` are written. */
+/* Some tensors, then vectors of the channels, of which the last `outputs` are written: `of_nothing` where no elements are. */
 static aclnnStatus plan_channels(OpCall *op, Kernel *kernel, const BatchNorm *norm, int count,
                                  const PlannedView *tensors, int vector_count, const Operand *const *vectors,
-                                 int outputs)
+                                 int outputs, Number of_nothing)
 {
-    if (op_refused(op) || op_empty(tensors[0].operand)) {
+    if (op_refused(op)) {
         return op_plan_nothing(op);
+    }
+    if (op_empty(tensors[0].operand)) {
+        const Operands written = {.items = vectors + vector_count - outputs, .count = outputs, .name = ""};
+        return op_fill_all(op, written, of_nothing);
     }
     View views[8];
     PlannedView planned[12];
@@ -422,7 +412,7 @@ aclnnStatus op_batch_statistics(OpCall *op, const Operand *x, double epsilon, co
     const BatchNorm norm = {.alpha = 1, .factor = 1, .epsilon = epsilon};
     const PlannedView tensors[] = {reads(x), reads(NULL), writes(NULL)};
     const Operand *vectors[] = {NULL, NULL, NULL, NULL, mean, inverse, NULL};
-    return plan_channels(op, us_batch_norm_training, &norm, 3, tensors, 7, vectors, 3);
+    return plan_channels(op, us_batch_norm_training, &norm, 3, tensors, 7, vectors, 3, op_real(NAN, ACL_DOUBLE));
 }
 
 aclnnStatus op_batch_totals(OpCall *op, const Operand *x, const Operand *sum, const Operand *squares)
@@ -430,7 +420,7 @@ aclnnStatus op_batch_totals(OpCall *op, const Operand *x, const Operand *sum, co
     const BatchNorm norm = {.alpha = 1, .epsilon = 1};
     const PlannedView tensors[] = {reads(x)};
     const Operand *vectors[] = {sum, squares};
-    return plan_channels(op, us_batch_norm_totals, &norm, 1, tensors, 2, vectors, 2);
+    return plan_channels(op, us_batch_norm_totals, &norm, 1, tensors, 2, vectors, 2, ZERO);
 }
 
 aclnnStatus op_batch_elements(OpCall *op, const ChannelNorm *norm)
@@ -438,7 +428,7 @@ aclnnStatus op_batch_elements(OpCall *op, const ChannelNorm *norm)
     const BatchNorm attributes = {.alpha = 1, .spread = SPREAD_INVERSE};
     const PlannedView tensors[] = {reads(norm->x), reads(NULL), writes(norm->y)};
     const Operand *vectors[] = {norm->scale, norm->offset, norm->mean, norm->inverse};
-    return plan_channels(op, us_batch_norm_inference, &attributes, 3, tensors, 4, vectors, 0);
+    return plan_channels(op, us_batch_norm_inference, &attributes, 3, tensors, 4, vectors, 0, ZERO);
 }
 
 aclnnStatus op_batch_slopes(OpCall *op, const ChannelSlopes *slopes)
@@ -447,7 +437,7 @@ aclnnStatus op_batch_slopes(OpCall *op, const ChannelSlopes *slopes)
     const PlannedView tensors[] = {reads(slopes->x), reads(slopes->dy)};
     const Operand *vectors[] = {slopes->mean,    slopes->inverse,        slopes->sum,
                                 slopes->product, slopes->scale_gradient, slopes->offset_gradient};
-    return plan_channels(op, us_batch_norm_slopes, &norm, 2, tensors, 6, vectors, 4);
+    return plan_channels(op, us_batch_norm_slopes, &norm, 2, tensors, 6, vectors, 4, ZERO);
 }
 
 aclnnStatus op_batch_from_sums(OpCall *op, const ChannelSlopes *slopes)

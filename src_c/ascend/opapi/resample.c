@@ -59,7 +59,7 @@ aclnnStatus op_resize(OpCall *op, const Operand *self, FloatArguments scales, bo
         return op_plan_nothing(op);
     }
     const Interpolation settings = {bilinear ? INTERPOLATE_LINEAR : INTERPOLATE_NEAREST, false, false,
-                                    {0, (double)scales.values[2], (double)scales.values[3]}};
+                                    {0, (double)scales.values[2], (double)scales.values[3]}, true};
     return op_interpolate(op, self, settings, out);
 }
 

@@ -13,7 +13,9 @@
 void require_sizes(OpCall *op, IntArguments sizes, int64_t free);
 
 /* MODE is NEAREST, NEAREST_EXACT, LINEAR or CUBIC; scales are of depth, height, width, 0 or less where none is given. */
-#define INTERPOLATION(MODE, align, filter, ...) ((Interpolation){INTERPOLATE_##MODE, align, filter, {__VA_ARGS__}})
+#define INTERPOLATION(MODE, align, filter, ...) ((Interpolation){INTERPOLATE_##MODE, align, filter, {__VA_ARGS__}, false})
+/* The same by scales of type float, without corners aligned and without a filter. */
+#define SINGLE_INTERPOLATION(MODE, ...) ((Interpolation){INTERPOLATE_##MODE, false, false, {__VA_ARGS__}, true})
 
 aclnnStatus op_interpolate(OpCall *op, const Operand *self, Interpolation settings, const Operand *out);
 /* out's shape is floor(size * scale) of self [N, C, H, W]; the first two scales are 1. */

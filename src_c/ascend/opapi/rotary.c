@@ -99,8 +99,11 @@ aclnnStatus op_rotary(OpCall *op, int32_t count, const Operand *const *x, const 
 
 aclnnStatus op_rotary_backward(OpCall *op, const RotaryBackward *rotary)
 {
-    if (op_refused(op) || op_empty(rotary->dy)) {
+    if (op_refused(op)) {
         return op_plan_nothing(op);
+    }
+    if (op_empty(rotary->dy)) {
+        return op_given(rotary->x) ? op_fill_all(op, OPERANDS(rotary->dcos, rotary->dsin), ZERO) : op_plan_nothing(op);
     }
     const Operand *operands[] = {rotary->dy, rotary->x,    rotary->cos, rotary->sin,
                                  rotary->dx, rotary->dcos, rotary->dsin};

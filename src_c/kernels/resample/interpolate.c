@@ -113,7 +113,8 @@ static void place_element(const Interpolation *settings, const Axis *axis, doubl
     } else {
         /* in halves of elements; of the sizes it is exact */
         const int64_t halves = 2 * o + (settings->mode == INTERPOLATE_NEAREST_EXACT);
-        places[0] = scale > 0 ? (int64_t)clamped(floor((double)halves / 2 / scale), (double)last)
+        const double rounding = settings->single ? 0x1p-23 : 0x1p-51; /* more than that of scale and of the quotient */
+        places[0] = scale > 0 ? (int64_t)clamped(floor((double)halves / 2 / scale * (1 + rounding)), (double)last)
                               : halves * axis->in / (2 * axis->out);
         weights[0] = 1;
     }

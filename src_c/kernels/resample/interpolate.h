@@ -6,7 +6,8 @@
  * Each axis is resized by itself: y[o] = sum over taps t of weight[o, t] * x[place[o, t]], the innermost axis first.
  * `step`, the number of elements of x for one of y, is 1 / scale if that is above 0, else in / out; with aligned corners
  * (in - 1) / (out - 1).
- *   nearest   place floor(o / scale) or o * in / out, at most the last
+ *   nearest   place floor(o / scale) or o * in / out, at most the last; a quotient that lies below an integer by no more
+ *             than the rounding of scale is that integer, so that a scale of 1/3 takes every third element
  *   exact     the same with o + 0.5
  *   linear    at max((o + 0.5) * step - 0.5, 0), or o * step with aligned corners, between two neighbours
  *   cubic     at (o + 0.5) * step - 0.5, or o * step: four neighbours by Keys' kernel, a = -0.75; the border repeats
@@ -30,6 +31,7 @@ typedef struct Interpolation {
     InterpolationMode mode;
     bool align_corners, filter;
     double scale[3]; /* elements of y for one of x */
+    bool single;     /* the scales were rounded to float32 */
 } Interpolation;
 
 Kernel us_interpolate;          /* x, y */

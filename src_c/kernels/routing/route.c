@@ -148,8 +148,10 @@ static KernelStatus route(Routing *routing, const View *views)
 KernelStatus us_route_tokens(const View *views, const void *attributes)
 {
     Routing routing = {.call = attributes, .count = us_view_elements(&views[1])};
-    /* Rows without a column cost no memory, and may be more than a number of bytes can count. */
-    routing.rows = us_view_is_empty(&views[2]) ? 0 : us_shape_elements(routing.call->row_axes, views[2].shape);
+    /* Rows without a column cost no memory, and may be more than a number of bytes can count, but where each has a gate. */
+    const bool gated = !us_view_is_absent(&views[GATES]) && !us_view_is_empty(&views[ROUTED_GATES]);
+    routing.rows = us_view_is_empty(&views[ROUTED]) && !gated
+        ? 0 : us_shape_elements(routing.call->row_axes, views[ROUTED].shape);
     void *block = take_numbers(&routing);
     const KernelStatus status = block ? route(&routing, views) : KERNEL_NO_MEMORY;
     us_scratch_give_back(block);
