@@ -191,6 +191,7 @@ def gpt(device):
 OPTIMIZERS = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.1), "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
     "adam": lambda p: torch.optim.Adam(p, lr=0.01, eps=1e-4), "adamw": lambda p: torch.optim.AdamW(p, lr=0.01, eps=1e-4),
+    "fused_adamw": lambda p: torch.optim.AdamW(p, lr=0.01, eps=1e-4, fused=True),
     "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.005, eps=1e-4),
     "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.05, initial_accumulator_value=0.01),
 }  # fmt: skip
