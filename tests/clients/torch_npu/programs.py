@@ -212,6 +212,29 @@ for name in OPTIMIZERS:
 
 
 @program
+def recurrent(device):
+    """An LSTM of which only the last state is used, then only the output; a GRU. Rows of an image are the steps."""
+    images, labels = digits(128)
+    batches, found = batches_on(device, images, labels), []
+
+    class Reader(nn.Module):
+        def __init__(self, network, chosen):
+            super().__init__()
+            self.network, self.head, self.chosen = network, nn.Linear(16, 10), chosen
+
+        def forward(self, rows):
+            return self.head(self.chosen(*self.network(rows)))
+
+    torch.manual_seed(9)
+    for network, chosen in [(nn.LSTM(8, 16, batch_first=True), lambda output, states: states[0][-1]),
+                            (nn.LSTM(8, 16, batch_first=True), lambda output, states: output.mean(1)),
+                            (nn.GRU(8, 16, num_layers=2, batch_first=True), lambda output, states: output[:, -1])]:  # fmt: skip
+        model = Reader(network, chosen).to(device)
+        found += train(model, torch.optim.SGD(model.parameters(), lr=0.5), batches, classification, 6)
+    return found
+
+
+@program
 def mixed_precision(device):
     """Half precision inside, a scaled loss outside. The CPU, which scales nothing, computes what it should come near."""
     torch.manual_seed(5)
