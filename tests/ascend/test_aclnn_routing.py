@@ -130,7 +130,7 @@ def test_unpermute():
             there = tokens * (np.arange(count) < count - missing)[:, None]
             expected = (there[places].reshape(rows, choices, width) * probs[:, :, None]).sum(1)
             own = call("MoeTokenUnpermute", permutedTokens=tensor(tokens[: count - missing], kind, layout), sortedIndices=tensor(places, "I32", layout),
-                       probsOptional=tensor(probs, weight, layout), paddedMode=False, restoreShapeOptional=None, out=empty((rows, width), kind, layout))  # fmt: skip
+                       probsOptional=tensor(probs, weight, layout), paddedMode=False, restoreShapeOptional=[1], out=empty((rows, width), kind, layout))  # fmt: skip
             near(own, expected, kind, np.abs(there).max(initial=0) * np.abs(probs).sum(1))
             own = call("MoeTokenUnpermute", permutedTokens=tensor(tokens, kind), sortedIndices=tensor(places, "I32"), probsOptional=None,
                        paddedMode=False, restoreShapeOptional=None, out=empty((count, width), kind))  # fmt: skip
@@ -261,7 +261,7 @@ def test_gradients_of_routing():
             expected[places] = (probs[:, :, None] * slopes[:, None]).reshape(count, width)
             by_tokens, by_probs = call(
                 "MoeTokenUnpermuteGrad", permuteTokens=tensor(tokens, kind, layout), unpermutedTokensGrad=tensor(slopes, kind, layout),
-                sortedIndices=tensor(places, "I32"), probsOptional=tensor(probs, "F32", layout), paddedMode=False, restoreShapeOptional=None,
+                sortedIndices=tensor(places, "I32"), probsOptional=tensor(probs, "F32", layout), paddedMode=False, restoreShapeOptional=[1],
                 permutedTokensGradOut=empty((kept, width), kind, layout), probsGradOut=empty((rows, choices), "F32", layout))  # fmt: skip
             near(by_tokens, expected[:kept], kind, np.full(kept, np.abs(expected).max()))
             np.testing.assert_allclose(by_probs, (values * slopes[:, None]).sum(2), rtol=2.0**-23, atol=2.0**-40 * width)
