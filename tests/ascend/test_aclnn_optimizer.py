@@ -57,7 +57,7 @@ def test_adam_w_v2(kind, amsgrad):
     expected += [top] if amsgrad else []
     found = call("ApplyAdamWV2", varRef=tensor(w, kind), mRef=tensor(m, kind), vRef=tensor(v, kind), grad=tensor(g, kind),
                  maxGradNormOptionalRef=tensor(largest, kind) if amsgrad else None,
-                 step=tensor([t], "I64" if amsgrad else "F32"), lr=rate, beta1=beta1, beta2=beta2, weightDecay=decay,
+                 step=tensor([t - 1], "I64" if amsgrad else "F32"), lr=rate, beta1=beta1, beta2=beta2, weightDecay=decay,
                  eps=eps, amsgrad=amsgrad, maximize=False)  # fmt: skip
     for actual, exact in in_step(found, expected):
         close(actual, exact, kind)

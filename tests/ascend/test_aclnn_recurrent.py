@@ -109,14 +109,16 @@ class Case:
                     train=train, **outputs)  # fmt: skip
 
     def backward(self, slopes, lists):
+        """A slope that is None is passed as NULL."""
+        given = lambda values: None if values is None else self.tensor(values)
         names = ["i", "g", "f", "o", "h", "c", "tanhc"] if self.name == "LSTM" else ["r", "z", "n", "hn", "h"]
         lstm = self.name == "LSTM"
-        more = {"dc": self.tensor(slopes[2]), "batchSizesOptional": None, "dropout": 0.0, "train": True,
+        more = {"dc": given(slopes[2]), "batchSizesOptional": None, "dropout": 0.0, "train": True,
                 "outputMask": [True] * 4,
                 "dcPrevOut": self.blank(self.states[1].shape)} if lstm else {"batchSizes": None}  # fmt: skip
         return call("LstmBackward" if lstm else "GRUBackward", **self.common(), **self.state_arguments(),
                     **{name: [self.tensor(value) for value in values] for name, values in zip(names, lists)},
-                    dy=self.tensor(self.order(slopes[0])), dh=self.tensor(slopes[1]), **more,
+                    dy=given(None if slopes[0] is None else self.order(slopes[0])), dh=given(slopes[1]), **more,
                     dxOut=self.blank(self.order(self.x).shape), dhPrevOut=self.blank(self.states[0].shape),
                     dparamsOut=[self.blank(value.shape) for value in self.params])  # fmt: skip
 
@@ -172,6 +174,16 @@ def test_backward(case, layout):
                 slope = (sides[0] - sides[1]) / (2 * step)
                 scale = np.abs(found[key][index] * direction).sum()
                 assert abs((found[key][index] * direction).sum() - slope) < 3e-6 * scale + 1e-5, (key, index)
+
+
+def test_a_slope_that_is_not_given_is_zero():
+    one = Case("LSTM", 2, 2, True, True)
+    *results, lists = one.expected()
+    slopes = [one.drawn(value.shape) for value in results]
+    for kept in range(3):
+        zeros, nothing = ([slope if i == kept else other(slope) for i, slope in enumerate(slopes)] for other in (np.zeros_like, lambda _: None))
+        for found, wanted in in_step(flattened(one.backward(nothing, lists)), flattened(one.backward(zeros, lists))):
+            np.testing.assert_array_equal(found, wanted)
 
 
 def test_backward_in_half():
@@ -245,9 +257,11 @@ def test_sequences_of_several_lengths(layers, directions, has_bias, layout):
     common["params"] = [case.tensor(value) for value in case.params]
     common |= {"input": case.tensor(flat(case.x))} | case.state_arguments()
     names = ["i", "g", "f", "o", "h", "c", "tanhc"]
+    dy = flat(slopes[0])  # or of the output's shape
     gradients = call("LstmBackward", **common,
                      **{name: [case.tensor(v) for v in values] for name, values in zip(names, found[3:])},
-                     dy=case.tensor(flat(slopes[0])), dh=case.tensor(slopes[1]), dc=case.tensor(slopes[2]), train=True,
+                     dy=case.tensor(dy if layers == 1 else dy.reshape(slopes[0].shape)), dh=case.tensor(slopes[1]),
+                     dc=case.tensor(slopes[2]), train=True,
                      dropout=0.0, batchSizesOptional=tensor(sizes, "I64"), outputMask=None,
                      dxOut=case.blank((STEPS * BATCH, INPUT)), dhPrevOut=case.blank(h.shape),
                      dcPrevOut=case.blank(c.shape), dparamsOut=[case.blank(v.shape) for v in case.params])  # fmt: skip

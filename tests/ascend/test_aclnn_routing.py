@@ -141,7 +141,7 @@ def test_unpermute():
             expected = (there[places].reshape(rows, choices, width) * probs[:, :, None]).sum(1)
             own = call("MoeTokenUnpermute", permutedTokens=tensor(tokens[: count - missing], kind, layout),
                        sortedIndices=tensor(places, "I32", layout), probsOptional=tensor(probs, weight, layout),
-                       paddedMode=False, restoreShapeOptional=None, out=empty((rows, width), kind, layout))  # fmt: skip
+                       paddedMode=False, restoreShapeOptional=[1], out=empty((rows, width), kind, layout))  # fmt: skip
             near(own, expected, kind, np.abs(there).max(initial=0) * np.abs(probs).sum(1))
             own = call("MoeTokenUnpermute", permutedTokens=tensor(tokens, kind), sortedIndices=tensor(places, "I32"),
                        probsOptional=None, paddedMode=False, restoreShapeOptional=None,
@@ -291,7 +291,7 @@ def test_gradients_of_routing():
             by_tokens, by_probs = call(
                 "MoeTokenUnpermuteGrad", permuteTokens=tensor(tokens, kind, layout),
                 unpermutedTokensGrad=tensor(slopes, kind, layout), sortedIndices=tensor(places, "I32"),
-                probsOptional=tensor(probs, "F32", layout), paddedMode=False, restoreShapeOptional=None,
+                probsOptional=tensor(probs, "F32", layout), paddedMode=False, restoreShapeOptional=[1],
                 permutedTokensGradOut=empty((kept, width), kind, layout),
                 probsGradOut=empty((rows, choices), "F32", layout))  # fmt: skip
             near(by_tokens, expected[:kept], kind, np.full(kept, np.abs(expected).max()))

@@ -104,7 +104,8 @@ void op_require_network_output(OpCall *op, const Network *network, const Operand
 void op_require_network_slope(OpCall *op, const Network *network, const Operand *operand)
 {
     const int64_t width = network->hidden * network->recurrent.directions;
-    require_tensor(op, network, operand, sequence_of(network, width, is_packed(network)));
+    const bool packed = is_packed(network) && operand->view.rank != 3; /* as the input, or as the output is */
+    require_tensor(op, network, operand, sequence_of(network, width, packed));
 }
 
 void op_require_network_states(OpCall *op, const Network *network, const Operand *operand)
@@ -177,8 +178,9 @@ static void add_list(Views *views, Operands list, ViewAccess access)
 static void add_sequence(OpCall *op, Views *views, const Network *network, const Operand *operand, ViewAccess access)
 {
     add(views, operand, access);
-    View *view = is_packed(network) ? executor_take(op->executor, sizeof *view) : NULL;
-    op_require(op, view != NULL || !is_packed(network), "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
+    const bool packed = is_packed(network) && op_given(operand) && operand->view.rank == 2;
+    View *view = packed ? executor_take(op->executor, sizeof *view) : NULL;
+    op_require(op, view != NULL || !packed, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
                "no host memory for the executor");
     if (view != NULL) {
         const int64_t row = operand->view.strides[0], column = operand->view.strides[1];

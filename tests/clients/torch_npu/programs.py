@@ -194,6 +194,7 @@ OPTIMIZERS = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.1),
     "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
     "adam": lambda p: torch.optim.Adam(p, lr=0.01, eps=1e-4), "adamw": lambda p: torch.optim.AdamW(p, lr=0.01, eps=1e-4),
+    "fused_adamw": lambda p: torch.optim.AdamW(p, lr=0.01, eps=1e-4, fused=True),
     "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.005, eps=1e-4),
     "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.05, initial_accumulator_value=0.01),
 }  # fmt: skip
@@ -211,6 +212,29 @@ def train_with(name: str):
 
 for name in OPTIMIZERS:
     program(train_with(name))
+
+
+@program
+def recurrent(device):
+    """An LSTM of which only the last state is used, then only the output; a GRU. Rows of an image are the steps."""
+    images, labels = digits(128)
+    batches, found = batches_on(device, images, labels), []
+
+    class Reader(nn.Module):
+        def __init__(self, network, chosen):
+            super().__init__()
+            self.network, self.head, self.chosen = network, nn.Linear(16, 10), chosen
+
+        def forward(self, rows):
+            return self.head(self.chosen(*self.network(rows)))
+
+    torch.manual_seed(9)
+    for network, chosen in [(nn.LSTM(8, 16, batch_first=True), lambda output, states: states[0][-1]),
+                            (nn.LSTM(8, 16, batch_first=True), lambda output, states: output.mean(1)),
+                            (nn.GRU(8, 16, num_layers=2, batch_first=True), lambda output, states: output[:, -1])]:  # fmt: skip
+        model = Reader(network, chosen).to(device)
+        found += train(model, torch.optim.SGD(model.parameters(), lr=0.5), batches, classification, 6)
+    return found
 
 
 @program
@@ -465,6 +489,27 @@ def captured_function(device):
         torch.npu.synchronize()
         results += numbers(x.max()) + [float(len(seen))]
     torch.npu._unsubscribe_report(stream)
+    return results
+
+
+@program
+def updated_graph(device):
+    """A captured attention whose valid length is another at each replay: the graph waits for the call that replaces its own."""
+    query, key, value = (torch.linspace(-1, 1, 2 * rows * 16).sin().reshape(1, 2, rows, 16) for rows in (1, 24, 24))
+    lengths = [7, 24, 3]
+    if device == "cpu":
+        return sum((numbers(functional.scaled_dot_product_attention(query, key[:, :, :n], value[:, :, :n])) for n in lengths), [])
+    import torch_npu
+
+    operands = [tensor.half().to(device) for tensor in (query, key, value)]
+    graph, results = torch.npu.NPUGraph(), []
+    with torch.npu.graph(graph, auto_dispatch_capture=True):
+        result, _ = torch_npu.npu_fused_infer_attention_score(*operands, num_heads=2, input_layout="BNSD", scale=0.25, actual_seq_lengths_kv=[1])
+    for length in lengths:
+        graph.replay()
+        graph.update(cpu_update_input=[{"actual_seq_lengths_kv": [length]}])
+        torch.npu.synchronize()
+        results += numbers(result)
     return results
 
 
