@@ -23,7 +23,7 @@ enum { REDUCE_ROWS = 8 };
 
 /* Neighbours are fetched into the second cache as many bytes before their turn. Into the nearest one fewer can be on their
  * way, which is slower where they come from far memory. */
-enum { FETCHED_AHEAD = 4096 };
+enum { FETCHED_AHEAD = 8192 };
 
 /* States of a row, the most, and of one shorter than LONG_ROW. */
 enum { STRIP = 64, SHORT_STRIP = 2 * LANES };
