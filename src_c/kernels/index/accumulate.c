@@ -5,6 +5,7 @@
 #include "kernels/index/rows.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "kernels/sort/radix.h"
 #include "tensor/levels.h"
 #include "tensor/parallel.h"
@@ -382,7 +383,7 @@ static bool is_dense(const Places *places, const PlaceAxes *axes, Lane lane, Pla
     *cut = us_place_cut(axes, true, DENSE_PIECE);
     const PlacePiece part = us_place_piece(places, axes, cut, 0);
     const int64_t count = reach_of(places, &part).count;
-    return count > 0 && count <= SPREAD * part.axes.outer_count;
+    return count > 0 && ceiling(count, SPREAD) <= part.axes.outer_count;
 }
 
 static KernelStatus accumulate_dense(const Places *places, const PlaceAxes *axes, PlaceCut cut, Lane lane)

@@ -120,7 +120,7 @@ static KernelStatus run(Pairs *pairs, int64_t rows, int64_t elements, ParallelBo
 {
     const int64_t width = pairs->views[0].shape[pairs->views[0].rank - 1];
     atomic_init(&pairs->no_memory, false);
-    run_pieces(rows, elements * (width > 0 ? width : 1), body, pairs);
+    run_pieces(rows, us_scratch_count(elements, width > 0 ? width : 1), body, pairs);
     return atomic_load(&pairs->no_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 
@@ -208,5 +208,6 @@ KernelStatus us_distance_gradient(const View *views, const void *attributes)
 {
     Pairs pairs = {.views = views, .power = ((const Distance *)attributes)->power};
     const int64_t width = views[4].shape[views[4].rank - 1], others = views[2].shape[views[2].rank - 2];
-    return run(&pairs, all_rows(&views[4]), all_rows(&views[4]) * (width + 1) * (others + 1), slopes_of_row);
+    const int64_t rows = all_rows(&views[4]);
+    return run(&pairs, rows, us_scratch_count(us_scratch_count(rows, width + 1), others + 1), slopes_of_row);
 }

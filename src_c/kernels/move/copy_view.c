@@ -61,7 +61,7 @@ static void arrange(Move *move, const View *to, const View *from)
 static void join_neighbours(Move *move)
 {
     const Axis *last = &move->axes[move->rank - 1];
-    const int64_t bytes = last->size * move->element;
+    const int64_t bytes = last->size <= 16 ? last->size * move->element : 0;
     if (move->rank > 1 && last->to == move->element && last->from == move->element && last->size > 1 &&
         (bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16)) {
         move->count /= last->size;
