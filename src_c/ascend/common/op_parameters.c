@@ -135,6 +135,11 @@ bool op_empty(const Operand *operand)
     return us_view_is_empty(&operand->view);
 }
 
+const Operand *op_filled(const Operand *operand)
+{
+    return op_empty(operand) ? &no_operand : operand;
+}
+
 /* ---- lists of tensors ---- */
 
 static void compare(Alike *alike, const Operand *operand, const Operand *first)
