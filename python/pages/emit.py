@@ -25,14 +25,22 @@ def _wrapped(head: str, parts: list[str]) -> str:
     return "\n".join([*lines, line.rstrip()])
 
 
-def first_prototype(operator: Operator, suffix: str = "", head: str = "") -> str:
-    """The first function; parameters that are taken up get a name of their own in its definition (suffix)."""
+def first_prototype(operator: Operator, suffix: str = "", head: str = "", size: str = "") -> str:
+    """The first function; parameters that are taken up get a name of their own in its definition (suffix). With size "Max"
+    the one that asks for the most."""
     parts = []
     for parameter in operator.parameters:
         taken_up = parameter.is_object or parameter.kind == "str"
         parts.append(f"{c_type(parameter)}{parameter.name}{suffix if taken_up else ''}")
     parts += ["uint64_t *workspaceSize", "aclOpExecutor **executor"]
-    return _wrapped(f"{head}aclnnStatus {operator.function}GetWorkspaceSize", parts)
+    return _wrapped(f"{head}aclnnStatus {operator.function}Get{size}WorkspaceSize", parts)
+
+
+def _asks_the_most(operator: Operator) -> list[str]:
+    """No operator needs a workspace, so the most that it needs is what the first function says."""
+    arguments = [*(parameter.name for parameter in operator.parameters), "workspaceSize", "executor"]
+    call = _wrapped(f"    return {operator.function}GetWorkspaceSize", arguments)
+    return ["", first_prototype(operator, size="Max"), "{", call + ";", "}"]
 
 
 def second_prototype(operator: Operator, head: str = "") -> str:
@@ -81,8 +89,11 @@ def header(stem: str, operators: list[Operator], hosts: list[HostFunction]) -> s
              '#include "aclnn/aclnn_base.h"', '#include "aclnn_util.h"', "", "#ifdef __cplusplus", 'extern "C" {',
              "#endif"]  # fmt: skip
     for operator in operators:
-        lines += ["", _comment(description(operator)), first_prototype(operator, head="ACLNN_API ") + ";", "",
-                  "/* Queues the computation on the stream. The executor ends here unless it is repeatable. */",
+        lines += ["", _comment(description(operator)), first_prototype(operator, head="ACLNN_API ") + ";"]
+        if operator.asks_most:
+            lines += ["", "/* The largest workspace of any sequence lengths, for a graph whose lengths are updated. */",
+                      first_prototype(operator, head="ACLNN_API ", size="Max") + ";"]  # fmt: skip
+        lines += ["", "/* Queues the computation on the stream. The executor ends here unless it is repeatable. */",
                   second_prototype(operator, "ACLNN_API ") + ";"]  # fmt: skip
     for host in hosts:
         prototype = _wrapped(f"ACLNN_API aclnnStatus {host.function}", host.parameters.split(", "))
@@ -110,6 +121,7 @@ def source(stem: str, derived: list[Derived]) -> str:
                       f'    OpCall op = op_begin("{operator.function}", workspaceSize, executor);']  # fmt: skip
             lines += [part for line in [*item.lines, f"return {operator.plan};"] for part in _statement(line)]
             lines.append("}")
+        lines += _asks_the_most(operator) if operator.asks_most else []
         lines += ["", second_prototype(operator), "{",
                   f'    return op_execute("{operator.function}", workspace, workspaceSize, executor, stream);', "}"]  # fmt: skip
     return "\n".join([*lines, ""])
@@ -128,6 +140,7 @@ def _statement(line: str) -> list[str]:
 
 def exports(operators: list[Operator], hosts: list[HostFunction]) -> str:
     names = [name for operator in operators for name in (f"{operator.function}GetWorkspaceSize", operator.function)]
+    names += [f"{operator.function}GetMaxWorkspaceSize" for operator in operators if operator.asks_most]
     names += [host.function for host in hosts]
     listed = "".join(f"    {name};\n" for name in names)
     scope = f"  global:\n{listed}\n" if names else ""

@@ -107,6 +107,7 @@ class Operator:
     description: str = ""  # instead of the one that is made from meaning, types and ranks
     family: str = ""  # src_c/ascend/opapi/<family>.h declares what checks and plan call
     prefix: str = "aclnn"
+    asks_most: bool = False  # there is a GetMaxWorkspaceSize, too
 
     @property
     def function(self) -> str:
@@ -328,6 +329,7 @@ def _operator(name: str, entry: dict, file: pathlib.Path, where: str) -> Operato
         values=entry.get("values", {}),
         description=" ".join(entry.get("description", "").split()),
         family=entry.get("family", ""),
+        asks_most=entry.get("asks_most", False),
         prefix=entry.get("prefix", "aclnn"),
     )
 

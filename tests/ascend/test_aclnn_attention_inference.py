@@ -7,6 +7,7 @@ from tests.ascend import calling
 from tests.ascend.attention import FAR, attention, back, fused, kept, laid_out, near
 from tests.ascend.calling import call, drawn, empty, rounded, tensor
 from tests.conformance import harness
+from tests.conformance.ascend import aclnn_support as support
 
 
 @pytest.mark.parametrize("layout", ["BSH", "BSND", "BNSD", "BNSD_BSND"])
@@ -580,3 +581,23 @@ def test_earlier_versions():
             own = call(name, key=[tensor(k, "F16")], value=[tensor(v, "F16")], **more, **given)
             np.testing.assert_array_equal(own, latest)
         assert np.unique(latest).size > 2
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_the_largest_workspace(version, monkeypatch):
+    """GetMaxWorkspaceSize takes what GetWorkspaceSize takes, says the same size and refuses the same."""
+    answers = []
+
+    def ask_both(name, *arguments):
+        for size_of in ("GetWorkspaceSize", "GetMaxWorkspaceSize"):
+            size, executor = support.ffi.new("uint64_t *", 0xA5A5), support.ffi.new("aclOpExecutor **")
+            status = getattr(support.lib, name + size_of)(*map(support.handle_of, arguments), size, executor)
+            answers.append((status, size[0], harness.last_rule() if status else support.lib.aclDestroyAclOpExecutor(executor[0])))
+
+    monkeypatch.setattr(support, "run", ask_both)
+    q, k = drawn((1, 1, 1, 16), 1, "F16"), drawn((1, 1, 16, 16), 2, "F16")
+    for heads in (1, 0):
+        fused(version, 1, query=tensor(q, "F16"), key=[tensor(k, "F16")], value=[tensor(k, "F16")], numHeads=heads, numKeyValueHeads=1,
+              actualSeqLengthsKv=[9], attentionOut=empty(q.shape, "F16"))  # fmt: skip
+    assert answers[:2] == [(0, 0, 0)] * 2
+    assert answers[2:] == [(161002, 0xA5A5, f"aclnnFusedInferAttentionScoreV{version}/numHeads/range")] * 2

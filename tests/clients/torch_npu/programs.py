@@ -489,6 +489,27 @@ def captured_function(device):
     return results
 
 
+@program
+def updated_graph(device):
+    """A captured attention whose valid length is another at each replay: the graph waits for the call that replaces its own."""
+    query, key, value = (torch.linspace(-1, 1, 2 * rows * 16).sin().reshape(1, 2, rows, 16) for rows in (1, 24, 24))
+    lengths = [7, 24, 3]
+    if device == "cpu":
+        return sum((numbers(functional.scaled_dot_product_attention(query, key[:, :, :n], value[:, :, :n])) for n in lengths), [])
+    import torch_npu
+
+    operands = [tensor.half().to(device) for tensor in (query, key, value)]
+    graph, results = torch.npu.NPUGraph(), []
+    with torch.npu.graph(graph, auto_dispatch_capture=True):
+        result, _ = torch_npu.npu_fused_infer_attention_score(*operands, num_heads=2, input_layout="BNSD", scale=0.25, actual_seq_lengths_kv=[1])
+    for length in lengths:
+        graph.replay()
+        graph.update(cpu_update_input=[{"actual_seq_lengths_kv": [length]}])
+        torch.npu.synchronize()
+        results += numbers(result)
+    return results
+
+
 def double_in_place(device: str, tensors, answers) -> None:
     """Of another process: works on the tensor that it is given a handle of."""
     if device != "cpu":
