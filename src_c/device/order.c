@@ -209,7 +209,8 @@ static void add_access(const Use *use, const Task *task, const StreamState *stre
         return;
     }
     accesses = grown;
-    bool closed = (us_checks() & CHECK_SYNC) != 0 && is_host_memory(use);
+    /* The program's own code in a graph may touch what the graph's tasks before it have written. */
+    bool closed = (us_checks() & CHECK_SYNC) != 0 && task->anywhere && is_host_memory(use);
     accesses[access_count++] = (Access){
         .use = *use, .user = {task->work.name, task->caller, use->writes}, .place = timeline->place, .ticket = ticket,
         .stream = stream->public.id, .after = us_moment_hold(timeline->waited), .closed = closed};

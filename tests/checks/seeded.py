@@ -210,6 +210,9 @@ MACA = {
               " OK(mcStreamEndCapture(a, &g)); OK(mcGraphInstantiate(&r, g, NULL, NULL, 0)); OK(mcGraphLaunch(r, a)); OK(mcStreamSynchronize(a));"
               " sum += p[0]; OK(mcGraphLaunch(r, a)); sum += p[0]; /*1*/ OK(mcStreamSynchronize(a)); OK(mcGraphExecDestroy(r)); OK(mcGraphDestroy(g));",
               [("sync", "host code touches .* mcGraphLaunch", 1)]),
+    "function of a graph reads": ("mcGraph_t g; mcGraphExec_t r; OK(mcStreamBeginCapture(a, mcStreamCaptureModeGlobal)); copy(p, x, a); OK(mcLaunchHostFunc(a, look, p));"
+                                  " OK(mcStreamEndCapture(a, &g)); OK(mcGraphInstantiate(&r, g, NULL, NULL, 0)); OK(mcGraphLaunch(r, a)); OK(mcStreamSynchronize(a));"
+                                  " OK(mcGraphExecDestroy(r)); OK(mcGraphDestroy(g));", []),
     "graph and stream": ("mcGraph_t g; mcGraphExec_t r; OK(mcStreamBeginCapture(a, mcStreamCaptureModeGlobal)); copy(x, y, a);"
                          " OK(mcStreamEndCapture(a, &g)); OK(mcGraphInstantiate(&r, g, NULL, NULL, 0)); OK(mcGraphLaunch(r, a)); copy(x, z, b);"
                          " OK(mcDeviceSynchronize()); OK(mcGraphExecDestroy(r)); OK(mcGraphDestroy(g));", [("race", "mcGraphLaunch", None)]),

@@ -50,7 +50,7 @@ static inline bool op_given(const Operand *operand)
 }
 
 bool op_empty(const Operand *operand); /* given, and some size is 0 */
-const Operand *op_filled(const Operand *operand); /* an empty one stands for nothing: so PyTorch's adapter passes some */
+const Operand *op_filled(const Operand *operand); /* an empty one stands for nothing: PyTorch's adapter has some */
 
 /* What the tensors of a list are known to have in common, so that checks need not ask each of hundreds: all are given, of
  * one type. */

@@ -513,6 +513,46 @@ def updated_graph(device):
     return results
 
 
+@program
+def fused_operators(device):
+    """Operators of the adapter's own interface, which fill in much that a user leaves out; on the CPU by their formulas."""
+    adapter = None if device == "cpu" else importlib.import_module("torch_npu")
+    found = []
+    # A product of 8-bit matrices with a scale for each column, then for each row as well.
+    a, b = (torch.arange(rows * columns).reshape(rows, columns) % 23 - 11 for rows, columns in ((6, 32), (32, 16)))
+    columns, rows = torch.linspace(0.01, 0.02, 16), torch.linspace(0.5, 1, 6)
+    for of_rows in (None, rows):
+        if adapter:
+            factors = None if of_rows is None else of_rows.to(device)
+            product = adapter.npu_quant_matmul(a.to(torch.int8).to(device), b.to(torch.int8).to(device), columns.to(device),
+                                               pertoken_scale=factors, output_dtype=torch.bfloat16)  # fmt: skip
+        else:
+            product = ((a @ b) * columns * (1 if of_rows is None else of_rows[:, None])).bfloat16()
+        found += numbers(product)
+    # Rows go to their experts and come back, weighted; and the gradients of that.
+    x = torch.linspace(-1, 1, 48).reshape(6, 8).to(device).requires_grad_()
+    weights = torch.linspace(0.1, 1, 12).reshape(6, 2).to(device).requires_grad_()
+    experts = torch.tensor([[2, 0], [1, 3], [3, 2], [0, 1], [2, 1], [3, 0]], device=device)
+    if adapter:
+        back = adapter.npu_moe_token_unpermute(*adapter.npu_moe_token_permute(x, experts), weights)
+    else:
+        back = x * weights.sum(1, keepdim=True)
+    back.pow(2).sum().backward()
+    found += numbers(back) + numbers(x.grad) + numbers(weights.grad)
+    # A gate on integers, with numbers for all rows; what it gives is nearest integers and their step.
+    x = (torch.arange(4 * 128).reshape(4, 128) * 37 % 401 - 200).int()
+    scale, steps = torch.linspace(0.005, 0.01, 128), torch.linspace(0.5, 1, 4)[:, None]
+    if adapter:
+        levels, step = adapter.npu_dequant_swiglu_quant(x.to(device), weight_scale=scale.to(device), activation_scale=steps.to(device),
+                                                        activate_left=True, quant_mode=1)  # fmt: skip
+    else:
+        left, right = (x * scale * steps).chunk(2, 1)
+        gated = functional.silu(left) * right
+        step = gated.abs().amax(1) / 127
+        levels = (gated / step[:, None]).round()
+    return found + numbers(levels) + numbers(step)
+
+
 def double_in_place(device: str, tensors, answers) -> None:
     """Of another process: works on the tensor that it is given a handle of."""
     if device != "cpu":
