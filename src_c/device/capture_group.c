@@ -98,7 +98,10 @@ CaptureFault us_group_update_begin(Stream *public, const void *handle)
                          : us_recorder_of(stream) != NULL   ? CAPTURE_FAULT_BUSY
                          : group->updating || group->graph->recording ? CAPTURE_FAULT_GROUP
                                                             : CAPTURE_OK;
-    if (fault == CAPTURE_OK && us_graph_hold(group->graph)) {
+    if (fault == CAPTURE_OK && !us_graph_hold(group->graph)) { /* another thread has just destroyed it */
+        fault = CAPTURE_FAULT_UNRECORDED;
+    }
+    if (fault == CAPTURE_OK) {
         fault = us_recorder_attach(stream, &(Recorder){.kind = RECORDER_UPDATE, .graph = group->graph, .group = group});
         if (fault == CAPTURE_OK) {
             group->updating = true;

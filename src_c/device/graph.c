@@ -75,12 +75,6 @@ static void end_graph(void *argument)
     for (size_t c = 0; c < graph->child_count; c++) {
         us_graph_destroy(&graph->children[c]->public);
     }
-    for (size_t o = 0; o < graph->owned_count; o++) {
-        us_handle_release(graph->owned[o].handle, graph->owned[o].kind);
-        if (graph->owned[o].memory != NULL) {
-            us_memory_free(graph->public.device->platform, MEMORY_DEVICE, graph->owned[o].memory, NULL);
-        }
-    }
     free(graph->owned);
     free(graph->children);
     free(graph->initials);
@@ -91,9 +85,35 @@ static void end_graph(void *argument)
     free(graph);
 }
 
+/* The objects behind the handles stay: an update that has begun uses its group. */
+static void end_owned_handles(GraphState *graph)
+{
+    pthread_mutex_lock(&graph->lock);
+    for (size_t o = 0; o < graph->owned_count; o++) {
+        Owned *owned = &graph->owned[o];
+        owned->object = owned->object != NULL ? owned->object : us_handle_end(owned->handle, owned->kind);
+    }
+    pthread_mutex_unlock(&graph->lock);
+}
+
+static void end_owned(const GraphState *graph)
+{
+    for (size_t o = 0; o < graph->owned_count; o++) {
+        if (graph->owned[o].object != NULL) {
+            us_grace_bury(free, graph->owned[o].object);
+        }
+        if (graph->owned[o].memory != NULL) {
+            us_memory_free(graph->public.device->platform, MEMORY_DEVICE, graph->owned[o].memory, NULL);
+        }
+    }
+}
+
+/* What the program can see of it ends at once; a burial may take until the next one. */
 void us_graph_let_go(GraphState *graph)
 {
     if (us_reference_drop(&graph->references)) {
+        end_owned_handles(graph);
+        end_owned(graph);
         us_grace_bury(end_graph, graph);
     }
 }
@@ -123,6 +143,7 @@ bool us_graph_destroy(Graph *graph)
 {
     bool alive = us_handle_end(graph->handle, HANDLE_GRAPH) != NULL;
     if (alive) {
+        end_owned_handles(graph_state(graph));
         us_graph_let_go(graph_state(graph));
     }
     return alive;
@@ -171,7 +192,7 @@ bool us_graph_owns(Graph *public, void *memory, void *handle, HandleKind kind)
     Owned *owned = realloc(graph->owned, (graph->owned_count + 1) * sizeof *owned);
     if (owned != NULL) {
         graph->owned = owned;
-        owned[graph->owned_count++] = (Owned){memory, handle, kind};
+        owned[graph->owned_count++] = (Owned){memory, handle, kind, NULL};
     }
     pthread_mutex_unlock(&graph->lock);
     return owned != NULL;

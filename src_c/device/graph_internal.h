@@ -69,6 +69,7 @@ typedef struct Owned {
     void *memory; /* of the device; NULL: none */
     void *handle; /* its object is of malloc */
     HandleKind kind;
+    void *object; /* of the handle, once that has ended */
 } Owned;
 
 /* A number in device memory that every run begins with. */

@@ -406,8 +406,35 @@ for kind, bodies, flag, results in ((0, (double, plus), 0, ((1, 12), (0, 8), (9,
 print("built")
 """
 
+# What belongs to a model ends with it, and not when something else ends: conditions, their memory and task groups.
+ENDED = """
+s, other = stream(), stream()
+a, b, c = Array(1), Array(2), Array()
+begin(s)
+handle = new(lambda cell: lib.aclmdlRICondHandleCreate(info(s)[1], 1, 0, cell), "aclmdlRICondHandle")
+number = new(lambda cell: lib.aclmdlRICondHandleGetCondPtr(handle, cell), "uint64_t *")
+ok(lib.aclmdlRICaptureTaskGrpBegin(s))
+add(a, b, c, s)
+group = new(lambda cell: lib.aclmdlRICaptureTaskGrpEnd(s, cell), "aclrtTaskGrp")
+model = end(s)
+ok(lib.aclrtMemcpy(number, 8, ffi.new("uint64_t *", 1), 8, 1))
+ok(lib.aclmdlRICaptureTaskUpdateBegin(other, group))
+add(a, b, c, other)
+ok(lib.aclmdlRICaptureTaskUpdateEnd(other))
+run(model, s)
+ok(lib.aclmdlRIDestroy(model))
+cell = ffi.new("uint64_t **")
+assert lib.aclmdlRICondHandleGetCondPtr(handle, cell) == 107017
+assert lib.aclmdlRICaptureTaskUpdateBegin(other, group) == 107017
+for one_stream in s, other:  # the run or the update may still be on them
+    ok(lib.aclrtDestroyStream(one_stream))
+assert lib.aclrtMemcpy(number, 8, ffi.new("uint64_t *", 1), 8, 1) == 107000
+print("ended")
+"""
+
 
 @pytest.mark.parametrize("mode", ["async", "inline", "deferred"])
-@pytest.mark.parametrize("program, word", [(CAPTURE, "captured"), (EXTERNAL, "external"), (BUILT, "built")])
+@pytest.mark.parametrize("program, word", [(CAPTURE, "captured"), (EXTERNAL, "external"), (BUILT, "built"),
+                                           (ENDED, "ended")])
 def test_replay(program, word, mode):
     assert run_python(BEGIN + program, {"UNDERSTUDY_STREAM": mode}).split() == [word]
