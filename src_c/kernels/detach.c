@@ -26,6 +26,17 @@ static bool shares_memory(const View *a, const View *b)
     return reach(a, &a_begin, &a_end) && reach(b, &b_begin, &b_end) && a_begin < b_end && b_begin < a_end;
 }
 
+View us_detach_reach(const View *output)
+{
+    int64_t lowest, highest;
+    if (us_view_is_absent(output) || us_view_is_empty(output) || !us_view_extent(output, &lowest, &highest)) {
+        return us_view_absent();
+    }
+    const int64_t elements = highest - lowest + 1;
+    return us_view_contiguous((char *)output->data + lowest * (int64_t)us_dtype_size(output->dtype), output->dtype, 1,
+                              &elements);
+}
+
 /* The view moved to other memory, gaps included: strides stay as they are. */
 static void *copy_of(View *view)
 {

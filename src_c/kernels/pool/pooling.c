@@ -340,17 +340,6 @@ static int64_t working_pitch(const Pool *pool)
     return whole_lanes(width) + LANES * (smaller(pool->pooling->stride[2], pool->in[2]) + 1);
 }
 
-/* Everything the output reaches, as one array: an input that shares any of it is copied, even when it is the same view,
- * since windows read neighbours of what is written. */
-static View reach_of(const View *view)
-{
-    int64_t lowest, highest;
-    us_view_extent(view, &lowest, &highest);
-    const int64_t elements = highest - lowest + 1;
-    return us_view_contiguous((char *)view->data + lowest * (int64_t)us_dtype_size(view->dtype), view->dtype, 1,
-                              &elements);
-}
-
 static KernelStatus end(Pool *pool)
 {
     return atomic_load(&pool->out_of_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
@@ -363,7 +352,7 @@ KernelStatus us_pooling_forward(const View *views, const void *attributes)
     }
     Detached detached;
     Pool pool;
-    const View written = reach_of(&views[1]);
+    const View written = us_detach_reach(&views[1]); /* windows read neighbours of what is written */
     KernelStatus status = us_detach(&detached, 1, views, 1, &written);
     if (status == KERNEL_OK) {
         pool.x = five_axes(&detached.inputs[0]);
@@ -440,7 +429,7 @@ static KernelStatus backward_of_rows(const View *views, const void *attributes)
 {
     Detached detached;
     Pool pool;
-    const View written = reach_of(&views[3]);
+    const View written = us_detach_reach(&views[3]);
     KernelStatus status = us_detach(&detached, 3, views, 1, &written);
     bool is_numbered = true;
     if (status == KERNEL_OK) {

@@ -1,5 +1,6 @@
 #include "kernels/sort/sort.h"
 
+#include "kernels/detach.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/keys.h"
 #include "kernels/sort/lines.h"
@@ -290,11 +291,10 @@ static void sort_lines(void *context, int64_t piece)
     }
 }
 
-KernelStatus us_topk(const View *views, const void *attributes)
+static KernelStatus sort_views(const View *self, const View *values, const View *indices, const SortLines *call)
 {
-    const SortLines *call = attributes;
-    const View *result = us_view_is_absent(&views[1]) ? &views[2] : &views[1];
-    LineRun run = {.self = &views[0], .values = &views[1], .indices = &views[2], .axis = call->axis};
+    const View *result = us_view_is_absent(values) ? indices : values;
+    LineRun run = {.self = self, .values = values, .indices = indices, .axis = call->axis};
     run.rule = us_key_rule(run.self->dtype, call->descending);
     run.size = run.self->rank > 0 ? run.self->shape[call->axis] : 1;
     run.kept = result->rank > 0 ? result->shape[call->axis] : 1;
@@ -314,6 +314,19 @@ KernelStatus us_topk(const View *views, const void *attributes)
         us_parallel(pieces, sort_lines, &run);
     }
     return atomic_load(&run.no_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
+
+KernelStatus us_topk(const View *views, const void *attributes)
+{
+    /* Values are read from self when the first ones of them are written. */
+    const View written[] = {us_detach_reach(&views[1]), us_detach_reach(&views[2])};
+    Detached detached;
+    KernelStatus status = us_detach(&detached, 1, views, 2, written);
+    if (status == KERNEL_OK) {
+        status = sort_views(&detached.inputs[0], &views[1], &views[2], attributes);
+    }
+    us_detach_end(&detached);
+    return status;
 }
 
 KernelStatus us_sort(const View *views, const void *attributes)

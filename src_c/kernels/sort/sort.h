@@ -5,7 +5,7 @@
 
 #include "kernels/kernels.h"
 
-/* views: self, values, indices of self's shape; `values` or `indices` may be absent. */
+/* views: self, values, indices of self's shape; `values` or `indices` may be absent, and values may be self. */
 typedef struct SortLines {
     int32_t axis; /* 0 for a single element */
     bool descending;
