@@ -477,6 +477,15 @@ def test_spans_of_a_batch():
                     found = call("InplaceScatterUpdate", data=tensor(data, kind), indices=tensor(starts[0], index_kind),
                                  updates=tensor(updates, kind), axis=axis)  # fmt: skip
                     np.testing.assert_array_equal(found, expected)
+            rows, expected = RANDOM.integers(0, shape[0], entries), data.copy()
+            for entry, (row, start) in enumerate(zip(rows, starts)):
+                np.moveaxis(expected, axis, 1)[row][start : start + length] = np.moveaxis(updates, axis, 1)[entry]
+            found = call("InplaceScatterUpdate", data=tensor(data, kind, layout), updates=tensor(updates, kind, layout),
+                         indices=tensor(np.stack([rows, starts], 1), "I64", layout), axis=axis)  # fmt: skip
+            np.testing.assert_array_equal(found, expected)
+    for row in (-1, 3):
+        assert f"to entry {row}: there are 3" in fault("InplaceScatterUpdate", tensor(np.ones((3, 4))),
+                                                       tensor([[0, 0], [row, 1]], "I64"), tensor(np.ones((2, 2))), -1)  # fmt: skip
     for start in (-1, 3):
         assert "room for 4" in fault("InplaceScatterUpdate", tensor(np.ones((2, 4))), tensor([0, start], "I64"),
                                      tensor(np.ones((2, 2))), -1)  # fmt: skip

@@ -17,6 +17,12 @@ def wide(scale):
     return tensor(np.float32(scale).view(np.uint32).astype(np.uint64) | np.uint64(1 << 46), "U64")
 
 
+def parameters(scale, offset, kind):
+    """What aclnnTransQuantParam makes of both: the offset is in bits 37 to 45."""
+    bits = np.float32(scale).view(np.uint32).astype(np.int64) | np.int64(1) << 46 | (np.int64(offset) & 0x1FF) << 37
+    return tensor(bits.view({"I64": np.int64, "U64": np.uint64}[kind]), kind, "reversed")
+
+
 def scales(count, seed):
     return rounded(random(seed).uniform(0.001, 0.02, count), "BF16")
 
@@ -216,6 +222,12 @@ def test_quantized_results_and_wide_scales():
         own = weight_product("V2", tensor(x, "F16"), tensor(w, "I8"), tensor(scale, "F16"), empty((3, 64), "I8"),
                              quant=(wide(quant), None if offset is None else tensor(offset)))  # fmt: skip
         np.testing.assert_array_equal(own, np.clip(np.rint(exact * quant + (0 if offset is None else offset)), -128, 127))
+    for version, kind in (("V2", "I64"), ("V3", "U64")):  # the offset of the scale counts where none is given
+        for offset in (None, -shift):
+            own = weight_product(version, tensor(x, "F16"), tensor(w, "I8"), tensor(scale, "F16"), empty((3, 64), "I8"),
+                                 quant=(parameters(quant, shift * 85, kind), None if offset is None else tensor(offset)))  # fmt: skip
+            added = shift * 85 if offset is None else offset
+            np.testing.assert_array_equal(own, np.clip(np.rint(exact * quant + added), -128, 127))
     x = x / 16
     own = weight_product("V3", tensor(x, "F16"), tensor(w, "I8", "reversed"), wide(scale), empty((3, 64), "F16"),
                          offset=tensor(shift, "I32"))  # fmt: skip

@@ -32,10 +32,9 @@ static bool has_shape(const Operand *operand, int32_t rank, int64_t first, int64
 }
 
 /* A vector, of n or of one element, or a matrix of `rows` lines. */
-static View lines_of(const Operand *operand, int64_t rows, int64_t n)
+static View as_lines(View view, int64_t rows, int64_t n)
 {
-    View view = op_scale_view(operand);
-    if (!op_given(operand)) {
+    if (us_view_is_absent(&view)) {
         return view;
     }
     const bool vector = view.rank == 1;
@@ -47,6 +46,11 @@ static View lines_of(const Operand *operand, int64_t rows, int64_t n)
     view.strides[0] = rows == 1 ? 0 : down;
     view.strides[1] = count == 1 ? 0 : across;
     return view;
+}
+
+static View lines_of(const Operand *operand, int64_t rows, int64_t n)
+{
+    return as_lines(op_scale_view(operand), rows, n);
 }
 
 /* ---- products of integers ---- */
@@ -434,6 +438,17 @@ void op_require_weight_quant_types(OpCall *op, const WeightQuantCall *call)
                type_name(call->quant_scale));
 }
 
+/* Where no offset is given, that in the 64 bits of the scale. */
+static View quant_offset_of(const WeightQuantCall *call, int64_t n)
+{
+    if (op_given(call->quant_offset) || !op_given(call->quant_scale)) {
+        return lines_of(call->quant_offset, 1, n);
+    }
+    View parameters = call->quant_scale->view;
+    parameters.dtype = DTYPE_UINT64;
+    return as_lines(parameters, 1, n);
+}
+
 aclnnStatus op_weight_quant_matmul(OpCall *op, const WeightQuantCall *call)
 {
     if (op_refused(op) || op_empty(call->y)) {
@@ -444,13 +459,14 @@ aclnnStatus op_weight_quant_matmul(OpCall *op, const WeightQuantCall *call)
     const int64_t group = group_of(call, k), groups = groups_of(call, k);
     const View scale = lines_of(call->scale, groups, n), offset = lines_of(call->offset, groups, n);
     const View bias = lines_of(call->bias, 1, n), quant_scale = lines_of(call->quant_scale, 1, n);
-    const View quant_offset = lines_of(call->quant_offset, 1, n);
+    const View quant_offset = quant_offset_of(call, n);
+    const Operand *shift = op_given(call->quant_offset) ? call->quant_offset : call->quant_scale;
     const WeightProduct how = {group, weight.axis};
     const PlannedView views[] = {
         {call->x, VIEW_READ, NULL},          {call->weight, VIEW_READ, &weight.view},
         {call->scale, VIEW_READ, &scale},    {call->y, VIEW_WRITE, NULL},
         {call->offset, VIEW_READ, &offset},  {call->bias, VIEW_READ, &bias},
-        {call->quant_scale, VIEW_READ, &quant_scale}, {call->quant_offset, VIEW_READ, &quant_offset},
+        {call->quant_scale, VIEW_READ, &quant_scale}, {shift, VIEW_READ, &quant_offset},
     };
     return op_plan_views(op, us_quantized_weight_product, &how, sizeof how, sizeof views / sizeof *views, views);
 }

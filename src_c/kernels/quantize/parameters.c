@@ -22,6 +22,12 @@ uint64_t us_quantize_parameter(float scale, float offset)
     return (bits & SCALE_BITS) | ALWAYS | ((uint64_t)nearest(offset) & OFFSET_BITS) << OFFSET_BIT;
 }
 
+int64_t us_parameter_offset(uint64_t parameter)
+{
+    const int64_t bits = (int64_t)(parameter >> OFFSET_BIT & OFFSET_BITS);
+    return bits > HIGHEST ? bits - OFFSET_BITS - 1 : bits;
+}
+
 /* Half of what the last 13 bits are short of; a carry goes into the exponent. */
 static void round_scales(float *scales, int64_t count)
 {

@@ -12,5 +12,6 @@ typedef struct QuantizeParameters {
 } QuantizeParameters;
 Kernel us_quantize_parameters;
 uint64_t us_quantize_parameter(float scale, float offset); /* of one; offset 0 is as none */
+int64_t us_parameter_offset(uint64_t parameter);           /* the integer in bits 37 … 45 */
 
 #endif

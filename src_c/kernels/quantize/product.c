@@ -4,6 +4,7 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/pieces.h"
 #include "kernels/quantize/nibbles.h"
+#include "kernels/quantize/parameters.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
 #include "tensor/convert.h"
@@ -388,11 +389,22 @@ static void scale_line(const View *views, int64_t column, int64_t count, float *
     }
 }
 
+static void load_quant_offsets(const View *view, int64_t column, int64_t count, float *to)
+{
+    if (!is_given(view) || view->dtype != DTYPE_UINT64) {
+        load_floats(view, 0, column, count, to);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = (float)us_parameter_offset(*(const uint64_t *)element(view, 0, 0, column + i));
+    }
+}
+
 static void quantize_line(const View *views, int64_t column, int64_t count, float *values)
 {
     float scale[LINE], offset[LINE];
     load_floats(&views[QUANT_SCALE], 0, column, count, scale);
-    load_floats(&views[QUANT_OFFSET], 0, column, count, offset);
+    load_quant_offsets(&views[QUANT_OFFSET], column, count, offset);
     for (int64_t i = 0; i < count; i++) {
         values[i] = __builtin_rintf(values[i] * scale[i] + offset[i]);
     }

@@ -28,7 +28,7 @@ Kernel us_quantized_product;
  * quant_scale plus quant_offset, rounded to the nearest integer. Computed in float32; one scale of all the depth may come after
  * the sum.
  * Views: x [m, k], weight [k, n], scale [groups, n], y [m, n]; then, or absent: offset [groups, n], bias, quant_scale
- * and quant_offset [1, n]. */
+ * and quant_offset [1, n]; one of uint64 is in bits of parameters.h. */
 typedef struct WeightProduct {
     int64_t group;
     int32_t packed; /* the axis of weight, or NOT_PACKED */
