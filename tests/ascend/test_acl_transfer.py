@@ -126,6 +126,39 @@ def test_registered_memory():
     assert lib.aclrtHostGetDevicePointer(PAGE, device_pointer, 0) == 507911
 
 
+def ones(address) -> int:
+    """An operator writes 1 into a page of floats; the status of the wait for it."""
+    stream, shape = Out(), ffi.new("int64_t[1]", [1024])
+    ok(lib.aclrtCreateStream(stream.cell))
+    tensor = lib.aclCreateTensor(shape, 1, lib.ACL_FLOAT, ffi.NULL, 0, lib.ACL_FORMAT_ND, shape, 1, address)
+    size, executor = ffi.new("uint64_t *"), ffi.new("aclOpExecutor **")
+    ok(lib.aclnnInplaceOneGetWorkspaceSize(tensor, size, executor))
+    ok(lib.aclnnInplaceOne(ffi.NULL, 0, executor[0], stream.value))
+    status = lib.aclrtSynchronizeStream(stream.value)
+    ok(lib.aclDestroyTensor(tensor))
+    ok(lib.aclrtDestroyStream(stream.value))
+    return status
+
+
+def test_kernels_see_mapped_host_memory():
+    device_pointer = ffi.new("void **")
+    with host_memory(8192) as pinned:
+        for start in (PAGE, ffi.cast("char *", pinned)):
+            ffi.memmove(start, bytes(8192), 8192)
+            assert ones(start) == 507015
+            ok(lib.aclrtHostRegister(start, 4096, 0, device_pointer))
+            assert ones(device_pointer[0]) == 0
+            assert ones(start + 4096) == ones(start + 4) == 507015  # not registered, and not all of it
+            ok(lib.aclrtHostUnregister(start))
+            assert ones(start) == 507015
+            written = numpy.frombuffer(bytes(ffi.buffer(start, 8192)), numpy.float32)
+            assert (written == numpy.repeat([1, 0], 1024)).all()
+            for flag, expected in ((lib.ACL_HOST_REG_MAPPED, 0), (lib.ACL_HOST_REG_PINNED, 507015)):
+                ok(lib.aclrtHostRegisterV2(start, 4096, flag))
+                assert ones(start) == expected
+                ok(lib.aclrtHostUnregister(start))
+
+
 def test_attributes_of_pointers():
     attributes = ffi.new("aclrtPtrAttributes *")
 

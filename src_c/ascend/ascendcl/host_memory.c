@@ -66,7 +66,7 @@ aclError aclrtFreeHostWithDevSync(void *hostPtr)
 
 /* ---- existing memory ---- */
 
-static void register_host(Call *call, void *ptr, uint64_t size)
+static void register_host(Call *call, void *ptr, uint64_t size, bool mapped)
 {
     us_require(call, (uintptr_t)ptr % PAGE == 0, "ptr", "alignment", ACL_ERROR_RT_PARAM_INVALID,
                "ptr is %p; it must be a multiple of 4096", ptr);
@@ -76,7 +76,7 @@ static void register_host(Call *call, void *ptr, uint64_t size)
     Allocation block;
     us_require(call, !us_memory_find(platform, ptr, &block) || block.kind != MEMORY_DEVICE, "ptr", "device",
                ACL_ERROR_RT_PARAM_INVALID, "%p is device memory", ptr);
-    MemoryStatus status = call->status == 0 ? us_memory_register(platform, ptr, size, call->function) : MEMORY_OK;
+    MemoryStatus status = call->status == 0 ? us_memory_register(platform, ptr, size, mapped, call->function) : MEMORY_OK;
     us_require(call, status != MEMORY_NOT_FOUND, "ptr", "unmapped", ACL_ERROR_RT_PARAM_INVALID,
                "this process has no memory of %llu bytes at %p", (unsigned long long)size, ptr);
     us_require(call, status == MEMORY_OK, "ptr", "registered",
@@ -92,7 +92,7 @@ aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type,
     us_require(&call, size > 0, "size", "zero", ACL_ERROR_INVALID_PARAM, "size is 0; it must be at least 1");
     us_require(&call, type == ACL_HOST_REGISTER_MAPPED, "type", "range", ACL_ERROR_INVALID_PARAM,
                "type is %d; only ACL_HOST_REGISTER_MAPPED (0) exists", (int)type);
-    register_host(&call, ptr, size);
+    register_host(&call, ptr, size, true);
     if (call.status == 0) {
         *devPtr = ptr;
     }
@@ -107,7 +107,7 @@ aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag)
     us_require(&call, size > 0, "size", "zero", ACL_ERROR_INVALID_PARAM, "size is 0; it must be at least 1");
     us_require(&call, flag != 0 && (flag & ~KNOWN_FLAGS) == 0, "flag", "range", ACL_ERROR_RT_PARAM_INVALID,
                "flag is 0x%x; it must be one or both of 0x%x", (unsigned)flag, (unsigned)KNOWN_FLAGS);
-    register_host(&call, ptr, size);
+    register_host(&call, ptr, size, (flag & ACL_HOST_REG_MAPPED) != 0);
     return acl_end(&call);
 }
 
