@@ -33,6 +33,8 @@ typedef struct Allocation {
     MemoryKind kind;
     Device *device;       /* NULL for pinned memory */
     uint64_t also;        /* a bit for each other device that may use it whatever its peers (mapped and registered memory) */
+    bool common;          /* pinned memory that will have its address on the device, too, once it is registered */
+    bool both_sides;      /* it has: copies take it as memory of either side */
     bool closed;          /* mapped memory: nobody may use it but the devices in `also` */
     uint64_t serial;      /* 1, 2, 3 … in order of allocation on the platform: names the block in messages */
     const char *function; /* public function that made it: a literal */
@@ -78,7 +80,7 @@ MemoryStatus us_memory_unregister(Platform *platform, void *address);
 bool us_memory_find(Platform *platform, const void *address, Allocation *found);
 
 /* Calls `visit` with the live block that holds the address, while nobody else may change or end it; false: there is none. It
- * may change `notes`, and nothing else. */
+ * may change `notes`, `common` and `both_sides`, and nothing else. */
 bool us_memory_visit(Platform *platform, const void *address, void (*visit)(Allocation *block, void *context), void *context);
 
 /* Bytes of the device: capacity and what is free now. */

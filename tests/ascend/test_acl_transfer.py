@@ -159,6 +159,25 @@ def test_kernels_see_mapped_host_memory():
                 ok(lib.aclrtHostUnregister(start))
 
 
+def test_memory_with_its_address_on_both_sides():
+    device_pointer, made, found = ffi.new("void **"), Out(), ffi.new("char[4096]")
+    for flag, registered in ((0, 107000), (1, 0)):
+        cfg = configuration(3, flag)
+        ok(lib.aclrtMallocHostWithCfg(made.cell, 4096, cfg[0]))
+        ffi.memmove(made.value, b"\x07" * 4096, 4096)
+        assert lib.aclrtMemcpy(found, 4096, made.value, 4096, D2H) == 107000
+        ok(lib.aclrtHostRegister(made.value, 4096, 0, device_pointer))
+        assert lib.aclrtMemcpy(found, 4096, device_pointer[0], 4096, D2H) == registered
+        with memory(4096) as block:
+            ok(lib.aclrtMemcpy(block, 4096, made.value, 4096, H2D))
+            assert lib.aclrtMemcpy(block, 4096, made.value, 4096, D2D) == registered
+            assert download(block, 4096) == b"\x07" * 4096
+        ok(lib.aclrtHostUnregister(made.value))
+        assert lib.aclrtMemcpy(found, 4096, made.value, 4096, D2H) == 107000
+        ok(lib.aclrtFreeHost(made.value))
+    assert bytes(ffi.buffer(found)) == b"\x07" * 4096
+
+
 def test_attributes_of_pointers():
     attributes = ffi.new("aclrtPtrAttributes *")
 

@@ -3,6 +3,27 @@
 
 static const uintptr_t PAGE = 4096;
 
+static bool has_common_address(const aclrtMallocConfig *cfg)
+{
+    bool common = false;
+    for (size_t i = 0; cfg != NULL && cfg->attrs != NULL && i < cfg->numAttrs; i++) {
+        common |= cfg->attrs[i].attr == ACL_RT_MEM_ATTR_VA_FLAG && cfg->attrs[i].value.vaFlag == 1;
+    }
+    return common;
+}
+
+static void mark_common(Allocation *block, void *context)
+{
+    (void)context;
+    block->common = true;
+}
+
+/* `registered`: a bool. */
+static void open_both_sides(Allocation *block, void *registered)
+{
+    block->both_sides = block->common && *(const bool *)registered;
+}
+
 static void allocate_host(Call *call, const char *parameter, void **hostPtr, uint64_t size)
 {
     us_require(call, hostPtr != NULL, parameter, "null", ACL_ERROR_INVALID_PARAM, "%s is NULL", parameter);
@@ -27,9 +48,11 @@ aclError aclrtMallocHost(void **hostPtr, size_t size)
 
 aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg)
 {
-    (void)cfg; /* its attributes concern accounting and device addresses only */
     Call call = us_call_begin("aclrtMallocHostWithCfg");
     allocate_host(&call, "ptr", ptr, size);
+    if (call.status == 0 && has_common_address(cfg)) {
+        us_memory_visit(acl_require_platform(&call), *ptr, mark_common, NULL);
+    }
     return acl_end(&call);
 }
 
@@ -82,6 +105,9 @@ static void register_host(Call *call, void *ptr, uint64_t size, bool mapped)
     us_require(call, status == MEMORY_OK, "ptr", "registered",
                ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "some of the %llu bytes from %p are registered already",
                (unsigned long long)size, ptr);
+    if (call->status == 0) {
+        us_memory_visit(platform, ptr, open_both_sides, &mapped);
+    }
 }
 
 aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr)
@@ -134,5 +160,9 @@ aclError aclrtHostUnregister(void *ptr)
     Platform *platform = acl_require_platform(&call);
     us_require(&call, us_memory_unregister(platform, ptr) == MEMORY_OK, "ptr", "unregistered",
                ACL_ERROR_HOST_MEMORY_NOT_REGISTERED, "%p is not the first byte of registered host memory", ptr);
+    if (call.status == 0) {
+        bool registered = false;
+        us_memory_visit(platform, ptr, open_both_sides, &registered);
+    }
     return acl_end(&call);
 }
