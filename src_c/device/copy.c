@@ -22,8 +22,9 @@ static bool is_on_side(Platform *platform, const void *address, Side side, Expla
         return true;
     }
     Allocation block;
-    MemoryKind kind = us_memory_find(platform, address, &block) ? block.kind : MEMORY_HOST;
-    if (kind == MEMORY_MANAGED || (kind == MEMORY_DEVICE) == (side == SIDE_DEVICE)) {
+    const bool known = us_memory_find(platform, address, &block);
+    const MemoryKind kind = known ? block.kind : MEMORY_HOST;
+    if (kind == MEMORY_MANAGED || (known && block.both_sides) || (kind == MEMORY_DEVICE) == (side == SIDE_DEVICE)) {
         return true;
     }
     if (kind == MEMORY_DEVICE) {

@@ -254,7 +254,7 @@ static bool is_mapped(uintptr_t address, size_t size)
     return msync((void *)first, address + size - first, MS_ASYNC) == 0 || errno != ENOMEM;
 }
 
-MemoryStatus us_memory_register(Platform *platform, void *address, size_t size, const char *function)
+MemoryStatus us_memory_register(Platform *platform, void *address, size_t size, bool mapped, const char *function)
 {
     PlatformState *state = platform_state(platform);
     uintptr_t first = (uintptr_t)address;
@@ -268,8 +268,8 @@ MemoryStatus us_memory_register(Platform *platform, void *address, size_t size, 
     }
     if (free_slot) {
         state->registered[state->registered_count++] = (Allocation){
-            .address = first, .size = size, .reach = size, .kind = MEMORY_PINNED, .serial = ++state->next_serial,
-            .function = function};
+            .address = first, .size = size, .reach = size, .kind = MEMORY_PINNED,
+            .also = mapped ? UINT64_MAX : 0, .serial = ++state->next_serial, .function = function};
         status = MEMORY_OK;
     }
     pthread_mutex_unlock(&state->memory_lock);
@@ -365,7 +365,7 @@ static const char *refusal_of_closed(const Device *device, const Allocation *blo
 
 static const char *refusal_to_kernel(const Device *device, const Allocation *block)
 {
-    if (block->kind == MEMORY_PINNED && !device->platform->profile.kernels_see_pinned) {
+    if (block->kind == MEMORY_PINNED && !device->platform->profile.kernels_see_pinned && !may_use(device, block)) {
         return ", which kernels cannot see";
     }
     if (block->kind == MEMORY_DEVICE && block->device != device && !may_use(device, block) &&
@@ -452,6 +452,14 @@ void *us_memory_open(Platform *platform, const Device *device, const void *addre
     return opened;
 }
 
+/* Page-locked memory of the vendor's allocator may be registered, too, and kernels see what was registered. */
+static const Allocation *seen_by_kernels(PlatformState *state, uintptr_t address, const Allocation *block)
+{
+    const bool pinned = block->kind == MEMORY_PINNED && !block->freed;
+    const Allocation *registered = pinned ? registered_range(state, address) : NULL;
+    return registered != NULL ? registered : block;
+}
+
 void *us_memory_open_held(Platform *platform, const Device *device, const void *address, size_t size, MemoryUser user,
                           Explanation *why)
 {
@@ -462,11 +470,13 @@ void *us_memory_open_held(Platform *platform, const Device *device, const void *
     if (block == NULL) {
         allowed = may_open_unknown(state, address, size, user, why);
     } else {
+        const Allocation *seen = block;
         const char *refusal = refusal_of_closed(device, block, user);
         if (refusal == NULL && user == MEMORY_USER_KERNEL) {
-            refusal = refusal_to_kernel(device, block);
+            seen = seen_by_kernels(state, (uintptr_t)address, block);
+            refusal = refusal_to_kernel(device, seen);
         }
-        allowed = may_open_block(address, size, block, refusal, why);
+        allowed = may_open_block(address, size, seen, refusal, why);
     }
     ptrdiff_t alias = block != NULL ? block->alias : 0;
     return allowed ? (char *)address + alias : NULL;

@@ -32,7 +32,9 @@ typedef struct Allocation {
     ptrdiff_t alias; /* add to the address to get where the bytes are */
     MemoryKind kind;
     Device *device;       /* NULL for pinned memory */
-    uint64_t also;        /* a bit for each other device that may use it whatever its peers (mapped memory) */
+    uint64_t also;        /* a bit for each other device that may use it whatever its peers (mapped and registered memory) */
+    bool common;          /* pinned memory that will have its address on the device, too, once it is registered */
+    bool both_sides;      /* it has: copies take it as memory of either side */
     bool closed;          /* mapped memory: nobody may use it but the devices in `also` */
     uint64_t serial;      /* 1, 2, 3 … in order of allocation on the platform: names the block in messages */
     const char *function; /* public function that made it: a literal */
@@ -69,16 +71,16 @@ MemoryStatus us_memory_allocate(Device *device, MemoryKind kind, BlockSize size,
 /* Frees a block of that kind by its first address. On MEMORY_NOT_FOUND `why` says what the pointer is. */
 MemoryStatus us_memory_free(Platform *platform, MemoryKind kind, void *address, Explanation *why);
 
-/* Registers existing host memory as pinned (aclrtHostRegister, mcHostRegister), and undoes it. Registering a range that
- * overlaps a registered one gives MEMORY_EXHAUSTED, one that is not all memory MEMORY_NOT_FOUND. */
-MemoryStatus us_memory_register(Platform *platform, void *address, size_t size, const char *function);
+/* Registers existing host memory as pinned (aclrtHostRegister, mcHostRegister), and undoes it; kernels see it if `mapped`.
+ * Registering a range that overlaps a registered one gives MEMORY_EXHAUSTED, one that is not all memory MEMORY_NOT_FOUND. */
+MemoryStatus us_memory_register(Platform *platform, void *address, size_t size, bool mapped, const char *function);
 MemoryStatus us_memory_unregister(Platform *platform, void *address);
 
 /* Finds the allocation, live or freed, that holds `address` (or whose end it is). False: ordinary host memory. */
 bool us_memory_find(Platform *platform, const void *address, Allocation *found);
 
 /* Calls `visit` with the live block that holds the address, while nobody else may change or end it; false: there is none. It
- * may change `notes`, and nothing else. */
+ * may change `notes`, `common` and `both_sides`, and nothing else. */
 bool us_memory_visit(Platform *platform, const void *address, void (*visit)(Allocation *block, void *context), void *context);
 
 /* Bytes of the device: capacity and what is free now. */

@@ -126,6 +126,58 @@ def test_registered_memory():
     assert lib.aclrtHostGetDevicePointer(PAGE, device_pointer, 0) == 507911
 
 
+def ones(address) -> int:
+    """An operator writes 1 into a page of floats; the status of the wait for it."""
+    stream, shape = Out(), ffi.new("int64_t[1]", [1024])
+    ok(lib.aclrtCreateStream(stream.cell))
+    tensor = lib.aclCreateTensor(shape, 1, lib.ACL_FLOAT, ffi.NULL, 0, lib.ACL_FORMAT_ND, shape, 1, address)
+    size, executor = ffi.new("uint64_t *"), ffi.new("aclOpExecutor **")
+    ok(lib.aclnnInplaceOneGetWorkspaceSize(tensor, size, executor))
+    ok(lib.aclnnInplaceOne(ffi.NULL, 0, executor[0], stream.value))
+    status = lib.aclrtSynchronizeStream(stream.value)
+    ok(lib.aclDestroyTensor(tensor))
+    ok(lib.aclrtDestroyStream(stream.value))
+    return status
+
+
+def test_kernels_see_mapped_host_memory():
+    device_pointer = ffi.new("void **")
+    with host_memory(8192) as pinned:
+        for start in (PAGE, ffi.cast("char *", pinned)):
+            ffi.memmove(start, bytes(8192), 8192)
+            assert ones(start) == 507015
+            ok(lib.aclrtHostRegister(start, 4096, 0, device_pointer))
+            assert ones(device_pointer[0]) == 0
+            assert ones(start + 4096) == ones(start + 4) == 507015  # not registered, and not all of it
+            ok(lib.aclrtHostUnregister(start))
+            assert ones(start) == 507015
+            written = numpy.frombuffer(bytes(ffi.buffer(start, 8192)), numpy.float32)
+            assert (written == numpy.repeat([1, 0], 1024)).all()
+            for flag, expected in ((lib.ACL_HOST_REG_MAPPED, 0), (lib.ACL_HOST_REG_PINNED, 507015)):
+                ok(lib.aclrtHostRegisterV2(start, 4096, flag))
+                assert ones(start) == expected
+                ok(lib.aclrtHostUnregister(start))
+
+
+def test_memory_with_its_address_on_both_sides():
+    device_pointer, made, found = ffi.new("void **"), Out(), ffi.new("char[4096]")
+    for flag, registered in ((0, 107000), (1, 0)):
+        cfg = configuration(3, flag)
+        ok(lib.aclrtMallocHostWithCfg(made.cell, 4096, cfg[0]))
+        ffi.memmove(made.value, b"\x07" * 4096, 4096)
+        assert lib.aclrtMemcpy(found, 4096, made.value, 4096, D2H) == 107000
+        ok(lib.aclrtHostRegister(made.value, 4096, 0, device_pointer))
+        assert lib.aclrtMemcpy(found, 4096, device_pointer[0], 4096, D2H) == registered
+        with memory(4096) as block:
+            ok(lib.aclrtMemcpy(block, 4096, made.value, 4096, H2D))
+            assert lib.aclrtMemcpy(block, 4096, made.value, 4096, D2D) == registered
+            assert download(block, 4096) == b"\x07" * 4096
+        ok(lib.aclrtHostUnregister(made.value))
+        assert lib.aclrtMemcpy(found, 4096, made.value, 4096, D2H) == 107000
+        ok(lib.aclrtFreeHost(made.value))
+    assert bytes(ffi.buffer(found)) == b"\x07" * 4096
+
+
 def test_attributes_of_pointers():
     attributes = ffi.new("aclrtPtrAttributes *")
 

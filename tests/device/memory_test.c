@@ -198,7 +198,7 @@ static void test_foreign_pointers(Device *device)
     CHECK(us_memory_open(platform, NULL, hole, (size_t)page, MEMORY_USER_COPY, &why) == hole);
     CHECK(us_memory_open(platform, NULL, hole + page - 1, 2, MEMORY_USER_COPY, &why) == NULL);
     CHECK(us_memory_open(platform, NULL, hole + 8, 2 * (size_t)page, MEMORY_USER_COPY, &why) == NULL);
-    CHECK(us_memory_register(platform, hole, 2 * (size_t)page, "test") == MEMORY_NOT_FOUND);
+    CHECK(us_memory_register(platform, hole, 2 * (size_t)page, true, "test") == MEMORY_NOT_FOUND);
     Device *second = us_device(platform, 1);
     CHECK(second != NULL && us_device(platform, 2) == NULL && us_device(platform, -1) == NULL);
     CHECK(us_memory_open(platform, second, block, 4, MEMORY_USER_KERNEL, &why) == NULL);
@@ -222,10 +222,15 @@ static void test_pinned_and_registered(Device *device)
     CHECK(us_memory_free(platform, MEMORY_MANAGED, managed, NULL) == MEMORY_OK);
     static char range[100];
     Allocation found;
-    CHECK(us_memory_register(platform, range, sizeof range, "test") == MEMORY_OK);
-    CHECK(us_memory_register(platform, range + 50, 10, "test") == MEMORY_EXHAUSTED);
+    CHECK(us_memory_register(platform, range, sizeof range, false, "test") == MEMORY_OK);
+    CHECK(us_memory_register(platform, range + 50, 10, true, "test") == MEMORY_EXHAUSTED);
     CHECK(us_memory_find(platform, range + 99, &found) && found.kind == MEMORY_PINNED && found.size == 100);
     CHECK(us_memory_unregister(platform, range + 1) == MEMORY_NOT_FOUND);
+    CHECK(us_memory_open(platform, device, range, 1, MEMORY_USER_KERNEL, &why) == NULL);
+    CHECK(us_memory_unregister(platform, range) == MEMORY_OK);
+    CHECK(us_memory_register(platform, range, sizeof range, true, "test") == MEMORY_OK);
+    CHECK(us_memory_open(platform, device, range, 100, MEMORY_USER_KERNEL, &why) == range);
+    CHECK(us_memory_open(platform, device, range, 101, MEMORY_USER_KERNEL, &why) == NULL);
     CHECK(us_memory_unregister(platform, range) == MEMORY_OK);
     CHECK(!us_memory_find(platform, range, &found));
 }

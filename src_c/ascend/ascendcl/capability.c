@@ -96,8 +96,9 @@ aclError aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType, ac
                ACL_ERROR_RT_PARAM_INVALID, "hacType is %d; it must be 0 to %d", (int)hacType, (int)ACL_RT_HAC_TYPE_CCU);
     acl_require_device(&call, "deviceId", "range", deviceId);
     if (call.status == 0) {
-        bool copies = hacType == ACL_RT_HAC_TYPE_PCIEDMA || hacType == ACL_RT_HAC_TYPE_SDMA; /* kernels see device memory only */
-        *capabilities = copies ? ACL_RT_HOST_MEM_MAP_SUPPORTED : ACL_RT_HOST_MEM_MAP_NOT_SUPPORTED;
+        const bool copies = hacType == ACL_RT_HAC_TYPE_PCIEDMA || hacType == ACL_RT_HAC_TYPE_SDMA;
+        const bool computes = hacType == ACL_RT_HAC_TYPE_AIC || hacType == ACL_RT_HAC_TYPE_AIV;
+        *capabilities = copies || computes ? ACL_RT_HOST_MEM_MAP_SUPPORTED : ACL_RT_HOST_MEM_MAP_NOT_SUPPORTED;
     }
     return acl_end(&call);
 }

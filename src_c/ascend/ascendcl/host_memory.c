@@ -3,6 +3,27 @@
 
 static const uintptr_t PAGE = 4096;
 
+static bool has_common_address(const aclrtMallocConfig *cfg)
+{
+    bool common = false;
+    for (size_t i = 0; cfg != NULL && cfg->attrs != NULL && i < cfg->numAttrs; i++) {
+        common |= cfg->attrs[i].attr == ACL_RT_MEM_ATTR_VA_FLAG && cfg->attrs[i].value.vaFlag == 1;
+    }
+    return common;
+}
+
+static void mark_common(Allocation *block, void *context)
+{
+    (void)context;
+    block->common = true;
+}
+
+/* `registered`: a bool. */
+static void open_both_sides(Allocation *block, void *registered)
+{
+    block->both_sides = block->common && *(const bool *)registered;
+}
+
 static void allocate_host(Call *call, const char *parameter, void **hostPtr, uint64_t size)
 {
     us_require(call, hostPtr != NULL, parameter, "null", ACL_ERROR_INVALID_PARAM, "%s is NULL", parameter);
@@ -27,9 +48,11 @@ aclError aclrtMallocHost(void **hostPtr, size_t size)
 
 aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg)
 {
-    (void)cfg; /* its attributes concern accounting and device addresses only */
     Call call = us_call_begin("aclrtMallocHostWithCfg");
     allocate_host(&call, "ptr", ptr, size);
+    if (call.status == 0 && has_common_address(cfg)) {
+        us_memory_visit(acl_require_platform(&call), *ptr, mark_common, NULL);
+    }
     return acl_end(&call);
 }
 
@@ -66,7 +89,7 @@ aclError aclrtFreeHostWithDevSync(void *hostPtr)
 
 /* ---- existing memory ---- */
 
-static void register_host(Call *call, void *ptr, uint64_t size)
+static void register_host(Call *call, void *ptr, uint64_t size, bool mapped)
 {
     us_require(call, (uintptr_t)ptr % PAGE == 0, "ptr", "alignment", ACL_ERROR_RT_PARAM_INVALID,
                "ptr is %p; it must be a multiple of 4096", ptr);
@@ -76,12 +99,15 @@ static void register_host(Call *call, void *ptr, uint64_t size)
     Allocation block;
     us_require(call, !us_memory_find(platform, ptr, &block) || block.kind != MEMORY_DEVICE, "ptr", "device",
                ACL_ERROR_RT_PARAM_INVALID, "%p is device memory", ptr);
-    MemoryStatus status = call->status == 0 ? us_memory_register(platform, ptr, size, call->function) : MEMORY_OK;
+    MemoryStatus status = call->status == 0 ? us_memory_register(platform, ptr, size, mapped, call->function) : MEMORY_OK;
     us_require(call, status != MEMORY_NOT_FOUND, "ptr", "unmapped", ACL_ERROR_RT_PARAM_INVALID,
                "this process has no memory of %llu bytes at %p", (unsigned long long)size, ptr);
     us_require(call, status == MEMORY_OK, "ptr", "registered",
                ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "some of the %llu bytes from %p are registered already",
                (unsigned long long)size, ptr);
+    if (call->status == 0) {
+        us_memory_visit(platform, ptr, open_both_sides, &mapped);
+    }
 }
 
 aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr)
@@ -92,7 +118,7 @@ aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type,
     us_require(&call, size > 0, "size", "zero", ACL_ERROR_INVALID_PARAM, "size is 0; it must be at least 1");
     us_require(&call, type == ACL_HOST_REGISTER_MAPPED, "type", "range", ACL_ERROR_INVALID_PARAM,
                "type is %d; only ACL_HOST_REGISTER_MAPPED (0) exists", (int)type);
-    register_host(&call, ptr, size);
+    register_host(&call, ptr, size, true);
     if (call.status == 0) {
         *devPtr = ptr;
     }
@@ -107,7 +133,7 @@ aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag)
     us_require(&call, size > 0, "size", "zero", ACL_ERROR_INVALID_PARAM, "size is 0; it must be at least 1");
     us_require(&call, flag != 0 && (flag & ~KNOWN_FLAGS) == 0, "flag", "range", ACL_ERROR_RT_PARAM_INVALID,
                "flag is 0x%x; it must be one or both of 0x%x", (unsigned)flag, (unsigned)KNOWN_FLAGS);
-    register_host(&call, ptr, size);
+    register_host(&call, ptr, size, (flag & ACL_HOST_REG_MAPPED) != 0);
     return acl_end(&call);
 }
 
@@ -134,5 +160,9 @@ aclError aclrtHostUnregister(void *ptr)
     Platform *platform = acl_require_platform(&call);
     us_require(&call, us_memory_unregister(platform, ptr) == MEMORY_OK, "ptr", "unregistered",
                ACL_ERROR_HOST_MEMORY_NOT_REGISTERED, "%p is not the first byte of registered host memory", ptr);
+    if (call.status == 0) {
+        bool registered = false;
+        us_memory_visit(platform, ptr, open_both_sides, &registered);
+    }
     return acl_end(&call);
 }

@@ -74,7 +74,7 @@ mcError_t mcHostRegister(void *p, size_t n, unsigned int flags)
                    ours ? (int)block.device->ordinal : 0);
         us_require(&call, !overlaps_block(device->platform, p, n), "p", "registered",
                    mcErrorHostMemoryAlreadyRegistered, "%p is page-locked already", p);
-        MemoryStatus status = call.status == 0 ? us_memory_register(device->platform, p, n, "mcHostRegister") : MEMORY_OK;
+        MemoryStatus status = call.status == 0 ? us_memory_register(device->platform, p, n, true, "mcHostRegister") : MEMORY_OK;
         us_require(&call, status != MEMORY_NOT_FOUND, "p", "unmapped", mcErrorInvalidValue,
                    "this process has no memory of %zu bytes at %p", n, p);
         us_require(&call, status == MEMORY_OK, "p", "registered",
