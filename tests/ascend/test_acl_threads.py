@@ -5,7 +5,7 @@ import ctypes
 import pytest
 from understudy.ascend import ffi, lib
 
-from tests import native
+from tests import in_step, native
 from tests.conformance.ascend.acl_support import Out, device, ok
 
 DEAD = 107017
@@ -118,6 +118,6 @@ def test_of_two_threads_that_destroy_an_object_one_is_refused(race, kind):
         handles = ffi.new("void *[]", [make() for _ in range(count)])
         statuses = ffi.new("int[]", 2 * count)
         race(*map(address, (destroy, lib.aclrtSetCurrentContext, current.value, handles)), count, address(statuses))
-        for of_one in zip(statuses[0:count], statuses[count:2 * count], strict=True):
+        for of_one in in_step(statuses[0:count], statuses[count : 2 * count]):
             assert of_one.count(0) == 1
             assert set(of_one) - {0} <= refusals

@@ -455,7 +455,9 @@ def adam_w(w, g, m, v, *rest):
 
 
 def adam_w_v2(w, g, m, v, *rest):
-    *largest, step, rate, beta1, beta2, decay, eps, maximise = rest
+    """The count is of the steps before this one."""
+    *largest, before, rate, beta1, beta2, decay, eps, maximise = rest
+    step = before + 1
     g = -g if maximise else g
     (m, m_scale), (v, v_scale) = moments(m, v, g, beta1, beta2)
     top = np.maximum(v, largest[0]) if largest else v
@@ -894,8 +896,10 @@ ORACLE = {
     "adam_w_amsgrad": Oracle(adam_w, 12, (0.9, 0.99, 0.01, 0.1, 0.75, 0.875, 1e-3, 0), ADAM, many=True),
     "adam_w_v2": Oracle(adam_w_v2, 16, (3, 0.01, 0.875, 0.96875, 0.1, 1e-3, 1), ADAM, many=True),
     "adam_w_v2_amsgrad": Oracle(adam_w_v2_largest, 16, (3, 0.01, 0.875, 0.96875, 0.1, 1e-3, 0), ADAM, many=True),
-    "fused_adam_w": Oracle(lambda w, g, m, v, *n: adam_w_v2(w, g / n[7], m, v, *n[:7]), 18, (3, 0.01, 0.875, 0.96875, 0.1, 1e-3, 1, 4), ADAM, many=True),
-    "fused_adam_w_amsgrad": Oracle(lambda w, g, m, v, large, *n: adam_w_v2_largest(w, g / n[7], m, v, large, *n[:7]), 18,
+    # Their count is that of this step.
+    "fused_adam_w": Oracle(lambda w, g, m, v, t, *n: adam_w_v2(w, g / n[6], m, v, t - 1, *n[:6]), 18,
+                           (3, 0.01, 0.875, 0.96875, 0.1, 1e-3, 1, 4), ADAM, many=True),
+    "fused_adam_w_amsgrad": Oracle(lambda w, g, m, v, large, t, *n: adam_w_v2_largest(w, g / n[6], m, v, large, t - 1, *n[:6]), 18,
                                    (3, 0.01, 0.875, 0.96875, 0.1, 1e-3, 0, 0.5), ADAM, many=True),
     "ema_adam": Oracle(ema_adam, 16, (2, 0.01, 0.75, 0.875, 0.96875, 1e-3, 1, 1, 0.1), ADAM, many=True),
     # complex
