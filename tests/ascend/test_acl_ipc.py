@@ -178,7 +178,8 @@ CONSUMER = """
 from tests.conformance.ascend.test_acl_ipc_event import event
 made = ffi.new("aclrtEvent *"); state = ffi.new("aclrtEventRecordedStatus *"); one = ffi.new("aclrtStream *")
 ok(lib.aclrtCreateStream(one))
-handle = ffi.from_buffer("aclrtIpcEventHandle *", {handle!r})[0]
+held = ffi.from_buffer("aclrtIpcEventHandle *", {handle!r})
+handle = held[0]  # which does not keep what it lies in
 ok(lib.aclrtIpcOpenEventHandle(handle, made))
 """
 
