@@ -152,6 +152,22 @@ def test_a_model_calls_in_every_run(of, blocks):
             assert len(SEEN) == 6
 
 
+@pytest.mark.parametrize("of", SERVED)
+def test_functions_of_models_that_never_run_end_with_them(of):
+    subscribe, unsubscribe = (getattr(lib, f"aclrt{verb}{of}") for verb in ("Subscribe", "UnSubscribe"))
+    with stream() as made:
+        ok(subscribe(threading.get_ident(), made))
+        with model_of(made, lambda: ok(SERVED[of](made, 1, 1))):
+            pass
+        ok(lib.aclmdlRICaptureBegin(made, lib.ACL_MODEL_RI_CAPTURE_MODE_RELAXED))
+        ok(SERVED[of](made, 2, 1))
+        assert lib.aclrtSynchronizeStream(made) != 0  # the capture is invalid now, and takes what it loses
+        ok(SERVED[of](made, 3, 1))
+        assert lib.aclmdlRICaptureEnd(made, Out("aclmdlRI").cell) == 507903
+        ok(unsubscribe(threading.get_ident(), made))
+    assert SEEN == []
+
+
 def test_a_model_runs_functions_of_the_runtime_in_every_run():
     with stream() as made, model_of(made, lambda: ok(lib.aclrtLaunchHostFunc(made, note, number(3)))) as model:
         for _ in range(3):

@@ -171,7 +171,7 @@ typedef struct Delivery {
     Runtime *runtime;
     QueueKind kind;
     void *stream; /* the handle of the one that is served */
-    bool delivered;
+    bool delivered, recorded;
     Report report; /* as it is put in the queue */
 } Delivery;
 
@@ -212,7 +212,7 @@ static DeviceFault deliver(void *argument, Explanation *why)
 static void release_delivery(void *argument)
 {
     Delivery *delivery = argument;
-    if (!delivery->delivered) {
+    if (!delivery->delivered && !delivery->recorded) { /* models end while no stream may be made, and nobody waits */
         signal_finished(delivery->report.finish);
     }
     let_go_finish(delivery->report.finish);
@@ -225,7 +225,9 @@ static bool wait_for_report(Stream *stream, Event *event)
     if (!us_stream_is_recorded(stream)) {
         return us_event_wait(stream, event, true, -1);
     }
-    return us_capture_external_wait(stream, event, true) == CAPTURE_OK && us_capture_external_reset(event, stream) == CAPTURE_OK;
+    CaptureFault fault = us_capture_external_wait(stream, event, true);
+    fault = fault == CAPTURE_OK ? us_capture_external_reset(event, stream) : fault;
+    return fault != CAPTURE_FAULT_NO_MEMORY; /* what an invalid capture gets is dropped, as tasks are */
 }
 
 /* Queues a report on its stream, and the stream's wait for it. False: no memory. */
@@ -239,7 +241,7 @@ static bool send_report(Runtime *runtime, const char *name, QueueKind kind, Repo
         return false;
     }
     report.finish = finish;
-    *delivery = (Delivery){runtime, kind, stream->handle, false, report};
+    *delivery = (Delivery){runtime, kind, stream->handle, false, us_stream_is_recorded(stream), report};
     if (finish != NULL) {
         atomic_fetch_add(&finish->users, 1); /* the task may be over before this function is */
     }

@@ -99,8 +99,8 @@ typedef struct Bf16Meeting {
     bool bytes; /* pairs of them, those of A unsigned, those of B signed: c holds int32, modulo 2^32 */
 } Bf16Meeting;
 
-/* At least one tile meets. As many tiles of the depth as should meet at a time, at most `limit`: those of two strips of each operand stay in the
- * first cache, where the instructions need them that fast. */
+/* As many tiles of the depth as should meet at a time, at most `limit`: those of two strips of each operand stay in the
+ * first cache, where the instructions need them that fast. At least one meets. */
 int64_t us_bf16_slab(int64_t limit);
 
 /* c = a b, or c += a b, of BF16_BLOCK rows and columns; rows are `stride` apart. */
