@@ -62,12 +62,12 @@ typedef struct PackedView {
     int64_t axes[][2]; /* size, stride */
 } PackedView;
 
-static size_t packed_size(const View *view)
+static size_t packed_size(int32_t rank)
 {
-    return sizeof(PackedView) + (size_t)view->rank * sizeof(int64_t[2]);
+    return sizeof(PackedView) + (size_t)rank * sizeof(int64_t[2]);
 }
 
-static void *pack(void *to, const View *view)
+static void pack(void *to, const View *view)
 {
     PackedView *packed = to;
     packed->data = view->data;
@@ -77,10 +77,9 @@ static void *pack(void *to, const View *view)
         packed->axes[axis][0] = view->shape[axis];
         packed->axes[axis][1] = view->strides[axis];
     }
-    return (char *)to + packed_size(view);
 }
 
-static const void *unpack(const void *from, View *view)
+static void unpack(const void *from, View *view)
 {
     const PackedView *packed = from;
     view->data = packed->data;
@@ -90,14 +89,14 @@ static const void *unpack(const void *from, View *view)
         view->shape[axis] = packed->axes[axis][0];
         view->strides[axis] = packed->axes[axis][1];
     }
-    return (const char *)from + packed_size(view);
 }
 
 /* What waits in the stream's queue: the task with copies of its arrays behind it. */
 typedef struct QueuedLaunch {
     const Device *device;
     LaunchTask task;    /* `views` is not used */
-    const void *packed; /* the views, one PackedView behind the other */
+    const char *packed; /* the views, as PackedViews of the largest rank */
+    size_t packed_size; /* of each */
     View *views;        /* the same, opened anew for each run: a graph runs a task many times */
     LaunchResult results[LAUNCH_RESULT_LIMIT];
     size_t size; /* bytes of this block */
@@ -215,12 +214,20 @@ static bool open_view(const Device *device, View *view, const char *name, Explan
     return true;
 }
 
+static void unpack_view(const QueuedLaunch *launch, int32_t i)
+{
+    unpack(launch->packed + (size_t)i * launch->packed_size, &launch->views[i]);
+}
+
 /* UNDERSTUDY_CHECK=init: inputs must have been written, outputs are now. Before the views are opened. */
 static void check_contents(const QueuedLaunch *launch)
 {
     const LaunchTask *task = &launch->task;
     if ((us_checks() & CHECK_INIT) == 0) {
         return;
+    }
+    for (int32_t i = 0; i < task->view_count; i++) {
+        unpack_view(launch, i);
     }
     Platform *platform = launch->device->platform;
     for (int pass = 0; pass < 2; pass++) {
@@ -253,6 +260,7 @@ static void open_piece(void *context, int64_t piece)
     const LaunchTask *task = &launch->task;
     const int32_t begin = (int32_t)piece * PIECE_VIEWS, left = task->view_count - begin;
     for (int32_t i = begin; i < begin + (left < PIECE_VIEWS ? left : PIECE_VIEWS); i++) {
+        unpack_view(launch, i);
         if (task->access[i] == VIEW_RESULT || open_view(launch->device, &launch->views[i], task->names[i], NULL)) {
             continue;
         }
@@ -286,10 +294,6 @@ static DeviceFault run(void *argument, Explanation *why)
 {
     QueuedLaunch *launch = argument;
     const LaunchTask *task = &launch->task;
-    const void *packed = launch->packed;
-    for (int32_t i = 0; i < task->view_count; i++) {
-        packed = unpack(packed, &launch->views[i]);
-    }
     check_contents(launch);
     if (task->workspace_size > 0) {
         us_check_workspace(launch->device, task->function, task->workspace, task->workspace_size, task->workspace_size);
@@ -369,11 +373,12 @@ static QueuedLaunch *copy_task(const LaunchTask *task, const Device *device)
     const size_t count = (size_t)task->view_count;
     const size_t views = count * sizeof(View), names = count * sizeof *task->names;
     const size_t access = count * sizeof *task->access;
-    size_t packed = 0;
+    int32_t rank = 0; /* the largest */
     for (size_t i = 0; i < count; i++) {
-        packed += packed_size(task->views[i]);
+        rank = task->views[i]->rank > rank ? task->views[i]->rank : rank;
     }
-    size_t size = sizeof(QueuedLaunch) + 6 * 16 + packed + views + names + access + task->attribute_size;
+    const size_t packed = packed_size(rank);
+    size_t size = sizeof(QueuedLaunch) + 6 * 16 + count * packed + views + names + access + task->attribute_size;
     QueuedLaunch *queued = us_block_take(&size);
     if (queued == NULL) {
         return NULL;
@@ -387,8 +392,9 @@ static QueuedLaunch *copy_task(const LaunchTask *task, const Device *device)
     queued->task.access = keep(&cursor, task->access, access);
     queued->task.views = NULL;
     queued->packed = cursor;
-    for (size_t i = 0; i < count; i++) {
-        cursor = pack(cursor, task->views[i]);
+    queued->packed_size = packed;
+    for (size_t i = 0; i < count; i++, cursor += packed) {
+        pack(cursor, task->views[i]);
     }
     queued->views = (View *)(void *)cursor;
     memset(queued->results, 0, sizeof queued->results);

@@ -15,7 +15,6 @@ typedef struct Operand {
     aclDataType dtype;
     aclFormat format;
     int64_t offset;           /* elements from the tensor's address to view.data */
-    int64_t storage_elements; /* -1: the storage shape is no shape */
     const Shape *storage;     /* while the first function runs */
     const View *blocks;       /* not NULL: the kernel gets a copy of this view, row-major, which `view` shows, */
     const struct Operand *given; /* and this is what the program gave */

@@ -39,12 +39,13 @@ static void require_inside_storage(OpCall *op, const Operand *operand)
     if (op_refused(op) || !op_given(operand) || us_view_is_contiguous(view)) {
         return;
     }
+    const int64_t storage = us_shape_elements(operand->storage->rank, operand->storage->sizes); /* -1: no shape */
     int64_t lowest = 0;
     int64_t highest = 0;
     bool inside = us_view_extent(view, &lowest, &highest) &&
                   !__builtin_add_overflow(lowest, operand->offset, &lowest) &&
                   !__builtin_add_overflow(highest, operand->offset, &highest) && lowest >= 0 &&
-                  highest < operand->storage_elements;
+                  highest < storage;
     char text[SHAPE_TEXT_SIZE];
     char strides[SHAPE_TEXT_SIZE];
     op_require(op, inside, operand->name, "view", ACLNN_ERR_INNER_NULLPTR,
@@ -52,7 +53,7 @@ static void require_inside_storage(OpCall *op, const Operand *operand)
                operand->name,
                us_shape_text(view->rank, view->shape, text, sizeof text),
                us_shape_text(view->rank, view->strides, strides, sizeof strides), (long long)operand->offset,
-               (long long)operand->storage_elements);
+               (long long)storage);
 }
 
 /* Our kernels need none; UNDERSTUDY_CHECK=workspace asks for some, as the card's operators do. */

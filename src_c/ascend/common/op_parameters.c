@@ -45,8 +45,10 @@ static void set_view(View *view, const Tensor *tensor)
     view->data = (void *)((uintptr_t)tensor->address + distance);
     view->dtype = dtype_of_acl(tensor->dtype);
     view->rank = tensor->view.rank;
-    memcpy(view->shape, tensor->view.sizes, (size_t)view->rank * sizeof *view->shape);
-    memcpy(view->strides, tensor->strides, (size_t)view->rank * sizeof *view->strides);
+    for (int32_t axis = 0; axis < view->rank; axis++) { /* few: calls of memcpy cost more */
+        view->shape[axis] = tensor->view.sizes[axis];
+        view->strides[axis] = tensor->strides[axis];
+    }
 }
 
 /* Zeroed, but for axes beyond those that operators have: first functions read sizes of operands that were not given, or have too
@@ -83,7 +85,6 @@ static const Operand *add_operand(OpCall *op, const char *name, const aclTensor 
         operand->format = tensor->format;
         operand->offset = tensor->offset;
         operand->storage = &tensor->storage;
-        operand->storage_elements = us_shape_elements(tensor->storage.rank, tensor->storage.sizes);
         set_view(&operand->view, tensor);
         op_require(op, op_elements(operand) >= 0, name, "sizes", ACLNN_ERR_PARAM_INVALID,
                    "%s is %s: sizes must not be negative, nor their product exceed 2^63 - 1", name,
