@@ -106,6 +106,69 @@ def test_gate_of_equal_and_unusual_scores():
     np.testing.assert_array_equal(gate_of(np.zeros((1, 6)), None, 4, flag=False)[2], empty((1, 6)).values())
 
 
+def softmax_of(x):
+    scores = np.exp(x - x.max(-1, keepdims=True, initial=-np.inf))
+    return scores / scores.sum(-1, keepdims=True)
+
+
+def softmax_gated(x, finished, k, late):
+    """In float64; the values that are compared lie apart."""
+    scores = x if late else softmax_of(x)
+    chosen = np.argsort(-scores, -1, kind="stable")[..., :k]
+    best = np.take_along_axis(scores, chosen, -1)
+    weights = softmax_of(best) if late and k else best
+    if finished is not None:
+        chosen = np.where(finished[..., None], x.shape[-1], chosen)
+    rows = int(np.prod(x.shape[:-1]))
+    return weights, chosen, np.arange(rows * k).reshape(k, rows).T.reshape(chosen.shape)
+
+
+# shape of x, k
+SOFTMAX_GATES = [((2, 8), 3), ((3, 5, 60), 6), ((70, 256), 8), ((2, 5000), 1024), ((4, 1), 1), ((3, 7), 0), ((0, 4), 2), ((2, 0, 5), 1), ((3, 0), 0)]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_gate_by_softmax(late):
+    for number, (shape, k) in enumerate(SOFTMAX_GATES):
+        for kind, layout, ends in zip(KINDS, np.roll(LAYOUTS, number), (True, False, True)):
+            kind = kind if shape[-1] <= 256 else "F32"
+            random = np.random.default_rng(number)
+            steps = random.permuted(np.broadcast_to(np.arange(shape[-1]), shape), axis=-1)
+            x = rounded(steps * (4.0 / max(shape[-1], 1)) - 1, kind)
+            finished = random.integers(0, 2, shape[:-1]) == 1 if ends else None
+            weights, chosen, rows = softmax_gated(x, finished, k, late)
+            put = dict(x=tensor(x, kind, layout), k=k, finishedOptional=tensor(finished, "B", layout) if ends else None,
+                       yOut=empty(weights.shape, kind, layout), expertIdxOut=empty(chosen.shape, "I32", layout))  # fmt: skip
+            own = call("MoeGatingTopKSoftmaxV2", **put, renorm=int(late), outputSoftmaxResultFlag=True,
+                       softmaxResultOutOptional=None if late else empty(shape, "F32", layout))  # fmt: skip
+            near = dict(rtol=16 * 2.0**-24 + 1.01 * ROUNDING[kind], atol=2.0**-25 if kind == "F16" else 0)
+            np.testing.assert_allclose(own[0], weights, **near)
+            np.testing.assert_array_equal(own[1], chosen)
+            if not late:
+                np.testing.assert_allclose(own[2], softmax_of(x), rtol=16 * 2.0**-24)
+                first = call("MoeGatingTopKSoftmax", **put, rowIdxOut=empty(chosen.shape, "I32", layout))
+                np.testing.assert_array_equal(first[0], own[0])
+                np.testing.assert_array_equal(first[1], own[1])
+                np.testing.assert_array_equal(first[2], rows)
+
+
+def test_gate_by_softmax_of_equal_and_unusual_scores():
+    """As torch.topk of torch.softmax: the lower number first, NaN above all; a row that is not asked for its scores keeps them."""
+    def gated(x, late=0):
+        scores = empty(np.shape(x))
+        weights, chosen, _ = call("MoeGatingTopKSoftmaxV2", x=tensor(x), finishedOptional=None, k=2, renorm=late,
+                                  outputSoftmaxResultFlag=False, yOut=empty((len(x), 2)),
+                                  expertIdxOut=empty((len(x), 2), "I32"), softmaxResultOutOptional=scores)  # fmt: skip
+        np.testing.assert_array_equal(scores.values(), empty(np.shape(x)).values())
+        return weights.tolist(), chosen.tolist()
+
+    assert gated([[3.0, 3, 3, 3]]) == ([[0.25, 0.25]], [[0, 1]])
+    assert gated([[3.0, 3, 3, 3]], 1) == ([[0.5, 0.5]], [[0, 1]])
+    assert gated([[-np.inf, 0, -np.inf, -np.inf]]) == ([[1, 0]], [[1, 0]])
+    assert gated([[1, 2, np.nan, np.nan]], 1)[1] == [[2, 3]]
+    assert gated([[-200.0, -300, 0, -400]], 1) == ([[1, 0]], [[2, 0]])  # by x: these differ, their softmax does not
+
+
 # tokens, their numbers, how many experts, numOutTokens
 PERMUTED = [((3, 4), (3, 2), 5, 0), ((7, 33), (7, 3), 4, 10), ((5, 2, 3), (5,), 2, -2), ((2, 3), (2, 2), 9, -9),
             ((1, 600), (1, 40), 3, 99),

@@ -26,6 +26,36 @@ aclnnStatus op_gate_tokens(OpCall *op, const Operand *x, const Operand *bias, co
     return op_plan_views(op, us_gate_tokens, how, sizeof *how, sizeof views / sizeof *views, views);
 }
 
+Shape op_shape_gated_rows(OpCall *op, const Operand *x)
+{
+    Shape shape = op_shape(x);
+    shape.rank -= !op_refused(op) && shape.rank > 0;
+    return shape;
+}
+
+Shape op_shape_gates(OpCall *op, const Operand *x, int64_t choices)
+{
+    Shape shape = op_shape(x);
+    if (!op_refused(op) && shape.rank > 0) {
+        shape.sizes[shape.rank - 1] = choices;
+    }
+    return shape;
+}
+
+aclnnStatus op_gate_by_softmax(OpCall *op, const Operand *x, const Operand *finished, bool late, const Operand *weights,
+                               const Operand *chosen, const Operand *rows, const Operand *scores)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const GateBySoftmax how = {late};
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{x, VIEW_READ, NULL},       {finished, VIEW_READ, NULL}, {weights, VIEW_WRITE, NULL},
+                                 {chosen, VIEW_WRITE, NULL}, written_with(rows, rows, &absent),
+                                 written_with(scores, scores, &absent)};
+    return op_plan_views(op, us_gate_by_softmax, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
 /* ---- to the experts ---- */
 
 int64_t op_choices(const Operand *experts)

@@ -10,6 +10,12 @@ int64_t op_padded_experts(int64_t experts, int64_t groups);
 /* `scores` is written where it is wanted. */
 aclnnStatus op_gate_tokens(OpCall *op, const Operand *x, const Operand *bias, const GateTokens *how, const Operand *weights,
                            const Operand *chosen, bool wants_scores, const Operand *scores);
+/* finished, rows and scores may be NULL. */
+aclnnStatus op_gate_by_softmax(OpCall *op, const Operand *x, const Operand *finished, bool late, const Operand *weights,
+                               const Operand *chosen, const Operand *rows, const Operand *scores);
+/* x without its last axis, or with `choices` there. */
+Shape op_shape_gated_rows(OpCall *op, const Operand *x);
+Shape op_shape_gates(OpCall *op, const Operand *x, int64_t choices);
 
 /* Expert numbers, and how many of them each token has. */
 int64_t op_choices(const Operand *experts);

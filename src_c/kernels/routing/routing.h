@@ -22,6 +22,16 @@ typedef struct GateTokens {
 } GateTokens;
 Kernel us_gate_tokens;
 
+/* The same by softmax alone, of any number of experts: scores = softmax(x) along the last axis, in float32; weights and
+ * chosen = the largest scores; `late`: chosen are the largest of x, and weights the softmax of these. Row r, counted
+ * over the axes before, has chosen = the number of experts where finished is not 0, and rows = r, r + rows, r + 2 * rows …
+ * views: x [rows…, experts], finished [rows…] (bytes) or absent, weights and chosen (int32) [rows…, choices]; then, or
+ * absent: rows (int32, as chosen), scores (float32, as x; with `late` it is not written). */
+typedef struct GateBySoftmax {
+    bool late;
+} GateBySoftmax;
+Kernel us_gate_by_softmax;
+
 /* Expert numbers, of all tokens in row-major order, are sorted, stable. Number f, of token f / choices, gets a place:
  * where it stands in this order, or, with a capacity, where it stands among those of its expert, from expert * capacity
  * on; -1 where that expert has no room. Numbers outside begin ... end - 1 have no place and stand behind all others. Row
