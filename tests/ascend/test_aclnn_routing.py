@@ -401,6 +401,55 @@ def test_initial_routing():
                 np.testing.assert_array_equal(counts[0], histogram.cumsum() if flag == 1 else histogram)
 
 
+def numbered(x, rows, experts, active, kind, layout, levels=None):
+    """MoeInitRouting, or with scale and offset MoeInitRoutingQuant."""
+    put = lambda values, k: tensor(values, k, layout)
+    count, how = experts.size, {} if levels is None else dict(zip(("scale", "offset"), levels))
+    shape = (min(len(x), active) * experts.shape[1], x.shape[1])
+    return call("MoeInitRouting" + "Quant" * (levels is not None), x=put(x, kind), rowIdx=put(rows, "I32"),
+                expertIdx=put(experts, "I32"), activeNum=active, **how,
+                expandedXOut=empty(shape, kind if levels is None else "I8", layout),
+                expandedRowIdxOut=empty((count,), "I32", layout),
+                expandedExpertIdxOut=empty((count,), "I32", layout))  # fmt: skip
+
+
+def test_numbered_routing():
+    """One pair of number and expert after the other, as Python's stable sort has them."""
+    for number, (tokens, choices, width, active) in enumerate([(3, 2, 4, 3), (40, 6, 33, 7), (9, 1, 600, 100), (5, 3, 4, 0), (0, 2, 4, 3), (3, 2, 0, 3)]):
+        for kind, layout in zip(KINDS, np.roll(LAYOUTS, number)):
+            random = np.random.default_rng(number)
+            x, experts = drawn((tokens, width), number, kind), random.integers(-2**25, 2**25, (tokens, choices))
+            experts[:, 0] = 7
+            rows = np.arange(experts.size).reshape(choices, tokens).T if number % 2 else random.permutation(experts.size).reshape(experts.shape)
+            pairs = sorted(zip(experts.ravel().tolist(), rows.ravel().tolist()), key=lambda pair: pair[0])
+            places = np.zeros(experts.size)
+            for i, (_, row) in enumerate(pairs):
+                places[row] = i
+            kept = [row % tokens for _, row in pairs][: min(tokens, active) * choices]
+            expected = (x[kept], places, [expert for expert, _ in pairs])
+            for own, wanted in zip(numbered(x, rows, experts, active, kind, layout), expected):
+                np.testing.assert_array_equal(own, wanted)
+            own = numbered(x, rows, experts, active, kind, layout, (17.0, -3.5))
+            values = np.rint(np.float32(np.float32(x) * np.float32(17)) + np.float32(-3.5))
+            np.testing.assert_array_equal(own[0], np.clip(values, -128, 127)[kept])
+            np.testing.assert_array_equal(own[1], places)
+
+
+def test_numbered_routing_after_the_gate():
+    """MoeGatingTopKSoftmax, then MoeInitRouting, then the columns of MoeFinalizeRoutingV2 give the tokens back."""
+    x, scores = drawn((9, 5), 1), drawn((9, 8), 2)
+    weights, experts, rows = call("MoeGatingTopKSoftmax", x=tensor(scores), finishedOptional=None, k=3, yOut=empty((9, 3)),
+                                  expertIdxOut=empty((9, 3), "I32"), rowIdxOut=empty((9, 3), "I32"))  # fmt: skip
+    routed, places, _ = numbered(x, rows, experts, 9, "F32", "row-major")
+    own = final(tensor(routed), tensor(places, "I32"), 0, empty((9, 5)), scales=tensor(weights))
+    near(own, x * weights.sum(1, keepdims=True), "F32", 16)
+
+
+def test_row_numbers_that_come_twice_or_not_at_all():
+    _, places, sorted_experts = numbered(np.ones((2, 3)), np.array([[1, 1], [3, 0]]), np.array([[5, 4], [4, 4]]), 2, "F32", "gaps")
+    assert places.tolist() == [2, 3, -1, 1] and sorted_experts.tolist() == [4, 4, 4, 5]
+
+
 def sorted_by_experts(experts, begin, end):
     """The elements that have an active expert, by experts; stable."""
     flat = experts.ravel()
@@ -607,6 +656,10 @@ def test_numbers_outside_are_faults():
         out = fault("MoeInitRoutingV3", tensor(np.ones((1, 3))), tensor([[0, expert]], "I32"), None, None, 0, 0, 3, 0,
                     0, False, -1, None, 0, empty((2, 3)), empty((2,), "I32"), None, None)  # fmt: skip
         assert f"number 1 of 2 is {expert}, which is not in -1 … 2" in out
+    for row in (-1, 2):
+        assert f"row number 1 of 2 is {row}, which is not in 0 … 1" in fault(
+            "MoeInitRouting", tensor(np.ones((1, 3))), tensor([[0, row]], "I32"), tensor([[0, 1]], "I32"), 1, empty((2, 3)),
+            empty((2,), "I32"), empty((2,), "I32"))  # fmt: skip
     assert "is 16777215," in fault("MoeTokenPermute", tensor(np.ones((1, 3))), tensor([16777215], "I32"), 0, False,
                                    empty((1, 3)), empty((1,), "I32"))  # fmt: skip
     x, one = tensor(np.ones((4, 3))), tensor(np.ones((2, 2)))

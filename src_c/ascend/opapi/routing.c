@@ -155,6 +155,26 @@ aclnnStatus op_route_quantized(OpCall *op, const TokenRoute *route, bool by_rows
     return op_plan_views(op, us_route_quantized, &call, sizeof call, sizeof views / sizeof *views, views);
 }
 
+Shape op_shape_active_tokens(OpCall *op, const Operand *x, const Operand *experts, int64_t active)
+{
+    if (op_refused(op)) {
+        return (Shape){0};
+    }
+    const int64_t rows = op_size(x, 0);
+    return op_shape_of(2, (const int64_t[]){(active < rows ? active : rows) * op_size(experts, 1), op_size(x, 1)});
+}
+
+aclnnStatus op_route_numbered(OpCall *op, const Operand *tokens, const Operand *numbers, const Operand *experts, RouteNumbered how,
+                              const Operand *routed, const Operand *places, const Operand *sorted)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const PlannedView views[] = {{tokens, VIEW_READ, NULL},  {numbers, VIEW_READ, NULL}, {experts, VIEW_READ, NULL},
+                                 {routed, VIEW_WRITE, NULL}, {places, VIEW_WRITE, NULL}, {sorted, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_route_numbered, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
 RouteByMap op_map_route(const Operand *map, int64_t limit, bool blocks)
 {
     const int64_t count = op_size(map, blocks ? 1 : 0), each = count > 0 ? limit / count : 0;

@@ -63,6 +63,17 @@ typedef struct RouteQuantized {
 } RouteQuantized;
 Kernel us_route_quantized;
 
+/* The older form: expert numbers are sorted, stable, in row-major order, and `numbers` go with them. Row i of `routed` is
+ * token number % tokens of the i-th of these numbers, places[number] = i, -1 for a number that does not come. A number
+ * outside 0 … numbers - 1 is a fault. `quantizes`: as us_route_quantized does it with one scale and shift.
+ * views: tokens [tokens, width], numbers and experts of one shape, routed, of no more rows than there are numbers; places
+ * and sorted (the expert numbers in order) with an element for each of them. */
+typedef struct RouteNumbered {
+    bool quantizes;
+    float scale, offset;
+} RouteNumbered;
+Kernel us_route_numbered;
+
 /* The same by a map of tokens and experts. Rows are in the order of experts, those of one in the order of tokens: all
  * marked pairs, and places[t * choices + j] = the row of the token's pair j, -1 where it has fewer; more are a fault. Rows
  * behind the last pair are 0. With a capacity each expert has so many rows: its marked tokens, then the others, each in
