@@ -450,6 +450,15 @@ def test_row_numbers_that_come_twice_or_not_at_all():
     assert places.tolist() == [2, 3, -1, 1] and sorted_experts.tolist() == [4, 4, 4, 5]
 
 
+def test_ends_of_experts():
+    for number, (count, experts) in enumerate([(6, 3), (302, 31), (5000, 2048), (7, 1), (0, 4), (1, 5)]):
+        for layout in LAYOUTS:
+            drawn_experts = np.sort(experts_of((count,), experts + 3, number)) - 1
+            own = call("MoeComputeExpertTokens", sortedExperts=tensor(drawn_experts, "I32", layout), numExperts=experts,
+                       out=empty((experts,), "I32", layout))  # fmt: skip
+            np.testing.assert_array_equal(own, (drawn_experts[:, None] <= np.arange(experts)).sum(0))
+
+
 def sorted_by_experts(experts, begin, end):
     """The elements that have an active expert, by experts; stable."""
     flat = experts.ravel()

@@ -175,6 +175,11 @@ aclnnStatus op_route_numbered(OpCall *op, const Operand *tokens, const Operand *
     return op_plan_views(op, us_route_numbered, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 
+aclnnStatus op_expert_ends(OpCall *op, const Operand *sorted, const Operand *ends)
+{
+    return op_plan_operands(op, us_expert_ends, NULL, 0, OPERANDS(sorted), OPERANDS(ends));
+}
+
 RouteByMap op_map_route(const Operand *map, int64_t limit, bool blocks)
 {
     const int64_t count = op_size(map, blocks ? 1 : 0), each = count > 0 ? limit / count : 0;

@@ -62,6 +62,7 @@ aclnnStatus op_route_numbered(OpCall *op, const Operand *tokens, const Operand *
                               const Operand *routed, const Operand *places, const Operand *sorted);
 /* Rows for `active` tokens, as far as there are so many. */
 Shape op_shape_active_tokens(OpCall *op, const Operand *x, const Operand *experts, int64_t active);
+aclnnStatus op_expert_ends(OpCall *op, const Operand *sorted, const Operand *ends);
 /* How many experts are active. */
 int64_t op_active_experts(IntArguments active, int64_t experts);
 Shape op_shape_counted_experts(OpCall *op, IntArguments active, int64_t experts, int64_t counting, bool wanted,

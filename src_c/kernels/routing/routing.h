@@ -74,6 +74,11 @@ typedef struct RouteNumbered {
 } RouteNumbered;
 Kernel us_route_numbered;
 
+/* Where the rows of each expert end: out[e] = how many of the sorted expert numbers are not above e.
+ * views: sorted expert numbers [count], out [experts], at most US_SORTED_EXPERTS of them. */
+enum { US_SORTED_EXPERTS = 2048 };
+Kernel us_expert_ends;
+
 /* The same by a map of tokens and experts. Rows are in the order of experts, those of one in the order of tokens: all
  * marked pairs, and places[t * choices + j] = the row of the token's pair j, -1 where it has fewer; more are a fault. Rows
  * behind the last pair are 0. With a capacity each expert has so many rows: its marked tokens, then the others, each in
