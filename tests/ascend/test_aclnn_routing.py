@@ -603,6 +603,26 @@ def test_final_routing(mode):
             near(own, np.repeat(sides[0], choices, 0) + np.where(places[:, None] < 0, 0, tokens[places]), kind, 16)
 
 
+def test_final_routing_of_the_first_version():
+    for number, (rows, choices, width, experts, missing) in enumerate([(3, 2, 4, 3, 0), (20, 4, 600, 9, 7), (4, 1, 5, 7, 0), (0, 2, 3, 4, 0), (3, 2, 0, 1, 0)]):
+        for kind, layout in zip(KINDS, np.roll(LAYOUTS, number)):
+            count = rows * choices
+            tokens, scales, bias = (drawn(shape, number + n, kind) for n, shape in enumerate([(count, width), (rows, choices), (experts, width)]))
+            first, second = drawn((2, rows, width), number + 5, kind)
+            chosen, places = experts_of((rows, choices), experts, number), np.random.default_rng(number).permutation(count)
+            by_row = places.reshape(choices, rows).T
+            there = (by_row < count - missing)[..., None]
+            terms = np.where(there, scales[..., None] * (tokens[by_row] + bias[chosen]), 0)
+            put = lambda values, k=kind: tensor(values, k, layout)
+            for beside in (second, None):
+                own = call("MoeFinalizeRouting", expandedX=put(tokens[: count - missing]), x1=put(first),
+                           x2Optional=None if beside is None else put(beside), bias=put(bias), scales=put(scales),
+                           expandedRowIdx=put(places, "I32"), expandedExpertIdx=put(chosen, "I32"),
+                           out=empty((rows, width), kind, layout))  # fmt: skip
+                expected = first + (0 if beside is None else beside) + terms.sum(1)
+                near(own, expected, kind, np.abs(terms).sum(1).max(initial=0) + 8)
+
+
 @pytest.mark.parametrize("mode", [0, 1])
 def test_gradient_of_final_routing(mode):
     """By the derivative of MoeFinalizeRoutingV2's formula, which is linear in tokens and in scales."""
@@ -678,6 +698,9 @@ def test_numbers_outside_are_faults():
                                   ([0, 1, 3, 2], 2, "expert number 3 of 4 is 2")):  # fmt: skip
         assert words in fault("MoeFinalizeRoutingV2", x, tensor(places, "I32"), None, None, tensor(np.ones((2, 3))), one,
                               tensor([[0, 1], [1, expert]], "I32"), 2, empty((2, 3)))  # fmt: skip
+    for place, expert, words in ((4, 1, "place 3 of 4 is 4"), (3, 2, "expert number 3 of 4 is 2")):
+        assert words in fault("MoeFinalizeRouting", x, tensor(np.ones((2, 3))), None, tensor(np.ones((2, 3))), one,
+                              tensor([0, 1, 2, place], "I32"), tensor([[0, 1], [1, expert]], "I32"), empty((2, 3)))  # fmt: skip
     assert "place 0 of 4 is -2" in fault("MoeTokenUnpermute", x, tensor([-2, 1, 2, 3], "I32"), one, False, None,
                                          empty((2, 3)))  # fmt: skip
     for places, expert, mode, words in (([0, 1, 2, 4], 1, 0, "place 3 of 4 is 4, which is not in 0 … 3"),
