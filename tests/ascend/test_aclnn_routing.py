@@ -5,7 +5,7 @@ import pytest
 
 from understudy import ascend
 
-from tests.ascend.calling import LAYOUTS, call, empty, fault, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, rounded, tensor, unpacked
 from tests.conformance.ascend import aclnn_support as support
 
 KINDS = ["F32", "F16", "BF16"]
@@ -551,6 +551,70 @@ def test_initial_routing_v3(mode, by_order):
                 np.testing.assert_array_equal(one.reshape(other.shape), other)
 
 
+def quantized_v2(x, experts, kind, layout, dynamic, scale, offset, active, capacity, limit, flag, before, packed):
+    rows = limit * capacity if capacity else min(active or experts.size, experts.size)
+    shape = (limit, capacity, x.shape[1]) if capacity else (rows, x.shape[1])
+    put = lambda values, k="F32": None if values is None else tensor(values, k, layout)
+    out = empty_packed(shape, "I4", gap=2) if packed else empty(shape, "I8", layout)
+    own = call("MoeInitRoutingQuantV2", x=put(x, kind), expertIdx=put(experts, "I32"), scaleOptional=put(scale),
+               offsetOptional=put(offset), activeNum=active, expertCapacity=capacity, expertNum=limit,
+               dropPadMode=int(capacity > 0), expertTokensCountOrCumsumFlag=flag,
+               expertTokensBeforeCapacityFlag=before, quantMode=int(dynamic), expandedXOut=out,
+               expandedRowIdxOut=empty((experts.size,), "I32", layout),
+               expertTokensCountOrCumsumOutOptional=empty((limit,), "I32", layout) if flag and not capacity else None,
+               expertTokensBeforeCapacityOutOptional=empty((limit,), "I32", layout) if before and capacity else None,
+               dynamicQuantScaleOutOptional=empty((rows,), "F32", layout) if dynamic else None)  # fmt: skip
+    return [unpacked(out, shape) if packed else own[0], *own[1:]]
+
+
+# tokens, choices, width, experts, capacity, activeNum, bits
+QUANTIZED = [(5, 2, 7, 4, 0, 0, 8), (40, 4, 33, 9, 0, 23, 8), (9, 3, 5, 6, 4, 0, 8), (3, 2, 600, 1, 2, 0, 8), (0, 2, 4, 3, 0, 0, 8),
+             (7, 3, 34, 5, 0, 11, 4), (40, 2, 6, 3, 0, 0, 4), (0, 2, 4, 3, 0, 0, 4)]  # fmt: skip
+
+
+@pytest.mark.parametrize("smooth", [None, "all", "each", "static"])
+def test_quantized_routing_v2(smooth):
+    for number, (tokens, choices, width, limit, capacity, active, bits) in enumerate(QUANTIZED):
+        for kind, layout, flag in zip(KINDS, np.roll(LAYOUTS, number), (0, 1, 2)):
+            if bits == 4 and smooth == "each":
+                continue
+            x, experts, most = drawn((tokens, width), number, kind), experts_of((tokens, choices), limit, number), 2.0 ** (bits - 1)
+            rows = limit * capacity if capacity else min(active or experts.size, experts.size)
+            row_of, place_of = rows_by_experts(experts, 0, limit, rows, capacity)
+            there = (row_of >= 0)[:, None]
+            routed = np.where(there, x[row_of // choices], 0) if tokens else np.zeros((rows, width))
+            scale, offset, scales = None, None, []
+            if smooth == "static":
+                scale, offset = np.array([2.5]), np.array([-0.75])
+                levels = np.rint(np.float32(np.float32(routed) * np.float32(2.5)) + np.float32(-0.75))
+                expected = np.where(there, np.clip(levels, -most, most - 1), 0)
+            else:
+                scale = {"all": np.abs(drawn((1, width), 3)) + 0.5, "each": np.abs(drawn((limit, width), 3)) + 0.5, None: None}[smooth]
+                factors = np.ones((limit, width)) if scale is None else np.broadcast_to(scale, (limit, width))
+                values = np.float32(routed) * np.float32(factors[experts.ravel()[row_of]] if tokens else 1)
+                scales = [np.abs(values).max(1) / np.float32(most - 1)]
+                expected = np.rint(values / np.where(scales[0] == 0, 1, scales[0])[:, None])
+            before = number % 2 == 0
+            own = quantized_v2(x, experts, kind, layout, smooth != "static", scale, offset, active, capacity, limit, flag, before, bits == 4)
+            histogram = np.bincount(experts.ravel(), minlength=limit)
+            counts = [histogram] if (before if capacity else flag == 2) else [histogram.cumsum()] if flag == 1 and not capacity else []
+            wanted = [expected, place_of, *counts, *scales]
+            assert len(own) == len(wanted)
+            for one, other in zip(own, wanted):
+                np.testing.assert_array_equal(one.reshape(other.shape), other)
+
+
+def test_quantized_routing_without_a_number_of_experts():
+    """Any expert number is sorted where nothing asks how many there are; with scales by expert there are as many as these."""
+    experts = np.array([[1000000, 5], [7, 7]])
+    own = quantized_v2(np.ones((2, 4)), experts, "F32", "row-major", True, np.ones((1, 4)), None, 0, 0, 0, 0, False, False)
+    assert own[1].tolist() == [3, 0, 1, 2] and np.all(own[0] == 127)
+    for scale in (np.ones((3, 4)), np.ones((0, 4))):
+        assert f"number 0 of 4 is 1000000, which is not in 0 … {len(scale) - 1}" in fault(
+            "MoeInitRoutingQuantV2", tensor(np.ones((2, 4))), tensor(experts, "I32"), tensor(scale), None, 0, 0, len(scale), 0, 0,
+            False, 1, empty((4, 4), "I8"), empty((4,), "I32"), None, None, empty((4,)))  # fmt: skip
+
+
 def blocks_of(x, experts, capacity, limit):
     """One token after the other takes the next row of its experts' blocks, if there is one."""
     routed, places, taken = np.zeros((limit, capacity, x.shape[1])), [], np.zeros(limit, int)
@@ -754,3 +818,20 @@ def test_functions():
     rows, order, counts, _ = ascend.ops.moe_init_routing_v2(x, experts, 0, 0, 3, 0, 2, False)
     assert counts.tolist() == [2, 3, 3]
     np.testing.assert_array_equal(ascend.ops.moe_finalize_routing_v2(rows, order, 2, scalesOptional=halves), x)
+
+
+def test_functions_of_the_first_versions():
+    x, scores = drawn((4, 6), 1).astype(np.float32), drawn((4, 3), 2).astype(np.float32)
+    weights, experts, numbers = ascend.ops.moe_gating_top_k_softmax(scores, 2)
+    np.testing.assert_allclose(weights, softmax_gated(scores, None, 2, False)[0], rtol=1e-5)
+    both, again, _ = ascend.ops.moe_gating_top_k_softmax_v2(scores, 2, 1, False)
+    np.testing.assert_array_equal(again, experts)
+    np.testing.assert_allclose(both.sum(1), 1, rtol=1e-6)
+    rows, order, sorted_experts = ascend.ops.moe_init_routing(x, numbers, experts, 4)
+    np.testing.assert_array_equal(sorted_experts, np.sort(experts.ravel()))
+    np.testing.assert_array_equal(ascend.ops.moe_compute_expert_tokens(sorted_experts, 3), np.bincount(experts.ravel(), minlength=3).cumsum())
+    bias = np.zeros((3, 6), np.float32)
+    own = ascend.ops.moe_finalize_routing(rows, x, bias, np.full((4, 2), 0.5, np.float32), order, experts)
+    np.testing.assert_array_equal(own, 2 * x)
+    quantized, _, _ = ascend.ops.moe_init_routing_quant(x, numbers, experts, 4, 10.0, 1.0)
+    np.testing.assert_array_equal(quantized, np.rint(rows * np.float32(10) + np.float32(1)))

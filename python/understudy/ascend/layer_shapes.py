@@ -165,6 +165,16 @@ def instances(shape, layout):
 
 
 @shape_function
+def token_rows(x):
+    return x[:-1]
+
+
+@shape_function
+def gates(x, choices):
+    return (*x[:-1], choices)
+
+
+@shape_function
 def places(experts):
     return (int(numpy.prod(experts)),)
 
@@ -184,6 +194,11 @@ def routed_tokens(x, experts, mode, expert_count, capacity, active):
 @shape_function
 def routed_rows(x, experts, mode, expert_count, capacity, active):
     return (int(numpy.prod(routed_tokens(x, experts, mode, expert_count, capacity, active)[:-1])),)
+
+
+@shape_function
+def active_tokens(x, experts, active):
+    return (min(x[0], active) * experts[1], x[1])
 
 
 @shape_function

@@ -26,7 +26,7 @@ aclnnStatus op_gate_tokens(OpCall *op, const Operand *x, const Operand *bias, co
     return op_plan_views(op, us_gate_tokens, how, sizeof *how, sizeof views / sizeof *views, views);
 }
 
-Shape op_shape_gated_rows(OpCall *op, const Operand *x)
+Shape op_shape_token_rows(OpCall *op, const Operand *x)
 {
     Shape shape = op_shape(x);
     shape.rank -= !op_refused(op) && shape.rank > 0;
@@ -148,9 +148,14 @@ aclnnStatus op_route_quantized(OpCall *op, const TokenRoute *route, bool by_rows
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    const RouteQuantized call = {how_to_route(route), by_rows};
-    const PlannedView views[] = {{route->tokens, VIEW_READ, NULL},  {route->experts, VIEW_READ, NULL}, {route->routed, VIEW_WRITE, NULL},
-                                 {route->places, VIEW_WRITE, NULL}, {route->counts, VIEW_WRITE, NULL}, {scale, VIEW_READ, NULL},
+    const Integers routed = op_integers_of(route->routed);
+    const RouteQuantized call = {how_to_route(route), by_rows, routed.axis != NOT_PACKED};
+    View scales = op_given(scale) ? scale->view : us_view_absent();
+    if (by_rows && op_given(scale) && scale->view.shape[0] == 1) { /* one row for all */
+        scales = us_view_remove_axis(scales, 0);
+    }
+    const PlannedView views[] = {{route->tokens, VIEW_READ, NULL},  {route->experts, VIEW_READ, NULL}, {route->routed, VIEW_WRITE, &routed.view},
+                                 {route->places, VIEW_WRITE, NULL}, {route->counts, VIEW_WRITE, NULL}, {scale, VIEW_READ, &scales},
                                  by_rows ? (PlannedView){route->routed_gates, VIEW_WRITE, NULL} : (PlannedView){shift, VIEW_READ, NULL}};
     return op_plan_views(op, us_route_quantized, &call, sizeof call, sizeof views / sizeof *views, views);
 }

@@ -2,7 +2,7 @@
 #ifndef ASCEND_OPAPI_ROUTING_H
 #define ASCEND_OPAPI_ROUTING_H
 
-#include "ascend/opapi/families.h"
+#include "ascend/opapi/packed_integers.h"
 #include "kernels/routing/routing.h"
 
 /* How many experts groups of so many take where each is padded to a multiple of 32. */
@@ -14,7 +14,7 @@ aclnnStatus op_gate_tokens(OpCall *op, const Operand *x, const Operand *bias, co
 aclnnStatus op_gate_by_softmax(OpCall *op, const Operand *x, const Operand *finished, bool late, const Operand *weights,
                                const Operand *chosen, const Operand *rows, const Operand *scores);
 /* x without its last axis, or with `choices` there. */
-Shape op_shape_gated_rows(OpCall *op, const Operand *x);
+Shape op_shape_token_rows(OpCall *op, const Operand *x);
 Shape op_shape_gates(OpCall *op, const Operand *x, int64_t choices);
 
 /* Expert numbers, and how many of them each token has. */

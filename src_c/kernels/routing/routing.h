@@ -54,12 +54,13 @@ typedef struct RouteTokens {
 } RouteTokens;
 Kernel us_route_tokens;
 /* The same with routed quantized: of int8, the nearest integers, ties to even, of token * scale + shift (rows without a
- * token 0), or, `by_rows`, as us_quantize_rows has it, with smooth numbers for each expert from begin on.
- * views: tokens, experts, routed, places, counts or absent, scale [1] or smooth [end - begin, width] or absent, shift [1] or
- * row_scale [rows]. */
+ * token 0), or, `by_rows`, as us_quantize_rows has it, with smooth numbers for all or for each expert from begin on.
+ * `packed`: of 4 bits, as us_quantize and us_quantize_rows have them.
+ * views: tokens, experts, routed, places, counts or absent, scale [1] or smooth [width] or [end - begin, width] or absent,
+ * shift [1] or row_scale [rows]. */
 typedef struct RouteQuantized {
     RouteTokens route;
-    bool by_rows;
+    bool by_rows, packed;
 } RouteQuantized;
 Kernel us_route_quantized;
 
