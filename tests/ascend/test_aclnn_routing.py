@@ -10,6 +10,7 @@ from tests.conformance.ascend import aclnn_support as support
 
 KINDS = ["F32", "F16", "BF16"]
 ROUNDING = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}
+FLOOR = {"F32": 0, "F16": 2.0**-25, "BF16": 0}  # half the step of the numbers that are no longer normal
 
 
 def drawn(shape, seed, kind="F32"):
@@ -141,8 +142,7 @@ def test_gate_by_softmax(late):
                        yOut=empty(weights.shape, kind, layout), expertIdxOut=empty(chosen.shape, "I32", layout))  # fmt: skip
             own = call("MoeGatingTopKSoftmaxV2", **put, renorm=int(late), outputSoftmaxResultFlag=True,
                        softmaxResultOutOptional=None if late else empty(shape, "F32", layout))  # fmt: skip
-            near = dict(rtol=16 * 2.0**-24 + 1.01 * ROUNDING[kind], atol=2.0**-25 if kind == "F16" else 0)
-            np.testing.assert_allclose(own[0], weights, **near)
+            np.testing.assert_allclose(own[0], weights, rtol=16 * 2.0**-24 + 1.01 * ROUNDING[kind], atol=FLOOR[kind])
             np.testing.assert_array_equal(own[1], chosen)
             if not late:
                 np.testing.assert_allclose(own[2], softmax_of(x), rtol=16 * 2.0**-24)
@@ -304,6 +304,87 @@ def test_maps_that_do_not_fit_are_faults():
     assert "the map marks more than 2 pairs" in gradients([0, 1])
     assert "place 1 of 2 is 2, which is not in -1 … 1" in gradients([0, 2])
     assert "place 0 of 2 is -1, which is not in 0 … 1" in gradients([-1, 1], blocks=True)
+
+
+@pytest.mark.parametrize("blocks, full", [(False, True), (False, False), (True, False)])
+def test_unpermute_by_map_and_its_gradients(blocks, full):
+    """Tokens are the transposed matrix of the routing times rows and gates; the gradients are those of this product."""
+    for number, (count, experts, width, each) in enumerate([*MAPS, (4, 3, 0, 2)]):
+        each = min(each, count if blocks else experts)
+        for kind, gate, layout, form in zip(KINDS, ("F32", "F16", "F32"), np.roll(LAYOUTS, number), ("B", "I8", "B")):
+            marks = map_of(count, experts, each, number, full)
+            rows = each * (experts if blocks else count)
+            who, whose, places = blocks_by_map(marks, each) if blocks else pairs_of(marks, each)
+            routed, gates = drawn((rows, width), number, kind), drawn((count, experts), number + 1, gate)
+            row_gates, goes = np.zeros(rows), np.zeros((rows, count))
+            row_gates[: len(who)], goes[np.arange(len(who)), who] = gates[who, whose], 1
+            tokens = np.full(rows, -1)
+            tokens[: len(who)] = who
+            order = np.argsort(places, kind="stable") if blocks else np.arange(rows)
+            put = lambda values, k=kind: tensor(values, k, layout)
+            new = lambda shape, k: empty(shape, k, layout)
+            for gated in (True, False):
+                scale = row_gates if gated else np.ones(rows)
+                own = call("MoeTokenUnpermuteWithRoutingMap", permutedTokens=put(routed), sortedIndices=put(places, "I32"),
+                           routingMapOptional=put(marks, form) if gated and not blocks else None,
+                           probsOptional=put(gates, gate) if gated else None, paddedMode=blocks,
+                           restoreShapeOptional=[count, width] if blocks and gated else None,
+                           unpermutedTokens=new((count, width), kind), outIndex=new((rows,), "I32"),
+                           permuteTokenId=new((rows,), "I32"),
+                           permuteProbs=new((rows,), gate) if gated else None)  # fmt: skip
+                near(own[0], goes.T @ (scale[:, None] * routed), kind, goes.T @ np.abs(scale[:, None] * routed).max(1, initial=0))
+                np.testing.assert_array_equal(own[1], order)
+                np.testing.assert_array_equal(own[2], tokens[order])
+                if gated:
+                    np.testing.assert_array_equal(own[3], row_gates)
+
+                slopes, shuffled = drawn((count, width), number + 2, kind), np.random.default_rng(number).permutation(rows)
+                arriving = np.where((tokens >= 0)[:, None], slopes[tokens], 0)
+                by_gates = np.zeros((count, experts))
+                by_gates[who, whose] = (arriving * routed).sum(1)[: len(who)]
+                own = call("MoeTokenUnpermuteWithRoutingMapGrad", unpermutedTokensGrad=put(slopes),
+                           outIndex=put(order[shuffled], "I32"), permuteTokenId=put(tokens[order][shuffled], "I32"),
+                           routingMapOptional=put(marks, form) if gated else None,
+                           permutedTokensOptional=put(routed) if gated else None,
+                           probsOptional=put(gates, gate) if gated else None, dropAndPad=blocks, restoreShapeOptional=None,
+                           permutedTokensGradOut=new((rows, width), kind),
+                           probsGradOutOptional=new((count, experts), gate) if gated else None)  # fmt: skip
+                by_rows = scale[:, None] * arriving
+                np.testing.assert_allclose(own[0] if gated else own, by_rows, rtol=1.01 * ROUNDING[kind], atol=FLOOR[kind])
+                if gated:
+                    np.testing.assert_allclose(own[1], by_gates, rtol=1.01 * ROUNDING[gate], atol=FLOOR[gate] + 2.0**-45 * width)
+
+
+def test_maps_that_do_not_fit_on_the_way_back():
+    ones = lambda *shape: tensor(np.ones(shape))
+
+    def back(places, marks, blocks=False):
+        return fault("MoeTokenUnpermuteWithRoutingMap", ones(2, 3), tensor(places, "I32"), tensor(marks, "I8"), ones(2, 2),
+                     blocks, None, empty((2, 3)), empty((2,), "I32"), empty((2,), "I32"), empty((2,)))  # fmt: skip
+
+    assert "the map marks more than 2 pairs" in back([0, 1], [[1, 1], [1, 0]])
+    assert "place 1 of 2 is 2, which is not in -1 … 1" in back([0, 2], np.eye(2))
+    assert "place 0 of 2 is -1, which is not in 0 … 1" in back([-1, 1], np.eye(2), blocks=True)
+
+    def gradients(rows, tokens, marks, blocks=False):
+        return fault("MoeTokenUnpermuteWithRoutingMapGrad", ones(2, 3), tensor(rows, "I32"), tensor(tokens, "I32"),
+                     tensor(marks, "I8"), ones(2, 3), ones(2, 2), blocks, None, empty((2, 3)), empty((2, 2)))  # fmt: skip
+
+    assert "the map marks more than 2 pairs" in gradients([0, 1], [0, 1], [[1, 1], [1, 0]])
+    assert "row 1 of 2 is -1, which is not in 0 … 1" in gradients([0, -1], [0, 1], np.eye(2))
+    assert "row 0 of 2 is 2, which is not in 0 … 1" in gradients([2, 0], [0, 1], np.eye(2))
+    assert "token 1 of 2 is 2, which is not in -1 … 1" in gradients([0, 1], [0, 2], np.eye(2), blocks=True)
+
+
+def test_rows_of_a_block_that_share_a_token():
+    """They have one gate: the last row tells its gradient."""
+    routed = drawn((2, 3), 1)
+    own = call("MoeTokenUnpermuteWithRoutingMapGrad", unpermutedTokensGrad=tensor(np.ones((2, 3))), outIndex=tensor([0, 1], "I32"),
+               permuteTokenId=tensor([1, 1], "I32"), routingMapOptional=tensor(np.ones((2, 1)), "I8"),
+               permutedTokensOptional=tensor(routed), probsOptional=tensor(np.full((2, 1), 3.0)), dropAndPad=True,
+               restoreShapeOptional=[2, 3], permutedTokensGradOut=empty((2, 3)), probsGradOutOptional=empty((2, 1)))  # fmt: skip
+    np.testing.assert_array_equal(own[0], np.full((2, 3), 3.0))
+    np.testing.assert_allclose(own[1], [[0], [routed[1].sum()]], rtol=2.0**-23)
 
 
 def test_no_rows():

@@ -230,6 +230,13 @@ def mapped_tokens(tokens, routing_map, limit, blocks):
 
 
 @shape_function
+def unmapped_tokens(routed, gates=None, routing_map=None, shape=None):
+    """Without a map and gates the shape tells."""
+    known = gates or routing_map
+    return (known[0], routed[1]) if known else tuple(shape)
+
+
+@shape_function
 def rows_of_places(tokens, places, choices):
     return (places[0] // choices, tokens[-1])
 

@@ -232,8 +232,47 @@ aclnnStatus op_route_by_map_backward(OpCall *op, const Operand *routed, const Op
     }
     const View absent = us_view_absent();
     const PlannedView views[] = {{routed, VIEW_READ, NULL}, {places, VIEW_READ, NULL}, {token_gradient, VIEW_WRITE, NULL},
-                                 {gates, VIEW_READ, NULL},  {map, VIEW_READ, NULL},    written_with(gate_gradient, gates, &absent)};
+                                 {gates, VIEW_READ, NULL},  {map, VIEW_READ, NULL},    written_with(gate_gradient, gates, &absent),
+                                 {NULL, VIEW_READ, &absent}};
     return op_plan_views(op, us_route_by_map_backward, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+bool op_divides(int64_t count, int64_t size)
+{
+    return count == 0 ? size == 0 : size % count == 0;
+}
+
+RouteByMap op_unmap_route(const Operand *rows, int64_t count, bool blocks)
+{
+    const int64_t each = count == 0 ? 0 : op_size(rows, 0) / count;
+    return (RouteByMap){.choices = blocks ? 0 : each, .capacity = blocks ? each : 0};
+}
+
+aclnnStatus op_unroute_by_map(OpCall *op, const MapUnrouting *all)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{all->routed, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL}, {all->tokens, VIEW_WRITE, NULL},
+                                 {all->map, VIEW_READ, NULL},    {all->gates, VIEW_READ, NULL},
+                                 written_with(all->routed_gates, all->gates, &absent),
+                                 {all->rows, VIEW_WRITE, NULL},  {all->row_tokens, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_unroute_by_map, &all->how, sizeof all->how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_unroute_by_map_backward(OpCall *op, const MapUnrouting *all, const Operand *slopes, const Operand *routed_gradient,
+                                       const Operand *gate_gradient)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{slopes, VIEW_READ, NULL},          {all->rows, VIEW_READ, NULL}, {all->row_tokens, VIEW_READ, NULL},
+                                 {routed_gradient, VIEW_WRITE, NULL}, {all->map, VIEW_READ, NULL},
+                                 {op_given(all->gates) ? all->routed : NULL, VIEW_READ, op_given(all->gates) ? NULL : &absent}, {all->gates, VIEW_READ, NULL},
+                                 written_with(gate_gradient, all->gates, &absent)};
+    return op_plan_views(op, us_unroute_by_map_backward, &all->how, sizeof all->how, sizeof views / sizeof *views, views);
 }
 
 /* ---- and back ---- */

@@ -45,6 +45,21 @@ aclnnStatus op_route_by_map_backward(OpCall *op, const Operand *routed, const Op
                                      const Operand *map, RouteByMap how, const Operand *token_gradient,
                                      const Operand *gate_gradient);
 
+/* `count` of something have as many of `size` each; none of them have none. */
+bool op_divides(int64_t count, int64_t size);
+/* How the rows came from a map: as many for each of `count` tokens, or in blocks for each of `count` experts. */
+RouteByMap op_unmap_route(const Operand *rows, int64_t count, bool blocks);
+
+/* The way back, and what it is about in the gradient: the sums are `tokens`. Without gates routed_gates, routed and the
+ * gates' gradient are not looked at. */
+typedef struct MapUnrouting {
+    RouteByMap how;
+    const Operand *routed, *places, *tokens, *map, *gates, *routed_gates, *rows, *row_tokens;
+} MapUnrouting;
+aclnnStatus op_unroute_by_map(OpCall *op, const MapUnrouting *all);
+aclnnStatus op_unroute_by_map_backward(OpCall *op, const MapUnrouting *all, const Operand *slopes, const Operand *routed_gradient,
+                                       const Operand *gate_gradient);
+
 /* What a page does not have is NULL, or 0. */
 typedef struct TokenRoute {
     const Operand *tokens, *experts, *routed, *places, *counts;

@@ -1,7 +1,6 @@
 /* Experts by softmax: all by other kernels. */
 #include "kernels/routing/routing.h"
 
-#include "kernels/move/move.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/lines.h"
 #include "kernels/sort/sort.h"
@@ -20,33 +19,37 @@ static KernelStatus choose(const View *from, const View *values, const View *cho
     return us_topk((const View[]){*from, *values, *chosen}, &(SortLines){.axis = from->rank - 1, .descending = true});
 }
 
-/* `scores`, a view of float32, has room for all; `best`, of what is chosen from, for what is chosen. */
-static KernelStatus weigh(const View *views, bool late, const View *scores, const View *best)
+/* First the softmax, into scratch where nobody wants it. */
+static KernelStatus weigh_first(const View *views)
 {
-    KernelStatus status = late ? KERNEL_OK : soften(&views[X], scores);
-    status = status == KERNEL_OK ? choose(late ? &views[X] : scores, best, &views[CHOSEN]) : status;
-    if (status == KERNEL_OK && late) {
-        return soften(best, &views[WEIGHTS]);
+    const View *x = &views[X];
+    View scores = views[SCORES];
+    void *block = NULL;
+    if (us_view_is_absent(&scores)) {
+        block = us_scratch_array(us_view_elements(x), sizeof(float));
+        if (block == NULL) {
+            return KERNEL_NO_MEMORY;
+        }
+        scores = us_view_contiguous(block, DTYPE_FLOAT32, x->rank, x->shape);
     }
-    return status == KERNEL_OK ? us_reshape((const View[]){*best, views[WEIGHTS]}, NULL) : status;
+    const KernelStatus status = soften(x, &scores);
+    const KernelStatus chosen = status == KERNEL_OK ? choose(&scores, &views[WEIGHTS], &views[CHOSEN]) : status;
+    us_scratch_give_back(block);
+    return chosen;
 }
 
-static KernelStatus weigh_in_scratch(const View *views, bool late)
+static KernelStatus choose_first(const View *views)
 {
     const View *x = &views[X], *weights = &views[WEIGHTS];
-    const bool has_scores = late || !us_view_is_absent(&views[SCORES]);
-    const DType type = late ? x->dtype : DTYPE_FLOAT32;
-    const size_t all = has_scores ? 0 : us_scratch_bytes(us_view_elements(x), sizeof(float));
-    const size_t few = us_scratch_bytes(us_view_elements(weights), us_dtype_size(type));
-    char *block = us_scratch_take(all + few + 64), *cursor = block;
+    void *block = us_scratch_array(us_view_elements(weights), us_dtype_size(x->dtype));
     if (block == NULL) {
         return KERNEL_NO_MEMORY;
     }
-    const View made = us_view_contiguous(us_scratch_part(&cursor, all), DTYPE_FLOAT32, x->rank, x->shape);
-    const View best = us_view_contiguous(us_scratch_part(&cursor, few), type, weights->rank, weights->shape);
-    const KernelStatus status = weigh(views, late, has_scores ? &views[SCORES] : &made, &best);
+    const View best = us_view_contiguous(block, x->dtype, weights->rank, weights->shape);
+    const KernelStatus status = choose(x, &best, &views[CHOSEN]);
+    const KernelStatus weighed = status == KERNEL_OK ? soften(&best, weights) : status;
     us_scratch_give_back(block);
-    return status;
+    return weighed;
 }
 
 /* Number `number` of `chosen`'s lines. */
@@ -68,7 +71,7 @@ KernelStatus us_gate_by_softmax(const View *views, const void *attributes)
 {
     const View *x = &views[X], *chosen = &views[CHOSEN];
     const int64_t rows = us_shape_elements(x->rank - 1, x->shape);
-    const KernelStatus status = weigh_in_scratch(views, ((const GateBySoftmax *)attributes)->late);
+    const KernelStatus status = ((const GateBySoftmax *)attributes)->late ? choose_first(views) : weigh_first(views);
     for (int64_t row = 0; row < rows && status == KERNEL_OK && !us_view_is_empty(chosen); row++) {
         if (!us_view_is_absent(&views[FINISHED]) && is_finished(&views[FINISHED], row)) {
             put_line(chosen, row, x->shape[x->rank - 1], 0);

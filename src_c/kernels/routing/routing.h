@@ -94,8 +94,22 @@ Kernel us_route_by_map;
 /* Its gradients: of tokens the sums of their rows, in the order of places, in float32 and rounded once; of gates the row's,
  * or 0. Places are those of the routing; one that names no row is a fault.
  * views: routed_gradient [rows, width], places [rows], token_gradient [tokens, width]; then, or absent: routed_gate_gradient
- * [rows], map (without a capacity) and gate_gradient [tokens, experts]. */
+ * [rows], map (without a capacity) and gate_gradient [tokens, experts]; row_scale [rows], which rows are multiplied by. */
 Kernel us_route_by_map_backward;
+
+/* Back: tokens = the sums of their rows as there, each times its gate. routed_gates are those of the marked pairs in the
+ * order of experts, then 0, or of blocks the expert's gates of the tokens in `places`. rows = 0, 1, 2 … and row_tokens =
+ * the token of each, -1 without one, or of blocks the rows in the order of their tokens, stable, and these tokens.
+ * views: routed [rows, width], places [rows], tokens [tokens, width]; map, gates and routed_gates as for us_route_by_map,
+ * or absent; rows and row_tokens [rows]. */
+Kernel us_unroute_by_map;
+
+/* Its gradients: row rows[i] of routed_gradient = slopes[row_tokens[i]] times its gate, 0 where there is none; of the gate
+ * the sum of slopes[row_tokens[i]] * routed[rows[i]], in double, else 0. A token -1 is none; others and rows outside are a
+ * fault, and of equal rows the last one counts.
+ * views: slopes [tokens, width], rows and row_tokens [rows] (int32), routed_gradient [rows, width]; then, or absent: map
+ * (without a capacity), routed, gates, gate_gradient. */
+Kernel us_unroute_by_map_backward;
 
 /* out[r] = first[r] + second[r] + sum over k of scale[r, k] * (tokens[place] + bias[expert[r, k]]), in this order, in
  * float32 and rounded once. place is element r * choices + k of `places`, or k * rows + r: `by_columns`. A place that
