@@ -7,6 +7,7 @@ from understudy import ascend
 
 from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, rounded, tensor, unpacked
 from tests.conformance.ascend import aclnn_support as support
+from tests.conformance.ascend import pages
 
 KINDS = ["F32", "F16", "BF16"]
 ROUNDING = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}
@@ -210,6 +211,124 @@ def test_unpermute():
                        probsOptional=None, paddedMode=False, restoreShapeOptional=None,
                        out=empty((count, width), kind))  # fmt: skip
             np.testing.assert_array_equal(own, tokens[places])
+
+
+# tokens, experts of each, width, range of rows or None
+PARTS = [(3, 2, 4, (1, 5)), (20, 3, 700, (0, 60)), (9, 4, 5, (30, 36)), (7, 1, 33, (3, 3)), (5, 2, 3, (8, 14)), (6, 3, 8, None)]
+
+
+def part_of(rows, begin, end):
+    """These rows of a matrix, 0 behind its end."""
+    return np.concatenate([rows, np.zeros((max(end - len(rows), 0), *rows.shape[1:]))])[begin:end]
+
+
+def test_permute_a_part():
+    for number, (count, choices, width, span) in enumerate(PARTS):
+        for kind, gate, layout, index in zip(KINDS, ("F32", "F16", "BF16"), np.roll(LAYOUTS, number), ("I32", "I64", "I32")):
+            tokens, experts = drawn((count, width), number, kind), experts_of((count, choices), 5, number)
+            probs, places = drawn((count, choices), number + 1, gate), places_of(experts)
+            rows, gates = np.zeros((experts.size, width)), np.zeros(experts.size)
+            rows[places], gates[places] = np.repeat(tokens, choices, 0), probs.ravel()
+            begin, end = span or (0, experts.size)
+            put = lambda values, k=kind: tensor(values, k, layout)
+            for gated in (True, False):
+                untouched = empty((end - begin,), gate, layout)
+                own = call("MoeTokenPermuteWithEp", tokens=put(tokens), indices=put(experts, index),
+                           probsOptional=put(probs, gate) if gated else None, rangeOptional=span and list(span),
+                           numOutTokens=2 if span else 0, paddedMode=False,
+                           permuteTokensOut=empty((end - begin, width), kind, layout),
+                           sortedIndicesOut=empty((experts.size,), "I32", layout), permuteProbsOut=untouched)  # fmt: skip
+                np.testing.assert_array_equal(own[0], part_of(rows, begin, end))
+                np.testing.assert_array_equal(own[1], places)
+                expected = part_of(gates, begin, end) if gated and span else empty((end - begin,), gate, layout).values()
+                np.testing.assert_array_equal(own[2], expected)
+    flat = call("MoeTokenPermuteWithEp", tokens=tensor(drawn((3, 4), 1)), indices=tensor([2, 0, 1], "I32"),
+                probsOptional=tensor([5, 6, 7]), rangeOptional=[1, 3], numOutTokens=0, paddedMode=False,
+                permuteTokensOut=empty((2, 4)), sortedIndicesOut=empty((3,), "I32"), permuteProbsOut=empty((2,)))  # fmt: skip
+    np.testing.assert_array_equal(flat[0], drawn((3, 4), 1)[[2, 0]])
+    assert flat[2].tolist() == [7, 5]
+
+
+def test_gradients_of_a_part():
+    """By the matrix that takes tokens, and that takes probs, to their rows."""
+    for number, (count, choices, width, span) in enumerate(PARTS):
+        if span == (3, 3):
+            continue
+        for kind, gate, layout in zip(KINDS, ("F32", "F16", "BF16"), np.roll(LAYOUTS, number)):
+            places = np.random.default_rng(number).permutation(count * choices)
+            begin, end = span or (0, count * choices)
+            inside = (places >= begin) & (places < end)
+            slopes, gate_slopes = drawn((end - begin, width), number, kind), drawn((end - begin,), number + 1, gate)
+            arriving = np.where(inside[:, None], slopes[np.where(inside, places - begin, 0)], 0).reshape(count, choices, width)
+            by_gates = np.where(inside, gate_slopes[np.where(inside, places - begin, 0)], 0).reshape(count, choices)
+            put = lambda values, k=kind: tensor(values, k, layout)
+            own = call("MoeTokenPermuteWithEpGrad", permutedTokensOutputGrad=put(slopes), sortedIndices=put(places, "I32"),
+                       permutedProbsOutputGradOptional=put(gate_slopes, gate), numTopk=choices,
+                       rangeOptional=span and list(span), paddedMode=False, tokenGradOut=empty((count, width), kind, layout),
+                       probsGradOut=empty((count, choices), gate, layout))  # fmt: skip
+            near(own[0], arriving.sum(1), kind, np.abs(arriving).sum(1))
+            np.testing.assert_array_equal(own[1], by_gates if span else empty((count, choices), gate, layout).values())
+
+
+def test_unpermute_a_part_and_its_gradients():
+    for number, (count, choices, width, span) in enumerate(PARTS):
+        if span == (3, 3):
+            continue
+        for kind, gate, layout, more in zip(KINDS, ("F32", "F16", "BF16"), np.roll(LAYOUTS, number), (0, 1, 0)):
+            places = np.random.default_rng(number).permutation(count * choices)
+            begin, end = span or (0, count * choices)
+            rows = end - begin + (more if span and end - begin < count * choices else 0)
+            inside = (places >= begin) & (places < end)
+            to = np.where(inside, places - begin, 0)
+            routed, probs = drawn((rows, width), number, kind), drawn((count, choices), number + 1, gate)
+            chosen = np.where(inside[:, None], routed[to], 0).reshape(count, choices, width)
+            put = lambda values, k=kind: tensor(values, k, layout)
+            common = dict(sortedIndices=put(places, "I32"), rangeOptional=span and list(span), paddedMode=False,
+                          restoreShapeOptional=None)  # fmt: skip
+            for gated in (True, False):
+                scale = probs[:, :, None] if gated else 1
+                summed = (scale * chosen).sum(1) if gated or span else chosen.reshape(-1, width)
+                own = call("MoeTokenUnpermuteWithEp", **common, permutedTokens=put(routed), numTopk=choices if span else 7,
+                           probsOptional=put(probs, gate) if gated else None, out=empty(summed.shape, kind, layout))  # fmt: skip
+                near(own, summed, kind, np.abs(scale * chosen).sum(1))
+            slopes = drawn((count, width), number + 2, kind)
+            by_rows = np.zeros((rows, width))
+            by_rows[to[inside]] = (probs[:, :, None] * slopes[:, None]).reshape(-1, width)[inside]
+            own = call("MoeTokenUnpermuteWithEpGrad", **common, unpermutedTokensGrad=put(slopes), topkNum=choices,
+                       permutedTokensOptional=put(routed), probsOptional=put(probs, gate),
+                       permutedTokensGradOut=empty((rows, width), kind, layout),
+                       probsGradOut=empty((count, choices), gate, layout))  # fmt: skip
+            np.testing.assert_allclose(own[0], by_rows, rtol=1.01 * ROUNDING[kind], atol=FLOOR[kind])
+            np.testing.assert_allclose(own[1], (chosen * slopes[:, None]).sum(2), rtol=1.01 * ROUNDING[gate],
+                                       atol=FLOOR[gate] + 2.0**-45 * width)  # fmt: skip
+            if choices == 1:
+                by_rows[to[inside]] = slopes[inside]
+                own = call("MoeTokenUnpermuteWithEpGrad", **common, unpermutedTokensGrad=put(slopes), topkNum=1,
+                           permutedTokensOptional=None, probsOptional=None,
+                           permutedTokensGradOut=empty((rows, width), kind, layout), probsGradOut=None)  # fmt: skip
+                np.testing.assert_array_equal(own, by_rows)
+
+
+def test_places_outside_a_part():
+    """They add nothing, whatever is multiplied by them; below 0 and from a limit on they are faults."""
+    places, infinite = tensor([0, 1, 2, 2134372522], "I32"), tensor(np.full((2, 2), np.inf))
+    own = call("MoeTokenUnpermuteWithEp", permutedTokens=tensor([[7.0]]), sortedIndices=places, probsOptional=infinite,
+               numTopk=2, rangeOptional=[9, 10], paddedMode=False, restoreShapeOptional=None, out=empty((2, 1)))  # fmt: skip
+    assert own.tolist() == [[0], [0]]
+    span = lambda begin, end: pages.made({"kind": "IA"}, [begin, end])
+    for place, where, words in ((-1, span(0, 4), "-1, which is not in 0 … 2134372522"), (2134372523, span(0, 4), "2134372523,"),
+                                (4, None, "4, which is not in 0 … 3")):  # fmt: skip
+        assert f"place 3 of 4 is {words}" in fault(
+            "MoeTokenUnpermuteWithEp", tensor(np.ones((4, 3))), tensor([0, 1, 2, place], "I32"), tensor(np.ones((2, 2))), 2, where,
+            False, None, empty((2, 3)))  # fmt: skip
+    for place in (-1, 4):
+        assert f"place 3 of 4 is {place}, which is not in 0 … 3" in fault(
+            "MoeTokenUnpermuteWithEpGrad", tensor(np.ones((2, 3))), tensor([0, 1, 2, place], "I32"), tensor(np.ones((4, 3))),
+            tensor(np.ones((2, 2))), False, None, span(0, 4), 2, empty((4, 3)), empty((2, 2)))  # fmt: skip
+    assert "place 3 of 4 is -1" in fault("MoeTokenPermuteWithEpGrad", tensor(np.ones((4, 3))), tensor([0, 1, 2, -1], "I32"),
+                                         tensor(np.ones(4)), 2, span(0, 4), False, empty((2, 3)), empty((2, 2)))  # fmt: skip
+    assert "is 16777215," in fault("MoeTokenPermuteWithEp", tensor(np.ones((1, 3))), tensor([16777215], "I32"), None, span(0, 1), 0,
+                                   False, empty((1, 3)), empty((1,), "I32"), None)  # fmt: skip
 
 
 def map_of(tokens, experts, choices, seed, full):

@@ -186,6 +186,26 @@ def permuted_tokens(tokens, experts, limit, out=None):
 
 
 @shape_function
+def part_of_tokens(tokens, experts, span, limit):
+    return (span[1] - span[0] if span else permuted_tokens(tokens, experts, limit)[0], tokens[1])
+
+
+@shape_function
+def part_of_gates(tokens, experts, span, limit):
+    return part_of_tokens(tokens, experts, span, limit)[:1]
+
+
+@shape_function
+def rows_of_choices(places, choices):
+    return (places[0] // choices, choices)
+
+
+@shape_function
+def rows_before_part(slopes, places, rows=None, span=None):
+    return rows if rows else (span[1] - span[0] if span else places[0], slopes[1])
+
+
+@shape_function
 def routed_tokens(x, experts, mode, expert_count, capacity, active):
     count = int(numpy.prod(experts))
     return (expert_count, capacity, x[1]) if mode == 1 else (min(active if active > 0 else count, count), x[1])
@@ -239,6 +259,11 @@ def unmapped_tokens(routed, gates=None, routing_map=None, shape=None):
 @shape_function
 def rows_of_places(tokens, places, choices):
     return (places[0] // choices, tokens[-1])
+
+
+@shape_function
+def combined_part(tokens, places, scale=None, span=None, choices=1):
+    return rows_of_places(tokens, places, choices) if span else combined_tokens(tokens, places, scale)
 
 
 @shape_function

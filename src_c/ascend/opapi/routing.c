@@ -127,7 +127,8 @@ static RouteTokens how_to_route(const TokenRoute *route)
                          .begin = route->active.given ? route->active.values[0] : 0,
                          .end = route->active.given ? route->active.values[1] : route->limit,
                          .capacity = route->capacity, .row_axes = route->capacity > 0 ? 2 : 1, .counts = route->counting,
-                         .skips = route->skips, .in_order = route->in_order};
+                         .skips = route->skips, .in_order = route->in_order, .first = route->first,
+                         .own_gates = route->own_gates};
 }
 
 aclnnStatus op_route_tokens(OpCall *op, const TokenRoute *route)
@@ -290,13 +291,56 @@ aclnnStatus op_combine_tokens(OpCall *op, const TokenCombination *all)
         return op_plan_nothing(op);
     }
     const CombineTokens call = {.choices = op_given(all->scale) ? op_size(all->scale, 1) : all->choices > 0 ? all->choices : 1,
-                                .by_columns = all->by_columns, .drops = all->drops};
+                                .by_columns = all->by_columns, .drops = all->drops, .part = all->part};
     const PlannedView views[] = {
         {all->tokens, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL}, {all->out, VIEW_WRITE, NULL},
         {all->scale, VIEW_READ, NULL},  {all->bias, VIEW_READ, NULL},   {all->expert, VIEW_READ, NULL},
         {all->first, VIEW_READ, NULL},  {all->second, VIEW_READ, NULL},
     };
     return op_plan_views(op, us_combine_tokens, &call, sizeof call, sizeof views / sizeof *views, views);
+}
+
+bool op_is_part(IntArguments range)
+{
+    return !range.given || (range.count == 2 && range.values[0] >= 0 && range.values[1] >= range.values[0]);
+}
+
+int64_t op_part_size(IntArguments range)
+{
+    return range.values[1] - range.values[0];
+}
+
+PlacePart op_place_part(IntArguments range, int64_t limit)
+{
+    return range.given ? (PlacePart){true, range.values[0], range.values[1], limit} : (PlacePart){0};
+}
+
+Shape op_shape_part_of_tokens(OpCall *op, const Operand *tokens, const Operand *experts, IntArguments range, int64_t limit)
+{
+    if (op_refused(op)) {
+        return (Shape){0};
+    }
+    const int64_t rows = range.given ? op_part_size(range) : op_kept_tokens(experts, limit);
+    return op_shape_of(2, (const int64_t[]){rows, op_size(tokens, 1)});
+}
+
+Shape op_shape_combined_part(OpCall *op, const Operand *tokens, const Operand *places, const Operand *scale, IntArguments range,
+                             int64_t choices)
+{
+    return range.given ? op_shape_rows_of_places(op, tokens, places, choices) : op_shape_combined_tokens(op, tokens, places, scale);
+}
+
+aclnnStatus op_route_part_backward(OpCall *op, const TokenCombination *all, const Operand *token_gradient,
+                                   const Operand *routed_gate_gradient, const Operand *gate_gradient)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View absent = us_view_absent();
+    const CombineTokens call = {.choices = all->choices, .part = all->part};
+    const PlannedView views[] = {{all->tokens, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL}, {token_gradient, VIEW_WRITE, NULL},
+                                 {routed_gate_gradient, VIEW_READ, NULL}, written_with(gate_gradient, routed_gate_gradient, &absent)};
+    return op_plan_views(op, us_route_part_backward, &call, sizeof call, sizeof views / sizeof *views, views);
 }
 
 Shape op_shape_rows_of_places(OpCall *op, const Operand *tokens, const Operand *places, int64_t choices)
@@ -314,7 +358,7 @@ aclnnStatus op_combine_tokens_backward(OpCall *op, const Operand *slopes, const 
         return op_plan_nothing(op);
     }
     const View absent = us_view_absent();
-    const CombineTokensBackward call = {.choices = op_given(all->scale) ? op_size(all->scale, 1) : 1, .drops = all->drops};
+    const CombineTokensBackward call = {.choices = op_given(all->scale) ? op_size(all->scale, 1) : 1, .drops = all->drops, .part = all->part};
     const PlannedView views[] = {{slopes, VIEW_READ, NULL},      {all->tokens, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL},
                                  {token_gradient, VIEW_WRITE, NULL}, {all->scale, VIEW_READ, NULL},
                                  written_with(scale_gradient, all->scale, &absent),

@@ -64,10 +64,10 @@ aclnnStatus op_unroute_by_map_backward(OpCall *op, const MapUnrouting *all, cons
 typedef struct TokenRoute {
     const Operand *tokens, *experts, *routed, *places, *counts;
     const Operand *gates, *routed_gates;
-    int64_t limit, capacity;
+    int64_t limit, capacity, first;
     IntArguments active; /* first and end of the experts that count; not given: all */
     ExpertCounts counting;
-    bool skips, in_order;
+    bool skips, in_order, own_gates;
 } TokenRoute;
 aclnnStatus op_route_tokens(OpCall *op, const TokenRoute *route);
 /* The same quantized: with scale and shift of one element, or, `by_rows`, smooth numbers (absent: 1) and a scale for each row. */
@@ -83,6 +83,11 @@ int64_t op_active_experts(IntArguments active, int64_t experts);
 Shape op_shape_counted_experts(OpCall *op, IntArguments active, int64_t experts, int64_t counting, bool wanted,
                                const Operand *counts);
 
+/* Rows of the part, or those that MoeTokenPermute keeps. */
+Shape op_shape_part_of_tokens(OpCall *op, const Operand *tokens, const Operand *experts, IntArguments range, int64_t limit);
+/* A row for every `choices` places, in the part, else as many as the columns of `scale` say. */
+Shape op_shape_combined_part(OpCall *op, const Operand *tokens, const Operand *places, const Operand *scale, IntArguments range,
+                             int64_t choices);
 Shape op_shape_combined_tokens(OpCall *op, const Operand *tokens, const Operand *places, const Operand *scale);
 
 /* Operands that a page does not have are NULL. */
@@ -90,11 +95,20 @@ typedef struct TokenCombination {
     const Operand *tokens, *places, *first, *second, *bias, *scale, *expert, *out;
     int64_t choices; /* of a row, where there is no scale; 0: one */
     bool by_columns, drops;
+    PlacePart part;
 } TokenCombination;
+/* Places from range[0] on, before range[1]; not given: all. Those from `limit` on are a fault. */
+PlacePart op_place_part(IntArguments range, int64_t limit);
+/* No array, or two numbers, the second one not below the first. */
+bool op_is_part(IntArguments range);
+int64_t op_part_size(IntArguments range);
 aclnnStatus op_combine_tokens(OpCall *op, const TokenCombination *combination);
 /* Of tokens, places, bias, scale and expert as there. */
 aclnnStatus op_combine_tokens_backward(OpCall *op, const Operand *slopes, const TokenCombination *combination,
                                        const Operand *token_gradient, const Operand *scale_gradient);
+/* Of tokens, places, choices and part; gates' gradients may be NULL. */
+aclnnStatus op_route_part_backward(OpCall *op, const TokenCombination *all, const Operand *token_gradient,
+                                   const Operand *routed_gate_gradient, const Operand *gate_gradient);
 /* A row for every `choices` places. */
 Shape op_shape_rows_of_places(OpCall *op, const Operand *tokens, const Operand *places, int64_t choices);
 

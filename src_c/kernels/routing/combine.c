@@ -1,6 +1,7 @@
 #include "kernels/routing/routing.h"
 
 #include "kernels/move/move.h"
+#include "kernels/routing/part.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/lines.h"
 #include "tensor/convert.h"
@@ -51,8 +52,10 @@ static KernelStatus read_numbers(const Combination *work, const View *from, int6
 static KernelStatus read_all(const Combination *work)
 {
     const bool drops = work->call->drops;
+    const PlacePart *part = &work->call->part;
     const KernelStatus status = read_numbers(work, &work->views[PLACES], work->place, drops ? -1 : 0,
-                                             drops ? work->token_rows : work->places);
+                                             part->given ? part->limit : drops ? work->token_rows : work->places);
+    us_take_part(part, work->place, work->places);
     return status != KERNEL_OK || !work->expert
                ? status
                : read_numbers(work, &work->views[EXPERT], work->expert, 0, work->views[BIAS].shape[0]);

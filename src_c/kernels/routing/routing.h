@@ -48,9 +48,11 @@ typedef enum ExpertCounts {
 typedef struct RouteTokens {
     int64_t choices, limit, begin, end;
     int64_t capacity; /* 0: none */
+    int64_t first;    /* the place of the first row */
     int32_t row_axes;
     ExpertCounts counts;
     bool skips, in_order;
+    bool own_gates; /* gates have one for each expert number */
 } RouteTokens;
 Kernel us_route_tokens;
 /* The same with routed quantized: of int8, the nearest integers, ties to even, of token * scale + shift (rows without a
@@ -117,11 +119,21 @@ Kernel us_unroute_by_map_backward;
  * fault, and experts that bias does not have.
  * views: tokens [places…, width], places, out [rows, width]; then, or absent: scale [rows, choices], bias [experts, width],
  * expert [rows, choices], first and second [rows, width]. Without scale it is 1, and there is one choice. */
+typedef struct PlacePart { /* of places: those from first on, before end, stand for tokens 0, 1 …; the others add nothing */
+    bool given;
+    int64_t first, end, limit; /* places from limit on are a fault */
+} PlacePart;
 typedef struct CombineTokens {
     int64_t choices;
     bool by_columns, drops;
+    PlacePart part;
 } CombineTokens;
 Kernel us_combine_tokens;
+
+/* The gradients of us_route_tokens with first and own_gates: of tokens as us_combine_tokens has it, without scale, and of
+ * gates their row's, 0 without one. views: routed_gradient, places and token_gradient as tokens, places and out there; then,
+ * or absent: routed_gate_gradient [rows], gate_gradient with an element for each place. Attributes: CombineTokens. */
+Kernel us_route_part_backward;
 
 /* Its gradients by tokens and scale, with places by rows: row p of token_gradient = scale[f] * slopes[f / choices] for the last
  * f whose place is p, or 0 without one; scale_gradient[f] = the sum of slopes[f / choices] * (tokens[place] + bias[expert[f]]),
@@ -132,6 +144,7 @@ Kernel us_combine_tokens;
 typedef struct CombineTokensBackward {
     int64_t choices;
     bool drops;
+    PlacePart part;
 } CombineTokensBackward;
 Kernel us_combine_tokens_backward;
 
