@@ -887,6 +887,72 @@ def test_final_routing_of_the_first_version():
                 near(own, expected, kind, np.abs(terms).sum(1).max(initial=0) + 8)
 
 
+# rows, choices, width, blocks or 0, ordinary experts; behind them come two zero, three copying and two constant ones
+SPECIAL = [(3, 2, 4, 0, 3), (20, 4, 600, 0, 2), (6, 3, 5, 4, 4), (4, 1, 7, 2, 2), (0, 2, 3, 0, 2), (3, 2, 0, 0, 2)]
+
+
+@pytest.mark.parametrize("by_columns", [True, False])
+@pytest.mark.parametrize("biased", [True, False])
+def test_final_routing_with_special_experts(by_columns, biased):
+    for number, (rows, choices, width, capacity, experts) in enumerate(SPECIAL):
+        for kind, layout, weight in zip(KINDS, np.roll(LAYOUTS, number), ("F32", "F16", "F32")):
+            count, room = rows * choices, capacity * experts or rows * choices
+            random = np.random.default_rng(number)
+            tokens, x = drawn((room, width), number, kind), drawn((rows, width), number + 1, kind)
+            scales, bias = drawn((rows, choices), number + 2, weight), drawn((experts + 7, width), number + 3, kind)
+            alpha1, alpha2, v = drawn((3, 2, width), number + 4, kind)
+            chosen = random.integers(0, experts + 7, (rows, choices))
+            zero, copied, constant = (chosen >= experts) & (chosen < experts + 2), (chosen >= experts + 2) & (chosen < experts + 5), chosen >= experts + 5
+            places = random.choice(room, count, replace=capacity > 0) if count else np.zeros(0, int)
+            ordered = places.reshape(choices, rows).T if by_columns else places.reshape(rows, choices)
+            numbers = np.where(constant, chosen - experts - 5, 0)
+            own_rows = tokens[ordered] if count else np.zeros((rows, choices, width))
+            values = np.where(copied[..., None], x[:, None], np.where(constant[..., None], alpha1[numbers] * x[:, None] + (alpha2 * v)[numbers], own_rows))
+            terms = np.where(zero[..., None], 0, scales[..., None] * (values + (bias[chosen] if biased else 0)))
+            wild = np.where(zero | copied | constant, -7, ordered)  # places of experts without rows are not looked at
+            wild = wild.T.ravel() if by_columns else wild.ravel()
+            put = lambda values, k=kind: tensor(values, k, layout)
+            mode = (0 if by_columns else 2) + (capacity > 0)
+            arguments = dict(
+                expandedX=put(tokens.reshape(experts, capacity, width) if capacity else tokens), expandedRowIdx=put(wild, "I32"),
+                x1Optional=put(x), x2Optional=None, biasOptional=put(bias) if biased else None, scalesOptional=put(scales, weight),
+                expertIdxOptional=put(chosen, "I32"), xOptional=put(x), alpha1Optional=put(alpha1), alpha2Optional=put(alpha2),
+                vOptional=put(v), dropPadMode=mode, zeroExpertRange=[experts, experts + 2],
+                copyExpertRange=[experts + 2, experts + 5], constantExpertRange=[experts + 5, experts + 7])  # fmt: skip
+            magnitude = np.abs(terms).sum(1) + np.abs(scales).sum(1, keepdims=True) * 16
+            own = call("MoeFinalizeRoutingV3", **arguments, out=empty((rows, width), kind, layout))
+            near(own, x + terms.sum(1), kind, magnitude)
+            again = call("MoeFinalizeRoutingV4", **arguments, k=choices, out=empty((rows, width), kind, layout))
+            np.testing.assert_array_equal(again, own)
+            sums = call("MoeFinalizeRoutingV4", **{**arguments, "scalesOptional": None}, k=choices, out=empty((rows, width), kind))
+            terms = np.where(zero[..., None], 0, values + (bias[chosen] if biased else 0))
+            near(sums, x + terms.sum(1), kind, np.abs(terms).sum(1) + 16)
+
+
+def test_final_routing_without_special_experts():
+    """As MoeFinalizeRoutingV2, whatever else is given."""
+    tokens, scales, x = drawn((6, 4), 1), drawn((3, 2), 2), tensor(np.full((3, 4), np.nan))
+    places = tensor([5, 4, 3, 2, 1, 0], "I32")
+    expected = final(tensor(tokens), places, 2, empty((3, 4)), scales=tensor(scales))
+    for ranges in (None, []):
+        own = call("MoeFinalizeRoutingV3", expandedX=tensor(tokens), expandedRowIdx=places, x1Optional=None, x2Optional=None,
+                   biasOptional=None, scalesOptional=tensor(scales), expertIdxOptional=None, xOptional=x, alpha1Optional=x,
+                   alpha2Optional=None, vOptional=None, dropPadMode=2, zeroExpertRange=ranges, copyExpertRange=ranges,
+                   constantExpertRange=ranges, out=empty((3, 4)))  # fmt: skip
+        np.testing.assert_array_equal(own, expected)
+
+
+def test_special_experts_outside_are_faults():
+    span = lambda begin, end: pages.made({"kind": "IA"}, [begin, end])
+    ones = tensor(np.ones((2, 3)))
+    for places, experts, words in (([0, 1, 2, 4], [[0, 1], [0, 1]], "place 3 of 4 is 4, which is not in 0 … 3"),
+                                   ([0, 1, 2, 4], [[0, 1], [2, 3]], "expert number 3 of 4 is 3, which is not in 0 … 2"),
+                                   ([-1, 1, 2, 3], [[0, 1], [2, 2]], "place 0 of 4 is -1")):  # fmt: skip
+        assert words in fault(
+            "MoeFinalizeRoutingV3", tensor(np.ones((4, 3))), tensor(places, "I32"), None, None, tensor(np.ones((3, 3))),
+            tensor(np.ones((2, 2))), tensor(experts, "I32"), ones, None, None, None, 2, None, span(2, 9), None, empty((2, 3)))  # fmt: skip
+
+
 @pytest.mark.parametrize("mode", [0, 1])
 def test_gradient_of_final_routing(mode):
     """By the derivative of MoeFinalizeRoutingV2's formula, which is linear in tokens and in scales."""

@@ -239,6 +239,11 @@ def combined_tokens(tokens, places, scale=None):
 
 
 @shape_function
+def finalized(tokens, places, scale=None, choices=1):
+    return (scale[0] if scale is not None else places[0] // choices, tokens[-1])
+
+
+@shape_function
 def mapped_places(routing_map, limit, blocks):
     count = routing_map[1 if blocks else 0]
     return (limit // count * count if count else 0,)

@@ -285,19 +285,70 @@ Shape op_shape_combined_tokens(OpCall *op, const Operand *tokens, const Operand 
     return op_shape_of(2, (const int64_t[]){rows, op_size(tokens, -1)});
 }
 
+static CombineTokens how_to_combine(const TokenCombination *all)
+{
+    return (CombineTokens){.choices = op_given(all->scale) ? op_size(all->scale, 1) : all->choices > 0 ? all->choices : 1,
+                           .by_columns = all->by_columns, .drops = all->drops, .part = all->part};
+}
+
+static aclnnStatus plan_combination(OpCall *op, Kernel *kernel, const void *attributes, size_t size, const TokenCombination *all,
+                                    const SpecialExperts *special)
+{
+    const PlannedView views[] = {
+        {all->tokens, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL}, {all->out, VIEW_WRITE, NULL},
+        {all->scale, VIEW_READ, NULL},  {all->bias, VIEW_READ, NULL},   {all->expert, VIEW_READ, NULL},
+        {all->first, VIEW_READ, NULL},  {all->second, VIEW_READ, NULL}, {special->x, VIEW_READ, NULL},
+        {special->alpha1, VIEW_READ, NULL}, {special->alpha2, VIEW_READ, NULL}, {special->v, VIEW_READ, NULL},
+    };
+    return op_plan_views(op, kernel, attributes, size, kernel == us_combine_tokens ? 8 : sizeof views / sizeof *views, views);
+}
+
 aclnnStatus op_combine_tokens(OpCall *op, const TokenCombination *all)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    const CombineTokens call = {.choices = op_given(all->scale) ? op_size(all->scale, 1) : all->choices > 0 ? all->choices : 1,
-                                .by_columns = all->by_columns, .drops = all->drops, .part = all->part};
-    const PlannedView views[] = {
-        {all->tokens, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL}, {all->out, VIEW_WRITE, NULL},
-        {all->scale, VIEW_READ, NULL},  {all->bias, VIEW_READ, NULL},   {all->expert, VIEW_READ, NULL},
-        {all->first, VIEW_READ, NULL},  {all->second, VIEW_READ, NULL},
-    };
-    return op_plan_views(op, us_combine_tokens, &call, sizeof call, sizeof views / sizeof *views, views);
+    const CombineTokens call = how_to_combine(all);
+    return plan_combination(op, us_combine_tokens, &call, sizeof call, all, &(SpecialExperts){.x = NULL});
+}
+
+bool op_has_experts(IntArguments range)
+{
+    return range.given && range.count > 0;
+}
+
+bool op_is_expert_range(IntArguments range)
+{
+    return !op_has_experts(range) || (range.count == 2 && range.values[0] > 0 && range.values[1] > range.values[0]);
+}
+
+bool op_overlaps(IntArguments a, IntArguments b)
+{
+    return op_has_experts(a) && op_has_experts(b) && a.values[0] < b.values[1] && b.values[0] < a.values[1];
+}
+
+static ExpertRange expert_range(IntArguments range)
+{
+    return op_has_experts(range) ? (ExpertRange){range.values[0], range.values[1]} : (ExpertRange){0, 0};
+}
+
+aclnnStatus op_combine_with_experts(OpCall *op, const TokenCombination *all, const SpecialExperts *special)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    if (!op_has_experts(special->zero) && !op_has_experts(special->copying) && !op_has_experts(special->constant)) {
+        return op_combine_tokens(op, all);
+    }
+    const CombineWithExperts call = {how_to_combine(all), expert_range(special->zero), expert_range(special->copying),
+                                     expert_range(special->constant)};
+    return plan_combination(op, us_combine_with_experts, &call, sizeof call, all, special);
+}
+
+Shape op_shape_finalized(OpCall *op, const Operand *tokens, const Operand *places, const Operand *scale, int64_t choices)
+{
+    return op_given(scale) || op_refused(op) ? op_shape_combined_tokens(op, tokens, places, scale)
+                                             : op_shape_rows_of_places(op, tokens, places, choices);
 }
 
 bool op_is_part(IntArguments range)

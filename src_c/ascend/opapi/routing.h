@@ -89,6 +89,8 @@ Shape op_shape_part_of_tokens(OpCall *op, const Operand *tokens, const Operand *
 Shape op_shape_combined_part(OpCall *op, const Operand *tokens, const Operand *places, const Operand *scale, IntArguments range,
                              int64_t choices);
 Shape op_shape_combined_tokens(OpCall *op, const Operand *tokens, const Operand *places, const Operand *scale);
+/* Without scale a row for every `choices` places. */
+Shape op_shape_finalized(OpCall *op, const Operand *tokens, const Operand *places, const Operand *scale, int64_t choices);
 
 /* Operands that a page does not have are NULL. */
 typedef struct TokenCombination {
@@ -103,6 +105,16 @@ PlacePart op_place_part(IntArguments range, int64_t limit);
 bool op_is_part(IntArguments range);
 int64_t op_part_size(IntArguments range);
 aclnnStatus op_combine_tokens(OpCall *op, const TokenCombination *combination);
+/* With experts that have no tokens of their own; a range that is not given, or empty, is of none. */
+typedef struct SpecialExperts {
+    IntArguments zero, copying, constant;
+    const Operand *x, *alpha1, *alpha2, *v;
+} SpecialExperts;
+aclnnStatus op_combine_with_experts(OpCall *op, const TokenCombination *combination, const SpecialExperts *special);
+/* No numbers, or two, both positive, the second one above the first. */
+bool op_is_expert_range(IntArguments range);
+bool op_has_experts(IntArguments range);
+bool op_overlaps(IntArguments a, IntArguments b);
 /* Of tokens, places, bias, scale and expert as there. */
 aclnnStatus op_combine_tokens_backward(OpCall *op, const Operand *slopes, const TokenCombination *combination,
                                        const Operand *token_gradient, const Operand *scale_gradient);

@@ -130,6 +130,19 @@ typedef struct CombineTokens {
 } CombineTokens;
 Kernel us_combine_tokens;
 
+/* The same with experts that have no tokens of their own, by the numbers in `expert`: a zero expert adds nothing, a copying
+ * one stands for a token that is x[r], a constant one for alpha1[c] * x[r] + alpha2[c] * v[c], c counted from its first; bias
+ * is added as there. Their places are not looked at.
+ * views: those of us_combine_tokens; then, or absent: x [rows, width], alpha1, alpha2 and v [constant experts, width]. */
+typedef struct ExpertRange {
+    int64_t begin, end;
+} ExpertRange;
+typedef struct CombineWithExperts {
+    CombineTokens call;
+    ExpertRange zero, copying, constant;
+} CombineWithExperts;
+Kernel us_combine_with_experts;
+
 /* The gradients of us_route_tokens with first and own_gates: of tokens as us_combine_tokens has it, without scale, and of
  * gates their row's, 0 without one. views: routed_gradient, places and token_gradient as tokens, places and out there; then,
  * or absent: routed_gate_gradient [rows], gate_gradient with an element for each place. Attributes: CombineTokens. */
