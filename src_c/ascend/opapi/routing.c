@@ -14,7 +14,8 @@ int64_t op_padded_experts(int64_t experts, int64_t groups)
 }
 
 aclnnStatus op_gate_tokens(OpCall *op, const Operand *x, const Operand *bias, const GateTokens *how, const Operand *weights,
-                           const Operand *chosen, bool wants_scores, const Operand *scores)
+                           const Operand *chosen, bool wants_scores, const Operand *scores, const Operand *keys,
+                           const Operand *table)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
@@ -22,8 +23,26 @@ aclnnStatus op_gate_tokens(OpCall *op, const Operand *x, const Operand *bias, co
     const View absent = us_view_absent();
     const PlannedView views[] = {{x, VIEW_READ, NULL}, {bias, VIEW_READ, NULL}, {weights, VIEW_WRITE, NULL},
                                  {chosen, VIEW_WRITE, NULL},
-                                 written_with(scores, wants_scores ? scores : NULL, &absent)};
+                                 written_with(scores, wants_scores ? scores : NULL, &absent),
+                                 {keys, VIEW_READ, NULL}, {table, VIEW_READ, NULL}};
     return op_plan_views(op, us_gate_tokens, how, sizeof *how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_gate_mapped(OpCall *op, const Operand *x, const Operand *bias, const GateTokens *how, const Operand *weights,
+                           const Operand *chosen, const Operand *counts, const Operand *table)
+{
+    if (op_refused(op) || !op_given(counts)) {
+        return op_gate_tokens(op, x, bias, how, weights, chosen, false, NULL, NULL, NULL);
+    }
+    const PlannedView views[] = {{x, VIEW_READ, NULL},       {bias, VIEW_READ, NULL},   {weights, VIEW_WRITE, NULL},
+                                 {chosen, VIEW_WRITE, NULL}, {counts, VIEW_READ, NULL}, {table, VIEW_READ, NULL}};
+    return op_plan_views(op, us_gate_mapped, how, sizeof *how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_gate_tokens_backward(OpCall *op, const Operand *scores, const Operand *slopes, const Operand *chosen, GateGradient how,
+                             const Operand *gradient)
+{
+    return op_plan_operands(op, us_gate_tokens_backward, &how, sizeof how, OPERANDS(scores, slopes, chosen), OPERANDS(gradient));
 }
 
 Shape op_shape_token_rows(OpCall *op, const Operand *x)

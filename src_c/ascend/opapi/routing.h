@@ -7,9 +7,15 @@
 
 /* How many experts groups of so many take where each is padded to a multiple of 32. */
 int64_t op_padded_experts(int64_t experts, int64_t groups);
-/* `scores` is written where it is wanted. */
+/* `scores` is written where it is wanted. With keys and table, both or none, the experts are those that it has. */
 aclnnStatus op_gate_tokens(OpCall *op, const Operand *x, const Operand *bias, const GateTokens *how, const Operand *weights,
-                           const Operand *chosen, bool wants_scores, const Operand *scores);
+                           const Operand *chosen, bool wants_scores, const Operand *scores, const Operand *keys,
+                           const Operand *table);
+/* counts and table may be NULL: no expert has others in its place. */
+aclnnStatus op_gate_mapped(OpCall *op, const Operand *x, const Operand *bias, const GateTokens *how, const Operand *weights,
+                           const Operand *chosen, const Operand *counts, const Operand *table);
+aclnnStatus op_gate_tokens_backward(OpCall *op, const Operand *scores, const Operand *slopes, const Operand *chosen, GateGradient how,
+                             const Operand *gradient);
 /* finished, rows and scores may be NULL. */
 aclnnStatus op_gate_by_softmax(OpCall *op, const Operand *x, const Operand *finished, bool late, const Operand *weights,
                                const Operand *chosen, const Operand *rows, const Operand *scores);

@@ -6,21 +6,33 @@
 #include "kernels/kernels.h"
 
 /* Which experts a token goes to, and with which weights. scores = norm(x) row by row; of scores + bias the kept_groups best
- * groups of neighbours (by their largest value, or the sum of their two largest: by_pairs), and of these the choices
- * largest, in descending order, the first of equal ones first; NaN is above all others.
+ * groups of neighbours (by the sum of their `best` largest values), and of these the choices largest, in descending order,
+ * the first of equal ones first; NaN is above all others. With a table: the experts in its row keys[r], and no bias.
  * weights = scores of these, with `divides` over (their sum + eps), times factor. norm and scores + bias are float32, the
- * rest double, rounded once.
+ * rest double, rounded once. A key that the table does not have, and an expert there that x does not have, is a fault.
  * views: x [rows, experts], at most US_GATE_EXPERTS of them; bias [experts] or absent; weights and chosen (int32) [rows,
- * choices]; scores (as x) or absent. */
+ * choices]; scores (as x) or absent; keys [rows] and table [keys, choices], int32 or int64, or both absent. */
 enum { US_GATE_EXPERTS = 2048 };
 typedef enum GateNorm { GATE_SOFTMAX, GATE_SIGMOID, GATE_SQRT_SOFTPLUS } GateNorm;
 typedef struct GateTokens {
-    int64_t choices, groups, kept_groups;
+    int64_t choices, groups, kept_groups, best;
     GateNorm norm;
-    bool by_pairs, divides;
+    bool divides;
     double factor, eps;
 } GateTokens;
 Kernel us_gate_tokens;
+/* The same with others in the place of each chosen expert e: table[e, r % counts[e]]. A count that is not 1 … columns of the
+ * table is a fault. views: x, bias or absent, weights, chosen, counts [experts] and table [experts, most], all int32. */
+Kernel us_gate_mapped;
+
+/* The gradient of the weights by x, of sigmoid scores that are divided: of w = scores[chosen], d = their sum + eps and
+ * s = factor * slopes, scores[e] * (1 - scores[e]) * the sum of (s - the sum of w * s / d) / d over the choices of e. In
+ * double, rounded once. An expert that scores does not have is a fault.
+ * views: scores [rows, experts], at most US_GATE_EXPERTS, slopes and chosen (int32) [rows, choices], gradient as scores. */
+typedef struct GateGradient {
+    double factor, eps;
+} GateGradient;
+Kernel us_gate_tokens_backward;
 
 /* The same by softmax alone, of any number of experts: scores = softmax(x) along the last axis, in float32; weights and
  * chosen = the largest scores; `late`: chosen are the largest of x, and weights the softmax of these. Row r, counted
