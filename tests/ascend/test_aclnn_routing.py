@@ -296,6 +296,75 @@ def test_permute():
     np.testing.assert_array_equal(flat, drawn((3, 2, 4), 1)[[1, 2]].reshape(2, 8))
 
 
+def test_permute_v2():
+    """As MoeTokenPermute, of int8 too, whatever quantMode says; the scale stays as it is."""
+    for number, (shape, choice, limit, kept) in enumerate(PERMUTED):
+        if len(shape) != 2:
+            continue
+        for kind, layout, mode in zip([*KINDS, "I8"], [*LAYOUTS, "gaps"], (-1, 2, 3, 9)):
+            tokens, experts = np.rint(drawn(shape, number, "F32")), experts_of(choice, limit, number)
+            places = places_of(experts)
+            expected = np.zeros((places.size, *shape[1:]))
+            expected[places] = np.repeat(tokens, choice[1], 0)
+            rows, order, _ = call("MoeTokenPermuteV2", tokens=tensor(tokens, kind, layout), indices=tensor(experts, "I64", layout),
+                                  numOutTokens=kept, paddedMode=False, quantMode=mode,
+                                  permuteTokensOut=empty((kept_of(places.size, kept), *shape[1:]), kind, layout),
+                                  sortedIndicesOut=empty((places.size,), "I32", layout), expandedScaleOut=empty((0,)))  # fmt: skip
+            np.testing.assert_array_equal(order, places)
+            np.testing.assert_array_equal(rows, expected[: len(rows)])
+    scale = empty((6, 2))
+    call("MoeTokenPermuteV2", tokens=tensor(drawn((3, 64), 1)), indices=tensor([2, 0, 1], "I32"), numOutTokens=2, paddedMode=False,
+         quantMode=2, permuteTokensOut=empty((2, 64)), sortedIndicesOut=empty((3,), "I32"), expandedScaleOut=scale)  # fmt: skip
+    np.testing.assert_array_equal(scale.values(), empty((6, 2)).values())
+
+
+# tokens, choices, experts, most places, ranks
+BALANCED = [(3, 2, 5, 4, 8), (512, 16, 1024, 7, 768), (1, 1, 1, 1, 2), (40, 8, 60, 64, 64)]
+
+
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_balanced_experts(by_rows):
+    for number, (tokens, choices, experts, most, ranks) in enumerate(BALANCED):
+        for kind, layout, index in zip(KINDS, np.roll(LAYOUTS, number), ("I32", "I64", "I32")):
+            random = np.random.default_rng(number)
+            counts = random.integers(1, most + 1, experts)
+            counts[0] = 1
+            table = np.concatenate([counts[:, None], random.integers(0, 1024, (experts, most))], 1)
+            chosen, rank = random.integers(0, experts, (tokens, choices)), int(random.integers(0, ranks))
+            placed = np.zeros((tokens, choices))
+            for row, column in np.ndindex(tokens, choices):
+                count = counts[chosen[row, column]]
+                which = row % count if by_rows else rank // -(-ranks // count)
+                assert 0 <= which < count
+                placed[row, column] = table[chosen[row, column], 1 + which]
+            scales, threshold = rounded(-np.sort(-random.random((tokens, choices)), 1), kind), rounded(random.random(choices) / choices, "F32")
+            active = np.arange(tokens) < tokens - tokens // 3
+            least = (scales * threshold).sum(1, keepdims=True)
+            assert np.all(np.abs(scales - least) > 1e-6)  # float32 decides as float64
+            put = lambda values, k: tensor(values, k, layout)
+            new = lambda k: empty((tokens, choices), k, layout)
+            arguments = dict(expertIds=put(chosen, index), eplbTable=put(table, "I32"), localRankId=rank, worldSize=ranks,
+                             balanceMode=int(by_rows))  # fmt: skip
+            mask = (scales >= least) & active[:, None]
+            for held in (active, None):
+                own = call("MoeUpdateExpert", **arguments, expertScalesOptional=put(scales, kind),
+                           pruningThresholdOptional=put(threshold if number % 2 else threshold[None], "F32"),
+                           activeMaskOptional=None if held is None else put(held, "B"), balancedExpertIds=new(index),
+                           balancedActiveMask=new("B"))  # fmt: skip
+                np.testing.assert_array_equal(own[0], placed)
+                np.testing.assert_array_equal(own[1], mask if held is not None else scales >= least)
+            alone = call("MoeUpdateExpert", **arguments, expertScalesOptional=None, pruningThresholdOptional=None,
+                         activeMaskOptional=None, balancedExpertIds=new(index), balancedActiveMask=None)  # fmt: skip
+            np.testing.assert_array_equal(alone, placed)
+
+
+def test_tables_of_places_that_do_not_fit_are_faults():
+    for expert, count, words in ((2, 1, "expert 1 of row 0 is 2, which is not in 0 … 1"), (-1, 1, "expert 1 of row 0 is -1"),
+                                 (1, 0, "expert 1 has 0 places, which is not in 1 … 2"), (1, 3, "expert 1 has 3 places")):  # fmt: skip
+        assert words in fault("MoeUpdateExpert", tensor([[0, expert]], "I64"), tensor([[1, 5, 5], [count, 7, 8]], "I32"), None, None,
+                              None, 0, 2, 0, empty((1, 2), "I64"), None)  # fmt: skip
+
+
 def test_unpermute():
     for number, (rows, choices, width, missing) in enumerate([(3, 2, 4, 0), (7, 3, 1030, 4), (40, 1, 5, 0), (2, 512, 3, 1000), (0, 2, 3, 0)]):
         for kind, weight, layout in zip(KINDS, ("F32", "F32", "BF16"), np.roll(LAYOUTS, number)):

@@ -45,6 +45,20 @@ aclnnStatus op_gate_tokens_backward(OpCall *op, const Operand *scores, const Ope
     return op_plan_operands(op, us_gate_tokens_backward, &how, sizeof how, OPERANDS(scores, slopes, chosen), OPERANDS(gradient));
 }
 
+aclnnStatus op_balance_experts(OpCall *op, const Operand *experts, const Operand *table, const Operand *scales,
+                               const Operand *threshold, const Operand *active, BalanceExperts how, const Operand *placed,
+                               const Operand *mask)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{experts, VIEW_READ, NULL}, {table, VIEW_READ, NULL},     {placed, VIEW_WRITE, NULL},
+                                 {scales, VIEW_READ, NULL},  {threshold, VIEW_READ, NULL}, {active, VIEW_READ, NULL},
+                                 written_with(mask, scales, &absent)};
+    return op_plan_views(op, us_balance_experts, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
 Shape op_shape_token_rows(OpCall *op, const Operand *x)
 {
     Shape shape = op_shape(x);

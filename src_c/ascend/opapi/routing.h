@@ -16,6 +16,10 @@ aclnnStatus op_gate_mapped(OpCall *op, const Operand *x, const Operand *bias, co
                            const Operand *chosen, const Operand *counts, const Operand *table);
 aclnnStatus op_gate_tokens_backward(OpCall *op, const Operand *scores, const Operand *slopes, const Operand *chosen, GateGradient how,
                              const Operand *gradient);
+/* Without scales the mask is not written. */
+aclnnStatus op_balance_experts(OpCall *op, const Operand *experts, const Operand *table, const Operand *scales,
+                               const Operand *threshold, const Operand *active, BalanceExperts how, const Operand *placed,
+                               const Operand *mask);
 /* finished, rows and scores may be NULL. */
 aclnnStatus op_gate_by_softmax(OpCall *op, const Operand *x, const Operand *finished, bool late, const Operand *weights,
                                const Operand *chosen, const Operand *rows, const Operand *scores);

@@ -2,9 +2,9 @@
 
 #include "kernels/move/move.h"
 #include "kernels/routing/by_map.h"
+#include "kernels/routing/integers.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
-#include "kernels/sort/lines.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -34,14 +34,13 @@ static KernelStatus read_numbers(const Gradients *work, int view, int64_t lowest
 
 static KernelStatus read_rows(const Gradients *work)
 {
-    const Line line = us_line_of(&work->views[ROW_TOKENS], 0, 0);
     KernelStatus status = read_numbers(work, ROW_TOKENS, -1, work->tokens);
     status = status == KERNEL_OK ? read_numbers(work, ROWS, 0, work->rows) : status;
     for (int64_t i = 0; i < work->rows && status == KERNEL_OK; i++) {
         work->tokens_of[i] = -1;
     }
     for (int64_t i = 0; i < work->rows && status == KERNEL_OK; i++) {
-        work->tokens_of[work->numbers[i]] = *(int32_t *)us_line_element(&line, i);
+        work->tokens_of[work->numbers[i]] = us_integer_at(&work->views[ROW_TOKENS], 0, i);
     }
     return status;
 }

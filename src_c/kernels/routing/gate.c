@@ -1,7 +1,7 @@
 #include "kernels/routing/routing.h"
 
 #include "kernels/maths/maths.h"
-#include "kernels/sort/lines.h"
+#include "kernels/routing/integers.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -112,19 +112,12 @@ static void store_weights(const Gate *gate, int64_t row, float *weights)
     us_store_float(line.data, line.dtype, line.stride, weights, call->choices);
 }
 
-static int64_t integer_at(const View *view, int64_t row, int64_t column)
-{
-    const Line line = us_line_of(view, view->rank - 1, row);
-    const char *element = us_line_element(&line, column);
-    return line.dtype == DTYPE_INT64 ? *(const int64_t *)element : *(const int32_t *)element;
-}
-
 /* By the table, of the row that the token's key names. */
 static void look_experts_up(const Gate *gate, int64_t row, int64_t *experts)
 {
-    const int64_t key = integer_at(&gate->views[KEYS], 0, row);
+    const int64_t key = us_integer_at(&gate->views[KEYS], 0, row);
     for (int64_t i = 0; i < gate->call->choices; i++) {
-        experts[i] = integer_at(&gate->views[TABLE], key, i);
+        experts[i] = us_integer_at(&gate->views[TABLE], key, i);
     }
 }
 
@@ -177,13 +170,13 @@ static KernelStatus check_table(const Gate *gate)
 {
     const View *table = &gate->views[TABLE];
     for (int64_t row = 0; row < gate->rows && !us_view_is_absent(table); row++) {
-        const int64_t key = integer_at(&gate->views[KEYS], 0, row);
+        const int64_t key = us_integer_at(&gate->views[KEYS], 0, row);
         if (key < 0 || key >= table->shape[0]) {
             return us_kernel_fault("input id %lld of %lld is %lld, which is not in 0 … %lld", (long long)row, (long long)gate->rows,
                                    (long long)key, (long long)table->shape[0] - 1);
         }
         for (int64_t i = 0; i < gate->call->choices; i++) {
-            const int64_t expert = integer_at(table, key, i);
+            const int64_t expert = us_integer_at(table, key, i);
             if (expert < 0 || expert >= gate->experts) {
                 return us_kernel_fault("expert %lld of input id %lld is %lld, which is not in 0 … %lld", (long long)i,
                                        (long long)key, (long long)expert, (long long)gate->experts - 1);

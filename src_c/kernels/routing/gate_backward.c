@@ -1,7 +1,7 @@
 #include "kernels/routing/routing.h"
 
+#include "kernels/routing/integers.h"
 #include "kernels/sizes.h"
-#include "kernels/sort/lines.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -16,17 +16,11 @@ typedef struct Gradients {
     int64_t rows, experts, choices, piece_rows;
 } Gradients;
 
-static int64_t chosen_at(const Gradients *work, int64_t row, int64_t i)
-{
-    const Line line = us_line_of(&work->views[CHOSEN], 1, row);
-    return *(const int32_t *)us_line_element(&line, i);
-}
-
 static KernelStatus check_experts(const Gradients *work)
 {
     for (int64_t row = 0; row < work->rows; row++) {
         for (int64_t i = 0; i < work->choices; i++) {
-            const int64_t expert = chosen_at(work, row, i);
+            const int64_t expert = us_integer_at(&work->views[CHOSEN], row, i);
             if (expert < 0 || expert >= work->experts) {
                 return us_kernel_fault("expert %lld of row %lld is %lld, which is not in 0 … %lld", (long long)i, (long long)row,
                                        (long long)expert, (long long)work->experts - 1);
@@ -43,14 +37,14 @@ static void form_row(const Gradients *work, int64_t row)
     us_row_load(&work->views[SCORES], row, 0, work->experts, scores);
     us_row_load(&work->views[SLOPES], row, 0, work->choices, slopes);
     for (int64_t i = 0; i < work->choices; i++) {
-        sum += (double)scores[chosen_at(work, row, i)];
+        sum += (double)scores[us_integer_at(&work->views[CHOSEN], row, i)];
     }
     for (int64_t i = 0; i < work->choices; i++) {
-        share += (double)scores[chosen_at(work, row, i)] / sum * (work->call->factor * (double)slopes[i]);
+        share += (double)scores[us_integer_at(&work->views[CHOSEN], row, i)] / sum * (work->call->factor * (double)slopes[i]);
     }
     memset(by_scores, 0, (size_t)work->experts * sizeof *by_scores);
     for (int64_t i = 0; i < work->choices; i++) {
-        by_scores[chosen_at(work, row, i)] += (work->call->factor * (double)slopes[i] - share) / sum;
+        by_scores[us_integer_at(&work->views[CHOSEN], row, i)] += (work->call->factor * (double)slopes[i] - share) / sum;
     }
     for (int64_t e = 0; e < work->experts; e++) {
         line[e] = (float)((double)scores[e] * (1 - (double)scores[e]) * by_scores[e]);

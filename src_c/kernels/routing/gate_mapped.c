@@ -1,24 +1,19 @@
 #include "kernels/routing/routing.h"
 
-#include "kernels/sort/lines.h"
+#include "kernels/routing/integers.h"
 
 enum { X, BIAS, WEIGHTS, CHOSEN, COUNTS, TABLE };
 
-static int32_t *number_at(const View *view, int64_t row, int64_t column)
-{
-    const Line line = us_line_of(view, view->rank - 1, row);
-    return (int32_t *)us_line_element(&line, column);
-}
-
 static KernelStatus map_expert(const View *views, int64_t row, int64_t i)
 {
-    int32_t *chosen = number_at(&views[CHOSEN], row, i);
-    const int64_t count = *number_at(&views[COUNTS], 0, *chosen), limit = views[TABLE].shape[1];
+    const Line line = us_line_of(&views[CHOSEN], 1, row);
+    int32_t *chosen = (int32_t *)us_line_element(&line, i);
+    const int64_t count = us_integer_at(&views[COUNTS], 0, *chosen), limit = views[TABLE].shape[1];
     if (count < 1 || count > limit) {
         return us_kernel_fault("expert %lld has %lld others in its place, which is not in 1 … %lld", (long long)*chosen,
                                (long long)count, (long long)limit);
     }
-    *chosen = *number_at(&views[TABLE], *chosen, row % count);
+    *chosen = (int32_t)us_integer_at(&views[TABLE], *chosen, row % count);
     return KERNEL_OK;
 }
 

@@ -34,6 +34,18 @@ typedef struct GateGradient {
 } GateGradient;
 Kernel us_gate_tokens_backward;
 
+/* Which place each chosen expert e has: its first one where there is one alone, else, of as many as there are, the one of
+ * this rank, ranks shared out in order, or, `by_rows`, number r modulo as many. Row e of the table has how many there are,
+ * then the places; an expert that it does not have, or a number of places, is a fault. The mask is where the scale is not
+ * below the row's sum of scales * threshold, in float32, and the row is active.
+ * views: experts [rows, choices] and places of one type, int32 or int64, the table [experts, 1 + places] (int32) between
+ * them; then, or absent: scales [rows, choices], threshold [.., choices], active [rows] (bytes) and mask (bytes). */
+typedef struct BalanceExperts {
+    int64_t rank, ranks;
+    bool by_rows;
+} BalanceExperts;
+Kernel us_balance_experts;
+
 /* The same by softmax alone, of any number of experts: scores = softmax(x) along the last axis, in float32; weights and
  * chosen = the largest scores; `late`: chosen are the largest of x, and weights the softmax of these. Row r, counted
  * over the axes before, has chosen = the number of experts where finished is not 0, and rows = r, r + rows, r + 2 * rows …
