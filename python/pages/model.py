@@ -26,7 +26,7 @@ NOT_EMULATED = {"C32", "STRING", "HF8", "F8E5", "F8E4", "F8E8"}
 
 TENSOR, LIST, SCALAR, SCALARS, INTS, FLOATS, BOOLS = "T", "TL", "S", "SL", "IA", "FA", "BA"
 OBJECTS = (TENSOR, LIST, SCALAR, SCALARS, INTS, FLOATS, BOOLS)
-VALUES = {"i64": "int64_t", "i32": "int32_t", "i8": "int8_t", "u64": "uint64_t", "b": "bool", "d": "double",
+VALUES = {"i64": "int64_t", "i32": "int32_t", "i8": "int8_t", "u64": "uint64_t", "u32": "uint32_t", "b": "bool", "d": "double",
           "f": "float", "dt": "aclDataType", "str": "const char *"}  # fmt: skip
 
 NULL_POINTER, INVALID, RUNTIME = 161001, 161002, 361001

@@ -5,11 +5,13 @@ import pytest
 
 from understudy import ascend
 
-from tests.ascend.calling import LAYOUTS, call, empty, fault, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, rounded, tensor, unpacked
 from tests.conformance.ascend import aclnn_support as support
+from tests.conformance.ascend import pages
 
 KINDS = ["F32", "F16", "BF16"]
 ROUNDING = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}
+FLOOR = {"F32": 0, "F16": 2.0**-25, "BF16": 0}  # half the step of the numbers that are no longer normal
 
 
 def drawn(shape, seed, kind="F32"):
@@ -35,16 +37,16 @@ def kept_of(count, limit):
     return len(range(count)[:limit]) if limit else count
 
 
-def gated(x, bias, k, kept, groups, pairs, renorm, norm, factor, eps):
+def gated(x, bias, k, kept, groups, top, renorm, norm, factor, eps):
     """Weights, experts and scores in float64; numbers are chosen so that none of the compared ones are near each other."""
     if norm == 0:
         scores = np.exp(x - x.max(1, keepdims=True))
         scores /= scores.sum(1, keepdims=True)
     else:
         scores = 1 / (1 + np.exp(-x)) if norm == 1 else np.sqrt(np.log1p(np.exp(x)))
-    values = (scores + bias).reshape(len(x), groups, -1)
+    values = (scores + bias).reshape(len(x), groups, x.shape[1] // groups)
     best = -np.sort(-values, -1)
-    worth = best[..., :2].sum(-1) if pairs else best[..., 0]
+    worth = best[..., :top].sum(-1)
     order = np.argsort(-worth, -1, kind="stable")[:, :kept]
     masked = np.full_like(values, -np.inf)
     np.put_along_axis(masked, order[..., None], np.take_along_axis(values, order[..., None], 1), 1)
@@ -73,7 +75,7 @@ def test_gate(norm, renorm):
             kind = kind if experts <= 256 else "F32"
             x = rounded(np.array(steps) * (4.0 / experts) - 1, kind)
             bias = rounded(random.normal(0, 1, experts), kind) if number % 2 else None
-            expected, chosen, scores = gated(x, 0 if bias is None else bias, k, kept, groups, pairs, renorm, norm, 1.5, 1e-3)
+            expected, chosen, scores = gated(x, 0 if bias is None else bias, k, kept, groups, 1 + pairs, renorm, norm, 1.5, 1e-3)
             own = call("MoeGatingTopK", x=tensor(x, kind, layout),
                        biasOptional=None if bias is None else tensor(bias, kind, layout), k=k, kGroup=kept,
                        groupCount=groups, groupSelectMode=int(pairs), renorm=renorm, normType=norm, outFlag=True,
@@ -106,6 +108,169 @@ def test_gate_of_equal_and_unusual_scores():
     np.testing.assert_array_equal(gate_of(np.zeros((1, 6)), None, 4, flag=False)[2], empty((1, 6)).values())
 
 
+def softmax_of(x):
+    scores = np.exp(x - x.max(-1, keepdims=True, initial=-np.inf))
+    return scores / scores.sum(-1, keepdims=True)
+
+
+def softmax_gated(x, finished, k, late):
+    """In float64; the values that are compared lie apart."""
+    scores = x if late else softmax_of(x)
+    chosen = np.argsort(-scores, -1, kind="stable")[..., :k]
+    best = np.take_along_axis(scores, chosen, -1)
+    weights = softmax_of(best) if late and k else best
+    if finished is not None:
+        chosen = np.where(finished[..., None], x.shape[-1], chosen)
+    rows = int(np.prod(x.shape[:-1]))
+    return weights, chosen, np.arange(rows * k).reshape(k, rows).T.reshape(chosen.shape)
+
+
+# shape of x, k
+SOFTMAX_GATES = [((2, 8), 3), ((3, 5, 60), 6), ((70, 256), 8), ((2, 5000), 1024), ((4, 1), 1), ((3, 7), 0), ((0, 4), 2), ((2, 0, 5), 1), ((3, 0), 0)]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_gate_by_softmax(late):
+    for number, (shape, k) in enumerate(SOFTMAX_GATES):
+        for kind, layout, ends in zip(KINDS, np.roll(LAYOUTS, number), (True, False, True)):
+            kind = kind if shape[-1] <= 256 else "F32"
+            random = np.random.default_rng(number)
+            steps = random.permuted(np.broadcast_to(np.arange(shape[-1]), shape), axis=-1)
+            x = rounded(steps * (4.0 / max(shape[-1], 1)) - 1, kind)
+            finished = random.integers(0, 2, shape[:-1]) == 1 if ends else None
+            weights, chosen, rows = softmax_gated(x, finished, k, late)
+            put = dict(x=tensor(x, kind, layout), k=k, finishedOptional=tensor(finished, "B", layout) if ends else None,
+                       yOut=empty(weights.shape, kind, layout), expertIdxOut=empty(chosen.shape, "I32", layout))  # fmt: skip
+            own = call("MoeGatingTopKSoftmaxV2", **put, renorm=int(late), outputSoftmaxResultFlag=True,
+                       softmaxResultOutOptional=None if late else empty(shape, "F32", layout))  # fmt: skip
+            np.testing.assert_allclose(own[0], weights, rtol=16 * 2.0**-24 + 1.01 * ROUNDING[kind], atol=FLOOR[kind])
+            np.testing.assert_array_equal(own[1], chosen)
+            if not late:
+                np.testing.assert_allclose(own[2], softmax_of(x), rtol=16 * 2.0**-24)
+                first = call("MoeGatingTopKSoftmax", **put, rowIdxOut=empty(chosen.shape, "I32", layout))
+                np.testing.assert_array_equal(first[0], own[0])
+                np.testing.assert_array_equal(first[1], own[1])
+                np.testing.assert_array_equal(first[2], rows)
+
+
+def test_gate_by_softmax_of_equal_and_unusual_scores():
+    """As torch.topk of torch.softmax: the lower number first, NaN above all; a row that is not asked for its scores keeps them."""
+    def gated(x, late=0):
+        scores = empty(np.shape(x))
+        weights, chosen, _ = call("MoeGatingTopKSoftmaxV2", x=tensor(x), finishedOptional=None, k=2, renorm=late,
+                                  outputSoftmaxResultFlag=False, yOut=empty((len(x), 2)),
+                                  expertIdxOut=empty((len(x), 2), "I32"), softmaxResultOutOptional=scores)  # fmt: skip
+        np.testing.assert_array_equal(scores.values(), empty(np.shape(x)).values())
+        return weights.tolist(), chosen.tolist()
+
+    assert gated([[3.0, 3, 3, 3]]) == ([[0.25, 0.25]], [[0, 1]])
+    assert gated([[3.0, 3, 3, 3]], 1) == ([[0.5, 0.5]], [[0, 1]])
+    assert gated([[-np.inf, 0, -np.inf, -np.inf]]) == ([[1, 0]], [[1, 0]])
+    assert gated([[1, 2, np.nan, np.nan]], 1)[1] == [[2, 3]]
+    assert gated([[-200.0, -300, 0, -400]], 1) == ([[1, 0]], [[2, 0]])  # by x: these differ, their softmax does not
+
+
+@pytest.mark.parametrize("norm, renorm", [(0, 0), (0, 1), (1, 0), (2, 0)])
+def test_gate_by_a_table(norm, renorm):
+    for number, (rows, experts, k, keys) in enumerate([(2, 8, 3, 5), (70, 256, 8, 9), (3, 72, 64, 1), (4, 1, 1, 2)]):
+        for kind, layout, types in zip(KINDS, np.roll(LAYOUTS, number), (("I32", "I32"), ("I64", "I32"), ("I32", "I64"))):
+            random = np.random.default_rng(number)
+            x, table, ids = drawn((rows, experts), number, kind), random.integers(0, experts, (keys, k)), random.integers(0, keys, rows)
+            scores = softmax_of(x) if norm == 0 else 1 / (1 + np.exp(-x)) if norm == 1 else np.sqrt(np.log1p(np.exp(x)))
+            weights = np.take_along_axis(scores, table[ids], 1)
+            weights = 1.5 * (weights / (weights.sum(1, keepdims=True) + 1e-3) if norm or renorm else weights)
+            own = call("MoeGatingTopKV2", x=tensor(x, kind, layout), biasOptional=tensor(drawn((experts,), 1, kind), kind),
+                       inputIdsOptional=tensor(ids, types[0], layout), tid2eidOptional=tensor(table, types[1], layout), k=k,
+                       kGroup=1, groupCount=1, groupSelectMode=0, renorm=renorm, normType=norm, outFlag=True,
+                       routedScalingFactor=1.5, eps=1e-3, yOut=empty((rows, k), kind, layout),
+                       expertIdxOut=empty((rows, k), "I32", layout),
+                       outOut=empty((rows, experts), "F32", layout))  # fmt: skip
+            np.testing.assert_array_equal(own[1], table[ids])
+            np.testing.assert_allclose(own[0], weights, rtol=16 * 2.0**-24 + 1.01 * ROUNDING[kind], atol=FLOOR[kind])
+            np.testing.assert_allclose(own[2], scores, rtol=16 * 2.0**-24)
+
+
+def test_gate_with_half_a_table():
+    """One of the two tables alone is not looked at."""
+    x, bias = np.array([[0, 1, 3, 2.0]]), np.array([9, 0, 0, 0.0])
+    for ids, table in ((None, None), ([7], None), (None, [[1, 1]])):
+        own = call("MoeGatingTopKV2", x=tensor(x), biasOptional=tensor(bias), k=2, kGroup=1, groupCount=2, groupSelectMode=0,
+                   inputIdsOptional=None if ids is None else tensor(ids, "I32"),
+                   tid2eidOptional=None if table is None else tensor(table, "I32"), renorm=0, normType=1, outFlag=False,
+                   routedScalingFactor=1, eps=0, yOut=empty((1, 2)), expertIdxOut=empty((1, 2), "I32"),
+                   outOut=empty((1, 4)))  # fmt: skip
+        assert own[1].tolist() == [[0, 1]]
+
+
+def test_tables_that_do_not_fit_are_faults():
+    for ids, table, words in (([0, 3], np.zeros((3, 2)), "input id 1 of 2 is 3, which is not in 0 … 2"),
+                              ([-1, 0], np.zeros((3, 2)), "input id 0 of 2 is -1"),
+                              ([0, 2], [[0, 1], [9, 9], [0, 4]], "expert 1 of input id 2 is 4, which is not in 0 … 3")):  # fmt: skip
+        assert words in fault("MoeGatingTopKV2", tensor(np.ones((2, 4))), None, tensor(ids, "I64"), tensor(table, "I32"), 2, 1, 1,
+                              0, 0, 1, False, 1, 0, empty((2, 2)), empty((2, 2), "I32"), empty((2, 4)))  # fmt: skip
+    for count in (0, 3):
+        assert f"expert 2 has {count} others in its place, which is not in 1 … 2" in fault(
+            "MoeFusedTopk", tensor([[0, 1, 9.0]]), tensor(np.zeros(3)), tensor([1, 1, count], "I32"), tensor(np.zeros((3, 2)), "I32"),
+            1, 1, 1, 1, 0, True, 1, True, empty((1, 1)), empty((1, 1), "I32"))  # fmt: skip
+    for expert in (-1, 4):
+        assert f"expert 1 of row 0 is {expert}, which is not in 0 … 3" in fault(
+            "MoeGatingTopKBackward", tensor(np.ones((1, 4))), tensor(np.ones((1, 2))), tensor([[0, expert]], "I32"), 0, 1, 1, 0,
+            empty((1, 4)))  # fmt: skip
+
+
+# rows, experts, topK, groupTopk, groupNum, topN
+FUSED = [(2, 8, 3, 2, 4, 2), (70, 256, 8, 4, 8, 3), (5, 6, 4, 1, 1, 6), (3, 500, 9, 1, 1, 1), (2, 1024, 700, 250, 256, 4), (0, 4, 2, 1, 1, 1)]
+
+
+@pytest.mark.parametrize("maps", [False, True])
+def test_fused_gate(maps):
+    for number, (rows, experts, k, kept, groups, top) in enumerate(FUSED):
+        for kind, layout, norm in zip(KINDS, np.roll(LAYOUTS, number), (True, False, True)):
+            random = np.random.default_rng(number)
+            kind = kind if experts <= 256 else "F32"
+            steps = random.permuted(np.broadcast_to(np.arange(experts), (rows, experts)), axis=1)
+            x, bias = rounded(steps * (4.0 / experts) - 1, kind), rounded(random.normal(0, 1, experts), kind)
+            weights, chosen, _ = gated(x, bias, k, kept, groups, top, 0, 1, 1.5, 0)
+            if not norm:
+                weights = np.take_along_axis(1 / (1 + np.exp(-x)), chosen, 1)
+            counts, table = random.integers(1, 8, experts), random.integers(0, 999, (experts, 7))
+            own = call("MoeFusedTopk", x=tensor(x, kind, layout), addNum=tensor(bias, kind, layout),
+                       mappingNum=tensor(counts, "I32", layout), mappingTable=tensor(table, "I32", layout), groupNum=groups,
+                       groupTopk=kept, topN=top, topK=k, activateType=0, isNorm=norm, scale=1.5, enableExpertMapping=maps,
+                       y=empty((rows, k), "F32", layout), indices=empty((rows, k), "I32", layout))  # fmt: skip
+            np.testing.assert_allclose(own[0], weights, rtol=16 * 2.0**-24)
+            if maps:  # any of an expert's places is right
+                places = np.where(np.arange(7) < counts[chosen][..., None], table[chosen], -1)
+                assert np.all((own[1][..., None] == places).any(-1))
+            else:
+                np.testing.assert_array_equal(own[1], chosen)
+
+
+def test_gradient_of_the_gate():
+    """By the matrix of derivatives of the weights by the chosen scores; for many choices by its product written out."""
+    for number, (rows, experts, k) in enumerate([(2, 8, 3), (70, 256, 8), (3, 2, 1), (2, 2048, 2048), (4, 30, 30)]):
+        for kind, layout in zip(KINDS, np.roll(LAYOUTS, number)):
+            x, slopes = drawn((rows, experts), number), drawn((rows, k), number + 1, kind)
+            random = np.random.default_rng(number)
+            chosen = np.array([random.permutation(experts)[:k] for _ in range(rows)])
+            if number == 4:
+                chosen[:, 1] = chosen[:, 0]  # an expert that comes twice has both slopes
+            scores = rounded(1 / (1 + np.exp(-x)), "F32")
+            picked = np.take_along_axis(scores, chosen, 1)
+            total = picked.sum(1, keepdims=True) + 0.25
+            # y = 2.5 * picked / total: its derivative by picked, a matrix for each row
+            matrix = 2.5 * (np.eye(k)[None] / total[:, :, None] - picked[:, :, None] / (total**2)[:, :, None]) if k <= 64 else None
+            by_picked = np.einsum("rp,rpq->rq", slopes, matrix) if k <= 64 else 2.5 * (slopes - (slopes * picked).sum(1, keepdims=True) / total) / total
+            by_scores = np.zeros((rows, experts))
+            for row in range(rows):
+                np.add.at(by_scores[row], chosen[row], by_picked[row])
+            own = call("MoeGatingTopKBackward", xNorm=tensor(scores, "F32", layout), gradY=tensor(slopes, kind, layout),
+                       expertIdx=tensor(chosen, "I32", layout), renorm=0, normType=1, routedScalingFactor=2.5, eps=0.25,
+                       out=empty((rows, experts), kind, layout))  # fmt: skip
+            expected = scores * (1 - scores) * by_scores
+            np.testing.assert_allclose(own, expected, rtol=1.01 * ROUNDING[kind], atol=FLOOR[kind] + 1e-12)
+
+
 # tokens, their numbers, how many experts, numOutTokens
 PERMUTED = [((3, 4), (3, 2), 5, 0), ((7, 33), (7, 3), 4, 10), ((5, 2, 3), (5,), 2, -2), ((2, 3), (2, 2), 9, -9),
             ((1, 600), (1, 40), 3, 99),
@@ -131,6 +296,75 @@ def test_permute():
     np.testing.assert_array_equal(flat, drawn((3, 2, 4), 1)[[1, 2]].reshape(2, 8))
 
 
+def test_permute_v2():
+    """As MoeTokenPermute, of int8 too, whatever quantMode says; the scale stays as it is."""
+    for number, (shape, choice, limit, kept) in enumerate(PERMUTED):
+        if len(shape) != 2:
+            continue
+        for kind, layout, mode in zip([*KINDS, "I8"], [*LAYOUTS, "gaps"], (-1, 2, 3, 9)):
+            tokens, experts = np.rint(drawn(shape, number, "F32")), experts_of(choice, limit, number)
+            places = places_of(experts)
+            expected = np.zeros((places.size, *shape[1:]))
+            expected[places] = np.repeat(tokens, choice[1], 0)
+            rows, order, _ = call("MoeTokenPermuteV2", tokens=tensor(tokens, kind, layout), indices=tensor(experts, "I64", layout),
+                                  numOutTokens=kept, paddedMode=False, quantMode=mode,
+                                  permuteTokensOut=empty((kept_of(places.size, kept), *shape[1:]), kind, layout),
+                                  sortedIndicesOut=empty((places.size,), "I32", layout), expandedScaleOut=empty((0,)))  # fmt: skip
+            np.testing.assert_array_equal(order, places)
+            np.testing.assert_array_equal(rows, expected[: len(rows)])
+    scale = empty((6, 2))
+    call("MoeTokenPermuteV2", tokens=tensor(drawn((3, 64), 1)), indices=tensor([2, 0, 1], "I32"), numOutTokens=2, paddedMode=False,
+         quantMode=2, permuteTokensOut=empty((2, 64)), sortedIndicesOut=empty((3,), "I32"), expandedScaleOut=scale)  # fmt: skip
+    np.testing.assert_array_equal(scale.values(), empty((6, 2)).values())
+
+
+# tokens, choices, experts, most places, ranks
+BALANCED = [(3, 2, 5, 4, 8), (512, 16, 1024, 7, 768), (1, 1, 1, 1, 2), (40, 8, 60, 64, 64)]
+
+
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_balanced_experts(by_rows):
+    for number, (tokens, choices, experts, most, ranks) in enumerate(BALANCED):
+        for kind, layout, index in zip(KINDS, np.roll(LAYOUTS, number), ("I32", "I64", "I32")):
+            random = np.random.default_rng(number)
+            counts = random.integers(1, most + 1, experts)
+            counts[0] = 1
+            table = np.concatenate([counts[:, None], random.integers(0, 1024, (experts, most))], 1)
+            chosen, rank = random.integers(0, experts, (tokens, choices)), int(random.integers(0, ranks))
+            placed = np.zeros((tokens, choices))
+            for row, column in np.ndindex(tokens, choices):
+                count = counts[chosen[row, column]]
+                which = row % count if by_rows else rank // -(-ranks // count)
+                assert 0 <= which < count
+                placed[row, column] = table[chosen[row, column], 1 + which]
+            scales, threshold = rounded(-np.sort(-random.random((tokens, choices)), 1), kind), rounded(random.random(choices) / choices, "F32")
+            active = np.arange(tokens) < tokens - tokens // 3
+            least = (scales * threshold).sum(1, keepdims=True)
+            assert np.all(np.abs(scales - least) > 1e-6)  # float32 decides as float64
+            put = lambda values, k: tensor(values, k, layout)
+            new = lambda k: empty((tokens, choices), k, layout)
+            arguments = dict(expertIds=put(chosen, index), eplbTable=put(table, "I32"), localRankId=rank, worldSize=ranks,
+                             balanceMode=int(by_rows))  # fmt: skip
+            mask = (scales >= least) & active[:, None]
+            for held in (active, None):
+                own = call("MoeUpdateExpert", **arguments, expertScalesOptional=put(scales, kind),
+                           pruningThresholdOptional=put(threshold if number % 2 else threshold[None], "F32"),
+                           activeMaskOptional=None if held is None else put(held, "B"), balancedExpertIds=new(index),
+                           balancedActiveMask=new("B"))  # fmt: skip
+                np.testing.assert_array_equal(own[0], placed)
+                np.testing.assert_array_equal(own[1], mask if held is not None else scales >= least)
+            alone = call("MoeUpdateExpert", **arguments, expertScalesOptional=None, pruningThresholdOptional=None,
+                         activeMaskOptional=None, balancedExpertIds=new(index), balancedActiveMask=None)  # fmt: skip
+            np.testing.assert_array_equal(alone, placed)
+
+
+def test_tables_of_places_that_do_not_fit_are_faults():
+    for expert, count, words in ((2, 1, "expert 1 of row 0 is 2, which is not in 0 … 1"), (-1, 1, "expert 1 of row 0 is -1"),
+                                 (1, 0, "expert 1 has 0 places, which is not in 1 … 2"), (1, 3, "expert 1 has 3 places")):  # fmt: skip
+        assert words in fault("MoeUpdateExpert", tensor([[0, expert]], "I64"), tensor([[1, 5, 5], [count, 7, 8]], "I32"), None, None,
+                              None, 0, 2, 0, empty((1, 2), "I64"), None)  # fmt: skip
+
+
 def test_unpermute():
     for number, (rows, choices, width, missing) in enumerate([(3, 2, 4, 0), (7, 3, 1030, 4), (40, 1, 5, 0), (2, 512, 3, 1000), (0, 2, 3, 0)]):
         for kind, weight, layout in zip(KINDS, ("F32", "F32", "BF16"), np.roll(LAYOUTS, number)):
@@ -147,6 +381,124 @@ def test_unpermute():
                        probsOptional=None, paddedMode=False, restoreShapeOptional=None,
                        out=empty((count, width), kind))  # fmt: skip
             np.testing.assert_array_equal(own, tokens[places])
+
+
+# tokens, experts of each, width, range of rows or None
+PARTS = [(3, 2, 4, (1, 5)), (20, 3, 700, (0, 60)), (9, 4, 5, (30, 36)), (7, 1, 33, (3, 3)), (5, 2, 3, (8, 14)), (6, 3, 8, None)]
+
+
+def part_of(rows, begin, end):
+    """These rows of a matrix, 0 behind its end."""
+    return np.concatenate([rows, np.zeros((max(end - len(rows), 0), *rows.shape[1:]))])[begin:end]
+
+
+def test_permute_a_part():
+    for number, (count, choices, width, span) in enumerate(PARTS):
+        for kind, gate, layout, index in zip(KINDS, ("F32", "F16", "BF16"), np.roll(LAYOUTS, number), ("I32", "I64", "I32")):
+            tokens, experts = drawn((count, width), number, kind), experts_of((count, choices), 5, number)
+            probs, places = drawn((count, choices), number + 1, gate), places_of(experts)
+            rows, gates = np.zeros((experts.size, width)), np.zeros(experts.size)
+            rows[places], gates[places] = np.repeat(tokens, choices, 0), probs.ravel()
+            begin, end = span or (0, experts.size)
+            put = lambda values, k=kind: tensor(values, k, layout)
+            for gated in (True, False):
+                untouched = empty((end - begin,), gate, layout)
+                own = call("MoeTokenPermuteWithEp", tokens=put(tokens), indices=put(experts, index),
+                           probsOptional=put(probs, gate) if gated else None, rangeOptional=span and list(span),
+                           numOutTokens=2 if span else 0, paddedMode=False,
+                           permuteTokensOut=empty((end - begin, width), kind, layout),
+                           sortedIndicesOut=empty((experts.size,), "I32", layout), permuteProbsOut=untouched)  # fmt: skip
+                np.testing.assert_array_equal(own[0], part_of(rows, begin, end))
+                np.testing.assert_array_equal(own[1], places)
+                expected = part_of(gates, begin, end) if gated and span else empty((end - begin,), gate, layout).values()
+                np.testing.assert_array_equal(own[2], expected)
+    flat = call("MoeTokenPermuteWithEp", tokens=tensor(drawn((3, 4), 1)), indices=tensor([2, 0, 1], "I32"),
+                probsOptional=tensor([5, 6, 7]), rangeOptional=[1, 3], numOutTokens=0, paddedMode=False,
+                permuteTokensOut=empty((2, 4)), sortedIndicesOut=empty((3,), "I32"), permuteProbsOut=empty((2,)))  # fmt: skip
+    np.testing.assert_array_equal(flat[0], drawn((3, 4), 1)[[2, 0]])
+    assert flat[2].tolist() == [7, 5]
+
+
+def test_gradients_of_a_part():
+    """By the matrix that takes tokens, and that takes probs, to their rows."""
+    for number, (count, choices, width, span) in enumerate(PARTS):
+        if span == (3, 3):
+            continue
+        for kind, gate, layout in zip(KINDS, ("F32", "F16", "BF16"), np.roll(LAYOUTS, number)):
+            places = np.random.default_rng(number).permutation(count * choices)
+            begin, end = span or (0, count * choices)
+            inside = (places >= begin) & (places < end)
+            slopes, gate_slopes = drawn((end - begin, width), number, kind), drawn((end - begin,), number + 1, gate)
+            arriving = np.where(inside[:, None], slopes[np.where(inside, places - begin, 0)], 0).reshape(count, choices, width)
+            by_gates = np.where(inside, gate_slopes[np.where(inside, places - begin, 0)], 0).reshape(count, choices)
+            put = lambda values, k=kind: tensor(values, k, layout)
+            own = call("MoeTokenPermuteWithEpGrad", permutedTokensOutputGrad=put(slopes), sortedIndices=put(places, "I32"),
+                       permutedProbsOutputGradOptional=put(gate_slopes, gate), numTopk=choices,
+                       rangeOptional=span and list(span), paddedMode=False, tokenGradOut=empty((count, width), kind, layout),
+                       probsGradOut=empty((count, choices), gate, layout))  # fmt: skip
+            near(own[0], arriving.sum(1), kind, np.abs(arriving).sum(1))
+            np.testing.assert_array_equal(own[1], by_gates if span else empty((count, choices), gate, layout).values())
+
+
+def test_unpermute_a_part_and_its_gradients():
+    for number, (count, choices, width, span) in enumerate(PARTS):
+        if span == (3, 3):
+            continue
+        for kind, gate, layout, more in zip(KINDS, ("F32", "F16", "BF16"), np.roll(LAYOUTS, number), (0, 1, 0)):
+            places = np.random.default_rng(number).permutation(count * choices)
+            begin, end = span or (0, count * choices)
+            rows = end - begin + (more if span and end - begin < count * choices else 0)
+            inside = (places >= begin) & (places < end)
+            to = np.where(inside, places - begin, 0)
+            routed, probs = drawn((rows, width), number, kind), drawn((count, choices), number + 1, gate)
+            chosen = np.where(inside[:, None], routed[to], 0).reshape(count, choices, width)
+            put = lambda values, k=kind: tensor(values, k, layout)
+            common = dict(sortedIndices=put(places, "I32"), rangeOptional=span and list(span), paddedMode=False,
+                          restoreShapeOptional=None)  # fmt: skip
+            for gated in (True, False):
+                scale = probs[:, :, None] if gated else 1
+                summed = (scale * chosen).sum(1) if gated or span else chosen.reshape(-1, width)
+                own = call("MoeTokenUnpermuteWithEp", **common, permutedTokens=put(routed), numTopk=choices if span else 7,
+                           probsOptional=put(probs, gate) if gated else None, out=empty(summed.shape, kind, layout))  # fmt: skip
+                near(own, summed, kind, np.abs(scale * chosen).sum(1))
+            slopes = drawn((count, width), number + 2, kind)
+            by_rows = np.zeros((rows, width))
+            by_rows[to[inside]] = (probs[:, :, None] * slopes[:, None]).reshape(-1, width)[inside]
+            own = call("MoeTokenUnpermuteWithEpGrad", **common, unpermutedTokensGrad=put(slopes), topkNum=choices,
+                       permutedTokensOptional=put(routed), probsOptional=put(probs, gate),
+                       permutedTokensGradOut=empty((rows, width), kind, layout),
+                       probsGradOut=empty((count, choices), gate, layout))  # fmt: skip
+            np.testing.assert_allclose(own[0], by_rows, rtol=1.01 * ROUNDING[kind], atol=FLOOR[kind])
+            np.testing.assert_allclose(own[1], (chosen * slopes[:, None]).sum(2), rtol=1.01 * ROUNDING[gate],
+                                       atol=FLOOR[gate] + 2.0**-45 * width)  # fmt: skip
+            if choices == 1:
+                by_rows[to[inside]] = slopes[inside]
+                own = call("MoeTokenUnpermuteWithEpGrad", **common, unpermutedTokensGrad=put(slopes), topkNum=1,
+                           permutedTokensOptional=None, probsOptional=None,
+                           permutedTokensGradOut=empty((rows, width), kind, layout), probsGradOut=None)  # fmt: skip
+                np.testing.assert_array_equal(own, by_rows)
+
+
+def test_places_outside_a_part():
+    """They add nothing, whatever is multiplied by them; below 0 and from a limit on they are faults."""
+    places, infinite = tensor([0, 1, 2, 2134372522], "I32"), tensor(np.full((2, 2), np.inf))
+    own = call("MoeTokenUnpermuteWithEp", permutedTokens=tensor([[7.0]]), sortedIndices=places, probsOptional=infinite,
+               numTopk=2, rangeOptional=[9, 10], paddedMode=False, restoreShapeOptional=None, out=empty((2, 1)))  # fmt: skip
+    assert own.tolist() == [[0], [0]]
+    span = lambda begin, end: pages.made({"kind": "IA"}, [begin, end])
+    for place, where, words in ((-1, span(0, 4), "-1, which is not in 0 … 2134372522"), (2134372523, span(0, 4), "2134372523,"),
+                                (4, None, "4, which is not in 0 … 3")):  # fmt: skip
+        assert f"place 3 of 4 is {words}" in fault(
+            "MoeTokenUnpermuteWithEp", tensor(np.ones((4, 3))), tensor([0, 1, 2, place], "I32"), tensor(np.ones((2, 2))), 2, where,
+            False, None, empty((2, 3)))  # fmt: skip
+    for place in (-1, 4):
+        assert f"place 3 of 4 is {place}, which is not in 0 … 3" in fault(
+            "MoeTokenUnpermuteWithEpGrad", tensor(np.ones((2, 3))), tensor([0, 1, 2, place], "I32"), tensor(np.ones((4, 3))),
+            tensor(np.ones((2, 2))), False, None, span(0, 4), 2, empty((4, 3)), empty((2, 2)))  # fmt: skip
+    assert "place 3 of 4 is -1" in fault("MoeTokenPermuteWithEpGrad", tensor(np.ones((4, 3))), tensor([0, 1, 2, -1], "I32"),
+                                         tensor(np.ones(4)), 2, span(0, 4), False, empty((2, 3)), empty((2, 2)))  # fmt: skip
+    assert "is 16777215," in fault("MoeTokenPermuteWithEp", tensor(np.ones((1, 3))), tensor([16777215], "I32"), None, span(0, 1), 0,
+                                   False, empty((1, 3)), empty((1,), "I32"), None)  # fmt: skip
 
 
 def map_of(tokens, experts, choices, seed, full):
@@ -241,6 +593,87 @@ def test_maps_that_do_not_fit_are_faults():
     assert "the map marks more than 2 pairs" in gradients([0, 1])
     assert "place 1 of 2 is 2, which is not in -1 … 1" in gradients([0, 2])
     assert "place 0 of 2 is -1, which is not in 0 … 1" in gradients([-1, 1], blocks=True)
+
+
+@pytest.mark.parametrize("blocks, full", [(False, True), (False, False), (True, False)])
+def test_unpermute_by_map_and_its_gradients(blocks, full):
+    """Tokens are the transposed matrix of the routing times rows and gates; the gradients are those of this product."""
+    for number, (count, experts, width, each) in enumerate([*MAPS, (4, 3, 0, 2)]):
+        each = min(each, count if blocks else experts)
+        for kind, gate, layout, form in zip(KINDS, ("F32", "F16", "F32"), np.roll(LAYOUTS, number), ("B", "I8", "B")):
+            marks = map_of(count, experts, each, number, full)
+            rows = each * (experts if blocks else count)
+            who, whose, places = blocks_by_map(marks, each) if blocks else pairs_of(marks, each)
+            routed, gates = drawn((rows, width), number, kind), drawn((count, experts), number + 1, gate)
+            row_gates, goes = np.zeros(rows), np.zeros((rows, count))
+            row_gates[: len(who)], goes[np.arange(len(who)), who] = gates[who, whose], 1
+            tokens = np.full(rows, -1)
+            tokens[: len(who)] = who
+            order = np.argsort(places, kind="stable") if blocks else np.arange(rows)
+            put = lambda values, k=kind: tensor(values, k, layout)
+            new = lambda shape, k: empty(shape, k, layout)
+            for gated in (True, False):
+                scale = row_gates if gated else np.ones(rows)
+                own = call("MoeTokenUnpermuteWithRoutingMap", permutedTokens=put(routed), sortedIndices=put(places, "I32"),
+                           routingMapOptional=put(marks, form) if gated and not blocks else None,
+                           probsOptional=put(gates, gate) if gated else None, paddedMode=blocks,
+                           restoreShapeOptional=[count, width] if blocks and gated else None,
+                           unpermutedTokens=new((count, width), kind), outIndex=new((rows,), "I32"),
+                           permuteTokenId=new((rows,), "I32"),
+                           permuteProbs=new((rows,), gate) if gated else None)  # fmt: skip
+                near(own[0], goes.T @ (scale[:, None] * routed), kind, goes.T @ np.abs(scale[:, None] * routed).max(1, initial=0))
+                np.testing.assert_array_equal(own[1], order)
+                np.testing.assert_array_equal(own[2], tokens[order])
+                if gated:
+                    np.testing.assert_array_equal(own[3], row_gates)
+
+                slopes, shuffled = drawn((count, width), number + 2, kind), np.random.default_rng(number).permutation(rows)
+                arriving = np.where((tokens >= 0)[:, None], slopes[tokens], 0)
+                by_gates = np.zeros((count, experts))
+                by_gates[who, whose] = (arriving * routed).sum(1)[: len(who)]
+                own = call("MoeTokenUnpermuteWithRoutingMapGrad", unpermutedTokensGrad=put(slopes),
+                           outIndex=put(order[shuffled], "I32"), permuteTokenId=put(tokens[order][shuffled], "I32"),
+                           routingMapOptional=put(marks, form) if gated else None,
+                           permutedTokensOptional=put(routed) if gated else None,
+                           probsOptional=put(gates, gate) if gated else None, dropAndPad=blocks, restoreShapeOptional=None,
+                           permutedTokensGradOut=new((rows, width), kind),
+                           probsGradOutOptional=new((count, experts), gate) if gated else None)  # fmt: skip
+                by_rows = scale[:, None] * arriving
+                np.testing.assert_allclose(own[0] if gated else own, by_rows, rtol=1.01 * ROUNDING[kind], atol=FLOOR[kind])
+                if gated:
+                    np.testing.assert_allclose(own[1], by_gates, rtol=1.01 * ROUNDING[gate], atol=FLOOR[gate] + 2.0**-45 * width)
+
+
+def test_maps_that_do_not_fit_on_the_way_back():
+    ones = lambda *shape: tensor(np.ones(shape))
+
+    def back(places, marks, blocks=False):
+        return fault("MoeTokenUnpermuteWithRoutingMap", ones(2, 3), tensor(places, "I32"), tensor(marks, "I8"), ones(2, 2),
+                     blocks, None, empty((2, 3)), empty((2,), "I32"), empty((2,), "I32"), empty((2,)))  # fmt: skip
+
+    assert "the map marks more than 2 pairs" in back([0, 1], [[1, 1], [1, 0]])
+    assert "place 1 of 2 is 2, which is not in -1 … 1" in back([0, 2], np.eye(2))
+    assert "place 0 of 2 is -1, which is not in 0 … 1" in back([-1, 1], np.eye(2), blocks=True)
+
+    def gradients(rows, tokens, marks, blocks=False):
+        return fault("MoeTokenUnpermuteWithRoutingMapGrad", ones(2, 3), tensor(rows, "I32"), tensor(tokens, "I32"),
+                     tensor(marks, "I8"), ones(2, 3), ones(2, 2), blocks, None, empty((2, 3)), empty((2, 2)))  # fmt: skip
+
+    assert "the map marks more than 2 pairs" in gradients([0, 1], [0, 1], [[1, 1], [1, 0]])
+    assert "row 1 of 2 is -1, which is not in 0 … 1" in gradients([0, -1], [0, 1], np.eye(2))
+    assert "row 0 of 2 is 2, which is not in 0 … 1" in gradients([2, 0], [0, 1], np.eye(2))
+    assert "token 1 of 2 is 2, which is not in -1 … 1" in gradients([0, 1], [0, 2], np.eye(2), blocks=True)
+
+
+def test_rows_of_a_block_that_share_a_token():
+    """They have one gate: the last row tells its gradient."""
+    routed = drawn((2, 3), 1)
+    own = call("MoeTokenUnpermuteWithRoutingMapGrad", unpermutedTokensGrad=tensor(np.ones((2, 3))), outIndex=tensor([0, 1], "I32"),
+               permuteTokenId=tensor([1, 1], "I32"), routingMapOptional=tensor(np.ones((2, 1)), "I8"),
+               permutedTokensOptional=tensor(routed), probsOptional=tensor(np.full((2, 1), 3.0)), dropAndPad=True,
+               restoreShapeOptional=[2, 3], permutedTokensGradOut=empty((2, 3)), probsGradOutOptional=empty((2, 1)))  # fmt: skip
+    np.testing.assert_array_equal(own[0], np.full((2, 3), 3.0))
+    np.testing.assert_allclose(own[1], [[0], [routed[1].sum()]], rtol=2.0**-23)
 
 
 def test_no_rows():
@@ -338,6 +771,64 @@ def test_initial_routing():
                 np.testing.assert_array_equal(counts[0], histogram.cumsum() if flag == 1 else histogram)
 
 
+def numbered(x, rows, experts, active, kind, layout, levels=None):
+    """MoeInitRouting, or with scale and offset MoeInitRoutingQuant."""
+    put = lambda values, k: tensor(values, k, layout)
+    count, how = experts.size, {} if levels is None else dict(zip(("scale", "offset"), levels))
+    shape = (min(len(x), active) * experts.shape[1], x.shape[1])
+    return call("MoeInitRouting" + "Quant" * (levels is not None), x=put(x, kind), rowIdx=put(rows, "I32"),
+                expertIdx=put(experts, "I32"), activeNum=active, **how,
+                expandedXOut=empty(shape, kind if levels is None else "I8", layout),
+                expandedRowIdxOut=empty((count,), "I32", layout),
+                expandedExpertIdxOut=empty((count,), "I32", layout))  # fmt: skip
+
+
+def test_numbered_routing():
+    """One pair of number and expert after the other, as Python's stable sort has them."""
+    for number, (tokens, choices, width, active) in enumerate([(3, 2, 4, 3), (40, 6, 33, 7), (9, 1, 600, 100), (5, 3, 4, 0), (0, 2, 4, 3), (3, 2, 0, 3)]):
+        for kind, layout in zip(KINDS, np.roll(LAYOUTS, number)):
+            random = np.random.default_rng(number)
+            x, experts = drawn((tokens, width), number, kind), random.integers(-2**25, 2**25, (tokens, choices))
+            experts[:, 0] = 7
+            rows = np.arange(experts.size).reshape(choices, tokens).T if number % 2 else random.permutation(experts.size).reshape(experts.shape)
+            pairs = sorted(zip(experts.ravel().tolist(), rows.ravel().tolist()), key=lambda pair: pair[0])
+            places = np.zeros(experts.size)
+            for i, (_, row) in enumerate(pairs):
+                places[row] = i
+            kept = [row % tokens for _, row in pairs][: min(tokens, active) * choices]
+            expected = (x[kept], places, [expert for expert, _ in pairs])
+            for own, wanted in zip(numbered(x, rows, experts, active, kind, layout), expected):
+                np.testing.assert_array_equal(own, wanted)
+            own = numbered(x, rows, experts, active, kind, layout, (17.0, -3.5))
+            values = np.rint(np.float32(np.float32(x) * np.float32(17)) + np.float32(-3.5))
+            np.testing.assert_array_equal(own[0], np.clip(values, -128, 127)[kept])
+            np.testing.assert_array_equal(own[1], places)
+
+
+def test_numbered_routing_after_the_gate():
+    """MoeGatingTopKSoftmax, then MoeInitRouting, then the columns of MoeFinalizeRoutingV2 give the tokens back."""
+    x, scores = drawn((9, 5), 1), drawn((9, 8), 2)
+    weights, experts, rows = call("MoeGatingTopKSoftmax", x=tensor(scores), finishedOptional=None, k=3, yOut=empty((9, 3)),
+                                  expertIdxOut=empty((9, 3), "I32"), rowIdxOut=empty((9, 3), "I32"))  # fmt: skip
+    routed, places, _ = numbered(x, rows, experts, 9, "F32", "row-major")
+    own = final(tensor(routed), tensor(places, "I32"), 0, empty((9, 5)), scales=tensor(weights))
+    near(own, x * weights.sum(1, keepdims=True), "F32", 16)
+
+
+def test_row_numbers_that_come_twice_or_not_at_all():
+    _, places, sorted_experts = numbered(np.ones((2, 3)), np.array([[1, 1], [3, 0]]), np.array([[5, 4], [4, 4]]), 2, "F32", "gaps")
+    assert places.tolist() == [2, 3, -1, 1] and sorted_experts.tolist() == [4, 4, 4, 5]
+
+
+def test_ends_of_experts():
+    for number, (count, experts) in enumerate([(6, 3), (302, 31), (5000, 2048), (7, 1), (0, 4), (1, 5)]):
+        for layout in LAYOUTS:
+            drawn_experts = np.sort(experts_of((count,), experts + 3, number)) - 1
+            own = call("MoeComputeExpertTokens", sortedExperts=tensor(drawn_experts, "I32", layout), numExperts=experts,
+                       out=empty((experts,), "I32", layout))  # fmt: skip
+            np.testing.assert_array_equal(own, (drawn_experts[:, None] <= np.arange(experts)).sum(0))
+
+
 def sorted_by_experts(experts, begin, end):
     """The elements that have an active expert, by experts; stable."""
     flat = experts.ravel()
@@ -430,6 +921,70 @@ def test_initial_routing_v3(mode, by_order):
                 np.testing.assert_array_equal(one.reshape(other.shape), other)
 
 
+def quantized_v2(x, experts, kind, layout, dynamic, scale, offset, active, capacity, limit, flag, before, packed):
+    rows = limit * capacity if capacity else min(active or experts.size, experts.size)
+    shape = (limit, capacity, x.shape[1]) if capacity else (rows, x.shape[1])
+    put = lambda values, k="F32": None if values is None else tensor(values, k, layout)
+    out = empty_packed(shape, "I4", gap=2) if packed else empty(shape, "I8", layout)
+    own = call("MoeInitRoutingQuantV2", x=put(x, kind), expertIdx=put(experts, "I32"), scaleOptional=put(scale),
+               offsetOptional=put(offset), activeNum=active, expertCapacity=capacity, expertNum=limit,
+               dropPadMode=int(capacity > 0), expertTokensCountOrCumsumFlag=flag,
+               expertTokensBeforeCapacityFlag=before, quantMode=int(dynamic), expandedXOut=out,
+               expandedRowIdxOut=empty((experts.size,), "I32", layout),
+               expertTokensCountOrCumsumOutOptional=empty((limit,), "I32", layout) if flag and not capacity else None,
+               expertTokensBeforeCapacityOutOptional=empty((limit,), "I32", layout) if before and capacity else None,
+               dynamicQuantScaleOutOptional=empty((rows,), "F32", layout) if dynamic else None)  # fmt: skip
+    return [unpacked(out, shape) if packed else own[0], *own[1:]]
+
+
+# tokens, choices, width, experts, capacity, activeNum, bits
+QUANTIZED = [(5, 2, 7, 4, 0, 0, 8), (40, 4, 33, 9, 0, 23, 8), (9, 3, 5, 6, 4, 0, 8), (3, 2, 600, 1, 2, 0, 8), (0, 2, 4, 3, 0, 0, 8),
+             (7, 3, 34, 5, 0, 11, 4), (40, 2, 6, 3, 0, 0, 4), (0, 2, 4, 3, 0, 0, 4)]  # fmt: skip
+
+
+@pytest.mark.parametrize("smooth", [None, "all", "each", "static"])
+def test_quantized_routing_v2(smooth):
+    for number, (tokens, choices, width, limit, capacity, active, bits) in enumerate(QUANTIZED):
+        for kind, layout, flag in zip(KINDS, np.roll(LAYOUTS, number), (0, 1, 2)):
+            if bits == 4 and smooth == "each":
+                continue
+            x, experts, most = drawn((tokens, width), number, kind), experts_of((tokens, choices), limit, number), 2.0 ** (bits - 1)
+            rows = limit * capacity if capacity else min(active or experts.size, experts.size)
+            row_of, place_of = rows_by_experts(experts, 0, limit, rows, capacity)
+            there = (row_of >= 0)[:, None]
+            routed = np.where(there, x[row_of // choices], 0) if tokens else np.zeros((rows, width))
+            scale, offset, scales = None, None, []
+            if smooth == "static":
+                scale, offset = np.array([2.5]), np.array([-0.75])
+                levels = np.rint(np.float32(np.float32(routed) * np.float32(2.5)) + np.float32(-0.75))
+                expected = np.where(there, np.clip(levels, -most, most - 1), 0)
+            else:
+                scale = {"all": np.abs(drawn((1, width), 3)) + 0.5, "each": np.abs(drawn((limit, width), 3)) + 0.5, None: None}[smooth]
+                factors = np.ones((limit, width)) if scale is None else np.broadcast_to(scale, (limit, width))
+                values = np.float32(routed) * np.float32(factors[experts.ravel()[row_of]] if tokens else 1)
+                scales = [np.abs(values).max(1) / np.float32(most - 1)]
+                expected = np.rint(values / np.where(scales[0] == 0, 1, scales[0])[:, None])
+            before = number % 2 == 0
+            own = quantized_v2(x, experts, kind, layout, smooth != "static", scale, offset, active, capacity, limit, flag, before, bits == 4)
+            histogram = np.bincount(experts.ravel(), minlength=limit)
+            counts = [histogram] if (before if capacity else flag == 2) else [histogram.cumsum()] if flag == 1 and not capacity else []
+            wanted = [expected, place_of, *counts, *scales]
+            assert len(own) == len(wanted)
+            for one, other in zip(own, wanted):
+                np.testing.assert_array_equal(one.reshape(other.shape), other)
+
+
+def test_quantized_routing_without_a_number_of_experts():
+    """Any expert number is sorted where nothing asks how many there are; with scales by expert there are as many as these."""
+    experts = np.array([[1000000, 5], [7, 7]])
+    own = quantized_v2(np.ones((2, 4)), experts, "F32", "row-major", True, np.ones((1, 4)), None, 0, 0, 0, 0, False, False)
+    assert own[1].tolist() == [3, 0, 1, 2] and np.all(own[0] == 127)
+    for scale in (np.ones((3, 4)), np.ones((0, 4))):
+        assert f"number 0 of 4 is 1000000, which is not in 0 … {len(scale) - 1}" in fault(
+            "MoeInitRoutingQuantV2", tensor(np.ones((2, 4))), tensor(experts, "I32"), tensor(scale), None, 0, 0, len(scale), 0, 0,
+            False, 1, empty((4, 4), "I8"), empty((4,), "I32"), None, None, empty((4,)))  # fmt: skip
+
+
 def blocks_of(x, experts, capacity, limit):
     """One token after the other takes the next row of its experts' blocks, if there is one."""
     routed, places, taken = np.zeros((limit, capacity, x.shape[1])), [], np.zeros(limit, int)
@@ -480,6 +1035,92 @@ def test_final_routing(mode):
             own = final(x, put(places, "I32"), mode, empty((count, width), kind, layout),
                         first=put(np.repeat(sides[0], choices, 0)))  # fmt: skip
             near(own, np.repeat(sides[0], choices, 0) + np.where(places[:, None] < 0, 0, tokens[places]), kind, 16)
+
+
+def test_final_routing_of_the_first_version():
+    for number, (rows, choices, width, experts, missing) in enumerate([(3, 2, 4, 3, 0), (20, 4, 600, 9, 7), (4, 1, 5, 7, 0), (0, 2, 3, 4, 0), (3, 2, 0, 1, 0)]):
+        for kind, layout in zip(KINDS, np.roll(LAYOUTS, number)):
+            count = rows * choices
+            tokens, scales, bias = (drawn(shape, number + n, kind) for n, shape in enumerate([(count, width), (rows, choices), (experts, width)]))
+            first, second = drawn((2, rows, width), number + 5, kind)
+            chosen, places = experts_of((rows, choices), experts, number), np.random.default_rng(number).permutation(count)
+            by_row = places.reshape(choices, rows).T
+            there = (by_row < count - missing)[..., None]
+            terms = np.where(there, scales[..., None] * (tokens[by_row] + bias[chosen]), 0)
+            put = lambda values, k=kind: tensor(values, k, layout)
+            for beside in (second, None):
+                own = call("MoeFinalizeRouting", expandedX=put(tokens[: count - missing]), x1=put(first),
+                           x2Optional=None if beside is None else put(beside), bias=put(bias), scales=put(scales),
+                           expandedRowIdx=put(places, "I32"), expandedExpertIdx=put(chosen, "I32"),
+                           out=empty((rows, width), kind, layout))  # fmt: skip
+                expected = first + (0 if beside is None else beside) + terms.sum(1)
+                near(own, expected, kind, np.abs(terms).sum(1).max(initial=0) + 8)
+
+
+# rows, choices, width, blocks or 0, ordinary experts; behind them come two zero, three copying and two constant ones
+SPECIAL = [(3, 2, 4, 0, 3), (20, 4, 600, 0, 2), (6, 3, 5, 4, 4), (4, 1, 7, 2, 2), (0, 2, 3, 0, 2), (3, 2, 0, 0, 2)]
+
+
+@pytest.mark.parametrize("by_columns", [True, False])
+@pytest.mark.parametrize("biased", [True, False])
+def test_final_routing_with_special_experts(by_columns, biased):
+    for number, (rows, choices, width, capacity, experts) in enumerate(SPECIAL):
+        for kind, layout, weight in zip(KINDS, np.roll(LAYOUTS, number), ("F32", "F16", "F32")):
+            count, room = rows * choices, capacity * experts or rows * choices
+            random = np.random.default_rng(number)
+            tokens, x = drawn((room, width), number, kind), drawn((rows, width), number + 1, kind)
+            scales, bias = drawn((rows, choices), number + 2, weight), drawn((experts + 7, width), number + 3, kind)
+            alpha1, alpha2, v = drawn((3, 2, width), number + 4, kind)
+            chosen = random.integers(0, experts + 7, (rows, choices))
+            zero, copied, constant = (chosen >= experts) & (chosen < experts + 2), (chosen >= experts + 2) & (chosen < experts + 5), chosen >= experts + 5
+            places = random.choice(room, count, replace=capacity > 0) if count else np.zeros(0, int)
+            ordered = places.reshape(choices, rows).T if by_columns else places.reshape(rows, choices)
+            numbers = np.where(constant, chosen - experts - 5, 0)
+            own_rows = tokens[ordered] if count else np.zeros((rows, choices, width))
+            values = np.where(copied[..., None], x[:, None], np.where(constant[..., None], alpha1[numbers] * x[:, None] + (alpha2 * v)[numbers], own_rows))
+            terms = np.where(zero[..., None], 0, scales[..., None] * (values + (bias[chosen] if biased else 0)))
+            wild = np.where(zero | copied | constant, -7, ordered)  # places of experts without rows are not looked at
+            wild = wild.T.ravel() if by_columns else wild.ravel()
+            put = lambda values, k=kind: tensor(values, k, layout)
+            mode = (0 if by_columns else 2) + (capacity > 0)
+            arguments = dict(
+                expandedX=put(tokens.reshape(experts, capacity, width) if capacity else tokens), expandedRowIdx=put(wild, "I32"),
+                x1Optional=put(x), x2Optional=None, biasOptional=put(bias) if biased else None, scalesOptional=put(scales, weight),
+                expertIdxOptional=put(chosen, "I32"), xOptional=put(x), alpha1Optional=put(alpha1), alpha2Optional=put(alpha2),
+                vOptional=put(v), dropPadMode=mode, zeroExpertRange=[experts, experts + 2],
+                copyExpertRange=[experts + 2, experts + 5], constantExpertRange=[experts + 5, experts + 7])  # fmt: skip
+            magnitude = np.abs(terms).sum(1) + np.abs(scales).sum(1, keepdims=True) * 16
+            own = call("MoeFinalizeRoutingV3", **arguments, out=empty((rows, width), kind, layout))
+            near(own, x + terms.sum(1), kind, magnitude)
+            again = call("MoeFinalizeRoutingV4", **arguments, k=choices, out=empty((rows, width), kind, layout))
+            np.testing.assert_array_equal(again, own)
+            sums = call("MoeFinalizeRoutingV4", **{**arguments, "scalesOptional": None}, k=choices, out=empty((rows, width), kind))
+            terms = np.where(zero[..., None], 0, values + (bias[chosen] if biased else 0))
+            near(sums, x + terms.sum(1), kind, np.abs(terms).sum(1) + 16)
+
+
+def test_final_routing_without_special_experts():
+    """As MoeFinalizeRoutingV2, whatever else is given."""
+    tokens, scales, x = drawn((6, 4), 1), drawn((3, 2), 2), tensor(np.full((3, 4), np.nan))
+    places = tensor([5, 4, 3, 2, 1, 0], "I32")
+    expected = final(tensor(tokens), places, 2, empty((3, 4)), scales=tensor(scales))
+    for ranges in (None, []):
+        own = call("MoeFinalizeRoutingV3", expandedX=tensor(tokens), expandedRowIdx=places, x1Optional=None, x2Optional=None,
+                   biasOptional=None, scalesOptional=tensor(scales), expertIdxOptional=None, xOptional=x, alpha1Optional=x,
+                   alpha2Optional=None, vOptional=None, dropPadMode=2, zeroExpertRange=ranges, copyExpertRange=ranges,
+                   constantExpertRange=ranges, out=empty((3, 4)))  # fmt: skip
+        np.testing.assert_array_equal(own, expected)
+
+
+def test_special_experts_outside_are_faults():
+    span = lambda begin, end: pages.made({"kind": "IA"}, [begin, end])
+    ones = tensor(np.ones((2, 3)))
+    for places, experts, words in (([0, 1, 2, 4], [[0, 1], [0, 1]], "place 3 of 4 is 4, which is not in 0 … 3"),
+                                   ([0, 1, 2, 4], [[0, 1], [2, 3]], "expert number 3 of 4 is 3, which is not in 0 … 2"),
+                                   ([-1, 1, 2, 3], [[0, 1], [2, 2]], "place 0 of 4 is -1")):  # fmt: skip
+        assert words in fault(
+            "MoeFinalizeRoutingV3", tensor(np.ones((4, 3))), tensor(places, "I32"), None, None, tensor(np.ones((3, 3))),
+            tensor(np.ones((2, 2))), tensor(experts, "I32"), ones, None, None, None, 2, None, span(2, 9), None, empty((2, 3)))  # fmt: skip
 
 
 @pytest.mark.parametrize("mode", [0, 1])
@@ -544,6 +1185,10 @@ def test_numbers_outside_are_faults():
         out = fault("MoeInitRoutingV3", tensor(np.ones((1, 3))), tensor([[0, expert]], "I32"), None, None, 0, 0, 3, 0,
                     0, False, -1, None, 0, empty((2, 3)), empty((2,), "I32"), None, None)  # fmt: skip
         assert f"number 1 of 2 is {expert}, which is not in -1 … 2" in out
+    for row in (-1, 2):
+        assert f"row number 1 of 2 is {row}, which is not in 0 … 1" in fault(
+            "MoeInitRouting", tensor(np.ones((1, 3))), tensor([[0, row]], "I32"), tensor([[0, 1]], "I32"), 1, empty((2, 3)),
+            empty((2,), "I32"), empty((2,), "I32"))  # fmt: skip
     assert "is 16777215," in fault("MoeTokenPermute", tensor(np.ones((1, 3))), tensor([16777215], "I32"), 0, False,
                                    empty((1, 3)), empty((1,), "I32"))  # fmt: skip
     x, one = tensor(np.ones((4, 3))), tensor(np.ones((2, 2)))
@@ -553,6 +1198,9 @@ def test_numbers_outside_are_faults():
                                   ([0, 1, 3, 2], 2, "expert number 3 of 4 is 2")):  # fmt: skip
         assert words in fault("MoeFinalizeRoutingV2", x, tensor(places, "I32"), None, None, tensor(np.ones((2, 3))), one,
                               tensor([[0, 1], [1, expert]], "I32"), 2, empty((2, 3)))  # fmt: skip
+    for place, expert, words in ((4, 1, "place 3 of 4 is 4"), (3, 2, "expert number 3 of 4 is 2")):
+        assert words in fault("MoeFinalizeRouting", x, tensor(np.ones((2, 3))), None, tensor(np.ones((2, 3))), one,
+                              tensor([0, 1, 2, place], "I32"), tensor([[0, 1], [1, expert]], "I32"), empty((2, 3)))  # fmt: skip
     assert "place 0 of 4 is -2" in fault("MoeTokenUnpermute", x, tensor([-2, 1, 2, 3], "I32"), one, False, None,
                                          empty((2, 3)))  # fmt: skip
     for places, expert, mode, words in (([0, 1, 2, 4], 1, 0, "place 3 of 4 is 4, which is not in 0 … 3"),
@@ -606,3 +1254,20 @@ def test_functions():
     rows, order, counts, _ = ascend.ops.moe_init_routing_v2(x, experts, 0, 0, 3, 0, 2, False)
     assert counts.tolist() == [2, 3, 3]
     np.testing.assert_array_equal(ascend.ops.moe_finalize_routing_v2(rows, order, 2, scalesOptional=halves), x)
+
+
+def test_functions_of_the_first_versions():
+    x, scores = drawn((4, 6), 1).astype(np.float32), drawn((4, 3), 2).astype(np.float32)
+    weights, experts, numbers = ascend.ops.moe_gating_top_k_softmax(scores, 2)
+    np.testing.assert_allclose(weights, softmax_gated(scores, None, 2, False)[0], rtol=1e-5)
+    both, again, _ = ascend.ops.moe_gating_top_k_softmax_v2(scores, 2, 1, False)
+    np.testing.assert_array_equal(again, experts)
+    np.testing.assert_allclose(both.sum(1), 1, rtol=1e-6)
+    rows, order, sorted_experts = ascend.ops.moe_init_routing(x, numbers, experts, 4)
+    np.testing.assert_array_equal(sorted_experts, np.sort(experts.ravel()))
+    np.testing.assert_array_equal(ascend.ops.moe_compute_expert_tokens(sorted_experts, 3), np.bincount(experts.ravel(), minlength=3).cumsum())
+    bias = np.zeros((3, 6), np.float32)
+    own = ascend.ops.moe_finalize_routing(rows, x, bias, np.full((4, 2), 0.5, np.float32), order, experts)
+    np.testing.assert_array_equal(own, 2 * x)
+    quantized, _, _ = ascend.ops.moe_init_routing_quant(x, numbers, experts, 4, 10.0, 1.0)
+    np.testing.assert_array_equal(quantized, np.rint(rows * np.float32(10) + np.float32(1)))

@@ -165,6 +165,16 @@ def instances(shape, layout):
 
 
 @shape_function
+def token_rows(x):
+    return x[:-1]
+
+
+@shape_function
+def gates(x, choices):
+    return (*x[:-1], choices)
+
+
+@shape_function
 def places(experts):
     return (int(numpy.prod(experts)),)
 
@@ -176,6 +186,26 @@ def permuted_tokens(tokens, experts, limit, out=None):
 
 
 @shape_function
+def part_of_tokens(tokens, experts, span, limit):
+    return (span[1] - span[0] if span else permuted_tokens(tokens, experts, limit)[0], tokens[1])
+
+
+@shape_function
+def part_of_gates(tokens, experts, span, limit):
+    return part_of_tokens(tokens, experts, span, limit)[:1]
+
+
+@shape_function
+def rows_of_choices(places, choices):
+    return (places[0] // choices, choices)
+
+
+@shape_function
+def rows_before_part(slopes, places, rows=None, span=None):
+    return rows if rows else (span[1] - span[0] if span else places[0], slopes[1])
+
+
+@shape_function
 def routed_tokens(x, experts, mode, expert_count, capacity, active):
     count = int(numpy.prod(experts))
     return (expert_count, capacity, x[1]) if mode == 1 else (min(active if active > 0 else count, count), x[1])
@@ -184,6 +214,11 @@ def routed_tokens(x, experts, mode, expert_count, capacity, active):
 @shape_function
 def routed_rows(x, experts, mode, expert_count, capacity, active):
     return (int(numpy.prod(routed_tokens(x, experts, mode, expert_count, capacity, active)[:-1])),)
+
+
+@shape_function
+def active_tokens(x, experts, active):
+    return (min(x[0], active) * experts[1], x[1])
 
 
 @shape_function
@@ -204,6 +239,11 @@ def combined_tokens(tokens, places, scale=None):
 
 
 @shape_function
+def finalized(tokens, places, scale=None, choices=1):
+    return (scale[0] if scale is not None else places[0] // choices, tokens[-1])
+
+
+@shape_function
 def mapped_places(routing_map, limit, blocks):
     count = routing_map[1 if blocks else 0]
     return (limit // count * count if count else 0,)
@@ -215,8 +255,20 @@ def mapped_tokens(tokens, routing_map, limit, blocks):
 
 
 @shape_function
+def unmapped_tokens(routed, gates=None, routing_map=None, shape=None):
+    """Without a map and gates the shape tells."""
+    known = gates or routing_map
+    return (known[0], routed[1]) if known else tuple(shape)
+
+
+@shape_function
 def rows_of_places(tokens, places, choices):
     return (places[0] // choices, tokens[-1])
+
+
+@shape_function
+def combined_part(tokens, places, scale=None, span=None, choices=1):
+    return rows_of_places(tokens, places, choices) if span else combined_tokens(tokens, places, scale)
 
 
 @shape_function

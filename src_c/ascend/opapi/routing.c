@@ -14,7 +14,8 @@ int64_t op_padded_experts(int64_t experts, int64_t groups)
 }
 
 aclnnStatus op_gate_tokens(OpCall *op, const Operand *x, const Operand *bias, const GateTokens *how, const Operand *weights,
-                           const Operand *chosen, bool wants_scores, const Operand *scores)
+                           const Operand *chosen, bool wants_scores, const Operand *scores, const Operand *keys,
+                           const Operand *table)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
@@ -22,8 +23,70 @@ aclnnStatus op_gate_tokens(OpCall *op, const Operand *x, const Operand *bias, co
     const View absent = us_view_absent();
     const PlannedView views[] = {{x, VIEW_READ, NULL}, {bias, VIEW_READ, NULL}, {weights, VIEW_WRITE, NULL},
                                  {chosen, VIEW_WRITE, NULL},
-                                 written_with(scores, wants_scores ? scores : NULL, &absent)};
+                                 written_with(scores, wants_scores ? scores : NULL, &absent),
+                                 {keys, VIEW_READ, NULL}, {table, VIEW_READ, NULL}};
     return op_plan_views(op, us_gate_tokens, how, sizeof *how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_gate_mapped(OpCall *op, const Operand *x, const Operand *bias, const GateTokens *how, const Operand *weights,
+                           const Operand *chosen, const Operand *counts, const Operand *table)
+{
+    if (op_refused(op) || !op_given(counts)) {
+        return op_gate_tokens(op, x, bias, how, weights, chosen, false, NULL, NULL, NULL);
+    }
+    const PlannedView views[] = {{x, VIEW_READ, NULL},       {bias, VIEW_READ, NULL},   {weights, VIEW_WRITE, NULL},
+                                 {chosen, VIEW_WRITE, NULL}, {counts, VIEW_READ, NULL}, {table, VIEW_READ, NULL}};
+    return op_plan_views(op, us_gate_mapped, how, sizeof *how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_gate_tokens_backward(OpCall *op, const Operand *scores, const Operand *slopes, const Operand *chosen, GateGradient how,
+                             const Operand *gradient)
+{
+    return op_plan_operands(op, us_gate_tokens_backward, &how, sizeof how, OPERANDS(scores, slopes, chosen), OPERANDS(gradient));
+}
+
+aclnnStatus op_balance_experts(OpCall *op, const Operand *experts, const Operand *table, const Operand *scales,
+                               const Operand *threshold, const Operand *active, BalanceExperts how, const Operand *placed,
+                               const Operand *mask)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{experts, VIEW_READ, NULL}, {table, VIEW_READ, NULL},     {placed, VIEW_WRITE, NULL},
+                                 {scales, VIEW_READ, NULL},  {threshold, VIEW_READ, NULL}, {active, VIEW_READ, NULL},
+                                 written_with(mask, scales, &absent)};
+    return op_plan_views(op, us_balance_experts, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+Shape op_shape_token_rows(OpCall *op, const Operand *x)
+{
+    Shape shape = op_shape(x);
+    shape.rank -= !op_refused(op) && shape.rank > 0;
+    return shape;
+}
+
+Shape op_shape_gates(OpCall *op, const Operand *x, int64_t choices)
+{
+    Shape shape = op_shape(x);
+    if (!op_refused(op) && shape.rank > 0) {
+        shape.sizes[shape.rank - 1] = choices;
+    }
+    return shape;
+}
+
+aclnnStatus op_gate_by_softmax(OpCall *op, const Operand *x, const Operand *finished, bool late, const Operand *weights,
+                               const Operand *chosen, const Operand *rows, const Operand *scores)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const GateBySoftmax how = {late};
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{x, VIEW_READ, NULL},       {finished, VIEW_READ, NULL}, {weights, VIEW_WRITE, NULL},
+                                 {chosen, VIEW_WRITE, NULL}, written_with(rows, rows, &absent),
+                                 written_with(scores, scores, &absent)};
+    return op_plan_views(op, us_gate_by_softmax, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 
 /* ---- to the experts ---- */
@@ -97,7 +160,8 @@ static RouteTokens how_to_route(const TokenRoute *route)
                          .begin = route->active.given ? route->active.values[0] : 0,
                          .end = route->active.given ? route->active.values[1] : route->limit,
                          .capacity = route->capacity, .row_axes = route->capacity > 0 ? 2 : 1, .counts = route->counting,
-                         .skips = route->skips, .in_order = route->in_order};
+                         .skips = route->skips, .in_order = route->in_order, .first = route->first,
+                         .own_gates = route->own_gates};
 }
 
 aclnnStatus op_route_tokens(OpCall *op, const TokenRoute *route)
@@ -118,11 +182,41 @@ aclnnStatus op_route_quantized(OpCall *op, const TokenRoute *route, bool by_rows
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    const RouteQuantized call = {how_to_route(route), by_rows};
-    const PlannedView views[] = {{route->tokens, VIEW_READ, NULL},  {route->experts, VIEW_READ, NULL}, {route->routed, VIEW_WRITE, NULL},
-                                 {route->places, VIEW_WRITE, NULL}, {route->counts, VIEW_WRITE, NULL}, {scale, VIEW_READ, NULL},
+    const Integers routed = op_integers_of(route->routed);
+    const RouteQuantized call = {how_to_route(route), by_rows, routed.axis != NOT_PACKED};
+    View scales = op_given(scale) ? scale->view : us_view_absent();
+    if (by_rows && op_given(scale) && scale->view.shape[0] == 1) { /* one row for all */
+        scales = us_view_remove_axis(scales, 0);
+    }
+    const PlannedView views[] = {{route->tokens, VIEW_READ, NULL},  {route->experts, VIEW_READ, NULL}, {route->routed, VIEW_WRITE, &routed.view},
+                                 {route->places, VIEW_WRITE, NULL}, {route->counts, VIEW_WRITE, NULL}, {scale, VIEW_READ, &scales},
                                  by_rows ? (PlannedView){route->routed_gates, VIEW_WRITE, NULL} : (PlannedView){shift, VIEW_READ, NULL}};
     return op_plan_views(op, us_route_quantized, &call, sizeof call, sizeof views / sizeof *views, views);
+}
+
+Shape op_shape_active_tokens(OpCall *op, const Operand *x, const Operand *experts, int64_t active)
+{
+    if (op_refused(op)) {
+        return (Shape){0};
+    }
+    const int64_t rows = op_size(x, 0);
+    return op_shape_of(2, (const int64_t[]){(active < rows ? active : rows) * op_size(experts, 1), op_size(x, 1)});
+}
+
+aclnnStatus op_route_numbered(OpCall *op, const Operand *tokens, const Operand *numbers, const Operand *experts, RouteNumbered how,
+                              const Operand *routed, const Operand *places, const Operand *sorted)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const PlannedView views[] = {{tokens, VIEW_READ, NULL},  {numbers, VIEW_READ, NULL}, {experts, VIEW_READ, NULL},
+                                 {routed, VIEW_WRITE, NULL}, {places, VIEW_WRITE, NULL}, {sorted, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_route_numbered, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_expert_ends(OpCall *op, const Operand *sorted, const Operand *ends)
+{
+    return op_plan_operands(op, us_expert_ends, NULL, 0, OPERANDS(sorted), OPERANDS(ends));
 }
 
 RouteByMap op_map_route(const Operand *map, int64_t limit, bool blocks)
@@ -172,8 +266,47 @@ aclnnStatus op_route_by_map_backward(OpCall *op, const Operand *routed, const Op
     }
     const View absent = us_view_absent();
     const PlannedView views[] = {{routed, VIEW_READ, NULL}, {places, VIEW_READ, NULL}, {token_gradient, VIEW_WRITE, NULL},
-                                 {gates, VIEW_READ, NULL},  {map, VIEW_READ, NULL},    written_with(gate_gradient, gates, &absent)};
+                                 {gates, VIEW_READ, NULL},  {map, VIEW_READ, NULL},    written_with(gate_gradient, gates, &absent),
+                                 {NULL, VIEW_READ, &absent}};
     return op_plan_views(op, us_route_by_map_backward, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+bool op_divides(int64_t count, int64_t size)
+{
+    return count == 0 ? size == 0 : size % count == 0;
+}
+
+RouteByMap op_unmap_route(const Operand *rows, int64_t count, bool blocks)
+{
+    const int64_t each = count == 0 ? 0 : op_size(rows, 0) / count;
+    return (RouteByMap){.choices = blocks ? 0 : each, .capacity = blocks ? each : 0};
+}
+
+aclnnStatus op_unroute_by_map(OpCall *op, const MapUnrouting *all)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{all->routed, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL}, {all->tokens, VIEW_WRITE, NULL},
+                                 {all->map, VIEW_READ, NULL},    {all->gates, VIEW_READ, NULL},
+                                 written_with(all->routed_gates, all->gates, &absent),
+                                 {all->rows, VIEW_WRITE, NULL},  {all->row_tokens, VIEW_WRITE, NULL}};
+    return op_plan_views(op, us_unroute_by_map, &all->how, sizeof all->how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_unroute_by_map_backward(OpCall *op, const MapUnrouting *all, const Operand *slopes, const Operand *routed_gradient,
+                                       const Operand *gate_gradient)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{slopes, VIEW_READ, NULL},          {all->rows, VIEW_READ, NULL}, {all->row_tokens, VIEW_READ, NULL},
+                                 {routed_gradient, VIEW_WRITE, NULL}, {all->map, VIEW_READ, NULL},
+                                 {op_given(all->gates) ? all->routed : NULL, VIEW_READ, op_given(all->gates) ? NULL : &absent}, {all->gates, VIEW_READ, NULL},
+                                 written_with(gate_gradient, all->gates, &absent)};
+    return op_plan_views(op, us_unroute_by_map_backward, &all->how, sizeof all->how, sizeof views / sizeof *views, views);
 }
 
 /* ---- and back ---- */
@@ -185,19 +318,113 @@ Shape op_shape_combined_tokens(OpCall *op, const Operand *tokens, const Operand 
     return op_shape_of(2, (const int64_t[]){rows, op_size(tokens, -1)});
 }
 
+static CombineTokens how_to_combine(const TokenCombination *all)
+{
+    return (CombineTokens){.choices = op_given(all->scale) ? op_size(all->scale, 1) : all->choices > 0 ? all->choices : 1,
+                           .by_columns = all->by_columns, .drops = all->drops, .part = all->part};
+}
+
+static aclnnStatus plan_combination(OpCall *op, Kernel *kernel, const void *attributes, size_t size, const TokenCombination *all,
+                                    const SpecialExperts *special)
+{
+    const PlannedView views[] = {
+        {all->tokens, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL}, {all->out, VIEW_WRITE, NULL},
+        {all->scale, VIEW_READ, NULL},  {all->bias, VIEW_READ, NULL},   {all->expert, VIEW_READ, NULL},
+        {all->first, VIEW_READ, NULL},  {all->second, VIEW_READ, NULL}, {special->x, VIEW_READ, NULL},
+        {special->alpha1, VIEW_READ, NULL}, {special->alpha2, VIEW_READ, NULL}, {special->v, VIEW_READ, NULL},
+    };
+    return op_plan_views(op, kernel, attributes, size, kernel == us_combine_tokens ? 8 : sizeof views / sizeof *views, views);
+}
+
 aclnnStatus op_combine_tokens(OpCall *op, const TokenCombination *all)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    const CombineTokens call = {.choices = op_given(all->scale) ? op_size(all->scale, 1) : all->choices > 0 ? all->choices : 1,
-                                .by_columns = all->by_columns, .drops = all->drops};
-    const PlannedView views[] = {
-        {all->tokens, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL}, {all->out, VIEW_WRITE, NULL},
-        {all->scale, VIEW_READ, NULL},  {all->bias, VIEW_READ, NULL},   {all->expert, VIEW_READ, NULL},
-        {all->first, VIEW_READ, NULL},  {all->second, VIEW_READ, NULL},
-    };
-    return op_plan_views(op, us_combine_tokens, &call, sizeof call, sizeof views / sizeof *views, views);
+    const CombineTokens call = how_to_combine(all);
+    return plan_combination(op, us_combine_tokens, &call, sizeof call, all, &(SpecialExperts){.x = NULL});
+}
+
+bool op_has_experts(IntArguments range)
+{
+    return range.given && range.count > 0;
+}
+
+bool op_is_expert_range(IntArguments range)
+{
+    return !op_has_experts(range) || (range.count == 2 && range.values[0] > 0 && range.values[1] > range.values[0]);
+}
+
+bool op_overlaps(IntArguments a, IntArguments b)
+{
+    return op_has_experts(a) && op_has_experts(b) && a.values[0] < b.values[1] && b.values[0] < a.values[1];
+}
+
+static ExpertRange expert_range(IntArguments range)
+{
+    return op_has_experts(range) ? (ExpertRange){range.values[0], range.values[1]} : (ExpertRange){0, 0};
+}
+
+aclnnStatus op_combine_with_experts(OpCall *op, const TokenCombination *all, const SpecialExperts *special)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    if (!op_has_experts(special->zero) && !op_has_experts(special->copying) && !op_has_experts(special->constant)) {
+        return op_combine_tokens(op, all);
+    }
+    const CombineWithExperts call = {how_to_combine(all), expert_range(special->zero), expert_range(special->copying),
+                                     expert_range(special->constant)};
+    return plan_combination(op, us_combine_with_experts, &call, sizeof call, all, special);
+}
+
+Shape op_shape_finalized(OpCall *op, const Operand *tokens, const Operand *places, const Operand *scale, int64_t choices)
+{
+    return op_given(scale) || op_refused(op) ? op_shape_combined_tokens(op, tokens, places, scale)
+                                             : op_shape_rows_of_places(op, tokens, places, choices);
+}
+
+bool op_is_part(IntArguments range)
+{
+    return !range.given || (range.count == 2 && range.values[0] >= 0 && range.values[1] >= range.values[0]);
+}
+
+int64_t op_part_size(IntArguments range)
+{
+    return range.values[1] - range.values[0];
+}
+
+PlacePart op_place_part(IntArguments range, int64_t limit)
+{
+    return range.given ? (PlacePart){true, range.values[0], range.values[1], limit} : (PlacePart){0};
+}
+
+Shape op_shape_part_of_tokens(OpCall *op, const Operand *tokens, const Operand *experts, IntArguments range, int64_t limit)
+{
+    if (op_refused(op)) {
+        return (Shape){0};
+    }
+    const int64_t rows = range.given ? op_part_size(range) : op_kept_tokens(experts, limit);
+    return op_shape_of(2, (const int64_t[]){rows, op_size(tokens, 1)});
+}
+
+Shape op_shape_combined_part(OpCall *op, const Operand *tokens, const Operand *places, const Operand *scale, IntArguments range,
+                             int64_t choices)
+{
+    return range.given ? op_shape_rows_of_places(op, tokens, places, choices) : op_shape_combined_tokens(op, tokens, places, scale);
+}
+
+aclnnStatus op_route_part_backward(OpCall *op, const TokenCombination *all, const Operand *token_gradient,
+                                   const Operand *routed_gate_gradient, const Operand *gate_gradient)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View absent = us_view_absent();
+    const CombineTokens call = {.choices = all->choices, .part = all->part};
+    const PlannedView views[] = {{all->tokens, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL}, {token_gradient, VIEW_WRITE, NULL},
+                                 {routed_gate_gradient, VIEW_READ, NULL}, written_with(gate_gradient, routed_gate_gradient, &absent)};
+    return op_plan_views(op, us_route_part_backward, &call, sizeof call, sizeof views / sizeof *views, views);
 }
 
 Shape op_shape_rows_of_places(OpCall *op, const Operand *tokens, const Operand *places, int64_t choices)
@@ -215,7 +442,7 @@ aclnnStatus op_combine_tokens_backward(OpCall *op, const Operand *slopes, const 
         return op_plan_nothing(op);
     }
     const View absent = us_view_absent();
-    const CombineTokensBackward call = {.choices = op_given(all->scale) ? op_size(all->scale, 1) : 1, .drops = all->drops};
+    const CombineTokensBackward call = {.choices = op_given(all->scale) ? op_size(all->scale, 1) : 1, .drops = all->drops, .part = all->part};
     const PlannedView views[] = {{slopes, VIEW_READ, NULL},      {all->tokens, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL},
                                  {token_gradient, VIEW_WRITE, NULL}, {all->scale, VIEW_READ, NULL},
                                  written_with(scale_gradient, all->scale, &absent),

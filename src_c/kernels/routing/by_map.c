@@ -1,6 +1,7 @@
 #include "kernels/routing/routing.h"
 
 #include "kernels/move/move.h"
+#include "kernels/routing/by_map.h"
 #include "kernels/routing/pick.h"
 #include "kernels/scratch.h"
 
@@ -16,11 +17,6 @@ typedef struct Routing {
     int64_t *tokens, *expert_of; /* of each row; -1: none */
     int64_t *next;               /* the next row of each expert */
 } Routing;
-
-static bool is_marked(const View *map, int64_t token, int64_t expert)
-{
-    return ((const char *)map->data)[token * map->strides[0] + expert * map->strides[1]] != 0;
-}
 
 static void put(const Routing *work, int64_t row, int64_t token, int64_t expert)
 {
@@ -94,17 +90,11 @@ static void fill_blocks(const Routing *work)
 
 static void move_gates(const Routing *work)
 {
-    const View *gates = &work->views[GATES], *routed = &work->views[ROUTED_GATES];
-    const size_t size = us_dtype_size(gates->dtype);
+    const View *gates = &work->views[GATES];
     for (int64_t row = 0; row < work->rows && !us_view_is_absent(gates); row++) {
-        char *to = (char *)routed->data + row * routed->strides[0] * (int64_t)size;
-        const int64_t token = work->tokens[row], expert = work->expert_of[row];
-        if (token < 0) {
-            memset(to, 0, size);
-        } else {
-            memcpy(to, (const char *)gates->data + (token * gates->strides[0] + expert * gates->strides[1]) * (int64_t)size,
-                   size);
-        }
+        const int64_t token = work->tokens[row];
+        copy_gate(row_gate_at(&work->views[ROUTED_GATES], row), token < 0 ? NULL : gate_at(gates, token, work->expert_of[row]),
+                  gates);
     }
 }
 

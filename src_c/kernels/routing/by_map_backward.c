@@ -1,6 +1,7 @@
 #include "kernels/routing/routing.h"
 
 #include "kernels/move/move.h"
+#include "kernels/routing/by_map.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/lines.h"
 #include "tensor/convert.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 
 enum { TILE = 512 };
-enum { ROUTED_GRADIENT, PLACES, TOKEN_GRADIENT, ROUTED_GATE_GRADIENT, MAP, GATE_GRADIENT };
+enum { ROUTED_GRADIENT, PLACES, TOKEN_GRADIENT, ROUTED_GATE_GRADIENT, MAP, GATE_GRADIENT, ROW_SCALE };
 
 typedef struct Gradients {
     const RouteByMap *call;
@@ -59,38 +60,37 @@ static void collect_rows(const Gradients *work)
     }
 }
 
+static void add_row(const Gradients *work, int64_t row, int64_t column, int64_t count, float *sums)
+{
+    float line[TILE], scale = 1;
+    us_row_load(&work->views[ROUTED_GRADIENT], row, column, count, line);
+    if (!us_view_is_absent(&work->views[ROW_SCALE])) {
+        us_row_load(&work->views[ROW_SCALE], 0, row, 1, &scale);
+    }
+    for (int64_t k = 0; k < count; k++) {
+        const float term = scale * line[k];
+        sums[k] += term;
+    }
+}
+
 static void sum_token(void *context, int64_t token)
 {
     const Gradients *work = context;
     for (int64_t column = 0, count; column < work->width; column += count) {
-        float sums[TILE] = {0}, row[TILE];
+        float sums[TILE] = {0};
         count = work->width - column < TILE ? work->width - column : TILE;
         for (int64_t i = work->starts[token]; i < work->starts[token + 1]; i++) {
-            us_row_load(&work->views[ROUTED_GRADIENT], work->items[i], column, count, row);
-            for (int64_t k = 0; k < count; k++) {
-                sums[k] += row[k];
-            }
+            add_row(work, work->items[i], column, count, sums);
         }
         us_row_store(&work->views[TOKEN_GRADIENT], token, column, count, sums);
     }
-}
-
-static char *gate_at(const View *gates, int64_t token, int64_t expert)
-{
-    return (char *)gates->data + (token * gates->strides[0] + expert * gates->strides[1]) * (int64_t)us_dtype_size(gates->dtype);
 }
 
 /* The gradient of the row's gate; without a row 0. */
 static void set_gate(const Gradients *work, int64_t token, int64_t expert, int64_t row)
 {
     const View *from = &work->views[ROUTED_GATE_GRADIENT];
-    const size_t size = us_dtype_size(from->dtype);
-    char *to = gate_at(&work->views[GATE_GRADIENT], token, expert);
-    if (row < 0) {
-        memset(to, 0, size);
-    } else {
-        memcpy(to, (const char *)from->data + row * from->strides[0] * (int64_t)size, size);
-    }
+    copy_gate(gate_at(&work->views[GATE_GRADIENT], token, expert), row < 0 ? NULL : row_gate_at(from, row), from);
 }
 
 static KernelStatus form_gates(const Gradients *work)
@@ -100,7 +100,7 @@ static KernelStatus form_gates(const Gradients *work)
     int64_t row = 0;
     for (int64_t e = 0; e < experts; e++) {
         for (int64_t t = 0; t < work->tokens; t++) {
-            const bool marked = capacity == 0 && ((const char *)map->data)[t * map->strides[0] + e * map->strides[1]] != 0;
+            const bool marked = capacity == 0 && is_marked(map, t, e);
             if (marked && row == work->rows) {
                 return us_kernel_fault("the map marks more than %lld pairs", (long long)work->rows);
             }

@@ -1,6 +1,7 @@
 #include "kernels/routing/routing.h"
 
 #include "kernels/move/move.h"
+#include "kernels/routing/part.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/lines.h"
 #include "tensor/convert.h"
@@ -15,6 +16,7 @@ typedef struct Gradients {
     const View *views;
     int64_t choices, count; /* count: rows * choices */
     bool drops;
+    const PlacePart *part;
     int64_t width, token_rows, piece_rows;
     int64_t *places, *owners; /* owners: the last f whose place is this one, -1: none */
     int64_t *experts;         /* of each f; NULL: no bias */
@@ -40,8 +42,9 @@ static KernelStatus read_numbers(const Gradients *work, int view, int64_t *to, i
 
 static KernelStatus read_all(const Gradients *work)
 {
-    const KernelStatus status =
-        read_numbers(work, PLACES, work->places, work->drops ? -1 : 0, work->drops ? work->token_rows : work->count);
+    const int64_t limit = work->part->given ? work->part->limit : work->drops ? work->token_rows : work->count;
+    const KernelStatus status = read_numbers(work, PLACES, work->places, work->drops ? -1 : 0, limit);
+    us_take_part(work->part, work->places, work->count);
     return status != KERNEL_OK || !work->experts
                ? status
                : read_numbers(work, EXPERT, work->experts, 0, work->views[BIAS].shape[0]);
@@ -130,7 +133,7 @@ KernelStatus us_combine_tokens_backward(const View *views, const void *attribute
     const CombineTokensBackward *call = attributes;
     const View *gradient = &views[TOKEN_GRADIENT];
     Gradients work = {.views = views, .choices = call->choices, .count = views[SLOPES].shape[0] * call->choices,
-                      .drops = call->drops, .width = views[SLOPES].shape[1],
+                      .drops = call->drops, .part = &call->part, .width = views[SLOPES].shape[1],
                       .token_rows = us_shape_elements(gradient->rank - 1, gradient->shape)};
     const size_t numbers = us_scratch_bytes(work.count, sizeof(int64_t));
     const size_t owners = us_scratch_bytes(work.token_rows, sizeof(int64_t));

@@ -1,14 +1,14 @@
 #include "kernels/routing/routing.h"
 
 #include "kernels/maths/maths.h"
-#include "kernels/sort/lines.h"
+#include "kernels/routing/integers.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
 #include <string.h>
 
 enum { LIMIT = US_GATE_EXPERTS, PIECE_ELEMENTS = 8 * 1024 };
-enum { X, BIAS, WEIGHTS, CHOSEN, NORM };
+enum { X, BIAS, WEIGHTS, CHOSEN, NORM, KEYS, TABLE };
 
 typedef struct Gate {
     const GateTokens *call;
@@ -68,16 +68,16 @@ static int64_t take_largest(const float *values, bool *taken, int64_t count)
     return best;
 }
 
+/* The sum of the largest ones, from the largest on. */
 static float group_score(const GateTokens *call, const float *values, int64_t size)
 {
-    float first = values[0], second = -INFINITY;
-    for (int64_t i = 1; i < size; i++) {
-        const bool leads = is_above(values[i], first);
-        const float lesser = leads ? first : values[i];
-        second = is_above(lesser, second) ? lesser : second;
-        first = leads ? values[i] : first;
+    bool taken[LIMIT];
+    memset(taken, 0, (size_t)size);
+    float sum = values[take_largest(values, taken, size)];
+    for (int64_t i = 1; i < call->best; i++) {
+        sum += values[take_largest(values, taken, size)];
     }
-    return call->by_pairs ? first + second : first;
+    return sum;
 }
 
 /* Marks experts of all groups but the best ones as taken. */
@@ -112,10 +112,32 @@ static void store_weights(const Gate *gate, int64_t row, float *weights)
     us_store_float(line.data, line.dtype, line.stride, weights, call->choices);
 }
 
+/* By the table, of the row that the token's key names. */
+static void look_experts_up(const Gate *gate, int64_t row, int64_t *experts)
+{
+    const int64_t key = us_integer_at(&gate->views[KEYS], 0, row);
+    for (int64_t i = 0; i < gate->call->choices; i++) {
+        experts[i] = us_integer_at(&gate->views[TABLE], key, i);
+    }
+}
+
+static void choose_experts(const Gate *gate, const float *scores, int64_t *experts)
+{
+    float values[LIMIT];
+    bool taken[LIMIT];
+    for (int64_t e = 0; e < gate->experts; e++) {
+        values[e] = scores[e] + gate->bias[e];
+    }
+    leave_groups_out(gate, values, taken);
+    for (int64_t i = 0; i < gate->call->choices; i++) {
+        experts[i] = take_largest(values, taken, gate->experts);
+    }
+}
+
 static void gate_row(const Gate *gate, int64_t row)
 {
-    float scores[LIMIT], values[LIMIT], weights[LIMIT];
-    bool taken[LIMIT];
+    float scores[LIMIT], weights[LIMIT];
+    int64_t experts[LIMIT];
     const Line x = us_line_of(&gate->views[X], 1, row), chosen = us_line_of(&gate->views[CHOSEN], 1, row);
     const Line norm = us_line_of(&gate->views[NORM], 1, row);
     us_load_float(scores, x.data, x.dtype, x.stride, gate->experts);
@@ -123,14 +145,14 @@ static void gate_row(const Gate *gate, int64_t row)
     if (norm.data) {
         us_store_float(norm.data, norm.dtype, norm.stride, scores, gate->experts);
     }
-    for (int64_t e = 0; e < gate->experts; e++) {
-        values[e] = scores[e] + gate->bias[e];
+    if (us_view_is_absent(&gate->views[TABLE])) {
+        choose_experts(gate, scores, experts);
+    } else {
+        look_experts_up(gate, row, experts);
     }
-    leave_groups_out(gate, values, taken);
     for (int64_t i = 0; i < gate->call->choices; i++) {
-        const int64_t expert = take_largest(values, taken, gate->experts);
-        weights[i] = scores[expert];
-        *(int32_t *)us_line_element(&chosen, i) = (int32_t)expert;
+        weights[i] = scores[experts[i]];
+        *(int32_t *)us_line_element(&chosen, i) = (int32_t)experts[i];
     }
     store_weights(gate, row, weights);
 }
@@ -144,6 +166,26 @@ static void gate_piece(void *context, int64_t piece)
     }
 }
 
+static KernelStatus check_table(const Gate *gate)
+{
+    const View *table = &gate->views[TABLE];
+    for (int64_t row = 0; row < gate->rows && !us_view_is_absent(table); row++) {
+        const int64_t key = us_integer_at(&gate->views[KEYS], 0, row);
+        if (key < 0 || key >= table->shape[0]) {
+            return us_kernel_fault("input id %lld of %lld is %lld, which is not in 0 … %lld", (long long)row, (long long)gate->rows,
+                                   (long long)key, (long long)table->shape[0] - 1);
+        }
+        for (int64_t i = 0; i < gate->call->choices; i++) {
+            const int64_t expert = us_integer_at(table, key, i);
+            if (expert < 0 || expert >= gate->experts) {
+                return us_kernel_fault("expert %lld of input id %lld is %lld, which is not in 0 … %lld", (long long)i,
+                                       (long long)key, (long long)expert, (long long)gate->experts - 1);
+            }
+        }
+    }
+    return KERNEL_OK;
+}
+
 KernelStatus us_gate_tokens(const View *views, const void *attributes)
 {
     Gate gate = {.call = attributes, .views = views, .rows = views[X].shape[0], .experts = views[X].shape[1]};
@@ -152,6 +194,9 @@ KernelStatus us_gate_tokens(const View *views, const void *attributes)
         const Line bias = us_line_of(&views[BIAS], 0, 0);
         us_load_float(gate.bias, bias.data, bias.dtype, bias.stride, gate.experts);
     }
-    us_parallel((gate.rows + gate.piece_rows - 1) / gate.piece_rows, gate_piece, &gate);
-    return KERNEL_OK;
+    const KernelStatus status = check_table(&gate);
+    if (status == KERNEL_OK) {
+        us_parallel((gate.rows + gate.piece_rows - 1) / gate.piece_rows, gate_piece, &gate);
+    }
+    return status;
 }

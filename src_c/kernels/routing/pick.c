@@ -17,7 +17,7 @@ static void *packed_rows(const View *view, void **block)
 
 KernelStatus us_pick_tokens(const int64_t *picked, int64_t rows, const View *tokens, const View *routed)
 {
-    const int64_t size = (int64_t)us_dtype_size(routed->dtype), elements = us_view_elements(routed);
+    const int64_t size = (int64_t)us_dtype_size(routed->dtype), width = us_view_elements(routed) / rows;
     void *from_block, *to_block = NULL;
     void *from = packed_rows(tokens, &from_block), *to = from ? packed_rows(routed, &to_block) : NULL;
     if (to) {
@@ -25,7 +25,7 @@ KernelStatus us_pick_tokens(const int64_t *picked, int64_t rows, const View *tok
             const View packed = us_view_contiguous(from, tokens->dtype, tokens->rank, tokens->shape);
             us_copy_view(&packed, tokens);
         }
-        us_pick_rows(&(RowPick){from, to, picked, 1, 1, tokens->shape[0], rows, elements / rows * size});
+        us_pick_rows(&(RowPick){from, to, picked, 1, 1, us_view_elements(tokens) / width, rows, width * size});
         if (to_block) {
             const View packed = us_view_contiguous(to, routed->dtype, routed->rank, routed->shape);
             us_copy_view(routed, &packed);

@@ -12,7 +12,7 @@ typedef struct Routing {
     const RouteTokens *call;
     int64_t count, rows; /* of expert numbers; of routed */
     int64_t *experts, *order, *places;
-    int64_t *tokens;     /* the token of each row of routed, -1: none */
+    int64_t *tokens;     /* the token of each row of routed, at first its expert number; -1: none */
 } Routing;
 
 static View numbers_view(int64_t *numbers, int64_t count)
@@ -70,8 +70,9 @@ static void place_tokens(const Routing *routing)
         } else {
             routing->places[i] = is_active(routing->call, expert) ? f : -1;
         }
-        if (place >= 0 && place < routing->rows) {
-            routing->tokens[place] = f / routing->call->choices;
+        const int64_t row = place - routing->call->first;
+        if (place >= 0 && row >= 0 && row < routing->rows) {
+            routing->tokens[row] = f;
         }
     }
 }
@@ -127,6 +128,17 @@ static KernelStatus pick(const Routing *routing, const View *from, const View *t
     return us_view_is_absent(from) || us_view_is_empty(to) ? KERNEL_OK : us_pick_tokens(routing->tokens, routing->rows, from, to);
 }
 
+static KernelStatus pick_rows(const Routing *routing, const View *views)
+{
+    const bool own_gates = routing->call->own_gates;
+    KernelStatus status = own_gates ? pick(routing, &views[GATES], &views[ROUTED_GATES]) : KERNEL_OK;
+    for (int64_t row = 0; row < routing->rows; row++) {
+        routing->tokens[row] = routing->tokens[row] < 0 ? -1 : routing->tokens[row] / routing->call->choices;
+    }
+    status = status == KERNEL_OK ? pick(routing, &views[TOKENS], &views[ROUTED]) : status;
+    return status == KERNEL_OK && !own_gates ? pick(routing, &views[GATES], &views[ROUTED_GATES]) : status;
+}
+
 static KernelStatus route(Routing *routing, const View *views)
 {
     KernelStatus status = read_experts(routing, &views[EXPERTS]);
@@ -141,8 +153,7 @@ static KernelStatus route(Routing *routing, const View *views)
     if (status == KERNEL_OK && !us_view_is_absent(&views[COUNTS])) {
         status = count_tokens(routing, &views[COUNTS]);
     }
-    status = status == KERNEL_OK ? pick(routing, &views[TOKENS], &views[ROUTED]) : status;
-    return status == KERNEL_OK ? pick(routing, &views[GATES], &views[ROUTED_GATES]) : status;
+    return status == KERNEL_OK ? pick_rows(routing, views) : status;
 }
 
 KernelStatus us_route_tokens(const View *views, const void *attributes)

@@ -21,17 +21,30 @@ static View repeated(const View *one, const View *like)
     return us_view_broadcast(&scalar, like->rank, like->shape);
 }
 
-/* First all tokens, then their ways: rows without a token stay 0. */
-static KernelStatus quantize_tokens(const View *views, const RouteTokens *how, void *space)
+/* A view of `space` like `rows`, but of another type and width. */
+static View of_width(void *space, DType type, const View *rows, int64_t width)
 {
-    const View *tokens = &views[TOKENS];
-    const View integers = us_view_contiguous(space, DTYPE_INT8, tokens->rank, tokens->shape);
+    View view = *rows;
+    view.shape[view.rank - 1] = width;
+    return us_view_contiguous(space, type, view.rank, view.shape);
+}
+
+/* First all tokens, then their ways: rows without a token stay 0. */
+static KernelStatus quantize_tokens(const View *views, const RouteQuantized *how, void *space)
+{
+    const View *tokens = &views[TOKENS], *routed = &views[ROUTED];
+    const View integers = of_width(space, routed->dtype, tokens, routed->shape[routed->rank - 1]);
     KernelStatus status = KERNEL_OK;
     if (!us_view_is_empty(tokens)) {
         status = us_quantize((const View[]){*tokens, repeated(&views[SCALE], tokens), repeated(&views[SHIFT], tokens), integers},
-                             &(Quantize){.rounding = ROUND_EVEN});
+                             &(Quantize){.rounding = ROUND_EVEN, .packed = how->packed});
     }
-    return status == KERNEL_OK ? route(views, how, integers, views[ROUTED]) : status;
+    return status == KERNEL_OK ? route(views, &how->route, integers, *routed) : status;
+}
+
+static bool has_groups(const View *views, const RouteQuantized *how)
+{
+    return how->by_rows && views[SCALE].rank == 2;
 }
 
 /* Where the rows of each active expert end. `numbers`: room for all expert numbers. */
@@ -51,25 +64,34 @@ static View find_ends(const View *views, const RouteTokens *how, int64_t *number
     return us_view_contiguous(ends, DTYPE_INT32, 1, &experts);
 }
 
-static KernelStatus quantize_rows(const View *views, const RouteTokens *how, void *space, int64_t *numbers, int32_t *ends)
+static KernelStatus quantize_rows(const View *views, const RouteQuantized *how, void *space, int64_t *numbers, int32_t *ends)
 {
-    const View *routed = &views[ROUTED];
-    const View rows = us_view_contiguous(space, views[TOKENS].dtype, routed->rank, routed->shape), absent = us_view_absent();
-    const KernelStatus status = route(views, how, views[TOKENS], rows);
+    const View rows = of_width(space, views[TOKENS].dtype, &views[ROUTED], views[TOKENS].shape[1]), absent = us_view_absent();
+    const KernelStatus status = route(views, &how->route, views[TOKENS], rows);
     if (status != KERNEL_OK) {
         return status;
     }
-    const View groups = us_view_is_absent(&views[SCALE]) ? absent : find_ends(views, how, numbers, ends);
-    return us_quantize_rows((const View[]){rows, views[SCALE], *routed, views[ROW_SCALE], absent, groups}, &(QuantizeRows){0});
+    const View groups = has_groups(views, how) ? find_ends(views, &how->route, numbers, ends) : absent;
+    return us_quantize_rows((const View[]){rows, views[SCALE], views[ROUTED], views[ROW_SCALE], absent, groups},
+                            &(QuantizeRows){.packed = how->packed});
+}
+
+/* Elements of what has been quantized or will be: of all tokens, or by rows of all routed ones. */
+static int64_t elements_between(const View *views, const RouteQuantized *how)
+{
+    View rows = views[ROUTED];
+    rows.shape[rows.rank - 1] = views[TOKENS].shape[1];
+    const int64_t elements = us_view_elements(how->by_rows ? &rows : &views[TOKENS]);
+    return elements < 0 ? INT64_MAX : elements;
 }
 
 KernelStatus us_route_quantized(const View *views, const void *attributes)
 {
     const RouteQuantized *how = attributes;
-    const View *whole = &views[how->by_rows ? ROUTED : TOKENS];
-    const size_t rows = us_scratch_bytes(us_view_elements(whole), us_dtype_size(views[TOKENS].dtype));
-    const size_t numbers = us_scratch_bytes(us_view_elements(&views[EXPERTS]), sizeof(int64_t));
-    const size_t ends = us_scratch_bytes(how->route.end - how->route.begin, sizeof(int32_t));
+    const bool groups = has_groups(views, how);
+    const size_t rows = us_scratch_bytes(elements_between(views, how), us_dtype_size(views[TOKENS].dtype));
+    const size_t numbers = groups ? us_scratch_bytes(us_view_elements(&views[EXPERTS]), sizeof(int64_t)) : 0;
+    const size_t ends = groups ? us_scratch_bytes(how->route.end - how->route.begin, sizeof(int32_t)) : 0;
     char *block = us_scratch_take(rows + numbers + ends + 64), *cursor = block;
     if (!block) {
         return KERNEL_NO_MEMORY;
@@ -77,8 +99,7 @@ KernelStatus us_route_quantized(const View *views, const void *attributes)
     void *space = us_scratch_part(&cursor, rows);
     int64_t *read = us_scratch_part(&cursor, numbers);
     int32_t *held = us_scratch_part(&cursor, ends);
-    const KernelStatus status = how->by_rows ? quantize_rows(views, &how->route, space, read, held)
-                                             : quantize_tokens(views, &how->route, space);
+    const KernelStatus status = how->by_rows ? quantize_rows(views, how, space, read, held) : quantize_tokens(views, how, space);
     us_scratch_give_back(block);
     return status;
 }

@@ -1,0 +1,15 @@
+/* Single integers of views, int32 or int64: for the files of this folder. */
+#ifndef UNDERSTUDY_ROUTING_INTEGERS_H
+#define UNDERSTUDY_ROUTING_INTEGERS_H
+
+#include "kernels/sort/lines.h"
+
+/* Number `column` of row `row`, a line along the last axis. */
+static inline int64_t us_integer_at(const View *view, int64_t row, int64_t column)
+{
+    const Line line = us_line_of(view, view->rank - 1, row);
+    const char *element = us_line_element(&line, column);
+    return line.dtype == DTYPE_INT64 ? *(const int64_t *)element : *(const int32_t *)element;
+}
+
+#endif
