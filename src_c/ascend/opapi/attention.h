@@ -86,4 +86,17 @@ void op_require_selected(OpCall *op, const SelectedCall *call);
 aclnnStatus op_selected_attention(OpCall *op, const SelectedCall *call);
 aclnnStatus op_selected_attention_backward(OpCall *op, const SelectedCall *call);
 
+/* ---- attention_merge.c: results of attention to parts of the keys ---- */
+
+typedef struct MergeCall {
+    const Operand *first, *first_max, *first_sum, *second, *second_max, *second_sum, *out, *max, *sum;
+    const char *layout; /* SBH, or TND */
+} MergeCall;
+/* Its shapes (attn/shape, attn/limits, softmax/shape by the first operands). */
+void op_require_merge(OpCall *op, const MergeCall *call);
+aclnnStatus op_merge_two(OpCall *op, const MergeCall *call);
+/* Each a row of logarithms of sums, and rows of values (shape). */
+void op_require_parts(OpCall *op, Operands logarithms, Operands values, const Operand *out, const Operand *logarithm);
+aclnnStatus op_merge_parts(OpCall *op, Operands logarithms, Operands values, const Operand *out, const Operand *logarithm);
+
 #endif
