@@ -199,3 +199,48 @@ def test_places_that_are_not_there(mode, index, said):
                  tensor(index, "I64"), *caches, None, None, None, None, EPSILON, ffi.new("char[]", mode.encode()), False,
                  None, None)  # fmt: skip
     assert said in told and not any(cache.values().any() for cache in caches)
+
+
+# ---- aclnnQkvRmsNormRopeCache -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+@pytest.mark.parametrize("queries, heads", [(1, 1), (5, 2)])
+@pytest.mark.parametrize("integers, shifts", [("", ""), ("k", "k"), ("v", ""), ("kv", "v"), ("kv", "kv")])
+def test_joint_heads(kind, queries, heads, integers, shifts):
+    batches, tokens, depth, pages, rows = 2, 11, 128, 4, 32
+    total = batches * tokens
+    qkv = drawn((total, queries + 2 * heads, depth), 20, kind)
+    gammas = drawn((2, depth), 21, kind)
+    cos, sin = drawn((2, total, 1, depth), 22, kind)
+    index = random(23).permutation(pages * rows)[:total]
+    index[4] = -1
+    q, k = (turned(normalized(part, gamma), cos, sin, True)
+            for part, gamma in zip((qkv[:, :queries], qkv[:, queries : queries + heads]), gammas))  # fmt: skip
+    values = {"k": k, "v": qkv[:, queries + heads :]}
+    kinds = {name: "I8" if name in integers else kind for name in values}
+    caches = {name: whole((pages, rows, heads, depth), 24) if own == "I8" else drawn((pages, rows, heads, depth), 24, own)
+              for name, own in kinds.items()}  # fmt: skip
+    scales = {name: 1 / scale_of((heads, depth), 25) if name in integers else None for name in values}
+    scales = {name: None if scale is None else np.float64(np.float32(scale)) for name, scale in scales.items()}
+    offsets = {name: scale_of((heads, depth), 26) - 30 if name in shifts else None for name in values}
+    blocks = {name: (pages, heads * depth // (32 if own == "I8" else 16), rows, 32 if own == "I8" else 16)
+              for name, own in kinds.items()}  # fmt: skip
+    for layout in LAYOUTS:
+        null = lambda numbers: None if numbers is None else tensor(numbers, "F32", layout)
+        held = {name: tensor(stored(caches[name], "PA_NZ", own).reshape(blocks[name]), own, layout)
+                for name, own in kinds.items()}  # fmt: skip
+        outs = call("QkvRmsNormRopeCache", qkv=tensor(qkv.reshape(total, -1), kind, layout),
+                    qGamma=tensor(gammas[0], kind, layout), kGamma=tensor(gammas[1], kind, layout),
+                    cos=tensor(cos[:, 0], kind, layout), sin=tensor(sin[:, 0], kind, layout),
+                    index=tensor(index, "I64", layout), qOut=empty((total, queries * depth), kind, layout), kCache=held["k"],
+                    vCache=held["v"], kScaleOptional=null(scales["k"]), vScaleOptional=null(scales["v"]),
+                    kOffsetOptional=null(offsets["k"]), vOffsetOptional=null(offsets["v"]),
+                    qkvSize=[batches, tokens, queries + 2 * heads, depth], headNums=[queries, heads, heads], epsilon=EPSILON,
+                    cacheModeOptional="PA_NZ", qOutBeforeQuant=None, kOutBeforeQuant=None, vOutBeforeQuant=None)  # fmt: skip
+        close(outs[0].reshape(total, queries, depth), q, kind)
+        for name, found in zip("kv", outs[1:]):
+            rows_of = {divmod(int(slot), rows): values[name][token] for token, slot in enumerate(index) if slot >= 0}
+            cache = taken(found.reshape(caches[name].shape), caches[name].shape, "PA_NZ", kinds[name])
+            scale = None if scales[name] is None else 1 / scales[name]
+            check_cache(cache, caches[name], rows_of, kind, scale, 0 if offsets[name] is None else offsets[name])

@@ -3,13 +3,66 @@
 #include "kernels/attention/cached_heads.h"
 #include "kernels/sizes.h"
 
-enum { BLOCK_BYTES = 32, APART_KEYS = 192, APART_VALUES = 128, APART_TURNED = 64, APART_HEADS = 8 };
+enum { APART_KEYS = 192, APART_VALUES = 128, APART_TURNED = 64, APART_HEADS = 8, JOINT_DEPTH = 128 };
 
 static int64_t block_of(const Operand *cache)
 {
-    const int64_t size = (int64_t)us_dtype_size(cache->view.dtype);
-    return size > 0 ? BLOCK_BYTES / size : 1; /* a refused type has no size */
+    return op_cache_block(&cache->view);
 }
+
+/* ---- what all operators have ---- */
+
+/* A cache of the type of x, or of int8 with a scale and perhaps an offset, whose shapes are right. */
+static void require_quantization(OpCall *op, const Operand *x, const Operand *cache, const Operand *scale, const Operand *offset,
+                                 bool scale_fits, bool offset_fits)
+{
+    const bool integers = cache->dtype == ACL_INT8;
+    op_require(op, integers || cache->dtype == x->dtype, cache->name, "type", op->invalid,
+               "%s is neither of the type of %s nor of ACL_INT8", cache->name, x->name);
+    op_require(op, integers == op_given(scale), scale->name, "given", op->invalid, "%s is %s, and %s is of %s", scale->name,
+               op_given(scale) ? "given" : "NULL", cache->name, acl_dtype_name(cache->dtype));
+    op_require(op, op_given(scale) || !op_given(offset), offset->name, "given", op->invalid, "%s is given, %s is not", offset->name,
+               scale->name);
+    op_require(op, !op_given(scale) || scale_fits, scale->name, "shape", op->invalid, "%s is %s, which is not for these heads",
+               scale->name, op_shape_text(op, scale));
+    op_require(op, !op_given(offset) || offset_fits, offset->name, "shape", op->invalid, "%s is %s, which is not for these heads",
+               offset->name, op_shape_text(op, offset));
+}
+
+static void require_whole_blocks(OpCall *op, const Operand *a, const Operand *b, int64_t rows)
+{
+    op_require(op, rows % block_of(a) == 0 && rows % block_of(b) == 0, a->name, "block-size", op->invalid,
+               "%s is %s: a page's rows are a multiple of 16, or 32 for a type of one byte", a->name, op_shape_text(op, a));
+}
+
+static bool has_room(int64_t pages, int64_t needed, int64_t sequences)
+{
+    int64_t all;
+    return !__builtin_mul_overflow(needed, sequences, &all) && pages >= all;
+}
+
+typedef struct Planning {
+    View own[HEAD_PARTS * HEAD_VIEWS];
+    PlannedView views[1 + HEAD_PARTS * HEAD_VIEWS];
+    int32_t count;
+} Planning;
+
+static void add_view(Planning *plan, const Operand *operand, ViewAccess access, View view)
+{
+    const bool given = op_given(operand);
+    plan->own[plan->count - 1] = given ? view : us_view_absent();
+    plan->views[plan->count] = (PlannedView){given ? operand : NULL, access, &plan->own[plan->count - 1]};
+    plan->count++;
+}
+
+static View part_of(View view, int32_t axis, int64_t first, int64_t count)
+{
+    view.data = (char *)view.data + first * view.strides[axis] * (int64_t)us_dtype_size(view.dtype);
+    view.shape[axis] = count;
+    return view;
+}
+
+/* ---- aclnnKvRmsNormRopeCache ---- */
 
 /* ---- modes ---- */
 
@@ -130,15 +183,14 @@ static void require_caches(OpCall *op, const CachedKv *call)
     const int64_t rows = rows_of(call, k), tokens = op_size(call->kv, 2);
     op_require(op, op_size(k, 0) == op_size(ckv, 0) && rows == rows_of(call, ckv), ckv->name, "pages", op->invalid,
                "%s is %s, %s is %s: other pages", ckv->name, op_shape_text(op, ckv), k->name, op_shape_text(op, k));
-    op_require(op, !is_paged(call) || (rows % block_of(k) == 0 && rows % block_of(ckv) == 0), k->name, "block-size", op->invalid,
-               "%s is %s: a page's rows are a multiple of 16, or 32 for a type of one byte", k->name, op_shape_text(op, k));
+    if (is_paged(call)) {
+        require_whole_blocks(op, k, ckv, rows);
+    }
     const bool aligned = key_depth(call) % block_of(k) == 0 && latent_depth(call) % block_of(ckv) == 0;
     op_require(op, !lies_in_blocks(call) || aligned, k->name, "blocks", op->invalid,
                "%s is %s, %s is %s: heads are not whole blocks of 32 bytes", k->name, op_shape_text(op, k), ckv->name,
                op_shape_text(op, ckv));
-    int64_t pages = 0;
-    const bool counted = rows > 0 && !__builtin_mul_overflow(tokens / rows, op_size(call->kv, 0), &pages);
-    const bool room = is_paged(call) ? counted && op_size(k, 0) >= pages : rows >= tokens;
+    const bool room = is_paged(call) ? rows > 0 && has_room(op_size(k, 0), tokens / rows, op_size(call->kv, 0)) : rows >= tokens;
     op_require(op, !call->second || room, k->name, "room", op->invalid, "%s is %s, kv is %s: no room for its tokens", k->name,
                op_shape_text(op, k), op_shape_text(op, call->kv));
 }
@@ -169,17 +221,8 @@ static bool fits_heads(const CachedKv *call, const Operand *numbers, int64_t dep
 static void require_scale(OpCall *op, const CachedKv *call, const Operand *cache, const Operand *scale, const Operand *offset,
                           int64_t depth)
 {
-    const bool integers = cache->dtype == ACL_INT8;
-    op_require(op, integers || cache->dtype == call->kv->dtype, cache->name, "type", op->invalid,
-               "%s is neither of the type of kv nor of ACL_INT8", cache->name);
-    op_require(op, integers == op_given(scale), scale->name, "given", op->invalid, "%s is %s, and %s is of %s", scale->name,
-               op_given(scale) ? "given" : "NULL", cache->name, acl_dtype_name(cache->dtype));
-    op_require(op, op_given(scale) || !op_given(offset), offset->name, "given", op->invalid, "%s is given, %s is not", offset->name,
-               scale->name);
-    op_require(op, !op_given(scale) || fits_heads(call, scale, depth), scale->name, "shape", op->invalid,
-               "%s is %s, for heads of %lld numbers", scale->name, op_shape_text(op, scale), (long long)depth);
-    op_require(op, !op_given(offset) || fits_heads(call, offset, depth), offset->name, "shape", op->invalid,
-               "%s is %s, for heads of %lld numbers", offset->name, op_shape_text(op, offset), (long long)depth);
+    require_quantization(op, call->kv, cache, scale, offset, op_given(scale) && fits_heads(call, scale, depth),
+                         op_given(offset) && fits_heads(call, offset, depth));
 }
 
 /* ---- outputs ---- */
@@ -216,13 +259,6 @@ static View by_tokens(const View *view)
     return op_swap_axes(*view, 1, 2);
 }
 
-static View part_of(View view, int64_t first, int64_t count)
-{
-    view.data = (char *)view.data + first * view.strides[3] * (int64_t)us_dtype_size(view.dtype);
-    view.shape[3] = count;
-    return view;
-}
-
 /* Blocks lie one behind another, whatever the strides: [page, head * depth / c, row, c]. */
 static View in_blocks(const View *cache, int64_t block)
 {
@@ -235,20 +271,6 @@ static View in_blocks(const View *cache, int64_t block)
 static View cache_view(const CachedKv *call, const Operand *cache)
 {
     return lies_in_blocks(call) ? in_blocks(&cache->view, block_of(cache)) : is_paged(call) ? cache->view : by_tokens(&cache->view);
-}
-
-typedef struct Planning {
-    View own[HEAD_PARTS * HEAD_VIEWS];
-    PlannedView views[1 + HEAD_PARTS * HEAD_VIEWS];
-    int32_t count;
-} Planning;
-
-static void add_view(Planning *plan, const Operand *operand, ViewAccess access, View view)
-{
-    const bool given = op_given(operand);
-    plan->own[plan->count - 1] = given ? view : us_view_absent();
-    plan->views[plan->count] = (PlannedView){given ? operand : NULL, access, &plan->own[plan->count - 1]};
-    plan->count++;
 }
 
 static void add_part(Planning *plan, const CachedKv *call, const Operand *from, View x, bool normalizes, bool turns, bool keys)
@@ -279,8 +301,135 @@ aclnnStatus op_cached_kv(OpCall *op, const CachedKv *call)
     const View kv = by_tokens(&call->kv->view);
     const int64_t latent_size = latent_depth(call);
     Planning plan = {.views = {{call->index, VIEW_READ, NULL}}, .count = 1};
-    add_part(&plan, call, call->kv, apart ? kv : part_of(kv, latent_size, turned(call)), apart, true, true);
-    add_part(&plan, call, apart ? call->v : call->kv, apart ? by_tokens(&call->v->view) : part_of(kv, 0, latent_size), !apart,
+    add_part(&plan, call, call->kv, apart ? kv : part_of(kv, 3, latent_size, turned(call)), apart, true, true);
+    add_part(&plan, call, apart ? call->v : call->kv, apart ? by_tokens(&call->v->view) : part_of(kv, 3, 0, latent_size), !apart,
              false, false);
+    return op_plan_views(op, us_cached_heads, &how, sizeof how, plan.count, plan.views);
+}
+
+/* ---- aclnnQkvRmsNormRopeCache ---- */
+
+enum { BATCHES, TOKENS, HEADS, DEPTH, SIZES }; /* of sizes */
+enum { QUERIES, KEYS, VALUES, KINDS };         /* of heads */
+
+static bool all_positive(IntArguments numbers)
+{
+    bool positive = true;
+    for (int64_t i = 0; i < numbers.count && positive; i++) {
+        positive = numbers.values[i] > 0;
+    }
+    return positive;
+}
+
+/* The sizes make sense, and what does not overflow: all tokens, numbers of all heads. */
+static bool require_sizes(OpCall *op, const CachedQkv *call)
+{
+    const IntArguments sizes = call->sizes, heads = call->heads;
+    op_require(op, sizes.count == SIZES && all_positive(sizes), sizes.name, "value", op->invalid,
+               "%s is not four numbers above 0", sizes.name);
+    op_require(op, heads.count == KINDS && all_positive(heads), heads.name, "value", op->invalid,
+               "%s is not three numbers above 0", heads.name);
+    if (op_refused(op)) {
+        return false;
+    }
+    int64_t sum;
+    const bool counted = !__builtin_add_overflow(heads.values[QUERIES], heads.values[KEYS], &sum) &&
+                         !__builtin_add_overflow(sum, heads.values[VALUES], &sum) && sum == sizes.values[HEADS];
+    op_require(op, counted && heads.values[KEYS] == heads.values[VALUES], heads.name, "sum", op->invalid,
+               "%s is [%lld,%lld,%lld]: there are %lld heads, of keys and values alike", heads.name, (long long)heads.values[QUERIES],
+               (long long)heads.values[KEYS], (long long)heads.values[VALUES], (long long)sizes.values[HEADS]);
+    op_require(op, sizes.values[DEPTH] == JOINT_DEPTH, sizes.name, "depth", op->invalid, "%s has heads of %lld numbers, not 128",
+               sizes.name, (long long)sizes.values[DEPTH]);
+    const bool fits = op_is_product(op_size(call->qkv, 0), sizes.values[BATCHES], sizes.values[TOKENS]) &&
+                      op_is_product(op_size(call->qkv, 1), sizes.values[HEADS], sizes.values[DEPTH]);
+    op_require(op, fits, call->qkv->name, "shape", op->invalid, "%s is %s: it has not the sizes of %s", call->qkv->name,
+               op_shape_text(op, call->qkv), sizes.name);
+    return !op_refused(op);
+}
+
+static void require_line(OpCall *op, const Operand *operand, int32_t rank, int64_t rows, int64_t width)
+{
+    const Shape shape = op_shape_of(rank, rank == 1 ? &width : (const int64_t[]){rows, width});
+    op_require_shape(op, operand, &shape);
+}
+
+static bool is_table(const Operand *numbers, int64_t rows, int64_t width)
+{
+    return op_given(numbers) && numbers->view.rank == 2 && op_size(numbers, 0) == rows && op_size(numbers, 1) == width;
+}
+
+static void require_qkv_cache(OpCall *op, const CachedQkv *call, const Operand *cache)
+{
+    op_require(op, op_is_cache_for(cache, call->heads.values[KEYS], JOINT_DEPTH, CACHE_BLOCKS), cache->name, "shape", op->invalid,
+               "%s is %s: it is not of blocks for %lld heads", cache->name, op_shape_text(op, cache),
+               (long long)call->heads.values[KEYS]);
+}
+
+void op_require_cached_qkv(OpCall *op, const CachedQkv *call)
+{
+    if (!require_sizes(op, call)) {
+        return;
+    }
+    const int64_t *heads = call->heads.values, tokens = op_size(call->qkv, 0), sequences = call->sizes.values[BATCHES];
+    require_line(op, call->q_gamma, 1, 0, JOINT_DEPTH);
+    require_line(op, call->k_gamma, 1, 0, JOINT_DEPTH);
+    require_line(op, call->cos, 2, tokens, JOINT_DEPTH);
+    require_line(op, call->sin, 2, tokens, JOINT_DEPTH);
+    require_line(op, call->index, 1, 0, tokens);
+    require_line(op, call->q_out, 2, tokens, heads[QUERIES] * JOINT_DEPTH);
+    require_qkv_cache(op, call, call->k_cache);
+    require_qkv_cache(op, call, call->v_cache);
+    const int64_t rows = op_rows_of_page(call->k_cache, CACHE_BLOCKS);
+    op_require(op, op_have_same_pages(call->k_cache, call->v_cache, CACHE_BLOCKS), call->v_cache->name, "pages", op->invalid,
+               "%s is %s, %s is %s: other pages", call->v_cache->name, op_shape_text(op, call->v_cache), call->k_cache->name,
+               op_shape_text(op, call->k_cache));
+    require_whole_blocks(op, call->k_cache, call->v_cache, rows);
+    op_require(op, rows > 0 && has_room(op_size(call->k_cache, 0), ceiling(call->sizes.values[TOKENS], larger(rows, 1)), sequences),
+               call->k_cache->name, "room", op->invalid, "%s is %s: no pages for %lld sequences of %lld tokens", call->k_cache->name,
+               op_shape_text(op, call->k_cache), (long long)sequences, (long long)call->sizes.values[TOKENS]);
+    require_quantization(op, call->qkv, call->k_cache, call->k_scale, call->k_offset,
+                         is_table(call->k_scale, heads[KEYS], JOINT_DEPTH), is_table(call->k_offset, heads[KEYS], JOINT_DEPTH));
+    require_quantization(op, call->qkv, call->v_cache, call->v_scale, call->v_offset,
+                         is_table(call->v_scale, heads[VALUES], JOINT_DEPTH), is_table(call->v_offset, heads[VALUES], JOINT_DEPTH));
+}
+
+/* [token, heads * depth] as [1, token, head, depth]. */
+static View in_heads(const View *view)
+{
+    const int64_t step = view->strides[1];
+    const View heads = {.data = view->data, .dtype = view->dtype, .rank = 4,
+                        .shape = {1, view->shape[0], view->shape[1] / JOINT_DEPTH, JOINT_DEPTH},
+                        .strides = {0, view->strides[0], JOINT_DEPTH * step, step}};
+    return heads;
+}
+
+static void add_joint_part(Planning *plan, const CachedQkv *call, int kind, const Operand *gamma, const Operand *scale,
+                           const Operand *offset, const Operand *out, const Operand *cache)
+{
+    const int64_t *heads = call->heads.values;
+    const int64_t first = kind == QUERIES ? 0 : kind == KEYS ? heads[QUERIES] : heads[QUERIES] + heads[KEYS];
+    const View x = part_of(in_heads(&call->qkv->view), 2, first, heads[kind]);
+    const bool turns = kind != VALUES;
+    add_view(plan, call->qkv, VIEW_READ, x);
+    add_view(plan, gamma, VIEW_READ, op_given(gamma) ? gamma->view : us_view_absent());
+    add_view(plan, turns ? call->cos : NULL, VIEW_READ, in_heads(&call->cos->view));
+    add_view(plan, turns ? call->sin : NULL, VIEW_READ, in_heads(&call->sin->view));
+    add_view(plan, scale, VIEW_READ, op_given(scale) ? us_view_broadcast(&scale->view, 4, x.shape) : us_view_absent());
+    add_view(plan, offset, VIEW_READ, op_given(offset) ? us_view_broadcast(&offset->view, 4, x.shape) : us_view_absent());
+    add_view(plan, out, VIEW_WRITE, op_given(out) ? in_heads(&out->view) : us_view_absent());
+    add_view(plan, cache, VIEW_READ_WRITE, op_given(cache) ? op_cache_view(cache, CACHE_BLOCKS, heads[KEYS]) : us_view_absent());
+}
+
+aclnnStatus op_cached_qkv(OpCall *op, const CachedQkv *call)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const HeadPart turned = {call->epsilon, true, true, TURN_HALVES, JOINT_DEPTH}, plain = {0, false, true, TURN_NOT, 0};
+    const CachedHeads how = {.slots = SLOTS_OF_TOKENS, .count = 3, .parts = {turned, turned, plain}};
+    Planning plan = {.views = {{call->index, VIEW_READ, NULL}}, .count = 1};
+    add_joint_part(&plan, call, QUERIES, call->q_gamma, NULL, NULL, call->q_out, NULL);
+    add_joint_part(&plan, call, KEYS, call->k_gamma, call->k_scale, call->k_offset, NULL, call->k_cache);
+    add_joint_part(&plan, call, VALUES, NULL, call->v_scale, call->v_offset, NULL, call->v_cache);
     return op_plan_views(op, us_cached_heads, &how, sizeof how, plan.count, plan.views);
 }

@@ -5,7 +5,7 @@
 
 enum { BLOCK_BYTES = 32, MOST_HEADS = 4094, MOST_TOKEN_BYTES = 196607, MOST_GATHERED_BYTES = 148 * 1024 };
 
-static int64_t block_of(const View *view)
+int64_t op_cache_block(const View *view)
 {
     const int64_t size = (int64_t)us_dtype_size(view->dtype);
     return size > 0 ? BLOCK_BYTES / size : 1; /* a refused type has no size */
@@ -70,12 +70,11 @@ static bool has_sizes(const View *view, int32_t rank, const int64_t *sizes)
 }
 
 /* -1: any size. */
-bool op_is_cache_of(const Operand *cache, const Operand *tokens, CacheForm form)
+bool op_is_cache_for(const Operand *cache, int64_t heads, int64_t depth, CacheForm form)
 {
     const View *view = &cache->view;
-    const int64_t heads = op_size(tokens, 1), depth = op_size(tokens, 2);
     if (form == CACHE_BLOCKS) {
-        const int64_t block = block_of(view);
+        const int64_t block = op_cache_block(view);
         int64_t blocks;
         return depth % block == 0 && !__builtin_mul_overflow(heads, depth / block, &blocks) &&
                (has_sizes(view, 4, (const int64_t[]){-1, blocks, -1, block}) ||
@@ -84,6 +83,11 @@ bool op_is_cache_of(const Operand *cache, const Operand *tokens, CacheForm form)
     return form == CACHE_ROWS  ? has_sizes(view, 4, (const int64_t[]){-1, -1, heads, depth})
            : form == CACHE_HEADS ? has_sizes(view, 4, (const int64_t[]){-1, heads, -1, depth})
                                  : has_sizes(view, 4, (const int64_t[]){-1, -1, 1, depth});
+}
+
+bool op_is_cache_of(const Operand *cache, const Operand *tokens, CacheForm form)
+{
+    return op_is_cache_for(cache, op_size(tokens, 1), op_size(tokens, 2), form);
 }
 
 bool op_is_product(int64_t value, int64_t a, int64_t b)
@@ -104,7 +108,7 @@ bool op_have_same_pages(const Operand *a, const Operand *b, CacheForm form)
 
 bool op_has_depth_of_blocks(const Operand *tokens)
 {
-    return op_size(tokens, 2) % block_of(&tokens->view) == 0;
+    return op_size(tokens, 2) % op_cache_block(&tokens->view) == 0;
 }
 
 bool op_fits_page(const Operand *cache)
@@ -151,11 +155,10 @@ static View with_heads(View view, int32_t axis, int64_t heads)
 static View tokens_view(View view, CacheForm form)
 {
     view = view.rank == 2 ? with_heads(view, 1, 1) : view;
-    return form == CACHE_BLOCKS ? in_blocks(view, block_of(&view)) : view;
+    return form == CACHE_BLOCKS ? in_blocks(view, op_cache_block(&view)) : view;
 }
 
-/* [page, row, head, depth], [page, row, head, depth / c, c], or of compressed sequences [page, row, depth]. */
-static View cache_view(const Operand *cache, CacheForm form, int64_t heads)
+View op_cache_view(const Operand *cache, CacheForm form, int64_t heads)
 {
     View view = cache->view;
     if (form == CACHE_COMPRESSED) {
@@ -219,7 +222,7 @@ aclnnStatus op_put_tokens(OpCall *op, const CachedTokens *tokens)
     }
     for (int32_t i = 0; i < put.pairs; i++) {
         own[2 * i] = tokens_view(placed_tokens(tokens, from[i], i), tokens->form);
-        own[2 * i + 1] = cache_view(to[i], tokens->form, op_size(from[i], 1));
+        own[2 * i + 1] = op_cache_view(to[i], tokens->form, op_size(from[i], 1));
         views[count++] = (PlannedView){from[i], VIEW_READ, &own[2 * i]};
         views[count++] = (PlannedView){to[i], VIEW_READ_WRITE, &own[2 * i + 1]};
     }
@@ -232,7 +235,7 @@ bool op_are_tokens_of(const Operand *tokens, const Operand *cache, CacheForm for
         return has_sizes(&tokens->view, 3, (const int64_t[]){-1, op_size(cache, 2), op_size(cache, 3)});
     }
     int64_t width;
-    return op_size(cache, 3) == block_of(&cache->view) && !__builtin_mul_overflow(op_size(cache, 1), op_size(cache, 3), &width) &&
+    return op_size(cache, 3) == op_cache_block(&cache->view) && !__builtin_mul_overflow(op_size(cache, 1), op_size(cache, 3), &width) &&
            has_sizes(&tokens->view, 2, (const int64_t[]){-1, width});
 }
 
@@ -255,7 +258,7 @@ aclnnStatus op_take_tokens(OpCall *op, const PagedTokens *tokens)
     PlannedView views[7] = {{tokens->pages, VIEW_READ, NULL}, {tokens->lengths, VIEW_READ, NULL},
                             {offset ? tokens->offsets : NULL, VIEW_READ, NULL}};
     for (int32_t i = 0; i < take.pairs; i++) {
-        own[2 * i] = cache_view(from[i], tokens->form, 1);
+        own[2 * i] = op_cache_view(from[i], tokens->form, 1);
         own[2 * i + 1] = tokens_view(to[i]->view, tokens->form);
         views[3 + 2 * i] = (PlannedView){from[i], VIEW_READ, &own[2 * i]};
         views[4 + 2 * i] = (PlannedView){to[i], VIEW_READ_WRITE, &own[2 * i + 1]};

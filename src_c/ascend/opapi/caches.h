@@ -15,6 +15,12 @@ bool op_is_scatter_mode(const char *mode);
 bool op_compresses_rightly(const char *mode, const char *scatter, const Operand *lengths, const Operand *counts);
 bool op_begins_rightly(const char *scatter, const Operand *counts, const Operand *begins);
 
+/* Elements of 32 bytes. */
+int64_t op_cache_block(const View *view);
+/* The cache as [page, row, head, depth], [page, row, head, depth / c, c], or of compressed sequences [page, row, depth]. */
+View op_cache_view(const Operand *cache, CacheForm form, int64_t heads);
+
+bool op_is_cache_for(const Operand *cache, int64_t heads, int64_t depth, CacheForm form);
 /* Whether the cache has rows for such tokens, [token, head, depth]. */
 bool op_is_cache_of(const Operand *cache, const Operand *tokens, CacheForm form);
 bool op_is_product(int64_t value, int64_t a, int64_t b);

@@ -173,6 +173,7 @@ KernelStatus us_merge_parts(const View *views, const void *attributes)
     const MergeParts *call = attributes;
     Merge work = {.views = views, .count = call->count};
     const View *out = &views[2 * call->count];
-    run_pieces(pieces_of(&work, out->shape[0], us_scratch_count(out->shape[1], call->count)), us_view_elements(out), merge_piece, &work);
+    const int64_t width = us_scratch_count(out->shape[1], call->count);
+    run_pieces(pieces_of(&work, out->shape[0], width), us_view_elements(out), merge_piece, &work);
     return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
