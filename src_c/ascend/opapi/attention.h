@@ -31,14 +31,16 @@ typedef struct AttentionCall {
     bool prompts;                                /* PromptFlashAttentionV3: TND is a layout */
     bool newest;                                 /* V3 on: layouts of packed tokens, results in another layout */
     const Operand *rotary_query, *rotary_key;    /* of them, and of packed training: parts whose product adds to the scores */
-    const Operand *sink;                         /* V4: a score more for every head, which has no value */
+    const Operand *sink;                         /* a score more for every head, which has no value */
     bool adds_after_scale;             /* scale * q k^T + shift, not scale * (q k^T + shift) */
     double scale, keep;
     const Operand *out, *maximum, *sum;          /* of inference: maximum is log(sum of e^score), sum is NULL */
     const Operand *out_gradient, *query_gradient, *key_gradient, *value_gradient; /* of a gradient */
-    const Operand *rotary_query_gradient, *rotary_key_gradient;
+    const Operand *rotary_query_gradient, *rotary_key_gradient, *sink_gradient;
 } AttentionCall;
 
+/* "", or same_as_input: how statistics of packed tokens lie. */
+bool op_is_statistic_layout(const char *layout);
 /* Everything about shapes and attributes: the rules stand on the pages. */
 void op_require_attention(OpCall *op, const AttentionCall *call);
 
