@@ -221,3 +221,42 @@ def test_pages_that_are_not_there(tables, lengths, offsets, ends, said):
     assert said in fault("GatherPaKvCache", cache, cache, tensor(tables, "I32"), tensor(lengths, "I32"), key, value,
                          None if offsets is None else tensor(offsets, "I32"), ffi.new("char[]", b"Norm"), ends)  # fmt: skip
     assert not key.values().any() and not value.values().any()
+
+
+# ---- the next step's tokens -------------------------------------------------------------------------------------------------
+
+
+def advance(seen, sampled, blocks, queries, size, layout="row-major"):
+    return call("AdvanceStep", inputTokens=tensor(seen[0], "I64", layout), sampledTokenIds=tensor(sampled, "I64", layout),
+                inputPositions=tensor(seen[1], "I64", layout), seqLens=tensor(seen[2], "I64", layout),
+                slotMapping=tensor(seen[3], "I64", layout), blockTables=tensor(blocks, "I64", layout),
+                numSeqs=len(blocks), numQueries=queries, blockSize=size)  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [1, 4, 5])
+def test_a_step_of_decoding(size):
+    draw = np.random.default_rng(30)
+    sequences, queries, width = 9, 6, -(-21 // size)
+    blocks, lengths = draw.permutation(sequences * width).reshape(sequences, width), draw.integers(0, 21, sequences)
+    lengths[:2] = 0, 20
+    sampled = draw.integers(0, 1 << 40, (queries, 1))
+    before = [draw.integers(0, 99, sequences), draw.integers(0, 99, sequences), lengths, draw.integers(0, 99, sequences)]
+    rows = np.arange(queries)
+    at = lengths[:queries]
+    for column in (False, True):
+        seen = [each[:, None] if column else each for each in before]
+        new = [sampled[:, 0], at, at + 1, blocks[rows, at // size] * size + at % size]
+        for layout in LAYOUTS:
+            for own, first, rest in zip(advance(seen, sampled, blocks, queries, size, layout), new, before):
+                np.testing.assert_array_equal(own.ravel(), np.concatenate([first, rest[queries:]]))
+
+
+@pytest.mark.parametrize("lengths, block, size", [
+    ([1, 8, 0], 0, 4), ([1, -1, 0], 0, 4), ([1, 2**63 - 1, 0], 0, 4), ([1, 5, 0], -1, 4), ([1, 5, 0], 2**62, 4),
+    ([0, -(2**63), 0], 0, 1), ([0, 2**62, 0], 3, 2**62)])  # fmt: skip
+def test_a_step_without_a_block(lengths, block, size):
+    seen = [tensor(values, "I64") for values in ([7, 7, 7], [8, 8, 8], lengths, [9, 9, 9])]
+    said = fault("AdvanceStep", seen[0], tensor([[1], [2]], "I64"), *seen[1:], tensor([[0, 1], [0, block], [0, 1]], "I64"),
+                 3, 2, size)  # fmt: skip
+    assert f"sequence 1 has {lengths[1]} tokens, and no block" in said
+    assert [list(each.values()) for each in seen] == [[7, 7, 7], [8, 8, 8], lengths, [9, 9, 9]]

@@ -265,3 +265,29 @@ aclnnStatus op_take_tokens(OpCall *op, const PagedTokens *tokens)
     }
     return op_plan_views(op, us_take_pages, &take, sizeof take, 7, views);
 }
+
+/* ---- the next step's tokens ---- */
+
+bool op_is_column(const Operand *operand, int64_t count)
+{
+    return has_sizes(&operand->view, 1, &count) || has_sizes(&operand->view, 2, (const int64_t[]){count, 1});
+}
+
+aclnnStatus op_advance_step(OpCall *op, const Step *step)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const AdvanceStep advance = {step->block_size};
+    const Operand *const operands[] = {step->tokens, step->positions, step->lengths, step->slots, step->sampled};
+    enum { COLUMNS = sizeof operands / sizeof *operands };
+    View own[COLUMNS];
+    PlannedView views[COLUMNS + 1];
+    for (int32_t i = 0; i < COLUMNS; i++) {
+        const View *view = &operands[i]->view;
+        own[i] = view->rank == 2 ? us_view_remove_axis(*view, 1) : *view;
+        views[i] = (PlannedView){operands[i], operands[i] == step->sampled ? VIEW_READ : VIEW_READ_WRITE, &own[i]};
+    }
+    views[COLUMNS] = (PlannedView){step->blocks, VIEW_READ, NULL};
+    return op_plan_views(op, us_advance_step, &advance, sizeof advance, COLUMNS + 1, views);
+}

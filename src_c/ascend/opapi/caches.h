@@ -56,4 +56,12 @@ bool op_are_tokens_of(const Operand *tokens, const Operand *cache, CacheForm for
 bool op_is_small_token(const Operand *tokens);
 aclnnStatus op_take_tokens(OpCall *op, const PagedTokens *tokens);
 
+typedef struct Step {
+    const Operand *tokens, *sampled, *positions, *lengths, *slots, *blocks;
+    int64_t queries, block_size;
+} Step;
+/* [count] or [count, 1]. */
+bool op_is_column(const Operand *operand, int64_t count);
+aclnnStatus op_advance_step(OpCall *op, const Step *step);
+
 #endif

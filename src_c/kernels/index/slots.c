@@ -272,3 +272,46 @@ KernelStatus us_take_pages(const View *views, const void *attributes)
     }
     return status;
 }
+
+/* ---- the next step's tokens ---- */
+
+/* Below 0: none. */
+static int64_t slot_in_blocks(const View *blocks, int64_t sequence, int64_t position, int64_t block_size)
+{
+    int64_t slot = -1;
+    if (position >= 0 && position / block_size < blocks->shape[1]) {
+        const int64_t block = page_at(blocks, sequence, position / block_size);
+        if (block < 0 || __builtin_mul_overflow(block, block_size, &slot) ||
+            __builtin_add_overflow(slot, position % block_size, &slot)) {
+            slot = -1;
+        }
+    }
+    return slot;
+}
+
+static void put_number(const View *view, int64_t at, int64_t number)
+{
+    ((int64_t *)view->data)[at * view->strides[0]] = number;
+}
+
+KernelStatus us_advance_step(const View *views, const void *attributes)
+{
+    const int64_t block_size = ((const AdvanceStep *)attributes)->block_size;
+    const View *lengths = &views[2], *sampled = &views[4], *blocks = &views[5];
+    for (int64_t i = 0; i < sampled->shape[0]; i++) {
+        const int64_t position = place_at(lengths, i);
+        if (slot_in_blocks(blocks, i, position, block_size) < 0) {
+            return us_kernel_fault("sequence %lld has %lld tokens, and no block for one more: it may have %lld of %lld tokens",
+                                   (long long)i, (long long)position, (long long)blocks->shape[1], (long long)block_size);
+        }
+    }
+    for (int64_t i = 0; i < sampled->shape[0]; i++) {
+        const int64_t position = place_at(lengths, i);
+        const int64_t slot = slot_in_blocks(blocks, i, position, block_size);
+        put_number(&views[0], i, place_at(sampled, i));
+        put_number(&views[1], i, position);
+        put_number(&views[2], i, position + 1);
+        put_number(&views[3], i, slot);
+    }
+    return KERNEL_OK;
+}

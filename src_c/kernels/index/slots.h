@@ -31,4 +31,12 @@ typedef struct TakePages {
 } TakePages;
 Kernel us_take_pages;
 
+/* A step of decoding for the first `queries` sequences: the sampled token is the sequence's, its position is the length so far,
+ * which then grows by one, and its slot is that of this position in the sequence's blocks.
+ * views: tokens, positions, lengths, slots [sequences]; sampled [queries]; blocks [sequences, …]; all int64. */
+typedef struct AdvanceStep {
+    int64_t block_size;
+} AdvanceStep;
+Kernel us_advance_step;
+
 #endif
