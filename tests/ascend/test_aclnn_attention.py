@@ -232,3 +232,145 @@ def test_packed_parts(mode, rotary, depth, deep):
     found = [np.concatenate([dq, dq_part], -1), np.concatenate([dk, dk_part], -1), dv]
     for own, of in zip(found, expected[3:]):
         near(own, of, "BF16", 128)
+
+
+# ---- sinks -----------------------------------------------------------------------------------------------------------------
+
+
+def with_sink(q, k, v, dy, scale, shift, keeps, drop, sink, read):
+    """As `attention`, with one more score of every row that has keys, which has no value; and the slopes of the sinks. `read`: the
+    result as the gradients read it."""
+    shared = q.shape[1] // k.shape[1]
+    k, v = (np.repeat(x, shared, 1) for x in (k, v))
+    scores = np.where(keeps, scale * (q @ k.swapaxes(2, 3)) + shift, -np.inf)
+    largest = scores.max(-1, keepdims=True, initial=-np.inf)
+    seen = ~np.isinf(largest)
+    sinks = np.broadcast_to(sink[None, :, None, None], largest.shape)
+    largest = np.where(seen, np.maximum(largest, sinks), largest)
+    powers = np.exp(scores - np.where(seen, largest, 0))
+    sums = powers.sum(-1, keepdims=True) + np.where(seen, np.exp(sinks - np.where(seen, largest, 0)), 0)
+    whole = np.where(seen, sums, 1)
+    weights, weight = powers / whole, np.where(seen, np.exp(sinks - np.where(seen, largest, 0)), 0) / whole
+    y = (weights * drop) @ v
+    mean = (dy * (y if read is None else read)).sum(-1, keepdims=True)
+    slopes = weights * ((dy @ v.swapaxes(2, 3)) * drop - mean)
+    joined = lambda x: x.reshape(x.shape[0], -1, shared, *x.shape[2:]).sum(2)
+    return (y, largest[..., 0], sums[..., 0], scale * slopes @ k, joined(scale * slopes.swapaxes(2, 3) @ q),
+            joined((weights * drop).swapaxes(2, 3) @ dy), -(weight * mean).sum((0, 2, 3)))  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+@pytest.mark.parametrize("layout", list(AXES))
+@pytest.mark.parametrize("sinks", [True, False])
+def test_sinks(kind, layout, sinks):
+    batches, heads, rows, keys, depth = 2, 6, 150, 141, 16
+    q, dy = drawn((batches, heads, rows, depth), 1, kind), drawn((batches, heads, rows, 8), 2, kind)
+    k, v = drawn((batches, 3, keys, depth), 3, kind), drawn((batches, 3, keys, 8), 4, kind)
+    sink = drawn((heads,), 5) * 3 if sinks else np.full(heads, -np.inf)
+    sink = np.float64(np.float32(sink))
+    bits = np.random.default_rng(6).random((batches, heads, rows, keys)) < 0.8
+    mask = np.random.default_rng(7).random((rows, keys)) < 0.3
+    mask[5] = True
+    expect = lambda read: with_sink(q, k, v, dy, 0.3, 0, ~mask, bits / 0.8, sink, read)
+    put, blank = lambda x: tensor(laid_out(x, layout), kind), lambda x: empty(laid_out(x, layout).shape, kind)
+    common = {"dropMaskOptional": tensor(np.packbits(bits.ravel(), bitorder="little"), "U8"), "paddingMaskOptional": None,
+              "attenMaskOptional": tensor(mask, "B"), "prefixOptional": [], "qStartIdxOptional": [], "kvStartIdxOptional": [],
+              "scaleValue": 0.3, "keepProb": 0.8, "preTokens": FAR, "nextTokens": FAR, "headNum": heads, "inputLayout": layout,
+              "innerPrecise": 0, "sparseMode": 1, "pseType": 1}  # fmt: skip
+    given = tensor(sink, "F32", "gaps") if sinks else None
+    largest, sums, y = call("FlashAttentionScoreV3", query=put(q), key=put(k), value=put(v), realShiftOptional=None,
+                            sinkOptional=given, softmaxMaxOut=empty((batches, heads, rows, 8)),
+                            softmaxSumOut=empty((batches, heads, rows, 8)), softmaxOutOut=None, attentionOutOut=blank(dy),
+                            **common)  # fmt: skip
+    y = back(y, layout, dy.shape)
+    expected = expect(y)
+    near(y, expected[0], kind)
+    near(largest[..., 4], expected[1], "F32")
+    near(sums[..., 4], expected[2], "F32", 2048)
+    *gradients, slopes = call(
+        "FlashAttentionScoreGradV3", query=put(q), keyIn=put(k), value=put(v), dy=put(dy), pseShiftOptional=None,
+        softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums), softmaxInOptional=None,
+        attentionInOptional=put(y), sinkInOptional=given, dqOut=blank(q), dkOut=blank(k), dvOut=blank(v), dpseOut=None,
+        dsinkOut=empty((heads,), "F32", "gaps"), **common)  # fmt: skip
+    for own, of in zip(gradients, expected[3:]):
+        near(back(own, layout, of.shape), of, kind, 256)
+    if sinks:
+        near(slopes, expected[6], "F32", 256)
+    else:
+        np.testing.assert_array_equal(slopes, empty((heads,)).values())
+
+
+def test_slopes_of_sinks_of_no_rows():
+    *gradients, slopes = call(
+        "FlashAttentionScoreGradV3", query=empty((1, 2, 0, 8), "F16"), keyIn=empty((1, 2, 3, 8), "F16"),
+        value=empty((1, 2, 3, 8), "F16"), dy=empty((1, 2, 0, 8), "F16"), pseShiftOptional=None, dropMaskOptional=None,
+        paddingMaskOptional=None, attenMaskOptional=None, softmaxMaxOptional=empty((1, 2, 0, 8)),
+        softmaxSumOptional=empty((1, 2, 0, 8)), softmaxInOptional=None, attentionInOptional=empty((1, 2, 0, 8), "F16"),
+        sinkInOptional=tensor([1, 2]), prefixOptional=[], qStartIdxOptional=[], kvStartIdxOptional=[], scaleValue=0.3,
+        keepProb=1.0, preTokens=9, nextTokens=9, headNum=2, inputLayout="BNSD", innerPrecise=0, sparseMode=0, pseType=1,
+        dqOut=empty((1, 2, 0, 8), "F16"), dkOut=empty((1, 2, 3, 8), "F16"), dvOut=empty((1, 2, 3, 8), "F16"), dpseOut=None,
+        dsinkOut=empty((2,)))  # fmt: skip
+    assert not gradients[1].any() and not gradients[2].any() and not slopes.any()
+
+
+@pytest.mark.parametrize("rotary", [None, 8])
+@pytest.mark.parametrize("sinks", [True, False])
+def test_packed_sinks(rotary, sinks):
+    """The fifth version, with parts of queries and keys and sinks, and the fourth one, which has neither."""
+    heads, key_heads, depth, deep, query_ends, key_ends = 4, 2, 16, 8, [3, 3, 8], [4, 6, 12]
+    q, k, v, dy = (drawn(shape, seed, "BF16")
+                   for seed, shape in enumerate([(8, heads, depth), (12, key_heads, depth), (12, key_heads, deep),
+                                                 (8, heads, deep)]))  # fmt: skip
+    parts = [drawn((rows, of, rotary or 0), 4 + seed, "BF16") for seed, (rows, of) in enumerate([(8, heads), (12, key_heads)])]
+    whole_q, whole_k = np.concatenate([q, parts[0]], -1), np.concatenate([k, parts[1]], -1)
+    sink = np.float64(np.float32(drawn((heads,), 7) if sinks else np.full(heads, -np.inf)))
+    bf16, part = lambda x: tensor(x, "BF16"), lambda x: tensor(x, "BF16") if rotary else None
+    common = {"dropMaskOptional": None, "paddingMaskOptional": None, "attenMaskOptional": empty((2048, 2048), "B"),
+              "prefixOptional": [], "actualSeqQLenOptional": query_ends, "actualSeqKvLenOptional": key_ends, "scaleValue": 0.2,
+              "keepProb": 1.0, "preTokens": 9, "nextTokens": 9, "headNum": heads, "inputLayout": "TND", "innerPrecise": 0,
+              "sparseMode": 2}  # fmt: skip
+    more = {"qStartIdxOptional": [], "kvStartIdxOptional": [], "pseType": 1}
+    forward = {"query": bf16(q), "key": bf16(k), "value": bf16(v), "realShiftOptional": None, "softmaxOutOut": None, **common}
+    outs = lambda: {"softmaxMaxOut": empty((8, heads, 8)), "softmaxSumOut": empty((8, heads, 8)),
+                    "attentionOutOut": empty((8, heads, deep), "BF16")}  # fmt: skip
+    given = tensor(sink, "F32", "gaps") if sinks else None
+    largest, sums, y = call("FlashAttentionVarLenScoreV5", queryRope=part(parts[0]), keyRope=part(parts[1]), sinkOptional=given,
+                            softmaxOutLayout="same_as_input", **forward, **more, **outs())  # fmt: skip
+    backward = {"query": bf16(q), "keyIn": bf16(k), "value": bf16(v), "dy": bf16(dy), "pseShiftOptional": None,
+                "softmaxMaxOptional": tensor(largest), "softmaxSumOptional": tensor(sums), "softmaxInOptional": None,
+                "attentionInOptional": bf16(y), "dqOut": empty(q.shape, "BF16"), "dkOut": empty(k.shape, "BF16"),
+                "dvOut": empty(v.shape, "BF16"), "dpseOut": None, **common}  # fmt: skip
+    rope_outs = {"dqRopeOut": empty(parts[0].shape, "BF16") if rotary else None,
+                 "dkRopeOut": empty(parts[1].shape, "BF16") if rotary else None}  # fmt: skip
+    found = call("FlashAttentionUnpaddingScoreGradV5", queryRope=part(parts[0]), keyInRope=part(parts[1]), sinkInOptional=given,
+                 softmaxInLayout="", dsinkOut=empty((heads,)) if sinks else None, **backward, **more, **rope_outs)  # fmt: skip
+    found = list(found)
+    if rotary:
+        found = [np.concatenate(found[:2], -1), np.concatenate(found[2:4], -1), *found[4:]]
+    expected = [np.zeros_like(dy), np.zeros((8, heads)), np.zeros((8, heads)), *map(np.zeros_like, (whole_q, whole_k, v))]
+    slopes = np.zeros(heads)
+    for s in range(3):
+        rows, keys = slice(([0] + query_ends)[s], query_ends[s]), slice(([0] + key_ends)[s], key_ends[s])
+        if rows.stop > rows.start:
+            one = lambda x, at: x[at].swapaxes(0, 1)[None]
+            keeps = kept(2, rows.stop - rows.start, keys.stop - keys.start)[None, None]
+            *results, slope = with_sink(one(whole_q, rows), one(whole_k, keys), one(v, keys), one(dy, rows), 0.2, 0, keeps, 1,
+                                        sink, one(y, rows))  # fmt: skip
+            for whole, result, at in zip(expected, results, (rows, rows, rows, rows, keys, keys)):
+                whole[at] = result[0].swapaxes(0, 1)
+            slopes += slope
+    near(y, expected[0], "BF16")
+    near(largest[..., 2], expected[1], "F32")
+    near(sums[..., 2], expected[2], "F32", 64)
+    for own, of in zip(found, expected[3:]):
+        near(own, of, "BF16", 128)
+    if sinks:
+        near(found[3], slopes, "F32", 128)
+    elif not rotary:
+        for layout in ("", "same_as_input", None):
+            again = call("FlashAttentionVarLenScoreV4", softmaxOutLayout=layout, **forward, **outs())
+            for own, of in zip(again, (largest, sums, y)):
+                np.testing.assert_array_equal(own, of)
+            again = call("FlashAttentionUnpaddingScoreGradV4", softmaxInLayout=layout, **backward)
+            for own, of in zip(again, found):
+                np.testing.assert_array_equal(own, of)

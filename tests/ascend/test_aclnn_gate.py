@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.ascend.calling import LAYOUTS, call, empty, fault, rounded, tensor
+from tests.conformance.ascend import pages
 
 KINDS = ["F32", "F16", "BF16"]
 ROUNDING = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}
@@ -161,11 +162,21 @@ def test_gates_of_nothing():
     assert out.shape == (0, 4)
 
 
-def by_table(x, positions, table, head, sections, halves):
+def alternating(part, sections):
+    """Every third angle of the second and the third row among those of the first one."""
+    joined = part[0].copy()
+    for row in (1, 2):
+        joined[:, row : sections[1] * 3 : 3] = part[row, :, row : sections[1] * 3 : 3]
+    return joined
+
+
+def by_table(x, positions, table, head, sections, halves, mode=0):
     """The page's formulas: angles of the sections side by side, pairs as halves or as neighbours, what is behind them as is."""
     rows = table[positions]
     cos, sin = np.split(rows, 2, -1)
-    if sections:
+    if sections and mode == 1:
+        cos, sin = alternating(cos, sections), alternating(sin, sections)
+    elif sections:
         ends = np.cumsum(sections)
         cos, sin = (np.concatenate([part[i, :, end - size : end] for i, (size, end) in enumerate(zip(sections, ends))],
                                    -1) for part in (cos, sin))  # fmt: skip
@@ -195,7 +206,53 @@ def test_rotary_embedding_by_table(halves):
                        keyOut=empty(k.shape, kind, layout))  # fmt: skip
             for result, x in zip(own, (q, k)):
                 near(result, by_table(x, positions, table, head, used, halves), kind)
+            if layout == "row-major":
+                again = call("RopeWithSinCosCacheV2", positions=tensor(positions, "I64", layout), queryIn=tensor(q, kind),
+                             keyIn=tensor(k, kind), cosSinCache=tensor(table, kind), mropeSection=sections, headSize=head,
+                             isNeoxStyle=halves, cacheMode=0, queryOut=empty(q.shape, kind),
+                             keyOut=empty(k.shape, kind))  # fmt: skip
+                for result, same in zip(again, own):
+                    np.testing.assert_array_equal(result, same)
     for position in (7, -1):
         assert f"position {position} of token 1 is outside a table of 7 rows" in fault(
             "RopeWithSinCosCache", tensor([0, position], "I64"), tensor(np.ones((2, 32))), tensor(np.ones((2, 32))),
             tensor(np.ones((7, 16))), None, 32, halves, empty((2, 32)), empty((2, 32)))  # fmt: skip
+
+
+@pytest.mark.parametrize("halves", [True, False])
+def test_alternating_sections(halves):
+    cases = [(3, 64, 64, [11, 11, 10]), (4, 128, 128, [16, 24, 24]), (2, 160, 128, [24, 20, 20]), (3, 96, 64, [8, 12, 12])]
+    for number, (tokens, head, width, sections) in enumerate(cases):
+        for kind, layout in zip(KINDS, np.roll(LAYOUTS, number)):
+            q, k, table = drawn((tokens, 3 * head), 1, kind), drawn((tokens, head), 2, kind), drawn((7, width), 3, kind)
+            positions = np.random.default_rng(number).integers(0, 7, (3, tokens))
+            for mode in (0, 1):
+                own = call("RopeWithSinCosCacheV2", positions=tensor(positions, "I64", layout), queryIn=tensor(q, kind, layout),
+                           keyIn=tensor(k, kind, layout), cosSinCache=tensor(table, kind, layout), mropeSection=sections,
+                           headSize=head, isNeoxStyle=halves, cacheMode=mode, queryOut=empty(q.shape, kind, layout),
+                           keyOut=empty(k.shape, kind, layout))  # fmt: skip
+                for result, x in zip(own, (q, k)):
+                    near(result, by_table(x, positions, table, head, sections, halves, mode), kind)
+    for position in (7, -1):
+        places = np.zeros((3, 2))
+        places[2, 1] = position
+        assert f"position {position} of token 1 is outside a table of 7 rows" in fault(
+            "RopeWithSinCosCacheV2", tensor(places, "I64"), tensor(np.ones((2, 64))), tensor(np.ones((2, 64))),
+            tensor(np.ones((7, 64))), pages.made({"kind": "IA"}, [11, 11, 10]), 64, halves, 1, empty((2, 64)), empty((2, 64)))  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", range(4))
+def test_rotary_embedding_of_either_kind(mode):
+    """The second version: as the first one, of three dimensions too, or by a matrix."""
+    cases = SHAPES + [((5, 3, 12), (5, 1, 12)), ((5, 3, 12), (5, 3, 12)), ((0, 3, 12), (1, 3, 12))]
+    for number, (shape, of_angles) in enumerate(cases):
+        for kind, layout in zip(KINDS, np.roll(LAYOUTS, number)):
+            n = shape[-1]
+            x, cos, sin, matrix = (drawn(of, seed, kind) for seed, of in enumerate((shape, of_angles, of_angles, (n, n))))
+            put = lambda v: tensor(v, kind, layout)
+            given = {"x": put(x), "cos": put(cos), "sin": put(sin), "mode": mode}
+            rot, same = turned(x, mode)
+            own = call("RotaryPositionEmbeddingV2", **given, rotate=None, out=empty(shape, kind, layout))
+            near(own, same * cos + rot * sin, kind)
+            own = call("RotaryPositionEmbeddingV2", **given, rotate=put(matrix), out=empty(shape, kind, layout))
+            near(own, x * cos + (x @ matrix) * sin, kind, 4 * n)

@@ -119,6 +119,16 @@ static void plan_one_number(AttentionPlan *plan, int32_t at, const Operand *oper
     }
 }
 
+/* One for each head. */
+static void plan_sinks(AttentionPlan *plan, int32_t at, const Operand *sinks, ViewAccess access)
+{
+    if (op_given(sinks)) {
+        plan_view(plan, at, sinks, access,
+                  (View){.data = sinks->view.data, .dtype = sinks->view.dtype, .rank = 4,
+                         .shape = {1, plan->attention->sizes.heads, 1, 1}, .strides = {0, sinks->view.strides[0], 0, 1}});
+    }
+}
+
 aclnnStatus op_attention(OpCall *op, const AttentionCall *call)
 {
     if (op_refused(op) || op_empty(call->query)) {
@@ -143,12 +153,7 @@ aclnnStatus op_attention(OpCall *op, const AttentionCall *call)
     plan_one_number(&plan, PRODUCT_SCALE, call->product_scale);
     plan_operand(&plan, QUERY_PADDING, call->query_lengths.count > 0 ? call->query_padding : NULL);
     plan_operand(&plan, KEY_PADDING, call->key_lengths.count > 0 ? call->key_padding : NULL);
-    if (op_given(call->sink)) {
-        const View *sink = &call->sink->view;
-        plan_view(&plan, SINK, call->sink, VIEW_READ,
-                  (View){.data = sink->data, .dtype = sink->dtype, .rank = 4, .shape = {1, sizes->heads, 1, 1},
-                         .strides = {0, sink->strides[0], 0, 1}});
-    }
+    plan_sinks(&plan, SINK, call->sink, VIEW_READ);
     for (int32_t i = 0; i < listed; i++) {
         plan_heads(&plan, LISTED + i, (i % 2 == 0 ? call->keys : call->values).items[i / 2], VIEW_READ,
                    layout_of(call), sizes->key_heads);
@@ -162,10 +167,11 @@ aclnnStatus op_attention_backward(OpCall *op, const AttentionCall *call)
         return op_plan_nothing(op);
     }
     if (op_empty(call->query)) {
-        return op_fill_all(op, OPERANDS(call->key_gradient, call->value_gradient, call->rotary_key_gradient), ZERO);
+        return op_fill_all(op, OPERANDS(call->key_gradient, call->value_gradient, call->rotary_key_gradient, call->sink_gradient),
+                           ZERO);
     }
-    const bool parts = op_given(call->rotary_query);
-    AttentionPlan plan = plan_of(op, call, parts ? BACKWARD_VIEWS : VALUE_GRADIENT + 1);
+    const bool parts = op_given(call->rotary_query), sinks = op_given(call->sink);
+    AttentionPlan plan = plan_of(op, call, sinks ? SINK_VIEWS : parts ? BACKWARD_VIEWS : VALUE_GRADIENT + 1);
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
@@ -184,6 +190,12 @@ aclnnStatus op_attention_backward(OpCall *op, const AttentionCall *call)
         plan_heads(&plan, PART_QUERY_GRADIENT, call->rotary_query_gradient, VIEW_WRITE, layout, call->heads);
         plan_heads(&plan, PART_KEY_GRADIENT, call->rotary_key_gradient, VIEW_WRITE, layout, key_heads);
     }
-    Kernel *kernel = parts ? us_attention_backward_of_parts : us_attention_backward;
+    if (sinks) {
+        plan_sinks(&plan, BACKWARD_SINK, call->sink, VIEW_READ);
+        plan_sinks(&plan, SINK_GRADIENT, call->sink_gradient, VIEW_WRITE);
+    }
+    Kernel *kernel = sinks   ? us_attention_backward_with_sink
+                     : parts ? us_attention_backward_of_parts
+                             : us_attention_backward;
     return op_plan_views(op, kernel, plan.attention, plan.size, plan.count, plan.planned);
 }

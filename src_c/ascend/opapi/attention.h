@@ -31,14 +31,16 @@ typedef struct AttentionCall {
     bool prompts;                                /* PromptFlashAttentionV3: TND is a layout */
     bool newest;                                 /* V3 on: layouts of packed tokens, results in another layout */
     const Operand *rotary_query, *rotary_key;    /* of them, and of packed training: parts whose product adds to the scores */
-    const Operand *sink;                         /* V4: a score more for every head, which has no value */
+    const Operand *sink;                         /* a score more for every head, which has no value */
     bool adds_after_scale;             /* scale * q k^T + shift, not scale * (q k^T + shift) */
     double scale, keep;
     const Operand *out, *maximum, *sum;          /* of inference: maximum is log(sum of e^score), sum is NULL */
     const Operand *out_gradient, *query_gradient, *key_gradient, *value_gradient; /* of a gradient */
-    const Operand *rotary_query_gradient, *rotary_key_gradient;
+    const Operand *rotary_query_gradient, *rotary_key_gradient, *sink_gradient;
 } AttentionCall;
 
+/* "", or same_as_input: how statistics of packed tokens lie. */
+bool op_is_statistic_layout(const char *layout);
 /* Everything about shapes and attributes: the rules stand on the pages. */
 void op_require_attention(OpCall *op, const AttentionCall *call);
 
@@ -85,5 +87,18 @@ typedef struct SelectedCall {
 void op_require_selected(OpCall *op, const SelectedCall *call);
 aclnnStatus op_selected_attention(OpCall *op, const SelectedCall *call);
 aclnnStatus op_selected_attention_backward(OpCall *op, const SelectedCall *call);
+
+/* ---- attention_merge.c: results of attention to parts of the keys ---- */
+
+typedef struct MergeCall {
+    const Operand *first, *first_max, *first_sum, *second, *second_max, *second_sum, *out, *max, *sum;
+    const char *layout; /* SBH, or TND */
+} MergeCall;
+/* Its shapes (attn/shape, attn/limits, softmax/shape by the first operands). */
+void op_require_merge(OpCall *op, const MergeCall *call);
+aclnnStatus op_merge_two(OpCall *op, const MergeCall *call);
+/* Each a row of logarithms of sums, and rows of values (shape). */
+void op_require_parts(OpCall *op, Operands logarithms, Operands values, const Operand *out, const Operand *logarithm);
+aclnnStatus op_merge_parts(OpCall *op, Operands logarithms, Operands values, const Operand *out, const Operand *logarithm);
 
 #endif

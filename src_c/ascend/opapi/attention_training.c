@@ -30,6 +30,25 @@ static void require_dropout(OpCall *op, const AttentionCall *call)
                op_shape_text(op, call->drop), (long long)scores);
 }
 
+static void require_sinks(OpCall *op, const AttentionCall *call)
+{
+    if (!op_given(call->sink)) {
+        return;
+    }
+    const Shape shape = op_shape_of(1, &call->heads);
+    op_require_shape(op, call->sink, &shape);
+    if (call->out_gradient != NULL) {
+        op_require(op, op_given(call->sink_gradient), call->sink_gradient->name, "missing", op->missing, "%s is NULL, %s is given",
+                   call->sink_gradient->name, call->sink->name);
+        op_require_shape(op, call->sink_gradient, &shape);
+    }
+}
+
+bool op_is_statistic_layout(const char *layout)
+{
+    return *layout == '\0' || strcmp(layout, "same_as_input") == 0;
+}
+
 void op_require_attention(OpCall *op, const AttentionCall *call)
 {
     require_operands(op, call);
@@ -42,4 +61,5 @@ void op_require_attention(OpCall *op, const AttentionCall *call)
     require_statistic(op, call, call->sum);
     require_result(op, call, call->out);
     require_result(op, call, call->out_gradient);
+    require_sinks(op, call);
 }

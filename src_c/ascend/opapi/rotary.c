@@ -124,6 +124,15 @@ aclnnStatus op_rotary_backward(OpCall *op, const RotaryBackward *rotary)
     return op_plan_views(op, us_rotary_backward, NULL, 0, 14, planned);
 }
 
+aclnnStatus op_rotary_product(OpCall *op, const Operand *x, const Operand *cos, const Operand *sin, const Operand *matrix,
+                              const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    return op_plan_operands(op, us_rotary_product, NULL, 0, OPERANDS(x, cos, sin, matrix), OPERANDS(out));
+}
+
 /* ---- angles from a table ---- */
 
 int64_t op_rotary_pairs(IntArguments sections)
@@ -135,30 +144,30 @@ int64_t op_rotary_pairs(IntArguments sections)
     return pairs;
 }
 
-int32_t op_require_rotary_sections(OpCall *op, IntArguments sections)
+int32_t op_require_rotary_sections(OpCall *op, IntArguments sections, bool second)
 {
     static const struct { int64_t count, values[ROTARY_SECTIONS]; } known[] = {
-        {3, {16, 24, 24}}, {3, {24, 20, 20}}, {3, {8, 12, 12}}, {4, {16, 16, 16, 16}}, {3, {0}}, {4, {0}},
+        {3, {11, 11, 10}}, {3, {16, 24, 24}}, {3, {24, 20, 20}}, {3, {8, 12, 12}}, {4, {16, 16, 16, 16}}, {3, {0}}, {4, {0}},
     };
     bool fits = !sections.given;
-    for (size_t i = 0; i < sizeof known / sizeof *known && !fits; i++) {
+    for (size_t i = second ? 0 : 1; i < sizeof known / sizeof *known && !fits; i++) {
         fits = sections.count == known[i].count &&
                memcmp(sections.values, known[i].values, (size_t)sections.count * sizeof *sections.values) == 0;
     }
     op_require(op, fits, sections.name, "value", op->invalid,
-               "%s, of %lld integers, is none of [16,24,24], [24,20,20], [8,12,12] and [16,16,16,16]", sections.name,
-               (long long)sections.count);
+               "%s, of %lld integers, is none of %s[16,24,24], [24,20,20], [8,12,12] and [16,16,16,16]", sections.name,
+               (long long)sections.count, second ? "[11,11,10], " : "");
     return fits && sections.given && op_rotary_pairs(sections) > 0 ? (int32_t)sections.count : 0;
 }
 
 aclnnStatus op_cached_rotary(OpCall *op, const Operand *positions, const Operand *query, const Operand *key,
-                             const Operand *table, IntArguments sections, int32_t section_count, int64_t head,
-                             bool halves, const Operand *query_out, const Operand *key_out)
+                             const Operand *table, IntArguments sections, int32_t section_count, bool alternates,
+                             int64_t head, bool halves, const Operand *query_out, const Operand *key_out)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    CachedRotary call = {.head = head, .interleaved = !halves, .section_count = section_count};
+    CachedRotary call = {.head = head, .interleaved = !halves, .alternates = alternates, .section_count = section_count};
     for (int32_t i = 0; i < section_count; i++) {
         call.sections[i] = sections.values[i];
     }

@@ -21,11 +21,16 @@ typedef struct RotaryBackward {
 } RotaryBackward;
 aclnnStatus op_rotary_backward(OpCall *op, const RotaryBackward *rotary);
 
-/* How many there are, none for NULL or zeros; only those of RopeWithSinCosCache's page (value). */
-int32_t op_require_rotary_sections(OpCall *op, IntArguments sections);
+/* By a square matrix in place of a mode. */
+aclnnStatus op_rotary_product(OpCall *op, const Operand *x, const Operand *cos, const Operand *sin, const Operand *matrix,
+                              const Operand *out);
+
+/* How many there are, none for NULL or zeros; only those of RopeWithSinCosCache's page, or of its second version's, which has
+ * one more (value). */
+int32_t op_require_rotary_sections(OpCall *op, IntArguments sections, bool second);
 int64_t op_rotary_pairs(IntArguments sections);
 aclnnStatus op_cached_rotary(OpCall *op, const Operand *positions, const Operand *query, const Operand *key,
-                             const Operand *table, IntArguments sections, int32_t section_count, int64_t head,
-                             bool halves, const Operand *query_out, const Operand *key_out);
+                             const Operand *table, IntArguments sections, int32_t section_count, bool alternates,
+                             int64_t head, bool halves, const Operand *query_out, const Operand *key_out);
 
 #endif

@@ -75,4 +75,10 @@ Kernel us_attention_backward;
 enum { PART_QUERY = VALUE_GRADIENT + 1, PART_KEY, PART_QUERY_GRADIENT, PART_KEY_GRADIENT, BACKWARD_VIEWS };
 Kernel us_attention_backward_of_parts;
 
+/* Either of them, and the gradient of the sinks of us_attention: minus the sum over all rows of the head of the sink's weight times
+ * the sum of out * dout, in float64.
+ * Views: those of us_attention_backward_of_parts, whose last four may be absent, then sink [1, head, 1, 1] and its gradient. */
+enum { BACKWARD_SINK = BACKWARD_VIEWS, SINK_GRADIENT, SINK_VIEWS };
+Kernel us_attention_backward_with_sink;
+
 #endif

@@ -1,4 +1,5 @@
 #include "kernels/attention/tiles.h"
+#include "kernels/maths/maths.h"
 #include "kernels/move/copy_view.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
@@ -254,4 +255,66 @@ KernelStatus us_attention_backward_of_parts(const View *views, const void *attri
     }
     us_scratch_give_back(block);
     return status;
+}
+
+/* ---- sinks ---- */
+
+typedef struct SinkWork {
+    const View *views;
+    const Attention *attention;
+    bool out_of_memory;
+} SinkWork;
+
+static float statistic_at(const Head *head, int operand, int64_t row)
+{
+    float value;
+    attention_load_row(head, operand, row, 0, 1, &value);
+    return value;
+}
+
+/* What a row's sink adds to its slope; `rows` has room for two. */
+static double sink_slope(const Head *head, int64_t row, float sink, float *rows)
+{
+    const int64_t depth = head->attention->sizes.value_depth;
+    const float sum = statistic_at(head, SUM, row);
+    if (sum == 0) {
+        return 0;
+    }
+    attention_load_row(head, OUT, row, 0, depth, rows);
+    attention_load_row(head, OUT_GRADIENT, row, 0, depth, rows + depth);
+    return -(double)(exp_float(sink - statistic_at(head, MAXIMUM, row)) / sum) * (double)inner_product(rows, rows + depth, depth);
+}
+
+static void differentiate_sink(void *context, int64_t number)
+{
+    SinkWork *work = context;
+    const AttentionSizes *sizes = &work->attention->sizes;
+    const View *sinks = &work->views[BACKWARD_SINK], *slopes = &work->views[SINK_GRADIENT];
+    float *rows = us_scratch_array(us_scratch_count(sizes->value_depth, 2), sizeof *rows);
+    if (rows == NULL) {
+        __atomic_store_n(&work->out_of_memory, true, __ATOMIC_RELAXED);
+        return;
+    }
+    const float sink = ((const float *)sinks->data)[number * sinks->strides[1]];
+    double slope = 0;
+    for (int64_t s = 0; s < sizes->sequences; s++) {
+        const Head head = attention_head_of(work->attention, work->views, s, number);
+        for (int64_t i = 0; i < head.sequence->query_count; i++) {
+            slope += sink_slope(&head, head.sequence->query_begin + i, sink, rows);
+        }
+    }
+    ((float *)slopes->data)[number * slopes->strides[1]] = (float)slope;
+    us_scratch_give_back(rows);
+}
+
+KernelStatus us_attention_backward_with_sink(const View *views, const void *attributes)
+{
+    const Attention *attention = attributes;
+    Kernel *kernel = us_view_is_absent(&views[PART_QUERY]) ? us_attention_backward : us_attention_backward_of_parts;
+    const KernelStatus status = kernel(views, attributes);
+    SinkWork work = {views, attention, false};
+    if (status == KERNEL_OK) {
+        run_pieces(attention->sizes.heads, us_view_elements(&views[OUT]), differentiate_sink, &work);
+    }
+    return status == KERNEL_OK && work.out_of_memory ? KERNEL_NO_MEMORY : status;
 }

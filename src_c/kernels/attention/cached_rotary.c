@@ -3,6 +3,7 @@
 #include "kernels/map/formulas.h"
 #include "kernels/move/copy_view.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 
 /* ---- angles: a line of cosines and sines for each token ---- */
@@ -24,6 +25,41 @@ static void load_angles(const View *table, int64_t position, int64_t begin, int6
     }
 }
 
+static KernelStatus check_position(int64_t position, int64_t token, const View *table)
+{
+    const bool inside = position >= 0 && position < table->shape[0];
+    return inside ? KERNEL_OK : us_kernel_fault("position %lld of token %lld is outside a table of %lld rows", (long long)position,
+                                                (long long)token, (long long)table->shape[0]);
+}
+
+/* Pairs section, section + 3, … of a token, below `limit`. */
+static void load_every_third(const View *table, int64_t position, int64_t section, int64_t limit, float *angles)
+{
+    for (int64_t pair = section; pair < limit; pair += 3) {
+        load_angles(table, position, pair, 1, angles);
+    }
+}
+
+static KernelStatus gather_alternating(const CachedRotary *call, const View *positions, const View *table, int64_t tokens,
+                                       float *angles)
+{
+    const int64_t pairs = table->shape[1] / 2, limit = smaller(pairs, 3 * call->sections[1]);
+    KernelStatus status = KERNEL_OK;
+    for (int64_t token = 0; token < tokens && status == KERNEL_OK; token++) {
+        float *own = angles + token * table->shape[1];
+        for (int32_t section = 0; section < 3 && status == KERNEL_OK; section++) {
+            const int64_t position = position_of(positions, section, token);
+            status = check_position(position, token, table);
+            if (status == KERNEL_OK && section == 0) {
+                load_angles(table, position, 0, pairs, own);
+            } else if (status == KERNEL_OK) {
+                load_every_third(table, position, section, limit, own);
+            }
+        }
+    }
+    return status;
+}
+
 static KernelStatus gather_angles(const CachedRotary *call, const View *positions, const View *table, int64_t tokens,
                                   float *angles)
 {
@@ -34,9 +70,9 @@ static KernelStatus gather_angles(const CachedRotary *call, const View *position
         int64_t begin = 0;
         for (int32_t section = 0; section < count; section++) {
             const int64_t position = position_of(positions, section, token);
-            if (position < 0 || position >= table->shape[0]) {
-                return us_kernel_fault("position %lld of token %lld is outside a table of %lld rows",
-                                       (long long)position, (long long)token, (long long)table->shape[0]);
+            const KernelStatus status = check_position(position, token, table);
+            if (status != KERNEL_OK) {
+                return status;
             }
             load_angles(table, position, begin, sections[section], angles + token * table->shape[1]);
             begin += sections[section];
@@ -83,7 +119,9 @@ KernelStatus us_cached_rotary(const View *views, const void *attributes)
     const View *positions = &views[0], *query = &views[1], *key = &views[2], *table = &views[3];
     const int64_t tokens = query->shape[0], width = table->shape[1];
     float *angles = us_scratch_take(us_scratch_bytes(us_scratch_count(tokens, width), sizeof *angles) + 64);
-    KernelStatus status = angles ? gather_angles(call, positions, table, tokens, angles) : KERNEL_NO_MEMORY;
+    KernelStatus status = angles == NULL     ? KERNEL_NO_MEMORY
+                          : call->alternates ? gather_alternating(call, positions, table, tokens, angles)
+                                             : gather_angles(call, positions, table, tokens, angles);
     status = status != KERNEL_OK ? status : turn_heads(call, query, &views[4], angles, width);
     status = status != KERNEL_OK ? status : turn_heads(call, key, &views[5], angles, width);
     us_scratch_give_back(angles);

@@ -1,6 +1,7 @@
 #include "kernels/attention/rotary.h"
 
 #include "kernels/map/formulas.h"
+#include "kernels/matmul/matmul.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/reduce/reductions.h"
 #include "kernels/scratch.h"
@@ -40,4 +41,29 @@ KernelStatus us_rotary_backward(const View *views, const void *attributes)
     }
     const View turned[] = {dy[0], dy[1], angles[0], angles[1], angles[2], angles[3], dx[0], dx[1]};
     return status != KERNEL_OK ? status : map(&us_map_rotate_back, 6, 2, turned);
+}
+
+/* ---- by a matrix ---- */
+
+KernelStatus us_rotary_product(const View *views, const void *attributes)
+{
+    (void)attributes;
+    const View *x = &views[0], *y = &views[4], absent = us_view_absent();
+    const int64_t count = us_view_elements(y);
+    float *taken = us_scratch_take(2 * us_scratch_bytes(count, sizeof *taken));
+    if (taken == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    float *second = (float *)((char *)taken + us_scratch_bytes(count, sizeof *taken));
+    const View product = us_view_contiguous(taken, DTYPE_FLOAT32, y->rank, y->shape);
+    const View kept = us_view_contiguous(second, DTYPE_FLOAT32, y->rank, y->shape);
+    View repeated = *x; /* sizes: the matrix for each batch of rows */
+    repeated.shape[x->rank - 2] = views[3].shape[0];
+    const View matrix = us_view_broadcast(&views[3], x->rank, repeated.shape);
+    const ViewProduct how = {.compute = DTYPE_FLOAT32, .alpha = {1}};
+    KernelStatus status = us_product((const View[]){*x, matrix, absent, product, absent, absent}, &how);
+    status = status != KERNEL_OK ? status : us_map_floats(&us_map_mul, 2, (const View[]){*x, views[1], kept});
+    status = status != KERNEL_OK ? status : us_map_floats(&us_map_addcmul, 3, (const View[]){kept, product, views[2], *y});
+    us_scratch_give_back(taken);
+    return status;
 }

@@ -96,7 +96,7 @@ class Shaped:
         return Tensor(kind, self.values(), shape=self.shape, strides=self.strides(), code=code, format=format)
 
 
-SPEC = re.compile(r"(\w+)\[([\d, ]*)\](?:<(\d+))?(\^T)?(?:@\[([\d, ]*)\])?(?::([A-Z]+))?")
+SPEC = re.compile(r"(\w+)\[([\d, ]*)\](?:<(\d+))?(\^T)?(?:@\[([\d, ]*)\])?(?::([A-Z0-9_]+))?")
 
 
 def shaped(text: str) -> Shaped:
@@ -235,9 +235,9 @@ def made(parameter: dict, value):
     if value is None or not isinstance(value, (Shaped, list, tuple, int, float, complex, str)):
         return value
     if kind == "T":
-        return value.make(parameter["written"] and not parameter["in_place"])
+        return value.make(parameter["written"] and not parameter["updated"])
     if kind == "TL":
-        output = parameter["written"] and not parameter["in_place"]
+        output = parameter["written"] and not parameter["updated"]
         return _list([item.make(output) if item is not None else None for item in value])
     if kind == "S":
         return scalar(value)

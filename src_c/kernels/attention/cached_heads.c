@@ -1,0 +1,174 @@
+#include "kernels/attention/cached_heads.h"
+
+#include "kernels/index/slots.h"
+#include "kernels/map/formulas.h"
+#include "kernels/move/move.h"
+#include "kernels/norm/normalize.h"
+#include "kernels/quantize/quantize.h"
+#include "kernels/scratch.h"
+#include "kernels/sizes.h"
+
+enum { X, GAMMA, COSINES, SINES, SCALE, OFFSET, OUT, CACHE };
+
+/* ---- slots ---- */
+
+static int64_t index_at(const View *index, int64_t at)
+{
+    const int64_t columns = index->rank > 1 ? index->shape[1] : 1;
+    const int64_t place = at / columns * index->strides[0] + (index->rank > 1 ? at % columns * index->strides[1] : 0);
+    return index->dtype == DTYPE_INT32 ? ((const int32_t *)index->data)[place] : ((const int64_t *)index->data)[place];
+}
+
+/* Rows row … of a page as a slot; false: they are not there. */
+static bool find_slot(const View *cache, int64_t page, int64_t row, int64_t *slot)
+{
+    return page >= 0 && page < cache->shape[0] && row >= 0 && row < cache->shape[1] &&
+           !__builtin_mul_overflow(page, cache->shape[1], slot) && !__builtin_add_overflow(*slot, row, slot);
+}
+
+/* -1: none. */
+static KernelStatus slot_of(HeadSlots how, const View *index, const View *cache, int64_t sequence, int64_t token,
+                            int64_t tokens, int64_t *slot)
+{
+    const int64_t rows = cache->shape[1], blocks = ceiling(tokens, rows);
+    const bool of_sequence = how == SLOTS_OF_STARTS, by_page = how == SLOTS_OF_PAGES || of_sequence;
+    const int64_t value = index_at(index, of_sequence ? sequence : how == SLOTS_OF_BLOCKS ? sequence * blocks + token / rows
+                                                                                          : sequence * tokens + token);
+    *slot = -1;
+    if (value == -1 && !of_sequence) {
+        return KERNEL_OK;
+    }
+    const int64_t row = how == SLOTS_OF_TOKENS ? value % rows : how == SLOTS_OF_BLOCKS ? token % rows : value;
+    const int64_t behind = of_sequence && row < rows ? token : 0;
+    if (value >= 0 && find_slot(cache, by_page ? sequence : value / rows, row + behind, slot)) {
+        return KERNEL_OK;
+    }
+    return us_kernel_fault("index %lld of token %lld of sequence %lld is outside a cache of %lld pages of %lld rows",
+                           (long long)value, (long long)token, (long long)sequence, (long long)cache->shape[0],
+                           (long long)rows);
+}
+
+static const View *any_cache(const CachedHeads *call, const View *views)
+{
+    for (int32_t part = 0; part < call->count; part++) {
+        const View *cache = &views[1 + part * HEAD_VIEWS + CACHE];
+        if (!us_view_is_absent(cache)) {
+            return cache;
+        }
+    }
+    return NULL;
+}
+
+static KernelStatus find_slots(const CachedHeads *call, const View *views, int64_t *slots)
+{
+    const View *cache = any_cache(call, views);
+    const int64_t sequences = views[1 + X].shape[0], tokens = views[1 + X].shape[1];
+    KernelStatus status = KERNEL_OK;
+    for (int64_t i = 0; i < sequences * tokens && cache != NULL && status == KERNEL_OK; i++) {
+        status = slot_of(call->slots, &views[0], cache, i / tokens, i % tokens, tokens, &slots[i]);
+    }
+    return status;
+}
+
+/* ---- numbers ---- */
+
+static KernelStatus convert(const View *from, const View *to)
+{
+    return us_reshape((const View[]){*from, *to}, NULL);
+}
+
+static KernelStatus normalize(const HeadPart *part, const View *x, const View *gamma, const View *to)
+{
+    const int64_t depth = x->shape[3];
+    const Normalize how = {.line = depth, .parameter_run = 1, .parameter_count = depth, .epsilon = part->epsilon, .factor = 1};
+    const View absent = us_view_absent();
+    return us_normalize((const View[]){*x, absent, absent, *gamma, absent, absent, *to, absent, absent}, &how);
+}
+
+/* The first `count` numbers of every head. */
+static View first_of(View heads, int64_t count)
+{
+    heads.shape[3] = count;
+    return heads;
+}
+
+static KernelStatus turn(const HeadPart *part, const View *heads, const View *cosines, const View *sines)
+{
+    const View x = first_of(*heads, part->turned);
+    const bool sorts = part->turn == TURN_SORTED;
+    const MapCall rotate = {.formula = &us_map_rotate, .compute = DTYPE_FLOAT32, .result = DTYPE_FLOAT32, .inputs = 6,
+                            .outputs = 2, .items = 1};
+    return us_map((const View[]){us_view_half(x, 3, false, sorts), us_view_half(x, 3, true, sorts),
+                                 us_view_half(*cosines, 3, false, false), us_view_half(*cosines, 3, true, false),
+                                 us_view_half(*sines, 3, false, false), us_view_half(*sines, 3, true, false),
+                                 us_view_half(x, 3, false, false), us_view_half(x, 3, true, false)}, &rotate);
+}
+
+static KernelStatus compute(const HeadPart *part, const View *views, const View *to)
+{
+    KernelStatus status = part->normalizes ? normalize(part, &views[X], &views[GAMMA], to) : convert(&views[X], to);
+    if (status == KERNEL_OK && part->turn != TURN_NOT) {
+        status = turn(part, to, &views[COSINES], &views[SINES]);
+    }
+    return status == KERNEL_OK && !us_view_is_absent(&views[OUT]) ? convert(to, &views[OUT]) : status;
+}
+
+/* ---- caches ---- */
+
+/* [sequences, tokens, heads, depth], packed, as a cache has its rows. */
+static View as_rows(const View *values, int32_t rank, int64_t last)
+{
+    const int64_t *of = values->shape;
+    const int64_t shape[] = {of[0] * of[1], of[2], of[3] / last, last};
+    const int64_t whole[] = {of[0] * of[1], of[2], of[3]};
+    return us_view_contiguous(values->data, values->dtype, rank - 1, rank == 5 ? shape : whole);
+}
+
+static KernelStatus put(const HeadPart *part, const View *views, const View *values, int64_t *slots)
+{
+    const View *cache = &views[CACHE];
+    const size_t size = us_dtype_size(cache->dtype);
+    const View packed = us_view_contiguous(us_scratch_array(us_view_elements(values), size), cache->dtype, 4, values->shape);
+    if (packed.data == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    const Quantize how = {.rounding = ROUND_EVEN, .divides = part->divides};
+    KernelStatus status = us_view_is_absent(&views[SCALE])
+                              ? convert(values, &packed)
+                              : us_quantize((const View[]){*values, views[SCALE], views[OFFSET], packed}, &how);
+    if (status == KERNEL_OK) {
+        const View tokens = as_rows(&packed, cache->rank, cache->shape[cache->rank - 1]);
+        const View places = us_view_contiguous(slots, DTYPE_INT64, 1, tokens.shape);
+        status = us_put_slots((const View[]){places, tokens, *cache}, &(Slots){1});
+    }
+    us_scratch_give_back(packed.data);
+    return status;
+}
+
+static KernelStatus run_part(const HeadPart *part, const View *views, int64_t *slots)
+{
+    const View values = us_view_contiguous(us_scratch_array(us_view_elements(&views[X]), sizeof(float)), DTYPE_FLOAT32, 4,
+                                           views[X].shape);
+    if (values.data == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    KernelStatus status = compute(part, views, &values);
+    if (status == KERNEL_OK && !us_view_is_absent(&views[CACHE])) {
+        status = put(part, views, &values, slots);
+    }
+    us_scratch_give_back(values.data);
+    return status;
+}
+
+KernelStatus us_cached_heads(const View *views, const void *attributes)
+{
+    const CachedHeads *call = attributes;
+    const View *x = &views[1 + X];
+    int64_t *slots = us_scratch_array(us_scratch_count(x->shape[0], x->shape[1]), sizeof *slots);
+    KernelStatus status = slots != NULL ? find_slots(call, views, slots) : KERNEL_NO_MEMORY;
+    for (int32_t part = 0; part < call->count && status == KERNEL_OK; part++) {
+        status = run_part(&call->parts[part], &views[1 + part * HEAD_VIEWS], slots);
+    }
+    us_scratch_give_back(slots);
+    return status;
+}

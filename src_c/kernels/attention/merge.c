@@ -1,0 +1,179 @@
+#include "kernels/attention/merge.h"
+
+#include "kernels/maths/maths.h"
+#include "kernels/pieces.h"
+#include "kernels/scratch.h"
+#include "kernels/sizes.h"
+
+enum { PIECE = 4096 }; /* elements, about */
+#define NO_KEYS -1.0f
+
+typedef struct Merge {
+    const View *views;
+    int32_t count;
+    int64_t rows_of_piece;
+    bool out_of_memory;
+} Merge;
+
+static int64_t pieces_of(Merge *work, int64_t rows, int64_t depth)
+{
+    work->rows_of_piece = larger(1, PIECE / larger(depth, 1));
+    return ceiling(rows, work->rows_of_piece);
+}
+
+static float *take(Merge *work, int64_t count)
+{
+    float *taken = us_scratch_array(count, sizeof *taken);
+    if (taken == NULL) {
+        __atomic_store_n(&work->out_of_memory, true, __ATOMIC_RELAXED);
+    }
+    return taken;
+}
+
+static float element(const View *view, int64_t offset)
+{
+    return ((const float *)view->data)[offset];
+}
+
+static void load(const View *view, int64_t offset, int64_t count, float *to)
+{
+    us_load_float(to, (const char *)view->data + offset * (int64_t)us_dtype_size(view->dtype), view->dtype,
+                  view->strides[view->rank - 1], count);
+}
+
+static void store(const View *view, int64_t offset, int64_t count, const float *from)
+{
+    us_store_float((char *)view->data + offset * (int64_t)us_dtype_size(view->dtype), view->dtype, view->strides[view->rank - 1],
+                   from, count);
+}
+
+/* ---- two parts ---- */
+
+enum { Y1, M1, S1, Y2, M2, S2, Y, M, S };
+
+/* Where row `number` of [batch, head, row, …] begins. */
+static int64_t begin_of(const View *view, int64_t number)
+{
+    const int64_t rows = view->shape[2], heads = view->shape[1];
+    return number % rows * view->strides[2] + number / rows % heads * view->strides[1] + number / rows / heads * view->strides[0];
+}
+
+/* Merges a copy of the statistics, and gives what the parts count. */
+static void merge_statistics(const View *views, int64_t row, int64_t copy, float weights[2])
+{
+    int64_t at[9];
+    for (int i = 0; i < 9; i++) {
+        at[i] = begin_of(&views[i], row) + copy * views[i].strides[3];
+    }
+    const float m1 = element(&views[M1], at[M1]), m2 = element(&views[M2], at[M2]);
+    const float largest = m1 > m2 || m1 != m1 ? m1 : m2, shift = largest == -INFINITY ? 0 : largest;
+    const float s1 = exp_float(m1 - shift) * element(&views[S1], at[S1]), s2 = exp_float(m2 - shift) * element(&views[S2], at[S2]);
+    const float sum = s1 + s2;
+    ((float *)views[M].data)[at[M]] = largest;
+    ((float *)views[S].data)[at[S]] = sum;
+    weights[0] = largest == -INFINITY ? 0 : s1 / sum;
+    weights[1] = largest == -INFINITY ? 0 : s2 / sum;
+}
+
+static void merge_two(const View *views, int64_t row, float *first, float *second)
+{
+    const int64_t depth = views[Y].shape[3], copies = views[M].shape[3];
+    float weights[2], others[2];
+    merge_statistics(views, row, 0, weights);
+    for (int64_t copy = 1; copy < copies; copy++) {
+        merge_statistics(views, row, copy, others);
+    }
+    load(&views[Y1], begin_of(&views[Y1], row), depth, first);
+    load(&views[Y2], begin_of(&views[Y2], row), depth, second);
+    for (int64_t i = 0; i < depth; i++) {
+        first[i] = first[i] * weights[0] + second[i] * weights[1];
+    }
+    store(&views[Y], begin_of(&views[Y], row), depth, first);
+}
+
+static void merge_two_piece(void *context, int64_t piece)
+{
+    Merge *work = context;
+    const View *y = &work->views[Y];
+    const int64_t depth = y->shape[3], rows = y->shape[0] * y->shape[1] * y->shape[2], begin = piece * work->rows_of_piece;
+    const int64_t end = smaller(rows - begin, work->rows_of_piece) + begin;
+    float *first = take(work, us_scratch_count(depth, 2));
+    for (int64_t row = begin; row < end && first != NULL; row++) {
+        merge_two(work->views, row, first, first + depth);
+    }
+    us_scratch_give_back(first);
+}
+
+KernelStatus us_merge_two_parts(const View *views, const void *attributes)
+{
+    (void)attributes;
+    Merge work = {.views = views};
+    const View *y = &views[Y];
+    run_pieces(pieces_of(&work, y->shape[0] * y->shape[1] * y->shape[2], y->shape[3]), us_view_elements(y), merge_two_piece, &work);
+    return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
+
+/* ---- any number of parts ---- */
+
+/* What each part counts for a row: e^(l - L), or NO_KEYS; and L. */
+static float weigh(const Merge *work, int64_t row, float *weights)
+{
+    float largest = -INFINITY, sum = 0;
+    for (int32_t i = 0; i < work->count; i++) {
+        weights[i] = element(&work->views[i], row * work->views[i].strides[0]);
+        weights[i] = weights[i] == INFINITY ? -INFINITY : weights[i];
+        largest = weights[i] > largest || weights[i] != weights[i] ? weights[i] : largest;
+    }
+    for (int32_t i = 0; i < work->count; i++) {
+        sum += weights[i] == -INFINITY ? 0 : exp_float(weights[i] - largest);
+    }
+    const float whole = largest == -INFINITY ? INFINITY : largest + log_float(sum);
+    for (int32_t i = 0; i < work->count; i++) {
+        weights[i] = weights[i] == -INFINITY ? NO_KEYS : exp_float(weights[i] - whole);
+    }
+    return whole;
+}
+
+static void merge_row(const Merge *work, int64_t row, float *weights, float *sums, float *values)
+{
+    const View *out = &work->views[2 * work->count], *whole = out + 1;
+    const int64_t depth = out->shape[1];
+    const float l = weigh(work, row, weights);
+    if (!us_view_is_absent(whole)) {
+        ((float *)whole->data)[row * whole->strides[0]] = l;
+    }
+    for (int64_t d = 0; d < depth; d++) {
+        sums[d] = 0;
+    }
+    for (int32_t i = 0; i < work->count; i++) {
+        const View *part = &work->views[work->count + i];
+        load(part, row * part->strides[0], depth, values);
+        for (int64_t d = 0; d < depth && weights[i] != NO_KEYS; d++) {
+            sums[d] += values[d] * weights[i];
+        }
+    }
+    store(out, row * out->strides[0], depth, sums);
+}
+
+static void merge_piece(void *context, int64_t piece)
+{
+    Merge *work = context;
+    const View *out = &work->views[2 * work->count];
+    const int64_t depth = out->shape[1], begin = piece * work->rows_of_piece;
+    const int64_t end = smaller(out->shape[0] - begin, work->rows_of_piece) + begin;
+    float *sums = take(work, us_scratch_count(depth, 2) + work->count);
+    for (int64_t row = begin; row < end && sums != NULL; row++) {
+        merge_row(work, row, sums + 2 * depth, sums, sums + depth);
+    }
+    us_scratch_give_back(sums);
+}
+
+KernelStatus us_merge_parts(const View *views, const void *attributes)
+{
+    const MergeParts *call = attributes;
+    Merge work = {.views = views, .count = call->count};
+    const View *out = &views[2 * call->count];
+    const int64_t width = us_scratch_count(out->shape[1], call->count);
+    run_pieces(pieces_of(&work, out->shape[0], width), us_view_elements(out), merge_piece, &work);
+    return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
