@@ -341,6 +341,31 @@ def test_gated_products_of_four_bits(form):
         gated_near(found, v, 9, out.values())
 
 
+def test_products_of_groups_of_k_are_added():
+    """Groups of no rows add nothing, nor do rows behind the last group."""
+    ends = [3, 3, 8, 9]
+    for number, (kind, layout) in enumerate(zip(["F16", "BF16"] * 3, LAYOUTS * 2)):
+        m, n = (17, 33) if number % 2 else (300, 5)
+        x, weight, before = drawn((11, m), 1, kind), drawn((11, n), 2, kind), drawn((4, m, n), 3)
+        below = number >= 3
+        y = tensor(before.reshape(4 * m, n) if below else before, "F32", layout)
+        found = call("GroupedMatmulAdd", x=tensor(x, kind, layout), weight=tensor(weight, kind, LAYOUTS[-1 - number % 3]),
+                     groupList=tensor(ends, "I64", "gaps"), yRef=y, transposeX=True, transposeWeight=False,
+                     groupType=2)  # fmt: skip
+        parts = zip([0, *ends], ends)
+        expected = before + np.stack([x[begin:end].T @ weight[begin:end] for begin, end in parts])
+        near(found.reshape(expected.shape), expected, "F32", 6)
+
+
+def test_no_rows_add_nothing():
+    before = drawn((2, 3, 4), 1)
+    for m, n in ((3, 4), (0, 4), (3, 0)):
+        found = call("GroupedMatmulAdd", x=tensor(np.ones((0, m)), "F16"), weight=tensor(np.ones((0, n)), "F16"),
+                     groupList=tensor([0, 0], "I64"), yRef=tensor(before[:, :m, :n]), transposeX=True,
+                     transposeWeight=False, groupType=2)  # fmt: skip
+        np.testing.assert_array_equal(found, before[:, :m, :n])
+
+
 def test_lists_that_do_not_fit_are_faults():
     nothing = [None] * 6
     for values, kind in (([3, 2], 1), ([3, 2], 0), ([1, 5], 0), ([-1, 2], 1), ([[0, 1], [2, 1]], 2), ([[-1, 1], [1, 1]], 2)):
@@ -357,6 +382,14 @@ def test_lists_that_do_not_fit_are_faults():
                          tensor(np.ones(4)), tensor(ends, "I64"), out, empty((4,)), None)  # fmt: skip
         assert "of an axis of 4" in sentence
         np.testing.assert_array_equal(out.values(), empty((4, 2), "I8").values())
+
+
+    for ends in ([3, 2], [1, 5], [-1, 2]):
+        y = tensor(np.ones((2, 3, 5)))
+        sentence = fault("GroupedMatmulAdd", tensor(np.ones((4, 3)), "F16"), tensor(np.ones((4, 5)), "F16"),
+                         tensor(ends, "I64"), y, True, False, 2)  # fmt: skip
+        assert "of an axis of 4" in sentence
+        np.testing.assert_array_equal(y.values(), np.ones((2, 3, 5)))
 
 
 def test_gated_products_of_no_groups_write_nothing():

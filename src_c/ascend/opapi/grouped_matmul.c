@@ -283,6 +283,32 @@ void op_require_group_list(OpCall *op, const GroupedCall *call)
     }
 }
 
+/* ---- added ---- */
+
+void op_require_grouped_add(OpCall *op, const Operand *x, const Operand *weight, const Operand *list, const Operand *out)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    const int64_t groups = op_size(list, 0), m = op_size(x, 1), n = op_size(weight, 1);
+    op_require(op, m < SIZE_LIMIT, x->name, "size", op->invalid, "x is %s: its last dimension must be below 65536",
+               op_shape_text(op, x));
+    op_require(op, n < SIZE_LIMIT, weight->name, "size", op->invalid,
+               "weight is %s: its last dimension must be below 65536", op_shape_text(op, weight));
+    op_require(op, groups <= MOST_ITEMS, list->name, "groups", op->invalid,
+               "there are %lld groups, at most %d are taken", (long long)groups, MOST_ITEMS);
+    op_require(op, op_size(weight, 0) == op_size(x, 0), weight->name, "shape", op->invalid,
+               "weight is %s, x is %s: they have different numbers of rows", op_shape_text(op, weight),
+               op_shape_text(op, x));
+    if (op_refused(op)) {
+        return;
+    }
+    const Shape shape = out->view.rank == 3
+                            ? op_shape_of(3, (const int64_t[]){groups, m, n})
+                            : op_shape_of(2, (const int64_t[]){groups * m, n});
+    op_require_shape(op, out, &shape);
+}
+
 /* ---- gated ---- */
 
 enum { MOST_COLUMNS = 10240, GATED_DEPTH = 20000 };

@@ -27,4 +27,10 @@ void op_require_tuning(OpCall *op, IntArguments tuning, Operands x);
 void op_require_grouped_gated(OpCall *op, const GroupedCall *call);
 aclnnStatus op_grouped_matmul(OpCall *op, const GroupedCall *call);
 
+/* Parts of x [k, m] and of weight [k, n] that end where the list says: their products are added to the items of
+ * out [groups, m, n], or [groups * m, n]. */
+void op_require_grouped_add(OpCall *op, const Operand *x, const Operand *weight, const Operand *list, const Operand *out);
+aclnnStatus op_grouped_matmul_add(OpCall *op, const Operand *x, const Operand *weight, const Operand *list,
+                                  const Operand *out);
+
 #endif

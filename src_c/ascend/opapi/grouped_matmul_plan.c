@@ -170,3 +170,22 @@ aclnnStatus op_grouped_matmul(OpCall *op, const GroupedCall *call)
     return op_plan_views(op, call->gated_scale != NULL ? us_grouped_gated : us_grouped_product, product, size,
                          (int32_t)(plan.next - planned), planned);
 }
+
+aclnnStatus op_grouped_matmul_add(OpCall *op, const Operand *x, const Operand *weight, const Operand *list,
+                                  const Operand *out)
+{
+    if (op_refused(op) || op_empty(out)) {
+        return op_plan_nothing(op);
+    }
+    const GroupedProduct product = {
+        .kernel = us_product, .how.plain = {.compute = DTYPE_FLOAT32, .alpha = {1}, .beta = {1}},
+        .operand_count = 6,
+        .operands = {{GROUP_COLUMNS, false}, {GROUP_ROWS, false}, {GROUP_ITEM, false}, {GROUP_ITEM, false}},
+        .list = GROUPS_ENDS, .length = op_size(x, 0), .groups = (int32_t)op_size(list, 0)};
+    const View turned = op_swap_axes(x->view, 0, 1), none = us_view_absent();
+    const View items = out->view.rank == 2 ? op_split_axis(out->view, 0, op_size(x, 1)) : out->view;
+    const PlannedView views[] = {
+        {list, VIEW_READ, NULL},  {x, VIEW_READ, &turned},   {weight, VIEW_READ, NULL}, {out, VIEW_READ, &items},
+        {out, VIEW_WRITE, &items}, {NULL, VIEW_READ, &none}, {NULL, VIEW_READ, &none}};
+    return op_plan_views(op, us_grouped_product, &product, sizeof product, sizeof views / sizeof *views, views);
+}
