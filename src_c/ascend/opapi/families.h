@@ -59,6 +59,8 @@ Shape op_shape_concatenated(OpCall *op, Operands tensors, int32_t axis);
 Shape op_shape_stacked(OpCall *op, Operands tensors, int32_t axis);
 /* The view with two axes in each other's place. */
 View op_swap_axes(View view, int32_t a, int32_t b);
+/* An axis as two, the second of `inner` elements, which is above 0. */
+View op_split_axis(View view, int32_t axis, int64_t inner);
 Shape op_shape_permuted(OpCall *op, const Operand *operand, IntArguments dims);
 Shape op_shape_sliced(OpCall *op, const Operand *operand, int32_t axis, int64_t start, int64_t end, int64_t step);
 Shape op_shape_repeated(OpCall *op, const Operand *operand, IntArguments repeats);

@@ -27,4 +27,19 @@ void op_require_tuning(OpCall *op, IntArguments tuning, Operands x);
 void op_require_grouped_gated(OpCall *op, const GroupedCall *call);
 aclnnStatus op_grouped_matmul(OpCall *op, const GroupedCall *call);
 
+/* Parts of x [k, m] and of weight [k, n] that end where the list says: their products are added to the items of
+ * out [groups, m, n], or [groups * m, n]. */
+void op_require_grouped_add(OpCall *op, const Operand *x, const Operand *weight, const Operand *list, const Operand *out);
+aclnnStatus op_grouped_matmul_add(OpCall *op, const Operand *x, const Operand *weight, const Operand *list,
+                                  const Operand *out);
+
+/* Tokens of ACL_INT8 through weights of 4 bits and back, each weighed and added to its row of out. */
+typedef struct CombinedCall {
+    const Operand *x, *weight, *scale, *bias, *offset, *row_scale, *list, *shared, *weights, *places, *out;
+    double shared_factor;
+    int64_t shared_begin, list_type;
+} CombinedCall;
+void op_require_combined(OpCall *op, const CombinedCall *call);
+aclnnStatus op_grouped_combined(OpCall *op, const CombinedCall *call);
+
 #endif

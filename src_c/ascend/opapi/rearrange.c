@@ -6,21 +6,6 @@
 #include "kernels/move/repeat_each.h"
 #include "kernels/move/windows.h"
 
-/* An axis as two, the second of `inner` elements. */
-static View split_axis(View view, int32_t axis, int64_t inner)
-{
-    for (int32_t i = view.rank; i > axis + 1; i--) {
-        view.shape[i] = view.shape[i - 1];
-        view.strides[i] = view.strides[i - 1];
-    }
-    view.shape[axis + 1] = inner;
-    view.strides[axis + 1] = view.strides[axis];
-    view.shape[axis] /= inner;
-    view.strides[axis] *= inner;
-    view.rank++;
-    return view;
-}
-
 static aclnnStatus copy_view(OpCall *op, const Operand *from, View source, const Operand *to, View target)
 {
     const DType dtype = dtype_of_acl(from->dtype);
@@ -36,8 +21,8 @@ aclnnStatus op_channel_shuffle(OpCall *op, const Operand *self, int64_t groups, 
         return op_plan_nothing(op);
     }
     const int64_t in_group = op_size(self, 1) / groups;
-    const View source = op_swap_axes(split_axis(self->view, 1, in_group), 1, 2);
-    return copy_view(op, self, source, out, split_axis(out->view, 1, groups));
+    const View source = op_swap_axes(op_split_axis(self->view, 1, in_group), 1, 2);
+    return copy_view(op, self, source, out, op_split_axis(out->view, 1, groups));
 }
 
 /* ---- slices as often as a tensor says ---- */

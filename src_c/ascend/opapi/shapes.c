@@ -62,6 +62,20 @@ View op_swap_axes(View view, int32_t a, int32_t b)
     return view;
 }
 
+View op_split_axis(View view, int32_t axis, int64_t inner)
+{
+    for (int32_t i = view.rank; i > axis + 1; i--) {
+        view.shape[i] = view.shape[i - 1];
+        view.strides[i] = view.strides[i - 1];
+    }
+    view.shape[axis + 1] = inner;
+    view.strides[axis + 1] = view.strides[axis];
+    view.shape[axis] /= inner;
+    view.strides[axis] *= inner;
+    view.rank++;
+    return view;
+}
+
 Shape op_shape_permuted(OpCall *op, const Operand *operand, IntArguments dims)
 {
     Shape shape = op_shape(operand);
