@@ -1,6 +1,7 @@
 #include "kernels/attention/tiles.h"
 
 #include "kernels/maths/maths.h"
+#include "kernels/scratch.h"
 #include "tensor/lane.h"
 
 float attention_scale(float *t, int64_t count, float scale, const float *shift, float shift_scale)
@@ -99,6 +100,21 @@ Matrix attention_matrix_at(const Head *head, int operand, int64_t row)
     const View *view = view_of(head, operand, row);
     return (Matrix){.data = attention_place(head, operand, row), .dtype = view->dtype, .row = view->strides[2],
                     .column = view->strides[3]};
+}
+
+void *attention_take_arrays(int count, float **const *arrays, const int64_t (*sides)[2])
+{
+    enum { MOST = 16 };
+    size_t sizes[MOST];
+    for (int i = 0; i < count; i++) {
+        sizes[i] = us_scratch_bytes(us_scratch_count(sides[i][0], sides[i][1]), sizeof(float));
+    }
+    void *const block = us_scratch_take(us_scratch_sum(sizes, count));
+    char *cursor = block;
+    for (int i = 0; i < count && block != NULL; i++) {
+        *arrays[i] = us_scratch_part(&cursor, sizes[i]);
+    }
+    return block;
 }
 
 KernelStatus attention_multiply_matrices(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, float *c, bool adds)

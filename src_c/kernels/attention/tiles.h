@@ -76,6 +76,8 @@ int64_t attention_page_at(const View *pages, int64_t sequence, int64_t number);
 void *attention_place(const Head *head, int operand, int64_t row);
 /* Rows from `row` on as a matrix. */
 Matrix attention_matrix_at(const Head *head, int operand, int64_t row);
+/* Arrays of so many rows and columns in one block of scratch memory; NULL: no memory. */
+void *attention_take_arrays(int count, float **const *arrays, const int64_t (*sides)[2]);
 /* c = a b, or c += a b. */
 KernelStatus attention_multiply_matrices(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, float *c, bool adds);
 void attention_load_row(const Head *head, int operand, int64_t row, int64_t first, int64_t count, float *to);

@@ -1,0 +1,122 @@
+#include "kernels/attention/indexer.h"
+
+#include "kernels/attention/tiles.h"
+#include "kernels/linear.h"
+#include "kernels/pieces.h"
+#include "kernels/scratch.h"
+#include "kernels/sort/sort.h"
+#include "tensor/lane.h"
+
+enum { OF_QUERY, OF_KEY, OF_WEIGHTS, OF_ROW_LENGTHS, OF_KEY_LENGTHS, OF_PAGES, OF_INDICES, OF_VALUES };
+
+typedef struct Task {
+    const View *views;
+    Tokens tokens;
+    int64_t heads, depth, count, longest;
+    KernelStatus status;
+} Task;
+
+/* What a row needs. */
+typedef struct Parts {
+    float *query, *weights, *keys, *products, *scores, *best;
+    int32_t *places;
+} Parts;
+
+static void *take_parts(const Task *task, Parts *parts)
+{
+    const int64_t n = task->heads, d = task->depth, k = task->count;
+    float *places, **const arrays[] = {&parts->query, &parts->weights, &parts->keys, &parts->products, &parts->scores, &parts->best,
+                                       &places};
+    const int64_t sides[][2] = {{n, d}, {n, 1}, {KEYS, d}, {KEYS, n}, {task->longest, 1}, {k, 1}, {k, 1}};
+    void *const block = attention_take_arrays(sizeof sides / sizeof *sides, arrays, sides);
+    parts->places = block == NULL ? NULL : (void *)places;
+    return block;
+}
+
+/* scores = the sum over heads, in their order. */
+static void add_heads(const Task *task, const Parts *parts, int64_t keys, float *scores)
+{
+    for (int64_t j = 0; j < keys; j++) {
+        scores[j] = 0;
+    }
+    for (int64_t n = 0; n < task->heads; n++) {
+        const float *products = parts->products + n * keys;
+        for (int64_t j = 0; j < keys; j++) {
+            scores[j] += parts->weights[n] * (products[j] < 0 ? 0 : products[j]);
+        }
+    }
+}
+
+static KernelStatus find_scores(const Task *task, int64_t number, TokenRow row, const Parts *parts)
+{
+    const int64_t n = task->heads, d = task->depth;
+    KernelStatus status = KERNEL_OK;
+    us_linear_load_float(&task->views[OF_QUERY], number * n * d, n * d, parts->query);
+    us_linear_load_float(&task->views[OF_WEIGHTS], number * n, n, parts->weights);
+    for (int64_t key = 0; key < row.keys && status == KERNEL_OK; key += KEYS) {
+        const int64_t keys = smaller(KEYS, row.keys - key);
+        for (int64_t j = 0; j < keys; j++) {
+            us_linear_load_float(&task->views[OF_KEY], us_token_key(&task->tokens, row.sequence, key + j) * d, d, parts->keys + j * d);
+        }
+        status = attention_multiply_matrices(n, keys, d, matrix_of_rows(parts->query, DTYPE_FLOAT32, d),
+                                             transposed(matrix_of_rows(parts->keys, DTYPE_FLOAT32, d)), parts->products, false);
+        add_heads(task, parts, keys, parts->scores + key);
+    }
+    return status;
+}
+
+static KernelStatus find_best(const Parts *parts, int64_t keys, int64_t kept)
+{
+    const View views[] = {us_view_contiguous(parts->scores, DTYPE_FLOAT32, 1, &keys),
+                          us_view_contiguous(parts->best, DTYPE_FLOAT32, 1, &kept),
+                          us_view_contiguous(parts->places, DTYPE_INT32, 1, &kept)};
+    return kept == 0 ? KERNEL_OK : us_topk(views, &(SortLines){.axis = 0, .descending = true});
+}
+
+static void store(const Task *task, int64_t number, int64_t kept, const Parts *parts)
+{
+    const View *indices = &task->views[OF_INDICES], *values = &task->views[OF_VALUES];
+    for (int64_t i = kept; i < task->count; i++) {
+        parts->places[i] = -1;
+        parts->best[i] = -INFINITY;
+    }
+    const int64_t outer = indices->rank == 4 ? number / indices->shape[1] * indices->strides[0] : 0;
+    const int64_t row = indices->rank == 4 ? number % indices->shape[1] : number;
+    int32_t *to = (int32_t *)indices->data + outer + row * indices->strides[indices->rank - 3];
+    us_lane_store(LANE_INT32, to, DTYPE_INT32, indices->strides[indices->rank - 1], parts->places, task->count);
+    if (!us_view_is_absent(values)) {
+        us_linear_store_float(values, number * task->count, task->count, parts->best);
+    }
+}
+
+static void run_row(void *context, int64_t number)
+{
+    Task *task = context;
+    const TokenRow row = us_token_row(&task->tokens, number);
+    const int64_t kept = smaller(row.keys, task->count);
+    Parts parts;
+    void *block = take_parts(task, &parts);
+    KernelStatus status = block == NULL ? KERNEL_NO_MEMORY : find_scores(task, number, row, &parts);
+    status = status != KERNEL_OK ? status : find_best(&parts, row.keys, kept);
+    if (status == KERNEL_OK) {
+        store(task, number, kept, &parts);
+    } else {
+        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
+    }
+    us_scratch_give_back(block);
+}
+
+KernelStatus us_lightning_indexer(const View *views, const void *attributes)
+{
+    const View *query = &views[OF_QUERY];
+    Task task = {.views = views, .heads = query->shape[query->rank - 2], .depth = query->shape[query->rank - 1],
+                 .count = views[OF_INDICES].shape[views[OF_INDICES].rank - 1],
+                 .tokens = {*(const TokenLayout *)attributes, query, &views[OF_KEY], &views[OF_ROW_LENGTHS],
+                            &views[OF_KEY_LENGTHS], &views[OF_PAGES]}};
+    task.status = us_check_tokens(&task.tokens);
+    if (task.status == KERNEL_OK) {
+        task.longest = us_longest_keys(&task.tokens);
+        run_pieces(us_token_rows(&task.tokens), us_scratch_count(us_view_elements(query), task.longest), run_row, &task);
+    }
+    return task.status;
+}

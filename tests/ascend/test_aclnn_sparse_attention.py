@@ -1,0 +1,243 @@
+"""The lightning indexer and attention to the tokens that it selects: sequence by sequence and token by token, in float64."""
+
+import numpy
+import pytest
+
+from tests.ascend.attention import attention, near
+from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, rounded, tensor, whole
+from tests.conformance.ascend.aclnn_support import ffi
+
+ALL = 2**63 - 1
+# How rows and keys lie, rows and keys of each sequence, room for them in a batch.
+SEQUENCES = [
+    ("BSND", "BSND", [3, 0, 2], [5, 4, 0], 3, 5),
+    ("BSND", "BSND", None, None, 4, 7),  # without lengths: all are full
+    ("TND", "TND", [3, 0, 4, 1], [5, 2, 9, 0], None, None),
+    ("BSND", "PA_BSND", [1, 2], [40, 17], 2, None),
+    ("TND", "PA_BSND", [2, 3], [33, 1], None, None),
+    ("TND", "TND", [2], [300], None, None),  # more than a tile of keys
+]
+PAGE = 16
+IDS = [f"{case[0]}-{case[1]}-{at}" for at, case in enumerate(SEQUENCES)]
+
+
+class Layout:
+    """Rows and keys of some sequences, and where they lie in their tensors."""
+
+    def __init__(self, rows_layout, keys_layout, rows, keys, row_room, key_room):
+        self.packed, self.paged, self.full = rows_layout == "TND", keys_layout == "PA_BSND", rows is None
+        self.names = rows_layout, keys_layout
+        self.rows, self.keys = rows or [row_room] * 2, keys or [key_room] * 2
+        count = len(self.rows)
+        # Behind the packed rows of the last sequence there are two that belong to none.
+        self.row_shape = (sum(self.rows) + 2,) if self.packed else (count, row_room)
+        if self.paged:
+            per_sequence = -(-max(self.keys) // PAGE)
+            self.pages = numpy.random.default_rng(1).permutation(count * per_sequence).reshape(count, per_sequence)
+            self.key_shape = (self.pages.size, PAGE)
+        else:
+            self.key_shape = (sum(self.keys) + 1,) if self.packed else (count, key_room)
+
+    def rows_of(self, s):
+        begin = sum(self.rows[:s])
+        return slice(begin, begin + self.rows[s]) if self.packed else (s, slice(0, self.rows[s]))
+
+    def keys_of(self, s):
+        count = self.keys[s]
+        if self.paged:
+            places = numpy.arange(count)
+            return self.pages[s, places // PAGE], places % PAGE
+        begin = sum(self.keys[:s])
+        return slice(begin, begin + count) if self.packed else (s, slice(0, count))
+
+    def lengths(self, layout):
+        """Tensors of rows, keys and pages."""
+        ends = [numpy.cumsum(self.rows) if self.packed else self.rows,
+                numpy.cumsum(self.keys) if self.packed and not self.paged else self.keys]  # fmt: skip
+        pages = tensor(self.pages, "I32", layout) if self.paged else None
+        return [*(None if self.full else tensor(values, "I32", layout) for values in ends), pages]
+
+    def sequences(self, causal):
+        """Of every row: its sequence, its number there, and how many keys it sees."""
+        for s, (rows, keys) in enumerate(zip(self.rows, self.keys)):
+            for row in range(rows):
+                yield s, row, max(0, min(keys, row + 1 + keys - rows)) if causal else keys
+
+
+def scores_of(query, key, weights):
+    """Of one row, for all keys."""
+    return (weights[:, None] * numpy.maximum(query @ key[:, 0].T, 0)).sum(0)
+
+
+@pytest.mark.parametrize("case", SEQUENCES, ids=IDS)
+@pytest.mark.parametrize("mode", [0, 3])
+@pytest.mark.parametrize("kind, weight_kind, layout", [*zip(["F16", "BF16", "BF16"], ["F16", "F32", "BF16"], LAYOUTS)])
+def test_lightning_indexer(kind, weight_kind, layout, mode, case):
+    """Of whole numbers the scores are exact, and many of them equal: the order of the indices is the order of the scores, and of
+    equal ones that of the keys."""
+    at = Layout(*case)
+    heads, count = 5, 6
+    query, key = whole((*at.row_shape, heads, 128), 2, -2, 3), whole((*at.key_shape, 1, 128), 3, -1, 2)
+    weights = whole((*at.row_shape, heads), 4, -2, 3)
+    indices = numpy.full((*at.row_shape, 1, count), -1)
+    values = numpy.full(indices.shape, -numpy.inf)
+    for s, row, seen in at.sequences(mode == 3):
+        scores = scores_of(query[at.rows_of(s)][row], key[at.keys_of(s)], weights[at.rows_of(s)][row])[:seen]
+        best = numpy.argsort(-scores, kind="stable")[:count]
+        indices[at.rows_of(s)][row, 0, : len(best)] = best
+        values[at.rows_of(s)][row, 0, : len(best)] = rounded(scores[best], kind)
+    rows, keys, pages = at.lengths(layout)
+    for wanted in [False] if at.paged else [True, False]:
+        own = call("LightningIndexer", query=tensor(query, kind, layout), key=tensor(key, kind, layout),
+                   weights=tensor(weights, weight_kind, layout), actualSeqLengthsQueryOptional=rows,
+                   actualSeqLengthsKeyOptional=keys, blockTableOptional=pages, layoutQueryOptional=at.names[0],
+                   layoutKeyOptional=at.names[1], sparseCount=count, sparseMode=mode, preTokens=ALL, nextTokens=ALL,
+                   returnValues=wanted, sparseIndicesOut=empty(indices.shape, "I32", layout),
+                   sparseValuesOut=empty(indices.shape, kind, layout) if wanted else None)  # fmt: skip
+        own_indices, own_values = own if wanted else (own, values)
+        numpy.testing.assert_array_equal(own_indices, indices)
+        numpy.testing.assert_array_equal(own_values, values)
+
+
+def test_scores_that_are_not_whole():
+    """The selected ones are the largest within what float32 loses, and their scores are right."""
+    heads, keys, count = 64, 1500, 512
+    query, key, weights = drawn((1, 3, heads, 128), 5, "BF16"), drawn((1, keys, 1, 128), 6, "BF16"), drawn((1, 3, heads), 7)
+    indices, values = call("LightningIndexer", query=tensor(query, "BF16"), key=tensor(key, "BF16"), weights=tensor(weights),
+                           actualSeqLengthsQueryOptional=None, actualSeqLengthsKeyOptional=None, blockTableOptional=None,
+                           layoutQueryOptional=None, layoutKeyOptional=None, sparseCount=count, sparseMode=0, preTokens=ALL,
+                           nextTokens=ALL, returnValues=True, sparseIndicesOut=empty((1, 3, 1, count), "I32"),
+                           sparseValuesOut=empty((1, 3, 1, count), "BF16"))  # fmt: skip
+    for row in range(3):
+        scores = scores_of(query[0, row], key[0], weights[0, row])
+        chosen = indices[0, row, 0].astype(int)
+        sizes = (abs(weights[0, row, :, None]) * (abs(query[0, row]) @ abs(key[0, :, 0]).T)).sum(0).max()
+        error = (128 + heads) * 2.0**-24 * sizes
+        assert len(set(chosen)) == count
+        assert (numpy.diff(scores[chosen]) <= 2 * error).all()
+        assert scores[chosen].min() >= numpy.sort(scores)[-count] - 2 * error
+        numpy.testing.assert_allclose(values[0, row, 0], scores[chosen], rtol=2.0**-8, atol=error)
+
+
+def test_nan_is_the_greatest():
+    query, key = numpy.ones((1, 1, 1, 128)), numpy.ones((1, 4, 1, 128))
+    key[0, 2] = numpy.nan
+    indices = call("LightningIndexer", query=tensor(query, "F16"), key=tensor(key, "F16"), weights=tensor(numpy.ones((1, 1, 1)), "F16"),
+                   actualSeqLengthsQueryOptional=None, actualSeqLengthsKeyOptional=None, blockTableOptional=None,
+                   layoutQueryOptional=None, layoutKeyOptional="BSND", sparseCount=3, sparseMode=0, preTokens=ALL,
+                   nextTokens=ALL, returnValues=False, sparseIndicesOut=empty((1, 1, 1, 3), "I32"),
+                   sparseValuesOut=None)  # fmt: skip
+    assert indices.ravel().tolist() == [2, 0, 1]
+
+
+def attended(at, q, k, v, indices, block, scale, causal):
+    """The result and the statistics of rows; those that see nothing have none."""
+    shape = q.shape[:-1]
+    y, largest, sums = numpy.zeros((*shape, v.shape[-1])), numpy.full(shape, -numpy.inf), numpy.zeros(shape)
+    for s, row, seen in at.sequences(causal):
+        named = indices[at.rows_of(s)][row, 0]
+        named = named[: numpy.argmax(named < 0)] if (named < 0).any() else named
+        places = (named[:, None] * block + numpy.arange(block)).ravel()
+        places = places[places < seen]
+        if len(places) == 0:
+            continue
+        own_q, own_k, own_v = q[at.rows_of(s)][row], k[at.keys_of(s)][places], v[at.keys_of(s)][places]
+        found = attention(own_q[None, :, None], own_k[None].swapaxes(1, 2), own_v[None].swapaxes(1, 2),
+                          numpy.zeros((1, len(own_q), 1, v.shape[-1])), scale, 0, numpy.array(True), 1)  # fmt: skip
+        for into, values in zip((y, largest, sums), found):
+            into[at.rows_of(s)][row] = values[0, :, 0]
+    return y, largest, sums
+
+
+def selections(at, block, count):
+    """Of every row some blocks of its sequence, one of them twice, then what is none; of rows of no sequence anything."""
+    random = numpy.random.default_rng(8)
+    indices = numpy.full((*at.row_shape, 1, count), 99)
+    for s, row, _ in at.sequences(False):
+        blocks = random.permutation(-(-at.keys[s] // block))[: count - 2]
+        line = [*blocks, *blocks[:1], -1]
+        indices[at.rows_of(s)][row, 0] = (line + [0] * count)[:count]
+    return indices
+
+
+@pytest.mark.parametrize("case", SEQUENCES, ids=IDS)
+@pytest.mark.parametrize("mode, block, heads", [(0, 1, 4), (3, 1, 1), (3, 4, 8)])
+@pytest.mark.parametrize("kind, layout", [*zip(["F16", "BF16", "BF16"], LAYOUTS)])
+def test_sparse_attention(kind, layout, mode, block, heads, case):
+    at, scale = Layout(*case), 0.03
+    q, k, v = (drawn((*shape, depth), 9 + depth + n, kind) for n, (shape, depth) in
+               enumerate([((*at.row_shape, heads), 576), ((*at.key_shape, 1), 576), ((*at.key_shape, 1), 512)]))  # fmt: skip
+    indices = selections(at, block, 7)
+    y, largest, sums = attended(at, q, k, v, indices, block, scale, mode == 3)
+    statistic = largest[None] if at.packed else largest[:, None]
+    rows, keys, pages = at.lengths(layout)
+    put = lambda values: tensor(values, kind, layout)
+    for wanted in [False] if at.paged else [True, False]:
+        own = call("SparseFlashAttention", query=put(q[..., :512]), key=put(k[..., :512]), value=put(v),
+                   sparseIndices=tensor(indices, "I32", layout), blockTable=pages, actualSeqLengthsQuery=rows,
+                   actualSeqLengthsKv=keys, queryRope=put(q[..., 512:]), keyRope=put(k[..., 512:]), scaleValue=scale,
+                   sparseBlockSize=block, layoutQuery=at.names[0], layoutKv=at.names[1], sparseMode=mode, preTokens=ALL,
+                   nextTokens=ALL, attentionMode=2, returnSoftmaxLse=wanted, attentionOutOut=empty(y.shape, kind, layout),
+                   softmaxMaxOut=empty(statistic.shape, "F32", layout) if wanted else None,
+                   softmaxSumOut=empty(statistic.shape, "F32", layout) if wanted else None)  # fmt: skip
+        # A score is a sum of 576 terms whose sizes add up to less than 15.
+        near(own[0] if wanted else own, y, kind, 576 * 15)
+        if wanted:
+            near(own[1], statistic, "F32", 576 * 15)
+            near(own[2], sums[None] if at.packed else sums[:, None], "F32", 576 * 15)
+
+
+# ---- what is not there -----------------------------------------------------------------------------------------------------
+
+
+def text(value):
+    return ffi.new("char[]", value)
+
+
+def indexer_fault(rows, keys, pages, layouts, row_shape=(2, 3), key_shape=(2, 5)):
+    put = lambda values: None if values is None else tensor(values, "I32")
+    return fault("LightningIndexer", empty((*row_shape, 4, 128), "F16"), empty((*key_shape, 1, 128), "F16"),
+                 empty((*row_shape, 4), "F16"), put(rows), put(keys), put(pages), *map(text, layouts), 6, 3, ALL, ALL, False,
+                 empty((*row_shape, 1, 6), "I32"), None)  # fmt: skip
+
+
+@pytest.mark.parametrize("rows, keys, said", [
+    ([4, 0], [5, 5], "rows of sequence 0: 4 is not 0 to 3"), ([3, -1], [5, 5], "rows of sequence 1: -1 is not 0 to 3"),
+    (None, [5, 6], "keys of sequence 1: 6 is not 0 to 5"), ([3, 3], [-1, 5], "keys of sequence 0: -1 is not 0 to 5")])  # fmt: skip
+def test_lengths_of_batches_that_are_not_there(rows, keys, said):
+    assert said in indexer_fault(rows, keys, None, (b"BSND", b"BSND"))
+
+
+@pytest.mark.parametrize("rows, keys, said", [
+    ([2, 1], [5, 5], "rows of sequence 1: 1 is not 2 to 3"), ([2, 4], [5, 5], "rows of sequence 1: 4 is not 2 to 3"),
+    ([2, 3], [6, 6], "keys of sequence 0: 6 is not 0 to 5")])  # fmt: skip
+def test_ends_that_are_not_there(rows, keys, said):
+    assert said in indexer_fault(rows, keys, None, (b"TND", b"TND"), (3,), (5,))
+
+
+@pytest.mark.parametrize("keys, pages, said", [
+    ([33, 5], [[0, 1], [1, 0]], "keys of sequence 0: 33 is not 0 to 32"),
+    ([17, 5], [[0, 2], [1, 9]], "page 1 of sequence 0 is number 2 of 2"),
+    ([17, 5], [[0, 1], [-1, 9]], "page 0 of sequence 1 is number -1 of 2")])  # fmt: skip
+def test_pages_that_are_not_there(keys, pages, said):
+    assert said in indexer_fault(None, keys, pages, (b"BSND", b"PA_BSND"), key_shape=(2, 16))
+
+
+def test_pages_that_are_not_needed():
+    """Nobody looks at their numbers."""
+    indices = call("LightningIndexer", query=tensor(numpy.ones((1, 1, 1, 128)), "F16"), key=tensor(numpy.ones((1, 16, 1, 128)), "F16"),
+                   weights=tensor(numpy.ones((1, 1, 1)), "F16"), actualSeqLengthsQueryOptional=None,
+                   actualSeqLengthsKeyOptional=tensor([2], "I32"), blockTableOptional=tensor([[0, 77]], "I32"),
+                   layoutQueryOptional="BSND", layoutKeyOptional="PA_BSND", sparseCount=3, sparseMode=0, preTokens=ALL,
+                   nextTokens=ALL, returnValues=False, sparseIndicesOut=empty((1, 1, 1, 3), "I32"),
+                   sparseValuesOut=None)  # fmt: skip
+    assert indices.ravel().tolist() == [0, 1, -1]
+
+
+def test_blocks_that_are_not_there():
+    """The sequence has 5 keys, which are two blocks of 4."""
+    indices = numpy.array([[[[1, -1, 9]], [[0, 2, -1]]]])
+    sentence = fault("SparseFlashAttention", empty((1, 2, 1, 512), "F16"), empty((1, 5, 1, 512), "F16"), empty((1, 5, 1, 512), "F16"),
+                     tensor(indices, "I32"), None, None, None, empty((1, 2, 1, 64), "F16"), empty((1, 5, 1, 64), "F16"), 1.0, 4,
+                     text(b"BSND"), text(b"BSND"), 0, ALL, ALL, 2, False, empty((1, 2, 1, 512), "F16"), None, None)  # fmt: skip
+    assert "row 1 selects block 2 of a sequence of 2" in sentence
