@@ -130,15 +130,19 @@ def test_nan_is_the_greatest():
     assert indices.ravel().tolist() == [2, 0, 1]
 
 
+def selected_keys(named, block, seen):
+    """Those of the blocks before the first negative number, as far as they are seen."""
+    named = named[: numpy.argmax(named < 0)] if (named < 0).any() else named
+    places = (named[:, None] * block + numpy.arange(block)).ravel()
+    return places[places < seen]
+
+
 def attended(at, q, k, v, indices, block, scale, causal):
     """The result and the statistics of rows; those that see nothing have none."""
     shape = q.shape[:-1]
     y, largest, sums = numpy.zeros((*shape, v.shape[-1])), numpy.full(shape, -numpy.inf), numpy.zeros(shape)
     for s, row, seen in at.sequences(causal):
-        named = indices[at.rows_of(s)][row, 0]
-        named = named[: numpy.argmax(named < 0)] if (named < 0).any() else named
-        places = (named[:, None] * block + numpy.arange(block)).ravel()
-        places = places[places < seen]
+        places = selected_keys(indices[at.rows_of(s)][row, 0], block, seen)
         if len(places) == 0:
             continue
         own_q, own_k, own_v = q[at.rows_of(s)][row], k[at.keys_of(s)][places], v[at.keys_of(s)][places]
@@ -185,6 +189,72 @@ def test_sparse_attention(kind, layout, mode, block, heads, case):
         if wanted:
             near(own[1], statistic, "F32", 576 * 15)
             near(own[2], sums[None] if at.packed else sums[:, None], "F32", 576 * 15)
+
+
+def slopes_of(at, q, k, v, dy, read, indices, block, scale, causal):
+    """Of query, keys and values, row by row; those of what nobody selects are 0."""
+    dq, dk, dv = map(numpy.zeros_like, (q, k, v))
+    for s, row, seen in at.sequences(causal):
+        own, places = at.rows_of(s), selected_keys(indices[at.rows_of(s)][row, 0], block, seen)
+        if len(places) == 0:
+            continue
+        of_keys, of_values = numpy.zeros_like(k[at.keys_of(s)]), numpy.zeros_like(v[at.keys_of(s)])
+        *_, own_q, own_k, own_v = attention(
+            q[own][row][None, :, None], k[at.keys_of(s)][places][None].swapaxes(1, 2), v[at.keys_of(s)][places][None].swapaxes(1, 2),
+            dy[own][row][None, :, None], scale, 0, numpy.array(True), 1, read=read[own][row][None, :, None])  # fmt: skip
+        dq[own][row] = own_q[0, :, 0]
+        numpy.add.at(of_keys, places, own_k[0].swapaxes(0, 1))
+        numpy.add.at(of_values, places, own_v[0].swapaxes(0, 1))
+        dk[at.keys_of(s)] += of_keys
+        dv[at.keys_of(s)] += of_values
+    return dq, dk, dv
+
+
+@pytest.mark.parametrize("case", [case for case in SEQUENCES if case[1] != "PA_BSND"])
+@pytest.mark.parametrize("mode, block, heads, parts, merged", [
+    (0, 1, 4, True, False), (3, 1, 1, False, False), (3, 8, 2, True, True), (0, 16, 8, False, True)])  # fmt: skip
+@pytest.mark.parametrize("kind, layout", [*zip(["F16", "BF16", "BF16"], LAYOUTS)])
+def test_sparse_attention_gradients(kind, layout, mode, block, heads, parts, merged, case):
+    at, scale, depth = Layout(*case), 0.03, 576 if parts else 512
+    q, k, dy = (drawn(shape, 11 + n, kind) for n, shape in
+                enumerate([(*at.row_shape, heads, depth), (*at.key_shape, 1, depth), (*at.row_shape, heads, 512)]))  # fmt: skip
+    v = k[..., :512] if merged else drawn((*at.key_shape, 1, 512), 15, kind)
+    indices = numpy.full((*at.row_shape, 1, 1024), -1)
+    indices[..., :7] = selections(at, block, 7)
+    y, largest, sums = attended(at, q, k, v, indices, block, scale, mode == 3)
+    dq, dk, dv = slopes_of(at, q, k, v, dy, rounded(y, kind), indices, block, scale, mode == 3)
+    if merged:
+        dk[..., :512] += dv
+    put, like = lambda values: tensor(values, kind, layout), lambda values: empty(values.shape, kind, layout)
+    statistics = [tensor(values[None] if at.packed else values[:, None], "F32", layout) for values in (largest, sums)]
+    rows, keys, _ = at.lengths(layout)
+    found = call("SparseFlashAttentionGrad", query=put(q[..., :512]), key=put(k[..., :512]), value=None if merged else put(v),
+                 sparseIndices=tensor(indices, "I32", layout), dOut=put(dy), out=put(y), softmaxMax=statistics[0],
+                 softmaxSum=statistics[1], actualSeqLengthsQueryOptional=rows, actualSeqLengthsKvOptional=keys,
+                 queryRopeOptional=put(q[..., 512:]) if parts else None, keyRopeOptional=put(k[..., 512:]) if parts else None,
+                 scaleValue=scale, sparseBlockSize=block, layoutOptional=at.names[0], sparseMode=mode, preTokens=2**31 - 1,
+                 nextTokens=2**31 - 1, deterministic=False, dQueryOut=like(q[..., :512]), dKeyOut=like(k[..., :512]),
+                 dValueOut=None if merged else like(v), dQueryRopeOutOptional=like(q[..., 512:]) if parts else None,
+                 dKeyRopeOutOptional=like(k[..., 512:]) if parts else None)  # fmt: skip
+    expected = [dq[..., :512], dk[..., :512], *([] if merged else [dv]), *([dq[..., 512:], dk[..., 512:]] if parts else [])]
+    assert len(found) == len(expected)
+    for actual, values in zip(found, expected):
+        near(actual, values, kind, 576 * 15)
+
+
+def test_gradients_without_rows():
+    """Nothing is done: what the outputs hold stays."""
+    keys, rows = (2, 5, 1), (2, 0, 4)
+    outputs = [empty((*keys, 512), "F16"), empty((*keys, 512), "F16")]
+    before = [output.bytes() for output in outputs]
+    call("SparseFlashAttentionGrad", query=empty((*rows, 512), "F16"), key=empty((*keys, 512), "F16"), value=empty((*keys, 512), "F16"),
+         sparseIndices=empty((2, 0, 1, 1024), "I32"), dOut=empty((*rows, 512), "F16"), out=empty((*rows, 512), "F16"),
+         softmaxMax=empty((2, 1, 0, 4)), softmaxSum=empty((2, 1, 0, 4)), actualSeqLengthsQueryOptional=None,
+         actualSeqLengthsKvOptional=None, queryRopeOptional=None, keyRopeOptional=None, scaleValue=1.0, sparseBlockSize=1,
+         layoutOptional="BSND", sparseMode=0, preTokens=2**31 - 1, nextTokens=2**31 - 1, deterministic=True,
+         dQueryOut=empty((*rows, 512), "F16"), dKeyOut=outputs[0], dValueOut=outputs[1], dQueryRopeOutOptional=None,
+         dKeyRopeOutOptional=None)  # fmt: skip
+    assert [output.bytes() for output in outputs] == before
 
 
 # ---- what is not there -----------------------------------------------------------------------------------------------------

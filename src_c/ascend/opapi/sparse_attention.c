@@ -4,6 +4,8 @@
 #include "kernels/attention/sparse.h"
 
 enum { MOST_HEADS = 128, MOST_PAGE = 1024, MOST_BLOCK = 128, ROTARY_DEPTH = 64, CAUSAL = 3 };
+/* Of the gradient. */
+enum { MOST_SEQUENCES = 256, MOST_ROWS = 128 << 10, MOST_KEYS = 1 << 20, LEAST_SELECTED = 1024, MOST_SELECTED = 8192 };
 
 static bool is_packed(const char *layout)
 {
@@ -37,7 +39,7 @@ static void require_heads(OpCall *op, const TokenCall *call)
     const int32_t row_rank = is_packed(call->query_layout) ? 3 : 4, key_rank = is_packed(call->key_layout) ? 3 : 4;
     op_require_rank(op, call->query, row_rank, row_rank);
     op_require_rank(op, call->key, key_rank, key_rank);
-    op_require(op, !op_empty(call->query), "query", "empty", op->invalid, "query is %s", op_shape_text(op, call->query));
+    op_require(op, call->may_be_empty || !op_empty(call->query), "query", "empty", op->invalid, "query is %s", op_shape_text(op, call->query));
     op_require(op, !op_empty(call->key), "key", "empty", op->invalid, "key is %s", op_shape_text(op, call->key));
     op_require(op, op_size(call->query, -1) == call->depth, "query", "depth", op->invalid, "query is %s: a head has %lld numbers",
                op_shape_text(op, call->query), (long long)call->depth);
@@ -91,10 +93,10 @@ void op_require_tokens(OpCall *op, const TokenCall *call)
     }
     op_require(op, call->mode == 0 || call->mode == CAUSAL, "sparseMode", "value", op->invalid, "sparseMode is %lld, neither 0 nor 3",
                (long long)call->mode);
-    op_require(op, call->before == INT64_MAX, "preTokens", "value", op->invalid, "preTokens is %lld, not 2^63 - 1",
-               (long long)call->before);
-    op_require(op, call->after == INT64_MAX, "nextTokens", "value", op->invalid, "nextTokens is %lld, not 2^63 - 1",
-               (long long)call->after);
+    op_require(op, call->before == call->far, "preTokens", "value", op->invalid, "preTokens is %lld, not %lld", (long long)call->before,
+               (long long)call->far);
+    op_require(op, call->after == call->far, "nextTokens", "value", op->invalid, "nextTokens is %lld, not %lld", (long long)call->after,
+               (long long)call->far);
 }
 
 Shape op_shape_token_heads(OpCall *op, const Operand *query)
@@ -176,10 +178,11 @@ static bool is_power_of_two(int64_t number)
 /* The other part of a head lies as the head itself, but for its size. */
 static void require_part(OpCall *op, const Operand *part, const Operand *whole)
 {
-    Shape shape = op_shape(whole);
-    if (!op_refused(op)) {
-        shape.sizes[shape.rank - 1] = ROTARY_DEPTH;
+    if (!op_given(part) || op_refused(op)) {
+        return;
     }
+    Shape shape = op_shape(whole);
+    shape.sizes[shape.rank - 1] = ROTARY_DEPTH;
     op_require_shape(op, part, &shape);
 }
 
@@ -190,18 +193,25 @@ void op_require_sparse(OpCall *op, const SparseCall *call)
     const int64_t heads = op_size(tokens->query, -2);
     op_require(op, op_refused(op) || (is_power_of_two(heads) && heads <= MOST_HEADS), "query", "heads", op->invalid,
                "query is %s: it has 1, 2, 4 … 128 heads", op_shape_text(op, tokens->query));
-    op_require_same_shape(op, call->value, tokens->key);
+    if (op_given(call->value)) {
+        op_require_same_shape(op, call->value, tokens->key);
+    }
     require_part(op, call->rotary_query, tokens->query);
     require_part(op, call->rotary_key, tokens->key);
+    op_require(op, op_refused(op) || op_size(call->indices, -1) > 0, "sparseIndices", "empty", op->invalid, "sparseIndices is %s",
+               op_shape_text(op, call->indices));
+    const Shape selected = op_shape_selected_tokens(op, tokens->query, tokens->key, op_size(call->indices, -1));
+    op_require_shape(op, call->indices, &selected);
+}
+
+void op_require_sparse_block(OpCall *op, const SparseCall *call)
+{
+    const TokenCall *tokens = &call->tokens;
     op_require(op, is_power_of_two(call->block) && call->block <= MOST_BLOCK, "sparseBlockSize", "value", op->invalid,
                "sparseBlockSize is %lld, not 1, 2, 4 … 128", (long long)call->block);
     op_require(op, op_refused(op) || !is_paged(tokens->key_layout) || op_size(tokens->key, 1) % call->block == 0, "sparseBlockSize",
                "page", op->invalid, "sparseBlockSize is %lld, key is %s: blocks do not fill a page", (long long)call->block,
                op_shape_text(op, tokens->key));
-    op_require(op, op_refused(op) || op_size(call->indices, -1) > 0, "sparseIndices", "empty", op->invalid, "sparseIndices is %s",
-               op_shape_text(op, call->indices));
-    const Shape selected = op_shape_selected_tokens(op, tokens->query, tokens->key, op_size(call->indices, -1));
-    op_require_shape(op, call->indices, &selected);
 }
 
 aclnnStatus op_sparse_attention(OpCall *op, const SparseCall *call)
@@ -216,4 +226,71 @@ aclnnStatus op_sparse_attention(OpCall *op, const SparseCall *call)
                                  read(call->rotary_query), read(call->rotary_key), write(call->out), write(call->maximum),
                                  write(call->sum)};
     return op_plan_views(op, us_sparse_attention, &sparse, sizeof sparse, sizeof views / sizeof *views, views);
+}
+
+/* ---- its gradients ---- */
+
+static void require_together(OpCall *op, const Operand *operand, const Operand *other)
+{
+    op_require(op, op_given(operand) == op_given(other), operand->name, "together", op->invalid,
+               "%s and %s: one of them is NULL, the other is not", operand->name, other->name);
+}
+
+/* What a slope is given for, whose shape it has. */
+static void require_slopes(OpCall *op, const Operand *slopes, const Operand *of)
+{
+    require_together(op, slopes, of);
+    if (op_given(of)) {
+        op_require_same_shape(op, slopes, of);
+    }
+}
+
+void op_require_sparse_gradient(OpCall *op, const SparseCall *call)
+{
+    const TokenCall *tokens = &call->tokens;
+    require_together(op, call->rotary_key, call->rotary_query);
+    op_require_sparse(op, call);
+    const bool packed = is_packed(tokens->query_layout);
+    const int64_t selected = op_size(call->indices, -1);
+    op_require(op, op_refused(op) || sequence_count(tokens) <= MOST_SEQUENCES, "query", "batch", op->invalid,
+               "query is %s: more than 256 sequences", op_shape_text(op, tokens->query));
+    op_require(op, op_refused(op) || packed || op_size(tokens->query, 1) <= MOST_ROWS, "query", "rows", op->invalid,
+               "query is %s: a sequence has up to 131072 rows", op_shape_text(op, tokens->query));
+    op_require(op, op_refused(op) || packed || op_size(tokens->key, 1) <= MOST_KEYS, "key", "keys", op->invalid,
+               "key is %s: a sequence has up to 1048576 keys", op_shape_text(op, tokens->key));
+    op_require(op, op_refused(op) || (selected % LEAST_SELECTED == 0 && selected <= MOST_SELECTED), "sparseIndices", "count", op->invalid,
+               "sparseIndices is %s: a token selects 1024, 2048 … 8192", op_shape_text(op, call->indices));
+    op_require(op, call->block == 1 || (is_power_of_two(call->block) && call->block >= 8 && call->block <= 64), "sparseBlockSize",
+               "value", op->invalid, "sparseBlockSize is %lld, not 1, 8, 16, 32 or 64", (long long)call->block);
+    op_require_same_shape(op, call->slopes, tokens->query);
+    op_require_same_shape(op, call->out, tokens->query);
+    const Shape statistic = op_shape_token_statistics(op, tokens->query, tokens->key);
+    op_require_shape(op, call->maximum, &statistic);
+    op_require_shape(op, call->sum, &statistic);
+    op_require_same_shape(op, call->query_slopes, tokens->query);
+    op_require_same_shape(op, call->key_slopes, tokens->key);
+    require_slopes(op, call->value_slopes, call->value);
+    require_slopes(op, call->rotary_query_slopes, call->rotary_query);
+    require_slopes(op, call->rotary_key_slopes, call->rotary_key);
+}
+
+static PlannedView write_given(const Operand *operand)
+{
+    return (PlannedView){op_given(operand) ? operand : NULL, VIEW_WRITE, NULL};
+}
+
+aclnnStatus op_sparse_attention_backward(OpCall *op, const SparseCall *call)
+{
+    const TokenCall *tokens = &call->tokens;
+    if (op_refused(op) || op_empty(tokens->query)) {
+        return op_plan_nothing(op);
+    }
+    const SparseAttention sparse = {.layout = layout_of(tokens), .scale = (float)call->scale, .block = call->block};
+    const PlannedView views[] = {read(tokens->query), read(tokens->key), read(call->value), read(call->indices),
+                                 read(tokens->row_lengths), read(tokens->key_lengths), {NULL, VIEW_READ, NULL},
+                                 read(call->rotary_query), read(call->rotary_key), read(call->out), read(call->maximum),
+                                 read(call->sum), read(call->slopes), write(call->query_slopes), write(call->key_slopes),
+                                 write_given(call->value_slopes), write_given(call->rotary_query_slopes),
+                                 write_given(call->rotary_key_slopes)};
+    return op_plan_views(op, us_sparse_attention_backward, &sparse, sizeof sparse, sizeof views / sizeof *views, views);
 }

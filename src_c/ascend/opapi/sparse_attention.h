@@ -9,8 +9,9 @@ typedef struct TokenCall {
     const Operand *query, *key, *row_lengths, *key_lengths, *pages;
     const char *query_layout, *key_layout;           /* "": BSND */
     const char *query_layout_name, *key_layout_name; /* of the parameters */
-    int64_t mode, before, after;
-    int64_t depth; /* of a head */
+    int64_t mode, before, after, far; /* far: what before and after must be */
+    int64_t depth;     /* of a head */
+    bool may_be_empty; /* the query */
 } TokenCall;
 
 /* Everything about them: the rules stand on the pages. */
@@ -29,10 +30,18 @@ aclnnStatus op_lightning_indexer(OpCall *op, const TokenCall *call, const Operan
 typedef struct SparseCall {
     TokenCall tokens;
     const Operand *value, *indices, *rotary_query, *rotary_key, *out, *maximum, *sum; /* the last two: NULL, nobody wants them */
+    const Operand *slopes, *query_slopes, *key_slopes, *value_slopes, *rotary_query_slopes, *rotary_key_slopes; /* of a gradient */
     double scale;
     int64_t block;
 } SparseCall;
+/* Heads, and the shapes of the inputs that are given. */
 void op_require_sparse(OpCall *op, const SparseCall *call);
+/* sparseBlockSize of the result: it fills pages, too. */
+void op_require_sparse_block(OpCall *op, const SparseCall *call);
 aclnnStatus op_sparse_attention(OpCall *op, const SparseCall *call);
+
+/* Sizes that the gradient has limits for; what goes together of parts and of the value. */
+void op_require_sparse_gradient(OpCall *op, const SparseCall *call);
+aclnnStatus op_sparse_attention_backward(OpCall *op, const SparseCall *call);
 
 #endif

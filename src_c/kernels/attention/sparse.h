@@ -19,4 +19,10 @@ typedef struct SparseAttention {
  * sum 0. */
 Kernel us_sparse_attention;
 
+/* The gradients, of rows in their order: several select the same keys.
+ * views: query, key, value?, indices, row lengths?, key lengths?, q'?, k'? as above, out, maximum, sum and dout, which are read,
+ * then dquery, dkey, dvalue?, dq'? and dk'?. Without a value it is the key, and dkey is the sum of both slopes. What no row selects,
+ * and rows of no sequence, have slopes of 0. */
+Kernel us_sparse_attention_backward;
+
 #endif

@@ -13,7 +13,7 @@ static int64_t begin_of(const View *lengths, bool packed, int64_t sequence)
     return packed && sequence > 0 ? length_at(lengths, sequence - 1) : 0;
 }
 
-static int64_t sequence_count(const Tokens *tokens)
+int64_t us_token_sequences(const Tokens *tokens)
 {
     return tokens->layout.packed_rows ? tokens->row_lengths->shape[0] : tokens->rows->shape[0];
 }
@@ -50,7 +50,7 @@ static KernelStatus check_lengths(const View *lengths, bool packed, int64_t room
 static KernelStatus check_pages(const Tokens *tokens)
 {
     const int64_t block = tokens->keys->shape[1], pages = tokens->keys->shape[0];
-    for (int64_t s = 0; s < sequence_count(tokens); s++) {
+    for (int64_t s = 0; s < us_token_sequences(tokens); s++) {
         const int64_t count = ceiling(us_token_keys(tokens, s), block);
         for (int64_t i = 0; i < count; i++) {
             const int64_t page = attention_page_at(tokens->pages, s, i);
@@ -83,7 +83,7 @@ int64_t us_token_rows(const Tokens *tokens)
 int64_t us_longest_keys(const Tokens *tokens)
 {
     int64_t most = 0;
-    for (int64_t s = 0; s < sequence_count(tokens); s++) {
+    for (int64_t s = 0; s < us_token_sequences(tokens); s++) {
         most = larger(most, us_token_keys(tokens, s));
     }
     return most;
@@ -108,7 +108,7 @@ TokenRow us_token_row(const Tokens *tokens, int64_t number)
 {
     const bool packed = tokens->layout.packed_rows;
     const int64_t sequence = packed ? packed_sequence(tokens, number) : number / tokens->rows->shape[1];
-    if (sequence == sequence_count(tokens)) {
+    if (sequence == us_token_sequences(tokens)) {
         return (TokenRow){.sequence = -1};
     }
     const int64_t rows = row_count(tokens, sequence), keys = us_token_keys(tokens, sequence);
@@ -117,6 +117,13 @@ TokenRow us_token_row(const Tokens *tokens, int64_t number)
         return (TokenRow){.sequence = -1};
     }
     return (TokenRow){sequence, row, tokens->layout.causal ? larger(0, smaller(keys, row + 1 + keys - rows)) : keys};
+}
+
+TokenSpan us_token_span(const Tokens *tokens, int64_t sequence)
+{
+    const int64_t begin = tokens->layout.packed_rows ? begin_of(tokens->row_lengths, true, sequence)
+                                                     : sequence * tokens->rows->shape[1];
+    return (TokenSpan){begin, begin + row_count(tokens, sequence)};
 }
 
 int64_t us_token_key(const Tokens *tokens, int64_t sequence, int64_t key)

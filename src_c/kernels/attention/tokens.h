@@ -23,13 +23,20 @@ typedef struct TokenRow {
     int64_t row, keys;
 } TokenRow;
 
+/* The numbers of a sequence's rows. */
+typedef struct TokenSpan {
+    int64_t begin, end;
+} TokenSpan;
+
 /* Lengths and page numbers that are not there are a fault; to be called before the functions below. */
 KernelStatus us_check_tokens(const Tokens *tokens);
 
-int64_t us_token_rows(const Tokens *tokens);  /* of all sequences, and what is behind them */
+int64_t us_token_sequences(const Tokens *tokens);
+int64_t us_token_rows(const Tokens *tokens); /* of all sequences, and what is behind them */
 int64_t us_longest_keys(const Tokens *tokens);
 /* Rows and keys are numbered in row-major order of their views' first axes. */
 TokenRow us_token_row(const Tokens *tokens, int64_t number);
+TokenSpan us_token_span(const Tokens *tokens, int64_t sequence);
 int64_t us_token_keys(const Tokens *tokens, int64_t sequence);
 int64_t us_token_key(const Tokens *tokens, int64_t sequence, int64_t key);
 
