@@ -130,6 +130,66 @@ def test_nan_is_the_greatest():
     assert indices.ravel().tolist() == [2, 0, 1]
 
 
+LONG = [  # as SEQUENCES; the operator has room for 2048 keys in a batch
+    ("BSND", "BSND", [3, 0, 2], [9, 4, 2048], 3, 2048),
+    ("BSND", "BSND", None, None, 2, 2050),
+    ("TND", "TND", [3, 0, 4, 1], [5, 2, 9, 0], None, None),
+]
+
+
+@pytest.mark.parametrize("case", LONG)
+@pytest.mark.parametrize("mode, heads, with_head", [(0, 3, True), (3, 64, False)])
+@pytest.mark.parametrize("kind, layout", [*zip(["F16", "BF16", "BF16"], LAYOUTS)])
+def test_indexer_gradients(kind, layout, mode, heads, with_head, case):
+    """Whole numbers make many products that are just 0, and are exact; slopes need not be."""
+    at, random = Layout(*case), numpy.random.default_rng(16)
+    query, key = whole((*at.row_shape, heads, 128), 17, -1, 2), whole((*at.key_shape, 1, 128), 18, -1, 2)
+    weights, dy = drawn((*at.row_shape, heads), 19, kind), drawn((*at.row_shape, 2048), 20, kind)
+    indices = numpy.full((*at.row_shape, 2048), -1)
+    dq, dk, dw = numpy.zeros(query.shape), numpy.zeros(key.shape), numpy.zeros(weights.shape)
+    for s, row, seen in at.sequences(mode == 3):
+        own, count = at.rows_of(s), min(40, at.keys[s])
+        chosen = random.integers(0, max(1, at.keys[s]), count)  # some of them twice
+        indices[own][row, :count] = chosen
+        kept = numpy.flatnonzero(chosen < seen)
+        keys, slopes = key[at.keys_of(s)][chosen[kept], 0], dy[own][row][kept]
+        products = query[own][row] @ keys.T
+        dw[own][row] = numpy.maximum(products, 0) @ slopes
+        of_products = (products > 0) * slopes * weights[own][row][:, None]
+        dq[own][row] = of_products @ keys
+        of_keys = numpy.zeros((at.keys[s], 1, 128))
+        numpy.add.at(of_keys, chosen[kept], (of_products.T @ query[own][row])[:, None])
+        dk[at.keys_of(s)] += of_keys
+    rows, keys, _ = at.lengths(layout)
+    shape = (*at.row_shape, 1, 2048) if with_head else indices.shape
+    found = call("LightningIndexerGrad", query=tensor(query, kind, layout), key=tensor(key, kind, layout),
+                 dy=tensor(dy.reshape(shape), kind, layout), sparseIndices=tensor(indices.reshape(shape), "I32", layout),
+                 weights=tensor(weights, kind, layout), actualSeqQLenOptional=rows, actualSeqKvLenOptional=keys, headNum=heads,
+                 inputLayout=at.names[0], sparseMode=mode, preTokens=ALL, nextTokens=ALL, deterministic=False,
+                 dqOut=empty(query.shape, kind, layout), dkOut=empty(key.shape, kind, layout),
+                 dweightsOut=empty(weights.shape, kind, layout))  # fmt: skip
+    for actual, expected in zip(found, (dq, dk, dw)):
+        near(actual, expected, kind, 40 * 64)
+
+
+def test_indexer_gradients_as_torch():
+    """Of one row that selects all keys in another order: the automatic gradients of its values."""
+    torch = pytest.importorskip("torch")
+    query, key, weights = (torch.tensor(drawn(shape, seed, "F16"), requires_grad=True)
+                           for seed, shape in enumerate([(5, 128), (2048, 128), (5,)], 21))  # fmt: skip
+    order, dy = numpy.random.default_rng(24).permutation(2048), drawn((2048,), 25, "F16")
+    values = (weights[:, None] * torch.relu(query @ key[order].T)).sum(0)
+    expected = torch.autograd.grad(values, (query, key, weights), torch.tensor(dy))
+    put = lambda values, *shape: tensor(values.detach().numpy().reshape(shape), "F16")
+    found = call("LightningIndexerGrad", query=put(query, 1, 5, 128), key=put(key, 2048, 1, 128),
+                 dy=tensor(dy[None], "F16"), sparseIndices=tensor(order[None], "I32"), weights=put(weights, 1, 5),
+                 actualSeqQLenOptional=tensor([1], "I32"), actualSeqKvLenOptional=tensor([2048], "I32"), headNum=5,
+                 inputLayout="TND", sparseMode=3, preTokens=0, nextTokens=0, deterministic=True,
+                 dqOut=empty((1, 5, 128), "F16"), dkOut=empty((2048, 1, 128), "F16"), dweightsOut=empty((1, 5), "F16"))  # fmt: skip
+    for actual, values in zip(found, expected):
+        near(actual.reshape(values.shape), values.numpy(), "F16", 2048)
+
+
 def selected_keys(named, block, seen):
     """Those of the blocks before the first negative number, as far as they are seen."""
     named = named[: numpy.argmax(named < 0)] if (named < 0).any() else named
@@ -302,6 +362,16 @@ def test_pages_that_are_not_needed():
                    nextTokens=ALL, returnValues=False, sparseIndicesOut=empty((1, 1, 1, 3), "I32"),
                    sparseValuesOut=None)  # fmt: skip
     assert indices.ravel().tolist() == [0, 1, -1]
+
+
+def test_selected_keys_that_are_not_there():
+    indices = numpy.full((1, 1, 2048), -1)
+    indices[0, 0, :2] = 7, 2048
+    shapes = [(1, 1, 2, 128), (1, 2048, 1, 128), (1, 1, 2)]
+    sentence = fault("LightningIndexerGrad", empty(shapes[0], "F16"), empty(shapes[1], "F16"), empty((1, 1, 2048), "F16"),
+                     tensor(indices, "I32"), empty(shapes[2], "F16"), None, None, 2, text(b"BSND"), 0, 0, 0, False,
+                     *(empty(shape, "F16") for shape in shapes))  # fmt: skip
+    assert "row 0 selects block 2048 of a sequence of 2048" in sentence
 
 
 def test_blocks_that_are_not_there():

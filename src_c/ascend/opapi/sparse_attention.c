@@ -4,7 +4,7 @@
 #include "kernels/attention/sparse.h"
 
 enum { MOST_HEADS = 128, MOST_PAGE = 1024, MOST_BLOCK = 128, ROTARY_DEPTH = 64, CAUSAL = 3 };
-/* Of the gradient. */
+/* Of its gradient. */
 enum { MOST_SEQUENCES = 256, MOST_ROWS = 128 << 10, MOST_KEYS = 1 << 20, LEAST_SELECTED = 1024, MOST_SELECTED = 8192 };
 
 static bool is_packed(const char *layout)
@@ -93,6 +93,9 @@ void op_require_tokens(OpCall *op, const TokenCall *call)
     }
     op_require(op, call->mode == 0 || call->mode == CAUSAL, "sparseMode", "value", op->invalid, "sparseMode is %lld, neither 0 nor 3",
                (long long)call->mode);
+    if (call->far == 0) {
+        return;
+    }
     op_require(op, call->before == call->far, "preTokens", "value", op->invalid, "preTokens is %lld, not %lld", (long long)call->before,
                (long long)call->far);
     op_require(op, call->after == call->far, "nextTokens", "value", op->invalid, "nextTokens is %lld, not %lld", (long long)call->after,
@@ -166,6 +169,54 @@ aclnnStatus op_lightning_indexer(OpCall *op, const TokenCall *call, const Operan
     const PlannedView views[] = {read(call->query), read(call->key), read(weights), read(call->row_lengths),
                                  read(call->key_lengths), pages_of(call), write(indices), write(values)};
     return op_plan_views(op, us_lightning_indexer, &layout, sizeof layout, sizeof views / sizeof *views, views);
+}
+
+/* ---- its gradients ---- */
+
+enum { INDEXER_HEADS = 64, INDEXER_SEQUENCES = 1024, INDEXER_SELECTED = 2048, INDEXER_LENGTH = 128 << 10 };
+
+static void require_selection(OpCall *op, const TokenCall *call, const IndexerSlopes *of)
+{
+    const Shape with_heads = op_shape_selected_tokens(op, call->query, call->key, INDEXER_SELECTED);
+    Shape without = with_heads;
+    if (!op_refused(op)) {
+        without.rank--;
+        without.sizes[without.rank - 1] = INDEXER_SELECTED;
+    }
+    op_require_shape(op, of->indices, of->indices->view.rank == without.rank ? &without : &with_heads);
+    op_require_same_shape(op, of->slopes, of->indices);
+}
+
+void op_require_indexer_gradient(OpCall *op, const TokenCall *call, const IndexerSlopes *of)
+{
+    const bool packed = is_packed(call->query_layout);
+    op_require_tokens(op, call);
+    op_require(op, op_refused(op) || op_size(call->query, -2) <= INDEXER_HEADS, "query", "heads", op->invalid,
+               "query is %s: more than 64 heads", op_shape_text(op, call->query));
+    op_require(op, op_refused(op) || sequence_count(call) <= INDEXER_SEQUENCES, "query", "batch", op->invalid,
+               "query is %s: more than 1024 sequences", op_shape_text(op, call->query));
+    op_require(op, op_refused(op) || packed || op_size(call->query, 1) <= INDEXER_LENGTH, "query", "rows", op->invalid,
+               "query is %s: a sequence has up to 131072 rows", op_shape_text(op, call->query));
+    op_require(op, op_refused(op) || packed || (op_size(call->key, 1) >= INDEXER_SELECTED && op_size(call->key, 1) <= INDEXER_LENGTH),
+               "key", "keys", op->invalid, "key is %s: a sequence has 2048 to 131072 keys", op_shape_text(op, call->key));
+    require_selection(op, call, of);
+    const Shape heads = op_shape_token_heads(op, call->query);
+    op_require_shape(op, of->weights, &heads);
+    op_require_same_shape(op, of->query_slopes, call->query);
+    op_require_same_shape(op, of->key_slopes, call->key);
+    op_require_same_shape(op, of->weight_slopes, of->weights);
+}
+
+aclnnStatus op_lightning_indexer_backward(OpCall *op, const TokenCall *call, const IndexerSlopes *of)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const TokenLayout layout = layout_of(call);
+    const PlannedView views[] = {read(call->query), read(call->key), read(of->weights), read(call->row_lengths),
+                                 read(call->key_lengths), read(of->indices), read(of->slopes), write(of->query_slopes),
+                                 write(of->key_slopes), write(of->weight_slopes)};
+    return op_plan_views(op, us_lightning_indexer_backward, &layout, sizeof layout, sizeof views / sizeof *views, views);
 }
 
 /* ---- attention ---- */

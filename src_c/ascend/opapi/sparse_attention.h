@@ -9,7 +9,7 @@ typedef struct TokenCall {
     const Operand *query, *key, *row_lengths, *key_lengths, *pages;
     const char *query_layout, *key_layout;           /* "": BSND */
     const char *query_layout_name, *key_layout_name; /* of the parameters */
-    int64_t mode, before, after, far; /* far: what before and after must be */
+    int64_t mode, before, after, far; /* far: what before and after must be; 0: anything */
     int64_t depth;     /* of a head */
     bool may_be_empty; /* the query */
 } TokenCall;
@@ -26,6 +26,13 @@ bool op_is_sparse_count(int64_t count);
 /* NULL: an output that nobody wants. */
 aclnnStatus op_lightning_indexer(OpCall *op, const TokenCall *call, const Operand *weights, const Operand *indices,
                                  const Operand *values);
+
+/* What the gradients are of, and what is selected: indices and slopes of a token have one shape, with the heads of the keys or without. */
+typedef struct IndexerSlopes {
+    const Operand *weights, *indices, *slopes, *query_slopes, *key_slopes, *weight_slopes;
+} IndexerSlopes;
+void op_require_indexer_gradient(OpCall *op, const TokenCall *call, const IndexerSlopes *of);
+aclnnStatus op_lightning_indexer_backward(OpCall *op, const TokenCall *call, const IndexerSlopes *of);
 
 typedef struct SparseCall {
     TokenCall tokens;

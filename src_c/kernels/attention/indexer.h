@@ -11,4 +11,9 @@
  * The attributes are a TokenLayout. */
 Kernel us_lightning_indexer;
 
+/* The gradients of the values by query, key and weights, of rows in their order: several select the same keys.
+ * views: query, key, weights, row lengths? and key lengths? as above, indices [rows…, …, count], slopes of the values as them, then
+ * dquery, dkey and dweights. What no row selects, and rows of no sequence, have slopes of 0. */
+Kernel us_lightning_indexer_backward;
+
 #endif

@@ -230,13 +230,6 @@ static KernelStatus differentiate_row(const Task *task, Place place, const Rows 
                                : attention_multiply_matrices(k, e, n, transposed(weights), slopes, rows->value_slopes, false);
 }
 
-static void add_row(float *to, const float *from, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        to[i] += from[i];
-    }
-}
-
 /* All rows of a sequence for a head of its keys, in their order: several name the same keys. */
 static void differentiate_head(void *context, int64_t piece)
 {
@@ -256,8 +249,8 @@ static void differentiate_head(void *context, int64_t piece)
         status = differentiate_row(task, place, &rows);
         for (int64_t i = 0; i < task->keys && status == KERNEL_OK; i++) {
             const int64_t key = key_of(task, place, i);
-            add_row(sums + key * d, rows.key_slopes + i * d, d);
-            add_row(sums + keys * d + key * e, rows.value_slopes + i * e, e);
+            attention_add(sums + key * d, rows.key_slopes + i * d, d);
+            attention_add(sums + keys * d + key * e, rows.value_slopes + i * e, e);
         }
     }
     for (int64_t key = 0; key < keys && status == KERNEL_OK; key++) {

@@ -2,7 +2,6 @@
 
 #include "kernels/attention/tiles.h"
 #include "kernels/linear.h"
-#include "kernels/move/copy_view.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 
@@ -48,35 +47,6 @@ static void *take_parts(const Task *task, Parts *parts, bool backward)
 
 /* ---- which keys ---- */
 
-static int64_t block_number(const Task *task, int64_t number, int64_t i)
-{
-    const View *indices = &task->views[OF_INDICES];
-    const int64_t size = indices->shape[1];
-    const int64_t offset = indices->rank == 4 ? number / size * indices->strides[0] + number % size * indices->strides[1]
-                                              : number * indices->strides[0];
-    return ((const int32_t *)indices->data)[offset + i * indices->strides[indices->rank - 1]];
-}
-
-/* Blocks are of the row's own sequence, whether it sees them or not. */
-static KernelStatus check_blocks(const Task *task)
-{
-    for (int64_t number = 0; number < us_token_rows(&task->tokens); number++) {
-        const TokenRow row = us_token_row(&task->tokens, number);
-        const int64_t blocks = row.sequence < 0 ? 0 : ceiling(us_token_keys(&task->tokens, row.sequence), task->sparse->block);
-        for (int64_t i = 0; row.sequence >= 0 && i < last_size(&task->views[OF_INDICES], 1); i++) {
-            const int64_t block = block_number(task, number, i);
-            if (block < 0) {
-                break;
-            }
-            if (block >= blocks) {
-                return us_kernel_fault("row %lld selects block %lld of a sequence of %lld", (long long)number, (long long)block,
-                                       (long long)blocks);
-            }
-        }
-    }
-    return KERNEL_OK;
-}
-
 /* The other part of a head stands behind the first one. */
 static void load_both(const Task *task, int operand, int rotary, int64_t number, float *to)
 {
@@ -92,7 +62,7 @@ static int64_t load_keys(const Task *task, int64_t number, TokenRow row, const P
     const int64_t block = task->sparse->block, d = task->depth;
     int64_t count = 0;
     for (int64_t i = 0; i < last_size(&task->views[OF_INDICES], 1); i++) {
-        const int64_t first = block_number(task, number, i) * block;
+        const int64_t first = us_token_selected(&task->tokens, &task->views[OF_INDICES], number, i) * block;
         if (first < 0) {
             break;
         }
@@ -232,21 +202,14 @@ static void store_query_slopes(const Task *task, int64_t number, const Parts *pa
     }
 }
 
-static void add_row(float *to, const float *from, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        to[i] += from[i];
-    }
-}
-
 /* Slopes of the row's keys, one behind the other the key's, its other part's and the value's. */
 static void add_keys(const Task *task, int64_t keys, const Parts *parts, float *sums)
 {
     const int64_t d = task->depth, both = d + task->rotary;
     for (int64_t i = 0; i < keys; i++) {
         float *sum = sums + parts->places[i] * (both + d);
-        add_row(sum, parts->key_slopes + i * both, both);
-        add_row(sum + both, parts->value_slopes + i * d, d);
+        attention_add(sum, parts->key_slopes + i * both, both);
+        attention_add(sum + both, parts->value_slopes + i * d, d);
     }
 }
 
@@ -254,7 +217,7 @@ static void store_key_slopes(const Task *task, int64_t number, float *sum)
 {
     const int64_t d = task->depth, both = d + task->rotary;
     if (us_view_is_absent(&task->views[OF_VALUE_SLOPES])) {
-        add_row(sum, sum + both, d);
+        attention_add(sum, sum + both, d);
     } else {
         us_linear_store_float(&task->views[OF_VALUE_SLOPES], number * d, d, sum + both);
     }
@@ -303,7 +266,7 @@ static Task task_of(const View *views, const SparseAttention *sparse)
                  .most = us_scratch_count(last_size(&views[OF_INDICES], 1), sparse->block),
                  .tokens = {sparse->layout, query, &views[OF_KEY], &views[OF_ROW_LENGTHS], &views[OF_KEY_LENGTHS], &views[OF_PAGES]}};
     task.status = us_check_tokens(&task.tokens);
-    task.status = task.status != KERNEL_OK ? task.status : check_blocks(&task);
+    task.status = task.status != KERNEL_OK ? task.status : us_check_selected(&task.tokens, &views[OF_INDICES], sparse->block);
     return task;
 }
 
@@ -321,21 +284,12 @@ KernelStatus us_sparse_attention(const View *views, const void *attributes)
     return task.status;
 }
 
-static void fill_zeros(const View *view)
-{
-    static const int64_t zero;
-    View zeros = *view;
-    zeros.data = (void *)(uintptr_t)&zero;
-    memset(zeros.strides, 0, sizeof zeros.strides);
-    us_copy_view(view, &zeros);
-}
-
 KernelStatus us_sparse_attention_backward(const View *views, const void *attributes)
 {
     Task task = task_of(views, attributes);
     for (int operand = OF_QUERY_SLOPES; operand <= OF_ROTARY_KEY_SLOPES && task.status == KERNEL_OK; operand++) {
         if (!us_view_is_absent(&views[operand])) {
-            fill_zeros(&views[operand]);
+            attention_fill_zeros(&views[operand]);
         }
     }
     if (task.status == KERNEL_OK) {

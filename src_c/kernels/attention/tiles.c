@@ -1,8 +1,11 @@
 #include "kernels/attention/tiles.h"
 
 #include "kernels/maths/maths.h"
+#include "kernels/move/copy_view.h"
 #include "kernels/scratch.h"
 #include "tensor/lane.h"
+
+#include <string.h>
 
 float attention_scale(float *t, int64_t count, float scale, const float *shift, float shift_scale)
 {
@@ -53,6 +56,22 @@ void attention_multiply(float *x, int64_t count, float factor)
     for (int64_t i = 0; i < count; i++) {
         x[i] *= factor;
     }
+}
+
+void attention_add(float *to, const float *from, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        to[i] += from[i];
+    }
+}
+
+void attention_fill_zeros(const View *view)
+{
+    static const int64_t zero;
+    View zeros = *view;
+    zeros.data = (void *)(uintptr_t)&zero;
+    memset(zeros.strides, 0, sizeof zeros.strides);
+    us_copy_view(view, &zeros);
 }
 
 Head attention_head_of(const Attention *attention, const View *views, int64_t batch, int64_t head)

@@ -70,6 +70,8 @@ float attention_scale(float *t, int64_t count, float scale, const float *shift, 
 /* t = e^(t - maximum), and their sum. */
 float attention_exponentials(float *t, int64_t count, float maximum);
 void attention_multiply(float *x, int64_t count, float factor);
+void attention_add(float *to, const float *from, int64_t count);
+void attention_fill_zeros(const View *view);
 Head attention_head_of(const Attention *attention, const View *views, int64_t batch, int64_t head);
 int64_t attention_page_at(const View *pages, int64_t sequence, int64_t number);
 /* Element (row, 0) of the head. */

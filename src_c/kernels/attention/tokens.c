@@ -134,3 +134,33 @@ int64_t us_token_key(const Tokens *tokens, int64_t sequence, int64_t key)
     }
     return tokens->layout.packed_keys ? begin_of(tokens->key_lengths, true, sequence) + key : sequence * size + key;
 }
+
+/* ---- selections ---- */
+
+int64_t us_token_selected(const Tokens *tokens, const View *indices, int64_t number, int64_t i)
+{
+    const int64_t rows = indices->shape[1];
+    const int64_t offset = tokens->layout.packed_rows ? number * indices->strides[0]
+                                                      : number / rows * indices->strides[0] + number % rows * indices->strides[1];
+    return ((const int32_t *)indices->data)[offset + i * indices->strides[indices->rank - 1]];
+}
+
+KernelStatus us_check_selected(const Tokens *tokens, const View *indices, int64_t block)
+{
+    const int64_t count = indices->shape[indices->rank - 1];
+    for (int64_t number = 0; number < us_token_rows(tokens); number++) {
+        const TokenRow row = us_token_row(tokens, number);
+        const int64_t blocks = row.sequence < 0 ? 0 : ceiling(us_token_keys(tokens, row.sequence), block);
+        for (int64_t i = 0; row.sequence >= 0 && i < count; i++) {
+            const int64_t selected = us_token_selected(tokens, indices, number, i);
+            if (selected < 0) {
+                break;
+            }
+            if (selected >= blocks) {
+                return us_kernel_fault("row %lld selects block %lld of a sequence of %lld", (long long)number, (long long)selected,
+                                       (long long)blocks);
+            }
+        }
+    }
+    return KERNEL_OK;
+}
