@@ -56,6 +56,23 @@ def of_windows(x, ends, length, stride):
     return [sum(windows), *x[1:]]
 
 
+@shape_function
+def token_heads(query):
+    """A number for each head of each token."""
+    return query[:-1]
+
+
+@shape_function
+def selected_tokens(query, key, count):
+    """So many for each head of the keys."""
+    return [*query[:-2], key[-2], count]
+
+
+@shape_function
+def token_statistics(query, key):
+    return [*query[:-3], key[-2], query[-3], query[-2] // max(key[-2], 1)]
+
+
 # ---- recurrent networks ----------------------------------------------------------------------------------------------------
 
 

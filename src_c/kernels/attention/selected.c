@@ -36,23 +36,13 @@ static void note(Task *task, KernelStatus status)
     }
 }
 
-static char *take_rows(const Task *task, Rows *rows, bool backward)
+static void *take_rows(const Task *task, Rows *rows, bool backward)
 {
     const int64_t n = task->group, k = task->keys, d = task->depth, e = task->value_depth;
     float **const arrays[] = {&rows->keys, &rows->values, &rows->query, &rows->scores, &rows->out,
                               &rows->slopes, &rows->score_slopes, &rows->query_slopes, &rows->key_slopes, &rows->value_slopes};
     const int64_t sides[][2] = {{k, d}, {k, e}, {n, d}, {n, k}, {n, e}, {n, e}, {n, k}, {n, d}, {k, d}, {k, e}};
-    const int count = backward ? 10 : 5;
-    size_t sizes[10];
-    for (int i = 0; i < count; i++) {
-        sizes[i] = us_scratch_bytes(us_scratch_count(sides[i][0], sides[i][1]), sizeof(float));
-    }
-    char *const block = us_scratch_take(us_scratch_sum(sizes, count));
-    char *cursor = block;
-    for (int i = 0; i < count && block != NULL; i++) {
-        *arrays[i] = us_scratch_part(&cursor, sizes[i]);
-    }
-    return block;
+    return attention_take_arrays(backward ? 10 : 5, arrays, sides);
 }
 
 /* ---- places ---- */
@@ -188,7 +178,7 @@ static void run_row(void *context, int64_t piece)
     const int64_t heads = task->views[OF_KEY].shape[1], row = piece / heads, sequence = sequence_of(task->selected, row);
     const Place place = {row, piece % heads, begin_of_rows(task->selected, sequence), begin_of_keys(task->selected, sequence)};
     Rows rows;
-    char *block = take_rows(task, &rows, false);
+    void *block = take_rows(task, &rows, false);
     KernelStatus status = block == NULL ? KERNEL_NO_MEMORY : find_scores(task, place, &rows);
     if (status == KERNEL_OK) {
         attend(task, place, &rows);
@@ -240,13 +230,6 @@ static KernelStatus differentiate_row(const Task *task, Place place, const Rows 
                                : attention_multiply_matrices(k, e, n, transposed(weights), slopes, rows->value_slopes, false);
 }
 
-static void add_row(float *to, const float *from, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        to[i] += from[i];
-    }
-}
-
 /* All rows of a sequence for a head of its keys, in their order: several name the same keys. */
 static void differentiate_head(void *context, int64_t piece)
 {
@@ -256,7 +239,7 @@ static void differentiate_head(void *context, int64_t piece)
     const int64_t keys = selected->ends[selected->sequences + s] - first_key, d = task->depth, e = task->value_depth;
     Place place = {begin_of_rows(selected, s), piece % heads, begin_of_rows(selected, s), first_key};
     Rows rows;
-    char *block = take_rows(task, &rows, true);
+    void *block = take_rows(task, &rows, true);
     float *sums = us_scratch_array(us_scratch_count(keys, d + e), sizeof *sums);
     KernelStatus status = block == NULL || sums == NULL ? KERNEL_NO_MEMORY : KERNEL_OK;
     if (status == KERNEL_OK) {
@@ -266,8 +249,8 @@ static void differentiate_head(void *context, int64_t piece)
         status = differentiate_row(task, place, &rows);
         for (int64_t i = 0; i < task->keys && status == KERNEL_OK; i++) {
             const int64_t key = key_of(task, place, i);
-            add_row(sums + key * d, rows.key_slopes + i * d, d);
-            add_row(sums + keys * d + key * e, rows.value_slopes + i * e, e);
+            attention_add(sums + key * d, rows.key_slopes + i * d, d);
+            attention_add(sums + keys * d + key * e, rows.value_slopes + i * e, e);
         }
     }
     for (int64_t key = 0; key < keys && status == KERNEL_OK; key++) {

@@ -1,7 +1,11 @@
 #include "kernels/attention/tiles.h"
 
 #include "kernels/maths/maths.h"
+#include "kernels/move/copy_view.h"
+#include "kernels/scratch.h"
 #include "tensor/lane.h"
+
+#include <string.h>
 
 float attention_scale(float *t, int64_t count, float scale, const float *shift, float shift_scale)
 {
@@ -54,6 +58,22 @@ void attention_multiply(float *x, int64_t count, float factor)
     }
 }
 
+void attention_add(float *to, const float *from, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        to[i] += from[i];
+    }
+}
+
+void attention_fill_zeros(const View *view)
+{
+    static const int64_t zero;
+    View zeros = *view;
+    zeros.data = (void *)(uintptr_t)&zero;
+    memset(zeros.strides, 0, sizeof zeros.strides);
+    us_copy_view(view, &zeros);
+}
+
 Head attention_head_of(const Attention *attention, const View *views, int64_t batch, int64_t head)
 {
     const AttentionSizes *sizes = &attention->sizes;
@@ -99,6 +119,21 @@ Matrix attention_matrix_at(const Head *head, int operand, int64_t row)
     const View *view = view_of(head, operand, row);
     return (Matrix){.data = attention_place(head, operand, row), .dtype = view->dtype, .row = view->strides[2],
                     .column = view->strides[3]};
+}
+
+void *attention_take_arrays(int count, float **const *arrays, const int64_t (*sides)[2])
+{
+    enum { MOST = 16 };
+    size_t sizes[MOST];
+    for (int i = 0; i < count; i++) {
+        sizes[i] = us_scratch_bytes(us_scratch_count(sides[i][0], sides[i][1]), sizeof(float));
+    }
+    void *const block = us_scratch_take(us_scratch_sum(sizes, count));
+    char *cursor = block;
+    for (int i = 0; i < count && block != NULL; i++) {
+        *arrays[i] = us_scratch_part(&cursor, sizes[i]);
+    }
+    return block;
 }
 
 KernelStatus attention_multiply_matrices(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, float *c, bool adds)

@@ -70,12 +70,16 @@ float attention_scale(float *t, int64_t count, float scale, const float *shift, 
 /* t = e^(t - maximum), and their sum. */
 float attention_exponentials(float *t, int64_t count, float maximum);
 void attention_multiply(float *x, int64_t count, float factor);
+void attention_add(float *to, const float *from, int64_t count);
+void attention_fill_zeros(const View *view);
 Head attention_head_of(const Attention *attention, const View *views, int64_t batch, int64_t head);
 int64_t attention_page_at(const View *pages, int64_t sequence, int64_t number);
 /* Element (row, 0) of the head. */
 void *attention_place(const Head *head, int operand, int64_t row);
 /* Rows from `row` on as a matrix. */
 Matrix attention_matrix_at(const Head *head, int operand, int64_t row);
+/* Arrays of so many rows and columns in one block of scratch memory; NULL: no memory. */
+void *attention_take_arrays(int count, float **const *arrays, const int64_t (*sides)[2]);
 /* c = a b, or c += a b. */
 KernelStatus attention_multiply_matrices(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, float *c, bool adds);
 void attention_load_row(const Head *head, int operand, int64_t row, int64_t first, int64_t count, float *to);

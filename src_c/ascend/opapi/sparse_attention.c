@@ -1,0 +1,347 @@
+#include "ascend/opapi/sparse_attention.h"
+
+#include "kernels/attention/indexer.h"
+#include "kernels/attention/sparse.h"
+
+enum { MOST_HEADS = 128, MOST_PAGE = 1024, MOST_BLOCK = 128, ROTARY_DEPTH = 64, CAUSAL = 3 };
+/* Of its gradient. */
+enum { MOST_SEQUENCES = 256, MOST_ROWS = 128 << 10, MOST_KEYS = 1 << 20, LEAST_SELECTED = 1024, MOST_SELECTED = 8192 };
+
+static bool is_packed(const char *layout)
+{
+    return strcmp(layout, "TND") == 0;
+}
+
+static bool is_batched(const char *layout)
+{
+    return layout[0] == 0 || strcmp(layout, "BSND") == 0;
+}
+
+static bool is_paged(const char *layout)
+{
+    return strcmp(layout, "PA_BSND") == 0;
+}
+
+static void require_layouts(OpCall *op, const TokenCall *call)
+{
+    const char *rows = call->query_layout, *keys = call->key_layout;
+    op_require(op, is_packed(rows) || is_batched(rows), call->query_layout_name, "value", op->invalid,
+               "%s is %s, neither BSND nor TND", call->query_layout_name, rows);
+    op_require(op, is_packed(keys) || is_batched(keys) || is_paged(keys), call->key_layout_name, "value", op->invalid,
+               "%s is %s, not one of BSND, TND, PA_BSND", call->key_layout_name, keys);
+    op_require(op, is_paged(keys) || is_packed(rows) == is_packed(keys), call->key_layout_name, "match", op->invalid,
+               "%s is %s, %s is %s: keys that do not lie in pages lie as the query", call->key_layout_name, keys,
+               call->query_layout_name, rows);
+}
+
+static void require_heads(OpCall *op, const TokenCall *call)
+{
+    const int32_t row_rank = is_packed(call->query_layout) ? 3 : 4, key_rank = is_packed(call->key_layout) ? 3 : 4;
+    op_require_rank(op, call->query, row_rank, row_rank);
+    op_require_rank(op, call->key, key_rank, key_rank);
+    op_require(op, call->may_be_empty || !op_empty(call->query), "query", "empty", op->invalid, "query is %s", op_shape_text(op, call->query));
+    op_require(op, !op_empty(call->key), "key", "empty", op->invalid, "key is %s", op_shape_text(op, call->key));
+    op_require(op, op_size(call->query, -1) == call->depth, "query", "depth", op->invalid, "query is %s: a head has %lld numbers",
+               op_shape_text(op, call->query), (long long)call->depth);
+    op_require(op, op_size(call->key, -1) == call->depth && op_size(call->key, -2) == 1, "key", "head", op->invalid,
+               "key is %s: it has one head of %lld numbers", op_shape_text(op, call->key), (long long)call->depth);
+}
+
+/* [sequence], where it is given; ends must be. */
+static void require_lengths(OpCall *op, const Operand *lengths, const char *name, bool needed, int64_t sequences)
+{
+    op_require(op, !needed || op_given(lengths), name, "missing", op->missing, "%s is NULL: the layout needs it", name);
+    if (op_given(lengths) && !op_refused(op)) {
+        const Shape shape = op_shape_of(1, &sequences);
+        op_require_shape(op, lengths, &shape);
+    }
+}
+
+static int64_t sequence_count(const TokenCall *call)
+{
+    return is_packed(call->query_layout) ? op_elements(call->row_lengths) : op_size(call->query, 0);
+}
+
+static void require_pages(OpCall *op, const TokenCall *call)
+{
+    const int64_t size = op_size(call->key, 1);
+    op_require(op, size % 16 == 0 && size <= MOST_PAGE, "key", "page", op->invalid,
+               "key is %s: a page has a multiple of 16 keys, up to 1024", op_shape_text(op, call->key));
+    op_require(op, op_given(call->pages), call->pages->name, "missing", op->missing, "%s is NULL, and the keys lie in pages",
+               call->pages->name);
+    op_require(op, op_refused(op) || (call->pages->view.rank == 2 && op_size(call->pages, 0) == sequence_count(call)),
+               call->pages->name, "shape", op->invalid, "%s is %s: it has a row for each sequence", call->pages->name,
+               op_shape_text(op, call->pages));
+}
+
+void op_require_tokens(OpCall *op, const TokenCall *call)
+{
+    const bool packed = is_packed(call->query_layout), packed_keys = is_packed(call->key_layout);
+    const bool paged = is_paged(call->key_layout);
+    require_layouts(op, call);
+    require_heads(op, call);
+    op_require(op, op_refused(op) || packed || paged || op_size(call->key, 0) == op_size(call->query, 0), "key", "batch", op->invalid,
+               "key is %s, query is %s: not the same batches", op_shape_text(op, call->key), op_shape_text(op, call->query));
+    require_lengths(op, call->row_lengths, call->row_lengths->name, packed,
+                    packed && op_given(call->row_lengths) ? op_elements(call->row_lengths) : op_size(call->query, 0));
+    op_require(op, op_refused(op) || sequence_count(call) > 0, call->row_lengths->name, "empty", op->invalid,
+               "%s has no elements", call->row_lengths->name);
+    require_lengths(op, call->key_lengths, call->key_lengths->name, packed_keys || paged,
+                    op_refused(op) ? 0 : sequence_count(call));
+    if (paged && !op_refused(op)) {
+        require_pages(op, call);
+    }
+    op_require(op, call->mode == 0 || call->mode == CAUSAL, "sparseMode", "value", op->invalid, "sparseMode is %lld, neither 0 nor 3",
+               (long long)call->mode);
+    if (call->far == 0) {
+        return;
+    }
+    op_require(op, call->before == call->far, "preTokens", "value", op->invalid, "preTokens is %lld, not %lld", (long long)call->before,
+               (long long)call->far);
+    op_require(op, call->after == call->far, "nextTokens", "value", op->invalid, "nextTokens is %lld, not %lld", (long long)call->after,
+               (long long)call->far);
+}
+
+Shape op_shape_token_heads(OpCall *op, const Operand *query)
+{
+    Shape shape = op_shape(query);
+    shape.rank -= op_refused(op) ? 0 : 1;
+    return shape;
+}
+
+Shape op_shape_selected_tokens(OpCall *op, const Operand *query, const Operand *key, int64_t count)
+{
+    Shape shape = op_shape(query);
+    if (!op_refused(op)) {
+        shape.sizes[shape.rank - 2] = op_size(key, -2);
+        shape.sizes[shape.rank - 1] = count;
+    }
+    return shape;
+}
+
+Shape op_shape_token_statistics(OpCall *op, const Operand *query, const Operand *key)
+{
+    Shape shape = op_shape(query);
+    if (!op_refused(op)) {
+        shape.sizes[shape.rank - 1] = op_size(query, -2) / op_size(key, -2);
+        shape.sizes[shape.rank - 2] = op_size(query, -3);
+        shape.sizes[shape.rank - 3] = op_size(key, -2);
+    }
+    return shape;
+}
+
+static TokenLayout layout_of(const TokenCall *call)
+{
+    return (TokenLayout){.packed_rows = is_packed(call->query_layout), .packed_keys = is_packed(call->key_layout),
+                         .paged = is_paged(call->key_layout), .causal = call->mode == CAUSAL};
+}
+
+static PlannedView read(const Operand *operand)
+{
+    return (PlannedView){op_given(operand) ? operand : NULL, VIEW_READ, NULL};
+}
+
+static PlannedView write(const Operand *operand)
+{
+    return (PlannedView){operand, VIEW_WRITE, NULL};
+}
+
+/* A block table beside keys that lie elsewhere is not looked at. */
+static PlannedView pages_of(const TokenCall *call)
+{
+    return read(is_paged(call->key_layout) ? call->pages : NULL);
+}
+
+/* ---- indexer ---- */
+
+bool op_is_sparse_count(int64_t count)
+{
+    return (count >= 1 && count <= 2048) || (count % 1024 == 0 && count >= 3072 && count <= 8192);
+}
+
+aclnnStatus op_lightning_indexer(OpCall *op, const TokenCall *call, const Operand *weights, const Operand *indices,
+                                 const Operand *values)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const TokenLayout layout = layout_of(call);
+    const PlannedView views[] = {read(call->query), read(call->key), read(weights), read(call->row_lengths),
+                                 read(call->key_lengths), pages_of(call), write(indices), write(values)};
+    return op_plan_views(op, us_lightning_indexer, &layout, sizeof layout, sizeof views / sizeof *views, views);
+}
+
+/* ---- its gradients ---- */
+
+enum { INDEXER_HEADS = 64, INDEXER_SEQUENCES = 1024, INDEXER_SELECTED = 2048, INDEXER_LENGTH = 128 << 10 };
+
+static void require_selection(OpCall *op, const TokenCall *call, const IndexerSlopes *of)
+{
+    const Shape with_heads = op_shape_selected_tokens(op, call->query, call->key, INDEXER_SELECTED);
+    Shape without = with_heads;
+    if (!op_refused(op)) {
+        without.rank--;
+        without.sizes[without.rank - 1] = INDEXER_SELECTED;
+    }
+    op_require_shape(op, of->indices, of->indices->view.rank == without.rank ? &without : &with_heads);
+    op_require_same_shape(op, of->slopes, of->indices);
+}
+
+void op_require_indexer_gradient(OpCall *op, const TokenCall *call, const IndexerSlopes *of)
+{
+    const bool packed = is_packed(call->query_layout);
+    op_require_tokens(op, call);
+    op_require(op, op_refused(op) || op_size(call->query, -2) <= INDEXER_HEADS, "query", "heads", op->invalid,
+               "query is %s: more than 64 heads", op_shape_text(op, call->query));
+    op_require(op, op_refused(op) || sequence_count(call) <= INDEXER_SEQUENCES, "query", "batch", op->invalid,
+               "query is %s: more than 1024 sequences", op_shape_text(op, call->query));
+    op_require(op, op_refused(op) || packed || op_size(call->query, 1) <= INDEXER_LENGTH, "query", "rows", op->invalid,
+               "query is %s: a sequence has up to 131072 rows", op_shape_text(op, call->query));
+    op_require(op, op_refused(op) || packed || (op_size(call->key, 1) >= INDEXER_SELECTED && op_size(call->key, 1) <= INDEXER_LENGTH),
+               "key", "keys", op->invalid, "key is %s: a sequence has 2048 to 131072 keys", op_shape_text(op, call->key));
+    require_selection(op, call, of);
+    const Shape heads = op_shape_token_heads(op, call->query);
+    op_require_shape(op, of->weights, &heads);
+    op_require_same_shape(op, of->query_slopes, call->query);
+    op_require_same_shape(op, of->key_slopes, call->key);
+    op_require_same_shape(op, of->weight_slopes, of->weights);
+}
+
+aclnnStatus op_lightning_indexer_backward(OpCall *op, const TokenCall *call, const IndexerSlopes *of)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const TokenLayout layout = layout_of(call);
+    const PlannedView views[] = {read(call->query), read(call->key), read(of->weights), read(call->row_lengths),
+                                 read(call->key_lengths), read(of->indices), read(of->slopes), write(of->query_slopes),
+                                 write(of->key_slopes), write(of->weight_slopes)};
+    return op_plan_views(op, us_lightning_indexer_backward, &layout, sizeof layout, sizeof views / sizeof *views, views);
+}
+
+/* ---- attention ---- */
+
+static bool is_power_of_two(int64_t number)
+{
+    return number > 0 && (number & (number - 1)) == 0;
+}
+
+/* The other part of a head lies as the head itself, but for its size. */
+static void require_part(OpCall *op, const Operand *part, const Operand *whole)
+{
+    if (!op_given(part) || op_refused(op)) {
+        return;
+    }
+    Shape shape = op_shape(whole);
+    shape.sizes[shape.rank - 1] = ROTARY_DEPTH;
+    op_require_shape(op, part, &shape);
+}
+
+void op_require_sparse(OpCall *op, const SparseCall *call)
+{
+    const TokenCall *tokens = &call->tokens;
+    op_require_tokens(op, tokens);
+    const int64_t heads = op_size(tokens->query, -2);
+    op_require(op, op_refused(op) || (is_power_of_two(heads) && heads <= MOST_HEADS), "query", "heads", op->invalid,
+               "query is %s: it has 1, 2, 4 … 128 heads", op_shape_text(op, tokens->query));
+    if (op_given(call->value)) {
+        op_require_same_shape(op, call->value, tokens->key);
+    }
+    require_part(op, call->rotary_query, tokens->query);
+    require_part(op, call->rotary_key, tokens->key);
+    op_require(op, op_refused(op) || op_size(call->indices, -1) > 0, "sparseIndices", "empty", op->invalid, "sparseIndices is %s",
+               op_shape_text(op, call->indices));
+    const Shape selected = op_shape_selected_tokens(op, tokens->query, tokens->key, op_size(call->indices, -1));
+    op_require_shape(op, call->indices, &selected);
+}
+
+void op_require_sparse_block(OpCall *op, const SparseCall *call)
+{
+    const TokenCall *tokens = &call->tokens;
+    op_require(op, is_power_of_two(call->block) && call->block <= MOST_BLOCK, "sparseBlockSize", "value", op->invalid,
+               "sparseBlockSize is %lld, not 1, 2, 4 … 128", (long long)call->block);
+    op_require(op, op_refused(op) || !is_paged(tokens->key_layout) || op_size(tokens->key, 1) % call->block == 0, "sparseBlockSize",
+               "page", op->invalid, "sparseBlockSize is %lld, key is %s: blocks do not fill a page", (long long)call->block,
+               op_shape_text(op, tokens->key));
+}
+
+aclnnStatus op_sparse_attention(OpCall *op, const SparseCall *call)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const TokenCall *tokens = &call->tokens;
+    const SparseAttention sparse = {.layout = layout_of(tokens), .scale = (float)call->scale, .block = call->block};
+    const PlannedView views[] = {read(tokens->query), read(tokens->key), read(call->value), read(call->indices),
+                                 read(tokens->row_lengths), read(tokens->key_lengths), pages_of(tokens),
+                                 read(call->rotary_query), read(call->rotary_key), write(call->out), write(call->maximum),
+                                 write(call->sum)};
+    return op_plan_views(op, us_sparse_attention, &sparse, sizeof sparse, sizeof views / sizeof *views, views);
+}
+
+/* ---- its gradients ---- */
+
+static void require_together(OpCall *op, const Operand *operand, const Operand *other)
+{
+    op_require(op, op_given(operand) == op_given(other), operand->name, "together", op->invalid,
+               "%s and %s: one of them is NULL, the other is not", operand->name, other->name);
+}
+
+/* What a slope is given for, whose shape it has. */
+static void require_slopes(OpCall *op, const Operand *slopes, const Operand *of)
+{
+    require_together(op, slopes, of);
+    if (op_given(of)) {
+        op_require_same_shape(op, slopes, of);
+    }
+}
+
+void op_require_sparse_gradient(OpCall *op, const SparseCall *call)
+{
+    const TokenCall *tokens = &call->tokens;
+    require_together(op, call->rotary_key, call->rotary_query);
+    op_require_sparse(op, call);
+    const bool packed = is_packed(tokens->query_layout);
+    const int64_t selected = op_size(call->indices, -1);
+    op_require(op, op_refused(op) || sequence_count(tokens) <= MOST_SEQUENCES, "query", "batch", op->invalid,
+               "query is %s: more than 256 sequences", op_shape_text(op, tokens->query));
+    op_require(op, op_refused(op) || packed || op_size(tokens->query, 1) <= MOST_ROWS, "query", "rows", op->invalid,
+               "query is %s: a sequence has up to 131072 rows", op_shape_text(op, tokens->query));
+    op_require(op, op_refused(op) || packed || op_size(tokens->key, 1) <= MOST_KEYS, "key", "keys", op->invalid,
+               "key is %s: a sequence has up to 1048576 keys", op_shape_text(op, tokens->key));
+    op_require(op, op_refused(op) || (selected % LEAST_SELECTED == 0 && selected <= MOST_SELECTED), "sparseIndices", "count", op->invalid,
+               "sparseIndices is %s: a token selects 1024, 2048 … 8192", op_shape_text(op, call->indices));
+    op_require(op, call->block == 1 || (is_power_of_two(call->block) && call->block >= 8 && call->block <= 64), "sparseBlockSize",
+               "value", op->invalid, "sparseBlockSize is %lld, not 1, 8, 16, 32 or 64", (long long)call->block);
+    op_require_same_shape(op, call->slopes, tokens->query);
+    op_require_same_shape(op, call->out, tokens->query);
+    const Shape statistic = op_shape_token_statistics(op, tokens->query, tokens->key);
+    op_require_shape(op, call->maximum, &statistic);
+    op_require_shape(op, call->sum, &statistic);
+    op_require_same_shape(op, call->query_slopes, tokens->query);
+    op_require_same_shape(op, call->key_slopes, tokens->key);
+    require_slopes(op, call->value_slopes, call->value);
+    require_slopes(op, call->rotary_query_slopes, call->rotary_query);
+    require_slopes(op, call->rotary_key_slopes, call->rotary_key);
+}
+
+static PlannedView write_given(const Operand *operand)
+{
+    return (PlannedView){op_given(operand) ? operand : NULL, VIEW_WRITE, NULL};
+}
+
+aclnnStatus op_sparse_attention_backward(OpCall *op, const SparseCall *call)
+{
+    const TokenCall *tokens = &call->tokens;
+    if (op_refused(op) || op_empty(tokens->query)) {
+        return op_plan_nothing(op);
+    }
+    const SparseAttention sparse = {.layout = layout_of(tokens), .scale = (float)call->scale, .block = call->block};
+    const PlannedView views[] = {read(tokens->query), read(tokens->key), read(call->value), read(call->indices),
+                                 read(tokens->row_lengths), read(tokens->key_lengths), {NULL, VIEW_READ, NULL},
+                                 read(call->rotary_query), read(call->rotary_key), read(call->out), read(call->maximum),
+                                 read(call->sum), read(call->slopes), write(call->query_slopes), write(call->key_slopes),
+                                 write_given(call->value_slopes), write_given(call->rotary_query_slopes),
+                                 write_given(call->rotary_key_slopes)};
+    return op_plan_views(op, us_sparse_attention_backward, &sparse, sizeof sparse, sizeof views / sizeof *views, views);
+}
