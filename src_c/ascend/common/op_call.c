@@ -39,7 +39,7 @@ static void require_inside_storage(OpCall *op, const Operand *operand)
     if (op_refused(op) || !op_given(operand) || us_view_is_contiguous(view)) {
         return;
     }
-    const int64_t storage = us_shape_elements(operand->storage->rank, operand->storage->sizes); /* -1: no shape */
+    const int64_t storage = op_storage_elements(operand);
     int64_t lowest = 0;
     int64_t highest = 0;
     bool inside = us_view_extent(view, &lowest, &highest) &&

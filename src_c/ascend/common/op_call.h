@@ -199,6 +199,7 @@ Shape op_shape_or_one(const Operand *operand, Shape expected);
 Shape op_reduced_shape(const Operand *operand, uint32_t axes, bool keep_dims);
 
 int64_t op_elements(const Operand *operand);
+int64_t op_storage_elements(const Operand *operand); /* -1: the storage shape is no shape */
 
 /* Any other check. */
 #define op_require(op, condition, ...) us_require(&(op)->call, (condition), __VA_ARGS__)

@@ -42,6 +42,11 @@ int64_t op_elements(const Operand *operand)
     return us_view_elements(&operand->view);
 }
 
+int64_t op_storage_elements(const Operand *operand)
+{
+    return us_shape_elements(operand->storage->rank, operand->storage->sizes);
+}
+
 /* Not of a shape with negative sizes, which stand for none: a tensor can be made with the same. */
 static bool same_sizes(const View *view, const Shape *shape)
 {

@@ -177,7 +177,7 @@ static bool has_tokens(const Operand *tokens, int64_t stride, int64_t offset)
     const View *view = &tokens->view;
     int64_t end;
     return !__builtin_mul_overflow(view->shape[0] - 1, stride, &end) && !__builtin_add_overflow(end, offset, &end) &&
-           !__builtin_add_overflow(end, view->shape[1] * view->shape[2], &end) && end <= tokens->storage_elements;
+           !__builtin_add_overflow(end, view->shape[1] * view->shape[2], &end) && end <= op_storage_elements(tokens);
 }
 
 void op_require_token_places(OpCall *op, const Operand *key, const Operand *value, const char *scatter, IntArguments strides,
@@ -188,7 +188,7 @@ void op_require_token_places(OpCall *op, const Operand *key, const Operand *valu
         const bool fits = operands[i]->view.rank == 0 || has_tokens(operands[i], strides.values[i], offsets.values[i]);
         op_require(op, fits, operands[i]->name, "places", op->invalid, "%s is %s from element %lld on, %lld apart, of %lld",
                    operands[i]->name, op_shape_text(op, operands[i]), (long long)offsets.values[i],
-                   (long long)strides.values[i], (long long)operands[i]->storage_elements);
+                   (long long)strides.values[i], (long long)op_storage_elements(operands[i]));
     }
 }
 
