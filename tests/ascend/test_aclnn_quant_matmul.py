@@ -6,6 +6,7 @@ import pytest
 from understudy import ascend
 
 from tests.ascend.calling import LAYOUTS, call, empty, packed, random, refusal, rounded, tensor, whole
+from tests.conformance.ascend import aclnn_support as support
 
 
 def nibbles(shape, seed):
@@ -187,6 +188,40 @@ def test_weights(version):
                                      bias=None if added is None else tensor(bias, bias_kind))  # fmt: skip
                 expected = x @ real + (0 if added is None else bias)
                 near(own, expected, np.abs(x) @ np.abs(real), kind)
+
+
+@pytest.mark.parametrize("version", ["V2", "V3"])
+@pytest.mark.parametrize("width", ["I8", "I4"])
+def test_weights_of_one_of_many(version, width):
+    """An offset that the storage shape does not count, as llama.cpp gives it; a weight that is not transposed may not have it."""
+    experts, n, k, group = 3, 34, 64, 32
+    x, scale = rounded(random(1).normal(0, 1, (5, k)), "F16"), scales((experts, n, k // group), 2)
+    w = (whole if width == "I8" else nibbles)((experts, n, k), 3)
+    stored = tensor(w.reshape(-1, k), "I8") if width == "I8" else packed(w.reshape(-1, k), "I4")
+    code = support.lib.ACL_INT4 if width == "I4" else None
+    for expert in range(experts):
+        of_weight = {"shape": [k, n], "strides": [1, k], "offset": expert * n * k, "storage": [n * k]}
+        of_scale = {"shape": [k // group, n], "strides": [1, k // group], "offset": expert * n * k // group,
+                    "storage": [n * k // group]}  # fmt: skip
+        weight = support.Tensor(support.I8, stored.stored(), code=code, **of_weight)
+        own = weight_product(version, tensor(x, "F16"), weight, support.Tensor(support.F16, scale.ravel(), **of_scale),
+                             empty((5, n), "F16"), group=group)  # fmt: skip
+        real = w[expert].T * np.repeat(scale[expert].T, group, axis=0)
+        near(own, x @ real, np.abs(x) @ np.abs(real), "F16")
+    outside = support.Tensor(support.I8, np.zeros(2 * k * n), shape=[k, n], strides=[2 * n, 2], offset=1, storage=[k * n])
+    inner = [0] if version == "V3" else []
+    assert refusal(f"WeightQuantBatchMatmul{version}", tensor(x, "F16"), outside, tensor(np.ones(n), "F16"), None, None, None, None,
+                   0, *inner, empty((5, n), "F16")) == (561103, f"aclnnWeightQuantBatchMatmul{version}/weight/view")  # fmt: skip
+
+
+def test_a_column_of_packed_weights():
+    """Its integers lie side by side along the depth, whatever the stride of the one column."""
+    x, w = rounded(random(1).normal(0, 1, (5, 64)), "F16"), nibbles((64, 1), 2)
+    raw = packed(w.T, "I4").stored()
+    for strides in ([1, 64], [1, 1]):
+        weight = support.Tensor(support.I8, raw, shape=[64, 1], strides=strides, storage=[64], code=support.lib.ACL_INT4)
+        own = weight_product("V2", tensor(x, "F16"), weight, tensor(np.full(1, 0.25), "F16"), empty((5, 1), "F16"))
+        near(own, x @ (w * 0.25), np.abs(x) @ np.abs(w), "F16")
 
 
 @pytest.mark.parametrize("turned", [False, True])

@@ -14,6 +14,7 @@ typedef struct Operand {
     int32_t item;             /* position in the list; -1: not of a list */
     aclDataType dtype;
     aclFormat format;
+    bool unbound;             /* its storage shape does not bound its view */
     int64_t offset;           /* elements from the tensor's address to view.data */
     const Shape *storage;     /* while the first function runs */
     const View *blocks;       /* not NULL: the kernel gets a copy of this view, row-major, which `view` shows, */

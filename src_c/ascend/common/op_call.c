@@ -36,7 +36,7 @@ OpCall op_begin(const char *function, uint64_t *workspace_size, aclOpExecutor **
 static void require_inside_storage(OpCall *op, const Operand *operand)
 {
     const View *view = &operand->view;
-    if (op_refused(op) || !op_given(operand) || us_view_is_contiguous(view)) {
+    if (op_refused(op) || !op_given(operand) || operand->unbound || us_view_is_contiguous(view)) {
         return;
     }
     const int64_t storage = op_storage_elements(operand);

@@ -43,6 +43,13 @@ const Operand *op_optional_input(OpCall *op, const char *name, const aclTensor *
 const Operand *op_output(OpCall *op, const char *name, const aclTensor *tensor);
 const Operand *op_optional_output(OpCall *op, const char *name, const aclTensor *tensor);
 
+/* The vendor's kernel takes the operand as it lies, without the copy that compares its view with the storage shape: only the
+ * device bounds it. */
+static inline void op_unbind(const Operand *operand)
+{
+    ((Operand *)operand)->unbound = true;
+}
+
 /* NULL is not given. */
 static inline bool op_given(const Operand *operand)
 {

@@ -2,10 +2,12 @@
 
 enum { NUMBERS_OF_INT32 = 8 };
 
-static int32_t packed_axis(const View *view)
+/* Of the last two. One integer of 4 bits does not fill a byte: it is a column of those above it. */
+static int32_t packed_axis(const View *view, bool eight)
 {
     const int32_t last = view->rank - 1;
-    return last == 0 || view->strides[last] == 1 || view->shape[last] == 1 ? last : last - 1;
+    const bool is_column = view->shape[last] == 1 && !eight;
+    return last == 0 || (!is_column && (view->strides[last] == 1 || view->shape[last] == 1)) ? last : last - 1;
 }
 
 Integers op_integers_of(const Operand *operand)
@@ -19,8 +21,8 @@ Integers op_integers_of(const Operand *operand)
         integers.fits = false;
         return integers;
     }
-    const int32_t axis = packed_axis(view);
     const bool eight = operand->dtype == ACL_INT32;
+    const int32_t axis = packed_axis(view, eight);
     integers.axis = axis;
     integers.fits = view->strides[axis] == 1 || view->shape[axis] == 1;
     integers.fits &= eight || (view->shape[axis] % 2 == 0 && operand->offset % 2 == 0);

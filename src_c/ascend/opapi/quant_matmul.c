@@ -449,11 +449,22 @@ static View quant_offset_of(const WeightQuantCall *call, int64_t n)
     return as_lines(parameters, 1, n);
 }
 
+/* A transposed weight and its scales: programs cut them out of those of many experts by an offset alone. */
+static void unbind_transposed(const Operand *operand)
+{
+    if (op_given(operand) && operand->view.rank == 2 && operand->view.strides[0] == 1) {
+        op_unbind(operand);
+    }
+}
+
 aclnnStatus op_weight_quant_matmul(OpCall *op, const WeightQuantCall *call)
 {
     if (op_refused(op) || op_empty(call->y)) {
         return op_plan_nothing(op);
     }
+    unbind_transposed(call->weight);
+    unbind_transposed(call->scale);
+    unbind_transposed(call->offset);
     const Integers weight = op_integers_of(call->weight);
     const int64_t k = op_size(call->x, 1), n = op_size(call->y, 1);
     const int64_t group = group_of(call, k), groups = groups_of(call, k);
