@@ -820,6 +820,43 @@ def test_row_numbers_that_come_twice_or_not_at_all():
     assert places.tolist() == [2, 3, -1, 1] and sorted_experts.tolist() == [4, 4, 4, 5]
 
 
+def re_routed(tokens, counts, scales, kind, index, layout):
+    rows = len(tokens)
+    scaled = empty((rows,), "F32", layout)
+    own = call("MoeReRouting", tokens=tensor(tokens, kind, layout), expertTokenNumPerRank=tensor(counts, index, layout),
+               perTokenScalesOptional=None if scales is None else tensor(scales, "F32", layout), expertTokenNumType=1, idxType=0,
+               permuteTokensOut=empty(tokens.shape, kind, layout), permutePerTokenScalesOut=scaled,
+               permuteTokenIdxOut=empty((rows,), "I32", layout),
+               expertTokenNumOut=empty((counts.shape[1],), index, layout))  # fmt: skip
+    return own
+
+
+def test_re_routing():
+    """Each token has the number of its rank and of its expert; a stable sort by experts moves it."""
+    for number, (ranks, experts, width, most) in enumerate([(2, 3, 4, 3), (16, 16, 33, 5), (1, 7, 600, 2), (5, 1, 3, 4), (3, 4, 5, 0)]):
+        for kind, layout, index in zip(["I8", "F16", "BF16"], np.roll(LAYOUTS, number), ("I32", "I64", "I32")):
+            counts = np.random.default_rng(number).integers(0, most + 1, (ranks, experts))
+            owner = np.concatenate([np.repeat(np.arange(experts), row) for row in counts])
+            order = np.argsort(owner, kind="stable")
+            tokens, scales = np.rint(drawn((len(owner), width), number)), drawn((len(owner),), number)
+            for scaled in (scales, None):
+                own = re_routed(tokens, counts, scaled, kind, index, layout)
+                untouched = empty((len(owner),), "F32", layout).values()
+                for one, wanted in zip(own, (tokens[order], untouched if scaled is None else scales[order], order, counts.sum(0))):
+                    np.testing.assert_array_equal(one, wanted)
+
+
+def test_re_routing_of_other_numbers_of_tokens():
+    """Rows behind the last token are 0, and come from none; more tokens than there are, or fewer than none, are a fault."""
+    own = re_routed(np.ones((4, 2)), np.array([[1, 0], [1, 1]]), np.ones(4), "F16", "I32", "row-major")
+    assert own[0].tolist() == [[1, 1]] * 3 + [[0, 0]] and own[1].tolist() == [1, 1, 1, 0]
+    assert own[2].tolist() == [0, 1, 2, -1] and own[3].tolist() == [2, 1]
+    for counts, words in (([[2, 0], [1, 2]], "rank 1 has 2 tokens for expert 1, of 1 that are left"),
+                          ([[1, -1], [0, 0]], "rank 0 has -1 tokens for expert 1, of 3 that are left")):  # fmt: skip
+        assert words in fault("MoeReRouting", tensor(np.ones((4, 2)), "F16"), tensor(counts, "I64"), None, 1, 0,
+                              empty((4, 2), "F16"), None, empty((4,), "I32"), empty((2,), "I64"))  # fmt: skip
+
+
 def test_ends_of_experts():
     for number, (count, experts) in enumerate([(6, 3), (302, 31), (5000, 2048), (7, 1), (0, 4), (1, 5)]):
         for layout in LAYOUTS:

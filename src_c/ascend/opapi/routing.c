@@ -214,6 +214,19 @@ aclnnStatus op_route_numbered(OpCall *op, const Operand *tokens, const Operand *
     return op_plan_views(op, us_route_numbered, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 
+aclnnStatus op_re_route_tokens(OpCall *op, const Operand *tokens, const Operand *counts, const Operand *scales,
+                               const Operand *routed, const Operand *routed_scales, const Operand *order, const Operand *sums)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{tokens, VIEW_READ, NULL}, {counts, VIEW_READ, NULL}, {routed, VIEW_WRITE, NULL},
+                                 {order, VIEW_WRITE, NULL}, {sums, VIEW_WRITE, NULL},  {scales, VIEW_READ, NULL},
+                                 written_with(routed_scales, scales, &absent)};
+    return op_plan_views(op, us_re_route_tokens, NULL, 0, sizeof views / sizeof *views, views);
+}
+
 aclnnStatus op_expert_ends(OpCall *op, const Operand *sorted, const Operand *ends)
 {
     return op_plan_operands(op, us_expert_ends, NULL, 0, OPERANDS(sorted), OPERANDS(ends));

@@ -87,6 +87,9 @@ aclnnStatus op_route_numbered(OpCall *op, const Operand *tokens, const Operand *
                               const Operand *routed, const Operand *places, const Operand *sorted);
 /* Rows for `active` tokens, as far as there are so many. */
 Shape op_shape_active_tokens(OpCall *op, const Operand *x, const Operand *experts, int64_t active);
+/* Without scales routed_scales is not written. */
+aclnnStatus op_re_route_tokens(OpCall *op, const Operand *tokens, const Operand *counts, const Operand *scales,
+                               const Operand *routed, const Operand *routed_scales, const Operand *order, const Operand *sums);
 aclnnStatus op_expert_ends(OpCall *op, const Operand *sorted, const Operand *ends);
 /* How many experts are active. */
 int64_t op_active_experts(IntArguments active, int64_t experts);
