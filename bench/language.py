@@ -91,6 +91,23 @@ def gating(dtype: str):
     return called("aclnnMoeGatingTopK", [scores, bias, 8, 4, 8, 1, 0, 1, True, 1.0, 1e-20, *outputs], with_torch)
 
 
+def softmax_gating(dtype: str):
+    """The 8 best of 256 experts by softmax, and the numbers of their rows."""
+    scores = values(dtype, (TOKENS, 256), 1)
+
+    def with_torch():
+        data, rows = to_torch(scores), torch.arange(8 * TOKENS, dtype=torch.int32).view(8, TOKENS).T
+
+        def run():
+            weights, best = data.float().softmax(1).topk(8)
+            return weights.to(data.dtype), best.int(), rows.contiguous()
+
+        return run
+
+    outputs = Out((TOKENS, 8), scores.dtype), Out((TOKENS, 8), "int32"), Out((TOKENS, 8), "int32")
+    return called("aclnnMoeGatingTopKSoftmax", [scores, None, 8, *outputs], with_torch)
+
+
 def grouped_product(dtype: str):
     rows, groups = 2048, 8
     x, weight = values(dtype, (rows, WIDTH), 1), values(dtype, (groups, WIDTH, WIDTH), 2)
@@ -277,6 +294,7 @@ def rows() -> list[Row]:
     ):
         found += shaped_rows(name, dtypes, size, make, aim, 1.0)
     found += shaped_rows("gating", FLOATS, f"{TOKENS}x256", gating, 0.0, 1.0)
+    found += shaped_rows("gating by softmax", FLOATS, f"{TOKENS}x256", softmax_gating, 0.0, 1.0)
     # Large products of float16 take PyTorch many seconds on a processor without instructions for them.
     found += shaped_rows("product of groups", ["float32", "bfloat16"], "8x2048x1024", grouped_product, 0.0, 1.0)
     found += shaped_rows("product of integers", ["bfloat16"], "1024x1024", product_of_integers, 0.0, 1.0)

@@ -197,6 +197,9 @@ def structured():
                 abs(drawn(1, 64, 2, 1, 3, 2, dtype=dtype)), drawn(1, 64, 2, 1, 3, dtype=dtype)),
             "tokens": lambda: ops.moe_token_unpermute(x[:30], numpy.arange(30, dtype="int32")[::-1].copy(), False,
                                                       abs(x[:15, :2])),
+            "gate": lambda: ops.moe_gating_top_k_softmax(x, 5),
+            "gate gradient": lambda: ops.moe_gating_top_k_backward(
+                (scores + 2) / 4, x[:9, :7], numpy.arange(63, dtype="int32").reshape(9, 7), 0, 1, 2.5, 1e-20),
             "segments": lambda: ops.exp_segsum(query[:, 0] / 8),
         }  # fmt: skip
         if dtype == "float32":

@@ -820,6 +820,43 @@ def test_row_numbers_that_come_twice_or_not_at_all():
     assert places.tolist() == [2, 3, -1, 1] and sorted_experts.tolist() == [4, 4, 4, 5]
 
 
+def re_routed(tokens, counts, scales, kind, index, layout):
+    rows = len(tokens)
+    scaled = empty((rows,), "F32", layout)
+    own = call("MoeReRouting", tokens=tensor(tokens, kind, layout), expertTokenNumPerRank=tensor(counts, index, layout),
+               perTokenScalesOptional=None if scales is None else tensor(scales, "F32", layout), expertTokenNumType=1, idxType=0,
+               permuteTokensOut=empty(tokens.shape, kind, layout), permutePerTokenScalesOut=scaled,
+               permuteTokenIdxOut=empty((rows,), "I32", layout),
+               expertTokenNumOut=empty((counts.shape[1],), index, layout))  # fmt: skip
+    return own
+
+
+def test_re_routing():
+    """Each token has the number of its rank and of its expert; a stable sort by experts moves it."""
+    for number, (ranks, experts, width, most) in enumerate([(2, 3, 4, 3), (16, 16, 33, 5), (1, 7, 600, 2), (5, 1, 3, 4), (3, 4, 5, 0)]):
+        for kind, layout, index in zip(["I8", "F16", "BF16"], np.roll(LAYOUTS, number), ("I32", "I64", "I32")):
+            counts = np.random.default_rng(number).integers(0, most + 1, (ranks, experts))
+            owner = np.concatenate([np.repeat(np.arange(experts), row) for row in counts])
+            order = np.argsort(owner, kind="stable")
+            tokens, scales = np.rint(drawn((len(owner), width), number)), drawn((len(owner),), number)
+            for scaled in (scales, None):
+                own = re_routed(tokens, counts, scaled, kind, index, layout)
+                untouched = empty((len(owner),), "F32", layout).values()
+                for one, wanted in zip(own, (tokens[order], untouched if scaled is None else scales[order], order, counts.sum(0))):
+                    np.testing.assert_array_equal(one, wanted)
+
+
+def test_re_routing_of_other_numbers_of_tokens():
+    """Rows behind the last token are 0, and come from none; more tokens than there are, or fewer than none, are a fault."""
+    own = re_routed(np.ones((4, 2)), np.array([[1, 0], [1, 1]]), np.ones(4), "F16", "I32", "row-major")
+    assert own[0].tolist() == [[1, 1]] * 3 + [[0, 0]] and own[1].tolist() == [1, 1, 1, 0]
+    assert own[2].tolist() == [0, 1, 2, -1] and own[3].tolist() == [2, 1]
+    for counts, words in (([[2, 0], [1, 2]], "rank 1 has 2 tokens for expert 1, of 1 that are left"),
+                          ([[1, -1], [0, 0]], "rank 0 has -1 tokens for expert 1, of 3 that are left")):  # fmt: skip
+        assert words in fault("MoeReRouting", tensor(np.ones((4, 2)), "F16"), tensor(counts, "I64"), None, 1, 0,
+                              empty((4, 2), "F16"), None, empty((4,), "I32"), empty((2,), "I64"))  # fmt: skip
+
+
 def test_ends_of_experts():
     for number, (count, experts) in enumerate([(6, 3), (302, 31), (5000, 2048), (7, 1), (0, 4), (1, 5)]):
         for layout in LAYOUTS:
@@ -1271,3 +1308,45 @@ def test_functions_of_the_first_versions():
     np.testing.assert_array_equal(own, 2 * x)
     quantized, _, _ = ascend.ops.moe_init_routing_quant(x, numbers, experts, 4, 10.0, 1.0)
     np.testing.assert_array_equal(quantized, np.rint(rows * np.float32(10) + np.float32(1)))
+
+
+def test_functions_of_later_versions():
+    """The NumPy layer finds the shapes of all results."""
+    ops = ascend.ops
+    x, experts = drawn((4, 6), 1).astype(np.float32), np.array([[1, 0], [2, 1], [0, 2], [1, 2]], np.int32)
+    halves, places = np.full((4, 2), 0.5, np.float32), places_of(experts)
+    rows = np.repeat(x, 2, 0)[np.argsort(places)]
+    own = ops.moe_init_routing_quant_v2(x, experts, 0, 2, 3, 1, 0, False, 1)
+    assert own[0].shape == (3, 2, 6) and own[-1].shape == (6,)
+    part, order, gates = ops.moe_token_permute_with_ep(x, experts, 0, False, halves, [2, 6])
+    np.testing.assert_array_equal(part, rows[2:6])
+    assert gates.tolist() == [0.5] * 4
+    back = ops.moe_token_unpermute_with_ep(part, order, 2, False, halves, [2, 6])
+    kept = ((places >= 2) & (places < 6)).reshape(4, 2).sum(1)
+    np.testing.assert_array_equal(back, x * 0.5 * kept[:, None])
+    slopes, by_gates = ops.moe_token_permute_with_ep_grad(part, order, 2, False, gates, [2, 6])
+    assert slopes.shape == x.shape and by_gates.shape == (4, 2)
+    slopes, by_gates = ops.moe_token_unpermute_with_ep_grad(x, order, False, 2, part, halves, rangeOptional=[2, 6])
+    assert slopes.shape == part.shape and by_gates.shape == (4, 2)
+    for version, more in ((ops.moe_finalize_routing_v3, []), (ops.moe_finalize_routing_v4, [1])):
+        np.testing.assert_array_equal(version(rows, order, 2, *more, scalesOptional=halves), x)
+    assert ops.moe_finalize_routing_v4(rows, order, 2, 2).shape == x.shape
+    marks = np.zeros((4, 3), bool)
+    np.put_along_axis(marks, experts, True, 1)
+    routed, _, order = ops.moe_token_permute_with_routing_map(x, marks, 8, False)
+    probs = np.full((4, 3), 0.5, np.float32)
+    own, index, tokens, _ = ops.moe_token_unpermute_with_routing_map(routed, order, False, marks, probs)
+    np.testing.assert_array_equal(own, x)
+    slopes, by_probs = ops.moe_token_unpermute_with_routing_map_grad(x, index, tokens, False, marks, routed, probs)
+    assert slopes.shape == routed.shape and by_probs.shape == probs.shape
+    weights, chosen, _ = ops.moe_gating_top_kv2(x, 2, 1, 1, 0, 0, 1, False, 1.0, 0.0)
+    again, _ = ops.moe_fused_topk(x, np.zeros(6, np.float32), 1, 1, 1, 2, 0, True, 1.0, False)
+    np.testing.assert_allclose(again, weights, rtol=1e-6)
+    assert ops.moe_gating_top_k_backward(1 / (1 + np.exp(-x)), weights, chosen, 0, 1, 1.0, 0.0).shape == x.shape
+    permuted, order, _ = ops.moe_token_permute_v2(x, experts, 0, False, -1)
+    np.testing.assert_array_equal(permuted, rows)
+    moved, _, index, counts = ops.moe_re_routing(x.astype(np.float16), np.array([[1, 1], [2, 0]], np.int32), 1, 0)
+    assert index.tolist() == [0, 2, 3, 1] and counts.tolist() == [3, 1]
+    placed, mask = ops.moe_update_expert(experts, np.array([[1, 7], [1, 8], [1, 9]], np.int32), 0, 2, 0, halves, halves[0])
+    np.testing.assert_array_equal(placed, experts + 7)
+    assert mask.all()

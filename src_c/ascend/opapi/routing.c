@@ -39,8 +39,8 @@ aclnnStatus op_gate_mapped(OpCall *op, const Operand *x, const Operand *bias, co
     return op_plan_views(op, us_gate_mapped, how, sizeof *how, sizeof views / sizeof *views, views);
 }
 
-aclnnStatus op_gate_tokens_backward(OpCall *op, const Operand *scores, const Operand *slopes, const Operand *chosen, GateGradient how,
-                             const Operand *gradient)
+aclnnStatus op_gate_tokens_backward(OpCall *op, const Operand *scores, const Operand *slopes, const Operand *chosen,
+                                    GateGradient how, const Operand *gradient)
 {
     return op_plan_operands(op, us_gate_tokens_backward, &how, sizeof how, OPERANDS(scores, slopes, chosen), OPERANDS(gradient));
 }
@@ -188,7 +188,8 @@ aclnnStatus op_route_quantized(OpCall *op, const TokenRoute *route, bool by_rows
     if (by_rows && op_given(scale) && scale->view.shape[0] == 1) { /* one row for all */
         scales = us_view_remove_axis(scales, 0);
     }
-    const PlannedView views[] = {{route->tokens, VIEW_READ, NULL},  {route->experts, VIEW_READ, NULL}, {route->routed, VIEW_WRITE, &routed.view},
+    const PlannedView views[] = {{route->tokens, VIEW_READ, NULL},  {route->experts, VIEW_READ, NULL},
+                                 {route->routed, VIEW_WRITE, &routed.view},
                                  {route->places, VIEW_WRITE, NULL}, {route->counts, VIEW_WRITE, NULL}, {scale, VIEW_READ, &scales},
                                  by_rows ? (PlannedView){route->routed_gates, VIEW_WRITE, NULL} : (PlannedView){shift, VIEW_READ, NULL}};
     return op_plan_views(op, us_route_quantized, &call, sizeof call, sizeof views / sizeof *views, views);
@@ -212,6 +213,19 @@ aclnnStatus op_route_numbered(OpCall *op, const Operand *tokens, const Operand *
     const PlannedView views[] = {{tokens, VIEW_READ, NULL},  {numbers, VIEW_READ, NULL}, {experts, VIEW_READ, NULL},
                                  {routed, VIEW_WRITE, NULL}, {places, VIEW_WRITE, NULL}, {sorted, VIEW_WRITE, NULL}};
     return op_plan_views(op, us_route_numbered, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_re_route_tokens(OpCall *op, const Operand *tokens, const Operand *counts, const Operand *scales,
+                               const Operand *routed, const Operand *routed_scales, const Operand *order, const Operand *sums)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View absent = us_view_absent();
+    const PlannedView views[] = {{tokens, VIEW_READ, NULL}, {counts, VIEW_READ, NULL}, {routed, VIEW_WRITE, NULL},
+                                 {order, VIEW_WRITE, NULL}, {sums, VIEW_WRITE, NULL},  {scales, VIEW_READ, NULL},
+                                 written_with(routed_scales, scales, &absent)};
+    return op_plan_views(op, us_re_route_tokens, NULL, 0, sizeof views / sizeof *views, views);
 }
 
 aclnnStatus op_expert_ends(OpCall *op, const Operand *sorted, const Operand *ends)
@@ -304,7 +318,7 @@ aclnnStatus op_unroute_by_map_backward(OpCall *op, const MapUnrouting *all, cons
     const View absent = us_view_absent();
     const PlannedView views[] = {{slopes, VIEW_READ, NULL},          {all->rows, VIEW_READ, NULL}, {all->row_tokens, VIEW_READ, NULL},
                                  {routed_gradient, VIEW_WRITE, NULL}, {all->map, VIEW_READ, NULL},
-                                 {op_given(all->gates) ? all->routed : NULL, VIEW_READ, op_given(all->gates) ? NULL : &absent}, {all->gates, VIEW_READ, NULL},
+                                 {all->routed, VIEW_READ, NULL},      {all->gates, VIEW_READ, NULL},
                                  written_with(gate_gradient, all->gates, &absent)};
     return op_plan_views(op, us_unroute_by_map_backward, &all->how, sizeof all->how, sizeof views / sizeof *views, views);
 }
@@ -442,7 +456,8 @@ aclnnStatus op_combine_tokens_backward(OpCall *op, const Operand *slopes, const 
         return op_plan_nothing(op);
     }
     const View absent = us_view_absent();
-    const CombineTokensBackward call = {.choices = op_given(all->scale) ? op_size(all->scale, 1) : 1, .drops = all->drops, .part = all->part};
+    const CombineTokensBackward call = {.choices = op_given(all->scale) ? op_size(all->scale, 1) : 1, .drops = all->drops,
+                                        .part = all->part};
     const PlannedView views[] = {{slopes, VIEW_READ, NULL},      {all->tokens, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL},
                                  {token_gradient, VIEW_WRITE, NULL}, {all->scale, VIEW_READ, NULL},
                                  written_with(scale_gradient, all->scale, &absent),

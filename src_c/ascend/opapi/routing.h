@@ -14,8 +14,8 @@ aclnnStatus op_gate_tokens(OpCall *op, const Operand *x, const Operand *bias, co
 /* counts and table may be NULL: no expert has others in its place. */
 aclnnStatus op_gate_mapped(OpCall *op, const Operand *x, const Operand *bias, const GateTokens *how, const Operand *weights,
                            const Operand *chosen, const Operand *counts, const Operand *table);
-aclnnStatus op_gate_tokens_backward(OpCall *op, const Operand *scores, const Operand *slopes, const Operand *chosen, GateGradient how,
-                             const Operand *gradient);
+aclnnStatus op_gate_tokens_backward(OpCall *op, const Operand *scores, const Operand *slopes, const Operand *chosen,
+                                    GateGradient how, const Operand *gradient);
 /* Without scales the mask is not written. */
 aclnnStatus op_balance_experts(OpCall *op, const Operand *experts, const Operand *table, const Operand *scales,
                                const Operand *threshold, const Operand *active, BalanceExperts how, const Operand *placed,
@@ -60,8 +60,8 @@ bool op_divides(int64_t count, int64_t size);
 /* How the rows came from a map: as many for each of `count` tokens, or in blocks for each of `count` experts. */
 RouteByMap op_unmap_route(const Operand *rows, int64_t count, bool blocks);
 
-/* The way back, and what it is about in the gradient: the sums are `tokens`. Without gates routed_gates, routed and the
- * gates' gradient are not looked at. */
+/* The way back, and what it is about in the gradient: the sums are `tokens`. Without gates routed_gates and the gates' gradient
+ * are not looked at. */
 typedef struct MapUnrouting {
     RouteByMap how;
     const Operand *routed, *places, *tokens, *map, *gates, *routed_gates, *rows, *row_tokens;
@@ -87,6 +87,9 @@ aclnnStatus op_route_numbered(OpCall *op, const Operand *tokens, const Operand *
                               const Operand *routed, const Operand *places, const Operand *sorted);
 /* Rows for `active` tokens, as far as there are so many. */
 Shape op_shape_active_tokens(OpCall *op, const Operand *x, const Operand *experts, int64_t active);
+/* Without scales routed_scales is not written. */
+aclnnStatus op_re_route_tokens(OpCall *op, const Operand *tokens, const Operand *counts, const Operand *scales,
+                               const Operand *routed, const Operand *routed_scales, const Operand *order, const Operand *sums);
 aclnnStatus op_expert_ends(OpCall *op, const Operand *sorted, const Operand *ends);
 /* How many experts are active. */
 int64_t op_active_experts(IntArguments active, int64_t experts);

@@ -71,11 +71,21 @@ static int64_t take_largest(const float *values, bool *taken, int64_t count)
 /* The sum of the largest ones, from the largest on. */
 static float group_score(const GateTokens *call, const float *values, int64_t size)
 {
-    bool taken[LIMIT];
-    memset(taken, 0, (size_t)size);
-    float sum = values[take_largest(values, taken, size)];
-    for (int64_t i = 1; i < call->best; i++) {
-        sum += values[take_largest(values, taken, size)];
+    float largest[LIMIT];
+    int64_t held = 0;
+    for (int64_t i = 0; i < size; i++) {
+        if (held == call->best && !is_above(values[i], largest[held - 1])) {
+            continue;
+        }
+        int64_t at = held < call->best ? held++ : held - 1;
+        for (; at > 0 && is_above(values[i], largest[at - 1]); at--) {
+            largest[at] = largest[at - 1];
+        }
+        largest[at] = values[i];
+    }
+    float sum = largest[0];
+    for (int64_t i = 1; i < held; i++) {
+        sum += largest[i];
     }
     return sum;
 }

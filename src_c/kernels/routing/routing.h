@@ -101,6 +101,13 @@ typedef struct RouteNumbered {
 } RouteNumbered;
 Kernel us_route_numbered;
 
+/* Tokens that came from several ranks, in each rank's part in the order of experts, go into the order of experts, for each
+ * those of one rank after the other: row i of routed is token order[i], -1 and zeros behind the last one. sums: how many
+ * tokens each expert has. Counts that are negative, or more than there are tokens, are a fault.
+ * views: tokens [rows, width], counts [ranks, experts], routed, order [rows], sums [experts]; then, or absent: scales and
+ * routed_scales [rows], which go the way of the tokens. */
+Kernel us_re_route_tokens;
+
 /* Where the rows of each expert end: out[e] = how many of the sorted expert numbers are not above e.
  * views: sorted expert numbers [count], out [experts], at most US_SORTED_EXPERTS of them. */
 enum { US_SORTED_EXPERTS = 2048 };
