@@ -339,7 +339,7 @@ def test_balanced_experts(by_rows):
                 placed[row, column] = table[chosen[row, column], 1 + which]
             scales, threshold = rounded(-np.sort(-random.random((tokens, choices)), 1), kind), rounded(random.random(choices) / choices, "F32")
             active = np.arange(tokens) < tokens - tokens // 3
-            least = (scales * threshold).sum(1, keepdims=True)
+            least = scales.sum(1, keepdims=True) * threshold
             assert np.all(np.abs(scales - least) > 1e-6)  # float32 decides as float64
             put = lambda values, k: tensor(values, k, layout)
             new = lambda k: empty((tokens, choices), k, layout)

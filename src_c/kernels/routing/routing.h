@@ -37,7 +37,7 @@ Kernel us_gate_tokens_backward;
 /* Which place each chosen expert e has: its first one where there is one alone, else, of as many as there are, the one of
  * this rank, ranks shared out in order, or, `by_rows`, number r modulo as many. Row e of the table has how many there are,
  * then the places; an expert that it does not have, or a number of places, is a fault. The mask is where the scale is not
- * below the row's sum of scales * threshold, in float32, and the row is active.
+ * below the row's sum of scales, times the threshold of the choice, in float32, and the row is active.
  * views: experts [rows, choices] and places of one type, int32 or int64, the table [experts, 1 + places] (int32) between
  * them; then, or absent: scales [rows, choices], threshold [.., choices], active [rows] (bytes) and mask (bytes). */
 typedef struct BalanceExperts {
