@@ -131,15 +131,15 @@ Kernel us_route_by_map;
 Kernel us_route_by_map_backward;
 
 /* Back: tokens = the sums of their rows as there, each times its gate. routed_gates are those of the marked pairs in the
- * order of experts, then 0, or of blocks the expert's gates of the tokens in `places`. rows = 0, 1, 2 … and row_tokens =
- * the token of each, -1 without one, or of blocks the rows in the order of their tokens, stable, and these tokens.
+ * order of experts, then 0, or of blocks the expert's gates of the tokens in `places`. rows = places and row_tokens = the
+ * token of each, or of blocks the rows in the order of their tokens, stable, and these tokens.
  * views: routed [rows, width], places [rows], tokens [tokens, width]; map, gates and routed_gates as for us_route_by_map,
  * or absent; rows and row_tokens [rows]. */
 Kernel us_unroute_by_map;
 
 /* Its gradients: row rows[i] of routed_gradient = slopes[row_tokens[i]] times its gate, 0 where there is none; of the gate
- * the sum of slopes[row_tokens[i]] * routed[rows[i]], in double, else 0. A token -1 is none; others and rows outside are a
- * fault, and of equal rows the last one counts.
+ * the sum of slopes[row_tokens[i]] * routed[rows[i]], in double, else 0. Without blocks row_tokens is i / choices, whatever is
+ * given, and a row -1 is none; other rows and tokens outside are a fault, and of equal rows the last one counts.
  * views: slopes [tokens, width], rows and row_tokens [rows] (int32), routed_gradient [rows, width]; then, or absent: map
  * (without a capacity), routed, gates, gate_gradient. */
 Kernel us_unroute_by_map_backward;
