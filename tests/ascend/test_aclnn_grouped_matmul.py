@@ -40,8 +40,8 @@ def list_of(sizes, kind):
     return tensor([[item, sizes[item]] for item in order], "I64")
 
 
-def wide(scale):
-    return tensor(np.asarray(scale, np.float32).view(np.uint32).astype(np.uint64), "U64")
+def wide(scale, kind="U64"):
+    return tensor(np.asarray(scale, np.float32).view(np.uint32).astype(np.uint64), kind)
 
 
 def rows_of(x, sizes, multiply):
@@ -339,6 +339,69 @@ def test_gated_products_of_four_bits(form):
         found = gated(a, packed(b, form), wide(scale if parts else scale[:, 0]), rows, np.cumsum(SIZES), out,
                       bias=tensor(bias))  # fmt: skip
         gated_near(found, v, 9, out.values())
+
+
+DEPTH, COLUMNS = 2048, 7168
+
+
+def combined(version, x, weight, groups, places, out, offset=None, shared=None, **more):
+    """One of the three versions, which differ in names and in what they have."""
+    first = version == 1
+    names = dict.fromkeys(("offsetOptional", "antiquantScaleOptional", "antiquantOffsetOptional") if not first else ())
+    names |= {"offsetOptional": offset} if not first else {}
+    names |= {"tuningConfigOptional": [3]} if version == 3 else {}
+    x_name, weight_name, out_name = ("x", "w", "y") if first else ("x1", "x2", "out")
+    turned = ("transposeX", "transposeW") if first else ("transposeX1", "transposeX2")
+    given = {x_name: x, weight_name: weight, out_name: out, "groupListOptional": groups, "rowIndexOptional": places,
+             "sharedInputOptional": shared, "dtype": 0} | dict.fromkeys(turned, False)  # fmt: skip
+    suffix = "" if first else f"V{version}"
+    return call(f"GroupedMatmulFinalizeRouting{suffix}", **names, **given, **more)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_products_that_go_back_to_their_tokens(version):
+    """Rows of one token are summed with what is beneath; a row behind the last group counts nowhere, wherever it would go."""
+    sizes, targets, begin = [4, 0, 5], 6, 2
+    a, b = whole((10, DEPTH), 1), whole((3, DEPTH, COLUMNS), 2, -8, 8)
+    scale = rounded(random(3).uniform(0.0005, 0.001, (3, 1, COLUMNS)), "F32")
+    bias = (8 * (b * scale).sum(1)).astype(np.float32)
+    offset = None if version == 1 else rounded(random(4).uniform(-0.01, 0.01, (3, 1, COLUMNS)), "F32")
+    rows, logits = drawn(10, 5), drawn(10, 6)
+    places = np.array([5, 1, 1, 0, 5, 5, 2, 1, 3, 99])
+    shared, factor = drawn((3, COLUMNS), 7, "BF16"), 0.3
+    layout = LAYOUTS[version - 1]
+    found = combined(version, tensor(a, "I8", layout), packed(b, "I32" if version == 2 else "I4"),
+                     tensor(np.cumsum(sizes) if version == 1 else sizes, "I64", "gaps"), tensor(places, "I64", layout),
+                     empty((targets, COLUMNS), "F32", layout), None if offset is None else tensor(offset),
+                     tensor(shared, "BF16", layout), scaleOptional=wide(scale, "I64"), biasOptional=tensor(bias, "F32", layout),
+                     pertokenScaleOptional=tensor(rows, "F32", "gaps"), logitOptional=tensor(logits, "F32", "gaps"),
+                     sharedInputWeight=factor, sharedInputOffset=begin, groupListType=int(version != 1))  # fmt: skip
+
+    def product(part, group):
+        moved = (part - 8.0) @ (b[group] * scale[group].astype(float)) + bias[group].astype(float)
+        return moved if offset is None else moved + part.sum(1, keepdims=True) * offset[group]
+
+    v = rows_of(a, sizes, product) * (rows[:9, None] * logits[:9, None])
+    expected, size = np.zeros((targets, COLUMNS)), np.zeros((targets, COLUMNS))
+    expected[begin : begin + 3] = shared * np.float32(factor)
+    size[...] = np.abs(expected)
+    np.add.at(expected, places[:9], v)
+    np.add.at(size, places[:9], np.abs(v))
+    # a row is rounded to float32, weighed, and the sum is rounded once; the large bias cancels in float64
+    assert np.all(np.abs(found - expected) <= 3 * 2.0**-24 * size + 1e-12)
+
+
+def test_places_that_the_result_does_not_have_are_faults():
+    given = [tensor(np.ones((2, DEPTH)), "I8"), packed(np.ones((1, DEPTH, COLUMNS), int), "I4"),
+             wide(np.ones((1, 1, COLUMNS)), "I64"), tensor(np.ones((1, COLUMNS)))]  # fmt: skip
+    for places, ends, sentence in (([0, 3], [2], "row 1 goes to row 3 of 3"), ([-1, 0], [2], "row 0 goes to row -1 of 3"),
+                                   ([0, 0], [3], "of an axis of 2")):  # fmt: skip
+        out = empty((3, COLUMNS))
+        told = fault("GroupedMatmulFinalizeRouting", *given, tensor(np.ones(2)), tensor(ends, "I64"),
+                     tensor(np.ones((1, COLUMNS)), "BF16"), tensor(np.ones(2)), tensor(places, "I64"), 0, 1.0, 0, False,
+                     False, 1, out)  # fmt: skip
+        assert sentence in told
+        np.testing.assert_array_equal(out.values(), empty((3, COLUMNS)).values())
 
 
 def test_products_of_groups_of_k_are_added():

@@ -357,6 +357,43 @@ void op_require_grouped_gated(OpCall *op, const GroupedCall *call)
     require_sizes(op, call->gated_scale, 1, &rows);
 }
 
+/* ---- combined ---- */
+
+enum { MOST_TOKENS = 16 * 1024 * 8, MOST_EXPERTS = 256, COMBINED_DEPTH = 2048, COMBINED_COLUMNS = 7168 };
+
+void op_require_combined(OpCall *op, const CombinedCall *call)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    const Integers weight = op_integers_of(call->weight);
+    const int64_t rows = op_size(call->x, 0), groups = op_size(call->weight, 0), n = op_integer_size(&weight, 1);
+    op_require(op, rows >= 1 && rows <= MOST_TOKENS, call->x->name, "rows", op->invalid,
+               "%s is %s: it has 1 to 131072 rows", call->x->name, op_shape_text(op, call->x));
+    op_require(op, op_size(call->x, 1) == COMBINED_DEPTH, call->x->name, "depth", op->invalid,
+               "%s is %s: it has 2048 columns", call->x->name, op_shape_text(op, call->x));
+    op_require_packed(op, call->weight, &weight);
+    op_require(op, weight.axis == 2, call->weight->name, "transposed", op->invalid,
+               "%s is %s and transposed: its integers of 4 bits lie along n", call->weight->name,
+               op_shape_text(op, call->weight));
+    op_require(op, groups >= 1 && groups <= MOST_EXPERTS, call->weight->name, "groups", op->invalid,
+               "%s is %s: there are 1 to 256 experts", call->weight->name, op_shape_text(op, call->weight));
+    op_require(op, op_integer_size(&weight, 2) == COMBINED_DEPTH && n == COMBINED_COLUMNS, call->weight->name, "shape",
+               op->invalid, "%s is %s: a weight has 2048 rows and 7168 columns", call->weight->name,
+               op_shape_text(op, call->weight));
+    require_sizes(op, call->scale, 3, (const int64_t[]){groups, 1, n});
+    require_sizes(op, call->bias, 2, (const int64_t[]){groups, n});
+    if (op_given(call->offset)) {
+        require_sizes(op, call->offset, 3, (const int64_t[]){groups, 1, n});
+    }
+    require_sizes(op, call->row_scale, 1, &rows);
+    require_sizes(op, call->list, 1, &groups);
+    require_sizes(op, call->weights, 1, &rows);
+    require_sizes(op, call->places, 1, &rows);
+    require_sizes(op, call->shared, 2, (const int64_t[]){op_size(call->shared, 0), n});
+    require_sizes(op, call->out, 2, (const int64_t[]){op_size(call->out, 0), n});
+}
+
 void op_require_tuning(OpCall *op, IntArguments tuning, Operands x)
 {
     const int64_t first = tuning.given && tuning.count > 0 ? tuning.values[0] : 0;

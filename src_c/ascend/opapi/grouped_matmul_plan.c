@@ -189,3 +189,30 @@ aclnnStatus op_grouped_matmul_add(OpCall *op, const Operand *x, const Operand *w
         {out, VIEW_WRITE, &items}, {NULL, VIEW_READ, &none}, {NULL, VIEW_READ, &none}};
     return op_plan_views(op, us_grouped_product, &product, sizeof product, sizeof views / sizeof *views, views);
 }
+
+aclnnStatus op_grouped_combined(OpCall *op, const CombinedCall *call)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const Integers weight = op_integers_of(call->weight);
+    const GroupedProduct product = {
+        .kernel = us_quantized_product,
+        .how.integers = {.group = op_size(call->x, 1), .scale_columns = 1, .packed_a = NOT_PACKED, .packed_b = weight.axis - 1,
+                         .zero_a = ZERO_OF_SHIFTED, .scaled_zero = true},
+        .operand_count = 9,
+        .operands = {{GROUP_ROWS, false}, {GROUP_ITEM, false}, {GROUP_ITEM, false}, {GROUP_ROWS, false}, {GROUP_ITEM, false},
+                     {GROUP_ROWS, false}, {GROUP_ITEM, false}, {GROUP_ITEM, false}, {GROUP_ITEM, false}},
+        .list = call->list_type == 0 ? GROUPS_ENDS : GROUPS_SIZES, .length = op_size(call->x, 0),
+        .groups = (int32_t)op_size(call->weight, 0), .shared = {call->shared_begin, call->shared_factor}};
+    const View scale = op_scale_view(call->scale), rows = column_of(call->row_scale), none = us_view_absent();
+    const View bias = us_view_insert_axis(call->bias->view, 1, 1, 0);
+    const Operand *offset = op_given(call->offset) ? call->offset : NULL;
+    const PlannedView views[] = {
+        {call->list, VIEW_READ, NULL}, {call->x, VIEW_READ, NULL}, {call->weight, VIEW_READ, &weight.view},
+        {call->scale, VIEW_READ, &scale}, {call->out, VIEW_WRITE, NULL}, {NULL, VIEW_READ, &none},
+        {call->row_scale, VIEW_READ, &rows}, {offset, VIEW_READ, offset != NULL ? NULL : &none}, {call->bias, VIEW_READ, &bias},
+        {NULL, VIEW_READ, &none}, {call->weights, VIEW_READ, NULL}, {call->places, VIEW_READ, NULL},
+        {call->shared, VIEW_READ, NULL}};
+    return op_plan_views(op, us_grouped_combined, &product, sizeof product, sizeof views / sizeof *views, views);
+}

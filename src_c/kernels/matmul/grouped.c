@@ -53,6 +53,15 @@ static KernelStatus check_list(const GroupedProduct *call, const View *list)
     return status;
 }
 
+int64_t us_grouped_rows(const GroupedProduct *call, const View *list)
+{
+    Group group = {.number = -1};
+    for (int32_t i = 0; i < call->groups; i++) {
+        next_group(call, list, &group);
+    }
+    return group.begin + group.size;
+}
+
 /* ---- a group's product ---- */
 
 static void move_to(View *view, int64_t elements)

@@ -36,6 +36,12 @@ typedef union GroupedKind {
     WeightProduct weight;
 } GroupedKind;
 
+/* What us_grouped_combined puts beneath: `factor` times a view's rows, from row `begin` on. */
+typedef struct GroupedShared {
+    int64_t begin;
+    double factor;
+} GroupedShared;
+
 /* views: the list of int64, or absent; then those of each operand of `kernel` in turn. A list that does not fit `length`,
  * or sizes that are fixed as well, is a fault. What no group names is not written. With an activation a product is
  * computed in float32 first. */
@@ -45,6 +51,7 @@ typedef struct GroupedProduct {
     int32_t operand_count;
     GroupedOperand operands[GROUPED_OPERANDS];
     const MapFormula *activation; /* NULL: none */
+    GroupedShared shared;
     GroupList list;
     int64_t length;  /* of the axis that is cut */
     int32_t groups;
@@ -56,5 +63,13 @@ Kernel us_grouped_product;
  * columns, with a scale for each row, as us_quantize_gated has it. Rows behind the last end are not written.
  * views: one more, the scales [rows]; none of an operand for each group. */
 Kernel us_grouped_gated;
+/* The same by any list of one operand each, computed in float32, then out[place[row]] += weight[row] * row, in the order of the
+ * rows, in float64 and rounded once, out being 0 but for `shared`. A place that out does not have is a fault; rows behind
+ * the last group count nowhere.
+ * views: three more, weights [rows], places [rows] (int64), and of `shared` [count, columns], or absent. */
+Kernel us_grouped_combined;
+
+/* For the kernels of this family: rows of all groups together, in a list that has been checked. */
+int64_t us_grouped_rows(const GroupedProduct *call, const View *list);
 
 #endif

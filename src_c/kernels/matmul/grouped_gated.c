@@ -29,7 +29,7 @@ static KernelStatus quantize(const View *product, const View *out, const View *s
 KernelStatus us_grouped_gated(const View *views, const void *attributes)
 {
     const GroupedProduct *call = attributes;
-    const View *list = &views[LIST], *out = &views[OUT];
+    const View *out = &views[OUT];
     const int64_t shape[] = {out->shape[0], 2 * out->shape[1]};
     View own[VIEWS];
     float *sums = us_scratch_take(us_scratch_bytes(us_scratch_count(shape[0], shape[1]), sizeof *sums) + 64);
@@ -39,8 +39,8 @@ KernelStatus us_grouped_gated(const View *views, const void *attributes)
     memcpy(own, views, (size_t)(1 + call->operand_count) * sizeof *own);
     own[OUT] = us_view_contiguous(sums, DTYPE_FLOAT32, 2, shape);
     KernelStatus status = us_grouped_product(own, call);
-    const int64_t rows = call->groups == 0 ? 0 : ((const int64_t *)list->data)[(call->groups - 1) * list->strides[0]];
-    if (status == KERNEL_OK && rows > 0) {
+    const int64_t rows = status == KERNEL_OK ? us_grouped_rows(call, &views[LIST]) : 0;
+    if (rows > 0) {
         status = quantize(&own[OUT], out, &views[1 + call->operand_count], rows);
     }
     us_scratch_give_back(sums);
