@@ -287,3 +287,90 @@ def test_a_sampler_without_so_many_scores():
     scores = np.array([[1.0, 3.0, 2.0]] * 4)
     own = call("ApplyTopKTopP", logits=tensor(scores), p=None, k=tensor([0, 4, -1, 1], "I32"), out=empty(scores.shape))
     np.testing.assert_array_equal(own, [*scores[:3], [-np.inf, 3, -np.inf]])
+
+
+def sampled(scores, k, p, least, most, normalized):
+    """The page's steps in float64, row by row: columns in the order that the sampler sees, which of them are kept, prob."""
+    rows = []
+    for row, line in enumerate(scores):
+        ranked = 1 <= k[row] <= min(len(line), most)
+        sorts = ranked or p[row] < 1 or least[row] > 0
+        columns = np.argsort(-line, kind="stable") if sorts else np.arange(len(line))
+        columns = columns[: k[row]] if ranked else columns
+        prob = line[columns] if normalized else np.exp(line[columns] - line.max())
+        prob = prob if normalized else prob / prob.sum()
+        kept = np.ones(len(columns), bool)
+        if p[row] < 1:
+            kept = np.cumsum(prob) - prob < p[row]
+            kept[0] = True
+        if least[row] > 0:
+            kept &= prob >= prob[0] * least[row] if least[row] < 1 else np.arange(len(columns)) == 0
+        rows.append((columns, kept, prob))
+    return rows
+
+
+def choice_of(columns, kept, prob, q):
+    return columns[np.argmax(np.where(kept, prob / (1 if q is None else q[: len(columns)] + 1e-8), -1))]
+
+
+SAMPLERS = [(6, 9, 1024), (1, 1, 1024), (5, 3000, 1024), (6, 700, 12)]
+
+
+@pytest.mark.parametrize("rows, columns, most", SAMPLERS)
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_token_that_a_sampler_chooses(version, rows, columns, most):
+    """With and without each step; equal scores, too, in the fewest that make p."""
+    random = np.random.default_rng([version, rows, columns])
+    for number, (kind, layout) in enumerate(zip(["F16", "BF16", "F32" if version == 2 else "F16"] * 2, LAYOUTS * 2)):
+        scores = rounded(random.normal(0, 2, (rows, columns)), kind)
+        scores[:, columns // 2] = scores[:, 0]
+        p = rounded(np.array([0.3, 1.0, 0.85, 0.0, 7.0, 0.5])[:rows], kind)
+        k = np.array([columns, -1, columns // 2 + 1, 3, columns + 1, 0])[:rows]
+        least = rounded(np.array([0, 0.2, 0.05, -1, 0.0, 1])[:rows], kind) if version == 2 and number % 2 else np.zeros(rows)
+        q = np.float32(random.exponential(1, (rows, columns))) if number < 4 else None
+        kept = sampled(scores, k, p, least, 1024 if version == 1 else -(-most // 8) * 8, False)
+        given = {} if version == 1 else {"minPs": tensor(least[:, None] if number < 3 else least, kind, layout), "ksMax": most,
+                                         "inputIsLogits": True, "isNeedSampleResult": False, "logitsIdx": None,
+                                         "logitsSortMasked": None}  # fmt: skip
+        chosen, left = call(
+            "TopKTopPSample" if version == 1 else "TopKTopPSampleV2", logits=tensor(scores, kind, layout),
+            topK=tensor(k, "I32", "gaps"), topP=tensor(p, kind, "gaps"), q=None if q is None else tensor(q, "F32", layout),
+            eps=1e-8, isNeedLogits=True, topKGuess=32, logitsSelectIdx=empty((rows,), "I64", "gaps"),
+            logitsTopKPSelect=empty(scores.shape, "F32", layout), **given)  # fmt: skip
+        expected = np.full(scores.shape, -np.inf)
+        for row, (order_of, is_kept, _) in enumerate(kept):
+            expected[row, order_of[is_kept]] = scores[row, order_of[is_kept]]
+        np.testing.assert_array_equal(left, expected)
+        np.testing.assert_array_equal(chosen, [choice_of(*row, None if q is None else q[i]) for i, row in enumerate(kept)])
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_what_a_sampler_chooses_from(normalized):
+    random = np.random.default_rng(normalized)
+    for kind, layout in zip(["F16", "BF16", "F32"], LAYOUTS):
+        scores = rounded(random.normal(0, 2, (6, 40)), kind)
+        scores = rounded(np.exp(scores) / np.exp(scores).sum(1, keepdims=True), kind) if normalized else scores
+        k, p = np.array([40, 1, 20, 0, 7, 41]), rounded(np.array([0.3, 1, 0.85, 0.6, 7, 1]), kind)
+        least = rounded(np.array([0, 0.2, 0.05, -1, 0.1, 0]), kind)
+        places, probs = call(
+            "TopKTopPSampleV2", logits=tensor(scores, kind, layout), topK=tensor(k, "I32"), topP=tensor(p, kind), q=None,
+            minPs=tensor(least, kind), eps=1e-8, isNeedLogits=False, topKGuess=1, ksMax=40, inputIsLogits=not normalized,
+            isNeedSampleResult=True, logitsSelectIdx=empty((6,), "I64"), logitsTopKPSelect=None,
+            logitsIdx=empty((6, 40), "I64", layout), logitsSortMasked=empty((6, 40), "F32", layout))[1:]  # fmt: skip
+        for row, (columns, kept, prob) in enumerate(sampled(scores, k, p, least, 40, normalized)):
+            np.testing.assert_array_equal(places[row], [*columns, *[0] * (40 - len(columns))])
+            expected = np.where(kept, prob, 0)
+            # float32: the distance from the largest, its power, the quotient
+            near = (4 + np.ptp(scores[row])) * 2.0**-24 * expected
+            assert np.all(np.abs(probs[row, : len(columns)] - expected) <= near)
+            assert not probs[row, len(columns) :].any()
+
+
+def test_a_sampler_of_no_numbers():
+    """NaN is the greatest; of equal ones, and where NaN leaves no probabilities, the first in order is chosen."""
+    scores = np.array([[1.0, np.nan, 3, np.nan], [2, 5, 5, 1], [-np.inf] * 4, [np.inf, 1, np.inf, 0]])
+    for k, p in ((2, 1.0), (0, 0.5), (0, 1.0)):
+        chosen = call("TopKTopPSample", logits=tensor(scores, "F16"), topK=tensor([k] * 4, "I32"), topP=tensor([p] * 4, "F16"),
+                      q=None, eps=1e-8, isNeedLogits=False, topKGuess=32, logitsSelectIdx=empty((4,), "I64"),
+                      logitsTopKPSelect=None)  # fmt: skip
+        assert chosen.tolist() == [1 if (k, p) != (0, 1.0) else 0, 1, 0, 0]

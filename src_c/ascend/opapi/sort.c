@@ -2,6 +2,7 @@
 
 #include "kernels/map/formulas.h"
 #include "kernels/sort/filter.h"
+#include "kernels/sort/sample.h"
 #include "kernels/sort/search.h"
 #include "kernels/sort/sort.h"
 #include "kernels/sort/unique.h"
@@ -110,4 +111,12 @@ aclnnStatus op_is_in(OpCall *op, const Operand *self, const ScalarArgument *scal
 aclnnStatus op_filter_scores(OpCall *op, const Operand *scores, const Operand *p, const Operand *k, const Operand *out)
 {
     return op_plan_operands(op, us_filter_scores, NULL, 0, OPERANDS(scores, p, k), OPERANDS(out));
+}
+
+aclnnStatus op_sample_tokens(OpCall *op, const SampleCall *call)
+{
+    const SampleTokens attributes = {.most = call->most, .eps = call->eps, .normalized = call->normalized};
+    return op_plan_operands(op, us_sample_tokens, &attributes, sizeof attributes,
+                            OPERANDS(call->scores, call->k, call->p, call->q, call->least),
+                            OPERANDS(call->chosen, call->left, call->columns, call->probs));
 }

@@ -32,6 +32,14 @@ bool op_has_axis(const Operand *operand, int64_t dim);
 int64_t op_items(const Operand *operand, int64_t dim);
 /* -infinity where a sampler leaves scores out; p and k may be absent. */
 aclnnStatus op_filter_scores(OpCall *op, const Operand *scores, const Operand *p, const Operand *k, const Operand *out);
+/* A sampler's token for each row (src_c/kernels/sort/sample.h): q and least may be absent, and results may be NULL. */
+typedef struct SampleCall {
+    const Operand *scores, *k, *p, *q, *least, *chosen, *left, *columns, *probs;
+    int64_t most;
+    double eps;
+    bool normalized;
+} SampleCall;
+aclnnStatus op_sample_tokens(OpCall *op, const SampleCall *call);
 Shape op_shape_first(OpCall *op, const Operand *self, int32_t axis, int64_t count);
 
 #endif

@@ -18,18 +18,10 @@ typedef struct Filter {
     float *numbers; /* a row for each row */
 } Filter;
 
-static double number_of(const View *view, int64_t row)
-{
-    double number;
-    const Line line = us_line_of(view, 0, 0);
-    us_load_double(&number, us_line_element(&line, row), line.dtype, 1, 1);
-    return number;
-}
-
 /* How many of the smallest are left out for the row's k. */
 static int64_t below_k(const Filter *work, int64_t row, const float *sorted)
 {
-    const double k = us_view_is_absent(&work->views[K]) ? 0 : number_of(&work->views[K], row);
+    const double k = us_view_is_absent(&work->views[K]) ? 0 : us_line_number(&work->views[K], row);
     if (k < 1 || k > (double)work->columns) {
         return 0;
     }
@@ -47,7 +39,7 @@ static int64_t below_p(const Filter *work, int64_t row, float *sorted, int64_t f
         return first;
     }
     const float largest = sorted[work->columns - 1];
-    const double rest = 1 - number_of(&work->views[P], row);
+    const double rest = 1 - us_line_number(&work->views[P], row);
     double total = 0, sum = 0;
     for (int64_t i = first; i < work->columns; i++) {
         sorted[i] = exp_float(sorted[i] - largest);

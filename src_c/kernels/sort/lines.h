@@ -38,6 +38,15 @@ static inline char *us_line_element(const Line *line, int64_t i)
     return line->data + i * line->stride * (int64_t)us_dtype_size(line->dtype);
 }
 
+/* Element i of a view of one axis. */
+static inline double us_line_number(const View *view, int64_t i)
+{
+    double number;
+    const Line line = us_line_of(view, 0, 0);
+    us_load_double(&number, us_line_element(&line, i), line.dtype, 1, 1);
+    return number;
+}
+
 /* Numbers `begin` … begin + count - 1 of row `number`, a line along the last axis. */
 static inline void us_row_load(const View *view, int64_t number, int64_t begin, int64_t count, float *to)
 {

@@ -49,6 +49,17 @@ def planned() -> list[str]:
 # ---- arguments -----------------------------------------------------------------------------------------------------------
 
 
+@functools.lru_cache(maxsize=8)
+def _values(count: int, dtype: str, below: int | None) -> numpy.ndarray:
+    """Not to be written: an operator's cases ask for the same ones over and over."""
+    if below is not None:
+        return numpy.arange(count) % below
+    if dtype == "B":
+        return numpy.arange(count) % 2
+    floating = dtype in ("F32", "F16", "BF16", "F64")
+    return numpy.arange(count) % 7 * 0.25 + 0.25 if floating else (numpy.arange(count) % 5 + 1).astype(numpy.int8)
+
+
 @dataclasses.dataclass
 class Shaped:
     """A tensor to be made."""
@@ -69,13 +80,7 @@ class Shaped:
         return [*outer, of_rows, of_columns]
 
     def values(self) -> numpy.ndarray:
-        count = int(numpy.prod(self.shape))
-        if self.below is not None:
-            return numpy.arange(count) % self.below
-        if self.dtype == "B":
-            return numpy.arange(count) % 2
-        floating = self.dtype in ("F32", "F16", "BF16", "F64")
-        return numpy.arange(count) % 7 * 0.25 + 0.25 if floating else numpy.arange(count) % 5 + 1
+        return _values(math.prod(self.shape), self.dtype, self.below)
 
     def make(self, output: bool) -> Tensor:
         kind = KINDS.get(self.dtype, support.I8)
