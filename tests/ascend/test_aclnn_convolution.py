@@ -87,6 +87,32 @@ def test_forward(case):
         close(out, plain + (b.reshape(-1, *[1] * len(stride)) if biased else 0), kind)
 
 
+QUANTIZED = [  # x, w, stride, padding, dilation
+    ((2, 3, 4, 5, 6), (5, 3, 2, 3, 2), [1, 2, 1], [1, 0, 1], [2, 1, 1]),
+    ((1, 16, 3, 9, 9), (8, 16, 3, 3, 3), [1, 1, 1], [1, 1, 1], [1, 1, 1]),
+    ((1, 1, 1, 1, 1), (1, 1, 1, 1, 1), [3, 1, 1], [0, 0, 0], [1, 1, 1]),
+    ((2, 70, 2, 3, 40), (33, 70, 1, 1, 1), [1, 1, 2], [0, 0, 0], [1, 1, 1]),
+]
+
+
+@pytest.mark.parametrize("case", QUANTIZED, ids=str)
+def test_integers_that_stand_for_real_numbers(case):
+    """The sums are exact, and float64 is far finer than the last rounding."""
+    x_shape, w_shape, stride, padding, dilation = case
+    random = np.random.default_rng(w_shape)
+    x, w = random.integers(-128, 128, x_shape), random.integers(-128, 128, w_shape)
+    scale = random.uniform(-0.001, 0.001, w_shape[0]).astype(np.float32)
+    plain = convolved(x, w, stride, sides_of(padding, 3), dilation, 1) * scale.reshape(-1, 1, 1, 1).astype(float)
+    for number, (kind, layout) in enumerate(itertools.product(["F16", "BF16"], LAYOUTS)):
+        of_bias = ["F32", "F16", "BF16", None][number % 4]
+        bias = None if of_bias is None else rounded(random.normal(0, 1, w_shape[0]), of_bias)
+        out = call("QuantConvolution", input=tensor(x, "I8", layout), weight=tensor(w, "I8", LAYOUTS[-number % 3]),
+                   bias=None if bias is None else tensor(bias, of_bias, "gaps"), scale=tensor(scale, "F32", "gaps"),
+                   offset=None, stride=stride, padding=padding, dilation=dilation, transposed=False, outputPadding=None,
+                   groups=1, offsetx=0, roundMode=None, output=empty(plain.shape, kind, layout))  # fmt: skip
+        close(out, plain + (0 if bias is None else bias.reshape(-1, 1, 1, 1)), kind)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_transposed(case):
     """The gradient by x of the convolution whose y is the input."""

@@ -3,6 +3,7 @@
 
 #include "ascend/common/op_memory.h"
 #include "kernels/conv/gradients.h"
+#include "kernels/conv/quantized.h"
 
 /* ---- arrays ---- */
 
@@ -178,6 +179,22 @@ void require_conv_limits(OpCall *op, const Operand *input, const Operand *weight
     }
 }
 
+void require_quantized_conv_limits(OpCall *op, Operands operands, ConvSettings settings)
+{
+    enum { LARGEST_SIZE = 999999, LARGEST_ALONG_DEPTH = 1000000 };
+    for (int32_t i = 0; i < operands.count && !op_refused(op); i++) {
+        const Operand *operand = operands.items[i];
+        for (int32_t axis = 0; axis < operand->view.rank && op_given(operand); axis++) {
+            require_at_most(op, operand->name, op_size(operand, axis), LARGEST_SIZE);
+        }
+    }
+    for (int32_t axis = 0; axis < 3 && !op_refused(op); axis++) {
+        require_at_most(op, settings.stride.name, settings.stride.values[axis], axis == 0 ? LARGEST_ALONG_DEPTH : 63);
+        require_at_most(op, settings.padding.name, settings.padding.values[axis], axis == 0 ? LARGEST_ALONG_DEPTH : 255);
+        require_at_most(op, settings.dilation.name, settings.dilation.values[axis], axis == 0 ? LARGEST_ALONG_DEPTH : 255);
+    }
+}
+
 /* ---- plans ---- */
 
 static Convolution convolution_of(int32_t axes, ConvSettings settings)
@@ -203,6 +220,16 @@ aclnnStatus op_convolution(OpCall *op, const Operand *input, const Operand *weig
                                  {NULL, VIEW_READ, &absent}, {output, VIEW_WRITE, NULL}};
     return op_plan_views(op, settings.transposed ? us_conv_backward_data : us_conv_forward, &conv, sizeof conv, 5,
         views);
+}
+
+aclnnStatus op_quantized_convolution(OpCall *op, const Operand *input, const Operand *weight, const Operand *bias,
+                                     const Operand *scale, ConvSettings settings, const Operand *output)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const Convolution conv = convolution_of(3, settings);
+    return op_plan_operands(op, us_conv_quantized, &conv, sizeof conv, OPERANDS(input, weight, scale, bias), OPERANDS(output));
 }
 
 Shape op_shape_depthwise(OpCall *op, const Operand *self, const Operand *weight, IntArguments stride, IntArguments padding,

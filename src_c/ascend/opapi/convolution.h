@@ -15,6 +15,10 @@ typedef struct ConvSettings {
 #define CONV_SETTINGS \
     ((ConvSettings){stride, padding, dilation, transposed, outputPadding, groups})
 
+/* The same where outputPadding is ignored. */
+#define QUANTIZED_CONV_SETTINGS \
+    ((void)outputPadding, (ConvSettings){stride, padding, dilation, false, NO_INTS, groups})
+
 /* A group for each channel of self. */
 #define DEPTHWISE_SETTINGS \
     ((ConvSettings){stride, padding, dilation, false, (IntArguments){.name = ""}, op_size(self, 1)})
@@ -40,6 +44,11 @@ Shape op_shape_conv_channels(OpCall *op, const Operand *weight, bool transposed,
 
 aclnnStatus op_convolution(OpCall *op, const Operand *input, const Operand *weight, const Operand *bias,
                            ConvSettings settings, const Operand *output);
+
+/* Of ACL_INT8 over three axes: sizes and numbers that the hardware does (…/limit, 561103). */
+void require_quantized_conv_limits(OpCall *op, Operands operands, ConvSettings settings);
+aclnnStatus op_quantized_convolution(OpCall *op, const Operand *input, const Operand *weight, const Operand *bias,
+                                     const Operand *scale, ConvSettings settings, const Operand *output);
 
 /* Time, batch, channels: data [T, N, C], weight [taps, C, K]. The padded data hold the weight (data/size), which has taps
  * and channels (weight/empty). */
