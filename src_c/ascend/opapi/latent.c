@@ -139,13 +139,8 @@ static void require_cache(OpCall *op, const Latent *call, const Operand *cache, 
     }
     op_require(op, fits, cache->name, "shape", op->invalid, "%s is %s, tokenX is %s: it has no rows of one head of %lld numbers",
                cache->name, op_shape_text(op, cache), op_shape_text(op, call->x), (long long)depth);
-    bool behind = true;
-    for (int64_t axis = view->rank - 1, step = 1; axis > 0; step *= view->shape[axis--]) {
-        behind = behind && (view->shape[axis] == 1 || view->strides[axis] == step);
-    }
-    const bool apart = view->rank < 4 || view->shape[0] < 2 || view->strides[0] >= op_size(cache, 1) * depth;
-    op_require(op, op_empty(cache) || op_refused(op) || !lies_in_blocks(call) || (behind && apart), cache->name, "contiguous",
-               op->invalid, "%s does not lie page by page: numbers of a page follow each other", cache->name);
+    op_require(op, !fits || !lies_in_blocks(call) || op_lies_page_by_page(cache), cache->name, "contiguous", op->invalid,
+               "%s does not lie page by page: numbers of a page follow each other", cache->name);
 }
 
 static void require_caches(OpCall *op, const Latent *call)
@@ -289,25 +284,10 @@ void op_require_latent(OpCall *op, const Latent *call)
 
 /* ---- plan ---- */
 
-/* [page, row, 1, depth / c, c] of blocks that lie one behind another in a page. */
-static View in_blocks(const Operand *cache)
-{
-    const int64_t block = op_cache_block(&cache->view), rows = cache->view.shape[1];
-    View view = cache->view;
-    view.rank = 5;
-    view.shape[3] = cache->view.shape[3] / block;
-    view.shape[4] = block;
-    view.strides[1] = block;
-    view.strides[2] = 0;
-    view.strides[3] = rows * block;
-    view.strides[4] = 1;
-    return view;
-}
-
 static View cache_view(const Latent *call, const Operand *cache)
 {
     const View view = cache->view;
-    return lies_in_blocks(call) ? in_blocks(cache) : view.rank == 3 ? us_view_insert_axis(view, 0, 1, 0) : view;
+    return lies_in_blocks(call) ? op_pages_in_blocks(cache) : view.rank == 3 ? us_view_insert_axis(view, 0, 1, 0) : view;
 }
 
 static PlannedView planned(const Operand *operand, bool wanted, ViewAccess access)
