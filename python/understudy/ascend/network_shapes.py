@@ -57,6 +57,11 @@ def of_windows(x, ends, length, stride):
 
 
 @shape_function
+def row_joints(query):
+    return [*query[:-1], 1]
+
+
+@shape_function
 def token_heads(query):
     """A number for each head of each token."""
     return query[:-1]
