@@ -78,6 +78,41 @@ def token_statistics(query, key):
     return [*query[:-3], key[-2], query[-3], query[-2] // max(key[-2], 1)]
 
 
+# ---- residual streams: x is [tokens…, streams, numbers] --------------------------------------------------------------------
+
+
+@shape_function
+def stream_matrices(x):
+    return [*x[:-1], x[-2]]
+
+
+@shape_function
+def stream_layer(x):
+    return [*x[:-2], x[-1]]
+
+
+@shape_function
+def stream_weights(x):
+    return x[:-1]
+
+
+@shape_function
+def stream_tokens(x):
+    return x[:-2]
+
+
+@shape_function
+def stream_products(x, phi):
+    return [*x[:-2], phi[0]]
+
+
+@shape_function
+def stream_mix(x, phi):
+    """A matrix of the streams, or a number for each of their orders."""
+    orders = phi[0] - 2 * x[-2]
+    return [*x[:-1], x[-2]] if orders in (0, x[-2] ** 2) else [*x[:-2], orders]
+
+
 # ---- recurrent networks ----------------------------------------------------------------------------------------------------
 
 
