@@ -78,6 +78,11 @@ def token_statistics(query, key):
     return [*query[:-3], key[-2], query[-3], query[-2] // max(key[-2], 1)]
 
 
+@shape_function
+def indexer_statistics(query, key):
+    return [*query[:-3], key[-2], query[-3]]
+
+
 # ---- residual streams: x is [tokens…, streams, numbers] --------------------------------------------------------------------
 
 
