@@ -43,6 +43,11 @@ def row_maxima(query, layout, heads):
 
 
 @shape_function
+def pair_maxima(query):
+    return [*query[:-1], MAXIMA]
+
+
+@shape_function
 def row_logarithms(query, layout, heads, wanted):
     """None: nobody wants them."""
     of = _by_heads(layout.partition("_")[0], query, heads)
