@@ -39,6 +39,32 @@ def test_lightning_indexer(kind, weight_kind, layout, mode, case):
         numpy.testing.assert_array_equal(own_values, values)
 
 
+@pytest.mark.parametrize("case", SEQUENCES, ids=IDS)
+@pytest.mark.parametrize("mode, layout", [(0, "row-major"), (3, "reversed"), (3, "gaps")])
+def test_quantized_indexer(mode, layout, case):
+    """Scales are powers of two, so that scores are exact."""
+    at = Layout(*case)
+    heads, count = 5, 6
+    query, key = whole((*at.row_shape, heads, 128), 2, -2, 3), whole((*at.key_shape, 1, 128), 3)
+    weights = whole((*at.row_shape, heads), 4, -2, 3)
+    of_query, of_key = 2.0 ** whole((*at.row_shape, heads), 5, -2, 3), 2.0 ** whole((*at.key_shape, 1), 6, -3, 2)
+    indices = numpy.full((*at.row_shape, 1, count), -1)
+    for s, row, seen in at.sequences(mode == 3):
+        own = at.rows_of(s)
+        scores = scores_of(query[own][row] * of_query[own][row][:, None], key[at.keys_of(s)] * of_key[at.keys_of(s)][..., None],
+                           weights[own][row])[:seen]  # fmt: skip
+        best = numpy.argsort(-scores, kind="stable")[:count]
+        indices[own][row, 0, : len(best)] = best
+    rows, keys, pages = at.lengths(layout)
+    put = lambda values: tensor(values, "F16", layout)
+    own = call("QuantLightningIndexer", query=tensor(query, "I8", layout), key=tensor(key, "I8", layout), weights=put(weights),
+               queryDequantScale=put(of_query), keyDequantScale=put(of_key), actualSeqLengthsQueryOptional=rows,
+               actualSeqLengthsKeyOptional=keys, blockTableOptional=pages, queryQuantMode=0, keyQuantMode=0,
+               layoutQueryOptional=at.names[0], layoutKeyOptional=at.names[1], sparseCount=count, sparseMode=mode, preTokens=ALL,
+               nextTokens=ALL, out=empty(indices.shape, "I32", layout))  # fmt: skip
+    numpy.testing.assert_array_equal(own, indices)
+
+
 def test_scores_that_are_not_whole():
     """The selected ones are the largest within what float32 loses, and their scores are right."""
     heads, keys, count = 64, 1500, 512

@@ -231,6 +231,18 @@ aclnnStatus op_lightning_indexer(OpCall *op, const TokenCall *call, const Operan
     return op_plan_views(op, us_lightning_indexer, &layout, sizeof layout, sizeof views / sizeof *views, views);
 }
 
+aclnnStatus op_quantized_indexer(OpCall *op, const TokenCall *call, const Operand *weights, const Operand *query_scale,
+                                 const Operand *key_scale, const Operand *indices)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const TokenLayout layout = layout_of(call);
+    const PlannedView views[] = {read(call->query), read(call->key), read(weights), read(call->row_lengths), read(call->key_lengths),
+                                 pages_of(call), write(indices), {NULL, VIEW_READ, NULL}, read(query_scale), read(key_scale)};
+    return op_plan_views(op, us_quantized_indexer, &layout, sizeof layout, sizeof views / sizeof *views, views);
+}
+
 /* ---- its gradients ---- */
 
 enum { INDEXER_HEADS = 64, INDEXER_SELECTED = 2048 };

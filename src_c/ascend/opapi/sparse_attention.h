@@ -31,6 +31,9 @@ bool op_is_sparse_count(int64_t count);
 /* NULL: an output that nobody wants. */
 aclnnStatus op_lightning_indexer(OpCall *op, const TokenCall *call, const Operand *weights, const Operand *indices,
                                  const Operand *values);
+/* Of integers, with a scale for each head of each token. */
+aclnnStatus op_quantized_indexer(OpCall *op, const TokenCall *call, const Operand *weights, const Operand *query_scale,
+                                 const Operand *key_scale, const Operand *indices);
 
 /* What the gradients are of, and what is selected: indices and slopes of a token have one shape, with the heads of the keys or without. */
 typedef struct IndexerSlopes {

@@ -7,18 +7,21 @@
 #include "kernels/sort/sort.h"
 #include "tensor/lane.h"
 
-enum { OF_QUERY, OF_KEY, OF_WEIGHTS, OF_ROW_LENGTHS, OF_KEY_LENGTHS, OF_PAGES, OF_INDICES, OF_VALUES };
+enum { OF_QUERY, OF_KEY, OF_WEIGHTS, OF_ROW_LENGTHS, OF_KEY_LENGTHS, OF_PAGES, OF_INDICES, OF_VALUES, OF_QUERY_SCALE,
+       OF_KEY_SCALE };
 
 typedef struct Task {
     const View *views;
     Tokens tokens;
     int64_t heads, depth, count, longest;
+    bool scaled; /* products, by the scales of the query and of the keys */
     KernelStatus status;
 } Task;
 
 /* What a row needs. */
 typedef struct Parts {
     float *query, *weights, *keys, *products, *scores, *best;
+    float *query_scales, *key_scales;
     int32_t *places;
 } Parts;
 
@@ -26,8 +29,8 @@ static void *take_parts(const Task *task, Parts *parts)
 {
     const int64_t n = task->heads, d = task->depth, k = task->count;
     float *places, **const arrays[] = {&parts->query, &parts->weights, &parts->keys, &parts->products, &parts->scores, &parts->best,
-                                       &places};
-    const int64_t sides[][2] = {{n, d}, {n, 1}, {KEYS, d}, {KEYS, n}, {task->longest, 1}, {k, 1}, {k, 1}};
+                                       &places, &parts->query_scales, &parts->key_scales};
+    const int64_t sides[][2] = {{n, d}, {n, 1}, {KEYS, d}, {KEYS, n}, {task->longest, 1}, {k, 1}, {k, 1}, {n, 1}, {KEYS, 1}};
     void *const block = attention_take_arrays(sizeof sides / sizeof *sides, arrays, sides);
     parts->places = block == NULL ? NULL : (void *)places;
     return block;
@@ -47,19 +50,44 @@ static void add_heads(const Task *task, const Parts *parts, int64_t keys, float 
     }
 }
 
+static void scale_products(const Task *task, const Parts *parts, int64_t keys)
+{
+    for (int64_t n = 0; n < task->heads; n++) {
+        float *products = parts->products + n * keys;
+        for (int64_t j = 0; j < keys; j++) {
+            products[j] *= parts->query_scales[n] * parts->key_scales[j];
+        }
+    }
+}
+
+static void load_keys(const Task *task, int64_t sequence, int64_t first, int64_t keys, const Parts *parts)
+{
+    for (int64_t j = 0; j < keys; j++) {
+        const int64_t at = us_token_key(&task->tokens, sequence, first + j), d = task->depth;
+        us_linear_load_float(&task->views[OF_KEY], at * d, d, parts->keys + j * d);
+        if (task->scaled) {
+            us_linear_load_float(&task->views[OF_KEY_SCALE], at, 1, parts->key_scales + j);
+        }
+    }
+}
+
 static KernelStatus find_scores(const Task *task, int64_t number, TokenRow row, const Parts *parts)
 {
     const int64_t n = task->heads, d = task->depth;
     KernelStatus status = KERNEL_OK;
     us_linear_load_float(&task->views[OF_QUERY], number * n * d, n * d, parts->query);
     us_linear_load_float(&task->views[OF_WEIGHTS], number * n, n, parts->weights);
+    if (task->scaled) {
+        us_linear_load_float(&task->views[OF_QUERY_SCALE], number * n, n, parts->query_scales);
+    }
     for (int64_t key = 0; key < row.keys && status == KERNEL_OK; key += KEYS) {
         const int64_t keys = smaller(KEYS, row.keys - key);
-        for (int64_t j = 0; j < keys; j++) {
-            us_linear_load_float(&task->views[OF_KEY], us_token_key(&task->tokens, row.sequence, key + j) * d, d, parts->keys + j * d);
-        }
+        load_keys(task, row.sequence, key, keys, parts);
         status = attention_multiply_matrices(n, keys, d, matrix_of_rows(parts->query, DTYPE_FLOAT32, d),
                                              transposed(matrix_of_rows(parts->keys, DTYPE_FLOAT32, d)), parts->products, false);
+        if (task->scaled) {
+            scale_products(task, parts, keys);
+        }
         add_heads(task, parts, keys, parts->scores + key);
     }
     return status;
@@ -143,12 +171,21 @@ static KernelStatus run(Task *task, ParallelBody *body)
     return task->status;
 }
 
+static KernelStatus select_keys(const View *views, const TokenLayout *layout, bool scaled)
+{
+    Task task = {.views = views, .count = views[OF_INDICES].shape[views[OF_INDICES].rank - 1], .scaled = scaled,
+                 .tokens = {*layout, &views[OF_QUERY], &views[OF_KEY], &views[OF_ROW_LENGTHS], &views[OF_KEY_LENGTHS], &views[OF_PAGES]}};
+    return run(&task, run_row);
+}
+
 KernelStatus us_lightning_indexer(const View *views, const void *attributes)
 {
-    Task task = {.views = views, .count = views[OF_INDICES].shape[views[OF_INDICES].rank - 1],
-                 .tokens = {*(const TokenLayout *)attributes, &views[OF_QUERY], &views[OF_KEY], &views[OF_ROW_LENGTHS],
-                            &views[OF_KEY_LENGTHS], &views[OF_PAGES]}};
-    return run(&task, run_row);
+    return select_keys(views, attributes, false);
+}
+
+KernelStatus us_quantized_indexer(const View *views, const void *attributes)
+{
+    return select_keys(views, attributes, true);
 }
 
 KernelStatus us_indexer_statistics(const View *views, const void *attributes)

@@ -11,6 +11,10 @@
  * The attributes are a TokenLayout. */
 Kernel us_lightning_indexer;
 
+/* The same of integers: a product q k is multiplied by the scales of both first. views: query, key, weights, lengths?, pages?, indices
+ * and values? as above, then the scales of the query [rows…, N] and of the keys [keys…, 1]. */
+Kernel us_quantized_indexer;
+
 /* maximum = the largest score of the keys that a row sees, sum = that of e^(score - maximum); -infinity and 0 where it sees none.
  * views: query, key and weights as above, maximum and sum, a number for each row in their order. The attributes are ListedTokens. */
 Kernel us_indexer_statistics;
